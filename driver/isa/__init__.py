@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The instruction set, declared once. A leaf: standard library only, imports nothing of ours.
+
+`python -m driver.isa.generate` (or `make gen`) emits rtl/pkg/npu_isa_pkg.sv,
+golden/cmodel/npu_isa.h and docs/isa.md from these tables.
+"""
+
+from driver.isa.codec import CompletionRecord, Descriptor, Packet, flag_field, flag_word
+from driver.isa.layout import (
+    COMPLETION_BYTES,
+    COMPLETION_TIMING_BYTES,
+    DESCRIPTOR_BYTES,
+    FLAGS,
+    MAX_RANK,
+    OPERATION_OF,
+    OPERATIONS,
+    PACKET_BYTES,
+    PARAM_COUNT,
+)
+from driver.isa.types import (
+    DEVICE_ID,
+    DTYPE_BYTES,
+    ERROR_TEXT,
+    ISA_VERSION,
+    MATMUL_DTYPES,
+    DType,
+    ErrorCode,
+    Opcode,
+    State,
+)
+
+__all__ = [
+    "COMPLETION_BYTES",
+    "COMPLETION_TIMING_BYTES",
+    "DESCRIPTOR_BYTES",
+    "DEVICE_ID",
+    "DTYPE_BYTES",
+    "ERROR_TEXT",
+    "FLAGS",
+    "ISA_VERSION",
+    "MATMUL_DTYPES",
+    "MAX_RANK",
+    "OPERATIONS",
+    "OPERATION_OF",
+    "PACKET_BYTES",
+    "PARAM_COUNT",
+    "CompletionRecord",
+    "DType",
+    "Descriptor",
+    "ErrorCode",
+    "Opcode",
+    "Packet",
+    "State",
+    "flag_field",
+    "flag_word",
+]

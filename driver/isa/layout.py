@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Byte layouts declared as tables: packet, descriptor, completion record, and what each opcode uses.
+
+Every emitter (SystemVerilog, C++, Markdown) and the Python codecs read these tables; nothing else
+states an offset.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from driver.isa.types import Opcode
+
+PACKET_BYTES = 64
+DESCRIPTOR_BYTES = 64
+COMPLETION_BYTES = 64
+MAX_RANK = 5
+PARAM_COUNT = 8
+
+
+@dataclass(frozen=True)
+class Field:
+    """`count` little-endian unsigned words of `bits` bits at byte `offset`."""
+
+    name: str
+    offset: int
+    bits: int
+    text: str
+    count: int = 1
+
+
+@dataclass(frozen=True)
+class BitField:
+    """Bits [lsb + width - 1 : lsb] of a 32-bit word."""
+
+    name: str
+    lsb: int
+    width: int
+    text: str
+
+    @property
+    def mask(self) -> int:
+        """The field's bits, in place."""
+        return ((1 << self.width) - 1) << self.lsb
+
+
+PACKET_FIELDS: tuple[Field, ...] = (
+    Field("opcode", 0, 32, "what to do"),
+    Field("flags", 4, 32, "types and modifiers, see Flags"),
+    Field("src1", 8, 64, "first source: address of dense data, or of a descriptor"),
+    Field("src2", 16, 64, "second source, likewise"),
+    Field("dst", 24, 64, "destination, likewise"),
+    Field("param", 32, 32, "per opcode, see Operations", PARAM_COUNT),
+)
+
+DESCRIPTOR_FIELDS: tuple[Field, ...] = (
+    Field("base", 0, 64, "byte address of element [0, …, 0]"),
+    Field("dtype", 8, 32, "element type; equals the packet's"),
+    Field("rank", 12, 32, "number of dimensions, 1 to 5"),
+    Field("size", 16, 32, "elements per dimension, outermost first; 0 beyond the rank", MAX_RANK),
+    Field("stride", 36, 32, "step in elements; 0 repeats (broadcast); 0 beyond the rank", MAX_RANK),
+    Field("reserved", 56, 64, "zero"),
+)
+
+COMPLETION_FIELDS: tuple[Field, ...] = (
+    Field("seq", 0, 32, "number of the command since reset, in order of execution"),
+    Field("status", 4, 32, "error code, 0 when the command finished"),
+    Field("start_cycle", 8, 64, "cycle in which the packet left the queue"),
+    Field("end_cycle", 16, 64, "cycle in which its last write was acknowledged"),
+    Field("active_cycles", 24, 32, "cycles in which an engine did useful work"),
+    Field("operand_stall", 28, 32, "cycles an engine waited for operands"),
+    Field("result_stall", 32, 32, "cycles an engine waited to put results away"),
+    Field("read_beats", 36, 32, "beats read on m_axi meanwhile"),
+    Field("write_beats", 40, 32, "beats written on m_axi meanwhile"),
+    Field("opcode", 44, 32, "opcode word of the packet"),
+    Field("reserved", 48, 64, "zero", 2),
+)
+
+COMPLETION_TIMING_BYTES = range(8, 44)
+"""Bytes of a completion record that tell time; a functional model leaves them zero."""
+
+FLAG_FIELDS: tuple[BitField, ...] = (
+    BitField("SRC_DTYPE", 0, 4, "element type of the sources"),
+    BitField("DST_DTYPE", 4, 4, "element type of the destination"),
+    BitField("TRANS_A", 8, 1, "src1 is stored transposed: [batch, K, M]"),
+    BitField("TRANS_B", 9, 1, "src2 is stored transposed: [batch, N, K]"),
+    BitField("ACCUMULATE", 10, 1, "start each sum from the destination's old value instead of +0"),
+    BitField("SRC1_DESC", 12, 1, "src1 is the address of a descriptor"),
+    BitField("SRC2_DESC", 13, 1, "src2 is the address of a descriptor"),
+    BitField("DST_DESC", 14, 1, "dst is the address of a descriptor"),
+    BitField("IRQ", 15, 1, "raise IRQ_STATUS.complete when the command finishes"),
+)
+FLAGS: dict[str, BitField] = {field.name: field for field in FLAG_FIELDS}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One opcode: which flags, addresses and parameters it uses. All others must be zero."""
+
+    opcode: Opcode
+    flags: tuple[str, ...]
+    addresses: tuple[str, ...]
+    params: tuple[str, ...]
+    text: str
+
+    @property
+    def flag_mask(self) -> int:
+        """The flag bits that this opcode may set."""
+        return sum(FLAGS[name].mask for name in self.flags)
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation(Opcode.NOP, ("IRQ",), (), (), "Does nothing, and completes."),
+    Operation(
+        Opcode.MATMUL,
+        tuple(field.name for field in FLAG_FIELDS),
+        ("src1", "src2", "dst"),
+        ("m", "k", "n", "batch"),
+        "dst[b,i,j] = convert(fma chain over k of src1[b,i,k]·src2[b,k,j]).",
+    ),
+    Operation(
+        Opcode.COPY,
+        ("SRC_DTYPE", "DST_DTYPE", "SRC1_DESC", "DST_DESC", "IRQ"),
+        ("src1", "dst"),
+        ("count",),
+        "Moves elements, bits untouched. `count` elements when neither side is a descriptor, "
+        "else 0 and the descriptor gives the shape.",
+    ),
+    Operation(
+        Opcode.FILL,
+        ("DST_DTYPE", "DST_DESC", "IRQ"),
+        ("dst",),
+        ("count", "value"),
+        "Writes the element `value` everywhere. `count` as for COPY; bits of `value` above the "
+        "element's width must be zero.",
+    ),
+    Operation(Opcode.FENCE, ("IRQ",), (), (), "Completes when every earlier write is acknowledged."),
+    Operation(
+        Opcode.SYNC,
+        ("IRQ",),
+        ("dst",),
+        ("value",),
+        "A FENCE that then writes the 32-bit word `value` to dst (4-byte aligned).",
+    ),
+)
+OPERATION_OF: dict[Opcode, Operation] = {operation.opcode: operation for operation in OPERATIONS}
+
+CHECK_ORDER: tuple[str, ...] = (
+    "BAD_OPCODE: the opcode has no entry under Operations.",
+    "RESERVED_BITS: a flag, address or parameter that the opcode does not use is not zero, or "
+    "FILL's value has bits above the element's width (for an element type that exists).",
+    "BAD_DTYPE: a type number that does not exist; a MATMUL pair that is not listed; COPY between "
+    "different types.",
+    "BAD_PARAM: m, k, n, batch zero; count zero without a descriptor, or not zero with one.",
+    "For each operand in the order src1, src2, dst. If it is a descriptor: MISALIGNED when its "
+    "address is no multiple of 64, OUT_OF_RANGE when its 64 bytes are not all in memory, BUS_READ "
+    "when reading it fails, then BAD_DESCRIPTOR: reserved or unused words not zero, rank outside "
+    "1…5, a size of zero, a type or shape at odds with the packet (COPY: dst against src1), dst "
+    "with stride 0 where the size is above 1. Then, descriptor or not: MISALIGNED when the base is "
+    "no multiple of the element size, OUT_OF_RANGE when first or last byte is not in memory "
+    "(computed without wrapping). One operand is finished before the next is looked at.",
+)

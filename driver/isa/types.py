@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The numbers of the instruction set: opcodes, data types, error codes, queue states."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+ISA_VERSION = 0x0001_0000
+"""Major in the upper, minor in the lower half word; read back from the VERSION register."""
+
+DEVICE_ID = 0x4E50_5530
+"""ASCII "NPU0"; read back from the ID register."""
+
+
+class Opcode(IntEnum):
+    """What a packet does. Numbers without an entry in `OPERATIONS` are reserved."""
+
+    NOP = 0
+    MATMUL = 1
+    VECTOR = 2
+    COPY = 3
+    FILL = 4
+    GATHER = 5
+    SCATTER = 6
+    FENCE = 7
+    SYNC = 8
+
+
+class DType(IntEnum):
+    """Element types in memory, little endian."""
+
+    FP32 = 0
+    FP16 = 1
+    BF16 = 2
+    INT8 = 3
+    INT32 = 4
+
+
+DTYPE_BYTES: dict[DType, int] = {
+    DType.FP32: 4,
+    DType.FP16: 2,
+    DType.BF16: 2,
+    DType.INT8: 1,
+    DType.INT32: 4,
+}
+
+MATMUL_DTYPES: tuple[tuple[DType, DType], ...] = (
+    (DType.FP32, DType.FP32),
+    (DType.FP16, DType.FP16),
+    (DType.FP16, DType.FP32),
+    (DType.BF16, DType.BF16),
+    (DType.BF16, DType.FP32),
+    (DType.INT8, DType.INT32),
+)
+"""(operand type, result type) pairs that MATMUL accepts; any other is BAD_DTYPE."""
+
+
+class ErrorCode(IntEnum):
+    """Why the queue stopped; also the status word of a completion record."""
+
+    NONE = 0
+    BAD_OPCODE = 1
+    RESERVED_BITS = 2
+    BAD_DTYPE = 3
+    BAD_PARAM = 4
+    BAD_DESCRIPTOR = 5
+    MISALIGNED = 6
+    OUT_OF_RANGE = 7
+    BUS_READ = 8
+    BUS_WRITE = 9
+
+
+ERROR_TEXT: dict[ErrorCode, str] = {
+    ErrorCode.NONE: "no error",
+    ErrorCode.BAD_OPCODE: "opcode unknown or reserved",
+    ErrorCode.RESERVED_BITS: "a bit that this opcode does not use is set",
+    ErrorCode.BAD_DTYPE: "data type, or pair of data types, not supported by this opcode",
+    ErrorCode.BAD_PARAM: "a size or count is zero",
+    ErrorCode.BAD_DESCRIPTOR: (
+        "descriptor malformed, at odds with the packet, or its destination is broadcast"
+    ),
+    ErrorCode.MISALIGNED: "address not aligned to its element size (descriptors: 64 bytes)",
+    ErrorCode.OUT_OF_RANGE: "an operand's first or last byte lies outside device memory",
+    ErrorCode.BUS_READ: "a read of packet, descriptor or operand was answered with an error",
+    ErrorCode.BUS_WRITE: "a write was answered with an error",
+}
+
+
+class State(IntEnum):
+    """Bits 1:0 of the STATUS register."""
+
+    IDLE = 0
+    BUSY = 1
+    DONE = 2
+    ERROR = 3
