@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generated from driver/isa by `make gen`. Do not edit.
+// clang-format off
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace npu::isa {
+
+inline constexpr unsigned kMaxRank = 5;
+inline constexpr unsigned kParamCount = 8;
+
+enum class Opcode : std::uint32_t {
+  kNop = 0,
+  kMatmul = 1,
+  kVector = 2,
+  kCopy = 3,
+  kFill = 4,
+  kGather = 5,
+  kScatter = 6,
+  kFence = 7,
+  kSync = 8,
+};
+
+enum class DType : std::uint32_t {
+  kFp32 = 0,
+  kFp16 = 1,
+  kBf16 = 2,
+  kInt8 = 3,
+  kInt32 = 4,
+};
+
+enum class ErrorCode : std::uint32_t {
+  kNone = 0,
+  kBadOpcode = 1,
+  kReservedBits = 2,
+  kBadDtype = 3,
+  kBadParam = 4,
+  kBadDescriptor = 5,
+  kMisaligned = 6,
+  kOutOfRange = 7,
+  kBusRead = 8,
+  kBusWrite = 9,
+};
+
+struct Packet {
+  std::uint32_t opcode;  // what to do
+  std::uint32_t flags;  // types and modifiers, see Flags
+  std::uint64_t src1;  // first source: address of dense data, or of a descriptor
+  std::uint64_t src2;  // second source, likewise
+  std::uint64_t dst;  // destination, likewise
+  std::array<std::uint32_t, 8> param;  // per opcode, see Operations
+};
+static_assert(sizeof(Packet) == 64);
+
+struct Descriptor {
+  std::uint64_t base;  // byte address of element [0, …, 0]
+  std::uint32_t dtype;  // element type; equals the packet's
+  std::uint32_t rank;  // number of dimensions, 1 to 5
+  std::array<std::uint32_t, 5> size;  // elements per dimension, outermost first; 0 beyond the rank
+  std::array<std::uint32_t, 5> stride;  // step in elements; 0 repeats (broadcast); 0 beyond the rank
+  std::uint64_t reserved;  // zero
+};
+static_assert(sizeof(Descriptor) == 64);
+
+struct Completion {
+  std::uint32_t seq;  // number of the command since reset, in order of execution
+  std::uint32_t status;  // error code, 0 when the command finished
+  std::uint64_t start_cycle;  // cycle in which the packet left the queue
+  std::uint64_t end_cycle;  // cycle in which its last write was acknowledged
+  std::uint32_t active_cycles;  // cycles in which an engine did useful work
+  std::uint32_t operand_stall;  // cycles an engine waited for operands
+  std::uint32_t result_stall;  // cycles an engine waited to put results away
+  std::uint32_t read_beats;  // beats read on m_axi meanwhile
+  std::uint32_t write_beats;  // beats written on m_axi meanwhile
+  std::uint32_t opcode;  // opcode word of the packet
+  std::array<std::uint64_t, 2> reserved;  // zero
+};
+static_assert(sizeof(Completion) == 64);
+
+// Bits of Packet::flags.
+inline constexpr std::uint32_t kSrcDtypeMask = 0x0000000f;
+inline constexpr unsigned kSrcDtypeShift = 0;
+inline constexpr std::uint32_t kDstDtypeMask = 0x000000f0;
+inline constexpr unsigned kDstDtypeShift = 4;
+inline constexpr std::uint32_t kTransAMask = 0x00000100;
+inline constexpr unsigned kTransAShift = 8;
+inline constexpr std::uint32_t kTransBMask = 0x00000200;
+inline constexpr unsigned kTransBShift = 9;
+inline constexpr std::uint32_t kAccumulateMask = 0x00000400;
+inline constexpr unsigned kAccumulateShift = 10;
+inline constexpr std::uint32_t kSrc1DescMask = 0x00001000;
+inline constexpr unsigned kSrc1DescShift = 12;
+inline constexpr std::uint32_t kSrc2DescMask = 0x00002000;
+inline constexpr unsigned kSrc2DescShift = 13;
+inline constexpr std::uint32_t kDstDescMask = 0x00004000;
+inline constexpr unsigned kDstDescShift = 14;
+inline constexpr std::uint32_t kIrqMask = 0x00008000;
+inline constexpr unsigned kIrqShift = 15;
+
+/// What an opcode may use; everything else in its packet must be zero.
+struct Usage {
+  Opcode opcode;
+  std::uint32_t flags;
+  bool src1, src2, dst;
+  unsigned params;
+};
+
+inline constexpr std::array<Usage, 6> kOperations{{
+    {Opcode::kNop, 0x00008000, false, false, false, 0},
+    {Opcode::kMatmul, 0x0000f7ff, true, true, true, 4},
+    {Opcode::kCopy, 0x0000d0ff, true, false, true, 1},
+    {Opcode::kFill, 0x0000c0f0, false, false, true, 2},
+    {Opcode::kFence, 0x00008000, false, false, false, 0},
+    {Opcode::kSync, 0x00008000, false, false, true, 1},
+}};
+
+/// (operand type, result type) that MATMUL accepts.
+inline constexpr std::array<std::array<DType, 2>, 6> kMatmulDTypes{{
+    {{DType::kFp32, DType::kFp32}},
+    {{DType::kFp16, DType::kFp16}},
+    {{DType::kFp16, DType::kFp32}},
+    {{DType::kBf16, DType::kBf16}},
+    {{DType::kBf16, DType::kFp32}},
+    {{DType::kInt8, DType::kInt32}},
+}};
+
+/// Bytes of one element, indexed by DType.
+inline constexpr std::array<unsigned, 5> kDTypeBytes{4, 2, 2, 1, 4};
+
+// Positions in Packet::param.
+inline constexpr unsigned kMatmulM = 0;
+inline constexpr unsigned kMatmulK = 1;
+inline constexpr unsigned kMatmulN = 2;
+inline constexpr unsigned kMatmulBatch = 3;
+inline constexpr unsigned kCopyCount = 0;
+inline constexpr unsigned kFillCount = 0;
+inline constexpr unsigned kFillValue = 1;
+inline constexpr unsigned kSyncValue = 0;
+
+}  // namespace npu::isa

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// Generated from driver/isa by `make gen`. Do not edit.
+/// Numbers and layouts of the instruction set; described in docs/isa.md.
+package npu_isa_pkg;
+  localparam logic [31:0] DEVICE_ID = 32'h4e505530;
+  localparam logic [31:0] ISA_VERSION = 32'h00010000;
+  localparam int unsigned MAX_RANK = 5;
+  localparam int unsigned PARAM_COUNT = 8;
+
+  typedef enum logic [31:0] {
+    OPCODE_NOP = 32'd0,
+    OPCODE_MATMUL = 32'd1,
+    OPCODE_VECTOR = 32'd2,
+    OPCODE_COPY = 32'd3,
+    OPCODE_FILL = 32'd4,
+    OPCODE_GATHER = 32'd5,
+    OPCODE_SCATTER = 32'd6,
+    OPCODE_FENCE = 32'd7,
+    OPCODE_SYNC = 32'd8
+  } opcode_e;
+
+  typedef enum logic [3:0] {
+    DTYPE_FP32 = 4'd0,
+    DTYPE_FP16 = 4'd1,
+    DTYPE_BF16 = 4'd2,
+    DTYPE_INT8 = 4'd3,
+    DTYPE_INT32 = 4'd4
+  } dtype_e;
+
+  typedef enum logic [3:0] {
+    ERROR_NONE = 4'd0,
+    ERROR_BAD_OPCODE = 4'd1,
+    ERROR_RESERVED_BITS = 4'd2,
+    ERROR_BAD_DTYPE = 4'd3,
+    ERROR_BAD_PARAM = 4'd4,
+    ERROR_BAD_DESCRIPTOR = 4'd5,
+    ERROR_MISALIGNED = 4'd6,
+    ERROR_OUT_OF_RANGE = 4'd7,
+    ERROR_BUS_READ = 4'd8,
+    ERROR_BUS_WRITE = 4'd9
+  } error_e;
+
+  typedef enum logic [1:0] {
+    STATE_IDLE = 2'd0,
+    STATE_BUSY = 2'd1,
+    STATE_DONE = 2'd2,
+    STATE_ERROR = 2'd3
+  } state_e;
+
+  /// Packet as a 512-bit word, byte 0 in bits 7:0.
+  typedef struct packed {
+    logic [7:0] [31:0] param;
+    logic [63:0] dst;
+    logic [63:0] src2;
+    logic [63:0] src1;
+    logic [31:0] flags;
+    logic [31:0] opcode;
+  } packet_t;
+
+  /// Descriptor as a 512-bit word, byte 0 in bits 7:0.
+  typedef struct packed {
+    logic [63:0] reserved;
+    logic [4:0] [31:0] stride;
+    logic [4:0] [31:0] size;
+    logic [31:0] rank;
+    logic [31:0] dtype;
+    logic [63:0] base;
+  } descriptor_t;
+
+  /// Completion as a 512-bit word, byte 0 in bits 7:0.
+  typedef struct packed {
+    logic [1:0] [63:0] reserved;
+    logic [31:0] opcode;
+    logic [31:0] write_beats;
+    logic [31:0] read_beats;
+    logic [31:0] result_stall;
+    logic [31:0] operand_stall;
+    logic [31:0] active_cycles;
+    logic [63:0] end_cycle;
+    logic [63:0] start_cycle;
+    logic [31:0] status;
+    logic [31:0] seq;
+  } completion_t;
+
+  /// The flags word of a packet.
+  typedef struct packed {
+    logic [15:0] reserved_16;
+    logic irq;
+    logic dst_desc;
+    logic src2_desc;
+    logic src1_desc;
+    logic [0:0] reserved_11;
+    logic accumulate;
+    logic trans_b;
+    logic trans_a;
+    logic [3:0] dst_dtype;
+    logic [3:0] src_dtype;
+  } flags_t;
+
+  /// What an opcode may use; everything else in its packet must be zero.
+  typedef struct packed {
+    logic known;
+    logic [31:0] flags;
+    logic src1;
+    logic src2;
+    logic dst;
+    logic [7:0] params;
+  } usage_t;
+
+  function automatic usage_t opcode_usage(logic [31:0] opcode);
+    unique case (opcode)
+      OPCODE_NOP: return '{known: 1'b1, flags: 32'h00008000,
+        src1: 1'b0, src2: 1'b0, dst: 1'b0, params: 8'h00};
+      OPCODE_MATMUL: return '{known: 1'b1, flags: 32'h0000f7ff,
+        src1: 1'b1, src2: 1'b1, dst: 1'b1, params: 8'h0f};
+      OPCODE_COPY: return '{known: 1'b1, flags: 32'h0000d0ff,
+        src1: 1'b1, src2: 1'b0, dst: 1'b1, params: 8'h01};
+      OPCODE_FILL: return '{known: 1'b1, flags: 32'h0000c0f0,
+        src1: 1'b0, src2: 1'b0, dst: 1'b1, params: 8'h03};
+      OPCODE_FENCE: return '{known: 1'b1, flags: 32'h00008000,
+        src1: 1'b0, src2: 1'b0, dst: 1'b0, params: 8'h00};
+      OPCODE_SYNC: return '{known: 1'b1, flags: 32'h00008000,
+        src1: 1'b0, src2: 1'b0, dst: 1'b1, params: 8'h01};
+      default: return '0;
+    endcase
+  endfunction
+
+  /// log2 of the bytes of one element; the type must exist.
+  function automatic logic [1:0] dtype_log2_bytes(logic [3:0] dtype);
+    unique case (dtype)
+      DTYPE_FP32: return 2'd2;
+      DTYPE_FP16: return 2'd1;
+      DTYPE_BF16: return 2'd1;
+      DTYPE_INT8: return 2'd0;
+      DTYPE_INT32: return 2'd2;
+      default: return 2'd0;
+    endcase
+  endfunction
+
+  function automatic logic dtype_known(logic [3:0] dtype);
+    return dtype <= 4'd4;
+  endfunction
+
+  /// Whether MATMUL has this pair of operand and result types.
+  function automatic logic matmul_dtypes_ok(logic [3:0] src, logic [3:0] dst);
+    return (src == DTYPE_FP32 && dst == DTYPE_FP32) ||
+           (src == DTYPE_FP16 && dst == DTYPE_FP16) ||
+           (src == DTYPE_FP16 && dst == DTYPE_FP32) ||
+           (src == DTYPE_BF16 && dst == DTYPE_BF16) ||
+           (src == DTYPE_BF16 && dst == DTYPE_FP32) ||
+           (src == DTYPE_INT8 && dst == DTYPE_INT32);
+  endfunction
+
+  // Positions in param[].
+  localparam int unsigned MATMUL_M = 0;
+  localparam int unsigned MATMUL_K = 1;
+  localparam int unsigned MATMUL_N = 2;
+  localparam int unsigned MATMUL_BATCH = 3;
+  localparam int unsigned COPY_COUNT = 0;
+  localparam int unsigned FILL_COUNT = 0;
+  localparam int unsigned FILL_VALUE = 1;
+  localparam int unsigned SYNC_VALUE = 0;
+endpackage

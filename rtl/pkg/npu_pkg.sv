@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Types shared between the command processor and the engines.
+package npu_pkg;
+  import npu_isa_pkg::*;
+
+  localparam int unsigned ADDR_WIDTH = 64;
+
+  /// Bytes of one client request to the memory controller, 1 to 65536.
+  localparam int unsigned REQ_BYTES_WIDTH = 17;
+
+  /// A strided view, always of MAX_RANK dimensions, [MAX_RANK-1] innermost; missing outer
+  /// dimensions have size 1 and stride 0. Strides count elements.
+  typedef struct packed {
+    logic [ADDR_WIDTH-1:0] base;
+    logic [MAX_RANK-1:0][31:0] size;
+    logic [MAX_RANK-1:0][31:0] stride;
+  } npu_tensor_t;
+
+  // Dimensions of MATMUL's tensors inside npu_tensor_t.
+  localparam int unsigned DIM_BATCH = MAX_RANK - 3;
+  localparam int unsigned DIM_ROW = MAX_RANK - 2;
+  localparam int unsigned DIM_COL = MAX_RANK - 1;
+
+  /// A command whose checks have all passed. MATMUL: src1 is [batch, M, K], src2 [batch, K, N],
+  /// dst [batch, M, N], transposes already folded into the strides.
+  typedef struct packed {
+    opcode_e opcode;
+    dtype_e src_dtype;
+    dtype_e dst_dtype;
+    logic accumulate;
+    logic [31:0] fill_value;
+    npu_tensor_t src1;
+    npu_tensor_t src2;
+    npu_tensor_t dst;
+  } npu_engine_cmd_t;
+
+  /// One bit per cycle and kind, counted by the command processor.
+  typedef struct packed {
+    logic active;
+    logic operand_stall;
+    logic result_stall;
+  } npu_stats_t;
+endpackage
