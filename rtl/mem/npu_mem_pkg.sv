@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/// AXI types inside the memory controller and between it and the pins of npu_top.
+package npu_mem_pkg;
+  import npu_pkg::*;
+
+  /// Ids on the DRAM port are {client, host id}. Engines number their clients from 0.
+  localparam int unsigned AXI_ID_WIDTH = 8;
+  localparam int unsigned HOST_ID_WIDTH = 4;
+  localparam logic [AXI_ID_WIDTH-HOST_ID_WIDTH-1:0] HOST_CLIENT = '1;
+
+  /// No burst reaches across a boundary of this many bytes.
+  localparam int unsigned PAGE_BYTES = 4096;
+
+  typedef enum logic [1:0] {
+    BURST_FIXED = 2'd0,
+    BURST_INCR = 2'd1,
+    BURST_WRAP = 2'd2,
+    BURST_RESERVED = 2'd3
+  } burst_e;
+
+  typedef enum logic [1:0] {
+    RESP_OKAY = 2'd0,
+    RESP_EXOKAY = 2'd1,
+    RESP_SLVERR = 2'd2,
+    RESP_DECERR = 2'd3
+  } resp_e;
+
+  /// Payload of an address channel of the DRAM port.
+  typedef struct packed {
+    logic [AXI_ID_WIDTH-1:0] id;
+    logic [ADDR_WIDTH-1:0] addr;
+    logic [7:0] len;
+    logic [2:0] size;
+    burst_e burst;
+  } axi_addr_t;
+
+  /// Payload of an address channel of the host window.
+  typedef struct packed {
+    logic [HOST_ID_WIDTH-1:0] id;
+    logic [ADDR_WIDTH-1:0] addr;
+    logic [7:0] len;
+    logic [2:0] size;
+    burst_e burst;
+  } host_addr_t;
+endpackage
