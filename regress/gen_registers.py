@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Emits everything that follows from the register map rtl/csr/npu_csr.rdl.
+
+`render()` is pure: RTL, driver constants and the reference page as texts, to be written by
+`npu-cosim gen` and compared by `gen-check`. `write_html()` writes PeakRDL's browsable pages (8 MB,
+so they are built on demand and not committed). Knows nothing of what the registers do.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from peakrdl_html import HTMLExporter
+from peakrdl_regblock import RegblockExporter
+from peakrdl_regblock.cpuif.axi4lite import AXI4Lite_Cpuif_flattened
+from peakrdl_regblock.udps import ALL_UDPS
+from systemrdl.compiler import RDLCompiler
+from systemrdl.node import AddrmapNode, FieldNode, RegNode
+
+_ROOT = Path(__file__).resolve().parents[1]
+_SOURCE = "rtl/csr/npu_csr.rdl"
+_NOTICE = f"Generated from {_SOURCE} by `make gen`. Do not edit."
+_ADDRESS_BITS = 16
+_WORD_BITS = 32
+
+
+def compile_registers(source: Path = _ROOT / _SOURCE) -> AddrmapNode:
+    """The elaborated register map; RDLCompileError, with the place printed, when it is wrong."""
+    compiler = RDLCompiler()
+    for definition in ALL_UDPS:
+        compiler.register_udp(definition)
+    compiler.compile_file(str(source))
+    return compiler.elaborate().top
+
+
+def render() -> dict[str, str]:
+    """Path from the project's root → text, for every generated file of the register map."""
+    top = compile_registers()
+    texts = {f"rtl/csr/gen/{name}": text for name, text in _regblock(top).items()}
+    texts["driver/isa/csr.py"] = "\n".join(_python(top)) + "\n"
+    texts["docs/registers.md"] = "\n".join(_markdown(top)) + "\n"
+    return texts
+
+
+def write_html(directory: Path) -> None:
+    """PeakRDL's browsable reference; open index.html in `directory`."""
+    HTMLExporter(generate_source_links=False).export(compile_registers(), str(directory))
+
+
+def _regblock(top: AddrmapNode) -> dict[str, str]:
+    """File name → SystemVerilog of the register block and its package."""
+    exporter = RegblockExporter()
+    with tempfile.TemporaryDirectory() as directory:
+        exporter.export(
+            top,
+            directory,
+            cpuif_cls=AXI4Lite_Cpuif_flattened,
+            reuse_hwif_typedefs=False,
+            address_width=_ADDRESS_BITS,
+            default_reset_activelow=True,
+            err_if_bad_addr=True,
+        )
+        head = f"// SPDX-License-Identifier: Apache-2.0\n// {_NOTICE}\n"
+        return {
+            path.name: head + path.read_text(encoding="utf-8")
+            for path in sorted(Path(directory).glob("*.sv"))
+        }
+
+
+def _registers(top: AddrmapNode) -> Iterator[RegNode]:
+    """The registers in order of address; an array once, as its first element."""
+    for node in top.children(unroll=False):
+        if isinstance(node, RegNode):
+            if node.is_array:
+                node.current_idx = [0]
+            yield node
+
+
+def _words(register: RegNode) -> Iterable[tuple[str, int]]:
+    """(name, offset) of each 32-bit word of a register: a 64-bit one is NAME_LO and NAME_HI."""
+    if register.size * 8 == _WORD_BITS:
+        return [(register.inst_name, register.address_offset)]
+    return [
+        (f"{register.inst_name}_LO", register.address_offset),
+        (f"{register.inst_name}_HI", register.address_offset + _WORD_BITS // 8),
+    ]
+
+
+def _count(register: RegNode) -> int:
+    """The number of elements of a one-dimensional register array."""
+    assert register.array_dimensions is not None
+    return register.array_dimensions[0]
+
+
+def _text(node: RegNode | FieldNode, name: str) -> str:
+    """A property of prose, on one line, fit for a table; empty when it is not there."""
+    return " ".join(str(node.get_property(name) or "").split()).replace("|", "\\|")
+
+
+def _python(top: AddrmapNode) -> Iterable[str]:
+    yield "# SPDX-License-Identifier: Apache-2.0"
+    yield f"# {_NOTICE}"
+    yield '"""Register offsets, and mask and lowest bit of each field. See docs/registers.md."""'
+    yield ""
+    for register in _registers(top):
+        for name, offset in _words(register):
+            yield f"{name} = 0x{offset:03X}"
+        if register.is_array:
+            yield f"{register.inst_name}_COUNT = {_count(register)}"
+        for field in register.fields():
+            if field.width >= _WORD_BITS:
+                continue
+            prefix = f"{register.inst_name}_{field.inst_name.upper()}"
+            mask = ((1 << field.width) - 1) << field.low
+            yield f"{prefix}_MASK = 0x{mask:08X}"
+            yield f"{prefix}_LSB = {field.low}"
+    yield ""
+    names = ", ".join(f'"{name}": {name}' for reg in _registers(top) for name, _ in _words(reg))
+    yield "OFFSETS: dict[str, int] = {"
+    yield from (f"    {entry}," for entry in names.split(", "))
+    yield "}"
+    yield '"""Name → offset of every 32-bit register; an array by its first element."""'
+
+
+def _access(field: FieldNode) -> str:
+    """How software sees a field: ro, rw, or what writing a one does."""
+    onwrite = field.get_property("onwrite")
+    if onwrite is not None:
+        return {"woset": "w1s", "woclr": "w1c"}[onwrite.name]
+    if field.get_property("singlepulse"):
+        return "w1"
+    return "rw" if field.is_sw_writable else "ro"
+
+
+def _markdown(top: AddrmapNode) -> Iterable[str]:
+    yield f"<!-- {_NOTICE} -->"
+    yield "# Registers"
+    yield ""
+    yield " ".join(str(top.get_property("desc")).split())
+    yield ""
+    yield "Access: ro read-only, rw read and write, w1 writing 1 acts, w1s writing 1 sets a bit"
+    yield "that the hardware clears, w1c writing 1 clears. After reset every writable field is zero."
+    yield ""
+    yield "| offset | register | bits | field | access | meaning |"
+    yield "|---|---|---|---|---|---|"
+    for register in _registers(top):
+        yield from _markdown_register(register)
+
+
+def _markdown_register(register: RegNode) -> Iterable[str]:
+    places = "<br>".join(f"`0x{offset:03X}` {name}" for name, offset in _words(register))
+    if register.is_array:
+        count = _count(register)
+        last = register.address_offset + (count - 1) * register.size
+        places = f"`0x{register.address_offset:03X}`…`0x{last:03X}` {register.inst_name}[{count}]"
+    desc = _text(register, "desc")
+    title = _text(register, "name") + (f". {desc}" if desc else "")
+    yield f"| {places} | **{title.rstrip('.')}** | | | | |"
+    for field in register.fields():
+        bits = str(field.low) if field.width == 1 else f"{field.high}:{field.low}"
+        meaning = _text(field, "desc")
+        encoding = field.get_property("encode")
+        if encoding is not None:
+            members = (f"{m.value} {m.name}: {m.rdl_desc}" for m in encoding)
+            meaning += "<br>" + "<br>".join(members)
+        yield f"| | | {bits} | `{field.inst_name}` | {_access(field)} | {meaning} |"
