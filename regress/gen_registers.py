@@ -140,8 +140,8 @@ def _markdown(top: AddrmapNode) -> Iterable[str]:
     yield ""
     yield " ".join(str(top.get_property("desc")).split())
     yield ""
-    yield "Access: ro read-only, rw read and write, w1 writing 1 acts, w1s writing 1 sets a bit"
-    yield "that the hardware clears, w1c writing 1 clears. After reset every writable field is zero."
+    yield "Access: ro read-only, rw read and write, w1 writing 1 acts, w1s writing 1 sets what"
+    yield "the hardware clears, w1c writing 1 clears. After reset all writable fields are zero."
     yield ""
     yield "| offset | register | bits | field | access | meaning |"
     yield "|---|---|---|---|---|---|"

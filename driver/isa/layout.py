@@ -152,11 +152,13 @@ CHECK_ORDER: tuple[str, ...] = (
     "BAD_DTYPE: a type number that does not exist; a MATMUL pair that is not listed; COPY between "
     "different types.",
     "BAD_PARAM: m, k, n, batch zero; count zero without a descriptor, or not zero with one.",
-    "For each operand in the order src1, src2, dst. If it is a descriptor: MISALIGNED when its "
+    "For each operand in the order src1, src2, dst (COPY from direct data to a descriptor: dst, then "
+    "src1, which has dst's shape). If it is a descriptor: MISALIGNED when its "
     "address is no multiple of 64, OUT_OF_RANGE when its 64 bytes are not all in memory, BUS_READ "
     "when reading it fails, then BAD_DESCRIPTOR: reserved or unused words not zero, rank outside "
     "1…5, a size of zero, a type or shape at odds with the packet (COPY: dst against src1), dst "
     "with stride 0 where the size is above 1. Then, descriptor or not: MISALIGNED when the base is "
     "no multiple of the element size, OUT_OF_RANGE when first or last byte is not in memory "
-    "(computed without wrapping). One operand is finished before the next is looked at.",
+    "(computed without wrapping), or a dense operand needs a stride of 2³² elements or more. One "
+    "operand is finished before the next is looked at.",
 )
