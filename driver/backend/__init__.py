@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a device looks like from the driver: registers, memory, one interrupt.
+
+A backend is whatever answers these verbs: a model, a simulator in its own process, hardware.
+Each is found by name and imported only when opened, so a missing simulator hurts nobody else.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any, Protocol, cast
+
+from driver.config import HwConfig
+from driver.errors import InputError
+
+BACKENDS: dict[str, str] = {
+    "null": "driver.backend.null:NullBackend",
+    "cmodel": "golden.backend:CmodelBackend",
+    "rtl": "driver.backend.rtl:RtlBackend",
+}
+"""Name → "module:Class"; the class is called with the configuration and the backend's options."""
+
+
+class Backend(Protocol):
+    """One device. Every verb may raise SimulatorDied, SimulatorTimeout where a simulator answers."""
+
+    def read_csr(self, offset: int) -> int:
+        """The 32-bit register at `offset` (driver.isa.csr). RegisterError outside the map."""
+        ...
+
+    def write_csr(self, offset: int, value: int) -> None:
+        """Write a 32-bit register. RegisterError outside the map, or when value does not fit."""
+        ...
+
+    def read_memory(self, address: int, size_bytes: int) -> bytes:
+        """Bytes of device memory. AddressError unless all lie inside [MemBase, MemLimit)."""
+        ...
+
+    def write_memory(self, address: int, data: bytes | bytearray | memoryview) -> None:
+        """Write bytes to device memory. AddressError, and nothing written, when out of range."""
+        ...
+
+    def wait_interrupt(self, timeout_s: float) -> int:
+        """Wait until irq is high; IRQ_STATUS then. SimulatorTimeout after `timeout_s` wall-clock."""
+        ...
+
+    def reset(self) -> None:
+        """Pull rst_n: registers, queues and sequence numbers start anew, memory keeps its bytes."""
+        ...
+
+    def close(self) -> None:
+        """Release the device. Any number of calls is fine; no other verb may follow."""
+        ...
+
+
+def open_backend(name: str, config: HwConfig, **options: Any) -> Backend:
+    """The backend `name`, opened; `options` are its own. InputError when there is no such name."""
+    target = BACKENDS.get(name)
+    if target is None:
+        raise InputError("command line", "backend", name, f"one of {', '.join(BACKENDS)}")
+    module, attribute = target.split(":")
+    factory = getattr(import_module(module), attribute)
+    return cast("Backend", factory(config, **options))

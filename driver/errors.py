@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every error that this project raises on purpose, and the exit code each one leaves.
+
+0 pass · 1 a verdict failed · 2 bad input · 3 infrastructure (simulator died, timeout).
+The text of every error is one line, so that the command line can print it as it is.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from driver.isa import ERROR_TEXT, ErrorCode, Packet
+
+_MAX_VALUE_CHARACTERS = 120
+
+
+def _one_line(value: object) -> str:
+    """`value` as text without line breaks, cut when it is long."""
+    text = " ".join(str(value).split())
+    if len(text) <= _MAX_VALUE_CHARACTERS:
+        return text
+    return text[: _MAX_VALUE_CHARACTERS - 1] + "…"
+
+
+class NpuError(Exception):
+    """Base of all typed errors; `exit_code` is what the process leaves when nobody handles it."""
+
+    exit_code: ClassVar[int] = 3
+
+
+class VerdictError(NpuError):
+    """A comparison failed: the device under test, or the model of it, is wrong."""
+
+    exit_code = 1
+
+
+class InputError(NpuError):
+    """The user's input is wrong. The text is `file: field: got value, expected ...`."""
+
+    exit_code = 2
+
+    def __init__(self, file: object, field: str, value: object, expected: str) -> None:
+        self.file = str(file)
+        self.field = field
+        self.value = value
+        self.expected = expected
+        super().__init__(file, field, value, expected)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.file}: {self.field}: got {_one_line(self.value)}, "
+            f"expected {' '.join(self.expected.split())}"
+        )
+
+
+class OutOfMemory(InputError):
+    """A tensor does not fit into its region of device memory. Sizes in bytes."""
+
+    def __init__(
+        self,
+        region: str,
+        size_bytes: int,
+        used_bytes: int,
+        free_bytes: int,
+        largest_hole_bytes: int,
+    ) -> None:
+        self.region = region
+        self.size_bytes = size_bytes
+        self.used_bytes = used_bytes
+        self.free_bytes = free_bytes
+        self.largest_hole_bytes = largest_hole_bytes
+        super().__init__(
+            "device memory",
+            region,
+            f"{size_bytes} bytes to allocate",
+            f"at most {largest_hole_bytes} (largest hole; {used_bytes} bytes used, "
+            f"{free_bytes} free)",
+        )
+
+    def __reduce__(self) -> tuple[type[OutOfMemory], tuple[str, int, int, int, int]]:
+        sizes = (self.used_bytes, self.free_bytes, self.largest_hole_bytes)
+        return type(self), (self.region, self.size_bytes, *sizes)
+
+
+class UnsupportedOp(InputError):
+    """The NPU has no way to run this op with these arguments: it stays on the CPU."""
+
+    def __init__(self, op: str, field: str, value: object, expected: str) -> None:
+        self.op = op
+        super().__init__(op, field, value, expected)
+
+
+class AddressError(NpuError):
+    """The host touched memory outside the device's, or freed what it never allocated."""
+
+    exit_code = 2
+
+    def __init__(self, address: int, size_bytes: int, expected: str) -> None:
+        self.address = address
+        self.size_bytes = size_bytes
+        self.expected = expected
+        super().__init__(address, size_bytes, expected)
+
+    def __str__(self) -> str:
+        return f"address {self.address:#x}, {self.size_bytes} bytes: expected {self.expected}"
+
+
+class RegisterError(NpuError):
+    """A register access that the device answers with SLVERR, or that does not fit 32 bits."""
+
+    exit_code = 2
+
+    def __init__(self, offset: int, expected: str) -> None:
+        self.offset = offset
+        self.expected = expected
+        super().__init__(offset, expected)
+
+    def __str__(self) -> str:
+        return f"register {self.offset:#05x}: expected {self.expected}"
+
+
+class DeviceFault(VerdictError):
+    """A command stopped the queue. `packet` is the command, where the driver still knows it."""
+
+    def __init__(self, code: ErrorCode, seq: int, packet: Packet | None = None) -> None:
+        self.code = code
+        self.seq = seq
+        self.packet = packet
+        super().__init__(code, seq, packet)
+
+    def __str__(self) -> str:
+        text = f"device fault {self.code.name} ({ERROR_TEXT[self.code]}) in command {self.seq}"
+        return text if self.packet is None else f"{text}: {_one_line(self.packet)}"
+
+
+class InfrastructureError(NpuError):
+    """Neither the input nor the device is to blame: the machinery around them failed."""
+
+    exit_code = 3
+
+
+class SimulatorDied(InfrastructureError):
+    """The simulator's process ended, or closed its connection, while it was needed."""
+
+
+class SimulatorTimeout(InfrastructureError):
+    """The device did not answer within its wall-clock or cycle limit."""
