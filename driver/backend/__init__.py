@@ -22,7 +22,7 @@ BACKENDS: dict[str, str] = {
 
 
 class Backend(Protocol):
-    """One device. Every verb may raise SimulatorDied, SimulatorTimeout where a simulator answers."""
+    """One device. Where a simulator answers, any verb may raise SimulatorDied or SimulatorTimeout."""
 
     def read_csr(self, offset: int) -> int:
         """The 32-bit register at `offset` (driver.isa.csr). RegisterError outside the map."""
@@ -41,7 +41,7 @@ class Backend(Protocol):
         ...
 
     def wait_interrupt(self, timeout_s: float) -> int:
-        """Wait until irq is high; IRQ_STATUS then. SimulatorTimeout after `timeout_s` wall-clock."""
+        """Wait until irq is high; returns IRQ_STATUS. SimulatorTimeout after `timeout_s` seconds."""
         ...
 
     def reset(self) -> None:
