@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Reads: splits the engines' requests, arbitrates them with the host's bursts, routes the data by id.
+///
+/// One burst per cycle on AR, one beat per cycle on R. The engines stop sending while MaxReadBeats are
+/// in flight (one burst may overshoot). Beats with an unknown id are dropped.
+module npu_read_path
+  import npu_pkg::*;
+  import npu_mem_pkg::*;
+#(
+  parameter int unsigned BusBits      = 256,
+  parameter int unsigned NumClients   = 3,
+  parameter int unsigned MaxReadBeats = 1024
+) (
+  input  logic                                       clk_i,
+  input  logic                                       rst_ni,
+
+  input  logic [NumClients-1:0]                      req_valid_i,
+  output logic [NumClients-1:0]                      req_ready_o,
+  input  logic [NumClients-1:0][ADDR_WIDTH-1:0]      req_addr_i,
+  input  logic [NumClients-1:0][REQ_BYTES_WIDTH-1:0] req_bytes_i,
+  output logic [NumClients-1:0]                      rsp_valid_o,
+  input  logic [NumClients-1:0]                      rsp_ready_i,
+
+  // Host bursts; their data is always accepted
+  input  logic                                       host_valid_i,
+  output logic                                       host_ready_o,
+  input  host_addr_t                                 host_i,
+  output logic                                       host_beat_o,
+
+  // The beat that rsp_valid_o or host_beat_o announces
+  output logic [HOST_ID_WIDTH-1:0]                   beat_id_o,
+  output logic [BusBits-1:0]                         beat_data_o,
+  output resp_e                                      beat_resp_o,
+  output logic                                       beat_last_o,
+
+  output logic                                       axi_ar_valid_o,
+  input  logic                                       axi_ar_ready_i,
+  output axi_addr_t                                  axi_ar_o,
+  input  logic                                       axi_r_valid_i,
+  output logic                                       axi_r_ready_o,
+  input  logic [AXI_ID_WIDTH-1:0]                    axi_r_id_i,
+  input  logic [BusBits-1:0]                         axi_r_data_i,
+  input  resp_e                                      axi_r_resp_i,
+  input  logic                                       axi_r_last_i
+);
+  localparam int unsigned NumSources = NumClients + 1;  // the last one is the host
+  localparam int unsigned ClientW = AXI_ID_WIDTH - HOST_ID_WIDTH;
+  // One burst may start when a single beat of the budget is left.
+  localparam int unsigned FlightW = $clog2(MaxReadBeats + 256);
+
+  typedef struct packed {
+    logic [AXI_ID_WIDTH-1:0] id;
+    logic [BusBits-1:0]      data;
+    resp_e                   resp;
+    logic                    last;
+  } beat_t;
+
+  logic      [NumClients-1:0] split_valid, unused_last;
+  axi_addr_t [NumSources-1:0] burst;
+  logic      [NumSources-1:0] request, grant;
+  logic                       ar_ready, ar_fire, r_fire, beat_valid, beat_ready, budget_left;
+  axi_addr_t                  ar;
+  beat_t                      beat;
+  logic [ClientW-1:0]         beat_client;
+  logic [FlightW-1:0]         flight_q, flight_d;
+
+  for (genvar c = 0; c < NumClients; c++) begin : gen_client
+    npu_burst_split #(.BusBits(BusBits)) u_split (
+      .clk_i, .rst_ni,
+      .in_valid_i(req_valid_i[c]), .in_ready_o(req_ready_o[c]),
+      .in_addr_i(req_addr_i[c]), .in_bytes_i(req_bytes_i[c]),
+      .out_valid_o(split_valid[c]), .out_ready_i(grant[c] && ar_ready),
+      .out_addr_o(burst[c].addr), .out_len_o(burst[c].len), .out_last_o(unused_last[c])
+    );
+    assign burst[c].id    = {ClientW'(c), HOST_ID_WIDTH'(0)};
+    assign burst[c].size  = 3'($clog2(BusBits / 8));
+    assign burst[c].burst = BURST_INCR;
+    assign request[c]     = split_valid[c] && budget_left;
+    assign rsp_valid_o[c] = beat_valid && beat_client == ClientW'(c);
+  end
+
+  assign request[NumClients] = host_valid_i;
+  assign host_ready_o        = grant[NumClients] && ar_ready;
+  assign burst[NumClients]   = '{
+    id: {HOST_CLIENT, host_i.id}, addr: host_i.addr, len: host_i.len,
+    size: host_i.size, burst: host_i.burst
+  };
+
+  npu_rr_arb #(.N(NumSources)) u_arb (
+    .clk_i, .rst_ni, .req_i(request), .take_i(ar_ready), .grant_o(grant)
+  );
+
+  always_comb begin
+    ar = burst[NumClients];
+    for (int unsigned c = 0; c < NumClients; c++) begin
+      if (grant[c]) ar = burst[c];
+    end
+  end
+
+  npu_stream_reg #(.Width($bits(axi_addr_t))) u_ar (
+    .clk_i, .rst_ni, .flush_i(1'b0),
+    .in_valid_i(grant != '0), .in_ready_o(ar_ready), .in_data_i(ar),
+    .out_valid_o(axi_ar_valid_o), .out_ready_i(axi_ar_ready_i), .out_data_o(axi_ar_o)
+  );
+
+  npu_stream_reg #(.Width($bits(beat_t))) u_r (
+    .clk_i, .rst_ni, .flush_i(1'b0),
+    .in_valid_i(axi_r_valid_i), .in_ready_o(axi_r_ready_o),
+    .in_data_i({axi_r_id_i, axi_r_data_i, axi_r_resp_i, axi_r_last_i}),
+    .out_valid_o(beat_valid), .out_ready_i(beat_ready), .out_data_o(beat)
+  );
+
+  assign beat_client = beat.id[AXI_ID_WIDTH-1:HOST_ID_WIDTH];
+  assign host_beat_o = beat_valid && beat_client == HOST_CLIENT;
+  assign beat_ready  = (rsp_valid_o & ~rsp_ready_i) == '0;
+  assign beat_id_o   = beat.id[HOST_ID_WIDTH-1:0];
+  assign beat_data_o = beat.data;
+  assign beat_resp_o = beat.resp;
+  assign beat_last_o = beat.last;
+
+  assign ar_fire     = ar_ready && grant[NumClients-1:0] != '0;
+  assign r_fire      = rsp_valid_o != '0 && beat_ready;
+  assign budget_left = flight_q < FlightW'(MaxReadBeats);
+
+  always_comb begin
+    flight_d = flight_q;
+    if (ar_fire) flight_d += FlightW'(ar.len) + FlightW'(1);
+    if (r_fire)  flight_d -= FlightW'(1);
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) flight_q <= '0;
+    else         flight_q <= flight_d;
+  end
+
+  KnownClient: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      beat_valid |-> host_beat_o || rsp_valid_o != '0)
+    else $error("npu_read_path: data with id %02x belongs to nobody", beat.id);
+endmodule

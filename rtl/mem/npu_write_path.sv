@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Writes: splits the engines' requests, arbitrates them with the host's bursts, sends the data in the
+/// order of the addresses and collects the responses by id.
+///
+/// One burst per cycle on AW, one beat per cycle on W, B always accepted. Data may reach the DRAM port
+/// before its address. At most MaxAhead addresses are granted before their data.
+module npu_write_path
+  import npu_pkg::*;
+  import npu_mem_pkg::*;
+#(
+  parameter int unsigned BusBits    = 256,
+  parameter int unsigned NumClients = 3,
+  localparam int unsigned StrbW     = BusBits / 8
+) (
+  input  logic                                       clk_i,
+  input  logic                                       rst_ni,
+
+  input  logic [NumClients-1:0]                      req_valid_i,
+  output logic [NumClients-1:0]                      req_ready_o,
+  input  logic [NumClients-1:0][ADDR_WIDTH-1:0]      req_addr_i,
+  input  logic [NumClients-1:0][REQ_BYTES_WIDTH-1:0] req_bytes_i,
+  input  logic [NumClients-1:0]                      data_valid_i,
+  output logic [NumClients-1:0]                      data_ready_o,
+  input  logic [NumClients-1:0][BusBits-1:0]         data_i,
+  input  logic [NumClients-1:0][StrbW-1:0]           strb_i,
+  output logic [NumClients-1:0]                      rsp_valid_o,
+  output logic [NumClients-1:0]                      rsp_err_o,
+
+  // Host bursts; their responses are always accepted
+  input  logic                                       host_valid_i,
+  output logic                                       host_ready_o,
+  input  host_addr_t                                 host_i,
+  input  logic                                       host_data_valid_i,
+  output logic                                       host_data_ready_o,
+  input  logic [BusBits-1:0]                         host_data_i,
+  input  logic [StrbW-1:0]                           host_strb_i,
+  output logic                                       host_ack_valid_o,
+  output logic [HOST_ID_WIDTH-1:0]                   host_ack_id_o,
+  output resp_e                                      host_ack_resp_o,
+
+  output logic                                       axi_aw_valid_o,
+  input  logic                                       axi_aw_ready_i,
+  output axi_addr_t                                  axi_aw_o,
+  output logic                                       axi_w_valid_o,
+  input  logic                                       axi_w_ready_i,
+  output logic [BusBits-1:0]                         axi_w_data_o,
+  output logic [StrbW-1:0]                           axi_w_strb_o,
+  output logic                                       axi_w_last_o,
+  input  logic                                       axi_b_valid_i,
+  output logic                                       axi_b_ready_o,
+  input  logic [AXI_ID_WIDTH-1:0]                    axi_b_id_i,
+  input  resp_e                                      axi_b_resp_i
+);
+  localparam int unsigned NumSources = NumClients + 1;  // the last one is the host
+  localparam int unsigned ClientW = AXI_ID_WIDTH - HOST_ID_WIDTH;
+  // Enough to hide the registers between address and data; more only lets others wait longer.
+  localparam int unsigned MaxAhead = 4;
+
+  typedef struct packed {
+    logic [NumSources-1:0] source;  // one bit set
+    logic [7:0]            len;
+  } turn_t;
+
+  typedef struct packed {
+    logic [BusBits-1:0] data;
+    logic [StrbW-1:0]   strb;
+    logic               last;
+  } beat_t;
+
+  logic      [NumClients-1:0] split_valid, split_last, split_ready, track_ready;
+  axi_addr_t [NumSources-1:0] burst;
+  logic      [NumSources-1:0] request, grant, data_valid, data_ready;
+  axi_addr_t                  aw;
+  logic                       aw_ready, order_ready, take, turn_valid, turn_pop;
+  logic                       beat_valid, beat_ready, beat_fire;
+  turn_t                      turn;
+  beat_t                      beat;
+  logic [7:0]                 sent_q;
+  logic [$clog2(MaxAhead+1)-1:0] ahead;
+  logic [ClientW-1:0]         b_client;
+
+  assign take = aw_ready && order_ready;
+
+  for (genvar c = 0; c < NumClients; c++) begin : gen_client
+    npu_burst_split #(.BusBits(BusBits)) u_split (
+      .clk_i, .rst_ni,
+      .in_valid_i(req_valid_i[c]), .in_ready_o(req_ready_o[c]),
+      .in_addr_i(req_addr_i[c]), .in_bytes_i(req_bytes_i[c]),
+      .out_valid_o(split_valid[c]), .out_ready_i(split_ready[c]),
+      .out_addr_o(burst[c].addr), .out_len_o(burst[c].len), .out_last_o(split_last[c])
+    );
+    npu_wr_collect u_collect (
+      .clk_i, .rst_ni,
+      .issue_valid_i(split_ready[c]), .issue_ready_o(track_ready[c]),
+      .issue_last_i(split_last[c]),
+      .b_valid_i(axi_b_valid_i && b_client == ClientW'(c)), .b_err_i(axi_b_resp_i[1]),
+      .rsp_valid_o(rsp_valid_o[c]), .rsp_err_o(rsp_err_o[c])
+    );
+    assign burst[c].id    = {ClientW'(c), HOST_ID_WIDTH'(0)};
+    assign burst[c].size  = 3'($clog2(BusBits / 8));
+    assign burst[c].burst = BURST_INCR;
+    assign request[c]     = split_valid[c] && track_ready[c];
+    assign split_ready[c] = grant[c] && take;
+  end
+
+  assign request[NumClients] = host_valid_i;
+  assign host_ready_o        = grant[NumClients] && take;
+  assign burst[NumClients]   = '{
+    id: {HOST_CLIENT, host_i.id}, addr: host_i.addr, len: host_i.len,
+    size: host_i.size, burst: host_i.burst
+  };
+
+  npu_rr_arb #(.N(NumSources)) u_arb (
+    .clk_i, .rst_ni, .req_i(request), .take_i(take), .grant_o(grant)
+  );
+
+  always_comb begin
+    aw = burst[NumClients];
+    for (int unsigned c = 0; c < NumClients; c++) begin
+      if (grant[c]) aw = burst[c];
+    end
+  end
+
+  npu_stream_reg #(.Width($bits(axi_addr_t))) u_aw (
+    .clk_i, .rst_ni, .flush_i(1'b0),
+    .in_valid_i(grant != '0 && order_ready), .in_ready_o(aw_ready), .in_data_i(aw),
+    .out_valid_o(axi_aw_valid_o), .out_ready_i(axi_aw_ready_i), .out_data_o(axi_aw_o)
+  );
+
+  npu_fifo #(.Width($bits(turn_t)), .Depth(MaxAhead)) u_order (
+    .clk_i, .rst_ni, .flush_i(1'b0),
+    .in_valid_i(grant != '0 && aw_ready), .in_ready_o(order_ready), .in_data_i({grant, aw.len}),
+    .out_valid_o(turn_valid), .out_ready_i(turn_pop), .out_data_o(turn), .count_o(ahead)
+  );
+
+  assign data_valid = {host_data_valid_i, data_valid_i};
+  assign {host_data_ready_o, data_ready_o} = data_ready;
+  assign beat_valid = turn_valid && (turn.source & data_valid) != '0;
+  assign data_ready = (turn_valid && beat_ready) ? turn.source : '0;
+  assign beat_fire  = beat_valid && beat_ready;
+  assign beat.last  = sent_q == turn.len;
+  assign turn_pop   = beat_fire && beat.last;
+
+  always_comb begin
+    beat.data = host_data_i;
+    beat.strb = host_strb_i;
+    for (int unsigned c = 0; c < NumClients; c++) begin
+      if (turn.source[c]) begin
+        beat.data = data_i[c];
+        beat.strb = strb_i[c];
+      end
+    end
+  end
+
+  npu_stream_reg #(.Width($bits(beat_t))) u_w (
+    .clk_i, .rst_ni, .flush_i(1'b0),
+    .in_valid_i(beat_valid), .in_ready_o(beat_ready), .in_data_i(beat),
+    .out_valid_o(axi_w_valid_o), .out_ready_i(axi_w_ready_i),
+    .out_data_o({axi_w_data_o, axi_w_strb_o, axi_w_last_o})
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)        sent_q <= '0;
+    else if (beat_fire) sent_q <= beat.last ? '0 : sent_q + 8'd1;
+  end
+
+  assign axi_b_ready_o    = 1'b1;
+  assign b_client         = axi_b_id_i[AXI_ID_WIDTH-1:HOST_ID_WIDTH];
+  assign host_ack_valid_o = axi_b_valid_i && b_client == HOST_CLIENT;
+  assign host_ack_id_o    = axi_b_id_i[HOST_ID_WIDTH-1:0];
+  assign host_ack_resp_o  = axi_b_resp_i;
+
+  AheadInRange: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      ahead <= $bits(ahead)'(MaxAhead))
+    else $error("npu_write_path: %0d addresses ahead of their data", ahead);
+endmodule
