@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The records of a capsule, as they stand in capsule.json. Knows neither torch nor files.
+
+Everything is frozen, strict and closed (an unknown key is an error). docs/capsule.md explains
+the fields to a user; `driver.capture.store` reads and writes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Annotated, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from driver.isa import DType
+
+SCHEMA_VERSION: Final = 1
+"""Raised by one whenever a capsule of the former version could be misread."""
+
+ElementType = Literal[
+    "float32", "float16", "bfloat16", "float64", "int8", "int16", "int32", "int64", "uint8", "bool"
+]
+
+ELEMENT_BYTES: dict[str, int] = {
+    "float32": 4,
+    "float16": 2,
+    "bfloat16": 2,
+    "float64": 8,
+    "int8": 1,
+    "int16": 2,
+    "int32": 4,
+    "int64": 8,
+    "uint8": 1,
+    "bool": 1,
+}
+
+NPU_TYPES: dict[str, DType] = {
+    "float32": DType.FP32,
+    "float16": DType.FP16,
+    "bfloat16": DType.BF16,
+    "int8": DType.INT8,
+    "int32": DType.INT32,
+}
+"""Element types that the NPU holds; the others stay on the CPU."""
+
+Count = Annotated[int, Field(ge=0)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+StorageName = Annotated[str, Field(pattern=r"^s(0|[1-9][0-9]*)$")]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class TensorRef(_Record):
+    """A tensor: a strided view of a storage. Sizes, strides and offset count elements."""
+
+    kind: Literal["tensor"] = "tensor"
+    storage: StorageName
+    dtype: ElementType
+    sizes: tuple[Count, ...]
+    strides: tuple[Count, ...]
+    offset: Count = 0
+
+    @property
+    def element_bytes(self) -> int:
+        """Size of one element in bytes."""
+        return ELEMENT_BYTES[self.dtype]
+
+    @property
+    def npu_dtype(self) -> DType | None:
+        """The NPU's name of the element type, or None where it has no such type."""
+        return NPU_TYPES.get(self.dtype)
+
+    @property
+    def numel(self) -> int:
+        """Number of elements; a broadcast dimension counts in full."""
+        return math.prod(self.sizes)
+
+    @property
+    def is_dense(self) -> bool:
+        """Row-major without gaps: addressing it needs no strides."""
+        expected = 1
+        for size, stride in zip(reversed(self.sizes), reversed(self.strides), strict=True):
+            if size != 1 and stride != expected:
+                return False
+            expected *= size
+        return True
+
+    @property
+    def end_byte(self) -> int:
+        """One past the last byte of the storage that the view touches; 0 for an empty tensor."""
+        if self.numel == 0:
+            return 0
+        last = sum((n - 1) * s for n, s in zip(self.sizes, self.strides, strict=True))
+        return (self.offset + last + 1) * self.element_bytes
+
+
+class Constant(_Record):
+    """An argument that JSON cannot hold: a torch constant, or a float that is not finite."""
+
+    kind: Literal["dtype", "layout", "device", "memory_format", "float"]
+    value: str
+
+
+Item = TensorRef | Constant | bool | int | float | str | None
+Value = Item | tuple[Item, ...]
+
+
+class Op(_Record):
+    """One ATen call. `inputs` and `kwargs` are as the dispatcher saw them."""
+
+    index: Count
+    op: Annotated[str, Field(pattern=r"^\w+\.\w+\.\w+$")]
+    """Namespace, name and overload: "aten.addmm.default"."""
+    module: str
+    """Path of the module whose forward made the call; "" is the captured module itself."""
+    source: Annotated[str, Field(pattern=r"^[^/\\][^\\]*:[0-9]+$")]
+    """Relative file and line of the call."""
+    view: bool
+    """The op moves no data: its output is another view of its input's storage."""
+    inputs: tuple[Value, ...]
+    kwargs: dict[str, Value]
+    outputs: tuple[TensorRef | None, ...]
+
+    def refs(self) -> Iterator[tuple[str, TensorRef]]:
+        """Every tensor of the op with the name of its field, inputs first."""
+        for index, value in enumerate(self.inputs):
+            yield from _refs_of(f"inputs[{index}]", value)
+        for name, value in self.kwargs.items():
+            yield from _refs_of(f"kwargs.{name}", value)
+        for index, output in enumerate(self.outputs):
+            yield from _refs_of(f"outputs[{index}]", output)
+
+
+class Storage(_Record):
+    """A run of bytes that tensors share. No two storages of a capsule hold the same bytes."""
+
+    sha256: Sha256
+    size_bytes: Count
+    dtype: ElementType
+    """Element type under which tensors.safetensors holds the bytes, as one dimension."""
+    parameter: str | None = None
+    """Name of the module's parameter or buffer that lives here, if any."""
+
+
+class Document(_Record):
+    """The whole of capsule.json."""
+
+    format: Literal["npu-capsule"] = "npu-capsule"
+    schema_version: Literal[1] = SCHEMA_VERSION
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    seed: Count
+    torch: str
+    """Version of the torch that computed the outputs."""
+    hash: Sha256
+    """SHA-256 of the canonical JSON of every other field; see `content_hash`."""
+    storages: dict[StorageName, Storage]
+    inputs: tuple[TensorRef, ...]
+    outputs: tuple[TensorRef, ...]
+    ops: tuple[Op, ...]
+
+    def refs(self) -> Iterator[tuple[str, TensorRef]]:
+        """Every tensor of the capsule with the name of its field."""
+        for name, group in (("inputs", self.inputs), ("outputs", self.outputs)):
+            for index, ref in enumerate(group):
+                yield f"{name}[{index}]", ref
+        for index, op in enumerate(self.ops):
+            for name, ref in op.refs():
+                yield f"ops[{index}].{name}", ref
+
+
+def _refs_of(name: str, value: Value) -> Iterator[tuple[str, TensorRef]]:
+    if isinstance(value, TensorRef):
+        yield name, value
+    elif isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _refs_of(f"{name}[{index}]", item)

@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a torch module once and records every ATen op that reaches the dispatcher.
+
+Owns the torch side of capture. Refuses to know which ops the NPU can do: that is lowering's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import CodeType
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from driver.capture.capsule import Bytes, Capsule, content_hash
+from driver.capture.format import Document, Item, Op, Storage, TensorRef, Value
+from driver.capture.source import ModulePath, source_line
+from driver.capture.tensors import ELEMENT_NAMES, storage_view, to_constant
+from driver.errors import InputError
+
+_KEPT_COMPOSITES = (torch.ops.aten.linear.default,)
+"""Composite ops that have a lowering of their own; all others are decomposed."""
+
+Inputs = torch.Tensor | Sequence[object] | Mapping[str, object]
+
+
+def capture(
+    module: torch.nn.Module, inputs: Inputs, *, name: str, seed: int = 0, threads: int = 1
+) -> Capsule:
+    """Run `module` on `inputs` without gradients and record its ops.
+
+    Args:
+        module: any module on the CPU; it is called as it is, in the mode (train, eval) it is in.
+        inputs: its positional arguments, or its keyword arguments as a mapping, or one tensor.
+        name: of the capsule: letters, digits, "_", "." and "-".
+        seed: of torch's random numbers during the run (dropout and the like).
+        threads: torch's threads during the run; sums depend on it, so it is 1 by default.
+
+    Raises:
+        InputError: a tensor is not a plain strided CPU tensor of a type that capsules hold, or
+            an argument has no record.
+    """
+    if isinstance(inputs, torch.Tensor):
+        inputs = (inputs,)
+    book = _StorageBook(name, module)
+    given = _leaf_refs(book, inputs)
+    with ModulePath(module) as path, _reproducible(seed, threads), torch.no_grad():
+        recorder = _Recorder(book, path, capture.__code__)
+        with recorder:
+            result = module(**inputs) if isinstance(inputs, Mapping) else module(*inputs)
+    fields: dict[str, Any] = {
+        "name": name,
+        "seed": seed,
+        "torch": str(torch.__version__),
+        "storages": book.storages,
+        "inputs": given,
+        "outputs": _leaf_refs(book, result),
+        "ops": tuple(recorder.ops),
+    }
+    unsigned = Document(hash="0" * 64, **fields)
+    signed = Document(hash=content_hash(unsigned.model_dump(mode="json")), **fields)
+    return Capsule(signed, book.data)
+
+
+class _StorageBook:
+    """Every distinct storage content met so far, named in order of appearance."""
+
+    def __init__(self, capsule_name: str, module: torch.nn.Module) -> None:
+        self.storages: dict[str, Storage] = {}
+        self.data: dict[str, Bytes] = {}
+        self.capsule_name = capsule_name
+        self._names: dict[str, str] = {}
+        tensors = [*module.named_parameters(), *module.named_buffers()]
+        self._parameters = {t.untyped_storage().data_ptr(): n for n, t in tensors if t.numel()}
+
+    def ref(self, tensor: torch.Tensor, field: str) -> TensorRef:
+        """Record a tensor; its bytes are copied if they are new."""
+        self._check(tensor, field)
+        view = storage_view(tensor)
+        digest = hashlib.sha256(view.data).hexdigest()
+        name = self._names.get(digest)
+        if name is None:
+            name = self._names[digest] = f"s{len(self._names)}"
+            whole = view.size % tensor.element_size() == 0
+            dtype = ELEMENT_NAMES[tensor.dtype] if whole else "uint8"
+            parameter = self._parameters.get(tensor.untyped_storage().data_ptr())
+            self.storages[name] = Storage.model_validate(
+                {"sha256": digest, "size_bytes": view.size, "dtype": dtype, "parameter": parameter}
+            )
+            self.data[name] = _frozen_copy(view)
+        return TensorRef.model_validate(
+            {
+                "storage": name,
+                "dtype": ELEMENT_NAMES[tensor.dtype],
+                "sizes": tuple(tensor.shape),
+                "strides": tensor.stride(),
+                "offset": tensor.storage_offset(),
+            }
+        )
+
+    def _check(self, tensor: torch.Tensor, field: str) -> None:
+        if tensor.layout is not torch.strided or tensor.device.type != "cpu":
+            value = f"{tensor.layout} tensor on {tensor.device}"
+            raise InputError(self.capsule_name, field, value, "a strided tensor on the CPU")
+        if tensor.dtype not in ELEMENT_NAMES:
+            raise InputError(
+                self.capsule_name,
+                field,
+                str(tensor.dtype),
+                f"one of {', '.join(ELEMENT_NAMES.values())}",
+            )
+
+
+class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Sees each op below autograd, after torch has taken composite ops apart."""
+
+    def __init__(self, book: _StorageBook, path: ModulePath, stop: CodeType) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.ops: list[Op] = []
+        self._book = book
+        self._path = path
+        self._stop = stop
+
+    def __torch_dispatch__(
+        self,
+        func: torch._ops.OpOverload,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: dict[str, Any] | None = None,
+    ) -> Any:
+        kwargs = kwargs or {}
+        # Under inference_mode torch leaves composite ops whole: take them apart here.
+        if func not in _KEPT_COMPOSITES and _is_composite(func):
+            with self:
+                return func.decompose(*args, **kwargs)
+        field = f"ops[{len(self.ops)}] {func}"
+        # Before the call: an op may write to its inputs.
+        inputs = tuple(self._value(arg, field) for arg in args)
+        named = {key: self._value(arg, field) for key, arg in kwargs.items()}
+        result = func(*args, **kwargs)
+        outputs = result if isinstance(result, list | tuple) else (result,)
+        self.ops.append(
+            Op(
+                index=len(self.ops),
+                op=str(func),
+                module=self._path.current,
+                source=source_line(self._stop),
+                view=not func._schema.is_mutable and _share_storage(args, outputs),
+                inputs=inputs,
+                kwargs=named,
+                outputs=tuple(self._output(item, field) for item in outputs),
+            )
+        )
+        return result
+
+    def _value(self, arg: object, field: str) -> Value:
+        if isinstance(arg, list | tuple):
+            return tuple(self._item(item, field) for item in arg)
+        return self._item(arg, field)
+
+    def _item(self, arg: object, field: str) -> Item:
+        if isinstance(arg, torch.Tensor):
+            return self._book.ref(arg, field)
+        try:
+            return to_constant(arg)
+        except TypeError as error:
+            raise InputError(
+                self._book.capsule_name,
+                field,
+                str(error),
+                "a tensor, a number, a string or a constant",
+            ) from error
+
+    def _output(self, item: object, field: str) -> TensorRef | None:
+        return self._book.ref(item, field) if isinstance(item, torch.Tensor) else None
+
+
+def _share_storage(args: Iterable[object], outputs: Iterable[object]) -> bool:
+    """Whether every output lives in the storage of an input: nothing was computed or moved."""
+    given = {_storage_key(arg) for arg in args if isinstance(arg, torch.Tensor)}
+    made = {_storage_key(out) for out in outputs if isinstance(out, torch.Tensor)}
+    return bool(made) and made <= given
+
+
+def _storage_key(tensor: torch.Tensor) -> int:
+    return int(tensor.untyped_storage()._cdata)
+
+
+def _is_composite(func: torch._ops.OpOverload) -> bool:
+    key = torch._C.DispatchKey.CompositeImplicitAutograd
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func._name, key))
+
+
+def _leaf_refs(book: _StorageBook, tree: object) -> tuple[TensorRef, ...]:
+    leaves = tree_leaves(tree)
+    return tuple(book.ref(leaf, "inputs") for leaf in leaves if isinstance(leaf, torch.Tensor))
+
+
+def _frozen_copy(view: Bytes) -> Bytes:
+    copy = np.ascontiguousarray(view).copy()
+    copy.flags.writeable = False
+    return copy
+
+
+@contextlib.contextmanager
+def _reproducible(seed: int, threads: int) -> Iterator[None]:
+    """Seeded, on a fixed number of threads, with no byte left uninitialised; all undone after.
+
+    Attention runs as its defining products and softmax, not as one fused op of this CPU.
+    """
+    before_threads = torch.get_num_threads()
+    before = torch.are_deterministic_algorithms_enabled()
+    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.set_num_threads(threads)
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        with torch.random.fork_rng(devices=()), sdpa_kernel(SDPBackend.MATH):
+            torch.manual_seed(seed)
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before, warn_only=warn_only)
+        torch.set_num_threads(before_threads)

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The workloads: found by name, offline, seeded, with the matmuls that they are known for."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from driver.capture import Capsule, TensorRef
+from driver.errors import InputError
+from workloads import available, capture_workload, load_workload
+
+MATMULS = ("aten.mm.default", "aten.addmm.default", "aten.bmm.default", "aten.linear.default")
+
+
+def matmul_shapes(capsule: Capsule) -> list[tuple[str, tuple[int, ...], tuple[int, ...]]]:
+    """Op, shape of A and shape of B of each matmul, in order."""
+    found = []
+    for op in capsule.ops:
+        if op.op in MATMULS:
+            refs = [value for value in op.inputs if isinstance(value, TensorRef)]
+            found.append((op.op.split(".")[1], refs[-2].sizes, refs[-1].sizes))
+    return found
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a workload asked for the network")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+def test_there_are_three_and_an_unknown_one_lists_them() -> None:
+    assert available() == ("lenet", "mlp", "qwen_layer")
+    with pytest.raises(InputError, match="lenet, mlp, qwen_layer") as caught:
+        load_workload("../secrets")
+    assert caught.value.value == "../secrets"
+
+
+def test_mlp_is_three_addmms() -> None:
+    assert matmul_shapes(capture_workload("mlp")) == [
+        ("addmm", (16, 64), (64, 128)),
+        ("addmm", (16, 128), (128, 64)),
+        ("addmm", (16, 64), (64, 10)),
+    ]
+
+
+def test_lenet_is_two_convolutions_and_three_addmms() -> None:
+    capsule = capture_workload("lenet")
+    assert [op.module for op in capsule.ops if "convolution" in op.op] == ["conv1", "conv2"]
+    assert matmul_shapes(capsule) == [
+        ("addmm", (16, 400), (400, 120)),
+        ("addmm", (16, 120), (120, 84)),
+        ("addmm", (16, 84), (84, 10)),
+    ]
+
+
+@pytest.mark.usefixtures("no_network")
+def test_qwen_layer_has_the_matmuls_of_qwen2_5_0_5b() -> None:
+    capsule = capture_workload("qwen_layer")
+    assert matmul_shapes(capsule) == [
+        ("addmm", (16, 896), (896, 896)),
+        ("addmm", (16, 896), (896, 128)),
+        ("addmm", (16, 896), (896, 128)),
+        ("bmm", (14, 16, 64), (14, 64, 16)),
+        ("bmm", (14, 16, 16), (14, 16, 64)),
+        ("mm", (16, 896), (896, 896)),
+        ("mm", (16, 896), (896, 4864)),
+        ("mm", (16, 896), (896, 4864)),
+        ("mm", (16, 4864), (4864, 896)),
+    ]
+    query = next(op for op in capsule.ops if op.op == "aten.addmm.default")
+    assert query.module == "model.layers.0.self_attn.q_proj"
+    assert query.source.startswith("transformers/models/qwen2/modeling_qwen2.py:")
+
+
+@pytest.mark.parametrize("name", ["lenet", "mlp"])
+def test_seed_decides_the_capsule(name: str) -> None:
+    hashes = [capture_workload(name, seed=seed).hash for seed in (1, 1, 2)]
+    assert hashes[0] == hashes[1] != hashes[2]
+
+
+def write_checkpoint(folder: Path, name: str, *, sharded: bool) -> dict[str, torch.Tensor]:
+    module, _ = load_workload(name).build(77, None)
+    tensors = {key: value.detach().clone() for key, value in module.named_parameters()}
+    folder.mkdir()
+    if not sharded:
+        save_file(tensors, folder / "model.safetensors")
+        return tensors
+    weight_map = {}
+    for index, key in enumerate(tensors):
+        file = f"model-{index % 2}.safetensors"
+        weight_map[key] = file
+    for file in set(weight_map.values()):
+        save_file({k: tensors[k] for k, f in weight_map.items() if f == file}, folder / file)
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    return tensors
+
+
+@pytest.mark.parametrize("sharded", [False, True])
+@pytest.mark.parametrize("name", ["mlp", "lenet", "qwen_layer"])
+def test_checkpoint_folder_replaces_the_random_weights(
+    tmp_path: Path, name: str, sharded: bool
+) -> None:
+    tensors = write_checkpoint(tmp_path / "ckpt", name, sharded=sharded)
+    module, _ = load_workload(name).build(0, tmp_path / "ckpt")
+    loaded = dict(module.named_parameters())
+    assert loaded.keys() == tensors.keys()
+    assert all(torch.equal(loaded[key], value) for key, value in tensors.items())
+
+
+def remove_tensor(folder: Path) -> None:
+    save_file({"0.weight": torch.zeros(128, 64)}, folder / "model.safetensors")
+
+
+def reshape_tensor(folder: Path) -> None:
+    save_file({"0.weight": torch.zeros(64, 128)}, folder / "model.safetensors")
+
+
+@pytest.mark.parametrize(
+    ("damage", "field"),
+    [
+        (lambda f: (f / "model.safetensors").unlink(), "file"),
+        (lambda f: (f / "model.safetensors").write_bytes(b"\x10"), "file"),
+        (lambda f: (f / "model.safetensors.index.json").write_text("{}"), "weight_map"),
+        (remove_tensor, "0.bias"),
+        (reshape_tensor, "0.weight"),
+    ],
+)
+def test_damaged_checkpoint_is_named(
+    tmp_path: Path, damage: Callable[[Path], object], field: str
+) -> None:
+    write_checkpoint(tmp_path / "ckpt", "mlp", sharded=False)
+    damage(tmp_path / "ckpt")
+    with pytest.raises(InputError) as caught:
+        load_workload("mlp").build(0, tmp_path / "ckpt")
+    assert caught.value.field == field and str(tmp_path / "ckpt") in str(caught.value)
+
+
+def test_missing_checkpoint_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such folder"):
+        load_workload("mlp").build(0, tmp_path / "absent")

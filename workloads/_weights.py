@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Weights for workloads: seeded random numbers, or a local checkpoint folder. Never a network."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError, safe_open
+
+from driver.errors import InputError
+
+_SINGLE = "model.safetensors"
+_INDEX = "model.safetensors.index.json"
+
+
+def random_weights(module: torch.nn.Module, seed: int, std: float) -> None:
+    """Fill every parameter: normal around 0, and around 1 where it scales a normalisation."""
+    generator = torch.Generator().manual_seed(seed)
+    for name, parameter in module.named_parameters():
+        centre = 1.0 if name.endswith("norm.weight") else 0.0
+        with torch.no_grad():
+            parameter.normal_(centre, std, generator=generator)
+
+
+def checkpoint_weights(module: torch.nn.Module, folder: Path) -> None:
+    """Fill every parameter from a folder of safetensors, one file or several with an index.
+
+    Tensors are found by the parameters' names and converted to their type.
+
+    Raises:
+        InputError: folder, file or tensor is missing, or a tensor has another shape.
+    """
+    files = _tensor_files(folder)
+    for name, parameter in module.named_parameters():
+        file = files.get(name)
+        if file is None:
+            raise InputError(str(folder), name, "missing", "a tensor of this name")
+        try:
+            with safe_open(file, framework="pt") as tensors:
+                loaded = tensors.get_tensor(name)
+        except (OSError, SafetensorError) as error:
+            raise InputError(str(file), name, str(error), "a readable tensor") from error
+        if loaded.shape != parameter.shape:
+            wanted = f"shape {tuple(parameter.shape)}"
+            raise InputError(str(file), name, f"shape {tuple(loaded.shape)}", wanted)
+        with torch.no_grad():
+            parameter.copy_(loaded)
+
+
+def _tensor_files(folder: Path) -> dict[str, Path]:
+    """Which file holds each tensor."""
+    if not folder.is_dir():
+        raise InputError(str(folder), "checkpoint", "no such folder", "a local checkpoint folder")
+    index = folder / _INDEX
+    if index.is_file():
+        try:
+            table = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+            return {str(name): folder / Path(str(file)).name for name, file in table.items()}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise InputError(str(index), "weight_map", repr(error), "tensor: file name") from error
+    single = folder / _SINGLE
+    try:
+        with safe_open(single, framework="pt") as tensors:
+            return dict.fromkeys(tensors.keys(), single)
+    except (OSError, SafetensorError) as error:
+        raise InputError(str(single), "file", str(error), f"{_SINGLE} or {_INDEX}") from error
