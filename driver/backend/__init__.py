@@ -22,7 +22,7 @@ BACKENDS: dict[str, str] = {
 
 
 class Backend(Protocol):
-    """One device. Where a simulator answers, any verb may raise SimulatorDied or SimulatorTimeout."""
+    """One device. Behind a simulator any verb may raise SimulatorDied or SimulatorTimeout."""
 
     def read_csr(self, offset: int) -> int:
         """The 32-bit register at `offset` (driver.isa.csr). RegisterError outside the map."""
@@ -41,7 +41,7 @@ class Backend(Protocol):
         ...
 
     def wait_interrupt(self, timeout_s: float) -> int:
-        """Wait until irq is high; returns IRQ_STATUS. SimulatorTimeout after `timeout_s` seconds."""
+        """Wait until irq is high; returns IRQ_STATUS. SimulatorTimeout after that many seconds."""
         ...
 
     def reset(self) -> None:

@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hardware configurations: sim_config.yaml as frozen, validated values.
+
+Owns what a configuration may say and the RTL parameters that follow from it. Every mistake in the
+file is one InputError that names file, dotted field, value and what was expected.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal, NoReturn
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import ErrorDetails, PydanticCustomError
+
+from driver.errors import InputError
+from driver.strict_yaml import read_yaml
+
+ALIGNMENT_BYTES = 64
+"""Regions, allocations and descriptors start at multiples of this."""
+
+_ADDRESS_LIMIT = 1 << 64
+_CONFIG_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_SECTIONS = ("common", "configs")
+
+Address = Annotated[int, Field(ge=0, lt=_ADDRESS_LIMIT, multiple_of=ALIGNMENT_BYTES)]
+SizeBytes = Annotated[
+    int, Field(ge=ALIGNMENT_BYTES, lt=_ADDRESS_LIMIT, multiple_of=ALIGNMENT_BYTES)
+]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+def _refuse(field: str, value: object, expected: str) -> NoReturn:
+    """Fail a check between fields; `field` is relative to the model that checks."""
+    raise PydanticCustomError(
+        "cross_check", "{expected}", {"field": field, "value": value, "expected": expected}
+    )
+
+
+class Region(_Frozen):
+    """Addresses [base, base + size_bytes) of the physical map."""
+
+    base: Address
+    size_bytes: SizeBytes
+
+    @property
+    def limit(self) -> int:
+        """The first address beyond the region."""
+        return self.base + self.size_bytes
+
+    @model_validator(mode="after")
+    def _fits(self) -> Region:
+        if self.limit > _ADDRESS_LIMIT:
+            _refuse(
+                "size_bytes", self.size_bytes, f"at most {_ADDRESS_LIMIT - self.base} from there"
+            )
+        return self
+
+
+class Regions(_Frozen):
+    """The parts of device memory that the allocator hands out separately."""
+
+    weights: Region
+    activations: Region
+
+    def named(self) -> dict[str, Region]:
+        """Name → region, by ascending address."""
+        pairs = ((name, getattr(self, name)) for name in type(self).model_fields)
+        return dict(sorted(pairs, key=lambda pair: pair[1].base))
+
+
+class MemoryMap(_Frozen):
+    """Device memory: regions that together are one window [base, limit) without a hole."""
+
+    regions: Regions
+
+    @property
+    def base(self) -> int:
+        """MemBase of the RTL."""
+        return min(region.base for region in self.regions.named().values())
+
+    @property
+    def limit(self) -> int:
+        """MemLimit of the RTL: the first address beyond the memory."""
+        return max(region.limit for region in self.regions.named().values())
+
+    @model_validator(mode="after")
+    def _contiguous(self) -> MemoryMap:
+        (_, low), *others = self.regions.named().items()
+        for name, region in others:
+            if region.base != low.limit:
+                _refuse(
+                    f"regions.{name}.base", f"{region.base:#x}", f"{low.limit:#x}, the end below"
+                )
+            low = region
+        return self
+
+
+class Dram(_Frozen):
+    """Timing of the simulated DRAM."""
+
+    latency_cycles: Annotated[int, Field(ge=1, le=4096)]
+
+
+class Timeouts(_Frozen):
+    """When waiting for the device is given up."""
+
+    wait_s: Annotated[float, Field(gt=0, le=86_400)]
+    """Wall-clock seconds that one wait for an interrupt may take."""
+    wait_cycles: Annotated[int, Field(ge=1_000, lt=1 << 63)]
+    """Device cycles that one wait for an interrupt may take."""
+
+
+def _power_of_two(value: int) -> bool:
+    return value & (value - 1) == 0
+
+
+class HwConfig(_Frozen):
+    """One configuration of the hardware, its memory map and the limits of its simulation."""
+
+    name: str
+    array_size: Literal[8, 16, 32]
+    bus_bits: Literal[128, 256, 512]
+    fma_latency: Annotated[int, Field(ge=1, le=8)]
+    acc_tiles: Annotated[int, Field(ge=1, le=128)]
+    row_tiles: Annotated[int, Field(ge=1, le=16)]
+    weight_slots: Annotated[int, Field(ge=2, le=32)]
+    memory: MemoryMap
+    registers: Region
+    dram: Dram
+    timeouts: Timeouts
+
+    def rtl_parameters(self) -> dict[str, int]:
+        """Parameter of npu_top → value."""
+        return {
+            "ArraySize": self.array_size,
+            "BusBits": self.bus_bits,
+            "FmaLatency": self.fma_latency,
+            "AccTiles": self.acc_tiles,
+            "RowTiles": self.row_tiles,
+            "WeightSlots": self.weight_slots,
+            "MemBase": self.memory.base,
+            "MemLimit": self.memory.limit,
+        }
+
+    @model_validator(mode="after")
+    def _consistent(self) -> HwConfig:
+        for field in ("acc_tiles", "row_tiles"):
+            if not _power_of_two(getattr(self, field)):
+                _refuse(field, getattr(self, field), "a power of two")
+        if self.row_tiles > self.acc_tiles:
+            _refuse("row_tiles", self.row_tiles, f"at most acc_tiles, {self.acc_tiles}")
+        if self.registers.base < self.memory.limit and self.memory.base < self.registers.limit:
+            window = f"{self.memory.base:#x} to {self.memory.limit - 1:#x}"
+            _refuse("registers.base", f"{self.registers.base:#x}", f"none of the memory, {window}")
+        return self
+
+
+def load_config(path: Path, name: str) -> HwConfig:
+    """The configuration `name` of the file. InputError for any mistake, also in the others."""
+    configs = load_configs(path)
+    if name not in configs:
+        raise InputError(path, "configs", name, f"one of {', '.join(configs)}")
+    return configs[name]
+
+
+def load_configs(path: Path) -> dict[str, HwConfig]:
+    """All configurations of the file, by name."""
+    document = _mapping(path, "file", read_yaml(path))
+    for section in document:
+        if section not in _SECTIONS:
+            raise InputError(path, section, "an unknown key", f"one of {', '.join(_SECTIONS)}")
+    common = _mapping(path, "common", document.get("common", {}))
+    entries = _mapping(path, "configs", document.get("configs"))
+    if not entries:
+        raise InputError(path, "configs", "nothing", "at least one configuration")
+    return {name: _config(path, name, common, entry) for name, entry in entries.items()}
+
+
+def _mapping(path: Path, field: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise InputError(path, field, "nothing" if value is None else value, "keys with values")
+    return value
+
+
+def _config(path: Path, name: str, common: dict[str, Any], entry: object) -> HwConfig:
+    """One configuration: what the entry does not state itself it takes from `common`."""
+    if not _CONFIG_NAME.fullmatch(name):
+        raise InputError(path, f"configs.{name}", name, "a name of a-z, 0-9 and _")
+    own = _mapping(path, f"configs.{name}", entry)
+    for section, fields in (("common", common), (f"configs.{name}", own)):
+        if "name" in fields:
+            raise InputError(path, f"{section}.name", "an unknown key", "the name as the key only")
+    try:
+        return HwConfig.model_validate({**common, **own, "name": name})
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field, value, expected = _explain(first)
+        inherited = field.split(".")[0] in common.keys() - own.keys()
+        section = "common" if inherited else f"configs.{name}"
+        raise InputError(path, f"{section}.{field}", value, expected) from error
+
+
+def _explain(error: ErrorDetails) -> tuple[str, object, str]:
+    """Field, value and expectation of one pydantic error."""
+    location = [str(part) for part in error["loc"]]
+    kind, context = error["type"], error.get("ctx", {})
+    if kind == "cross_check":
+        return ".".join([*location, context["field"]]), context["value"], context["expected"]
+    field = ".".join(location)
+    if kind == "missing":
+        return field, "nothing", "a value"
+    if kind == "extra_forbidden":
+        return field, "an unknown key", "no such key"
+    return field, repr(error["input"]), error["msg"].removeprefix("Input should be ")
