@@ -1,0 +1,34 @@
+// Paths are relative to this file's folder; each level uses only the levels above it.
+// packages
+pkg/npu_isa_pkg.sv
+pkg/npu_pkg.sv
+fpu/npu_fp_pkg.sv
+mem/npu_mem_pkg.sv
+matrix/npu_matrix_pkg.sv
+csr/gen/npu_csr_pkg.sv
+ctrl/npu_ctrl_pkg.sv
+// cells
+common/npu_fifo.sv
+common/npu_stream_reg.sv
+// memory controller
+mem/npu_burst_split.sv
+mem/npu_rr_arb.sv
+mem/npu_wr_collect.sv
+mem/npu_host_check.sv
+mem/npu_host_read.sv
+mem/npu_host_write.sv
+mem/npu_read_path.sv
+mem/npu_write_path.sv
+mem/npu_mem_ctrl.sv
+// matrix engine
+matrix/npu_matrix_blocks.sv
+matrix/npu_matrix_tiles.sv
+matrix/npu_matrix_lines.sv
+matrix/npu_matrix_unpack.sv
+matrix/npu_matrix_seq.sv
+matrix/npu_matrix_row.sv
+matrix/npu_matrix_array.sv
+matrix/npu_matrix_acc.sv
+matrix/npu_matrix_drain.sv
+matrix/npu_matrix_pack.sv
+matrix/npu_matrix.sv

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/// ArraySize rows in a chain, and the delay line that brings each token to row r after
+/// r × FmaLatency cycles, when the partial sums that row r-1 made for it arrive.
+///
+/// `psum_i` belongs to `token_i` one cycle later; `sum_o` and `token_o` leave together
+/// ArraySize × FmaLatency + 1 cycles after `token_i`.
+module npu_matrix_array
+  import npu_matrix_pkg::*;
+#(
+  parameter int unsigned ArraySize   = 16,
+  parameter int unsigned FmaLatency  = 4,
+  parameter int unsigned ASlots      = 16,
+  parameter int unsigned WeightSlots = 16
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+  input  logic int8_i,
+
+  input  logic                       wr_valid_i,
+  input  place_t                     wr_place_i,
+  input  logic [ArraySize-1:0]       wr_mask_i,
+  input  logic [ArraySize-1:0][31:0] wr_data_i,
+
+  input  token_t                  token_i,
+  input  logic [ArraySize*32-1:0] psum_i,
+  output token_t                  token_o,
+  output logic [ArraySize*32-1:0] sum_o,
+
+  output logic a_free_o,   // the last row has read the last element of a tile of A
+  output logic b_free_o    // the last row has taken its weights
+);
+  localparam int unsigned Delay   = ArraySize * FmaLatency + 1;
+  localparam int unsigned LastRow = (ArraySize - 1) * FmaLatency;
+  localparam int unsigned TokenW  = $bits(token_t);
+
+  logic [Delay*TokenW-1:0]     line_q;   // [0] newest
+  logic [(Delay+1)*TokenW-1:0] line;
+  logic [$clog2(Delay+2)-1:0]  busy_q;   // cycles until the line holds no valid token
+
+  assign line = {line_q, token_i};
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)            busy_q <= '0;
+    else if (token_i.valid) busy_q <= ($clog2(Delay + 2))'(Delay + 1);
+    else if (busy_q != '0)  busy_q <= busy_q - 1'b1;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)                              line_q <= '0;
+    else if (token_i.valid || busy_q != '0)   line_q <= line[Delay*TokenW-1:0];
+  end
+
+  token_t last_token;
+  assign last_token = line[LastRow*TokenW +: TokenW];
+  assign a_free_o   = last_token.valid && last_token.a_free;
+  assign b_free_o   = last_token.valid && last_token.weights;
+  assign token_o    = line[Delay*TokenW +: TokenW];
+
+  logic [ArraySize*32-1:0] psum [ArraySize+1];
+  assign psum[0] = psum_i;
+  assign sum_o   = psum[ArraySize];
+
+  for (genvar r = 0; r < ArraySize; r++) begin : gen_row
+    npu_matrix_row #(
+      .ArraySize,
+      .FmaLatency,
+      .ASlots,
+      .WeightSlots,
+      .Row(r)
+    ) u_row (
+      .clk_i,
+      .rst_ni,
+      .int8_i,
+      .wr_valid_i,
+      .wr_place_i,
+      .wr_mask_i,
+      .wr_data_i,
+      .token_i(line[r*FmaLatency*TokenW +: TokenW]),
+      .psum_i (psum[r]),
+      .psum_o (psum[r+1])
+    );
+  end
+endmodule

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/// One row of the array: the k-th link of ArraySize fma chains, one per column.
+///
+/// Holds its row of every weight tile and its column of every tile of A (each a small buffer, so
+/// that the next weights wait here while the current ones work), and one set of active weights.
+/// Cycle 0: `token_i` picks the element of A and, with `weights`, loads the active weights.
+/// Cycle 1: psum + a·w on every column. Cycle FmaLatency + 1: the sums are at `psum_o`. The multiply
+/// is written as one expression followed by FmaLatency registers, to be retimed in synthesis: that
+/// costs the simulator one evaluation per result. A row beyond `ks` passes sums through untouched,
+/// so that a tail of K adds no terms. Rows and columns without work keep their registers.
+module npu_matrix_row
+  import npu_matrix_pkg::*;
+#(
+  parameter int unsigned ArraySize   = 16,
+  parameter int unsigned FmaLatency  = 4,
+  parameter int unsigned ASlots      = 16,
+  parameter int unsigned WeightSlots = 16,
+  parameter int unsigned Row         = 0
+) (
+  input  logic clk_i,
+  input  logic rst_ni,
+  input  logic int8_i,   // integer mode, constant while tokens are in flight
+
+  input  logic                       wr_valid_i,
+  input  place_t                     wr_place_i,
+  input  logic [ArraySize-1:0]       wr_mask_i,
+  input  logic [ArraySize-1:0][31:0] wr_data_i,
+
+  input  token_t                  token_i,
+  input  logic [ArraySize*32-1:0] psum_i,
+  output logic [ArraySize*32-1:0] psum_o
+);
+  localparam int unsigned LaneW = $clog2(ArraySize);
+  localparam int unsigned AAddrW = $clog2(ASlots * ArraySize);
+  localparam int unsigned BAddrW = $clog2(WeightSlots * ArraySize);
+
+  // Element (slot, lane) at slot · ArraySize + lane; lane is a row of A, a column of B.
+  logic [31:0] a_mem_q [ASlots * ArraySize];
+  logic [31:0] b_mem_q [WeightSlots * ArraySize];
+
+  logic [31:0]             a_q;
+  logic [ArraySize*32-1:0] w_q;
+  logic [ArraySize*32-1:0] sum_q [FmaLatency];
+  logic [FmaLatency-1:0]   valid_q;
+  logic                    bypass_q;
+  extent_t                 cols_q;
+
+  function automatic logic [AAddrW-1:0] a_index(slot_t slot, lane_t lane);
+    return {slot[AAddrW-LaneW-1:0], lane[LaneW-1:0]};
+  endfunction
+  function automatic logic [BAddrW-1:0] b_index(slot_t slot, lane_t lane);
+    return {slot[BAddrW-LaneW-1:0], lane[LaneW-1:0]};
+  endfunction
+
+  // ---- buffers: a line along k gives each row one element, any other line belongs to one row ----
+  always_ff @(posedge clk_i) begin
+    if (wr_valid_i && wr_place_i.operand == OPERAND_A) begin
+      if (wr_place_i.along_k) begin
+        if (wr_mask_i[Row]) a_mem_q[a_index(wr_place_i.place[5:0], wr_place_i.line)] <= wr_data_i[Row];
+      end else if (wr_place_i.line == lane_t'(Row)) begin
+        for (int l = 0; l < ArraySize; l++) begin
+          if (wr_mask_i[l]) a_mem_q[a_index(wr_place_i.place[5:0], lane_t'(l))] <= wr_data_i[l];
+        end
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (wr_valid_i && wr_place_i.operand == OPERAND_B) begin
+      if (wr_place_i.along_k) begin
+        if (wr_mask_i[Row]) b_mem_q[b_index(wr_place_i.place[5:0], wr_place_i.line)] <= wr_data_i[Row];
+      end else if (wr_place_i.line == lane_t'(Row)) begin
+        for (int l = 0; l < ArraySize; l++) begin
+          if (wr_mask_i[l]) b_mem_q[b_index(wr_place_i.place[5:0], lane_t'(l))] <= wr_data_i[l];
+        end
+      end
+    end
+  end
+
+  // ---- cycle 0 ----
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) valid_q <= '0;
+    else         valid_q <= FmaLatency'({valid_q, token_i.valid});
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (token_i.valid) begin
+      a_q      <= a_mem_q[a_index(token_i.a_slot, token_i.a_lane)];
+      bypass_q <= token_i.ks <= extent_t'(Row);
+      cols_q   <= token_i.cols;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (token_i.weights) begin
+      for (int c = 0; c < ArraySize; c++) begin
+        w_q[c*32 +: 32] <= b_mem_q[b_index(token_i.b_slot, lane_t'(c))];
+      end
+    end
+  end
+
+  // ---- cycle 1: one link of every chain ----
+  always_ff @(posedge clk_i) begin
+    if (valid_q[0]) begin
+      if (bypass_q) begin
+        sum_q[0] <= psum_i;
+      end else if (int8_i) begin
+        for (int c = 0; c < ArraySize; c++) begin
+          sum_q[0][c*32 +: 32] <=
+              npu_fp_pkg::int8_mac(a_q[7:0], w_q[c*32 +: 8], psum_i[c*32 +: 32]);
+        end
+      end else begin
+        for (int c = 0; c < ArraySize; c++) begin
+          if (extent_t'(c) < cols_q) begin
+            sum_q[0][c*32 +: 32] <=
+                npu_fp_pkg::fp32_fma(a_q, w_q[c*32 +: 32], psum_i[c*32 +: 32]);
+          end
+        end
+      end
+    end
+  end
+
+  // ---- the registers that retiming spreads over the fma ----
+  for (genvar s = 1; s < FmaLatency; s++) begin : gen_stage
+    always_ff @(posedge clk_i) begin
+      if (valid_q[s]) sum_q[s] <= sum_q[s-1];
+    end
+  end
+  assign psum_o = sum_q[FmaLatency-1];
+endmodule

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Takes the beats of operand reads apart into lines of 32-bit lanes.
+///
+/// Each beat gives the lanes it covers: fp16 and bf16 widened to fp32, int8 sign extended, 32-bit
+/// types as they are. One beat per cycle, never stalls (buffers were reserved at request time);
+/// the write leaves one cycle after its beat. `tile_done_o` pulses with a tile's last write.
+module npu_matrix_unpack
+  import npu_isa_pkg::*;
+  import npu_pkg::*;
+  import npu_matrix_pkg::*;
+#(
+  parameter int unsigned ArraySize = 16,
+  parameter int unsigned BusBits   = 256
+) (
+  input  logic            clk_i,
+  input  logic            rst_ni,
+  input  npu_engine_cmd_t cmd_i,
+
+  input  logic            pending_valid_i,
+  output logic            pending_ready_o,
+  input  pending_t        pending_i,
+
+  input  logic               rd_rsp_valid_i,
+  output logic               rd_rsp_ready_o,
+  input  logic [BusBits-1:0] rd_rsp_data_i,
+
+  output logic                       wr_valid_o,
+  output place_t                     wr_place_o,
+  output logic [ArraySize-1:0]       wr_mask_o,
+  output logic [ArraySize-1:0][31:0] wr_data_o,
+  output logic                       tile_done_o
+);
+  localparam int unsigned BeatW = $clog2(BusBits / 8);
+
+  logic [3:0]             beat_q;
+  logic                   last_beat, step;
+  logic [3:0]             dtype;
+  logic [1:0]             log2_bytes;
+  logic [BusBits-1:0]     line_bytes;  // the beat, rotated so that lane 0's byte is at 0
+  logic [ArraySize-1:0]   mask;
+  logic [ArraySize-1:0][31:0] lanes;
+
+  assign rd_rsp_ready_o  = 1'b1;
+  assign step            = rd_rsp_valid_i && pending_valid_i;
+  assign last_beat       = beat_q + 4'd1 == pending_i.beats;
+  assign pending_ready_o = rd_rsp_valid_i && last_beat;
+  assign dtype      = (pending_i.operand == OPERAND_C) ? cmd_i.dst_dtype : cmd_i.src_dtype;
+  assign log2_bytes = dtype_log2_bytes(dtype);
+
+  always_comb begin
+    line_bytes = rd_rsp_data_i;
+    if (step && pending_i.offset != '0) begin
+      line_bytes = BusBits'({rd_rsp_data_i, rd_rsp_data_i} >> {pending_i.offset, 3'b000});
+    end
+  end
+
+  // Lane l starts at byte (offset + l·size) of the request, so in beat (…) >> BeatW.
+  always_comb begin
+    mask = '0;
+    if (step) begin
+      if (pending_i.single) begin
+        mask[pending_i.elem[$clog2(ArraySize)-1:0]] = 1'b1;
+      end else begin
+        for (int l = 0; l < ArraySize; l++) begin
+          mask[l] = 6'(l) < pending_i.elems &&
+              4'((8'(pending_i.offset) + (8'(l) << log2_bytes)) >> BeatW) == beat_q;
+        end
+      end
+    end
+  end
+
+  always_comb begin
+    lanes = '0;
+    if (step) begin
+      unique case (log2_bytes)
+        2'd0: for (int l = 0; l < ArraySize; l++) begin
+          lanes[l] = 32'(signed'(line_bytes[(pending_i.single ? 0 : l % (BusBits / 8)) * 8 +: 8]));
+        end
+        2'd1: for (int l = 0; l < ArraySize; l++) begin
+          lanes[l] = (dtype == DTYPE_FP16)
+              ? npu_fp_pkg::fp16_to_fp32(
+                  line_bytes[(pending_i.single ? 0 : l % (BusBits / 16)) * 16 +: 16])
+              : npu_fp_pkg::bf16_to_fp32(
+                  line_bytes[(pending_i.single ? 0 : l % (BusBits / 16)) * 16 +: 16]);
+        end
+        default: for (int l = 0; l < ArraySize; l++) begin
+          lanes[l] = line_bytes[(pending_i.single ? 0 : l % (BusBits / 32)) * 32 +: 32];
+        end
+      endcase
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      beat_q      <= '0;
+      wr_valid_o  <= 1'b0;
+      tile_done_o <= 1'b0;
+    end else begin
+      if (step) beat_q <= last_beat ? '0 : beat_q + 4'd1;
+      wr_valid_o  <= step;
+      tile_done_o <= step && last_beat && pending_i.last;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (step) begin
+      wr_place_o <= '{operand: pending_i.operand, half: pending_i.half, place: pending_i.place,
+                      along_k: pending_i.along_k, line: pending_i.line};
+      wr_mask_o  <= mask;
+      wr_data_o  <= lanes;
+    end
+  end
+
+  BeatExpected: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      rd_rsp_valid_i |-> pending_valid_i)
+    else $error("npu_matrix_unpack: a beat that no request asked for");
+endmodule
