@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Walks the elements of a view in row-major order and requests them as runs of contiguous bytes.
+///
+/// Dimensions that are contiguous from the innermost outwards are merged into the run, one per cycle,
+/// as long as the run stays below 4 GiB; the rest are loops, one run per cycle. Runs longer than one
+/// request are cut at page boundaries. First request 2 to 6 cycles after `start_i`.
+/// `view_i` must be stable while `busy_o`. `stop_i` ends the walk after the request that is offered.
+module npu_move_walk
+  import npu_isa_pkg::*;
+  import npu_pkg::*;
+(
+  input  logic                       clk_i,
+  input  logic                       rst_ni,
+
+  input  logic                       start_i,
+  input  logic                       stop_i,
+  output logic                       busy_o,
+  input  npu_tensor_t                view_i,
+  input  logic [1:0]                 elem_log2_i,
+
+  output logic                       req_valid_o,
+  input  logic                       req_ready_i,
+  output logic [ADDR_WIDTH-1:0]      req_addr_o,
+  output logic [REQ_BYTES_WIDTH-1:0] req_bytes_o
+);
+  localparam int unsigned RunW = 32;
+  localparam int unsigned DimW = $clog2(MAX_RANK);
+  localparam int unsigned PageW = 12;
+  localparam logic [REQ_BYTES_WIDTH-1:0] MaxRequest = REQ_BYTES_WIDTH'(65536);
+
+  typedef enum logic [1:0] {
+    IDLE,   // waiting for a command
+    MERGE,  // looking at dimension dim_q: part of the run, or a loop
+    WALK    // offering one request per cycle
+  } state_e;
+
+  state_e                              state_q, state_d;
+  logic [DimW-1:0]                     dim_q, dim_d;
+  logic [RunW-1:0]                     run_q, run_d;      // bytes of a whole run
+  logic [MAX_RANK-1:0]                 loop_q, loop_d;    // dimensions that are not in the run
+  logic [ADDR_WIDTH-1:0]               addr_q, addr_d;    // of the request offered
+  logic [RunW-1:0]                     left_q, left_d;    // bytes of this run from addr_q on
+  logic [MAX_RANK-1:0][31:0]           index_q, index_d;
+  logic [MAX_RANK-1:0][ADDR_WIDTH-1:0] base_q, base_d;    // first element under index_q[d]
+
+  logic [31:0]           size, others;
+  logic [2*RunW-1:0]     merged;
+  logic                  contiguous, fire, run_done, more;
+  logic [DimW-1:0]       step_dim;
+  logic [ADDR_WIDTH-1:0] step_addr;
+  logic [RunW-1:0]       chunk;
+
+  function automatic logic [ADDR_WIDTH-1:0] byte_stride(logic [31:0] stride, logic [1:0] log2);
+    return ADDR_WIDTH'(stride) << log2;
+  endfunction
+
+  assign busy_o      = state_q != IDLE;
+  assign req_valid_o = state_q == WALK;
+  assign req_addr_o  = addr_q;
+  assign req_bytes_o = REQ_BYTES_WIDTH'(chunk);
+  assign fire        = req_valid_o && req_ready_i;
+  assign run_done    = left_q == chunk;
+
+  // A run that does not end inside one request is cut so that the next one starts on a page.
+  always_comb begin
+    chunk = RunW'(MaxRequest) - RunW'(addr_q[PageW-1:0]);
+    if (left_q < chunk) chunk = left_q;
+  end
+
+  // Whether dimension dim_q continues the run, and how long the run then is.
+  always_comb begin
+    size       = view_i.size[dim_q];
+    merged     = '0;
+    contiguous = 1'b0;
+    if (state_q == MERGE) begin
+      merged     = (2 * RunW)'(run_q) * (2 * RunW)'(size);
+      contiguous = size == 32'd1
+                || (byte_stride(view_i.stride[dim_q], elem_log2_i) == ADDR_WIDTH'(run_q)
+                    && merged[2*RunW-1:RunW] == '0);
+    end
+  end
+
+  // Sizes outside dim_q; all ones means that there is nothing left to merge or to loop over.
+  always_comb begin
+    others = 32'd1;
+    for (int unsigned d = 0; d < MAX_RANK; d++) begin
+      if (DimW'(d) < dim_q) others |= view_i.size[d];
+    end
+  end
+
+  // The innermost loop that has not reached its end takes a step; all loops inside it start over.
+  always_comb begin
+    more     = 1'b0;
+    step_dim = '0;
+    if (fire && run_done) begin
+      for (int unsigned d = 0; d < MAX_RANK; d++) begin
+        if (loop_q[d] && index_q[d] != view_i.size[d] - 32'd1) begin
+          more     = 1'b1;
+          step_dim = DimW'(d);
+        end
+      end
+    end
+    step_addr = base_q[step_dim] + byte_stride(view_i.stride[step_dim], elem_log2_i);
+  end
+
+  always_comb begin
+    state_d = state_q;
+    dim_d   = dim_q;
+    run_d   = run_q;
+    loop_d  = loop_q;
+    addr_d  = addr_q;
+    left_d  = left_q;
+    index_d = index_q;
+    base_d  = base_q;
+    unique case (state_q)
+      IDLE: if (start_i) begin
+        state_d = MERGE;
+        dim_d   = DimW'(MAX_RANK - 1);
+        run_d   = RunW'(1) << elem_log2_i;
+        addr_d  = view_i.base;
+        loop_d  = '1;
+        index_d = '0;
+        base_d  = {MAX_RANK{view_i.base}};
+      end
+      MERGE: begin
+        if (contiguous) begin
+          run_d         = merged[RunW-1:0];
+          loop_d[dim_q] = 1'b0;
+        end
+        left_d = run_d;
+        if (contiguous && others != 32'd1) dim_d = dim_q - DimW'(1);
+        else                               state_d = stop_i ? IDLE : WALK;
+      end
+      WALK: if (fire) begin
+        addr_d = addr_q + ADDR_WIDTH'(chunk);
+        left_d = left_q - chunk;
+        if (run_done) begin
+          addr_d            = step_addr;
+          left_d            = run_q;
+          index_d[step_dim] = index_q[step_dim] + 32'd1;
+          base_d[step_dim]  = step_addr;
+          for (int unsigned d = 1; d < MAX_RANK; d++) begin
+            if (DimW'(d) > step_dim) begin
+              index_d[d] = '0;
+              base_d[d]  = step_addr;
+            end
+          end
+        end
+        if (stop_i || (run_done && !more)) state_d = IDLE;
+      end
+      default: state_d = IDLE;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) state_q <= IDLE;
+    else         state_q <= state_d;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (start_i || busy_o) begin
+      dim_q   <= dim_d;
+      run_q   <= run_d;
+      loop_q  <= loop_d;
+      addr_q  <= addr_d;
+      left_q  <= left_d;
+      index_q <= index_d;
+      base_q  <= base_d;
+    end
+  end
+endmodule
