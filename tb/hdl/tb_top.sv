@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The device under test, its memory and nothing else (simulation only).
+///
+/// Behaviour: every pin of npu_top is a signal of the same name here, driven by C++ (the server
+/// and the clock) or by cocotb. `dram_on` = 1 connects m_axi_* to the shared memory (npu_dram);
+/// 0 connects it to ext_axi_*, where a bench puts a memory model of its own; the idle side sees no
+/// valid. `dram_latency`, `dram_stall` and `dram_seed` are npu_dram's settings.
+///
+/// Odd input: change `dram_on` only in reset, or answers go astray.
+module tb_top #(
+  parameter int unsigned ArraySize = 16,
+  parameter int unsigned BusBits = 256,
+  parameter int unsigned FmaLatency = 4,
+  parameter int unsigned AccTiles = 4,
+  parameter int unsigned RowTiles = 4,
+  parameter int unsigned WeightSlots = 2,
+  parameter logic [63:0] MemBase = 64'h0,
+  parameter logic [63:0] MemLimit = 64'h2000_0000
+) (
+  input  logic                 clk,
+  input  logic                 rst_n,
+  output logic                 irq,
+
+  input  logic                 dram_on,
+  input  logic [15:0]          dram_latency,
+  input  logic [7:0]           dram_stall,
+  input  logic [31:0]          dram_seed,
+
+  input  logic [15:0]                s_axil_awaddr,
+  input  logic [2:0]                 s_axil_awprot,
+  input  logic                       s_axil_awvalid,
+  output logic                       s_axil_awready,
+  input  logic [31:0]                s_axil_wdata,
+  input  logic [3:0]                 s_axil_wstrb,
+  input  logic                       s_axil_wvalid,
+  output logic                       s_axil_wready,
+  output logic [1:0]                 s_axil_bresp,
+  output logic                       s_axil_bvalid,
+  input  logic                       s_axil_bready,
+  input  logic [15:0]                s_axil_araddr,
+  input  logic [2:0]                 s_axil_arprot,
+  input  logic                       s_axil_arvalid,
+  output logic                       s_axil_arready,
+  output logic [31:0]                s_axil_rdata,
+  output logic [1:0]                 s_axil_rresp,
+  output logic                       s_axil_rvalid,
+  input  logic                       s_axil_rready,
+
+  input  logic [3:0]                 s_axi_awid,
+  input  logic [63:0]                s_axi_awaddr,
+  input  logic [7:0]                 s_axi_awlen,
+  input  logic [2:0]                 s_axi_awsize,
+  input  logic [1:0]                 s_axi_awburst,
+  input  logic                       s_axi_awvalid,
+  output logic                       s_axi_awready,
+  input  logic [BusBits-1:0]         s_axi_wdata,
+  input  logic [BusBits/8-1:0]       s_axi_wstrb,
+  input  logic                       s_axi_wlast,
+  input  logic                       s_axi_wvalid,
+  output logic                       s_axi_wready,
+  output logic [3:0]                 s_axi_bid,
+  output logic [1:0]                 s_axi_bresp,
+  output logic                       s_axi_bvalid,
+  input  logic                       s_axi_bready,
+  input  logic [3:0]                 s_axi_arid,
+  input  logic [63:0]                s_axi_araddr,
+  input  logic [7:0]                 s_axi_arlen,
+  input  logic [2:0]                 s_axi_arsize,
+  input  logic [1:0]                 s_axi_arburst,
+  input  logic                       s_axi_arvalid,
+  output logic                       s_axi_arready,
+  output logic [3:0]                 s_axi_rid,
+  output logic [BusBits-1:0]         s_axi_rdata,
+  output logic [1:0]                 s_axi_rresp,
+  output logic                       s_axi_rlast,
+  output logic                       s_axi_rvalid,
+  input  logic                       s_axi_rready,
+
+  output logic [7:0]                 ext_axi_awid,
+  output logic [63:0]                ext_axi_awaddr,
+  output logic [7:0]                 ext_axi_awlen,
+  output logic [2:0]                 ext_axi_awsize,
+  output logic [1:0]                 ext_axi_awburst,
+  output logic [3:0]                 ext_axi_awcache,
+  output logic [2:0]                 ext_axi_awprot,
+  output logic                       ext_axi_awvalid,
+  input  logic                       ext_axi_awready,
+  output logic [BusBits-1:0]         ext_axi_wdata,
+  output logic [BusBits/8-1:0]       ext_axi_wstrb,
+  output logic                       ext_axi_wlast,
+  output logic                       ext_axi_wvalid,
+  input  logic                       ext_axi_wready,
+  input  logic [7:0]                 ext_axi_bid,
+  input  logic [1:0]                 ext_axi_bresp,
+  input  logic                       ext_axi_bvalid,
+  output logic                       ext_axi_bready,
+  output logic [7:0]                 ext_axi_arid,
+  output logic [63:0]                ext_axi_araddr,
+  output logic [7:0]                 ext_axi_arlen,
+  output logic [2:0]                 ext_axi_arsize,
+  output logic [1:0]                 ext_axi_arburst,
+  output logic [3:0]                 ext_axi_arcache,
+  output logic [2:0]                 ext_axi_arprot,
+  output logic                       ext_axi_arvalid,
+  input  logic                       ext_axi_arready,
+  input  logic [7:0]                 ext_axi_rid,
+  input  logic [BusBits-1:0]         ext_axi_rdata,
+  input  logic [1:0]                 ext_axi_rresp,
+  input  logic                       ext_axi_rlast,
+  input  logic                       ext_axi_rvalid,
+  output logic                       ext_axi_rready
+);
+  logic [7:0]                 m_axi_awid;
+  logic [63:0]                m_axi_awaddr;
+  logic [7:0]                 m_axi_awlen;
+  logic [2:0]                 m_axi_awsize;
+  logic [1:0]                 m_axi_awburst;
+  logic [3:0]                 m_axi_awcache;
+  logic [2:0]                 m_axi_awprot;
+  logic                       m_axi_awvalid;
+  logic                       m_axi_awready;
+  logic [BusBits-1:0]         m_axi_wdata;
+  logic [BusBits/8-1:0]       m_axi_wstrb;
+  logic                       m_axi_wlast;
+  logic                       m_axi_wvalid;
+  logic                       m_axi_wready;
+  logic [7:0]                 m_axi_bid;
+  logic [1:0]                 m_axi_bresp;
+  logic                       m_axi_bvalid;
+  logic                       m_axi_bready;
+  logic [7:0]                 m_axi_arid;
+  logic [63:0]                m_axi_araddr;
+  logic [7:0]                 m_axi_arlen;
+  logic [2:0]                 m_axi_arsize;
+  logic [1:0]                 m_axi_arburst;
+  logic [3:0]                 m_axi_arcache;
+  logic [2:0]                 m_axi_arprot;
+  logic                       m_axi_arvalid;
+  logic                       m_axi_arready;
+  logic [7:0]                 m_axi_rid;
+  logic [BusBits-1:0]         m_axi_rdata;
+  logic [1:0]                 m_axi_rresp;
+  logic                       m_axi_rlast;
+  logic                       m_axi_rvalid;
+  logic                       m_axi_rready;
+
+  npu_top #(
+    .ArraySize   (ArraySize),
+    .BusBits     (BusBits),
+    .FmaLatency  (FmaLatency),
+    .AccTiles    (AccTiles),
+    .RowTiles    (RowTiles),
+    .WeightSlots (WeightSlots),
+    .MemBase     (MemBase),
+    .MemLimit    (MemLimit)
+  ) u_npu (
+    .clk            (clk),
+    .rst_n          (rst_n),
+    .irq            (irq),
+    .s_axil_awaddr  (s_axil_awaddr),
+    .s_axil_awprot  (s_axil_awprot),
+    .s_axil_awvalid (s_axil_awvalid),
+    .s_axil_awready (s_axil_awready),
+    .s_axil_wdata   (s_axil_wdata),
+    .s_axil_wstrb   (s_axil_wstrb),
+    .s_axil_wvalid  (s_axil_wvalid),
+    .s_axil_wready  (s_axil_wready),
+    .s_axil_bresp   (s_axil_bresp),
+    .s_axil_bvalid  (s_axil_bvalid),
+    .s_axil_bready  (s_axil_bready),
+    .s_axil_araddr  (s_axil_araddr),
+    .s_axil_arprot  (s_axil_arprot),
+    .s_axil_arvalid (s_axil_arvalid),
+    .s_axil_arready (s_axil_arready),
+    .s_axil_rdata   (s_axil_rdata),
+    .s_axil_rresp   (s_axil_rresp),
+    .s_axil_rvalid  (s_axil_rvalid),
+    .s_axil_rready  (s_axil_rready),
+    .s_axi_awid     (s_axi_awid),
+    .s_axi_awaddr   (s_axi_awaddr),
+    .s_axi_awlen    (s_axi_awlen),
+    .s_axi_awsize   (s_axi_awsize),
+    .s_axi_awburst  (s_axi_awburst),
+    .s_axi_awvalid  (s_axi_awvalid),
+    .s_axi_awready  (s_axi_awready),
+    .s_axi_wdata    (s_axi_wdata),
+    .s_axi_wstrb    (s_axi_wstrb),
+    .s_axi_wlast    (s_axi_wlast),
+    .s_axi_wvalid   (s_axi_wvalid),
+    .s_axi_wready   (s_axi_wready),
+    .s_axi_bid      (s_axi_bid),
+    .s_axi_bresp    (s_axi_bresp),
+    .s_axi_bvalid   (s_axi_bvalid),
+    .s_axi_bready   (s_axi_bready),
+    .s_axi_arid     (s_axi_arid),
+    .s_axi_araddr   (s_axi_araddr),
+    .s_axi_arlen    (s_axi_arlen),
+    .s_axi_arsize   (s_axi_arsize),
+    .s_axi_arburst  (s_axi_arburst),
+    .s_axi_arvalid  (s_axi_arvalid),
+    .s_axi_arready  (s_axi_arready),
+    .s_axi_rid      (s_axi_rid),
+    .s_axi_rdata    (s_axi_rdata),
+    .s_axi_rresp    (s_axi_rresp),
+    .s_axi_rlast    (s_axi_rlast),
+    .s_axi_rvalid   (s_axi_rvalid),
+    .s_axi_rready   (s_axi_rready),
+    .m_axi_awid     (m_axi_awid),
+    .m_axi_awaddr   (m_axi_awaddr),
+    .m_axi_awlen    (m_axi_awlen),
+    .m_axi_awsize   (m_axi_awsize),
+    .m_axi_awburst  (m_axi_awburst),
+    .m_axi_awcache  (m_axi_awcache),
+    .m_axi_awprot   (m_axi_awprot),
+    .m_axi_awvalid  (m_axi_awvalid),
+    .m_axi_awready  (m_axi_awready),
+    .m_axi_wdata    (m_axi_wdata),
+    .m_axi_wstrb    (m_axi_wstrb),
+    .m_axi_wlast    (m_axi_wlast),
+    .m_axi_wvalid   (m_axi_wvalid),
+    .m_axi_wready   (m_axi_wready),
+    .m_axi_bid      (m_axi_bid),
+    .m_axi_bresp    (m_axi_bresp),
+    .m_axi_bvalid   (m_axi_bvalid),
+    .m_axi_bready   (m_axi_bready),
+    .m_axi_arid     (m_axi_arid),
+    .m_axi_araddr   (m_axi_araddr),
+    .m_axi_arlen    (m_axi_arlen),
+    .m_axi_arsize   (m_axi_arsize),
+    .m_axi_arburst  (m_axi_arburst),
+    .m_axi_arcache  (m_axi_arcache),
+    .m_axi_arprot   (m_axi_arprot),
+    .m_axi_arvalid  (m_axi_arvalid),
+    .m_axi_arready  (m_axi_arready),
+    .m_axi_rid      (m_axi_rid),
+    .m_axi_rdata    (m_axi_rdata),
+    .m_axi_rresp    (m_axi_rresp),
+    .m_axi_rlast    (m_axi_rlast),
+    .m_axi_rvalid   (m_axi_rvalid),
+    .m_axi_rready   (m_axi_rready)
+  );
+
+  // The answers of the selected memory; the names of the other side of the choice.
+  logic                       dram_awready;
+  logic                       dram_wready;
+  logic [7:0]                 dram_bid;
+  logic [1:0]                 dram_bresp;
+  logic                       dram_bvalid;
+  logic                       dram_arready;
+  logic [7:0]                 dram_rid;
+  logic [BusBits-1:0]         dram_rdata;
+  logic [1:0]                 dram_rresp;
+  logic                       dram_rlast;
+  logic                       dram_rvalid;
+
+  assign m_axi_awready  = dram_on ? dram_awready : ext_axi_awready;
+  assign m_axi_wready   = dram_on ? dram_wready : ext_axi_wready;
+  assign m_axi_bid      = dram_on ? dram_bid : ext_axi_bid;
+  assign m_axi_bresp    = dram_on ? dram_bresp : ext_axi_bresp;
+  assign m_axi_bvalid   = dram_on ? dram_bvalid : ext_axi_bvalid;
+  assign m_axi_arready  = dram_on ? dram_arready : ext_axi_arready;
+  assign m_axi_rid      = dram_on ? dram_rid : ext_axi_rid;
+  assign m_axi_rdata    = dram_on ? dram_rdata : ext_axi_rdata;
+  assign m_axi_rresp    = dram_on ? dram_rresp : ext_axi_rresp;
+  assign m_axi_rlast    = dram_on ? dram_rlast : ext_axi_rlast;
+  assign m_axi_rvalid   = dram_on ? dram_rvalid : ext_axi_rvalid;
+
+  assign ext_axi_awid     = m_axi_awid;
+  assign ext_axi_awaddr   = m_axi_awaddr;
+  assign ext_axi_awlen    = m_axi_awlen;
+  assign ext_axi_awsize   = m_axi_awsize;
+  assign ext_axi_awburst  = m_axi_awburst;
+  assign ext_axi_awcache  = m_axi_awcache;
+  assign ext_axi_awprot   = m_axi_awprot;
+  assign ext_axi_awvalid  = m_axi_awvalid && !dram_on;
+  assign ext_axi_wdata    = m_axi_wdata;
+  assign ext_axi_wstrb    = m_axi_wstrb;
+  assign ext_axi_wlast    = m_axi_wlast;
+  assign ext_axi_wvalid   = m_axi_wvalid && !dram_on;
+  assign ext_axi_bready   = m_axi_bready;
+  assign ext_axi_arid     = m_axi_arid;
+  assign ext_axi_araddr   = m_axi_araddr;
+  assign ext_axi_arlen    = m_axi_arlen;
+  assign ext_axi_arsize   = m_axi_arsize;
+  assign ext_axi_arburst  = m_axi_arburst;
+  assign ext_axi_arcache  = m_axi_arcache;
+  assign ext_axi_arprot   = m_axi_arprot;
+  assign ext_axi_arvalid  = m_axi_arvalid && !dram_on;
+  assign ext_axi_rready   = m_axi_rready;
+
+  npu_dram #(
+    .BusBits (BusBits)
+  ) u_dram (
+    .clk_i     (clk),
+    .rst_ni    (rst_n),
+    .latency_i (dram_latency),
+    .stall_i   (dram_stall),
+    .seed_i    (dram_seed),
+    .awid      (m_axi_awid),
+    .awaddr    (m_axi_awaddr),
+    .awlen     (m_axi_awlen),
+    .awsize    (m_axi_awsize),
+    .awburst   (m_axi_awburst),
+    .awvalid   (m_axi_awvalid && dram_on),
+    .awready   (dram_awready),
+    .wdata     (m_axi_wdata),
+    .wstrb     (m_axi_wstrb),
+    .wlast     (m_axi_wlast),
+    .wvalid    (m_axi_wvalid && dram_on),
+    .wready    (dram_wready),
+    .bid       (dram_bid),
+    .bresp     (dram_bresp),
+    .bvalid    (dram_bvalid),
+    .bready    (m_axi_bready),
+    .arid      (m_axi_arid),
+    .araddr    (m_axi_araddr),
+    .arlen     (m_axi_arlen),
+    .arsize    (m_axi_arsize),
+    .arburst   (m_axi_arburst),
+    .arvalid   (m_axi_arvalid && dram_on),
+    .arready   (dram_arready),
+    .rid       (dram_rid),
+    .rdata     (dram_rdata),
+    .rresp     (dram_rresp),
+    .rlast     (dram_rlast),
+    .rvalid    (dram_rvalid),
+    .rready    (m_axi_rready)
+  );
+endmodule

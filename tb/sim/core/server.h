@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Serves one client over a connected Unix socket until it leaves.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "axil_master.h"
+#include "protocol.h"
+#include "simulation.h"
+
+namespace npu_sim {
+
+class Server {
+ public:
+  Server(Simulation& simulation, int socket, std::chrono::seconds idle_limit)
+      : sim_(simulation), axil_(simulation), socket_(socket), idle_limit_(idle_limit) {}
+
+  // Returns when the client quits, closes the socket, or says nothing for the idle limit.
+  void serve();
+
+ private:
+  using Values = std::array<std::uint64_t, 4>;
+  struct Reply {
+    Status status = Status::kOk;
+    Values values{};
+    std::string payload{};
+  };
+
+  Reply execute(const MessageHead& request, const std::string& payload);
+  Reply csr(std::optional<AxilResult> result);
+  Reply run(std::uint64_t cycles, std::uint64_t wall_ms, bool stop_on_irq);
+  Reply set(Setting setting, std::uint64_t value);
+  Reply waves(std::uint64_t from, std::uint64_t to, const std::string& path);
+
+  bool receive(void* data, std::size_t bytes);
+  bool send(const Reply& reply);
+  bool client_left() const;
+
+  Simulation& sim_;
+  AxilMaster axil_;
+  int socket_;
+  std::chrono::seconds idle_limit_;
+  bool quit_ = false;
+};
+
+// Connects to the socket that the client listens on. Throws std::runtime_error.
+int connect_to(const std::string& path);
+
+}  // namespace npu_sim

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Verilated model, its clock and its waves: what both main programs share.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "Vtb_top.h"
+#include "shared_memory.h"
+#include "verilated.h"
+#include "waves.h"
+
+namespace npu_sim {
+
+// Simulated time of half a clock period, in the model's 1 ps steps.
+inline constexpr std::uint64_t kHalfPeriod = 1000;
+inline constexpr unsigned kResetCycles = 8;
+
+class Simulation {
+ public:
+  Simulation(int argc, char** argv, SharedMemory& shared)
+      : shared_(shared), top_(configured(argc, argv)) {
+    attach_dram(shared_);
+    top_.dram_on = 1;
+    top_.dram_latency = 100;
+    top_.dram_seed = 1;
+  }
+
+  Vtb_top& top() { return top_; }
+  VerilatedContext& context() { return context_; }
+  Waves& waves() { return waves_; }
+  SharedMemory& shared() { return shared_; }
+  std::uint64_t cycle() { return shared_.header().cycle; }
+  bool finished() const { return context_.gotFinish(); }
+
+  // Changes the clock pin one half period after its last change, without evaluating the model.
+  void toggle() {
+    context_.time(context_.time() + kHalfPeriod);
+    top_.clk = top_.clk ^ 1;
+    shared_.header().cycle += top_.clk;
+  }
+
+  void half_cycle() {
+    toggle();
+    top_.eval();
+    waves_.sample(top_, cycle(), context_.time());
+  }
+
+  // One clock period, entered and left with the clock high: inputs set before the call are seen by
+  // the rising edge at its end.
+  void cycle_once() {
+    half_cycle();
+    half_cycle();
+  }
+
+  void reset(unsigned cycles = kResetCycles) {
+    if (top_.clk == 0) half_cycle();
+    top_.rst_n = 0;
+    for (unsigned i = 0; i < cycles; ++i) cycle_once();
+    top_.rst_n = 1;
+    cycle_once();
+  }
+
+ private:
+  VerilatedContext* configured(int argc, char** argv) {
+    context_.commandArgs(argc, argv);
+    waves_.prepare(context_);
+    return &context_;
+  }
+
+  VerilatedContext context_;
+  SharedMemory& shared_;
+  Waves waves_;
+  Vtb_top top_;
+};
+
+}  // namespace npu_sim

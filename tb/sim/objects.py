@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles C++ files into a content-keyed store of objects, a few at a time.
+
+An object's name is the hash of everything that decides its bytes (compiler, flags, text, headers),
+so an unchanged file is never compiled again, whatever happened to its time stamp.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from driver.errors import InfrastructureError
+from tb.sim.spec import digest
+from tb.sim.toolchain import Compiler
+
+_UNUSED_FOR_S = 7 * 24 * 3600
+_ERROR_LINES = 12
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One file to compile in `folder`; `context` stands for the headers that it can see."""
+
+    source: Path
+    flags: tuple[str, ...]
+    context: str
+    folder: Path
+
+
+def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> None:
+    """Run it; InfrastructureError with the first lines of what it said."""
+    environment = {**os.environ, "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
+    done = subprocess.run(
+        [*compiler.command, *arguments],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.splitlines() if "error" in line.lower()]
+        reason = " | ".join((lines or done.stderr.splitlines())[:_ERROR_LINES])
+        raise InfrastructureError(f"C++ compiler failed: {reason}")
+
+
+class ObjectStore:
+    """Objects by content, for any number of builders at once."""
+
+    def __init__(self, folder: Path, compiler: Compiler, jobs: int) -> None:
+        self.compiled = 0
+        self.reused = 0
+        self._folder = folder
+        self._compiler = compiler
+        self._jobs = jobs
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def precompiled_header(self, header: Path, name: str, flags: tuple[str, ...], key: str) -> None:
+        """Make `name`.gch beside `header`, which -include `name` then finds."""
+        stored = self._folder / f"{digest([self._compiler.identity, *flags, name, key])[:32]}.gch"
+        if not stored.exists():
+            arguments = [*flags, "-x", "c++-header", header.name]
+            self._write(arguments, stored, header.parent)
+        os.utime(stored)
+        target = header.parent / f"{name}.gch"
+        target.unlink(missing_ok=True)
+        os.link(stored, target)
+
+    def compile(self, units: Sequence[Unit], progress: Callable[[int, int], None]) -> list[Path]:
+        """The objects of `units`, in order; `progress` hears (done, to do)."""
+        objects = [self._object_path(unit) for unit in units]
+        missing = [
+            (unit, path) for unit, path in zip(units, objects, strict=True) if not path.exists()
+        ]
+        self.compiled += len(missing)
+        self.reused += len(units) - len(missing)
+        with ThreadPoolExecutor(max(1, self._jobs)) as pool:
+            jobs = [
+                pool.submit(
+                    self._write, [*unit.flags, "-c", os.fspath(unit.source)], path, unit.folder
+                )
+                for unit, path in missing
+            ]
+            for done, job in enumerate(jobs, start=1):
+                job.result()
+                progress(done, len(missing))
+        for path in objects:
+            os.utime(path)
+        return objects
+
+    def drop_old(self) -> None:
+        """Remove objects that no build has used for a week."""
+        oldest = time.time() - _UNUSED_FOR_S
+        for path in self._folder.iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                if path.stat().st_mtime < oldest:
+                    path.unlink()
+
+    def _object_path(self, unit: Unit) -> Path:
+        text = unit.source if unit.source.is_absolute() else unit.folder / unit.source
+        key = digest([self._compiler.identity, *unit.flags, unit.context, text.read_bytes()])
+        return self._folder / f"{key[:32]}.o"
+
+    def _write(self, arguments: Sequence[str], target: Path, folder: Path) -> None:
+        """Compile beside the target, then rename: a killed compiler leaves no half an object."""
+        unfinished = target.with_suffix(f"{target.suffix}.{os.getpid()}.tmp")
+        try:
+            run_compiler(self._compiler, [*arguments, "-o", os.fspath(unfinished)], folder)
+            unfinished.replace(target)
+        finally:
+            unfinished.unlink(missing_ok=True)

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What to build: sources, parameters and variant; and what a finished build is. Runs nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from driver.config import HwConfig
+from driver.errors import InputError
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+SIM_FOLDER = REPOSITORY / "tb" / "sim"
+HDL_FOLDER = REPOSITORY / "tb" / "hdl"
+FILELIST = REPOSITORY / "rtl" / "filelist.f"
+BUILD_ROOT = REPOSITORY / "build" / "sim"
+TOP = "tb_top"
+
+Trace = Literal["", "vcd", "fst"]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """How the model is compiled; every combination is legal."""
+
+    assertions: bool = False
+    random_init: bool = False
+    trace: Trace = ""
+    vpi: bool = False
+
+
+VARIANTS: dict[str, Variant] = {
+    "fast": Variant(),
+    "check": Variant(assertions=True, random_init=True),
+    "waves-vcd": Variant(assertions=True, random_init=True, trace="vcd"),
+    "waves-fst": Variant(assertions=True, random_init=True, trace="fst"),
+    "cocotb": Variant(assertions=True, random_init=True, vpi=True),
+    "cocotb-fast": Variant(vpi=True),
+    "cocotb-vcd": Variant(assertions=True, random_init=True, trace="vcd", vpi=True),
+    "cocotb-fst": Variant(assertions=True, random_init=True, trace="fst", vpi=True),
+}
+"""The builds by name. A variant with waves runs the same cycles as the one without."""
+
+
+def variant_named(name: str) -> Variant:
+    """The variant `name`, or InputError."""
+    if name not in VARIANTS:
+        raise InputError("command line", "variant", name, f"one of {', '.join(VARIANTS)}")
+    return VARIANTS[name]
+
+
+@dataclass(frozen=True)
+class BuildSpec:
+    """Everything that decides what the simulator does. Paths are absolute."""
+
+    variant: str
+    parameters: tuple[tuple[str, str], ...] = ()
+    """Of tb_top, as Verilog text."""
+    filelist: Path = FILELIST
+    bench: tuple[Path, ...] = (HDL_FOLDER / "npu_dram.sv", HDL_FOLDER / "tb_top.sv")
+    """Sources after those of the file list, in order; a .vlt file is a control file."""
+    build_root: Path = BUILD_ROOT
+    label: str = "npu"
+    """Only names the folder."""
+    jobs: int = field(default=2, compare=False)
+
+
+@dataclass(frozen=True)
+class BuiltModel:
+    """A finished simulator."""
+
+    binary: Path
+    folder: Path
+    key: str
+    variant: str
+    cached: bool
+    """Nothing had to be done."""
+    objects_compiled: int
+    objects_reused: int
+
+    def to_json(self) -> str:
+        """One line."""
+        plain = {
+            name: str(value) if isinstance(value, Path) else value
+            for name, value in asdict(self).items()
+        }
+        return json.dumps(plain)
+
+
+def spec_for(
+    config: HwConfig, variant: str, build_root: Path = BUILD_ROOT, jobs: int = 2
+) -> BuildSpec:
+    """The build of npu_top with the parameters of `config`."""
+    variant_named(variant)
+    base = min(region.base for region in config.memory.regions.values())
+    limit = max(region.base + region.size_bytes for region in config.memory.regions.values())
+    parameters = {
+        "ArraySize": str(config.array_size),
+        "BusBits": str(config.bus_bits),
+        "FmaLatency": str(config.fma_latency),
+        "AccTiles": str(config.acc_tiles),
+        "RowTiles": str(config.row_tiles),
+        "WeightSlots": str(config.weight_slots),
+        "MemBase": f"64'h{base:x}",
+        "MemLimit": f"64'h{limit:x}",
+    }
+    return BuildSpec(
+        variant=variant,
+        parameters=tuple(parameters.items()),
+        build_root=build_root,
+        label=config.name,
+        jobs=jobs,
+    )
+
+
+def read_filelist(path: Path) -> list[Path]:
+    """The sources of a file list, in order: one path per line, relative to the list's folder or,
+    as tools that are started at the top expect, to the repository."""
+    try:
+        lines = path.read_text().splitlines()
+    except OSError as error:
+        raise InputError(path, "file", error.strerror, "a readable file list") from error
+    sources: list[Path] = []
+    for number, line in enumerate(lines, start=1):
+        text = line.split("//")[0].split("#")[0].strip()
+        if not text:
+            continue
+        source = (path.parent / text).resolve()
+        if not source.is_file():
+            source = (REPOSITORY / text).resolve()
+        if not source.is_file():
+            raise InputError(path, f"line {number}", text, "an existing source file")
+        sources.append(source)
+    return sources
+
+
+def digest(parts: Iterable[bytes | str]) -> str:
+    """SHA-256 over the parts, each with its length, so that no two lists collide."""
+    state = hashlib.sha256()
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        state.update(f"{len(data)}:".encode())
+        state.update(data)
+    return state.hexdigest()

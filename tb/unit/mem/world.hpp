@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every model of this bench shares: the memory, the random source, the bus beat, the failure.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "Vmem_bench.h"
+
+#ifndef BUS_BITS
+#define BUS_BITS 256
+#endif
+
+constexpr unsigned kBusBytes = BUS_BITS / 8;
+constexpr uint64_t kPage = 4096;
+constexpr uint64_t kMemBase = 0x100000;
+constexpr uint64_t kMemLimit = 0x300000;
+
+// Regions by who writes them, so that no two writers race.
+constexpr uint64_t kConstBase = kMemBase, kConstEnd = 0x200000;
+constexpr uint64_t kClientBase = 0x200000, kClientEnd = 0x240000;
+constexpr uint64_t kHostBase = 0x240000, kHostEnd = 0x280000;
+constexpr uint64_t kMoveBase = 0x280000, kMoveEnd = kMemLimit;
+
+struct Failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+template <typename... Args>
+[[noreturn]] void fail(const char* format, Args... args) {
+  char text[256];
+  std::snprintf(text, sizeof text, format, args...);
+  throw Failure(text);
+}
+
+template <typename... Args>
+void check(bool ok, const char* format, Args... args) {
+  if (!ok) fail(format, args...);
+}
+
+using Beat = std::vector<uint8_t>;
+
+template <typename Wide>
+Beat to_beat(const Wide& wide) {
+  Beat beat(kBusBytes);
+  std::memcpy(beat.data(), wide.data(), kBusBytes);
+  return beat;
+}
+
+template <typename Wide>
+void from_beat(Wide& wide, const Beat& beat) {
+  std::memcpy(wide.data(), beat.data(), kBusBytes);
+}
+
+struct Random {
+  std::mt19937_64 engine;
+  explicit Random(uint64_t seed) : engine(seed) {}
+  uint64_t below(uint64_t n) { return engine() % n; }
+  uint64_t between(uint64_t low, uint64_t high) { return low + below(high - low + 1); }
+  bool chance(unsigned percent) { return below(100) < percent; }
+  Beat beat() {
+    Beat bytes(kBusBytes);
+    for (auto& byte : bytes) byte = static_cast<uint8_t>(engine());
+    return bytes;
+  }
+  // Small values most of the time, the whole range now and then.
+  uint64_t size(uint64_t limit) {
+    const uint64_t bound = chance(60) ? 64 : chance(80) ? 1024 : limit;
+    return between(1, bound < limit ? bound : limit);
+  }
+};
+
+// The DRAM's bytes and what they should be; pages that answer with SLVERR.
+struct Memory {
+  std::vector<uint8_t> bytes, expected;
+  std::vector<bool> bad;
+
+  explicit Memory(Random& random)
+      : bytes(kMemLimit - kMemBase), bad((kMemLimit - kMemBase) / kPage, false) {
+    for (auto& byte : bytes) byte = static_cast<uint8_t>(random.engine());
+    expected = bytes;
+  }
+  static bool inside(uint64_t addr) { return addr >= kMemBase && addr < kMemLimit; }
+  uint8_t& at(uint64_t addr) { return bytes[addr - kMemBase]; }
+  uint8_t& want(uint64_t addr) { return expected[addr - kMemBase]; }
+  bool bad_at(uint64_t addr) const { return bad[(addr - kMemBase) / kPage]; }
+  bool bad_within(uint64_t first, uint64_t last) const {
+    for (uint64_t page = first / kPage; page <= last / kPage; ++page)
+      if (bad_at(page * kPage)) return true;
+    return false;
+  }
+  Beat line(uint64_t addr) const {
+    const auto start = bytes.begin() + static_cast<long>(addr / kBusBytes * kBusBytes - kMemBase);
+    return Beat(start, start + kBusBytes);
+  }
+  // Compares [first, last) and returns how many bytes that were.
+  uint64_t compare(uint64_t first, uint64_t last, const char* what) {
+    if (std::memcmp(&at(first), &want(first), last - first) != 0) {
+      uint64_t addr = first;
+      while (at(addr) == want(addr)) ++addr;
+      fail("%s: byte %llx is %02x, expected %02x", what, (unsigned long long)addr, at(addr),
+           want(addr));
+    }
+    return last - first;
+  }
+};
+
+// One clock cycle of a model: drive the inputs, then look at what the edge will see.
+struct Model {
+  virtual ~Model() = default;
+  virtual void drive(Vmem_bench& top) = 0;
+  virtual void sample(Vmem_bench& top, uint64_t cycle) = 0;
+  virtual bool idle() const = 0;
+};
