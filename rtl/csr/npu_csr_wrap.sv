@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The register block with its counters and interrupt, in the command processor's own types.
+///
+/// `rst_ni` resets the bus interface and the registers, `soft_rst_i` the registers only. `push_o` pulses
+/// with `push_packet_o` in the cycle after the write of CMD_PUSH. `irq_o` is a level.
+module npu_csr_wrap
+  import npu_isa_pkg::*;
+  import npu_ctrl_pkg::*;
+#(
+  parameter int unsigned ArraySize  = 16,
+  parameter int unsigned BusBits    = 256,
+  parameter int unsigned FmaLatency = 4
+) (
+  input  logic         clk_i,
+  input  logic         rst_ni,
+  input  logic         soft_rst_i,
+
+  input  logic         s_axil_awvalid_i,
+  output logic         s_axil_awready_o,
+  input  logic [15:0]  s_axil_awaddr_i,
+  input  logic [2:0]   s_axil_awprot_i,
+  input  logic         s_axil_wvalid_i,
+  output logic         s_axil_wready_o,
+  input  logic [31:0]  s_axil_wdata_i,
+  input  logic [3:0]   s_axil_wstrb_i,
+  output logic         s_axil_bvalid_o,
+  input  logic         s_axil_bready_i,
+  output logic [1:0]   s_axil_bresp_o,
+  input  logic         s_axil_arvalid_i,
+  output logic         s_axil_arready_o,
+  input  logic [15:0]  s_axil_araddr_i,
+  input  logic [2:0]   s_axil_arprot_i,
+  output logic         s_axil_rvalid_o,
+  input  logic         s_axil_rready_i,
+  output logic [31:0]  s_axil_rdata_o,
+  output logic [1:0]   s_axil_rresp_o,
+
+  // To the command processor
+  output logic         soft_reset_o,
+  output logic         error_ack_o,
+  output ring_config_t ring_o,
+  output index_t       ring_tail_o,
+  output ring_config_t records_o,
+  output logic         push_o,
+  output line_t        push_packet_o,
+  output logic [63:0]  cycle_o,
+
+  // From it
+  input  logic         error_ack_clear_i,
+  input  ctrl_status_t status_i,
+  input  irq_events_t  irq_events_i,
+  input  logic         retire_i,
+  input  perf_events_t perf_events_i,
+  output logic         irq_o
+);
+  npu_csr_pkg::npu_csr__in_t  hwif_in;
+  npu_csr_pkg::npu_csr__out_t hwif_out;
+
+  npu_csr u_csr (
+    .clk           (clk_i),
+    .rst_n         (rst_ni),
+    .s_axil_awready(s_axil_awready_o),
+    .s_axil_awvalid(s_axil_awvalid_i),
+    .s_axil_awaddr (s_axil_awaddr_i),
+    .s_axil_awprot (s_axil_awprot_i),
+    .s_axil_wready (s_axil_wready_o),
+    .s_axil_wvalid (s_axil_wvalid_i),
+    .s_axil_wdata  (s_axil_wdata_i),
+    .s_axil_wstrb  (s_axil_wstrb_i),
+    .s_axil_bready (s_axil_bready_i),
+    .s_axil_bvalid (s_axil_bvalid_o),
+    .s_axil_bresp  (s_axil_bresp_o),
+    .s_axil_arready(s_axil_arready_o),
+    .s_axil_arvalid(s_axil_arvalid_i),
+    .s_axil_araddr (s_axil_araddr_i),
+    .s_axil_arprot (s_axil_arprot_i),
+    .s_axil_rready (s_axil_rready_i),
+    .s_axil_rvalid (s_axil_rvalid_o),
+    .s_axil_rdata  (s_axil_rdata_o),
+    .s_axil_rresp  (s_axil_rresp_o),
+    .hwif_in,
+    .hwif_out
+  );
+
+  logic field_rst_n;
+  assign field_rst_n         = rst_ni && !soft_rst_i;
+  assign hwif_in.field_rst_n = field_rst_n;
+
+  // Constants
+  assign hwif_in.ID.value.next           = DEVICE_ID;
+  assign hwif_in.VERSION.minor.next      = ISA_VERSION[15:0];
+  assign hwif_in.VERSION.major.next      = ISA_VERSION[31:16];
+  assign hwif_in.CONFIG.array_size.next  = 8'(ArraySize);
+  assign hwif_in.CONFIG.bus_bits.next    = 16'(BusBits);
+  assign hwif_in.CONFIG.fma_latency.next = 8'(FmaLatency);
+
+  // Control and state
+  assign hwif_in.CTRL.error_ack.hwclr        = error_ack_clear_i;
+  assign hwif_in.STATUS.state.next           = status_i.state;
+  assign hwif_in.STATUS.csr_queue_empty.next = status_i.csr_queue_empty;
+  assign hwif_in.STATUS.csr_queue_full.next  = status_i.csr_queue_full;
+  assign hwif_in.STATUS.ring_empty.next      = status_i.ring_empty;
+  assign hwif_in.ERROR_CODE.code.next        = status_i.error_code;
+  assign hwif_in.ERROR_SEQ.seq.next          = status_i.error_seq;
+  assign hwif_in.COMPLETED.count.next        = status_i.completed;
+  assign hwif_in.RING_HEAD.index.next        = status_i.ring_head;
+
+  assign soft_reset_o = hwif_out.CTRL.soft_reset.value;
+  assign error_ack_o  = hwif_out.CTRL.error_ack.value;
+
+  // Interrupts
+  assign hwif_in.IRQ_STATUS.complete.hwset = irq_events_i.complete;
+  assign hwif_in.IRQ_STATUS.empty.hwset    = irq_events_i.empty;
+  assign hwif_in.IRQ_STATUS.error.hwset    = irq_events_i.error;
+
+  assign irq_o = (hwif_out.IRQ_STATUS.complete.value && hwif_out.IRQ_ENABLE.complete.value) ||
+                 (hwif_out.IRQ_STATUS.empty.value && hwif_out.IRQ_ENABLE.empty.value) ||
+                 (hwif_out.IRQ_STATUS.error.value && hwif_out.IRQ_ENABLE.error.value);
+
+  // Rings
+  assign ring_o.enable          = hwif_out.RING_CTRL.enable.value;
+  assign ring_o.log2_entries    = hwif_out.RING_CTRL.log2_entries.value;
+  assign ring_o.base            = {hwif_out.RING_BASE_HI.addr.value, hwif_out.RING_BASE_LO.addr.value};
+  assign ring_tail_o            = hwif_out.RING_TAIL.index.value;
+  assign records_o.enable       = hwif_out.CPL_CTRL.enable.value;
+  assign records_o.log2_entries = hwif_out.CPL_CTRL.log2_entries.value;
+  assign records_o.base         = {hwif_out.CPL_BASE_HI.addr.value, hwif_out.CPL_BASE_LO.addr.value};
+
+  // Command window
+  assign push_o = hwif_out.CMD_PUSH.push.value;
+
+  for (genvar i = 0; i < LINE_BITS / 32; i++) begin : gen_packet
+    assign push_packet_o[32*i+:32] = hwif_out.CMD_WORD[i].word.value;
+  end
+
+  npu_perf_counters u_perf_counters (
+    .clk_i,
+    .rst_ni         (field_rst_n),
+    .clear_i        (hwif_out.PERF_CTRL.clear.value),
+    .busy_i         (status_i.state == STATE_BUSY),
+    .command_i      (retire_i),
+    .events_i       (perf_events_i),
+    .cycle_o,
+    .busy_o         (hwif_in.BUSY_CYCLES.value.next),
+    .active_o       (hwif_in.ACTIVE_CYCLES.value.next),
+    .operand_stall_o(hwif_in.OPERAND_STALL.value.next),
+    .result_stall_o (hwif_in.RESULT_STALL.value.next),
+    .read_beats_o   (hwif_in.READ_BEATS.value.next),
+    .write_beats_o  (hwif_in.WRITE_BEATS.value.next),
+    .commands_o     (hwif_in.COMMANDS.value.next)
+  );
+
+  assign hwif_in.CYCLE.value.next = cycle_o;
+endmodule

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Runs one command after the other: check, dispatch, wait, write the completion record, report.
+///
+/// `start_o` pulses when a packet leaves the queue, `finish_o` when its last write is acknowledged; the
+/// record is written after that, and `retire_o` follows the record's acknowledgement. A failed command
+/// is retired like any other, then the state is ERROR (`in_error_o`) until `resume_i`.
+/// `hold_i` keeps the next command in the queue. `idle_o`: between commands, or in ERROR.
+/// FENCE and NOP need no work: every earlier command has had its writes acknowledged.
+module npu_cmd_exec
+  import npu_isa_pkg::*;
+  import npu_pkg::*;
+  import npu_ctrl_pkg::*;
+(
+  input  logic                  clk_i,
+  input  logic                  rst_ni,
+
+  // From the queue
+  input  logic                  cmd_valid_i,
+  output logic                  cmd_ready_o,
+  input  line_t                 cmd_packet_i,
+  input  logic                  cmd_from_ring_i,
+  input  logic                  cmd_fetch_err_i,
+  input  logic                  hold_i,
+  input  logic                  resume_i,
+
+  // Checks
+  output packet_t               packet_o,  // stable from start to retire
+  input  error_e                decode_error_i,
+  output logic                  resolve_start_o,
+  input  logic                  resolve_done_i,
+  input  error_e                resolve_error_i,
+
+  // Engines
+  output logic                  matrix_valid_o,
+  input  logic                  matrix_ready_i,
+  input  logic                  matrix_done_i,
+  input  error_e                matrix_err_i,
+  output logic                  move_valid_o,
+  input  logic                  move_ready_i,
+  input  logic                  move_done_i,
+  input  error_e                move_err_i,
+
+  // Line writer: SYNC's word, completion records
+  input  logic                  record_enable_i,
+  input  logic [ADDR_WIDTH-1:0] record_addr_i,
+  input  line_t                 record_i,
+  output logic                  write_valid_o,
+  input  logic                  write_ready_i,
+  output logic                  write_word_o,
+  output logic [ADDR_WIDTH-1:0] write_addr_o,
+  output line_t                 write_data_o,
+  input  logic                  write_done_i,
+  input  logic                  write_err_i,
+
+  // Progress
+  output logic                  start_o,
+  output logic                  finish_o,
+  output logic                  retire_o,
+  output logic                  retire_ring_o,  // with retire_o: the packet came from the ring
+  output error_e                error_o,        // of the command that runs, or that stopped the queue
+  output logic [31:0]           seq_o,          // of the command that runs, or runs next
+  output logic                  idle_o,
+  output logic                  in_error_o
+);
+  typedef enum logic [3:0] {
+    IDLE,
+    DECODE,       // the packet's own words
+    RESOLVE,      // its operands
+    DISPATCH,     // hand over to the engine
+    RUN,          // wait for the engine
+    SYNC_REQ,     // write SYNC's word
+    SYNC_WAIT,
+    RECORD,       // counters of the command stand still; write its record
+    RECORD_WAIT,
+    RETIRE,
+    ERROR
+  } state_e;
+
+  state_e      state_q, state_d;
+  error_e      error_q, error_d;
+  packet_t     packet_q;
+  logic        from_ring_q, fetch_err_q;
+  logic [31:0] seq_q;
+  logic        is_matmul, is_sync, no_work, engine_ready, engine_done;
+
+  assign is_matmul    = packet_q.opcode == OPCODE_MATMUL;
+  assign is_sync      = packet_q.opcode == OPCODE_SYNC;
+  assign no_work      = packet_q.opcode == OPCODE_NOP || packet_q.opcode == OPCODE_FENCE;
+  assign engine_ready = is_matmul ? matrix_ready_i : move_ready_i;
+  assign engine_done  = is_matmul ? matrix_done_i : move_done_i;
+
+  always_comb begin
+    state_d = state_q;
+    error_d = error_q;
+    unique case (state_q)
+      IDLE: if (start_o) begin
+        state_d = DECODE;
+        error_d = ERROR_NONE;
+      end
+      DECODE: begin
+        error_d = fetch_err_q ? ERROR_BUS_READ : decode_error_i;
+        state_d = (no_work || error_d != ERROR_NONE) ? RECORD : RESOLVE;
+      end
+      RESOLVE: if (resolve_done_i) begin
+        error_d = resolve_error_i;
+        state_d = (error_d != ERROR_NONE) ? RECORD : (is_sync ? SYNC_REQ : DISPATCH);
+      end
+      DISPATCH: if (engine_ready) state_d = RUN;
+      RUN: if (engine_done) begin
+        error_d = is_matmul ? matrix_err_i : move_err_i;
+        state_d = RECORD;
+      end
+      SYNC_REQ:  if (write_ready_i) state_d = SYNC_WAIT;
+      SYNC_WAIT: if (write_done_i) begin
+        if (write_err_i) error_d = ERROR_BUS_WRITE;
+        state_d = RECORD;
+      end
+      RECORD:      if (!record_enable_i) state_d = RETIRE;
+                   else if (write_ready_i) state_d = RECORD_WAIT;
+      RECORD_WAIT: if (write_done_i) begin
+        if (write_err_i && error_q == ERROR_NONE) error_d = ERROR_BUS_WRITE;
+        state_d = RETIRE;
+      end
+      RETIRE:  state_d = (error_q != ERROR_NONE) ? ERROR : IDLE;
+      ERROR: if (resume_i) begin
+        state_d = IDLE;
+        error_d = ERROR_NONE;
+      end
+      default: state_d = IDLE;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= IDLE;
+      error_q <= ERROR_NONE;
+      seq_q   <= '0;
+    end else begin
+      state_q <= state_d;
+      error_q <= error_d;
+      if (retire_o) seq_q <= seq_q + 32'd1;
+    end
+  end
+
+  // A packet that could not be read is all zero in its record.
+  always_ff @(posedge clk_i) begin
+    if (start_o) begin
+      packet_q    <= cmd_fetch_err_i ? '0 : cmd_packet_i;
+      from_ring_q <= cmd_from_ring_i;
+      fetch_err_q <= cmd_fetch_err_i;
+    end
+  end
+
+  assign cmd_ready_o     = state_q == IDLE && !hold_i;
+  assign packet_o        = packet_q;
+  assign resolve_start_o = state_q == DECODE && state_d == RESOLVE;
+
+  assign matrix_valid_o  = state_q == DISPATCH && is_matmul;
+  assign move_valid_o    = state_q == DISPATCH && !is_matmul;
+
+  assign write_valid_o   = state_q == SYNC_REQ || (state_q == RECORD && record_enable_i);
+  assign write_word_o    = state_q == SYNC_REQ;
+  assign write_addr_o    = (state_q == SYNC_REQ) ? packet_q.dst : record_addr_i;
+  assign write_data_o    = (state_q == SYNC_REQ) ? LINE_BITS'(packet_q.param[SYNC_VALUE]) : record_i;
+
+  assign start_o         = cmd_ready_o && cmd_valid_i;
+  assign finish_o        = state_q != RECORD && state_d == RECORD;
+  assign retire_o        = state_q == RETIRE;
+  assign retire_ring_o   = retire_o && from_ring_q;
+  assign error_o         = error_q;
+  assign seq_o           = seq_q;
+  assign idle_o          = state_q == IDLE || state_q == ERROR;
+  assign in_error_o      = state_q == ERROR;
+endmodule

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/// STATUS.state and the interrupt causes.
+///
+/// DONE remembers that a command has finished since reset or the last error acknowledge. A command that
+/// fails raises `error` alone. Causes come one cycle after `retire_i`, when the queue says whether the
+/// command was its last: `empty`.
+module npu_ctrl_status
+  import npu_isa_pkg::*;
+  import npu_ctrl_pkg::*;
+(
+  input  logic        clk_i,
+  input  logic        rst_ni,
+
+  input  logic        queue_pending_i,
+  input  logic        exec_idle_i,
+  input  logic        in_error_i,
+  input  logic        soft_reset_i,
+  input  logic        flush_i,
+  input  logic        retire_i,
+  input  error_e      error_i,       // with retire_i
+  input  logic        irq_wanted_i,  // with retire_i: the command's IRQ flag
+
+  output state_e      state_o,
+  output irq_events_t irq_events_o
+);
+  logic ran_something_q, passed_q, failed_q, irq_wanted_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || flush_i) ran_something_q <= 1'b0;
+    else if (retire_i)      ran_something_q <= 1'b1;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      passed_q     <= 1'b0;
+      failed_q     <= 1'b0;
+      irq_wanted_q <= 1'b0;
+    end else begin
+      passed_q     <= retire_i && error_i == ERROR_NONE;
+      failed_q     <= retire_i && error_i != ERROR_NONE;
+      irq_wanted_q <= retire_i && irq_wanted_i;
+    end
+  end
+
+  always_comb begin
+    if (soft_reset_i)                         state_o = STATE_BUSY;
+    else if (in_error_i)                      state_o = STATE_ERROR;
+    else if (!exec_idle_i || queue_pending_i) state_o = STATE_BUSY;
+    else if (ran_something_q)                 state_o = STATE_DONE;
+    else                                      state_o = STATE_IDLE;
+  end
+
+  assign irq_events_o.complete = passed_q && irq_wanted_q;
+  assign irq_events_o.empty    = passed_q && !queue_pending_i;
+  assign irq_events_o.error    = failed_q;
+endmodule

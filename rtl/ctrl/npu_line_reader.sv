@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Reads 64-byte lines through one read client port of the memory controller, for two users.
+///
+/// The descriptor port goes before the ring port. Lines come back in request order; `line_o` and
+/// `line_err_o` belong to the user whose `*_line_valid_o` pulses, who must take it at once. The pulse
+/// comes one cycle after the line's last bus beat. `idle_o`: nothing requested, nothing outstanding.
+module npu_line_reader
+  import npu_pkg::*;
+  import npu_ctrl_pkg::*;
+#(
+  parameter int unsigned BusBits  = 256,
+  parameter int unsigned MaxLines = 8  // lines outstanding; more requests wait
+) (
+  input  logic                       clk_i,
+  input  logic                       rst_ni,
+
+  input  logic                       desc_valid_i,
+  output logic                       desc_ready_o,
+  input  line_addr_t                 desc_addr_i,
+  output logic                       desc_line_valid_o,
+
+  input  logic                       ring_valid_i,
+  output logic                       ring_ready_o,
+  input  line_addr_t                 ring_addr_i,
+  output logic                       ring_line_valid_o,
+
+  output line_t                      line_o,
+  output logic                       line_err_o,
+  output logic                       idle_o,
+
+  output logic                       rd_req_valid_o,
+  input  logic                       rd_req_ready_i,
+  output logic [ADDR_WIDTH-1:0]      rd_req_addr_o,
+  output logic [REQ_BYTES_WIDTH-1:0] rd_req_bytes_o,
+  input  logic                       rd_rsp_valid_i,
+  output logic                       rd_rsp_ready_o,
+  input  logic [BusBits-1:0]         rd_rsp_data_i,
+  input  logic                       rd_rsp_err_i
+);
+  localparam int unsigned Beats  = LINE_BITS / BusBits;
+  localparam int unsigned BeatW  = (Beats > 1) ? $clog2(Beats) : 1;
+  localparam int unsigned CountW = $clog2(MaxLines + 1);
+  localparam logic [BeatW-1:0] LastBeat = BeatW'(Beats - 1);
+
+  // Request: arbitrate, note whose line it is, hold the address until it is accepted.
+  logic              req_valid, req_ready, hold_ready, tag_ready;
+  line_addr_t        held_addr;
+
+  assign req_valid    = (desc_valid_i || ring_valid_i) && tag_ready;
+  assign req_ready    = hold_ready && tag_ready;
+  assign desc_ready_o = req_ready;
+  assign ring_ready_o = req_ready && !desc_valid_i;
+
+  npu_stream_reg #(
+    .Width(LINE_ADDR_WIDTH)
+  ) u_request (
+    .clk_i,
+    .rst_ni,
+    .flush_i    (1'b0),
+    .in_valid_i (req_valid),
+    .in_ready_o (hold_ready),
+    .in_data_i  (desc_valid_i ? desc_addr_i : ring_addr_i),
+    .out_valid_o(rd_req_valid_o),
+    .out_ready_i(rd_req_ready_i),
+    .out_data_o (held_addr)
+  );
+
+  assign rd_req_addr_o  = {held_addr, {(ADDR_WIDTH - LINE_ADDR_WIDTH){1'b0}}};
+  assign rd_req_bytes_o = REQ_BYTES_WIDTH'(LINE_BYTES);
+
+  // Response: shift the beats in, the first ends up lowest.
+  logic [BeatW-1:0]  beat_q;
+  logic              last_beat, err_q, done_q, tag_is_desc, tag_valid;
+  logic [CountW-1:0] tag_count;
+  line_t             line_q;
+
+  assign rd_rsp_ready_o = 1'b1;
+  assign last_beat      = rd_rsp_valid_i && (beat_q == LastBeat);
+
+  npu_fifo #(
+    .Width(1),
+    .Depth(MaxLines)
+  ) u_tags (
+    .clk_i,
+    .rst_ni,
+    .flush_i    (1'b0),
+    .in_valid_i (req_valid && hold_ready),
+    .in_ready_o (tag_ready),
+    .in_data_i  (desc_valid_i),
+    .out_valid_o(tag_valid),
+    .out_ready_i(done_q),
+    .out_data_o (tag_is_desc),
+    .count_o    (tag_count)
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      beat_q <= '0;
+      done_q <= 1'b0;
+    end else begin
+      done_q <= last_beat;
+      if (rd_rsp_valid_i) beat_q <= last_beat ? '0 : beat_q + BeatW'(1);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (rd_rsp_valid_i) begin
+      line_q <= LINE_BITS'({rd_rsp_data_i, line_q} >> BusBits);
+      err_q  <= rd_rsp_err_i || (err_q && beat_q != '0);
+    end
+  end
+
+  assign line_o            = line_q;
+  assign line_err_o        = err_q;
+  assign desc_line_valid_o = done_q && tag_is_desc;
+  assign ring_line_valid_o = done_q && !tag_is_desc;
+  assign idle_o            = tag_count == '0;
+
+  ResponseWasAskedFor: assert property (@(posedge clk_i) disable iff (!rst_ni)
+    rd_rsp_valid_i |-> tag_valid)
+    else $error("npu_line_reader: response beat without a request");
+endmodule

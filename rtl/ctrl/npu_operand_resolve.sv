@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Turns a packet's operands into tensors: reads descriptors, runs every check that concerns an operand.
+///
+/// `start_i` begins with a packet that has passed npu_cmd_decode and stays stable until `done_o`, which
+/// pulses with the first failing check in `error_o`, or ERROR_NONE and the tensors of the operands that
+/// the opcode uses, MATMUL's transposes folded in. Order: src1, src2, dst; but a COPY from direct data to
+/// a descriptor looks at dst first, because that gives src1 its shape.
+module npu_operand_resolve
+  import npu_isa_pkg::*;
+  import npu_pkg::*;
+  import npu_ctrl_pkg::*;
+#(
+  parameter logic [63:0] MemBase  = 64'h0000_0000,
+  parameter logic [63:0] MemLimit = 64'h2000_0000
+) (
+  input  logic        clk_i,
+  input  logic        rst_ni,
+
+  input  logic        start_i,
+  input  packet_t     packet_i,
+  output logic        done_o,
+  output error_e      error_o,
+  output npu_tensor_t src1_o,
+  output npu_tensor_t src2_o,
+  output npu_tensor_t dst_o,
+
+  // Descriptor port of the line reader
+  output logic        req_valid_o,
+  input  logic        req_ready_i,
+  output line_addr_t  req_addr_o,
+  input  logic        line_valid_i,
+  input  line_t       line_i,
+  input  logic        line_err_i
+);
+  typedef enum logic [2:0] {
+    IDLE,
+    SELECT,    // look at the next operand
+    REQUEST,   // ask for its descriptor
+    RECEIVE,   // wait for the descriptor
+    VALIDATE,  // check the descriptor
+    RANGE,     // wait for npu_range_check
+    FINISH
+  } state_e;
+
+  localparam operand_e LastStep = OPERAND_DST;
+
+  state_e      state_q, state_d;
+  operand_e    step_q, which;
+  operand_t    operand;
+  error_e      error_q, error_d;
+  descriptor_t desc_q;
+  npu_tensor_t desc_tensor, range_in, range_out, engine_view;
+  npu_tensor_t src1_q, src2_q, dst_q;
+  logic        ref_valid_q;
+  logic [2:0]  ref_rank_q, desc_rank;
+  shape_t      ref_shape_q;
+  logic        desc_ok, desc_inside, range_start, range_done, next_step;
+  error_e      range_error;
+  logic [64:0] desc_offset;
+
+  npu_operand_select u_select (
+    .packet_i,
+    .step_i     (step_q),
+    .ref_valid_i(ref_valid_q),
+    .ref_rank_i (ref_rank_q),
+    .ref_shape_i(ref_shape_q),
+    .which_o    (which),
+    .operand_o  (operand)
+  );
+
+  npu_desc_check u_desc_check (
+    .desc_i       (desc_q),
+    .is_dst_i     (operand.is_dst),
+    .dtype_i      (operand.dtype),
+    .shape_known_i(operand.shape_known),
+    .rank_i       (operand.rank),
+    .shape_i      (operand.shape),
+    .ok_o         (desc_ok),
+    .rank_o       (desc_rank),
+    .tensor_o     (desc_tensor)
+  );
+
+  npu_range_check #(
+    .MemBase (MemBase),
+    .MemLimit(MemLimit)
+  ) u_range_check (
+    .clk_i,
+    .rst_ni,
+    .start_i     (range_start),
+    .tensor_i    (range_in),
+    .dense_i     (!operand.is_desc),
+    .log2_bytes_i(operand.log2_bytes),
+    .done_o      (range_done),
+    .error_o     (range_error),
+    .tensor_o    (range_out)
+  );
+
+  // Negative, that is, with its top bit set, below the memory.
+  assign desc_offset = 65'(operand.addr) - 65'(MemBase);
+  assign desc_inside = !desc_offset[64] && desc_offset <= 65'(MemLimit - MemBase) - 65'(LINE_BYTES);
+
+  always_comb begin
+    range_in = desc_tensor;
+    if (!operand.is_desc) begin
+      range_in.base   = operand.addr;
+      range_in.size   = operand.shape;
+      range_in.stride = '0;
+    end
+  end
+
+  always_comb begin
+    state_d     = state_q;
+    error_d     = error_q;
+    range_start = 1'b0;
+    next_step   = 1'b0;
+    unique case (state_q)
+      IDLE: if (start_i) begin
+        state_d = SELECT;
+        error_d = ERROR_NONE;
+      end
+      SELECT: begin
+        if (!operand.used) begin
+          next_step = 1'b1;
+        end else if (!operand.is_desc) begin
+          range_start = 1'b1;
+          state_d     = RANGE;
+        end else begin
+          state_d = REQUEST;
+          if (operand.addr[5:0] != '0) error_d = ERROR_MISALIGNED;
+          else if (!desc_inside)       error_d = ERROR_OUT_OF_RANGE;
+        end
+      end
+      REQUEST: if (req_ready_i) state_d = RECEIVE;
+      RECEIVE: if (line_valid_i) begin
+        state_d = VALIDATE;
+        if (line_err_i) error_d = ERROR_BUS_READ;
+      end
+      VALIDATE: begin
+        range_start = desc_ok;
+        state_d     = RANGE;
+        if (!desc_ok) error_d = ERROR_BAD_DESCRIPTOR;
+      end
+      RANGE: if (range_done) begin
+        next_step = 1'b1;
+        error_d   = range_error;
+      end
+      FINISH:  state_d = IDLE;
+      default: state_d = IDLE;
+    endcase
+    if (next_step) state_d = (step_q == LastStep) ? FINISH : SELECT;
+    if (state_q != FINISH && error_d != ERROR_NONE) state_d = FINISH;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) state_q <= IDLE;
+    else         state_q <= state_d;
+  end
+
+  always_ff @(posedge clk_i) begin
+    error_q <= error_d;
+    if (start_i)   step_q <= OPERAND_SRC1;
+    if (next_step) step_q <= (step_q == OPERAND_SRC1) ? OPERAND_SRC2 : OPERAND_DST;
+    if (line_valid_i) desc_q <= line_i;
+  end
+
+  // COPY's second operand has the shape of the first descriptor.
+  always_ff @(posedge clk_i) begin
+    if (start_i) begin
+      ref_valid_q <= 1'b0;
+    end else if (state_q == VALIDATE) begin
+      ref_valid_q <= 1'b1;
+      ref_rank_q  <= desc_rank;
+      ref_shape_q <= desc_tensor.size;
+    end
+  end
+
+  always_comb begin
+    engine_view = range_out;
+    if (operand.transposed) begin
+      engine_view.size[DIM_ROW]   = range_out.size[DIM_COL];
+      engine_view.size[DIM_COL]   = range_out.size[DIM_ROW];
+      engine_view.stride[DIM_ROW] = range_out.stride[DIM_COL];
+      engine_view.stride[DIM_COL] = range_out.stride[DIM_ROW];
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (range_done) begin
+      unique case (which)
+        OPERAND_SRC1: src1_q <= engine_view;
+        OPERAND_SRC2: src2_q <= engine_view;
+        default:      dst_q  <= engine_view;
+      endcase
+    end
+  end
+
+  assign req_valid_o = state_q == REQUEST;
+  assign req_addr_o  = operand.addr[63:6];
+  assign done_o      = state_q == FINISH;
+  assign error_o     = error_q;
+  assign src1_o      = src1_q;
+  assign src2_o      = src2_q;
+  assign dst_o       = dst_q;
+endmodule
