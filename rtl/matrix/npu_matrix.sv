@@ -94,7 +94,7 @@ module npu_matrix
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(pend_push), .in_ready_o(pend_room), .in_data_i(pend_new),
     .out_valid_o(pend_valid), .out_ready_i(pend_pop), .out_data_o(pend),
-    .count_o(/* one client, no credit counting */)
+    .count_o()
   );
 
   npu_matrix_unpack #(.ArraySize, .BusBits) u_unpack (
@@ -115,7 +115,7 @@ module npu_matrix
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(seq_push && half_free), .in_ready_o(seq_room), .in_data_i(block),
     .out_valid_o(seq_valid), .out_ready_i(seq_ready), .out_data_o(seq_block),
-    .count_o(/* one client, no credit counting */)
+    .count_o()
   );
 
   npu_matrix_seq #(
@@ -157,7 +157,7 @@ module npu_matrix
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(seq_ready), .in_ready_o(drain_room), .in_data_i(seq_block),
     .out_valid_o(drain_valid), .out_ready_i(drain_ready), .out_data_o(drain_block),
-    .count_o(/* one client, no credit counting */)
+    .count_o()
   );
 
   npu_matrix_drain #(.ArraySize) u_drain (
