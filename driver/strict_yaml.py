@@ -40,7 +40,7 @@ class _StrictLoader(yaml.SafeLoader):
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
 
     def compose_node(self, parent: Node | None, index: int) -> Node | None:
-        event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
+        event: Any = self.peek_event()  # type: ignore[no-untyped-call]
         place = _place(event.start_mark)
         if isinstance(event, yaml.AliasEvent):
             raise _Refused(place, f"alias *{event.anchor}", "the value itself")
@@ -72,7 +72,8 @@ for _tag, _pattern, _first in _IMPLICIT:
 _StrictLoader.add_constructor(_INT, _StrictLoader.construct_yaml_int)
 
 
-def _place(mark: yaml.Mark | None) -> str:
+def _place(mark: Any) -> str:
+    """Where a yaml mark points, counted from 1."""
     return "file" if mark is None else f"line {mark.line + 1} column {mark.column + 1}"
 
 

@@ -1,0 +1,259 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Registers and command queues of the NPU without its clock: the base of the models in Python.
+
+Behaves as docs/registers.md says, but time passes only when the host looks: a register or memory
+read lets one queued command finish after it is answered, wait_interrupt as many as it takes.
+Commands are fetched here and executed by the subclass. Cycle counts count host accesses.
+"""
+
+from __future__ import annotations
+
+import struct
+from abc import ABC, abstractmethod
+from collections import deque
+
+from driver.backend.window import MemoryWindow
+from driver.config import HwConfig
+from driver.errors import RegisterError, SimulatorTimeout
+from driver.isa import (
+    COMPLETION_BYTES,
+    DEVICE_ID,
+    FLAGS,
+    ISA_VERSION,
+    PACKET_BYTES,
+    CompletionRecord,
+    ErrorCode,
+    Packet,
+    State,
+    csr,
+)
+
+_WORD_MASK = 0xFFFF_FFFF
+_QUEUE_DEPTH = 4
+_MAX_LOG2_ENTRIES = 16
+_WORDS = range(csr.CMD_WORD, csr.CMD_WORD + 4 * csr.CMD_WORD_COUNT, 4)
+_OFFSETS = frozenset(csr.OFFSETS.values()) | frozenset(_WORDS)
+_WRITABLE: dict[int, int] = {
+    csr.IRQ_ENABLE: csr.IRQ_ENABLE_COMPLETE_MASK
+    | csr.IRQ_ENABLE_EMPTY_MASK
+    | csr.IRQ_ENABLE_ERROR_MASK,
+    csr.RING_BASE_LO: csr.RING_BASE_LO_ADDR_MASK,
+    csr.RING_BASE_HI: _WORD_MASK,
+    csr.RING_CTRL: csr.RING_CTRL_ENABLE_MASK | csr.RING_CTRL_LOG2_ENTRIES_MASK,
+    csr.RING_TAIL: csr.RING_TAIL_INDEX_MASK,
+    csr.CPL_BASE_LO: csr.CPL_BASE_LO_ADDR_MASK,
+    csr.CPL_BASE_HI: _WORD_MASK,
+    csr.CPL_CTRL: csr.CPL_CTRL_ENABLE_MASK | csr.CPL_CTRL_LOG2_ENTRIES_MASK,
+    **dict.fromkeys(_WORDS, _WORD_MASK),
+}
+"""Offset → bits that keep what software writes."""
+_PAIRS = (
+    csr.CYCLE_LO,
+    csr.BUSY_CYCLES_LO,
+    csr.ACTIVE_CYCLES_LO,
+    csr.OPERAND_STALL_LO,
+    csr.RESULT_STALL_LO,
+    csr.READ_BEATS_LO,
+    csr.WRITE_BEATS_LO,
+    csr.COMMANDS_LO,
+)
+
+
+class FunctionalBackend(ABC):
+    """A device that computes in the host's thread. A subclass executes single packets."""
+
+    def __init__(self, config: HwConfig) -> None:
+        self._config = config
+        self._memory = MemoryWindow(config.memory.base, config.memory.limit)
+        self.reset()
+
+    @property
+    def memory(self) -> MemoryWindow:
+        """The device's memory, for comparing without copies."""
+        return self._memory
+
+    @abstractmethod
+    def _execute(self, packet: bytes) -> ErrorCode:
+        """Check and run one command on the memory; NONE, or why it failed."""
+
+    def _bus_fails(self, address: int, size_bytes: int, *, write: bool) -> bool:
+        """True when DRAM answers the command processor's own access with an error."""
+        return not self._memory.contains(address, size_bytes)
+
+    # ------------------------------------------------------------------ Backend verbs
+    def read_csr(self, offset: int) -> int:
+        """See Backend."""
+        self._check_register(offset)
+        value = self._value(offset)
+        self._cycle += 1
+        self._step()
+        return value
+
+    def write_csr(self, offset: int, value: int) -> None:
+        """See Backend."""
+        self._check_register(offset)
+        if not 0 <= value <= _WORD_MASK:
+            raise RegisterError(offset, f"a 32-bit value, got {value}")
+        self._cycle += 1
+        if offset in _WRITABLE:
+            self._registers[offset] = value & _WRITABLE[offset]
+        elif offset == csr.CTRL:
+            self._control(value)
+        elif offset == csr.IRQ_STATUS:
+            self._irq_status &= ~value
+        elif offset == csr.CMD_PUSH and value & csr.CMD_PUSH_PUSH_MASK:
+            if len(self._queue) < _QUEUE_DEPTH:
+                self._queue.append(struct.pack("<16I", *(self._registers[w] for w in _WORDS)))
+        elif offset == csr.PERF_CTRL and value & csr.PERF_CTRL_CLEAR_MASK:
+            self._commands = 0
+
+    def read_memory(self, address: int, size_bytes: int) -> bytes:
+        """See Backend."""
+        data = self._memory.read(address, size_bytes)
+        self._step()
+        return data
+
+    def write_memory(self, address: int, data: bytes | bytearray | memoryview) -> None:
+        """See Backend."""
+        self._memory.write(address, data)
+
+    def wait_interrupt(self, timeout_s: float) -> int:
+        """See Backend. Times out at once when nothing is queued that could raise irq."""
+        while not self._irq_status & self._registers[csr.IRQ_ENABLE]:
+            if not self._step():
+                raise SimulatorTimeout(
+                    f"no interrupt: nothing is queued (limit {timeout_s:g} s not awaited)"
+                )
+        return self._irq_status
+
+    def reset(self) -> None:
+        """See Backend."""
+        self._registers = dict.fromkeys(_WRITABLE, 0)
+        self._queue: deque[bytes] = deque()
+        self._latched: dict[int, int] = {}
+        self._head = 0
+        self._seq = 0
+        self._commands = 0
+        self._cycle: int = 0
+        self._irq_status: int = 0
+        self._state = State.IDLE
+        self._error = ErrorCode.NONE
+        self._error_seq = 0
+
+    def close(self) -> None:
+        """See Backend. The memory goes with the last view of it."""
+        self._queue.clear()
+
+    # ------------------------------------------------------------------ registers
+    @staticmethod
+    def _check_register(offset: int) -> None:
+        if offset not in _OFFSETS:
+            raise RegisterError(offset, "the offset of a register (docs/registers.md)")
+
+    def _value(self, offset: int) -> int:
+        if offset in self._registers:
+            return self._registers[offset]
+        if offset in _PAIRS:
+            value = {csr.CYCLE_LO: self._cycle, csr.COMMANDS_LO: self._commands}.get(offset, 0)
+            self._latched[offset + 4] = value >> 32
+            return value & _WORD_MASK
+        config = self._config
+        values = {
+            csr.ID: DEVICE_ID,
+            csr.VERSION: ISA_VERSION,
+            csr.CONFIG: config.array_size << csr.CONFIG_ARRAY_SIZE_LSB
+            | config.bus_bits << csr.CONFIG_BUS_BITS_LSB
+            | config.fma_latency << csr.CONFIG_FMA_LATENCY_LSB,
+            csr.STATUS: self._status(),
+            csr.ERROR_CODE: self._error,
+            csr.ERROR_SEQ: self._error_seq,
+            csr.COMPLETED: self._seq,
+            csr.IRQ_STATUS: self._irq_status,
+            csr.RING_HEAD: self._head,
+            **self._latched,
+        }
+        return int(values.get(offset, 0))
+
+    def _status(self) -> int:
+        state = State.BUSY if self._pending() else self._state
+        ring_empty = self._head == self._tail()
+        return (
+            state << csr.STATUS_STATE_LSB
+            | (not self._queue) << csr.STATUS_CSR_QUEUE_EMPTY_LSB
+            | (len(self._queue) == _QUEUE_DEPTH) << csr.STATUS_CSR_QUEUE_FULL_LSB
+            | ring_empty << csr.STATUS_RING_EMPTY_LSB
+        )
+
+    def _control(self, value: int) -> None:
+        if value & csr.CTRL_SOFT_RESET_MASK:
+            self.reset()
+        elif value & csr.CTRL_ERROR_ACK_MASK and self._state == State.ERROR:
+            self._queue.clear()
+            self._head = self._tail()
+            self._state = State.IDLE
+            self._error = ErrorCode.NONE
+
+    # ------------------------------------------------------------------ command queues
+    def _entries(self, control: int) -> int:
+        log2 = (control & csr.RING_CTRL_LOG2_ENTRIES_MASK) >> csr.RING_CTRL_LOG2_ENTRIES_LSB
+        return 1 << min(log2, _MAX_LOG2_ENTRIES)
+
+    def _tail(self) -> int:
+        return self._registers[csr.RING_TAIL] % self._entries(self._registers[csr.RING_CTRL])
+
+    def _ring_waits(self) -> bool:
+        enabled = self._registers[csr.RING_CTRL] & csr.RING_CTRL_ENABLE_MASK
+        return bool(enabled) and self._head != self._tail()
+
+    def _pending(self) -> bool:
+        return self._state != State.ERROR and (bool(self._queue) or self._ring_waits())
+
+    def _step(self) -> bool:
+        """Let the next command finish, the CSR queue's before the ring's. False: none waits."""
+        if not self._pending():
+            return False
+        if self._queue:
+            packet: bytes | None = self._queue.popleft()
+            self._finish(packet)
+        else:
+            entries = self._entries(self._registers[csr.RING_CTRL])
+            address = self._base(csr.RING_BASE_LO) + self._head * PACKET_BYTES
+            unread = self._bus_fails(address, PACKET_BYTES, write=False)
+            packet = None if unread else self._memory.read(address, PACKET_BYTES)
+            self._head = (self._head + 1) % entries
+            self._finish(packet)
+        return True
+
+    def _base(self, low: int) -> int:
+        return self._registers[low] | self._registers[low + 4] << 32
+
+    def _finish(self, packet: bytes | None) -> None:
+        """Run a packet (None: it could not be read), leave its record, raise its interrupts."""
+        code = ErrorCode.BUS_READ if packet is None else self._execute(packet)
+        command = Packet.unpack(packet if packet is not None else bytes(PACKET_BYTES))
+        recorded = self._record(code, command.opcode)
+        code = code if code or recorded else ErrorCode.BUS_WRITE
+        if code:
+            self._state, self._error, self._error_seq = State.ERROR, code, self._seq
+            self._irq_status |= csr.IRQ_STATUS_ERROR_MASK
+        else:
+            self._state = State.DONE
+            if command.flags & FLAGS["IRQ"].mask:
+                self._irq_status |= csr.IRQ_STATUS_COMPLETE_MASK
+        self._seq = (self._seq + 1) & _WORD_MASK
+        self._commands += 1
+        if not code and not self._pending():
+            self._irq_status |= csr.IRQ_STATUS_EMPTY_MASK
+
+    def _record(self, code: ErrorCode, opcode: int) -> bool:
+        """Write the completion record, if enabled. False when DRAM refuses it."""
+        control = self._registers[csr.CPL_CTRL]
+        if not control & csr.CPL_CTRL_ENABLE_MASK:
+            return True
+        slot = self._seq % self._entries(control)
+        address = self._base(csr.CPL_BASE_LO) + slot * COMPLETION_BYTES
+        if self._bus_fails(address, COMPLETION_BYTES, write=True):
+            return False
+        record = CompletionRecord(self._seq, code, 0, 0, 0, 0, 0, 0, 0, opcode)
+        self._memory.write(address, record.pack())
+        return True

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One NPU as a program sees it: memory to allocate, arrays to move, packets to run.
+
+Sleeps on the interrupt; no command is polled for. Knows packets, not ops.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from driver.backend import Backend
+from driver.config import HwConfig
+from driver.errors import DeviceFault, InfrastructureError, SimulatorTimeout
+from driver.isa import (
+    COMPLETION_BYTES,
+    DEVICE_ID,
+    ISA_VERSION,
+    PACKET_BYTES,
+    CompletionRecord,
+    ErrorCode,
+    Packet,
+    csr,
+)
+from driver.memory import Allocator, RegionUse
+from driver.ring import CommandPort, CommandRing, CommandWindow, CompletionRing
+
+_LOG = logging.getLogger(__name__)
+_SEQ_MASK = 0xFFFF_FFFF
+_ALL_IRQS = csr.IRQ_ENABLE_COMPLETE_MASK | csr.IRQ_ENABLE_EMPTY_MASK | csr.IRQ_ENABLE_ERROR_MASK
+DEFAULT_RING_ENTRIES = 256
+
+
+class Device:
+    """A backend brought up: rings in device memory, interrupts on, sequence numbers in step.
+
+    InputError when ring_entries is no power of two; InfrastructureError when the hardware behind
+    the backend is not the one that `config` describes.
+    """
+
+    def __init__(
+        self, backend: Backend, config: HwConfig, ring_entries: int = DEFAULT_RING_ENTRIES
+    ) -> None:
+        self._backend = backend
+        self._config = config
+        self._check_identity()
+        self._allocator = Allocator(config.memory)
+        ring = self._allocator.alloc(ring_entries * PACKET_BYTES)
+        records = self._allocator.alloc(ring_entries * COMPLETION_BYTES)
+        self._ring = CommandRing(backend, ring, ring_entries)
+        self._window = CommandWindow(backend)
+        self._completions = CompletionRing(backend, records, ring_entries)
+        self._next_seq = 0
+        self._fault: DeviceFault | None = None
+        self.reset()
+
+    def __enter__(self) -> Device:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def backend(self) -> Backend:
+        """The registers and memory underneath."""
+        return self._backend
+
+    @property
+    def config(self) -> HwConfig:
+        """The configuration that the device was opened with."""
+        return self._config
+
+    def close(self) -> None:
+        """Release the backend."""
+        self._backend.close()
+
+    # ------------------------------------------------------------------ memory
+    def alloc(self, size_bytes: int, region: str = "activations") -> int:
+        """Address of `size_bytes` fresh bytes. OutOfMemory, InputError as the allocator's."""
+        return self._allocator.alloc(size_bytes, region)
+
+    def free(self, address: int) -> None:
+        """Give back an allocation. AddressError when it is none."""
+        self._allocator.free(address)
+
+    def memory_report(self) -> tuple[RegionUse, ...]:
+        """Use and fragmentation per region, the device's own rings included."""
+        return self._allocator.report()
+
+    def upload(self, array: NDArray[Any], region: str = "activations") -> int:
+        """Allocate and fill with the array's elements, dense in row-major order; the address."""
+        address = self.alloc(array.nbytes, region)
+        try:
+            self.write(address, array)
+        except BaseException:
+            self.free(address)
+            raise
+        return address
+
+    def write(self, address: int, array: NDArray[Any]) -> None:
+        """Store the array's elements from `address` on, dense in row-major order."""
+        flat = np.ascontiguousarray(array).reshape(-1)
+        self._backend.write_memory(address, flat.view(np.uint8).data)
+
+    def download(self, address: int, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
+        """The dense row-major array at `address`. bf16 travels as uint16."""
+        element = np.dtype(dtype)
+        size_bytes = int(np.prod(shape, dtype=np.int64)) * element.itemsize
+        data = self._backend.read_memory(address, size_bytes)
+        return np.frombuffer(data, dtype=element).reshape(shape).copy()
+
+    # ------------------------------------------------------------------ commands
+    def submit(
+        self, packets: Sequence[Packet], timeout_s: float | None = None
+    ) -> list[CompletionRecord]:
+        """Run packets through the ring, however many; their completion records, in order.
+
+        DeviceFault at the first that fails (nothing after it has run; see `recover`), again at any
+        later submit until then. SimulatorTimeout when no interrupt comes for `timeout_s`, by
+        default the configuration's wait_s.
+        """
+        return self._run(self._ring, packets, timeout_s)
+
+    def submit_window(
+        self, packets: Sequence[Packet], timeout_s: float | None = None
+    ) -> list[CompletionRecord]:
+        """As `submit`, through the command registers; no ring fetch in their timing."""
+        return self._run(self._window, packets, timeout_s)
+
+    def recover(self) -> None:
+        """Leave the error state: what is still queued is dropped, sequence numbers go on."""
+        self._request(csr.CTRL_ERROR_ACK_MASK)
+        self._resume()
+
+    def reset(self) -> None:
+        """Soft reset and bring-up: sequence numbers start at 0, memory keeps its bytes."""
+        self._request(csr.CTRL_SOFT_RESET_MASK)
+        self._completions.start()
+        self._ring.start()
+        self._resume()
+
+    def _resume(self) -> None:
+        self._ring.resync()
+        self._backend.write_csr(csr.IRQ_STATUS, _ALL_IRQS)
+        self._backend.write_csr(csr.IRQ_ENABLE, _ALL_IRQS)
+        self._next_seq = self._backend.read_csr(csr.COMPLETED)
+        self._fault = None
+
+    def _request(self, control: int) -> None:
+        """Set bits of CTRL and wait for the device to clear them."""
+        deadline = time.monotonic() + self._config.timeouts.wait_s
+        self._backend.write_csr(csr.CTRL, control)
+        while self._backend.read_csr(csr.CTRL) & control:
+            if time.monotonic() > deadline:
+                raise SimulatorTimeout(f"CTRL still reads {control:#x}: reset or error_ack hangs")
+
+    def _run(
+        self, port: CommandPort, packets: Sequence[Packet], timeout_s: float | None
+    ) -> list[CompletionRecord]:
+        if self._fault is not None:
+            raise self._fault
+        limit_s = self._config.timeouts.wait_s if timeout_s is None else timeout_s
+        records: list[CompletionRecord] = []
+        queued = 0
+        while len(records) < len(packets):
+            # No more in flight than completion records that can wait to be read.
+            room = self._completions.entries - (queued - len(records))
+            queued += port.push(packets[queued : queued + room])
+            irq = self._wait(packets, len(records), limit_s)
+            self._backend.write_csr(csr.IRQ_STATUS, irq & ~csr.IRQ_STATUS_ERROR_MASK)
+            if irq & csr.IRQ_STATUS_ERROR_MASK:
+                self._fault = self._read_fault(packets, len(records))
+                raise self._fault
+            done = self._backend.read_csr(csr.COMPLETED)
+            finished = (done - self._next_seq) & _SEQ_MASK
+            records += self._completions.read(self._next_seq, finished)
+            self._next_seq = done
+        return records
+
+    def _wait(self, packets: Sequence[Packet], done: int, limit_s: float) -> int:
+        try:
+            return self._backend.wait_interrupt(limit_s)
+        except SimulatorTimeout as error:
+            raise SimulatorTimeout(
+                f"command {self._next_seq} (packet {done} of {len(packets)}, {packets[done]}): "
+                f"{error}"
+            ) from error
+
+    def _read_fault(self, packets: Sequence[Packet], done: int) -> DeviceFault:
+        code = ErrorCode(self._backend.read_csr(csr.ERROR_CODE))
+        seq = self._backend.read_csr(csr.ERROR_SEQ)
+        index = done + ((seq - self._next_seq) & _SEQ_MASK)
+        packet = packets[index] if index < len(packets) else None
+        fault = DeviceFault(code, seq, packet)
+        _LOG.info("%s", fault)
+        return fault
+
+    # ------------------------------------------------------------------ identity
+    def _check_identity(self) -> None:
+        config = self._config
+        expected = {
+            csr.ID: DEVICE_ID,
+            csr.VERSION: ISA_VERSION,
+            csr.CONFIG: config.array_size << csr.CONFIG_ARRAY_SIZE_LSB
+            | config.bus_bits << csr.CONFIG_BUS_BITS_LSB
+            | config.fma_latency << csr.CONFIG_FMA_LATENCY_LSB,
+        }
+        for offset, value in expected.items():
+            found = self._backend.read_csr(offset)
+            if found != value:
+                raise InfrastructureError(
+                    f"not the device of configuration {config.name}: register {offset:#05x} "
+                    f"reads {found:#x}, expected {value:#x}"
+                )

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The two ways into the device, and the way its answers come back.
+
+CommandRing: 64-byte slots in device memory, head moved by the device, tail by the driver.
+CommandWindow: the sixteen CMD_WORD registers and their queue. CompletionRing: one record per
+command. None of them waits: that is the Device's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from driver.backend import Backend
+from driver.errors import InfrastructureError, InputError
+from driver.isa import COMPLETION_BYTES, PACKET_BYTES, CompletionRecord, Packet, csr
+
+_WORD_MASK = 0xFFFF_FFFF
+MAX_LOG2_ENTRIES = 16
+
+
+def log2_entries(entries: int) -> int:
+    """The register value for a ring of `entries` slots. InputError unless a power of two ≤ 2¹⁶."""
+    log2 = entries.bit_length() - 1
+    if entries != 1 << max(log2, 0) or not 1 <= log2 <= MAX_LOG2_ENTRIES:
+        raise InputError("device", "ring_entries", entries, "a power of two from 2 to 65536")
+    return log2
+
+
+def write_address(backend: Backend, low_offset: int, address: int) -> None:
+    """Write a 64-bit address into a LO/HI register pair."""
+    backend.write_csr(low_offset, address & _WORD_MASK)
+    backend.write_csr(low_offset + 4, address >> 32)
+
+
+class CommandPort(Protocol):
+    """Somewhere packets can be queued."""
+
+    def push(self, packets: Sequence[Packet]) -> int:
+        """Queue as many of `packets` as fit now, in order; how many that was."""
+        ...
+
+
+class CommandRing:
+    """The driver's end of the command ring. Head equal to tail is empty, so one slot stays free."""
+
+    def __init__(self, backend: Backend, base: int, entries: int) -> None:
+        self._backend = backend
+        self._base = base
+        self._entries = entries
+        self._log2 = log2_entries(entries)
+        self._tail = 0
+
+    def start(self) -> None:
+        """Point the device at the ring, empty, and let it fetch."""
+        write_address(self._backend, csr.RING_BASE_LO, self._base)
+        self.resync()
+        control = self._log2 << csr.RING_CTRL_LOG2_ENTRIES_LSB | csr.RING_CTRL_ENABLE_MASK
+        self._backend.write_csr(csr.RING_CTRL, control)
+
+    def resync(self) -> None:
+        """Take the device's head as the empty ring, after it was reset or dropped its queue."""
+        self._tail = self._backend.read_csr(csr.RING_HEAD)
+        self._backend.write_csr(csr.RING_TAIL, self._tail)
+
+    def push(self, packets: Sequence[Packet]) -> int:
+        """See CommandPort. One doorbell for all of them, after they are in memory."""
+        head = self._backend.read_csr(csr.RING_HEAD)
+        free = (head - self._tail - 1) % self._entries
+        taken = packets[:free]
+        if not taken:
+            return 0
+        data = b"".join(packet.pack() for packet in taken)
+        until_wrap = (self._entries - self._tail) * PACKET_BYTES
+        self._backend.write_memory(self._base + self._tail * PACKET_BYTES, data[:until_wrap])
+        if len(data) > until_wrap:
+            self._backend.write_memory(self._base, data[until_wrap:])
+        self._tail = (self._tail + len(taken)) % self._entries
+        self._backend.write_csr(csr.RING_TAIL, self._tail)
+        return len(taken)
+
+
+class CommandWindow:
+    """The registers' own queue of four packets, which goes before the ring."""
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    def push(self, packets: Sequence[Packet]) -> int:
+        """See CommandPort. Nothing is pushed into a full queue, where it would be dropped."""
+        for count, packet in enumerate(packets):
+            if self._backend.read_csr(csr.STATUS) & csr.STATUS_CSR_QUEUE_FULL_MASK:
+                return count
+            data = packet.pack()
+            for index in range(csr.CMD_WORD_COUNT):
+                word = int.from_bytes(data[4 * index : 4 * index + 4], "little")
+                self._backend.write_csr(csr.CMD_WORD + 4 * index, word)
+            self._backend.write_csr(csr.CMD_PUSH, csr.CMD_PUSH_PUSH_MASK)
+        return len(packets)
+
+
+class CompletionRing:
+    """Where the device leaves one record per command, at its sequence number modulo the slots."""
+
+    def __init__(self, backend: Backend, base: int, entries: int) -> None:
+        self._backend = backend
+        self._base = base
+        self._entries = entries
+        self._log2 = log2_entries(entries)
+
+    @property
+    def entries(self) -> int:
+        """Records kept before the oldest is written over."""
+        return self._entries
+
+    def start(self) -> None:
+        """Point the device at the records and have it write them."""
+        write_address(self._backend, csr.CPL_BASE_LO, self._base)
+        control = self._log2 << csr.CPL_CTRL_LOG2_ENTRIES_LSB | csr.CPL_CTRL_ENABLE_MASK
+        self._backend.write_csr(csr.CPL_CTRL, control)
+
+    def read(self, first_seq: int, count: int) -> list[CompletionRecord]:
+        """The records of commands first_seq … first_seq + count - 1 (modulo 2³²).
+
+        InfrastructureError when a slot holds another command's record.
+        """
+        assert count <= self._entries, "records already written over"
+        slot = first_seq % self._entries
+        before_wrap = min(count, self._entries - slot)
+        data = self._slots(slot, before_wrap) + self._slots(0, count - before_wrap)
+        records = [
+            CompletionRecord.unpack(data[at : at + COMPLETION_BYTES])
+            for at in range(0, len(data), COMPLETION_BYTES)
+        ]
+        for index, record in enumerate(records):
+            seq = (first_seq + index) & _WORD_MASK
+            if record.seq != seq:
+                raise InfrastructureError(f"completion record of command {seq}: found {record}")
+        return records
+
+    def _slots(self, first: int, count: int) -> bytes:
+        if not count:
+            return b""
+        address = self._base + first * COMPLETION_BYTES
+        return self._backend.read_memory(address, count * COMPLETION_BYTES)
