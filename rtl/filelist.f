@@ -32,3 +32,22 @@ matrix/npu_matrix_acc.sv
 matrix/npu_matrix_drain.sv
 matrix/npu_matrix_pack.sv
 matrix/npu_matrix.sv
+// registers
+csr/gen/npu_csr.sv
+csr/npu_perf_counters.sv
+csr/npu_csr_wrap.sv
+// command processor
+ctrl/npu_line_reader.sv
+ctrl/npu_line_writer.sv
+ctrl/npu_ring_fetch.sv
+ctrl/npu_cmd_queue.sv
+ctrl/npu_cmd_decode.sv
+ctrl/npu_operand_select.sv
+ctrl/npu_desc_check.sv
+ctrl/npu_range_check.sv
+ctrl/npu_operand_resolve.sv
+ctrl/npu_cmd_exec.sv
+ctrl/npu_cmd_stats.sv
+ctrl/npu_recovery.sv
+ctrl/npu_ctrl_status.sv
+ctrl/npu_ctrl.sv
