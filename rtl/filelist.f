@@ -20,6 +20,11 @@ mem/npu_host_write.sv
 mem/npu_read_path.sv
 mem/npu_write_path.sv
 mem/npu_mem_ctrl.sv
+// move engine
+move/npu_move_align.sv
+move/npu_move_run.sv
+move/npu_move_walk.sv
+move/npu_move.sv
 // matrix engine
 matrix/npu_matrix_blocks.sv
 matrix/npu_matrix_tiles.sv
@@ -51,3 +56,6 @@ ctrl/npu_cmd_stats.sv
 ctrl/npu_recovery.sv
 ctrl/npu_ctrl_status.sv
 ctrl/npu_ctrl.sv
+// whole
+npu_core.sv
+npu_top.sv
