@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run is asked and what it answers: run.json, the events on stdout, result.json.
+
+The command line writes a `RunSpec` and reads events and a `RunResult`; the bench does the reverse.
+Everything is frozen, strict and closed. Knows no device, no test and no torch.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
+
+from driver.errors import InputError
+
+SCHEMA_VERSION: Final = 1
+"""Raised by one whenever a result of the former version could be misread."""
+
+SPEC_FILE: Final = "run.json"
+RESULT_FILE: Final = "result.json"
+
+_NON_FINITE = ("NaN", "Infinity", "-Infinity")
+
+
+def _number(value: object) -> object:
+    """JSON has no NaN and no infinity: they travel as strings."""
+    return float(value) if isinstance(value, str) and value in _NON_FINITE else value
+
+
+def _plain(value: float) -> float | str:
+    if math.isfinite(value):
+        return value
+    return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
+
+
+Count = Annotated[int, Field(ge=0)]
+Number = Annotated[
+    float,
+    BeforeValidator(_number),
+    PlainSerializer(_plain),
+    WithJsonSchema({"anyOf": [{"type": "number"}, {"enum": list(_NON_FINITE)}]}),
+]
+Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+Bits = Annotated[str, Field(pattern=r"^0x[0-9a-f]+$")]
+
+BackendName = Literal["rtl", "cmodel"]
+Waves = Literal["none", "vcd", "fst"]
+Where = Literal["rtl", "cmodel", "cpu"]
+Verdict = Literal["pass", "fail"]
+RunStatus = Literal["pass", "fail", "error"]
+Blame = Literal["none", "rtl", "cmodel", "lowering", "precision"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class TestInfo(_Record):
+    """One line of `python -m tb.run --list`."""
+
+    __test__ = False  # not a test class, whatever pytest thinks of its name
+
+    name: Name
+    summary: str
+    kind: Literal["ops", "cocotb"]
+    backends: tuple[BackendName, ...]
+    workloads: tuple[Name, ...] = ()
+    """The capsules it wants: the command line captures them and passes them in the spec."""
+
+
+class RunSpec(_Record):
+    """What to run. Paths are absolute."""
+
+    test: Name
+    config: str
+    config_file: Path
+    seed: Count
+    backend: BackendName
+    waves: Waves
+    out: Path
+    capsules: dict[str, Path]
+    """Workload, or "capsule" for a replay → folder."""
+    op_filter: Count | None
+    timeout_s: Annotated[float, Field(gt=0)]
+
+
+class Failure(_Record):
+    """The first element of an op that is wrong."""
+
+    element: tuple[Count, ...]
+    """Index in the result, outermost dimension first."""
+    tile: tuple[Count, ...] | None
+    """Index of the array-sized tile that holds the element."""
+    expected_bits: Bits
+    actual_bits: Bits
+    expected: Number
+    actual: Number
+    cycle: Count | None
+    """When the wrong value was written, where that is known."""
+    detail: str
+
+
+class OpRow(_Record):
+    """One op and its verdict; in a cocotb test, one of its checks."""
+
+    index: Count
+    op: str
+    module: str
+    """Path of the torch module, or the name of the group of directed cases."""
+    source: str
+    """Relative file and line, or empty."""
+    where: Where
+    dtype: str
+    shapes: tuple[tuple[Count, ...], ...]
+    elements_compared: Count
+    rtl_vs_cmodel_mismatches: Count | None
+    """None where no RTL ran."""
+    torch_max_error: Number | None
+    """Largest |result - torch| in units of the bound's own measure."""
+    torch_bound: Number | None
+    cycles: Count | None
+    macs: Count | None
+    utilisation: Number | None
+    """MACs per cycle over the array's peak, 0 to 1."""
+    status: Verdict
+    blame: Blame
+    failure: Failure | None
+
+    @model_validator(mode="after")
+    def _consistent(self) -> OpRow:
+        if self.status == "pass" and (self.blame != "none" or self.failure is not None):
+            raise _contradiction("a passing op has neither blame nor failure")
+        if self.status == "fail" and self.blame == "none":
+            raise _contradiction("a failing op has somebody to blame")
+        return self
+
+
+class LedgerRow(_Record):
+    """How often an op ran where, and why not on the NPU."""
+
+    op: str
+    where: Where
+    count: Annotated[int, Field(ge=1)]
+    reason: str
+
+
+class RunResult(_Record):
+    """result.json: the whole outcome of a run."""
+
+    schema_version: Literal[1] = SCHEMA_VERSION
+    test: Name
+    status: RunStatus
+    config: str
+    seed: Count
+    backend: BackendName
+    cycles: Count | None
+    wall_seconds: Annotated[float, Field(ge=0)]
+    reproduce: str
+    """The line that runs this again."""
+    message: str | None
+    """What went wrong, when no op row says it."""
+    ops: tuple[OpRow, ...]
+    ledger: tuple[LedgerRow, ...]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> RunResult:
+        failed = any(op.status == "fail" for op in self.ops)
+        if self.status == "pass" and (failed or not self.ops):
+            raise _contradiction("a pass has ops, all of them passing")
+        if self.status == "fail" and not (failed or self.message):
+            raise _contradiction("a failure has a failing op or a message")
+        if self.status == "error" and not self.message:
+            raise _contradiction("an error has a message")
+        return self
+
+
+class PlanEvent(_Record):
+    """How many ops will run; may come again with a better number."""
+
+    event: Literal["plan"] = "plan"
+    ops: Count
+
+
+class OpEvent(OpRow):
+    """An op is done."""
+
+    event: Literal["op"] = "op"
+
+    @classmethod
+    def of(cls, row: OpRow) -> OpEvent:
+        """The event that announces `row`."""
+        return cls(**dict(row))
+
+
+class NoteEvent(_Record):
+    """A line for the reader: what takes long, what was found in a cache."""
+
+    event: Literal["note"] = "note"
+    text: str
+
+
+Event = Annotated[PlanEvent | OpEvent | NoteEvent, Field(discriminator="event")]
+_EVENT: TypeAdapter[PlanEvent | OpEvent | NoteEvent] = TypeAdapter(Event)
+
+
+def parse_event(line: str) -> PlanEvent | OpEvent | NoteEvent | None:
+    """One line of a run's stdout; None when it is not an event (some library's print)."""
+    try:
+        return _EVENT.validate_json(line)
+    except ValidationError:
+        return None
+
+
+def event_line(event: PlanEvent | OpEvent | NoteEvent) -> str:
+    """The line to print, without its end."""
+    return event.model_dump_json()
+
+
+def reproduce_line(spec: RunSpec, op: int | None = None) -> str:
+    """The command that repeats `spec`, or only the op of that index in it."""
+    own = spec.config_file.name == "sim_config.yaml"
+    capsule = spec.capsules.get("capsule")
+    head = f"replay {capsule}" if capsule is not None else f"run {spec.test}"
+    words = [f"npu-cosim {head} --config {spec.config} --seed {spec.seed}"]
+    words += [] if own else [f"--config-file {spec.config_file}"]
+    words += [] if spec.backend == "rtl" else [f"--backend {spec.backend}"]
+    index = spec.op_filter if op is None else op
+    return " ".join(words if index is None else [*words, f"--op {index}"])
+
+
+def result_schema() -> str:
+    """JSON schema of result.json, as docs/result.schema.json holds it."""
+    schema = RunResult.model_json_schema(mode="serialization")
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def write_json(path: Path, record: BaseModel) -> None:
+    """Write a record whole or not at all. InputError when the place cannot be written."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    except OSError as error:
+        raise InputError(path, "file", error.strerror, "a place that can be written") from error
+    fresh = Path(name)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(record.model_dump_json(indent=2) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        fresh.chmod(0o644)
+        fresh.replace(path)
+    except OSError as error:
+        raise InputError(path, "file", error.strerror, "a place that can be written") from error
+    finally:
+        fresh.unlink(missing_ok=True)
+
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def read_json(path: Path, model: type[_Model]) -> _Model:
+    """A record from its file. InputError names the file and the first field that is wrong."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(path, "file", error.strerror, "a readable file") from error
+    except UnicodeDecodeError as error:
+        raise InputError(path, f"byte {error.start}", "not UTF-8", "JSON in UTF-8") from error
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(str(part) for part in first["loc"]) or "file"
+        value: Any = "no JSON" if first["type"] == "json_invalid" else repr(first["input"])
+        raise InputError(path, field, value, first["msg"]) from error
+
+
+def _contradiction(text: str) -> PydanticCustomError:
+    return PydanticCustomError("contradiction", "{text}", {"text": text})
