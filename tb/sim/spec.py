@@ -96,17 +96,9 @@ def spec_for(
 ) -> BuildSpec:
     """The build of npu_top with the parameters of `config`."""
     variant_named(variant)
-    base = min(region.base for region in config.memory.regions.values())
-    limit = max(region.base + region.size_bytes for region in config.memory.regions.values())
     parameters = {
-        "ArraySize": str(config.array_size),
-        "BusBits": str(config.bus_bits),
-        "FmaLatency": str(config.fma_latency),
-        "AccTiles": str(config.acc_tiles),
-        "RowTiles": str(config.row_tiles),
-        "WeightSlots": str(config.weight_slots),
-        "MemBase": f"64'h{base:x}",
-        "MemLimit": f"64'h{limit:x}",
+        name: f"64'h{value:x}" if name.startswith("Mem") else str(value)
+        for name, value in config.rtl_parameters().items()
     }
     return BuildSpec(
         variant=variant,
