@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The Python face, golden._cmodel. golden/_cmodel.pyi documents and types it.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include "cmodel.h"
+#include "kernels.h"
+#include "matmul.h"
+#include "parallel.h"
+#include "scalar.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace {
+
+using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Matrix = nb::ndarray<nb::ro, nb::ndim<3>, nb::device::cpu>;
+using OutMatrix = nb::ndarray<nb::ndim<3>, nb::device::cpu>;
+using Words = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using OutWords = nb::ndarray<std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+/// A CModel that keeps the array alive whose bytes it changes.
+class PyCModel {
+ public:
+  PyCModel(Bytes memory, npu::Address base, npu::Address limit, unsigned threads)
+      : array_(std::move(memory)),
+        model_(npu::Memory(std::as_writable_bytes(std::span(array_.data(), array_.size())), base,
+                           limit),
+               threads) {}
+
+  unsigned execute(const nb::bytes& packet, std::uint32_t seq) {
+    if (packet.size() != sizeof(npu::isa::Packet)) {
+      throw std::invalid_argument("packet: need 64 bytes, got " + std::to_string(packet.size()));
+    }
+    npu::isa::Packet command{};
+    std::memcpy(&command, packet.data(), sizeof command);
+    const nb::gil_scoped_release release;
+    return static_cast<unsigned>(model_.execute(command, seq));
+  }
+
+  npu::CModel& model() { return model_; }
+
+ private:
+  Bytes array_;
+  npu::CModel model_;
+};
+
+template <class Array>
+npu::MatrixRef matrix_ref(const char* name, const Array& array, unsigned dtype) {
+  if (dtype >= npu::isa::kDTypeBytes.size() || array.itemsize() != npu::isa::kDTypeBytes[dtype]) {
+    throw std::invalid_argument(std::string(name) + ": item size does not match the data type");
+  }
+  return {const_cast<std::byte*>(reinterpret_cast<const std::byte*>(array.data())),
+          static_cast<npu::isa::DType>(dtype), array.stride(0), array.stride(1), array.stride(2)};
+}
+
+const npu::Kernels& kernels_named(const std::string& name) {
+  for (const npu::Kernels* kernels : npu::usable_kernels()) {
+    if (name.empty() || name == kernels->name) return *kernels;
+  }
+  throw std::invalid_argument("kernels: this host has no '" + name + "'");
+}
+
+void matmul(const Matrix& a, const Matrix& b, OutMatrix& c, unsigned src_dtype, unsigned dst_dtype,
+            bool accumulate, unsigned threads, const std::string& kernels) {
+  const npu::MatmulJob job{.batch = c.shape(0),
+                           .m = c.shape(1),
+                           .k = a.shape(2),
+                           .n = c.shape(2),
+                           .a = matrix_ref("a", a, src_dtype),
+                           .b = matrix_ref("b", b, src_dtype),
+                           .c = matrix_ref("c", c, dst_dtype),
+                           .accumulate = accumulate};
+  const bool fits = a.shape(0) == job.batch && a.shape(1) == job.m && b.shape(0) == job.batch &&
+                    b.shape(1) == job.k && b.shape(2) == job.n && c.size() * job.k != 0;
+  if (!fits) throw std::invalid_argument("matmul: need a[b,m,k], b[b,k,n], c[b,m,n], none empty");
+  const std::array pair{job.a.dtype, job.c.dtype};
+  if (std::ranges::find(npu::isa::kMatmulDTypes, pair) == npu::isa::kMatmulDTypes.end()) {
+    throw std::invalid_argument("matmul: pair of data types not supported");
+  }
+  const npu::Kernels& set = kernels_named(kernels);
+  const nb::gil_scoped_release release;
+  npu::matmul(job, threads, set);
+}
+
+/// out[i] = function(inputs[i]...) on bit patterns; all arrays have the same length.
+template <class Function, class... Inputs>
+void map_words(OutWords& out, Function&& function, const Inputs&... inputs) {
+  if (((inputs.size() != out.size()) || ...)) throw std::invalid_argument("lengths differ");
+  const npu::FloatEnvironment environment;
+  for (std::size_t i = 0; i < out.size(); ++i) out.data()[i] = function(inputs.data()[i]...);
+}
+
+void bind_scalars(nb::module_& module) {
+  namespace scalar = npu::scalar;
+  module.def(
+      "fma32",
+      [](const Words& a, const Words& b, const Words& c, OutWords out) {
+        map_words(out, scalar::fma32, a, b, c);
+      },
+      "a"_a, "b"_a, "c"_a, "out"_a);
+  module.def(
+      "widen_fp16",
+      [](const Words& a, OutWords out) {
+        map_words(
+            out,
+            [](std::uint32_t x) {
+              return scalar::canonical(scalar::widen_fp16(static_cast<std::uint16_t>(x)));
+            },
+            a);
+      },
+      "a"_a, "out"_a);
+  module.def(
+      "widen_bf16",
+      [](const Words& a, OutWords out) {
+        map_words(
+            out,
+            [](std::uint32_t x) {
+              return scalar::canonical(scalar::widen_bf16(static_cast<std::uint16_t>(x)));
+            },
+            a);
+      },
+      "a"_a, "out"_a);
+  module.def(
+      "narrow_fp16", [](const Words& a, OutWords out) { map_words(out, scalar::narrow_fp16, a); },
+      "a"_a, "out"_a);
+  module.def(
+      "narrow_bf16", [](const Words& a, OutWords out) { map_words(out, scalar::narrow_bf16, a); },
+      "a"_a, "out"_a);
+  module.def(
+      "mac8",
+      [](const Words& a, const Words& b, const Words& acc, OutWords out) {
+        map_words(
+            out,
+            [](std::uint32_t x, std::uint32_t y, std::uint32_t z) {
+              return scalar::mac8(static_cast<std::int8_t>(x), static_cast<std::int8_t>(y), z);
+            },
+            a, b, acc);
+      },
+      "a"_a, "b"_a, "acc"_a, "out"_a);
+}
+
+}  // namespace
+
+NB_MODULE(_cmodel, module) {
+  nb::class_<PyCModel>(module, "CModel")
+      .def(nb::init<Bytes, npu::Address, npu::Address, unsigned>(), "memory"_a, "mem_base"_a,
+           "mem_limit"_a, "threads"_a = 0)
+      .def("execute", &PyCModel::execute, "packet"_a, "seq"_a = 0)
+      .def_prop_ro("last_fault", [](PyCModel& self) { return self.model().last_fault(); })
+      .def(
+          "poison",
+          [](PyCModel& self, npu::Address address, std::uint64_t size_bytes, bool read,
+             bool write) { self.model().memory().poison(address, size_bytes, read, write); },
+          "address"_a, "size_bytes"_a, "read"_a, "write"_a)
+      .def("clear_poison", [](PyCModel& self) { self.model().memory().clear_poison(); })
+      .def("dirty_pages", [](PyCModel& self) { return self.model().memory().dirty_pages(); })
+      .def("clear_dirty", [](PyCModel& self) { self.model().memory().clear_dirty(); });
+  module.attr("PAGE_BYTES") = npu::Memory::kPageBytes;
+  module.def("matmul", &matmul, "a"_a, "b"_a, "c"_a, "src_dtype"_a, "dst_dtype"_a,
+             "accumulate"_a = false, "threads"_a = 0, "kernels"_a = "");
+  module.def("kernel_names", [] {
+    std::vector<std::string> names;
+    for (const npu::Kernels* kernels : npu::usable_kernels()) names.emplace_back(kernels->name);
+    return names;
+  });
+  bind_scalars(module);
+}

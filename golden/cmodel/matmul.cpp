@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "matmul.h"
+
+#include <algorithm>
+#include <optional>
+#include <thread>
+
+#include "buffer.h"
+#include "pack.h"
+#include "panel.h"
+#include "parallel.h"
+
+namespace npu {
+
+namespace {
+
+using isa::DType;
+
+/// Below this a second thread costs more than it saves.
+constexpr double kMacsPerThread = 1 << 20;
+/// Rows that one unit of packing work covers.
+constexpr std::size_t kPackRows = 32;
+/// Units of work per thread that even out their finish.
+constexpr std::size_t kUnitsPerThread = 4;
+
+/// Bᵀ·Aᵀ = Cᵀ: the same chains, since fma does not care which factor comes first.
+MatmulJob transposed(const MatmulJob& job) {
+  const auto flip = [](MatrixRef ref) {
+    std::swap(ref.row_stride, ref.column_stride);
+    return ref;
+  };
+  MatmulJob result = job;
+  std::swap(result.m, result.n);
+  result.a = flip(job.b);
+  result.b = flip(job.a);
+  result.c = flip(job.c);
+  return result;
+}
+
+/// Rows of A are read along k as they lie in memory, panels of B along j after packing: put the
+/// larger matrix where its layout needs no transposition.
+bool prefers_transposed(const MatmulJob& job) {
+  return job.b.row_stride == 1 && job.b.column_stride != 1 && job.m < job.n;
+}
+
+Plane plane_of(const MatrixRef& ref, std::size_t batch) {
+  const auto offset = static_cast<std::ptrdiff_t>(batch) * ref.batch_stride;
+  return {ref.data + offset * static_cast<std::ptrdiff_t>(dtype_bytes(ref.dtype)), ref.dtype,
+          ref.row_stride, ref.column_stride};
+}
+
+/// A as rows of words along k: in place when it lies so, else packed into `storage`.
+WordRows rows_of_a(const Kernels& kernels, const Block& a, unsigned threads,
+                   std::optional<WordBuffer>& storage) {
+  const Plane& plane = a.plane;
+  const bool aligned = reinterpret_cast<std::uintptr_t>(plane.data) % alignof(std::uint32_t) == 0;
+  if (plane.dtype == DType::kFp32 && plane.column_stride == 1 && aligned) {
+    return {reinterpret_cast<const std::uint32_t*>(plane.data), plane.row_stride};
+  }
+  const std::size_t steps = steps_of(plane.dtype, a.columns);
+  const auto stride = static_cast<std::ptrdiff_t>(steps);
+  storage.emplace(a.rows * steps);
+  parallel_for((a.rows + kPackRows - 1) / kPackRows, threads, [&](std::size_t i) {
+    const std::size_t first = i * kPackRows;
+    const Block part{plane.from(first, 0), std::min(kPackRows, a.rows - first), a.columns};
+    std::uint32_t* dst = storage->data() + first * steps;
+    if (plane.dtype == DType::kInt8) {
+      pack_row_pairs(part, dst, stride);
+    } else {
+      pack_words(kernels, part, dst, stride);
+    }
+  });
+  return {storage->data(), stride};
+}
+
+/// Rows of C per unit of work: all of them, unless that leaves threads without work.
+std::size_t rows_per_unit(std::size_t m, std::size_t panels, unsigned threads) {
+  const std::size_t units = std::max<std::size_t>(1, threads * kUnitsPerThread / panels);
+  if (threads == 1 || units == 1) return m;
+  return std::max(kPackRows, (m + units - 1) / units);
+}
+
+void multiply_batch(const Kernels& kernels, const MatmulJob& job, std::size_t batch,
+                    unsigned threads) {
+  std::optional<WordBuffer> storage;
+  const Block a{plane_of(job.a, batch), job.m, job.k};
+  const Product product{.kernels = kernels,
+                        .m = job.m,
+                        .k = job.k,
+                        .n = job.n,
+                        .a = rows_of_a(kernels, a, threads, storage),
+                        .b = plane_of(job.b, batch),
+                        .c = plane_of(job.c, batch),
+                        .accumulate = job.accumulate};
+  const std::size_t width = panel_columns(kernels);
+  const std::size_t panels = (job.n + width - 1) / width;
+  const std::size_t height = rows_per_unit(job.m, panels, threads);
+  const std::size_t row_units = (job.m + height - 1) / height;
+  parallel_for(panels * row_units, threads, [&](std::size_t unit) {
+    const std::size_t column = unit / row_units * width;
+    const std::size_t row = unit % row_units * height;
+    multiply_panel(product, {row, std::min(height, job.m - row)},
+                   {column, std::min(width, job.n - column)});
+  });
+}
+
+unsigned useful_threads(const MatmulJob& job, unsigned wanted) {
+  const std::size_t limit =
+      wanted != 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
+  const double macs = static_cast<double>(job.batch) * static_cast<double>(job.m) *
+                      static_cast<double>(job.k) * static_cast<double>(job.n);
+  const double useful = std::max(1.0, macs / kMacsPerThread);
+  return static_cast<unsigned>(std::min(static_cast<double>(limit), useful));
+}
+
+}  // namespace
+
+void matmul(const MatmulJob& given, unsigned threads, const Kernels& kernels) {
+  const MatmulJob job = prefers_transposed(given) ? transposed(given) : given;
+  const unsigned helpers = useful_threads(job, threads);
+  const bool spread_batches = job.batch >= helpers * kUnitsPerThread;
+  parallel_for(job.batch, spread_batches ? helpers : 1, [&](std::size_t batch) {
+    multiply_batch(kernels, job, batch, spread_batches ? 1 : helpers);
+  });
+}
+
+}  // namespace npu

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "panel.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "buffer.h"
+
+namespace npu {
+
+namespace {
+
+/// Steps whose panel of B (64 words wide) stays in the second-level cache.
+constexpr std::size_t kStepBlock = 1024;
+/// Rows that reuse a block of B before the next is fetched; divisible by every tile height.
+constexpr std::size_t kRowBlock = 96;
+/// Up to this many rows, B is read where it lies: too few uses would pay for a copy.
+constexpr std::size_t kFewRows = 12;
+
+struct Columns {
+  std::size_t first;
+  std::size_t count;
+  std::size_t vectors;
+  std::size_t width;  // count, rounded up to whole vectors
+};
+
+/// B's columns as words, step by step: in place when they lie so, else packed into `storage`.
+WordRows columns_of_b(const Product& product, const Range& rows, const Columns& columns,
+                      std::optional<WordBuffer>& storage) {
+  const Plane b = product.b.from(0, columns.first);
+  const bool aligned = reinterpret_cast<std::uintptr_t>(b.data) % alignof(std::uint32_t) == 0;
+  if (b.dtype == isa::DType::kFp32 && b.column_stride == 1 && aligned && rows.count <= kFewRows &&
+      columns.count == columns.width) {
+    return {reinterpret_cast<const std::uint32_t*>(b.data), b.row_stride};
+  }
+  const std::size_t steps = steps_of(b.dtype, product.k);
+  const auto stride = static_cast<std::ptrdiff_t>(columns.width);
+  storage.emplace(steps * columns.width);
+  if (columns.count < columns.width) std::fill_n(storage->data(), steps * columns.width, 0);
+  const Block block{b, product.k, columns.count};
+  if (b.dtype == isa::DType::kInt8) {
+    pack_column_pairs(block, storage->data(), stride);
+  } else {
+    pack_words(product.kernels, block, storage->data(), stride);
+  }
+  return {storage->data(), stride};
+}
+
+/// All steps for up to kRowBlock rows, whose partial sums are in `c`.
+void multiply_rows(const Product& product, const Range& rows, const WordRows& b,
+                   const Columns& columns, std::uint32_t* c) {
+  const bool integer = product.b.dtype == isa::DType::kInt8;
+  const Kernels& kernels = product.kernels;
+  const TileFunction tile = (integer ? kernels.mac8 : kernels.fma)[columns.vectors - 1];
+  const std::size_t height = kernels.accumulators / columns.vectors;
+  const std::size_t steps = steps_of(product.b.dtype, product.k);
+  const auto width = static_cast<std::ptrdiff_t>(columns.width);
+  for (std::size_t s = 0; s < steps; s += kStepBlock) {
+    for (std::size_t r = 0; r < rows.count; r += height) {
+      const auto row = static_cast<std::ptrdiff_t>(rows.first + r);
+      const auto step = static_cast<std::ptrdiff_t>(s);
+      tile({.steps = std::min(kStepBlock, steps - s),
+            .rows = std::min(height, rows.count - r),
+            .a = product.a.data + row * product.a.stride + step,
+            .a_stride = product.a.stride,
+            .b = b.data + step * b.stride,
+            .b_stride = b.stride,
+            .c = c + static_cast<std::ptrdiff_t>(r) * width,
+            .c_stride = width});
+    }
+  }
+}
+
+}  // namespace
+
+void multiply_panel(const Product& product, const Range& rows, const Range& range) {
+  const std::size_t lanes = product.kernels.lanes;
+  const std::size_t vectors = (range.count + lanes - 1) / lanes;
+  const Columns columns{range.first, range.count, vectors, vectors * lanes};
+  const auto stride = static_cast<std::ptrdiff_t>(columns.width);
+  std::optional<WordBuffer> storage;
+  const WordRows b = columns_of_b(product, rows, columns, storage);
+  WordBuffer sums(std::min(kRowBlock, rows.count) * columns.width);
+  for (std::size_t r = 0; r < rows.count; r += kRowBlock) {
+    const Range part{rows.first + r, std::min(kRowBlock, rows.count - r)};
+    const Block c{product.c.from(part.first, columns.first), part.count, columns.count};
+    std::fill_n(sums.data(), part.count * columns.width, 0);
+    if (product.accumulate) pack_words(product.kernels, c, sums.data(), stride);
+    multiply_rows(product, part, b, columns, sums.data());
+    unpack_words(sums.data(), stride, c);
+  }
+}
+
+}  // namespace npu

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tensor_view.h"
+
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "fault.h"
+
+namespace npu {
+
+namespace {
+
+using isa::ErrorCode;
+
+constexpr std::uint64_t kSaturated = std::numeric_limits<std::uint64_t>::max();
+
+std::uint64_t saturating_add(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? kSaturated : sum;
+}
+
+std::uint64_t saturating_mul(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? kSaturated : product;
+}
+
+/// Address of the view's last byte; saturates.
+Address last_byte(const TensorView& view) {
+  std::uint64_t elements = 0;
+  for (std::size_t d = 0; d < view.shape.rank; ++d) {
+    elements = saturating_add(elements, saturating_mul(view.shape.size[d] - 1, view.stride[d]));
+  }
+  const std::uint64_t offset = saturating_mul(elements, view.element_bytes());
+  return saturating_add(view.base, saturating_add(offset, view.element_bytes() - 1));
+}
+
+std::string words(const OperandRef& ref, const std::string& text) {
+  return std::string(ref.name) + ": " + text;
+}
+
+/// The first thing wrong with the descriptor's own words, or null.
+const char* malformation(const isa::Descriptor& raw, const OperandRef& ref) {
+  if (raw.reserved != 0) return "reserved word not zero";
+  if (raw.rank < 1 || raw.rank > isa::kMaxRank) return "rank outside 1 to 5";
+  for (std::size_t d = 0; d < isa::kMaxRank; ++d) {
+    if (d >= raw.rank) {
+      if (raw.size[d] != 0 || raw.stride[d] != 0) return "entry beyond the rank not zero";
+    } else if (raw.size[d] == 0) {
+      return "a size is zero";
+    } else if (ref.is_destination && raw.stride[d] == 0 && raw.size[d] > 1) {
+      return "destination is broadcast";
+    }
+  }
+  return raw.dtype == static_cast<std::uint32_t>(ref.dtype) ? nullptr : "type is not the packet's";
+}
+
+isa::Descriptor fetch_descriptor(const Memory& memory, const OperandRef& ref) {
+  constexpr std::uint64_t kBytes = sizeof(isa::Descriptor);
+  const Address address = ref.address;
+  fail_if(address % kBytes != 0, ErrorCode::kMisaligned,
+          [&] { return words(ref, "descriptor address " + hex(address) + " is not 64-aligned"); });
+  fail_if(!memory.contains(address, address + (kBytes - 1)), ErrorCode::kOutOfRange,
+          [&] { return words(ref, "descriptor at " + hex(address) + " is not in memory"); });
+  fail_if(memory.read_fails(address, kBytes), ErrorCode::kBusRead,
+          [&] { return words(ref, "bus error on the descriptor at " + hex(address)); });
+  isa::Descriptor raw{};
+  std::memcpy(&raw, memory.at(address), kBytes);
+  return raw;
+}
+
+}  // namespace
+
+TensorView dense_view(Address base, isa::DType dtype, const Shape& shape) {
+  TensorView view{base, dtype, shape, {}};
+  std::uint64_t stride = 1;
+  for (std::size_t d = shape.rank; d-- > 0;) {
+    view.stride[d] = stride;
+    stride = saturating_mul(stride, shape.size[d]);
+  }
+  return view;
+}
+
+TensorView load_descriptor(const Memory& memory, const OperandRef& ref, const Shape* expected) {
+  const isa::Descriptor raw = fetch_descriptor(memory, ref);
+  const char* wrong = malformation(raw, ref);
+  fail_if(wrong != nullptr, ErrorCode::kBadDescriptor,
+          [&] { return words(ref, "descriptor at " + hex(ref.address) + ": " + wrong); });
+  TensorView view{raw.base, ref.dtype, {raw.rank, {}}, {}};
+  std::ranges::copy(raw.size, view.shape.size.begin());
+  std::ranges::copy(raw.stride, view.stride.begin());
+  fail_if(expected != nullptr && view.shape != *expected, ErrorCode::kBadDescriptor,
+          [&] { return words(ref, "descriptor at " + hex(ref.address) + ": shape at odds"); });
+  return view;
+}
+
+void check_alignment(const OperandRef& ref, const TensorView& view) {
+  fail_if(view.base % view.element_bytes() != 0, ErrorCode::kMisaligned, [&] {
+    return words(ref, "base " + hex(view.base) + " is no multiple of the element size");
+  });
+}
+
+void check_extent(const Memory& memory, const OperandRef& ref, const TensorView& view) {
+  const Address last = last_byte(view);
+  fail_if(!memory.contains(view.base, last), ErrorCode::kOutOfRange, [&] {
+    return words(ref, "bytes " + hex(view.base) + " to " + hex(last) + " are not all in memory");
+  });
+}
+
+TensorView resolve(const Memory& memory, const OperandRef& ref, const Shape& shape) {
+  const TensorView view = ref.is_descriptor ? load_descriptor(memory, ref, &shape)
+                                            : dense_view(ref.address, ref.dtype, shape);
+  check_alignment(ref, view);
+  check_extent(memory, ref, view);
+  return view;
+}
+
+void check_readable(const Memory& memory, const OperandRef& ref, const TensorView& view) {
+  if (!memory.has_poison()) return;
+  for_each_run(view, [&](Address address, std::uint64_t bytes) {
+    fail_if(memory.read_fails(address, bytes), ErrorCode::kBusRead,
+            [&] { return words(ref, "bus error reading near " + hex(address)); });
+  });
+}
+
+void check_writable(const Memory& memory, const OperandRef& ref, const TensorView& view) {
+  if (!memory.has_poison()) return;
+  for_each_run(view, [&](Address address, std::uint64_t bytes) {
+    fail_if(memory.write_fails(address, bytes), ErrorCode::kBusWrite,
+            [&] { return words(ref, "bus error writing near " + hex(address)); });
+  });
+}
+
+void mark_written(Memory& memory, const TensorView& view) {
+  for_each_run(view,
+               [&](Address address, std::uint64_t bytes) { memory.mark_written(address, bytes); });
+}
+
+}  // namespace npu

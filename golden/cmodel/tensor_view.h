@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Operands: from an address in a packet to a checked, strided view of memory (check 5).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "memory.h"
+#include "packet.h"
+
+namespace npu {
+
+/// Sizes, outermost first. Entries at and beyond `rank` are zero.
+struct Shape {
+  unsigned rank = 0;
+  std::array<std::uint64_t, isa::kMaxRank> size{};
+
+  friend bool operator==(const Shape&, const Shape&) = default;
+};
+
+/// Element [i0, ...] lies at base + (i0·stride[0] + ...)·element bytes.
+struct TensorView {
+  Address base = 0;
+  isa::DType dtype{};
+  Shape shape;
+  std::array<std::uint64_t, isa::kMaxRank> stride{};  // in elements
+
+  [[nodiscard]] unsigned element_bytes() const { return dtype_bytes(dtype); }
+};
+
+/// One of a packet's addresses with what the packet says of it.
+struct OperandRef {
+  std::string_view name;  // src1, src2 or dst
+  Address address = 0;
+  bool is_descriptor = false;
+  bool is_destination = false;
+  isa::DType dtype{};
+};
+
+/// Dense row-major view; strides that exceed 64 bits saturate (and then fail check_extent).
+[[nodiscard]] TensorView dense_view(Address base, isa::DType dtype, const Shape& shape);
+
+/// Reads and checks the descriptor at `ref.address`, but not the data it points to.
+/// `expected`: the shape that the packet demands, or null when the descriptor defines it.
+[[nodiscard]] TensorView load_descriptor(const Memory& memory, const OperandRef& ref,
+                                         const Shape* expected);
+
+/// MISALIGNED unless the base is a multiple of the element size.
+void check_alignment(const OperandRef& ref, const TensorView& view);
+/// OUT_OF_RANGE unless first and last byte are in memory.
+void check_extent(const Memory& memory, const OperandRef& ref, const TensorView& view);
+
+/// The whole of check 5 for one operand whose shape is known.
+[[nodiscard]] TensorView resolve(const Memory& memory, const OperandRef& ref, const Shape& shape);
+
+/// Calls visit(address, bytes) for runs of adjacent elements that cover each element of the view;
+/// broadcast dimensions are visited once.
+template <class Visit>
+void for_each_run(const TensorView& view, Visit&& visit) {
+  const std::uint64_t bytes = view.element_bytes();
+  std::array<std::uint64_t, isa::kMaxRank> size{};
+  std::array<std::uint64_t, isa::kMaxRank> step{};
+  std::size_t rank = 0;
+  std::uint64_t run = bytes;
+  bool adjacent = true;
+  for (std::size_t d = view.shape.rank; d-- > 0;) {
+    const std::uint64_t count = view.stride[d] == 0 ? 1 : view.shape.size[d];
+    if (count == 1) continue;
+    adjacent = adjacent && view.stride[d] * bytes == run;
+    if (adjacent) {
+      run *= count;
+    } else {
+      size[rank] = count;
+      step[rank++] = view.stride[d] * bytes;
+    }
+  }
+  std::array<std::uint64_t, isa::kMaxRank> index{};
+  for (Address address = view.base;;) {
+    visit(address, run);
+    std::size_t d = 0;
+    for (; d < rank; ++d) {
+      address += step[d];
+      if (++index[d] < size[d]) break;
+      address -= step[d] * size[d];
+      index[d] = 0;
+    }
+    if (d == rank) return;
+  }
+}
+
+/// BUS_READ when a byte of an element is poisoned for reading.
+void check_readable(const Memory& memory, const OperandRef& ref, const TensorView& view);
+/// BUS_WRITE when a byte of an element is poisoned for writing.
+void check_writable(const Memory& memory, const OperandRef& ref, const TensorView& view);
+/// Records the view's bytes as written.
+void mark_written(Memory& memory, const TensorView& view);
+
+}  // namespace npu
