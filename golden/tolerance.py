@@ -1,0 +1,304 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a matrix product may be from the true one: derived per element, never a loose rtol.
+
+The NPU and torch both form fp32 sums of exact products (the operands are fp32, fp16 or bf16) and
+round once more to the result type; they differ in the order. With u = 2^-24, K products
+p_k = a_k·b_k, C = c or 0, S = |c| + Σ|p_k|, true value t = c + Σ p_k:
+
+*The NPU* runs the chain x_k = fl(x_{k-1} + p_k) with one rounding per step. With s_k the true
+partial sum and e_k = |x_k − s_k|, each rounding adds at most u·(|s_k| + e_{k-1}), or half the
+smallest subnormal, 2^-150, below the normal range. Unrolled (running error analysis: N. J.
+Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., SIAM 2002, section 3.3):
+
+    e_K ≤ (1+u)^K · (u·Σ|s_k| + K·2^-150)
+
+which for random data grows with K^1.5, where the usual γ_K·S grows with K²: sharp enough to see
+one missing product among 4864.
+
+*torch* may sum in any order, in blocks, with or without fma: every product and c pass through at
+most n = K + 1 roundings (K + 2 with c), so |torch's sum − t| ≤ γ_n·S + n·(1+γ_n)·2^-150 with
+γ_n = n·u/(1 − n·u) (Higham, (3.4) and section 4.2). Measured on AVX-512, AVX2 and SSE code paths,
+fp16 and bf16 accumulate in fp32 and round once. Their AVX-512 code flushes: a product with a
+subnormal operand may count as 0, and each result below 2^-126 may become 0; the bound for fp16
+and bf16 allows that.
+
+*Rounding to the result type* is monotonic, so a sum within [t−e, t+e] gives a result within
+[round(t−e), round(t+e)]. That interval is the test: exact at ties, in subnormals and at overflow.
+
+*Not finite.* A NaN product, or infinite terms of both signs, gives NaN in any order; infinite
+terms of one sign give that infinity. Finite terms can still overflow on the way, in one order and
+not in another: where no bound below the largest fp32 number is at hand, nothing is claimed about
+that element (it is counted in `unbounded`). The sign of a zero is not compared. Both are left to
+the bit-for-bit comparison with the cmodel.
+
+True values are float64: products of fp32 numbers are exact there, and the rounding of float64
+sums, (2K+4)·2^-53·S, is part of every bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from driver.isa import DType
+from golden.formats import FLOAT_FORMATS, Floats, Values, round_to
+
+Mask = npt.NDArray[np.bool_]
+
+U = FLOAT_FORMATS[DType.FP32].unit_roundoff
+_U64 = 2.0**-53
+_HALF_SUBNORMAL = 2.0**-150
+_FLUSH = 2.0**-126
+_OVERFLOW = FLOAT_FORMATS[DType.FP32].max_finite
+_BLOCK = 16
+"""Products per float64 block: partial sums inside one are bounded, not computed."""
+
+
+@dataclass(frozen=True)
+class Product:
+    """A batched product D = A·B (+ C) in exact values: float64, or int64 for int8 operands.
+
+    Shapes: a [batch, M, K], b [batch, K, N], c [batch, M, N]. `operand` and `result` are the
+    types that the values were stored in, and in which D is delivered.
+    """
+
+    a: Values
+    b: Values
+    c: Values | None
+    operand: DType
+    result: DType
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What is admissible per element: low ≤ value ≤ high, or NaN, or (unbounded) anything."""
+
+    low: Floats
+    high: Floats
+    nan: Mask
+    unbounded: Mask
+
+    def admits(self, values: Floats) -> Mask:
+        """Which elements lie inside."""
+        inside = (values >= self.low) & (values <= self.high)
+        return np.where(self.nan, np.isnan(values), inside) | self.unbounded
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The true product and the two admissible intervals around it."""
+
+    true: Floats
+    """float64; finite terms only where others are infinite or NaN."""
+    npu: Interval
+    torch: Interval
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The NPU's result against torch's and against the true value."""
+
+    elements_compared: int
+    unbounded: int
+    """Elements about which no bound can be given, since a partial sum may overflow."""
+    npu_violations: int
+    """Elements of the NPU outside their bound: a wrong result."""
+    torch_violations: int
+    """Elements of torch outside theirs: the reference is not what this module assumes."""
+    max_error: float
+    """Largest |NPU − torch| where both are finite."""
+    bound: float
+    """What |NPU − torch| may be there: the NPU's bound plus torch's actual distance from true."""
+    worst_ratio: float
+    """Largest |NPU − torch| ÷ its own bound; above 1 only with violations."""
+    worst_index: tuple[int, ...]
+    """(batch, row, column) of the first violation, else of the worst ratio."""
+
+    @property
+    def ok(self) -> bool:
+        """Something was compared and everything was in bounds."""
+        return self.elements_compared > 0 and not self.npu_violations + self.torch_violations
+
+
+def gamma(n: int, u: float = U) -> float:
+    """γ_n = n·u/(1 − n·u): the relative error of n roundings (Higham, Lemma 3.1)."""
+    if n * u >= 0.5:
+        raise ValueError(f"{n} roundings are too many for a bound at u = {u}")
+    return n * u / (1 - n * u)
+
+
+def bounds(product: Product) -> Bounds:
+    """True value and admissible results of a floating-point product."""
+    finite_a, finite_b = _finite(product.a), _finite(product.b)
+    finite_c = None if product.c is None else _finite(product.c)
+    sums = _partial_sums(finite_a, finite_b, finite_c)
+    terms = product.a.shape[2]
+    exact = (2 * terms + 4) * _U64 * sums.absolute
+    npu_error = (1 + gamma(terms)) * (U * sums.running + terms * _HALF_SUBNORMAL) + exact
+    torch_error = _torch_error(product, finite_a, finite_b, sums.absolute) + exact
+    special = _special(product)
+    return Bounds(
+        sums.total,
+        _interval(product.result, sums.total, npu_error, sums.peak, special),
+        _interval(product.result, sums.total, torch_error, sums.absolute, special),
+    )
+
+
+def compare(product: Product, npu: Values, torch: Values) -> Comparison:
+    """Judge the NPU's and torch's result, both [batch, M, N] in exact values (see `decode`)."""
+    shape = (*product.a.shape[:2], product.b.shape[2])
+    if npu.shape != shape or torch.shape != shape:
+        raise ValueError(f"results of shape {npu.shape} and {torch.shape} for a product {shape}")
+    if product.operand is DType.INT8:
+        return _compare_integers(product, npu, torch)
+    limits = bounds(product)
+    bad_npu, bad_torch = ~limits.npu.admits(npu), ~limits.torch.admits(torch)
+    comparable = np.isfinite(npu) & np.isfinite(torch) & ~limits.npu.unbounded
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.where(comparable, np.abs(npu - torch), 0.0)
+        reach = np.maximum(limits.npu.high - limits.true, limits.true - limits.npu.low)
+        allowed = np.where(comparable, reach + np.abs(torch - limits.true), np.inf)
+        ratio = np.divide(error, allowed, out=np.zeros_like(error), where=error > 0)
+    bad = bad_npu | bad_torch
+    worst = int(np.argmax(bad)) if bad.any() else int(np.argmax(ratio))
+    largest = int(np.argmax(error))
+    return Comparison(
+        elements_compared=npu.size,
+        unbounded=int(np.count_nonzero(limits.npu.unbounded)),
+        npu_violations=int(np.count_nonzero(bad_npu)),
+        torch_violations=int(np.count_nonzero(bad_torch)),
+        max_error=float(error.flat[largest]),
+        bound=float(allowed.flat[largest]),
+        worst_ratio=float(ratio.max()),
+        worst_index=tuple(int(i) for i in np.unravel_index(worst, shape)),
+    )
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Float64 sums of a product's finite terms, per element."""
+
+    total: Floats
+    absolute: Floats
+    """S: of the magnitudes."""
+    running: Floats
+    """At least Σ|s_k| over all true partial sums s_k."""
+    peak: Floats
+    """At least the largest |s_k|."""
+
+
+def _partial_sums(a: Floats, b: Floats, c: Floats | None) -> _Sums:
+    """Walk K in blocks. Within one, |s_k| ≤ |s at its start| + the products up to k."""
+    shape = (*a.shape[:2], b.shape[2])
+    total = np.zeros(shape) if c is None else c.copy()
+    absolute = np.abs(total)
+    running, peak = np.zeros(shape), absolute.copy()
+    for start in range(0, a.shape[2], _BLOCK):
+        rows, columns = a[:, :, start : start + _BLOCK], b[:, start : start + _BLOCK]
+        count = rows.shape[2]
+        magnitude, reach = np.abs(total), np.abs(columns)
+        block = np.abs(rows) @ reach
+        # The j-th product of a block is part of count − j of its partial sums.
+        running += count * magnitude + (np.abs(rows) * np.arange(count, 0, -1)) @ reach
+        np.maximum(peak, magnitude + block, out=peak)
+        total += rows @ columns
+        absolute += block
+    return _Sums(total, absolute, running, peak)
+
+
+def _torch_error(product: Product, a: Floats, b: Floats, absolute: Floats) -> Floats:
+    """Bound of torch's fp32 sum: any order, and the flushing of its 16-bit kernels."""
+    roundings = a.shape[2] + (1 if product.c is None else 2)
+    growth = gamma(roundings)
+    if product.operand is DType.FP32:
+        subnormal = roundings * (1 + growth) * _HALF_SUBNORMAL
+        return np.asarray(growth * absolute + subnormal)
+    flushed_a, flushed_b = (np.where(np.abs(x) < _FLUSH, x, 0.0) for x in (a, b))
+    lost = np.zeros_like(absolute)
+    if flushed_a.any() or flushed_b.any():
+        lost = np.abs(flushed_a) @ np.abs(b) + np.abs(a) @ np.abs(flushed_b)
+    # One flush more than roundings: the conversion to the result type may flush as well.
+    return np.asarray(growth * absolute + (1 + growth) * (lost + (roundings + 1) * _FLUSH))
+
+
+@dataclass(frozen=True)
+class _Special:
+    """Elements that operands which are not finite decide, whatever the order."""
+
+    nan: Mask
+    infinite: Floats
+    """The infinity that the element is, or 0."""
+
+
+def _interval(
+    result: DType, true: Floats, error: Floats, peak: Floats, special: _Special
+) -> Interval:
+    """Round the bounds of a sum whose partial sums stay below peak + error."""
+    low, high = round_to(true - error, result), round_to(true + error, result)
+    return Interval(
+        low=np.where(special.infinite != 0, special.infinite, low),
+        high=np.where(special.infinite != 0, special.infinite, high),
+        nan=special.nan,
+        unbounded=(peak + error >= _OVERFLOW) & ~special.nan,
+    )
+
+
+def _finite(values: Values) -> Floats:
+    return np.where(np.isfinite(values), values, 0.0)
+
+
+def _special(product: Product) -> _Special:
+    a, b, c = product.a, product.b, product.c
+    shape = (*a.shape[:2], b.shape[2])
+    nan, infinite = np.zeros(shape, np.bool_), np.zeros(shape)
+    if all(np.isfinite(x).all() for x in (a, b, c) if x is not None):
+        return _Special(nan, infinite)
+    invalid = _any(np.isnan(a), np.ones_like(b, np.bool_)) | _any(
+        np.ones_like(a, np.bool_), np.isnan(b)
+    )
+    invalid |= _any(np.isinf(a), b == 0) | _any(a == 0, np.isinf(b))
+    positive, negative = _infinite_terms(a, b), _infinite_terms(-a, b)
+    if c is not None:
+        invalid |= np.isnan(c)
+        positive |= c == np.inf
+        negative |= c == -np.inf
+    infinite = np.where(positive, np.inf, np.where(negative, -np.inf, 0.0))
+    return _Special(invalid | (positive & negative), infinite)
+
+
+def _infinite_terms(a: Values, b: Values) -> Mask:
+    """Elements with a product that is +inf."""
+    return (
+        _any(a == np.inf, b > 0)
+        | _any(a == -np.inf, b < 0)
+        | _any(a > 0, b == np.inf)
+        | _any(a < 0, b == -np.inf)
+    )
+
+
+def _any(a: Mask, b: Mask) -> Mask:
+    """Elements with a k for which both hold."""
+    return np.asarray(a.astype(np.float64) @ b.astype(np.float64) > 0)
+
+
+def _compare_integers(product: Product, npu: Values, torch: Values) -> Comparison:
+    """int8: exact sums modulo 2^32, so equality."""
+    true = product.a.astype(np.int64) @ product.b.astype(np.int64)
+    if product.c is not None:
+        true = true + product.c
+    wrapped = (true + 2**31) % 2**32 - 2**31
+    bad_npu, bad_torch = npu != wrapped, torch != wrapped
+    bad = bad_npu | bad_torch
+    error = np.abs(npu - torch)
+    return Comparison(
+        elements_compared=npu.size,
+        unbounded=0,
+        npu_violations=int(np.count_nonzero(bad_npu)),
+        torch_violations=int(np.count_nonzero(bad_torch)),
+        max_error=float(error.max()),
+        bound=0.0,
+        worst_ratio=float("inf") if error.any() else 0.0,
+        worst_index=tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), npu.shape)),
+    )

@@ -1,0 +1,322 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bound holds for every chain of fused multiply-adds, and is sharp enough to see errors."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from driver.isa import DType
+from golden.formats import Floats, Values, decode, round_to
+from golden.reference import exact_values, matmul_call, product, reference
+from golden.tolerance import Product, bounds, compare, gamma
+
+FLOATS = {DType.FP32: torch.float32, DType.FP16: torch.float16, DType.BF16: torch.bfloat16}
+PAIRS = [
+    (DType.FP32, DType.FP32),
+    (DType.FP16, DType.FP16),
+    (DType.FP16, DType.FP32),
+    (DType.BF16, DType.BF16),
+    (DType.BF16, DType.FP32),
+]
+INF, NAN = float("inf"), float("nan")
+ANY_FP32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
+
+
+def fma32(a: Floats, b: Floats, c: Floats) -> Floats:
+    """round32(a·b + c) of fp32 values: float64 product is exact, sum is rounded to odd first.
+
+    Rounding to odd with 53 bits and then to nearest with 24 is one rounding (S. Boldo and
+    G. Melquiond, Emulation of FMA and correctly rounded sums, IEEE Trans. Comp. 57, 2008).
+    """
+    with np.errstate(invalid="ignore", over="ignore"):
+        exact = a * b
+        total = exact + c
+        part = total - exact
+        lost = (exact - (total - part)) + (c - part)
+        even = total.view(np.int64) % 2 == 0
+        towards = np.where(lost > 0, np.inf, -np.inf)
+        odd = np.where((lost != 0) & even & np.isfinite(lost), np.nextafter(total, towards), total)
+        return odd.astype(np.float32).astype(np.float64)
+
+
+def chain(problem: Product) -> Floats:
+    """What the NPU computes: k ascending, one fma each, one rounding to the result type."""
+    shape = (*problem.a.shape[:2], problem.b.shape[2])
+    total = np.zeros(shape) if problem.c is None else problem.c.astype(np.float64)
+    for k in range(problem.a.shape[2]):
+        total = fma32(problem.a[:, :, k, None], problem.b[:, None, k, :], total)
+    return round_to(total, problem.result)
+
+
+def problem_of(
+    operand: DType,
+    result: DType,
+    size: tuple[int, int, int],
+    seed: int,
+    *,
+    scale: float = 1.0,
+    spread: float = 0.0,
+    with_c: bool = False,
+) -> tuple[Product, Values]:
+    """A product of random values, and torch's result. `spread`: binades on either side."""
+    m, k, n = size
+    rng = np.random.default_rng(seed)
+
+    def draw(*shape: int, dtype: DType) -> torch.Tensor:
+        values = rng.standard_normal(shape) * scale * 2.0 ** rng.uniform(-spread, spread, shape)
+        return torch.from_numpy(values).to(FLOATS[dtype])
+
+    a, b = draw(1, m, k, dtype=operand), draw(1, k, n, dtype=operand)
+    if with_c:
+        c = draw(1, m, n, dtype=result)
+        call = matmul_call("aten.baddbmm.default", (c, a, b), result=result)
+    else:
+        call = matmul_call("aten.bmm.default", (a, b), result=result)
+    return product(call), exact_values(reference(call))
+
+
+def fp32_product(a: list[float], b: list[float], c: float | None = None) -> Product:
+    """One row times one column."""
+    return Product(
+        np.array(a)[None, None],
+        np.array(b)[None, :, None],
+        None if c is None else np.full((1, 1, 1), c),
+        DType.FP32,
+        DType.FP32,
+    )
+
+
+def one(value: float) -> Floats:
+    return np.full((1, 1, 1), value)
+
+
+@given(
+    pair=st.sampled_from(PAIRS),
+    size=st.tuples(st.integers(1, 3), st.integers(1, 70), st.integers(1, 3)),
+    scale=st.sampled_from([2.0**e for e in (-75, -70, -64, -62, -40, -12, 0, 7)]),
+    spread=st.sampled_from([0.0, 3.0, 30.0]),
+    seed=st.integers(0, 2**32),
+)
+@settings(max_examples=400, deadline=None)
+def test_chain_and_torch_are_always_within_their_bounds(
+    pair: tuple[DType, DType],
+    size: tuple[int, int, int],
+    scale: float,
+    spread: float,
+    seed: int,
+) -> None:
+    problem, torch_result = problem_of(
+        *pair, size, seed, scale=scale, spread=spread, with_c=seed % 2 == 1
+    )
+    result = compare(problem, chain(problem), torch_result)
+    assert result.elements_compared == size[0] * size[2]
+    assert result.npu_violations == 0
+    assert result.torch_violations == 0
+    assert result.worst_ratio <= 1 + 1e-12
+
+
+@given(
+    terms=st.lists(
+        st.tuples(ANY_FP32, ANY_FP32),
+        min_size=1,
+        max_size=8,
+    )
+)
+@settings(max_examples=300, deadline=None)
+def test_bound_holds_in_exact_arithmetic_for_any_operands(
+    terms: list[tuple[float, float]],
+) -> None:
+    """Rational arithmetic stands in for float64: true value, chain and bound with no rounding."""
+    problem = fp32_product([a for a, _ in terms], [b for _, b in terms])
+    limits = bounds(problem)
+    if limits.npu.unbounded.any():
+        return
+    true = sum((Fraction(a) * Fraction(b) for a, b in terms), Fraction(0))
+    total = 0.0
+    for a, b in terms:
+        total = nearest32(Fraction(total) + Fraction(a) * Fraction(b))
+    assert total == chain(problem).item()
+    low, high = limits.npu.low.item(), limits.npu.high.item()
+    assert low <= total <= high
+    assert low <= nearest32(true) <= high
+
+
+def nearest32(value: Fraction) -> float:
+    """Round a rational to fp32, ties to even, by integers alone."""
+    if value == 0:
+        return 0.0
+    exponent = max(-126, len(bin(abs(value.numerator))) - len(bin(value.denominator)))
+    if abs(value) < Fraction(2) ** exponent:
+        exponent = max(-126, exponent - 1)
+    quantum = Fraction(2) ** (exponent - 23)
+    return float(round(value / quantum) * quantum)
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+@pytest.mark.parametrize("terms", [1, 2, 17, 896, 4864])
+def test_one_missing_product_is_flagged(pair: tuple[DType, DType], terms: int) -> None:
+    problem, torch_result = problem_of(*pair, (4, terms, 8), seed=terms)
+    assert compare(problem, chain(problem), torch_result).ok
+    for k in {0, terms // 2, terms - 1}:
+        short = problem.a.copy()
+        short[:, :, k] = 0
+        wrong = chain(Product(short, problem.b, None, *pair))
+        result = compare(problem, wrong, torch_result)
+        assert result.npu_violations >= result.elements_compared // 2
+        assert result.torch_violations == 0 and not result.ok
+
+
+@pytest.mark.parametrize(("terms", "largest"), [(64, 1e-4), (896, 3e-3), (4864, 3e-2)])
+def test_bound_is_as_small_as_documented(terms: int, largest: float) -> None:
+    """Random normal fp32 data; the order-independent bound is 5 to 90 times wider."""
+    problem, _ = problem_of(DType.FP32, DType.FP32, (8, terms, 8), seed=1)
+    limits = bounds(problem)
+    assert (limits.npu.high - limits.npu.low).max() / 2 < largest
+    assert (limits.torch.high - limits.torch.low).mean() > 4 * (
+        limits.npu.high - limits.npu.low
+    ).mean()
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_interval_ends_where_it_says(pair: tuple[DType, DType]) -> None:
+    problem, torch_result = problem_of(*pair, (3, 33, 3), seed=5)
+    limits = bounds(problem).npu
+    quantum = round_to(limits.high * (1 + 2.0**-7), pair[1]) - limits.high
+    assert compare(problem, limits.high, torch_result).ok
+    assert compare(problem, limits.low, torch_result).ok
+    beyond = limits.high.copy()
+    beyond[0, 1, 2] += abs(quantum[0, 1, 2]) + 2.0**-20
+    result = compare(problem, beyond, torch_result)
+    assert (result.npu_violations, result.worst_index) == (1, (0, 1, 2))
+
+
+def test_wrong_reference_is_blamed_on_the_reference() -> None:
+    problem, torch_result = problem_of(DType.FP32, DType.FP32, (2, 16, 2), seed=3)
+    torch_result[0, 0, 1] += 0.5
+    result = compare(problem, chain(problem), torch_result)
+    assert (result.npu_violations, result.torch_violations) == (0, 1)
+    assert result.worst_index == (0, 0, 1) and not result.ok
+
+
+@pytest.mark.parametrize("x", [INF, -INF, NAN, 0.0, -1.0, 2.0])
+@pytest.mark.parametrize("y", [INF, -INF, NAN, 0.0, -1.0, 2.0])
+@pytest.mark.parametrize("c", [None, INF, -INF, NAN, 1.0])
+def test_not_finite_operands_decide_in_any_order(x: float, y: float, c: float | None) -> None:
+    problem = fp32_product([1.0, x, 3.0], [2.0, y, -1.0], c)
+    (expected,) = chain(problem).flatten()
+    a, b = (torch.tensor(v, dtype=torch.float32) for v in (problem.a, problem.b))
+    total = torch.bmm(a, b) if c is None else torch.baddbmm(torch.full((1, 1, 1), c), a, b)
+    assert compare(problem, one(expected), exact_values(total)).ok
+    wrong = 7.0 if not np.isfinite(expected) else INF
+    assert compare(problem, one(wrong), exact_values(total)).npu_violations == 1
+    if np.isnan(expected):
+        assert compare(problem, one(INF), exact_values(total)).npu_violations == 1
+    elif np.isinf(expected):
+        assert compare(problem, one(-expected), exact_values(total)).npu_violations == 1
+        assert compare(problem, one(NAN), exact_values(total)).npu_violations == 1
+
+
+def test_overflow_that_depends_on_the_order_claims_nothing_and_says_so() -> None:
+    """3e38 + 3e38 − 3e38 − 3e38 is infinite from the left and 0 pairwise."""
+    problem = fp32_product([3e38, 3e38, -3e38, -3e38], [1.0] * 4)
+    assert chain(problem).item() == INF
+    for value in (INF, 0.0, NAN):
+        result = compare(problem, one(value), one(0.0))
+        assert (result.unbounded, result.ok) == (1, True)
+
+
+def test_overflow_of_the_sum_of_magnitudes_alone_still_bounds_the_chain() -> None:
+    """The chain never leaves ±3e38, though another order would."""
+    problem = fp32_product([3e38, -3e38] * 20, [1.0] * 40)
+    result = compare(problem, one(0.0), one(INF))
+    assert bounds(problem).torch.unbounded.all()
+    assert result.elements_compared == 1 and result.torch_violations == 0
+
+
+@pytest.mark.parametrize(
+    ("total", "allowed", "refused"),
+    [
+        (65504.0, [65504.0], [INF, 65472.0]),
+        (65520.0, [65504.0, INF], [65472.0, NAN]),
+        (65536.0, [INF], [65504.0, -INF]),
+    ],
+)
+def test_overflow_to_fp16_infinity_is_decided_by_the_rounding(
+    total: float, allowed: list[float], refused: list[float]
+) -> None:
+    problem = Product(one(total / 32), one(32.0), None, DType.FP16, DType.FP16)
+    for value in allowed:
+        assert compare(problem, one(value), one(allowed[0])).npu_violations == 0
+    for value in refused:
+        assert compare(problem, one(value), one(allowed[0])).npu_violations == 1
+
+
+def test_result_below_the_smallest_subnormal_may_round_either_way() -> None:
+    tiny = 2.0**-149
+    problem = fp32_product([2.0**-100], [1.5 * 2.0**-50])
+    assert [compare(problem, one(v), one(0.0)).npu_violations for v in (0.0, tiny, 2 * tiny)] == [
+        0,
+        0,
+        1,
+    ]
+
+
+def test_int8_is_exact_modulo_2_to_the_32() -> None:
+    a, b = np.full((1, 1, 2), -128), np.full((1, 2, 1), -128)
+    c = np.full((1, 1, 1), 2**31 - 1)
+    problem = Product(a, b, c, DType.INT8, DType.INT32)
+    right = np.full((1, 1, 1), -(2**31) + 2 * 128 * 128 - 1)
+    assert compare(problem, right, right).ok
+    result = compare(problem, right + 1, right)
+    assert (result.npu_violations, result.torch_violations, result.max_error) == (1, 0, 1.0)
+    assert compare(problem, right, right + 2**32).torch_violations == 1
+
+
+def test_results_of_another_shape_are_refused() -> None:
+    problem, torch_result = problem_of(DType.FP32, DType.FP32, (2, 3, 4), seed=0)
+    with pytest.raises(ValueError, match=r"shape \(1, 4, 2\)"):
+        compare(problem, torch_result.transpose(0, 2, 1), torch_result)
+
+
+def test_too_long_a_sum_has_no_bound() -> None:
+    assert gamma(1) > 2.0**-24
+    with pytest.raises(ValueError, match="too many"):
+        gamma(2**23)
+
+
+@pytest.mark.parametrize("dtype", [DType.FP16, DType.BF16])
+def test_decode_and_rounding_agree_with_torch_on_every_pattern(dtype: DType) -> None:
+    bits = np.arange(2**16, dtype=np.uint16)
+    values = decode(bits, dtype)
+    expected = torch.from_numpy(bits.view(np.int16)).view(FLOATS[dtype]).double().numpy()
+    assert np.array_equal(values, expected, equal_nan=True) and values.size == 2**16
+    assert np.array_equal(round_to(values, dtype), values, equal_nan=True)
+    assert np.array_equal(decode(bits.tobytes(), dtype), values, equal_nan=True)
+
+
+@given(st.floats(allow_nan=False))
+@settings(max_examples=500)
+def test_rounding_agrees_with_numpy_where_numpy_rounds_once(value: float) -> None:
+    with np.errstate(over="ignore"):
+        for dtype, kind in ((DType.FP32, np.float32), (DType.FP16, np.float16)):
+            assert round_to(np.array([value]), dtype)[0] == float(kind(value))
+
+
+def test_rounding_to_bf16_is_not_double() -> None:
+    just_above_half = np.array([1 + 2.0**-8 + 2.0**-40])
+    assert round_to(just_above_half, DType.BF16)[0] == 1 + 2.0**-7
+    assert round_to(np.array([1 + 2.0**-8]), DType.BF16)[0] == 1.0
+    assert round_to(np.array([2.0**-134, 1.5 * 2.0**-133]), DType.BF16).tolist() == [0, 2.0**-132]
+
+
+def test_decode_refuses_elements_of_another_size() -> None:
+    with pytest.raises(ValueError, match="FP16"):
+        decode(np.zeros(3, np.uint32), DType.FP16)
+    assert decode(b"\xff\xff\xff\xff", DType.INT32).tolist() == [-1]
+    assert decode(b"\x80\x7f", DType.INT8).tolist() == [-128, 127]
