@@ -10,6 +10,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Protocol, cast
 
+import numpy as np
+from numpy.typing import NDArray
+
+from driver.backend.shared_memory import FaultRange
 from driver.config import HwConfig
 from driver.errors import InputError
 
@@ -50,6 +54,27 @@ class Backend(Protocol):
 
     def close(self) -> None:
         """Release the device. Any number of calls is fine; no other verb may follow."""
+        ...
+
+
+class InspectableBackend(Backend, Protocol):
+    """A device in this machine, whose memory can be looked at and made to fail."""
+
+    @property
+    def memory(self) -> NDArray[np.uint8]:
+        """Device memory in place; index 0 is address MemBase."""
+        ...
+
+    def dirty_pages(self) -> list[int]:
+        """Addresses of the 4 KiB pages that the device wrote since clear_dirty(), ascending."""
+        ...
+
+    def clear_dirty(self) -> None:
+        """Forget which pages were written."""
+        ...
+
+    def set_faults(self, ranges: list[FaultRange]) -> None:
+        """Replace the address ranges that answer the device with a bus error."""
         ...
 
 

@@ -12,6 +12,10 @@ import struct
 from abc import ABC, abstractmethod
 from collections import deque
 
+import numpy as np
+from numpy.typing import NDArray
+
+from driver.backend.shared_memory import PAGE_BYTES, FaultRange
 from driver.backend.window import MemoryWindow
 from driver.config import HwConfig
 from driver.errors import RegisterError, SimulatorTimeout
@@ -65,20 +69,13 @@ class FunctionalBackend(ABC):
     def __init__(self, config: HwConfig) -> None:
         self._config = config
         self._memory = MemoryWindow(config.memory.base, config.memory.limit)
+        self._faults: list[FaultRange] = []
+        self._record_pages: set[int] = set()
         self.reset()
-
-    @property
-    def memory(self) -> MemoryWindow:
-        """The device's memory, for comparing without copies."""
-        return self._memory
 
     @abstractmethod
     def _execute(self, packet: bytes) -> ErrorCode:
         """Check and run one command on the memory; NONE, or why it failed."""
-
-    def _bus_fails(self, address: int, size_bytes: int, *, write: bool) -> bool:
-        """True when DRAM answers the command processor's own access with an error."""
-        return not self._memory.contains(address, size_bytes)
 
     # ------------------------------------------------------------------ Backend verbs
     def read_csr(self, offset: int) -> int:
@@ -143,6 +140,24 @@ class FunctionalBackend(ABC):
     def close(self) -> None:
         """See Backend. The memory goes with the last view of it."""
         self._queue.clear()
+
+    # ------------------------------------------------------------------ inspection
+    @property
+    def memory(self) -> NDArray[np.uint8]:
+        """See InspectableBackend."""
+        return self._memory.array
+
+    def dirty_pages(self) -> list[int]:
+        """See InspectableBackend."""
+        return sorted(self._record_pages)
+
+    def clear_dirty(self) -> None:
+        """See InspectableBackend."""
+        self._record_pages.clear()
+
+    def set_faults(self, ranges: list[FaultRange]) -> None:
+        """See InspectableBackend."""
+        self._faults = list(ranges)
 
     # ------------------------------------------------------------------ registers
     @staticmethod
@@ -218,8 +233,8 @@ class FunctionalBackend(ABC):
         else:
             entries = self._entries(self._registers[csr.RING_CTRL])
             address = self._base(csr.RING_BASE_LO) + self._head * PACKET_BYTES
-            unread = self._bus_fails(address, PACKET_BYTES, write=False)
-            packet = None if unread else self._memory.read(address, PACKET_BYTES)
+            failed = self._bus_fails(address, PACKET_BYTES, write=False)
+            packet = None if failed else self._memory.read(address, PACKET_BYTES)
             self._head = (self._head + 1) % entries
             self._finish(packet)
         return True
@@ -256,4 +271,14 @@ class FunctionalBackend(ABC):
             return False
         record = CompletionRecord(self._seq, code, 0, 0, 0, 0, 0, 0, 0, opcode)
         self._memory.write(address, record.pack())
+        self._record_pages.add(address - (address - self._config.memory.base) % PAGE_BYTES)
         return True
+
+    def _bus_fails(self, address: int, size_bytes: int, *, write: bool) -> bool:
+        """True when DRAM answers the command processor's own access with an error."""
+        return not self._memory.contains(address, size_bytes) or any(
+            fault.begin < address + size_bytes
+            and address < fault.end
+            and (fault.on_write if write else fault.on_read)
+            for fault in self._faults
+        )

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The C++ model as a Backend: what the RTL should have done, command by command."""
+
+from __future__ import annotations
+
+from driver.backend.functional import FunctionalBackend
+from driver.backend.shared_memory import FaultRange
+from driver.config import HwConfig
+from driver.isa import ErrorCode
+from golden._cmodel import CModel
+
+
+class CmodelBackend(FunctionalBackend):
+    """Registers and queues as FunctionalBackend, commands by golden._cmodel.
+
+    `threads`: at most so many, 0 for one per processor; the bits do not depend on it.
+    """
+
+    def __init__(self, config: HwConfig, *, threads: int = 0) -> None:
+        super().__init__(config)
+        window = config.memory
+        self._model = CModel(self.memory, window.base, window.limit, threads)
+
+    @property
+    def last_fault(self) -> str:
+        """What was wrong with the last command, in words; empty after a success."""
+        return self._model.last_fault
+
+    def _execute(self, packet: bytes) -> ErrorCode:
+        return ErrorCode(self._model.execute(packet, self._seq))
+
+    def dirty_pages(self) -> list[int]:
+        """See InspectableBackend."""
+        return sorted({*super().dirty_pages(), *self._model.dirty_pages()})
+
+    def clear_dirty(self) -> None:
+        """See InspectableBackend."""
+        super().clear_dirty()
+        self._model.clear_dirty()
+
+    def set_faults(self, ranges: list[FaultRange]) -> None:
+        """See InspectableBackend."""
+        super().set_faults(ranges)
+        self._model.clear_poison()
+        for fault in ranges:
+            size_bytes = fault.end - fault.begin
+            self._model.poison(fault.begin, size_bytes, fault.on_read, fault.on_write)
