@@ -48,16 +48,15 @@ module npu_host_read
 
   logic              head_valid, head_pop, head_ok, burst_fire;
   logic              ret_valid, ret_pop, ret_room, refuse, refuse_last;
-  logic [CountW-1:0] room_q, need, held;
+  logic [CountW-1:0] room_q, need;
   logic [7:0]        refused_q;
-  logic [1:0]        queued;
   host_addr_t        head;
   beat_t             ret;
 
   npu_fifo #(.Width($bits(host_addr_t)), .Depth(2)) u_requests (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(ar_valid_i), .in_ready_o(ar_ready_o), .in_data_i(ar_i),
-    .out_valid_o(head_valid), .out_ready_i(head_pop), .out_data_o(head), .count_o(queued)
+    .out_valid_o(head_valid), .out_ready_i(head_pop), .out_data_o(head), .count_o()
   );
 
   npu_host_check #(.BusBits(BusBits), .MemBase(MemBase), .MemLimit(MemLimit)) u_check (
@@ -69,7 +68,7 @@ module npu_host_read
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(beat_valid_i), .in_ready_o(ret_room),
     .in_data_i({beat_id_i, beat_data_i, beat_resp_i, beat_last_i}),
-    .out_valid_o(ret_valid), .out_ready_i(ret_pop), .out_data_o(ret), .count_o(held)
+    .out_valid_o(ret_valid), .out_ready_i(ret_pop), .out_data_o(ret), .count_o()
   );
 
   assign need          = CountW'(head.len) + CountW'(1);
@@ -102,5 +101,5 @@ module npu_host_read
   end
 
   ReturnHasRoom: assert property (@(posedge clk_i) disable iff (!rst_ni) beat_valid_i |-> ret_room)
-    else $error("npu_host_read: data without room, %0d beats held, %0d queued", held, queued);
+    else $error("npu_host_read: data without room");
 endmodule

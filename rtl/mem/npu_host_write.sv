@@ -56,9 +56,8 @@ module npu_host_write
   logic                   head_valid, head_pop, head_ok, burst_fire;
   logic                   data_pop, whole_in, whole_out, refuse, swallow, swallowed_q;
   logic                   ack_valid, ack_room, b_pop;
-  logic [DataCountW-1:0]  whole_q, held;  // whole bursts in the FIFO that no address has claimed
-  logic [BurstCountW-1:0] room_q, acks;
-  logic [1:0]             queued;
+  logic [DataCountW-1:0]  whole_q;  // whole bursts in the FIFO that no address has claimed
+  logic [BurstCountW-1:0] room_q;
   host_addr_t             head;
   beat_t                  beat;
   logic [HOST_ID_WIDTH-1:0] ack_id;
@@ -67,7 +66,7 @@ module npu_host_write
   npu_fifo #(.Width($bits(host_addr_t)), .Depth(2)) u_requests (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(aw_valid_i), .in_ready_o(aw_ready_o), .in_data_i(aw_i),
-    .out_valid_o(head_valid), .out_ready_i(head_pop), .out_data_o(head), .count_o(queued)
+    .out_valid_o(head_valid), .out_ready_i(head_pop), .out_data_o(head), .count_o()
   );
 
   npu_host_check #(.BusBits(BusBits), .MemBase(MemBase), .MemLimit(MemLimit)) u_check (
@@ -78,13 +77,13 @@ module npu_host_write
   npu_fifo #(.Width($bits(beat_t)), .Depth(DataBeats)) u_data (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(w_valid_i), .in_ready_o(w_ready_o), .in_data_i({w_data_i, w_strb_i, w_last_i}),
-    .out_valid_o(data_valid_o), .out_ready_i(data_pop), .out_data_o(beat), .count_o(held)
+    .out_valid_o(data_valid_o), .out_ready_i(data_pop), .out_data_o(beat), .count_o()
   );
 
   npu_fifo #(.Width(HOST_ID_WIDTH + $bits(resp_e)), .Depth(MaxBursts)) u_acks (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(ack_valid_i), .in_ready_o(ack_room), .in_data_i({ack_id_i, ack_resp_i}),
-    .out_valid_o(ack_valid), .out_ready_i(b_pop), .out_data_o({ack_id, ack_resp}), .count_o(acks)
+    .out_valid_o(ack_valid), .out_ready_i(b_pop), .out_data_o({ack_id, ack_resp}), .count_o()
   );
 
   assign burst_valid_o = head_valid && head_ok && whole_q != '0 && room_q != '0;
@@ -125,5 +124,5 @@ module npu_host_write
   end
 
   AckHasRoom: assert property (@(posedge clk_i) disable iff (!rst_ni) ack_valid_i |-> ack_room)
-    else $error("npu_host_write: %0d responses, %0d beats, %0d bursts held", acks, held, queued);
+    else $error("npu_host_write: response without room");
 endmodule

@@ -55,7 +55,7 @@ module npu_read_path
     logic                    last;
   } beat_t;
 
-  logic      [NumClients-1:0] split_valid, unused_last;
+  logic      [NumClients-1:0] split_valid;
   axi_addr_t [NumSources-1:0] burst;
   logic      [NumSources-1:0] request, grant;
   logic                       ar_ready, ar_fire, r_fire, beat_valid, beat_ready, budget_left;
@@ -70,7 +70,7 @@ module npu_read_path
       .in_valid_i(req_valid_i[c]), .in_ready_o(req_ready_o[c]),
       .in_addr_i(req_addr_i[c]), .in_bytes_i(req_bytes_i[c]),
       .out_valid_o(split_valid[c]), .out_ready_i(grant[c] && ar_ready),
-      .out_addr_o(burst[c].addr), .out_len_o(burst[c].len), .out_last_o(unused_last[c])
+      .out_addr_o(burst[c].addr), .out_len_o(burst[c].len), .out_last_o()
     );
     assign burst[c].id    = {ClientW'(c), HOST_ID_WIDTH'(0)};
     assign burst[c].size  = 3'($clog2(BusBits / 8));

@@ -19,15 +19,12 @@ module npu_wr_collect #(
   output logic rsp_valid_o,
   output logic rsp_err_o
 );
-  localparam int unsigned CountW = $clog2(MaxBursts + 1);
-
-  logic              known, last, err_q, rsp_valid_q, rsp_err_q;
-  logic [CountW-1:0] count;
+  logic known, last, err_q, rsp_valid_q, rsp_err_q;
 
   npu_fifo #(.Width(1), .Depth(MaxBursts)) u_bursts (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(issue_valid_i), .in_ready_o(issue_ready_o), .in_data_i(issue_last_i),
-    .out_valid_o(known), .out_ready_i(b_valid_i), .out_data_o(last), .count_o(count)
+    .out_valid_o(known), .out_ready_i(b_valid_i), .out_data_o(last), .count_o()
   );
 
   assign rsp_valid_o = rsp_valid_q;
@@ -48,5 +45,5 @@ module npu_wr_collect #(
   end
 
   ResponseExpected: assert property (@(posedge clk_i) disable iff (!rst_ni) b_valid_i |-> known)
-    else $error("npu_wr_collect: response without a burst, %0d outstanding", count);
+    else $error("npu_wr_collect: response without a burst");
 endmodule

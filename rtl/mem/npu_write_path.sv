@@ -76,7 +76,6 @@ module npu_write_path
   turn_t                      turn;
   beat_t                      beat;
   logic [7:0]                 sent_q;
-  logic [$clog2(MaxAhead+1)-1:0] ahead;
   logic [ClientW-1:0]         b_client;
 
   assign take = aw_ready && order_ready;
@@ -130,7 +129,7 @@ module npu_write_path
   npu_fifo #(.Width($bits(turn_t)), .Depth(MaxAhead)) u_order (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(grant != '0 && aw_ready), .in_ready_o(order_ready), .in_data_i({grant, aw.len}),
-    .out_valid_o(turn_valid), .out_ready_i(turn_pop), .out_data_o(turn), .count_o(ahead)
+    .out_valid_o(turn_valid), .out_ready_i(turn_pop), .out_data_o(turn), .count_o()
   );
 
   assign data_valid = {host_data_valid_i, data_valid_i};
@@ -170,7 +169,7 @@ module npu_write_path
   assign host_ack_id_o    = axi_b_id_i[HOST_ID_WIDTH-1:0];
   assign host_ack_resp_o  = axi_b_resp_i;
 
-  AheadInRange: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      ahead <= $bits(ahead)'(MaxAhead))
-    else $error("npu_write_path: %0d addresses ahead of their data", ahead);
+  KnownClient: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      axi_b_valid_i |-> host_ack_valid_o || b_client < ClientW'(NumClients))
+    else $error("npu_write_path: response with id %02x belongs to nobody", axi_b_id_i);
 endmodule

@@ -15,6 +15,8 @@ module npu_move
   parameter int unsigned BusBits  = 256,
   /// Read requests in flight: covers the DRAM latency when every element is a request.
   parameter int unsigned MaxReads = 256,
+  /// Contiguous runs of 2^RunW bytes and more are walked dimension by dimension.
+  parameter int unsigned RunW     = 32,
   localparam int unsigned StrbW   = BusBits / 8
 ) (
   input  logic                       clk_i,
@@ -76,7 +78,6 @@ module npu_move
   logic [BusBits-1:0]         out_data;
   logic [StrbW-1:0]           out_strb;
   logic [31:0]                pattern;
-  logic [1:0]                 unused_held;
   logic                       unused_cmd;
 
   // COPY's element size is the destination's; the rest belongs to other opcodes.
@@ -96,7 +97,7 @@ module npu_move
     endcase
   end
 
-  npu_move_walk u_src_walk (
+  npu_move_walk #(.RunW(RunW)) u_src_walk (
     .clk_i, .rst_ni,
     .start_i(start && !fill), .stop_i(drain), .busy_o(src_busy),
     .view_i(cmd_i.src1), .elem_log2_i(elem_log2),
@@ -116,7 +117,7 @@ module npu_move
     .take_i(src_take), .take_bytes_i(src_bytes)
   );
 
-  npu_move_walk u_dst_walk (
+  npu_move_walk #(.RunW(RunW)) u_dst_walk (
     .clk_i, .rst_ni,
     .start_i(start), .stop_i(drain), .busy_o(dst_busy),
     .view_i(cmd_i.dst), .elem_log2_i(elem_log2),
@@ -151,7 +152,7 @@ module npu_move
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(out_valid), .in_ready_o(out_ready), .in_data_i({out_data, out_strb}),
     .out_valid_o(wr_data_valid_o), .out_ready_i(wr_data_ready_i),
-    .out_data_o({wr_data_o, wr_strb_o}), .count_o(unused_held)
+    .out_data_o({wr_data_o, wr_strb_o}), .count_o()
   );
 
   assign finished = !src_busy && !dst_busy && src_empty && dst_empty && align_empty

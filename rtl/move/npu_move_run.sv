@@ -29,14 +29,13 @@ module npu_move_run
   logic                       next_valid, next_ready, valid_q;
   logic [LaneW-1:0]           next_lane, lane_q;
   logic [REQ_BYTES_WIDTH-1:0] next_bytes, left_q;
-  logic [$clog2(Depth+1)-1:0] unused_count;
 
   npu_fifo #(.Width(LaneW + REQ_BYTES_WIDTH), .Depth(Depth)) u_queue (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(request_valid_i), .in_ready_o(request_ready_o),
     .in_data_i({request_lane_i, request_bytes_i}),
     .out_valid_o(next_valid), .out_ready_i(next_ready), .out_data_o({next_lane, next_bytes}),
-    .count_o(unused_count)
+    .count_o()
   );
 
   assign next_ready = !valid_q || (take_i && left_q == REQ_BYTES_WIDTH'(take_bytes_i));

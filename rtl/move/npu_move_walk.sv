@@ -2,13 +2,15 @@
 /// Walks the elements of a view in row-major order and requests them as runs of contiguous bytes.
 ///
 /// Dimensions that are contiguous from the innermost outwards are merged into the run, one per cycle,
-/// as long as the run stays below 4 GiB; the rest are loops, one run per cycle. Runs longer than one
+/// as long as the run stays below 2^RunW bytes; the rest are loops, one run per cycle. Runs longer than one
 /// request are cut at page boundaries. First request 2 to 6 cycles after `start_i`.
 /// `view_i` must be stable while `busy_o`. `stop_i` ends the walk after the request that is offered.
 module npu_move_walk
   import npu_isa_pkg::*;
   import npu_pkg::*;
-(
+#(
+  parameter int unsigned RunW = 32
+) (
   input  logic                       clk_i,
   input  logic                       rst_ni,
 
@@ -23,7 +25,6 @@ module npu_move_walk
   output logic [ADDR_WIDTH-1:0]      req_addr_o,
   output logic [REQ_BYTES_WIDTH-1:0] req_bytes_o
 );
-  localparam int unsigned RunW = 32;
   localparam int unsigned DimW = $clog2(MAX_RANK);
   localparam int unsigned PageW = 12;
   localparam logic [REQ_BYTES_WIDTH-1:0] MaxRequest = REQ_BYTES_WIDTH'(65536);
@@ -44,7 +45,7 @@ module npu_move_walk
   logic [MAX_RANK-1:0][ADDR_WIDTH-1:0] base_q, base_d;    // first element under index_q[d]
 
   logic [31:0]           size, others;
-  logic [2*RunW-1:0]     merged;
+  logic [RunW+31:0]      merged;
   logic                  contiguous, fire, run_done, more;
   logic [DimW-1:0]       step_dim;
   logic [ADDR_WIDTH-1:0] step_addr;
@@ -73,10 +74,10 @@ module npu_move_walk
     merged     = '0;
     contiguous = 1'b0;
     if (state_q == MERGE) begin
-      merged     = (2 * RunW)'(run_q) * (2 * RunW)'(size);
+      merged     = (RunW + 32)'(run_q) * (RunW + 32)'(size);
       contiguous = size == 32'd1
                 || (byte_stride(view_i.stride[dim_q], elem_log2_i) == ADDR_WIDTH'(run_q)
-                    && merged[2*RunW-1:RunW] == '0);
+                    && merged[RunW+31:RunW] == '0);
     end
   end
 

@@ -150,7 +150,8 @@ module mem_bench
   assign err   = move_err;
   assign stats = move_stats;
 
-  npu_move #(.BusBits(BusBits)) u_move (
+  // Runs of 256 KiB take the way of runs of 4 GiB.
+  npu_move #(.BusBits(BusBits), .RunW(18)) u_move (
     .clk_i, .rst_ni,
     .cmd_valid_i(cmd_valid), .cmd_ready_o(cmd_ready), .cmd_i(cmd),
     .done_o(done), .err_o(move_err), .stats_o(move_stats),
