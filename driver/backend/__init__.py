@@ -78,11 +78,11 @@ class InspectableBackend(Backend, Protocol):
         ...
 
 
-def open_backend(name: str, config: HwConfig, **options: Any) -> Backend:
+def open_backend(name: str, config: HwConfig, **options: Any) -> InspectableBackend:
     """The backend `name`, opened; `options` are its own. InputError when there is no such name."""
     target = BACKENDS.get(name)
     if target is None:
         raise InputError("command line", "backend", name, f"one of {', '.join(BACKENDS)}")
     module, attribute = target.split(":")
     factory = getattr(import_module(module), attribute)
-    return cast("Backend", factory(config, **options))
+    return cast("InspectableBackend", factory(config, **options))
