@@ -132,7 +132,9 @@ def _own_headers() -> list[Path]:
 
 def _own_sources(variant: Variant) -> tuple[Path, ...]:
     core = sorted((SIM_FOLDER / "core").glob("*.cpp"))
-    return (SIM_FOLDER / ("cocotb_main.cpp" if variant.vpi else "main.cpp"), *core)
+    if variant.vpi:
+        return (SIM_FOLDER / "cocotb_main.cpp", *core)
+    return (SIM_FOLDER / "main.cpp", *(path for path in core if path.stem != "cocotb_loop"))
 
 
 def _link_flags(variant: Variant) -> tuple[str, ...]:

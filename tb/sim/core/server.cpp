@@ -27,8 +27,6 @@ std::uint64_t cpu_ns() {
          static_cast<std::uint64_t>(now.tv_nsec);
 }
 
-}  // namespace
-
 int connect_to(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
@@ -41,6 +39,8 @@ int connect_to(const std::string& path) {
   }
   return descriptor;
 }
+
+}  // namespace
 
 void Server::serve() {
   while (!quit_ && !sim_.finished()) {
@@ -184,6 +184,17 @@ bool Server::send(const Reply& reply) {
 bool Server::client_left() const {
   pollfd wait{socket_, POLLRDHUP, 0};
   return poll(&wait, 1, 0) > 0;
+}
+
+void serve(const Options& options, int argc, char** argv) {
+  SharedMemory shared(static_cast<int>(options.number("shared-fd", 3)));
+  const int socket = connect_to(options.text("socket"));
+  Simulation simulation(argc, argv, shared);
+  simulation.reset();
+  Server server(simulation, socket, std::chrono::seconds(options.number("idle-seconds", 600)));
+  server.serve();
+  simulation.top().final();
+  simulation.waves().close();
 }
 
 }  // namespace npu_sim

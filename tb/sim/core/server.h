@@ -6,6 +6,7 @@
 #include <string>
 
 #include "axil_master.h"
+#include "options.h"
 #include "protocol.h"
 #include "simulation.h"
 
@@ -44,7 +45,8 @@ class Server {
   bool quit_ = false;
 };
 
-// Connects to the socket that the client listens on. Throws std::runtime_error.
-int connect_to(const std::string& path);
+// The whole life of a server process: connect to --socket, simulate on --shared-fd until the client
+// leaves. Throws std::runtime_error.
+void serve(const Options& options, int argc, char** argv);
 
 }  // namespace npu_sim

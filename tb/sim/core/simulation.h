@@ -17,10 +17,11 @@ namespace npu_sim {
 inline constexpr std::uint64_t kHalfPeriod = 1000;
 inline constexpr unsigned kResetCycles = 8;
 
+// The model has no name of its own: cocotb looks for "tb_top", not "TOP.tb_top".
 class Simulation {
  public:
   Simulation(int argc, char** argv, SharedMemory& shared)
-      : shared_(shared), top_(configured(argc, argv)) {
+      : shared_(shared), top_(configured(argc, argv), "") {
     attach_dram(shared_);
     top_.dram_on = 1;
     top_.dram_latency = 100;
@@ -34,17 +35,19 @@ class Simulation {
   std::uint64_t cycle() { return shared_.header().cycle; }
   bool finished() const { return context_.gotFinish(); }
 
-  // Changes the clock pin one half period after its last change, without evaluating the model.
-  void toggle() {
-    context_.time(context_.time() + kHalfPeriod);
+  // Changes the clock pin at `time`, without evaluating the model.
+  void toggle(std::uint64_t time) {
+    context_.time(time);
     top_.clk = top_.clk ^ 1;
     shared_.header().cycle += top_.clk;
   }
 
+  void sample_waves() { waves_.sample(top_, cycle(), context_.time()); }
+
   void half_cycle() {
-    toggle();
+    toggle(context_.time() + kHalfPeriod);
     top_.eval();
-    waves_.sample(top_, cycle(), context_.time());
+    sample_waves();
   }
 
   // One clock period, entered and left with the clock high: inputs set before the call are seen by
