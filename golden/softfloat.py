@@ -134,10 +134,8 @@ def fma(a: int, b: int, c: int, fmt: Format = FP32) -> int:
     total = (value_a * value_b << (exponent_a + exponent_b - exponent)) + (
         value_c << (exponent_c - exponent)
     )
-    if total == 0:  # exact: like signs keep theirs, unlike signs give +0
-        sign = product_sign & sign_of(fmt, c)
-    else:
-        sign = int(total < 0)
+    # An exact zero: like signs keep theirs, unlike signs give +0.
+    sign = product_sign & sign_of(fmt, c) if total == 0 else int(total < 0)
     return _encode(fmt, sign, abs(total), exponent)
 
 

@@ -105,7 +105,7 @@ void bind_scalars(nb::module_& module) {
       [](const Words& a, const Words& b, const Words& c, OutWords out) {
         map_words(out, scalar::fma32, a, b, c);
       },
-      "a"_a, "b"_a, "c"_a, "out"_a);
+      "a"_a.noconvert(), "b"_a.noconvert(), "c"_a.noconvert(), "out"_a.noconvert());
   module.def(
       "widen_fp16",
       [](const Words& a, OutWords out) {
@@ -116,7 +116,7 @@ void bind_scalars(nb::module_& module) {
             },
             a);
       },
-      "a"_a, "out"_a);
+      "a"_a.noconvert(), "out"_a.noconvert());
   module.def(
       "widen_bf16",
       [](const Words& a, OutWords out) {
@@ -127,13 +127,13 @@ void bind_scalars(nb::module_& module) {
             },
             a);
       },
-      "a"_a, "out"_a);
+      "a"_a.noconvert(), "out"_a.noconvert());
   module.def(
       "narrow_fp16", [](const Words& a, OutWords out) { map_words(out, scalar::narrow_fp16, a); },
-      "a"_a, "out"_a);
+      "a"_a.noconvert(), "out"_a.noconvert());
   module.def(
       "narrow_bf16", [](const Words& a, OutWords out) { map_words(out, scalar::narrow_bf16, a); },
-      "a"_a, "out"_a);
+      "a"_a.noconvert(), "out"_a.noconvert());
   module.def(
       "mac8",
       [](const Words& a, const Words& b, const Words& acc, OutWords out) {
@@ -144,15 +144,15 @@ void bind_scalars(nb::module_& module) {
             },
             a, b, acc);
       },
-      "a"_a, "b"_a, "acc"_a, "out"_a);
+      "a"_a.noconvert(), "b"_a.noconvert(), "acc"_a.noconvert(), "out"_a.noconvert());
 }
 
 }  // namespace
 
 NB_MODULE(_cmodel, module) {
   nb::class_<PyCModel>(module, "CModel")
-      .def(nb::init<Bytes, npu::Address, npu::Address, unsigned>(), "memory"_a, "mem_base"_a,
-           "mem_limit"_a, "threads"_a = 0)
+      .def(nb::init<Bytes, npu::Address, npu::Address, unsigned>(), "memory"_a.noconvert(),
+           "mem_base"_a, "mem_limit"_a, "threads"_a = 0)
       .def("execute", &PyCModel::execute, "packet"_a, "seq"_a = 0)
       .def_prop_ro("last_fault", [](PyCModel& self) { return self.model().last_fault(); })
       .def(
@@ -164,8 +164,9 @@ NB_MODULE(_cmodel, module) {
       .def("dirty_pages", [](PyCModel& self) { return self.model().memory().dirty_pages(); })
       .def("clear_dirty", [](PyCModel& self) { self.model().memory().clear_dirty(); });
   module.attr("PAGE_BYTES") = npu::Memory::kPageBytes;
-  module.def("matmul", &matmul, "a"_a, "b"_a, "c"_a, "src_dtype"_a, "dst_dtype"_a,
-             "accumulate"_a = false, "threads"_a = 0, "kernels"_a = "");
+  module.def("matmul", &matmul, "a"_a.noconvert(), "b"_a.noconvert(), "c"_a.noconvert(),
+             "src_dtype"_a, "dst_dtype"_a, "accumulate"_a = false, "threads"_a = 0,
+             "kernels"_a = "");
   module.def("kernel_names", [] {
     std::vector<std::string> names;
     for (const npu::Kernels* kernels : npu::usable_kernels()) names.emplace_back(kernels->name);
