@@ -39,6 +39,7 @@ def render() -> dict[str, str]:
     """Path from the project's root → text, for every generated file of the register map."""
     top = compile_registers()
     texts = {f"rtl/csr/gen/{name}": text for name, text in _regblock(top).items()}
+    texts["rtl/csr/gen/npu_csr.h"] = "\n".join(_cpp(top)) + "\n"
     texts["driver/isa/csr.py"] = "\n".join(_python(top)) + "\n"
     texts["docs/registers.md"] = "\n".join(_markdown(top)) + "\n"
     return texts
@@ -122,6 +123,22 @@ def _python(top: AddrmapNode) -> Iterable[str]:
     yield from (f"    {entry}," for entry in names.split(", "))
     yield "}"
     yield '"""Name → offset of every 32-bit register; an array by its first element."""'
+
+
+def _cpp(top: AddrmapNode) -> Iterable[str]:
+    yield "// SPDX-License-Identifier: Apache-2.0"
+    yield f"// {_NOTICE}"
+    yield "// Register offsets for benches in C++."
+    yield "#pragma once"
+    yield ""
+    yield "namespace npu::csr {"
+    yield ""
+    for register in _registers(top):
+        for name, offset in _words(register):
+            camel = "".join(part.capitalize() for part in name.split("_"))
+            yield f"inline constexpr unsigned k{camel} = 0x{offset:03x};"
+    yield ""
+    yield "}  // namespace npu::csr"
 
 
 def _access(field: FieldNode) -> str:

@@ -114,10 +114,7 @@ module npu_operand_resolve
     range_start = 1'b0;
     next_step   = 1'b0;
     unique case (state_q)
-      IDLE: if (start_i) begin
-        state_d = SELECT;
-        error_d = ERROR_NONE;
-      end
+      IDLE: if (start_i) state_d = SELECT;
       SELECT: begin
         if (!operand.used) begin
           next_step = 1'b1;
@@ -144,20 +141,27 @@ module npu_operand_resolve
         next_step = 1'b1;
         error_d   = range_error;
       end
-      FINISH:  state_d = IDLE;
+      FINISH: begin
+        state_d = IDLE;
+        error_d = ERROR_NONE;
+      end
       default: state_d = IDLE;
     endcase
     if (next_step) state_d = (step_q == LastStep) ? FINISH : SELECT;
-    if (state_q != FINISH && error_d != ERROR_NONE) state_d = FINISH;
+    if (error_d != ERROR_NONE) state_d = FINISH;
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) state_q <= IDLE;
-    else         state_q <= state_d;
+    if (!rst_ni) begin
+      state_q <= IDLE;
+      error_q <= ERROR_NONE;
+    end else begin
+      state_q <= state_d;
+      error_q <= error_d;
+    end
   end
 
   always_ff @(posedge clk_i) begin
-    error_q <= error_d;
     if (start_i)   step_q <= OPERAND_SRC1;
     if (next_step) step_q <= (step_q == OPERAND_SRC1) ? OPERAND_SRC2 : OPERAND_DST;
     if (line_valid_i) desc_q <= line_i;

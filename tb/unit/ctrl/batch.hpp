@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// Drives the device as software does, and compares what a batch of packets left behind.
+#pragma once
+
+#include "npu_csr.h"
+#include "packets.hpp"
+
+namespace csr = npu::csr;
+
+struct Outcome {
+  uint64_t commands = 0;
+  ErrorCode error = ErrorCode::kNone;
+};
+
+class Session {
+ public:
+  static constexpr unsigned kLog2Ring = 4, kLog2Records = 3;
+  static constexpr unsigned kSlots = 1 << kLog2Ring, kRecordSlots = 1 << kLog2Records;
+
+  explicit Session(Device& device) : d_(device), maker_(device.memory, device.random) {
+    d_.write(csr::kRingBaseLo, uint32_t(kRing));
+    d_.write(csr::kRingCtrl, 1 | kLog2Ring << 8);
+    d_.write(csr::kCplBaseLo, uint32_t(kRecords));
+    d_.write(csr::kCplCtrl, 1 | kLog2Records << 8);
+    d_.write(csr::kIrqEnable, 7);
+  }
+
+  void push(const Packet& packet) {
+    uint32_t words[16];
+    std::memcpy(words, &packet, sizeof words);
+    for (unsigned i = 0; i < 16; ++i) d_.write(csr::kCmdWord + 4 * i, words[i]);
+    d_.write(csr::kCmdPush, 1);
+  }
+  void append(const Packet& packet) {
+    d_.memory.put(kRing + 64 * tail_, packet);
+    tail_ = (tail_ + 1) % kSlots;
+  }
+  void ring_doorbell() { d_.write(csr::kRingTail, tail_); }
+
+  // Until the device is no longer busy, and its interrupts have had their two cycles.
+  void wait() {
+    const uint64_t start = d_.cycle;
+    while ((d_.read(csr::kStatus) & 3) == 1) check(d_.cycle - start < 1000000, "busy for ever");
+    d_.tick();
+    d_.tick();
+  }
+
+  // A few packets through one of the two ways in; at most one mishap.
+  Outcome random_batch() {
+    const bool by_ring = d_.random.chance(60);
+    const unsigned count = unsigned(d_.random.between(1, by_ring ? kSlots - 1 : 4));
+    const uint32_t seq = d_.read(csr::kCompleted), head = d_.read(csr::kRingHead);
+    plan(count, seq, head, by_ring);
+    for (const auto& packet : packets_) by_ring ? append(packet) : push(packet);
+    if (by_ring) ring_doorbell();
+    wait();
+    compare_state(seq, head, by_ring);
+    compare_dispatches();
+    compare_records(seq);
+    compare_interrupts();
+    recover();
+    return outcome_;
+  }
+
+ private:
+  // Packets, and what must come of them: everything up to and including the first that fails.
+  void plan(unsigned count, uint32_t seq, uint32_t head, bool by_ring) {
+    d_.memory.bad_lines.clear();
+    d_.dispatched.clear();
+    d_.failing_dispatch = SIZE_MAX;
+    packets_.clear();
+    verdicts_.clear();
+    for (unsigned i = 0; i < count; ++i)
+      packets_.push_back(d_.random.chance(25) ? maker_.mutated() : maker_.sound());
+    const uint64_t mishap = d_.random.below(12), victim = d_.random.below(count);
+    if (mishap == 0 && by_ring) d_.memory.bad_lines.insert(kRing / 64 + (head + victim) % kSlots);
+    if (mishap == 1) d_.memory.bad_lines.insert(kRecords / 64 + (seq + victim) % kRecordSlots);
+    if (mishap == 2) d_.memory.bad_lines.insert(packets_[victim].dst / 64);
+    if (mishap == 3) {
+      d_.failing_dispatch = victim;
+      d_.engine_error = uint32_t(d_.random.chance(50) ? ErrorCode::kBusRead : ErrorCode::kBusWrite);
+    }
+    outcome_ = {};
+    size_t dispatches = 0;
+    for (unsigned i = 0; i < count && outcome_.error == ErrorCode::kNone; ++i) {
+      Verdict verdict = foresee(i, by_ring ? kRing + 64 * ((head + i) % kSlots) : 0, dispatches);
+      ++outcome_.commands;
+      outcome_.error = verdict.error;
+      if (verdict.error == ErrorCode::kNone && d_.memory.error_at(record_of(seq + i)))
+        outcome_.error = ErrorCode::kBusWrite;
+      verdicts_.push_back(verdict);
+    }
+  }
+
+  Verdict foresee(unsigned i, uint64_t slot, size_t& dispatches) {
+    Verdict verdict;
+    if (slot != 0 && d_.memory.error_at(slot)) {
+      packets_[i].opcode = 0;  // what its record will say
+      verdict.error = ErrorCode::kBusRead;
+      return verdict;
+    }
+    verdict = Contract(d_.memory, packets_[i]).judge();
+    if (verdict.error != ErrorCode::kNone) return verdict;
+    if (packets_[i].opcode == uint32_t(Opcode::kSync) && d_.memory.error_at(packets_[i].dst))
+      verdict.error = ErrorCode::kBusWrite;
+    verdict.dispatched = by_engine(packets_[i]);
+    if (verdict.dispatched && dispatches++ == d_.failing_dispatch)
+      verdict.error = ErrorCode(d_.engine_error);
+    return verdict;
+  }
+
+  static bool by_engine(const Packet& packet) {
+    return packet.opcode == uint32_t(Opcode::kMatmul) || packet.opcode == uint32_t(Opcode::kCopy) ||
+           packet.opcode == uint32_t(Opcode::kFill);
+  }
+  static uint64_t record_of(uint32_t seq) { return kRecords + 64 * (seq % kRecordSlots); }
+  bool failed() const { return outcome_.error != ErrorCode::kNone; }
+
+  void compare_state(uint32_t seq, uint32_t head, bool by_ring) {
+    const uint32_t ran = uint32_t(outcome_.commands);
+    check(d_.read(csr::kErrorCode) == uint32_t(outcome_.error), "error code %u at command %u, expected %u at command %u", d_.read(csr::kErrorCode),
+          d_.read(csr::kErrorSeq) - seq, uint32_t(outcome_.error), ran - 1);
+    check((d_.read(csr::kStatus) & 3) == (failed() ? 3u : 2u), "state %u", d_.read(csr::kStatus) & 3);
+    check(d_.read(csr::kCompleted) == seq + ran, "completed %u", d_.read(csr::kCompleted) - seq);
+    if (failed()) check(d_.read(csr::kErrorSeq) == seq + ran - 1, "error sequence number");
+    const uint32_t now = by_ring ? (head + ran) % kSlots : head;
+    check(d_.read(csr::kRingHead) == now, "ring head %u, expected %u", d_.read(csr::kRingHead), now);
+  }
+
+  static bool same(const View& a, const View& b) {
+    bool equal = a.base == b.base;
+    for (unsigned i = 0; i < kMaxRank; ++i)
+      equal &= a.size[i] == b.size[i] && (a.size[i] == 1 || a.stride[i] == b.stride[i]);
+    return equal;
+  }
+
+  void compare_dispatches() {
+    size_t next = 0;
+    for (size_t i = 0; i < verdicts_.size(); ++i) {
+      const Packet& p = packets_[i];
+      const Verdict& v = verdicts_[i];
+      if (p.opcode == uint32_t(Opcode::kSync) && v.error == ErrorCode::kNone && last_sync_to(i))
+        check(d_.memory.get<uint32_t>(p.dst) == p.param[kSyncValue], "SYNC's word");
+      if (!v.dispatched) continue;
+      check(next < d_.dispatched.size(), "command %zu never reached an engine", i);
+      const Dispatch& got = d_.dispatched[next++];
+      const bool matmul = p.opcode == uint32_t(Opcode::kMatmul);
+      check(got.matrix == matmul && got.opcode == p.opcode, "command %zu: wrong engine", i);
+      check(got.dst_dtype == (p.flags >> kDstDtypeShift & 15), "command %zu: dst_dtype", i);
+      check(same(got.dst, v.dst), "command %zu: dst", i);
+      if (p.opcode == uint32_t(Opcode::kFill)) {
+        check(got.value == p.param[kFillValue], "command %zu: value", i);
+        continue;
+      }
+      check(got.src_dtype == (p.flags & 15), "command %zu: src_dtype", i);
+      check(same(got.src1, v.src1), "command %zu: src1", i);
+      if (!matmul) continue;
+      check(same(got.src2, v.src2), "command %zu: src2", i);
+      check(got.accumulate == bool(p.flags & kAccumulateMask), "command %zu: accumulate", i);
+    }
+    check(next == d_.dispatched.size(), "%zu commands too many", d_.dispatched.size() - next);
+  }
+
+  bool last_sync_to(size_t i) const {
+    for (size_t j = i + 1; j < verdicts_.size(); ++j)
+      if (packets_[j].opcode == uint32_t(Opcode::kSync) && packets_[j].dst == packets_[i].dst)
+        return false;
+    return true;
+  }
+
+  void compare_records(uint32_t seq) {
+    uint64_t before = 0;
+    for (size_t i = 0; i < verdicts_.size(); ++i) {
+      if (verdicts_.size() - i > kRecordSlots || d_.memory.error_at(record_of(seq + uint32_t(i)))) continue;
+      const auto record = d_.memory.get<Completion>(record_of(seq + uint32_t(i)));
+      check(record.seq == seq + i && record.opcode == packets_[i].opcode, "record %zu", i);
+      check(record.status == uint32_t(verdicts_[i].error), "record %zu: status %u, expected %u", i,
+            record.status, uint32_t(verdicts_[i].error));
+      check(record.start_cycle > before && record.end_cycle > record.start_cycle, "record %zu: time", i);
+      before = record.end_cycle;
+      const uint32_t active = record.active_cycles;
+      check(record.operand_stall == active && record.result_stall == active &&
+                record.read_beats == active && record.write_beats == active,
+            "record %zu: counts", i);
+      check((active > 0) == verdicts_[i].dispatched, "record %zu: %u cycles counted", i, active);
+      check(record.reserved[0] == 0 && record.reserved[1] == 0, "record %zu: reserved", i);
+    }
+  }
+
+  void compare_interrupts() {
+    uint32_t expected = failed() ? 4 : 2;
+    for (size_t i = 0; i < verdicts_.size(); ++i) {
+      const bool last_failed = failed() && i + 1 == verdicts_.size();
+      if (!last_failed && packets_[i].flags & kIrqMask) expected |= 1;
+    }
+    const uint32_t status = d_.read(csr::kIrqStatus);
+    // Packets pushed one by one may find the queue empty in between.
+    check((status | 2) == (expected | 2) && (status & expected) == expected,
+          "interrupts %u, expected %u", status, expected);
+    check(d_.top.irq_o, "irq is low");
+    d_.write(csr::kIrqStatus, status);
+    check(d_.read(csr::kIrqStatus) == 0 && !d_.top.irq_o, "interrupt not cleared");
+  }
+
+  void recover() {
+    if (!failed()) return;
+    const size_t ran = d_.dispatched.size();
+    d_.write(csr::kCtrl, 2);
+    while (d_.read(csr::kCtrl) != 0) d_.tick();
+    check((d_.read(csr::kStatus) & 0x703) == 0x500, "state after error_ack");
+    check(d_.read(csr::kRingHead) == tail_, "error_ack drops the ring");
+    for (unsigned i = 0; i < 100; ++i) d_.tick();
+    check(d_.dispatched.size() == ran, "a command ran after the error");
+  }
+
+  Device& d_;
+  PacketMaker maker_;
+  uint32_t tail_ = 0;
+  std::vector<Packet> packets_;
+  std::vector<Verdict> verdicts_;
+  Outcome outcome_;
+};

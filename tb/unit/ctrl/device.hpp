@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+// npu_ctrl with everything around it: AXI4-Lite host, memory behind the two client ports, both engines.
+// Latencies and ready signals are random; what the engines are given is kept for the test to compare.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <deque>
+#include <random>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "Vnpu_ctrl.h"
+
+#ifndef BUS_BITS
+#define BUS_BITS 256
+#endif
+
+constexpr unsigned kBusBytes = BUS_BITS / 8;
+constexpr uint64_t kMemBase = 0x100000;
+constexpr uint64_t kMemLimit = 0x200000;
+
+struct Failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+template <typename... Args>
+void check(bool ok, const char* format, Args... args) {
+  if (ok) return;
+  char text[256];
+  std::snprintf(text, sizeof text, format, args...);
+  throw Failure(text);
+}
+
+struct Random {
+  std::mt19937_64 engine;
+  explicit Random(uint64_t seed) : engine(seed) {}
+  uint64_t below(uint64_t n) { return engine() % n; }
+  uint64_t between(uint64_t low, uint64_t high) { return low + below(high - low + 1); }
+  bool chance(unsigned percent) { return below(100) < percent; }
+};
+
+// Bytes of [kMemBase, kMemLimit); outside it, and on lines marked bad, every access is an error.
+class Memory {
+ public:
+  Memory() : bytes_(kMemLimit - kMemBase) {}
+  std::set<uint64_t> bad_lines;
+
+  bool error_at(uint64_t addr) const {
+    return addr < kMemBase || addr >= kMemLimit || bad_lines.count(addr / 64) != 0;
+  }
+  template <typename T>
+  void put(uint64_t addr, const T& value) {
+    std::memcpy(&bytes_.at(addr - kMemBase), &value, sizeof value);
+  }
+  template <typename T>
+  T get(uint64_t addr) const {
+    T value;
+    std::memcpy(&value, &bytes_.at(addr - kMemBase), sizeof value);
+    return value;
+  }
+
+ private:
+  std::vector<uint8_t> bytes_;
+};
+
+struct View {
+  uint64_t base;
+  uint32_t size[5], stride[5];
+};
+
+// What an engine was handed.
+struct Dispatch {
+  bool matrix;
+  uint32_t opcode, src_dtype, dst_dtype, accumulate, value;
+  View src1, src2, dst;
+};
+
+class Device {
+ public:
+  explicit Device(uint64_t seed) : random(seed) {
+    top.rst_ni = 0;
+    for (int i = 0; i < 4; ++i) tick();
+    top.rst_ni = 1;
+    tick();
+  }
+
+  Vnpu_ctrl top;
+  Random random;
+  Memory memory;
+  uint64_t cycle = 0;
+  unsigned stall_percent = 20, latency = 30, fixed_latency = 0;
+  std::vector<Dispatch> dispatched;
+  size_t failing_dispatch = SIZE_MAX;  // the engine answers this one with engine_error
+  uint32_t engine_error = 0;
+  uint64_t engine_latency = 0;  // least cycles that a command runs
+  uint64_t lines_read = 0;
+  uint64_t soft_resets = 0;
+
+  void tick() {
+    top.clk_i = 0;
+    drive_reads();
+    drive_writes();
+    drive_engines();
+    top.eval();
+    if (top.rst_ni) {
+      sample_reads();
+      sample_writes();
+      sample_engines();
+      if (top.soft_rst_o) quiet_at_reset();
+    }
+    top.clk_i = 1;
+    top.eval();
+    ++cycle;
+  }
+
+  // 32-bit write; returns the AXI response.
+  unsigned write(uint32_t offset, uint32_t value) {
+    top.s_axil_awaddr_i = offset;
+    top.s_axil_wdata_i = value;
+    top.s_axil_wstrb_i = 0xF;
+    top.s_axil_awvalid_i = top.s_axil_wvalid_i = top.s_axil_bready_i = 1;
+    for (bool done = false; !done;) {
+      top.clk_i = 0;
+      top.eval();
+      const bool aw = top.s_axil_awvalid_i && top.s_axil_awready_o;
+      const bool w = top.s_axil_wvalid_i && top.s_axil_wready_o;
+      const unsigned response = top.s_axil_bresp_o;
+      done = top.s_axil_bvalid_o;
+      tick();
+      if (aw) top.s_axil_awvalid_i = 0;
+      if (w) top.s_axil_wvalid_i = 0;
+      response_ = response;
+    }
+    top.s_axil_bready_i = 0;
+    return response_;
+  }
+
+  // 32-bit read; the AXI response is left in `response`.
+  uint32_t read(uint32_t offset, unsigned* response = nullptr) {
+    uint32_t data = 0;
+    top.s_axil_araddr_i = offset;
+    top.s_axil_arvalid_i = top.s_axil_rready_i = 1;
+    for (bool done = false; !done;) {
+      top.clk_i = 0;
+      top.eval();
+      const bool ar = top.s_axil_arvalid_i && top.s_axil_arready_o;
+      done = top.s_axil_rvalid_o;
+      data = top.s_axil_rdata_o;
+      response_ = top.s_axil_rresp_o;
+      tick();
+      if (ar) top.s_axil_arvalid_i = 0;
+    }
+    top.s_axil_rready_i = 0;
+    if (response != nullptr) *response = response_;
+    return data;
+  }
+
+ private:
+  struct Read {
+    uint64_t addr, due;
+    unsigned beat;
+  };
+
+  bool stall() { return random.chance(stall_percent); }
+  uint64_t due() { return cycle + 1 + fixed_latency + (latency ? random.below(latency) : 0); }
+
+  void drive_reads() {
+    top.rd_req_ready_i = !stall();
+    top.rd_rsp_valid_i = !reads_.empty() && reads_.front().due <= cycle && !stall();
+    if (!top.rd_rsp_valid_i) return;
+    const uint64_t addr = reads_.front().addr + reads_.front().beat * kBusBytes;
+    top.rd_rsp_err_i = memory.error_at(addr);
+    for (unsigned i = 0; i < kBusBytes / 4; ++i)
+      top.rd_rsp_data_i[i] = top.rd_rsp_err_i ? 0xDEADBEEF : memory.get<uint32_t>(addr + 4 * i);
+  }
+
+  void sample_reads() {
+    if (top.rd_rsp_valid_i && top.rd_rsp_ready_o && ++reads_.front().beat == 64 / kBusBytes)
+      reads_.pop_front();
+    if (!top.rd_req_valid_o || !top.rd_req_ready_i) return;
+    check(top.rd_req_bytes_o == 64 && top.rd_req_addr_o % 64 == 0, "read of %u bytes at %llx",
+          top.rd_req_bytes_o, (unsigned long long)top.rd_req_addr_o);
+    reads_.push_back({top.rd_req_addr_o, due(), 0});
+    ++lines_read;
+  }
+
+  void drive_writes() {
+    top.wr_req_ready_i = !stall();
+    top.wr_data_ready_i = !stall();
+    top.wr_rsp_valid_i = write_due_ != 0 && write_due_ <= cycle;
+    top.wr_rsp_err_i = write_error_;
+  }
+
+  void sample_writes() {
+    if (top.wr_rsp_valid_i) write_due_ = 0;
+    if (top.wr_req_valid_o && top.wr_req_ready_i) {
+      write_addr_ = top.wr_req_addr_o;
+      write_bytes_ = top.wr_req_bytes_o;
+    }
+    if (top.wr_data_valid_o && top.wr_data_ready_i) {
+      std::vector<uint8_t> data(kBusBytes);
+      std::memcpy(data.data(), top.wr_data_o.data(), kBusBytes);
+      write_beats_.push_back({data, top.wr_strb_o});
+    }
+    const uint64_t lanes = write_addr_ % kBusBytes + write_bytes_;
+    if (write_bytes_ != 0 && write_beats_.size() == (lanes + kBusBytes - 1) / kBusBytes) finish_write();
+  }
+
+  // All of a write is here: exactly its bytes must be enabled.
+  void finish_write() {
+    const uint64_t first = write_addr_ / kBusBytes * kBusBytes;
+    write_error_ = memory.error_at(write_addr_);
+    for (uint64_t at = first; at < first + write_beats_.size() * kBusBytes; ++at) {
+      const auto& beat = write_beats_[(at - first) / kBusBytes];
+      const bool enabled = beat.second >> (at - first) % kBusBytes & 1;
+      check(enabled == (at >= write_addr_ && at < write_addr_ + write_bytes_), "strobe at %llx",
+            (unsigned long long)at);
+      if (enabled && !write_error_) memory.put(at, beat.first[(at - first) % kBusBytes]);
+    }
+    write_beats_.clear();
+    write_bytes_ = 0;
+    write_due_ = due();
+  }
+
+  void drive_engines() {
+    top.matrix_ready_i = engine_due_ == 0 && !stall();
+    top.move_ready_i = engine_due_ == 0 && !stall();
+    const bool done = engine_due_ != 0 && engine_due_ <= cycle;
+    top.matrix_done_i = done && engine_matrix_;
+    top.move_done_i = done && !engine_matrix_;
+    top.matrix_err_i = top.move_err_i =
+        dispatched.size() == failing_dispatch + 1 ? engine_error : 0;
+    // A member of npu_stats_t per bit: active, operand_stall, result_stall.
+    top.matrix_stats_i = engine_due_ != 0 && engine_matrix_ ? 0b111 : 0;
+    top.move_stats_i = engine_due_ != 0 && !engine_matrix_ ? 0b111 : 0;
+    top.rd_beat_i = top.wr_beat_i = engine_due_ != 0;
+  }
+
+  void sample_engines() {
+    check(!(top.matrix_valid_o && top.move_valid_o), "both engines started");
+    if (top.matrix_done_i || top.move_done_i) engine_due_ = 0;
+    if (engine_due_ != 0) check(last_command_ == command_words(), "the command changed under way");
+    const bool matrix = top.matrix_valid_o && top.matrix_ready_i;
+    if (!matrix && !(top.move_valid_o && top.move_ready_i)) return;
+    last_command_ = command_words();
+    const auto& w = last_command_;
+    dispatched.push_back({matrix, w[37] >> 9 | w[38] << 23, w[37] >> 5 & 15, w[37] >> 1 & 15, w[37] & 1,
+                          w[36], view(24), view(12), view(0)});
+    engine_matrix_ = matrix;
+    engine_due_ = due() + engine_latency;
+  }
+
+  // npu_engine_cmd_t from its least significant word: dst, src2, src1, value, then the small fields.
+  std::vector<uint32_t> command_words() {
+    std::vector<uint32_t> words;
+    for (unsigned i = 0; i < 39; ++i) words.push_back(top.engine_cmd_o[i]);
+    return words;
+  }
+  // npu_tensor_t: strides, sizes, base; index 4 is the innermost dimension.
+  View view(unsigned word) const {
+    View v{};
+    std::memcpy(v.stride, &last_command_[word], 20);
+    std::memcpy(v.size, &last_command_[word + 5], 20);
+    std::memcpy(&v.base, &last_command_[word + 10], 8);
+    return v;
+  }
+
+  void quiet_at_reset() {
+    check(reads_.empty() && write_due_ == 0 && engine_due_ == 0, "soft reset with work under way");
+    ++soft_resets;
+  }
+
+  std::deque<Read> reads_;
+  uint64_t write_addr_ = 0, write_bytes_ = 0, write_due_ = 0;
+  bool write_error_ = false;
+  std::vector<std::pair<std::vector<uint8_t>, uint64_t>> write_beats_;
+  bool engine_matrix_ = false;
+  uint64_t engine_due_ = 0;
+  std::vector<uint32_t> last_command_;
+  unsigned response_ = 0;
+};

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bench of the command processor: registers, queues, recovery, and random packets against the contract.
+// Usage: ctrl_bench [seed] [batches]. Prints one line per part; exit status 1 on the first difference.
+#include <array>
+
+#include "batch.hpp"
+
+namespace {
+
+void registers(uint64_t seed) {
+  Device device(seed);
+  check(device.read(csr::kId) == 0x4E505530, "ID");
+  check(device.read(csr::kVersion) == 0x00010000, "VERSION");
+  check(device.read(csr::kConfig) == (16 | BUS_BITS << 8 | 4 << 24), "CONFIG");
+  check(device.read(csr::kStatus) == 0x500, "STATUS after reset");
+  for (uint32_t offset : {0x00Cu, 0x02Cu, 0x0C4u, 0x13Cu, 0x1000u, 0xFFFCu}) {
+    unsigned response = 0;
+    device.read(offset, &response);
+    check(response == 2, "read of %x answered %u", offset, response);
+    check(device.write(offset, 1) == 2, "write of %x not refused", offset);
+  }
+  check(device.write(csr::kId, 0) == 0 && device.read(csr::kId) == 0x4E505530, "ID was written");
+  device.write(csr::kRingBaseLo, 0xFFFFFFFF);
+  check(device.read(csr::kRingBaseLo) == 0xFFFFFFC0, "RING_BASE_LO low bits");
+  device.write(csr::kIrqEnable, 0xFFFFFFFF);
+  check(device.read(csr::kIrqEnable) == 7, "IRQ_ENABLE width");
+  for (unsigned i = 0; i < 16; ++i) device.write(csr::kCmdWord + 4 * i, 0x1000 + i);
+  for (unsigned i = 0; i < 16; ++i)
+    check(device.read(csr::kCmdWord + 4 * i) == 0x1000 + i, "CMD_WORD %u", i);
+  const uint32_t before = device.read(csr::kCycleLo);
+  check(device.read(csr::kCycleLo) > before && device.read(csr::kCycleHi) == 0, "CYCLE");
+  device.write(csr::kCtrl, 1);
+  check(device.read(csr::kCtrl) == 0 && device.soft_resets == 1, "soft reset of an idle device");
+  check(device.read(csr::kIrqEnable) == 0 && device.read(csr::kCmdWord) == 0, "registers after reset");
+  std::printf("registers   ok\n");
+}
+
+// A command runs; four more wait behind it, the sixth is dropped. Then queue before ring.
+void queues(uint64_t seed) {
+  Device device(seed);
+  Session session(device);
+  device.engine_latency = 3000;
+  Packet fill{uint32_t(Opcode::kFill), 0, 0, 0, kData, {1, 0}};
+  for (unsigned i = 0; i < 6; ++i) {
+    fill.param[kFillValue] = i;
+    session.push(fill);
+  }
+  check(device.read(csr::kStatus) == (1 | 0x600), "a full queue");
+  session.wait();
+  check(device.dispatched.size() == 5 && device.read(csr::kCompleted) == 5, "the sixth push must be lost");
+
+  device.dispatched.clear();
+  for (unsigned i = 0; i < 3; ++i) {
+    fill.param[kFillValue] = i;
+    session.append(fill);
+  }
+  const uint64_t lines = device.lines_read;
+  session.ring_doorbell();
+  while (device.dispatched.empty()) device.tick();
+  for (unsigned i = 0; i < 500; ++i) device.tick();
+  check(device.lines_read == lines + 3, "the ring is not read ahead");
+  fill.param[kFillValue] = 100;
+  session.push(fill);
+  session.wait();
+  const std::array<uint32_t, 4> order{0, 100, 1, 2};
+  for (unsigned i = 0; i < 4; ++i)
+    check(device.dispatched.at(i).value == order[i], "command %u out of order", i);
+  check(device.read(csr::kRingHead) == 3 && device.read(csr::kStatus) == (2 | 0x500), "ring head");
+  check(device.read(csr::kCommandsLo) == 9, "COMMANDS");
+  device.write(csr::kPerfCtrl, 1);
+  check(device.read(csr::kCommandsLo) == 0 && device.read(csr::kBusyCyclesLo) == 0, "PERF_CTRL.clear");
+  std::printf("queues      ok\n");
+}
+
+// Soft reset with a command under way, a queue and prefetched packets behind it.
+void soft_reset(uint64_t seed) {
+  Device device(seed);
+  for (unsigned round = 0; round < 40; ++round) {
+    Session session(device);
+    device.dispatched.clear();
+    device.engine_latency = device.random.below(300);
+    for (unsigned i = 0; i < 8; ++i)
+      session.append({uint32_t(Opcode::kFill), 0, 0, 0, kData, {1, i}});
+    session.ring_doorbell();
+    for (uint64_t n = device.random.below(600); n > 0; --n) device.tick();
+    const uint64_t resets = device.soft_resets;
+    device.write(csr::kCtrl, 1);
+    while (device.read(csr::kCtrl) != 0) device.tick();
+    check(device.soft_resets == resets + 1, "one reset");
+    const size_t ran = device.dispatched.size();
+    check(device.read(csr::kStatus) == 0x500 && device.read(csr::kCompleted) == 0 &&
+              device.read(csr::kRingTail) == 0 && device.read(csr::kIrqStatus) == 0,
+          "state after soft reset");
+    for (unsigned i = 0; i < 300; ++i) device.tick();
+    check(device.dispatched.size() == ran, "a command ran after soft reset");
+  }
+  std::printf("soft reset  ok, 40 times\n");
+}
+
+void random_batches(uint64_t seed, uint64_t batches) {
+  Device device(seed);
+  Session session(device);
+  std::array<uint64_t, 10> errors{};
+  uint64_t commands = 0;
+  for (uint64_t i = 0; i < batches; ++i) {
+    device.stall_percent = unsigned(device.random.below(4) * 25);
+    device.latency = unsigned(device.random.below(3) * 40);
+    const Outcome outcome = session.random_batch();
+    commands += outcome.commands;
+    ++errors[size_t(outcome.error)];
+  }
+  std::printf("random      %llu commands in %llu batches, differing 0; by error code:",
+              (unsigned long long)commands, (unsigned long long)batches);
+  for (uint64_t count : errors) std::printf(" %llu", (unsigned long long)count);
+  std::printf("\n");
+  for (size_t code = 0; code < errors.size(); ++code)
+    check(errors[code] >= batches / 400, "error code %zu hardly seen", code);
+}
+
+// Cycles that a command costs beside its engine's work, at 100 cycles of memory latency.
+void overhead(const char* name, const Packet& packet) {
+  Device device(1);
+  Session session(device);
+  device.stall_percent = 0;
+  device.latency = 0;
+  device.fixed_latency = 100;
+  session.append(packet);
+  session.ring_doorbell();
+  session.wait();
+  const auto record = device.memory.get<Completion>(kRecords);
+  std::printf("overhead    %-8s %3llu cycles in its record, BUSY for %u\n", name,
+              (unsigned long long)(record.end_cycle - record.start_cycle),
+              device.read(csr::kBusyCyclesLo));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
+  const uint64_t batches = argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 4000;
+  try {
+    registers(seed);
+    queues(seed);
+    soft_reset(seed);
+    random_batches(seed, batches);
+    overhead("NOP", {});
+    overhead("MATMUL", {uint32_t(Opcode::kMatmul), 0, kData, kData, kData, {16, 16, 16, 2}});
+  } catch (const std::exception& failure) {
+    std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed, failure.what());
+    return 1;
+  }
+  return 0;
+}

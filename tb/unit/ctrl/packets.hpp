@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random packets: sound ones, and sound ones with one thing wrong.
+#pragma once
+
+#include "contract.hpp"
+
+// What lies where in the bench's memory.
+constexpr uint64_t kRing = kMemBase;
+constexpr uint64_t kRecords = kMemBase + 0x2000;
+constexpr uint64_t kDescriptors = kMemBase + 0x4000;
+constexpr uint64_t kData = kMemBase + 0x10000;
+
+class PacketMaker {
+ public:
+  PacketMaker(Memory& memory, Random& random) : memory_(memory), random_(random) {}
+
+  Packet sound() {
+    Packet p{};
+    switch (random_.below(8)) {
+      case 0: p.opcode = uint32_t(random_.chance(50) ? Opcode::kNop : Opcode::kFence); break;
+      case 1: sync(p); break;
+      case 2:
+      case 3: fill(p); break;
+      case 4:
+      case 5: copy(p); break;
+      default: matmul(p); break;
+    }
+    if (random_.chance(20)) p.flags |= kIrqMask;
+    return p;
+  }
+
+  // One of the ways to be wrong; some of them leave some packets sound.
+  Packet mutated() {
+    Packet p = sound();
+    uint64_t* const addresses[] = {&p.src1, &p.src2, &p.dst};
+    uint64_t& address = *addresses[random_.below(3)];
+    switch (random_.below(11)) {
+      case 0: p.opcode = uint32_t(random_.chance(50) ? random_.below(12) : random_.engine()); break;
+      case 1: p.flags ^= 1u << random_.below(32); break;
+      case 2: p.param[random_.below(kParamCount)] = uint32_t(random_.below(3)); break;
+      case 3: p.param[random_.below(kParamCount)] = uint32_t(random_.engine()); break;
+      case 4: address += random_.between(1, 63); break;
+      case 5: address = random_.engine() >> random_.below(64) & ~63ull; break;
+      case 6: address = kMemLimit - 64 + 4 * random_.below(32); break;
+      case 7: address = kMemBase - 4 * random_.between(1, 32); break;
+      case 8: p.flags = (p.flags & ~0xFFu) | uint32_t(random_.below(256)); break;
+      case 9: memory_.bad_lines.insert(last_descriptor_ / 64); break;
+      default: spoil_descriptor(); break;
+    }
+    return p;
+  }
+
+ private:
+  uint32_t size(uint32_t limit) { return uint32_t(random_.between(1, limit)); }
+  uint64_t data(uint32_t dtype) {
+    return kData + random_.below(0x80000) / kDTypeBytes[dtype] * kDTypeBytes[dtype];
+  }
+
+  // A descriptor of `sizes` in memory, mostly dense; a destination has no stride of 0.
+  uint64_t describe(uint32_t dtype, const std::vector<uint32_t>& sizes, bool is_dst) {
+    Descriptor desc{};
+    desc.base = data(dtype);
+    desc.dtype = dtype;
+    desc.rank = uint32_t(sizes.size());
+    uint32_t step = 1;
+    for (size_t i = sizes.size(); i-- > 0;) {
+      desc.size[i] = sizes[i];
+      desc.stride[i] = random_.chance(70) ? step : uint32_t(random_.below(100)) + is_dst;
+      step *= sizes[i];
+    }
+    last_descriptor_ = kDescriptors + 64 * (slot_++ % 128);
+    memory_.bad_lines.erase(last_descriptor_ / 64);
+    memory_.put(last_descriptor_, desc);
+    return last_descriptor_;
+  }
+  uint64_t operand(Packet& p, uint32_t desc_flag, uint32_t dtype, const std::vector<uint32_t>& sizes) {
+    if (random_.chance(50)) return data(dtype);
+    p.flags |= desc_flag;
+    return describe(dtype, sizes, desc_flag == kDstDescMask);
+  }
+
+  void sync(Packet& p) {
+    p.opcode = uint32_t(Opcode::kSync);
+    p.dst = data(uint32_t(DType::kInt32));
+    p.param[kSyncValue] = uint32_t(random_.engine());
+  }
+
+  void fill(Packet& p) {
+    const uint32_t dtype = uint32_t(random_.below(kDTypeBytes.size()));
+    p.opcode = uint32_t(Opcode::kFill);
+    p.flags = dtype << kDstDtypeShift;
+    p.param[kFillValue] = uint32_t(random_.engine() & ((1ull << 8 * kDTypeBytes[dtype]) - 1));
+    p.dst = operand(p, kDstDescMask, dtype, sizes());
+    if (!(p.flags & kDstDescMask)) p.param[kFillCount] = size(100000);
+  }
+
+  void copy(Packet& p) {
+    const uint32_t dtype = uint32_t(random_.below(kDTypeBytes.size()));
+    const auto shape = sizes();
+    p.opcode = uint32_t(Opcode::kCopy);
+    p.flags = dtype << kSrcDtypeShift | dtype << kDstDtypeShift;
+    p.src1 = operand(p, kSrc1DescMask, dtype, shape);
+    p.dst = operand(p, kDstDescMask, dtype, shape);
+    if (!(p.flags & (kSrc1DescMask | kDstDescMask))) p.param[kCopyCount] = size(100000);
+  }
+
+  void matmul(Packet& p) {
+    const auto& pair = kMatmulDTypes[random_.below(kMatmulDTypes.size())];
+    const uint32_t src = uint32_t(pair[0]), dst = uint32_t(pair[1]);
+    const uint32_t m = size(40), k = size(40), n = size(40), batch = size(4);
+    p.opcode = uint32_t(Opcode::kMatmul);
+    p.flags = src << kSrcDtypeShift | dst << kDstDtypeShift |
+              uint32_t(random_.below(8)) << kTransAShift;  // TRANS_A, TRANS_B, ACCUMULATE
+    p.param = {m, k, n, batch};
+    const bool ta = p.flags & kTransAMask, tb = p.flags & kTransBMask;
+    p.src1 = operand(p, kSrc1DescMask, src, {batch, ta ? k : m, ta ? m : k});
+    p.src2 = operand(p, kSrc2DescMask, src, {batch, tb ? n : k, tb ? k : n});
+    p.dst = operand(p, kDstDescMask, dst, {batch, m, n});
+  }
+
+  std::vector<uint32_t> sizes() {
+    std::vector<uint32_t> all(random_.between(1, kMaxRank));
+    for (auto& one : all) one = size(6);
+    return all;
+  }
+
+  void spoil_descriptor() {
+    if (last_descriptor_ == 0) return;
+    auto desc = memory_.get<Descriptor>(last_descriptor_);
+    const unsigned dim = unsigned(random_.below(kMaxRank));
+    switch (random_.below(9)) {
+      case 0: desc.reserved = random_.engine() >> random_.below(64); break;
+      case 1: desc.rank = uint32_t(random_.chance(50) ? random_.below(8) : random_.engine()); break;
+      case 2: desc.dtype ^= 1u << random_.below(32); break;
+      case 3: desc.size[dim] = uint32_t(random_.below(3)); break;
+      case 4: desc.stride[dim] = uint32_t(random_.below(2)); break;
+      case 5: desc.size[dim] = desc.stride[dim] = UINT32_MAX; break;
+      case 6: desc.base += random_.between(1, 4); break;
+      case 7: desc.base = kMemLimit - 4 * random_.between(0, 64); break;
+      default: desc.base = ~0ull - 4 * random_.below(64) + 1; break;
+    }
+    memory_.put(last_descriptor_, desc);
+  }
+
+  Memory& memory_;
+  Random& random_;
+  uint64_t slot_ = 0, last_descriptor_ = 0;
+};
