@@ -63,9 +63,7 @@ def expected_product(a: Array, b: Array, c: Array | None, src: DType, dst: DType
     return out
 
 
-def product(
-    a: Array, b: Array, c: Array | None, src: DType, dst: DType, **options: object
-) -> Array:
+def product(a: Array, b: Array, c: Array | None, *types: DType, **options: object) -> Array:
     """The whole product by the cmodel; the arrays keep their strides, C is dense."""
     src, dst = types
     out = np.zeros((a.shape[0], a.shape[1], b.shape[2]), STORAGE[dst])
