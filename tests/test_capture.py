@@ -73,6 +73,26 @@ def test_module_path_is_the_innermost_module(block: Capsule) -> None:
     assert ops_named(block, "aten.relu.default")[0].module == "inner.1"
 
 
+def test_module_path_survives_an_error_that_the_model_handles() -> None:
+    class Refuses(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            raise ValueError("on purpose")
+
+    class Handles(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = Refuses(), torch.nn.ReLU()
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            try:
+                return self.first(x)
+            except ValueError:
+                return self.second(x) + 1
+
+    capsule = capture(Handles(), torch.ones(2), name="handles")
+    assert [op.module for op in capsule.ops] == ["second", ""]
+
+
 def test_in_place_op_keeps_what_it_read_apart_from_what_it_wrote(block: Capsule) -> None:
     (op,) = ops_named(block, "aten.add_.Tensor")
     before, after = next(tensors(op)), op.outputs[0]

@@ -231,12 +231,38 @@ def test_overflow_that_depends_on_the_order_claims_nothing_and_says_so() -> None
         assert (result.unbounded, result.ok) == (1, True)
 
 
-def test_overflow_of_the_sum_of_magnitudes_alone_still_bounds_the_chain() -> None:
-    """The chain never leaves ±3e38, though another order would."""
-    problem = fp32_product([3e38, -3e38] * 20, [1.0] * 40)
-    result = compare(problem, one(0.0), one(INF))
-    assert bounds(problem).torch.unbounded.all()
-    assert result.elements_compared == 1 and result.torch_violations == 0
+def test_overflow_in_some_other_order_still_leaves_the_chain_a_bound() -> None:
+    """From the left no partial sum passes 1e37; all positive terms first would overflow."""
+    problem = fp32_product([1e37, -1e37] * 40, [1.0] * 80)
+    assert compare(problem, one(0.0), one(INF)).ok
+    assert compare(problem, one(INF), one(INF)).npu_violations == 1
+
+
+def test_overflow_does_not_excuse_a_missing_nan() -> None:
+    problem = fp32_product([3e38, 3e38, NAN], [1.0] * 3)
+    assert compare(problem, one(NAN), one(NAN)).ok
+    assert compare(problem, one(INF), one(NAN)).npu_violations == 1
+
+
+def test_chain_that_rounds_against_itself_at_every_step_uses_the_whole_bound() -> None:
+    """1 + 2^-24 − … stays 1, 4863 times: the error is u·Σ|s_k|, to a part in a thousand."""
+    steps, term = 4863, 2.0**-24 * (1 - 2.0**-20)
+    problem = fp32_product([1.0] + [term] * steps, [1.0] * (steps + 1))
+    stuck = chain(problem)
+    assert stuck.item() == 1.0
+    result = compare(problem, stuck, round_to(bounds(problem).true, DType.FP32))
+    assert result.ok and result.max_error > 0.999 * steps * term
+    assert compare(problem, one(1.0 - 2.0**-22), stuck).npu_violations == 1
+
+
+@pytest.mark.parametrize(("operand", "violations"), [(DType.BF16, 0), (DType.FP32, 1)])
+def test_only_torchs_16_bit_kernels_may_drop_a_subnormal_operand(
+    operand: DType, violations: int
+) -> None:
+    problem = Product(one(2.0**-130), one(2.0**100), None, operand, operand)
+    result = compare(problem, one(2.0**-30), one(0.0))
+    assert (result.npu_violations, result.torch_violations) == (0, violations)
+    assert compare(problem, one(0.0), one(2.0**-30)).npu_violations == 1
 
 
 @pytest.mark.parametrize(
