@@ -29,7 +29,7 @@ from driver.isa import (
     csr,
 )
 from driver.memory import Allocator, RegionUse
-from driver.ring import CommandPort, CommandRing, CommandWindow, CompletionRing
+from driver.ring import CommandPort, CommandRing, CommandWindow, CompletionRing, log2_entries
 
 _LOG = logging.getLogger(__name__)
 _SEQ_MASK = 0xFFFF_FFFF
@@ -49,6 +49,7 @@ class Device:
     ) -> None:
         self._backend = backend
         self._config = config
+        log2_entries(ring_entries)
         self._check_identity()
         self._allocator = Allocator(config.memory)
         ring = self._allocator.alloc(ring_entries * PACKET_BYTES)

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Who may import whom: the layers of docs/architecture.md, enforced on the syntax tree."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+LAYERS: dict[str, frozenset[str]] = {
+    "driver.isa": frozenset({"driver.isa"}),
+    "driver": frozenset({"driver"}),
+    "golden": frozenset({"golden", "driver"}),
+    "tb": frozenset({"tb", "golden", "driver", "workloads"}),
+    "regress": frozenset({"regress", "golden", "driver", "workloads"}),
+    "workloads": frozenset({"workloads", "driver"}),
+}
+"""Package → the packages of ours that it may import. The longest matching name counts."""
+
+FORBIDDEN: dict[str, frozenset[str]] = {"golden": frozenset({"driver.lower"})}
+"""Exceptions to LAYERS: a lowering bug must not cancel out in the golden answer."""
+
+STDLIB_ONLY = ("driver.isa",)
+
+CONFINED: dict[str, tuple[str, ...]] = {
+    "cocotb": ("tb",),
+    "cocotbext": ("tb",),
+    "pyuvm": ("tb",),
+    "torch": (
+        "driver.capture",
+        "driver.torch_device",
+        "golden.reference",
+        "golden.scoreboard",  # judges against golden.reference
+        "tb.ops",  # holds the tensors of the ops it tries; outside the simulator
+        "workloads",
+    ),
+    "transformers": ("driver.capture", "workloads"),
+}
+"""Third-party package → the only places of ours that may import it."""
+
+
+def is_inside(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def module_name(path: Path, root: Path) -> str:
+    parts = list(path.relative_to(root).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path, module: str) -> list[tuple[int, str]]:
+    """Line and absolute name of everything imported anywhere in the file, functions included."""
+    found: list[tuple[int, str]] = []
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                parent = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*parent, *filter(None, [node.module])])
+            found += [(node.lineno, f"{base}.{alias.name}") for alias in node.names]
+    return found
+
+
+def why_not(module: str, target: str) -> str | None:
+    """The rule that `module` breaks by importing `target`, or None."""
+    layer = max((name for name in LAYERS if is_inside(module, name)), key=len)
+    top = target.split(".", maxsplit=1)[0]
+    if top in {name.split(".")[0] for name in LAYERS}:
+        if not any(is_inside(target, name) for name in LAYERS[layer]):
+            return f"{layer} must not know {target}"
+        if any(is_inside(target, name) for name in FORBIDDEN.get(layer, ())):
+            return f"{layer} must not know {target}"
+    elif any(is_inside(module, name) for name in STDLIB_ONLY) and (
+        top not in sys.stdlib_module_names
+    ):
+        return f"{layer} is standard library only"
+    places = CONFINED.get(top)
+    if places is not None and not any(is_inside(module, place) for place in places):
+        return f"{top} belongs into {', '.join(places)}"
+    return None
+
+
+def violations(root: Path) -> tuple[list[str], int]:
+    """Broken rules as `file:line: rule` below `root`, and how many imports were looked at."""
+    broken: list[str] = []
+    checked = 0
+    tops = sorted({name.split(".")[0] for name in LAYERS})
+    for path in sorted(path for top in tops for path in (root / top).rglob("*.py")):
+        module = module_name(path, root)
+        for line, target in imports(path, module):
+            checked += 1
+            reason = why_not(module, target)
+            if reason is not None:
+                broken.append(f"{path.relative_to(root)}:{line}: {reason}")
+    return broken, checked
+
+
+def test_the_project_keeps_its_layers() -> None:
+    broken, checked = violations(ROOT)
+    assert checked > 100
+    assert broken == []
+
+
+BROKEN = [
+    ("driver/isa/codec.py", "import driver.errors", "driver.isa must not know driver.errors"),
+    ("driver/isa/codec.py", "import numpy", "driver.isa is standard library only"),
+    ("driver/isa/codec.py", "from .. import config", "driver.isa must not know driver.config"),
+    ("driver/isa/__init__.py", "from ..config import x", "driver.isa must not know driver.config"),
+    ("driver/device.py", "import golden.backend", "driver must not know golden.backend"),
+    ("driver/device.py", "def f():\n    from golden import x", "driver must not know golden.x"),
+    ("driver/device.py", "import torch.nn as nn", "torch belongs into"),
+    ("driver/lower/table.py", "from torch import ops", "torch belongs into"),
+    ("driver/backend/rtl.py", "import tb.sim.build", "driver must not know tb.sim"),
+    ("driver/backend/rtl.py", "if True:\n    import cocotb", "cocotb belongs into tb"),
+    ("golden/scoreboard.py", "from driver.lower import x", "golden must not know driver.lower"),
+    ("golden/scoreboard.py", "from driver import lower", "golden must not know driver.lower"),
+    ("golden/scoreboard.py", "import tb.env", "golden must not know tb.env"),
+    ("golden/tolerance.py", "import torch", "torch belongs into"),
+    ("regress/cli.py", "from tb.sim import build", "regress must not know tb.sim"),
+    ("regress/cli.py", "import pyuvm", "pyuvm belongs into tb"),
+    ("tb/env/env.py", "from regress import cli", "tb must not know regress.cli"),
+    ("tb/env/env.py", "import torch", "torch belongs into"),
+    ("workloads/lenet.py", "import golden", "workloads must not know golden"),
+]
+
+
+@pytest.mark.parametrize(("file", "source", "reason"), BROKEN)
+def test_the_checker_finds_a_broken_rule(
+    tmp_path: Path, file: str, source: str, reason: str
+) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text(source + "\n", encoding="utf-8")
+    broken, _ = violations(tmp_path)
+    assert len(broken) == 1
+    assert reason in broken[0]
+    assert broken[0].startswith(f"{file}:{source.count(chr(10)) + 1}: ")
+
+
+KEPT = [
+    ("driver/isa/codec.py", "import struct\nfrom .types import DType\nfrom driver.isa import csr"),
+    ("driver/device.py", "import numpy\nfrom driver.isa import Packet\nfrom . import ring"),
+    ("driver/capture/api.py", "import torch"),
+    ("golden/reference.py", "import torch\nfrom driver.capture import capsule"),
+    (
+        "tb/env/env.py",
+        "import cocotb\nfrom golden import backend\nfrom cocotbext.axi import AxiRam",
+    ),
+    ("regress/cli.py", "import typer\nfrom driver.config import load_config"),
+]
+
+
+@pytest.mark.parametrize(("file", "source"), KEPT)
+def test_the_checker_lets_allowed_imports_pass(tmp_path: Path, file: str, source: str) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text(source + "\n", encoding="utf-8")
+    assert violations(tmp_path) == ([], source.count("import "))
