@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// First-word fall-through FIFO with valid/ready on both sides.
 ///
-/// A word accepted in cycle t is at the output in cycle t+1. Throughput is one word per cycle; a full
-/// FIFO frees its slot for the next cycle, not the same one, so that no ready path runs through.
-/// `flush_i` empties it at the next edge and wins over a push or pop in the same cycle.
+/// A word accepted in cycle t is at the output in cycle t+1. Throughput is one word per cycle; a
+/// full FIFO frees its slot for the next cycle, not the same one, so that no ready path runs
+/// through. `flush_i` empties it at the next edge and wins over a push or pop in the same cycle.
 /// `count_o` is the number of words held. Depth may be any number from 1.
 module npu_fifo #(
   parameter int unsigned Width = 32,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// One pipeline register in a valid/ready stream: cuts the data and valid paths.
 ///
-/// Latency one cycle, throughput one word per cycle. `in_ready_o` depends on `out_ready_i` in the same
-/// cycle; use `npu_fifo` of depth 2 where the ready path must be cut too. `flush_i` drops the word held
-/// at the next edge and refuses none: a word accepted in the same cycle is dropped as well.
+/// Latency one cycle, throughput one word per cycle. `in_ready_o` depends on `out_ready_i` in the
+/// same cycle; use `npu_fifo` of depth 2 where the ready path must be cut too. `flush_i` drops the
+/// word held at the next edge and refuses none: a word accepted in the same cycle is dropped as
+/// well.
 module npu_stream_reg #(
   parameter int unsigned Width = 32
 ) (

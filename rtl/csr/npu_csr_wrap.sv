@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The register block with its counters and interrupt, in the command processor's own types.
 ///
-/// `rst_ni` resets the bus interface and the registers, `soft_rst_i` the registers only. `push_o` pulses
-/// with `push_packet_o` in the cycle after the write of CMD_PUSH. `irq_o` is a level.
+/// `rst_ni` resets the bus interface and the registers, `soft_rst_i` the registers only. `push_o`
+/// pulses with `push_packet_o` in the cycle after the write of CMD_PUSH. `irq_o` is a level.
 module npu_csr_wrap
   import npu_isa_pkg::*;
   import npu_ctrl_pkg::*;
@@ -120,11 +120,13 @@ module npu_csr_wrap
   // Rings
   assign ring_o.enable          = hwif_out.RING_CTRL.enable.value;
   assign ring_o.log2_entries    = hwif_out.RING_CTRL.log2_entries.value;
-  assign ring_o.base            = {hwif_out.RING_BASE_HI.addr.value, hwif_out.RING_BASE_LO.addr.value};
+  assign ring_o.base            = {hwif_out.RING_BASE_HI.addr.value,
+                                  hwif_out.RING_BASE_LO.addr.value};
   assign ring_tail_o            = hwif_out.RING_TAIL.index.value;
   assign records_o.enable       = hwif_out.CPL_CTRL.enable.value;
   assign records_o.log2_entries = hwif_out.CPL_CTRL.log2_entries.value;
-  assign records_o.base         = {hwif_out.CPL_BASE_HI.addr.value, hwif_out.CPL_BASE_LO.addr.value};
+  assign records_o.base         = {hwif_out.CPL_BASE_HI.addr.value,
+                                  hwif_out.CPL_BASE_LO.addr.value};
 
   // Command window
   assign push_o = hwif_out.CMD_PUSH.push.value;

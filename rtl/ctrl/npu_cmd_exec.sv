@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Runs one command after the other: check, dispatch, wait, write the completion record, report.
 ///
-/// `start_o` pulses when a packet leaves the queue, `finish_o` when its last write is acknowledged; the
-/// record is written after that, and `retire_o` follows the record's acknowledgement. A failed command
-/// is retired like any other, then the state is ERROR (`in_error_o`) until `resume_i`.
-/// `hold_i` keeps the next command in the queue. `idle_o`: between commands, or in ERROR.
-/// FENCE and NOP need no work: every earlier command has had its writes acknowledged.
+/// `start_o` pulses when a packet leaves the queue, `finish_o` when its last write is acknowledged;
+/// the record is written after that, and `retire_o` follows the record's acknowledgement. A failed
+/// command is retired like any other, then the state is ERROR (`in_error_o`) until `resume_i`.
+/// `hold_i` keeps the next command in the queue. `idle_o`: between commands, or in ERROR. FENCE and
+/// NOP need no work: every earlier command has had its writes acknowledged.
 module npu_cmd_exec
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -57,7 +57,7 @@ module npu_cmd_exec
   output logic                  finish_o,
   output logic                  retire_o,
   output logic                  retire_ring_o,  // with retire_o: the packet came from the ring
-  output error_e                error_o,        // of the command that runs, or that stopped the queue
+  output error_e                error_o,        // of the command that runs or stopped the queue
   output logic [31:0]           seq_o,          // of the command that runs, or runs next
   output logic                  idle_o,
   output logic                  in_error_o
@@ -161,7 +161,8 @@ module npu_cmd_exec
   assign write_valid_o   = state_q == SYNC_REQ || (state_q == RECORD && record_enable_i);
   assign write_word_o    = state_q == SYNC_REQ;
   assign write_addr_o    = (state_q == SYNC_REQ) ? packet_q.dst : record_addr_i;
-  assign write_data_o    = (state_q == SYNC_REQ) ? LINE_BITS'(packet_q.param[SYNC_VALUE]) : record_i;
+  assign write_data_o    = (state_q == SYNC_REQ) ? LINE_BITS'(packet_q.param[SYNC_VALUE])
+                                                 : record_i;
 
   assign start_o         = cmd_ready_o && cmd_valid_i;
   assign finish_o        = state_q != RECORD && state_d == RECORD;

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The two ways in: the queue behind CMD_PUSH, and the ring in memory. The first goes before the second.
+/// The two ways in: the queue behind CMD_PUSH, and the ring in memory. The first goes before the
+/// second.
 ///
-/// A push into a full queue is dropped. `cmd_from_ring_o` and `cmd_fetch_err_o` qualify the packet at the
-/// output; every packet taken from the ring must be followed by one `retire_i` pulse. `flush_i` empties
-/// both. `pending_o`: a packet waits here, or one from the ring has not been retired.
+/// A push into a full queue is dropped. `cmd_from_ring_o` and `cmd_fetch_err_o` qualify the packet
+/// at the output; every packet taken from the ring must be followed by one `retire_i` pulse.
+/// `flush_i` empties both. `pending_o`: a packet waits here, or one from the ring has not been
+/// retired.
 module npu_cmd_queue
   import npu_ctrl_pkg::*;
 #(

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Times one command and builds its completion record.
 ///
-/// Counts from `start_i` (the packet leaves the queue) up to and including the cycle of `finish_i`; the
-/// record is stable afterwards until the next `start_i`. 32-bit counts wrap.
+/// Counts from `start_i` (the packet leaves the queue) up to and including the cycle of `finish_i`;
+/// the record is stable afterwards until the next `start_i`. 32-bit counts wrap.
 module npu_cmd_stats
   import npu_isa_pkg::*;
   import npu_ctrl_pkg::*;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Command processor: registers, command queue, checks, dispatch to the engines, completion records.
+/// Command processor: registers, command queue, checks, dispatch to the engines, completion
+/// records.
 ///
-/// One command runs at a time; the ring is prefetched meanwhile. `engine_cmd_o` is valid for the engine
-/// whose `*_valid_o` is high and stays stable until that engine's `*_done_i` pulse, which must come at
-/// least one cycle after the handshake, with all the command's writes acknowledged.
-/// `soft_rst_o` is high for one cycle when CTRL.soft_reset takes effect: the engines and this module's
-/// memory clients are idle then, so nobody has to abandon a bus transaction.
+/// One command runs at a time; the ring is prefetched meanwhile. `engine_cmd_o` is valid for the
+/// engine whose `*_valid_o` is high and stays stable until that engine's `*_done_i` pulse, which
+/// must come at least one cycle after the handshake, with all the command's writes acknowledged.
+/// `soft_rst_o` is high for one cycle when CTRL.soft_reset takes effect: the engines and this
+/// module's memory clients are idle then, so nobody has to abandon a bus transaction.
 module npu_ctrl
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -225,6 +226,7 @@ module npu_ctrl
   logic                  write_valid, write_ready, write_word, write_done, write_err;
   logic [ADDR_WIDTH-1:0] write_addr, record_addr;
   line_t                 write_data;
+  index_t                record_slot;
   completion_t           record;
   logic [31:0]           seq;
 
@@ -320,7 +322,8 @@ module npu_ctrl
     .record_o(record)
   );
 
-  assign record_addr = {records.base + LINE_ADDR_WIDTH'(seq[15:0] & index_mask(records.log2_entries)),
+  assign record_slot = seq[INDEX_WIDTH-1:0] & index_mask(records.log2_entries);
+  assign record_addr = {records.base + LINE_ADDR_WIDTH'(record_slot),
                         {(ADDR_WIDTH - LINE_ADDR_WIDTH){1'b0}}};
 
   npu_line_writer #(

@@ -55,8 +55,8 @@ package npu_ctrl_pkg;
     OPERAND_DST  = 2'd2
   } operand_e;
 
-  /// One operand as the packet states it. `shape` is that of the data in memory; it is meaningless for
-  /// a descriptor unless `shape_known`, and must then be the descriptor's, `rank` included.
+  /// One operand as the packet states it. `shape` is that of the data in memory; it is meaningless
+  /// for a descriptor unless `shape_known`, and must then be the descriptor's, `rank` included.
   typedef struct packed {
     logic        used;
     logic        is_desc;

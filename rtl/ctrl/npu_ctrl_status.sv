@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// STATUS.state and the interrupt causes.
 ///
-/// DONE remembers that a command has finished since reset or the last error acknowledge. A command that
-/// fails raises `error` alone. Causes come one cycle after `retire_i`, when the queue says whether the
-/// command was its last: `empty`.
+/// DONE remembers that a command has finished since reset or the last error acknowledge. A command
+/// that fails raises `error` alone. Causes come one cycle after `retire_i`, when the queue says
+/// whether the command was its last: `empty`.
 module npu_ctrl_status
   import npu_isa_pkg::*;
   import npu_ctrl_pkg::*;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Checks a tensor descriptor against what its packet says, and turns it into an engine's view.
 ///
-/// Combinational. `ok_o` low means ERROR_BAD_DESCRIPTOR; `tensor_o` and `rank_o` are meaningful when it is
-/// high. The descriptor's dimensions move to the inner end of `tensor_o`.
+/// Combinational. `ok_o` low means ERROR_BAD_DESCRIPTOR; `tensor_o` and `rank_o` are meaningful
+/// when it is high. The descriptor's dimensions move to the inner end of `tensor_o`.
 module npu_desc_check
   import npu_isa_pkg::*;
   import npu_pkg::*;

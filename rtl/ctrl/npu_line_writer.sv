@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Writes one 64-byte line, or one 4-byte word, through a write client port of the memory controller.
+/// Writes one 64-byte line, or one 4-byte word, through a write client port of the memory
+/// controller.
 ///
-/// One write at a time: `req_ready_o` is high while idle. `req_word_i` writes `req_data_i[31:0]` to the
-/// 4-byte aligned `req_addr_i`; otherwise the address is a multiple of 64. `done_o` pulses, with `err_o`,
-/// when the write is acknowledged.
+/// One write at a time: `req_ready_o` is high while idle. `req_word_i` writes `req_data_i[31:0]` to
+/// the 4-byte aligned `req_addr_i`; otherwise the address is a multiple of 64. `done_o` pulses,
+/// with `err_o`, when the write is acknowledged.
 module npu_line_writer
   import npu_pkg::*;
   import npu_ctrl_pkg::*;

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Turns a packet's operands into tensors: reads descriptors, runs every check that concerns an operand.
+/// Turns a packet's operands into tensors: reads descriptors, runs every check that concerns an
+/// operand.
 ///
-/// `start_i` begins with a packet that has passed npu_cmd_decode and stays stable until `done_o`, which
-/// pulses with the first failing check in `error_o`, or ERROR_NONE and the tensors of the operands that
-/// the opcode uses, MATMUL's transposes folded in. Order: src1, src2, dst; but a COPY from direct data to
-/// a descriptor looks at dst first, because that gives src1 its shape.
+/// `start_i` begins with a packet that has passed npu_cmd_decode and stays stable until `done_o`,
+/// which pulses with the first failing check in `error_o`, or ERROR_NONE and the tensors of the
+/// operands that the opcode uses, MATMUL's transposes folded in. Order: src1, src2, dst; but a COPY
+/// from direct data to a descriptor looks at dst first, because that gives src1 its shape.
 module npu_operand_resolve
   import npu_isa_pkg::*;
   import npu_pkg::*;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What a packet says of one of its operands: where it is, of which type, of which shape.
 ///
-/// Combinational; the packet must have passed npu_cmd_decode. Step SRC1, SRC2, DST is that operand's turn,
-/// except for a COPY from direct data to a descriptor, where dst comes first. `ref_*_i` is the shape of
-/// COPY's other operand, for the second of the two to be looked at (`ref_valid_i`).
+/// Combinational; the packet must have passed npu_cmd_decode. Step SRC1, SRC2, DST is that
+/// operand's turn, except for a COPY from direct data to a descriptor, where dst comes first.
+/// `ref_*_i` is the shape of COPY's other operand, for the second of the two to be looked at
+/// (`ref_valid_i`).
 module npu_operand_select
   import npu_isa_pkg::*;
   import npu_ctrl_pkg::*;
@@ -21,8 +22,7 @@ module npu_operand_select
   flags_t      flags;
   usage_t      usage;
   logic        unused_flags, unused_usage;
-  logic [31:0] m, k, n, batch;
-  shape_t      matmul_shape;
+  logic [31:0] m, k, n, rows, cols;
 
   // The members that do not concern an operand have been checked before.
   assign flags        = packet_i.flags;
@@ -30,10 +30,9 @@ module npu_operand_select
   assign unused_flags = ^flags;
   assign unused_usage = ^usage;
 
-  assign m     = packet_i.param[MATMUL_M];
-  assign k     = packet_i.param[MATMUL_K];
-  assign n     = packet_i.param[MATMUL_N];
-  assign batch = packet_i.param[MATMUL_BATCH];
+  assign m = packet_i.param[MATMUL_M];
+  assign k = packet_i.param[MATMUL_K];
+  assign n = packet_i.param[MATMUL_N];
 
   // Whose turn it is.
   always_comb begin
@@ -44,11 +43,12 @@ module npu_operand_select
     end
   end
 
+  // MATMUL's operand as it lies in memory.
   always_comb begin
     unique case (which_o)
-      OPERAND_SRC1: matmul_shape = flags.trans_a ? {m, k, batch, One, One} : {k, m, batch, One, One};
-      OPERAND_SRC2: matmul_shape = flags.trans_b ? {k, n, batch, One, One} : {n, k, batch, One, One};
-      default:      matmul_shape = {n, m, batch, One, One};
+      OPERAND_SRC1: {cols, rows} = flags.trans_a ? {m, k} : {k, m};
+      OPERAND_SRC2: {cols, rows} = flags.trans_b ? {k, n} : {n, k};
+      default:      {cols, rows} = {n, m};
     endcase
   end
 
@@ -86,7 +86,7 @@ module npu_operand_select
     unique case (packet_i.opcode)
       OPCODE_MATMUL: begin
         operand_o.rank  = 3'd3;
-        operand_o.shape = matmul_shape;
+        operand_o.shape = {cols, rows, packet_i.param[MATMUL_BATCH], One, One};
       end
       OPCODE_COPY: begin
         operand_o.shape_known       = ref_valid_i;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Checks that a whole tensor lies in memory; gives a dense tensor its strides on the way.
 ///
-/// Starts on `start_i`, when the inputs are taken; `done_o` pulses 2 to 12 cycles later with `error_o`
-/// (ERROR_MISALIGNED before ERROR_OUT_OF_RANGE) and, if none, `tensor_o`, which stays. The sum of
-/// (size - 1) * stride is formed without wrapping, one dimension after the other, innermost first.
-/// A dense tensor that needs a stride of 2^32 elements or more is out of range.
+/// Starts on `start_i`, when the inputs are taken; `done_o` pulses 2 to 12 cycles later with
+/// `error_o` (ERROR_MISALIGNED before ERROR_OUT_OF_RANGE) and, if none, `tensor_o`, which stays.
+/// The sum of (size - 1) * stride is formed without wrapping, one dimension after the other,
+/// innermost first. A dense tensor that needs a stride of 2^32 elements or more is out of range.
 module npu_range_check
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -41,7 +41,8 @@ module npu_range_check
   logic               dense_q, too_far_q;
   logic [1:0]         log2_bytes_q;
   logic [31:0]        size, stride;
-  logic [63:0]        product_q, dense_stride_q;  // dense_stride_q: elements within inner dimensions
+  logic [63:0]        product_q;
+  logic [63:0]        dense_stride_q;  // elements within the inner dimensions
   logic [ExtentW-1:0] extent_q;
   logic [EndW-1:0]    offset, last_byte;  // from MemBase; a negative offset is below the memory
   logic               step_over, misaligned, outside;

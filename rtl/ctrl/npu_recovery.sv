@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Soft reset and error acknowledge: both wait until nothing of the command processor is under way.
 ///
-/// Combinational. While `hold_o`, nothing new is fetched or started. `soft_rst_o` pulses for one cycle when
-/// a requested soft reset takes effect, `flush_o` when an acknowledged error is left; a reset that is
-/// requested wins. `ack_clear_o` ends the acknowledge request, which outside ERROR does nothing.
+/// Combinational. While `hold_o`, nothing new is fetched or started. `soft_rst_o` pulses for one
+/// cycle when a requested soft reset takes effect, `flush_o` when an acknowledged error is left; a
+/// reset that is requested wins. `ack_clear_o` ends the acknowledge request, which outside ERROR
+/// does nothing.
 module npu_recovery (
   input  logic soft_reset_i,  // level, until soft_rst_o clears it
   input  logic error_ack_i,   // level, until ack_clear_o clears it

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Fetches packets of the command ring ahead of their execution.
 ///
-/// Slots from head to tail are read in order, at most `Depth` of them fetched and not yet taken. The head
-/// moves one slot per `retire_i` pulse, which follows the completion of a packet taken here.
-/// `hold_i` stops new fetches. `flush_i` drops everything, head takes the value of tail; the line reader
-/// must be idle then. `pending_o`: something is left to fetch, to take or to retire.
+/// Slots from head to tail are read in order, at most `Depth` of them fetched and not yet taken.
+/// The head moves one slot per `retire_i` pulse, which follows the completion of a packet taken
+/// here. `hold_i` stops new fetches. `flush_i` drops everything, head takes the value of tail; the
+/// line reader must be idle then. `pending_o`: something is left to fetch, to take or to retire.
 module npu_ring_fetch
   import npu_ctrl_pkg::*;
 #(

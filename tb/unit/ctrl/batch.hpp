@@ -118,13 +118,16 @@ class Session {
 
   void compare_state(uint32_t seq, uint32_t head, bool by_ring) {
     const uint32_t ran = uint32_t(outcome_.commands);
-    check(d_.read(csr::kErrorCode) == uint32_t(outcome_.error), "error code %u at command %u, expected %u at command %u", d_.read(csr::kErrorCode),
+    check(d_.read(csr::kErrorCode) == uint32_t(outcome_.error),
+          "error code %u at command %u, expected %u at command %u", d_.read(csr::kErrorCode),
           d_.read(csr::kErrorSeq) - seq, uint32_t(outcome_.error), ran - 1);
-    check((d_.read(csr::kStatus) & 3) == (failed() ? 3u : 2u), "state %u", d_.read(csr::kStatus) & 3);
+    check((d_.read(csr::kStatus) & 3) == (failed() ? 3u : 2u), "state %u",
+          d_.read(csr::kStatus) & 3);
     check(d_.read(csr::kCompleted) == seq + ran, "completed %u", d_.read(csr::kCompleted) - seq);
     if (failed()) check(d_.read(csr::kErrorSeq) == seq + ran - 1, "error sequence number");
     const uint32_t now = by_ring ? (head + ran) % kSlots : head;
-    check(d_.read(csr::kRingHead) == now, "ring head %u, expected %u", d_.read(csr::kRingHead), now);
+    check(d_.read(csr::kRingHead) == now, "ring head %u, expected %u", d_.read(csr::kRingHead),
+          now);
   }
 
   static bool same(const View& a, const View& b) {
@@ -171,12 +174,14 @@ class Session {
   void compare_records(uint32_t seq) {
     uint64_t before = 0;
     for (size_t i = 0; i < verdicts_.size(); ++i) {
-      if (verdicts_.size() - i > kRecordSlots || d_.memory.error_at(record_of(seq + uint32_t(i)))) continue;
+      if (verdicts_.size() - i > kRecordSlots || d_.memory.error_at(record_of(seq + uint32_t(i))))
+        continue;
       const auto record = d_.memory.get<Completion>(record_of(seq + uint32_t(i)));
       check(record.seq == seq + i && record.opcode == packets_[i].opcode, "record %zu", i);
       check(record.status == uint32_t(verdicts_[i].error), "record %zu: status %u, expected %u", i,
             record.status, uint32_t(verdicts_[i].error));
-      check(record.start_cycle > before && record.end_cycle > record.start_cycle, "record %zu: time", i);
+      check(record.start_cycle > before && record.end_cycle > record.start_cycle,
+            "record %zu: time", i);
       before = record.end_cycle;
       const uint32_t active = record.active_cycles;
       check(record.operand_stall == active && record.result_stall == active &&

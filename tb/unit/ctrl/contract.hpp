@@ -97,7 +97,8 @@ class Contract {
     return !is(Opcode::kSync) ||
            operand(p_.dst, false, uint32_t(DType::kInt32), true, Shape{1}, false, v_.dst);
   }
-  // The shape of COPY and FILL: from the first descriptor, else from the count; empty: not known yet.
+  // The shape of COPY and FILL: from the first descriptor, else from the count; empty: not known
+  // yet.
   Shape moved() const {
     if (!flag(kSrc1DescMask) && !flag(kDstDescMask)) return {p_.param[0]};
     return first_shape_;

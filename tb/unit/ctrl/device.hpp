@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_ctrl with everything around it: AXI4-Lite host, memory behind the two client ports, both engines.
-// Latencies and ready signals are random; what the engines are given is kept for the test to compare.
+// npu_ctrl with everything around it: AXI4-Lite host, memory behind the two client ports, both
+// engines. Latencies and ready signals are random; what the engines are given is kept for the test
+// to compare.
 #pragma once
 
 #include <cstdint>
@@ -207,7 +208,8 @@ class Device {
       write_beats_.push_back({data, top.wr_strb_o});
     }
     const uint64_t lanes = write_addr_ % kBusBytes + write_bytes_;
-    if (write_bytes_ != 0 && write_beats_.size() == (lanes + kBusBytes - 1) / kBusBytes) finish_write();
+    if (write_bytes_ != 0 && write_beats_.size() == (lanes + kBusBytes - 1) / kBusBytes)
+      finish_write();
   }
 
   // All of a write is here: exactly its bytes must be enabled.
@@ -248,13 +250,14 @@ class Device {
     if (!matrix && !(top.move_valid_o && top.move_ready_i)) return;
     last_command_ = command_words();
     const auto& w = last_command_;
-    dispatched.push_back({matrix, w[37] >> 9 | w[38] << 23, w[37] >> 5 & 15, w[37] >> 1 & 15, w[37] & 1,
-                          w[36], view(24), view(12), view(0)});
+    dispatched.push_back({matrix, w[37] >> 9 | w[38] << 23, w[37] >> 5 & 15, w[37] >> 1 & 15,
+                          w[37] & 1, w[36], view(24), view(12), view(0)});
     engine_matrix_ = matrix;
     engine_due_ = due() + engine_latency;
   }
 
-  // npu_engine_cmd_t from its least significant word: dst, src2, src1, value, then the small fields.
+  // npu_engine_cmd_t from its least significant word: dst, src2, src1, value, then the small
+  // fields.
   std::vector<uint32_t> command_words() {
     std::vector<uint32_t> words;
     for (unsigned i = 0; i < 39; ++i) words.push_back(top.engine_cmd_o[i]);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bench of the command processor: registers, queues, recovery, and random packets against the contract.
-// Usage: ctrl_bench [seed] [batches]. Prints one line per part; exit status 1 on the first difference.
+// Bench of the command processor: registers, queues, recovery, and random packets against the
+// contract. Usage: ctrl_bench [seed] [batches]. Prints one line per part; exit status 1 on the
+// first difference.
 #include <array>
 
 #include "batch.hpp"
@@ -31,7 +32,8 @@ void registers(uint64_t seed) {
   check(device.read(csr::kCycleLo) > before && device.read(csr::kCycleHi) == 0, "CYCLE");
   device.write(csr::kCtrl, 1);
   check(device.read(csr::kCtrl) == 0 && device.soft_resets == 1, "soft reset of an idle device");
-  check(device.read(csr::kIrqEnable) == 0 && device.read(csr::kCmdWord) == 0, "registers after reset");
+  check(device.read(csr::kIrqEnable) == 0 && device.read(csr::kCmdWord) == 0,
+        "registers after reset");
   std::printf("registers   ok\n");
 }
 
@@ -47,7 +49,8 @@ void queues(uint64_t seed) {
   }
   check(device.read(csr::kStatus) == (1 | 0x600), "a full queue");
   session.wait();
-  check(device.dispatched.size() == 5 && device.read(csr::kCompleted) == 5, "the sixth push must be lost");
+  check(device.dispatched.size() == 5 && device.read(csr::kCompleted) == 5,
+        "the sixth push must be lost");
 
   device.dispatched.clear();
   for (unsigned i = 0; i < 3; ++i) {
@@ -68,7 +71,8 @@ void queues(uint64_t seed) {
   check(device.read(csr::kRingHead) == 3 && device.read(csr::kStatus) == (2 | 0x500), "ring head");
   check(device.read(csr::kCommandsLo) == 9, "COMMANDS");
   device.write(csr::kPerfCtrl, 1);
-  check(device.read(csr::kCommandsLo) == 0 && device.read(csr::kBusyCyclesLo) == 0, "PERF_CTRL.clear");
+  check(device.read(csr::kCommandsLo) == 0 && device.read(csr::kBusyCyclesLo) == 0,
+        "PERF_CTRL.clear");
   std::printf("queues      ok\n");
 }
 
@@ -146,7 +150,8 @@ int main(int argc, char** argv) {
     overhead("NOP", {});
     overhead("MATMUL", {uint32_t(Opcode::kMatmul), 0, kData, kData, kData, {16, 16, 16, 2}});
   } catch (const std::exception& failure) {
-    std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed, failure.what());
+    std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed,
+                failure.what());
     return 1;
   }
   return 0;

@@ -17,13 +17,23 @@ class PacketMaker {
   Packet sound() {
     Packet p{};
     switch (random_.below(8)) {
-      case 0: p.opcode = uint32_t(random_.chance(50) ? Opcode::kNop : Opcode::kFence); break;
-      case 1: sync(p); break;
+      case 0:
+        p.opcode = uint32_t(random_.chance(50) ? Opcode::kNop : Opcode::kFence);
+        break;
+      case 1:
+        sync(p);
+        break;
       case 2:
-      case 3: fill(p); break;
+      case 3:
+        fill(p);
+        break;
       case 4:
-      case 5: copy(p); break;
-      default: matmul(p); break;
+      case 5:
+        copy(p);
+        break;
+      default:
+        matmul(p);
+        break;
     }
     if (random_.chance(20)) p.flags |= kIrqMask;
     return p;
@@ -34,18 +44,41 @@ class PacketMaker {
     Packet p = sound();
     uint64_t* const addresses[] = {&p.src1, &p.src2, &p.dst};
     uint64_t& address = *addresses[random_.below(3)];
+    const uint64_t grain = 1ull << random_.below(3);
     switch (random_.below(11)) {
-      case 0: p.opcode = uint32_t(random_.chance(50) ? random_.below(12) : random_.engine()); break;
-      case 1: p.flags ^= 1u << random_.below(32); break;
-      case 2: p.param[random_.below(kParamCount)] = uint32_t(random_.below(3)); break;
-      case 3: p.param[random_.below(kParamCount)] = uint32_t(random_.engine()); break;
-      case 4: address += random_.between(1, 63); break;
-      case 5: address = random_.engine() >> random_.below(64) & ~63ull; break;
-      case 6: address = kMemLimit - 64 + 4 * random_.below(32); break;
-      case 7: address = kMemBase - 4 * random_.between(1, 32); break;
-      case 8: p.flags = (p.flags & ~0xFFu) | uint32_t(random_.below(256)); break;
-      case 9: memory_.bad_lines.insert(last_descriptor_ / 64); break;
-      default: spoil_descriptor(); break;
+      case 0:
+        p.opcode = uint32_t(random_.chance(50) ? random_.below(12) : random_.engine());
+        break;
+      case 1:
+        p.flags ^= 1u << random_.below(32);
+        break;
+      case 2:
+        p.param[random_.below(kParamCount)] = uint32_t(random_.below(3));
+        break;
+      case 3:
+        p.param[random_.below(kParamCount)] = uint32_t(random_.engine());
+        break;
+      case 4:
+        address += random_.between(1, 63);
+        break;
+      case 5:
+        address = random_.engine() >> random_.below(64) & ~63ull;
+        break;
+      case 6:
+        address = kMemLimit - 64 + random_.below(128) / grain * grain;
+        break;
+      case 7:
+        address = kMemBase - 4 * random_.between(1, 32);
+        break;
+      case 8:
+        p.flags = (p.flags & ~0xFFu) | uint32_t(random_.below(256));
+        break;
+      case 9:
+        memory_.bad_lines.insert(last_descriptor_ / 64);
+        break;
+      default:
+        spoil_descriptor();
+        break;
     }
     return p;
   }
@@ -73,7 +106,8 @@ class PacketMaker {
     memory_.put(last_descriptor_, desc);
     return last_descriptor_;
   }
-  uint64_t operand(Packet& p, uint32_t desc_flag, uint32_t dtype, const std::vector<uint32_t>& sizes) {
+  uint64_t operand(Packet& p, uint32_t desc_flag, uint32_t dtype,
+                   const std::vector<uint32_t>& sizes) {
     if (random_.chance(50)) return data(dtype);
     p.flags |= desc_flag;
     return describe(dtype, sizes, desc_flag == kDstDescMask);
@@ -91,7 +125,7 @@ class PacketMaker {
     p.flags = dtype << kDstDtypeShift;
     p.param[kFillValue] = uint32_t(random_.engine() & ((1ull << 8 * kDTypeBytes[dtype]) - 1));
     p.dst = operand(p, kDstDescMask, dtype, sizes());
-    if (!(p.flags & kDstDescMask)) p.param[kFillCount] = size(100000);
+    if (!(p.flags & kDstDescMask)) p.param[kFillCount] = size(random_.chance(50) ? 8 : 100000);
   }
 
   void copy(Packet& p) {
@@ -101,7 +135,8 @@ class PacketMaker {
     p.flags = dtype << kSrcDtypeShift | dtype << kDstDtypeShift;
     p.src1 = operand(p, kSrc1DescMask, dtype, shape);
     p.dst = operand(p, kDstDescMask, dtype, shape);
-    if (!(p.flags & (kSrc1DescMask | kDstDescMask))) p.param[kCopyCount] = size(100000);
+    if (!(p.flags & (kSrc1DescMask | kDstDescMask)))
+      p.param[kCopyCount] = size(random_.chance(50) ? 8 : 100000);
   }
 
   void matmul(Packet& p) {
@@ -129,15 +164,33 @@ class PacketMaker {
     auto desc = memory_.get<Descriptor>(last_descriptor_);
     const unsigned dim = unsigned(random_.below(kMaxRank));
     switch (random_.below(9)) {
-      case 0: desc.reserved = random_.engine() >> random_.below(64); break;
-      case 1: desc.rank = uint32_t(random_.chance(50) ? random_.below(8) : random_.engine()); break;
-      case 2: desc.dtype ^= 1u << random_.below(32); break;
-      case 3: desc.size[dim] = uint32_t(random_.below(3)); break;
-      case 4: desc.stride[dim] = uint32_t(random_.below(2)); break;
-      case 5: desc.size[dim] = desc.stride[dim] = UINT32_MAX; break;
-      case 6: desc.base += random_.between(1, 4); break;
-      case 7: desc.base = kMemLimit - 4 * random_.between(0, 64); break;
-      default: desc.base = ~0ull - 4 * random_.below(64) + 1; break;
+      case 0:
+        desc.reserved = random_.engine() >> random_.below(64);
+        break;
+      case 1:
+        desc.rank = uint32_t(random_.chance(50) ? random_.below(8) : random_.engine());
+        break;
+      case 2:
+        desc.dtype ^= 1u << random_.below(32);
+        break;
+      case 3:
+        desc.size[dim] = uint32_t(random_.below(3));
+        break;
+      case 4:
+        desc.stride[dim] = uint32_t(random_.below(2));
+        break;
+      case 5:
+        desc.size[dim] = desc.stride[dim] = UINT32_MAX;
+        break;
+      case 6:
+        desc.base += random_.between(1, 4);
+        break;
+      case 7:
+        desc.base = kMemLimit - 4 * random_.between(0, 64);
+        break;
+      default:
+        desc.base = ~0ull - 4 * random_.below(64) + 1;
+        break;
     }
     memory_.put(last_descriptor_, desc);
   }
