@@ -163,7 +163,7 @@ class PacketMaker {
     if (last_descriptor_ == 0) return;
     auto desc = memory_.get<Descriptor>(last_descriptor_);
     const unsigned dim = unsigned(random_.below(kMaxRank));
-    switch (random_.below(9)) {
+    switch (random_.below(10)) {
       case 0:
         desc.reserved = random_.engine() >> random_.below(64);
         break;
@@ -186,6 +186,9 @@ class PacketMaker {
         desc.base += random_.between(1, 4);
         break;
       case 7:
+        wrap_around(desc);
+        break;
+      case 8:
         desc.base = kMemLimit - 4 * random_.between(0, 64);
         break;
       default:
@@ -193,6 +196,16 @@ class PacketMaker {
         break;
     }
     memory_.put(last_descriptor_, desc);
+  }
+
+  // The last byte is a multiple of 2^64 bytes beyond the first, for 1, 2 or 4 dimensions.
+  void wrap_around(Descriptor& desc) {
+    desc.rank = 1u << random_.below(3);
+    desc.size = desc.stride = {};
+    for (unsigned i = 0; i < desc.rank; ++i) {
+      desc.size[i] = 0x80000001;
+      desc.stride[i] = 0x80000000;
+    }
   }
 
   Memory& memory_;
