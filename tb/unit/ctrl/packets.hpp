@@ -163,7 +163,7 @@ class PacketMaker {
     if (last_descriptor_ == 0) return;
     auto desc = memory_.get<Descriptor>(last_descriptor_);
     const unsigned dim = unsigned(random_.below(kMaxRank));
-    switch (random_.below(10)) {
+    switch (random_.below(11)) {
       case 0:
         desc.reserved = random_.engine() >> random_.below(64);
         break;
@@ -189,6 +189,9 @@ class PacketMaker {
         wrap_around(desc);
         break;
       case 8:
+        add_dimension(desc);
+        break;
+      case 9:
         desc.base = kMemLimit - 4 * random_.between(0, 64);
         break;
       default:
@@ -196,6 +199,16 @@ class PacketMaker {
         break;
     }
     memory_.put(last_descriptor_, desc);
+  }
+
+  // The same tensor with one dimension more, of size 1: another shape to the contract.
+  static void add_dimension(Descriptor& desc) {
+    if (desc.rank >= kMaxRank) return;
+    for (unsigned i = desc.rank++; i > 0; --i) {
+      desc.size[i] = desc.size[i - 1];
+      desc.stride[i] = desc.stride[i - 1];
+    }
+    desc.size[0] = desc.stride[0] = 1;
   }
 
   // The last byte is a multiple of 2^64 bytes beyond the first, for 1, 2 or 4 dimensions.
