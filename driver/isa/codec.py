@@ -150,5 +150,5 @@ class CompletionRecord:
     @classmethod
     def unpack(cls, data: bytes) -> CompletionRecord:
         """The record in exactly 64 bytes; ValueError on an unknown status."""
-        seq, status, *rest, opcode, _, _ = _COMPLETION.unpack(data)
-        return cls(seq, ErrorCode(status), *rest, opcode=opcode)
+        seq, status, *others = _COMPLETION.unpack(data)[:-2]
+        return cls(seq, ErrorCode(status), *others)
