@@ -30,6 +30,8 @@ class Host : public Model {
   uint64_t reads = 0, writes = 0, refused = 0, bytes_compared = 0;
   unsigned stall_percent = 0;
   uint64_t to_read = 0, to_write = 0;
+  // Gives addresses but no data, and takes no data and no responses.
+  bool stuck = false;
 
   void drive(Vmem_bench& top) override {
     if (!ar_held_ && to_read != 0 && !stall()) {
@@ -38,7 +40,7 @@ class Host : public Model {
     }
     if (to_write != 0 && aw_.size() < 3 && !stall()) invent_write();
     if (!aw_held_) aw_held_ = !aw_.empty() && !stall();
-    if (!w_held_) w_held_ = !w_.empty() && !stall();
+    if (!w_held_) w_held_ = !w_.empty() && !stuck && !stall();
     top.s_arvalid = ar_held_;
     top.s_arid = ar_.id, top.s_araddr = ar_.addr, top.s_arlen = ar_.len;
     top.s_arsize = ar_.size, top.s_arburst = ar_.burst;
@@ -54,8 +56,8 @@ class Host : public Model {
       top.s_wstrb = w_.front().strobes;
       top.s_wlast = w_.front().last;
     }
-    top.s_rready = !stall();
-    top.s_bready = !stall();
+    top.s_rready = !stuck && !stall();
+    top.s_bready = !stuck && !stall();
   }
 
   void sample(Vmem_bench& top, uint64_t) override {
@@ -99,8 +101,8 @@ class Host : public Model {
     burst.id = static_cast<unsigned>(random_.below(16));
     burst.size = random_.chance(50) ? __builtin_ctz(kBusBytes) : unsigned(random_.below(8));
     burst.burst = random_.chance(70) ? 1 : unsigned(random_.below(4));
-    burst.len = unsigned(random_.chance(70) ? random_.below(16) : random_.below(256));
-    if (burst.burst == 2 && random_.chance(80)) burst.len = (2u << random_.below(4)) - 1;
+    burst.len = unsigned(random_.chance(70) ? random_.below(18) : random_.below(256));
+    if (burst.burst == 2 && random_.chance(80)) burst.len = (1u << random_.below(7)) - 1;
     burst.addr = base + random_.below(end - base);
     // Half of the bursts start on a page, so that long ones are legal; some leave the memory.
     if (random_.chance(50)) burst.addr = burst.addr / kPage * kPage;

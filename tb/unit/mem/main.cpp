@@ -1,67 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bench of the memory controller and the COPY/FILL engine: random traffic, errors, and cycle counts.
 // Usage: mem_bench [seed] [rounds]. Prints one line per part; exit status 1 on the first difference.
-#include <memory>
-
-#include "clients.hpp"
-#include "host.hpp"
-#include "move.hpp"
+#include "bench.hpp"
+#include "speed.hpp"
 
 namespace {
-
-class Bench {
- public:
-  Bench(uint64_t seed)
-      : random(seed), memory(random), slave(memory, random), reader0(0, memory, random),
-        reader1(1, memory, random), writer(memory, random), host(memory, random) {
-    top.rst_ni = 0;
-    for (int i = 0; i < 4; ++i) tick();
-    top.rst_ni = 1;
-    tick();
-  }
-
-  void tick() {
-    top.clk_i = 0;
-    for (Model* model : models_) model->drive(top);
-    top.eval();
-    if (top.rst_ni)
-      for (Model* model : models_) model->sample(top, cycle);
-    top.clk_i = 1;
-    top.eval();
-    ++cycle;
-  }
-
-  void run(uint64_t limit) {
-    const uint64_t start = cycle;
-    do {
-      tick();
-      check(cycle - start < limit, "still busy after %llu cycles", (unsigned long long)limit);
-    } while (!std::all_of(models_.begin(), models_.end(), [](Model* m) { return m->idle(); }));
-  }
-
-  void stalls(unsigned percent) {
-    slave.shape.stall_percent = reader0.stall_percent = reader1.stall_percent = percent;
-    writer.stall_percent = host.stall_percent = percent;
-  }
-
-  void traffic(uint64_t requests) {
-    reader0.to_issue = reader1.to_issue = writer.to_issue = requests;
-    host.to_read = host.to_write = requests;
-  }
-
-  Vmem_bench top;
-  Random random;
-  Memory memory;
-  AxiSlave slave;
-  ReadClient reader0, reader1;
-  WriteClient writer;
-  Host host;
-  Mover mover;
-  uint64_t cycle = 0;
-
- private:
-  std::vector<Model*> models_{&slave, &reader0, &reader1, &writer, &host, &mover};
-};
 
 void shuffle_conditions(Bench& bench) {
   static constexpr unsigned kStalls[] = {0, 5, 30, 70};
@@ -72,6 +15,26 @@ void shuffle_conditions(Bench& bench) {
   bench.slave.shape.reorder = bench.random.chance(70);
 }
 
+// A host that starts bursts and then neither gives nor takes anything must not hold up the engines.
+void stuck_host(uint64_t seed) {
+  Bench bench(seed);
+  bench.host.to_read = bench.host.to_write = 40;
+  bench.host.stuck = true;
+  for (int i = 0; i < 5000; ++i) bench.tick();
+  const MoveCommand move = copy_1d(65536, 5, 7);
+  move.apply(bench.memory);
+  bench.mover.start(move);
+  for (int i = 0; !bench.mover.idle(); ++i) {
+    bench.tick();
+    check(i < 100000, "a stuck host holds up COPY%s", "");
+  }
+  bench.host.stuck = false;
+  bench.run(kPatience);
+  const uint64_t compared = bench.memory.compare(kMemBase, kMemLimit, "after a stuck host");
+  std::printf("stuck    COPY of 64 KiB past a stuck host, compared %llu bytes, differing 0\n",
+              (unsigned long long)compared);
+}
+
 void clients(uint64_t seed, uint64_t rounds) {
   Bench bench(seed);
   uint64_t compared = 0;
@@ -79,7 +42,7 @@ void clients(uint64_t seed, uint64_t rounds) {
     shuffle_conditions(bench);
     for (auto&& bad : bench.memory.bad) bad = round % 4 == 3 && bench.random.chance(10);
     bench.traffic(60);
-    bench.run(4000000);
+    bench.run(kPatience);
     compared += bench.memory.compare(kMemBase, kMemLimit, "memory");
   }
   check(bench.host.refused > rounds, "only %llu illegal bursts", (unsigned long long)bench.host.refused);
@@ -102,7 +65,7 @@ void moves(uint64_t seed, uint64_t commands) {
     move.apply(bench.memory);
     if (bench.random.chance(30)) bench.traffic(3);
     bench.mover.start(move);
-    bench.run(4000000);
+    bench.run(kPatience);
     check(bench.mover.err == 0, "move %llu: error %u", (unsigned long long)i, bench.mover.err);
     elements += move.count();
     compared += bench.memory.compare(kMemBase, kMemLimit, "move");
@@ -130,7 +93,7 @@ void errors(uint64_t seed, uint64_t commands) {
     const bool target = move.touches_bad(bench.memory, false);
     if (!source && !target) move.apply(bench.memory);
     bench.mover.start(move);
-    bench.run(4000000);
+    bench.run(kPatience);
     accept_destination(bench, move);
     bench.memory.compare(kMemBase, kMemLimit, "after an error");
     const unsigned got = bench.mover.err;
@@ -145,69 +108,6 @@ void errors(uint64_t seed, uint64_t commands) {
               (unsigned long long)clean);
 }
 
-MoveCommand copy_1d(uint64_t bytes, uint64_t src_offset, uint64_t dst_offset) {
-  MoveCommand move;
-  move.dtype = 3;
-  move.size = {1, 1, 1, 1, static_cast<uint32_t>(bytes)};
-  move.src_stride = move.dst_stride = {0, 0, 0, 0, 1};
-  move.src += src_offset;
-  move.dst += dst_offset;
-  return move;
-}
-
-// Runs a command alone at latency 100 without stalls and prints its cycles.
-void time_move(const char* name, const MoveCommand& move, double least_rate) {
-  Bench bench(1);
-  move.apply(bench.memory);
-  bench.mover.start(move);
-  bench.run(4000000);
-  bench.memory.compare(kMemBase, kMemLimit, name);
-  const AxiSlave& slave = bench.slave;
-  const uint64_t total = bench.mover.finished - bench.mover.started;
-  const uint64_t window = slave.last_read - slave.first_read + 1;
-  const double rate = move.fill ? double(slave.write_beats) / double(total - 100)
-                                : double(slave.read_beats) / double(window);
-  std::printf("speed    %-28s %6llu cycles, %5llu R beats, %5llu W beats, %.4f beats/cycle, "
-              "most reads outstanding %llu\n",
-              name, (unsigned long long)total, (unsigned long long)slave.read_beats,
-              (unsigned long long)slave.write_beats, rate, (unsigned long long)slave.most_reads);
-  check(rate >= least_rate, "%s: %.4f beats per cycle, expected at least %.4f", name, rate, least_rate);
-}
-
-void time_short_reads(uint64_t requests) {
-  Bench bench(1);
-  bench.reader0.stream_bytes = 2 * kBusBytes;
-  bench.reader0.to_issue = requests;
-  bench.run(4000000);
-  const AxiSlave& slave = bench.slave;
-  const double rate = double(slave.read_beats) / double(slave.last_read - slave.first_read + 1);
-  std::printf("speed    %-28s %6llu bursts, %.4f beats/cycle, most outstanding %llu\n",
-              "2-beat reads", (unsigned long long)slave.read_bursts, rate,
-              (unsigned long long)slave.most_reads);
-  check(rate >= 0.99 && slave.most_reads >= 50, "2-beat reads: %.4f beats per cycle", rate);
-}
-
-void speed() {
-  time_move("COPY 64 KiB", copy_1d(65536, 0, 0), 0.99);
-  time_move("COPY 64 KiB, offsets 3 and 8", copy_1d(65536, 3, 8), 0.99);
-  MoveCommand fill = copy_1d(65536, 0, 0);
-  fill.fill = true;
-  time_move("FILL 64 KiB", fill, 0.99);
-  MoveCommand bias = copy_1d(1, 0, 0);
-  bias.dtype = 0;
-  bias.size = {1, 1, 1, 64, 256};
-  bias.src_stride = {0, 0, 0, 0, 1};
-  bias.dst_stride = {0, 0, 0, 256, 1};
-  time_move("COPY 64 rows of one KiB row", bias, 0.99);
-  MoveCommand transpose = copy_1d(1, 0, 0);
-  transpose.dtype = 0;
-  transpose.size = {1, 1, 1, 64, 64};
-  transpose.src_stride = {0, 0, 0, 1, 64};
-  transpose.dst_stride = {0, 0, 0, 64, 1};
-  time_move("COPY 64x64 transposed", transpose, 0.99);
-  time_short_reads(4096);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -217,6 +117,7 @@ int main(int argc, char** argv) {
   Verilated::randSeed(static_cast<int>(seed % 0x7fffffff) + 1);
   try {
     speed();
+    stuck_host(seed);
     clients(seed, rounds);
     moves(seed + 1, rounds * 20);
     errors(seed + 2, rounds * 10);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// The design with every model around it.
+#pragma once
+
+#include "clients.hpp"
+#include "host.hpp"
+#include "move.hpp"
+
+// Cycles after which a run counts as hung; the longest takes about a tenth of it.
+constexpr uint64_t kPatience = 2000000;
+
+class Bench {
+ public:
+  Bench(uint64_t seed)
+      : random(seed), memory(random), slave(memory, random), reader0(0, memory, random),
+        reader1(1, memory, random), writer(memory, random), host(memory, random) {
+    top.rst_ni = 0;
+    for (int i = 0; i < 4; ++i) tick();
+    top.rst_ni = 1;
+    tick();
+  }
+
+  void tick() {
+    top.clk_i = 0;
+    for (Model* model : models_) model->drive(top);
+    top.eval();
+    if (top.rst_ni)
+      for (Model* model : models_) model->sample(top, cycle);
+    top.clk_i = 1;
+    top.eval();
+    ++cycle;
+  }
+
+  void run(uint64_t limit) {
+    const uint64_t start = cycle;
+    do {
+      tick();
+      check(cycle - start < limit, "still busy after %llu cycles", (unsigned long long)limit);
+    } while (!std::all_of(models_.begin(), models_.end(), [](Model* m) { return m->idle(); }));
+  }
+
+  void stalls(unsigned percent) {
+    slave.shape.stall_percent = reader0.stall_percent = reader1.stall_percent = percent;
+    writer.stall_percent = host.stall_percent = percent;
+  }
+
+  void traffic(uint64_t requests) {
+    reader0.to_issue = reader1.to_issue = writer.to_issue = requests;
+    host.to_read = host.to_write = requests;
+  }
+
+  Vmem_bench top;
+  Random random;
+  Memory memory;
+  AxiSlave slave;
+  ReadClient reader0, reader1;
+  WriteClient writer;
+  Host host;
+  Mover mover;
+  uint64_t cycle = 0;
+
+ private:
+  std::vector<Model*> models_{&slave, &reader0, &reader1, &writer, &host, &mover};
+};

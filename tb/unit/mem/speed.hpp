@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cycle counts at DRAM latency 100 without stalls, each with the bound that it must keep.
+#pragma once
+
+#include "bench.hpp"
+
+constexpr uint64_t kLatency = 100;
+// Cycles of a COPY besides its beats and the latencies of its first read and its last write.
+constexpr uint64_t kOverhead = 16;
+
+inline MoveCommand copy_1d(uint64_t bytes, uint64_t src_offset, uint64_t dst_offset) {
+  MoveCommand move;
+  move.dtype = 3;
+  move.size = {1, 1, 1, 1, static_cast<uint32_t>(bytes)};
+  move.src_stride = move.dst_stride = {0, 0, 0, 0, 1};
+  move.src += src_offset;
+  move.dst += dst_offset;
+  return move;
+}
+
+inline MoveCommand copy_2d(uint32_t rows, uint32_t columns, std::array<uint32_t, 2> src,
+                           std::array<uint32_t, 2> dst) {
+  MoveCommand move;
+  move.size = {1, 1, 1, rows, columns};
+  // The strides of dimensions of size 1 mean nothing and must cost nothing.
+  move.src_stride = {5, 7, 0, src[0], src[1]};
+  move.dst_stride = {0, 3, 9, dst[0], dst[1]};
+  return move;
+}
+
+// Runs a command alone; it must take `beats` cycles and little else.
+inline void time_move(const char* name, const MoveCommand& move, uint64_t beats) {
+  Bench bench(1);
+  move.apply(bench.memory);
+  bench.mover.start(move);
+  bench.run(kPatience);
+  bench.memory.compare(kMemBase, kMemLimit, name);
+  const AxiSlave& slave = bench.slave;
+  const uint64_t total = bench.mover.finished - bench.mover.started;
+  const uint64_t window = slave.last_read - slave.first_read + 1;
+  const double rate = move.fill ? double(slave.write_beats) / double(total - kLatency)
+                                : double(slave.read_beats) / double(window);
+  std::printf("speed    %-30s %6llu cycles, %5llu R beats, %5llu W beats, %.4f per cycle\n", name,
+              (unsigned long long)total, (unsigned long long)slave.read_beats,
+              (unsigned long long)slave.write_beats, rate);
+  check(rate >= 0.99, "%s: %.4f beats per cycle", name, rate);
+  check(total <= beats + 2 * kLatency + kOverhead, "%s: %llu cycles for %llu beats", name,
+        (unsigned long long)total, (unsigned long long)beats);
+  check(slave.read_beats <= beats && slave.write_beats <= beats, "%s: %llu R and %llu W beats", name,
+        (unsigned long long)slave.read_beats, (unsigned long long)slave.write_beats);
+}
+
+// Streams of two-beat reads: as many beats per cycle as long bursts.
+inline void time_short_reads(uint64_t requests) {
+  Bench bench(1);
+  bench.reader0.stream_bytes = 2 * kBusBytes;
+  bench.reader0.to_issue = requests;
+  bench.run(kPatience);
+  const AxiSlave& slave = bench.slave;
+  const double rate = double(slave.read_beats) / double(slave.last_read - slave.first_read + 1);
+  std::printf("speed    %-30s %6llu bursts, %.4f per cycle, most outstanding %llu\n",
+              "2-beat reads", (unsigned long long)slave.read_bursts, rate,
+              (unsigned long long)slave.most_reads);
+  check(rate >= 0.99 && slave.most_reads >= 50, "2-beat reads: %.4f beats per cycle", rate);
+  check(slave.most_reads <= 1024 / 2, "2-beat reads: %llu outstanding",
+        (unsigned long long)slave.most_reads);
+}
+
+// After an error of the first read, the rest of a long command must not be requested. The writes fail
+// as well: BUS_READ goes before BUS_WRITE.
+inline void time_error() {
+  Bench bench(1);
+  const MoveCommand move = copy_2d(256, 256, {1, 256}, {1, 256});
+  for (const uint64_t addr : {move.src, move.dst}) bench.memory.bad[(addr - kMemBase) / kPage] = true;
+  bench.mover.start(move);
+  bench.run(kPatience);
+  const uint64_t reads = bench.slave.read_bursts, writes = bench.slave.write_bursts;
+  std::printf("speed    %-30s %6llu cycles, %llu of 65536 reads sent\n", "COPY, first read fails",
+              (unsigned long long)(bench.mover.finished - bench.mover.started),
+              (unsigned long long)reads);
+  check(bench.mover.err == 8, "first read fails: error %u", bench.mover.err);
+  check(reads < 300 && writes < 20, "first read fails: %llu reads and %llu writes were sent",
+        (unsigned long long)reads, (unsigned long long)writes);
+}
+
+inline void speed() {
+  constexpr uint64_t kBeats = 65536 / kBusBytes;
+  time_move("COPY 64 KiB", copy_1d(65536, 0, 0), kBeats);
+  time_move("COPY 64 KiB, offsets 3 and 8", copy_1d(65536, 3, 8), kBeats + 1);
+  time_move("COPY 255 KiB, offsets 9 and 5", copy_1d(261120, 9, 5), 261120 / kBusBytes + 1);
+  MoveCommand fill = copy_1d(65536, 0, 0);
+  fill.fill = true;
+  time_move("FILL 64 KiB", fill, kBeats);
+  time_move("COPY 64 rows of one KiB row", copy_2d(64, 256, {0, 1}, {256, 1}), kBeats);
+  time_move("COPY 64 rows of 1 KiB, pitched", copy_2d(64, 256, {320, 1}, {512, 1}), kBeats);
+  time_move("COPY 64x64 transposed", copy_2d(64, 64, {1, 64}, {64, 1}), 4096);
+  time_move("COPY 64x64, strided both sides", copy_2d(64, 64, {1, 64}, {1, 64}), 4096);
+  time_short_reads(4096);
+  time_error();
+}
