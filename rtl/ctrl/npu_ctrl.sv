@@ -362,12 +362,13 @@ module npu_ctrl
     .retire_i        (retire),
     .error_i         (error),
     .irq_wanted_i    (flags.irq),
+    .seq_i           (seq),
     .state_o         (status.state),
+    .error_seq_o     (status.error_seq),
     .irq_events_o    (irq_events)
   );
 
   assign status.error_code = in_error ? error : ERROR_NONE;
-  assign status.error_seq  = seq - 32'd1;
   assign status.completed  = seq;
 
   assign perf_events.active        = matrix_stats_i.active || move_stats_i.active;

@@ -19,11 +19,14 @@ module npu_ctrl_status
   input  logic        retire_i,
   input  error_e      error_i,       // with retire_i
   input  logic        irq_wanted_i,  // with retire_i: the command's IRQ flag
+  input  logic [31:0] seq_i,         // with retire_i
 
   output state_e      state_o,
+  output logic [31:0] error_seq_o,  // of the last command that failed
   output irq_events_t irq_events_o
 );
-  logic ran_something_q, passed_q, failed_q, irq_wanted_q;
+  logic        ran_something_q, passed_q, failed_q, irq_wanted_q;
+  logic [31:0] error_seq_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || flush_i) ran_something_q <= 1'b0;
@@ -42,6 +45,11 @@ module npu_ctrl_status
     end
   end
 
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)                                error_seq_q <= '0;
+    else if (retire_i && error_i != ERROR_NONE) error_seq_q <= seq_i;
+  end
+
   always_comb begin
     if (soft_reset_i)                         state_o = STATE_BUSY;
     else if (in_error_i)                      state_o = STATE_ERROR;
@@ -49,6 +57,8 @@ module npu_ctrl_status
     else if (ran_something_q)                 state_o = STATE_DONE;
     else                                      state_o = STATE_IDLE;
   end
+
+  assign error_seq_o = error_seq_q;
 
   assign irq_events_o.complete = passed_q && irq_wanted_q;
   assign irq_events_o.empty    = passed_q && !queue_pending_i;

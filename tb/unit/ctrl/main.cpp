@@ -14,6 +14,8 @@ void registers(uint64_t seed) {
   check(device.read(csr::kVersion) == 0x00010000, "VERSION");
   check(device.read(csr::kConfig) == (16 | BUS_BITS << 8 | 4 << 24), "CONFIG");
   check(device.read(csr::kStatus) == 0x500, "STATUS after reset");
+  check(device.read(csr::kErrorSeq) == 0 && device.read(csr::kCompleted) == 0,
+        "numbers after reset");
   for (uint32_t offset : {0x00Cu, 0x02Cu, 0x0C4u, 0x13Cu, 0x1000u, 0xFFFCu}) {
     unsigned response = 0;
     device.read(offset, &response);
