@@ -22,7 +22,7 @@ from driver.isa import (
     flag_word,
 )
 
-EXECUTING = ("cmodel",)
+EXECUTING = ("cmodel", "rtl")
 """Backends that compute."""
 BACKENDS = ("null", *EXECUTING)
 CONFIG = load_config(Path(__file__).parents[1] / "sim_config.yaml", "small")
@@ -152,4 +152,8 @@ def reset_values(config: HwConfig) -> dict[int, int]:
 def check_reset_values(host: Host) -> None:
     expected = reset_values(CONFIG)
     assert len(expected) == len(csr.OFFSETS) + 15 - 2
-    assert {offset: host.backend.read_csr(offset) for offset in expected} == expected
+    found = {offset: host.backend.read_csr(offset) for offset in expected}
+    wrong = {
+        hex(offset): hex(found[offset]) for offset in found if found[offset] != expected[offset]
+    }
+    assert not wrong, f"registers not at their reset values: {wrong}"
