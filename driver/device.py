@@ -82,6 +82,11 @@ class Device:
         """The configuration that the device was opened with."""
         return self._config
 
+    @property
+    def completion_records(self) -> range:
+        """Addresses of the completion ring: what the device writes besides results."""
+        return self._completions.addresses
+
     def close(self) -> None:
         """Release the backend."""
         self._backend.close()

@@ -109,6 +109,11 @@ class CompletionRing:
         self._log2 = log2_entries(entries)
 
     @property
+    def addresses(self) -> range:
+        """The bytes of the ring."""
+        return range(self._base, self._base + self._entries * COMPLETION_BYTES)
+
+    @property
     def entries(self) -> int:
         """Records kept before the oldest is written over."""
         return self._entries

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole test of kind "ops": all cases in order, then the waves of the one that matters."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Protocol
+
+from driver.config import HwConfig
+from driver.errors import InputError
+from driver.results import LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Where, reproduce_line
+from tb.ops.case import Case, CpuOp, Entry
+from tb.ops.session import Session
+
+
+class Progress(Protocol):
+    """Who watches."""
+
+    def plan(self, ops: int) -> None:
+        """So many ops will run."""
+        ...
+
+    def op(self, event: OpEvent) -> None:
+        """One is done."""
+        ...
+
+    def note(self, text: str) -> None:
+        """Something to tell while the user waits."""
+        ...
+
+
+_ON_NPU = "lowered to packets"
+
+
+def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progress) -> RunResult:
+    """Run the entries of `module`, all or the one that the spec picks."""
+    entries = _picked(spec, list(module.cases(spec, config)))
+    progress.plan(len(entries))
+    rows: list[OpRow] = []
+    ledger: Counter[tuple[str, Where, str]] = Counter()
+    session = Session(spec, config)
+    try:
+        for entry in entries:
+            row, reason = _run_entry(session, entry)
+            rows.append(row)
+            ledger[row.op, row.where, reason] += 1
+            progress.op(OpEvent.of(row))
+    finally:
+        session.close()
+    if spec.waves != "none":
+        _record_waves(spec, config, entries, rows, progress)
+    failed = [row for row in rows if row.status == "fail"]
+    return RunResult(
+        test=spec.test,
+        status="fail" if failed else "pass",
+        config=spec.config,
+        seed=spec.seed,
+        backend=spec.backend,
+        cycles=sum(row.cycles or 0 for row in rows) if spec.backend == "rtl" else None,
+        wall_seconds=0.0,
+        reproduce=reproduce_line(spec, failed[0].index if failed else None),
+        message=None,
+        ops=tuple(rows),
+        ledger=tuple(
+            LedgerRow(op=op, where=where, count=count, reason=reason)
+            for (op, where, reason), count in sorted(ledger.items())
+        ),
+    )
+
+
+def _picked(spec: RunSpec, entries: Sequence[Entry]) -> list[Entry]:
+    if spec.op_filter is None:
+        return list(entries)
+    picked = [entry for entry in entries if entry.index == spec.op_filter]
+    if not picked:
+        expected = f"0 to {entries[-1].index}" if entries else "a test with ops"
+        raise InputError("command line", "op", spec.op_filter, expected)
+    return picked
+
+
+def _run_entry(session: Session, entry: Entry) -> tuple[OpRow, str]:
+    made = entry.make()
+    outcome = session.run(made) if isinstance(made, Case) else made
+    if isinstance(outcome, CpuOp):
+        return outcome.row(), outcome.reason
+    return outcome, _ON_NPU
+
+
+def _record_waves(
+    spec: RunSpec,
+    config: HwConfig,
+    entries: Sequence[Entry],
+    rows: Sequence[OpRow],
+    progress: Progress,
+) -> None:
+    """Run one op again in a fresh simulator that records: the first that failed, else the first.
+
+    Waves of a whole test would be terabytes; the op's own are what one looks at.
+    """
+    on_npu = [row for row in rows if row.where != "cpu"]
+    wanted = next((row for row in on_npu if row.status == "fail"), on_npu[0] if on_npu else None)
+    if wanted is None or spec.backend != "rtl":
+        progress.note("no waves: nothing ran on the RTL")
+        return
+    entry = next(entry for entry in entries if entry.index == wanted.index)
+    path = spec.out / f"waves.{spec.waves}"
+    session = Session(spec, config, variant=f"waves-{spec.waves}")
+    try:
+        assert session.rtl is not None
+        session.rtl.record_waves(path)
+        _run_entry(session, entry)
+        session.rtl.stop_waves()
+    finally:
+        session.close()
+    progress.note(f"waves of op {wanted.index}: {path}")

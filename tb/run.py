@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`python -m tb.run RUN.json`: one test, as the command line starts it.
+
+Events go to stdout as JSON lines, logs to stderr, the outcome to OUT/result.json. Exit status:
+0 pass, 1 a verdict failed, 2 bad input, 3 infrastructure. `--list` prints the tests as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from pathlib import Path
+
+from driver.config import load_config
+from driver.errors import InputError, NpuError
+from driver.results import (
+    RESULT_FILE,
+    NoteEvent,
+    OpEvent,
+    PlanEvent,
+    RunResult,
+    RunSpec,
+    event_line,
+    read_json,
+    write_json,
+)
+from tb.ops.runner import Progress, run_ops
+from tb.tests import infos, load
+
+
+class _StdoutProgress(Progress):
+    """Events as lines, each at once: the reader may be a progress bar."""
+
+    def plan(self, ops: int) -> None:
+        self._print(PlanEvent(ops=ops))
+
+    def op(self, event: OpEvent) -> None:
+        self._print(event)
+
+    def note(self, text: str) -> None:
+        self._print(NoteEvent(text=text))
+
+    def _print(self, event: PlanEvent | OpEvent | NoteEvent) -> None:
+        sys.stdout.write(event_line(event) + "\n")
+        sys.stdout.flush()
+
+
+class _NoteHandler(logging.Handler):
+    """What the build and the device say while the user waits."""
+
+    def __init__(self, progress: Progress) -> None:
+        super().__init__(logging.INFO)
+        self._progress = progress
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._progress.note(record.getMessage())
+
+
+def run(spec: RunSpec) -> RunResult:
+    """Run the test of `spec`. NpuError for whatever is not a verdict."""
+    progress = _StdoutProgress()
+    logging.getLogger("driver.backend.rtl").addHandler(_NoteHandler(progress))
+    module = load(spec.test)
+    if spec.backend not in module.INFO.backends:
+        known = ", ".join(module.INFO.backends)
+        raise InputError("command line", "backend", spec.backend, f"one of {known}")
+    config = load_config(spec.config_file, spec.config)
+    if module.INFO.kind == "cocotb":
+        from tb.agents.runner import run_bench  # noqa: PLC0415 (needs cocotb)
+
+        return run_bench(spec, config, module, progress)
+    return run_ops(spec, config, module, progress)
+
+
+def main(arguments: list[str]) -> int:
+    """Exit status."""
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    if arguments == ["--list"]:
+        sys.stdout.write(json.dumps([info.model_dump(mode="json") for info in infos()]) + "\n")
+        return 0
+    try:
+        if len(arguments) != 1:
+            raise InputError("command line", "arguments", arguments, "RUN.json or --list")
+        spec = read_json(Path(arguments[0]), RunSpec)
+        started = time.monotonic()
+        result = run(spec)
+        wall_seconds = round(time.monotonic() - started, 3)
+        write_json(spec.out / RESULT_FILE, result.model_copy(update={"wall_seconds": wall_seconds}))
+    except NpuError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return error.exit_code
+    return 0 if result.status == "pass" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

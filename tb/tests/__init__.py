@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests by name: each module here has `INFO` (what it is) and a way to run it.
+
+kind "ops":    `cases(spec, config)` yields the entries (tb.ops.case.Entry) in order.
+kind "cocotb": `COCOTB` names the cocotb module and its top level; see tb.sim.cocotb_run.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from types import ModuleType
+
+from driver.errors import InputError
+from driver.results import TestInfo
+
+
+def names() -> list[str]:
+    """All tests, sorted."""
+    return sorted(found.name for found in pkgutil.iter_modules(__path__) if found.name[0] != "_")
+
+
+def load(name: str) -> ModuleType:
+    """The module of a test, or InputError with the names there are."""
+    if name not in names():
+        raise InputError("command line", "test", name, f"one of {', '.join(names())}")
+    return import_module(f"{__name__}.{name}")
+
+
+def infos() -> list[TestInfo]:
+    """What each test says of itself."""
+    return [load(name).INFO for name in names()]

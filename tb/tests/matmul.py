@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix products: directed shapes, and every product of the captured workloads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+from driver.config import HwConfig
+from driver.results import RunSpec, TestInfo
+from tb.ops.capsules import capsule_cases
+from tb.ops.case import Entry
+from tb.ops.directed import directed_cases
+
+INFO = TestInfo(
+    name="matmul",
+    summary="directed matrix products and those of lenet, mlp and qwen_layer, checked three ways",
+    kind="ops",
+    backends=("rtl", "cmodel"),
+    workloads=("lenet", "mlp", "qwen_layer"),
+)
+
+
+def cases(spec: RunSpec, config: HwConfig) -> Iterator[Entry]:
+    """Numbered from 0: first the directed cases, then the capsules' ops in program order."""
+    numbers = count()
+    yield from directed_cases(config.array_size, spec.seed, numbers)
+    for name in INFO.workloads:
+        yield from capsule_cases(spec.capsules[name], numbers)
