@@ -30,8 +30,9 @@ class Host : public Model {
   uint64_t reads = 0, writes = 0, refused = 0, bytes_compared = 0;
   unsigned stall_percent = 0;
   uint64_t to_read = 0, to_write = 0;
-  // Gives addresses but no data, and takes no data and no responses.
-  bool stuck = false;
+  // A stuck host: gives addresses but no data; takes no data and no responses.
+  bool gives = true, takes = true;
+  bool legal_only = false;
 
   void drive(Vmem_bench& top) override {
     if (!ar_held_ && to_read != 0 && !stall()) {
@@ -40,7 +41,7 @@ class Host : public Model {
     }
     if (to_write != 0 && aw_.size() < 3 && !stall()) invent_write();
     if (!aw_held_) aw_held_ = !aw_.empty() && !stall();
-    if (!w_held_) w_held_ = !w_.empty() && !stuck && !stall();
+    if (!w_held_) w_held_ = !w_.empty() && gives && !stall();
     top.s_arvalid = ar_held_;
     top.s_arid = ar_.id, top.s_araddr = ar_.addr, top.s_arlen = ar_.len;
     top.s_arsize = ar_.size, top.s_arburst = ar_.burst;
@@ -56,8 +57,8 @@ class Host : public Model {
       top.s_wstrb = w_.front().strobes;
       top.s_wlast = w_.front().last;
     }
-    top.s_rready = !stuck && !stall();
-    top.s_bready = !stuck && !stall();
+    top.s_rready = takes && !stall();
+    top.s_bready = takes && !stall();
   }
 
   void sample(Vmem_bench& top, uint64_t) override {
@@ -97,6 +98,12 @@ class Host : public Model {
   bool stall() { return stall_percent != 0 && random_.chance(stall_percent); }
 
   AxiBurst invent(uint64_t base, uint64_t end) {
+    AxiBurst burst = any_burst(base, end);
+    while (legal_only && !host_legal(burst)) burst = any_burst(base, end);
+    return burst;
+  }
+
+  AxiBurst any_burst(uint64_t base, uint64_t end) {
     AxiBurst burst{};
     burst.id = static_cast<unsigned>(random_.below(16));
     burst.size = random_.chance(50) ? __builtin_ctz(kBusBytes) : unsigned(random_.below(8));

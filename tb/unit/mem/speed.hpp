@@ -50,11 +50,16 @@ inline void time_move(const char* name, const MoveCommand& move, uint64_t beats)
         (unsigned long long)slave.read_beats, (unsigned long long)slave.write_beats);
 }
 
-// Streams of two-beat reads: as many beats per cycle as long bursts.
+// Two streams of two-beat reads: as many beats per cycle as long bursts, and a fair share for each.
 inline void time_short_reads(uint64_t requests) {
   Bench bench(1);
-  bench.reader0.stream_bytes = 2 * kBusBytes;
-  bench.reader0.to_issue = requests;
+  for (ReadClient* reader : {&bench.reader0, &bench.reader1}) {
+    reader->stream_bytes = 2 * kBusBytes;
+    reader->to_issue = requests / 2;
+  }
+  while (bench.reader0.to_issue != 0 && bench.reader1.to_issue != 0) bench.tick();
+  const uint64_t behind = bench.reader0.to_issue + bench.reader1.to_issue;
+  check(behind < 4, "2-beat reads: one client is %llu requests behind", (unsigned long long)behind);
   bench.run(kPatience);
   const AxiSlave& slave = bench.slave;
   const double rate = double(slave.read_beats) / double(slave.last_read - slave.first_read + 1);
