@@ -44,7 +44,7 @@ class PacketMaker {
     Packet p = sound();
     uint64_t* const addresses[] = {&p.src1, &p.src2, &p.dst};
     uint64_t& address = *addresses[random_.below(3)];
-    const uint64_t grain = 1ull << random_.below(3);
+    const uint64_t grain = random_.chance(30) ? 64 : 1ull << random_.below(3);
     switch (random_.below(11)) {
       case 0:
         p.opcode = uint32_t(random_.chance(50) ? random_.below(12) : random_.engine());
