@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -78,6 +80,21 @@ def test_equal_runs_give_byte_identical_files(tmp_path: Path) -> None:
         save_capsule(make(seed), tmp_path / name)
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
     assert contents(tmp_path / "a")[1] != contents(tmp_path / "c")[1]
+
+
+def test_another_process_writes_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    here = Path(__file__)
+    code = (
+        f"import sys, pathlib; sys.path.insert(0, {str(here.parent)!r}); import {here.stem} as t; "
+        "t.save_capsule(t.make(), pathlib.Path(sys.argv[1]))"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "other")],
+        check=True,
+        cwd=here.parents[1],
+        env={**os.environ, "PYTHONHASHSEED": "12345"},
+    )
+    assert contents(tmp_path / "other") == contents(folder)
 
 
 def test_saving_again_replaces_and_leaves_nothing_else(folder: Path) -> None:
@@ -186,6 +203,36 @@ def test_wrong_field_is_named(
     edit(folder, change)
     error = refused(folder)
     assert (error.file, error.field) == (str(folder / "capsule.json"), field)
+
+
+@pytest.mark.parametrize(
+    ("value", "field"),
+    [
+        ("NaN", "ops.0.inputs.1.float"),
+        ("1e999", "ops.0.inputs.1.float"),
+        ("9" * 5000, "file"),
+        ('{"kind": "code", "value": "x"}', "ops.0.inputs.1.constant.kind"),
+        ('{"kind": "tensor"}', "ops.0.inputs.1.tensor.storage"),
+        ("[[1]]", "ops.0.inputs.1.list.0"),
+        ('"\\ud800"', "file"),
+    ],
+)
+def test_argument_that_no_capture_writes_is_refused(tmp_path: Path, value: str, field: str) -> None:
+    class Clamp(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.clamp(x, 0.5)
+
+    save_capsule(capture(Clamp(), torch.ones(2), name="clamp"), tmp_path / "clamp")
+    file = tmp_path / "clamp" / "capsule.json"
+    file.write_text(file.read_text().replace("0.5", value))
+    error = refused(tmp_path / "clamp")
+    assert (error.file, error.field) == (str(file), field)
+
+
+def test_folder_in_place_of_the_tensors_is_refused(folder: Path) -> None:
+    (folder / "tensors.safetensors").unlink()
+    (folder / "tensors.safetensors").mkdir()
+    assert refused(folder).file == str(folder / "tensors.safetensors")
 
 
 def test_negative_stride_is_refused(folder: Path) -> None:

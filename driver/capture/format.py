@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from driver.isa import DType
 
@@ -104,8 +104,46 @@ class Constant(_Record):
     value: str
 
 
-Item = TensorRef | Constant | bool | int | float | str | None
-Value = Item | tuple[Item, ...]
+_SCALAR_TAGS = {bool: "bool", int: "int", float: "float", str: "str", type(None): "null"}
+
+
+def _tag(value: object) -> str | None:
+    """Which of an argument's forms a value has: an exact choice, so that errors name the field."""
+    if isinstance(value, dict):
+        return "tensor" if value.get("kind") == "tensor" else "constant"
+    if isinstance(value, list | tuple):
+        return "list"
+    known = {TensorRef: "tensor", Constant: "constant"} | _SCALAR_TAGS
+    return known.get(type(value))
+
+
+_CHOICE = Discriminator(
+    _tag,
+    custom_error_type="argument",
+    custom_error_message="a tensor, a constant, a number, a string, null or a flat list of these",
+)
+
+Item = Annotated[
+    Annotated[TensorRef, Tag("tensor")]
+    | Annotated[Constant, Tag("constant")]
+    | Annotated[bool, Tag("bool")]
+    | Annotated[int, Tag("int")]
+    | Annotated[float, Field(allow_inf_nan=False), Tag("float")]
+    | Annotated[str, Tag("str")]
+    | Annotated[None, Tag("null")],
+    _CHOICE,
+]
+Value = Annotated[
+    Annotated[TensorRef, Tag("tensor")]
+    | Annotated[Constant, Tag("constant")]
+    | Annotated[bool, Tag("bool")]
+    | Annotated[int, Tag("int")]
+    | Annotated[float, Field(allow_inf_nan=False), Tag("float")]
+    | Annotated[str, Tag("str")]
+    | Annotated[None, Tag("null")]
+    | Annotated[tuple[Item, ...], Tag("list")],
+    _CHOICE,
+]
 
 
 class Op(_Record):

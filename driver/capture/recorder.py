@@ -127,6 +127,11 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._path = path
         self._stop = stop
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No compiler runs here; torch would import its own first, for 3 s and more."""
+        return False
+
     def __torch_dispatch__(
         self,
         func: torch._ops.OpOverload,
@@ -215,14 +220,14 @@ def _reproducible(seed: int, threads: int) -> Iterator[None]:
     Attention runs as its defining products and softmax, not as one fused op of this CPU.
     """
     before_threads = torch.get_num_threads()
-    before = torch.are_deterministic_algorithms_enabled()
-    warn_only = torch.is_deterministic_algorithms_warn_only_enabled()
+    before = torch.get_deterministic_debug_mode()
     torch.set_num_threads(threads)
-    torch.use_deterministic_algorithms(True, warn_only=True)
+    # Not use_deterministic_algorithms: the same, but it imports the compiler, 2.7 s.
+    torch.set_deterministic_debug_mode("warn")
     try:
         with torch.random.fork_rng(devices=()), sdpa_kernel(SDPBackend.MATH):
             torch.manual_seed(seed)
             yield
     finally:
-        torch.use_deterministic_algorithms(before, warn_only=warn_only)
+        torch.set_deterministic_debug_mode(before)
         torch.set_num_threads(before_threads)

@@ -156,8 +156,8 @@ def _read_document(file: Path) -> Document:
     except json.JSONDecodeError as error:
         place = f"line {error.lineno} column {error.colno}"
         raise InputError(str(file), place, error.msg, "JSON") from error
-    except RecursionError as error:
-        raise InputError(str(file), "file", "nested too deeply", "JSON") from error
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, or deep nesting
+        raise InputError(str(file), "file", _brief(error), "JSON") from error
     try:
         document = Document.model_validate_json(text)
     except ValidationError as error:
@@ -233,7 +233,7 @@ def _read_header(file: Path) -> tuple[dict[str, Any], int]:
             length = int.from_bytes(stream.read(_HEADER_PREFIX_BYTES), "little")
             header = json.loads(stream.read(length))
     except OSError as error:
-        problem = error.strerror or "cannot be read"
+        problem = error.strerror or _brief(error)
         raise InputError(str(file), "file", problem, "a capsule's tensors") from error
     except (SafetensorError, ValueError) as error:
         raise InputError(str(file), "header", _brief(error), "a whole safetensors file") from error
