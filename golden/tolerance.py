@@ -26,7 +26,8 @@ and bf16 allows that.
 [round(t−e), round(t+e)]. That interval is the test: exact at ties, in subnormals and at overflow.
 
 *Not finite.* A NaN product, or infinite terms of both signs, gives NaN in any order; infinite
-terms of one sign give that infinity. Finite terms can still overflow on the way, in one order and
+terms of one sign give that infinity (torch's bf16 kernels may flush the subnormal factor of an
+infinite one and arrive at NaN: nothing is claimed about torch there). Finite terms can still overflow on the way, in one order and
 not in another: where no bound below the largest fp32 number is at hand, nothing is claimed about
 that element (it is counted in `unbounded`). The sign of a zero is not compared. Both are left to
 the bit-for-bit comparison with the cmodel.
@@ -37,7 +38,7 @@ sums, (2K+4)·2^-53·S, is part of every bound.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -139,10 +140,11 @@ def bounds(product: Product) -> Bounds:
     npu_error = (1 + gamma(terms)) * (U * sums.running + terms * _HALF_SUBNORMAL) + exact
     torch_error = _torch_error(product, finite_a, finite_b, sums.absolute) + exact
     special = _special(product)
+    torch = _interval(product.result, sums.total, torch_error, sums.absolute, special)
     return Bounds(
         sums.total,
         _interval(product.result, sums.total, npu_error, sums.peak, special),
-        _interval(product.result, sums.total, torch_error, sums.absolute, special),
+        replace(torch, unbounded=torch.unbounded | _flushed_beside_infinity(product)),
     )
 
 
@@ -266,6 +268,15 @@ def _special(product: Product) -> _Special:
         negative |= c == -np.inf
     infinite = np.where(positive, np.inf, np.where(negative, -np.inf, 0.0))
     return _Special(invalid | (positive & negative), infinite)
+
+
+def _flushed_beside_infinity(product: Product) -> Mask:
+    """Elements in which torch's 16-bit kernels may turn ∞ · subnormal into ∞ · 0, a NaN."""
+    a, b = product.a, product.b
+    if product.operand is DType.FP32:
+        return np.zeros((*a.shape[:2], b.shape[2]), np.bool_)
+    small_a, small_b = ((x != 0) & (np.abs(x) < _FLUSH) for x in (a, b))
+    return _any(np.isinf(a), small_b) | _any(small_a, np.isinf(b))
 
 
 def _infinite_terms(a: Values, b: Values) -> Mask:

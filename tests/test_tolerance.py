@@ -265,6 +265,16 @@ def test_only_torchs_16_bit_kernels_may_drop_a_subnormal_operand(
     assert compare(problem, one(0.0), one(2.0**-30)).npu_violations == 1
 
 
+@pytest.mark.parametrize(("operand", "violations"), [(DType.BF16, 0), (DType.FP32, 1)])
+def test_only_torchs_16_bit_kernels_may_lose_an_infinity_beside_a_subnormal(
+    operand: DType, violations: int
+) -> None:
+    problem = Product(one(INF), one(-(2.0**-130)), None, operand, operand)
+    result = compare(problem, one(-INF), one(NAN))
+    assert (result.npu_violations, result.torch_violations) == (0, violations)
+    assert compare(problem, one(NAN), one(-INF)).npu_violations == 1
+
+
 @pytest.mark.parametrize(
     ("total", "allowed", "refused"),
     [
