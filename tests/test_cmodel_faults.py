@@ -7,6 +7,7 @@ import pytest
 from cmodel_cases import (
     CASES,
     DESC_A,
+    DESC_C,
     GOOD,
     MATMUL_DESC,
     A,
@@ -20,6 +21,7 @@ from cmodel_cases import (
 from cmodel_util import SmallDevice
 
 from driver.isa import ErrorCode, Opcode, Packet
+from golden._cmodel import CModel
 
 
 def test_every_case_is_refused_with_its_code_and_writes_nothing() -> None:
@@ -48,6 +50,13 @@ def test_bus_errors_concern_only_bytes_of_elements() -> None:
     assert device.model.execute(MATMUL_DESC.pack()) == ErrorCode.BUS_READ
     device.model.clear_poison()
     assert device.model.execute(MATMUL_DESC.pack()) == ErrorCode.NONE
+
+
+def test_a_descriptor_must_lie_in_memory_to_its_last_byte() -> None:
+    device = prepared(Case("", ErrorCode.NONE, MATMUL_DESC))
+    packet = MATMUL_DESC.pack()
+    for limit, code in [(DESC_C + 64, 0), (DESC_C + 63, ErrorCode.OUT_OF_RANGE)]:
+        assert CModel(device.memory, device.BASE, limit).execute(packet) == code
 
 
 def test_poison_of_no_bytes_is_refused() -> None:
