@@ -26,11 +26,11 @@ and bf16 allows that.
 [round(t−e), round(t+e)]. That interval is the test: exact at ties, in subnormals and at overflow.
 
 *Not finite.* A NaN product, or infinite terms of both signs, gives NaN in any order; infinite
-terms of one sign give that infinity (torch's bf16 kernels may flush the subnormal factor of an
-infinite one and arrive at NaN: nothing is claimed about torch there). Finite terms can still overflow on the way, in one order and
-not in another: where no bound below the largest fp32 number is at hand, nothing is claimed about
-that element (it is counted in `unbounded`). The sign of a zero is not compared. Both are left to
-the bit-for-bit comparison with the cmodel.
+terms of one sign give that infinity (but torch's bf16 kernels may take ∞ · subnormal for ∞ · 0, a
+NaN: nothing is claimed about torch there). Finite terms can still overflow on the way, in one
+order and not in another: where no bound below the largest fp32 number is at hand, nothing is
+claimed about that element (for the NPU, it is counted in `unbounded`). The sign of a zero is not
+compared. Both are left to the bit-for-bit comparison with the cmodel.
 
 True values are float64: products of fp32 numbers are exact there, and the rounding of float64
 sums, (2K+4)·2^-53·S, is part of every bound.

@@ -244,6 +244,16 @@ def test_overflow_does_not_excuse_a_missing_nan() -> None:
     assert compare(problem, one(INF), one(NAN)).npu_violations == 1
 
 
+@pytest.mark.parametrize(("operand", "violations"), [(DType.BF16, 0), (DType.FP32, 1)])
+def test_only_torchs_16_bit_kernels_may_make_nan_of_infinity_times_subnormal(
+    operand: DType, violations: int
+) -> None:
+    problem = Product(one(INF), one(2.0**-130), None, operand, operand)
+    result = compare(problem, one(INF), one(NAN))
+    assert (result.npu_violations, result.torch_violations) == (0, violations)
+    assert compare(problem, one(NAN), one(INF)).npu_violations == 1
+
+
 def test_chain_that_rounds_against_itself_at_every_step_uses_the_whole_bound() -> None:
     """1 + 2^-24 − … stays 1, 4863 times: the error is u·Σ|s_k|, to a part in a thousand."""
     steps, term = 4863, 2.0**-24 * (1 - 2.0**-20)
