@@ -146,6 +146,8 @@ class OpRow(_Record):
     def _consistent(self) -> OpRow:
         if self.status == "pass" and (self.blame != "none" or self.failure is not None):
             raise _contradiction("a passing op has neither blame nor failure")
+        if self.status == "pass" and self.where != "cpu" and not self.elements_compared:
+            raise _contradiction("an op that passed on the NPU was compared")
         if self.status == "fail" and self.blame == "none":
             raise _contradiction("a failing op has somebody to blame")
         return self
@@ -181,8 +183,9 @@ class RunResult(_Record):
     @model_validator(mode="after")
     def _consistent(self) -> RunResult:
         failed = any(op.status == "fail" for op in self.ops)
-        if self.status == "pass" and (failed or not self.ops):
-            raise _contradiction("a pass has ops, all of them passing")
+        judged = any(op.where != "cpu" for op in self.ops)
+        if self.status == "pass" and (failed or not judged):
+            raise _contradiction("a pass has ops on the NPU, all of them passing")
         if self.status == "fail" and not (failed or self.message):
             raise _contradiction("a failure has a failing op or a message")
         if self.status == "error" and not self.message:
@@ -234,7 +237,7 @@ def event_line(event: PlanEvent | OpEvent | NoteEvent) -> str:
 
 def reproduce_line(spec: RunSpec, op: int | None = None) -> str:
     """The command that repeats `spec`, or only the op of that index in it."""
-    own = spec.config_file.name == "sim_config.yaml"
+    own = spec.config_file == Path(__file__).resolve().parents[1] / "sim_config.yaml"
     capsule = spec.capsules.get("capsule")
     head = f"replay {capsule}" if capsule is not None else f"run {spec.test}"
     words = [f"npu-cosim {head} --config {spec.config} --seed {spec.seed}"]
@@ -252,15 +255,18 @@ def result_schema() -> str:
 
 def write_json(path: Path, record: BaseModel) -> None:
     """Write a record whole or not at all. InputError when the place cannot be written."""
+    write_text(path, record.model_dump_json(indent=2) + "\n")
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all. InputError when the place cannot be written."""
+    fresh: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    except OSError as error:
-        raise InputError(path, "file", error.strerror, "a place that can be written") from error
-    fresh = Path(name)
-    try:
+        fresh = Path(name)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(record.model_dump_json(indent=2) + "\n")
+            file.write(text)
             file.flush()
             os.fsync(file.fileno())
         fresh.chmod(0o644)
@@ -268,7 +274,8 @@ def write_json(path: Path, record: BaseModel) -> None:
     except OSError as error:
         raise InputError(path, "file", error.strerror, "a place that can be written") from error
     finally:
-        fresh.unlink(missing_ok=True)
+        if fresh is not None:
+            fresh.unlink(missing_ok=True)
 
 
 _Model = TypeVar("_Model", bound=BaseModel)

@@ -75,7 +75,7 @@ def _spec(**changes: Any) -> RunSpec:
     fields: dict[str, Any] = {
         "test": "matmul",
         "config": "default",
-        "config_file": Path("/x/sim_config.yaml"),
+        "config_file": Path(__file__).resolve().parents[1] / "sim_config.yaml",
         "seed": 7,
         "backend": "rtl",
         "waves": "none",
@@ -107,6 +107,7 @@ def test_a_result_survives_its_file_with_nan_and_infinity(tmp_path: Path) -> Non
     [
         {"ops": ()},
         {"ops": (OpRow(**{**ROW, "status": "fail", "blame": "rtl"}),)},
+        {"ops": (OpRow(**{**ROW, "where": "cpu", "elements_compared": 0}),)},
         {"status": "fail"},
         {"status": "error"},
         {"seed": -1},
@@ -122,7 +123,7 @@ def test_a_result_that_contradicts_itself_is_refused(change: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize(
-    "change", [{"blame": "rtl"}, {"failure": FAILURE}, {"status": "fail"}, {"index": 1.0}]
+    "change", [{"blame": "rtl"}, {"failure": FAILURE}, {"status": "fail"}, {"elements_compared": 0}]
 )
 def test_an_op_that_contradicts_itself_is_refused(change: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+# The thin face of the command line `npu-cosim` (regress/cli.py). It makes .venv when that is missing
+# or outdated and hands everything on. make turns every failure into its own exit status 2: scripts
+# that tell a failed verdict from bad input call .venv/bin/npu-cosim.
+
+.DEFAULT_GOAL := $(if $(TEST)$(SIM)$(OP),run,help)
+MAKEFLAGS += --no-print-directory
+
+SUPPORTED_SIMS := verilator
+ifneq ($(filter-out $(SUPPORTED_SIMS),$(SIM)),)
+  $(error SIM=$(SIM) is not supported; supported: $(SUPPORTED_SIMS))
+endif
+
+# Values reach the command line through the environment: no quoting, whatever is in them.
+export TEST CONFIG SEED WAVES OUT BACKEND OP TIMEOUT WORKLOAD CHECKPOINT CAPSULE VECTORS BENCH PYTHON
+
+CLI := .venv/bin/npu-cosim
+flag = $(if $($(1)),--$(2) "$$$(1)")
+RUN_FLAGS = $(call flag,CONFIG,config) $(call flag,SEED,seed) $(call flag,WAVES,waves) \
+  $(call flag,OUT,out) $(call flag,BACKEND,backend) $(call flag,OP,op) $(call flag,TIMEOUT,timeout)
+
+.PHONY: help run replay capture unit tests test lint types gen gen-check regs bench setup lock clean
+
+help:
+	@sh regress/help.sh
+
+setup:
+	@sh regress/setup.sh
+
+run: setup
+	@$(CLI) run $(RUN_FLAGS) -- "$$TEST"
+
+replay: setup
+	@$(CLI) replay $(RUN_FLAGS) -- "$$CAPSULE"
+
+capture: setup
+	@$(CLI) capture $(call flag,SEED,seed) $(call flag,CHECKPOINT,checkpoint) \
+	  $(call flag,OUT,out) -- "$$WORKLOAD"
+
+unit: setup
+	@$(CLI) unit $(call flag,SEED,seed) $(call flag,VECTORS,vectors) -- "$$TEST"
+
+bench: setup
+	@$(CLI) bench $(call flag,OUT,out) -- $$BENCH
+
+tests test lint types gen gen-check regs: setup
+	@$(CLI) $@
+
+lock: setup
+	@.venv/bin/python -m regress.lock
+
+clean:
+	@rm -rf build out && echo "removed build/ and out/; .venv stays (rm -rf .venv to make it anew)"

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`npu-cosim bench`: measures the figures of merit and writes out/bench/bench.json.
+
+A figure is a ratio of CPU times, or an exact count. Machines are shared and noisy: the two sides of
+a ratio alternate for several rounds, and the median of the rounds' ratios is the value. Nothing is
+judged here; aims are printed beside the values.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from driver.errors import InfrastructureError, InputError, NpuError
+from driver.results import NoteEvent, parse_event, write_text
+from regress.paths import BUILD, ROOT
+from regress.process import execute, last_lines, terminable
+
+BENCH_FILE = "bench.json"
+LOGS = BUILD / "bench"
+RUNNER: tuple[str, ...] = (sys.executable, "-m", "tb.bench")
+_LIMIT_S = 3600.0
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of merit, measured by tb/bench/<name>.py."""
+
+    name: str
+    title: str
+    aim: float
+    better: Literal["higher", "lower"]
+    unit: str = "ratio"
+
+
+FIGURES: tuple[Figure, ...] = (
+    Figure("cocotb_speed", "cycles/s under cocotb ÷ in a bare C++ loop", 0.95, "higher"),
+    Figure("vpi_speed", "bare loop with public pins ÷ without VPI", 0.98, "higher"),
+    Figure("utilisation", "matrix utilisation, fp32 512³, doorbell to done", 0.99, "higher"),
+    Figure("copy_beats", "read beats ÷ busy cycles, 64 KiB COPY, latency 100", 0.99, "higher"),
+    Figure("rtl_vs_torch", "CPU time of RTL ÷ torch, 1 thread, fp32 512³", 1000, "lower"),
+    Figure("cmodel_vs_torch", "speed of cmodel ÷ torch, fp32 1024³", 1.0, "higher"),
+    Figure("scoreboard", "CPU time with scoreboard ÷ without", 1.02, "lower"),
+    Figure("rebuild", "rebuild after touching one RTL module ÷ cold build", 0.25, "lower"),
+)
+
+
+class Value(BaseModel):
+    """A measured figure: the median of the rounds, and how far they lie apart."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    value: float
+    spread: float
+
+
+def measurable() -> dict[str, Figure]:
+    """The figures that have a measurement, by name."""
+    return {f.name: f for f in FIGURES if (ROOT / "tb" / "bench" / f"{f.name}.py").is_file()}
+
+
+def measure(figure: Figure, rounds: int, say: Callable[[str], None]) -> Value:
+    """Take one figure in a process of its own. InfrastructureError when that fails."""
+    lines: list[str] = []
+    log = LOGS / f"{figure.name}.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+
+    def take(line: str) -> None:
+        event = parse_event(line)
+        if isinstance(event, NoteEvent):
+            say(f"  {event.text}")
+        elif line.strip():
+            lines.append(line)
+
+    ended = execute([*RUNNER, figure.name, str(rounds)], log, _LIMIT_S, take)
+    try:
+        if ended.status == 0 and not ended.timed_out and lines:
+            return Value.model_validate_json(lines[-1])
+    except ValidationError:
+        pass
+    why = " | ".join(last_lines(log, 1)) or "no message"
+    raise InfrastructureError(f"{figure.name} {ended.describe(_LIMIT_S)}: {why}; see {log}")
+
+
+def run_bench(console: Console, names: Sequence[str], rounds: int, out: Path) -> int:
+    """Measure `names` (all when empty), print and write. 3 when a figure could not be taken."""
+    known = measurable()
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise InputError("command line", "BENCH", unknown[0], f"one of {', '.join(known)}")
+    taken: list[tuple[Figure, Value]] = []
+    lost = 0
+
+    def say(text: str) -> None:
+        console.print(Text(text), soft_wrap=True, highlight=False)
+
+    with terminable():
+        for name in names or list(known):
+            figure = known[name]
+            say(f"{figure.name}: {figure.title}")
+            try:
+                taken.append((figure, measure(figure, rounds, say)))
+            except NpuError as error:
+                lost += 1
+                say(f"  not measured: {error}")
+            write_text(out / BENCH_FILE, _document(taken))
+    console.print()
+    console.print(_table(taken))
+    say(f"  {out / BENCH_FILE}")
+    return 3 if lost else 0
+
+
+def _document(taken: Sequence[tuple[Figure, Value]]) -> str:
+    rows = [
+        {"name": f.name, "aim": f.aim, "better": f.better, "unit": f.unit, **value.model_dump()}
+        for f, value in taken
+    ]
+    return json.dumps(rows, indent=2, ensure_ascii=False) + "\n"
+
+
+def reached(figure: Figure, value: float) -> bool:
+    """Whether the aim is met."""
+    return value >= figure.aim if figure.better == "higher" else value <= figure.aim
+
+
+def _table(taken: Sequence[tuple[Figure, Value]]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    for name in ("figure", "value", "aim", "spread", "unit"):
+        table.add_column(name, justify="left" if name in ("figure", "unit") else "right")
+    for figure, value in taken:
+        sign = "≥" if figure.better == "higher" else "≤"
+        colour = "green" if reached(figure, value.value) else "yellow"
+        table.add_row(
+            figure.title,
+            Text(f"{value.value:.4g}", style=colour),
+            f"{sign} {figure.aim:g}",
+            f"{value.spread:.1%}",
+            figure.unit,
+        )
+    return table

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Capsules of the project's workloads: recorded once per seed and kept under build/capsules.
+
+Knows when a kept capsule is still the one that would be recorded; not how recording works.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable
+from importlib.metadata import version
+from pathlib import Path
+
+from filelock import FileLock
+
+from driver.capture import Capsule, load_capsule, save_capsule
+from driver.errors import InputError
+from regress.paths import BUILD, ROOT
+
+KEPT = BUILD / "capsules"
+_SOURCES = ("driver/capture/*.py", "workloads/*.py")
+_LIBRARIES = ("torch", "transformers", "scikit-learn", "safetensors")
+
+
+def known_workloads() -> tuple[str, ...]:
+    """Names of the workloads."""
+    from workloads import available  # noqa: PLC0415 (not needed to run a test)
+
+    return available()
+
+
+def record(workload: str, seed: int, checkpoint: Path | None) -> Capsule:
+    """Run a workload and record it. InputError for an unknown one or a wrong checkpoint."""
+    from workloads import capture_workload  # noqa: PLC0415 (torch takes seconds)
+
+    return capture_workload(workload, seed=seed, checkpoint=checkpoint)
+
+
+def kept_capsules(
+    workloads: Iterable[str], seed: int, note: Callable[[str], None]
+) -> dict[str, Path]:
+    """Workload → folder of its capsule of that seed, recorded now where it is missing."""
+    return {name: _kept(name, seed, note) for name in workloads}
+
+
+def _kept(workload: str, seed: int, note: Callable[[str], None]) -> Path:
+    path = KEPT / f"{workload}-{seed}-{_fingerprint()}"
+    KEPT.mkdir(parents=True, exist_ok=True)
+    with FileLock(KEPT / f".{path.name}.lock"):
+        try:
+            load_capsule(path)
+        except InputError:
+            note(f"recording workload {workload}, seed {seed}")
+            save_capsule(record(workload, seed, None), path)
+    return path
+
+
+def _fingerprint() -> str:
+    """Changes with everything that decides what is recorded, but for the seed."""
+    state = hashlib.sha256()
+    for pattern in _SOURCES:
+        for file in sorted(ROOT.glob(pattern)):
+            state.update(f"{file.name}:{file.stat().st_size}:".encode() + file.read_bytes())
+    for name in _LIBRARIES:
+        state.update(f"{name}=={version(name)};".encode())
+    return state.hexdigest()[:12]

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line `npu-cosim`: names, options and exit statuses. The work is done elsewhere.
+
+Exit status: 0 pass, 1 a verdict failed, 2 bad input, 3 infrastructure, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from typer.exceptions import TyperException
+
+from driver.errors import NpuError
+from regress import commands
+from regress.paths import CONFIG_FILE
+
+INTERRUPTED = 130
+_PLAIN_WIDTH = 120
+
+app = typer.Typer(
+    name="npu-cosim",
+    help="PyTorch workloads through the RTL of an NPU, checked bit for bit.",
+    add_completion=False,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+Config = Annotated[str, typer.Option(help="A configuration of the file.")]
+ConfigFile = Annotated[Path, typer.Option(help="Hardware configurations.")]
+Seed = Annotated[int, typer.Option(help="Of all that is random.", min=0, max=(1 << 31) - 1)]
+WavesOption = Annotated[str, typer.Option(help="none, vcd or fst.")]
+Out = Annotated[Path | None, typer.Option(help="Folder of the results.")]
+BackendOption = Annotated[str, typer.Option(help="rtl or cmodel.")]
+OpIndex = Annotated[int | None, typer.Option(help="Run only the op of this index.", min=0)]
+Timeout = Annotated[float, typer.Option(help="Wall-clock limit in seconds.", min=1.0)]
+
+
+def console() -> Console:
+    """Where reports go; a pipe or file gets lines that fit the wide table."""
+    plain = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else _PLAIN_WIDTH
+    return Console(width=plain)
+
+
+@app.command()
+def run(
+    test: str,
+    *,
+    config: Config = "default",
+    config_file: ConfigFile = CONFIG_FILE,
+    seed: Seed = 1,
+    waves: WavesOption = "none",
+    out: Out = None,
+    backend: BackendOption = "rtl",
+    op: OpIndex = None,
+    timeout: Timeout = 3600.0,
+) -> int:
+    """Run a test and judge every op of it."""
+    asked = commands.Asked(config, config_file, seed, waves, out, backend, op, timeout)
+    return commands.run_test(console(), test, asked)
+
+
+@app.command()
+def replay(
+    capsule: Path,
+    *,
+    config: Config = "default",
+    config_file: ConfigFile = CONFIG_FILE,
+    seed: Seed = 1,
+    waves: WavesOption = "none",
+    out: Out = None,
+    backend: BackendOption = "rtl",
+    op: OpIndex = None,
+    timeout: Timeout = 3600.0,
+) -> int:
+    """Run the ops of a capsule."""
+    asked = commands.Asked(config, config_file, seed, waves, out, backend, op, timeout)
+    return commands.replay(console(), capsule, asked)
+
+
+@app.command()
+def capture(
+    workload: str,
+    seed: Seed = 1,
+    checkpoint: Annotated[Path | None, typer.Option(help="Folder with real weights.")] = None,
+    out: Out = None,
+) -> int:
+    """Record a workload of workloads/ into a capsule."""
+    return commands.capture(console(), workload, seed, checkpoint, out)
+
+
+@app.command()
+def unit(
+    name: str,
+    vectors: Annotated[Path | None, typer.Option(help="File in TestFloat's format.")] = None,
+    seed: Seed = 1,
+) -> int:
+    """Run an RTL unit bench."""
+    return commands.unit(console(), name, vectors, seed)
+
+
+@app.command()
+def tests() -> int:
+    """List tests, workloads, configurations and backends."""
+    return commands.list_all(console())
+
+
+@app.command()
+def gen() -> int:
+    """Write the generated files that are out of date."""
+    return commands.generate(console())
+
+
+@app.command("gen-check")
+def gen_check() -> int:
+    """Compare the generated files with their sources; writes nothing."""
+    return commands.generated_is_fresh(console())
+
+
+@app.command()
+def regs(out: Out = None) -> int:
+    """Write the browsable register reference."""
+    return commands.registers(console(), out)
+
+
+@app.command()
+def lint() -> int:
+    """Style, licences, file lengths; RTL lint in two front ends."""
+    return commands.checks(console(), "lint")
+
+
+@app.command()
+def types() -> int:
+    """Static types of the Python packages."""
+    return commands.checks(console(), "types")
+
+
+@app.command()
+def test(
+    only: Annotated[list[str] | None, typer.Argument(help="Steps to run; all by default.")] = None,
+) -> int:
+    """Everything a change has to pass."""
+    return commands.test_all(console(), only or [])
+
+
+@app.command()
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(help="Figures; all by default.")] = None,
+    rounds: Annotated[int, typer.Option(help="Interleaved rounds.", min=1)] = 5,
+    out: Out = None,
+) -> int:
+    """Measure the figures of merit."""
+    return commands.bench(console(), names or [], rounds, out)
+
+
+def _invoke(call: Callable[..., Any]) -> int:
+    """The exit status of a command; every error of ours and of usage is one line."""
+    try:
+        return int(call(standalone_mode=False) or 0)
+    except NpuError as error:
+        return _fail(str(error), error.exit_code)
+    except TyperException as error:
+        return _fail(f"command line: {error.format_message()}", 2)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:  # the reader has had enough: `npu-cosim tests | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def _fail(text: str, code: int) -> int:
+    sys.stderr.write(f"error: {' '.join(text.split())}\n" if text else "")
+    return code
+
+
+def main() -> None:
+    """Entry point of the installed script."""
+    sys.exit(_invoke(app))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each command of the command line does: check the input, do the work, print the outcome.
+
+Every function returns the exit status. Modules that take long to import are imported where used.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import get_args
+
+from rich.console import Console
+from rich.text import Text
+
+from driver.backend import BACKENDS
+from driver.config import load_config, load_configs
+from driver.errors import InputError
+from driver.results import BackendName, RunSpec, TestInfo, Waves
+from regress import report
+from regress.paths import CONFIG_FILE, OUT, ROOT
+from regress.progress import Progress
+from regress.run import Outcome, list_tests, run, test_named
+
+_COMMAND_LINE = "command line"
+_REPLAY = "replay"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of `run` and `replay` as they were given."""
+
+    config: str
+    config_file: Path
+    seed: int
+    waves: str
+    out: Path | None
+    backend: str
+    op: int | None
+    timeout_s: float
+
+    def spec(self, test: str, folder: str, capsules: dict[str, Path]) -> RunSpec:
+        """The spec, with every name checked; InputError for the first that is wrong."""
+        load_config(self.config_file, self.config)
+        backend = _one_of("BACKEND", self.backend, get_args(BackendName))
+        waves = _one_of("WAVES", self.waves, get_args(Waves))
+        if backend == "rtl":
+            _check_compiler()
+        suffix = "" if self.op is None else f"-op{self.op}"
+        out = (self.out or OUT / f"{folder}-{self.seed}{suffix}").absolute()
+        for path in (ROOT, out):
+            _check_no_space(path)
+        return RunSpec.model_validate(
+            {
+                "test": test,
+                "config": self.config,
+                "config_file": self.config_file.absolute(),
+                "seed": self.seed,
+                "backend": backend,
+                "waves": waves,
+                "out": out,
+                "capsules": capsules,
+                "op_filter": self.op,
+                "timeout_s": self.timeout_s,
+            }
+        )
+
+
+def _one_of(field: str, value: str, known: tuple[str, ...]) -> str:
+    if value not in known:
+        raise InputError(_COMMAND_LINE, field, value or "nothing", f"one of {', '.join(known)}")
+    return value
+
+
+def _check_compiler() -> None:
+    names = [os.environ["CXX"]] if os.environ.get("CXX") else ["g++", "c++"]
+    if not any(shutil.which(name) for name in names):
+        raise InputError("PATH", " or ".join(names), "nothing", "a C++ compiler (g++ 11 or newer)")
+
+
+def _check_no_space(path: Path) -> None:
+    if any(character.isspace() for character in str(path)):
+        raise InputError(_COMMAND_LINE, "path", path, "no space in it (simulator builds break)")
+
+
+def _check_backend(test: TestInfo, backend: str) -> None:
+    _one_of("BACKEND", backend, test.backends)
+
+
+def run_test(console: Console, name: str, asked: Asked) -> int:
+    """`npu-cosim run`."""
+    draft = asked.spec("draft", name, {})  # what is wrong is said before anything is started
+    test = test_named(name, list_tests())
+    _check_backend(test, draft.backend)
+    capsules: dict[str, Path] = {}
+    if test.workloads:
+        from regress.capsules import kept_capsules  # noqa: PLC0415 (numpy, safetensors)
+
+        capsules = kept_capsules(test.workloads, asked.seed, _noter(console))
+    return _run(console, draft.model_copy(update={"test": test.name, "capsules": capsules}))
+
+
+def replay(console: Console, capsule: Path, asked: Asked) -> int:
+    """`npu-cosim replay`."""
+    from driver.capture import load_capsule  # noqa: PLC0415 (numpy, safetensors)
+
+    name = load_capsule(capsule).name
+    spec = asked.spec(_REPLAY, f"{_REPLAY}-{name}", {"capsule": capsule.absolute()})
+    return _run(console, spec)
+
+
+def _run(console: Console, spec: RunSpec) -> int:
+    outcome: Outcome = run(spec, Progress(console, spec.test))
+    report.show(console, outcome.result, map(_shown, outcome.artefacts))
+    return outcome.exit_code
+
+
+def _shown(path: Path) -> str:
+    """The path as short as it can be given from here."""
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _noter(console: Console) -> Callable[[str], None]:
+    return lambda text: console.print(Text(text), soft_wrap=True, highlight=False)
+
+
+def capture(
+    console: Console, workload: str, seed: int, checkpoint: Path | None, out: Path | None
+) -> int:
+    """`npu-cosim capture`."""
+    from driver.capture import save_capsule  # noqa: PLC0415 (numpy, safetensors)
+    from regress import capsules  # noqa: PLC0415
+
+    _one_of("WORKLOAD", workload, capsules.known_workloads())
+    target = out or OUT / "capsules" / f"{workload}-{seed}"
+    start = time.monotonic()
+    capsule = capsules.record(workload, seed, checkpoint)
+    save_capsule(capsule, target)
+    note = _noter(console)
+    size = sum(array.nbytes for array in capsule.data.values())
+    note(f"{workload}: {len(capsule.ops)} ops, {size / 1e6:.1f} MB of tensors")
+    note(f"  hash {capsule.hash}, seed {seed}, {time.monotonic() - start:.1f} s")
+    note(f"  {_shown(target.absolute())}")
+    note(f"  npu-cosim replay {_shown(target.absolute())}")
+    return 0
+
+
+def unit(console: Console, name: str, vectors: Path | None, seed: int) -> int:
+    """`npu-cosim unit`."""
+    from regress.units import known_units, run_unit  # noqa: PLC0415 (only here)
+
+    _one_of("TEST", name, known_units())
+    _check_compiler()
+    _check_no_space(ROOT)
+    if vectors is not None and not vectors.is_file():
+        raise InputError(vectors, "VECTORS", "no file", "vectors in TestFloat's format")
+    return run_unit(name, vectors, seed)
+
+
+def list_all(console: Console) -> int:
+    """`npu-cosim tests`."""
+    from regress.capsules import known_workloads  # noqa: PLC0415 (numpy, safetensors)
+    from regress.units import known_units  # noqa: PLC0415
+
+    note = _noter(console)
+    tests = list_tests()
+    width = max(len(test.name) for test in tests)
+    note("tests (make SIM=verilator TEST=…)")
+    for test in tests:
+        note(f"  {test.name:{width}}  {test.summary} [{', '.join(test.backends)}]")
+    groups = {
+        "unit benches (make unit TEST=…)": known_units(),
+        "workloads (WORKLOAD=)": known_workloads(),
+        "configurations (CONFIG=)": tuple(load_configs(CONFIG_FILE)),
+        "backends (BACKEND=)": tuple(name for name in BACKENDS if name in get_args(BackendName)),
+    }
+    for title, names in groups.items():
+        note(f"{title}: {', '.join(names)}")
+    return 0
+
+
+def generate(console: Console) -> int:
+    """`npu-cosim gen`."""
+    from regress.generate import write  # noqa: PLC0415 (the SystemRDL compiler)
+
+    note = _noter(console)
+    for path in write():
+        note(f"wrote {path}")
+    note("generated files are up to date")
+    return 0
+
+
+def generated_is_fresh(console: Console) -> int:
+    """`npu-cosim gen-check`."""
+    from regress.generate import COMMAND, stale  # noqa: PLC0415 (the SystemRDL compiler)
+
+    note = _noter(console)
+    outdated = sorted(stale())
+    for path in outdated:
+        note(f"{path}: out of date with its source; run `{COMMAND}` and commit the result")
+    if not outdated:
+        note("generated files are up to date")
+    return 1 if outdated else 0
+
+
+def registers(console: Console, out: Path | None) -> int:
+    """`npu-cosim regs`."""
+    from regress.gen_registers import write_html  # noqa: PLC0415 (the SystemRDL compiler)
+
+    target = out or ROOT / "build" / "regs"
+    write_html(target)
+    _noter(console)(f"open {_shown(target.absolute() / 'index.html')}")
+    return 0
+
+
+def checks(console: Console, name: str) -> int:
+    """`npu-cosim lint` and `types`."""
+    from regress.steps import run_steps  # noqa: PLC0415 (pulls in every check)
+
+    return run_steps(console, [name], sys.stdout.isatty())
+
+
+def test_all(console: Console, only: list[str]) -> int:
+    """`npu-cosim test`."""
+    from regress.steps import run_steps  # noqa: PLC0415 (pulls in every check)
+
+    return run_steps(console, only, sys.stdout.isatty())
+
+
+def bench(console: Console, names: list[str], rounds: int, out: Path | None) -> int:
+    """`npu-cosim bench`."""
+    from regress.bench import run_bench  # noqa: PLC0415 (pulls in every measurement)
+
+    return run_bench(console, names, rounds, (out or OUT / "bench").absolute())

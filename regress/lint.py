@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every static check by name. Each answers with its problems as text, empty when there is none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from pathlib import Path
+
+from regress import tree
+from regress.front_ends import SHAPES, slang_problems, verilator_problems
+from regress.generate import COMMAND, render, stale
+from regress.paths import ROOT
+
+Check = Callable[[], str]
+
+_CPP_FOLDERS = ("golden/cmodel", "tb")
+_CPP_SUFFIXES = (".cpp", ".hpp", ".h")
+_LIMIT_S = 900
+
+
+@cache
+def _generated() -> frozenset[str]:
+    return frozenset(render())
+
+
+def _tool(*command: str) -> str:
+    """What a tool of the environment has to say; empty when it is content."""
+    done = subprocess.run(
+        [str(Path(sys.executable).parent / command[0]), *command[1:]],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=_LIMIT_S,
+        check=False,
+    )
+    said = (done.stdout + done.stderr).strip()
+    return "" if done.returncode == 0 else said or f"{command[0]}: status {done.returncode}"
+
+
+def cpp_format() -> str:
+    """clang-format on hand-written C++."""
+    exempt = {ROOT / path for path in _generated()}
+    files = [
+        str(file)
+        for folder in _CPP_FOLDERS
+        for file in sorted((ROOT / folder).rglob("*"))
+        if file.suffix in _CPP_SUFFIXES and file not in exempt
+    ]
+    return _tool("clang-format", "--dry-run", "--Werror", "--style=file", *files)
+
+
+def _tree(check: Callable[[Sequence[Path]], list[str]]) -> str:
+    return "\n".join(check(tree.source_files()))
+
+
+def generated_is_fresh() -> str:
+    """The committed generated files against their sources."""
+    return "\n".join(f"{path}: out of date; run `{COMMAND}`" for path in sorted(stale()))
+
+
+def _front_ends() -> dict[str, Check]:
+    """Both front ends at every offered shape."""
+    checks: dict[str, Check] = {}
+    for array_size, bus_bits in SHAPES:
+        name = f"{array_size}x{array_size}, {bus_bits} bit"
+        checks[f"verilator {name}"] = partial(verilator_problems, array_size, bus_bits)
+        checks[f"slang {name}"] = partial(slang_problems, array_size, bus_bits)
+    return checks
+
+
+LINT: dict[str, Check] = {
+    "ruff check": lambda: _tool("ruff", "check", "--quiet", "."),
+    "ruff format": lambda: _tool("ruff", "format", "--check", "--quiet", "."),
+    "clang-format": cpp_format,
+    "licence lines": lambda: _tree(tree.licence_problems),
+    "file lengths": lambda: _tree(lambda files: tree.length_problems(files, _generated())),
+    "RTL constructs": lambda: _tree(lambda files: tree.rtl_problems(files, _generated())),
+    **_front_ends(),
+}
+TYPES: dict[str, Check] = {"mypy": lambda: _tool("mypy")}
+GENERATED: dict[str, Check] = {"generated files": generated_is_fresh}

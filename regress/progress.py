@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shows how far a run is: a bar with the time left on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from rich import progress as bars
+from rich.console import Console
+
+from driver.results import OpRow
+
+_LINE_EVERY_S = 15.0
+
+
+class Progress:
+    """Follows one run on `console`; enter it around the run."""
+
+    def __init__(self, console: Console, title: str) -> None:
+        self._console = console
+        self._title = title
+        self._total: int | None = None
+        self._done = 0
+        self._failed = 0
+        self._start = self._last = time.monotonic()
+        self._bar: bars.Progress | None = None
+        self._task = bars.TaskID(0)
+
+    def __enter__(self) -> Progress:
+        self._start = self._last = time.monotonic()
+        if self._console.is_terminal:
+            self._bar = bars.Progress(
+                bars.SpinnerColumn(),
+                bars.TextColumn("{task.description}", markup=False),
+                bars.BarColumn(bar_width=24),
+                bars.MofNCompleteColumn(),
+                bars.TextColumn("{task.fields[left]}"),
+                console=self._console,
+                transient=True,
+            )
+            self._task = self._bar.add_task(self._title, total=None, left="")
+            self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def plan(self, ops: int) -> None:
+        """So many ops will run."""
+        self._total = ops
+        self._show()
+
+    def op(self, row: OpRow) -> None:
+        """An op is done."""
+        self._done += 1
+        if row.status == "fail":
+            self._failed += 1
+            self.note(f"op {row.index} {row.op} {row.module}: fail, blame {row.blame}")
+        self._show()
+
+    def note(self, text: str) -> None:
+        """A line for the reader that stays."""
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def tick(self) -> None:
+        """Nothing has happened for a moment."""
+        self._show()
+
+    def left(self) -> str:
+        """Time left, from the pace so far; empty while there is no telling."""
+        if not self._total or not self._done:
+            return ""
+        pace = (time.monotonic() - self._start) / self._done
+        seconds = round(pace * max(self._total - self._done, 0))
+        return f"{seconds // 60}:{seconds % 60:02} left"
+
+    def _show(self) -> None:
+        failed = f", {self._failed} failed" if self._failed else ""
+        if self._bar is not None:
+            self._bar.update(
+                self._task,
+                total=self._total,
+                completed=self._done,
+                left=f"{self.left()}{failed}",
+            )
+            return
+        now = time.monotonic()
+        if now - self._last >= _LINE_EVERY_S:
+            self._last = now
+            total = "?" if self._total is None else self._total
+            left = f", {self.left()}" if self.left() else ""
+            self.note(f"{self._title}: {self._done}/{total} ops{failed}{left}")

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A result as tables and text for people. Reads nothing, decides nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from driver.results import LedgerRow, OpRow, RunResult
+
+_WIDE = 110
+_MODULE_MIN = 8
+_FAILURES_SHOWN = 3
+_MATRICES = 2
+_COLOURS = {"pass": "green", "fail": "bold red", "error": "bold magenta"}
+_UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+def shorten(text: str, width: int) -> str:
+    """`text` in at most `width` characters, cut out of its middle: both ends of a path matter."""
+    if len(text) <= width:
+        return text
+    if width < 1:
+        return ""
+    tail = width // 2
+    return f"{text[: width - tail - 1]}…{text[len(text) - tail :] if tail else ''}"
+
+
+def count(value: int | None, compact: bool) -> str:
+    """A number with grouped digits, or in four characters and a unit."""
+    if value is None:
+        return "-"
+    if not compact or value < 10_000:
+        return f"{value:,}".replace(",", " ")
+    scale, unit = next(pair for pair in _UNITS if value >= pair[0])
+    scaled = value / scale
+    return f"{scaled:.1f}{unit}" if scaled < 100 else f"{scaled:.0f}{unit}"
+
+
+def scientific(value: float | None) -> str:
+    """Two significant digits, with the shortest exponent."""
+    if value is None:
+        return "-"
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def shapes(row: OpRow, compact: bool) -> str:
+    """The operands' sizes; compact, a matrix product as batch×M×K×N."""
+    if compact and len(row.shapes) >= _MATRICES:
+        *batch, rows, inner = row.shapes[0] or (0,)
+        if len(row.shapes[0]) > 1 and row.shapes[1][-2:-1] == (inner,):
+            return "×".join(map(str, [*batch, rows, inner, row.shapes[1][-1]]))
+    return " ".join("×".join(map(str, shape)) or "scalar" for shape in row.shapes)
+
+
+def error(row: OpRow, compact: bool) -> str:
+    """Error and bound; compact, the part of the bound that the error takes."""
+    if row.torch_max_error is None or row.torch_bound is None:
+        return "-"
+    if not compact:
+        return f"{scientific(row.torch_max_error)} / {scientific(row.torch_bound)}"
+    if row.torch_bound == 0 or not math.isfinite(row.torch_max_error):
+        return scientific(row.torch_max_error)
+    return f"{row.torch_max_error / row.torch_bound:.0%}"
+
+
+def op_table(rows: Iterable[OpRow], width: int) -> Table:
+    """One row per op, fit for a console of `width` columns."""
+    rows = tuple(rows)
+    compact = width < _WIDE
+    mixed = len({row.where for row in rows}) > 1
+    columns: list[tuple[str, bool, list[str]]] = [
+        ("#", True, [str(row.index) for row in rows]),
+        ("op", False, [_op_name(row.op) for row in rows]),
+        ("module", False, [row.module for row in rows]),
+    ]
+    if mixed or not compact:
+        columns.append(("where", False, [row.where for row in rows]))
+    columns += [
+        ("dtype", False, [row.dtype for row in rows]),
+        ("M×K×N" if compact else "shapes", False, [shapes(row, compact) for row in rows]),
+        ("cmp" if compact else "compared", True, _counts(rows, "elements_compared", compact)),
+        ("≠cm" if compact else "≠cmodel", True, _counts(rows, "rtl_vs_cmodel_mismatches", compact)),
+        ("err" if compact else "torch err / bound", True, [error(row, compact) for row in rows]),
+        ("cycles", True, _counts(rows, "cycles", compact)),
+        ("util", True, [_share(row.utilisation) for row in rows]),
+        ("", False, [row.status for row in rows]),
+    ]
+    _fit(columns, width)
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", show_edge=False)
+    for name, right, _ in columns:
+        table.add_column(name, justify="right" if right else "left", no_wrap=True, overflow="crop")
+    for index, row in enumerate(rows):
+        cells = [Text(texts[index]) for _, _, texts in columns]
+        cells[-1].stylize(_COLOURS[row.status])
+        table.add_row(*cells)
+    return table
+
+
+def _op_name(name: str) -> str:
+    """`aten.mm.default` is mm to everybody."""
+    return name.removeprefix("aten.").removesuffix(".default")
+
+
+def _counts(rows: Iterable[OpRow], field: str, compact: bool) -> list[str]:
+    return [count(getattr(row, field), compact) for row in rows]
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0%}"
+
+
+def _fit(columns: list[tuple[str, bool, list[str]]], width: int) -> None:
+    """Shorten module paths, then shapes, then op names, until every row fits."""
+    for name in ("module", "shapes", "M×K×N", "op"):
+        total = sum(max(map(len, [head, *texts])) + 1 for head, _, texts in columns)
+        if total <= width:
+            return
+        for head, _, texts in columns:
+            if head == name and texts:
+                now = max(map(len, [head, *texts]))
+                texts[:] = [shorten(t, max(now - (total - width), _MODULE_MIN)) for t in texts]
+
+
+def ledger_table(rows: Iterable[LedgerRow]) -> Table:
+    """What ran where, and why not on the NPU."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
+    for name in ("ran on", "op", "times", "reason"):
+        table.add_column(name, justify="right" if name == "times" else "left")
+    for row in sorted(rows, key=lambda row: (row.where == "cpu", row.where, -row.count, row.op)):
+        table.add_row(row.where, _op_name(row.op), str(row.count), Text(row.reason))
+    return table
+
+
+def failure_lines(result: RunResult, row: OpRow) -> list[str]:
+    """Everything that is known of a failing op, one fact per line."""
+    failure = row.failure
+    lines = [
+        f"op {row.index} {_op_name(row.op)} {row.dtype} {shapes(row, compact=False)}",
+        f"  module     {row.module or '-'}" + (f"  ({row.source})" if row.source else ""),
+        f"  blame      {row.blame}",
+    ]
+    if row.rtl_vs_cmodel_mismatches:
+        lines.append(
+            f"  differing  {row.rtl_vs_cmodel_mismatches} of {row.elements_compared} elements"
+        )
+    if failure is not None:
+        lines += [
+            f"  element    {list(failure.element)}"
+            + (f"  in tile {list(failure.tile)}" if failure.tile is not None else ""),
+            f"  expected   {failure.expected_bits}  {failure.expected!r}",
+            f"  actual     {failure.actual_bits}  {failure.actual!r}",
+        ]
+        lines += [] if failure.cycle is None else [f"  cycle      {failure.cycle}"]
+        lines += [f"  detail     {failure.detail}"] if failure.detail else []
+    return [*lines, f"  reproduce  {reproduce(result, row)}"]
+
+
+def reproduce(result: RunResult, row: OpRow) -> str:
+    """The line that runs one op of the result again."""
+    if " --op " in result.reproduce:
+        return result.reproduce
+    return f"{result.reproduce} --op {row.index}"
+
+
+def summary(result: RunResult) -> Text:
+    """The verdict in one line."""
+    passed = sum(row.status == "pass" for row in result.ops)
+    failed = len(result.ops) - passed
+    compared = sum(row.elements_compared for row in result.ops)
+    parts = [f"{passed} passed", f"{failed} failed", f"{count(compared, False)} elements compared"]
+    parts += [] if result.cycles is None else [f"{count(result.cycles, False)} cycles"]
+    parts.append(f"{result.wall_seconds:.1f} s")
+    where = f"{result.test} on {result.backend}, config {result.config}, seed {result.seed}"
+    text = Text(f"{result.status.upper()} ", style=_COLOURS[result.status])
+    return text.append(f"{where}: {', '.join(parts)}", style="default not bold")
+
+
+def show(console: Console, result: RunResult, artefacts: Iterable[str]) -> None:
+    """The whole report: ops, ledger, failures, verdict, artefacts."""
+    blocks: list[RenderableType] = []
+    if result.ops:
+        blocks.append(op_table(result.ops, console.width))
+    if result.ledger:
+        blocks += ["", ledger_table(result.ledger)]
+    failing = [row for row in result.ops if row.status == "fail"]
+    for row in failing[:_FAILURES_SHOWN]:
+        blocks += ["", *(Text(line) for line in failure_lines(result, row))]
+    if len(failing) > _FAILURES_SHOWN:
+        blocks += ["", f"and {len(failing) - _FAILURES_SHOWN} more failing ops in result.json"]
+    if result.message:
+        blocks += ["", Text(result.message)]
+    blocks += ["", summary(result), *(Text(f"  {path}") for path in artefacts)]
+    for block in blocks:
+        console.print(block, soft_wrap=isinstance(block, Text), highlight=False)

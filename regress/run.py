@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run of one test: starts tb.run, follows it, and answers with a result that can be trusted.
+
+A result is trusted only when it is of this run, agrees with the exit status, and every planned op
+is in it. Everything else is an error, never a pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from filelock import FileLock, Timeout
+from pydantic import TypeAdapter, ValidationError
+
+from driver.errors import InfrastructureError, InputError, NpuError
+from driver.results import (
+    RESULT_FILE,
+    SPEC_FILE,
+    NoteEvent,
+    OpEvent,
+    PlanEvent,
+    RunResult,
+    RunSpec,
+    TestInfo,
+    parse_event,
+    read_json,
+    reproduce_line,
+    write_json,
+)
+from regress.junit import JUNIT_FILE, write_junit
+from regress.process import Ended, execute, last_lines, terminable
+from regress.progress import Progress
+
+LOG_FILE = "sim.log"
+RUNNER: tuple[str, ...] = (sys.executable, "-m", "tb.run")
+EXIT_CODES = {"pass": 0, "fail": 1, "error": 3}
+
+_LIST_LIMIT_S = 60.0
+_GRACE_S = 10.0
+"""tb.run keeps the time limit itself and can say more; this much later it is stopped from here."""
+_LOG_LINES = 8
+_ERROR_PREFIX = "error: "
+
+
+class BadInput(NpuError):
+    """The bench refused its input; the text is its own line."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run leaves: its result, and the exit status of the command line."""
+
+    result: RunResult
+    exit_code: int
+    artefacts: tuple[Path, ...]
+
+
+def list_tests(runner: tuple[str, ...] = RUNNER) -> tuple[TestInfo, ...]:
+    """The tests there are. InfrastructureError when the bench cannot say."""
+
+    lines: list[str] = []
+    with TemporaryDirectory(prefix="npu-") as folder:
+        log = Path(folder) / "log"
+        ended = execute([*runner, "--list"], log, _LIST_LIMIT_S, lines.append)
+        if ended.status != 0 or ended.timed_out:
+            why = " | ".join(last_lines(log, 1)) or "no message"
+            raise InfrastructureError(f"listing the tests {ended.describe(_LIST_LIMIT_S)}: {why}")
+    try:
+        return TypeAdapter(tuple[TestInfo, ...]).validate_json("\n".join(lines))
+    except ValidationError as error:
+        raise InfrastructureError("the list of tests is not what it should be") from error
+
+
+def test_named(name: str, tests: tuple[TestInfo, ...]) -> TestInfo:
+    """The test of that name, or InputError with the names there are."""
+    for test in tests:
+        if test.name == name:
+            return test
+    known = ", ".join(test.name for test in tests)
+    raise InputError("command line", "TEST", name or "nothing", f"one of {known}")
+
+
+def run(spec: RunSpec, progress: Progress, runner: tuple[str, ...] = RUNNER) -> Outcome:
+    """Run `spec` in its folder and leave result.json, junit.xml and the log there.
+
+    InputError, and nothing run, when the folder cannot be used.
+    """
+    with _claimed(spec.out), terminable():
+        for name in (RESULT_FILE, JUNIT_FILE):
+            (spec.out / name).unlink(missing_ok=True)
+        for waves in spec.out.glob("waves.*"):
+            waves.unlink()
+        write_json(spec.out / SPEC_FILE, spec)
+        start = time.monotonic()
+        follower = _Follower(progress)
+        command = [*runner, str(spec.out / SPEC_FILE)]
+        limit = spec.timeout_s + _GRACE_S
+        with progress:
+            ended = execute(
+                command, spec.out / LOG_FILE, limit, follower.take, on_idle=progress.tick
+            )
+        outcome = _judge(spec, ended, follower, time.monotonic() - start)
+        write_junit(outcome.result, spec.out / JUNIT_FILE)
+        return outcome
+
+
+@contextlib.contextmanager
+def _claimed(out: Path) -> Iterator[None]:
+    """The folder, existing and this run's alone."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(out / ".lock")
+        lock.acquire(blocking=False)
+    except Timeout as error:
+        raise InputError(out, "OUT", "in use by another run", "a folder of its own") from error
+    except OSError as error:
+        raise InputError(out, "OUT", error.strerror, "a folder that can be written") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+class _Follower:
+    """Takes the lines of a run's stdout."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self.planned: int | None = None
+        self.seen = 0
+
+    def take(self, line: str) -> None:
+        """One line; what is no event is some library's chatter and of no interest."""
+        match parse_event(line):
+            case PlanEvent(ops=ops):
+                self.planned = ops
+                self._progress.plan(ops)
+            case OpEvent() as row:
+                self.seen += 1
+                self._progress.op(row)
+            case NoteEvent(text=text):
+                self._progress.note(text)
+
+
+def _judge(spec: RunSpec, ended: Ended, follower: _Follower, seconds: float) -> Outcome:
+    """The outcome: the run's own result where it can be trusted, an error where not."""
+    if ended.timed_out:
+        return _broken(spec, f"the run {ended.describe(spec.timeout_s + _GRACE_S)}", seconds)
+    try:
+        result = read_json(spec.out / RESULT_FILE, RunResult)
+    except InputError:
+        return _no_result(spec, ended, seconds)
+    why = _distrust(spec, result, ended.status, follower.planned)
+    if why is not None:
+        return _broken(spec, f"the run {why}", seconds)
+    code = ended.status if result.status == "error" else EXIT_CODES[result.status]
+    return Outcome(result, code, _artefacts(spec))
+
+
+def _no_result(spec: RunSpec, ended: Ended, seconds: float) -> Outcome:
+    """The bench says why it stopped in the last line of its log; where not, it died."""
+    said = "".join(last_lines(spec.out / LOG_FILE, 1))
+    text = said.removeprefix(_ERROR_PREFIX)
+    if ended.status == BadInput.exit_code and text:
+        raise BadInput(text)
+    if ended.status == InfrastructureError.exit_code and text != said:
+        return _broken(spec, text, seconds)
+    return _broken(spec, f"the run {ended.describe(spec.timeout_s)} and left no result", seconds)
+
+
+def _distrust(spec: RunSpec, result: RunResult, status: int, planned: int | None) -> str | None:
+    """Why a result cannot be believed, or None."""
+    asked = (spec.test, spec.config, spec.seed, spec.backend)
+    if (result.test, result.config, result.seed, result.backend) != asked:
+        return "left the result of another run"
+    expected = {"pass": (0,), "fail": (1,), "error": (2, 3)}[result.status]
+    if status not in expected:
+        return f"ended with status {status}, but its result says {result.status}"
+    if result.status == "pass" and planned is not None and planned != len(result.ops):
+        return f"planned {planned} ops, but its result has {len(result.ops)}"
+    return None
+
+
+def _broken(spec: RunSpec, what: str, seconds: float) -> Outcome:
+    """The error that stands in for a result, written over whatever the run left."""
+    lines = [f"    {line}" for line in last_lines(spec.out / LOG_FILE, _LOG_LINES)]
+    result = RunResult(
+        test=spec.test,
+        status="error",
+        config=spec.config,
+        seed=spec.seed,
+        backend=spec.backend,
+        cycles=None,
+        wall_seconds=seconds,
+        reproduce=reproduce_line(spec),
+        message="\n".join([what, *lines]),
+        ops=(),
+        ledger=(),
+    )
+    write_json(spec.out / RESULT_FILE, result)
+    return Outcome(result, EXIT_CODES["error"], _artefacts(spec))
+
+
+def _artefacts(spec: RunSpec) -> tuple[Path, ...]:
+    names = [RESULT_FILE, JUNIT_FILE, LOG_FILE]
+    waves = sorted(path.name for path in spec.out.glob("waves.*"))
+    return tuple(spec.out / name for name in [*names, *waves])

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules that hold for files as text: licence line, length, and what RTL may not contain."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from regress.paths import ROOT
+
+MAX_LINES = 400
+_SPDX = "SPDX-License-Identifier: Apache-2.0"
+_HEAD_LINES = 3
+_SUFFIXES = frozenset(
+    (".py", ".pyi", ".sv", ".svh", ".vlt", ".rdl", ".cpp", ".hpp", ".h", ".c", ".sh", ".toml")
+)
+_NAMES = frozenset(("Makefile", "CMakeLists.txt", ".clang-format", "run", "sim_config.yaml"))
+_SKIPPED = frozenset(("build", "out", "__pycache__"))
+_KEPT_HIDDEN = frozenset((".ci", ".clang-format"))
+
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+_STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
+_FORBIDDEN = (
+    (re.compile(r"`(?:ifn?def|elsif|else|undef)\b"), "conditional compilation"),
+    (re.compile(r'\b(?:import|export)\s*"DPI'), "DPI"),
+    (re.compile(r"\$(?:display|write|strobe|monitor|f\w+|readmem[bh]|finish|stop|random|urandom)\b"),
+     "simulation-only system task"),
+)  # fmt: skip
+_INLINE_PRAGMA = re.compile(r"verilator\s+(?:lint_off|lint_on|tracing_off|public\w*)")
+
+
+def source_files(root: Path = ROOT) -> list[Path]:
+    """Every file of the project that somebody wrote, sorted."""
+    return sorted(_walk(root))
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(".") and entry.name not in _KEPT_HIDDEN:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name not in _SKIPPED:
+                    yield from _walk(Path(entry.path))
+            elif Path(entry.name).suffix in _SUFFIXES or entry.name in _NAMES:
+                yield Path(entry.path)
+
+
+def licence_problems(files: Iterable[Path], root: Path = ROOT) -> list[str]:
+    """Files whose first lines do not name the licence."""
+    return [
+        f"{file.relative_to(root)}: no `{_SPDX}` in its first {_HEAD_LINES} lines"
+        for file in files
+        if not any(_SPDX in line for line in _lines(file)[:_HEAD_LINES])
+    ]
+
+
+def length_problems(
+    files: Iterable[Path], generated: Iterable[str], root: Path = ROOT
+) -> list[str]:
+    """Files of more than MAX_LINES lines that no generator wrote."""
+    exempt = {root / path for path in generated}
+    counted = ((file, len(_lines(file))) for file in files if file not in exempt)
+    return [
+        f"{file.relative_to(root)}: {lines} lines, at most {MAX_LINES}: split it"
+        for file, lines in counted
+        if lines > MAX_LINES
+    ]
+
+
+def rtl_problems(files: Iterable[Path], generated: Iterable[str], root: Path = ROOT) -> list[str]:
+    """Constructs that hand-written synthesizable code may not hold, by file and line."""
+    exempt = {root / path for path in generated}
+    problems: list[str] = []
+    for file in files:
+        if file.suffix not in (".sv", ".svh") or file in exempt:
+            continue
+        if not file.is_relative_to(root / "rtl"):
+            continue
+        text = file.read_text(encoding="utf-8")
+        place = f"{file.relative_to(root)}"
+        code = _COMMENT.sub(_blank, text)
+        for pattern, what in _FORBIDDEN:
+            where = code if what == "DPI" else _STRING.sub(_blank, code)
+            problems += _found(place, where, pattern, what)
+        problems += _found(place, text, _INLINE_PRAGMA, "inline lint pragma (use rtl/lint)")
+    return problems
+
+
+def _found(place: str, text: str, pattern: re.Pattern[str], what: str) -> list[str]:
+    return [
+        f"{place}:{text.count(chr(10), 0, match.start()) + 1}: {what}: {match[0]}"
+        for match in pattern.finditer(text)
+    ]
+
+
+def _blank(match: re.Match[str]) -> str:
+    """As many lines, nothing on them."""
+    return "\n" * match[0].count("\n") or " "
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text(encoding="utf-8", errors="replace").splitlines()
