@@ -20,7 +20,7 @@ from driver.capture.tensors import to_torch
 from driver.errors import UnsupportedOp
 from driver.isa import DType
 from golden.formats import Values
-from golden.tolerance import Product
+from golden.problem import Product
 
 Tensor = torch.Tensor
 

@@ -41,35 +41,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from driver.isa import DType
 from golden.formats import FLOAT_FORMATS, Floats, Values, round_to
-
-Mask = npt.NDArray[np.bool_]
+from golden.problem import FLUSH, Mask, Product, Special, flushed_beside_infinity, special_values
 
 U = FLOAT_FORMATS[DType.FP32].unit_roundoff
 _U64 = 2.0**-53
 _HALF_SUBNORMAL = 2.0**-150
-_FLUSH = 2.0**-126
 _OVERFLOW = FLOAT_FORMATS[DType.FP32].max_finite
 _BLOCK = 16
 """Products per float64 block: partial sums inside one are bounded, not computed."""
-
-
-@dataclass(frozen=True)
-class Product:
-    """A batched product D = A·B (+ C) in exact values: float64, or int64 for int8 operands.
-
-    Shapes: a [batch, M, K], b [batch, K, N], c [batch, M, N]. `operand` and `result` are the
-    types that the values were stored in, and in which D is delivered.
-    """
-
-    a: Values
-    b: Values
-    c: Values | None
-    operand: DType
-    result: DType
 
 
 @dataclass(frozen=True)
@@ -139,12 +121,12 @@ def bounds(product: Product) -> Bounds:
     exact = (2 * terms + 4) * _U64 * sums.absolute
     npu_error = (1 + gamma(terms)) * (U * sums.running + terms * _HALF_SUBNORMAL) + exact
     torch_error = _torch_error(product, finite_a, finite_b, sums.absolute) + exact
-    special = _special(product)
+    special = special_values(product)
     torch = _interval(product.result, sums.total, torch_error, sums.absolute, special)
     return Bounds(
         sums.total,
         _interval(product.result, sums.total, npu_error, sums.peak, special),
-        replace(torch, unbounded=torch.unbounded | _flushed_beside_infinity(product)),
+        replace(torch, unbounded=torch.unbounded | flushed_beside_infinity(product)),
     )
 
 
@@ -217,25 +199,16 @@ def _torch_error(product: Product, a: Floats, b: Floats, absolute: Floats) -> Fl
     if product.operand is DType.FP32:
         subnormal = roundings * (1 + growth) * _HALF_SUBNORMAL
         return np.asarray(growth * absolute + subnormal)
-    flushed_a, flushed_b = (np.where(np.abs(x) < _FLUSH, x, 0.0) for x in (a, b))
+    flushed_a, flushed_b = (np.where(np.abs(x) < FLUSH, x, 0.0) for x in (a, b))
     lost = np.zeros_like(absolute)
     if flushed_a.any() or flushed_b.any():
         lost = np.abs(flushed_a) @ np.abs(b) + np.abs(a) @ np.abs(flushed_b)
     # One flush more than roundings: the conversion to the result type may flush as well.
-    return np.asarray(growth * absolute + (1 + growth) * (lost + (roundings + 1) * _FLUSH))
-
-
-@dataclass(frozen=True)
-class _Special:
-    """Elements that operands which are not finite decide, whatever the order."""
-
-    nan: Mask
-    infinite: Floats
-    """The infinity that the element is, or 0."""
+    return np.asarray(growth * absolute + (1 + growth) * (lost + (roundings + 1) * FLUSH))
 
 
 def _interval(
-    result: DType, true: Floats, error: Floats, peak: Floats, special: _Special
+    result: DType, true: Floats, error: Floats, peak: Floats, special: Special
 ) -> Interval:
     """Round the bounds of a sum whose partial sums stay below peak + error."""
     low, high = round_to(true - error, result), round_to(true + error, result)
@@ -249,49 +222,6 @@ def _interval(
 
 def _finite(values: Values) -> Floats:
     return np.where(np.isfinite(values), values, 0.0)
-
-
-def _special(product: Product) -> _Special:
-    a, b, c = product.a, product.b, product.c
-    shape = (*a.shape[:2], b.shape[2])
-    nan, infinite = np.zeros(shape, np.bool_), np.zeros(shape)
-    if all(np.isfinite(x).all() for x in (a, b, c) if x is not None):
-        return _Special(nan, infinite)
-    invalid = _any(np.isnan(a), np.ones_like(b, np.bool_)) | _any(
-        np.ones_like(a, np.bool_), np.isnan(b)
-    )
-    invalid |= _any(np.isinf(a), b == 0) | _any(a == 0, np.isinf(b))
-    positive, negative = _infinite_terms(a, b), _infinite_terms(-a, b)
-    if c is not None:
-        invalid |= np.isnan(c)
-        positive |= c == np.inf
-        negative |= c == -np.inf
-    infinite = np.where(positive, np.inf, np.where(negative, -np.inf, 0.0))
-    return _Special(invalid | (positive & negative), infinite)
-
-
-def _flushed_beside_infinity(product: Product) -> Mask:
-    """Elements in which torch's 16-bit kernels may turn ∞ · subnormal into ∞ · 0, a NaN."""
-    a, b = product.a, product.b
-    if product.operand is DType.FP32:
-        return np.zeros((*a.shape[:2], b.shape[2]), np.bool_)
-    small_a, small_b = ((x != 0) & (np.abs(x) < _FLUSH) for x in (a, b))
-    return _any(np.isinf(a), small_b) | _any(small_a, np.isinf(b))
-
-
-def _infinite_terms(a: Values, b: Values) -> Mask:
-    """Elements with a product that is +inf."""
-    return (
-        _any(a == np.inf, b > 0)
-        | _any(a == -np.inf, b < 0)
-        | _any(a > 0, b == np.inf)
-        | _any(a < 0, b == -np.inf)
-    )
-
-
-def _any(a: Mask, b: Mask) -> Mask:
-    """Elements with a k for which both hold."""
-    return np.asarray(a.astype(np.float64) @ b.astype(np.float64) > 0)
 
 
 def _compare_integers(product: Product, npu: Values, torch: Values) -> Comparison:
