@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import ModuleType
 from typing import Protocol
 
@@ -40,7 +41,8 @@ def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progr
     progress.plan(len(entries))
     rows: list[OpRow] = []
     ledger: Counter[tuple[str, Where, str]] = Counter()
-    session = Session(spec, config)
+    stall = getattr(module, "DRAM_STALL", 0)
+    session = Session(spec, config, stall=stall)
     try:
         for entry in entries:
             row, reason = _run_entry(session, entry)
@@ -50,7 +52,8 @@ def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progr
     finally:
         session.close()
     if spec.waves != "none":
-        _record_waves(spec, config, entries, rows, progress)
+        recorder = partial(Session, spec, config, variant=f"waves-{spec.waves}", stall=stall)
+        _record_waves(spec, recorder, entries, rows, progress)
     failed = [row for row in rows if row.status == "fail"]
     return RunResult(
         test=spec.test,
@@ -90,7 +93,7 @@ def _run_entry(session: Session, entry: Entry) -> tuple[OpRow, str]:
 
 def _record_waves(
     spec: RunSpec,
-    config: HwConfig,
+    recorder: Callable[[], Session],
     entries: Sequence[Entry],
     rows: Sequence[OpRow],
     progress: Progress,
@@ -106,7 +109,7 @@ def _record_waves(
         return
     entry = next(entry for entry in entries if entry.index == wanted.index)
     path = spec.out / f"waves.{spec.waves}"
-    session = Session(spec, config, variant=f"waves-{spec.waves}")
+    session = recorder()
     try:
         assert session.rtl is not None
         session.rtl.record_waves(path)

@@ -23,9 +23,13 @@ _FAULT_DETAIL = "device fault: "
 class Session:
     """A device pair for one configuration and seed."""
 
-    def __init__(self, spec: RunSpec, config: HwConfig, variant: str = "check") -> None:
+    def __init__(
+        self, spec: RunSpec, config: HwConfig, variant: str = "check", stall: int = 0
+    ) -> None:
+        """`stall`: chance out of 256 that a channel of the DRAM holds back for a cycle."""
         self._spec = spec
         self._config = config
+        self._stall = stall
         self.rtl = self._open_rtl(variant) if spec.backend == "rtl" else None
         rtl: InspectableBackend | None = self.rtl
         self._pair = DevicePair(config, CmodelBackend(config), rtl)
@@ -37,6 +41,7 @@ class Session:
             config_file=self._spec.config_file,
             sim_log=self._spec.out / "sim.log",
             seed=self._spec.seed,
+            stall=self._stall,
         )
 
     def close(self) -> None:
