@@ -2,7 +2,7 @@
 /// AXI4 slave in front of the memory that C++ and Python share (simulation only).
 ///
 /// Behaviour: INCR, WRAP and FIXED bursts of any length and size, in order on each side; a read
-/// burst's first beat is offered `latency_i` cycles after its address was accepted (at least one),
+/// burst's first beat is offered `latency_i` cycles after its address was accepted (at least two),
 /// then one beat per cycle; up to ReadDepth bursts wait at once. Write beats reach the memory in the
 /// cycle they are accepted, read beats leave it in the cycle before they are offered, so a read
 /// issued after a write's response sees the write. A write is answered `latency_i` cycles after its
@@ -104,12 +104,19 @@ module npu_dram #(
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       now_q  <= '0;
-      rand_q <= seed_i | 32'd1;
+      rand_q <= scrambled(seed_i);
     end else begin
       now_q <= now_q + 32'd1;
       if (stall_i != '0) rand_q <= xorshift(rand_q);
     end
   end
+
+  /// Neighbouring seeds far apart, none of them zero.
+  function automatic logic [31:0] scrambled(logic [31:0] seed);
+    logic [31:0] product;
+    product = (seed + 32'd1) * 32'h9E37_79B1;
+    return (product == '0) ? 32'd1 : product;
+  endfunction
 
   /// Marsaglia's 32-bit generator; never reaches zero from a non-zero state.
   function automatic logic [31:0] xorshift(logic [31:0] x);

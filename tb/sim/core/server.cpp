@@ -54,7 +54,7 @@ void Server::serve() {
     std::string payload(head.payload_bytes, '\0');
     if (!receive(payload.data(), payload.size())) return;
     Reply reply = execute(head, payload);
-    if (sim_.finished() && reply.status == Status::kOk) reply.status = Status::kFinished;
+    if (sim_.finished()) reply.status = Status::kFinished;
     if (!send(reply)) return;
   }
 }

@@ -23,8 +23,10 @@ class Simulation {
   Simulation(int argc, char** argv, SharedMemory& shared)
       : shared_(shared), top_(configured(argc, argv), "") {
     attach_dram(shared_);
+    release_pins();
     top_.dram_on = 1;
     top_.dram_latency = 100;
+    top_.dram_stall = 0;
     top_.dram_seed = 1;
   }
 
@@ -70,6 +72,29 @@ class Simulation {
     context_.commandArgs(argc, argv);
     waves_.prepare(context_);
     return &context_;
+  }
+
+  // Inputs start with random values, too: nobody asks for anything, and nobody answers.
+  void release_pins() {
+    top_.clk = 0;
+    top_.rst_n = 0;
+    top_.s_axil_awvalid = 0;
+    top_.s_axil_awprot = 0;
+    top_.s_axil_wvalid = 0;
+    top_.s_axil_bready = 0;
+    top_.s_axil_arvalid = 0;
+    top_.s_axil_arprot = 0;
+    top_.s_axil_rready = 0;
+    top_.s_axi_awvalid = 0;
+    top_.s_axi_wvalid = 0;
+    top_.s_axi_bready = 0;
+    top_.s_axi_arvalid = 0;
+    top_.s_axi_rready = 0;
+    top_.ext_axi_awready = 0;
+    top_.ext_axi_wready = 0;
+    top_.ext_axi_bvalid = 0;
+    top_.ext_axi_arready = 0;
+    top_.ext_axi_rvalid = 0;
   }
 
   VerilatedContext context_;

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compiles what Verilator generated, its run-time library and our main program."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from tb.sim.objects import ObjectStore, Unit
+from tb.sim.plan import FAST, OWN, PREFIX, RUNTIME, SLOW, Plan, own_headers
+from tb.sim.spec import digest
+
+_SMALL_BYTES = 64 * 1024
+"""Generated files below this are compiled as one: their headers cost more than they do."""
+_PRECOMPILE_FROM = 4
+"""From so many files on, precompiling the headers costs less than it saves."""
+
+
+def compile_all(
+    plan: Plan, generated: Path, store: ObjectStore, progress: Callable[[str], None]
+) -> list[Path]:
+    """The objects of the whole simulator."""
+    sources = json.loads((generated / f"{PREFIX}.json").read_text())["sources"]
+    flags = plan.compile_flags
+    units: list[Unit] = []
+    for kind, level in (("fast", FAST), ("slow", SLOW)):
+        names = [*sources.get(f"classes_{kind}", []), *sources.get(f"support_{kind}", [])]
+        files = _merged(generated, kind, [generated / Path(name).name for name in names])
+        units += _model_units(generated, kind, (*flags, *level, "-w"), files, store)
+        progress("precompiled headers")
+    runtime = (*flags, *RUNTIME, "-w")
+    own = _header_key(own_headers())
+    version = digest([plan.verilator.version, own])
+    units += [Unit(Path(name), runtime, version, generated) for name in sources["global"]]
+    pins = _header_key([generated / f"{PREFIX}.h", generated / f"{PREFIX}__Dpi.h"])
+    ports = digest([pins, own])
+    units += [Unit(path, (*flags, *OWN), ports, generated) for path in plan.own_sources]
+
+    def report(done: int, total: int) -> None:
+        progress(f"compiled {done} of {total} changed files")
+
+    return store.compile(units, report)
+
+
+def _header_key(headers: list[Path]) -> str:
+    return digest(path.read_bytes() for path in headers)
+
+
+def _merged(generated: Path, kind: str, files: list[Path]) -> list[Path]:
+    """`files`, the small ones in one new file."""
+    small = [path for path in files if path.stat().st_size < _SMALL_BYTES]
+    together = generated / f"{PREFIX}__small_{kind}.cpp"
+    together.write_text("".join(path.read_text() for path in small))
+    return [together, *(path for path in files if path not in small)]
+
+
+def _model_units(
+    generated: Path, kind: str, flags: tuple[str, ...], files: list[Path], store: ObjectStore
+) -> list[Unit]:
+    headers = _header_key(sorted(generated.glob("*.h")))
+    if len(files) >= _PRECOMPILE_FROM:
+        name = f"{PREFIX}__pch.h.{kind}"
+        store.precompiled_header(generated / f"{PREFIX}__pch.h", name, flags, headers)
+        flags = (*flags, "-include", name)
+    return [Unit(Path(path.name), flags, headers, generated) for path in files]

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every flag of a build, and the keys that follow from them. Runs tools only for their version."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from driver.errors import InputError
+from tb.sim.spec import (
+    HDL_FOLDER,
+    REPOSITORY,
+    SIM_FOLDER,
+    TOP,
+    BuildSpec,
+    Variant,
+    digest,
+    read_filelist,
+    variant_named,
+)
+from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_header, find_verilator
+
+PREFIX = f"V{TOP}"
+
+FAST = ("-O3", "-march=native")
+SLOW = ("-O0",)
+RUNTIME = ("-O2", "-march=native")
+OWN = ("-O2", "-march=native", "-Wall", "-Wextra", "-Werror")
+OUTPUT_SPLIT = 5000
+"""Size of one generated C++ file, in Verilator's node count: smaller compiles less after an edit,
+larger optimises across more."""
+
+
+def verilator_flags(variant: Variant) -> list[str]:
+    """Verilator's options, without sources, top and parameters."""
+    state = "unique" if variant.random_init else "fast"
+    flags = ["--cc", "--make", "json", "--no-timing", "--quiet", "-O3"]
+    flags += ["--x-assign", state, "--x-initial", state]
+    flags += ["--assert" if variant.assertions else "--no-assert"]
+    flags += ["--timescale-override", "1ns/1ps", "--output-split", str(OUTPUT_SPLIT)]
+    # Lint is a gate of its own; here a warning must not stand between an edit and its run.
+    flags += ["-Wno-lint", "-Wno-style", "-Wno-fatal"]
+    if variant.trace:
+        flags += [f"--trace-{variant.trace}", "--trace-structs"]
+    if variant.vpi:
+        flags.append("--vpi")
+    return flags
+
+
+def compile_flags_of(variant: Variant, verilator: Verilator) -> tuple[str, ...]:
+    """Flags of every C++ file; order and content are part of each object's key."""
+    shim = SIM_FOLDER / "fst"
+    flags = ["-std=c++20", "-DVERILATOR=1", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0"]
+    flags += ["-DVM_TIMING=0", f"-DVM_TRACE={int(bool(variant.trace))}"]
+    flags += [f"-DVM_TRACE_{kind}={int(variant.trace == kind.lower())}" for kind in ("FST", "VCD")]
+    flags += ["-DVM_TRACE_SAIF=0", "-I."]
+    flags += ["-isystem", str(verilator.include), "-isystem", str(verilator.include / "vltstd")]
+    if variant.trace == "fst":
+        # Also the fallback of a system header: -idirafter is searched last.
+        flags += ["-idirafter", str(shim)]
+    return tuple(flags)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A BuildSpec with its sources read and its tools found."""
+
+    spec: BuildSpec
+    variant: Variant
+    verilator: Verilator
+    compiler: Compiler
+    sources: tuple[Path, ...]
+    own_sources: tuple[Path, ...]
+    link_flags: tuple[str, ...]
+
+    @property
+    def arguments(self) -> list[str]:
+        """Verilator's, without the sources and the output folder."""
+        parameters = [f"-G{name}={value}" for name, value in self.spec.parameters]
+        flags = verilator_flags(self.variant)
+        return [*flags, "--top-module", TOP, "--prefix", PREFIX, *parameters]
+
+    @property
+    def compile_flags(self) -> tuple[str, ...]:
+        """Of every C++ file, before its level of optimisation."""
+        return compile_flags_of(self.variant, self.verilator)
+
+    def family_key(self) -> str:
+        """Hash of what does not depend on the text of the sources."""
+        tools = [self.verilator.version, self.compiler.identity]
+        return digest([*tools, *self.arguments, "--", *self.compile_flags, *self.link_flags])[:16]
+
+    def key(self) -> str:
+        """Hash of everything."""
+        own = sorted([*self.own_sources, *own_headers()])
+        files = [*self.sources, *own]
+        names = [os.path.relpath(path, REPOSITORY) for path in files]
+        constants = [*FAST, *SLOW, *RUNTIME, *OWN]
+        return digest(
+            [self.family_key(), *constants, *names, *(path.read_bytes() for path in files)]
+        )[:16]
+
+
+def own_headers() -> list[Path]:
+    """Headers of the main programs, and the replacements of system headers."""
+    return sorted([*(SIM_FOLDER / "core").glob("*.h"), *(SIM_FOLDER / "fst").glob("*.h")])
+
+
+def _own_sources(variant: Variant) -> tuple[Path, ...]:
+    core = sorted((SIM_FOLDER / "core").glob("*.cpp"))
+    if variant.vpi:
+        return (SIM_FOLDER / "cocotb_main.cpp", *core)
+    return (SIM_FOLDER / "main.cpp", *(path for path in core if path.stem != "cocotb_loop"))
+
+
+def _link_flags(variant: Variant) -> tuple[str, ...]:
+    flags = ["-pthread"]
+    if variant.trace == "fst":
+        flags += ["-llz4"] if find_header("lz4.h") else []
+        flags += ["-lz"] if find_header("zlib.h") else []
+    if variant.vpi:
+        import cocotb_tools.config  # noqa: PLC0415 - only builds for cocotb need cocotb
+
+        library = cocotb_tools.config.libs_dir
+        flags += [f"-L{library}", f"-Wl,-rpath,{library}", "-Wl,--export-dynamic"]
+        flags += ["-Wl,--no-as-needed", "-lcocotbvpi_verilator"]
+    return tuple(flags)
+
+
+def make_plan(spec: BuildSpec) -> Plan:
+    """Read the file list, find the tools. InputError and InfrastructureError as build()."""
+    variant = variant_named(spec.variant)
+    for path in (REPOSITORY, spec.build_root, spec.filelist):
+        if any(character.isspace() for character in str(path)):
+            raise InputError("command line", "path", path, "a path without spaces")
+    sources = [*read_filelist(spec.filelist), *spec.bench]
+    if variant.vpi:
+        sources.insert(0, HDL_FOLDER / "pins.vlt")
+    return Plan(
+        spec=spec,
+        variant=variant,
+        verilator=find_verilator(),
+        compiler=find_compiler(),
+        sources=tuple(sources),
+        own_sources=_own_sources(variant),
+        link_flags=_link_flags(variant),
+    )

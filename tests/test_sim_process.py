@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A simulator that dies, stops or hangs is a typed error within seconds, and leaves no process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sim_host import FAIL, FINISH, HANG, ID, open_standin, standin
+
+from driver.backend import simulator
+from driver.backend.shared_memory import SharedMemory
+from driver.errors import InfrastructureError, SimulatorDied, SimulatorTimeout
+
+SECONDS = 15.0
+"""Generous for a loaded machine; the limits under test are far below."""
+
+
+def during_a_run(act: Callable[[int], None]) -> tuple[Exception, float]:
+    """Act on the process of a simulator in the middle of an endless run: the error, and how many
+    seconds after the act it came."""
+    backend = open_standin()
+    acted: list[float] = []
+
+    def later() -> None:
+        time.sleep(0.5)
+        acted.append(time.monotonic())
+        act(backend.simulator.pid)
+
+    thread = threading.Thread(target=later)
+    thread.start()
+    with pytest.raises(InfrastructureError) as caught:
+        backend.wait_interrupt(600)
+    delay = time.monotonic() - acted[0]
+    thread.join()
+    assert not is_running(backend.simulator.pid)
+    with pytest.raises(SimulatorDied, match="closed, or died before"):
+        backend.read_csr(ID)
+    backend.close()
+    return caught.value, delay
+
+
+def is_running(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+def wait_gone(pid: int) -> bool:
+    deadline = time.monotonic() + SECONDS
+    while is_running(pid) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return not is_running(pid)
+
+
+def test_killed_in_the_middle_of_a_run() -> None:
+    error, delay = during_a_run(lambda pid: os.kill(pid, signal.SIGKILL))
+    assert isinstance(error, SimulatorDied)
+    assert "SIGKILL" in str(error)
+    assert "\n" not in str(error)
+    assert delay < SECONDS
+
+
+def test_stopped_in_the_middle_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulator, "ANSWER_S", 2.0)
+    error, delay = during_a_run(lambda pid: os.kill(pid, signal.SIGSTOP))
+    assert isinstance(error, SimulatorTimeout)
+    assert "no answer to RUN" in str(error)
+    assert delay < SECONDS
+
+
+def test_killed_between_two_requests() -> None:
+    backend = open_standin()
+    os.kill(backend.simulator.pid, signal.SIGTERM)
+    with pytest.raises(SimulatorDied, match="SIGTERM"):
+        backend.read_csr(ID)
+
+
+def test_device_that_does_not_answer_is_a_timeout_until_reset() -> None:
+    with open_standin() as backend:
+        backend.write_csr(HANG, 1)
+        before = backend.cycle
+        for access in (lambda: backend.read_csr(ID), lambda: backend.write_csr(HANG, 1)):
+            with pytest.raises(SimulatorTimeout, match=r"register 0x.*within 10000 cycles"):
+                access()
+        assert backend.cycle - before == 20_000
+        backend.reset()
+        assert backend.read_csr(ID) == 0x4E50_5530
+
+
+def test_failed_assertion_is_quoted() -> None:
+    backend = open_standin("check")
+    with pytest.raises(SimulatorDied, match=r"status 1.*standin: asked to fail"):
+        backend.write_csr(FAIL, 1)
+        backend.run(10, 10)
+    backend.close()
+
+
+def test_finish_of_the_design_is_an_error() -> None:
+    backend = open_standin()
+    with pytest.raises(SimulatorDied, match=r"\$finish"):
+        backend.write_csr(FINISH, 1)
+    backend.close()
+
+
+def test_binary_that_does_not_start(tmp_path: Path) -> None:
+    descriptor = os.memfd_create("empty")
+    log = tmp_path / "sim.log"
+    with pytest.raises(InfrastructureError, match="does not start"):
+        simulator.Simulator(tmp_path / "missing", descriptor, log)
+    with pytest.raises(SimulatorDied, match=r"exit status 3.*not a memory file"):
+        simulator.Simulator(standin("fast"), descriptor, log)
+    os.close(descriptor)
+
+
+def test_requests_that_the_server_refuses_say_why() -> None:
+    with open_standin() as backend:
+        with pytest.raises(InfrastructureError, match="built without tracing"):
+            backend.record_waves(Path("x.vcd"))
+        assert backend.read_csr(ID) == 0x4E50_5530
+
+
+ORPHAN = """
+import sys, threading
+from sim_host import open_standin
+backend = open_standin()
+print(backend.simulator.pid, flush=True)
+if sys.argv[1] == "running":
+    threading.Thread(target=backend.wait_interrupt, args=(600,), daemon=True).start()
+sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize("state", ["idle", "running"])
+def test_simulator_ends_with_a_killed_parent(state: str) -> None:
+    standin("fast")
+    parent = subprocess.Popen(
+        [sys.executable, "-c", ORPHAN, state],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    time.sleep(0.5)
+    assert is_running(pid)
+    parent.kill()
+    parent.communicate()
+    assert wait_gone(pid)
+
+
+def test_simulator_ends_when_nobody_talks(tmp_path: Path) -> None:
+    descriptor = SharedMemory.create(0, 4096)
+    process = simulator.Simulator(
+        standin("fast"), descriptor, tmp_path / "sim.log", ["--idle-seconds=1"]
+    )
+    os.close(descriptor)
+    assert wait_gone(process.pid)
+    process.close()

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waves: only the cycles asked for, in a file that other programs read."""
+
+from __future__ import annotations
+
+import re
+import struct
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sim_host import open_standin, start_copy
+
+from tb.sim.plan import compile_flags_of
+from tb.sim.spec import SIM_FOLDER, variant_named
+from tb.sim.toolchain import find_verilator
+
+PERIOD = 2000  # time steps of 1 ps
+FIRST, END = 300, 400
+FST_HEADER, FST_GEOMETRY, FST_HIERARCHY_LZ4 = 0, 3, 6
+
+
+def record(kind: str, path: Path) -> None:
+    with open_standin(f"waves-{kind}") as backend:
+        backend.record_waves(path, FIRST, END)
+        start_copy(backend, 0, 0x1000_0000, 8)
+        backend.run(500, 60)
+        backend.stop_waves()
+
+
+def test_vcd_holds_the_window_and_the_pins(tmp_path: Path) -> None:
+    path = tmp_path / "waves.vcd"
+    record("vcd", path)
+    text = path.read_text()
+    times = [int(time) for time in re.findall(r"^#(\d+)$", text, re.MULTILINE)]
+    # The first rising edge, cycle 1, is half a period after time 0.
+    assert len(times) == 2 * (END - FIRST)
+    assert (times[0] // PERIOD, times[-1] // PERIOD) == (FIRST - 1, END - 1)
+    names = set(re.findall(r"\$var \w+ +\d+ \S+ (\w+)", text))
+    assert {"clk", "irq", "s_axil_awaddr", "m_axi_rdata", "busy_q"} <= names
+
+
+def blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
+    at = 0
+    while at < len(data):
+        kind, length = struct.unpack_from(">BQ", data, at)
+        yield kind, data[at + 9 : at + 1 + length]
+        at += 1 + length
+
+
+def lz4_block(data: bytes, size: int) -> bytes:
+    """Decode the LZ4 block format, straight from its description."""
+    out = bytearray()
+    at = 0
+
+    def length(start: int) -> int:
+        nonlocal at
+        if start == 15:
+            while True:
+                at += 1
+                start += data[at - 1]
+                if data[at - 1] != 255:
+                    break
+        return start
+
+    while True:
+        token = data[at]
+        at += 1
+        literals = length(token >> 4)
+        out += data[at : at + literals]
+        at += literals
+        if at == len(data):
+            break
+        distance = int.from_bytes(data[at : at + 2], "little")
+        at += 2
+        for _ in range(length(token & 15) + 4):
+            out.append(out[-distance])
+    assert len(out) == size
+    return bytes(out)
+
+
+def test_fst_blocks_decode_without_any_fst_library(tmp_path: Path) -> None:
+    path = tmp_path / "waves.fst"
+    record("fst", path)
+    found = dict(blocks(path.read_bytes()))
+    first, last = struct.unpack_from(">QQ", found[FST_HEADER])
+    assert (first // PERIOD, last // PERIOD) == (FIRST - 1, END - 1)
+    hierarchy = found[FST_HIERARCHY_LZ4]
+    names = lz4_block(hierarchy[8:], int.from_bytes(hierarchy[:8], "big"))
+    for name in (b"clk", b"irq", b"s_axil_awaddr", b"m_axi_rdata", b"busy_q"):
+        assert name + b"\0" in names
+    geometry = found[FST_GEOMETRY]
+    size, packed = int.from_bytes(geometry[:8], "big"), geometry[16:]
+    assert len(packed if len(packed) == size else zlib.decompress(packed)) == size
+
+
+@pytest.mark.parametrize("header", ["lz4.h", "zlib.h"])
+def test_replacement_headers_are_searched_last(header: str) -> None:
+    replacements = SIM_FOLDER / "fst"
+    assert (replacements / header).is_file()
+    flags = compile_flags_of(variant_named("waves-fst"), find_verilator())
+    assert flags[flags.index("-idirafter") + 1] == str(replacements)
