@@ -39,11 +39,12 @@ module npu_host_read
   localparam int unsigned ReturnBeats = 256;
   localparam int unsigned CountW = $clog2(ReturnBeats + 1);
 
+  // Data lowest: whole words for the simulator.
   typedef struct packed {
     logic [HOST_ID_WIDTH-1:0] id;
-    logic [BusBits-1:0]       data;
     resp_e                    resp;
     logic                     last;
+    logic [BusBits-1:0]       data;
   } beat_t;
 
   logic              head_valid, head_pop, head_ok, burst_fire;
@@ -60,14 +61,14 @@ module npu_host_read
   );
 
   npu_host_check #(.BusBits(BusBits), .MemBase(MemBase), .MemLimit(MemLimit)) u_check (
-    .addr_i(head.addr), .len_i(head.len), .size_i(head.size), .burst_i(head.burst),
-    .ok_o(head_ok)
+    .valid_i(head_valid), .addr_i(head.addr), .len_i(head.len), .size_i(head.size),
+    .burst_i(head.burst), .ok_o(head_ok)
   );
 
   npu_fifo #(.Width($bits(beat_t)), .Depth(ReturnBeats)) u_return (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(beat_valid_i), .in_ready_o(ret_room),
-    .in_data_i({beat_id_i, beat_data_i, beat_resp_i, beat_last_i}),
+    .in_data_i({beat_id_i, beat_resp_i, beat_last_i, beat_data_i}),
     .out_valid_o(ret_valid), .out_ready_i(ret_pop), .out_data_o(ret), .count_o()
   );
 

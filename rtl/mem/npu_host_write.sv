@@ -47,10 +47,11 @@ module npu_host_write
   localparam int unsigned MaxBursts = 16;
   localparam int unsigned BurstCountW = $clog2(MaxBursts + 1);
 
+  // Data lowest: whole words for the simulator.
   typedef struct packed {
-    logic [BusBits-1:0] data;
-    logic [StrbW-1:0]   strb;
     logic               last;
+    logic [StrbW-1:0]   strb;
+    logic [BusBits-1:0] data;
   } beat_t;
 
   logic                   head_valid, head_pop, head_ok, burst_fire;
@@ -70,13 +71,13 @@ module npu_host_write
   );
 
   npu_host_check #(.BusBits(BusBits), .MemBase(MemBase), .MemLimit(MemLimit)) u_check (
-    .addr_i(head.addr), .len_i(head.len), .size_i(head.size), .burst_i(head.burst),
-    .ok_o(head_ok)
+    .valid_i(head_valid), .addr_i(head.addr), .len_i(head.len), .size_i(head.size),
+    .burst_i(head.burst), .ok_o(head_ok)
   );
 
   npu_fifo #(.Width($bits(beat_t)), .Depth(DataBeats)) u_data (
     .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(w_valid_i), .in_ready_o(w_ready_o), .in_data_i({w_data_i, w_strb_i, w_last_i}),
+    .in_valid_i(w_valid_i), .in_ready_o(w_ready_o), .in_data_i({w_last_i, w_strb_i, w_data_i}),
     .out_valid_o(data_valid_o), .out_ready_i(data_pop), .out_data_o(beat), .count_o()
   );
 

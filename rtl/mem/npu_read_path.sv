@@ -48,16 +48,18 @@ module npu_read_path
   // One burst may start when a single beat of the budget is left.
   localparam int unsigned FlightW = $clog2(MaxReadBeats + 256);
 
+  // Data lowest: whole words for the simulator.
   typedef struct packed {
     logic [AXI_ID_WIDTH-1:0] id;
-    logic [BusBits-1:0]      data;
     resp_e                   resp;
     logic                    last;
+    logic [BusBits-1:0]      data;
   } beat_t;
 
-  logic      [NumClients-1:0] split_valid;
-  axi_addr_t [NumSources-1:0] burst;
-  logic      [NumSources-1:0] request, grant;
+  logic [NumClients-1:0]                 split_valid;
+  logic [NumClients-1:0][ADDR_WIDTH-1:0] split_addr;
+  logic [NumClients-1:0][7:0]            split_len;
+  logic [NumSources-1:0]                 request, grant;
   logic                       ar_ready, ar_fire, r_fire, beat_valid, beat_ready, budget_left;
   axi_addr_t                  ar;
   beat_t                      beat;
@@ -70,30 +72,29 @@ module npu_read_path
       .in_valid_i(req_valid_i[c]), .in_ready_o(req_ready_o[c]),
       .in_addr_i(req_addr_i[c]), .in_bytes_i(req_bytes_i[c]),
       .out_valid_o(split_valid[c]), .out_ready_i(grant[c] && ar_ready),
-      .out_addr_o(burst[c].addr), .out_len_o(burst[c].len), .out_last_o()
+      .out_addr_o(split_addr[c]), .out_len_o(split_len[c]), .out_last_o()
     );
-    assign burst[c].id    = {ClientW'(c), HOST_ID_WIDTH'(0)};
-    assign burst[c].size  = 3'($clog2(BusBits / 8));
-    assign burst[c].burst = BURST_INCR;
     assign request[c]     = split_valid[c] && budget_left;
     assign rsp_valid_o[c] = beat_valid && beat_client == ClientW'(c);
   end
 
   assign request[NumClients] = host_valid_i;
   assign host_ready_o        = grant[NumClients] && ar_ready;
-  assign burst[NumClients]   = '{
-    id: {HOST_CLIENT, host_i.id}, addr: host_i.addr, len: host_i.len,
-    size: host_i.size, burst: host_i.burst
-  };
 
   npu_rr_arb #(.N(NumSources)) u_arb (
     .clk_i, .rst_ni, .req_i(request), .take_i(ar_ready), .grant_o(grant)
   );
 
   always_comb begin
-    ar = burst[NumClients];
+    ar = '{
+      id: {HOST_CLIENT, host_i.id}, addr: host_i.addr, len: host_i.len,
+      size: host_i.size, burst: host_i.burst
+    };
     for (int unsigned c = 0; c < NumClients; c++) begin
-      if (grant[c]) ar = burst[c];
+      if (grant[c]) ar = '{
+        id: {ClientW'(c), HOST_ID_WIDTH'(0)}, addr: split_addr[c], len: split_len[c],
+        size: 3'($clog2(BusBits / 8)), burst: BURST_INCR
+      };
     end
   end
 
@@ -106,7 +107,7 @@ module npu_read_path
   npu_stream_reg #(.Width($bits(beat_t))) u_r (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(axi_r_valid_i), .in_ready_o(axi_r_ready_o),
-    .in_data_i({axi_r_id_i, axi_r_data_i, axi_r_resp_i, axi_r_last_i}),
+    .in_data_i({axi_r_id_i, axi_r_resp_i, axi_r_last_i, axi_r_data_i}),
     .out_valid_o(beat_valid), .out_ready_i(beat_ready), .out_data_o(beat)
   );
 

@@ -61,18 +61,20 @@ module npu_write_path
     logic [7:0]            len;
   } turn_t;
 
+  // Data lowest: whole words for the simulator.
   typedef struct packed {
-    logic [BusBits-1:0] data;
-    logic [StrbW-1:0]   strb;
     logic               last;
+    logic [StrbW-1:0]   strb;
+    logic [BusBits-1:0] data;
   } beat_t;
 
-  logic      [NumClients-1:0] split_valid, split_last, split_ready, track_ready;
-  axi_addr_t [NumSources-1:0] burst;
-  logic      [NumSources-1:0] request, grant, data_valid, data_ready;
+  logic [NumClients-1:0]                 split_valid, split_last, split_ready, track_ready;
+  logic [NumClients-1:0][ADDR_WIDTH-1:0] split_addr;
+  logic [NumClients-1:0][7:0]            split_len;
+  logic [NumSources-1:0]                 request, grant, data_valid, data_ready;
   axi_addr_t                  aw;
   logic                       aw_ready, order_ready, take, turn_valid, turn_pop;
-  logic                       beat_valid, beat_ready, beat_fire;
+  logic                       beat_valid, beat_ready, beat_fire, last;
   turn_t                      turn;
   beat_t                      beat;
   logic [7:0]                 sent_q;
@@ -86,7 +88,7 @@ module npu_write_path
       .in_valid_i(req_valid_i[c]), .in_ready_o(req_ready_o[c]),
       .in_addr_i(req_addr_i[c]), .in_bytes_i(req_bytes_i[c]),
       .out_valid_o(split_valid[c]), .out_ready_i(split_ready[c]),
-      .out_addr_o(burst[c].addr), .out_len_o(burst[c].len), .out_last_o(split_last[c])
+      .out_addr_o(split_addr[c]), .out_len_o(split_len[c]), .out_last_o(split_last[c])
     );
     npu_wr_collect u_collect (
       .clk_i, .rst_ni,
@@ -95,28 +97,27 @@ module npu_write_path
       .b_valid_i(axi_b_valid_i && b_client == ClientW'(c)), .b_err_i(axi_b_resp_i[1]),
       .rsp_valid_o(rsp_valid_o[c]), .rsp_err_o(rsp_err_o[c])
     );
-    assign burst[c].id    = {ClientW'(c), HOST_ID_WIDTH'(0)};
-    assign burst[c].size  = 3'($clog2(BusBits / 8));
-    assign burst[c].burst = BURST_INCR;
     assign request[c]     = split_valid[c] && track_ready[c];
     assign split_ready[c] = grant[c] && take;
   end
 
   assign request[NumClients] = host_valid_i;
   assign host_ready_o        = grant[NumClients] && take;
-  assign burst[NumClients]   = '{
-    id: {HOST_CLIENT, host_i.id}, addr: host_i.addr, len: host_i.len,
-    size: host_i.size, burst: host_i.burst
-  };
 
   npu_rr_arb #(.N(NumSources)) u_arb (
     .clk_i, .rst_ni, .req_i(request), .take_i(take), .grant_o(grant)
   );
 
   always_comb begin
-    aw = burst[NumClients];
+    aw = '{
+      id: {HOST_CLIENT, host_i.id}, addr: host_i.addr, len: host_i.len,
+      size: host_i.size, burst: host_i.burst
+    };
     for (int unsigned c = 0; c < NumClients; c++) begin
-      if (grant[c]) aw = burst[c];
+      if (grant[c]) aw = '{
+        id: {ClientW'(c), HOST_ID_WIDTH'(0)}, addr: split_addr[c], len: split_len[c],
+        size: 3'($clog2(BusBits / 8)), burst: BURST_INCR
+      };
     end
   end
 
@@ -137,16 +138,22 @@ module npu_write_path
   assign beat_valid = turn_valid && (turn.source & data_valid) != '0;
   assign data_ready = (turn_valid && beat_ready) ? turn.source : '0;
   assign beat_fire  = beat_valid && beat_ready;
-  assign beat.last  = sent_q == turn.len;
-  assign turn_pop   = beat_fire && beat.last;
+  assign last       = sent_q == turn.len;
+  assign turn_pop   = beat_fire && last;
 
   always_comb begin
-    beat.data = host_data_i;
-    beat.strb = host_strb_i;
-    for (int unsigned c = 0; c < NumClients; c++) begin
-      if (turn.source[c]) begin
-        beat.data = data_i[c];
-        beat.strb = strb_i[c];
+    beat = '0;
+    if (beat_valid) begin
+      beat.last = last;
+      if (turn.source[NumClients]) begin
+        beat.data = host_data_i;
+        beat.strb = host_strb_i;
+      end
+      for (int unsigned c = 0; c < NumClients; c++) begin
+        if (turn.source[c]) begin
+          beat.data = data_i[c];
+          beat.strb = strb_i[c];
+        end
       end
     end
   end
@@ -155,12 +162,12 @@ module npu_write_path
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(beat_valid), .in_ready_o(beat_ready), .in_data_i(beat),
     .out_valid_o(axi_w_valid_o), .out_ready_i(axi_w_ready_i),
-    .out_data_o({axi_w_data_o, axi_w_strb_o, axi_w_last_o})
+    .out_data_o({axi_w_last_o, axi_w_strb_o, axi_w_data_o})
   );
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni)        sent_q <= '0;
-    else if (beat_fire) sent_q <= beat.last ? '0 : sent_q + 8'd1;
+    else if (beat_fire) sent_q <= last ? '0 : sent_q + 8'd1;
   end
 
   assign axi_b_ready_o    = 1'b1;

@@ -150,9 +150,9 @@ module npu_move
 
   npu_fifo #(.Width(BusBits + StrbW), .Depth(2)) u_out (
     .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(out_valid), .in_ready_o(out_ready), .in_data_i({out_data, out_strb}),
+    .in_valid_i(out_valid), .in_ready_o(out_ready), .in_data_i({out_strb, out_data}),
     .out_valid_o(wr_data_valid_o), .out_ready_i(wr_data_ready_i),
-    .out_data_o({wr_data_o, wr_strb_o}), .count_o()
+    .out_data_o({wr_strb_o, wr_data_o}), .count_o()
   );
 
   assign finished = !src_busy && !dst_busy && src_empty && dst_empty && align_empty

@@ -82,18 +82,20 @@ module npu_move_align
   // Rotate left by `turn` bytes: source lane s lands in lane s + turn.
   assign turn = dst_lane_i - src_lane_i;
   always_comb begin
-    turned = beat_i;
-    if (fill_i) begin
-      turned = {(BusBits / 32){pattern_i}};
-    end else if (step && turn != '0) begin
-      turned = (beat_i << {turn, 3'b0}) | (beat_i >> {AllLanes - (LaneW + 1)'(turn), 3'b0});
+    turned = '0;
+    if (out_valid_o || step) begin
+      if (fill_i)           turned = {(BusBits / 32){pattern_i}};
+      else if (turn == '0)  turned = beat_i;
+      else turned = (beat_i << {turn, 3'b0}) | (beat_i >> {AllLanes - (LaneW + 1)'(turn), 3'b0});
     end
+  end
+
+  // Lanes below the current one come from the cycle before.
+  always_comb begin
     joined = turned;
-    if (flush) begin
-      joined = carry_q;
-    end else if (step && part_q) begin
-      joined = turned ^ ((turned ^ carry_q) & ~({BusBits{1'b1}} << {dst_lane_i, 3'b0}));
-    end
+    if (flush)       joined = carry_q;
+    else if (part_q) joined = turned
+                            ^ ((turned ^ carry_q) & ~({BusBits{1'b1}} << {dst_lane_i, 3'b0}));
   end
 
   assign first   = part_q ? first_q : dst_lane_i;

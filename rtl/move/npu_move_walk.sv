@@ -41,8 +41,8 @@ module npu_move_walk
   logic [MAX_RANK-1:0]                 loop_q, loop_d;    // dimensions that are not in the run
   logic [ADDR_WIDTH-1:0]               addr_q, addr_d;    // of the request offered
   logic [RunW-1:0]                     left_q, left_d;    // bytes of this run from addr_q on
-  logic [MAX_RANK-1:0][31:0]           index_q, index_d;
-  logic [MAX_RANK-1:0][ADDR_WIDTH-1:0] base_q, base_d;    // first element under index_q[d]
+  logic [MAX_RANK-1:0][31:0]           index_q;
+  logic [MAX_RANK-1:0][ADDR_WIDTH-1:0] base_q;    // first element under index_q[d]
 
   logic [31:0]           size, others;
   logic [RunW+31:0]      merged;
@@ -84,15 +84,18 @@ module npu_move_walk
   // Sizes outside dim_q; all ones means that there is nothing left to merge or to loop over.
   always_comb begin
     others = 32'd1;
-    for (int unsigned d = 0; d < MAX_RANK; d++) begin
-      if (DimW'(d) < dim_q) others |= view_i.size[d];
+    if (state_q == MERGE) begin
+      for (int unsigned d = 0; d < MAX_RANK; d++) begin
+        if (DimW'(d) < dim_q) others |= view_i.size[d];
+      end
     end
   end
 
   // The innermost loop that has not reached its end takes a step; all loops inside it start over.
   always_comb begin
-    more     = 1'b0;
-    step_dim = '0;
+    more      = 1'b0;
+    step_dim  = '0;
+    step_addr = addr_q;
     if (fire && run_done) begin
       for (int unsigned d = 0; d < MAX_RANK; d++) begin
         if (loop_q[d] && index_q[d] != view_i.size[d] - 32'd1) begin
@@ -100,8 +103,8 @@ module npu_move_walk
           step_dim = DimW'(d);
         end
       end
+      step_addr = base_q[step_dim] + byte_stride(view_i.stride[step_dim], elem_log2_i);
     end
-    step_addr = base_q[step_dim] + byte_stride(view_i.stride[step_dim], elem_log2_i);
   end
 
   always_comb begin
@@ -111,8 +114,6 @@ module npu_move_walk
     loop_d  = loop_q;
     addr_d  = addr_q;
     left_d  = left_q;
-    index_d = index_q;
-    base_d  = base_q;
     unique case (state_q)
       IDLE: if (start_i) begin
         state_d = MERGE;
@@ -120,8 +121,6 @@ module npu_move_walk
         run_d   = RunW'(1) << elem_log2_i;
         addr_d  = view_i.base;
         loop_d  = '1;
-        index_d = '0;
-        base_d  = {MAX_RANK{view_i.base}};
       end
       MERGE: begin
         if (contiguous) begin
@@ -133,20 +132,8 @@ module npu_move_walk
         else                               state_d = stop_i ? IDLE : WALK;
       end
       WALK: if (fire) begin
-        addr_d = addr_q + ADDR_WIDTH'(chunk);
-        left_d = left_q - chunk;
-        if (run_done) begin
-          addr_d            = step_addr;
-          left_d            = run_q;
-          index_d[step_dim] = index_q[step_dim] + 32'd1;
-          base_d[step_dim]  = step_addr;
-          for (int unsigned d = 1; d < MAX_RANK; d++) begin
-            if (DimW'(d) > step_dim) begin
-              index_d[d] = '0;
-              base_d[d]  = step_addr;
-            end
-          end
-        end
+        addr_d = run_done ? step_addr : addr_q + ADDR_WIDTH'(chunk);
+        left_d = run_done ? run_q : left_q - chunk;
         if (stop_i || (run_done && !more)) state_d = IDLE;
       end
       default: state_d = IDLE;
@@ -160,13 +147,23 @@ module npu_move_walk
 
   always_ff @(posedge clk_i) begin
     if (start_i || busy_o) begin
-      dim_q   <= dim_d;
-      run_q   <= run_d;
-      loop_q  <= loop_d;
-      addr_q  <= addr_d;
-      left_q  <= left_d;
-      index_q <= index_d;
-      base_q  <= base_d;
+      dim_q  <= dim_d;
+      run_q  <= run_d;
+      loop_q <= loop_d;
+      addr_q <= addr_d;
+      left_q <= left_d;
+    end
+  end
+
+  for (genvar d = 0; d < MAX_RANK; d++) begin : gen_loop
+    always_ff @(posedge clk_i) begin
+      if (start_i) begin
+        index_q[d] <= '0;
+        base_q[d]  <= view_i.base;
+      end else if (fire && run_done && DimW'(d) >= step_dim) begin
+        index_q[d] <= (DimW'(d) == step_dim) ? index_q[d] + 32'd1 : '0;
+        base_q[d]  <= step_addr;
+      end
     end
   end
 endmodule

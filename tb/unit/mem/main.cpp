@@ -11,7 +11,7 @@ void shuffle_conditions(Bench& bench) {
   bench.stalls(kStalls[bench.random.below(4)]);
   bench.slave.shape.latency_min = unsigned(bench.random.below(20));
   bench.slave.shape.latency_max =
-      bench.slave.shape.latency_min + unsigned(bench.random.below(2) * bench.random.below(200));
+      bench.slave.shape.latency_min + unsigned(bench.random.below(2) * bench.random.below(600));
   bench.slave.shape.reorder = bench.random.chance(70);
 }
 

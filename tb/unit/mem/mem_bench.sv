@@ -123,6 +123,7 @@ module mem_bench
   npu_stats_t      move_stats;
   resp_e           host_r_resp, host_b_resp;
   axi_addr_t       axi_ar, axi_aw;
+  host_addr_t      host_ar, host_aw;
 
   logic                       mv_rd_req_valid, mv_rd_req_ready, mv_rd_rsp_valid, mv_rd_rsp_ready;
   logic [ADDR_WIDTH-1:0]      mv_rd_req_addr, mv_wr_req_addr;
@@ -146,6 +147,9 @@ module mem_bench
     cmd.src1       = view(cmd_src_base, cmd_size, cmd_src_stride);
     cmd.dst        = view(cmd_dst_base, cmd_size, cmd_dst_stride);
   end
+
+  assign host_ar = {s_arid, s_araddr, s_arlen, s_arsize, s_arburst};
+  assign host_aw = {s_awid, s_awaddr, s_awlen, s_awsize, s_awburst};
 
   assign err   = move_err;
   assign stats = move_stats;
@@ -187,13 +191,11 @@ module mem_bench
     .wr_data_i({wr_data, mv_wr_data}), .wr_strb_i({wr_strb, mv_wr_strb}),
     .wr_rsp_valid_o({wr_rsp_valid, mv_wr_rsp_valid}), .wr_rsp_err_o({wr_rsp_err, mv_wr_rsp_err}),
     .host_ar_valid_i(s_arvalid), .host_ar_ready_o(s_arready),
-    .host_ar_i('{id: s_arid, addr: s_araddr, len: s_arlen, size: s_arsize,
-                 burst: burst_e'(s_arburst)}),
+    .host_ar_i(host_ar),
     .host_r_valid_o(s_rvalid), .host_r_ready_i(s_rready), .host_r_id_o(s_rid),
     .host_r_data_o(s_rdata), .host_r_resp_o(host_r_resp), .host_r_last_o(s_rlast),
     .host_aw_valid_i(s_awvalid), .host_aw_ready_o(s_awready),
-    .host_aw_i('{id: s_awid, addr: s_awaddr, len: s_awlen, size: s_awsize,
-                 burst: burst_e'(s_awburst)}),
+    .host_aw_i(host_aw),
     .host_w_valid_i(s_wvalid), .host_w_ready_o(s_wready), .host_w_data_i(s_wdata),
     .host_w_strb_i(s_wstrb), .host_w_last_i(s_wlast),
     .host_b_valid_o(s_bvalid), .host_b_ready_i(s_bready), .host_b_id_o(s_bid),

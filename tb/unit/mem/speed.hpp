@@ -98,6 +98,11 @@ inline void speed() {
   time_move("FILL 64 KiB", fill, kBeats);
   time_move("COPY 64 rows of one KiB row", copy_2d(64, 256, {0, 1}, {256, 1}), kBeats);
   time_move("COPY 64 rows of 1 KiB, pitched", copy_2d(64, 256, {320, 1}, {512, 1}), kBeats);
+  MoveCommand split = copy_2d(1, 4, {3, 1}, {9, 1});
+  split.dtype = 0;
+  split.size[2] = 4096;
+  split.src_stride[2] = split.dst_stride[2] = 4;
+  time_move("COPY 4096x1x4, contiguous", split, kBeats);
   time_move("COPY 64x64 transposed", copy_2d(64, 64, {1, 64}, {64, 1}), 4096);
   time_move("COPY 64x64, strided both sides", copy_2d(64, 64, {1, 64}, {1, 64}), 4096);
   time_short_reads(4096);
