@@ -174,9 +174,12 @@ class Device {
     top.rd_rsp_valid_i = !reads_.empty() && reads_.front().due <= cycle && !stall();
     if (!top.rd_rsp_valid_i) return;
     const uint64_t addr = reads_.front().addr + reads_.front().beat * kBusBytes;
-    top.rd_rsp_err_i = memory.error_at(addr);
+    // One beat of a bad line fails, not always the same one.
+    const uint64_t bad_beat = addr / 64 % (64 / kBusBytes);
+    top.rd_rsp_err_i = memory.error_at(addr) && reads_.front().beat == bad_beat;
     for (unsigned i = 0; i < kBusBytes / 4; ++i)
-      top.rd_rsp_data_i[i] = top.rd_rsp_err_i ? 0xDEADBEEF : memory.get<uint32_t>(addr + 4 * i);
+      top.rd_rsp_data_i[i] =
+          memory.error_at(addr) ? 0xDEADBEEF : memory.get<uint32_t>(addr + 4 * i);
   }
 
   void sample_reads() {

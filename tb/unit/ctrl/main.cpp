@@ -91,9 +91,11 @@ void soft_reset(uint64_t seed) {
     for (uint64_t n = device.random.below(600); n > 0; --n) device.tick();
     const uint64_t resets = device.soft_resets;
     device.write(csr::kCtrl, 1);
+    const size_t under_way = device.dispatched.size() + 1;
     while (device.read(csr::kCtrl) != 0) device.tick();
     check(device.soft_resets == resets + 1, "one reset");
     const size_t ran = device.dispatched.size();
+    check(ran <= under_way, "commands start while a reset is pending");
     check(device.read(csr::kStatus) == 0x500 && device.read(csr::kCompleted) == 0 &&
               device.read(csr::kRingTail) == 0 && device.read(csr::kIrqStatus) == 0,
           "state after soft reset");
