@@ -111,7 +111,10 @@ module npu_core
 
   assign engine_rst_n = rst_ni && !soft_rst;
 
-  npu_ctrl #(.ArraySize, .BusBits, .FmaLatency, .MemBase, .MemLimit) u_ctrl (
+  npu_ctrl #(
+    .ArraySize(ArraySize), .BusBits(BusBits), .FmaLatency(FmaLatency), .MemBase(MemBase),
+    .MemLimit(MemLimit)
+  ) u_ctrl (
     .clk_i, .rst_ni,
     .s_axil_awvalid_i, .s_axil_awready_o, .s_axil_awaddr_i, .s_axil_awprot_i,
     .s_axil_wvalid_i, .s_axil_wready_o, .s_axil_wdata_i, .s_axil_wstrb_i,
@@ -144,7 +147,10 @@ module npu_core
     .rd_beat_i(rd_beat), .wr_beat_i(wr_beat)
   );
 
-  npu_matrix #(.ArraySize, .BusBits, .FmaLatency, .AccTiles, .RowTiles, .WeightSlots) u_matrix (
+  npu_matrix #(
+    .ArraySize(ArraySize), .BusBits(BusBits), .FmaLatency(FmaLatency), .AccTiles(AccTiles),
+    .RowTiles(RowTiles), .WeightSlots(WeightSlots)
+  ) u_matrix (
     .clk_i, .rst_ni(engine_rst_n),
     .cmd_valid_i(matrix_valid), .cmd_ready_o(matrix_ready), .cmd_i(cmd),
     .done_o(matrix_done), .err_o(matrix_err), .stats_o(matrix_stats),
@@ -167,7 +173,7 @@ module npu_core
     .wr_rsp_err_i(wr_rsp_err[Matrix])
   );
 
-  npu_move #(.BusBits) u_move (
+  npu_move #(.BusBits(BusBits)) u_move (
     .clk_i, .rst_ni(engine_rst_n),
     .cmd_valid_i(move_valid), .cmd_ready_o(move_ready), .cmd_i(cmd),
     .done_o(move_done), .err_o(move_err), .stats_o(move_stats),
@@ -191,7 +197,8 @@ module npu_core
   );
 
   npu_mem_ctrl #(
-    .BusBits, .NumReadClients(Clients), .NumWriteClients(Clients), .MemBase, .MemLimit
+    .BusBits(BusBits), .NumReadClients(Clients), .NumWriteClients(Clients), .MemBase(MemBase),
+    .MemLimit(MemLimit)
   ) u_mem_ctrl (
     .clk_i, .rst_ni,
     .rd_req_valid_i(rd_req_valid),

@@ -128,7 +128,8 @@ module npu_top
   assign m_axi_arprot  = 3'b000;
 
   npu_core #(
-    .ArraySize, .BusBits, .FmaLatency, .AccTiles, .RowTiles, .WeightSlots, .MemBase, .MemLimit
+    .ArraySize(ArraySize), .BusBits(BusBits), .FmaLatency(FmaLatency), .AccTiles(AccTiles),
+    .RowTiles(RowTiles), .WeightSlots(WeightSlots), .MemBase(MemBase), .MemLimit(MemLimit)
   ) u_core (
     .clk_i(clk),
     .rst_ni(rst_n),

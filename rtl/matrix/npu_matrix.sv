@@ -70,12 +70,14 @@ module npu_matrix
   logic [ArraySize-1:0]       wr_mask;
   logic [ArraySize-1:0][31:0] wr_data;
 
-  npu_matrix_blocks #(.ArraySize, .AccTiles, .RowTiles) u_blocks (
+  npu_matrix_blocks #(.ArraySize(ArraySize), .AccTiles(AccTiles), .RowTiles(RowTiles)) u_blocks (
     .clk_i, .rst_ni, .start_i(start), .cmd_i,
     .valid_o(block_valid), .ready_i(block_ready), .block_o(block)
   );
 
-  npu_matrix_tiles #(.ArraySize, .RowTiles, .WeightSlots) u_tiles (
+  npu_matrix_tiles #(
+    .ArraySize(ArraySize), .RowTiles(RowTiles), .WeightSlots(WeightSlots)
+  ) u_tiles (
     .clk_i, .rst_ni, .start_i(start), .cmd_i,
     .block_valid_i(block_valid), .block_ready_o(block_ready), .block_i(block),
     .seq_valid_o(seq_push), .seq_ready_i(seq_room && half_free),
@@ -83,7 +85,7 @@ module npu_matrix
     .tile_valid_o(tile_valid), .tile_ready_i(tile_ready), .tile_o(tile)
   );
 
-  npu_matrix_lines #(.BusBits) u_lines (
+  npu_matrix_lines #(.BusBits(BusBits)) u_lines (
     .clk_i, .rst_ni, .cmd_i,
     .tile_valid_i(tile_valid), .tile_ready_o(tile_ready), .tile_i(tile),
     .rd_req_valid_o, .rd_req_ready_i, .rd_req_addr_o, .rd_req_bytes_o,
@@ -97,7 +99,7 @@ module npu_matrix
     .count_o()
   );
 
-  npu_matrix_unpack #(.ArraySize, .BusBits) u_unpack (
+  npu_matrix_unpack #(.ArraySize(ArraySize), .BusBits(BusBits)) u_unpack (
     .clk_i, .rst_ni, .cmd_i,
     .pending_valid_i(pend_valid), .pending_ready_o(pend_pop), .pending_i(pend),
     .rd_rsp_valid_i, .rd_rsp_ready_o, .rd_rsp_data_i,
@@ -119,7 +121,8 @@ module npu_matrix
   );
 
   npu_matrix_seq #(
-    .ArraySize, .RowTiles, .WeightSlots, .SumLatency(ArraySize * FmaLatency + 2)
+    .ArraySize(ArraySize), .RowTiles(RowTiles), .WeightSlots(WeightSlots),
+    .SumLatency(ArraySize * FmaLatency + 2)
   ) u_seq (
     .clk_i, .rst_ni, .start_i(start), .cmd_i,
     .block_valid_i(seq_valid), .block_ready_o(seq_ready), .block_i(seq_block),
@@ -128,7 +131,9 @@ module npu_matrix
     .token_o(token), .stats_o
   );
 
-  npu_matrix_array #(.ArraySize, .FmaLatency, .ASlots, .WeightSlots) u_array (
+  npu_matrix_array #(
+    .ArraySize(ArraySize), .FmaLatency(FmaLatency), .ASlots(ASlots), .WeightSlots(WeightSlots)
+  ) u_array (
     .clk_i, .rst_ni, .int8_i(int8),
     .wr_valid_i(wr_valid), .wr_place_i(wr_place), .wr_mask_i(wr_mask), .wr_data_i(wr_data),
     .token_i(token), .psum_i(psum), .token_o(sum_token), .sum_o(sum),
@@ -142,7 +147,7 @@ module npu_matrix
   logic [63:0] line_addr;
   logic [ArraySize*32-1:0] line_data;
 
-  npu_matrix_acc #(.ArraySize, .AccTiles) u_acc (
+  npu_matrix_acc #(.ArraySize(ArraySize), .AccTiles(AccTiles)) u_acc (
     .clk_i, .rst_ni,
     .rd_token_i(token), .rd_sum_o(psum), .wr_token_i(sum_token), .wr_sum_i(sum),
     .load_valid_i(wr_valid && wr_place.operand == OPERAND_C),
@@ -160,7 +165,7 @@ module npu_matrix
     .count_o()
   );
 
-  npu_matrix_drain #(.ArraySize) u_drain (
+  npu_matrix_drain #(.ArraySize(ArraySize)) u_drain (
     .clk_i, .rst_ni, .cmd_i,
     .block_valid_i(drain_valid), .block_ready_o(drain_ready), .block_i(drain_block),
     .block_done_i(sum_token.valid && sum_token.block_end),
@@ -170,7 +175,7 @@ module npu_matrix
     .half_free_o(drained), .last_o(last_line)
   );
 
-  npu_matrix_pack #(.ArraySize, .BusBits) u_pack (
+  npu_matrix_pack #(.ArraySize(ArraySize), .BusBits(BusBits)) u_pack (
     .clk_i, .rst_ni, .cmd_i,
     .line_valid_i(line_valid), .line_ready_o(line_ready),
     .line_addr_i(line_addr), .line_elems_i(line_elems), .line_data_i(line_data),

@@ -62,10 +62,7 @@ module npu_matrix_array
 
   for (genvar r = 0; r < ArraySize; r++) begin : gen_row
     npu_matrix_row #(
-      .ArraySize,
-      .FmaLatency,
-      .ASlots,
-      .WeightSlots,
+      .ArraySize(ArraySize), .FmaLatency(FmaLatency), .ASlots(ASlots), .WeightSlots(WeightSlots),
       .Row(r)
     ) u_row (
       .clk_i,
