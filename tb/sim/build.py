@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -38,6 +39,7 @@ _LOCK_TIMEOUT_S = 1800
 _PROGRESS_AFTER_S = 10.0
 _BINARY = "npu_sim"
 _MANIFEST = "build.json"
+_LOCATED = re.compile(r"%Error[^:]*: (?P<file>[^:]+):(?P<line>\d+):\d+: (?P<message>.*)")
 
 
 class _Progress:
@@ -70,10 +72,19 @@ def _verilate(plan: Plan, folder: Path) -> None:
     except OSError as error:
         raise InfrastructureError(f"verilator does not start: {error}") from error
     if done.returncode != 0:
-        errors = [line for line in done.stderr.splitlines() if line.startswith("%Error")]
-        if not errors:
-            raise InfrastructureError(f"verilator ended with status {done.returncode}")
-        raise InputError("rtl", "verilator", errors[0], "sources that elaborate")
+        raise _refusal(done.stderr, done.returncode)
+
+
+def _refusal(output: str, status: int) -> InputError | InfrastructureError:
+    """Verilator's first error."""
+    errors = [line for line in output.splitlines() if line.startswith("%Error")]
+    if not errors:
+        return InfrastructureError(f"verilator ended with status {status}")
+    located = _LOCATED.match(errors[0])
+    if located is None:
+        return InputError("rtl", "verilator", errors[0], "sources that elaborate")
+    place = f"line {located['line']}"
+    return InputError(located["file"], place, located["message"], "sources that elaborate")
 
 
 def _finish(plan: Plan, objects: Sequence[Path], built: BuiltModel) -> None:

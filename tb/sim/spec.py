@@ -19,6 +19,9 @@ HDL_FOLDER = REPOSITORY / "tb" / "hdl"
 FILELIST = REPOSITORY / "rtl" / "filelist.f"
 BUILD_ROOT = REPOSITORY / "build" / "sim"
 TOP = "tb_top"
+BENCH = (HDL_FOLDER / "npu_dram.sv", HDL_FOLDER / "tb_top.sv")
+CHECKERS = tuple(HDL_FOLDER / f"npu_{name}.sv" for name in ("axi_checker", "axil_checker", "bind"))
+"""Protocol assertions, part of every build of npu_top that has assertions."""
 
 Trace = Literal["", "vcd", "fst"]
 
@@ -61,7 +64,7 @@ class BuildSpec:
     parameters: tuple[tuple[str, str], ...] = ()
     """Of tb_top, as Verilog text."""
     filelist: Path = FILELIST
-    bench: tuple[Path, ...] = (HDL_FOLDER / "npu_dram.sv", HDL_FOLDER / "tb_top.sv")
+    bench: tuple[Path, ...] = BENCH
     """Sources after those of the file list, in order; a .vlt file is a control file."""
     build_root: Path = BUILD_ROOT
     label: str = "npu"
@@ -100,9 +103,11 @@ def spec_for(
         name: f"64'h{value:x}" if name.startswith("Mem") else str(value)
         for name, value in config.rtl_parameters().items()
     }
+    checkers = CHECKERS if VARIANTS[variant].assertions else ()
     return BuildSpec(
         variant=variant,
         parameters=tuple(parameters.items()),
+        bench=(*BENCH, *checkers),
         build_root=build_root,
         label=config.name,
         jobs=jobs,
