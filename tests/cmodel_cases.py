@@ -225,6 +225,12 @@ def address_cases() -> list[Case]:
                 malformed(good, strides=(0xFFFF_FFFF,) * 3),
             ),
         ]
+    # Offsets that come to 2^64 bytes, so to zero without saturation: by product, and by sum.
+    once = Descriptor(C, FP32, (0x8000_0001,), (0x8000_0000,))
+    fill8 = replace(FILL_DESC, flags=flag_word(FP32, INT8, "DST_DESC"))
+    four_times = Descriptor(C, INT8, (0x8000_0001,) * 4, (0x8000_0000,) * 4)
+    cases.append(Case("FILL of 2^64 bytes", out, FILL_DESC, ((DESC_C, once),)))
+    cases.append(Case("FILL of 4 · 2^62 bytes", out, fill8, ((DESC_C, four_times),)))
     huge = replace(MATMUL, params=(0xFFFF_FFFF,) * 4)
     cases += [
         Case("MATMUL of 2^96 elements", out, huge),
@@ -257,7 +263,7 @@ def bus_cases() -> list[Case]:
         Case("COPY write", write, COPY, poison=((C - 7, 8, False, True),)),
         Case("FILL", write, FILL, poison=((C + 8, 1, False, True),)),
         Case("SYNC", write, SYNC, poison=((C + 3, 1, False, True),)),
-        Case("top of memory", write, SYNC, poison=((0, (1 << 64) - 1, False, True),)),
+        Case("a range past 2^64", write, SYNC, poison=((A, (1 << 64) - 1, False, True),)),
     ]
 
 

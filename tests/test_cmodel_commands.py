@@ -111,6 +111,7 @@ def test_matmul(
 
     assert device.run(Packet(Opcode.MATMUL, flags, *addresses, (m, k, n, batch))) == 0
 
+    assert device.model.dirty_pages() == [C]
     compared = 0
     for p, i, j in np.ndindex(batch, m, n):
         start = int(old[p, i, j]) if accumulate else None
@@ -130,6 +131,7 @@ def test_copy_moves_bits_untouched(device: SmallDevice, dtype: DType) -> None:
     device.store(A, bits)
     assert device.run(Packet(Opcode.COPY, flag_word(dtype, dtype), A, 0, C, (300,))) == 0
     np.testing.assert_array_equal(device.load(C, dtype, 300), bits)
+    assert device.model.dirty_pages() == [C]
     assert device.load(C, dtype, 301)[300] == 0
 
 
