@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Typed errors: one line each, the exit code of their kind, and a way between processes."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from driver.errors import (
+    AddressError,
+    DeviceFault,
+    InfrastructureError,
+    InputError,
+    NpuError,
+    OutOfMemory,
+    RegisterError,
+    SimulatorDied,
+    SimulatorTimeout,
+    UnsupportedOp,
+    VerdictError,
+)
+from driver.isa import ErrorCode, Packet
+
+EXAMPLES: list[tuple[NpuError, int, str]] = [
+    (InputError("a.yaml", "x.y", 3, "at most 2"), 2, "a.yaml: x.y: got 3, expected at most 2"),
+    (
+        OutOfMemory("weights", 300, 64, 192, 128),
+        2,
+        "device memory: weights: got 300 bytes to allocate, "
+        "expected at most 128 (largest hole; 64 bytes used, 192 free)",
+    ),
+    (UnsupportedOp("aten.mm", "dtype", "x", "y"), 2, "aten.mm: dtype: got x, expected y"),
+    (AddressError(0x40, 8, "memory"), 2, "address 0x40, 8 bytes: expected memory"),
+    (RegisterError(0x2C, "a register"), 2, "register 0x02c: expected a register"),
+    (VerdictError("3 elements differ"), 1, "3 elements differ"),
+    (
+        DeviceFault(ErrorCode.BAD_OPCODE, 7),
+        1,
+        "device fault BAD_OPCODE (opcode unknown or reserved) in command 7",
+    ),
+    (InfrastructureError("broken"), 3, "broken"),
+    (SimulatorDied("signal 9"), 3, "signal 9"),
+    (SimulatorTimeout("after 2 s"), 3, "after 2 s"),
+]
+
+
+@pytest.mark.parametrize(("error", "exit_code", "text"), EXAMPLES)
+def test_text_and_exit_code(error: NpuError, exit_code: int, text: str) -> None:
+    assert str(error) == text
+    assert error.exit_code == exit_code
+
+
+@pytest.mark.parametrize(("error", "exit_code", "text"), EXAMPLES)
+def test_errors_survive_the_way_between_processes(
+    error: NpuError, exit_code: int, text: str
+) -> None:
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 (our own bytes)
+    assert type(copy) is type(error)
+    assert str(copy) == text
+    assert vars(copy) == vars(error)
+
+
+def test_long_and_broken_values_stay_one_short_line() -> None:
+    text = str(InputError("f", "field", "a\nb " + "x" * 1000, "two\nlines"))
+    assert text.startswith("f: field: got a b xxx")
+    assert text.endswith("…, expected two lines")
+    assert len(text) < 200
+
+
+def test_a_fault_shows_its_packet() -> None:
+    text = str(DeviceFault(ErrorCode.MISALIGNED, 1, Packet(8, dst=2)))
+    assert "in command 1: Packet(opcode=8" in text
