@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Protocol assertions of one AXI4 port, whichever side of it is ours (simulation only).
+///
+/// Sections in brackets are those of Arm IHI 0022H. Master rules: payload held until accepted
+/// [A3.2.1], bursts within 4 KiB and of legal length, size and alignment [A3.4.1], WLAST where AWLEN
+/// says [A3.4.1], no strobe outside the beat's lanes [A3.4.3], valid low in the first cycle after
+/// reset [A3.1.2]. Slave rules: payload held, B only after its last W [A3.3.1], R only for an open
+/// read, RLAST where ARLEN says. W data may come before its address; then it is checked when the
+/// address comes.
+module npu_axi_checker #(
+  parameter int unsigned BusBits = 256,
+  parameter int unsigned IdBits  = 8,
+  parameter              Port    = "axi",
+  localparam int unsigned StrbW  = BusBits / 8
+) (
+  input logic               clk_i,
+  input logic               rst_ni,
+
+  input logic               awvalid,
+  input logic               awready,
+  input logic [IdBits-1:0]  awid,
+  input logic [63:0]        awaddr,
+  input logic [7:0]         awlen,
+  input logic [2:0]         awsize,
+  input logic [1:0]         awburst,
+  input logic               wvalid,
+  input logic               wready,
+  input logic [BusBits-1:0] wdata,
+  input logic [StrbW-1:0]   wstrb,
+  input logic               wlast,
+  input logic               bvalid,
+  input logic               bready,
+  input logic [IdBits-1:0]  bid,
+  input logic [1:0]         bresp,
+  input logic               arvalid,
+  input logic               arready,
+  input logic [IdBits-1:0]  arid,
+  input logic [63:0]        araddr,
+  input logic [7:0]         arlen,
+  input logic [2:0]         arsize,
+  input logic [1:0]         arburst,
+  input logic               rvalid,
+  input logic               rready,
+  input logic [IdBits-1:0]  rid,
+  input logic [BusBits-1:0] rdata,
+  input logic [1:0]         rresp,
+  input logic               rlast
+);
+  localparam int unsigned Ids   = 2 ** IdBits;
+  localparam int unsigned Depth = 1024;  // bursts open at once; more is an error of its own
+  localparam logic [1:0] Fixed = 2'd0;
+  localparam logic [1:0] Wrap  = 2'd2;
+
+  typedef logic [$clog2(Depth)-1:0] slot_t;
+
+  // ---- addresses ----
+  function automatic logic legal(logic [63:0] addr, logic [7:0] len, logic [2:0] size,
+                                 logic [1:0] burst);
+    logic [63:0] first, last;
+    if ((1 << size) > StrbW || burst == 2'd3) return 1'b0;
+    if (burst == Fixed) return len < 8'd16;
+    if (burst == Wrap) begin
+      return (len == 8'd1 || len == 8'd3 || len == 8'd7 || len == 8'd15) &&
+             (addr & ((64'd1 << size) - 64'd1)) == 64'd0;
+    end
+    first = (addr >> size) << size;
+    last  = first + ((64'(len) + 64'd1) << size) - 64'd1;
+    return first[63:12] == last[63:12];
+  endfunction
+
+  // ---- writes: lengths of addresses and of data in the order of the port ----
+  logic [7:0]  aw_len_q [Depth];
+  logic [7:0]  w_len_q [Depth];
+  logic [31:0] aw_count_q, w_count_q;   // addresses accepted, bursts of data finished
+  logic [7:0]  w_beat_q;
+  logic [31:0] b_open_q [Ids];          // addresses accepted and not answered
+  logic [31:0] b_count_q;
+  logic        aw, w, b, ar, r;
+
+  assign aw = awvalid && awready;
+  assign w  = wvalid && wready;
+  assign b  = bvalid && bready;
+  assign ar = arvalid && arready;
+  assign r  = rvalid && rready;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      aw_count_q <= '0;
+      w_count_q  <= '0;
+      w_beat_q   <= '0;
+      b_count_q  <= '0;
+      for (int i = 0; i < Ids; i++) b_open_q[i] <= '0;
+    end else begin
+      if (aw) begin
+        aw_len_q[slot_t'(aw_count_q)] <= awlen;
+        aw_count_q                    <= aw_count_q + 32'd1;
+      end
+      if (w) begin
+        w_beat_q <= wlast ? '0 : w_beat_q + 8'd1;
+        if (wlast) begin
+          w_len_q[slot_t'(w_count_q)] <= w_beat_q;
+          w_count_q                   <= w_count_q + 32'd1;
+        end
+      end
+      if (b) b_count_q <= b_count_q + 32'd1;
+      if (aw && !(b && bid == awid)) b_open_q[awid] <= b_open_q[awid] + 32'd1;
+      if (b && !(aw && bid == awid)) b_open_q[bid] <= b_open_q[bid] - 32'd1;
+    end
+  end
+
+  // Data against address: whichever comes second is compared.
+  logic [31:0] compared_q;
+  logic        compare;
+  assign compare = compared_q != aw_count_q && compared_q != w_count_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)      compared_q <= '0;
+    else if (compare) compared_q <= compared_q + 32'd1;
+  end
+
+  // ---- reads: open bursts of each id in order ----
+  logic [7:0]  ar_len_q [Ids][Depth];
+  logic [31:0] ar_count_q [Ids];
+  logic [31:0] r_count_q [Ids];
+  logic [7:0]  r_beat_q [Ids];
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      for (int i = 0; i < Ids; i++) begin
+        ar_count_q[i] <= '0;
+        r_count_q[i]  <= '0;
+        r_beat_q[i]   <= '0;
+      end
+    end else begin
+      if (ar) begin
+        ar_len_q[arid][slot_t'(ar_count_q[arid])] <= arlen;
+        ar_count_q[arid]                          <= ar_count_q[arid] + 32'd1;
+      end
+      if (r) begin
+        r_beat_q[rid] <= rlast ? '0 : r_beat_q[rid] + 8'd1;
+        if (rlast) r_count_q[rid] <= r_count_q[rid] + 32'd1;
+      end
+    end
+  end
+
+  // ---- assertions ----
+  `define NPU_STABLE(name, valid, ready, payload) \
+    name: assert property (@(posedge clk_i) disable iff (!rst_ni) \
+        valid && !ready |=> valid && $stable(payload)) \
+      else $error("%s %s: valid or payload changed before it was accepted", Port, `"name`");
+
+  `NPU_STABLE(AwStable, awvalid, awready, {awid, awaddr, awlen, awsize, awburst})
+  `NPU_STABLE(WStable, wvalid, wready, {wdata, wstrb, wlast})
+  `NPU_STABLE(BStable, bvalid, bready, {bid, bresp})
+  `NPU_STABLE(ArStable, arvalid, arready, {arid, araddr, arlen, arsize, arburst})
+  `NPU_STABLE(RStable, rvalid, rready, {rid, rdata, rresp, rlast})
+  `undef NPU_STABLE
+
+  AwLegal: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      awvalid |-> legal(awaddr, awlen, awsize, awburst))
+    else $error("%s: illegal write burst at %h: len %0d size %0d burst %0d", Port, awaddr, awlen,
+                awsize, awburst);
+  ArLegal: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      arvalid |-> legal(araddr, arlen, arsize, arburst))
+    else $error("%s: illegal read burst at %h: len %0d size %0d burst %0d", Port, araddr, arlen,
+                arsize, arburst);
+  WLastPlace: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      compare |-> aw_len_q[slot_t'(compared_q)] == w_len_q[slot_t'(compared_q)])
+    else $error("%s: WLAST after %0d beats of a burst of %0d", Port,
+                w_len_q[slot_t'(compared_q)] + 1, aw_len_q[slot_t'(compared_q)] + 1);
+  BHasAddress: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      bvalid |-> b_open_q[bid] != '0)
+    else $error("%s: write response with id %h that has no open write", Port, bid);
+  BAfterData: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      bvalid |-> b_count_q < w_count_q)
+    else $error("%s: write response before the last beat of its data", Port);
+  RHasAddress: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      rvalid |-> r_count_q[rid] != ar_count_q[rid])
+    else $error("%s: read data with id %h that has no open read", Port, rid);
+  RLastPlace: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      rvalid && r_count_q[rid] != ar_count_q[rid] |->
+      rlast == (r_beat_q[rid] == ar_len_q[rid][slot_t'(r_count_q[rid])]))
+    else $error("%s: RLAST is %0d on beat %0d of a burst with id %h", Port, rlast, r_beat_q[rid],
+                rid);
+  NotTooMany: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      aw_count_q - b_count_q < Depth && ar_count_q[rid] - r_count_q[rid] < Depth)
+    else $error("%s: more open bursts than the checker can follow", Port);
+  QuietAfterReset: assert property (@(posedge clk_i)
+      $rose(rst_ni) |-> !awvalid && !wvalid && !bvalid && !arvalid && !rvalid)
+    else $error("%s: a valid is high in the first cycle after reset", Port);
+endmodule
