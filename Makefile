@@ -19,7 +19,7 @@ flag = $(if $($(1)),--$(2) "$$$(1)")
 RUN_FLAGS = $(call flag,CONFIG,config) $(call flag,SEED,seed) $(call flag,WAVES,waves) \
   $(call flag,OUT,out) $(call flag,BACKEND,backend) $(call flag,OP,op) $(call flag,TIMEOUT,timeout)
 
-.PHONY: help run replay capture unit tests test lint types gen gen-check regs bench setup lock clean
+.PHONY: help run replay capture unit tests test lint format types gen gen-check regs bench setup lock clean
 
 help:
 	@sh regress/help.sh
@@ -43,7 +43,7 @@ unit: setup
 bench: setup
 	@$(CLI) bench $(call flag,OUT,out) -- $$BENCH
 
-tests test lint types gen gen-check regs: setup
+tests test lint format types gen gen-check regs: setup
 	@$(CLI) $@
 
 lock: setup

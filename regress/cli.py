@@ -135,6 +135,12 @@ def lint() -> int:
     return commands.checks(console(), "lint")
 
 
+@app.command("format")
+def reformat() -> int:
+    """Put Python and C++ sources into the project's form."""
+    return commands.reformat(console())
+
+
 @app.command()
 def types() -> int:
     """Static types of the Python packages."""

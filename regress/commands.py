@@ -221,6 +221,16 @@ def registers(console: Console, out: Path | None) -> int:
     return 0
 
 
+def reformat(console: Console) -> int:
+    """`npu-cosim format`."""
+    from regress import lint  # noqa: PLC0415 (pulls in every check)
+
+    problems = lint.reformat()
+    if problems:
+        _noter(console)(problems)
+    return 1 if problems else 0
+
+
 def checks(console: Console, name: str) -> int:
     """`npu-cosim lint` and `types`."""
     from regress.steps import run_steps  # noqa: PLC0415 (pulls in every check)

@@ -21,6 +21,7 @@ SHAPES: tuple[tuple[int, int], ...] = tuple(product((8, 16, 32), (128, 256, 512)
 """Array size and bus width of every npu_top that is offered."""
 _VERILATOR_FLAGS = ("--lint-only", "-Wall", "--quiet", "--no-timing", "--top-module", TOP)
 _LIMIT_S = 600
+_SHOWN_ERRORS = 5
 
 
 def verilator_problems(array_size: int, bus_bits: int, root: Path = ROOT) -> str:
@@ -65,5 +66,7 @@ def slang_problems(array_size: int, bus_bits: int) -> str:
     errors = [found for found in compilation.getAllDiagnostics() if found.isError()]
     if not errors:
         return ""
+    shown = errors[:_SHOWN_ERRORS]
     engine = pyslang.DiagnosticEngine(compilation.sourceManager)
-    return str(engine.reportAll(compilation.sourceManager, errors)).strip()
+    text = str(engine.reportAll(compilation.sourceManager, shown)).strip()
+    return f"{len(errors)} errors, of which {len(shown)}:\n{text}"

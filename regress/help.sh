@@ -14,7 +14,7 @@ Run
 
 Check
   make test                          everything below, Python tests, unit benches, RTL tests
-  make lint | types                  style and RTL lint | mypy
+  make lint | types | format         style and RTL lint | mypy | reformat Python and C++
   make gen | gen-check               write | compare the generated files
   make regs                          browsable register reference into build/regs
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
@@ -40,16 +41,33 @@ def _tool(*command: str) -> str:
     return "" if done.returncode == 0 else said or f"{command[0]}: status {done.returncode}"
 
 
-def cpp_format() -> str:
-    """clang-format on hand-written C++."""
+def _cpp_files() -> list[str]:
     exempt = {ROOT / path for path in _generated()}
-    files = [
+    return [
         str(file)
         for folder in _CPP_FOLDERS
         for file in sorted((ROOT / folder).rglob("*"))
         if file.suffix in _CPP_SUFFIXES and file not in exempt
     ]
-    return _tool("clang-format", "--dry-run", "--Werror", "--style=file", *files)
+
+
+def reformat() -> str:
+    """Put Python and C++ into their form; what the tools complain of, empty when of nothing."""
+    found = [_tool("ruff", "format", "--quiet", ".")]
+    found.append(_tool("clang-format", "-i", "--style=file", *_cpp_files()))
+    return "\n".join(filter(None, found))
+
+
+def cpp_format() -> str:
+    """clang-format on hand-written C++."""
+    files = _cpp_files()
+    said = _tool("clang-format", "--dry-run", "--Werror", "--style=file", *files)
+    places = Counter(line.split(":")[0] for line in said.splitlines() if ": error:" in line)
+    found = [
+        f"{Path(file).relative_to(ROOT)}: {count} places; run `make format`"
+        for file, count in places.items()
+    ]
+    return "\n".join(found) or said
 
 
 def _tree(check: Callable[[Sequence[Path]], list[str]]) -> str:
@@ -72,11 +90,12 @@ def _front_ends() -> dict[str, Check]:
 
 
 LINT: dict[str, Check] = {
-    "ruff check": lambda: _tool("ruff", "check", "--quiet", "."),
-    "ruff format": lambda: _tool("ruff", "format", "--check", "--quiet", "."),
+    "ruff check": lambda: _tool("ruff", "check", "--quiet", "--output-format", "concise", "."),
+    "ruff format": lambda: _tool("ruff", "format", "--check", "--output-format", "concise", "."),
     "clang-format": cpp_format,
     "licence lines": lambda: _tree(tree.licence_problems),
     "file lengths": lambda: _tree(lambda files: tree.length_problems(files, _generated())),
+    "line widths": lambda: _tree(lambda files: tree.width_problems(files, _generated())),
     "RTL constructs": lambda: _tree(lambda files: tree.rtl_problems(files, _generated())),
     **_front_ends(),
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# Finds a Python of 3.11 or newer and runs regress/bootstrap.py with it. $PYTHON overrules the search.
+# Finds a Python of 3.11 or newer, or takes $PYTHON, and runs regress/bootstrap.py with it.
 # The version that the pinned packages are tested with comes first; one without venv or C headers is
 # taken only when there is nothing better, for bootstrap.py to say what it lacks.
 set -eu

@@ -101,7 +101,9 @@ def _show_step(console: Console, step: Step, verdict: Verdict, seconds: float) -
     line.append(f"{step.group}: {step.name}  {seconds:.1f} s", style="default not bold")
     console.print(line, soft_wrap=True, highlight=False)
     if verdict.failed:
-        for text in verdict.text.splitlines()[-_SHOWN_LINES:]:
+        lines = verdict.text.splitlines()
+        more = len(lines) - _SHOWN_LINES
+        for text in [*lines[:_SHOWN_LINES], *([f"… and {more} more lines"] if more > 0 else [])]:
             console.print(Text(f"     {text}"), soft_wrap=True, highlight=False)
 
 

@@ -11,11 +11,13 @@ from pathlib import Path
 from regress.paths import ROOT
 
 MAX_LINES = 400
+MAX_COLUMNS = 100
 _SPDX = "SPDX-License-Identifier: Apache-2.0"
 _HEAD_LINES = 3
 _SUFFIXES = frozenset(
     (".py", ".pyi", ".sv", ".svh", ".vlt", ".rdl", ".cpp", ".hpp", ".h", ".c", ".sh", ".toml")
 )
+_UNFORMATTED = frozenset((".sv", ".svh", ".sh"))
 _NAMES = frozenset(("Makefile", "CMakeLists.txt", ".clang-format", "run", "sim_config.yaml"))
 _SKIPPED = frozenset(("build", "out", "__pycache__"))
 _KEPT_HIDDEN = frozenset((".ci", ".clang-format"))
@@ -67,6 +69,18 @@ def length_problems(
         f"{file.relative_to(root)}: {lines} lines, at most {MAX_LINES}: split it"
         for file, lines in counted
         if lines > MAX_LINES
+    ]
+
+
+def width_problems(files: Iterable[Path], generated: Iterable[str], root: Path = ROOT) -> list[str]:
+    """Lines that are too wide, in the languages that have no formatter here."""
+    exempt = {root / path for path in generated}
+    return [
+        f"{file.relative_to(root)}:{number}: {len(line)} columns, at most {MAX_COLUMNS}"
+        for file in files
+        if file.suffix in _UNFORMATTED and file not in exempt
+        for number, line in enumerate(_lines(file), start=1)
+        if len(line) > MAX_COLUMNS
     ]
 
 

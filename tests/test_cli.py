@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: exit statuses, one-line errors, and what it hands to the bench."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from shutil import which
+
+import pytest
+
+from driver.results import RESULT_FILE, SPEC_FILE, RunResult, RunSpec, read_json
+from regress import cli, commands
+from regress.paths import ROOT
+from regress.process import environment
+from regress.run import list_tests as list_real
+from regress.run import run as run_real
+
+RUNNER = (sys.executable, str(Path(__file__).with_name("fake_runner.py")))
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def call(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> Call:
+    """Call the command line with the fake runner: (exit status, stdout, stderr)."""
+    monkeypatch.setattr(commands, "list_tests", lambda: list_real(RUNNER))
+    monkeypatch.setattr(commands, "run", lambda spec, progress: run_real(spec, progress, RUNNER))
+    monkeypatch.setattr(commands, "OUT", tmp_path / "out")
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def invoke(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["npu-cosim", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        printed = capsys.readouterr()
+        code = ended.value.code
+        assert isinstance(code, int)
+        return code, printed.out, printed.err
+
+    return invoke
+
+
+def test_a_passing_test_exits_0_and_prints_table_ledger_and_artefacts(
+    call: Call, tmp_path: Path
+) -> None:
+    code, out, err = call("run", "passing")
+    assert (code, err) == (0, "")
+    assert "model.layers.0.mlp.gate_proj" in out
+    assert "no such op" in out
+    assert "PASS passing on rtl, config default, seed 1: 1 passed, 0 failed" in out
+    folder = tmp_path / "out" / "passing-1"
+    assert str(folder / RESULT_FILE) in out.replace("\n", "")
+    assert read_json(folder / SPEC_FILE, RunSpec).seed == 1
+
+
+def test_a_failing_test_exits_1_and_says_everything(call: Call) -> None:
+    code, out, _ = call("run", "failing", "--seed", "9")
+    assert code == 1
+    for text in (
+        "blame      rtl",
+        "element    [0, 3]  in tile [0, 0]",
+        "expected   0x40490fdb  3.1415927410125732",
+        "actual     0x3f800000  1.0",
+        "cycle      4242",
+        "differing  1 of 8 elements",
+        "reproduce  npu-cosim run failing --config default --seed 9 --op 1",
+        "FAIL failing",
+    ):
+        assert text in out
+
+
+def test_every_option_reaches_the_spec(call: Call, tmp_path: Path) -> None:
+    own = tmp_path / "own.yaml"
+    own.write_text((ROOT / "sim_config.yaml").read_text())
+    options = ["--config", "small", "--config-file", str(own), "--seed", "7", "--waves", "vcd"]
+    options += ["--backend", "cmodel", "--op", "3", "--timeout", "50", "--out", str(tmp_path / "o")]
+    assert call("run", "passing", *options)[0] == 0
+    spec = read_json(tmp_path / "o" / SPEC_FILE, RunSpec)
+    assert spec == RunSpec(
+        test="passing",
+        config="small",
+        config_file=own,
+        seed=7,
+        backend="cmodel",
+        waves="vcd",
+        out=tmp_path / "o",
+        capsules={},
+        op_filter=3,
+        timeout_s=50.0,
+    )
+
+
+def test_a_run_of_one_op_does_not_overwrite_the_whole_run(call: Call, tmp_path: Path) -> None:
+    call("run", "passing", "--op", "0")
+    assert (tmp_path / "out" / "passing-1-op0" / RESULT_FILE).exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["run", "nope"], "command line: TEST: got nope, expected one of passing, failing, "),
+        (["run", ""], "command line: TEST: got nothing, expected one of passing"),
+        (["run", "passing", "--config", "x"], "configs: got x, expected one of default, small"),
+        (["run", "passing", "--backend", "x"], "BACKEND: got x, expected one of rtl, cmodel"),
+        (["run", "modelled"], "command line: BACKEND: got rtl, expected one of cmodel"),
+        (["run", "passing", "--waves", "x"], "WAVES: got x, expected one of none, vcd, fst"),
+        (["run", "passing", "--seed", "-1"], "command line: Invalid value for '--seed'"),
+        (["run", "passing", "--seed", "x"], "command line: Invalid value for '--seed'"),
+        (["run", "passing", "--out", "a b"], "path: got "),
+        (["run", "passing", "--config-file", "none.yaml"], "none.yaml: file: got No such file"),
+        (["run"], "command line: Missing argument"),
+        (["nope"], "command line: No such command 'nope'"),
+        (["replay", "none"], "none/capsule.json: file: got No such file"),
+        (["capture", "nope"], "command line: WORKLOAD: got nope, expected one of lenet, mlp"),
+        (["test", "nope"], "command line: steps: got nope, expected one of lint, types"),
+        (["bench", "nope"], "command line: BENCH: got nope, expected one of"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2(
+    call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], line: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith("error: ")
+    assert line in err
+    assert err.count("\n") == 1
+
+
+def test_a_broken_configuration_is_named_with_file_and_field(call: Call, tmp_path: Path) -> None:
+    broken = tmp_path / "broken.yaml"
+    broken.write_text((ROOT / "sim_config.yaml").read_text().replace("fma_latency: 4", "fma_x: 4"))
+    code, _, err = call("run", "passing", "--config-file", str(broken))
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"error: {broken}: configs.default.fma_latency: got nothing" in err
+
+
+def test_bad_input_found_by_the_bench_is_its_own_line(call: Call) -> None:
+    code, _, err = call("run", "refusing")
+    assert (code, err) == (2, "error: capsule.json: hash: got 1, expected 2\n")
+
+
+def test_a_missing_compiler_is_bad_input_for_rtl_only(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    code, _, err = call("run", "passing")
+    assert (code, err) == (
+        2,
+        "error: PATH: no-such-compiler: got nothing, expected a C++ compiler (g++ 11 or newer)\n",
+    )
+    assert call("run", "passing", "--backend", "cmodel")[0] == 0
+
+
+def test_a_run_that_dies_exits_3_with_the_last_lines_of_its_log(call: Call, tmp_path: Path) -> None:
+    code, out, _ = call("run", "dying")
+    assert code == 3
+    assert "ERROR dying" in out
+    assert "a line of the log" in out
+    status = read_json(tmp_path / "out" / "dying-1" / RESULT_FILE, RunResult).status
+    assert status == "error"
+
+
+def test_what_make_exports_does_not_reach_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SEED", "3")
+    monkeypatch.setenv("MAKEFLAGS", "-j4")
+    monkeypatch.setenv("HOME", "/somewhere")
+    assert not {"SEED", "MAKEFLAGS"} & environment().keys()
+    assert environment()["HOME"] == "/somewhere"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "text"),
+    [
+        ([], 0, "make SIM=verilator TEST=matmul"),
+        (["SIM=vcs", "TEST=matmul"], 2, "SIM=vcs is not supported; supported: verilator"),
+        (["-n", "TEST=a; b 'c", "SEED=3"], 0, 'npu-cosim run  --seed "$SEED"'),
+        (["-n", "SIM=verilator"], 0, "npu-cosim run "),
+        (["-n", "unit", "TEST=fp_fma", "VECTORS=f"], 0, '--vectors "$VECTORS" -- "$TEST"'),
+    ],
+)
+def test_make_is_a_thin_face(arguments: list[str], status: int, text: str) -> None:
+    done = subprocess.run(
+        [which("make") or "make", *arguments],
+        cwd=ROOT,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status
+    assert text in done.stdout + done.stderr
