@@ -218,6 +218,10 @@ def test_dirty_pages_are_those_with_written_elements(device: SmallDevice) -> Non
     assert device.model.dirty_pages() == [0x2000, 0x5000, 0x6000, 0x7000]
     device.model.clear_dirty()
     assert device.model.dirty_pages() == []
+    device.describe(DESC_C, Descriptor(C, DType.INT8, (2, 3), (0x4000, 0x1000)))
+    nested = Packet(Opcode.FILL, flag_word(DType.FP32, DType.INT8, "DST_DESC"), dst=DESC_C)
+    assert device.run(nested) == 0
+    assert device.model.dirty_pages() == [0x6000, 0x7000, 0x8000, 0xA000, 0xB000, 0xC000]
 
 
 @pytest.mark.parametrize(("base", "limit"), [(0, 0), (16, 0), (0, 4097), (1 << 63, (1 << 64) - 1)])
