@@ -81,6 +81,21 @@ def test_qwen_layer_has_the_matmuls_of_qwen2_5_0_5b() -> None:
     assert query.source.startswith("transformers/models/qwen2/modeling_qwen2.py:")
 
 
+def test_qwen_layers_input_is_independent_of_its_weights() -> None:
+    """Two generators of one seed once made token 0 a multiple of the first row of q_proj."""
+    module, (hidden,) = load_workload("qwen_layer").build(0, None)
+    compared = 0
+    for parameter in module.parameters():
+        if parameter.dim() == 2 and parameter.shape[1] == hidden.shape[2]:
+            cosine = (
+                torch.nn.functional.normalize(hidden[0])
+                @ torch.nn.functional.normalize(parameter.detach()).t()
+            )
+            assert cosine.abs().max() < 0.25
+            compared += cosine.numel()
+    assert compared == 16 * (896 + 128 + 128 + 896 + 4864 + 4864)
+
+
 @pytest.mark.parametrize("name", ["lenet", "mlp"])
 def test_seed_decides_the_capsule(name: str) -> None:
     hashes = [capture_workload(name, seed=seed).hash for seed in (1, 1, 2)]

@@ -15,9 +15,12 @@ _SINGLE = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
 
 
-def random_weights(module: torch.nn.Module, seed: int, std: float) -> None:
-    """Fill every parameter: normal around 0, and around 1 where it scales a normalisation."""
-    generator = torch.Generator().manual_seed(seed)
+def random_weights(module: torch.nn.Module, generator: torch.Generator, std: float) -> None:
+    """Fill every parameter: normal around 0, and around 1 where it scales a normalisation.
+
+    Draw random inputs from the same generator: a second one of the same seed would repeat the
+    weights' numbers, and inputs that are a multiple of a weight row are not typical data.
+    """
     for name, parameter in module.named_parameters():
         centre = 1.0 if name.endswith("norm.weight") else 0.0
         with torch.no_grad():

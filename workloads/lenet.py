@@ -46,7 +46,7 @@ def build(seed: int, checkpoint: Path | None) -> tuple[torch.nn.Module, tuple[to
     """The module and its inputs: 16 images, each pixel repeated 4×4, in -1…1."""
     module = LeNet5().eval()
     if checkpoint is None:
-        random_weights(module, seed, std=0.1)
+        random_weights(module, torch.Generator().manual_seed(seed), std=0.1)
     else:
         checkpoint_weights(module, checkpoint)
     digits = load_digits().images[:BATCH] / 8.0 - 1.0

@@ -24,7 +24,7 @@ def build(seed: int, checkpoint: Path | None) -> tuple[torch.nn.Module, tuple[to
         torch.nn.Linear(64, 10),
     ).eval()
     if checkpoint is None:
-        random_weights(module, seed, std=0.1)
+        random_weights(module, torch.Generator().manual_seed(seed), std=0.1)
     else:
         checkpoint_weights(module, checkpoint)
     images = torch.tensor(load_digits().data[:BATCH] / 16.0, dtype=torch.float32)

@@ -59,9 +59,9 @@ def build(seed: int, checkpoint: Path | None) -> tuple[torch.nn.Module, tuple[to
     )
     config._attn_implementation = "eager"
     module = OneLayer(config).eval()
+    generator = torch.Generator().manual_seed(seed)
     if checkpoint is None:
-        random_weights(module, seed, std=INITIALIZER_RANGE)
+        random_weights(module, generator, std=INITIALIZER_RANGE)
     else:
         checkpoint_weights(module, checkpoint)
-    generator = torch.Generator().manual_seed(seed)
     return module, (torch.randn(1, TOKENS, config.hidden_size, generator=generator),)
