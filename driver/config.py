@@ -90,13 +90,9 @@ class MemoryMap(_Frozen):
 
     @model_validator(mode="after")
     def _contiguous(self) -> MemoryMap:
-        (_, low), *others = self.regions.named().items()
-        for name, region in others:
-            if region.base != low.limit:
-                _refuse(
-                    f"regions.{name}.base", f"{region.base:#x}", f"{low.limit:#x}, the end below"
-                )
-            low = region
+        (_, low), (name, high) = self.regions.named().items()
+        if high.base != low.limit:
+            _refuse(f"regions.{name}.base", f"{high.base:#x}", f"{low.limit:#x}, the end below")
         return self
 
 

@@ -184,7 +184,7 @@ class Device:
             room = self._completions.entries - (queued - len(records))
             queued += port.push(packets[queued : queued + room])
             irq = self._wait(packets, len(records), limit_s)
-            self._backend.write_csr(csr.IRQ_STATUS, irq & ~csr.IRQ_STATUS_ERROR_MASK)
+            self._backend.write_csr(csr.IRQ_STATUS, irq)
             if irq & csr.IRQ_STATUS_ERROR_MASK:
                 self._fault = self._read_fault(packets, len(records))
                 raise self._fault

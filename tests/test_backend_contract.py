@@ -176,6 +176,20 @@ def test_ring_wraps_and_every_command_leaves_its_record(
     assert host.backend.read_csr(csr.COMMANDS_LO) == seq
 
 
+def test_ring_sizes_beyond_16_bits_count_as_16(host: Host) -> None:
+    """All slots hold zeros: NOPs. The index wraps from 65535 to 0."""
+    host.start()
+    host.backend.write_csr(csr.CPL_CTRL, 0)
+    host.backend.write_csr(csr.RING_CTRL, 0)
+    host.backend.write_csr(csr.RING_BASE_LO, host.data)
+    host.backend.write_memory(host.data, bytes(64 << 16))
+    host.backend.write_csr(csr.RING_CTRL, 20 << 8 | 1)
+    for tail, completed in ((0xFFFF, 0xFFFF), (2, 0x1_0002)):
+        host.backend.write_csr(csr.RING_TAIL, tail)
+        host.wait_until(completed)
+        assert host.backend.read_csr(csr.RING_HEAD) == tail
+
+
 def test_records_are_written_only_when_enabled(host: Host) -> None:
     host.start()
     host.backend.write_csr(csr.CPL_CTRL, 0)
@@ -272,6 +286,16 @@ def test_complete_is_raised_only_by_the_irq_flag(host: Host) -> None:
     assert host.wait() == EMPTY
     host.ring_packets(nop(irq=True))
     assert host.wait() == EMPTY | COMPLETE
+
+
+def test_empty_waits_for_the_last_command(host: Host) -> None:
+    host.start(irqs=COMPLETE)
+    host.ring_packets(nop(irq=True), fill_bytes(host.data, LONG_BYTES), nop(irq=True))
+    assert host.backend.wait_interrupt(60) == COMPLETE
+    host.backend.write_csr(csr.IRQ_STATUS, COMPLETE)
+    assert host.backend.wait_interrupt(60) & COMPLETE
+    host.wait_until(3)
+    assert host.backend.read_csr(csr.IRQ_STATUS) & EMPTY
 
 
 def test_status_bits_clear_one_by_one_and_only_by_writing_one(host: Host) -> None:

@@ -114,16 +114,16 @@ def test_an_error_stops_the_queue_and_an_acknowledge_recovers(
     assert host.state() == State.IDLE
     assert host.backend.read_csr(csr.ERROR_CODE) == 0
     assert host.backend.read_csr(csr.RING_HEAD) == host.tail
-    host.ring_packets(sync(host.data, 0xBEEF))
-    host.wait_until(4)
+    host.ring_packets(packet if bus_error else nop(), sync(host.data, 0xBEEF))
+    host.wait_until(5)
     assert host.word(host.data) == 0xBEEF
-    assert host.record(3).seq == 3
+    assert [host.record(slot).seq for slot in (3, 4)] == [3, 4]
     assert host.state() == State.DONE
 
 
 def test_a_failing_ring_fetch_is_a_read_error_of_that_command(host: Host) -> None:
     host.start()
-    host.backend.set_faults([FaultRange(host.ring + 64, host.ring + 128)])
+    host.backend.set_faults([FaultRange(host.ring + 64, host.ring + 128, on_write=False)])
     host.ring_packets(nop(), nop(), nop())
     while not host.wait() & ERROR:
         pass
@@ -134,13 +134,29 @@ def test_a_failing_ring_fetch_is_a_read_error_of_that_command(host: Host) -> Non
 
 def test_a_failing_completion_record_is_a_write_error_of_its_command(host: Host) -> None:
     host.start()
-    host.backend.set_faults([FaultRange(host.records, host.records + 64)])
+    host.backend.set_faults([FaultRange(host.records, host.records + 64, on_read=False)])
     host.ring_packets(nop(), nop())
     while not host.wait() & ERROR:
         pass
     assert host.backend.read_csr(csr.ERROR_CODE) == ErrorCode.BUS_WRITE
     assert host.backend.read_csr(csr.ERROR_SEQ) == 0
     assert host.backend.read_csr(csr.COMPLETED) == 1
+
+
+def test_failing_ranges_beside_the_rings_or_the_other_way_do_no_harm(host: Host) -> None:
+    host.start(ring_log2=1, record_log2=1)
+    ranges = [
+        FaultRange(base + begin, base + begin + 64)
+        for base in (host.ring, host.records)
+        for begin in (-64, 128)
+    ]
+    ranges.append(FaultRange(host.ring, host.ring + 128, on_read=False))
+    ranges.append(FaultRange(host.records, host.records + 128, on_write=False))
+    host.backend.set_faults(ranges)
+    for completed in range(1, 5):
+        host.ring_packets(nop())
+        host.wait_until(completed)
+    assert host.state() == State.DONE
 
 
 @executes
