@@ -52,6 +52,8 @@ class CocotbRun:
     """First cycle to record, and the first after it."""
     arguments: tuple[str, ...] = ()
     """Passed to the simulator: --name=value or +plusarg."""
+    python_path: tuple[Path, ...] = ()
+    """Searched for the module before everything else."""
     environment: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -81,6 +83,8 @@ def attach_memory() -> SharedMemory:
 def run_cocotb(run: CocotbRun) -> CocotbResult:
     """Execute the planned tests. SimulatorTimeout, SimulatorDied or InfrastructureError when the
     run itself went wrong; failed tests are in the result."""
+    if not run.tests:
+        raise InfrastructureError(f"{run.module}: no test planned")
     run.folder.mkdir(parents=True, exist_ok=True)
     results, log = run.folder / "results.xml", run.folder / "sim.log"
     results.unlink(missing_ok=True)
@@ -106,6 +110,7 @@ def _environment(run: CocotbRun, results: Path) -> dict[str, str]:
     libpython = find_libpython.find_libpython()
     if libpython is None:
         raise InfrastructureError(f"{sys.executable} has no shared libpython, which cocotb needs")
+    searched = filter(None, sys.path)
     names = "|".join(re.escape(name) for name in run.tests)
     own = {
         "COCOTB_TEST_MODULES": run.module,
@@ -117,7 +122,7 @@ def _environment(run: CocotbRun, results: Path) -> dict[str, str]:
         "COCOTB_TRUST_INERTIAL_WRITES": "1",
         "PYGPI_PYTHON_BIN": sys.executable,
         "GPI_USERS": f"{libpython};{cocotb_tools.config.pygpi_entry_point()}",
-        "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *filter(None, sys.path)]),
+        "PYTHONPATH": os.pathsep.join([*map(str, run.python_path), str(REPOSITORY), *searched]),
     }
     inherited = {name: text for name, text in os.environ.items() if name != "COCOTB_TESTCASE"}
     return {**inherited, **own, **run.environment}
