@@ -3,8 +3,8 @@
 // SLVERR on bad pages; checks the rules of the protocol on everything it receives.
 #pragma once
 
+#include <algorithm>
 #include <deque>
-#include <map>
 
 #include "world.hpp"
 
@@ -86,6 +86,15 @@ class AxiSlave : public Model {
     }
     check(top.rd_beat == (top.m_rvalid && top.m_rready), "rd_beat_o does not count R");
     check(top.wr_beat == (top.m_wvalid && top.m_wready), "wr_beat_o does not count W");
+  }
+
+  // Bursts of an engine that are not answered yet.
+  uint64_t unanswered(unsigned client) const {
+    const auto own = [client](const AxiBurst& burst) { return burst.id >> 4 == client; };
+    const auto open = [&](const Pending& entry) { return own(entry.burst); };
+    return uint64_t(std::count_if(reads_.begin(), reads_.end(), open) +
+                    std::count_if(acks_.begin(), acks_.end(), open) +
+                    std::count_if(addresses_.begin(), addresses_.end(), own));
   }
 
   bool idle() const override {

@@ -2,12 +2,34 @@
 // The design with every model around it.
 #pragma once
 
+#include <fstream>
+#include <map>
+
 #include "clients.hpp"
 #include "host.hpp"
 #include "move.hpp"
 
 // Cycles after which a run counts as hung; the longest takes about a tenth of it.
 constexpr uint64_t kPatience = 2000000;
+
+// What all parts together found.
+struct Summary {
+  uint64_t compared = 0;  // bytes
+  std::string failure;
+  std::map<std::string, double> figures;
+
+  void write(const char* path) const {
+    std::ofstream file(path);
+    file << "{\"compared\": " << compared << ", \"failure\": \"" << failure << "\", \"figures\": {";
+    const char* separator = "";
+    for (const auto& [name, value] : figures) {
+      file << separator << '"' << name << "\": " << value;
+      separator = ", ";
+    }
+    file << "}}\n";
+  }
+};
+inline Summary summary;
 
 class Bench {
  public:
@@ -26,6 +48,8 @@ class Bench {
     top.eval();
     if (top.rst_ni)
       for (Model* model : models_) model->sample(top, cycle);
+    check(!top.done || slave.unanswered(0) == 0, "done with %llu bursts unanswered",
+          (unsigned long long)slave.unanswered(0));
     top.clk_i = 1;
     top.eval();
     ++cycle;

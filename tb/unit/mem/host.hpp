@@ -2,8 +2,6 @@
 // A host on the s_axi window: legal and illegal bursts of every type and size, checked per id.
 #pragma once
 
-#include <map>
-
 #include "axi_slave.hpp"
 
 // Whether the window must pass the burst on, written from the AXI specification: look at every byte.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bench of the memory controller and the COPY/FILL engine: random traffic, errors, and cycle counts.
-// Usage: mem_bench [seed] [rounds]. Prints one line per part; exit status 1 on the first difference.
+// Usage: mem_bench [seed] [rounds] [result.json]. One line per part; stops at the first difference.
 #include "bench.hpp"
 #include "speed.hpp"
 
@@ -33,6 +33,7 @@ void stuck_host(uint64_t seed, bool gives, bool takes) {
   bench.host.gives = bench.host.takes = true;
   bench.run(kPatience);
   const uint64_t compared = bench.memory.compare(kMemBase, kMemLimit, "after a stuck host");
+  summary.compared += compared;
   std::printf("stuck    COPY past a host that %s nothing, compared %llu bytes, differing 0\n",
               gives ? "takes" : "gives", (unsigned long long)compared);
 }
@@ -48,10 +49,12 @@ void clients(uint64_t seed, uint64_t rounds) {
     compared += bench.memory.compare(kMemBase, kMemLimit, "memory");
   }
   check(bench.host.refused > rounds, "only %llu illegal bursts", (unsigned long long)bench.host.refused);
+  compared += bench.reader0.bytes_compared + bench.reader1.bytes_compared +
+              bench.host.bytes_compared;
+  summary.compared += compared;
   std::printf("clients  compared %llu bytes, differing 0; %llu + %llu read beats, %llu write requests, "
               "%llu host bursts of which %llu refused\n",
-              (unsigned long long)(compared + bench.reader0.bytes_compared +
-                                   bench.reader1.bytes_compared + bench.host.bytes_compared),
+              (unsigned long long)compared,
               (unsigned long long)bench.reader0.beats, (unsigned long long)bench.reader1.beats,
               (unsigned long long)bench.writer.acknowledged,
               (unsigned long long)(bench.host.reads + bench.host.writes),
@@ -72,6 +75,7 @@ void moves(uint64_t seed, uint64_t commands) {
     elements += move.count();
     compared += bench.memory.compare(kMemBase, kMemLimit, "move");
   }
+  summary.compared += compared;
   std::printf("moves    %llu commands, %llu elements, compared %llu bytes, differing 0\n",
               (unsigned long long)commands, (unsigned long long)elements,
               (unsigned long long)compared);
@@ -97,7 +101,7 @@ void errors(uint64_t seed, uint64_t commands) {
     bench.mover.start(move);
     bench.run(kPatience);
     accept_destination(bench, move);
-    bench.memory.compare(kMemBase, kMemLimit, "after an error");
+    summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
     const unsigned got = bench.mover.err;
     const bool ok = source && target ? got == 8 || got == 9 : got == (source ? 8u : target ? 9u : 0u);
     check(ok, "move %llu: error %u, source bad %d, destination bad %d", (unsigned long long)i, got,
@@ -123,10 +127,11 @@ int main(int argc, char** argv) {
     stuck_host(seed, true, false);
     clients(seed, rounds);
     moves(seed + 1, rounds * 20);
-    errors(seed + 2, rounds * 10);
+    errors(seed + 2, std::max<uint64_t>(rounds * 10, 150));
   } catch (const Failure& failure) {
+    summary.failure = failure.what();
     std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed, failure.what());
-    return 1;
   }
-  return 0;
+  if (argc > 3) summary.write(argv[3]);
+  return summary.failure.empty() ? 0 : 1;
 }

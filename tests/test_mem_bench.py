@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The memory controller and the COPY/FILL engine under random traffic; and that their bench sees a
+wrong line, wherever it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from driver.errors import InputError
+from tb.unit.mem.build import build_bench
+from tb.unit.mem.run import run_mem
+
+RTL = Path(__file__).parents[1] / "rtl"
+
+
+@pytest.mark.parametrize("bus_bits", [128, 256, 512])
+def test_no_byte_differs_and_no_rule_is_broken(bus_bits: int) -> None:
+    result = run_mem(bus_bits, seed=1, rounds=10)
+    assert result.failure == "", result.report
+    assert result.compared > 100_000_000
+
+
+def test_copies_and_short_reads_use_every_cycle_of_the_bus() -> None:
+    figures = run_mem(256, seed=1, rounds=10).figures
+    names = {"COPY 64 KiB", "COPY 64 KiB, offsets 3 and 8", "FILL 64 KiB", "2-beat reads"}
+    assert names < set(figures)
+    assert {name: rate for name, rate in figures.items() if rate < 0.99} == {}
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong", "seen"),
+    [
+        ("mem/npu_burst_split.sv", "left_q <= room;", "left_q <= room + BeatsW'(1);", "page"),
+        ("mem/npu_rr_arb.sv", "(behind != '0) ? behind : req_i", "req_i", "behind"),
+        ("mem/npu_host_check.sv", "len_i < 8'd16", "len_i < 8'd17", "resp"),
+        ("mem/npu_host_write.sv", "&& whole_q != '0 && room_q", "&& room_q", "stuck host"),
+        ("mem/npu_wr_collect.sv", "<= !last && (err_q", "<= (err_q", "write client: err"),
+        ("move/npu_move_walk.sv", "size == 32'd1\n", "1'b0\n", "contiguous"),
+        ("move/npu_move_align.sv", "emit ? turned : joined", "joined", "expected"),
+        ("move/npu_move.sv", "&& unacked_q == '0", "", "unanswered"),
+    ],
+)
+def test_a_wrong_line_is_caught(
+    tmp_path: Path, file: str, right: str, wrong: str, seen: str
+) -> None:
+    text = (RTL / file).read_text()
+    assert text.count(right) == 1, f"the mutation of {right!r} must name one place"
+    mutant = tmp_path / Path(file).name
+    mutant.write_text(text.replace(right, wrong))
+    result = run_mem(128, seed=1, rounds=10, instead={mutant.name: mutant})
+    assert result.failure != ""
+    assert seen in result.failure
+
+
+@pytest.mark.parametrize(("bus_bits", "seed", "field"), [(64, 1, "bus"), (256, 0, "seed")])
+def test_what_cannot_be_run_is_bad_input(bus_bits: int, seed: int, field: str) -> None:
+    with pytest.raises(InputError) as caught:
+        run_mem(bus_bits, seed)
+    assert caught.value.field == field
+
+
+def test_a_file_that_is_not_part_of_the_bench_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="npu_nothing"):
+        build_bench(128, {"npu_nothing.sv": tmp_path})
