@@ -108,12 +108,16 @@ class Environment:
             self._make()
             _say("setup: installing the packages of requirements.lock into .venv (minutes, once)")
             self._pip("packages", "--no-deps", "--requirement", LOCK)
+            self._record({"packages": wanted["packages"]})
         _say("setup: building the C++ model and installing the project")
         self._pip("project", "--no-deps", "--no-build-isolation", "--editable", ".")
-        fresh = self.stamp.with_suffix(".new")
-        fresh.write_text(json.dumps(wanted), encoding="utf-8")
-        fresh.replace(self.stamp)
+        self._record(wanted)
         _say("setup: done")
+
+    def _record(self, finished: dict[str, str]) -> None:
+        fresh = self.stamp.with_suffix(".new")
+        fresh.write_text(json.dumps(finished), encoding="utf-8")
+        fresh.replace(self.stamp)
 
     def _digest(self, files: Iterable[Path], *texts: str) -> str:
         state = hashlib.sha256()

@@ -21,7 +21,7 @@ from regress import commands
 from regress.paths import CONFIG_FILE
 
 INTERRUPTED = 130
-_PLAIN_WIDTH = 120
+_PLAIN_WIDTH = 132
 
 app = typer.Typer(
     name="npu-cosim",

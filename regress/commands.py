@@ -155,14 +155,12 @@ def capture(
 
 def unit(console: Console, name: str, vectors: Path | None, seed: int) -> int:
     """`npu-cosim unit`."""
-    from regress.units import known_units, run_unit  # noqa: PLC0415 (only here)
+    from regress.units import run_unit, unit_command  # noqa: PLC0415 (only here)
 
-    _one_of("TEST", name, known_units())
+    command = unit_command(name, vectors, seed)
     _check_compiler()
     _check_no_space(ROOT)
-    if vectors is not None and not vectors.is_file():
-        raise InputError(vectors, "VECTORS", "no file", "vectors in TestFloat's format")
-    return run_unit(name, vectors, seed)
+    return run_unit(name, command, _noter(console))
 
 
 def list_all(console: Console) -> int:

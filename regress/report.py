@@ -16,6 +16,7 @@ _WIDE = 110
 _MODULE_MIN = 8
 _FAILURES_SHOWN = 3
 _MATRICES = 2
+_NOTHING = "-"
 _COLOURS = {"pass": "green", "fail": "bold red", "error": "bold magenta"}
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 
@@ -33,7 +34,7 @@ def shorten(text: str, width: int) -> str:
 def count(value: int | None, compact: bool) -> str:
     """A number with grouped digits, or in four characters and a unit."""
     if value is None:
-        return "-"
+        return _NOTHING
     if not compact or value < 10_000:
         return f"{value:,}".replace(",", " ")
     scale, unit = next(pair for pair in _UNITS if value >= pair[0])
@@ -44,7 +45,7 @@ def count(value: int | None, compact: bool) -> str:
 def scientific(value: float | None) -> str:
     """Two significant digits, with the shortest exponent."""
     if value is None:
-        return "-"
+        return _NOTHING
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     mantissa, exponent = f"{value:.1e}".split("e")
@@ -54,16 +55,16 @@ def scientific(value: float | None) -> str:
 def shapes(row: OpRow, compact: bool) -> str:
     """The operands' sizes; compact, a matrix product as batch×M×K×N."""
     if compact and len(row.shapes) >= _MATRICES:
-        *batch, rows, inner = row.shapes[0] or (0,)
-        if len(row.shapes[0]) > 1 and row.shapes[1][-2:-1] == (inner,):
-            return "×".join(map(str, [*batch, rows, inner, row.shapes[1][-1]]))
+        left, right = row.shapes[:_MATRICES]
+        if len(left) == len(right) >= _MATRICES and left[-1] == right[-2]:
+            return "×".join(map(str, [*left, right[-1]]))
     return " ".join("×".join(map(str, shape)) or "scalar" for shape in row.shapes)
 
 
 def error(row: OpRow, compact: bool) -> str:
     """Error and bound; compact, the part of the bound that the error takes."""
     if row.torch_max_error is None or row.torch_bound is None:
-        return "-"
+        return _NOTHING
     if not compact:
         return f"{scientific(row.torch_max_error)} / {scientific(row.torch_bound)}"
     if row.torch_bound == 0 or not math.isfinite(row.torch_max_error):
@@ -72,7 +73,7 @@ def error(row: OpRow, compact: bool) -> str:
 
 
 def op_table(rows: Iterable[OpRow], width: int) -> Table:
-    """One row per op, fit for a console of `width` columns."""
+    """One row per op, fit for a console of `width` columns; without columns that say nothing."""
     rows = tuple(rows)
     compact = width < _WIDE
     mixed = len({row.where for row in rows}) > 1
@@ -88,11 +89,12 @@ def op_table(rows: Iterable[OpRow], width: int) -> Table:
         ("M×K×N" if compact else "shapes", False, [shapes(row, compact) for row in rows]),
         ("cmp" if compact else "compared", True, _counts(rows, "elements_compared", compact)),
         ("≠cm" if compact else "≠cmodel", True, _counts(rows, "rtl_vs_cmodel_mismatches", compact)),
-        ("err" if compact else "torch err / bound", True, [error(row, compact) for row in rows]),
+        ("err" if compact else "err / bound", True, [error(row, compact) for row in rows]),
         ("cycles", True, _counts(rows, "cycles", compact)),
         ("util", True, [_share(row.utilisation) for row in rows]),
         ("", False, [row.status for row in rows]),
     ]
+    columns = [column for column in columns if set(column[2]) - {_NOTHING} or column[0] == "#"]
     _fit(columns, width)
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", show_edge=False)
     for name, right, _ in columns:
@@ -114,7 +116,7 @@ def _counts(rows: Iterable[OpRow], field: str, compact: bool) -> list[str]:
 
 
 def _share(value: float | None) -> str:
-    return "-" if value is None else f"{value:.0%}"
+    return _NOTHING if value is None else f"{value:.0%}"
 
 
 def _fit(columns: list[tuple[str, bool, list[str]]], width: int) -> None:

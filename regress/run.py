@@ -8,6 +8,7 @@ is in it. Everything else is an error, never a pass.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import sys
 import time
 from collections.abc import Iterator
@@ -32,15 +33,19 @@ from driver.results import (
     read_json,
     reproduce_line,
     write_json,
+    write_text,
 )
 from regress.junit import JUNIT_FILE, write_junit
+from regress.paths import BUILD, ROOT
 from regress.process import Ended, execute, last_lines, terminable
 from regress.progress import Progress
 
 LOG_FILE = "sim.log"
 RUNNER: tuple[str, ...] = (sys.executable, "-m", "tb.run")
+LISTS = BUILD / "tests"
 EXIT_CODES = {"pass": 0, "fail": 1, "error": 3}
 
+_TESTS = TypeAdapter(tuple[TestInfo, ...])
 _LIST_LIMIT_S = 60.0
 _GRACE_S = 10.0
 """tb.run keeps the time limit itself and can say more; this much later it is stopped from here."""
@@ -63,9 +68,31 @@ class Outcome:
     artefacts: tuple[Path, ...]
 
 
-def list_tests(runner: tuple[str, ...] = RUNNER) -> tuple[TestInfo, ...]:
-    """The tests there are. InfrastructureError when the bench cannot say."""
+def list_tests(runner: tuple[str, ...] = RUNNER, kept: Path = LISTS) -> tuple[TestInfo, ...]:
+    """The tests there are, asked of the bench once for each state of its sources (it takes
+    seconds). InfrastructureError when the bench cannot say."""
+    file = kept / f"{_bench_digest(runner)}.json"
+    try:
+        return _TESTS.validate_json(file.read_bytes())
+    except (OSError, ValidationError):
+        text = _ask_for_tests(runner)
+    try:
+        tests = _TESTS.validate_json(text)
+    except ValidationError as error:
+        raise InfrastructureError("the list of tests is not what it should be") from error
+    write_text(file, text)
+    return tests
 
+
+def _bench_digest(runner: tuple[str, ...]) -> str:
+    state = hashlib.sha256(repr(runner).encode())
+    for path in sorted((ROOT / "tb").rglob("*.py")):
+        data = path.read_bytes()
+        state.update(f"{path.relative_to(ROOT)}:{len(data)}:".encode() + data)
+    return state.hexdigest()[:16]
+
+
+def _ask_for_tests(runner: tuple[str, ...]) -> str:
     lines: list[str] = []
     with TemporaryDirectory(prefix="npu-") as folder:
         log = Path(folder) / "log"
@@ -73,10 +100,7 @@ def list_tests(runner: tuple[str, ...] = RUNNER) -> tuple[TestInfo, ...]:
         if ended.status != 0 or ended.timed_out:
             why = " | ".join(last_lines(log, 1)) or "no message"
             raise InfrastructureError(f"listing the tests {ended.describe(_LIST_LIMIT_S)}: {why}")
-    try:
-        return TypeAdapter(tuple[TestInfo, ...]).validate_json("\n".join(lines))
-    except ValidationError as error:
-        raise InfrastructureError("the list of tests is not what it should be") from error
+    return "\n".join(lines)
 
 
 def test_named(name: str, tests: tuple[TestInfo, ...]) -> TestInfo:

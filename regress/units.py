@@ -1,49 +1,65 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The RTL unit benches, started as `python -m tb.unit`. Knows their names and exit status only."""
+"""The RTL unit benches, each started as a program of tb/unit. Knows names and exit statuses only.
+
+An arithmetic bench is a top level in tb/unit/hdl and shares tb.unit.run, which reads vector files;
+the bench of a block is a folder of tb/unit with a run.py.
+"""
 
 from __future__ import annotations
 
-import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
-from driver.errors import InfrastructureError
-from regress.paths import BUILD
+from driver.errors import InfrastructureError, InputError
+from regress.paths import BUILD, ROOT
 from regress.process import execute, last_lines, terminable
 
-RUNNER: tuple[str, ...] = (sys.executable, "-m", "tb.unit")
+FOLDER = ROOT / "tb" / "unit"
 LIMIT_S = 1800.0
-_LIST_LIMIT_S = 60.0
+_STATUSES = (0, 1, 2, 3)
+_ERROR_LINES = 8
 
 
-def known_units(runner: tuple[str, ...] = RUNNER) -> tuple[str, ...]:
-    """Names of the benches. InfrastructureError when tb cannot say."""
-    lines: list[str] = []
-    with TemporaryDirectory(prefix="npu-") as folder:
-        log = Path(folder) / "log"
-        ended = execute([*runner, "--list"], log, _LIST_LIMIT_S, lines.append)
-        if ended.status != 0 or ended.timed_out:
-            why = " | ".join(last_lines(log, 1)) or "no message"
-            raise InfrastructureError(f"listing the unit benches failed: {why}")
-    return tuple(entry["name"] for entry in json.loads("\n".join(lines)))
+def arithmetic_units() -> tuple[str, ...]:
+    """Names of the benches that read vector files."""
+    return tuple(sorted(path.stem for path in (FOLDER / "hdl").glob("*.sv")))
 
 
-def run_unit(name: str, vectors: Path | None, seed: int, runner: tuple[str, ...] = RUNNER) -> int:
-    """Run a bench; its lines go to stdout as they come. The exit status of the bench."""
-    options = [] if vectors is None else ["--vectors", str(vectors.absolute())]
+def known_units() -> tuple[str, ...]:
+    """Names of all benches."""
+    blocks = sorted(path.parent.name for path in FOLDER.glob("*/run.py"))
+    return (*arithmetic_units(), *blocks)
+
+
+def unit_command(name: str, vectors: Path | None, seed: int) -> list[str]:
+    """The command of a bench. InputError for an unknown one, or vectors it cannot read."""
+    if name not in known_units():
+        expected = f"one of {', '.join(known_units())}"
+        raise InputError("command line", "TEST", name or "nothing", expected)
+    arithmetic = arithmetic_units()
+    python = [sys.executable, "-m"]
+    if name not in arithmetic:
+        if vectors is not None:
+            expected = f"none; the benches with vectors are {', '.join(arithmetic)}"
+            raise InputError("command line", "VECTORS", vectors, expected)
+        return [*python, f"tb.unit.{name}.run", "--seed", str(seed)]
+    command = [*python, "tb.unit.run", name, "--seed", str(seed)]
+    if vectors is None:
+        return command
+    if not vectors.is_file():
+        raise InputError(vectors, "VECTORS", "no file", "vectors in TestFloat's format")
+    return [*command, "--vectors", str(vectors.absolute())]
+
+
+def run_unit(name: str, command: list[str], show: Callable[[str], None]) -> int:
+    """Run a bench and show its lines as they come. Its exit status."""
     log = BUILD / "unit" / f"{name}.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-
-    def show(line: str) -> None:
-        sys.stdout.write(f"{line}\n")
-        sys.stdout.flush()
-
     with terminable():
-        command = [*runner, name, "--seed", str(seed), *options]
         ended = execute(command, log, LIMIT_S, show)
-    for line in last_lines(log, 8) if ended.status else []:
-        sys.stderr.write(f"{line}\n")
-    if ended.timed_out or ended.status not in (0, 1, 2, 3):
+    if ended.timed_out or ended.status not in _STATUSES:
         raise InfrastructureError(f"unit bench {name} {ended.describe(LIMIT_S)}; see {log}")
+    for line in last_lines(log, _ERROR_LINES if ended.status > 1 else 0):
+        sys.stderr.write(f"error: {line.removeprefix('error: ')}\n")
     return ended.status

@@ -28,7 +28,7 @@ def call(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Call:
     """Call the command line with the fake runner: (exit status, stdout, stderr)."""
-    monkeypatch.setattr(commands, "list_tests", lambda: list_real(RUNNER))
+    monkeypatch.setattr(commands, "list_tests", lambda: list_real(RUNNER, tmp_path / "lists"))
     monkeypatch.setattr(commands, "run", lambda spec, progress: run_real(spec, progress, RUNNER))
     monkeypatch.setattr(commands, "OUT", tmp_path / "out")
     monkeypatch.setenv("COLUMNS", "120")

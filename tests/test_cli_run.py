@@ -182,14 +182,22 @@ def test_a_folder_that_cannot_be_made_is_an_input_error(tmp_path: Path) -> None:
         _run("passing", tmp_path / "file" / "out")
 
 
-def test_the_tests_are_listed_by_the_bench() -> None:
-    assert {"passing", "failing"} <= {test.name for test in list_tests(RUNNER)}
+def test_the_tests_are_asked_for_once(tmp_path: Path) -> None:
+    assert {"passing", "failing"} <= {test.name for test in list_tests(RUNNER, tmp_path)}
+    (kept,) = tmp_path.iterdir()
+    kept.write_text(kept.read_text().replace('"name": "passing"', '"name": "kept"'))
+    assert "kept" in {test.name for test in list_tests(RUNNER, tmp_path)}
+    kept.write_text("[")
+    assert "passing" in {test.name for test in list_tests(RUNNER, tmp_path)}
 
 
 @pytest.mark.parametrize("script", ["import sys; sys.exit('no cocotb')", "print('[3]')"])
-def test_a_bench_that_cannot_list_its_tests_is_an_infrastructure_error(script: str) -> None:
+def test_a_bench_that_cannot_list_its_tests_is_an_infrastructure_error(
+    script: str, tmp_path: Path
+) -> None:
     with pytest.raises(InfrastructureError, match=r"no cocotb|list of tests"):
-        list_tests((sys.executable, "-c", script))
+        list_tests((sys.executable, "-c", script), tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_runner_that_does_not_exist_is_an_infrastructure_error(tmp_path: Path) -> None:
