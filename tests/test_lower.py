@@ -3,15 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from itertools import product
 
 import numpy as np
 import pytest
-from backend_host import CONFIG
+from backend_host import CONFIG, Host, executes
 from lower_host import Bench, Placed
 
-from driver.backend import open_backend
 from driver.device import Device
 from driver.isa import DType, Opcode, flag_field
 
@@ -28,10 +26,12 @@ pairs = pytest.mark.parametrize(
 )
 
 
+pytestmark = executes
+
+
 @pytest.fixture
-def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
-    with Device(open_backend("cmodel", CONFIG), CONFIG) as device:
-        yield Bench(device, seed=len(request.node.name))
+def bench(host: Host, request: pytest.FixtureRequest) -> Bench:
+    return Bench(Device(host.backend, CONFIG), seed=len(request.function.__name__))
 
 
 def flags_of(packet_flags: int) -> frozenset[str]:
