@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Splits a byte range into AXI bursts of whole bus beats that never cross a page boundary.
 ///
-/// A page holds at most 256 beats for every bus of 128 bits and more, so the page also bounds the length.
-/// Latency one cycle, then one burst per cycle; a request of one burst per cycle is sustained.
-/// `out_last_o` marks the last burst of a request. Requests have 1 to 65536 bytes.
+/// A page holds at most 256 beats for every bus of 128 bits and more, so the page also bounds the
+/// length. Latency one cycle, then one burst per cycle; a request of one burst per cycle is
+/// sustained. `out_last_o` marks the last burst of a request. Requests have 1 to 65536 bytes.
 module npu_burst_split
   import npu_pkg::*;
   import npu_mem_pkg::*;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Read half of the host window: passes legal bursts on, answers the others with DECERR.
 ///
-/// A burst goes to the DRAM only when the return FIFO has room for all of it, so a host that is slow to
-/// take its data never blocks the engines. An illegal burst waits until everything before it has been
-/// delivered, which keeps the order of responses within an id. Latency AR to request: one cycle.
+/// A burst goes to the DRAM only when the return FIFO has room for all of it, so a host that is
+/// slow to take its data never blocks the engines. An illegal burst waits until everything before
+/// it has been delivered, which keeps the order of responses within an id. Latency AR to request:
+/// one cycle.
 module npu_host_read
   import npu_pkg::*;
   import npu_mem_pkg::*;

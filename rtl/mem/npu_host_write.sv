@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Write half of the host window: passes legal bursts on, swallows the others and answers DECERR.
 ///
-/// A burst goes to the DRAM only when all its data and room for its response are here, so a slow host
-/// never blocks the engines. An illegal burst waits until everything before it has been answered, which
-/// keeps the order of responses within an id. Data may come before its address.
+/// A burst goes to the DRAM only when all its data and room for its response are here, so a slow
+/// host never blocks the engines. An illegal burst waits until everything before it has been
+/// answered, which keeps the order of responses within an id. Data may come before its address.
 module npu_host_write
   import npu_pkg::*;
   import npu_mem_pkg::*;

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Memory controller: turns the requests of the engines and the host window into legal AXI4 bursts.
 ///
-/// Read client c asks for [addr, addr + bytes), 1 to 65536 bytes at any alignment, and gets one response
-/// beat per bus-aligned beat that covers the range, unshifted and in request order. All clients share
-/// `rd_rsp_data_o` and `rd_rsp_err_o`; `rd_rsp_valid_o[c]` says whose beat it is. A client that refuses
-/// a beat holds up every client, so it must never wait for anything but its own earlier beats or its
-/// writes before it takes one.
-/// Write client c asks in the same way and supplies one beat per covering beat in request order, during
-/// or after the request; `wr_rsp_valid_o[c]` pulses once per request when all its bursts are
-/// acknowledged, with the OR of their errors. A client that supplies data late holds up every writer.
+/// Read client c asks for [addr, addr + bytes), 1 to 65536 bytes at any alignment, and gets one
+/// response beat per bus-aligned beat that covers the range, unshifted and in request order. All
+/// clients share `rd_rsp_data_o` and `rd_rsp_err_o`; `rd_rsp_valid_o[c]` says whose beat it is. A
+/// client that refuses a beat holds up every client, so it must not wait for anything but its own
+/// earlier beats and its own writes before it takes one.
+///
+/// Write client c asks in the same way and supplies one beat per covering beat in request order,
+/// during or after the request; `wr_rsp_valid_o[c]` pulses once per request when all its bursts are
+/// acknowledged, with the OR of their errors. A client that supplies data late holds up every
+/// writer.
+///
 /// The host window cannot hold up the engines: its writes wait for all their data and its reads for
-/// room to land. Illegal host bursts and those that leave [MemBase, MemLimit) are answered DECERR here.
-/// Latency request to address channel: 2 cycles; read data to client: 1 cycle.
+/// room to land. Illegal host bursts and those that leave [MemBase, MemLimit) are answered DECERR.
+///
+/// Latency from request to address channel 2 cycles, from read data to client 1 cycle.
 module npu_mem_ctrl
   import npu_pkg::*;
   import npu_mem_pkg::*;

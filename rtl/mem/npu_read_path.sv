@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Reads: splits the engines' requests, arbitrates them with the host's bursts, routes the data by id.
+/// Reads: splits the engines' requests, arbitrates them with the host's bursts, routes the data by
+/// id.
 ///
-/// One burst per cycle on AR, one beat per cycle on R. The engines stop sending while MaxReadBeats are
-/// in flight (one burst may overshoot). Beats with an unknown id are dropped.
+/// One burst per cycle on AR, one beat per cycle on R. The engines stop sending while MaxReadBeats
+/// are in flight (one burst may overshoot). Beats with an unknown id are dropped.
 module npu_read_path
   import npu_pkg::*;
   import npu_mem_pkg::*;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Round-robin arbiter: grants the first request after the one that was last taken.
 ///
-/// Combinational grant, at most one bit; the turn moves on only when `take_i` is high. The grant may
-/// change while it is not taken, so a register must hold the payload that it selects.
+/// Combinational grant, at most one bit; the turn moves on only when `take_i` is high. The grant
+/// may change while it is not taken, so a register must hold the payload that it selects.
 module npu_rr_arb #(
   parameter int unsigned N = 2
 ) (

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Turns the burst responses of one write client into one response per request.
 ///
-/// `issue_*` notes each burst as it is sent; B responses arrive in the same order. `rsp_valid_o` pulses
-/// one cycle after the last burst of a request is acknowledged, with the OR of the request's errors.
+/// `issue_*` notes each burst as it is sent; B responses arrive in the same order. `rsp_valid_o`
+/// pulses one cycle after the last burst of a request is acknowledged, with the OR of the request's
+/// errors.
 module npu_wr_collect #(
   parameter int unsigned MaxBursts = 256
 ) (

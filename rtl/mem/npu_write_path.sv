@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Writes: splits the engines' requests, arbitrates them with the host's bursts, sends the data in the
-/// order of the addresses and collects the responses by id.
+/// Writes: splits the engines' requests, arbitrates them with the host's bursts, sends the data in
+/// the order of the addresses and collects the responses by id.
 ///
-/// One burst per cycle on AW, one beat per cycle on W, B always accepted. Data may reach the DRAM port
-/// before its address. At most MaxAhead addresses are granted before their data.
+/// One burst per cycle on AW, one beat per cycle on W, B always accepted. Data may reach the DRAM
+/// port before its address. At most MaxAhead addresses are granted before their data.
 module npu_write_path
   import npu_pkg::*;
   import npu_mem_pkg::*;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// COPY and FILL: moves or writes the elements of strided views without looking at their values.
 ///
-/// Two walkers turn source and destination, each by itself, into requests of contiguous bytes in the
-/// same element order; the aligner in between moves a stream of bytes. Contiguous runs move at one bus beat per
-/// cycle at any pair of alignments, single elements at one per cycle, with up to MaxReads requests in
-/// flight. Writes are requested once the first data of the command is here.
+/// Two walkers turn source and destination, each by itself, into requests of contiguous bytes in
+/// the same element order; the aligner in between moves a stream of bytes. Contiguous runs move at
+/// one bus beat per cycle at any pair of alignments, single elements at one per cycle, with up to
+/// MaxReads requests in flight. Writes are requested once the first data of the command is here.
 /// After a bus error no new request is made, what was requested is drained, and `done_o` comes with
 /// BUS_READ or else BUS_WRITE. The destination is then unspecified.
-/// Latency: 2 to 6 cycles from command to first request, one from last acknowledge to `done_o`.
+///
+/// Latency: 2 to 6 cycles from command to first request, 2 from last acknowledge to `done_o`.
 module npu_move
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -55,7 +56,7 @@ module npu_move
   localparam int unsigned LaneW = $clog2(StrbW);
   // Write requests ahead of their data; the memory controller takes only a few.
   localparam int unsigned MaxWrites = 8;
-  // Requests not yet acknowledged: bounded by what the memory controller tracks, 256 bursts and a few.
+  // Requests not yet acknowledged: the memory controller tracks 256 bursts and a few.
   localparam int unsigned AckW = 12;
 
   typedef enum logic [1:0] {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Moves the bytes of the source runs to the lanes of the destination runs.
 ///
-/// Per cycle it takes the bytes that the current source beat, source run and destination run have in
-/// common, rotates them to their destination lanes, and joins them with the bytes carried over from the
-/// cycle before. Full rate at any offset: one source beat in or one destination beat out per cycle.
-/// FILL has no source: every beat is the pattern, already in its lanes as elements are aligned.
-/// While `drain_i` is high, source beats are dropped and destination beats carry no strobes, each side at its
-/// own pace, so that every request made is honoured after an error.
+/// Per cycle it takes the bytes that the current source beat, source run and destination run have
+/// in common, rotates them to their destination lanes, and joins them with the bytes carried over
+/// from the cycle before. Full rate at any offset: one source beat in or one destination beat out
+/// per cycle. FILL has no source: every beat is the pattern, already in its lanes as elements are
+/// aligned. While `drain_i` is high, source beats are dropped and destination beats carry no
+/// strobes, each side at its own pace, so that every request made is honoured after an error.
 module npu_move_align
   import npu_pkg::*;
 #(
@@ -50,7 +50,7 @@ module npu_move_align
 
   logic               alone, src_has, step, emit, flush, run_end;
   logic [LaneW:0]     src_room, dst_room, bytes;
-  logic [LaneW+1:0]   lane_end;           // one bit more than a count of lanes: may reach into the next beat
+  logic [LaneW+1:0]   lane_end;           // may lie in the next beat
   logic [LaneW:0]     out_end;
   logic [LaneW-1:0]   first, turn;
   logic [BusBits-1:0] turned, joined, carry_q;

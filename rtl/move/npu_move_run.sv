@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Keeps track of the position in a queue of requested runs, on one side of the aligner.
 ///
-/// `request_*` is the request as it goes to the memory controller; the run it describes becomes current
-/// when the runs before it are used up. Each `take_i` uses up `take_bytes_i` of the current run, at most
-/// `left_o`. A new run can become current in every cycle.
+/// `request_*` is the request as it goes to the memory controller; the run it describes becomes
+/// current when the runs before it are used up. Each `take_i` uses up `take_bytes_i` of the current
+/// run, at most `left_o`. A new run can become current in every cycle.
 module npu_move_run
   import npu_pkg::*;
 #(

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Walks the elements of a view in row-major order and requests them as runs of contiguous bytes.
 ///
-/// Dimensions that are contiguous from the innermost outwards are merged into the run, one per cycle,
-/// as long as the run stays below 2^RunW bytes; the rest are loops, one run per cycle. Runs longer than one
-/// request are cut at page boundaries. First request 2 to 6 cycles after `start_i`.
-/// `view_i` must be stable while `busy_o`. `stop_i` ends the walk after the request that is offered.
+/// Dimensions that are contiguous from the innermost outwards are merged into the run, one per
+/// cycle, as long as the run stays below 2^RunW bytes; the rest are loops, one run per cycle. Runs
+/// longer than one request are cut at page boundaries. First request 2 to 6 cycles after `start_i`.
+/// `view_i` must be stable while `busy_o`. `stop_i` ends the walk after the request that is
+/// offered.
 module npu_move_walk
   import npu_isa_pkg::*;
   import npu_pkg::*;

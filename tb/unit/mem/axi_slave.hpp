@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// DRAM behind the m_axi port: random stalls and latency, out of order between ids, interleaved data,
-// SLVERR on bad pages; checks the rules of the protocol on everything it receives.
+// DRAM behind the m_axi port: random stalls and latency, out of order between ids, interleaved
+// data, SLVERR on bad pages; checks the rules of the protocol on everything it receives.
 #pragma once
 
 #include <algorithm>
@@ -158,11 +158,13 @@ class AxiSlave : public Model {
     }
     const auto at = (unsigned long long)burst.addr;
     check(low / kPage == high / kPage, "%s: burst at %llx crosses a page", channel, at);
-    check(Memory::inside(low) && Memory::inside(high), "%s: burst at %llx out of range", channel, at);
+    check(Memory::inside(low) && Memory::inside(high), "%s: burst at %llx out of range", channel,
+          at);
     check(bytes <= kBusBytes, "%s: size %u", channel, burst.size);
     if (burst.id >> 4 != 0xf)
-      check(burst.burst == 1 && bytes == kBusBytes && burst.addr % kBusBytes == 0 && !(burst.id & 15),
-            "%s: engine burst at %llx is not whole beats", channel, at);
+      check(
+          burst.burst == 1 && bytes == kBusBytes && burst.addr % kBusBytes == 0 && !(burst.id & 15),
+          "%s: engine burst at %llx is not whole beats", channel, at);
   }
 
   void w_stable(Vmem_bench& top) {
@@ -188,9 +190,11 @@ class AxiSlave : public Model {
       const AxiBurst& burst = addresses_.front();
       const WriteBeat& beat = data_.front();
       const uint64_t addr = burst.beat_addr(beat_);
-      check(beat.last == (beat_ == burst.len), "WLAST wrong in beat %u of %u", beat_, burst.len + 1);
+      check(beat.last == (beat_ == burst.len), "WLAST wrong in beat %u of %u", beat_,
+            burst.len + 1);
       for (unsigned lane = 0; lane < kBusBytes; ++lane)
-        if (beat.strobes >> lane & 1) memory_.at(addr / kBusBytes * kBusBytes + lane) = beat.data[lane];
+        if (beat.strobes >> lane & 1)
+          memory_.at(addr / kBusBytes * kBusBytes + lane) = beat.data[lane];
       if (beat.last) {
         acks_.push_back({burst, 0, due(), memory_.bad_at(burst.addr)});
         addresses_.pop_front();

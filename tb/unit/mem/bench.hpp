@@ -34,8 +34,13 @@ inline Summary summary;
 class Bench {
  public:
   Bench(uint64_t seed)
-      : random(seed), memory(random), slave(memory, random), reader0(0, memory, random),
-        reader1(1, memory, random), writer(memory, random), host(memory, random) {
+      : random(seed),
+        memory(random),
+        slave(memory, random),
+        reader0(0, memory, random),
+        reader1(1, memory, random),
+        writer(memory, random),
+        host(memory, random) {
     top.rst_ni = 0;
     for (int i = 0; i < 4; ++i) tick();
     top.rst_ni = 1;

@@ -54,8 +54,8 @@ class ReadClient : public Model {
     const bool bad = memory_.bad_at(addr);
     check(bool(top.rd_rsp_err) == bad, "read client %u: err %d at %llx", index_, top.rd_rsp_err,
           (unsigned long long)addr);
-    check(to_beat(top.rd_rsp_data) == memory_.line(addr), "read client %u: wrong beat at %llx", index_,
-          (unsigned long long)addr);
+    check(to_beat(top.rd_rsp_data) == memory_.line(addr), "read client %u: wrong beat at %llx",
+          index_, (unsigned long long)addr);
     ++beats;
     bytes_compared += kBusBytes;
     if (line == open_.front().last_line()) {

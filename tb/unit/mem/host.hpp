@@ -4,7 +4,8 @@
 
 #include "axi_slave.hpp"
 
-// Whether the window must pass the burst on, written from the AXI specification: look at every byte.
+// Whether the window must pass the burst on, written from the AXI specification: look at every
+// byte.
 inline bool host_legal(const AxiBurst& burst) {
   const uint64_t bytes = 1u << burst.size;
   if (burst.burst == 3 || bytes > kBusBytes) return false;
@@ -17,7 +18,8 @@ inline bool host_legal(const AxiBurst& burst) {
   const uint64_t page = burst.addr / kPage;
   for (unsigned beat = 0; beat <= burst.len; ++beat) {
     const uint64_t low = burst.beat_addr(beat) / bytes * bytes;
-    if (low / kPage != page || !Memory::inside(low) || !Memory::inside(low + bytes - 1)) return false;
+    if (low / kPage != page || !Memory::inside(low) || !Memory::inside(low + bytes - 1))
+      return false;
   }
   return true;
 }
@@ -118,7 +120,8 @@ class Host : public Model {
     return burst;
   }
 
-  // Every id writes its own part of the host's region, because writes of different ids may overtake.
+  // Every id writes its own part of the host's region, because writes of different ids may
+  // overtake.
   void invent_write() {
     AxiBurst burst = invent(kHostBase, kHostEnd);
     const uint64_t part = (kHostEnd - kHostBase) / 16;

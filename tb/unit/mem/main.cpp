@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bench of the memory controller and the COPY/FILL engine: random traffic, errors, and cycle counts.
-// Usage: mem_bench [seed] [rounds] [result.json]. One line per part; stops at the first difference.
+// Bench of the memory controller and the COPY/FILL engine: random traffic, errors, and cycle
+// counts. Usage: mem_bench [seed] [rounds] [result.json]. One line per part; stops at the first
+// difference.
 #include "bench.hpp"
 #include "speed.hpp"
 
@@ -48,17 +49,18 @@ void clients(uint64_t seed, uint64_t rounds) {
     bench.run(kPatience);
     compared += bench.memory.compare(kMemBase, kMemLimit, "memory");
   }
-  check(bench.host.refused > rounds, "only %llu illegal bursts", (unsigned long long)bench.host.refused);
-  compared += bench.reader0.bytes_compared + bench.reader1.bytes_compared +
-              bench.host.bytes_compared;
+  check(bench.host.refused > rounds, "only %llu illegal bursts",
+        (unsigned long long)bench.host.refused);
+  compared +=
+      bench.reader0.bytes_compared + bench.reader1.bytes_compared + bench.host.bytes_compared;
   summary.compared += compared;
-  std::printf("clients  compared %llu bytes, differing 0; %llu + %llu read beats, %llu write requests, "
-              "%llu host bursts of which %llu refused\n",
-              (unsigned long long)compared,
-              (unsigned long long)bench.reader0.beats, (unsigned long long)bench.reader1.beats,
-              (unsigned long long)bench.writer.acknowledged,
-              (unsigned long long)(bench.host.reads + bench.host.writes),
-              (unsigned long long)bench.host.refused);
+  std::printf(
+      "clients  compared %llu bytes, differing 0; %llu + %llu read beats, %llu write requests, "
+      "%llu host bursts of which %llu refused\n",
+      (unsigned long long)compared, (unsigned long long)bench.reader0.beats,
+      (unsigned long long)bench.reader1.beats, (unsigned long long)bench.writer.acknowledged,
+      (unsigned long long)(bench.host.reads + bench.host.writes),
+      (unsigned long long)bench.host.refused);
 }
 
 void moves(uint64_t seed, uint64_t commands) {
@@ -103,7 +105,10 @@ void errors(uint64_t seed, uint64_t commands) {
     accept_destination(bench, move);
     summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
     const unsigned got = bench.mover.err;
-    const bool ok = source && target ? got == 8 || got == 9 : got == (source ? 8u : target ? 9u : 0u);
+    const bool ok = source && target ? got == 8 || got == 9
+                                     : got == (source   ? 8u
+                                               : target ? 9u
+                                                        : 0u);
     check(ok, "move %llu: error %u, source bad %d, destination bad %d", (unsigned long long)i, got,
           source, target);
     reads += got == 8, writes += got == 9, clean += got == 0;
@@ -130,7 +135,8 @@ int main(int argc, char** argv) {
     errors(seed + 2, std::max<uint64_t>(rounds * 10, 150));
   } catch (const Failure& failure) {
     summary.failure = failure.what();
-    std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed, failure.what());
+    std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed,
+                failure.what());
   }
   if (argc > 3) summary.write(argv[3]);
   return summary.failure.empty() ? 0 : 1;

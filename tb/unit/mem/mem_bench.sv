@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The memory controller with the COPY/FILL engine on read and write client 0 and plain pins on the others.
+/// The memory controller with the COPY/FILL engine on read and write client 0 and plain pins on the
+/// others.
 module mem_bench
   import npu_isa_pkg::*;
   import npu_pkg::*;

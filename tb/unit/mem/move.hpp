@@ -75,9 +75,12 @@ inline MoveCommand random_move(Random& random) {
     const unsigned rank = static_cast<unsigned>(random.between(1, 5));
     uint64_t room = random.chance(85) ? 2048 : 70000;
     for (unsigned d = 0; d < 5; ++d) {
-      move.size[d] = d < 5 - rank ? 1 : static_cast<uint32_t>(random.size(std::max<uint64_t>(room, 1)));
-      if (d >= 5 - rank && random.chance(25)) move.size[d] = static_cast<uint32_t>(random.between(1, 3));
-      move.size[d] = static_cast<uint32_t>(std::min<uint64_t>(move.size[d], std::max<uint64_t>(room, 1)));
+      move.size[d] =
+          d < 5 - rank ? 1 : static_cast<uint32_t>(random.size(std::max<uint64_t>(room, 1)));
+      if (d >= 5 - rank && random.chance(25))
+        move.size[d] = static_cast<uint32_t>(random.between(1, 3));
+      move.size[d] =
+          static_cast<uint32_t>(std::min<uint64_t>(move.size[d], std::max<uint64_t>(room, 1)));
       room /= move.size[d];
     }
     std::shuffle(move.size.begin() + (5 - rank), move.size.end(), random.engine);

@@ -47,8 +47,8 @@ inline void time_move(const char* name, const MoveCommand& move, uint64_t beats)
   check(rate >= 0.99, "%s: %.4f beats per cycle", name, rate);
   check(total <= beats + 2 * kLatency + kOverhead, "%s: %llu cycles for %llu beats", name,
         (unsigned long long)total, (unsigned long long)beats);
-  check(slave.read_beats <= beats && slave.write_beats <= beats, "%s: %llu R and %llu W beats", name,
-        (unsigned long long)slave.read_beats, (unsigned long long)slave.write_beats);
+  check(slave.read_beats <= beats && slave.write_beats <= beats, "%s: %llu R and %llu W beats",
+        name, (unsigned long long)slave.read_beats, (unsigned long long)slave.write_beats);
 }
 
 // Two streams of two-beat reads: as many beats per cycle as long bursts, and a fair share for each.
@@ -73,12 +73,13 @@ inline void time_short_reads(uint64_t requests) {
         (unsigned long long)slave.most_reads);
 }
 
-// After an error of the first read, the rest of a long command must not be requested. The writes fail
-// as well: BUS_READ goes before BUS_WRITE.
+// After an error of the first read, the rest of a long command must not be requested. The writes
+// fail as well: BUS_READ goes before BUS_WRITE.
 inline void time_error() {
   Bench bench(1);
   const MoveCommand move = copy_2d(256, 256, {1, 256}, {1, 256});
-  for (const uint64_t addr : {move.src, move.dst}) bench.memory.bad[(addr - kMemBase) / kPage] = true;
+  for (const uint64_t addr : {move.src, move.dst})
+    bench.memory.bad[(addr - kMemBase) / kPage] = true;
   bench.mover.start(move);
   bench.run(kPatience);
   const uint64_t reads = bench.slave.read_bursts, writes = bench.slave.write_bursts;
