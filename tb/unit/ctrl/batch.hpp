@@ -49,8 +49,34 @@ class Session {
   Outcome random_batch() {
     const bool by_ring = d_.random.chance(60);
     const unsigned count = unsigned(d_.random.between(1, by_ring ? kSlots - 1 : 4));
+    begin();
+    for (unsigned i = 0; i < count; ++i)
+      packets_.push_back(d_.random.chance(25) ? maker_.mutated() : maker_.sound());
+    return run(by_ring, d_.random.below(12));
+  }
+
+  // One packet through the window.
+  Outcome single(const Packet& packet) {
+    begin();
+    packets_.push_back(packet);
+    return run(false, kNoMishap);
+  }
+
+ private:
+  static constexpr uint64_t kNoMishap = UINT64_MAX;
+
+  void begin() {
+    d_.memory.bad_lines.clear();
+    d_.dispatched.clear();
+    d_.failing_dispatch = SIZE_MAX;
+    packets_.clear();
+    verdicts_.clear();
+  }
+
+  Outcome run(bool by_ring, uint64_t mishap) {
     const uint32_t seq = d_.read(csr::kCompleted), head = d_.read(csr::kRingHead);
-    plan(count, seq, head, by_ring);
+    befall(mishap, seq, head, by_ring);
+    predict(seq, head, by_ring);
     for (const auto& packet : packets_) by_ring ? append(packet) : push(packet);
     if (by_ring) ring_doorbell();
     wait();
@@ -62,17 +88,9 @@ class Session {
     return outcome_;
   }
 
- private:
-  // Packets, and what must come of them: everything up to and including the first that fails.
-  void plan(unsigned count, uint32_t seq, uint32_t head, bool by_ring) {
-    d_.memory.bad_lines.clear();
-    d_.dispatched.clear();
-    d_.failing_dispatch = SIZE_MAX;
-    packets_.clear();
-    verdicts_.clear();
-    for (unsigned i = 0; i < count; ++i)
-      packets_.push_back(d_.random.chance(25) ? maker_.mutated() : maker_.sound());
-    const uint64_t mishap = d_.random.below(12), victim = d_.random.below(count);
+  // One of four mishaps, or none: a bad ring slot, record or destination, an engine that fails.
+  void befall(uint64_t mishap, uint32_t seq, uint32_t head, bool by_ring) {
+    const uint64_t victim = d_.random.below(packets_.size());
     if (mishap == 0 && by_ring) d_.memory.bad_lines.insert(kRing / 64 + (head + victim) % kSlots);
     if (mishap == 1) d_.memory.bad_lines.insert(kRecords / 64 + (seq + victim) % kRecordSlots);
     if (mishap == 2) d_.memory.bad_lines.insert(packets_[victim].dst / 64);
@@ -80,9 +98,13 @@ class Session {
       d_.failing_dispatch = victim;
       d_.engine_error = uint32_t(d_.random.chance(50) ? ErrorCode::kBusRead : ErrorCode::kBusWrite);
     }
+  }
+
+  // What must come of the packets: everything up to and including the first that fails.
+  void predict(uint32_t seq, uint32_t head, bool by_ring) {
     outcome_ = {};
     size_t dispatches = 0;
-    for (unsigned i = 0; i < count && outcome_.error == ErrorCode::kNone; ++i) {
+    for (unsigned i = 0; i < packets_.size() && outcome_.error == ErrorCode::kNone; ++i) {
       Verdict verdict = foresee(i, by_ring ? kRing + 64 * ((head + i) % kSlots) : 0, dispatches);
       ++outcome_.commands;
       outcome_.error = verdict.error;

@@ -97,6 +97,7 @@ class Device {
   std::vector<Dispatch> dispatched;
   size_t failing_dispatch = SIZE_MAX;  // the engine answers this one with engine_error
   uint32_t engine_error = 0;
+  uint64_t read_delay = 0;
   uint64_t engine_latency = 0;  // least cycles that a command runs
   uint64_t lines_read = 0;
   uint64_t soft_resets = 0;
@@ -188,7 +189,7 @@ class Device {
     if (!top.rd_req_valid_o || !top.rd_req_ready_i) return;
     check(top.rd_req_bytes_o == 64 && top.rd_req_addr_o % 64 == 0, "read of %u bytes at %llx",
           top.rd_req_bytes_o, (unsigned long long)top.rd_req_addr_o);
-    reads_.push_back({top.rd_req_addr_o, due(), 0});
+    reads_.push_back({top.rd_req_addr_o, due() + read_delay, 0});
     ++lines_read;
   }
 

@@ -88,6 +88,10 @@ void soft_reset(uint64_t seed) {
     for (unsigned i = 0; i < 8; ++i)
       session.append({uint32_t(Opcode::kFill), 0, 0, 0, kData, {1, i}});
     session.ring_doorbell();
+    // Every other time the ring is slow, and commands of the other queue run meanwhile.
+    device.read_delay = round % 2 * 2000;
+    for (unsigned i = 0; i < round % 2 * 4; ++i)
+      session.push({uint32_t(Opcode::kFill), 0, 0, 0, kData, {1, i}});
     for (uint64_t n = device.random.below(600); n > 0; --n) device.tick();
     const uint64_t resets = device.soft_resets;
     device.write(csr::kCtrl, 1);
@@ -103,6 +107,25 @@ void soft_reset(uint64_t seed) {
     check(device.dispatched.size() == ran, "a command ran after soft reset");
   }
   std::printf("soft reset  ok, 40 times\n");
+}
+
+// Operands that end just inside the memory, and just outside, of every type; the same below it.
+void edges(uint64_t seed) {
+  Device device(seed);
+  Session session(device);
+  unsigned inside = 0, outside = 0;
+  for (uint32_t dtype = 0; dtype < kDTypeBytes.size(); ++dtype) {
+    for (uint32_t count = 1; count <= 4; ++count) {
+      const uint64_t element = kDTypeBytes[dtype], end = kMemLimit - count * element;
+      for (uint64_t base : {end - element, end, end + element, kMemBase - element, kMemBase}) {
+        const Packet fill{uint32_t(Opcode::kFill), dtype << kDstDtypeShift, 0, 0, base, {count, 0}};
+        const bool failed = session.single(fill).error != ErrorCode::kNone;
+        ++(failed ? outside : inside);
+      }
+    }
+  }
+  check(inside == 60 && outside == 40, "%u inside, %u outside", inside, outside);
+  std::printf("edges       %u operands inside, %u outside\n", inside, outside);
 }
 
 void random_batches(uint64_t seed, uint64_t batches) {
@@ -150,6 +173,7 @@ int main(int argc, char** argv) {
     registers(seed);
     queues(seed);
     soft_reset(seed);
+    edges(seed);
     random_batches(seed, batches);
     overhead("NOP", {});
     overhead("MATMUL", {uint32_t(Opcode::kMatmul), 0, kData, kData, kData, {16, 16, 16, 2}});
