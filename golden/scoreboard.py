@@ -126,8 +126,10 @@ def _value(bits: int, dtype: DType) -> float:
 
 
 def _finding(
-    call: MatmulCall, index: tuple[int, ...], expected: int, actual: int, array: int, detail: str
+    call: MatmulCall, index: tuple[int, ...], bits: tuple[int, int], array: int, detail: str
 ) -> Finding:
+    """The finding about [batch, row, column] `index`; `bits` are expected and actual."""
+    expected, actual = bits
     flat = int(np.ravel_multi_index(index, _shape(call)))
     element = tuple(int(i) for i in np.unravel_index(flat, call.sizes))
     return Finding(
@@ -153,14 +155,14 @@ def _between_models(
     truth = third_opinion(call, index)
     if truth == from_rtl:
         detail = "the RTL agrees with the integer-only chain, the cmodel does not"
-        return Blame.CMODEL, _finding(call, index, truth, from_cmodel, array, detail)
+        return Blame.CMODEL, _finding(call, index, (truth, from_cmodel), array, detail)
     detail = "the cmodel agrees with the integer-only chain, the RTL does not"
     if truth != from_cmodel:
         detail = (
             f"the chain on the original tensors gives {truth:#x}, the cmodel agrees with neither: "
             "the packets are suspect as well"
         )
-    return Blame.RTL, _finding(call, index, from_cmodel, from_rtl, array, detail)
+    return Blame.RTL, _finding(call, index, (from_cmodel, from_rtl), array, detail)
 
 
 def _against_torch(
@@ -170,9 +172,9 @@ def _against_torch(
     truth, actual = third_opinion(call, index), int(cmodel[index])
     if truth != actual:
         detail = "the packets compute something else than the op: the chain on its tensors differs"
-        return Blame.LOWERING, _finding(call, index, truth, actual, array, detail)
+        return Blame.LOWERING, _finding(call, index, (truth, actual), array, detail)
     detail = (
         f"torch says {torch_values[index]!r}, outside the derived bound "
         f"(NPU outside in {comparison.npu_violations}, torch in {comparison.torch_violations})"
     )
-    return Blame.PRECISION, _finding(call, index, truth, actual, array, detail)
+    return Blame.PRECISION, _finding(call, index, (truth, actual), array, detail)

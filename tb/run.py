@@ -68,7 +68,7 @@ def run(spec: RunSpec) -> RunResult:
         raise InputError("command line", "backend", spec.backend, f"one of {known}")
     config = load_config(spec.config_file, spec.config)
     if module.INFO.kind == "cocotb":
-        from tb.agents.runner import run_bench  # noqa: PLC0415 (needs cocotb)
+        from tb.env.runner import run_bench  # noqa: PLC0415 (needs cocotb)
 
         return run_bench(spec, config, module, progress)
     return run_ops(spec, config, module, progress)

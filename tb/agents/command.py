@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands, layered on the agents of the pins: a packet becomes memory and register accesses."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from pyuvm import (
+    ConfigDB,
+    uvm_agent,
+    uvm_analysis_port,
+    uvm_driver,
+    uvm_sequence_item,
+    uvm_sequencer,
+    uvm_subscriber,
+)
+
+from driver.isa import PACKET_BYTES, Packet, csr
+from tb.agents.axil import AxilAgent, AxilItem
+from tb.agents.host import HostAgent, HostItem
+from tb.seqs.access import perform
+
+
+class Way(Enum):
+    """How a packet gets into the device."""
+
+    RING = "ring"
+    WINDOW = "window"
+
+
+class CommandItem(uvm_sequence_item):
+    """Packets queued in one go, by one doorbell or one push each."""
+
+    def __init__(self, packets: list[Packet], way: Way) -> None:
+        super().__init__("command")
+        self.packets = packets
+        self.way = way
+
+
+class CommandDriver(uvm_driver):
+    """Queues packets; waits only for room, never for their end."""
+
+    def build_phase(self) -> None:
+        self.axil: AxilAgent = ConfigDB().get(self, "", "axil")
+        self.host: HostAgent = ConfigDB().get(self, "", "host")
+        self.ring_base: int = ConfigDB().get(self, "", "ring_base")
+        self.ring_entries: int = ConfigDB().get(self, "", "ring_entries")
+        self._tail = 0
+
+    async def run_phase(self) -> None:
+        while True:
+            item: CommandItem = await self.seq_item_port.get_next_item()
+            if item.way is Way.RING:
+                await self._ring(item.packets)
+            else:
+                await self._window(item.packets)
+            self.seq_item_port.item_done()
+
+    async def read(self, offset: int) -> int:
+        """A register, on the pins."""
+        item = AxilItem(offset)
+        await perform(self.axil.sequencer, item)
+        return item.data
+
+    async def write(self, offset: int, value: int) -> None:
+        """Likewise."""
+        await perform(self.axil.sequencer, AxilItem(offset, value))
+
+    async def resync(self) -> None:
+        """Start at the device's head again, after a reset or a dropped queue."""
+        self._tail = await self.read(csr.RING_HEAD)
+        await self.write(csr.RING_TAIL, self._tail)
+
+    async def _ring(self, packets: list[Packet]) -> None:
+        for packet in packets:
+            following = (self._tail + 1) % self.ring_entries
+            while await self.read(csr.RING_HEAD) == following:
+                await self.write(csr.RING_TAIL, self._tail)
+            address = self.ring_base + self._tail * PACKET_BYTES
+            await perform(self.host.sequencer, HostItem(address, packet.pack()))
+            self._tail = following
+        await self.write(csr.RING_TAIL, self._tail)
+
+    async def _window(self, packets: list[Packet]) -> None:
+        for packet in packets:
+            while await self.read(csr.STATUS) & csr.STATUS_CSR_QUEUE_FULL_MASK:
+                pass
+            data = packet.pack()
+            for at in range(0, PACKET_BYTES, 4):
+                word = int.from_bytes(data[at : at + 4], "little")
+                await self.write(csr.CMD_WORD + at, word)
+            await self.write(csr.CMD_PUSH, csr.CMD_PUSH_PUSH_MASK)
+
+
+class CommandMonitor(uvm_subscriber):
+    """Sees packets in the register accesses that queue them: pushes, and doorbells of the ring."""
+
+    def build_phase(self) -> None:
+        self.ap = uvm_analysis_port("ap", self)
+        self.memory = ConfigDB().get(self, "", "memory")
+        self.ring_base: int = ConfigDB().get(self, "", "ring_base")
+        self.ring_entries: int = ConfigDB().get(self, "", "ring_entries")
+        self._words = [0] * csr.CMD_WORD_COUNT
+        self._tail = 0
+
+    def write(self, item: AxilItem) -> None:
+        """One access, from the monitor of the pins."""
+        if not item.write:
+            return
+        word = (item.offset - csr.CMD_WORD) // 4
+        if 0 <= word < len(self._words):
+            self._words[word] = item.data
+        elif item.offset == csr.CMD_PUSH:
+            data = b"".join(value.to_bytes(4, "little") for value in self._words)
+            self.ap.write(CommandItem([Packet.unpack(data)], Way.WINDOW))
+        elif item.offset == csr.RING_TAIL:
+            packets: list[Packet] = []
+            while self._tail != item.data:
+                address = self.ring_base + self._tail * PACKET_BYTES
+                packets.append(Packet.unpack(self.memory.read(address, PACKET_BYTES)))
+                self._tail = (self._tail + 1) % self.ring_entries
+            if packets:
+                self.ap.write(CommandItem(packets, Way.RING))
+
+
+class CommandAgent(uvm_agent):
+    """Sequencer, driver and monitor of commands."""
+
+    def build_phase(self) -> None:
+        self.sequencer = uvm_sequencer("sequencer", self)
+        self.driver = CommandDriver("driver", self)
+        self.monitor = CommandMonitor("monitor", self)
+
+    def connect_phase(self) -> None:
+        self.driver.seq_item_port.connect(self.sequencer.seq_item_export)

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pins: registers, host window, commands by both ways, errors, and a second memory model."""
+
+from __future__ import annotations
+
+from driver.results import TestInfo
+
+INFO = TestInfo(
+    name="bus",
+    summary="UVM bench on the pins: registers, front door, random commands, errors, AxiRam",
+    kind="cocotb",
+    backends=("rtl",),
+)
+
+MODULE = "tb.tests._bus"
+TESTS = ("Registers", "FrontDoor", "RandomCommands", "Stalls", "Errors", "SecondMemory")
+"""Each runs in a simulator of its own."""
