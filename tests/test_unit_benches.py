@@ -8,14 +8,18 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from driver.errors import InputError
+from driver.isa import DType
+from golden import softfloat
 from tb.unit.build import FP_PACKAGE, build_bench
-from tb.unit.run import UnitResult, run_unit
+from tb.unit.run import CONVERSIONS, UnitResult, run_unit
 
 ROOT = Path(__file__).parents[1]
+DTYPES = {"f16": DType.FP16, "bf16": DType.BF16}
 
 GOOD_FMA = """\
 3F800000 40000000 40400000 40A00000 00
@@ -121,6 +125,38 @@ def test_the_files_name_tells_the_conversion(tmp_path: Path, name: str, text: st
     assert (result.compared, result.differing) == (text.count("\n"), 0)
 
 
+def softfloat_vectors(operation: str, count: int, seed: int) -> str:
+    """TestFloat's text, with results that come from integers alone, not from the host's FPU."""
+    random = Random(seed)
+    lines = []
+    for _ in range(count):
+        exponent = random.randrange(256)
+        a, b, c = (
+            random.getrandbits(1) << 31 | near << 23 | random.getrandbits(random.choice((2, 23)))
+            for near in (exponent, 127, min(254, max(0, exponent + random.randint(-30, 30))))
+        )
+        if operation == "f32_mulAdd":
+            lines.append(f"{a:08X} {b:08X} {c:08X} {softfloat.fma(a, b, c):08X} 00")
+            continue
+        source, target = operation.split("_to_")
+        bits = a if source == "f32" else random.getrandbits(16)
+        convert = softfloat.narrow if source == "f32" else softfloat.widen
+        result = convert(DTYPES[target if source == "f32" else source], bits)
+        widths = (8, 4) if source == "f32" else (4, 8)
+        lines.append(f"{bits:0{widths[0]}X} {result:0{widths[1]}X} 00")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("test", "operation"),
+    [("fp_fma", "f32_mulAdd"), *(("fp_cast", conversion) for conversion in CONVERSIONS)],
+)
+def test_integer_arithmetic_is_a_second_opinion(tmp_path: Path, test: str, operation: str) -> None:
+    vectors = written(tmp_path, softfloat_vectors(operation, 20_000, seed=3))
+    result = run_unit(test, vectors, seed=1, operation=operation)
+    assert (result.compared, result.differing) == (20_000, 0)
+
+
 def test_a_wrong_result_in_a_file_is_one_difference_and_status_1(tmp_path: Path) -> None:
     vectors = written(tmp_path, GOOD_FMA.replace("40A00000", "40A00001"))
     found = tmp_path / "result.json"
@@ -171,7 +207,7 @@ def test_bad_input_is_one_line_and_status_2(tmp_path: Path) -> None:
     [
         ("fp_fma", "", None, "file"),
         ("fp_fma", None, None, "file"),
-        ("fp_cast", "3C00 3F800000 00\n", None, "operation"),
+        ("fp_cast", "3C00 3F800000 00\n", None, "name"),
         ("fp_cast", "3C00 3F800000 00\n", "f64_to_f16", "operation"),
         ("fp_sqrt", "", None, "test"),
     ],

@@ -62,7 +62,8 @@ def _operation(test: str, operation: str | None, vectors: Path | None) -> str | 
     # "bf16_to_f32" contains "f16_to_f32": the longest match is meant.
     named = max((name for name in known if name in vectors.name), key=len, default=None)
     if named is None:
-        raise InputError("command line", "operation", "none", f"one of {', '.join(known)}")
+        expected = f"one of {', '.join(known)} in the file's name, or --operation"
+        raise InputError(vectors, "name", vectors.name, expected)
     return named
 
 
