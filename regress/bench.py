@@ -55,7 +55,7 @@ FIGURES: tuple[Figure, ...] = (
 
 
 class Value(BaseModel):
-    """A measured figure: the median of the rounds, and how far they lie apart."""
+    """A measured figure: the median of the rounds, and the largest less the smallest."""
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
@@ -143,7 +143,7 @@ def _table(taken: Sequence[tuple[Figure, Value]]) -> Table:
             figure.title,
             Text(f"{value.value:.4g}", style=colour),
             f"{sign} {figure.aim:g}",
-            f"{value.spread:.1%}",
+            f"{value.spread:.2g}",
             figure.unit,
         )
     return table

@@ -35,6 +35,7 @@ CONFINED: dict[str, tuple[str, ...]] = {
         "driver.torch_device",
         "golden.reference",
         "golden.scoreboard",  # judges against golden.reference
+        "tb.bench",  # what speed is compared with
         "tb.ops",  # holds the tensors of the ops it tries; outside the simulator
         "workloads",
     ),

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The RTL at work for a measurement: the fastest build, one command at a time."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from driver.backend.rtl import RtlBackend
+from driver.config import load_config
+from driver.device import Device
+from driver.isa import DType, Opcode, Packet, csr
+from driver.isa.codec import flag_word
+from tb.bench.measure import process_cpu_seconds
+from tb.sim.spec import REPOSITORY
+
+_TIMEOUT_S = 1800.0
+
+
+@dataclass(frozen=True)
+class Counters:
+    """The device's own count of one command, from doorbell to done."""
+
+    busy_cycles: int
+    read_beats: int
+    write_beats: int
+
+
+class Bench:
+    """A device in its simulator. `cpu_seconds` is the simulator's clock of work."""
+
+    def __init__(self, device: Device, backend: RtlBackend) -> None:
+        self.device = device
+        self.array_size = device.config.array_size
+        self._backend = backend
+
+    def cpu_seconds(self) -> float:
+        """CPU time of the simulator so far."""
+        return process_cpu_seconds(self._backend.simulator.pid)
+
+    def run(self, packet: Packet) -> Counters:
+        """Run one command alone."""
+        self._backend.write_csr(csr.PERF_CTRL, 1)
+        self.device.submit([packet], _TIMEOUT_S)
+        values = (csr.BUSY_CYCLES_LO, csr.READ_BEATS_LO, csr.WRITE_BEATS_LO)
+        return Counters(*(self._backend.read_csr(offset) for offset in values))
+
+
+@contextlib.contextmanager
+def rtl_bench() -> Iterator[Bench]:
+    """The default configuration in the build without assertions and random state."""
+    config = load_config(REPOSITORY / "sim_config.yaml", "default")
+    with (
+        RtlBackend(config, variant="fast", config_file=REPOSITORY / "sim_config.yaml") as backend,
+        Device(backend, config) as device,
+    ):
+        yield Bench(device, backend)
+
+
+def square_matmul(bench: Bench, size: int) -> Packet:
+    """An fp32 product of two random matrices in device memory."""
+    generator = np.random.default_rng(1)
+    a, b = (generator.standard_normal((size, size), dtype=np.float32) for _ in range(2))
+    source, weights = bench.device.upload(a), bench.device.upload(b, "weights")
+    target = bench.device.alloc(a.nbytes)
+    flags = flag_word(DType.FP32, DType.FP32)
+    params = (size, size, size, 1, 0, 0, 0, 0)
+    return Packet(Opcode.MATMUL, flags, source, weights, target, params)

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a figure is taken on a machine that is shared and noisy.
+
+CPU time instead of wall clock, the two sides of a ratio in turns, the median of the rounds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+Note = Callable[[str], None]
+Clock = Callable[[], float]
+_UTIME = 11  # field of /proc/PID/stat after the command's closing parenthesis
+
+
+@dataclass(frozen=True)
+class Value:
+    """A figure: the median, and the largest less the smallest of the rounds (0 when exact)."""
+
+    value: float
+    spread: float
+
+    def to_json(self) -> str:
+        """One line."""
+        return json.dumps(asdict(self))
+
+
+def own_cpu_seconds() -> float:
+    """CPU time so far of this process, its threads, and the children it has waited for."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def process_cpu_seconds(pid: int) -> float:
+    """CPU time so far of a running process and its threads."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[_UTIME]) + int(fields[_UTIME + 1])) / os.sysconf("SC_CLK_TCK")
+
+
+def timed(call: Callable[[], object], clock: Clock = own_cpu_seconds) -> float:
+    """What `clock` advances during `call`."""
+    start = clock()
+    call()
+    return clock() - start
+
+
+def interleaved(left: Callable[[], float], right: Callable[[], float], rounds: int) -> Value:
+    """Seconds of `left` ÷ `right`: once each to warm up, then in turns, the order alternating."""
+    left()
+    right()
+    ratios: list[float] = []
+    for index in range(rounds):
+        if index % 2 == 0:
+            above, below = left(), right()
+        else:
+            below, above = right(), left()
+        ratios.append(above / below)
+    return summary(ratios)
+
+
+def summary(values: Sequence[float]) -> Value:
+    """Median and spread."""
+    return Value(statistics.median(values), max(values) - min(values))

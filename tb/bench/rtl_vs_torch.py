@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""CPU time of the RTL's simulation ÷ that of torch on one thread, for fp32 512³."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import torch
+
+from tb.bench.device import rtl_bench, square_matmul
+from tb.bench.measure import Note, Value, interleaved, timed
+
+SIZE = 512
+_TORCH_REPEATS = 100
+
+
+def measure(rounds: int, note: Note) -> Value:
+    """The simulator's process against the same product in torch."""
+    torch.set_num_threads(1)
+    generator = torch.Generator().manual_seed(1)
+    a, b = (torch.randn(SIZE, SIZE, generator=generator) for _ in range(2))
+    out = torch.empty(SIZE, SIZE)
+
+    def by_torch() -> None:
+        for _ in range(_TORCH_REPEATS):
+            torch.mm(a, b, out=out)
+
+    with rtl_bench() as bench:
+        packet = square_matmul(bench, SIZE)
+        by_rtl = partial(timed, partial(bench.run, packet), bench.cpu_seconds)
+        note(f"one RTL run takes {by_rtl():.2f} s of CPU time")
+        return interleaved(by_rtl, lambda: timed(by_torch) / _TORCH_REPEATS, rounds)
