@@ -86,6 +86,8 @@ class RtlBackend:
         if binary is None:
             binary = build_simulator(config_file, config.name, variant)
         self._config = config
+        self.run_cpu_s = 0.0
+        """CPU time that the simulator has spent in run() and wait_interrupt()."""
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         if sim_log is None:
             self._folder = tempfile.TemporaryDirectory(prefix="npu-log-")
@@ -163,10 +165,11 @@ class RtlBackend:
         while True:
             left_s = max(0.0, deadline - time.monotonic())
             slice_s = min(_SLICE_S, left_s)
-            _, (done, reason, *_) = self.simulator.request(
+            _, (done, reason, _, cpu_ns) = self.simulator.request(
                 Verb.RUN, cycles, int(slice_s * 1000), int(until_irq), busy_s=slice_s
             )
             cycles -= done
+            self.run_cpu_s += cpu_ns / 1e9
             if reason != StopReason.WALL_CLOCK or left_s <= _SLICE_S:
                 return StopReason(reason)
 
