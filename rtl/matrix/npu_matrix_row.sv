@@ -52,9 +52,9 @@ module npu_matrix_row
     return {slot[BAddrW-LaneW-1:0], lane[LaneW-1:0]};
   endfunction
 
-  // One function with one rolled loop over unpacked columns: the simulator's compiler turns the loop
-  // into vector instructions. A 16 x 16 array of these runs 1.7 M cycles/s, against 0.24 M with the
-  // fma called per column (Verilator 5.48, g++ 12, AVX-512, one core).
+  // One function with one rolled loop over unpacked columns, which the simulator's compiler turns
+  // into vector instructions (docs/adr/0003): a 16 x 16 array runs 1.7 M cycles/s, against 0.24 M
+  // with the fma called per column (Verilator 5.48, g++ 12, AVX-512, one core).
   function automatic logic [ArraySize*32-1:0] fma_row(input logic [31:0]             a,
                                                       input logic [ArraySize*32-1:0] w,
                                                       input logic [ArraySize*32-1:0] psum,
