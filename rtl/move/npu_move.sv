@@ -70,12 +70,12 @@ module npu_move
   logic [1:0]                 elem_log2;
   logic [AckW-1:0]            unacked_q;
   logic                       src_busy, src_valid, src_ready, src_room, src_empty;
-  logic                       dst_busy, dst_valid, dst_ready, dst_room, dst_empty;
+  logic                       dst_busy, dst_valid, dst_ready, dst_room;
   logic                       src_run, src_take, dst_run, dst_take, write_fire;
   logic [LaneW-1:0]           src_lane, dst_lane;
   logic [REQ_BYTES_WIDTH-1:0] src_left, dst_left;
   logic [LaneW:0]             src_bytes, dst_bytes;
-  logic                       out_valid, out_ready, align_empty;
+  logic                       out_valid, out_ready;
   logic [BusBits-1:0]         out_data;
   logic [StrbW-1:0]           out_strb;
   logic [31:0]                pattern;
@@ -134,7 +134,7 @@ module npu_move
     .clk_i, .rst_ni,
     .request_valid_i(dst_valid && wr_req_ready_i && flowing_q), .request_ready_o(dst_room),
     .request_lane_i(wr_req_addr_o[LaneW-1:0]), .request_bytes_i(wr_req_bytes_o),
-    .empty_o(dst_empty), .valid_o(dst_run), .lane_o(dst_lane), .left_o(dst_left),
+    .empty_o(), .valid_o(dst_run), .lane_o(dst_lane), .left_o(dst_left),
     .take_i(dst_take), .take_bytes_i(dst_bytes)
   );
 
@@ -146,7 +146,7 @@ module npu_move
     .dst_valid_i(dst_run), .dst_lane_i(dst_lane), .dst_left_i(dst_left),
     .dst_take_o(dst_take), .dst_bytes_o(dst_bytes),
     .out_valid_o(out_valid), .out_ready_i(out_ready), .out_o(out_data), .strb_o(out_strb),
-    .empty_o(align_empty), .stats_o(stats_o)
+    .stats_o(stats_o)
   );
 
   npu_fifo #(.Width(BusBits + StrbW), .Depth(2)) u_out (
@@ -156,8 +156,8 @@ module npu_move
     .out_data_o({wr_strb_o, wr_data_o}), .count_o()
   );
 
-  assign finished = !src_busy && !dst_busy && src_empty && dst_empty && align_empty
-                 && unacked_q == '0;
+  // Bytes on their way to the memory belong to a request that is not acknowledged.
+  assign finished = !src_busy && !dst_busy && src_empty && unacked_q == '0;
   assign done_o   = state_q == DONE;
   assign err_o    = read_err_q ? ERROR_BUS_READ : write_err_q ? ERROR_BUS_WRITE : ERROR_NONE;
 

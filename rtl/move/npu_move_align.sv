@@ -42,8 +42,6 @@ module npu_move_align
   output logic [BusBits-1:0]         out_o,
   output logic [Lanes-1:0]           strb_o,
 
-  // No bytes are carried
-  output logic                       empty_o,
   output npu_stats_t                 stats_o
 );
   localparam logic [LaneW:0] AllLanes = (LaneW + 1)'(Lanes);
@@ -108,7 +106,6 @@ module npu_move_align
                                        & ({Lanes{1'b1}} >> (AllLanes - out_end));
   end
   assign out_valid_o = flush || (dst_valid_i && (alone || src_has) && emit);
-  assign empty_o     = !flush && !part_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // DRAM behind the m_axi port: random stalls and latency, out of order between ids, interleaved
-// data, SLVERR on bad pages; checks the rules of the protocol on everything it receives.
+// data, SLVERR on bad lines; checks the rules of the protocol on everything it receives.
 #pragma once
 
 #include <algorithm>
@@ -26,6 +26,13 @@ struct AxiBurst {
     return low + (linear - low) % span;
   }
 };
+
+// Whether a write is answered with SLVERR.
+inline bool burst_bad(const Memory& memory, const AxiBurst& burst) {
+  bool bad = false;
+  for (unsigned beat = 0; beat <= burst.len; ++beat) bad |= memory.bad_at(burst.beat_addr(beat));
+  return bad;
+}
 
 class AxiSlave : public Model {
  public:
@@ -196,7 +203,7 @@ class AxiSlave : public Model {
         if (beat.strobes >> lane & 1)
           memory_.at(addr / kBusBytes * kBusBytes + lane) = beat.data[lane];
       if (beat.last) {
-        acks_.push_back({burst, 0, due(), memory_.bad_at(burst.addr)});
+        acks_.push_back({burst, 0, due(), burst_bad(memory_, burst)});
         addresses_.pop_front();
       }
       beat_ = beat.last ? 0 : beat_ + 1;

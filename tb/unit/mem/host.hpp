@@ -173,7 +173,7 @@ class Host : public Model {
     auto& open = open_writes_[top.s_bid];
     check(!open.empty(), "host: response for id %u without a burst", top.s_bid);
     const bool legal = host_legal(open.front());
-    const unsigned resp = !legal ? 3 : memory_.bad_at(open.front().addr) ? 2 : 0;
+    const unsigned resp = !legal ? 3 : burst_bad(memory_, open.front()) ? 2 : 0;
     check(top.s_bresp == resp, "host: bresp %u for %llx, expected %u", top.s_bresp,
           (unsigned long long)open.front().addr, resp);
     refused += !legal;

@@ -44,7 +44,7 @@ void clients(uint64_t seed, uint64_t rounds) {
   uint64_t compared = 0;
   for (uint64_t round = 0; round < rounds; ++round) {
     shuffle_conditions(bench);
-    for (auto&& bad : bench.memory.bad) bad = round % 4 == 3 && bench.random.chance(10);
+    for (auto&& bad : bench.memory.bad) bad = round % 4 == 3 && bench.random.below(200) == 0;
     bench.traffic(60);
     bench.run(kPatience);
     compared += bench.memory.compare(kMemBase, kMemLimit, "memory");
@@ -90,13 +90,24 @@ void accept_destination(Bench& bench, const MoveCommand& move) {
   });
 }
 
+// A few bad lines around the first and the last byte that the command may touch.
+void spoil(Bench& bench, const MoveCommand& move) {
+  std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
+  for (uint64_t lines = bench.random.below(4); lines != 0; --lines) {
+    const bool source = bench.random.chance(50);
+    const uint64_t span = move.span(source ? move.src_stride : move.dst_stride);
+    const uint64_t addr = (source ? move.src : move.dst) + bench.random.below(span);
+    bench.memory.bad[(addr - kMemBase) / kLine] = true;
+  }
+}
+
 void errors(uint64_t seed, uint64_t commands) {
   Bench bench(seed);
   uint64_t reads = 0, writes = 0, clean = 0;
   for (uint64_t i = 0; i < commands; ++i) {
     shuffle_conditions(bench);
     const MoveCommand move = random_move(bench.random);
-    for (auto&& bad : bench.memory.bad) bad = bench.random.chance(3);
+    spoil(bench, move);
     const bool source = !move.fill && move.touches_bad(bench.memory, true);
     const bool target = move.touches_bad(bench.memory, false);
     if (!source && !target) move.apply(bench.memory);

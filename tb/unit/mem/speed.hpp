@@ -79,7 +79,7 @@ inline void time_error() {
   Bench bench(1);
   const MoveCommand move = copy_2d(256, 256, {1, 256}, {1, 256});
   for (const uint64_t addr : {move.src, move.dst})
-    bench.memory.bad[(addr - kMemBase) / kPage] = true;
+    bench.memory.bad[(addr - kMemBase) / kLine] = true;
   bench.mover.start(move);
   bench.run(kPatience);
   const uint64_t reads = bench.slave.read_bursts, writes = bench.slave.write_bursts;

@@ -19,6 +19,7 @@
 
 constexpr unsigned kBusBytes = BUS_BITS / 8;
 constexpr uint64_t kPage = 4096;
+constexpr uint64_t kLine = 64;  // bytes that fail together; no bus beat is longer
 constexpr uint64_t kMemBase = 0x100000;
 constexpr uint64_t kMemLimit = 0x300000;
 
@@ -76,23 +77,23 @@ struct Random {
   }
 };
 
-// The DRAM's bytes and what they should be; pages that answer with SLVERR.
+// The DRAM's bytes and what they should be; lines that answer with SLVERR.
 struct Memory {
   std::vector<uint8_t> bytes, expected;
   std::vector<bool> bad;
 
   explicit Memory(Random& random)
-      : bytes(kMemLimit - kMemBase), bad((kMemLimit - kMemBase) / kPage, false) {
+      : bytes(kMemLimit - kMemBase), bad((kMemLimit - kMemBase) / kLine, false) {
     for (auto& byte : bytes) byte = static_cast<uint8_t>(random.engine());
     expected = bytes;
   }
   static bool inside(uint64_t addr) { return addr >= kMemBase && addr < kMemLimit; }
   uint8_t& at(uint64_t addr) { return bytes[addr - kMemBase]; }
   uint8_t& want(uint64_t addr) { return expected[addr - kMemBase]; }
-  bool bad_at(uint64_t addr) const { return bad[(addr - kMemBase) / kPage]; }
+  bool bad_at(uint64_t addr) const { return bad[(addr - kMemBase) / kLine]; }
   bool bad_within(uint64_t first, uint64_t last) const {
-    for (uint64_t page = first / kPage; page <= last / kPage; ++page)
-      if (bad_at(page * kPage)) return true;
+    for (uint64_t line = first / kLine; line <= last / kLine; ++line)
+      if (bad_at(line * kLine)) return true;
     return false;
   }
   Beat line(uint64_t addr) const {
