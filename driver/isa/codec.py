@@ -39,9 +39,7 @@ _DESCRIPTOR = _format(DESCRIPTOR_FIELDS, DESCRIPTOR_BYTES)
 _COMPLETION = _format(COMPLETION_FIELDS, COMPLETION_BYTES)
 
 
-def flag_word(
-    src_dtype: DType = DType.FP32, dst_dtype: DType = DType.FP32, *names: str
-) -> int:
+def flag_word(src_dtype: DType = DType.FP32, dst_dtype: DType = DType.FP32, *names: str) -> int:
     """The flags word with both types and the named one-bit flags set."""
     word = (src_dtype << FLAGS["SRC_DTYPE"].lsb) | (dst_dtype << FLAGS["DST_DTYPE"].lsb)
     for name in names:

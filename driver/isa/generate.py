@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 
-from driver.isa import layout, types
-
-_NOTICE = "Generated from driver/isa by `make gen`. Do not edit."
+from driver.isa import layout, markdown, types
+from driver.isa.markdown import NOTICE
 
 _STRUCTS: tuple[tuple[str, int, tuple[layout.Field, ...]], ...] = (
     ("packet", layout.PACKET_BYTES, layout.PACKET_FIELDS),
@@ -116,7 +115,7 @@ def _sv_dtypes() -> Iterable[str]:
 
 def _sv() -> Iterable[str]:
     yield "// SPDX-License-Identifier: Apache-2.0"
-    yield f"// {_NOTICE}"
+    yield f"// {NOTICE}"
     yield "/// Numbers and layouts of the instruction set; described in docs/isa.md."
     yield "package npu_isa_pkg;"
     yield f"  localparam logic [31:0] DEVICE_ID = 32'h{types.DEVICE_ID:08x};"
@@ -191,15 +190,13 @@ def _cpp_operations() -> Iterable[str]:
     yield "// Positions in Packet::param."
     for op in layout.OPERATIONS:
         for index, param in enumerate(op.params):
-            yield (
-                f"inline constexpr unsigned k{_camel(op.opcode.name)}{_camel(param)} = {index};"
-            )
+            yield (f"inline constexpr unsigned k{_camel(op.opcode.name)}{_camel(param)} = {index};")
     yield ""
 
 
 def _cpp() -> Iterable[str]:
     yield "// SPDX-License-Identifier: Apache-2.0"
-    yield f"// {_NOTICE}"
+    yield f"// {NOTICE}"
     yield "// clang-format off"
     yield "#pragma once"
     yield ""
@@ -229,114 +226,10 @@ def _cpp() -> Iterable[str]:
     yield "}  // namespace npu::isa"
 
 
-def _md_table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterable[str]:
-    yield "| " + " | ".join(head) + " |"
-    yield "|" + "---|" * len(head)
-    for row in rows:
-        yield "| " + " | ".join(row) + " |"
-    yield ""
-
-
-def _md_struct(title: str, fields: tuple[layout.Field, ...]) -> Iterable[str]:
-    yield f"## {title}: 64 bytes, little endian"
-    yield ""
-    rows = (
-        (
-            str(field.offset),
-            f"`{field.name}{f'[{field.count}]' if field.count > 1 else ''}`",
-            f"u{field.bits}",
-            field.text,
-        )
-        for field in fields
-    )
-    yield from _md_table(("byte", "field", "type", "meaning"), rows)
-
-
-def _md_operations() -> Iterable[str]:
-    yield "## Operations"
-    yield ""
-    yield "Flags, addresses and parameters that an opcode does not use must be zero."
-    yield ""
-    rows = (
-        (
-            f"{op.opcode.value} {op.opcode.name}",
-            ", ".join(op.flags) or "none",
-            ", ".join(op.addresses) or "none",
-            ", ".join(f"{i} {name}" for i, name in enumerate(op.params)) or "none",
-            op.text,
-        )
-        for op in layout.OPERATIONS
-    )
-    yield from _md_table(("opcode", "flags", "addresses", "param", "effect"), rows)
-    reserved = [op for op in types.Opcode if op not in layout.OPERATION_OF]
-    names = ", ".join(f"{op.value} {op.name}" for op in reserved)
-    yield f"Reserved numbers, BAD_OPCODE in this version: {names}."
-    yield ""
-    pairs = ", ".join(f"{src.name}→{dst.name}" for src, dst in types.MATMUL_DTYPES)
-    yield f"MATMUL's pairs of operand and result type: {pairs}. `accumulate` reads dst in its type."
-    yield ""
-    yield "A direct operand (its DESC flag clear) is dense, row-major, of the operation's shape:"
-    yield "MATMUL src1 [batch, M, K] (TRANS_A: [batch, K, M]), src2 [batch, K, N] (TRANS_B:"
-    yield "[batch, N, K]), dst [batch, M, N]. A MATMUL descriptor has rank 3 and that same stored"
-    yield "shape, with any strides. COPY with one descriptor: the direct side is dense with the"
-    yield "descriptor's sizes. A destination that overlaps a source, or itself, gives undefined data."
-    yield ""
-
-
-def _md() -> Iterable[str]:
-    yield f"<!-- {_NOTICE} -->"
-    yield "# Instruction set"
-    yield ""
-    yield f"Version {types.ISA_VERSION >> 16}.{types.ISA_VERSION & 0xFFFF}. Arithmetic: numerics.md."
-    yield "Registers: registers.md. All addresses are physical byte addresses."
-    yield ""
-    yield from _md_struct("Packet", layout.PACKET_FIELDS)
-    yield "### Flags"
-    yield ""
-    rows = (
-        (
-            str(f.lsb) if f.width == 1 else f"{f.lsb + f.width - 1}:{f.lsb}",
-            f"`{f.name}`",
-            f.text,
-        )
-        for f in layout.FLAG_FIELDS
-    )
-    yield from _md_table(("bits", "flag", "meaning"), rows)
-    yield from _md_operations()
-    yield from _md_struct("Tensor descriptor", layout.DESCRIPTOR_FIELDS)
-    yield "Descriptors lie on multiples of 64 bytes."
-    yield ""
-    yield from _md_struct("Completion record", layout.COMPLETION_FIELDS)
-    yield "Written at CPL_BASE + (seq mod entries)·64 after the command's last write is acknowledged,"
-    yield "for failed commands too. RING_HEAD, COMPLETED and the interrupt follow its own"
-    yield "acknowledgement. A functional model leaves bytes "
-    timing = layout.COMPLETION_TIMING_BYTES
-    yield f"{timing.start} to {timing.stop - 1} zero: they tell time."
-    yield ""
-    yield "## Data types"
-    yield ""
-    rows = ((str(d.value), d.name, str(size)) for d, size in types.DTYPE_BYTES.items())
-    yield from _md_table(("number", "type", "bytes"), rows)
-    yield "## Errors"
-    yield ""
-    rows = ((str(code.value), f"`{code.name}`", text) for code, text in types.ERROR_TEXT.items())
-    yield from _md_table(("code", "name", "meaning"), rows)
-    yield "Checks run in this order and the first that fails is reported; nothing of a command is"
-    yield "written before all its checks have passed:"
-    yield ""
-    for number, text in enumerate(layout.CHECK_ORDER, 1):
-        yield f"{number}. {text}"
-    yield ""
-    yield "A bus error during execution leaves the command's destination unspecified. After any error"
-    yield "the queue stops in state ERROR and nothing later executes. CTRL.error_ack drops all that is"
-    yield "queued (RING_HEAD takes the value of RING_TAIL) and returns to IDLE; sequence numbers go on."
-    yield "CTRL.soft_reset clears everything and restarts them at 0."
-
-
 _EMITTERS: dict[str, Callable[[], Iterable[str]]] = {
     "rtl/pkg/npu_isa_pkg.sv": _sv,
     "golden/cmodel/npu_isa.h": _cpp,
-    "docs/isa.md": _md,
+    "docs/isa.md": markdown.page,
 }
 
 

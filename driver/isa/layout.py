@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Byte layouts declared as tables: packet, descriptor, completion record, and what each opcode uses.
+"""Byte layouts declared as tables: packet, descriptor, completion record; what opcodes use.
 
 Every emitter (SystemVerilog, C++, Markdown) and the Python codecs read these tables; nothing else
 states an offset.
@@ -134,7 +134,9 @@ OPERATIONS: tuple[Operation, ...] = (
         "Writes the element `value` everywhere. `count` as for COPY; bits of `value` above the "
         "element's width must be zero.",
     ),
-    Operation(Opcode.FENCE, ("IRQ",), (), (), "Completes when every earlier write is acknowledged."),
+    Operation(
+        Opcode.FENCE, ("IRQ",), (), (), "Completes when every earlier write is acknowledged."
+    ),
     Operation(
         Opcode.SYNC,
         ("IRQ",),
@@ -152,8 +154,8 @@ CHECK_ORDER: tuple[str, ...] = (
     "BAD_DTYPE: a type number that does not exist; a MATMUL pair that is not listed; COPY between "
     "different types.",
     "BAD_PARAM: m, k, n, batch zero; count zero without a descriptor, or not zero with one.",
-    "For each operand in the order src1, src2, dst (COPY from direct data to a descriptor: dst, then "
-    "src1, which has dst's shape). If it is a descriptor: MISALIGNED when its "
+    "For each operand in the order src1, src2, dst (COPY from direct data to a descriptor: dst, "
+    "then src1, which has dst's shape). If it is a descriptor: MISALIGNED when its "
     "address is no multiple of 64, OUT_OF_RANGE when its 64 bytes are not all in memory, BUS_READ "
     "when reading it fails, then BAD_DESCRIPTOR: reserved or unused words not zero, rank outside "
     "1…5, a size of zero, a type or shape at odds with the packet (COPY: dst against src1), dst "

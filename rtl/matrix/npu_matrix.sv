@@ -5,9 +5,9 @@
 ///                 ↘ seq → array ⇄ acc → drain → pack → (memory)
 ///
 /// A block is loaded, worked on and drained in three overlapping stages, handed on through FIFOs.
-/// Takes a command when idle; `cmd_i` must stay stable until `done_o`, which pulses when every write
-/// is acknowledged. A read error lets the command run to its end (its result is unspecified) and is
-/// then reported, before a write error.
+/// Takes a command when idle; `cmd_i` must stay stable until `done_o`, which pulses when every
+/// write is acknowledged. A read error lets the command run to its end (its result is unspecified)
+/// and is then reported, before a write error.
 module npu_matrix
   import npu_isa_pkg::*;
   import npu_pkg::*;

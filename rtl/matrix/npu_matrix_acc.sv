@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The accumulators: two halves of AccTiles tiles; an entry is one row of a tile.
 ///
-/// The array reads (one cycle) and writes the half it works on; meanwhile the other half is drained,
-/// then filled with C for the next block. Each half has one read and one write port; the array's
-/// accesses win, which never happens as long as nobody breaks the halves' hand-over.
+/// The array reads (one cycle) and writes the half it works on; meanwhile the other half is
+/// drained, then filled with C for the next block. Each half has one read and one write port; the
+/// array's accesses win, which never happens as long as nobody breaks the halves' hand-over.
 module npu_matrix_acc
   import npu_matrix_pkg::*;
 #(

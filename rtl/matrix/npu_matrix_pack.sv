@@ -2,8 +2,8 @@
 /// Converts a tile row to the destination type and writes it: one request per line, or one per
 /// element where columns of the destination are not adjacent.
 ///
-/// A line of b beats takes b cycles. Its first beat goes with or after its request. A line is accepted with its
-/// last beat; the input must stay put until then.
+/// A line of b beats takes b cycles. Its first beat goes with or after its request. A line is
+/// accepted with its last beat; the input must stay put until then.
 module npu_matrix_pack
   import npu_isa_pkg::*;
   import npu_pkg::*;

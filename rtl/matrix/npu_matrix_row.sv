@@ -3,9 +3,9 @@
 ///
 /// Holds its row of every weight tile and its column of every tile of A (each a small buffer, so
 /// that the next weights wait here while the current ones work), and one set of active weights.
-/// Cycle 0: `token_i` picks the element of A and, with `weights`, loads the active weights.
-/// Cycle 1: psum + a·w on every column. Cycle FmaLatency + 1: the sums are at `psum_o`. The multiply
-/// is written as one expression followed by FmaLatency registers, to be retimed in synthesis: that
+/// Cycle 0: `token_i` picks the element of A and, with `weights`, loads the active weights. Cycle
+/// 1: psum + a·w on every column. Cycle FmaLatency + 1: the sums are at `psum_o`. The multiply is
+/// written as one expression followed by FmaLatency registers, to be retimed in synthesis: that
 /// costs the simulator one evaluation per result. A row beyond `ks` passes sums through untouched,
 /// so that a tail of K adds no terms. Rows and columns without work keep their registers.
 module npu_matrix_row
@@ -87,7 +87,9 @@ module npu_matrix_row
   always_ff @(posedge clk_i) begin
     if (wr_valid_i && wr_place_i.operand == OPERAND_A) begin
       if (wr_place_i.along_k) begin
-        if (wr_mask_i[Row]) a_mem_q[a_index(wr_place_i.place[5:0], wr_place_i.line)] <= wr_data_i[Row];
+        if (wr_mask_i[Row]) begin
+          a_mem_q[a_index(wr_place_i.place[5:0], wr_place_i.line)] <= wr_data_i[Row];
+        end
       end else if (wr_place_i.line == lane_t'(Row)) begin
         for (int l = 0; l < ArraySize; l++) begin
           if (wr_mask_i[l]) a_mem_q[a_index(wr_place_i.place[5:0], lane_t'(l))] <= wr_data_i[l];
@@ -99,7 +101,9 @@ module npu_matrix_row
   always_ff @(posedge clk_i) begin
     if (wr_valid_i && wr_place_i.operand == OPERAND_B) begin
       if (wr_place_i.along_k) begin
-        if (wr_mask_i[Row]) b_mem_q[b_index(wr_place_i.place[5:0], wr_place_i.line)] <= wr_data_i[Row];
+        if (wr_mask_i[Row]) begin
+          b_mem_q[b_index(wr_place_i.place[5:0], wr_place_i.line)] <= wr_data_i[Row];
+        end
       end else if (wr_place_i.line == lane_t'(Row)) begin
         for (int l = 0; l < ArraySize; l++) begin
           if (wr_mask_i[l]) b_mem_q[b_index(wr_place_i.place[5:0], lane_t'(l))] <= wr_data_i[l];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Issues one row of A per cycle to the array: for each step along k, for each column tile, all rows
-/// of the block. A partial sum needs SumLatency cycles before it may enter again; a block too small
-/// to fill that time waits between its passes over k.
+/// Issues one row of A per cycle to the array: for each step along k, for each column tile, all
+/// rows of the block. A partial sum needs SumLatency cycles before it may enter again; a block too
+/// small to fill that time waits between its passes over k.
 module npu_matrix_seq
   import npu_isa_pkg::*;
   import npu_pkg::*;

@@ -245,8 +245,8 @@ module npu_matrix_tiles
       if (take_b_slot) begin
         b_slot_q <= (b_slot_q == slot_t'(WeightSlots - 1)) ? '0 : b_slot_q + slot_t'(1);
       end
-      if (take_a_slot != a_free_i) a_left_q <= a_free_i ? a_left_q + slot_t'(1) : a_left_q - slot_t'(1);
-      if (take_b_slot != b_free_i) b_left_q <= b_free_i ? b_left_q + slot_t'(1) : b_left_q - slot_t'(1);
+      a_left_q <= a_left_q + slot_t'(a_free_i) - slot_t'(take_a_slot);
+      b_left_q <= b_left_q + slot_t'(b_free_i) - slot_t'(take_b_slot);
     end
   end
 endmodule

@@ -2,11 +2,11 @@
 /// Protocol assertions of one AXI4 port, whichever side of it is ours (simulation only).
 ///
 /// Sections in brackets are those of Arm IHI 0022H. Master rules: payload held until accepted
-/// [A3.2.1], bursts within 4 KiB and of legal length, size and alignment [A3.4.1], WLAST where AWLEN
-/// says [A3.4.1], no strobe outside the beat's lanes [A3.4.3], valid low in the first cycle after
-/// reset [A3.1.2]. Slave rules: payload held, B only after its last W [A3.3.1], R only for an open
-/// read, RLAST where ARLEN says. W data may come before its address; then it is checked when the
-/// address comes.
+/// [A3.2.1], bursts within 4 KiB and of legal length, size and alignment [A3.4.1], WLAST where
+/// AWLEN says [A3.4.1], no strobe outside the beat's lanes [A3.4.3], valid low in the first cycle
+/// after reset [A3.1.2]. Slave rules: payload held, B only after its last W [A3.3.1], R only for
+/// an open read, RLAST where ARLEN says. W data may come before its address: its length is checked
+/// when the address comes, its strobes are not.
 module npu_axi_checker #(
   parameter int unsigned BusBits = 256,
   parameter int unsigned IdBits  = 8,
@@ -49,6 +49,7 @@ module npu_axi_checker #(
   localparam int unsigned Ids   = 2 ** IdBits;
   localparam int unsigned Depth = 1024;  // bursts open at once; more is an error of its own
   localparam logic [1:0] Fixed = 2'd0;
+  localparam logic [1:0] Incr  = 2'd1;
   localparam logic [1:0] Wrap  = 2'd2;
 
   typedef logic [$clog2(Depth)-1:0] slot_t;
@@ -65,11 +66,26 @@ module npu_axi_checker #(
     end
     first = (addr >> size) << size;
     last  = first + ((64'(len) + 64'd1) << size) - 64'd1;
-    return first[63:12] == last[63:12];
+    return (first ^ last) < 64'd4096;
+  endfunction
+
+  /// Byte lanes of a beat of an INCR burst.
+  function automatic logic [StrbW-1:0] lanes(logic [63:0] addr, logic [2:0] size,
+                                             logic [7:0] beat);
+    logic [63:0] first, last;
+    first = ((addr >> size) + 64'(beat)) << size;
+    last  = first + (64'd1 << size) - 64'd1;
+    if (beat == 8'd0) first = addr;
+    for (int unsigned l = 0; l < StrbW; l++) begin
+      lanes[l] = l >= 32'(first % StrbW) && l <= 32'(last % StrbW);
+    end
   endfunction
 
   // ---- writes: lengths of addresses and of data in the order of the port ----
   logic [7:0]  aw_len_q [Depth];
+  logic [63:0] aw_addr_q [Depth];
+  logic [2:0]  aw_size_q [Depth];
+  logic [1:0]  aw_burst_q [Depth];
   logic [7:0]  w_len_q [Depth];
   logic [31:0] aw_count_q, w_count_q;   // addresses accepted, bursts of data finished
   logic [7:0]  w_beat_q;
@@ -92,8 +108,11 @@ module npu_axi_checker #(
       for (int i = 0; i < Ids; i++) b_open_q[i] <= '0;
     end else begin
       if (aw) begin
-        aw_len_q[slot_t'(aw_count_q)] <= awlen;
-        aw_count_q                    <= aw_count_q + 32'd1;
+        aw_len_q[slot_t'(aw_count_q)]   <= awlen;
+        aw_addr_q[slot_t'(aw_count_q)]  <= awaddr;
+        aw_size_q[slot_t'(aw_count_q)]  <= awsize;
+        aw_burst_q[slot_t'(aw_count_q)] <= awburst;
+        aw_count_q                      <= aw_count_q + 32'd1;
       end
       if (w) begin
         w_beat_q <= wlast ? '0 : w_beat_q + 8'd1;
@@ -167,6 +186,12 @@ module npu_axi_checker #(
       compare |-> aw_len_q[slot_t'(compared_q)] == w_len_q[slot_t'(compared_q)])
     else $error("%s: WLAST after %0d beats of a burst of %0d", Port,
                 w_len_q[slot_t'(compared_q)] + 1, aw_len_q[slot_t'(compared_q)] + 1);
+  WStrbLanes: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      wvalid && w_count_q != aw_count_q && aw_burst_q[slot_t'(w_count_q)] == Incr |->
+      (wstrb & ~lanes(aw_addr_q[slot_t'(w_count_q)], aw_size_q[slot_t'(w_count_q)], w_beat_q))
+      == '0)
+    else $error("%s: strobes %h outside the lanes of beat %0d of the burst at %h", Port, wstrb,
+                w_beat_q, aw_addr_q[slot_t'(w_count_q)]);
   BHasAddress: assert property (@(posedge clk_i) disable iff (!rst_ni)
       bvalid |-> b_open_q[bid] != '0)
     else $error("%s: write response with id %h that has no open write", Port, bid);

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The reference page of the instruction set, docs/isa.md, from the tables."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+
+from driver.isa import layout, types
+
+NOTICE = "Generated from driver/isa by `make gen`. Do not edit."
+_WIDTH = 100
+
+_OPERANDS = """
+A direct operand (its DESC flag clear) is dense, row-major, of the operation's shape: MATMUL src1
+[batch, M, K] (TRANS_A: [batch, K, M]), src2 [batch, K, N] (TRANS_B: [batch, N, K]), dst
+[batch, M, N]. A MATMUL descriptor has rank 3 and that same stored shape, with any strides. COPY
+with one descriptor: the direct side is dense with the descriptor's sizes. A destination that
+overlaps a source, or itself, gives undefined data.
+"""
+
+_RECORD = """
+Written at CPL_BASE + (seq mod entries)·64 after the command's last write is acknowledged, for
+failed commands too. RING_HEAD, COMPLETED and the interrupt follow its own acknowledgement. A
+functional model leaves bytes {start} to {end} zero: they tell time.
+"""
+
+_ORDER = """
+Checks run in this order and the first that fails is reported; nothing of a command is written
+before all its checks have passed:
+"""
+
+_RECOVERY = """
+A bus error during execution leaves the command's destination unspecified. After any error the
+queue stops in state ERROR and nothing later executes. CTRL.error_ack drops all that is queued
+(RING_HEAD takes the value of RING_TAIL) and returns to IDLE; sequence numbers go on.
+CTRL.soft_reset clears everything and restarts them at 0.
+"""
+
+
+def page() -> Iterable[str]:
+    """The lines of docs/isa.md."""
+    yield f"<!-- {NOTICE} -->"
+    yield "# Instruction set"
+    yield ""
+    yield from _paragraph(
+        f"Version {types.ISA_VERSION >> 16}.{types.ISA_VERSION & 0xFFFF}. Arithmetic: "
+        "[numerics.md](numerics.md). Registers: [registers.md](registers.md). All addresses are "
+        "physical byte addresses."
+    )
+    yield from _struct("Packet", layout.PACKET_FIELDS)
+    yield from _flags()
+    yield from _operations()
+    yield from _struct("Tensor descriptor", layout.DESCRIPTOR_FIELDS)
+    yield from _paragraph("Descriptors lie on multiples of 64 bytes.")
+    yield from _struct("Completion record", layout.COMPLETION_FIELDS)
+    timing = layout.COMPLETION_TIMING_BYTES
+    yield from _paragraph(_RECORD.format(start=timing.start, end=timing.stop - 1))
+    yield "## Data types"
+    yield ""
+    rows = ((str(d.value), d.name, str(size)) for d, size in types.DTYPE_BYTES.items())
+    yield from _table(("number", "type", "bytes"), rows)
+    yield from _errors()
+
+
+def _paragraph(text: str) -> Iterable[str]:
+    yield from textwrap.wrap(" ".join(text.split()), _WIDTH)
+    yield ""
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterable[str]:
+    yield "| " + " | ".join(head) + " |"
+    yield "|" + "---|" * len(head)
+    for row in rows:
+        yield "| " + " | ".join(row) + " |"
+    yield ""
+
+
+def _struct(title: str, fields: tuple[layout.Field, ...]) -> Iterable[str]:
+    yield f"## {title}: 64 bytes, little endian"
+    yield ""
+    rows = (
+        (
+            str(field.offset),
+            f"`{field.name}{f'[{field.count}]' if field.count > 1 else ''}`",
+            f"u{field.bits}",
+            field.text,
+        )
+        for field in fields
+    )
+    yield from _table(("byte", "field", "type", "meaning"), rows)
+
+
+def _flags() -> Iterable[str]:
+    yield "### Flags"
+    yield ""
+    rows = (
+        (
+            str(f.lsb) if f.width == 1 else f"{f.lsb + f.width - 1}:{f.lsb}",
+            f"`{f.name}`",
+            f.text,
+        )
+        for f in layout.FLAG_FIELDS
+    )
+    yield from _table(("bits", "flag", "meaning"), rows)
+
+
+def _operations() -> Iterable[str]:
+    yield "## Operations"
+    yield ""
+    yield from _paragraph(
+        "Flags, addresses and parameters that an opcode does not use must be zero."
+    )
+    rows = (
+        (
+            f"{op.opcode.value} {op.opcode.name}",
+            ", ".join(op.flags) or "none",
+            ", ".join(op.addresses) or "none",
+            ", ".join(f"{i} {name}" for i, name in enumerate(op.params)) or "none",
+            op.text,
+        )
+        for op in layout.OPERATIONS
+    )
+    yield from _table(("opcode", "flags", "addresses", "param", "effect"), rows)
+    reserved = [op for op in types.Opcode if op not in layout.OPERATION_OF]
+    names = ", ".join(f"{op.value} {op.name}" for op in reserved)
+    yield from _paragraph(f"Reserved numbers, BAD_OPCODE in this version: {names}.")
+    pairs = ", ".join(f"{src.name}→{dst.name}" for src, dst in types.MATMUL_DTYPES)
+    yield from _paragraph(
+        f"MATMUL's pairs of operand and result type: {pairs}. ACCUMULATE reads dst in its type."
+    )
+    yield from _paragraph(_OPERANDS)
+
+
+def _errors() -> Iterable[str]:
+    yield "## Errors"
+    yield ""
+    rows = ((str(code.value), f"`{code.name}`", text) for code, text in types.ERROR_TEXT.items())
+    yield from _table(("code", "name", "meaning"), rows)
+    yield from _paragraph(_ORDER)
+    for number, text in enumerate(layout.CHECK_ORDER, 1):
+        yield f"{number}. {text}"
+    yield ""
+    yield from textwrap.wrap(" ".join(_RECOVERY.split()), _WIDTH)

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device pair and the cases that run on it: everything written is compared, nothing drifts."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from driver.backend.shared_memory import FaultRange
+from driver.config import HwConfig, load_config
+from driver.isa import ErrorCode
+from driver.results import RunSpec
+from golden.backend import CmodelBackend
+from golden.scoreboard import tensor_bits
+from tb.ops.case import Case
+from tb.ops.directed import directed_cases
+from tb.ops.pair import DevicePair
+from tb.ops.session import Session
+
+CONFIG_FILE = Path(__file__).parents[1] / "sim_config.yaml"
+
+
+class WrongBackend(CmodelBackend):
+    """A device that also writes where it must not, or whose last byte is wrong."""
+
+    def __init__(self, config: HwConfig, offset_bytes: int) -> None:
+        super().__init__(config)
+        self._wrong_by = offset_bytes
+
+    def _execute(self, packet: bytes) -> ErrorCode:
+        code = super()._execute(packet)
+        destination = int.from_bytes(packet[24:32], "little")
+        self.memory[destination + self._wrong_by] ^= 0x40
+        return code
+
+
+@pytest.fixture
+def config() -> HwConfig:
+    return load_config(CONFIG_FILE, "small")
+
+
+def case() -> Case:
+    generator = torch.Generator().manual_seed(0)
+    a, b = torch.randn(5, 7, generator=generator), torch.randn(7, 3, generator=generator)
+    return Case(index=0, op="aten.mm.default", args=(a, b), module="test")
+
+
+def test_equal_devices_leave_equal_memories(config: HwConfig) -> None:
+    pair = DevicePair(config, CmodelBackend(config), CmodelBackend(config))
+    trial = pair.run(case(), case().call(), seed=0)
+    assert trial.stray == ()
+    assert trial.bytes_compared >= 2 * 4096
+    assert trial.rtl is not None
+    assert (trial.rtl.bits == trial.cmodel.bits).all()
+
+
+def test_a_byte_outside_the_result_is_found(config: HwConfig) -> None:
+    pair = DevicePair(config, CmodelBackend(config), WrongBackend(config, 5 * 3 * 4 + 2))
+    trial = pair.run(case(), case().call(), seed=0)
+    assert trial.stray == (trial.result.address + 5 * 3 * 4 + 2,)
+
+
+def test_a_byte_inside_the_result_is_an_element(config: HwConfig) -> None:
+    pair = DevicePair(config, CmodelBackend(config), WrongBackend(config, 9))
+    trial = pair.run(case(), case().call(), seed=0)
+    assert trial.stray == ()
+    assert trial.rtl is not None
+    assert (trial.rtl.bits != trial.cmodel.bits).nonzero()[2].tolist() == [2]
+
+
+def test_everything_placed_is_given_back(config: HwConfig) -> None:
+    pair = DevicePair(config, CmodelBackend(config), None)
+    used = [[use.used_bytes for use in d.memory_report()] for d in pair._devices]
+    pair.run(case(), case().call(), seed=0)
+    assert [[use.used_bytes for use in d.memory_report()] for d in pair._devices] == used
+
+
+def test_a_refused_command_is_a_failure_with_its_code(config: HwConfig, tmp_path: Path) -> None:
+    spec = RunSpec(
+        test="smoke", config="small", config_file=CONFIG_FILE, seed=1, backend="cmodel",
+        waves="none", out=tmp_path, capsules={}, op_filter=None, timeout_s=60.0,
+    )  # fmt: skip
+    session = Session(spec, config)
+    everything = FaultRange(config.memory.base + (64 << 20), config.memory.limit, True, False)
+    session._pair._cmodel.set_faults([everything])
+    row = session.run(case())
+    assert row.status == "fail"
+    assert row.failure is not None
+    assert "BUS_READ" in row.failure.detail
+
+
+def test_a_directed_case_has_the_same_bits_alone_and_in_the_list() -> None:
+    def tensors(seed: int) -> dict[int, list[torch.Tensor]]:
+        entries = directed_cases(8, seed, count())
+        return {e.index: [t for _, t in e.make().tensors()] for e in entries}  # type: ignore[union-attr]
+
+    everything, again, other = tensors(3), tensors(3), tensors(4)
+    assert len(everything) > 80
+    compared = 0
+    for index in everything:
+        for left, right in zip(everything[index], again[index], strict=True):
+            assert np.array_equal(tensor_bits(left), tensor_bits(right))
+            compared += left.numel()
+    assert compared > 10_000
+    assert not torch.equal(everything[0][0], other[0][0])
+
+
+def test_directed_shapes_surround_the_array() -> None:
+    shapes = {
+        tuple(tensor.shape)
+        for entry in directed_cases(8, 1, count())
+        for _, tensor in entry.make().tensors()  # type: ignore[union-attr]
+    }
+    assert {(1, 1), (7, 7), (9, 9), (7, 9), (9, 7), (1, 4864), (4864, 1)} <= shapes
