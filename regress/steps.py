@@ -32,9 +32,10 @@ _SHOWN_LINES = 40
 _CLI = (sys.executable, "-m", "regress.cli")
 
 RTL_RUNS: tuple[tuple[str, str], ...] = (
-    ("smoke", "default"),
-    ("smoke", "small"),
     ("matmul", "default"),
+    ("smoke", "small"),
+    ("stalls", "small"),
+    ("smoke", "large"),
 )
 """Test and configuration; all cocotb tests come on top of these, in the default configuration."""
 

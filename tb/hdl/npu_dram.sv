@@ -3,8 +3,8 @@
 ///
 /// Behaviour: INCR, WRAP and FIXED bursts of any length and size, in order on each side; a read
 /// burst's first beat is offered `latency_i` cycles after its address was accepted (at least two),
-/// then one beat per cycle; up to ReadDepth bursts wait at once. Write beats reach the memory in the
-/// cycle they are accepted, read beats leave it in the cycle before they are offered, so a read
+/// then one beat per cycle; up to ReadDepth bursts wait at once. Write beats reach the memory in
+/// the cycle they are accepted, read beats leave it in the cycle before they are offered, so a read
 /// issued after a write's response sees the write. A write is answered `latency_i` cycles after its
 /// last beat.
 ///
