@@ -20,8 +20,9 @@
 constexpr unsigned kBusBytes = BUS_BITS / 8;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kLine = 64;  // bytes that fail together; no bus beat is longer
-constexpr uint64_t kMemBase = 0x100000;
-constexpr uint64_t kMemLimit = 0x300000;
+// Not on a page, so that both ends of the range check are seen.
+constexpr uint64_t kMemBase = 0x100640;
+constexpr uint64_t kMemLimit = 0x2ff9c0;
 
 // Regions by who writes them, so that no two writers race.
 constexpr uint64_t kConstBase = kMemBase, kConstEnd = 0x200000;
