@@ -24,12 +24,15 @@ _KEPT_HIDDEN = frozenset((".ci", ".clang-format"))
 
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
+_SYSTEM_TASK = re.compile(
+    r"\$(?:display|write|strobe|monitor|finish|stop|random|urandom|readmem[bh]|value\$plusargs"
+    r"|test\$plusargs|f(?:open|close|display|write|strobe|monitor|scanf|gets|read|flush))\b"
+)
 _FORBIDDEN = (
     (re.compile(r"`(?:ifn?def|elsif|else|undef)\b"), "conditional compilation"),
     (re.compile(r'\b(?:import|export)\s*"DPI'), "DPI"),
-    (re.compile(r"\$(?:display|write|strobe|monitor|f\w+|readmem[bh]|finish|stop|random|urandom)\b"),
-     "simulation-only system task"),
-)  # fmt: skip
+    (_SYSTEM_TASK, "simulation-only system task"),
+)
 _INLINE_PRAGMA = re.compile(r"verilator\s+(?:lint_off|lint_on|tracing_off|public\w*)")
 
 
