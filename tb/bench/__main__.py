@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 import importlib
-import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
 
 from driver.errors import InputError, NpuError
 from driver.results import NoteEvent, event_line
-from tb.bench.measured import Measured
+from tb.bench.measure import Value
 
-_HELPERS = ("measured",)
+_HELPERS = ("device", "measure")
 
 
 def _note(text: str) -> None:
@@ -34,12 +32,11 @@ def main(arguments: list[str]) -> int:
         name, figures = arguments[0], _figures()
         if name not in figures:
             raise InputError("command line", "figure", name, f"one of {', '.join(figures)}")
-        module = importlib.import_module(f"tb.bench.{name}")
-        measured: Measured = module.measure(int(arguments[1]), _note)
+        value: Value = importlib.import_module(f"tb.bench.{name}").measure(int(arguments[1]), _note)
     except NpuError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
-    sys.stdout.write(json.dumps(asdict(measured)) + "\n")
+    sys.stdout.write(value.to_json() + "\n")
     return 0
 
 

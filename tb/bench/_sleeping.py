@@ -12,8 +12,8 @@ import cocotb
 from cocotb.handle import HierarchyObject
 from cocotb.triggers import ClockCycles, RisingEdge
 
+from tb.bench._product import Execution, command_writes, fill_operands
 from tb.bench.cocotb_speed import RESULT
-from tb.bench.measured import Execution, command_writes, fill_operands, matmul_packet
 from tb.sim.cocotb_run import attach_memory
 
 
@@ -45,7 +45,7 @@ async def sleeps_until_the_interrupt(dut: HierarchyObject) -> None:
     await ClockCycles(dut.clk, 8)
     dut.rst_n.value = 1
     await ClockCycles(dut.clk, 1)
-    for offset, value in command_writes(matmul_packet()):
+    for offset, value in command_writes():
         await write(dut, offset, value)
     cycle, cpu_s = memory.cycle, time.process_time()
     await RisingEdge(dut.irq)

@@ -12,16 +12,8 @@ from pathlib import Path
 
 from driver.config import HwConfig
 from driver.errors import VerdictError
-from tb.bench.measured import (
-    BenchDevice,
-    Execution,
-    Measured,
-    Note,
-    binary_of,
-    default_config,
-    matmul_packet,
-    summary,
-)
+from tb.bench._product import Execution, ProductServer, binary_of, default_config
+from tb.bench.measure import Note, Value, summary
 from tb.sim.cocotb_run import CocotbRun, run_cocotb
 
 RESULT = "execution.json"
@@ -44,15 +36,15 @@ def _under_cocotb(config: HwConfig, binary: Path) -> Execution:
         return Execution(**json.loads((run.folder / RESULT).read_text()))
 
 
-def measure(rounds: int, note: Note) -> Measured:
+def measure(rounds: int, note: Note) -> Value:
     """The same product both ways, in turn."""
     config = default_config()
     binary = binary_of(config, "cocotb-fast")
-    device = BenchDevice(config, binary)
+    device = ProductServer(config, binary)
     ratios: list[float] = []
     try:
         for _ in range(rounds):
-            bare = device.execute(matmul_packet())
+            bare = device.execute()
             inside = _under_cocotb(config, binary)
             speeds = [taken.cycles / taken.cpu_s for taken in (bare, inside)]
             ratios.append(speeds[1] / speeds[0])

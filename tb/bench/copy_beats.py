@@ -3,26 +3,24 @@
 
 from __future__ import annotations
 
-from driver.isa import DType, Opcode, Packet, csr
+import numpy as np
+
+from driver.isa import DType, Opcode, Packet
 from driver.isa.codec import flag_word
-from tb.bench import measured
-from tb.bench.measured import Measured, Note
+from tb.bench.device import rtl_bench
+from tb.bench.measure import Note, Value
 
 COPY_BYTES = 64 * 1024
 
 
-def measure(rounds: int, note: Note) -> Measured:
-    """One round: cycles do not vary. Latency, decode and completion count as busy, too."""
+def measure(rounds: int, note: Note) -> Value:
+    """One round: cycles do not vary. The command's fetch and completion count as busy, too."""
     del rounds
-    config = measured.default_config()
-    device = measured.BenchDevice(config, measured.binary_of(config, "fast"))
-    flags = flag_word(DType.FP32, DType.FP32, "IRQ")
-    params = (COPY_BYTES // 4, 0, 0, 0, 0, 0, 0, 0)
-    try:
-        device.execute(Packet(Opcode.COPY, flags, measured.A, 0, measured.C, params))
-        beats = device.backend.read_csr(csr.READ_BEATS_LO)
-        busy = device.backend.read_csr(csr.BUSY_CYCLES_LO)
-    finally:
-        device.close()
-    note(f"{beats:,} read beats in {busy:,} busy cycles")
-    return Measured(beats / busy, 0.0)
+    data = np.arange(COPY_BYTES // 4, dtype=np.int32)
+    with rtl_bench() as bench:
+        source, target = bench.device.upload(data), bench.device.alloc(COPY_BYTES)
+        flags = flag_word(DType.INT32, DType.INT32)
+        packet = Packet(Opcode.COPY, flags, source, 0, target, (data.size, 0, 0, 0, 0, 0, 0, 0))
+        counted = bench.run(packet)
+        note(f"{counted.read_beats:,} read beats in {counted.busy_cycles:,} busy cycles")
+        return Value(counted.read_beats / counted.busy_cycles, 0.0)

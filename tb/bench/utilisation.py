@@ -3,27 +3,16 @@
 
 from __future__ import annotations
 
-from driver.isa import csr
-from tb.bench.measured import (
-    SIZE,
-    BenchDevice,
-    Measured,
-    Note,
-    binary_of,
-    default_config,
-    matmul_packet,
-)
+from tb.bench.device import rtl_bench, square_matmul
+from tb.bench.measure import Note, Value
+
+SIZE = 512
 
 
-def measure(rounds: int, note: Note) -> Measured:
+def measure(rounds: int, note: Note) -> Value:
     """One round: cycles do not vary."""
     del rounds
-    config = default_config()
-    device = BenchDevice(config, binary_of(config, "fast"))
-    try:
-        device.execute(matmul_packet())
-        cycles = device.backend.read_csr(csr.BUSY_CYCLES_LO)
-    finally:
-        device.close()
-    note(f"{cycles:,} busy cycles for {SIZE}³ on {config.array_size}×{config.array_size}")
-    return Measured(SIZE**3 / config.array_size**2 / cycles, 0.0)
+    with rtl_bench() as bench:
+        cycles = bench.run(square_matmul(bench, SIZE)).busy_cycles
+        note(f"{cycles:,} busy cycles for {SIZE}³ on {bench.array_size}×{bench.array_size}")
+        return Value(SIZE**3 / bench.array_size**2 / cycles, 0.0)

@@ -3,25 +3,18 @@
 
 from __future__ import annotations
 
-from tb.bench.measured import (
-    BenchDevice,
-    Measured,
-    Note,
-    binary_of,
-    default_config,
-    matmul_packet,
-    summary,
-)
+from tb.bench._product import ProductServer, binary_of, default_config
+from tb.bench.measure import Note, Value, summary
 
 
-def measure(rounds: int, note: Note) -> Measured:
+def measure(rounds: int, note: Note) -> Value:
     """The same product on both models, in turn."""
     config = default_config()
-    devices = [BenchDevice(config, binary_of(config, name)) for name in ("fast", "cocotb-fast")]
+    devices = [ProductServer(config, binary_of(config, name)) for name in ("fast", "cocotb-fast")]
     ratios: list[float] = []
     try:
         for _ in range(rounds):
-            plain, public = (device.execute(matmul_packet()) for device in devices)
+            plain, public = (device.execute() for device in devices)
             assert plain.cycles == public.cycles
             ratios.append(plain.cpu_s / public.cpu_s)
             note(f"without VPI {plain.cpu_s:.3f} s, with public pins {public.cpu_s:.3f} s")

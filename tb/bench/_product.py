@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a measurement returns, and the workload that most of them time."""
+"""One product on a given simulator, by registers alone: the server and cocotb run it alike."""
 
 from __future__ import annotations
 
-import statistics
 import tempfile
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,24 +17,9 @@ from driver.isa.codec import flag_word
 from tb.sim.build import build
 from tb.sim.spec import REPOSITORY, spec_for
 
-Note = Callable[[str], None]
 SIZE = 512
 A, B, C = 0x100_0000, 0x200_0000, 0x1000_0000
 WAIT_S = 600.0
-
-
-@dataclass(frozen=True)
-class Measured:
-    """The median of the rounds, and the distance of the extremes as a part of it."""
-
-    value: float
-    spread: float
-
-
-def summary(values: Sequence[float]) -> Measured:
-    """Of one value per round."""
-    middle = statistics.median(values)
-    return Measured(middle, (max(values) - min(values)) / abs(middle) if middle else 0.0)
 
 
 def default_config() -> HwConfig:
@@ -49,15 +32,15 @@ def binary_of(config: HwConfig, variant: str) -> Path:
     return build(spec_for(config, variant)).binary
 
 
-def matmul_packet(size: int = SIZE) -> Packet:
-    """C = A·B, fp32, size³, interrupt at the end."""
+def matmul_packet() -> Packet:
+    """C = A·B, fp32, SIZE³, interrupt at the end."""
     flags = flag_word(DType.FP32, DType.FP32, "IRQ")
-    return Packet(Opcode.MATMUL, flags, A, B, C, (size, size, size, 1, 0, 0, 0, 0))
+    return Packet(Opcode.MATMUL, flags, A, B, C, (SIZE, SIZE, SIZE, 1, 0, 0, 0, 0))
 
 
-def command_writes(packet: Packet) -> list[tuple[int, int]]:
-    """Register writes that enable the interrupt and push `packet`; the last one starts it."""
-    data = packet.pack()
+def command_writes() -> list[tuple[int, int]]:
+    """Register writes that enable the interrupt and push the product; the last one starts it."""
+    data = matmul_packet().pack()
     words = [
         (csr.CMD_WORD + at, int.from_bytes(data[at : at + 4], "little"))
         for at in range(0, len(data), 4)
@@ -65,11 +48,11 @@ def command_writes(packet: Packet) -> list[tuple[int, int]]:
     return [(csr.IRQ_ENABLE, csr.IRQ_STATUS_COMPLETE_MASK), *words, (csr.CMD_PUSH, 1)]
 
 
-def fill_operands(memory: np.ndarray, size: int = SIZE) -> None:
+def fill_operands(memory: np.ndarray) -> None:
     """Random A and B; `memory` begins at address 0."""
     generator = np.random.default_rng(0)
     for address in (A, B):
-        data = generator.standard_normal((size, size), dtype=np.float32).view(np.uint8).ravel()
+        data = generator.standard_normal((SIZE, SIZE), dtype=np.float32).view(np.uint8).ravel()
         memory[address : address + data.size] = data
 
 
@@ -81,8 +64,8 @@ class Execution:
     cpu_s: float
 
 
-class BenchDevice:
-    """A simulator as a server, on which commands are timed."""
+class ProductServer:
+    """A simulator as a server, on which the product is timed."""
 
     def __init__(self, config: HwConfig, binary: Path) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="npu-bench-")
@@ -90,11 +73,11 @@ class BenchDevice:
         self.backend = RtlBackend(config, binary=binary, sim_log=log)
         fill_operands(self.backend.memory)
 
-    def execute(self, packet: Packet) -> Execution:
+    def execute(self) -> Execution:
         """Reset, push, run to the interrupt. VerdictError when the device reports an error."""
         backend = self.backend
         backend.reset()
-        for offset, value in command_writes(packet):
+        for offset, value in command_writes():
             backend.write_csr(offset, value)
         cycle, cpu_s = backend.cycle, backend.run_cpu_s
         backend.wait_interrupt(WAIT_S)
