@@ -17,6 +17,9 @@ inline Range random_range(Random& random, uint64_t base, uint64_t end) {
   return {base + random.below(end - base - bytes + 1), bytes};
 }
 
+// Whole pages, so that no request of a stream is split.
+constexpr uint64_t kStreamBase = kConstEnd - 0x80000, kStreamBytes = 0x80000;
+
 // Pins of read client `index` + 1.
 class ReadClient : public Model {
  public:
@@ -30,9 +33,9 @@ class ReadClient : public Model {
 
   void drive(Vmem_bench& top) override {
     if (!offered_ && to_issue != 0 && !stall()) {
-      next_ = stream_bytes ? Range{kConstBase + requests * stream_bytes % (kConstEnd - kConstBase),
-                                   stream_bytes}
-                           : random_range(random_, kConstBase, kConstEnd);
+      next_ = stream_bytes
+                  ? Range{kStreamBase + requests * stream_bytes % kStreamBytes, stream_bytes}
+                  : random_range(random_, kConstBase, kConstEnd);
       offered_ = true;
     }
     set(top.rd_req_valid, offered_);
