@@ -45,8 +45,6 @@ def check_host(root: Path) -> None:
         raise SetupError(
             f"no C++ compiler: {' or '.join(compilers)} is not on PATH (g++ 11 will do)"
         )
-    if shutil.which("perl") is None:
-        raise SetupError("perl is not on PATH: Verilator's scripts are written in it")
 
 
 def check_python() -> None:
