@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from junitparser import Error, Failure, JUnitXml, TestCase, TestSuite
+from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from driver.results import OpRow, RunResult
 from regress.report import failure_lines
@@ -34,7 +34,9 @@ def write_junit(result: RunResult, path: Path) -> None:
 def _case(result: RunResult, row: OpRow) -> TestCase:
     name = f"{row.index} {row.op} {row.dtype} {row.module}"
     case = TestCase(_legal(name), classname=f"{result.test}.{result.config}")
-    if row.status == "fail":
+    if row.where == "cpu":
+        case.result = [Skipped("ran on the CPU: nothing to compare")]
+    elif row.status == "fail":
         failure = Failure(f"blame: {row.blame}", type_="mismatch")
         failure.text = _legal("\n".join(failure_lines(result, row)))
         case.result = [failure]

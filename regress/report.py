@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable
 
 from rich.console import Console, RenderableType
@@ -92,7 +93,7 @@ def op_table(rows: Iterable[OpRow], width: int) -> Table:
         ("err" if compact else "err / bound", True, [error(row, compact) for row in rows]),
         ("cycles", True, _counts(rows, "cycles", compact)),
         ("util", True, [_share(row.utilisation) for row in rows]),
-        ("", False, [row.status for row in rows]),
+        ("", False, [verdict(row) for row in rows]),
     ]
     columns = [column for column in columns if set(column[2]) - {_NOTHING} or column[0] == "#"]
     _fit(columns, width)
@@ -104,6 +105,11 @@ def op_table(rows: Iterable[OpRow], width: int) -> Table:
         cells[-1].stylize(_COLOURS[row.status])
         table.add_row(*cells)
     return table
+
+
+def verdict(row: OpRow) -> str:
+    """What was found; nothing about an op that the CPU ran."""
+    return _NOTHING if row.where == "cpu" else row.status
 
 
 def _op_name(name: str) -> str:
@@ -174,10 +180,11 @@ def reproduce(result: RunResult, row: OpRow) -> str:
 
 def summary(result: RunResult) -> Text:
     """The verdict in one line."""
-    passed = sum(row.status == "pass" for row in result.ops)
-    failed = len(result.ops) - passed
+    verdicts = Counter(verdict(row) for row in result.ops)
     compared = sum(row.elements_compared for row in result.ops)
-    parts = [f"{passed} passed", f"{failed} failed", f"{count(compared, False)} elements compared"]
+    parts = [f"{verdicts['pass']} passed", f"{verdicts['fail']} failed"]
+    parts += [f"{verdicts[_NOTHING]} on the CPU"] if verdicts[_NOTHING] else []
+    parts.append(f"{count(compared, False)} elements compared")
     parts += [] if result.cycles is None else [f"{count(result.cycles, False)} cycles"]
     parts.append(f"{result.wall_seconds:.1f} s")
     where = f"{result.test} on {result.backend}, config {result.config}, seed {result.seed}"

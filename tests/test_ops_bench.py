@@ -12,13 +12,15 @@ import torch
 
 from driver.backend.shared_memory import FaultRange
 from driver.config import HwConfig, load_config
+from driver.errors import InputError
 from driver.isa import ErrorCode
-from driver.results import RunSpec
+from driver.results import OpEvent, RunSpec
 from golden.backend import CmodelBackend
 from golden.scoreboard import tensor_bits
-from tb.ops.case import Case
+from tb.ops.case import Case, CpuOp, Entry
 from tb.ops.directed import directed_cases
 from tb.ops.pair import DevicePair
+from tb.ops.runner import run_ops
 from tb.ops.session import Session
 
 CONFIG_FILE = Path(__file__).parents[1] / "sim_config.yaml"
@@ -80,10 +82,7 @@ def test_everything_placed_is_given_back(config: HwConfig) -> None:
 
 
 def test_a_refused_command_is_a_failure_with_its_code(config: HwConfig, tmp_path: Path) -> None:
-    spec = RunSpec(
-        test="smoke", config="small", config_file=CONFIG_FILE, seed=1, backend="cmodel",
-        waves="none", out=tmp_path, capsules={}, op_filter=None, timeout_s=60.0,
-    )  # fmt: skip
+    spec = cmodel_spec(tmp_path)
     session = Session(spec, config)
     everything = FaultRange(config.memory.base + (64 << 20), config.memory.limit, True, False)
     session._pair._cmodel.set_faults([everything])
@@ -116,3 +115,30 @@ def test_directed_shapes_surround_the_array() -> None:
         for _, tensor in entry.make().tensors()  # type: ignore[union-attr]
     }
     assert {(1, 1), (7, 7), (9, 9), (7, 9), (9, 7), (1, 4864), (4864, 1)} <= shapes
+
+
+def test_a_run_that_judged_nothing_is_not_a_pass(config: HwConfig, tmp_path: Path) -> None:
+    only_cpu = CpuOp(0, "aten.relu.default", "m", "", "float32", ((3,),), "not an op of the NPU")
+
+    class Module:
+        @staticmethod
+        def cases(spec: RunSpec, config: HwConfig) -> list[Entry]:
+            return [Entry(0, lambda: only_cpu)]
+
+    with pytest.raises(InputError, match="all on the CPU"):
+        run_ops(cmodel_spec(tmp_path), config, Module, Silent())
+
+
+class Silent:
+    def plan(self, ops: int) -> None: ...
+
+    def op(self, event: OpEvent) -> None: ...
+
+    def note(self, text: str) -> None: ...
+
+
+def cmodel_spec(out: Path) -> RunSpec:
+    return RunSpec(
+        test="smoke", config="small", config_file=CONFIG_FILE, seed=1, backend="cmodel",
+        waves="none", out=out, capsules={}, op_filter=None, timeout_s=60.0,
+    )  # fmt: skip

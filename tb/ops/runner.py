@@ -54,6 +54,8 @@ def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progr
     if spec.waves != "none":
         recorder = partial(Session, spec, config, variant=f"waves-{spec.waves}", stall=stall)
         _record_waves(spec, recorder, entries, rows, progress)
+    if not any(row.elements_compared or row.status == "fail" for row in rows):
+        raise InputError(spec.test, "ops", f"{len(rows)}, all on the CPU", "one for the NPU to run")
     failed = [row for row in rows if row.status == "fail"]
     return RunResult(
         test=spec.test,
