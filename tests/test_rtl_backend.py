@@ -30,6 +30,7 @@ from driver.errors import AddressError, InfrastructureError, RegisterError, Simu
 SOURCE, TARGET = 0x10_0000, 0x1000_0000
 BEATS = 16
 LATENCY = CONFIG.dram.latency_cycles
+WRITE_LATENCY = 8  # npu_dram's parameter
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +74,7 @@ def test_reads_wait_the_latency_and_then_stream_one_beat_per_cycle(backend: RtlB
     for latency in (2, 20, 100, 300):
         backend.set_dram(latency)
         # The first read's latency and the last write's; all between is hidden.
-        assert copy(backend, 64) == 64 * BEATS + 2 * latency
+        assert copy(backend, 64) == 64 * BEATS + latency + WRITE_LATENCY
 
 
 def test_stalls_cost_cycles_but_no_bits_and_follow_the_seed(backend: RtlBackend) -> None:

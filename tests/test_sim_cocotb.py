@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -97,6 +100,44 @@ def test_endless_test_is_killed(tmp_path: Path) -> None:
     with pytest.raises(SimulatorTimeout, match="killed after 3 s"):
         run_cocotb(replace(plan(tmp_path, "never_ends"), timeout_s=3))
     assert time.monotonic() - start < 20
+
+
+ORPHAN = """
+import sys
+from pathlib import Path
+from test_sim_cocotb import plan
+from tb.sim.cocotb_run import run_cocotb
+run_cocotb(plan(Path(sys.argv[1]), "never_ends"))
+"""
+
+
+def read(path: Path) -> bytes:
+    """Of a process that may end meanwhile."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, ProcessLookupError):
+        return b""
+
+
+def test_simulation_ends_with_a_killed_parent(tmp_path: Path) -> None:
+    standin("cocotb")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    parent = subprocess.Popen([sys.executable, "-c", ORPHAN, str(tmp_path)], env=environment)
+
+    def simulations() -> list[Path]:
+        wanted = f"--parent={parent.pid}".encode()
+        return [path for path in Path("/proc").glob("[0-9]*/cmdline") if wanted in read(path)]
+
+    def wait_for(count: int) -> bool:
+        deadline = time.monotonic() + 30
+        while len(simulations()) != count and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return len(simulations()) == count
+
+    assert wait_for(1)
+    parent.kill()
+    parent.wait()
+    assert wait_for(0)
 
 
 def test_dying_simulator_is_an_error(tmp_path: Path) -> None:

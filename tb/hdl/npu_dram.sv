@@ -5,8 +5,8 @@
 /// burst's first beat is offered `latency_i` cycles after its address was accepted (at least two),
 /// then one beat per cycle; up to ReadDepth bursts wait at once. Write beats reach the memory in
 /// the cycle they are accepted, read beats leave it in the cycle before they are offered, so a read
-/// issued after a write's response sees the write. A write is answered `latency_i` cycles after its
-/// last beat.
+/// issued after a write's response sees the write. Writes are posted, as memory controllers do: the
+/// answer is offered WriteLatency cycles after the last beat, whatever the latency of reads.
 ///
 /// Odd input: an address outside the window is answered DECERR, one in a poisoned range SLVERR; an
 /// unwritten byte reads as zero. `stall_i` is the chance out of 256 that a channel holds back for a
@@ -17,7 +17,8 @@ module npu_dram #(
   parameter int unsigned BusBits = 256,
   parameter int unsigned IdBits = 8,
   parameter int unsigned ReadDepth = 256,
-  parameter int unsigned WriteDepth = 64
+  parameter int unsigned WriteDepth = 64,
+  parameter int unsigned WriteLatency = 8
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
@@ -233,7 +234,7 @@ module npu_dram #(
         w_beat_q <= w_beat_q + 8'd1;
         if (w_beat_q == aw_head.len) begin
           b_mem_q[b_wr_q[WPtrW-1:0]] <= '{id: aw_head.id, resp: resp,
-                                          due: now_q + 32'(latency_i) - 32'd1};
+                                          due: now_q + WriteLatency - 32'd1};
           b_wr_q   <= b_wr_q + (WPtrW + 1)'(1);
           aw_rd_q  <= aw_rd_q + (WPtrW + 1)'(1);
           w_beat_q <= '0;

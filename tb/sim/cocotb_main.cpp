@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The simulator with cocotb inside: [--shared-fd=N] [--memory-base=A --memory-bytes=N]
-// [--waves=PATH --waves-from=CYCLE --waves-to=CYCLE] [--clock=own|cocotb]; with --socket=PATH it is
-// a server as in main.cpp, on the same model.
+// [--waves=PATH --waves-from=CYCLE --waves-to=CYCLE] [--clock=own|cocotb] [--parent=PID]; with
+// --socket=PATH it is a server as in main.cpp, on the same model.
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -21,7 +25,15 @@ int shared_descriptor(const npu_sim::Options& options) {
                                                  options.number("memory-bytes", kMemoryBytes));
 }
 
+// No simulation without the process that waits for it (or, by prctl's rule, the thread).
+void die_with_parent(const npu_sim::Options& options) {
+  if (!options.has("parent")) return;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (static_cast<std::uint64_t>(getppid()) != options.number("parent", 0)) std::_Exit(3);
+}
+
 int run_cocotb(const npu_sim::Options& options, int argc, char** argv) {
+  die_with_parent(options);
   const int descriptor = shared_descriptor(options);
   // Python inside this process maps the same file (tb/sim/cocotb_run.py, attach_memory).
   setenv("NPU_SIM_SHARED_FD", std::to_string(descriptor).c_str(), 1);
