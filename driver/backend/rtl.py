@@ -29,7 +29,7 @@ from driver.isa import csr
 
 log = logging.getLogger(__name__)
 
-SIM_CONFIG = Path("sim_config.yaml")
+SIM_CONFIG = Path(__file__).parents[2] / "sim_config.yaml"
 CSR_CYCLES = 10_000
 """Longest register access, in cycles."""
 RESET_CYCLES = 8
