@@ -35,13 +35,19 @@ def _edge_shapes(n: int) -> list[tuple[int, int, int]]:
     return single + around + long
 
 
+def _block_shapes(n: int) -> list[tuple[int, int, int]]:
+    """More than the accumulators' 64 tiles hold: blocks of columns, of rows (8 tiles), of both."""
+    return [(3, n + 1, 64 * n + 5), (8 * n + 1, 3, 8 * n + 3), (16 * n + 1, n + 3, 16 * n + 1)]
+
+
 SMALL_SHAPES = ((1, 1, 1), (5, 7, 3), (17, 33, 9), (33, 20, 47))
 
 
 def random_values(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator) -> Tensor:
-    """Normally distributed, or all of int8."""
+    """Normally distributed; int8: any value, both extremes often."""
     if dtype == torch.int8:
-        return torch.randint(-128, 128, shape, dtype=dtype, generator=generator)
+        wide = torch.randint(-160, 160, shape, dtype=torch.int16, generator=generator)
+        return wide.clamp(-128, 127).to(dtype)
     return torch.randn(shape, generator=generator).to(dtype)
 
 
@@ -51,7 +57,8 @@ def special_values(shape: tuple[int, ...], dtype: torch.dtype, generator: Genera
     NaN and infinities are rare enough that most results stay numbers.
     """
     info = torch.finfo(dtype)
-    tame = [0.0, 1.0, 1.5, info.tiny, info.smallest_normal / 4, info.eps, info.max**0.5, info.max]
+    tame = [0.0, 0.75, 1.0, 1.5, info.eps, info.max**0.5, info.max]
+    tame += [info.tiny * part for part in (1, 1 - info.eps, 1 / 4, 1 / 64, info.eps)]
     wild = [float("inf"), float("nan")]
     table = torch.tensor([sign * x for x in tame * 8 + wild for sign in (1, -1)])
     pick = torch.randint(0, len(table), shape, generator=generator)
@@ -126,6 +133,10 @@ def _layouts(n: int, dtype: torch.dtype) -> Iterator[tuple[str, Make]]:
     yield "scalar broadcast", _view(((1, 1), (k, j)), lambda a, b: (a.expand(m, k), b), mm, dtype)
     yield "batch", _view(((3, m, k), (3, k, j)), lambda a, b: (a, b), bmm, dtype)
     yield (
+        "batch, both transposed",
+        _view(((3, k, m), (3, j, k)), lambda a, b: (a.mT, b.mT), bmm, dtype),
+    )
+    yield (
         "batch, B shared",
         _view(((3, m, k), (1, k, j)), lambda a, b: (a, b.expand(3, k, j)), bmm, dtype),
     )
@@ -149,6 +160,15 @@ def _sums(n: int, dtype: torch.dtype) -> Iterator[tuple[str, Make]]:
         _view(((m, j), (m, k), (k, j)), lambda c, a, b: (c, a, b), "aten.addmm.default", dtype),
     )
     yield (
+        "matrix added, in blocks",
+        _view(
+            ((8 * n + 1, 16 * n + 3), (8 * n + 1, k), (k, 16 * n + 3)),
+            lambda c, a, b: (c, a, b),
+            "aten.addmm.default",
+            dtype,
+        ),
+    )
+    yield (
         "transposed matrix added",
         _view(((j, m), (m, k), (k, j)), lambda c, a, b: (c.t(), a, b), "aten.addmm.default", dtype),
     )
@@ -162,6 +182,8 @@ def _rows(n: int) -> Iterator[_Row]:
     for name, dtype in DTYPES.items():
         for shape in _edge_shapes(n) if name == "fp32" else SMALL_SHAPES:
             yield _Row(f"shapes {name}", _mm(*shape, dtype))
+    for shape in _block_shapes(n):
+        yield _Row("blocks fp32", _mm(*shape, torch.float32))
     for name, dtype in DTYPES.items():
         for label, make in _layouts(n, dtype):
             yield _Row(f"strides {name}: {label}", make)
@@ -170,6 +192,7 @@ def _rows(n: int) -> Iterator[_Row]:
             for label, make in _sums(n, dtype):
                 yield _Row(f"sums {name}: {label}", make)
             yield _Row(f"special {name}", _mm(2 * n + 1, n - 1, 2 * n, dtype, special_values))
+            yield _Row(f"special pairs {name}", _mm(8 * n, 1, 8 * n, dtype, special_values))
             yield _Row(f"cancelling {name}", _mm(n, 20 * n + 1, n, dtype, cancelling_values))
     for name in ("fp16", "bf16"):
         yield _Row(f"wide result {name}", _mm(n + 1, 3 * n, n + 1, DTYPES[name]), DType.FP32)
