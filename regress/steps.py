@@ -6,6 +6,7 @@ Nothing stops at a failure; the last line counts. Logs go to out/test.
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,9 @@ from regress.units import known_units
 LOGS = OUT / "test"
 _LIMIT_S = 1500.0
 _SHOWN_LINES = 40
+_KEPT_LINES = 400
+_DOTS = re.compile(r"[.FEsxX]+ *\[ *\d+%\]")
+"""pytest's line of progress."""
 _CLI = (sys.executable, "-m", "regress.cli")
 
 RTL_RUNS: tuple[tuple[str, str], ...] = (
@@ -149,7 +153,8 @@ def _command(name: str, command: Sequence[str]) -> tuple[int, str]:
             file.write(f"{line}\n")
 
         ended = execute(command, log, _LIMIT_S, keep)
-    text = "\n".join(last_lines(output, _SHOWN_LINES - 10) + last_lines(log, 8))
+    said = [line for line in last_lines(output, _KEPT_LINES) if not _DOTS.fullmatch(line.strip())]
+    text = "\n".join(said[-_SHOWN_LINES + 10 :] + last_lines(log, 8))
     if ended.timed_out or ended.status < 0:
         text += f"\n{name} {ended.describe(_LIMIT_S)}"
     return (ended.status or int(ended.timed_out)), text
