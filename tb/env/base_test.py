@@ -121,6 +121,11 @@ class BusTest(uvm_test):
         for offset in sorted(csr.OFFSETS.values()):
             await self.read(offset)
 
+    async def acknowledge(self) -> None:
+        """Leave ERROR; what was queued is gone on both sides."""
+        await self.write(csr.CTRL, csr.CTRL_ERROR_ACK_MASK)
+        await self.env.command.driver.resync()
+
     async def _is_idle(self) -> bool:
         """Finished, or stopped by an error, as far as the model has come."""
         done = await self.read(csr.COMPLETED)

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from cocotbext.axi import AxiBus, AxiRamRead, AxiRamWrite
 
-from driver.backend.shared_memory import PAGE_BYTES, SharedMemory
+from driver.backend.shared_memory import PAGE_BYTES, FaultRange, SharedMemory
 from tb.sim.cocotb_run import attach_memory
 
 
@@ -25,6 +25,10 @@ class BenchMemory(Protocol):
 
     def dirty_pages(self) -> set[int]:
         """Addresses of the 4 KiB pages that came in over m_axi."""
+        ...
+
+    def set_faults(self, ranges: list[FaultRange]) -> None:
+        """Replace the ranges that answer the device with a bus error."""
         ...
 
 
@@ -44,6 +48,9 @@ class DpiMemory:
 
     def dirty_pages(self) -> set[int]:
         return set(self.shared.dirty_pages())
+
+    def set_faults(self, ranges: list[FaultRange]) -> None:
+        self.shared.set_faults(ranges)
 
 
 class _RecordingWrite(AxiRamWrite):
@@ -77,3 +84,6 @@ class RamMemory:
 
     def dirty_pages(self) -> set[int]:
         return set(self._writer.pages)
+
+    def set_faults(self, ranges: list[FaultRange]) -> None:
+        assert not ranges, "AxiRam has no bus errors"

@@ -41,3 +41,9 @@ bind npu_top npu_axil_checker u_s_axil_checker (
   .araddr(s_axil_araddr), .rvalid(s_axil_rvalid), .rready(s_axil_rready),
   .rdata(s_axil_rdata), .rresp(s_axil_rresp)
 );
+
+bind npu_top npu_order_checker #(.IdBits(8)) u_order_checker (
+  .clk_i(clk), .rst_ni(rst_n),
+  .awvalid(m_axi_awvalid), .awready(m_axi_awready), .awid(m_axi_awid),
+  .bvalid(m_axi_bvalid), .bready(m_axi_bready), .bid(m_axi_bid)
+);

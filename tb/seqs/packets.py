@@ -16,6 +16,7 @@ from driver.isa import (
     DTYPE_BYTES,
     FLAGS,
     MATMUL_DTYPES,
+    MAX_RANK,
     Descriptor,
     DType,
     Opcode,
@@ -24,6 +25,8 @@ from driver.isa import (
 )
 
 _GAP_BYTES = 256
+_STRIDE_BYTE = 36
+"""Where a descriptor's strides start."""
 
 
 @dataclass
@@ -43,9 +46,15 @@ class Arena:
         assert self.base <= self.limit, "arena is full"
         return address
 
-    def fill(self, address: int, size_bytes: int) -> None:
-        """Random bytes there before the packet runs."""
-        self.contents.append((address, self.rng.randbytes(size_bytes)))
+    def fill(self, address: int, size_bytes: int, dtype: DType = DType.INT8) -> None:
+        """Random bytes there before the packet runs; INT32 close to where it wraps."""
+        data = self.rng.randbytes(size_bytes)
+        if dtype is DType.INT32:
+            data = b"".join(self._near_wrap() for _ in range(size_bytes // 4))
+        self.contents.append((address, data))
+
+    def _near_wrap(self) -> bytes:
+        return ((1 << 31) + self.rng.randint(-30_000, 30_000)).to_bytes(4, "little")
 
     def taken(self) -> list[tuple[int, bytes]]:
         """The contents since the last call."""
@@ -77,12 +86,12 @@ def _operand(arena: Arena, sizes: tuple[int, ...], dtype: DType, *, source: bool
     if rng.random() < 0.5:
         size_bytes = prod(sizes) * width
         address = arena.place(size_bytes, width)
-        arena.fill(address, size_bytes)
+        arena.fill(address, size_bytes, dtype)
         return _Operand(address, False)
     strides = _strides(rng, sizes, broadcast=source)
     span = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
     base = arena.place(span * width, width)
-    arena.fill(base, span * width)
+    arena.fill(base, span * width, dtype)
     at = arena.place(DESCRIPTOR_BYTES, DESCRIPTOR_BYTES)
     arena.contents.append((at, Descriptor(base, dtype, sizes, strides).pack()))
     return _Operand(at, True)
@@ -110,7 +119,9 @@ def copy(arena: Arena, longest: int) -> Packet:
     """A random COPY of up to 5 dimensions."""
     rng = arena.rng
     dtype = rng.choice(list(DType))
-    sizes = tuple(rng.randint(1, max(2, longest // 3)) for _ in range(rng.randint(1, 4)))
+    rank = rng.randint(1, MAX_RANK)
+    most = (longest // 3, longest // 3, longest // 3, 6, 4)[rank - 1]
+    sizes = tuple(rng.randint(1, max(2, most)) for _ in range(rank))
     src = _operand(arena, sizes, dtype, source=True)
     dst = _operand(arena, sizes, dtype, source=False)
     flags = ["SRC1_DESC"] if src.descriptor else []
@@ -118,6 +129,16 @@ def copy(arena: Arena, longest: int) -> Packet:
     count = 0 if flags else prod(sizes)
     word = flag_word(dtype, dtype, *flags, *(["IRQ"] if rng.random() < 0.3 else []))
     return Packet(Opcode.COPY, word, src.address, 0, dst.address, (count,))
+
+
+def long_copy(arena: Arena) -> Packet:
+    """A COPY of more bytes than one request to the memory controller has, at odd addresses."""
+    count = (1 << 16) + arena.rng.randint(1, 1 << 13)
+    src, dst = (arena.place(count, 1) for _ in range(2))
+    arena.fill(src, count)
+    arena.fill(dst, count)
+    word = flag_word(DType.INT8, DType.INT8)
+    return Packet(Opcode.COPY, word, src, 0, dst, (count,))
 
 
 def fill(arena: Arena, longest: int) -> Packet:
@@ -162,12 +183,22 @@ def legal(arena: Arena, longest: int) -> Packet:
     return arena.rng.choices(makers, weights)[0](arena, longest)
 
 
-def _bad_descriptor(packet: Packet, arena: Arena) -> Packet:
+def _repeating_destination(packet: Packet, arena: Arena) -> Packet:
     """A COPY whose destination repeats."""
-    sizes = (4, 4)
+    view = Descriptor(arena.place(64, 4), DType.FP32, (4, 4), (4, 0))
+    return _copy_into(view.pack(), packet, arena)
+
+
+def _stride_beyond_rank(packet: Packet, arena: Arena) -> Packet:
+    """A COPY whose destination has a stride for a dimension that it has not."""
+    data = bytearray(Descriptor(arena.place(64, 4), DType.FP32, (4, 4), (4, 1)).pack())
+    data[_STRIDE_BYTE + 4 * 2] = 1
+    return _copy_into(bytes(data), packet, arena)
+
+
+def _copy_into(descriptor: bytes, packet: Packet, arena: Arena) -> Packet:
     at = arena.place(DESCRIPTOR_BYTES, DESCRIPTOR_BYTES)
-    view = Descriptor(arena.place(64, 4), DType.FP32, sizes, (4, 0))
-    arena.contents.append((at, view.pack()))
+    arena.contents.append((at, descriptor))
     return Packet(
         Opcode.COPY, flag_word(DType.FP32, DType.FP32, "DST_DESC"), packet.dst & ~63, 0, at
     )
@@ -177,10 +208,12 @@ BREAKS: dict[str, Callable[[Packet, Arena], Packet]] = {
     "unknown opcode": lambda p, a: replace(p, opcode=a.rng.choice((2, 5, 6, 9, 0x8000_0001))),
     "reserved flag": lambda p, _: replace(p, flags=p.flags | 1 << 11),
     "reserved parameter": lambda p, _: replace(p, params=(*p.params, 0, 0, 0, 1)[:8]),
+    "reserved flag, unknown type": lambda p, _: replace(p, flags=p.flags | 1 << 11 | 0xFF),
     "unknown type": lambda p, _: replace(p, flags=p.flags | 0xFF),
     "zero size": lambda p, _: replace(p, params=(0, *p.params[1:])),
     "misaligned": lambda p, _: replace(p, src1=p.src1 | 1, flags=p.flags & ~0xFF | 0x00),
     "out of range": lambda p, a: replace(p, dst=(a.limit | (1 << 40)) & ~63),
-    "bad descriptor": _bad_descriptor,
+    "repeating destination": _repeating_destination,
+    "stride beyond the rank": _stride_beyond_rank,
 }
 """Ways to break a MATMUL; the model says which error code each must give."""

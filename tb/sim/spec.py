@@ -20,7 +20,10 @@ FILELIST = REPOSITORY / "rtl" / "filelist.f"
 BUILD_ROOT = REPOSITORY / "build" / "sim"
 TOP = "tb_top"
 BENCH = (HDL_FOLDER / "npu_dram.sv", HDL_FOLDER / "tb_top.sv")
-CHECKERS = tuple(HDL_FOLDER / f"npu_{name}.sv" for name in ("axi_checker", "axil_checker", "bind"))
+CHECKERS = tuple(
+    HDL_FOLDER / f"npu_{name}.sv"
+    for name in ("axi_checker", "axil_checker", "order_checker", "bind")
+)
 """Protocol assertions, part of every build of npu_top that has assertions."""
 
 Trace = Literal["", "vcd", "fst"]

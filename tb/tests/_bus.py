@@ -3,13 +3,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cocotb
 import pyuvm
+from cocotb.triggers import ClockCycles
 
-from driver.isa import DEVICE_ID, ISA_VERSION, Packet, csr
+from driver.backend.shared_memory import FaultRange
+from driver.isa import (
+    COMPLETION_BYTES,
+    DEVICE_ID,
+    FLAGS,
+    ISA_VERSION,
+    PACKET_BYTES,
+    DType,
+    Opcode,
+    Packet,
+    csr,
+    flag_word,
+)
 from tb.agents.command import Way
-from tb.env.base_test import BusTest
-from tb.seqs.packets import BREAKS, legal, matmul
+from tb.env.base_test import RING_ENTRIES, BusTest
+from tb.seqs.faults import FAULTS, Faulty
+from tb.seqs.packets import BREAKS, legal, long_copy, matmul
 
 _LIMIT = {"timeout_time": 20, "timeout_unit": "ms"}
 """Of simulated time: a bench that hangs ends."""
@@ -31,8 +47,39 @@ class Registers(BusTest):
             for value in (0xFFFF_FFFF, 0, self.rng.getrandbits(32), kept):
                 await self.write(offset, value)
                 await self.read(offset)
-        for index in range(csr.CMD_WORD_COUNT):
-            await self.write(csr.CMD_WORD + 4 * index, self.rng.getrandbits(32))
+        words = [csr.CMD_WORD + 4 * index for index in range(csr.CMD_WORD_COUNT)]
+        for offset in words:
+            await self.write(offset, self.rng.getrandbits(32))
+        for offset in words:
+            await self.read(offset)
+
+
+@pyuvm.test(**_LIMIT)
+class Interrupts(BusTest):
+    """Causes as the model raises them, irq as the enable bits say, each cleared by itself."""
+
+    async def stimulus(self) -> None:
+        plain, flagged = Packet(Opcode.NOP), Packet(Opcode.NOP, FLAGS["IRQ"].mask)
+        broken = Packet(Opcode.NOP, flagged.flags | 1 << 11)
+        for enabled in range(8):
+            await self.write(csr.IRQ_ENABLE, enabled)
+            for packet in (plain, flagged, broken):
+                await self.command([packet], self.rng.choice(list(Way)))
+                while not await self._is_idle():
+                    pass
+                await self._compare_causes(enabled)
+                if packet is broken:
+                    await self.acknowledge()
+        await self.write(csr.PERF_CTRL, csr.PERF_CTRL_CLEAR_MASK)
+
+    async def _compare_causes(self, enabled: int) -> None:
+        causes = await self.read(csr.IRQ_STATUS)
+        assert causes == self.model.read_csr(csr.IRQ_STATUS), f"causes {causes:#x}"
+        for cause in (0, 1, 2, 4):
+            await self.write(csr.IRQ_STATUS, cause)
+            causes &= ~cause
+            await ClockCycles(self.dut.clk, 2)
+            assert bool(self.dut.irq.value) == bool(causes & enabled), f"{causes:#x} {enabled:#x}"
 
 
 @pyuvm.test(**_LIMIT)
@@ -61,6 +108,9 @@ class _Random(BusTest):
     commands = 60
 
     async def stimulus(self) -> None:
+        long = long_copy(self.arena)
+        self.place()
+        await self.command([long], Way.RING)
         traffic = cocotb.start_soon(self._host_traffic())
         left = self.commands
         while left:
@@ -102,8 +152,26 @@ class SecondMemory(_Random):
     own_ram = True
 
 
+class _Failing(BusTest):
+    """Commands that fail, and what comes after them."""
+
+    async def expect_error(self, name: str, packets: list[Packet], way: Way) -> None:
+        """The model's code in state ERROR, with nothing executed after it; then acknowledge."""
+        await self.command(packets, way)
+        await self.settle()
+        assert await self.read(csr.ERROR_CODE), f"{name}: accepted"
+        await self.acknowledge()
+
+    async def expect_success(self, way: Way) -> None:
+        """All goes on."""
+        recovered = matmul(self.arena, _LONGEST)
+        self.place()
+        await self.command([recovered], way)
+        await self.settle()
+
+
 @pyuvm.test(**_LIMIT)
-class Errors(BusTest):
+class Errors(_Failing):
     """Every way to break a packet stops the queue with the model's code; then all goes on."""
 
     async def stimulus(self) -> None:
@@ -113,16 +181,41 @@ class Errors(BusTest):
                 bad = broken(good, self.arena)
                 after = matmul(self.arena, _LONGEST)
                 self.place()
-                await self._expect_error(name, [good, bad, after], way)
-                recovered = matmul(self.arena, _LONGEST)
-                self.place()
-                await self.command([recovered], way)
-                await self.settle()
-
-    async def _expect_error(self, name: str, packets: list[Packet], way: Way) -> None:
-        await self.command(packets, way)
+                await self.expect_error(name, [good, bad, after], way)
+                await self.expect_success(way)
+        last = Packet(
+            Opcode.FILL,
+            flag_word(DType.FP32, DType.INT8),
+            dst=self.config.memory.limit - _LONGEST,
+            params=(_LONGEST, self.rng.getrandbits(8)),
+        )
+        await self.command([last], Way.RING)
         await self.settle()
-        code = await self.read(csr.ERROR_CODE)
-        assert code, f"{name}: accepted"
-        await self.write(csr.CTRL, csr.CTRL_ERROR_ACK_MASK)
-        await self.env.command.driver.resync()
+        await self.expect_error("one byte too far", [replace(last, dst=last.dst + 1)], Way.RING)
+
+
+@pyuvm.test(**_LIMIT)
+class BusErrors(_Failing):
+    """Every access of a command that DRAM refuses is reported; then all goes on."""
+
+    async def stimulus(self) -> None:
+        for name, make in FAULTS.items():
+            for way in Way:
+                faulty = make(self.arena)
+                await self._refused(name, faulty, way)
+        ring = range(self.ring_base, self.ring_base + RING_ENTRIES * PACKET_BYTES)
+        records = range(self.records_base, self.records_base + RING_ENTRIES * COMPLETION_BYTES)
+        for name, window, write in (("packet", ring, False), ("record", records, True)):
+            fault = FaultRange(window.start, window.stop, on_read=not write, on_write=write)
+            await self._refused(name, Faulty(Packet(Opcode.NOP), fault, range(0)), Way.RING)
+
+    async def _refused(self, name: str, faulty: Faulty, way: Way) -> None:
+        self.place()
+        for memory in (self.memory, self.model):
+            memory.set_faults([faulty.fault])
+        await self.expect_error(name, [faulty.packet], way)
+        for memory in (self.memory, self.model):
+            memory.set_faults([])
+        if faulty.spoilt:
+            self.arena.fill(faulty.spoilt.start, len(faulty.spoilt))
+        await self.expect_success(way)

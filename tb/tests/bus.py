@@ -13,5 +13,14 @@ INFO = TestInfo(
 )
 
 MODULE = "tb.tests._bus"
-TESTS = ("Registers", "FrontDoor", "RandomCommands", "Stalls", "Errors", "SecondMemory")
+TESTS = (
+    "Registers",
+    "FrontDoor",
+    "RandomCommands",
+    "Stalls",
+    "Errors",
+    "SecondMemory",
+    "Interrupts",
+    "BusErrors",
+)
 """Each runs in a simulator of its own."""
