@@ -2,10 +2,10 @@
 // The main loop of a simulation that cocotb tests run in.
 //
 // The clock toggles here. While no Python is due, the loop only toggles and evaluates; it leaves
-// that burst at cocotb's next deadline (Timer) or when a watched signal (RisingEdge, …) changes, and
-// then goes through the regions of one time step in the order that cocotb expects. As with a clock
-// that cocotb drives, a coroutine woken by RisingEdge(clk) reads values from before the edge, and
-// what it writes takes effect after it.
+// that burst at cocotb's next deadline (Timer) or when a watched signal (RisingEdge, …) changes,
+// and then goes through the regions of one time step in the order that cocotb expects. As with a
+// clock that cocotb drives, a coroutine woken by RisingEdge(clk) reads values from before the edge,
+// and what it writes takes effect after it.
 #pragma once
 
 #include "simulation.h"

@@ -67,8 +67,8 @@ Server::Reply Server::execute(const MessageHead& request, const std::string& pay
     case Verb::kCsrRead:
       return csr(axil_.read(static_cast<std::uint16_t>(v[0]), v[1]));
     case Verb::kCsrWrite:
-      return csr(axil_.write(static_cast<std::uint16_t>(v[0]), static_cast<std::uint32_t>(v[1]),
-                             v[2]));
+      return csr(
+          axil_.write(static_cast<std::uint16_t>(v[0]), static_cast<std::uint32_t>(v[1]), v[2]));
     case Verb::kRun:
       return run(v[0], v[1], v[2] != 0);
     case Verb::kReset:
@@ -118,8 +118,7 @@ Server::Reply Server::run(std::uint64_t cycles, std::uint64_t wall_ms, bool stop
     }
   }
   if (stop_on_irq && top.irq) reason = StopReason::kIrq;
-  return {Status::kOk,
-          {done, static_cast<std::uint64_t>(reason), top.irq, cpu_ns() - cpu_before}};
+  return {Status::kOk, {done, static_cast<std::uint64_t>(reason), top.irq, cpu_ns() - cpu_before}};
 }
 
 Server::Reply Server::set(Setting setting, std::uint64_t value) {

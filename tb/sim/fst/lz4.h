@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The two LZ4 functions that Verilator's FST writer calls, for machines without liblz4's headers.
 //
-// Output is the LZ4 block format (github.com/lz4/lz4, doc/lz4_Block_format.md): greedy matching over
-// a hash of four bytes, without liblz4's speed. Searched after the system's headers.
+// Output is the LZ4 block format (github.com/lz4/lz4, doc/lz4_Block_format.md): greedy matching
+// over a hash of four bytes, without liblz4's speed. Searched after the system's headers.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace npu_lz4 {
 
 inline constexpr int kMinMatch = 4;
-inline constexpr int kLastLiterals = 5;      // the format ends in at least so many literals
-inline constexpr int kMatchSafeguard = 12;   // and starts no match so close to the end
+inline constexpr int kLastLiterals = 5;     // the format ends in at least so many literals
+inline constexpr int kMatchSafeguard = 12;  // and starts no match so close to the end
 inline constexpr int kMaxDistance = 0xFFFF;
 inline constexpr unsigned kHashBits = 14;
 
