@@ -173,9 +173,8 @@ def failure_lines(result: RunResult, row: OpRow) -> list[str]:
 
 def reproduce(result: RunResult, row: OpRow) -> str:
     """The line that runs one op of the result again."""
-    if " --op " in result.reproduce:
-        return result.reproduce
-    return f"{result.reproduce} --op {row.index}"
+    whole = result.reproduce.rsplit(" --op ", 1)[0]  # a failed run names its first failing op
+    return f"{whole} --op {row.index}"
 
 
 def summary(result: RunResult) -> Text:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -64,6 +65,19 @@ def test_a_byte_outside_the_result_is_found(config: HwConfig) -> None:
     pair = DevicePair(config, CmodelBackend(config), WrongBackend(config, 5 * 3 * 4 + 2))
     trial = pair.run(case(), case().call(), seed=0)
     assert trial.stray == (trial.result.address + 5 * 3 * 4 + 2,)
+
+
+def test_what_one_op_got_wrong_is_not_held_against_the_next(config: HwConfig) -> None:
+    wrong = WrongBackend(config, 9)
+    pair = DevicePair(config, CmodelBackend(config), wrong)
+    first = pair.run(case(), case().call(), seed=0)
+    wrong._wrong_by = 5 * 3 * 4 + 3
+    second = pair.run(case(), case().call(), seed=0)
+    assert first.result == second.result
+    assert (first.stray, second.stray) == ((), (second.result.address + 5 * 3 * 4 + 3,))
+    later = replace(case(), args=(case().args[0], case().args[1][:, :1]))
+    wrong._execute = CmodelBackend._execute.__get__(wrong)  # type: ignore[method-assign]
+    assert pair.run(later, later.call(), seed=0).stray == ()
 
 
 def test_a_byte_inside_the_result_is_an_element(config: HwConfig) -> None:

@@ -138,6 +138,13 @@ def test_many_failures_are_counted_not_printed() -> None:
     assert "and 6 more failing ops in result.json" in shown
 
 
+def test_every_failing_op_has_a_line_of_its_own() -> None:
+    line = "npu-cosim run matmul --config default --seed 1"
+    shown = _shown(_result(_failing(3), _failing(5), reproduce=f"{line} --op 3"), 120)
+    found = [text.split("reproduce  ")[1] for text in shown.splitlines() if "reproduce  " in text]
+    assert found == [f"{line} --op 3", f"{line} --op 5"]
+
+
 def test_the_ledger_names_every_fallback_and_its_reason() -> None:
     shown = _shown(_result(_row(0)), 120)
     (line,) = (text for text in shown.splitlines() if "silu" in text)

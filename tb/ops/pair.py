@@ -162,7 +162,8 @@ class DevicePair:
 
     # ------------------------------------------------------------------ comparing
     def _compare(self, result: range) -> tuple[int, tuple[int, ...]]:
-        """(bytes compared, differing addresses outside `result`) over all pages written.
+        """(bytes compared, differing addresses outside `result`) over all pages written, which are
+        alike afterwards.
 
         The timing fields of completion records are what a functional model cannot know.
         """
@@ -176,6 +177,8 @@ class DevicePair:
             differing = np.flatnonzero(self._rtl.memory[window] != self._cmodel.memory[window])
             addresses = (int(at) + page for at in differing)
             stray += [at for at in addresses if at not in result and not self._is_timing(at)]
+            # Alike again: what one op got wrong must not be held against the next.
+            self._rtl.memory[window] = self._cmodel.memory[window]
         return len(pages) * _PAGE_BYTES, tuple(stray[:_MAX_STRAY])
 
     def _is_timing(self, address: int) -> bool:
