@@ -131,11 +131,13 @@ def test_requests_that_the_server_refuses_say_why() -> None:
 
 ORPHAN = """
 import sys, threading
+from driver.backend.simulator import Verb
 from sim_host import open_standin
 backend = open_standin()
 print(backend.simulator.pid, flush=True)
 if sys.argv[1] == "running":
-    threading.Thread(target=backend.wait_interrupt, args=(600,), daemon=True).start()
+    endless = (Verb.RUN, 10**12, 600_000, 0)
+    threading.Thread(target=backend.simulator.request, args=endless, daemon=True).start()
 sys.stdin.read()
 """
 

@@ -40,9 +40,9 @@ int run_cocotb(const npu_sim::Options& options, int argc, char** argv) {
   npu_sim::SharedMemory shared(descriptor);
   npu_sim::Simulation simulation(argc, argv, shared);
   if (options.has("waves")) {
-    simulation.waves().open(
-        simulation.top(), options.text("waves"), options.number("waves-from", 0),
-        options.number("waves-to", std::numeric_limits<std::uint64_t>::max()));
+    simulation.waves().open(simulation.top(), options.text("waves"),
+                            options.number("waves-from", 0),
+                            options.number("waves-to", std::numeric_limits<std::uint64_t>::max()));
   }
   npu_sim::CocotbLoop loop(simulation, options.text("clock", "own") == "own");
   loop.run();

@@ -20,7 +20,8 @@ void CocotbLoop::run() {
   vlog_startup_routines_bootstrap();
   VerilatedVpi::callCbs(cbStartOfSimulation);
   settle();
-  bool python_ran = evaluate();
+  evaluate();
+  bool python_ran = true;
   while (!sim_.finished()) {
     const std::uint64_t deadline = VerilatedVpi::cbNextDeadline();
     const std::uint64_t edge = next_edge();
@@ -38,15 +39,12 @@ void CocotbLoop::run() {
 std::uint64_t CocotbLoop::next_edge() const { return own_clock_ ? edge_ : kNever; }
 
 bool CocotbLoop::burst(std::uint64_t deadline) {
-  // Callbacks come and go only while Python runs, so these two hold for the whole burst.
+  // Callbacks come and go only while Python runs: this holds for the whole burst. It is never the
+  // clock that is watched: each of its edges calls back, and what calls back is no burst.
   const bool watched = VerilatedVpi::hasCbs(cbValueChange);
   Vtb_top& top = sim_.top();
   while (edge_ < deadline && !sim_.finished()) {
     toggle();
-    if (watched && settle()) {
-      evaluate();
-      return true;
-    }
     top.eval();
     if (watched && settle()) {
       evaluate();
