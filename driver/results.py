@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shlex
 import tempfile
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeVar
@@ -34,6 +35,9 @@ SCHEMA_VERSION: Final = 1
 
 SPEC_FILE: Final = "run.json"
 RESULT_FILE: Final = "result.json"
+
+PROGRAM: Final = ".venv/bin/npu-cosim"
+"""The command line as one types it where `make` has set up everything."""
 
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
@@ -236,12 +240,12 @@ def event_line(event: PlanEvent | OpEvent | NoteEvent) -> str:
 
 
 def reproduce_line(spec: RunSpec, op: int | None = None) -> str:
-    """The command that repeats `spec`, or only the op of that index in it."""
+    """The command that repeats `spec`, or only the op of that index in it, from the repository."""
     own = spec.config_file == Path(__file__).resolve().parents[1] / "sim_config.yaml"
     capsule = spec.capsules.get("capsule")
-    head = f"replay {capsule}" if capsule is not None else f"run {spec.test}"
-    words = [f"npu-cosim {head} --config {spec.config} --seed {spec.seed}"]
-    words += [] if own else [f"--config-file {spec.config_file}"]
+    head = f"run {spec.test}" if capsule is None else f"replay {shlex.quote(str(capsule))}"
+    words = [f"{PROGRAM} {head} --config {spec.config} --seed {spec.seed}"]
+    words += [] if own else [f"--config-file {shlex.quote(str(spec.config_file))}"]
     words += [] if spec.backend == "rtl" else [f"--backend {spec.backend}"]
     index = spec.op_filter if op is None else op
     return " ".join(words if index is None else [*words, f"--op {index}"])

@@ -7,6 +7,7 @@ Every function returns the exit status. Modules that take long to import are imp
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
 import time
@@ -21,7 +22,7 @@ from rich.text import Text
 from driver.backend import BACKENDS
 from driver.config import load_config, load_configs
 from driver.errors import InputError
-from driver.results import BackendName, RunSpec, TestInfo, Waves
+from driver.results import PROGRAM, BackendName, RunSpec, TestInfo, Waves
 from regress import report
 from regress.paths import CONFIG_FILE, OUT, ROOT
 from regress.progress import Progress
@@ -149,7 +150,7 @@ def capture(
     note(f"{workload}: {len(capsule.ops)} ops, {size / 1e6:.1f} MB of tensors")
     note(f"  hash {capsule.hash}, seed {seed}, {time.monotonic() - start:.1f} s")
     note(f"  {_shown(target.absolute())}")
-    note(f"  npu-cosim replay {_shown(target.absolute())}")
+    note(f"  {PROGRAM} replay {shlex.quote(_shown(target.absolute()))}")
     return 0
 
 

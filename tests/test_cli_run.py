@@ -103,7 +103,7 @@ def test_a_run_that_cannot_be_trusted_is_an_error(test: str, message: str, tmp_p
     assert result.message is not None
     assert result.message.splitlines()[0] == message
     assert "a line of the log" in result.message
-    assert result.reproduce == f"npu-cosim run {test} --config default --seed 5"
+    assert result.reproduce == f".venv/bin/npu-cosim run {test} --config default --seed 5"
     (suite,) = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
     assert (suite.tests, suite.errors) == (1, 1)
 

@@ -179,9 +179,9 @@ def test_other_output_is_not_an_event(line: str) -> None:
 
 
 def test_the_reproduce_line_states_what_differs_from_the_defaults() -> None:
-    assert reproduce_line(_spec()) == "npu-cosim run matmul --config default --seed 7"
+    assert reproduce_line(_spec()) == ".venv/bin/npu-cosim run matmul --config default --seed 7"
     assert reproduce_line(_spec(backend="cmodel"), 3).endswith("--backend cmodel --op 3")
     assert reproduce_line(_spec(op_filter=2)).endswith("--seed 7 --op 2")
     assert "--config-file /x/own.yaml" in reproduce_line(_spec(config_file=Path("/x/own.yaml")))
-    replay = _spec(test="replay", capsules={"capsule": Path("/c")})
-    assert reproduce_line(replay).startswith("npu-cosim replay /c --config")
+    replay = _spec(test="replay", capsules={"capsule": Path("/a b/c")})
+    assert reproduce_line(replay).startswith(".venv/bin/npu-cosim replay '/a b/c' --config")
