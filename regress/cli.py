@@ -168,7 +168,8 @@ def bench(
 def _invoke(call: Callable[..., Any]) -> int:
     """The exit status of a command; every error of ours and of usage is one line."""
     try:
-        return int(call(standalone_mode=False) or 0)
+        code = int(call(standalone_mode=False) or 0)
+        return _fail("interrupted", code) if code == INTERRUPTED else code  # typer's own catch
     except NpuError as error:
         return _fail(str(error), error.exit_code)
     except TyperException as error:

@@ -166,6 +166,15 @@ def test_a_run_that_dies_exits_3_with_the_last_lines_of_its_log(call: Call, tmp_
     assert status == "error"
 
 
+def test_an_interrupt_is_one_line_and_exit_130(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "run", interrupt)
+    code, out, err = call("run", "passing")
+    assert (code, out, err) == (130, "", "error: interrupted\n")
+
+
 def test_what_make_exports_does_not_reach_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SEED", "3")
     monkeypatch.setenv("MAKEFLAGS", "-j4")
