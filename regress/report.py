@@ -11,7 +11,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from driver.results import LedgerRow, OpRow, RunResult
+from driver.results import Failure, LedgerRow, OpRow, RunResult
 
 _WIDE = 110
 _MODULE_MIN = 8
@@ -160,15 +160,21 @@ def failure_lines(result: RunResult, row: OpRow) -> list[str]:
             f"  differing  {row.rtl_vs_cmodel_mismatches} of {row.elements_compared} elements"
         )
     if failure is not None:
-        lines += [
-            f"  element    {list(failure.element)}"
-            + (f"  in tile {list(failure.tile)}" if failure.tile is not None else ""),
-            f"  expected   {failure.expected_bits}  {failure.expected!r}",
-            f"  actual     {failure.actual_bits}  {failure.actual!r}",
-        ]
+        lines += _element_lines(failure)
         lines += [] if failure.cycle is None else [f"  cycle      {failure.cycle}"]
         lines += [f"  detail     {failure.detail}"] if failure.detail else []
     return [*lines, f"  reproduce  {reproduce(result, row)}"]
+
+
+def _element_lines(failure: Failure) -> list[str]:
+    """Where and what; nothing for a failure that is not about an element of the result."""
+    if failure.tile is None:
+        return []
+    return [
+        f"  element    {list(failure.element)}  in tile {list(failure.tile)}",
+        f"  expected   {failure.expected_bits}  {failure.expected!r}",
+        f"  actual     {failure.actual_bits}  {failure.actual!r}",
+    ]
 
 
 def reproduce(result: RunResult, row: OpRow) -> str:

@@ -138,6 +138,15 @@ def test_many_failures_are_counted_not_printed() -> None:
     assert "and 6 more failing ops in result.json" in shown
 
 
+def test_a_failure_without_an_element_shows_none() -> None:
+    row = _failing(3)
+    assert row.failure is not None
+    failure = row.failure.model_copy(update={"element": (), "tile": None})
+    shown = _shown(_result(row.model_copy(update={"failure": failure})), 120)
+    assert "detail     [b]not markup[/b]" in shown
+    assert not any(word in shown for word in ("element ", "expected ", "actual "))
+
+
 def test_every_failing_op_has_a_line_of_its_own() -> None:
     line = "npu-cosim run matmul --config default --seed 1"
     shown = _shown(_result(_failing(3), _failing(5), reproduce=f"{line} --op 3"), 120)

@@ -115,8 +115,10 @@ def _record_waves(
     try:
         assert session.rtl is not None
         session.rtl.record_waves(path)
-        _run_entry(session, entry)
+        row, _ = _run_entry(session, entry)
         session.rtl.stop_waves()
     finally:
         session.close()
-    progress.note(f"waves of op {wanted.index}: {path}")
+    cycle = None if row.failure is None else row.failure.cycle
+    wrong = "" if cycle is None else f", wrong in cycle {cycle}"
+    progress.note(f"waves of op {wanted.index}{wrong}: {path}")
