@@ -106,6 +106,19 @@ def test_a_refused_command_is_a_failure_with_its_code(config: HwConfig, tmp_path
     assert "BUS_READ" in row.failure.detail
 
 
+@pytest.mark.parametrize(("last_write", "said"), [(None, None), (9, None), (10, 10), (12, 12)])
+def test_a_write_of_an_earlier_case_is_none_of_this_one(
+    config: HwConfig, tmp_path: Path, last_write: int | None, said: int | None
+) -> None:
+    class Written:
+        def last_writer(self, address: int) -> int | None:
+            return last_write
+
+    session = Session(cmodel_spec(tmp_path), config)
+    session.rtl, session._began = Written(), 10  # type: ignore[assignment]
+    assert session._written(0) == said
+
+
 def test_a_directed_case_has_the_same_bits_alone_and_in_the_list() -> None:
     def tensors(seed: int) -> dict[int, list[torch.Tensor]]:
         entries = directed_cases(8, seed, count())

@@ -33,6 +33,8 @@ class Session:
         self.rtl = self._open_rtl(variant) if spec.backend == "rtl" else None
         rtl: InspectableBackend | None = self.rtl
         self._pair = DevicePair(config, CmodelBackend(config), rtl)
+        self._began = 0
+        """Cycle at which the case began."""
 
     def _open_rtl(self, variant: str) -> RtlBackend:
         return RtlBackend(
@@ -50,6 +52,7 @@ class Session:
 
     def run(self, case: Case) -> OpRow | CpuOp:
         """Judge one case. Errors of the machinery, and operands that do not fit, are raised."""
+        self._began = 0 if self.rtl is None else self.rtl.cycle
         try:
             call = case.call()
             trial = self._pair.run(case, call, self._spec.seed)
@@ -102,6 +105,8 @@ class Session:
         for index, size in zip(finding.element, call.sizes, strict=True):
             offset = offset * size + index
         address = trial.result.address + offset * DTYPE_BYTES[call.result]
+        cycle = self._written(address)
+        never = "" if self.rtl is None or cycle is not None else "; the RTL never wrote it"
         return Failure(
             element=finding.element,
             tile=finding.tile,
@@ -109,9 +114,14 @@ class Session:
             actual_bits=f"{finding.actual_bits:#x}",
             expected=finding.expected,
             actual=finding.actual,
-            cycle=None if self.rtl is None else self.rtl.last_writer(address),
-            detail=finding.detail,
+            cycle=cycle,
+            detail=f"{finding.detail}{never}",
         )
+
+    def _written(self, address: int) -> int | None:
+        """Cycle in which the RTL last wrote the byte for this case; None when it did not."""
+        cycle = None if self.rtl is None else self.rtl.last_writer(address)
+        return cycle if cycle is not None and cycle >= self._began else None
 
     def _fault_finding(self, trial: Trial) -> tuple[Blame, Failure] | None:
         """A command that the device refused. Both refuse: the packets are wrong."""
