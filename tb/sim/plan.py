@@ -135,8 +135,9 @@ def make_plan(spec: BuildSpec) -> Plan:
         if any(character.isspace() for character in str(path)):
             raise InputError("command line", "path", path, "a path without spaces")
     sources = [*read_filelist(spec.filelist), *spec.bench]
-    if variant.vpi:
-        sources.insert(0, HDL_FOLDER / "pins.vlt")
+    # In every variant: the models are then the same, and 4 % faster than without (256³ on 16×16,
+    # mean of five copies of each binary: where its pages come to lie moves each copy by ±6 %).
+    sources.insert(0, HDL_FOLDER / "pins.vlt")
     return Plan(
         spec=spec,
         variant=variant,
