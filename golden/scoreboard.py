@@ -174,7 +174,7 @@ def _against_torch(
         detail = "the packets compute something else than the op: the chain on its tensors differs"
         return Blame.LOWERING, _finding(call, index, (truth, actual), array, detail)
     detail = (
-        f"torch says {torch_values[index]!r}, outside the derived bound "
+        f"torch says {torch_values[index]}, outside the derived bound "
         f"(NPU outside in {comparison.npu_violations}, torch in {comparison.torch_violations})"
     )
     return Blame.PRECISION, _finding(call, index, (truth, actual), array, detail)

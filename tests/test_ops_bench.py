@@ -17,7 +17,7 @@ from driver.errors import InputError
 from driver.isa import ErrorCode
 from driver.results import OpEvent, RunSpec
 from golden.backend import CmodelBackend
-from golden.scoreboard import tensor_bits
+from golden.scoreboard import Blame, tensor_bits
 from tb.ops.case import Case, CpuOp, Entry
 from tb.ops.directed import directed_cases
 from tb.ops.pair import DevicePair
@@ -117,6 +117,25 @@ def test_a_write_of_an_earlier_case_is_none_of_this_one(
     session = Session(cmodel_spec(tmp_path), config)
     session.rtl, session._began = Written(), 10  # type: ignore[assignment]
     assert session._written(0) == said
+
+
+def test_a_record_that_the_rtl_never_wrote_is_its_own_fault(
+    config: HwConfig, tmp_path: Path
+) -> None:
+    class Silent:
+        def last_writer(self, address: int) -> int | None:
+            return None
+
+    session = Session(cmodel_spec(tmp_path), config)
+    trial = session._pair.run(case(), case().call(), seed=0)
+    session.rtl = Silent()  # type: ignore[assignment]
+    blamed = []
+    record = session._pair._devices[0].completion_records.start
+    for address in (record, trial.result.address - 1):
+        found = session._stray_finding(replace(trial, stray=(address,)))
+        assert found is not None
+        blamed.append(found[0])
+    assert blamed == [Blame.RTL, Blame.CMODEL]
 
 
 def test_a_directed_case_has_the_same_bits_alone_and_in_the_list() -> None:

@@ -176,6 +176,15 @@ def _sums(n: int, dtype: torch.dtype) -> Iterator[tuple[str, Make]]:
         "linear",
         _view(((2, m, k), (j, k), (j,)), lambda a, w, c: (a, w, c), "aten.linear.default", dtype),
     )
+    yield (
+        "linear, all strided",
+        _view(
+            ((2, m, 2 * k), (k, j), (2 * j,)),
+            lambda a, w, c: (a[..., ::2], w.t(), c[::2]),
+            "aten.linear.default",
+            dtype,
+        ),
+    )
 
 
 def _rows(n: int) -> Iterator[_Row]:

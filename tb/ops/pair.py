@@ -70,6 +70,11 @@ class DevicePair:
         for device in self._devices:
             device.close()
 
+    def reset(self) -> None:
+        """Registers, queues and sequence numbers of both start over; memory keeps its bytes."""
+        for device in self._devices:
+            device.reset()
+
     def run(self, case: Case, call: MatmulCall, seed: int) -> Trial:
         """Place the case's operands, run its packets on both devices, compare the memories.
 
@@ -181,7 +186,13 @@ class DevicePair:
             self._rtl.memory[window] = self._cmodel.memory[window]
         return len(pages) * _PAGE_BYTES, tuple(stray[:_MAX_STRAY])
 
+    def is_record(self, address: int) -> bool:
+        """Whether the byte is part of a completion record."""
+        return address in self._devices[0].completion_records
+
     def _is_timing(self, address: int) -> bool:
         records = self._devices[0].completion_records
-        inside = address in records
-        return inside and (address - records.start) % COMPLETION_BYTES in COMPLETION_TIMING_BYTES
+        return (
+            self.is_record(address)
+            and (address - records.start) % COMPLETION_BYTES in COMPLETION_TIMING_BYTES
+        )

@@ -55,10 +55,19 @@ class Session:
         self._began = 0 if self.rtl is None else self.rtl.cycle
         try:
             call = case.call()
+            self._restart_stalls(case)
             trial = self._pair.run(case, call, self._spec.seed)
         except UnsupportedOp as error:
             return on_cpu(case, str(error))
         return self._row(case, call, trial, self._verdict(call, trial))
+
+    def _restart_stalls(self, case: Case) -> None:
+        """The case's own stalls, whatever ran before it: `--op` meets the same ones."""
+        if self.rtl is not None and self._stall:
+            seed = self._spec.seed + case.index
+            self.rtl.set_dram(self._config.dram.latency_cycles, self._stall, seed)
+            self.rtl.reset()
+            self._pair.reset()
 
     def _verdict(self, call: MatmulCall, trial: Trial) -> Verdict:
         rtl = None if trial.rtl is None else trial.rtl.bits
@@ -138,12 +147,16 @@ class Session:
         return (Blame.LOWERING if same else Blame.RTL), _no_element(_FAULT_DETAIL + text)
 
     def _stray_finding(self, trial: Trial) -> tuple[Blame, Failure] | None:
-        """Bytes outside the result differ: whoever wrote them is to blame."""
+        """Bytes outside the result differ: whoever wrote them is to blame.
+
+        A completion record that the RTL never wrote is missing: the cmodel's have no arithmetic.
+        """
         if not trial.stray or self.rtl is None:
             return None
         address = trial.stray[0]
-        cycle = self.rtl.last_writer(address)
-        blame = Blame.CMODEL if cycle is None else Blame.RTL
+        cycle = self._written(address)
+        missing = self._pair.is_record(address)
+        blame = Blame.CMODEL if cycle is None and not missing else Blame.RTL
         text = f"memory differs outside the result, first at {address:#x}"
         return blame, _no_element(text, cycle)
 

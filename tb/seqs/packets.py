@@ -7,7 +7,7 @@ Legal by construction; `broken` makes one illegal in a chosen way. Knows no simu
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -88,13 +88,18 @@ def _operand(arena: Arena, sizes: tuple[int, ...], dtype: DType, *, source: bool
         address = arena.place(size_bytes, width)
         arena.fill(address, size_bytes, dtype)
         return _Operand(address, False)
-    strides = _strides(rng, sizes, broadcast=source)
+    return _Operand(_view(arena, dtype, sizes, _strides(rng, sizes, broadcast=source)), True)
+
+
+def _view(arena: Arena, dtype: DType, sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """Random data and the descriptor of it: the descriptor's address."""
+    width = DTYPE_BYTES[dtype]
     span = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
     base = arena.place(span * width, width)
     arena.fill(base, span * width, dtype)
     at = arena.place(DESCRIPTOR_BYTES, DESCRIPTOR_BYTES)
     arena.contents.append((at, Descriptor(base, dtype, sizes, strides).pack()))
-    return _Operand(at, True)
+    return at
 
 
 def matmul(arena: Arena, longest: int) -> Packet:
@@ -139,6 +144,26 @@ def long_copy(arena: Arena) -> Packet:
     arena.fill(dst, count)
     word = flag_word(DType.INT8, DType.INT8)
     return Packet(Opcode.COPY, word, src, 0, dst, (count,))
+
+
+def offset_copies(arena: Arena, beat: int) -> Iterator[Packet]:
+    """Runs of about a beat of bytes from every offset in a beat to every offset in a beat."""
+    for run in (2, beat - 1, beat + 1):
+        room = 4 * beat
+        sizes = (beat, beat, run)
+        strides = (beat * room + 1, room, 1), (beat * (room + 1), room + 1, 1)
+        src, dst = (_view(arena, DType.INT8, sizes, order) for order in strides)
+        word = flag_word(DType.INT8, DType.INT8, "SRC1_DESC", "DST_DESC")
+        yield Packet(Opcode.COPY, word, src, 0, dst)
+
+
+def repeating_copies(arena: Arena) -> Iterator[Packet]:
+    """Sources that repeat along each of three short dimensions."""
+    for strides in ((0, 2, 1), (2, 0, 1), (2, 1, 0)):
+        src = _view(arena, DType.INT8, (2, 2, 2), strides)
+        dst = _view(arena, DType.INT8, (2, 2, 2), (4, 2, 1))
+        word = flag_word(DType.INT8, DType.INT8, "SRC1_DESC", "DST_DESC")
+        yield Packet(Opcode.COPY, word, src, 0, dst)
 
 
 def fill(arena: Arena, longest: int) -> Packet:

@@ -25,10 +25,10 @@ from driver.isa import (
 from tb.agents.command import Way
 from tb.env.base_test import RING_ENTRIES, BusTest
 from tb.seqs.faults import FAULTS, Faulty
-from tb.seqs.packets import BREAKS, legal, long_copy, matmul
+from tb.seqs.packets import BREAKS, legal, long_copy, matmul, offset_copies, repeating_copies
 
-_LIMIT = {"timeout_time": 20, "timeout_unit": "ms"}
-"""Of simulated time: a bench that hangs ends."""
+_LIMIT = {"timeout_time": 2, "timeout_unit": "ms"}
+"""Of simulated time, ten times what the longest needs: a device that hangs ends as a failure."""
 _DECERR = 3
 _LONGEST = 20
 """Largest size of a random operand's dimension."""
@@ -108,9 +108,10 @@ class _Random(BusTest):
     commands = 60
 
     async def stimulus(self) -> None:
-        long = long_copy(self.arena)
+        directed = [long_copy(self.arena), *offset_copies(self.arena, self.config.bus_bits // 8)]
+        directed += repeating_copies(self.arena)
         self.place()
-        await self.command([long], Way.RING)
+        await self.command(directed, Way.RING)
         traffic = cocotb.start_soon(self._host_traffic())
         left = self.commands
         while left:
