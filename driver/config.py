@@ -194,7 +194,9 @@ def _config(path: Path, name: str, common: dict[str, Any], entry: object) -> HwC
     try:
         return HwConfig.model_validate({**common, **own, "name": name})
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
+        errors = error.errors(include_url=False)
+        # A misspelt key is unknown, and another is missing: the unknown one says more.
+        first = min(errors, key=lambda found: found["type"] != "extra_forbidden")
         field, value, expected = _explain(first)
         inherited = field.split(".")[0] in common.keys() - own.keys()
         section = "common" if inherited else f"configs.{name}"

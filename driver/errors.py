@@ -53,6 +53,12 @@ class InputError(NpuError):
         )
 
 
+class BuildRefused(NpuError):
+    """The simulator's build refused what it was given; the text is the build's own line."""
+
+    exit_code = 2
+
+
 class OutOfMemory(InputError):
     """A tensor does not fit into its region of device memory. Sizes in bytes."""
 

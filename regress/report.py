@@ -210,7 +210,7 @@ def show(console: Console, result: RunResult, artefacts: Iterable[str]) -> None:
     if len(failing) > _FAILURES_SHOWN:
         blocks += ["", f"and {len(failing) - _FAILURES_SHOWN} more failing ops in result.json"]
     if result.message:
-        blocks += ["", Text(result.message)]
+        blocks += ["", Text(result.message), Text(f"  reproduce  {result.reproduce}")]
     blocks += ["", summary(result), *(Text(f"  {path}") for path in artefacts)]
     for block in blocks:
         console.print(block, soft_wrap=isinstance(block, Text), highlight=False)

@@ -137,7 +137,7 @@ def test_a_broken_configuration_is_named_with_file_and_field(call: Call, tmp_pat
     broken.write_text((ROOT / "sim_config.yaml").read_text().replace("fma_latency: 4", "fma_x: 4"))
     code, _, err = call("run", "passing", "--config-file", str(broken))
     assert (code, err.count("\n")) == (2, 1)
-    assert f"error: {broken}: configs.default.fma_latency: got nothing" in err
+    assert f"error: {broken}: common.fma_x: got an unknown key" in err
 
 
 def test_bad_input_found_by_the_bench_is_its_own_line(call: Call) -> None:

@@ -163,7 +163,7 @@ def test_the_ledger_names_every_fallback_and_its_reason() -> None:
 def test_an_error_shows_its_message() -> None:
     result = _result(status="error", message="the run was ended by SIGSEGV\n    log", cycles=None)
     shown = _shown(result, 120)
-    assert "the run was ended by SIGSEGV\n    log" in shown
+    assert "the run was ended by SIGSEGV\n    log\n  reproduce  npu-cosim run" in shown
     assert "ERROR matmul" in shown
 
 

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from driver.backend.shared_memory import FaultRange, SharedMemory
 from driver.backend.simulator import Setting, Simulator, Status, StopReason, Verb
 from driver.config import HwConfig
-from driver.errors import InfrastructureError, InputError, RegisterError, SimulatorTimeout
+from driver.errors import BuildRefused, InfrastructureError, RegisterError, SimulatorTimeout
 from driver.isa import csr
 
 log = logging.getLogger(__name__)
@@ -58,8 +58,8 @@ def build_simulator(config_file: Path, config: str, variant: str) -> Path:
         result = process.stdout.read()
     if process.returncode == 0:
         return Path(json.loads(result)["binary"])
-    if process.returncode == InputError.exit_code:
-        raise InputError("simulator build", variant, last, "a design that builds")
+    if process.returncode == BuildRefused.exit_code:
+        raise BuildRefused(last)
     raise InfrastructureError(f"simulator build: {last or process.returncode}")
 
 
