@@ -11,6 +11,7 @@ from shutil import which
 
 import pytest
 
+from driver.errors import InfrastructureError
 from driver.results import RESULT_FILE, SPEC_FILE, RunResult, RunSpec, read_json
 from regress import cli, commands
 from regress.paths import ROOT
@@ -173,6 +174,18 @@ def test_an_interrupt_is_one_line_and_exit_130(call: Call, monkeypatch: pytest.M
     monkeypatch.setattr(commands, "run", interrupt)
     code, out, err = call("run", "passing")
     assert (code, out, err) == (130, "", "error: interrupted\n")
+
+
+def test_a_bench_that_cannot_start_is_one_line_and_exit_3(
+    call: Call, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise InfrastructureError("listing the tests ended with status 1: no cocotb")
+
+    monkeypatch.setattr(commands, "list_tests", broken)
+    code, out, err = call("run", "passing")
+    assert (code, out) == (3, "")
+    assert err == "error: listing the tests ended with status 1: no cocotb\n"
 
 
 def test_what_make_exports_does_not_reach_a_run(monkeypatch: pytest.MonkeyPatch) -> None:

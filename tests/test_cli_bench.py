@@ -22,11 +22,18 @@ print('{"event": "note", "text": "as %s rounds"}' % rounds)
 if name == "dying":
     sys.exit("no simulator")
 print("chatter")
-print('{"value": 0.5, "spread": 0.1}' if name == "good" else '{"value": "x"}')
+print('{"value": 0.5, "spread": 0.1}' if name != "odd" else '{"value": "x"}')
+if name == "late":
+    sys.exit("the simulator died at the end")
 """
 FIGURES = {
     name: Figure(name, f"title of {name}", 1.0, better)
-    for name, better in (("good", "lower"), ("dying", "higher"), ("odd", "higher"))
+    for name, better in (
+        ("good", "lower"),
+        ("dying", "higher"),
+        ("odd", "higher"),
+        ("late", "higher"),
+    )
 }
 
 
@@ -64,15 +71,16 @@ def test_a_figure_is_printed_and_written(tmp_path: Path) -> None:
 
 
 def test_a_figure_that_cannot_be_taken_does_not_stop_the_others(tmp_path: Path) -> None:
-    code, out = _run(["dying", "odd", "good"], tmp_path / "out")
+    code, out = _run(["dying", "odd", "late", "good"], tmp_path / "out")
     assert code == 3
     assert "not measured: dying ended with status 1: no simulator" in out
     assert "not measured: odd" in out
+    assert "not measured: late" in out
     assert len(json.loads((tmp_path / "out" / "bench.json").read_text())) == 1
 
 
 def test_an_unknown_figure_is_bad_input(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="got x, expected one of good, dying, odd"):
+    with pytest.raises(InputError, match="got x, expected one of good, dying, odd, late"):
         _run(["x"], tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

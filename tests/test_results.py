@@ -164,6 +164,31 @@ def test_a_place_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> Non
         write_json(tmp_path / "file" / "result.json", RunResult(**RESULT))
 
 
+def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_text("former")
+    with path.open() as reader:
+        write_json(path, RunResult(**RESULT))
+        assert reader.read() == "former"
+    assert read_json(path, RunResult) == RunResult(**RESULT)
+
+
+def test_a_write_that_fails_leaves_the_former_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "result.json"
+    path.write_text("former")
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(InputError, match="No space left on device"):
+        write_json(path, RunResult(**RESULT))
+    assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [
+        ("result.json", "former")
+    ]
+
+
 @pytest.mark.parametrize(
     "event", [PlanEvent(ops=3), NoteEvent(text="building"), OpEvent.of(OpRow(**ROW))]
 )
