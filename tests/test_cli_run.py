@@ -149,8 +149,10 @@ def test_children_that_a_finished_run_leaves_behind_are_ended(tmp_path: Path) ->
 def test_an_interrupted_run_ends_its_children_and_leaves_no_result(
     number: signal.Signals, tmp_path: Path
 ) -> None:
+    # A shell that runs the tests in the background has its children ignore SIGINT.
     script = (
-        "import sys; from pathlib import Path; sys.path.insert(0, 'tests')\n"
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from pathlib import Path; sys.path.insert(0, 'tests')\n"
         "import test_cli_run as t; from regress import cli\n"
         "sys.exit(cli._invoke(lambda **_: t._run('hanging', Path(sys.argv[1]))))"
     )
