@@ -29,6 +29,8 @@ from driver.results import (
 from tb.ops.runner import Progress, run_ops
 from tb.tests import infos, load
 
+INTERRUPTED = 130
+
 
 class _StdoutProgress(Progress):
     """Events as lines, each at once: the reader may be a progress bar."""
@@ -91,6 +93,9 @@ def main(arguments: list[str]) -> int:
     except NpuError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
+    except KeyboardInterrupt:  # by the user, or at the time limit: whoever waits says which
+        sys.stderr.write("interrupted\n")
+        return INTERRUPTED
     return 0 if result.status == "pass" else 1
 
 

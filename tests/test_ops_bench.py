@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 import torch
 
+import tb.run
 from driver.backend.shared_memory import FaultRange
 from driver.config import HwConfig, load_config
 from driver.errors import InputError
 from driver.isa import ErrorCode
-from driver.results import OpEvent, RunSpec
+from driver.results import OpEvent, RunSpec, write_json
 from golden.backend import CmodelBackend
 from golden.scoreboard import Blame, tensor_bits
 from tb.ops.case import Case, CpuOp, Entry
@@ -173,6 +174,19 @@ def test_a_run_that_judged_nothing_is_not_a_pass(config: HwConfig, tmp_path: Pat
 
     with pytest.raises(InputError, match="all on the CPU"):
         run_ops(cmodel_spec(tmp_path), config, Module, Silent())
+
+
+def test_an_interrupt_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(spec: RunSpec) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tb.run, "run", stop)
+    write_json(tmp_path / "run.json", cmodel_spec(tmp_path))
+    assert tb.run.main([str(tmp_path / "run.json")]) == 130
+    assert capsys.readouterr().err == "interrupted\n"
+    assert not (tmp_path / "result.json").exists()
 
 
 class Silent:
