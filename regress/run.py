@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from tempfile import TemporaryDirectory
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
+from driver import evidence
 from driver.errors import InfrastructureError, InputError, NpuError
 from driver.results import (
     RESULT_FILE,
@@ -120,6 +122,7 @@ def run(spec: RunSpec, progress: Progress, runner: tuple[str, ...] = RUNNER) -> 
     with _claimed(spec.out), terminable():
         for name in (RESULT_FILE, JUNIT_FILE):
             (spec.out / name).unlink(missing_ok=True)
+        shutil.rmtree(spec.out / evidence.FOLDER, ignore_errors=True)
         for waves in spec.out.glob("waves.*"):
             waves.unlink()
         write_json(spec.out / SPEC_FILE, spec)

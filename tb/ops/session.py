@@ -14,6 +14,7 @@ from driver.results import Failure, OpRow, RunSpec
 from golden.backend import CmodelBackend
 from golden.reference import MatmulCall
 from golden.scoreboard import Blame, Finding, Verdict, judge
+from tb.ops import evidence
 from tb.ops.case import Case, CpuOp
 from tb.ops.pair import DevicePair, Outcome, Trial
 
@@ -59,7 +60,11 @@ class Session:
             trial = self._pair.run(case, call, self._spec.seed)
         except UnsupportedOp as error:
             return on_cpu(case, str(error))
-        return self._row(case, call, trial, self._verdict(call, trial))
+        row = self._row(case, call, trial, self._verdict(call, trial))
+        if row.status == "fail":
+            tile = self._config.array_size
+            evidence.keep(self._spec.out, row, case, call=call, trial=trial, tile_size=tile)
+        return row
 
     def _restart_stalls(self, case: Case) -> None:
         """The case's own stalls, whatever ran before it: `--op` meets the same ones."""
