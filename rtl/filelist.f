@@ -1,6 +1,7 @@
 // Paths are relative to this file's folder; each level uses only the levels above it.
 // packages
 pkg/npu_isa_pkg.sv
+pkg/npu_vector_pkg.sv
 pkg/npu_pkg.sv
 fpu/npu_fp_pkg.sv
 mem/npu_mem_pkg.sv

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from enum import IntEnum
 
-from driver.isa import layout, markdown, types
+from driver.isa import generate_vector, layout, markdown, types
 from driver.isa.markdown import NOTICE
 
 _STRUCTS: tuple[tuple[str, int, tuple[layout.Field, ...]], ...] = (
@@ -103,6 +103,14 @@ def _sv_dtypes() -> Iterable[str]:
     yield f"    return dtype <= 4'd{max(types.DType)};"
     yield "  endfunction"
     yield ""
+    for name, dtypes in (
+        ("index", types.INDEX_DTYPES),
+        ("scatter_add", types.SCATTER_ADD_DTYPES),
+    ):
+        yield f"  function automatic logic {name}_dtype_ok(logic [3:0] dtype);"
+        yield f"    return {' || '.join(f'dtype == DTYPE_{dtype.name}' for dtype in dtypes)};"
+        yield "  endfunction"
+        yield ""
     yield "  /// Whether MATMUL has this pair of operand and result types."
     yield "  function automatic logic matmul_dtypes_ok(logic [3:0] src, logic [3:0] dst);"
     pairs = " ||\n           ".join(
@@ -183,6 +191,13 @@ def _cpp_operations() -> Iterable[str]:
         yield f"    {{{{DType::k{_camel(src.name)}, DType::k{_camel(dst.name)}}}}},"
     yield "}};"
     yield ""
+    for name, dtypes in (
+        ("Index", types.INDEX_DTYPES),
+        ("ScatterAdd", types.SCATTER_ADD_DTYPES),
+    ):
+        yield f"inline constexpr std::array<DType, {len(dtypes)}> k{name}DTypes{{"
+        yield "    " + ", ".join(f"DType::k{_camel(dtype.name)}" for dtype in dtypes) + "};"
+        yield ""
     yield "/// Bytes of one element, indexed by DType."
     sizes = ", ".join(str(types.DTYPE_BYTES[dtype]) for dtype in types.DType)
     yield f"inline constexpr std::array<unsigned, {len(types.DType)}> kDTypeBytes{{{sizes}}};"
@@ -230,6 +245,9 @@ _EMITTERS: dict[str, Callable[[], Iterable[str]]] = {
     "rtl/pkg/npu_isa_pkg.sv": _sv,
     "golden/cmodel/npu_isa.h": _cpp,
     "docs/isa.md": markdown.page,
+    "rtl/pkg/npu_vector_pkg.sv": generate_vector.sv,
+    "golden/cmodel/npu_vector_programs.h": generate_vector.cpp,
+    "docs/vector-programs.md": generate_vector.page,
 }
 
 

@@ -80,15 +80,24 @@ COMPLETION_TIMING_BYTES = range(8, 44)
 """Bytes of a completion record that tell time; a functional model leaves them zero."""
 
 FLAG_FIELDS: tuple[BitField, ...] = (
-    BitField("SRC_DTYPE", 0, 4, "element type of the sources"),
+    BitField("SRC_DTYPE", 0, 4, "element type of the sources; VECTOR, GATHER, SCATTER: of src1"),
     BitField("DST_DTYPE", 4, 4, "element type of the destination"),
     BitField("TRANS_A", 8, 1, "src1 is stored transposed: [batch, K, M]"),
     BitField("TRANS_B", 9, 1, "src2 is stored transposed: [batch, N, K]"),
-    BitField("ACCUMULATE", 10, 1, "start each sum from the destination's old value instead of +0"),
+    BitField(
+        "ACCUMULATE",
+        10,
+        1,
+        "MATMUL: start each sum from the destination's old value instead "
+        "of +0; SCATTER: add to the destination instead of replacing",
+    ),
+    BitField("SRC3_DESC", 11, 1, "src3 is the address of a descriptor"),
     BitField("SRC1_DESC", 12, 1, "src1 is the address of a descriptor"),
     BitField("SRC2_DESC", 13, 1, "src2 is the address of a descriptor"),
     BitField("DST_DESC", 14, 1, "dst is the address of a descriptor"),
     BitField("IRQ", 15, 1, "raise IRQ_STATUS.complete when the command finishes"),
+    BitField("SRC2_DTYPE", 16, 4, "VECTOR: element type of src2; GATHER, SCATTER: of the indices"),
+    BitField("SRC3_DTYPE", 20, 4, "VECTOR: element type of src3"),
 )
 FLAGS: dict[str, BitField] = {field.name: field for field in FLAG_FIELDS}
 
@@ -113,10 +122,24 @@ OPERATIONS: tuple[Operation, ...] = (
     Operation(Opcode.NOP, ("IRQ",), (), (), "Does nothing, and completes."),
     Operation(
         Opcode.MATMUL,
-        tuple(field.name for field in FLAG_FIELDS),
+        (
+            *("SRC_DTYPE", "DST_DTYPE", "TRANS_A", "TRANS_B", "ACCUMULATE"),
+            *("SRC1_DESC", "SRC2_DESC", "DST_DESC", "IRQ"),
+        ),
         ("src1", "src2", "dst"),
         ("m", "k", "n", "batch"),
         "dst[b,i,j] = convert(fma chain over k of src1[b,i,k]·src2[b,k,j]).",
+    ),
+    Operation(
+        Opcode.VECTOR,
+        (
+            *("SRC_DTYPE", "DST_DTYPE", "SRC2_DTYPE", "SRC3_DTYPE"),
+            *("SRC1_DESC", "SRC2_DESC", "SRC3_DESC", "DST_DESC", "IRQ"),
+        ),
+        ("src1", "src2", "dst"),
+        ("program", "count", "imm0", "imm1", "imm2", "imm3", "src3_low", "src3_high"),
+        "dst[i] = program(src1[i], src2[i], src3[i], imm), or its reduction over the innermost "
+        "dimension. See below.",
     ),
     Operation(
         Opcode.COPY,
@@ -132,7 +155,30 @@ OPERATIONS: tuple[Operation, ...] = (
         ("dst",),
         ("count", "value"),
         "Writes the element `value` everywhere. `count` as for COPY; bits of `value` above the "
-        "element's width must be zero.",
+        "element's width must be zero. Not for INT64.",
+    ),
+    Operation(
+        Opcode.GATHER,
+        (
+            *("SRC_DTYPE", "DST_DTYPE", "SRC2_DTYPE"),
+            *("SRC1_DESC", "SRC2_DESC", "DST_DESC", "IRQ"),
+        ),
+        ("src1", "src2", "dst"),
+        ("dim",),
+        "dst[i] = src1[i with i[dim] replaced by src2[i]]. All three are descriptors of one rank; "
+        "src2 has dst's sizes, src1 as well except in dimension `dim`.",
+    ),
+    Operation(
+        Opcode.SCATTER,
+        (
+            *("SRC_DTYPE", "DST_DTYPE", "SRC2_DTYPE", "ACCUMULATE"),
+            *("SRC1_DESC", "SRC2_DESC", "DST_DESC", "IRQ"),
+        ),
+        ("src1", "src2", "dst"),
+        ("dim",),
+        "dst[i with i[dim] replaced by src2[i]] = src1[i], or += with ACCUMULATE, for i in "
+        "row-major order: of equal places the last wins. All three are descriptors of one rank; "
+        "src2 has src1's sizes, dst as well except in dimension `dim`.",
     ),
     Operation(
         Opcode.FENCE, ("IRQ",), (), (), "Completes when every earlier write is acknowledged."
@@ -150,17 +196,25 @@ OPERATION_OF: dict[Opcode, Operation] = {operation.opcode: operation for operati
 CHECK_ORDER: tuple[str, ...] = (
     "BAD_OPCODE: the opcode has no entry under Operations.",
     "RESERVED_BITS: a flag, address or parameter that the opcode does not use is not zero, or "
-    "FILL's value has bits above the element's width (for an element type that exists).",
-    "BAD_DTYPE: a type number that does not exist; a MATMUL pair that is not listed; COPY between "
-    "different types.",
-    "BAD_PARAM: m, k, n, batch zero; count zero without a descriptor, or not zero with one.",
-    "For each operand in the order src1, src2, dst (COPY from direct data to a descriptor: dst, "
-    "then src1, which has dst's shape). If it is a descriptor: MISALIGNED when its "
+    "FILL's value has bits above the element's width (for an element type that exists). VECTOR: "
+    "so are DTYPE, DESC flag, address and parameters of the sources that an existing program does "
+    "not have.",
+    "BAD_DTYPE: a type number that does not exist; a MATMUL pair that is not listed; COPY, GATHER "
+    "or SCATTER between different types; FILL of INT64; indices that are not INT32 or INT64; "
+    "SCATTER with ACCUMULATE in INT8, UINT8 or INT64.",
+    "BAD_PARAM: m, k, n, batch zero; count zero without a descriptor, or not zero with one. "
+    "VECTOR: a program that does not exist; count zero and an operand that is no descriptor; "
+    "count not zero and one that is, or a program that reduces. GATHER, SCATTER: an operand that "
+    "is no descriptor, or dim above 4.",
+    "For each operand in the order src1, src2, src3, dst (COPY from direct data to a descriptor: "
+    "dst, then src1, which has dst's shape). If it is a descriptor: MISALIGNED when its "
     "address is no multiple of 64, OUT_OF_RANGE when its 64 bytes are not all in memory, BUS_READ "
     "when reading it fails, then BAD_DESCRIPTOR: reserved or unused words not zero, rank outside "
-    "1…5, a size of zero, a type or shape at odds with the packet (COPY: dst against src1), dst "
-    "with stride 0 where the size is above 1. Then, descriptor or not: MISALIGNED when the base is "
-    "no multiple of the element size, OUT_OF_RANGE when first or last byte is not in memory "
+    "1…5, a size of zero, a type or shape at odds with the packet (COPY: dst against src1; "
+    "VECTOR: rank and sizes against the first source, a reduction's dst having size 1 in the "
+    "innermost dimension; GATHER, SCATTER: as under Operations against src1, and dim not below "
+    "the rank), dst with stride 0 where the size is above 1. Then, descriptor or not: MISALIGNED "
+    "when the base is no multiple of the element size, OUT_OF_RANGE when first or last byte is not in memory "
     "(computed without wrapping), or a dense operand needs a stride of 2³² elements or more. One "
     "operand is finished before the next is looked at.",
 )

@@ -16,7 +16,20 @@ A direct operand (its DESC flag clear) is dense, row-major, of the operation's s
 [batch, M, K] (TRANS_A: [batch, K, M]), src2 [batch, K, N] (TRANS_B: [batch, N, K]), dst
 [batch, M, N]. A MATMUL descriptor has rank 3 and that same stored shape, with any strides. COPY
 with one descriptor: the direct side is dense with the descriptor's sizes. A destination that
-overlaps a source, or itself, gives undefined data.
+overlaps a source, or itself, gives undefined data, but for VECTOR without reduction: its dst may
+be a source, element for element at the same addresses.
+"""
+
+_VECTOR = """
+VECTOR runs one of the [vector programs](vector-programs.md) on every element. The program has 0 to
+3 sources, the first so many of src1, src2 and src3; src3's address is `src3_low` + 2³² ·
+`src3_high`. With `count` all operands are direct and dense, of `count` elements. Without, all are
+descriptors of the same rank and sizes; strides of 0 repeat a source. A program that reduces takes
+descriptors only, and its dst has size 1 in the innermost dimension, where the sources' elements
+are reduced. Sources may be of any type: FP16 and BF16 are widened, INT8 extends its sign, UINT8 is
+extended by zeros, FP32 and INT32 are taken as they are, INT64 gives its low word. The result's 32
+bits are stored as they are (FP32, INT32), narrowed (FP16, BF16), cut to the low byte (INT8, UINT8)
+or extended in sign (INT64).
 """
 
 _RECORD = """
@@ -43,7 +56,7 @@ def page() -> Iterable[str]:
     yield f"<!-- {NOTICE} -->"
     yield "# Instruction set"
     yield ""
-    yield from _paragraph(
+    yield from paragraph(
         f"Version {types.ISA_VERSION >> 16}.{types.ISA_VERSION & 0xFFFF}. Arithmetic: "
         "[numerics.md](numerics.md). Registers: [registers.md](registers.md). All addresses are "
         "physical byte addresses."
@@ -52,23 +65,25 @@ def page() -> Iterable[str]:
     yield from _flags()
     yield from _operations()
     yield from _struct("Tensor descriptor", layout.DESCRIPTOR_FIELDS)
-    yield from _paragraph("Descriptors lie on multiples of 64 bytes.")
+    yield from paragraph("Descriptors lie on multiples of 64 bytes.")
     yield from _struct("Completion record", layout.COMPLETION_FIELDS)
     timing = layout.COMPLETION_TIMING_BYTES
-    yield from _paragraph(_RECORD.format(start=timing.start, end=timing.stop - 1))
+    yield from paragraph(_RECORD.format(start=timing.start, end=timing.stop - 1))
     yield "## Data types"
     yield ""
     rows = ((str(d.value), d.name, str(size)) for d, size in types.DTYPE_BYTES.items())
-    yield from _table(("number", "type", "bytes"), rows)
+    yield from table(("number", "type", "bytes"), rows)
     yield from _errors()
 
 
-def _paragraph(text: str) -> Iterable[str]:
+def paragraph(text: str) -> Iterable[str]:
+    """The text in lines of the page's width, and an empty one."""
     yield from textwrap.wrap(" ".join(text.split()), _WIDTH)
     yield ""
 
 
-def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterable[str]:
+def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterable[str]:
+    """The lines of a Markdown table, and an empty one."""
     yield "| " + " | ".join(head) + " |"
     yield "|" + "---|" * len(head)
     for row in rows:
@@ -88,7 +103,7 @@ def _struct(title: str, fields: tuple[layout.Field, ...]) -> Iterable[str]:
         )
         for field in fields
     )
-    yield from _table(("byte", "field", "type", "meaning"), rows)
+    yield from table(("byte", "field", "type", "meaning"), rows)
 
 
 def _flags() -> Iterable[str]:
@@ -102,13 +117,13 @@ def _flags() -> Iterable[str]:
         )
         for f in layout.FLAG_FIELDS
     )
-    yield from _table(("bits", "flag", "meaning"), rows)
+    yield from table(("bits", "flag", "meaning"), rows)
 
 
 def _operations() -> Iterable[str]:
     yield "## Operations"
     yield ""
-    yield from _paragraph(
+    yield from paragraph(
         "Flags, addresses and parameters that an opcode does not use must be zero."
     )
     rows = (
@@ -121,23 +136,21 @@ def _operations() -> Iterable[str]:
         )
         for op in layout.OPERATIONS
     )
-    yield from _table(("opcode", "flags", "addresses", "param", "effect"), rows)
-    reserved = [op for op in types.Opcode if op not in layout.OPERATION_OF]
-    names = ", ".join(f"{op.value} {op.name}" for op in reserved)
-    yield from _paragraph(f"Reserved numbers, BAD_OPCODE in this version: {names}.")
+    yield from table(("opcode", "flags", "addresses", "param", "effect"), rows)
     pairs = ", ".join(f"{src.name}→{dst.name}" for src, dst in types.MATMUL_DTYPES)
-    yield from _paragraph(
+    yield from paragraph(
         f"MATMUL's pairs of operand and result type: {pairs}. ACCUMULATE reads dst in its type."
     )
-    yield from _paragraph(_OPERANDS)
+    yield from paragraph(_OPERANDS)
+    yield from paragraph(_VECTOR)
 
 
 def _errors() -> Iterable[str]:
     yield "## Errors"
     yield ""
     rows = ((str(code.value), f"`{code.name}`", text) for code, text in types.ERROR_TEXT.items())
-    yield from _table(("code", "name", "meaning"), rows)
-    yield from _paragraph(_ORDER)
+    yield from table(("code", "name", "meaning"), rows)
+    yield from paragraph(_ORDER)
     for number, text in enumerate(layout.CHECK_ORDER, 1):
         yield f"{number}. {text}"
     yield ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-ISA_VERSION = 0x0001_0000
+ISA_VERSION = 0x0001_0001
 """Major in the upper, minor in the lower half word; read back from the VERSION register."""
 
 DEVICE_ID = 0x4E50_5530
@@ -34,6 +34,10 @@ class DType(IntEnum):
     BF16 = 2
     INT8 = 3
     INT32 = 4
+    UINT8 = 5
+    """Bytes 0 to 255; torch's bool as 0 and 1."""
+    INT64 = 6
+    """A storage type: engines see the low 32 bits, and extend the sign when they write."""
 
 
 DTYPE_BYTES: dict[DType, int] = {
@@ -42,6 +46,8 @@ DTYPE_BYTES: dict[DType, int] = {
     DType.BF16: 2,
     DType.INT8: 1,
     DType.INT32: 4,
+    DType.UINT8: 1,
+    DType.INT64: 8,
 }
 
 MATMUL_DTYPES: tuple[tuple[DType, DType], ...] = (
@@ -53,6 +59,12 @@ MATMUL_DTYPES: tuple[tuple[DType, DType], ...] = (
     (DType.INT8, DType.INT32),
 )
 """(operand type, result type) pairs that MATMUL accepts; any other is BAD_DTYPE."""
+
+INDEX_DTYPES: tuple[DType, ...] = (DType.INT32, DType.INT64)
+"""Types of GATHER's and SCATTER's indices; any other is BAD_DTYPE."""
+
+SCATTER_ADD_DTYPES: tuple[DType, ...] = (DType.FP32, DType.FP16, DType.BF16, DType.INT32)
+"""Types that SCATTER adds in; any other with ACCUMULATE is BAD_DTYPE."""
 
 
 class ErrorCode(IntEnum):
@@ -68,6 +80,7 @@ class ErrorCode(IntEnum):
     OUT_OF_RANGE = 7
     BUS_READ = 8
     BUS_WRITE = 9
+    BAD_INDEX = 10
 
 
 ERROR_TEXT: dict[ErrorCode, str] = {
@@ -75,7 +88,7 @@ ERROR_TEXT: dict[ErrorCode, str] = {
     ErrorCode.BAD_OPCODE: "opcode unknown or reserved",
     ErrorCode.RESERVED_BITS: "a bit that this opcode does not use is set",
     ErrorCode.BAD_DTYPE: "data type, or pair of data types, not supported by this opcode",
-    ErrorCode.BAD_PARAM: "a size or count is zero",
+    ErrorCode.BAD_PARAM: "a size or count is zero, or a program or dimension does not exist",
     ErrorCode.BAD_DESCRIPTOR: (
         "descriptor malformed, at odds with the packet, or its destination is broadcast"
     ),
@@ -83,6 +96,7 @@ ERROR_TEXT: dict[ErrorCode, str] = {
     ErrorCode.OUT_OF_RANGE: "an operand's first or last byte lies outside device memory",
     ErrorCode.BUS_READ: "a read of packet, descriptor or operand was answered with an error",
     ErrorCode.BUS_WRITE: "a write was answered with an error",
+    ErrorCode.BAD_INDEX: "an index of GATHER or SCATTER lies outside the table",
 }
 
 

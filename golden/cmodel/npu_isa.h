@@ -29,6 +29,8 @@ enum class DType : std::uint32_t {
   kBf16 = 2,
   kInt8 = 3,
   kInt32 = 4,
+  kUint8 = 5,
+  kInt64 = 6,
 };
 
 enum class ErrorCode : std::uint32_t {
@@ -42,6 +44,7 @@ enum class ErrorCode : std::uint32_t {
   kOutOfRange = 7,
   kBusRead = 8,
   kBusWrite = 9,
+  kBadIndex = 10,
 };
 
 struct Packet {
@@ -90,6 +93,8 @@ inline constexpr std::uint32_t kTransBMask = 0x00000200;
 inline constexpr unsigned kTransBShift = 9;
 inline constexpr std::uint32_t kAccumulateMask = 0x00000400;
 inline constexpr unsigned kAccumulateShift = 10;
+inline constexpr std::uint32_t kSrc3DescMask = 0x00000800;
+inline constexpr unsigned kSrc3DescShift = 11;
 inline constexpr std::uint32_t kSrc1DescMask = 0x00001000;
 inline constexpr unsigned kSrc1DescShift = 12;
 inline constexpr std::uint32_t kSrc2DescMask = 0x00002000;
@@ -98,6 +103,10 @@ inline constexpr std::uint32_t kDstDescMask = 0x00004000;
 inline constexpr unsigned kDstDescShift = 14;
 inline constexpr std::uint32_t kIrqMask = 0x00008000;
 inline constexpr unsigned kIrqShift = 15;
+inline constexpr std::uint32_t kSrc2DtypeMask = 0x000f0000;
+inline constexpr unsigned kSrc2DtypeShift = 16;
+inline constexpr std::uint32_t kSrc3DtypeMask = 0x00f00000;
+inline constexpr unsigned kSrc3DtypeShift = 20;
 
 /// What an opcode may use; everything else in its packet must be zero.
 struct Usage {
@@ -107,11 +116,14 @@ struct Usage {
   unsigned params;
 };
 
-inline constexpr std::array<Usage, 6> kOperations{{
+inline constexpr std::array<Usage, 9> kOperations{{
     {Opcode::kNop, 0x00008000, false, false, false, 0},
     {Opcode::kMatmul, 0x0000f7ff, true, true, true, 4},
+    {Opcode::kVector, 0x00fff8ff, true, true, true, 8},
     {Opcode::kCopy, 0x0000d0ff, true, false, true, 1},
     {Opcode::kFill, 0x0000c0f0, false, false, true, 2},
+    {Opcode::kGather, 0x000ff0ff, true, true, true, 1},
+    {Opcode::kScatter, 0x000ff4ff, true, true, true, 1},
     {Opcode::kFence, 0x00008000, false, false, false, 0},
     {Opcode::kSync, 0x00008000, false, false, true, 1},
 }};
@@ -126,17 +138,33 @@ inline constexpr std::array<std::array<DType, 2>, 6> kMatmulDTypes{{
     {{DType::kInt8, DType::kInt32}},
 }};
 
+inline constexpr std::array<DType, 2> kIndexDTypes{
+    DType::kInt32, DType::kInt64};
+
+inline constexpr std::array<DType, 4> kScatterAddDTypes{
+    DType::kFp32, DType::kFp16, DType::kBf16, DType::kInt32};
+
 /// Bytes of one element, indexed by DType.
-inline constexpr std::array<unsigned, 5> kDTypeBytes{4, 2, 2, 1, 4};
+inline constexpr std::array<unsigned, 7> kDTypeBytes{4, 2, 2, 1, 4, 1, 8};
 
 // Positions in Packet::param.
 inline constexpr unsigned kMatmulM = 0;
 inline constexpr unsigned kMatmulK = 1;
 inline constexpr unsigned kMatmulN = 2;
 inline constexpr unsigned kMatmulBatch = 3;
+inline constexpr unsigned kVectorProgram = 0;
+inline constexpr unsigned kVectorCount = 1;
+inline constexpr unsigned kVectorImm0 = 2;
+inline constexpr unsigned kVectorImm1 = 3;
+inline constexpr unsigned kVectorImm2 = 4;
+inline constexpr unsigned kVectorImm3 = 5;
+inline constexpr unsigned kVectorSrc3Low = 6;
+inline constexpr unsigned kVectorSrc3High = 7;
 inline constexpr unsigned kCopyCount = 0;
 inline constexpr unsigned kFillCount = 0;
 inline constexpr unsigned kFillValue = 1;
+inline constexpr unsigned kGatherDim = 0;
+inline constexpr unsigned kScatterDim = 0;
 inline constexpr unsigned kSyncValue = 0;
 
 }  // namespace npu::isa

@@ -3,7 +3,7 @@
 /// Numbers and layouts of the instruction set; described in docs/isa.md.
 package npu_isa_pkg;
   localparam logic [31:0] DEVICE_ID = 32'h4e505530;
-  localparam logic [31:0] ISA_VERSION = 32'h00010000;
+  localparam logic [31:0] ISA_VERSION = 32'h00010001;
   localparam int unsigned MAX_RANK = 5;
   localparam int unsigned PARAM_COUNT = 8;
 
@@ -24,7 +24,9 @@ package npu_isa_pkg;
     DTYPE_FP16 = 4'd1,
     DTYPE_BF16 = 4'd2,
     DTYPE_INT8 = 4'd3,
-    DTYPE_INT32 = 4'd4
+    DTYPE_INT32 = 4'd4,
+    DTYPE_UINT8 = 4'd5,
+    DTYPE_INT64 = 4'd6
   } dtype_e;
 
   typedef enum logic [3:0] {
@@ -37,7 +39,8 @@ package npu_isa_pkg;
     ERROR_MISALIGNED = 4'd6,
     ERROR_OUT_OF_RANGE = 4'd7,
     ERROR_BUS_READ = 4'd8,
-    ERROR_BUS_WRITE = 4'd9
+    ERROR_BUS_WRITE = 4'd9,
+    ERROR_BAD_INDEX = 4'd10
   } error_e;
 
   typedef enum logic [1:0] {
@@ -84,12 +87,14 @@ package npu_isa_pkg;
 
   /// The flags word of a packet.
   typedef struct packed {
-    logic [15:0] reserved_16;
+    logic [7:0] reserved_24;
+    logic [3:0] src3_dtype;
+    logic [3:0] src2_dtype;
     logic irq;
     logic dst_desc;
     logic src2_desc;
     logic src1_desc;
-    logic [0:0] reserved_11;
+    logic src3_desc;
     logic accumulate;
     logic trans_b;
     logic trans_a;
@@ -113,10 +118,16 @@ package npu_isa_pkg;
         src1: 1'b0, src2: 1'b0, dst: 1'b0, params: 8'h00};
       OPCODE_MATMUL: return '{known: 1'b1, flags: 32'h0000f7ff,
         src1: 1'b1, src2: 1'b1, dst: 1'b1, params: 8'h0f};
+      OPCODE_VECTOR: return '{known: 1'b1, flags: 32'h00fff8ff,
+        src1: 1'b1, src2: 1'b1, dst: 1'b1, params: 8'hff};
       OPCODE_COPY: return '{known: 1'b1, flags: 32'h0000d0ff,
         src1: 1'b1, src2: 1'b0, dst: 1'b1, params: 8'h01};
       OPCODE_FILL: return '{known: 1'b1, flags: 32'h0000c0f0,
         src1: 1'b0, src2: 1'b0, dst: 1'b1, params: 8'h03};
+      OPCODE_GATHER: return '{known: 1'b1, flags: 32'h000ff0ff,
+        src1: 1'b1, src2: 1'b1, dst: 1'b1, params: 8'h01};
+      OPCODE_SCATTER: return '{known: 1'b1, flags: 32'h000ff4ff,
+        src1: 1'b1, src2: 1'b1, dst: 1'b1, params: 8'h01};
       OPCODE_FENCE: return '{known: 1'b1, flags: 32'h00008000,
         src1: 1'b0, src2: 1'b0, dst: 1'b0, params: 8'h00};
       OPCODE_SYNC: return '{known: 1'b1, flags: 32'h00008000,
@@ -133,12 +144,22 @@ package npu_isa_pkg;
       DTYPE_BF16: return 2'd1;
       DTYPE_INT8: return 2'd0;
       DTYPE_INT32: return 2'd2;
+      DTYPE_UINT8: return 2'd0;
+      DTYPE_INT64: return 2'd3;
       default: return 2'd0;
     endcase
   endfunction
 
   function automatic logic dtype_known(logic [3:0] dtype);
-    return dtype <= 4'd4;
+    return dtype <= 4'd6;
+  endfunction
+
+  function automatic logic index_dtype_ok(logic [3:0] dtype);
+    return dtype == DTYPE_INT32 || dtype == DTYPE_INT64;
+  endfunction
+
+  function automatic logic scatter_add_dtype_ok(logic [3:0] dtype);
+    return dtype == DTYPE_FP32 || dtype == DTYPE_FP16 || dtype == DTYPE_BF16 || dtype == DTYPE_INT32;
   endfunction
 
   /// Whether MATMUL has this pair of operand and result types.
@@ -156,8 +177,18 @@ package npu_isa_pkg;
   localparam int unsigned MATMUL_K = 1;
   localparam int unsigned MATMUL_N = 2;
   localparam int unsigned MATMUL_BATCH = 3;
+  localparam int unsigned VECTOR_PROGRAM = 0;
+  localparam int unsigned VECTOR_COUNT = 1;
+  localparam int unsigned VECTOR_IMM0 = 2;
+  localparam int unsigned VECTOR_IMM1 = 3;
+  localparam int unsigned VECTOR_IMM2 = 4;
+  localparam int unsigned VECTOR_IMM3 = 5;
+  localparam int unsigned VECTOR_SRC3_LOW = 6;
+  localparam int unsigned VECTOR_SRC3_HIGH = 7;
   localparam int unsigned COPY_COUNT = 0;
   localparam int unsigned FILL_COUNT = 0;
   localparam int unsigned FILL_VALUE = 1;
+  localparam int unsigned GATHER_DIM = 0;
+  localparam int unsigned SCATTER_DIM = 0;
   localparam int unsigned SYNC_VALUE = 0;
 endpackage

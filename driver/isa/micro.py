@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The vector engine's instructions: what a lane does to 32-bit words, as docs/numerics.md defines.
+
+A program is a straight line of instructions on registers; it runs once per element. The last one
+writes OUT, which is stored, or goes into the reduction over the innermost dimension.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+REGISTERS = 16
+IMMEDIATES = 4
+MAX_SOURCES = 3
+REDUCTION_LANES = 16
+"""Logical lanes of a reduction, whatever the number of physical ones."""
+
+
+class MicroOp(IntEnum):
+    """What an instruction computes of its operands a, b, c."""
+
+    MOV = 0
+    FMA = 1
+    DIV = 2
+    SQRT = 3
+    FMAX = 4
+    FMIN = 5
+    FLT = 6
+    FLE = 7
+    FEQ = 8
+    SEL = 9
+    AND = 10
+    OR = 11
+    XOR = 12
+    IADD = 13
+    ISUB = 14
+    IMUL = 15
+    IMAX = 16
+    IMIN = 17
+    ILT = 18
+    IEQ = 19
+    SHL = 20
+    SRL = 21
+    SRA = 22
+    I2F = 23
+    F2I = 24
+    F2I_TRUNC = 25
+
+
+@dataclass(frozen=True)
+class MicroInfo:
+    """How many operands an instruction has, and what it gives."""
+
+    operands: int
+    text: str
+
+
+MICRO_INFO: dict[MicroOp, MicroInfo] = {
+    MicroOp.MOV: MicroInfo(1, "a, bits untouched"),
+    MicroOp.FMA: MicroInfo(3, "fma(a, b, c)"),
+    MicroOp.DIV: MicroInfo(2, "a ÷ b, correctly rounded"),
+    MicroOp.SQRT: MicroInfo(1, "√a, correctly rounded"),
+    MicroOp.FMAX: MicroInfo(2, "the larger; NaN if either is; +0 above −0"),
+    MicroOp.FMIN: MicroInfo(2, "the smaller; NaN if either is; −0 below +0"),
+    MicroOp.FLT: MicroInfo(2, "1 if a < b as fp32, else 0; 0 with a NaN"),
+    MicroOp.FLE: MicroInfo(2, "1 if a ≤ b as fp32, else 0; 0 with a NaN"),
+    MicroOp.FEQ: MicroInfo(2, "1 if a = b as fp32, else 0; 0 with a NaN; −0 = +0"),
+    MicroOp.SEL: MicroInfo(3, "b if any bit of a is set, else c; bits untouched"),
+    MicroOp.AND: MicroInfo(2, "a and b, bitwise"),
+    MicroOp.OR: MicroInfo(2, "a or b, bitwise"),
+    MicroOp.XOR: MicroInfo(2, "a exclusive-or b, bitwise"),
+    MicroOp.IADD: MicroInfo(2, "a + b modulo 2³²"),
+    MicroOp.ISUB: MicroInfo(2, "a − b modulo 2³²"),
+    MicroOp.IMUL: MicroInfo(2, "a · b modulo 2³²"),
+    MicroOp.IMAX: MicroInfo(2, "the larger, as int32"),
+    MicroOp.IMIN: MicroInfo(2, "the smaller, as int32"),
+    MicroOp.ILT: MicroInfo(2, "1 if a < b as int32, else 0"),
+    MicroOp.IEQ: MicroInfo(2, "1 if all bits are equal, else 0"),
+    MicroOp.SHL: MicroInfo(2, "a · 2^(b mod 32) modulo 2³²"),
+    MicroOp.SRL: MicroInfo(2, "a shifted right by b mod 32, zeros from above"),
+    MicroOp.SRA: MicroInfo(2, "a shifted right by b mod 32, copies of the sign from above"),
+    MicroOp.I2F: MicroInfo(1, "int32 to fp32, rounded to nearest even"),
+    MicroOp.F2I: MicroInfo(1, "fp32 to int32, rounded to nearest even; saturates, NaN gives 0"),
+    MicroOp.F2I_TRUNC: MicroInfo(1, "fp32 to int32, rounded towards 0; saturates, NaN gives 0"),
+}
+
+
+class Reduce(IntEnum):
+    """How the elements of one innermost row become one."""
+
+    NONE = 0
+    FADD = 1
+    FMAX = 2
+    FMIN = 3
+    IADD = 4
+    IMAX = 5
+    IMIN = 6
+
+
+REDUCE_IDENTITY: dict[Reduce, int] = {
+    Reduce.NONE: 0,
+    Reduce.FADD: 0x8000_0000,  # −0: x + −0 is x, whatever its sign
+    Reduce.FMAX: 0xFF80_0000,
+    Reduce.FMIN: 0x7F80_0000,
+    Reduce.IADD: 0,
+    Reduce.IMAX: 0x8000_0000,
+    Reduce.IMIN: 0x7FFF_FFFF,
+}
+"""Where every lane of a reduction starts; a bit pattern."""
+
+
+# Operand codes: one byte. Registers first, then what the command brings, then constants.
+OPERAND_SRC = 16
+OPERAND_INDEX = 19
+"""The element's position in the innermost dimension, an int32 from 0."""
+OPERAND_IMM = 20
+OPERAND_CONST = 32
+CONSTANTS = 256 - OPERAND_CONST
+DST_OUT = 16
+"""Destination codes: 0 to 15 a register, 16 the result."""
+
+OP_BITS = 6
+DST_BITS = 5
+OPERAND_BITS = 8
+
+
+@dataclass(frozen=True)
+class Instruction:
+    """One line of a program: codes of destination and operands; unused operands are 0."""
+
+    op: MicroOp
+    dst: int
+    a: int
+    b: int = 0
+    c: int = 0
+
+
+@dataclass(frozen=True)
+class VectorProgram:
+    """A program, assembled. Operand codes from OPERAND_CONST on index the catalogue's constants."""
+
+    number: int
+    name: str
+    family: str
+    text: str
+    sources: int
+    """How many of src1, src2, src3 it reads: the first so many."""
+    imms: tuple[str, ...]
+    """What imm0, imm1, … mean."""
+    reduce: Reduce
+    code: tuple[Instruction, ...]
