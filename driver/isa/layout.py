@@ -215,6 +215,6 @@ CHECK_ORDER: tuple[str, ...] = (
     "innermost dimension; GATHER, SCATTER: as under Operations against src1, and dim not below "
     "the rank), dst with stride 0 where the size is above 1. Then, descriptor or not: MISALIGNED "
     "when the base is no multiple of the element size, OUT_OF_RANGE when first or last byte is "
-    "not in memory (computed without wrapping), or a dense operand needs a stride of 2³² elements or more. One "
-    "operand is finished before the next is looked at.",
+    "not in memory (computed without wrapping), or a dense operand needs a stride of 2³² elements "
+    "or more. One operand is finished before the next is looked at.",
 )
