@@ -88,6 +88,34 @@ class TestInfo(_Record):
     """The capsules it wants: the command line captures them and passes them in the spec."""
 
 
+class Shard(_Record):
+    """One part of a test's ops: those whose index leaves `index` when divided by `count`."""
+
+    index: Count
+    count: Annotated[int, Field(ge=1)]
+
+    def holds(self, op: int) -> bool:
+        """Whether the op of that index is in this part."""
+        return op % self.count == self.index
+
+    def __str__(self) -> str:
+        return f"{self.index + 1}/{self.count}"
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """From `2/4`, the second of four. InputError for anything else."""
+        number, _, count = text.partition("/")
+        if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+            raise InputError("command line", "shard", text, "N/COUNT with 1 ≤ N ≤ COUNT, as 2/4")
+        return cls(index=int(number) - 1, count=int(count))
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Shard:
+        if self.index >= self.count:
+            raise _contradiction("the index of a shard is below their count")
+        return self
+
+
 class RunSpec(_Record):
     """What to run. Paths are absolute."""
 
@@ -102,6 +130,8 @@ class RunSpec(_Record):
     """Workload, or "capsule" for a replay → folder."""
     op_filter: Count | None
     timeout_s: Annotated[float, Field(gt=0)]
+    shard: Shard | None = None
+    """Run only these ops; None for all."""
 
 
 class Failure(_Record):
@@ -222,11 +252,20 @@ class NoteEvent(_Record):
     text: str
 
 
-Event = Annotated[PlanEvent | OpEvent | NoteEvent, Field(discriminator="event")]
-_EVENT: TypeAdapter[PlanEvent | OpEvent | NoteEvent] = TypeAdapter(Event)
+class ErrorEvent(_Record):
+    """The run ends without a result: the type of the error (`SimulatorTimeout`) and its text."""
+
+    event: Literal["error"] = "error"
+    kind: str
+    text: str
 
 
-def parse_event(line: str) -> PlanEvent | OpEvent | NoteEvent | None:
+AnyEvent = PlanEvent | OpEvent | NoteEvent | ErrorEvent
+Event = Annotated[AnyEvent, Field(discriminator="event")]
+_EVENT: TypeAdapter[AnyEvent] = TypeAdapter(Event)
+
+
+def parse_event(line: str) -> AnyEvent | None:
     """One line of a run's stdout; None when it is not an event (some library's print)."""
     try:
         return _EVENT.validate_json(line)
@@ -234,7 +273,7 @@ def parse_event(line: str) -> PlanEvent | OpEvent | NoteEvent | None:
         return None
 
 
-def event_line(event: PlanEvent | OpEvent | NoteEvent) -> str:
+def event_line(event: AnyEvent) -> str:
     """The line to print, without its end."""
     return event.model_dump_json()
 
@@ -248,7 +287,11 @@ def reproduce_line(spec: RunSpec, op: int | None = None) -> str:
     words += [] if own else [f"--config-file {shlex.quote(str(spec.config_file))}"]
     words += [] if spec.backend == "rtl" else [f"--backend {spec.backend}"]
     index = spec.op_filter if op is None else op
-    return " ".join(words if index is None else [*words, f"--op {index}"])
+    if index is not None:
+        words += [f"--op {index}"]  # says it all: an op runs alone, whatever its shard
+    elif spec.shard is not None:
+        words += [f"--shard {spec.shard}"]
+    return " ".join(words)
 
 
 def result_schema() -> str:

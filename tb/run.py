@@ -17,6 +17,8 @@ from driver.config import load_config
 from driver.errors import InputError, NpuError
 from driver.results import (
     RESULT_FILE,
+    AnyEvent,
+    ErrorEvent,
     NoteEvent,
     OpEvent,
     PlanEvent,
@@ -32,21 +34,22 @@ from tb.tests import infos, load
 INTERRUPTED = 130
 
 
+def _print(event: AnyEvent) -> None:
+    sys.stdout.write(event_line(event) + "\n")
+    sys.stdout.flush()
+
+
 class _StdoutProgress(Progress):
     """Events as lines, each at once: the reader may be a progress bar."""
 
     def plan(self, ops: int) -> None:
-        self._print(PlanEvent(ops=ops))
+        _print(PlanEvent(ops=ops))
 
     def op(self, event: OpEvent) -> None:
-        self._print(event)
+        _print(event)
 
     def note(self, text: str) -> None:
-        self._print(NoteEvent(text=text))
-
-    def _print(self, event: PlanEvent | OpEvent | NoteEvent) -> None:
-        sys.stdout.write(event_line(event) + "\n")
-        sys.stdout.flush()
+        _print(NoteEvent(text=text))
 
 
 class _NoteHandler(logging.Handler):
@@ -63,7 +66,8 @@ class _NoteHandler(logging.Handler):
 def run(spec: RunSpec) -> RunResult:
     """Run the test of `spec`. NpuError for whatever is not a verdict."""
     progress = _StdoutProgress()
-    logging.getLogger("driver.backend.rtl").addHandler(_NoteHandler(progress))
+    for name in ("driver.backend.rtl", "tb.ops.evidence"):
+        logging.getLogger(name).addHandler(_NoteHandler(progress))
     module = load(spec.test)
     if spec.backend not in module.INFO.backends:
         known = ", ".join(module.INFO.backends)
@@ -91,6 +95,7 @@ def main(arguments: list[str]) -> int:
         wall_seconds = round(time.monotonic() - started, 3)
         write_json(spec.out / RESULT_FILE, result.model_copy(update={"wall_seconds": wall_seconds}))
     except NpuError as error:
+        _print(ErrorEvent(kind=type(error).__name__, text=str(error)))
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:  # by the user, or at the time limit: whoever waits says which

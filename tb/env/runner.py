@@ -35,6 +35,10 @@ def run_bench(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Pro
         if not tests:
             expected = f"0 to {len(module.TESTS) - 1}"
             raise InputError("command line", "op", spec.op_filter, expected)
+    elif spec.shard is not None:
+        tests = [pair for pair in tests if spec.shard.holds(pair[0])]
+        if not tests:
+            raise InputError("command line", "shard", spec.shard, f"{len(module.TESTS)} at most")
     progress.plan(len(tests))
     variant = "cocotb" if spec.waves == "none" else f"cocotb-{spec.waves}"
     built = build(spec_for(config, variant))

@@ -77,11 +77,21 @@ def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progr
 
 def _picked(spec: RunSpec, entries: Sequence[Entry]) -> list[Entry]:
     if spec.op_filter is None:
-        return list(entries)
+        return _sharded(spec, entries)
     picked = [entry for entry in entries if entry.index == spec.op_filter]
     if not picked:
         expected = f"0 to {entries[-1].index}" if entries else "a test with ops"
         raise InputError("command line", "op", spec.op_filter, expected)
+    return picked
+
+
+def _sharded(spec: RunSpec, entries: Sequence[Entry]) -> list[Entry]:
+    if spec.shard is None:
+        return list(entries)
+    picked = [entry for entry in entries if spec.shard.holds(entry.index)]
+    if not picked:
+        expected = f"at most {len(entries)} shards, one op each"
+        raise InputError("command line", "shard", spec.shard, expected)
     return picked
 
 

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where plans and attempts are kept: SQLite by default, any database of SQLAlchemy by URL.
+
+What a call has returned from is on disk. Attempts are only added; adding the same one again changes
+nothing, and adding another under its number is refused. Knows no process and runs nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, select
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
+
+from driver.errors import InfrastructureError, InputError
+from regress.nightly import tables
+from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, Preparation
+from regress.paths import OUT
+
+FOLDER = OUT / "nightly"
+"""Where a store and its artefacts are, unless the user says otherwise."""
+DATABASE_FILE = "results.db"
+
+BUSY_TIMEOUT_S = 30.0
+_SHOWN = 200
+_READING = "npu_reading"
+
+
+class Store:
+    """An open store. Artefact paths are relative to `folder`."""
+
+    def __init__(self, folder: Path, engine: Engine) -> None:
+        self.folder = folder
+        self._engine = engine
+        self._reader = engine.execution_options(**{_READING: True})
+
+    @classmethod
+    def open(
+        cls, folder: Path = FOLDER, url: str | None = None, busy_timeout_s: float = BUSY_TIMEOUT_S
+    ) -> Store:
+        """The store at `url`, by default SQLite in `folder`; made when it is not there.
+
+        InputError: a URL that means nothing, a folder that cannot be written, another schema.
+        InfrastructureError: a database that does not answer.
+        """
+        folder = folder.absolute()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(folder, "folder", error.strerror, "a folder of results") from error
+        store = cls(folder, _engine(_url(folder, url), busy_timeout_s))
+        store._create()
+        return store
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self._engine.dispose()
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ writing
+    def add_plan(self, plan: Plan, items: Iterable[PlanItem]) -> Plan:
+        """Commit a plan and all its items at once; the plan with its sequence."""
+        rows = [tables.item_row(plan.id, item) for item in items]
+        with self._transaction() as connection:
+            connection.execute(insert(tables.PLANS), tables.plan_row(plan))
+            if rows:
+                connection.execute(insert(tables.ITEMS), rows)
+        return self.plan(plan.id)
+
+    def add_attempt(self, attempt: Attempt) -> bool:
+        """Commit an attempt; False when exactly this one was there already.
+
+        InputError when another has its number: a result is never replaced.
+        """
+        return self.add_attempts([attempt]) == 1
+
+    def add_attempts(self, attempts: Iterable[Attempt]) -> int:
+        """Commit attempts together; how many were new."""
+        attempts = list(attempts)
+        rows = [tables.attempt_row(attempt) for attempt in attempts]
+        try:
+            with self._transaction() as connection:
+                if rows:
+                    connection.execute(insert(tables.ATTEMPTS), rows)
+            return len(rows)
+        except IntegrityError:
+            return sum(self._add_again(attempt) for attempt in attempts)
+
+    def _add_again(self, attempt: Attempt) -> bool:
+        """Add one of several of which some are there."""
+        there = self._one(tables.ATTEMPTS, id=attempt.id)
+        if there is None:
+            self._add_new(attempt)
+            return True
+        if tables.attempt_of(there) != attempt:
+            raise InputError(self.folder, f"attempt {attempt.id}", "another result", "the same")
+        return False
+
+    def _add_new(self, attempt: Attempt) -> None:
+        try:
+            with self._transaction() as connection:
+                connection.execute(insert(tables.ATTEMPTS), tables.attempt_row(attempt))
+        except IntegrityError as error:
+            name = f"attempt of {attempt.plan_id} {attempt.item_id}"
+            raise InputError(self.folder, name, "nothing planned so", "a planned item") from error
+
+    def add_preparation(self, preparation: Preparation) -> None:
+        """Commit what a build or a capture came to."""
+        with self._transaction() as connection:
+            connection.execute(insert(tables.PREPARATIONS), tables.preparation_row(preparation))
+
+    # ------------------------------------------------------------------ reading
+    def plans(self, tier: str | None = None, limit: int | None = None) -> list[Plan]:
+        """Newest first."""
+        query = select(tables.PLANS).order_by(tables.PLANS.c.sequence.desc())
+        if tier is not None:
+            query = query.where(tables.PLANS.c.tier == tier)
+        return tables.records(self._all(query.limit(limit)), tables.plan_of)
+
+    def plan(self, plan_id: str) -> Plan:
+        """The plan of that id. InputError when there is none."""
+        row = self._one(tables.PLANS, id=plan_id)
+        if row is None:
+            raise InputError(self.folder, "plan", plan_id, "the id of a stored plan")
+        return tables.plan_of(row)
+
+    def items(self, plan_id: str) -> list[PlanItem]:
+        """In the order of the plan."""
+        table = tables.ITEMS
+        query = select(table).where(table.c.plan_id == plan_id).order_by(table.c.ordinal)
+        return tables.records(self._all(query), tables.item_of)
+
+    def attempts(self, plan_id: str) -> list[Attempt]:
+        """Every attempt of a plan; those of one item in their order."""
+        table = tables.ATTEMPTS
+        query = select(table).where(table.c.plan_id == plan_id)
+        rows = self._all(query.order_by(table.c.item_id, table.c.number))
+        return tables.records(rows, tables.attempt_of)
+
+    def outcomes(self, plan_id: str) -> list[Outcome]:
+        """Every item of a plan with what came of it, in the order of the plan."""
+        found: defaultdict[str, list[Attempt]] = defaultdict(list)
+        for attempt in self.attempts(plan_id):
+            found[attempt.item_id].append(attempt)
+        return [Outcome(item, tuple(found.get(item.id, ()))) for item in self.items(plan_id)]
+
+    def attempt(self, identity: str) -> tuple[PlanItem, Attempt]:
+        """The attempt of that id, or of the only one that begins so, with its item.
+
+        InputError when there is none, or more than one.
+        """
+        table = tables.ATTEMPTS
+        query = select(table).where(table.c.id.startswith(identity, autoescape=True)).limit(2)
+        found: list[Attempt] = tables.records(self._all(query), tables.attempt_of)
+        if len(found) != 1 or not identity:
+            problem = "several attempts begin so" if found else "no such attempt"
+            raise InputError(self.folder, f"ID {identity}", problem, "the id of one attempt")
+        key = {"plan_id": found[0].plan_id, "item_id": found[0].item_id}
+        row = self._one(tables.ITEMS, **key)
+        assert row is not None  # a foreign key says so
+        return tables.item_of(row), found[0]
+
+    def history(self, item_id: str, limit: int | None = None) -> list[Attempt]:
+        """What came of the same work in all plans, newest first."""
+        attempts, plans = tables.ATTEMPTS, tables.PLANS
+        query = (
+            select(attempts)
+            .join(plans, plans.c.id == attempts.c.plan_id)
+            .where(attempts.c.item_id == item_id)
+            .order_by(plans.c.sequence.desc(), attempts.c.number.desc())
+        )
+        return tables.records(self._all(query.limit(limit)), tables.attempt_of)
+
+    def preparations(self, plan_id: str) -> list[Preparation]:
+        """Builds and captures of a plan, in their order."""
+        table = tables.PREPARATIONS
+        query = select(table).where(table.c.plan_id == plan_id).order_by(table.c.number)
+        return tables.records(self._all(query), tables.preparation_of)
+
+    def path(self, relative: str) -> Path:
+        """Where an artefact or a job folder of this store is."""
+        return self.folder / relative
+
+    # ------------------------------------------------------------------ connection
+    def _create(self) -> None:
+        with self._transaction() as connection:
+            tables.METADATA.create_all(connection)
+            version = connection.execute(select(tables.META.c.schema_version)).scalar()
+            if version is None:
+                row = {"schema_version": tables.SCHEMA_VERSION}
+                connection.execute(insert(tables.META), row)
+            elif version != tables.SCHEMA_VERSION:
+                expected = f"{tables.SCHEMA_VERSION}: move the old store away"
+                raise InputError(self.folder, "schema version", version, expected)
+
+    @contextlib.contextmanager
+    def _transaction(self, engine: Engine | None = None) -> Iterator[Connection]:
+        try:
+            with (engine or self._engine).begin() as connection:
+                yield connection
+        except IntegrityError:
+            raise
+        except SQLAlchemyError as error:
+            raise self._failed(error) from error
+
+    def _all(self, query: Any) -> list[Any]:
+        with self._transaction(self._reader) as connection:
+            return list(connection.execute(query).all())
+
+    def _one(self, table: Table, **key: str) -> tables.Row | None:
+        query = select(table).where(*(table.c[name] == value for name, value in key.items()))
+        rows = self._all(query)
+        return rows[0]._mapping if rows else None
+
+    def _failed(self, error: SQLAlchemyError) -> InfrastructureError:
+        """The database's own words."""
+        said = " ".join(str(getattr(error, "orig", None) or error).split())[:_SHOWN]
+        return InfrastructureError(f"the store in {self.folder}: {said}")
+
+
+def _url(folder: Path, text: str | None) -> URL:
+    if text is None:
+        return URL.create("sqlite", database=str(folder / DATABASE_FILE))
+    try:
+        url = make_url(text)
+        url.get_dialect()
+    except (ArgumentError, SQLAlchemyError) as error:
+        expected = "sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME"
+        raise InputError("command line", "store", text, expected) from error
+    return url
+
+
+def _engine(url: URL, busy_timeout_s: float) -> Engine:
+    if url.get_backend_name() != "sqlite":
+        return create_engine(url, pool_pre_ping=True)
+    engine = create_engine(url, connect_args={"timeout": busy_timeout_s})
+    event.listen(engine, "connect", _durable)
+    event.listen(engine, "begin", _at_once)
+    return engine
+
+
+def _durable(connection: Any, _record: Any) -> None:
+    """SQLite: commits survive a loss of power, readers never wait for the writer."""
+    connection.isolation_level = None  # BEGIN is ours, see _at_once
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _at_once(connection: Connection) -> None:
+    """A writer locks from the start: one that reads first could be refused when it writes."""
+    reading = connection.get_execution_options().get(_READING, False)
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
+
+
+def fsync_folder(folder: Path) -> None:
+    """Make the names in a folder durable."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
