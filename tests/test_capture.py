@@ -110,6 +110,53 @@ def test_view_shares_its_storage(block: Capsule) -> None:
         assert op.outputs[0].storage == next(tensors(op)).storage
 
 
+def test_buffers_tell_aliases_from_equal_bytes() -> None:
+    class Cache(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            first, second = torch.zeros(3), torch.zeros(3)
+            first[1:].copy_(x)
+            return first + second
+
+    capsule = capture(Cache(), torch.ones(2), name="cache")
+    made = [op.outputs[0] for op in ops_named(capsule, "aten.zeros.default")]
+    (copy,) = ops_named(capsule, "aten.copy_.default")
+    added = list(tensors(ops_named(capsule, "aten.add.Tensor")[0]))
+    assert made[0] is not None and made[1] is not None and copy.outputs[0] is not None
+    assert made[0].storage == made[1].storage and made[0].buffer != made[1].buffer
+    assert {made[0].buffer} == {copy.outputs[0].buffer, added[0].buffer}
+    assert made[0].storage != added[0].storage and made[1].buffer == added[1].buffer
+
+
+def test_a_buffer_that_died_lends_its_number_to_no_other() -> None:
+    class Many(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            for _ in range(50):
+                x = x + 1
+            return x
+
+    capsule = capture(Many(), torch.ones(64), name="many")
+    numbers = [op.outputs[0].buffer for op in capsule.ops if op.outputs[0] is not None]
+    assert len(set(numbers)) == 50
+
+
+def test_a_parameter_that_changes_during_the_run_is_recorded_anew() -> None:
+    class Learns(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.ones(2))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            before = x * self.weight
+            self.weight.add_(1)
+            return before + x * self.weight
+
+    capsule = capture(Learns(), torch.ones(2), name="learns")
+    first, second = ops_named(capsule, "aten.mul.Tensor")
+    weights = [list(tensors(op))[1] for op in (first, second)]
+    assert [as_tensor(capsule, ref).tolist() for ref in weights] == [[1, 1], [2, 2]]
+    assert weights[0].buffer == weights[1].buffer
+
+
 def test_broadcast_operand_stays_a_view_of_its_one_copy() -> None:
     class Broadcast(torch.nn.Module):
         def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:

@@ -41,8 +41,11 @@ NPU_TYPES: dict[str, DType] = {
     "bfloat16": DType.BF16,
     "int8": DType.INT8,
     "int32": DType.INT32,
+    "int64": DType.INT64,
+    "uint8": DType.UINT8,
+    "bool": DType.UINT8,
 }
-"""Element types that the NPU holds; the others stay on the CPU."""
+"""Element types that the NPU holds; it has no others."""
 
 Count = Annotated[int, Field(ge=0)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -62,6 +65,9 @@ class TensorRef(_Record):
     sizes: tuple[Count, ...]
     strides: tuple[Count, ...]
     offset: Count = 0
+    buffer: Count | None = None
+    """Which memory of the run held the storage: tensors of one buffer alias each other, and what
+    is written to one is read from the other. None: a buffer of its own."""
 
     @property
     def element_bytes(self) -> int:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -78,12 +79,14 @@ class _StorageBook:
         self._names: dict[str, str] = {}
         tensors = [*module.named_parameters(), *module.named_buffers()]
         self._parameters = {t.untyped_storage().data_ptr(): n for n, t in tensors if t.numel()}
+        self._buffers: dict[int, tuple[StorageWeakRef, int]] = {}
+        self._digests: dict[tuple[int, int], str] = {}
 
     def ref(self, tensor: torch.Tensor, field: str) -> TensorRef:
         """Record a tensor; its bytes are copied if they are new."""
         self._check(tensor, field)
         view = storage_view(tensor)
-        digest = hashlib.sha256(view.data).hexdigest()
+        digest = self._digest(tensor, view)
         name = self._names.get(digest)
         if name is None:
             name = self._names[digest] = f"s{len(self._names)}"
@@ -101,8 +104,28 @@ class _StorageBook:
                 "sizes": tuple(tensor.shape),
                 "strides": tensor.stride(),
                 "offset": tensor.storage_offset(),
+                "buffer": self._buffer(tensor),
             }
         )
+
+    def _digest(self, tensor: torch.Tensor, view: Bytes) -> str:
+        """Of the whole storage. A parameter's is computed once for every version torch counts:
+        a model of gigabytes meets each weight in every step."""
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in self._parameters or tensor.is_inference():
+            return hashlib.sha256(view.data).hexdigest()
+        key = int(storage._cdata), tensor._version
+        if key not in self._digests:
+            self._digests[key] = hashlib.sha256(view.data).hexdigest()
+        return self._digests[key]
+
+    def _buffer(self, tensor: torch.Tensor) -> int:
+        """The number of the tensor's memory. A weak reference keeps torch from giving the identity
+        of a dead storage to a new one."""
+        storage = tensor.untyped_storage()
+        alive = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+        fresh = (alive, len(self._buffers))
+        return self._buffers.setdefault(_storage_key(tensor), fresh)[1]
 
     def _check(self, tensor: torch.Tensor, field: str) -> None:
         if tensor.layout is not torch.strided or tensor.device.type != "cpu":
