@@ -111,6 +111,13 @@ module npu_core
 
   assign engine_rst_n = rst_ni && !soft_rst;
 
+  // Engines not built in yet refuse their commands.
+  logic vector_valid, gather_valid, absent_done_q;
+  always_ff @(posedge clk_i) begin
+    if (!engine_rst_n) absent_done_q <= 1'b0;
+    else               absent_done_q <= vector_valid || gather_valid;
+  end
+
   npu_ctrl #(
     .ArraySize(ArraySize), .BusBits(BusBits), .FmaLatency(FmaLatency), .MemBase(MemBase),
     .MemLimit(MemLimit)
@@ -144,6 +151,10 @@ module npu_core
     .matrix_err_i(matrix_err), .matrix_stats_i(matrix_stats),
     .move_valid_o(move_valid), .move_ready_i(move_ready), .move_done_i(move_done),
     .move_err_i(move_err), .move_stats_i(move_stats),
+    .vector_valid_o(vector_valid), .vector_ready_i(1'b1), .vector_done_i(absent_done_q),
+    .vector_err_i(ERROR_BAD_OPCODE), .vector_stats_i('0),
+    .gather_valid_o(gather_valid), .gather_ready_i(1'b1), .gather_done_i(absent_done_q),
+    .gather_err_i(ERROR_BAD_OPCODE), .gather_stats_i('0),
     .rd_beat_i(rd_beat), .wr_beat_i(wr_beat)
   );
 

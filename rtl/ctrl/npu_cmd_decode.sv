@@ -4,19 +4,29 @@
 /// Combinational. `error_o` is the first failing check in that order, or ERROR_NONE.
 module npu_cmd_decode
   import npu_isa_pkg::*;
+  import npu_vector_pkg::*;
+  import npu_ctrl_pkg::*;
 (
   input  packet_t packet_i,
   output error_e  error_o
 );
-  usage_t usage;
-  flags_t flags;
-  logic   unused_flags;
-  logic   unused_param, reserved_bad, value_bad, dtype_bad, param_bad;
-  logic   by_count;  // no operand is a descriptor: the packet gives the element count
+  usage_t   usage;
+  flags_t   flags;
+  program_t prog;
+  logic     unused_flags, unused_prog;
+  logic     unused_param, reserved_bad, value_bad, source_bad, dtype_bad, param_bad;
+  logic     move_by_count;  // no operand is a descriptor: the packet gives the element count
+  logic     prog_known, all_desc, any_desc, vector_bad, indexed_bad;
+  logic [MAX_SOURCES-1:0] present;  // sources that VECTOR's program has
 
   assign usage = opcode_usage(packet_i.opcode);
   assign flags = packet_i.flags;
+  assign prog  = vector_program(packet_i.param[VECTOR_PROGRAM]);
   assign unused_flags = ^flags;  // the word as a whole is checked against the opcode's mask
+  assign unused_prog  = ^prog;   // where the program lies concerns the engine
+
+  assign prog_known = packet_i.param[VECTOR_PROGRAM] < PROGRAM_COUNT;
+  assign present    = {prog.sources > 2'd2, prog.sources > 2'd1, prog.sources > 2'd0};
 
   always_comb begin
     unused_param = 1'b0;
@@ -35,13 +45,33 @@ module npu_cmd_decode
     if (!dtype_known(flags.dst_dtype) || packet_i.opcode != OPCODE_FILL) value_bad = 1'b0;
   end
 
+  // What VECTOR's packet says of a source that its program does not have.
+  assign source_bad = packet_i.opcode == OPCODE_VECTOR && prog_known && (
+      (!present[0] && (flags.src_dtype != '0 || flags.src1_desc || packet_i.src1 != '0)) ||
+      (!present[1] && (flags.src2_dtype != '0 || flags.src2_desc || packet_i.src2 != '0)) ||
+      (!present[2] && (flags.src3_dtype != '0 || flags.src3_desc ||
+                       packet_i.param[VECTOR_SRC3_LOW] != '0 ||
+                       packet_i.param[VECTOR_SRC3_HIGH] != '0)));
+
   assign reserved_bad = (packet_i.flags & ~usage.flags) != '0 ||
                         (!usage.src1 && packet_i.src1 != '0) ||
                         (!usage.src2 && packet_i.src2 != '0) ||
                         (!usage.dst && packet_i.dst != '0) ||
-                        unused_param || value_bad;
+                        unused_param || value_bad || source_bad;
 
-  assign by_count = !flags.src1_desc && !flags.dst_desc;
+  assign move_by_count = !flags.src1_desc && !flags.dst_desc;
+
+  // VECTOR's operands are all direct, with a count, or all descriptors, without.
+  assign all_desc   = flags.dst_desc
+                    && ({flags.src3_desc, flags.src2_desc, flags.src1_desc} | ~present) == '1;
+  assign any_desc   = flags.dst_desc
+                    || {flags.src3_desc, flags.src2_desc, flags.src1_desc} != '0;
+  assign vector_bad = !prog_known || (packet_i.param[VECTOR_COUNT] == '0
+                    ? !all_desc : any_desc || prog.reduce != REDUCE_NONE);
+
+  // GATHER and SCATTER: the dimension is in the same place.
+  assign indexed_bad = !flags.src1_desc || !flags.src2_desc || !flags.dst_desc ||
+                       packet_i.param[GATHER_DIM] >= MAX_RANK;
 
   always_comb begin
     dtype_bad = 1'b0;
@@ -52,13 +82,24 @@ module npu_cmd_decode
         param_bad = packet_i.param[MATMUL_M] == '0 || packet_i.param[MATMUL_K] == '0 ||
                     packet_i.param[MATMUL_N] == '0 || packet_i.param[MATMUL_BATCH] == '0;
       end
+      OPCODE_VECTOR: begin
+        dtype_bad = !dtype_known(flags.src_dtype) || !dtype_known(flags.src2_dtype) ||
+                    !dtype_known(flags.src3_dtype) || !dtype_known(flags.dst_dtype);
+        param_bad = vector_bad;
+      end
       OPCODE_COPY: begin
         dtype_bad = !dtype_known(flags.src_dtype) || flags.src_dtype != flags.dst_dtype;
-        param_bad = by_count == (packet_i.param[COPY_COUNT] == '0);
+        param_bad = move_by_count == (packet_i.param[COPY_COUNT] == '0);
       end
       OPCODE_FILL: begin
-        dtype_bad = !dtype_known(flags.dst_dtype);
-        param_bad = by_count == (packet_i.param[FILL_COUNT] == '0);
+        dtype_bad = !dtype_known(flags.dst_dtype) || flags.dst_dtype == DTYPE_INT64;
+        param_bad = move_by_count == (packet_i.param[FILL_COUNT] == '0);
+      end
+      OPCODE_GATHER, OPCODE_SCATTER: begin
+        dtype_bad = !dtype_known(flags.src_dtype) || flags.src_dtype != flags.dst_dtype ||
+                    !index_dtype_ok(flags.src2_dtype) ||
+                    (flags.accumulate && !scatter_add_dtype_ok(flags.src_dtype));
+        param_bad = indexed_bad;
       end
       default: ;
     endcase

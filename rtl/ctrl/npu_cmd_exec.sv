@@ -31,14 +31,10 @@ module npu_cmd_exec
   input  error_e                resolve_error_i,
 
   // Engines
-  output logic                  matrix_valid_o,
-  input  logic                  matrix_ready_i,
-  input  logic                  matrix_done_i,
-  input  error_e                matrix_err_i,
-  output logic                  move_valid_o,
-  input  logic                  move_ready_i,
-  input  logic                  move_done_i,
-  input  error_e                move_err_i,
+  output engines_t              engine_valid_o,
+  input  engines_t              engine_ready_i,
+  input  engines_t              engine_done_i,
+  input  error_e [NUM_ENGINES-1:0] engine_err_i,
 
   // Line writer: SYNC's word, completion records
   input  logic                  record_enable_i,
@@ -81,13 +77,22 @@ module npu_cmd_exec
   packet_t     packet_q;
   logic        from_ring_q, fetch_err_q;
   logic [31:0] seq_q;
-  logic        is_matmul, is_sync, no_work, engine_ready, engine_done;
+  logic        is_sync, no_work, engine_ready, engine_done;
+  engines_t    engine;
+  error_e      engine_err;
 
-  assign is_matmul    = packet_q.opcode == OPCODE_MATMUL;
+  assign engine       = opcode_engine(packet_q.opcode);
   assign is_sync      = packet_q.opcode == OPCODE_SYNC;
   assign no_work      = packet_q.opcode == OPCODE_NOP || packet_q.opcode == OPCODE_FENCE;
-  assign engine_ready = is_matmul ? matrix_ready_i : move_ready_i;
-  assign engine_done  = is_matmul ? matrix_done_i : move_done_i;
+  assign engine_ready = (engine & engine_ready_i) != '0;
+  assign engine_done  = (engine & engine_done_i) != '0;
+
+  always_comb begin
+    engine_err = ERROR_NONE;
+    for (int unsigned i = 0; i < NUM_ENGINES; i++) begin
+      if (engine[i]) engine_err = engine_err_i[i];
+    end
+  end
 
   always_comb begin
     state_d = state_q;
@@ -107,7 +112,7 @@ module npu_cmd_exec
       end
       DISPATCH: if (engine_ready) state_d = RUN;
       RUN: if (engine_done) begin
-        error_d = is_matmul ? matrix_err_i : move_err_i;
+        error_d = engine_err;
         state_d = RECORD;
       end
       SYNC_REQ:  if (write_ready_i) state_d = SYNC_WAIT;
@@ -155,8 +160,7 @@ module npu_cmd_exec
   assign packet_o        = packet_q;
   assign resolve_start_o = state_q == DECODE && state_d == RESOLVE;
 
-  assign matrix_valid_o  = state_q == DISPATCH && is_matmul;
-  assign move_valid_o    = state_q == DISPATCH && !is_matmul;
+  assign engine_valid_o  = (state_q == DISPATCH) ? engine : '0;
 
   assign write_valid_o   = state_q == SYNC_REQ || (state_q == RECORD && record_enable_i);
   assign write_word_o    = state_q == SYNC_REQ;

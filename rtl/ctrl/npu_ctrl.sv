@@ -10,6 +10,7 @@
 module npu_ctrl
   import npu_isa_pkg::*;
   import npu_pkg::*;
+  import npu_vector_pkg::IMMEDIATES;
   import npu_ctrl_pkg::*;
 #(
   parameter int unsigned       ArraySize  = 16,
@@ -68,7 +69,7 @@ module npu_ctrl
   input  logic                       wr_rsp_valid_i,
   input  logic                       wr_rsp_err_i,
 
-  // Engines: matrix runs MATMUL, move runs COPY and FILL
+  // Engines: matrix runs MATMUL, move COPY and FILL, vector VECTOR, gather GATHER and SCATTER
   output npu_engine_cmd_t            engine_cmd_o,
   output logic                       matrix_valid_o,
   input  logic                       matrix_ready_i,
@@ -80,6 +81,16 @@ module npu_ctrl
   input  logic                       move_done_i,
   input  error_e                     move_err_i,
   input  npu_stats_t                 move_stats_i,
+  output logic                       vector_valid_o,
+  input  logic                       vector_ready_i,
+  input  logic                       vector_done_i,
+  input  error_e                     vector_err_i,
+  input  npu_stats_t                 vector_stats_i,
+  output logic                       gather_valid_o,
+  input  logic                       gather_ready_i,
+  input  logic                       gather_done_i,
+  input  error_e                     gather_err_i,
+  input  npu_stats_t                 gather_stats_i,
 
   // One bit per beat on m_axi's R and W channels
   input  logic                       rd_beat_i,
@@ -106,25 +117,10 @@ module npu_ctrl
     .clk_i,
     .rst_ni,
     .soft_rst_i       (soft_rst_o),
-    .s_axil_awvalid_i,
-    .s_axil_awready_o,
-    .s_axil_awaddr_i,
-    .s_axil_awprot_i,
-    .s_axil_wvalid_i,
-    .s_axil_wready_o,
-    .s_axil_wdata_i,
-    .s_axil_wstrb_i,
-    .s_axil_bvalid_o,
-    .s_axil_bready_i,
-    .s_axil_bresp_o,
-    .s_axil_arvalid_i,
-    .s_axil_arready_o,
-    .s_axil_araddr_i,
-    .s_axil_arprot_i,
-    .s_axil_rvalid_o,
-    .s_axil_rready_i,
-    .s_axil_rdata_o,
-    .s_axil_rresp_o,
+    .s_axil_awvalid_i, .s_axil_awready_o, .s_axil_awaddr_i, .s_axil_awprot_i, .s_axil_wvalid_i,
+    .s_axil_wready_o, .s_axil_wdata_i, .s_axil_wstrb_i, .s_axil_bvalid_o, .s_axil_bready_i,
+    .s_axil_bresp_o, .s_axil_arvalid_i, .s_axil_arready_o, .s_axil_araddr_i, .s_axil_arprot_i,
+    .s_axil_rvalid_o, .s_axil_rready_i, .s_axil_rdata_o, .s_axil_rresp_o,
     .soft_reset_o     (soft_reset),
     .error_ack_o      (error_ack),
     .ring_o           (ring),
@@ -250,7 +246,9 @@ module npu_ctrl
     .error_o     (resolve_error),
     .src1_o      (engine_cmd_o.src1),
     .src2_o      (engine_cmd_o.src2),
+    .src3_o      (engine_cmd_o.src3),
     .dst_o       (engine_cmd_o.dst),
+    .dim_o       (engine_cmd_o.dim),
     .req_valid_o (desc_valid),
     .req_ready_i (desc_ready),
     .req_addr_o  (desc_addr),
@@ -261,9 +259,22 @@ module npu_ctrl
 
   assign engine_cmd_o.opcode     = opcode_e'(packet.opcode);
   assign engine_cmd_o.src_dtype  = dtype_e'(flags.src_dtype);
+  assign engine_cmd_o.src2_dtype = dtype_e'(flags.src2_dtype);
+  assign engine_cmd_o.src3_dtype = dtype_e'(flags.src3_dtype);
   assign engine_cmd_o.dst_dtype  = dtype_e'(flags.dst_dtype);
   assign engine_cmd_o.accumulate = flags.accumulate;
   assign engine_cmd_o.fill_value = packet.param[FILL_VALUE];
+  assign engine_cmd_o.prog       = packet.param[VECTOR_PROGRAM][PROGRAM_WIDTH-1:0];
+  assign engine_cmd_o.imm        = packet.param[VECTOR_IMM0+:IMMEDIATES];
+
+  engines_t                     engine_valid;
+  npu_stats_t [NUM_ENGINES-1:0] engine_stats;
+  npu_stats_t                   stats;
+
+  assign move_valid_o   = engine_valid[ENGINE_MOVE];
+  assign matrix_valid_o = engine_valid[ENGINE_MATRIX];
+  assign vector_valid_o = engine_valid[ENGINE_VECTOR];
+  assign gather_valid_o = engine_valid[ENGINE_GATHER];
 
   npu_cmd_exec u_cmd_exec (
     .clk_i,
@@ -280,14 +291,10 @@ module npu_ctrl
     .resolve_start_o(resolve_start),
     .resolve_done_i (resolve_done),
     .resolve_error_i(resolve_error),
-    .matrix_valid_o,
-    .matrix_ready_i,
-    .matrix_done_i,
-    .matrix_err_i,
-    .move_valid_o,
-    .move_ready_i,
-    .move_done_i,
-    .move_err_i,
+    .engine_valid_o (engine_valid),
+    .engine_ready_i ({gather_ready_i, vector_ready_i, matrix_ready_i, move_ready_i}),
+    .engine_done_i  ({gather_done_i, vector_done_i, matrix_done_i, move_done_i}),
+    .engine_err_i   ({gather_err_i, vector_err_i, matrix_err_i, move_err_i}),
     .record_enable_i(records.enable),
     .record_addr_i  (record_addr),
     .record_i       (record),
@@ -371,9 +378,16 @@ module npu_ctrl
   assign status.error_code = in_error ? error : ERROR_NONE;
   assign status.completed  = seq;
 
-  assign perf_events.active        = matrix_stats_i.active || move_stats_i.active;
-  assign perf_events.operand_stall = matrix_stats_i.operand_stall || move_stats_i.operand_stall;
-  assign perf_events.result_stall  = matrix_stats_i.result_stall || move_stats_i.result_stall;
+  // One engine runs at a time; the others are idle.
+  assign engine_stats = {gather_stats_i, vector_stats_i, matrix_stats_i, move_stats_i};
+  always_comb begin
+    stats = '0;
+    for (int unsigned i = 0; i < NUM_ENGINES; i++) stats |= engine_stats[i];
+  end
+
+  assign perf_events.active        = stats.active;
+  assign perf_events.operand_stall = stats.operand_stall;
+  assign perf_events.result_stall  = stats.result_stall;
   assign perf_events.read_beat     = rd_beat_i;
   assign perf_events.write_beat    = wr_beat_i;
 endmodule

@@ -14,11 +14,14 @@ module npu_desc_check
   input  logic        shape_known_i,  // then rank and shape must be these
   input  logic [2:0]  rank_i,
   input  shape_t      shape_i,
+  input  logic        has_dim_i,      // then dimension dim_i must exist
+  input  logic        free_dim_i,     // its size may differ from shape_i's
+  input  logic [2:0]  dim_i,
   output logic        ok_o,
   output logic [2:0]  rank_o,
   output npu_tensor_t tensor_o
 );
-  logic       entries_bad, shape_bad, broadcast_bad, rank_ok;
+  logic       entries_bad, sizes_bad, shape_bad, dim_bad, broadcast_bad, rank_ok;
   logic [2:0] first;  // where dimension 0 goes; indices below it are padding
 
   assign rank_ok = desc_i.rank >= 32'd1 && desc_i.rank <= 32'(MAX_RANK);
@@ -58,8 +61,17 @@ module npu_desc_check
     end
   end
 
-  assign shape_bad = shape_known_i && (rank_o != rank_i || tensor_o.size != shape_i);
+  always_comb begin
+    sizes_bad = 1'b0;
+    for (int unsigned i = 0; i < MAX_RANK; i++) begin
+      if (tensor_o.size[i] != shape_i[i] && !(free_dim_i && 3'(i) == tensor_dim(dim_i, rank_o)))
+        sizes_bad = 1'b1;
+    end
+  end
 
-  assign ok_o = rank_ok && !entries_bad && !shape_bad && !broadcast_bad &&
+  assign shape_bad = shape_known_i && (rank_o != rank_i || sizes_bad);
+  assign dim_bad   = has_dim_i && dim_i >= rank_o;
+
+  assign ok_o = rank_ok && !entries_bad && !shape_bad && !dim_bad && !broadcast_bad &&
                 desc_i.dtype == 32'(dtype_i) && desc_i.reserved == '0;
 endmodule

@@ -4,8 +4,9 @@
 ///
 /// `start_i` begins with a packet that has passed npu_cmd_decode and stays stable until `done_o`,
 /// which pulses with the first failing check in `error_o`, or ERROR_NONE and the tensors of the
-/// operands that the opcode uses, MATMUL's transposes folded in. Order: src1, src2, dst; but a COPY
-/// from direct data to a descriptor looks at dst first, because that gives src1 its shape.
+/// operands that the opcode uses, MATMUL's transposes folded in, and `dim_o`, the position of
+/// GATHER's and SCATTER's dimension. Order: src1, src2, src3, dst; but a COPY from direct data to a
+/// descriptor looks at dst first, because that gives src1 its shape.
 module npu_operand_resolve
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -23,7 +24,9 @@ module npu_operand_resolve
   output error_e      error_o,
   output npu_tensor_t src1_o,
   output npu_tensor_t src2_o,
+  output npu_tensor_t src3_o,
   output npu_tensor_t dst_o,
+  output logic [2:0]  dim_o,
 
   // Descriptor port of the line reader
   output logic        req_valid_o,
@@ -51,7 +54,7 @@ module npu_operand_resolve
   error_e      error_q, error_d;
   descriptor_t desc_q;
   npu_tensor_t desc_tensor, range_in, range_out, engine_view;
-  npu_tensor_t src1_q, src2_q, dst_q;
+  npu_tensor_t src1_q, src2_q, src3_q, dst_q;
   logic        ref_valid_q;
   logic [2:0]  ref_rank_q, desc_rank;
   shape_t      ref_shape_q;
@@ -76,6 +79,9 @@ module npu_operand_resolve
     .shape_known_i(operand.shape_known),
     .rank_i       (operand.rank),
     .shape_i      (operand.shape),
+    .has_dim_i    (operand.has_dim),
+    .free_dim_i   (operand.free_dim),
+    .dim_i        (operand.dim),
     .ok_o         (desc_ok),
     .rank_o       (desc_rank),
     .tensor_o     (desc_tensor)
@@ -164,11 +170,11 @@ module npu_operand_resolve
 
   always_ff @(posedge clk_i) begin
     if (start_i)   step_q <= OPERAND_SRC1;
-    if (next_step) step_q <= (step_q == OPERAND_SRC1) ? OPERAND_SRC2 : OPERAND_DST;
+    if (next_step) step_q <= operand_e'(step_q + 2'd1);
     if (line_valid_i) desc_q <= line_i;
   end
 
-  // COPY's second operand has the shape of the first descriptor.
+  // What the next operand's shape is compared with.
   always_ff @(posedge clk_i) begin
     if (start_i) begin
       ref_valid_q <= 1'b0;
@@ -194,6 +200,7 @@ module npu_operand_resolve
       unique case (which)
         OPERAND_SRC1: src1_q <= engine_view;
         OPERAND_SRC2: src2_q <= engine_view;
+        OPERAND_SRC3: src3_q <= engine_view;
         default:      dst_q  <= engine_view;
       endcase
     end
@@ -205,5 +212,7 @@ module npu_operand_resolve
   assign error_o     = error_q;
   assign src1_o      = src1_q;
   assign src2_o      = src2_q;
+  assign src3_o      = src3_q;
   assign dst_o       = dst_q;
+  assign dim_o       = tensor_dim(operand.dim, ref_rank_q);
 endmodule

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What a packet says of one of its operands: where it is, of which type, of which shape.
 ///
-/// Combinational; the packet must have passed npu_cmd_decode. Step SRC1, SRC2, DST is that
+/// Combinational; the packet must have passed npu_cmd_decode. Step SRC1, SRC2, SRC3, DST is that
 /// operand's turn, except for a COPY from direct data to a descriptor, where dst comes first.
-/// `ref_*_i` is the shape of COPY's other operand, for the second of the two to be looked at
-/// (`ref_valid_i`).
+/// `ref_*_i` is the shape of the descriptor that was looked at before this one, if any
+/// (`ref_valid_i`): COPY's other operand, VECTOR's source before this operand, GATHER's and
+/// SCATTER's src1 for src2 and src2 for dst.
 module npu_operand_select
   import npu_isa_pkg::*;
+  import npu_vector_pkg::*;
   import npu_ctrl_pkg::*;
 (
   input  packet_t    packet_i,
@@ -21,14 +23,18 @@ module npu_operand_select
 
   flags_t      flags;
   usage_t      usage;
-  logic        unused_flags, unused_usage;
+  program_t    prog;
+  logic        unused_flags, unused_usage, unused_prog, is_vector;
   logic [31:0] m, k, n, rows, cols;
 
   // The members that do not concern an operand have been checked before.
   assign flags        = packet_i.flags;
   assign usage        = opcode_usage(packet_i.opcode);
+  assign prog         = vector_program(packet_i.param[VECTOR_PROGRAM]);
+  assign is_vector    = packet_i.opcode == OPCODE_VECTOR;
   assign unused_flags = ^flags;
   assign unused_usage = ^usage;
+  assign unused_prog  = ^prog;
 
   assign m = packet_i.param[MATMUL_M];
   assign k = packet_i.param[MATMUL_K];
@@ -59,16 +65,23 @@ module npu_operand_select
     operand_o.dtype   = flags.src_dtype;
     unique case (which_o)
       OPERAND_SRC1: begin
-        operand_o.used       = usage.src1;
+        operand_o.used       = is_vector ? prog.sources > 2'd0 : usage.src1;
         operand_o.is_desc    = flags.src1_desc;
         operand_o.addr       = packet_i.src1;
         operand_o.transposed = flags.trans_a;
       end
       OPERAND_SRC2: begin
-        operand_o.used       = usage.src2;
+        operand_o.used       = is_vector ? prog.sources > 2'd1 : usage.src2;
         operand_o.is_desc    = flags.src2_desc;
         operand_o.addr       = packet_i.src2;
         operand_o.transposed = flags.trans_b;
+        if (packet_i.opcode != OPCODE_MATMUL) operand_o.dtype = flags.src2_dtype;
+      end
+      OPERAND_SRC3: begin
+        operand_o.used    = is_vector && prog.sources > 2'd2;
+        operand_o.is_desc = flags.src3_desc;
+        operand_o.addr    = {packet_i.param[VECTOR_SRC3_HIGH], packet_i.param[VECTOR_SRC3_LOW]};
+        operand_o.dtype   = flags.src3_dtype;
       end
       default: begin
         operand_o.used    = usage.dst;
@@ -95,6 +108,26 @@ module npu_operand_select
         if (!flags.src1_desc && !flags.dst_desc) begin
           operand_o.shape = {packet_i.param[COPY_COUNT], One, One, One, One};
         end
+      end
+      OPCODE_VECTOR: begin
+        operand_o.shape_known = ref_valid_i;
+        operand_o.rank        = ref_rank_i;
+        operand_o.shape       = ref_shape_i;
+        if (packet_i.param[VECTOR_COUNT] != '0) begin
+          operand_o.shape = {packet_i.param[VECTOR_COUNT], One, One, One, One};
+        end else if (which_o == OPERAND_DST && prog.reduce != REDUCE_NONE) begin
+          operand_o.shape[MAX_RANK-1] = One;
+        end
+      end
+      OPCODE_GATHER, OPCODE_SCATTER: begin
+        operand_o.shape_known = ref_valid_i;
+        operand_o.rank        = ref_rank_i;
+        operand_o.shape       = ref_shape_i;
+        operand_o.has_dim     = 1'b1;
+        operand_o.dim         = packet_i.param[GATHER_DIM][2:0];
+        // The table is GATHER's src1 and SCATTER's dst; src2 and the other operand agree.
+        operand_o.free_dim    = which_o
+                              == (packet_i.opcode == OPCODE_GATHER ? OPERAND_SRC2 : OPERAND_DST);
       end
       OPCODE_FILL: begin
         operand_o.shape_known = 1'b0;

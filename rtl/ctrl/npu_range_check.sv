@@ -25,7 +25,7 @@ module npu_range_check
   output npu_tensor_t tensor_o
 );
   localparam int unsigned ExtentW = 67;             // 5 products of 64 bits
-  localparam int unsigned EndW    = ExtentW + 2 + 2;  // 4-byte elements, plus the base, and a sign
+  localparam int unsigned EndW    = ExtentW + 3 + 2;  // 8-byte elements, plus the base, and a sign
   localparam logic [2:0]  LastDim = 3'(MAX_RANK - 1);
 
   typedef enum logic [1:0] {
@@ -94,12 +94,12 @@ module npu_range_check
     endcase
   end
 
-  // The mask of bytes within an element is (1 << log2_bytes) - 1: 0, 1 or 3.
-  logic [1:0] byte_mask;
-  assign byte_mask  = 2'((3'd1 << log2_bytes_q) - 3'd1);
+  // The mask of bytes within an element is (1 << log2_bytes) - 1: 0, 1, 3 or 7.
+  logic [2:0] byte_mask;
+  assign byte_mask  = 3'((4'd1 << log2_bytes_q) - 4'd1);
   assign offset     = EndW'(tensor_q.base) - EndW'(MemBase);
   assign last_byte  = offset + (EndW'(extent_q) << log2_bytes_q) + EndW'(byte_mask);
-  assign misaligned = (tensor_q.base[1:0] & byte_mask) != '0;
+  assign misaligned = (tensor_q.base[2:0] & byte_mask) != '0;
   assign outside    = offset[EndW-1] || last_byte >= EndW'(MemLimit - MemBase) || too_far_q;
 
   assign done_o   = state_q == VERDICT;

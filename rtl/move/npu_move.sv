@@ -79,13 +79,9 @@ module npu_move
   logic [BusBits-1:0]         out_data;
   logic [StrbW-1:0]           out_strb;
   logic [31:0]                pattern;
-  logic                       unused_cmd;
-
-  // COPY's element size is the destination's; the rest belongs to other opcodes.
-  assign unused_cmd = &{cmd_i.src_dtype, cmd_i.accumulate, cmd_i.src2};
 
   assign fill        = cmd_i.opcode == OPCODE_FILL;
-  assign elem_log2   = dtype_log2_bytes(cmd_i.dst_dtype);
+  assign elem_log2   = dtype_log2_bytes(cmd_i.dst_dtype);  // COPY's source has the same type
   assign cmd_ready_o = state_q == IDLE;
   assign start       = cmd_valid_i && cmd_ready_o;
   assign drain       = read_err_q || write_err_q;
