@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import save_file
+from transformers import Qwen2ForCausalLM
 
 from driver.capture import Capsule, TensorRef
 from driver.errors import InputError
 from workloads import available, capture_workload, load_workload
+from workloads.lenet import TRAINING, digits, train
 
 MATMULS = ("aten.mm.default", "aten.addmm.default", "aten.bmm.default", "aten.linear.default")
 
@@ -56,10 +58,46 @@ def test_lenet_is_two_convolutions_and_three_addmms() -> None:
     capsule = capture_workload("lenet")
     assert [op.module for op in capsule.ops if "convolution" in op.op] == ["conv1", "conv2"]
     assert matmul_shapes(capsule) == [
-        ("addmm", (16, 400), (400, 120)),
-        ("addmm", (16, 120), (120, 84)),
-        ("addmm", (16, 84), (84, 10)),
+        ("addmm", (64, 400), (400, 120)),
+        ("addmm", (64, 120), (120, 84)),
+        ("addmm", (64, 84), (84, 10)),
     ]
+
+
+def test_lenet_has_learnt_digits_that_it_was_not_shown() -> None:
+    images, labels = digits()
+    with torch.no_grad():
+        right = train(3)(images[TRAINING:]).argmax(1) == labels[TRAINING:]
+    assert right.numel() == 360
+    assert right.float().mean() > 0.85
+
+
+def test_a_variant_is_its_file_with_options() -> None:
+    short, long = (load_workload(name) for name in ("qwen_layer", "qwen_layer_bf16_32"))
+    assert (short.build(0, None)[1][0].shape, short.build(0, None)[1][0].dtype) == (
+        (1, 16, 896),
+        torch.float32,
+    )
+    module, (hidden,) = long.build(0, None)
+    assert (hidden.shape, hidden.dtype) == ((1, 32, 896), torch.bfloat16)
+    assert {p.dtype for p in module.parameters()} == {torch.bfloat16}
+    assert long.description.endswith("dtype bfloat16, tokens 32")
+
+
+@pytest.mark.usefixtures("no_network")
+def test_qwen_chooses_the_tokens_that_transformers_own_generation_does() -> None:
+    """Two layers of the real sizes: prefill, cache and step in one capture."""
+    module, (prompt,) = load_workload("qwen_small").build(5, None)
+    model = Qwen2ForCausalLM(module.model.config)
+    model.model, model.lm_head = module.model, module.lm_head
+    with torch.no_grad():
+        chosen = module(prompt)
+        expected = model.generate(
+            prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=2, do_sample=False,
+            eos_token_id=None, pad_token_id=0,
+        )  # fmt: skip
+    assert chosen.shape == (1, 2)
+    assert torch.equal(chosen, expected[:, prompt.shape[1] :])
 
 
 @pytest.mark.usefixtures("no_network")

@@ -2,7 +2,7 @@
 """Models to capture. Each file of this folder is one, found by its name.
 
 To add a model, copy mlp.py: a workload is a file with a `DESCRIPTION` and a function
-`build(seed, checkpoint)` that returns the module and its inputs.
+`build(seed, checkpoint)` that returns the module and its inputs. A variant is a line in VARIANTS.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
 
 _FOLDER = Path(__file__).parent
 
+VARIANTS: dict[str, tuple[str, dict[str, int | str]]] = {
+    "qwen_layer_32": ("qwen_layer", {"tokens": 32}),
+    "qwen_layer_bf16": ("qwen_layer", {"dtype": "bfloat16"}),
+    "qwen_layer_bf16_32": ("qwen_layer", {"dtype": "bfloat16", "tokens": 32}),
+    "qwen_prefill": ("qwen", {"tokens": 1}),
+    "qwen_small": ("qwen", {"layers": 2, "tokens": 2}),
+}
+"""Name → the file it is a variant of, and the options its `build` gets."""
+
 
 @dataclass(frozen=True)
 class Workload:
@@ -37,7 +47,8 @@ class Workload:
 
 def available() -> tuple[str, ...]:
     """Names of all workloads, sorted."""
-    return tuple(sorted(f.stem for f in _FOLDER.glob("*.py") if not f.stem.startswith("_")))
+    files = [file.stem for file in _FOLDER.glob("*.py") if not file.stem.startswith("_")]
+    return tuple(sorted([*files, *VARIANTS]))
 
 
 def load_workload(name: str) -> Workload:
@@ -48,8 +59,10 @@ def load_workload(name: str) -> Workload:
     """
     if name not in available():
         raise InputError("workloads", "name", name, f"one of {', '.join(available())}")
-    module = importlib.import_module(f"workloads.{name}")
-    return Workload(name, module.DESCRIPTION, module.build)
+    file, options = VARIANTS.get(name, (name, {}))
+    module = importlib.import_module(f"workloads.{file}")
+    told = "".join(f", {key} {value}" for key, value in options.items())
+    return Workload(name, module.DESCRIPTION + told, partial(module.build, **options))
 
 
 def capture_workload(name: str, *, seed: int = 0, checkpoint: Path | None = None) -> Capsule:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import torch
@@ -25,6 +27,17 @@ def random_weights(module: torch.nn.Module, generator: torch.Generator, std: flo
         centre = 1.0 if name.endswith("norm.weight") else 0.0
         with torch.no_grad():
             parameter.normal_(centre, std, generator=generator)
+
+
+@contextlib.contextmanager
+def single_thread() -> Iterator[None]:
+    """The last bits of torch's sums depend on the number of threads: one."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def checkpoint_weights(module: torch.nn.Module, folder: Path) -> None:

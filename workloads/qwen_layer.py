@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One decoder layer of transformers' Qwen2 at the sizes of Qwen2.5-0.5B, 16 tokens, fp32.
+"""One decoder layer of transformers' Qwen2 at the sizes of Qwen2.5-0.5B: prefill of some tokens.
 
-Weights are seeded random numbers, or layer 0 of a local checkpoint folder. Offline by nature:
-transformers is only asked for its model code.
+Weights are seeded random numbers, or layer 0 of a local checkpoint folder.
 """
 
 from __future__ import annotations
@@ -13,11 +12,10 @@ import torch
 from transformers import Qwen2Config
 from transformers.models.qwen2.modeling_qwen2 import Qwen2DecoderLayer, Qwen2RotaryEmbedding
 
+from workloads._qwen import INITIALIZER_RANGE, architecture, causal_mask
 from workloads._weights import checkpoint_weights, random_weights
 
-DESCRIPTION = "Qwen2.5-0.5B decoder layer 0, prefill of 16 tokens, fp32, eager attention"
-TOKENS = 16
-INITIALIZER_RANGE = 0.02
+DESCRIPTION = "Qwen2.5-0.5B decoder layer 0, eager attention"
 
 
 class OneLayer(torch.nn.Module):
@@ -37,31 +35,28 @@ class OneLayer(torch.nn.Module):
         """The layer's output, of the shape of its input."""
         tokens = hidden.shape[1]
         positions = torch.arange(tokens)[None]
-        mask = torch.full((tokens, tokens), torch.finfo(hidden.dtype).min).triu(1)[None, None]
         rotary = self.model.get_submodule("rotary_emb")(hidden, positions)
         output: torch.Tensor = self.model.get_submodule("layers.0")(
-            hidden, attention_mask=mask, position_ids=positions, position_embeddings=rotary
+            hidden,
+            attention_mask=causal_mask(tokens, hidden.dtype),
+            position_ids=positions,
+            position_embeddings=rotary,
         )
         return output
 
 
-def build(seed: int, checkpoint: Path | None) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
-    """The module and its inputs: normal hidden states of 16 tokens."""
-    config = Qwen2Config(
-        hidden_size=896,
-        intermediate_size=4864,
-        num_attention_heads=14,
-        num_key_value_heads=2,
-        num_hidden_layers=1,
-        max_position_embeddings=32768,
-        rope_parameters={"rope_type": "default", "rope_theta": 1_000_000.0},
-        rms_norm_eps=1e-6,
-    )
-    config._attn_implementation = "eager"
+def build(
+    seed: int, checkpoint: Path | None, *, tokens: int = 16, dtype: str = "float32"
+) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
+    """The module and its inputs: normal hidden states of so many tokens."""
+    config = architecture(1, checkpoint)
+    element = getattr(torch, dtype)
     module = OneLayer(config).eval()
+    module.model.layers.to(element)  # rotary embedding stays fp32, as in the whole model
     generator = torch.Generator().manual_seed(seed)
     if checkpoint is None:
         random_weights(module, generator, std=INITIALIZER_RANGE)
     else:
         checkpoint_weights(module, checkpoint)
-    return module, (torch.randn(1, TOKENS, config.hidden_size, generator=generator),)
+    hidden = torch.randn(1, tokens, config.hidden_size, generator=generator)
+    return module, (hidden.to(element),)
