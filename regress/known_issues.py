@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Failures that somebody knows of: who, why, and until when they are expected.
+
+Owns regress/baselines/known_issues.yaml and its strict schema. An entry past its day expects
+nothing any more: what it covered is red again.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from driver.errors import InputError
+from driver.strict_yaml import read_yaml
+from regress.paths import ROOT
+
+KNOWN_ISSUES = ROOT / "regress" / "baselines" / "known_issues.yaml"
+
+Text = Annotated[str, Field(min_length=1)]
+
+
+class KnownIssue(BaseModel):
+    """One entry. A failure is this issue when all that the entry says is true of it."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.#-]*$")]
+    owner: Text
+    why: Text
+    expires: date
+    """Last day on which the failure is expected."""
+    signature: Text
+    """Regular expression, found anywhere in the failure's signature."""
+    test: str | None = None
+    config: str | None = None
+
+    @field_validator("expires", mode="before")
+    @classmethod
+    def _day(cls, value: object) -> object:
+        return date.fromisoformat(value) if isinstance(value, str) else value
+
+    @field_validator("signature")
+    @classmethod
+    def _compiles(cls, value: str) -> str:
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise ValueError(f"a regular expression ({error})") from error
+        return value
+
+    def covers(self, test: str, config: str) -> bool:
+        """Whether the entry speaks of this test and configuration."""
+        return self.test in (None, test) and self.config in (None, config)
+
+    def matches(self, test: str, config: str, signature: str) -> bool:
+        """Whether a failure is this issue."""
+        return self.covers(test, config) and re.search(self.signature, signature) is not None
+
+
+def load_known_issues(path: Path = KNOWN_ISSUES) -> tuple[KnownIssue, ...]:
+    """The entries of the file. InputError names the entry and the field that is wrong."""
+    document = read_yaml(path)
+    entries = document.get("issues") if isinstance(document, dict) else None
+    if not isinstance(entries, list) or (isinstance(document, dict) and len(document) != 1):
+        raise InputError(path, "issues", document, "one key `issues` with a list of entries")
+    issues = tuple(_issue(path, number, entry) for number, entry in enumerate(entries))
+    names = [issue.id for issue in issues]
+    for number, name in enumerate(names):
+        if name in names[:number]:
+            raise InputError(path, f"issues[{number}].id", name, "an id of its own")
+    return issues
+
+
+def _issue(path: Path, number: int, entry: Any) -> KnownIssue:
+    try:
+        return KnownIssue.model_validate(entry)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        field = ".".join(["", *(str(part) for part in first["loc"])])
+        raise InputError(path, f"issues[{number}]{field}", first["input"], first["msg"]) from error

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The error map of a failing op as two pictures: the whole result by tiles, one tile by elements.
+
+Wrong elements carry a cross as well as a colour; the element that the failure names has a ring.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+from markupsafe import Markup
+
+from driver.evidence import ErrorMap
+from driver.isa import DTYPE_BYTES, DType
+from golden.formats import FLOAT_FORMATS, decode
+from regress.pages.svg import line, on, picture, tag, text, viridis
+
+_CELL = 16
+_TILE_CELL = 12
+_MARGIN = 44
+_LEGEND = 40
+_UINTS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
+_STEPS = 7
+_RULER = 4
+"""Every so many rows and columns the tile's picture has a number."""
+
+Integers = npt.NDArray[np.int64]
+
+
+def distances(expected: Integers, actual: Integers, dtype: DType) -> Integers:
+    """Numbers of the format between two elements, given as bits: ULP, 0 where equal."""
+    return np.asarray(np.abs(_ordered(expected, dtype) - _ordered(actual, dtype)))
+
+
+def _ordered(bits: Integers, dtype: DType) -> Integers:
+    """Integers in the order of the values that the bits stand for."""
+    sign = 1 << (8 * DTYPE_BYTES[dtype] - 1)
+    negative = bits >= sign
+    magnitude = -(bits - sign) if dtype in FLOAT_FORMATS else bits - 2 * sign
+    return np.asarray(np.where(negative, magnitude, bits), np.int64)
+
+
+def tile_picture(found: ErrorMap) -> Markup:
+    """The tile around the element, one cell per element."""
+    dtype = DType[found.dtype.upper()]
+    expected = np.array(found.expected, np.int64)
+    actual = np.array(found.actual, np.int64)
+    apart = distances(expected, actual, dtype)
+    wrong = expected != actual
+    rows, columns = expected.shape
+    label = (
+        f"Tile at row {found.origin[0]}, column {found.origin[1]}: "
+        f"{np.count_nonzero(wrong)} of {wrong.size} elements differ"
+    )
+    cells = _cells(found, apart, dtype)
+    ring = _ring(found)
+    width, height = _MARGIN + columns * _CELL + 8, _MARGIN + rows * _CELL + _LEGEND
+    legend = _legend(height - 16, max(width, 330), int(apart.max()))
+    content = [*_rulers(found, rows, columns), *cells, ring, *legend]
+    return picture(max(width, 330), height, label, content)
+
+
+def _place(row: int, column: int) -> tuple[int, int]:
+    return _MARGIN + column * _CELL, _MARGIN + row * _CELL
+
+
+def _cells(found: ErrorMap, apart: Integers, dtype: DType) -> Iterator[Markup]:
+    uint = _UINTS[DTYPE_BYTES[dtype]]
+    values = [decode(np.array(grid, uint), dtype) for grid in (found.expected, found.actual)]
+    digits = 2 * DTYPE_BYTES[dtype]
+    top = math.log2(int(apart.max()) + 1) or 1.0
+    for (row, column), ulp in np.ndenumerate(apart):
+        bits = [grid[row][column] for grid in (found.expected, found.actual)]
+        x, y = _place(row, column)
+        frame = {"x": x, "y": y, "width": _CELL - 1, "height": _CELL - 1}
+        if bits[0] == bits[1]:
+            yield tag("rect", **frame, class_="same")
+            continue
+        colour = viridis(math.log2(int(ulp) + 1) / top)
+        place = f"[{found.origin[0] + row}, {found.origin[1] + column}]"
+        said = [
+            f"{b:#0{digits + 2}x} {v[row, column]:g}" for b, v in zip(bits, values, strict=True)
+        ]
+        title = tag("title", f"{place} expected {said[0]}, actual {said[1]}, {ulp} ULP apart")
+        yield tag("g", title, tag("rect", **frame, fill=colour), *_cross(x, y, on(colour)))
+
+
+def _cross(x: float, y: float, colour: str) -> Iterator[Markup]:
+    near, far = 4, _CELL - 5
+    for start, end in (((near, near), (far, far)), ((near, far), (far, near))):
+        (x1, y1), (x2, y2) = start, end
+        yield line((x + x1, y + y1), (x + x2, y + y2), stroke=colour, stroke_width=1.6)
+
+
+def _ring(found: ErrorMap) -> Markup:
+    x, y = _place(found.element[1] - found.origin[0], found.element[2] - found.origin[1])
+    return tag("rect", x=x - 2, y=y - 2, width=_CELL + 3, height=_CELL + 3, class_="ring")
+
+
+def _rulers(found: ErrorMap, rows: int, columns: int) -> Iterator[Markup]:
+    yield text(0, 12, "row", class_="note")
+    yield text(_MARGIN, 12, "column", class_="note")
+    for row in range(0, rows, _RULER):
+        x, y = _place(row, 0)
+        yield text(x - 6, y + 12, found.origin[0] + row, text_anchor="end", class_="note")
+    for column in range(0, columns, _RULER):
+        x, y = _place(0, column)
+        yield text(x, y - 8, found.origin[1] + column, class_="note")
+
+
+def _legend(y: float, width: float, largest: int) -> Iterator[Markup]:
+    step = (width - 220) / _STEPS
+    yield text(0, y + 10, "1 ULP", class_="note")
+    for i in range(_STEPS):
+        colour = viridis(i / (_STEPS - 1))
+        yield tag("rect", x=44 + i * step, y=y, width=step, height=12, fill=colour)
+    yield text(52 + _STEPS * step, y + 10, f"{largest:,} ULP apart (log)", class_="note")
+
+
+def overview_picture(found: ErrorMap) -> Markup:
+    """The whole result, one cell per tile (or per few), coloured by how many elements differ."""
+    tiles = np.array(found.tiles, np.int64)
+    rows, columns = tiles.shape
+    span = found.tile_size * found.tiles_per_cell
+    label = f"{np.count_nonzero(tiles)} of {tiles.size} cells of {span}×{span} elements have errors"
+    top = math.log2(int(tiles.max()) + 1) or 1.0
+    content: list[Markup] = []
+    for (row, column), count in np.ndenumerate(tiles):
+        x, y = column * _TILE_CELL + 4, row * _TILE_CELL + 4
+        frame = {"x": x, "y": y, "width": _TILE_CELL - 1, "height": _TILE_CELL - 1}
+        title = tag("title", f"tile [{row}, {column}]: {count} wrong")
+        share = math.log2(int(count) + 1) / top
+        paint = {"fill": viridis(share)} if count else {"class_": "same"}
+        content.append(tag("rect", title, **frame, **paint))
+        if count:
+            dot = {"cx": x + 5.5, "cy": y + 5.5, "r": 2, "fill": on(viridis(share))}
+            content.append(tag("circle", **dot))
+    row, column = found.element[1] // span, found.element[2] // span
+    ring = {"x": column * _TILE_CELL + 2, "y": row * _TILE_CELL + 2}
+    content.append(tag("rect", **ring, width=_TILE_CELL + 3, height=_TILE_CELL + 3, class_="ring"))
+    return picture(columns * _TILE_CELL + 10, rows * _TILE_CELL + 10, label, content)

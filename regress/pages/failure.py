@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of one failure: all that is known of it, and the line that reproduces it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from markupsafe import Markup
+
+from driver.results import OpRow, RunSpec
+from regress.nightly.model import Plan
+from regress.pages.errormap import overview_picture, tile_picture
+from regress.pages.night import Job
+from regress.pages.render import write_page
+from regress.waves import STRIP_FILE, waves_folder
+
+FOLDER = "failures"
+_NEIGHBOURS = 3
+"""Ops shown before and after the failing one."""
+
+BLAMES = {
+    "rtl": "the RTL: cmodel and integer-only chain agree, the RTL does not",
+    "cmodel": "the cmodel: RTL and integer-only chain agree, the cmodel does not",
+    "lowering": "the lowering: RTL and cmodel agree on something else than the op asked for",
+    "precision": "precision: the contract is kept, and yet torch is outside the derived bound",
+}
+
+
+def write_failures(site: Path, plan: Plan, job: Job) -> Iterator[Path]:
+    """The pages of a job that did not pass: one per failing op, or one for the job."""
+    for row in job.failing:
+        yield _write(site / FOLDER / job.page(row), plan, job, row)
+    if not job.failing:
+        yield _write(site / FOLDER / job.page(), plan, job, None)
+
+
+def _write(path: Path, plan: Plan, job: Job, row: OpRow | None) -> Path:
+    return write_page(
+        path,
+        "failure.html.j2",
+        root="../",
+        here="",
+        plan=plan,
+        job=job,
+        row=row,
+        blames=BLAMES,
+        pictures=_pictures(job, row),
+        map=None if row is None else job.error_map(row),
+        strip=_strip(job, row),
+        neighbours=[] if row is None else _neighbours(job, row),
+        replay=job.replay_line(row),
+        facts=_facts(plan, job, job.spec),
+        log=job.log_tail(),
+    )
+
+
+def _pictures(job: Job, row: OpRow | None) -> tuple[Markup, Markup] | None:
+    found = None if row is None else job.error_map(row)
+    return None if found is None else (tile_picture(found), overview_picture(found))
+
+
+def _strip(job: Job, row: OpRow | None) -> Markup | None:
+    """The key signals, where waves have been recorded: our own picture, made by regress.waves."""
+    if row is None:
+        return None
+    try:
+        text = (waves_folder(job.folder, row.index) / STRIP_FILE).read_text(encoding="utf-8")
+    except OSError:
+        return None
+    return Markup(text)  # noqa: S704 (escaped where it was made)
+
+
+def _neighbours(job: Job, row: OpRow) -> list[OpRow]:
+    assert job.result is not None
+    ops = job.result.ops
+    at = ops.index(row)
+    return list(ops[max(at - _NEIGHBOURS, 0) : at + _NEIGHBOURS + 1])
+
+
+def _facts(plan: Plan, job: Job, spec: RunSpec | None) -> dict[str, str]:
+    """What decides the outcome: sources, tools, seeds."""
+    dirty = " with uncommitted changes" if plan.dirty else ""
+    facts = {
+        "revision": f"{plan.revision or 'not a repository'}{dirty}",
+        "seed": f"{job.item.seed} of this job, {plan.seed} of the plan",
+        "configuration": f"{job.item.config} of {plan.config_file} ({plan.config_digest[:12]})",
+        "backend": job.item.backend,
+        **{f"{name}": version for name, version in plan.tools.items()},
+        "worker": job.attempt.worker,
+        "attempt": f"{job.attempt.number}, {job.attempt.started_utc}",
+        "files": str(job.folder),
+    }
+    for name, folder in () if spec is None else spec.capsules.items():
+        facts[f"capsule {name}"] = str(folder)
+    return {name: value for name, value in facts.items() if value}

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One night as the pages show it: a plan, its outcomes, and the files its jobs left.
+
+Owns reading those files, once each and only when asked. A file that is gone is shown as gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+
+from driver.errors import InputError
+from driver.evidence import MAP_FILE, ErrorMap, folder_of
+from driver.results import RESULT_FILE, SPEC_FILE, OpRow, RunResult, RunSpec, read_json
+from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, State
+from regress.nightly.store import Store
+from regress.process import last_lines
+from regress.run import LOG_FILE
+
+_LOG_LINES = 40
+_CACHED_RESULTS = 4096
+
+
+@dataclass(frozen=True)
+class Job:
+    """The attempt of an item that counts, with its files."""
+
+    item: PlanItem
+    attempt: Attempt
+    folder: Path
+
+    @property
+    def result(self) -> RunResult | None:
+        """Its result.json; None where it left none."""
+        return _result(self.folder)
+
+    @property
+    def spec(self) -> RunSpec | None:
+        """Its run.json; None where it never started."""
+        return _spec(self.folder)
+
+    @property
+    def failing(self) -> tuple[OpRow, ...]:
+        """Its failing ops."""
+        result = self.result
+        return () if result is None else tuple(op for op in result.ops if op.status == "fail")
+
+    def error_map(self, row: OpRow) -> ErrorMap | None:
+        """Where the result of an op is wrong; None where nobody left a map."""
+        try:
+            return read_json(folder_of(self.folder, row.index) / MAP_FILE, ErrorMap)
+        except InputError:
+            return None
+
+    def log_tail(self) -> list[str]:
+        """The last lines of its log."""
+        return last_lines(self.folder / LOG_FILE, _LOG_LINES)
+
+    def page(self, row: OpRow | None = None) -> str:
+        """Name of its failure page, or of the page of one of its ops."""
+        return f"{self.attempt.id}.html" if row is None else f"{self.attempt.id}-op{row.index}.html"
+
+    def replay_line(self, row: OpRow | None = None) -> str:
+        """The line that reproduces it."""
+        return f"make replay ID={self.attempt.id}" + ("" if row is None else f" OP={row.index}")
+
+
+@dataclass(frozen=True)
+class Night:
+    """A plan and what came of it."""
+
+    plan: Plan
+    outcomes: tuple[Outcome, ...]
+    folder: Path
+    """The store's."""
+    jobs: tuple[Job, ...] = field(default=())
+    """Of the items that were tried, in the order of the plan."""
+
+    @property
+    def day(self) -> str:
+        """When it was planned, to the minute."""
+        return self.plan.created_utc[:16].replace("T", " ")
+
+    def states(self) -> dict[State | None, int]:
+        """How many items are in which state; None for those that nobody tried."""
+        counts: dict[State | None, int] = {}
+        for outcome in self.outcomes:
+            state = None if outcome.last is None else outcome.last.state
+            counts[state] = counts.get(state, 0) + 1
+        return counts
+
+    def rows(self) -> Iterator[tuple[Job, OpRow]]:
+        """Every op of every job that left a result."""
+        for job in self.jobs:
+            result = job.result
+            for row in () if result is None else result.ops:
+                yield job, row
+
+
+def load_night(store: Store, plan: Plan) -> Night:
+    """A stored plan with its outcomes."""
+    outcomes = tuple(store.outcomes(plan.id))
+    jobs = tuple(
+        Job(outcome.item, outcome.last, store.path(outcome.last.folder))
+        for outcome in outcomes
+        if outcome.last is not None
+    )
+    return Night(plan, outcomes, store.folder, jobs)
+
+
+def load_job(store: Store, identity: str) -> Job:
+    """The job of an attempt's id, or of a unique beginning of it. InputError when there is none."""
+    item, attempt = store.attempt(identity)
+    return Job(item, attempt, store.path(attempt.folder))
+
+
+@lru_cache(maxsize=_CACHED_RESULTS)
+def _result(folder: Path) -> RunResult | None:
+    try:
+        return read_json(folder / RESULT_FILE, RunResult)
+    except InputError:
+        return None
+
+
+@lru_cache(maxsize=_CACHED_RESULTS)
+def _spec(folder: Path) -> RunSpec | None:
+    try:
+        return read_json(folder / SPEC_FILE, RunSpec)
+    except InputError:
+        return None

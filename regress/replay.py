@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a stored failure again, and says whether the first mismatch is the one that was stored.
+
+Owns making the spec of a stored attempt runnable here and now. The run itself is regress.run's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from driver.errors import InputError
+from driver.results import OpRow, RunResult, RunSpec, Waves
+from regress.pages.night import Job
+from regress.paths import CONFIG_FILE, OUT
+from regress.progress import Progress
+from regress.run import RUNNER, Outcome, run
+from regress.triage import normalised
+
+FOLDER = OUT / "replay"
+
+
+class Sameness(StrEnum):
+    """A failure against the stored one."""
+
+    SAME = "the same first mismatch as stored"
+    DIFFERENT = "another failure than the stored one"
+    GONE = "passes now"
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What came of running a stored attempt, or one of its ops, again."""
+
+    outcome: Outcome
+    sameness: Sameness
+    stored: str
+    """The first mismatch as stored, in words."""
+    now: str
+
+
+def mismatch(row: OpRow) -> tuple[object, ...]:
+    """What has to be equal for a failure to be the same. The cycle is not: ops before it count."""
+    found = row.failure
+    where = None if found is None else (found.element, found.expected_bits, found.actual_bits)
+    kind = "" if found is None or found.tile is not None else normalised(found.detail)
+    return row.index, row.op, row.blame, where, kind
+
+
+def describe(row: OpRow | None, otherwise: str) -> str:
+    """A first mismatch in a line."""
+    if row is None:
+        return otherwise
+    found = row.failure
+    if found is None or found.tile is None:
+        return f"op {row.index}, blame {row.blame}" + (f", {found.detail}" if found else "")
+    bits = f"expected {found.expected_bits}, actual {found.actual_bits}"
+    return f"op {row.index}, blame {row.blame}, element {list(found.element)}, {bits}"
+
+
+def failing_row(job: Job, op: int | None) -> OpRow | None:
+    """The failing op of that index, or the first; None when the job failed without one.
+
+    InputError when nothing failed, or the op of that index did not.
+    """
+    rows = job.failing
+    if op is None:
+        if not rows and not job.attempt.red:
+            raise InputError(job.item.label, "state", job.attempt.state.value, "a failed job")
+        return rows[0] if rows else None
+    for row in rows:
+        if row.index == op:
+            return row
+    known = ", ".join(str(row.index) for row in rows) or "no op at all"
+    raise InputError(job.item.label, "OP", op, f"one that failed: {known}")
+
+
+def spec_of(job: Job, out: Path, op: int | None = None, waves: Waves = "none") -> RunSpec:
+    """The job's own spec with another folder, and only one op where `op` is given.
+
+    InputError when the job never started. Capsules and configurations that are no longer where
+    they were (another machine's) are replaced by this checkout's own.
+    """
+    stored = job.spec
+    if stored is None:
+        raise InputError(job.folder, "run.json", "missing or unreadable", "a job that was started")
+    config_file = stored.config_file if stored.config_file.exists() else CONFIG_FILE
+    changes = {
+        "out": out.absolute(),
+        "waves": waves,
+        "config_file": config_file,
+        "capsules": _capsules(job, stored),
+        "op_filter": stored.op_filter if op is None else op,
+        "shard": stored.shard if op is None else None,
+    }
+    return stored.model_copy(update=changes)
+
+
+def _capsules(job: Job, spec: RunSpec) -> dict[str, Path]:
+    if all(path.exists() for path in spec.capsules.values()):
+        return spec.capsules
+    from regress.capsules import kept_capsules  # noqa: PLC0415 (numpy, safetensors)
+
+    found = {}
+    for name in spec.capsules:
+        workload = job.item.workload if name == "capsule" else name
+        if workload is None:
+            raise InputError(job.folder, f"capsule {name}", spec.capsules[name], "a capsule")
+        found[name] = kept_capsules((workload,), spec.seed, lambda _: None)[workload]
+    return found
+
+
+def replay_job(
+    job: Job,
+    progress: Callable[[str], Progress],
+    op: int | None = None,
+    out: Path | None = None,
+    runner: tuple[str, ...] = RUNNER,
+) -> Replayed:
+    """Run a stored failure again, alone."""
+    row = failing_row(job, op)
+    name = job.attempt.id if row is None else f"{job.attempt.id}-op{row.index}"
+    spec = spec_of(job, out or FOLDER / name, None if row is None else row.index)
+    outcome = run(spec, progress(job.item.label), runner)
+    return _compared(job, row, outcome)
+
+
+def _compared(job: Job, row: OpRow | None, outcome: Outcome) -> Replayed:
+    now = next((op for op in outcome.result.ops if op.status == "fail"), None)
+    return Replayed(
+        outcome,
+        _sameness(job, row, now, outcome.result),
+        describe(row, f"{job.attempt.state.value}: {job.attempt.reason}"),
+        describe(now, _said(outcome.result)),
+    )
+
+
+def _sameness(job: Job, row: OpRow | None, now: OpRow | None, result: RunResult) -> Sameness:
+    attempt, stored = job.attempt, job.result
+    if result.status == "pass":
+        return Sameness.GONE
+    if row is not None:
+        same = now is not None and mismatch(now) == mismatch(row)
+    else:
+        said = attempt.reason if stored is None else _first_line(stored)
+        same = now is None and normalised(_first_line(result)) == normalised(said)
+    return Sameness.SAME if same else Sameness.DIFFERENT
+
+
+def _first_line(result: RunResult) -> str:
+    return (result.message or "").split("\n", maxsplit=1)[0]
+
+
+def _said(result: RunResult) -> str:
+    return result.status if result.message is None else f"{result.status}: {_first_line(result)}"

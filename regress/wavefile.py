@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads a VCD or FST file: the changes of a signal, and the cycles at which something happened.
+
+Owns what a cycle is in the file's time: cycle n is the rising edge at 2n − 1 ns, and what counts in
+it is the value just before. Knows no signal by name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pywellen
+
+from driver.errors import InputError
+
+PERIOD_PS = 2000
+_EXPONENT_PS = -12
+_Times = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A signal: at `times[i]` (ps, ascending) it takes `values[i]` and keeps it."""
+
+    path: str
+    width: int
+    times: _Times
+    values: tuple[int, ...]
+
+    def before_edge(self, cycle: int) -> int | None:
+        """The value that cycle `cycle` sees; None before the first known one."""
+        at = int(np.searchsorted(self.times, edge_ps(cycle), side="left")) - 1
+        return None if at < 0 else self.values[at]
+
+
+class WaveFile:
+    """An open file of waves."""
+
+    def __init__(self, path: Path) -> None:
+        """InputError when it is no file of waves, or one of no time."""
+        try:
+            self._file = pywellen.Waveform(str(path))
+        except (RuntimeError, OSError, ValueError) as error:
+            raise InputError(path, "file", error, "waves in VCD or FST") from error
+        self._vars = {var.full_name: var for var in self._file.all_vars()}
+        scale = self._file.timescale
+        exponent = _EXPONENT_PS if scale is None else scale.unit.to_exponent()
+        factor = 1 if scale is None else scale.factor
+        self._unit_ps = factor * 10.0 ** ((exponent or _EXPONENT_PS) - _EXPONENT_PS)
+
+    def trace(self, path: str) -> Trace | None:
+        """The signal of that full name; None when the file has none."""
+        var = self._vars.get(path)
+        if var is None:
+            return None
+        changes = var.tv
+        times = np.array([round(time * self._unit_ps) for time, _ in changes], np.int64)
+        values = tuple(value if isinstance(value, int) else 0 for _, value in changes)
+        return Trace(path, var.bitwidth or 1, times, values)
+
+
+def edge_ps(cycle: int) -> int:
+    """Time of the rising edge that is cycle `cycle`."""
+    return cycle * PERIOD_PS - PERIOD_PS // 2
+
+
+def cycle_after(time_ps: int) -> int:
+    """The first cycle whose edge sees what happened at a time."""
+    return (time_ps + PERIOD_PS // 2) // PERIOD_PS + 1
+
+
+def first_together(traces: list[Trace], from_cycle: int = 0) -> int | None:
+    """First cycle, not before `from_cycle`, that sees all these signals other than 0."""
+    times = np.unique(np.concatenate([[edge_ps(from_cycle) - 1], *(t.times for t in traces)]))
+    for start, end in zip(times, [*times[1:], None], strict=True):
+        cycle = max(cycle_after(int(start)), from_cycle)
+        # A change at the very edge is seen by the next one.
+        if (end is None or edge_ps(cycle) <= end) and all(t.before_edge(cycle) for t in traces):
+            return cycle
+    return None

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waves of one failing op, made when somebody asks: the run, its markers, the viewers' files.
+
+The op runs alone from its recorded inputs, in a simulator that records from before its packet is
+fetched to its end. Passing runs are never recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from driver.errors import InfrastructureError, InputError
+from driver.results import OpRow, RunResult, write_text
+from regress.nightly.model import Attempt
+from regress.pages.night import Job
+from regress.pages.strip import draw_strip
+from regress.paths import ROOT
+from regress.progress import Progress
+from regress.replay import failing_row, spec_of
+from regress.run import RUNNER, Outcome, run
+from regress.wavefile import WaveFile, edge_ps, first_together
+
+STRIP_FILE = "strip.svg"
+VIEWS = ROOT / "tb" / "sim" / "views"
+"""The viewers' files without markers, as the bench generates them."""
+FETCH, FIRST_BEAT, WRONG_WRITE = "fetch", "first beat", "first wrong write"
+
+_PIN = "tb_top.m_axi_"
+_CORE = "tb_top.u_npu.u_core."
+_LETTERS = 26
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Waves of one op and what was made of them."""
+
+    outcome: Outcome
+    waves: Path
+    markers: Mapping[str, int]
+    """What → cycle, in the order of time."""
+    files: tuple[Path, ...]
+
+
+def waves_folder(job: Path, op: int) -> Path:
+    """Where the waves of an op of a job are kept."""
+    return job / "waves" / f"op{op}"
+
+
+def record_waves(
+    job: Job,
+    progress: Callable[[str], Progress],
+    op: int | None = None,
+    kind: Literal["vcd", "fst"] = "fst",
+    runner: tuple[str, ...] = RUNNER,
+) -> Recorded:
+    """Run a failing op of a job again, alone and recorded.
+
+    InputError when the job has no such op; InfrastructureError when the run leaves no waves.
+    """
+    row = failing_row(job, op)
+    if row is None or job.item.backend != "rtl":
+        raise InputError(job.item.label, "op", "none on the RTL", "an op of the RTL that failed")
+    folder = waves_folder(job.folder, row.index)
+    outcome = run(spec_of(job, folder, row.index, kind), progress(job.item.label), runner)
+    return _finish(outcome, folder / f"waves.{kind}", job.attempt, row)
+
+
+def _finish(outcome: Outcome, waves: Path, attempt: Attempt, row: OpRow) -> Recorded:
+    if not waves.exists():
+        said = outcome.result.message or "the run left no waves"
+        raise InfrastructureError(f"attempt {attempt.id} op {row.index}: {said}")
+    file = WaveFile(waves)
+    markers = find_markers(file, outcome.result)
+    folder = waves.parent
+    texts = {
+        "npu.gtkw": gtkwave_view((VIEWS / "npu.gtkw").read_text(), waves, markers),
+        "npu.sucl": surfer_view((VIEWS / "npu.sucl").read_text(), markers),
+        STRIP_FILE: draw_strip(file, markers),
+    }
+    for name, text in texts.items():
+        write_text(folder / name, text)
+    return Recorded(outcome, waves, markers, tuple(folder / name for name in texts))
+
+
+def find_markers(file: WaveFile, result: RunResult) -> dict[str, int]:
+    """Cycles to look at, in the order of time. What never happened has none."""
+    found: dict[str, int | None] = {FETCH: _handshake(file, "ar", 0)}
+    starts = [file.trace(f"{_CORE}{engine}_valid") for engine in ("matrix", "move", "vector")]
+    engines = [first_together([start]) for start in starts if start is not None]
+    begun = min((cycle for cycle in engines if cycle is not None), default=None)
+    if begun is not None:
+        found[FIRST_BEAT] = _handshake(file, "r", begun)
+    failing = next((op for op in result.ops if op.failure is not None), None)
+    if failing is not None and failing.failure is not None:
+        found[WRONG_WRITE] = failing.failure.cycle
+    known = {name: cycle for name, cycle in found.items() if cycle is not None}
+    return dict(sorted(known.items(), key=lambda pair: pair[1]))
+
+
+def _handshake(file: WaveFile, channel: str, from_cycle: int) -> int | None:
+    """First transfer on a channel of m_axi."""
+    pins = [file.trace(f"{_PIN}{channel}{pin}") for pin in ("valid", "ready")]
+    traces = [trace for trace in pins if trace is not None]
+    return first_together(traces, from_cycle) if len(traces) == len(pins) else None
+
+
+def gtkwave_view(view: str, waves: Path, markers: Mapping[str, int]) -> str:
+    """The save file with these waves and markers: A, B, C by time, the last one selected."""
+    times = [edge_ps(cycle) for cycle in markers.values()]
+    named = [*times, *[-1] * (_LETTERS - len(times))]
+    lines = [
+        f'[dumpfile] "{waves}"',
+        "*-17.000000 " + " ".join(map(str, [times[-1] if times else -1, *named])),
+        *(f"[markername] {chr(65 + i)}{name}" for i, name in enumerate(markers)),
+    ]
+    return "\n".join([*lines, view])
+
+
+def surfer_view(view: str, markers: Mapping[str, int]) -> str:
+    """The command file with markers by name; the cursor stays at the last one."""
+    lines = []
+    for name, cycle in markers.items():
+        lines += [f"cursor_set {edge_ps(cycle)}", f"marker_set {name.replace(' ', '_')}"]
+    lines += ["goto_cursor"] if markers else []
+    return view + "".join(f"{line}\n" for line in lines)

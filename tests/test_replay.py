@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A stored failure is run again by its ID, and its first mismatch compared with the stored one."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from night_host import RUNNER, add, attempt, item, plan, result, row, silent, wrong_night
+
+from driver.errors import InputError
+from driver.results import RESULT_FILE, RunResult, read_json, write_json
+from regress.nightly.model import State
+from regress.nightly.store import Store
+from regress.pages.night import Job, load_job
+from regress.replay import Sameness, replay_job, spec_of
+from regress.waves import FETCH, FIRST_BEAT, WRONG_WRITE, record_waves
+
+
+@pytest.fixture(scope="module")
+def night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Job]]:
+    with Store.open(tmp_path_factory.mktemp("store")) as store:
+        _, _, made = wrong_night(store)
+        yield store, load_job(store, made.id)
+
+
+def test_the_stored_failure_comes_again_bit_for_bit(
+    night: tuple[Store, Job], tmp_path: Path
+) -> None:
+    store, job = night
+    assert len(job.failing) >= 3
+    for row_of in (job.failing[0], job.failing[-1]):
+        again = replay_job(
+            load_job(store, job.attempt.id[:8]), silent, row_of.index, tmp_path, RUNNER
+        )
+        assert again.sameness is Sameness.SAME, (again.stored, again.now)
+        assert again.stored == again.now
+        assert again.outcome.exit_code == 1
+        (only,) = again.outcome.result.ops
+        assert only.failure is not None
+        assert row_of.failure is not None
+        assert only.failure.actual_bits == row_of.failure.actual_bits
+        assert only.failure.element == row_of.failure.element
+
+
+def test_without_an_op_the_first_failing_one_is_meant(
+    night: tuple[Store, Job], tmp_path: Path
+) -> None:
+    again = replay_job(night[1], silent, None, tmp_path, RUNNER)
+    assert [op.index for op in again.outcome.result.ops] == [night[1].failing[0].index]
+
+
+def test_another_mismatch_is_not_taken_for_the_stored_one(
+    night: tuple[Store, Job], tmp_path: Path
+) -> None:
+    stored = night[1]
+    other = tmp_path / "other"
+    shutil.copytree(stored.folder, other)
+    left = read_json(other / RESULT_FILE, RunResult)
+    first = stored.failing[0]
+    assert first.failure is not None
+    lie = first.model_copy(
+        update={"failure": first.failure.model_copy(update={"actual_bits": "0x1"})}
+    )
+    ops = tuple(lie if op.index == first.index else op for op in left.ops)
+    write_json(other / RESULT_FILE, left.model_copy(update={"ops": ops}))
+    again = replay_job(replace(stored, folder=other), silent, None, tmp_path / "out", RUNNER)
+    assert again.sameness is Sameness.DIFFERENT
+    assert "0x1" in again.stored
+    assert "0x1" not in again.now.split()
+
+
+def test_a_failure_that_is_gone_is_said_to_be_gone(
+    night: tuple[Store, Job], tmp_path: Path
+) -> None:
+    again = replay_job(night[1], silent, None, tmp_path, (*RUNNER[:1], "-c", CORRECT))
+    assert again.sameness is Sameness.GONE
+    assert again.outcome.exit_code == 0
+
+
+CORRECT = """
+import runpy, sys
+from pathlib import Path
+import tb.ops.session as session
+from golden.backend import CmodelBackend
+class Right(CmodelBackend):
+    cycle = 0
+    last_writer = lambda self, address: None
+    set_dram = lambda self, *_: None
+session.Session._open_rtl = lambda self, _: Right(self._config)
+import tb.run
+sys.exit(tb.run.main(sys.argv[1:]))
+"""
+
+
+def test_an_op_that_did_not_fail_is_refused(night: tuple[Store, Job]) -> None:
+    with pytest.raises(InputError, match="OP: got 9999, expected one that failed"):
+        replay_job(night[1], silent, 9999)
+
+
+def test_a_job_that_passed_or_never_started_is_refused(tmp_path: Path) -> None:
+    with Store.open(tmp_path) as store:
+        good, idle = item("smoke"), item("stalls")
+        night = plan(1)
+        passed = attempt(night, good, State.PASS)
+        killed = attempt(night, idle, State.KILLED)
+        add(store, night, [(good, passed, result(good, (row(),))), (idle, killed, None)])
+        with pytest.raises(InputError, match="expected a failed job"):
+            replay_job(load_job(store, passed.id), silent)
+        with pytest.raises(InputError, match=r"expected a job that was started"):
+            spec_of(load_job(store, killed.id), tmp_path)
+
+
+def test_waves_come_with_markers_views_and_a_strip(night: tuple[Store, Job]) -> None:
+    found = record_waves(night[1], silent, None, "vcd", RUNNER)
+    assert found.markers == {FETCH: 5, FIRST_BEAT: 32, WRONG_WRITE: 44}
+    assert found.waves.is_file()
+    view, commands, strip = (path.read_text() for path in found.files)
+    assert f'[dumpfile] "{found.waves}"' in view
+    assert "*-17.000000 87000 9000 63000 87000 -1" in view
+    assert "[markername] Cfirst wrong write" in view
+    assert view.endswith((Path("tb/sim/views/npu.gtkw")).read_text())
+    assert "cursor_set 87000\nmarker_set first_wrong_write\ngoto_cursor\n" in commands
+    assert strip.startswith("<svg")
+    assert "C first wrong write, cycle 44" in strip
+    assert "not in these waves: command step" in strip
+    (only,) = found.outcome.result.ops
+    assert only.index == night[1].failing[0].index
