@@ -28,7 +28,7 @@ class KnownIssue(BaseModel):
 
     model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.#-]*$")]
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.#-]+$")]
     owner: Text
     why: Text
     expires: date

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ratchets: what each op cost and which jobs passed when somebody last looked, and what it is now.
+
+Owns regress/baselines/TIER.json, one line per op, so that a change of cost shows in a review.
+Cycles are exact: equal sources give equal numbers. Beyond the tolerances of sim_config.yaml a loss
+is red, and a gain asks to be recorded.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from driver.results import Count, RunResult, read_json, write_text
+from regress.nightly.model import PlanItem, State
+from regress.nightly.settings import Tolerances
+from regress.pages.night import Night
+from regress.paths import ROOT
+
+FOLDER = ROOT / "regress" / "baselines"
+_ROUNDING = 1e-9
+"""Of the comparison itself: exactly 1 % is within 1 %."""
+
+
+class OpCost(BaseModel):
+    """What one op of a job cost."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    cycles: Count
+    utilisation: Annotated[float, Field(ge=0)] | None
+
+
+class Baseline(BaseModel):
+    """A tier's numbers as they were recorded."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+    schema_version: Literal[1] = 1
+    tier: str
+    passing: tuple[str, ...]
+    """Labels of the jobs that passed."""
+    ops: dict[str, OpCost]
+    """`label | index op dtype shapes` → cost."""
+    figures: dict[str, float] = {}
+    """Of the whole night: coverage and the like, larger is better."""
+
+
+class Step(StrEnum):
+    """How a number moved."""
+
+    WORSE = "worse"
+    """Beyond the tolerance, in the wrong direction: the night is red."""
+    BETTER = "better"
+    """Beyond the tolerance, in the right direction: record it, or it will be lost unnoticed."""
+    LOST = "lost"
+    """A job that passed no longer does."""
+    GAINED = "gained"
+    """A job or an op that nobody has recorded yet."""
+
+    @property
+    def red(self) -> bool:
+        """Whether it fails the night."""
+        return self in (Step.WORSE, Step.LOST)
+
+
+@dataclass(frozen=True)
+class Move:
+    """One number against its baseline."""
+
+    step: Step
+    what: str
+    measure: str
+    before: float | None
+    now: float | None
+
+    @property
+    def change(self) -> float | None:
+        """Relative to before."""
+        if self.before is None or self.now is None or not self.before:
+            return None
+        return self.now / self.before - 1
+
+    def __str__(self) -> str:
+        if self.before is None or self.now is None:
+            return f"{self.step.value}: {self.what}"
+        change = "" if self.change is None else f" ({self.change:+.1%})"
+        return (
+            f"{self.step.value}: {self.what}: {self.measure} {self.before:g} → {self.now:g}{change}"
+        )
+
+
+def path_of(tier: str, folder: Path = FOLDER) -> Path:
+    """The file of a tier."""
+    return folder / f"{tier}.json"
+
+
+def load(tier: str, folder: Path = FOLDER) -> Baseline | None:
+    """The recorded numbers of a tier; None when there are none. InputError when damaged."""
+    path = path_of(tier, folder)
+    return read_json(path, Baseline) if path.exists() else None
+
+
+def measure(night: Night, figures: Mapping[str, float] | None = None) -> Baseline:
+    """The numbers of a night, of what ran on the RTL and passed."""
+    ops: dict[str, OpCost] = {}
+    passing = []
+    for job in night.jobs:
+        if job.attempt.state is State.PASS:
+            passing.append(job.item.label)
+            ops.update(_costs(job.item, job.result))
+    return Baseline(
+        tier=night.plan.tier,
+        passing=tuple(sorted(passing)),
+        ops=ops,
+        figures=dict(figures or {}),
+    )
+
+
+def _costs(item: PlanItem, result: RunResult | None) -> Iterator[tuple[str, OpCost]]:
+    for row in () if result is None else result.ops:
+        if row.cycles is None or row.where != "rtl":
+            continue
+        shapes = " ".join("×".join(map(str, shape)) for shape in row.shapes)
+        use = None if row.utilisation is None else round(row.utilisation, 6)
+        name = f"{item.label} | {row.index} {row.op} {row.dtype} {shapes}"
+        yield name, OpCost(cycles=row.cycles, utilisation=use)
+
+
+def compare(
+    before: Baseline, now: Baseline, tried: Iterable[str], tolerances: Tolerances
+) -> tuple[Move, ...]:
+    """What moved. `tried` are the labels of all jobs that were run to an end: only they count."""
+    moves = [
+        *_passes(before, now, set(tried)),
+        *_ops(before, now, tolerances),
+        *_figures(before, now, tolerances.coverage_percent),
+    ]
+    return tuple(sorted(moves, key=lambda move: (not move.step.red, move.what, move.measure)))
+
+
+def _passes(before: Baseline, now: Baseline, tried: set[str]) -> Iterator[Move]:
+    for label in sorted((set(before.passing) & tried) - set(now.passing)):
+        yield Move(Step.LOST, label, "pass", None, None)
+    for label in sorted(set(now.passing) - set(before.passing)):
+        yield Move(Step.GAINED, label, "pass", None, None)
+
+
+def _ops(before: Baseline, now: Baseline, tolerances: Tolerances) -> Iterator[Move]:
+    recorded = set(before.passing)
+    for name, cost in now.ops.items():
+        old = before.ops.get(name)
+        if old is not None:
+            costs = (old.cycles, cost.cycles)
+            yield from _judged(name, "cycles", costs, tolerances.cycles_percent, -1)
+            if old.utilisation is not None and cost.utilisation is not None:
+                pair = (old.utilisation, cost.utilisation)
+                yield from _judged(name, "utilisation", pair, tolerances.utilisation_percent, 1)
+        elif name.partition(" | ")[0] in recorded:
+            yield Move(Step.GAINED, name, "cycles", None, float(cost.cycles))
+
+
+def _figures(before: Baseline, now: Baseline, percent: float) -> Iterator[Move]:
+    for name in sorted(before.figures.keys() & now.figures.keys()):
+        pair = (before.figures[name], now.figures[name])
+        yield from _judged(name, "figure", pair, percent, 1)
+
+
+def _judged(
+    what: str, measure: str, pair: tuple[float, float], percent: float, good: int
+) -> Iterator[Move]:
+    """A move when the number left the tolerance; `good` is the sign of a change for the better."""
+    old, new = pair
+    if abs(new - old) <= percent / 100 * abs(old) * (1 + _ROUNDING):
+        return
+    yield Move(Step.BETTER if (new - old) * good > 0 else Step.WORSE, what, measure, old, new)
+
+
+def record(now: Baseline, tried: Iterable[str], folder: Path = FOLDER) -> Path:
+    """Write the numbers of a tier. Jobs that were not tried keep what was recorded of them."""
+    old = load(now.tier, folder)
+    merged = now if old is None else _merged(old, now, set(tried))
+    path = path_of(now.tier, folder)
+    write_text(path, to_text(merged))
+    return path
+
+
+def _merged(old: Baseline, now: Baseline, tried: set[str]) -> Baseline:
+    kept = {k: v for k, v in old.ops.items() if k.partition(" | ")[0] not in tried}
+    passing = {*now.passing, *(label for label in old.passing if label not in tried)}
+    return Baseline(
+        tier=now.tier,
+        passing=tuple(sorted(passing)),
+        ops=kept | now.ops,
+        figures={**old.figures, **now.figures},
+    )
+
+
+def to_text(baseline: Baseline) -> str:
+    """JSON with one job or op per line, sorted."""
+    fields = baseline.model_dump(mode="json")
+
+    def lines(entries: Iterable[str]) -> str:
+        return ",\n".join(f"    {entry}" for entry in entries)
+
+    ops = [f"{_json(name)}: {_json(fields['ops'][name])}" for name in sorted(fields["ops"])]
+    body = [
+        f'  "schema_version": {fields["schema_version"]}',
+        f'  "tier": {_json(fields["tier"])}',
+        f'  "figures": {_json(fields["figures"])}',
+        f'  "passing": [\n{lines(map(_json, sorted(fields["passing"])))}\n  ]',
+        f'  "ops": {{\n{lines(ops)}\n  }}',
+    ]
+    return "{\n" + ",\n".join(body) + "\n}\n"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ratchets: a cost beyond the tolerance is red, a gain asks to be recorded, nothing else counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from night_host import add, attempt, item, plan, result, row
+
+from driver.errors import InputError
+from driver.results import OpRow
+from regress.baseline import Baseline, Step, compare, load, measure, path_of, record
+from regress.nightly.model import State
+from regress.nightly.settings import Tolerances
+from regress.nightly.store import Store
+from regress.pages.night import Night, load_night
+
+LIMITS = Tolerances()
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Store]:
+    with Store.open(tmp_path / "store") as opened:
+        yield opened
+
+
+def night(store: Store, number: int, ops: tuple[OpRow, ...], state: State = State.PASS) -> Night:
+    of = item()
+    made = attempt(plan(number), of, state)
+    return load_night(store, add(store, plan(number), [(of, made, result(of, ops))]))
+
+
+def steps(before: Baseline, now: Baseline, tried: list[str]) -> list[tuple[Step, str]]:
+    return [(move.step, move.measure) for move in compare(before, now, tried, LIMITS)]
+
+
+@pytest.mark.parametrize(
+    ("cycles", "utilisation", "expected"),
+    [
+        (1010, 0.5, []),
+        (990, 0.505, []),
+        (1011, 0.5, [(Step.WORSE, "cycles")]),
+        (989, 0.5, [(Step.BETTER, "cycles")]),
+        (1000, 0.4949, [(Step.WORSE, "utilisation")]),
+        (1000, 0.5051, [(Step.BETTER, "utilisation")]),
+    ],
+)
+def test_the_ratchet_turns_at_one_percent_both_ways(
+    store: Store, cycles: int, utilisation: float, expected: list[tuple[Step, str]]
+) -> None:
+    before = measure(night(store, 1, (row(cycles=1000, utilisation=0.5),)))
+    now = measure(night(store, 2, (row(cycles=cycles, utilisation=utilisation),)))
+    assert len(before.ops) == len(now.ops) == 1
+    assert steps(before, now, [item().label]) == expected
+
+
+def test_only_losses_are_red() -> None:
+    assert [step for step in Step if step.red] == [Step.WORSE, Step.LOST]
+
+
+def test_a_job_that_no_longer_passes_is_lost_and_one_not_tried_is_not(store: Store) -> None:
+    before = measure(night(store, 1, (row(),)))
+    failed = measure(night(store, 2, (row(),), State.TIMEOUT))
+    assert failed.passing == ()
+    assert steps(before, failed, [item().label]) == [(Step.LOST, "pass")]
+    assert steps(before, failed, []) == []
+
+
+def test_a_new_job_is_gained_once_and_a_new_op_of_an_old_job_as_well(store: Store) -> None:
+    before = measure(night(store, 1, (row(),)))
+    now = measure(night(store, 2, (row(), row(1))))
+    assert steps(before, now, [item().label]) == [(Step.GAINED, "cycles")]
+    assert steps(Baseline(tier="nightly", passing=(), ops={}), now, [item().label]) == [
+        (Step.GAINED, "pass")
+    ]
+
+
+def test_ops_of_the_cpu_and_of_failed_jobs_are_no_baseline(store: Store) -> None:
+    on_cpu = row(1, where="cpu", cycles=None, elements_compared=0)
+    assert len(measure(night(store, 1, (row(), on_cpu))).ops) == 1
+    assert measure(night(store, 2, (row(),), State.FAIL)).ops == {}
+
+
+def test_what_is_recorded_is_read_back_and_jobs_not_tried_keep_theirs(
+    store: Store, tmp_path: Path
+) -> None:
+    now = measure(night(store, 1, (row(), row(1))), {"coverage": 0.5})
+    path = record(now, [item().label], tmp_path)
+    assert path == path_of("nightly", tmp_path)
+    assert load("nightly", tmp_path) == now
+    other = Baseline(tier="nightly", passing=("other",), ops={}, figures={"speed": 2.0})
+    record(other, ["other"], tmp_path)
+    merged = load("nightly", tmp_path)
+    assert merged is not None
+    assert (merged.passing, len(merged.ops)) == (("other", item().label), 2)
+    assert merged.figures == {"coverage": 0.5, "speed": 2.0}
+    assert path.read_text().count("\n") == 13
+
+
+def test_a_fall_of_coverage_is_red(store: Store) -> None:
+    ran = night(store, 1, (row(),))
+    pair = measure(ran, {"coverage": 0.5}), measure(ran, {"coverage": 0.49})
+    assert steps(*pair, [item().label]) == [(Step.WORSE, "figure")]
+
+
+def test_no_baseline_is_none_and_a_damaged_one_an_error(tmp_path: Path) -> None:
+    assert load("nightly", tmp_path) is None
+    path_of("nightly", tmp_path).write_text('{"tier": 3}')
+    with pytest.raises(InputError, match=r"nightly\.json: tier"):
+        load("nightly", tmp_path)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Triage: one bug is one bucket, the known is expected until its day, flaky is never hidden."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+from night_host import attempt, item, plan, result, row
+
+from driver.errors import InputError
+from driver.results import Failure, OpRow, RunResult
+from regress.known_issues import KNOWN_ISSUES, KnownIssue, load_known_issues
+from regress.nightly.model import Attempt, Outcome, PlanItem, SkipCause, State
+from regress.triage import Change, Triage, normalised, op_signature, triage
+
+TODAY = date(2026, 11, 21)
+
+
+def failing(index: int = 0, detail: str = "the RTL does not", **fields: object) -> OpRow:
+    found = Failure(
+        element=(0, index), tile=(0, 0), expected_bits="0x1", actual_bits="0x2", expected=1.0,
+        actual=2.0, cycle=100 + index, detail=detail,
+    )  # fmt: skip
+    return row(index, status="fail", blame="rtl", failure=found, **fields)
+
+
+def job(
+    of: PlanItem, state: State, *ops: OpRow, night: int = 1, **fields: object
+) -> tuple[Outcome, dict[str, RunResult | None]]:
+    made = attempt(plan(night), of, state, **fields)
+    return Outcome(of, (made,)), {made.id: result(of, ops, None if ops else "dead")}
+
+
+def sort(
+    *jobs: tuple[Outcome, dict[str, RunResult | None]],
+    issues: tuple[KnownIssue, ...] = (),
+    before: tuple[Outcome, ...] = (),
+) -> Triage:
+    results = {key: value for _, found in jobs for key, value in found.items()}
+    return triage([outcome for outcome, _ in jobs], results, issues, TODAY, before)
+
+
+def issue(**fields: object) -> KnownIssue:
+    known = {
+        "id": "#1", "owner": "Ada", "why": "rounding", "expires": TODAY,
+        "signature": r"blame rtl: aten\.mm",
+    }  # fmt: skip
+    return KnownIssue.model_validate({**known, **fields})
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("died at 0x1f in /tmp/a/x.sv:17", "died at 0xABC in /home/b/c/x.sv:9"),
+        ("no interrupt after 500 cycles", "no interrupt after 1e6  cycles"),
+        ("torch says nan", "torch says -3.5"),
+    ],
+)
+def test_numbers_addresses_and_paths_do_not_tell_failures_apart(one: str, other: str) -> None:
+    assert normalised(one) == normalised(other) != normalised("something else")
+
+
+def test_failures_of_one_kind_share_a_bucket_largest_first() -> None:
+    sorted_out = sort(
+        job(item(seed=1), State.FAIL, failing(3)),
+        job(item(seed=2), State.FAIL, failing(8, shapes=((1, 2), (2, 3)))),
+        job(item(seed=3), State.FAIL, failing(3, dtype="fp16")),
+        job(item(seed=4), State.PASS, row()),
+        job(item(seed=5), State.TIMEOUT, reason="stopped after 1800 s"),
+    )
+    assert [len(bucket.reds) for bucket in sorted_out.buckets] == [2, 1, 1]
+    assert sorted_out.buckets[0].signature == op_signature(failing())
+    assert {b.signature for b in sorted_out.buckets[1:]} >= {"timeout: stopped after N s"}
+    assert len(sorted_out.unexpected) == 4
+    assert sorted_out.red
+
+
+def test_a_known_issue_is_expected_and_comes_last() -> None:
+    sorted_out = sort(
+        job(item(seed=1), State.FAIL, failing()),
+        job(item(seed=2), State.FAIL, failing()),
+        job(item(seed=3), State.FAIL, failing(dtype="fp16")),
+        issues=(issue(signature="fp32"),),
+    )
+    assert [b.issue is not None for b in sorted_out.buckets] == [False, True]
+    assert [red.item.seed for red in sorted_out.unexpected] == [3]
+    only_known = sort(job(item(), State.FAIL, failing()), issues=(issue(),))
+    assert not only_known.red
+
+
+def test_a_new_bug_does_not_hide_behind_a_known_one() -> None:
+    sorted_out = sort(
+        job(item(), State.FAIL, failing(0), failing(1, dtype="fp16")),
+        issues=(issue(signature="fp32"),),
+    )
+    assert sorted_out.red
+    assert sorted_out.unexpected[0].signature == op_signature(failing(dtype="fp16"))
+
+
+def test_an_issue_ends_with_its_day_and_holds_only_where_it_says() -> None:
+    failed = job(item(), State.FAIL, failing())
+    late = issue(expires=date(2026, 11, 20))
+    assert sort(failed, issues=(late,)).expired == (late,)
+    assert sort(failed, issues=(late,)).red
+    assert sort(failed, issues=(issue(config="large"),)).red
+    assert sort(failed, issues=(issue(test="matmul"),)).red
+    assert not sort(failed, issues=(issue(test="smoke", config="small"),)).red
+
+
+def test_a_known_issue_that_passes_is_a_surprise_and_one_not_run_is_not() -> None:
+    known = issue(test="smoke")
+    assert sort(job(item(), State.PASS, row()), issues=(known,)).surprises == (known,)
+    assert sort(job(item(), State.KILLED), issues=(known,)).surprises == ()
+    assert sort(job(item("stalls"), State.PASS, row()), issues=(known,)).surprises == ()
+    assert sort(job(item(), State.FAIL, failing()), issues=(known,)).surprises == ()
+
+
+def test_new_fixed_and_still_against_the_former_night() -> None:
+    items = {name: item(seed=seed) for seed, name in enumerate(("new", "fixed", "still", "ok"))}
+    was = {"new": State.PASS, "fixed": State.FAIL, "still": State.FAIL, "ok": State.PASS}
+    now = {"new": State.FAIL, "fixed": State.PASS, "still": State.FAIL, "ok": State.PASS}
+
+    def ops(state: State) -> OpRow:
+        return failing() if state is State.FAIL else row()
+
+    before = tuple(job(items[n], s, ops(s))[0] for n, s in was.items())
+    found = sort(*(job(items[n], s, ops(s), night=2) for n, s in now.items()), before=before)
+    assert found.changes == {items[name].id: Change(name) for name in ("new", "fixed", "still")}
+
+
+def test_a_failure_that_was_skipped_is_not_fixed() -> None:
+    of = item()
+    before = (job(of, State.FAIL, failing())[0],)
+    skipped = job(of, State.SKIPPED, night=2, skip_cause=SkipCause.BUDGET)
+    assert sort(skipped, before=before).changes == {}
+
+
+def test_equal_inputs_with_different_results_are_flaky_even_when_the_last_try_passed() -> None:
+    of = item()
+    failed = attempt(plan(1), of, State.FAIL)
+    passed = replace(failed, number=2, state=State.PASS, result_hash="b")
+
+    def flaky(*attempts: Attempt, before: tuple[Outcome, ...] = ()) -> Triage:
+        return triage([Outcome(of, attempts)], {}, (), TODAY, before)
+
+    assert flaky(failed, passed).flaky == (of,)
+    assert flaky(failed, passed).red
+    assert flaky(failed, replace(failed, number=2)).flaky == ()
+    assert flaky(passed, before=(Outcome(of, (failed,)),)).flaky == (of,)
+    other_inputs = replace(passed, inputs_hash="other")
+    assert flaky(other_inputs, before=(Outcome(of, (failed,)),)).flaky == ()
+
+
+def test_the_committed_file_of_known_issues_is_valid() -> None:
+    assert isinstance(load_known_issues(KNOWN_ISSUES), tuple)
+
+
+GOOD = """issues:
+  - id: "#7"
+    owner: Ada Lovelace
+    why: rounding
+    expires: 2026-12-31
+    signature: "blame rtl"
+"""
+
+
+def test_an_entry_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "known.yaml"
+    path.write_text(GOOD)
+    (found,) = load_known_issues(path)
+    assert (found.id, found.expires, found.test) == ("#7", date(2026, 12, 31), None)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("    owner: Ada Lovelace\n", "", r"issues\[0\]\.owner"),
+        ("2026-12-31", "soon", r"issues\[0\]\.expires"),
+        ('"blame rtl"', '"blame (rtl"', r"issues\[0\]\.signature.*regular expression"),
+        ("owner", "ownr", r"issues\[0\]"),
+        ("issues:", "isues:", "one key `issues`"),
+    ],
+)
+def test_a_wrong_entry_is_refused_with_its_field(
+    tmp_path: Path, old: str, new: str, said: str
+) -> None:
+    path = tmp_path / "known.yaml"
+    path.write_text(GOOD.replace(old, new))
+    with pytest.raises(InputError, match=said):
+        load_known_issues(path)
+
+
+def test_an_id_is_given_once(tmp_path: Path) -> None:
+    path = tmp_path / "known.yaml"
+    path.write_text(GOOD + GOOD.removeprefix("issues:\n"))
+    with pytest.raises(InputError, match=r"issues\[1\]\.id: got #7"):
+        load_known_issues(path)
