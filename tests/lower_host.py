@@ -115,7 +115,7 @@ class Bench:
     ) -> tuple[Packet, ...]:
         """Lower and execute; the packets."""
         views = [operand.view for operand in operands]
-        program = lower(op, views, result.view, self.device.alloc, scalars or {})
+        program = lower(op, views, scalars or {}, [result.view], self.device.alloc)
         for address, data in program.descriptors:
             self.device.backend.write_memory(address, data)
         self.device.submit(program.packets)

@@ -2,7 +2,8 @@
 """ATen ops to packets: `lower` and the table behind it. Torch-free, and unknown to golden."""
 
 from driver.lower.program import Alloc, Program
+from driver.lower.registry import Arg
 from driver.lower.table import LOWERINGS, lower
 from driver.lower.views import TensorView
 
-__all__ = ["LOWERINGS", "Alloc", "Program", "TensorView", "lower"]
+__all__ = ["LOWERINGS", "Alloc", "Arg", "Program", "TensorView", "lower"]

@@ -1,43 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same packets on two devices: the RTL and the cmodel, memories alike byte for byte.
 
-Owns placing operands and reading results; leaves the verdict to golden.scoreboard.
+Owns running packets and comparing memories; leaves the verdict to golden.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driver.backend import InspectableBackend
-from driver.capture.tensors import storage_view
 from driver.config import HwConfig
 from driver.device import Device
 from driver.errors import DeviceFault
-from driver.isa import COMPLETION_BYTES, COMPLETION_TIMING_BYTES, DTYPE_BYTES, CompletionRecord
-from driver.lower import Program, TensorView, lower
-from driver.lower.views import dense, size_bytes
-from golden.reference import NPU_TYPES, MatmulCall
-from golden.scoreboard import UINTS, Bits
+from driver.isa import COMPLETION_BYTES, COMPLETION_TIMING_BYTES, CompletionRecord, Packet
+from driver.lower import Program, TensorView
+from golden.scoreboard import Bits
 from tb.ops.case import Case
+from tb.ops.placing import elements, outside, placed
+from tb.ops.problem import Problem
 
 _PAGE_BYTES = 4096
 _MAX_STRAY = 8
 
-Place = Callable[[int, str], int]
-"""(bytes, region) → address, the same on both devices."""
-
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one device made of a case."""
+    """What one device made of some packets."""
 
-    bits: Bits
-    """[batch, M, N] of the result."""
+    bits: tuple[Bits | None, ...]
+    """Each result with its sizes."""
     records: list[CompletionRecord]
     fault: DeviceFault | None
 
@@ -48,11 +43,12 @@ class Trial:
 
     cmodel: Outcome
     rtl: Outcome | None
-    result: TensorView
+    results: tuple[TensorView | None, ...]
+    packets: tuple[Packet, ...]
     bytes_compared: int
     """Bytes on all pages that either device wrote."""
     stray: tuple[int, ...]
-    """Addresses outside the result at which the memories differ (the first few)."""
+    """Addresses outside the results at which the memories differ (the first few)."""
 
 
 class DevicePair:
@@ -64,6 +60,7 @@ class DevicePair:
         self._backends = [cmodel] if rtl is None else [cmodel, rtl]
         self._devices = [Device(backend, config) for backend in self._backends]
         self._cmodel, self._rtl = cmodel, rtl
+        self._base = config.memory.base
 
     def close(self) -> None:
         """Release both."""
@@ -75,124 +72,115 @@ class DevicePair:
         for device in self._devices:
             device.reset()
 
-    def run(self, case: Case, call: MatmulCall, seed: int) -> Trial:
+    # ------------------------------------------------------------------ memory
+    def alloc(self, size_bytes: int, region: str = "activations") -> int:
+        """The same address on both."""
+        addresses = {device.alloc(size_bytes, region) for device in self._devices}
+        assert len(addresses) == 1, "allocators out of step"
+        return addresses.pop()
+
+    def free(self, address: int) -> None:
+        """Give back an allocation on both."""
+        for device in self._devices:
+            device.free(address)
+
+    def write(self, address: int, data: NDArray[np.uint8]) -> None:
+        """Put bytes into both memories."""
+        for device in self._devices:
+            device.write(address, data)
+
+    def elements(self, view: TensorView) -> Bits:
+        """A tensor in the cmodel's memory."""
+        return elements(self._cmodel.memory, self._base, view)
+
+    # ------------------------------------------------------------------ running
+    def run(self, case: Case, problem: Problem, seed: int) -> Trial:
         """Place the case's operands, run its packets on both devices, compare the memories.
 
         OutOfMemory when the operands do not fit; SimulatorDied and SimulatorTimeout as they come.
         """
-        with self._placed(case, call, seed) as (program, result):
-            for backend in self._backends:
-                backend.clear_dirty()
-            outcomes = [self._submit(device, program, result) for device in self._devices]
-            compared, stray = self._compare(
-                range(result.address, result.address + size_bytes(result))
-            )
-        shape = (call.a.shape[0] if call.a.dim() == 3 else 1, call.a.shape[-2], call.b.shape[-1])
-        shaped = [replace(outcome, bits=outcome.bits.reshape(shape)) for outcome in outcomes]
+        with placed(self, case, problem, seed) as here:
+            return self.execute(here.program, here.results)
+
+    def execute(self, program: Program, results: Sequence[TensorView | None]) -> Trial:
+        """Run packets that are in memory already, on both devices."""
+        self._clear()
+        outcomes = [
+            self._submit(device, backend, program.packets, results)
+            for device, backend in zip(self._devices, self._backends, strict=True)
+        ]
+        compared, stray = self._compare([view for view in results if view is not None])
         return Trial(
-            cmodel=shaped[0],
-            rtl=shaped[1] if self._rtl is not None else None,
-            result=result,
+            cmodel=outcomes[0],
+            rtl=outcomes[1] if self._rtl is not None else None,
+            results=tuple(results),
+            packets=program.packets,
             bytes_compared=compared,
             stray=stray,
         )
 
-    def _submit(self, device: Device, program: Program, result: TensorView) -> Outcome:
+    def model_only(self, program: Program) -> None:
+        """Run packets on the cmodel alone; its results go into the RTL's memory as well.
+
+        Sequence numbers part: `reset` before the RTL runs again. DeviceFault as it comes.
+        """
+        self._clear()
+        self._devices[0].submit(program.packets)
+        self._compare([])
+
+    def _submit(
+        self,
+        device: Device,
+        backend: InspectableBackend,
+        packets: Sequence[Packet],
+        results: Sequence[TensorView | None],
+    ) -> Outcome:
         fault = None
         records: list[CompletionRecord] = []
         try:
-            records = device.submit(program.packets)
+            records = device.submit(packets)
         except DeviceFault as error:
             fault = error
             device.recover()
-        bits = device.download(result.address, result.sizes, UINTS[DTYPE_BYTES[result.dtype]])
+        bits = tuple(
+            None if view is None else elements(backend.memory, self._base, view) for view in results
+        )
         return Outcome(bits, records, fault)
 
-    # ------------------------------------------------------------------ placing
-    @contextmanager
-    def _placed(
-        self, case: Case, call: MatmulCall, seed: int
-    ) -> Iterator[tuple[Program, TensorView]]:
-        """Operands, result and descriptors in memory; freed afterwards."""
-        held: list[int] = []
-
-        def place(size_bytes: int, region: str) -> int:
-            addresses = {device.alloc(size_bytes, region) for device in self._devices}
-            assert len(addresses) == 1, "allocators out of step"
-            held.append(addresses.pop())
-            return held[-1]
-
-        try:
-            operands = self._operands(case, place)
-            result = self._result(call, place, seed)
-            scalars = {k: v for k, v in case.kwargs.items() if isinstance(v, int | float)}
-            program = lower(
-                case.op, operands, result, lambda size: place(size, "activations"), scalars
-            )
-            for address, data in program.descriptors:
-                self._write(address, np.frombuffer(data, np.uint8))
-            yield program, result
-        finally:
-            for address in held:
-                for device in self._devices:
-                    device.free(address)
-
-    def _operands(self, case: Case, place: Place) -> list[TensorView]:
-        """One view per tensor argument; tensors that share a storage share it in memory too."""
-        placed: dict[int, int] = {}
-        views: list[TensorView] = []
-        for position, tensor in case.tensors():
-            storage = storage_view(tensor)
-            key = tensor.untyped_storage().data_ptr()
-            if key not in placed:
-                region = "weights" if position in case.weights else "activations"
-                placed[key] = place(storage.size, region)
-                self._write(placed[key], storage)
-            address = placed[key] + tensor.storage_offset() * tensor.element_size()
-            dtype = NPU_TYPES[tensor.dtype]
-            views.append(TensorView(address, dtype, tuple(tensor.shape), tuple(tensor.stride())))
-        return views
-
-    def _result(self, call: MatmulCall, place: Place, seed: int) -> TensorView:
-        """A dense result on random bytes: an element that nobody writes does not look right."""
-        view = dense(0, call.result, call.sizes)
-        address = place(size_bytes(view), "activations")
-        noise = np.random.default_rng(seed).integers(0, 256, size_bytes(view), np.uint8)
-        self._write(address, noise)
-        return replace(view, address=address)
-
-    def _write(self, address: int, data: NDArray[np.uint8]) -> None:
-        for device in self._devices:
-            device.write(address, data)
-
     # ------------------------------------------------------------------ comparing
-    def _compare(self, result: range) -> tuple[int, tuple[int, ...]]:
-        """(bytes compared, differing addresses outside `result`) over all pages written, which are
-        alike afterwards.
+    def _clear(self) -> None:
+        for backend in self._backends:
+            backend.clear_dirty()
+
+    def _compare(self, results: list[TensorView]) -> tuple[int, tuple[int, ...]]:
+        """(bytes compared, differing addresses outside `results`) over all pages written, which
+        are alike afterwards.
 
         The timing fields of completion records are what a functional model cannot know.
         """
         if self._rtl is None:
             return 0, ()
-        base = self._devices[0].config.memory.base
         pages = sorted({*self._cmodel.dirty_pages(), *self._rtl.dirty_pages()})
-        stray: list[int] = []
+        found: list[NDArray[np.int64]] = []
         for page in pages:
-            window = slice(page - base, page - base + _PAGE_BYTES)
+            start = page - self._base
+            window = slice(start, start + _PAGE_BYTES)
             differing = np.flatnonzero(self._rtl.memory[window] != self._cmodel.memory[window])
-            addresses = (int(at) + page for at in differing)
-            stray += [at for at in addresses if at not in result and not self._is_timing(at)]
-            # Alike again: what one op got wrong must not be held against the next.
-            self._rtl.memory[window] = self._cmodel.memory[window]
-        return len(pages) * _PAGE_BYTES, tuple(stray[:_MAX_STRAY])
+            if len(differing):
+                found.append(differing.astype(np.int64) + page)
+                # Alike again: what one op got wrong must not be held against the next.
+                self._rtl.memory[window] = self._cmodel.memory[window]
+        stray = np.concatenate(found) if found else np.empty(0, np.int64)
+        stray = outside(stray[~self._is_timing(stray)], results)
+        return len(pages) * _PAGE_BYTES, tuple(int(at) for at in stray[:_MAX_STRAY])
 
     def is_record(self, address: int) -> bool:
         """Whether the byte is part of a completion record."""
         return address in self._devices[0].completion_records
 
-    def _is_timing(self, address: int) -> bool:
-        records = self._devices[0].completion_records
-        return (
-            self.is_record(address)
-            and (address - records.start) % COMPLETION_BYTES in COMPLETION_TIMING_BYTES
-        )
+    def _is_timing(self, addresses: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which addresses lie in the timing fields of completion records."""
+        records, timing = self._devices[0].completion_records, COMPLETION_TIMING_BYTES
+        inside = (addresses >= records.start) & (addresses < records.stop)
+        field = (addresses - records.start) % COMPLETION_BYTES
+        return inside & (field >= timing.start) & (field < timing.stop)

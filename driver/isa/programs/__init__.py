@@ -5,10 +5,10 @@ A program's number is its place in the order of import below; numbers are not st
 versions of the instruction set, names are.
 """
 
-from driver.isa.programs import arithmetic, compare, reductions
+from driver.isa.programs import arithmetic, compare, composite, reductions
 from driver.isa.programs._catalogue import CATALOGUE
 
-FAMILIES = (arithmetic, compare, reductions)
+FAMILIES = (arithmetic, compare, reductions, composite)
 """Modules in the order of their programs' numbers."""
 
 PROGRAMS = CATALOGUE.programs

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Python numbers as the bits that packets carry. Knows neither packets nor ops."""
+
+from __future__ import annotations
+
+import math
+import struct
+
+from driver.isa import DTYPE_BYTES, DType
+
+FLOATS = (DType.FP32, DType.FP16, DType.BF16)
+"""Types that the vector engine widens to fp32; all others are integers to it."""
+
+_FP16_MAX = 65520.0
+"""Magnitudes from here on round to infinity."""
+
+
+def fp32(value: float) -> float:
+    """The fp32 number nearest to `value`; infinity beyond their range, as torch converts."""
+    try:
+        (rounded,) = struct.unpack("<f", struct.pack("<f", value))
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+    return float(rounded)
+
+
+def rounded(value: float, dtype: DType) -> float:
+    """The number of a floating-point type that torch makes of a Python float: by way of fp32."""
+    value = fp32(value)
+    if dtype is DType.BF16:
+        return float(_unpack("<f", _bf16(value) << 16))
+    if dtype is DType.FP16 and abs(value) < _FP16_MAX:
+        return float(struct.unpack("<e", struct.pack("<e", value))[0])
+    if dtype is DType.FP16 and not math.isnan(value):
+        return math.inf if value > 0 else -math.inf
+    return value
+
+
+def word(value: float) -> int:
+    """The 32 bits of an immediate: an int in two's complement, a float as fp32.
+
+    OverflowError when an int does not fit.
+    """
+    if isinstance(value, int):
+        if not -(1 << 31) <= value < 1 << 32:
+            raise OverflowError(value)
+        return value & 0xFFFF_FFFF
+    return int(struct.unpack("<I", struct.pack("<f", fp32(value)))[0])
+
+
+def element(value: float, dtype: DType) -> int:
+    """The bits of `value` as an element, as torch fills: floats round, integers wrap."""
+    if dtype not in FLOATS:
+        return int(value) & ((1 << 8 * DTYPE_BYTES[dtype]) - 1)
+    number = rounded(float(value), dtype)
+    if dtype is DType.BF16:
+        return _bf16(number)
+    return int(
+        struct.unpack("<H", struct.pack("<e", number))[0] if dtype is DType.FP16 else word(number)
+    )
+
+
+def _bf16(value: float) -> int:
+    """The upper half of an fp32 number, rounded to nearest even."""
+    bits = word(value)
+    if math.isnan(value):
+        return 0x7FC0
+    return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16
+
+
+def _unpack(code: str, bits: int) -> float:
+    return float(struct.unpack(code, struct.pack("<I", bits))[0])
