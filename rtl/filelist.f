@@ -4,6 +4,9 @@ pkg/npu_isa_pkg.sv
 pkg/npu_vector_pkg.sv
 pkg/npu_pkg.sv
 fpu/npu_fp_pkg.sv
+fpu/npu_fma_pkg.sv
+fpu/npu_fp_alu_pkg.sv
+fpu/npu_fp_div_pkg.sv
 mem/npu_mem_pkg.sv
 matrix/npu_matrix_pkg.sv
 csr/gen/npu_csr_pkg.sv
@@ -26,6 +29,13 @@ move/npu_move_align.sv
 move/npu_move_run.sv
 move/npu_move_walk.sv
 move/npu_move.sv
+// gather engine
+gather/npu_gather_land.sv
+gather/npu_gather_port.sv
+gather/npu_gather_hazard.sv
+gather/npu_gather_index.sv
+gather/npu_gather_add.sv
+gather/npu_gather.sv
 // matrix engine
 matrix/npu_matrix_blocks.sv
 matrix/npu_matrix_tiles.sv

@@ -15,8 +15,8 @@ import pytest
 from driver.errors import InputError
 from driver.isa import DType
 from golden import softfloat
-from tb.unit.build import FP_PACKAGE, build_bench
-from tb.unit.run import CONVERSIONS, UnitResult, run_unit
+from tb.unit.build import FPU_FOLDER, build_bench
+from tb.unit.run import ALU_OPERATIONS, CONVERSIONS, UnitResult, run_unit
 
 ROOT = Path(__file__).parents[1]
 DTYPES = {"f16": DType.FP16, "bf16": DType.BF16}
@@ -67,11 +67,26 @@ def test_int8_mac_is_exact_for_every_pair_of_factors() -> None:
     assert result.differing == 0
 
 
+def test_division_and_root_agree_with_the_host_on_ten_million_vectors() -> None:
+    for operation in ("f32_div", "f32_sqrt"):
+        result = run_unit("fp_div", None, seed=1, operation=operation)
+        assert result.compared >= 10_000_000
+        assert (result.differing, result.differences) == (0, ())
+
+
+@pytest.mark.parametrize("operation", ALU_OPERATIONS)
+def test_comparisons_and_integer_conversions_agree_with_the_host(operation: str) -> None:
+    result = run_unit("fp_alu", None, seed=1, operation=operation)
+    assert result.compared >= 2_000_000
+    assert (result.differing, result.differences) == (0, ())
+
+
 def run_mutant(folder: Path, test: str, right: str, wrong: str, seed: int = 1) -> UnitResult:
-    text = FP_PACKAGE.read_text()
-    assert text.count(right) == 1, f"the mutation of {right!r} must name one place"
-    mutant = written(folder, text.replace(right, wrong), "npu_fp_pkg.sv")
-    return run_unit(test, None, seed, count=60_000, package=mutant)
+    texts = {path.name: path.read_text() for path in FPU_FOLDER.glob("*.sv")}
+    places = [name for name, text in texts.items() for _ in range(text.count(right))]
+    assert len(places) == 1, f"the mutation of {right!r} must name one place"
+    mutant = written(folder, texts[places[0]].replace(right, wrong), places[0])
+    return run_unit(test, None, seed, count=60_000, instead=mutant)
 
 
 TIES_AWAY = ("{63'b0, shifted[39]}", "64'd1")
@@ -91,6 +106,19 @@ TIES_AWAY = ("{63'b0, shifted[39]}", "64'd1")
         ("fp_cast", "value[15] && (value[16] || value[14:0] != 0)", "value[15]"),
         ("fp_cast", "exponent -= 8'd4", "exponent -= 8'd3"),
         ("int8_mac", "{{24{b[7]}}, b}", "{24'b0, b}"),
+        ("fp_div", "step < 27", "step < 25"),
+        ("fp_div", "{63'b0, remainder != 0}", "64'b0"),
+        ("fp_div", "(is_zero(a) & is_zero(b)) | ", ""),
+        ("fp_div", "low > 63 ? 32'd63 : low", "low"),
+        ("fp_div", "(exponent & 1) != 0 ? norm", "(exponent & 1) == 0 ? norm"),
+        ("fp_div", "(remainder != 0 ? 32'd1 : 32'd0)", "32'd0"),
+        ("fp_div", "& (is_zero(value) ^ 1)", ""),
+        ("fp_alu", "order_of(a) > order_of(b) ? a : b", "$signed(a) > $signed(b) ? a : b"),
+        ("fp_alu", "$signed(value_of(a)) < $", "$signed(order_of(a)) < $"),
+        ("fp_alu", "(value_of(a) == value_of(b)", "(a == b"),
+        ("fp_alu", "32'd158", "32'd157"),
+        ("fp_alu", "shift > 63 ? 32'd63 : shift", "shift"),
+        ("fp_alu", "(fraction << 1) != 0", "1'b0"),
     ],
 )
 def test_a_wrong_package_is_caught(tmp_path: Path, test: str, right: str, wrong: str) -> None:
@@ -223,4 +251,4 @@ def test_what_cannot_be_run_is_bad_input(
 
 def test_a_package_that_does_not_elaborate_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="verilator"):
-        build_bench("fp_fma", written(tmp_path, "package npu_fp_pkg;\n", "broken.sv"))
+        build_bench("fp_fma", written(tmp_path, "package npu_fp_pkg;\n", "npu_fp_pkg.sv"))

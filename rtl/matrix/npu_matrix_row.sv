@@ -69,7 +69,7 @@ module npu_matrix_row
     end
     // verilator unroll_disable
     for (int unsigned c = 0; c < ArraySize; c++) begin
-      sum[c] = npu_fp_pkg::fp32_fma(a, weight[c], addend[c]);
+      sum[c] = npu_fma_pkg::fp32_fma(a, weight[c], addend[c]);
       sum[c] = c < 32'(cols) ? sum[c] : idle[c];
     end
     for (int unsigned c = 0; c < ArraySize; c++) fma_row[c*32 +: 32] = sum[c];

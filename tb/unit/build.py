@@ -18,11 +18,11 @@ from filelock import FileLock, Timeout
 
 from driver.errors import InfrastructureError, InputError
 from tb.sim.objects import ObjectStore, Unit, run_compiler
-from tb.sim.spec import REPOSITORY, digest
+from tb.sim.spec import FILELIST, REPOSITORY, digest, read_filelist
 from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_verilator
 
 BUILD_ROOT = REPOSITORY / "build" / "unit"
-FP_PACKAGE = REPOSITORY / "rtl" / "fpu" / "npu_fp_pkg.sv"
+FPU_FOLDER = REPOSITORY / "rtl" / "fpu"
 
 _FOLDER = Path(__file__).parent
 _HDL = _FOLDER / "hdl"
@@ -34,8 +34,21 @@ _DEFINES = ("-DVERILATOR=1", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0"
 _COMPILE = ("-std=c++20", "-O3", "-march=native", *_DEFINES, "-DVM_TIMING=0", "-I.")
 
 
-def _verilate(test: str, package: Path, verilator: Verilator, folder: Path) -> None:
-    sources = [str(package), str(_HDL / f"{test}.sv")]
+def _packages(instead: Path | None) -> tuple[Path, ...]:
+    """The packages of rtl/fpu in the file list's order; `instead` replaces its namesake."""
+    listed = [path for path in read_filelist(FILELIST) if path.parent == FPU_FOLDER]
+    if instead is None:
+        return tuple(listed)
+    names = [path.name for path in listed]
+    if instead.name not in names:
+        raise InputError(instead, "name", instead.name, f"one of {', '.join(names)}")
+    return tuple(instead if path.name == instead.name else path for path in listed)
+
+
+def _verilate(
+    test: str, packages: tuple[Path, ...], verilator: Verilator, folder: Path
+) -> None:
+    sources = [*map(str, packages), str(_HDL / f"{test}.sv")]
     names = ["--top-module", test, "--prefix", f"V{test}", "-Mdir", str(folder)]
     done = subprocess.run(
         [str(verilator.binary), *_VERILATE, "-Wall", "-Wno-fatal", *names, *sources],
@@ -47,7 +60,7 @@ def _verilate(test: str, package: Path, verilator: Verilator, folder: Path) -> N
     )
     if done.returncode != 0:
         errors = [line for line in done.stderr.splitlines() if line.startswith("%Error")]
-        raise InputError(package, "verilator", (errors or ["no message"])[0], "correct sources")
+        raise InputError("rtl/fpu", "verilator", (errors or ["no message"])[0], "correct sources")
 
 
 def _units(test: str, verilator: Verilator, folder: Path) -> list[Unit]:
@@ -71,20 +84,24 @@ def _units(test: str, verilator: Verilator, folder: Path) -> list[Unit]:
     ]
 
 
-def _key(test: str, package: Path, verilator: Verilator, compiler: Compiler) -> str:
-    files = [package, _HDL / f"{test}.sv", *sorted(_CPP.iterdir())]
+def _key(
+    test: str, packages: tuple[Path, ...], verilator: Verilator, compiler: Compiler
+) -> str:
+    files = [*packages, _HDL / f"{test}.sv", *sorted(_CPP.iterdir())]
     tools = [verilator.version, compiler.identity, *_VERILATE, *_COMPILE]
     return digest([*tools, *(path.read_bytes() for path in files)])[:16]
 
 
-def build_bench(test: str, package: Path = FP_PACKAGE, root: Path = BUILD_ROOT) -> Path:
-    """The program of bench `test` around `package`, built now unless it exists.
+def build_bench(test: str, instead: Path | None = None, root: Path = BUILD_ROOT) -> Path:
+    """The program of bench `test`, built now unless it exists.
 
-    InputError: sources that do not elaborate. InfrastructureError: no Verilator, no compiler, a
+    `instead` takes the place of the package of rtl/fpu with the same file name.
+    InputError: no such package, sources that do not elaborate. InfrastructureError: no Verilator, no compiler, a
     builder that never ends.
     """
+    packages = _packages(instead)
     verilator, compiler = find_verilator(), find_compiler()
-    folder = root / f"{test}-{_key(test, package, verilator, compiler)}"
+    folder = root / f"{test}-{_key(test, packages, verilator, compiler)}"
     program = folder / test
     if program.is_file():
         return program
@@ -92,7 +109,7 @@ def build_bench(test: str, package: Path = FP_PACKAGE, root: Path = BUILD_ROOT) 
         root.mkdir(parents=True, exist_ok=True)
         with FileLock(root / "lock", timeout=_LOCK_TIMEOUT_S):
             if not program.is_file():
-                _build_locked(test, package, folder, verilator, compiler)
+                _build_locked(test, packages, folder, verilator, compiler)
     except Timeout as error:
         raise InfrastructureError(f"another build holds {root} for too long") from error
     except OSError as error:
@@ -101,12 +118,16 @@ def build_bench(test: str, package: Path = FP_PACKAGE, root: Path = BUILD_ROOT) 
 
 
 def _build_locked(
-    test: str, package: Path, folder: Path, verilator: Verilator, compiler: Compiler
+    test: str,
+    packages: tuple[Path, ...],
+    folder: Path,
+    verilator: Verilator,
+    compiler: Compiler,
 ) -> None:
     unfinished = folder.with_name(f".{folder.name}")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
-    _verilate(test, package, verilator, unfinished)
+    _verilate(test, packages, verilator, unfinished)
     store = ObjectStore(folder.parent / "objects", compiler, jobs=2)
     objects = store.compile(_units(test, verilator, unfinished), lambda done, total: None)
     linker = replace(compiler, command=compiler.command[-1:])

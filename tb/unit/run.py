@@ -16,13 +16,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driver.errors import InfrastructureError, InputError, NpuError
-from tb.unit.build import FP_PACKAGE, build_bench
+from tb.unit.build import build_bench
 
 CONVERSIONS = ("f16_to_f32", "bf16_to_f32", "f32_to_f16", "f32_to_bf16")
+ALU_OPERATIONS = (
+    *("f32_max", "f32_min", "f32_lt", "f32_le", "f32_eq"),
+    *("i32_to_f32", "f32_to_i32", "f32_to_i32_r_minMag"),
+)
 OPERATIONS: dict[str, tuple[str, ...]] = {
     "fp_fma": ("f32_mulAdd",),
     "fp_cast": CONVERSIONS,
     "int8_mac": ("int8_mac",),
+    "fp_div": ("f32_div", "f32_sqrt"),
+    "fp_alu": ALU_OPERATIONS,
 }
 """The operations of each test, by the names that Berkeley TestFloat gives them."""
 
@@ -74,19 +80,20 @@ def run_unit(
     *,
     operation: str | None = None,
     count: int | None = None,
-    package: Path = FP_PACKAGE,
+    instead: Path | None = None,
     result: Path | None = None,
 ) -> UnitResult:
     """Build and run one bench: its own vectors, or those of a TestFloat file.
 
-    `count` is the number of random vectors per operation; `package` takes the place of the RTL's.
+    `count` is the number of random vectors per operation; `instead` takes the place of the package
+    of rtl/fpu with the same file name.
     Writes the counts to `result` as JSON.
     InputError: an unknown name, a malformed file. InfrastructureError: no tools, a bench that dies.
     """
     chosen = _operation(test, operation, vectors)
     if not 0 <= seed < _MAX_SEED:
         raise InputError("command line", "seed", seed, f"0 to {_MAX_SEED - 1}")
-    program = build_bench(test, package)
+    program = build_bench(test, instead)
     with tempfile.TemporaryDirectory() as scratch:
         found = Path(scratch) / "result.json"
         options = {"seed": seed, "count": count, "operation": chosen, "vectors": vectors}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Bench top for npu_fp_pkg::fp32_fma: independent lanes, combinational, the loop written as in the
+/// Bench top for npu_fma_pkg::fp32_fma: independent lanes, combinational, the loop written as in the
 /// matrix row so that the simulator compiles the same code.
 module fp_fma #(
   parameter int unsigned Lanes = 16
@@ -20,7 +20,7 @@ module fp_fma #(
       z[l] = c[l*32 +: 32];
     end
     // verilator unroll_disable
-    for (int unsigned l = 0; l < Lanes; l++) z[l] = npu_fp_pkg::fp32_fma(x[l], y[l], z[l]);
+    for (int unsigned l = 0; l < Lanes; l++) z[l] = npu_fma_pkg::fp32_fma(x[l], y[l], z[l]);
     for (int unsigned l = 0; l < Lanes; l++) fma_lanes[l*32 +: 32] = z[l];
   endfunction
 
