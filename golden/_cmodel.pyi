@@ -82,6 +82,18 @@ def matmul(
 def kernel_names() -> list[str]:
     """Sets of inner loops that this host can execute, fastest first. All give the same bits."""
 
+def micro(op: int, a: _Words, b: _Words, c: _Words, out: _Words, kernels: str = "") -> None:
+    """out[i] = instruction `op` (a MicroOp) of a[i], b[i], c[i], by the loops that VECTOR uses."""
+
+def run_program(
+    number: int, sources: list[_Words], imms: list[int], out: _Words, kernels: str = ""
+) -> None:
+    """out[i] = vector program `number` on the words of its sources; `index` is i.
+
+    What VECTOR computes of FP32 or INT32 operands, without memory. A program that reduces gives its
+    elements before they are reduced. `imms`: up to four words.
+    """
+
 def fma32(a: _Words, b: _Words, c: _Words, out: _Words) -> None:
     """out[i] = a[i]·b[i] + c[i] on fp32 bits, rounded once."""
 

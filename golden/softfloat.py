@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isqrt
 
 from driver.isa import DType
 
@@ -137,6 +138,92 @@ def fma(a: int, b: int, c: int, fmt: Format = FP32) -> int:
     # An exact zero: like signs keep theirs, unlike signs give +0.
     sign = product_sign & sign_of(fmt, c) if total == 0 else int(total < 0)
     return _encode(fmt, sign, abs(total), exponent)
+
+
+def div(a: int, b: int, fmt: Format = FP32) -> int:
+    """a ÷ b, rounded once."""
+    sign = sign_of(fmt, a) ^ sign_of(fmt, b)
+    infinite_a, infinite_b = is_infinite(fmt, a), is_infinite(fmt, b)
+    zero_a, zero_b = is_zero(fmt, a), is_zero(fmt, b)
+    if is_nan(fmt, a) or is_nan(fmt, b) or (infinite_a and infinite_b) or (zero_a and zero_b):
+        return fmt.nan
+    if infinite_a or zero_b:
+        return (sign << fmt.sign_bit) | fmt.infinity
+    if infinite_b or zero_a:
+        return sign << fmt.sign_bit
+    value_a, exponent_a = _decode(fmt, a)
+    value_b, exponent_b = _decode(fmt, b)
+    # Enough quotient bits that the rounding point lies above the sticky bit.
+    extra = 2 * fmt.fraction_bits + 4
+    quotient, remainder = divmod(abs(value_a) << extra, abs(value_b))
+    sticky = (quotient << 1) | (remainder != 0)
+    return _encode(fmt, sign, sticky, exponent_a - exponent_b - extra - 1)
+
+
+def sqrt(a: int, fmt: Format = FP32) -> int:
+    """The square root, rounded once; of −0 it is −0."""
+    if is_zero(fmt, a):
+        return a
+    if is_nan(fmt, a) or sign_of(fmt, a):
+        return fmt.nan
+    if is_infinite(fmt, a):
+        return a
+    value, exponent = _decode(fmt, a)
+    extra = 2 * fmt.fraction_bits + 4 + exponent % 2  # the exponent must become even
+    scaled = value << extra
+    root = isqrt(scaled)
+    sticky = (root << 1) | (root * root != scaled)
+    return _encode(fmt, 0, sticky, (exponent - extra) // 2 - 1)
+
+
+def _ordered(fmt: Format, bits: int) -> int:
+    """An integer of the same order as the number, −0 just below +0."""
+    magnitude = _magnitude(fmt, bits)
+    return -magnitude - 1 if sign_of(fmt, bits) else magnitude
+
+
+def maximum(a: int, b: int, fmt: Format = FP32) -> int:
+    """The larger, with −0 below +0; NaN if either is."""
+    if is_nan(fmt, a) or is_nan(fmt, b):
+        return fmt.nan
+    return max(a, b, key=lambda bits: _ordered(fmt, bits))
+
+
+def minimum(a: int, b: int, fmt: Format = FP32) -> int:
+    """The smaller, with −0 below +0; NaN if either is."""
+    if is_nan(fmt, a) or is_nan(fmt, b):
+        return fmt.nan
+    return min(a, b, key=lambda bits: _ordered(fmt, bits))
+
+
+def compare(a: int, b: int, fmt: Format = FP32) -> int | None:
+    """−1, 0 or 1 as a is below, equal to or above b; None with a NaN. −0 equals +0."""
+    if is_nan(fmt, a) or is_nan(fmt, b):
+        return None
+    left, right = (0 if is_zero(fmt, x) else _ordered(fmt, x) for x in (a, b))
+    return (left > right) - (left < right)
+
+
+def from_int(value: int, fmt: Format = FP32) -> int:
+    """An integer to the nearest number, ties to even."""
+    return _encode(fmt, int(value < 0), abs(value), 0)
+
+
+def to_int32(a: int, *, truncate: bool, fmt: Format = FP32) -> int:
+    """To the nearest int32, ties to even, or towards zero; saturates, NaN gives 0. Bits."""
+    if is_nan(fmt, a):
+        return 0
+    least, greatest = -(1 << 31), (1 << 31) - 1
+    if is_infinite(fmt, a):
+        return (least if sign_of(fmt, a) else greatest) & _WORD
+    value, exponent = _decode(fmt, a)
+    magnitude = abs(value)
+    if truncate and exponent < 0:
+        magnitude >>= -exponent
+    else:
+        magnitude = _shift_right_even(magnitude, -exponent)
+    whole = -magnitude if value < 0 else magnitude
+    return min(max(whole, least), greatest) & _WORD
 
 
 def convert(source: Format, target: Format, bits: int) -> int:

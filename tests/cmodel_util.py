@@ -20,6 +20,8 @@ STORAGE: dict[DType, type[np.unsignedinteger]] = {
     DType.BF16: np.uint16,
     DType.INT8: np.uint8,
     DType.INT32: np.uint32,
+    DType.UINT8: np.uint8,
+    DType.INT64: np.uint64,
 }
 """numpy type that holds the bits of an element."""
 
@@ -56,8 +58,10 @@ def random_bits(
     rng: np.random.Generator, dtype: DType, shape: tuple[int, ...], specials: float = 0.0
 ) -> npt.NDArray[np.unsignedinteger]:
     """Elements near one, so that sums round; a fraction `specials` is drawn from special_bits."""
-    if dtype in (DType.INT8, DType.INT32):
-        return rng.integers(0, 1 << (8 * DTYPE_BYTES[dtype]), shape).astype(STORAGE[dtype])
+    if dtype not in softfloat.FORMATS:
+        return rng.integers(
+            0, np.iinfo(STORAGE[dtype]).max, shape, dtype=STORAGE[dtype], endpoint=True
+        )
     fmt = softfloat.FORMATS[dtype]
     exponents = rng.integers(fmt.bias - 3, fmt.bias + 2, shape)
     fractions = rng.integers(0, 1 << fmt.fraction_bits, shape)

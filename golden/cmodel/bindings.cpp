@@ -9,6 +9,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "block.h"
 #include "cmodel.h"
 #include "kernels.h"
 #include "matmul.h"
@@ -98,6 +99,62 @@ void map_words(OutWords& out, Function&& function, const Inputs&... inputs) {
   for (std::size_t i = 0; i < out.size(); ++i) out.data()[i] = function(inputs.data()[i]...);
 }
 
+/// Pads a block's words to what the loops of VECTOR cover.
+std::vector<std::uint32_t> padded(const Words& words, std::size_t count) {
+  if (words.size() != count) throw std::invalid_argument("lengths differ");
+  std::vector<std::uint32_t> copy(words.data(), words.data() + count);
+  copy.resize((count + npu::kVectorWords - 1) / npu::kVectorWords * npu::kVectorWords);
+  return copy;
+}
+
+/// One instruction on every element, by the loops that VECTOR uses.
+void micro(unsigned op, const Words& a, const Words& b, const Words& c, OutWords out,
+           const std::string& kernels) {
+  if (op >= npu::kMicroOps) throw std::invalid_argument("micro: no such instruction");
+  const std::array operands{padded(a, out.size()), padded(b, out.size()), padded(c, out.size())};
+  std::vector<std::uint32_t> result(operands[0].size());
+  if (result.empty()) return;
+  const npu::FloatEnvironment environment;
+  kernels_named(kernels).vector.micro[op](
+      {{{operands[0].data(), false}, {operands[1].data(), false}, {operands[2].data(), false}},
+       result.data(),
+       result.size()});
+  std::copy_n(result.begin(), out.size(), out.data());
+}
+
+/// A program on words, element by element; a reduction's elements before they are reduced.
+void run_program(unsigned number, const std::vector<Words>& sources,
+                 const std::vector<std::uint32_t>& imms, OutWords out, const std::string& kernels) {
+  constexpr auto kWord = npu::isa::DType::kInt32;
+  if (number >= npu::isa::kPrograms.size()) {
+    throw std::invalid_argument("run_program: no such program");
+  }
+  const npu::isa::VectorProgram& program = npu::isa::kPrograms[number];
+  std::array<std::uint32_t, npu::isa::kImmediates> words{};
+  const bool fits = sources.size() == program.sources && imms.size() <= words.size() &&
+                    std::ranges::all_of(
+                        sources, [&](const Words& source) { return source.size() == out.size(); });
+  if (!fits) throw std::invalid_argument("run_program: sources, imms and out do not fit");
+  std::ranges::copy(imms, words.begin());
+  npu::Block block(program, words, kernels_named(kernels).vector);
+  const nb::gil_scoped_release release;
+  const npu::FloatEnvironment environment;
+  const auto run = [](const std::uint32_t* at, std::size_t count) {
+    auto* bytes = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(at));
+    return npu::Run{bytes, kWord, sizeof *at, count};
+  };
+  for (std::size_t first = 0; first < out.size(); first += npu::kBlockWords) {
+    const std::size_t count = std::min(npu::kBlockWords, out.size() - first);
+    block.begin(count);
+    for (std::size_t s = 0; s < sources.size(); ++s) {
+      block.load(s, 0, run(sources[s].data() + first, count));
+    }
+    block.number(0, count, first);
+    block.execute();
+    block.store(0, run(out.data() + first, count));
+  }
+}
+
 void bind_scalars(nb::module_& module) {
   namespace scalar = npu::scalar;
   module.def(
@@ -172,5 +229,9 @@ NB_MODULE(_cmodel, module) {
     for (const npu::Kernels* kernels : npu::usable_kernels()) names.emplace_back(kernels->name);
     return names;
   });
+  module.def("micro", &micro, "op"_a, "a"_a.noconvert(), "b"_a.noconvert(), "c"_a.noconvert(),
+             "out"_a.noconvert(), "kernels"_a = "");
+  module.def("run_program", &run_program, "number"_a, "sources"_a, "imms"_a, "out"_a.noconvert(),
+             "kernels"_a = "");
   bind_scalars(module);
 }

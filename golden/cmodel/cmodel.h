@@ -29,6 +29,9 @@ class CModel {
  private:
   void run(const isa::Packet& packet);
   void run_matmul(const isa::Packet& packet);
+  void run_vector_program(const isa::Packet& packet);
+  void run_gather(const isa::Packet& packet);
+  void run_scatter(const isa::Packet& packet);
   void run_copy(const isa::Packet& packet);
   void run_fill(const isa::Packet& packet);
   void run_sync(const isa::Packet& packet);

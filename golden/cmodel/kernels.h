@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "vector_kernels.h"
+
 namespace npu {
 
 struct Tile {
@@ -38,6 +40,7 @@ struct Kernels {
   TileFunction mac8[kMaxVectors];  // [v - 1]: acc += a.lo·b.lo + a.hi·b.hi
   WidenFunction widen_fp16;
   WidenFunction widen_bf16;
+  const VectorKernels& vector;  // the loops of VECTOR
 };
 
 extern const Kernels kPortableKernels;

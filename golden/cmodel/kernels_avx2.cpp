@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include "kernel_template.h"
+#include "vector_template.h"
 
 namespace npu {
 
@@ -51,6 +52,7 @@ const Kernels kAvx2Kernels{"avx2",
                            {run_tile<Fma, 1>, run_tile<Fma, 2>, nullptr, nullptr},
                            {run_tile<Mac8, 1>, run_tile<Mac8, 2>, nullptr, nullptr},
                            widen_fp16_row,
-                           widen_bf16_row};
+                           widen_bf16_row,
+                           kVectorKernels};
 
 }  // namespace npu

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include "kernel_template.h"
+#include "vector_template.h"
 
 namespace npu {
 
@@ -44,6 +45,7 @@ const Kernels kAvx512Kernels{
     {run_tile<Fma, 1>, run_tile<Fma, 2>, run_tile<Fma, 3>, run_tile<Fma, 4>},
     {run_tile<Mac8, 1>, run_tile<Mac8, 2>, run_tile<Mac8, 3>, run_tile<Mac8, 4>},
     widen_fp16_row,
-    widen_bf16_row};
+    widen_bf16_row,
+    kVectorKernels};
 
 }  // namespace npu

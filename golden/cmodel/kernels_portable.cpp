@@ -2,6 +2,7 @@
 // Compiled for the baseline of the host's architecture. Without an FMA instruction the compiler
 // calls the C library's fmaf, which is slow and right.
 #include "kernel_template.h"
+#include "vector_template.h"
 
 namespace npu {
 
@@ -54,6 +55,7 @@ const Kernels kPortableKernels{"portable",
                                {run_tile<Fma, 1>, nullptr, nullptr, nullptr},
                                {run_tile<Mac8, 1>, nullptr, nullptr, nullptr},
                                widen_fp16_row,
-                               widen_bf16_row};
+                               widen_bf16_row,
+                               kVectorKernels};
 
 }  // namespace npu

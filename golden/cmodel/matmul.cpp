@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <thread>
 
 #include "buffer.h"
 #include "pack.h"
@@ -105,12 +104,10 @@ void multiply_batch(const Kernels& kernels, const MatmulJob& job, std::size_t ba
 }
 
 unsigned useful_threads(const MatmulJob& job, unsigned wanted) {
-  const std::size_t limit =
-      wanted != 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
   const double macs = static_cast<double>(job.batch) * static_cast<double>(job.m) *
                       static_cast<double>(job.k) * static_cast<double>(job.n);
   const double useful = std::max(1.0, macs / kMacsPerThread);
-  return static_cast<unsigned>(std::min(static_cast<double>(limit), useful));
+  return static_cast<unsigned>(std::min<double>(usable_threads(wanted), useful));
 }
 
 }  // namespace

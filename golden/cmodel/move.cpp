@@ -60,8 +60,10 @@ void with_element(unsigned bytes, Body&& body) {
       return body(std::uint8_t{});
     case 2:
       return body(std::uint16_t{});
-    default:
+    case 4:
       return body(std::uint32_t{});
+    default:
+      return body(std::uint64_t{});
   }
 }
 

@@ -19,6 +19,10 @@ using isa::Packet;
   return static_cast<std::size_t>(dtype) < isa::kDTypeBytes.size();
 }
 
+[[nodiscard]] bool contains(const auto& dtypes, DType dtype) {
+  return std::ranges::find(dtypes, dtype) != dtypes.end();
+}
+
 [[nodiscard]] const isa::Usage& check_opcode(const Packet& packet) {
   const auto* usage =
       std::ranges::find(isa::kOperations, static_cast<Opcode>(packet.opcode), &isa::Usage::opcode);
@@ -31,8 +35,22 @@ using isa::Packet;
 [[nodiscard]] std::uint32_t excess_fill_bits(const Packet& packet) {
   const DType dtype = dst_dtype(packet);
   if (static_cast<Opcode>(packet.opcode) != Opcode::kFill || !exists(dtype)) return 0;
+  const unsigned bits = std::min(32U, 8 * dtype_bytes(dtype));
   const std::uint64_t value = packet.param[isa::kFillValue];
-  return static_cast<std::uint32_t>(value >> (8 * dtype_bytes(dtype)));
+  return static_cast<std::uint32_t>(value >> bits);
+}
+
+/// What a VECTOR packet says of a source.
+struct SourceUse {
+  std::uint64_t address;
+  std::uint32_t flags;  // type and DESC
+};
+
+[[nodiscard]] std::array<SourceUse, isa::kMaxSources> sources_of(const Packet& packet) {
+  const auto part = [&](std::uint32_t mask) { return packet.flags & mask; };
+  return {{{packet.src1, part(isa::kSrcDtypeMask | isa::kSrc1DescMask)},
+           {packet.src2, part(isa::kSrc2DtypeMask | isa::kSrc2DescMask)},
+           {src3_of(packet), part(isa::kSrc3DtypeMask | isa::kSrc3DescMask)}}};
 }
 
 void check_reserved(const Packet& packet, const isa::Usage& usage) {
@@ -48,6 +66,14 @@ void check_reserved(const Packet& packet, const isa::Usage& usage) {
     must_be_zero("a parameter not used by the opcode", packet.param[i]);
   }
   must_be_zero("bits of FILL's value above the element", excess_fill_bits(packet));
+  if (static_cast<Opcode>(packet.opcode) != Opcode::kVector) return;
+  const isa::VectorProgram* program = program_of(packet);
+  const auto sources = sources_of(packet);
+  for (std::size_t i = program == nullptr ? sources.size() : program->sources; i < sources.size();
+       ++i) {
+    must_be_zero("address of a source that the program does not have", sources[i].address);
+    must_be_zero("flags of a source that the program does not have", sources[i].flags);
+  }
 }
 
 [[nodiscard]] bool dtypes_accepted(const Packet& packet) {
@@ -60,7 +86,13 @@ void check_reserved(const Packet& packet, const isa::Usage& usage) {
     case Opcode::kCopy:
       return exists(src) && src == dst;
     case Opcode::kFill:
-      return exists(dst);
+      return exists(dst) && dst != DType::kInt64;
+    case Opcode::kVector:
+      return exists(src) && exists(src2_dtype(packet)) && exists(src3_dtype(packet)) && exists(dst);
+    case Opcode::kGather:
+    case Opcode::kScatter:
+      return exists(src) && src == dst && contains(isa::kIndexDTypes, src2_dtype(packet)) &&
+             (!has_flag(packet, isa::kAccumulateMask) || contains(isa::kScatterAddDTypes, dst));
     default:
       return true;
   }
@@ -72,6 +104,33 @@ void check_count(std::uint32_t count, bool any_descriptor) {
                ? "count is " + std::to_string(count) + ", but a descriptor gives the shape"
                : std::string("count is zero, and no descriptor gives the shape");
   });
+}
+
+void check_vector_params(const Packet& packet) {
+  const isa::VectorProgram* program = program_of(packet);
+  fail_if(program == nullptr, ErrorCode::kBadParam, [&] {
+    return "program " + std::to_string(packet.param[isa::kVectorProgram]) + " does not exist";
+  });
+  const std::uint32_t count = packet.param[isa::kVectorCount];
+  constexpr std::array kDesc{isa::kSrc1DescMask, isa::kSrc2DescMask, isa::kSrc3DescMask};
+  std::uint32_t used = isa::kDstDescMask;
+  for (std::size_t i = 0; i < program->sources; ++i) used |= kDesc[i];
+  const std::uint32_t set = packet.flags & used;
+  fail_if(set != (count == 0 ? used : 0), ErrorCode::kBadParam, [&] {
+    return count == 0 ? "count is zero, and not every operand is a descriptor"
+                      : std::string("count is not zero, and an operand is a descriptor");
+  });
+  fail_if(count != 0 && program->reduce != isa::Reduce::kNone, ErrorCode::kBadParam,
+          [] { return "a program that reduces takes descriptors, not a count"; });
+}
+
+void check_index_params(const Packet& packet) {
+  constexpr std::uint32_t kAll = isa::kSrc1DescMask | isa::kSrc2DescMask | isa::kDstDescMask;
+  fail_if((packet.flags & kAll) != kAll, ErrorCode::kBadParam,
+          [] { return "an operand is no descriptor"; });
+  const std::uint32_t dim = packet.param[isa::kGatherDim];
+  fail_if(dim >= isa::kMaxRank, ErrorCode::kBadParam,
+          [&] { return "dimension " + std::to_string(dim) + " does not exist"; });
 }
 
 void check_params(const Packet& packet) {
@@ -87,6 +146,11 @@ void check_params(const Packet& packet) {
                          has_flag(packet, isa::kSrc1DescMask | isa::kDstDescMask));
     case Opcode::kFill:
       return check_count(packet.param[isa::kFillCount], has_flag(packet, isa::kDstDescMask));
+    case Opcode::kVector:
+      return check_vector_params(packet);
+    case Opcode::kGather:
+    case Opcode::kScatter:
+      return check_index_params(packet);
     default:
       return;
   }
@@ -94,13 +158,16 @@ void check_params(const Packet& packet) {
 
 }  // namespace
 
+const isa::VectorProgram* program_of(const Packet& packet) {
+  const std::uint32_t number = packet.param[isa::kVectorProgram];
+  return number < isa::kPrograms.size() ? &isa::kPrograms[number] : nullptr;
+}
+
 void check_packet(const Packet& packet) {
   const isa::Usage& usage = check_opcode(packet);
   check_reserved(packet, usage);
-  fail_if(!dtypes_accepted(packet), ErrorCode::kBadDtype, [&] {
-    return "types " + std::to_string(static_cast<unsigned>(src_dtype(packet))) + " -> " +
-           std::to_string(static_cast<unsigned>(dst_dtype(packet))) + " not accepted";
-  });
+  fail_if(!dtypes_accepted(packet), ErrorCode::kBadDtype,
+          [&] { return "types not accepted: flags " + hex(packet.flags); });
   check_params(packet);
 }
 

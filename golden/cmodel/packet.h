@@ -3,6 +3,7 @@
 #pragma once
 
 #include "npu_isa.h"
+#include "npu_vector_programs.h"
 
 namespace npu {
 
@@ -13,6 +14,24 @@ namespace npu {
 [[nodiscard]] inline isa::DType dst_dtype(const isa::Packet& packet) {
   return static_cast<isa::DType>((packet.flags & isa::kDstDtypeMask) >> isa::kDstDtypeShift);
 }
+
+/// VECTOR: type of src2; GATHER, SCATTER: of the indices.
+[[nodiscard]] inline isa::DType src2_dtype(const isa::Packet& packet) {
+  return static_cast<isa::DType>((packet.flags & isa::kSrc2DtypeMask) >> isa::kSrc2DtypeShift);
+}
+
+[[nodiscard]] inline isa::DType src3_dtype(const isa::Packet& packet) {
+  return static_cast<isa::DType>((packet.flags & isa::kSrc3DtypeMask) >> isa::kSrc3DtypeShift);
+}
+
+/// VECTOR's third source, which is split over two parameters.
+[[nodiscard]] inline std::uint64_t src3_of(const isa::Packet& packet) {
+  return packet.param[isa::kVectorSrc3Low] |
+         static_cast<std::uint64_t>(packet.param[isa::kVectorSrc3High]) << 32;
+}
+
+/// The program that a VECTOR packet names, or null if there is none of that number.
+[[nodiscard]] const isa::VectorProgram* program_of(const isa::Packet& packet);
 
 [[nodiscard]] inline bool has_flag(const isa::Packet& packet, std::uint32_t mask) {
   return (packet.flags & mask) != 0;

@@ -18,6 +18,10 @@ FloatEnvironment::FloatEnvironment() {
 
 FloatEnvironment::~FloatEnvironment() { std::fesetenv(&saved_); }
 
+unsigned usable_threads(unsigned wanted) {
+  return wanted != 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
+}
+
 void parallel_for(std::size_t count, unsigned threads,
                   const std::function<void(std::size_t)>& body) {
   std::atomic<std::size_t> next{0};

@@ -21,6 +21,9 @@ class FloatEnvironment {
   std::fenv_t saved_{};
 };
 
+/// `wanted` threads, 0 meaning one per host processor.
+[[nodiscard]] unsigned usable_threads(unsigned wanted);
+
 /// Calls body(0) … body(count - 1), each once, in any order, on up to `threads` threads; each
 /// call runs within a FloatEnvironment. Rethrows the first exception when all threads are done.
 void parallel_for(std::size_t count, unsigned threads,

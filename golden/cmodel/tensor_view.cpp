@@ -81,7 +81,15 @@ TensorView dense_view(Address base, isa::DType dtype, const Shape& shape) {
   return view;
 }
 
-TensorView load_descriptor(const Memory& memory, const OperandRef& ref, const Shape* expected) {
+bool ShapeRule::admits(const Shape& given) const {
+  if (free_dim && *free_dim >= given.rank) return false;
+  if (!shape) return true;
+  Shape demanded = *shape;
+  if (free_dim) demanded.size[*free_dim] = given.size[*free_dim];
+  return demanded == given;
+}
+
+TensorView load_descriptor(const Memory& memory, const OperandRef& ref, const ShapeRule& rule) {
   const isa::Descriptor raw = fetch_descriptor(memory, ref);
   const char* wrong = malformation(raw, ref);
   fail_if(wrong != nullptr, ErrorCode::kBadDescriptor,
@@ -89,7 +97,7 @@ TensorView load_descriptor(const Memory& memory, const OperandRef& ref, const Sh
   TensorView view{raw.base, ref.dtype, {raw.rank, {}}, {}};
   std::ranges::copy(raw.size, view.shape.size.begin());
   std::ranges::copy(raw.stride, view.stride.begin());
-  fail_if(expected != nullptr && view.shape != *expected, ErrorCode::kBadDescriptor,
+  fail_if(!rule.admits(view.shape), ErrorCode::kBadDescriptor,
           [&] { return words(ref, "descriptor at " + hex(ref.address) + ": shape at odds"); });
   return view;
 }
@@ -107,9 +115,10 @@ void check_extent(const Memory& memory, const OperandRef& ref, const TensorView&
   });
 }
 
-TensorView resolve(const Memory& memory, const OperandRef& ref, const Shape& shape) {
-  const TensorView view = ref.is_descriptor ? load_descriptor(memory, ref, &shape)
-                                            : dense_view(ref.address, ref.dtype, shape);
+TensorView resolve(const Memory& memory, const OperandRef& ref, const ShapeRule& rule) {
+  const TensorView view = ref.is_descriptor
+                              ? load_descriptor(memory, ref, rule)
+                              : dense_view(ref.address, ref.dtype, rule.shape.value());
   check_alignment(ref, view);
   check_extent(memory, ref, view);
   return view;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -30,9 +31,21 @@ struct TensorView {
   [[nodiscard]] unsigned element_bytes() const { return dtype_bytes(dtype); }
 };
 
+/// What a packet demands of an operand's shape.
+struct ShapeRule {
+  std::optional<Shape> shape;           // none: any
+  std::optional<std::size_t> free_dim;  // must exist, and may be of another size
+
+  ShapeRule() = default;
+  ShapeRule(const Shape& demanded) : shape(demanded) {}  // NOLINT: a shape is a rule
+  ShapeRule(std::optional<Shape> demanded, std::size_t dim) : shape(demanded), free_dim(dim) {}
+
+  [[nodiscard]] bool admits(const Shape& given) const;
+};
+
 /// One of a packet's addresses with what the packet says of it.
 struct OperandRef {
-  std::string_view name;  // src1, src2 or dst
+  std::string_view name;  // src1, src2, src3 or dst
   Address address = 0;
   bool is_descriptor = false;
   bool is_destination = false;
@@ -43,17 +56,17 @@ struct OperandRef {
 [[nodiscard]] TensorView dense_view(Address base, isa::DType dtype, const Shape& shape);
 
 /// Reads and checks the descriptor at `ref.address`, but not the data it points to.
-/// `expected`: the shape that the packet demands, or null when the descriptor defines it.
 [[nodiscard]] TensorView load_descriptor(const Memory& memory, const OperandRef& ref,
-                                         const Shape* expected);
+                                         const ShapeRule& rule);
 
 /// MISALIGNED unless the base is a multiple of the element size.
 void check_alignment(const OperandRef& ref, const TensorView& view);
 /// OUT_OF_RANGE unless first and last byte are in memory.
 void check_extent(const Memory& memory, const OperandRef& ref, const TensorView& view);
 
-/// The whole of check 5 for one operand whose shape is known.
-[[nodiscard]] TensorView resolve(const Memory& memory, const OperandRef& ref, const Shape& shape);
+/// The whole of check 5 for one operand. A direct one is dense, of the rule's shape.
+[[nodiscard]] TensorView resolve(const Memory& memory, const OperandRef& ref,
+                                 const ShapeRule& rule);
 
 /// Calls visit(address, bytes) for runs of adjacent elements that cover each element of the view;
 /// broadcast dimensions are visited once.

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "block.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "elements.h"
+#include "micro.h"
+
+namespace npu {
+
+namespace {
+
+using isa::Reduce;
+
+/// Buffers of a block: destination codes, then sources, then positions.
+constexpr std::size_t kSourceBuffer = isa::kDstOut + 1;
+constexpr std::size_t kIndexBuffer = kSourceBuffer + isa::kMaxSources;
+constexpr std::size_t kBuffers = kIndexBuffer + 1;
+
+std::uint32_t load_one(const Run& run) {
+  return scalar::with_dtype(run.dtype,
+                            [&](auto dtype) { return scalar::load_element<dtype>(run.first); });
+}
+
+/// The tree over the lanes: 8, 4, 2, 1 apart.
+template <Reduce kReduce>
+std::uint32_t join(std::array<std::uint32_t, isa::kReductionLanes> lanes) {
+  for (std::size_t apart = lanes.size() / 2; apart > 0; apart /= 2) {
+    for (std::size_t i = 0; i < apart; ++i) {
+      lanes[i] = scalar::combine<kReduce>(lanes[i], lanes[i + apart]);
+    }
+  }
+  return lanes[0];
+}
+
+using Join = std::uint32_t (*)(std::array<std::uint32_t, isa::kReductionLanes>);
+
+constexpr std::array<Join, isa::kIdentity.size()> kJoin = [] {
+  return []<std::size_t... kReductions>(std::index_sequence<kReductions...>) {
+    return std::array<Join, sizeof...(kReductions)>{join<static_cast<Reduce>(kReductions)>...};
+  }(std::make_index_sequence<isa::kIdentity.size()>{});
+}();
+
+}  // namespace
+
+std::span<const isa::Instruction> code_of(const isa::VectorProgram& program) {
+  return std::span(isa::kCode).subspan(program.start, program.length);
+}
+
+bool numbers_elements(const isa::VectorProgram& program) {
+  return std::ranges::any_of(code_of(program), [](const isa::Instruction& line) {
+    return line.a == isa::kOperandIndex || line.b == isa::kOperandIndex ||
+           line.c == isa::kOperandIndex;
+  });
+}
+
+Block::Block(const isa::VectorProgram& program,
+             const std::array<std::uint32_t, isa::kImmediates>& imm, const VectorKernels& kernels)
+    : program_(program),
+      imm_(imm),
+      kernels_(kernels),
+      numbered_(numbers_elements(program)),
+      storage_(kBuffers * kBlockWords) {}
+
+void Block::begin(std::size_t count) {
+  count_ = (count + kVectorWords - 1) / kVectorWords * kVectorWords;
+  repeated_ = {};
+}
+
+void Block::load(std::size_t source, std::size_t at, const Run& run) {
+  std::uint32_t* const dst = words(kSourceBuffer + source) + at;
+  const auto type = static_cast<std::size_t>(run.dtype);
+  if (run.step == isa::kDTypeBytes[type]) return kernels_.load[type](run.first, run.count, dst);
+  if (run.step == 0) {
+    std::fill_n(dst, run.count, load_one(run));
+    return;
+  }
+  scalar::with_dtype(run.dtype, [&](auto dtype) {
+    for (std::size_t i = 0; i < run.count; ++i) {
+      dst[i] = scalar::load_element<dtype>(run.first + i * run.step);
+    }
+  });
+}
+
+void Block::repeat(std::size_t source, const Run& run) {
+  *words(kSourceBuffer + source) = load_one(run);
+  repeated_[source] = true;
+}
+
+void Block::number(std::size_t at, std::size_t count, std::uint64_t first) {
+  if (!numbered_) return;
+  std::uint32_t* const dst = words(kIndexBuffer) + at;
+  std::iota(dst, dst + count, static_cast<std::uint32_t>(first));
+}
+
+MicroOperand Block::operand(std::uint8_t code) const {
+  if (code >= isa::kOperandConst) return {&isa::kConstants[code - isa::kOperandConst], true};
+  if (code >= isa::kOperandImm) return {&imm_[code - isa::kOperandImm], true};
+  if (code == isa::kOperandIndex) return {words(kIndexBuffer), false};
+  if (code >= isa::kOperandSrc) {
+    const std::size_t source = code - isa::kOperandSrc;
+    return {words(kSourceBuffer + source), repeated_[source]};
+  }
+  return {words(code), false};
+}
+
+void Block::execute() {
+  for (const isa::Instruction& line : code_of(program_)) {
+    kernels_.micro[static_cast<std::size_t>(line.op)](
+        {{operand(line.a), operand(line.b), operand(line.c)}, words(line.dst), count_});
+  }
+}
+
+void Block::store(std::size_t at, const Run& run) const {
+  const std::uint32_t* const src = words(isa::kDstOut) + at;
+  const auto type = static_cast<std::size_t>(run.dtype);
+  if (run.step == isa::kDTypeBytes[type]) return kernels_.store[type](src, run.count, run.first);
+  scalar::with_dtype(run.dtype, [&](auto dtype) {
+    for (std::size_t i = 0; i < run.count; ++i) {
+      scalar::store_element<dtype>(src[i], run.first + i * run.step);
+    }
+  });
+}
+
+void Block::fold_begin() { lanes_.fill(isa::kIdentity[static_cast<std::size_t>(program_.reduce)]); }
+
+void Block::fold(std::size_t at, std::size_t count) {
+  kernels_.fold[static_cast<std::size_t>(program_.reduce)](words(isa::kDstOut) + at, count,
+                                                           lanes_.data());
+}
+
+void Block::fold_end(const Run& run) {
+  const std::uint32_t word = kJoin[static_cast<std::size_t>(program_.reduce)](lanes_);
+  scalar::with_dtype(run.dtype, [&](auto dtype) { scalar::store_element<dtype>(word, run.first); });
+}
+
+}  // namespace npu

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "vector.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "block.h"
+#include "parallel.h"
+#include "walk.h"
+
+namespace npu {
+
+namespace {
+
+using isa::Reduce;
+
+/// Instructions on elements below which a second thread costs more than it saves.
+constexpr std::uint64_t kWorkPerThread = 1 << 19;
+/// Units of work per thread that even out their finish.
+constexpr std::uint64_t kUnitsPerThread = 4;
+
+/// One command, taken apart: everything that its units of work share.
+class Runner {
+ public:
+  Runner(const Memory& memory, const VectorJob& job, const Kernels& kernels)
+      : memory_(memory),
+        job_(job),
+        kernels_(kernels.vector),
+        reduces_(job.program.reduce != Reduce::kNone),
+        operands_(all_operands(job)),
+        walk_(job.shape, std::span(operands_).first(job.sources.size() + 1),
+              reduces_ || numbers_elements(job.program)) {}
+
+  /// Units of work: a row, a part of a long one, or as many short ones as a block holds.
+  [[nodiscard]] std::uint64_t units() const {
+    return grouped() ? (walk_.rows() + group() - 1) / group() : walk_.rows() * parts();
+  }
+
+  void run(std::uint64_t first, std::uint64_t last) const {
+    Block block(job_.program, job_.imm, kernels_);
+    for (std::uint64_t unit = first; unit < last; ++unit) {
+      if (grouped()) {
+        const std::uint64_t row = unit * group();
+        run_rows(block, row, std::min(group(), walk_.rows() - row));
+      } else if (reduces_) {
+        reduce_row(block, unit);
+      } else {
+        run_part(block, unit / parts(), unit % parts() * kBlockWords);
+      }
+    }
+  }
+
+ private:
+  using Operands = std::array<TensorView, kMaxOperands>;
+
+  /// The sources, then the destination, which a reduction visits once per row.
+  static Operands all_operands(const VectorJob& job) {
+    Operands operands{};
+    std::ranges::copy(job.sources, operands.begin());
+    TensorView& dst = operands[job.sources.size()];
+    dst = job.dst;
+    if (job.program.reduce != Reduce::kNone) dst.stride[dst.shape.rank - 1] = 0;
+    return operands;
+  }
+
+  [[nodiscard]] std::size_t dst() const { return job_.sources.size(); }
+  [[nodiscard]] bool grouped() const { return walk_.row_elements() <= kBlockWords / 2; }
+  [[nodiscard]] std::uint64_t group() const { return kBlockWords / walk_.row_elements(); }
+  /// Blocks per row; a reduction needs the row in one unit.
+  [[nodiscard]] std::uint64_t parts() const {
+    return reduces_ ? 1 : (walk_.row_elements() + kBlockWords - 1) / kBlockWords;
+  }
+  [[nodiscard]] std::byte* at(std::size_t operand, std::uint64_t offset) const {
+    return memory_.at(operands_[operand].base + offset);
+  }
+  [[nodiscard]] Run run_of(std::size_t operand, std::uint64_t offset, std::size_t count) const {
+    return {at(operand, offset), operands_[operand].dtype, walk_.step(operand), count};
+  }
+
+  /// Whole rows, side by side in one block.
+  void run_rows(Block& block, std::uint64_t row, std::uint64_t rows) const {
+    const std::size_t elements = walk_.row_elements();
+    Walk::Cursor cursor(walk_, row);
+    const Walk::Cursor start = cursor;
+    block.begin(rows * elements);
+    for (std::size_t s = 0; s < job_.sources.size(); ++s) {
+      if (walk_.step(s) == 0 && walk_.same_rows(s)) block.repeat(s, run_of(s, 0, 1));
+    }
+    for (std::uint64_t r = 0; r < rows; ++r, cursor.advance()) {
+      for (std::size_t s = 0; s < job_.sources.size(); ++s) {
+        if (!block.repeats(s)) block.load(s, r * elements, run_of(s, cursor.offset(s), elements));
+      }
+      block.number(r * elements, elements, 0);
+    }
+    block.execute();
+    cursor = start;
+    for (std::uint64_t r = 0; r < rows; ++r, cursor.advance()) {
+      if (reduces_) {
+        block.fold_begin();
+        block.fold(r * elements, elements);
+        block.fold_end(run_of(dst(), cursor.offset(dst()), 1));
+      } else {
+        block.store(r * elements, run_of(dst(), cursor.offset(dst()), elements));
+      }
+    }
+  }
+
+  /// The elements of one row from `first` on that a block holds, up to the execution.
+  std::size_t execute_part(Block& block, const Walk::Cursor& cursor, std::uint64_t first) const {
+    const std::size_t count = std::min<std::uint64_t>(kBlockWords, walk_.row_elements() - first);
+    block.begin(count);
+    for (std::size_t s = 0; s < job_.sources.size(); ++s) {
+      const std::uint64_t offset = cursor.offset(s) + first * walk_.step(s);
+      if (walk_.step(s) == 0) {
+        block.repeat(s, run_of(s, offset, 1));
+      } else {
+        block.load(s, 0, run_of(s, offset, count));
+      }
+    }
+    block.number(0, count, first);
+    block.execute();
+    return count;
+  }
+
+  void run_part(Block& block, std::uint64_t row, std::uint64_t first) const {
+    const Walk::Cursor cursor(walk_, row);
+    const std::size_t count = execute_part(block, cursor, first);
+    block.store(0, run_of(dst(), cursor.offset(dst()) + first * walk_.step(dst()), count));
+  }
+
+  void reduce_row(Block& block, std::uint64_t row) const {
+    const Walk::Cursor cursor(walk_, row);
+    block.fold_begin();
+    for (std::uint64_t first = 0; first < walk_.row_elements(); first += kBlockWords) {
+      block.fold(0, execute_part(block, cursor, first));
+    }
+    block.fold_end(run_of(dst(), cursor.offset(dst()), 1));
+  }
+
+  const Memory& memory_;
+  const VectorJob& job_;
+  const VectorKernels& kernels_;
+  bool reduces_;
+  Operands operands_;
+  Walk walk_;
+};
+
+}  // namespace
+
+void run_vector(const Memory& memory, const VectorJob& job, unsigned threads,
+                const Kernels& kernels) {
+  const Runner runner(memory, job, kernels);
+  std::uint64_t elements = 1;
+  for (std::size_t d = 0; d < job.shape.rank; ++d) elements *= job.shape.size[d];
+  const std::uint64_t useful = 1 + elements * (2 + job.program.length) / kWorkPerThread;
+  const auto helpers =
+      static_cast<unsigned>(std::min<std::uint64_t>(usable_threads(threads), useful));
+  const std::uint64_t units = runner.units();
+  const std::uint64_t tasks =
+      helpers == 1 ? 1 : std::min<std::uint64_t>(units, helpers * kUnitsPerThread);
+  parallel_for(tasks, helpers, [&](std::size_t task) {
+    runner.run(units * task / tasks, units * (task + 1) / tasks);
+  });
+}
+
+}  // namespace npu

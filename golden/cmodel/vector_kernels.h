@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The loops of VECTOR, one set per instruction set of the host, as kernels.h for MATMUL.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "npu_isa.h"
+#include "npu_vector_programs.h"
+
+namespace npu {
+
+/// Words that a row of one of the loops below covers; counts are rounded up to it.
+inline constexpr std::size_t kVectorWords = isa::kReductionLanes;
+
+struct MicroOperand {
+  const std::uint32_t* words;
+  bool repeated;  // one word for all elements
+};
+
+/// dst[i] = instruction(a[i], b[i], c[i]) for i < count, a multiple of kVectorWords. dst may be an
+/// operand.
+struct MicroStep {
+  MicroOperand operands[3];
+  std::uint32_t* dst;
+  std::size_t count;
+};
+
+using MicroFunction = void (*)(const MicroStep& step);
+/// lanes[i mod 16] = combine(lanes[i mod 16], words[i]), ascending.
+using ReduceFunction = void (*)(const std::uint32_t* words, std::size_t count,
+                                std::uint32_t* lanes);
+/// Adjacent elements to words and back, by the load and the store of their type.
+using LoadFunction = void (*)(const std::byte* src, std::size_t count, std::uint32_t* dst);
+using StoreFunction = void (*)(const std::uint32_t* src, std::size_t count, std::byte* dst);
+
+inline constexpr std::size_t kMicroOps = static_cast<std::size_t>(isa::MicroOp::kF2iTrunc) + 1;
+
+struct VectorKernels {
+  std::array<MicroFunction, kMicroOps> micro;              // by MicroOp
+  std::array<ReduceFunction, isa::kIdentity.size()> fold;  // by Reduce
+  std::array<LoadFunction, isa::kDTypeBytes.size()> load;  // by DType
+  std::array<StoreFunction, isa::kDTypeBytes.size()> store;
+};
+
+}  // namespace npu

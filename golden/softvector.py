@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Vector programs in integers only: one element, or one reduced row, as docs/numerics.md says.
+
+The third opinion for VECTOR, as golden.softfloat's chain is for MATMUL. Slow and plain; knows
+nothing of packets, shapes or memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from driver.isa import DTYPE_BYTES, DType
+from driver.isa.micro import (
+    DST_OUT,
+    MICRO_INFO,
+    OPERAND_CONST,
+    OPERAND_IMM,
+    OPERAND_INDEX,
+    OPERAND_SRC,
+    REDUCE_IDENTITY,
+    REDUCTION_LANES,
+    Instruction,
+    MicroOp,
+    Reduce,
+    VectorProgram,
+)
+from driver.isa.programs import CONSTANTS
+from golden import softfloat
+from golden.softfloat import FORMATS
+
+_WORD = 0xFFFF_FFFF
+_ONE = 0x3F80_0000
+
+
+def signed(word: int) -> int:
+    """32 bits as an int32."""
+    return word - (1 << 32) if word >> 31 else word
+
+
+def load(dtype: DType, bits: int) -> int:
+    """An element's bits as the 32-bit word that a program sees."""
+    if dtype in FORMATS:
+        return bits if dtype is DType.FP32 else softfloat.widen(dtype, bits)
+    if dtype is DType.INT8 and bits >> 7:
+        return bits | 0xFFFF_FF00
+    return bits & _WORD
+
+
+def store(dtype: DType, word: int) -> int:
+    """A 32-bit result as the element's bits."""
+    if dtype in FORMATS:
+        return word if dtype is DType.FP32 else softfloat.narrow(dtype, word)
+    return signed(word) & ((1 << 8 * DTYPE_BYTES[dtype]) - 1)
+
+
+def _ordering(*accepted: int) -> Callable[[int, int], int]:
+    return lambda a, b: int(softfloat.compare(a, b) in accepted)
+
+
+MICRO: dict[MicroOp, Callable[..., int]] = {
+    MicroOp.MOV: lambda a: a,
+    MicroOp.FMA: softfloat.fma,
+    MicroOp.DIV: softfloat.div,
+    MicroOp.SQRT: softfloat.sqrt,
+    MicroOp.FMAX: softfloat.maximum,
+    MicroOp.FMIN: softfloat.minimum,
+    MicroOp.FLT: _ordering(-1),
+    MicroOp.FLE: _ordering(-1, 0),
+    MicroOp.FEQ: _ordering(0),
+    MicroOp.SEL: lambda a, b, c: b if a else c,
+    MicroOp.AND: lambda a, b: a & b,
+    MicroOp.OR: lambda a, b: a | b,
+    MicroOp.XOR: lambda a, b: a ^ b,
+    MicroOp.IADD: lambda a, b: (a + b) & _WORD,
+    MicroOp.ISUB: lambda a, b: (a - b) & _WORD,
+    MicroOp.IMUL: lambda a, b: (a * b) & _WORD,
+    MicroOp.IMAX: lambda a, b: max(a, b, key=signed),
+    MicroOp.IMIN: lambda a, b: min(a, b, key=signed),
+    MicroOp.ILT: lambda a, b: int(signed(a) < signed(b)),
+    MicroOp.IEQ: lambda a, b: int(a == b),
+    MicroOp.SHL: lambda a, b: (a << b % 32) & _WORD,
+    MicroOp.SRL: lambda a, b: a >> b % 32,
+    MicroOp.SRA: lambda a, b: (signed(a) >> b % 32) & _WORD,
+    MicroOp.I2F: lambda a: softfloat.from_int(signed(a)),
+    MicroOp.F2I: lambda a: softfloat.to_int32(a, truncate=False),
+    MicroOp.F2I_TRUNC: lambda a: softfloat.to_int32(a, truncate=True),
+}
+"""Each instruction on 32-bit words."""
+
+_COMBINE: dict[Reduce, Callable[[int, int], int]] = {
+    Reduce.FADD: lambda lane, element: softfloat.fma(lane, _ONE, element),
+    Reduce.FMAX: MICRO[MicroOp.FMAX],
+    Reduce.FMIN: MICRO[MicroOp.FMIN],
+    Reduce.IADD: MICRO[MicroOp.IADD],
+    Reduce.IMAX: MICRO[MicroOp.IMAX],
+    Reduce.IMIN: MICRO[MicroOp.IMIN],
+}
+
+
+def run(program: VectorProgram, sources: Sequence[int], imms: Sequence[int], index: int = 0) -> int:
+    """The program's result for one element: words in, word out."""
+    registers: dict[int, int] = {}
+
+    def operand(code: int) -> int:
+        if code >= OPERAND_CONST:
+            return CONSTANTS[code - OPERAND_CONST]
+        if code >= OPERAND_IMM:
+            return imms[code - OPERAND_IMM]
+        if code == OPERAND_INDEX:
+            return index
+        return sources[code - OPERAND_SRC] if code >= OPERAND_SRC else registers[code]
+
+    def value(line: Instruction) -> int:
+        codes = (line.a, line.b, line.c)[: MICRO_INFO[line.op].operands]
+        return MICRO[line.op](*map(operand, codes))
+
+    result = 0
+    for line in program.code:
+        result = value(line)
+        if line.dst != DST_OUT:
+            registers[line.dst] = result
+    return result
+
+
+def reduce(kind: Reduce, elements: Sequence[int]) -> int:
+    """A row of words to one: the lanes, then the tree."""
+    combine = _COMBINE[kind]
+    lanes = [REDUCE_IDENTITY[kind]] * REDUCTION_LANES
+    for index, element in enumerate(elements):
+        lanes[index % REDUCTION_LANES] = combine(lanes[index % REDUCTION_LANES], element)
+    apart = REDUCTION_LANES // 2
+    while apart:
+        lanes = [combine(lanes[i], lanes[i + apart]) for i in range(apart)]
+        apart //= 2
+    return lanes[0]
