@@ -22,7 +22,8 @@ ALIGNMENT_BYTES = 64
 
 _ADDRESS_LIMIT = 1 << 64
 _CONFIG_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
-_SECTIONS = ("common", "configs")
+_SECTIONS = ("common", "configs", "nightly")
+"""The last is of no interest here: regress/nightly/settings.py reads it."""
 
 Address = Annotated[int, Field(ge=0, lt=_ADDRESS_LIMIT, multiple_of=ALIGNMENT_BYTES)]
 SizeBytes = Annotated[
@@ -30,18 +31,20 @@ SizeBytes = Annotated[
 ]
 
 
-class _Frozen(BaseModel):
+class Frozen(BaseModel):
+    """A part of sim_config.yaml."""
+
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-def _refuse(field: str, value: object, expected: str) -> NoReturn:
+def refuse(field: str, value: object, expected: str) -> NoReturn:
     """Fail a check between fields; `field` is relative to the model that checks."""
     raise PydanticCustomError(
         "cross_check", "{expected}", {"field": field, "value": value, "expected": expected}
     )
 
 
-class Region(_Frozen):
+class Region(Frozen):
     """Addresses [base, base + size_bytes) of the physical map."""
 
     base: Address
@@ -55,13 +58,13 @@ class Region(_Frozen):
     @model_validator(mode="after")
     def _fits(self) -> Region:
         if self.limit > _ADDRESS_LIMIT:
-            _refuse(
+            refuse(
                 "size_bytes", self.size_bytes, f"at most {_ADDRESS_LIMIT - self.base} from there"
             )
         return self
 
 
-class Regions(_Frozen):
+class Regions(Frozen):
     """The parts of device memory that the allocator hands out separately."""
 
     weights: Region
@@ -73,7 +76,7 @@ class Regions(_Frozen):
         return dict(sorted(pairs, key=lambda pair: pair[1].base))
 
 
-class MemoryMap(_Frozen):
+class MemoryMap(Frozen):
     """Device memory: regions that together are one window [base, limit) without a hole."""
 
     regions: Regions
@@ -92,17 +95,17 @@ class MemoryMap(_Frozen):
     def _contiguous(self) -> MemoryMap:
         (_, low), (name, high) = self.regions.named().items()
         if high.base != low.limit:
-            _refuse(f"regions.{name}.base", f"{high.base:#x}", f"{low.limit:#x}, the end below")
+            refuse(f"regions.{name}.base", f"{high.base:#x}", f"{low.limit:#x}, the end below")
         return self
 
 
-class Dram(_Frozen):
+class Dram(Frozen):
     """Timing of the simulated DRAM."""
 
     latency_cycles: Annotated[int, Field(ge=1, le=4096)]
 
 
-class Timeouts(_Frozen):
+class Timeouts(Frozen):
     """When waiting for the device is given up."""
 
     wait_s: Annotated[float, Field(gt=0, le=86_400)]
@@ -115,7 +118,7 @@ def _power_of_two(value: int) -> bool:
     return value & (value - 1) == 0
 
 
-class HwConfig(_Frozen):
+class HwConfig(Frozen):
     """One configuration of the hardware, its memory map and the limits of its simulation."""
 
     name: str
@@ -147,12 +150,12 @@ class HwConfig(_Frozen):
     def _consistent(self) -> HwConfig:
         for field in ("acc_tiles", "row_tiles"):
             if not _power_of_two(getattr(self, field)):
-                _refuse(field, getattr(self, field), "a power of two")
+                refuse(field, getattr(self, field), "a power of two")
         if self.row_tiles > self.acc_tiles:
-            _refuse("row_tiles", self.row_tiles, f"at most acc_tiles, {self.acc_tiles}")
+            refuse("row_tiles", self.row_tiles, f"at most acc_tiles, {self.acc_tiles}")
         if self.registers.base < self.memory.limit and self.memory.base < self.registers.limit:
             window = f"{self.memory.base:#x} to {self.memory.limit - 1:#x}"
-            _refuse("registers.base", f"{self.registers.base:#x}", f"none of the memory, {window}")
+            refuse("registers.base", f"{self.registers.base:#x}", f"none of the memory, {window}")
         return self
 
 
@@ -194,16 +197,19 @@ def _config(path: Path, name: str, common: dict[str, Any], entry: object) -> HwC
     try:
         return HwConfig.model_validate({**common, **own, "name": name})
     except ValidationError as error:
-        errors = error.errors(include_url=False)
-        # A misspelt key is unknown, and another is missing: the unknown one says more.
-        first = min(errors, key=lambda found: found["type"] != "extra_forbidden")
-        field, value, expected = _explain(first)
+        field, value, expected = explain(first_error(error))
         inherited = field.split(".")[0] in common.keys() - own.keys()
         section = "common" if inherited else f"configs.{name}"
         raise InputError(path, f"{section}.{field}", value, expected) from error
 
 
-def _explain(error: ErrorDetails) -> tuple[str, object, str]:
+def first_error(error: ValidationError) -> ErrorDetails:
+    """The one to tell: a misspelt key is unknown, and another is missing; the unknown says more."""
+    errors = error.errors(include_url=False)
+    return min(errors, key=lambda found: found["type"] != "extra_forbidden")
+
+
+def explain(error: ErrorDetails) -> tuple[str, object, str]:
     """Field, value and expectation of one pydantic error."""
     location = [str(part) for part in error["loc"]]
     kind, context = error["type"], error.get("ctx", {})

@@ -66,6 +66,11 @@ Bits = Annotated[str, Field(pattern=r"^0x[0-9a-f]+$")]
 BackendName = Literal["rtl", "cmodel"]
 Waves = Literal["none", "vcd", "fst"]
 Where = Literal["rtl", "cmodel", "cpu"]
+Site = Literal["rtl", "cmodel", "cpu", "view"]
+"""Where a ledger counts an op: a view moves no data and runs nowhere."""
+Mode = Literal["isolated", "chained"]
+"""What ops of a model work on: the tensors that torch had, or the NPU's own earlier results."""
+BoundBy = Literal["compute", "memory", "overhead"]
 Verdict = Literal["pass", "fail"]
 RunStatus = Literal["pass", "fail", "error"]
 Blame = Literal["none", "rtl", "cmodel", "lowering", "precision"]
@@ -86,6 +91,10 @@ class TestInfo(_Record):
     backends: tuple[BackendName, ...]
     workloads: tuple[Name, ...] = ()
     """The capsules it wants: the command line captures them and passes them in the spec."""
+    config: str = "default"
+    """The configuration it runs on when none is asked for."""
+    modes: tuple[Mode, ...] = ("isolated",)
+    """How it runs the ops of its capsules when no mode is asked for."""
 
 
 class Shard(_Record):
@@ -132,6 +141,19 @@ class RunSpec(_Record):
     timeout_s: Annotated[float, Field(gt=0)]
     shard: Shard | None = None
     """Run only these ops; None for all."""
+    modes: tuple[Mode, ...] = ("isolated",)
+    allow_cpu: bool = False
+    """Let the CPU run what the NPU cannot, and say so; otherwise that is an error."""
+
+
+class Drift(_Record):
+    """How far a result computed from the NPU's own earlier results is from torch's."""
+
+    max_abs: Number
+    max_rel: Number
+    """Largest difference over torch's largest magnitude."""
+    cosine: Number
+    """Of the angle between the two as vectors: 1 is the same direction."""
 
 
 class Failure(_Record):
@@ -148,6 +170,8 @@ class Failure(_Record):
     cycle: Count | None
     """When the wrong value was written, where that is known."""
     detail: str
+    output: Count = 0
+    """Which of the op's results."""
 
 
 class OpRow(_Record):
@@ -175,6 +199,15 @@ class OpRow(_Record):
     status: Verdict
     blame: Blame
     failure: Failure | None
+    packets: Count | None = None
+    dram_bytes: Count | None = None
+    """Moved over m_axi while the op ran, both ways."""
+    compulsory_bytes: Count | None = None
+    """What its operands and results take: no less can be moved."""
+    bound_by: BoundBy | None = None
+    """What most of its cycles went to."""
+    drift: Drift | None = None
+    """In a chained run."""
 
     @model_validator(mode="after")
     def _consistent(self) -> OpRow:
@@ -191,7 +224,7 @@ class LedgerRow(_Record):
     """How often an op ran where, and why not on the NPU."""
 
     op: str
-    where: Where
+    where: Site
     count: Annotated[int, Field(ge=1)]
     reason: str
 
@@ -213,6 +246,8 @@ class RunResult(_Record):
     """What went wrong, when no op row says it."""
     ops: tuple[OpRow, ...]
     ledger: tuple[LedgerRow, ...]
+    notes: tuple[str, ...] = ()
+    """What else the test found worth saying, one line each."""
 
     @model_validator(mode="after")
     def _consistent(self) -> RunResult:
@@ -252,15 +287,18 @@ class NoteEvent(_Record):
     text: str
 
 
-class ErrorEvent(_Record):
-    """The run ends without a result: the type of the error (`SimulatorTimeout`) and its text."""
+class EndEvent(_Record):
+    """The last event: what the run used, and the error that left it without a result."""
 
-    event: Literal["error"] = "error"
-    kind: str
-    text: str
+    event: Literal["end"] = "end"
+    cpu_seconds: Annotated[float, Field(ge=0)]
+    """Of the run and all its processes."""
+    error: str | None = None
+    """Type of the error (`SimulatorTimeout`)."""
+    text: str = ""
 
 
-AnyEvent = PlanEvent | OpEvent | NoteEvent | ErrorEvent
+AnyEvent = PlanEvent | OpEvent | NoteEvent | EndEvent
 Event = Annotated[AnyEvent, Field(discriminator="event")]
 _EVENT: TypeAdapter[AnyEvent] = TypeAdapter(Event)
 
@@ -286,6 +324,8 @@ def reproduce_line(spec: RunSpec, op: int | None = None) -> str:
     words = [f"{PROGRAM} {head} --config {spec.config} --seed {spec.seed}"]
     words += [] if own else [f"--config-file {shlex.quote(str(spec.config_file))}"]
     words += [] if spec.backend == "rtl" else [f"--backend {spec.backend}"]
+    words += ["--mode chained"] if spec.modes == ("chained",) else []
+    words += ["--allow-cpu"] if spec.allow_cpu else []
     index = spec.op_filter if op is None else op
     if index is not None:
         words += [f"--op {index}"]  # says it all: an op runs alone, whatever its shard

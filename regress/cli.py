@@ -18,6 +18,7 @@ from typer.exceptions import TyperException
 
 from driver.errors import NpuError
 from regress import commands
+from regress.nightly.cli import nightly
 from regress.paths import CONFIG_FILE
 
 INTERRUPTED = 130
@@ -163,6 +164,9 @@ def bench(
 ) -> int:
     """Measure the figures of merit."""
     return commands.bench(console(), names or [], rounds, out)
+
+
+app.command()(nightly)
 
 
 def _invoke(call: Callable[..., Any]) -> int:

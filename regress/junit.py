@@ -17,7 +17,7 @@ def write_junit(result: RunResult, path: Path) -> None:
     """Write junit.xml, whole or not at all."""
     suite = TestSuite(f"{result.test}.{result.config}")
     for name in ("backend", "seed", "reproduce"):
-        suite.add_property(name, _legal(str(getattr(result, name))))
+        suite.add_property(name, legal(str(getattr(result, name))))
     for row in result.ops:
         suite.add_testcase(_case(result, row))
     if result.message and not any(row.status == "fail" for row in result.ops):
@@ -26,6 +26,11 @@ def write_junit(result: RunResult, path: Path) -> None:
     xml = JUnitXml()
     xml.add_testsuite(suite)
     xml.update_statistics()  # type: ignore[no-untyped-call]
+    write_whole(xml, path)
+
+
+def write_whole(xml: JUnitXml, path: Path) -> None:
+    """Write a report whole or not at all."""
     fresh = path.with_name(f".{path.name}.new")
     xml.write(str(fresh), pretty=True)
     fresh.replace(path)
@@ -33,12 +38,12 @@ def write_junit(result: RunResult, path: Path) -> None:
 
 def _case(result: RunResult, row: OpRow) -> TestCase:
     name = f"{row.index} {row.op} {row.dtype} {row.module}"
-    case = TestCase(_legal(name), classname=f"{result.test}.{result.config}")
+    case = TestCase(legal(name), classname=f"{result.test}.{result.config}")
     if row.where == "cpu":
         case.result = [Skipped("ran on the CPU: nothing to compare")]
     elif row.status == "fail":
         failure = Failure(f"blame: {row.blame}", type_="mismatch")
-        failure.text = _legal("\n".join(failure_lines(result, row)))
+        failure.text = legal("\n".join(failure_lines(result, row)))
         case.result = [failure]
     return case
 
@@ -47,10 +52,10 @@ def _run_case(result: RunResult) -> TestCase:
     """What no op row says: the run itself went wrong."""
     case = TestCase("run", classname=f"{result.test}.{result.config}")
     kind = Failure if result.status == "fail" else Error
-    case.result = [kind(_legal(result.message or ""), type_=result.status)]
+    case.result = [kind(legal(result.message or ""), type_=result.status)]
     return case
 
 
-def _legal(text: str) -> str:
+def legal(text: str) -> str:
     """Without the characters that XML has no way to write."""
     return "".join(c if c in "\t\n" or ord(c) >= 0x20 else "?" for c in text)

@@ -10,3 +10,5 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 CONFIG_FILE: Final = ROOT / "sim_config.yaml"
 OUT: Final = ROOT / "out"
 BUILD: Final = ROOT / "build"
+NIGHTLY: Final = OUT / "nightly"
+"""Store and files of the regressions, unless the user says otherwise."""

@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any, Protocol
 
 from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
@@ -25,8 +26,10 @@ from driver.errors import InfrastructureError, InputError, NpuError
 from driver.results import (
     RESULT_FILE,
     SPEC_FILE,
+    EndEvent,
     NoteEvent,
     OpEvent,
+    OpRow,
     PlanEvent,
     RunResult,
     RunSpec,
@@ -40,7 +43,6 @@ from driver.results import (
 from regress.junit import JUNIT_FILE, write_junit
 from regress.paths import BUILD, ROOT
 from regress.process import Ended, execute, last_lines, terminable
-from regress.progress import Progress
 
 LOG_FILE = "sim.log"
 RUNNER: tuple[str, ...] = (sys.executable, "-m", "tb.run")
@@ -53,6 +55,7 @@ _GRACE_S = 10.0
 """tb.run keeps the time limit itself and can say more; this much later it is stopped from here."""
 _LOG_LINES = 8
 _ERROR_PREFIX = "error: "
+_Judged = tuple[RunResult, int]
 
 
 class BadInput(NpuError):
@@ -68,6 +71,29 @@ class Outcome:
     result: RunResult
     exit_code: int
     artefacts: tuple[Path, ...]
+    ended: Ended
+    end: EndEvent | None = None
+    """What the run said last; None when it could not."""
+
+
+class Watcher(Protocol):
+    """Who follows a run; what a method raises ends the run."""
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(self, *error: Any) -> None: ...
+
+    def plan(self, ops: int) -> None:
+        """So many ops will run."""
+
+    def op(self, row: OpRow) -> None:
+        """An op is done."""
+
+    def note(self, text: str) -> None:
+        """A line for the reader."""
+
+    def tick(self) -> None:
+        """Nothing has happened for a moment."""
 
 
 def list_tests(runner: tuple[str, ...] = RUNNER, kept: Path = LISTS) -> tuple[TestInfo, ...]:
@@ -114,12 +140,19 @@ def test_named(name: str, tests: tuple[TestInfo, ...]) -> TestInfo:
     raise InputError("command line", "TEST", name or "nothing", f"one of {known}")
 
 
-def run(spec: RunSpec, progress: Progress, runner: tuple[str, ...] = RUNNER) -> Outcome:
-    """Run `spec` in its folder and leave result.json, junit.xml and the log there.
+def run(spec: RunSpec, progress: Watcher, runner: tuple[str, ...] = RUNNER) -> Outcome:
+    """Run `spec` in its folder and leave result.json, junit.xml and the log there. SIGTERM and
+    SIGHUP end it as Ctrl-C does.
 
     InputError, and nothing run, when the folder cannot be used.
     """
-    with _claimed(spec.out), terminable():
+    with terminable():
+        return run_in_thread(spec, progress, runner)
+
+
+def run_in_thread(spec: RunSpec, progress: Watcher, runner: tuple[str, ...] = RUNNER) -> Outcome:
+    """`run` for any thread: signals are the caller's."""
+    with _claimed(spec.out):
         for name in (RESULT_FILE, JUNIT_FILE):
             (spec.out / name).unlink(missing_ok=True)
         shutil.rmtree(spec.out / evidence.FOLDER, ignore_errors=True)
@@ -134,7 +167,8 @@ def run(spec: RunSpec, progress: Progress, runner: tuple[str, ...] = RUNNER) -> 
             ended = execute(
                 command, spec.out / LOG_FILE, limit, follower.take, on_idle=progress.tick
             )
-        outcome = _judge(spec, ended, follower, time.monotonic() - start)
+        result, code = _judge(spec, ended, follower, time.monotonic() - start)
+        outcome = Outcome(result, code, _artefacts(spec), ended, follower.end)
         write_junit(outcome.result, spec.out / JUNIT_FILE)
         return outcome
 
@@ -159,10 +193,10 @@ def _claimed(out: Path) -> Iterator[None]:
 class _Follower:
     """Takes the lines of a run's stdout."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: Watcher) -> None:
         self._progress = progress
         self.planned: int | None = None
-        self.seen = 0
+        self.end: EndEvent | None = None
 
     def take(self, line: str) -> None:
         """One line; what is no event is some library's chatter and of no interest."""
@@ -171,14 +205,15 @@ class _Follower:
                 self.planned = ops
                 self._progress.plan(ops)
             case OpEvent() as row:
-                self.seen += 1
                 self._progress.op(row)
             case NoteEvent(text=text):
                 self._progress.note(text)
+            case EndEvent() as event:
+                self.end = event
 
 
-def _judge(spec: RunSpec, ended: Ended, follower: _Follower, seconds: float) -> Outcome:
-    """The outcome: the run's own result where it can be trusted, an error where not."""
+def _judge(spec: RunSpec, ended: Ended, follower: _Follower, seconds: float) -> _Judged:
+    """Result and exit status: the run's own result where it can be trusted, an error where not."""
     if ended.timed_out:
         return _broken(spec, f"the run {ended.describe(spec.timeout_s + _GRACE_S)}", seconds)
     try:
@@ -189,10 +224,10 @@ def _judge(spec: RunSpec, ended: Ended, follower: _Follower, seconds: float) -> 
     if why is not None:
         return _broken(spec, f"the run {why}", seconds)
     code = ended.status if result.status == "error" else EXIT_CODES[result.status]
-    return Outcome(result, code, _artefacts(spec))
+    return result, code
 
 
-def _no_result(spec: RunSpec, ended: Ended, seconds: float) -> Outcome:
+def _no_result(spec: RunSpec, ended: Ended, seconds: float) -> _Judged:
     """The bench says why it stopped in the last line of its log; where not, it died."""
     said = "".join(last_lines(spec.out / LOG_FILE, 1))
     text = said.removeprefix(_ERROR_PREFIX)
@@ -216,7 +251,7 @@ def _distrust(spec: RunSpec, result: RunResult, status: int, planned: int | None
     return None
 
 
-def _broken(spec: RunSpec, what: str, seconds: float) -> Outcome:
+def _broken(spec: RunSpec, what: str, seconds: float) -> _Judged:
     """The error that stands in for a result, written over whatever the run left."""
     lines = [f"    {line}" for line in last_lines(spec.out / LOG_FILE, _LOG_LINES)]
     result = RunResult(
@@ -233,7 +268,7 @@ def _broken(spec: RunSpec, what: str, seconds: float) -> Outcome:
         ledger=(),
     )
     write_json(spec.out / RESULT_FILE, result)
-    return Outcome(result, EXIT_CODES["error"], _artefacts(spec))
+    return result, EXIT_CODES["error"]
 
 
 def _artefacts(spec: RunSpec) -> tuple[Path, ...]:

@@ -3,12 +3,16 @@
 
 Events go to stdout as JSON lines, logs to stderr, the outcome to OUT/result.json. Exit status:
 0 pass, 1 a verdict failed, 2 bad input, 3 infrastructure. `--list` prints the tests as JSON.
+`--with-parent` first: never outlive the process that started this one, not even its SIGKILL.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import logging
+import resource
+import signal
 import sys
 import time
 from pathlib import Path
@@ -18,7 +22,7 @@ from driver.errors import InputError, NpuError
 from driver.results import (
     RESULT_FILE,
     AnyEvent,
-    ErrorEvent,
+    EndEvent,
     NoteEvent,
     OpEvent,
     PlanEvent,
@@ -32,6 +36,8 @@ from tb.ops.runner import Progress, run_ops
 from tb.tests import infos, load
 
 INTERRUPTED = 130
+WITH_PARENT = "--with-parent"
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def _print(event: AnyEvent) -> None:
@@ -80,8 +86,22 @@ def run(spec: RunSpec) -> RunResult:
     return run_ops(spec, config, module, progress)
 
 
+def _cpu_seconds() -> float:
+    """Of this process and those it has waited for."""
+    own = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return round(sum(usage.ru_utime + usage.ru_stime for usage in own), 3)
+
+
+def _die_with_parent() -> None:
+    """Let the kernel end this process when its parent ends, however that comes about."""
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def main(arguments: list[str]) -> int:
     """Exit status."""
+    if arguments[:1] == [WITH_PARENT]:
+        _die_with_parent()
+        arguments = arguments[1:]
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     if arguments == ["--list"]:
         sys.stdout.write(json.dumps([info.model_dump(mode="json") for info in infos()]) + "\n")
@@ -95,12 +115,13 @@ def main(arguments: list[str]) -> int:
         wall_seconds = round(time.monotonic() - started, 3)
         write_json(spec.out / RESULT_FILE, result.model_copy(update={"wall_seconds": wall_seconds}))
     except NpuError as error:
-        _print(ErrorEvent(kind=type(error).__name__, text=str(error)))
+        _print(EndEvent(cpu_seconds=_cpu_seconds(), error=type(error).__name__, text=str(error)))
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:  # by the user, or at the time limit: whoever waits says which
         sys.stderr.write("interrupted\n")
         return INTERRUPTED
+    _print(EndEvent(cpu_seconds=_cpu_seconds()))
     return 0 if result.status == "pass" else 1
 
 

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Literal
 
-from driver.results import Shard
+from driver.results import Mode, Shard
 
 _ID_CHARACTERS = 12
 
@@ -72,6 +72,8 @@ class PlanItem:
     backend: Literal["rtl", "cmodel"]
     workload: str | None = None
     """The workload whose capsule the test `replay` is given; None for every other test."""
+    mode: Mode | None = None
+    """What the ops of a model work on; None for what the test does by itself."""
     shard: Shard | None = None
     """Which part of the test's ops; None for all."""
     wall_s: float = 3600.0
@@ -89,9 +91,8 @@ class PlanItem:
     def id(self) -> str:
         """Names the same work on every night: limits and position are no part of it."""
         shard = None if self.shard is None else [self.shard.index, self.shard.count]
-        return digest(
-            [self.test, self.config, self.seed, self.backend, self.workload, shard], _ID_CHARACTERS
-        )
+        what = [self.test, self.config, self.seed, self.backend, self.workload, self.mode, shard]
+        return digest(what, _ID_CHARACTERS)
 
     @property
     def label(self) -> str:
@@ -99,7 +100,8 @@ class PlanItem:
         name = self.test if self.workload is None else f"{self.test}:{self.workload}"
         backend = "" if self.backend == "rtl" else f" {self.backend}"
         shard = "" if self.shard is None else f" shard {self.shard.index + 1}/{self.shard.count}"
-        return f"{name}[{self.config}]{backend} seed {self.seed}{shard}"
+        mode = f" {self.mode}" if self.mode else ""
+        return f"{name}[{self.config}]{backend}{mode} seed {self.seed}{shard}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +123,10 @@ class Plan:
     config_digest: str
     command: str
     """The command line that made the plan."""
+    sources: str = ""
+    """Digest of the files that decide results: what --resume and workers must agree with."""
+    partial: bool = False
+    """Whether it is a selection of its tier (--filter, --only-failed): no night to compare with."""
     sequence: int = 0
     """1 for the first plan of the store, 2 for the next; 0 before it is stored."""
 

@@ -8,7 +8,6 @@ nothing, and adding another under its number is refused. Knows no process and ru
 from __future__ import annotations
 
 import contextlib
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -21,11 +20,10 @@ from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from driver.errors import InfrastructureError, InputError
 from regress.nightly import tables
-from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, Preparation
-from regress.paths import OUT
+from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, Preparation, State
+from regress.nightly.value import Seen
+from regress.paths import NIGHTLY
 
-FOLDER = OUT / "nightly"
-"""Where a store and its artefacts are, unless the user says otherwise."""
 DATABASE_FILE = "results.db"
 
 BUSY_TIMEOUT_S = 30.0
@@ -43,7 +41,7 @@ class Store:
 
     @classmethod
     def open(
-        cls, folder: Path = FOLDER, url: str | None = None, busy_timeout_s: float = BUSY_TIMEOUT_S
+        cls, folder: Path = NIGHTLY, url: str | None = None, busy_timeout_s: float = BUSY_TIMEOUT_S
     ) -> Store:
         """The store at `url`, by default SQLite in `folder`; made when it is not there.
 
@@ -188,6 +186,27 @@ class Store:
         )
         return tables.records(self._all(query.limit(limit)), tables.attempt_of)
 
+    def record(self, plans: int) -> dict[str, list[Seen]]:
+        """The executed attempts of the newest so many plans by item, newest first."""
+        attempts, table = tables.ATTEMPTS, tables.PLANS
+        newest = select(table).order_by(table.c.sequence.desc()).limit(plans).subquery()
+        query = (
+            select(
+                attempts.c.item_id,
+                newest.c.sequence,
+                attempts.c.state,
+                attempts.c.seconds,
+                newest.c.revision,
+            )
+            .join(newest, newest.c.id == attempts.c.plan_id)
+            .where(attempts.c.state.in_([state.value for state in State if state.executed]))
+            .order_by(newest.c.sequence.desc(), attempts.c.number.desc())
+        )
+        found: defaultdict[str, list[Seen]] = defaultdict(list)
+        for item_id, sequence, state, seconds, revision in self._all(query):
+            found[item_id].append(Seen(sequence, State(state), seconds, revision))
+        return dict(found)
+
     def preparations(self, plan_id: str) -> list[Preparation]:
         """Builds and captures of a plan, in their order."""
         table = tables.PREPARATIONS
@@ -267,12 +286,3 @@ def _at_once(connection: Connection) -> None:
     """A writer locks from the start: one that reads first could be refused when it writes."""
     reading = connection.get_execution_options().get(_READING, False)
     connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
-
-
-def fsync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -46,6 +46,8 @@ PLANS = Table(
     Column("config_file", Text, nullable=False),
     Column("config_digest", String(64), nullable=False),
     Column("command", Text, nullable=False),
+    Column("sources", String(64), nullable=False),
+    Column("partial", Boolean, nullable=False),
     sqlite_autoincrement=True,
 )
 
@@ -60,6 +62,7 @@ ITEMS = Table(
     Column("seed", BigInteger, nullable=False),
     Column("backend", String(16), nullable=False),
     Column("workload", String(64)),
+    Column("mode", String(16)),
     Column("shard_index", Integer),
     Column("shard_count", Integer),
     Column("wall_s", Float, nullable=False),

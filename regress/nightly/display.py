@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a plan is: a bar with the time left on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+
+from rich import progress as bars
+from rich.console import Console
+
+from regress.nightly.model import Attempt, PlanItem
+
+_LINE_EVERY_S = 15.0
+
+
+class PlanDisplay:
+    """Follows one plan on `console`; enter it around the runs."""
+
+    def __init__(
+        self,
+        console: Console,
+        title: str,
+        items: Iterable[PlanItem],
+        slots: int,
+        expected: Callable[[PlanItem], float],
+    ) -> None:
+        self._console = console
+        self._title = title
+        self._left = {item.id: expected(item) for item in items}
+        self._total = len(self._left)
+        self._slots = slots
+        self._red = 0
+        self._busy_s = 0.0
+        self._last = time.monotonic()
+        self._bar: bars.Progress | None = None
+        self._task = bars.TaskID(0)
+
+    def __enter__(self) -> PlanDisplay:
+        if self._console.is_terminal:
+            self._bar = bars.Progress(
+                bars.SpinnerColumn(),
+                bars.TextColumn("{task.description}", markup=False),
+                bars.BarColumn(bar_width=24),
+                bars.MofNCompleteColumn(),
+                bars.TextColumn("{task.fields[left]}"),
+                console=self._console,
+                transient=True,
+            )
+            self._task = self._bar.add_task(self._title, total=self._total, left="")
+            self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def started(self, item: PlanItem) -> None:
+        """A job has been given to the pool."""
+        self._show()
+
+    def done(self, item: PlanItem, attempt: Attempt) -> None:
+        """An item has come to a state."""
+        self._left.pop(item.id, None)
+        self._busy_s += attempt.seconds
+        if attempt.red:
+            self._red += 1
+            self.note(f"{attempt.state.value:7} {item.label}: {attempt.reason} [{attempt.id}]")
+        self._show()
+
+    def tick(self) -> None:
+        """Nothing has happened for a moment."""
+        self._show()
+
+    def note(self, text: str) -> None:
+        """A line for the reader that stays."""
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def left(self) -> str:
+        """Time left: what items usually take, the mean of this run where nobody knows."""
+        done = self._total - len(self._left)
+        if not done or not self._left:
+            return ""
+        mean = self._busy_s / done
+        seconds = round(sum(usual or mean for usual in self._left.values()) / max(self._slots, 1))
+        hours, rest = divmod(seconds, 3600)
+        clock = f"{hours}:{rest // 60:02}" if hours else f"{rest // 60}"
+        return f"{clock}:{rest % 60:02} left"
+
+    def _show(self) -> None:
+        words = [self.left(), f"{self._red} red" if self._red else ""]
+        said = ", ".join(filter(None, words))
+        done = self._total - len(self._left)
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, left=said)
+            return
+        now = time.monotonic()
+        if now - self._last >= _LINE_EVERY_S:
+            self._last = now
+            self.note(f"{self._title}: {done}/{self._total} jobs" + (f", {said}" if said else ""))

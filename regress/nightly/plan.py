@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns a tier of sim_config.yaml into items: tests × configurations × backends × seeds × shards.
+
+Every name is checked before anything runs. Knows no store and starts nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from driver.errors import InputError
+from driver.results import Shard, TestInfo
+from regress.nightly.model import PlanItem
+from regress.nightly.settings import SECTION, Limits, Nightly, TestRow, Use
+
+REPLAY = "replay"
+_COMMAND_LINE = "command line"
+
+
+@dataclass(frozen=True)
+class Known:
+    """The names that a plan may use."""
+
+    file: Path
+    configs: Collection[str]
+    tests: Mapping[str, TestInfo]
+    workloads: Collection[str]
+
+
+def tier_items(
+    settings: Nightly, tier: str, known: Known, first_seed: int | None = None
+) -> tuple[PlanItem, ...]:
+    """The items of a tier in the order of the file. InputError for a name that there is not, or
+    for two items that are the same work."""
+    if tier not in settings.tiers:
+        expected = f"one of {', '.join(settings.tiers)}"
+        raise InputError(_COMMAND_LINE, "tier", tier or "nothing", expected)
+    seed = settings.seed if first_seed is None else first_seed
+    items: list[PlanItem] = []
+    for name, use in settings.tiers[tier].items():
+        row = settings.tests[name]
+        _check(known, f"{SECTION}.tiers.{tier}.{name}", f"{SECTION}.tests.{name}", row, use)
+        items += row_items(row, use, seed, row.limits or settings.limits)
+    return numbered(items, known.file)
+
+
+def numbered(items: Iterable[PlanItem], file: Path) -> tuple[PlanItem, ...]:
+    """With their positions. InputError when two are the same work."""
+    seen: dict[str, PlanItem] = {}
+    for ordinal, item in enumerate(items):
+        if item.id in seen:
+            raise InputError(file, SECTION, f"{item.label} twice", "every job once")
+        seen[item.id] = replace(item, ordinal=ordinal)
+    return tuple(seen.values())
+
+
+def row_items(row: TestRow, use: Use, first_seed: int, limits: Limits) -> Iterator[PlanItem]:
+    """The items of one test in one tier; not numbered, and no name checked."""
+    for config in use.configs:
+        for backend in use.backends:
+            for seed in range(first_seed, first_seed + use.seeds):
+                for index in range(row.shards):
+                    yield PlanItem(
+                        test=row.test,
+                        config=config,
+                        seed=seed,
+                        backend=backend,
+                        workload=row.workload,
+                        mode=row.mode,
+                        shard=Shard(index=index, count=row.shards) if row.shards > 1 else None,
+                        wall_s=limits.wall_s,
+                        max_cycles=limits.cycles,
+                        skip=use.skip,
+                        areas=row.areas,
+                    )
+
+
+def _check(known: Known, use_field: str, row_field: str, row: TestRow, use: Use) -> None:
+    """InputError for the first name that there is not."""
+
+    def one_of(field: str, value: str, names: Collection[str]) -> None:
+        if value not in names:
+            raise InputError(known.file, field, value, f"one of {', '.join(names)}")
+
+    one_of(f"{row_field}.test", row.test, known.tests)
+    if row.workload is not None:
+        one_of(f"{row_field}.workload", row.workload, known.workloads)
+    for config in use.configs:
+        one_of(f"{use_field}.configs", config, known.configs)
+    for backend in use.backends:
+        one_of(f"{use_field}.backends", backend, known.tests[row.test].backends)
+
+
+_FIELDS = ("test", "config", "seed", "backend", "workload", "mode", "shard", "id")
+
+
+def selected(items: Sequence[PlanItem], words: str) -> tuple[PlanItem, ...]:
+    """The items that every word of a filter admits: `test=mat* config=default`, or a bare pattern
+    for the label. InputError for an unknown field, or when nothing is left."""
+    patterns = [_parsed(word) for word in words.split()]
+    found = tuple(
+        item
+        for item in items
+        if all(fnmatchcase(_text(item, field), pattern) for field, pattern in patterns)
+    )
+    if not found:
+        labels = ", ".join(item.label for item in items[:3])
+        raise InputError(_COMMAND_LINE, "filter", words or "nothing", f"some of {labels}, …")
+    return found
+
+
+def _parsed(word: str) -> tuple[str, str]:
+    field, equals, pattern = word.partition("=")
+    if not equals:
+        return "label", f"*{word}*"
+    if field not in _FIELDS:
+        raise InputError(_COMMAND_LINE, "filter", field, f"one of {', '.join(_FIELDS)}")
+    return field, pattern
+
+
+def _text(item: PlanItem, field: str) -> str:
+    value = getattr(item, field)
+    return "" if value is None else str(value)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What jobs share and must not race for: simulators and capsules, each made once, before the runs.
+
+Each step is a process of its own with a log; what fails is told to whoever plans, and ends nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from driver.errors import InfrastructureError, NpuError
+from driver.results import TestInfo
+from regress.nightly.job import capsule_names
+from regress.nightly.model import PlanItem, Preparation
+from regress.process import execute, last_lines
+
+_LIMIT_S = 3600.0
+_VARIANTS = {"ops": "check", "cocotb": "cocotb"}
+"""Kind of test → the build its simulator comes from (tb/sim/spec.py)."""
+
+
+@dataclass(frozen=True, order=True)
+class Step:
+    """A build or a capture."""
+
+    kind: str
+    """`build` or `capsule`."""
+    what: str
+    """Configuration or workload."""
+    how: str
+    """Variant or seed."""
+
+    @property
+    def name(self) -> str:
+        """As reports show it."""
+        return f"{self.kind} {self.what} {self.how}"
+
+    def command(self, config_file: Path) -> tuple[str, ...]:
+        """The process that does it; its last line of stdout is JSON."""
+        if self.kind == "build":
+            own = ["--config", self.what, "--sim-config", str(config_file), "--variant", self.how]
+            return (sys.executable, "-m", "tb.sim.build", *own, "--json")
+        return (sys.executable, "-m", "regress.nightly.prepare", self.what, self.how)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a step left."""
+
+    ok: bool
+    detail: str
+    """Key of the build, hash of the capsule; what went wrong where not ok."""
+    folder: Path | None = None
+
+
+def steps_of(item: PlanItem, tests: Mapping[str, TestInfo]) -> tuple[Step, ...]:
+    """What an item needs before it can start."""
+    info = tests[item.test]
+    workloads = capsule_names(item, info.workloads).values()
+    steps = [Step("capsule", workload, str(item.seed)) for workload in workloads]
+    if item.backend == "rtl":
+        steps.append(Step("build", item.config, _VARIANTS[info.kind]))
+    return tuple(steps)
+
+
+def prepare(
+    steps: Iterable[Step],
+    config_file: Path,
+    logs: Path,
+    record: Callable[[Step, Prepared, Preparation], None],
+    wanted: Callable[[], bool] = lambda: True,
+) -> None:
+    """Do each step once, in order, as long as somebody wants them; `record` hears of each.
+
+    The plan's id in the records is empty: the caller knows it.
+    """
+    for step in sorted(set(steps)):
+        if not wanted():
+            return
+        start = time.monotonic()
+        before = _children_cpu_s()
+        prepared, cached = _do(step, config_file, logs, wanted)
+        seconds = round(time.monotonic() - start, 3)
+        cpu_seconds = round(_children_cpu_s() - before, 3)
+        row = Preparation("", step.name, prepared.ok, cached, seconds, cpu_seconds, prepared.detail)
+        record(step, prepared, row)
+
+
+class _Unwanted(Exception):
+    """The user has stopped the run."""
+
+
+def _do(
+    step: Step, config_file: Path, logs: Path, wanted: Callable[[], bool]
+) -> tuple[Prepared, bool]:
+    lines: list[str] = []
+    log = logs / f"{step.name.replace(' ', '-')}.log"
+
+    def idle() -> None:
+        if not wanted():
+            raise _Unwanted
+
+    try:
+        logs.mkdir(parents=True, exist_ok=True)
+        ended = execute(step.command(config_file), log, _LIMIT_S, lines.append, on_idle=idle)
+        if ended.status != 0 or ended.timed_out:
+            said = "".join(last_lines(log, 1)).removeprefix("error: ")
+            return Prepared(False, said or f"{step.name} {ended.describe(_LIMIT_S)}"), False
+        answer = json.loads(lines[-1])
+        folder = Path(answer["folder"])
+        return Prepared(True, str(answer["key"]), folder), bool(answer["cached"])
+    except _Unwanted:
+        return Prepared(False, "stopped on request"), False
+    except InfrastructureError as error:
+        return Prepared(False, str(error)), False
+    except (OSError, ValueError, LookupError) as error:
+        return Prepared(False, f"{step.name}: {error}"), False
+
+
+def _children_cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
+def main(arguments: list[str]) -> int:
+    """`python -m regress.nightly.prepare WORKLOAD SEED`: its capsule, recorded unless kept."""
+    from driver.capture import load_capsule  # noqa: PLC0415 (numpy, safetensors)
+    from regress.capsules import kept_capsules  # noqa: PLC0415
+
+    parser = argparse.ArgumentParser(prog="python -m regress.nightly.prepare")
+    parser.add_argument("workload")
+    parser.add_argument("seed", type=int)
+    asked = parser.parse_args(arguments)
+    notes: list[str] = []
+    try:
+        folder = kept_capsules([asked.workload], asked.seed, notes.append)[asked.workload]
+        key = load_capsule(folder).hash
+    except NpuError as error:
+        sys.stderr.write(f"error: {error}\n")
+        return error.exit_code
+    answer = {"folder": str(folder), "key": key, "cached": not notes}
+    sys.stdout.write(json.dumps(answer) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

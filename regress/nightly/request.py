@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the user asks of a tier, and the plan that comes of it: a new one, or the rest of one."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from driver.config import load_configs
+from driver.errors import InputError
+from driver.results import TestInfo
+from regress.nightly import provenance
+from regress.nightly.model import Plan, PlanItem
+from regress.nightly.plan import Known, numbered, selected, tier_items
+from regress.nightly.run_plan import failed, missing
+from regress.nightly.settings import Nightly
+from regress.nightly.store import Store
+from regress.paths import CONFIG_FILE, NIGHTLY
+
+COMMAND_LINE = "command line"
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of `npu-cosim nightly`."""
+
+    tier: str
+    resume: bool = False
+    only_failed: bool = False
+    dry_run: bool = False
+    filter: str | None = None
+    reseed: int | None = None
+    budget_s: float | None = None
+    jobs: int | None = None
+    scheduler: str | None = None
+    """Address of a dask scheduler; None runs on this machine."""
+    store_url: str | None = None
+    folder: Path = NIGHTLY
+    config_file: Path = CONFIG_FILE
+    command: str = ""
+
+    def check(self) -> None:
+        """InputError for options that contradict each other."""
+        given = {"--reseed": self.reseed, "--filter": self.filter}
+        for option, value in given.items():
+            if self.resume and value is not None:
+                expected = "neither with --resume: a plan is resumed as it was made"
+                raise InputError(COMMAND_LINE, option, value, expected)
+
+
+def planned(
+    store: Store, request: Request, settings: Nightly, tests: Mapping[str, TestInfo]
+) -> tuple[Plan, tuple[PlanItem, ...]]:
+    """The plan and what to run of it; a plan without sequence is not stored yet."""
+    if request.resume:
+        return _resumed(store, request)
+    known = Known(request.config_file, load_configs(request.config_file), tests, _workloads())
+    items = tier_items(settings, request.tier, known, request.reseed)
+    if request.only_failed:
+        last = latest(store, request.tier)
+        red = {item.id for item in failed(store.outcomes(last.id))}
+        items = tuple(item for item in items if item.id in red)
+        if not items:
+            expected = f"a red job in plan {last.id}"
+            raise InputError(COMMAND_LINE, "--only-failed", "nothing to run", expected)
+    if request.filter is not None:
+        items = selected(items, request.filter)
+    return new_plan(request, settings.seed), numbered(items, request.config_file)
+
+
+def new_plan(request: Request, seed: int) -> Plan:
+    """A plan of the sources as they are, not stored yet."""
+    revision, dirty = provenance.revision()
+    now = datetime.now(UTC)
+    return Plan(
+        id=f"{now:%Y%m%d-%H%M%S}-{request.tier}-{uuid.uuid4().hex[:6]}",
+        tier=request.tier,
+        created_utc=now.isoformat(timespec="seconds"),
+        seed=seed if request.reseed is None else request.reseed,
+        revision=revision,
+        dirty=dirty,
+        tools=provenance.tools(),
+        config_file=str(request.config_file.absolute()),
+        config_digest=_digest(request.config_file),
+        command=request.command,
+        sources=provenance.sources(),
+        partial=request.only_failed or request.filter is not None,
+    )
+
+
+def latest(store: Store, tier: str) -> Plan:
+    """The newest plan of a tier. InputError when there is none."""
+    plans = store.plans(tier=tier, limit=1)
+    if not plans:
+        raise InputError(store.folder, f"plan of {tier}", "none", "one that was started before")
+    return plans[0]
+
+
+def _resumed(store: Store, request: Request) -> tuple[Plan, tuple[PlanItem, ...]]:
+    """The newest plan, which must be of the present sources: one plan, one state of the design."""
+    plan = latest(store, request.tier)
+    if (plan.sources, plan.config_digest) != (provenance.sources(), _digest(request.config_file)):
+        expected = f"those of plan {plan.id} (revision {plan.revision[:12]}), or a new plan"
+        raise InputError(COMMAND_LINE, "--resume", "other sources", expected)
+    outcomes = store.outcomes(plan.id)
+    wanted = set(missing(outcomes) + (failed(outcomes) if request.only_failed else ()))
+    return plan, tuple(outcome.item for outcome in outcomes if outcome.item in wanted)
+
+
+def _digest(file: Path) -> str:
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(file, "file", error.strerror, "a readable YAML file") from error
+
+
+def _workloads() -> tuple[str, ...]:
+    from regress.capsules import known_workloads  # noqa: PLC0415 (numpy, safetensors)
+
+    return known_workloads()

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs what is missing of a stored plan: preparations, then jobs, each attempt stored as it comes.
+
+The one engine behind the tiers and behind a test that is cut into shards. Prints nothing itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from driver.results import TestInfo
+from regress.nightly.job import JOB_RUNNER, Job, capsule_names, skipped
+from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, Preparation, SkipCause, digest
+from regress.nightly.pool import Pool
+from regress.nightly.prepare import Prepared, Step, prepare, steps_of
+from regress.nightly.scheduler import Budget, Control, Display, Handlers, Scheduler
+from regress.nightly.store import Store
+
+PLANS_FOLDER = "plans"
+LOGS_FOLDER = "prepare"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a plan runs with."""
+
+    config_file: Path
+    tests: Mapping[str, TestInfo]
+    runner: tuple[str, ...] = JOB_RUNNER
+    steps_of: Callable[[PlanItem, Mapping[str, TestInfo]], tuple[Step, ...]] = steps_of
+
+
+def plan_folder(store: Store, plan_id: str) -> Path:
+    """Where a plan's files are."""
+    return store.folder / PLANS_FOLDER / plan_id
+
+
+class PlanRun:
+    """One go at a plan."""
+
+    def __init__(
+        self,
+        store: Store,
+        plan: Plan,
+        setting: Setting,
+        control: Control,
+        note: Callable[[str], None],
+    ) -> None:
+        self._store = store
+        self._plan = plan
+        self._setting = setting
+        self._control = control
+        self._note = note
+        self._prepared: dict[Step, Prepared] = {}
+        self._numbers = Counter(attempt.item_id for attempt in store.attempts(plan.id))
+
+    def leave_out(self, items: Iterable[PlanItem], cause: SkipCause, reason: str | None) -> None:
+        """Record items as not started; `reason` None takes each item's own."""
+        attempts = [
+            skipped(self._plan.id, item, self._next(item), cause, reason or item.skip or "")
+            for item in items
+        ]
+        self._store.add_attempts(attempts)
+        self._numbers.update(attempt.item_id for attempt in attempts)
+
+    def prepare(self, items: Sequence[PlanItem]) -> tuple[PlanItem, ...]:
+        """Build and capture for the items; those that can run. The others are left out."""
+        steps = {item: self._steps(item) for item in items}
+        prepare(
+            (step for wanted in steps.values() for step in wanted),
+            self._setting.config_file,
+            plan_folder(self._store, self._plan.id) / LOGS_FOLDER,
+            self._keep_step,
+            lambda: not self._control.stop,
+        )
+        ready = []
+        for item, wanted in steps.items():
+            failed = [step for step in wanted if step in self._prepared and not self._ok(step)]
+            if failed and not self._control.stop:
+                reason = f"{failed[0].name}: {self._prepared[failed[0]].detail}"
+                self.leave_out([item], SkipCause.PREPARATION, reason)
+            elif not failed:
+                ready.append(item)
+        return tuple(ready)
+
+    def run(
+        self,
+        items: Iterable[PlanItem],
+        pool: Pool,
+        display: Display,
+        budget: Budget | None = None,
+    ) -> None:
+        """Run items that are prepared, in their order."""
+        handlers = Handlers(self._job, self._keep, self._unaffordable)
+        Scheduler(pool, handlers, display, self._control, budget).run(items)
+
+    # ------------------------------------------------------------------ steps
+    def _steps(self, item: PlanItem) -> tuple[Step, ...]:
+        return self._setting.steps_of(item, self._setting.tests)
+
+    def _ok(self, step: Step) -> bool:
+        return self._prepared[step].ok
+
+    def _keep_step(self, step: Step, prepared: Prepared, row: Preparation) -> None:
+        self._prepared[step] = prepared
+        self._store.add_preparation(replace(row, plan_id=self._plan.id))
+        if not prepared.ok:
+            self._note(f"{step.name}: {prepared.detail}")
+        elif not row.cached:
+            self._note(f"{step.name}: {row.seconds:.0f} s")
+
+    # ------------------------------------------------------------------ jobs
+    def _next(self, item: PlanItem) -> int:
+        return self._numbers[item.id] + 1
+
+    def _job(self, item: PlanItem) -> Job:
+        number = self._next(item)
+        info = self._setting.tests[item.test]
+        capsules = {
+            name: self._prepared[step]
+            for name, workload in capsule_names(item, info.workloads).items()
+            for step in [Step("capsule", workload, str(item.seed))]
+            if step in self._prepared
+        }
+        return Job(
+            plan_id=self._plan.id,
+            item=item,
+            number=number,
+            config_file=self._setting.config_file,
+            capsules=tuple((name, _folder(found)) for name, found in capsules.items()),
+            inputs_hash=self._inputs(item, [found.detail for found in capsules.values()]),
+            folder=self._fresh_folder(item, number),
+            modes=info.modes if item.mode is None else (item.mode,),
+            runner=self._setting.runner,
+        )
+
+    def _inputs(self, item: PlanItem, capsules: list[str]) -> str:
+        """Of everything that decides the result."""
+        plan = self._plan
+        return digest([item.id, plan.sources, plan.config_digest, dict(plan.tools), capsules])
+
+    def _fresh_folder(self, item: PlanItem, number: int) -> Path:
+        """Never one that somebody else may still be writing to."""
+        parent = plan_folder(self._store, self._plan.id) / folder_name(item)
+        taken = 0
+        while True:
+            folder = parent / (str(number) if not taken else f"{number}.{taken}")
+            if not folder.exists():
+                return folder
+            taken += 1
+
+    def _keep(self, attempt: Attempt) -> None:
+        self._store.add_attempt(attempt)
+        self._numbers[attempt.item_id] += 1
+
+    def _unaffordable(self, item: PlanItem) -> Attempt:
+        reason = "left out by --budget"
+        return skipped(self._plan.id, item, self._next(item), SkipCause.BUDGET, reason)
+
+
+def _folder(prepared: Prepared) -> Path:
+    assert prepared.folder is not None  # a capsule that is ok has one
+    return prepared.folder
+
+
+def folder_name(item: PlanItem) -> str:
+    """A name that a reader finds: 00012-replay-qwen_layer-default-s1-2of4."""
+    words = [f"{item.ordinal:05}", item.test, item.workload, item.config]
+    words += [item.mode, None if item.backend == "rtl" else item.backend, f"s{item.seed}"]
+    words += [f"{item.shard.index + 1}of{item.shard.count}" if item.shard else None]
+    return "-".join(word for word in words if word)
+
+
+def missing(outcomes: Iterable[Outcome]) -> tuple[PlanItem, ...]:
+    """What a resumed plan still has to run."""
+    return tuple(outcome.item for outcome in outcomes if outcome.missing)
+
+
+def failed(outcomes: Iterable[Outcome]) -> tuple[PlanItem, ...]:
+    """What --only-failed runs: whose last attempt is red."""
+    return tuple(o.item for o in outcomes if o.last is not None and o.last.red)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The section `nightly` of sim_config.yaml: which tests run when, with which limits.
+
+Owns what the section may say; every mistake is one InputError that names file, field, value and
+what was expected. Makes no plan.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from driver.config import Frozen, explain, first_error, refuse
+from driver.errors import InputError
+from driver.results import BackendName, Count, Mode, Name
+from driver.strict_yaml import read_yaml
+
+SECTION = "nightly"
+
+Positive = Annotated[int, Field(ge=1, lt=1 << 63)]
+Seconds = Annotated[float, Field(gt=0, le=7 * 86_400)]
+Percent = Annotated[float, Field(ge=0, le=100)]
+
+
+def _tuple(value: object) -> object:
+    """YAML has lists only; the records are frozen."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+_FromList = BeforeValidator(_tuple)
+_NotEmpty = Field(min_length=1)
+
+
+class Limits(Frozen):
+    """When a job that does not end is ended."""
+
+    wall_s: Seconds
+    cycles: Positive
+    """Simulated cycles, all ops of the job together."""
+
+
+class Tolerances(Frozen):
+    """How far a figure may move from its baseline, in either direction, before the run is red."""
+
+    cycles_percent: Percent = 1.0
+    utilisation_percent: Percent = 1.0
+    coverage_percent: Percent = 1.0
+
+
+class TestRow(Frozen):
+    """A test as the tiers know it."""
+
+    __test__ = False  # not a test class, whatever pytest thinks of its name
+
+    test: Name
+    """A test of tb/tests."""
+    workload: Name | None = None
+    """The workload whose ops the test `replay` runs."""
+    mode: Mode | None = None
+    """What the ops of a model work on, where the test leaves the choice."""
+    shards: Positive = 1
+    """Jobs that share the test's ops."""
+    limits: Limits | None = None
+    """Own limits, where those of all tests do not fit."""
+    areas: Annotated[tuple[str, ...], _FromList] = ()
+    """Paths whose change makes the test more valuable; none: any source."""
+
+    @model_validator(mode="after")
+    def _replays(self) -> TestRow:
+        if (self.test == "replay") != (self.workload is not None):
+            refuse("workload", self.workload or "nothing", "a workload for replay, and only there")
+        if self.mode == "chained" and self.shards > 1:
+            refuse("shards", self.shards, "1 for a chain: each op needs the results before it")
+        return self
+
+
+class Use(Frozen):
+    """A test in a tier: on which configurations, with how many seeds."""
+
+    configs: Annotated[tuple[str, ...], _FromList, _NotEmpty]
+    seeds: Positive = 1
+    backends: Annotated[tuple[BackendName, ...], _FromList, _NotEmpty] = ("rtl",)
+    skip: Annotated[str, Field(min_length=1)] | None = None
+    """Planned, but not started, for this reason."""
+
+
+class Nightly(Frozen):
+    """The section."""
+
+    seed: Count = 1
+    """The first seed of every test."""
+    jobs: Positive = 2
+    """Jobs at once on one machine."""
+    losses: Count = 3
+    """How often a job is given to another worker when the one that had it is lost."""
+    limits: Limits
+    tolerances: Tolerances = Tolerances()
+    tests: dict[Name, TestRow]
+    tiers: dict[Name, dict[Name, Use]]
+
+    @model_validator(mode="after")
+    def _known(self) -> Nightly:
+        for tier, uses in self.tiers.items():
+            if not uses:
+                refuse(f"tiers.{tier}", "nothing", "at least one test")
+            for name in uses:
+                if name not in self.tests:
+                    refuse(f"tiers.{tier}.{name}", name, f"one of {', '.join(self.tests)}")
+        return self
+
+
+def load_nightly(path: Path) -> Nightly:
+    """The section of the file. InputError for any mistake in it, or when it is not there."""
+    document = read_yaml(path)
+    section = document.get(SECTION) if isinstance(document, dict) else None
+    if not isinstance(section, dict):
+        value = "nothing" if section is None else section
+        raise InputError(path, SECTION, value, "keys with values")
+    try:
+        return Nightly.model_validate(section)
+    except ValidationError as error:
+        field, value, expected = explain(first_error(error))
+        raise InputError(path, f"{SECTION}.{field}", value, expected) from error

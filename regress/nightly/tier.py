@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`npu-cosim nightly TIER`: plan or resume, run, summarise. Owns the order of these steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from rich.console import Console
+
+from driver.errors import InputError
+from regress.nightly import summary, value
+from regress.nightly.display import PlanDisplay
+from regress.nightly.hooks import after_run
+from regress.nightly.model import Plan, PlanItem, SkipCause
+from regress.nightly.pool import LocalPool, Pool
+from regress.nightly.request import Request, planned
+from regress.nightly.run_plan import PlanRun, Setting, missing, plan_folder
+from regress.nightly.scheduler import Budget, Control, interruptible
+from regress.nightly.settings import Nightly, load_nightly
+from regress.nightly.store import Store
+from regress.run import list_tests
+
+INTERRUPTED = 130
+JUNIT_FILE = "junit.xml"
+_HISTORY_PLANS = 50
+"""Plans that are looked at for what usually happens to an item."""
+
+
+def run_tier(console: Console, request: Request, setting: Setting | None = None) -> int:
+    """Exit status: that of the summary, or 130 when the user ended the run."""
+    request.check()
+    settings = load_nightly(request.config_file)
+    setting = setting or bench_setting(request.config_file)
+    with Store.open(request.folder, request.store_url) as store:
+        if request.dry_run:
+            _, items = planned(store, request, settings, setting.tests)
+            return _show_plan(console, _order(store, items))
+        with claimed(store.folder):
+            plan, items = planned(store, request, settings, setting.tests)
+            if not plan.sequence:
+                plan = store.add_plan(plan, items)
+            pool = _pool(store, request, settings)
+            go = Go(console, store, plan, setting)
+            return go.run(items, pool, request.budget_s)
+
+
+def bench_setting(config_file: Path) -> Setting:
+    """The real bench's tests, run by the real runner."""
+    return Setting(config_file.absolute(), {test.name: test for test in list_tests()})
+
+
+def _pool(store: Store, request: Request, settings: Nightly) -> Pool:
+    return LocalPool(store.folder, request.jobs or settings.jobs)
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """The store's folder, this runner's alone. InputError when another one has it."""
+    lock = FileLock(folder / ".runner.lock")
+    try:
+        lock.acquire(blocking=False)
+    except Timeout as error:
+        expected = "a folder of its own"
+        raise InputError(folder, "folder", "in use by another run", expected) from error
+    except OSError as error:
+        raise InputError(folder, "folder", error.strerror, "one that can be written") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _order(store: Store, items: Sequence[PlanItem]) -> tuple[PlanItem, ...]:
+    plans = store.plans(limit=1)
+    sequence = plans[0].sequence + 1 if plans else 1
+    return value.by_value(items, store.record(_HISTORY_PLANS), value.changed_since, sequence)
+
+
+def _show_plan(console: Console, items: Sequence[PlanItem]) -> int:
+    for item in items:
+        skip = f"  skipped: {item.skip}" if item.skip else ""
+        console.print(f"{item.id}  {item.label}{skip}", markup=False, highlight=False)
+    console.print(f"{len(items)} jobs", highlight=False)
+    return 0
+
+
+class Go:
+    """One go at a stored plan, from the first build to the summary."""
+
+    def __init__(self, console: Console, store: Store, plan: Plan, setting: Setting) -> None:
+        self._console = console
+        self._store = store
+        self._plan = plan
+        self._control = Control()
+        self._run = PlanRun(store, plan, setting, self._control, self._note)
+
+    def run(self, items: Sequence[PlanItem], pool: Pool, budget_s: float | None = None) -> int:
+        """Run the items; the exit status."""
+        usual = value.usual_seconds(self._store.record(_HISTORY_PLANS))
+        budget = None if budget_s is None else Budget(budget_s, usual)
+        self._note(f"plan {self._plan.id}: {len(items)} jobs")
+        self._run.leave_out([item for item in items if item.skip], SkipCause.DECLARED, None)
+        wanted = _order(self._store, [item for item in items if not item.skip])
+        with interruptible(self._control, self._note):
+            ready = self._run.prepare(wanted)
+            title = self._plan.tier
+            with PlanDisplay(self._console, title, ready, pool.slots, usual) as display:
+                self._run.run(ready, pool, display, budget)
+        return self._finish()
+
+    def _finish(self) -> int:
+        """Summary, JUnit and reports; the exit status."""
+        outcomes = self._store.outcomes(self._plan.id)
+        summary.show(self._console, self._plan, outcomes)
+        junit = plan_folder(self._store, self._plan.id) / JUNIT_FILE
+        try:
+            junit.parent.mkdir(parents=True, exist_ok=True)
+            summary.write_plan_junit(self._plan, outcomes, junit)
+        except OSError as error:
+            expected = "a place that can be written"
+            raise InputError(junit, "file", error.strerror, expected) from error
+        aftermath = after_run(self._store, self._plan.id)
+        for line in (str(junit), *aftermath.lines):
+            self._note(line)
+        if self._control.drain and missing(outcomes):
+            return INTERRUPTED
+        return summary.tally(outcomes).exit_code or int(aftermath.red)
+
+    def _note(self, text: str) -> None:
+        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
