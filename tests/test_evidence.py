@@ -118,7 +118,7 @@ def test_a_refused_command_has_operands_but_no_map(
     config = load_config(CONFIG_FILE, "small")
     session = Session(spec(tmp_path).model_copy(update={"backend": "cmodel"}), config)
     limits = (config.memory.base + (64 << 20), config.memory.limit)
-    session._pair._cmodel.set_faults([FaultRange(*limits, True, False)])
+    session.pair._cmodel.set_faults([FaultRange(*limits, True, False)])
     session.run(Case(0, "aten.mm.default", (torch.ones(2, 2), torch.ones(2, 2)), "m"))
     folder = folder_of(tmp_path, 0)
     assert sorted(path.name for path in folder.iterdir()) == [CAPSULE]

@@ -14,14 +14,16 @@ import torch
 import tb.run
 from driver.backend.shared_memory import FaultRange
 from driver.config import HwConfig, load_config
-from driver.errors import InputError
+from driver.errors import InputError, UnsupportedOp
 from driver.isa import ErrorCode
+from driver.lower import TensorView
 from driver.results import OpEvent, RunSpec, write_json
 from golden.backend import CmodelBackend
 from golden.scoreboard import Blame, tensor_bits
-from tb.ops.case import Case, CpuOp, Entry
+from tb.ops.case import Case, Entry
 from tb.ops.directed import directed_cases
-from tb.ops.pair import DevicePair
+from tb.ops.pair import DevicePair, Trial
+from tb.ops.problem import problem_of
 from tb.ops.runner import run_ops
 from tb.ops.session import Session
 
@@ -53,46 +55,52 @@ def case() -> Case:
     return Case(index=0, op="aten.mm.default", args=(a, b), module="test")
 
 
+def result_of(trial: Trial) -> TensorView:
+    (view,) = trial.results
+    assert view is not None
+    return view
+
+
 def test_equal_devices_leave_equal_memories(config: HwConfig) -> None:
     pair = DevicePair(config, CmodelBackend(config), CmodelBackend(config))
-    trial = pair.run(case(), case().call(), seed=0)
+    trial = pair.run(case(), problem_of(case()), seed=0)
     assert trial.stray == ()
     assert trial.bytes_compared >= 2 * 4096
     assert trial.rtl is not None
-    assert (trial.rtl.bits == trial.cmodel.bits).all()
+    assert (trial.rtl.bits[0] == trial.cmodel.bits[0]).all()
 
 
 def test_a_byte_outside_the_result_is_found(config: HwConfig) -> None:
     pair = DevicePair(config, CmodelBackend(config), WrongBackend(config, 5 * 3 * 4 + 2))
-    trial = pair.run(case(), case().call(), seed=0)
-    assert trial.stray == (trial.result.address + 5 * 3 * 4 + 2,)
+    trial = pair.run(case(), problem_of(case()), seed=0)
+    assert trial.stray == (result_of(trial).address + 5 * 3 * 4 + 2,)
 
 
 def test_what_one_op_got_wrong_is_not_held_against_the_next(config: HwConfig) -> None:
     wrong = WrongBackend(config, 9)
     pair = DevicePair(config, CmodelBackend(config), wrong)
-    first = pair.run(case(), case().call(), seed=0)
+    first = pair.run(case(), problem_of(case()), seed=0)
     wrong._wrong_by = 5 * 3 * 4 + 3
-    second = pair.run(case(), case().call(), seed=0)
-    assert first.result == second.result
-    assert (first.stray, second.stray) == ((), (second.result.address + 5 * 3 * 4 + 3,))
+    second = pair.run(case(), problem_of(case()), seed=0)
+    assert first.results == second.results
+    assert (first.stray, second.stray) == ((), (result_of(second).address + 5 * 3 * 4 + 3,))
     later = replace(case(), args=(case().args[0], case().args[1][:, :1]))
     wrong._execute = CmodelBackend._execute.__get__(wrong)  # type: ignore[method-assign]
-    assert pair.run(later, later.call(), seed=0).stray == ()
+    assert pair.run(later, problem_of(later), seed=0).stray == ()
 
 
 def test_a_byte_inside_the_result_is_an_element(config: HwConfig) -> None:
     pair = DevicePair(config, CmodelBackend(config), WrongBackend(config, 9))
-    trial = pair.run(case(), case().call(), seed=0)
+    trial = pair.run(case(), problem_of(case()), seed=0)
     assert trial.stray == ()
     assert trial.rtl is not None
-    assert (trial.rtl.bits != trial.cmodel.bits).nonzero()[2].tolist() == [2]
+    assert (trial.rtl.bits[0] != trial.cmodel.bits[0]).nonzero()[1].tolist() == [2]
 
 
 def test_everything_placed_is_given_back(config: HwConfig) -> None:
     pair = DevicePair(config, CmodelBackend(config), None)
     used = [[use.used_bytes for use in d.memory_report()] for d in pair._devices]
-    pair.run(case(), case().call(), seed=0)
+    pair.run(case(), problem_of(case()), seed=0)
     assert [[use.used_bytes for use in d.memory_report()] for d in pair._devices] == used
 
 
@@ -100,7 +108,7 @@ def test_a_refused_command_is_a_failure_with_its_code(config: HwConfig, tmp_path
     spec = cmodel_spec(tmp_path)
     session = Session(spec, config)
     everything = FaultRange(config.memory.base + (64 << 20), config.memory.limit, True, False)
-    session._pair._cmodel.set_faults([everything])
+    session.pair._cmodel.set_faults([everything])
     row = session.run(case())
     assert row.status == "fail"
     assert row.failure is not None
@@ -117,7 +125,7 @@ def test_a_write_of_an_earlier_case_is_none_of_this_one(
 
     session = Session(cmodel_spec(tmp_path), config)
     session.rtl, session._began = Written(), 10  # type: ignore[assignment]
-    assert session._written(0) == said
+    assert session.written(0) == said
 
 
 def test_a_record_that_the_rtl_never_wrote_is_its_own_fault(
@@ -128,12 +136,12 @@ def test_a_record_that_the_rtl_never_wrote_is_its_own_fault(
             return None
 
     session = Session(cmodel_spec(tmp_path), config)
-    trial = session._pair.run(case(), case().call(), seed=0)
+    trial = session.pair.run(case(), problem_of(case()), seed=0)
     session.rtl = Silent()  # type: ignore[assignment]
     blamed = []
-    record = session._pair._devices[0].completion_records.start
-    for address in (record, trial.result.address - 1):
-        found = session._stray_finding(replace(trial, stray=(address,)))
+    record = session.pair._devices[0].completion_records.start
+    for address in (record, result_of(trial).address - 1):
+        found = session.stray_finding(replace(trial, stray=(address,)))
         assert found is not None
         blamed.append(found[0])
     assert blamed == [Blame.RTL, Blame.CMODEL]
@@ -164,16 +172,28 @@ def test_directed_shapes_surround_the_array() -> None:
     assert {(1, 1), (7, 7), (9, 9), (7, 9), (9, 7), (1, 4864), (4864, 1)} <= shapes
 
 
-def test_a_run_that_judged_nothing_is_not_a_pass(config: HwConfig, tmp_path: Path) -> None:
-    only_cpu = CpuOp(0, "aten.relu.default", "m", "", "float32", ((3,),), "not an op of the NPU")
+class OneCase:
+    """A test of one op that the NPU does not have."""
 
-    class Module:
-        @staticmethod
-        def cases(spec: RunSpec, config: HwConfig) -> list[Entry]:
-            return [Entry(0, lambda: only_cpu)]
+    @staticmethod
+    def cases(spec: RunSpec, config: HwConfig) -> list[Entry]:
+        unknown = Case(0, "aten.lgamma.default", (torch.ones(3),), "net:layer")
+        return [Entry(0, lambda: unknown)]
 
+
+def test_an_op_the_npu_does_not_have_is_an_error_that_names_it(
+    config: HwConfig, tmp_path: Path
+) -> None:
+    with pytest.raises(UnsupportedOp) as caught:
+        run_ops(cmodel_spec(tmp_path), config, OneCase, Silent())
+    assert str(caught.value).startswith("aten.lgamma.default (float32) in net:layer: ")
+    assert "--allow-cpu" in str(caught.value)
+
+
+def test_where_the_cpu_is_allowed_it_is_said_and_no_pass(config: HwConfig, tmp_path: Path) -> None:
+    spec = cmodel_spec(tmp_path).model_copy(update={"allow_cpu": True})
     with pytest.raises(InputError, match="all on the CPU"):
-        run_ops(cmodel_spec(tmp_path), config, Module, Silent())
+        run_ops(spec, config, OneCase, Silent())
 
 
 def test_an_interrupt_is_one_line(

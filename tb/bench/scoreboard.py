@@ -20,6 +20,7 @@ from driver.results import OpRow, RunSpec
 from tb.bench.measure import Note, Value, interleaved, own_cpu_seconds, process_cpu_seconds, timed
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair
+from tb.ops.problem import problem_of
 from tb.ops.session import Session
 from tb.sim.spec import REPOSITORY
 
@@ -45,7 +46,7 @@ def measure(rounds: int, note: Note) -> Value:
                 raise VerdictError("the measured product is wrong")
 
         def bare() -> None:
-            pair.run(case, case.call(), 1)
+            pair.run(case, problem_of(case), 1)
 
         with_it = partial(timed, judged, partial(_clock, session.rtl))
         without = partial(timed, bare, partial(_clock, alone))

@@ -9,11 +9,14 @@ from typing import Any
 
 import torch
 
-from driver.capture import Capsule, Op
+from driver.capture import Capsule, Op, TensorRef, Value
 from driver.capture.tensors import to_torch
+from driver.errors import UnsupportedOp
 from driver.isa import DType
 from driver.results import OpRow
-from golden.reference import MatmulCall, matmul_call
+
+Place = int | str
+"""Which argument: its position, or its keyword."""
 
 
 @dataclass(frozen=True)
@@ -27,19 +30,26 @@ class Case:
     source: str = ""
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     result: DType | None = None
-    """Result type, where the call itself does not say it."""
+    """Result type of a matrix product, where the call itself does not say it."""
     weights: frozenset[int] = frozenset()
-    """Positions in `args` that are parameters: they live in the weights region."""
+    """Positions in `args` that hold parameters: they live in the weights region."""
 
-    def call(self) -> MatmulCall:
-        """What the op asks for. UnsupportedOp when it is none of the NPU's."""
-        return matmul_call(self.op, self.args, self.kwargs, result=self.result)
+    def tensors(self) -> Iterator[tuple[Place, torch.Tensor]]:
+        """Every tensor of the arguments, those in lists included, with the argument it is in."""
+        places: list[tuple[Place, Any]] = [*enumerate(self.args), *self.kwargs.items()]
+        for place, value in places:
+            for item in value if isinstance(value, list | tuple) else (value,):
+                if isinstance(item, torch.Tensor):
+                    yield place, item
 
-    def tensors(self) -> Iterator[tuple[int, torch.Tensor]]:
-        """The positional tensor arguments with their positions."""
-        for position, value in enumerate(self.args):
-            if isinstance(value, torch.Tensor):
-                yield position, value
+    def dtype(self) -> str:
+        """Type of the first tensor, as torch names it; empty without any."""
+        found = next(self.tensors(), None)
+        return "" if found is None else str(found[1].dtype).removeprefix("torch.")
+
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Sizes of the tensors."""
+        return tuple(tuple(tensor.shape) for _, tensor in self.tensors())
 
 
 @dataclass(frozen=True)
@@ -47,12 +57,12 @@ class Entry:
     """A numbered op of a test, made only when it is run: a capsule's operands can be large."""
 
     index: int
-    make: Callable[[], Case | CpuOp]
+    make: Callable[[], Case]
 
 
 @dataclass(frozen=True)
 class CpuOp:
-    """An op that runs on CPU torch, and why."""
+    """An op that ran on CPU torch because the user allowed it, and why it had to."""
 
     index: int
     op: str
@@ -85,13 +95,31 @@ class CpuOp:
         )
 
 
+def refused(case: Case, error: UnsupportedOp, *, allow_cpu: bool) -> CpuOp:
+    """A case that the NPU cannot run: accounted for where that is allowed, else the error that
+    names op, type and module."""
+    if not allow_cpu:
+        where = f"{case.op} ({case.dtype() or 'no tensors'}) in {case.module}"
+        expected = f"{error.expected}, or --allow-cpu"
+        raise UnsupportedOp(where, error.field, error.value, expected) from error
+    return CpuOp(
+        index=case.index,
+        op=case.op,
+        module=case.module,
+        source=case.source,
+        dtype=case.dtype(),
+        shapes=case.shapes(),
+        reason=f"NOT ON THE NPU, {error.field}: {error.value}",
+    )
+
+
 def recorded_case(capsule: Capsule, op: Op, index: int) -> Case:
     """An op of a capsule as a case of its own."""
+    storages = capsule.document.storages
     parameters = frozenset(
         position
         for position, value in enumerate(op.inputs)
-        if hasattr(value, "storage")
-        and capsule.document.storages[value.storage].parameter is not None
+        if any(storages[ref.storage].parameter is not None for ref in _refs(value))
     )
     return Case(
         index=index,
@@ -102,6 +130,12 @@ def recorded_case(capsule: Capsule, op: Op, index: int) -> Case:
         source=op.source,
         weights=parameters,
     )
+
+
+def _refs(value: Value) -> Iterator[TensorRef]:
+    for item in value if isinstance(value, tuple) else (value,):
+        if isinstance(item, TensorRef):
+            yield item
 
 
 def module_path(capsule: str, module: str) -> str:

@@ -7,7 +7,7 @@ Owns running packets and comparing memories; leaves the verdict to golden.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,8 @@ class Trial:
     """Bytes on all pages that either device wrote."""
     stray: tuple[int, ...]
     """Addresses outside the results at which the memories differ (the first few)."""
+    compulsory_bytes: int = 0
+    """The least that the op has to move."""
 
 
 class DevicePair:
@@ -100,7 +102,8 @@ class DevicePair:
         OutOfMemory when the operands do not fit; SimulatorDied and SimulatorTimeout as they come.
         """
         with placed(self, case, problem, seed) as here:
-            return self.execute(here.program, here.results)
+            trial = self.execute(here.program, here.results)
+            return replace(trial, compulsory_bytes=here.compulsory_bytes)
 
     def execute(self, program: Program, results: Sequence[TensorView | None]) -> Trial:
         """Run packets that are in memory already, on both devices."""

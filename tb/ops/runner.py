@@ -11,8 +11,8 @@ from typing import Protocol
 
 from driver.config import HwConfig
 from driver.errors import InputError
-from driver.results import LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Where, reproduce_line
-from tb.ops.case import Case, CpuOp, Entry
+from driver.results import LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Site, reproduce_line
+from tb.ops.case import CpuOp, Entry
 from tb.ops.session import Session
 
 
@@ -40,7 +40,7 @@ def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progr
     entries = _picked(spec, list(module.cases(spec, config)))
     progress.plan(len(entries))
     rows: list[OpRow] = []
-    ledger: Counter[tuple[str, Where, str]] = Counter()
+    ledger: Counter[tuple[str, Site, str]] = Counter()
     stall = getattr(module, "DRAM_STALL", 0)
     session = Session(spec, config, stall=stall)
     try:
@@ -96,8 +96,7 @@ def _sharded(spec: RunSpec, entries: Sequence[Entry]) -> list[Entry]:
 
 
 def _run_entry(session: Session, entry: Entry) -> tuple[OpRow, str]:
-    made = entry.make()
-    outcome = session.run(made) if isinstance(made, Case) else made
+    outcome = session.run(entry.make())
     if isinstance(outcome, CpuOp):
         return outcome.row(), outcome.reason
     return outcome, _ON_NPU

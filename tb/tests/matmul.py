@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
+from driver.capture import Op
 from driver.config import HwConfig
 from driver.results import RunSpec, TestInfo
+from golden.reference import is_matmul
 from tb.ops.capsules import capsule_cases
 from tb.ops.case import Entry
 from tb.ops.directed import directed_cases
@@ -22,8 +24,12 @@ INFO = TestInfo(
 
 
 def cases(spec: RunSpec, config: HwConfig) -> Iterator[Entry]:
-    """Numbered from 0: first the directed cases, then the capsules' ops in program order."""
+    """Numbered from 0: first the directed cases, then the capsules' products in program order."""
     numbers = count()
     yield from directed_cases(config.array_size, spec.seed, numbers)
     for name in INFO.workloads:
-        yield from capsule_cases(spec.capsules[name], numbers)
+        yield from capsule_cases(spec.capsules[name], numbers, _is_product)
+
+
+def _is_product(op: Op) -> bool:
+    return is_matmul(op.op)

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an op cost, from its completion records, and the least that it had to move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+
+from driver.config import HwConfig
+from driver.isa import DTYPE_BYTES, CompletionRecord, Opcode, Packet
+from driver.lower import Arg, TensorView
+from driver.results import BoundBy
+
+_TABLES: dict[str, int] = {
+    "aten.embedding.default": 0,
+    "aten.index_select.default": 0,
+    "aten.index.Tensor": 0,
+    "aten.gather.default": 0,
+}
+"""Ops that look up some elements of an operand → which: only what they take has to be read."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of one op. Cycles and bytes are None where no RTL ran."""
+
+    packets: int
+    macs: int | None
+    cycles: int | None
+    utilisation: float | None
+    """MACs per cycle of its products over the array's peak."""
+    dram_bytes: int | None
+    bound_by: BoundBy | None
+
+
+def cost_of(
+    packets: Sequence[Packet], records: Sequence[CompletionRecord] | None, config: HwConfig
+) -> Cost:
+    """The cost of these packets; `records` of the RTL."""
+    macs = sum(prod(packet.params[:4]) for packet in packets if packet.opcode == Opcode.MATMUL)
+    if records is None:
+        return Cost(len(packets), macs or None, None, None, None, None)
+    busy = sum(record.cycles for record in records if record.opcode == Opcode.MATMUL)
+    beats = sum(record.read_beats + record.write_beats for record in records)
+    return Cost(
+        packets=len(packets),
+        macs=macs or None,
+        cycles=sum(record.cycles for record in records),
+        utilisation=macs / (busy * config.array_size**2) if busy and macs else None,
+        dram_bytes=beats * config.bus_bits // 8,
+        bound_by=_bound_by(records),
+    )
+
+
+def _bound_by(records: Sequence[CompletionRecord]) -> BoundBy | None:
+    if not records:
+        return None
+    compute = sum(record.active_cycles for record in records)
+    memory = sum(record.operand_stall + record.result_stall for record in records)
+    shares: dict[BoundBy, int] = {
+        "compute": compute,
+        "memory": memory,
+        "overhead": sum(record.cycles for record in records) - compute - memory,
+    }
+    return max(shares, key=lambda name: shares[name])
+
+
+def compulsory_bytes(
+    op: str,
+    args: Sequence[Arg],
+    kwargs: Mapping[str, Arg],
+    results: Sequence[TensorView | None],
+) -> int:
+    """Every element that the op reads, once, and every one that it writes, once."""
+    written = [view for view in results if view is not None]
+    table = _TABLES.get(op)
+    read = {view for at, arg in enumerate(args) if at != table for view in _views([arg])}
+    read |= set(_views(kwargs.values()))
+    looked_up = sum(map(_bytes, written)) if table is not None else 0
+    return sum(map(_bytes, read)) + looked_up + sum(map(_bytes, written))
+
+
+def _views(values: Iterable[Arg]) -> Iterator[TensorView]:
+    for value in values:
+        if isinstance(value, TensorView):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _views(value)
+
+
+def _bytes(view: TensorView) -> int:
+    """Of the view's elements, a repeated one counted once."""
+    own = (size if step else 1 for size, step in zip(view.sizes, view.strides, strict=True))
+    return prod(own) * DTYPE_BYTES[view.dtype] if view.count else 0

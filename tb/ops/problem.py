@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a case asks of the NPU, and who judges the answer.
+
+Matrix products have a reference of their own, bit for bit by integers; every other op is judged
+by golden's table of ops. Knows torch and golden; no addresses, no packets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from driver.capture.single import overload
+from driver.isa import DType
+from driver.lower.views import dense_strides
+from golden.reference import MatmulCall, matmul_call, reference
+from golden.scoreboard import Bits, Verdict
+from golden.scoreboard import judge as judge_product
+from tb.ops.case import Case, Place
+
+Call = MatmulCall
+
+
+@dataclass(frozen=True)
+class Output:
+    """One result: as torch lays it out, and the argument it overwrites, if the op is in place."""
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: DType
+    overwrites: Place | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A call to judge. An output that is no tensor is None."""
+
+    call: Call
+    outputs: tuple[Output | None, ...]
+
+
+def problem_of(case: Case) -> Problem:
+    """What the case asks for. UnsupportedOp when golden has no answer to it."""
+    call = matmul_call(case.op, case.args, case.kwargs, result=case.result)
+    return Problem(call, (Output(call.sizes, dense_strides(call.sizes), call.result),))
+
+
+def overwritten(op: str) -> tuple[Place | None, ...]:
+    """For each result of an ATen op the argument that it is, written in place; None: fresh."""
+    schema = overload(op)._schema
+    found: list[Place | None] = []
+    for result in schema.returns:
+        place: Place | None = None
+        if result.alias_info is not None and result.alias_info.is_write:
+            for position, argument in enumerate(schema.arguments):
+                info = argument.alias_info
+                if info is not None and info.before_set & result.alias_info.before_set:
+                    place = argument.name if argument.kwarg_only else position
+        found.append(place)
+    return tuple(found)
+
+
+def torch_answers(call: Call) -> tuple[torch.Tensor | None, ...]:
+    """CPU torch's results."""
+    return (reference(call),)
+
+
+def judged(
+    call: Call, cmodel: Sequence[Bits | None], rtl: Sequence[Bits | None] | None, array_size: int
+) -> Verdict:
+    """What the scoreboard says of the results of `call`, in the order of its outputs."""
+    shape = product_shape(call)
+    (left,), (right,) = cmodel, rtl or (None,)
+    assert left is not None
+    batched = None if right is None else right.reshape(shape)
+    return judge_product(call, left.reshape(shape), batched, array_size)
+
+
+def product_shape(call: MatmulCall) -> tuple[int, int, int]:
+    """[batch, M, N] of a matrix product."""
+    return call.a.shape[0] if call.a.dim() == 3 else 1, call.a.shape[-2], call.b.shape[-1]
