@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The NPU without its pins: command processor, engines and memory controller, wired.
 ///
-/// Clients of the memory controller, for reads and writes alike: 0 ctrl, 1 move, 2 matrix.
+/// Clients of the memory controller. Reads: 0 ctrl, 1 move, 2 matrix, 3 to 5 vector src1 to src3,
+/// 6 gather's indices and old values, 7 gather's data. Writes: 0 ctrl, 1 move, 2 matrix, 3 vector,
+/// 4 gather.
 module npu_core
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -88,35 +90,56 @@ module npu_core
   input  logic [AXI_ID_WIDTH-1:0] axi_b_id_i,
   input  resp_e axi_b_resp_i
 );
-  localparam int unsigned Clients = 3;
-  localparam int unsigned Ctrl    = 0;
-  localparam int unsigned Move    = 1;
-  localparam int unsigned Matrix  = 2;
+  localparam int unsigned Readers      = 8;
+  localparam int unsigned Writers      = 5;
+  localparam int unsigned Ctrl         = 0;
+  localparam int unsigned Move         = 1;
+  localparam int unsigned Matrix       = 2;
+  localparam int unsigned VectorSource = 3;  // to 5
+  localparam int unsigned GatherIndex  = 6;
+  localparam int unsigned GatherData   = 7;
+  localparam int unsigned Vector       = 3;
+  localparam int unsigned Gather       = 4;
 
-  logic [Clients-1:0]                      rd_req_valid, rd_req_ready, rd_rsp_valid, rd_rsp_ready;
-  logic [Clients-1:0][ADDR_WIDTH-1:0]      rd_req_addr, wr_req_addr;
-  logic [Clients-1:0][REQ_BYTES_WIDTH-1:0] rd_req_bytes, wr_req_bytes;
-  logic [Clients-1:0]                      wr_req_valid, wr_req_ready, wr_data_valid, wr_data_ready;
-  logic [Clients-1:0]                      wr_rsp_valid, wr_rsp_err;
-  logic [Clients-1:0][BusBits-1:0]         wr_data;
-  logic [Clients-1:0][StrbW-1:0]           wr_strb;
+  logic [Readers-1:0]                      rd_req_valid, rd_req_ready, rd_rsp_valid, rd_rsp_ready;
+  logic [Readers-1:0][ADDR_WIDTH-1:0]      rd_req_addr;
+  logic [Readers-1:0][REQ_BYTES_WIDTH-1:0] rd_req_bytes;
+  logic [Writers-1:0][ADDR_WIDTH-1:0]      wr_req_addr;
+  logic [Writers-1:0][REQ_BYTES_WIDTH-1:0] wr_req_bytes;
+  logic [Writers-1:0]                      wr_req_valid, wr_req_ready, wr_data_valid, wr_data_ready;
+  logic [Writers-1:0]                      wr_rsp_valid, wr_rsp_err;
+  logic [Writers-1:0][BusBits-1:0]         wr_data;
+  logic [Writers-1:0][StrbW-1:0]           wr_strb;
   logic [BusBits-1:0]                      rd_rsp_data;
   logic                                    rd_rsp_err, rd_beat, wr_beat;
 
   npu_engine_cmd_t cmd;
   logic            matrix_valid, matrix_ready, matrix_done, move_valid, move_ready, move_done;
-  error_e          matrix_err, move_err;
-  npu_stats_t      matrix_stats, move_stats;
+  logic            gather_valid, gather_ready, gather_done;
+  error_e          matrix_err, move_err, gather_err;
+  npu_stats_t      matrix_stats, move_stats, gather_stats;
   logic            soft_rst, engine_rst_n;
 
   assign engine_rst_n = rst_ni && !soft_rst;
 
-  // Engines not built in yet refuse their commands.
-  logic vector_valid, gather_valid, absent_done_q;
+  // The vector engine is not built in yet: its commands are refused.
+  logic vector_valid, vector_done_q;
   always_ff @(posedge clk_i) begin
-    if (!engine_rst_n) absent_done_q <= 1'b0;
-    else               absent_done_q <= vector_valid || gather_valid;
+    if (!engine_rst_n) vector_done_q <= 1'b0;
+    else               vector_done_q <= vector_valid;
   end
+  for (genvar i = VectorSource; i < VectorSource + 3; i++) begin : gen_no_vector
+    assign rd_req_valid[i] = 1'b0;
+    assign rd_req_addr[i]  = '0;
+    assign rd_req_bytes[i] = '0;
+    assign rd_rsp_ready[i] = 1'b1;
+  end
+  assign wr_req_valid[Vector]  = 1'b0;
+  assign wr_req_addr[Vector]   = '0;
+  assign wr_req_bytes[Vector]  = '0;
+  assign wr_data_valid[Vector] = 1'b0;
+  assign wr_data[Vector]       = '0;
+  assign wr_strb[Vector]       = '0;
 
   npu_ctrl #(
     .ArraySize(ArraySize), .BusBits(BusBits), .FmaLatency(FmaLatency), .MemBase(MemBase),
@@ -151,10 +174,10 @@ module npu_core
     .matrix_err_i(matrix_err), .matrix_stats_i(matrix_stats),
     .move_valid_o(move_valid), .move_ready_i(move_ready), .move_done_i(move_done),
     .move_err_i(move_err), .move_stats_i(move_stats),
-    .vector_valid_o(vector_valid), .vector_ready_i(1'b1), .vector_done_i(absent_done_q),
+    .vector_valid_o(vector_valid), .vector_ready_i(1'b1), .vector_done_i(vector_done_q),
     .vector_err_i(ERROR_BAD_OPCODE), .vector_stats_i('0),
-    .gather_valid_o(gather_valid), .gather_ready_i(1'b1), .gather_done_i(absent_done_q),
-    .gather_err_i(ERROR_BAD_OPCODE), .gather_stats_i('0),
+    .gather_valid_o(gather_valid), .gather_ready_i(gather_ready), .gather_done_i(gather_done),
+    .gather_err_i(gather_err), .gather_stats_i(gather_stats),
     .rd_beat_i(rd_beat), .wr_beat_i(wr_beat)
   );
 
@@ -207,8 +230,31 @@ module npu_core
     .wr_rsp_err_i(wr_rsp_err[Move])
   );
 
+  npu_gather #(.BusBits(BusBits), .FmaLatency(FmaLatency)) u_gather (
+    .clk_i, .rst_ni(engine_rst_n),
+    .cmd_valid_i(gather_valid), .cmd_ready_o(gather_ready), .cmd_i(cmd),
+    .done_o(gather_done), .err_o(gather_err), .stats_o(gather_stats),
+    .rd_req_valid_o(rd_req_valid[GatherData:GatherIndex]),
+    .rd_req_ready_i(rd_req_ready[GatherData:GatherIndex]),
+    .rd_req_addr_o(rd_req_addr[GatherData:GatherIndex]),
+    .rd_req_bytes_o(rd_req_bytes[GatherData:GatherIndex]),
+    .rd_rsp_valid_i(rd_rsp_valid[GatherData:GatherIndex]),
+    .rd_rsp_ready_o(rd_rsp_ready[GatherData:GatherIndex]),
+    .rd_rsp_data_i(rd_rsp_data), .rd_rsp_err_i(rd_rsp_err),
+    .wr_req_valid_o(wr_req_valid[Gather]),
+    .wr_req_ready_i(wr_req_ready[Gather]),
+    .wr_req_addr_o(wr_req_addr[Gather]),
+    .wr_req_bytes_o(wr_req_bytes[Gather]),
+    .wr_data_valid_o(wr_data_valid[Gather]),
+    .wr_data_ready_i(wr_data_ready[Gather]),
+    .wr_data_o(wr_data[Gather]),
+    .wr_strb_o(wr_strb[Gather]),
+    .wr_rsp_valid_i(wr_rsp_valid[Gather]),
+    .wr_rsp_err_i(wr_rsp_err[Gather])
+  );
+
   npu_mem_ctrl #(
-    .BusBits(BusBits), .NumReadClients(Clients), .NumWriteClients(Clients), .MemBase(MemBase),
+    .BusBits(BusBits), .NumReadClients(Readers), .NumWriteClients(Writers), .MemBase(MemBase),
     .MemLimit(MemLimit)
   ) u_mem_ctrl (
     .clk_i, .rst_ni,

@@ -97,9 +97,9 @@ module npu_move
   npu_move_walk #(.RunW(RunW)) u_src_walk (
     .clk_i, .rst_ni,
     .start_i(start && !fill), .stop_i(drain), .busy_o(src_busy),
-    .view_i(cmd_i.src1), .elem_log2_i(elem_log2),
+    .view_i(cmd_i.src1), .merge_i('1), .elem_log2_i(elem_log2),
     .req_valid_o(src_valid), .req_ready_i(src_ready),
-    .req_addr_o(rd_req_addr_o), .req_bytes_o(rd_req_bytes_o)
+    .req_addr_o(rd_req_addr_o), .req_bytes_o(rd_req_bytes_o), .req_last_o(), .loop_o()
   );
 
   // A request goes to the memory controller and to the queue in the same cycle.
@@ -117,9 +117,9 @@ module npu_move
   npu_move_walk #(.RunW(RunW)) u_dst_walk (
     .clk_i, .rst_ni,
     .start_i(start), .stop_i(drain), .busy_o(dst_busy),
-    .view_i(cmd_i.dst), .elem_log2_i(elem_log2),
+    .view_i(cmd_i.dst), .merge_i('1), .elem_log2_i(elem_log2),
     .req_valid_o(dst_valid), .req_ready_i(dst_ready),
-    .req_addr_o(wr_req_addr_o), .req_bytes_o(wr_req_bytes_o)
+    .req_addr_o(wr_req_addr_o), .req_bytes_o(wr_req_bytes_o), .req_last_o(), .loop_o()
   );
 
   assign wr_req_valid_o = dst_valid && dst_room && flowing_q;

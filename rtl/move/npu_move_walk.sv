@@ -2,15 +2,18 @@
 /// Walks the elements of a view in row-major order and requests them as runs of contiguous bytes.
 ///
 /// Dimensions that are contiguous from the innermost outwards are merged into the run, one per
-/// cycle, as long as the run stays below 2^RunW bytes; the rest are loops, one run per cycle. Runs
-/// longer than one request are cut at page boundaries. First request 2 to 6 cycles after `start_i`.
-/// `view_i` must be stable while `busy_o`. `stop_i` ends the walk after the request that is
+/// cycle, as long as `merge_i` allows and the run stays below 2^RunW bytes; the rest are loops, one
+/// run per cycle. Runs longer than a request of 2^RequestW bytes are cut at multiples of that, or of
+/// a page where that is less. `req_last_o` marks the last request of a run. First request 2 to 6
+/// cycles after `start_i`; `loop_o`, the dimensions that are loops, is valid from then on. `view_i`
+/// and `merge_i` must be stable while `busy_o`. `stop_i` ends the walk after the request that is
 /// offered.
 module npu_move_walk
   import npu_isa_pkg::*;
   import npu_pkg::*;
 #(
-  parameter int unsigned RunW = 32
+  parameter int unsigned RunW     = 32,
+  parameter int unsigned RequestW = 16
 ) (
   input  logic                       clk_i,
   input  logic                       rst_ni,
@@ -19,16 +22,20 @@ module npu_move_walk
   input  logic                       stop_i,
   output logic                       busy_o,
   input  npu_tensor_t                view_i,
+  input  logic [MAX_RANK-1:0]        merge_i,
   input  logic [1:0]                 elem_log2_i,
 
   output logic                       req_valid_o,
   input  logic                       req_ready_i,
   output logic [ADDR_WIDTH-1:0]      req_addr_o,
-  output logic [REQ_BYTES_WIDTH-1:0] req_bytes_o
+  output logic [REQ_BYTES_WIDTH-1:0] req_bytes_o,
+  output logic                       req_last_o,
+  output logic [MAX_RANK-1:0]        loop_o
 );
   localparam int unsigned DimW = $clog2(MAX_RANK);
   localparam int unsigned PageW = 12;
-  localparam logic [REQ_BYTES_WIDTH-1:0] MaxRequest = REQ_BYTES_WIDTH'(65536);
+  localparam int unsigned CutW = (RequestW < PageW) ? RequestW : PageW;
+  localparam logic [REQ_BYTES_WIDTH-1:0] MaxRequest = REQ_BYTES_WIDTH'(1 << RequestW);
 
   typedef enum logic [1:0] {
     IDLE,   // waiting for a command
@@ -63,9 +70,12 @@ module npu_move_walk
   assign fire        = req_valid_o && req_ready_i;
   assign run_done    = left_q == chunk;
 
-  // A run that does not end inside one request is cut so that the next one starts on a page.
+  assign req_last_o  = run_done;
+  assign loop_o      = loop_q;
+
+  // A run that does not end inside one request is cut so that the next one starts aligned.
   always_comb begin
-    chunk = RunW'(MaxRequest) - RunW'(addr_q[PageW-1:0]);
+    chunk = RunW'(MaxRequest) - RunW'(addr_q[CutW-1:0]);
     if (left_q < chunk) chunk = left_q;
   end
 
@@ -76,9 +86,9 @@ module npu_move_walk
     contiguous = 1'b0;
     if (state_q == MERGE) begin
       merged     = (RunW + 32)'(run_q) * (RunW + 32)'(size);
-      contiguous = size == 32'd1
+      contiguous = merge_i[dim_q] && (size == 32'd1
                 || (byte_stride(view_i.stride[dim_q], elem_log2_i) == ADDR_WIDTH'(run_q)
-                    && merged[RunW+31:RunW] == '0);
+                    && merged[RunW+31:RunW] == '0));
     end
   end
 

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "Vnpu_ctrl.h"
+#include "Vbench.h"
 
 #ifndef BUS_BITS
 #define BUS_BITS 256
@@ -89,7 +89,7 @@ class Device {
     tick();
   }
 
-  Vnpu_ctrl top;
+  Vbench top;
   Random random;
   Memory memory;
   uint64_t cycle = 0;

@@ -41,7 +41,7 @@ class AxiSlave : public Model {
   uint64_t read_beats = 0, write_beats = 0, read_bursts = 0, write_bursts = 0;
   uint64_t first_read = 0, last_read = 0, most_reads = 0;
 
-  void drive(Vmem_bench& top) override {
+  void drive(Vbench& top) override {
     top.m_arready = !stall();
     top.m_awready = !stall();
     top.m_wready = !stall();
@@ -63,7 +63,7 @@ class AxiSlave : public Model {
     }
   }
 
-  void sample(Vmem_bench& top, uint64_t cycle) override {
+  void sample(Vbench& top, uint64_t cycle) override {
     now_ = cycle;
     const AxiBurst ar{top.m_arid, top.m_arlen, top.m_arsize, top.m_arburst, top.m_araddr};
     const AxiBurst aw{top.m_awid, top.m_awlen, top.m_awsize, top.m_awburst, top.m_awaddr};
@@ -174,7 +174,7 @@ class AxiSlave : public Model {
           "%s: engine burst at %llx is not whole beats", channel, at);
   }
 
-  void w_stable(Vmem_bench& top) {
+  void w_stable(Vbench& top) {
     const WriteBeat now{to_beat(top.m_wdata), uint64_t(top.m_wstrb), bool(top.m_wlast)};
     if (w_waiting_)
       check(top.m_wvalid && now.data == w_before_.data && now.strobes == w_before_.strobes &&

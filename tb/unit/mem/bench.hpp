@@ -78,7 +78,7 @@ class Bench {
     host.to_read = host.to_write = requests;
   }
 
-  Vmem_bench top;
+  Vbench top;
   Random random;
   Memory memory;
   AxiSlave slave;

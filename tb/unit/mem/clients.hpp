@@ -31,7 +31,7 @@ class ReadClient : public Model {
   // Non-zero: requests of this many bytes at consecutive addresses instead of random ones.
   uint64_t stream_bytes = 0;
 
-  void drive(Vmem_bench& top) override {
+  void drive(Vbench& top) override {
     if (!offered_ && to_issue != 0 && !stall()) {
       next_ = stream_bytes
                   ? Range{kStreamBase + requests * stream_bytes % kStreamBytes, stream_bytes}
@@ -44,7 +44,7 @@ class ReadClient : public Model {
     (index_ ? top.rd_req_bytes1 : top.rd_req_bytes0) = static_cast<uint32_t>(next_.bytes);
   }
 
-  void sample(Vmem_bench& top, uint64_t) override {
+  void sample(Vbench& top, uint64_t) override {
     if (offered_ && get(top.rd_req_ready)) {
       open_.push_back(next_);
       offered_ = false;
@@ -97,7 +97,7 @@ class WriteClient : public Model {
   unsigned stall_percent = 0;
   uint64_t to_issue = 0;
 
-  void drive(Vmem_bench& top) override {
+  void drive(Vbench& top) override {
     if (to_issue != 0 && requests_.size() < 4 && !stall()) invent();
     if (!request_held_) request_held_ = !requests_.empty() && !stall();
     if (!data_held_) data_held_ = !data_.empty() && !stall();
@@ -113,7 +113,7 @@ class WriteClient : public Model {
     }
   }
 
-  void sample(Vmem_bench& top, uint64_t) override {
+  void sample(Vbench& top, uint64_t) override {
     if (request_held_ && top.wr_req_ready) {
       open_.push_back(requests_.front());
       requests_.pop_front();

@@ -34,7 +34,7 @@ class Host : public Model {
   bool gives = true, takes = true;
   bool legal_only = false;
 
-  void drive(Vmem_bench& top) override {
+  void drive(Vbench& top) override {
     if (!ar_held_ && to_read != 0 && !stall()) {
       ar_ = invent(kConstBase, kConstEnd);
       ar_held_ = true;
@@ -61,7 +61,7 @@ class Host : public Model {
     top.s_bready = takes && !stall();
   }
 
-  void sample(Vmem_bench& top, uint64_t) override {
+  void sample(Vbench& top, uint64_t) override {
     stable(top);
     if (top.s_arvalid && top.s_arready) {
       open_reads_[ar_.id].push_back(ar_);
@@ -145,7 +145,7 @@ class Host : public Model {
     aw_.push_back(burst);
   }
 
-  void took_read(Vmem_bench& top) {
+  void took_read(Vbench& top) {
     auto& open = open_reads_[top.s_rid];
     check(!open.empty(), "host: data for id %u without a burst", top.s_rid);
     const AxiBurst& burst = open.front();
@@ -169,7 +169,7 @@ class Host : public Model {
     }
   }
 
-  void took_ack(Vmem_bench& top) {
+  void took_ack(Vbench& top) {
     auto& open = open_writes_[top.s_bid];
     check(!open.empty(), "host: response for id %u without a burst", top.s_bid);
     const bool legal = host_legal(open.front());
@@ -180,7 +180,7 @@ class Host : public Model {
     open.pop_front();
   }
 
-  void stable(Vmem_bench& top) {
+  void stable(Vbench& top) {
     if (r_waiting_)
       check(top.s_rvalid && top.s_rid == r_id_ && to_beat(top.s_rdata) == r_data_ &&
                 top.s_rlast == r_last_,

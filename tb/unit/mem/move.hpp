@@ -15,7 +15,7 @@ struct MoveCommand {
   uint64_t src = kConstBase, dst = kMoveBase;
   std::array<uint32_t, 5> size{1, 1, 1, 1, 1}, src_stride{}, dst_stride{};
 
-  unsigned elem() const { return std::array<unsigned, 5>{4, 2, 2, 1, 4}[dtype]; }
+  unsigned elem() const { return std::array<unsigned, 7>{4, 2, 2, 1, 4, 1, 8}[dtype]; }
   uint64_t count() const {
     return std::accumulate(size.begin(), size.end(), uint64_t(1), std::multiplies<>());
   }
@@ -69,7 +69,7 @@ inline std::array<uint32_t, 5> random_strides(Random& random, const std::array<u
 inline MoveCommand random_move(Random& random) {
   MoveCommand move;
   move.fill = random.chance(25);
-  move.dtype = static_cast<unsigned>(random.below(5));
+  move.dtype = static_cast<unsigned>(random.below(move.fill ? 6 : 7));  // no FILL of INT64
   move.value = static_cast<uint32_t>(random.engine());
   while (true) {
     const unsigned rank = static_cast<unsigned>(random.between(1, 5));
@@ -110,7 +110,7 @@ class Mover : public Model {
     offered_ = busy_ = true;
     active = operand_stall = result_stall = 0;
   }
-  void drive(Vmem_bench& top) override {
+  void drive(Vbench& top) override {
     top.cmd_valid = offered_;
     top.cmd_fill = move_.fill;
     top.cmd_dtype = move_.dtype;
@@ -123,7 +123,7 @@ class Mover : public Model {
       top.cmd_dst_stride[d] = move_.dst_stride[d];
     }
   }
-  void sample(Vmem_bench& top, uint64_t cycle) override {
+  void sample(Vbench& top, uint64_t cycle) override {
     if (top.cmd_valid && top.cmd_ready) {
       started = cycle;
       offered_ = false;

@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from driver.errors import InfrastructureError, InputError, NpuError
-from tb.unit.mem.build import BUS_WIDTHS, build_bench
+from tb.unit.mem.build import build_bench
+from tb.unit.model import BUS_WIDTHS
 
 _TIMEOUT_S = 600.0
 _MAX_SEED = 10**9

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "Vmem_bench.h"
+#include "Vbench.h"
 
 #ifndef BUS_BITS
 #define BUS_BITS 256
@@ -116,7 +116,7 @@ struct Memory {
 // One clock cycle of a model: drive the inputs, then look at what the edge will see.
 struct Model {
   virtual ~Model() = default;
-  virtual void drive(Vmem_bench& top) = 0;
-  virtual void sample(Vmem_bench& top, uint64_t cycle) = 0;
+  virtual void drive(Vbench& top) = 0;
+  virtual void sample(Vbench& top, uint64_t cycle) = 0;
   virtual bool idle() const = 0;
 };

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: Apache-2.0
+/// GATHER and SCATTER: moves runs of elements between a dense side and a table, at places that
+/// indices pick.
+///
+/// The table is GATHER's source or SCATTER's destination; the other tensor, the plain side, is
+/// walked as COPY does. Inner dimensions in which the index repeats and the table is contiguous
+/// form a run that moves at one bus beat per cycle; where every element has its own index, one
+/// element per cycle. SCATTER writes in order. With ACCUMULATE the old values are read, added and
+/// written back; a read waits for the writes before it that touch the same beats, of which up to
+/// MaxWrites are under way.
+///
+/// After a bus error no new request is made, what was requested is drained, and `done_o` comes with
+/// BUS_READ or else BUS_WRITE. A bad index lets what comes before it finish, so that the error is
+/// that of the first element that has one, then gives BAD_INDEX. The destination is then
+/// unspecified.
+///
+/// Read client 0 fetches indices and old values, client 1 the data. Latency: 3 to 7 cycles from
+/// command to the first index request, 2 from the last acknowledge to `done_o`.
+module npu_gather
+  import npu_isa_pkg::*;
+  import npu_pkg::*;
+#(
+  parameter int unsigned BusBits    = 256,
+  parameter int unsigned FmaLatency = 4,
+  /// Beats that can land of each of data and old values: covers the DRAM latency.
+  parameter int unsigned DataBeats  = 128,
+  parameter int unsigned IndexBeats = 32,
+  parameter int unsigned MaxWrites  = 8,
+  localparam int unsigned StrbW     = BusBits / 8
+) (
+  input  logic                            clk_i,
+  input  logic                            rst_ni,
+
+  // Command; stable from cmd_valid_i until done_o
+  input  logic                            cmd_valid_i,
+  output logic                            cmd_ready_o,
+  input  npu_engine_cmd_t                 cmd_i,
+  output logic                            done_o,
+  output error_e                          err_o,
+  output npu_stats_t                      stats_o,
+
+  // Read clients of the memory controller
+  output logic [1:0]                      rd_req_valid_o,
+  input  logic [1:0]                      rd_req_ready_i,
+  output logic [1:0][ADDR_WIDTH-1:0]      rd_req_addr_o,
+  output logic [1:0][REQ_BYTES_WIDTH-1:0] rd_req_bytes_o,
+  input  logic [1:0]                      rd_rsp_valid_i,
+  output logic [1:0]                      rd_rsp_ready_o,
+  input  logic [BusBits-1:0]              rd_rsp_data_i,
+  input  logic                            rd_rsp_err_i,
+
+  // Write client of the memory controller
+  output logic                            wr_req_valid_o,
+  input  logic                            wr_req_ready_i,
+  output logic [ADDR_WIDTH-1:0]           wr_req_addr_o,
+  output logic [REQ_BYTES_WIDTH-1:0]      wr_req_bytes_o,
+  output logic                            wr_data_valid_o,
+  input  logic                            wr_data_ready_i,
+  output logic [BusBits-1:0]              wr_data_o,
+  output logic [StrbW-1:0]                wr_strb_o,
+  input  logic                            wr_rsp_valid_i,
+  input  logic                            wr_rsp_err_i
+);
+  localparam int unsigned LaneW = $clog2(StrbW);
+  localparam int unsigned BeatsW = $clog2(DataBeats + 1);
+  localparam int unsigned IndexBeatsW = $clog2(IndexBeats + 1);
+  // Requests small enough that several have room to land: a quarter of it, half for indices.
+  localparam int unsigned DataRequestW = $clog2(DataBeats / 4) + LaneW;
+  localparam int unsigned IndexRequestW = $clog2(IndexBeats / 2) + LaneW;
+  localparam int unsigned AckW = 12;
+
+  typedef enum logic [1:0] {
+    IDLE,  // waiting for a command
+    PLAN,  // the table's walker finds out what a run is
+    BUSY,  // reading indices, moving, draining
+    DONE   // reporting
+  } state_e;
+
+  // What the command says, in terms of table and plain side
+  logic                start, gather, add;
+  npu_tensor_t         table_view, index_view, plain_view, place_view;
+  logic [MAX_RANK-1:0] repeats, loops;
+  logic [1:0]          elem_log2;
+
+  assign gather     = cmd_i.opcode == OPCODE_GATHER;
+  assign add        = cmd_i.accumulate;
+  assign elem_log2  = dtype_log2_bytes(cmd_i.src_dtype);
+  assign table_view = gather ? cmd_i.src1 : cmd_i.dst;
+  assign plain_view = gather ? cmd_i.dst : cmd_i.src1;
+
+  // The walk of the table goes over the indices' shape and stands still in their dimension; there
+  // each index adds its own offset. A run ends at that dimension, or where the index changes.
+  always_comb begin
+    place_view      = table_view;
+    place_view.size = cmd_i.src2.size;
+    index_view      = cmd_i.src2;
+    for (int unsigned i = 0; i < MAX_RANK; i++) begin
+      if (3'(i) == cmd_i.dim) place_view.stride[i] = '0;
+      repeats[i] = 3'(i) > cmd_i.dim
+                && (cmd_i.src2.stride[i] == '0 || cmd_i.src2.size[i] == 32'd1);
+      if (!loops[i]) index_view.size[i] = 32'd1;
+    end
+  end
+
+  // State
+  state_e          state_q, state_d;
+  logic            stop, drain, finished, flowing_q, read_err_q, write_err_q, bad_index_q;
+  logic [AckW-1:0] unacked_q;
+
+  // Walks
+  logic                       place_busy, place_valid, place_ready, place_last, place_held;
+  logic [ADDR_WIDTH-1:0]      place_addr, table_addr, plain_addr;
+  logic [REQ_BYTES_WIDTH-1:0] table_bytes, plain_bytes;
+  logic                       table_valid, table_fire;
+  logic                       plain_busy, plain_valid, plain_ready, plain_held, plain_fire;
+
+  assign cmd_ready_o = state_q == IDLE;
+  assign start       = cmd_valid_i && cmd_ready_o;
+
+  npu_move_walk #(.RequestW(DataRequestW)) u_place_walk (
+    .clk_i, .rst_ni, .start_i(start), .stop_i(stop), .busy_o(place_busy),
+    .view_i(place_view), .merge_i(repeats), .elem_log2_i(elem_log2),
+    .req_valid_o(place_valid), .req_ready_i(place_ready), .req_addr_o(place_addr),
+    .req_bytes_o(table_bytes), .req_last_o(place_last), .loop_o(loops)
+  );
+
+  npu_move_walk #(.RequestW(DataRequestW)) u_plain_walk (
+    .clk_i, .rst_ni, .start_i(start), .stop_i(stop), .busy_o(plain_busy),
+    .view_i(plain_view), .merge_i('1), .elem_log2_i(elem_log2),
+    .req_valid_o(plain_valid), .req_ready_i(plain_ready), .req_addr_o(plain_addr),
+    .req_bytes_o(plain_bytes), .req_last_o(), .loop_o()
+  );
+
+  // Indices
+  logic                       index_empty, index_valid, index_err, index_bad, index_good;
+  logic                       index_req_valid, index_beat, index_beat_ready, index_beat_err;
+  logic                       index_idle;
+  logic [BusBits-1:0]         index_data;
+  logic [ADDR_WIDTH-1:0]      index_offset;
+  logic [IndexBeatsW-1:0]     index_beats;
+  logic [1:0]                 shared_valid, shared_ready, shared_rsp;
+  logic [ADDR_WIDTH-1:0]      index_addr;
+  logic [REQ_BYTES_WIDTH-1:0] index_bytes;
+
+  npu_gather_index #(.BusBits(BusBits), .RequestW(IndexRequestW), .MaxReads(IndexBeats)) u_index (
+    .clk_i, .rst_ni, .start_i(state_q == PLAN && place_valid), .drop_i(stop && !place_busy),
+    .view_i(index_view), .dtype_i(cmd_i.src2_dtype), .limit_i(table_view.size[cmd_i.dim]),
+    .stride_i(table_view.stride[cmd_i.dim]), .elem_log2_i(elem_log2), .empty_o(index_empty),
+    .req_valid_o(index_req_valid), .req_ready_i(shared_valid[0] && shared_ready[0]),
+    .req_addr_o(index_addr), .req_bytes_o(index_bytes),
+    .beat_valid_i(index_beat), .beat_ready_o(index_beat_ready), .beat_i(index_data),
+    .beat_err_i(index_beat_err),
+    .valid_o(index_valid), .take_i(table_fire && place_last), .err_o(index_err),
+    .bad_o(index_bad), .offset_o(index_offset)
+  );
+
+  npu_gather_land #(.BusBits(BusBits), .Beats(IndexBeats)) u_index_land (
+    .clk_i, .rst_ni,
+    .req_valid_i(index_req_valid), .req_lane_i(index_addr[LaneW-1:0]), .req_bytes_i(index_bytes),
+    .req_beats_o(index_beats), .rd_req_valid_o(shared_valid[0]), .rd_req_ready_i(shared_ready[0]),
+    .rd_rsp_valid_i(shared_rsp[0]), .rd_rsp_data_i, .rd_rsp_err_i,
+    .beat_valid_o(index_beat), .beat_ready_i(index_beat_ready), .beat_o(index_data),
+    .beat_err_o(index_beat_err), .idle_o(index_idle)
+  );
+
+  assign index_good  = index_valid && !index_err && !index_bad;
+  assign table_valid = place_valid && index_good;
+  assign table_addr  = place_addr + index_offset;
+
+  // Old values, for ACCUMULATE: asked for before the write of the same place
+  logic               old_valid, old_fire, old_sent_q, old_beat, old_ready, old_err, old_idle;
+  logic               clash, hazard_room, write_valid, write_fire;
+  logic [BusBits-1:0] old_data;
+  logic [BeatsW-1:0]  old_beats;
+
+  assign old_valid = add && table_valid && flowing_q && !clash && hazard_room && !old_sent_q;
+  assign old_fire  = shared_valid[1] && shared_ready[1];
+
+  npu_gather_hazard #(.BusBits(BusBits), .Depth(MaxWrites)) u_hazard (
+    .clk_i, .rst_ni, .ask_i(add && table_valid && !old_sent_q), .addr_i(table_addr),
+    .bytes_i(table_bytes), .clash_o(clash), .room_o(hazard_room),
+    .push_i(add && write_fire), .pop_i(add && wr_rsp_valid_i)
+  );
+
+  npu_gather_land #(.BusBits(BusBits), .Beats(DataBeats)) u_old_land (
+    .clk_i, .rst_ni,
+    .req_valid_i(old_valid), .req_lane_i(table_addr[LaneW-1:0]), .req_bytes_i(table_bytes),
+    .req_beats_o(old_beats), .rd_req_valid_o(shared_valid[1]), .rd_req_ready_i(shared_ready[1]),
+    .rd_rsp_valid_i(shared_rsp[1]), .rd_rsp_data_i, .rd_rsp_err_i,
+    .beat_valid_o(old_beat), .beat_ready_i(old_ready), .beat_o(old_data), .beat_err_o(old_err),
+    .idle_o(old_idle)
+  );
+
+  npu_gather_port #(.BeatsW(BeatsW), .MaxReads(IndexBeats + MaxWrites + 1)) u_port (
+    .clk_i, .rst_ni,
+    .req_valid_i(shared_valid), .req_ready_o(shared_ready),
+    .req_addr_i({table_addr, index_addr}), .req_bytes_i({table_bytes, index_bytes}),
+    .req_beats_i({old_beats, BeatsW'(index_beats)}), .rsp_valid_o(shared_rsp),
+    .rd_req_valid_o(rd_req_valid_o[0]), .rd_req_ready_i(rd_req_ready_i[0]),
+    .rd_req_addr_o(rd_req_addr_o[0]), .rd_req_bytes_o(rd_req_bytes_o[0]),
+    .rd_rsp_valid_i(rd_rsp_valid_i[0])
+  );
+
+  // Data in: from the table or from the plain side
+  logic                       src_room, src_empty, src_run, src_take, src_fire, data_idle;
+  logic                       beat_valid, beat_ready, beat_err;
+  logic [LaneW-1:0]           src_lane;
+  logic [REQ_BYTES_WIDTH-1:0] src_left;
+  logic [LaneW:0]             src_bytes;
+  logic [BusBits-1:0]         beat;
+
+  assign rd_req_addr_o[1]  = gather ? table_addr : plain_addr;
+  assign rd_req_bytes_o[1] = gather ? table_bytes : plain_bytes;
+  assign src_fire          = rd_req_valid_o[1] && rd_req_ready_i[1];
+  assign rd_rsp_ready_o    = '1;
+
+  npu_gather_land #(.BusBits(BusBits), .Beats(DataBeats)) u_data_land (
+    .clk_i, .rst_ni,
+    .req_valid_i((gather ? table_valid : plain_valid) && src_room),
+    .req_lane_i(rd_req_addr_o[1][LaneW-1:0]), .req_bytes_i(rd_req_bytes_o[1]), .req_beats_o(),
+    .rd_req_valid_o(rd_req_valid_o[1]), .rd_req_ready_i(rd_req_ready_i[1]),
+    .rd_rsp_valid_i(rd_rsp_valid_i[1]), .rd_rsp_data_i, .rd_rsp_err_i,
+    .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_o(beat), .beat_err_o(beat_err),
+    .idle_o(data_idle)
+  );
+
+  npu_move_run #(.BusBits(BusBits), .Depth(DataBeats)) u_src_run (
+    .clk_i, .rst_ni,
+    .request_valid_i(src_fire), .request_ready_o(src_room),
+    .request_lane_i(rd_req_addr_o[1][LaneW-1:0]), .request_bytes_i(rd_req_bytes_o[1]),
+    .empty_o(src_empty), .valid_o(src_run), .lane_o(src_lane), .left_o(src_left),
+    .take_i(src_take), .take_bytes_i(src_bytes)
+  );
+
+  // Data out: to the plain side or to the table
+  logic                       dst_room, dst_empty, dst_run, dst_take;
+  logic [LaneW-1:0]           dst_lane;
+  logic [REQ_BYTES_WIDTH-1:0] dst_left;
+  logic [LaneW:0]             dst_bytes;
+
+  assign write_valid    = flowing_q && dst_room
+                        && (gather ? plain_valid : table_valid && (!add || old_sent_q));
+  assign wr_req_valid_o = write_valid;
+  assign wr_req_addr_o  = gather ? plain_addr : table_addr;
+  assign wr_req_bytes_o = gather ? plain_bytes : table_bytes;
+  assign write_fire     = write_valid && wr_req_ready_i;
+
+  npu_move_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_dst_run (
+    .clk_i, .rst_ni,
+    .request_valid_i(write_fire), .request_ready_o(dst_room),
+    .request_lane_i(wr_req_addr_o[LaneW-1:0]), .request_bytes_i(wr_req_bytes_o),
+    .empty_o(dst_empty), .valid_o(dst_run), .lane_o(dst_lane), .left_o(dst_left),
+    .take_i(dst_take), .take_bytes_i(dst_bytes)
+  );
+
+  // A walker's request that nobody has seen yet is forgotten when the command stops.
+  assign table_fire  = gather ? src_fire : write_fire;
+  assign plain_fire  = gather ? write_fire : src_fire;
+  assign place_held  = gather ? rd_req_valid_o[1] : write_valid || shared_valid[1] || old_sent_q;
+  assign plain_held  = gather ? write_valid : rd_req_valid_o[1];
+  assign place_ready = table_fire || (stop && !place_held);
+  assign plain_ready = plain_fire || (stop && !plain_held);
+
+  // From lanes to lanes, then through the adder or past it
+  logic               moved_valid, moved_ready, sum_in_ready, sum_valid, out_valid, out_ready;
+  logic [BusBits-1:0] moved, sum, out_data;
+  logic [StrbW-1:0]   moved_strb, sum_strb, out_strb;
+  npu_stats_t         align_stats;
+
+  npu_move_align #(.BusBits(BusBits)) u_align (
+    .clk_i, .rst_ni, .fill_i(1'b0), .pattern_i('0), .drain_i(drain),
+    .src_valid_i(src_run), .src_lane_i(src_lane), .src_left_i(src_left),
+    .src_take_o(src_take), .src_bytes_o(src_bytes),
+    .beat_valid_i(beat_valid), .beat_ready_o(beat_ready), .beat_i(beat),
+    .dst_valid_i(dst_run), .dst_lane_i(dst_lane), .dst_left_i(dst_left),
+    .dst_take_o(dst_take), .dst_bytes_o(dst_bytes),
+    .out_valid_o(moved_valid), .out_ready_i(moved_ready), .out_o(moved), .strb_o(moved_strb),
+    .stats_o(align_stats)
+  );
+
+  npu_gather_add #(.BusBits(BusBits), .FmaLatency(FmaLatency)) u_add (
+    .clk_i, .rst_ni, .dtype_i(cmd_i.dst_dtype), .drain_i(drain),
+    .new_valid_i(add && moved_valid), .new_ready_o(sum_in_ready), .new_i(moved),
+    .strb_i(moved_strb),
+    .old_valid_i(old_beat), .old_ready_o(old_ready), .old_i(old_data),
+    .out_valid_o(sum_valid), .out_ready_i(out_ready), .out_o(sum), .strb_o(sum_strb)
+  );
+
+  assign moved_ready = add ? sum_in_ready : out_ready;
+  assign out_valid   = add ? sum_valid : moved_valid;
+  assign out_data    = add ? sum : moved;
+  assign out_strb    = add ? sum_strb : moved_strb;
+
+  npu_fifo #(.Width(BusBits + StrbW), .Depth(2)) u_out (
+    .clk_i, .rst_ni, .flush_i(1'b0),
+    .in_valid_i(out_valid), .in_ready_o(out_ready), .in_data_i({out_strb, out_data}),
+    .out_valid_o(wr_data_valid_o), .out_ready_i(wr_data_ready_i),
+    .out_data_o({wr_strb_o, wr_data_o}), .count_o()
+  );
+
+  // Errors count where the element that has them would be used.
+  logic read_err, bad_index;
+  assign read_err  = (src_take && beat_err) || (old_beat && old_ready && old_err)
+                   || (place_valid && index_valid && index_err);
+  assign bad_index = place_valid && index_valid && index_bad && !index_err;
+  assign stop      = read_err_q || write_err_q || bad_index_q;
+  assign drain     = read_err_q || write_err_q
+                   || (bad_index_q && !place_busy && (gather ? src_empty : dst_empty));
+  assign finished  = !place_busy && !plain_busy && index_empty && index_idle && data_idle
+                   && old_idle && src_empty && unacked_q == '0;
+  assign done_o    = state_q == DONE;
+
+  always_comb begin
+    err_o = ERROR_NONE;
+    if (read_err_q)       err_o = ERROR_BUS_READ;
+    else if (bad_index_q) err_o = ERROR_BAD_INDEX;
+    else if (write_err_q) err_o = ERROR_BUS_WRITE;
+  end
+
+  always_comb begin
+    unique case (state_q)
+      IDLE:    state_d = start ? PLAN : IDLE;
+      PLAN:    state_d = place_valid ? BUSY : PLAN;
+      BUSY:    state_d = finished ? DONE : BUSY;
+      DONE:    state_d = IDLE;
+      default: state_d = IDLE;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q     <= IDLE;
+      flowing_q   <= 1'b0;
+      old_sent_q  <= 1'b0;
+      read_err_q  <= 1'b0;
+      write_err_q <= 1'b0;
+      bad_index_q <= 1'b0;
+      unacked_q   <= '0;
+    end else begin
+      state_q <= state_d;
+      if (start) begin
+        flowing_q   <= 1'b0;
+        read_err_q  <= 1'b0;
+        write_err_q <= 1'b0;
+        bad_index_q <= 1'b0;
+      end else if (state_q == BUSY) begin
+        flowing_q   <= flowing_q || beat_valid;
+        read_err_q  <= read_err_q || (read_err && !drain);
+        write_err_q <= write_err_q || (wr_rsp_valid_i && wr_rsp_err_i);
+        bad_index_q <= bad_index_q || (bad_index && !stop);
+        if (old_fire)        old_sent_q <= 1'b1;
+        else if (write_fire) old_sent_q <= 1'b0;
+      end
+      if (write_fire != wr_rsp_valid_i) begin
+        unacked_q <= write_fire ? unacked_q + AckW'(1) : unacked_q - AckW'(1);
+      end
+    end
+  end
+
+  assign stats_o.active        = align_stats.active;
+  assign stats_o.result_stall  = align_stats.result_stall;
+  assign stats_o.operand_stall = align_stats.operand_stall || (state_q == BUSY && !dst_run);
+endmodule

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Turns the bench of one block of the RTL, with its `main.cpp`, into a program, once. Knows nothing
+of what a bench does or finds.
+
+A finished program lies in `build/unit/<name>-<key>/`; the key is the hash of sources, flags and
+tools. The folder is filled beside its final place and renamed, so it is complete or absent.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+from driver.errors import InfrastructureError, InputError
+from tb.sim.objects import ObjectStore, Unit, run_compiler
+from tb.sim.spec import FILELIST, REPOSITORY, digest, read_filelist
+from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_verilator
+
+BUILD_ROOT = REPOSITORY / "build" / "unit"
+BUS_WIDTHS = (128, 256, 512)
+
+# Of the model's class, whatever the top level: benches share headers.
+_PREFIX = "Vbench"
+_LOCK_TIMEOUT_S = 900
+_VERILATE = ("--cc", "--make", "json", "--no-timing", "--quiet", "-O3", "--assert")
+_RANDOM_STATE = ("--x-assign", "unique", "--x-initial", "unique", "-Wno-lint", "-Wno-style")
+_DEFINES = ("-DVERILATOR=1", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0")
+_COMPILE = ("-std=c++20", "-O2", "-march=native", *_DEFINES, "-DVM_TIMING=0", "-I.")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """What one program is made of."""
+
+    name: str
+    """Of the program's folder; with what sets it apart from others of the same bench."""
+    folder: Path
+    """main.cpp and its headers."""
+    top: str
+    sources: tuple[Path, ...]
+    """SystemVerilog, in order."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    """Of the top level."""
+    defines: tuple[str, ...] = ()
+    """Of main.cpp: "NAME=value"."""
+    include: tuple[Path, ...] = ()
+    """Folders of headers that main.cpp includes besides its own."""
+
+
+@dataclass(frozen=True)
+class _Plan:
+    bench: Bench
+    verilator: Verilator
+    compiler: Compiler
+
+    def headers(self) -> list[Path]:
+        """Everything beside main.cpp that may be part of it."""
+        own = sorted(self.bench.folder.glob("*.hpp"))
+        return own + [path for one in self.bench.include for path in sorted(one.glob("*.h*"))]
+
+    def key(self) -> str:
+        """Decides everything about the program."""
+        bench = self.bench
+        files = [*bench.sources, bench.folder / "main.cpp", *self.headers()]
+        parameters = [f"{name}={value}" for name, value in sorted(bench.parameters.items())]
+        tools = [self.verilator.version, self.compiler.identity, bench.top, *parameters]
+        flags = [*_VERILATE, *_RANDOM_STATE, *_COMPILE, *bench.defines]
+        return digest([*tools, *flags, *(path.read_bytes() for path in files)])[:16]
+
+
+def rtl_sources(
+    folders: Sequence[str] | None = None, instead: Mapping[str, Path] | None = None
+) -> tuple[Path, ...]:
+    """The files of rtl/ in order, of these folders only; `instead` replaces files by name.
+
+    InputError: a name in `instead` that is none of them.
+    """
+    listed = [
+        path for path in read_filelist(FILELIST) if folders is None or path.parent.name in folders
+    ]
+    unknown = set(instead or {}) - {path.name for path in listed}
+    if unknown:
+        raise InputError("command line", "file", min(unknown), "a file that the bench is made of")
+    return tuple((instead or {}).get(path.name, path) for path in listed)
+
+
+def _verilate(plan: _Plan, folder: Path) -> None:
+    bench = plan.bench
+    names = ["--top-module", bench.top, "--prefix", _PREFIX, "-Mdir", str(folder)]
+    parameters = [f"-G{name}={value}" for name, value in sorted(bench.parameters.items())]
+    arguments = [*_VERILATE, *_RANDOM_STATE, *names, *parameters]
+    sources = [os.path.relpath(path, REPOSITORY) for path in bench.sources]
+    done = subprocess.run(
+        [str(plan.verilator.binary), *arguments, *sources],
+        cwd=REPOSITORY,
+        env={**os.environ, "VERILATOR_ROOT": str(plan.verilator.root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        errors = [line for line in done.stderr.splitlines() if line.startswith("%Error")]
+        raise InputError("rtl", "verilator", (errors or ["no message"])[0], "correct sources")
+
+
+def _units(plan: _Plan, folder: Path) -> list[Unit]:
+    bench = plan.bench
+    generated = json.loads((folder / f"{_PREFIX}.json").read_text())["sources"]
+    include = plan.verilator.include
+    system = ("-isystem", str(include), "-isystem", str(include / "vltstd"))
+    headers = digest(path.read_bytes() for path in sorted(folder.glob("*.h")))
+    groups = ("classes_fast", "classes_slow", "support_fast", "support_slow")
+    model = [Path(Path(name).name) for group in groups for name in generated.get(group, [])]
+    own = digest([headers, *(path.read_bytes() for path in plan.headers())])
+    quiet = (*_COMPILE, *system, "-w")
+    local = (f"-I{one}" for one in (bench.folder, *bench.include))
+    defines = (f"-D{one}" for one in bench.defines)
+    strict = (*_COMPILE, *system, *local, *defines, "-Wall", "-Wextra", "-Werror")
+    runtime = plan.verilator.version
+    return [
+        *(Unit(path, quiet, headers, folder) for path in model),
+        *(Unit(Path(name), quiet, runtime, folder) for name in generated["global"]),
+        Unit(bench.folder / "main.cpp", strict, own, folder),
+    ]
+
+
+def _build_locked(plan: _Plan, folder: Path) -> None:
+    unfinished = folder.with_name(f".{folder.name}")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir()
+    _verilate(plan, unfinished)
+    store = ObjectStore(folder.parent / "objects", plan.compiler, jobs=2)
+    objects = store.compile(_units(plan, unfinished), lambda done, total: None)
+    linker = replace(plan.compiler, command=plan.compiler.command[-1:])
+    linked = ["-o", plan.bench.top, *(str(path) for path in objects), "-pthread"]
+    run_compiler(linker, linked, unfinished)
+    shutil.rmtree(folder, ignore_errors=True)
+    unfinished.rename(folder)
+
+
+def build_model(bench: Bench, root: Path = BUILD_ROOT) -> Path:
+    """The bench's program, built now unless it exists.
+
+    InputError: sources that do not elaborate. InfrastructureError: no tools, a builder that never
+    ends.
+    """
+    plan = _Plan(bench, find_verilator(), find_compiler())
+    folder = root / f"{bench.name}-{plan.key()}"
+    program = folder / bench.top
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        with FileLock(root / "lock", timeout=_LOCK_TIMEOUT_S):
+            if not program.is_file():
+                _build_locked(plan, folder)
+    except Timeout as error:
+        raise InfrastructureError(f"another build holds {root} for too long") from error
+    except OSError as error:
+        raise InfrastructureError(f"build of {bench.top} failed: {error}") from error
+    return program
+
+
+def check_bus(bus_bits: int) -> None:
+    """InputError unless the benches are built for this bus width."""
+    if bus_bits not in BUS_WIDTHS:
+        raise InputError("command line", "bus", bus_bits, f"one of {BUS_WIDTHS}")
