@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Comparisons, logic and choices. Results are torch.bool: bytes of 0 and 1."""
+
+from __future__ import annotations
+
+from driver.isa import DType
+from driver.lower.convert import as_float, as_truth, as_type, constant, is_float
+from driver.lower.elementwise import whole
+from driver.lower.program import ProgramBuilder
+from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.views import TensorView
+from driver.lower.words import FLOATS, rounded
+
+TABLE = Table()
+
+_RELATIONS: dict[str, tuple[str, str, bool]] = {
+    "lt": ("less", "less_imm", False),
+    "le": ("less_equal", "less_equal_imm", False),
+    "gt": ("less", "greater_imm", True),
+    "ge": ("less_equal", "greater_equal_imm", True),
+    "eq": ("equal", "equal_imm", False),
+    "ne": ("not_equal", "not_equal_imm", False),
+}
+"""ATen's name → program of two tensors, of a tensor and a number, operands exchanged."""
+
+
+def _promoted(*views: TensorView) -> DType:
+    """torch's type for comparing these floats: a tensor without dimensions does not widen."""
+    floats = [view for view in views if is_float(view)]
+    ranked = {view.dtype for view in floats if view.rank} or {view.dtype for view in floats}
+    return ranked.pop() if len(ranked) == 1 else DType.FP32
+
+
+def _relation(name: str) -> Rule:
+    program, with_number, swapped = _RELATIONS[name]
+
+    def rule(
+        b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView | Scalar
+    ) -> None:
+        if not isinstance(other, TensorView):
+            _with_number(b, out, self, with_number, other)
+            return
+        pair = (self, other)
+        floats = any(map(is_float, pair))
+        if floats:
+            dtype = _promoted(*pair)
+            pair = (_compared(b, self, dtype), _compared(b, other, dtype))
+        b.vector(program if floats else f"int_{program}", pair[::-1] if swapped else pair, out)
+
+    return rule
+
+
+def _compared(b: ProgramBuilder, view: TensorView, dtype: DType) -> TensorView:
+    """The view as fp32 sees it, after torch's conversion to the common type where that rounds."""
+    if not is_float(view) or (view.dtype is not dtype and not view.rank):
+        return as_type(b, view, dtype)
+    return view
+
+
+def _with_number(
+    b: ProgramBuilder, out: TensorView, x: TensorView, program: str, number: Scalar
+) -> None:
+    if is_float(x):
+        b.vector(program, (x,), out, rounded(float(number), x.dtype))
+    elif isinstance(number, float):
+        b.vector(program, (as_float(b, x),), out, number)
+    else:
+        b.vector(f"int_{program}", (x,), out, whole(b, number))
+
+
+for _name in _RELATIONS:
+    TABLE.op(f"{_name}.Tensor", f"{_name}.Scalar")(_relation(_name))
+
+
+@TABLE.op("isnan")
+def isnan(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
+    """self ≠ self"""
+    if is_float(self):
+        b.vector("not_equal", (self, self), out)
+    else:
+        b.fill(out, 0)
+
+
+@TABLE.op("isinf")
+def isinf(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
+    """|self| = ∞"""
+    if not is_float(self):
+        b.fill(out, 0)
+        return
+    magnitude = b.temp(DType.FP32, self.sizes)
+    b.vector("abs", (self,), magnitude)
+    b.vector("equal_imm", (magnitude,), out, float("inf"))
+
+
+# ---------------------------------------------------------------------- logic
+@TABLE.op("logical_not", "logical_not_")
+def logical_not(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
+    """self is 0"""
+    if is_float(self):
+        b.vector("equal_imm", (self,), out, 0.0)
+    else:
+        b.vector("logical_not", (self,), out)
+
+
+def _logical(name: str) -> Rule:
+    def rule(b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView) -> None:
+        b.vector(f"logical_{name}", (as_truth(b, self), as_truth(b, other)), out)
+
+    return rule
+
+
+def _bitwise(name: str) -> Rule:
+    def rule(
+        b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView | Scalar
+    ) -> None:
+        if not isinstance(other, TensorView):
+            other = constant(b, whole(b, other), DType.INT32)
+        b.vector(f"bits_{name}", (self, other), out)
+
+    return rule
+
+
+for _name in ("and", "or", "xor"):
+    TABLE.op(f"logical_{_name}", f"logical_{_name}_")(_logical(_name))
+    _overloads = (f"bitwise_{_name}", f"bitwise_{_name}_", f"__{_name}__", f"__i{_name}__")
+    TABLE.op(*(f"{_o}.{_k}" for _o in _overloads for _k in ("Tensor", "Scalar")))(_bitwise(_name))
+
+
+@TABLE.op("bitwise_not", "bitwise_not_")
+def bitwise_not(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
+    """All bits inverted; a truth value's one bit"""
+    b.vector("bits_xor_imm", (self,), out, 1 if self.boolean else -1)
+
+
+# ---------------------------------------------------------------------- choices
+@TABLE.op("where.self")
+def where(
+    b: ProgramBuilder,
+    out: TensorView,
+    condition: TensorView,
+    self: TensorView,
+    other: TensorView,
+) -> None:
+    """self where the condition holds, else other"""
+    choices = (self, other)
+    if out.dtype in FLOATS:
+        choices = (as_float(b, self), as_float(b, other))
+    b.vector("where", (condition, *choices), out)
+
+
+@TABLE.op("masked_fill.Scalar", "masked_fill_.Scalar")
+def masked_fill(
+    b: ProgramBuilder, out: TensorView, self: TensorView, mask: TensorView, value: Scalar
+) -> None:
+    """value where the mask holds, else self"""
+    word = float(value) if is_float(out) else int(value)
+    b.vector("masked_fill", (self, mask), out, word)
+
+
+@TABLE.op("masked_fill.Tensor", "masked_fill_.Tensor")
+def masked_fill_tensor(
+    b: ProgramBuilder, out: TensorView, self: TensorView, mask: TensorView, value: TensorView
+) -> None:
+    """value where the mask holds, else self"""
+    where(b, out, mask, value, self)

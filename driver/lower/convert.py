@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Element types: conversions of all pairs, and which arithmetic an op's operands call for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from driver.isa import DType
+from driver.lower.program import ProgramBuilder
+from driver.lower.registry import Scalar
+from driver.lower.views import TensorView
+from driver.lower.words import FLOATS
+
+
+def is_float(view: TensorView) -> bool:
+    """Whether the vector engine sees the elements as fp32; as int32 otherwise."""
+    return view.dtype in FLOATS
+
+
+def convert(b: ProgramBuilder, source: TensorView, result: TensorView) -> None:
+    """Store the source's elements, broadcast, as the result's type: torch's `to` and `copy_`."""
+    source = b.expanded(source, result.sizes)
+    if result.boolean and not source.boolean:
+        b.vector("float_truth" if is_float(source) else "int_truth", (source,), result)
+    elif source.dtype == result.dtype:
+        b.copy(source, result)
+    elif is_float(source) == is_float(result):
+        b.vector("move", (source,), result)
+    else:
+        b.vector("float_to_int" if is_float(source) else "int_to_float", (source,), result)
+
+
+def as_type(b: ProgramBuilder, view: TensorView, dtype: DType) -> TensorView:
+    """The view, or its elements as `dtype` in fresh memory; what strides of 0 repeat only once."""
+    if view.dtype is dtype:
+        return view
+    walk = zip(view.sizes, view.strides, strict=True)
+    once = view.reshaped([size if stride else 1 for size, stride in walk], view.strides)
+    fresh = b.temp(dtype, once.sizes)
+    convert(b, once, fresh)
+    return b.expanded(fresh, view.sizes)
+
+
+def as_float(b: ProgramBuilder, view: TensorView) -> TensorView:
+    """The view, or its integers as fp32 in fresh memory."""
+    return view if is_float(view) else as_type(b, view, DType.FP32)
+
+
+def as_truth(b: ProgramBuilder, view: TensorView) -> TensorView:
+    """The view, or 0 and 1 for its floats: bits of −0 are set, yet it is false."""
+    if not is_float(view):
+        return view
+    fresh = replace(b.temp(DType.UINT8, view.sizes), boolean=True)
+    convert(b, view, fresh)
+    return fresh
+
+
+def constant(b: ProgramBuilder, value: Scalar, dtype: DType) -> TensorView:
+    """A number as a 0-d tensor in fresh memory."""
+    fresh = b.temp(dtype, ())
+    b.fill(fresh, value)
+    return fresh

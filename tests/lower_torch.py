@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ATen ops lowered and run on the cmodel, next to torch's own answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from driver.device import Device
+from driver.isa import DTYPE_BYTES, DType
+from driver.lower import Arg, Program, TensorView, lower
+from driver.lower.registry import overload
+from driver.lower.views import dense
+
+TYPES = {
+    torch.float32: DType.FP32,
+    torch.float16: DType.FP16,
+    torch.bfloat16: DType.BF16,
+    torch.int8: DType.INT8,
+    torch.int32: DType.INT32,
+    torch.uint8: DType.UINT8,
+    torch.bool: DType.UINT8,
+    torch.int64: DType.INT64,
+}
+_BYTES = 0xA5
+"""What results hold before the op: an element that nobody writes does not look right."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the NPU and torch made of one call."""
+
+    program: Program
+    found: tuple[torch.Tensor | None, ...]
+    expected: tuple[torch.Tensor | None, ...]
+
+    @property
+    def pair(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Both answers of an op with one output."""
+        ((found,), (expected,)) = self.found, self.expected
+        assert found is not None
+        assert expected is not None
+        return found, expected
+
+    def exact(self) -> int:
+        """Assert equal bits, NaNs alike; how many elements were compared."""
+        compared = 0
+        for found, expected in zip(self.found, self.expected, strict=True):
+            if found is not None and expected is not None:
+                torch.testing.assert_close(found, expected, rtol=0, atol=0, equal_nan=True)
+                compared += found.numel()
+        return compared
+
+    def close(self, ulps: float) -> int:
+        """Assert results within so many units in the last place of the result type, or of the
+        largest magnitude in it; how many elements were compared."""
+        compared = 0
+        for found, expected in zip(self.found, self.expected, strict=True):
+            if found is None or expected is None:
+                continue
+            if not found.is_floating_point():
+                torch.testing.assert_close(found, expected, rtol=0, atol=0)
+            else:
+                eps = ulps * torch.finfo(found.dtype).eps
+                finite = expected[expected.isfinite()].abs().double()
+                scale = float(finite.max()) if finite.numel() else 0.0
+                torch.testing.assert_close(
+                    found, expected, rtol=eps, atol=eps * min(scale, 1.0), equal_nan=True
+                )
+            compared += found.numel()
+        return compared
+
+
+class TorchBench:
+    """A device to which torch's tensors go."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._storages: dict[int, int] = {}
+        self._alive: list[torch.Tensor] = []
+
+    def view(self, tensor: torch.Tensor) -> TensorView:
+        """The tensor in device memory; tensors of one storage share theirs."""
+        storage = tensor.untyped_storage()
+        key = storage.data_ptr()
+        if key not in self._storages or not key:
+            data = torch.empty(0, dtype=torch.uint8).set_(storage).numpy()
+            self._storages[key] = self.device.upload(data if data.size else np.zeros(1, np.uint8))
+            self._alive.append(tensor)
+        dtype = TYPES[tensor.dtype]
+        address = self._storages[key] + tensor.storage_offset() * DTYPE_BYTES[dtype]
+        return TensorView(
+            address, dtype, tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype is torch.bool
+        )
+
+    def argument(self, value: Any) -> Arg:
+        """A torch argument as the lowering takes it."""
+        if isinstance(value, torch.Tensor):
+            return self.view(value)
+        if isinstance(value, list | tuple):
+            return tuple(self.argument(item) for item in value)
+        if isinstance(value, torch.dtype | torch.memory_format | torch.layout):
+            return str(value).removeprefix("torch.")
+        return value
+
+    def result(self, tensor: torch.Tensor) -> TensorView:
+        """Memory for an output, with torch's strides."""
+        span = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True)) + 1
+        size = max(span, 1) * tensor.element_size()
+        address = self.device.upload(np.full(size, _BYTES, np.uint8))
+        view = dense(address, TYPES[tensor.dtype], tuple(tensor.shape))
+        strides = tuple(tensor.stride())
+        return TensorView(address, view.dtype, view.sizes, strides, tensor.dtype is torch.bool)
+
+    def fetch(self, view: TensorView, like: torch.Tensor) -> torch.Tensor:
+        """The elements of a result."""
+        span = sum((n - 1) * s for n, s in zip(view.sizes, view.strides, strict=True)) + 1
+        if not view.count:
+            return torch.empty_like(like)
+        raw = self.device.download(view.address, (span * DTYPE_BYTES[view.dtype],), np.uint8)
+        return torch.from_numpy(raw).view(like.dtype).as_strided(view.sizes, view.strides)
+
+    def call(self, op: str, *args: Any, **kwargs: Any) -> Answer:
+        """Run an op ("add.Tensor", "npu.quantize") on both."""
+        name = overload(op)
+        namespace, packet, which = name.split(".")
+        function = getattr(getattr(getattr(torch.ops, namespace), packet), which)
+        with torch.no_grad():
+            given = function(*args, **kwargs)
+        return self.run(name, args, kwargs, given)
+
+    def run(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], given: Any) -> Answer:
+        """Run an op whose answer is known."""
+        expected = tuple(given) if isinstance(given, tuple | list) else (given,)
+        expected = tuple(x if isinstance(x, torch.Tensor) else None for x in expected)
+        results = [None if x is None else self.result(x) for x in expected]
+        program = lower(
+            name,
+            [self.argument(value) for value in args],
+            {key: self.argument(value) for key, value in kwargs.items()},
+            results,
+            self.device.alloc,
+        )
+        for address, data in program.descriptors:
+            self.device.backend.write_memory(address, data)
+        self.device.submit(program.packets)
+        found = tuple(
+            None if view is None or like is None else self.fetch(view, like)
+            for view, like in zip(results, expected, strict=True)
+        )
+        return Answer(program, found, expected)
