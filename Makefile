@@ -12,12 +12,13 @@ ifneq ($(filter-out $(SUPPORTED_SIMS),$(SIM)),)
 endif
 
 # Values reach the command line through the environment: no quoting, whatever is in them.
-export TEST CONFIG SEED WAVES OUT BACKEND OP TIMEOUT WORKLOAD CHECKPOINT CAPSULE VECTORS BENCH PYTHON
+export MODE ALLOW_CPU TEST CONFIG SEED WAVES OUT BACKEND OP TIMEOUT WORKLOAD CHECKPOINT CAPSULE VECTORS BENCH PYTHON
 
 CLI := .venv/bin/npu-cosim
 flag = $(if $($(1)),--$(2) "$$$(1)")
 RUN_FLAGS = $(call flag,CONFIG,config) $(call flag,SEED,seed) $(call flag,WAVES,waves) \
-  $(call flag,OUT,out) $(call flag,BACKEND,backend) $(call flag,OP,op) $(call flag,TIMEOUT,timeout)
+  $(call flag,OUT,out) $(call flag,BACKEND,backend) $(call flag,OP,op) $(call flag,TIMEOUT,timeout) \
+  $(call flag,MODE,mode) $(if $(ALLOW_CPU),--allow-cpu)
 
 .PHONY: help run replay capture unit tests test lint format types gen gen-check regs bench setup lock clean
 
@@ -28,7 +29,7 @@ setup:
 	@sh regress/setup.sh
 
 run: setup
-	@$(CLI) run $(RUN_FLAGS) -- "$$TEST"
+	@$(CLI) run $(RUN_FLAGS) $(call flag,CHECKPOINT,checkpoint) -- "$$TEST"
 
 replay: setup
 	@$(CLI) replay $(RUN_FLAGS) -- "$$CAPSULE"

@@ -142,6 +142,8 @@ class RunSpec(_Record):
     shard: Shard | None = None
     """Run only these ops; None for all."""
     modes: tuple[Mode, ...] = ("isolated",)
+    checkpoint: Path | None = None
+    """Folder that the capsules' weights came from; None: seeded random numbers."""
     allow_cpu: bool = False
     """Let the CPU run what the NPU cannot, and say so; otherwise that is an error."""
 
@@ -326,6 +328,8 @@ def reproduce_line(spec: RunSpec, op: int | None = None) -> str:
     words += [] if spec.backend == "rtl" else [f"--backend {spec.backend}"]
     words += ["--mode chained"] if spec.modes == ("chained",) else []
     words += ["--allow-cpu"] if spec.allow_cpu else []
+    if spec.checkpoint is not None:
+        words += [f"--checkpoint {shlex.quote(str(spec.checkpoint))}"]
     index = spec.op_filter if op is None else op
     if index is not None:
         words += [f"--op {index}"]  # says it all: an op runs alone, whatever its shard

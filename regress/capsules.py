@@ -37,27 +37,36 @@ def record(workload: str, seed: int, checkpoint: Path | None) -> Capsule:
 
 
 def kept_capsules(
-    workloads: Iterable[str], seed: int, note: Callable[[str], None]
+    workloads: Iterable[str],
+    seed: int,
+    note: Callable[[str], None],
+    checkpoint: Path | None = None,
 ) -> dict[str, Path]:
-    """Workload → folder of its capsule of that seed, recorded now where it is missing."""
-    return {name: _kept(name, seed, note) for name in workloads}
+    """Workload → folder of its capsule of that seed and checkpoint, recorded now where it is
+    missing."""
+    return {name: _kept(name, seed, note, checkpoint) for name in workloads}
 
 
-def _kept(workload: str, seed: int, note: Callable[[str], None]) -> Path:
-    path = KEPT / f"{workload}-{seed}-{_fingerprint()}"
+def _kept(workload: str, seed: int, note: Callable[[str], None], checkpoint: Path | None) -> Path:
+    path = KEPT / f"{workload}-{seed}-{_fingerprint(checkpoint)}"
     KEPT.mkdir(parents=True, exist_ok=True)
     with FileLock(KEPT / f".{path.name}.lock"):
         try:
             load_capsule(path)
         except InputError:
             note(f"recording workload {workload}, seed {seed}")
-            save_capsule(record(workload, seed, None), path)
+            save_capsule(record(workload, seed, checkpoint), path)
     return path
 
 
-def _fingerprint() -> str:
-    """Changes with everything that decides what is recorded, but for the seed."""
+def _fingerprint(checkpoint: Path | None = None) -> str:
+    """Changes with everything that decides what is recorded, but for the seed. Of a checkpoint's
+    files, which can be gigabytes, it looks at names, sizes and times of change."""
     state = hashlib.sha256()
+    if checkpoint is not None:
+        for file in sorted(checkpoint.glob("*")):
+            found = file.stat()
+            state.update(f"{file}:{found.st_size}:{found.st_mtime_ns};".encode())
     for pattern in _SOURCES:
         for file in sorted(ROOT.glob(pattern)):
             state.update(f"{file.name}:{file.stat().st_size}:".encode() + file.read_bytes())

@@ -34,6 +34,14 @@ app = typer.Typer(
 )
 
 Config = Annotated[str, typer.Option(help="A configuration of the file.")]
+TestConfig = Annotated[
+    str | None, typer.Option(help="A configuration of the file; the test's own if none is given.")
+]
+ModeOption = Annotated[
+    str, typer.Option(help="isolated, chained, or the test's own: what ops of a model work on.")
+]
+AllowCpu = Annotated[bool, typer.Option("--allow-cpu", help="Run on the CPU what the NPU cannot.")]
+Checkpoint = Annotated[Path | None, typer.Option(help="Folder with real weights.")]
 ConfigFile = Annotated[Path, typer.Option(help="Hardware configurations.")]
 Seed = Annotated[int, typer.Option(help="Of all that is random.", min=0, max=(1 << 31) - 1)]
 WavesOption = Annotated[str, typer.Option(help="none, vcd or fst.")]
@@ -53,7 +61,7 @@ def console() -> Console:
 def run(
     test: str,
     *,
-    config: Config = "default",
+    config: TestConfig = None,
     config_file: ConfigFile = CONFIG_FILE,
     seed: Seed = 1,
     waves: WavesOption = "none",
@@ -61,9 +69,24 @@ def run(
     backend: BackendOption = "rtl",
     op: OpIndex = None,
     timeout: Timeout = 3600.0,
+    mode: ModeOption = "",
+    allow_cpu: AllowCpu = False,
+    checkpoint: Checkpoint = None,
 ) -> int:
     """Run a test and judge every op of it."""
-    asked = commands.Asked(config, config_file, seed, waves, out, backend, op, timeout)
+    asked = commands.Asked(
+        config,
+        config_file,
+        seed,
+        waves,
+        out,
+        backend,
+        op,
+        timeout,
+        mode,
+        allow_cpu,
+        checkpoint,
+    )
     return commands.run_test(console(), test, asked)
 
 
@@ -79,9 +102,22 @@ def replay(
     backend: BackendOption = "rtl",
     op: OpIndex = None,
     timeout: Timeout = 3600.0,
+    mode: ModeOption = "",
+    allow_cpu: AllowCpu = False,
 ) -> int:
     """Run the ops of a capsule."""
-    asked = commands.Asked(config, config_file, seed, waves, out, backend, op, timeout)
+    asked = commands.Asked(
+        config,
+        config_file,
+        seed,
+        waves,
+        out,
+        backend,
+        op,
+        timeout,
+        mode,
+        allow_cpu,
+    )
     return commands.replay(console(), capsule, asked)
 
 
@@ -89,7 +125,7 @@ def replay(
 def capture(
     workload: str,
     seed: Seed = 1,
-    checkpoint: Annotated[Path | None, typer.Option(help="Folder with real weights.")] = None,
+    checkpoint: Checkpoint = None,
     out: Out = None,
 ) -> int:
     """Record a workload of workloads/ into a capsule."""

@@ -22,7 +22,7 @@ from rich.text import Text
 from driver.backend import BACKENDS
 from driver.config import load_config, load_configs
 from driver.errors import InputError
-from driver.results import PROGRAM, BackendName, RunSpec, TestInfo, Waves
+from driver.results import PROGRAM, BackendName, Mode, RunSpec, TestInfo, Waves
 from regress import report
 from regress.paths import CONFIG_FILE, OUT, ROOT
 from regress.progress import Progress
@@ -36,7 +36,7 @@ _REPLAY = "replay"
 class Asked:
     """The options of `run` and `replay` as they were given."""
 
-    config: str
+    config: str | None
     config_file: Path
     seed: int
     waves: str
@@ -44,10 +44,14 @@ class Asked:
     backend: str
     op: int | None
     timeout_s: float
+    mode: str = ""
+    allow_cpu: bool = False
+    checkpoint: Path | None = None
 
     def spec(self, test: str, folder: str, capsules: dict[str, Path]) -> RunSpec:
         """The spec, with every name checked; InputError for the first that is wrong."""
-        load_config(self.config_file, self.config)
+        config = self.config or "default"
+        load_config(self.config_file, config)
         backend = _one_of("BACKEND", self.backend, get_args(BackendName))
         waves = _one_of("WAVES", self.waves, get_args(Waves))
         if backend == "rtl":
@@ -59,7 +63,7 @@ class Asked:
         return RunSpec.model_validate(
             {
                 "test": test,
-                "config": self.config,
+                "config": config,
                 "config_file": self.config_file.absolute(),
                 "seed": self.seed,
                 "backend": backend,
@@ -68,8 +72,15 @@ class Asked:
                 "capsules": capsules,
                 "op_filter": self.op,
                 "timeout_s": self.timeout_s,
+                "modes": self.modes(("isolated",)),
+                "allow_cpu": self.allow_cpu,
+                "checkpoint": self.checkpoint and self.checkpoint.absolute(),
             }
         )
+
+    def modes(self, own: tuple[Mode, ...]) -> tuple[str, ...]:
+        """The mode asked for, or the test's own."""
+        return (_one_of("MODE", self.mode, get_args(Mode)),) if self.mode else own
 
 
 def _one_of(field: str, value: str, known: tuple[str, ...]) -> str:
@@ -102,8 +113,12 @@ def run_test(console: Console, name: str, asked: Asked) -> int:
     if test.workloads:
         from regress.capsules import kept_capsules  # noqa: PLC0415 (numpy, safetensors)
 
-        capsules = kept_capsules(test.workloads, asked.seed, _noter(console))
-    return _run(console, draft.model_copy(update={"test": test.name, "capsules": capsules}))
+        note, given = _noter(console), draft.checkpoint
+        capsules = kept_capsules(test.workloads, asked.seed, note, given)
+    config = asked.config or test.config
+    load_config(asked.config_file, config)
+    own = {"test": test.name, "capsules": capsules, "config": config}
+    return _run(console, draft.model_copy(update={**own, "modes": asked.modes(test.modes)}))
 
 
 def replay(console: Console, capsule: Path, asked: Asked) -> int:

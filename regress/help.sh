@@ -7,7 +7,7 @@ npu-cosim: PyTorch workloads through the RTL of an NPU, checked bit for bit
 Run
   make SIM=verilator TEST=matmul     a test: RTL against cmodel (bits) and torch (bound)
   make capture WORKLOAD=lenet        a torch model into a capsule: lenet, mlp, qwen_layer
-  make replay CAPSULE=dir            a capsule's matmuls through the RTL
+  make replay CAPSULE=dir            a capsule's ops through the RTL
   make unit TEST=fp_fma              an RTL unit bench; VECTORS=file in TestFloat's format
   make tests                         list tests, unit benches, configurations and backends
   make bench                         the figures of merit into out/bench/bench.json
@@ -26,4 +26,6 @@ Variables
   SEED=1           OP=index         only this op     BACKEND=rtl|cmodel
   WAVES=vcd|fst    OUT=dir          default out/TEST-SEED
   WORKLOAD=name    CHECKPOINT=dir   TIMEOUT=seconds  PYTHON=python3.x
+  MODE=isolated|chained             ops on torch's tensors, or on the NPU's own results
+  ALLOW_CPU=1      the CPU runs what the NPU cannot, and the ledger says so
 END
