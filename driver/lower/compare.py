@@ -104,7 +104,9 @@ def logical_not(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
 
 def _logical(name: str) -> Rule:
     def rule(b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView) -> None:
-        b.vector(f"logical_{name}", (as_truth(b, self), as_truth(b, other)), out)
+        # Programs ask for bits: those of −0 are set, yet it is false.
+        pair = (as_truth(b, view) if is_float(view) else view for view in (self, other))
+        b.vector(f"logical_{name}", tuple(pair), out)
 
     return rule
 

@@ -47,8 +47,8 @@ def as_float(b: ProgramBuilder, view: TensorView) -> TensorView:
 
 
 def as_truth(b: ProgramBuilder, view: TensorView) -> TensorView:
-    """The view, or 0 and 1 for its floats: bits of −0 are set, yet it is false."""
-    if not is_float(view):
+    """The view if it is torch.bool, else 0 and 1 in fresh memory."""
+    if view.boolean:
         return view
     fresh = replace(b.temp(DType.UINT8, view.sizes), boolean=True)
     convert(b, view, fresh)

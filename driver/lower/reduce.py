@@ -1,0 +1,305 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions over any dimensions, extremes with their indices, variance, running sums.
+
+A packet reduces the innermost dimension. Dimensions that merge into one are one packet; others are
+reduced one after the other, with 32-bit words in between, so there is one rounding at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from math import prod
+
+from driver.isa import DType
+from driver.lower.convert import as_float, as_truth, convert, is_float
+from driver.lower.elementwise import divide_by
+from driver.lower.program import ProgramBuilder
+from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.views import TensorView, collapse
+
+TABLE = Table()
+Dims = int | tuple[int, ...] | None
+
+
+def spread(
+    x: TensorView, out: TensorView, dim: Dims, keepdim: bool
+) -> tuple[TensorView, TensorView, tuple[int, ...]]:
+    """(x, out, dims): the reduced dimensions, ascending, of which out has size 1 in place.
+
+    None and () mean all dimensions. A tensor without dimensions gets one.
+    """
+    if not x.rank:
+        return x.inserted(0), out.inserted(0), (0,)
+    dims = (dim,) if isinstance(dim, int) else (dim or range(x.rank))
+    dims = tuple(sorted(at % x.rank for at in dims))
+    if not keepdim:
+        for at in dims:
+            out = out.inserted(at)
+    return x, out, dims
+
+
+def reduce(
+    b: ProgramBuilder, program: str, x: TensorView, out: TensorView, dims: Sequence[int]
+) -> None:
+    """A reducing program of one source over `dims` (ascending) of x; out has size 1 in them."""
+    reduce_pair(b, program, (x,), out, dims)
+
+
+def reduce_pair(
+    b: ProgramBuilder,
+    program: str,
+    sources: Sequence[TensorView],
+    out: TensorView,
+    dims: Sequence[int],
+) -> None:
+    """The same for a program of several sources, all of one shape.
+
+    Later stages, where dimensions do not merge, run `_NEXT[program]` on the words in between.
+    """
+    rest = [at for at in range(out.rank) if at not in dims]
+    order = [*rest, *dims]
+    split = len(rest)
+    rows = [source.permuted(order) for source in sources]
+    inner, walks = collapse(rows[0].sizes[split:], *(row.strides[split:] for row in rows))
+    lead = rows[0].sizes[:split]
+    rows = [
+        row.reshaped((*lead, *inner), (*row.strides[:split], *walk))
+        for row, walk in zip(rows, walks, strict=True)
+    ]
+    target = out.permuted(order)
+    target = target.reshaped((*lead, 1), (*target.strides[:split], 1))
+    while len(inner) > 1:
+        inner = inner[:-1]
+        fresh = b.temp(DType.FP32 if is_float(out) else DType.INT32, (*lead, *inner, 1))
+        b.vector(program, rows, fresh)
+        rows, program = [fresh.reshaped(fresh.sizes[:-1], fresh.strides[:-1])], _NEXT[program]
+    b.vector(program, rows, target)
+
+
+_NEXT = {
+    **{name: name for name in ("sum", "amax", "amin", "int_sum", "int_amax", "int_amin")},
+    "sum_squares": "sum",
+    "sum_square_differences": "sum",
+}
+
+
+def _typed(out: TensorView, program: str) -> str:
+    return program if is_float(out) else f"int_{program}"
+
+
+# ---------------------------------------------------------------------- sums and means
+@TABLE.op("sum", "sum.dim_IntList")
+def total(
+    b: ProgramBuilder,
+    out: TensorView,
+    self: TensorView,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: str | None = None,
+) -> None:
+    """Σ self"""
+    x, wide, dims = spread(self, out, dim, keepdim)
+    if x.count:
+        reduce(b, _typed(out, "sum"), as_float(b, x) if is_float(out) else x, wide, dims)
+    else:
+        b.fill(out, 0)
+
+
+@TABLE.op("mean", "mean.dim")
+def mean(
+    b: ProgramBuilder,
+    out: TensorView,
+    self: TensorView,
+    dim: Dims = None,
+    keepdim: bool = False,
+    *,
+    dtype: str | None = None,
+) -> None:
+    """Σ self ÷ count"""
+    x, wide, dims = spread(self, out, dim, keepdim)
+    if not x.count:
+        b.fill(out, math.nan)
+        return
+    sums = wide if wide.dtype is DType.FP32 else b.temp(DType.FP32, wide.sizes)
+    reduce(b, "sum", as_float(b, x), sums, dims)
+    divide_by(b, sums, wide, prod(x.sizes[at] for at in dims))
+
+
+def _variance(*, root: bool) -> Rule:
+    def rule(
+        b: ProgramBuilder,
+        out: TensorView,
+        self: TensorView,
+        dim: Dims = None,
+        *,
+        correction: Scalar | None = None,
+        keepdim: bool = False,
+    ) -> None:
+        x, wide, dims = spread(self, out, dim, keepdim)
+        count = prod(x.sizes[at] for at in dims)
+        if not count:
+            b.fill(out, math.nan)
+            return
+        squares = wide if wide.dtype is DType.FP32 else b.temp(DType.FP32, wide.sizes)
+        squared_differences(b, x, squares, dims)
+        divisor = max(0.0, count - float(1 if correction is None else correction))
+        divide_by(b, squares, squares if root else wide, divisor)
+        if root:
+            b.vector("sqrt", (squares,), wide)
+
+    return rule
+
+
+TABLE.op("var.correction")(_variance(root=False))
+TABLE.op("std.correction")(_variance(root=True))
+
+
+def squared_differences(
+    b: ProgramBuilder, x: TensorView, out: TensorView, dims: Sequence[int]
+) -> TensorView:
+    """out = Σ (x − mean)² over `dims`, of which out has size 1; the means, in fp32."""
+    means = b.temp(DType.FP32, out.sizes)
+    reduce(b, "sum", x, means, dims)
+    divide_by(b, means, means, prod(x.sizes[at] for at in dims))
+    wide = b.expanded(means, x.sizes)
+    reduce_pair(b, "sum_square_differences", (x, wide), out, dims)
+    return means
+
+
+# ---------------------------------------------------------------------- extremes
+def _extreme(program: str) -> Rule:
+    def rule(
+        b: ProgramBuilder,
+        out: TensorView,
+        self: TensorView,
+        dim: Dims = None,
+        keepdim: bool = False,
+    ) -> None:
+        x, wide, dims = spread(self, out, dim, keepdim)
+        reduce(b, _typed(out, program), x, wide, dims)
+
+    return rule
+
+
+TABLE.op("amax", "max")(_extreme("amax"))
+TABLE.op("amin", "min")(_extreme("amin"))
+
+
+def _truth(program: str) -> Rule:
+    """any and all: the largest and the smallest truth value."""
+
+    def rule(
+        b: ProgramBuilder,
+        out: TensorView,
+        self: TensorView,
+        dim: Dims = None,
+        keepdim: bool = False,
+    ) -> None:
+        x, wide, dims = spread(self, out, dim, keepdim)
+        if not x.count:
+            b.fill(out, int(program == "int_amin"))
+            return
+        reduce(b, program, as_truth(b, x), wide, dims)
+
+    return rule
+
+
+TABLE.op("any", "any.dim", "any.dims")(_truth("int_amax"))
+TABLE.op("all", "all.dim", "all.dims")(_truth("int_amin"))
+
+
+def index_of(b: ProgramBuilder, x: TensorView, best: TensorView, out: TensorView, dim: int) -> None:
+    """Where along `dim` x first equals `best`, its extreme, or is a NaN."""
+    program = "first_equal" if is_float(x) else "int_first_equal"
+    wide = b.expanded(best, x.sizes)
+    b.vector(program, (x.with_last([dim]), wide.with_last([dim])), out.with_last([dim]))
+
+
+def _index_of_extreme(program: str) -> Rule:
+    def rule(
+        b: ProgramBuilder,
+        out: TensorView,
+        self: TensorView,
+        dim: int | None = None,
+        keepdim: bool = False,
+    ) -> None:
+        whole = dim is None
+        flat = _flat(b, self) if whole else self
+        target = out.reshaped((), ()) if whole else out
+        x, wide, (at,) = spread(flat, target, dim, keepdim and not whole)
+        best = b.temp(DType.FP32 if is_float(x) else DType.INT32, wide.sizes)
+        reduce(b, program if is_float(x) else f"int_{program}", x, best, (at,))
+        index_of(b, x, best, wide, at)
+
+    return rule
+
+
+def _flat(b: ProgramBuilder, view: TensorView) -> TensorView:
+    """All elements in row-major order as one dimension, copied if their strides need it."""
+    flat = view.flattened()
+    if flat is None:
+        fresh = b.temp(view.dtype, view.sizes)
+        b.copy(view, fresh)
+        flat = fresh.flattened()
+    assert flat is not None
+    return flat
+
+
+TABLE.op("argmax")(_index_of_extreme("amax"))
+TABLE.op("argmin")(_index_of_extreme("amin"))
+
+
+def _extreme_and_index(program: str) -> Rule:
+    def rule(
+        b: ProgramBuilder,
+        outs: tuple[TensorView, TensorView],
+        self: TensorView,
+        dim: int,
+        keepdim: bool = False,
+    ) -> None:
+        values, indices = outs
+        _, indices, _ = spread(self, indices, dim, keepdim)
+        x, values, (at,) = spread(self, values, dim, keepdim)
+        reduce(b, _typed(x, program), x, values, (at,))
+        index_of(b, x, values, indices, at)
+
+    return rule
+
+
+TABLE.op("max.dim", outputs=2)(_extreme_and_index("amax"))
+TABLE.op("min.dim", outputs=2)(_extreme_and_index("amin"))
+
+
+# ---------------------------------------------------------------------- running sums
+@TABLE.op("cumsum", "cumsum_")
+def cumsum(
+    b: ProgramBuilder, out: TensorView, self: TensorView, dim: int, *, dtype: str | None = None
+) -> None:
+    """out[i] = Σ self[0…i]: log₂ n passes, each adding what lies 1, 2, 4, … before.
+
+    Before the first element lie zeros (−0, which changes no sum), as many as the last step needs.
+    """
+    count = self.sizes[dim] if self.rank else 1
+    if count == 1:
+        convert(b, self, out)
+        return
+    at = dim % self.rank
+    steps = [1 << power for power in range((count - 1).bit_length())]
+    pad = steps[-1]
+    wide = DType.FP32 if is_float(out) else DType.INT32
+    x, target = self.with_last([at]), out.with_last([at])
+    buffers = b.temp(wide, (2, *x.sizes[:-1], pad + count))
+    b.fill(buffers.sliced(-1, 0, pad), -0.0 if is_float(out) else 0)
+    rows = [buffers.selected(0, number) for number in range(2)]
+    convert(b, x, rows[0].sliced(-1, pad, count))
+    for number, step in enumerate(steps):
+        source, result = rows[number % 2], rows[1 - number % 2].sliced(-1, pad, count)
+        if step == steps[-1]:
+            result = target
+        pair = (source.sliced(-1, pad, count), source.sliced(-1, pad - step, count))
+        if is_float(out):
+            b.vector("add", pair, result, 1.0)
+        else:
+            b.vector("int_add", pair, result, 1)
