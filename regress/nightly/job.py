@@ -142,7 +142,7 @@ class _Watch:
 def run_job(job: Job, cancelled: Callable[[], bool] = lambda: False) -> Attempt:
     """Run a job to its state; its files stay in its folder, and are not in the attempt yet."""
     watch = _Watch(job.item.max_cycles, cancelled)
-    start = time.monotonic()
+    started_utc, start = utc_now(), time.monotonic()
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
         outcome = run_in_thread(job.spec(), watch, job.runner)
@@ -156,7 +156,8 @@ def run_job(job: Job, cancelled: Callable[[], bool] = lambda: False) -> Attempt:
         reason = f"{error.filename or job.folder}: {error.strerror}"
         attempt = job.attempt(State.ERROR, reason, ops=watch.ops, failed_ops=watch.failed)
     seconds = round(time.monotonic() - start, 3)
-    return replace(attempt, seconds=seconds, worker=f"{socket.gethostname()}:{os.getpid()}")
+    worker = f"{socket.gethostname()}:{os.getpid()}"
+    return replace(attempt, started_utc=started_utc, seconds=seconds, worker=worker)
 
 
 def _judged(job: Job, outcome: Outcome) -> Attempt:
