@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from markupsafe import Markup
 
-from driver.evidence import ErrorMap
+from driver.evidence import ErrorMap, Grid
 from driver.isa import DTYPE_BYTES, DType
 from golden.formats import FLOAT_FORMATS, decode
 from regress.pages.svg import line, on, picture, tag, text, viridis
@@ -22,35 +22,41 @@ _CELL = 16
 _TILE_CELL = 12
 _MARGIN = 44
 _LEGEND = 40
-_UINTS = {1: np.uint8, 2: np.uint16, 4: np.uint32}
+_UINTS = {2: np.uint16, 4: np.uint32}
+"""Of the floating-point formats."""
+_UNSIGNED = (DType.UINT8,)
 _STEPS = 7
 _RULER = 4
 """Every so many rows and columns the tile's picture has a number."""
 
-Integers = npt.NDArray[np.int64]
+Distances = npt.NDArray[np.float64]
 
 
-def distances(expected: Integers, actual: Integers, dtype: DType) -> Integers:
+def distances(expected: Grid, actual: Grid, dtype: DType) -> Distances:
     """Numbers of the format between two elements, given as bits: ULP, 0 where equal."""
-    return np.asarray(np.abs(_ordered(expected, dtype) - _ordered(actual, dtype)))
+    return np.array(
+        [
+            [abs(_ordered(e, dtype) - _ordered(a, dtype)) for e, a in zip(*lines, strict=True)]
+            for lines in zip(expected, actual, strict=True)
+        ],
+        np.float64,
+    )
 
 
-def _ordered(bits: Integers, dtype: DType) -> Integers:
-    """Integers in the order of the values that the bits stand for."""
+def _ordered(bits: int, dtype: DType) -> int:
+    """An integer in the order of the values that the bits stand for."""
     sign = 1 << (8 * DTYPE_BYTES[dtype] - 1)
-    negative = bits >= sign
-    magnitude = -(bits - sign) if dtype in FLOAT_FORMATS else bits - 2 * sign
-    return np.asarray(np.where(negative, magnitude, bits), np.int64)
+    if bits < sign or dtype in _UNSIGNED:
+        return bits
+    return sign - bits if dtype in FLOAT_FORMATS else bits - 2 * sign
 
 
 def tile_picture(found: ErrorMap) -> Markup:
     """The tile around the element, one cell per element."""
     dtype = DType[found.dtype.upper()]
-    expected = np.array(found.expected, np.int64)
-    actual = np.array(found.actual, np.int64)
-    apart = distances(expected, actual, dtype)
-    wrong = expected != actual
-    rows, columns = expected.shape
+    apart = distances(found.expected, found.actual, dtype)
+    wrong = np.array(found.expected, object) != np.array(found.actual, object)
+    rows, columns = apart.shape
     label = (
         f"Tile at row {found.origin[0]}, column {found.origin[1]}: "
         f"{np.count_nonzero(wrong)} of {wrong.size} elements differ"
@@ -67,9 +73,7 @@ def _place(row: int, column: int) -> tuple[int, int]:
     return _MARGIN + column * _CELL, _MARGIN + row * _CELL
 
 
-def _cells(found: ErrorMap, apart: Integers, dtype: DType) -> Iterator[Markup]:
-    uint = _UINTS[DTYPE_BYTES[dtype]]
-    values = [decode(np.array(grid, uint), dtype) for grid in (found.expected, found.actual)]
+def _cells(found: ErrorMap, apart: Distances, dtype: DType) -> Iterator[Markup]:
     digits = 2 * DTYPE_BYTES[dtype]
     top = math.log2(int(apart.max()) + 1) or 1.0
     for (row, column), ulp in np.ndenumerate(apart):
@@ -81,11 +85,15 @@ def _cells(found: ErrorMap, apart: Integers, dtype: DType) -> Iterator[Markup]:
             continue
         colour = viridis(math.log2(int(ulp) + 1) / top)
         place = f"[{found.origin[0] + row}, {found.origin[1] + column}]"
-        said = [
-            f"{b:#0{digits + 2}x} {v[row, column]:g}" for b, v in zip(bits, values, strict=True)
-        ]
-        title = tag("title", f"{place} expected {said[0]}, actual {said[1]}, {ulp} ULP apart")
+        said = [f"{one:#0{digits + 2}x} {_value(one, dtype)}" for one in bits]
+        title = tag("title", f"{place} expected {said[0]}, actual {said[1]}, {ulp:.0f} ULP apart")
         yield tag("g", title, tag("rect", **frame, fill=colour), *_cross(x, y, on(colour)))
+
+
+def _value(bits: int, dtype: DType) -> str:
+    if dtype not in FLOAT_FORMATS:
+        return str(_ordered(bits, dtype))
+    return f"{decode(np.array([bits], _UINTS[DTYPE_BYTES[dtype]]), dtype)[0]:g}"
 
 
 def _cross(x: float, y: float, colour: str) -> Iterator[Markup]:

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel
 
 from driver.errors import InputError
 from driver.evidence import MAP_FILE, ErrorMap, folder_of
@@ -20,7 +23,6 @@ from regress.process import last_lines
 from regress.run import LOG_FILE
 
 _LOG_LINES = 40
-_CACHED_RESULTS = 4096
 
 
 @dataclass(frozen=True)
@@ -31,15 +33,15 @@ class Job:
     attempt: Attempt
     folder: Path
 
-    @property
+    @cached_property
     def result(self) -> RunResult | None:
         """Its result.json; None where it left none."""
-        return _result(self.folder)
+        return _read(self.folder / RESULT_FILE, RunResult)
 
-    @property
+    @cached_property
     def spec(self) -> RunSpec | None:
         """Its run.json; None where it never started."""
-        return _spec(self.folder)
+        return _read(self.folder / SPEC_FILE, RunSpec)
 
     @property
     def failing(self) -> tuple[OpRow, ...]:
@@ -49,10 +51,7 @@ class Job:
 
     def error_map(self, row: OpRow) -> ErrorMap | None:
         """Where the result of an op is wrong; None where nobody left a map."""
-        try:
-            return read_json(folder_of(self.folder, row.index) / MAP_FILE, ErrorMap)
-        except InputError:
-            return None
+        return _read(folder_of(self.folder, row.index) / MAP_FILE, ErrorMap)
 
     def log_tail(self) -> list[str]:
         """The last lines of its log."""
@@ -116,17 +115,12 @@ def load_job(store: Store, identity: str) -> Job:
     return Job(item, attempt, store.path(attempt.folder))
 
 
-@lru_cache(maxsize=_CACHED_RESULTS)
-def _result(folder: Path) -> RunResult | None:
-    try:
-        return read_json(folder / RESULT_FILE, RunResult)
-    except InputError:
-        return None
+_Record = TypeVar("_Record", bound=BaseModel)
 
 
-@lru_cache(maxsize=_CACHED_RESULTS)
-def _spec(folder: Path) -> RunSpec | None:
+def _read(path: Path, model: type[_Record]) -> _Record | None:
+    """The record of a file; None where there is none that can be read."""
     try:
-        return read_json(folder / SPEC_FILE, RunSpec)
+        return read_json(path, model)
     except InputError:
         return None

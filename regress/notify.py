@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tells people how a night went: JSON to a webhook, and a message as a file that mail tools send.
+
+Owns the two forms. Knows no chat service: a webhook takes the JSON or what it is made into.
+"""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from email.utils import formatdate
+from pathlib import Path
+
+from driver.errors import InfrastructureError, InputError
+from driver.results import write_text
+
+_TIMEOUT_S = 20.0
+_SCHEMES = ("http", "https")
+
+
+@dataclass(frozen=True)
+class News:
+    """A night in a few words."""
+
+    tier: str
+    plan: str
+    revision: str
+    red: bool
+    states: Mapping[str, int]
+    new: tuple[str, ...]
+    """Labels of the jobs that fail since this night."""
+    fixed: tuple[str, ...]
+    flaky: tuple[str, ...]
+    worse: tuple[str, ...]
+    """Ratchets that were lost."""
+    replay: tuple[str, ...]
+    """One line to paste per bug that nobody knows of."""
+    report: str
+
+    @property
+    def subject(self) -> str:
+        """The news in one line."""
+        verdict = "RED" if self.red else "green"
+        counts = ", ".join(f"{number} {state}" for state, number in self.states.items())
+        return f"[npu-cosim] {self.tier} {verdict}: {counts}"
+
+
+def to_json(news: News) -> str:
+    """What a webhook gets. `text` is what chat services show."""
+    return json.dumps({"text": news.subject, **asdict(news)}, ensure_ascii=False)
+
+
+def post(url: str, news: News) -> None:
+    """Send the JSON. InputError for what is no web address; InfrastructureError when it fails."""
+    if urllib.parse.urlsplit(url).scheme not in _SCHEMES:
+        raise InputError("command line", "webhook", url, "an http or https address")
+    request = urllib.request.Request(  # noqa: S310 (the scheme was checked)
+        url, to_json(news).encode(), {"Content-Type": "application/json"}, method="POST"
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=_TIMEOUT_S):  # noqa: S310
+            pass
+    except (urllib.error.URLError, TimeoutError, OSError) as error:
+        host = urllib.parse.urlsplit(url).netloc  # the rest may be a secret
+        raise InfrastructureError(f"webhook at {host}: {error}") from error
+
+
+def write_mail(path: Path, news: News, sender: str, to: Sequence[str]) -> None:
+    """The message as an .eml file, ready for `sendmail -t` or a mail program."""
+    message = EmailMessage(policy=SMTP)
+    try:
+        message["From"] = Address(addr_spec=sender)
+        message["To"] = tuple(Address(addr_spec=one) for one in to)
+    except (ValueError, IndexError) as error:
+        wrong = ", ".join([sender, *to])
+        raise InputError("command line", "mail", wrong, "addresses as name@host") from error
+    message["Subject"] = news.subject
+    message["Date"] = formatdate()
+    message.set_content("\n".join(_lines(news)))
+    write_text(path, message.as_string())
+
+
+def _lines(news: News) -> list[str]:
+    lines = [f"{news.tier}, plan {news.plan}, revision {news.revision or '-'}", ""]
+    groups = {
+        "New failures": news.new,
+        "Fixed": news.fixed,
+        "Flaky": news.flaky,
+        "Ratchets lost": news.worse,
+        "Reproduce": news.replay,
+    }
+    for title, entries in groups.items():
+        if entries:
+            lines += [f"{title}:", *(f"  {entry}" for entry in entries), ""]
+    return [*lines, f"Report: {news.report}", ""]
