@@ -12,13 +12,14 @@ meaning is docs/numerics.md's.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from driver.isa.micro import (
     CONSTANTS,
     DST_OUT,
     IMMEDIATES,
+    MAX_INSTRUCTIONS,
     MAX_SOURCES,
     MICRO_INFO,
     OPERAND_CONST,
@@ -212,59 +213,24 @@ class Assembler:
 Body = Callable[[Assembler], Value]
 
 
-class Catalogue:
-    """All programs. Numbers follow the order of declaration."""
-
-    def __init__(self) -> None:
-        self._constants = Constants()
-        self._programs: dict[str, VectorProgram] = {}
-
-    def family(self, name: str) -> Family:
-        """Where the programs of one file are declared."""
-        return Family(self, name)
-
-    def declare(
-        self,
-        family: str,
-        name: str,
-        body: Body,
-        text: str,
-        *,
-        sources: int,
-        imms: tuple[str, ...],
-        reduce: Reduce,
-    ) -> None:
-        """Assemble and number a program."""
-        assert name not in self._programs, f"two programs named {name}"
-        assembler = Assembler(self._constants)
-        code = assembler.assemble(body(assembler))
-        used = {operand for line in code for operand in (line.a, line.b, line.c)}
-        for number in range(MAX_SOURCES):
-            reads = OPERAND_SRC + number in used
-            assert not reads or number < sources, f"{name} reads src{number + 1}"
-        for number in range(IMMEDIATES):
-            assert OPERAND_IMM + number not in used or number < len(imms), f"{name}: imm{number}"
-        self._programs[name] = VectorProgram(
-            len(self._programs), name, family, text, sources, imms, reduce, code
-        )
-
-    @property
-    def programs(self) -> dict[str, VectorProgram]:
-        """By name, in order of their numbers."""
-        return dict(self._programs)
-
-    @property
-    def constants(self) -> tuple[int, ...]:
-        """The words of the constant table."""
-        return self._constants.words
-
-
 @dataclass(frozen=True)
-class Family:
-    """The programs of one file."""
+class Declaration:
+    """A program as its file states it."""
 
-    catalogue: Catalogue
     name: str
+    body: Body
+    text: str
+    sources: int
+    imms: tuple[str, ...]
+    reduce: Reduce
+
+
+class Family:
+    """The programs of one file, in the order of their declaration."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.declared: list[Declaration] = []
 
     def program(
         self, text: str, *, sources: int, imms: tuple[str, ...] = (), reduce: Reduce = Reduce.NONE
@@ -290,6 +256,38 @@ class Family:
         reduce: Reduce = Reduce.NONE,
     ) -> None:
         """Declare a program."""
-        self.catalogue.declare(
-            self.name, name, body, text, sources=sources, imms=imms, reduce=reduce
-        )
+        self.declared.append(Declaration(name, body, text, sources, imms, reduce))
+
+
+class Catalogue:
+    """All programs, assembled. Numbers follow the order of families, and of declaration within."""
+
+    def __init__(self, families: Iterable[Family]) -> None:
+        self._constants = Constants()
+        self.programs: dict[str, VectorProgram] = {}
+        for family in families:
+            for declaration in family.declared:
+                self._assemble(family.name, declaration)
+
+    @property
+    def constants(self) -> tuple[int, ...]:
+        """The words of the constant table."""
+        return self._constants.words
+
+    def _assemble(self, family: str, program: Declaration) -> None:
+        name = program.name
+        assert name not in self.programs, f"two programs named {name}"
+        assembler = Assembler(self._constants)
+        code = assembler.assemble(program.body(assembler))
+        assert len(code) <= MAX_INSTRUCTIONS, f"{name} has {len(code)} instructions"
+        used = {operand for line in code for operand in (line.a, line.b, line.c)}
+        for number in range(MAX_SOURCES):
+            reads = OPERAND_SRC + number in used
+            assert not reads or number < program.sources, f"{name} reads src{number + 1}"
+        for number in range(IMMEDIATES):
+            known = number < len(program.imms)
+            assert OPERAND_IMM + number not in used or known, f"{name}: imm{number}"
+        self.programs[name] = VectorProgram(
+            len(self.programs), name, family, program.text, program.sources, program.imms,
+            program.reduce, code,
+        )  # fmt: skip

@@ -13,6 +13,7 @@ from enum import IntEnum
 REGISTERS = 16
 IMMEDIATES = 4
 MAX_SOURCES = 3
+MAX_INSTRUCTIONS = 255
 REDUCTION_LANES = 16
 """Logical lanes of a reduction, whatever the number of physical ones."""
 

@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vector programs: one file per family. Importing this package assembles all of them.
 
-A program's number is its place in the order of import below; numbers are not stable between
-versions of the instruction set, names are.
+A program's number is its place in the order of FAMILIES; numbers are not stable between versions
+of the instruction set, names are.
 """
 
-from driver.isa.programs import arithmetic, compare, composite, reductions
-from driver.isa.programs._catalogue import CATALOGUE
+from driver.isa.assembler import Catalogue
+from driver.isa.programs import (
+    activations,
+    arithmetic,
+    compare,
+    composite,
+    functions,
+    reductions,
+)
 
-FAMILIES = (arithmetic, compare, reductions, composite)
+FAMILIES = (arithmetic, compare, reductions, composite, functions, activations, softmax)
 """Modules in the order of their programs' numbers."""
 
-PROGRAMS = CATALOGUE.programs
-CONSTANTS = CATALOGUE.constants
+_CATALOGUE = Catalogue(module.FAMILY for module in FAMILIES)
+PROGRAMS = _CATALOGUE.programs
+CONSTANTS = _CATALOGUE.constants
 
 __all__ = ["CONSTANTS", "FAMILIES", "PROGRAMS"]

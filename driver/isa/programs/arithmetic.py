@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from driver.isa.assembler import Assembler, Value
+from driver.isa.assembler import Assembler, Family, Value
 from driver.isa.micro import MicroOp
-from driver.isa.programs._catalogue import CATALOGUE
 
-FAMILY = CATALOGUE.family("arithmetic")
+FAMILY = Family("arithmetic")
 program = FAMILY.program
 
 

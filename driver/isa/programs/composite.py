@@ -5,11 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from driver.isa.assembler import Assembler, Value
+from driver.isa.assembler import Assembler, Family, Value
 from driver.isa.micro import MicroOp, Reduce
-from driver.isa.programs._catalogue import CATALOGUE
 
-FAMILY = CATALOGUE.family("composite")
+FAMILY = Family("composite")
 program = FAMILY.program
 
 

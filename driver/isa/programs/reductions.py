@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-from driver.isa.assembler import Assembler, Value
+from driver.isa.assembler import Assembler, Family, Value
 from driver.isa.micro import MicroOp, Reduce
-from driver.isa.programs._catalogue import CATALOGUE
 
-FAMILY = CATALOGUE.family("reductions")
+FAMILY = Family("reductions")
 program = FAMILY.program
 
 
