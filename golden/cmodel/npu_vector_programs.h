@@ -72,7 +72,7 @@ struct VectorProgram {
 /// Where every lane of a reduction starts, indexed by Reduce.
 inline constexpr std::array<std::uint32_t, 7> kIdentity{0x00000000, 0x80000000, 0xff800000, 0x7f800000, 0x00000000, 0x80000000, 0x7fffffff};
 
-inline constexpr std::array<VectorProgram, 95> kPrograms{{
+inline constexpr std::array<VectorProgram, 98> kPrograms{{
   {"move", 0, 1, 1, Reduce::kNone},
   {"constant", 1, 1, 0, Reduce::kNone},
   {"add", 2, 1, 2, Reduce::kNone},
@@ -168,9 +168,12 @@ inline constexpr std::array<VectorProgram, 95> kPrograms{{
   {"cos", 272, 22, 1, Reduce::kNone},
   {"relu", 294, 1, 1, Reduce::kNone},
   {"silu", 295, 31, 1, Reduce::kNone},
+  {"exp_difference", 326, 15, 2, Reduce::kNone},
+  {"exp_difference_sum", 341, 15, 2, Reduce::kFadd},
+  {"exp_scale_difference", 356, 16, 2, Reduce::kNone},
 }};
 
-inline constexpr std::array<Instruction, 326> kCode{{
+inline constexpr std::array<Instruction, 372> kCode{{
   {MicroOp(0), 16, 16, 0, 0},
   {MicroOp(0), 16, 20, 0, 0},
   {MicroOp(1), 16, 17, 20, 16},
@@ -497,6 +500,52 @@ inline constexpr std::array<Instruction, 326> kCode{{
   {MicroOp(1), 3, 3, 37, 32},
   {MicroOp(1), 1, 99, 37, 16},
   {MicroOp(4), 16, 3, 1, 0},
+  {MicroOp(1), 0, 17, 37, 16},
+  {MicroOp(4), 0, 0, 40, 0},
+  {MicroOp(1), 1, 0, 43, 54},
+  {MicroOp(1), 2, 54, 37, 1},
+  {MicroOp(1), 0, 2, 44, 0},
+  {MicroOp(1), 0, 2, 45, 0},
+  {MicroOp(20), 1, 1, 46, 0},
+  {MicroOp(1), 2, 48, 0, 49},
+  {MicroOp(1), 2, 2, 0, 50},
+  {MicroOp(1), 2, 2, 0, 51},
+  {MicroOp(1), 2, 2, 0, 52},
+  {MicroOp(1), 2, 2, 0, 33},
+  {MicroOp(1), 0, 2, 0, 33},
+  {MicroOp(13), 1, 0, 1, 0},
+  {MicroOp(1), 16, 1, 55, 32},
+  {MicroOp(1), 0, 17, 37, 16},
+  {MicroOp(4), 0, 0, 40, 0},
+  {MicroOp(1), 1, 0, 43, 54},
+  {MicroOp(1), 2, 54, 37, 1},
+  {MicroOp(1), 0, 2, 44, 0},
+  {MicroOp(1), 0, 2, 45, 0},
+  {MicroOp(20), 1, 1, 46, 0},
+  {MicroOp(1), 2, 48, 0, 49},
+  {MicroOp(1), 2, 2, 0, 50},
+  {MicroOp(1), 2, 2, 0, 51},
+  {MicroOp(1), 2, 2, 0, 52},
+  {MicroOp(1), 2, 2, 0, 33},
+  {MicroOp(1), 0, 2, 0, 33},
+  {MicroOp(13), 1, 0, 1, 0},
+  {MicroOp(1), 16, 1, 55, 32},
+  {MicroOp(1), 0, 17, 37, 16},
+  {MicroOp(1), 0, 0, 20, 32},
+  {MicroOp(4), 0, 0, 40, 0},
+  {MicroOp(1), 1, 0, 43, 54},
+  {MicroOp(1), 2, 54, 37, 1},
+  {MicroOp(1), 0, 2, 44, 0},
+  {MicroOp(1), 0, 2, 45, 0},
+  {MicroOp(20), 1, 1, 46, 0},
+  {MicroOp(1), 2, 48, 0, 49},
+  {MicroOp(1), 2, 2, 0, 50},
+  {MicroOp(1), 2, 2, 0, 51},
+  {MicroOp(1), 2, 2, 0, 52},
+  {MicroOp(1), 2, 2, 0, 33},
+  {MicroOp(1), 0, 2, 0, 33},
+  {MicroOp(13), 1, 0, 1, 0},
+  {MicroOp(1), 16, 1, 55, 32},
 }};
 
 inline constexpr std::array<std::uint32_t, 68> kConstants{{

@@ -81,7 +81,7 @@ package npu_vector_pkg;
     endcase
   endfunction
 
-  localparam int unsigned PROGRAM_COUNT = 95;
+  localparam int unsigned PROGRAM_COUNT = 98;
   localparam program_t PROGRAMS [PROGRAM_COUNT] = '{
     /* 0 move */ '{16'd0, 8'd1, 2'd1, REDUCE_NONE},
     /* 1 constant */ '{16'd1, 8'd1, 2'd0, REDUCE_NONE},
@@ -177,10 +177,13 @@ package npu_vector_pkg;
     /* 91 sin */ '{16'd249, 8'd23, 2'd1, REDUCE_NONE},
     /* 92 cos */ '{16'd272, 8'd22, 2'd1, REDUCE_NONE},
     /* 93 relu */ '{16'd294, 8'd1, 2'd1, REDUCE_NONE},
-    /* 94 silu */ '{16'd295, 8'd31, 2'd1, REDUCE_NONE}
+    /* 94 silu */ '{16'd295, 8'd31, 2'd1, REDUCE_NONE},
+    /* 95 exp_difference */ '{16'd326, 8'd15, 2'd2, REDUCE_NONE},
+    /* 96 exp_difference_sum */ '{16'd341, 8'd15, 2'd2, REDUCE_FADD},
+    /* 97 exp_scale_difference */ '{16'd356, 8'd16, 2'd2, REDUCE_NONE}
   };
 
-  localparam int unsigned CODE_COUNT = 326;
+  localparam int unsigned CODE_COUNT = 372;
   localparam instruction_t CODE [CODE_COUNT] = '{
     35'h010100000,
     35'h010140000,
@@ -507,7 +510,53 @@ package npu_vector_pkg;
     35'h023010304,
     35'h023032520,
     35'h021632510,
-    35'h090030100
+    35'h090030100,
+    35'h020112510,
+    35'h080002800,
+    35'h021002b36,
+    35'h022362501,
+    35'h020022c00,
+    35'h020022d00,
+    35'h281012e00,
+    35'h022300031,
+    35'h022020032,
+    35'h022020033,
+    35'h022020034,
+    35'h022020021,
+    35'h020020021,
+    35'h1a1000100,
+    35'h030013720,
+    35'h020112510,
+    35'h080002800,
+    35'h021002b36,
+    35'h022362501,
+    35'h020022c00,
+    35'h020022d00,
+    35'h281012e00,
+    35'h022300031,
+    35'h022020032,
+    35'h022020033,
+    35'h022020034,
+    35'h022020021,
+    35'h020020021,
+    35'h1a1000100,
+    35'h030013720,
+    35'h020112510,
+    35'h020001420,
+    35'h080002800,
+    35'h021002b36,
+    35'h022362501,
+    35'h020022c00,
+    35'h020022d00,
+    35'h281012e00,
+    35'h022300031,
+    35'h022020032,
+    35'h022020033,
+    35'h022020034,
+    35'h022020021,
+    35'h020020021,
+    35'h1a1000100,
+    35'h030013720
   };
 
   localparam int unsigned CONSTANT_COUNT = 68;

@@ -13,6 +13,7 @@ from driver.isa.programs import (
     composite,
     functions,
     reductions,
+    softmax,
 )
 
 FAMILIES = (arithmetic, compare, reductions, composite, functions, activations, softmax)
