@@ -14,6 +14,7 @@ from driver.isa.programs import (
     functions,
     reductions,
     softmax,
+    softmax,
 )
 
 FAMILIES = (arithmetic, compare, reductions, composite, functions, activations, softmax)
