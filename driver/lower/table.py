@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from driver.errors import UnsupportedOp
-from driver.lower import compare, elementwise, matmul, reduce
+from driver.lower import compare, elementwise, matmul, norm, reduce
 from driver.lower.program import Alloc, Program, ProgramBuilder
 from driver.lower.registry import Arg, Lowering, Table
 from driver.lower.views import TensorView
 
-FAMILIES: tuple[Table, ...] = (elementwise.TABLE, compare.TABLE, reduce.TABLE, matmul.TABLE)
+_MODULES = (elementwise, compare, reduce, norm, matmul)
+FAMILIES: tuple[Table, ...] = tuple(module.TABLE for module in _MODULES)
 
 
 def _merged(families: Sequence[Table]) -> dict[str, Lowering]:

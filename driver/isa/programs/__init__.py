@@ -14,7 +14,6 @@ from driver.isa.programs import (
     functions,
     reductions,
     softmax,
-    softmax,
 )
 
 FAMILIES = (arithmetic, compare, reductions, composite, functions, activations, softmax)

@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Softmax and normalisations: statistics per row, then one pass that applies them.
+
+Statistics are fp32 in fresh memory and come back to their rows by strides of 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from driver.isa import DType
+from driver.lower.convert import as_float, convert
+from driver.lower.program import ProgramBuilder
+from driver.lower.reduce import reduce, squared_differences
+from driver.lower.registry import Scalar, Table
+from driver.lower.views import TensorView
+
+TABLE = Table()
+_EPSILON = {DType.FP32: 2.0**-23, DType.FP16: 2.0**-10, DType.BF16: 2.0**-7}
+"""Distance of 1 to the next number: what rms_norm adds when no eps is given."""
+
+
+def _rows(x: TensorView, dim: int) -> TensorView:
+    """x with `dim` innermost."""
+    return x.with_last([dim % x.rank]) if x.rank else x.inserted(0)
+
+
+def _statistic(b: ProgramBuilder, rows: TensorView) -> TensorView:
+    """One fp32 per row, of size 1 in the innermost dimension."""
+    return b.temp(DType.FP32, (*rows.sizes[:-1], 1))
+
+
+@TABLE.op("_softmax", "softmax.int", "_safe_softmax")
+def softmax(
+    b: ProgramBuilder,
+    out: TensorView,
+    self: TensorView,
+    dim: int,
+    half_to_float: bool | str | None = False,
+) -> None:
+    """e^(x − max) ÷ Σ e^(x − max); the quotient as a product with 1 ÷ Σ"""
+    x, result = as_float(b, _rows(self, dim)), _rows(out, dim)
+    peak, total = _statistic(b, x), _statistic(b, x)
+    b.vector("amax", (x,), peak)
+    powers = result if result.dtype is DType.FP32 else b.temp(DType.FP32, x.sizes)
+    b.vector("exp_difference", (x, peak), powers)
+    b.vector("sum", (powers,), total)
+    b.vector("imm_div", (total,), total, 1.0)
+    b.vector("mul", (powers, total), result)
+
+
+@TABLE.op("_log_softmax", "log_softmax.int")
+def log_softmax(
+    b: ProgramBuilder,
+    out: TensorView,
+    self: TensorView,
+    dim: int,
+    half_to_float: bool | str | None = False,
+) -> None:
+    """x − max − log Σ e^(x − max)"""
+    x, result = as_float(b, _rows(self, dim)), _rows(out, dim)
+    peak, total = _statistic(b, x), _statistic(b, x)
+    b.vector("amax", (x,), peak)
+    b.vector("exp_difference_sum", (x, b.expanded(peak, x.sizes)), total)
+    b.vector("log", (total,), total)
+    b.vector("sub_sub", (x, peak, total), result)
+
+
+# ---------------------------------------------------------------------- over the last dimensions
+def _normalised(b: ProgramBuilder, x: TensorView, shape: Sequence[int]) -> tuple[int, ...]:
+    """The dimensions that a normalisation of `shape` covers: x's last."""
+    if tuple(x.sizes[x.rank - len(shape) :]) != tuple(shape) or not shape:
+        raise b.unsupported("normalized_shape", tuple(shape), f"the last sizes of {x.sizes}")
+    return tuple(range(x.rank - len(shape), x.rank))
+
+
+@TABLE.op("native_layer_norm", outputs=3)
+def layer_norm(
+    b: ProgramBuilder,
+    outs: tuple[TensorView | None, ...],
+    input: TensorView,
+    normalized_shape: tuple[int, ...],
+    weight: TensorView | None,
+    bias: TensorView | None,
+    eps: Scalar,
+) -> None:
+    """(x − mean) ÷ √(variance + eps) · weight + bias; mean and 1 ÷ √ as second and third"""
+    out, mean_out, scale_out = outs
+    dims = _normalised(b, input, normalized_shape)
+    sizes = tuple(1 if at in dims else size for at, size in enumerate(input.sizes))
+    scale = b.temp(DType.FP32, sizes)
+    means = squared_differences(b, input, scale, dims)
+    b.vector("rsqrt_affine", (scale,), scale, 1.0 / prod(normalized_shape), float(eps))
+    if out is not None:
+        _apply(b, out, (input, means, scale), weight, bias)
+    for statistic, view in ((means, mean_out), (scale, scale_out)):
+        if view is not None:
+            convert(b, statistic, view)
+
+
+def _apply(
+    b: ProgramBuilder,
+    out: TensorView,
+    standardised: tuple[TensorView, TensorView, TensorView],
+    weight: TensorView | None,
+    bias: TensorView | None,
+) -> None:
+    """out = (x − mean)·scale·weight + bias"""
+    if weight is None and bias is None:
+        b.vector("sub_scale", standardised, out)
+        return
+    plain = out if out.dtype is DType.FP32 else b.temp(DType.FP32, out.sizes)
+    b.vector("sub_scale", standardised, plain)
+    if weight is None:
+        assert bias is not None
+        b.vector("add", (plain, bias), out, 1.0)
+    elif bias is None:
+        b.vector("mul", (plain, weight), out)
+    else:
+        b.vector("mul_add", (plain, weight, bias), out)
+
+
+def _rms_norm(
+    b: ProgramBuilder,
+    out: TensorView,
+    x: TensorView,
+    shape: Sequence[int],
+    weight: TensorView | None,
+    eps: Scalar | None,
+) -> TensorView:
+    """The result, and 1 ÷ √(mean of squares + eps)."""
+    dims = _normalised(b, x, shape)
+    scale = b.temp(DType.FP32, [1 if at in dims else n for at, n in enumerate(x.sizes)])
+    reduce(b, "sum_squares", x, scale, dims)
+    offset = _EPSILON[x.dtype] if eps is None else float(eps)
+    b.vector("rsqrt_affine", (scale,), scale, 1.0 / prod(shape), offset)
+    if weight is None:
+        b.vector("mul", (x, scale), out)
+    else:
+        b.vector("mul_mul", (x, scale, weight), out)
+    return scale
+
+
+@TABLE.op("rms_norm")
+def rms_norm(
+    b: ProgramBuilder,
+    out: TensorView,
+    input: TensorView,
+    normalized_shape: tuple[int, ...],
+    weight: TensorView | None = None,
+    eps: Scalar | None = None,
+) -> None:
+    """x ÷ √(mean of squares + eps) · weight"""
+    _rms_norm(b, out, input, normalized_shape, weight, eps)
+
+
+@TABLE.op("_fused_rms_norm", outputs=2)
+def fused_rms_norm(
+    b: ProgramBuilder,
+    outs: tuple[TensorView, TensorView | None],
+    input: TensorView,
+    normalized_shape: tuple[int, ...],
+    weight: TensorView | None,
+    eps: Scalar | None,
+) -> None:
+    """rms_norm, and its 1 ÷ √ as second result"""
+    out, scale_out = outs
+    scale = _rms_norm(b, out, input, normalized_shape, weight, eps)
+    if scale_out is not None:
+        convert(b, scale, scale_out)
+
+
+# ---------------------------------------------------------------------- per channel
+def _channels(view: TensorView, rank: int) -> TensorView:
+    """A vector of channels, [C], as [C, 1, …]: beside a tensor of `rank` dimensions."""
+    return view.reshaped((*view.sizes, *(1,) * (rank - 2)), (*view.strides, *(0,) * (rank - 2)))
+
+
+def _batch_norm(
+    b: ProgramBuilder,
+    out: TensorView,
+    x: TensorView,
+    statistics: tuple[TensorView | None, TensorView | None],
+    affine: tuple[TensorView | None, TensorView | None],
+    eps: Scalar,
+) -> None:
+    """x·scale + shift with scale = weight ÷ √(variance + eps), shift = bias − mean·scale."""
+    mean, variance = statistics
+    weight, bias = affine
+    if mean is None or variance is None:
+        raise b.unsupported("running_mean", None, "statistics: batch_norm is for inference")
+    scale, shift = b.temp(DType.FP32, mean.sizes), b.temp(DType.FP32, mean.sizes)
+    b.vector("rsqrt_affine", (variance,), scale, 1.0, float(eps))
+    if weight is not None:
+        b.vector("mul", (scale, weight), scale)
+    if bias is not None:
+        b.vector("sub_mul", (mean, scale, bias), shift)
+    else:
+        b.vector("mul", (mean, scale), shift)
+        b.vector("neg", (shift,), shift)
+    rank = max(x.rank, 2)
+    b.vector("mul_add", (x, _channels(scale, rank), _channels(shift, rank)), out)
+
+
+@TABLE.op("native_batch_norm", outputs=3)
+def native_batch_norm(
+    b: ProgramBuilder,
+    outs: tuple[TensorView | None, ...],
+    input: TensorView,
+    weight: TensorView | None,
+    bias: TensorView | None,
+    running_mean: TensorView | None,
+    running_var: TensorView | None,
+    training: bool,
+    momentum: Scalar,
+    eps: Scalar,
+) -> None:
+    """Batch normalisation by running statistics; the saved ones, of no element, stay empty"""
+    out = outs[0]
+    if training or out is None:
+        raise b.unsupported("training", training, "False")
+    _batch_norm(b, out, input, (running_mean, running_var), (weight, bias), eps)
+
+
+@TABLE.op("_native_batch_norm_legit_no_training", outputs=3)
+def batch_norm_no_training(
+    b: ProgramBuilder,
+    outs: tuple[TensorView | None, ...],
+    input: TensorView,
+    weight: TensorView | None,
+    bias: TensorView | None,
+    running_mean: TensorView,
+    running_var: TensorView,
+    momentum: Scalar,
+    eps: Scalar,
+) -> None:
+    """The same under its name without training"""
+    native_batch_norm(b, outs, input, weight, bias, running_mean, running_var, False, momentum, eps)
+
+
+@TABLE.op("native_group_norm", outputs=3)
+def group_norm(
+    b: ProgramBuilder,
+    outs: tuple[TensorView | None, ...],
+    input: TensorView,
+    weight: TensorView | None,
+    bias: TensorView | None,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    eps: Scalar,
+) -> None:
+    """Each group of channels of each image to mean 0 and variance 1; then weight and bias"""
+    out, mean_out, scale_out = outs
+    x = input.split(1, (group, C // group))
+    dims = tuple(range(2, x.rank))
+    scale = b.temp(DType.FP32, (N, group, *(1,) * len(dims)))
+    means = squared_differences(b, x, scale, dims)
+    b.vector("rsqrt_affine", (scale,), scale, 1.0 / (HxW * C // group), float(eps))
+    per_channel = [
+        None if view is None else _channels(view, input.rank).split(0, (group, C // group))
+        for view in (weight, bias)
+    ]
+    if out is not None:
+        target = out.split(1, (group, C // group))
+        _apply(b, target, (x, means, scale), per_channel[0], per_channel[1])
+    for statistic, view in ((means, mean_out), (scale, scale_out)):
+        if view is not None:
+            convert(b, statistic.reshaped((N, group), statistic.strides[:2]), view)
