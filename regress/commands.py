@@ -22,8 +22,17 @@ from rich.text import Text
 from driver.backend import BACKENDS
 from driver.config import load_config, load_configs
 from driver.errors import InputError
-from driver.results import PROGRAM, BackendName, Mode, RunSpec, TestInfo, Waves
-from regress import report
+from driver.results import (
+    PROGRAM,
+    BackendName,
+    Mode,
+    RunResult,
+    RunSpec,
+    TestInfo,
+    Waves,
+    write_text,
+)
+from regress import report, roofline
 from regress.paths import CONFIG_FILE, OUT, ROOT
 from regress.progress import Progress
 from regress.run import Outcome, list_tests, run, test_named
@@ -132,8 +141,23 @@ def replay(console: Console, capsule: Path, asked: Asked) -> int:
 
 def _run(console: Console, spec: RunSpec) -> int:
     outcome: Outcome = run(spec, Progress(console, spec.test))
-    report.show(console, outcome.result, map(_shown, outcome.artefacts))
+    artefacts = [*outcome.artefacts, *_pictures(spec, outcome.result)]
+    report.show(console, outcome.result, map(_shown, artefacts))
     return outcome.exit_code
+
+
+def _pictures(spec: RunSpec, result: RunResult) -> list[Path]:
+    """The table of all ops, and where they stand under the roof."""
+    if not result.ops:
+        return []
+    table, picture = spec.out / report.OPS_FILE, spec.out / roofline.FILE
+    write_text(table, report.all_ops(result))
+    figure = roofline.figure(result, load_config(spec.config_file, spec.config))
+    if figure is None:
+        picture.unlink(missing_ok=True)
+        return [table]
+    write_text(picture, figure)
+    return [table, picture]
 
 
 def _shown(path: Path) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 from collections import Counter
 from collections.abc import Iterable
@@ -12,10 +13,17 @@ from rich.table import Table
 from rich.text import Text
 
 from driver.results import Failure, LedgerRow, OpRow, RunResult
+from regress.layers import layer_table, layers
 
+OPS_FILE = "ops.txt"
 _WIDE = 110
 _MODULE_MIN = 8
 _FAILURES_SHOWN = 3
+_OPS_SHOWN = 250
+"""A longer table is cut to the ops that took most cycles."""
+_SLOWEST = 25
+_ALL_WIDTH = 200
+"""Columns of the table in a file."""
 _MATRICES = 2
 _NOTHING = "-"
 _COLOURS = {"pass": "green", "fail": "bold red", "error": "bold magenta"}
@@ -95,6 +103,12 @@ def op_table(rows: Iterable[OpRow], width: int) -> Table:
         ("util", True, [_share(row.utilisation) for row in rows]),
         ("", False, [verdict(row) for row in rows]),
     ]
+    if width >= _ALL_WIDTH:
+        columns[-1:-1] = [
+            ("DRAM bytes", True, _counts(rows, "dram_bytes", False)),
+            ("least", True, _counts(rows, "compulsory_bytes", False)),
+            ("bound by", False, [row.bound_by or _NOTHING for row in rows]),
+        ]
     columns = [column for column in columns if set(column[2]) - {_NOTHING} or column[0] == "#"]
     _fit(columns, width)
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold", show_edge=False)
@@ -145,6 +159,36 @@ def ledger_table(rows: Iterable[LedgerRow]) -> Table:
     for row in sorted(rows, key=lambda row: (row.where == "cpu", row.where, -row.count, row.op)):
         table.add_row(row.where, _op_name(row.op), str(row.count), Text(row.reason))
     return table
+
+
+def ledger_line(result: RunResult) -> str:
+    """How much of the work was done where it should be."""
+    ran = [row for row in result.ledger if row.where != "view"]
+    total = sum(row.count for row in ran)
+    own = sum(row.count for row in ran if row.where == result.backend)
+    text = f"ledger: {own} of {total} ops on {result.backend}, {own / total:.1%}"
+    cpu = sum(row.count for row in ran if row.where == "cpu")
+    text += f"; {cpu} ON THE CPU" if cpu else ""
+    views = sum(row.count for row in result.ledger if row.where == "view")
+    return text + (f"; {views} views cost nothing" if views else "")
+
+
+def all_ops(result: RunResult) -> str:
+    """The table of ops in full, for a file."""
+    console = Console(width=_ALL_WIDTH, file=io.StringIO())
+    console.print(op_table(result.ops, _ALL_WIDTH), highlight=False)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def _shown_ops(rows: tuple[OpRow, ...]) -> tuple[OpRow, ...]:
+    """All, or of very many those that failed and those that took longest."""
+    if len(rows) <= _OPS_SHOWN:
+        return rows
+    failed = [row.index for row in rows if row.status == "fail"][:_SLOWEST]
+    slowest = sorted(rows, key=lambda row: -(row.cycles or 0))[:_SLOWEST]
+    chosen = {*failed, *(row.index for row in slowest)}
+    return tuple(row for row in rows if row.index in chosen)
 
 
 def failure_lines(result: RunResult, row: OpRow) -> list[str]:
@@ -201,9 +245,15 @@ def show(console: Console, result: RunResult, artefacts: Iterable[str]) -> None:
     """The whole report: ops, ledger, failures, verdict, artefacts."""
     blocks: list[RenderableType] = []
     if result.ops:
-        blocks.append(op_table(result.ops, console.width))
+        shown = _shown_ops(result.ops)
+        blocks.append(op_table(shown, console.width))
+        if len(shown) < len(result.ops):
+            blocks.append(Text(f"the slowest of {len(result.ops)} ops; all are in {OPS_FILE}"))
+    found = layers(result.ops)
+    if found:
+        blocks += ["", layer_table(found)]
     if result.ledger:
-        blocks += ["", ledger_table(result.ledger)]
+        blocks += ["", ledger_table(result.ledger), Text(ledger_line(result))]
     failing = [row for row in result.ops if row.status == "fail"]
     for row in failing[:_FAILURES_SHOWN]:
         blocks += ["", *(Text(line) for line in failure_lines(result, row))]
@@ -211,6 +261,7 @@ def show(console: Console, result: RunResult, artefacts: Iterable[str]) -> None:
         blocks += ["", f"and {len(failing) - _FAILURES_SHOWN} more failing ops in result.json"]
     if result.message:
         blocks += ["", Text(result.message), Text(f"  reproduce  {result.reproduce}")]
+    blocks += ["", *(Text(note) for note in result.notes)] if result.notes else []
     blocks += ["", summary(result), *(Text(f"  {path}") for path in artefacts)]
     for block in blocks:
         console.print(block, soft_wrap=isinstance(block, Text), highlight=False)

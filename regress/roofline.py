@@ -19,6 +19,7 @@ from driver.errors import InputError, NpuError
 from driver.results import OpRow, RunResult, read_json, write_text
 from regress.paths import CONFIG_FILE
 
+FILE = "roofline.svg"
 OPERAND_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
 DIRECTED = "directed"
 _COLOURS = ("#b8bec8", "#d1495b", "#2e7d5b", "#2c5f9e", "#8e5ba6", "#c9822b")
@@ -184,18 +185,25 @@ def _left_out(count: int) -> Iterator[str]:
         yield _text(_LEFT + 10, _HEIGHT - _BOTTOM - 12, text, size=11)
 
 
+def figure(result: RunResult, config: HwConfig) -> str | None:
+    """The picture of a run; None when it measured no product that the axes hold."""
+    found = points(result.ops, config.array_size)
+    if all(point.rate < _LOWEST_RATE for point in found):
+        return None
+    title = f"TEST={result.test} CONFIG={result.config} SEED={result.seed}"
+    return draw(config, found, title)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Exit status: 0, or 2 after one line that says what is wrong."""
     try:
         if len(arguments) != 2:
             raise InputError("command line", "arguments", len(arguments), "RESULT.json FIGURE.svg")
         result = read_json(Path(arguments[0]), RunResult)
-        config = load_config(CONFIG_FILE, result.config)
-        found = points(result.ops, config.array_size)
-        if all(point.rate < _LOWEST_RATE for point in found):
+        picture = figure(result, load_config(CONFIG_FILE, result.config))
+        if picture is None:
             raise InputError(arguments[0], "ops", "none", "a run of matrix products on the RTL")
-        title = f"TEST={result.test} CONFIG={result.config} SEED={result.seed}"
-        write_text(Path(arguments[1]), draw(config, found, title))
+        write_text(Path(arguments[1]), picture)
     except NpuError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code

@@ -43,7 +43,12 @@ def written(tmp_path: Path, text: str | bytes) -> Path:
 def test_the_projects_configurations_have_the_promised_sizes() -> None:
     configs = load_configs(PROJECT_FILE)
     sizes = {name: (c.array_size, c.bus_bits, c.fma_latency) for name, c in configs.items()}
-    assert sizes == {"default": (16, 256, 4), "small": (8, 128, 4), "large": (32, 512, 4)}
+    assert sizes == {
+        "default": (16, 256, 4),
+        "small": (8, 128, 4),
+        "large": (32, 512, 4),
+        "qwen": (16, 256, 4),
+    }
     regions = configs["default"].memory.regions
     assert (regions.weights.base, regions.weights.size_bytes) == (0, 256 << 20)
     assert (regions.activations.base, regions.activations.size_bytes) == (0x1000_0000, 256 << 20)

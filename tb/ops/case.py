@@ -58,6 +58,8 @@ class Entry:
 
     index: int
     make: Callable[[], Case]
+    capsule: Capsule | None = None
+    """Where the op was recorded, if it was."""
 
 
 @dataclass(frozen=True)

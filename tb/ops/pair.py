@@ -20,7 +20,7 @@ from driver.isa import COMPLETION_BYTES, COMPLETION_TIMING_BYTES, CompletionReco
 from driver.lower import Program, TensorView
 from golden.scoreboard import Bits
 from tb.ops.case import Case
-from tb.ops.placing import elements, outside, placed
+from tb.ops.placing import elements, outside, placed, window
 from tb.ops.problem import Problem
 
 _PAGE_BYTES = 4096
@@ -94,6 +94,11 @@ class DevicePair:
     def elements(self, view: TensorView) -> Bits:
         """A tensor in the cmodel's memory."""
         return elements(self._cmodel.memory, self._base, view)
+
+    def store(self, view: TensorView, bits: Bits) -> None:
+        """Put elements into both memories."""
+        for backend in self._backends:
+            window(backend.memory, self._base, view)[...] = bits
 
     # ------------------------------------------------------------------ running
     def run(self, case: Case, problem: Problem, seed: int) -> Trial:

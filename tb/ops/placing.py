@@ -145,8 +145,8 @@ def extent_bytes(view: TensorView) -> int:
     return max((last + 1) * DTYPE_BYTES[view.dtype], _AT_LEAST) if view.count else _AT_LEAST
 
 
-def elements(memory: NDArray[np.uint8], base: int, view: TensorView) -> NDArray[Any]:
-    """The view's elements in a memory that begins at `base`: unsigned integers, a copy."""
+def window(memory: NDArray[np.uint8], base: int, view: TensorView) -> NDArray[Any]:
+    """The view's elements in place, in a memory that begins at `base`: unsigned integers."""
     width = DTYPE_BYTES[view.dtype]
     kind = np.dtype(f"<u{width}")
     if not view.count:
@@ -154,7 +154,12 @@ def elements(memory: NDArray[np.uint8], base: int, view: TensorView) -> NDArray[
     start = view.address - base
     flat = memory[start : start + extent_bytes(view)].view(kind)
     steps = tuple(step * width for step in view.strides)
-    return np.lib.stride_tricks.as_strided(flat, view.sizes, steps).copy()
+    return np.lib.stride_tricks.as_strided(flat, view.sizes, steps)
+
+
+def elements(memory: NDArray[np.uint8], base: int, view: TensorView) -> NDArray[Any]:
+    """A copy of the view's elements."""
+    return window(memory, base, view).copy()
 
 
 def outside(addresses: NDArray[np.int64], views: list[TensorView]) -> NDArray[np.int64]:

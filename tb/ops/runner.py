@@ -4,16 +4,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
 from types import ModuleType
 from typing import Protocol
 
+from driver.capture import Capsule
 from driver.config import HwConfig
 from driver.errors import InputError
 from driver.results import LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Site, reproduce_line
 from tb.ops.case import CpuOp, Entry
+from tb.ops.chain import Final
+from tb.ops.chained import ChainedRun, Step
 from tb.ops.session import Session
+
+Runnable = Entry | Step
+Outcome = OpRow | CpuOp
 
 
 class Progress(Protocol):
@@ -32,20 +40,34 @@ class Progress(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Conclusion:
+    """What a test has to say of a model's results as a whole."""
+
+    ok: bool
+    text: str
+
+
+Conclude = Callable[[Capsule, Sequence[Final]], Conclusion]
+"""A test module's `conclude`: the results of a chained run, here and in torch."""
+
 _ON_NPU = "lowered to packets"
+_VIEW = "moves no data"
 
 
 def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progress) -> RunResult:
-    """Run the entries of `module`, all or the one that the spec picks."""
-    entries = _picked(spec, list(module.cases(spec, config)))
-    progress.plan(len(entries))
+    """Run the entries of `module`, all or those that the spec picks."""
+    entries = list(module.cases(spec, config))
+    picked = _picked(spec, entries)
+    progress.plan(len(picked))
     rows: list[OpRow] = []
+    conclusions: list[Conclusion] = []
     ledger: Counter[tuple[str, Site, str]] = Counter()
     stall = getattr(module, "DRAM_STALL", 0)
     session = Session(spec, config, stall=stall)
+    conclude: Conclude | None = getattr(module, "conclude", None)
     try:
-        for entry in entries:
-            row, reason = _run_entry(session, entry)
+        for row, reason in _run(session, entries, picked, conclude, conclusions):
             rows.append(row)
             ledger[row.op, row.where, reason] += 1
             progress.op(OpEvent.of(row))
@@ -56,56 +78,108 @@ def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progr
         _record_waves(spec, recorder, entries, rows, progress)
     if not any(row.elements_compared or row.status == "fail" for row in rows):
         raise InputError(spec.test, "ops", f"{len(rows)}, all on the CPU", "one for the NPU to run")
+    if spec.op_filter is None and (spec.shard is None or spec.shard.index == 0):
+        ledger.update(_views(entries))
+    return _result(spec, rows, ledger, conclusions)
+
+
+def _result(
+    spec: RunSpec,
+    rows: Sequence[OpRow],
+    ledger: Counter[tuple[str, Site, str]],
+    conclusions: Sequence[Conclusion],
+) -> RunResult:
     failed = [row for row in rows if row.status == "fail"]
+    wrong = [said.text for said in conclusions if not said.ok]
     return RunResult(
         test=spec.test,
-        status="fail" if failed else "pass",
+        status="fail" if failed or wrong else "pass",
         config=spec.config,
         seed=spec.seed,
         backend=spec.backend,
         cycles=sum(row.cycles or 0 for row in rows) if spec.backend == "rtl" else None,
         wall_seconds=0.0,
         reproduce=reproduce_line(spec, failed[0].index if failed else None),
-        message=None,
+        message="; ".join(wrong) or None,
         ops=tuple(rows),
         ledger=tuple(
             LedgerRow(op=op, where=where, count=count, reason=reason)
             for (op, where, reason), count in sorted(ledger.items())
         ),
+        notes=tuple(said.text for said in conclusions),
     )
 
 
-def _picked(spec: RunSpec, entries: Sequence[Entry]) -> list[Entry]:
+def _picked(spec: RunSpec, entries: Sequence[Runnable]) -> set[int]:
+    """Indices of the entries to answer for."""
     if spec.op_filter is None:
         return _sharded(spec, entries)
-    picked = [entry for entry in entries if entry.index == spec.op_filter]
+    picked = {entry.index for entry in entries if entry.index == spec.op_filter}
     if not picked:
         expected = f"0 to {entries[-1].index}" if entries else "a test with ops"
         raise InputError("command line", "op", spec.op_filter, expected)
     return picked
 
 
-def _sharded(spec: RunSpec, entries: Sequence[Entry]) -> list[Entry]:
+def _sharded(spec: RunSpec, entries: Sequence[Runnable]) -> set[int]:
     if spec.shard is None:
-        return list(entries)
-    picked = [entry for entry in entries if spec.shard.holds(entry.index)]
+        return {entry.index for entry in entries}
+    picked = {entry.index for entry in entries if spec.shard.holds(entry.index)}
     if not picked:
         expected = f"at most {len(entries)} shards, one op each"
         raise InputError("command line", "shard", spec.shard, expected)
     return picked
 
 
-def _run_entry(session: Session, entry: Entry) -> tuple[OpRow, str]:
-    outcome = session.run(entry.make())
+def _run(
+    session: Session,
+    entries: Sequence[Runnable],
+    picked: set[int],
+    conclude: Conclude | None,
+    conclusions: list[Conclusion],
+) -> Iterator[tuple[OpRow, str]]:
+    """Rows of the picked entries, in order; a capsule's steps run as one chain."""
+    for chain, group in groupby(entries, key=_chain_of):
+        members = list(group)
+        wanted = picked & {entry.index for entry in members}
+        if not wanted:
+            continue
+        if chain is None:
+            for entry in members:
+                if entry.index in wanted and isinstance(entry, Entry):
+                    yield _accounted(session.run(entry.make()))
+            continue
+        steps = [entry for entry in members if isinstance(entry, Step)]
+        run = ChainedRun(session, steps[0].capsule)
+        try:
+            yield from map(_accounted, run.rows(steps, wanted))
+            if conclude is not None and steps[-1].index in wanted:
+                conclusions.append(conclude(steps[0].capsule, run.chain.finals()))
+        finally:
+            run.chain.close()
+
+
+def _chain_of(entry: Runnable) -> str | None:
+    return f"{entry.capsule.name} {entry.capsule.hash}" if isinstance(entry, Step) else None
+
+
+def _accounted(outcome: Outcome) -> tuple[OpRow, str]:
     if isinstance(outcome, CpuOp):
         return outcome.row(), outcome.reason
     return outcome, _ON_NPU
 
 
+def _views(entries: Sequence[Runnable]) -> Counter[tuple[str, Site, str]]:
+    """The capsules' ops that cost nothing."""
+    found = {entry.capsule.hash: entry.capsule for entry in entries if entry.capsule is not None}
+    ops = (op for capsule in found.values() for op in capsule.ops)
+    return Counter((op.op, "view", _VIEW) for op in ops if op.view)
+
+
 def _record_waves(
     spec: RunSpec,
     recorder: Callable[[], Session],
-    entries: Sequence[Entry],
+    entries: Sequence[Runnable],
     rows: Sequence[OpRow],
     progress: Progress,
 ) -> None:
@@ -118,13 +192,12 @@ def _record_waves(
     if wanted is None or spec.backend != "rtl":
         progress.note("no waves: nothing ran on the RTL")
         return
-    entry = next(entry for entry in entries if entry.index == wanted.index)
     path = spec.out / f"waves.{spec.waves}"
     session = recorder()
     try:
         assert session.rtl is not None
         session.rtl.record_waves(path)
-        row, _ = _run_entry(session, entry)
+        ((row, _),) = _run(session, entries, {wanted.index}, None, [])
         session.rtl.stop_waves()
     finally:
         session.close()

@@ -63,6 +63,10 @@ class Session:
             trial = self.pair.run(case, problem, self.spec.seed)
         except UnsupportedOp as error:
             return refused(case, error, allow_cpu=self.spec.allow_cpu)
+        return self.judged_row(case, problem, trial)
+
+    def judged_row(self, case: Case, problem: Problem, trial: Trial) -> OpRow:
+        """The verdict on what the devices made of a case; evidence where it failed."""
         row = self._row(case, problem, trial)
         if row.status == "fail":
             tile = self._config.array_size

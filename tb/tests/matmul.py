@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
-from driver.capture import Op
+from driver.capture import Op, load_capsule
 from driver.config import HwConfig
 from driver.results import RunSpec, TestInfo
 from golden.reference import is_matmul
@@ -28,7 +28,7 @@ def cases(spec: RunSpec, config: HwConfig) -> Iterator[Entry]:
     numbers = count()
     yield from directed_cases(config.array_size, spec.seed, numbers)
     for name in INFO.workloads:
-        yield from capsule_cases(spec.capsules[name], numbers, _is_product)
+        yield from capsule_cases(load_capsule(spec.capsules[name]), numbers, _is_product)
 
 
 def _is_product(op: Op) -> bool:

@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
 
 from driver.config import HwConfig
 from driver.errors import InputError
 from driver.results import RunSpec, TestInfo
-from tb.ops.capsules import capsule_cases
-from tb.ops.case import Entry
+from tb.ops.capsules import model_entries
+from tb.ops.runner import Runnable
 
 INFO = TestInfo(
     name="replay",
@@ -20,8 +19,8 @@ INFO = TestInfo(
 )
 
 
-def cases(spec: RunSpec, config: HwConfig) -> Iterator[Entry]:
+def cases(spec: RunSpec, config: HwConfig) -> Iterator[Runnable]:
     """The ops of spec.capsules["capsule"]."""
     if "capsule" not in spec.capsules:
         raise InputError("command line", "capsule", "nothing", "npu-cosim replay FOLDER")
-    yield from capsule_cases(spec.capsules["capsule"], count())
+    yield from model_entries(spec)

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Qwen2.5-0.5B whole, its first token only: prefill of 16 tokens through 24 layers and lm_head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from driver.config import HwConfig
+from driver.results import RunSpec, TestInfo
+from tb.ops.capsules import model_entries
+from tb.ops.runner import Runnable
+from tb.tests._tokens import conclude
+
+__all__ = ["INFO", "cases", "conclude"]
+
+INFO = TestInfo(
+    name="qwen_prefill",
+    summary="Qwen2.5-0.5B, bf16: prefill of 16 tokens",
+    kind="ops",
+    backends=("rtl", "cmodel"),
+    workloads=("qwen_prefill",),
+    config="qwen",
+)
+
+
+def cases(spec: RunSpec, config: HwConfig) -> Iterator[Runnable]:
+    """All ops in program order."""
+    yield from model_entries(spec)
