@@ -106,6 +106,6 @@ package npu_fp_div_pkg;
     unchanged = is_zero(value) | (beyond_finite(value) & ~(value >> 31) & 1);
     invalid   = is_nan(value) | ((value >> 31) & (is_zero(value) ^ 1));
     rounded   = unchanged != 0 ? value : rounded;
-    return invalid | is_nan(value) ? FP32_NAN : rounded;
+    return invalid != 0 ? FP32_NAN : rounded;
   endfunction
 endpackage

@@ -45,9 +45,7 @@ def _packages(instead: Path | None) -> tuple[Path, ...]:
     return tuple(instead if path.name == instead.name else path for path in listed)
 
 
-def _verilate(
-    test: str, packages: tuple[Path, ...], verilator: Verilator, folder: Path
-) -> None:
+def _verilate(test: str, packages: tuple[Path, ...], verilator: Verilator, folder: Path) -> None:
     sources = [*map(str, packages), str(_HDL / f"{test}.sv")]
     names = ["--top-module", test, "--prefix", f"V{test}", "-Mdir", str(folder)]
     done = subprocess.run(
@@ -84,9 +82,7 @@ def _units(test: str, verilator: Verilator, folder: Path) -> list[Unit]:
     ]
 
 
-def _key(
-    test: str, packages: tuple[Path, ...], verilator: Verilator, compiler: Compiler
-) -> str:
+def _key(test: str, packages: tuple[Path, ...], verilator: Verilator, compiler: Compiler) -> str:
     files = [*packages, _HDL / f"{test}.sv", *sorted(_CPP.iterdir())]
     tools = [verilator.version, compiler.identity, *_VERILATE, *_COMPILE]
     return digest([*tools, *(path.read_bytes() for path in files)])[:16]
@@ -96,8 +92,8 @@ def build_bench(test: str, instead: Path | None = None, root: Path = BUILD_ROOT)
     """The program of bench `test`, built now unless it exists.
 
     `instead` takes the place of the package of rtl/fpu with the same file name.
-    InputError: no such package, sources that do not elaborate. InfrastructureError: no Verilator, no compiler, a
-    builder that never ends.
+    InputError: no such package, sources that do not elaborate. InfrastructureError: no Verilator,
+    no compiler, a builder that never ends.
     """
     packages = _packages(instead)
     verilator, compiler = find_verilator(), find_compiler()

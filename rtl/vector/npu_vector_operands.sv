@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The storage of the lanes, and the operands of a beat: sources of two groups and registers of one.
+///
+/// A beat that is issued has its operands at the output in the next cycle; lanes without an
+/// element, operands that the instruction does not have, and cycles without a beat keep theirs. A
+/// result that is written back is readable from the next cycle on.
+module npu_vector_operands
+  import npu_vector_pkg::*;
+  import npu_vector_types_pkg::*;
+#(
+  parameter int unsigned VectorLanes = 16,
+  localparam int unsigned BeatBits   = 32 * VectorLanes
+) (
+  input  logic                         clk_i,
+
+  input  logic [IMMEDIATES-1:0][31:0]  imm_i,
+  input  logic [1:0]                   sources_i,
+
+  // Sources
+  input  logic                         fill_i,
+  input  logic                         fill_half_i,
+  input  slot_t                        fill_slot_i,
+  input  vector_t                      fill_vec_i [MAX_SOURCES],
+
+  // A beat
+  input  logic                         issue_i,
+  input  instruction_t                 instruction_i,
+  input  logic                         half_i,
+  input  slot_t                        slot_i,
+  input  beat_t                        beat_i,
+  input  meta_t                        meta_i,
+  output logic [BeatBits-1:0]          a_o,
+  output logic [BeatBits-1:0]          b_o,
+  output logic [BeatBits-1:0]          c_o,
+
+  // Results
+  input  tag_t                         write_i,
+  input  logic [BeatBits-1:0]          result_i
+);
+  vector_t             source_q [MAX_SOURCES * 2 * GROUP];
+  vector_t             register_q [REGISTERS * GROUP];
+  logic [BeatBits-1:0] a_q, b_q, c_q;
+
+  function automatic logic [BeatBits-1:0] beat_of(vector_t vector, beat_t beat);
+    return BeatBits'(vector >> (32'(beat) * BeatBits));
+  endfunction
+
+  function automatic logic [BeatBits-1:0] indices(logic [31:0] index, beat_t beat);
+    for (int unsigned l = 0; l < VectorLanes; l++) begin
+      indices[l*32 +: 32] = index + 32'(beat) * 32'(VectorLanes) + 32'(l);
+    end
+  endfunction
+
+  function automatic logic [BeatBits-1:0] operand(logic [7:0] code);
+    logic [1:0] source, imm;
+    source = 2'(code - 8'(OPERAND_SRC));
+    imm    = 2'(code - 8'(OPERAND_IMM));
+    if (code < 8'(OPERAND_SRC)) return beat_of(register_q[{code[3:0], slot_i}], beat_i);
+    if (code < 8'(OPERAND_INDEX)) return beat_of(source_q[{source, half_i, slot_i}], beat_i);
+    if (code == 8'(OPERAND_INDEX)) return indices(meta_i.index, beat_i);
+    if (code < 8'(OPERAND_CONST)) return {VectorLanes{imm_i[imm]}};
+    return {VectorLanes{CONSTANTS[$clog2(CONSTANT_COUNT)'(code - 8'(OPERAND_CONST))]}};
+  endfunction
+
+  // Lanes with an element take the new operand.
+  function automatic logic [BeatBits-1:0] present(logic [BeatBits-1:0] value,
+                                                  logic [BeatBits-1:0] held);
+    present = value;
+    for (int unsigned l = 0; l < VectorLanes; l++) begin
+      if (32'(beat_i) * 32'(VectorLanes) + l >= 32'(meta_i.count)) begin
+        present[l*32 +: 32] = held[l*32 +: 32];
+      end
+    end
+  endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (fill_i) begin
+      for (int unsigned s = 0; s < MAX_SOURCES; s++) begin
+        if (s < 32'(sources_i)) source_q[{2'(s), fill_half_i, fill_slot_i}] <= fill_vec_i[s];
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (issue_i) begin
+      a_q <= present(operand(instruction_i.a), a_q);
+      if (has_b(instruction_i.op)) b_q <= present(operand(instruction_i.b), b_q);
+      if (has_c(instruction_i.op)) c_q <= present(operand(instruction_i.c), c_q);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (write_i.valid && !write_i.out) begin
+      register_q[{write_i.dst, write_i.slot}][32'(write_i.beat) * BeatBits +: BeatBits] <= result_i;
+    end
+  end
+
+  assign a_o = a_q;
+  assign b_o = b_q;
+  assign c_o = c_q;
+endmodule

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Writes vectors to the destination's view, in order.
+///
+/// Words become elements by what docs/numerics.md calls the store of their type. Contiguous
+/// elements leave at the rate of the bus or a vector per cycle, others one per cycle. A write is
+/// requested when its first data is here, and is short, so that other writers are not held up for
+/// long. `busy_o` falls when every write is acknowledged.
+module npu_vector_store
+  import npu_isa_pkg::*;
+  import npu_pkg::*;
+  import npu_vector_types_pkg::*;
+#(
+  parameter int unsigned BusBits = 256,
+  localparam int unsigned StrbW  = BusBits / 8
+) (
+  input  logic                       clk_i,
+  input  logic                       rst_ni,
+
+  // Stable from start_i until busy_o falls
+  input  logic                       start_i,
+  output logic                       busy_o,
+  input  npu_tensor_t                view_i,
+  input  dtype_e                     dtype_i,
+
+  input  logic                       vec_valid_i,
+  output logic                       vec_ready_o,
+  input  vector_t                    vec_i,
+  input  count_t                     count_i,
+
+  output logic                       wr_req_valid_o,
+  input  logic                       wr_req_ready_i,
+  output logic [ADDR_WIDTH-1:0]      wr_req_addr_o,
+  output logic [REQ_BYTES_WIDTH-1:0] wr_req_bytes_o,
+  output logic                       wr_data_valid_o,
+  input  logic                       wr_data_ready_i,
+  output logic [BusBits-1:0]         wr_data_o,
+  output logic [StrbW-1:0]           wr_strb_o,
+  input  logic                       wr_rsp_valid_i
+);
+  localparam int unsigned LaneW = $clog2(StrbW);
+  // A vector of 8-byte elements.
+  localparam int unsigned PackedBits = 2 * VECTOR_BITS;
+  localparam int unsigned BytesW = $clog2(PackedBits / 8 + 1);
+  // Requests of 16 beats.
+  localparam int unsigned RequestW = LaneW + 4;
+  // Write requests ahead of their data; the memory controller takes only a few.
+  localparam int unsigned MaxWrites = 8;
+  // Requests not yet acknowledged: the memory controller tracks 256 bursts and a few.
+  localparam int unsigned AckW = 12;
+
+  logic [1:0]                 elem_log2;
+  logic                       full_q, load, used_up, dst_busy, dst_valid, dst_ready, dst_room;
+  logic                       offered_q, write_fire, dst_run, take, dst_take, out_valid, out_ready;
+  logic [PackedBits-1:0]      packed_q;
+  logic [BytesW-1:0]          bytes_q, offset_q, left;
+  logic [LaneW-1:0]           dst_lane;
+  logic [LaneW:0]             bytes, dst_bytes;
+  logic [REQ_BYTES_WIDTH-1:0] dst_left;
+  logic [BusBits-1:0]         beat, out_data;
+  logic [StrbW-1:0]           out_strb;
+  logic [AckW-1:0]            unacked_q;
+
+  assign elem_log2 = dtype_log2_bytes(dtype_i);
+
+  // ---- words to elements ----
+  function automatic logic [PackedBits-1:0] elements(vector_t words, dtype_e dtype);
+    elements = '0;
+    unique case (dtype)
+      DTYPE_FP16: for (int unsigned l = 0; l < LOGICAL_LANES; l++) begin
+        elements[l*16 +: 16] = npu_fp_pkg::fp32_to_fp16(words[l*32 +: 32]);
+      end
+      DTYPE_BF16: for (int unsigned l = 0; l < LOGICAL_LANES; l++) begin
+        elements[l*16 +: 16] = npu_fp_pkg::fp32_to_bf16(words[l*32 +: 32]);
+      end
+      DTYPE_INT8, DTYPE_UINT8: for (int unsigned l = 0; l < LOGICAL_LANES; l++) begin
+        elements[l*8 +: 8] = words[l*32 +: 8];
+      end
+      DTYPE_INT64: for (int unsigned l = 0; l < LOGICAL_LANES; l++) begin
+        elements[l*64 +: 64] = {{32{words[l*32+31]}}, words[l*32 +: 32]};
+      end
+      default: elements[VECTOR_BITS-1:0] = words;
+    endcase
+  endfunction
+
+  assign left        = bytes_q - offset_q;
+  assign used_up     = take && BytesW'(bytes) == left;
+  assign vec_ready_o = !full_q || used_up;
+  assign load        = vec_valid_i && vec_ready_o;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)      full_q <= 1'b0;
+    else if (load)    full_q <= 1'b1;
+    else if (used_up) full_q <= 1'b0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (load) begin
+      packed_q <= elements(vec_i, dtype_i);
+      bytes_q  <= BytesW'(count_i) << elem_log2;
+      offset_q <= '0;
+    end else if (take) begin
+      offset_q <= offset_q + BytesW'(bytes);
+    end
+  end
+
+  always_comb begin
+    beat = '0;
+    if (full_q) beat = packed_q[(32'(offset_q) >> LaneW) * BusBits +: BusBits];
+  end
+
+  // ---- the destination, as in npu_move ----
+  npu_move_walk #(.RequestW(RequestW)) u_walk (
+    .clk_i, .rst_ni, .start_i, .stop_i(1'b0), .busy_o(dst_busy),
+    .view_i, .merge_i('1), .elem_log2_i(elem_log2),
+    .req_valid_o(dst_valid), .req_ready_i(dst_ready),
+    .req_addr_o(wr_req_addr_o), .req_bytes_o(wr_req_bytes_o), .req_last_o(), .loop_o()
+  );
+
+  // Offered when there is data, and then until it is taken.
+  assign wr_req_valid_o = dst_valid && dst_room && (full_q || offered_q);
+  assign dst_ready      = write_fire;
+  assign write_fire     = wr_req_valid_o && wr_req_ready_i;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) offered_q <= 1'b0;
+    else         offered_q <= wr_req_valid_o && !wr_req_ready_i;
+  end
+
+  npu_move_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_run (
+    .clk_i, .rst_ni,
+    .request_valid_i(write_fire), .request_ready_o(dst_room),
+    .request_lane_i(wr_req_addr_o[LaneW-1:0]), .request_bytes_i(wr_req_bytes_o),
+    .empty_o(), .valid_o(dst_run), .lane_o(dst_lane), .left_o(dst_left),
+    .take_i(dst_take), .take_bytes_i(dst_bytes)
+  );
+
+  npu_move_align #(.BusBits(BusBits)) u_align (
+    .clk_i, .rst_ni, .fill_i(1'b0), .pattern_i('0), .drain_i(1'b0),
+    .src_valid_i(full_q), .src_lane_i(offset_q[LaneW-1:0]),
+    .src_left_i(REQ_BYTES_WIDTH'(left)),
+    .src_take_o(take), .src_bytes_o(bytes),
+    .beat_valid_i(full_q), .beat_ready_o(), .beat_i(beat),
+    .dst_valid_i(dst_run), .dst_lane_i(dst_lane), .dst_left_i(dst_left),
+    .dst_take_o(dst_take), .dst_bytes_o(dst_bytes),
+    .out_valid_o(out_valid), .out_ready_i(out_ready), .out_o(out_data), .strb_o(out_strb),
+    .stats_o()
+  );
+
+  npu_fifo #(.Width(BusBits + StrbW), .Depth(2)) u_out (
+    .clk_i, .rst_ni, .flush_i(1'b0),
+    .in_valid_i(out_valid), .in_ready_o(out_ready), .in_data_i({out_strb, out_data}),
+    .out_valid_o(wr_data_valid_o), .out_ready_i(wr_data_ready_i),
+    .out_data_o({wr_strb_o, wr_data_o}), .count_o()
+  );
+
+  // Bytes on their way to the memory belong to a request that is not acknowledged.
+  assign busy_o = dst_busy || unacked_q != '0;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) unacked_q <= '0;
+    else if (write_fire != wr_rsp_valid_i) begin
+      unacked_q <= write_fire ? unacked_q + AckW'(1) : unacked_q - AckW'(1);
+    end
+  end
+endmodule

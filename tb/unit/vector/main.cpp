@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bench of the vector engine behind the memory controller, with other traffic beside it: random
+// commands, errors, and cycle counts. Usage: vector_bench [seed] [rounds] [result.json]. One line
+// per part; stops at the first difference.
+#include "bench.hpp"
+#include "command.hpp"
+
+using Bench = BenchOf<Vectorer>;
+
+namespace {
+
+constexpr uint64_t kLatency = 100;
+
+void shuffle_conditions(Bench& bench) {
+  static constexpr unsigned kStalls[] = {0, 5, 30, 70};
+  bench.stalls(kStalls[bench.random.below(4)]);
+  bench.slave.shape.latency_min = unsigned(bench.random.below(20));
+  bench.slave.shape.latency_max =
+      bench.slave.shape.latency_min + unsigned(bench.random.below(2) * bench.random.below(600));
+  bench.slave.shape.reorder = bench.random.chance(70);
+}
+
+// The first element that differs, with what the engine made of it.
+void explain(const Bench& bench, const VectorCommand& command) {
+  VectorCommand::each(command.dst_size(), [&](const Dims& place) {
+    const uint64_t at = command.dst().at(place) - kMemBase;
+    uint64_t is = 0, should = 0;
+    std::memcpy(&is, &bench.memory.bytes[at], command.dst().elem());
+    std::memcpy(&should, &bench.memory.expected[at], command.dst().elem());
+    if (is != should)
+      fail(
+          "%s, types %u %u %u to %u, element %u %u %u %u %u of %u %u %u %u %u: %llx, expected %llx",
+          command.info().name, command.view[0].dtype, command.view[1].dtype, command.view[2].dtype,
+          command.dst().dtype, place[0], place[1], place[2], place[3], place[4], command.size[0],
+          command.size[1], command.size[2], command.size[3], command.size[4],
+          (unsigned long long)is, (unsigned long long)should);
+  });
+}
+
+void execute(Bench& bench, const VectorCommand& command) {
+  command.apply(bench.memory);
+  bench.engine.start(command);
+  bench.run(kPatience);
+  check(bench.engine.err == 0, "%s: error %u", command.info().name, bench.engine.err);
+  explain(bench, command);
+  summary.compared += bench.memory.compare(kMemBase, kMemLimit, command.info().name);
+}
+
+void commands(uint64_t seed, uint64_t count) {
+  Bench bench(seed);
+  CommandMaker maker(bench.memory, bench.random);
+  uint64_t elements = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    shuffle_conditions(bench);
+    const VectorCommand command = maker.make();
+    if (bench.random.chance(30)) bench.traffic(3);
+    execute(bench, command);
+    elements += VectorCommand::count(command.size);
+  }
+  std::printf("commands %llu, %llu elements, differing 0\n", (unsigned long long)count,
+              (unsigned long long)elements);
+}
+
+// A few bad lines around what the command touches.
+void spoil(Bench& bench, const VectorCommand& command) {
+  std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
+  for (uint64_t lines = bench.random.below(4); lines != 0; --lines) {
+    const uint64_t choice = bench.random.below(command.info().sources + 1);
+    const bool dst = choice == command.info().sources;
+    const View& view = dst ? command.dst() : command.view[choice];
+    const uint64_t span = view.span(dst ? command.dst_size() : command.size);
+    bench.memory.bad[(view.base + bench.random.below(span) - kMemBase) / kLine] = true;
+  }
+}
+
+void errors(uint64_t seed, uint64_t count) {
+  Bench bench(seed);
+  CommandMaker maker(bench.memory, bench.random);
+  uint64_t reads = 0, writes = 0, clean = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    shuffle_conditions(bench);
+    std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
+    const VectorCommand command = maker.make();
+    spoil(bench, command);
+    const bool source = command.reads_bad(bench.memory), target = command.writes_bad(bench.memory);
+    if (!source && !target) command.apply(bench.memory);
+    bench.engine.start(command);
+    bench.run(kPatience);
+    const unsigned expected = source ? 8 : target ? 9 : 0, got = bench.engine.err;
+    check(got == expected, "%s: error %u, expected %u", command.info().name, got, expected);
+    // The destination is unspecified after an error; every other byte must survive.
+    if (source || target)
+      VectorCommand::each(command.dst_size(), [&](const Dims& place) {
+        const uint64_t addr = command.dst().at(place);
+        for (unsigned b = 0; b < command.dst().elem(); ++b)
+          bench.memory.want(addr + b) = bench.memory.at(addr + b);
+      });
+    summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
+    reads += got == 8, writes += got == 9, clean += got == 0;
+  }
+  check(reads && writes && clean, "errors: a case never happened%s", "");
+  std::printf("errors   %llu commands: %llu read, %llu write, %llu clean\n",
+              (unsigned long long)count, (unsigned long long)reads, (unsigned long long)writes,
+              (unsigned long long)clean);
+}
+
+unsigned program_named(const char* name) {
+  for (unsigned i = 0; i < npu::isa::kPrograms.size(); ++i)
+    if (std::string(npu::isa::kPrograms[i].name) == name) return i;
+  fail("no program %s", name);
+}
+
+// Cycles per vector of 16 elements, without the latencies of its first read and its last write.
+void time_one(const char* figure, const char* program, unsigned dtype, Dims size,
+              uint64_t src_offset = 0) {
+  Bench bench(1);
+  bench.slave.shape = {0, kLatency, kLatency, false};
+  CommandMaker maker(bench.memory, bench.random);
+  VectorCommand command;
+  command.program = program_named(program);
+  command.size = size;
+  command.imm = {0x3F800000, 0x40000000, 0, 0};
+  const unsigned elem = interpret::kBytes[dtype];
+  uint64_t base = kConstBase / 64 * 64 + 64 + src_offset * elem;
+  for (unsigned i = 0; i < 4; ++i) {
+    View& view = command.view[i];
+    view.dtype = dtype;
+    uint64_t step = 1;
+    for (int d = 4; d >= 0; --d) {
+      view.stride[d] = uint32_t(step);
+      step *= (i == 3 ? command.dst_size() : size)[d];
+    }
+    view.base = i == 3 ? kDstBase : base;
+    base += view.span(size) / 64 * 64 + 64;
+  }
+  maker.fill(command);
+  execute(bench, command);
+  const double cycles = double(bench.engine.finished - bench.engine.started) - 2.0 * kLatency;
+  const double vectors = double(VectorCommand::count(size) / size[4] * ((size[4] + 15) / 16));
+  summary.figures[figure] = cycles / vectors;
+  std::printf("speed    %-34s %6.2f cycles per vector; active %llu, stalls %llu + %llu\n", figure,
+              cycles / vectors, (unsigned long long)bench.engine.active,
+              (unsigned long long)bench.engine.operand_stall,
+              (unsigned long long)bench.engine.result_stall);
+}
+
+void speed() {
+  using namespace interpret;
+  time_one("move fp32", "move", kFp32, {1, 1, 1, 1, 32768});
+  time_one("move bf16", "move", kBf16, {1, 1, 1, 1, 32768});
+  time_one("move bf16, unaligned", "move", kBf16, {1, 1, 1, 1, 32768}, 5);
+  time_one("add fp32", "add", kFp32, {1, 1, 1, 1, 32768});
+  time_one("add bf16", "add", kBf16, {1, 1, 1, 1, 32768});
+  time_one("add bf16, rows of 37", "add", kBf16, {1, 1, 1, 500, 37});
+  time_one("mul_add bf16", "mul_add", kBf16, {1, 1, 1, 1, 32768});
+  time_one("clamp bf16", "clamp", kBf16, {1, 1, 1, 1, 32768});
+  time_one("div fp32", "div", kFp32, {1, 1, 1, 1, 32768});
+  time_one("sum fp32, one row", "sum", kFp32, {1, 1, 1, 1, 32768});
+  time_one("sum fp32, rows of 32", "sum", kFp32, {1, 1, 1, 448, 32});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
+  const uint64_t rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 20;
+  Verilated::randReset(2);
+  Verilated::randSeed(static_cast<int>(seed % 0x7fffffff) + 1);
+  try {
+    speed();
+    commands(seed + 1, rounds * 20);
+    errors(seed + 2, std::max<uint64_t>(rounds * 5, 100));
+  } catch (const Failure& failure) {
+    summary.failure = failure.what();
+    std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed,
+                failure.what());
+  }
+  if (argc > 3) summary.write(argv[3]);
+  return summary.failure.empty() ? 0 : 1;
+}
