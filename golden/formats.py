@@ -51,6 +51,8 @@ _STORED_AS: dict[DType, str] = {
     DType.BF16: "<u2",
     DType.INT8: "i1",
     DType.INT32: "<i4",
+    DType.UINT8: "u1",
+    DType.INT64: "<i8",
 }
 
 
@@ -66,7 +68,7 @@ def decode(raw: bytes | npt.NDArray[Any], dtype: DType) -> Values:
         if raw.dtype.itemsize != DTYPE_BYTES[dtype]:
             raise ValueError(f"{raw.dtype} elements cannot hold the bits of {dtype.name}")
         bits = np.ascontiguousarray(raw).view(stored)
-    if dtype in (DType.INT8, DType.INT32):
+    if dtype not in FLOAT_FORMATS:
         return bits.astype(np.int64)
     if dtype is DType.BF16:
         bits = (bits.astype(np.uint32) << 16).view(np.float32)

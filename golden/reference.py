@@ -18,7 +18,7 @@ import torch
 from driver.capture import Capsule, Op
 from driver.capture.tensors import to_torch
 from driver.errors import UnsupportedOp
-from driver.isa import DType
+from driver.isa import MATMUL_DTYPES, DType
 from golden.formats import Values
 from golden.problem import Product
 
@@ -30,8 +30,14 @@ NPU_TYPES: dict[torch.dtype, DType] = {
     torch.bfloat16: DType.BF16,
     torch.int8: DType.INT8,
     torch.int32: DType.INT32,
+    torch.uint8: DType.UINT8,
+    torch.bool: DType.UINT8,
+    torch.int64: DType.INT64,
 }
-TORCH_TYPES = {npu: dtype for dtype, npu in NPU_TYPES.items()}
+TORCH_TYPES = {npu: dtype for dtype, npu in NPU_TYPES.items() if dtype is not torch.bool}
+
+
+_OPERANDS = {operand for operand, _ in MATMUL_DTYPES}
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ def matmul_call(
         raise UnsupportedOp(op, "op", op, f"one of {', '.join(_READERS)}")
     a, b, c, lead = reader(op, args, dict(kwargs or {}))
     operand = NPU_TYPES.get(a.dtype)
-    if operand is None or operand is DType.INT32 or b.dtype != a.dtype:
+    if operand not in _OPERANDS or b.dtype != a.dtype:
         raise UnsupportedOp(op, "dtype", f"{a.dtype} and {b.dtype}", "fp32, fp16, bf16 or int8")
     if result is None:
         result = DType.INT32 if operand is DType.INT8 else operand
@@ -100,7 +106,7 @@ def reference(call: MatmulCall) -> Tensor:
     dtype = TORCH_TYPES[call.result]
     a, b = call.a.to(dtype), call.b.to(dtype)
     c = None if call.c is None else call.c.to(dtype)
-    with _full_precision(), torch.no_grad():
+    with full_precision(), torch.no_grad():
         return _compute(a, b, c).reshape(call.sizes)
 
 
@@ -131,7 +137,7 @@ def _compute(a: Tensor, b: Tensor, c: Tensor | None) -> Tensor:
 
 
 @contextlib.contextmanager
-def _full_precision() -> Iterator[None]:
+def full_precision() -> Iterator[None]:
     """No user setting may lower torch's fp32 products to bf16 or tf32."""
     before = torch.get_float32_matmul_precision()
     torch.set_float32_matmul_precision("highest")

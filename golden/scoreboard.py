@@ -26,7 +26,10 @@ from golden.tolerance import Comparison, compare
 Bits = npt.NDArray[Any]
 """Unsigned integers of the element's size."""
 
-UINTS: dict[int, type[np.unsignedinteger[Any]]] = {1: np.uint8, 2: np.uint16, 4: np.uint32}
+UINTS: dict[int, type[np.unsignedinteger[Any]]] = {
+    **{1: np.uint8, 2: np.uint16},
+    **{4: np.uint32, 8: np.uint64},
+}
 
 
 class Blame(Enum):
@@ -57,6 +60,8 @@ class Finding:
     expected: float
     actual: float
     detail: str
+    output: int = 0
+    """Which of the op's results."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scaled dot product attention: softmax(scale·Q·Kᵀ + mask)·V.
+
+A score s over D products, scaled and masked, has an absolute error ε ≤ γ_{D+3}·Σ|q·k|·scale +
+2u·|s|. In softmax it acts like the error of its difference to the maximum, whose own error is the
+same for all and cancels; so each weight p has the relative error of golden.bounds.softmax with ε
+added to its terms. With ρ that error, the sum over L values is within
+
+    Σ p·ρ·|V| + γ_{L+2}·Σ p·|V|
+
+A 16-bit V: the NPU multiplies 16-bit matrices, so the weights may have been rounded to that type
+first, u16·Σ p·|V| more. torch's flash kernel does the same; its plain one rounds scores to 16 bits
+as well, an error u16·(|s| + |max|) in the exponent.
+
+logsumexp: the largest ε, the sum's relative error, 2 ULP of the logarithm and two roundings.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from golden.bounds.expectation import TINY, Expectation, Rule, Subject, U, is_short, near, unit
+from golden.bounds.reductions import finite, roundings
+from golden.bounds.softmax import EXP
+from golden.calls import OpCall, truths, values_of
+from golden.tolerance import gamma
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """In float64: s with −∞ where masked, and Σ|q·k|·scale + |mask|."""
+
+    true: torch.Tensor
+    absolute: torch.Tensor
+    values: torch.Tensor
+    """|V|, a head of it per head of Q."""
+
+
+def _scores(call: OpCall) -> _Scores:
+    q, k, v = (finite(call[name]) for name in ("query", "key", "value"))
+    if k.shape[-3:-2] != q.shape[-3:-2] and q.dim() > 2:
+        groups = q.shape[-3] // k.shape[-3]
+        k, v = (x.repeat_interleave(groups, -3) for x in (k, v))
+    scale = call["scale"]
+    scale = q.shape[-1] ** -0.5 if scale is None else float(scale)
+    true = q @ k.mT * scale
+    absolute = q.abs() @ k.abs().mT * abs(scale)
+    mask = call["attn_mask"]
+    if call["is_causal"]:
+        shape = true.shape[-2:]
+        true = true.masked_fill(~torch.ones(shape, dtype=torch.bool).tril(), -torch.inf)
+    if mask is not None and mask.dtype == torch.bool:
+        true = true.masked_fill(~mask, -torch.inf)
+    elif mask is not None:
+        true = true + mask.double()
+        absolute = absolute + finite(mask).abs()
+    return _Scores(true, absolute, v.abs())
+
+
+def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
+    call, dtype = subject.call, subject.answer().dtype
+    scores = _scores(call)
+    depth, length = call["query"].shape[-1], scores.true.shape[-1]
+    found = truths(call)
+    s = torch.where(scores.true.isfinite(), scores.true, 0.0)
+    maximum = scores.true.amax(-1, keepdim=True).nan_to_num(neginf=0.0)
+    d = (scores.true - maximum).nan_to_num(nan=0.0, neginf=-torch.inf)
+    p = d.exp() / d.exp().sum(-1, keepdim=True)
+    p = p.nan_to_num()
+    weighted = p @ scores.values
+    short = unit(dtype) if is_short(dtype) else 0.0
+    errors, sums = [], []
+    for n, exp, rounded, growth in (
+        (roundings(length), EXP, 0.0, 1),
+        (length + 1, 2 * EXP, 2 * short, 2),
+    ):
+        error = growth * gamma(depth + 3) * scores.absolute + 2 * U * s.abs()
+        error = error + rounded * (s.abs() + maximum.abs())
+        term = error + U * torch.where(d.isfinite(), d.abs(), 0.0) + exp
+        total = (p * term).sum(-1, keepdim=True) + gamma(n)
+        relative = 2 * (term + total + 3 * U)
+        spread = (p * relative) @ scores.values
+        errors.append(
+            values_of(spread + (growth * gamma(length + 2) + 2 * short) * weighted) + TINY
+        )
+        sums.append(values_of((error.amax(-1, keepdim=True) + 2 * total + 8 * U).squeeze(-1)))
+    first = found[0]
+    assert first is not None
+    expectations: list[Expectation | None] = [near(dtype, values_of(first), *errors)]
+    for at, other in enumerate(found[1:], 1):
+        expectations.append(None if other is None else _logsumexp(subject, at, other, sums))
+    return tuple(expectations)
+
+
+def _logsumexp(
+    subject: Subject, at: int, true: torch.Tensor, sums: list[np.ndarray]
+) -> Expectation:
+    values = values_of(true)
+    size = 8 * U * np.abs(np.where(np.isfinite(values), values, 0.0))
+    errors = [np.reshape(error, values.shape) + size for error in sums]
+    return near(subject.answer(at).dtype, values, *errors)
+
+
+RULES: dict[str, Rule] = dict.fromkeys(
+    ("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu"), _attention
+)

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops of one element: correctly rounded ones, and functions with a budget in ULP.
+
+A correctly rounded fp32 result of float64's: float64 holds products and, rounded, quotients, roots
+and sums closely enough that rounding again gives the fp32 rounding of the exact value (a format of
+2p + 2 bits or more does: S. A. Figueroa, When is double rounding innocuous?, 1995); only with
+alpha, where the exact sum of a product and a number is wider, SLACK is added.
+
+A function's budget is `ulps` · ulp(t) before the rounding to the result's type, where t is the
+true value; docs/numerics.md's accuracy table holds the measured maxima, which stay below.
+
+torch computes 16-bit types in fp32 as well, rounding operands of another type to the result's
+first; that is a relative change of u16 of the operand, and part of torch's bound alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import torch
+
+from golden.bounds.exact import by_type
+from golden.bounds.expectation import (
+    SLACK,
+    TINY,
+    Expectation,
+    Rule,
+    Subject,
+    U,
+    is_short,
+    near,
+    ulp,
+    unit,
+)
+from golden.calls import OpCall, truths, values_of, widened
+from golden.formats import Floats
+from golden.problem import FLUSH
+
+
+def true_of(subject: Subject, output: int = 0) -> Floats:
+    """The true value of an output by the same op in float64."""
+    result = truths(subject.call)[output]
+    assert result is not None
+    return values_of(result).astype(np.float64)
+
+
+def magnitude(value: object, shape: tuple[int, ...]) -> Floats:
+    """|operand| as float64, broadcast to the result; not finite counts as 0."""
+    wide = widened(value)
+    array = np.abs(values_of(wide) if isinstance(wide, torch.Tensor) else np.float64(wide))
+    finite = np.where(np.isfinite(array), array, 0.0)
+    return np.broadcast_to(finite.astype(np.float64), shape)
+
+
+def _cast(value: object, dtype: torch.dtype) -> float:
+    """By which fraction torch may change an operand when it converts it to the result's type."""
+    if isinstance(value, torch.Tensor) and value.dtype != dtype:
+        return unit(dtype) + U
+    return unit(dtype) if is_short(dtype) and not isinstance(value, torch.Tensor) else 0.0
+
+
+def _is_wide_int(value: object) -> bool:
+    return isinstance(value, torch.Tensor) and value.dtype in (torch.int32, torch.int64)
+
+
+def sum_rule(subject: Subject) -> tuple[Expectation | None, ...]:
+    """self ± alpha·other: one rounding; torch may round alpha·other first."""
+    call, dtype = subject.call, subject.answer().dtype
+    true = true_of(subject)
+    left = magnitude(call["self"], true.shape)
+    alpha = abs(float(call.arguments.get("alpha", 1)))
+    right = alpha * magnitude(call["other"], true.shape)
+    npu = SLACK * (left + right)
+    npu = npu + U * (left * _is_wide_int(call["self"]) + right * _is_wide_int(call["other"]))
+    other = npu + left * _cast(call["self"], dtype) + right * _cast(call["other"], dtype)
+    if alpha != 1:
+        other = other + 2 * U * (left + right)
+    return (near(dtype, true, npu, other, peak=0.0),)
+
+
+def product_rule(subject: Subject) -> tuple[Expectation | None, ...]:
+    """self·other or self ÷ other: one rounding; torch may divide by multiplying."""
+    call, dtype = subject.call, subject.answer().dtype
+    true = true_of(subject)
+    size = np.abs(np.where(np.isfinite(true), true, 0.0))
+    wide = [call[name] for name in ("self", "other")]
+    npu = size * U * sum(map(_is_wide_int, wide))
+    casts = sum(_cast(value, dtype) for value in wide)
+    return (near(dtype, true, npu, npu + size * (casts + 2 * U) + TINY),)
+
+
+def function(
+    npu_ulps: float,
+    torch_ulps: float,
+    true: Callable[[OpCall], torch.Tensor] | None = None,
+    torch_scale: Callable[[OpCall], torch.Tensor] | None = None,
+) -> Rule:
+    """A function within these ULP; 0.5 is correctly rounded.
+
+    `true`: a formula that float64 evaluates closely where torch's own does not. `torch_scale`: a
+    magnitude whose ULP count for torch, where its formula cancels.
+    """
+
+    def rule(subject: Subject) -> tuple[Expectation | None, ...]:
+        call, dtype = subject.call, subject.answer().dtype
+        exact = true_of(subject) if true is None else values_of(true(call))
+        spacing = ulp(exact)
+        npu = np.zeros_like(exact) if npu_ulps == 0.5 else npu_ulps * spacing
+        if torch_scale is not None:
+            spacing = np.maximum(spacing, ulp(values_of(torch_scale(call))))
+        other = torch_ulps * spacing + FLUSH
+        if is_short(dtype):
+            other = other + unit(dtype) * np.abs(np.where(np.isfinite(exact), exact, 0.0))
+        return (near(dtype, exact, npu, other),)
+
+    return rule
+
+
+def _gelu(call: OpCall) -> torch.Tensor:
+    """x·Φ(x) by erfc, which has no cancellation; the tanh formula as x·sigmoid."""
+    x = call["self"].double()
+    if call["approximate"] == "tanh":
+        inner = (2 / torch.pi) ** 0.5 * (x + 0.044715 * x**3)
+        value = x * torch.sigmoid(2 * inner)
+    else:
+        value = 0.5 * x * torch.special.erfc(-x * 0.5**0.5)
+    (own,) = truths(call)
+    assert own is not None
+    return torch.where(x.isinf(), own, value)
+
+
+def _size(call: OpCall) -> torch.Tensor:
+    return widened(call["self"])
+
+
+DOMAIN = 2.0**15 * np.pi
+"""Up to here sin and cos are accurate (docs/numerics.md)."""
+
+
+def periodic(npu_ulps: float, torch_ulps: float) -> Rule:
+    """sin and cos: the budget holds within DOMAIN; beyond it the result lies in [−1, 1]."""
+    within = function(npu_ulps, torch_ulps)
+
+    def rule(subject: Subject) -> tuple[Expectation | None, ...]:
+        (inside,) = within(subject)
+        assert inside is not None
+        beyond = magnitude(subject.call["self"], inside.true.shape) > DOMAIN
+        low, high = (
+            np.where(beyond, limit, side)
+            for limit, side in ((-1.0, inside.npu.low), (1.0, inside.npu.high))
+        )
+        return (replace(inside, npu=replace(inside.npu, low=low, high=high)),)
+
+    return rule
+
+
+def running(terms: Callable[[OpCall], torch.Tensor], roundings: int) -> Rule:
+    """A short expression: `roundings` roundings, each of at most `terms` in magnitude."""
+
+    def rule(subject: Subject) -> tuple[Expectation | None, ...]:
+        dtype = subject.answer().dtype
+        true = true_of(subject)
+        size = np.broadcast_to(values_of(terms(subject.call)), true.shape)
+        size = np.where(np.isfinite(size), size, 0.0)
+        error = roundings * (U * size + TINY) * (1 + roundings * U) + SLACK * size
+        other = error + (2 * unit(dtype) * size if is_short(dtype) else 0.0)
+        return (near(dtype, true, error, other, peak=size),)
+
+    return rule
+
+
+def _addcmul(call: OpCall) -> torch.Tensor:
+    a, b, c = (widened(call[name]).abs() for name in ("self", "tensor1", "tensor2"))
+    return a + abs(float(call["value"])) * b * c
+
+
+def _addcdiv(call: OpCall) -> torch.Tensor:
+    a, b, c = (widened(call[name]).abs() for name in ("self", "tensor1", "tensor2"))
+    return a + abs(float(call["value"])) * b / c
+
+
+def _lerp(call: OpCall) -> torch.Tensor:
+    a, b, w = (torch.as_tensor(widened(call[n])).abs() for n in ("self", "end", "weight"))
+    return (a + b) * (1 + w)
+
+
+CORRECT = 0.5
+
+
+def _arange(subject: Subject) -> tuple[Expectation | None, ...]:
+    """start + step·i with both rounded to fp32: 3 roundings of either term."""
+    dtype = subject.answer().dtype
+    true = true_of(subject)
+    start, step = (
+        abs(float(subject.call.arguments.get(n, d))) for n, d in (("start", 0), ("step", 1))
+    )
+    error = 3 * U * (start + step * np.arange(true.size))
+    return (near(dtype, true, error),)
+
+
+RULES: dict[str, Rule] = {
+    "arange": by_type(_arange),
+    **dict.fromkeys(("add", "sub", "rsub"), by_type(sum_rule)),
+    **dict.fromkeys(("mul", "div"), by_type(product_rule)),
+    "sqrt": function(CORRECT, 1.0),
+    "reciprocal": function(CORRECT, 2.0),
+    "square": by_type(function(CORRECT, 1.0)),
+    "rsqrt": function(2.0, 3.0),
+    **dict.fromkeys(("exp", "exp2", "expm1", "log", "log2", "log10", "log1p"), function(2.0, 3.0)),
+    **dict.fromkeys(("sin", "cos"), periodic(2.0, 3.0)),
+    **dict.fromkeys(("tanh", "erf"), function(2.0, 3.0)),
+    "pow": by_type(function(2.0, 3.0)),
+    "sigmoid": function(2.0, 4.0),
+    "silu": function(2.0, 5.0),
+    "gelu": function(2.0, 6.0, true=_gelu, torch_scale=_size),
+    "softplus": function(2.0, 5.0),
+    "addcmul": running(_addcmul, 3),
+    "addcdiv": running(_addcdiv, 4),
+    "lerp": running(_lerp, 4),
+}

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops whose answer is a matter of definition, not of rounding: equality with torch.
+
+Moves and choices of elements, comparisons, logic, integers, order. What an op leaves open is left
+open here: which of several equal elements a sort that is not stable, or topk, points at; what a
+float becomes that its integer type does not hold.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from golden.bounds.expectation import Expectation, Rule, Subject, exact, unclaimed
+from golden.calls import values_of
+from golden.problem import Mask
+
+
+def equal(subject: Subject) -> tuple[Expectation | None, ...]:
+    """Every output as torch has it; the sign of a zero is open."""
+    return tuple(None if x is None else exact(x) for x in subject.answers)
+
+
+def moved(subject: Subject) -> tuple[Expectation | None, ...]:
+    """Every output as torch has it, signs of zeros included."""
+    return tuple(None if x is None else exact(x, signed_zeros=True) for x in subject.answers)
+
+
+def converted(subject: Subject) -> tuple[Expectation | None, ...]:
+    """A conversion: one rounding, or towards zero; open where an integer type has no such number.
+
+    int64 beyond int32 is open too: the engines see the low 32 bits.
+    """
+    answer = subject.answer()
+    expectation = exact(answer, signed_zeros=True)
+    source = subject.call.tensors()[-1 if "src" in subject.call.arguments else 0]
+    values = np.broadcast_to(values_of(source), expectation.true.shape)
+    if source.is_floating_point() and not answer.is_floating_point():
+        if answer.dtype == torch.bool:
+            return (expectation,)
+        return (unclaimed(expectation, _outside(values, answer.dtype)),)
+    if source.dtype == torch.int64 and answer.dtype != torch.int64:
+        return (unclaimed(expectation, _outside(values, torch.int32)),)
+    return (expectation,)
+
+
+def _outside(values: np.ndarray, dtype: torch.dtype) -> Mask:
+    info = torch.iinfo(torch.int32 if dtype == torch.int64 else dtype)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(~((values > info.min - 1) & (values < info.max + 1)))
+
+
+def by_type(rounded: Rule) -> Rule:
+    """`rounded` for a floating-point result, equality for others."""
+
+    def rule(subject: Subject) -> tuple[Expectation | None, ...]:
+        floating = subject.answer().is_floating_point()
+        return rounded(subject) if floating else equal(subject)
+
+    return rule
+
+
+def selected(subject: Subject) -> tuple[Expectation | None, ...]:
+    """Values and where they are from: equal values may be pointed at in any order.
+
+    The positions are judged by golden.judge through `Expectation` as torch's, open where the
+    value occurs more than once in its row.
+    """
+    values, positions = subject.answer(0), subject.answer(1)
+    source, dim = subject.call["self"], subject.call.arguments.get("dim", -1)
+    if source.dim() == 0:
+        return exact(values), exact(positions)
+    rows, wanted = source.movedim(dim, -1), values.movedim(dim, -1)
+    same = wanted.unsqueeze(-1) == rows.unsqueeze(-2)
+    both_nan = wanted.isnan().unsqueeze(-1) & rows.isnan().unsqueeze(-2)
+    tied = ((same | both_nan).sum(-1) > 1).movedim(-1, dim)
+    return exact(values), unclaimed(exact(positions), tied.numpy())

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is admissible for one output of an op, and how bounds on an error become that.
+
+The NPU computes in fp32 and rounds once more to a 16-bit result; both roundings are monotonic, so
+a value within [t − e, t + e] before them ends within [round(t − e), round(t + e)]: that interval
+is the test, exact at ties, in subnormals and at overflow. Infinite and NaN truths are required
+as they are. The sign of a zero is compared only where bits are moved.
+
+Where a sum on the way may exceed the largest fp32 number in one order and not in another, nothing
+is claimed: `unbounded`. Truths come from float64, whose own error a rule adds where it is not
+negligible (2^-53 relative per operation, SLACK for a few).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from driver.isa import DType
+from golden.calls import OpCall, Result, values_of
+from golden.formats import FLOAT_FORMATS, Floats, Values, round_to
+from golden.problem import Mask
+from golden.reference import NPU_TYPES
+from golden.tolerance import Interval
+
+U = FLOAT_FORMATS[DType.FP32].unit_roundoff
+"""Unit roundoff of fp32: one rounding changes a normal number by at most this fraction."""
+TINY = 2.0**-149
+"""The least fp32 subnormal: what a rounding below the normal range may add, twice over."""
+SLACK = 2.0**-50
+"""Relative error of a few float64 operations."""
+_OVERFLOW = FLOAT_FORMATS[DType.FP32].max_finite
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What is admissible per element of one output."""
+
+    true: Values
+    npu: Interval
+    torch: Interval
+    signed_zeros: bool = False
+    """−0 and +0 are different: the op moves bits."""
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A call with torch's answers: what a rule looks at."""
+
+    call: OpCall
+    answers: tuple[Result, ...]
+
+    def answer(self, output: int = 0) -> torch.Tensor:
+        """An output that is a tensor."""
+        found = self.answers[output]
+        assert found is not None
+        return found
+
+
+Rule = Callable[[Subject], tuple[Expectation | None, ...]]
+"""One Expectation per output; None where an output is no tensor."""
+
+
+def ulp(values: Floats, dtype: DType = DType.FP32) -> Floats:
+    """The spacing of a format's numbers at each finite value."""
+    form = FLOAT_FORMATS[dtype]
+    _, exponent = np.frexp(np.where(np.isfinite(values), values, 0.0))
+    return np.ldexp(1.0, np.maximum(exponent - form.precision, form.min_quantum))
+
+
+def unit(dtype: torch.dtype) -> float:
+    """Unit roundoff of a floating-point type."""
+    return FLOAT_FORMATS[NPU_TYPES[dtype]].unit_roundoff
+
+
+def is_short(dtype: torch.dtype) -> bool:
+    """A 16-bit floating-point type."""
+    return dtype in (torch.float16, torch.bfloat16)
+
+
+def exact(result: torch.Tensor, *, signed_zeros: bool = False) -> Expectation:
+    """Exactly torch's answer; any NaN for a NaN."""
+    values = values_of(result)
+    nan = np.isnan(values) if values.dtype == np.float64 else np.zeros(values.shape, np.bool_)
+    interval = Interval(values, values, nan, np.zeros(values.shape, np.bool_))
+    return Expectation(values, interval, interval, signed_zeros)
+
+
+def unclaimed(expectation: Expectation, where: Mask) -> Expectation:
+    """The same, but nothing is said about the elements of a mask."""
+    npu, other = (
+        Interval(side.low, side.high, side.nan & ~where, side.unbounded | where)
+        for side in (expectation.npu, expectation.torch)
+    )
+    return Expectation(expectation.true, npu, other, expectation.signed_zeros)
+
+
+def near(
+    dtype: torch.dtype,
+    true: Floats,
+    npu_error: Floats | float,
+    torch_error: Floats | float | None = None,
+    peak: Floats | float = 0.0,
+    torch_peak: Floats | float = 0.0,
+) -> Expectation:
+    """Within these distances of `true` before the result is rounded to `dtype`.
+
+    `torch_error`: by default the NPU's. `peak`: the largest magnitude on the way, in fp32;
+    `torch_peak`: likewise of what torch rounds to `dtype` on the way.
+    """
+    result = NPU_TYPES[dtype]
+    torch_error = npu_error if torch_error is None else torch_error
+    finite = np.isfinite(true)
+    over = finite & (peak + np.asarray(npu_error) >= _OVERFLOW)
+    limit = FLOAT_FORMATS[result].max_finite
+    torch_over = over | (finite & (np.asarray(torch_peak) * (1 + SLACK) >= limit))
+    return Expectation(
+        true,
+        _around(true, npu_error, result, over),
+        _around(true, torch_error, result, torch_over),
+    )
+
+
+def _around(true: Floats, error: Floats | float, result: DType, unbounded: Mask) -> Interval:
+    finite = np.isfinite(true)
+    error = np.where(finite, np.nan_to_num(np.asarray(error), nan=np.inf, posinf=np.inf), 0.0)
+    with np.errstate(invalid="ignore"):
+        low, high = (
+            round_to(round_to(side, DType.FP32), result) for side in (true - error, true + error)
+        )
+    nan = np.isnan(true)
+    return Interval(
+        np.where(nan, 0.0, low), np.where(nan, 0.0, high), nan, unbounded | np.isinf(error)
+    )

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums into chosen elements: scatter_add, index_add, index_put, the gradient of embedding.
+
+The contract stores after each addition, so an element hit h times is rounded h times to the
+result's own type: within γ_h(u)·S, u that type's, S the magnitudes of what is summed. Both S and
+h are the same op, on magnitudes and on ones. torch rounds as often or less.
+"""
+
+from __future__ import annotations
+
+import torch
+
+from golden.bounds.elementwise import true_of
+from golden.bounds.exact import by_type, moved
+from golden.bounds.expectation import SLACK, Expectation, Rule, Subject, near
+from golden.bounds.reductions import finite
+from golden.calls import truths, values_of
+from golden.formats import FLOAT_FORMATS
+from golden.reference import NPU_TYPES
+
+_SUMMED = ("self", "src", "source", "values", "grad_output", "updates")
+
+
+def _added(subject: Subject) -> tuple[Expectation | None, ...]:
+    call, dtype = subject.call, subject.answer().dtype
+    floats = {
+        name: value
+        for name, value in call.arguments.items()
+        if name in _SUMMED and isinstance(value, torch.Tensor)
+    }
+    (size,) = truths(call, **{name: finite(x).abs() for name, x in floats.items()})
+    (hits,) = truths(call, **{name: torch.ones_like(x) for name, x in floats.items()})
+    assert size is not None
+    assert hits is not None
+    form = FLOAT_FORMATS[NPU_TYPES[dtype]]
+    grown = values_of(hits) * form.unit_roundoff
+    relative = grown / (1 - grown.clip(max=0.5))
+    error = (relative + SLACK) * values_of(size) + values_of(hits) * 2.0**form.min_quantum
+    return (near(dtype, true_of(subject), error, peak=values_of(size)),)
+
+
+def _put(subject: Subject) -> tuple[Expectation | None, ...]:
+    return by_type(_added)(subject) if subject.call["accumulate"] else moved(subject)
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(("scatter_add", "index_add", "embedding_dense_backward"), by_type(_added)),
+    "index_put": _put,
+}

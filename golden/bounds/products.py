@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums of products: convolutions, and matrix products that golden.tolerance does not take.
+
+Products are exact in the fma chain and every one passes at most n roundings, so in any order the
+sum is within γ_n·S of the true one, S the sum of the magnitudes: the same op on them. n = K + 3
+covers an initial value, a scale and the last rounding; torch rounds a scaled operand to 16 bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+
+import numpy as np
+import torch
+
+from golden.bounds.elementwise import true_of
+from golden.bounds.exact import by_type
+from golden.bounds.expectation import TINY, Expectation, Rule, Subject, is_short, near, unit
+from golden.bounds.reductions import finite
+from golden.calls import OpCall, truths, values_of
+from golden.problem import FLUSH
+from golden.tolerance import gamma
+
+
+def _conv_terms(call: OpCall) -> int:
+    weight = call["weight"]
+    return prod(weight.shape[1:]) if not call.arguments.get("transposed") else weight.numel()
+
+
+def _last(call: OpCall) -> int:
+    factor = next(call[name] for name in _LEFT if name in call.arguments)
+    return int(factor.shape[-1])
+
+
+_LEFT = ("mat1", "batch1", "input", "mat", "vec1", "self")
+
+
+def summed(terms: Callable[[OpCall], int]) -> Rule:
+    """A sum of `terms` products per element."""
+
+    def rule(subject: Subject) -> tuple[Expectation | None, ...]:
+        call, dtype = subject.call, subject.answer().dtype
+        positive = {
+            name: finite(value).abs() if isinstance(value, torch.Tensor) else value
+            for name, value in call.arguments.items()
+        }
+        for scale in ("alpha", "beta"):
+            if scale in positive:
+                positive[scale] = abs(positive[scale])
+        (magnitudes,) = truths(call, **positive)
+        assert magnitudes is not None
+        count = terms(call)
+        size = values_of(magnitudes)
+        error = gamma(count + 3) * size + TINY * (count + 1)
+        scaled = any(call.arguments.get(name, 1) not in (0, 1) for name in ("alpha", "beta"))
+        other = 2 * error
+        if is_short(dtype):
+            other = other + (count + 1) * FLUSH * (1 + size)
+            other = other + (3 * unit(dtype) * size if scaled else 0.0)
+        return (near(dtype, true_of(subject), error, other, peak=np.asarray(size)),)
+
+    return rule
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(("convolution", "conv2d", "conv1d"), summed(_conv_terms)),
+    **dict.fromkeys(
+        ("mm", "bmm", "addmm", "baddbmm", "linear", "matmul", "mv", "addmv", "dot"),
+        by_type(summed(_last)),
+    ),
+}

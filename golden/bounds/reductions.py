@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sums over dimensions, and what is made of them.
+
+With S = Σ|x| over the K elements of a sum, every order is within γ_n·S where n is the number of
+roundings that an element passes (N. J. Higham, Accuracy and Stability of Numerical Algorithms,
+2nd ed., section 4.2). The NPU's 16 lanes and their tree: at most ⌈K/16⌉ + 4, and a few more
+(`_PASSES`) when dimensions are reduced one after the other; torch: any order, n = K.
+
+*var.* With m̂ = m + δ the computed mean, Σ(x − m̂)² = V + K·δ², V the true sum of squares around
+m. Each difference, its square and the sum are n + 3 roundings of positive terms. So the result is
+within γ_{n+6}·(V + Kδ²) + Kδ² of V before the division, and |δ| ≤ γ_{n+2}·S/K.
+
+*mean* divides by K, another rounding. torch's 16-bit mean rounds the sum to 16 bits first.
+
+*cumsum.* The j-th sum has at most j + 1 terms, in any order: γ_{j+1}·Σ_{i≤j}|x_i|.
+"""
+
+from __future__ import annotations
+
+from math import ceil, prod
+
+import numpy as np
+import torch
+
+from golden.bounds.elementwise import true_of
+from golden.bounds.exact import by_type
+from golden.bounds.expectation import (
+    SLACK,
+    TINY,
+    Expectation,
+    Rule,
+    Subject,
+    U,
+    is_short,
+    near,
+    unit,
+)
+from golden.calls import OpCall, values_of, widened
+from golden.formats import Floats
+from golden.tolerance import gamma
+
+_PASSES = 6
+"""Roundings that a further pass over reduced dimensions adds: a tree of 4, a lane, the store."""
+
+
+def roundings(count: int, passes: int = 1) -> int:
+    """How many roundings an element of a sum over `count` passes on the NPU."""
+    return ceil(count / 16) + _PASSES * max(passes, 1)
+
+
+def dims_of(call: OpCall) -> tuple[int, ...]:
+    """The reduced dimensions, none of them negative."""
+    rank = call["self"].dim()
+    dim = call.arguments.get("dim")
+    if dim is None or dim == []:
+        return tuple(range(rank))
+    listed = [dim] if isinstance(dim, int) else dim
+    return tuple(d % max(rank, 1) for d in listed if rank)
+
+
+def finite(tensor: torch.Tensor) -> torch.Tensor:
+    """In float64; what is not finite counts as 0."""
+    wide: torch.Tensor = widened(tensor).double()
+    return torch.where(wide.isfinite(), wide, 0.0)
+
+
+class _Rows:
+    """The elements that each result is made of."""
+
+    def __init__(self, subject: Subject) -> None:
+        call = subject.call
+        self.dims = dims_of(call)
+        source = call["self"]
+        self.count = prod(source.shape[d] for d in self.dims)
+        self.values = finite(source)
+        self.shape = tuple(subject.answer().shape)
+
+    def total(self, values: torch.Tensor) -> Floats:
+        """Sum over the reduced dimensions, in the shape of the result."""
+        summed = values.sum(self.dims) if self.dims else values
+        return values_of(summed).reshape(self.shape)
+
+    @property
+    def npu_roundings(self) -> int:
+        return roundings(self.count, len(self.dims))
+
+    def centred(self) -> torch.Tensor:
+        """Differences to the mean."""
+        if not self.dims:
+            return self.values - self.values
+        return self.values - self.values.mean(self.dims, keepdim=True)
+
+
+def _sum(subject: Subject) -> tuple[Expectation | None, ...]:
+    rows, dtype = _Rows(subject), subject.answer().dtype
+    absolute = rows.total(rows.values.abs())
+    tiny = TINY * (rows.count + 1)
+    npu = gamma(rows.npu_roundings) * absolute + tiny
+    other = gamma(rows.count + 1) * absolute + tiny
+    return (near(dtype, true_of(subject), npu, other, peak=absolute),)
+
+
+def _mean(subject: Subject) -> tuple[Expectation | None, ...]:
+    rows, dtype = _Rows(subject), subject.answer().dtype
+    count = max(rows.count, 1)
+    absolute = rows.total(rows.values.abs())
+    npu = gamma(rows.npu_roundings + 2) * absolute / count + TINY
+    other = gamma(rows.count + 3) * absolute / count + TINY
+    if is_short(dtype):
+        other = other + 2 * unit(dtype) * absolute / count
+    true = true_of(subject)
+    short_peak = absolute if is_short(dtype) else 0.0
+    return (near(dtype, true, npu, other, peak=absolute, torch_peak=short_peak),)
+
+
+def square_error(values: Floats, spread: Floats, mean: Floats, count: int, n: int) -> Floats:
+    """Error of a computed Σ(x − m̂)²: `values` Σ|x|, `spread` the true sum, n roundings."""
+    shift = gamma(n + 2) * values / max(count, 1) + U * np.abs(mean) + TINY
+    drift = count * shift**2
+    return np.asarray(gamma(n + 6) * (spread + drift) + drift + TINY * count)
+
+
+def _variance(root: bool) -> Rule:
+    def rule(subject: Subject) -> tuple[Expectation | None, ...]:
+        rows, dtype = _Rows(subject), subject.answer().dtype
+        absolute = rows.total(rows.values.abs())
+        spread = rows.total(rows.centred() ** 2)
+        mean = rows.total(rows.values) / max(rows.count, 1)
+        divisor = max(rows.count - _correction(subject.call), 0)
+        true = true_of(subject)
+        errors = []
+        for n in (rows.npu_roundings, rows.count + 2):
+            error = square_error(absolute, spread, mean, rows.count, n)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                error = (error + 3 * U * spread) / divisor if divisor else np.zeros_like(error)
+                if root:  # √(v + e) − √v ≤ e/√v, and ≤ √e
+                    error = np.minimum(error / np.sqrt(spread / max(divisor, 1)), np.sqrt(error))
+                    error = np.where(spread > 0, error, np.sqrt(absolute) * U) + 2 * U * true
+            errors.append(np.nan_to_num(error, nan=0.0))
+        return (near(dtype, true, errors[0], errors[1], peak=spread + absolute),)
+
+    return rule
+
+
+def _correction(call: OpCall) -> float:
+    given = call.arguments.get("correction")
+    if given is None:
+        given = 1.0 if call.arguments.get("unbiased", True) else 0.0
+    return float(given)
+
+
+def _var_mean(subject: Subject) -> tuple[Expectation | None, ...]:
+    call = subject.call
+    mean = Subject(
+        OpCall("aten.mean.dim", (call["self"], list(dims_of(call)))), subject.answers[1:]
+    )
+    keep = subject.answer(0).dim() == call["self"].dim() and call["self"].dim() > 0
+    mean = Subject(
+        OpCall("aten.mean.dim", (call["self"], list(dims_of(call)), keep)), subject.answers[1:]
+    )
+    return (*_variance(root=False)(subject), *_mean(mean))
+
+
+def _cumsum(subject: Subject) -> tuple[Expectation | None, ...]:
+    call, dtype = subject.call, subject.answer().dtype
+    true = true_of(subject)
+    if call["self"].dim() == 0:
+        return (near(dtype, true, 0.0),)
+    absolute = finite(call["self"]).abs().cumsum(call["dim"])
+    place = torch.ones_like(absolute).cumsum(call["dim"])
+    grown = values_of(place) * U
+    error = grown / (1 - grown) * values_of(absolute) * (1 + SLACK) + TINY
+    error = error + SLACK * values_of(absolute)
+    return (near(dtype, true, error, peak=values_of(absolute)),)
+
+
+def _logsumexp(subject: Subject) -> tuple[Expectation | None, ...]:
+    rows, dtype = _Rows(subject), subject.answer().dtype
+    true = true_of(subject)
+    size = values_of(rows.values.abs().amax(rows.dims)).reshape(rows.shape)
+    errors = [
+        4 * U * (size + np.abs(true)) + gamma(n) + 8 * U for n in (rows.npu_roundings, rows.count)
+    ]
+    short = unit(dtype) * (size + np.abs(true)) if is_short(dtype) else 0.0
+    return (near(dtype, true, errors[0], errors[1] + short),)
+
+
+RULES: dict[str, Rule] = {
+    "sum": by_type(_sum),
+    "mean": _mean,
+    "var": _variance(root=False),
+    "std": _variance(root=True),
+    "var_mean": _var_mean,
+    "cumsum": by_type(_cumsum),
+    "logsumexp": _logsumexp,
+}

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""softmax and log_softmax over one dimension.
+
+With d = x − max, p = exp(d)/Σ, all true values: the difference has one rounding, an absolute
+error u·|d| in the exponent, so a relative one of its exponential; exp has 2 ULP, 4u. The sum of
+positive terms: γ_n and the mean of its terms' errors weighted with p. The quotient, or product
+with the sum's reciprocal: 3u. To first order, and doubled for what is left out:
+
+    |p̂ − p| ≤ p · (u·|d| + 4u + Σ_j p_j·(u·|d_j| + 4u) + γ_n + 3u)
+
+Exponentials below the normal range lose at most 2^-149 each. log_softmax is d − log Σ: u·|d|, the
+sum's relative error as an absolute one, 2 ULP of the logarithm, and the last rounding.
+
+torch does the same in fp32 for all types, with exponentials of its own (4 ULP) and any order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from golden.bounds.expectation import TINY, Expectation, Rule, Subject, U, near
+from golden.bounds.reductions import roundings
+from golden.calls import values_of
+from golden.formats import Floats
+from golden.tolerance import gamma
+
+EXP = 4 * U
+"""Relative error of an exponential of 2 ULP."""
+_TORCH_EXP = 8 * U
+
+
+def _parts(subject: Subject) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
+    """(d, p, log Σ, dim) in float64."""
+    x, dim = subject.call["self"].double(), subject.call["dim"]
+    if x.dim() == 0:
+        x, dim = x.reshape(1), 0
+    d = x - x.amax(dim, keepdim=True)
+    total = d.exp().sum(dim, keepdim=True)
+    return d, d.exp() / total, total.log(), dim
+
+
+def relative_error(d: torch.Tensor, p: torch.Tensor, dim: int, n: int, exp: float) -> torch.Tensor:
+    """Relative error of each p, as derived above."""
+    term = U * torch.where(d.isfinite(), d.abs(), 0.0) + exp
+    return 2 * (term + (p * term).sum(dim, keepdim=True) + gamma(n) + 3 * U)
+
+
+def _softmax(subject: Subject) -> tuple[Expectation | None, ...]:
+    answer = subject.answer()
+    d, p, _, dim = _parts(subject)
+    count = d.shape[dim]
+    errors = [
+        values_of(p.nan_to_num() * relative_error(d, p, dim, n, exp)) + 2 * TINY
+        for n, exp in ((roundings(count), EXP), (count + 1, _TORCH_EXP))
+    ]
+    return (near(answer.dtype, *_shaped(answer, values_of(p), *errors)),)
+
+
+def _log_softmax(subject: Subject) -> tuple[Expectation | None, ...]:
+    answer = subject.answer()
+    d, p, log_sum, dim = _parts(subject)
+    count = d.shape[dim]
+    y = d - log_sum
+    size = torch.where(d.isfinite(), d.abs() + y.abs(), 0.0) + log_sum.abs().nan_to_num()
+    errors = []
+    for n, exp in ((roundings(count), EXP), (count + 1, _TORCH_EXP)):
+        term = U * torch.where(d.isfinite(), d.abs(), 0.0) + exp
+        summed = (p * term).sum(dim, keepdim=True).nan_to_num() + gamma(n)
+        errors.append(values_of(2 * summed + 4 * U * size) + TINY)
+    return (near(answer.dtype, *_shaped(answer, values_of(y), *errors)),)
+
+
+def _shaped(answer: torch.Tensor, *arrays: Floats) -> tuple[Floats, ...]:
+    return tuple(np.reshape(array, tuple(answer.shape)) for array in arrays)
+
+
+RULES: dict[str, Rule] = {
+    **dict.fromkeys(("_softmax", "softmax"), _softmax),
+    **dict.fromkeys(("_log_softmax", "log_softmax"), _log_softmax),
+}
