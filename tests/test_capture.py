@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from driver.capture import Capsule, Constant, Op, TensorRef, as_tensor, capture
+from driver.capture.npu_ops import int4_weights
 from driver.capture.tensors import to_torch
 from driver.errors import InputError
 
@@ -284,6 +285,38 @@ def test_tensor_that_no_capsule_holds_is_refused(bad: torch.Tensor, value: str) 
     with pytest.raises(InputError) as caught:
         capture(torch.nn.Identity(), bad, name="bad")
     assert (caught.value.file, caught.value.value) == ("bad", value)
+
+
+def test_an_op_of_ours_is_recorded_whole_and_means_what_it_says() -> None:
+    class Quantized(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            scale, zero = torch.tensor([0.5, 0.25]), torch.tensor([1, 0])
+            codes = torch.ops.npu.quantize(x, scale, zero, 1)
+            return torch.ops.npu.dequantize(codes, scale, zero, 1)
+
+    x = torch.tensor([[0.25, 100.0], [0.75, -0.125], [-200.0, 0.5]])
+    capsule = capture(Quantized(), x, name="q")
+    names = [op.op for op in capsule.ops if op.op.startswith("npu.")]
+    assert names == ["npu.quantize.default", "npu.dequantize.default"]
+    codes = ops_named(capsule, "npu.quantize.default")[0].outputs[0]
+    assert codes is not None
+    assert as_tensor(capsule, codes).tolist() == [[1, 127], [3, 0], [-128, 2]]
+    assert as_tensor(capsule, capsule.document.outputs[0]).tolist() == [
+        [0.0, 31.75],
+        [1.0, 0.0],
+        [-64.5, 0.5],
+    ]
+
+
+def test_int4_weights_come_out_of_their_nibbles() -> None:
+    weight = torch.tensor([[0x19, 0xF8], [0x7A, 0x80]], dtype=torch.uint8)
+    scales = torch.tensor([[0.5, 2.0], [1.0, 0.25]], dtype=torch.float16)
+    dense = torch.tensor([[0.5, 0.0], [-3.5, 14.0], [2.0, -2.0], [-1.0, 0.0]])
+    assert torch.equal(int4_weights(weight, scales, 2).float(), dense)
+    x = torch.tensor([[1.0, 2.0, 3.0, 4.0]], dtype=torch.float16)
+    made = torch.ops.npu.int4_mm(x, weight, scales, 2)
+    assert made.dtype == torch.float16
+    assert torch.equal(made.float(), x.float() @ dense)
 
 
 def test_reading_a_capsule_does_not_import_torch() -> None:

@@ -19,6 +19,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
 from driver.capture.capsule import Bytes, Capsule, content_hash
 from driver.capture.format import Document, Item, Op, Storage, TensorRef, Value
 from driver.capture.source import ModulePath, source_line

@@ -10,12 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import torch
 
+import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
 from driver.capture.capsule import Capsule, content_hash
-from driver.capture.format import Document, Op
+from driver.capture.format import Document, Op, TensorRef, Value
 from driver.capture.recorder import capture
+from driver.capture.tensors import to_torch
 from driver.errors import InputError
+
+Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -91,3 +97,48 @@ def _with_ops(capsule: Capsule, ops: tuple[Op, ...]) -> Capsule:
     unsigned = Document(**fields)
     fields["hash"] = content_hash(unsigned.model_dump(mode="json"))
     return Capsule(Document(**fields), capsule.data)
+
+
+def recall(capsule: Capsule, index: int, arrays: Mapping[str, Array]) -> Call:
+    """The call of op `index`, with other tensors where `arrays` names a field as Op.refs() does.
+
+    An array keeps its strides; bfloat16 comes as uint16 bits. A list of whole numbers that named a
+    size which changed (as in layer_norm's normalized_shape) names the new one.
+    """
+    op = capsule.ops[index]
+    sizes: dict[int, int] = {}
+    for name, ref in op.refs():
+        if name in arrays:
+            sizes |= dict(zip(ref.sizes, arrays[name].shape, strict=True))
+
+    def value(name: str, recorded: Value) -> object:
+        if isinstance(recorded, TensorRef) and name in arrays:
+            return _tensor(arrays[name], recorded.dtype)
+        if isinstance(recorded, tuple):
+            items = [value(f"{name}[{i}]", item) for i, item in enumerate(recorded)]
+            plain = all(type(item) is int for item in items)
+            return [sizes.get(item, item) for item in items] if plain else items  # type: ignore[call-overload]
+        return to_torch(capsule, recorded)
+
+    parameters = {
+        position
+        for position, recorded in enumerate(op.inputs)
+        if isinstance(recorded, TensorRef)
+        and capsule.document.storages[recorded.storage].parameter is not None
+    }
+    return Call(
+        op=op.op,
+        args=[value(f"inputs[{i}]", item) for i, item in enumerate(op.inputs)],
+        kwargs={name: value(f"kwargs.{name}", item) for name, item in op.kwargs.items()},
+        module=op.module,
+        source=op.source,
+        parameters=frozenset(parameters),
+    )
+
+
+def _tensor(array: Array, element_type: str) -> torch.Tensor:
+    """A tensor on a copy of the array's bytes, with its order of dimensions in memory."""
+    own = array.copy(order="K")
+    if element_type == "bfloat16":
+        return torch.from_numpy(own.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(own)
