@@ -53,6 +53,15 @@ EXPM1_7 = (0.0001976100029423833, 0.001393231563270092, 0.008333547040820122, 0.
 """(eʳ − 1 − r) / r² on ±0.34665: eʳ − 1 to a relative 2^-31."""
 
 
+ERF_INNER = (-0.0006348518654704094, 0.0050577037036418915, -0.026807287707924843,
+             0.11282864958047867, -0.37612590193748474, 0.12837916612625122)  # fmt: skip
+"""erf(x)/x − 1 in x² on [0, 0.85]: erf to a relative 2^-27.1."""
+ERF_OUTER = (0.0002036944788414985, -0.003117973217740655, 0.02251935936510563,
+             -0.10452630370855331, -0.6365187168121338, -1.128061056137085,
+             -0.00010452319111209363)  # fmt: skip
+"""log(1 − erf x) on [0.85, 4]: erf to a relative 2^-28.8."""
+
+
 def shifted_exponent(p: Assembler, rounded: Value) -> Value:
     """The integer in the low bits of a sum with ROUND, where an exponent field lies."""
     return p.op(MicroOp.SHL, rounded, p.word(_FRACTION_BITS))
@@ -72,6 +81,18 @@ def exp_reduced(p: Assembler, x: Value, offset: int, *, exact: bool) -> tuple[Va
     return shifted_exponent(p, rounded), r
 
 
+def minus_exp_of_minus(
+    p: Assembler, x: Value, coefficients: tuple[float, ...], offset: int
+) -> Value:
+    """−e^(−x)·2^offset, for results that are normal numbers, as good as the polynomial."""
+    magic = p.f(ROUND + offset)
+    rounded = p.fma(x, p.f(-LOG2_E), magic)
+    minus_r = p.fma(p.sub(rounded, magic), p.f(LN2_HIGH), x)
+    top = len(coefficients) - 1
+    negated = [c if (top - at) % 2 else -c for at, c in enumerate(coefficients)]
+    return p.op(MicroOp.IADD, p.horner(minus_r, negated), shifted_exponent(p, rounded))
+
+
 def sign_of(p: Assembler, x: Value) -> Value:
     """The sign bit, the others cleared."""
     return p.op(MicroOp.AND, x, p.word(SIGN))
@@ -85,6 +106,14 @@ def unit_of_sign(p: Assembler, x: Value) -> Value:
 def negative_abs(p: Assembler, x: Value) -> Value:
     """−|x|."""
     return p.op(MicroOp.OR, x, p.word(SIGN))
+
+
+def reciprocal_guess(p: Assembler, minus_d: Value) -> Value:
+    """1/d for normal d whose reciprocal is normal, within 5.2 %: one integer subtraction.
+
+    The pattern is a logarithm to first order, so its complement is the reciprocal's.
+    """
+    return p.op(MicroOp.ISUB, p.word(0x7EF3_4000 + SIGN), minus_d)
 
 
 def minus_reciprocal(p: Assembler, d: Value) -> Value:
