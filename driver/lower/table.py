@@ -9,12 +9,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from driver.errors import UnsupportedOp
-from driver.lower import attention, compare, elementwise, index, matmul, norm, reduce, shape
+from driver.lower import (
+    attention,
+    compare,
+    conv,
+    elementwise,
+    index,
+    matmul,
+    norm,
+    pool,
+    reduce,
+    shape,
+    sort,
+)
 from driver.lower.program import Alloc, Program, ProgramBuilder
 from driver.lower.registry import Arg, Lowering, Table
 from driver.lower.views import TensorView
 
-_MODULES = (elementwise, compare, reduce, norm, attention, shape, index, matmul)
+_MODULES = (
+    *(elementwise, compare, reduce, norm, attention, shape, index, sort),
+    *(conv, pool, matmul),
+)
 FAMILIES: tuple[Table, ...] = tuple(module.TABLE for module in _MODULES)
 
 
