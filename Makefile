@@ -12,15 +12,16 @@ ifneq ($(filter-out $(SUPPORTED_SIMS),$(SIM)),)
 endif
 
 # Values reach the command line through the environment: no quoting, whatever is in them.
-export MODE ALLOW_CPU TEST CONFIG SEED WAVES OUT BACKEND OP TIMEOUT WORKLOAD CHECKPOINT CAPSULE VECTORS BENCH PYTHON
+export MODE ALLOW_CPU FPU TEST CONFIG SEED WAVES OUT BACKEND OP TIMEOUT WORKLOAD CHECKPOINT CAPSULE VECTORS BENCH PYTHON \
+  ID PLAN TIER GOOD BAD
 
 CLI := .venv/bin/npu-cosim
 flag = $(if $($(1)),--$(2) "$$$(1)")
 RUN_FLAGS = $(call flag,CONFIG,config) $(call flag,SEED,seed) $(call flag,WAVES,waves) \
   $(call flag,OUT,out) $(call flag,BACKEND,backend) $(call flag,OP,op) $(call flag,TIMEOUT,timeout) \
-  $(call flag,MODE,mode) $(if $(ALLOW_CPU),--allow-cpu)
+  $(call flag,MODE,mode) $(call flag,FPU,fpu) $(if $(ALLOW_CPU),--allow-cpu)
 
-.PHONY: help run replay capture unit tests test lint format types gen gen-check regs bench setup lock clean
+.PHONY: help run replay waves shrink bisect triage report baseline capture unit tests test lint format types gen gen-check regs bench setup lock clean
 
 help:
 	@sh regress/help.sh
@@ -32,7 +33,19 @@ run: setup
 	@$(CLI) run $(RUN_FLAGS) $(call flag,CHECKPOINT,checkpoint) -- "$$TEST"
 
 replay: setup
-	@$(CLI) replay $(RUN_FLAGS) -- "$$CAPSULE"
+	@$(CLI) $(if $(ID),reproduce $(call flag,OP,op) -- "$$ID",replay $(RUN_FLAGS) -- "$$CAPSULE")
+
+waves shrink: setup
+	@$(CLI) $@ $(call flag,OP,op) -- "$$ID"
+
+bisect: setup
+	@$(CLI) bisect $(call flag,OP,op) $(call flag,GOOD,good) $(call flag,BAD,bad) -- "$$ID"
+
+triage report: setup
+	@$(CLI) $@ $(call flag,PLAN,plan)
+
+baseline: setup
+	@$(CLI) baseline $(call flag,PLAN,plan) $(if $(TIER),-- "$$TIER")
 
 capture: setup
 	@$(CLI) capture $(call flag,SEED,seed) $(call flag,CHECKPOINT,checkpoint) \

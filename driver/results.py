@@ -65,6 +65,7 @@ Bits = Annotated[str, Field(pattern=r"^0x[0-9a-f]+$")]
 
 BackendName = Literal["rtl", "cmodel"]
 Waves = Literal["none", "vcd", "fst"]
+Fpu = Literal["exact", "host"]
 Where = Literal["rtl", "cmodel", "cpu"]
 Site = Literal["rtl", "cmodel", "cpu", "view"]
 """Where a ledger counts an op: a view moves no data and runs nowhere."""
@@ -144,6 +145,8 @@ class RunSpec(_Record):
     modes: tuple[Mode, ...] = ("isolated",)
     checkpoint: Path | None = None
     """Folder that the capsules' weights came from; None: seeded random numbers."""
+    fpu: Fpu = "exact"
+    """"host": the RTL's fused multiply-add is the host's, for speed; no assertions."""
     allow_cpu: bool = False
     """Let the CPU run what the NPU cannot, and say so; otherwise that is an error."""
 
@@ -240,6 +243,8 @@ class RunResult(_Record):
     config: str
     seed: Count
     backend: BackendName
+    fpu: Fpu = "exact"
+    """Of the RTL: "host" where its fused multiply-add was the host's."""
     cycles: Count | None
     wall_seconds: Annotated[float, Field(ge=0)]
     reproduce: str
@@ -327,6 +332,7 @@ def reproduce_line(spec: RunSpec, op: int | None = None) -> str:
     words += [] if own else [f"--config-file {shlex.quote(str(spec.config_file))}"]
     words += [] if spec.backend == "rtl" else [f"--backend {spec.backend}"]
     words += ["--mode chained"] if spec.modes == ("chained",) else []
+    words += [] if spec.fpu == "exact" else [f"--fpu {spec.fpu}"]
     words += ["--allow-cpu"] if spec.allow_cpu else []
     if spec.checkpoint is not None:
         words += [f"--checkpoint {shlex.quote(str(spec.checkpoint))}"]

@@ -17,7 +17,7 @@ from rich.console import Console
 from typer.exceptions import TyperException
 
 from driver.errors import NpuError
-from regress import commands
+from regress import commands, nightly_cli
 from regress.nightly.cli import nightly
 from regress.paths import CONFIG_FILE
 
@@ -41,6 +41,9 @@ ModeOption = Annotated[
     str, typer.Option(help="isolated, chained, or the test's own: what ops of a model work on.")
 ]
 AllowCpu = Annotated[bool, typer.Option("--allow-cpu", help="Run on the CPU what the NPU cannot.")]
+FpuOption = Annotated[
+    str, typer.Option(help="exact, or host: the fma is the host's (faster, no assertions).")
+]
 Checkpoint = Annotated[Path | None, typer.Option(help="Folder with real weights.")]
 ConfigFile = Annotated[Path, typer.Option(help="Hardware configurations.")]
 Seed = Annotated[int, typer.Option(help="Of all that is random.", min=0, max=(1 << 31) - 1)]
@@ -72,6 +75,7 @@ def run(
     mode: ModeOption = "",
     allow_cpu: AllowCpu = False,
     checkpoint: Checkpoint = None,
+    fpu: FpuOption = "exact",
 ) -> int:
     """Run a test and judge every op of it."""
     asked = commands.Asked(
@@ -86,6 +90,7 @@ def run(
         mode,
         allow_cpu,
         checkpoint,
+        fpu,
     )
     return commands.run_test(console(), test, asked)
 
@@ -104,6 +109,7 @@ def replay(
     timeout: Timeout = 3600.0,
     mode: ModeOption = "",
     allow_cpu: AllowCpu = False,
+    fpu: FpuOption = "exact",
 ) -> int:
     """Run the ops of a capsule."""
     asked = commands.Asked(
@@ -117,6 +123,8 @@ def replay(
         timeout,
         mode,
         allow_cpu,
+        None,
+        fpu,
     )
     return commands.replay(console(), capsule, asked)
 
@@ -203,6 +211,7 @@ def bench(
 
 
 app.command()(nightly)
+nightly_cli.mount(app)
 
 
 def _invoke(call: Callable[..., Any]) -> int:

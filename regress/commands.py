@@ -25,6 +25,7 @@ from driver.errors import InputError
 from driver.results import (
     PROGRAM,
     BackendName,
+    Fpu,
     Mode,
     RunResult,
     RunSpec,
@@ -56,6 +57,7 @@ class Asked:
     mode: str = ""
     allow_cpu: bool = False
     checkpoint: Path | None = None
+    fpu: str = "exact"
 
     def spec(self, test: str, folder: str, capsules: dict[str, Path]) -> RunSpec:
         """The spec, with every name checked; InputError for the first that is wrong."""
@@ -82,6 +84,7 @@ class Asked:
                 "op_filter": self.op,
                 "timeout_s": self.timeout_s,
                 "modes": self.modes(("isolated",)),
+                "fpu": _one_of("FPU", self.fpu, get_args(Fpu)),
                 "allow_cpu": self.allow_cpu,
                 "checkpoint": self.checkpoint and self.checkpoint.absolute(),
             }

@@ -27,5 +27,6 @@ Variables
   WAVES=vcd|fst    OUT=dir          default out/TEST-SEED
   WORKLOAD=name    CHECKPOINT=dir   TIMEOUT=seconds  PYTHON=python3.x
   MODE=isolated|chained             ops on torch's tensors, or on the NPU's own results
+  FPU=exact|host   host: the RTL's multiply-add is the host's; faster, without assertions
   ALLOW_CPU=1      the CPU runs what the NPU cannot, and the ledger says so
 END

@@ -236,7 +236,8 @@ def summary(result: RunResult) -> Text:
     parts.append(f"{count(compared, False)} elements compared")
     parts += [] if result.cycles is None else [f"{count(result.cycles, False)} cycles"]
     parts.append(f"{result.wall_seconds:.1f} s")
-    where = f"{result.test} on {result.backend}, config {result.config}, seed {result.seed}"
+    fpu = "" if result.fpu == "exact" else f" with FPU={result.fpu}"
+    where = f"{result.test} on {result.backend}{fpu}, config {result.config}, seed {result.seed}"
     text = Text(f"{result.status.upper()} ", style=_COLOURS[result.status])
     return text.append(f"{where}: {', '.join(parts)}", style="default not bold")
 

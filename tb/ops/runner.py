@@ -97,6 +97,7 @@ def _result(
         config=spec.config,
         seed=spec.seed,
         backend=spec.backend,
+        fpu=spec.fpu,
         cycles=sum(row.cycles or 0 for row in rows) if spec.backend == "rtl" else None,
         wall_seconds=0.0,
         reproduce=reproduce_line(spec, failed[0].index if failed else None),

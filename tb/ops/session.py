@@ -24,12 +24,15 @@ class Session:
     """A device pair for one configuration and seed."""
 
     def __init__(
-        self, spec: RunSpec, config: HwConfig, variant: str = "check", stall: int = 0
+        self, spec: RunSpec, config: HwConfig, variant: str | None = None, stall: int = 0
     ) -> None:
-        """`stall`: chance out of 256 that a channel of the DRAM holds back for a cycle."""
+        """`variant`: by default the one with assertions, or the one with the host's FPU.
+
+        `stall`: chance out of 256 that a channel of the DRAM holds back for a cycle."""
         self.spec = spec
         self._config = config
         self._stall = stall
+        variant = variant or ("host" if spec.fpu == "host" else "check")
         self.rtl = self._open_rtl(variant) if spec.backend == "rtl" else None
         rtl: InspectableBackend | None = self.rtl
         self.pair = DevicePair(config, CmodelBackend(config), rtl)

@@ -26,6 +26,11 @@ CHECKERS = tuple(
 )
 """Protocol assertions, part of every build of npu_top that has assertions."""
 
+HOST_FPU = {
+    REPOSITORY / "rtl" / "fpu" / "npu_fma_pkg.sv": HDL_FOLDER / "host_fpu" / "npu_fma_pkg.sv"
+}
+"""Sources of the RTL and what stands in for them in a build with `host_fpu`."""
+
 Trace = Literal["", "vcd", "fst"]
 
 
@@ -37,10 +42,13 @@ class Variant:
     random_init: bool = False
     trace: Trace = ""
     vpi: bool = False
+    host_fpu: bool = False
+    """The fma is the host's: see HOST_FPU."""
 
 
 VARIANTS: dict[str, Variant] = {
     "fast": Variant(),
+    "host": Variant(host_fpu=True),
     "check": Variant(assertions=True, random_init=True),
     "waves-vcd": Variant(assertions=True, random_init=True, trace="vcd"),
     "waves-fst": Variant(assertions=True, random_init=True, trace="fst"),
