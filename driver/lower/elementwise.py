@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arithmetic and functions of one element: what is one vector pass, or few.
+"""Arithmetic and limits: what is one vector pass, or two.
 
 Floats are computed in fp32 and rounded once to the result's type; integers modulo 2³². A Python
-number enters as fp32 or int32. Comparisons and logic are in compare.py.
+number enters as fp32 or int32. Functions are in functions.py, comparisons in compare.py.
 """
 
 from __future__ import annotations
@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 
 from driver.isa import DType
-from driver.isa.programs import PROGRAMS
 from driver.lower.convert import as_float, constant, convert, is_float
 from driver.lower.program import ProgramBuilder
-from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.registry import Scalar, Table
 from driver.lower.views import TensorView
-from driver.lower.words import FLOATS
 
 TABLE = Table()
 Operand = TensorView | Scalar
@@ -27,73 +25,6 @@ def whole(b: ProgramBuilder, value: Scalar) -> int:
     if value != int(value):
         raise b.unsupported("scalar", value, "an integer for integer operands")
     return int(value)
-
-
-# ---------------------------------------------------------------------- functions of one float
-_FUNCTIONS = (
-    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tanh", "sigmoid"),
-    *("erf", "silu", "sqrt", "rsqrt", "softplus"),
-)
-"""ATen functions of a float that are programs of the same name."""
-
-
-def _function(name: str) -> Rule:
-    def rule(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
-        b.vector(name, (as_float(b, self),), out)
-
-    return rule
-
-
-for _name in _FUNCTIONS:
-    if _name in PROGRAMS:
-        TABLE.op(_name, f"{_name}_")(_function(_name))
-
-
-@TABLE.op("reciprocal", "reciprocal_")
-def reciprocal(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
-    """1 ÷ self"""
-    b.vector("imm_div", (as_float(b, self),), out, 1.0)
-
-
-@TABLE.op("gelu", "gelu_")
-def gelu(
-    b: ProgramBuilder, out: TensorView, self: TensorView, *, approximate: str = "none"
-) -> None:
-    """x·Φ(x), or its approximation by tanh"""
-    program = {"none": "gelu_erf", "tanh": "gelu_tanh"}.get(approximate)
-    if program is None:
-        raise b.unsupported("approximate", approximate, "none or tanh")
-    b.vector(program, (self,), out)
-
-
-@TABLE.op("relu", "relu_")
-def relu(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
-    """max(self, 0)"""
-    if is_float(self):
-        b.vector("relu", (self,), out)
-    else:
-        b.vector("int_clamp", (self,), out, 0, _INT_MAX)
-
-
-@TABLE.op("neg", "neg_")
-def neg(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
-    """−self"""
-    if is_float(self):
-        b.vector("neg", (self,), out)
-    else:
-        b.vector("int_affine", (self,), out, -1, 0)
-
-
-@TABLE.op("abs", "abs_")
-def absolute(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
-    """|self|"""
-    b.vector("abs" if is_float(self) else "int_abs", (self,), out)
-
-
-@TABLE.op("square")
-def square(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
-    """self²"""
-    b.vector("mul" if is_float(out) else "int_mul", (self, self), out)
 
 
 # ---------------------------------------------------------------------- sums, products, quotients
@@ -184,10 +115,15 @@ def div(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand) -> No
         divide_by(b, as_float(b, self), out, other)
 
 
+def is_power_of_two(value: Scalar) -> bool:
+    """Whether multiplying by 1 ÷ value gives the bits of dividing by value."""
+    mantissa, exponent = math.frexp(value) if math.isfinite(value) else (0.0, 0)
+    return abs(mantissa) == 0.5 and -126 <= exponent <= 126
+
+
 def divide_by(b: ProgramBuilder, x: TensorView, out: TensorView, divisor: Scalar) -> None:
     """x ÷ divisor; where the divisor is a power of two as the product, which has the same bits."""
-    mantissa, exponent = math.frexp(divisor) if math.isfinite(divisor) else (0.0, 0)
-    if abs(mantissa) == 0.5 and -126 <= exponent <= 126:
+    if is_power_of_two(divisor):
         b.vector("affine", (x,), out, 1.0 / divisor, -0.0)
     else:
         b.vector("div_imm", (x,), out, float(divisor))
@@ -211,60 +147,6 @@ def addcmul(
         b.vector("affine", (tensor1,), scaled, float(value), -0.0)
         tensor1 = scaled
     b.vector("mul_add", (tensor1, tensor2, self), out)
-
-
-# ---------------------------------------------------------------------- powers
-@TABLE.op("pow.Tensor_Scalar", "pow_.Scalar")
-def power(b: ProgramBuilder, out: TensorView, self: TensorView, exponent: Scalar) -> None:
-    """self ^ exponent; small powers as torch computes them, by products"""
-    if not is_float(out):
-        _int_power(b, out, self, whole(b, exponent))
-        return
-    x = as_float(b, self)
-    if exponent == 0:
-        b.fill(out, 1.0)
-    elif exponent == 1:
-        b.vector("move", (x,), out)
-    elif exponent == 2:
-        b.vector("mul", (x, x), out)
-    elif exponent == 3:
-        b.vector("mul_mul", (x, x, x), out)
-    elif exponent in _ROOTS:
-        b.vector(_ROOTS[exponent], (x,), out)
-    elif exponent == -1:
-        b.vector("imm_div", (x,), out, 1.0)
-    else:
-        b.vector("pow", (x, constant(b, float(exponent), DType.FP32)), out)
-
-
-_ROOTS = {0.5: "sqrt", -0.5: "rsqrt"}
-
-
-def _int_power(b: ProgramBuilder, out: TensorView, x: TensorView, exponent: int) -> None:
-    if not 0 <= exponent <= 8:
-        raise b.unsupported("exponent", exponent, "0 to 8 for integers")
-    if exponent < 2:
-        b.vector("int_affine", (x,), out, exponent, 1 - exponent)
-        return
-    value = x
-    for number in range(2, exponent + 1):
-        target = out if number == exponent else b.temp(DType.INT32, out.sizes)
-        b.vector("int_mul", (value, x), target)
-        value = target
-
-
-@TABLE.op("pow.Tensor_Tensor")
-def power_of(b: ProgramBuilder, out: TensorView, self: TensorView, exponent: TensorView) -> None:
-    """self ^ exponent"""
-    if out.dtype not in FLOATS:
-        raise b.unsupported("dtype", out.dtype.name, "a floating-point type")
-    b.vector("pow", (as_float(b, self), as_float(b, exponent)), out)
-
-
-@TABLE.op("pow.Scalar")
-def power_to(b: ProgramBuilder, out: TensorView, self: Scalar, exponent: TensorView) -> None:
-    """A number ^ exponent"""
-    power_of(b, out, constant(b, float(self), DType.FP32), exponent)
 
 
 # ---------------------------------------------------------------------- limits

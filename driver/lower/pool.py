@@ -13,7 +13,7 @@ from math import prod
 
 from driver.isa import DType
 from driver.lower.convert import convert
-from driver.lower.elementwise import divide_by
+from driver.lower.elementwise import divide_by, is_power_of_two
 from driver.lower.program import ProgramBuilder
 from driver.lower.reduce import reduce
 from driver.lower.registry import Table
@@ -65,8 +65,9 @@ def _along(
     out: TensorView,
     dim: int,
     axis: _Axis,
+    scale: float = 1.0,
 ) -> None:
-    """out = amax or sum of x over the windows of one dimension."""
+    """out = amax or sum of x over the windows of one dimension; a sum may be scaled."""
     step, identity, imms = _STEPS[program]
     first: TensorView | None = None
     if axis.is_inside:
@@ -81,6 +82,8 @@ def _along(
         if windows:
             target = out.sliced(dim, windows.start, len(windows))
             source = _part(x, dim, axis, position, windows)
+            if scale != 1.0 and position == axis.size - 1:
+                step, imms = "add_scale", (scale,)
             b.vector(step, (first or target, source), target, *imms)
             first = None
 
@@ -93,13 +96,18 @@ _STEPS: dict[str, tuple[str, float, tuple[float, ...]]] = {
 
 
 def _pooled(
-    b: ProgramBuilder, program: str, x: TensorView, out: TensorView, axes: Sequence[_Axis]
+    b: ProgramBuilder,
+    program: str,
+    x: TensorView,
+    out: TensorView,
+    axes: Sequence[_Axis],
+    scale: float = 1.0,
 ) -> None:
     """out = the reduction of x over all windows; the first of the last two dimensions first."""
     wide = out.dtype if program == "amax" else DType.FP32
     rows = b.temp(wide, (*x.sizes[:-2], axes[0].count, x.sizes[-1]))
     _along(b, program, x, rows, x.rank - 2, axes[0])
-    _along(b, program, rows, out, x.rank - 1, axes[1])
+    _along(b, program, rows, out, x.rank - 1, axes[1], scale)
 
 
 def _pair(values: Sequence[int]) -> tuple[int, int]:
@@ -211,6 +219,11 @@ def avg_pool2d(
     ]
     if divisor_override is not None:
         counts = [[divisor_override] * axes[0].count, [1] * axes[1].count]
+    divisor = prod(line[0] for line in counts)
+    alike = all(len(set(line)) == 1 for line in counts)
+    if alike and axes[1].is_inside and axes[1].size > 1 and is_power_of_two(divisor):
+        _pooled(b, "sum", self, out, axes, 1.0 / divisor)
+        return
     sums = out if out.dtype is DType.FP32 else b.temp(DType.FP32, out.sizes)
     _pooled(b, "sum", self, sums, axes)
     _divide(b, sums, out, counts)

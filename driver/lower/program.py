@@ -7,16 +7,14 @@ through a descriptor. Decides layout only: which packets an op needs is the tabl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from driver.errors import UnsupportedOp
 from driver.isa import (
-    DESCRIPTOR_BYTES,
     DTYPE_BYTES,
     FLAGS,
     MATMUL_DTYPES,
-    Descriptor,
     DType,
     Opcode,
     Packet,
@@ -25,13 +23,10 @@ from driver.isa import (
 from driver.isa.micro import OPERAND_INDEX, Reduce
 from driver.isa.programs import PROGRAMS
 from driver.isa.types import INDEX_DTYPES, SCATTER_ADD_DTYPES
+from driver.lower.operands import Alloc, Operand, Operands
 from driver.lower.views import TensorView, broadcast, dense, pieces
 from driver.lower.words import element, word
 
-Alloc = Callable[[int], int]
-"""Bytes → address of so many fresh bytes of device memory, 64-byte aligned."""
-
-_WORD_LIMIT = 1 << 32
 _MAX_PACKETS = 1 << 16
 _POSITIONAL = frozenset(
     name
@@ -50,14 +45,6 @@ class Program:
     descriptors: tuple[tuple[int, bytes], ...]
 
 
-@dataclass(frozen=True)
-class _Operand:
-    """How a packet refers to a view: an address, and the flags that say what is there."""
-
-    address: int
-    flags: tuple[str, ...] = ()
-
-
 class ProgramBuilder:
     """Collects the packets of one op. UnsupportedOp, naming it, for what they cannot express."""
 
@@ -65,12 +52,13 @@ class ProgramBuilder:
         self._op = op
         self._alloc = alloc
         self._packets: list[Packet] = []
-        self._descriptors: dict[bytes, int] = {}
+        self._operands = Operands(self.unsupported, alloc)
 
     def program(self) -> Program:
         """What was collected."""
         return Program(
-            tuple(self._packets), tuple((at, data) for data, at in self._descriptors.items())
+            tuple(self._packets),
+            tuple((at, data) for data, at in self._operands.descriptors.items()),
         )
 
     def unsupported(self, field: str, value: object, expected: str) -> UnsupportedOp:
@@ -132,19 +120,19 @@ class ProgramBuilder:
     ) -> None:
         """One VECTOR packet: sources, then the destination, of at most five dimensions."""
         *sources, result = views
-        self._check_words(*views)
+        self._operands.check(*views)
         direct = countable and all(view.rank == 1 and view.is_dense for view in views)
         flags = flag_word(sources[0].dtype if sources else DType.FP32, result.dtype)
         for view, name in zip(sources[1:], ("SRC2_DTYPE", "SRC3_DTYPE"), strict=False):
             flags |= view.dtype << FLAGS[name].lsb
         addresses = [0, 0, 0]
+        place = self._operands
         for at, view in enumerate(sources):
-            operand = (
-                _Operand(view.address) if direct else self._described(view, f"SRC{at + 1}_DESC")
-            )
+            name = f"SRC{at + 1}_DESC"
+            operand = Operand(view.address) if direct else place.described(view, name)
             addresses[at] = operand.address
             flags |= flag_word(*(DType.FP32,) * 2, *operand.flags)
-        dst = _Operand(result.address) if direct else self._destination(result, described=True)
+        dst = Operand(result.address) if direct else place.destination(result, described=True)
         flags |= flag_word(*(DType.FP32,) * 2, *dst.flags)
         imms = [*words, 0, 0, 0, 0][:4]
         low, high = addresses[2] & 0xFFFF_FFFF, addresses[2] >> 32
@@ -162,8 +150,8 @@ class ProgramBuilder:
             return
         walk = sorted(range(result.rank), key=lambda at: -result.strides[at])
         for (part, target), _ in pieces([source.permuted(walk), result.permuted(walk)]):
-            self._check_words(part, target)
-            src, dst = self._operand(part, "SRC1_DESC"), self._destination(target)
+            self._operands.check(part, target)
+            src, dst = self._operands.placed(part, "SRC1_DESC"), self._operands.destination(target)
             flags = flag_word(source.dtype, result.dtype, *src.flags, *dst.flags)
             count = 0 if src.flags or dst.flags else part.count
             self._add(Packet(Opcode.COPY, flags, src.address, 0, dst.address, (count,)))
@@ -178,8 +166,8 @@ class ProgramBuilder:
         bits = element(value, result.dtype)
         walk = sorted(range(result.rank), key=lambda at: -result.strides[at])
         for (target,), _ in pieces([result.permuted(walk)]):
-            self._check_words(target)
-            dst = self._destination(target)
+            self._operands.check(target)
+            dst = self._operands.destination(target)
             flags = flag_word(DType.FP32, result.dtype, *dst.flags)
             count = 0 if dst.flags else target.count
             self._add(Packet(Opcode.FILL, flags, 0, 0, dst.address, (count, bits)))
@@ -219,10 +207,13 @@ class ProgramBuilder:
         if not index.count:
             return
         for views, at in pieces([source, index, result], dim % index.rank):
-            self._check_words(*views)
+            self._operands.check(*views)
             part, places, target = views
-            src1, src2 = self._described(part, "SRC1_DESC"), self._described(places, "SRC2_DESC")
-            dst = self._destination(target, described=True)
+            src1, src2 = (
+                self._operands.described(part, "SRC1_DESC"),
+                self._operands.described(places, "SRC2_DESC"),
+            )
+            dst = self._operands.destination(target, described=True)
             every = (*src1.flags, *src2.flags, *dst.flags, *names)
             flags = flag_word(part.dtype, target.dtype, *every)
             flags |= places.dtype << FLAGS["SRC2_DTYPE"].lsb
@@ -246,16 +237,16 @@ class ProgramBuilder:
             types = f"{a.dtype.name} · {b.dtype.name} = {result.dtype.name}"
             pairs = ", ".join(f"{src.name} to {dst.name}" for src, dst in MATMUL_DTYPES)
             raise self.unsupported("dtype", types, f"operands of one type, and {pairs}")
-        self._check_words(a, b, result)
-        src1 = self._operand(a, "SRC1_DESC", "TRANS_A")
-        src2 = self._operand(b, "SRC2_DESC", "TRANS_B")
-        dst = self._destination(result)
+        self._operands.check(a, b, result)
+        src1 = self._operands.placed(a, "SRC1_DESC", "TRANS_A")
+        src2 = self._operands.placed(b, "SRC2_DESC", "TRANS_B")
+        dst = self._operands.destination(result)
         extra = ("ACCUMULATE",) if accumulate else ()
         flags = flag_word(a.dtype, result.dtype, *src1.flags, *src2.flags, *dst.flags, *extra)
         addresses = (src1.address, src2.address, dst.address)
         self._add(Packet(Opcode.MATMUL, flags, *addresses, (m, k, n, batch)))
 
-    # ------------------------------------------------------------------ operands
+    # ------------------------------------------------------------------ words
     def _add(self, packet: Packet) -> None:
         if len(self._packets) >= _MAX_PACKETS:
             raise self.unsupported("packets", f"over {_MAX_PACKETS}", "views of fewer dimensions")
@@ -266,39 +257,3 @@ class ProgramBuilder:
             return word(imm)
         except OverflowError:
             raise self.unsupported("scalar", imm, "an int of 32 bits") from None
-
-    def _destination(self, view: TensorView, *, described: bool = False) -> _Operand:
-        if view.repeats:
-            raise self.unsupported("result", view.strides, "no stride of 0")
-        if described:
-            return self._described(view, "DST_DESC")
-        return self._operand(view, "DST_DESC")
-
-    def _operand(self, view: TensorView, descriptor_flag: str, trans: str = "") -> _Operand:
-        """The view as it stands, or under `trans`, where the packet has such a flag."""
-        if view.is_dense:
-            return _Operand(view.address)
-        if trans and view.transposed().is_dense:
-            return _Operand(view.address, (trans,))
-        return self._described(view, descriptor_flag)
-
-    def _described(self, view: TensorView, descriptor_flag: str) -> _Operand:
-        # A size of 1 says nothing by its stride; torch's may be any number.
-        strides = tuple(
-            1 if size == 1 else stride
-            for size, stride in zip(view.sizes, view.strides, strict=True)
-        )
-        data = Descriptor(view.address, view.dtype, view.sizes, strides).pack()
-        if data not in self._descriptors:
-            self._descriptors[data] = self._alloc(DESCRIPTOR_BYTES)
-        return _Operand(self._descriptors[data], (descriptor_flag,))
-
-    def _check_words(self, *views: TensorView) -> None:
-        """Sizes, strides and counts are 32-bit words."""
-        for view in views:
-            if not view.count:
-                raise self.unsupported("sizes", view.sizes, "no empty dimension")
-            for size, stride in zip(view.sizes, view.strides, strict=True):
-                if size >= _WORD_LIMIT or (size > 1 and not 0 <= stride < _WORD_LIMIT):
-                    words = f"size {size} with stride {stride}"
-                    raise self.unsupported("strides", words, "0 to 2³² - 1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions over any dimensions, extremes with their indices, variance, running sums.
+"""Reductions over any dimensions, extremes with their indices, variance.
 
 A packet reduces the innermost dimension. Dimensions that merge into one are one packet; others are
 reduced one after the other, with 32-bit words in between, so there is one rounding at the end.
@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from math import prod
 
 from driver.isa import DType
-from driver.lower.convert import as_float, as_truth, convert, is_float
+from driver.lower.convert import as_float, as_truth, is_float
 from driver.lower.elementwise import divide_by
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
@@ -270,36 +270,3 @@ def _extreme_and_index(program: str) -> Rule:
 
 TABLE.op("max.dim", outputs=2)(_extreme_and_index("amax"))
 TABLE.op("min.dim", outputs=2)(_extreme_and_index("amin"))
-
-
-# ---------------------------------------------------------------------- running sums
-@TABLE.op("cumsum", "cumsum_")
-def cumsum(
-    b: ProgramBuilder, out: TensorView, self: TensorView, dim: int, *, dtype: str | None = None
-) -> None:
-    """out[i] = Σ self[0…i]: log₂ n passes, each adding what lies 1, 2, 4, … before.
-
-    Before the first element lie zeros (−0, which changes no sum), as many as the last step needs.
-    """
-    count = self.sizes[dim] if self.rank else 1
-    if count == 1:
-        convert(b, self, out)
-        return
-    at = dim % self.rank
-    steps = [1 << power for power in range((count - 1).bit_length())]
-    pad = steps[-1]
-    wide = DType.FP32 if is_float(out) else DType.INT32
-    x, target = self.with_last([at]), out.with_last([at])
-    buffers = b.temp(wide, (2, *x.sizes[:-1], pad + count))
-    b.fill(buffers.sliced(-1, 0, pad), -0.0 if is_float(out) else 0)
-    rows = [buffers.selected(0, number) for number in range(2)]
-    convert(b, x, rows[0].sliced(-1, pad, count))
-    for number, step in enumerate(steps):
-        source, result = rows[number % 2], rows[1 - number % 2].sliced(-1, pad, count)
-        if step == steps[-1]:
-            result = target
-        pair = (source.sliced(-1, pad, count), source.sliced(-1, pad - step, count))
-        if is_float(out):
-            b.vector("add", pair, result, 1.0)
-        else:
-            b.vector("int_add", pair, result, 1)

@@ -14,21 +14,25 @@ from driver.lower import (
     compare,
     conv,
     elementwise,
+    functions,
     index,
     matmul,
     norm,
     pool,
     reduce,
+    scan,
+    scatter,
     shape,
     sort,
 )
-from driver.lower.program import Alloc, Program, ProgramBuilder
+from driver.lower.operands import Alloc
+from driver.lower.program import Program, ProgramBuilder
 from driver.lower.registry import Arg, Lowering, Table
 from driver.lower.views import TensorView
 
 _MODULES = (
-    *(elementwise, compare, reduce, norm, attention, shape, index, sort),
-    *(conv, pool, matmul),
+    *(elementwise, functions, compare, reduce, scan, norm, attention, matmul),
+    *(shape, index, scatter, sort, conv, pool),
 )
 FAMILIES: tuple[Table, ...] = tuple(module.TABLE for module in _MODULES)
 

@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions of one element, and powers: a program each, with variants by type where there are."""
+
+from __future__ import annotations
+
+from driver.isa import DType
+from driver.isa.programs import PROGRAMS
+from driver.lower.convert import as_float, constant, is_float
+from driver.lower.elementwise import whole
+from driver.lower.program import ProgramBuilder
+from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.views import TensorView
+from driver.lower.words import FLOATS
+
+TABLE = Table()
+_INT_MAX = (1 << 31) - 1
+
+
+_FUNCTIONS = (
+    *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tanh", "sigmoid"),
+    *("erf", "silu", "sqrt", "rsqrt", "softplus"),
+)
+"""ATen functions of a float that are programs of the same name."""
+
+
+def _variant(name: str, dtype: DType) -> str:
+    """The program of that name; a shorter one where it is good enough for the result's type."""
+    short = f"{name}_{dtype.name.lower()}"
+    return short if short in PROGRAMS else name
+
+
+def _function(name: str) -> Rule:
+    def rule(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
+        b.vector(_variant(name, out.dtype), (as_float(b, self),), out)
+
+    return rule
+
+
+for _name in _FUNCTIONS:
+    if _name in PROGRAMS:
+        TABLE.op(_name, f"{_name}_")(_function(_name))
+
+
+@TABLE.op("reciprocal", "reciprocal_")
+def reciprocal(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
+    """1 ÷ self"""
+    b.vector("imm_div", (as_float(b, self),), out, 1.0)
+
+
+@TABLE.op("gelu", "gelu_")
+def gelu(
+    b: ProgramBuilder, out: TensorView, self: TensorView, *, approximate: str = "none"
+) -> None:
+    """x·Φ(x), or its approximation by tanh"""
+    program = {"none": "gelu_erf", "tanh": "gelu_tanh"}.get(approximate)
+    if program is None:
+        raise b.unsupported("approximate", approximate, "none or tanh")
+    b.vector(_variant(program, out.dtype), (self,), out)
+
+
+@TABLE.op("relu", "relu_")
+def relu(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
+    """max(self, 0)"""
+    if is_float(self):
+        b.vector("relu", (self,), out)
+    else:
+        b.vector("int_clamp", (self,), out, 0, _INT_MAX)
+
+
+@TABLE.op("neg", "neg_")
+def neg(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
+    """−self"""
+    if is_float(self):
+        b.vector("neg", (self,), out)
+    else:
+        b.vector("int_affine", (self,), out, -1, 0)
+
+
+@TABLE.op("abs", "abs_")
+def absolute(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
+    """|self|"""
+    b.vector("abs" if is_float(self) else "int_abs", (self,), out)
+
+
+@TABLE.op("square")
+def square(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
+    """self²"""
+    b.vector("mul" if is_float(out) else "int_mul", (self, self), out)
+
+
+# ---------------------------------------------------------------------- powers
+@TABLE.op("pow.Tensor_Scalar", "pow_.Scalar")
+def power(b: ProgramBuilder, out: TensorView, self: TensorView, exponent: Scalar) -> None:
+    """self ^ exponent; small powers as torch computes them, by products"""
+    if not is_float(out):
+        _int_power(b, out, self, whole(b, exponent))
+        return
+    x = as_float(b, self)
+    if exponent == 0:
+        b.fill(out, 1.0)
+    elif exponent == 1:
+        b.vector("move", (x,), out)
+    elif exponent == 2:
+        b.vector("mul", (x, x), out)
+    elif exponent == 3:
+        b.vector("mul_mul", (x, x, x), out)
+    elif exponent in _ROOTS:
+        b.vector(_ROOTS[exponent], (x,), out)
+    elif exponent == -1:
+        b.vector("imm_div", (x,), out, 1.0)
+    else:
+        b.vector("pow", (x, constant(b, float(exponent), DType.FP32)), out)
+
+
+_ROOTS = {0.5: "sqrt", -0.5: "rsqrt"}
+
+
+def _int_power(b: ProgramBuilder, out: TensorView, x: TensorView, exponent: int) -> None:
+    if not 0 <= exponent <= 8:
+        raise b.unsupported("exponent", exponent, "0 to 8 for integers")
+    if exponent < 2:
+        b.vector("int_affine", (x,), out, exponent, 1 - exponent)
+        return
+    value = x
+    for number in range(2, exponent + 1):
+        target = out if number == exponent else b.temp(DType.INT32, out.sizes)
+        b.vector("int_mul", (value, x), target)
+        value = target
+
+
+@TABLE.op("pow.Tensor_Tensor")
+def power_of(b: ProgramBuilder, out: TensorView, self: TensorView, exponent: TensorView) -> None:
+    """self ^ exponent"""
+    if out.dtype not in FLOATS:
+        raise b.unsupported("dtype", out.dtype.name, "a floating-point type")
+    b.vector("pow", (as_float(b, self), as_float(b, exponent)), out)
+
+
+@TABLE.op("pow.Scalar")
+def power_to(b: ProgramBuilder, out: TensorView, self: Scalar, exponent: TensorView) -> None:
+    """A number ^ exponent"""
+    power_of(b, out, constant(b, float(self), DType.FP32), exponent)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops that write by index: scatter, index_put and their kin, the gradient of embedding."""
+
+from __future__ import annotations
+
+from driver.isa import DType
+from driver.isa.types import SCATTER_ADD_DTYPES
+from driver.lower.convert import as_type, constant, convert
+from driver.lower.index import along, as_indices, by_tensors, cropped, in_line, merged_at
+from driver.lower.program import ProgramBuilder
+from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.views import TensorView
+
+TABLE = Table()
+
+
+@TABLE.op("index_put", "index_put_", "_unsafe_index_put")
+def index_put(
+    b: ProgramBuilder,
+    out: TensorView,
+    self: TensorView,
+    indices: tuple[TensorView | None, ...],
+    values: TensorView,
+    accumulate: bool = False,
+) -> None:
+    """self with self[indices] = values, or += with accumulate"""
+    b.copy(self, out)
+    flat, index, dim = by_tensors(b, out, indices)
+    shape = (*flat.sizes[:dim], *index.sizes, *flat.sizes[dim + 1 :])
+    source = b.expanded(as_type(b, values, out.dtype), shape)
+    line = merged_at(source, dim, index)
+    if line is None:
+        fresh = b.temp(out.dtype, shape)
+        b.copy(source, fresh)
+        line = merged_at(fresh, dim, index)
+    assert line is not None
+    places = b.expanded(along(in_line(b, index), flat.rank, dim), line.sizes)
+    _scatter(b, line, places, flat, dim, accumulate=accumulate)
+
+
+# ---------------------------------------------------------------------- scatters
+def _scatter(
+    b: ProgramBuilder,
+    source: TensorView,
+    index: TensorView,
+    out: TensorView,
+    dim: int,
+    *,
+    accumulate: bool,
+) -> None:
+    """The builder's scatter; types it cannot add in go by way of int32."""
+    if not accumulate or out.dtype in SCATTER_ADD_DTYPES:
+        b.scatter(source, index, out, dim, accumulate=accumulate)
+        return
+    sums = b.temp(DType.INT32, out.sizes)
+    convert(b, out, sums)
+    b.scatter(as_type(b, source, DType.INT32), index, sums, dim, accumulate=True)
+    convert(b, sums, out)
+
+
+def _scattered(*, accumulate: bool) -> Rule:
+    def rule(
+        b: ProgramBuilder,
+        out: TensorView,
+        self: TensorView,
+        dim: int,
+        index: TensorView,
+        src: TensorView,
+    ) -> None:
+        b.copy(self, out)
+        at = dim % max(self.rank, 1)
+        if not self.rank:
+            self, index, src, out = (view.inserted(0) for view in (self, index, src, out))
+        for other in range(self.rank):
+            src = src.sliced(other, 0, index.sizes[other])
+        _scatter(b, src, as_indices(b, index), cropped(out, index, at), at, accumulate=accumulate)
+
+    return rule
+
+
+TABLE.op("scatter.src", "scatter_.src")(_scattered(accumulate=False))
+TABLE.op("scatter_add", "scatter_add_")(_scattered(accumulate=True))
+
+
+@TABLE.op("scatter.value", "scatter_.value")
+def scatter_value(
+    b: ProgramBuilder,
+    out: TensorView,
+    self: TensorView,
+    dim: int,
+    index: TensorView,
+    value: Scalar,
+) -> None:
+    """self with a number at the places that the index names"""
+    source = b.expanded(constant(b, value, out.dtype), index.sizes)
+    _scattered(accumulate=False)(b, out, self, dim, index, source)
+
+
+def _by_line(*, accumulate: bool) -> Rule:
+    """index_copy and index_add: whole positions of a dimension."""
+
+    def rule(
+        b: ProgramBuilder,
+        out: TensorView,
+        self: TensorView,
+        dim: int,
+        index: TensorView,
+        source: TensorView,
+        *,
+        alpha: Scalar = 1,
+    ) -> None:
+        if alpha != 1:
+            raise b.unsupported("alpha", alpha, "1")
+        b.copy(self, out)
+        at = dim % max(self.rank, 1)
+        if not self.rank:
+            source, out = (view.reshaped((1,), (1,)) for view in (source, out))
+        line = in_line(b, as_indices(b, index))
+        places = b.expanded(along(line, out.rank, at), source.sizes)
+        _scatter(b, source, places, out, at, accumulate=accumulate)
+
+    return rule
+
+
+TABLE.op("index_copy", "index_copy_")(_by_line(accumulate=False))
+TABLE.op("index_add", "index_add_")(_by_line(accumulate=True))
+
+
+@TABLE.op("embedding_dense_backward")
+def embedding_backward(
+    b: ProgramBuilder,
+    out: TensorView,
+    grad_output: TensorView,
+    indices: TensorView,
+    num_weights: int,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+) -> None:
+    """The gradient's rows added up where their indices point; none for padding_idx"""
+    if scale_grad_by_freq:
+        raise b.unsupported("scale_grad_by_freq", True, "False")
+    b.fill(out, 0)
+    if not indices.count:
+        return
+    rows = merged_at(grad_output, 0, indices)
+    if rows is None:
+        fresh = b.temp(grad_output.dtype, grad_output.sizes)
+        b.copy(grad_output, fresh)
+        rows = fresh.reshaped((indices.count, out.sizes[1]), (out.sizes[1], 1))
+    places = b.expanded(along(in_line(b, as_indices(b, indices)), 2, 0), rows.sizes)
+    _scatter(b, rows, places, out, 0, accumulate=True)
+    if 0 <= padding_idx < num_weights:
+        b.fill(out.selected(0, padding_idx), 0)
