@@ -106,8 +106,10 @@ def _outputs(
         bits = cmodel[number]
         if answer is None or expectation is None or bits is None:
             continue
-        other = None if rtl is None else rtl[number]
         shape = tuple(answer.shape)
+        bits = bits.reshape(shape)
+        raw = None if rtl is None else rtl[number]
+        other = None if raw is None else raw.reshape(shape)
         npu = decode(bits, NPU_TYPES[answer.dtype]).reshape(shape)
         outputs.append(_Output(number, answer, bits, other, npu, values_of(answer), expectation))
     return outputs
@@ -129,9 +131,8 @@ def _differing(output: _Output) -> Mask:
 
 def _distance(output: _Output) -> tuple[Floats, Floats]:
     """(|NPU − torch|, what it may be) per element; 0 and infinity where not both are finite."""
-    npu, other, true = (
-        x.astype(np.float64) for x in (output.npu, output.torch, output.expectation.true)
-    )
+    known = (output.npu, output.torch, output.expectation.true)
+    npu, other, true = (values.astype(np.float64) for values in known)
     interval = output.expectation.npu
     with np.errstate(invalid="ignore", over="ignore"):
         comparable = np.isfinite(npu) & np.isfinite(other) & ~interval.unbounded & ~interval.nan
@@ -228,7 +229,7 @@ def _is_gross(output: _Output, index: tuple[int, ...]) -> bool:
         return True
     interval = output.expectation.npu
     reach = max(float(interval.high[index]) - true, true - float(interval.low[index]))
-    return abs(npu - true) > _GROSS * max(reach, float(ulp(np.float64(true), output.dtype)))
+    return abs(npu - true) > _GROSS * max(reach, float(ulp(np.asarray(true), output.dtype)))
 
 
 def _finding(

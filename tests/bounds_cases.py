@@ -67,7 +67,7 @@ def elementwise(t: Tensors) -> Iterator[tuple[str, tuple[Any, ...], dict[str, An
         yield f"aten.{name}.Tensor", (t(5, 7), t(7)), {}
         yield f"aten.{name}.Scalar", (t(5, 7), 0.1), {}
     yield "aten.where.self", (t(5, 7) > 0, t(5, 7), t(7)), {}
-    yield "aten.masked_fill.Scalar", (t(5, 7), t(7) > 0, -1e30), {}
+    yield "aten.masked_fill.Scalar", (t(5, 7), t(7) > 0, -1e4), {}
 
 
 def rows(t: Tensors) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
@@ -121,6 +121,20 @@ def larger(t: Tensors) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     yield "aten.mm.default", (t(3, 8), t(8, 5)), {}
 
 
+def ours(t: Tensors) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
+    x, scale = t(4, 6), t(6, positive=True)
+    zero = torch.tensor([1, 2, -3, 0, 5, 6], dtype=torch.int32)
+    one = (torch.tensor(0.02), torch.tensor(-3))
+    yield "npu.quantize.default", (x, *one), {}
+    yield "npu.quantize.default", (x, scale, zero, 1), {}
+    yield "npu.dequantize.default", (t.ints(255, 4, 6, dtype=torch.int8), scale, zero, 1), {}
+    sums = t.ints(100_000, 4, 6, dtype=torch.int32)
+    yield "npu.requantize.default", (sums, torch.tensor(1e-3), torch.tensor(4)), {}
+    yield "npu.rotary.default", (t(2, 5, 8), t(5, 8), t(5, 8)), {}
+    weights = t.ints(256, 8, 6, dtype=torch.uint8)
+    yield "npu.int4_mm.default", (t(3, 16), weights, t(4, 6, positive=True), 4), {}
+
+
 def moves(t: Tensors) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     x, index = t(6, 8), t.ints(6, 4, 8)
     yield "aten.cat.default", ([x, t(2, 8)],), {}
@@ -144,6 +158,6 @@ def moves(t: Tensors) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
 
 def calls(dtype: torch.dtype, *, awkward: bool = False) -> list[OpCall]:
     """All of them."""
-    families = (elementwise, rows, larger, moves)
+    families = (elementwise, rows, larger, moves, ours)
     made = (family(Tensors(dtype, seed, awkward=awkward)) for seed, family in enumerate(families))
     return [OpCall(*call) for family in made for call in family]

@@ -22,10 +22,21 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from golden.bounds.expectation import TINY, Expectation, Rule, Subject, U, is_short, near, unit
+from golden.bounds.expectation import (
+    TINY,
+    Expectation,
+    Rule,
+    Subject,
+    U,
+    is_short,
+    near,
+    unclaimed,
+    unit,
+)
 from golden.bounds.reductions import finite, roundings
 from golden.bounds.softmax import EXP
 from golden.calls import OpCall, truths, values_of
+from golden.problem import Mask
 from golden.tolerance import gamma
 
 
@@ -83,16 +94,30 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
         total = (p * term).sum(-1, keepdim=True) + gamma(n)
         relative = 2 * (term + total + 3 * U)
         spread = (p * relative) @ scores.values
-        errors.append(
-            values_of(spread + (growth * gamma(length + 2) + 2 * short) * weighted) + TINY
-        )
+        spread = spread + (growth * gamma(length + 2) + 2 * short) * weighted
+        errors.append(values_of(spread) + TINY)
         sums.append(values_of((error.amax(-1, keepdim=True) + 2 * total + 8 * U).squeeze(-1)))
     first = found[0]
     assert first is not None
-    expectations: list[Expectation | None] = [near(dtype, values_of(first), *errors)]
+    open_rows, open_columns = _open(call, scores.true)
+    result = near(dtype, values_of(first), *errors)
+    expectations: list[Expectation | None] = [unclaimed(result, open_rows | open_columns)]
     for at, other in enumerate(found[1:], 1):
-        expectations.append(None if other is None else _logsumexp(subject, at, other, sums))
+        made = None if other is None else _logsumexp(subject, at, other, sums)
+        expectations.append(None if made is None else unclaimed(made, open_rows[..., 0]))
     return tuple(expectations)
+
+
+def _open(call: OpCall, scores: torch.Tensor) -> tuple[Mask, Mask]:
+    """Rows with a score, and columns with a value, that is no number: each kernel of torch has
+    its own idea of those."""
+    query, key, value = (~call[name].isfinite() for name in ("query", "key", "value"))
+    row = query.any(-1, keepdim=True)
+    head, column = key.any((-1, -2), keepdim=True), value.any(-2, keepdim=True)
+    if scores.dim() > 2 and scores.shape[-3] != head.shape[-3]:
+        groups = scores.shape[-3] // head.shape[-3]
+        head, column = (mask.repeat_interleave(groups, -3) for mask in (head, column))
+    return (row | head).numpy(), column.numpy()
 
 
 def _logsumexp(

@@ -68,7 +68,8 @@ def ulp(values: Floats, dtype: DType = DType.FP32) -> Floats:
     """The spacing of a format's numbers at each finite value."""
     form = FLOAT_FORMATS[dtype]
     _, exponent = np.frexp(np.where(np.isfinite(values), values, 0.0))
-    return np.ldexp(1.0, np.maximum(exponent - form.precision, form.min_quantum))
+    spacing: Floats = np.ldexp(1.0, np.maximum(exponent - form.precision, form.min_quantum))
+    return spacing
 
 
 def unit(dtype: torch.dtype) -> float:
@@ -98,11 +99,19 @@ def unclaimed(expectation: Expectation, where: Mask) -> Expectation:
     return Expectation(expectation.true, npu, other, expectation.signed_zeros)
 
 
+def torch_open(expectation: Expectation, where: Mask) -> Expectation:
+    """The same, but nothing is said about torch's elements of a mask."""
+    side = expectation.torch
+    freed = Interval(side.low, side.high, side.nan & ~where, side.unbounded | where)
+    return Expectation(expectation.true, expectation.npu, freed, expectation.signed_zeros)
+
+
 def near(
     dtype: torch.dtype,
     true: Floats,
     npu_error: Floats | float,
     torch_error: Floats | float | None = None,
+    *,
     peak: Floats | float = 0.0,
     torch_peak: Floats | float = 0.0,
 ) -> Expectation:
@@ -113,10 +122,10 @@ def near(
     """
     result = NPU_TYPES[dtype]
     torch_error = npu_error if torch_error is None else torch_error
-    finite = np.isfinite(true)
-    over = finite & (peak + np.asarray(npu_error) >= _OVERFLOW)
+    number = ~np.isnan(true)
+    over = number & (peak + np.asarray(npu_error) >= _OVERFLOW)
     limit = FLOAT_FORMATS[result].max_finite
-    torch_over = over | (finite & (np.asarray(torch_peak) * (1 + SLACK) >= limit))
+    torch_over = over | (number & (np.asarray(torch_peak) * (1 + SLACK) >= limit))
     return Expectation(
         true,
         _around(true, npu_error, result, over),
@@ -128,9 +137,8 @@ def _around(true: Floats, error: Floats | float, result: DType, unbounded: Mask)
     finite = np.isfinite(true)
     error = np.where(finite, np.nan_to_num(np.asarray(error), nan=np.inf, posinf=np.inf), 0.0)
     with np.errstate(invalid="ignore"):
-        low, high = (
-            round_to(round_to(side, DType.FP32), result) for side in (true - error, true + error)
-        )
+        ends = (true - error, true + error)
+        low, high = (round_to(round_to(end, DType.FP32), result) for end in ends)
     nan = np.isnan(true)
     return Interval(
         np.where(nan, 0.0, low), np.where(nan, 0.0, high), nan, unbounded | np.isinf(error)

@@ -114,11 +114,13 @@ def _rms_norm(subject: Subject) -> tuple[Expectation | None, ...]:
     for n in (roundings(count, len(shape)), count + 2):
         errors.append(_root_error(gamma(n + 4) * square + 2 * U * (square + eps), square + eps))
     found = []
+    weight = _flat(call["weight"], count, 1.0)
+    tiny = 2 * TINY * (1 + float(np.abs(weight).max(initial=1.0)))
     for at, true in enumerate(_true(subject, eps=eps)):
         result = subject.answer(at)
         size = np.abs(np.where(np.isfinite(true), true, 0.0))
         rows = [np.broadcast_to(rho, (x.shape, square.shape)[at > 0]) for rho in errors]
-        npu, other = (size * (rho.reshape(true.shape) + 4 * U) + TINY for rho in rows)
+        npu, other = (size * (rho.reshape(true.shape) + 4 * U) + tiny for rho in rows)
         reach = np.broadcast_to(square * count, rows[0].shape).reshape(true.shape)
         other = other + _short(result, true, 3)
         found.append(near(result.dtype, true, npu, other, peak=reach))
@@ -129,9 +131,7 @@ def _batch_norm(subject: Subject) -> tuple[Expectation | None, ...]:
     call = subject.call
     x = finite(call["input"])
     shape = [1, -1, *[1] * (x.dim() - 2)]
-    square = finite(call["running_var"]) + float(
-        call.arguments.get("eps", call.arguments.get("epsilon"))
-    )
+    square = finite(call["running_var"]) + float(call["eps"])
     weight, bias = (call[name] for name in ("weight", "bias"))
     r = square.rsqrt() * (1.0 if weight is None else finite(weight).abs())
     terms = (x.abs() + finite(call["running_mean"]).abs().reshape(shape)) * r.reshape(shape)

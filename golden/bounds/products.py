@@ -4,6 +4,8 @@
 Products are exact in the fma chain and every one passes at most n roundings, so in any order the
 sum is within γ_n·S of the true one, S the sum of the magnitudes: the same op on them. n = K + 3
 covers an initial value, a scale and the last rounding; torch rounds a scaled operand to 16 bits.
+Its convolutions may multiply an infinity by the zeros of a padding of their own: nothing is claimed
+of torch where the true value is infinite.
 """
 
 from __future__ import annotations
@@ -16,7 +18,16 @@ import torch
 
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import by_type
-from golden.bounds.expectation import TINY, Expectation, Rule, Subject, is_short, near, unit
+from golden.bounds.expectation import (
+    TINY,
+    Expectation,
+    Rule,
+    Subject,
+    is_short,
+    near,
+    torch_open,
+    unit,
+)
 from golden.bounds.reductions import finite
 from golden.calls import OpCall, truths, values_of
 from golden.problem import FLUSH
@@ -53,12 +64,16 @@ def summed(terms: Callable[[OpCall], int]) -> Rule:
         count = terms(call)
         size = values_of(magnitudes)
         error = gamma(count + 3) * size + TINY * (count + 1)
-        scaled = any(call.arguments.get(name, 1) not in (0, 1) for name in ("alpha", "beta"))
+        scales = [float(call.arguments.get(name, 1)) for name in ("alpha", "beta")]
+        scaled = any(scale not in (0, 1) for scale in scales)
         other = 2 * error
         if is_short(dtype):
             other = other + (count + 1) * FLUSH * (1 + size)
             other = other + (3 * unit(dtype) * size if scaled else 0.0)
-        return (near(dtype, true_of(subject), error, other, peak=np.asarray(size)),)
+        peak = size / min(1.0, *(abs(s) or 1.0 for s in scales))
+        short = peak if is_short(dtype) and scaled else 0.0
+        made = near(dtype, true_of(subject), error, other, peak=peak, torch_peak=short)
+        return (torch_open(made, np.isinf(made.true)),)
 
     return rule
 

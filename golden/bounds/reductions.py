@@ -151,13 +151,8 @@ def _correction(call: OpCall) -> float:
 
 def _var_mean(subject: Subject) -> tuple[Expectation | None, ...]:
     call = subject.call
-    mean = Subject(
-        OpCall("aten.mean.dim", (call["self"], list(dims_of(call)))), subject.answers[1:]
-    )
-    keep = subject.answer(0).dim() == call["self"].dim() and call["self"].dim() > 0
-    mean = Subject(
-        OpCall("aten.mean.dim", (call["self"], list(dims_of(call)), keep)), subject.answers[1:]
-    )
+    arguments = (call["self"], list(dims_of(call)), call["keepdim"])
+    mean = Subject(OpCall("aten.mean.dim", arguments), subject.answers[1:])
     return (*_variance(root=False)(subject), *_mean(mean))
 
 

@@ -11,7 +11,8 @@ with the sum's reciprocal: 3u. To first order, and doubled for what is left out:
 Exponentials below the normal range lose at most 2^-149 each. log_softmax is d − log Σ: u·|d|, the
 sum's relative error as an absolute one, 2 ULP of the logarithm, and the last rounding.
 
-torch does the same in fp32 for all types, with exponentials of its own (4 ULP) and any order.
+torch does the same with exponentials of its own (4 ULP) and any order; along dimensions other
+than the last it rounds what is on the way to 16-bit types.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from golden.bounds.expectation import TINY, Expectation, Rule, Subject, U, near
+from golden.bounds.expectation import TINY, Expectation, Rule, Subject, U, is_short, near, unit
 from golden.bounds.reductions import roundings
 from golden.calls import values_of
 from golden.formats import Floats
@@ -54,6 +55,8 @@ def _softmax(subject: Subject) -> tuple[Expectation | None, ...]:
         values_of(p.nan_to_num() * relative_error(d, p, dim, n, exp)) + 2 * TINY
         for n, exp in ((roundings(count), EXP), (count + 1, _TORCH_EXP))
     ]
+    if is_short(answer.dtype):
+        errors[1] = errors[1] + 3 * unit(answer.dtype) * values_of(p.nan_to_num()) + 2.0**-23
     return (near(answer.dtype, *_shaped(answer, values_of(p), *errors)),)
 
 
@@ -68,6 +71,8 @@ def _log_softmax(subject: Subject) -> tuple[Expectation | None, ...]:
         term = U * torch.where(d.isfinite(), d.abs(), 0.0) + exp
         summed = (p * term).sum(dim, keepdim=True).nan_to_num() + gamma(n)
         errors.append(values_of(2 * summed + 4 * U * size) + TINY)
+    if is_short(answer.dtype):
+        errors[1] = errors[1] + 2 * unit(answer.dtype) * (values_of(size) + 1)
     return (near(answer.dtype, *_shaped(answer, values_of(y), *errors)),)
 
 

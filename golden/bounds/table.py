@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from golden.bounds import (
     attention,
+    custom,
     elementwise,
     indexed,
     norms,
@@ -53,7 +54,7 @@ _EQUAL = (
     *("trunc", "__and__", "__or__", "__xor__", "__rshift__", "__lshift__", "isinf"),
 )
 
-_FAMILIES = (attention, elementwise, indexed, norms, pooling, products, reductions, softmax)
+_FAMILIES = (attention, custom, elementwise, indexed, norms, pooling, products, reductions, softmax)
 
 
 def _merged() -> dict[str, Rule]:

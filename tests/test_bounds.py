@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The rules of golden.bounds: torch keeps to them, the truth passes, anything else does not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from bounds_cases import FLOATS, calls
+
+from golden.bounds import RULES
+from golden.calls import OpCall, answers, base_name, values_of
+from golden.judge import expectations, judge, supports
+from golden.scoreboard import Bits, Blame, tensor_bits
+
+ARRAY = 4
+AWKWARD = pytest.mark.parametrize("awkward", [False, True], ids=["ordinary", "awkward"])
+TYPES = pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: str(d).removeprefix("torch."))
+
+
+def ideal(call: OpCall) -> list[Bits | None]:
+    """Bits of the true results, rounded; torch's where nothing is claimed."""
+    found = answers(call)
+    made: list[Bits | None] = []
+    for answer, expectation in zip(found, expectations(call, found), strict=True):
+        if answer is None or expectation is None:
+            made.append(None)
+            continue
+        interval = expectation.npu
+        middle = np.where(interval.unbounded, values_of(answer), expectation.true)
+        inside = np.clip(middle, interval.low, interval.high)
+        values = np.where(interval.nan, np.nan, np.where(interval.unbounded, middle, inside))
+        values = values if answer.is_floating_point() else values.astype(np.int64)
+        made.append(tensor_bits(torch.from_numpy(np.ascontiguousarray(values)).to(answer.dtype)))
+    return made
+
+
+@AWKWARD
+@TYPES
+def test_torch_keeps_to_the_bounds_that_are_claimed_of_it(
+    dtype: torch.dtype, *, awkward: bool
+) -> None:
+    compared = 0
+    for call in calls(dtype, awkward=awkward):
+        verdict = judge(call, ideal(call), None, ARRAY)
+        assert verdict.comparison.torch_violations == 0, (call.op, verdict.finding)
+        compared += verdict.elements_compared
+    assert compared > 20_000
+
+
+@AWKWARD
+@TYPES
+def test_the_rounded_truth_passes(dtype: torch.dtype, *, awkward: bool) -> None:
+    for call in calls(dtype, awkward=awkward):
+        bits = ideal(call)
+        verdict = judge(call, bits, bits, ARRAY)
+        assert verdict.ok, (call.op, verdict.finding)
+
+
+@TYPES
+def test_a_wrong_element_is_found_in_every_op_and_output(dtype: torch.dtype) -> None:
+    found = 0
+    for call in calls(dtype):
+        good = ideal(call)
+        for number, bits in enumerate(good):
+            answer = answers(call)[number]
+            if bits is None or answer is None or not bits.size or _is_open(call, number):
+                continue
+            wrong = bits.reshape(answer.shape).copy()
+            at = tuple(size // 2 for size in wrong.shape)
+            top = 0 if answer.dtype == torch.bool else 8 * bits.itemsize - 2
+            wrong[at] ^= np.array(1 << top, bits.dtype)  # an exponent bit, or a truth value
+            outputs = [*good[:number], wrong, *good[number + 1 :]]
+            verdict = judge(call, outputs, None, ARRAY)
+            assert not verdict.ok, call.op
+            assert verdict.blame is Blame.LOWERING
+            assert verdict.finding is not None
+            assert (verdict.finding.output, verdict.finding.element) == (number, at)
+            found += 1
+    assert found > 140
+
+
+def _is_open(call: OpCall, number: int) -> bool:
+    """Whether nothing is claimed of the middle element."""
+    found = answers(call)
+    expectation = expectations(call, found)[number]
+    assert expectation is not None
+    at = tuple(size // 2 for size in expectation.true.shape)
+    return bool(expectation.npu.unbounded[at])
+
+
+def test_an_error_of_a_few_ulp_more_than_the_budget_is_a_matter_of_precision() -> None:
+    call = OpCall("aten.exp.default", (torch.linspace(-3, 3, 50),))
+    (bits,) = ideal(call)
+    assert bits is not None
+    for ulps, ok in ((1, True), (5, False)):
+        moved = bits.copy()
+        moved[20] += ulps
+        verdict = judge(call, [moved], None, ARRAY)
+        assert verdict.ok is ok
+        assert verdict.blame is (Blame.NONE if ok else Blame.PRECISION)
+
+
+def test_a_correctly_rounded_op_may_not_be_one_ulp_off() -> None:
+    x = torch.linspace(1, 3, 50)
+    for op, args in (("add.Tensor", (x, 1.7)), ("div.Tensor", (x, 3.3)), ("sqrt.default", (x,))):
+        call = OpCall(f"aten.{op}", args)
+        (bits,) = ideal(call)
+        assert bits is not None
+        bits = bits.copy()
+        bits[7] ^= 1
+        assert not judge(call, [bits], None, ARRAY).ok
+
+
+def test_the_sign_of_a_zero_counts_where_bits_are_moved() -> None:
+    x = torch.tensor([0.0, -0.0, 1.0])
+    negative = tensor_bits(torch.tensor([-0.0, -0.0, 1.0]))
+    assert not judge(OpCall("aten.clone.default", (x,)), [negative], None, ARRAY).ok
+    assert judge(OpCall("aten.add.Tensor", (x, x)), [tensor_bits(x * 2)], None, ARRAY).ok
+    zeros = OpCall("aten.mul.Tensor", (x, 0.0))
+    assert judge(zeros, [np.array([1 << 31, 0, 0], np.uint32)], None, ARRAY).ok
+
+
+def test_the_side_outside_the_bound_is_blamed_when_rtl_and_cmodel_differ() -> None:
+    call = OpCall("aten.add.Tensor", (torch.arange(6.0).reshape(2, 3), 1))
+    (good,) = ideal(call)
+    assert good is not None
+    wrong = good.copy()
+    wrong[1, 2] ^= 1 << 24
+    for cmodel, rtl, blame in ((good, wrong, Blame.RTL), (wrong, good, Blame.CMODEL)):
+        verdict = judge(call, [cmodel], [rtl], ARRAY)
+        assert (verdict.blame, verdict.rtl_mismatches) == (blame, 1)
+        assert verdict.finding is not None
+        assert verdict.finding.expected_bits == int(good[1, 2])
+        assert verdict.finding.actual_bits == int(wrong[1, 2])
+
+
+def test_positions_of_equal_values_are_open_and_others_are_not() -> None:
+    x = torch.tensor([3.0, 1.0, 3.0, 2.0])
+    call = OpCall("aten.topk.default", (x, 3))
+    values = tensor_bits(torch.tensor([3.0, 3.0, 2.0]))
+    for positions, ok in (([0, 2, 3], True), ([2, 0, 3], True), ([0, 2, 1], False)):
+        assert judge(call, [values, np.array(positions, np.uint64)], None, ARRAY).ok is ok
+
+
+def test_every_rule_has_a_call_that_tries_it() -> None:
+    tried = {base_name(call.op) for call in calls(torch.float32)}
+    assert tried <= RULES.keys()
+    assert supports("aten.add_.Tensor")
+    assert not supports("aten.fft_fft.default")
