@@ -22,9 +22,10 @@ module npu_gather
 #(
   parameter int unsigned BusBits    = 256,
   parameter int unsigned FmaLatency = 4,
-  /// Beats that can land of each of data and old values: covers the DRAM latency.
+  /// Beats of data that can land: covers the DRAM latency when every element is a request.
   parameter int unsigned DataBeats  = 128,
-  parameter int unsigned IndexBeats = 32,
+  parameter int unsigned OldBeats   = 64,
+  parameter int unsigned IndexBytes = 1024,
   parameter int unsigned MaxWrites  = 8,
   localparam int unsigned StrbW     = BusBits / 8
 ) (
@@ -62,11 +63,12 @@ module npu_gather
   input  logic                            wr_rsp_err_i
 );
   localparam int unsigned LaneW = $clog2(StrbW);
-  localparam int unsigned BeatsW = $clog2(DataBeats + 1);
+  localparam int unsigned OldBeatsW = $clog2(OldBeats + 1);
+  localparam int unsigned IndexBeats = IndexBytes / StrbW;
   localparam int unsigned IndexBeatsW = $clog2(IndexBeats + 1);
-  // Requests small enough that several have room to land: a quarter of it, half for indices.
-  localparam int unsigned DataRequestW = $clog2(DataBeats / 4) + LaneW;
-  localparam int unsigned IndexRequestW = $clog2(IndexBeats / 2) + LaneW;
+  // Requests so small that several have room to land: a quarter of it, half for indices.
+  localparam int unsigned DataRequestW = $clog2(OldBeats / 4) + LaneW;
+  localparam int unsigned IndexRequestW = $clog2(IndexBytes / 2);
   localparam int unsigned AckW = 12;
 
   typedef enum logic [1:0] {
@@ -89,15 +91,14 @@ module npu_gather
   assign plain_view = gather ? cmd_i.dst : cmd_i.src1;
 
   // The walk of the table goes over the indices' shape and stands still in their dimension; there
-  // each index adds its own offset. A run ends at that dimension, or where the index changes.
+  // each index adds its own offset. A run ends where the index changes.
   always_comb begin
     place_view      = table_view;
     place_view.size = cmd_i.src2.size;
     index_view      = cmd_i.src2;
     for (int unsigned i = 0; i < MAX_RANK; i++) begin
       if (3'(i) == cmd_i.dim) place_view.stride[i] = '0;
-      repeats[i] = 3'(i) > cmd_i.dim
-                && (cmd_i.src2.stride[i] == '0 || cmd_i.src2.size[i] == 32'd1);
+      repeats[i] = cmd_i.src2.stride[i] == '0 || cmd_i.src2.size[i] == 32'd1;
       if (!loops[i]) index_view.size[i] = 32'd1;
     end
   end
@@ -125,7 +126,7 @@ module npu_gather
   );
 
   npu_move_walk #(.RequestW(DataRequestW)) u_plain_walk (
-    .clk_i, .rst_ni, .start_i(start), .stop_i(stop), .busy_o(plain_busy),
+    .clk_i, .rst_ni, .start_i(start), .stop_i(drain), .busy_o(plain_busy),
     .view_i(plain_view), .merge_i('1), .elem_log2_i(elem_log2),
     .req_valid_o(plain_valid), .req_ready_i(plain_ready), .req_addr_o(plain_addr),
     .req_bytes_o(plain_bytes), .req_last_o(), .loop_o()
@@ -171,7 +172,7 @@ module npu_gather
   logic               old_valid, old_fire, old_sent_q, old_beat, old_ready, old_err, old_idle;
   logic               clash, hazard_room, write_valid, write_fire;
   logic [BusBits-1:0] old_data;
-  logic [BeatsW-1:0]  old_beats;
+  logic [OldBeatsW-1:0] old_beats;
 
   assign old_valid = add && table_valid && flowing_q && !clash && hazard_room && !old_sent_q;
   assign old_fire  = shared_valid[1] && shared_ready[1];
@@ -182,7 +183,7 @@ module npu_gather
     .push_i(add && write_fire), .pop_i(add && wr_rsp_valid_i)
   );
 
-  npu_gather_land #(.BusBits(BusBits), .Beats(DataBeats)) u_old_land (
+  npu_gather_land #(.BusBits(BusBits), .Beats(OldBeats)) u_old_land (
     .clk_i, .rst_ni,
     .req_valid_i(old_valid), .req_lane_i(table_addr[LaneW-1:0]), .req_bytes_i(table_bytes),
     .req_beats_o(old_beats), .rd_req_valid_o(shared_valid[1]), .rd_req_ready_i(shared_ready[1]),
@@ -191,11 +192,11 @@ module npu_gather
     .idle_o(old_idle)
   );
 
-  npu_gather_port #(.BeatsW(BeatsW), .MaxReads(IndexBeats + MaxWrites + 1)) u_port (
+  npu_gather_port #(.BeatsW(OldBeatsW), .MaxReads(IndexBeats + MaxWrites + 1)) u_port (
     .clk_i, .rst_ni,
     .req_valid_i(shared_valid), .req_ready_o(shared_ready),
     .req_addr_i({table_addr, index_addr}), .req_bytes_i({table_bytes, index_bytes}),
-    .req_beats_i({old_beats, BeatsW'(index_beats)}), .rsp_valid_o(shared_rsp),
+    .req_beats_i({old_beats, OldBeatsW'(index_beats)}), .rsp_valid_o(shared_rsp),
     .rd_req_valid_o(rd_req_valid_o[0]), .rd_req_ready_i(rd_req_ready_i[0]),
     .rd_req_addr_o(rd_req_addr_o[0]), .rd_req_bytes_o(rd_req_bytes_o[0]),
     .rd_rsp_valid_i(rd_rsp_valid_i[0])
@@ -259,7 +260,7 @@ module npu_gather
   assign place_held  = gather ? rd_req_valid_o[1] : write_valid || shared_valid[1] || old_sent_q;
   assign plain_held  = gather ? write_valid : rd_req_valid_o[1];
   assign place_ready = table_fire || (stop && !place_held);
-  assign plain_ready = plain_fire || (stop && !plain_held);
+  assign plain_ready = plain_fire || (drain && !plain_held);
 
   // From lanes to lanes, then through the adder or past it
   logic               moved_valid, moved_ready, sum_in_ready, sum_valid, out_valid, out_ready;
@@ -359,5 +360,7 @@ module npu_gather
 
   assign stats_o.active        = align_stats.active;
   assign stats_o.result_stall  = align_stats.result_stall;
-  assign stats_o.operand_stall = align_stats.operand_stall || (state_q == BUSY && !dst_run);
+  assign stats_o.operand_stall = align_stats.operand_stall
+                               || (state_q == BUSY && !dst_run && !align_stats.active
+                                   && !align_stats.result_stall);
 endmodule

@@ -64,7 +64,7 @@ module npu_gather_land
   );
 
   RoomToLand: assert property (@(posedge clk_i) disable iff (!rst_ni) rd_rsp_valid_i |-> landed)
-    else $error("npu_gather_land: a beat that nobody asked for");
+    else $error("npu_gather_land: a beat without room");
   RequestFits: assert property (@(posedge clk_i) disable iff (!rst_ni)
       req_valid_i |-> req_beats_o <= BeatsW'(Beats) && req_beats_o != '0)
     else $error("npu_gather_land: a request of %0d beats", req_beats_o);

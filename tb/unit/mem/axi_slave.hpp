@@ -95,12 +95,16 @@ class AxiSlave : public Model {
     check(top.wr_beat == (top.m_wvalid && top.m_wready), "wr_beat_o does not count W");
   }
 
-  // Bursts of an engine that are not answered yet.
-  uint64_t unanswered(unsigned client) const {
+  // Bursts of a read client, or of a write client, that are not answered yet.
+  uint64_t unanswered_reads(unsigned client) const {
+    return uint64_t(std::count_if(reads_.begin(), reads_.end(), [client](const Pending& entry) {
+      return entry.burst.id >> 4 == client;
+    }));
+  }
+  uint64_t unanswered_writes(unsigned client) const {
     const auto own = [client](const AxiBurst& burst) { return burst.id >> 4 == client; };
     const auto open = [&](const Pending& entry) { return own(entry.burst); };
-    return uint64_t(std::count_if(reads_.begin(), reads_.end(), open) +
-                    std::count_if(acks_.begin(), acks_.end(), open) +
+    return uint64_t(std::count_if(acks_.begin(), acks_.end(), open) +
                     std::count_if(addresses_.begin(), addresses_.end(), own));
   }
 

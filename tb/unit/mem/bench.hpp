@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The design with every model around it.
+// The design with every model around it: the memory's side, the plain clients and one engine.
 #pragma once
 
 #include <fstream>
@@ -7,7 +7,6 @@
 
 #include "clients.hpp"
 #include "host.hpp"
-#include "move.hpp"
 
 // Cycles after which a run counts as hung; the longest takes about a tenth of it.
 constexpr uint64_t kPatience = 2000000;
@@ -31,9 +30,12 @@ struct Summary {
 };
 inline Summary summary;
 
-class Bench {
+// `Engine` drives the commands of the engine under test, whose first clients `kReaders` and
+// `kWriters` count.
+template <typename Engine>
+class BenchOf {
  public:
-  Bench(uint64_t seed)
+  explicit BenchOf(uint64_t seed)
       : random(seed),
         memory(random),
         slave(memory, random),
@@ -53,8 +55,7 @@ class Bench {
     top.eval();
     if (top.rst_ni)
       for (Model* model : models_) model->sample(top, cycle);
-    check(!top.done || slave.unanswered(0) == 0, "done with %llu bursts unanswered",
-          (unsigned long long)slave.unanswered(0));
+    if (top.done) nothing_under_way();
     top.clk_i = 1;
     top.eval();
     ++cycle;
@@ -85,9 +86,16 @@ class Bench {
   ReadClient reader0, reader1;
   WriteClient writer;
   Host host;
-  Mover mover;
+  Engine engine;
   uint64_t cycle = 0;
 
  private:
-  std::vector<Model*> models_{&slave, &reader0, &reader1, &writer, &host, &mover};
+  void nothing_under_way() const {
+    uint64_t bursts = 0;
+    for (unsigned c = 0; c < Engine::kReaders; ++c) bursts += slave.unanswered_reads(c);
+    for (unsigned c = 0; c < Engine::kWriters; ++c) bursts += slave.unanswered_writes(c);
+    check(bursts == 0, "done with %llu bursts unanswered", (unsigned long long)bursts);
+  }
+
+  std::vector<Model*> models_{&slave, &reader0, &reader1, &writer, &host, &engine};
 };

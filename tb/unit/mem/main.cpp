@@ -26,8 +26,8 @@ void stuck_host(uint64_t seed, bool gives, bool takes) {
   for (int i = 0; i < 5000; ++i) bench.tick();
   const MoveCommand move = copy_1d(65536, 5, 7);
   move.apply(bench.memory);
-  bench.mover.start(move);
-  for (int i = 0; !bench.mover.idle(); ++i) {
+  bench.engine.start(move);
+  for (int i = 0; !bench.engine.idle(); ++i) {
     bench.tick();
     check(i < 100000, "a stuck host holds up COPY%s", "");
   }
@@ -71,9 +71,9 @@ void moves(uint64_t seed, uint64_t commands) {
     const MoveCommand move = random_move(bench.random);
     move.apply(bench.memory);
     if (bench.random.chance(30)) bench.traffic(3);
-    bench.mover.start(move);
+    bench.engine.start(move);
     bench.run(kPatience);
-    check(bench.mover.err == 0, "move %llu: error %u", (unsigned long long)i, bench.mover.err);
+    check(bench.engine.err == 0, "move %llu: error %u", (unsigned long long)i, bench.engine.err);
     elements += move.count();
     compared += bench.memory.compare(kMemBase, kMemLimit, "move");
   }
@@ -111,11 +111,11 @@ void errors(uint64_t seed, uint64_t commands) {
     const bool source = !move.fill && move.touches_bad(bench.memory, true);
     const bool target = move.touches_bad(bench.memory, false);
     if (!source && !target) move.apply(bench.memory);
-    bench.mover.start(move);
+    bench.engine.start(move);
     bench.run(kPatience);
     accept_destination(bench, move);
     summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
-    const unsigned got = bench.mover.err;
+    const unsigned got = bench.engine.err;
     const bool ok = source && target ? got == 8 || got == 9
                                      : got == (source   ? 8u
                                                : target ? 9u

@@ -101,6 +101,7 @@ inline MoveCommand random_move(Random& random) {
 // Gives the engine one command at a time and keeps the times of the last one.
 class Mover : public Model {
  public:
+  static constexpr unsigned kReaders = 1, kWriters = 1;
   uint64_t started = 0, finished = 0;
   unsigned err = 0;
   uint64_t active = 0, operand_stall = 0, result_stall = 0;

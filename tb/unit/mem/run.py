@@ -1,91 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the memory bench: `python -m tb.unit.mem.run --bus 256 --seed 1`.
-
-Exit status: 0 no difference, 1 a difference or a broken rule, 2 bad input, 3 infrastructure.
-"""
+"""Runs the memory bench: `python -m tb.unit.mem.run --bus 256 --seed 1`. Owns nothing but the
+name of the bench."""
 
 from __future__ import annotations
 
-import argparse
-import json
-import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
-from driver.errors import InfrastructureError, InputError, NpuError
+from tb.unit.block import BlockResult, block_main, run_block
 from tb.unit.mem.build import build_bench
-from tb.unit.model import BUS_WIDTHS
 
-_TIMEOUT_S = 600.0
-_MAX_SEED = 10**9
-
-
-@dataclass(frozen=True)
-class MemResult:
-    """What the bench found: `compared` bytes; `failure` is empty or the first thing wrong."""
-
-    bus_bits: int
-    seed: int
-    compared: int
-    failure: str
-    figures: Mapping[str, float]
-    """Beats per cycle by name, at DRAM latency 100."""
-    report: str = field(repr=False, default="")
+_ROUNDS = 20
 
 
 def run_mem(
-    bus_bits: int, seed: int = 1, rounds: int = 20, instead: Mapping[str, Path] | None = None
-) -> MemResult:
-    """Build and run the bench; `rounds` scales the random parts.
+    bus_bits: int, seed: int = 1, rounds: int = _ROUNDS, instead: Mapping[str, Path] | None = None
+) -> BlockResult:
+    """Build and run the bench; figures are beats per cycle at DRAM latency 100.
 
     InputError: an argument out of range. InfrastructureError: no tools, a bench that dies.
     """
-    for name, value in (("seed", seed), ("rounds", rounds)):
-        if not 0 < value < _MAX_SEED:
-            raise InputError("command line", name, value, f"1 to {_MAX_SEED - 1}")
-    program = build_bench(bus_bits, instead)
-    with tempfile.TemporaryDirectory() as scratch:
-        found = Path(scratch) / "result.json"
-        try:
-            done = subprocess.run(
-                [str(program), str(seed), str(rounds), str(found)],
-                capture_output=True,
-                text=True,
-                timeout=_TIMEOUT_S,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise InfrastructureError(f"{program.name}: {error}") from error
-        if found.is_file():
-            return MemResult(bus_bits, seed, **json.loads(found.read_text()), report=done.stdout)
-    # An assertion of the RTL ends the program; Verilator puts its message on standard output.
-    errors = [line for line in done.stdout.splitlines() if "%Error" in line or "Error:" in line]
-    if not errors:
-        raise InfrastructureError(f"{program.name} ended with status {done.returncode}")
-    return MemResult(bus_bits, seed, 0, errors[0], {}, report=done.stdout)
-
-
-def main() -> int:
-    """Print the bench's report; errors are one line on stderr."""
-    parser = argparse.ArgumentParser(prog="python -m tb.unit.mem.run", description=__doc__)
-    parser.add_argument("--bus", type=int, help=f"bits, of {BUS_WIDTHS}; without it, all of them")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=20, help="scales the random parts")
-    given = parser.parse_args()
-    failed = False
-    try:
-        for bus_bits in BUS_WIDTHS if given.bus is None else (given.bus,):
-            result = run_mem(bus_bits, given.seed, given.rounds)
-            sys.stdout.write(f"bus {bus_bits}, seed {given.seed}\n{result.report}")
-            failed |= bool(result.failure)
-    except NpuError as error:
-        sys.stderr.write(f"{error}\n")
-        return error.exit_code
-    return int(failed)
+    return run_block(build_bench(bus_bits, instead), bus_bits, seed, rounds)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(block_main("mem", run_mem, _ROUNDS))

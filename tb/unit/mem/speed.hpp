@@ -3,6 +3,9 @@
 #pragma once
 
 #include "bench.hpp"
+#include "move.hpp"
+
+using Bench = BenchOf<Mover>;
 
 constexpr uint64_t kLatency = 100;
 // Cycles of a COPY besides its beats and the latencies of its first read and its last write.
@@ -32,11 +35,11 @@ inline MoveCommand copy_2d(uint32_t rows, uint32_t columns, std::array<uint32_t,
 inline void time_move(const char* name, const MoveCommand& move, uint64_t beats) {
   Bench bench(1);
   move.apply(bench.memory);
-  bench.mover.start(move);
+  bench.engine.start(move);
   bench.run(kPatience);
   summary.compared += bench.memory.compare(kMemBase, kMemLimit, name);
   const AxiSlave& slave = bench.slave;
-  const uint64_t total = bench.mover.finished - bench.mover.started;
+  const uint64_t total = bench.engine.finished - bench.engine.started;
   const uint64_t window = slave.last_read - slave.first_read + 1;
   const double rate = move.fill ? double(slave.write_beats) / double(total - kLatency)
                                 : double(slave.read_beats) / double(window);
@@ -80,13 +83,13 @@ inline void time_error() {
   const MoveCommand move = copy_2d(256, 256, {1, 256}, {1, 256});
   for (const uint64_t addr : {move.src, move.dst})
     bench.memory.bad[(addr - kMemBase) / kLine] = true;
-  bench.mover.start(move);
+  bench.engine.start(move);
   bench.run(kPatience);
   const uint64_t reads = bench.slave.read_bursts, writes = bench.slave.write_bursts;
   std::printf("speed    %-30s %6llu cycles, %llu of 65536 reads sent\n", "COPY, first read fails",
-              (unsigned long long)(bench.mover.finished - bench.mover.started),
+              (unsigned long long)(bench.engine.finished - bench.engine.started),
               (unsigned long long)reads);
-  check(bench.mover.err == 8, "first read fails: error %u", bench.mover.err);
+  check(bench.engine.err == 8, "first read fails: error %u", bench.engine.err);
   check(reads < 300 && writes < 20, "first read fails: %llu reads and %llu writes were sent",
         (unsigned long long)reads, (unsigned long long)writes);
 }

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bench of the GATHER/SCATTER engine behind the memory controller, with other traffic beside it:
+// random commands, errors, and cycle counts. Usage: gather_bench [seed] [rounds] [result.json]. One
+// line per part; stops at the first difference.
+#include "bench.hpp"
+#include "gather.hpp"
+
+using Bench = BenchOf<Gatherer>;
+
+namespace {
+
+constexpr uint64_t kLatency = 100;
+
+void shuffle_conditions(Bench& bench) {
+  static constexpr unsigned kStalls[] = {0, 5, 30, 70};
+  bench.stalls(kStalls[bench.random.below(4)]);
+  bench.slave.shape.latency_min = unsigned(bench.random.below(20));
+  bench.slave.shape.latency_max =
+      bench.slave.shape.latency_min + unsigned(bench.random.below(2) * bench.random.below(600));
+  bench.slave.shape.reorder = bench.random.chance(70);
+}
+
+void commands(uint64_t seed, uint64_t count) {
+  Bench bench(seed);
+  GatherMaker maker(bench.memory, bench.random);
+  std::array<uint64_t, 3> elements{};
+  for (uint64_t i = 0; i < count; ++i) {
+    shuffle_conditions(bench);
+    const GatherCommand command = maker.make();
+    apply(command, bench.memory);
+    if (bench.random.chance(30)) bench.traffic(3);
+    bench.engine.start(command);
+    bench.run(kPatience);
+    check(bench.engine.err == 0, "command %llu: error %u", (unsigned long long)i, bench.engine.err);
+    elements[command.scatter + command.add] += command.count();
+    summary.compared += bench.memory.compare(kMemBase, kMemLimit, "command");
+  }
+  std::printf("commands %llu; elements gathered %llu, scattered %llu, added %llu; differing 0\n",
+              (unsigned long long)count, (unsigned long long)elements[0],
+              (unsigned long long)elements[1], (unsigned long long)elements[2]);
+}
+
+// The destination is unspecified after an error; every other byte must survive.
+void accept_destination(Bench& bench, const GatherCommand& c) {
+  const Dims& size = c.scatter ? c.table_size : c.size;
+  const Dims& stride = c.scatter ? c.table_stride : c.plain_stride;
+  for (uint64_t i = 0; i < GatherCommand::product(size); ++i) {
+    const Dims at = GatherCommand::place(i, size);
+    const uint64_t addr =
+        (c.scatter ? c.table : c.plain) + GatherCommand::offset(at, stride) * c.elem();
+    for (unsigned b = 0; b < c.elem(); ++b) bench.memory.want(addr + b) = bench.memory.at(addr + b);
+  }
+}
+
+void spoil(Bench& bench, GatherMaker& maker, const GatherCommand& c) {
+  Memory& memory = bench.memory;
+  std::fill(memory.bad.begin(), memory.bad.end(), false);
+  const uint64_t ends[][2] = {
+      {c.index, GatherCommand::extent(c.size, c.index_stride) * c.index_bytes()},
+      {c.table, GatherCommand::extent(c.table_size, c.table_stride) * c.elem()},
+      {c.plain, GatherCommand::extent(c.size, c.plain_stride) * c.elem()}};
+  for (uint64_t lines = bench.random.below(3); lines != 0; --lines) {
+    const auto& [base, bytes] = ends[bench.random.below(3)];
+    memory.bad[(base + bench.random.below(bytes) - kMemBase) / kLine] = true;
+  }
+  if (bench.random.chance(50)) maker.spoil_index(c);
+}
+
+void errors(uint64_t seed, uint64_t count) {
+  Bench bench(seed);
+  GatherMaker maker(bench.memory, bench.random);
+  std::array<uint64_t, 11> codes{};
+  for (uint64_t i = 0; i < count; ++i) {
+    shuffle_conditions(bench);
+    std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
+    const GatherCommand command = maker.make();
+    spoil(bench, maker, command);
+    const Outcome outcome = apply(command, bench.memory);
+    bench.engine.start(command);
+    bench.run(kPatience);
+    const unsigned code = bench.engine.err;
+    check(outcome.allows(code), "command %llu: error %u, expected %u or a write error: %d",
+          (unsigned long long)i, code, outcome.error, outcome.write_bad);
+    if (code != 0) accept_destination(bench, command);
+    summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
+    ++codes[code];
+  }
+  check(codes[0] && codes[8] && codes[9] && codes[10], "errors: a case never happened%s", "");
+  std::printf("errors   %llu commands: %llu read, %llu write, %llu index, %llu clean\n",
+              (unsigned long long)count, (unsigned long long)codes[8], (unsigned long long)codes[9],
+              (unsigned long long)codes[10], (unsigned long long)codes[0]);
+}
+
+// Rows of `columns` elements, or with one column single elements, from or to random places.
+GatherCommand rows_of(uint32_t rows, uint32_t columns, bool scatter, bool add) {
+  GatherCommand c;
+  c.scatter = scatter;
+  c.add = add;
+  c.dim = 3;
+  c.size = {1, 1, 1, rows, columns};
+  c.table_size = {1, 1, 1, 64 * 512 / columns, columns};
+  c.table_stride = c.plain_stride = {0, 0, 0, columns, 1};
+  c.index_stride = {0, 0, 0, 1, 0};
+  (scatter ? c.plain : c.table) = kIndexEnd;
+  (scatter ? c.table : c.plain) = kMoveBase;
+  return c;
+}
+
+// Runs a command alone; its cycles per `unit`, a beat or an element, must keep a bound.
+void time_command(const char* name, const GatherCommand& c, uint64_t units, double most) {
+  Bench bench(1);
+  for (uint64_t i = 0; i < c.size[3]; ++i) {
+    const uint64_t chosen = bench.random.below(c.table_size[3]);
+    store(bench.memory.bytes, c.index + 4 * i, 4, chosen);
+    store(bench.memory.expected, c.index + 4 * i, 4, chosen);
+  }
+  apply(c, bench.memory);
+  bench.engine.start(c);
+  bench.run(kPatience);
+  summary.compared += bench.memory.compare(kMemBase, kMemLimit, name);
+  const uint64_t total = bench.engine.finished - bench.engine.started;
+  // Beside the work: the first index, the first data, the last write.
+  const double rate = double(total - 3 * kLatency) / double(units);
+  summary.figures[name] = rate;
+  std::printf("speed    %-36s %6llu cycles, %.3f per unit\n", name, (unsigned long long)total,
+              rate);
+  check(bench.engine.err == 0 && rate <= most, "%s: %.3f cycles per unit", name, rate);
+}
+
+void speed() {
+  constexpr uint64_t kRow = 512 * 4 / kBusBytes;
+  time_command("GATHER 64 rows of 2 KiB, per beat", rows_of(64, 512, false, false), 64 * kRow,
+               1.05);
+  time_command("SCATTER 64 rows of 2 KiB, per beat", rows_of(64, 512, true, false), 64 * kRow,
+               1.05);
+  // The indices' beats come over the same bus.
+  time_command("GATHER elements, per beat", rows_of(8192, 1, false, false),
+               8192 + 8192 * 4 / kBusBytes, 1.05);
+  time_command("SCATTER elements", rows_of(8192, 1, true, false), 8192, 1.05);
+  // A beat's words one by one, then the adder's latency and the way out.
+  constexpr double kWords = kBusBytes / 4;
+  time_command("SCATTER-add rows, per word", rows_of(64, 512, true, true), 64 * 512,
+               (kWords + 8) / kWords);
+  time_command("SCATTER-add elements", rows_of(4096, 1, true, true), 4096, 40);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
+  const uint64_t rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 20;
+  Verilated::randReset(2);
+  Verilated::randSeed(static_cast<int>(seed % 0x7fffffff) + 1);
+  try {
+    speed();
+    commands(seed, rounds * 20);
+    errors(seed + 1, std::max<uint64_t>(rounds * 20, 200));
+  } catch (const Failure& failure) {
+    summary.failure = failure.what();
+    std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed,
+                failure.what());
+  }
+  if (argc > 3) summary.write(argv[3]);
+  return summary.failure.empty() ? 0 : 1;
+}
