@@ -128,6 +128,7 @@ class HwConfig(Frozen):
     acc_tiles: Annotated[int, Field(ge=1, le=128)]
     row_tiles: Annotated[int, Field(ge=1, le=16)]
     weight_slots: Annotated[int, Field(ge=2, le=32)]
+    vector_lanes: Literal[4, 8, 16]
     memory: MemoryMap
     registers: Region
     dram: Dram
@@ -142,6 +143,7 @@ class HwConfig(Frozen):
             "AccTiles": self.acc_tiles,
             "RowTiles": self.row_tiles,
             "WeightSlots": self.weight_slots,
+            "VectorLanes": self.vector_lanes,
             "MemBase": self.memory.base,
             "MemLimit": self.memory.limit,
         }

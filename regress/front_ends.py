@@ -19,6 +19,8 @@ WAIVERS = ROOT / "rtl" / "lint" / "npu.vlt"
 TOP = "npu_top"
 SHAPES: tuple[tuple[int, int], ...] = tuple(product((8, 16, 32), (128, 256, 512)))
 """Array size and bus width of every npu_top that is offered."""
+_LANES = {8: 4, 16: 16, 32: 8}
+"""Lanes of the vector engine by array size, so that every number is seen."""
 _VERILATOR_FLAGS = ("--lint-only", "-Wall", "--quiet", "--no-timing", "--top-module", TOP)
 _LIMIT_S = 600
 _SHOWN_ERRORS = 5
@@ -27,7 +29,8 @@ _SHOWN_ERRORS = 5
 def verilator_problems(array_size: int, bus_bits: int, root: Path = ROOT) -> str:
     """Verilator's warnings and errors, with all of them on; empty when there is none."""
     folder = _verilator_folder()
-    parameters = [f"-GArraySize={array_size}", f"-GBusBits={bus_bits}"]
+    sizes = {"ArraySize": array_size, "BusBits": bus_bits, "VectorLanes": _LANES[array_size]}
+    parameters = [f"-G{name}={value}" for name, value in sizes.items()]
     sources = [str(WAIVERS), "-F", str(FILELIST)]
     done = subprocess.run(
         [str(folder / "bin" / "verilator_bin"), *_VERILATOR_FLAGS, *parameters, *sources],
@@ -56,7 +59,8 @@ def slang_problems(array_size: int, bus_bits: int) -> str:
     """slang's errors in the elaborated npu_top; empty when there is none."""
     driver = pyslang.driver.Driver()
     driver.addStandardArgs()
-    parameters = f"-GArraySize={array_size} -GBusBits={bus_bits}"
+    sizes = {"ArraySize": array_size, "BusBits": bus_bits, "VectorLanes": _LANES[array_size]}
+    parameters = " ".join(f"-G{name}={value}" for name, value in sizes.items())
     command = f"slang -F {FILELIST} --top {TOP} {parameters} --color-diagnostics=false"
     if not (driver.parseCommandLine(command) and driver.processOptions()):
         return f"slang does not take: {command}"

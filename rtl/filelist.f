@@ -9,6 +9,7 @@ fpu/npu_fp_alu_pkg.sv
 fpu/npu_fp_div_pkg.sv
 mem/npu_mem_pkg.sv
 matrix/npu_matrix_pkg.sv
+vector/npu_vector_types_pkg.sv
 csr/gen/npu_csr_pkg.sv
 ctrl/npu_ctrl_pkg.sv
 // cells
@@ -48,6 +49,17 @@ matrix/npu_matrix_acc.sv
 matrix/npu_matrix_drain.sv
 matrix/npu_matrix_pack.sv
 matrix/npu_matrix.sv
+// vector engine
+vector/npu_vector_unpack.sv
+vector/npu_vector_load.sv
+vector/npu_vector_groups.sv
+vector/npu_vector_seq.sv
+vector/npu_vector_operands.sv
+vector/npu_vector_lanes.sv
+vector/npu_vector_fold.sv
+vector/npu_vector_reduce.sv
+vector/npu_vector_store.sv
+vector/npu_vector.sv
 // registers
 csr/gen/npu_csr.sv
 csr/npu_perf_counters.sv

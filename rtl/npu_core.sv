@@ -7,6 +7,7 @@
 module npu_core
   import npu_isa_pkg::*;
   import npu_pkg::*;
+  import npu_vector_pkg::MAX_SOURCES;
   import npu_mem_pkg::*;
 #(
   parameter int unsigned ArraySize   = 16,
@@ -15,6 +16,7 @@ module npu_core
   parameter int unsigned AccTiles    = 64,
   parameter int unsigned RowTiles    = 8,
   parameter int unsigned WeightSlots = 16,
+  parameter int unsigned VectorLanes = 16,
   parameter logic [63:0] MemBase     = 64'h0000_0000,
   parameter logic [63:0] MemLimit    = 64'h2000_0000,
   localparam int unsigned StrbW      = BusBits / 8
@@ -115,31 +117,12 @@ module npu_core
 
   npu_engine_cmd_t cmd;
   logic            matrix_valid, matrix_ready, matrix_done, move_valid, move_ready, move_done;
-  logic            gather_valid, gather_ready, gather_done;
-  error_e          matrix_err, move_err, gather_err;
-  npu_stats_t      matrix_stats, move_stats, gather_stats;
+  logic            vector_valid, vector_ready, vector_done, gather_valid, gather_ready, gather_done;
+  error_e          matrix_err, move_err, vector_err, gather_err;
+  npu_stats_t      matrix_stats, move_stats, vector_stats, gather_stats;
   logic            soft_rst, engine_rst_n;
 
   assign engine_rst_n = rst_ni && !soft_rst;
-
-  // The vector engine is not built in yet: its commands are refused.
-  logic vector_valid, vector_done_q;
-  always_ff @(posedge clk_i) begin
-    if (!engine_rst_n) vector_done_q <= 1'b0;
-    else               vector_done_q <= vector_valid;
-  end
-  for (genvar i = VectorSource; i < VectorSource + 3; i++) begin : gen_no_vector
-    assign rd_req_valid[i] = 1'b0;
-    assign rd_req_addr[i]  = '0;
-    assign rd_req_bytes[i] = '0;
-    assign rd_rsp_ready[i] = 1'b1;
-  end
-  assign wr_req_valid[Vector]  = 1'b0;
-  assign wr_req_addr[Vector]   = '0;
-  assign wr_req_bytes[Vector]  = '0;
-  assign wr_data_valid[Vector] = 1'b0;
-  assign wr_data[Vector]       = '0;
-  assign wr_strb[Vector]       = '0;
 
   npu_ctrl #(
     .ArraySize(ArraySize), .BusBits(BusBits), .FmaLatency(FmaLatency), .MemBase(MemBase),
@@ -174,8 +157,8 @@ module npu_core
     .matrix_err_i(matrix_err), .matrix_stats_i(matrix_stats),
     .move_valid_o(move_valid), .move_ready_i(move_ready), .move_done_i(move_done),
     .move_err_i(move_err), .move_stats_i(move_stats),
-    .vector_valid_o(vector_valid), .vector_ready_i(1'b1), .vector_done_i(vector_done_q),
-    .vector_err_i(ERROR_BAD_OPCODE), .vector_stats_i('0),
+    .vector_valid_o(vector_valid), .vector_ready_i(vector_ready), .vector_done_i(vector_done),
+    .vector_err_i(vector_err), .vector_stats_i(vector_stats),
     .gather_valid_o(gather_valid), .gather_ready_i(gather_ready), .gather_done_i(gather_done),
     .gather_err_i(gather_err), .gather_stats_i(gather_stats),
     .rd_beat_i(rd_beat), .wr_beat_i(wr_beat)
@@ -228,6 +211,31 @@ module npu_core
     .wr_strb_o(wr_strb[Move]),
     .wr_rsp_valid_i(wr_rsp_valid[Move]),
     .wr_rsp_err_i(wr_rsp_err[Move])
+  );
+
+  npu_vector #(
+    .VectorLanes(VectorLanes), .BusBits(BusBits), .FmaLatency(FmaLatency)
+  ) u_vector (
+    .clk_i, .rst_ni(engine_rst_n),
+    .cmd_valid_i(vector_valid), .cmd_ready_o(vector_ready), .cmd_i(cmd),
+    .done_o(vector_done), .err_o(vector_err), .stats_o(vector_stats),
+    .rd_req_valid_o(rd_req_valid[VectorSource +: MAX_SOURCES]),
+    .rd_req_ready_i(rd_req_ready[VectorSource +: MAX_SOURCES]),
+    .rd_req_addr_o(rd_req_addr[VectorSource +: MAX_SOURCES]),
+    .rd_req_bytes_o(rd_req_bytes[VectorSource +: MAX_SOURCES]),
+    .rd_rsp_valid_i(rd_rsp_valid[VectorSource +: MAX_SOURCES]),
+    .rd_rsp_ready_o(rd_rsp_ready[VectorSource +: MAX_SOURCES]),
+    .rd_rsp_data_i(rd_rsp_data), .rd_rsp_err_i(rd_rsp_err),
+    .wr_req_valid_o(wr_req_valid[Vector]),
+    .wr_req_ready_i(wr_req_ready[Vector]),
+    .wr_req_addr_o(wr_req_addr[Vector]),
+    .wr_req_bytes_o(wr_req_bytes[Vector]),
+    .wr_data_valid_o(wr_data_valid[Vector]),
+    .wr_data_ready_i(wr_data_ready[Vector]),
+    .wr_data_o(wr_data[Vector]),
+    .wr_strb_o(wr_strb[Vector]),
+    .wr_rsp_valid_i(wr_rsp_valid[Vector]),
+    .wr_rsp_err_i(wr_rsp_err[Vector])
   );
 
   npu_gather #(.BusBits(BusBits), .FmaLatency(FmaLatency)) u_gather (

@@ -12,6 +12,7 @@ module npu_top
   parameter int unsigned AccTiles    = 64,              // tiles in each accumulator half
   parameter int unsigned RowTiles    = 8,               // row tiles of a block
   parameter int unsigned WeightSlots = 16,              // weight tiles waiting in the array
+  parameter int unsigned VectorLanes = 16,              // 4, 8, 16: of the vector engine
   parameter logic [63:0] MemBase     = 64'h0000_0000,   // device memory: first byte
   parameter logic [63:0] MemLimit    = 64'h2000_0000,   // and the first byte beyond
   localparam int unsigned StrbW      = BusBits / 8
@@ -129,7 +130,8 @@ module npu_top
 
   npu_core #(
     .ArraySize(ArraySize), .BusBits(BusBits), .FmaLatency(FmaLatency), .AccTiles(AccTiles),
-    .RowTiles(RowTiles), .WeightSlots(WeightSlots), .MemBase(MemBase), .MemLimit(MemLimit)
+    .RowTiles(RowTiles), .WeightSlots(WeightSlots), .VectorLanes(VectorLanes), .MemBase(MemBase),
+    .MemLimit(MemLimit)
   ) u_core (
     .clk_i(clk),
     .rst_ni(rst_n),

@@ -18,6 +18,7 @@ common:
   acc_tiles: 64
   row_tiles: 8
   weight_slots: 16
+  vector_lanes: 16
   memory:
     regions:
       weights: {base: 0x0, size_bytes: 0x1000}
@@ -65,6 +66,7 @@ def test_rtl_parameters_follow_from_the_configuration(tmp_path: Path) -> None:
         "AccTiles": 32,
         "RowTiles": 8,
         "WeightSlots": 16,
+        "VectorLanes": 16,
         "MemBase": 0,
         "MemLimit": 0x2000,
     }
@@ -104,6 +106,7 @@ MISTAKES = [
     ("  weight_slots", "  lanes: 4\n  weight_slots", "common.lanes", "got an unknown key"),
     ("array_size: 8", "array_size: 12", "configs.one.array_size", "got 12, expected 8, 16 or 32"),
     ("bus_bits: 128", "bus_bits: 64", "configs.one.bus_bits", "128, 256 or 512"),
+    ("vector_lanes: 16", "vector_lanes: 2", "common.vector_lanes", "got 2, expected 4, 8 or 16"),
     ("acc_tiles: 32", "acc_tiles: 33", "configs.two.acc_tiles", "got 33, expected a power of two"),
     ("acc_tiles: 32", "acc_tiles: 4", "common.row_tiles", "got 8, expected at most acc_tiles, 4"),
     ("row_tiles: 8", "row_tiles: 6", "common.row_tiles", "got 6, expected a power of two"),
@@ -165,7 +168,7 @@ def test_a_file_without_configurations_is_refused(tmp_path: Path, text: str) -> 
 def test_every_field_of_a_configuration_is_checked(tmp_path: Path) -> None:
     """No field may default silently: leaving out any of them is an error that names it."""
     fields = [name for name in HwConfig.model_fields if name != "name"]
-    assert len(fields) == 10
+    assert len(fields) == 11
     for field in fields:
         lines = TEXT.splitlines()
         kept = []

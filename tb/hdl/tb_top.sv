@@ -14,6 +14,7 @@ module tb_top #(
   parameter int unsigned AccTiles = 4,
   parameter int unsigned RowTiles = 4,
   parameter int unsigned WeightSlots = 2,
+  parameter int unsigned VectorLanes = 4,
   parameter logic [63:0] MemBase = 64'h0,
   parameter logic [63:0] MemLimit = 64'h2000_0000
 ) (
@@ -151,6 +152,7 @@ module tb_top #(
     .AccTiles    (AccTiles),
     .RowTiles    (RowTiles),
     .WeightSlots (WeightSlots),
+    .VectorLanes (VectorLanes),
     .MemBase     (MemBase),
     .MemLimit    (MemLimit)
   ) u_npu (
