@@ -12,11 +12,21 @@ from driver.isa.programs import (
     compare,
     composite,
     functions,
+    gelu,
     reductions,
     softmax,
 )
 
-FAMILIES = (arithmetic, compare, reductions, composite, functions, activations, softmax)
+FAMILIES = (
+    arithmetic,
+    compare,
+    reductions,
+    composite,
+    functions,
+    activations,
+    gelu,
+    softmax,
+)
 """Modules in the order of their programs' numbers."""
 
 _CATALOGUE = Catalogue(module.FAMILY for module in FAMILIES)

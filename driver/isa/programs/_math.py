@@ -16,6 +16,7 @@ from driver.isa.micro import MicroOp
 SIGN = 0x8000_0000
 NAN = 0x7FC0_0000
 INFINITY = 0x7F80_0000
+LARGEST = 3.4028234663852886e38
 _FRACTION_BITS = 23
 
 LOG2_E = math.log2(math.e)
@@ -67,7 +68,7 @@ def shifted_exponent(p: Assembler, rounded: Value) -> Value:
     return p.op(MicroOp.SHL, rounded, p.word(_FRACTION_BITS))
 
 
-def exp_reduced(p: Assembler, x: Value, offset: int, *, exact: bool) -> tuple[Value, Value]:
+def exp_reduced(p: Assembler, x: Value, offset: int, *, exact: bool = True) -> tuple[Value, Value]:
     """x = k·ln 2 + r with |r| ≤ ln 2 / 2: (2^(k+offset)'s exponent field, r).
 
     Not `exact` costs an instruction less and leaves r with an error of |k|·2^-29.
@@ -84,7 +85,7 @@ def exp_reduced(p: Assembler, x: Value, offset: int, *, exact: bool) -> tuple[Va
 def minus_exp_of_minus(
     p: Assembler, x: Value, coefficients: tuple[float, ...], offset: int
 ) -> Value:
-    """−e^(−x)·2^offset, for results that are normal numbers, as good as the polynomial."""
+    """−e^(−x)·2^offset where that is a normal number, as good as the polynomial for eʳ."""
     magic = p.f(ROUND + offset)
     rounded = p.fma(x, p.f(-LOG2_E), magic)
     minus_r = p.fma(p.sub(rounded, magic), p.f(LN2_HIGH), x)
@@ -108,15 +109,23 @@ def negative_abs(p: Assembler, x: Value) -> Value:
     return p.op(MicroOp.OR, x, p.word(SIGN))
 
 
-def reciprocal_guess(p: Assembler, minus_d: Value) -> Value:
-    """1/d for normal d whose reciprocal is normal, within 5.2 %: one integer subtraction.
+def minus_reciprocal_guess(p: Assembler, v: Value) -> Value:
+    """−1/v for normal v whose reciprocal is normal, within 5.2 %: one integer subtraction.
 
     The pattern is a logarithm to first order, so its complement is the reciprocal's.
     """
-    return p.op(MicroOp.ISUB, p.word(0x7EF3_4000 + SIGN), minus_d)
+    return p.op(MicroOp.ISUB, p.word(0x7EF3_4000 + SIGN), v)
 
 
-def minus_reciprocal(p: Assembler, d: Value) -> Value:
+def minus_reciprocal(p: Assembler, v: Value) -> Value:
+    """−1/v for normal v whose reciprocal is normal: within 1.3 ULP."""
+    y = minus_reciprocal_guess(p, v)
+    error = p.fma(v, y, p.f(1.0))
+    y = p.fma(p.fma(error, error, error), y, y)
+    return p.fma(p.fma(v, y, p.f(1.0)), y, y)
+
+
+def minus_reciprocal_1_to_2(p: Assembler, d: Value) -> Value:
     """−1/d for d in [1, 2]: relative error 2^-13.2."""
     y = p.horner(d, MINUS_RECIPROCAL_2)
     return p.fma(p.fma(d, y, p.f(1.0)), y, y)
@@ -127,10 +136,22 @@ def minus_ratio(p: Assembler, e: Value, n: Value, factor: Value | None = None) -
 
     Neither 1 + e nor the product is rounded where the remainder is formed.
     """
-    y = minus_reciprocal(p, p.add(e, p.f(1.0)))
+    y = minus_reciprocal_1_to_2(p, p.add(e, p.f(1.0)))
     q = p.mul(n if factor is None else p.mul(n, factor), y)
     remainder = p.fma(q, e, p.fma(n, factor or p.f(1.0), q))
     return p.fma(remainder, y, q)
+
+
+def gated(p: Assembler, x: Value, e: Value) -> Value:
+    """x ÷ (1 + e^−v), given e = e^−|v| for a v of x's sign.
+
+    As min(x, largest)·(1 or e) ÷ (1 + e), for the quotient wants finite numbers. +∞ comes back
+    as x − largest, which is below the quotient for every other x. −∞·0 stays a NaN.
+    """
+    factor = p.select(sign_of(p, x), e, p.f(1.0))
+    largest = p.f(LARGEST)
+    minus_quotient = minus_ratio(p, e, p.op(MicroOp.FMIN, x, largest), factor)
+    return p.op(MicroOp.FMAX, p.mul(minus_quotient, p.f(-1.0)), p.sub(x, largest))
 
 
 def sine(p: Assembler, r: Value, z: Value) -> Value:

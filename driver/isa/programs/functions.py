@@ -20,11 +20,21 @@ _SCALE = 60
 """eˣ·2^60 is a normal number for every x from _BELOW_EXP to 0."""
 
 
-def exp_negative(p: Assembler, x: Value) -> Value:
-    """eˣ for x ≤ 0."""
+def exp_negative(p: Assembler, x: Value, low: Value | None = None) -> Value:
+    """e^(x + low) for x ≤ 0 and a `low` beyond the last bit of x."""
     x = p.op(MicroOp.FMAX, x, p.f(_BELOW_EXP))
-    exponent, r = m.exp_reduced(p, x, _SCALE, exact=True)
+    exponent, r = m.exp_reduced(p, x, _SCALE)
+    if low is not None:
+        r = p.add(r, low)
     scaled = p.op(MicroOp.IADD, p.horner(r, m.EXP_6), exponent)
+    return p.mul(scaled, p.f(2.0**-_SCALE))
+
+
+def exp_negative_16(p: Assembler, x: Value) -> Value:
+    """e^x to 2^-13.6, for x ≤ 0."""
+    x = p.op(MicroOp.FMAX, x, p.f(_BELOW_EXP))
+    exponent, r = m.exp_reduced(p, x, _SCALE, exact=False)
+    scaled = p.op(MicroOp.IADD, p.horner(r, m.EXP_3), exponent)
     return p.mul(scaled, p.f(2.0**-_SCALE))
 
 
@@ -32,7 +42,7 @@ def exp_negative(p: Assembler, x: Value) -> Value:
 def exp(p: Assembler) -> Value:
     # Two factors, since neither subnormal results nor 2^127·1.9 are one integer addition away.
     x = p.op(MicroOp.FMIN, p.op(MicroOp.FMAX, p.src1, p.f(_BELOW_EXP)), p.f(_ABOVE_EXP))
-    exponent, r = m.exp_reduced(p, x, -1, exact=True)
+    exponent, r = m.exp_reduced(p, x, -1)
     first = p.op(MicroOp.IMAX, exponent, p.word(-100 << 23))
     second = p.op(MicroOp.ISUB, exponent, first)
     value = p.op(MicroOp.IADD, p.horner(r, m.EXP_6), first)
