@@ -93,6 +93,9 @@ def rows(t: Tensors) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     yield "aten.rms_norm.default", (x, [40], t(40), 1e-6), {}
     yield "aten.rms_norm.default", (x, [40]), {}
     yield "aten.sort.default", (x, 2), {}
+    yield "aten.argsort.default", (x, 0), {}
+    yield "aten.native_group_norm.default", (t(2, 6, 7), t(6), t(6), 2, 6, 7, 3, 1e-5), {}
+    yield "aten._safe_softmax.default", (x, 1), {}
     yield "aten.topk.default", (x, 3), {}
     stats = (t(5), t(5, positive=True))
     yield (
@@ -111,6 +114,7 @@ def larger(t: Tensors) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     yield attention, (q, q, q, t(9, 9)), {"scale": 0.3}
     flash = "aten._scaled_dot_product_flash_attention_for_cpu.default"
     yield flash, (q, q, q, 0.0, True), {}
+    yield "aten._scaled_dot_product_attention_math.default", (q, q, q), {}
     image, kernel = t(2, 4, 9, 10), t(6, 2, 3, 3)
     convolution = (image, kernel, t(6), [2, 1], [1, 1], [1, 2], False, [0, 0], 2)
     yield "aten.convolution.default", convolution, {}

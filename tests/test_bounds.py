@@ -8,6 +8,7 @@ import pytest
 import torch
 from bounds_cases import FLOATS, calls
 
+from driver.lower import LOWERINGS
 from golden.bounds import RULES
 from golden.calls import OpCall, answers, base_name, values_of
 from golden.judge import expectations, judge, supports
@@ -148,3 +149,7 @@ def test_every_rule_has_a_call_that_tries_it() -> None:
     assert tried <= RULES.keys()
     assert supports("aten.add_.Tensor")
     assert not supports("aten.fft_fft.default")
+
+
+def test_every_op_that_is_lowered_has_a_rule() -> None:
+    assert [op for op in LOWERINGS if not supports(op)] == []

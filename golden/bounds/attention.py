@@ -8,9 +8,9 @@ added to its terms. With ρ that error, the sum over L values is within
 
     Σ p·ρ·|V| + γ_{L+2}·Σ p·|V|
 
-A 16-bit V: the NPU multiplies 16-bit matrices, so the weights may have been rounded to that type
-first, u16·Σ p·|V| more. torch's flash kernel does the same; its plain one rounds scores to 16 bits
-as well, an error u16·(|s| + |max|) in the exponent.
+The NPU keeps scores and weights in fp32 for all types. torch's flash kernel rounds the weights of
+16-bit operands to that type, u16·Σ p·|V| more; its plain one rounds scores as well, an error
+u16·(|s| + |max|) in the exponent.
 
 logsumexp: the largest ε, the sum's relative error, 2 ULP of the logarithm and two roundings.
 """
@@ -83,7 +83,7 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
     p = p.nan_to_num()
     weighted = p @ scores.values
     short = unit(dtype) if is_short(dtype) else 0.0
-    errors, sums = [], []
+    errors, sums, shares = [], [], []
     for n, exp, rounded, growth in (
         (roundings(length), EXP, 0.0, 1),
         (length + 1, 2 * EXP, 2 * short, 2),
@@ -94,7 +94,8 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
         total = (p * term).sum(-1, keepdim=True) + gamma(n)
         relative = 2 * (term + total + 3 * U)
         spread = (p * relative) @ scores.values
-        spread = spread + (growth * gamma(length + 2) + 2 * short) * weighted
+        spread = spread + (growth * gamma(length + 2) + rounded) * weighted
+        shares.append(values_of(p * (relative + rounded)) + 2 * TINY)
         errors.append(values_of(spread) + TINY)
         sums.append(values_of((error.amax(-1, keepdim=True) + 2 * total + 8 * U).squeeze(-1)))
     first = found[0]
@@ -103,8 +104,13 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
     result = near(dtype, values_of(first), *errors)
     expectations: list[Expectation | None] = [unclaimed(result, open_rows | open_columns)]
     for at, other in enumerate(found[1:], 1):
-        made = None if other is None else _logsumexp(subject, at, other, sums)
-        expectations.append(None if made is None else unclaimed(made, open_rows[..., 0]))
+        assert other is not None
+        if "dropout_mask" in call.arguments:  # the plain kernel gives its weights
+            weights = near(subject.answer(at).dtype, values_of(other), *shares)
+            expectations.append(unclaimed(weights, open_rows))
+        else:
+            made = _logsumexp(subject, at, other, sums)
+            expectations.append(unclaimed(made, open_rows[..., 0]))
     return tuple(expectations)
 
 
@@ -130,5 +136,10 @@ def _logsumexp(
 
 
 RULES: dict[str, Rule] = dict.fromkeys(
-    ("scaled_dot_product_attention", "_scaled_dot_product_flash_attention_for_cpu"), _attention
+    (
+        "scaled_dot_product_attention",
+        "_scaled_dot_product_flash_attention_for_cpu",
+        "_scaled_dot_product_attention_math",
+    ),
+    _attention,
 )

@@ -200,9 +200,6 @@ def _lerp(call: OpCall) -> torch.Tensor:
     return (a + b) * (1 + w)
 
 
-CORRECT = 0.5
-
-
 def _arange(subject: Subject) -> tuple[Expectation | None, ...]:
     """start + step·i with both rounded to fp32: 3 roundings of either term."""
     dtype = subject.answer().dtype

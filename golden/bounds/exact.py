@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from golden.bounds.expectation import Expectation, Rule, Subject, exact, unclaimed
-from golden.calls import values_of
+from golden.calls import OpCall, values_of
 from golden.problem import Mask
 
 
@@ -63,15 +63,27 @@ def by_type(rounded: Rule) -> Rule:
 def selected(subject: Subject) -> tuple[Expectation | None, ...]:
     """Values and where they are from: equal values may be pointed at in any order.
 
-    The positions are judged by golden.judge through `Expectation` as torch's, open where the
-    value occurs more than once in its row.
+    A position is torch's, open where its value occurs more than once in its row; a stable sort's
+    is torch's everywhere.
     """
     values, positions = subject.answer(0), subject.answer(1)
-    source, dim = subject.call["self"], subject.call.arguments.get("dim", -1)
-    if source.dim() == 0:
-        return exact(values), exact(positions)
+    return exact(values), _positions(subject.call, values, positions)
+
+
+def sorted_positions(subject: Subject) -> tuple[Expectation | None, ...]:
+    """argsort: the positions of `selected` alone."""
+    positions, dim = subject.answer(), subject.call["dim"]
+    source = subject.call["self"]
+    values = source.gather(dim, positions) if source.dim() else source
+    return (_positions(subject.call, values, positions),)
+
+
+def _positions(call: OpCall, values: torch.Tensor, positions: torch.Tensor) -> Expectation:
+    source, dim = call["self"], call["dim"]
+    if source.dim() == 0 or call.arguments.get("stable"):
+        return exact(positions)
     rows, wanted = source.movedim(dim, -1), values.movedim(dim, -1)
     same = wanted.unsqueeze(-1) == rows.unsqueeze(-2)
     both_nan = wanted.isnan().unsqueeze(-1) & rows.isnan().unsqueeze(-2)
     tied = ((same | both_nan).sum(-1) > 1).movedim(-1, dim)
-    return exact(values), unclaimed(exact(positions), tied.numpy())
+    return unclaimed(exact(positions), tied.numpy())

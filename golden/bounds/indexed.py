@@ -45,5 +45,5 @@ def _put(subject: Subject) -> tuple[Expectation | None, ...]:
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("scatter_add", "index_add", "embedding_dense_backward"), by_type(_added)),
-    "index_put": _put,
+    **dict.fromkeys(("index_put", "_unsafe_index_put"), _put),
 }

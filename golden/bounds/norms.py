@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""layer_norm, rms_norm, and batch_norm in inference.
+"""layer_norm, group_norm, rms_norm, and batch_norm in inference.
 
-*layer_norm* over K elements: mean m with |δ| ≤ γ_{n+2}·S/K, variance v = V/K with the error of
-golden.bounds.reductions.square_error. r̂ = 1/√(v̂ + eps) is within ρ = ½·Δ/(v + eps − Δ) + 4u of r
+*layer_norm*, *group_norm* over K elements: mean m with |δ| ≤ γ_{n+2}·S/K, variance v = V/K with
+the error of golden.bounds.reductions.square_error. r̂ = 1/√(v̂ + eps) is within ρ = ½·Δ/(v + eps − Δ) + 4u of r
 relatively, Δ the error of v and of adding eps, 4u the 2 ULP of the function. With t = x − m the
 result t·r·w + b is within
 
@@ -67,16 +67,37 @@ def _root_error(error: Floats, square: Floats) -> Floats:
 
 def _layer_norm(subject: Subject) -> tuple[Expectation | None, ...]:
     call = subject.call
-    shape, eps = call["normalized_shape"], float(call["eps"])
+    shape = call["normalized_shape"]
     count = prod(shape)
     x = values_of(finite(call["input"])).reshape(-1, count)
     w, b = _flat(call["weight"], count, 1.0), _flat(call["bias"], count, 0.0)
+    return _standardised(subject, x, w, b, len(shape))
+
+
+def _group_norm(subject: Subject) -> tuple[Expectation | None, ...]:
+    call = subject.call
+    batch, channels, groups = call["N"], call["C"], call["group"]
+    split = (batch, groups, channels // groups, call["HxW"])
+    x = values_of(finite(call["input"])).reshape(split)
+    affine = []
+    for name, default in (("weight", 1.0), ("bias", 0.0)):
+        row = _flat(call[name], channels, default).reshape(1, groups, -1, 1)
+        affine.append(np.broadcast_to(row, split).reshape(batch * groups, -1))
+    weight, bias = affine
+    return _standardised(subject, x.reshape(batch * groups, -1), weight, bias, 3)
+
+
+def _standardised(
+    subject: Subject, x: Floats, w: Floats, b: Floats, passes: int
+) -> tuple[Expectation | None, ...]:
+    """(x − mean)·r·w + b of each row, the means, and r."""
+    count, eps = x.shape[1], float(subject.call["eps"])
     mean = x.mean(1, keepdims=True)
     t = x - mean
     spread, absolute = (t**2).sum(1, keepdims=True), np.abs(x).sum(1, keepdims=True)
     square = spread / count + eps
     errors: list[list[Floats]] = []
-    for n in (roundings(count, len(shape)), count + 2):
+    for n in (roundings(count, passes), count + 2):
         shift = gamma(n + 2) * absolute / count + U * np.abs(mean) + TINY
         wrong = square_error(absolute, spread, mean, count, n) / count + 3 * U * square
         rho = _root_error(wrong, square)
@@ -147,6 +168,7 @@ def _batch_norm(subject: Subject) -> tuple[Expectation | None, ...]:
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("native_layer_norm", "layer_norm"), _layer_norm),
+    "native_group_norm": _group_norm,
     **dict.fromkeys(("rms_norm", "_fused_rms_norm"), _rms_norm),
     **dict.fromkeys(
         ("batch_norm", "native_batch_norm", "_native_batch_norm_legit_no_training"), _batch_norm

@@ -81,6 +81,6 @@ def _shaped(answer: torch.Tensor, *arrays: Floats) -> tuple[Floats, ...]:
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("_softmax", "softmax"), _softmax),
+    **dict.fromkeys(("_softmax", "softmax", "_safe_softmax"), _softmax),
     **dict.fromkeys(("_log_softmax", "log_softmax"), _log_softmax),
 }
