@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 from backend_host import BACKENDS, CONFIG, Host
 
 from driver.backend import InspectableBackend, open_backend
+
+if TYPE_CHECKING:
+    from lower_torch import TorchBench
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
@@ -25,3 +29,13 @@ def host(opened: InspectableBackend) -> Host:
     opened.set_faults([])
     opened.reset()
     return Host(opened, CONFIG)
+
+
+@pytest.fixture
+def npu() -> Iterator[TorchBench]:
+    """A cmodel of its own to which torch's tensors go."""
+    from lower_torch import open_bench  # noqa: PLC0415 (torch takes seconds to import)
+
+    opened = open_bench()
+    yield opened
+    opened.device.close()

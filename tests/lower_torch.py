@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from backend_host import CONFIG
 
+from driver.backend import open_backend
 from driver.device import Device
 from driver.isa import DTYPE_BYTES, DType
 from driver.lower import Arg, Program, TensorView, lower
@@ -124,17 +126,24 @@ class TorchBench:
         raw = self.device.download(view.address, (span * DTYPE_BYTES[view.dtype],), np.uint8)
         return torch.from_numpy(raw).view(like.dtype).as_strided(view.sizes, view.strides)
 
+    def submit(self, program: Program) -> None:
+        """Run the packets."""
+        for address, data in program.descriptors:
+            self.device.backend.write_memory(address, data)
+        self.device.submit(program.packets)
+
     def call(self, op: str, *args: Any, **kwargs: Any) -> Answer:
         """Run an op ("add.Tensor", "npu.quantize") on both."""
         name = overload(op)
         namespace, packet, which = name.split(".")
         function = getattr(getattr(getattr(torch.ops, namespace), packet), which)
+        placed = [self.argument(value) for value in args]  # before torch writes in place
         with torch.no_grad():
             given = function(*args, **kwargs)
-        return self.run(name, args, kwargs, given)
+        return self.run(name, placed, kwargs, given)
 
     def run(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], given: Any) -> Answer:
-        """Run an op whose answer is known."""
+        """Run an op whose answer is known. Arguments may be placed already."""
         expected = tuple(given) if isinstance(given, tuple | list) else (given,)
         expected = tuple(x if isinstance(x, torch.Tensor) else None for x in expected)
         results = [None if x is None else self.result(x) for x in expected]
@@ -145,11 +154,35 @@ class TorchBench:
             results,
             self.device.alloc,
         )
-        for address, data in program.descriptors:
-            self.device.backend.write_memory(address, data)
-        self.device.submit(program.packets)
+        self.submit(program)
         found = tuple(
             None if view is None or like is None else self.fetch(view, like)
             for view, like in zip(results, expected, strict=True)
         )
         return Answer(program, found, expected)
+
+
+def layouts(tensor: torch.Tensor) -> dict[str, torch.Tensor]:
+    """The same values, lying in memory in several ways."""
+    spread = torch.zeros(*tensor.shape, 3, dtype=tensor.dtype)
+    spread[..., 1] = tensor
+    order = tuple(reversed(range(tensor.dim())))
+    return {
+        "dense": tensor.contiguous(),
+        "permuted": tensor.permute(order).contiguous().permute(order),
+        "sliced": spread[..., 1],
+    }
+
+
+def open_bench() -> TorchBench:
+    """A cmodel of its own."""
+    return TorchBench(Device(open_backend("cmodel", CONFIG), CONFIG))
+
+
+def numbers(*sizes: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> torch.Tensor:
+    """Normal floats, small integers of either sign, or truth values."""
+    generator = torch.Generator().manual_seed(seed + sum(sizes) + 1)
+    values = torch.randn(sizes, generator=generator) * 3
+    if dtype is torch.bool:
+        return values > 0
+    return (values.abs() if dtype is torch.uint8 else values).to(dtype)
