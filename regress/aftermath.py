@@ -20,6 +20,7 @@ from regress.notify import News
 from regress.pages.figures import Figures, figures_of, keep_figures, kept_figures
 from regress.pages.night import Night, load_night
 from regress.pages.site import Told, write_site
+from regress.paths import CONFIG_FILE, ROOT
 from regress.triage import Change, Triage, triage
 
 SITE = "report"
@@ -37,9 +38,21 @@ class Conclusion:
 
     @property
     def red(self) -> bool:
-        """Whether somebody has to act: not for what is known and expected."""
-        told = self.told
-        return told.triage.red or any(move.step.red for move in told.moves)
+        """Whether somebody has to act, though every job may have passed."""
+        flaky, moves = self.told.triage.flaky, self.told.moves
+        return bool(flaky) or any(move.step.red for move in moves)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the night as a whole is red: not for what is known and expected."""
+        incomplete = any(outcome.last is None for outcome in self.told.night.outcomes)
+        return self.red or self.told.triage.red or incomplete
+
+    @property
+    def expected(self) -> frozenset[str]:
+        """Ids of the items that fail as known."""
+        buckets = self.told.triage.buckets
+        return frozenset(r.item.id for bucket in buckets for r in bucket.reds if r.issue)
 
 
 def conclude(
@@ -99,8 +112,9 @@ def tried(night: Night) -> list[str]:
 
 
 def tolerances(night: Night) -> Tolerances:
-    """Of the file that the night was planned from."""
-    return load_nightly(Path(night.plan.config_file)).tolerances
+    """Of the file that the night was planned from, or of our own where that was elsewhere."""
+    path = ROOT / night.plan.config_file
+    return load_nightly(path if path.exists() else CONFIG_FILE).tolerances
 
 
 def _history(store: Store, site: Path, plan: Plan) -> tuple[Figures, ...]:
@@ -123,7 +137,7 @@ def news_of(conclusion: Conclusion) -> News:
         tier=plan.tier,
         plan=plan.id,
         revision=plan.revision,
-        red=conclusion.red,
+        red=conclusion.failed,
         states={"not run" if s is None else s.value: n for s, n in told.night.states().items()},
         new=changed(Change.NEW),
         fixed=changed(Change.FIXED),

@@ -106,6 +106,11 @@ class Triage:
         """Whether the night has failed."""
         return bool(self.unexpected or self.flaky)
 
+    def change_of(self, bucket: Bucket) -> Change:
+        """New when none of its jobs failed the night before."""
+        changes = {self.changes.get(red.item.id, Change.STILL) for red in bucket.reds}
+        return Change.STILL if Change.STILL in changes else Change.NEW
+
 
 def triage(
     outcomes: Iterable[Outcome],

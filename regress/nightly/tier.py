@@ -127,7 +127,7 @@ class Go:
             self._note(line)
         if self._control.drain and missing(outcomes):
             return INTERRUPTED
-        return summary.tally(outcomes).exit_code or int(aftermath.red)
+        return summary.tally(outcomes, aftermath.expected).exit_code or int(aftermath.red)
 
     def _note(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -19,7 +19,7 @@ from golden.formats import FLOAT_FORMATS, decode
 from regress.pages.svg import line, on, picture, tag, text, viridis
 
 _CELL = 16
-_TILE_CELL = 12
+_LEAST_TILE, _MOST_TILE, _OVERVIEW = 12, 32, 320
 _MARGIN = 44
 _LEGEND = 40
 _UINTS = {2: np.uint16, 4: np.uint32}
@@ -123,7 +123,7 @@ def _legend(y: float, width: float, largest: int) -> Iterator[Markup]:
     step = (width - 220) / _STEPS
     yield text(0, y + 10, "1 ULP", class_="note")
     for i in range(_STEPS):
-        colour = viridis(i / (_STEPS - 1))
+        colour = viridis(i / (_STEPS - 1) if largest > 1 else 1.0)
         yield tag("rect", x=44 + i * step, y=y, width=step, height=12, fill=colour)
     yield text(52 + _STEPS * step, y + 10, f"{largest:,} ULP apart (log)", class_="note")
 
@@ -133,20 +133,21 @@ def overview_picture(found: ErrorMap) -> Markup:
     tiles = np.array(found.tiles, np.int64)
     rows, columns = tiles.shape
     span = found.tile_size * found.tiles_per_cell
+    edge = min(max(_OVERVIEW // columns, _LEAST_TILE), _MOST_TILE)
     label = f"{np.count_nonzero(tiles)} of {tiles.size} cells of {span}×{span} elements have errors"
     top = math.log2(int(tiles.max()) + 1) or 1.0
     content: list[Markup] = []
     for (row, column), count in np.ndenumerate(tiles):
-        x, y = column * _TILE_CELL + 4, row * _TILE_CELL + 4
-        frame = {"x": x, "y": y, "width": _TILE_CELL - 1, "height": _TILE_CELL - 1}
+        x, y = column * edge + 4, row * edge + 4
+        frame = {"x": x, "y": y, "width": edge - 1, "height": edge - 1}
         title = tag("title", f"tile [{row}, {column}]: {count} wrong")
         share = math.log2(int(count) + 1) / top
         paint = {"fill": viridis(share)} if count else {"class_": "same"}
         content.append(tag("rect", title, **frame, **paint))
         if count:
-            dot = {"cx": x + 5.5, "cy": y + 5.5, "r": 2, "fill": on(viridis(share))}
-            content.append(tag("circle", **dot))
+            dot = {"cx": x + edge / 2 - 0.5, "cy": y + edge / 2 - 0.5, "r": edge / 6}
+            content.append(tag("circle", **dot, fill=on(viridis(share))))
     row, column = found.element[1] // span, found.element[2] // span
-    ring = {"x": column * _TILE_CELL + 2, "y": row * _TILE_CELL + 2}
-    content.append(tag("rect", **ring, width=_TILE_CELL + 3, height=_TILE_CELL + 3, class_="ring"))
-    return picture(columns * _TILE_CELL + 10, rows * _TILE_CELL + 10, label, content)
+    ring = {"x": column * edge + 2, "y": row * edge + 2, "width": edge + 3, "height": edge + 3}
+    content.append(tag("rect", **ring, class_="ring"))
+    return picture(columns * edge + 10, rows * edge + 10, label, content)

@@ -26,10 +26,17 @@ def _environment() -> Environment:
     )
     found.filters["count"] = lambda value: "–" if value is None else f"{value:,}"
     found.filters["percent"] = lambda value: "–" if value is None else f"{value:.1%}"
-    found.filters["number"] = lambda value: "–" if value is None else f"{value:.4g}"
+    found.filters["number"] = _number
     found.filters["seconds"] = _duration
     found.filters["sizes"] = lambda shapes: " ".join("×".join(map(str, s)) or "()" for s in shapes)
     return found
+
+
+def _number(value: float | None) -> str:
+    """Whole numbers in full, others in four digits."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:.4g}"
 
 
 def _duration(seconds: float) -> str:

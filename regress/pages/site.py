@@ -73,7 +73,7 @@ def _trends(figures: Sequence[Figures]) -> Iterator[tuple[str, Markup]]:
     if not figures:
         return
     rates = tuple(None if f.pass_rate is None else 100 * f.pass_rate for f in figures)
-    yield "Pass rate", trend("Pass rate", days, [Series("passed", rates)], " %")
+    yield "Pass rate", trend("Pass rate", days, [Series("passed", rates)], " %", 100)
     yield "Cycles of jobs that passed", trend("Cycles", days, list(_cycles(figures)))
     hours = [
         Series("job time", tuple(f.job_seconds / 60 for f in figures)),
@@ -83,7 +83,8 @@ def _trends(figures: Sequence[Figures]) -> Iterator[tuple[str, Markup]]:
     covered = [Series("op × type × configuration", tuple(float(f.coverage) for f in figures))]
     yield "Coverage: combinations judged on the RTL", trend("Coverage", days, covered)
     shares = tuple(None if f.npu_share is None else 100 * f.npu_share for f in figures)
-    yield "Ops on the NPU", trend("Ops on the NPU", days, [Series("on the NPU", shares)], " %")
+    on_npu = [Series("on the NPU", shares)]
+    yield "Ops on the NPU", trend("Ops on the NPU", days, on_npu, " %", 100)
 
 
 def _cycles(figures: Sequence[Figures]) -> Iterator[Series]:

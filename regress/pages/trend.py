@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from markupsafe import Markup
 from regress.pages.svg import DASHES, SERIES, line, picture, tag, text
 
 _WIDTH, _HEIGHT = 560, 240
-_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 16, 18, 34
+_LEFT, _RIGHT, _TOP, _BOTTOM = 84, 16, 18, 34
 _TICKS = 4
 _LABELS = 6
 """Nights named below a trend, at most."""
@@ -25,15 +26,20 @@ class Series:
     values: tuple[float | None, ...]
 
 
-def trend(title: str, nights: Sequence[str], series: Sequence[Series], unit: str = "") -> Markup:
-    """Lines over nights, oldest first. Each line has a colour, a dash and a shape of its own."""
-    known = [v for one in series for v in one.values if v is not None]
-    low, high = _range(known)
+def trend(
+    title: str,
+    nights: Sequence[str],
+    series: Sequence[Series],
+    unit: str = "",
+    most: float = math.inf,
+) -> Markup:
+    """Lines over nights, oldest first; `most` is the largest value there can be."""
+    scale = _scale([v for one in series for v in one.values if v is not None], most)
     legend = 18 * len(series) if len(series) > 1 else 0
     height = _HEIGHT + legend
-    content: list[Markup] = [*_frame(low, high, unit), *_nights(nights)]
+    content: list[Markup] = [*_frame(scale, unit), *_nights(nights)]
     for number, one in enumerate(series):
-        content += _series(one, number, (low, high), nights, unit)
+        content += _series(one, number, scale, nights, unit)
         if legend:
             content += _key(one.name, number, _HEIGHT + 18 * number)
     last = ", ".join(f"{one.name} {_short(_last(one))}{unit}" for one in series)
@@ -44,11 +50,33 @@ def _last(series: Series) -> float | None:
     return next((v for v in reversed(series.values) if v is not None), None)
 
 
-def _range(known: Sequence[float]) -> tuple[float, float]:
-    """Room around the values, so that a line which does not move does not lie on the axis."""
+@dataclass(frozen=True)
+class _Scale:
+    """The vertical axis: from `low` to `high`, a line every `step`."""
+
+    low: float
+    high: float
+    step: float
+
+    def y(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
+
+
+def _scale(known: Sequence[float], most: float) -> _Scale:
+    """Round numbers around the values, so that a line which does not move is not on an edge."""
     low, high = min(known, default=0.0), max(known, default=1.0)
-    room = (high - low) * 0.15 or abs(high) * 0.05 or 1.0
-    return (0.0 if low >= 0 > low - room else low - room), high + room
+    room = (high - low) * 0.1 or abs(high) * 0.05 or 1.0
+    step = _round_step((high - low + 2 * room) / _TICKS)
+    first = math.floor((low - room) / step) * step
+    last = min(math.ceil((high + room) / step) * step, most)
+    return _Scale(max(first, 0.0) if low >= 0 else first, last, step)
+
+
+def _round_step(least: float) -> float:
+    """The next of 1, 2, 5, 10, … times a power of ten."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(power * digit for digit in (1, 2, 5, 10) if power * digit >= least * 0.999)
 
 
 def _short(value: float | None) -> str:
@@ -67,14 +95,10 @@ def _x(number: int, count: int) -> float:
     return _LEFT + 8 + (span * number / (count - 1) if count > 1 else span / 2)
 
 
-def _y(value: float, low: float, high: float) -> float:
-    return _HEIGHT - _BOTTOM - (value - low) / (high - low) * (_HEIGHT - _TOP - _BOTTOM)
-
-
-def _frame(low: float, high: float, unit: str) -> Iterator[Markup]:
-    for tick in range(_TICKS + 1):
-        value = low + (high - low) * tick / _TICKS
-        y = _y(value, low, high)
+def _frame(scale: _Scale, unit: str) -> Iterator[Markup]:
+    for tick in range(math.floor((scale.high - scale.low) / scale.step + 1e-6) + 1):
+        value = scale.low + tick * scale.step
+        y = scale.y(value)
         yield line((_LEFT, y), (_WIDTH - _RIGHT, y), class_="grid-line")
         words = f"{_short(value)}{unit}"
         yield text(_LEFT - 6, y + 4, words, text_anchor="end", class_="note")
@@ -89,11 +113,11 @@ def _nights(nights: Sequence[str]) -> Iterator[Markup]:
 
 
 def _series(
-    one: Series, number: int, limits: tuple[float, float], nights: Sequence[str], unit: str
+    one: Series, number: int, scale: _Scale, nights: Sequence[str], unit: str
 ) -> Iterator[Markup]:
     colour, dash = SERIES[number % len(SERIES)], DASHES[number % len(DASHES)]
     places = [
-        (_x(i, len(nights)), _y(v, *limits), v, nights[i])
+        (_x(i, len(nights)), scale.y(v), v, nights[i])
         for i, v in enumerate(one.values)
         if v is not None
     ]

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Finds the revision that broke a stored failure, by running it in the revisions in question.
+
+Each revision is unpacked into a folder of its own and sets itself up there, with its own packages,
+model and simulator: what is tried is that revision, and the checkout at hand is left alone.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from io import BytesIO
+from pathlib import Path
+
+from driver.errors import InfrastructureError, InputError
+from driver.evidence import CAPSULE, folder_of
+from driver.results import OpRow, RunSpec
+from regress.pages.night import Job
+from regress.paths import BUILD, ROOT
+from regress.process import environment, execute, last_lines
+from regress.replay import spec_of
+
+FOLDER = BUILD / "bisect"
+PROGRAM = ".venv/bin/npu-cosim"
+_LIMIT_S = 3600.0
+_SHORT = 12
+
+
+class Answer(Enum):
+    """What a revision did with the failure."""
+
+    GOOD = "good"
+    BAD = "bad"
+    UNTESTABLE = "untestable"
+    """It does not build, or does not know the test."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The end of a search."""
+
+    first_bad: str
+    subject: str
+    untestable: tuple[str, ...]
+    """Older than `first_bad` and younger than the last good one: one of them may be it."""
+    tried: int
+
+
+Probe = Callable[[str], Answer]
+
+
+def bisect_job(
+    job: Job,
+    row: OpRow | None,
+    span: tuple[str, str],
+    *,
+    note: Callable[[str], None] = lambda _: None,
+    probe: Probe | None = None,
+) -> Found:
+    """Search between a good and a bad revision. InputError when they are not good and bad."""
+    good, bad = (
+        resolve(name, revision) for name, revision in zip(("good", "bad"), span, strict=True)
+    )
+    revisions = between(good, bad)
+    ask = _noting(probe or _prober(job, row), note)
+    for revision, expected in ((good, Answer.GOOD), (bad, Answer.BAD)):
+        answer = ask(revision)
+        if answer is not expected:
+            name = f"{expected.value} revision {revision[:_SHORT]}"
+            raise InputError("command line", name, answer.value, expected.value)
+    first, untestable, tried = search(revisions, ask)
+    return Found(first[:_SHORT], _git("log", "-1", "--format=%s", first), untestable, tried + 2)
+
+
+def search(revisions: Sequence[str], probe: Probe) -> tuple[str, tuple[str, ...], int]:
+    """The first bad one of `revisions` (oldest first, the last known to be bad), those that could
+    not be tried and may come before it, and how many were tried."""
+    first_bad, last_good = len(revisions) - 1, -1
+    skipped: set[int] = set()
+    tried = 0
+    while True:
+        open_ones = [i for i in range(last_good + 1, first_bad) if i not in skipped]
+        if not open_ones:
+            break
+        middle = (last_good + first_bad) / 2
+        at = min(open_ones, key=lambda i: (abs(i - middle), i))
+        tried += 1
+        answer = probe(revisions[at])
+        if answer is Answer.BAD:
+            first_bad = at
+        elif answer is Answer.GOOD:
+            last_good = at
+        else:
+            skipped.add(at)
+    between_them = sorted(i for i in skipped if last_good < i < first_bad)
+    return revisions[first_bad], tuple(revisions[i][:_SHORT] for i in between_them), tried
+
+
+def resolve(name: str, revision: str) -> str:
+    """The full hash of a revision. InputError when git does not know it."""
+    try:
+        return _git("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
+    except InfrastructureError as error:
+        raise InputError("command line", name, revision, "a revision that git knows") from error
+
+
+def between(good: str, bad: str) -> tuple[str, ...]:
+    """The revisions after `good` up to `bad`, oldest first, along the main line."""
+    found = _git("rev-list", "--first-parent", "--reverse", f"{good}..{bad}").split()
+    if not found:
+        raise InputError("command line", "good", good[:_SHORT], f"an ancestor of {bad[:_SHORT]}")
+    return tuple(found)
+
+
+def _git(*arguments: str) -> str:
+    return _git_bytes(*arguments).decode().strip()
+
+
+def _git_bytes(*arguments: str) -> bytes:
+    program = shutil.which("git")
+    if program is None:
+        raise InfrastructureError("git is not on PATH")
+    command = [program, *arguments]
+    done = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, check=False)
+    if done.returncode != 0:
+        raise InfrastructureError(f"git {arguments[0]}: {done.stderr.decode().strip()}")
+    return done.stdout
+
+
+def _noting(probe: Probe, note: Callable[[str], None]) -> Probe:
+    """The probe, asked once per revision and heard."""
+    known: dict[str, Answer] = {}
+
+    def ask(revision: str) -> Answer:
+        if revision not in known:
+            known[revision] = probe(revision)
+            note(f"{revision[:_SHORT]}  {known[revision].value}")
+        return known[revision]
+
+    return ask
+
+
+def _prober(job: Job, row: OpRow | None) -> Probe:
+    spec = spec_of(job, FOLDER / "out")
+    return lambda revision: probe_revision(revision, command_of(job, row, spec))
+
+
+def command_of(job: Job, row: OpRow | None, spec: RunSpec) -> list[str]:
+    """The command line that repeats the failure in another revision: from the operands that the
+    op left, where it left them, since the number of an op may mean another one there."""
+    kept = None if row is None else folder_of(job.folder, row.index) / CAPSULE
+    options = ["--config", spec.config, "--seed", str(spec.seed), "--backend", spec.backend]
+    if kept is not None and kept.is_dir():
+        return [PROGRAM, "replay", str(kept), *options]
+    if row is not None:
+        options += ["--op", str(row.index)]
+    capsule = spec.capsules.get("capsule")
+    head = ["run", spec.test] if capsule is None else ["replay", str(capsule)]
+    return [PROGRAM, *head, *options]
+
+
+def probe_revision(revision: str, command: Sequence[str]) -> Answer:
+    """Unpack, set up and run. The folder stays: a search that is started again is quicker."""
+    tree = FOLDER / revision[:_SHORT]
+    if not (tree / "Makefile").exists():
+        unpack(revision, tree)
+    log = tree / "bisect.log"
+    steps = (["make", "setup"], [*command, "--out", str(tree / "out" / "bisect")])
+    for step in steps:
+        prefix = ["env", "-C", str(tree)]
+        ended = execute([*prefix, *step], log, _LIMIT_S, lambda _: None)
+        if ended.timed_out:
+            raise InfrastructureError(f"{revision[:_SHORT]}: {' '.join(last_lines(log, 1))}")
+        if ended.status and step is steps[0]:
+            return Answer.UNTESTABLE
+    return {0: Answer.GOOD, 1: Answer.BAD}.get(ended.status, Answer.UNTESTABLE)
+
+
+def unpack(revision: str, tree: Path) -> None:
+    """The files of a revision into `tree`, whole or not at all."""
+    packed = _git_bytes("archive", "--format=tar", revision)
+    fresh = tree.with_name(f".{tree.name}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    with tarfile.open(fileobj=BytesIO(packed)) as archive:
+        archive.extractall(fresh, filter="data")
+    fresh.rename(tree)

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Smaller versions of a failing op: shorter axes, plainer numbers. Proposes; runs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from regress.shrink.axes import Axis, axes
+
+Array = npt.NDArray[Any]
+_SINGLES = 32
+"""Up to so many entries are tried one by one."""
+_BFLOAT16_ONE = 0x3F80
+
+
+@dataclass(frozen=True)
+class Operands:
+    """The tensors of an op by field, as numpy holds them (bfloat16 as uint16 bits)."""
+
+    op: str
+    arrays: Mapping[str, Array]
+    types: Mapping[str, str]
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of each tensor."""
+        return {name: array.shape for name, array in self.arrays.items()}
+
+    @property
+    def size(self) -> tuple[int, int, int]:
+        """What the search makes smaller: elements, then elements other than 0, then set bits."""
+        arrays = list(self.arrays.values())
+        return (
+            sum(array.size for array in arrays),
+            sum(int(np.count_nonzero(array)) for array in arrays),
+            sum(int(np.bitwise_count(_bytes(array)).sum(dtype=np.int64)) for array in arrays),
+        )
+
+    def with_array(self, name: str, array: Array) -> Operands:
+        """With one tensor replaced."""
+        return Operands(self.op, {**self.arrays, name: array}, self.types)
+
+    def __str__(self) -> str:
+        shapes = " ".join("×".join(map(str, shape)) or "()" for shape in self.shapes().values())
+        return f"{self.op} {shapes} ({self.size[1]} of {self.size[0]} elements not 0)"
+
+
+def _bytes(array: Array) -> npt.NDArray[np.uint8]:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def shorter(operands: Operands, element: tuple[int, ...]) -> Iterator[Operands]:
+    """Each axis cut to a window, shortest first; short ones also without one of their entries.
+
+    `element` is the failing element of the result: windows around it are tried as well.
+    """
+    for axis in axes(operands.op, operands.shapes()):
+        for kept in (*_windows(axis, element), *_gaps(axis)):
+            yield _cut(operands, axis, kept)
+
+
+def _windows(axis: Axis, element: tuple[int, ...]) -> Iterator[npt.NDArray[np.int64]]:
+    at = 0
+    if axis.result is not None and -axis.result <= len(element):
+        at = element[axis.result]
+    length = 1
+    while length < axis.size:
+        last = axis.size - length
+        for start in dict.fromkeys((min(max(at - length // 2, 0), last), 0, last)):
+            yield np.arange(start, start + length)
+        length *= 2
+
+
+def _gaps(axis: Axis) -> Iterator[npt.NDArray[np.int64]]:
+    for left_out in range(axis.size if 2 < axis.size <= _SINGLES else 0):
+        yield np.delete(np.arange(axis.size), left_out)
+
+
+def _cut(operands: Operands, axis: Axis, kept: npt.NDArray[np.int64]) -> Operands:
+    arrays = dict(operands.arrays)
+    for name, dimension in axis.places:
+        array = arrays[name]
+        order = sorted(range(array.ndim), key=lambda d: -array.strides[d])
+        taken = np.take(array, kept, axis=dimension)
+        # take() gives rows first; the order of dimensions in memory may be what fails.
+        dense = np.ascontiguousarray(taken.transpose(order))
+        arrays[name] = dense.transpose(np.argsort(order))
+    return Operands(operands.op, arrays, operands.types)
+
+
+def plainer(operands: Operands) -> Iterator[Operands]:
+    """Each tensor all 1, or with part of its numbers 0, or one of them 1."""
+    for name, array in operands.arrays.items():
+        one = np.array(_BFLOAT16_ONE if operands.types[name] == "bfloat16" else 1, array.dtype)
+        yield operands.with_array(name, np.full_like(array, one))
+        places = np.argwhere(array != 0)
+        for chosen in _parts(places):
+            yield operands.with_array(name, _set(array, chosen, np.zeros((), array.dtype)))
+        for place in places if len(places) <= _SINGLES else ():
+            yield operands.with_array(name, _set(array, place[None], one))
+
+
+def _parts(places: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
+    """All, halves, quarters, … and, of few, each."""
+    count = 1
+    while count <= min(len(places), _SINGLES):
+        yield from np.array_split(places, count)
+        count *= 2
+    if 1 < len(places) <= _SINGLES and count // 2 != len(places):
+        yield from np.array_split(places, len(places))
+
+
+def _set(array: Array, places: npt.NDArray[np.int64], value: Array) -> Array:
+    changed = array.copy(order="K")
+    changed[tuple(places.T)] = value
+    return changed

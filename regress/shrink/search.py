@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search: many smaller ops in one capsule, one run, the smallest that still fails, again.
+
+Ops of a capsule are judged one by one, so that a run answers for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from rich.console import Console
+
+from driver.capture import Capsule, load_capsule, save_capsule
+from driver.errors import InfrastructureError, InputError
+from driver.evidence import CAPSULE, folder_of
+from driver.results import OpRow, RunResult, RunSpec
+from regress.pages.night import Job
+from regress.paths import OUT
+from regress.progress import Progress
+from regress.replay import failing_row, spec_of
+from regress.run import RUNNER, run
+from regress.shrink.candidates import Operands, plainer, shorter
+from regress.shrink.standalone import write_test
+
+FOLDER = OUT / "shrink"
+_MOST = 96
+"""Candidates of one run."""
+
+
+@dataclass(frozen=True)
+class Shrunk:
+    """The smallest that still fails."""
+
+    before: str
+    after: str
+    trials: int
+    rounds: int
+    test: Path
+    capsule: Path
+
+
+@dataclass
+class _Bench:
+    """Runs candidates under the conditions of the stored failure."""
+
+    spec: RunSpec
+    recorded: Capsule
+    runner: tuple[str, ...]
+    trials: int = 0
+    rounds: int = 0
+
+    def fails(self, candidates: Sequence[Operands], like: OpRow) -> list[tuple[Operands, OpRow]]:
+        """Those that fail in that way. Calls that torch refuses are left out."""
+        from driver.capture.single import recall, single_call  # noqa: PLC0415 (torch takes seconds)
+
+        legal, calls = [], []
+        for candidate in candidates:
+            call = recall(self.recorded, 0, candidate.arrays)
+            try:
+                single_call("probe", [call])
+            except InputError:
+                continue
+            legal.append(candidate)
+            calls.append(call)
+        if not calls:
+            return []
+        rows = self._run(single_call("candidates", calls, self.recorded.seed)).ops
+        pairs = zip(legal, rows, strict=True)
+        return [(c, row) for c, row in pairs if row.status == "fail" and _kind(row) == _kind(like)]
+
+    def _run(self, capsule: Capsule) -> RunResult:
+        self.rounds += 1
+        self.trials += len(capsule.ops)
+        folder = self.spec.out / f"run{self.rounds}"
+        save_capsule(capsule, folder / CAPSULE)
+        spec = self.spec.model_copy(
+            update={"out": folder, "capsules": {"capsule": folder / CAPSULE}}
+        )
+        silent = Progress(Console(file=StringIO()), "shrink")
+        result = run(spec, silent, self.runner).result
+        if result.status == "error":
+            raise InfrastructureError(f"run {self.rounds} of the search: {result.message}")
+        return result
+
+
+def shrink_job(
+    job: Job,
+    op: int | None = None,
+    most_rounds: int = 40,
+    *,
+    note: Callable[[str], None] = lambda _: None,
+    out: Path = FOLDER,
+    runner: tuple[str, ...] = RUNNER,
+) -> Shrunk:
+    """Shrink a failing op of a stored job, and write the test.
+
+    InputError when it left no operands, or does not fail alone.
+    """
+    row = failing_row(job, op)
+    kept = None if row is None else folder_of(job.folder, row.index) / CAPSULE
+    if row is None or kept is None or not kept.is_dir():
+        raise InputError(job.folder, "capsule of the op", "none", "the operands of a failing op")
+    folder = out / f"{job.attempt.id}-op{row.index}"
+    spec = spec_of(job, folder).model_copy(
+        update={"test": "replay", "op_filter": None, "shard": None}
+    )
+    bench = _Bench(spec, load_capsule(kept), runner)
+    start = _operands(bench.recorded)
+    found = bench.fails([start], row)
+    if not found:
+        expected = "an op that fails alone: this one needs stalls, or the ops before it"
+        raise InputError(job.item.label, f"op {row.index}", "passes alone", expected)
+    smallest, failing = _search(bench, *found[0], most_rounds, note)
+    capsule = _alone(bench, smallest, folder / CAPSULE)
+    test = write_test(folder, load_capsule(capsule), spec, failing, job.attempt.id)
+    return Shrunk(str(start), str(smallest), bench.trials, bench.rounds, test, capsule)
+
+
+def _kind(row: OpRow) -> tuple[str, bool]:
+    """What stays the same while everything else shrinks: whose fault, and whether an element's."""
+    return row.blame, row.failure is not None and row.failure.tile is not None
+
+
+def _operands(capsule: Capsule) -> Operands:
+    (op,) = capsule.ops
+    inputs = [(name, ref) for name, ref in op.refs() if not name.startswith("outputs")]
+    return Operands(
+        op=op.op,
+        arrays={name: capsule.array(ref) for name, ref in inputs},
+        types={name: ref.dtype for name, ref in inputs},
+    )
+
+
+def _search(
+    bench: _Bench, start: Operands, row: OpRow, most: int, note: Callable[[str], None]
+) -> tuple[Operands, OpRow]:
+    """Shapes until nothing shorter fails, then numbers; again while that made shapes smaller."""
+    best = (start, row)
+    note(str(start))
+    while bench.rounds < most:
+        element = () if best[1].failure is None else best[1].failure.element
+        found = _smallest(bench, best, shorter(best[0], element)) or _smallest(
+            bench, best, plainer(best[0])
+        )
+        if found is None:
+            break
+        best = found
+        note(str(best[0]))
+    return best
+
+
+def _smallest(
+    bench: _Bench, best: tuple[Operands, OpRow], candidates: Iterable[Operands]
+) -> tuple[Operands, OpRow] | None:
+    """The smallest failing one of those smaller than the best so far; None when there is none."""
+    smaller = sorted(
+        (one for one in candidates if one.size < best[0].size), key=lambda one: one.size
+    )
+    for first in range(0, len(smaller), _MOST):
+        found = bench.fails(smaller[first : first + _MOST], best[1])
+        if found:
+            return found[0]
+    return None
+
+
+def _alone(bench: _Bench, operands: Operands, folder: Path) -> Path:
+    """The capsule of the one op, after it has failed once more by itself."""
+    from driver.capture.single import recall, single_call  # noqa: PLC0415 (torch takes seconds)
+
+    capsule = single_call("shrunk", [recall(bench.recorded, 0, operands.arrays)])
+    if bench._run(capsule).status != "fail":
+        raise InfrastructureError(f"{operands} failed among others, and passes alone")
+    save_capsule(capsule, folder)
+    return folder

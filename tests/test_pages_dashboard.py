@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dashboard: every page there, right, closed in itself, and shown by a real browser."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import struct
+import subprocess
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import demo_nights
+import pytest
+from test_pages_failure import Text
+
+from driver.results import RunResult, read_json
+from regress.aftermath import Conclusion, lines_of, news_of
+from regress.baseline import Step
+from regress.nightly.model import State
+from regress.pages.heatmap import cells
+from regress.pages.render import render
+from regress.pages.timeline import perfetto
+from regress.pages.trend import Series, trend
+from regress.triage import Change
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+PAGES = ("index", "trends", "heatmap", "models", "jobs")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Conclusion:
+    return demo_nights.build(tmp_path_factory.mktemp("demo"))
+
+
+@pytest.fixture(scope="module")
+def site(made: Conclusion) -> Path:
+    return made.page.parent
+
+
+def text_of(site: Path, page: str) -> str:
+    return Text((site / f"{page}.html").read_text()).text
+
+
+def test_every_link_and_file_of_every_page_is_there_and_none_needs_a_network(site: Path) -> None:
+    checked = 0
+    for page in site.rglob("*.html"):
+        for link in Text(page.read_text()).links:
+            if link.startswith(("#", "data:")):
+                continue
+            assert "://" not in link, f"{page.name}: {link}"
+            assert (page.parent / link).is_file(), f"{page.name}: {link}"
+            checked += 1
+    assert checked > 100
+    for name in re.findall(r"url\(|@import", (site / "style.css").read_text()):
+        pytest.fail(f"style.css wants {name}")
+
+
+def test_every_red_job_and_failing_op_has_its_page(made: Conclusion, site: Path) -> None:
+    reds = [job for job in made.told.night.jobs if job.attempt.red]
+    expected = {job.page(row) for job in reds for row in job.failing}
+    expected |= {job.page() for job in reds if not job.failing}
+    assert len(expected) == 5
+    tonight = {path.name for path in (site / "failures").iterdir()}
+    assert expected <= tonight
+
+
+def test_tonight_says_what_happened(made: Conclusion, site: Path) -> None:
+    text = text_of(site, "index")
+    states = Counter(job.attempt.state for job in made.told.night.jobs)
+    assert states[State.PASS] == 7
+    for words in (
+        "Red nightly of 2026-11-05 02:00 UTC",
+        "pass 7", "error 1", "fail 3", "timeout 1", "skipped 1",
+        "new 3", "fixed 1", "flaky 1",
+        "blame rtl: aten.mm.default fp32: the cmodel agrees with the integer-only chain",
+        "#41, Ada Lovelace: fp16 subnormals are flushed; expected until 2026-12-31",
+        "#7 (Alan Turing) is expected to fail and did not",
+        "#3 (Grace Hopper) ended on 2026-10-01 and still fails",
+        "lost replay:lenet[large] seed 1",
+        "gained replay:lenet[small] seed 1",
+        "build small check",
+    ):  # fmt: skip
+        assert words in text, words
+
+
+def test_triage_ratchets_and_news_agree(made: Conclusion) -> None:
+    told = made.told
+    changes = Counter(told.triage.changes.values())
+    assert changes == {Change.NEW: 3, Change.FIXED: 1, Change.STILL: 2}
+    steps = Counter(move.step for move in told.moves)
+    assert steps[Step.LOST] == 3
+    assert steps[Step.BETTER] > 10
+    news = news_of(made)
+    assert (len(news.new), len(news.fixed), len(news.flaky)) == (3, 1, 1)
+    assert len(news.replay) == 3
+    assert made.failed
+    assert len(made.expected) == 1
+    assert lines_of(made)[-1] == f"open {made.page}"
+
+
+def test_the_models_page_accounts_for_every_op(made: Conclusion, site: Path) -> None:
+    text = text_of(site, "models")
+    on_cpu = sum(
+        row.where == "cpu" and row.module.startswith("lenet:") for _, row in made.told.night.rows()
+    )
+    assert f"aten.max_pool2d.default 0 0 {on_cpu} no lowering" in text
+    assert "lenet on small" in text
+    page = (site / "models.html").read_text()
+    assert page.count("Roofline: what") == page.count("Trace for Perfetto") == 5
+
+
+def test_the_trace_has_one_slice_per_timed_op_and_no_gap(site: Path) -> None:
+    (trace,) = (site / "traces").glob("lenet-small.json")
+    events = json.loads(trace.read_text())["traceEvents"]
+    slices = [event for event in events if event["ph"] == "X"]
+    assert len(slices) == 11
+    end = 0.0
+    for event in slices:
+        assert event["ts"] == pytest.approx(end)
+        end = event["ts"] + event["dur"]
+    tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert {event["cat"] for event in slices} == set(tracks.values())
+    assert sum(event["args"]["cycles"] for event in slices) * 2e-3 == pytest.approx(end)
+
+
+def test_a_run_without_cycles_has_an_empty_trace(made: Conclusion) -> None:
+    job = next(job for job in made.told.night.jobs if job.result is not None)
+    result = read_json(job.folder / "result.json", RunResult)
+    rows = tuple(row.model_copy(update={"cycles": None}) for row in result.ops)
+    events = json.loads(perfetto(result.model_copy(update={"ops": rows})))["traceEvents"]
+    assert [event["ph"] for event in events] == ["M"]
+
+
+def test_the_heat_map_counts_what_ran_on_the_npu(made: Conclusion, site: Path) -> None:
+    found = cells(made.told.night.rows())
+    on_npu = sum(row.where != "cpu" for _, row in made.told.night.rows())
+    assert sum(cell.passed + cell.failed for cell in found.values()) == on_npu > 50
+    assert sum(cell.failed for cell in found.values()) == 3
+    assert all(0 < (cell.utilisation or 0) <= 1 for cell in found.values())
+    page = (site / "heatmap.html").read_text()
+    assert page.count("✗ 1 of") + page.count("✗ 2 of") == 2
+
+
+def test_trends_go_over_all_nights(made: Conclusion, site: Path) -> None:
+    assert [one.day[:10] for one in made.told.figures] == [
+        f"2026-11-0{n}" for n in range(1, demo_nights.NIGHTS + 1)
+    ]
+    assert [one.pass_rate for one in made.told.figures][-1] == pytest.approx(0.7)
+    assert "The last 5 nights" in text_of(site, "trends")
+
+
+def parsed(picture: str) -> ET.Element:
+    return ET.fromstring(picture)  # noqa: S314 (our own)
+
+
+@pytest.mark.parametrize("values", [(1.0,), (0.0, 0.0), (None, 3.0), (1e9, 5e9, 2e9), (-2.0, 1.0)])
+def test_a_trend_of_any_numbers_stays_inside_its_picture(values: tuple[float | None, ...]) -> None:
+    nights = [f"2026-11-{n:02}" for n in range(1, len(values) + 1)]
+    picture = parsed(trend("x", nights, [Series("x", values)]))
+    marks = picture.findall("{*}circle")
+    assert len(marks) == sum(value is not None for value in values)
+    _, _, width, height = map(float, picture.attrib["viewBox"].split())
+    for found in marks:
+        assert 0 < float(found.attrib["cx"]) < width
+        assert 0 < float(found.attrib["cy"]) < height
+
+
+def test_a_night_with_nothing_in_it_still_has_its_page() -> None:
+    page = render("models.html.j2", root="", here="models.html", models=(), day="d", plan=None)
+    assert "No model was replayed." in page
+    page = render("heatmap.html.j2", root="", here="", picture=None, ops=[], configs=[], cells={})
+    assert "No op ran on the NPU." in page
+
+
+# ---------------------------------------------------------------- in a browser
+@pytest.fixture(scope="module")
+def browser() -> str:
+    for name in BROWSERS:
+        found = shutil.which(name)
+        if found:
+            return found
+    pytest.skip(f"no browser ({', '.join(BROWSERS)}): apt-get install chromium")
+
+
+QUIET = (
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--hide-scrollbars",
+)  # fmt: skip
+
+
+def chromium(browser: str, folder: Path, *arguments: str) -> str:
+    command = [browser, *QUIET, f"--user-data-dir={folder}", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return done.stdout
+
+
+PROBE = """<script>
+addEventListener("load", () => {
+  const page = document.documentElement;
+  const wide = [...document.querySelectorAll("main *")].filter(
+    (one) => one.getBoundingClientRect().right > innerWidth + 1 && !one.closest(".scroll, pre"));
+  const small = [...document.querySelectorAll("nav a, button")].filter(
+    (one) => one.getBoundingClientRect().height < 24);
+  parent.postMessage(JSON.stringify({
+    width: innerWidth, scroll: page.scrollWidth, small: small.length,
+    wide: wide.map((one) => one.outerHTML.slice(0, 80)),
+    styled: getComputedStyle(document.body).maxWidth,
+    svg: [...document.querySelectorAll("svg")].filter((one) => one.getBBox().width > 10).length,
+  }), "*");
+});
+</script>"""
+FRAME = """<script>
+addEventListener("message", (event) => { document.body.dataset.found = btoa(event.data); });
+</script><body><iframe src="file://{page}" width="{width}" height="900"></iframe>"""
+"""A window of a browser has a least width; a frame has none."""
+
+
+def probe(browser: str, page: Path, tmp_path: Path, width: int) -> dict[str, object]:
+    """What the page measures in the browser, at that width."""
+    copy = page.with_name(f"probe-{page.name}")
+    copy.write_text(page.read_text().replace("</body>", f"{PROBE}</body>"))
+    frame = tmp_path / "frame.html"
+    frame.write_text(FRAME.replace("{page}", str(copy)).replace("{width}", str(width)))
+    try:
+        waiting = ["--virtual-time-budget=5000", "--dump-dom", f"file://{frame}"]
+        dom = chromium(browser, tmp_path / "profile", *waiting)
+    finally:
+        copy.unlink()
+    found = re.search(r'data-found="([^"]*)"', dom)
+    assert found is not None, "the script of the page did not run"
+    measured: dict[str, object] = json.loads(base64.b64decode(found[1]))
+    return measured
+
+
+def png_colours(path: Path) -> int:
+    """How many different bytes an 8-bit PNG's pixels have, filters aside: 1 for a blank page."""
+    data = path.read_bytes()
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    at, packed = 8, b""
+    while at < len(data):
+        (length,) = struct.unpack_from(">I", data, at)
+        if data[at + 4 : at + 8] == b"IDAT":
+            packed += data[at + 8 : at + 8 + length]
+        at += 12 + length
+    return len(set(zlib.decompress(packed)))
+
+
+@pytest.mark.parametrize("page", [*PAGES, "failure"])
+def test_a_page_fits_a_desk_and_a_phone(
+    browser: str, made: Conclusion, site: Path, tmp_path: Path, page: str
+) -> None:
+    failing = next(job for job in made.told.night.jobs if job.failing)
+    file = site / f"{page}.html"
+    if page == "failure":
+        file = site / "failures" / failing.page(failing.failing[0])
+    for width in (1280, 360):
+        found = probe(browser, file, tmp_path, width)
+        assert found["width"] == width
+        assert found["scroll"] == width, f"scrolls sideways: {found['wide']}"
+        assert found["small"] == 0, "too small to tap"
+        assert found["styled"] != "none"
+        if page in ("trends", "heatmap", "models", "failure"):
+            assert int(str(found["svg"])) > 0
+
+
+def test_a_screenshot_shows_something(browser: str, site: Path, tmp_path: Path) -> None:
+    picture = tmp_path / "tonight.png"
+    chromium(
+        browser, tmp_path / "profile", "--window-size=1280,900", f"--screenshot={picture}",
+        f"file://{site / 'index.html'}",
+    )  # fmt: skip
+    assert png_colours(picture) > 50
+
+
+def focusable(page: str) -> Iterator[str]:
+    yield from re.findall(r"<(a|button|summary)\b", page)
+
+
+def test_pages_are_usable_by_keyboard_and_reader(site: Path) -> None:
+    for page in PAGES:
+        text = (site / f"{page}.html").read_text()
+        assert '<html lang="en">' in text
+        assert text.count("<h1>") == 1
+        assert 'class="skip" href="#main"' in text
+        assert len(list(focusable(text))) > 5
+        for tag in re.findall(r"<svg[^>]*>", text):
+            if "viewBox" in tag and "role" in tag:
+                assert "aria-label" in tag
+        for scroller in re.findall(r'<div class="scroll"[^>]*>', text):
+            assert 'tabindex="0" role="region" aria-label=' in scroller
+    style = (site / "style.css").read_text()
+    for words in (":focus-visible", "prefers-color-scheme: dark", "prefers-reduced-motion"):
+        assert words in style

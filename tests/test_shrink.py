@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shrinker: a failing op becomes the smallest that still fails, and a test that fails too."""
+
+from __future__ import annotations
+
+import math
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from night_host import RUNNER, wrong_night
+from wrong_runner import LEAST_K
+
+from driver.capture.single import Call, recall, single_call
+from driver.errors import InputError
+from regress.nightly.store import Store
+from regress.pages.night import Job, load_job
+from regress.shrink import shrink_job
+from regress.shrink.axes import axes
+from regress.shrink.candidates import Operands, plainer, shorter
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Job]:
+    with Store.open(tmp_path_factory.mktemp("store")) as store:
+        _, _, made = wrong_night(store)
+        yield load_job(store, made.id)
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes", "found"),
+    [
+        ("aten.mm.default", [(2, 3), (3, 4)], {"m": 2, "k": 3, "n": 4}),
+        ("aten.addmm.default", [(4,), (2, 3), (3, 4)], {"m": 2, "k": 3, "n": 4}),
+        ("aten.addmm.default", [(2, 1), (2, 3), (3, 4)], {"m": 2, "k": 3, "n": 4}),
+        ("aten.bmm.default", [(5, 2, 3), (5, 3, 4)], {"b": 5, "m": 2, "k": 3, "n": 4}),
+        ("aten.linear.default", [(7, 2, 3), (4, 3), (4,)], {"z": 7, "y": 2, "k": 3, "n": 4}),
+        ("aten.add.Tensor", [(2, 3, 4), (4,)], {"a": 2, "b": 3, "c": 4}),
+        ("aten.mul.Tensor", [(2, 1), (1, 4)], {"a": 2, "b": 4}),
+        ("aten.relu.default", [()], {}),
+    ],
+)
+def test_axes_of_operands_are_tied(
+    op: str, shapes: list[tuple[int, ...]], found: dict[str, int]
+) -> None:
+    named = {f"inputs[{i}]": shape for i, shape in enumerate(shapes)}
+    made = axes(op, named)
+    assert {axis.name: axis.size for axis in made} == found
+    for axis in made:
+        assert all(named[name][dimension] == axis.size for name, dimension in axis.places)
+
+
+def operands(*arrays: np.ndarray, op: str = "aten.mm.default") -> Operands:
+    named = {f"inputs[{i}]": array for i, array in enumerate(arrays)}
+    return Operands(op, named, dict.fromkeys(named, "float32"))
+
+
+def test_every_shorter_candidate_is_a_legal_product() -> None:
+    a, b = np.ones((6, 5), np.float32), np.ones((5, 7), np.float32)
+    found = list(shorter(operands(a, b), (4, 3)))
+    assert len(found) > 20
+    for one in found:
+        left, right = one.arrays.values()
+        assert left.shape[1] == right.shape[0]
+        assert one.size < operands(a, b).size
+
+
+def test_a_transposed_operand_stays_transposed() -> None:
+    turned = np.arange(12, dtype=np.float32).reshape(3, 4).T
+    for one in shorter(operands(turned, np.ones((3, 2), np.float32)), (0, 0)):
+        array = one.arrays["inputs[0]"]
+        assert 1 in array.shape or array.strides[0] < array.strides[1]
+
+
+def test_plainer_numbers_are_smaller_or_fewer() -> None:
+    start = operands(np.full((2, 3), 1.7, np.float32), np.full((3, 2), 0.3, np.float32))
+    found = list(plainer(start))
+    assert len(found) > 12
+    assert min(one.size for one in found) < start.size
+    assert any((one.arrays["inputs[0]"] == 1).all() for one in found)
+
+
+def test_a_size_named_in_a_list_follows_the_cut() -> None:
+    x, weight, bias = torch.ones(4, 8), torch.ones(8), torch.ones(8)
+    op = "aten.native_layer_norm.default"
+    capsule = single_call("norm", [Call(op, (x, [8], weight, bias, 1e-5))])
+    names = [name for name, _ in capsule.ops[0].refs() if name.startswith("inputs")]
+    sizes = [(4, 2), (2,), (2,)]
+    arrays = {n: np.ones(s, np.float32) for n, s in zip(names, sizes, strict=True)}
+    call = recall(capsule, 0, arrays)
+    assert call.args[1] == [2]
+    assert single_call("smaller", [call]).ops[0].inputs[1] == (2,)
+
+
+def test_bfloat16_survives_as_bits() -> None:
+    a, b = torch.full((2, 2), 1.5, dtype=torch.bfloat16), torch.ones(2, 2, dtype=torch.bfloat16)
+    capsule = single_call("bf", [Call("aten.mm.default", (a, b))])
+    bits = {"inputs[0]": np.array([[0x3FC0, 0x4000]], np.uint16)}
+    call = recall(capsule, 0, bits)
+    assert call.args[0].tolist() == [[1.5, 2.0]]
+    assert call.args[0].dtype is torch.bfloat16
+
+
+def test_a_failing_op_shrinks_to_what_the_bug_needs(job: Job, tmp_path: Path) -> None:
+    products = [row for row in job.failing if row.op == "aten.mm.default"]
+    large = max(products, key=lambda row: sum(math.prod(shape) for shape in row.shapes[:2]))
+    found = shrink_job(job, large.index, out=tmp_path, runner=RUNNER)
+    # The bug wants K ≥ 3, something in A[0, 0], and a second element to spoil.
+    assert f"×{LEAST_K} {LEAST_K}×" in found.after
+    rows, columns = found.after.split()[1].split("×")[0], found.after.split()[2].split("×")[1]
+    assert {rows, columns} == {"1", "2"}
+    assert "(1 of 9 elements not 0)" in found.after
+    assert found.trials > found.rounds > 3
+    assert _tested(found.test, "-m", "regress.cli") == "passed", "the cmodel has no such bug"
+    assert _tested(found.test, "-c", ON_WRONG_DEVICE) == "failed"
+
+
+ON_WRONG_DEVICE = f"""
+import regress.run
+from regress import cli
+regress.run.run.__defaults__ = ({RUNNER!r},)
+cli.main()
+"""
+
+
+def _tested(file: Path, *program: str) -> str:
+    """The outcome of the written test: on the cmodel alone, or beside the wrong device."""
+    text = file.read_text()
+    assert text.count("'rtl'") == text.count('"-m", "regress.cli"') == 1
+    if program[0] == "-m":
+        text = text.replace("'rtl'", "'cmodel'")
+    copy = file.with_name(f"test_{program[0].strip('-')}.py")
+    copy.write_text(text.replace('"-m", "regress.cli"', f"{program[0]!r}, {program[1]!r}"))
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(copy)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    found = re.search(r"1 (passed|failed)", done.stdout)
+    assert found is not None, done.stdout
+    return found[1]
+
+
+def test_an_op_that_passes_alone_is_said_to(job: Job, tmp_path: Path) -> None:
+    right = (sys.executable, "-c", "import sys, tb.run; sys.exit(tb.run.main(sys.argv[1:]))")
+    spec_on_cmodel = job.spec
+    assert spec_on_cmodel is not None
+    job.__dict__["spec"] = spec_on_cmodel.model_copy(update={"backend": "cmodel"})
+    try:
+        with pytest.raises(InputError, match="got passes alone"):
+            shrink_job(job, None, out=tmp_path, runner=right)
+    finally:
+        job.__dict__["spec"] = spec_on_cmodel
