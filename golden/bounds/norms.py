@@ -2,9 +2,9 @@
 """layer_norm, group_norm, rms_norm, and batch_norm in inference.
 
 *layer_norm*, *group_norm* over K elements: mean m with |δ| ≤ γ_{n+2}·S/K, variance v = V/K with
-the error of golden.bounds.reductions.square_error. r̂ = 1/√(v̂ + eps) is within ρ = ½·Δ/(v + eps − Δ) + 4u of r
-relatively, Δ the error of v and of adding eps, 4u the 2 ULP of the function. With t = x − m the
-result t·r·w + b is within
+the error of golden.bounds.reductions.square_error. r̂ = 1/√(v̂ + eps) is within
+ρ = ½·Δ/(v + eps − Δ) + 4u of r relatively, Δ the error of v and of adding eps, 4u the 2 ULP of the
+function. With t = x − m the result t·r·w + b is within
 
     |r·w|·(|δ| + |t|·(ρ + 4u)) + 2u·(|t·r·w| + |b|)
 
