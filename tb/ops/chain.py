@@ -141,9 +141,9 @@ class Chain:
     def _at(self, op: str, ref: TensorRef, base: int) -> TensorView:
         if ref.npu_dtype is None:
             raise UnsupportedOp(op, "dtype", ref.dtype, "a type that the NPU holds")
-        return TensorView(
-            base + ref.offset * DTYPE_BYTES[ref.npu_dtype], ref.npu_dtype, ref.sizes, ref.strides
-        )
+        address = base + ref.offset * DTYPE_BYTES[ref.npu_dtype]
+        truth = ref.dtype == "bool"
+        return TensorView(address, ref.npu_dtype, ref.sizes, ref.strides, truth)
 
     def _allocate(self, ref: TensorRef, size_bytes: int) -> int:
         parameter = self._capsule.document.storages[ref.storage].parameter

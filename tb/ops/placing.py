@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -110,7 +110,8 @@ class _Operands:
             self._placed[key] = self._place(storage.size, region)
             self._memory.write(self._placed[key], storage)
         address = self._placed[key] + tensor.storage_offset() * tensor.element_size()
-        return TensorView(address, dtype, tuple(tensor.shape), tuple(tensor.stride()))
+        truth = tensor.dtype == torch.bool
+        return TensorView(address, dtype, tuple(tensor.shape), tuple(tensor.stride()), truth)
 
 
 def argument(value: Any, view: Callable[[torch.Tensor], TensorView]) -> Arg:
@@ -135,8 +136,8 @@ def _result(
         given = arguments[output.overwrites]
         assert isinstance(given, TensorView)
         return given
-    view = TensorView(0, output.dtype, output.sizes, output.strides)
-    return TensorView(fresh(extent_bytes(view)), output.dtype, output.sizes, output.strides)
+    view = TensorView(0, output.dtype, output.sizes, output.strides, output.boolean)
+    return replace(view, address=fresh(extent_bytes(view)))
 
 
 def extent_bytes(view: TensorView) -> int:

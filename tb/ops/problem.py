@@ -13,14 +13,18 @@ from dataclasses import dataclass
 import torch
 
 from driver.capture.single import overload
+from driver.errors import UnsupportedOp
 from driver.isa import DType
 from driver.lower.views import dense_strides
-from golden.reference import MatmulCall, matmul_call, reference
+from golden.calls import OpCall, answers
+from golden.judge import judge as judge_call
+from golden.judge import supports
+from golden.reference import NPU_TYPES, MatmulCall, is_matmul, matmul_call, reference
 from golden.scoreboard import Bits, Verdict
 from golden.scoreboard import judge as judge_product
 from tb.ops.case import Case, Place
 
-Call = MatmulCall
+Call = MatmulCall | OpCall
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,8 @@ class Output:
     strides: tuple[int, ...]
     dtype: DType
     overwrites: Place | None = None
+    boolean: bool = False
+    """Truth values, which share a type of the NPU with uint8."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +49,26 @@ class Problem:
 
 def problem_of(case: Case) -> Problem:
     """What the case asks for. UnsupportedOp when golden has no answer to it."""
-    call = matmul_call(case.op, case.args, case.kwargs, result=case.result)
-    return Problem(call, (Output(call.sizes, dense_strides(call.sizes), call.result),))
+    if is_matmul(case.op):
+        try:
+            call = matmul_call(case.op, case.args, case.kwargs, result=case.result)
+        except UnsupportedOp:
+            if not supports(case.op):
+                raise
+        else:
+            return Problem(call, (Output(call.sizes, dense_strides(call.sizes), call.result),))
+    if not supports(case.op):
+        raise UnsupportedOp(case.op, "op", case.op, "an op that golden can judge")
+    asked = OpCall(case.op, case.args, dict(case.kwargs))
+    results = answers(asked)
+    places = overwritten(case.op)
+    if len(places) != len(results):  # a list of tensors is one result to the schema
+        places = (None,) * len(results)
+    outputs = tuple(
+        None if tensor is None else _output(case.op, tensor, place)
+        for tensor, place in zip(results, places, strict=True)
+    )
+    return Problem(asked, outputs)
 
 
 def overwritten(op: str) -> tuple[Place | None, ...]:
@@ -62,20 +86,31 @@ def overwritten(op: str) -> tuple[Place | None, ...]:
     return tuple(found)
 
 
+def _output(op: str, tensor: torch.Tensor, place: Place | None) -> Output:
+    dtype = NPU_TYPES.get(tensor.dtype)
+    if dtype is None:
+        names = ", ".join(str(known).removeprefix("torch.") for known in NPU_TYPES)
+        raise UnsupportedOp(op, "dtype", tensor.dtype, f"one of {names}")
+    truth = tensor.dtype == torch.bool
+    return Output(tuple(tensor.shape), tensor.stride(), dtype, place, truth)
+
+
 def torch_answers(call: Call) -> tuple[torch.Tensor | None, ...]:
     """CPU torch's results."""
-    return (reference(call),)
+    return (reference(call),) if isinstance(call, MatmulCall) else answers(call)
 
 
 def judged(
     call: Call, cmodel: Sequence[Bits | None], rtl: Sequence[Bits | None] | None, array_size: int
 ) -> Verdict:
     """What the scoreboard says of the results of `call`, in the order of its outputs."""
-    shape = product_shape(call)
-    (left,), (right,) = cmodel, rtl or (None,)
-    assert left is not None
-    batched = None if right is None else right.reshape(shape)
-    return judge_product(call, left.reshape(shape), batched, array_size)
+    if isinstance(call, MatmulCall):
+        shape = product_shape(call)
+        (left,), (right,) = cmodel, rtl or (None,)
+        assert left is not None
+        batched = None if right is None else right.reshape(shape)
+        return judge_product(call, left.reshape(shape), batched, array_size)
+    return judge_call(call, cmodel, rtl, array_size)
 
 
 def product_shape(call: MatmulCall) -> tuple[int, int, int]:

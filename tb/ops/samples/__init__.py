@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of every op in the op table: what the generated tests and TEST=ops try.
+
+An op of driver.lower's table without a sample here fails a test. Adding one is adding a line to a
+family; its types, layouts, sizes and values vary by themselves (`variants`).
+"""
+
+from __future__ import annotations
+
+from tb.ops.samples import attention, elementwise, index, matmul, nn, reduce, shape
+from tb.ops.samples.model import Sample, T
+
+__all__ = ["SAMPLES", "Sample", "T"]
+
+_FAMILIES = (elementwise, reduce, matmul, nn, attention, shape, index)
+
+
+def _by_op() -> dict[str, tuple[Sample, ...]]:
+    found: dict[str, tuple[Sample, ...]] = {}
+    for family in _FAMILIES:
+        for sample in family.SAMPLES:
+            found[sample.op] = (*found.get(sample.op, ()), sample)
+    return found
+
+
+SAMPLES = _by_op()
+"""Overload → its samples."""

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of ops that read and write by index, and of sorting."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from tb.ops.samples.model import EVERY, FLOATS, NUMBERS, Sample, T
+
+_I64, _I32 = torch.int64, torch.int32
+
+
+def _at(shape: tuple[int, ...], limit: int, dtype: torch.dtype = _I64) -> T:
+    return T(shape, "index", dtype, limit)
+
+
+def _reads() -> Iterator[Sample]:
+    for dtype in (_I64, _I32):
+        yield Sample("aten.embedding.default", (T((11, 6)), _at((2, 5), 11, dtype)), FLOATS)
+        yield Sample("aten.index_select.default", (T((7, 5)), 0, _at((9,), 7, dtype)), EVERY)
+    yield Sample("aten.index_select.default", (T((3, 7)), 1, _at((4,), 7)), EVERY)
+    yield Sample("aten.gather.default", (T((4, 7)), 1, _at((4, 3), 7)), EVERY)
+    yield Sample("aten.gather.default", (T((4, 7)), 0, _at((2, 5), 4)), EVERY)
+    yield Sample("aten._unsafe_index.Tensor", (T((7, 5)), [_at((4,), 7)]), EVERY)
+    yield Sample("aten.index.Tensor", (T((7, 5)), [_at((4,), 7)]), EVERY)
+    yield Sample("aten.index.Tensor", (T((7, 5)), [None, _at((2, 3), 5)]), EVERY)
+
+
+def _writes() -> Iterator[Sample]:
+    place = T((4, 3), "permutation", _I64, 7, plain=True)
+    for form, first in (("", T((4, 7))), ("_", T((4, 7), plain=True))):
+        yield Sample(f"aten.scatter{form}.src", (first, 1, place, T((4, 3))), EVERY)
+        yield Sample(f"aten.scatter{form}.value", (first, 1, place, 1), NUMBERS)
+        adds = (first, 1, _at((4, 6), 7), T((4, 6)))
+        yield Sample(f"aten.scatter_add{form}.default", adds, (*FLOATS, _I32))
+        rows = (first, 0, _at((6,), 4), T((6, 7)))
+        yield Sample(f"aten.index_add{form}.default", rows, (*FLOATS, _I32))
+        copies = (first, 0, T((3,), "permutation", _I64, 4, plain=True), T((3, 7)))
+        yield Sample(f"aten.index_copy{form}.default", copies, EVERY)
+        puts = (first, [T((3,), "permutation", _I64, 4, plain=True)], T((3, 7)))
+        yield Sample(f"aten.index_put{form}.default", puts, EVERY)
+
+    puts = (T((4, 7)), [T((3,), "permutation", _I64, 4, plain=True)], T((3, 7)))
+    yield Sample("aten._unsafe_index_put.default", puts, EVERY)
+    back = (T((2, 5, 6)), _at((2, 5), 11), 11, -1, False)
+    yield Sample("aten.embedding_dense_backward.default", back, FLOATS)
+
+
+def _sorting() -> Iterator[Sample]:
+    for values in ("any", "ties"):
+        for shape, dim in (((3, 13), -1), ((6, 4), 0), ((1,), 0)):
+            for down in (False, True):
+                yield Sample("aten.sort.default", (T(shape, values), dim, down), NUMBERS)
+                stable = {"stable": True, "dim": dim, "descending": down}
+                yield Sample("aten.sort.stable", (T(shape, values),), FLOATS, stable)
+        yield Sample("aten.argsort.default", (T((3, 13), values), -1, True), NUMBERS)
+        for k, largest in ((1, True), (5, True), (3, False)):
+            yield Sample("aten.topk.default", (T((3, 13), values), k, -1, largest), NUMBERS)
+
+
+SAMPLES = (*_reads(), *_writes(), *_sorting())

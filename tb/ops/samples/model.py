@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a sample is, and the tensors that it stands for. Knows no op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+Tensor = torch.Tensor
+Generator = torch.Generator
+
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+INTS = (torch.int32, torch.int64, torch.int8, torch.uint8)
+BOOL = (torch.bool,)
+NUMBERS = (*FLOATS, *INTS)
+EVERY = (*NUMBERS, *BOOL)
+
+
+@dataclass(frozen=True)
+class T:
+    """A tensor argument."""
+
+    shape: tuple[int, ...] | None = None
+    """None: whatever shape is being tried; operands of one sample broadcast to each other."""
+    values: str = "any"
+    """A key of VALUES: which numbers it holds."""
+    dtype: torch.dtype | None = None
+    """None: the type that is being tried."""
+    limit: int = 0
+    """Of indices: they lie below it."""
+    plain: bool = False
+    """Always dense and never repeated: the op writes to it, or wants it so."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One way to call an op. `dtypes`: the types that it is tried with."""
+
+    op: str
+    args: tuple[Any, ...]
+    dtypes: tuple[torch.dtype, ...] = FLOATS
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+    refused: tuple[torch.dtype, ...] = ()
+    """Types that torch has and the NPU refuses: UnsupportedOp, and a test holds it to that."""
+    special: bool = True
+    """Infinities, NaN and subnormals make sense for it."""
+
+    @property
+    def free(self) -> bool:
+        """Any shape will do."""
+        return any(item.shape is None for item in self.tensors())
+
+    def tensors(self) -> list[T]:
+        """Its tensor arguments, those in lists included."""
+        found: list[T] = []
+        for value in (*self.args, *self.kwargs.values()):
+            items = value if isinstance(value, list | tuple) else (value,)
+            found += [item for item in items if isinstance(item, T)]
+        return found
+
+
+def _any(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
+    if dtype == torch.bool:
+        return torch.randint(0, 2, shape, generator=generator).bool()
+    if not dtype.is_floating_point:
+        low = 0 if dtype == torch.uint8 else -9
+        return torch.randint(low, 10, shape, generator=generator).to(dtype)
+    return (torch.randn(shape, generator=generator) * 2).to(dtype)
+
+
+def _positive(
+    shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int
+) -> Tensor:
+    if not dtype.is_floating_point:
+        return torch.randint(1, 10, shape, generator=generator).to(dtype)
+    return (torch.rand(shape, generator=generator) * 4 + 0.25).to(dtype)
+
+
+def _index(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
+    return torch.randint(0, limit, shape, generator=generator).to(dtype)
+
+
+def _permutation(
+    shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int
+) -> Tensor:
+    rows = torch.rand((*shape[:-1], limit), generator=generator).argsort(-1)
+    return rows[..., : shape[-1]].to(dtype)
+
+
+def _ties(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
+    return torch.randint(0, 4, shape, generator=generator).to(dtype)
+
+
+Values = Callable[[tuple[int, ...], torch.dtype, Generator, int], Tensor]
+VALUES: dict[str, Values] = {
+    "any": _any,
+    "positive": _positive,
+    "index": _index,
+    "permutation": _permutation,
+    "ties": _ties,
+}
+
+
+def specials(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator) -> Tensor:
+    """Zeros, ones, halves, subnormals, the largest numbers, infinities and NaN of both signs."""
+    info = torch.finfo(dtype)
+    tame = [0.0, 0.5, 1.0, 1.5, 2.0, 2.5, info.eps, info.max, info.tiny, info.tiny / 4, 88.0, 710.0]
+    table = torch.tensor(
+        [sign * x for x in (*tame, float("inf"), float("nan")) for sign in (1, -1)],
+        dtype=torch.float64,
+    ).to(dtype)
+    return table[torch.randint(0, len(table), shape, generator=generator)]

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every op of the op table, in every type, layout, size and kind of values, on the cmodel.
+
+The table of samples (tb/ops/samples) is the list; an op without a sample is a failure here. What
+an op may answer is golden's to say. The same samples run on the RTL as TEST=ops.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+from driver.config import load_config
+from driver.errors import UnsupportedOp
+from driver.isa import DType
+from driver.lower import LOWERINGS
+from golden.backend import CmodelBackend
+from golden.judge import supports
+from golden.reference import is_matmul
+from tb.ops.case import Case
+from tb.ops.pair import DevicePair
+from tb.ops.problem import judged, problem_of
+from tb.ops.samples import SAMPLES
+from tb.ops.samples.model import Sample, T
+from tb.ops.samples.variants import SHAPES, Variant, variants
+
+CONFIG = load_config(Path(__file__).parents[1] / "sim_config.yaml", "small")
+SEED = 7
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[DevicePair]:
+    made = DevicePair(CONFIG, CmodelBackend(CONFIG, threads=1), None)
+    yield made
+    made.close()
+
+
+def case_of(variant: Variant) -> Case:
+    args, kwargs = variant.arguments(SEED)
+    return Case(0, variant.sample.op, args, "sample", kwargs=kwargs)
+
+
+def problem_with(pair: DevicePair, variant: Variant) -> tuple[str | None, int]:
+    """(what is wrong with the NPU's answer, elements compared)."""
+    case = case_of(variant)
+    problem = problem_of(case)
+    trial = pair.run(case, problem, SEED)
+    if trial.cmodel.fault is not None:
+        return f"{variant}: {trial.cmodel.fault}", 0
+    made = [view for view in trial.results if view is not None]
+    if not any(view.count for view in made):
+        return (f"{variant}: packets for nothing" if trial.packets else None), 0
+    verdict = judged(problem.call, trial.cmodel.bits, None, CONFIG.array_size)
+    if verdict.finding is not None:
+        found = verdict.finding
+        return f"{variant}: {verdict.blame.value} {found.element}: {found.detail}", 0
+    return None, verdict.elements_compared
+
+
+@pytest.mark.parametrize("op", sorted(SAMPLES))
+def test_samples_are_answered_within_their_bounds(pair: DevicePair, op: str) -> None:
+    wrong: list[str] = []
+    compared = 0
+    for variant in variants(SAMPLES[op]):
+        problem, elements = problem_with(pair, variant)
+        compared += elements
+        wrong += [problem] if problem else []
+    assert not wrong, "\n".join([f"{len(wrong)} wrong", *wrong[:8]])
+    assert compared > 0
+
+
+def test_every_op_of_the_table_has_a_sample_and_a_judge() -> None:
+    assert set(LOWERINGS) - set(SAMPLES) == set()
+    assert set(SAMPLES) - set(LOWERINGS) == set()
+    assert [op for op in LOWERINGS if not (supports(op) or is_matmul(op))] == []
+
+
+def test_what_a_sample_says_is_refused_is_refused(pair: DevicePair) -> None:
+    refused = [
+        Variant("dense", sample, dtype, number)
+        for samples in SAMPLES.values()
+        for number, sample in enumerate(samples)
+        for dtype in sample.refused
+    ]
+    for variant in refused:
+        case = case_of(variant)
+        with pytest.raises(UnsupportedOp):
+            pair.run(case, problem_of(case), SEED)
+
+
+def test_the_suite_covers_types_layouts_and_sizes() -> None:
+    everything = [variant for samples in SAMPLES.values() for variant in variants(samples)]
+    names = Counter(variant.name for variant in everything)
+    assert {*SHAPES, "strided", "broadcast", "special"} == set(names)
+    assert min(names.values()) > 200
+    types = {str(variant.dtype).removeprefix("torch.") for variant in everything}
+    assert len(types) == len(DType) + 1  # bool and uint8 are one type to the NPU
+    assert len(everything) > 5000
+
+
+def test_a_layout_is_what_its_name_says() -> None:
+    sample = Sample("aten.add.Tensor", (T(), T()))
+    tensors = {v.name: v.arguments(1)[0] for v in variants((sample,)) if v.dtype == torch.float32}
+    first, second = tensors["strided"]
+    assert not first.is_contiguous()
+    assert first.permute(2, 1, 0).is_contiguous()
+    assert second.storage_offset() and second.stride(-1) == 2
+    assert [t.stride().index(0) for t in tensors["broadcast"]] == [0, 1]
+    assert tensors["empty"][0].numel() == 0 and tensors["scalar"][0].dim() == 0
+    special = tensors["special"][0]
+    assert special.isnan().any() and special.isinf().any()
+    assert ((special != 0) & (special.abs() < torch.finfo(torch.float32).tiny)).any()
+
+
+def test_a_variant_is_the_same_alone_and_in_the_suite() -> None:
+    one, two = (list(variants(SAMPLES["aten.add.Tensor"]))[9].arguments(3)[0] for _ in range(2))
+    other = list(variants(SAMPLES["aten.add.Tensor"]))[9].arguments(4)[0]
+    assert torch.equal(one[0], two[0]) and not torch.equal(one[0], other[0])
