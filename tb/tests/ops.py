@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sample of every op's samples on the RTL: each op in each of its types, layouts by turns.
+
+All samples run on the cmodel in tests/test_op_samples.py; here the RTL has to give the same bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import count
+
+from driver.config import HwConfig
+from driver.results import RunSpec, TestInfo
+from tb.ops.case import Case, Entry
+from tb.ops.samples import SAMPLES
+from tb.ops.samples.variants import Variant, variants
+
+INFO = TestInfo(
+    name="ops",
+    summary="every op in every type, layouts and special values by turns",
+    kind="ops",
+    backends=("rtl", "cmodel"),
+)
+
+_EMPTY = ("empty",)
+"""Variants without an element: nothing to run."""
+_PER_TYPE = 1
+
+
+def cases(spec: RunSpec, config: HwConfig) -> Iterator[Entry]:
+    """Numbered by op, in the order of the table of samples."""
+    numbers = count()
+    for op in sorted(SAMPLES):
+        for variant in _chosen(list(variants(SAMPLES[op]))):
+            index = next(numbers)
+            yield Entry(index, partial(_case, variant, index, spec.seed))
+
+
+def _chosen(every: list[Variant]) -> Iterator[Variant]:
+    """Of each type some variants, other ones for each type, spread over all samples of the op."""
+    kinds = list(dict.fromkeys(variant.dtype for variant in every))
+    for turn, kind in enumerate(kinds):
+        own = [v for v in every if v.dtype == kind and v.name not in _EMPTY and not _is_empty(v)]
+        step = max(1, len(own) // _PER_TYPE)
+        yield from own[turn % step :: step][:_PER_TYPE]
+
+
+def _is_empty(variant: Variant) -> bool:
+    return any(t.shape is not None and 0 in t.shape for t in variant.sample.tensors())
+
+
+def _case(variant: Variant, index: int, seed: int) -> Case:
+    args, kwargs = variant.arguments(seed)
+    name = f"{variant.name} {str(variant.dtype).removeprefix('torch.')}"
+    return Case(index=index, op=variant.sample.op, args=args, module=name, kwargs=kwargs)
