@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -84,7 +85,7 @@ def patched(address: int, offset: int, value: int) -> tuple[tuple[int, Descripto
 
 
 def opcode_cases() -> list[Case]:
-    reserved = (Opcode.VECTOR, Opcode.GATHER, Opcode.SCATTER, 9, 0xFFFF_FFFF, 0x0100_0001)
+    reserved = (9, 10, 0x8000_0000, 0xFFFF_FFFF, 0x0100_0001, 0x0000_0102)
     return [Case(f"opcode {op:#x}", ErrorCode.BAD_OPCODE, Packet(op)) for op in reserved]
 
 
@@ -117,6 +118,8 @@ def reserved_cases() -> list[Case]:
     cases.append(Case("FILL value", code, with_param(FILL, 1, 0x100)))
     fill16 = replace(FILL, flags=flag_word(FP32, FP16))
     cases.append(Case("FILL value 16", code, with_param(fill16, 1, 0x1_0000)))
+    fill_u8 = replace(FILL, flags=flag_word(FP32, DType.UINT8))
+    cases.append(Case("FILL value UINT8", code, with_param(fill_u8, 1, 0x100)))
     return cases
 
 
@@ -133,10 +136,11 @@ def dtype_cases() -> list[Case]:
         *(
             Case(f"COPY {s}->{d}", code, replace(COPY, flags=s | d << 4))
             for s, d in every
-            if s != d or s > INT32
+            if s != d or s not in iter(DType)
         ),
-        *(Case(f"FILL {d}", code, replace(FILL, flags=d << 4)) for d in range(5, 16)),
-        Case("FILL 5, wide value", code, with_param(replace(FILL, flags=5 << 4), 1, 1 << 31)),
+        *(Case(f"FILL {d}", code, replace(FILL, flags=d << 4)) for d in range(6, 16)),
+        Case("FILL 7, wide value", code, with_param(replace(FILL, flags=7 << 4), 1, 1 << 31)),
+        Case("FILL INT64, wide value", code, with_param(replace(FILL, flags=6 << 4), 1, 1 << 31)),
     ]
 
 
@@ -278,8 +282,11 @@ CASES = [
 ]
 
 
-def assert_refused(case: Case) -> None:
+def assert_refused(case: Case, arrange: Callable[[SmallDevice], None] | None = None) -> None:
+    """`arrange` puts what the case needs besides into memory."""
     device = prepared(case)
+    if arrange is not None:
+        arrange(device)
     before = device.memory.copy()
     code = ErrorCode(device.model.execute(case.packet.pack(), 7))
     assert code == case.code, f"{case.name}: {code.name}"
