@@ -8,18 +8,18 @@ As a script, `nightly_host.py CONFIG FOLDER [--resume] [--only-failed]` runs the
 from __future__ import annotations
 
 import io
+import json
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
 from nightly_fake import INFOS
 from rich.console import Console
 
 from driver.errors import NpuError
-from driver.results import TestInfo
-from regress.nightly.model import Attempt, Outcome
+from driver.results import RunSpec, TestInfo
+from regress.nightly.model import Attempt, Outcome, PlanItem
 from regress.nightly.request import Request
 from regress.nightly.run_plan import Setting
 from regress.nightly.store import Store
@@ -40,7 +40,9 @@ def write_config(path: Path, tier: Mapping[str, Any], **section: Any) -> Path:
     rows = {name: {"test": name} for name in tier}
     nightly = {"limits": LIMITS, "tests": rows, "tiers": {"t": uses}, **section}
     hardware = CONFIG_FILE.read_text(encoding="utf-8").split("\nnightly:")[0]
-    path.write_text(hardware + "\n" + yaml.safe_dump({"nightly": nightly}), encoding="utf-8")
+    path.write_text(
+        hardware + "\n" + json.dumps({"nightly": nightly})[1:-1] + "\n", encoding="utf-8"
+    )
     return path
 
 
@@ -51,6 +53,11 @@ def setting(config: Path, runner: tuple[str, ...] = FAKE_RUNNER, **fields: Any) 
 
 def _no_steps(_item: object, _tests: object) -> tuple[()]:
     return ()
+
+
+def spec_of(item: PlanItem, out: Path) -> RunSpec:
+    """What the bench would be asked for an item, by `setting`."""
+    return setting(CONFIG_FILE).spec(item, {}, out)
 
 
 def go(config: Path, folder: Path, **request: Any) -> tuple[int, str]:

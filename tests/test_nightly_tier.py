@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import subprocess
@@ -15,9 +16,11 @@ import pytest
 from filelock import FileLock
 from junitparser import JUnitXml
 from nightly_host import go, outcomes, setting, states, write_config
+from rich.console import Console
 
 from driver.errors import InputError
-from regress.nightly.model import State
+from regress.nightly import summary
+from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, State
 from regress.nightly.prepare import Step
 from regress.nightly.store import Store
 
@@ -323,6 +326,19 @@ def test_ten_thousand_jobs_are_planned_and_shown_in_time(tmp_path: Path) -> None
     _, shown = go(config, tmp_path / "s", dry_run=True)
     assert "10000 jobs" in shown
     assert time.process_time() - before < 10
+
+
+def test_ten_thousand_jobs_are_reported_in_time(tmp_path: Path) -> None:
+    """Aim: reported in 10 s."""
+    items = [PlanItem("quick", "small", seed, "rtl", ordinal=seed) for seed in range(10_000)]
+    done = [Outcome(item, (Attempt("p", item.id, 1, State.PASS),)) for item in items]
+    plan = Plan("p", "t", "", 1, "", False, {}, "", "", "")
+    before = time.process_time()
+    summary.show(Console(file=io.StringIO()), plan, done)
+    summary.write_plan_junit(plan, done, tmp_path / "junit.xml")
+    assert time.process_time() - before < 10
+    (suite,) = JUnitXml.fromfile(str(tmp_path / "junit.xml"))
+    assert suite.tests == 10_000
 
 
 def test_overhead_per_job_is_small(tmp_path: Path) -> None:

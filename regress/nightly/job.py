@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from driver.errors import NpuError
-from driver.results import Mode, OpRow, RunResult, RunSpec
+from driver.results import OpRow, RunResult, RunSpec
 from regress.nightly.model import (
     Artefact,
     Attempt,
@@ -43,38 +43,21 @@ _TIMEOUTS = ("SimulatorTimeout",)
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that running an item takes. Paths are absolute."""
+    """Everything that running an item takes."""
 
     plan_id: str
     item: PlanItem
     number: int
     """Of the attempt."""
-    config_file: Path
-    capsules: tuple[tuple[str, Path], ...]
-    """Workload → folder, as the spec has it."""
+    spec: RunSpec
+    """What the bench is asked; `out` is a folder of the job's own, made when it starts."""
     inputs_hash: str
-    folder: Path
-    """Where its files go; made when it starts."""
-    modes: tuple[Mode, ...] = ("isolated",)
     runner: tuple[str, ...] = JOB_RUNNER
 
-    def spec(self) -> RunSpec:
-        """What the bench is asked."""
-        item = self.item
-        return RunSpec(
-            test=item.test,
-            config=item.config,
-            config_file=self.config_file,
-            seed=item.seed,
-            backend=item.backend,
-            waves="none",  # a passing run never traces; a failing op is run again for its waves
-            out=self.folder,
-            capsules=dict(self.capsules),
-            op_filter=None,
-            timeout_s=item.wall_s,
-            shard=item.shard,
-            modes=self.modes,
-        )
+    @property
+    def folder(self) -> Path:
+        """Where its files go."""
+        return self.spec.out
 
     def attempt(self, state: State, reason: str = "", **fields: Any) -> Attempt:
         """The attempt of this job."""
@@ -145,7 +128,7 @@ def run_job(job: Job, cancelled: Callable[[], bool] = lambda: False) -> Attempt:
     started_utc, start = utc_now(), time.monotonic()
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
-        outcome = run_in_thread(job.spec(), watch, job.runner)
+        outcome = run_in_thread(job.spec, watch, job.runner)
         attempt = _judged(job, outcome)
     except _Stopped as stop:
         state, reason = stop.args

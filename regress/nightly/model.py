@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Literal
 
-from driver.results import Mode, Shard
+from driver.results import Fpu, Mode, Shard
 
 _ID_CHARACTERS = 12
 
@@ -74,6 +74,10 @@ class PlanItem:
     """The workload whose capsule the test `replay` is given; None for every other test."""
     mode: Mode | None = None
     """What the ops of a model work on; None for what the test does by itself."""
+    fpu: Fpu = "exact"
+    """`host`: the RTL with the host's fused multiply-add, for speed."""
+    allow_cpu: bool = False
+    """Ops that the NPU has not got run on the CPU, and are counted."""
     shard: Shard | None = None
     """Which part of the test's ops; None for all."""
     wall_s: float = 3600.0
@@ -91,8 +95,9 @@ class PlanItem:
     def id(self) -> str:
         """Names the same work on every night: limits and position are no part of it."""
         shard = None if self.shard is None else [self.shard.index, self.shard.count]
-        what = [self.test, self.config, self.seed, self.backend, self.workload, self.mode, shard]
-        return digest(what, _ID_CHARACTERS)
+        how = [self.backend, self.mode, self.fpu, self.allow_cpu]
+        what = [self.test, self.workload, self.config, self.seed, shard]
+        return digest([what, how], _ID_CHARACTERS)
 
     @property
     def label(self) -> str:
@@ -101,6 +106,7 @@ class PlanItem:
         backend = "" if self.backend == "rtl" else f" {self.backend}"
         shard = "" if self.shard is None else f" shard {self.shard.index + 1}/{self.shard.count}"
         mode = f" {self.mode}" if self.mode else ""
+        mode += "" if self.fpu == "exact" else f" fpu={self.fpu}"
         return f"{name}[{self.config}]{backend}{mode} seed {self.seed}{shard}"
 
 

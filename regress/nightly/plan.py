@@ -70,6 +70,8 @@ def row_items(row: TestRow, use: Use, first_seed: int, limits: Limits) -> Iterat
                         backend=backend,
                         workload=row.workload,
                         mode=row.mode,
+                        fpu=row.fpu,
+                        allow_cpu=row.allow_cpu,
                         shard=Shard(index=index, count=row.shards) if row.shards > 1 else None,
                         wall_s=limits.wall_s,
                         max_cycles=limits.cycles,
@@ -94,7 +96,7 @@ def _check(known: Known, use_field: str, row_field: str, row: TestRow, use: Use)
         one_of(f"{use_field}.backends", backend, known.tests[row.test].backends)
 
 
-_FIELDS = ("test", "config", "seed", "backend", "workload", "mode", "shard", "id")
+_FIELDS = ("test", "config", "seed", "backend", "workload", "mode", "fpu", "shard", "id")
 
 
 def selected(items: Sequence[PlanItem], words: str) -> tuple[PlanItem, ...]:

@@ -23,7 +23,7 @@ from regress.process import execute, last_lines
 
 _LIMIT_S = 3600.0
 _VARIANTS = {"ops": "check", "cocotb": "cocotb"}
-"""Kind of test → the build its simulator comes from (tb/sim/spec.py)."""
+"""Kind of test → the build its simulator comes from (tb/sim/spec.py), with the exact FPU."""
 
 
 @dataclass(frozen=True, order=True)
@@ -66,7 +66,8 @@ def steps_of(item: PlanItem, tests: Mapping[str, TestInfo]) -> tuple[Step, ...]:
     workloads = capsule_names(item, info.workloads).values()
     steps = [Step("capsule", workload, str(item.seed)) for workload in workloads]
     if item.backend == "rtl":
-        steps.append(Step("build", item.config, _VARIANTS[info.kind]))
+        variant = _VARIANTS[info.kind] if item.fpu == "exact" else item.fpu
+        steps.append(Step("build", item.config, variant))
     return tuple(steps)
 
 

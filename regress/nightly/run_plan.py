@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from driver.results import TestInfo
+from driver.results import RunSpec, TestInfo
 from regress.nightly.job import JOB_RUNNER, Job, capsule_names, skipped
 from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, Preparation, SkipCause, digest
 from regress.nightly.pool import Pool
@@ -31,6 +31,29 @@ class Setting:
     tests: Mapping[str, TestInfo]
     runner: tuple[str, ...] = JOB_RUNNER
     steps_of: Callable[[PlanItem, Mapping[str, TestInfo]], tuple[Step, ...]] = steps_of
+    base: RunSpec | None = None
+    """Of a single test that is cut into shards: all that its items have in common."""
+
+    def spec(self, item: PlanItem, capsules: dict[str, Path], out: Path) -> RunSpec:
+        """What the bench is asked for an item."""
+        if self.base is not None:
+            return self.base.model_copy(update={"out": out, "shard": item.shard})
+        return RunSpec(
+            test=item.test,
+            config=item.config,
+            config_file=self.config_file,
+            seed=item.seed,
+            backend=item.backend,
+            waves="none",  # a passing run never traces; a failing op is run again for its waves
+            out=out,
+            capsules=capsules,
+            op_filter=None,
+            timeout_s=item.wall_s,
+            shard=item.shard,
+            modes=self.tests[item.test].modes if item.mode is None else (item.mode,),
+            allow_cpu=item.allow_cpu,
+            fpu=item.fpu,
+        )
 
 
 def plan_folder(store: Store, plan_id: str) -> Path:
@@ -125,15 +148,14 @@ class PlanRun:
             for step in [Step("capsule", workload, str(item.seed))]
             if step in self._prepared
         }
+        folder = self._fresh_folder(item, number)
+        paths = {name: _folder(found) for name, found in capsules.items()}
         return Job(
             plan_id=self._plan.id,
             item=item,
             number=number,
-            config_file=self._setting.config_file,
-            capsules=tuple((name, _folder(found)) for name, found in capsules.items()),
+            spec=self._setting.spec(item, paths, folder),
             inputs_hash=self._inputs(item, [found.detail for found in capsules.values()]),
-            folder=self._fresh_folder(item, number),
-            modes=info.modes if item.mode is None else (item.mode,),
             runner=self._setting.runner,
         )
 
@@ -168,9 +190,11 @@ def _folder(prepared: Prepared) -> Path:
 
 def folder_name(item: PlanItem) -> str:
     """A name that a reader finds: 00012-replay-qwen_layer-default-s1-2of4."""
-    words = [f"{item.ordinal:05}", item.test, item.workload, item.config]
-    words += [item.mode, None if item.backend == "rtl" else item.backend, f"s{item.seed}"]
-    words += [f"{item.shard.index + 1}of{item.shard.count}" if item.shard else None]
+    fpu = None if item.fpu == "exact" else item.fpu
+    backend = None if item.backend == "rtl" else item.backend
+    shard = None if item.shard is None else f"{item.shard.index + 1}of{item.shard.count}"
+    what = [f"{item.ordinal:05}", item.test, item.workload, item.config]
+    words = [*what, item.mode, fpu, backend, f"s{item.seed}", shard]
     return "-".join(word for word in words if word)
 
 

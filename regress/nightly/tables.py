@@ -63,6 +63,8 @@ ITEMS = Table(
     Column("backend", String(16), nullable=False),
     Column("workload", String(64)),
     Column("mode", String(16)),
+    Column("fpu", String(16), nullable=False),
+    Column("allow_cpu", Boolean, nullable=False),
     Column("shard_index", Integer),
     Column("shard_count", Integer),
     Column("wall_s", Float, nullable=False),
