@@ -11,8 +11,11 @@ from driver.isa.programs import (
     arithmetic,
     compare,
     composite,
+    exponentials,
     functions,
     gelu,
+    power,
+    quantisation,
     reductions,
     softmax,
 )
@@ -23,9 +26,12 @@ FAMILIES = (
     reductions,
     composite,
     functions,
+    exponentials,
+    power,
     activations,
     gelu,
     softmax,
+    quantisation,
 )
 """Modules in the order of their programs' numbers."""
 

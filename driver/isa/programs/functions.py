@@ -38,15 +38,32 @@ def exp_negative_16(p: Assembler, x: Value) -> Value:
     return p.mul(scaled, p.f(2.0**-_SCALE))
 
 
+def scale_twice(p: Assembler, value: Value, exponent: Value, sign: Value | None = None) -> Value:
+    """value·2^(k+1) for the exponent field of 2^k, k from −152 to 127; `sign` inverts its sign bit.
+
+    As two factors: neither subnormal results nor 2^128·0.9 are one integer addition away.
+    """
+    first = p.op(MicroOp.IMAX, exponent, p.word(-100 << 23))
+    second = p.op(MicroOp.IADD, p.op(MicroOp.ISUB, exponent, first), p.f(2.0))
+    if sign is not None:
+        second = p.op(MicroOp.XOR, second, sign)
+    return p.mul(p.op(MicroOp.IADD, value, first), second)
+
+
+def exp_of_sum(
+    p: Assembler, x: Value, low: Value | None = None, sign: Value | None = None
+) -> Value:
+    """e^(x + low), `low` beyond the last bit of x; `sign` inverts its sign bit."""
+    x = p.op(MicroOp.FMIN, p.op(MicroOp.FMAX, x, p.f(_BELOW_EXP)), p.f(_ABOVE_EXP))
+    exponent, r = m.exp_reduced(p, x, -1)
+    if low is not None:
+        r = p.add(r, low)
+    return scale_twice(p, p.horner(r, m.EXP_6), exponent, sign)
+
+
 @program("e^src1", sources=1)
 def exp(p: Assembler) -> Value:
-    # Two factors, since neither subnormal results nor 2^127·1.9 are one integer addition away.
-    x = p.op(MicroOp.FMIN, p.op(MicroOp.FMAX, p.src1, p.f(_BELOW_EXP)), p.f(_ABOVE_EXP))
-    exponent, r = m.exp_reduced(p, x, -1)
-    first = p.op(MicroOp.IMAX, exponent, p.word(-100 << 23))
-    second = p.op(MicroOp.ISUB, exponent, first)
-    value = p.op(MicroOp.IADD, p.horner(r, m.EXP_6), first)
-    return p.mul(value, p.op(MicroOp.IADD, second, p.f(2.0)))
+    return exp_of_sum(p, p.src1)
 
 
 @program("1 ÷ (1 + e^−src1)", sources=1)
@@ -83,16 +100,23 @@ def log_parts(p: Assembler, x: Value) -> tuple[Value, Value]:
     return k, p.sub(p.op(MicroOp.IADD, fraction, p.word(_SQRT_HALF)), p.f(1.0))
 
 
-@program("the natural logarithm of src1", sources=1)
-def log(p: Assembler) -> Value:
-    x = p.src1
-    k, f = log_parts(p, x)
-    low = p.fma(p.mul(f, f), p.horner(f, m.LOG_10), p.fma(k, p.f(m.LN2_LOW), f))
-    # Special values take the place of k: ∞ and NaN as they are, −∞ for 0, NaN below.
+def log_near_1(p: Assembler, f: Value, start: Value | None = None) -> Value:
+    """log(1 + f) − f + start for 1 + f from √½ to √2; `start` is f if nothing else is added."""
+    return p.fma(p.mul(f, f), p.horner(f, m.LOG_10), start or f)
+
+
+def with_special_logs(p: Assembler, x: Value, k: Value) -> Value:
+    """k, or what replaces it to give log x: ∞ and NaN for themselves, −∞ for 0, NaN below."""
     k = p.select(p.op(MicroOp.FLT, x, p.word(m.INFINITY)), k, x)
     at_most_0 = p.select(p.op(MicroOp.SHL, x, p.word(1)), p.word(m.NAN), p.f(-math.inf))
-    k = p.select(p.op(MicroOp.FLE, x, p.word(0)), at_most_0, k)
-    return p.fma(k, p.f(m.LN2_HIGH), low)
+    return p.select(p.op(MicroOp.FLE, x, p.word(0)), at_most_0, k)
+
+
+@program("the natural logarithm of src1", sources=1)
+def log(p: Assembler) -> Value:
+    k, f = log_parts(p, p.src1)
+    low = log_near_1(p, f, p.fma(k, p.f(m.LN2_LOW), f))
+    return p.fma(with_special_logs(p, p.src1, k), p.f(m.LN2_HIGH), low)
 
 
 _TWO_OVER_PI = 2 / math.pi

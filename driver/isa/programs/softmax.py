@@ -6,39 +6,31 @@ Those ending in 16 are shorter, and good to 2^-13.6: for 16-bit results.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from driver.isa.assembler import Assembler, Family, Value
 from driver.isa.micro import Reduce
 from driver.isa.programs.functions import exp_negative, exp_negative_16
 
 FAMILY = Family("softmax")
+Exponential = Callable[[Assembler, Value], Value]
 
 
-def _difference(p: Assembler) -> Value:
-    return p.sub(p.src1, p.src2)
+def _declare(suffix: str, exponential: Exponential) -> None:
+    def difference(p: Assembler) -> Value:
+        return exponential(p, p.sub(p.src1, p.src2))
 
+    def scaled(p: Assembler) -> Value:
+        return exponential(p, p.mul(p.sub(p.src1, p.src2), p.imm(0)))
 
-def _scaled(p: Assembler) -> Value:
-    return p.mul(_difference(p), p.imm(0))
-
-
-for _suffix, _exp in (("", exp_negative), ("_16", exp_negative_16)):
+    text = "e^(src1 − src2)"
+    FAMILY.add(f"exp_difference{suffix}", difference, text, sources=2)
     FAMILY.add(
-        f"exp_difference{_suffix}",
-        lambda p, exp=_exp: exp(p, _difference(p)),
-        "e^(src1 − src2)",
-        sources=2,
+        f"exp_difference_sum{suffix}", difference, f"Σ {text}", sources=2, reduce=Reduce.FADD
     )
-    FAMILY.add(
-        f"exp_difference_sum{_suffix}",
-        lambda p, exp=_exp: exp(p, _difference(p)),
-        "Σ e^(src1 − src2)",
-        sources=2,
-        reduce=Reduce.FADD,
-    )
-    FAMILY.add(
-        f"exp_scale_difference{_suffix}",
-        lambda p, exp=_exp: exp(p, _scaled(p)),
-        "e^(scale·(src1 − src2)), scale above 0",
-        sources=2,
-        imms=("scale",),
-    )
+    text = "e^(scale·(src1 − src2)), scale above 0"
+    FAMILY.add(f"exp_scale_difference{suffix}", scaled, text, sources=2, imms=("scale",))
+
+
+_declare("", exp_negative)
+_declare("_16", exp_negative_16)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Between floats and int8, int32 sums and int8, packed int4 and floats.
+
+Scales are src2 and zero points src3, so strides of 0 make them per tensor, others per channel.
+"""
+
+from __future__ import annotations
+
+from driver.isa.assembler import Assembler, Family, Value
+from driver.isa.micro import MicroOp
+
+FAMILY = Family("quantisation")
+program = FAMILY.program
+
+_INT8_MIN, _INT8_MAX = -128, 127
+_FAR = 1 << 30
+"""Beyond every int8, and no zero point takes it back: saturate before adding, lest the sum wrap."""
+_INT4_ZERO = 8
+
+
+def _clamp(p: Assembler, value: Value, low: int, high: int) -> Value:
+    return p.op(MicroOp.IMIN, p.op(MicroOp.IMAX, value, p.word(low)), p.word(high))
+
+
+def _to_int8(p: Assembler, number: Value, zero_point: Value) -> Value:
+    """To the nearest integer, ties to even, plus the zero point, saturated."""
+    near = _clamp(p, p.op(MicroOp.F2I, number), -_FAR, _FAR)
+    return _clamp(p, p.op(MicroOp.IADD, near, zero_point), _INT8_MIN, _INT8_MAX)
+
+
+@program("src1 ÷ scale src2, rounded, plus zero point src3, as int8", sources=3)
+def quantize(p: Assembler) -> Value:
+    return _to_int8(p, p.div(p.src1, p.src2), p.src3)
+
+
+@program("(int32 src1)·scale src2, rounded, plus zero point src3, as int8", sources=3)
+def requantize(p: Assembler) -> Value:
+    return _to_int8(p, p.mul(p.op(MicroOp.I2F, p.src1), p.src2), p.src3)
+
+
+@program("(src1 − zero point src3)·scale src2", sources=3)
+def dequantize(p: Assembler) -> Value:
+    return p.mul(p.op(MicroOp.I2F, p.op(MicroOp.ISUB, p.src1, p.src3)), p.src2)
+
+
+def _int4(p: Assembler, nibble: Value) -> Value:
+    centred = p.op(MicroOp.ISUB, nibble, p.word(_INT4_ZERO))
+    return p.mul(p.op(MicroOp.I2F, centred), p.src2)
+
+
+@program("(the low nibble of src1 − 8)·scale src2", sources=2)
+def int4_low(p: Assembler) -> Value:
+    return _int4(p, p.op(MicroOp.AND, p.src1, p.word(15)))
+
+
+@program("(the high nibble of src1 − 8)·scale src2, src1 a uint8", sources=2)
+def int4_high(p: Assembler) -> Value:
+    return _int4(p, p.op(MicroOp.SRL, p.src1, p.word(4)))
