@@ -76,6 +76,10 @@ def run(
     allow_cpu: AllowCpu = False,
     checkpoint: Checkpoint = None,
     fpu: FpuOption = "exact",
+    shard: Annotated[str | None, typer.Option(help="Only one part of the ops, as 2/4.")] = None,
+    shards: Annotated[int | None, typer.Option(help="Jobs that share the ops.", min=1)] = None,
+    jobs: Annotated[int, typer.Option("-j", "--jobs", help="Shards at once.", min=1)] = 2,
+    resume: Annotated[bool, typer.Option(help="Run the shards that are missing.")] = False,
 ) -> int:
     """Run a test and judge every op of it."""
     asked = commands.Asked(
@@ -91,6 +95,10 @@ def run(
         allow_cpu,
         checkpoint,
         fpu,
+        shard,
+        shards,
+        jobs,
+        resume,
     )
     return commands.run_test(console(), test, asked)
 

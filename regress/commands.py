@@ -24,11 +24,13 @@ from driver.config import load_config, load_configs
 from driver.errors import InputError
 from driver.results import (
     PROGRAM,
+    RESULT_FILE,
     BackendName,
     Fpu,
     Mode,
     RunResult,
     RunSpec,
+    Shard,
     TestInfo,
     Waves,
     write_text,
@@ -58,6 +60,10 @@ class Asked:
     allow_cpu: bool = False
     checkpoint: Path | None = None
     fpu: str = "exact"
+    shard: str | None = None
+    shards: int | None = None
+    jobs: int = 2
+    resume: bool = False
 
     def spec(self, test: str, folder: str, capsules: dict[str, Path]) -> RunSpec:
         """The spec, with every name checked; InputError for the first that is wrong."""
@@ -82,6 +88,7 @@ class Asked:
                 "out": out,
                 "capsules": capsules,
                 "op_filter": self.op,
+                "shard": None if self.shard is None else Shard.parse(self.shard),
                 "timeout_s": self.timeout_s,
                 "modes": self.modes(("isolated",)),
                 "fpu": _one_of("FPU", self.fpu, get_args(Fpu)),
@@ -130,7 +137,21 @@ def run_test(console: Console, name: str, asked: Asked) -> int:
     config = asked.config or test.config
     load_config(asked.config_file, config)
     own = {"test": test.name, "capsules": capsules, "config": config}
-    return _run(console, draft.model_copy(update={**own, "modes": asked.modes(test.modes)}))
+    spec = draft.model_copy(update={**own, "modes": asked.modes(test.modes)})
+    if asked.shards is not None or asked.resume:
+        return _run_in_shards(console, spec, test, asked)
+    return _run(console, spec)
+
+
+def _run_in_shards(console: Console, spec: RunSpec, test: TestInfo, asked: Asked) -> int:
+    from regress.nightly.shards import Sharding, run_sharded  # noqa: PLC0415 (SQLAlchemy)
+
+    how = Sharding(asked.shards, asked.jobs, asked.resume)
+    done = run_sharded(console, spec, test, how)
+    if done.result is not None:
+        artefacts = [spec.out / RESULT_FILE, *_pictures(spec, done.result)]
+        report.show(console, done.result, map(_shown, artefacts))
+    return done.exit_code
 
 
 def replay(console: Console, capsule: Path, asked: Asked) -> int:

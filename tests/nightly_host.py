@@ -48,7 +48,7 @@ def write_config(path: Path, tier: Mapping[str, Any], **section: Any) -> Path:
 
 def setting(config: Path, runner: tuple[str, ...] = FAKE_RUNNER, **fields: Any) -> Setting:
     """Fake tests that need no preparation."""
-    return Setting(config.absolute(), FAKE_TESTS, runner, **{"steps_of": _no_steps, **fields})
+    return Setting(config.absolute(), FAKE_TESTS, runner, **{**_FAKE, **fields})
 
 
 def _no_steps(_item: object, _tests: object) -> tuple[()]:
@@ -58,6 +58,10 @@ def _no_steps(_item: object, _tests: object) -> tuple[()]:
 def spec_of(item: PlanItem, out: Path) -> RunSpec:
     """What the bench would be asked for an item, by `setting`."""
     return setting(CONFIG_FILE).spec(item, {}, out)
+
+
+_FAKE: dict[str, Any] = {"steps_of": _no_steps, "sources": lambda: "fake"}
+"""No preparation; and who edits the project meanwhile changes nothing."""
 
 
 def go(config: Path, folder: Path, **request: Any) -> tuple[int, str]:

@@ -166,12 +166,11 @@ def test_only_failed_after_a_green_night_says_so(tmp_path: Path) -> None:
         go(config, tmp_path / "s", only_failed=True)
 
 
-def test_resume_refuses_other_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resume_refuses_other_sources(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"passing": 1})
     go(config, tmp_path / "s")
-    monkeypatch.setattr("regress.nightly.provenance.sources", lambda: "changed")
     with pytest.raises(InputError, match="got other sources"):
-        go(config, tmp_path / "s", resume=True)
+        go(config, tmp_path / "s", resume=True, setting=setting(config, sources=lambda: "changed"))
 
 
 def test_resume_without_a_plan_says_so(tmp_path: Path) -> None:

@@ -5,18 +5,16 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from driver.config import load_configs
 from driver.errors import InputError
-from driver.results import TestInfo
 from regress.nightly import provenance
 from regress.nightly.model import Plan, PlanItem
 from regress.nightly.plan import Known, numbered, selected, tier_items
-from regress.nightly.run_plan import failed, missing
+from regress.nightly.run_plan import Setting, failed, missing
 from regress.nightly.settings import Nightly
 from regress.nightly.store import Store
 from regress.paths import CONFIG_FILE, NIGHTLY
@@ -53,12 +51,14 @@ class Request:
 
 
 def planned(
-    store: Store, request: Request, settings: Nightly, tests: Mapping[str, TestInfo]
+    store: Store, request: Request, settings: Nightly, setting: Setting
 ) -> tuple[Plan, tuple[PlanItem, ...]]:
     """The plan and what to run of it; a plan without sequence is not stored yet."""
     if request.resume:
-        return _resumed(store, request)
-    known = Known(request.config_file, load_configs(request.config_file), tests, _workloads())
+        return _resumed(store, request, setting.sources())
+    known = Known(
+        request.config_file, load_configs(request.config_file), setting.tests, _workloads()
+    )
     items = tier_items(settings, request.tier, known, request.reseed)
     if request.only_failed:
         last = latest(store, request.tier)
@@ -69,10 +69,10 @@ def planned(
             raise InputError(COMMAND_LINE, "--only-failed", "nothing to run", expected)
     if request.filter is not None:
         items = selected(items, request.filter)
-    return new_plan(request, settings.seed), numbered(items, request.config_file)
+    return new_plan(request, settings.seed, setting.sources()), numbered(items, request.config_file)
 
 
-def new_plan(request: Request, seed: int) -> Plan:
+def new_plan(request: Request, seed: int, sources: str) -> Plan:
     """A plan of the sources as they are, not stored yet."""
     revision, dirty = provenance.revision()
     now = datetime.now(UTC)
@@ -87,7 +87,7 @@ def new_plan(request: Request, seed: int) -> Plan:
         config_file=str(request.config_file.absolute()),
         config_digest=_digest(request.config_file),
         command=request.command,
-        sources=provenance.sources(),
+        sources=sources,
         partial=request.only_failed or request.filter is not None,
     )
 
@@ -100,10 +100,10 @@ def latest(store: Store, tier: str) -> Plan:
     return plans[0]
 
 
-def _resumed(store: Store, request: Request) -> tuple[Plan, tuple[PlanItem, ...]]:
+def _resumed(store: Store, request: Request, sources: str) -> tuple[Plan, tuple[PlanItem, ...]]:
     """The newest plan, which must be of the present sources: one plan, one state of the design."""
     plan = latest(store, request.tier)
-    if (plan.sources, plan.config_digest) != (provenance.sources(), _digest(request.config_file)):
+    if (plan.sources, plan.config_digest) != (sources, _digest(request.config_file)):
         expected = f"those of plan {plan.id} (revision {plan.revision[:12]}), or a new plan"
         raise InputError(COMMAND_LINE, "--resume", "other sources", expected)
     outcomes = store.outcomes(plan.id)

@@ -16,6 +16,7 @@ from regress.nightly.job import JOB_RUNNER, Job, capsule_names, skipped
 from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, Preparation, SkipCause, digest
 from regress.nightly.pool import Pool
 from regress.nightly.prepare import Prepared, Step, prepare, steps_of
+from regress.nightly.provenance import sources
 from regress.nightly.scheduler import Budget, Control, Display, Handlers, Scheduler
 from regress.nightly.store import Store
 
@@ -31,6 +32,8 @@ class Setting:
     tests: Mapping[str, TestInfo]
     runner: tuple[str, ...] = JOB_RUNNER
     steps_of: Callable[[PlanItem, Mapping[str, TestInfo]], tuple[Step, ...]] = steps_of
+    sources: Callable[[], str] = sources
+    """Digest of what decides the results."""
     base: RunSpec | None = None
     """Of a single test that is cut into shards: all that its items have in common."""
 

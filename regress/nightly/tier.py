@@ -36,10 +36,10 @@ def run_tier(console: Console, request: Request, setting: Setting | None = None)
     setting = setting or bench_setting(request.config_file)
     with Store.open(request.folder, request.store_url) as store:
         if request.dry_run:
-            _, items = planned(store, request, settings, setting.tests)
+            _, items = planned(store, request, settings, setting)
             return _show_plan(console, _order(store, items))
         with claimed(store.folder):
-            plan, items = planned(store, request, settings, setting.tests)
+            plan, items = planned(store, request, settings, setting)
             if not plan.sequence:
                 plan = store.add_plan(plan, items)
             pool = _pool(store, request, settings)

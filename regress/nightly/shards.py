@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One test cut into shards: several processes, each result kept, an interrupted run resumed.
+
+The same plan, store and runner as the tiers; the folder of the run is the store. What comes out is
+the result that one process would have left.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from rich.console import Console
+
+from driver.errors import InfrastructureError, InputError
+from driver.results import RESULT_FILE, RunResult, RunSpec, Shard, TestInfo, read_json, write_json
+from regress.nightly import value
+from regress.nightly.display import PlanDisplay
+from regress.nightly.merge import merged
+from regress.nightly.model import Outcome, Plan, PlanItem, State, digest
+from regress.nightly.pool import LocalPool
+from regress.nightly.request import COMMAND_LINE, Request, new_plan
+from regress.nightly.run_plan import PlanRun, Setting, missing
+from regress.nightly.scheduler import Control, interruptible
+from regress.nightly.store import Store
+from regress.nightly.tier import INTERRUPTED, claimed
+from regress.run import EXIT_CODES
+
+_CAPSULE = "capsule.json"
+
+
+@dataclass(frozen=True)
+class Sharding:
+    """How a test is cut."""
+
+    shards: int | None
+    """None with `resume`: as many as before."""
+    jobs: int
+    """Processes at once."""
+    resume: bool = False
+    """Run what is missing of the last run in this folder."""
+
+
+@dataclass(frozen=True)
+class Sharded:
+    """What a run in shards leaves; no result when it was interrupted."""
+
+    result: RunResult | None
+    exit_code: int
+
+
+def run_sharded(
+    console: Console,
+    spec: RunSpec,
+    info: TestInfo,
+    how: Sharding,
+    setting: Setting | None = None,
+) -> Sharded:
+    """Run `spec` in shards, in its folder. InputError when there is nothing to resume."""
+    _check(spec)
+    prepared = info.model_copy(update={"workloads": ()})  # the capsules are in the spec already
+    setting = setting or Setting(spec.config_file, {info.name: prepared})
+    setting = replace(setting, base=spec)
+    started = time.monotonic()
+    with Store.open(spec.out) as store, claimed(store.folder):
+        plan, items = _planned(store, spec, how, setting.sources())
+        control = Control()
+        note = _noter(console)
+        run = PlanRun(store, plan, setting, control, note)
+        usual = value.usual_seconds(store.record(1))
+        with interruptible(control, note):
+            ready = run.prepare(items)
+            pool = LocalPool(store.folder, how.jobs)
+            with PlanDisplay(console, info.name, ready, pool.slots, usual) as display:
+                run.run(ready, pool, display)
+        outcomes = store.outcomes(plan.id)
+        if missing(outcomes) and control.drain:
+            note("interrupted: the same command with --resume runs the rest")
+            return Sharded(None, INTERRUPTED)
+        result = _merged(store, spec, outcomes, time.monotonic() - started)
+    write_json(spec.out / RESULT_FILE, result)
+    return Sharded(result, EXIT_CODES[result.status])
+
+
+def _noter(console: Console) -> Callable[[str], None]:
+    return lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+# ---------------------------------------------------------------------- planning
+def _check(spec: RunSpec) -> None:
+    """InputError for a run that cannot be cut."""
+    if "chained" in spec.modes:
+        expected = "isolated: each op of a chain needs the results before it"
+        raise InputError(COMMAND_LINE, "mode", ", ".join(spec.modes), expected)
+    for option, given in {"--op": spec.op_filter, "--shard": spec.shard}.items():
+        if given is not None:
+            raise InputError(COMMAND_LINE, option, given, "the whole test with --shards")
+
+
+def _items(spec: RunSpec, shards: int) -> tuple[PlanItem, ...]:
+    return tuple(
+        PlanItem(
+            test=spec.test,
+            config=spec.config,
+            seed=spec.seed,
+            backend=spec.backend,
+            fpu=spec.fpu,
+            allow_cpu=spec.allow_cpu,
+            shard=Shard(index=index, count=shards),
+            wall_s=spec.timeout_s,
+            ordinal=index,
+        )
+        for index in range(shards)
+    )
+
+
+def _planned(
+    store: Store, spec: RunSpec, how: Sharding, sources: str
+) -> tuple[Plan, tuple[PlanItem, ...]]:
+    if how.resume:
+        plan = _resumable(store, _fresh(store, spec, sources))
+        outcomes = store.outcomes(plan.id)
+        if how.shards not in (None, len(outcomes)):
+            raise InputError(COMMAND_LINE, "--shards", how.shards, f"{len(outcomes)}, as before")
+        return plan, missing(outcomes)
+    items = _items(spec, how.shards or 1)
+    return store.add_plan(_fresh(store, spec, sources), items), items
+
+
+def _fresh(store: Store, spec: RunSpec, sources: str) -> Plan:
+    tier = f"run-{_identity(spec)}"
+    request = Request(tier, folder=store.folder, config_file=spec.config_file)
+    return new_plan(request, spec.seed, sources)
+
+
+def _identity(spec: RunSpec) -> str:
+    """Equal for specs that ask for the same: paths do not matter, capsules' contents do."""
+    plain = spec.model_dump(mode="json", exclude={"out", "config_file", "capsules", "timeout_s"})
+    return digest([plain, {name: _content(path) for name, path in spec.capsules.items()}], 12)
+
+
+def _content(folder: Path) -> str:
+    try:
+        return hashlib.sha256((folder / _CAPSULE).read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(folder, _CAPSULE, error.strerror, "a capsule") from error
+
+
+def _resumable(store: Store, fresh: Plan) -> Plan:
+    """The stored plan that asks for what `fresh` does, of the same sources."""
+    plans = store.plans(tier=fresh.tier, limit=1)
+    if not plans or (plans[0].sources, plans[0].config_digest) != (
+        fresh.sources,
+        fresh.config_digest,
+    ):
+        expected = "a run of the same test, options and sources"
+        found = "other sources" if plans else "none"
+        raise InputError(store.folder, "run to resume", found, expected)
+    return plans[0]
+
+
+# ---------------------------------------------------------------------- result
+def _merged(store: Store, spec: RunSpec, outcomes: list[Outcome], seconds: float) -> RunResult:
+    results = []
+    for outcome in outcomes:
+        last = outcome.last
+        if last is None:
+            raise InfrastructureError(f"{outcome.item.label} was planned and did not run")
+        found = last.artefact(RESULT_FILE)
+        if last.state not in (State.PASS, State.FAIL) or found is None:
+            results.append(_broken(spec, f"shard {outcome.item.shard}: {last.reason}"))
+        else:
+            results.append(read_json(store.path(found.path), RunResult))
+    return merged(spec, results, seconds)
+
+
+def _broken(spec: RunSpec, message: str) -> RunResult:
+    """A shard without a verdict."""
+    return RunResult(
+        test=spec.test,
+        status="error",
+        config=spec.config,
+        seed=spec.seed,
+        backend=spec.backend,
+        fpu=spec.fpu,
+        cycles=None,
+        wall_seconds=0.0,
+        reproduce="",
+        message=message,
+        ops=(),
+        ledger=(),
+    )
