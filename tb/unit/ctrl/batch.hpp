@@ -96,7 +96,9 @@ class Session {
     if (mishap == 2) d_.memory.bad_lines.insert(packets_[victim].dst / 64);
     if (mishap == 3) {
       d_.failing_dispatch = victim;
-      d_.engine_error = uint32_t(d_.random.chance(50) ? ErrorCode::kBusRead : ErrorCode::kBusWrite);
+      static constexpr ErrorCode kCodes[] = {ErrorCode::kBusRead, ErrorCode::kBusWrite,
+                                             ErrorCode::kBadIndex};
+      d_.engine_error = uint32_t(kCodes[d_.random.below(3)]);
     }
   }
 
@@ -125,15 +127,28 @@ class Session {
     if (verdict.error != ErrorCode::kNone) return verdict;
     if (packets_[i].opcode == uint32_t(Opcode::kSync) && d_.memory.error_at(packets_[i].dst))
       verdict.error = ErrorCode::kBusWrite;
-    verdict.dispatched = by_engine(packets_[i]);
+    verdict.dispatched = engine_of(packets_[i]) != kEngines;
     if (verdict.dispatched && dispatches++ == d_.failing_dispatch)
       verdict.error = ErrorCode(d_.engine_error);
     return verdict;
   }
 
-  static bool by_engine(const Packet& packet) {
-    return packet.opcode == uint32_t(Opcode::kMatmul) || packet.opcode == uint32_t(Opcode::kCopy) ||
-           packet.opcode == uint32_t(Opcode::kFill);
+  // Who runs a packet; kEngines when none does.
+  static Engine engine_of(const Packet& packet) {
+    switch (Opcode(packet.opcode)) {
+      case Opcode::kMatmul:
+        return kMatrix;
+      case Opcode::kCopy:
+      case Opcode::kFill:
+        return kMove;
+      case Opcode::kVector:
+        return kVector;
+      case Opcode::kGather:
+      case Opcode::kScatter:
+        return kGather;
+      default:
+        return kEngines;
+    }
   }
   static uint64_t record_of(uint32_t seq) { return kRecords + 64 * (seq % kRecordSlots); }
   bool failed() const { return outcome_.error != ErrorCode::kNone; }
@@ -169,21 +184,37 @@ class Session {
       if (!v.dispatched) continue;
       check(next < d_.dispatched.size(), "command %zu never reached an engine", i);
       const Dispatch& got = d_.dispatched[next++];
-      const bool matmul = p.opcode == uint32_t(Opcode::kMatmul);
-      check(got.matrix == matmul && got.opcode == p.opcode, "command %zu: wrong engine", i);
+      check(got.engine == engine_of(p) && got.opcode == p.opcode, "command %zu: wrong engine", i);
       check(got.dst_dtype == (p.flags >> kDstDtypeShift & 15), "command %zu: dst_dtype", i);
       check(same(got.dst, v.dst), "command %zu: dst", i);
       if (p.opcode == uint32_t(Opcode::kFill)) {
         check(got.value == p.param[kFillValue], "command %zu: value", i);
         continue;
       }
-      check(got.src_dtype == (p.flags & 15), "command %zu: src_dtype", i);
-      check(same(got.src1, v.src1), "command %zu: src1", i);
-      if (!matmul) continue;
-      check(same(got.src2, v.src2), "command %zu: src2", i);
-      check(got.accumulate == bool(p.flags & kAccumulateMask), "command %zu: accumulate", i);
+      compare_sources(i, got);
     }
     check(next == d_.dispatched.size(), "%zu commands too many", d_.dispatched.size() - next);
+  }
+
+  void compare_sources(size_t i, const Dispatch& got) const {
+    const Packet& p = packets_[i];
+    const Verdict& v = verdicts_[i];
+    const bool vector = got.engine == kVector;
+    const unsigned sources = vector ? program_of(p)->sources : got.engine == kMove ? 1 : 2;
+    const View* expected[] = {&v.src1, &v.src2, &v.src3};
+    const View* actual[] = {&got.src1, &got.src2, &got.src3};
+    for (unsigned s = 0; s < sources; ++s)
+      check(same(*actual[s], *expected[s]), "command %zu: src%u", i, s + 1);
+    check(got.src_dtype == (p.flags & 15), "command %zu: src_dtype", i);
+    check(got.src2_dtype == (p.flags >> kSrc2DtypeShift & 15), "command %zu: src2_dtype", i);
+    check(got.src3_dtype == (p.flags >> kSrc3DtypeShift & 15), "command %zu: src3_dtype", i);
+    check(got.accumulate == bool(p.flags & kAccumulateMask), "command %zu: accumulate", i);
+    if (vector) {
+      check(got.program == p.param[kVectorProgram], "command %zu: program", i);
+      for (unsigned k = 0; k < kImmediates; ++k)
+        check(got.imm[k] == p.param[kVectorImm0 + k], "command %zu: imm%u", i, k);
+    }
+    if (got.engine == kGather) check(got.dim == v.dim, "command %zu: dim", i);
   }
 
   bool last_sync_to(size_t i) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// npu_ctrl with everything around it: AXI4-Lite host, memory behind the two client ports, both
+// npu_ctrl with everything around it: AXI4-Lite host, memory behind the two client ports, the
 // engines. Latencies and ready signals are random; what the engines are given is kept for the test
 // to compare.
 #pragma once
@@ -73,11 +73,15 @@ struct View {
   uint32_t size[5], stride[5];
 };
 
-// What an engine was handed.
+// In the order of the command's own numbers; each has the pins <name>_valid_o and so on.
+enum Engine { kMove, kMatrix, kVector, kGather, kEngines };
+
+// What an engine was handed: npu_engine_cmd_t.
 struct Dispatch {
-  bool matrix;
-  uint32_t opcode, src_dtype, dst_dtype, accumulate, value;
-  View src1, src2, dst;
+  Engine engine;
+  uint32_t opcode, src_dtype, src2_dtype, src3_dtype, dst_dtype, accumulate, value, program;
+  uint32_t imm[4], dim;
+  View src1, src2, src3, dst;
 };
 
 class Device {
@@ -232,47 +236,90 @@ class Device {
     write_due_ = due();
   }
 
+  // The pins of each engine, so that one loop serves them all.
+  struct Pins {
+    CData &valid, &ready, &done, &err, &stats;
+  };
+  Pins pins(unsigned engine) {
+    switch (engine) {
+      case kMove:
+        return {top.move_valid_o, top.move_ready_i, top.move_done_i, top.move_err_i,
+                top.move_stats_i};
+      case kMatrix:
+        return {top.matrix_valid_o, top.matrix_ready_i, top.matrix_done_i, top.matrix_err_i,
+                top.matrix_stats_i};
+      case kVector:
+        return {top.vector_valid_o, top.vector_ready_i, top.vector_done_i, top.vector_err_i,
+                top.vector_stats_i};
+      default:
+        return {top.gather_valid_o, top.gather_ready_i, top.gather_done_i, top.gather_err_i,
+                top.gather_stats_i};
+    }
+  }
+
   void drive_engines() {
-    top.matrix_ready_i = engine_due_ == 0 && !stall();
-    top.move_ready_i = engine_due_ == 0 && !stall();
-    const bool done = engine_due_ != 0 && engine_due_ <= cycle;
-    top.matrix_done_i = done && engine_matrix_;
-    top.move_done_i = done && !engine_matrix_;
-    top.matrix_err_i = top.move_err_i =
-        dispatched.size() == failing_dispatch + 1 ? engine_error : 0;
-    // A member of npu_stats_t per bit: active, operand_stall, result_stall.
-    top.matrix_stats_i = engine_due_ != 0 && engine_matrix_ ? 0b111 : 0;
-    top.move_stats_i = engine_due_ != 0 && !engine_matrix_ ? 0b111 : 0;
+    for (unsigned i = 0; i < kEngines; ++i) {
+      Pins engine = pins(i);
+      const bool running = engine_due_ != 0 && engine_ == i;
+      engine.ready = engine_due_ == 0 && !stall();
+      engine.done = running && engine_due_ <= cycle;
+      engine.err = dispatched.size() == failing_dispatch + 1 ? engine_error : 0;
+      // A member of npu_stats_t per bit: active, operand_stall, result_stall.
+      engine.stats = running ? 0b111 : 0;
+    }
     top.rd_beat_i = top.wr_beat_i = engine_due_ != 0;
   }
 
   void sample_engines() {
-    check(!(top.matrix_valid_o && top.move_valid_o), "both engines started");
-    if (top.matrix_done_i || top.move_done_i) engine_due_ = 0;
-    if (engine_due_ != 0) check(last_command_ == command_words(), "the command changed under way");
-    const bool matrix = top.matrix_valid_o && top.matrix_ready_i;
-    if (!matrix && !(top.move_valid_o && top.move_ready_i)) return;
-    last_command_ = command_words();
-    const auto& w = last_command_;
-    dispatched.push_back({matrix, w[37] >> 9 | w[38] << 23, w[37] >> 5 & 15, w[37] >> 1 & 15,
-                          w[37] & 1, w[36], view(24), view(12), view(0)});
-    engine_matrix_ = matrix;
+    if (engine_due_ != 0 && pins(engine_).done) engine_due_ = 0;
+    if (engine_due_ != 0) check(command_ == command_words(), "the command changed under way");
+    unsigned asked = 0;
+    for (unsigned i = 0; i < kEngines; ++i) {
+      asked += pins(i).valid;
+      if (pins(i).valid && pins(i).ready) start(Engine(i));
+    }
+    check(asked <= 1, "%u engines asked for at a time", asked);
+  }
+
+  void start(Engine engine) {
+    command_ = command_words();
+    next_bit_ = 0;
+    Dispatch d{};
+    d.engine = engine;
+    for (View* view : {&d.dst, &d.src3, &d.src2, &d.src1}) *view = next_view();
+    d.dim = next(3);
+    for (uint32_t& word : d.imm) word = next(32);
+    d.program = next(16);
+    d.value = next(32);
+    d.accumulate = next(1);
+    for (uint32_t* dtype : {&d.dst_dtype, &d.src3_dtype, &d.src2_dtype, &d.src_dtype})
+      *dtype = next(4);
+    d.opcode = next(32);
+    dispatched.push_back(d);
+    engine_ = engine;
     engine_due_ = due() + engine_latency;
   }
 
-  // npu_engine_cmd_t from its least significant word: dst, src2, src1, value, then the small
-  // fields.
   std::vector<uint32_t> command_words() {
     std::vector<uint32_t> words;
-    for (unsigned i = 0; i < 39; ++i) words.push_back(top.engine_cmd_o[i]);
+    for (unsigned i = 0; i < kCommandWords; ++i) words.push_back(top.engine_cmd_o[i]);
     return words;
   }
+  // The next bits of the command, from its least significant one.
+  uint32_t next(unsigned bits) {
+    uint64_t window = command_.at(next_bit_ / 32);
+    if (next_bit_ % 32 + bits > 32) window |= uint64_t(command_.at(next_bit_ / 32 + 1)) << 32;
+    window >>= next_bit_ % 32;
+    next_bit_ += bits;
+    return uint32_t(window & ((uint64_t(1) << bits) - 1));
+  }
   // npu_tensor_t: strides, sizes, base; index 4 is the innermost dimension.
-  View view(unsigned word) const {
+  View next_view() {
     View v{};
-    std::memcpy(v.stride, &last_command_[word], 20);
-    std::memcpy(v.size, &last_command_[word + 5], 20);
-    std::memcpy(&v.base, &last_command_[word + 10], 8);
+    for (uint32_t& stride : v.stride) stride = next(32);
+    for (uint32_t& size : v.size) size = next(32);
+    const uint64_t low = next(32);
+    v.base = low | uint64_t(next(32)) << 32;
     return v;
   }
 
@@ -285,8 +332,11 @@ class Device {
   uint64_t write_addr_ = 0, write_bytes_ = 0, write_due_ = 0;
   bool write_error_ = false;
   std::vector<std::pair<std::vector<uint8_t>, uint64_t>> write_beats_;
-  bool engine_matrix_ = false;
+  // Four tensors of 384 bits and 228 more.
+  static constexpr unsigned kCommandWords = (4 * 384 + 228 + 31) / 32;
+  Engine engine_ = kMove;
   uint64_t engine_due_ = 0;
-  std::vector<uint32_t> last_command_;
+  std::vector<uint32_t> command_;
+  unsigned next_bit_ = 0;
   unsigned response_ = 0;
 };

@@ -16,7 +16,7 @@ class PacketMaker {
 
   Packet sound() {
     Packet p{};
-    switch (random_.below(8)) {
+    switch (random_.below(12)) {
       case 0:
         p.opcode = uint32_t(random_.chance(50) ? Opcode::kNop : Opcode::kFence);
         break;
@@ -30,6 +30,15 @@ class PacketMaker {
       case 4:
       case 5:
         copy(p);
+        break;
+      case 6:
+      case 7:
+      case 8:
+        vector(p);
+        break;
+      case 9:
+      case 10:
+        indexed(p);
         break;
       default:
         matmul(p);
@@ -71,7 +80,7 @@ class PacketMaker {
         address = kMemBase - 4 * random_.between(1, 32);
         break;
       case 8:
-        p.flags = (p.flags & ~0xFFu) | uint32_t(random_.below(256));
+        p.flags ^= uint32_t(random_.below(16)) << std::array{0, 4, 16, 20}[random_.below(4)];
         break;
       case 9:
         memory_.bad_lines.insert(last_descriptor_ / 64);
@@ -101,10 +110,12 @@ class PacketMaker {
       desc.stride[i] = random_.chance(70) ? step : uint32_t(random_.below(100)) + is_dst;
       step *= sizes[i];
     }
-    last_descriptor_ = kDescriptors + 64 * (slot_++ % 128);
-    memory_.bad_lines.erase(last_descriptor_ / 64);
-    memory_.put(last_descriptor_, desc);
-    return last_descriptor_;
+    const uint64_t slot = kDescriptors + 64 * (slot_++ % 128);
+    memory_.bad_lines.erase(slot / 64);
+    memory_.put(slot, desc);
+    // One of the packet's descriptors is the one that a mishap befalls.
+    if (last_descriptor_ == 0 || random_.chance(60)) last_descriptor_ = slot;
+    return slot;
   }
   uint64_t operand(Packet& p, uint32_t desc_flag, uint32_t dtype,
                    const std::vector<uint32_t>& sizes) {
@@ -120,7 +131,7 @@ class PacketMaker {
   }
 
   void fill(Packet& p) {
-    const uint32_t dtype = uint32_t(random_.below(kDTypeBytes.size()));
+    const uint32_t dtype = uint32_t(random_.below(uint32_t(DType::kInt64)));  // not that one
     p.opcode = uint32_t(Opcode::kFill);
     p.flags = dtype << kDstDtypeShift;
     p.param[kFillValue] = uint32_t(random_.engine() & ((1ull << 8 * kDTypeBytes[dtype]) - 1));
@@ -137,6 +148,53 @@ class PacketMaker {
     p.dst = operand(p, kDstDescMask, dtype, shape);
     if (!(p.flags & (kSrc1DescMask | kDstDescMask)))
       p.param[kCopyCount] = size(random_.chance(50) ? 8 : 100000);
+  }
+
+  void vector(Packet& p) {
+    const uint32_t number = uint32_t(random_.below(kPrograms.size()));
+    const VectorProgram& program = kPrograms[number];
+    const auto shape = sizes();
+    auto result = shape;
+    if (program.reduce != Reduce::kNone) result.back() = 1;
+    const bool direct = program.reduce == Reduce::kNone && random_.chance(40);
+    p.opcode = uint32_t(Opcode::kVector);
+    p.param[kVectorProgram] = number;
+    if (direct) p.param[kVectorCount] = size(random_.chance(50) ? 8 : 1000);
+    for (unsigned i = 0; i < kImmediates; ++i)
+      p.param[kVectorImm0 + i] = uint32_t(random_.engine());
+    const auto place = [&](unsigned shift, uint32_t mask, const std::vector<uint32_t>& sizes) {
+      const uint32_t dtype = uint32_t(random_.below(kDTypeBytes.size()));
+      p.flags |= dtype << shift | (direct ? 0 : mask);
+      return direct ? data(dtype) : describe(dtype, sizes, mask == kDstDescMask);
+    };
+    if (program.sources > 0) p.src1 = place(kSrcDtypeShift, kSrc1DescMask, shape);
+    if (program.sources > 1) p.src2 = place(kSrc2DtypeShift, kSrc2DescMask, shape);
+    if (program.sources > 2) {
+      const uint64_t src3 = place(kSrc3DtypeShift, kSrc3DescMask, shape);
+      p.param[kVectorSrc3Low] = uint32_t(src3);
+      p.param[kVectorSrc3High] = uint32_t(src3 >> 32);
+    }
+    p.dst = place(kDstDtypeShift, kDstDescMask, result);
+  }
+
+  void indexed(Packet& p) {
+    const bool gather = random_.chance(50);
+    const bool add = !gather && random_.chance(50);
+    const uint32_t dtype =
+        uint32_t(add ? uint32_t(kScatterAddDTypes[random_.below(kScatterAddDTypes.size())])
+                     : random_.below(kDTypeBytes.size()));
+    const uint32_t index = uint32_t(kIndexDTypes[random_.below(kIndexDTypes.size())]);
+    const auto shape = sizes();
+    const uint32_t dim = uint32_t(random_.below(shape.size()));
+    auto table = shape;
+    table[dim] = size(8);
+    p.opcode = uint32_t(gather ? Opcode::kGather : Opcode::kScatter);
+    p.flags = dtype << kSrcDtypeShift | dtype << kDstDtypeShift | index << kSrc2DtypeShift |
+              (add ? kAccumulateMask : 0) | kSrc1DescMask | kSrc2DescMask | kDstDescMask;
+    p.param[kGatherDim] = dim;
+    p.src1 = describe(dtype, gather ? table : shape, false);
+    p.src2 = describe(index, shape, false);
+    p.dst = describe(dtype, gather ? shape : table, true);
   }
 
   void matmul(Packet& p) {
