@@ -65,7 +65,8 @@ package npu_fp_div_pkg;
     scale     = (scale - 1) >> 31 != 0 ? 32'd1 : scale;
 
     sign = (a ^ b) & FP32_SIGN;
-    nan  = is_nan(a) | is_nan(b) | (is_zero(a) & is_zero(b)) | (beyond_finite(a) & beyond_finite(b));
+    nan  = is_nan(a) | is_nan(b) | (is_zero(a) & is_zero(b))
+         | (beyond_finite(a) & beyond_finite(b));
     inf  = beyond_finite(a) | is_zero(b);
     zero = is_zero(a) | beyond_finite(b);
     magnitude[31:0] = fp32_round(magnitude, leading_zeros63(magnitude), scale);

@@ -12,8 +12,8 @@ package npu_fp_pkg;
   localparam logic [14:0] FP16_INF = 15'h7C00;
   localparam logic [15:0] BF16_NAN = 16'h7FC0;
 
-  // What fp32_fma, fp32_div and fp32_sqrt call has no branches either, and keeps flags in words of 32
-  // or 64 bits: a loop over lanes then becomes vector instructions (docs/adr/0003).
+  // What fp32_fma, fp32_div and fp32_sqrt call has no branches either, and keeps flags in words of
+  // 32 or 64 bits: a loop over lanes then becomes vector instructions (docs/adr/0003).
 
   /// `value` shifted right by `amount`; bit 0 is also set when a one was lost.
   function automatic logic [63:0] shift_right_sticky(input logic [63:0] value,

@@ -5,10 +5,10 @@
 ///                                  ↑________|        ↘ reduce ↗
 ///
 /// Rows of any length stream through; nothing of them is kept. Takes a command when idle; `cmd_i`
-/// must stay stable until `done_o`, which pulses when every write is acknowledged. After a bus error
-/// the command runs to its end (its result is unspecified) and is then reported, a read error before
-/// a write error. The destination may be a source, element for element: an element is read before
-/// it is written, and never again.
+/// must stay stable until `done_o`, which pulses when every write is acknowledged. After a bus
+/// error the command runs to its end (its result is unspecified) and is then reported, a read error
+/// before a write error. The destination may be a source, element for element: an element is read
+/// before it is written, and never again.
 module npu_vector
   import npu_isa_pkg::*;
   import npu_pkg::*;

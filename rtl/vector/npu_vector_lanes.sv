@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The lanes: one instruction on the operands of one beat per cycle.
 ///
-/// The operands belong to `tag_i`; result and tag leave FmaLatency cycles later, those of a division
-/// or square root DIV_LATENCY cycles later, through the same port: the sequencer spaces them. As in
-/// the matrix engine the arithmetic is one expression followed by registers for synthesis to spread,
-/// and cycles and lanes without work keep theirs.
+/// The operands belong to `tag_i`; result and tag leave FmaLatency cycles later, those of a
+/// division or square root DIV_LATENCY cycles later, through the same port: the sequencer spaces
+/// them. As in the matrix engine the arithmetic is one expression followed by registers for
+/// synthesis to spread, and cycles and lanes without work keep theirs.
 module npu_vector_lanes
   import npu_vector_pkg::*;
   import npu_vector_types_pkg::*;
@@ -33,8 +33,8 @@ module npu_vector_lanes
   tag_t                   slow_tag_q [DIV_LATENCY];
   logic                   fast, slow;
 
-  // Each function of several steps is a loop over unpacked lanes in a function of its own, which the
-  // simulator's compiler turns into vector instructions (docs/adr/0003).
+  // Each function of several steps is a loop over unpacked lanes in a function of its own, which
+  // the simulator's compiler turns into vector instructions (docs/adr/0003).
   function automatic row_t fma_row(input row_t a, input row_t b, input row_t c);
     // verilator no_inline_task
     logic [31:0] x [VectorLanes], y [VectorLanes], z [VectorLanes];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Bench top for npu_fma_pkg::fp32_fma: independent lanes, combinational, the loop written as in the
-/// matrix row so that the simulator compiles the same code.
+/// Bench top for npu_fma_pkg::fp32_fma: independent lanes, combinational, the loop written as in
+/// the matrix row so that the simulator compiles the same code.
 module fp_fma #(
   parameter int unsigned Lanes = 16
 ) (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The memory controller with the vector engine on read clients 0 to 2 and on write client 0, and plain
-/// pins on the others.
+/// The memory controller with the vector engine on read clients 0 to 2 and on write client 0, and
+/// plain pins on the others.
 module vector_bench
   import npu_isa_pkg::*;
   import npu_pkg::*;
