@@ -68,16 +68,21 @@ def shifted_exponent(p: Assembler, rounded: Value) -> Value:
     return p.op(MicroOp.SHL, rounded, p.word(_FRACTION_BITS))
 
 
-def exp_reduced(p: Assembler, x: Value, offset: int, *, exact: bool = True) -> tuple[Value, Value]:
-    """x = k·ln 2 + r with |r| ≤ ln 2 / 2: (2^(k+offset)'s exponent field, r).
+def exp_reduced(
+    p: Assembler, x: Value, offset: int, *, low: Value | None = None, exact: bool = True
+) -> tuple[Value, Value]:
+    """x + low = k·ln 2 + r with |r| ≤ ln 2 / 2: (2^(k+offset)'s exponent field, r).
 
-    Not `exact` costs an instruction less and leaves r with an error of |k|·2^-29.
+    `low` lies beyond the last bit of x. Not `exact` costs an instruction less, takes no `low`, and
+    leaves r with an error of |k|·2^-29.
     """
     magic = p.f(ROUND + offset)
     rounded = p.fma(x, p.f(LOG2_E), magic)
     k = p.sub(rounded, magic)
     r = p.fma(k, p.f(-LN2_HIGH), x)
-    if exact:
+    if low is not None:
+        r = p.add(r, p.fma(k, p.f(-LN2_LOW), low))
+    elif exact:
         r = p.fma(k, p.f(-LN2_LOW), r)
     return shifted_exponent(p, rounded), r
 
@@ -92,6 +97,27 @@ def minus_exp_of_minus(
     top = len(coefficients) - 1
     negated = [c if (top - at) % 2 else -c for at, c in enumerate(coefficients)]
     return p.op(MicroOp.IADD, p.horner(minus_r, negated), shifted_exponent(p, rounded))
+
+
+Pair = tuple[Value, Value]
+"""A sum of two numbers, the second beyond the last bit of the first."""
+
+
+def product(p: Assembler, a: Value, b: Value, *more: Pair) -> Pair:
+    """a·b plus the small products in `more`."""
+    high = p.mul(a, b)
+    low = p.fma(a, b, p.neg(high))
+    for left, right in more:
+        low = p.fma(left, right, low)
+    return high, low
+
+
+def horner_pair(p: Assembler, x: Value, coefficients: tuple[float, ...]) -> Pair:
+    """A polynomial whose last coefficient outweighs the rest, without the last rounding."""
+    rest = p.horner(x, coefficients[:-1])
+    last = p.f(coefficients[-1])
+    high = p.fma(rest, x, last)
+    return high, p.fma(rest, x, p.sub(last, high))
 
 
 def sign_of(p: Assembler, x: Value) -> Value:

@@ -23,9 +23,7 @@ _SCALE = 60
 def exp_negative(p: Assembler, x: Value, low: Value | None = None) -> Value:
     """e^(x + low) for x ≤ 0 and a `low` beyond the last bit of x."""
     x = p.op(MicroOp.FMAX, x, p.f(_BELOW_EXP))
-    exponent, r = m.exp_reduced(p, x, _SCALE)
-    if low is not None:
-        r = p.add(r, low)
+    exponent, r = m.exp_reduced(p, x, _SCALE, low=low)
     scaled = p.op(MicroOp.IADD, p.horner(r, m.EXP_6), exponent)
     return p.mul(scaled, p.f(2.0**-_SCALE))
 
@@ -55,9 +53,7 @@ def exp_of_sum(
 ) -> Value:
     """e^(x + low), `low` beyond the last bit of x; `sign` inverts its sign bit."""
     x = p.op(MicroOp.FMIN, p.op(MicroOp.FMAX, x, p.f(_BELOW_EXP)), p.f(_ABOVE_EXP))
-    exponent, r = m.exp_reduced(p, x, -1)
-    if low is not None:
-        r = p.add(r, low)
+    exponent, r = m.exp_reduced(p, x, -1, low=low)
     return scale_twice(p, p.horner(r, m.EXP_6), exponent, sign)
 
 

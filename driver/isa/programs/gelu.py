@@ -13,51 +13,45 @@ FAMILY = Family("gelu")
 program = FAMILY.program
 
 _SCALE = 60
-_MILLS_SHIFT = 2.25
-_MILLS_10 = (-8.961516141425818e-05, -0.0006846063770353794, -0.0019061064813286066,
-             -0.0027210789266973734, -0.003527193795889616, -0.0014470613095909357,
-             0.005854187998920679, -0.02524453215301037, -0.016672706231474876,
-             0.44732213020324707, 1.125)  # fmt: skip
-"""(a + 2.25)·e^(a²/2)·Φ(−a) in −2a / (a + 2.25), a from 0 to 14: relative 2^-27.3."""
+_MILLS_SHIFT = 2.34375
+_MILLS_10 = (-7.34093482606113e-05, 0.00023708288790658116, 8.15655857877573e-06,
+             -0.0012275923509150743, 0.0016476778546348214, 0.004362423904240131,
+             -0.013361584395170212, -0.021866241469979286, 0.09964951127767563,
+             0.4049663245677948, 0.6975326538085938)  # fmt: skip
+"""(a + s)·e^(a²/2)·Φ(−a) in 1 − 2a / (a + s), s = 2.34375, a from 0 to 14: relative 2^-28.4."""
 
 
-def _both_sides(p: Assembler, negative: Value) -> Value:
-    """gelu(x) from gelu(−|x|): they differ by x."""
-    return p.select(m.sign_of(p, p.src1), negative, p.add(p.src1, negative))
-
-
-def _minus_abs(p: Assembler) -> Value:
-    """−|src1|; but a large number for +∞, so that only −∞·0 is a NaN, as in x·Φ(x)."""
-    return m.negative_abs(p, p.op(MicroOp.FMIN, p.src1, p.f(m.LARGEST)))
-
-
-def _half_square(p: Assembler, a: Value) -> tuple[Value, Value]:
-    """(h, l) with h + l = −a²/2 exactly."""
-    half = p.mul(a, p.f(0.5))
-    high = p.mul(a, p.mul(a, p.f(-0.5)))
-    return high, p.mul(p.fma(a, half, high), p.f(-1.0))
+def _half_square(p: Assembler, a: Value) -> m.Pair:
+    """−a²/2 exactly, as a sum."""
+    half, minus_half = p.mul(a, p.f(0.5)), p.mul(a, p.f(-0.5))
+    return p.mul(a, minus_half), p.fma(a, minus_half, p.mul(a, half))
 
 
 @program("src1·Φ(src1), Φ the normal distribution: src1·(1 + erf(src1 ÷ √2)) ÷ 2", sources=1)
 def gelu_erf(p: Assembler) -> Value:
-    x = _minus_abs(p)
-    a = p.op(MicroOp.FMIN, p.abs(x), p.f(15.0))
+    a = p.op(MicroOp.FMIN, p.abs(p.src1), p.f(15.0))
     high, low = _half_square(p, a)
-    exponent, r = m.exp_reduced(p, high, _SCALE)
-    bell = p.op(MicroOp.IADD, p.horner(p.add(r, low), m.EXP_6), exponent)
+    exponent, r = m.exp_reduced(p, high, _SCALE, low=low)
+    bell = m.horner_pair(p, r, m.EXP_6)
     shift = p.f(_MILLS_SHIFT)
     minus_s = m.minus_reciprocal(p, p.add(a, shift))
-    mills = p.horner(p.mul(p.add(a, a), minus_s), _MILLS_10)
-    numerator = p.mul(x, p.mul(p.mul(bell, p.f(2.0**-_SCALE)), mills))
-    q = p.mul(numerator, minus_s)
-    remainder = p.fma(q, a, p.fma(q, shift, numerator))
-    return _both_sides(p, p.mul(p.fma(remainder, minus_s, q), p.f(-1.0)))
+    # W = 2a / (a + s) with one correction: the polynomial's slope would double the error.
+    twice = p.add(a, a)
+    ratio = p.mul(twice, minus_s)
+    ratio = p.fma(p.fma(ratio, a, p.fma(ratio, shift, twice)), minus_s, ratio)
+    mills = m.horner_pair(p, p.add(ratio, p.f(1.0)), _MILLS_10)
+    n, n_low = m.product(p, bell[0], mills[0], (bell[0], mills[1]), (bell[1], mills[0]))
+    n, n_low = m.product(p, a, n, (a, n_low))
+    q = p.mul(n, minus_s)
+    remainder = p.add(p.fma(q, a, p.fma(q, shift, n)), n_low)
+    power = p.op(MicroOp.IADD, exponent, p.f(1.0))
+    scaled = p.mul(p.fma(remainder, minus_s, q), power)
+    # −|x|·Φ(−|x|). As in x·Φ(x), −∞·0 is a NaN, which the addend brings in; else it is a zero.
+    addend = p.mul(p.op(MicroOp.FMIN, p.src1, p.word(0)), p.f(0.0))
+    below = p.fma(scaled, p.f(2.0**-_SCALE), addend)
+    return p.select(m.sign_of(p, p.src1), below, p.add(p.src1, below))
 
 
-_TANH_LINEAR_HIGH = 1.59576904296875
-_TANH_LINEAR_LOW = 7.8600e-8
-_TANH_CUBIC = 0.07135481627260025
-_TANH_CUBIC_LOW = 0.0
 _TANH_1 = 1.5957691216057308
 _TANH_1_HIGH = 1.5957698822021484
 _TANH_1_LOW = -7.605964356116601e-07
@@ -67,7 +61,7 @@ _TANH_3_LOW = 2.3988324659995897e-09
 """0.044715·2·√(2/π)."""
 
 
-def _tanh_argument(p: Assembler, a: Value) -> tuple[Value, Value]:
+def _tanh_argument(p: Assembler, a: Value) -> m.Pair:
     """−2·√(2/π)·(a + 0.044715·a³) as a sum: its exponential needs more than 24 bits."""
     minus_a = p.neg(a)
     minus_z = p.mul(a, minus_a)
