@@ -1,18 +1,39 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which packet of an op first leaves something else in memory: the op again, packet by packet."""
+"""Which packet of an op first leaves something else in memory, and whose fault that is.
+
+Runs the op again, packet by packet; the element that differs is computed a third time, by integers
+only, from the memory that the packet began with (golden.packets).
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from driver.isa import Opcode, Packet
+import numpy as np
+
+from driver.isa import DTYPE_BYTES, Opcode, Packet
 from driver.isa.programs import PROGRAMS
+from driver.lower import Program, TensorView
+from golden.packets import blame_packet, destination
+from golden.scoreboard import Blame
 from tb.ops.case import Case
-from tb.ops.pair import DevicePair
+from tb.ops.pair import DevicePair, Trial
 from tb.ops.placing import placed
 from tb.ops.problem import Problem
 
 _PROGRAM_NAMES = {program.number: name for name, program in PROGRAMS.items()}
+_WRITING = (Opcode.MATMUL, Opcode.VECTOR, Opcode.COPY, Opcode.FILL, Opcode.GATHER, Opcode.SCATTER)
+Read = Callable[[int, int], bytes]
+
+
+@dataclass(frozen=True)
+class Element:
+    """An element of a packet's destination that the devices answer differently."""
+
+    index: tuple[int, ...]
+    cmodel: int
+    rtl: int
 
 
 @dataclass(frozen=True)
@@ -23,12 +44,18 @@ class WrongPacket:
     """Counted from 1."""
     count: int
     packet: Packet
-    address: int | None
-    """The first byte that differs; None when only one of the devices refused the packet."""
+    element: Element | None
+    """None when what differs is no element of its destination."""
+    blame: Blame | None
+    """By the third opinion on that element."""
+    right: int | None
 
     def __str__(self) -> str:
-        where = "" if self.address is None else f", first at {self.address:#x}"
-        return f"packet {self.number} of {self.count}, {packet_name(self.packet)}{where}"
+        text = f"packet {self.number} of {self.count}, {packet_name(self.packet)}"
+        if self.element is None:
+            return f"{text}, beside its destination"
+        bits = f"cmodel {self.element.cmodel:#x}, RTL {self.element.rtl:#x}"
+        return f"{text}, element {list(self.element.index)}: {bits}, by integers {self.right:#x}"
 
 
 def packet_name(packet: Packet) -> str:
@@ -39,19 +66,76 @@ def packet_name(packet: Packet) -> str:
     return f"{name} {_PROGRAM_NAMES.get(packet.params[0], packet.params[0])}"
 
 
+@dataclass(frozen=True)
+class _Retry:
+    """The case, to be run again in steps."""
+
+    pair: DevicePair
+    case: Case
+    problem: Problem
+    seed: int
+
+    def steps(self) -> Iterator[tuple[int, Packet, Trial]]:
+        """Each packet alone: its number from 1, and what the devices made of it."""
+        with placed(self.pair, self.case, self.problem, self.seed) as here:
+            for number, packet in enumerate(here.program.packets, 1):
+                view = _destination(packet, self.pair.read)
+                alone = _alone(here.program, packet)
+                yield number, packet, self.pair.execute(alone, () if view is None else (view,))
+
+    def third_opinion(self, number: int, element: Element) -> tuple[Blame, int]:
+        """About an element of packet `number`, from the memory that it begins with."""
+        with placed(self.pair, self.case, self.problem, self.seed) as here:
+            *before, packet = here.program.packets[:number]
+            for earlier in before:
+                self.pair.model_only(_alone(here.program, earlier))
+            bits = (element.cmodel, element.rtl)
+            found = blame_packet(packet, self.pair.read, element.index, *bits)
+        self.pair.reset()
+        return found
+
+
 def first_wrong_packet(
     pair: DevicePair, case: Case, problem: Problem, seed: int
 ) -> WrongPacket | None:
-    """Run the case again in steps. None when it is one packet, or when nothing differs now."""
-    with placed(pair, case, problem, seed) as here:
-        packets, descriptors = here.program.packets, here.program.descriptors
-        if len(packets) < 2:
-            return None
-        for number, packet in enumerate(packets, 1):
-            trial = pair.execute(type(here.program)((packet,), descriptors), ())
-            assert trial.rtl is not None
-            faults = [outcome.fault is not None for outcome in (trial.cmodel, trial.rtl)]
-            if trial.stray or any(faults):
-                address = trial.stray[0] if trial.stray else None
-                return WrongPacket(number, len(packets), packet, address)
+    """The packet; None when nothing differs this time."""
+    retry = _Retry(pair, case, problem, seed)
+    wrong: tuple[int, Packet, Element | None] | None = None
+    count = 0
+    for number, packet, trial in retry.steps():
+        count = number
+        if wrong is None and _differs(trial):
+            wrong = (number, packet, _element(trial))
+    if wrong is None:
+        return None
+    number, packet, element = wrong
+    blame, right = (None, None) if element is None else retry.third_opinion(number, element)
+    return WrongPacket(number, count, packet, element, blame, right)
+
+
+def _alone(program: Program, packet: Packet) -> Program:
+    return Program((packet,), program.descriptors)
+
+
+def _destination(packet: Packet, read: Read) -> TensorView | None:
+    if packet.opcode not in _WRITING:
+        return None
+    view = destination(packet, read)
+    assert view.base % DTYPE_BYTES[view.dtype] == 0
+    return TensorView(view.base, view.dtype, view.sizes, view.strides)
+
+
+def _differs(trial: Trial) -> bool:
+    assert trial.rtl is not None
+    faults = trial.cmodel.fault is not None or trial.rtl.fault is not None
+    return faults or bool(trial.stray) or _element(trial) is not None
+
+
+def _element(trial: Trial) -> Element | None:
+    assert trial.rtl is not None
+    for left, right in zip(trial.cmodel.bits, trial.rtl.bits, strict=True):
+        if left is None or right is None or np.array_equal(left, right):
+            continue
+        index = tuple(int(i) for i in np.unravel_index(int(np.argmax(left != right)), left.shape))
+        return Element(index, int(left[index]), int(right[index]))
     return None

@@ -95,6 +95,11 @@ class DevicePair:
         """A tensor in the cmodel's memory."""
         return elements(self._cmodel.memory, self._base, view)
 
+    def read(self, address: int, size_bytes: int) -> bytes:
+        """Bytes of the cmodel's memory."""
+        start = address - self._base
+        return self._cmodel.memory[start : start + size_bytes].tobytes()
+
     def store(self, view: TensorView, bits: Bits) -> None:
         """Put elements into both memories."""
         for backend in self._backends:

@@ -108,7 +108,7 @@ def failure_of(finding: Finding, cycle: int | None, detail: str) -> Failure:
         actual=finding.actual,
         cycle=cycle,
         detail=detail,
-        output=getattr(finding, "output", 0),
+        output=finding.output,
     )
 
 

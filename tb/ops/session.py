@@ -9,6 +9,7 @@ from driver.config import HwConfig
 from driver.errors import UnsupportedOp
 from driver.results import Failure, OpRow, RunSpec
 from golden.backend import CmodelBackend
+from golden.reference import MatmulCall
 from golden.scoreboard import Blame, Verdict
 from tb.ops import evidence
 from tb.ops.case import Case, CpuOp, refused
@@ -97,7 +98,7 @@ class Session:
             if found is not None:
                 blame, failure = found
         if failure is not None and blame in (Blame.RTL, Blame.CMODEL):
-            failure = self._with_packet(failure, case, problem)
+            blame, failure = self._by_packet(blame, failure, case, problem, trial)
         findings = Findings(
             compared=verdict.elements_compared,
             rtl_mismatches=verdict.rtl_mismatches,
@@ -113,18 +114,25 @@ class Session:
     def _failure(self, verdict: Verdict, trial: Trial) -> Failure:
         finding = verdict.finding
         assert finding is not None
-        view = trial.results[getattr(finding, "output", 0)]
+        view = trial.results[finding.output]
         assert view is not None
         cycle = self.written(address_of(view, finding.element))
         never = "" if self.rtl is None or cycle is not None else "; the RTL never wrote it"
         return failure_of(finding, cycle, f"{finding.detail}{never}")
 
-    def _with_packet(self, failure: Failure, case: Case, problem: Problem) -> Failure:
-        """Where an op is several packets: which of them first leaves something else."""
+    def _by_packet(
+        self, blame: Blame, failure: Failure, case: Case, problem: Problem, trial: Trial
+    ) -> tuple[Blame, Failure]:
+        """What one packet's memory says is more precise than what the op's tensors say, but for a
+        product, which is one packet with an opinion of its own."""
+        if isinstance(problem.call, MatmulCall) and len(trial.packets) == 1:
+            return blame, failure
         first = first_wrong_packet(self.pair, case, problem, self.spec.seed)
         if first is None:
-            return failure
-        return failure.model_copy(update={"detail": f"{failure.detail}; {first}"})
+            text = f"{failure.detail}; run again packet by packet, nothing differs"
+            return blame, failure.model_copy(update={"detail": text})
+        detail = f"{failure.detail}; {first}"
+        return first.blame or blame, failure.model_copy(update={"detail": detail})
 
     def written(self, address: int) -> int | None:
         """Cycle in which the RTL last wrote the byte for this case; None when it did not."""
