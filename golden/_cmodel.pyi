@@ -25,12 +25,13 @@ class CModel:
         mem_base: int,
         mem_limit: int,
         threads: int = 0,
+        programs: bytes = b"",
     ) -> None:
         """`memory[0]` is the byte at `mem_base`; commands may touch [mem_base, mem_limit).
 
         The array is used in place (a sparse mapping is fine) and kept alive; it must be writable,
         one-dimensional and contiguous. `threads`: at most so many, 0 for one per processor; the
-        bits do not depend on it.
+        bits do not depend on it. `programs`: what VECTOR runs, see golden.programs.
         """
 
     def execute(self, packet: bytes, seq: int = 0) -> int:
@@ -86,7 +87,12 @@ def micro(op: int, a: _Words, b: _Words, c: _Words, out: _Words, kernels: str = 
     """out[i] = instruction `op` (a MicroOp) of a[i], b[i], c[i], by the loops that VECTOR uses."""
 
 def run_program(
-    number: int, sources: list[_Words], imms: list[int], out: _Words, kernels: str = ""
+    programs: bytes,
+    number: int,
+    sources: list[_Words],
+    imms: list[int],
+    out: _Words,
+    kernels: str = "",
 ) -> None:
     """out[i] = vector program `number` on the words of its sources; `index` is i.
 

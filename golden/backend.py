@@ -8,6 +8,7 @@ from driver.backend.shared_memory import FaultRange
 from driver.config import HwConfig
 from driver.isa import ErrorCode
 from golden._cmodel import CModel
+from golden.programs import TABLES
 
 
 class CmodelBackend(FunctionalBackend):
@@ -19,7 +20,7 @@ class CmodelBackend(FunctionalBackend):
     def __init__(self, config: HwConfig, *, threads: int = 0) -> None:
         super().__init__(config)
         window = config.memory
-        self._model = CModel(self.memory, window.base, window.limit, threads)
+        self._model = CModel(self.memory, window.base, window.limit, threads, TABLES)
 
     @property
     def last_fault(self) -> str:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from driver.isa import DTYPE_BYTES, Descriptor, DType, ErrorCode, Packet
 from golden import softfloat
 from golden._cmodel import CModel
+from golden.programs import TABLES
 
 Words = npt.NDArray[np.uint32]
 
@@ -88,7 +89,7 @@ class SmallDevice:
 
     def __init__(self, threads: int = 1) -> None:
         self.memory = np.zeros(self.SIZE, dtype=np.uint8)
-        self.model = CModel(self.memory, self.BASE, self.LIMIT, threads)
+        self.model = CModel(self.memory, self.BASE, self.LIMIT, threads, TABLES)
 
     def store(self, address: int, data: bytes | npt.NDArray[np.unsignedinteger]) -> None:
         """Puts bytes into memory without the model noticing."""

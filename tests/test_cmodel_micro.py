@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from cmodel_util import Words, special_bits
 
 from driver.isa.micro import MICRO_INFO, MicroOp
-from driver.isa.programs import PROGRAMS
+from driver.isa.programs import CONSTANTS, PROGRAMS
 from golden import _cmodel, softvector
+from golden.programs import TABLES, encode
 from golden.softfloat import FP32
 
 COUNT = 1500
@@ -58,7 +61,7 @@ def test_a_program_gives_the_same_bits_in_all_loops_and_in_integers(name: str) -
     results = []
     for kernels in _cmodel.kernel_names():
         results.append(np.zeros(1100, np.uint32))
-        _cmodel.run_program(program.number, sources, imms, results[-1], kernels)
+        _cmodel.run_program(TABLES, program.number, sources, imms, results[-1], kernels)
         np.testing.assert_array_equal(results[0], results[-1])
     picked = rng.choice(1100, 120, replace=False).tolist()
     for i in picked:
@@ -74,7 +77,29 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="lengths differ"):
         _cmodel.micro(0, word[:2].copy(), word, word, out)
     with pytest.raises(ValueError, match="no such program"):
-        _cmodel.run_program(len(PROGRAMS), [word], [], out)
+        _cmodel.run_program(TABLES, len(PROGRAMS), [word], [], out)
     for sources, imms in (([], []), ([word, word], []), ([word[:2].copy()], []), ([word], [0] * 5)):
         with pytest.raises(ValueError, match="do not fit"):
-            _cmodel.run_program(PROGRAMS["neg"].number, sources, imms, out)
+            _cmodel.run_program(TABLES, PROGRAMS["neg"].number, sources, imms, out)
+
+
+def test_tables_that_cannot_be_run_are_refused() -> None:
+    neg, total = PROGRAMS["neg"], PROGRAMS["sum"]
+    good = encode([neg], CONSTANTS)
+    memory = np.zeros(4096, np.uint8)
+    for programs, text in [
+        (good[:-1], "end early"),
+        (good + b"0", "longer"),
+        (b"\0\0\0\xff" * 3, "end early"),
+        (encode([neg], ()), "no such operand"),
+        (encode([replace(neg, sources=4)], CONSTANTS), "too many sources"),
+        (encode([replace(total, sources=0)], CONSTANTS), "first source"),
+        (encode([replace(neg, code=())], CONSTANTS), "code is missing"),
+        (good[:12] + bytes([len(MicroOp)]) + good[13:], "no such instruction"),
+        (good[:13] + b"\x11" + good[14:], "no such destination"),
+        (good[:13] + b"\x00" + good[14:], "no result"),
+        (good[:14] + b"\x18" + good[15:], "no such operand"),
+        (good[:-1] + b"\x07", "no such reduction"),
+    ]:
+        with pytest.raises(ValueError, match=text):
+            _cmodel.CModel(memory, 0, 4096, 1, programs)

@@ -27,14 +27,22 @@ using OutMatrix = nb::ndarray<nb::ndim<3>, nb::device::cpu>;
 using Words = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutWords = nb::ndarray<std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
+/// Empty bytes are no programs.
+npu::Programs parsed(const nb::bytes& programs) {
+  if (programs.size() == 0) return {};
+  const auto* first = static_cast<const std::byte*>(programs.data());
+  return npu::Programs({first, programs.size()});
+}
+
 /// A CModel that keeps the array alive whose bytes it changes.
 class PyCModel {
  public:
-  PyCModel(Bytes memory, npu::Address base, npu::Address limit, unsigned threads)
+  PyCModel(Bytes memory, npu::Address base, npu::Address limit, unsigned threads,
+           const nb::bytes& programs)
       : array_(std::move(memory)),
         model_(npu::Memory(std::as_writable_bytes(std::span(array_.data(), array_.size())), base,
                            limit),
-               threads) {}
+               threads, parsed(programs)) {}
 
   unsigned execute(const nb::bytes& packet, std::uint32_t seq) {
     if (packet.size() != sizeof(npu::isa::Packet)) {
@@ -123,13 +131,13 @@ void micro(unsigned op, const Words& a, const Words& b, const Words& c, OutWords
 }
 
 /// A program on words, element by element; a reduction's elements before they are reduced.
-void run_program(unsigned number, const std::vector<Words>& sources,
+void run_program(const nb::bytes& programs, unsigned number, const std::vector<Words>& sources,
                  const std::vector<std::uint32_t>& imms, OutWords out, const std::string& kernels) {
   constexpr auto kWord = npu::isa::DType::kInt32;
-  if (number >= npu::isa::kPrograms.size()) {
-    throw std::invalid_argument("run_program: no such program");
-  }
-  const npu::isa::VectorProgram& program = npu::isa::kPrograms[number];
+  const npu::Programs table = parsed(programs);
+  const npu::Program* found = table.find(number);
+  if (found == nullptr) throw std::invalid_argument("run_program: no such program");
+  const npu::Program& program = *found;
   std::array<std::uint32_t, npu::isa::kImmediates> words{};
   const bool fits = sources.size() == program.sources && imms.size() <= words.size() &&
                     std::ranges::all_of(
@@ -208,8 +216,9 @@ void bind_scalars(nb::module_& module) {
 
 NB_MODULE(_cmodel, module) {
   nb::class_<PyCModel>(module, "CModel")
-      .def(nb::init<Bytes, npu::Address, npu::Address, unsigned>(), "memory"_a.noconvert(),
-           "mem_base"_a, "mem_limit"_a, "threads"_a = 0)
+      .def(nb::init<Bytes, npu::Address, npu::Address, unsigned, const nb::bytes&>(),
+           "memory"_a.noconvert(), "mem_base"_a, "mem_limit"_a, "threads"_a = 0,
+           "programs"_a = nb::bytes("", 0))
       .def("execute", &PyCModel::execute, "packet"_a, "seq"_a = 0)
       .def_prop_ro("last_fault", [](PyCModel& self) { return self.model().last_fault(); })
       .def(
@@ -231,7 +240,7 @@ NB_MODULE(_cmodel, module) {
   });
   module.def("micro", &micro, "op"_a, "a"_a.noconvert(), "b"_a.noconvert(), "c"_a.noconvert(),
              "out"_a.noconvert(), "kernels"_a = "");
-  module.def("run_program", &run_program, "number"_a, "sources"_a, "imms"_a, "out"_a.noconvert(),
-             "kernels"_a = "");
+  module.def("run_program", &run_program, "programs"_a, "number"_a, "sources"_a, "imms"_a,
+             "out"_a.noconvert(), "kernels"_a = "");
   bind_scalars(module);
 }

@@ -44,23 +44,12 @@ constexpr std::array<Join, isa::kIdentity.size()> kJoin = [] {
 
 }  // namespace
 
-std::span<const isa::Instruction> code_of(const isa::VectorProgram& program) {
-  return std::span(isa::kCode).subspan(program.start, program.length);
-}
-
-bool numbers_elements(const isa::VectorProgram& program) {
-  return std::ranges::any_of(code_of(program), [](const isa::Instruction& line) {
-    return line.a == isa::kOperandIndex || line.b == isa::kOperandIndex ||
-           line.c == isa::kOperandIndex;
-  });
-}
-
-Block::Block(const isa::VectorProgram& program,
-             const std::array<std::uint32_t, isa::kImmediates>& imm, const VectorKernels& kernels)
+Block::Block(const Program& program, const std::array<std::uint32_t, isa::kImmediates>& imm,
+             const VectorKernels& kernels)
     : program_(program),
       imm_(imm),
       kernels_(kernels),
-      numbered_(numbers_elements(program)),
+      numbered_(program.numbers_elements()),
       storage_(kBuffers * kBlockWords) {}
 
 void Block::begin(std::size_t count) {
@@ -95,7 +84,7 @@ void Block::number(std::size_t at, std::size_t count, std::uint64_t first) {
 }
 
 MicroOperand Block::operand(std::uint8_t code) const {
-  if (code >= isa::kOperandConst) return {&isa::kConstants[code - isa::kOperandConst], true};
+  if (code >= isa::kOperandConst) return {&program_.constants[code - isa::kOperandConst], true};
   if (code >= isa::kOperandImm) return {&imm_[code - isa::kOperandImm], true};
   if (code == isa::kOperandIndex) return {words(kIndexBuffer), false};
   if (code >= isa::kOperandSrc) {
@@ -106,7 +95,7 @@ MicroOperand Block::operand(std::uint8_t code) const {
 }
 
 void Block::execute() {
-  for (const isa::Instruction& line : code_of(program_)) {
+  for (const isa::Instruction& line : program_.code) {
     kernels_.micro[static_cast<std::size_t>(line.op)](
         {{operand(line.a), operand(line.b), operand(line.c)}, words(line.dst), count_});
   }

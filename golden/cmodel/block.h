@@ -4,10 +4,9 @@
 #pragma once
 
 #include <array>
-#include <span>
 
 #include "buffer.h"
-#include "npu_vector_programs.h"
+#include "programs.h"
 #include "vector_kernels.h"
 
 namespace npu {
@@ -24,14 +23,9 @@ struct Run {
   std::size_t count;
 };
 
-[[nodiscard]] std::span<const isa::Instruction> code_of(const isa::VectorProgram& program);
-
-/// Whether the program reads an element's position in its row.
-[[nodiscard]] bool numbers_elements(const isa::VectorProgram& program);
-
 class Block {
  public:
-  Block(const isa::VectorProgram& program, const std::array<std::uint32_t, isa::kImmediates>& imm,
+  Block(const Program& program, const std::array<std::uint32_t, isa::kImmediates>& imm,
         const VectorKernels& kernels);
 
   /// A new block of `count` elements; its operands are still to be loaded.
@@ -59,7 +53,7 @@ class Block {
   }
   [[nodiscard]] MicroOperand operand(std::uint8_t code) const;
 
-  const isa::VectorProgram& program_;
+  const Program& program_;
   std::array<std::uint32_t, isa::kImmediates> imm_;
   const VectorKernels& kernels_;
   bool numbered_;

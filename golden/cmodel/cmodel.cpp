@@ -49,7 +49,7 @@ MatrixRef matrix_ref(const Memory& memory, const TensorView& view, bool swapped)
 isa::ErrorCode CModel::execute(const Packet& packet, std::uint32_t seq) {
   last_fault_.clear();
   try {
-    check_packet(packet);
+    check_packet(packet, programs_);
     run(packet);
   } catch (const Fault& fault) {
     last_fault_ = "command " + std::to_string(seq) + ": " + fault.detail;
@@ -111,15 +111,8 @@ void CModel::run_matmul(const Packet& packet) {
   mark_written(memory_, c);
 }
 
-static_assert(std::ranges::none_of(isa::kPrograms,
-                                   [](const isa::VectorProgram& program) {
-                                     return program.reduce != isa::Reduce::kNone &&
-                                            program.sources == 0;
-                                   }),
-              "the shape of a reduction is that of its first source");
-
 void CModel::run_vector_program(const Packet& packet) {
-  const isa::VectorProgram& program = *program_of(packet);
+  const Program& program = *program_of(packet, programs_);
   const std::array refs{src1_of(packet), src2_of(packet, src2_dtype(packet)),
                         third_source_of(packet)};
   std::array<TensorView, isa::kMaxSources> views;

@@ -8,13 +8,16 @@
 #include "fault.h"
 #include "memory.h"
 #include "npu_isa.h"
+#include "programs.h"
 
 namespace npu {
 
 class CModel {
  public:
   /// `threads` as in matmul(): 0 means one per host processor. Never changes a bit of a result.
-  CModel(Memory memory, unsigned threads) : memory_(std::move(memory)), threads_(threads) {}
+  /// `programs` are what VECTOR runs.
+  CModel(Memory memory, unsigned threads, Programs programs = {})
+      : memory_(std::move(memory)), threads_(threads), programs_(std::move(programs)) {}
 
   /// Executes one command; `seq` only names it in last_fault(). Memory changes only when the answer
   /// is kNone; a bus error, too, is found before the first write (the contract leaves that
@@ -38,6 +41,7 @@ class CModel {
 
   Memory memory_;
   unsigned threads_;
+  Programs programs_;
   std::string last_fault_;
 };
 

@@ -53,7 +53,7 @@ struct SourceUse {
            {src3_of(packet), part(isa::kSrc3DtypeMask | isa::kSrc3DescMask)}}};
 }
 
-void check_reserved(const Packet& packet, const isa::Usage& usage) {
+void check_reserved(const Packet& packet, const isa::Usage& usage, const Programs& programs) {
   const auto must_be_zero = [](const char* name, std::uint64_t value) {
     fail_if(value != 0, ErrorCode::kReservedBits,
             [&] { return std::string(name) + " must be zero: " + hex(value); });
@@ -67,7 +67,7 @@ void check_reserved(const Packet& packet, const isa::Usage& usage) {
   }
   must_be_zero("bits of FILL's value above the element", excess_fill_bits(packet));
   if (static_cast<Opcode>(packet.opcode) != Opcode::kVector) return;
-  const isa::VectorProgram* program = program_of(packet);
+  const Program* program = program_of(packet, programs);
   const auto sources = sources_of(packet);
   for (std::size_t i = program == nullptr ? sources.size() : program->sources; i < sources.size();
        ++i) {
@@ -106,8 +106,8 @@ void check_count(std::uint32_t count, bool any_descriptor) {
   });
 }
 
-void check_vector_params(const Packet& packet) {
-  const isa::VectorProgram* program = program_of(packet);
+void check_vector_params(const Packet& packet, const Programs& programs) {
+  const Program* program = program_of(packet, programs);
   fail_if(program == nullptr, ErrorCode::kBadParam, [&] {
     return "program " + std::to_string(packet.param[isa::kVectorProgram]) + " does not exist";
   });
@@ -133,7 +133,7 @@ void check_index_params(const Packet& packet) {
           [&] { return "dimension " + std::to_string(dim) + " does not exist"; });
 }
 
-void check_params(const Packet& packet) {
+void check_params(const Packet& packet, const Programs& programs) {
   switch (static_cast<Opcode>(packet.opcode)) {
     case Opcode::kMatmul:
       for (const unsigned i : {isa::kMatmulM, isa::kMatmulK, isa::kMatmulN, isa::kMatmulBatch}) {
@@ -147,7 +147,7 @@ void check_params(const Packet& packet) {
     case Opcode::kFill:
       return check_count(packet.param[isa::kFillCount], has_flag(packet, isa::kDstDescMask));
     case Opcode::kVector:
-      return check_vector_params(packet);
+      return check_vector_params(packet, programs);
     case Opcode::kGather:
     case Opcode::kScatter:
       return check_index_params(packet);
@@ -158,17 +158,12 @@ void check_params(const Packet& packet) {
 
 }  // namespace
 
-const isa::VectorProgram* program_of(const Packet& packet) {
-  const std::uint32_t number = packet.param[isa::kVectorProgram];
-  return number < isa::kPrograms.size() ? &isa::kPrograms[number] : nullptr;
-}
-
-void check_packet(const Packet& packet) {
+void check_packet(const Packet& packet, const Programs& programs) {
   const isa::Usage& usage = check_opcode(packet);
-  check_reserved(packet, usage);
+  check_reserved(packet, usage, programs);
   fail_if(!dtypes_accepted(packet), ErrorCode::kBadDtype,
           [&] { return "types not accepted: flags " + hex(packet.flags); });
-  check_params(packet);
+  check_params(packet, programs);
 }
 
 }  // namespace npu

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "npu_isa.h"
-#include "npu_vector_programs.h"
+#include "programs.h"
 
 namespace npu {
 
@@ -31,7 +31,10 @@ namespace npu {
 }
 
 /// The program that a VECTOR packet names, or null if there is none of that number.
-[[nodiscard]] const isa::VectorProgram* program_of(const isa::Packet& packet);
+[[nodiscard]] inline const Program* program_of(const isa::Packet& packet,
+                                               const Programs& programs) {
+  return programs.find(packet.param[isa::kVectorProgram]);
+}
 
 [[nodiscard]] inline bool has_flag(const isa::Packet& packet, std::uint32_t mask) {
   return (packet.flags & mask) != 0;
@@ -43,6 +46,6 @@ namespace npu {
 }
 
 /// Throws the first Fault of: opcode, reserved bits, types, parameters.
-void check_packet(const isa::Packet& packet);
+void check_packet(const isa::Packet& packet, const Programs& programs);
 
 }  // namespace npu

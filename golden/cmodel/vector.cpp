@@ -29,7 +29,7 @@ class Runner {
         reduces_(job.program.reduce != Reduce::kNone),
         operands_(all_operands(job)),
         walk_(job.shape, std::span(operands_).first(job.sources.size() + 1),
-              reduces_ || numbers_elements(job.program)) {}
+              reduces_ || job.program.numbers_elements()) {}
 
   /// Units of work: a row, a part of a long one, or as many short ones as a block holds.
   [[nodiscard]] std::uint64_t units() const {
@@ -152,7 +152,7 @@ void run_vector(const Memory& memory, const VectorJob& job, unsigned threads,
   const Runner runner(memory, job, kernels);
   std::uint64_t elements = 1;
   for (std::size_t d = 0; d < job.shape.rank; ++d) elements *= job.shape.size[d];
-  const std::uint64_t useful = 1 + elements * (2 + job.program.length) / kWorkPerThread;
+  const std::uint64_t useful = 1 + elements * (2 + job.program.code.size()) / kWorkPerThread;
   const auto helpers =
       static_cast<unsigned>(std::min<std::uint64_t>(usable_threads(threads), useful));
   const std::uint64_t units = runner.units();

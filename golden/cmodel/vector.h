@@ -12,13 +12,13 @@
 
 #include "kernels.h"
 #include "memory.h"
-#include "npu_vector_programs.h"
+#include "programs.h"
 #include "tensor_view.h"
 
 namespace npu {
 
 struct VectorJob {
-  const isa::VectorProgram& program;
+  const Program& program;
   std::array<std::uint32_t, isa::kImmediates> imm;
   std::span<const TensorView> sources;
   TensorView dst;
