@@ -13,6 +13,7 @@ import numpy.typing as npt
 from regress.shrink.axes import Axis, axes
 
 Array = npt.NDArray[Any]
+Indices = npt.NDArray[np.int64]
 _SINGLES = 32
 """Up to so many entries are tried one by one."""
 _BFLOAT16_ONE = 0x3F80
@@ -56,31 +57,47 @@ def _bytes(array: Array) -> npt.NDArray[np.uint8]:
 def shorter(operands: Operands, element: tuple[int, ...]) -> Iterator[Operands]:
     """Each axis cut to a window, shortest first; short ones also without one of their entries.
 
-    `element` is the failing element of the result: windows around it are tried as well.
+    `element` is the failing element of the result: windows around it are tried as well, and first
+    of all such windows on every axis at once.
     """
-    for axis in axes(operands.op, operands.shapes()):
+    found = axes(operands.op, operands.shapes())
+    length = 1
+    while any(length < axis.size for axis in found):
+        cut = operands
+        for axis in found:
+            cut = _cut(cut, axis, _around(axis, element, min(length, axis.size)))
+        yield cut
+        length *= 2
+    for axis in found:
         for kept in (*_windows(axis, element), *_gaps(axis)):
             yield _cut(operands, axis, kept)
 
 
-def _windows(axis: Axis, element: tuple[int, ...]) -> Iterator[npt.NDArray[np.int64]]:
+def _around(axis: Axis, element: tuple[int, ...], length: int) -> Indices:
+    """So many entries with the failing element's among them; the first where it has none."""
     at = 0
     if axis.result is not None and -axis.result <= len(element):
-        at = element[axis.result]
+        at = min(element[axis.result], axis.size - 1)
+    start = min(max(at - length // 2, 0), axis.size - length)
+    return np.arange(start, start + length)
+
+
+def _windows(axis: Axis, element: tuple[int, ...]) -> Iterator[Indices]:
     length = 1
     while length < axis.size:
         last = axis.size - length
-        for start in dict.fromkeys((min(max(at - length // 2, 0), last), 0, last)):
+        around = int(_around(axis, element, length)[0])
+        for start in dict.fromkeys((around, 0, last)):
             yield np.arange(start, start + length)
         length *= 2
 
 
-def _gaps(axis: Axis) -> Iterator[npt.NDArray[np.int64]]:
+def _gaps(axis: Axis) -> Iterator[Indices]:
     for left_out in range(axis.size if 2 < axis.size <= _SINGLES else 0):
         yield np.delete(np.arange(axis.size), left_out)
 
 
-def _cut(operands: Operands, axis: Axis, kept: npt.NDArray[np.int64]) -> Operands:
+def _cut(operands: Operands, axis: Axis, kept: Indices) -> Operands:
     arrays = dict(operands.arrays)
     for name, dimension in axis.places:
         array = arrays[name]
@@ -93,18 +110,24 @@ def _cut(operands: Operands, axis: Axis, kept: npt.NDArray[np.int64]) -> Operand
 
 
 def plainer(operands: Operands) -> Iterator[Operands]:
-    """Each tensor all 1, or with part of its numbers 0, or one of them 1."""
+    """All tensors 1, or each; or with part of its numbers 0, or one of them 1."""
+    ones = {name: np.full_like(a, _one(operands, name)) for name, a in operands.arrays.items()}
+    yield Operands(operands.op, ones, operands.types)
     for name, array in operands.arrays.items():
-        one = np.array(_BFLOAT16_ONE if operands.types[name] == "bfloat16" else 1, array.dtype)
-        yield operands.with_array(name, np.full_like(array, one))
+        yield operands.with_array(name, ones[name])
         places = np.argwhere(array != 0)
         for chosen in _parts(places):
             yield operands.with_array(name, _set(array, chosen, np.zeros((), array.dtype)))
         for place in places if len(places) <= _SINGLES else ():
-            yield operands.with_array(name, _set(array, place[None], one))
+            yield operands.with_array(name, _set(array, place[None], _one(operands, name)))
 
 
-def _parts(places: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
+def _one(operands: Operands, name: str) -> Array:
+    bits = _BFLOAT16_ONE if operands.types[name] == "bfloat16" else 1
+    return np.array(bits, operands.arrays[name].dtype)
+
+
+def _parts(places: Indices) -> Iterator[Indices]:
     """All, halves, quarters, … and, of few, each."""
     count = 1
     while count <= min(len(places), _SINGLES):
@@ -114,7 +137,7 @@ def _parts(places: npt.NDArray[np.int64]) -> Iterator[npt.NDArray[np.int64]]:
         yield from np.array_split(places, len(places))
 
 
-def _set(array: Array, places: npt.NDArray[np.int64], value: Array) -> Array:
+def _set(array: Array, places: Indices, value: Array) -> Array:
     changed = array.copy(order="K")
     changed[tuple(places.T)] = value
     return changed

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bisection: the first bad revision, whatever cannot be tried in between, and how it is tried."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from night_host import add, attempt, item, plan, result, row
+
+from driver.errors import InfrastructureError, InputError
+from driver.evidence import CAPSULE, folder_of
+from regress import bisect
+from regress.bisect import Answer, bisect_job, command_of, probe_revision, search
+from regress.nightly.model import State
+from regress.nightly.store import Store
+from regress.pages.night import Job, load_job
+
+GIT = str(shutil.which("git"))
+LETTERS = "GBU"
+ANSWERS = dict(zip(LETTERS, Answer, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("line", "first", "untestable"),
+    [
+        ("B", 0, ()),
+        ("GB", 1, ()),
+        ("GGGGBBBB", 4, ()),
+        ("BBBBBBBB", 0, ()),
+        ("GGGGGGGB", 7, ()),
+        ("GGUUBB", 4, (2, 3)),
+        ("UUUUUB", 5, (0, 1, 2, 3, 4)),
+        ("GUGBUB", 3, ()),
+    ],
+)
+def test_the_first_bad_revision_is_found(
+    line: str, first: int, untestable: tuple[int, ...]
+) -> None:
+    asked: list[str] = []
+
+    def probe(revision: str) -> Answer:
+        asked.append(revision)
+        return ANSWERS[line[int(revision)]]
+
+    found = search([str(i) for i in range(len(line))], probe)
+    assert found == (str(first), tuple(map(str, untestable)), len(asked))
+    assert len(asked) == len(set(asked))
+
+
+def test_a_thousand_revisions_take_ten_tries() -> None:
+    for first in (0, 1, 499, 500, 998, 999):
+        found = search(
+            [str(i) for i in range(1000)],
+            lambda r, first=first: Answer.BAD if int(r) >= first else Answer.GOOD,
+        )
+        assert found[0] == str(first)
+        assert found[2] <= 10
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, list[str]]]:
+    """Six revisions; the fourth breaks `check`, the third does not set itself up."""
+    root = tmp_path / "repository"
+    root.mkdir()
+    own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+
+    def git(*arguments: str) -> str:
+        names = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        done = subprocess.run(
+            [GIT, *names, *arguments], cwd=root, env=os.environ | own, check=True,
+            capture_output=True, text=True,
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    git("init", "-q")
+    revisions = []
+    for number in range(1, 7):
+        (root / "Makefile").write_text(f"setup:\n\t@{'false' if number == 3 else 'true'}\n")
+        script = root / "check"
+        script.write_text(f"#!/bin/sh\n# {number}\nexit {int(number >= 4)}\n")
+        script.chmod(0o755)
+        git("add", ".")
+        git("commit", "-q", "-m", f"revision {number}")
+        revisions.append(git("rev-parse", "HEAD"))
+    monkeypatch.setattr(bisect, "ROOT", root)
+    monkeypatch.setattr(bisect, "FOLDER", tmp_path / "trees")
+    yield root, revisions
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Iterator[Job]:
+    with Store.open(tmp_path / "store") as store:
+        of, night = item(), plan(1)
+        made = attempt(night, of, State.FAIL, reason="broken")
+        add(store, night, [(of, made, result(of, (row(),)))])
+        yield load_job(store, made.id)
+
+
+def check(revision: str) -> Answer:
+    return probe_revision(revision, ["./check"])
+
+
+def test_each_revision_is_unpacked_set_up_and_run(
+    repository: tuple[Path, list[str]], job: Job
+) -> None:
+    _, revisions = repository
+    said: list[str] = []
+    span = (revisions[0], "HEAD")
+    found = bisect_job(job, None, span, note=said.append, probe=check)
+    assert found.first_bad == revisions[3][:12]
+    assert found.subject == "revision 4"
+    assert found.untestable == (revisions[2][:12],)
+    assert f"{revisions[2][:12]}  untestable" in said
+    assert len(said) == found.tried == 5
+
+
+def test_ends_that_are_not_good_and_bad_are_refused(
+    repository: tuple[Path, list[str]], job: Job
+) -> None:
+    _, revisions = repository
+    for span, said in (
+        ((revisions[4], revisions[5]), "good revision .* got bad"),
+        ((revisions[0], revisions[1]), "bad revision .* got good"),
+        ((revisions[1], revisions[0]), "an ancestor"),
+        (("nonsense", "HEAD"), "good: got nonsense, expected a revision"),
+    ):
+        with pytest.raises(InputError, match=said):
+            bisect_job(job, None, span, probe=check)
+
+
+def test_a_run_that_does_not_end_stops_the_search(
+    repository: tuple[Path, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bisect, "_LIMIT_S", 1.0)
+    with pytest.raises(InfrastructureError):
+        probe_revision(repository[1][0], ["sh", "-c", "sleep 600"])
+
+
+def test_the_recorded_operands_are_replayed_where_there_are_any(job: Job, tmp_path: Path) -> None:
+    spec = job.spec
+    assert spec is not None
+    program = bisect.PROGRAM
+    options = ["--config", "small", "--seed", "1", "--backend", "rtl"]
+    assert command_of(job, None, spec) == [program, "run", "smoke", *options]
+    assert command_of(job, row(3), spec)[-2:] == ["--op", "3"]
+    kept = folder_of(job.folder, 3) / CAPSULE
+    kept.mkdir(parents=True)
+    assert command_of(job, row(3), spec) == [program, "replay", str(kept), *options]
+    elsewhere = replace(job, folder=tmp_path)
+    capsule = spec.model_copy(update={"capsules": {"capsule": Path("/c")}})
+    assert command_of(elsewhere, row(3), capsule)[:3] == [program, "replay", "/c"]

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands on stored failures and nights: what they print, write and exit with."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import demo_nights
+import pytest
+from night_host import RUNNER, wrong_night
+
+from regress import aftermath, baseline, cli, desk
+from regress import run as run_module
+from regress.nightly.hooks import after_run
+from regress.nightly.model import State
+from regress.nightly.store import Store
+from regress.nightly.summary import tally
+from regress.paths import ROOT
+
+TARGETS = {
+    "replay ID=12ab": ".venv/bin/npu-cosim reproduce  -- \"$ID\"",
+    "replay ID=12ab OP=3": '.venv/bin/npu-cosim reproduce --op "$OP" -- "$ID"',
+    "waves ID=12ab OP=3": '.venv/bin/npu-cosim waves --op "$OP" -- "$ID"',
+    "shrink ID=12ab": '.venv/bin/npu-cosim shrink  -- "$ID"',
+    "bisect ID=12ab GOOD=v1": '.venv/bin/npu-cosim bisect  --good "$GOOD"  -- "$ID"',
+    "triage": ".venv/bin/npu-cosim triage",
+    "report PLAN=p": '.venv/bin/npu-cosim report --plan "$PLAN"',
+    "baseline TIER=ci": '.venv/bin/npu-cosim baseline  -- "$TIER"',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_make_calls_the_command(target: str) -> None:
+    done = subprocess.run(
+        [str(shutil.which("make")), "-n", *target.split()],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    words = " ".join(done.stdout.splitlines()[-1].split())
+    assert words == " ".join(TARGETS[target].split())
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of five nights, with an own list of known issues and own baselines."""
+    folder = tmp_path_factory.mktemp("demo")
+    demo_nights.build(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        own = (folder / "known.yaml", folder / "baselines")
+        patch.setattr(aftermath.conclude, "__defaults__", own)
+        patch.setattr(baseline, "FOLDER", folder / "baselines")
+        yield folder
+
+
+def call(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, str]:
+    """Exit status, stdout and stderr of the program."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.argv", ["npu-cosim", *words])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    out, err = capsys.readouterr()
+    return int(str(ended.value.code)), out, err
+
+
+def test_triage_sorts_the_last_night(demo: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, out, _ = call(capsys, "triage", "--out", str(demo / "store"))
+    assert status == 1
+    assert "new    replay:lenet[large] seed 1" in out
+    assert "2 × blame rtl: aten.mm.default fp32" in out
+    assert "(known, #41 Ada Lovelace)" in out
+    assert "flaky: smoke[small] seed 2" in out
+
+
+def test_report_writes_the_pages_and_the_message(
+    demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index = demo / "store" / "report" / "index.html"
+    before = index.read_text()
+    index.unlink()
+    mail = tmp_path / "night.eml"
+    status, out, _ = call(
+        capsys, "report", "--out", str(demo / "store"), "--mail", str(mail), "--to", "a@b.example"
+    )
+    assert status == 0
+    assert out.splitlines()[-1] == f"open {index}"
+    assert index.read_text() == before
+    assert "nightly RED" in mail.read_text()
+
+
+def test_a_baseline_is_checked_then_recorded_and_then_quiet(
+    demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    where = ("--out", str(demo / "store"))
+    status, out, _ = call(capsys, "baseline", "--check", *where)
+    assert status == 1
+    assert "lost: replay:lenet[large] seed 1" in out
+    monkeypatch.setattr(baseline.record, "__defaults__", (tmp_path,))
+    own = (demo / "known.yaml", tmp_path)
+    monkeypatch.setattr(aftermath.conclude, "__defaults__", own)
+    status, out, _ = call(capsys, "baseline", "nightly", *where)
+    assert status == 0
+    assert "recorded 7 jobs and" in out
+    status, out, _ = call(capsys, "baseline", "--check", *where)
+    assert (status, out.split()[0]) == (0, "0")
+
+
+def test_a_night_ends_with_reports_and_known_failures_do_not_count(demo: Path) -> None:
+    with Store.open(demo / "store") as store:
+        plan = store.plans(limit=1)[0]
+        told = after_run(store, plan.id)
+        outcomes = store.outcomes(plan.id)
+    assert told.red
+    assert any(line.startswith("open ") for line in told.lines)
+    known = [o for o in outcomes if o.item.id in told.expected]
+    assert [o.item.workload for o in known] == ["qwen_layer"]
+    assert tally(known).exit_code == 1
+    assert tally(known, told.expected).exit_code == 0
+    assert tally(outcomes, told.expected).exit_code == 1
+    assert tally(outcomes, told.expected).states[State.FAIL] == 3
+
+
+@pytest.fixture(scope="module")
+def wrong(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A folder with one stored failure of the wrong device, and its id."""
+    folder = tmp_path_factory.mktemp("store")
+    with Store.open(folder) as store:
+        _, _, made = wrong_night(store)
+    return folder, made.id
+
+
+def test_reproduce_and_waves_say_what_they_found(
+    wrong: tuple[Path, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, identity = wrong
+    monkeypatch.setattr(run_module.run, "__defaults__", (RUNNER,))
+    for module in (desk.replay_job, desk.record_waves):
+        defaults = (*(module.__defaults__ or ())[:-1], RUNNER)
+        monkeypatch.setattr(module, "__defaults__", defaults)
+    where = ("--out", str(folder))
+    status, out, _ = call(capsys, "reproduce", identity[:6], *where)
+    assert status == 1
+    assert out.splitlines()[-1] == "the same first mismatch as stored"
+    status, out, _ = call(capsys, "waves", identity, "--kind", "vcd", *where)
+    assert status == 1
+    assert "first wrong write  cycle 44" in out
+    assert "surfer -c" in out
+    page = next((folder / "report" / "failures").glob(f"{identity}-op*.html"))
+    assert "Key signals" in page.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("reproduce", "ffff"), "ID ffff: got no such attempt"),
+        (("waves", "ffff", "--kind", "lxt"), "kind: got lxt, expected one of fst, vcd"),
+        (("report", "--plan", "p"), "plan: got p, expected the id of a stored plan"),
+        (("baseline", "weekly"), "plan: got none of weekly, expected one"),
+        (("bisect", "ffff", "--good", "v1"), "ID ffff"),
+    ],
+)
+def test_bad_input_is_one_line(
+    wrong: tuple[Path, str], capsys: pytest.CaptureFixture[str], words: tuple[str, ...], said: str
+) -> None:
+    status, _, err = call(capsys, *words, "--out", str(wrong[0]))
+    assert status == 2
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_a_store_is_not_made_by_looking_for_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, _, err = call(capsys, "triage", "--out", str(tmp_path / "nowhere"))
+    assert status == 2
+    assert "expected a folder of results" in err
+    assert not (tmp_path / "nowhere").exists()
