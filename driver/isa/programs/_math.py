@@ -168,18 +168,6 @@ def minus_ratio(p: Assembler, e: Value, n: Value, factor: Value | None = None) -
     return p.fma(remainder, y, q)
 
 
-def gated(p: Assembler, x: Value, e: Value) -> Value:
-    """x ÷ (1 + e^−v), given e = e^−|v| for a v of x's sign.
-
-    As min(x, largest)·(1 or e) ÷ (1 + e), for the quotient wants finite numbers. +∞ comes back
-    as x − largest, which is below the quotient for every other x. −∞·0 stays a NaN.
-    """
-    factor = p.select(sign_of(p, x), e, p.f(1.0))
-    largest = p.f(LARGEST)
-    minus_quotient = minus_ratio(p, e, p.op(MicroOp.FMIN, x, largest), factor)
-    return p.op(MicroOp.FMAX, p.mul(minus_quotient, p.f(-1.0)), p.sub(x, largest))
-
-
 def sine(p: Assembler, r: Value, z: Value) -> Value:
     """sin r for |r| ≤ 0.795, z = r²."""
     return p.fma(p.mul(r, z), p.horner(z, SIN_3), r)

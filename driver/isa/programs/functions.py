@@ -20,10 +20,10 @@ _SCALE = 60
 """eˣ·2^60 is a normal number for every x from _BELOW_EXP to 0."""
 
 
-def exp_negative(p: Assembler, x: Value, low: Value | None = None) -> Value:
-    """e^(x + low) for x ≤ 0 and a `low` beyond the last bit of x."""
+def exp_negative(p: Assembler, x: Value) -> Value:
+    """e^x for x ≤ 0."""
     x = p.op(MicroOp.FMAX, x, p.f(_BELOW_EXP))
-    exponent, r = m.exp_reduced(p, x, _SCALE, low=low)
+    exponent, r = m.exp_reduced(p, x, _SCALE)
     scaled = p.op(MicroOp.IADD, p.horner(r, m.EXP_6), exponent)
     return p.mul(scaled, p.f(2.0**-_SCALE))
 

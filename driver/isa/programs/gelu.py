@@ -6,8 +6,8 @@ from __future__ import annotations
 from driver.isa.assembler import Assembler, Family, Value
 from driver.isa.micro import MicroOp
 from driver.isa.programs import _math as m
-from driver.isa.programs.activations import sigmoid_fp16
-from driver.isa.programs.functions import exp_negative, exp_negative_16
+from driver.isa.programs.activations import gated, sigmoid_fp16
+from driver.isa.programs.functions import exp_negative_16
 
 FAMILY = Family("gelu")
 program = FAMILY.program
@@ -18,7 +18,7 @@ _MILLS_10 = (-7.34093482606113e-05, 0.00023708288790658116, 8.15655857877573e-06
              -0.0012275923509150743, 0.0016476778546348214, 0.004362423904240131,
              -0.013361584395170212, -0.021866241469979286, 0.09964951127767563,
              0.4049663245677948, 0.6975326538085938)  # fmt: skip
-"""(a + s)·e^(a²/2)·Φ(−a) in 1 − 2a / (a + s), s = 2.34375, a from 0 to 14: relative 2^-28.4."""
+"""(a + s)·e^(a²/2)·Φ(−a) in (s − a) / (s + a), s = 2.34375, a from 0 to 14: relative 2^-28.4."""
 
 
 def _half_square(p: Assembler, a: Value) -> m.Pair:
@@ -35,11 +35,11 @@ def gelu_erf(p: Assembler) -> Value:
     bell = m.horner_pair(p, r, m.EXP_6)
     shift = p.f(_MILLS_SHIFT)
     minus_s = m.minus_reciprocal(p, p.add(a, shift))
-    # W = 2a / (a + s) with one correction: the polynomial's slope would double the error.
-    twice = p.add(a, a)
-    ratio = p.mul(twice, minus_s)
-    ratio = p.fma(p.fma(ratio, a, p.fma(ratio, shift, twice)), minus_s, ratio)
-    mills = m.horner_pair(p, p.add(ratio, p.f(1.0)), _MILLS_10)
+    # The polynomial's variable with one correction: its slope would double the error.
+    difference = p.sub(a, shift)
+    u = p.mul(difference, minus_s)
+    u = p.fma(p.fma(u, a, p.fma(u, shift, difference)), minus_s, u)
+    mills = m.horner_pair(p, u, _MILLS_10)
     n, n_low = m.product(p, bell[0], mills[0], (bell[0], mills[1]), (bell[1], mills[0]))
     n, n_low = m.product(p, a, n, (a, n_low))
     q = p.mul(n, minus_s)
@@ -79,7 +79,7 @@ def _tanh_argument(p: Assembler, a: Value) -> m.Pair:
 @program("src1·(1 + tanh(√(2/π)·(src1 + 0.044715·src1³))) ÷ 2", sources=1)
 def gelu_tanh(p: Assembler) -> Value:
     a = p.op(MicroOp.FMIN, p.abs(p.src1), p.f(11.0))
-    return m.gated(p, p.src1, exp_negative(p, *_tanh_argument(p, a)))
+    return gated(p, p.src1, *_tanh_argument(p, a))
 
 
 _LOG_TAIL_9 = (-9.828939884215515e-10, 7.679562941120821e-08, -2.623786031108466e-06,
