@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ops of capsules as entries of a test. Views move no data: they are counted, not run."""
+"""The ops of capsules as entries of a test. What costs nothing is counted, not run: views, which
+move no data, and ops that only make room, whose bytes nobody has defined."""
 
 from __future__ import annotations
 
@@ -12,6 +13,19 @@ from driver.results import RunSpec
 from tb.ops.case import Entry, recorded_case
 from tb.ops.chained import Step
 
+_ROOM = frozenset(
+    f"aten.{name}"
+    for name in (
+        *("empty.memory_format", "empty_strided.default", "empty_like.default"),
+        *("new_empty.default", "new_empty_strided.default"),
+    )
+)
+
+
+def is_free(op: Op) -> bool:
+    """Whether the op costs nothing."""
+    return op.view or op.op in _ROOM
+
 
 def everything(op: Op) -> bool:
     """The choice of all ops."""
@@ -23,7 +37,7 @@ def capsule_cases(
 ) -> Iterator[Entry]:
     """Each wanted op in program order, with the operands that torch had."""
     for op in capsule.ops:
-        if not op.view and wanted(op):
+        if not is_free(op) and wanted(op):
             index = next(numbers)
             yield Entry(index, partial(recorded_case, capsule, op, index), capsule)
 
@@ -31,7 +45,7 @@ def capsule_cases(
 def capsule_steps(capsule: Capsule, numbers: Iterator[int]) -> Iterator[Step]:
     """Each op in program order, on the NPU's own earlier results."""
     for op in capsule.ops:
-        if not op.view:
+        if not is_free(op):
             yield Step(next(numbers), capsule, op)
 
 

@@ -15,6 +15,7 @@ from driver.capture import Capsule
 from driver.config import HwConfig
 from driver.errors import InputError
 from driver.results import LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Site, reproduce_line
+from tb.ops.capsules import is_free
 from tb.ops.case import CpuOp, Entry
 from tb.ops.chain import Final
 from tb.ops.chained import ChainedRun, Step
@@ -174,7 +175,7 @@ def _views(entries: Sequence[Runnable]) -> Counter[tuple[str, Site, str]]:
     """The capsules' ops that cost nothing."""
     found = {entry.capsule.hash: entry.capsule for entry in entries if entry.capsule is not None}
     ops = (op for capsule in found.values() for op in capsule.ops)
-    return Counter((op.op, "view", _VIEW) for op in ops if op.view)
+    return Counter((op.op, "view", _VIEW) for op in ops if is_free(op))
 
 
 def _record_waves(
