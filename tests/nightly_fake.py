@@ -79,6 +79,18 @@ def _spinning(spec: Spec) -> int:
     return _pass(spec)
 
 
+def _reading(spec: Spec) -> int:
+    """The capsule has to be there, whole."""
+    capsules = spec["capsules"]
+    assert isinstance(capsules, dict)
+    for folder in capsules.values():
+        names = sorted(path.name for path in Path(str(folder)).iterdir())
+        if names != ["capsule.json", "tensors.safetensors"]:
+            sys.stderr.write(f"error: {folder}: {names}\n")
+            return 2
+    return _pass(spec)
+
+
 def _pass(spec: Spec, **fields: object) -> int:
     status = fake_runner.main({**spec, "test": "passing"})
     file = Path(str(spec["out"])) / "result.json"
@@ -100,6 +112,7 @@ BEHAVIOURS: dict[str, Callable[[Spec], int]] = {
     "full": _full,
     "fatal": _fatal,
     "spinning": _spinning,
+    "reading": _reading,
     "quick": _pass,
 }
 INFOS = [*fake_runner.INFOS, *({**fake_runner.INFOS[0], "name": name} for name in BEHAVIOURS)]

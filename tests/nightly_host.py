@@ -60,7 +60,11 @@ def spec_of(item: PlanItem, out: Path) -> RunSpec:
     return setting(CONFIG_FILE).spec(item, {}, out)
 
 
-_FAKE: dict[str, Any] = {"steps_of": _no_steps, "sources": lambda: "fake"}
+_FAKE: dict[str, Any] = {
+    "steps_of": _no_steps,
+    "sources": lambda: "fake",
+    "in_project": False,
+}
 """No preparation; and who edits the project meanwhile changes nothing."""
 
 

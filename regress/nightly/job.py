@@ -53,6 +53,8 @@ class Job:
     """What the bench is asked; `out` is a folder of the job's own, made when it starts."""
     inputs_hash: str
     runner: tuple[str, ...] = JOB_RUNNER
+    capsules: tuple[tuple[str, str], ...] = ()
+    """Name in the spec → content hash."""
 
     @property
     def folder(self) -> Path:

@@ -26,12 +26,15 @@ _VARIANTS = {"ops": "check", "cocotb": "cocotb"}
 """Kind of test → the build its simulator comes from (tb/sim/spec.py), with the exact FPU."""
 
 
+BUILD_STEP, CAPSULE_STEP = "build", "capsule"
+
+
 @dataclass(frozen=True, order=True)
 class Step:
     """A build or a capture."""
 
     kind: str
-    """`build` or `capsule`."""
+    """BUILD_STEP or CAPSULE_STEP."""
     what: str
     """Configuration or workload."""
     how: str
@@ -44,7 +47,7 @@ class Step:
 
     def command(self, config_file: Path) -> tuple[str, ...]:
         """The process that does it; its last line of stdout is JSON."""
-        if self.kind == "build":
+        if self.kind == BUILD_STEP:
             own = ["--config", self.what, "--sim-config", str(config_file), "--variant", self.how]
             return (sys.executable, "-m", "tb.sim.build", *own, "--json")
         return (sys.executable, "-m", "regress.nightly.prepare", self.what, self.how)
@@ -60,21 +63,24 @@ class Prepared:
     folder: Path | None = None
 
 
+Build = Callable[[Step, Path], tuple[Prepared, bool]]
+"""Step and sim_config.yaml → what it left, and whether it had been there."""
+
+
 def steps_of(item: PlanItem, tests: Mapping[str, TestInfo]) -> tuple[Step, ...]:
     """What an item needs before it can start."""
     info = tests[item.test]
     workloads = capsule_names(item, info.workloads).values()
-    steps = [Step("capsule", workload, str(item.seed)) for workload in workloads]
+    steps = [Step(CAPSULE_STEP, workload, str(item.seed)) for workload in workloads]
     if item.backend == "rtl":
         variant = _VARIANTS[info.kind] if item.fpu == "exact" else item.fpu
-        steps.append(Step("build", item.config, variant))
+        steps.append(Step(BUILD_STEP, item.config, variant))
     return tuple(steps)
 
 
 def prepare(
     steps: Iterable[Step],
-    config_file: Path,
-    logs: Path,
+    do: Callable[[Step], tuple[Prepared, bool]],
     record: Callable[[Step, Prepared, Preparation], None],
     wanted: Callable[[], bool] = lambda: True,
 ) -> None:
@@ -87,7 +93,7 @@ def prepare(
             return
         start = time.monotonic()
         before = _children_cpu_s()
-        prepared, cached = _do(step, config_file, logs, wanted)
+        prepared, cached = do(step)
         seconds = round(time.monotonic() - start, 3)
         cpu_seconds = round(_children_cpu_s() - before, 3)
         row = Preparation("", step.name, prepared.ok, cached, seconds, cpu_seconds, prepared.detail)
@@ -98,9 +104,10 @@ class _Unwanted(Exception):
     """The user has stopped the run."""
 
 
-def _do(
+def do_step(
     step: Step, config_file: Path, logs: Path, wanted: Callable[[], bool]
 ) -> tuple[Prepared, bool]:
+    """Do a step here: what it left, and whether it had been there."""
     lines: list[str] = []
     log = logs / f"{step.name.replace(' ', '-')}.log"
 

@@ -15,10 +15,20 @@ from driver.results import RunSpec, TestInfo
 from regress.nightly.job import JOB_RUNNER, Job, capsule_names, skipped
 from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, Preparation, SkipCause, digest
 from regress.nightly.pool import Pool
-from regress.nightly.prepare import Prepared, Step, prepare, steps_of
+from regress.nightly.prepare import (
+    BUILD_STEP,
+    CAPSULE_STEP,
+    Build,
+    Prepared,
+    Step,
+    do_step,
+    prepare,
+    steps_of,
+)
 from regress.nightly.provenance import sources
 from regress.nightly.scheduler import Budget, Control, Display, Handlers, Scheduler
 from regress.nightly.store import Store
+from regress.paths import BUILD
 
 PLANS_FOLDER = "plans"
 LOGS_FOLDER = "prepare"
@@ -34,8 +44,16 @@ class Setting:
     steps_of: Callable[[PlanItem, Mapping[str, TestInfo]], tuple[Step, ...]] = steps_of
     sources: Callable[[], str] = sources
     """Digest of what decides the results."""
+    cache: Path = BUILD / "capsules" / "by-hash"
+    """Where workers of other machines keep capsules."""
+    in_project: bool = True
+    """Whether the bench is the project's: workers must have the same sources then."""
     base: RunSpec | None = None
     """Of a single test that is cut into shards: all that its items have in common."""
+
+    def remote_sources(self) -> str | None:
+        """The digest that workers must agree with."""
+        return self.sources() if self.in_project else None
 
     def spec(self, item: PlanItem, capsules: dict[str, Path], out: Path) -> RunSpec:
         """What the bench is asked for an item."""
@@ -92,15 +110,19 @@ class PlanRun:
         self._store.add_attempts(attempts)
         self._numbers.update(attempt.item_id for attempt in attempts)
 
-    def prepare(self, items: Sequence[PlanItem]) -> tuple[PlanItem, ...]:
-        """Build and capture for the items; those that can run. The others are left out."""
+    def prepare(
+        self, items: Sequence[PlanItem], build: Build | None = None
+    ) -> tuple[PlanItem, ...]:
+        """Build and capture for the items; those that can run. The others are left out.
+
+        `build` makes simulators where the jobs will run, when that is not here.
+        """
         steps = {item: self._steps(item) for item in items}
         prepare(
             (step for wanted in steps.values() for step in wanted),
-            self._setting.config_file,
-            plan_folder(self._store, self._plan.id) / LOGS_FOLDER,
+            lambda step: self._do(step, build),
             self._keep_step,
-            lambda: not self._control.stop,
+            self._wanted,
         )
         ready = []
         for item, wanted in steps.items():
@@ -127,6 +149,16 @@ class PlanRun:
     def _steps(self, item: PlanItem) -> tuple[Step, ...]:
         return self._setting.steps_of(item, self._setting.tests)
 
+    def _wanted(self) -> bool:
+        return not self._control.stop
+
+    def _do(self, step: Step, build: Build | None) -> tuple[Prepared, bool]:
+        config_file = self._setting.config_file
+        if build is not None and step.kind == BUILD_STEP:
+            return build(step, config_file)
+        logs = plan_folder(self._store, self._plan.id) / LOGS_FOLDER
+        return do_step(step, config_file, logs, self._wanted)
+
     def _ok(self, step: Step) -> bool:
         return self._prepared[step].ok
 
@@ -148,7 +180,7 @@ class PlanRun:
         capsules = {
             name: self._prepared[step]
             for name, workload in capsule_names(item, info.workloads).items()
-            for step in [Step("capsule", workload, str(item.seed))]
+            for step in [Step(CAPSULE_STEP, workload, str(item.seed))]
             if step in self._prepared
         }
         folder = self._fresh_folder(item, number)
@@ -160,6 +192,7 @@ class PlanRun:
             spec=self._setting.spec(item, paths, folder),
             inputs_hash=self._inputs(item, [found.detail for found in capsules.values()]),
             runner=self._setting.runner,
+            capsules=tuple((name, found.detail) for name, found in capsules.items()),
         )
 
     def _inputs(self, item: PlanItem, capsules: list[str]) -> str:

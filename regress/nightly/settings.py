@@ -90,6 +90,17 @@ class Use(Frozen):
     """Planned, but not started, for this reason."""
 
 
+class Cluster(Frozen):
+    """Workers as jobs of a batch system, for `--scheduler slurm`; the rest is in dask's own
+    ~/.config/dask/jobqueue.yaml."""
+
+    workers: Positive = 4
+    cores: Positive = 1
+    """Jobs at once in each worker."""
+    memory: str = "4GB"
+    """Of each worker."""
+
+
 class Nightly(Frozen):
     """The section."""
 
@@ -99,6 +110,7 @@ class Nightly(Frozen):
     """Jobs at once on one machine."""
     losses: Count = 3
     """How often a job is given to another worker when the one that had it is lost."""
+    cluster: Cluster = Cluster()
     limits: Limits
     tolerances: Tolerances = Tolerances()
     tests: dict[Name, TestRow]

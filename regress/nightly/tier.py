@@ -16,6 +16,7 @@ from regress.nightly.display import PlanDisplay
 from regress.nightly.hooks import after_run
 from regress.nightly.model import Plan, PlanItem, SkipCause
 from regress.nightly.pool import LocalPool, Pool
+from regress.nightly.prepare import Build
 from regress.nightly.request import Request, planned
 from regress.nightly.run_plan import PlanRun, Setting, missing, plan_folder
 from regress.nightly.scheduler import Budget, Control, interruptible
@@ -42,9 +43,9 @@ def run_tier(console: Console, request: Request, setting: Setting | None = None)
             plan, items = planned(store, request, settings, setting)
             if not plan.sequence:
                 plan = store.add_plan(plan, items)
-            pool = _pool(store, request, settings)
-            go = Go(console, store, plan, setting)
-            return go.run(items, pool, request.budget_s)
+            with _pool(store, request, settings, setting) as (pool, build):
+                go = Go(console, store, plan, setting)
+                return go.run(items, pool, request.budget_s, build)
 
 
 def bench_setting(config_file: Path) -> Setting:
@@ -52,8 +53,21 @@ def bench_setting(config_file: Path) -> Setting:
     return Setting(config_file.absolute(), {test.name: test for test in list_tests()})
 
 
-def _pool(store: Store, request: Request, settings: Nightly) -> Pool:
-    return LocalPool(store.folder, request.jobs or settings.jobs)
+@contextmanager
+def _pool(
+    store: Store, request: Request, settings: Nightly, setting: Setting
+) -> Iterator[tuple[Pool, Build | None]]:
+    """Where the jobs run, and what builds for them there."""
+    if request.scheduler is None:
+        yield LocalPool(store.folder, request.jobs or settings.jobs), None
+        return
+    from regress.nightly.cluster import scheduler_at  # noqa: PLC0415 (dask)
+    from regress.nightly.dask_pool import DaskPool, Lending  # noqa: PLC0415
+
+    lending = Lending(setting.remote_sources(), settings.losses, setting.cache)
+    with scheduler_at(request.scheduler, settings.cluster) as address:
+        pool = DaskPool(address, store.folder, lending)
+        yield pool, pool.build
 
 
 @contextmanager
@@ -97,7 +111,13 @@ class Go:
         self._control = Control()
         self._run = PlanRun(store, plan, setting, self._control, self._note)
 
-    def run(self, items: Sequence[PlanItem], pool: Pool, budget_s: float | None = None) -> int:
+    def run(
+        self,
+        items: Sequence[PlanItem],
+        pool: Pool,
+        budget_s: float | None = None,
+        build: Build | None = None,
+    ) -> int:
         """Run the items; the exit status."""
         usual = value.usual_seconds(self._store.record(_HISTORY_PLANS))
         budget = None if budget_s is None else Budget(budget_s, usual)
@@ -105,7 +125,7 @@ class Go:
         self._run.leave_out([item for item in items if item.skip], SkipCause.DECLARED, None)
         wanted = _order(self._store, [item for item in items if not item.skip])
         with interruptible(self._control, self._note):
-            ready = self._run.prepare(wanted)
+            ready = self._run.prepare(wanted, build)
             title = self._plan.tier
             with PlanDisplay(self._console, title, ready, pool.slots, usual) as display:
                 self._run.run(ready, pool, display, budget)
