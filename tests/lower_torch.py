@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from backend_host import CONFIG
 
+import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
 from driver.backend import open_backend
 from driver.device import Device
 from driver.isa import DTYPE_BYTES, DType

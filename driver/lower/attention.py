@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from driver.isa import DType
 from driver.lower.convert import as_type, is_float
+from driver.lower.functions import variant
 from driver.lower.matmul import product
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Scalar, Table
@@ -84,8 +85,8 @@ def _read(
     return _Attention(query, key, value, mask, is_causal, factor)
 
 
-def _weights(b: ProgramBuilder, call: _Attention) -> _Weights:
-    """Scores, masked, to powers."""
+def _weights(b: ProgramBuilder, call: _Attention, dtype: DType) -> _Weights:
+    """Scores, masked, to powers good enough for results of `dtype`."""
     rows, columns = call.query.sizes[-2], call.key.sizes[-2]
     sizes = (*call.query.sizes[:-1], columns)
     scores = b.temp(DType.FP32, sizes)
@@ -108,9 +109,9 @@ def _weights(b: ProgramBuilder, call: _Attention) -> _Weights:
     if call.mask is not None:  # a row with nothing to attend to has weights 0, not NaN
         b.vector("clamp", (peak,), peak, _LOWEST, math.inf)
     if factor == 1.0:
-        b.vector("exp_difference", (scores, peak), scores)
+        b.vector(variant("exp_difference", dtype), (scores, peak), scores)
     else:
-        b.vector("exp_scale_difference", (scores, peak), scores, factor)
+        b.vector(variant("exp_scale_difference", dtype), (scores, peak), scores, factor)
     b.vector("sum", (scores,), total)
     return _Weights(scores, total, peak, factor)
 
@@ -154,7 +155,7 @@ def attention(
     """softmax(query·keyᵀ·scale + mask)·value"""
     _check_dropout(b, dropout_p)
     call = _read(b, query, key, value, attn_mask, is_causal, scale)
-    weights = _weights(b, call)
+    weights = _weights(b, call, out.dtype)
     _invert(b, call, weights)
     _apply(b, call, weights, out)
 
@@ -176,7 +177,7 @@ def flash_attention(
     out, log_sum = outs
     _check_dropout(b, dropout_p)
     call = _read(b, query, key, value, attn_mask, is_causal, scale)
-    weights = _weights(b, call)
+    weights = _weights(b, call, out.dtype if log_sum is None else log_sum.dtype)
     if log_sum is not None:
         heads, groups = call.query.sizes[-4:-2]
         logs = b.temp(DType.FP32, weights.total.sizes)
@@ -208,7 +209,7 @@ def attention_math(
     if dropout_mask is not None:
         raise b.unsupported("dropout_mask", dropout_mask.sizes, "none: inference")
     call = _read(b, query, key, value, attn_mask, is_causal, scale)
-    weights = _weights(b, call)
+    weights = _weights(b, call, out.dtype)
     _invert(b, call, weights)
     _apply(b, call, weights, out)
     if probabilities is not None:

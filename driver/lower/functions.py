@@ -14,6 +14,7 @@ from driver.lower.words import FLOATS
 
 TABLE = Table()
 _INT_MAX = (1 << 31) - 1
+_HALVES = (DType.FP16, DType.BF16)
 
 
 _FUNCTIONS = (
@@ -23,15 +24,15 @@ _FUNCTIONS = (
 """ATen functions of a float that are programs of the same name."""
 
 
-def _variant(name: str, dtype: DType) -> str:
+def variant(name: str, dtype: DType) -> str:
     """The program of that name; a shorter one where it is good enough for the result's type."""
-    short = f"{name}_{dtype.name.lower()}"
-    return short if short in PROGRAMS else name
+    short = (f"{name}_{dtype.name.lower()}", f"{name}_16" if dtype in _HALVES else name)
+    return next((candidate for candidate in short if candidate in PROGRAMS), name)
 
 
 def _function(name: str) -> Rule:
     def rule(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
-        b.vector(_variant(name, out.dtype), (as_float(b, self),), out)
+        b.vector(variant(name, out.dtype), (as_float(b, self),), out)
 
     return rule
 
@@ -55,7 +56,7 @@ def gelu(
     program = {"none": "gelu_erf", "tanh": "gelu_tanh"}.get(approximate)
     if program is None:
         raise b.unsupported("approximate", approximate, "none or tanh")
-    b.vector(_variant(program, out.dtype), (self,), out)
+    b.vector(variant(program, out.dtype), (self,), out)
 
 
 @TABLE.op("relu", "relu_")

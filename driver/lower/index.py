@@ -125,7 +125,8 @@ def by_tensors(
 ) -> tuple[TensorView, TensorView, int]:
     """(self, index, dim) with one index in place of neighbouring ones.
 
-    Negative indices count from the end. Indexed dimensions become one, which strides must allow.
+    Negative indices count from the end. Indexed dimensions become one, which self's strides must
+    allow: see `mergeable`.
     """
     used = [at for at, index in enumerate(indices) if index is not None]
     given = [index for index in indices if index is not None]
@@ -136,8 +137,7 @@ def by_tensors(
     first, sizes = used[0], self.sizes[used[0] : used[-1] + 1]
     window = slice(first, used[-1] + 1)
     piece = self.reshaped(sizes, self.strides[window]).flattened()
-    if piece is None:
-        raise b.unsupported("self", self.strides, "indexed dimensions that merge into one")
+    assert piece is not None
     flat = self.reshaped(
         (*self.sizes[:first], *piece.sizes, *self.sizes[window.stop :]),
         (*self.strides[:first], *piece.strides, *self.strides[window.stop :]),
@@ -160,6 +160,13 @@ def by_tensors(
     return flat, b.expanded(total, shape), first
 
 
+def mergeable(self: TensorView, indices: tuple[TensorView | None, ...]) -> bool:
+    """Whether the indexed dimensions of self merge into one."""
+    used = [at for at, index in enumerate(indices) if index is not None]
+    window = slice(used[0], used[-1] + 1)
+    return self.reshaped(self.sizes[window], self.strides[window]).flattened() is not None
+
+
 def _shape(b: ProgramBuilder, views: list[TensorView]) -> tuple[int, ...]:
     shape = broadcast(*(view.sizes for view in views))
     if shape is None:
@@ -175,5 +182,9 @@ def index_tensors(
     indices: tuple[TensorView | None, ...],
 ) -> None:
     """self[indices]"""
+    if not mergeable(self, indices):
+        fresh = b.temp(self.dtype, self.sizes)
+        b.copy(self, fresh)
+        self = fresh
     flat, index, dim = by_tensors(b, self, indices)
     _take(b, out, flat, index, dim)

@@ -11,6 +11,7 @@ from math import prod
 
 from driver.isa import DType
 from driver.lower.convert import as_float, convert
+from driver.lower.functions import variant
 from driver.lower.program import ProgramBuilder
 from driver.lower.reduce import reduce, squared_differences
 from driver.lower.registry import Scalar, Table
@@ -44,7 +45,7 @@ def softmax(
     peak, total = _statistic(b, x), _statistic(b, x)
     b.vector("amax", (x,), peak)
     powers = result if result.dtype is DType.FP32 else b.temp(DType.FP32, x.sizes)
-    b.vector("exp_difference", (x, peak), powers)
+    b.vector(variant("exp_difference", out.dtype), (x, peak), powers)
     b.vector("sum", (powers,), total)
     b.vector("imm_div", (total,), total, 1.0)
     b.vector("mul", (powers, total), result)

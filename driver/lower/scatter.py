@@ -6,7 +6,7 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.isa.types import SCATTER_ADD_DTYPES
 from driver.lower.convert import as_type, constant, convert
-from driver.lower.index import along, as_indices, by_tensors, cropped, in_line, merged_at
+from driver.lower.index import along, as_indices, by_tensors, cropped, in_line, mergeable, merged_at
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
 from driver.lower.views import TensorView
@@ -24,8 +24,9 @@ def index_put(
     accumulate: bool = False,
 ) -> None:
     """self with self[indices] = values, or += with accumulate"""
-    b.copy(self, out)
-    flat, index, dim = by_tensors(b, out, indices)
+    work = out if mergeable(out, indices) else b.temp(out.dtype, out.sizes)
+    b.copy(self, work)
+    flat, index, dim = by_tensors(b, work, indices)
     shape = (*flat.sizes[:dim], *index.sizes, *flat.sizes[dim + 1 :])
     source = b.expanded(as_type(b, values, out.dtype), shape)
     line = merged_at(source, dim, index)
@@ -36,6 +37,7 @@ def index_put(
     assert line is not None
     places = b.expanded(along(in_line(b, index), flat.rank, dim), line.sizes)
     _scatter(b, line, places, flat, dim, accumulate=accumulate)
+    b.copy(work, out)
 
 
 # ---------------------------------------------------------------------- scatters

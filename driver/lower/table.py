@@ -19,6 +19,7 @@ from driver.lower import (
     matmul,
     norm,
     pool,
+    quant,
     reduce,
     scan,
     scatter,
@@ -32,7 +33,7 @@ from driver.lower.views import TensorView
 
 _MODULES = (
     *(elementwise, functions, compare, reduce, scan, norm, attention, matmul),
-    *(shape, index, scatter, sort, conv, pool),
+    *(shape, index, scatter, sort, conv, pool, quant),
 )
 FAMILIES: tuple[Table, ...] = tuple(module.TABLE for module in _MODULES)
 
