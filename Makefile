@@ -13,15 +13,20 @@ endif
 
 # Values reach the command line through the environment: no quoting, whatever is in them.
 export MODE ALLOW_CPU FPU TEST CONFIG SEED WAVES OUT BACKEND OP TIMEOUT WORKLOAD CHECKPOINT CAPSULE VECTORS BENCH PYTHON \
-  ID PLAN TIER GOOD BAD
+  ID PLAN TIER GOOD BAD FILTER RESEED BUDGET SCHEDULER STORE SHARDS JOBS RESUME ONLY_FAILED DRY_RUN
 
 CLI := .venv/bin/npu-cosim
 flag = $(if $($(1)),--$(2) "$$$(1)")
 RUN_FLAGS = $(call flag,CONFIG,config) $(call flag,SEED,seed) $(call flag,WAVES,waves) \
   $(call flag,OUT,out) $(call flag,BACKEND,backend) $(call flag,OP,op) $(call flag,TIMEOUT,timeout) \
   $(call flag,MODE,mode) $(call flag,FPU,fpu) $(if $(ALLOW_CPU),--allow-cpu)
+SHARD_FLAGS = $(call flag,SHARDS,shards) $(call flag,JOBS,jobs) $(if $(RESUME),--resume)
+TIER_FLAGS = $(call flag,FILTER,filter) $(call flag,RESEED,reseed) $(call flag,BUDGET,budget) \
+  $(call flag,JOBS,jobs) $(call flag,SCHEDULER,scheduler) $(call flag,STORE,store) \
+  $(call flag,OUT,out) $(if $(RESUME),--resume) $(if $(ONLY_FAILED),--only-failed) \
+  $(if $(DRY_RUN),--dry-run)
 
-.PHONY: help run replay waves shrink bisect triage report baseline capture unit tests test lint format types gen gen-check regs bench setup lock clean
+.PHONY: help run smoke ci nightly weekly replay waves shrink bisect triage report baseline capture unit tests test lint format types gen gen-check regs bench setup lock clean
 
 help:
 	@sh regress/help.sh
@@ -30,7 +35,10 @@ setup:
 	@sh regress/setup.sh
 
 run: setup
-	@$(CLI) run $(RUN_FLAGS) $(call flag,CHECKPOINT,checkpoint) -- "$$TEST"
+	@$(CLI) run $(RUN_FLAGS) $(SHARD_FLAGS) $(call flag,CHECKPOINT,checkpoint) -- "$$TEST"
+
+smoke ci nightly weekly: setup
+	@$(CLI) nightly $(TIER_FLAGS) -- $@
 
 replay: setup
 	@$(CLI) $(if $(ID),reproduce $(call flag,OP,op) -- "$$ID",replay $(RUN_FLAGS) -- "$$CAPSULE")
@@ -64,4 +72,5 @@ lock: setup
 	@.venv/bin/python -m regress.lock
 
 clean:
-	@rm -rf build out && echo "removed build/ and out/; .venv stays (rm -rf .venv to make it anew)"
+	@rm -rf build && find out -mindepth 1 -maxdepth 1 ! -name nightly -exec rm -rf {} + 2>/dev/null; \
+	  echo "removed build/ and out/, but for the results in out/nightly; .venv stays"

@@ -21,7 +21,7 @@ ALIGNMENT_BYTES = 64
 """Regions, allocations and descriptors start at multiples of this."""
 
 _ADDRESS_LIMIT = 1 << 64
-_CONFIG_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
+CONFIG_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _SECTIONS = ("common", "configs", "nightly")
 """The last is of no interest here: regress/nightly/settings.py reads it."""
 
@@ -190,7 +190,7 @@ def _mapping(path: Path, field: str, value: object) -> dict[str, Any]:
 
 def _config(path: Path, name: str, common: dict[str, Any], entry: object) -> HwConfig:
     """One configuration: what the entry does not state itself it takes from `common`."""
-    if not _CONFIG_NAME.fullmatch(name):
+    if not CONFIG_NAME.fullmatch(name):
         raise InputError(path, f"configs.{name}", name, "a name of a-z, 0-9 and _")
     own = _mapping(path, f"configs.{name}", entry)
     for section, fields in (("common", common), (f"configs.{name}", own)):

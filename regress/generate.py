@@ -8,6 +8,8 @@ from pathlib import Path
 from driver.isa.generate import render as render_isa
 from driver.results import result_schema
 from regress.gen_registers import render as render_registers
+from regress.nightly.schema import FILE as SCHEMA_FILE
+from regress.nightly.schema import config_schema
 from regress.paths import ROOT
 
 COMMAND = "make gen"
@@ -15,7 +17,12 @@ COMMAND = "make gen"
 
 def render() -> dict[str, str]:
     """Path from the project's root → text, for every committed generated file."""
-    return {**render_isa(), **render_registers(), "docs/result.schema.json": result_schema()}
+    return {
+        **render_isa(),
+        **render_registers(),
+        "docs/result.schema.json": result_schema(),
+        SCHEMA_FILE: config_schema(),
+    }
 
 
 def stale(root: Path = ROOT) -> dict[str, str]:

@@ -12,6 +12,13 @@ Run
   make tests                         list tests, unit benches, configurations and backends
   make bench                         the figures of merit into out/bench/bench.json
 
+Every night (docs/nightly.md)
+  make smoke | ci | nightly | weekly a tier of sim_config.yaml: every result kept, reports at the end
+       RESUME=1 ONLY_FAILED=1        what is missing of the last plan; what was red
+       DRY_RUN=1 FILTER='test=mat*'  show the plan; only a part of it
+       BUDGET=90m RESEED=7 JOBS=2    most valuable first; other seeds; jobs at once
+       SCHEDULER=tcp://… STORE=url   dask workers; a results server
+
 Check
   make test                          everything below, Python tests, unit benches, RTL tests
   make lint | types | format         style and RTL lint | mypy | reformat Python and C++
@@ -19,7 +26,7 @@ Check
   make regs                          browsable register reference into build/regs
 
 Keep
-  make setup | clean | lock          environment | remove build/ and out/ | re-pin packages
+  make setup | clean | lock          environment | remove build/ and out/ but results | re-pin
 
 Variables
   SIM=verilator    TEST=name        CONFIG=default   of sim_config.yaml
@@ -28,5 +35,6 @@ Variables
   WORKLOAD=name    CHECKPOINT=dir   TIMEOUT=seconds  PYTHON=python3.x
   MODE=isolated|chained             ops on torch's tensors, or on the NPU's own results
   FPU=exact|host   host: the RTL's multiply-add is the host's; faster, without assertions
+  SHARDS=n JOBS=n  RESUME=1         the ops in parts, in several processes; the missing parts
   ALLOW_CPU=1      the CPU runs what the NPU cannot, and the ledger says so
 END

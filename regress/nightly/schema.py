@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""JSON schema of sim_config.yaml for editors: docs/sim_config.schema.json. Checks nothing itself.
+
+Made of the records that do check (driver/config.py, settings.py); what lies between fields, an
+editor does not see.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from driver.config import CONFIG_NAME, HwConfig
+from regress.nightly.settings import SECTION, Nightly
+
+FILE = "docs/sim_config.schema.json"
+_DEFINITIONS = "$defs"
+
+
+def config_schema() -> str:
+    """The text of the file."""
+    hardware = HwConfig.model_json_schema()
+    nightly = Nightly.model_json_schema()
+    definitions = hardware.pop(_DEFINITIONS) | nightly.pop(_DEFINITIONS)
+    schema = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "sim_config.yaml",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["configs"],
+        "properties": {
+            "common": _partial(hardware, "What a configuration takes when it does not state it."),
+            "configs": {
+                "type": "object",
+                "minProperties": 1,
+                "propertyNames": {"pattern": f"^{CONFIG_NAME.pattern}$"},
+                "additionalProperties": _partial(hardware, "A configuration of the hardware."),
+            },
+            SECTION: nightly,
+        },
+        _DEFINITIONS: dict(sorted(definitions.items())),
+    }
+    return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+
+
+def _partial(hardware: dict[str, Any], description: str) -> dict[str, Any]:
+    """Some fields of a configuration: its name is the key, the rest may stand in `common`."""
+    fields = {name: field for name, field in hardware["properties"].items() if name != "name"}
+    return {
+        "type": "object",
+        "description": description,
+        "additionalProperties": False,
+        "properties": fields,
+    }
