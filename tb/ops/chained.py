@@ -33,10 +33,16 @@ class Step:
 
 
 class ChainedRun:
-    """All ops of one capsule in order, on one session's devices."""
+    """All ops of one capsule in order, on one session's devices.
 
-    def __init__(self, session: Session, capsule: Capsule) -> None:
+    `judge_every_step`: not only what differs is judged, but every op, on the operands it has here.
+    """
+
+    def __init__(
+        self, session: Session, capsule: Capsule, *, judge_every_step: bool = False
+    ) -> None:
         self._session, self._capsule = session, capsule
+        self._judge_every_step = judge_every_step
         self.chain = Chain(session.pair, capsule, session.spec.seed)
         self._together = True
         """The devices' sequence numbers are in step."""
@@ -71,7 +77,8 @@ class ChainedRun:
         if not self._together:
             self._session.pair.reset()
             self._together = True
-        before = self.chain.case(op, index) if any(overwritten(op.op)) else None
+        early = self._judge_every_step or any(place is not None for place in overwritten(op.op))
+        before = self.chain.case(op, index) if early else None
         self._session.begin(index)
         trial = self._session.pair.execute(placed.program, placed.results)
         trial = replace(trial, compulsory_bytes=placed.compulsory_bytes)
@@ -81,7 +88,7 @@ class ChainedRun:
         self, op: Op, index: int, placed: Placed, trial: Trial, before: Case | None
     ) -> OpRow:
         drift = self._drift(op)
-        if _differs(trial):
+        if self._judge_every_step or _differs(trial):
             case = before or self.chain.case(op, index)
             row = self._session.judged_row(case, problem_of(case), trial)
             return row.model_copy(update={"drift": drift})

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from types import ModuleType
@@ -66,9 +66,9 @@ def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progr
     ledger: Counter[tuple[str, Site, str]] = Counter()
     stall = getattr(module, "DRAM_STALL", 0)
     session = Session(spec, config, stall=stall)
-    conclude: Conclude | None = getattr(module, "conclude", None)
+    plan = _Plan(entries, picked, module, conclusions)
     try:
-        for row, reason in _run(session, entries, picked, conclude, conclusions):
+        for row, reason in _run(session, plan):
             rows.append(row)
             ledger[row.op, row.where, reason] += 1
             progress.op(OpEvent.of(row))
@@ -76,7 +76,7 @@ def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progr
         session.close()
     if spec.waves != "none":
         recorder = partial(Session, spec, config, variant=f"waves-{spec.waves}", stall=stall)
-        _record_waves(spec, recorder, entries, rows, progress)
+        _record_waves(spec, recorder, plan, rows, progress)
     if not any(row.elements_compared or row.status == "fail" for row in rows):
         raise InputError(spec.test, "ops", f"{len(rows)}, all on the CPU", "one for the NPU to run")
     if spec.op_filter is None and (spec.shard is None or spec.shard.index == 0):
@@ -133,17 +133,31 @@ def _sharded(spec: RunSpec, entries: Sequence[Runnable]) -> set[int]:
     return picked
 
 
-def _run(
-    session: Session,
-    entries: Sequence[Runnable],
-    picked: set[int],
-    conclude: Conclude | None,
-    conclusions: list[Conclusion],
-) -> Iterator[tuple[OpRow, str]]:
+@dataclass(frozen=True)
+class _Plan:
+    """What runs: the entries to answer for among all, and the test that they are of."""
+
+    entries: Sequence[Runnable]
+    picked: set[int]
+    module: ModuleType
+    conclusions: list[Conclusion]
+    """What the test says of whole models is added here."""
+
+    @property
+    def conclude(self) -> Conclude | None:
+        found: Conclude | None = getattr(self.module, "conclude", None)
+        return found
+
+    def chain(self, session: Session, capsule: Capsule) -> ChainedRun:
+        every = bool(getattr(self.module, "JUDGE_EVERY_STEP", False))
+        return ChainedRun(session, capsule, judge_every_step=every)
+
+
+def _run(session: Session, plan: _Plan) -> Iterator[tuple[OpRow, str]]:
     """Rows of the picked entries, in order; a capsule's steps run as one chain."""
-    for chain, group in groupby(entries, key=_chain_of):
+    for chain, group in groupby(plan.entries, key=_chain_of):
         members = list(group)
-        wanted = picked & {entry.index for entry in members}
+        wanted = plan.picked & {entry.index for entry in members}
         if not wanted:
             continue
         if chain is None:
@@ -152,11 +166,11 @@ def _run(
                     yield _accounted(session.run(entry.make()))
             continue
         steps = [entry for entry in members if isinstance(entry, Step)]
-        run = ChainedRun(session, steps[0].capsule)
+        run = plan.chain(session, steps[0].capsule)
         try:
             yield from map(_accounted, run.rows(steps, wanted))
-            if conclude is not None and steps[-1].index in wanted:
-                conclusions.append(conclude(steps[0].capsule, run.chain.finals()))
+            if plan.conclude is not None and steps[-1].index in wanted:
+                plan.conclusions.append(plan.conclude(steps[0].capsule, run.chain.finals()))
         finally:
             run.chain.close()
 
@@ -181,7 +195,7 @@ def _views(entries: Sequence[Runnable]) -> Counter[tuple[str, Site, str]]:
 def _record_waves(
     spec: RunSpec,
     recorder: Callable[[], Session],
-    entries: Sequence[Runnable],
+    plan: _Plan,
     rows: Sequence[OpRow],
     progress: Progress,
 ) -> None:
@@ -199,7 +213,7 @@ def _record_waves(
     try:
         assert session.rtl is not None
         session.rtl.record_waves(path)
-        ((row, _),) = _run(session, entries, {wanted.index}, None, [])
+        ((row, _),) = _run(session, replace(plan, picked={wanted.index}, conclusions=[]))
         session.rtl.stop_waves()
     finally:
         session.close()

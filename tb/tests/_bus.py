@@ -24,8 +24,9 @@ from driver.isa import (
 )
 from tb.agents.command import Way
 from tb.env.base_test import RING_ENTRIES, BusTest
+from tb.seqs.broken import BREAKS
 from tb.seqs.faults import FAULTS, Faulty
-from tb.seqs.packets import BREAKS, legal, long_copy, matmul, offset_copies, repeating_copies
+from tb.seqs.packets import legal, long_copy, matmul, offset_copies, repeating_copies
 
 _LIMIT = {"timeout_time": 2, "timeout_unit": "ms"}
 """Of simulated time, ten times what the longest needs: a device that hangs ends as a failure."""
