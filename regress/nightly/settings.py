@@ -83,9 +83,9 @@ class TestRow(Frozen):
 class Use(Frozen):
     """A test in a tier: on which configurations, with how many seeds."""
 
-    configs: Annotated[tuple[str, ...], _FromList, _NotEmpty]
+    configs: Annotated[tuple[str, ...], _NotEmpty, _FromList]
     seeds: Positive = 1
-    backends: Annotated[tuple[BackendName, ...], _FromList, _NotEmpty] = ("rtl",)
+    backends: Annotated[tuple[BackendName, ...], _NotEmpty, _FromList] = ("rtl",)
     skip: Annotated[str, Field(min_length=1)] | None = None
     """Planned, but not started, for this reason."""
 
