@@ -218,6 +218,17 @@ def bench(
     return commands.bench(console(), names or [], rounds, out)
 
 
+@app.command()
+def accuracy(
+    names: Annotated[list[str] | None, typer.Argument(help="Functions; all by default.")] = None,
+    points: Annotated[int, typer.Option(help="fp32 numbers per function.", min=1000)] = 12_000_000,
+) -> int:
+    """Measure the functions' errors; all together are written into docs/numerics.md."""
+    from regress.accuracy import accuracy as measure  # noqa: PLC0415 - needs the built cmodel
+
+    return measure(console(), names or [], points)
+
+
 app.command()(nightly)
 nightly_cli.mount(app)
 

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`npu-cosim accuracy`: measures the functions, keeps docs/accuracy.json and its table in step.
+
+golden.accuracy measures; this knows only how a measurement is kept and shown.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+from rich.console import Console
+
+from driver.errors import InputError
+from driver.results import write_text
+from golden.accuracy import BF16, FP16, FP32, measure
+from golden.functions import FUNCTIONS, Function
+from regress.paths import ROOT
+
+RECORD = Path("docs/accuracy.json")
+PAGE = Path("docs/numerics.md")
+BEGIN, END = "<!-- accuracy: written by npu-cosim accuracy -->", "<!-- /accuracy -->"
+_FORMATS = (FP32, FP16, BF16)
+_HEAD = ("function", "domain", "fp32", "fp16", "bf16", "monotonic", "instructions")
+
+
+class Row(BaseModel):
+    """A function in a format, as measured."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    function: str
+    format: str
+    program: str
+    code: str
+    instructions: int
+    points: int
+    max_ulp: float
+    at: tuple[float, ...]
+    monotonic: bool | None
+
+
+def accuracy(console: Console, names: Sequence[str], points: int) -> int:
+    """Measure and print; without names all functions, which are then put on record."""
+    known = {function.name: function for function in FUNCTIONS}
+    for name in names:
+        if name not in known:
+            raise InputError("command line", "function", name, f"one of {', '.join(known)}")
+    rows: list[Row] = []
+    for function in [known[name] for name in names] or FUNCTIONS:
+        rows += [_row(function, index, points) for index in range(len(_FORMATS))]
+        console.print("\n".join(table([function], rows)[-1:]), markup=False, highlight=False)
+    if not names:
+        write_text(ROOT / RECORD, record(rows))
+        page = (ROOT / PAGE).read_text(encoding="utf-8")
+        write_text(ROOT / PAGE, with_table(page, rows))
+        console.print(f"wrote {RECORD} and the table of {PAGE}", markup=False, highlight=False)
+    return 0
+
+
+def _row(function: Function, index: int, points: int) -> Row:
+    form = _FORMATS[index]
+    found = measure(function, form, points)
+    return Row(
+        function=function.name,
+        format=form.name,
+        program=found.program,
+        code=found.code,
+        instructions=found.cycles,
+        points=found.points,
+        max_ulp=math.ceil(found.max_ulp * 1000) / 1000,
+        at=found.at,
+        monotonic=found.monotonic,
+    )
+
+
+def record(rows: Iterable[Row]) -> str:
+    """The text of docs/accuracy.json."""
+    return json.dumps([row.model_dump() for row in rows], indent=1, ensure_ascii=False) + "\n"
+
+
+def recorded(root: Path = ROOT) -> list[Row]:
+    """The rows of docs/accuracy.json."""
+    return [Row.model_validate(row) for row in json.loads((root / RECORD).read_text("utf-8"))]
+
+
+def table(functions: Sequence[Function], rows: Sequence[Row]) -> list[str]:
+    """The Markdown table: one line per function."""
+    lines = [f"| {' | '.join(_HEAD)} |", "|---|---|---|---|---|---|---|"]
+    for function in functions:
+        mine = [row for row in rows if row.function == function.name]
+        errors = [f"{row.max_ulp:.3f}" for row in mine]
+        lengths = list(dict.fromkeys(str(row.instructions) for row in mine))
+        cells = [
+            f"`{function.name}`",
+            function.text,
+            *errors,
+            _monotonic(mine),
+            " / ".join(lengths),
+        ]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def _monotonic(rows: Sequence[Row]) -> str:
+    if any(row.monotonic is None for row in rows):
+        return ""
+    yes = [row.format for row in rows if row.monotonic]
+    return "yes" if len(yes) == len(rows) else ", ".join(yes) or "no"
+
+
+def with_table(page: str, rows: Sequence[Row]) -> str:
+    """The page with the table between its marks replaced."""
+    head, found, rest = page.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not (found and end):
+        raise InputError(str(PAGE), "marks", "missing", f"{BEGIN} … {END}")
+    return "\n".join([head + BEGIN, *table(FUNCTIONS, rows), END + tail])
