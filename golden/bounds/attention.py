@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from golden.bounds.budgets import exponential
 from golden.bounds.expectation import (
     TINY,
     Expectation,
@@ -34,7 +35,6 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import finite, roundings
-from golden.bounds.softmax import EXP
 from golden.calls import OpCall, truths, values_of
 from golden.problem import Mask
 from golden.tolerance import gamma
@@ -85,8 +85,8 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
     short = unit(dtype) if is_short(dtype) else 0.0
     errors, sums, shares = [], [], []
     for n, exp, rounded, growth in (
-        (roundings(length), EXP, 0.0, 1),
-        (length + 1, 2 * EXP, 2 * short, 2),
+        (roundings(length), exponential(call["query"].dtype), 0.0, 1),
+        (length + 1, 8 * U, 2 * short, 2),
     ):
         error = growth * gamma(depth + 3) * scores.absolute + 2 * U * s.abs()
         error = error + rounded * (s.abs() + maximum.abs())

@@ -15,12 +15,13 @@ first; that is a relative change of u16 of the operand, and part of torch's boun
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import torch
 
+from golden.bounds.budgets import CORRECT, SHORT, ULPS
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import (
     SLACK,
@@ -93,18 +94,17 @@ def product_rule(subject: Subject) -> tuple[Expectation | None, ...]:
 
 
 def function(
-    npu_ulps: float,
+    name: str,
     torch_ulps: float,
+    *,
     true: Callable[[OpCall], torch.Tensor] | None = None,
     torch_scale: Callable[[OpCall], torch.Tensor] | None = None,
-    short: Mapping[torch.dtype, float] | None = None,
 ) -> Rule:
-    """A function within these ULP; 0.5 is correctly rounded.
+    """A function within the budget of its name, and torch's within `torch_ulps`.
 
     `true`: a formula that float64 evaluates closely where torch's own does not. `torch_scale`: a
     magnitude whose ULP count for torch, where its formula cancels; of its infinities nothing is
-    claimed, since the vectorised formulas of torch make ∞ · 0 of them. `short`: relative error of
-    a shorter program for results of a 16-bit type, before they are rounded.
+    claimed, since the vectorised formulas of torch make ∞ · 0 of them.
     """
 
     def rule(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -112,15 +112,15 @@ def function(
         exact = true_of(subject) if true is None else values_of(true(call))
         spacing = ulp(exact)
         special = np.zeros(exact.shape, np.bool_)
-        npu = np.zeros_like(exact) if npu_ulps == CORRECT else npu_ulps * spacing
-        if short is not None and dtype in short:
-            npu = np.maximum(npu, short[dtype] * np.abs(np.where(np.isfinite(exact), exact, 0.0)))
+        npu = np.zeros_like(exact) if ULPS[name] == CORRECT else ULPS[name] * spacing
+        size = np.abs(np.where(np.isfinite(exact), exact, 0.0))
+        npu = np.maximum(npu, SHORT.get(name, {}).get(dtype, 0.0) * size)
         if torch_scale is not None:
             scale = values_of(torch_scale(call))
             spacing, special = np.maximum(spacing, ulp(scale)), ~np.isfinite(scale)
-        other = torch_ulps * spacing + FLUSH
+        other = torch_ulps * spacing + 2 * FLUSH
         if is_short(dtype):
-            other = other + unit(dtype) * np.abs(np.where(np.isfinite(exact), exact, 0.0))
+            other = other + unit(dtype) * size
         return (torch_open(near(dtype, exact, npu, other), special),)
 
     return rule
@@ -147,15 +147,13 @@ def _wide(value: object) -> torch.Tensor:
     return torch.as_tensor(widened(value))
 
 
-CORRECT = 0.5
-"""The budget of a correctly rounded function: no error before the rounding."""
 DOMAIN = 2.0**15 * np.pi
 """Up to here sin and cos are accurate (docs/numerics.md)."""
 
 
-def periodic(npu_ulps: float, torch_ulps: float) -> Rule:
+def periodic(name: str, torch_ulps: float) -> Rule:
     """sin and cos: the budget holds within DOMAIN; beyond it the result lies in [−1, 1]."""
-    within = function(npu_ulps, torch_ulps)
+    within = function(name, torch_ulps)
 
     def rule(subject: Subject) -> tuple[Expectation | None, ...]:
         (inside,) = within(subject)
@@ -210,23 +208,25 @@ def _arange(subject: Subject) -> tuple[Expectation | None, ...]:
     return (near(dtype, true, error),)
 
 
+def _functions(torch_ulps: float, *names: str) -> dict[str, Rule]:
+    return {name: function(name, torch_ulps) for name in names}
+
+
 RULES: dict[str, Rule] = {
     "arange": by_type(_arange),
     **dict.fromkeys(("add", "sub", "rsub"), by_type(sum_rule)),
     **dict.fromkeys(("mul", "div"), by_type(product_rule)),
-    "sqrt": function(CORRECT, 1.0),
-    "reciprocal": function(CORRECT, 2.0),
-    "square": by_type(function(CORRECT, 1.0)),
-    "rsqrt": function(2.0, 3.0),
-    **dict.fromkeys(("exp", "exp2", "expm1", "log", "log2", "log10", "log1p"), function(2.0, 3.0)),
-    **dict.fromkeys(("sin", "cos"), periodic(2.0, 3.0)),
-    **dict.fromkeys(("tanh", "erf"), function(2.0, 3.0)),
-    "pow": by_type(function(2.0, 3.0)),
-    "sigmoid": function(2.0, 4.0),
-    "silu": function(2.0, 5.0, short={torch.bfloat16: 2.0**-8, torch.float16: 2.0**-12}),
-    "gelu": function(2.0, 6.0, true=_gelu, torch_scale=_size),
-    "softplus": function(2.0, 5.0),
     "addcmul": running(_addcmul, 3),
     "addcdiv": running(_addcdiv, 4),
     "lerp": running(_lerp, 4),
+    "square": by_type(function("square", 1.0)),
+    "pow": by_type(function("pow", 3.0)),
+    "gelu": function("gelu", 6.0, true=_gelu, torch_scale=_size),
+    **{name: periodic(name, 3.0) for name in ("sin", "cos")},
+    **_functions(1.0, "sqrt"),
+    **_functions(2.0, "reciprocal"),
+    **_functions(3.0, "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p"),
+    **_functions(3.0, "tanh", "erf"),
+    **_functions(4.0, "sigmoid"),
+    **_functions(5.0, "silu", "softplus"),
 }

@@ -3,7 +3,8 @@
 
 The contract stores after each addition, so an element hit h times is rounded h times to the
 result's own type: within γ_h(u)·S, u that type's, S the magnitudes of what is summed. Both S and
-h are the same op, on magnitudes and on ones. torch rounds as often or less.
+h are the same op, on magnitudes and on ones. torch rounds as often or less. A sum that may pass
+the type's largest number on the way is open.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import torch
 
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import by_type, moved
-from golden.bounds.expectation import SLACK, Expectation, Rule, Subject, near
+from golden.bounds.expectation import SLACK, Expectation, Rule, Subject, near, unclaimed
 from golden.bounds.reductions import finite
 from golden.calls import truths, values_of
 from golden.formats import FLOAT_FORMATS
@@ -36,7 +37,8 @@ def _added(subject: Subject) -> tuple[Expectation | None, ...]:
     grown = values_of(hits) * form.unit_roundoff
     relative = grown / (1 - grown.clip(max=0.5))
     error = (relative + SLACK) * values_of(size) + values_of(hits) * 2.0**form.min_quantum
-    return (near(dtype, true_of(subject), error, peak=values_of(size)),)
+    made = near(dtype, true_of(subject), error)
+    return (unclaimed(made, values_of(size) + error >= form.max_finite),)
 
 
 def _put(subject: Subject) -> tuple[Expectation | None, ...]:

@@ -134,8 +134,8 @@ def _variance(root: bool) -> Rule:
             with np.errstate(divide="ignore", invalid="ignore"):
                 error = (error + 3 * U * spread) / divisor if divisor else np.zeros_like(error)
                 if root:  # √(v + e) − √v ≤ e/√v, and ≤ √e
-                    error = np.minimum(error / np.sqrt(spread / max(divisor, 1)), np.sqrt(error))
-                    error = np.where(spread > 0, error, np.sqrt(absolute) * U) + 2 * U * true
+                    error = np.fmin(error / np.sqrt(spread / max(divisor, 1)), np.sqrt(error))
+                    error = error + 2 * U * true
             errors.append(np.nan_to_num(error, nan=0.0))
         return (near(dtype, true, errors[0], errors[1], peak=spread + absolute),)
 

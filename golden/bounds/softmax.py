@@ -2,9 +2,10 @@
 """softmax and log_softmax over one dimension.
 
 With d = x − max, p = exp(d)/Σ, all true values: the difference has one rounding, an absolute
-error u·|d| in the exponent, so a relative one of its exponential; exp has 2 ULP, 4u. The sum of
-positive terms: γ_n and the mean of its terms' errors weighted with p. The quotient, or product
-with the sum's reciprocal: 3u. To first order, and doubled for what is left out:
+error u·|d| in the exponent, so a relative one of its exponential; exp has 2 ULP, 4u (for 16-bit
+results another budget). The sum of positive terms: γ_n and the mean of its terms' errors weighted
+with p. The quotient, or product with the sum's reciprocal: 3u. To first order, and doubled for what
+is left out:
 
     |p̂ − p| ≤ p · (u·|d| + 4u + Σ_j p_j·(u·|d_j| + 4u) + γ_n + 3u)
 
@@ -20,14 +21,13 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from golden.bounds.budgets import exponential
 from golden.bounds.expectation import TINY, Expectation, Rule, Subject, U, is_short, near, unit
 from golden.bounds.reductions import roundings
 from golden.calls import values_of
 from golden.formats import Floats
 from golden.tolerance import gamma
 
-EXP = 4 * U
-"""Relative error of an exponential of 2 ULP."""
 _TORCH_EXP = 8 * U
 
 
@@ -53,7 +53,7 @@ def _softmax(subject: Subject) -> tuple[Expectation | None, ...]:
     count = d.shape[dim]
     errors = [
         values_of(p.nan_to_num() * relative_error(d, p, dim, n, exp)) + 2 * TINY
-        for n, exp in ((roundings(count), EXP), (count + 1, _TORCH_EXP))
+        for n, exp in ((roundings(count), exponential(answer.dtype)), (count + 1, _TORCH_EXP))
     ]
     if is_short(answer.dtype):
         errors[1] = errors[1] + 3 * unit(answer.dtype) * values_of(p.nan_to_num()) + 2.0**-23
@@ -67,7 +67,7 @@ def _log_softmax(subject: Subject) -> tuple[Expectation | None, ...]:
     y = d - log_sum
     size = torch.where(d.isfinite(), d.abs() + y.abs(), 0.0) + log_sum.abs().nan_to_num()
     errors = []
-    for n, exp in ((roundings(count), EXP), (count + 1, _TORCH_EXP)):
+    for n, exp in ((roundings(count), exponential(answer.dtype)), (count + 1, _TORCH_EXP)):
         term = U * torch.where(d.isfinite(), d.abs(), 0.0) + exp
         summed = (p * term).sum(dim, keepdim=True).nan_to_num() + gamma(n)
         errors.append(values_of(2 * summed + 4 * U * size) + TINY)
