@@ -24,7 +24,7 @@ from tb.env.env import NpuEnv
 from tb.env.memory import BenchMemory, DpiMemory, RamMemory
 from tb.env.runner import SPEC_VARIABLE, SUMMARY_FILE
 from tb.seqs.access import perform
-from tb.seqs.packets import Arena
+from tb.seqs.arena import Arena
 
 RING_ENTRIES = 8
 _IRQ_ALL = csr.IRQ_ENABLE_COMPLETE_MASK | csr.IRQ_ENABLE_EMPTY_MASK | csr.IRQ_ENABLE_ERROR_MASK

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Legal packets on memory that answers with a bus error. Knows no simulator.
+"""Packets that are legal and fail: on memory that answers with a bus error, or by an index. Knows
+no simulator.
 
 Operands and ranges are cut at 64 bytes, the widest beat: device and model then fail alike.
 """
@@ -10,13 +11,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from driver.backend.shared_memory import FaultRange
-from driver.isa import DESCRIPTOR_BYTES, Descriptor, DType, Opcode, Packet, flag_word
-from tb.seqs.packets import Arena
+from driver.isa import DESCRIPTOR_BYTES, FLAGS, Descriptor, DType, Opcode, Packet, flag_word
+from driver.isa.programs import PROGRAMS
+from tb.seqs.arena import Arena
+from tb.seqs.streams import indices, stream_flags, stream_packet
 
 _LINE = 64
 _SIDE = 16
 _MATRIX_BYTES = 4 * _SIDE * _SIDE
 _PAGE = 4096
+_NO_FAULT = FaultRange(0, _LINE, on_read=False, on_write=False)
+_SQUARE = (_SIDE, _SIDE)
+_DENSE = (_SIDE, 1)
+_SQUARE_BYTES = 4 * _SIDE * _SIDE
 
 
 @dataclass(frozen=True)
@@ -67,6 +74,48 @@ def _descriptor(arena: Arena) -> Faulty:
     return Faulty(packet, _line(at, _LINE, write=False, arena=arena), range(0))
 
 
+def _aligned_square(arena: Arena) -> tuple[int, int]:
+    """A square of FP32 on a line: data and descriptor."""
+    data = arena.place(_SQUARE_BYTES, _LINE)
+    arena.fill(data, _SQUARE_BYTES)
+    at = arena.place(DESCRIPTOR_BYTES, DESCRIPTOR_BYTES)
+    arena.contents.append((at, Descriptor(data, DType.FP32, _SQUARE, _DENSE).pack()))
+    return data, at
+
+
+def _stream(arena: Arena, operand: int, *, write: bool = False) -> Faulty:
+    """A VECTOR with three sources of which one, or its destination (3), fails."""
+    places = [_aligned_square(arena) for _ in range(4)]
+    data, descriptors = zip(*places, strict=True)
+    program = PROGRAMS["mul_add"]
+    flags = stream_flags([DType.FP32] * program.sources, DType.FP32, descriptors=True)
+    packet = stream_packet(
+        program.number, flags, list(descriptors[:3]), descriptors[3], count=0, imms=[0] * 4
+    )
+    fault = _line(data[operand], _SQUARE_BYTES, write=write, arena=arena)
+    return Faulty(packet, fault, range(data[3], data[3] + _SQUARE_BYTES))
+
+
+def _indexed(arena: Arena, opcode: Opcode, failing: str, *flags: str) -> Faulty:
+    """A GATHER or SCATTER of rows of which the tensor `failing` fails, or nothing ("")."""
+    src, src_at = _aligned_square(arena)
+    dst, dst_at = _aligned_square(arena)
+    picked = indices(arena, DType.INT32, _SQUARE, _SIDE, 0 if failing else _SIDE)
+    index_base = Descriptor.unpack(arena.contents[-1][1]).base // _LINE * _LINE
+    word = stream_flags([DType.FP32, DType.INT32], DType.FP32, descriptors=True)
+    for name in flags:
+        word |= FLAGS[name].mask
+    packet = Packet(opcode, word, src_at, picked, dst_at, (0,))
+    fault = {
+        "": _NO_FAULT,
+        "indices": FaultRange(index_base, index_base + _LINE, on_write=False),
+        "source": FaultRange(src, src + _SQUARE_BYTES, on_write=False),
+        "old values": FaultRange(dst, dst + _SQUARE_BYTES, on_write=False),
+        "destination": FaultRange(dst, dst + _SQUARE_BYTES, on_read=False),
+    }[failing]
+    return Faulty(packet, fault, range(dst, dst + _SQUARE_BYTES))
+
+
 FAULTS: dict[str, Callable[[Arena], Faulty]] = {
     "A": lambda arena: _product(arena, 0),
     "B": lambda arena: _product(arena, 1),
@@ -76,5 +125,20 @@ FAULTS: dict[str, Callable[[Arena], Faulty]] = {
     "destination of a copy": lambda arena: _copy(arena, write=True),
     "word of a sync": _sync,
     "descriptor": _descriptor,
+    "first source of a stream": lambda arena: _stream(arena, 0),
+    "second source of a stream": lambda arena: _stream(arena, 1),
+    "third source of a stream": lambda arena: _stream(arena, 2),
+    "result of a stream": lambda arena: _stream(arena, 3, write=True),
+    "indices": lambda arena: _indexed(arena, Opcode.GATHER, "indices"),
+    "table": lambda arena: _indexed(arena, Opcode.GATHER, "source"),
+    "gathered": lambda arena: _indexed(arena, Opcode.GATHER, "destination"),
+    "indices of a scatter": lambda arena: _indexed(arena, Opcode.SCATTER, "indices"),
+    "source of a scatter": lambda arena: _indexed(arena, Opcode.SCATTER, "source"),
+    "scattered": lambda arena: _indexed(arena, Opcode.SCATTER, "destination"),
+    "old values of a scatter": lambda arena: _indexed(
+        arena, Opcode.SCATTER, "old values", "ACCUMULATE"
+    ),
+    "last index of a gather": lambda arena: _indexed(arena, Opcode.GATHER, ""),
+    "last index of a scatter": lambda arena: _indexed(arena, Opcode.SCATTER, "", "ACCUMULATE"),
 }
 """What fails, by name."""

@@ -1,105 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random packets with operands of every kind: direct, transposed, strided, broadcast, misfit.
 
-Legal by construction; `broken` makes one illegal in a chosen way. Knows no simulator.
+Legal by construction; `tb.seqs.broken` makes illegal ones. Knows no simulator.
 """
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from math import prod
 
 from driver.isa import (
-    DESCRIPTOR_BYTES,
     DTYPE_BYTES,
     FLAGS,
     MATMUL_DTYPES,
     MAX_RANK,
-    Descriptor,
     DType,
     Opcode,
     Packet,
     flag_word,
 )
-
-_GAP_BYTES = 256
-_STRIDE_BYTE = 36
-"""Where a descriptor's strides start."""
-
-
-@dataclass
-class Arena:
-    """Hands out fresh addresses upwards, each aligned to the element only; collects contents."""
-
-    rng: random.Random
-    base: int
-    limit: int
-    contents: list[tuple[int, bytes]] = field(default_factory=list)
-
-    def place(self, size_bytes: int, alignment: int) -> int:
-        """Somewhere within the next few hundred bytes."""
-        start = self.base + self.rng.randrange(_GAP_BYTES)
-        address = -(-start // alignment) * alignment
-        self.base = address + size_bytes
-        assert self.base <= self.limit, "arena is full"
-        return address
-
-    def fill(self, address: int, size_bytes: int, dtype: DType = DType.INT8) -> None:
-        """Random bytes there before the packet runs; INT32 close to where it wraps."""
-        data = self.rng.randbytes(size_bytes)
-        if dtype is DType.INT32:
-            data = b"".join(self._near_wrap() for _ in range(size_bytes // 4))
-        self.contents.append((address, data))
-
-    def _near_wrap(self) -> bytes:
-        return ((1 << 31) + self.rng.randint(-30_000, 30_000)).to_bytes(4, "little")
-
-    def taken(self) -> list[tuple[int, bytes]]:
-        """The contents since the last call."""
-        contents, self.contents = self.contents, []
-        return contents
-
-
-@dataclass(frozen=True)
-class _Operand:
-    address: int
-    descriptor: bool
-
-
-def _strides(rng: random.Random, sizes: tuple[int, ...], broadcast: bool) -> tuple[int, ...]:
-    """A random order of dimensions in memory with random gaps; maybe one dimension repeated."""
-    order = rng.sample(range(len(sizes)), len(sizes))
-    strides = [0] * len(sizes)
-    step = 1 if rng.random() < 0.7 else rng.randint(2, 3)
-    for at in order:
-        strides[at] = step
-        step = step * sizes[at] + (rng.randint(0, 3) if rng.random() < 0.3 else 0)
-    if broadcast and rng.random() < 0.2:
-        strides[rng.randrange(len(sizes))] = 0
-    return tuple(strides)
-
-
-def _operand(arena: Arena, sizes: tuple[int, ...], dtype: DType, *, source: bool) -> _Operand:
-    rng, width = arena.rng, DTYPE_BYTES[dtype]
-    if rng.random() < 0.5:
-        size_bytes = prod(sizes) * width
-        address = arena.place(size_bytes, width)
-        arena.fill(address, size_bytes, dtype)
-        return _Operand(address, False)
-    return _Operand(_view(arena, dtype, sizes, _strides(rng, sizes, broadcast=source)), True)
-
-
-def _view(arena: Arena, dtype: DType, sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """Random data and the descriptor of it: the descriptor's address."""
-    width = DTYPE_BYTES[dtype]
-    span = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
-    base = arena.place(span * width, width)
-    arena.fill(base, span * width, dtype)
-    at = arena.place(DESCRIPTOR_BYTES, DESCRIPTOR_BYTES)
-    arena.contents.append((at, Descriptor(base, dtype, sizes, strides).pack()))
-    return at
+from tb.seqs.arena import Arena, place_operand, place_view
+from tb.seqs.streams import gather, scatter, vector
 
 
 def matmul(arena: Arena, longest: int) -> Packet:
@@ -111,9 +32,9 @@ def matmul(arena: Arena, longest: int) -> Packet:
     flags = [name for name in ("TRANS_A", "TRANS_B", "ACCUMULATE", "IRQ") if rng.random() < 0.3]
     a_sizes = (batch, k, m) if "TRANS_A" in flags else (batch, m, k)
     b_sizes = (batch, n, k) if "TRANS_B" in flags else (batch, k, n)
-    a = _operand(arena, a_sizes, source, source=True)
-    b = _operand(arena, b_sizes, source, source=True)
-    c = _operand(arena, (batch, m, n), result, source=False)
+    a = place_operand(arena, a_sizes, source, source=True)
+    b = place_operand(arena, b_sizes, source, source=True)
+    c = place_operand(arena, (batch, m, n), result, source=False)
     for name, operand in (("SRC1_DESC", a), ("SRC2_DESC", b), ("DST_DESC", c)):
         flags += [name] if operand.descriptor else []
     word = flag_word(source, result, *flags)
@@ -127,8 +48,8 @@ def copy(arena: Arena, longest: int) -> Packet:
     rank = rng.randint(1, MAX_RANK)
     most = (longest // 3, longest // 3, longest // 3, 6, 4)[rank - 1]
     sizes = tuple(rng.randint(1, max(2, most)) for _ in range(rank))
-    src = _operand(arena, sizes, dtype, source=True)
-    dst = _operand(arena, sizes, dtype, source=False)
+    src = place_operand(arena, sizes, dtype, source=True)
+    dst = place_operand(arena, sizes, dtype, source=False)
     flags = ["SRC1_DESC"] if src.descriptor else []
     flags += ["DST_DESC"] if dst.descriptor else []
     count = 0 if flags else prod(sizes)
@@ -152,7 +73,7 @@ def offset_copies(arena: Arena, beat: int) -> Iterator[Packet]:
         room = 4 * beat
         sizes = (beat, beat, run)
         strides = (beat * room + 1, room, 1), (beat * (room + 1), room + 1, 1)
-        src, dst = (_view(arena, DType.INT8, sizes, order) for order in strides)
+        src, dst = (place_view(arena, DType.INT8, sizes, order) for order in strides)
         word = flag_word(DType.INT8, DType.INT8, "SRC1_DESC", "DST_DESC")
         yield Packet(Opcode.COPY, word, src, 0, dst)
 
@@ -160,8 +81,8 @@ def offset_copies(arena: Arena, beat: int) -> Iterator[Packet]:
 def repeating_copies(arena: Arena) -> Iterator[Packet]:
     """Sources that repeat along each of three short dimensions."""
     for strides in ((0, 2, 1), (2, 0, 1), (2, 1, 0)):
-        src = _view(arena, DType.INT8, (2, 2, 2), strides)
-        dst = _view(arena, DType.INT8, (2, 2, 2), (4, 2, 1))
+        src = place_view(arena, DType.INT8, (2, 2, 2), strides)
+        dst = place_view(arena, DType.INT8, (2, 2, 2), (4, 2, 1))
         word = flag_word(DType.INT8, DType.INT8, "SRC1_DESC", "DST_DESC")
         yield Packet(Opcode.COPY, word, src, 0, dst)
 
@@ -169,9 +90,9 @@ def repeating_copies(arena: Arena) -> Iterator[Packet]:
 def fill(arena: Arena, longest: int) -> Packet:
     """A random FILL."""
     rng = arena.rng
-    dtype = rng.choice(list(DType))
+    dtype = rng.choice([dtype for dtype in DType if dtype is not DType.INT64])
     sizes = tuple(rng.randint(1, longest) for _ in range(rng.randint(1, 3)))
-    dst = _operand(arena, sizes, dtype, source=False)
+    dst = place_operand(arena, sizes, dtype, source=False)
     value = rng.getrandbits(8 * DTYPE_BYTES[dtype])
     word = flag_word(DType.FP32, dtype, *(["DST_DESC"] if dst.descriptor else []))
     return Packet(
@@ -198,6 +119,9 @@ MAKERS: tuple[tuple[Callable[[Arena, int], Packet], int], ...] = (
     (fill, 2),
     (sync, 1),
     (nop, 1),
+    (vector, 4),
+    (gather, 2),
+    (scatter, 2),
 )
 """Kinds of packet and how often they come."""
 
@@ -206,39 +130,3 @@ def legal(arena: Arena, longest: int) -> Packet:
     """A random legal packet of any kind."""
     makers, weights = zip(*MAKERS, strict=True)
     return arena.rng.choices(makers, weights)[0](arena, longest)
-
-
-def _repeating_destination(packet: Packet, arena: Arena) -> Packet:
-    """A COPY whose destination repeats."""
-    view = Descriptor(arena.place(64, 4), DType.FP32, (4, 4), (4, 0))
-    return _copy_into(view.pack(), packet, arena)
-
-
-def _stride_beyond_rank(packet: Packet, arena: Arena) -> Packet:
-    """A COPY whose destination has a stride for a dimension that it has not."""
-    data = bytearray(Descriptor(arena.place(64, 4), DType.FP32, (4, 4), (4, 1)).pack())
-    data[_STRIDE_BYTE + 4 * 2] = 1
-    return _copy_into(bytes(data), packet, arena)
-
-
-def _copy_into(descriptor: bytes, packet: Packet, arena: Arena) -> Packet:
-    at = arena.place(DESCRIPTOR_BYTES, DESCRIPTOR_BYTES)
-    arena.contents.append((at, descriptor))
-    return Packet(
-        Opcode.COPY, flag_word(DType.FP32, DType.FP32, "DST_DESC"), packet.dst & ~63, 0, at
-    )
-
-
-BREAKS: dict[str, Callable[[Packet, Arena], Packet]] = {
-    "unknown opcode": lambda p, a: replace(p, opcode=a.rng.choice((2, 5, 6, 9, 0x8000_0001))),
-    "reserved flag": lambda p, _: replace(p, flags=p.flags | 1 << 11),
-    "reserved parameter": lambda p, _: replace(p, params=(*p.params, 0, 0, 0, 1)[:8]),
-    "reserved flag, unknown type": lambda p, _: replace(p, flags=p.flags | 1 << 11 | 0xFF),
-    "unknown type": lambda p, _: replace(p, flags=p.flags | 0xFF),
-    "zero size": lambda p, _: replace(p, params=(0, *p.params[1:])),
-    "misaligned": lambda p, _: replace(p, src1=p.src1 | 1, flags=p.flags & ~0xFF | 0x00),
-    "out of range": lambda p, a: replace(p, dst=(a.limit | (1 << 40)) & ~63),
-    "repeating destination": _repeating_destination,
-    "stride beyond the rank": _stride_beyond_rank,
-}
-"""Ways to break a MATMUL; the model says which error code each must give."""

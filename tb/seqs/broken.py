@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Illegal packets, each with one thing wrong. Knows no simulator, and not which error each gives:
+the model says that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from driver.isa import (
+    DESCRIPTOR_BYTES,
+    FLAGS,
+    MAX_RANK,
+    Descriptor,
+    DType,
+    Opcode,
+    Packet,
+    flag_word,
+)
+from driver.isa.programs import PROGRAMS
+from tb.seqs.arena import Arena, place_view
+from tb.seqs.streams import indices, stream_flags, stream_packet
+
+_STRIDE_BYTE = 36
+"""Where a descriptor's strides start."""
+_SIZES = (3, 4)
+_ALL_DESC = FLAGS["SRC1_DESC"].mask | FLAGS["SRC2_DESC"].mask | FLAGS["DST_DESC"].mask
+
+
+def _repeating_destination(packet: Packet, arena: Arena) -> Packet:
+    """A COPY whose destination repeats."""
+    repeating = Descriptor(arena.place(64, 4), DType.FP32, (4, 4), (4, 0))
+    return _copy_into(repeating.pack(), packet, arena)
+
+
+def _stride_beyond_rank(packet: Packet, arena: Arena) -> Packet:
+    """A COPY whose destination has a stride for a dimension that it has not."""
+    data = bytearray(Descriptor(arena.place(64, 4), DType.FP32, (4, 4), (4, 1)).pack())
+    data[_STRIDE_BYTE + 4 * 2] = 1
+    return _copy_into(bytes(data), packet, arena)
+
+
+def _copy_into(descriptor: bytes, packet: Packet, arena: Arena) -> Packet:
+    at = arena.place(DESCRIPTOR_BYTES, DESCRIPTOR_BYTES)
+    arena.contents.append((at, descriptor))
+    return Packet(
+        Opcode.COPY, flag_word(DType.FP32, DType.FP32, "DST_DESC"), packet.dst & ~63, 0, at
+    )
+
+
+def _dense(arena: Arena, dtype: DType, sizes: tuple[int, ...]) -> int:
+    strides = [1]
+    for size in reversed(sizes[1:]):
+        strides.insert(0, strides[0] * size)
+    return place_view(arena, dtype, sizes, tuple(strides))
+
+
+def _stream(arena: Arena, name: str, **changes: Any) -> Packet:
+    """A legal VECTOR of a program with one or two sources of FP32, then the changes."""
+    program = PROGRAMS[name]
+    sources = [_dense(arena, DType.FP32, _SIZES) for _ in range(program.sources)]
+    result = _SIZES if not program.reduce else (*_SIZES[:-1], 1)
+    dst = _dense(arena, DType.FP32, result)
+    flags = stream_flags([DType.FP32] * program.sources, DType.FP32, descriptors=True)
+    packet = stream_packet(program.number, flags, sources, dst, count=0, imms=[0] * 4)
+    return replace(packet, **changes)
+
+
+def _counted(packet: Packet) -> Packet:
+    """The same with a count, its descriptors' flags as they were."""
+    return replace(packet, params=(packet.params[0], 1, *packet.params[2:]))
+
+
+def _indexed(arena: Arena, opcode: Opcode, **changes: Any) -> Packet:
+    """A legal GATHER or SCATTER of FP32 in dimension 0, then the changes."""
+    table = (5, _SIZES[1])
+    gathers = opcode is Opcode.GATHER
+    packet = Packet(
+        opcode,
+        stream_flags([DType.FP32, DType.INT32], DType.FP32, descriptors=True),
+        _dense(arena, DType.FP32, table if gathers else _SIZES),
+        indices(arena, DType.INT32, _SIZES, table[0], 0),
+        _dense(arena, DType.FP32, _SIZES if gathers else table),
+        (0,),
+    )
+    return replace(packet, **changes)
+
+
+def _typed(packet: Packet, name: str, dtype: int) -> Packet:
+    field = FLAGS[name]
+    return replace(packet, flags=packet.flags & ~field.mask | dtype << field.lsb)
+
+
+_OF_A_PRODUCT: dict[str, Callable[[Packet, Arena], Packet]] = {
+    "unknown opcode": lambda p, a: replace(p, opcode=a.rng.choice((9, 15, 0x8000_0001))),
+    "reserved flag": lambda p, _: replace(p, flags=p.flags | 1 << 11),
+    "reserved parameter": lambda p, _: replace(p, params=(*p.params, 0, 0, 0, 1)[:8]),
+    "reserved flag, unknown type": lambda p, _: replace(p, flags=p.flags | 1 << 11 | 0xFF),
+    "unknown type": lambda p, _: replace(p, flags=p.flags | 0xFF),
+    "zero size": lambda p, _: replace(p, params=(0, *p.params[1:])),
+    "misaligned": lambda p, _: replace(p, src1=p.src1 | 1, flags=p.flags & ~0xFF | 0x00),
+    "out of range": lambda p, a: replace(p, dst=(a.limit | (1 << 40)) & ~63),
+    "repeating destination": _repeating_destination,
+    "stride beyond the rank": _stride_beyond_rank,
+}
+"""From a legal MATMUL."""
+
+_OF_A_STREAM: dict[str, Callable[[Packet, Arena], Packet]] = {
+    "no such program": lambda _, a: _stream(a, "move", params=(len(PROGRAMS),)),
+    "absent source typed": lambda _, a: _typed(_stream(a, "move"), "SRC2_DTYPE", DType.INT8),
+    "absent source placed": lambda _, a: _stream(a, "neg", src2=64),
+    "absent source described": lambda _, a: _stream(
+        a, "move", flags=_stream(a, "move").flags | FLAGS["SRC3_DESC"].mask
+    ),
+    "absent third source": lambda _, a: replace(
+        (p := _stream(a, "mul")), params=(*p.params[:7], 1)
+    ),
+    "unknown type of src3": lambda _, a: _typed(_stream(a, "where"), "SRC3_DTYPE", 9),
+    "count with descriptors": lambda _, a: _counted(_stream(a, "mul")),
+    "count of a reduction": lambda _, a: _counted(
+        replace((p := _stream(a, "sum")), flags=p.flags & ~_ALL_DESC)
+    ),
+    "one direct operand": lambda _, a: replace(
+        (p := _stream(a, "mul")), flags=p.flags & ~FLAGS["SRC2_DESC"].mask
+    ),
+    "sources of other sizes": lambda _, a: _stream(a, "mul", src2=_dense(a, DType.FP32, (4, 3))),
+    "result of other rank": lambda _, a: _stream(a, "mul", dst=_dense(a, DType.FP32, (1, 3, 4))),
+    "unreduced result": lambda _, a: _stream(a, "sum", dst=_dense(a, DType.FP32, _SIZES)),
+}
+"""VECTOR packets of their own."""
+
+_OF_AN_INDEX: dict[str, Callable[[Packet, Arena], Packet]] = {
+    "direct indices": lambda _, a: replace(
+        (p := _indexed(a, Opcode.GATHER)), flags=p.flags & ~FLAGS["SRC2_DESC"].mask
+    ),
+    "types that differ": lambda _, a: _typed(_indexed(a, Opcode.GATHER), "DST_DTYPE", DType.INT32),
+    "fractional indices": lambda _, a: _typed(
+        _indexed(a, Opcode.SCATTER), "SRC2_DTYPE", DType.FP32
+    ),
+    "sums of bytes": lambda _, a: replace(
+        (p := _typed(_typed(_indexed(a, Opcode.SCATTER), "SRC_DTYPE", 3), "DST_DTYPE", 3)),
+        flags=p.flags | FLAGS["ACCUMULATE"].mask,
+    ),
+    "gather that accumulates": lambda _, a: replace(
+        (p := _indexed(a, Opcode.GATHER)), flags=p.flags | FLAGS["ACCUMULATE"].mask
+    ),
+    "dimension beyond all": lambda _, a: _indexed(a, Opcode.SCATTER, params=(MAX_RANK,)),
+    "dimension beyond the rank": lambda _, a: _indexed(a, Opcode.GATHER, params=(len(_SIZES),)),
+    "table of other sizes": lambda _, a: _indexed(
+        a, Opcode.GATHER, src1=_dense(a, DType.FP32, (5, _SIZES[1] + 1))
+    ),
+    "indices of other sizes": lambda _, a: _indexed(
+        a, Opcode.SCATTER, src2=indices(a, DType.INT32, (_SIZES[0] + 1, _SIZES[1]), 3, 0)
+    ),
+    "fill of int64": lambda _, a: Packet(
+        Opcode.FILL, flag_word(DType.FP32, DType.INT64), dst=a.place(64, 8), params=(4, 0)
+    ),
+}
+"""GATHER and SCATTER packets of their own, and one FILL."""
+
+BREAKS = {**_OF_A_PRODUCT, **_OF_A_STREAM, **_OF_AN_INDEX}
+"""Ways to be wrong, from a legal MATMUL and room for more."""
