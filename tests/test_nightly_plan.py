@@ -58,7 +58,7 @@ def test_the_projects_own_tiers_name_only_what_there_is() -> None:
 BAD = [
     ({"nightly": None}, "nightly: got nothing"),
     ({"seeds": 0}, "tiers.t.quick.seeds: got 0"),
-    ({"configs": []}, "tiers.t.quick.configs: got []"),
+    ({"configs": []}, "tiers.t.quick.configs: got (), expected Tuple should have at least 1"),
     ({"configs": "small"}, "tiers.t.quick.configs: got 'small'"),
     ({"config": ["small"]}, "tiers.t.quick.config: got an unknown key"),
     ({"configs": ["huge"]}, "nightly.tiers.t.quick.configs: got huge, expected one of small"),
