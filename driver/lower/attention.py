@@ -14,12 +14,12 @@ from driver.isa import DType
 from driver.lower.convert import as_type, is_float
 from driver.lower.functions import variant
 from driver.lower.matmul import product
+from driver.lower.norm import LOWEST
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Scalar, Table
 from driver.lower.views import TensorView
 
 TABLE = Table()
-_LOWEST = -3.4028234663852886e38
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ def _weights(b: ProgramBuilder, call: _Attention, dtype: DType) -> _Weights:
     peak, total = (b.temp(DType.FP32, (*sizes[:-1], 1)) for _ in range(2))
     b.vector("amax", (scores,), peak)
     if call.mask is not None:  # a row with nothing to attend to has weights 0, not NaN
-        b.vector("clamp", (peak,), peak, _LOWEST, math.inf)
+        b.vector("clamp", (peak,), peak, LOWEST, math.inf)
     if factor == 1.0:
         b.vector(variant("exp_difference", dtype), (scores, peak), scores)
     else:

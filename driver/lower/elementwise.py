@@ -171,7 +171,7 @@ def _pick(
         b.vector(f"int_{name}", (self, other), out)
 
 
-@TABLE.op("clamp", "clamp_", "hardtanh", "hardtanh_")
+@TABLE.op("clamp", "clamp_")
 def clamp(
     b: ProgramBuilder,
     out: TensorView,
@@ -188,6 +188,18 @@ def clamp(
     bounds = (_INT_MIN if min is None else min, _INT_MAX if max is None else max)
     low, high = (sorted((_INT_MIN, whole(b, bound), _INT_MAX))[1] for bound in bounds)
     b.vector("int_clamp", (self,), out, low, high)
+
+
+@TABLE.op("hardtanh", "hardtanh_")
+def hardtanh(
+    b: ProgramBuilder,
+    out: TensorView,
+    self: TensorView,
+    min_val: Scalar = -1,
+    max_val: Scalar = 1,
+) -> None:
+    """The same by another name"""
+    clamp(b, out, self, min_val, max_val)
 
 
 @TABLE.op("clamp_min", "clamp_min_")

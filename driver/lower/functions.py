@@ -19,7 +19,7 @@ _HALVES = (DType.FP16, DType.BF16)
 
 _FUNCTIONS = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tanh", "sigmoid"),
-    *("erf", "silu", "sqrt", "rsqrt", "softplus"),
+    *("erf", "silu", "sqrt", "rsqrt"),
 )
 """ATen functions of a float that are programs of the same name."""
 
@@ -40,6 +40,21 @@ def _function(name: str) -> Rule:
 for _name in _FUNCTIONS:
     if _name in PROGRAMS:
         TABLE.op(_name, f"{_name}_")(_function(_name))
+
+
+@TABLE.op("softplus")
+def softplus(
+    b: ProgramBuilder, out: TensorView, self: TensorView, beta: Scalar = 1, threshold: Scalar = 20
+) -> None:
+    """log(1 + e^self); past the threshold torch's answer, self, is the same to fp32"""
+    if beta != 1 or threshold < _SOFTPLUS_EXACT:
+        given = f"beta {beta}, threshold {threshold}"
+        raise b.unsupported("beta, threshold", given, f"1, at least {_SOFTPLUS_EXACT}")
+    b.vector(variant("softplus", out.dtype), (self,), out)
+
+
+_SOFTPLUS_EXACT = 18
+"""From here on log(1 + eˣ) is x to half a unit in the last place."""
 
 
 @TABLE.op("reciprocal", "reciprocal_")

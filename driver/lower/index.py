@@ -7,7 +7,7 @@ from math import prod
 
 from driver.isa import DType
 from driver.isa.types import INDEX_DTYPES
-from driver.lower.convert import as_type, convert
+from driver.lower.convert import as_type, convert, is_float
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
 from driver.lower.views import TensorView, broadcast
@@ -17,6 +17,8 @@ TABLE = Table()
 
 def as_indices(b: ProgramBuilder, view: TensorView) -> TensorView:
     """Indices as the engines read them."""
+    if is_float(view):
+        raise b.unsupported("index", view.dtype.name, "an integer type")
     return view if view.dtype in INDEX_DTYPES else as_type(b, view, DType.INT32)
 
 

@@ -6,6 +6,7 @@ Statistics are fp32 in fresh memory and come back to their rows by strides of 0.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from math import prod
 
@@ -18,6 +19,8 @@ from driver.lower.registry import Scalar, Table
 from driver.lower.views import TensorView
 
 TABLE = Table()
+LOWEST = -3.4028234663852886e38
+"""The least fp32 number: a peak that −∞ can be subtracted from."""
 _EPSILON = {DType.FP32: 2.0**-23, DType.FP16: 2.0**-10, DType.BF16: 2.0**-7}
 """Distance of 1 to the next number: what rms_norm adds when no eps is given."""
 
@@ -32,32 +35,47 @@ def _statistic(b: ProgramBuilder, rows: TensorView) -> TensorView:
     return b.temp(DType.FP32, (*rows.sizes[:-1], 1))
 
 
-@TABLE.op("_softmax", "softmax.int", "_safe_softmax")
+@TABLE.op("_softmax")
 def softmax(
-    b: ProgramBuilder,
-    out: TensorView,
-    self: TensorView,
-    dim: int,
-    half_to_float: bool | str | None = False,
+    b: ProgramBuilder, out: TensorView, self: TensorView, dim: int, half_to_float: bool
 ) -> None:
     """e^(x − max) ÷ Σ e^(x − max); the quotient as a product with 1 ÷ Σ"""
+    _softmax(b, out, self, dim, masked=False)
+
+
+@TABLE.op("_safe_softmax")
+def safe_softmax(
+    b: ProgramBuilder, out: TensorView, self: TensorView, dim: int, dtype: str | None = None
+) -> None:
+    """The same, but zeros for a row of nothing but −∞"""
+    _softmax(b, out, self, dim, masked=True)
+
+
+def _softmax(
+    b: ProgramBuilder, out: TensorView, self: TensorView, dim: int, *, masked: bool
+) -> None:
     x, result = as_float(b, _rows(self, dim)), _rows(out, dim)
     peak, total = _statistic(b, x), _statistic(b, x)
     b.vector("amax", (x,), peak)
+    if masked:
+        b.vector("clamp", (peak,), peak, LOWEST, math.inf)
     powers = result if result.dtype is DType.FP32 else b.temp(DType.FP32, x.sizes)
     b.vector(variant("exp_difference", out.dtype), (x, peak), powers)
     b.vector("sum", (powers,), total)
-    b.vector("imm_div", (total,), total, 1.0)
+    if masked:
+        b.vector("reciprocal_or_zero", (total,), total)
+    else:
+        b.vector("imm_div", (total,), total, 1.0)
     b.vector("mul", (powers, total), result)
 
 
-@TABLE.op("_log_softmax", "log_softmax.int")
+@TABLE.op("_log_softmax")
 def log_softmax(
     b: ProgramBuilder,
     out: TensorView,
     self: TensorView,
     dim: int,
-    half_to_float: bool | str | None = False,
+    half_to_float: bool,
 ) -> None:
     """x − max − log Σ e^(x − max)"""
     x, result = as_float(b, _rows(self, dim)), _rows(out, dim)

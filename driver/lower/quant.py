@@ -9,7 +9,7 @@ from __future__ import annotations
 from driver.lower.convert import is_float
 from driver.lower.matmul import combine
 from driver.lower.program import ProgramBuilder
-from driver.lower.registry import Rule, Table
+from driver.lower.registry import Table
 from driver.lower.views import TensorView
 
 TABLE = Table()
@@ -26,29 +26,59 @@ def _per_axis(values: TensorView, rank: int, axis: int | None) -> TensorView:
     )
 
 
-def _rescaled(program: str) -> Rule:
-    def rule(
-        b: ProgramBuilder,
-        out: TensorView,
-        x: TensorView,
-        scale: TensorView,
-        zero_point: TensorView,
-        axis: int | None = None,
-    ) -> None:
-        if is_float(x) != (program == "quantize"):
-            kind = "a floating-point type" if program == "quantize" else "an integer type"
-            raise b.unsupported("dtype", x.dtype.name, kind)
-        if not is_float(scale) or is_float(zero_point):
-            types = f"{scale.dtype.name} and {zero_point.dtype.name}"
-            raise b.unsupported("scale, zero_point", types, "a float and an integer type")
-        factors = (_per_axis(values, x.rank, axis) for values in (scale, zero_point))
-        b.vector(program, (x, *factors), out)
-
-    return rule
+def _factors(
+    b: ProgramBuilder, rank: int, scale: TensorView, zero_point: TensorView, axis: int | None
+) -> tuple[TensorView, TensorView]:
+    """Scale and zero point beside a tensor of so many dimensions."""
+    if not is_float(scale) or is_float(zero_point):
+        types = f"{scale.dtype.name} and {zero_point.dtype.name}"
+        raise b.unsupported("scale, zero_point", types, "a float and an integer type")
+    return _per_axis(scale, rank, axis), _per_axis(zero_point, rank, axis)
 
 
-for _name in ("quantize", "dequantize", "requantize"):
-    TABLE.op(f"npu.{_name}")(_rescaled(_name))
+@TABLE.op("npu.quantize")
+def quantize(
+    b: ProgramBuilder,
+    out: TensorView,
+    x: TensorView,
+    scale: TensorView,
+    zero_point: TensorView,
+    axis: int | None = None,
+) -> None:
+    """x ÷ scale to the nearest integer, plus zero point, saturated to int8"""
+    if not is_float(x):
+        raise b.unsupported("dtype", x.dtype.name, "a floating-point type")
+    b.vector("quantize", (x, *_factors(b, x.rank, scale, zero_point, axis)), out)
+
+
+@TABLE.op("npu.dequantize")
+def dequantize(
+    b: ProgramBuilder,
+    out: TensorView,
+    q: TensorView,
+    scale: TensorView,
+    zero_point: TensorView,
+    axis: int | None = None,
+) -> None:
+    """(q − zero point)·scale"""
+    if is_float(q):
+        raise b.unsupported("dtype", q.dtype.name, "an integer type")
+    b.vector("dequantize", (q, *_factors(b, q.rank, scale, zero_point, axis)), out)
+
+
+@TABLE.op("npu.requantize")
+def requantize(
+    b: ProgramBuilder,
+    out: TensorView,
+    acc: TensorView,
+    scale: TensorView,
+    zero_point: TensorView,
+    axis: int | None = None,
+) -> None:
+    """acc·scale to the nearest integer, plus zero point, saturated to int8"""
+    if is_float(acc):
+        raise b.unsupported("dtype", acc.dtype.name, "an integer type")
+    b.vector("requantize", (acc, *_factors(b, acc.rank, scale, zero_point, axis)), out)
 
 
 @TABLE.op("npu.int4_mm")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 from pydantic import ConfigDict, ValidationError, validate_call
@@ -52,8 +53,16 @@ class Lowering:
             self.rule(builder, given, *args, **kwargs)
         except ValidationError as error:
             first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
-            raise builder.unsupported(f"argument {where}", first["input"], first["msg"]) from None
+            raise builder.unsupported(
+                f"argument {self._name(first['loc'][0])}", first["input"], first["msg"]
+            ) from None
+
+    def _name(self, where: int | str) -> str:
+        """A parameter's name, from its name or its position."""
+        names = list(signature(self.rule).parameters)
+        return str(
+            where if isinstance(where, str) else [*names, "too many"][min(where, len(names))]
+        )
 
 
 class Table:

@@ -17,7 +17,7 @@ Option = str | bool | None
 
 
 # ---------------------------------------------------------------------- copies
-@TABLE.op("clone", "contiguous", "_to_copy", "lift_fresh_copy", "alias_copy", "to.dtype")
+@TABLE.op("clone", "contiguous", "_to_copy", "lift_fresh_copy", "alias_copy")
 def copied(b: ProgramBuilder, out: TensorView, self: TensorView, **options: Option) -> None:
     """The elements, in the result's layout and type"""
     convert(b, self, out)
@@ -35,7 +35,7 @@ def copy_into(
     convert(b, src, out)
 
 
-@TABLE.op("cat", "concat")
+@TABLE.op("cat")
 def cat(b: ProgramBuilder, out: TensorView, tensors: tuple[TensorView, ...], dim: int = 0) -> None:
     """The tensors one after the other along a dimension"""
     start = 0
@@ -119,13 +119,12 @@ def padded(
 
 
 # ---------------------------------------------------------------------- fills
-@TABLE.op("fill.Scalar", "fill_.Scalar", "full_like")
+@TABLE.op("fill.Scalar", "fill_.Scalar")
 def fill(
     b: ProgramBuilder,
     out: TensorView,
     self: TensorView,
     value: Scalar,
-    **options: Option,
 ) -> None:
     """The number everywhere"""
     b.fill(out, _stored(out, value))
@@ -144,6 +143,14 @@ def full(
     size: tuple[int, ...],
     fill_value: Scalar,
     **options: Option,
+) -> None:
+    """The number everywhere"""
+    b.fill(out, _stored(out, fill_value))
+
+
+@TABLE.op("full_like")
+def full_like(
+    b: ProgramBuilder, out: TensorView, self: TensorView, fill_value: Scalar, **options: Option
 ) -> None:
     """The number everywhere"""
     b.fill(out, _stored(out, fill_value))

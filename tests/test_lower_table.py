@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The op table as a whole: rows are torch's overloads with torch's schemas; refusals are typed."""
+
+from __future__ import annotations
+
+import inspect
+from itertools import count
+
+import pytest
+import torch
+
+import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
+from driver.errors import UnsupportedOp
+from driver.isa import DType
+from driver.lower import LOWERINGS, Arg, Program, TensorView, lower
+from driver.lower.registry import overload
+from driver.lower.views import dense
+
+ANY = inspect.Parameter.VAR_KEYWORD
+
+
+def schema(name: str) -> torch._C.FunctionSchema:
+    namespace, packet, which = name.split(".")
+    return getattr(getattr(getattr(torch.ops, namespace), packet), which)._schema
+
+
+@pytest.mark.parametrize("name", LOWERINGS)
+def test_a_row_takes_every_call_that_torchs_schema_allows(name: str) -> None:
+    _, _, *given = inspect.signature(LOWERINGS[name].rule).parameters.values()
+    parameters = {parameter.name: parameter for parameter in given}
+    arguments = [a for a in schema(name).arguments if a.name != "generator"]
+    positional = [a.name for a in arguments if not a.kwarg_only and a.name != "memory_format"]
+    assert [parameter.name for parameter in given][: len(positional)] == positional
+    takes_any = any(parameter.kind is ANY for parameter in given)
+    for argument in arguments:
+        parameter = parameters.pop(argument.name, None)
+        if parameter is None:
+            assert takes_any, argument.name
+        elif argument.has_default_value():
+            assert parameter.default is not inspect.Parameter.empty, argument.name
+    for parameter in parameters.values():  # what other overloads of the row have
+        assert parameter.kind is ANY or parameter.default is not inspect.Parameter.empty
+    assert len(schema(name).returns) == (LOWERINGS[name].outputs or 1)
+
+
+def view(*sizes: int, dtype: DType = DType.FP32) -> TensorView:
+    return dense(0x1000, dtype, sizes)
+
+
+def lowered(op: str, *args: Arg, results: tuple[TensorView | None, ...], **kwargs: Arg) -> Program:
+    addresses = count(1 << 20, 64)
+    return lower(overload(op), args, kwargs, results, lambda _: next(addresses))
+
+
+X, INT = view(2, 6), view(2, 6, dtype=DType.INT32)
+REFUSED: list[tuple[str, tuple[Arg, ...], dict[str, Arg], tuple[TensorView, ...], str]] = [
+    ("sgn", (X,), {}, (X,), "op: got aten.sgn.default, expected one of aten."),
+    ("exp", (), {}, (X,), "argument self: got"),
+    ("exp", (X, X), {}, (X,), "argument"),
+    ("exp", (X,), {"out": X}, (X,), "argument out: got"),
+    ("exp", (1.5,), {}, (X,), "argument self: got 1.5"),
+    ("exp", (X,), {}, (X, X), "results: got 2, expected 1 tensor"),
+    ("sum.dim_IntList", (X, "all"), {}, (view(2),), "argument dim"),
+    ("add.Tensor", (X, view(5)), {}, (X,), "shape: got (5,), expected one that broadcasts"),
+    ("add.Tensor", (INT, 1 << 40), {}, (INT,), "scalar: got 1099511627776, expected an int of"),
+    ("mul.Tensor", (INT, 0.5), {}, (INT,), "scalar: got 0.5, expected an integer"),
+    ("pow.Tensor_Scalar", (INT, 9), {}, (INT,), "exponent: got 9, expected 0 to 8"),
+    ("gelu", (X,), {"approximate": "sigmoid"}, (X,), "approximate: got sigmoid"),
+    ("fill_.Scalar", (view(2), 1), {}, (TensorView(0, DType.FP32, (2,), (0,)),), "no stride of 0"),
+    ("topk", (view(5000), 3), {}, (view(3), view(3, dtype=DType.INT64)), "row: got 5000"),
+    ("gather", (X, 1, X), {}, (X,), "index: got FP32, expected an integer type"),
+    ("index.Tensor", (X, (INT, None, INT)), {}, (X,), "neighbouring dimensions"),
+    (
+        "convolution",
+        (view(1, 2, 3), view(2, 2, 1), None, (1,), (0,), (1,), True, (0,), 1),
+        {},
+        (view(1, 2, 3),),
+        "transposed: got True",
+    ),
+    (
+        "native_batch_norm",
+        (X, None, None, None, None, True, 0.1, 1e-5),
+        {},
+        (X, X, X),
+        "training: got True",
+    ),
+    (
+        "scaled_dot_product_attention",
+        (X, X, X),
+        {"dropout_p": 0.5},
+        (X,),
+        "dropout_p: got 0.5, expected 0: inference",
+    ),
+    ("npu.quantize", (INT, view(), view(dtype=DType.INT32)), {}, (X,), "dtype: got INT32"),
+    (
+        "npu.int4_mm",
+        (X, view(3, 5, dtype=DType.UINT8), view(2, 5), 3),
+        {},
+        (view(2, 5),),
+        "group_size: got 3, expected an even divisor of 6",
+    ),
+]
+
+
+@pytest.mark.parametrize(("op", "args", "kwargs", "results", "message"), REFUSED)
+def test_refusals_name_op_field_and_value(
+    op: str,
+    args: tuple[Arg, ...],
+    kwargs: dict[str, Arg],
+    results: tuple[TensorView, ...],
+    message: str,
+) -> None:
+    with pytest.raises(UnsupportedOp) as caught:
+        lowered(op, *args, results=results, **kwargs)
+    assert str(caught.value).startswith(f"{overload(op)}: ")
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", LOWERINGS)
+def test_without_an_element_there_are_no_packets(name: str) -> None:
+    nothing = view(0, 3)
+    program = lower(name, (), {}, (nothing,), lambda _: 0)
+    assert program.packets == ()
