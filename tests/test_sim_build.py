@@ -54,6 +54,17 @@ def test_second_build_does_nothing(project: BuildSpec) -> None:
     assert manifest["key"] == first.key
 
 
+@pytest.mark.parametrize("damage", [b"", b"garbage"])
+def test_a_damaged_build_is_made_anew(project: BuildSpec, damage: bytes) -> None:
+    first = build(project)
+    whole = first.binary.read_bytes()
+    first.binary.write_bytes(damage)
+    second = build(project)
+    assert not second.cached
+    assert second.binary.read_bytes() == whole
+    assert build(project).cached
+
+
 def test_edit_rebuilds_only_what_changed_and_undoing_it_nothing(project: BuildSpec) -> None:
     first = build(project)
     edit(project, "cycles_q + 32'd1", "cycles_q + 32'd2")

@@ -5,7 +5,8 @@ Two kinds of folder under the build root:
 
 - `<label>-<variant>-<key>/`: a finished simulator; the key is the hash of sources in order,
   parameters, flags, and tool versions. It is filled beside its final place and renamed, so a folder
-  with that name is complete. Never changed afterwards.
+  with that name is complete. Never changed afterwards; one whose binary has another hash than when
+  it was linked is made anew.
 - `family-<key>/`: the generated C++ of builds with the same parameters and flags, whatever their
   RTL, under one lock: never two builders in one folder.
 - `objects/`: compiled files by content, for all builds: after an edit only the C++ that changed is
@@ -14,6 +15,7 @@ Two kinds of folder under the build root:
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import re
@@ -39,6 +41,7 @@ _LOCK_TIMEOUT_S = 1800
 _PROGRESS_AFTER_S = 10.0
 _BINARY = "npu_sim"
 _MANIFEST = "build.json"
+_DIGEST = "npu_sim.sha256"
 _LOCATED = re.compile(r"%Error[^:]*: (?P<file>[^:]+):(?P<line>\d+):\d+: (?P<message>.*)")
 
 
@@ -95,8 +98,20 @@ def _finish(plan: Plan, objects: Sequence[Path], built: BuiltModel) -> None:
     linker = replace(plan.compiler, command=plan.compiler.command[-1:])
     arguments = ["-o", _BINARY, *(str(path) for path in objects), *plan.link_flags]
     run_compiler(linker, arguments, unfinished)
+    digest = hashlib.sha256((unfinished / _BINARY).read_bytes()).hexdigest()
+    (unfinished / _DIGEST).write_text(digest + "\n")
     (unfinished / _MANIFEST).write_text(built.to_json() + "\n")
     unfinished.rename(built.folder)
+
+
+def _whole(folder: Path) -> bool:
+    """Whether a finished build is there, and its binary the one that was linked."""
+    try:
+        stated = (folder / _DIGEST).read_text().strip()
+        found = hashlib.sha256((folder / _BINARY).read_bytes()).hexdigest()
+    except OSError:
+        return False
+    return stated == found
 
 
 def build(spec: BuildSpec) -> BuiltModel:
@@ -110,14 +125,17 @@ def build(spec: BuildSpec) -> BuiltModel:
     root = spec.build_root
     folder = root / f"{spec.label}-{spec.variant}-{key}"
     built = BuiltModel(folder / _BINARY, folder, key, spec.variant, True, 0, 0)
-    if folder.is_dir():
+    if _whole(folder):
         return built
     family = root / f"family-{plan.family_key()}"
     try:
         family.mkdir(parents=True, exist_ok=True)
         with FileLock(family / "lock", timeout=_LOCK_TIMEOUT_S):
-            if folder.is_dir():
+            if _whole(folder):
                 return built
+            if folder.exists():
+                log.info("the build %s is damaged: made anew", folder.name)
+                shutil.rmtree(folder)
             return _build_locked(plan, family, built)
     except Timeout as error:
         raise InfrastructureError(f"another build holds {family} for too long") from error
