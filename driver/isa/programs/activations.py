@@ -57,7 +57,7 @@ def _minus_denominator(p: Assembler, x: Value, coefficients: tuple[float, ...]) 
 
 
 def sigmoid_fp16(p: Assembler, x: Value) -> Value:
-    """1 ÷ (1 + e^−x) to 2^-12.3; 0 below −104."""
+    """1 ÷ (1 + e^−x) to 2^-12.1; 0 below −104."""
     minus_d = _minus_denominator(p, x, m.EXP_3)
     y = m.minus_reciprocal_guess(p, minus_d)
     error = p.fma(minus_d, y, p.f(1.0))
@@ -65,7 +65,7 @@ def sigmoid_fp16(p: Assembler, x: Value) -> Value:
 
 
 def sigmoid_bf16(p: Assembler, x: Value) -> Value:
-    """1 ÷ (1 + e^−x) to 2^-8.1; 0 below −104."""
+    """1 ÷ (1 + e^−x) to 2^-8.3; 0 below −104."""
     minus_d = _minus_denominator(p, x, m.EXP_2)
     y = m.minus_reciprocal_guess(p, minus_d)
     # Newton's step, which ends below 1/d, raised to the middle of its error.
@@ -73,11 +73,11 @@ def sigmoid_bf16(p: Assembler, x: Value) -> Value:
     return p.mul(newton, p.f(2.0**_SHORT_SCALE))
 
 
-@program("silu to 2^-12.3, for fp16 results", sources=1)
+@program("silu to 2^-12.1, for fp16 results", sources=1)
 def silu_fp16(p: Assembler) -> Value:
     return p.mul(sigmoid_fp16(p, p.src1), p.src1)
 
 
-@program("silu to 2^-8.1, for bf16 results", sources=1)
+@program("silu to 2^-8.3, for bf16 results", sources=1)
 def silu_bf16(p: Assembler) -> Value:
     return p.mul(sigmoid_bf16(p, p.src1), p.src1)

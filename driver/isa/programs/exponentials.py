@@ -35,14 +35,14 @@ def exp2(p: Assembler) -> Value:
 
 @program("e^src1 − 1", sources=1)
 def expm1(p: Assembler) -> Value:
-    # 2^k·(1 + h) − 1 = 2·(2^(k−1)·h + 2^(k−1) − ½), for k to 128. ±0 is returned as it is.
+    # 2^k·(1 + h) − 1 = 2·(2^(k−1)·h + 2^(k−1) − ½), for k to 128. Subnormals do not bear the half.
     x = p.op(MicroOp.FMIN, p.op(MicroOp.FMAX, p.src1, p.f(-20.0)), p.f(89.0))
     exponent, r = m.exp_reduced(p, x, -1)
     power = p.op(MicroOp.IADD, exponent, p.f(1.0))
     head = p.fma(p.mul(r, r), p.horner(r, m.EXPM1_7), r)
     half = p.fma(power, head, p.sub(power, p.f(0.5)))
-    not_zero = p.op(MicroOp.SHL, p.src1, p.word(1))
-    return p.select(not_zero, p.add(half, half), p.src1)
+    itself = p.op(MicroOp.FLT, p.abs(p.src1), p.f(2.0**-26))
+    return p.select(itself, p.src1, p.add(half, half))
 
 
 @program("the logarithm of src1 to base 2", sources=1)

@@ -89,7 +89,7 @@ _LOG_TAIL_9 = (-9.828939884215515e-10, 7.679562941120821e-08, -2.623786031108466
 """log Φ(−a) on [0, 14.5]: error 2^-14.4."""
 
 
-@program("gelu_erf to 2^-12.9, for 16-bit results", sources=1)
+@program("gelu_erf to 2^-12.8, for 16-bit results", sources=1)
 def gelu_erf_16(p: Assembler) -> Value:
     a = p.op(MicroOp.FMIN, p.abs(p.src1), p.f(14.5))
     tail = exp_negative_16(p, p.horner(a, _LOG_TAIL_9))
@@ -97,7 +97,7 @@ def gelu_erf_16(p: Assembler) -> Value:
     return p.mul(share, p.src1)
 
 
-@program("gelu_tanh to 2^-12.3, for 16-bit results", sources=1)
+@program("gelu_tanh to 2^-12.1, for 16-bit results", sources=1)
 def gelu_tanh_16(p: Assembler) -> Value:
     x = p.src1
     v = p.mul(x, p.fma(p.mul(x, x), p.f(_TANH_3), p.f(_TANH_1)))

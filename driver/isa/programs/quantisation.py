@@ -14,7 +14,7 @@ program = FAMILY.program
 
 _INT8_MIN, _INT8_MAX = -128, 127
 _FAR = 1 << 30
-"""Beyond every int8, and no zero point takes it back: saturate before adding, lest the sum wrap."""
+"""Where numbers saturate before a zero point within ±2²⁹ is added, lest the sum wrap."""
 _INT4_ZERO = 8
 
 
