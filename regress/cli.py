@@ -221,7 +221,7 @@ def bench(
 @app.command()
 def accuracy(
     names: Annotated[list[str] | None, typer.Argument(help="Functions; all by default.")] = None,
-    points: Annotated[int, typer.Option(help="fp32 numbers per function.", min=1000)] = 12_000_000,
+    points: Annotated[int, typer.Option(help="fp32 numbers per function.", min=1000)] = 40_000_000,
 ) -> int:
     """Measure the functions' errors; all together are written into docs/numerics.md."""
     from regress.accuracy import accuracy as measure  # noqa: PLC0415 - needs the built cmodel

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The assembler: a program's code computes its Python expression, in few registers, once each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from driver.isa import micro
+from driver.isa.assembler import Assembler, Catalogue, Constants, Declaration, Family, Value
+from driver.isa.micro import MICRO_INFO, MicroOp, Reduce
+from driver.isa.programs import CONSTANTS, FAMILIES, PROGRAMS
+from golden import _cmodel, softvector
+from golden.programs import TABLES
+
+DECLARED = {d.name: d for module in FAMILIES for d in module.FAMILY.declared}
+WORDS = (
+    *(0x0000_0000, 0x8000_0000, 0x3F80_0000, 0xBF80_0000, 0x7F80_0000, 0xFF80_0000, 0x7FC0_0000),
+    *(0x7F80_0001, 0xFFFF_FFFF, 0x0000_0001, 0x807F_FFFF, 0x7F7F_FFFF, 0x4B80_0001, 0xC2F6_E979),
+)
+COUNT = 64
+
+
+@dataclass(frozen=True)
+class Computed(Value):
+    """An operand that is its own value."""
+
+    word: int = 0
+
+
+class Evaluator(Assembler):
+    """Takes an assembler's place and computes each instruction at once, by integers."""
+
+    def __init__(self, sources: tuple[int, ...], imms: tuple[int, ...], index: int) -> None:
+        super().__init__(Constants())
+        self._operands = (sources, imms, index)
+
+    def src(self, number: int) -> Value:
+        return Computed(-1, word=self._operands[0][number])
+
+    def imm(self, number: int) -> Value:
+        return Computed(-1, word=self._operands[1][number])
+
+    @property
+    def index(self) -> Value:
+        return Computed(-1, word=self._operands[2])
+
+    def word(self, bits: int) -> Value:
+        return Computed(-1, word=bits & 0xFFFF_FFFF)
+
+    def op(self, op: MicroOp, *operands: Value) -> Value:
+        assert all(isinstance(operand, Computed) for operand in operands)
+        words = [operand.word for operand in operands if isinstance(operand, Computed)]
+        return Computed(-1, word=softvector.MICRO[op](*words))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_the_code_computes_the_expression(name: str) -> None:
+    program = PROGRAMS[name]
+    rng = np.random.default_rng(program.number)
+    near = rng.normal(size=(program.sources, COUNT)).astype(np.float32).view(np.uint32)
+    sources = np.where(rng.random(near.shape) < 0.5, near, rng.choice(np.uint32(WORDS), near.shape))
+    imms = tuple(int(word) for word in rng.choice(WORDS, micro.IMMEDIATES))
+    out = np.zeros(COUNT, np.uint32)
+    rows = [np.ascontiguousarray(row) for row in sources.astype(np.uint32)]
+    _cmodel.run_program(TABLES, program.number, rows, list(imms), out)
+    for at in range(COUNT):
+        evaluator = Evaluator(tuple(int(row[at]) for row in rows), imms, at)
+        value = DECLARED[name].body(evaluator)
+        assert isinstance(value, Computed)
+        assert value.word == out[at], f"element {at} of {[hex(row[at]) for row in rows]}"
+
+
+def test_a_number_is_a_place_in_the_order_of_the_families() -> None:
+    assert list(PROGRAMS) == list(DECLARED)
+    assert [program.number for program in PROGRAMS.values()] == list(range(len(PROGRAMS)))
+    assert len(CONSTANTS) <= micro.CONSTANTS
+    assert len(set(CONSTANTS)) == len(CONSTANTS)
+
+
+def assembled(*declarations: Declaration) -> Catalogue:
+    family = Family("test")
+    family.declared += declarations
+    return Catalogue([family])
+
+
+def declaration(body: object, sources: int = 1, imms: tuple[str, ...] = ()) -> Declaration:
+    assert callable(body)
+    return Declaration("it", body, "", sources, imms, Reduce.NONE)
+
+
+def test_equal_expressions_are_computed_once_and_unused_ones_not_at_all() -> None:
+    def body(p: Assembler) -> Value:
+        p.sqrt(p.src1)
+        return p.add(p.mul(p.src1, p.src1), p.mul(p.src1, p.src1))
+
+    code = assembled(declaration(body)).programs["it"].code
+    assert [line.op for line in code] == [MicroOp.FMA, MicroOp.FMA]
+
+
+def test_registers_are_used_again_and_16_values_at_once_are_all() -> None:
+    def chain(p: Assembler) -> Value:
+        value = p.src1
+        for step in range(100):
+            value = p.add(value, p.f(step))
+        return value
+
+    def fan(width: int) -> Declaration:
+        def body(p: Assembler) -> Value:
+            values = [p.add(p.src1, p.f(step + 1)) for step in range(width)]
+            total = values[0]
+            for value in values[1:]:
+                total = p.mul(total, value)
+            return total
+
+        return declaration(body)
+
+    code = assembled(declaration(chain)).programs["it"].code
+    assert len(code) == 100
+    assert max(line.dst for line in code[:-1]) == 0
+    most = micro.REGISTERS
+    assert len(assembled(fan(most)).programs["it"].code) == 2 * most - 1
+    with pytest.raises(AssertionError, match="more than 16 registers"):
+        assembled(fan(most + 1))
+
+
+def test_a_result_that_is_an_operand_is_moved() -> None:
+    (line,) = assembled(declaration(lambda p: p.src1)).programs["it"].code
+    assert (line.op, line.dst, line.a) == (MicroOp.MOV, micro.DST_OUT, micro.OPERAND_SRC)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (declaration(lambda p: p.src2), "reads src2"),
+        (declaration(lambda p: p.imm(0)), "imm0"),
+        (declaration(lambda p: p.op(MicroOp.FMA, p.src1)), "FMA has 1 operands"),
+        (
+            declaration(lambda p: p.horner(p.src1, [float(i) for i in range(230)])),
+            "more than 224 constants",
+        ),
+    ],
+)
+def test_a_mistake_in_a_declaration_stops_the_import(wrong: Declaration, message: str) -> None:
+    with pytest.raises(AssertionError, match=message):
+        assembled(wrong)
+
+
+def test_a_name_belongs_to_one_program() -> None:
+    one = declaration(lambda p: p.src1)
+    with pytest.raises(AssertionError, match="two programs named it"):
+        assembled(one, one)
+
+
+def test_a_program_that_is_too_long_is_refused() -> None:
+    def body(p: Assembler) -> Value:
+        value = p.src1
+        for _ in range(micro.MAX_INSTRUCTIONS + 1):
+            value = p.add(value, p.src1)
+        return value
+
+    with pytest.raises(AssertionError, match="256 instructions"):
+        assembled(declaration(body))
+
+
+def test_every_instruction_is_in_use() -> None:
+    used = {line.op for program in PROGRAMS.values() for line in program.code}
+    assert used == set(MICRO_INFO)
