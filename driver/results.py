@@ -255,6 +255,8 @@ class RunResult(_Record):
     ledger: tuple[LedgerRow, ...]
     notes: tuple[str, ...] = ()
     """What else the test found worth saying, one line each."""
+    digest: str | None = None
+    """SHA-256 of the bits of all results in order: equal on every configuration and backend."""
 
     @model_validator(mode="after")
     def _consistent(self) -> RunResult:

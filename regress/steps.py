@@ -40,8 +40,17 @@ RTL_RUNS: tuple[tuple[str, str], ...] = (
     ("smoke", "small"),
     ("stalls", "small"),
     ("smoke", "large"),
+    ("ops", "small"),
+    ("ops", "default"),
+    ("ops_stalls", "near"),
+    ("graphs", "small"),
+    ("lenet", "default"),
 )
 """Test and configuration; all cocotb tests come on top of these, in the default configuration."""
+
+SAME_BITS: tuple[tuple[str, ...], ...] = (("ops", "ops_stalls"), ("lenet",))
+"""Tests whose runs, on whatever configuration, DRAM or backend, have one digest. The others of
+sim_config.yaml are the nightly tier's."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +206,27 @@ def _rtl() -> Iterator[Step]:
     for name, config in [*RTL_RUNS, *benches]:
         run_one = partial(_run_rtl, name, config, LOGS / f"{name}-{config}")
         yield Step("RTL tests", f"{name}, {config}", run_one)
+    for group in SAME_BITS:
+        yield Step("RTL tests", f"same bits everywhere: {group[0]}", partial(_same_bits, group))
+
+
+def _same_bits(group: tuple[str, ...]) -> Verdict:
+    """The digests of the runs above, and of the cmodel's."""
+    out = LOGS / f"{group[0]}-cmodel"
+    command = [*_CLI, "run", group[0], "--backend", "cmodel", "--out", str(out)]
+    _command(f"run-{group[0]}-cmodel", command)
+    folders = [LOGS / f"{name}-{config}" for name, config in RTL_RUNS if name in group]
+    found = {folder.name: _digest(folder) for folder in (*folders, out)}
+    if len(set(found.values())) == 1 and None not in found.values():
+        return Verdict(1, 0)
+    return Verdict(0, 1, "\n".join(f"{name}: {digest}" for name, digest in found.items()))
+
+
+def _digest(folder: Path) -> str | None:
+    try:
+        return read_json(folder / RESULT_FILE, RunResult).digest
+    except InputError:
+        return None
 
 
 def _run_rtl(name: str, config: str, out: Path) -> Verdict:

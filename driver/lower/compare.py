@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from driver.isa import DType
-from driver.lower.convert import as_float, as_truth, as_type, constant, is_float
+from driver.lower.convert import as_float, as_truth, as_type, constant, convert, is_float
 from driver.lower.elementwise import whole
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
@@ -93,20 +95,39 @@ def isinf(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
 
 
 # ---------------------------------------------------------------------- logic
+def _answer(
+    b: ProgramBuilder, program: str, sources: Sequence[TensorView], out: TensorView, *imms: float
+) -> None:
+    """A program's 0 and 1; as 0.0 and 1.0 where the op writes over floats."""
+    if not is_float(out):
+        b.vector(program, sources, out, *imms)
+        return
+    truth = b.temp(DType.UINT8, out.sizes)
+    b.vector(program, sources, truth, *imms)
+    convert(b, truth, out)
+
+
+def _logic(b: ProgramBuilder, program: str, out: TensorView, sources: Sequence[TensorView]) -> None:
+    """A logical program; in place of floats its truth values become 0.0 and 1.0.
+
+    Programs ask for bits: those of −0 are set, yet it is false.
+    """
+    truths = tuple(as_truth(b, view) if is_float(view) else view for view in sources)
+    target = b.temp(DType.UINT8, out.sizes) if is_float(out) else out
+    b.vector(program, truths, target)
+    if is_float(out):
+        convert(b, target, out)
+
+
 @TABLE.op("logical_not", "logical_not_")
 def logical_not(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
     """self is 0"""
-    if is_float(self):
-        b.vector("equal_imm", (self,), out, 0.0)
-    else:
-        b.vector("logical_not", (self,), out)
+    _logic(b, "logical_not", out, (self,))
 
 
 def _logical(name: str) -> Rule:
     def rule(b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView) -> None:
-        # Programs ask for bits: those of −0 are set, yet it is false.
-        pair = (as_truth(b, view) if is_float(view) else view for view in (self, other))
-        b.vector(f"logical_{name}", tuple(pair), out)
+        _logic(b, f"logical_{name}", out, (self, other))
 
     return rule
 

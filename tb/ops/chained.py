@@ -82,7 +82,10 @@ class ChainedRun:
         self._session.begin(index)
         trial = self._session.pair.execute(placed.program, placed.results)
         trial = replace(trial, compulsory_bytes=placed.compulsory_bytes)
-        return self._judged(op, index, placed, trial, before) if judged else None
+        if not judged:
+            return None
+        self._session.count(trial)
+        return self._judged(op, index, placed, trial, before)
 
     def _judged(
         self, op: Op, index: int, placed: Placed, trial: Trial, before: Case | None

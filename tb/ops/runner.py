@@ -81,7 +81,7 @@ def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progr
         raise InputError(spec.test, "ops", f"{len(rows)}, all on the CPU", "one for the NPU to run")
     if spec.op_filter is None and (spec.shard is None or spec.shard.index == 0):
         ledger.update(_views(entries))
-    return _result(spec, rows, ledger, conclusions)
+    return _result(spec, rows, ledger, conclusions).model_copy(update={"digest": session.digest})
 
 
 def _result(

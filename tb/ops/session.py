@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+
 from driver.backend import InspectableBackend
 from driver.backend.rtl import RtlBackend
 from driver.config import HwConfig
@@ -39,6 +41,7 @@ class Session:
         self.pair = DevicePair(config, CmodelBackend(config), rtl)
         self._began = 0
         """Cycle at which the case began."""
+        self._digest = hashlib.sha256()
 
     def _open_rtl(self, variant: str) -> RtlBackend:
         return RtlBackend(
@@ -55,6 +58,16 @@ class Session:
         """Of the hardware."""
         return self._config
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bits of all results so far, the RTL's where there is one."""
+        return self._digest.hexdigest()
+
+    def count(self, trial: Trial) -> None:
+        """Add the results of an op to the digest."""
+        for bits in (trial.rtl or trial.cmodel).bits:
+            self._digest.update(b"-" if bits is None else bits.tobytes())
+
     def close(self) -> None:
         """End the simulator."""
         self.pair.close()
@@ -67,6 +80,7 @@ class Session:
             trial = self.pair.run(case, problem, self.spec.seed)
         except UnsupportedOp as error:
             return refused(case, error, allow_cpu=self.spec.allow_cpu)
+        self.count(trial)
         return self.judged_row(case, problem, trial)
 
     def judged_row(self, case: Case, problem: Problem, trial: Trial) -> OpRow:

@@ -79,8 +79,6 @@ def _softmax() -> Iterator[Sample]:
         yield Sample(f"aten.{name}.default", (T((0, 5)), 1, False))
         yield Sample(f"aten.{name}.default", (T(()), 0, False))
     yield Sample("aten._safe_softmax.default", (T((3, 21)), -1))
-    for name in ("softmax", "log_softmax"):
-        yield Sample(f"aten.{name}.int", (T((3, 21)), -1))
 
 
 def _norms() -> Iterator[Sample]:

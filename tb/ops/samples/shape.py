@@ -16,7 +16,6 @@ def _copies() -> Iterator[Sample]:
     yield Sample("aten.clone.default", (T(),), EVERY)
     for name in ("alias_copy", "lift_fresh_copy", "contiguous"):
         yield Sample(f"aten.{name}.default", (T((2, 3, 4)),), EVERY)
-    yield Sample("aten.to.dtype", (T((2, 3, 4)), torch.float16), NUMBERS, special=False)
     yield Sample("aten.copy.default", (T((3, 5)), T((5,))), NUMBERS, special=False)
     contiguous = {"memory_format": torch.contiguous_format}
     yield Sample("aten.clone.default", (T((2, 3, 4)),), EVERY, contiguous)
@@ -34,7 +33,6 @@ def _joins() -> Iterator[Sample]:
     yield Sample("aten.cat.default", ([T((2, 3)), T((2, 5)), T((2, 1))], 1), EVERY)
     yield Sample("aten.cat.default", ([T((0,)), T((2, 3))], -1), FLOATS)
     yield Sample("aten.cat.default", ([T((2, 3)), T((2, 3), dtype=torch.float32)],), FLOATS)
-    yield Sample("aten.concat.default", ([T((2, 3)), T((2, 5))], 1), NUMBERS)
     yield Sample("aten.stack.default", ([T((2, 3)), T((2, 3))],), EVERY)
     yield Sample("aten.stack.default", ([T((2, 3)), T((2, 3)), T((2, 3))], -1), FLOATS)
     yield Sample("aten.repeat.default", (T((2, 3)), [2, 1, 3]), EVERY)
