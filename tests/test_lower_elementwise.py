@@ -160,6 +160,9 @@ def test_comparisons(npu: TorchBench, dtype: torch.dtype, relation: str) -> None
 
 def test_minus_zero_is_false(npu: TorchBench) -> None:
     x = torch.tensor([-0.0, 0.0, 1.0])
+    assert npu.call("logical_not", x).exact() == 3
+    assert npu.call("logical_xor_", x, torch.tensor(True)).exact() == 3  # floats, in place
+    x = torch.tensor([-0.0, 0.0, 1.0])
     assert npu.call("logical_or", x, x).exact() == 3
     assert npu.call("_to_copy", x, dtype=torch.bool).exact() == 3
 

@@ -80,3 +80,8 @@ def test_powers(npu: TorchBench, dtype: torch.dtype, exponent: float) -> None:
 def test_further_functions(npu: TorchBench, dtype: torch.dtype, op: str) -> None:
     x = numbers(4, 6, dtype=dtype).abs() + 0.25
     assert npu.call(op, x).close(3) == 24
+
+
+@floats
+def test_softplus_with_a_slope_and_a_threshold(npu: TorchBench, dtype: torch.dtype) -> None:
+    assert npu.call("softplus", numbers(4, 6, dtype=dtype), 2.0, 5.0).close(3) == 24

@@ -6,7 +6,7 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.isa.programs import PROGRAMS
 from driver.lower.convert import as_float, constant, is_float
-from driver.lower.elementwise import whole
+from driver.lower.elementwise import divide_by, whole
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
 from driver.lower.views import TensorView
@@ -46,11 +46,17 @@ for _name in _FUNCTIONS:
 def softplus(
     b: ProgramBuilder, out: TensorView, self: TensorView, beta: Scalar = 1, threshold: Scalar = 20
 ) -> None:
-    """log(1 + e^self); past the threshold torch's answer, self, is the same to fp32"""
-    if beta != 1 or threshold < _SOFTPLUS_EXACT:
-        given = f"beta {beta}, threshold {threshold}"
-        raise b.unsupported("beta, threshold", given, f"1, at least {_SOFTPLUS_EXACT}")
-    b.vector(variant("softplus", out.dtype), (self,), out)
+    """log(1 + e^(beta·self)) ÷ beta; self where beta·self is above the threshold"""
+    if beta == 1 and threshold >= _SOFTPLUS_EXACT:
+        b.vector("softplus", (self,), out)
+        return
+    scaled, soft = (b.temp(DType.FP32, out.sizes) for _ in range(2))
+    b.vector("affine", (self,), scaled, float(beta), -0.0)
+    b.vector("softplus", (scaled,), soft)
+    divide_by(b, soft, soft, beta)
+    beyond = b.temp(DType.UINT8, out.sizes)
+    b.vector("greater_imm", (scaled,), beyond, float(threshold))
+    b.vector("where", (beyond, self, soft), out)
 
 
 _SOFTPLUS_EXACT = 18
