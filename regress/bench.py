@@ -33,14 +33,18 @@ _LIMIT_S = 3600.0
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of merit, measured by tb/bench/<name>.py."""
+    """A figure of merit, measured by tb/bench/<name>.py, or by a module that says so."""
 
     name: str
     title: str
     aim: float
     better: Literal["higher", "lower"]
     unit: str = "ratio"
+    module: str | None = None
+    """Run instead of tb.bench, with the same arguments."""
 
+
+_NIGHTLY = "regress.nightly.figures"
 
 FIGURES: tuple[Figure, ...] = (
     Figure("cocotb_speed", "cycles/s under cocotb ÷ in a bare C++ loop", 0.95, "higher"),
@@ -52,6 +56,9 @@ FIGURES: tuple[Figure, ...] = (
     Figure("cmodel_vs_torch", "speed of cmodel ÷ torch, fp32 1024³", 1.0, "higher"),
     Figure("scoreboard", "CPU time with scoreboard ÷ without", 1.02, "lower"),
     Figure("rebuild", "rebuild after touching one RTL module ÷ cold build", 0.25, "lower"),
+    Figure("nightly_overhead", "CPU time of the runner per job", 50, "lower", "ms", _NIGHTLY),
+    Figure("nightly_speedup", "jobs one at a time ÷ two at a time", 1.9, "higher", module=_NIGHTLY),
+    Figure("nightly_plan", "CPU time to plan and store 10,000 jobs", 5, "lower", "s", _NIGHTLY),
 )
 
 
@@ -66,7 +73,8 @@ class Value(BaseModel):
 
 def measurable() -> dict[str, Figure]:
     """The figures that have a measurement, by name."""
-    return {f.name: f for f in FIGURES if (ROOT / "tb" / "bench" / f"{f.name}.py").is_file()}
+    own = ROOT / "tb" / "bench"
+    return {f.name: f for f in FIGURES if f.module or (own / f"{f.name}.py").is_file()}
 
 
 def measure(figure: Figure, rounds: int, say: Callable[[str], None]) -> Value:
@@ -82,7 +90,8 @@ def measure(figure: Figure, rounds: int, say: Callable[[str], None]) -> Value:
         elif line.strip():
             lines.append(line)
 
-    ended = execute([*RUNNER, figure.name, str(rounds)], log, _LIMIT_S, take)
+    runner = RUNNER if figure.module is None else (sys.executable, "-m", figure.module)
+    ended = execute([*runner, figure.name, str(rounds)], log, _LIMIT_S, take)
     try:
         if ended.status == 0 and not ended.timed_out and lines:
             return Value.model_validate_json(lines[-1])

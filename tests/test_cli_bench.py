@@ -13,8 +13,10 @@ from rich.console import Console
 from driver.errors import InfrastructureError, InputError
 from regress import bench
 from regress.bench import Figure, Value, run_bench
+from regress.nightly.figures import MEASUREMENTS
 from tb.bench.measure import interleaved, summary, timed
 
+MODULE = "regress.nightly.figures"
 FAKE = """
 import sys
 name, rounds = sys.argv[1:]
@@ -96,9 +98,12 @@ def test_an_aim_is_reached_from_its_own_side(better: str, value: float, reached:
 
 def test_every_figure_of_the_table_has_its_measurement() -> None:
     folder = Path(__file__).parents[1] / "tb" / "bench"
-    figures = {figure.name for figure in bench.FIGURES}
+    figures = {figure.name for figure in bench.FIGURES if figure.module is None}
     own = {path.stem for path in folder.glob("*.py") if "def measure(" in path.read_text()}
     assert own == figures
+    others = {figure.name for figure in bench.FIGURES if figure.module == MODULE}
+    assert others == set(MEASUREMENTS)
+    assert len(figures | others) == len(bench.FIGURES)
 
 
 def test_a_value_must_be_one() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -15,13 +16,16 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 from junitparser import JUnitXml
-from nightly_host import go, outcomes, setting, states, write_config
+from nightly_host import FAKE_RUNNER, go, outcomes, setting, spec_of, states, write_config
 from rich.console import Console
 
 from driver.errors import InputError
 from regress.nightly import summary
+from regress.nightly.job import Job, perform
 from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, State
-from regress.nightly.prepare import Step
+from regress.nightly.prepare import Prepared, Step
+from regress.nightly.run_plan import PlanRun
+from regress.nightly.scheduler import Control
 from regress.nightly.store import Store
 
 SMALL = "[small] seed 1"
@@ -250,6 +254,42 @@ def test_what_cannot_be_prepared_is_skipped_and_red(tmp_path: Path) -> None:
         (row,) = store.preparations(store.plans()[0].id)
         assert (row.ok, row.name) == (False, "build no_such check")
     assert "2" in shown
+
+
+def test_files_that_cannot_be_made_durable_are_that_jobs_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that fills up between the end of a run and its record: a pass without evidence."""
+
+    def full(path: Path) -> tuple[str, int]:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    item = PlanItem("quick", "small", 1, "rtl", wall_s=30)
+    job = Job("p", item, 1, spec_of(item, tmp_path / "job"), "i", FAKE_RUNNER)
+    monkeypatch.setattr("regress.nightly.job._durable", full)
+    attempt = perform(job, tmp_path)
+    assert attempt.state is State.ERROR
+    assert attempt.reason.endswith("No space left on device; the run: pass")
+    assert attempt.result_hash is None
+    assert attempt.artefacts == ()
+
+
+def test_ctrl_c_while_building_starts_no_other_build_and_no_job(tmp_path: Path) -> None:
+    config = write_config(tmp_path / "c.yaml", {"passing": 1, "failing": 1})
+    control, notes = Control(), []
+    own = setting(config, steps_of=lambda item, tests: (Step("build", item.test, "check"),))
+    items = [PlanItem(test, "small", 1, "rtl") for test in ("passing", "failing")]
+    with Store.open(tmp_path / "s") as store:
+        plan = store.add_plan(Plan("p", "t", "", 1, "", False, {}, "", "", ""), items)
+
+        def build(step: Step, _config: Path) -> tuple[Prepared, bool]:
+            control.interrupt()
+            return Prepared(True, f"key of {step.what}"), False
+
+        ready = PlanRun(store, plan, own, control, notes.append).prepare(items, build)
+        assert [item.test for item in ready] == ["failing"]  # in the order of the steps' names
+        assert [row.name for row in store.preparations("p")] == ["build failing check"]
+        assert store.attempts("p") == []
 
 
 @pytest.mark.parametrize("size", [0, 20_000])

@@ -122,15 +122,17 @@ class PlanRun:
             (step for wanted in steps.values() for step in wanted),
             lambda step: self._do(step, build),
             self._keep_step,
-            self._wanted,
+            lambda: not self._control.drain,
         )
         ready = []
         for item, wanted in steps.items():
             failed = [step for step in wanted if step in self._prepared and not self._ok(step)]
-            if failed and not self._control.stop:
+            if self._control.stop:
+                continue
+            if failed:
                 reason = f"{failed[0].name}: {self._prepared[failed[0]].detail}"
                 self.leave_out([item], SkipCause.PREPARATION, reason)
-            elif not failed:
+            elif all(step in self._prepared for step in wanted):
                 ready.append(item)
         return tuple(ready)
 

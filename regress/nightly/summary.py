@@ -15,7 +15,7 @@ from rich.text import Text
 
 from driver.results import PROGRAM
 from regress.junit import legal, write_whole
-from regress.nightly.model import Outcome, Plan, PlanItem, SkipCause, State
+from regress.nightly.model import Outcome, Plan, PlanItem, Preparation, SkipCause, State
 
 _SHOWN_RED = 20
 _STYLES = {State.PASS: "green", State.SKIPPED: "yellow"}
@@ -100,6 +100,16 @@ def show(console: Console, plan: Plan, outcomes: Sequence[Outcome]) -> None:
     console.print(Text(f"{verdict}, {counted.states[State.PASS]} passed", style=f"bold {style}"))
     if not counted.complete:
         console.print(f"the rest: {PROGRAM} nightly {plan.tier} --resume", highlight=False)
+
+
+def build_share(outcomes: Iterable[Outcome], preparations: Iterable[Preparation]) -> str:
+    """What builds and captures cost beside the runs; empty where nothing was counted."""
+    ran = sum(a.cpu_seconds or 0.0 for outcome in outcomes for a in outcome.attempts)
+    prepared = sum(preparation.cpu_seconds for preparation in preparations)
+    if not ran + prepared:
+        return ""
+    share = prepared / (ran + prepared)
+    return f"builds and captures: {prepared:.0f} of {ran + prepared:.0f} s CPU ({share:.0%})"
 
 
 def _groups(outcomes: Iterable[Outcome]) -> dict[str, list[Outcome]]:

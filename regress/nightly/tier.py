@@ -143,7 +143,8 @@ class Go:
             expected = "a place that can be written"
             raise InputError(junit, "file", error.strerror, expected) from error
         aftermath = after_run(self._store, self._plan.id)
-        for line in (str(junit), *aftermath.lines):
+        share = summary.build_share(outcomes, self._store.preparations(self._plan.id))
+        for line in filter(None, (share, str(junit), *aftermath.lines)):
             self._note(line)
         if self._control.drain and missing(outcomes):
             return INTERRUPTED
