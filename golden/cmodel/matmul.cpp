@@ -48,26 +48,23 @@ Plane plane_of(const MatrixRef& ref, std::size_t batch) {
           ref.row_stride, ref.column_stride};
 }
 
-/// A as rows of words along k: in place when it lies so, else packed into `storage`.
-WordRows rows_of_a(const Kernels& kernels, const Block& a, unsigned threads,
-                   std::optional<WordBuffer>& storage) {
-  const Plane& plane = a.plane;
+/// A's rows as they lie, if they are words along k.
+std::optional<WordRows> words_in_place(const Plane& plane) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(plane.data) % alignof(std::uint32_t) == 0;
-  if (plane.dtype == DType::kFp32 && plane.column_stride == 1 && aligned) {
-    return {reinterpret_cast<const std::uint32_t*>(plane.data), plane.row_stride};
-  }
-  const std::size_t steps = steps_of(plane.dtype, a.columns);
+  if (plane.dtype != DType::kFp32 || plane.column_stride != 1 || !aligned) return std::nullopt;
+  return WordRows{reinterpret_cast<const std::uint32_t*>(plane.data), plane.row_stride};
+}
+
+/// A packed as rows of words along k into `storage`.
+WordRows packed_rows(const Kernels& kernels, const Block& a, unsigned threads,
+                     std::optional<WordBuffer>& storage) {
+  const std::size_t steps = steps_of(a.plane.dtype, a.columns);
   const auto stride = static_cast<std::ptrdiff_t>(steps);
   storage.emplace(a.rows * steps);
   parallel_for((a.rows + kPackRows - 1) / kPackRows, threads, [&](std::size_t i) {
     const std::size_t first = i * kPackRows;
-    const Block part{plane.from(first, 0), std::min(kPackRows, a.rows - first), a.columns};
-    std::uint32_t* dst = storage->data() + first * steps;
-    if (plane.dtype == DType::kInt8) {
-      pack_row_pairs(part, dst, stride);
-    } else {
-      pack_words(kernels, part, dst, stride);
-    }
+    const Block part{a.plane.from(first, 0), std::min(kPackRows, a.rows - first), a.columns};
+    pack_steps(kernels, part, storage->data() + first * steps, stride);
   });
   return {storage->data(), stride};
 }
@@ -81,18 +78,22 @@ std::size_t rows_per_unit(std::size_t m, std::size_t panels, unsigned threads) {
 
 void multiply_batch(const Kernels& kernels, const MatmulJob& job, std::size_t batch,
                     unsigned threads) {
+  const std::size_t width = panel_columns(kernels);
+  const std::size_t panels = (job.n + width - 1) / width;
+  const Plane a = plane_of(job.a, batch);
   std::optional<WordBuffer> storage;
-  const Block a{plane_of(job.a, batch), job.m, job.k};
+  std::optional<WordRows> words = words_in_place(a);
+  // With one panel every row is needed once, by whom it is in the cache for.
+  if (!words && panels > 1) words = packed_rows(kernels, {a, job.m, job.k}, threads, storage);
   const Product product{.kernels = kernels,
                         .m = job.m,
                         .k = job.k,
                         .n = job.n,
-                        .a = rows_of_a(kernels, a, threads, storage),
+                        .a = a,
                         .b = plane_of(job.b, batch),
                         .c = plane_of(job.c, batch),
+                        .a_words = words,
                         .accumulate = job.accumulate};
-  const std::size_t width = panel_columns(kernels);
-  const std::size_t panels = (job.n + width - 1) / width;
   const std::size_t height = rows_per_unit(job.m, panels, threads);
   const std::size_t row_units = (job.m + height - 1) / height;
   parallel_for(panels * row_units, threads, [&](std::size_t unit) {

@@ -121,6 +121,15 @@ void pack_column_pairs(const Block& src, std::uint32_t* dst, std::ptrdiff_t dst_
   }
 }
 
+void pack_steps(const Kernels& kernels, const Block& src, std::uint32_t* dst,
+                std::ptrdiff_t dst_stride) {
+  if (src.plane.dtype == DType::kInt8) {
+    pack_row_pairs(src, dst, dst_stride);
+  } else {
+    pack_words(kernels, src, dst, dst_stride);
+  }
+}
+
 void unpack_words(const std::uint32_t* src, std::ptrdiff_t src_stride, const Block& dst) {
   switch (dst.plane.dtype) {
     case DType::kFp32:

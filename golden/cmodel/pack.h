@@ -50,6 +50,10 @@ void pack_row_pairs(const Block& src, std::uint32_t* dst, std::ptrdiff_t dst_str
 /// row.
 void pack_column_pairs(const Block& src, std::uint32_t* dst, std::ptrdiff_t dst_stride);
 
+/// The words of each row along k: pack_words, or pack_row_pairs for int8.
+void pack_steps(const Kernels& kernels, const Block& src, std::uint32_t* dst,
+                std::ptrdiff_t dst_stride);
+
 /// The inverse of pack_words: rounds to the plane's type once, NaNs to the canonical one.
 void unpack_words(const std::uint32_t* src, std::ptrdiff_t src_stride, const Block& dst);
 

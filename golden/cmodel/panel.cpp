@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t kStepBlock = 1024;
 /// Rows that reuse a block of B before the next is fetched; divisible by every tile height.
 constexpr std::size_t kRowBlock = 96;
+/// Rows of A that are packed at a time where each is needed once; divisible likewise.
+constexpr std::size_t kPackedRows = 24;
 /// Up to this many rows, B is read where it lies: too few uses would pay for a copy.
 constexpr std::size_t kFewRows = 12;
 
@@ -46,8 +48,34 @@ WordRows columns_of_b(const Product& product, const Range& rows, const Columns& 
   return {storage->data(), stride};
 }
 
-/// All steps for up to kRowBlock rows, whose partial sums are in `c`.
-void multiply_rows(const Product& product, const Range& rows, const WordRows& b,
+/// A's rows as words along k.
+class RowsOfA {
+ public:
+  explicit RowsOfA(const Product& product)
+      : product_(product),
+        steps_(steps_of(product.a.dtype, product.k)),
+        storage_(product.a_words ? 0 : kPackedRows * steps_) {}
+
+  /// Those of `part`, at most kPackedRows where they are packed for it.
+  [[nodiscard]] WordRows words(const Range& part) {
+    if (product_.a_words) {
+      const WordRows& all = *product_.a_words;
+      return {all.data + static_cast<std::ptrdiff_t>(part.first) * all.stride, all.stride};
+    }
+    const auto stride = static_cast<std::ptrdiff_t>(steps_);
+    const Block block{product_.a.from(part.first, 0), part.count, product_.k};
+    pack_steps(product_.kernels, block, storage_.data(), stride);
+    return {storage_.data(), stride};
+  }
+
+ private:
+  const Product& product_;
+  std::size_t steps_;
+  WordBuffer storage_;
+};
+
+/// All steps for `rows` rows of A, whose partial sums are in `c`.
+void multiply_rows(const Product& product, std::size_t rows, const WordRows& a, const WordRows& b,
                    const Columns& columns, std::uint32_t* c) {
   const bool integer = product.b.dtype == isa::DType::kInt8;
   const Kernels& kernels = product.kernels;
@@ -56,13 +84,13 @@ void multiply_rows(const Product& product, const Range& rows, const WordRows& b,
   const std::size_t steps = steps_of(product.b.dtype, product.k);
   const auto width = static_cast<std::ptrdiff_t>(columns.width);
   for (std::size_t s = 0; s < steps; s += kStepBlock) {
-    for (std::size_t r = 0; r < rows.count; r += height) {
-      const auto row = static_cast<std::ptrdiff_t>(rows.first + r);
+    for (std::size_t r = 0; r < rows; r += height) {
+      const auto row = static_cast<std::ptrdiff_t>(r);
       const auto step = static_cast<std::ptrdiff_t>(s);
       tile({.steps = std::min(kStepBlock, steps - s),
-            .rows = std::min(height, rows.count - r),
-            .a = product.a.data + row * product.a.stride + step,
-            .a_stride = product.a.stride,
+            .rows = std::min(height, rows - r),
+            .a = a.data + row * a.stride + step,
+            .a_stride = a.stride,
             .b = b.data + step * b.stride,
             .b_stride = b.stride,
             .c = c + static_cast<std::ptrdiff_t>(r) * width,
@@ -80,13 +108,15 @@ void multiply_panel(const Product& product, const Range& rows, const Range& rang
   const auto stride = static_cast<std::ptrdiff_t>(columns.width);
   std::optional<WordBuffer> storage;
   const WordRows b = columns_of_b(product, rows, columns, storage);
-  WordBuffer sums(std::min(kRowBlock, rows.count) * columns.width);
-  for (std::size_t r = 0; r < rows.count; r += kRowBlock) {
-    const Range part{rows.first + r, std::min(kRowBlock, rows.count - r)};
+  const std::size_t height = product.a_words ? kRowBlock : kPackedRows;
+  RowsOfA a(product);
+  WordBuffer sums(std::min(height, rows.count) * columns.width);
+  for (std::size_t r = 0; r < rows.count; r += height) {
+    const Range part{rows.first + r, std::min(height, rows.count - r)};
     const Block c{product.c.from(part.first, columns.first), part.count, columns.count};
     std::fill_n(sums.data(), part.count * columns.width, 0);
     if (product.accumulate) pack_words(product.kernels, c, sums.data(), stride);
-    multiply_rows(product, part, b, columns, sums.data());
+    multiply_rows(product, part.count, a.words(part), b, columns, sums.data());
     unpack_words(sums.data(), stride, c);
   }
 }

@@ -2,6 +2,8 @@
 /// One batch of a product, and the unit of work into which it is cut.
 #pragma once
 
+#include <optional>
+
 #include "kernels.h"
 #include "pack.h"
 
@@ -16,8 +18,8 @@ struct WordRows {
 struct Product {
   const Kernels& kernels;
   std::size_t m, k, n;
-  WordRows a;
-  Plane b, c;
+  Plane a, b, c;
+  std::optional<WordRows> a_words;  // A's rows as words; none: whoever needs rows packs them
   bool accumulate;
 };
 
