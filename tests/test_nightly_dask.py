@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import torch
+from dask_jobqueue.local import LocalCluster as BatchOfThisMachine
 from distributed import Client, LocalCluster
 from nightly_host import FAKE_RUNNER, go, outcomes, setting, spec_of, states, write_config
 
@@ -195,6 +196,25 @@ def test_another_kind_of_scheduler_is_bad_input(tmp_path: Path) -> None:
         scheduler_at("cron", Cluster()),
     ):
         pass
+
+
+def test_workers_of_a_batch_system_run_the_jobs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """dask-jobqueue's own stand-in for a batch system: its job scripts, run by this machine."""
+    monkeypatch.setattr("dask_jobqueue.SLURMCluster", BatchOfThisMachine)
+    config = write_config(
+        tmp_path / "c.yaml", {"quick": 3}, cluster={"workers": 2, "memory": "1GB"}
+    )
+    code, _ = go(config, tmp_path / "s", scheduler="slurm")
+    assert code == 0
+    assert set(states(tmp_path / "s").values()) == {"pass"}
+
+
+def test_a_batch_system_that_is_not_there_is_one_typed_error(tmp_path: Path) -> None:
+    config = write_config(tmp_path / "c.yaml", {"quick": 1}, cluster={"memory": "lots"})
+    with pytest.raises(InfrastructureError, match="slurm: "):
+        go(config, tmp_path / "s", scheduler="slurm")
 
 
 def test_the_settings_of_a_fake_bench_ask_no_sources_of_workers(tmp_path: Path) -> None:
