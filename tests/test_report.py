@@ -160,6 +160,47 @@ def test_the_ledger_names_every_fallback_and_its_reason() -> None:
     assert line.split() == ["cpu", "silu", "1", "not", "lowered"]
 
 
+def _ledger(*pairs: tuple[str, int]) -> tuple[LedgerRow, ...]:
+    return tuple(LedgerRow(op="aten.x.y", where=w, count=n, reason="") for w, n in pairs)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("ledger", "line"),
+    [
+        (_ledger(("rtl", 22), ("view", 4)), "22 of 22 ops on rtl, 100.0%; 4 views cost nothing"),
+        (_ledger(("rtl", 3), ("cpu", 1)), "3 of 4 ops on rtl, 75.0%; 1 ON THE CPU"),
+    ],
+)
+def test_the_ledgers_share_counts_ops_not_views(ledger: tuple[LedgerRow, ...], line: str) -> None:
+    assert f"ledger: {line}" in _shown(_result(_row(0), ledger=ledger), 120).splitlines()
+
+
+def test_a_run_of_thousands_shows_its_slowest_and_its_failures_and_files_the_rest() -> None:
+    rows = [_row(index, cycles=index) for index in range(400)]
+    rows[7] = _failing(7)
+    result = _result(*rows)
+    lines = _shown(result, 132).splitlines()
+    shown = [line.split()[0] for line in lines if line.split()[1:2] == ["mm"]]
+    assert {"7", "399"} <= set(shown) and len(shown) < 60
+    assert any("all are in ops.txt" in line for line in lines)
+    whole = report.all_ops(result)
+    assert [line.split()[0] for line in whole.splitlines()[1:]] == [str(i) for i in range(400)]
+
+
+def test_the_table_in_a_file_has_the_bytes_and_what_bounds_the_op() -> None:
+    row = _row(0, dram_bytes=12_345, compulsory_bytes=12_000, bound_by="memory")
+    head, line = report.all_ops(_result(row)).splitlines()
+    assert {"bytes", "least", "bound"} <= set(head.split())
+    assert "12 345" in line and "12 000" in line and "memory" in line
+
+
+def test_what_a_test_says_of_a_model_is_shown_and_layers_are_summed() -> None:
+    row = _row(0, module="lenet:conv1", source="lenet.py:3")
+    lines = _shown(_result(row, notes=("classes: 64 of 64",)), 132).splitlines()
+    assert "classes: 64 of 64" in lines
+    assert any(line.split()[:2] == ["lenet:conv1", "isolated"] for line in lines)
+
+
 def test_an_error_shows_its_message() -> None:
     result = _result(status="error", message="the run was ended by SIGSEGV\n    log", cycles=None)
     shown = _shown(result, 120)
