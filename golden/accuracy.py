@@ -115,7 +115,7 @@ def run(program: VectorProgram, *sources: Words) -> Words:
 
 
 def measure(function: Function, form: Format, points: int, seed: int = 1) -> Accuracy:
-    """The largest error over the function's domain. Asserts that special values are right."""
+    """The largest error over the function's domain; ∞ if ∞, NaN or the sign of a 0 is wrong."""
     program = PROGRAMS[function.program(form.name)]
     worst, at, count = 0.0, (0.0,) * program.sources, 0
     for operands in _operands(function, form, points, seed):

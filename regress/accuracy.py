@@ -16,13 +16,15 @@ from rich.console import Console
 
 from driver.errors import InputError
 from driver.results import write_text
-from golden.accuracy import BF16, FP16, FP32, measure
+from golden.accuracy import BF16, FP16, FP32, Format, measure
 from golden.functions import FUNCTIONS, Function
 from regress.paths import ROOT
 
 RECORD = Path("docs/accuracy.json")
 PAGE = Path("docs/numerics.md")
 BEGIN, END = "<!-- accuracy: written by npu-cosim accuracy -->", "<!-- /accuracy -->"
+_LAST_DIGIT = 1e-3
+"""Of an error on record, which is rounded up."""
 _FORMATS = (FP32, FP16, BF16)
 _HEAD = ("function", "domain", "fp32", "fp16", "bf16", "monotonic", "instructions")
 
@@ -44,15 +46,23 @@ class Row(BaseModel):
 
 
 def accuracy(console: Console, names: Sequence[str], points: int) -> int:
-    """Measure and print; without names all functions, which are then put on record."""
+    """Measure and print; without names all functions, which are then put on record.
+
+    1 when a special value is wrong; the record then stays.
+    """
     known = {function.name: function for function in FUNCTIONS}
     for name in names:
         if name not in known:
             raise InputError("command line", "function", name, f"one of {', '.join(known)}")
     rows: list[Row] = []
     for function in [known[name] for name in names] or FUNCTIONS:
-        rows += [_row(function, index, points) for index in range(len(_FORMATS))]
-        console.print("\n".join(table([function], rows)[-1:]), markup=False, highlight=False)
+        for form in _FORMATS:
+            row = _row(function, form, points)
+            if math.isinf(row.max_ulp):
+                console.print(f"{row.program} of {row.at}, {row.format}: ∞, NaN or −0 is wrong")
+                return 1
+            rows.append(row)
+        console.print(table([function], rows)[-1], markup=False, highlight=False)
     if not names:
         write_text(ROOT / RECORD, record(rows))
         page = (ROOT / PAGE).read_text(encoding="utf-8")
@@ -61,8 +71,7 @@ def accuracy(console: Console, names: Sequence[str], points: int) -> int:
     return 0
 
 
-def _row(function: Function, index: int, points: int) -> Row:
-    form = _FORMATS[index]
+def _row(function: Function, form: Format, points: int) -> Row:
     found = measure(function, form, points)
     return Row(
         function=function.name,
@@ -71,7 +80,7 @@ def _row(function: Function, index: int, points: int) -> Row:
         code=found.code,
         instructions=found.cycles,
         points=found.points,
-        max_ulp=math.ceil(found.max_ulp * 1000) / 1000,
+        max_ulp=round(found.max_ulp + _LAST_DIGIT / 2, 3),
         at=found.at,
         monotonic=found.monotonic,
     )

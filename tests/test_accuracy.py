@@ -126,6 +126,16 @@ def test_short_exponentials_are_good_to_13_6_bits() -> None:
     assert 2.0**-14.6 < worst <= 2.0**-13.6
 
 
+def test_a_wrong_special_value_fails_and_leaves_the_record(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = Function("exp", lambda x: np.where(np.isinf(x), np.nan, np.exp(np.minimum(x, 100.0))))
+    monkeypatch.setattr("regress.accuracy.FUNCTIONS", (wrong,))
+    monkeypatch.setattr("regress.accuracy.write_text", lambda *_: pytest.fail("wrote"))
+    assert accuracy(Console(width=200), [], 1000) == 1
+    assert "exp of (inf,), fp32: ∞, NaN or −0 is wrong" in capsys.readouterr().out
+
+
 def test_an_unknown_function_is_named() -> None:
     with pytest.raises(InputError, match=r"sine.*one of rsqrt, exp"):
         accuracy(Console(), ["sine"], 1000)
