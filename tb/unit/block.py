@@ -19,7 +19,7 @@ from pathlib import Path
 from driver.errors import InfrastructureError, InputError, NpuError
 from tb.unit.model import BUS_WIDTHS
 
-_TIMEOUT_S = 600.0
+_TIMEOUT_S = 1800.0
 _MAX_SEED = 10**9
 
 

@@ -54,7 +54,7 @@ class PacketMaker {
     uint64_t* const addresses[] = {&p.src1, &p.src2, &p.dst};
     uint64_t& address = *addresses[random_.below(3)];
     const uint64_t grain = random_.chance(30) ? 64 : 1ull << random_.below(3);
-    switch (random_.below(11)) {
+    switch (random_.below(12)) {
       case 0:
         p.opcode = uint32_t(random_.chance(50) ? random_.below(12) : random_.engine());
         break;
@@ -84,6 +84,9 @@ class PacketMaker {
         break;
       case 9:
         memory_.bad_lines.insert(last_descriptor_ / 64);
+        break;
+      case 10:
+        another_kind(p);
         break;
       default:
         spoil_descriptor();
@@ -209,6 +212,12 @@ class PacketMaker {
     p.src1 = operand(p, kSrc1DescMask, src, {batch, ta ? k : m, ta ? m : k});
     p.src2 = operand(p, kSrc2DescMask, src, {batch, tb ? n : k, tb ? k : n});
     p.dst = operand(p, kDstDescMask, dst, {batch, m, n});
+  }
+
+  // Another program, dimension or matrix: it may fit by chance.
+  void another_kind(Packet& p) {
+    const bool vector = p.opcode == uint32_t(Opcode::kVector);
+    p.param[0] = uint32_t(random_.below(vector ? kPrograms.size() + 2 : kMaxRank + 2));
   }
 
   std::vector<uint32_t> sizes() {
