@@ -336,9 +336,22 @@ def test_a_job_folder_that_cannot_be_made_is_that_jobs_error(tmp_path: Path) -> 
     folder = tmp_path / "s"
     with Store.open(folder):
         (folder / "plans").write_text("in the way")
-    with pytest.raises(InputError):  # no place for junit.xml either: said, and exit status 2
-        go(config, folder)
+    code, shown = go(config, folder)
+    assert code == 3
+    assert "error: reports: " in shown  # no place for junit.xml either
     assert states(folder) == {f"passing{SMALL}": "error"}
+
+
+def test_reports_that_cannot_be_written_are_said_and_cost_no_result(tmp_path: Path) -> None:
+    config = write_config(tmp_path / "c.yaml", {"passing": 1})
+    folder = tmp_path / "s"
+    with Store.open(folder):
+        (folder / "report").write_text("in the way")
+    code, shown = go(config, folder)
+    assert code == 3
+    assert "error: reports: " in shown
+    assert "1 of 1 executed, 1 passed" in shown
+    assert states(folder) == {f"passing{SMALL}": "pass"}
 
 
 def test_a_clock_that_jumps_changes_no_order_and_no_duration(

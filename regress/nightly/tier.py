@@ -10,11 +10,11 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 from rich.console import Console
 
-from driver.errors import InputError
+from driver.errors import InfrastructureError, InputError, NpuError
 from regress.nightly import summary, value
 from regress.nightly.display import PlanDisplay
-from regress.nightly.hooks import after_run
-from regress.nightly.model import Plan, PlanItem, SkipCause
+from regress.nightly.hooks import Aftermath, after_run
+from regress.nightly.model import Outcome, Plan, PlanItem, SkipCause
 from regress.nightly.pool import LocalPool, Pool
 from regress.nightly.prepare import Build
 from regress.nightly.request import Request, planned
@@ -132,23 +132,31 @@ class Go:
         return self._finish()
 
     def _finish(self) -> int:
-        """Summary, JUnit and reports; the exit status."""
+        """Summary, JUnit and reports; the exit status. Results are safe by now: a report that
+        cannot be written is said, and makes the run red."""
         outcomes = self._store.outcomes(self._plan.id)
         summary.show(self._console, self._plan, outcomes)
-        junit = plan_folder(self._store, self._plan.id) / JUNIT_FILE
+        aftermath, written = Aftermath(), True
         try:
-            junit.parent.mkdir(parents=True, exist_ok=True)
-            summary.write_plan_junit(self._plan, outcomes, junit)
-        except OSError as error:
-            expected = "a place that can be written"
-            raise InputError(junit, "file", error.strerror, expected) from error
-        aftermath = after_run(self._store, self._plan.id)
-        share = summary.build_share(outcomes, self._store.preparations(self._plan.id))
-        for line in filter(None, (share, str(junit), *aftermath.lines)):
+            self._write_junit(outcomes)
+            aftermath = after_run(self._store, self._plan.id)
+        except (NpuError, OSError) as error:
+            self._note(f"error: reports: {error}")
+            written = False
+        for line in aftermath.lines:
             self._note(line)
         if self._control.drain and missing(outcomes):
             return INTERRUPTED
-        return summary.tally(outcomes, aftermath.expected).exit_code or int(aftermath.red)
+        code = summary.tally(outcomes, aftermath.expected).exit_code or int(aftermath.red)
+        return code if written else InfrastructureError.exit_code
+
+    def _write_junit(self, outcomes: Sequence[Outcome]) -> None:
+        junit = plan_folder(self._store, self._plan.id) / JUNIT_FILE
+        junit.parent.mkdir(parents=True, exist_ok=True)
+        summary.write_plan_junit(self._plan, outcomes, junit)
+        share = summary.build_share(outcomes, self._store.preparations(self._plan.id))
+        for line in filter(None, (share, str(junit))):
+            self._note(line)
 
     def _note(self, text: str) -> None:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
