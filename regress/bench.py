@@ -55,6 +55,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure("rtl_vs_torch", "CPU time of RTL ÷ torch, 1 thread, fp32 512³", 1000, "lower"),
     Figure("cmodel_vs_torch", "speed of cmodel ÷ torch, fp32 1024³", 1.0, "higher"),
     Figure("scoreboard", "CPU time with scoreboard ÷ without", 1.02, "lower"),
+    Figure("ulp", "largest error of a function in fp32, 10⁶ numbers each", 2.0, "lower", "ULP"),
     Figure("rebuild", "rebuild after touching one RTL module ÷ cold build", 0.25, "lower"),
     Figure("nightly_overhead", "CPU time of the runner per job", 50, "lower", "ms", _NIGHTLY),
     Figure("nightly_speedup", "jobs one at a time ÷ two at a time", 1.9, "higher", module=_NIGHTLY),
