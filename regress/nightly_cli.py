@@ -112,7 +112,8 @@ def report(
     """Write the dashboard of a night again; send the news where asked."""
     from regress import desk  # noqa: PLC0415
 
-    news = desk.Recipients(webhook, mail, sender, tuple(to or ("root@localhost",)))
+    readers = tuple(filter(None, to or ())) or ("root@localhost",)
+    news = desk.Recipients(webhook or None, mail, sender, readers)
     return desk.report(_console(), desk.Where(out, store), plan, news)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,3 +40,16 @@ def npu() -> Iterator[TorchBench]:
     opened = open_bench()
     yield opened
     opened.device.close()
+
+
+@pytest.fixture(scope="session")
+def wrong_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A store with one job that failed on a wrong device, and the attempt's id. Only to read."""
+    from night_host import wrong_night  # noqa: PLC0415 (SQLAlchemy, for those who want it)
+
+    from regress.nightly.store import Store  # noqa: PLC0415
+
+    folder = tmp_path_factory.mktemp("wrong")
+    with Store.open(folder) as store:
+        _, _, made = wrong_night(store)
+    return folder, made.id

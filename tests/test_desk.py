@@ -10,7 +10,7 @@ from pathlib import Path
 
 import demo_nights
 import pytest
-from night_host import RUNNER, wrong_night
+from night_host import RUNNER
 
 from regress import aftermath, baseline, cli, desk
 from regress import run as run_module
@@ -125,12 +125,13 @@ def test_a_night_ends_with_reports_and_known_failures_do_not_count(demo: Path) -
 
 
 @pytest.fixture(scope="module")
-def wrong(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+def wrong(
+    wrong_store: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory
+) -> tuple[Path, str]:
     """A folder with one stored failure of the wrong device, and its id."""
-    folder = tmp_path_factory.mktemp("store")
-    with Store.open(folder) as store:
-        _, _, made = wrong_night(store)
-    return folder, made.id
+    folder = tmp_path_factory.mktemp("copy") / "store"
+    shutil.copytree(wrong_store[0], folder)
+    return folder, wrong_store[1]
 
 
 def test_reproduce_and_waves_say_what_they_found(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -11,7 +12,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from night_host import add, attempt, item, plan, result, row, wrong_night
+from night_host import add, attempt, item, plan, result, row
 
 from driver.evidence import ErrorMap, Grid
 from driver.isa import DType
@@ -51,10 +52,13 @@ class Text(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Job]]:
-    with Store.open(tmp_path_factory.mktemp("store")) as store:
-        _, _, made = wrong_night(store)
-        yield store, load_job(store, made.id)
+def night(
+    wrong_store: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Store, Job]]:
+    folder = tmp_path_factory.mktemp("copy") / "store"
+    shutil.copytree(wrong_store[0], folder)
+    with Store.open(folder) as store:
+        yield store, load_job(store, wrong_store[1])
 
 
 def page_of(night: tuple[Store, Job], site: Path) -> str:

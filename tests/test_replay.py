@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from night_host import RUNNER, add, attempt, item, plan, result, row, silent, wrong_night
+from night_host import RUNNER, add, attempt, item, plan, result, row, silent
 
 from driver.errors import InputError
 from driver.results import RESULT_FILE, RunResult, read_json, write_json
@@ -21,10 +21,13 @@ from regress.waves import FETCH, FIRST_BEAT, WRONG_WRITE, record_waves
 
 
 @pytest.fixture(scope="module")
-def night(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, Job]]:
-    with Store.open(tmp_path_factory.mktemp("store")) as store:
-        _, _, made = wrong_night(store)
-        yield store, load_job(store, made.id)
+def night(
+    wrong_store: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Store, Job]]:
+    folder = tmp_path_factory.mktemp("copy") / "store"
+    shutil.copytree(wrong_store[0], folder)
+    with Store.open(folder) as store:
+        yield store, load_job(store, wrong_store[1])
 
 
 def test_the_stored_failure_comes_again_bit_for_bit(

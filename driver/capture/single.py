@@ -88,7 +88,7 @@ class _Sequence(torch.nn.Module):
 
 
 def _as_it_was(op: Op, call: Call) -> Op:
-    return op.model_copy(update={"module": call.module, "source": call.source or op.source})
+    return op.model_copy(update={"module": call.module, "source": call.source or "unknown:0"})
 
 
 def _with_ops(capsule: Capsule, ops: tuple[Op, ...]) -> Capsule:

@@ -110,7 +110,7 @@ def _cut(operands: Operands, axis: Axis, kept: Indices) -> Operands:
 
 
 def plainer(operands: Operands) -> Iterator[Operands]:
-    """All tensors 1, or each; or with part of its numbers 0, or one of them 1."""
+    """All tensors 1, or each; or part of its numbers 0, or all but one; or one of them 1."""
     ones = {name: np.full_like(a, _one(operands, name)) for name, a in operands.arrays.items()}
     yield Operands(operands.op, ones, operands.types)
     for name, array in operands.arrays.items():
@@ -119,7 +119,10 @@ def plainer(operands: Operands) -> Iterator[Operands]:
         for chosen in _parts(places):
             yield operands.with_array(name, _set(array, chosen, np.zeros((), array.dtype)))
         for place in places if len(places) <= _SINGLES else ():
+            alone = _set(np.zeros_like(array), place[None], array[tuple(place)])
+            yield operands.with_array(name, alone)
             yield operands.with_array(name, _set(array, place[None], _one(operands, name)))
+            yield operands.with_array(name, _set(alone, place[None], _one(operands, name)))
 
 
 def _one(operands: Operands, name: str) -> Array:

@@ -6,7 +6,7 @@ Ops of a capsule are judged one by one, so that a run answers for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -137,24 +137,35 @@ def _operands(capsule: Capsule) -> Operands:
 def _search(
     bench: _Bench, start: Operands, row: OpRow, most: int, note: Callable[[str], None]
 ) -> tuple[Operands, OpRow]:
-    """Shapes until nothing shorter fails, then numbers; again while that made shapes smaller."""
-    best = (start, row)
+    """Shapes until nothing shorter fails, then numbers; again when those became plainer."""
+    best, before = (start, row), None
     note(str(start))
+    while best is not before:
+        best = _exhausted(bench, best, shorter, most, note)
+        before = best
+        best = _exhausted(bench, best, lambda operands, _: plainer(operands), most, note)
+    return best
+
+
+_Found = tuple[Operands, OpRow]
+_Proposals = Callable[[Operands, tuple[int, ...]], Iterator[Operands]]
+
+
+def _exhausted(
+    bench: _Bench, best: _Found, propose: _Proposals, most: int, note: Callable[[str], None]
+) -> _Found:
+    """The smallest failing proposal, and of that one, until there is none."""
     while bench.rounds < most:
         element = () if best[1].failure is None else best[1].failure.element
-        found = _smallest(bench, best, shorter(best[0], element)) or _smallest(
-            bench, best, plainer(best[0])
-        )
+        found = _smallest(bench, best, propose(best[0], element))
         if found is None:
-            break
+            return best
         best = found
         note(str(best[0]))
     return best
 
 
-def _smallest(
-    bench: _Bench, best: tuple[Operands, OpRow], candidates: Iterable[Operands]
-) -> tuple[Operands, OpRow] | None:
+def _smallest(bench: _Bench, best: _Found, candidates: Iterable[Operands]) -> _Found | None:
     """The smallest failing one of those smaller than the best so far; None when there is none."""
     smaller = sorted(
         (one for one in candidates if one.size < best[0].size), key=lambda one: one.size
