@@ -64,9 +64,9 @@ def _victim(runner: int, kind: str) -> int | None:
     return None
 
 
-def _round(config: Path, folder: Path, kind: str, after_s: float, *options: str) -> set[str]:
-    """One start, one kill; the ids that were acknowledged."""
-    runner = _start(config, folder, *options)
+def _round(runner: subprocess.Popen[str], kind: str, after_s: float, watch_s: float) -> set[str]:
+    """One kill after so long; what survives it is watched for a while, and then killed as well.
+    The ids that were acknowledged."""
     deadline = time.monotonic() + 20
     time.sleep(after_s)
     while runner.poll() is None and time.monotonic() < deadline:
@@ -76,6 +76,9 @@ def _round(config: Path, folder: Path, kind: str, after_s: float, *options: str)
                 os.kill(pid, signal.SIGKILL)
             break
         time.sleep(0.005)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        runner.wait(watch_s)
+    runner.kill()
     said, errors = runner.communicate(timeout=60)
     assert "Traceback" not in errors, errors
     return {line.split()[1] for line in said.splitlines() if line.startswith("ack ")}
@@ -83,13 +86,14 @@ def _round(config: Path, folder: Path, kind: str, after_s: float, *options: str)
 
 def test_nothing_acknowledged_is_lost_and_nothing_runs_twice(tmp_path: Path) -> None:
     dice = random.Random(1)
-    config = write_config(tmp_path / "c.yaml", {"simulating": max(ROUNDS, 8), "quick": 8})
+    config = write_config(tmp_path / "c.yaml", {"simulating": 4 * ROUNDS, "quick": 4 * ROUNDS})
     folder = tmp_path / "s"
     acked: set[str] = set()
     for number in range(ROUNDS):
         kind = VICTIMS[number % len(VICTIMS)]
         options = ["--resume"] if number and _planned(folder) else []
-        acked |= _round(config, folder, kind, dice.uniform(0.3, 2.0), *options)
+        runner = _start(config, folder, *options)
+        acked |= _round(runner, kind, dice.uniform(0.3, 2.0), dice.uniform(0.0, 1.0))
         _check(folder, acked)
     assert acked
     while any(state in ("", "killed") for state in states(folder).values()):
@@ -126,7 +130,7 @@ def _check(folder: Path, acked: set[str]) -> None:
 @pytest.mark.parametrize(("kind", "state"), [("job", State.KILLED), ("simulator", State.ERROR)])
 def test_a_process_that_is_killed_has_its_state(tmp_path: Path, kind: str, state: State) -> None:
     config = write_config(tmp_path / "c.yaml", {"simulating": 1})
-    _round(config, tmp_path / "s", kind, 0.0)
+    _round(_start(config, tmp_path / "s"), kind, 0.0, 30.0)
     (outcome,) = outcomes(tmp_path / "s")
     assert outcome.last is not None
     assert outcome.last.state is state
