@@ -95,18 +95,6 @@ def isinf(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
 
 
 # ---------------------------------------------------------------------- logic
-def _answer(
-    b: ProgramBuilder, program: str, sources: Sequence[TensorView], out: TensorView, *imms: float
-) -> None:
-    """A program's 0 and 1; as 0.0 and 1.0 where the op writes over floats."""
-    if not is_float(out):
-        b.vector(program, sources, out, *imms)
-        return
-    truth = b.temp(DType.UINT8, out.sizes)
-    b.vector(program, sources, truth, *imms)
-    convert(b, truth, out)
-
-
 def _logic(b: ProgramBuilder, program: str, out: TensorView, sources: Sequence[TensorView]) -> None:
     """A logical program; in place of floats its truth values become 0.0 and 1.0.
 
