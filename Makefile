@@ -25,6 +25,7 @@ TIER_FLAGS = $(call flag,FILTER,filter) $(call flag,RESEED,reseed) $(call flag,B
   $(call flag,JOBS,jobs) $(call flag,SCHEDULER,scheduler) $(call flag,STORE,store) \
   $(call flag,OUT,out) $(if $(RESUME),--resume) $(if $(ONLY_FAILED),--only-failed) \
   $(if $(DRY_RUN),--dry-run)
+STORED = $(call flag,OUT,out) $(call flag,STORE,store)
 
 .PHONY: help run smoke ci nightly weekly replay waves shrink bisect triage report baseline capture unit tests test lint format types gen gen-check regs bench setup lock clean
 
@@ -41,19 +42,19 @@ smoke ci nightly weekly: setup
 	@$(CLI) nightly $(TIER_FLAGS) -- $@
 
 replay: setup
-	@$(CLI) $(if $(ID),reproduce $(call flag,OP,op) -- "$$ID",replay $(RUN_FLAGS) -- "$$CAPSULE")
+	@$(CLI) $(if $(ID),reproduce $(call flag,OP,op) $(STORED) -- "$$ID",replay $(RUN_FLAGS) -- "$$CAPSULE")
 
 waves shrink: setup
-	@$(CLI) $@ $(call flag,OP,op) -- "$$ID"
+	@$(CLI) $@ $(call flag,OP,op) $(STORED) -- "$$ID"
 
 bisect: setup
-	@$(CLI) bisect $(call flag,OP,op) $(call flag,GOOD,good) $(call flag,BAD,bad) -- "$$ID"
+	@$(CLI) bisect $(call flag,OP,op) $(STORED) $(call flag,GOOD,good) $(call flag,BAD,bad) -- "$$ID"
 
 triage report: setup
-	@$(CLI) $@ $(call flag,PLAN,plan)
+	@$(CLI) $@ $(STORED) $(call flag,PLAN,plan)
 
 baseline: setup
-	@$(CLI) baseline $(call flag,PLAN,plan) $(if $(TIER),-- "$$TIER")
+	@$(CLI) baseline $(STORED) $(call flag,PLAN,plan) $(if $(TIER),-- "$$TIER")
 
 capture: setup
 	@$(CLI) capture $(call flag,SEED,seed) $(call flag,CHECKPOINT,checkpoint) \

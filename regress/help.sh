@@ -19,6 +19,13 @@ Every night (docs/nightly.md)
        BUDGET=90m RESEED=7 JOBS=2    most valuable first; other seeds; jobs at once
        SCHEDULER=tcp://… STORE=url   dask workers; a results server
 
+After it (docs/reports.md); ID of an attempt, as the report shows it
+  make replay ID=…  [OP=n]           a stored failure again: is it the same?
+  make waves | shrink ID=… [OP=n]    its waves with markers | the smallest test that still fails
+  make bisect ID=… GOOD=revision     the revision that broke it (BAD=HEAD)
+  make triage | report               failures in order | the dashboard again
+  make baseline [TIER=nightly]       record cycles, utilisation, coverage and passes
+
 Check
   make test                          everything below, Python tests, unit benches, RTL tests
   make lint | types | format         style and RTL lint | mypy | reformat Python and C++

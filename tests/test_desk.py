@@ -22,6 +22,7 @@ from regress.paths import ROOT
 
 TARGETS = {
     "replay ID=12ab": ".venv/bin/npu-cosim reproduce  -- \"$ID\"",
+    "replay ID=12ab OP=3 OUT=d": '.venv/bin/npu-cosim reproduce --op "$OP" --out "$OUT" -- "$ID"',
     "replay ID=12ab OP=3": '.venv/bin/npu-cosim reproduce --op "$OP" -- "$ID"',
     "waves ID=12ab OP=3": '.venv/bin/npu-cosim waves --op "$OP" -- "$ID"',
     "shrink ID=12ab": '.venv/bin/npu-cosim shrink  -- "$ID"',

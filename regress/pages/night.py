@@ -6,6 +6,7 @@ Owns reading those files, once each and only when asked. A file that is gone is 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,7 @@ from driver.evidence import MAP_FILE, ErrorMap, folder_of
 from driver.results import RESULT_FILE, SPEC_FILE, OpRow, RunResult, RunSpec, read_json
 from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, State
 from regress.nightly.store import Store
+from regress.paths import NIGHTLY
 from regress.process import last_lines
 from regress.run import LOG_FILE
 
@@ -32,6 +34,8 @@ class Job:
     item: PlanItem
     attempt: Attempt
     folder: Path
+    store: Path = NIGHTLY
+    """The folder of its store."""
 
     @cached_property
     def result(self) -> RunResult | None:
@@ -63,7 +67,14 @@ class Job:
 
     def replay_line(self, row: OpRow | None = None) -> str:
         """The line that reproduces it."""
-        return f"make replay ID={self.attempt.id}" + ("" if row is None else f" OP={row.index}")
+        return self.line("replay", row)
+
+    def line(self, target: str, row: OpRow | None = None) -> str:
+        """The make line that does something about it, from anywhere in the project."""
+        words = [f"make {target} ID={self.attempt.id}"]
+        words += [] if row is None else [f"OP={row.index}"]
+        words += [] if self.store == NIGHTLY else [f"OUT={shlex.quote(str(self.store))}"]
+        return " ".join(words)
 
 
 @dataclass(frozen=True)
@@ -102,7 +113,7 @@ def load_night(store: Store, plan: Plan) -> Night:
     """A stored plan with its outcomes."""
     outcomes = tuple(store.outcomes(plan.id))
     jobs = tuple(
-        Job(outcome.item, outcome.last, store.path(outcome.last.folder))
+        Job(outcome.item, outcome.last, store.path(outcome.last.folder), store.folder)
         for outcome in outcomes
         if outcome.last is not None
     )
@@ -112,7 +123,7 @@ def load_night(store: Store, plan: Plan) -> Night:
 def load_job(store: Store, identity: str) -> Job:
     """The job of an attempt's id, or of a unique beginning of it. InputError when there is none."""
     item, attempt = store.attempt(identity)
-    return Job(item, attempt, store.path(attempt.folder))
+    return Job(item, attempt, store.path(attempt.folder), store.folder)
 
 
 _Record = TypeVar("_Record", bound=BaseModel)

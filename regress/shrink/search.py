@@ -104,9 +104,10 @@ def shrink_job(
     if row is None or kept is None or not kept.is_dir():
         raise InputError(job.folder, "capsule of the op", "none", "the operands of a failing op")
     folder = out / f"{job.attempt.id}-op{row.index}"
-    spec = spec_of(job, folder).model_copy(
-        update={"test": "replay", "op_filter": None, "shard": None}
-    )
+    # Alone, and with the CPU for candidates that the NPU has no lowering for: they do not fail.
+    alone = {"test": "replay", "op_filter": None, "shard": None, "modes": ("isolated",)}
+    alone |= {"checkpoint": None, "allow_cpu": True}
+    spec = spec_of(job, folder).model_copy(update=alone)
     bench = _Bench(spec, load_capsule(kept), runner)
     start = _operands(bench.recorded)
     found = bench.fails([start], row)
