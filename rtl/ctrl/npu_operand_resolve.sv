@@ -7,6 +7,10 @@
 /// operands that the opcode uses, MATMUL's transposes folded in, and `dim_o`, the position of
 /// GATHER's and SCATTER's dimension. Order: src1, src2, src3, dst; but a COPY from direct data to a
 /// descriptor looks at dst first, because that gives src1 its shape.
+///
+/// All descriptors are requested first, one per cycle, up to one whose address is illegal; then the
+/// operands are checked one after the other as the descriptors arrive. What an error makes needless
+/// is waited for and dropped.
 module npu_operand_resolve
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -38,15 +42,18 @@ module npu_operand_resolve
 );
   typedef enum logic [2:0] {
     IDLE,
+    REQUEST,   // ask for the descriptors
     SELECT,    // look at the next operand
-    REQUEST,   // ask for its descriptor
-    RECEIVE,   // wait for the descriptor
+    RECEIVE,   // wait for its descriptor
     VALIDATE,  // check the descriptor
     RANGE,     // wait for npu_range_check
+    DRAIN,     // wait for what is left of the descriptors
     FINISH
   } state_e;
 
-  localparam operand_e LastStep = OPERAND_DST;
+  localparam operand_e    LastStep = OPERAND_DST;
+  localparam int unsigned MaxDescs = 4;
+  localparam int unsigned CountW   = $clog2(MaxDescs + 1);
 
   state_e      state_q, state_d;
   operand_e    step_q, which;
@@ -58,9 +65,13 @@ module npu_operand_resolve
   logic        ref_valid_q;
   logic [2:0]  ref_rank_q, desc_rank;
   shape_t      ref_shape_q;
-  logic        desc_ok, desc_inside, range_start, range_done, next_step;
-  error_e      range_error;
+  logic        desc_ok, desc_legal, desc_inside, range_start, range_done, next_step;
+  logic        ask, asked, all_asked, arrived, take, room;
+  error_e      range_error, address_error;
   logic [64:0] desc_offset;
+  logic        arrived_err;
+  line_t       arrived_line;
+  logic [CountW-1:0] awaited_q;  // requested, and not yet taken
 
   npu_operand_select u_select (
     .packet_i,
@@ -107,6 +118,32 @@ module npu_operand_resolve
   assign desc_inside = !desc_offset[64] && desc_offset <= 65'(MemLimit - MemBase) - 65'(LINE_BYTES);
 
   always_comb begin
+    address_error = ERROR_NONE;
+    if (operand.addr[5:0] != '0) address_error = ERROR_MISALIGNED;
+    else if (!desc_inside)       address_error = ERROR_OUT_OF_RANGE;
+  end
+
+  assign desc_legal = address_error == ERROR_NONE;
+  assign ask        = state_q == REQUEST && operand.used && operand.is_desc && desc_legal;
+  assign asked      = ask && req_ready_i;
+  // No operand behind an illegal descriptor address is looked at.
+  assign all_asked  = step_q == LastStep || (operand.used && operand.is_desc && !desc_legal);
+
+  npu_fifo #(.Width(LINE_BITS + 1), .Depth(MaxDescs)) u_descs (
+    .clk_i, .rst_ni, .flush_i(1'b0),
+    .in_valid_i(line_valid_i), .in_ready_o(room), .in_data_i({line_err_i, line_i}),
+    .out_valid_o(arrived), .out_ready_i(take), .out_data_o({arrived_err, arrived_line}),
+    .count_o()
+  );
+
+  assign take = arrived && (state_q == RECEIVE || state_q == DRAIN);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)            awaited_q <= '0;
+    else if (asked != take) awaited_q <= asked ? awaited_q + CountW'(1) : awaited_q - CountW'(1);
+  end
+
+  always_comb begin
     range_in = desc_tensor;
     if (!operand.is_desc) begin
       range_in.base   = operand.addr;
@@ -121,7 +158,8 @@ module npu_operand_resolve
     range_start = 1'b0;
     next_step   = 1'b0;
     unique case (state_q)
-      IDLE: if (start_i) state_d = SELECT;
+      IDLE: if (start_i) state_d = REQUEST;
+      REQUEST: if ((!ask || req_ready_i) && all_asked) state_d = SELECT;
       SELECT: begin
         if (!operand.used) begin
           next_step = 1'b1;
@@ -129,15 +167,13 @@ module npu_operand_resolve
           range_start = 1'b1;
           state_d     = RANGE;
         end else begin
-          state_d = REQUEST;
-          if (operand.addr[5:0] != '0) error_d = ERROR_MISALIGNED;
-          else if (!desc_inside)       error_d = ERROR_OUT_OF_RANGE;
+          state_d = RECEIVE;
+          error_d = address_error;
         end
       end
-      REQUEST: if (req_ready_i) state_d = RECEIVE;
-      RECEIVE: if (line_valid_i) begin
+      RECEIVE: if (arrived) begin
         state_d = VALIDATE;
-        if (line_err_i) error_d = ERROR_BUS_READ;
+        if (arrived_err) error_d = ERROR_BUS_READ;
       end
       VALIDATE: begin
         range_start = desc_ok;
@@ -148,6 +184,7 @@ module npu_operand_resolve
         next_step = 1'b1;
         error_d   = range_error;
       end
+      DRAIN: if (awaited_q == '0) state_d = FINISH;
       FINISH: begin
         state_d = IDLE;
         error_d = ERROR_NONE;
@@ -155,7 +192,7 @@ module npu_operand_resolve
       default: state_d = IDLE;
     endcase
     if (next_step) state_d = (step_q == LastStep) ? FINISH : SELECT;
-    if (error_d != ERROR_NONE) state_d = FINISH;
+    if (error_q == ERROR_NONE && error_d != ERROR_NONE) state_d = DRAIN;
   end
 
   always_ff @(posedge clk_i) begin
@@ -169,9 +206,15 @@ module npu_operand_resolve
   end
 
   always_ff @(posedge clk_i) begin
-    if (start_i)   step_q <= OPERAND_SRC1;
-    if (next_step) step_q <= operand_e'(step_q + 2'd1);
-    if (line_valid_i) desc_q <= line_i;
+    if (start_i) begin
+      step_q <= OPERAND_SRC1;
+    end else if (state_q == REQUEST) begin
+      if (state_d == SELECT)        step_q <= OPERAND_SRC1;
+      else if (!ask || req_ready_i) step_q <= operand_e'(step_q + 2'd1);
+    end else if (next_step) begin
+      step_q <= operand_e'(step_q + 2'd1);
+    end
+    if (take) desc_q <= arrived_line;
   end
 
   // What the next operand's shape is compared with.
@@ -206,7 +249,7 @@ module npu_operand_resolve
     end
   end
 
-  assign req_valid_o = state_q == REQUEST;
+  assign req_valid_o = ask;
   assign req_addr_o  = operand.addr[63:6];
   assign done_o      = state_q == FINISH;
   assign error_o     = error_q;
@@ -215,4 +258,8 @@ module npu_operand_resolve
   assign src3_o      = src3_q;
   assign dst_o       = dst_q;
   assign dim_o       = tensor_dim(operand.dim, ref_rank_q);
+
+  DescriptorHasRoom: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      line_valid_i |-> room && awaited_q != '0)
+    else $error("npu_operand_resolve: a descriptor that nobody asked for");
 endmodule

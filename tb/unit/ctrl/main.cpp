@@ -158,14 +158,28 @@ uint64_t overhead(const char* name, const Packet& packet) {
   device.stall_percent = 0;
   device.latency = 0;
   device.fixed_latency = 100;
+  device.memory.put(kDescriptors, Descriptor{kData, 0, 2, {4, 4}, {4, 1}, 0});
   session.append(packet);
   session.ring_doorbell();
   session.wait();
+  check(device.read(csr::kErrorCode) == 0, "%s failed", name);
   const auto record = device.memory.get<Completion>(kRecords);
   const uint64_t cycles = record.end_cycle - record.start_cycle;
-  std::printf("overhead    %-8s %3llu cycles in its record, BUSY for %u\n", name,
+  std::printf("overhead    %-26s %3llu cycles in its record, BUSY for %u\n", name,
               (unsigned long long)cycles, device.read(csr::kBusyCyclesLo));
   return cycles;
+}
+
+// A program of three sources, all operands the same descriptor.
+Packet with_descriptors() {
+  uint32_t number = 0;
+  while (kPrograms.at(number).sources != 3) ++number;
+  return {uint32_t(Opcode::kVector),
+          kSrc1DescMask | kSrc2DescMask | kSrc3DescMask | kDstDescMask,
+          kDescriptors,
+          kDescriptors,
+          kDescriptors,
+          {number, 0, 0, 0, 0, 0, uint32_t(kDescriptors), 0}};
 }
 
 }  // namespace
@@ -173,7 +187,7 @@ uint64_t overhead(const char* name, const Packet& packet) {
 int main(int argc, char** argv) {
   const uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
   const uint64_t batches = 100 * (argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 40);
-  uint64_t compared = 0, nop = 0, matmul = 0;
+  uint64_t compared = 0, nop = 0, matmul = 0, vector = 0;
   std::string failure;
   try {
     registers(seed);
@@ -184,6 +198,8 @@ int main(int argc, char** argv) {
     nop = overhead("NOP", {});
     matmul =
         overhead("MATMUL", {uint32_t(Opcode::kMatmul), 0, kData, kData, kData, {16, 16, 16, 2}});
+    vector = overhead("VECTOR of four descriptors", with_descriptors());
+    check(vector < matmul + 150, "descriptors are read one after the other");
   } catch (const std::exception& error) {
     failure = error.what();
     std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed,
@@ -192,6 +208,6 @@ int main(int argc, char** argv) {
   if (argc > 3)
     std::ofstream(argv[3]) << "{\"compared\": " << compared << ", \"failure\": \"" << failure
                            << "\", \"figures\": {\"NOP\": " << nop << ", \"MATMUL\": " << matmul
-                           << "}}\n";
+                           << ", \"VECTOR\": " << vector << "}}\n";
   return failure.empty() ? 0 : 1;
 }
