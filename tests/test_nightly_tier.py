@@ -3,29 +3,21 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import io
 import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 from junitparser import JUnitXml
-from nightly_host import FAKE_RUNNER, go, outcomes, setting, spec_of, states, write_config
+from nightly_host import go, outcomes, setting, states, write_config
 from rich.console import Console
 
 from driver.errors import InputError
 from regress.nightly import summary
-from regress.nightly.job import Job, perform
 from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, State
-from regress.nightly.prepare import Prepared, Step
-from regress.nightly.run_plan import PlanRun
-from regress.nightly.scheduler import Control
 from regress.nightly.store import Store
 
 SMALL = "[small] seed 1"
@@ -58,21 +50,6 @@ def test_every_way_to_end_has_its_state_and_reason(tmp_path: Path) -> None:
         assert last is not None
         assert (last.state.value, reason in last.reason) == (state, True), (name, last.reason)
     assert f"{len(ENDS)} of {len(ENDS)} executed, 1 passed" in shown
-
-
-def test_a_hanging_job_is_killed_with_all_its_processes(tmp_path: Path) -> None:
-    limits = {"wall_s": 0.5, "cycles": 10**6}
-    rows = {"hanging": {"test": "hanging", "limits": limits}}
-    config = write_config(tmp_path / "c.yaml", {"hanging": 1}, tests=rows)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("regress.run._GRACE_S", 0.2)
-        code, _ = go(config, tmp_path / "s")
-    assert code == 3
-    (outcome,) = outcomes(tmp_path / "s")
-    assert outcome.last is not None
-    assert outcome.last.state is State.TIMEOUT
-    child = int((tmp_path / "s" / outcome.last.folder / "child").read_text())
-    assert not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text()
 
 
 def test_artefacts_are_hashed_and_none_is_missing(tmp_path: Path) -> None:
@@ -201,16 +178,6 @@ def test_filter_reseed_and_dry_run(tmp_path: Path) -> None:
         assert store.plans() == []
 
 
-def test_two_runs_in_one_folder_are_refused(tmp_path: Path) -> None:
-    config = write_config(tmp_path / "c.yaml", {"passing": 1})
-    (tmp_path / "s").mkdir()
-    with (
-        FileLock(tmp_path / "s" / ".runner.lock"),
-        pytest.raises(InputError, match="in use by another run"),
-    ):
-        go(config, tmp_path / "s")
-
-
 def test_flaky_is_seen_within_a_plan(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"flaky": 1, "quick": 1})
     go(config, tmp_path / "s")
@@ -231,144 +198,6 @@ def test_results_do_not_depend_on_the_number_of_jobs(tmp_path: Path) -> None:
     assert hashes[0] == hashes[1]
     assert len(hashes[0]) == 6
     assert None not in hashes[0].values()
-
-
-def test_what_cannot_be_prepared_is_skipped_and_red(tmp_path: Path) -> None:
-    config = write_config(tmp_path / "c.yaml", {"passing": 2, "failing": 1})
-
-    def steps(item: object, _tests: object) -> tuple[Step, ...]:
-        wanted = getattr(item, "test", "") == "passing"
-        return (Step("build", "no_such", "check"),) if wanted else ()
-
-    own = setting(config, steps_of=steps)
-    code, shown = go(config, tmp_path / "s", setting=own)
-    assert code == 1  # the failing test, which had nothing to prepare
-    found = {o.item.test: o.last for o in outcomes(tmp_path / "s")}
-    skipped = found["passing"]
-    assert skipped is not None
-    assert skipped.state is State.SKIPPED
-    assert skipped.red
-    assert "build no_such check: " in skipped.reason
-    assert "configs: got no_such" in skipped.reason
-    with Store.open(tmp_path / "s") as store:
-        (row,) = store.preparations(store.plans()[0].id)
-        assert (row.ok, row.name) == (False, "build no_such check")
-    assert "2" in shown
-
-
-def test_files_that_cannot_be_made_durable_are_that_jobs_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A disk that fills up between the end of a run and its record: a pass without evidence."""
-
-    def full(path: Path) -> tuple[str, int]:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
-
-    item = PlanItem("quick", "small", 1, "rtl", wall_s=30)
-    job = Job("p", item, 1, spec_of(item, tmp_path / "job"), "i", FAKE_RUNNER)
-    monkeypatch.setattr("regress.nightly.job._durable", full)
-    attempt = perform(job, tmp_path)
-    assert attempt.state is State.ERROR
-    assert attempt.reason.endswith("No space left on device; the run: pass")
-    assert attempt.result_hash is None
-    assert attempt.artefacts == ()
-
-
-def test_ctrl_c_while_building_starts_no_other_build_and_no_job(tmp_path: Path) -> None:
-    config = write_config(tmp_path / "c.yaml", {"passing": 1, "failing": 1})
-    control, notes = Control(), []
-    own = setting(config, steps_of=lambda item, tests: (Step("build", item.test, "check"),))
-    items = [PlanItem(test, "small", 1, "rtl") for test in ("passing", "failing")]
-    with Store.open(tmp_path / "s") as store:
-        plan = store.add_plan(Plan("p", "t", "", 1, "", False, {}, "", "", ""), items)
-
-        def build(step: Step, _config: Path) -> tuple[Prepared, bool]:
-            control.interrupt()
-            return Prepared(True, f"key of {step.what}"), False
-
-        ready = PlanRun(store, plan, own, control, notes.append).prepare(items, build)
-        assert [item.test for item in ready] == ["failing"]  # in the order of the steps' names
-        assert [row.name for row in store.preparations("p")] == ["build failing check"]
-        assert store.attempts("p") == []
-
-
-@pytest.mark.parametrize("size", [0, 20_000])
-def test_a_full_disk_ends_the_run_and_loses_nothing(tmp_path: Path, size: int) -> None:
-    """RLIMIT_FSIZE is a disk that is full at some size of a file: the store's, here."""
-    config = write_config(tmp_path / "c.yaml", {"quick": 40})
-    folder = tmp_path / "s"
-    go(config, folder, filter="seed=1")  # the store exists
-    host = Path(__file__).with_name("nightly_host.py")
-    limit = (folder / "results.db").stat().st_size + size
-    code = (
-        "import resource, signal, sys;"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}));"
-        f"sys.argv = {[str(host), str(config), str(folder)]!r};"
-        f"import runpy; sys.path.insert(0, {str(host.parent)!r});"
-        f"runpy.run_path({str(host)!r}, run_name='__main__')"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
-    )
-    assert done.returncode == 3, done.stderr
-    assert "error: " in done.stderr
-    assert "Traceback" not in done.stderr
-    acked = {line.split()[1] for line in done.stdout.splitlines() if line.startswith("ack")}
-    with Store.open(folder) as store:
-        stored = {a.id for plan in store.plans() for a in store.attempts(plan.id)}
-    assert acked <= stored
-    assert len(acked) < 40
-    if size:
-        code_after, _ = go(config, folder, resume=True)
-        assert code_after == 0
-        assert set(states(folder).values()) == {"pass"}
-
-
-def test_an_output_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
-    config = write_config(tmp_path / "c.yaml", {"passing": 1})
-    with pytest.raises(InputError, match="a folder of results"):
-        go(config, Path("/proc/nightly"))
-
-
-def test_a_job_folder_that_cannot_be_made_is_that_jobs_error(tmp_path: Path) -> None:
-    config = write_config(tmp_path / "c.yaml", {"passing": 1})
-    folder = tmp_path / "s"
-    with Store.open(folder):
-        (folder / "plans").write_text("in the way")
-    code, shown = go(config, folder)
-    assert code == 3
-    assert "error: reports: " in shown  # no place for junit.xml either
-    assert states(folder) == {f"passing{SMALL}": "error"}
-
-
-def test_reports_that_cannot_be_written_are_said_and_cost_no_result(tmp_path: Path) -> None:
-    config = write_config(tmp_path / "c.yaml", {"passing": 1})
-    folder = tmp_path / "s"
-    with Store.open(folder):
-        (folder / "report").write_text("in the way")
-    code, shown = go(config, folder)
-    assert code == 3
-    assert "error: reports: " in shown
-    assert "1 of 1 executed, 1 passed" in shown
-    assert states(folder) == {f"passing{SMALL}": "pass"}
-
-
-def test_a_clock_that_jumps_changes_no_order_and_no_duration(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = write_config(tmp_path / "c.yaml", {"quick": 3})
-    go(config, tmp_path / "s")
-    times = iter(f"19{99 - n}-01-01T00:00:00+00:00" for n in range(90))
-    monkeypatch.setattr("regress.nightly.job.utc_now", lambda: next(times))
-    go(config, tmp_path / "s")
-    with Store.open(tmp_path / "s") as store:
-        newest, oldest = store.plans()
-        assert newest.sequence > oldest.sequence
-        attempts = store.attempts(newest.id)
-        assert len(attempts) == 3
-        assert all(0 < a.seconds < 60 for a in attempts)
-        assert store.history(attempts[0].item_id)[0].plan_id == newest.id
 
 
 def test_ten_thousand_jobs_are_planned_and_shown_in_time(tmp_path: Path) -> None:
