@@ -107,7 +107,7 @@ def absolute(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
 @TABLE.op("square")
 def square(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
     """self²"""
-    b.vector("mul" if is_float(out) else "int_mul", (self, self), out)
+    power(b, out, self, 2)
 
 
 # ---------------------------------------------------------------------- powers
@@ -123,7 +123,7 @@ def power(b: ProgramBuilder, out: TensorView, self: TensorView, exponent: Scalar
     elif exponent == 1:
         b.vector("move", (x,), out)
     elif exponent == 2:
-        b.vector("mul", (x, x), out)
+        b.vector("square", (x,), out)
     elif exponent == 3:
         b.vector("mul_mul", (x, x, x), out)
     elif exponent in _ROOTS:

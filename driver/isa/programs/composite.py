@@ -23,6 +23,11 @@ def int_axpby(p: Assembler) -> Value:
     return p.op(MicroOp.IADD, left, right)
 
 
+@program("src1²", sources=1)
+def square(p: Assembler) -> Value:
+    return p.mul(p.src1, p.src1)
+
+
 @program("src3 − src1·src2", sources=3)
 def sub_mul(p: Assembler) -> Value:
     return p.fma(p.neg(p.src1), p.src2, p.src3)

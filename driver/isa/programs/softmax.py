@@ -16,21 +16,24 @@ FAMILY = Family("softmax")
 Exponential = Callable[[Assembler, Value], Value]
 
 
-def _declare(suffix: str, exponential: Exponential) -> None:
-    def difference(p: Assembler) -> Value:
-        return exponential(p, p.sub(p.src1, p.src2))
+def _difference(exponential: Exponential) -> Callable[[Assembler], Value]:
+    return lambda p: exponential(p, p.sub(p.src1, p.src2))
 
-    def scaled(p: Assembler) -> Value:
-        return exponential(p, p.mul(p.sub(p.src1, p.src2), p.imm(0)))
 
-    text = "e^(src1 − src2)"
-    FAMILY.add(f"exp_difference{suffix}", difference, text, sources=2)
+def _scaled(exponential: Exponential) -> Callable[[Assembler], Value]:
+    return lambda p: exponential(p, p.mul(p.sub(p.src1, p.src2), p.imm(0)))
+
+
+_POWER, _SCALED_POWER = "e^(src1 − src2)", "e^(scale·(src1 − src2)), scale above 0"
+for _suffix, _exp in (("", exp_negative), ("_16", exp_negative_16)):
+    FAMILY.add(f"exp_difference{_suffix}", _difference(_exp), _POWER, sources=2)
     FAMILY.add(
-        f"exp_difference_sum{suffix}", difference, f"Σ {text}", sources=2, reduce=Reduce.FADD
+        f"exp_scale_difference{_suffix}", _scaled(_exp), _SCALED_POWER, sources=2, imms=("scale",)
     )
-    text = "e^(scale·(src1 − src2)), scale above 0"
-    FAMILY.add(f"exp_scale_difference{suffix}", scaled, text, sources=2, imms=("scale",))
-
-
-_declare("", exp_negative)
-_declare("_16", exp_negative_16)
+FAMILY.add(
+    "exp_difference_sum",
+    _difference(exp_negative),
+    f"Σ {_POWER}",
+    sources=2,
+    reduce=Reduce.FADD,
+)
