@@ -9,11 +9,9 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shlex
-import tempfile
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeVar
+from typing import Annotated, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -29,6 +27,9 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from driver.errors import InputError
+from driver.files import read_json as read_json  # noqa: PLC0414 (readers of records find it here)
+from driver.files import write_json as write_json  # noqa: PLC0414 (readers of records find it here)
+from driver.files import write_text as write_text  # noqa: PLC0414 (readers of records find it here)
 
 SCHEMA_VERSION: Final = 1
 """Raised by one whenever a result of the former version could be misread."""
@@ -350,51 +351,6 @@ def result_schema() -> str:
     """JSON schema of result.json, as docs/result.schema.json holds it."""
     schema = RunResult.model_json_schema(mode="serialization")
     return json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
-
-
-def write_json(path: Path, record: BaseModel) -> None:
-    """Write a record whole or not at all. InputError when the place cannot be written."""
-    write_text(path, record.model_dump_json(indent=2) + "\n")
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all. InputError when the place cannot be written."""
-    fresh: Path | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        fresh = Path(name)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.chmod(0o644)
-        fresh.replace(path)
-    except OSError as error:
-        raise InputError(path, "file", error.strerror, "a place that can be written") from error
-    finally:
-        if fresh is not None:
-            fresh.unlink(missing_ok=True)
-
-
-_Model = TypeVar("_Model", bound=BaseModel)
-
-
-def read_json(path: Path, model: type[_Model]) -> _Model:
-    """A record from its file. InputError names the file and the first field that is wrong."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(path, "file", error.strerror, "a readable file") from error
-    except UnicodeDecodeError as error:
-        raise InputError(path, f"byte {error.start}", "not UTF-8", "JSON in UTF-8") from error
-    try:
-        return model.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or "file"
-        value: Any = "no JSON" if first["type"] == "json_invalid" else repr(first["input"])
-        raise InputError(path, field, value, first["msg"]) from error
 
 
 def _contradiction(text: str) -> PydanticCustomError:
