@@ -31,6 +31,8 @@ FETCH, FIRST_BEAT, WRONG_WRITE = "fetch", "first beat", "first wrong write"
 _PIN = "tb_top.m_axi_"
 _CORE = "tb_top.u_npu.u_core."
 _LETTERS = 26
+_LEAD_PS = 100_000
+"""How much of the time before the last marker a viewer opens with."""
 
 
 @dataclass(frozen=True)
@@ -108,15 +110,16 @@ def _handshake(file: WaveFile, channel: str, from_cycle: int) -> int | None:
 
 
 def gtkwave_view(view: str, waves: Path, markers: Mapping[str, int]) -> str:
-    """The save file with these waves and markers: A, B, C by time, the last one selected."""
+    """The save file with these waves and markers: A, B, C by time, the last one in view."""
     times = [edge_ps(cycle) for cycle in markers.values()]
+    start = max(times[-1] - _LEAD_PS, 0) if times else 0
     named = [*times, *[-1] * (_LETTERS - len(times))]
     lines = [
         f'[dumpfile] "{waves}"',
         "*-17.000000 " + " ".join(map(str, [times[-1] if times else -1, *named])),
         *(f"[markername] {chr(65 + i)}{name}" for i, name in enumerate(markers)),
     ]
-    return "\n".join([*lines, view])
+    return "\n".join([*lines, view.replace("[timestart] 0\n", f"[timestart] {start}\n")])
 
 
 def surfer_view(view: str, markers: Mapping[str, int]) -> str:

@@ -16,8 +16,9 @@ from driver.results import RESULT_FILE, RunResult, read_json, write_json
 from regress.nightly.model import State
 from regress.nightly.store import Store
 from regress.pages.night import Job, load_job
+from regress.paths import ROOT
 from regress.replay import Sameness, replay_job, spec_of
-from regress.waves import FETCH, FIRST_BEAT, WRONG_WRITE, record_waves
+from regress.waves import FETCH, FIRST_BEAT, WRONG_WRITE, gtkwave_view, record_waves
 
 
 @pytest.fixture(scope="module")
@@ -125,10 +126,17 @@ def test_waves_come_with_markers_views_and_a_strip(night: tuple[Store, Job]) -> 
     assert f'[dumpfile] "{found.waves}"' in view
     assert "*-17.000000 87000 9000 63000 87000 -1" in view
     assert "[markername] Cfirst wrong write" in view
-    assert view.endswith((Path("tb/sim/views/npu.gtkw")).read_text())
+    committed = (ROOT / "tb/sim/views/npu.gtkw").read_text()
+    assert view.endswith(committed.partition("[timestart] 0\n")[2])
+    assert "[timestart] 0\n" in view  # 44 cycles are less than what is shown before the marker
     assert "cursor_set 87000\nmarker_set first_wrong_write\ngoto_cursor\n" in commands
     assert strip.startswith("<svg")
     assert "C first wrong write, cycle 44" in strip
     assert "not in these waves: command step" in strip
     (only,) = found.outcome.result.ops
     assert only.index == night[1].failing[0].index
+
+
+def test_a_late_marker_is_in_view_when_the_viewer_opens() -> None:
+    view = gtkwave_view("[timestart] 0\nrest\n", Path("/w.fst"), {FETCH: 10, WRONG_WRITE: 5000})
+    assert "[timestart] 9899000\nrest\n" in view
