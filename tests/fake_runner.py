@@ -63,6 +63,12 @@ INFOS = [
     {"name": name, "summary": name, "kind": "ops", "backends": ["rtl", "cmodel"], "workloads": []}
     for name in (*TESTS, "stale", "other", "broken", "replay")
 ]
+PECULIAR = {
+    **INFOS[0],
+    "name": "peculiar",
+    "config": "qwen",
+    "modes": ["isolated", "chained"],
+}
 CMODEL_ONLY = {**INFOS[0], "name": "modelled", "backends": ["cmodel"]}
 
 
@@ -121,6 +127,6 @@ def main(spec: dict[str, object]) -> int:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--list"]:
-        sys.stdout.write(json.dumps([*INFOS, CMODEL_ONLY]) + "\n")
+        sys.stdout.write(json.dumps([*INFOS, PECULIAR, CMODEL_ONLY]) + "\n")
         sys.exit(0)
     sys.exit(main(json.loads(Path(sys.argv[1]).read_text())))

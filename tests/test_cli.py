@@ -96,6 +96,19 @@ def test_every_option_reaches_the_spec(call: Call, tmp_path: Path) -> None:
     )
 
 
+def test_mode_and_leave_to_use_the_cpu_reach_the_spec(call: Call, tmp_path: Path) -> None:
+    call("run", "passing", "--mode", "chained", "--allow-cpu", "--out", str(tmp_path / "o"))
+    spec = read_json(tmp_path / "o" / SPEC_FILE, RunSpec)
+    assert (spec.modes, spec.allow_cpu) == (("chained",), True)
+
+
+def test_a_test_brings_its_own_configuration_and_modes(call: Call, tmp_path: Path) -> None:
+    for asked, config in ((), "qwen"), (("--config", "small"), "small"):
+        assert call("run", "peculiar", *asked, "--out", str(tmp_path / config))[0] == 0
+        spec = read_json(tmp_path / config / SPEC_FILE, RunSpec)
+        assert (spec.config, spec.modes) == (config, ("isolated", "chained"))
+
+
 def test_a_run_of_one_op_does_not_overwrite_the_whole_run(call: Call, tmp_path: Path) -> None:
     call("run", "passing", "--op", "0")
     assert (tmp_path / "out" / "passing-1-op0" / RESULT_FILE).exists()
@@ -109,6 +122,7 @@ def test_a_run_of_one_op_does_not_overwrite_the_whole_run(call: Call, tmp_path: 
         (["run", "passing", "--config", "x"], "configs: got x, expected one of default, small"),
         (["run", "passing", "--backend", "x"], "BACKEND: got x, expected one of rtl, cmodel"),
         (["run", "modelled"], "command line: BACKEND: got rtl, expected one of cmodel"),
+        (["run", "passing", "--mode", "x"], "MODE: got x, expected one of isolated, chained"),
         (["run", "passing", "--waves", "x"], "WAVES: got x, expected one of none, vcd, fst"),
         (["run", "passing", "--seed", "-1"], "command line: Invalid value for '--seed'"),
         (["run", "passing", "--seed", "x"], "command line: Invalid value for '--seed'"),

@@ -15,6 +15,7 @@ from transformers import Qwen2ForCausalLM
 
 from driver.capture import Capsule, TensorRef
 from driver.errors import InputError
+from regress.capsules import _fingerprint
 from workloads import available, capture_workload, load_workload
 from workloads.lenet import TRAINING, digits, train
 
@@ -200,3 +201,11 @@ def test_damaged_checkpoint_is_named(
 def test_missing_checkpoint_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such folder"):
         load_workload("mlp").build(0, tmp_path / "absent")
+
+
+def test_a_kept_capsule_is_of_one_checkpoint_in_one_state(tmp_path: Path) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"1")
+    before = _fingerprint(tmp_path)
+    assert before == _fingerprint(tmp_path) != _fingerprint()
+    (tmp_path / "model.safetensors").write_bytes(b"12")
+    assert _fingerprint(tmp_path) != before
