@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -10,6 +13,8 @@ from bounds_cases import FLOATS, calls
 
 from driver.lower import LOWERINGS
 from golden.bounds import RULES
+from golden.bounds.budgets import SHORT, ULPS
+from golden.bounds.expectation import U, unit
 from golden.calls import OpCall, answers, base_name, values_of
 from golden.judge import expectations, judge, supports
 from golden.scoreboard import Bits, Blame, tensor_bits
@@ -153,3 +158,21 @@ def test_every_rule_has_a_call_that_tries_it() -> None:
 
 def test_every_op_that_is_lowered_has_a_rule() -> None:
     assert [op for op in LOWERINGS if not supports(op)] == []
+
+
+def test_the_budgets_hold_what_is_measured() -> None:
+    """docs/accuracy.json counts ULP of the result's format, its rounding included."""
+    measured = json.loads((Path(__file__).parents[1] / "docs/accuracy.json").read_text())
+    types = {"fp16": torch.float16, "bf16": torch.bfloat16}
+    compared = 0
+    for row in measured:
+        name = row["function"].removesuffix("_erf").removesuffix("_tanh")
+        if row["format"] == "fp32":
+            allowed = ULPS[name]
+        else:
+            dtype = types[row["format"]]
+            relative = SHORT.get(name, {}).get(dtype, 4 * U)
+            allowed = 0.5 + relative / unit(dtype) + 0.01
+        assert row["max_ulp"] <= allowed, row
+        compared += 1
+    assert compared >= 3 * 17

@@ -147,7 +147,7 @@ def _wide(value: object) -> torch.Tensor:
     return torch.as_tensor(widened(value))
 
 
-DOMAIN = 2.0**15 * np.pi
+DOMAIN = 2.0**16 * np.pi
 """Up to here sin and cos are accurate (docs/numerics.md)."""
 
 
