@@ -18,6 +18,7 @@ from driver.errors import InputError
 
 PERIOD_PS = 2000
 _EXPONENT_PS = -12
+_EXPECTED = "waves in VCD or FST"
 _Times = npt.NDArray[np.int64]
 
 
@@ -41,10 +42,7 @@ class WaveFile:
 
     def __init__(self, path: Path) -> None:
         """InputError when it is no file of waves, or one of no time."""
-        try:
-            self._file = pywellen.Waveform(str(path))
-        except (RuntimeError, OSError, ValueError) as error:
-            raise InputError(path, "file", error, "waves in VCD or FST") from error
+        self._file = _opened(path)
         self._vars = {var.full_name: var for var in self._file.all_vars()}
         scale = self._file.timescale
         exponent = _EXPONENT_PS if scale is None else scale.unit.to_exponent()
@@ -60,6 +58,20 @@ class WaveFile:
         times = np.array([round(time * self._unit_ps) for time, _ in changes], np.int64)
         values = tuple(value if isinstance(value, int) else 0 for _, value in changes)
         return Trace(path, var.bitwidth or 1, times, values)
+
+
+def _opened(path: Path) -> pywellen.Waveform:
+    if not path.is_file():
+        raise InputError(path, "file", "missing", _EXPECTED)
+    try:
+        return pywellen.Waveform(str(path))
+    except (RuntimeError, OSError, ValueError) as error:
+        raise InputError(path, "file", error, _EXPECTED) from error
+    except BaseException as error:
+        # What the library did not foresee, as in a file cut short by a full disk, is its panic.
+        if type(error).__name__ != "PanicException":
+            raise
+        raise InputError(path, "file", error, _EXPECTED) from error
 
 
 def edge_ps(cycle: int) -> int:
