@@ -17,6 +17,7 @@ from driver.errors import InputError
 from regress.nightly.job import Job, perform
 from regress.nightly.model import Plan, PlanItem, State
 from regress.nightly.prepare import Prepared, Step
+from regress.nightly.provenance import sources
 from regress.nightly.run_plan import PlanRun
 from regress.nightly.scheduler import Control
 from regress.nightly.store import Store
@@ -185,3 +186,28 @@ def test_a_clock_that_jumps_changes_no_order_and_no_duration(
         assert len(attempts) == 3
         assert all(0 < a.seconds < 60 for a in attempts)
         assert store.history(attempts[0].item_id)[0].plan_id == newest.id
+
+
+def test_sources_that_change_during_a_run_are_said_and_told_apart(tmp_path: Path) -> None:
+    config = write_config(tmp_path / "c.yaml", {"quick": 2})
+    digests = iter(("planned", "planned", "edited", "edited"))
+    own = setting(config, sources=lambda: next(digests))
+    code, shown = go(config, tmp_path / "s", setting=own, jobs=1)
+    assert code == 0
+    assert "warning: sources changed during the run" in shown
+    first, second = (o.last for o in outcomes(tmp_path / "s"))
+    assert first is not None
+    assert second is not None
+    assert first.inputs_hash != second.inputs_hash
+
+
+def test_an_edit_changes_the_digest_of_the_sources(tmp_path: Path) -> None:
+    (tmp_path / "rtl").mkdir()
+    file = tmp_path / "rtl" / "a.sv"
+    file.write_text("module a;")
+    first = sources(tmp_path)
+    (tmp_path / "rtl" / "note.txt").write_text("decides nothing")
+    assert sources(tmp_path) == first
+    file.write_text("module b;")
+    os.utime(file, ns=(1, 1))
+    assert sources(tmp_path) != first

@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 from nightly_host import spec_of
+from rich.console import Console
 
 from driver.errors import InfrastructureError
+from regress.nightly.display import PlanDisplay
 from regress.nightly.job import Job, skipped
 from regress.nightly.model import Attempt, PlanItem, SkipCause, State
 from regress.nightly.pool import LocalPool
@@ -216,3 +219,21 @@ def test_without_git_everything_counts_as_changed() -> None:
 def test_usual_duration_is_that_of_the_last_time() -> None:
     usual = usual_seconds({ITEMS[0].id: [_seen(2), _seen(1)]})
     assert (usual(ITEMS[0]), usual(ITEMS[1])) == (5.0, 0.0)
+
+
+def test_time_left_is_what_jobs_usually_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("regress.nightly.display.time.monotonic", lambda: now[0])
+    usual = {ITEMS[1].id: 100.0, ITEMS[2].id: 7000.0}
+    display = PlanDisplay(
+        Console(file=io.StringIO()), "t", ITEMS[:4], 2, lambda item: usual.get(item.id, 0.0)
+    )
+    assert display.left() == ""
+    display.started(ITEMS[0])
+    display.done(ITEMS[0], replace(_job(ITEMS[0]).attempt(State.PASS), seconds=60.0))
+    assert display.left() == "59:40 left"  # (100 + 7000 + 60) / 2
+    display.started(ITEMS[1])
+    now[0] = 40.0
+    assert display.left() == "59:20 left"
+    now[0] = 400.0  # longer than usual: half as long again
+    assert display.left() == "1:00:30 left"

@@ -28,6 +28,7 @@ class PlanDisplay:
         self._console = console
         self._title = title
         self._left = {item.id: expected(item) for item in items}
+        self._started: dict[str, float] = {}
         self._total = len(self._left)
         self._slots = slots
         self._red = 0
@@ -58,6 +59,7 @@ class PlanDisplay:
 
     def started(self, item: PlanItem) -> None:
         """A job has been given to the pool."""
+        self._started[item.id] = time.monotonic()
         self._show()
 
     def done(self, item: PlanItem, attempt: Attempt) -> None:
@@ -83,10 +85,18 @@ class PlanDisplay:
         if not done or not self._left:
             return ""
         mean = self._busy_s / done
-        seconds = round(sum(usual or mean for usual in self._left.values()) / max(self._slots, 1))
-        hours, rest = divmod(seconds, 3600)
-        clock = f"{hours}:{rest // 60:02}" if hours else f"{rest // 60}"
-        return f"{clock}:{rest % 60:02} left"
+        rest = sum(self._rest_s(item_id, usual or mean) for item_id, usual in self._left.items())
+        minutes, seconds = divmod(round(rest / max(self._slots, 1)), 60)
+        hours, minutes = divmod(minutes, 60)
+        return f"{f'{hours}:{minutes:02}' if hours else minutes}:{seconds:02} left"
+
+    def _rest_s(self, item_id: str, usual_s: float) -> float:
+        """Of one item; one that takes longer than usual will take half as long again."""
+        started = self._started.get(item_id)
+        if started is None:
+            return usual_s
+        elapsed = time.monotonic() - started
+        return max(usual_s, 1.5 * elapsed) - elapsed
 
     def _show(self) -> None:
         words = [self.left(), f"{self._red} red" if self._red else ""]

@@ -8,7 +8,8 @@ import platform
 import shutil
 import subprocess
 import sys
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -31,12 +32,30 @@ def revision(root: Path = ROOT) -> tuple[str, bool]:
 
 def sources(root: Path = ROOT) -> str:
     """Digest of everything that decides results, but for configuration and capsules."""
-    state = hashlib.sha256()
+    files = tuple(_deciding(root))
+    return _digest(root, tuple((str(path), *_stamp(path)) for path in files))
+
+
+def _deciding(root: Path) -> Iterator[Path]:
     for folder in _DECIDING:
         for path in sorted((root / folder).rglob("*")):
             if path.suffix in _SUFFIXES and "__pycache__" not in path.parts:
-                data = path.read_bytes()
-                state.update(f"{path.relative_to(root).as_posix()}:{len(data)}:".encode() + data)
+                yield path
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    found = path.stat()
+    return found.st_size, found.st_mtime_ns
+
+
+@lru_cache(maxsize=8)
+def _digest(root: Path, stamps: tuple[tuple[str, int, int], ...]) -> str:
+    """Read only when a stamp has changed: this is asked for every job."""
+    state = hashlib.sha256()
+    for name, _, _ in stamps:
+        data = Path(name).read_bytes()
+        own = Path(name).relative_to(root).as_posix()
+        state.update(f"{own}:{len(data)}:".encode() + data)
     return state.hexdigest()
 
 

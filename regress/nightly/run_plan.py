@@ -147,6 +147,11 @@ class PlanRun:
         handlers = Handlers(self._job, self._keep, self._unaffordable)
         Scheduler(pool, handlers, display, self._control, budget).run(items)
 
+    def check_sources(self) -> None:
+        """Say so when the results are not all of the sources that were planned."""
+        if self._setting.sources() != self._plan.sources:
+            self._note("warning: sources changed during the run; results are of different states")
+
     # ------------------------------------------------------------------ steps
     def _steps(self, item: PlanItem) -> tuple[Step, ...]:
         return self._setting.steps_of(item, self._setting.tests)
@@ -198,9 +203,9 @@ class PlanRun:
         )
 
     def _inputs(self, item: PlanItem, capsules: list[str]) -> str:
-        """Of everything that decides the result."""
-        plan = self._plan
-        return digest([item.id, plan.sources, plan.config_digest, dict(plan.tools), capsules])
+        """Of everything that decides the result, as it is now: somebody may edit meanwhile."""
+        plan, sources = self._plan, self._setting.sources()
+        return digest([item.id, sources, plan.config_digest, dict(plan.tools), capsules])
 
     def _fresh_folder(self, item: PlanItem, number: int) -> Path:
         """Never one that somebody else may still be writing to."""

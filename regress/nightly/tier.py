@@ -136,6 +136,7 @@ class Go:
         cannot be written is said, and makes the run red."""
         outcomes = self._store.outcomes(self._plan.id)
         summary.show(self._console, self._plan, outcomes)
+        self._run.check_sources()
         aftermath, written = Aftermath(), True
         try:
             self._write_junit(outcomes)
