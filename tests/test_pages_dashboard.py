@@ -9,6 +9,7 @@ import re
 import shutil
 import struct
 import subprocess
+import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -17,12 +18,14 @@ from xml.etree import ElementTree as ET
 
 import demo_nights
 import pytest
+from night_host import attempt, plan, result, row
 from test_pages_failure import Text
 
 from driver.results import RunResult, read_json
-from regress.aftermath import Conclusion, lines_of, news_of
+from regress.aftermath import Conclusion, conclude, lines_of, news_of
 from regress.baseline import Step
-from regress.nightly.model import State
+from regress.nightly.model import PlanItem, State
+from regress.nightly.store import Store
 from regress.pages.heatmap import cells
 from regress.pages.render import render
 from regress.pages.timeline import perfetto
@@ -298,3 +301,22 @@ def test_pages_are_usable_by_keyboard_and_reader(site: Path) -> None:
     style = (site / "style.css").read_text()
     for words in (":focus-visible", "prefers-color-scheme: dark", "prefers-reduced-motion"):
         assert words in style
+
+
+def test_ten_thousand_jobs_are_reported_within_ten_seconds_of_cpu(tmp_path: Path) -> None:
+    night, count = plan(1), 10_000
+    items = [PlanItem("smoke", "small", seed, "rtl", ordinal=seed) for seed in range(count)]
+    text = result(items[0], (row(), row(1))).model_dump_json()
+    with Store.open(tmp_path) as store:
+        store.add_plan(night, items)
+        attempts = [attempt(night, of, State.PASS, cycles=5) for of in items]
+        for made in attempts:
+            folder = store.path(made.folder)
+            folder.mkdir(parents=True)
+            (folder / "result.json").write_text(text)
+        store.add_attempts(attempts)
+        start = time.process_time()
+        told = conclude(store, night.id).told
+        assert time.process_time() - start < 10
+    assert told.figures[-1].ops == 2 * count
+    assert (tmp_path / "report" / "jobs.html").read_text().count("<tr>") == count + 1
