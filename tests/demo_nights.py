@@ -45,6 +45,15 @@ def items() -> list[PlanItem]:
     return [replace(one, ordinal=number) for number, one in enumerate(found)]
 
 
+def wrong_element() -> Failure:
+    """One bit too much."""
+    return Failure(
+        element=(5, 3), tile=(0, 0), expected_bits="0x3f9d70a4", actual_bits="0x3f9d70a5",
+        expected=1.2300000190734863, actual=1.2300001382827759, cycle=4711,
+        detail="the cmodel agrees with the integer-only chain, the RTL does not",
+    )  # fmt: skip
+
+
 def ops(of: PlanItem, night: int, wrong: int | None) -> tuple[OpRow, ...]:
     """The rows of a job: products and others, one on the CPU, perhaps one wrong."""
     rng = random.Random(f"{of.id}")
@@ -68,12 +77,12 @@ def ops(of: PlanItem, night: int, wrong: int | None) -> tuple[OpRow, ...]:
         on_cpu = {"where": "cpu", "cycles": None, "utilisation": None, "macs": None}
         rows[5] = rows[5].model_copy(update={**on_cpu, "op": "aten.max_pool2d.default"})
     if wrong is not None:
-        bits = Failure(
-            element=(5, 3), tile=(0, 0), expected_bits="0x3f9d70a4", actual_bits="0x3f9d70a5",
-            expected=1.2300000190734863, actual=1.2300001382827759, cycle=4711,
-            detail="the cmodel agrees with the integer-only chain, the RTL does not",
-        )  # fmt: skip
-        update = {"status": "fail", "blame": "rtl", "failure": bits, "rtl_vs_cmodel_mismatches": 9}
+        update = {
+            "status": "fail",
+            "blame": "rtl",
+            "failure": wrong_element(),
+            "rtl_vs_cmodel_mismatches": 9,
+        }
         rows[wrong] = rows[wrong].model_copy(update=update)
     return tuple(rows)
 

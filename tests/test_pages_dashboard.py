@@ -18,7 +18,7 @@ from xml.etree import ElementTree as ET
 
 import demo_nights
 import pytest
-from night_host import attempt, plan, result, row
+from night_host import add, attempt, plan, result, row
 from test_pages_failure import Text
 
 from driver.results import RunResult, read_json
@@ -71,6 +71,21 @@ def test_every_red_job_and_failing_op_has_its_page(made: Conclusion, site: Path)
     assert len(expected) == 5
     tonight = {path.name for path in (site / "failures").iterdir()}
     assert expected <= tonight
+
+
+def test_where_everything_fails_the_first_of_each_kind_have_pages(tmp_path: Path) -> None:
+    night = plan(1)
+    items = [PlanItem("smoke", "small", seed, "rtl", ordinal=seed) for seed in range(30)]
+    failure = demo_nights.wrong_element()
+    rows = tuple(row(i, status="fail", blame="rtl", failure=failure) for i in range(40))
+    with Store.open(tmp_path) as store:
+        tried = [(of, attempt(night, of, State.FAIL), result(of, rows)) for of in items]
+        conclusion = conclude(store, add(store, night, tried).id)
+    site = conclusion.page.parent
+    assert len(list((site / "failures").iterdir())) == 20 * 16
+    for page in (conclusion.page, site / "jobs.html", *(site / "failures").iterdir()):
+        links = [link for link in Text(page.read_text()).links if not link.startswith(("#", "d"))]
+        assert all((page.parent / link).is_file() for link in links)
 
 
 def test_tonight_says_what_happened(made: Conclusion, site: Path) -> None:

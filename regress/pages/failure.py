@@ -18,6 +18,8 @@ from regress.waves import STRIP_FILE, waves_folder
 FOLDER = "failures"
 _NEIGHBOURS = 3
 """Ops shown before and after the failing one."""
+MOST_OPS = 16
+"""Failing ops of a job that have a page: where everything fails, the first few say it."""
 
 BLAMES = {
     "rtl": "the RTL: cmodel and integer-only chain agree, the RTL does not",
@@ -28,8 +30,9 @@ BLAMES = {
 
 
 def write_failures(site: Path, plan: Plan, job: Job) -> Iterator[Path]:
-    """The pages of a job that did not pass: one per failing op, or one for the job."""
-    for row in job.failing:
+    """The pages of a job that did not pass: one per failing op (of many, the first), or one for
+    the job."""
+    for row in job.failing[:MOST_OPS]:
         yield _write(site / FOLDER / job.page(row), plan, job, row)
     if not job.failing:
         yield _write(site / FOLDER / job.page(), plan, job, None)
@@ -49,6 +52,7 @@ def _write(path: Path, plan: Plan, job: Job, row: OpRow | None) -> Path:
         map=None if row is None else job.error_map(row),
         strip=_strip(job, row),
         neighbours=[] if row is None else _neighbours(job, row),
+        linked={other.index for other in job.failing[:MOST_OPS]},
         replay=job.replay_line(row),
         facts=_facts(plan, job, job.spec),
         log=job.log_tail(),

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +20,8 @@ from regress.pages.render import write_page, write_style
 from regress.pages.trend import Series, trend
 from regress.triage import Triage
 
+_MOST_JOBS = 20
+"""Jobs of one bucket that have pages: the others fail in the same way."""
 _MOST_CYCLES = 6
 """Lines in the trend of cycles: those of the most cycles."""
 
@@ -42,12 +44,11 @@ def write_site(site: Path, told: Told) -> Path:
     """Write every page; the one to open. InputError when the place cannot be written."""
     write_style(site)
     night = told.night
-    reds = [job for job in night.jobs if job.attempt.red]
-    for job in reds:
-        list(write_failures(site, night.plan, job))
+    jobs = {job.item.id: job for job in night.jobs}
+    failures = _write_failures(site, told, jobs)
     pages: dict[str, dict[str, object]] = {
-        "index": {"told": told, "jobs": _jobs(night), "line": failure_line},
-        "jobs": {"night": night, "line": failure_line},
+        "index": {"told": told, "jobs": jobs, "failures": failures},
+        "jobs": {"night": night, "failures": failures},
         "trends": {"pictures": list(_trends(told.figures)), "figures": told.figures},
         "heatmap": _heatmap(night),
         "models": {"models": models_of(site, night)},
@@ -58,14 +59,15 @@ def write_site(site: Path, told: Told) -> Path:
     return site / "index.html"
 
 
-def _jobs(night: Night) -> dict[str, Job]:
-    """Item id → its job."""
-    return {job.item.id: job for job in night.jobs}
-
-
-def failure_line(job: Job) -> str:
-    """The failure page of a job, relative to the site."""
-    return f"failures/{job.page(job.failing[0] if job.failing else None)}"
+def _write_failures(site: Path, told: Told, jobs: Mapping[str, Job]) -> dict[str, str]:
+    """Pages of the failures, of the first jobs of each bucket; item id → the job's first page."""
+    found: dict[str, str] = {}
+    for bucket in told.triage.buckets:
+        for red in bucket.reds[:_MOST_JOBS]:
+            job = jobs[red.item.id]
+            pages = list(write_failures(site, told.night.plan, job))
+            found[job.item.id] = str(pages[0].relative_to(site))
+    return found
 
 
 def _trends(figures: Sequence[Figures]) -> Iterator[tuple[str, Markup]]:
