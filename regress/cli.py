@@ -223,7 +223,7 @@ def accuracy(
     names: Annotated[list[str] | None, typer.Argument(help="Functions; all by default.")] = None,
     points: Annotated[int, typer.Option(help="fp32 numbers per function.", min=1000)] = 40_000_000,
 ) -> int:
-    """Measure the functions' errors; all together are written into docs/numerics.md."""
+    """Measure the functions' errors for docs/numerics.md; with fewer points only print them."""
     from regress.accuracy import accuracy as measure  # noqa: PLC0415 - needs the built cmodel
 
     return measure(console(), names or [], points)

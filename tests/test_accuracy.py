@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import numpy as np
@@ -132,8 +133,25 @@ def test_a_wrong_special_value_fails_and_leaves_the_record(
     wrong = Function("exp", lambda x: np.where(np.isinf(x), np.nan, np.exp(np.minimum(x, 100.0))))
     monkeypatch.setattr("regress.accuracy.FUNCTIONS", (wrong,))
     monkeypatch.setattr("regress.accuracy.write_text", lambda *_: pytest.fail("wrote"))
-    assert accuracy(Console(width=200), [], 1000) == 1
+    assert accuracy(Console(width=200), [], 40_000_000) == 1
     assert "exp of (inf,), fp32: ∞, NaN or −0 is wrong" in capsys.readouterr().out
+
+
+def test_only_enough_points_are_put_on_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("regress.accuracy.RECORDED_POINTS", 3000)
+    written: dict[str, str] = {}
+    monkeypatch.setattr(
+        "regress.accuracy.write_text", lambda path, text: written.update({path.name: text})
+    )
+    assert accuracy(Console(), ["exp"], 2999) == 0
+    assert written == {}
+    assert accuracy(Console(), ["exp"], 3000) == 0
+    rows = json.loads(written["accuracy.json"])
+    assert [(row["function"], row["format"]) for row in rows] == CASES
+    assert {row["function"] for row in rows if row["format"] == "fp32" and row["points"] < 1e6} == {
+        "exp"
+    }
+    assert written["numerics.md"].count("| `exp` |") == 1
 
 
 def test_an_unknown_function_is_named() -> None:

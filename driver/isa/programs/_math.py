@@ -87,6 +87,18 @@ def exp_reduced(
     return shifted_exponent(p, rounded), r
 
 
+def exp_pair(p: Assembler, x: Value, low: Value, offset: int) -> tuple[Value, Pair]:
+    """e^(x + low) = 2^k·(high + low): (2^(k+offset)'s exponent field, the sum)."""
+    magic = p.f(ROUND + offset)
+    rounded = p.fma(x, p.f(LOG2_E), magic)
+    k = p.sub(rounded, magic)
+    first, second = p.fma(k, p.f(-LN2_HIGH), x), p.fma(k, p.f(-LN2_LOW), low)
+    r = p.add(first, second)
+    lost = p.sub(second, p.sub(r, first))
+    high, rest = horner_pair(p, r, EXP_6)
+    return shifted_exponent(p, rounded), (high, p.fma(lost, high, rest))
+
+
 def minus_exp_of_minus(
     p: Assembler, x: Value, coefficients: tuple[float, ...], offset: int
 ) -> Value:

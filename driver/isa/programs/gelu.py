@@ -31,8 +31,7 @@ def _half_square(p: Assembler, a: Value) -> m.Pair:
 def gelu_erf(p: Assembler) -> Value:
     a = p.op(MicroOp.FMIN, p.abs(p.src1), p.f(15.0))
     high, low = _half_square(p, a)
-    exponent, r = m.exp_reduced(p, high, _SCALE, low=low)
-    bell = m.horner_pair(p, r, m.EXP_6)
+    exponent, bell = m.exp_pair(p, high, low, _SCALE)
     shift = p.f(_MILLS_SHIFT)
     minus_s = m.minus_reciprocal(p, p.add(a, shift))
     # The polynomial's variable with one correction: its slope would double the error.
