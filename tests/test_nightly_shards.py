@@ -156,4 +156,5 @@ def test_the_real_bench_gives_the_same_result_in_shards(tmp_path: Path) -> None:
     whole, *parts = results
     assert len(whole.ops) > 20
     joined = merged(spec.model_copy(update={"shard": None}), parts, 1.0)
-    assert result_hash(joined) == result_hash(whole)
+    in_order = {"digest": None}  # of all bits in the order of the ops: no shard sees them all
+    assert result_hash(joined) == result_hash(whole.model_copy(update=in_order))

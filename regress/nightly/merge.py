@@ -14,6 +14,7 @@ from driver.results import LedgerRow, OpRow, RunResult, RunSpec, RunStatus, Site
 def merged(spec: RunSpec, results: Sequence[RunResult], wall_seconds: float) -> RunResult:
     """The result of `spec`, whose shards left `results`, in any order.
 
+    Without `digest`, which is of all bits in the order of the ops: no shard sees them all.
     InfrastructureError when an op is in two of them.
     """
     rows = _rows(results)
