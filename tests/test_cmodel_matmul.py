@@ -205,3 +205,28 @@ def test_wrong_arguments_are_refused(change: dict[str, object], message: str) ->
     }
     with pytest.raises(ValueError, match=message):
         _cmodel.matmul(**{**arguments, **change})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shape", [(100, 300, 20), (20, 300, 100), (24, 17, 64), (49, 1100, 65)])
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("dtype", [DType.FP16, DType.BF16])
+def test_operands_widened_on_the_way_give_the_bits_of_widened_operands(
+    dtype: DType, shape: tuple[int, int, int], *, swapped: bool
+) -> None:
+    m, k, n = shape
+    rng = np.random.default_rng(shape)
+    a = random_bits(rng, dtype, (1, m, k))
+    b = random_bits(rng, dtype, (1, n, k)).swapaxes(1, 2) if swapped else None
+    b = random_bits(rng, dtype, (1, k, n)) if b is None else b
+    wide = []
+    for operand in (a, b):
+        words = np.empty(operand.size, np.uint32)
+        widen = _cmodel.widen_fp16 if dtype is DType.FP16 else _cmodel.widen_bf16
+        widen(np.ascontiguousarray(operand).astype(np.uint32).ravel(), words)
+        wide.append(words.reshape(operand.shape))
+    results = [np.zeros((1, m, n), np.uint32) for _ in range(2)]
+    for threads in (1, 3):
+        _cmodel.matmul(a, b, results[0], dtype, DType.FP32, threads=threads)
+        _cmodel.matmul(wide[0], wide[1], results[1], DType.FP32, DType.FP32, threads=threads)
+        np.testing.assert_array_equal(results[0], results[1])
+    assert np.count_nonzero(results[0]) > m * n // 2
