@@ -134,6 +134,13 @@ def test_a_capsule_of_several_calls_keeps_their_order_and_sources() -> None:
     assert all(a.index + 1 == b.index for a, b in pairwise(capsule.ops))
 
 
+def test_a_linear_layer_stays_one_op() -> None:
+    arguments = (torch.ones(2, 4, 3), torch.ones(5, 3), torch.ones(5))
+    (op,) = single_call("linear", [Call("aten.linear.default", arguments)]).ops
+    assert op.op == "aten.linear.default"
+    assert op.source == "unknown:0"
+
+
 @pytest.mark.parametrize(
     ("op", "shape", "said"),
     [
