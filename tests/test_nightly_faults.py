@@ -21,6 +21,7 @@ from regress.nightly.provenance import sources
 from regress.nightly.run_plan import PlanRun
 from regress.nightly.scheduler import Control
 from regress.nightly.store import Store
+from regress.nightly.tier import LOCK_FILE
 
 SMALL = "[small] seed 1"
 
@@ -44,7 +45,7 @@ def test_two_runs_in_one_folder_are_refused(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"passing": 1})
     (tmp_path / "s").mkdir()
     with (
-        FileLock(tmp_path / "s" / ".runner.lock"),
+        FileLock(tmp_path / "s" / LOCK_FILE),
         pytest.raises(InputError, match="in use by another run"),
     ):
         go(config, tmp_path / "s")

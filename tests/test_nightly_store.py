@@ -161,6 +161,8 @@ def test_commits_are_durable_and_readers_never_wait(tmp_path: Path) -> None:
         writer.execute("BEGIN IMMEDIATE")
         started = time.monotonic()
         assert len(store.items("p1")) == len(ITEMS)
+        with Store.open(tmp_path) as other:
+            assert len(other.items("p1")) == len(ITEMS)
         assert time.monotonic() - started < 5
         writer.close()
 

@@ -244,3 +244,18 @@ def test_the_spec_of_each_job_is_what_was_planned(tmp_path: Path) -> None:
     assert [spec["shard"] for spec in specs] == [{"index": n, "count": 2} for n in (0, 1)]
     assert {spec["waves"] for spec in specs} == {"none"}
     assert os.path.isabs(specs[0]["out"])  # noqa: PTH117
+
+
+def test_what_was_red_two_nights_ago_runs_first(tmp_path: Path) -> None:
+    config = write_config(tmp_path / "c.yaml", {"passing": 3, "quick": 1})
+    for _ in range(3):
+        go(config, tmp_path / "s")
+    with Store.open(tmp_path / "s") as store, store._engine.begin() as connection:
+        third = next(o.item for o in outcomes(tmp_path / "s") if o.item.seed == 3).id
+        oldest = store.plans()[-1].id
+        connection.exec_driver_sql(
+            "UPDATE npu_attempts SET state = 'fail' WHERE item_id = ? AND plan_id = ?",
+            (third, oldest),
+        )
+    _, shown = go(config, tmp_path / "s", dry_run=True)
+    assert shown.splitlines()[0].split()[0] == third

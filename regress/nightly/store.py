@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, select
+from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, inspect, select
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
@@ -219,15 +219,19 @@ class Store:
 
     # ------------------------------------------------------------------ connection
     def _create(self) -> None:
-        with self._transaction() as connection:
-            tables.METADATA.create_all(connection)
-            version = connection.execute(select(tables.META.c.schema_version)).scalar()
-            if version is None:
-                row = {"schema_version": tables.SCHEMA_VERSION}
-                connection.execute(insert(tables.META), row)
-            elif version != tables.SCHEMA_VERSION:
-                expected = f"{tables.SCHEMA_VERSION}: move the old store away"
-                raise InputError(self.folder, "schema version", version, expected)
+        """Make the tables unless they are there: who only reads never waits for a writer."""
+        with self._transaction(self._reader) as connection:
+            there = inspect(connection).has_table(tables.META.name)
+        if not there:
+            with self._transaction() as connection:
+                tables.METADATA.create_all(connection)
+                if connection.execute(select(tables.META)).first() is None:
+                    row = {"schema_version": tables.SCHEMA_VERSION}
+                    connection.execute(insert(tables.META), row)
+        (version,) = self._all(select(tables.META.c.schema_version))[0]
+        if version != tables.SCHEMA_VERSION:
+            expected = f"{tables.SCHEMA_VERSION}: move the old store away"
+            raise InputError(self.folder, "schema version", version, expected)
 
     @contextlib.contextmanager
     def _transaction(self, engine: Engine | None = None) -> Iterator[Connection]:

@@ -26,6 +26,8 @@ from regress.run import list_tests
 
 INTERRUPTED = 130
 JUNIT_FILE = "junit.xml"
+LOCK_FILE = ".lock"
+"""The one that a single run takes too (regress/run.py): neither writes into the other's folder."""
 _HISTORY_PLANS = 50
 """Plans that are looked at for what usually happens to an item."""
 
@@ -37,8 +39,8 @@ def run_tier(console: Console, request: Request, setting: Setting | None = None)
     setting = setting or bench_setting(request.config_file)
     with Store.open(request.folder, request.store_url) as store:
         if request.dry_run:
-            _, items = planned(store, request, settings, setting)
-            return _show_plan(console, _order(store, items))
+            plan, items = planned(store, request, settings, setting)
+            return _show_plan(console, _order(store, plan, items))
         with claimed(store.folder):
             plan, items = planned(store, request, settings, setting)
             if not plan.sequence:
@@ -73,7 +75,7 @@ def _pool(
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
     """The store's folder, this runner's alone. InputError when another one has it."""
-    lock = FileLock(folder / ".runner.lock")
+    lock = FileLock(folder / LOCK_FILE)
     try:
         lock.acquire(blocking=False)
     except Timeout as error:
@@ -87,9 +89,9 @@ def claimed(folder: Path) -> Iterator[None]:
         lock.release()
 
 
-def _order(store: Store, items: Sequence[PlanItem]) -> tuple[PlanItem, ...]:
-    plans = store.plans(limit=1)
-    sequence = plans[0].sequence + 1 if plans else 1
+def _order(store: Store, plan: Plan, items: Sequence[PlanItem]) -> tuple[PlanItem, ...]:
+    """Most valuable first; a plan that is not stored yet will be the next."""
+    sequence = plan.sequence or 1 + max((last.sequence for last in store.plans(limit=1)), default=0)
     return value.by_value(items, store.record(_HISTORY_PLANS), value.changed_since, sequence)
 
 
@@ -123,7 +125,7 @@ class Go:
         budget = None if budget_s is None else Budget(budget_s, usual)
         self._note(f"plan {self._plan.id}: {len(items)} jobs")
         self._run.leave_out([item for item in items if item.skip], SkipCause.DECLARED, None)
-        wanted = _order(self._store, [item for item in items if not item.skip])
+        wanted = _order(self._store, self._plan, [item for item in items if not item.skip])
         with interruptible(self._control, self._note):
             ready = self._run.prepare(wanted, build)
             title = self._plan.tier
