@@ -48,23 +48,14 @@ def view(base: int, dtype: DType = FP32, sizes: tuple[int, ...] = (2, 3)) -> Des
 
 ALL_DESC = sum(flag(f"{name}_DESC") for name in ("SRC1", "SRC2", "SRC3", "DST"))
 INDEXED_DESC = ALL_DESC & ~flag("SRC3_DESC")
-VIEWS = (
-    *((at, view(base)) for at, base in SOURCES.items()),
-    (DESC_C, view(C)),
-)
+VIEWS = (*((at, view(base)) for at, base in SOURCES.items()), (DESC_C, view(C)))
 REDUCED = (*VIEWS[:3], (DESC_C, view(C, sizes=(2, 1))))
 COUNTED = Packet(Opcode.VECTOR, 0, A, B, C, (number("mul_add"), 6, 0, 0, 0, 0, THIRD, 0))
 DESCRIBED = Packet(
     Opcode.VECTOR, ALL_DESC, DESC_A, DESC_B, DESC_C, (number("mul_add"), 0, 0, 0, 0, 0, DESC_D, 0)
 )
-SUM = Packet(
-    Opcode.VECTOR,
-    flag("SRC1_DESC") | flag("DST_DESC"),
-    DESC_A,
-    0,
-    DESC_C,
-    (number("sum"), 0, 1, 2, 3, 4),
-)
+SUM_FLAGS = flag("SRC1_DESC") | flag("DST_DESC")
+SUM = Packet(Opcode.VECTOR, SUM_FLAGS, DESC_A, 0, DESC_C, (number("sum"), 0, 1, 2, 3, 4))
 RANGE = Packet(
     Opcode.VECTOR, flag("DST_DTYPE", INT32), dst=C, params=(number("int_range"), 9, 0, 1)
 )

@@ -36,6 +36,7 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.reductions import finite, roundings
 from golden.calls import OpCall, truths, values_of
+from golden.formats import Floats
 from golden.problem import Mask
 from golden.tolerance import gamma
 
@@ -71,45 +72,67 @@ def _scores(call: OpCall) -> _Scores:
     return _Scores(true, absolute, v.abs())
 
 
-def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
-    call, dtype = subject.call, subject.answer().dtype
-    scores = _scores(call)
-    depth, length = call["query"].shape[-1], scores.true.shape[-1]
-    found = truths(call)
+@dataclass(frozen=True)
+class _Side:
+    """How the NPU, or torch, computes: what the formulas above leave open."""
+
+    roundings: int
+    exponential: float
+    rounded: float
+    """Relative error of scores and weights that are rounded on the way."""
+    growth: int
+    """How often a product's bound is to be counted."""
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """Of one side: the results, the weights, the logarithms of the weights' sums."""
+
+    result: Floats
+    weights: Floats
+    log_sum: Floats
+
+
+def _errors(scores: _Scores, depth: int, side: _Side) -> _Errors:
+    length = scores.true.shape[-1]
     s = torch.where(scores.true.isfinite(), scores.true, 0.0)
     maximum = scores.true.amax(-1, keepdim=True).nan_to_num(neginf=0.0)
     d = (scores.true - maximum).nan_to_num(nan=0.0, neginf=-torch.inf)
-    p = d.exp() / d.exp().sum(-1, keepdim=True)
-    p = p.nan_to_num()
-    weighted = p @ scores.values
+    p = (d.exp() / d.exp().sum(-1, keepdim=True)).nan_to_num()
+    error = side.growth * gamma(depth + 3) * scores.absolute + 2 * U * s.abs()
+    error = error + side.rounded * (s.abs() + maximum.abs())
+    term = error + U * torch.where(d.isfinite(), d.abs(), 0.0) + side.exponential
+    total = (p * term).sum(-1, keepdim=True) + gamma(side.roundings)
+    relative = 2 * (term + total + 3 * U)
+    last = side.growth * gamma(length + 2) + side.rounded
+    spread = (p * relative) @ scores.values + last * (p @ scores.values)
+    log_sum = (error.amax(-1, keepdim=True) + 2 * total + 8 * U).squeeze(-1)
+    weights = p * (relative + side.rounded)
+    return _Errors(
+        values_of(spread) + TINY, values_of(weights) + 2 * TINY, np.asarray(values_of(log_sum))
+    )
+
+
+def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
+    call, dtype = subject.call, subject.answer().dtype
+    scores = _scores(call)
+    length, depth = scores.true.shape[-1], call["query"].shape[-1]
     short = unit(dtype) if is_short(dtype) else 0.0
-    errors, sums, shares = [], [], []
-    for n, exp, rounded, growth in (
-        (roundings(length), exponential(call["query"].dtype), 0.0, 1),
-        (length + 1, 8 * U, 2 * short, 2),
-    ):
-        error = growth * gamma(depth + 3) * scores.absolute + 2 * U * s.abs()
-        error = error + rounded * (s.abs() + maximum.abs())
-        term = error + U * torch.where(d.isfinite(), d.abs(), 0.0) + exp
-        total = (p * term).sum(-1, keepdim=True) + gamma(n)
-        relative = 2 * (term + total + 3 * U)
-        spread = (p * relative) @ scores.values
-        spread = spread + (growth * gamma(length + 2) + rounded) * weighted
-        shares.append(values_of(p * (relative + rounded)) + 2 * TINY)
-        errors.append(values_of(spread) + TINY)
-        sums.append(values_of((error.amax(-1, keepdim=True) + 2 * total + 8 * U).squeeze(-1)))
-    first = found[0]
-    assert first is not None
+    sides = (
+        _Side(roundings(length), exponential(call["query"].dtype), 0.0, 1),
+        _Side(length + 1, 8 * U, 2 * short, 2),
+    )
+    npu, other = (_errors(scores, depth, side) for side in sides)
+    first, *further = (values_of(x) for x in truths(call) if x is not None)
     open_rows, open_columns = _open(call, scores.true)
-    result = near(dtype, values_of(first), *errors)
+    result = near(dtype, first, npu.result, other.result)
     expectations: list[Expectation | None] = [unclaimed(result, open_rows | open_columns)]
-    for at, other in enumerate(found[1:], 1):
-        assert other is not None
+    for at, true in enumerate(further, 1):
         if "dropout_mask" in call.arguments:  # the plain kernel gives its weights
-            weights = near(subject.answer(at).dtype, values_of(other), *shares)
+            weights = near(subject.answer(at).dtype, true, npu.weights, other.weights)
             expectations.append(unclaimed(weights, open_rows))
         else:
-            made = _logsumexp(subject, at, other, sums)
+            made = _logsumexp(subject, at, true, (npu.log_sum, other.log_sum))
             expectations.append(unclaimed(made, open_rows[..., 0]))
     return tuple(expectations)
 
@@ -126,13 +149,10 @@ def _open(call: OpCall, scores: torch.Tensor) -> tuple[Mask, Mask]:
     return (row | head).numpy(), column.numpy()
 
 
-def _logsumexp(
-    subject: Subject, at: int, true: torch.Tensor, sums: list[np.ndarray]
-) -> Expectation:
-    values = values_of(true)
-    size = 8 * U * np.abs(np.where(np.isfinite(values), values, 0.0))
-    errors = [np.reshape(error, values.shape) + size for error in sums]
-    return near(subject.answer(at).dtype, values, *errors)
+def _logsumexp(subject: Subject, at: int, true: Floats, sums: tuple[Floats, Floats]) -> Expectation:
+    size = 8 * U * np.abs(np.where(np.isfinite(true), true, 0.0))
+    npu, other = (np.reshape(error, true.shape) + size for error in sums)
+    return near(subject.answer(at).dtype, true, npu, other)
 
 
 RULES: dict[str, Rule] = dict.fromkeys(
