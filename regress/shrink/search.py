@@ -105,8 +105,8 @@ def shrink_job(
         raise InputError(job.folder, "capsule of the op", "none", "the operands of a failing op")
     folder = out / f"{job.attempt.id}-op{row.index}"
     # Alone, and with the CPU for candidates that the NPU has no lowering for: they do not fail.
-    alone = {"test": "replay", "op_filter": None, "shard": None, "modes": ("isolated",)}
-    alone |= {"checkpoint": None, "allow_cpu": True}
+    alone: dict[str, object] = {"test": "replay", "op_filter": None, "shard": None}
+    alone |= {"modes": ("isolated",), "checkpoint": None, "allow_cpu": True}
     spec = spec_of(job, folder).model_copy(update=alone)
     bench = _Bench(spec, load_capsule(kept), runner)
     start = _operands(bench.recorded)
