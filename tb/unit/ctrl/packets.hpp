@@ -54,7 +54,7 @@ class PacketMaker {
     uint64_t* const addresses[] = {&p.src1, &p.src2, &p.dst};
     uint64_t& address = *addresses[random_.below(3)];
     const uint64_t grain = random_.chance(30) ? 64 : 1ull << random_.below(3);
-    switch (random_.below(12)) {
+    switch (random_.below(13)) {
       case 0:
         p.opcode = uint32_t(random_.chance(50) ? random_.below(12) : random_.engine());
         break;
@@ -86,6 +86,7 @@ class PacketMaker {
         memory_.bad_lines.insert(last_descriptor_ / 64);
         break;
       case 10:
+      case 11:
         another_kind(p);
         break;
       default:
@@ -214,10 +215,36 @@ class PacketMaker {
     p.dst = operand(p, kDstDescMask, dst, {batch, m, n});
   }
 
-  // Another program, dimension or matrix: it may fit by chance.
+  // Another program, mostly a reduction of as many sources.
+  void another_program(Packet& p) {
+    const unsigned sources = program_of(p)->sources;
+    const VectorProgram* now = nullptr;
+    do {
+      p.param[kVectorProgram] = uint32_t(random_.below(kPrograms.size() + 2));
+      now = program_of(p);
+    } while (random_.chance(90) &&
+             (now == nullptr || now->sources != sources || now->reduce == Reduce::kNone));
+  }
+
+  // Another dimension, often the first that is not there.
+  void another_dimension(Packet& p) {
+    const uint32_t rank = memory_.get<Descriptor>(p.src1).rank;
+    p.param[kGatherDim] = random_.chance(50) ? rank : uint32_t(random_.below(kMaxRank + 2));
+  }
+
   void another_kind(Packet& p) {
-    const bool vector = p.opcode == uint32_t(Opcode::kVector);
-    p.param[0] = uint32_t(random_.below(vector ? kPrograms.size() + 2 : kMaxRank + 2));
+    switch (Opcode(p.opcode)) {
+      case Opcode::kVector:
+        another_program(p);
+        break;
+      case Opcode::kGather:
+      case Opcode::kScatter:
+        another_dimension(p);
+        break;
+      default:
+        p.param[0] = uint32_t(random_.below(3));
+        break;
+    }
   }
 
   std::vector<uint32_t> sizes() {
