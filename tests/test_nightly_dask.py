@@ -37,7 +37,7 @@ def address() -> Iterator[str]:
         threads_per_worker=1,
         processes=True,
         host="127.0.0.1",
-        dashboard_address=None,
+        dashboard_address=":0",
     ) as cluster:
         yield cluster.scheduler_address
 
@@ -159,7 +159,7 @@ def test_a_stopped_plan_ends_its_jobs_on_the_workers(address: str, tmp_path: Pat
 
 def test_workers_with_other_sources_get_no_jobs(tmp_path: Path) -> None:
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
     ) as cluster:
         pool = _pool(cluster.scheduler_address, tmp_path, sources="of somebody else")
         pool.submit(_job(tmp_path, "quick"))

@@ -46,6 +46,11 @@ def _batch(name: str, cluster: Cluster) -> Any:
         ) from error
     make = getattr(dask_jobqueue, _BATCH[name])
     try:
-        return make(cores=cluster.cores, processes=1, memory=cluster.memory)
+        return make(
+            cores=cluster.cores,
+            processes=1,
+            memory=cluster.memory,
+            scheduler_options={"dashboard_address": ":0"},  # any port that is free
+        )
     except (OSError, ValueError, RuntimeError) as error:
         raise InfrastructureError(f"{name}: {error}") from error
