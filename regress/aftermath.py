@@ -17,9 +17,11 @@ from regress.nightly.model import Outcome, Plan
 from regress.nightly.settings import Tolerances, load_nightly
 from regress.nightly.store import Store
 from regress.notify import News
+from regress.pages.failure import write_failures
 from regress.pages.figures import Figures, figures_of, keep_figures, kept_figures
-from regress.pages.night import Night, load_night
-from regress.pages.site import Told, write_site
+from regress.pages.night import Job, Night, load_night
+from regress.pages.render import write_style
+from regress.pages.site import INDEX_FILE, Told, write_site
 from regress.paths import CONFIG_FILE, ROOT
 from regress.triage import Change, Triage, triage
 
@@ -55,30 +57,47 @@ class Conclusion:
         return frozenset(r.item.id for bucket in buckets for r in bucket.reds if r.issue)
 
 
-def conclude(
-    store: Store,
-    plan_id: str,
-    issues: Path = KNOWN_ISSUES,
-    baselines: Path = baseline.FOLDER,
-) -> Conclusion:
-    """Sort, compare and write the pages of a plan. InputError for a damaged file of ours."""
+@dataclass(frozen=True)
+class Ours:
+    """The files in the repository that a night is held against."""
+
+    issues: Path = KNOWN_ISSUES
+    baselines: Path = baseline.FOLDER
+
+
+def conclude(store: Store, plan_id: str, ours: Ours | None = None) -> Conclusion:
+    """Study a plan and write its pages. InputError for a damaged file of ours."""
+    found = study(store, plan_id, ours)
+    keep_figures(found.page.parent, found.told.figures[-1])
+    write_site(found.page.parent, found.told)
+    return found
+
+
+def study(store: Store, plan_id: str, ours: Ours | None = None) -> Conclusion:
+    """Sort the failures of a plan and compare it with what was; nothing is written."""
+    ours = ours or Ours()
     plan = store.plan(plan_id)
     night = load_night(store, plan)
-    sorted_out = _triage(store, night, issues)
     site = store.folder / SITE
     figures = figures_of(night)
-    keep_figures(site, figures)
-    recorded = baseline.load(plan.tier, baselines)
-    moves = () if recorded is None else _moves(recorded, night, figures)
+    recorded = baseline.load(plan.tier, ours.baselines)
     told = Told(
         night=night,
-        triage=sorted_out,
-        moves=moves,
+        triage=_triage(store, night, ours.issues),
+        moves=() if recorded is None else _moves(recorded, night, figures),
         recorded=recorded is not None,
         preparations=tuple(store.preparations(plan_id)),
-        figures=_history(store, site, plan),
+        figures=(*_earlier(store, site, plan), figures),
     )
-    return Conclusion(told, write_site(site, told))
+    return Conclusion(told, site / INDEX_FILE)
+
+
+def show_failure(store: Store, job: Job) -> None:
+    """Write the failure pages of one job again, and no other page."""
+    site = store.folder / SITE
+    write_style(site)
+    for _ in write_failures(site, store.plan(job.attempt.plan_id), job):
+        pass
 
 
 def _triage(store: Store, night: Night, issues: Path) -> Triage:
@@ -117,9 +136,9 @@ def tolerances(night: Night) -> Tolerances:
     return load_nightly(path if path.exists() else CONFIG_FILE).tolerances
 
 
-def _history(store: Store, site: Path, plan: Plan) -> tuple[Figures, ...]:
-    ids = [p.id for p in store.plans(plan.tier) if p.sequence <= plan.sequence][:_TREND_NIGHTS]
-    return tuple(kept_figures(site, reversed(ids)))
+def _earlier(store: Store, site: Path, plan: Plan) -> list[Figures]:
+    ids = [p.id for p in store.plans(plan.tier) if p.sequence < plan.sequence]
+    return kept_figures(site, reversed(ids[: _TREND_NIGHTS - 1]))
 
 
 def news_of(conclusion: Conclusion) -> News:

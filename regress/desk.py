@@ -91,7 +91,7 @@ def waves(console: Console, where: Where, identity: str, op: int | None, kind: s
     with where.open() as store:
         job = load_job(store, identity)
         found = record_waves(job, desk.progress, op, "vcd" if kind == "vcd" else "fst")
-        aftermath.conclude(store, job.attempt.plan_id)  # the failure page shows the strip
+        aftermath.show_failure(store, load_job(store, identity))  # now with the strip
     for name, cycle in found.markers.items():
         desk.say(f"{name:18} cycle {cycle:,}")
     view, commands, strip = found.files
@@ -117,7 +117,7 @@ def triage(console: Console, where: Where, plan_id: str | None) -> int:
     """`npu-cosim triage`."""
     desk = Desk(console)
     with where.open() as store:
-        found = aftermath.conclude(store, _plan(store, None, plan_id).id)
+        found = aftermath.study(store, _plan(store, None, plan_id).id)
     told = found.told
     for item, change in told.triage.changes.items():
         label = next(o.item.label for o in told.night.outcomes if o.item.id == item)
@@ -150,7 +150,7 @@ def baseline(
     with where.open() as store:
         plan = _plan(store, tier, plan_id)
         if check:
-            moves = aftermath.conclude(store, plan.id).told.moves
+            moves = aftermath.study(store, plan.id).told.moves
             for move in moves:
                 desk.say(str(move))
             desk.say(f"{len(moves)} moves against {ratchet.path_of(plan.tier)}")

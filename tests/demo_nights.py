@@ -15,7 +15,7 @@ from night_host import attempt, plan, result, row, spec
 
 from driver.evidence import MAP_FILE, error_map, folder_of
 from driver.results import Failure, LedgerRow, OpRow, RunResult, write_json, write_text
-from regress.aftermath import Conclusion, conclude
+from regress.aftermath import Conclusion, Ours, conclude
 from regress.baseline import measure, record
 from regress.nightly.model import Attempt, Plan, PlanItem, Preparation, SkipCause, State
 from regress.nightly.store import Store
@@ -168,7 +168,7 @@ def build(folder: Path) -> Conclusion:
                 night = load_night(store, stored)
                 labels = [job.item.label for job in night.jobs]
                 record(measure(night, figures_of(night).ratchets()), labels, baselines)
-            found = conclude(store, stored.id, issues, baselines)
+            found = conclude(store, stored.id, Ours(issues, baselines))
         return found
 
 

@@ -53,8 +53,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     demo_nights.build(folder)
     with pytest.MonkeyPatch.context() as patch:
         own = (folder / "known.yaml", folder / "baselines")
-        patch.setattr(aftermath.conclude, "__defaults__", own)
-        patch.setattr(baseline, "FOLDER", folder / "baselines")
+        patch.setattr(aftermath.Ours.__init__, "__defaults__", own)
         yield folder
 
 
@@ -75,6 +74,20 @@ def test_triage_sorts_the_last_night(demo: Path, capsys: pytest.CaptureFixture[s
     assert "2 × blame rtl: aten.mm.default fp32" in out
     assert "(known, #41 Ada Lovelace)" in out
     assert "flaky: smoke[small] seed 2" in out
+
+
+def test_looking_at_an_older_night_leaves_the_pages_of_the_last(
+    demo: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    index = demo / "store" / "report" / "index.html"
+    before = index.read_text()
+    with Store.open(demo / "store") as store:
+        older = store.plans()[2].id
+    status, out, _ = call(capsys, "triage", "--plan", older, "--out", str(demo / "store"))
+    assert status == 0, "all that failed that night is known"
+    assert "known, #41 Ada Lovelace" in out
+    assert "lenet[large]" not in out
+    assert index.read_text() == before
 
 
 def test_report_writes_the_pages_and_the_message(
@@ -102,7 +115,7 @@ def test_a_baseline_is_checked_then_recorded_and_then_quiet(
     assert "lost: replay:lenet[large] seed 1" in out
     monkeypatch.setattr(baseline.record, "__defaults__", (tmp_path,))
     own = (demo / "known.yaml", tmp_path)
-    monkeypatch.setattr(aftermath.conclude, "__defaults__", own)
+    monkeypatch.setattr(aftermath.Ours.__init__, "__defaults__", own)
     status, out, _ = call(capsys, "baseline", "nightly", *where)
     assert status == 0
     assert "recorded 7 jobs and" in out

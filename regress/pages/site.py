@@ -20,6 +20,7 @@ from regress.pages.render import write_page, write_style
 from regress.pages.trend import Series, trend
 from regress.triage import Triage
 
+INDEX_FILE = "index.html"
 _MOST_JOBS = 20
 """Jobs of one bucket that have pages: the others fail in the same way."""
 _MOST_CYCLES = 6
@@ -40,8 +41,8 @@ class Told:
     """Of this night and those before it, oldest first."""
 
 
-def write_site(site: Path, told: Told) -> Path:
-    """Write every page; the one to open. InputError when the place cannot be written."""
+def write_site(site: Path, told: Told) -> None:
+    """Write every page. InputError when the place cannot be written."""
     write_style(site)
     night = told.night
     jobs = {job.item.id: job for job in night.jobs}
@@ -56,7 +57,6 @@ def write_site(site: Path, told: Told) -> Path:
     for name, values in pages.items():
         values |= {"root": "", "here": f"{name}.html", "plan": night.plan, "day": night.day}
         write_page(site / f"{name}.html", f"{name}.html.j2", **values)
-    return site / "index.html"
 
 
 def _write_failures(site: Path, told: Told, jobs: Mapping[str, Job]) -> dict[str, str]:
