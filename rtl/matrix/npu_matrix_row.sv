@@ -31,12 +31,13 @@ module npu_matrix_row
   output logic [ArraySize*32-1:0] psum_o
 );
   localparam int unsigned LaneW = $clog2(ArraySize);
-  localparam int unsigned AAddrW = $clog2(ASlots * ArraySize);
-  localparam int unsigned BAddrW = $clog2(WeightSlots * ArraySize);
+  localparam int unsigned ASlotW = $clog2(ASlots);
+  localparam int unsigned BSlotW = $clog2(WeightSlots);
 
-  // Element (slot, lane) at slot · ArraySize + lane; lane is a row of A, a column of B.
-  logic [31:0] a_mem_q [ASlots * ArraySize];
-  logic [31:0] b_mem_q [WeightSlots * ArraySize];
+  // One slot per tile: a lane is a row of A, a column of B. Whole slots, because the simulator
+  // keeps books of each assignment in each cycle (docs/adr/0003).
+  logic [ArraySize*32-1:0] a_mem_q [ASlots];
+  logic [ArraySize*32-1:0] b_mem_q [WeightSlots];
 
   logic [31:0]             a_q;
   logic [ArraySize*32-1:0] w_q;
@@ -45,11 +46,17 @@ module npu_matrix_row
   logic                    bypass_q;
   extent_t                 cols_q;
 
-  function automatic logic [AAddrW-1:0] a_index(slot_t slot, lane_t lane);
-    return {slot[AAddrW-LaneW-1:0], lane[LaneW-1:0]};
+  // Where the lane's word lies in a slot.
+  function automatic logic [LaneW+4:0] bit_of(lane_t lane);
+    return {lane[LaneW-1:0], 5'b0};
   endfunction
-  function automatic logic [BAddrW-1:0] b_index(slot_t slot, lane_t lane);
-    return {slot[BAddrW-LaneW-1:0], lane[LaneW-1:0]};
+  // A slot with the lanes that are written.
+  function automatic logic [ArraySize*32-1:0] written(logic [ArraySize*32-1:0] held);
+    written = held;
+    // verilator unroll_full
+    for (int unsigned l = 0; l < ArraySize; l++) begin
+      if (wr_mask_i[l]) written[l*32 +: 32] = wr_data_i[l];
+    end
   endfunction
 
   // One function with one rolled loop over unpacked columns, which the simulator's compiler turns
@@ -72,43 +79,39 @@ module npu_matrix_row
       sum[c] = npu_fma_pkg::fp32_fma(a, weight[c], addend[c]);
       sum[c] = c < 32'(cols) ? sum[c] : idle[c];
     end
+    // verilator unroll_full
     for (int unsigned c = 0; c < ArraySize; c++) fma_row[c*32 +: 32] = sum[c];
   endfunction
 
   function automatic logic [ArraySize*32-1:0] int8_row(input logic [7:0]              a,
                                                        input logic [ArraySize*32-1:0] w,
                                                        input logic [ArraySize*32-1:0] psum);
+    // verilator unroll_full
     for (int unsigned c = 0; c < ArraySize; c++) begin
       int8_row[c*32 +: 32] = npu_fp_pkg::int8_mac(a, w[c*32 +: 8], psum[c*32 +: 32]);
     end
   endfunction
 
   // ---- buffers: a line along k gives each row one element, any other line belongs to one row ----
+  logic [ASlotW-1:0] wr_a_slot;
+  logic [BSlotW-1:0] wr_b_slot;
+  logic              wr_element, wr_line;
+  assign wr_a_slot  = wr_place_i.place[ASlotW-1:0];
+  assign wr_b_slot  = wr_place_i.place[BSlotW-1:0];
+  assign wr_element = wr_valid_i && wr_place_i.along_k && wr_mask_i[Row];
+  assign wr_line    = wr_valid_i && !wr_place_i.along_k && wr_place_i.line == lane_t'(Row);
+
   always_ff @(posedge clk_i) begin
-    if (wr_valid_i && wr_place_i.operand == OPERAND_A) begin
-      if (wr_place_i.along_k) begin
-        if (wr_mask_i[Row]) begin
-          a_mem_q[a_index(wr_place_i.place[5:0], wr_place_i.line)] <= wr_data_i[Row];
-        end
-      end else if (wr_place_i.line == lane_t'(Row)) begin
-        for (int l = 0; l < ArraySize; l++) begin
-          if (wr_mask_i[l]) a_mem_q[a_index(wr_place_i.place[5:0], lane_t'(l))] <= wr_data_i[l];
-        end
-      end
+    if (wr_place_i.operand == OPERAND_A) begin
+      if (wr_element)   a_mem_q[wr_a_slot][bit_of(wr_place_i.line) +: 32] <= wr_data_i[Row];
+      else if (wr_line) a_mem_q[wr_a_slot] <= written(a_mem_q[wr_a_slot]);
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (wr_valid_i && wr_place_i.operand == OPERAND_B) begin
-      if (wr_place_i.along_k) begin
-        if (wr_mask_i[Row]) begin
-          b_mem_q[b_index(wr_place_i.place[5:0], wr_place_i.line)] <= wr_data_i[Row];
-        end
-      end else if (wr_place_i.line == lane_t'(Row)) begin
-        for (int l = 0; l < ArraySize; l++) begin
-          if (wr_mask_i[l]) b_mem_q[b_index(wr_place_i.place[5:0], lane_t'(l))] <= wr_data_i[l];
-        end
-      end
+    if (wr_place_i.operand == OPERAND_B) begin
+      if (wr_element)   b_mem_q[wr_b_slot][bit_of(wr_place_i.line) +: 32] <= wr_data_i[Row];
+      else if (wr_line) b_mem_q[wr_b_slot] <= written(b_mem_q[wr_b_slot]);
     end
   end
 
@@ -120,18 +123,14 @@ module npu_matrix_row
 
   always_ff @(posedge clk_i) begin
     if (token_i.valid) begin
-      a_q      <= a_mem_q[a_index(token_i.a_slot, token_i.a_lane)];
+      a_q      <= a_mem_q[token_i.a_slot[ASlotW-1:0]][bit_of(token_i.a_lane) +: 32];
       bypass_q <= token_i.ks <= extent_t'(Row);
       cols_q   <= token_i.cols;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (token_i.weights) begin
-      for (int c = 0; c < ArraySize; c++) begin
-        w_q[c*32 +: 32] <= b_mem_q[b_index(token_i.b_slot, lane_t'(c))];
-      end
-    end
+    if (token_i.weights) w_q <= b_mem_q[token_i.b_slot[BSlotW-1:0]];
   end
 
   // ---- cycle 1: one link of every chain ----

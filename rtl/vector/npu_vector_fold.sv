@@ -31,12 +31,14 @@ module npu_vector_fold
   function automatic row_t add_row(input row_t a, input row_t b);
     // verilator no_inline_task
     logic [31:0] x [Lanes], y [Lanes];
+    // verilator unroll_full
     for (int unsigned l = 0; l < Lanes; l++) begin
       x[l] = a[l*32 +: 32];
       y[l] = b[l*32 +: 32];
     end
     // verilator unroll_disable
     for (int unsigned l = 0; l < Lanes; l++) x[l] = npu_fma_pkg::fp32_fma(x[l], One, y[l]);
+    // verilator unroll_full
     for (int unsigned l = 0; l < Lanes; l++) add_row[l*32 +: 32] = x[l];
   endfunction
 
@@ -55,17 +57,20 @@ module npu_vector_fold
   function automatic row_t join_row(input reduce_e reduce, input row_t a, input row_t b);
     // verilator no_inline_task
     logic [31:0] x [Lanes], y [Lanes];
+    // verilator unroll_full
     for (int unsigned l = 0; l < Lanes; l++) begin
       x[l] = a[l*32 +: 32];
       y[l] = b[l*32 +: 32];
     end
     // verilator unroll_disable
     for (int unsigned l = 0; l < Lanes; l++) x[l] = join_words(reduce, x[l], y[l]);
+    // verilator unroll_full
     for (int unsigned l = 0; l < Lanes; l++) join_row[l*32 +: 32] = x[l];
   endfunction
 
   function automatic row_t masked(row_t value, row_t otherwise, logic [Lanes-1:0] mask);
     masked = value;
+    // verilator unroll_full
     for (int unsigned l = 0; l < Lanes; l++) begin
       if (!mask[l]) masked[l*32 +: 32] = otherwise[l*32 +: 32];
     end

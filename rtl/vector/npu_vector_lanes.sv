@@ -38,6 +38,7 @@ module npu_vector_lanes
   function automatic row_t fma_row(input row_t a, input row_t b, input row_t c);
     // verilator no_inline_task
     logic [31:0] x [VectorLanes], y [VectorLanes], z [VectorLanes];
+    // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) begin
       x[l] = a[l*32 +: 32];
       y[l] = b[l*32 +: 32];
@@ -47,27 +48,32 @@ module npu_vector_lanes
     for (int unsigned l = 0; l < VectorLanes; l++) begin
       z[l] = npu_fma_pkg::fp32_fma(x[l], y[l], z[l]);
     end
+    // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) fma_row[l*32 +: 32] = z[l];
   endfunction
 
   function automatic row_t div_row(input row_t a, input row_t b);
     // verilator no_inline_task
     logic [31:0] x [VectorLanes], y [VectorLanes];
+    // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) begin
       x[l] = a[l*32 +: 32];
       y[l] = b[l*32 +: 32];
     end
     // verilator unroll_disable
     for (int unsigned l = 0; l < VectorLanes; l++) x[l] = npu_fp_div_pkg::fp32_div(x[l], y[l]);
+    // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) div_row[l*32 +: 32] = x[l];
   endfunction
 
   function automatic row_t sqrt_row(input row_t a);
     // verilator no_inline_task
     logic [31:0] x [VectorLanes];
+    // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) x[l] = a[l*32 +: 32];
     // verilator unroll_disable
     for (int unsigned l = 0; l < VectorLanes; l++) x[l] = npu_fp_div_pkg::fp32_sqrt(x[l]);
+    // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) sqrt_row[l*32 +: 32] = x[l];
   endfunction
 
@@ -104,6 +110,7 @@ module npu_vector_lanes
                                    input row_t c);
     // verilator no_inline_task
     logic [31:0] x [VectorLanes], y [VectorLanes], z [VectorLanes];
+    // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) begin
       x[l] = a[l*32 +: 32];
       y[l] = b[l*32 +: 32];
@@ -111,12 +118,14 @@ module npu_vector_lanes
     end
     // verilator unroll_disable
     for (int unsigned l = 0; l < VectorLanes; l++) x[l] = alu(op, x[l], y[l], z[l]);
+    // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) alu_row[l*32 +: 32] = x[l];
   endfunction
 
   // Lanes beyond the last element keep what they have.
   function automatic row_t present(row_t value, row_t held, tag_t tag);
     present = value;
+    // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) begin
       if (32'(tag.beat) * 32'(VectorLanes) + l >= 32'(tag.count)) begin
         present[l*32 +: 32] = held[l*32 +: 32];
@@ -154,6 +163,7 @@ module npu_vector_lanes
   end
 
   always_ff @(posedge clk_i) begin
+    // verilator unroll_full
     for (int unsigned s = 0; s < FmaLatency; s++) begin
       if (!rst_ni) fast_tag_q[s] <= '0;
       else if (s == 0) begin
@@ -163,6 +173,7 @@ module npu_vector_lanes
     end
   end
   always_ff @(posedge clk_i) begin
+    // verilator unroll_full
     for (int unsigned s = 0; s < DIV_LATENCY; s++) begin
       if (!rst_ni) slow_tag_q[s] <= '0;
       else if (s == 0) begin

@@ -46,6 +46,7 @@ module npu_vector_operands
   endfunction
 
   function automatic logic [BeatBits-1:0] indices(logic [31:0] index, beat_t beat);
+    // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) begin
       indices[l*32 +: 32] = index + 32'(beat) * 32'(VectorLanes) + 32'(l);
     end
@@ -66,6 +67,7 @@ module npu_vector_operands
   function automatic logic [BeatBits-1:0] present(logic [BeatBits-1:0] value,
                                                   logic [BeatBits-1:0] held);
     present = value;
+    // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) begin
       if (32'(beat_i) * 32'(VectorLanes) + l >= 32'(meta_i.count)) begin
         present[l*32 +: 32] = held[l*32 +: 32];
@@ -75,6 +77,7 @@ module npu_vector_operands
 
   always_ff @(posedge clk_i) begin
     if (fill_i) begin
+      // verilator unroll_full
       for (int unsigned s = 0; s < MAX_SOURCES; s++) begin
         if (s < 32'(sources_i)) source_q[{2'(s), fill_half_i, fill_slot_i}] <= fill_vec_i[s];
       end

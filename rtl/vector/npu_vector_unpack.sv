@@ -40,6 +40,7 @@ module npu_vector_unpack
 
   // Which words of a vector a beat of 2^log2-byte elements holds from lane `first` on.
   function automatic logic [LOGICAL_LANES-1:0] lanes_of(logic [3:0] first, logic [6:0] elems);
+    // verilator unroll_full
     for (int unsigned l = 0; l < LOGICAL_LANES; l++) begin
       lanes_of[l] = l >= 32'(first) && l < 32'(first) + 32'(elems);
     end
@@ -47,26 +48,31 @@ module npu_vector_unpack
 
   // Elements of 8, 16, 32 and 64 bits; a beat of few elements is repeated over the lanes.
   function automatic vector_t words8(logic [BusBits-1:0] data, logic extend);
+    // verilator unroll_full
     for (int unsigned l = 0; l < LOGICAL_LANES; l++) begin
       words8[l*32 +: 32] = {{24{extend && data[l*8+7]}}, data[l*8 +: 8]};
     end
   endfunction
   function automatic vector_t words_fp16(logic [BusBits-1:0] data);
+    // verilator unroll_full
     for (int unsigned l = 0; l < LOGICAL_LANES; l++) begin
       words_fp16[l*32 +: 32] = npu_fp_pkg::fp16_to_fp32(data[(l*16) % BusBits +: 16]);
     end
   endfunction
   function automatic vector_t words_bf16(logic [BusBits-1:0] data);
+    // verilator unroll_full
     for (int unsigned l = 0; l < LOGICAL_LANES; l++) begin
       words_bf16[l*32 +: 32] = npu_fp_pkg::bf16_to_fp32(data[(l*16) % BusBits +: 16]);
     end
   endfunction
   function automatic vector_t words32(logic [BusBits-1:0] data);
+    // verilator unroll_full
     for (int unsigned l = 0; l < LOGICAL_LANES; l++) begin
       words32[l*32 +: 32] = data[(l*32) % BusBits +: 32];
     end
   endfunction
   function automatic vector_t words64(logic [BusBits-1:0] data);
+    // verilator unroll_full
     for (int unsigned l = 0; l < LOGICAL_LANES; l++) begin
       words64[l*32 +: 32] = data[(l*64) % BusBits +: 32];
     end
@@ -98,6 +104,7 @@ module npu_vector_unpack
       if (splat_i)          merged = {LOGICAL_LANES{words[31:0]}};
       else if (lanes == '1) merged = words;
       else begin
+        // verilator unroll_full
         for (int unsigned l = 0; l < LOGICAL_LANES; l++) begin
           if (lanes[l]) merged[l*32 +: 32] = words[l*32 +: 32];
         end

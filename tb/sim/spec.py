@@ -27,7 +27,8 @@ CHECKERS = tuple(
 """Protocol assertions, part of every build of npu_top that has assertions."""
 
 HOST_FPU = {
-    REPOSITORY / "rtl" / "fpu" / "npu_fma_pkg.sv": HDL_FOLDER / "host_fpu" / "npu_fma_pkg.sv"
+    REPOSITORY / "rtl" / folder / name: HDL_FOLDER / "host_fpu" / name
+    for folder, name in (("fpu", "npu_fma_pkg.sv"), ("matrix", "npu_matrix_array.sv"))
 }
 """Sources of the RTL and what stands in for them in a build with `host_fpu`."""
 

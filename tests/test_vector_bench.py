@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The vector engine under random programs, views, types, errors and other traffic; its rates; and
+that its bench sees a wrong line, wherever it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from driver.errors import InputError
+from tb.unit.vector.run import run_vector
+
+RTL = Path(__file__).parents[1] / "rtl"
+
+
+@pytest.mark.parametrize("bus_bits", [128, 256, 512])
+def test_no_byte_differs_and_errors_are_reported(bus_bits: int) -> None:
+    result = run_vector(bus_bits, seed=1, rounds=10)
+    assert result.failure == "", result.report
+    assert result.compared > 500_000_000
+
+
+def test_short_programs_run_at_the_rate_of_the_bus() -> None:
+    """Cycles per vector of 16 elements; a beat of 256 bits is 8 fp32 or 16 bf16 elements."""
+    figures = run_vector(256, seed=1, rounds=10).figures
+    bound = {
+        "move fp32": 2.0,
+        "move bf16": 1.0,
+        "move bf16, unaligned": 1.0,
+        "add fp32": 4.0,
+        "add bf16": 2.0,
+        "mul_add bf16": 3.0,
+        "clamp bf16": 2.0,  # two instructions
+        "div fp32": 4.0,
+        "sum fp32, one row": 4.0,  # the latency of the accumulator
+        "sum fp32, rows of 32": 4.0,
+    }
+    assert bound.keys() <= figures.keys()
+    assert {name: figures[name] for name in bound if figures[name] > 1.03 * bound[name]} == {}
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "wrong", "seen"),
+    [
+        ("npu_vector_load.sv", "queue_room && beats <= credit_q", "queue_room", "room for"),
+        ("npu_vector_unpack.sv", "words8(part, 1'b1)", "words8(part, 1'b0)", "expected"),
+    ],
+)
+def test_a_wrong_line_is_caught(
+    tmp_path: Path, file: str, right: str, wrong: str, seen: str
+) -> None:
+    text = (RTL / "vector" / file).read_text()
+    assert text.count(right) == 1, f"the mutation of {right!r} must name one place"
+    mutant = tmp_path / file
+    mutant.write_text(text.replace(right, wrong))
+    result = run_vector(128, seed=1, rounds=5, instead={mutant.name: mutant})
+    assert result.failure != ""
+    assert seen in result.failure
+
+
+@pytest.mark.parametrize(
+    ("bus_bits", "seed", "lanes", "field"),
+    [(64, 1, 4, "bus"), (256, 0, 4, "seed"), (256, 1, 2, "lanes")],
+)
+def test_what_cannot_be_run_is_bad_input(bus_bits: int, seed: int, lanes: int, field: str) -> None:
+    with pytest.raises(InputError) as caught:
+        run_vector(bus_bits, seed, lanes=lanes)
+    assert caught.value.field == field
