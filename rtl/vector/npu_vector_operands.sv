@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The storage of the lanes, sources of two groups and registers of one; and the operands of a beat.
+/// The storage of the lanes (sources of two groups, registers of one) and the operands of a beat.
 ///
 /// A beat that is issued has its operands at the output in the next cycle; lanes without an
 /// element, operands that the instruction does not have, and cycles without a beat keep theirs. A

@@ -3,8 +3,9 @@
 /// runs (`FPU=host`). Not for synthesis, not for signing off the arithmetic.
 ///
 /// The host's fmaf rounds once, as the contract asks; only its NaNs are made canonical. `$c32`
-/// rather than a DPI import: the compiler then sees through the call, and a loop over the columns of
-/// a row becomes one vector instruction. tests/test_fpu_host.py holds both to the same memory image.
+/// rather than a DPI import: the compiler then sees through the call, and a loop over the columns
+/// of a row becomes one vector instruction. tests/test_fpu_host.py holds both builds to the same
+/// memory image.
 package npu_fma_pkg;
   import npu_fp_pkg::*;
 
