@@ -13,7 +13,7 @@ Run
   make bench                         the figures of merit into out/bench/bench.json
 
 Every night (docs/nightly.md)
-  make smoke | ci | nightly | weekly a tier of sim_config.yaml: every result kept, reports at the end
+  make smoke | ci | nightly | weekly a tier of sim_config.yaml: every result kept, then reports
        RESUME=1 ONLY_FAILED=1        what is missing of the last plan; what was red
        DRY_RUN=1 FILTER='test=mat*'  show the plan; only a part of it
        BUDGET=90m RESEED=7 JOBS=2    most valuable first; other seeds; jobs at once
