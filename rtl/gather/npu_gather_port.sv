@@ -59,6 +59,7 @@ module npu_gather_port
     end
   end
 
-  ResponseExpected: assert property (@(posedge clk_i) disable iff (!rst_ni) rd_rsp_valid_i |-> known)
+  ResponseExpected: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      rd_rsp_valid_i |-> known)
     else $error("npu_gather_port: a beat that nobody asked for");
 endmodule
