@@ -53,13 +53,11 @@ class Runner {
  private:
   using Operands = std::array<TensorView, kMaxOperands>;
 
-  /// The sources, then the destination, which a reduction visits once per row.
+  /// The sources, then the destination.
   static Operands all_operands(const VectorJob& job) {
     Operands operands{};
     std::ranges::copy(job.sources, operands.begin());
-    TensorView& dst = operands[job.sources.size()];
-    dst = job.dst;
-    if (job.program.reduce != Reduce::kNone) dst.stride[dst.shape.rank - 1] = 0;
+    operands[job.sources.size()] = job.dst;
     return operands;
   }
 
