@@ -27,10 +27,10 @@ def direct_dependencies(pyproject: str) -> list[str]:
 
 
 def locked_versions(lock: str) -> dict[str, str]:
-    """Normalised package name → version."""
+    """Normalised package name, without its extras → version."""
     lines = (line.split("#")[0].strip() for line in lock.splitlines())
     pairs = (line.split("==") for line in lines if line)
-    return {normalised(name): version for name, version in pairs}
+    return {normalised(name.split("[")[0]): version for name, version in pairs}
 
 
 def normalised(name: str) -> str:

@@ -21,7 +21,31 @@ from backend_host import (
 )
 
 from driver.backend.shared_memory import FaultRange
-from driver.isa import DType, ErrorCode, Opcode, Packet, State, csr, flag_word
+from driver.isa import FLAGS, Descriptor, DType, ErrorCode, Opcode, Packet, State, csr, flag_word
+
+INDEXED = {
+    0x1100: (0x1400, DType.FP32, 4),
+    0x1140: (0x1500, DType.INT32, 2),
+    0x1180: (0, DType.FP32, 2),
+}
+"""Descriptors of a GATHER: offset of each, then offset of its data, type and size."""
+INDICES = (1).to_bytes(4, "little") + (4).to_bytes(4, "little")
+"""The second is not below the table's size."""
+
+
+def gather(data: int) -> Packet:
+    """dst[i] = table[index[i]] with an index too large, by the descriptors of INDEXED."""
+    names = ("SRC1_DESC", "SRC2_DESC", "DST_DESC")
+    flags = flag_word(DType.FP32, DType.FP32, *names) | DType.INT32 << FLAGS["SRC2_DTYPE"].lsb
+    return Packet(Opcode.GATHER, flags, *(data + at for at in INDEXED))
+
+
+def write_indexed(host: Host) -> None:
+    """The descriptors and indices of `gather`."""
+    for at, (base, dtype, size) in INDEXED.items():
+        descriptor = Descriptor(host.data + base, dtype, (size,), (1,))
+        host.backend.write_memory(host.data + at, descriptor.pack())
+    host.backend.write_memory(host.data + 0x1500, INDICES)
 
 
 def faulty_packets(data: int) -> dict[ErrorCode, tuple[Packet, ...]]:
@@ -32,9 +56,7 @@ def faulty_packets(data: int) -> dict[ErrorCode, tuple[Packet, ...]]:
     bad_descriptor = data + 0x1000
     failing = data + 0x2000
     return {
-        ErrorCode.BAD_OPCODE: tuple(
-            Packet(opcode) for opcode in (Opcode.VECTOR, Opcode.GATHER, Opcode.SCATTER, 9, 1 << 31)
-        ),
+        ErrorCode.BAD_OPCODE: tuple(Packet(opcode) for opcode in (9, 15, 1 << 16, 1 << 31)),
         ErrorCode.RESERVED_BITS: (
             Packet(Opcode.NOP, 1 << 11),
             Packet(Opcode.FENCE, 0, src1=64),
@@ -43,7 +65,8 @@ def faulty_packets(data: int) -> dict[ErrorCode, tuple[Packet, ...]]:
         ),
         ErrorCode.BAD_DTYPE: (
             Packet(Opcode.COPY, copy | 1, data, 0, data + 64, (1,)),
-            Packet(Opcode.FILL, 5 << 4, dst=data, params=(1,)),
+            Packet(Opcode.FILL, 7 << 4, dst=data, params=(1,)),
+            Packet(Opcode.FILL, DType.INT64 << 4, dst=data, params=(1,)),
             Packet(Opcode.MATMUL, matmul | 4, data, data, data, (1,) * 4),
         ),
         ErrorCode.BAD_PARAM: (
@@ -63,6 +86,7 @@ def faulty_packets(data: int) -> dict[ErrorCode, tuple[Packet, ...]]:
         ),
         ErrorCode.BUS_READ: (Packet(Opcode.COPY, copy, failing, 0, data, (16,)),),
         ErrorCode.BUS_WRITE: (sync(failing, 1),),
+        ErrorCode.BAD_INDEX: (gather(data),),
     }
 
 
@@ -87,6 +111,7 @@ def test_an_error_stops_the_queue_and_an_acknowledge_recovers(
     host.start(ring_log2=3, record_log2=3)
     host.backend.write_memory(host.data, random.Random(index).randbytes(0x3000))
     host.backend.write_memory(host.data + 0x1000, b"\xff" * 64)
+    write_indexed(host)
     before = bytearray(host.backend.read_memory(host.data, 0x3000))
     host.ring_packets(
         nop(), sync(host.data + 0x800, 0xFEED), packet, sync(host.data, 0xDEAD), nop()
@@ -105,7 +130,8 @@ def test_an_error_stops_the_queue_and_an_acknowledge_recovers(
         assert host.state() == State.ERROR
     before[0x800:0x804] = (0xFEED).to_bytes(4, "little")
     after = host.backend.read_memory(host.data, 0x3000)
-    hidden = slice(0, 64) if bus_error else slice(0, 0)
+    unspecified = bus_error or code is ErrorCode.BAD_INDEX
+    hidden = slice(0, 64) if unspecified else slice(0, 0)
     before[hidden] = after[hidden]
     assert after == before
 

@@ -21,7 +21,15 @@ from driver.errors import InfrastructureError, InputError
 from tb.sim import toolchain
 from tb.sim.build import build
 from tb.sim.plan import make_plan
-from tb.sim.spec import BUILD_ROOT, REPOSITORY, VARIANTS, BuildSpec, read_filelist, spec_for
+from tb.sim.spec import (
+    BUILD_ROOT,
+    HOST_FPU,
+    REPOSITORY,
+    VARIANTS,
+    BuildSpec,
+    read_filelist,
+    spec_for,
+)
 
 
 @pytest.fixture
@@ -93,11 +101,12 @@ def test_key_depends_on_everything_that_decides_the_simulator(project: BuildSpec
         list_file.write_text(order)
         return make_plan(spec).key()
 
-    keys = [key(replace(project, variant=variant)) for variant in VARIANTS]
+    variants = [name for name, variant in VARIANTS.items() if not variant.host_fpu]
+    keys = [key(replace(project, variant=name)) for name in variants]
     keys.append(key(project, "b.sv\na.sv\nnpu_top.sv\n"))
     keys.append(key(replace(project, parameters=(("ArraySize", "8"),))))
     keys.append(key(replace(project, bench=project.bench[::-1])))
-    assert len(set(keys)) == len(VARIANTS) + 3
+    assert len(set(keys)) == len(variants) + 3
     assert key(replace(project, jobs=1, label="other")) == keys[0]
 
 
@@ -167,6 +176,14 @@ def test_file_list_skips_comments_and_keeps_order(tmp_path: Path) -> None:
     assert read_filelist(tmp_path / "list.f") == [tmp_path / "b.sv", tmp_path / "a.sv"]
 
 
+def test_the_host_fpu_is_another_simulator() -> None:
+    exact, host = (make_plan(spec_for(CONFIG, variant)) for variant in ("fast", "host"))
+    assert exact.key() != host.key()
+    replaced = set(exact.sources) - set(host.sources)
+    assert {path.name for path in replaced} == {path.name for path in HOST_FPU}
+    assert all(HOST_FPU[path] in host.sources for path in replaced)
+
+
 def test_path_with_a_space_is_refused(project: BuildSpec, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"path: got .*my build, expected a path without spaces"):
         build(replace(project, build_root=tmp_path / "my build"))
@@ -174,7 +191,7 @@ def test_path_with_a_space_is_refused(project: BuildSpec, tmp_path: Path) -> Non
 
 
 def test_unknown_variant_names_those_that_exist() -> None:
-    with pytest.raises(InputError, match="variant: got turbo, expected one of fast, check"):
+    with pytest.raises(InputError, match="variant: got turbo, expected one of fast, host, check"):
         spec_for(CONFIG, "turbo")
 
 

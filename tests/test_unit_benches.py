@@ -108,7 +108,7 @@ TIES_AWAY = ("{63'b0, shifted[39]}", "64'd1")
         ("int8_mac", "{{24{b[7]}}, b}", "{24'b0, b}"),
         ("fp_div", "step < 27", "step < 25"),
         ("fp_div", "{63'b0, remainder != 0}", "64'b0"),
-        ("fp_div", "(is_zero(a) & is_zero(b)) | ", ""),
+        ("fp_div", "| (is_zero(a) & is_zero(b))", ""),
         ("fp_div", "low > 63 ? 32'd63 : low", "low"),
         ("fp_div", "(exponent & 1) != 0 ? norm", "(exponent & 1) == 0 ? norm"),
         ("fp_div", "(remainder != 0 ? 32'd1 : 32'd0)", "32'd0"),
