@@ -11,7 +11,17 @@ from night_host import add, attempt, item, plan, result, row
 
 from driver.errors import InputError
 from driver.results import OpRow
-from regress.baseline import Baseline, Step, compare, load, measure, path_of, record
+from regress.baseline import (
+    FOLDER,
+    Baseline,
+    Step,
+    compare,
+    load,
+    measure,
+    path_of,
+    record,
+    to_text,
+)
 from regress.nightly.model import State
 from regress.nightly.settings import Tolerances
 from regress.nightly.store import Store
@@ -110,3 +120,15 @@ def test_no_baseline_is_none_and_a_damaged_one_an_error(tmp_path: Path) -> None:
     path_of("nightly", tmp_path).write_text('{"tier": 3}')
     with pytest.raises(InputError, match=r"nightly\.json: tier"):
         load("nightly", tmp_path)
+
+
+def test_the_committed_baselines_are_whole_and_in_their_own_form() -> None:
+    files = sorted(FOLDER.glob("*.json"))
+    assert files
+    for path in files:
+        found = load(path.stem)
+        assert found is not None
+        assert found.tier == path.stem
+        assert found.passing
+        assert found.ops
+        assert to_text(found) == path.read_text()

@@ -17,11 +17,14 @@ from night_host import add, attempt, plan, result, row
 from test_pages_failure import Text
 
 from driver.results import RunResult, read_json
-from regress.aftermath import Conclusion, conclude, lines_of, news_of
-from regress.baseline import Step
+from regress.aftermath import Conclusion, Ours, conclude, lines_of, news_of, study
+from regress.baseline import Step, measure, record
+from regress.known_issues import KNOWN_ISSUES
 from regress.nightly.model import PlanItem, State
 from regress.nightly.store import Store
+from regress.pages.figures import figures_of
 from regress.pages.heatmap import cells
+from regress.pages.night import load_night
 from regress.pages.render import render
 from regress.pages.timeline import perfetto
 from regress.pages.trend import Series, trend
@@ -99,6 +102,28 @@ def test_tonight_says_what_happened(made: Conclusion, site: Path) -> None:
         "build small check",
     ):  # fmt: skip
         assert words in text, words
+
+
+def test_a_plan_of_fewer_jobs_has_not_lost_coverage(tmp_path: Path) -> None:
+    first, second = plan(1), plan(2)
+    items = [PlanItem("smoke", "small", seed, "rtl", ordinal=seed) for seed in (1, 2)]
+    kinds = [(row(),), (row(op="aten.bmm.default"),)]
+    with Store.open(tmp_path / "s") as store:
+        jobs = [
+            (of, attempt(first, of, State.PASS), result(of, ops))
+            for of, ops in zip(items, kinds, strict=True)
+        ]
+        night = load_night(store, add(store, first, jobs))
+        labels = [of.label for of in items]
+        record(measure(night, figures_of(night).ratchets()), labels, tmp_path / "b")
+        ours = Ours(KNOWN_ISSUES, tmp_path / "b")
+        filtered = [(items[0], attempt(second, items[0], State.PASS), result(items[0], kinds[0]))]
+        assert study(store, add(store, second, filtered).id, ours).told.moves == ()
+        third = plan(3)
+        both = [(of, attempt(third, of, State.PASS), result(of, kinds[0])) for of in items]
+        moves = study(store, add(store, third, both).id, ours).told.moves
+        (move,) = [move for move in moves if move.measure == "figure"]
+        assert (move.step, move.before, move.now) == (Step.WORSE, 2, 1)
 
 
 def test_triage_ratchets_and_news_agree(made: Conclusion) -> None:

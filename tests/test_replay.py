@@ -86,8 +86,7 @@ def test_a_failure_that_is_gone_is_said_to_be_gone(
 
 
 CORRECT = """
-import runpy, sys
-from pathlib import Path
+import sys
 import tb.ops.session as session
 from golden.backend import CmodelBackend
 class Right(CmodelBackend):
