@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from enum import IntEnum
 
 from driver.isa import generate_vector, layout, markdown, types
+from driver.isa.emit import camel, cpp_enum, cpp_head, sv_enum
 from driver.isa.markdown import NOTICE
 
 _STRUCTS: tuple[tuple[str, int, tuple[layout.Field, ...]], ...] = (
@@ -23,18 +24,6 @@ _ENUMS: tuple[tuple[str, int, type[IntEnum]], ...] = (
     ("error", 4, types.ErrorCode),
     ("state", 2, types.State),
 )
-
-
-def _camel(name: str) -> str:
-    return "".join(part.capitalize() for part in name.lower().split("_"))
-
-
-def _sv_enum(name: str, bits: int, enum: type[IntEnum]) -> Iterable[str]:
-    yield f"  typedef enum logic [{bits - 1}:0] {{"
-    entries = [f"    {name.upper()}_{entry.name} = {bits}'d{entry.value}" for entry in enum]
-    yield ",\n".join(entries)
-    yield f"  }} {name}_e;"
-    yield ""
 
 
 def _sv_struct(name: str, fields: tuple[layout.Field, ...]) -> Iterable[str]:
@@ -132,7 +121,7 @@ def _sv() -> Iterable[str]:
     yield f"  localparam int unsigned PARAM_COUNT = {layout.PARAM_COUNT};"
     yield ""
     for name, bits, enum in _ENUMS:
-        yield from _sv_enum(name, bits, enum)
+        yield from sv_enum(name, bits, enum)
     for name, _, fields in _STRUCTS:
         yield from _sv_struct(name, fields)
     yield from _sv_flags()
@@ -145,22 +134,14 @@ def _sv() -> Iterable[str]:
     yield "endpackage"
 
 
-def _cpp_enum(name: str, enum: type[IntEnum]) -> Iterable[str]:
-    yield f"enum class {name} : std::uint32_t {{"
-    for entry in enum:
-        yield f"  k{_camel(entry.name)} = {entry.value},"
-    yield "};"
-    yield ""
-
-
 def _cpp_struct(name: str, size: int, fields: tuple[layout.Field, ...]) -> Iterable[str]:
-    yield f"struct {_camel(name)} {{"
+    yield f"struct {camel(name)} {{"
     for field in fields:
         word = f"std::uint{field.bits}_t"
         kind = f"std::array<{word}, {field.count}>" if field.count > 1 else word
         yield f"  {kind} {field.name};  // {field.text}"
     yield "};"
-    yield f"static_assert(sizeof({_camel(name)}) == {size});"
+    yield f"static_assert(sizeof({camel(name)}) == {size});"
     yield ""
 
 
@@ -177,7 +158,7 @@ def _cpp_operations() -> Iterable[str]:
     for op in layout.OPERATIONS:
         uses = ", ".join(str(n in op.addresses).lower() for n in ("src1", "src2", "dst"))
         yield (
-            f"    {{Opcode::k{_camel(op.opcode.name)}, 0x{op.flag_mask:08x}, "
+            f"    {{Opcode::k{camel(op.opcode.name)}, 0x{op.flag_mask:08x}, "
             f"{uses}, {len(op.params)}}},"
         )
     yield "}};"
@@ -188,7 +169,7 @@ def _cpp_operations() -> Iterable[str]:
         "kMatmulDTypes{{"
     )
     for src, dst in types.MATMUL_DTYPES:
-        yield f"    {{{{DType::k{_camel(src.name)}, DType::k{_camel(dst.name)}}}}},"
+        yield f"    {{{{DType::k{camel(src.name)}, DType::k{camel(dst.name)}}}}},"
     yield "}};"
     yield ""
     for name, dtypes in (
@@ -196,7 +177,7 @@ def _cpp_operations() -> Iterable[str]:
         ("ScatterAdd", types.SCATTER_ADD_DTYPES),
     ):
         yield f"inline constexpr std::array<DType, {len(dtypes)}> k{name}DTypes{{"
-        yield "    " + ", ".join(f"DType::k{_camel(dtype.name)}" for dtype in dtypes) + "};"
+        yield "    " + ", ".join(f"DType::k{camel(dtype.name)}" for dtype in dtypes) + "};"
         yield ""
     yield "/// Bytes of one element, indexed by DType."
     sizes = ", ".join(str(types.DTYPE_BYTES[dtype]) for dtype in types.DType)
@@ -205,21 +186,12 @@ def _cpp_operations() -> Iterable[str]:
     yield "// Positions in Packet::param."
     for op in layout.OPERATIONS:
         for index, param in enumerate(op.params):
-            yield (f"inline constexpr unsigned k{_camel(op.opcode.name)}{_camel(param)} = {index};")
+            yield (f"inline constexpr unsigned k{camel(op.opcode.name)}{camel(param)} = {index};")
     yield ""
 
 
 def _cpp() -> Iterable[str]:
-    yield "// SPDX-License-Identifier: Apache-2.0"
-    yield f"// {NOTICE}"
-    yield "// clang-format off"
-    yield "#pragma once"
-    yield ""
-    yield "#include <array>"
-    yield "#include <cstdint>"
-    yield ""
-    yield "namespace npu::isa {"
-    yield ""
+    yield from cpp_head()
     yield f"inline constexpr unsigned kMaxRank = {layout.MAX_RANK};"
     yield f"inline constexpr unsigned kParamCount = {layout.PARAM_COUNT};"
     yield ""
@@ -228,12 +200,12 @@ def _cpp() -> Iterable[str]:
         ("DType", types.DType),
         ("ErrorCode", types.ErrorCode),
     ):
-        yield from _cpp_enum(name, enum)
+        yield from cpp_enum(name, enum)
     for name, size, fields in _STRUCTS:
         yield from _cpp_struct(name, size, fields)
     yield "// Bits of Packet::flags."
     for field in layout.FLAG_FIELDS:
-        name = _camel(field.name)
+        name = camel(field.name)
         yield f"inline constexpr std::uint32_t k{name}Mask = 0x{field.mask:08x};"
         yield f"inline constexpr unsigned k{name}Shift = {field.lsb};"
     yield ""

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from enum import IntEnum
 
 from driver.isa import micro
+from driver.isa.emit import camel, cpp_enum, cpp_head, sv_enum
 from driver.isa.markdown import NOTICE, paragraph, table
 from driver.isa.micro import Instruction, MicroOp, Reduce, VectorProgram
 from driver.isa.programs import CONSTANTS, FAMILIES, PROGRAMS
@@ -72,13 +72,6 @@ def instruction_text(line: Instruction) -> str:
     return f"{dst} = {line.op.name} {operands}"
 
 
-def _sv_enum(name: str, prefix: str, bits: int, enum: type[IntEnum]) -> Iterator[str]:
-    yield f"  typedef enum logic [{bits - 1}:0] {{"
-    yield ",\n".join(f"    {prefix}_{entry.name} = {bits}'d{entry.value}" for entry in enum)
-    yield f"  }} {name}_e;"
-    yield ""
-
-
 def sv() -> Iterable[str]:
     """The lines of rtl/pkg/npu_vector_pkg.sv."""
     yield "// SPDX-License-Identifier: Apache-2.0"
@@ -89,8 +82,8 @@ def sv() -> Iterable[str]:
     for name, value in _CODES:
         yield f"  localparam int unsigned {name} = {value};"
     yield ""
-    yield from _sv_enum("micro_op", "MICRO", micro.OP_BITS, MicroOp)
-    yield from _sv_enum("reduce", "REDUCE", _REDUCE_BITS, Reduce)
+    yield from sv_enum("micro_op", micro.OP_BITS, MicroOp, "MICRO")
+    yield from sv_enum("reduce", _REDUCE_BITS, Reduce)
     yield "  typedef struct packed {"
     yield "    micro_op_e op;"
     yield f"    logic [{micro.DST_BITS - 1}:0] dst;"
@@ -136,33 +129,14 @@ def sv() -> Iterable[str]:
     yield "endpackage"
 
 
-def _cpp_enum(name: str, enum: type[IntEnum]) -> Iterator[str]:
-    yield f"enum class {name} : std::uint8_t {{"
-    for entry in enum:
-        camel = "".join(part.capitalize() for part in entry.name.lower().split("_"))
-        yield f"  k{camel} = {entry.value},"
-    yield "};"
-    yield ""
-
-
 def cpp() -> Iterable[str]:
     """The lines of golden/cmodel/npu_vector_programs.h."""
-    yield "// SPDX-License-Identifier: Apache-2.0"
-    yield f"// {NOTICE}"
-    yield "// clang-format off"
-    yield "#pragma once"
-    yield ""
-    yield "#include <array>"
-    yield "#include <cstdint>"
-    yield ""
-    yield "namespace npu::isa {"
-    yield ""
+    yield from cpp_head()
     for name, value in _CODES:
-        camel = "".join(part.capitalize() for part in name.lower().split("_"))
-        yield f"inline constexpr unsigned k{camel} = {value};"
+        yield f"inline constexpr unsigned k{camel(name)} = {value};"
     yield ""
-    yield from _cpp_enum("MicroOp", MicroOp)
-    yield from _cpp_enum("Reduce", Reduce)
+    yield from cpp_enum("MicroOp", MicroOp, 8)
+    yield from cpp_enum("Reduce", Reduce, 8)
     yield "struct Instruction {"
     yield "  MicroOp op;"
     yield "  std::uint8_t dst, a, b, c;"
@@ -182,8 +156,8 @@ def cpp() -> Iterable[str]:
     yield ""
     yield f"inline constexpr std::array<VectorProgram, {len(PROGRAMS)}> kPrograms{{{{"
     for p, start in _starts():
-        reduce = "".join(part.capitalize() for part in p.reduce.name.lower().split("_"))
-        yield f'  {{"{p.name}", {start}, {len(p.code)}, {p.sources}, Reduce::k{reduce}}},'
+        reduce = f"Reduce::k{camel(p.reduce.name)}"
+        yield f'  {{"{p.name}", {start}, {len(p.code)}, {p.sources}, {reduce}}},'
     yield "}};"
     yield ""
     code = [line for p in PROGRAMS.values() for line in p.code]
