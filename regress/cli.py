@@ -83,22 +83,22 @@ def run(
 ) -> int:
     """Run a test and judge every op of it."""
     asked = commands.Asked(
-        config,
-        config_file,
-        seed,
-        waves,
-        out,
-        backend,
-        op,
-        timeout,
-        mode,
-        allow_cpu,
-        checkpoint,
-        fpu,
-        shard,
-        shards,
-        jobs,
-        resume,
+        config=config,
+        config_file=config_file,
+        seed=seed,
+        waves=waves,
+        out=out,
+        backend=backend,
+        op=op,
+        timeout_s=timeout,
+        mode=mode,
+        allow_cpu=allow_cpu,
+        checkpoint=checkpoint,
+        fpu=fpu,
+        shard=shard,
+        shards=shards,
+        jobs=jobs,
+        resume=resume,
     )
     return commands.run_test(console(), test, asked)
 
@@ -121,18 +121,17 @@ def replay(
 ) -> int:
     """Run the ops of a capsule."""
     asked = commands.Asked(
-        config,
-        config_file,
-        seed,
-        waves,
-        out,
-        backend,
-        op,
-        timeout,
-        mode,
-        allow_cpu,
-        None,
-        fpu,
+        config=config,
+        config_file=config_file,
+        seed=seed,
+        waves=waves,
+        out=out,
+        backend=backend,
+        op=op,
+        timeout_s=timeout,
+        mode=mode,
+        allow_cpu=allow_cpu,
+        fpu=fpu,
     )
     return commands.replay(console(), capsule, asked)
 
