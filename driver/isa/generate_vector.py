@@ -129,8 +129,8 @@ def sv() -> Iterable[str]:
     yield "endpackage"
 
 
-def cpp() -> Iterable[str]:
-    """The lines of golden/cmodel/npu_vector_programs.h."""
+def cpp_micro() -> Iterable[str]:
+    """The lines of golden/cmodel/npu_micro.h: what the model is built with."""
     yield from cpp_head()
     for name, value in _CODES:
         yield f"inline constexpr unsigned k{camel(name)} = {value};"
@@ -142,17 +142,23 @@ def cpp() -> Iterable[str]:
     yield "  std::uint8_t dst, a, b, c;"
     yield "};"
     yield ""
+    yield "/// Where every lane of a reduction starts, indexed by Reduce."
+    identities = ", ".join(f"0x{word:08x}" for word in micro.REDUCE_IDENTITY.values())
+    count = len(micro.REDUCE_IDENTITY)
+    yield f"inline constexpr std::array<std::uint32_t, {count}> kIdentity{{{identities}}};"
+    yield ""
+    yield "}  // namespace npu::isa"
+
+
+def cpp_programs() -> Iterable[str]:
+    """The lines of tb/unit/npu_vector_programs.h: what benches without Python run."""
+    yield from cpp_head("npu_micro.h")
     yield "struct VectorProgram {"
     yield "  const char* name;"
     yield "  std::uint16_t start, length;"
     yield "  std::uint8_t sources;"
     yield "  Reduce reduce;"
     yield "};"
-    yield ""
-    yield "/// Where every lane of a reduction starts, indexed by Reduce."
-    identities = ", ".join(f"0x{word:08x}" for word in micro.REDUCE_IDENTITY.values())
-    count = len(micro.REDUCE_IDENTITY)
-    yield f"inline constexpr std::array<std::uint32_t, {count}> kIdentity{{{identities}}};"
     yield ""
     yield f"inline constexpr std::array<VectorProgram, {len(PROGRAMS)}> kPrograms{{{{"
     for p, start in _starts():

@@ -4,7 +4,7 @@
 /// ignored.
 #pragma once
 
-#include "npu_vector_programs.h"
+#include "npu_micro.h"
 #include "scalar.h"
 
 namespace npu::scalar {

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "npu_vector_programs.h"
+#include "npu_micro.h"
 
 namespace npu {
 

@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #include "npu_isa.h"
-#include "npu_vector_programs.h"
+#include "npu_micro.h"
 
 namespace npu {
 

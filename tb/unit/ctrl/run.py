@@ -15,7 +15,7 @@ from tb.unit.model import Bench, build_model, check_bus, rtl_sources
 _FOLDER = Path(__file__).parent
 _RTL_FOLDERS = ("pkg", "common", "csr", "gen", "ctrl")
 # Numbers and layouts come from what driver/isa and the registers' description generate.
-_INCLUDE = (REPOSITORY / "golden" / "cmodel", REPOSITORY / "rtl" / "csr" / "gen")
+_INCLUDE = (_FOLDER.parent, REPOSITORY / "golden" / "cmodel", REPOSITORY / "rtl" / "csr" / "gen")
 _MEMORY = {"MemBase": "64'h100000", "MemLimit": "64'h200000"}
 _ROUNDS = 40
 

@@ -23,7 +23,8 @@ _TOP = "vector_bench"
 _RTL_FOLDERS = ("pkg", "fpu", "common", "mem", "move", "vector")
 # The memory with everything around it is the memory bench's, number formats those of the
 # arithmetic benches, and the programs are the generated tables.
-_INCLUDE = (_FOLDER.parent / "mem", _FOLDER.parent / "fp", REPOSITORY / "golden" / "cmodel")
+_UNIT = _FOLDER.parent
+_INCLUDE = (_UNIT, _UNIT / "mem", _UNIT / "fp", REPOSITORY / "golden" / "cmodel")
 _ROUNDS = 20
 
 
