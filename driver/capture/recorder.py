@@ -7,23 +7,21 @@ Owns the torch side of capture. Refuses to know which ops the NPU can do: that i
 from __future__ import annotations
 
 import contextlib
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
-import numpy as np
 import torch
-from torch.multiprocessing.reductions import StorageWeakRef
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
-from driver.capture.capsule import Bytes, Capsule, content_hash
-from driver.capture.format import Document, Item, Op, Storage, TensorRef, Value
+from driver.capture.book import StorageBook, storage_key
+from driver.capture.capsule import Capsule, content_hash
+from driver.capture.format import Document, Item, Op, TensorRef, Value
 from driver.capture.source import ModulePath, source_line
-from driver.capture.tensors import ELEMENT_NAMES, storage_view, to_constant
+from driver.capture.tensors import to_constant
 from driver.errors import InputError
 
 _KEPT_COMPOSITES = (torch.ops.aten.linear.default,)
@@ -50,7 +48,7 @@ def capture(
     """
     if isinstance(inputs, torch.Tensor):
         inputs = (inputs,)
-    book = _StorageBook(name, module)
+    book = StorageBook(name, module)
     given = _leaf_refs(book, inputs)
     with ModulePath(module) as path, _reproducible(seed, threads), torch.no_grad():
         recorder = _Recorder(book, path, capture.__code__)
@@ -70,81 +68,10 @@ def capture(
     return Capsule(signed, book.data)
 
 
-class _StorageBook:
-    """Every distinct storage content met so far, named in order of appearance."""
-
-    def __init__(self, capsule_name: str, module: torch.nn.Module) -> None:
-        self.storages: dict[str, Storage] = {}
-        self.data: dict[str, Bytes] = {}
-        self.capsule_name = capsule_name
-        self._names: dict[str, str] = {}
-        tensors = [*module.named_parameters(), *module.named_buffers()]
-        self._parameters = {t.untyped_storage().data_ptr(): n for n, t in tensors if t.numel()}
-        self._buffers: dict[int, tuple[StorageWeakRef, int]] = {}
-        self._digests: dict[tuple[int, int], str] = {}
-
-    def ref(self, tensor: torch.Tensor, field: str) -> TensorRef:
-        """Record a tensor; its bytes are copied if they are new."""
-        self._check(tensor, field)
-        view = storage_view(tensor)
-        digest = self._digest(tensor, view)
-        name = self._names.get(digest)
-        if name is None:
-            name = self._names[digest] = f"s{len(self._names)}"
-            whole = view.size % tensor.element_size() == 0
-            dtype = ELEMENT_NAMES[tensor.dtype] if whole else "uint8"
-            parameter = self._parameters.get(tensor.untyped_storage().data_ptr())
-            self.storages[name] = Storage.model_validate(
-                {"sha256": digest, "size_bytes": view.size, "dtype": dtype, "parameter": parameter}
-            )
-            self.data[name] = _frozen_copy(view)
-        return TensorRef.model_validate(
-            {
-                "storage": name,
-                "dtype": ELEMENT_NAMES[tensor.dtype],
-                "sizes": tuple(tensor.shape),
-                "strides": tensor.stride(),
-                "offset": tensor.storage_offset(),
-                "buffer": self._buffer(tensor),
-            }
-        )
-
-    def _digest(self, tensor: torch.Tensor, view: Bytes) -> str:
-        """Of the whole storage. A parameter's is computed once for every version torch counts:
-        a model of gigabytes meets each weight in every step."""
-        storage = tensor.untyped_storage()
-        if storage.data_ptr() not in self._parameters or tensor.is_inference():
-            return hashlib.sha256(view.data).hexdigest()
-        key = int(storage._cdata), tensor._version
-        if key not in self._digests:
-            self._digests[key] = hashlib.sha256(view.data).hexdigest()
-        return self._digests[key]
-
-    def _buffer(self, tensor: torch.Tensor) -> int:
-        """The number of the tensor's memory. A weak reference keeps torch from giving the identity
-        of a dead storage to a new one."""
-        storage = tensor.untyped_storage()
-        alive = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
-        fresh = (alive, len(self._buffers))
-        return self._buffers.setdefault(_storage_key(tensor), fresh)[1]
-
-    def _check(self, tensor: torch.Tensor, field: str) -> None:
-        if tensor.layout is not torch.strided or tensor.device.type != "cpu":
-            value = f"{tensor.layout} tensor on {tensor.device}"
-            raise InputError(self.capsule_name, field, value, "a strided tensor on the CPU")
-        if tensor.dtype not in ELEMENT_NAMES:
-            raise InputError(
-                self.capsule_name,
-                field,
-                str(tensor.dtype),
-                f"one of {', '.join(ELEMENT_NAMES.values())}",
-            )
-
-
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Sees each op below autograd, after torch has taken composite ops apart."""
 
-    def __init__(self, book: _StorageBook, path: ModulePath, stop: CodeType) -> None:
+    def __init__(self, book: StorageBook, path: ModulePath, stop: CodeType) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.ops: list[Op] = []
         self._book = book
@@ -212,13 +139,9 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def _share_storage(args: Iterable[object], outputs: Iterable[object]) -> bool:
     """Whether every output lives in the storage of an input: nothing was computed or moved."""
-    given = {_storage_key(arg) for arg in args if isinstance(arg, torch.Tensor)}
-    made = {_storage_key(out) for out in outputs if isinstance(out, torch.Tensor)}
+    given = {storage_key(arg) for arg in args if isinstance(arg, torch.Tensor)}
+    made = {storage_key(out) for out in outputs if isinstance(out, torch.Tensor)}
     return bool(made) and made <= given
-
-
-def _storage_key(tensor: torch.Tensor) -> int:
-    return int(tensor.untyped_storage()._cdata)
 
 
 def _is_composite(func: torch._ops.OpOverload) -> bool:
@@ -226,15 +149,9 @@ def _is_composite(func: torch._ops.OpOverload) -> bool:
     return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func._name, key))
 
 
-def _leaf_refs(book: _StorageBook, tree: object) -> tuple[TensorRef, ...]:
+def _leaf_refs(book: StorageBook, tree: object) -> tuple[TensorRef, ...]:
     leaves = tree_leaves(tree)
     return tuple(book.ref(leaf, "inputs") for leaf in leaves if isinstance(leaf, torch.Tensor))
-
-
-def _frozen_copy(view: Bytes) -> Bytes:
-    copy = np.ascontiguousarray(view).copy()
-    copy.flags.writeable = False
-    return copy
 
 
 @contextlib.contextmanager

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every distinct storage content that a run met, each kept once. Content alone decides what a
+tensor is: version counters miss writes through `.data`, numpy, or an op that moves statistics."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+import torch
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from driver.capture.capsule import Bytes
+from driver.capture.format import Storage, TensorRef
+from driver.capture.tensors import ELEMENT_NAMES, storage_view
+from driver.errors import InputError
+
+
+class StorageBook:
+    """Storage contents, named in order of appearance, and the memories that held them."""
+
+    def __init__(self, capsule_name: str, module: torch.nn.Module) -> None:
+        self.storages: dict[str, Storage] = {}
+        self.data: dict[str, Bytes] = {}
+        self.capsule_name = capsule_name
+        self._copies: dict[str, bytearray] = {}
+        """The bytes behind `data`: a bytearray compares itself with a buffer ten times faster
+        than SHA-256 reads it."""
+        self._names: dict[str, str] = {}
+        tensors = [*module.named_parameters(), *module.named_buffers()]
+        self._parameters = {t.untyped_storage().data_ptr(): n for n, t in tensors if t.numel()}
+        self._buffers: dict[int, tuple[StorageWeakRef, int]] = {}
+        self._last: dict[int, str] = {}
+        """Number of a memory → name of the content it had when it was last looked at."""
+
+    def ref(self, tensor: torch.Tensor, field: str) -> TensorRef:
+        """Record a tensor; its bytes are copied if they are new.
+
+        InputError when it is no strided CPU tensor of a type that capsules hold.
+        """
+        self._check(tensor, field)
+        buffer = self._buffer(tensor)
+        name = self._last[buffer] = self._content(tensor, self._last.get(buffer))
+        return TensorRef.model_validate(
+            {
+                "storage": name,
+                "dtype": ELEMENT_NAMES[tensor.dtype],
+                "sizes": tuple(tensor.shape),
+                "strides": tensor.stride(),
+                "offset": tensor.storage_offset(),
+                "buffer": buffer,
+            }
+        )
+
+    def _content(self, tensor: torch.Tensor, former: str | None) -> str:
+        """The name of what the tensor's whole storage holds now, recorded if it is new. A memory
+        mostly holds what it held before: that is compared, not hashed."""
+        view = storage_view(tensor)
+        if former is not None and self._copies[former] == view.data:
+            return former
+        digest = hashlib.sha256(view.data).hexdigest()
+        name = self._names.get(digest)
+        if name is None:
+            name = self._names[digest] = f"s{len(self._names)}"
+            whole = view.size % tensor.element_size() == 0
+            dtype = ELEMENT_NAMES[tensor.dtype] if whole else "uint8"
+            parameter = self._parameters.get(tensor.untyped_storage().data_ptr())
+            self.storages[name] = Storage.model_validate(
+                {"sha256": digest, "size_bytes": view.size, "dtype": dtype, "parameter": parameter}
+            )
+            self._copies[name] = bytearray(view.data)
+            self.data[name] = np.frombuffer(self._copies[name], np.uint8)
+            self.data[name].flags.writeable = False
+        return name
+
+    def _buffer(self, tensor: torch.Tensor) -> int:
+        """The number of the tensor's memory. A weak reference keeps torch from giving the identity
+        of a dead storage to a new one."""
+        storage = tensor.untyped_storage()
+        alive = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+        fresh = (alive, len(self._buffers))
+        return self._buffers.setdefault(storage_key(tensor), fresh)[1]
+
+    def _check(self, tensor: torch.Tensor, field: str) -> None:
+        if tensor.layout is not torch.strided or tensor.device.type != "cpu":
+            value = f"{tensor.layout} tensor on {tensor.device}"
+            raise InputError(self.capsule_name, field, value, "a strided tensor on the CPU")
+        if tensor.dtype not in ELEMENT_NAMES:
+            raise InputError(
+                self.capsule_name,
+                field,
+                str(tensor.dtype),
+                f"one of {', '.join(ELEMENT_NAMES.values())}",
+            )
+
+
+def storage_key(tensor: torch.Tensor) -> int:
+    """The identity of the tensor's storage while it lives."""
+    return int(tensor.untyped_storage()._cdata)
