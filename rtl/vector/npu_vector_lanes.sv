@@ -188,7 +188,11 @@ module npu_vector_lanes
   assign tag_o     = from_slow ? slow_tag_q[DIV_LATENCY-1] : fast_tag_q[FmaLatency-1];
   assign result_o  = from_slow ? slow_q[DIV_LATENCY-1] : fast_q[FmaLatency-1];
 
-  OneResultAtATime: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      !(from_slow && fast_tag_q[FmaLatency-1].valid))
-    else $error("npu_vector_lanes: a fast and a slow result in one cycle");
+  // Immediate: a concurrent assertion would sample both memories of tags in every cycle.
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && from_slow) begin
+      OneResultAtATime: assert (!fast_tag_q[FmaLatency-1].valid)
+        else $error("npu_vector_lanes: a fast and a slow result in one cycle");
+    end
+  end
 endmodule

@@ -50,11 +50,11 @@ class Bench:
 
 
 @contextlib.contextmanager
-def rtl_bench() -> Iterator[Bench]:
-    """The default configuration in the build without assertions and random state."""
-    config = load_config(REPOSITORY / "sim_config.yaml", "default")
+def rtl_bench(variant: str = "fast", config_name: str = "default") -> Iterator[Bench]:
+    """A configuration in the build `variant`: by default without assertions and random state."""
+    config = load_config(REPOSITORY / "sim_config.yaml", config_name)
     with (
-        RtlBackend(config, variant="fast", config_file=REPOSITORY / "sim_config.yaml") as backend,
+        RtlBackend(config, variant=variant, config_file=REPOSITORY / "sim_config.yaml") as backend,
         Device(backend, config) as device,
     ):
         yield Bench(device, backend)

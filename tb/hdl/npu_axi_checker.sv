@@ -7,6 +7,10 @@
 /// after reset [A3.1.2]. Slave rules: payload held, B only after its last W [A3.3.1], R only for
 /// an open read, RLAST where ARLEN says. W data may come before its address: its length is checked
 /// when the address comes, its strobes are not.
+///
+/// Cost: a comparison for each valid. All assertions are immediate ones in clocked processes: a
+/// concurrent assertion samples what it reads in every cycle, and samples a whole memory where it
+/// reads one element of it.
 module npu_axi_checker #(
   parameter int unsigned BusBits = 256,
   parameter int unsigned IdBits  = 8,
@@ -46,6 +50,7 @@ module npu_axi_checker #(
   input logic [1:0]         rresp,
   input logic               rlast
 );
+  localparam int unsigned LaneW = $clog2(StrbW);
   localparam int unsigned Ids   = 2 ** IdBits;
   localparam int unsigned Depth = 1024;  // bursts open at once; more is an error of its own
   localparam logic [1:0] Fixed = 2'd0;
@@ -76,9 +81,8 @@ module npu_axi_checker #(
     first = ((addr >> size) + 64'(beat)) << size;
     last  = first + (64'd1 << size) - 64'd1;
     if (beat == 8'd0) first = addr;
-    for (int unsigned l = 0; l < StrbW; l++) begin
-      lanes[l] = l >= 32'(first % StrbW) && l <= 32'(last % StrbW);
-    end
+    lanes = ({StrbW{1'b1}} << LaneW'(first)) &
+            ({StrbW{1'b1}} >> (LaneW'(StrbW - 1) - LaneW'(last)));
   endfunction
 
   // ---- writes: lengths of addresses and of data in the order of the port ----
@@ -130,7 +134,10 @@ module npu_axi_checker #(
   // Data against address: whichever comes second is compared.
   logic [31:0] compared_q;
   logic        compare;
-  assign compare = compared_q != aw_count_q && compared_q != w_count_q;
+  slot_t       w_slot, compared_slot;
+  assign compare       = compared_q != aw_count_q && compared_q != w_count_q;
+  assign w_slot        = slot_t'(w_count_q);
+  assign compared_slot = slot_t'(compared_q);
   always_ff @(posedge clk_i) begin
     if (!rst_ni)      compared_q <= '0;
     else if (compare) compared_q <= compared_q + 32'd1;
@@ -162,54 +169,84 @@ module npu_axi_checker #(
   end
 
   // ---- assertions ----
-  `define NPU_STABLE(name, valid, ready, payload) \
-    name: assert property (@(posedge clk_i) disable iff (!rst_ni) \
-        valid && !ready |=> valid && $stable(payload)) \
-      else $error("%s %s: valid or payload changed before it was accepted", Port, `"name`");
+  // A payload is kept only while it waits: `waited` says that it did in the last cycle.
+  `define NPU_STABLE(name, valid, ready, waited, held, payload) \
+    always_ff @(posedge clk_i) begin \
+      waited <= rst_ni && valid && !ready; \
+      if (valid && !ready) held <= payload; \
+      if (rst_ni && waited) begin \
+        name: assert (valid && held == payload) \
+          else $error("%s %s: valid or payload changed before it was accepted", Port, `"name`"); \
+      end \
+    end
 
-  `NPU_STABLE(AwStable, awvalid, awready, {awid, awaddr, awlen, awsize, awburst})
-  `NPU_STABLE(WStable, wvalid, wready, {wdata, wstrb, wlast})
-  `NPU_STABLE(BStable, bvalid, bready, {bid, bresp})
-  `NPU_STABLE(ArStable, arvalid, arready, {arid, araddr, arlen, arsize, arburst})
-  `NPU_STABLE(RStable, rvalid, rready, {rid, rdata, rresp, rlast})
+  logic aw_waited_q, w_waited_q, b_waited_q, ar_waited_q, r_waited_q;
+  logic [IdBits+76:0]        aw_held_q, ar_held_q;  // id, address 64, len 8, size 3, burst 2
+  logic [BusBits+StrbW:0]    w_held_q;              // data, strobes, last
+  logic [IdBits+1:0]         b_held_q;              // id, response 2
+  logic [IdBits+BusBits+2:0] r_held_q;              // id, data, response 2, last
+
+  `NPU_STABLE(AwStable, awvalid, awready, aw_waited_q, aw_held_q,
+              {awid, awaddr, awlen, awsize, awburst})
+  `NPU_STABLE(WStable, wvalid, wready, w_waited_q, w_held_q, {wdata, wstrb, wlast})
+  `NPU_STABLE(BStable, bvalid, bready, b_waited_q, b_held_q, {bid, bresp})
+  `NPU_STABLE(ArStable, arvalid, arready, ar_waited_q, ar_held_q,
+              {arid, araddr, arlen, arsize, arburst})
+  `NPU_STABLE(RStable, rvalid, rready, r_waited_q, r_held_q, {rid, rdata, rresp, rlast})
   `undef NPU_STABLE
 
-  AwLegal: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      awvalid |-> legal(awaddr, awlen, awsize, awburst))
-    else $error("%s: illegal write burst at %h: len %0d size %0d burst %0d", Port, awaddr, awlen,
-                awsize, awburst);
-  ArLegal: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      arvalid |-> legal(araddr, arlen, arsize, arburst))
-    else $error("%s: illegal read burst at %h: len %0d size %0d burst %0d", Port, araddr, arlen,
-                arsize, arburst);
-  WLastPlace: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      compare |-> aw_len_q[slot_t'(compared_q)] == w_len_q[slot_t'(compared_q)])
-    else $error("%s: WLAST after %0d beats of a burst of %0d", Port,
-                w_len_q[slot_t'(compared_q)] + 1, aw_len_q[slot_t'(compared_q)] + 1);
-  WStrbLanes: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      wvalid && w_count_q != aw_count_q && aw_burst_q[slot_t'(w_count_q)] == Incr |->
-      (wstrb & ~lanes(aw_addr_q[slot_t'(w_count_q)], aw_size_q[slot_t'(w_count_q)], w_beat_q))
-      == '0)
-    else $error("%s: strobes %h outside the lanes of beat %0d of the burst at %h", Port, wstrb,
-                w_beat_q, aw_addr_q[slot_t'(w_count_q)]);
-  BHasAddress: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      bvalid |-> b_open_q[bid] != '0)
-    else $error("%s: write response with id %h that has no open write", Port, bid);
-  BAfterData: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      bvalid |-> b_count_q < w_count_q)
-    else $error("%s: write response before the last beat of its data", Port);
-  RHasAddress: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      rvalid |-> r_count_q[rid] != ar_count_q[rid])
-    else $error("%s: read data with id %h that has no open read", Port, rid);
-  RLastPlace: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      rvalid && r_count_q[rid] != ar_count_q[rid] |->
-      rlast == (r_beat_q[rid] == ar_len_q[rid][slot_t'(r_count_q[rid])]))
-    else $error("%s: RLAST is %0d on beat %0d of a burst with id %h", Port, rlast, r_beat_q[rid],
-                rid);
-  NotTooMany: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      aw_count_q - b_count_q < Depth && ar_count_q[rid] - r_count_q[rid] < Depth)
-    else $error("%s: more open bursts than the checker can follow", Port);
-  QuietAfterReset: assert property (@(posedge clk_i)
-      $rose(rst_ni) |-> !awvalid && !wvalid && !bvalid && !arvalid && !rvalid)
-    else $error("%s: a valid is high in the first cycle after reset", Port);
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && awvalid) begin
+      AwLegal: assert (legal(awaddr, awlen, awsize, awburst))
+        else $error("%s: illegal write burst at %h: len %0d size %0d burst %0d", Port, awaddr,
+                    awlen, awsize, awburst);
+    end
+    if (rst_ni && arvalid) begin
+      ArLegal: assert (legal(araddr, arlen, arsize, arburst))
+        else $error("%s: illegal read burst at %h: len %0d size %0d burst %0d", Port, araddr,
+                    arlen, arsize, arburst);
+    end
+    if (rst_ni && compare) begin
+      WLastPlace: assert (aw_len_q[compared_slot] == w_len_q[compared_slot])
+        else $error("%s: WLAST after %0d beats of a burst of %0d", Port,
+                    w_len_q[compared_slot] + 1, aw_len_q[compared_slot] + 1);
+    end
+    if (rst_ni && wvalid && w_count_q != aw_count_q && aw_burst_q[w_slot] == Incr) begin
+      WStrbLanes: assert (
+          (wstrb & ~lanes(aw_addr_q[w_slot], aw_size_q[w_slot], w_beat_q)) == '0)
+        else $error("%s: strobes %h outside the lanes of beat %0d of the burst at %h", Port,
+                    wstrb, w_beat_q, aw_addr_q[w_slot]);
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && bvalid) begin
+      BHasAddress: assert (b_open_q[bid] != '0)
+        else $error("%s: write response with id %h that has no open write", Port, bid);
+      BAfterData: assert (b_count_q < w_count_q)
+        else $error("%s: write response before the last beat of its data", Port);
+    end
+    if (rst_ni && rvalid) begin
+      RHasAddress: assert (r_count_q[rid] != ar_count_q[rid])
+        else $error("%s: read data with id %h that has no open read", Port, rid);
+      RLastPlace: assert (r_count_q[rid] == ar_count_q[rid] ||
+                          rlast == (r_beat_q[rid] == ar_len_q[rid][slot_t'(r_count_q[rid])]))
+        else $error("%s: RLAST is %0d on beat %0d of a burst with id %h", Port, rlast,
+                    r_beat_q[rid], rid);
+    end
+    if (rst_ni && (aw || ar)) begin
+      NotTooMany: assert ((!aw || aw_count_q - b_count_q < Depth) &&
+                          (!ar || ar_count_q[arid] - r_count_q[arid] < Depth))
+        else $error("%s: more open bursts than the checker can follow", Port);
+    end
+  end
+
+  logic rst_nq;
+  always_ff @(posedge clk_i) begin
+    rst_nq <= rst_ni;
+    if (rst_ni && !rst_nq) begin
+      QuietAfterReset: assert (!awvalid && !wvalid && !bvalid && !arvalid && !rvalid)
+        else $error("%s: a valid is high in the first cycle after reset", Port);
+    end
+  end
 endmodule

@@ -252,8 +252,12 @@ module npu_dram #(
     end
   end
 
-  WlastMatchesLength: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    (wvalid && wready) |-> (wlast == (w_beat_q == aw_head.len)))
-    else $error("npu_dram: wlast=%0b on beat %0d of a burst of %0d", wlast, w_beat_q,
-                32'(aw_head.len) + 1);
+  // Immediate: a concurrent assertion would sample the whole queue of addresses in every cycle.
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && wvalid && wready) begin
+      WlastMatchesLength: assert (wlast == (w_beat_q == aw_head.len))
+        else $error("npu_dram: wlast=%0b on beat %0d of a burst of %0d", wlast, w_beat_q,
+                    32'(aw_head.len) + 1);
+    end
+  end
 endmodule
