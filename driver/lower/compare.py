@@ -6,8 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from driver.isa import DType
+from driver.lower import long
 from driver.lower.convert import as_float, as_truth, as_type, constant, convert, is_float
 from driver.lower.elementwise import whole
+from driver.lower.long_views import is_long, words
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
 from driver.lower.views import TensorView
@@ -34,15 +36,18 @@ def _promoted(*views: TensorView) -> DType:
 
 
 def _relation(name: str) -> Rule:
-    program, with_number, swapped = _RELATIONS[name]
+    program, _, swapped = _RELATIONS[name]
 
     def rule(
         b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView | Scalar
     ) -> None:
         if not isinstance(other, TensorView):
-            _with_number(b, out, self, with_number, other)
+            _with_number(b, out, self, name, other)
             return
         pair = (self, other)
+        if is_long(*pair) and not any(map(is_float, pair)):
+            long.compare(b, name, out, self, other)
+            return
         floats = any(map(is_float, pair))
         if floats:
             dtype = _promoted(*pair)
@@ -60,12 +65,15 @@ def _compared(b: ProgramBuilder, view: TensorView, dtype: DType) -> TensorView:
 
 
 def _with_number(
-    b: ProgramBuilder, out: TensorView, x: TensorView, program: str, number: Scalar
+    b: ProgramBuilder, out: TensorView, x: TensorView, name: str, number: Scalar
 ) -> None:
+    _, program, _ = _RELATIONS[name]
     if is_float(x):
         b.vector(program, (x,), out, rounded(float(number), x.dtype))
     elif isinstance(number, float):
         b.vector(program, (as_float(b, x),), out, number)
+    elif is_long(x):
+        long.compare(b, name, out, x, int(number))
     else:
         b.vector(f"int_{program}", (x,), out, whole(b, number))
 
@@ -98,9 +106,11 @@ def isinf(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
 def _logic(b: ProgramBuilder, program: str, out: TensorView, sources: Sequence[TensorView]) -> None:
     """A logical program; in place of floats its truth values become 0.0 and 1.0.
 
-    Programs ask for bits: those of −0 are set, yet it is false.
+    Programs ask for bits of one word: those of −0 are set, yet it is false; int64 has two words.
     """
-    truths = tuple(as_truth(b, view) if is_float(view) else view for view in sources)
+    truths = tuple(
+        as_truth(b, view) if is_float(view) or is_long(view) else view for view in sources
+    )
     target = b.temp(DType.UINT8, out.sizes) if is_float(out) else out
     b.vector(program, truths, target)
     if is_float(out):
@@ -125,8 +135,12 @@ def _bitwise(name: str) -> Rule:
         b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView | Scalar
     ) -> None:
         if not isinstance(other, TensorView):
-            other = constant(b, whole(b, other), DType.INT32)
-        b.vector(f"bits_{name}", (self, other), out)
+            wide = DType.INT64 if is_long(out) else DType.INT32
+            other = constant(b, whole(b, other), wide)
+        if is_long(out):
+            long.bitwise(b, f"bits_{name}", out, self, other)
+        else:
+            b.vector(f"bits_{name}", (self, other), out)
 
     return rule
 
@@ -140,7 +154,10 @@ for _name in ("and", "or", "xor"):
 @TABLE.op("bitwise_not", "bitwise_not_")
 def bitwise_not(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
     """All bits inverted; a truth value's one bit"""
-    b.vector("bits_xor_imm", (self,), out, 1 if self.boolean else -1)
+    if is_long(out):
+        b.vector("bits_xor_imm", (words(self),), words(out), -1)
+    else:
+        b.vector("bits_xor_imm", (self,), out, 1 if self.boolean else -1)
 
 
 # ---------------------------------------------------------------------- choices
@@ -156,7 +173,12 @@ def where(
     choices = (self, other)
     if out.dtype in FLOATS:
         choices = (as_float(b, self), as_float(b, other))
-    b.vector("where", (condition, *choices), out)
+    elif out.boolean:
+        choices = (as_truth(b, self), as_truth(b, other))
+    if is_long(out):
+        long.choose(b, out, condition, *choices)
+    else:
+        b.vector("where", (condition, *choices), out)
 
 
 @TABLE.op("masked_fill.Scalar", "masked_fill_.Scalar")
@@ -164,7 +186,10 @@ def masked_fill(
     b: ProgramBuilder, out: TensorView, self: TensorView, mask: TensorView, value: Scalar
 ) -> None:
     """value where the mask holds, else self"""
-    word = float(value) if is_float(out) else int(value)
+    if is_long(out):
+        long.choose(b, out, mask, long.number(b, int(value)), self)
+        return
+    word = float(value) if is_float(out) else int(bool(value) if out.boolean else value)
     b.vector("masked_fill", (self, mask), out, word)
 
 

@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from driver.isa import DType
+from driver.lower import long
+from driver.lower.long_views import is_long
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Scalar
 from driver.lower.views import TensorView
@@ -21,13 +23,25 @@ def convert(b: ProgramBuilder, source: TensorView, result: TensorView) -> None:
     """Store the source's elements, broadcast, as the result's type: torch's `to` and `copy_`."""
     source = b.expanded(source, result.sizes)
     if result.boolean and not source.boolean:
-        b.vector("float_truth" if is_float(source) else "int_truth", (source,), result)
+        _truth(b, source, result)
     elif source.dtype == result.dtype:
         b.copy(source, result)
     elif is_float(source) == is_float(result):
         b.vector("move", (source,), result)
+    elif is_long(source):
+        long.to_float(b, result, source)
+    elif is_long(result):
+        long.from_float(b, result, source)
     else:
         b.vector("float_to_int" if is_float(source) else "int_to_float", (source,), result)
+
+
+def _truth(b: ProgramBuilder, source: TensorView, result: TensorView) -> None:
+    """1 where the source's number is not 0."""
+    if is_long(source):
+        long.truth(b, result, source)
+    else:
+        b.vector("float_truth" if is_float(source) else "int_truth", (source,), result)
 
 
 def as_type(b: ProgramBuilder, view: TensorView, dtype: DType) -> TensorView:
@@ -55,8 +69,10 @@ def as_truth(b: ProgramBuilder, view: TensorView) -> TensorView:
     return fresh
 
 
-def constant(b: ProgramBuilder, value: Scalar, dtype: DType) -> TensorView:
-    """A number as a 0-d tensor in fresh memory."""
-    fresh = b.temp(dtype, ())
+def constant(
+    b: ProgramBuilder, value: Scalar, dtype: DType, *, boolean: bool = False
+) -> TensorView:
+    """A number as a 0-d tensor in fresh memory; a truth value if `boolean`."""
+    fresh = replace(b.temp(dtype, ()), boolean=boolean)
     b.fill(fresh, value)
     return fresh

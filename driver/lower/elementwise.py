@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 
 from driver.isa import DType
+from driver.lower import long
 from driver.lower.convert import as_float, constant, convert, is_float
+from driver.lower.long_views import is_long
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Scalar, Table
 from driver.lower.views import TensorView
@@ -54,7 +56,9 @@ def _add_tensors(
     if is_float(out):
         b.vector("add", (as_float(b, self), as_float(b, other)), out, float(alpha))
     elif out.boolean:
-        b.vector("logical_or", (self, other), out)
+        b.vector("logical_or", (self, other) if alpha else (self, self), out)
+    elif is_long(out):
+        long.add_scaled(b, out, self, other, whole(b, alpha))
     else:
         b.vector("int_add", (self, other), out, whole(b, alpha))
 
@@ -65,7 +69,9 @@ def _affine(
     if is_float(out):
         b.vector("affine", (as_float(b, x),), out, float(scale), float(offset))
     elif out.boolean:
-        b.vector("logical_or", (x, constant(b, offset, DType.UINT8)), out)
+        b.vector("logical_or", (x, constant(b, offset, DType.UINT8, boolean=True)), out)
+    elif is_long(out):
+        long.affine(b, out, x, whole(b, scale), whole(b, offset))
     else:
         b.vector("int_affine", (x,), out, whole(b, scale), whole(b, offset))
 
@@ -95,10 +101,14 @@ def mul(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand) -> No
     if isinstance(other, TensorView):
         if is_float(out):
             b.vector("mul", (as_float(b, self), as_float(b, other)), out)
+        elif is_long(out):
+            long.multiply(b, out, self, other)
         else:
             b.vector("int_mul", (self, other), out)
     elif is_float(out):
         b.vector("affine", (as_float(b, self),), out, float(other), -0.0)
+    elif is_long(out):
+        long.multiply(b, out, self, long.number(b, whole(b, other)))
     else:
         b.vector("int_affine", (self,), out, whole(b, other), 0)
 
@@ -167,8 +177,14 @@ def _pick(
 ) -> None:
     if is_float(out):
         b.vector(name, (as_float(b, self), as_float(b, other)), out)
+    elif is_long(self, other):
+        long.pick(b, _PICKS[name], out, self, other)
     else:
         b.vector(f"int_{name}", (self, other), out)
+
+
+_PICKS = {"maximum": "gt", "minimum": "lt"}
+"""The relation in which self is what is picked."""
 
 
 @TABLE.op("clamp", "clamp_")
@@ -185,9 +201,24 @@ def clamp(
         high = math.inf if max is None else float(max)
         b.vector("clamp", (as_float(b, self),), out, low, high)
         return
+    if is_long(out):
+        _clamp_long(b, out, self, min, max)
+        return
     bounds = (_INT_MIN if min is None else min, _INT_MAX if max is None else max)
     low, high = (sorted((_INT_MIN, whole(b, bound), _INT_MAX))[1] for bound in bounds)
     b.vector("int_clamp", (self,), out, low, high)
+
+
+def _clamp_long(
+    b: ProgramBuilder, out: TensorView, x: TensorView, low: Scalar | None, high: Scalar | None
+) -> None:
+    value = x
+    for relation, bound in (("gt", low), ("lt", high)):
+        if bound is not None:
+            long.pick(b, relation, out, value, whole(b, bound))
+            value = out
+    if value is x:
+        convert(b, x, out)
 
 
 @TABLE.op("hardtanh", "hardtanh_")
@@ -226,7 +257,7 @@ def clamp_tensors(
     value = self
     for name, bound in (("maximum", min), ("minimum", max)):
         if bound is not None:
-            wide = DType.FP32 if is_float(out) else DType.INT32
+            wide = DType.FP32 if is_float(out) else DType.INT64 if is_long(out) else DType.INT32
             last = name == "minimum" or max is None
             target = out if last else b.temp(wide, out.sizes)
             _pick(b, name, target, value, bound)

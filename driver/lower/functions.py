@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from driver.isa import DType
 from driver.isa.programs import PROGRAMS
-from driver.lower.convert import as_float, constant, is_float
-from driver.lower.elementwise import divide_by, whole
+from driver.lower import long
+from driver.lower.convert import as_float, constant, convert, is_float
+from driver.lower.elementwise import divide_by, mul, whole
+from driver.lower.long_views import is_long
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
 from driver.lower.views import TensorView
@@ -85,6 +87,8 @@ def relu(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
     """max(self, 0)"""
     if is_float(self):
         b.vector("relu", (self,), out)
+    elif is_long(out):
+        long.pick(b, "gt", out, self, 0)
     else:
         b.vector("int_clamp", (self,), out, 0, _INT_MAX)
 
@@ -94,6 +98,8 @@ def neg(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
     """−self"""
     if is_float(self):
         b.vector("neg", (self,), out)
+    elif is_long(out):
+        long.negate(b, out, self)
     else:
         b.vector("int_affine", (self,), out, -1, 0)
 
@@ -101,7 +107,10 @@ def neg(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
 @TABLE.op("abs", "abs_")
 def absolute(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
     """|self|"""
-    b.vector("abs" if is_float(self) else "int_abs", (self,), out)
+    if is_long(out):
+        long.absolute(b, out, self)
+    else:
+        b.vector("abs" if is_float(self) else "int_abs", (self,), out)
 
 
 @TABLE.op("square")
@@ -140,13 +149,16 @@ _ROOTS = {0.5: "sqrt", -0.5: "rsqrt"}
 def _int_power(b: ProgramBuilder, out: TensorView, x: TensorView, exponent: int) -> None:
     if not 0 <= exponent <= 8:
         raise b.unsupported("exponent", exponent, "0 to 8 for integers")
-    if exponent < 2:
-        b.vector("int_affine", (x,), out, exponent, 1 - exponent)
+    if exponent == 0:
+        b.fill(out, 1)
         return
-    value = x
+    if exponent == 1:
+        convert(b, x, out)
+        return
+    value, wide = x, DType.INT64 if is_long(out) else DType.INT32
     for number in range(2, exponent + 1):
-        target = out if number == exponent else b.temp(DType.INT32, out.sizes)
-        b.vector("int_mul", (value, x), target)
+        target = out if number == exponent else b.temp(wide, out.sizes)
+        mul(b, target, value, x)
         value = target
 
 

@@ -23,6 +23,7 @@ from driver.isa import (
 from driver.isa.micro import OPERAND_INDEX, Reduce
 from driver.isa.programs import PROGRAMS
 from driver.isa.types import INDEX_DTYPES, SCATTER_ADD_DTYPES
+from driver.lower.long_views import high_words, low_words, split, words
 from driver.lower.operands import Alloc, Operand, Operands
 from driver.lower.views import TensorView, broadcast, dense, pieces
 from driver.lower.words import element, word
@@ -157,12 +158,15 @@ class ProgramBuilder:
             self._add(Packet(Opcode.COPY, flags, src.address, 0, dst.address, (count,)))
 
     def fill(self, result: TensorView, value: float) -> None:
-        """Store one number everywhere: floats round to the type, ints wrap."""
-        if result.dtype is DType.INT64:  # FILL has 32 bits
-            self.vector("constant", (), result, int(value))
-            return
+        """Store one number everywhere: floats round to the type, ints wrap, truth values are 1
+        where the number is not 0."""
         if not result.count:
             return
+        if result.dtype is DType.INT64:  # FILL has 32 bits
+            self._fill_long(result, int(value))
+            return
+        if result.boolean:
+            value = bool(value)
         bits = element(value, result.dtype)
         walk = sorted(range(result.rank), key=lambda at: -result.strides[at])
         for (target,), _ in pieces([result.permuted(walk)]):
@@ -171,6 +175,14 @@ class ProgramBuilder:
             flags = flag_word(DType.FP32, result.dtype, *dst.flags)
             count = 0 if dst.flags else target.count
             self._add(Packet(Opcode.FILL, flags, 0, 0, dst.address, (count, bits)))
+
+    def _fill_long(self, result: TensorView, value: int) -> None:
+        low, high = split(value)
+        if low == high:
+            self.fill(words(result), low)
+        else:
+            self.fill(low_words(result), low)
+            self.fill(high_words(result), high)
 
     def gather(self, table: TensorView, index: TensorView, result: TensorView, dim: int) -> None:
         """result[i] = table[i with i[dim] replaced by index[i]]; index of the result's sizes."""

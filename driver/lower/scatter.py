@@ -94,7 +94,7 @@ def scatter_value(
     value: Scalar,
 ) -> None:
     """self with a number at the places that the index names"""
-    source = b.expanded(constant(b, value, out.dtype), index.sizes)
+    source = b.expanded(constant(b, value, out.dtype, boolean=out.boolean), index.sizes)
     _scattered(accumulate=False)(b, out, self, dim, index, source)
 
 

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from driver.isa import DType
+from driver.lower import long
 from driver.lower.convert import convert, is_float
+from driver.lower.long_views import high_words, is_long, low_words
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
 from driver.lower.views import TensorView
@@ -127,7 +129,7 @@ def fill(
     value: Scalar,
 ) -> None:
     """The number everywhere"""
-    b.fill(out, _stored(out, value))
+    b.fill(out, value)
 
 
 @TABLE.op("fill.Tensor", "fill_.Tensor")
@@ -145,7 +147,7 @@ def full(
     **options: Option,
 ) -> None:
     """The number everywhere"""
-    b.fill(out, _stored(out, fill_value))
+    b.fill(out, fill_value)
 
 
 @TABLE.op("full_like")
@@ -153,7 +155,7 @@ def full_like(
     b: ProgramBuilder, out: TensorView, self: TensorView, fill_value: Scalar, **options: Option
 ) -> None:
     """The number everywhere"""
-    b.fill(out, _stored(out, fill_value))
+    b.fill(out, fill_value)
 
 
 @TABLE.op("new_full")
@@ -166,17 +168,13 @@ def new_full(
     **options: Option,
 ) -> None:
     """The number everywhere"""
-    b.fill(out, _stored(out, fill_value))
+    b.fill(out, fill_value)
 
 
 @TABLE.op("scalar_tensor")
 def scalar_tensor(b: ProgramBuilder, out: TensorView, s: Scalar, **options: Option) -> None:
     """One number"""
-    b.fill(out, _stored(out, s))
-
-
-def _stored(out: TensorView, value: Scalar) -> Scalar:
-    return int(bool(value)) if out.boolean else value
+    b.fill(out, s)
 
 
 def _constant(value: int) -> tuple[Rule, Rule, Rule]:
@@ -215,8 +213,18 @@ def _range(b: ProgramBuilder, out: TensorView, start: Scalar, step: Scalar) -> N
     """out[i] = start + step·i"""
     if is_float(out):
         b.vector("float_range", (), out, float(start), float(step))
+    elif is_long(out) and not _is_short_range(int(start), int(step), out.count):
+        long.arrange(b, out, int(start), int(step))
     else:
         b.vector("int_range", (), out, int(start), int(step))
+
+
+def _is_short_range(start: int, step: int, count: int) -> bool:
+    """Whether all numbers, and the step, are 32-bit words."""
+    return all(-_FAR <= number < _FAR for number in (start, step, start + step * count))
+
+
+_FAR = 1 << 31
 
 
 @TABLE.op("arange")
@@ -242,7 +250,11 @@ def _triangle(program: str) -> Rule:
     def rule(b: ProgramBuilder, out: TensorView, self: TensorView, diagonal: int = 0) -> None:
         limits = b.temp(DType.INT32, (self.sizes[-2], 1))
         b.vector("int_range", (), limits.transposed(), diagonal, 1)
-        b.vector(program, (self, limits), out)
+        parts = [(self, out)]
+        if is_long(out):
+            parts = [(part(self), part(out)) for part in (low_words, high_words)]
+        for source, target in parts:
+            b.vector(program, (source, limits), target)
 
     return rule
 

@@ -27,27 +27,26 @@ def moved(subject: Subject) -> tuple[Expectation | None, ...]:
 
 
 def converted(subject: Subject) -> tuple[Expectation | None, ...]:
-    """A conversion: one rounding, or towards zero; open where an integer type has no such number.
+    """A conversion: one rounding, towards zero, or modulo the integer type's range, as in C++20.
 
-    int64 beyond int32 is open too: the engines see the low 32 bits.
+    Open only where C++ leaves it undefined: a float that the integer type has no number for.
     """
     answer = subject.answer()
     expectation = exact(answer, signed_zeros=True)
     source = subject.call.tensors()[-1 if "src" in subject.call.arguments else 0]
     values = np.broadcast_to(values_of(source), expectation.true.shape)
-    if source.is_floating_point() and not answer.is_floating_point():
-        if answer.dtype == torch.bool:
-            return (expectation,)
+    to_integer = not answer.is_floating_point() and answer.dtype != torch.bool
+    if source.is_floating_point() and to_integer:
         return (unclaimed(expectation, _outside(values, answer.dtype)),)
-    if source.dtype == torch.int64 and answer.dtype != torch.int64:
-        return (unclaimed(expectation, _outside(values, torch.int32)),)
     return (expectation,)
 
 
 def _outside(values: np.ndarray, dtype: torch.dtype) -> Mask:
-    info = torch.iinfo(torch.int32 if dtype == torch.int64 else dtype)
+    """Floats that are no number of an integer type after rounding towards zero; NaN."""
+    info = torch.iinfo(dtype)
     with np.errstate(invalid="ignore"):
-        return np.asarray(~((values > info.min - 1) & (values < info.max + 1)))
+        inside = (values > info.min - 1) | (values == info.min)  # float64 has no −2⁶³ − 1
+        return np.asarray(~(inside & (values < info.max + 1)))
 
 
 def by_type(rounded: Rule) -> Rule:

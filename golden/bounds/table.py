@@ -18,7 +18,7 @@ from golden.bounds.exact import converted, equal, moved, selected, sorted_positi
 from golden.bounds.expectation import Rule
 
 _MOVES = """
-    clone copy contiguous cat stack repeat roll flip alias detach embedding index_select index
+    clone contiguous cat stack repeat roll flip alias detach embedding index_select index
     gather scatter index_copy masked_select select_scatter slice_scatter constant_pad_nd pad
     tril triu where masked_fill fill full full_like zeros zeros_like ones ones_like new_zeros
     new_ones new_full empty_like scalar_tensor zero lift_fresh_copy view _unsafe_view reshape
@@ -41,7 +41,7 @@ def _merged() -> dict[str, Rule]:
         **dict.fromkeys(_EQUAL.split(), equal),
         **dict.fromkeys(("sort", "topk"), selected),
         "argsort": sorted_positions,
-        **dict.fromkeys(("_to_copy", "to"), converted),
+        **dict.fromkeys(("_to_copy", "to", "copy"), converted),
     }
     for family in _FAMILIES:
         twice = table.keys() & family.RULES.keys()

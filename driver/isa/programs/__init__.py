@@ -14,6 +14,7 @@ from driver.isa.programs import (
     exponentials,
     functions,
     gelu,
+    long,
     power,
     quantisation,
     reductions,
@@ -32,6 +33,7 @@ FAMILIES = (
     gelu,
     softmax,
     quantisation,
+    long,
 )
 """Modules in the order of their programs' numbers."""
 
