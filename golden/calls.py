@@ -22,6 +22,8 @@ from golden.reference import exact_values, full_precision
 Tensor = torch.Tensor
 Result = Tensor | None
 """An output; None when it is no tensor."""
+_WRITTEN_IN_TRAINING = {"aten.native_batch_norm.default": ("running_mean", "running_var")}
+"""Arguments that an op writes to although its schema does not say so."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,19 @@ class OpCall:
         """An argument by its name."""
         return self.arguments[name]
 
+    def written(self) -> tuple[str, ...]:
+        """The tensors that the op writes to and does not return, by name, in schema order."""
+        schema = self.overload._schema
+        returned = {
+            alias for x in schema.returns if x.alias_info for alias in x.alias_info.before_set
+        }
+        hidden = _WRITTEN_IN_TRAINING.get(self.op, ()) if self.arguments.get("training") else ()
+        return tuple(
+            a.name
+            for a in schema.arguments
+            if isinstance(self[a.name], Tensor) and (_writes(a, returned) or a.name in hidden)
+        )
+
     def tensors(self) -> list[Tensor]:
         """The tensor arguments, those in lists included, in the order of the schema."""
         found: list[Tensor] = []
@@ -60,6 +75,12 @@ class OpCall:
         return found
 
 
+def _writes(argument: Any, returned: set[str]) -> bool:
+    """Whether a schema's argument is written to, and is none of what is returned."""
+    info = argument.alias_info
+    return info is not None and info.is_write and not info.before_set & returned
+
+
 def base_name(op: str) -> str:
     """aten.add_.Tensor is an `add`, npu.rotary.default an `npu.rotary`."""
     space, name, *_ = op.split(".")
@@ -68,7 +89,8 @@ def base_name(op: str) -> str:
 
 
 def answers(call: OpCall) -> tuple[Result, ...]:
-    """What CPU torch computes, in the types it has; the call's own tensors stay as they are."""
+    """What CPU torch computes, in the types it has: the results, then what `written` names as the
+    op leaves it. The call's own tensors stay as they are."""
     return _run(call, lambda value: value)
 
 
@@ -104,20 +126,25 @@ def values_of(result: Tensor) -> Values:
     return exact_values(result).reshape(tuple(result.shape))
 
 
+def _copied(value: Any) -> Any:
+    """Tensors of their own, those in a list included."""
+    if isinstance(value, list | tuple):
+        return [_copied(item) for item in value]
+    return value.clone() if isinstance(value, Tensor) else value
+
+
 def _run(call: OpCall, prepare: Callable[[Any], Any]) -> tuple[Result, ...]:
-    written = {
-        a.name
-        for a in call.overload._schema.arguments
-        if a.alias_info is not None and a.alias_info.is_write
-    }
+    schema = call.overload._schema
+    left = call.written()
+    written = {a.name for a in schema.arguments if a.alias_info and a.alias_info.is_write} | {*left}
     arguments = {
-        name: value.clone() if name in written and isinstance(value, Tensor) else value
+        name: prepare(_copied(value) if name in written else value)
         for name, value in call.arguments.items()
     }
-    schema = call.overload._schema
-    positional = [prepare(arguments[a.name]) for a in schema.arguments if not a.kwarg_only]
-    named = {a.name: prepare(arguments[a.name]) for a in schema.arguments if a.kwarg_only}
+    positional = [arguments[a.name] for a in schema.arguments if not a.kwarg_only]
+    named = {a.name: arguments[a.name] for a in schema.arguments if a.kwarg_only}
     with full_precision(), torch.no_grad():
         made = call.overload(*positional, **named)
-    outputs = made if isinstance(made, tuple | list) else (made,)
+    outputs = [*(made if isinstance(made, tuple | list) else (made,))]
+    outputs = [*outputs[: len(outputs) if schema.returns else 0], *(arguments[n] for n in left)]
     return tuple(x.detach() if isinstance(x, Tensor) else None for x in outputs)

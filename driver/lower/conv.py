@@ -2,19 +2,22 @@
 """Convolution as a matrix product with the input's windows, laid out in memory first.
 
 Windows [N, C·K, positions] are one copy of an overlapping view; their product with the weights
-[O, C·K] is the result in its own layout. A border of zeros takes one more copy.
+[O, C·K] is the result in its own layout. A border of zeros takes one more copy. Windows that take
+more than _WINDOW_BYTES are laid out and multiplied part by part, in the same memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 
+from driver.isa import DTYPE_BYTES
 from driver.lower.matmul import product
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
 from driver.lower.shape import padded
-from driver.lower.views import TensorView
+from driver.lower.views import TensorView, dense
 
 TABLE = Table()
 
@@ -34,26 +37,66 @@ def _bordered(b: ProgramBuilder, x: TensorView, padding: Sequence[int]) -> Tenso
     return fresh
 
 
-def _windows(
-    b: ProgramBuilder,
-    x: TensorView,
-    kernel: Sequence[int],
-    counts: Sequence[int],
-    steps: tuple[Sequence[int], Sequence[int]],
+@dataclass(frozen=True)
+class _Windows:
+    """Where the windows of a convolution lie, per spatial dimension."""
+
+    kernel: tuple[int, ...]
+    stride: tuple[int, ...]
+    dilation: tuple[int, ...]
+
+    def view(self, x: TensorView, counts: Sequence[int]) -> TensorView:
+        """[N, C, kernel…, positions…] of x [N, C, spatial…], overlapping."""
+        for at, size in enumerate(self.kernel):
+            x = x.windows(2 + at, counts[at], self.stride[at], size, self.dilation[at])
+        rank = len(self.kernel)
+        return x.permuted([0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank)])
+
+    def in_place(self, x: TensorView, counts: Sequence[int]) -> TensorView | None:
+        """[N, C, 1, positions] of x itself: windows of one element whose positions merge."""
+        if prod(self.kernel) > 1:
+            return None
+        view = self.view(x, counts)
+        spatial = slice(2 + len(self.kernel), None)
+        inner = view.reshaped(view.sizes[spatial], view.strides[spatial]).flattened()
+        if inner is None:
+            return None
+        sizes = (*x.sizes[:2], 1, inner.count)
+        return x.reshaped(sizes, (*x.strides[:2], 1, inner.strides[0]))
+
+    def parts(self, x: TensorView, out: TensorView) -> Iterator[tuple[TensorView, TensorView]]:
+        """x and out cut by images, then along the spatial dimensions, until windows fit."""
+        one = x.sizes[1] * prod(self.kernel) * DTYPE_BYTES[x.dtype]
+        total = one * out.sizes[0] * prod(out.sizes[2:])
+        dim = next((at for at in (0, *range(2, out.rank)) if out.sizes[at] > 1), None)
+        if total <= _WINDOW_BYTES or dim is None:
+            yield x, out
+            return
+        many = max(1, _WINDOW_BYTES // (total // out.sizes[dim]))
+        for start in range(0, out.sizes[dim], many):
+            count = min(many, out.sizes[dim] - start)
+            yield from self.parts(self._needed(x, dim, start, count), out.sliced(dim, start, count))
+
+    def _needed(self, x: TensorView, dim: int, start: int, count: int) -> TensorView:
+        """What these results of a dimension are made of."""
+        if dim == 0:
+            return x.sliced(0, start, count)
+        step, reach = self.stride[dim - 2], (self.kernel[dim - 2] - 1) * self.dilation[dim - 2]
+        return x.sliced(dim, start * step, (count - 1) * step + reach + 1)
+
+
+_WINDOW_BYTES = 1 << 23
+"""Windows of a convolution take no more memory than this, unless one position's alone do."""
+
+
+def _laid_out(
+    b: ProgramBuilder, x: TensorView, windows: _Windows, counts: Sequence[int], room: TensorView
 ) -> TensorView:
-    """[N, C, kernel·…, positions·…] of x [N, C, spatial…]: the view itself where it merges."""
-    stride, dilation = steps
-    view = x
-    for at, size in enumerate(kernel):
-        view = view.windows(2 + at, counts[at], stride[at], size, dilation[at])
-    rank = len(kernel)
-    view = view.permuted([0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank)])
-    shape = (*x.sizes[:2], prod(kernel), prod(counts))
-    inner = view.reshaped(view.sizes[2 + rank :], view.strides[2 + rank :]).flattened()
-    if prod(kernel) == 1 and inner is not None:
-        return x.reshaped(shape, (*x.strides[:2], 1, inner.strides[0]))
-    fresh = b.temp(x.dtype, view.sizes)
+    """[N, C, kernel, positions] of x [N, C, spatial…], in the memory of `room`."""
+    view = windows.view(x, counts)
+    fresh = dense(room.address, x.dtype, view.sizes)
     b.copy(view, fresh)
+    shape = (*x.sizes[:2], prod(windows.kernel), prod(counts))
     return fresh.reshaped(shape, (*fresh.strides[:2], prod(counts), 1))
 
 
@@ -79,9 +122,19 @@ def convolution(
         per_channel = bias.reshaped((*bias.sizes, *(1,) * rank), (*bias.strides, *(0,) * rank))
         b.copy(b.expanded(per_channel, out.sizes), out)
     x = _bordered(b, input, _each(padding, rank))
-    steps = (_each(stride, rank), _each(dilation, rank))
-    windows = _windows(b, x, weight.sizes[2:], out.sizes[2:], steps)
-    _multiply(b, windows, _dense_weight(b, weight), out, groups, accumulate=bias is not None)
+    windows = _Windows(weight.sizes[2:], _each(stride, rank), _each(dilation, rank))
+    flat = _dense_weight(b, weight)
+    whole = windows.in_place(x, out.sizes[2:])
+    if whole is not None:
+        _multiply(b, whole, flat, out, groups, accumulate=bias is not None)
+        return
+    room: TensorView | None = None
+    for part, target in windows.parts(x, out):
+        counts = target.sizes[2:]
+        if room is None:  # the first part is the largest
+            room = b.temp(x.dtype, windows.view(part, counts).sizes)
+        laid = _laid_out(b, part, windows, counts, room)
+        _multiply(b, laid, flat, target, groups, accumulate=bias is not None)
 
 
 def _dense_weight(b: ProgramBuilder, weight: TensorView) -> TensorView:

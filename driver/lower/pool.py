@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 
 from driver.isa import DType
-from driver.lower.convert import convert
+from driver.lower.convert import convert, is_float
 from driver.lower.elementwise import divide_by, is_power_of_two
 from driver.lower.program import ProgramBuilder
 from driver.lower.reduce import reduce
@@ -212,6 +212,8 @@ def avg_pool2d(
     divisor_override: int | None = None,
 ) -> None:
     """The mean of each window; divided by the positions that count, or by the number given"""
+    if not is_float(self):
+        raise b.unsupported("dtype", self.dtype.name, "a floating-point type")
     axes = _axes(self, out, kernel_size, stride, padding)
     counts = [
         [axis.elements(window, padding=count_include_pad) for window in range(axis.count)]

@@ -228,5 +228,5 @@ RULES: dict[str, Rule] = {
     **_functions(3.0, "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p"),
     **_functions(3.0, "tanh", "erf"),
     **_functions(4.0, "sigmoid"),
-    **_functions(5.0, "silu", "softplus"),
+    **_functions(5.0, "silu"),
 }

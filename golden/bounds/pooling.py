@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from math import ceil, prod
 
+import numpy as np
+
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import equal
 from golden.bounds.expectation import TINY, Expectation, Rule, Subject, is_short, near, unit
@@ -26,8 +28,9 @@ def _average(subject: Subject) -> tuple[Expectation | None, ...]:
     call, dtype = subject.call, subject.answer().dtype
     (magnitudes,) = truths(call, self=finite(call["self"]).abs())
     assert magnitudes is not None
-    size, count = values_of(magnitudes), _window(call)
-    error = gamma(count + 4) * size + TINY
+    size = np.abs(values_of(magnitudes))  # a divisor may be negative
+    count = max(_window(call), abs(call.arguments.get("divisor_override") or 0))
+    error = gamma(_window(call) + 4) * size + TINY
     other = error + (2 * unit(dtype) * size if is_short(dtype) else 0.0)
     return (near(dtype, true_of(subject), error, other, peak=size * count),)
 

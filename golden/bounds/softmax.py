@@ -11,6 +11,7 @@ is left out:
 
 Exponentials below the normal range lose at most 2^-149 each. log_softmax is d − log Σ: u·|d|, the
 sum's relative error as an absolute one, 2 ULP of the logarithm, and the last rounding.
+_safe_softmax of a row of nothing but −∞ is 0.
 
 torch does the same with exponentials of its own (4 ULP) and any order; along dimensions other
 than the last it rounds what is on the way to 16-bit types.
@@ -24,7 +25,7 @@ import torch
 from golden.bounds.budgets import exponential
 from golden.bounds.expectation import TINY, Expectation, Rule, Subject, U, is_short, near, unit
 from golden.bounds.reductions import roundings
-from golden.calls import values_of
+from golden.calls import base_name, values_of
 from golden.formats import Floats
 from golden.tolerance import gamma
 
@@ -36,9 +37,13 @@ def _parts(subject: Subject) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, 
     x, dim = subject.call["self"].double(), subject.call["dim"]
     if x.dim() == 0:
         x, dim = x.reshape(1), 0
-    d = x - x.amax(dim, keepdim=True)
+    peak = x.amax(dim, keepdim=True)
+    d = x - peak
     total = d.exp().sum(dim, keepdim=True)
-    return d, d.exp() / total, total.log(), dim
+    p = d.exp() / total
+    if base_name(subject.call.op) == "_safe_softmax":
+        p = torch.where(peak == -torch.inf, 0.0, p)
+    return d, p, total.log(), dim
 
 
 def relative_error(d: torch.Tensor, p: torch.Tensor, dim: int, n: int, exp: float) -> torch.Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from golden.bounds import (
     attention,
+    batchnorm,
     custom,
     elementwise,
     indexed,
@@ -13,6 +14,7 @@ from golden.bounds import (
     products,
     reductions,
     softmax,
+    softplus,
 )
 from golden.bounds.exact import converted, equal, moved, selected, sorted_positions
 from golden.bounds.expectation import Rule
@@ -32,7 +34,10 @@ _EQUAL = """
     __xor__ __iand__ __ior__ __ixor__ _int_mm __rshift__ __lshift__ isinf
 """
 
-_FAMILIES = (attention, custom, elementwise, indexed, norms, pooling, products, reductions, softmax)
+_FAMILIES = (
+    *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, reductions),
+    *(softmax, softplus),
+)
 
 
 def _merged() -> dict[str, Rule]:

@@ -79,7 +79,12 @@ def placed(memory: Memory, case: Case, problem: Problem, seed: int) -> Iterator[
         kwargs = {name: views.argument(name, value) for name, value in case.kwargs.items()}
         found: dict[Place, Arg] = {**dict(enumerate(args)), **kwargs}
         results = tuple(_result(output, found, fresh) for output in problem.outputs)
-        program = lower(case.op, args, kwargs, results, fresh)
+        returned = tuple(
+            view
+            for view, output in zip(results, problem.outputs, strict=True)
+            if output is None or output.returned
+        )
+        program = lower(case.op, args, kwargs, returned, fresh)
         for address, data in program.descriptors:
             memory.write(address, np.frombuffer(data, np.uint8))
         yield Placed(program, results, compulsory_bytes(case.op, args, kwargs, results))

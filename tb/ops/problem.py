@@ -8,7 +8,7 @@ by golden's table of ops. Knows torch and golden; no addresses, no packets.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -37,6 +37,8 @@ class Output:
     overwrites: Place | None = None
     boolean: bool = False
     """Truth values, which share a type of the NPU with uint8."""
+    returned: bool = True
+    """False: an argument that the op writes to without returning it."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +63,27 @@ def problem_of(case: Case) -> Problem:
         raise UnsupportedOp(case.op, "op", case.op, "an op that golden can judge")
     asked = OpCall(case.op, case.args, dict(case.kwargs))
     results = answers(asked)
+    written = asked.written()
+    count = len(results) - len(written)
     places = overwritten(case.op)
-    if len(places) != len(results):  # a list of tensors is one result to the schema
-        places = (None,) * len(results)
-    outputs = tuple(
+    if len(places) != count:  # a list of tensors is one result to the schema
+        places = (None,) * count
+    outputs = [
         None if tensor is None else _output(case.op, tensor, place)
-        for tensor, place in zip(results, places, strict=True)
-    )
-    return Problem(asked, outputs)
+        for tensor, place in zip(results[:count], places, strict=True)
+    ]
+    for name, tensor in zip(written, results[count:], strict=True):
+        assert tensor is not None
+        output = _output(case.op, tensor, _place(case.op, name))
+        outputs.append(replace(output, returned=False))
+    return Problem(asked, tuple(outputs))
+
+
+def _place(op: str, name: str) -> Place:
+    """Where an argument is given: by its position unless it is keyword-only."""
+    arguments = overload(op)._schema.arguments
+    found = next(at for at, argument in enumerate(arguments) if argument.name == name)
+    return name if arguments[found].kwarg_only else found
 
 
 def overwritten(op: str) -> tuple[Place | None, ...]:

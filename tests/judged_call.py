@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One ATen call on the cmodel, judged as an op of a capsule is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from driver.config import load_config
+from golden.backend import CmodelBackend
+from golden.scoreboard import Verdict
+from tb.ops.case import Case
+from tb.ops.pair import DevicePair, Trial
+from tb.ops.problem import judged, problem_of
+
+CONFIG = load_config(Path(__file__).parents[1] / "sim_config.yaml", "small")
+
+
+def open_pair() -> DevicePair:
+    """A cmodel of its own, without RTL."""
+    return DevicePair(CONFIG, CmodelBackend(CONFIG, threads=1), None)
+
+
+def run(pair: DevicePair, op: str, *args: Any, **kwargs: Any) -> tuple[Trial, Verdict]:
+    """The call's packets and what the judge says; an assertion where the device refuses them."""
+    case = Case(0, op, args, "test", kwargs=kwargs)
+    problem = problem_of(case)
+    trial = pair.run(case, problem, 1)
+    assert trial.cmodel.fault is None, trial.cmodel.fault
+    return trial, judged(problem.call, trial.cmodel.bits, None, CONFIG.array_size)
+
+
+def passes(pair: DevicePair, op: str, *args: Any, **kwargs: Any) -> int:
+    """Assert that NPU and torch keep to the bounds; how many elements are bounded."""
+    _, verdict = run(pair, op, *args, **kwargs)
+    assert verdict.finding is None, f"{op}: {verdict.finding}"
+    return verdict.elements_compared - verdict.comparison.unbounded

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds of normalisations, softmax, pooling and softplus where they are hard to keep: torch and
+the NPU both stay inside, and the bounds stay finite."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from judged_call import open_pair, passes, run
+
+from driver.errors import UnsupportedOp
+from tb.ops.pair import DevicePair
+
+FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+TYPES = pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: str(d).removeprefix("torch."))
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[DevicePair]:
+    made = open_pair()
+    yield made
+    made.close()
+
+
+def normal(*sizes: int, mean: float = 0.0, std: float = 1.0, seed: int = 0) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randn(sizes, generator=generator) * std + mean
+
+
+@TYPES
+def test_a_row_that_is_masked_entirely_has_weights_of_zero(
+    pair: DevicePair, dtype: torch.dtype
+) -> None:
+    scores = normal(4, 9).to(dtype)
+    scores[1] = -torch.inf
+    scores[2, 3:] = -torch.inf
+    assert passes(pair, "aten._safe_softmax.default", scores, -1) == scores.numel()
+    trial, _ = run(pair, "aten._safe_softmax.default", scores, -1)
+    (bits,) = trial.cmodel.bits
+    assert bits is not None
+    assert not bits[1].any()
+
+
+@TYPES
+@pytest.mark.parametrize("beta", [0.5, 2.0, -1.5, 10.0, 1e-3, 1e3, 3.7])
+def test_softplus_bounds_count_the_rounding_of_beta_x(
+    pair: DevicePair, dtype: torch.dtype, beta: float
+) -> None:
+    x = normal(400, std=20.0).to(dtype)
+    compared = sum(passes(pair, "aten.softplus.default", x, beta, limit) for limit in (20, 2.0))
+    assert compared == 2 * x.numel()
+
+
+@TYPES
+def test_a_negative_divisor_of_an_average_bounds_as_a_positive_one(
+    pair: DevicePair, dtype: torch.dtype
+) -> None:
+    x = normal(1, 2, 6, 6).to(dtype)
+    shape = ([2, 2], [2, 2], [0, 0], False, True)
+    assert passes(pair, "aten.avg_pool2d.default", x, *shape, -2) == 18
+    assert passes(pair, "aten.avg_pool2d.default", x, *shape, -3) == 18
+
+
+@TYPES
+@pytest.mark.parametrize("std", [1e-2, 1.0, 3.0, 100.0, 1e4])
+def test_normalisations_of_a_large_mean_keep_to_finite_bounds(
+    pair: DevicePair, dtype: torch.dtype, std: float
+) -> None:
+    x = normal(2, 6, 40, mean=1e4, std=std).to(dtype)
+    weight, bias = normal(6).to(dtype), normal(6, seed=1).to(dtype)
+    group = ("aten.native_group_norm.default", x, weight, bias, 2, 6, 40, 3, 1e-5)
+    assert passes(pair, *group) == x.numel() + 12
+    rows = ("aten.native_layer_norm.default", x, [40], None, None, 1e-5)
+    assert passes(pair, *rows) == x.numel() + 24
+    images = normal(2, 6, 5, 8, mean=1e4, std=std).to(dtype)
+    images = images.contiguous(memory_format=torch.channels_last)
+    group = ("aten.native_group_norm.default", images, weight, bias, 2, 6, 40, 3, 1e-5)
+    assert passes(pair, *group) == images.numel() + 12
+
+
+def test_an_average_of_integers_is_refused_by_name(pair: DevicePair) -> None:
+    with pytest.raises(UnsupportedOp, match=r"aten\.avg_pool2d\.default: dtype: got INT64"):
+        run(pair, "aten.avg_pool2d.default", torch.arange(36).reshape(1, 1, 6, 6), [2, 2])
+
+
+def test_the_windows_of_a_large_convolution_fit_into_a_few_megabytes(pair: DevicePair) -> None:
+    x, weight = normal(3, 64, 60, 61), normal(4, 64, 3, 3)
+    taken: list[int] = []
+    alloc = pair.alloc
+
+    def counted(size_bytes: int, region: str = "activations") -> int:
+        taken.append(size_bytes)
+        return alloc(size_bytes, region)
+
+    pair.alloc = counted  # type: ignore[method-assign]
+    args = (x, weight, None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+    compared = passes(pair, "aten.convolution.default", *args)
+    pair.alloc = alloc  # type: ignore[method-assign]
+    assert compared == 3 * 4 * 60 * 61
+    whole = 4 * 3 * 64 * 9 * 60 * 61
+    assert max(taken) <= 1 << 23 < whole
