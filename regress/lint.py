@@ -11,7 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from regress import tree
-from regress.front_ends import SHAPES, slang_problems, verilator_problems
+from regress.front_ends import SHAPES, sampled_memories, slang_problems, verilator_problems
 from regress.generate import COMMAND, render, stale
 from regress.paths import ROOT
 
@@ -98,6 +98,7 @@ LINT: dict[str, Check] = {
     "line widths": lambda: _tree(lambda files: tree.width_problems(files, _generated())),
     "RTL constructs": lambda: _tree(lambda files: tree.rtl_problems(files, _generated())),
     **_front_ends(),
+    "memories in assertions": sampled_memories,
 }
 TYPES: dict[str, Check] = {"mypy": lambda: _tool("mypy")}
 GENERATED: dict[str, Check] = {"generated files": generated_is_fresh}
