@@ -26,8 +26,8 @@ SHAPES: tuple[tuple[int, int], ...] = tuple(product((8, 16, 32), (128, 256, 512)
 _LANES = {8: 4, 16: 16, 32: 8}
 """Lanes of the vector engine by array size, so that every number is seen."""
 _VERILATOR_FLAGS = ("--lint-only", "-Wall", "--quiet", "--no-timing", "--top-module", TOP)
-_GENERATE_FLAGS = ("--cc", "--assert", "--no-timing", "--quiet", "-O3", "--prefix", "Vlint")
-_GENERATE_FLAGS += ("-Wno-lint", "-Wno-style", "-Wno-fatal")
+_QUIET = ("--quiet", "-Wno-lint", "-Wno-style", "-Wno-fatal")
+_GENERATE_FLAGS = ("--cc", "--assert", "--no-timing", "-O3", "--prefix", "Vlint", *_QUIET)
 _SAMPLED_MEMORY = re.compile(r"VlUnpacked<.*> __Vsampled_TOP__(\w+);")
 _LIMIT_S = 600
 _SHOWN_ERRORS = 5
