@@ -19,6 +19,13 @@ def is_float(view: TensorView) -> bool:
     return view.dtype in FLOATS
 
 
+def word_type(view: TensorView) -> DType:
+    """The type of values between packets: fp32, int32, or int64 where the view is int64."""
+    if is_float(view):
+        return DType.FP32
+    return DType.INT64 if is_long(view) else DType.INT32
+
+
 def convert(b: ProgramBuilder, source: TensorView, result: TensorView) -> None:
     """Store the source's elements, broadcast, as the result's type: torch's `to` and `copy_`."""
     source = b.expanded(source, result.sizes)

@@ -11,7 +11,7 @@ import math
 
 from driver.isa import DType
 from driver.lower import long
-from driver.lower.convert import as_float, constant, convert, is_float
+from driver.lower.convert import as_float, constant, convert, is_float, word_type
 from driver.lower.long_views import is_long
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Scalar, Table
@@ -257,9 +257,8 @@ def clamp_tensors(
     value = self
     for name, bound in (("maximum", min), ("minimum", max)):
         if bound is not None:
-            wide = DType.FP32 if is_float(out) else DType.INT64 if is_long(out) else DType.INT32
             last = name == "minimum" or max is None
-            target = out if last else b.temp(wide, out.sizes)
+            target = out if last else b.temp(word_type(out), out.sizes)
             _pick(b, name, target, value, bound)
             value = target
     if value is self:

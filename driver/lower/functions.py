@@ -6,7 +6,7 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.isa.programs import PROGRAMS
 from driver.lower import long
-from driver.lower.convert import as_float, constant, convert, is_float
+from driver.lower.convert import as_float, constant, convert, is_float, word_type
 from driver.lower.elementwise import divide_by, mul, whole
 from driver.lower.long_views import is_long
 from driver.lower.program import ProgramBuilder
@@ -155,9 +155,9 @@ def _int_power(b: ProgramBuilder, out: TensorView, x: TensorView, exponent: int)
     if exponent == 1:
         convert(b, x, out)
         return
-    value, wide = x, DType.INT64 if is_long(out) else DType.INT32
+    value = x
     for number in range(2, exponent + 1):
-        target = out if number == exponent else b.temp(wide, out.sizes)
+        target = out if number == exponent else b.temp(word_type(out), out.sizes)
         mul(b, target, value, x)
         value = target
 

@@ -11,9 +11,11 @@ import math
 from collections.abc import Sequence
 from math import prod
 
-from driver.isa import DType
-from driver.lower.convert import as_float, as_truth, is_float
+from driver.isa import DTYPE_BYTES, DType
+from driver.lower import long_reduce
+from driver.lower.convert import as_float, as_truth, as_type, is_float, word_type
 from driver.lower.elementwise import divide_by
+from driver.lower.long_views import is_long
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
 from driver.lower.views import TensorView, collapse
@@ -101,10 +103,19 @@ def total(
 ) -> None:
     """Σ self"""
     x, wide, dims = spread(self, out, dim, keepdim)
-    if x.count:
-        reduce(b, _typed(out, "sum"), as_float(b, x) if is_float(out) else x, wide, dims)
-    else:
+    if is_float(x) and not is_float(out):
+        x = as_type(b, x, out.dtype)
+    if not x.count:
         b.fill(out, 0)
+    elif is_long(out) and not _fits_word(x, prod(x.sizes[at] for at in dims)):
+        long_reduce.total(b, x, wide, dims)
+    else:
+        reduce(b, _typed(out, "sum"), as_float(b, x) if is_float(out) else x, wide, dims)
+
+
+def _fits_word(x: TensorView, count: int) -> bool:
+    """Whether so many integers of this type have a sum within int32."""
+    return count << 8 * DTYPE_BYTES[x.dtype] < 1 << 31
 
 
 @TABLE.op("mean", "mean.dim")
@@ -178,9 +189,19 @@ def _extreme(program: str) -> Rule:
         keepdim: bool = False,
     ) -> None:
         x, wide, dims = spread(self, out, dim, keepdim)
-        reduce(b, _typed(out, program), x, wide, dims)
+        _reduce_extreme(b, program, x, wide, dims)
 
     return rule
+
+
+def _reduce_extreme(
+    b: ProgramBuilder, program: str, x: TensorView, out: TensorView, dims: Sequence[int]
+) -> None:
+    """out = amax or amin of x, of its type or a wider one."""
+    if is_long(x):
+        long_reduce.extreme(b, program, x, out, dims)
+    else:
+        reduce(b, _typed(x, program), x, out, dims)
 
 
 TABLE.op("amax", "max")(_extreme("amax"))
@@ -212,6 +233,9 @@ TABLE.op("all", "all.dim", "all.dims")(_truth("int_amin"))
 
 def index_of(b: ProgramBuilder, x: TensorView, best: TensorView, out: TensorView, dim: int) -> None:
     """Where along `dim` x first equals `best`, its extreme, or is a NaN."""
+    if is_long(x):
+        long_reduce.index_of(b, x, best, out, dim)
+        return
     program = "first_equal" if is_float(x) else "int_first_equal"
     wide = b.expanded(best, x.sizes)
     b.vector(program, (x.with_last([dim]), wide.with_last([dim])), out.with_last([dim]))
@@ -229,8 +253,8 @@ def _index_of_extreme(program: str) -> Rule:
         flat = _flat(b, self) if whole else self
         target = out.reshaped((), ()) if whole else out
         x, wide, (at,) = spread(flat, target, dim, keepdim and not whole)
-        best = b.temp(DType.FP32 if is_float(x) else DType.INT32, wide.sizes)
-        reduce(b, program if is_float(x) else f"int_{program}", x, best, (at,))
+        best = b.temp(word_type(x), wide.sizes)
+        _reduce_extreme(b, program, x, best, (at,))
         index_of(b, x, best, wide, at)
 
     return rule
@@ -262,7 +286,7 @@ def _extreme_and_index(program: str) -> Rule:
         values, indices = outs
         _, indices, _ = spread(self, indices, dim, keepdim)
         x, values, (at,) = spread(self, values, dim, keepdim)
-        reduce(b, _typed(x, program), x, values, (at,))
+        _reduce_extreme(b, program, x, values, (at,))
         index_of(b, x, values, indices, at)
 
     return rule

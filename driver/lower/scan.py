@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from driver.isa import DType
-from driver.lower.convert import convert, is_float
+from driver.lower import long
+from driver.lower.convert import convert, is_float, word_type
+from driver.lower.long_views import is_long
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
 from driver.lower.views import TensorView
@@ -27,7 +28,7 @@ def cumsum(
     at = dim % self.rank
     steps = [1 << power for power in range((count - 1).bit_length())]
     pad = steps[-1]
-    wide = DType.FP32 if is_float(out) else DType.INT32
+    wide = word_type(out)
     x, target = self.with_last([at]), out.with_last([at])
     buffers = b.temp(wide, (2, *x.sizes[:-1], pad + count))
     b.fill(buffers.sliced(-1, 0, pad), -0.0 if is_float(out) else 0)
@@ -40,5 +41,7 @@ def cumsum(
         pair = (source.sliced(-1, pad, count), source.sliced(-1, pad - step, count))
         if is_float(out):
             b.vector("add", pair, result, 1.0)
+        elif is_long(out):
+            long.add(b, result, *pair)
         else:
             b.vector("int_add", pair, result, 1)
