@@ -14,12 +14,27 @@ from driver.isa import ERROR_TEXT, ErrorCode, Packet
 _MAX_VALUE_CHARACTERS = 120
 
 
+def printable(text: str) -> str:
+    """`text` with control characters, which a terminal would obey, as escapes: "\\x1b"."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def _one_line(value: object) -> str:
-    """`value` as text without line breaks, cut when it is long."""
-    text = " ".join(str(value).split())
+    """`value` as printable text without line breaks, cut when it is long."""
+    text = printable(" ".join(_text(value).split()))
     if len(text) <= _MAX_VALUE_CHARACTERS:
         return text
     return text[: _MAX_VALUE_CHARACTERS - 1] + "…"
+
+
+def _text(value: object) -> str:
+    """str(value); of an integer that Python refuses to write in decimal, its size."""
+    try:
+        return str(value)
+    except ValueError:
+        return f"{type(value).__name__} with more digits than Python writes"
 
 
 class NpuError(Exception):
@@ -47,10 +62,9 @@ class InputError(NpuError):
         super().__init__(file, field, value, expected)
 
     def __str__(self) -> str:
-        return (
-            f"{self.file}: {self.field}: got {_one_line(self.value)}, "
-            f"expected {' '.join(self.expected.split())}"
-        )
+        place = printable(f"{self.file}: {self.field}")
+        expected = printable(" ".join(self.expected.split()))
+        return f"{place}: got {_one_line(self.value)}, expected {expected}"
 
 
 class BuildRefused(NpuError):

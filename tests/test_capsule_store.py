@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from capsule_host import edit
 from safetensors.numpy import load_file, save_file
 
 from driver.capture import Capsule, as_tensor, capture, load_capsule, save_capsule
-from driver.capture.capsule import content_hash
 from driver.errors import InputError
 
 FILES = ("capsule.json", "tensors.safetensors")
@@ -42,16 +42,6 @@ def folder(tmp_path: Path) -> Path:
 
 def contents(folder: Path) -> list[bytes]:
     return [(folder / name).read_bytes() for name in FILES]
-
-
-def edit(folder: Path, change: Callable[[dict[str, Any]], None], *, resign: bool = True) -> None:
-    """Change capsule.json, with a hash that fits unless told otherwise."""
-    file = folder / "capsule.json"
-    fields = json.loads(file.read_text())
-    change(fields)
-    if resign:
-        fields["hash"] = content_hash(fields)
-    file.write_text(json.dumps(fields))
 
 
 def refused(folder: Path) -> InputError:

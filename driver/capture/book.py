@@ -13,7 +13,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from driver.capture.capsule import Bytes
 from driver.capture.format import Storage, TensorRef
 from driver.capture.tensors import ELEMENT_NAMES, storage_view
-from driver.errors import InputError
+from driver.errors import InputError, printable
 
 
 class StorageBook:
@@ -28,7 +28,11 @@ class StorageBook:
         than SHA-256 reads it."""
         self._names: dict[str, str] = {}
         tensors = [*module.named_parameters(), *module.named_buffers()]
-        self._parameters = {t.untyped_storage().data_ptr(): n for n, t in tensors if t.numel()}
+        self._parameters = {
+            tensor.untyped_storage().data_ptr(): printable(name)
+            for name, tensor in tensors
+            if tensor.numel()
+        }
         self._buffers: dict[int, tuple[StorageWeakRef, int]] = {}
         self._last: dict[int, str] = {}
         """Number of a memory → name of the content it had when it was last looked at."""

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from driver.isa import DType
 
@@ -47,7 +47,20 @@ NPU_TYPES: dict[str, DType] = {
 }
 """Element types that the NPU holds; it has no others."""
 
-Count = Annotated[int, Field(ge=0)]
+MAX_BROADCAST: Final = 1 << 28
+"""Elements of a tensor that repeats its storage's elements by strides of 0."""
+
+
+def _printable(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("control characters are not allowed in a name")
+    return text
+
+
+Count = Annotated[int, Field(ge=0, lt=1 << 63)]
+Scalar = Annotated[int, Field(ge=-(1 << 63), lt=1 << 64)]
+Name = Annotated[str, AfterValidator(_printable)]
+"""Text that is shown to a user."""
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 StorageName = Annotated[str, Field(pattern=r"^s(0|[1-9][0-9]*)$")]
 
@@ -133,7 +146,7 @@ Item = Annotated[
     Annotated[TensorRef, Tag("tensor")]
     | Annotated[Constant, Tag("constant")]
     | Annotated[bool, Tag("bool")]
-    | Annotated[int, Tag("int")]
+    | Annotated[Scalar, Tag("int")]
     | Annotated[float, Field(allow_inf_nan=False), Tag("float")]
     | Annotated[str, Tag("str")]
     | Annotated[None, Tag("null")],
@@ -143,7 +156,7 @@ Value = Annotated[
     Annotated[TensorRef, Tag("tensor")]
     | Annotated[Constant, Tag("constant")]
     | Annotated[bool, Tag("bool")]
-    | Annotated[int, Tag("int")]
+    | Annotated[Scalar, Tag("int")]
     | Annotated[float, Field(allow_inf_nan=False), Tag("float")]
     | Annotated[str, Tag("str")]
     | Annotated[None, Tag("null")]
@@ -158,15 +171,20 @@ class Op(_Record):
     index: Count
     op: Annotated[str, Field(pattern=r"^\w+\.\w+\.\w+$")]
     """Namespace, name and overload: "aten.addmm.default"."""
-    module: str
+    module: Name
     """Path of the module whose forward made the call; "" is the captured module itself."""
-    source: Annotated[str, Field(pattern=r"^[^/\\][^\\]*:[0-9]+$")]
+    source: Annotated[Name, Field(pattern=r"^[^/\\][^\\]*:[0-9]+$")]
     """Relative file and line of the call."""
     view: bool
     """The op moves no data: its output is another view of its input's storage."""
     inputs: tuple[Value, ...]
     kwargs: dict[str, Value]
     outputs: tuple[TensorRef | None, ...]
+
+    def operands(self) -> Iterator[TensorRef]:
+        """Every tensor that the op is given."""
+        for value in (*self.inputs, *self.kwargs.values()):
+            yield from (ref for _, ref in _refs_of("", value))
 
     def refs(self) -> Iterator[tuple[str, TensorRef]]:
         """Every tensor of the op with the name of its field, inputs first."""
@@ -185,7 +203,7 @@ class Storage(_Record):
     size_bytes: Count
     dtype: ElementType
     """Element type under which tensors.safetensors holds the bytes, as one dimension."""
-    parameter: str | None = None
+    parameter: Name | None = None
     """Name of the module's parameter or buffer that lives here, if any."""
 
 
@@ -196,7 +214,7 @@ class Document(_Record):
     schema_version: Literal[1] = SCHEMA_VERSION
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
     seed: Count
-    torch: str
+    torch: Name
     """Version of the torch that computed the outputs."""
     hash: Sha256
     """SHA-256 of the canonical JSON of every other field; see `content_hash`."""

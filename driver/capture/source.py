@@ -11,6 +11,8 @@ from typing import Any, Self
 import torch
 from torch.utils.hooks import RemovableHandle
 
+from driver.errors import printable
+
 _INTERNAL = ("torch", "driver.capture")
 
 
@@ -33,7 +35,7 @@ class ModulePath:
 
     def __enter__(self) -> Self:
         for name, module in self._root.named_modules():
-            self._watch(name, module)
+            self._watch(printable(name), module)
         return self
 
     def __exit__(
@@ -86,4 +88,4 @@ def _relative(frame: FrameType, module_name: str) -> str:
     depth = 1 if module_name == "__main__" else module_name.count(".") + 1
     if path.stem == "__init__":
         depth += 1
-    return f"{'/'.join(path.parts[1:][-depth:])}:{frame.f_lineno}"
+    return printable(f"{'/'.join(path.parts[1:][-depth:])}:{frame.f_lineno}")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
@@ -19,8 +20,9 @@ from pydantic import ValidationError
 from safetensors import SafetensorError, TensorSpec, safe_open, serialize_file
 
 from driver.capture.capsule import Bytes, Capsule, content_hash
-from driver.capture.format import ELEMENT_BYTES, Document, Storage
+from driver.capture.format import ELEMENT_BYTES, MAX_BROADCAST, Document, Storage, TensorRef
 from driver.errors import InputError
+from driver.regular import check_regular, read_regular
 
 DOCUMENT_FILE: Final = "capsule.json"
 TENSOR_FILE: Final = "tensors.safetensors"
@@ -146,9 +148,7 @@ def _write_tensors(capsule: Capsule, path: Path) -> None:
 
 def _read_document(file: Path) -> Document:
     try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(str(file), "file", error.strerror, "a capsule's document") from error
+        text = read_regular(file, "a capsule's document").decode()
     except UnicodeDecodeError as error:
         raise InputError(str(file), f"byte {error.start}", "not UTF-8", "JSON in UTF-8") from error
     try:
@@ -192,6 +192,7 @@ def _check_views(file: Path, document: Document) -> None:
             raise InputError(
                 str(file), f"{field}.strides", str(ref.strides), f"{len(ref.sizes)} strides"
             )
+        _check_extent(file, field, ref, storage)
         if ref.end_byte > storage.size_bytes:
             raise InputError(
                 str(file),
@@ -201,7 +202,19 @@ def _check_views(file: Path, document: Document) -> None:
             )
 
 
+def _check_extent(file: Path, field: str, ref: TensorRef, storage: Storage) -> None:
+    """A few bytes must not stand for more elements than there is memory."""
+    elements = math.prod(size for size in ref.sizes if size)
+    limit = max(storage.size_bytes // ref.element_bytes, MAX_BROADCAST)
+    if elements > limit:
+        raise InputError(file, f"{field}.sizes", list(ref.sizes), f"at most {limit} elements")
+    if ref.offset * ref.element_bytes > storage.size_bytes:
+        expected = f"a place within its {storage.size_bytes} bytes"
+        raise InputError(file, f"{field}.offset", ref.offset, expected)
+
+
 def _read_tensors(file: Path, storages: dict[str, Storage]) -> dict[str, Bytes]:
+    check_regular(file, "a capsule's tensors")
     header, start = _read_header(file)
     for name in sorted(set(header) ^ set(storages)):
         problem = "tensor is missing" if name in storages else "tensor is not in capsule.json"

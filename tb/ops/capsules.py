@@ -10,8 +10,9 @@ from itertools import count
 
 from driver.capture import Capsule, Op, load_capsule
 from driver.results import RunSpec
-from tb.ops.case import Entry, recorded_case
+from tb.ops.case import Case, Entry, recorded_case
 from tb.ops.chained import Step
+from tb.ops.recorded import prove, prove_view
 
 _ROOM = frozenset(
     f"aten.{name}"
@@ -39,7 +40,12 @@ def capsule_cases(
     for op in capsule.ops:
         if not is_free(op) and wanted(op):
             index = next(numbers)
-            yield Entry(index, partial(recorded_case, capsule, op, index), capsule)
+            yield Entry(index, partial(_proven_case, capsule, op, index), capsule)
+
+
+def _proven_case(capsule: Capsule, op: Op, index: int) -> Case:
+    prove(capsule, op)
+    return recorded_case(capsule, op, index)
 
 
 def capsule_steps(capsule: Capsule, numbers: Iterator[int]) -> Iterator[Step]:
@@ -57,6 +63,9 @@ def model_entries(spec: RunSpec) -> Iterator[Entry | Step]:
     numbers = count()
     for folder in spec.capsules.values():
         capsule = load_capsule(folder)
+        for op in capsule.ops:
+            if op.view:
+                prove_view(capsule, op)
         isolated = list(capsule_cases(capsule, numbers))
         chained = list(capsule_steps(capsule, numbers))
         yield from isolated if "isolated" in spec.modes else ()
