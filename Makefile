@@ -27,7 +27,7 @@ TIER_FLAGS = $(call flag,FILTER,filter) $(call flag,RESEED,reseed) $(call flag,B
   $(if $(DRY_RUN),--dry-run)
 STORED = $(call flag,OUT,out) $(call flag,STORE,store)
 
-.PHONY: help run smoke ci nightly weekly replay waves shrink bisect triage report baseline capture unit tests test lint format types gen gen-check regs bench setup lock clean
+.PHONY: help run smoke ci nightly weekly replay waves shrink bisect triage report baseline capture unit tests test lint format types gen gen-check regs bench optable setup lock clean
 
 help:
 	@sh regress/help.sh
@@ -65,6 +65,9 @@ unit: setup
 
 bench: setup
 	@$(CLI) bench $(call flag,OUT,out) -- $$BENCH
+
+optable: setup
+	@$(CLI) optable $(call flag,JOBS,jobs)
 
 tests test lint format types gen gen-check regs: setup
 	@$(CLI) $@

@@ -228,6 +228,20 @@ def accuracy(
     return measure(console(), names or [], points)
 
 
+@app.command()
+def optable(
+    ops: Annotated[list[str] | None, typer.Argument(help="Ops of op_db; all by default.")] = None,
+    dtype: Annotated[list[str] | None, typer.Option(help="A type; all by default.")] = None,
+    samples: Annotated[int, typer.Option(help="At most so many per op and type.", min=1)] = 10,
+    seed: Seed = 1,
+    jobs: Annotated[int, typer.Option("-j", "--jobs", help="Processes.", min=1)] = 2,
+) -> int:
+    """Run torch's own op samples on the cmodel; all of them write docs/ops.md."""
+    return commands.optable(
+        console(), ops or [], dtypes=dtype or [], samples=samples, seed=seed, jobs=jobs
+    )
+
+
 app.command()(nightly)
 nightly_cli.mount(app)
 

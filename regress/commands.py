@@ -312,3 +312,14 @@ def bench(console: Console, names: list[str], rounds: int, out: Path | None) -> 
     from regress.bench import run_bench  # noqa: PLC0415 (pulls in every measurement)
 
     return run_bench(console, names, rounds, (out or OUT / "bench").absolute())
+
+
+def optable(
+    console: Console, ops: list[str], *, dtypes: list[str], samples: int, seed: int, jobs: int
+) -> int:
+    """`npu-cosim optable`."""
+    from driver.optable import DTYPES  # noqa: PLC0415 (only here)
+    from regress.optable import Asked, optable  # noqa: PLC0415 (only here)
+
+    chosen = tuple(dtypes) or DTYPES
+    return optable(console, Asked(tuple(ops), chosen, samples, seed, jobs))

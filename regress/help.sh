@@ -11,6 +11,7 @@ Run
   make unit TEST=fp_fma              an RTL unit bench; VECTORS=file in TestFloat's format
   make tests                         list tests, unit benches, configurations and backends
   make bench                         the figures of merit into out/bench/bench.json
+  make optable                       torch's own op samples on the cmodel; writes docs/ops.md
 
 Every night (docs/nightly.md)
   make smoke | ci | nightly | weekly a tier of sim_config.yaml: every result kept, then reports

@@ -60,10 +60,14 @@ class Progress:
 
     def op(self, row: OpRow) -> None:
         """An op is done."""
-        self._done += 1
         if row.status == "fail":
             self._failed += 1
             self.note(f"op {row.index} {row.op} {row.module}: fail, blame {row.blame}")
+        self.done()
+
+    def done(self) -> None:
+        """One more of those planned is done."""
+        self._done += 1
         self._show()
 
     def note(self, text: str) -> None:

@@ -39,6 +39,7 @@ CONFINED: dict[str, tuple[str, ...]] = {
         "golden.reference",
         "golden.scoreboard",  # judges against golden.reference
         "tb.bench",  # what speed is compared with
+        "tb.optable",  # torch's own samples; a process of its own
         "tb.ops",  # holds the tensors of the ops it tries; outside the simulator
         "workloads",
     ),

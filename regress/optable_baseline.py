@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The ratchet of `npu-cosim optable`: how many samples of each op passed; fewer is an error.
+
+Owns regress/baselines/optable.json, one line per op, so that a change shows in a review.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from driver.files import read_json, write_text
+from driver.optable import Row
+from regress.paths import ROOT
+
+FILE = ROOT / "regress" / "baselines" / "optable.json"
+
+
+class Baseline(BaseModel):
+    """Passed samples of each op and type, for this torch, this many samples and this seed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    torch: str
+    samples: int
+    seed: int
+    passed: dict[str, dict[str, int]]
+
+
+def recorded(file: Path = FILE) -> Baseline | None:
+    """The baseline on file; None without one. InputError when the file is no baseline."""
+    return read_json(file, Baseline) if file.exists() else None
+
+
+def lost(
+    former: Baseline | None, torch: str, samples: int, seed: int, rows: Sequence[Row]
+) -> list[str]:
+    """A line for each op and type of `rows` of which fewer samples pass than before.
+
+    Samples of another torch, number or seed are other samples: nothing is compared then.
+    """
+    if former is None or (former.torch, former.samples, former.seed) != (torch, samples, seed):
+        return []
+    lines = []
+    for row in rows:
+        before = former.passed.get(row.op, {}).get(row.dtype, 0)
+        if row.count.passed < before:
+            why = ", ".join([*row.refusals, *row.failures]) or "fewer samples"
+            lines.append(f"{row.op} {row.dtype}: {row.count.passed}, before {before}: {why}")
+    return lines
+
+
+def record(torch: str, samples: int, seed: int, rows: Sequence[Row], file: Path = FILE) -> None:
+    """Write the baseline: one line per op."""
+    passed: dict[str, dict[str, int]] = {}
+    for row in rows:
+        if row.count.passed:
+            passed.setdefault(row.op, {})[row.dtype] = row.count.passed
+    head: dict[str, Any] = {"torch": torch, "samples": samples, "seed": seed}
+    lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
+    ops = [f"  {json.dumps(op)}: {json.dumps(counts)}" for op, counts in passed.items()]
+    text = "\n".join(["{", *lines, ' "passed": {', ",\n".join(ops), " }", "}"])
+    write_text(file, text + "\n")

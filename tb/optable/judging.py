@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One sample: recorded as a model's ops are, and each op of it judged as a capsule's would be."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from driver.capture import Capsule, capture
+from driver.capture.single import overload
+from driver.config import HwConfig
+from driver.errors import NpuError, UnsupportedOp
+from golden.backend import CmodelBackend
+from golden.calls import base_name
+from tb.ops.capsules import is_free
+from tb.ops.case import recorded_case
+from tb.ops.pair import DevicePair
+from tb.ops.problem import judged, problem_of
+from tb.optable.database import Call
+
+Status = Literal["works", "decomposed", "refused", "wrong", "crash", "timeout"]
+_LONG = 300
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a sample. `ops`: refused ATen overloads, or why it could not be recorded."""
+
+    status: Status
+    core: bool = False
+    """torch turned it into core ATen ops alone."""
+    ops: tuple[str, ...] = ()
+    text: str = ""
+
+
+class _OverTime(Exception):
+    """The sample's CPU time is used up."""
+
+
+class Judge:
+    """A cmodel that samples run on, one after the other."""
+
+    def __init__(self, config: HwConfig, seed: int, limit_s: float) -> None:
+        """`limit_s`: CPU seconds per sample."""
+        self._config, self._seed, self._limit_s = config, seed, limit_s
+        self._pair = DevicePair(config, CmodelBackend(config, threads=1), None)
+
+    def close(self) -> None:
+        """Release the device."""
+        self._pair.close()
+
+    def outcome(self, call: Call, own: frozenset[str]) -> Outcome | None:
+        """The verdict on a sample of the op with these `own` names; None where torch refuses it."""
+        try:
+            with _cpu_limit(self._limit_s):
+                return self._outcome(call, own)
+        except _OverTime:
+            return Outcome("timeout", text=f"over {self._limit_s:g} s of CPU time")
+
+    def _outcome(self, call: Call, own: frozenset[str]) -> Outcome | None:
+        try:
+            capsule = capture(_Sample(call), (), name="sample", seed=self._seed)
+        except NpuError as error:
+            return Outcome("refused", ops=("not recorded",), text=_line(error))
+        except _OverTime:
+            raise
+        except Exception as error:
+            return None if _fails(call) else Outcome("crash", text=f"capture: {_line(error)}")
+        return self._judged(capsule, own)
+
+    def _judged(self, capsule: Capsule, own: frozenset[str]) -> Outcome:
+        names = [op.op for op in capsule.ops if not is_free(op)]
+        core = all(map(is_core, names))
+        refused: list[tuple[str, str]] = []
+        for index, op in enumerate(capsule.ops):
+            if is_free(op):
+                continue
+            try:
+                wrong = self._problem(capsule, index)
+            except UnsupportedOp as error:
+                refused.append((op.op, _line(error)))
+            except _OverTime:
+                raise
+            except Exception as error:
+                refusal = isinstance(error, NpuError)
+                text = f"{op.op}: {type(error).__name__}: {_line(error)}"
+                if not refusal:
+                    return Outcome("crash", core, (op.op,), text)
+                refused.append((op.op, text))
+            else:
+                if wrong:
+                    return Outcome("wrong", core, (op.op,), f"{op.op}: {wrong}")
+        if refused:
+            return Outcome("refused", core, tuple(dict(refused)), refused[0][1])
+        itself = all(base_name(name) in own for name in names)
+        return Outcome("works" if itself else "decomposed", core)
+
+    def _problem(self, capsule: Capsule, index: int) -> str | None:
+        """What is wrong with the NPU's answer to one op."""
+        case = recorded_case(capsule, capsule.ops[index], index)
+        problem = problem_of(case)
+        trial = self._pair.run(case, problem, self._seed)
+        if trial.cmodel.fault is not None:
+            return f"device fault: {trial.cmodel.fault}"
+        if not any(view is not None and view.count for view in trial.results):
+            return "packets for nothing" if trial.packets else None
+        verdict = judged(problem.call, trial.cmodel.bits, None, self._config.array_size)
+        if verdict.finding is None:
+            return None
+        shapes = " ".join("×".join(map(str, shape)) or "0-d" for shape in case.shapes())
+        return (
+            f"{case.dtype()} {shapes}: {verdict.blame.value} {verdict.finding.element}: "
+            f"{verdict.finding.detail}"
+        )
+
+
+class _Sample(torch.nn.Module):
+    """A call as a module, for the recorder."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__()
+        self._call = call
+
+    def forward(self) -> Any:
+        return self._call()
+
+
+def is_core(op: str) -> bool:
+    """Whether an overload ("aten.add.Tensor") is tagged as core ATen."""
+    return torch.Tag.core in overload(op).tags
+
+
+def _fails(call: Call) -> bool:
+    """Whether torch itself refuses the call."""
+    try:
+        with torch.no_grad():
+            call()
+    except _OverTime:
+        raise
+    except Exception:
+        return True
+    return False
+
+
+def _line(error: BaseException) -> str:
+    text = " ".join(str(error).split())
+    return text if len(text) <= _LONG else f"{text[: _LONG // 2]} … {text[-_LONG // 2 :]}"
+
+
+@contextmanager
+def _cpu_limit(seconds: float) -> Iterator[None]:
+    """Raise _OverTime after so much CPU time: the load of the machine does not count."""
+
+    def expired(_number: int, _frame: object) -> None:
+        raise _OverTime
+
+    former = signal.signal(signal.SIGPROF, expired)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, former)
