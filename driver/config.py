@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, NoReturn
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from driver.errors import InputError
+from driver.errors import InputError, readable
 from driver.strict_yaml import read_yaml
 
 ALIGNMENT_BYTES = 64
@@ -222,4 +222,4 @@ def explain(error: ErrorDetails) -> tuple[str, object, str]:
         return field, "nothing", "a value"
     if kind == "extra_forbidden":
         return field, "an unknown key", "no such key"
-    return field, repr(error["input"]), error["msg"].removeprefix("Input should be ")
+    return field, readable(error["input"]), error["msg"].removeprefix("Input should be ")

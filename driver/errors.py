@@ -7,6 +7,7 @@ The text of every error is one line, so that the command line can print it as it
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import ClassVar
 
 from driver.isa import ERROR_TEXT, ErrorCode, Packet
@@ -21,20 +22,27 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def _one_line(value: object) -> str:
-    """`value` as printable text without line breaks, cut when it is long."""
-    text = printable(" ".join(_text(value).split()))
-    if len(text) <= _MAX_VALUE_CHARACTERS:
+def shorten(text: str, width: int) -> str:
+    """`text` in at most `width` characters, cut out of its middle: both ends say something."""
+    if len(text) <= width:
         return text
-    return text[: _MAX_VALUE_CHARACTERS - 1] + "…"
+    if width < 1:
+        return ""
+    tail = width // 2
+    return f"{text[: width - tail - 1]}…{text[len(text) - tail :] if tail else ''}"
 
 
-def _text(value: object) -> str:
-    """str(value); of an integer that Python refuses to write in decimal, its size."""
+def readable(value: object, write: Callable[[object], str] = repr) -> str:
+    """A value as `write` gives it; an integer that Python refuses to write in decimal as such."""
     try:
-        return str(value)
+        return write(value)
     except ValueError:
         return f"{type(value).__name__} with more digits than Python writes"
+
+
+def _one_line(value: object) -> str:
+    """`value` as printable text without line breaks, cut when it is long."""
+    return shorten(printable(" ".join(readable(value, str).split())), _MAX_VALUE_CHARACTERS)
 
 
 class NpuError(Exception):

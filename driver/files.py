@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from driver.errors import InputError
+from driver.errors import InputError, readable
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -53,5 +53,5 @@ def read_json(path: Path, model: type[_Model]) -> _Model:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"]) or "file"
-        value: Any = "no JSON" if first["type"] == "json_invalid" else repr(first["input"])
+        value: Any = "no JSON" if first["type"] == "json_invalid" else readable(first["input"])
         raise InputError(path, field, value, first["msg"]) from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import shlex
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -36,10 +37,13 @@ SCHEMA_VERSION: Final = 1
 
 SPEC_FILE: Final = "run.json"
 RESULT_FILE: Final = "result.json"
+COCOTB_FOLDER: Final = "tests"
+"""In the folder of a run: a folder for each of the cocotb tests that it ran."""
 
 PROGRAM: Final = ".venv/bin/npu-cosim"
 """The command line as one types it where `make` has set up everything."""
 
+_SHARD = re.compile("([0-9]{1,9})/([0-9]{1,9})")
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
@@ -54,7 +58,11 @@ def _plain(value: float) -> float | str:
     return "NaN" if math.isnan(value) else ("Infinity" if value > 0 else "-Infinity")
 
 
+MAX_SEED: Final = (1 << 31) - 1
+"""The largest that every random generator takes, the simulator's included."""
+
 Count = Annotated[int, Field(ge=0)]
+Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 Number = Annotated[
     float,
     BeforeValidator(_number),
@@ -115,10 +123,11 @@ class Shard(_Record):
     @classmethod
     def parse(cls, text: str) -> Shard:
         """From `2/4`, the second of four. InputError for anything else."""
-        number, _, count = text.partition("/")
-        if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
+        found = _SHARD.fullmatch(text)
+        number, count = (int(found[1]), int(found[2])) if found else (0, 0)
+        if not 1 <= number <= count:
             raise InputError("command line", "shard", text, "N/COUNT with 1 ≤ N ≤ COUNT, as 2/4")
-        return cls(index=int(number) - 1, count=int(count))
+        return cls(index=number - 1, count=count)
 
     @model_validator(mode="after")
     def _consistent(self) -> Shard:
@@ -133,7 +142,7 @@ class RunSpec(_Record):
     test: Name
     config: str
     config_file: Path
-    seed: Count
+    seed: Seed
     backend: BackendName
     waves: Waves
     out: Path

@@ -21,6 +21,8 @@ _BOOL = "tag:yaml.org,2002:bool"
 _INT = "tag:yaml.org,2002:int"
 _FLOAT = "tag:yaml.org,2002:float"
 
+_MAX_DIGITS = 40
+
 _IMPLICIT: tuple[tuple[str, str, str], ...] = (
     (_NULL, r"~|null|", "~n"),
     (_BOOL, r"true|false", "tf"),
@@ -64,6 +66,9 @@ class _StrictLoader(yaml.SafeLoader):
 
     def construct_yaml_int(self, node: ScalarNode) -> int:
         text = self.construct_scalar(node).replace("_", "")
+        if len(text) > _MAX_DIGITS:
+            expected = f"a number of at most {_MAX_DIGITS} digits"
+            raise _Refused(_place(node.start_mark), text, expected)
         return int(text, 16 if "0x" in text else 10)
 
 

@@ -14,6 +14,7 @@ from driver.results import PROGRAM
 from regress import baseline
 from regress.known_issues import KNOWN_ISSUES, load_known_issues
 from regress.nightly.model import Outcome, Plan
+from regress.nightly.run_plan import SITE_FOLDER
 from regress.nightly.settings import Tolerances, load_nightly
 from regress.nightly.store import Store
 from regress.notify import News
@@ -25,8 +26,6 @@ from regress.pages.site import INDEX_FILE, Told, write_site
 from regress.paths import CONFIG_FILE, ROOT
 from regress.triage import Change, Triage, triage
 
-SITE = "report"
-"""Folder of the pages inside the store's."""
 _TREND_NIGHTS = 60
 _SHOWN = 10
 
@@ -78,7 +77,7 @@ def study(store: Store, plan_id: str, ours: Ours | None = None) -> Conclusion:
     ours = ours or Ours()
     plan = store.plan(plan_id)
     night = load_night(store, plan)
-    site = store.folder / SITE
+    site = store.folder / SITE_FOLDER
     figures = figures_of(night)
     recorded = baseline.load(plan.tier, ours.baselines)
     told = Told(
@@ -94,7 +93,7 @@ def study(store: Store, plan_id: str, ours: Ours | None = None) -> Conclusion:
 
 def show_failure(store: Store, job: Job) -> None:
     """Write the failure pages of one job again, and no other page."""
-    site = store.folder / SITE
+    site = store.folder / SITE_FOLDER
     write_style(site)
     for _ in write_failures(site, store.plan(job.attempt.plan_id), job):
         pass

@@ -21,7 +21,8 @@ from rich.table import Table
 from rich.text import Text
 
 from driver.errors import InfrastructureError, InputError, NpuError
-from driver.results import NoteEvent, parse_event, write_text
+from driver.results import NoteEvent, parse_event
+from regress.folder import keep_text
 from regress.paths import BUILD, ROOT
 from regress.process import execute, last_lines, terminable
 
@@ -117,6 +118,7 @@ def run_bench(console: Console, names: Sequence[str], rounds: int, out: Path) ->
     def say(text: str) -> None:
         console.print(Text(text), soft_wrap=True, highlight=False)
 
+    keep_text(out, BENCH_FILE, _document(taken))  # a folder that cannot be used is said now
     with terminable():
         for name in names or list(known):
             figure = known[name]
@@ -126,7 +128,7 @@ def run_bench(console: Console, names: Sequence[str], rounds: int, out: Path) ->
             except NpuError as error:
                 lost += 1
                 say(f"  not measured: {error}")
-            write_text(out / BENCH_FILE, _document(taken))
+            keep_text(out, BENCH_FILE, _document(taken))
     console.print()
     console.print(_table(taken))
     say(f"  {out / BENCH_FILE}")

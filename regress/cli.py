@@ -6,23 +6,31 @@ Exit status: 0 pass, 1 a verdict failed, 2 bad input, 3 infrastructure, 130 inte
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+import tempfile
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 from typer.exceptions import TyperException
 
-from driver.errors import NpuError
+from driver.errors import InfrastructureError, InputError, NpuError, printable, shorten
+from driver.files import write_text
 from regress import commands, nightly_cli
+from regress.console import console
 from regress.nightly.cli import nightly
-from regress.paths import CONFIG_FILE
+from regress.options import Capsule, ConfigFile, Out, Seed, path_option
+from regress.paths import CONFIG_FILE, OUT
 
 INTERRUPTED = 130
-_PLAIN_WIDTH = 132
+_WEEK_S = 7.0 * 86_400
+ERROR_LOG = "error.log"
+_SHOWN_CHARACTERS = 900
+"""Of an error's line; a longer one is cut in its middle."""
 
 app = typer.Typer(
     name="npu-cosim",
@@ -44,20 +52,11 @@ AllowCpu = Annotated[bool, typer.Option("--allow-cpu", help="Run on the CPU what
 FpuOption = Annotated[
     str, typer.Option(help="exact, or host: the fma is the host's (faster, no assertions).")
 ]
-Checkpoint = Annotated[Path | None, typer.Option(help="Folder with real weights.")]
-ConfigFile = Annotated[Path, typer.Option(help="Hardware configurations.")]
-Seed = Annotated[int, typer.Option(help="Of all that is random.", min=0, max=(1 << 31) - 1)]
+Checkpoint = Annotated[Path | None, path_option("Folder with real weights.")]
 WavesOption = Annotated[str, typer.Option(help="none, vcd or fst.")]
-Out = Annotated[Path | None, typer.Option(help="Folder of the results.")]
 BackendOption = Annotated[str, typer.Option(help="rtl or cmodel.")]
 OpIndex = Annotated[int | None, typer.Option(help="Run only the op of this index.", min=0)]
-Timeout = Annotated[float, typer.Option(help="Wall-clock limit in seconds.", min=1.0)]
-
-
-def console() -> Console:
-    """Where reports go; a pipe or file gets lines that fit the wide table."""
-    plain = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else _PLAIN_WIDTH
-    return Console(width=plain)
+Timeout = Annotated[float, typer.Option(help="Wall-clock limit in seconds.", min=1.0, max=_WEEK_S)]
 
 
 @app.command()
@@ -105,7 +104,7 @@ def run(
 
 @app.command()
 def replay(
-    capsule: Path,
+    capsule: Capsule,
     *,
     config: Config = "default",
     config_file: ConfigFile = CONFIG_FILE,
@@ -150,7 +149,7 @@ def capture(
 @app.command()
 def unit(
     name: str,
-    vectors: Annotated[Path | None, typer.Option(help="File in TestFloat's format.")] = None,
+    vectors: Annotated[Path | None, path_option("File in TestFloat's format.")] = None,
     seed: Seed = 1,
 ) -> int:
     """Run an RTL unit bench."""
@@ -247,7 +246,7 @@ nightly_cli.mount(app)
 
 
 def _invoke(call: Callable[..., Any]) -> int:
-    """The exit status of a command; every error of ours and of usage is one line."""
+    """The exit status of a command; every error is one line, and only a verdict is a 1."""
     try:
         code = int(call(standalone_mode=False) or 0)
         return _fail("interrupted", code) if code == INTERRUPTED else code  # typer's own catch
@@ -260,15 +259,39 @@ def _invoke(call: Callable[..., Any]) -> int:
     except BrokenPipeError:  # the reader has had enough: `npu-cosim tests | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        return _fail(_unforeseen(error), InfrastructureError.exit_code)
+
+
+def _unforeseen(error: Exception) -> str:
+    """What is said of an error that has no type of ours; its traceback goes to a file."""
+    trace = "".join(traceback.format_exception(error))
+    try:
+        log = OUT / ERROR_LOG
+        write_text(log, trace)
+    except InputError:  # where nothing can be written, not even in our own folder
+        handle, name = tempfile.mkstemp(prefix="npu-cosim-", suffix=".log")
+        log = Path(name)
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(trace)
+    if isinstance(error, OSError) and error.strerror:
+        what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    else:
+        what = f"internal error: {type(error).__name__}: {error}"
+    return f"{shorten(what, _SHOWN_CHARACTERS // 2)}; the traceback is in {log}"
 
 
 def _fail(text: str, code: int) -> int:
-    sys.stderr.write(f"error: {' '.join(text.split())}\n" if text else "")
+    line = shorten(printable(" ".join(text.split())), _SHOWN_CHARACTERS)
+    sys.stderr.write(f"error: {line}\n" if text else "")
     return code
 
 
 def main() -> None:
     """Entry point of the installed script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # whatever characters the terminal has
     sys.exit(_invoke(app))
 
 

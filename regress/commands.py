@@ -33,9 +33,9 @@ from driver.results import (
     Shard,
     TestInfo,
     Waves,
-    write_text,
 )
 from regress import report, roofline
+from regress.folder import keep_text
 from regress.paths import CONFIG_FILE, OUT, ROOT
 from regress.progress import Progress
 from regress.run import Outcome, list_tests, run, test_named
@@ -125,19 +125,19 @@ def _check_backend(test: TestInfo, backend: str) -> None:
 
 def run_test(console: Console, name: str, asked: Asked) -> int:
     """`npu-cosim run`."""
-    draft = asked.spec("draft", name, {})  # what is wrong is said before anything is started
+    draft = asked.spec("draft", "draft", {})  # what is wrong is said before anything is started
     test = test_named(name, list_tests())
     _check_backend(test, draft.backend)
+    config = asked.config or test.config
+    load_config(asked.config_file, config)
     capsules: dict[str, Path] = {}
     if test.workloads:
         from regress.capsules import kept_capsules  # noqa: PLC0415 (numpy, safetensors)
 
         note, given = _noter(console), draft.checkpoint
         capsules = kept_capsules(test.workloads, asked.seed, note, given)
-    config = asked.config or test.config
-    load_config(asked.config_file, config)
-    own = {"test": test.name, "capsules": capsules, "config": config}
-    spec = draft.model_copy(update={**own, "modes": asked.modes(test.modes)})
+    own = {"config": config, "modes": asked.modes(test.modes)}
+    spec = asked.spec(test.name, test.name, capsules).model_copy(update=own)
     if asked.shards is not None or asked.resume:
         return _run_in_shards(console, spec, test, asked)
     return _run(console, spec)
@@ -174,14 +174,11 @@ def _pictures(spec: RunSpec, result: RunResult) -> list[Path]:
     """The table of all ops, and where they stand under the roof."""
     if not result.ops:
         return []
-    table, picture = spec.out / report.OPS_FILE, spec.out / roofline.FILE
-    write_text(table, report.all_ops(result))
+    kept = [keep_text(spec.out, report.OPS_FILE, report.all_ops(result))]
     figure = roofline.figure(result, load_config(spec.config_file, spec.config))
-    if figure is None:
-        picture.unlink(missing_ok=True)
-        return [table]
-    write_text(picture, figure)
-    return [table, picture]
+    if figure is not None:
+        kept.append(keep_text(spec.out, roofline.FILE, figure))
+    return kept
 
 
 def _shown(path: Path) -> str:

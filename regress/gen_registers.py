@@ -8,6 +8,7 @@ so they are built on demand and not committed). Knows nothing of what the regist
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -18,6 +19,9 @@ from peakrdl_regblock.cpuif.axi4lite import AXI4Lite_Cpuif_flattened
 from peakrdl_regblock.udps import ALL_UDPS
 from systemrdl.compiler import RDLCompiler
 from systemrdl.node import AddrmapNode, FieldNode, RegNode
+
+from driver.errors import InputError
+from regress.folder import fresh, locked
 
 _ROOT = Path(__file__).resolve().parents[1]
 _SOURCE = "rtl/csr/npu_csr.rdl"
@@ -46,8 +50,19 @@ def render() -> dict[str, str]:
 
 
 def write_html(directory: Path) -> None:
-    """PeakRDL's browsable reference; open index.html in `directory`."""
-    HTMLExporter(generate_source_links=False).export(compile_registers(), str(directory))
+    """PeakRDL's browsable reference; open index.html in `directory`.
+
+    InputError when the folder cannot be written, or holds something else under one of the names.
+    """
+    with tempfile.TemporaryDirectory(prefix="npu-") as made:
+        HTMLExporter(generate_source_links=False).export(compile_registers(), made)
+        names = [path.name for path in Path(made).iterdir()]
+        with locked(directory, "OUT"), fresh(directory, names):
+            try:
+                shutil.copytree(made, directory, dirs_exist_ok=True)
+            except (OSError, shutil.Error) as error:
+                expected = "a folder that can be written"
+                raise InputError(directory, "OUT", error, expected) from error
 
 
 def _regblock(top: AddrmapNode) -> dict[str, str]:

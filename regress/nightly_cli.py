@@ -3,27 +3,20 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from regress.console import console
+from regress.options import Identity, path_option
 from regress.paths import NIGHTLY
 
-_PLAIN_WIDTH = 132
-
-Identity = Annotated[str, typer.Argument(metavar="ID", help="Of an attempt, or how it begins.")]
 Op = Annotated[int | None, typer.Option(help="A failing op; the first by default.", min=0)]
 StoreUrl = Annotated[str | None, typer.Option(help="Database URL; default: SQLite.")]
-Folder = Annotated[Path, typer.Option(help="Folder of the store.")]
+Folder = Annotated[Path, path_option("Folder of the store.")]
 Plan = Annotated[str | None, typer.Option(help="Id of a plan; the last one by default.")]
 Tier = Annotated[str | None, typer.Argument(help="A tier; the last plan's by default.")]
-
-
-def _console() -> Console:
-    return Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
 
 
 def reproduce(
@@ -32,7 +25,7 @@ def reproduce(
     """Run a stored failure again and compare its first mismatch with the stored one."""
     from regress import desk  # noqa: PLC0415 (SQLAlchemy, numpy)
 
-    return desk.reproduce(_console(), desk.Where(out, store), identity, op)
+    return desk.reproduce(console(), desk.Where(out, store), identity, op)
 
 
 def waves(
@@ -46,7 +39,7 @@ def waves(
     """Record the waves of a stored failure, with markers and views."""
     from regress import desk  # noqa: PLC0415
 
-    return desk.waves(_console(), desk.Where(out, store), identity, op, kind)
+    return desk.waves(console(), desk.Where(out, store), identity, op, kind)
 
 
 def shrink(
@@ -60,14 +53,14 @@ def shrink(
     """Reduce a stored failure to the smallest op, shape and data that still fail, as a test."""
     from regress import desk  # noqa: PLC0415
 
-    return desk.shrink(_console(), desk.Where(out, store), identity, op, rounds)
+    return desk.shrink(console(), desk.Where(out, store), identity, op, rounds)
 
 
 def triage(*, plan: Plan = None, store: StoreUrl = None, out: Folder = NIGHTLY) -> int:
     """Sort the failures of a night: bugs, known issues, flaky jobs, changes."""
     from regress import desk  # noqa: PLC0415
 
-    return desk.triage(_console(), desk.Where(out, store), plan)
+    return desk.triage(console(), desk.Where(out, store), plan)
 
 
 def bisect(
@@ -82,7 +75,7 @@ def bisect(
     """Find the revision that broke a stored failure, by running it in each that is in question."""
     from regress import desk  # noqa: PLC0415
 
-    return desk.bisect(_console(), desk.Where(out, store), identity, op, (good, bad))
+    return desk.bisect(console(), desk.Where(out, store), identity, op, (good, bad))
 
 
 def baseline(
@@ -96,14 +89,14 @@ def baseline(
     """Record cycles, utilisation, coverage and passes of a night as what later nights must keep."""
     from regress import desk  # noqa: PLC0415
 
-    return desk.baseline(_console(), desk.Where(out, store), tier, plan, check)
+    return desk.baseline(console(), desk.Where(out, store), tier, plan, check)
 
 
 def report(
     *,
     plan: Plan = None,
     webhook: Annotated[str | None, typer.Option(help="Address that gets the news.")] = None,
-    mail: Annotated[Path | None, typer.Option(help="File for the news as a message.")] = None,
+    mail: Annotated[Path | None, path_option("File for the news as a message.")] = None,
     sender: Annotated[str, typer.Option(help="Of the message.")] = "npu-cosim@localhost",
     to: Annotated[list[str] | None, typer.Option(help="Readers of the message.")] = None,
     store: StoreUrl = None,
@@ -114,7 +107,7 @@ def report(
 
     readers = tuple(filter(None, to or ())) or ("root@localhost",)
     news = desk.Recipients(webhook or None, mail, sender, readers)
-    return desk.report(_console(), desk.Where(out, store), plan, news)
+    return desk.report(console(), desk.Where(out, store), plan, news)
 
 
 def mount(app: typer.Typer) -> None:

@@ -12,7 +12,9 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from driver.errors import shorten
 from driver.results import Failure, LedgerRow, OpRow, RunResult
+from regress.console import PlainConsole
 from regress.layers import layer_table, layers
 
 OPS_FILE = "ops.txt"
@@ -28,16 +30,6 @@ _MATRICES = 2
 _NOTHING = "-"
 _COLOURS = {"pass": "green", "fail": "bold red", "error": "bold magenta"}
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-
-
-def shorten(text: str, width: int) -> str:
-    """`text` in at most `width` characters, cut out of its middle: both ends of a path matter."""
-    if len(text) <= width:
-        return text
-    if width < 1:
-        return ""
-    tail = width // 2
-    return f"{text[: width - tail - 1]}…{text[len(text) - tail :] if tail else ''}"
 
 
 def count(value: int | None, compact: bool) -> str:
@@ -175,7 +167,7 @@ def ledger_line(result: RunResult) -> str:
 
 def all_ops(result: RunResult) -> str:
     """The table of ops in full, for a file."""
-    console = Console(width=_ALL_WIDTH, file=io.StringIO())
+    console = PlainConsole(width=_ALL_WIDTH, file=io.StringIO())
     console.print(op_table(result.ops, _ALL_WIDTH), highlight=False)
     assert isinstance(console.file, io.StringIO)
     return console.file.getvalue()

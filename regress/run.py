@@ -7,23 +7,20 @@ is in it. Everything else is an error, never a pass.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import shutil
 import sys
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
-from filelock import FileLock, Timeout
 from pydantic import TypeAdapter, ValidationError
 
 from driver import evidence
 from driver.errors import InfrastructureError, InputError, NpuError
 from driver.results import (
+    COCOTB_FOLDER,
     RESULT_FILE,
     SPEC_FILE,
     EndEvent,
@@ -34,19 +31,30 @@ from driver.results import (
     RunResult,
     RunSpec,
     TestInfo,
+    Waves,
     parse_event,
     read_json,
     reproduce_line,
     write_json,
     write_text,
 )
+from regress import roofline
+from regress.folder import fresh, locked
 from regress.junit import JUNIT_FILE, write_junit
 from regress.paths import BUILD, ROOT
 from regress.process import Ended, execute, last_lines, terminable
+from regress.report import OPS_FILE
 
 LOG_FILE = "sim.log"
 RUNNER: tuple[str, ...] = (sys.executable, "-m", "tb.run")
 LISTS = BUILD / "tests"
+SHOWN_NAMES = (RESULT_FILE, OPS_FILE, roofline.FILE)
+"""What the command line leaves for a reader, also of a test that ran in shards."""
+OWN_NAMES = (
+    *(*SHOWN_NAMES, SPEC_FILE, JUNIT_FILE, LOG_FILE, evidence.FOLDER, COCOTB_FOLDER),
+    *(f"waves.{kind}" for kind in get_args(Waves)),
+)
+"""Everything that a run may leave in its folder, directly."""
 EXIT_CODES = {"pass": 0, "fail": 1, "error": 3}
 
 _TESTS = TypeAdapter(tuple[TestInfo, ...])
@@ -152,12 +160,7 @@ def run(spec: RunSpec, progress: Watcher, runner: tuple[str, ...] = RUNNER) -> O
 
 def run_in_thread(spec: RunSpec, progress: Watcher, runner: tuple[str, ...] = RUNNER) -> Outcome:
     """`run` for any thread: signals are the caller's."""
-    with _claimed(spec.out):
-        for name in (RESULT_FILE, JUNIT_FILE):
-            (spec.out / name).unlink(missing_ok=True)
-        shutil.rmtree(spec.out / evidence.FOLDER, ignore_errors=True)
-        for waves in spec.out.glob("waves.*"):
-            waves.unlink()
+    with locked(spec.out, "OUT"), fresh(spec.out, OWN_NAMES):
         write_json(spec.out / SPEC_FILE, spec)
         start = time.monotonic()
         follower = _Follower(progress)
@@ -171,23 +174,6 @@ def run_in_thread(spec: RunSpec, progress: Watcher, runner: tuple[str, ...] = RU
         outcome = Outcome(result, code, _artefacts(spec), ended, follower.end)
         write_junit(outcome.result, spec.out / JUNIT_FILE)
         return outcome
-
-
-@contextlib.contextmanager
-def _claimed(out: Path) -> Iterator[None]:
-    """The folder, existing and this run's alone."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(out / ".lock")
-        lock.acquire(blocking=False)
-    except Timeout as error:
-        raise InputError(out, "OUT", "in use by another run", "a folder of its own") from error
-    except OSError as error:
-        raise InputError(out, "OUT", error.strerror, "a folder that can be written") from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 class _Follower:

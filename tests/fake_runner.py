@@ -58,6 +58,7 @@ TESTS = (
     "lying",
     "short",
     "refusing",
+    "evident",
 )
 INFOS = [
     {"name": name, "summary": name, "kind": "ops", "backends": ["rtl", "cmodel"], "workloads": []}
@@ -102,6 +103,10 @@ def main(spec: dict[str, object]) -> int:
         result |= {"status": "fail", "ops": [ROW, FAILED_ROW]}
         event("op", **FAILED_ROW)
         status = 1
+    if test == "evident":
+        (out / "failures" / "op1").mkdir(parents=True)
+        (out / "failures" / "op1" / "map.json").write_text("{}")
+        (out / "waves.vcd").write_text("")
     if test == "dying":
         os.kill(os.getpid(), signal.SIGSEGV)
     if test in ("hanging", "leaving"):

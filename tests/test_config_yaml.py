@@ -71,7 +71,7 @@ REFUSED = [
     ("a: 1\n---\nb: 2\n", "line 2 column 1", "expected YAML"),
     ("a: \x00\n", "file", "expected YAML"),
     ("a: 0x_\n", "file", "ordinary depth and numbers"),
-    ("a: " + "1" * 5000, "file", "ordinary depth and numbers"),
+    ("a: " + "1" * 5000, "line 1 column 4", "a number of at most 40 digits"),
     ("[" * 5000, "file", "ordinary depth and numbers"),
     (b"a: \xff\n", "byte 3", "YAML in UTF-8"),
 ]

@@ -14,6 +14,7 @@ from filelock import FileLock
 from nightly_host import FAKE_RUNNER, go, outcomes, setting, spec_of, states, write_config
 
 from driver.errors import InputError
+from regress.folder import LOCK_FILE
 from regress.nightly.job import Job, perform
 from regress.nightly.model import Plan, PlanItem, State
 from regress.nightly.prepare import Prepared, Step
@@ -21,7 +22,6 @@ from regress.nightly.provenance import sources
 from regress.nightly.run_plan import PlanRun
 from regress.nightly.scheduler import Control
 from regress.nightly.store import Store
-from regress.nightly.tier import LOCK_FILE
 
 SMALL = "[small] seed 1"
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from driver.errors import shorten
 from driver.results import Failure, LedgerRow, OpRow, RunResult
 from regress import report
 
@@ -213,8 +214,8 @@ def test_an_error_shows_its_message() -> None:
     [(10, "abcdefghij"), (9, "abcd…ghij"), (4, "a…ij"), (1, "…"), (0, "")],
 )
 def test_paths_are_cut_in_the_middle(width: int, short: str) -> None:
-    assert report.shorten("abcdefghij", width) == short
-    assert len(report.shorten("abcdefghij", width)) <= width
+    assert shorten("abcdefghij", width) == short
+    assert len(shorten("abcdefghij", width)) <= width
 
 
 @pytest.mark.parametrize(

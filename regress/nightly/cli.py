@@ -10,22 +10,25 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 from driver.errors import InputError
-from driver.results import PROGRAM
+from driver.results import MAX_SEED, PROGRAM
+from regress.console import console
+from regress.options import ConfigFile, path_option
 from regress.paths import CONFIG_FILE, NIGHTLY
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
+_LONGEST_S = 365 * 86_400
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smh])")
 
 
 def duration_s(text: str) -> float:
     """Seconds of `90m`, `2h`, `45s`. InputError for anything else."""
     found = _DURATION.fullmatch(text)
-    if found is None or float(found[1]) <= 0:
+    seconds = 0.0 if found is None else float(found[1]) * _UNITS[found[2]]
+    if not 0 < seconds <= _LONGEST_S:
         raise InputError("command line", "budget", text, "a time such as 90m, 2h or 45s")
-    return float(found[1]) * _UNITS[found[2]]
+    return seconds
 
 
 def nightly(
@@ -35,13 +38,15 @@ def nightly(
     only_failed: Annotated[bool, typer.Option(help="Only what was red last time.")] = False,
     dry_run: Annotated[bool, typer.Option(help="Show the plan and run nothing.")] = False,
     filter: Annotated[str | None, typer.Option(help="As `test=mat* config=small`.")] = None,
-    reseed: Annotated[int | None, typer.Option(help="Another first seed.", min=0)] = None,
+    reseed: Annotated[
+        int | None, typer.Option(help="Another first seed.", min=0, max=MAX_SEED)
+    ] = None,
     budget: Annotated[str | None, typer.Option(help="As 90m: the most valuable first.")] = None,
     jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="At once.", min=1)] = None,
     scheduler: Annotated[str | None, typer.Option(help="dask: tcp://HOST:PORT.")] = None,
     store: Annotated[str | None, typer.Option(help="Database URL; default: SQLite.")] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the store.")] = NIGHTLY,
-    config_file: Annotated[Path, typer.Option(help="Tiers and configurations.")] = CONFIG_FILE,
+    out: Annotated[Path, path_option("Folder of the store.")] = NIGHTLY,
+    config_file: ConfigFile = CONFIG_FILE,
 ) -> int:
     """Run a tier of tests, keep every result, and say what is wrong."""
     from regress.nightly.request import Request  # noqa: PLC0415 (SQLAlchemy)
@@ -62,4 +67,4 @@ def nightly(
         config_file=config_file,
         command=shlex.join([PROGRAM, *sys.argv[1:]]),
     )
-    return run_tier(Console(width=None if sys.stdout.isatty() else 132), request)
+    return run_tier(console(), request)

@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from driver.errors import InputError
-from driver.results import Shard, TestInfo
+from driver.results import MAX_SEED, Shard, TestInfo
 from regress.nightly.model import PlanItem
 from regress.nightly.settings import SECTION, Limits, Nightly, TestRow, Use
 
@@ -42,6 +42,10 @@ def tier_items(
     items: list[PlanItem] = []
     for name, use in settings.tiers[tier].items():
         row = settings.tests[name]
+        if seed + use.seeds - 1 > MAX_SEED:
+            raise InputError(
+                known.file, f"first seed of {name}", seed, f"{use.seeds} seeds up to {MAX_SEED}"
+            )
         _check(known, f"{SECTION}.tiers.{tier}.{name}", f"{SECTION}.tests.{name}", row, use)
         items += row_items(row, use, seed, row.limits or settings.limits)
     return numbered(items, known.file)

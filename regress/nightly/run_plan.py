@@ -31,6 +31,8 @@ from regress.nightly.store import Store
 from regress.paths import BUILD
 
 PLANS_FOLDER = "plans"
+SITE_FOLDER = "report"
+"""Of the pages, inside the folder of the store."""
 LOGS_FOLDER = "prepare"
 
 

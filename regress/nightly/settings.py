@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from driver.config import Frozen, explain, first_error, refuse
 from driver.errors import InputError
-from driver.results import BackendName, Count, Fpu, Mode, Name
+from driver.results import BackendName, Count, Fpu, Mode, Name, Seed
 from driver.strict_yaml import read_yaml
 
 SECTION = "nightly"
@@ -104,7 +104,7 @@ class Cluster(Frozen):
 class Nightly(Frozen):
     """The section."""
 
-    seed: Count = 1
+    seed: Seed = 1
     """The first seed of every test."""
     jobs: Positive = 2
     """Jobs at once on one machine."""

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from driver.errors import InfrastructureError, InputError
 from driver.results import RESULT_FILE, RunResult, RunSpec, Shard, TestInfo, read_json, write_json
+from regress.folder import fresh, locked
 from regress.nightly import value
 from regress.nightly.display import PlanDisplay
 from regress.nightly.merge import merged
@@ -26,8 +27,8 @@ from regress.nightly.request import COMMAND_LINE, Request, new_plan
 from regress.nightly.run_plan import PlanRun, Setting, missing
 from regress.nightly.scheduler import Control, interruptible
 from regress.nightly.store import Store
-from regress.nightly.tier import INTERRUPTED, claimed
-from regress.run import EXIT_CODES
+from regress.nightly.tier import INTERRUPTED
+from regress.run import EXIT_CODES, SHOWN_NAMES
 
 _CAPSULE = "capsule.json"
 
@@ -65,7 +66,11 @@ def run_sharded(
     setting = setting or Setting(spec.config_file, {info.name: prepared})
     setting = replace(setting, base=spec)
     started = time.monotonic()
-    with Store.open(spec.out) as store, claimed(store.folder):
+    with (
+        locked(spec.out, "OUT"),
+        fresh(spec.out, SHOWN_NAMES),
+        Store.open(spec.out) as store,
+    ):
         plan, items = _planned(store, spec, how, setting.sources())
         control = Control()
         note = _noter(console)
@@ -81,7 +86,7 @@ def run_sharded(
             note("interrupted: the same command with --resume runs the rest")
             return Sharded(None, INTERRUPTED)
         result = _merged(store, spec, outcomes, time.monotonic() - started)
-    write_json(spec.out / RESULT_FILE, result)
+        write_json(spec.out / RESULT_FILE, result)
     return Sharded(result, EXIT_CODES[result.status])
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, inspect, select
 from sqlalchemy.engine import URL, make_url
-from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from driver.errors import InfrastructureError, InputError
 from regress.nightly import tables
@@ -27,6 +27,7 @@ from regress.paths import NIGHTLY
 DATABASE_FILE = "results.db"
 
 BUSY_TIMEOUT_S = 30.0
+_DATABASES = ("sqlite", "postgresql")
 _SHOWN = 200
 _READING = "npu_reading"
 
@@ -222,6 +223,10 @@ class Store:
         """Make the tables unless they are there: who only reads never waits for a writer."""
         with self._transaction(self._reader) as connection:
             there = inspect(connection).has_table(tables.META.name)
+            tables_there = [] if there else inspect(connection).get_table_names()
+        if tables_there:
+            expected = "a new database, or one that a nightly made"
+            raise InputError(self._engine.url, "tables", ", ".join(tables_there), expected)
         if not there:
             with self._transaction() as connection:
                 tables.METADATA.create_all(connection)
@@ -264,16 +269,30 @@ def _url(folder: Path, text: str | None) -> URL:
     try:
         url = make_url(text)
         url.get_dialect()
-    except (ArgumentError, SQLAlchemyError) as error:
-        expected = "sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME"
-        raise InputError("command line", "store", text, expected) from error
+    except (ValueError, SQLAlchemyError) as error:  # ValueError: a port that is no number
+        raise _no_store(text) from error
+    if url.get_backend_name() not in _DATABASES:
+        raise _no_store(text)
     return url
 
 
+def _no_store(value: str) -> InputError:
+    expected = "sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME"
+    return InputError("command line", "store", value, expected)
+
+
 def _engine(url: URL, busy_timeout_s: float) -> Engine:
-    if url.get_backend_name() != "sqlite":
-        return create_engine(url, pool_pre_ping=True)
-    engine = create_engine(url, connect_args={"timeout": busy_timeout_s})
+    sqlite = url.get_backend_name() == "sqlite"
+    options: dict[str, Any] = {"pool_pre_ping": True}
+    if sqlite:
+        options = {"connect_args": {"timeout": busy_timeout_s}}
+    try:
+        engine = create_engine(url, **options)
+    except ImportError as error:  # the driver that the URL names
+        expected = f"pip install {error.name}, or another driver"
+        raise InputError("command line", "store", url.drivername, expected) from error
+    if not sqlite:
+        return engine
     event.listen(engine, "connect", _durable)
     event.listen(engine, "begin", _at_once)
     return engine

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
 from rich.console import Console
 
-from driver.errors import InfrastructureError, InputError, NpuError
+from driver.errors import InfrastructureError, NpuError
+from regress.folder import check_absent, locked
 from regress.nightly import summary, value
 from regress.nightly.display import PlanDisplay
 from regress.nightly.hooks import Aftermath, after_run
@@ -18,16 +18,21 @@ from regress.nightly.model import Outcome, Plan, PlanItem, SkipCause
 from regress.nightly.pool import LocalPool, Pool
 from regress.nightly.prepare import Build
 from regress.nightly.request import Request, planned
-from regress.nightly.run_plan import PlanRun, Setting, missing, plan_folder
+from regress.nightly.run_plan import (
+    PLANS_FOLDER,
+    SITE_FOLDER,
+    PlanRun,
+    Setting,
+    missing,
+    plan_folder,
+)
 from regress.nightly.scheduler import Budget, Control, interruptible
 from regress.nightly.settings import Nightly, load_nightly
-from regress.nightly.store import Store
+from regress.nightly.store import DATABASE_FILE, Store
 from regress.run import list_tests
 
 INTERRUPTED = 130
 JUNIT_FILE = "junit.xml"
-LOCK_FILE = ".lock"
-"""The one that a single run takes too (regress/run.py): neither writes into the other's folder."""
 _HISTORY_PLANS = 50
 """Plans that are looked at for what usually happens to an item."""
 
@@ -36,18 +41,28 @@ def run_tier(console: Console, request: Request, setting: Setting | None = None)
     """Exit status: that of the summary, or 130 when the user ended the run."""
     request.check()
     settings = load_nightly(request.config_file)
+    if request.store_url is None and not (request.folder / DATABASE_FILE).exists():
+        _check_unused(request.folder)
     setting = setting or bench_setting(request.config_file)
     with Store.open(request.folder, request.store_url) as store:
         if request.dry_run:
             plan, items = planned(store, request, settings, setting)
             return _show_plan(console, _order(store, plan, items))
-        with claimed(store.folder):
+        with locked(store.folder, "folder"):
             plan, items = planned(store, request, settings, setting)
-            if not plan.sequence:
-                plan = store.add_plan(plan, items)
+            if not store.plans(limit=1):
+                _check_unused(store.folder)
             with _pool(store, request, settings, setting) as (pool, build):
+                if not plan.sequence:
+                    plan = store.add_plan(plan, items)  # now that all is known to be there
                 go = Go(console, store, plan, setting)
                 return go.run(items, pool, request.budget_s, build)
+
+
+def _check_unused(folder: Path) -> None:
+    """InputError when a folder without plans has files where those of plans would go."""
+    for name in (PLANS_FOLDER, SITE_FOLDER):
+        check_absent(folder / name, "folder")
 
 
 def bench_setting(config_file: Path) -> Setting:
@@ -70,23 +85,6 @@ def _pool(
     with scheduler_at(request.scheduler, settings.cluster) as address:
         pool = DaskPool(address, store.folder, lending)
         yield pool, pool.build
-
-
-@contextmanager
-def claimed(folder: Path) -> Iterator[None]:
-    """The store's folder, this runner's alone. InputError when another one has it."""
-    lock = FileLock(folder / LOCK_FILE)
-    try:
-        lock.acquire(blocking=False)
-    except Timeout as error:
-        expected = "a folder of its own"
-        raise InputError(folder, "folder", "in use by another run", expected) from error
-    except OSError as error:
-        raise InputError(folder, "folder", error.strerror, "one that can be written") from error
-    try:
-        yield
-    finally:
-        lock.release()
 
 
 def _order(store: Store, plan: Plan, items: Sequence[PlanItem]) -> tuple[PlanItem, ...]:

@@ -10,6 +10,7 @@ from types import ModuleType
 from driver.config import HwConfig
 from driver.errors import InfrastructureError, InputError
 from driver.results import (
+    COCOTB_FOLDER,
     SPEC_FILE,
     Failure,
     OpEvent,
@@ -44,7 +45,7 @@ def run_bench(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Pro
     built = build(spec_for(config, variant))
     rows = []
     for index, name in tests:
-        folder = spec.out / name
+        folder = spec.out / COCOTB_FOLDER / name
         run = CocotbRun(
             binary=built.binary,
             module=module.MODULE,
