@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from driver.isa import DType
+from driver.isa import DTYPE_BYTES, DType
+from driver.lower import long
 from driver.lower.convert import convert, is_float
-from driver.lower.elementwise import divide_by, is_power_of_two
+from driver.lower.elementwise import divide_by, is_power_of_two, maximum
 from driver.lower.program import ProgramBuilder
 from driver.lower.reduce import reduce
-from driver.lower.registry import Table
+from driver.lower.registry import Scalar, Table
 from driver.lower.views import TensorView
 
 TABLE = Table()
@@ -68,12 +69,11 @@ def _along(
     scale: float = 1.0,
 ) -> None:
     """out = amax or sum of x over the windows of one dimension; a sum may be scaled."""
-    step, identity, imms = _STEPS[program]
     first: TensorView | None = None
     if axis.is_inside:
         first = _part(x, dim, axis, 0, range(axis.count))
     else:
-        b.fill(out, identity)
+        b.fill(out, 0 if program == "sum" else _lowest(out))
     if axis.size == 1 and first is not None:
         convert(b, first, out)
         return
@@ -82,17 +82,21 @@ def _along(
         if windows:
             target = out.sliced(dim, windows.start, len(windows))
             source = _part(x, dim, axis, position, windows)
-            if scale != 1.0 and position == axis.size - 1:
-                step, imms = "add_scale", (scale,)
-            b.vector(step, (first or target, source), target, *imms)
+            last = position == axis.size - 1
+            if program == "amax":
+                maximum(b, target, first or target, source)
+            elif scale != 1.0 and last:
+                b.vector("add_scale", (first or target, source), target, scale)
+            else:
+                b.vector("add", (first or target, source), target, 1.0)
             first = None
 
 
-_STEPS: dict[str, tuple[str, float, tuple[float, ...]]] = {
-    "amax": ("maximum", -math.inf, ()),
-    "sum": ("add", 0.0, (1.0,)),
-}
-"""Reduction → program that adds one element, what an empty window holds, immediates."""
+def _lowest(view: TensorView) -> Scalar:
+    """What is below every number of the view's type: the maximum of an empty window."""
+    if is_float(view):
+        return -math.inf
+    return 0 if view.dtype is DType.UINT8 else -(1 << 8 * DTYPE_BYTES[view.dtype] - 1)
 
 
 def _pooled(
@@ -191,11 +195,22 @@ def _places(
             source = _part(source, dim, axis, at, windows)
             peak, place = (view.sliced(dim, windows.start, len(windows)) for view in (peak, place))
         offset = row * height.spread * width.length + column * width.spread
-        b.vector("match_index", (source, peak, place), place, offset)
+        _match(b, source, peak, place, offset)
     origins = [b.temp(DType.INT32, (axis.count,)) for axis in axes]
     for origin, axis, step in zip(origins, axes, (width.length, 1), strict=True):
         b.vector("int_range", (), origin, -axis.pad * step, axis.stride * step)
     b.vector("int_add3", (found, origins[0].inserted(1), origins[1]), indices)
+
+
+def _match(
+    b: ProgramBuilder, source: TensorView, peak: TensorView, place: TensorView, offset: int
+) -> None:
+    """place = offset where the source equals the peak, or is a NaN that comes later."""
+    if is_float(source):
+        b.vector("match_index", (source, peak, place), place, offset)
+        return
+    found = long.compared(b, "eq", place.sizes, source, peak)
+    b.vector("masked_fill", (place, found), place, offset)
 
 
 # ---------------------------------------------------------------------- mean

@@ -94,6 +94,34 @@ def _ties(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limi
     return torch.randint(0, 4, shape, generator=generator).to(dtype)
 
 
+_WORDS = (
+    *(0, 1, -1, (1 << 31) - 1, 1 << 31, -(1 << 31), (1 << 32) - 1, 1 << 32, (1 << 32) + 1),
+    *(-(1 << 32), -(1 << 32) - 1, (5 << 32) + 7, (5 << 32) + 8, (5 << 32) + (1 << 31), 1 << 62),
+    *((1 << 63) - 1, -(1 << 63), -(1 << 63) + 1),
+)
+
+
+def _words(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
+    """int64 of every length, and numbers around the ends of words."""
+    numbers = torch.randint(-(1 << 63), (1 << 63) - 1, shape, generator=generator)
+    numbers = numbers >> torch.randint(0, 63, shape, generator=generator)
+    edges = torch.tensor(_WORDS)[torch.randint(0, len(_WORDS), shape, generator=generator)]
+    chosen = torch.randint(0, 2, shape, generator=generator).bool()
+    return torch.where(chosen, numbers, edges).to(dtype)
+
+
+def _near_limits(
+    shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int
+) -> Tensor:
+    """Floats around ±2⁷, ±2⁸, ±2³¹, ±2³², ±2⁶³, a few units in the last place off."""
+    power = torch.tensor([7.0, 8.0, 31.0, 32.0, 63.0])[
+        torch.randint(0, 5, shape, generator=generator)
+    ]
+    sign = torch.randint(0, 2, shape, generator=generator) * 2.0 - 1.0
+    off = torch.randint(-3, 3, shape, generator=generator) * torch.finfo(dtype).eps
+    return (sign * 2.0**power * (1 + off)).to(dtype)
+
+
 Values = Callable[[tuple[int, ...], torch.dtype, Generator, int], Tensor]
 VALUES: dict[str, Values] = {
     "any": _any,
@@ -101,6 +129,8 @@ VALUES: dict[str, Values] = {
     "index": _index,
     "permutation": _permutation,
     "ties": _ties,
+    "words": _words,
+    "near integer limits": _near_limits,
 }
 
 

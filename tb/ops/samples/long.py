@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of int64 beyond 32 bits, of floats around the ends of the integer types, of five
+dimensions that do not merge, and of equal elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+
+from tb.ops.samples.model import FLOATS, NUMBERS, Sample, T
+
+_LONG = (torch.int64,)
+_FAR = 1 << 40
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_INTEGERS = (torch.int64, torch.int32, torch.int8, torch.uint8, torch.bool)
+
+
+def _x(*shape: int) -> T:
+    return T(shape or None, "words")
+
+
+def _elements() -> Iterator[Sample]:
+    for name in ("add.Tensor", "sub.Tensor", "rsub.Tensor", "mul.Tensor"):
+        yield Sample(f"aten.{name}", (_x(), _x()), _LONG)
+    for name in ("maximum.default", "minimum.default", "logical_and.default"):
+        yield Sample(f"aten.{name}", (_x(), _x()), _LONG)
+    yield Sample("aten.add.Tensor", (_x(3, 5), _x(3, 5)), _LONG, {"alpha": -3})
+    yield Sample("aten.add.Tensor", (_x(3, 5), T((5,), dtype=torch.int32)), _LONG)
+    yield Sample("aten.add_.Tensor", (T((3, 5), "words", plain=True), _x(5)), _LONG)
+    for name in ("add", "sub", "mul"):
+        yield Sample(f"aten.{name}.Scalar", (_x(3, 5), _FAR + 3), _LONG)
+    for name in ("neg", "abs", "bitwise_not", "logical_not"):
+        yield Sample(f"aten.{name}.default", (_x(),), _LONG)
+    yield Sample("aten.bitwise_xor.Tensor", (_x(), _x()), _LONG)
+    yield Sample("aten.clamp.default", (_x(), -_FAR, (1 << 32) + 7), _LONG)
+    for name in _COMPARISONS:
+        yield Sample(f"aten.{name}.Tensor", (_x(), _x()), _LONG)
+        yield Sample(f"aten.{name}.Scalar", (_x(), 1 << 32), _LONG)
+
+
+def _moves() -> Iterator[Sample]:
+    mask = T((4, 9), dtype=torch.bool)
+    yield Sample("aten.where.self", (mask, _x(4, 9), _x(4, 9)), _LONG)
+    yield Sample("aten.masked_fill.Scalar", (_x(4, 9), mask, -_FAR), _LONG)
+    yield Sample("aten.constant_pad_nd.default", (_x(4, 9), [1, 2], _FAR), _LONG)
+    yield Sample("aten.tril.default", (_x(5, 7), 1), _LONG)
+    yield Sample("aten.cat.default", ([_x(2, 3), _x(4, 3)],), _LONG)
+    places = T((4, 3), "index", torch.int64, 9)
+    yield Sample("aten.gather.default", (_x(4, 9), 1, places), _LONG)
+    for value in (_FAR + 1, -1, -(1 << 63)):
+        yield Sample("aten.full.default", ([3, 5], value), _LONG, {"dtype": torch.int64})
+    for start, end, step in (((1 << 31) - 9, (1 << 31) + 9, 1), (7, -_FAR, -(_FAR >> 4))):
+        kind = {"dtype": torch.int64}
+        yield Sample("aten.arange.start_step", (start, end, step), _LONG, kind)
+    yield Sample("aten.arange.start_step", (0.1, 1.1, 0.1), (torch.float32,))
+
+
+def _conversions() -> Iterator[Sample]:
+    for dtype in (*FLOATS, *_INTEGERS):
+        kind = {"dtype": dtype}
+        yield Sample("aten._to_copy.default", (_x(),), _LONG, kind)
+        yield Sample(
+            "aten._to_copy.default",
+            (T((4, 33), "near integer limits"),),
+            FLOATS,
+            kind,
+            special=False,
+        )
+
+
+def _rows() -> Iterator[Sample]:
+    yield Sample("aten.sum.default", (_x(),), _LONG)
+    for shape, dims in (((3, 21), [1]), ((2, 3, 17), [0, 2])):
+        yield Sample("aten.sum.dim_IntList", (_x(*shape), dims), _LONG)
+    for name in ("amax", "amin"):
+        yield Sample(f"aten.{name}.default", (_x(3, 21), [1]), _LONG)
+        yield Sample(f"aten.{name}.default", (_x(2, 3, 17), [0, 2], True), _LONG)
+    for name in ("max.dim", "min.dim", "argmax.default", "argmin.default"):
+        yield Sample(f"aten.{name}", (_x(4, 19), 1), _LONG)
+    yield Sample("aten.cumsum.default", (_x(3, 21), 1), _LONG)
+    yield Sample("aten.any.dim", (_x(3, 21), 1), _LONG)
+
+
+def _equal_elements() -> Iterator[Sample]:
+    ties = T((4, 33), "ties")
+    for name in _COMPARISONS:
+        yield Sample(f"aten.{name}.Tensor", (ties, ties), NUMBERS, special=False)
+        yield Sample(f"aten.{name}.Scalar", (ties, 2), NUMBERS, special=False)
+
+
+def _five_dimensions() -> Iterator[Sample]:
+    x = T((2, 3, 2, 3, 2))
+    places = T((2, 3, 2, 2, 2), "index", torch.int64, 3)
+    yield Sample("aten.add.Tensor", (x, x), NUMBERS)
+    yield Sample("aten.clone.default", (x,), NUMBERS)
+    yield Sample("aten.sum.dim_IntList", (x, [0, 2, 4]), NUMBERS)
+    yield Sample("aten.gather.default", (x, 3, places), NUMBERS)
+
+
+SAMPLES = (
+    *(*_elements(), *_moves(), *_conversions(), *_rows()),
+    *(*_equal_elements(), *_five_dimensions()),
+)
