@@ -76,8 +76,9 @@ BackendName = Literal["rtl", "cmodel"]
 Waves = Literal["none", "vcd", "fst"]
 Fpu = Literal["exact", "host"]
 Where = Literal["rtl", "cmodel", "cpu"]
-Site = Literal["rtl", "cmodel", "cpu", "view"]
-"""Where a ledger counts an op: a view moves no data and runs nowhere."""
+Site = Literal["rtl", "cmodel", "cpu", "view", "host"]
+"""Where a ledger counts an op. A view moves no data and runs nowhere; the host reads an element of
+the NPU's memory, which is compared like a result."""
 Mode = Literal["isolated", "chained"]
 """What ops of a model work on: the tensors that torch had, or the NPU's own earlier results."""
 BoundBy = Literal["compute", "memory", "overhead"]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from driver.capture.format import HOST_READ
 from driver.capture.single import overload
 from golden.formats import Values
 from golden.reference import exact_values, full_precision
@@ -147,4 +148,14 @@ def _run(call: OpCall, prepare: Callable[[Any], Any]) -> tuple[Result, ...]:
         made = call.overload(*positional, **named)
     outputs = [*(made if isinstance(made, tuple | list) else (made,))]
     outputs = [*outputs[: len(outputs) if schema.returns else 0], *(arguments[n] for n in left)]
-    return tuple(x.detach() if isinstance(x, Tensor) else None for x in outputs)
+    return tuple(_result(call, item) for item in outputs)
+
+
+def _result(call: OpCall, made: object) -> Result:
+    """An output. A number is a tensor without dimensions; one that the host read, the operand."""
+    if isinstance(made, bool | int | float):
+        if call.op != HOST_READ:
+            return torch.tensor(made)
+        (operand,) = call.tensors()
+        return torch.tensor(made, dtype=operand.dtype).reshape(operand.shape)
+    return made.detach() if isinstance(made, Tensor) else None

@@ -155,12 +155,14 @@ def ledger_table(rows: Iterable[LedgerRow]) -> Table:
 
 def ledger_line(result: RunResult) -> str:
     """How much of the work was done where it should be."""
-    ran = [row for row in result.ledger if row.where != "view"]
+    ran = [row for row in result.ledger if row.where not in ("view", "host")]
     total = sum(row.count for row in ran)
     own = sum(row.count for row in ran if row.where == result.backend)
-    text = f"ledger: {own} of {total} ops on {result.backend}, {own / total:.1%}"
+    text = f"ledger: {own} of {total} ops on {result.backend}, {own / max(total, 1):.1%}"
     cpu = sum(row.count for row in ran if row.where == "cpu")
     text += f"; {cpu} ON THE CPU" if cpu else ""
+    reads = sum(row.count for row in result.ledger if row.where == "host")
+    text += f"; {reads} reads by the host" if reads else ""
     views = sum(row.count for row in result.ledger if row.where == "view")
     return text + (f"; {views} views cost nothing" if views else "")
 

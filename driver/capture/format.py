@@ -57,6 +57,10 @@ def _printable(text: str) -> str:
     return text
 
 
+HOST_READ: Final = "aten._local_scalar_dense.default"
+"""`.item()`, `if tensor:`: the host reads the one element of a tensor. Its recorded output is that
+tensor: the host reads it where it is."""
+
 Count = Annotated[int, Field(ge=0, lt=1 << 63)]
 Scalar = Annotated[int, Field(ge=-(1 << 63), lt=1 << 64)]
 Name = Annotated[str, AfterValidator(_printable)]

@@ -19,7 +19,7 @@ from torch.utils._pytree import tree_leaves
 import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
 from driver.capture.book import StorageBook, storage_key
 from driver.capture.capsule import Capsule, content_hash
-from driver.capture.format import Document, Item, Op, TensorRef, Value
+from driver.capture.format import HOST_READ, Document, Item, Op, TensorRef, Value
 from driver.capture.source import ModulePath, source_line
 from driver.capture.tensors import to_constant
 from driver.errors import InputError
@@ -110,7 +110,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 view=not func._schema.is_mutable and _share_storage(args, outputs),
                 inputs=inputs,
                 kwargs=named,
-                outputs=tuple(self._output(item, field) for item in outputs),
+                outputs=self._outputs(args if str(func) == HOST_READ else outputs, field),
             )
         )
         return result
@@ -133,8 +133,14 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 "a tensor, a number, a string or a constant",
             ) from error
 
-    def _output(self, item: object, field: str) -> TensorRef | None:
-        return self._book.ref(item, field) if isinstance(item, torch.Tensor) else None
+    def _outputs(self, items: Iterable[object], field: str) -> tuple[TensorRef | None, ...]:
+        """A number that an op computes (`equal`) is recorded as a tensor without dimensions."""
+        numbers = (bool, int, float)
+        tensors = (torch.tensor(item) if isinstance(item, numbers) else item for item in items)
+        return tuple(
+            self._book.ref(item, field) if isinstance(item, torch.Tensor) else None
+            for item in tensors
+        )
 
 
 def _share_storage(args: Iterable[object], outputs: Iterable[object]) -> bool:

@@ -15,6 +15,7 @@ from driver.lower import (
     conv,
     elementwise,
     functions,
+    host,
     index,
     matmul,
     norm,
@@ -33,7 +34,7 @@ from driver.lower.views import TensorView
 
 _MODULES = (
     *(elementwise, functions, compare, reduce, scan, norm, attention, matmul),
-    *(shape, index, scatter, sort, conv, pool, quant),
+    *(shape, index, scatter, sort, conv, pool, quant, host),
 )
 FAMILIES: tuple[Table, ...] = tuple(module.TABLE for module in _MODULES)
 

@@ -25,7 +25,7 @@ _MOVES = """
     tril triu where masked_fill fill full full_like zeros zeros_like ones ones_like new_zeros
     new_ones new_full empty_like scalar_tensor zero lift_fresh_copy view _unsafe_view reshape
     expand permute transpose t slice select squeeze unsqueeze _unsafe_index alias_copy concat
-    split split_with_sizes unbind as_strided view_copy
+    split split_with_sizes unbind as_strided view_copy _local_scalar_dense
 """
 _EQUAL = """
     eq ne lt le gt ge logical_not logical_and logical_or logical_xor bitwise_not bitwise_and

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from driver.capture.format import HOST_READ
 from driver.capture.single import overload
 from driver.errors import UnsupportedOp
 from driver.isa import DType
@@ -88,6 +89,8 @@ def _place(op: str, name: str) -> Place:
 
 def overwritten(op: str) -> tuple[Place | None, ...]:
     """For each result of an ATen op the argument that it is, written in place; None: fresh."""
+    if op == HOST_READ:  # nothing is written, but the result is where the operand is
+        return (0,)
     schema = overload(op)._schema
     found: list[Place | None] = []
     for result in schema.returns:

@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Protocol
 
 from driver.capture import Capsule
+from driver.capture.format import HOST_READ
 from driver.config import HwConfig
 from driver.errors import InputError
 from driver.results import LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Site, reproduce_line
@@ -54,6 +55,7 @@ Conclude = Callable[[Capsule, Sequence[Final]], Conclusion]
 
 _ON_NPU = "lowered to packets"
 _VIEW = "moves no data"
+_READ = "the host reads an element of the NPU's memory"
 
 
 def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progress) -> RunResult:
@@ -70,7 +72,7 @@ def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progr
     try:
         for row, reason in _run(session, plan):
             rows.append(row)
-            ledger[row.op, row.where, reason] += 1
+            ledger[row.op, "host" if reason == _READ else row.where, reason] += 1
             progress.op(OpEvent.of(row))
     finally:
         session.close()
@@ -182,7 +184,7 @@ def _chain_of(entry: Runnable) -> str | None:
 def _accounted(outcome: Outcome) -> tuple[OpRow, str]:
     if isinstance(outcome, CpuOp):
         return outcome.row(), outcome.reason
-    return outcome, _ON_NPU
+    return outcome, _READ if outcome.op == HOST_READ else _ON_NPU
 
 
 def _views(entries: Sequence[Runnable]) -> Counter[tuple[str, Site, str]]:

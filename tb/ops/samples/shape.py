@@ -28,6 +28,11 @@ def _copies() -> Iterator[Sample]:
     yield Sample("aten.copy_.default", (T((3, 5), plain=True), T((5,))), NUMBERS, special=False)
 
 
+def _reads() -> Iterator[Sample]:
+    for shape in ((), (1,), (1, 1)):
+        yield Sample("aten._local_scalar_dense.default", (T(shape),), EVERY)
+
+
 def _joins() -> Iterator[Sample]:
     yield Sample("aten.cat.default", ([T((2, 3)), T((4, 3)), T((0, 3))],), EVERY)
     yield Sample("aten.cat.default", ([T((2, 3)), T((2, 5)), T((2, 1))], 1), EVERY)
@@ -75,4 +80,4 @@ def _made() -> Iterator[Sample]:
     yield Sample("aten.zero_.default", (T(plain=True),), EVERY)
 
 
-SAMPLES = (*_copies(), *_joins(), *_cuts(), *_made())
+SAMPLES = (*_copies(), *_reads(), *_joins(), *_cuts(), *_made())

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the host does with a tensor of the NPU: it reads an element. No packet runs for that."""
+
+from __future__ import annotations
+
+from driver.lower.program import ProgramBuilder
+from driver.lower.registry import Results, Table
+from driver.lower.views import TensorView
+
+TABLE = Table()
+
+
+@TABLE.op("_local_scalar_dense", outputs=None)
+def local_scalar_dense(b: ProgramBuilder, out: Results, self: TensorView) -> None:
+    """The only element of a tensor, as a number. The result is the operand, where it lies."""
+    if self.count != 1:
+        raise b.unsupported("self", f"{self.count} elements", "one element")
