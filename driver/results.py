@@ -44,6 +44,8 @@ PROGRAM: Final = ".venv/bin/npu-cosim"
 """The command line as one types it where `make` has set up everything."""
 
 _SHARD = re.compile("([0-9]{1,9})/([0-9]{1,9})")
+_MAX_DIGITS = 19
+"""Of the number of an op on the command line."""
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
@@ -150,7 +152,10 @@ class RunSpec(_Record):
     capsules: dict[str, Path]
     """Workload, or "capsule" for a replay → folder."""
     op_filter: Count | None
+    """Run only the op of this index."""
     timeout_s: Annotated[float, Field(gt=0)]
+    op_from: Count | None = None
+    """With `op_filter`: run the ops from this index up to it."""
     shard: Shard | None = None
     """Run only these ops; None for all."""
     modes: tuple[Mode, ...] = ("isolated",)
@@ -170,6 +175,9 @@ class Drift(_Record):
     """Largest difference over torch's largest magnitude."""
     cosine: Number
     """Of the angle between the two as vectors: 1 is the same direction."""
+    budget: Number | None = None
+    """What `max_abs` may be; None where no budget is known, because the run began in the middle of
+    the chain or an element before this one has no bound."""
 
 
 class Failure(_Record):
@@ -203,6 +211,7 @@ class OpRow(_Record):
     dtype: str
     shapes: tuple[tuple[Count, ...], ...]
     elements_compared: Count
+    """Elements that something is known of: their bits, or a bound on their distance from torch."""
     rtl_vs_cmodel_mismatches: Count | None
     """None where no RTL ran."""
     torch_max_error: Number | None
@@ -224,13 +233,21 @@ class OpRow(_Record):
     """What most of its cycles went to."""
     drift: Drift | None = None
     """In a chained run."""
+    unbounded: Count = 0
+    """Elements for which no bound is known: not compared, and not in `elements_compared`."""
+    zeros: Count = 0
+    """Those of `elements_compared` that should be zero, as untouched memory often is."""
+    replay_from: Count | None = None
+    """The first op of the prefix that has to run before this one for its failure to show the same
+    bits; None: the op alone shows them."""
 
     @model_validator(mode="after")
     def _consistent(self) -> OpRow:
         if self.status == "pass" and (self.blame != "none" or self.failure is not None):
             raise _contradiction("a passing op has neither blame nor failure")
-        if self.status == "pass" and self.where != "cpu" and not self.elements_compared:
-            raise _contradiction("an op that passed on the NPU was compared")
+        empty = self.packets == 0 and not self.unbounded
+        if self.status == "pass" and not (self.where == "cpu" or empty or self.elements_compared):
+            raise _contradiction("an op that passed on the NPU was compared, or had no element")
         if self.status == "fail" and self.blame == "none":
             raise _contradiction("a failing op has somebody to blame")
         return self
@@ -272,9 +289,9 @@ class RunResult(_Record):
     @model_validator(mode="after")
     def _consistent(self) -> RunResult:
         failed = any(op.status == "fail" for op in self.ops)
-        judged = any(op.where != "cpu" for op in self.ops)
+        judged = any(op.elements_compared for op in self.ops)
         if self.status == "pass" and (failed or not judged):
-            raise _contradiction("a pass has ops on the NPU, all of them passing")
+            raise _contradiction("a pass has ops that were compared, all of them passing")
         if self.status == "fail" and not (failed or self.message):
             raise _contradiction("a failure has a failing op or a message")
         if self.status == "error" and not self.message:
@@ -336,8 +353,29 @@ def event_line(event: AnyEvent) -> str:
     return event.model_dump_json()
 
 
-def reproduce_line(spec: RunSpec, op: int | None = None) -> str:
-    """The command that repeats `spec`, or only the op of that index in it, from the repository."""
+def op_range(index: int, first: int | None = None) -> str:
+    """What follows `--op`: one op, or all from `first` up to it."""
+    return str(index) if first is None or first == index else f"{first}..{index}"
+
+
+def parse_op_range(text: str) -> tuple[int, int | None]:
+    """(op, first of its prefix or None) from `7` or `3..7`. InputError for anything else."""
+    first, dots, last = text.rpartition("..")
+    numbers = [first, last] if dots else [last]
+    if all(n.isascii() and n.isdecimal() and len(n) < _MAX_DIGITS for n in numbers):
+        index = int(last)
+        if not dots:
+            return index, None
+        if int(first) <= index:
+            return index, int(first)
+    raise InputError("command line", "--op", text, "the number of an op, or FIRST..LAST as 3..7")
+
+
+def reproduce_line(spec: RunSpec, op: int | None = None, first: int | None = None) -> str:
+    """The command that repeats `spec`, or only the op of that index in it, from the repository.
+
+    `first`: with the ops from that index before it.
+    """
     own = spec.config_file == Path(__file__).resolve().parents[1] / "sim_config.yaml"
     capsule = spec.capsules.get("capsule")
     head = f"run {spec.test}" if capsule is None else f"replay {shlex.quote(str(capsule))}"
@@ -349,9 +387,9 @@ def reproduce_line(spec: RunSpec, op: int | None = None) -> str:
     words += ["--allow-cpu"] if spec.allow_cpu else []
     if spec.checkpoint is not None:
         words += [f"--checkpoint {shlex.quote(str(spec.checkpoint))}"]
-    index = spec.op_filter if op is None else op
-    if index is not None:
-        words += [f"--op {index}"]  # says it all: an op runs alone, whatever its shard
+    index, begin = (spec.op_filter, spec.op_from) if op is None else (op, first)
+    if index is not None:  # says it all, whatever the shard
+        words += [f"--op {op_range(index, begin)}"]
     elif spec.shard is not None:
         words += [f"--shard {spec.shard}"]
     return " ".join(words)

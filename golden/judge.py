@@ -8,7 +8,7 @@ files or simulators: which packet of several went wrong is golden.packets' to sa
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -21,9 +21,10 @@ from golden.calls import OpCall, Result, answers, base_name, values_of
 from golden.formats import FLOAT_FORMATS, Floats, Values, decode
 from golden.problem import Mask
 from golden.reference import NPU_TYPES
-from golden.scoreboard import Bits, Blame, Finding, Verdict, tensor_bits
-from golden.tolerance import Comparison, Interval
+from golden.scoreboard import NOTHING_COMPARED, Bits, Blame, Finding, Verdict, tensor_bits
+from golden.tolerance import Comparison, Interval, reach_of, unclaimed, zeros_in
 
+_NOTHING = Comparison(0, 0, 0, 0, 0, 0.0, 0.0, 0.0, (), np.empty(0))
 _GROSS = 16
 """So many bounds away, a result is not a matter of precision."""
 
@@ -71,20 +72,35 @@ def judge(
     UnsupportedOp when there is no rule for the op.
     """
     outputs = _outputs(call, cmodel, rtl)
-    comparison = _joined([_compare(output) for output in outputs])
-    differing = [_differing(output) for output in outputs]
-    compared = sum(output.cmodel.size for output in outputs)
-    mismatches = sum(int(np.count_nonzero(mask)) for mask in differing)
-    for output, mask in zip(outputs, differing, strict=True):
+    parts = [_compare(output) for output in outputs]
+    comparison = _joined(parts)
+    mismatches = sum(int(np.count_nonzero(_differing(output))) for output in outputs)
+    found = _found(outputs, comparison, array_size)
+    blame, finding = found or (Blame.NONE, None)
+    reaches: list[Floats | None] = [None] * len(cmodel)
+    for output, part in zip(outputs, parts, strict=True):
+        reaches[output.number] = part.reach
+    return Verdict(blame, mismatches, comparison, finding, tuple(reaches))
+
+
+def _found(
+    outputs: Sequence[_Output], comparison: Comparison, array_size: int
+) -> tuple[Blame, Finding] | None:
+    """The first thing that is wrong: between the models, against torch, or nothing to go by."""
+    for output in outputs:
+        mask = _differing(output)
         if mask.any():
-            blame, finding = _between_models(output, _first(mask), array_size)
-            return Verdict(blame, compared, mismatches, comparison, finding)
+            return _between_models(output, _first(mask), array_size)
     for output in outputs:
         bad = output.bad_npu | output.bad_torch
         if bad.any():
-            blame, finding = _against_torch(output, bad, array_size)
-            return Verdict(blame, compared, 0, comparison, finding)
-    return Verdict(Blame.NONE, compared, 0, comparison)
+            return _against_torch(output, bad, array_size)
+    if comparison.unbounded and not comparison.elements_compared:
+        output = next(output for output in outputs if output.cmodel.size)
+        detail = NOTHING_COMPARED.format(comparison.unbounded)
+        first = (0,) * output.cmodel.ndim
+        return Blame.PRECISION, _finding(output, first, array_size, detail)
+    return None
 
 
 def expectations(call: OpCall, found: tuple[Result, ...]) -> tuple[Expectation | None, ...]:
@@ -135,7 +151,7 @@ def _distance(output: _Output) -> tuple[Floats, Floats]:
     npu, other, true = (values.astype(np.float64) for values in known)
     interval = output.expectation.npu
     with np.errstate(invalid="ignore", over="ignore"):
-        comparable = np.isfinite(npu) & np.isfinite(other) & ~interval.unbounded & ~interval.nan
+        comparable = np.isfinite(npu) & np.isfinite(other) & ~unclaimed(interval) & ~interval.nan
         error = np.where(comparable, np.abs(npu - other), 0.0)
         reach = np.maximum(interval.high - true, true - interval.low)
         allowed = np.where(comparable, reach + np.abs(other - true), np.inf)
@@ -148,36 +164,40 @@ def _compare(output: _Output) -> Comparison:
     with np.errstate(divide="ignore"):
         ratio = np.divide(error, allowed, out=np.zeros_like(error), where=error > 0)
     bad = bad_npu | bad_torch
+    true, interval = output.expectation.true, output.expectation.npu
+    reach = reach_of(interval, output.torch)
     if not error.size:
-        return Comparison(0, 0, 0, 0, 0.0, 0.0, 0.0, ())
+        return replace(_NOTHING, reach=reach)
     largest = int(np.argmax(error))
+    open_ = int(np.count_nonzero(unclaimed(interval)))
     return Comparison(
-        elements_compared=error.size,
-        unbounded=int(np.count_nonzero(output.expectation.npu.unbounded)),
+        elements_compared=error.size - open_,
+        unbounded=open_,
+        zeros=zeros_in(true, interval),
         npu_violations=int(np.count_nonzero(bad_npu)),
         torch_violations=int(np.count_nonzero(bad_torch)),
         max_error=float(error.flat[largest]),
         bound=float(allowed.flat[largest]),
         worst_ratio=float(ratio.max()),
         worst_index=_first(bad) if bad.any() else _first(ratio == ratio.max()),
+        reach=reach,
     )
 
 
 def _joined(parts: Sequence[Comparison]) -> Comparison:
     """Counts of all outputs; the worst figures are those of the worst output."""
     if not parts:
-        return Comparison(0, 0, 0, 0, 0.0, 0.0, 0.0, ())
+        return _NOTHING
     worst = max(
         parts, key=lambda part: (part.npu_violations + part.torch_violations, part.worst_ratio)
     )
-    counts = ("elements_compared", "unbounded", "npu_violations", "torch_violations")
-    total = {name: sum(getattr(part, name) for part in parts) for name in counts}
-    return Comparison(
-        **total,
-        max_error=worst.max_error,
-        bound=worst.bound,
-        worst_ratio=worst.worst_ratio,
-        worst_index=worst.worst_index,
+    return replace(
+        worst,
+        elements_compared=sum(part.elements_compared for part in parts),
+        unbounded=sum(part.unbounded for part in parts),
+        zeros=sum(part.zeros for part in parts),
+        npu_violations=sum(part.npu_violations for part in parts),
+        torch_violations=sum(part.torch_violations for part in parts),
     )
 
 

@@ -18,10 +18,13 @@ import numpy.typing as npt
 import torch
 
 from driver.isa import DTYPE_BYTES, DType
-from golden.formats import decode
+from golden.formats import Floats, decode
 from golden.reference import MatmulCall, exact_values, product, reference
 from golden.softfloat import chain
 from golden.tolerance import Comparison, compare
+
+NOTHING_COMPARED = "nothing was compared: no bound is known for any of the {} elements"
+"""What is said of a result about which golden claims nothing; it is no pass."""
 
 Bits = npt.NDArray[Any]
 """Unsigned integers of the element's size."""
@@ -69,11 +72,17 @@ class Verdict:
     """What the scoreboard says of one op."""
 
     blame: Blame
-    elements_compared: int
     rtl_mismatches: int
     """Elements whose bits differ between RTL and cmodel."""
     comparison: Comparison
     finding: Finding | None = None
+    reaches: tuple[Floats | None, ...] = ()
+    """For each output how far each element may be from torch's; see tolerance.reach_of."""
+
+    @property
+    def elements_compared(self) -> int:
+        """Elements for which a bound is known."""
+        return self.comparison.elements_compared
 
     @property
     def ok(self) -> bool:
@@ -93,11 +102,16 @@ def judge(call: MatmulCall, cmodel: Bits, rtl: Bits | None, array_size: int) -> 
         assert rtl is not None
         index = _first(differing)
         blame, finding = _between_models(call, index, cmodel, rtl, array_size)
-    elif not comparison.ok:
+    elif comparison.npu_violations or comparison.torch_violations:
         blame, finding = _against_torch(call, comparison, cmodel, values, array_size)
+    elif comparison.unbounded and not comparison.elements_compared:
+        first, bits = (0, 0, 0), int(cmodel[0, 0, 0])
+        detail = NOTHING_COMPARED.format(comparison.unbounded)
+        blame, finding = Blame.PRECISION, _finding(call, first, (bits, bits), array_size, detail)
     else:
-        return Verdict(Blame.NONE, cmodel.size, 0, comparison)
-    return Verdict(blame, cmodel.size, mismatches, comparison, finding)
+        blame, finding = Blame.NONE, None
+    reaches = (comparison.reach.reshape(call.sizes),)
+    return Verdict(blame, mismatches, comparison, finding, reaches)
 
 
 def third_opinion(call: MatmulCall, index: Sequence[int]) -> int:

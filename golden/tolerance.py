@@ -29,7 +29,7 @@ and bf16 allows that.
 terms of one sign give that infinity (but torch's bf16 kernels may take ∞ · subnormal for ∞ · 0, a
 NaN: nothing is claimed about torch there). Finite terms can still overflow on the way, in one
 order and not in another: where no bound below the largest fp32 number is at hand, nothing is
-claimed about that element (for the NPU, it is counted in `unbounded`). The sign of a zero is not
+claimed about that element: it is counted in `unbounded`, not as compared. The sign of a zero is not
 compared. Both are left to the bit-for-bit comparison with the cmodel.
 
 True values are float64: products of fp32 numbers are exact there, and the rounding of float64
@@ -85,8 +85,11 @@ class Comparison:
     """The NPU's result against torch's and against the true value."""
 
     elements_compared: int
+    """Elements for which a bound is known: the others are in `unbounded`, and only there."""
     unbounded: int
     """Elements about which no bound can be given, since a partial sum may overflow."""
+    zeros: int
+    """Those of `elements_compared` whose true value is zero, as untouched memory often is."""
     npu_violations: int
     """Elements of the NPU outside their bound: a wrong result."""
     torch_violations: int
@@ -99,6 +102,8 @@ class Comparison:
     """Largest |NPU − torch| ÷ its own bound; above 1 only with violations."""
     worst_index: tuple[int, ...]
     """(batch, row, column) of the first violation, else of the worst ratio."""
+    reach: Floats
+    """How far the NPU may be from torch's value, per element; infinite where no bound is known."""
 
     @property
     def ok(self) -> bool:
@@ -131,6 +136,30 @@ def bounds(product: Product) -> Bounds:
     )
 
 
+def unclaimed(interval: Interval) -> Mask:
+    """The elements of which anything would be admissible: they are not compared."""
+    return interval.unbounded | (np.isneginf(interval.low) & np.isposinf(interval.high))
+
+
+def reach_of(interval: Interval, torch: Values) -> Floats:
+    """How far a value inside the interval may be from torch's; infinite where unclaimed.
+
+    A NaN or an infinity that is required leaves no room: 0.
+    """
+    required = interval.nan | (np.isinf(interval.low) & (interval.low == interval.high))
+    with np.errstate(invalid="ignore"):
+        either = np.maximum(interval.high - torch, torch - interval.low)
+    return np.asarray(
+        np.where(unclaimed(interval), np.inf, np.where(required, 0.0, np.abs(either)))
+    )
+
+
+def zeros_in(true: Values, interval: Interval) -> int:
+    """Compared elements whose true value is zero."""
+    number = ~interval.nan & np.isfinite(interval.low) & np.isfinite(interval.high)
+    return int(np.count_nonzero((true == 0) & number & ~unclaimed(interval)))
+
+
 def compare(product: Product, npu: Values, torch: Values) -> Comparison:
     """Judge the NPU's and torch's result, both [batch, M, N] in exact values (see `decode`)."""
     shape = (*product.a.shape[:2], product.b.shape[2])
@@ -140,7 +169,8 @@ def compare(product: Product, npu: Values, torch: Values) -> Comparison:
         return _compare_integers(product, npu, torch)
     limits = bounds(product)
     bad_npu, bad_torch = ~limits.npu.admits(npu), ~limits.torch.admits(torch)
-    comparable = np.isfinite(npu) & np.isfinite(torch) & ~limits.npu.unbounded
+    open_ = unclaimed(limits.npu)
+    comparable = np.isfinite(npu) & np.isfinite(torch) & ~open_
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.where(comparable, np.abs(npu - torch), 0.0)
         reach = np.maximum(limits.npu.high - limits.true, limits.true - limits.npu.low)
@@ -150,14 +180,16 @@ def compare(product: Product, npu: Values, torch: Values) -> Comparison:
     worst = int(np.argmax(bad)) if bad.any() else int(np.argmax(ratio))
     largest = int(np.argmax(error))
     return Comparison(
-        elements_compared=npu.size,
-        unbounded=int(np.count_nonzero(limits.npu.unbounded)),
+        elements_compared=int(np.count_nonzero(~open_)),
+        unbounded=int(np.count_nonzero(open_)),
+        zeros=zeros_in(limits.true, limits.npu),
         npu_violations=int(np.count_nonzero(bad_npu)),
         torch_violations=int(np.count_nonzero(bad_torch)),
         max_error=float(error.flat[largest]),
         bound=float(allowed.flat[largest]),
         worst_ratio=float(ratio.max()),
         worst_index=tuple(int(i) for i in np.unravel_index(worst, shape)),
+        reach=reach_of(limits.npu, torch),
     )
 
 
@@ -256,10 +288,12 @@ def _compare_integers(product: Product, npu: Values, torch: Values) -> Compariso
     return Comparison(
         elements_compared=npu.size,
         unbounded=0,
+        zeros=int(np.count_nonzero(wrapped == 0)),
         npu_violations=int(np.count_nonzero(bad_npu)),
         torch_violations=int(np.count_nonzero(bad_torch)),
         max_error=float(error.max()),
         bound=0.0,
         worst_ratio=float("inf") if error.any() else 0.0,
         worst_index=tuple(int(i) for i in np.unravel_index(int(np.argmax(bad)), npu.shape)),
+        reach=np.zeros(npu.shape),
     )

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from driver.errors import InfrastructureError, InputError
 from driver.evidence import CAPSULE, folder_of
-from driver.results import OpRow, RunSpec
+from driver.results import OpRow, RunSpec, op_range
 from regress.pages.night import Job
 from regress.paths import BUILD, ROOT
 from regress.process import environment, execute, last_lines
@@ -157,7 +157,7 @@ def command_of(job: Job, row: OpRow | None, spec: RunSpec) -> list[str]:
     if kept is not None and kept.is_dir():
         return [PROGRAM, "replay", str(kept), *options]
     if row is not None:
-        options += ["--op", str(row.index)]
+        options += ["--op", op_range(row.index, row.replay_from)]
     capsule = spec.capsules.get("capsule")
     head = ["run", spec.test] if capsule is None else ["replay", str(capsule)]
     return [PROGRAM, *head, *options]

@@ -55,7 +55,7 @@ FpuOption = Annotated[
 Checkpoint = Annotated[Path | None, path_option("Folder with real weights.")]
 WavesOption = Annotated[str, typer.Option(help="none, vcd or fst.")]
 BackendOption = Annotated[str, typer.Option(help="rtl or cmodel.")]
-OpIndex = Annotated[int | None, typer.Option(help="Run only the op of this index.", min=0)]
+OpIndex = Annotated[str | None, typer.Option(help="Run only this op, or FIRST..LAST.")]
 Timeout = Annotated[float, typer.Option(help="Wall-clock limit in seconds.", min=1.0, max=_WEEK_S)]
 
 

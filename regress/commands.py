@@ -33,6 +33,7 @@ from driver.results import (
     Shard,
     TestInfo,
     Waves,
+    parse_op_range,
 )
 from regress import report, roofline
 from regress.folder import keep_text
@@ -54,7 +55,7 @@ class Asked:
     waves: str
     out: Path | None
     backend: str
-    op: int | None
+    op: str | None
     timeout_s: float
     mode: str = ""
     allow_cpu: bool = False
@@ -74,6 +75,7 @@ class Asked:
         if backend == "rtl":
             _check_compiler()
         suffix = "" if self.op is None else f"-op{self.op}"
+        op, first = (None, None) if self.op is None else parse_op_range(self.op)
         out = (self.out or OUT / f"{folder}-{self.seed}{suffix}").absolute()
         for path in (ROOT, out):
             _check_no_space(path)
@@ -87,7 +89,8 @@ class Asked:
                 "waves": waves,
                 "out": out,
                 "capsules": capsules,
-                "op_filter": self.op,
+                "op_filter": op,
+                "op_from": first,
                 "shard": None if self.shard is None else Shard.parse(self.shard),
                 "timeout_s": self.timeout_s,
                 "modes": self.modes(("isolated",)),

@@ -93,9 +93,15 @@ def spec_of(job: Job, out: Path, op: int | None = None, waves: Waves = "none") -
         "config_file": config_file,
         "capsules": _capsules(job, stored),
         "op_filter": stored.op_filter if op is None else op,
+        "op_from": stored.op_from if op is None else _prefix(job, op),
         "shard": stored.shard if op is None else None,
     }
     return stored.model_copy(update=changes)
+
+
+def _prefix(job: Job, op: int) -> int | None:
+    """Where the ops begin that the failure of `op` needs before it."""
+    return next((row.replay_from for row in job.failing if row.index == op), None)
 
 
 def _capsules(job: Job, spec: RunSpec) -> dict[str, Path]:

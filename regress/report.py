@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from driver.errors import shorten
-from driver.results import Failure, LedgerRow, OpRow, RunResult
+from driver.results import Failure, LedgerRow, OpRow, RunResult, op_range
 from regress.console import PlainConsole
 from regress.layers import layer_table, layers
 
@@ -89,6 +89,7 @@ def op_table(rows: Iterable[OpRow], width: int) -> Table:
         ("dtype", False, [row.dtype for row in rows]),
         ("M×K×N" if compact else "shapes", False, [shapes(row, compact) for row in rows]),
         ("cmp" if compact else "compared", True, _counts(rows, "elements_compared", compact)),
+        ("open" if compact else "no bound", True, _some(rows, "unbounded", compact)),
         ("≠cm" if compact else "≠cmodel", True, _counts(rows, "rtl_vs_cmodel_mismatches", compact)),
         ("err" if compact else "err / bound", True, [error(row, compact) for row in rows]),
         ("cycles", True, _counts(rows, "cycles", compact)),
@@ -97,6 +98,7 @@ def op_table(rows: Iterable[OpRow], width: int) -> Table:
     ]
     if width >= _ALL_WIDTH:
         columns[-1:-1] = [
+            ("zero", True, _counts(rows, "zeros", False)),
             ("DRAM bytes", True, _counts(rows, "dram_bytes", False)),
             ("least", True, _counts(rows, "compulsory_bytes", False)),
             ("bound by", False, [row.bound_by or _NOTHING for row in rows]),
@@ -125,6 +127,11 @@ def _op_name(name: str) -> str:
 
 def _counts(rows: Iterable[OpRow], field: str, compact: bool) -> list[str]:
     return [count(getattr(row, field), compact) for row in rows]
+
+
+def _some(rows: Iterable[OpRow], field: str, compact: bool) -> list[str]:
+    """Counts; a column of zeros says nothing."""
+    return [count(getattr(row, field) or None, compact) for row in rows]
 
 
 def _share(value: float | None) -> str:
@@ -218,16 +225,21 @@ def _element_lines(failure: Failure) -> list[str]:
 def reproduce(result: RunResult, row: OpRow) -> str:
     """The line that runs one op of the result again."""
     whole = result.reproduce.rsplit(" --op ", 1)[0]  # a failed run names its first failing op
-    return f"{whole} --op {row.index}"
+    return f"{whole} --op {op_range(row.index, row.replay_from)}"
 
 
 def summary(result: RunResult) -> Text:
     """The verdict in one line."""
     verdicts = Counter(verdict(row) for row in result.ops)
-    compared = sum(row.elements_compared for row in result.ops)
+    compared, zeros, unbounded = (
+        sum(getattr(row, name) for row in result.ops)
+        for name in ("elements_compared", "zeros", "unbounded")
+    )
     parts = [f"{verdicts['pass']} passed", f"{verdicts['fail']} failed"]
     parts += [f"{verdicts[_NOTHING]} on the CPU"] if verdicts[_NOTHING] else []
-    parts.append(f"{count(compared, False)} elements compared")
+    of_them = f" ({count(zeros, False)} of them zero)" if zeros else ""
+    parts.append(f"{count(compared, False)} elements compared{of_them}")
+    parts += [f"{count(unbounded, False)} without a bound"] if unbounded else []
     parts += [] if result.cycles is None else [f"{count(result.cycles, False)} cycles"]
     parts.append(f"{result.wall_seconds:.1f} s")
     fpu = "" if result.fpu == "exact" else f" with FPU={result.fpu}"

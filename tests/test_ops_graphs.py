@@ -43,7 +43,7 @@ def judged(session: Session, module: torch.nn.Module, inputs: tuple[torch.Tensor
     steps = list(capsule_steps(capsule, iter(range(10_000))))
     if not steps:
         return 0
-    run = ChainedRun(session, capsule, judge_every_step=True)
+    run = ChainedRun(session, capsule)
     try:
         rows = list(run.rows(steps, {step.index for step in steps}))
     finally:

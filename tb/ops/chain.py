@@ -8,28 +8,26 @@ buffers; judging is the session's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from driver.capture import Capsule, Constant, Op, TensorRef, Value
-from driver.capture.single import overload
-from driver.capture.tensors import TORCH_TYPES
+from driver.capture.capsule import Bytes
+from driver.capture.tensors import as_tensor
 from driver.errors import UnsupportedOp
 from driver.isa import DTYPE_BYTES
 from driver.lower import Arg, TensorView, lower
-from golden.formats import decode
-from golden.scoreboard import tensor_bits
+from golden.reference import exact_values
 from tb.ops.case import Case, module_path
 from tb.ops.cost import compulsory_bytes
+from tb.ops.images import Buffer, Images, buffer_of
 from tb.ops.pair import DevicePair
 from tb.ops.placing import Placed
 
-Buffer = int | str
 Values = NDArray[Any]
 
 
@@ -48,13 +46,14 @@ class Chain:
         self._pair, self._capsule = pair, capsule
         self._noise = np.random.default_rng(seed)
         self._addresses: dict[Buffer, int] = {}
+        self._sizes: dict[Buffer, int] = {}
         self._temporaries: list[int] = []
-        kept = {_buffer(ref) for ref in capsule.document.outputs}
+        kept = {buffer_of(ref) for ref in capsule.document.outputs}
         self._last = {
-            _buffer(ref): op.index
+            buffer_of(ref): op.index
             for op in capsule.ops
             for _, ref in op.refs()
-            if _buffer(ref) not in kept
+            if buffer_of(ref) not in kept
         }
 
     def close(self) -> None:
@@ -75,33 +74,47 @@ class Chain:
             self._pair.write(address, np.frombuffer(data, np.uint8))
         return Placed(program, results, compulsory_bytes(op.op, args, kwargs, results))
 
-    def release(self, op: Op) -> None:
-        """Free the op's temporaries, and the buffers that no later op names."""
+    def release(self, op: Op) -> list[Buffer]:
+        """Free the op's temporaries, and the buffers that no later op names: these."""
         self._free_temporaries()
+        freed = []
         for _, ref in op.refs():
-            if self._last.get(_buffer(ref)) == op.index:
-                address = self._addresses.pop(_buffer(ref), None)
-                if address is not None:
-                    self._pair.free(address)
+            buffer = buffer_of(ref)
+            if self._last.get(buffer) == op.index and buffer in self._addresses:
+                self._pair.free(self._addresses.pop(buffer))
+                freed.append(buffer)
+        return freed
 
     def case(self, op: Op, index: int) -> Case:
-        """The op as a case of its own, with the operands that are in memory now."""
+        """The op as a case of its own, with the operands that are in memory now: a copy of them."""
+        images = self._images()
+        parameters = self._capsule.document.storages
         return Case(
             index=index,
             op=op.op,
-            args=tuple(self._torch_value(op, value) for value in op.inputs),
+            args=tuple(images.argument(value) for value in op.inputs),
             module=module_path(self._capsule.name, op.module),
             source=op.source,
-            kwargs={name: self._torch_value(op, value) for name, value in op.kwargs.items()},
+            kwargs={name: images.argument(value) for name, value in op.kwargs.items()},
+            weights=frozenset(
+                position
+                for position, value in enumerate(op.inputs)
+                if isinstance(value, TensorRef) and parameters[value.storage].parameter is not None
+            ),
         )
 
-    def compute_on_cpu(self, op: Op, case: Case) -> None:
-        """Let torch do what the NPU cannot, on the NPU's operands, and put its results there."""
-        made = overload(op.op)(*case.args, **case.kwargs)
-        outputs = made if isinstance(made, list | tuple) else (made,)
-        for tensor, view in zip(outputs, self._results(op), strict=True):
-            if view is not None:
-                self._pair.store(view, tensor_bits(tensor))
+    def compute_on_cpu(self, op: Op) -> None:
+        """Let torch do what the NPU cannot, on what is in the NPU's memory; what it writes, to its
+        results and to its arguments, is written there."""
+        for ref in op.outputs:
+            if ref is not None:
+                self._fresh(ref)
+        images = self._images()
+        images.run(op)
+        for buffer, data in images.buffers():
+            address = self._addresses[buffer]
+            if not np.array_equal(data, self._pair.contents(address, data.size)):
+                self._pair.write(address, data)
 
     def finals(self) -> list[Final]:
         """The results of the run, here and in torch."""
@@ -110,33 +123,45 @@ class Chain:
 
     def values(self, ref: TensorRef) -> Values:
         """A tensor's values in device memory."""
-        view = self._view("outputs", ref)
-        return decode(self._pair.elements(view), view.dtype)
+        return exact_values(self._images().tensor(ref))
+
+    def _images(self) -> Images:
+        """What is in memory now, for torch."""
+        return Images(self._capsule, self._bytes)
+
+    def _bytes(self, ref: TensorRef) -> Bytes:
+        address = self._address(ref)
+        size_bytes = self._sizes[buffer_of(ref)]
+        return self._pair.contents(address, size_bytes)
 
     # ------------------------------------------------------------------ buffers
     def _view(self, op: str, ref: TensorRef) -> TensorView:
-        """The tensor in memory; its buffer is loaded from the capsule where nobody made it."""
-        buffer = _buffer(ref)
+        """The tensor in memory."""
+        return self._at(op, ref, self._address(ref))
+
+    def _address(self, ref: TensorRef) -> int:
+        """The tensor's buffer; it is loaded from the capsule where nobody made it."""
+        buffer = buffer_of(ref)
         if buffer not in self._addresses:
             data = self._capsule.data[ref.storage]
-            self._addresses[buffer] = self._allocate(ref, data.size)
+            self._allocate(ref, data.size)
             self._pair.write(self._addresses[buffer], data)
-        return self._at(op, ref, self._addresses[buffer])
+        return self._addresses[buffer]
+
+    def _fresh(self, ref: TensorRef) -> int:
+        """The buffer of a result; one that is new holds noise."""
+        buffer = buffer_of(ref)
+        if buffer not in self._addresses:
+            size_bytes = self._capsule.document.storages[ref.storage].size_bytes
+            self._allocate(ref, size_bytes)
+            self._pair.write(self._addresses[buffer], self._random(size_bytes))
+        return self._addresses[buffer]
 
     def _results(self, op: Op) -> tuple[TensorView | None, ...]:
-        """Where the outputs go; a fresh buffer holds noise."""
-        views: list[TensorView | None] = []
-        for ref in op.outputs:
-            if ref is None:
-                views.append(None)
-                continue
-            buffer = _buffer(ref)
-            if buffer not in self._addresses:
-                size_bytes = self._capsule.document.storages[ref.storage].size_bytes
-                self._addresses[buffer] = self._allocate(ref, size_bytes)
-                self._pair.write(self._addresses[buffer], self._random(size_bytes))
-            views.append(self._at(op.op, ref, self._addresses[buffer]))
-        return tuple(views)
+        """Where the outputs go."""
+        return tuple(
+            None if ref is None else self._at(op.op, ref, self._fresh(ref)) for ref in op.outputs
+        )
 
     def _at(self, op: str, ref: TensorRef, base: int) -> TensorView:
         if ref.npu_dtype is None:
@@ -145,10 +170,11 @@ class Chain:
         truth = ref.dtype == "bool"
         return TensorView(address, ref.npu_dtype, ref.sizes, ref.strides, truth)
 
-    def _allocate(self, ref: TensorRef, size_bytes: int) -> int:
+    def _allocate(self, ref: TensorRef, size_bytes: int) -> None:
         parameter = self._capsule.document.storages[ref.storage].parameter
         region = "activations" if parameter is None else "weights"
-        return self._pair.alloc(max(size_bytes, 1), region)
+        self._addresses[buffer_of(ref)] = self._pair.alloc(max(size_bytes, 1), region)
+        self._sizes[buffer_of(ref)] = size_bytes
 
     def _temporary(self, size_bytes: int) -> int:
         self._temporaries.append(self._pair.alloc(max(size_bytes, 1)))
@@ -167,17 +193,6 @@ class Chain:
     def _argument(self, op: Op, value: Value) -> Arg:
         return _mapped(value, lambda ref: self._view(op.op, ref), lambda constant: constant.value)
 
-    def _torch_value(self, op: Op, value: Value) -> Any:
-        def tensor(ref: TensorRef) -> torch.Tensor:
-            bits = self._pair.elements(self._view(op.op, ref))
-            signed = torch.from_numpy(bits.view(f"i{bits.dtype.itemsize}"))
-            made = torch.empty_strided(ref.sizes, ref.strides, dtype=TORCH_TYPES[ref.dtype])
-            if 0 in ref.strides:  # a broadcast tensor cannot be filled: make it from its one copy
-                return signed.view(TORCH_TYPES[ref.dtype])
-            return made.copy_(signed.view(TORCH_TYPES[ref.dtype]))
-
-        return _mapped(value, tensor, _torch_constant)
-
 
 def _mapped(
     value: Value, tensor: Callable[[TensorRef], Any], constant: Callable[[Constant], Any]
@@ -192,26 +207,6 @@ def _mapped(
     return value
 
 
-def _torch_constant(constant: Constant) -> Any:
-    made = torch.device(constant.value) if constant.kind == "device" else None
-    return made or getattr(torch, constant.value)
-
-
-def _buffer(ref: TensorRef) -> Buffer:
-    """The key of the tensor's memory; a capsule that does not tell has one per storage."""
-    return ref.storage if ref.buffer is None else ref.buffer
-
-
 def recorded_values(capsule: Capsule, ref: TensorRef) -> Values:
     """What torch had, in values."""
-    dtype = ref.npu_dtype
-    assert dtype is not None
-    bits = np.ascontiguousarray(capsule.array(ref)).view(f"u{DTYPE_BYTES[dtype]}")
-    return decode(bits, dtype)
-
-
-def used_tensors(op: Op) -> Iterator[TensorRef]:
-    """The operands of an op, without its results."""
-    outputs = [output for output in op.outputs if output is not None]
-    refs = [ref for _, ref in op.refs()]
-    yield from refs[: len(refs) - len(outputs)]
+    return exact_values(as_tensor(capsule, ref))

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Judges a capsule's run in device memory: RTL against cmodel bit for bit, drift from torch.
+"""Judges a capsule's run in device memory.
 
-An op whose bits differ is judged once more as a case of its own, on the operands that it had here.
+Each op is judged as a case of its own, on the operands that the chain really gave it: RTL against
+cmodel bit for bit, the result against torch's answer to those operands within the op's bound. How
+far the results have moved from those that torch recorded is judged by tb.ops.shadow's budget.
 """
 
 from __future__ import annotations
@@ -12,16 +14,19 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from driver.capture import Capsule, Op
+from driver.capture import Capsule, Op, TensorRef
 from driver.errors import UnsupportedOp
 from driver.results import Drift, OpRow
-from tb.ops.case import Case, CpuOp, module_path, refused
-from tb.ops.chain import Chain, Values, recorded_values, used_tensors
-from tb.ops.pair import Trial
+from golden.formats import Floats
+from golden.scoreboard import Blame
+from tb.ops.case import Case, CpuOp, refused
+from tb.ops.chain import Chain, Values, recorded_values
+from tb.ops.images import draws_numbers
 from tb.ops.placing import Placed
-from tb.ops.problem import overwritten, problem_of
-from tb.ops.rows import Findings, Subject, row_of
+from tb.ops.problem import Problem, judged, problem_of
+from tb.ops.rows import failed, no_element
 from tb.ops.session import Session
+from tb.ops.shadow import FACTOR, Shadows, distance, distances
 
 
 @dataclass(frozen=True)
@@ -34,115 +39,133 @@ class Step:
 
 
 class ChainedRun:
-    """All ops of one capsule in order, on one session's devices.
+    """All ops of one capsule in order, on one session's devices."""
 
-    `judge_every_step`: not only what differs is judged, but every op, on the operands it has here.
-    """
-
-    def __init__(
-        self, session: Session, capsule: Capsule, *, judge_every_step: bool = False
-    ) -> None:
+    def __init__(self, session: Session, capsule: Capsule) -> None:
         self._session, self._capsule = session, capsule
-        self._judge_every_step = judge_every_step
         self.chain = Chain(session.pair, capsule, session.spec.seed)
+        self._shadows: Shadows | None = None
+        self._first = 0
+        """The chain's first step."""
         self._together = True
         """The devices' sequence numbers are in step."""
 
     def rows(self, steps: Sequence[Step], wanted: set[int]) -> Iterator[OpRow | CpuOp]:
         """Run up to the last wanted step, and answer for the wanted ones. The RTL runs only these:
-        for the others the cmodel's results are its memory's."""
+        for the others the cmodel's results are its memory's.
+
+        Drift has a budget where everything from the first op on is judged: in a run of the whole
+        chain, of a part that begins where the chain does, and of a shard.
+        """
         numbers = {step.op.index: step.index for step in steps}
-        last = max(wanted)
+        last, self._first = max(wanted), steps[0].index
+        whole = wanted >= {step.index for step in steps if step.index <= last}
+        if whole or self._session.spec.shard is not None:
+            self._shadows = Shadows(self._capsule, self._session.spec.seed)
         for op in self._capsule.ops:
             index = numbers.get(op.index)
             if index is not None:
-                row = self._step(op, index, judged=index in wanted)
+                row = self._step(op, index, wanted=index in wanted)
                 if row is not None:
                     yield row
-            self.chain.release(op)
+            self._release(op)
             if index == last:
                 break
 
-    def _step(self, op: Op, index: int, *, judged: bool) -> OpRow | CpuOp | None:
+    def _release(self, op: Op) -> None:
+        for buffer in self.chain.release(op):
+            if self._shadows is not None:
+                self._shadows.release(buffer)
+
+    def _step(self, op: Op, index: int, *, wanted: bool) -> OpRow | CpuOp | None:
+        case = self.chain.case(op, index)
         try:
+            problem = problem_of(case)
             placed = self.chain.place(op)
         except UnsupportedOp as error:
-            case = self.chain.case(op, index)
             outcome = refused(case, error, allow_cpu=self._session.spec.allow_cpu)
-            self.chain.compute_on_cpu(op, case)
-            return outcome if judged else None
-        if not judged and self._session.rtl is not None:
-            self._session.pair.model_only(placed.program)
-            self._together = False
+            self.chain.compute_on_cpu(op)
+            if self._shadows is not None:
+                self._shadows.step(op)
+            return outcome if wanted else None
+        if not wanted and self._session.rtl is not None:
+            self._run_model_only(op, case, problem, placed)
             return None
+        row = self._run(op, case, problem, placed)
+        return row if wanted else None
+
+    def _run_model_only(self, op: Op, case: Case, problem: Problem, placed: Placed) -> None:
+        self._session.pair.model_only(placed.program)
+        self._together = False
+        if self._shadows is not None:
+            bits = tuple(
+                None if view is None else self._session.pair.elements(view)
+                for view in placed.results
+            )
+            verdict = judged(problem.call, bits, None, self._session.config.array_size)
+            self._shadows.step(op, verdict.reaches)
+
+    def _run(self, op: Op, case: Case, problem: Problem, placed: Placed) -> OpRow:
         if not self._together:
             self._session.pair.reset()
             self._together = True
-        early = self._judge_every_step or any(place is not None for place in overwritten(op.op))
-        before = self.chain.case(op, index) if early else None
-        self._session.begin(index)
+        self._session.begin(case.index)
         trial = self._session.pair.execute(placed.program, placed.results)
         trial = replace(trial, compulsory_bytes=placed.compulsory_bytes)
-        if not judged:
-            return None
         self._session.count(trial)
-        return self._judged(op, index, placed, trial, before)
+        answer = self._session.judged(case, problem, trial)
+        return self._with_drift(op, answer.row, answer.reaches)
 
-    def _judged(
-        self, op: Op, index: int, placed: Placed, trial: Trial, before: Case | None
-    ) -> OpRow:
-        drift = self._drift(op)
-        if self._judge_every_step or _differs(trial):
-            case = before or self.chain.case(op, index)
-            row = self._session.judged_row(case, problem_of(case), trial)
-            return row.model_copy(update={"drift": drift})
-        views = [view for view in placed.results if view is not None]
-        found = Findings(sum(view.count for view in views), 0, drift=drift)
-        config = self._session.config
-        return row_of(self._subject(op, index), trial, found, self._session.spec.backend, config)
+    # ------------------------------------------------------------------ drift
+    def _with_drift(self, op: Op, row: OpRow, reaches: Sequence[Floats | None]) -> OpRow:
+        """The row with the drift of the op's first result; it fails where one is beyond its budget.
 
-    def _subject(self, op: Op, index: int) -> Subject:
-        given = list(used_tensors(op))
-        refs = [*given[:1], *[ref for ref in op.outputs if ref is not None][:1]]
-        names = [ref.npu_dtype.name.lower() for ref in refs if ref.npu_dtype is not None]
-        return Subject(
-            index=index,
-            op=op.op,
-            module=module_path(self._capsule.name, op.module),
-            source=op.source,
-            dtype="→".join(dict.fromkeys(names)),
-            shapes=tuple(ref.sizes for ref in given),
-        )
+        What is computed from a result that failed is not held against the ops that follow.
+        """
+        if self._shadows is not None:
+            self._shadows.step(op, reaches)
+            if row.status == "fail" or draws_numbers(op):
+                self._shadows.give_up(op)
+        first: Drift | None = None
+        for number, ref in enumerate(op.outputs):
+            if ref is None or not ref.numel:
+                continue
+            npu, torch = self.chain.values(ref), recorded_values(self._capsule, ref)
+            reach = reaches[number] if number < len(reaches) else None
+            budget = None if self._shadows is None else self._shadows.budget(ref, torch, reach)
+            drift = drift_between(npu, torch, budget)
+            first = first or drift
+            if row.status == "pass" and budget is not None and drift.max_abs > budget:
+                row = failed(row, Blame.PRECISION, no_element(_beyond(ref, npu, torch, budget)))
+                row = row.model_copy(update={"replay_from": self._first})
+                self._give_up(op)
+        return row.model_copy(update={"drift": first})
 
-    def _drift(self, op: Op) -> Drift | None:
-        """Of the op's first result; None when it has none."""
-        ref = next((ref for ref in op.outputs if ref is not None), None)
-        if ref is None or not ref.numel:
-            return None
-        return drift_between(self.chain.values(ref), recorded_values(self._capsule, ref))
+    def _give_up(self, op: Op) -> None:
+        if self._shadows is not None:
+            self._shadows.give_up(op)
 
 
-def _differs(trial: Trial) -> bool:
-    if trial.cmodel.fault is not None:
-        return True
-    if trial.rtl is None:
-        return False
-    pairs = zip(trial.cmodel.bits, trial.rtl.bits, strict=True)
-    unequal = any(left is not None and not np.array_equal(left, right) for left, right in pairs)
-    return unequal or bool(trial.stray) or trial.rtl.fault is not None
+def _beyond(ref: TensorRef, npu: Values, torch: Values, budget: float) -> str:
+    """What is said of a drift beyond its budget: the element that is furthest away."""
+    at = np.unravel_index(int(np.argmax(distances(npu, torch))), ref.sizes)
+    element = [int(i) for i in at]
+    return (
+        f"the op is right for the operands that it had here, but its result has drifted from "
+        f"torch's by {distance(npu, torch):.2g}, at {element}: {npu[at]!s} for {torch[at]!s}; "
+        f"{budget:.2g} is {FACTOR:g} times what the bounds of the ops up to it explain"
+    )
 
 
-def drift_between(npu: Values, torch: Values) -> Drift:
+def drift_between(npu: Values, torch: Values, budget: float | None = None) -> Drift:
     """How far the NPU's values are from torch's. What is not finite in both alike is no drift."""
     left, right = (np.ravel(values).astype(np.float64) for values in (npu, torch))
     both = np.isfinite(left) & np.isfinite(right)
-    alike = (left == right) | (np.isnan(left) & np.isnan(right))
-    with np.errstate(invalid="ignore"):
-        error = np.where(alike, 0.0, np.where(both, np.abs(left - right), np.inf))
-    largest = float(np.max(error, initial=0.0))
+    largest = distance(npu, torch)
     scale = float(np.max(np.abs(right[both]), initial=0.0))
     relative = largest / scale if scale else (0.0 if largest == 0 else float("inf"))
-    return Drift(max_abs=largest, max_rel=relative, cosine=_cosine(left[both], right[both]))
+    cosine = _cosine(left[both], right[both])
+    return Drift(max_abs=largest, max_rel=relative, cosine=cosine, budget=budget)
 
 
 def _cosine(left: Values, right: Values) -> float:

@@ -20,7 +20,7 @@ from driver.isa import COMPLETION_BYTES, COMPLETION_TIMING_BYTES, CompletionReco
 from driver.lower import Program, TensorView
 from golden.scoreboard import Bits
 from tb.ops.case import Case
-from tb.ops.placing import elements, outside, placed, window
+from tb.ops.placing import elements, outside, placed
 from tb.ops.problem import Problem
 
 _PAGE_BYTES = 4096
@@ -95,15 +95,14 @@ class DevicePair:
         """A tensor in the cmodel's memory."""
         return elements(self._cmodel.memory, self._base, view)
 
+    def contents(self, address: int, size_bytes: int) -> NDArray[np.uint8]:
+        """A window on the cmodel's memory, not a copy."""
+        start = address - self._base
+        return self._cmodel.memory[start : start + size_bytes]
+
     def read(self, address: int, size_bytes: int) -> bytes:
         """Bytes of the cmodel's memory."""
-        start = address - self._base
-        return self._cmodel.memory[start : start + size_bytes].tobytes()
-
-    def store(self, view: TensorView, bits: Bits) -> None:
-        """Put elements into both memories."""
-        for backend in self._backends:
-            window(backend.memory, self._base, view)[...] = bits
+        return self.contents(address, size_bytes).tobytes()
 
     # ------------------------------------------------------------------ running
     def run(self, case: Case, problem: Problem, seed: int) -> Trial:

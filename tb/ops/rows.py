@@ -40,6 +40,8 @@ class Findings:
     torch_max_error: float | None = None
     torch_bound: float | None = None
     drift: Drift | None = None
+    unbounded: int = 0
+    zeros: int = 0
 
 
 def subject_of(case: Case, problem: Problem) -> Subject:
@@ -88,6 +90,8 @@ def row_of(
         compulsory_bytes=trial.compulsory_bytes,
         bound_by=cost.bound_by,
         drift=found.drift,
+        unbounded=found.unbounded,
+        zeros=found.zeros,
     )
 
 
@@ -110,6 +114,17 @@ def failure_of(finding: Finding, cycle: int | None, detail: str) -> Failure:
         detail=detail,
         output=finding.output,
     )
+
+
+def failed(row: OpRow, blame: Blame, failure: Failure) -> OpRow:
+    """The row as one of an op that failed."""
+    update = {"status": "fail", "blame": blame.value, "failure": failure}
+    return OpRow.model_validate({**dict(row), **update})
+
+
+def also(failure: Failure, text: str) -> Failure:
+    """The failure with another fact in its detail."""
+    return failure.model_copy(update={"detail": f"{failure.detail}; {text}"})
 
 
 def no_element(detail: str, cycle: int | None = None) -> Failure:

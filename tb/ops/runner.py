@@ -53,6 +53,7 @@ class Conclusion:
 Conclude = Callable[[Capsule, Sequence[Final]], Conclusion]
 """A test module's `conclude`: the results of a chained run, here and in torch."""
 
+_COUNTS = ("elements_compared", "zeros")
 _ON_NPU = "lowered to packets"
 _VIEW = "moves no data"
 _READ = "the host reads an element of the NPU's memory"
@@ -79,7 +80,7 @@ def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progr
     if spec.waves != "none":
         recorder = partial(Session, spec, config, variant=f"waves-{spec.waves}", stall=stall)
         _record_waves(spec, recorder, plan, rows, progress)
-    if not any(row.elements_compared or row.status == "fail" for row in rows):
+    if all(row.where == "cpu" for row in rows):
         raise InputError(spec.test, "ops", f"{len(rows)}, all on the CPU", "one for the NPU to run")
     if spec.op_filter is None and (spec.shard is None or spec.shard.index == 0):
         ledger.update(_views(entries))
@@ -94,6 +95,8 @@ def _result(
 ) -> RunResult:
     failed = [row for row in rows if row.status == "fail"]
     wrong = [said.text for said in conclusions if not said.ok]
+    wrong += [] if failed else _vacuous(spec, rows)
+    again = (failed[0].index, failed[0].replay_from) if failed else ()
     return RunResult(
         test=spec.test,
         status="fail" if failed or wrong else "pass",
@@ -103,7 +106,7 @@ def _result(
         fpu=spec.fpu,
         cycles=sum(row.cycles or 0 for row in rows) if spec.backend == "rtl" else None,
         wall_seconds=0.0,
-        reproduce=reproduce_line(spec, failed[0].index if failed else None),
+        reproduce=reproduce_line(spec, *again),
         message="; ".join(wrong) or None,
         ops=tuple(rows),
         ledger=tuple(
@@ -114,12 +117,24 @@ def _result(
     )
 
 
+def _vacuous(spec: RunSpec, rows: Sequence[OpRow]) -> list[str]:
+    """Why a test without a failure has shown nothing: elements that should be zero are right in
+    memory that was never written. One op alone may well be such an op."""
+    compared, zeros = (sum(getattr(row, name) for row in rows) for name in _COUNTS)
+    if not compared:
+        return [f"nothing was compared: {len(rows)} ops, none with an element"]
+    if compared == zeros and spec.op_filter is None:
+        return [f"nothing but zeros was compared: {zeros} elements, all of which should be zero"]
+    return []
+
+
 def _picked(spec: RunSpec, entries: Sequence[Runnable]) -> set[int]:
     """Indices of the entries to answer for."""
     if spec.op_filter is None:
         return _sharded(spec, entries)
-    picked = {entry.index for entry in entries if entry.index == spec.op_filter}
-    if not picked:
+    first = spec.op_filter if spec.op_from is None else spec.op_from
+    picked = {entry.index for entry in entries if first <= entry.index <= spec.op_filter}
+    if spec.op_filter not in picked:
         expected = f"0 to {entries[-1].index}" if entries else "a test with ops"
         raise InputError("command line", "op", spec.op_filter, expected)
     return picked
@@ -151,8 +166,7 @@ class _Plan:
         return found
 
     def chain(self, session: Session, capsule: Capsule) -> ChainedRun:
-        every = bool(getattr(self.module, "JUDGE_EVERY_STEP", False))
-        return ChainedRun(session, capsule, judge_every_step=every)
+        return ChainedRun(session, capsule)
 
 
 def _run(session: Session, plan: _Plan) -> Iterator[tuple[OpRow, str]]:

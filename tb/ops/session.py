@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 
 from driver.backend import InspectableBackend
 from driver.backend.rtl import RtlBackend
@@ -11,6 +12,7 @@ from driver.config import HwConfig
 from driver.errors import UnsupportedOp
 from driver.results import Failure, OpRow, RunSpec
 from golden.backend import CmodelBackend
+from golden.formats import Floats
 from golden.reference import MatmulCall
 from golden.scoreboard import Blame, Verdict
 from tb.ops import evidence
@@ -18,9 +20,17 @@ from tb.ops.case import Case, CpuOp, refused
 from tb.ops.packets import first_wrong_packet
 from tb.ops.pair import DevicePair, Trial
 from tb.ops.problem import Problem, judged, problem_of
-from tb.ops.rows import Findings, address_of, failure_of, no_element, row_of, subject_of
+from tb.ops.rows import Findings, address_of, also, failure_of, no_element, row_of, subject_of
 
 _FAULT_DETAIL = "device fault: "
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The row of an op, and for each output how far its elements may be from the true ones."""
+
+    row: OpRow
+    reaches: tuple[Floats | None, ...]
 
 
 class Session:
@@ -81,15 +91,17 @@ class Session:
         except UnsupportedOp as error:
             return refused(case, error, allow_cpu=self.spec.allow_cpu)
         self.count(trial)
-        return self.judged_row(case, problem, trial)
+        return self.judged(case, problem, trial).row
 
-    def judged_row(self, case: Case, problem: Problem, trial: Trial) -> OpRow:
+    def judged(self, case: Case, problem: Problem, trial: Trial) -> Answer:
         """The verdict on what the devices made of a case; evidence where it failed."""
-        row = self._row(case, problem, trial)
+        rtl = None if trial.rtl is None else trial.rtl.bits
+        verdict = judged(problem.call, trial.cmodel.bits, rtl, self._config.array_size)
+        row = self._row(case, problem, trial, verdict)
         if row.status == "fail":
             tile = self._config.array_size
             evidence.keep(self.spec.out, row, case, problem=problem, trial=trial, tile_size=tile)
-        return row
+        return Answer(row, verdict.reaches)
 
     def begin(self, index: int) -> None:
         """What is written from now on is this op's. It has its own stalls, whatever ran before it:
@@ -101,16 +113,17 @@ class Session:
             self.rtl.reset()
             self.pair.reset()
 
-    def _row(self, case: Case, problem: Problem, trial: Trial) -> OpRow:
-        rtl = None if trial.rtl is None else trial.rtl.bits
-        verdict = judged(problem.call, trial.cmodel.bits, rtl, self._config.array_size)
+    def _row(self, case: Case, problem: Problem, trial: Trial, verdict: Verdict) -> OpRow:
         blame, failure = verdict.blame, None
         if verdict.finding is not None:
             failure = self._failure(verdict, trial)
-        for check in (self.fault_finding, self.stray_finding):
-            found = check(trial)
-            if found is not None:
-                blame, failure = found
+        fault, stray = self.fault_finding(trial), self.stray_finding(trial)
+        if fault is not None:
+            blame, failure = fault
+        elif stray is not None and failure is None:
+            blame, failure = stray
+        elif stray is not None and failure is not None:  # the element, and what is beside it
+            failure = also(failure, stray[1].detail)
         if failure is not None and blame in (Blame.RTL, Blame.CMODEL):
             blame, failure = self._by_packet(blame, failure, case, problem, trial)
         findings = Findings(
@@ -120,6 +133,8 @@ class Session:
             failure=failure,
             torch_max_error=verdict.comparison.max_error,
             torch_bound=verdict.comparison.bound,
+            unbounded=verdict.comparison.unbounded,
+            zeros=verdict.comparison.zeros,
         )
         subject = subject_of(case, problem)
         return row_of(subject, trial, findings, self.spec.backend, self._config)
@@ -143,10 +158,8 @@ class Session:
             return blame, failure
         first = first_wrong_packet(self.pair, case, problem, self.spec.seed)
         if first is None:
-            text = f"{failure.detail}; run again packet by packet, nothing differs"
-            return blame, failure.model_copy(update={"detail": text})
-        detail = f"{failure.detail}; {first}"
-        return first.blame or blame, failure.model_copy(update={"detail": detail})
+            return blame, also(failure, "run again packet by packet, nothing differs")
+        return first.blame or blame, also(failure, str(first))
 
     def written(self, address: int) -> int | None:
         """Cycle in which the RTL last wrote the byte for this case; None when it did not."""

@@ -26,7 +26,6 @@ INFO = TestInfo(
     modes=("chained",),
 )
 
-JUDGE_EVERY_STEP = True
 GRAPHS = 24
 STEPS = 12
 
