@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import shlex
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -44,8 +43,6 @@ PROGRAM: Final = ".venv/bin/npu-cosim"
 """The command line as one types it where `make` has set up everything."""
 
 _SHARD = re.compile("([0-9]{1,9})/([0-9]{1,9})")
-_MAX_DIGITS = 19
-"""Of the number of an op on the command line."""
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
@@ -351,48 +348,6 @@ def parse_event(line: str) -> AnyEvent | None:
 def event_line(event: AnyEvent) -> str:
     """The line to print, without its end."""
     return event.model_dump_json()
-
-
-def op_range(index: int, first: int | None = None) -> str:
-    """What follows `--op`: one op, or all from `first` up to it."""
-    return str(index) if first is None or first == index else f"{first}..{index}"
-
-
-def parse_op_range(text: str) -> tuple[int, int | None]:
-    """(op, first of its prefix or None) from `7` or `3..7`. InputError for anything else."""
-    first, dots, last = text.rpartition("..")
-    numbers = [first, last] if dots else [last]
-    if all(n.isascii() and n.isdecimal() and len(n) < _MAX_DIGITS for n in numbers):
-        index = int(last)
-        if not dots:
-            return index, None
-        if int(first) <= index:
-            return index, int(first)
-    raise InputError("command line", "--op", text, "the number of an op, or FIRST..LAST as 3..7")
-
-
-def reproduce_line(spec: RunSpec, op: int | None = None, first: int | None = None) -> str:
-    """The command that repeats `spec`, or only the op of that index in it, from the repository.
-
-    `first`: with the ops from that index before it.
-    """
-    own = spec.config_file == Path(__file__).resolve().parents[1] / "sim_config.yaml"
-    capsule = spec.capsules.get("capsule")
-    head = f"run {spec.test}" if capsule is None else f"replay {shlex.quote(str(capsule))}"
-    words = [f"{PROGRAM} {head} --config {spec.config} --seed {spec.seed}"]
-    words += [] if own else [f"--config-file {shlex.quote(str(spec.config_file))}"]
-    words += [] if spec.backend == "rtl" else [f"--backend {spec.backend}"]
-    words += ["--mode chained"] if spec.modes == ("chained",) else []
-    words += [] if spec.fpu == "exact" else [f"--fpu {spec.fpu}"]
-    words += ["--allow-cpu"] if spec.allow_cpu else []
-    if spec.checkpoint is not None:
-        words += [f"--checkpoint {shlex.quote(str(spec.checkpoint))}"]
-    index, begin = (spec.op_filter, spec.op_from) if op is None else (op, first)
-    if index is not None:  # says it all, whatever the shard
-        words += [f"--op {op_range(index, begin)}"]
-    elif spec.shard is not None:
-        words += [f"--shard {spec.shard}"]
-    return " ".join(words)
 
 
 def result_schema() -> str:

@@ -18,7 +18,8 @@ from pathlib import Path
 
 from driver.errors import InfrastructureError, InputError
 from driver.evidence import CAPSULE, folder_of
-from driver.results import OpRow, RunSpec, op_range
+from driver.reproduce import op_range
+from driver.results import OpRow, RunSpec
 from regress.pages.night import Job
 from regress.paths import BUILD, ROOT
 from regress.process import environment, execute, last_lines

@@ -22,6 +22,7 @@ from rich.text import Text
 from driver.backend import BACKENDS
 from driver.config import load_config, load_configs
 from driver.errors import InputError
+from driver.reproduce import parse_op_range
 from driver.results import (
     PROGRAM,
     RESULT_FILE,
@@ -33,7 +34,6 @@ from driver.results import (
     Shard,
     TestInfo,
     Waves,
-    parse_op_range,
 )
 from regress import report, roofline
 from regress.folder import keep_text

@@ -13,7 +13,8 @@ from rich.table import Table
 from rich.text import Text
 
 from driver.errors import shorten
-from driver.results import Failure, LedgerRow, OpRow, RunResult, op_range
+from driver.reproduce import op_range
+from driver.results import Failure, LedgerRow, OpRow, RunResult
 from regress.console import PlainConsole
 from regress.layers import layer_table, layers
 

@@ -19,6 +19,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from driver import evidence
 from driver.errors import InfrastructureError, InputError, NpuError
+from driver.reproduce import reproduce_line
 from driver.results import (
     COCOTB_FOLDER,
     RESULT_FILE,
@@ -34,7 +35,6 @@ from driver.results import (
     Waves,
     parse_event,
     read_json,
-    reproduce_line,
     write_json,
     write_text,
 )

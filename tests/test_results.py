@@ -12,6 +12,7 @@ import pytest
 from pydantic import ValidationError
 
 from driver.errors import InputError
+from driver.reproduce import reproduce_line
 from driver.results import (
     Failure,
     NoteEvent,
@@ -23,7 +24,6 @@ from driver.results import (
     event_line,
     parse_event,
     read_json,
-    reproduce_line,
     write_json,
 )
 

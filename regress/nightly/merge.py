@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from driver.errors import InfrastructureError
-from driver.results import LedgerRow, OpRow, RunResult, RunSpec, RunStatus, Site, reproduce_line
+from driver.reproduce import reproduce_line
+from driver.results import LedgerRow, OpRow, RunResult, RunSpec, RunStatus, Site
 
 
 def merged(spec: RunSpec, results: Sequence[RunResult], wall_seconds: float) -> RunResult:

@@ -9,6 +9,7 @@ from types import ModuleType
 
 from driver.config import HwConfig
 from driver.errors import InfrastructureError, InputError
+from driver.reproduce import reproduce_line
 from driver.results import (
     COCOTB_FOLDER,
     SPEC_FILE,
@@ -17,7 +18,6 @@ from driver.results import (
     OpRow,
     RunResult,
     RunSpec,
-    reproduce_line,
 )
 from tb.ops.runner import Progress
 from tb.sim.build import build

@@ -15,7 +15,8 @@ from driver.capture import Capsule
 from driver.capture.format import HOST_READ
 from driver.config import HwConfig
 from driver.errors import InputError
-from driver.results import LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Site, reproduce_line
+from driver.reproduce import reproduce_line
+from driver.results import LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Site
 from tb.ops.capsules import is_free
 from tb.ops.case import CpuOp, Entry
 from tb.ops.chain import Final
