@@ -4,13 +4,10 @@ packets of every opcode; and that its bench sees a wrong line, wherever it is.""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tb.unit.ctrl.run import run_ctrl
-
-RTL = Path(__file__).parents[1] / "rtl" / "ctrl"
+from tb.unit.mutants import MUTANTS, SOUND
 
 
 @pytest.mark.parametrize(("bus_bits", "rounds"), [(128, 5), (256, 20), (512, 5)])
@@ -20,23 +17,13 @@ def test_every_packet_ends_as_the_contract_says(bus_bits: int, rounds: int) -> N
     assert result.compared > 200 * rounds
 
 
-@pytest.mark.parametrize(
-    ("file", "right", "wrong", "seen"),
-    [
-        ("npu_cmd_decode.sv", " || prog.reduce != REDUCE_NONE", "", "error code"),
-        ("npu_desc_check.sv", "dim_i >= rank_o", "dim_i > rank_o", "error code"),
-        ("npu_operand_select.sv", "operand_o.shape[MAX_RANK-1] = One;", "", "error code"),
-        ("npu_operand_resolve.sv", "tensor_dim(operand.dim, ref_rank_q)", "operand.dim", "dim"),
-        ("npu_operand_resolve.sv", "awaited_q == '0) state_d", "1'b1) state_d", ""),
-    ],
-)
-def test_a_wrong_line_is_caught(
-    tmp_path: Path, file: str, right: str, wrong: str, seen: str
-) -> None:
-    text = (RTL / file).read_text()
-    assert text.count(right) == 1, f"the mutation of {right!r} must name one place"
-    mutant = tmp_path / file
-    mutant.write_text(text.replace(right, wrong))
-    result = run_ctrl(256, seed=1, rounds=20, instead={mutant.name: mutant})
+@pytest.mark.parametrize("mutant", range(1, len(MUTANTS["ctrl"]) + 1))
+def test_a_wrong_line_is_caught(mutant: int) -> None:
+    result = run_ctrl(256, seed=1, rounds=20, mutant=mutant)
     assert result.failure != ""
-    assert seen in result.failure
+    assert MUTANTS["ctrl"][mutant - 1].seen in result.failure
+
+
+def test_the_rtl_with_no_mutant_active_is_sound() -> None:
+    result = run_ctrl(256, seed=1, rounds=20, mutant=SOUND)
+    assert result.failure == "", result.report

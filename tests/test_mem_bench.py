@@ -11,8 +11,7 @@ import pytest
 from driver.errors import InputError
 from tb.unit.mem.build import build_bench
 from tb.unit.mem.run import run_mem
-
-RTL = Path(__file__).parents[1] / "rtl"
+from tb.unit.mutants import MUTANTS, SOUND
 
 
 @pytest.mark.parametrize("bus_bits", [128, 256, 512])
@@ -29,29 +28,16 @@ def test_copies_and_short_reads_use_every_cycle_of_the_bus() -> None:
     assert {name: rate for name, rate in figures.items() if rate < 0.99} == {}
 
 
-@pytest.mark.parametrize(
-    ("file", "right", "wrong", "seen"),
-    [
-        ("mem/npu_burst_split.sv", "left_q <= room;", "left_q <= room + BeatsW'(1);", "page"),
-        ("mem/npu_rr_arb.sv", "(behind != '0) ? behind : req_i", "req_i", "behind"),
-        ("mem/npu_host_check.sv", "len_i < 8'd16", "len_i < 8'd17", "resp"),
-        ("mem/npu_host_write.sv", "&& whole_q != '0 && room_q", "&& room_q", "stuck host"),
-        ("mem/npu_wr_collect.sv", "<= !last && (err_q", "<= (err_q", "write client: err"),
-        ("move/npu_move_walk.sv", "size == 32'd1\n", "1'b0\n", "contiguous"),
-        ("move/npu_move_align.sv", "emit ? turned : joined", "joined", "expected"),
-        ("move/npu_move.sv", "&& unacked_q == '0", "", "unanswered"),
-    ],
-)
-def test_a_wrong_line_is_caught(
-    tmp_path: Path, file: str, right: str, wrong: str, seen: str
-) -> None:
-    text = (RTL / file).read_text()
-    assert text.count(right) == 1, f"the mutation of {right!r} must name one place"
-    mutant = tmp_path / Path(file).name
-    mutant.write_text(text.replace(right, wrong))
-    result = run_mem(128, seed=1, rounds=10, instead={mutant.name: mutant})
+@pytest.mark.parametrize("mutant", range(1, len(MUTANTS["mem"]) + 1))
+def test_a_wrong_line_is_caught(mutant: int) -> None:
+    result = run_mem(128, seed=1, rounds=10, mutant=mutant)
     assert result.failure != ""
-    assert seen in result.failure
+    assert MUTANTS["mem"][mutant - 1].seen in result.failure
+
+
+def test_the_rtl_with_no_mutant_active_is_sound() -> None:
+    result = run_mem(128, seed=1, rounds=10, mutant=SOUND)
+    assert result.failure == "", result.report
 
 
 @pytest.mark.parametrize(("bus_bits", "seed", "field"), [(64, 1, "bus"), (256, 0, "seed")])

@@ -4,14 +4,11 @@ that its bench sees a wrong line, wherever it is."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from driver.errors import InputError
+from tb.unit.mutants import MUTANTS, SOUND
 from tb.unit.vector.run import run_vector
-
-RTL = Path(__file__).parents[1] / "rtl"
 
 
 @pytest.mark.parametrize("bus_bits", [128, 256, 512])
@@ -40,23 +37,16 @@ def test_short_programs_run_at_the_rate_of_the_bus() -> None:
     assert {name: figures[name] for name in bound if figures[name] > 1.03 * bound[name]} == {}
 
 
-@pytest.mark.parametrize(
-    ("file", "right", "wrong", "seen"),
-    [
-        ("npu_vector_load.sv", "queue_room && beats <= credit_q", "queue_room", "room for"),
-        ("npu_vector_unpack.sv", "words8(part, 1'b1)", "words8(part, 1'b0)", "expected"),
-    ],
-)
-def test_a_wrong_line_is_caught(
-    tmp_path: Path, file: str, right: str, wrong: str, seen: str
-) -> None:
-    text = (RTL / "vector" / file).read_text()
-    assert text.count(right) == 1, f"the mutation of {right!r} must name one place"
-    mutant = tmp_path / file
-    mutant.write_text(text.replace(right, wrong))
-    result = run_vector(128, seed=1, rounds=5, instead={mutant.name: mutant})
+@pytest.mark.parametrize("mutant", range(1, len(MUTANTS["vector"]) + 1))
+def test_a_wrong_line_is_caught(mutant: int) -> None:
+    result = run_vector(128, seed=1, rounds=5, mutant=mutant)
     assert result.failure != ""
-    assert seen in result.failure
+    assert MUTANTS["vector"][mutant - 1].seen in result.failure
+
+
+def test_the_rtl_with_no_mutant_active_is_sound() -> None:
+    result = run_vector(128, seed=1, rounds=5, mutant=SOUND)
+    assert result.failure == "", result.report
 
 
 @pytest.mark.parametrize(

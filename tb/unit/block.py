@@ -12,7 +12,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -37,7 +37,9 @@ class BlockResult:
     report: str = field(repr=False, default="")
 
 
-def run_block(program: Path, bus_bits: int, seed: int, rounds: int) -> BlockResult:
+def run_block(
+    program: Path, bus_bits: int, seed: int, rounds: int, plusargs: Sequence[str] = ()
+) -> BlockResult:
     """Run the program of a bench; `rounds` scales the random parts.
 
     InputError: an argument out of range. InfrastructureError: a bench that dies.
@@ -49,7 +51,7 @@ def run_block(program: Path, bus_bits: int, seed: int, rounds: int) -> BlockResu
         found = Path(scratch) / "result.json"
         try:
             done = subprocess.run(
-                [str(program), str(seed), str(rounds), str(found)],
+                [str(program), str(seed), str(rounds), str(found), *plusargs],
                 capture_output=True,
                 text=True,
                 timeout=_TIMEOUT_S,

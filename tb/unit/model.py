@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns the bench of one block of the RTL, with its `main.cpp`, into a program, once. Knows nothing
-of what a bench does or finds.
+"""Turns a bench, RTL and C++, into a program, once. Knows nothing of what a bench does or finds.
 
 A finished program lies in `build/unit/<name>-<key>/`; the key is the hash of sources, flags and
 tools. The folder is filled beside its final place and renamed, so it is complete or absent.
@@ -26,15 +25,13 @@ from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_verilator
 BUILD_ROOT = REPOSITORY / "build" / "unit"
 BUS_WIDTHS = (128, 256, 512)
 
-# Of the model's class, whatever the top level: benches share headers.
-_PREFIX = "Vbench"
 # Generated registers do not pass without.
 _WAIVERS = REPOSITORY / "rtl" / "lint" / "npu.vlt"
 _LOCK_TIMEOUT_S = 900
 _VERILATE = ("--cc", "--make", "json", "--no-timing", "--quiet", "-O3", "--assert")
 _RANDOM_STATE = ("--x-assign", "unique", "--x-initial", "unique", "-Wno-lint", "-Wno-style")
 _DEFINES = ("-DVERILATOR=1", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0")
-_COMPILE = ("-std=c++20", "-O2", "-march=native", *_DEFINES, "-DVM_TIMING=0", "-I.")
+_COMPILE = ("-std=c++20", "-march=native", *_DEFINES, "-DVM_TIMING=0", "-I.")
 
 
 @dataclass(frozen=True)
@@ -44,16 +41,21 @@ class Bench:
     name: str
     """Of the program's folder; with what sets it apart from others of the same bench."""
     folder: Path
-    """main.cpp and its headers."""
+    """Of the C++ sources and their headers."""
     top: str
     sources: tuple[Path, ...]
     """SystemVerilog, in order."""
     parameters: Mapping[str, str] = field(default_factory=dict)
     """Of the top level."""
     defines: tuple[str, ...] = ()
-    """Of main.cpp: "NAME=value"."""
+    """Of the C++ sources: "NAME=value"."""
     include: tuple[Path, ...] = ()
-    """Folders of headers that main.cpp includes besides its own."""
+    """Folders of headers that the C++ sources include besides their own."""
+    programs: tuple[str, ...] = ("main.cpp",)
+    """C++ sources in `folder`."""
+    prefix: str = "Vbench"
+    """Name of the model's class. Benches that share headers share it, whatever the top level."""
+    optimise: str = "-O2"
 
 
 @dataclass(frozen=True)
@@ -63,17 +65,18 @@ class _Plan:
     compiler: Compiler
 
     def headers(self) -> list[Path]:
-        """Everything beside main.cpp that may be part of it."""
+        """Every header that the C++ sources may include."""
         own = sorted(self.bench.folder.glob("*.hpp"))
         return own + [path for one in self.bench.include for path in sorted(one.glob("*.h*"))]
 
     def key(self) -> str:
         """Decides everything about the program."""
         bench = self.bench
-        files = [_WAIVERS, *bench.sources, bench.folder / "main.cpp", *self.headers()]
+        programs = [bench.folder / name for name in bench.programs]
+        files = [_WAIVERS, *bench.sources, *programs, *self.headers()]
         parameters = [f"{name}={value}" for name, value in sorted(bench.parameters.items())]
         tools = [self.verilator.version, self.compiler.identity, bench.top, *parameters]
-        flags = [*_VERILATE, *_RANDOM_STATE, *_COMPILE, *bench.defines]
+        flags = [*_VERILATE, *_RANDOM_STATE, *_COMPILE, bench.optimise, *bench.defines]
         return digest([*tools, *flags, *(path.read_bytes() for path in files)])[:16]
 
 
@@ -95,7 +98,7 @@ def rtl_sources(
 
 def _verilate(plan: _Plan, folder: Path) -> None:
     bench = plan.bench
-    names = ["--top-module", bench.top, "--prefix", _PREFIX, "-Mdir", str(folder)]
+    names = ["--top-module", bench.top, "--prefix", bench.prefix, "-Mdir", str(folder)]
     parameters = [f"-G{name}={value}" for name, value in sorted(bench.parameters.items())]
     arguments = [*_VERILATE, *_RANDOM_STATE, *names, *parameters]
     sources = [os.path.relpath(path, REPOSITORY) for path in (_WAIVERS, *bench.sources)]
@@ -114,22 +117,23 @@ def _verilate(plan: _Plan, folder: Path) -> None:
 
 def _units(plan: _Plan, folder: Path) -> list[Unit]:
     bench = plan.bench
-    generated = json.loads((folder / f"{_PREFIX}.json").read_text())["sources"]
+    generated = json.loads((folder / f"{bench.prefix}.json").read_text())["sources"]
     include = plan.verilator.include
     system = ("-isystem", str(include), "-isystem", str(include / "vltstd"))
     headers = digest(path.read_bytes() for path in sorted(folder.glob("*.h")))
     groups = ("classes_fast", "classes_slow", "support_fast", "support_slow")
     model = [Path(Path(name).name) for group in groups for name in generated.get(group, [])]
     own = digest([headers, *(path.read_bytes() for path in plan.headers())])
-    quiet = (*_COMPILE, *system, "-w")
+    compile_flags = (*_COMPILE, bench.optimise)
+    quiet = (*compile_flags, *system, "-w")
     local = (f"-I{one}" for one in (bench.folder, *bench.include))
     defines = (f"-D{one}" for one in bench.defines)
-    strict = (*_COMPILE, *system, *local, *defines, "-Wall", "-Wextra", "-Werror")
+    strict = (*compile_flags, *system, *local, *defines, "-Wall", "-Wextra", "-Werror")
     runtime = plan.verilator.version
     return [
         *(Unit(path, quiet, headers, folder) for path in model),
         *(Unit(Path(name), quiet, runtime, folder) for name in generated["global"]),
-        Unit(bench.folder / "main.cpp", strict, own, folder),
+        *(Unit(bench.folder / name, strict, own, folder) for name in bench.programs),
     ]
 
 
@@ -145,6 +149,7 @@ def _build_locked(plan: _Plan, folder: Path) -> None:
     run_compiler(linker, linked, unfinished)
     shutil.rmtree(folder, ignore_errors=True)
     unfinished.rename(folder)
+    store.drop_old()
 
 
 def build_model(bench: Bench, root: Path = BUILD_ROOT) -> Path:
@@ -156,6 +161,8 @@ def build_model(bench: Bench, root: Path = BUILD_ROOT) -> Path:
     plan = _Plan(bench, find_verilator(), find_compiler())
     folder = root / f"{bench.name}-{plan.key()}"
     program = folder / bench.top
+    if program.is_file():
+        return program
     try:
         root.mkdir(parents=True, exist_ok=True)
         with FileLock(root / "lock", timeout=_LOCK_TIMEOUT_S):

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driver.errors import InfrastructureError, InputError, NpuError
-from tb.unit.build import build_bench
+from tb.unit.fp.build import build_bench
+from tb.unit.mutants import mutant_arguments, mutant_sources
 
 CONVERSIONS = ("f16_to_f32", "bf16_to_f32", "f32_to_f16", "f32_to_bf16")
 ALU_OPERATIONS = (
@@ -80,27 +81,27 @@ def run_unit(
     *,
     operation: str | None = None,
     count: int | None = None,
-    instead: Path | None = None,
+    mutant: int | None = None,
     result: Path | None = None,
 ) -> UnitResult:
     """Build and run one bench: its own vectors, or those of a TestFloat file.
 
-    `count` is the number of random vectors per operation; `instead` takes the place of the package
-    of rtl/fpu with the same file name.
+    `count` is the number of random vectors per operation. With `mutant` the packages have the wrong
+    lines of tb.unit.mutants, and that one is active.
     Writes the counts to `result` as JSON.
     InputError: an unknown name, a malformed file. InfrastructureError: no tools, a bench that dies.
     """
     chosen = _operation(test, operation, vectors)
     if not 0 <= seed < _MAX_SEED:
         raise InputError("command line", "seed", seed, f"0 to {_MAX_SEED - 1}")
-    program = build_bench(test, instead)
+    program = build_bench(test, mutant_sources(test, mutant))
     with tempfile.TemporaryDirectory() as scratch:
         found = Path(scratch) / "result.json"
         options = {"seed": seed, "count": count, "operation": chosen, "vectors": vectors}
         arguments = ["--result", str(found)]
         for name, value in options.items():
             arguments += [] if value is None else [f"--{name}", str(value)]
-        text = _run(program, arguments)
+        text = _run(program, [*arguments, *mutant_arguments(test, mutant)])
         counts = json.loads(found.read_text())
     outcome = UnitResult(**counts, differences=tuple(text.splitlines()))
     if result is not None:

@@ -19,8 +19,10 @@ class Session {
 
   explicit Session(Device& device) : d_(device), maker_(device.memory, device.random) {
     d_.write(csr::kRingBaseLo, uint32_t(kRing));
+    d_.write(csr::kRingBaseHi, uint32_t(kRing >> 32));
     d_.write(csr::kRingCtrl, 1 | kLog2Ring << 8);
     d_.write(csr::kCplBaseLo, uint32_t(kRecords));
+    d_.write(csr::kCplBaseHi, uint32_t(kRecords >> 32));
     d_.write(csr::kCplCtrl, 1 | kLog2Records << 8);
     d_.write(csr::kIrqEnable, 7);
   }
@@ -39,8 +41,7 @@ class Session {
 
   // Until the device is no longer busy, and its interrupts have had their two cycles.
   void wait() {
-    const uint64_t start = d_.cycle;
-    while ((d_.read(csr::kStatus) & 3) == 1) check(d_.cycle - start < 1000000, "busy for ever");
+    d_.until("no longer busy", [&] { return (d_.read(csr::kStatus) & 3) != 1; });
     d_.tick();
     d_.tick();
   }
@@ -68,6 +69,7 @@ class Session {
   void begin() {
     d_.memory.bad_lines.clear();
     d_.dispatched.clear();
+    d_.events.clear();
     d_.failing_dispatch = SIZE_MAX;
     packets_.clear();
     verdicts_.clear();
@@ -83,6 +85,7 @@ class Session {
     compare_state(seq, head, by_ring);
     compare_dispatches();
     compare_records(seq);
+    compare_counters();
     compare_interrupts(by_ring);
     recover();
     return outcome_;
@@ -226,7 +229,9 @@ class Session {
 
   void compare_records(uint32_t seq) {
     uint64_t before = 0;
+    size_t dispatches = 0;
     for (size_t i = 0; i < verdicts_.size(); ++i) {
+      const Events expected = verdicts_[i].dispatched ? d_.events.at(dispatches++) : Events{};
       if (verdicts_.size() - i > kRecordSlots || d_.memory.error_at(record_of(seq + uint32_t(i))))
         continue;
       const auto record = d_.memory.get<Completion>(record_of(seq + uint32_t(i)));
@@ -236,13 +241,33 @@ class Session {
       check(record.start_cycle > before && record.end_cycle > record.start_cycle,
             "record %zu: time", i);
       before = record.end_cycle;
-      const uint32_t active = record.active_cycles;
-      check(record.operand_stall == active && record.result_stall == active &&
-                record.read_beats == active && record.write_beats == active,
-            "record %zu: counts", i);
-      check((active > 0) == verdicts_[i].dispatched, "record %zu: %u cycles counted", i, active);
+      const Events counted{record.active_cycles, record.operand_stall, record.result_stall,
+                           record.read_beats, record.write_beats};
+      check(counted == expected, "record %zu: counts", i);
       check(record.reserved[0] == 0 && record.reserved[1] == 0, "record %zu: reserved", i);
     }
+  }
+
+  uint64_t counter(unsigned low) { return d_.read(low) | uint64_t(d_.read(low + 4)) << 32; }
+
+  // All counters since the last clear, and now and then a clear.
+  void compare_counters() {
+    commands_ += outcome_.commands;
+    const Events counted{counter(csr::kActiveCyclesLo), counter(csr::kOperandStallLo),
+                         counter(csr::kResultStallLo), counter(csr::kReadBeatsLo),
+                         counter(csr::kWriteBeatsLo)};
+    check(counted == d_.total, "counters of events");
+    check(counter(csr::kCommandsLo) == commands_, "COMMANDS");
+    const uint64_t busy = counter(csr::kBusyCyclesLo);
+    check(busy > busy_ && busy - busy_ <= d_.cycle - cleared_, "BUSY_CYCLES");
+    busy_ = busy;
+    if (!d_.random.chance(30)) return;
+    d_.write(csr::kPerfCtrl, 1);
+    for (unsigned low = csr::kBusyCyclesLo; low <= csr::kCommandsLo; low += 8)
+      check(counter(low) == 0, "PERF_CTRL.clear leaves the counter at %x", low);
+    d_.total = {};
+    commands_ = busy_ = 0;
+    cleared_ = d_.cycle;
   }
 
   void compare_interrupts(bool by_ring) {
@@ -272,7 +297,7 @@ class Session {
     for (unsigned i = 0; i < 100; ++i) d_.tick();
     check(d_.lines_read == lines, "the ring is read in state ERROR");
     d_.write(csr::kCtrl, 2);
-    while (d_.read(csr::kCtrl) != 0) d_.tick();
+    d_.until("error_ack ends", [&] { return d_.read(csr::kCtrl) == 0; });
     check((d_.read(csr::kStatus) & 0x703) == 0x500, "state after error_ack");
     check(d_.read(csr::kRingHead) == tail_, "error_ack drops the ring");
     for (unsigned i = 0; i < 100; ++i) d_.tick();
@@ -282,6 +307,8 @@ class Session {
   Device& d_;
   PacketMaker maker_;
   uint32_t tail_ = 0;
+  uint64_t commands_ = 0, busy_ = 0;  // since the counters were cleared
+  uint64_t cleared_ = 0;
   std::vector<Packet> packets_;
   std::vector<Verdict> verdicts_;
   Outcome outcome_;

@@ -21,8 +21,9 @@
 #endif
 
 constexpr unsigned kBusBytes = BUS_BITS / 8;
-constexpr uint64_t kMemBase = 0x100000;
-constexpr uint64_t kMemLimit = 0x200000;
+// Beyond 4 GiB, so that an address whose upper word is lost points outside.
+constexpr uint64_t kMemBase = 0x5'0010'0000;
+constexpr uint64_t kMemLimit = 0x5'0020'0000;
 
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -76,6 +77,12 @@ struct View {
 // In the order of the command's own numbers; each has the pins <name>_valid_o and so on.
 enum Engine { kMove, kMatrix, kVector, kGather, kEngines };
 
+// What the counters of the device count.
+struct Events {
+  uint64_t active = 0, operand_stall = 0, result_stall = 0, read_beats = 0, write_beats = 0;
+  bool operator==(const Events&) const = default;
+};
+
 // What an engine was handed: npu_engine_cmd_t.
 struct Dispatch {
   Engine engine;
@@ -105,6 +112,8 @@ class Device {
   uint64_t engine_latency = 0;  // least cycles that a command runs
   uint64_t lines_read = 0;
   uint64_t soft_resets = 0;
+  std::vector<Events> events;  // of each dispatched command, in the cycles that its engine ran
+  Events total;                // of all of them
 
   void tick() {
     top.clk_i = 0;
@@ -116,11 +125,20 @@ class Device {
       sample_reads();
       sample_writes();
       sample_engines();
+      count_events();
       if (top.soft_rst_o) quiet_at_reset();
     }
     top.clk_i = 1;
     top.eval();
     ++cycle;
+  }
+
+  // Ticks until it is so; a failure when that takes for ever.
+  template <typename Condition>
+  void until(const char* what, Condition&& so) {
+    constexpr uint64_t kForEver = 1'000'000;
+    for (const uint64_t start = cycle; !so(); tick())
+      check(cycle - start < kForEver, "%s: not within %u cycles", what, unsigned(kForEver));
   }
 
   // 32-bit write; returns the AXI response.
@@ -264,10 +282,28 @@ class Device {
       engine.ready = engine_due_ == 0 && !stall();
       engine.done = running && engine_due_ <= cycle;
       engine.err = dispatched.size() == failing_dispatch + 1 ? engine_error : 0;
-      // A member of npu_stats_t per bit: active, operand_stall, result_stall.
-      engine.stats = running ? 0b111 : 0;
+      // A member of npu_stats_t per bit, the first one uppermost.
+      engine.stats = running ? uint8_t(random.below(8)) : 0;
     }
-    top.rd_beat_i = top.wr_beat_i = engine_due_ != 0;
+    top.rd_beat_i = engine_due_ != 0 && random.chance(60);
+    top.wr_beat_i = engine_due_ != 0 && random.chance(30);
+    pending_ = {};
+    if (engine_due_ == 0) return;
+    const unsigned stats = pins(engine_).stats;
+    pending_ = {stats >> 2 & 1, stats >> 1 & 1, stats & 1, top.rd_beat_i, top.wr_beat_i};
+  }
+
+  // The pins of this cycle belong to the command that ran when they were driven.
+  void count_events() {
+    if (events.empty()) return;
+    for (Events* counts : {&total, &events.back()}) {
+      counts->active += pending_.active;
+      counts->operand_stall += pending_.operand_stall;
+      counts->result_stall += pending_.result_stall;
+      counts->read_beats += pending_.read_beats;
+      counts->write_beats += pending_.write_beats;
+    }
+    pending_ = {};
   }
 
   void sample_engines() {
@@ -296,6 +332,7 @@ class Device {
       *dtype = next(4);
     d.opcode = next(32);
     dispatched.push_back(d);
+    events.push_back({});
     engine_ = engine;
     engine_due_ = due() + engine_latency;
   }
@@ -335,6 +372,7 @@ class Device {
   // Four tensors of 384 bits and 228 more.
   static constexpr unsigned kCommandWords = (4 * 384 + 228 + 31) / 32;
   Engine engine_ = kMove;
+  Events pending_;  // what the pins say in this cycle
   uint64_t engine_due_ = 0;
   std::vector<uint32_t> command_;
   unsigned next_bit_ = 0;

@@ -28,9 +28,15 @@ void registers(uint64_t seed) {
   check(device.read(csr::kRingBaseLo) == 0xFFFFFFC0, "RING_BASE_LO low bits");
   device.write(csr::kIrqEnable, 0xFFFFFFFF);
   check(device.read(csr::kIrqEnable) == 7, "IRQ_ENABLE width");
-  for (unsigned i = 0; i < 16; ++i) device.write(csr::kCmdWord + 4 * i, 0x1000 + i);
-  for (unsigned i = 0; i < 16; ++i)
-    check(device.read(csr::kCmdWord + 4 * i) == 0x1000 + i, "CMD_WORD %u", i);
+  for (uint32_t pattern : {0x5555'1230u, 0xAAAA'EDC0u}) {
+    for (unsigned i = 0; i < 16; ++i) device.write(csr::kCmdWord + 4 * i, pattern + i);
+    for (unsigned i = 0; i < 16; ++i)
+      check(device.read(csr::kCmdWord + 4 * i) == pattern + i, "CMD_WORD %u", i);
+    for (unsigned base : {csr::kRingBaseHi, csr::kCplBaseHi}) {
+      device.write(base, pattern);
+      check(device.read(base) == pattern, "upper word of the base at %x", base);
+    }
+  }
   const uint32_t before = device.read(csr::kCycleLo);
   check(device.read(csr::kCycleLo) > before && device.read(csr::kCycleHi) == 0, "CYCLE");
   device.write(csr::kCtrl, 1);
@@ -62,7 +68,7 @@ void queues(uint64_t seed) {
   }
   const uint64_t lines = device.lines_read;
   session.ring_doorbell();
-  while (device.dispatched.empty()) device.tick();
+  device.until("a command starts", [&] { return !device.dispatched.empty(); });
   for (unsigned i = 0; i < 500; ++i) device.tick();
   check(device.lines_read == lines + 3, "the ring is not read ahead");
   fill.param[kFillValue] = 100;
@@ -97,7 +103,7 @@ void soft_reset(uint64_t seed) {
     const uint64_t resets = device.soft_resets;
     device.write(csr::kCtrl, 1);
     const size_t under_way = device.dispatched.size() + 1;
-    while (device.read(csr::kCtrl) != 0) device.tick();
+    device.until("soft reset ends", [&] { return device.read(csr::kCtrl) == 0; });
     check(device.soft_resets == resets + 1, "one reset");
     const size_t ran = device.dispatched.size();
     check(ran <= under_way, "commands start while a reset is pending");
@@ -179,12 +185,13 @@ Packet with_descriptors() {
           kDescriptors,
           kDescriptors,
           kDescriptors,
-          {number, 0, 0, 0, 0, 0, uint32_t(kDescriptors), 0}};
+          {number, 0, 0, 0, 0, 0, uint32_t(kDescriptors), uint32_t(kDescriptors >> 32)}};
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+  Verilated::commandArgs(argc, argv);
   const uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
   const uint64_t batches = 100 * (argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 40);
   uint64_t compared = 0, nop = 0, matmul = 0, vector = 0;

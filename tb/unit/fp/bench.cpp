@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "testfloat.hpp"
+#include "verilated.h"
 
 namespace unit {
 namespace {
@@ -43,6 +44,7 @@ Options parse(const Bench& bench, int argc, char** argv) {
                                            {"--result", ""}};
   for (int i = 1; i < argc; i += 2) {
     const std::string option = argv[i];
+    if (option[0] == '+') break;  // the RTL's own; they come last
     if (given.count(option) == 0 || i + 1 == argc) {
       throw InputError("command line", "option", option,
                        "--seed, --count, --operation, --vectors or --result, and a value");
@@ -157,6 +159,7 @@ std::uint64_t Random::next() {
 }
 
 int bench_main(const Bench& bench, int argc, char** argv) {
+  Verilated::commandArgs(argc, argv);
   try {
     return run(bench, parse(bench, argc, argv));
   } catch (const InputError& error) {

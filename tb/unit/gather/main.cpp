@@ -147,6 +147,7 @@ void speed() {
 }  // namespace
 
 int main(int argc, char** argv) {
+  Verilated::commandArgs(argc, argv);
   const uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
   const uint64_t rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 20;
   Verilated::randReset(2);

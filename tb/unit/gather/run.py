@@ -5,11 +5,11 @@ of and nothing of what it finds."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from tb.unit.block import BlockResult, block_main, run_block
 from tb.unit.model import Bench, build_model, check_bus, rtl_sources
+from tb.unit.mutants import mutant_arguments, mutant_sources
 
 _FOLDER = Path(__file__).parent
 _TOP = "gather_bench"
@@ -21,11 +21,11 @@ _ROUNDS = 20
 
 
 def run_gather(
-    bus_bits: int, seed: int = 1, rounds: int = _ROUNDS, instead: Mapping[str, Path] | None = None
+    bus_bits: int, seed: int = 1, rounds: int = _ROUNDS, mutant: int | None = None
 ) -> BlockResult:
     """Build and run the bench; figures are cycles per beat or element at DRAM latency 100.
 
-    `instead` maps names of RTL files to files that take their place.
+    With `mutant` the RTL has the wrong lines of tb.unit.mutants, and that one is active.
     InputError: an argument out of range. InfrastructureError: no tools, a bench that dies.
     """
     check_bus(bus_bits)
@@ -33,12 +33,16 @@ def run_gather(
         name=f"gather{bus_bits}",
         folder=_FOLDER,
         top=_TOP,
-        sources=(*rtl_sources(_RTL_FOLDERS, instead), _FOLDER / f"{_TOP}.sv"),
+        sources=(
+            *rtl_sources(_RTL_FOLDERS, mutant_sources("gather", mutant)),
+            _FOLDER / f"{_TOP}.sv",
+        ),
         parameters={"BusBits": str(bus_bits)},
         defines=(f"BUS_BITS={bus_bits}",),
         include=_INCLUDE,
     )
-    return run_block(build_model(bench), bus_bits, seed, rounds)
+    arguments = mutant_arguments("gather", mutant)
+    return run_block(build_model(bench), bus_bits, seed, rounds, arguments)
 
 
 if __name__ == "__main__":

@@ -27,11 +27,11 @@ struct AxiBurst {
   }
 };
 
-// Whether a write is answered with SLVERR.
-inline bool burst_bad(const Memory& memory, const AxiBurst& burst) {
-  bool bad = false;
-  for (unsigned beat = 0; beat <= burst.len; ++beat) bad |= memory.bad_at(burst.beat_addr(beat));
-  return bad;
+// How a write is answered: as its first bad line says.
+inline unsigned burst_response(const Memory& memory, const AxiBurst& burst) {
+  for (unsigned beat = 0; beat <= burst.len; ++beat)
+    if (memory.bad_at(burst.beat_addr(beat))) return memory.response_at(burst.beat_addr(beat));
+  return 0;
 }
 
 class AxiSlave : public Model {
@@ -52,14 +52,14 @@ class AxiSlave : public Model {
       const uint64_t addr = read.burst.beat_addr(read.beat);
       from_beat(top.m_rdata, memory_.line(addr));
       top.m_rid = read.burst.id;
-      top.m_rresp = memory_.bad_at(addr) ? 2 : 0;
+      top.m_rresp = memory_.response_at(addr);
       top.m_rlast = read.beat == read.burst.len;
     }
     if (!b_held_) b_held_ = !stall() && choose(acks_, b_choice_);
     top.m_bvalid = b_held_;
     if (b_held_) {
       top.m_bid = acks_[b_choice_].burst.id;
-      top.m_bresp = acks_[b_choice_].error ? 2 : 0;
+      top.m_bresp = acks_[b_choice_].response;
     }
   }
 
@@ -72,7 +72,7 @@ class AxiSlave : public Model {
     w_stable(top);
     if (top.m_arvalid && top.m_arready) {
       legal(ar, "AR");
-      reads_.push_back({ar, 0, due(), false});
+      reads_.push_back({ar, 0, due(), 0});
       if (reads_.size() > most_reads) most_reads = reads_.size();
       ++read_bursts;
     }
@@ -117,7 +117,7 @@ class AxiSlave : public Model {
     AxiBurst burst;
     unsigned beat;
     uint64_t due;
-    bool error;
+    unsigned response;
   };
   struct WriteBeat {
     Beat data;
@@ -207,7 +207,7 @@ class AxiSlave : public Model {
         if (beat.strobes >> lane & 1)
           memory_.at(addr / kBusBytes * kBusBytes + lane) = beat.data[lane];
       if (beat.last) {
-        acks_.push_back({burst, 0, due(), burst_bad(memory_, burst)});
+        acks_.push_back({burst, 0, due(), burst_response(memory_, burst)});
         addresses_.pop_front();
       }
       beat_ = beat.last ? 0 : beat_ + 1;

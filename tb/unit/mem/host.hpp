@@ -152,7 +152,7 @@ class Host : public Model {
     unsigned& beat = beat_[top.s_rid];
     const bool legal = host_legal(burst);
     const uint64_t addr = burst.beat_addr(beat), bytes = 1u << burst.size;
-    const unsigned resp = !legal ? 3 : memory_.bad_at(addr) ? 2 : 0;
+    const unsigned resp = !legal ? 3 : memory_.response_at(addr);
     check(top.s_rresp == resp, "host: rresp %u for %llx, expected %u", top.s_rresp,
           (unsigned long long)addr, resp);
     check(top.s_rlast == (beat == burst.len), "host: rlast in beat %u of %u", beat, burst.len + 1);
@@ -173,7 +173,7 @@ class Host : public Model {
     auto& open = open_writes_[top.s_bid];
     check(!open.empty(), "host: response for id %u without a burst", top.s_bid);
     const bool legal = host_legal(open.front());
-    const unsigned resp = !legal ? 3 : burst_bad(memory_, open.front()) ? 2 : 0;
+    const unsigned resp = !legal ? 3 : burst_response(memory_, open.front());
     check(top.s_bresp == resp, "host: bresp %u for %llx, expected %u", top.s_bresp,
           (unsigned long long)open.front().addr, resp);
     refused += !legal;

@@ -7,8 +7,8 @@ module mem_bench
   import npu_mem_pkg::*;
 #(
   parameter int unsigned BusBits  = 256,
-  parameter logic [63:0] MemBase  = 64'h0010_0640,
-  parameter logic [63:0] MemLimit = 64'h002f_f9c0,
+  parameter logic [63:0] MemBase  = 64'h3_0010_0640,
+  parameter logic [63:0] MemLimit = 64'h3_002f_f9c0,
   localparam int unsigned StrbW   = BusBits / 8,
   localparam int unsigned NumRead = 3,
   localparam int unsigned NumWrite = 2

@@ -20,15 +20,17 @@
 constexpr unsigned kBusBytes = BUS_BITS / 8;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kLine = 64;  // bytes that fail together; no bus beat is longer
-// Not on a page, so that both ends of the range check are seen.
-constexpr uint64_t kMemBase = 0x100640;
-constexpr uint64_t kMemLimit = 0x2ff9c0;
+// Not on a page, so that both ends of the range check are seen; beyond 4 GiB, so that an address
+// whose upper word is lost points outside.
+constexpr uint64_t kHigh = 0x3'0000'0000;
+constexpr uint64_t kMemBase = kHigh + 0x100640;
+constexpr uint64_t kMemLimit = kHigh + 0x2ff9c0;
 
 // Regions by who writes them, so that no two writers race.
-constexpr uint64_t kConstBase = kMemBase, kConstEnd = 0x200000;
-constexpr uint64_t kClientBase = 0x200000, kClientEnd = 0x240000;
-constexpr uint64_t kHostBase = 0x240000, kHostEnd = 0x280000;
-constexpr uint64_t kMoveBase = 0x280000, kMoveEnd = kMemLimit;
+constexpr uint64_t kConstBase = kMemBase, kConstEnd = kHigh + 0x200000;
+constexpr uint64_t kClientBase = kConstEnd, kClientEnd = kHigh + 0x240000;
+constexpr uint64_t kHostBase = kClientEnd, kHostEnd = kHigh + 0x280000;
+constexpr uint64_t kMoveBase = kHostEnd, kMoveEnd = kMemLimit;
 
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
@@ -92,6 +94,8 @@ struct Memory {
   uint8_t& at(uint64_t addr) { return bytes[addr - kMemBase]; }
   uint8_t& want(uint64_t addr) { return expected[addr - kMemBase]; }
   bool bad_at(uint64_t addr) const { return bad[(addr - kMemBase) / kLine]; }
+  // The response that its line gives: OKAY, or SLVERR or DECERR, as the line's number says.
+  unsigned response_at(uint64_t addr) const { return bad_at(addr) ? 2 + addr / kLine % 2 : 0; }
   bool bad_within(uint64_t first, uint64_t last) const {
     for (uint64_t line = first / kLine; line <= last / kLine; ++line)
       if (bad_at(line * kLine)) return true;

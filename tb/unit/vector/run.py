@@ -5,13 +5,13 @@ of and nothing of what it finds."""
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 from driver.errors import InputError
 from tb.sim.spec import REPOSITORY
 from tb.unit.block import BlockResult, block_main, run_block
 from tb.unit.model import Bench, build_model, check_bus, rtl_sources
+from tb.unit.mutants import mutant_arguments, mutant_sources
 
 LANES = {128: 4, 256: 16, 512: 8}
 """Physical lanes for each bus width, so that the bench of all widths sees every number."""
@@ -32,12 +32,12 @@ def run_vector(
     bus_bits: int,
     seed: int = 1,
     rounds: int = _ROUNDS,
-    instead: Mapping[str, Path] | None = None,
+    mutant: int | None = None,
     lanes: int | None = None,
 ) -> BlockResult:
     """Build and run the bench; figures are cycles per vector at DRAM latency 100.
 
-    `instead` maps names of RTL files to files that take their place.
+    With `mutant` the RTL has the wrong lines of tb.unit.mutants, and that one is active.
     InputError: an argument out of range. InfrastructureError: no tools, a bench that dies.
     """
     check_bus(bus_bits)
@@ -53,12 +53,16 @@ def run_vector(
         name=f"vector{bus_bits}x{chosen}",
         folder=_FOLDER,
         top=_TOP,
-        sources=(*rtl_sources(_RTL_FOLDERS, instead), _FOLDER / f"{_TOP}.sv"),
+        sources=(
+            *rtl_sources(_RTL_FOLDERS, mutant_sources("vector", mutant)),
+            _FOLDER / f"{_TOP}.sv",
+        ),
         parameters={name: str(value) for name, value in parameters.items()},
         defines=(f"BUS_BITS={bus_bits}",),
         include=_INCLUDE,
     )
-    return run_block(build_model(bench), bus_bits, seed, rounds)
+    arguments = mutant_arguments("vector", mutant)
+    return run_block(build_model(bench), bus_bits, seed, rounds, arguments)
 
 
 if __name__ == "__main__":

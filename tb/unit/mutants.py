@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong lines of RTL that the unit benches must catch, all of a bench in one program.
+
+Each mutant replaces one expression. The source becomes `($test$plusargs("mutantNN") ? (wrong) :
+(right))`, so that one build serves every mutant and the sound RTL beside them. Owns the table and
+the rewritten sources; running and judging are the bench's.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from driver.errors import InputError
+from tb.sim.spec import FILELIST, read_filelist
+from tb.unit.model import BUILD_ROOT
+
+SOUND = 0
+"""The mutant number that changes nothing."""
+_FOLDER = BUILD_ROOT / "mutants"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One wrong expression: `place` is text of `file` with the right expression between « and »."""
+
+    file: str
+    place: str
+    wrong: str
+    seen: str = ""
+    """Part of the failure that the bench of a block must report."""
+
+    @property
+    def right(self) -> str:
+        """The expression that is replaced."""
+        return self.place.partition("«")[2].partition("»")[0]
+
+    @property
+    def text(self) -> str:
+        """`place` as it stands in the file."""
+        return self.place.replace("«", "").replace("»", "")
+
+
+_TIES_AWAY = ("«{63'b0, shifted[39]}»", "64'd1")
+
+MUTANTS: dict[str, tuple[Mutant, ...]] = {
+    "fp_fma": (
+        Mutant("npu_fp_pkg.sv", *_TIES_AWAY),
+        Mutant("npu_fp_pkg.sv", "«(shifted << amount) != value»", "1'b0"),  # no sticky bit
+        Mutant("npu_fp_pkg.sv", "«zeros > scale ? scale : zeros»", "zeros"),  # no subnormals
+        Mutant("npu_fp_pkg.sv", "«rounded > FP32_INF ? FP32_INF : rounded»", "rounded"),
+        Mutant("npu_fma_pkg.sv", "«(~subtract | below)»", "32'hFFFF_FFFF"),  # sign of x − x
+        Mutant("npu_fma_pkg.sv", "«(inf_p & zero_p)» | ", "'0"),
+        Mutant("npu_fma_pkg.sv", "«(zero_p << 9)»", "32'd0"),
+    ),
+    "fp_cast": (
+        Mutant("npu_fp_pkg.sv", "«shift >= 8'd11»", "shift >= 8'd10"),
+        Mutant("npu_fp_pkg.sv", "«value[15] && (value[16] || value[14:0] != 0)»", "value[15]"),
+        Mutant("npu_fp_pkg.sv", "exponent -= «8'd4»", "8'd3"),
+    ),
+    "int8_mac": (Mutant("npu_fp_pkg.sv", "«{{24{b[7]}}, b}»", "{24'b0, b}"),),
+    "fp_div": (
+        Mutant("npu_fp_div_pkg.sv", "step < «27»", "25"),
+        Mutant("npu_fp_div_pkg.sv", "«{63'b0, remainder != 0}»", "64'b0"),
+        Mutant("npu_fp_div_pkg.sv", "| «(is_zero(a) & is_zero(b))»", "'0"),
+        Mutant("npu_fp_div_pkg.sv", "«low > 63 ? 32'd63 : low»", "low"),
+        Mutant("npu_fp_div_pkg.sv", "«(exponent & 1) != 0» ? norm", "(exponent & 1) == 0"),
+        Mutant("npu_fp_div_pkg.sv", "«(remainder != 0 ? 32'd1 : 32'd0)»", "32'd0"),
+        Mutant("npu_fp_div_pkg.sv", "& «(is_zero(value) ^ 1)»", "'1"),
+    ),
+    "fp_alu": (
+        Mutant(
+            "npu_fp_alu_pkg.sv", "«order_of(a) > order_of(b)» ? a : b", "$signed(a) > $signed(b)"
+        ),
+        Mutant("npu_fp_alu_pkg.sv", "«$signed(value_of(a))» < $", "$signed(order_of(a))"),
+        Mutant("npu_fp_alu_pkg.sv", "(«value_of(a) == value_of(b)»", "a == b"),
+        Mutant("npu_fp_alu_pkg.sv", "«32'd158»", "32'd157"),
+        Mutant("npu_fp_alu_pkg.sv", "«shift > 63 ? 32'd63 : shift»", "shift"),
+        Mutant("npu_fp_alu_pkg.sv", "«(fraction << 1) != 0»", "1'b0"),
+    ),
+    "mem": (
+        Mutant("npu_burst_split.sv", "left_q <= «room»;", "room + BeatsW'(1)", "page"),
+        Mutant("npu_rr_arb.sv", "«(behind != '0) ? behind : req_i»", "req_i", "behind"),
+        Mutant("npu_host_check.sv", "«len_i < 8'd16»", "len_i < 8'd17", "resp"),
+        Mutant("npu_host_write.sv", "&& «whole_q != '0» && room_q", "1'b1", "stuck host"),
+        Mutant("npu_wr_collect.sv", "<= «!last» && (err_q", "1'b1", "write client: err"),
+        Mutant("npu_write_path.sv", ".b_err_i(«axi_b_resp_i[1]»)", "axi_b_resp_i == 2'b10", "err"),
+        Mutant(
+            "npu_mem_ctrl.sv", "rd_rsp_err_o = «beat_resp[1]»", "beat_resp == RESP_SLVERR", "err"
+        ),
+        Mutant("npu_move_walk.sv", "«size == 32'd1»\n", "1'b0", "contiguous"),
+        Mutant("npu_move_align.sv", "«emit» ? turned : joined", "1'b0", "expected"),
+        Mutant("npu_move.sv", "&& «unacked_q == '0»", "1'b1", "unanswered"),
+    ),
+    "ctrl": (
+        Mutant("npu_cmd_decode.sv", " || «prog.reduce != REDUCE_NONE»", "1'b0", "error code"),
+        Mutant("npu_desc_check.sv", "«dim_i >= rank_o»", "dim_i > rank_o", "error code"),
+        Mutant("npu_operand_select.sv", "operand_o.shape[MAX_RANK-1] = «One»;", "'0", "error code"),
+        Mutant(
+            "npu_operand_resolve.sv", "«tensor_dim(operand.dim, ref_rank_q)»", "operand.dim", "dim"
+        ),
+        Mutant("npu_operand_resolve.sv", "«awaited_q == '0») state_d", "1'b1"),
+        Mutant(
+            "npu_cmd_stats.sv",
+            "record_o.operand_stall = «operand_stall_q»",
+            "result_stall_q",
+            "counts",
+        ),
+        Mutant("npu_perf_counters.sv", "result_stall_o  <= «'0»", "result_stall_o", "clear leaves"),
+        Mutant("npu_csr_wrap.sv", "{«hwif_out.RING_BASE_HI.addr.value»", "32'd0", "command starts"),
+        Mutant("npu_csr_wrap.sv", "{«hwif_out.CPL_BASE_HI.addr.value»", "32'd0", "sixth push"),
+        Mutant(
+            "npu_csr_wrap.sv",
+            "«hwif_out.CMD_WORD[i].word.value»",
+            "hwif_out.CMD_WORD[i].word.value & 32'h7FFF_FFFF",
+        ),
+    ),
+    "gather": (
+        Mutant("npu_gather_hazard.sv", "clash_o = «1'b1»", "1'b0", "expected"),
+        Mutant(
+            "npu_gather_index.sv", "«value >= 64'(limit_i)»", "value > 64'(limit_i)", "expected 10"
+        ),
+        Mutant("npu_gather_index.sv", "= wide ? «word» :", "64'(word[31:0])", "expected 10"),
+        Mutant("npu_gather_add.sv", "«fp32_fma(was, One, more)»", "more", "expected"),
+        Mutant("npu_gather_land.sv", "&& «room_q >= req_beats_o»", "1'b1", "without room"),
+        Mutant("npu_gather.sv", "«(gather ? src_empty : dst_empty)»", "1'b1", "error"),
+        Mutant("npu_gather.sv", "«cmd_i.src2.stride[i] == '0» ||", "1'b1", "expected"),
+    ),
+    "vector": (
+        Mutant("npu_vector_load.sv", "queue_room && «beats <= credit_q»", "1'b1", "room for"),
+        Mutant("npu_vector_unpack.sv", "words8(part, «1'b1»)", "1'b0", "expected"),
+    ),
+}
+"""Per bench; a mutant's number is its place, from 1."""
+
+
+def mutant_arguments(bench: str, mutant: int | None) -> list[str]:
+    """Arguments of the bench's program. InputError: a number that is not in the table."""
+    count = len(MUTANTS.get(bench, ()))
+    if mutant is None or mutant == SOUND:
+        return []
+    if not 0 < mutant <= count:
+        raise InputError("command line", "mutant", mutant, f"0 (none) to {count}")
+    return [f"+{_name(mutant)}"]
+
+
+def mutant_sources(bench: str, mutant: int | None) -> Mapping[str, Path]:
+    """By file name, the RTL with every mutant of the bench selectable; empty without a mutant."""
+    return {} if mutant is None else _write(bench)
+
+
+def _name(number: int) -> str:
+    return f"mutant{number:02}"  # equally long: $test$plusargs matches what an argument begins with
+
+
+@cache
+def _write(bench: str) -> Mapping[str, Path]:
+    folder = _FOLDER / bench
+    folder.mkdir(parents=True, exist_ok=True)
+    return {name: _store(folder / name, text) for name, text in _rewritten(bench).items()}
+
+
+def _rewritten(bench: str) -> dict[str, str]:
+    listed = {path.name: path for path in read_filelist(FILELIST)}
+    texts: dict[str, str] = {}
+    for number, mutant in enumerate(MUTANTS[bench], start=1):
+        text = texts.get(mutant.file) or listed[mutant.file].read_text(encoding="utf-8")
+        if text.count(mutant.text) != 1:
+            places = f"{text.count(mutant.text)} places of {mutant.text!r}"
+            raise InputError(
+                listed[mutant.file], f"mutant {number} of {bench}", places, "one place"
+            )
+        choice = f'($test$plusargs("{_name(number)}") ? ({mutant.wrong}) : ({mutant.right}))'
+        before, _, rest = mutant.place.partition("«")
+        after = rest.partition("»")[2]
+        texts[mutant.file] = text.replace(mutant.text, f"{before}{choice}{after}")
+    return texts
+
+
+def _store(path: Path, text: str) -> Path:
+    """Write it in one step: another process may be reading."""
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
+        file.write(text)
+    return Path(file.name).replace(path)
