@@ -9,19 +9,23 @@ from __future__ import annotations
 import contextlib
 import os
 import selectors
+import shutil
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
-from driver.errors import InfrastructureError
+from driver.errors import InfrastructureError, InputError
 from regress.paths import ROOT
 
 _POLL_S = 0.2
 _GRACE_S = 5.0
 _CHUNK_BYTES = 65536
+_LAUNCHER = Path(__file__).with_name("launch.py")
 
 # What make hands down must not steer make, cocotb or Verilator inside a run.
 _MAKE_VARIABLES = """
@@ -80,15 +84,18 @@ def execute(
 ) -> Ended:
     """Run a command at the project's root; its stdout comes line by line, its stderr goes to `log`.
 
-    Whatever ends this call — the child's end, the limit, an exception, Ctrl-C — no process of the
-    child's group is left. InfrastructureError when the command cannot be started.
+    Whatever ends this call — the child's end, the limit, an exception, Ctrl-C, SIGKILL of this
+    process — no process of the child's group is left. InputError when the log cannot be written,
+    InfrastructureError when the command cannot be started.
     """
     start = time.monotonic()
-    log.write_bytes(b"")
-    with log.open("ab") as stderr:  # others may append to it too
+    if shutil.which(command[0]) is None:
+        raise InfrastructureError(f"{command[0]} does not start: no such program")
+    launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid())]
+    with _log(log) as stderr:
         try:
             child = subprocess.Popen(
-                list(command),
+                [*launcher, *command],
                 cwd=ROOT,
                 env=environment(),
                 stdin=subprocess.DEVNULL,
@@ -97,13 +104,22 @@ def execute(
                 start_new_session=True,
             )
         except OSError as error:
-            raise InfrastructureError(f"{command[0]} does not start: {error.strerror}") from error
+            raise InfrastructureError(f"{launcher[0]} does not start: {error.strerror}") from error
     timed_out = False
     try:
         timed_out = not _pump(child, start + limit_s, on_line, on_idle)
     finally:
         _end(child)
     return Ended(child.returncode, timed_out, time.monotonic() - start)
+
+
+def _log(path: Path) -> BinaryIO:
+    """The log, empty; others may append to it too. What a symbolic link names is not touched."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW
+    try:
+        return os.fdopen(os.open(path, flags, 0o644), "ab")
+    except OSError as error:
+        raise InputError(path, "file", error.strerror, "a log that can be written") from error
 
 
 def _pump(

@@ -3,16 +3,13 @@
 
 Events go to stdout as JSON lines, logs to stderr, the outcome to OUT/result.json. Exit status:
 0 pass, 1 a verdict failed, 2 bad input, 3 infrastructure. `--list` prints the tests as JSON.
-`--with-parent` first: never outlive the process that started this one, not even its SIGKILL.
 """
 
 from __future__ import annotations
 
-import ctypes
 import json
 import logging
 import resource
-import signal
 import sys
 import time
 from pathlib import Path
@@ -36,8 +33,6 @@ from tb.ops.runner import Progress, run_ops
 from tb.tests import infos, load
 
 INTERRUPTED = 130
-WITH_PARENT = "--with-parent"
-_PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
 def _print(event: AnyEvent) -> None:
@@ -94,16 +89,8 @@ def _cpu_seconds() -> float:
     return round(sum(usage.ru_utime + usage.ru_stime for usage in own), 3)
 
 
-def _die_with_parent() -> None:
-    """Let the kernel end this process when its parent ends, however that comes about."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-
-
 def main(arguments: list[str]) -> int:
     """Exit status."""
-    if arguments[:1] == [WITH_PARENT]:
-        _die_with_parent()
-        arguments = arguments[1:]
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     if arguments == ["--list"]:
         sys.stdout.write(json.dumps([info.model_dump(mode="json") for info in infos()]) + "\n")

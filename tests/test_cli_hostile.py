@@ -21,6 +21,7 @@ from regress import cli, commands, process
 from regress.console import PlainConsole, console
 from regress.paths import CONFIG_FILE
 from regress.report import ledger_table
+from regress.run import list_tests
 
 HUGE = "9" * 6000
 Call = Callable[..., tuple[int, str, str]]
@@ -37,6 +38,7 @@ def call(
     """Call the command line in an empty folder: (exit status, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(cli, "OUT", tmp_path / "out")
+    list_tests()  # kept from here on: nothing else may be started
     monkeypatch.setattr(process, "environment", _no_start)
 
     def invoke(*arguments: str) -> tuple[int, str, str]:

@@ -21,10 +21,9 @@ from pathlib import Path
 import pytest
 from nightly_host import go, outcomes, spec_of, states, write_config
 
-from regress.nightly.job import JOB_RUNNER, Job, run_job
+from regress.nightly.job import Job, run_job
 from regress.nightly.model import PlanItem, State
 from regress.nightly.store import Store
-from regress.paths import ROOT
 
 HOST = Path(__file__).with_name("nightly_host.py")
 ROUNDS = int(os.environ.get("NPU_CRASH_ROUNDS", "6"))
@@ -40,26 +39,27 @@ def _start(config: Path, folder: Path, *options: str) -> subprocess.Popen[str]:
     )
 
 
-def _children(pid: int, command: bytes) -> list[int]:
-    """The children of a process whose command line holds these bytes."""
+def _below(pid: int, command: bytes) -> list[int]:
+    """The processes below another whose command line holds these bytes."""
     found = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
-            for child in task.read_text().split():
+            for child in map(int, task.read_text().split()):
                 if command in Path(f"/proc/{child}/cmdline").read_bytes():
-                    found.append(int(child))
+                    found.append(child)
+                found += _below(child, command)
     return found
 
 
 def _victim(runner: int, kind: str) -> int | None:
     """The process to kill; None when there is none of that kind just now."""
     with contextlib.suppress(OSError):
-        jobs = _children(runner, b"nightly_fake.py")
+        jobs = _below(runner, b"nightly_fake.py")
         if kind == "runner":
             return runner
         if kind == "job":
             return jobs[0] if jobs else None
-        simulators = [child for job in jobs for child in _children(job, b"time.sleep")]
+        simulators = _below(runner, b"time.sleep")
         return simulators[0] if simulators else None
     return None
 
@@ -173,46 +173,6 @@ def test_ctrl_c_twice_stops_at_once(tmp_path: Path) -> None:
     assert all("request" in last.reason for last in found if last is not None)
     for file in (tmp_path / "s").glob("plans/*/*/1/child"):
         assert _gone(int(file.read_text()))
-
-
-def test_the_bench_never_outlives_a_runner_that_was_killed(tmp_path: Path) -> None:
-    """The real `tb.run --with-parent`, held up by a file it waits for."""
-    fifo = tmp_path / "run.json"
-    os.mkfifo(fifo)
-    command = [*JOB_RUNNER, str(fifo)]
-    parent = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import subprocess, sys, time;"
-            f"c = subprocess.Popen({command!r});"
-            "print(c.pid, flush=True); time.sleep(600)",
-        ],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert parent.stdout is not None
-    child = int(parent.stdout.readline())
-    while (held := _writer(fifo)) is None:  # by the time it reads, it has asked the kernel
-        assert not _gone(child), "the bench did not start"
-        time.sleep(0.05)
-    parent.kill()
-    parent.wait()
-    parent.stdout.close()
-    deadline = time.monotonic() + 10
-    while not _gone(child) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert _gone(child)
-    os.close(held)
-
-
-def _writer(fifo: Path) -> int | None:
-    """The end of a FIFO that holds up its reader; None while nobody reads."""
-    try:
-        return os.open(fifo, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError:
-        return None
 
 
 def _gone(pid: int) -> bool:

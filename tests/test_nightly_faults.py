@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -152,8 +153,9 @@ def test_an_output_that_cannot_be_written_is_bad_input(tmp_path: Path) -> None:
 def test_a_job_folder_that_cannot_be_made_is_that_jobs_error(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"passing": 1})
     folder = tmp_path / "s"
-    with Store.open(folder):
-        (folder / "plans").write_text("in the way")
+    go(config, folder)
+    shutil.rmtree(folder / "plans")
+    (folder / "plans").write_text("in the way")
     code, shown = go(config, folder)
     assert code == 3
     assert "error: reports: " in shown  # no place for junit.xml either
@@ -163,8 +165,9 @@ def test_a_job_folder_that_cannot_be_made_is_that_jobs_error(tmp_path: Path) -> 
 def test_reports_that_cannot_be_written_are_said_and_cost_no_result(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"passing": 1})
     folder = tmp_path / "s"
-    with Store.open(folder):
-        (folder / "report").write_text("in the way")
+    go(config, folder)
+    shutil.rmtree(folder / "report")
+    (folder / "report").write_text("in the way")
     code, shown = go(config, folder)
     assert code == 3
     assert "error: reports: " in shown

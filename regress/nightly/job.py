@@ -32,7 +32,6 @@ from regress.nightly.model import (
 from regress.nightly.plan import REPLAY
 from regress.run import RUNNER, Outcome, run_in_thread
 
-JOB_RUNNER = (*RUNNER, "--with-parent")
 _HASHED_CHUNK = 1 << 20
 _REASON_CHARACTERS = 400
 _FROM_OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
@@ -52,7 +51,7 @@ class Job:
     spec: RunSpec
     """What the bench is asked; `out` is a folder of the job's own, made when it starts."""
     inputs_hash: str
-    runner: tuple[str, ...] = JOB_RUNNER
+    runner: tuple[str, ...] = RUNNER
     capsules: tuple[tuple[str, str], ...] = ()
     """Name in the spec → content hash."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from driver.results import RunSpec, TestInfo
-from regress.nightly.job import JOB_RUNNER, Job, capsule_names, skipped
+from regress.nightly.job import Job, capsule_names, skipped
 from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, Preparation, SkipCause, digest
 from regress.nightly.pool import Pool
 from regress.nightly.prepare import (
@@ -29,6 +29,7 @@ from regress.nightly.provenance import sources
 from regress.nightly.scheduler import Budget, Control, Display, Handlers, Scheduler
 from regress.nightly.store import Store
 from regress.paths import BUILD
+from regress.run import RUNNER
 
 PLANS_FOLDER = "plans"
 SITE_FOLDER = "report"
@@ -42,7 +43,7 @@ class Setting:
 
     config_file: Path
     tests: Mapping[str, TestInfo]
-    runner: tuple[str, ...] = JOB_RUNNER
+    runner: tuple[str, ...] = RUNNER
     steps_of: Callable[[PlanItem, Mapping[str, TestInfo]], tuple[Step, ...]] = steps_of
     sources: Callable[[], str] = sources
     """Digest of what decides the results."""
