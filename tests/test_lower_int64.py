@@ -251,3 +251,33 @@ def test_sums_of_truth_values_heed_alpha(npu: TorchBench, alpha: bool) -> None:
     x, y = torch.tensor([True, True, False, False]), torch.tensor([True, False, True, False])
     assert npu.call("add.Tensor", x, y, alpha=alpha).exact() == 4
     assert npu.call("add.Scalar", x, True, alpha).exact() == 4
+
+
+COUNTS = (0, 1, 31, 32, 33, 63, 64, 70, -1, 1 << 32)
+
+
+@pytest.mark.parametrize("op", ["bitwise_left_shift", "bitwise_right_shift"])
+@pytest.mark.parametrize("dtype", [_I64, torch.int32, torch.int8, torch.uint8], ids=str)
+def test_shifts_beyond_the_width(npu: TorchBench, op: str, dtype: torch.dtype) -> None:
+    x = torch.tensor(EDGES).to(dtype)
+    for count in COUNTS:
+        if count < 1 << 31 or dtype is _I64:
+            assert npu.call(f"{op}.Tensor_Scalar", x, count).exact() == len(EDGES)
+    counts = torch.tensor(COUNTS).repeat(3)[: len(EDGES)]
+    assert npu.call(f"{op}.Tensor", x, counts).exact() == len(EDGES)
+
+
+def test_numbers_wrap_to_the_type_of_bytes(npu: TorchBench) -> None:
+    x = torch.tensor([0, 5, 44, 255], dtype=torch.uint8)
+    for op, number in (("eq", -1), ("lt", 300), ("ge", -1), ("ne", 261)):
+        assert npu.call(f"{op}.Scalar", x, number).exact() == 4
+    assert npu.call("clamp", x, -1, None).exact() == 4
+
+
+def test_sums_by_index(npu: TorchBench) -> None:
+    place = torch.arange(len(EDGES)) % 3
+    start = torch.tensor([1, -1, _MAX])
+    assert npu.call("scatter_add", start, 0, place, torch.tensor(EDGES)).exact() == 3
+    many = torch.full((70_000,), -1)
+    assert npu.call("scatter_add", start, 0, torch.zeros_like(many), many).exact() == 3
+    assert npu.call("index_put", start, [place], torch.tensor(EDGES), True).exact() == 3

@@ -13,7 +13,7 @@ from driver.lower.long_views import is_long, words
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
 from driver.lower.views import TensorView
-from driver.lower.words import FLOATS, rounded
+from driver.lower.words import FLOATS, rounded, wrapped
 
 TABLE = Table()
 
@@ -75,7 +75,7 @@ def _with_number(
     elif is_long(x):
         long.compare(b, name, out, x, int(number))
     else:
-        b.vector(f"int_{program}", (x,), out, whole(b, number))
+        b.vector(f"int_{program}", (x,), out, wrapped(whole(b, number), x.dtype))
 
 
 for _name in _RELATIONS:

@@ -16,6 +16,7 @@ from driver.lower.long_views import is_long
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Scalar, Table
 from driver.lower.views import TensorView
+from driver.lower.words import wrapped
 
 TABLE = Table()
 Operand = TensorView | Scalar
@@ -204,8 +205,8 @@ def clamp(
     if is_long(out):
         _clamp_long(b, out, self, min, max)
         return
-    bounds = (_INT_MIN if min is None else min, _INT_MAX if max is None else max)
-    low, high = (sorted((_INT_MIN, whole(b, bound), _INT_MAX))[1] for bound in bounds)
+    low = _INT_MIN if min is None else wrapped(whole(b, min), self.dtype)
+    high = _INT_MAX if max is None else wrapped(whole(b, max), self.dtype)
     b.vector("int_clamp", (self,), out, low, high)
 
 

@@ -104,6 +104,15 @@ def neg(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
         b.vector("int_affine", (self,), out, -1, 0)
 
 
+@TABLE.op("sign", "sign_")
+def sign(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
+    """−1, 0 or 1; 0 for NaN"""
+    if is_float(self):
+        b.vector("float_sign", (self,), out)
+    else:
+        long.sign(b, out, self)
+
+
 @TABLE.op("abs", "abs_")
 def absolute(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
     """|self|"""

@@ -37,6 +37,11 @@ def widened(b: ProgramBuilder, view: TensorView) -> TensorView:
     return fresh
 
 
+def sign(b: ProgramBuilder, out: TensorView, x: TensorView) -> None:
+    """−1, 0 or 1"""
+    b.vector("long_sign", pair(b, x), out)
+
+
 def number(b: ProgramBuilder, value: int) -> TensorView:
     """An int64 without dimensions in fresh memory."""
     fresh = b.temp(DType.INT64, ())
@@ -191,7 +196,7 @@ def bitwise(b: ProgramBuilder, program: str, out: TensorView, x: TensorView, y: 
 
 def shift_left(b: ProgramBuilder, out: TensorView, x: TensorView, count: TensorView) -> None:
     """x·2^count; 0 where the count is not one of 0 to 63"""
-    places = _shift_counts(b, count)
+    places = shift_counts(b, count)
     low, high = pair(b, x)
     b.vector("long_shift_left_high", (low, high, places), high_words(out))
     b.vector("int_shift_left", (low, places), low_words(out))
@@ -199,13 +204,14 @@ def shift_left(b: ProgramBuilder, out: TensorView, x: TensorView, count: TensorV
 
 def shift_right(b: ProgramBuilder, out: TensorView, x: TensorView, count: TensorView) -> None:
     """x ÷ 2^count, rounded down; 0 or −1 where the count is not one of 0 to 63"""
-    places = _shift_counts(b, count)
+    places = shift_counts(b, count)
     low, high = pair(b, x)
     b.vector("long_shift_right_low", (low, high, places), low_words(out))
     b.vector("int_shift_right", (high, places), high_words(out))
 
 
-def _shift_counts(b: ProgramBuilder, count: TensorView) -> TensorView:
+def shift_counts(b: ProgramBuilder, count: TensorView) -> TensorView:
+    """The counts as bytes; 64 for what is not one of 0 to 63."""
     places = b.temp(DType.UINT8, count.sizes)
     b.vector("shift_count", pair(b, count), places)
     return places

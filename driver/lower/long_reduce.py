@@ -81,6 +81,31 @@ def _sum_long_rows(b: ProgramBuilder, x: TensorView, out: TensorView) -> None:
     _sum_rows(b, sums, out)
 
 
+def scatter_add(
+    b: ProgramBuilder, source: TensorView, index: TensorView, out: TensorView, dim: int
+) -> None:
+    """out[i with i[dim] replaced by index[i]] += source[i], modulo 2⁶⁴.
+
+    SCATTER adds int32: the halves of the low words and the high words are added up apart.
+    """
+    at = dim % source.rank
+    for start in range(0, source.sizes[at], _LONGEST_SUM):
+        count = min(source.sizes[at] - start, _LONGEST_SUM)
+        part, places = (view.sliced(at, start, count) for view in (source, index))
+        low, high = long.pair(b, part)
+        sums = [b.temp(DType.INT32, out.sizes) for _ in range(3)]
+        for total, program, word in zip(
+            sums, ("low_half", "high_half", "move"), (low, low, high), strict=True
+        ):
+            words = b.temp(DType.INT32, part.sizes)
+            b.vector(program, (word,), words)
+            b.fill(total, 0)
+            b.scatter(words, places, total, at, accumulate=True)
+        added = b.temp(DType.INT64, out.sizes)
+        join_halves(b, added, *sums)
+        long.add(b, out, out, added)
+
+
 # ---------------------------------------------------------------------- extremes
 def extreme(
     b: ProgramBuilder, name: str, x: TensorView, out: TensorView, dims: Sequence[int]

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from driver.isa import DType
 from driver.isa.types import SCATTER_ADD_DTYPES
+from driver.lower import long_reduce
 from driver.lower.convert import as_type, constant, convert
 from driver.lower.index import along, as_indices, by_tensors, cropped, in_line, mergeable, merged_at
+from driver.lower.long_views import is_long
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
 from driver.lower.views import TensorView
@@ -50,9 +52,12 @@ def _scatter(
     *,
     accumulate: bool,
 ) -> None:
-    """The builder's scatter; types it cannot add in go by way of int32."""
+    """The builder's scatter; types it cannot add in go by way of int32 or its halves."""
     if not accumulate or out.dtype in SCATTER_ADD_DTYPES:
         b.scatter(source, index, out, dim, accumulate=accumulate)
+        return
+    if is_long(out):
+        long_reduce.scatter_add(b, source, index, out, dim)
         return
     sums = b.temp(DType.INT32, out.sizes)
     convert(b, out, sums)

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from driver.errors import UnsupportedOp
 from driver.lower import (
     attention,
+    bits,
     compare,
     conv,
     elementwise,
@@ -33,7 +34,7 @@ from driver.lower.registry import Arg, Lowering, Table
 from driver.lower.views import TensorView
 
 _MODULES = (
-    *(elementwise, functions, compare, reduce, scan, norm, attention, matmul),
+    *(elementwise, functions, compare, bits, reduce, scan, norm, attention, matmul),
     *(shape, index, scatter, sort, conv, pool, quant, host),
 )
 FAMILIES: tuple[Table, ...] = tuple(module.TABLE for module in _MODULES)

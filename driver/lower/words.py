@@ -48,6 +48,13 @@ def word(value: float) -> int:
     return int(struct.unpack("<I", struct.pack("<f", fp32(value)))[0])
 
 
+def wrapped(value: int, dtype: DType) -> int:
+    """The number of an integer type that `value` is modulo the type's range."""
+    width = 8 * DTYPE_BYTES[dtype]
+    low = 0 if dtype is DType.UINT8 else -(1 << width - 1)
+    return (value - low) % (1 << width) + low
+
+
 def element(value: float, dtype: DType) -> int:
     """The bits of `value` as an element, as torch fills: floats round, integers wrap."""
     if dtype not in FLOATS:

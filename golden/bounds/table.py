@@ -31,7 +31,8 @@ _EQUAL = """
     eq ne lt le gt ge logical_not logical_and logical_or logical_xor bitwise_not bitwise_and
     bitwise_or bitwise_xor isnan any all neg abs relu clamp clamp_min clamp_max hardtanh
     maximum minimum max min amax amin argmax argmin sign floor ceil round trunc __and__ __or__
-    __xor__ __iand__ __ior__ __ixor__ _int_mm __rshift__ __lshift__ isinf
+    __xor__ __iand__ __ior__ __ixor__ _int_mm __rshift__ __lshift__ __irshift__
+    __ilshift__ bitwise_left_shift bitwise_right_shift isinf
 """
 
 _FAMILIES = (

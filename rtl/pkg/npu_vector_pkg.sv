@@ -81,7 +81,7 @@ package npu_vector_pkg;
     endcase
   endfunction
 
-  localparam int unsigned PROGRAM_COUNT = 160;
+  localparam int unsigned PROGRAM_COUNT = 163;
   localparam program_t PROGRAMS [PROGRAM_COUNT] = '{
     /* 0 move */ '{16'd0, 8'd1, 2'd1, REDUCE_NONE},
     /* 1 constant */ '{16'd1, 8'd1, 2'd0, REDUCE_NONE},
@@ -225,27 +225,30 @@ package npu_vector_pkg;
     /* 139 long_abs_low */ '{16'd1043, 8'd3, 2'd2, REDUCE_NONE},
     /* 140 long_abs_high */ '{16'd1046, 8'd5, 2'd2, REDUCE_NONE},
     /* 141 long_sign */ '{16'd1051, 8'd4, 2'd2, REDUCE_NONE},
-    /* 142 long_range_low */ '{16'd1055, 8'd2, 2'd0, REDUCE_NONE},
-    /* 143 long_range_high */ '{16'd1057, 8'd28, 2'd0, REDUCE_NONE},
-    /* 144 shift_count */ '{16'd1085, 8'd6, 2'd2, REDUCE_NONE},
-    /* 145 int_shift_left */ '{16'd1091, 8'd5, 2'd2, REDUCE_NONE},
-    /* 146 int_shift_right */ '{16'd1096, 8'd5, 2'd2, REDUCE_NONE},
-    /* 147 long_shift_left_high */ '{16'd1101, 8'd13, 2'd3, REDUCE_NONE},
-    /* 148 long_shift_right_low */ '{16'd1114, 8'd13, 2'd3, REDUCE_NONE},
-    /* 149 long_to_float */ '{16'd1127, 8'd38, 2'd2, REDUCE_NONE},
-    /* 150 float_to_long_low */ '{16'd1165, 8'd21, 2'd1, REDUCE_NONE},
-    /* 151 float_to_long_high */ '{16'd1186, 8'd24, 2'd1, REDUCE_NONE},
-    /* 152 sum_low_halves */ '{16'd1210, 8'd1, 2'd1, REDUCE_IADD},
-    /* 153 sum_high_halves */ '{16'd1211, 8'd1, 2'd1, REDUCE_IADD},
-    /* 154 sum_sign_words */ '{16'd1212, 8'd1, 2'd1, REDUCE_IADD},
-    /* 155 halves_low */ '{16'd1213, 8'd2, 2'd2, REDUCE_NONE},
-    /* 156 halves_high */ '{16'd1215, 8'd4, 2'd3, REDUCE_NONE},
-    /* 157 long_amax_low */ '{16'd1219, 8'd3, 2'd3, REDUCE_IMAX},
-    /* 158 long_amin_low */ '{16'd1222, 8'd3, 2'd3, REDUCE_IMIN},
-    /* 159 first_set */ '{16'd1225, 8'd1, 2'd1, REDUCE_IMIN}
+    /* 142 float_sign */ '{16'd1055, 8'd4, 2'd1, REDUCE_NONE},
+    /* 143 long_range_low */ '{16'd1059, 8'd2, 2'd0, REDUCE_NONE},
+    /* 144 long_range_high */ '{16'd1061, 8'd28, 2'd0, REDUCE_NONE},
+    /* 145 shift_count */ '{16'd1089, 8'd6, 2'd2, REDUCE_NONE},
+    /* 146 int_shift_left */ '{16'd1095, 8'd5, 2'd2, REDUCE_NONE},
+    /* 147 int_shift_right */ '{16'd1100, 8'd5, 2'd2, REDUCE_NONE},
+    /* 148 long_shift_left_high */ '{16'd1105, 8'd13, 2'd3, REDUCE_NONE},
+    /* 149 long_shift_right_low */ '{16'd1118, 8'd13, 2'd3, REDUCE_NONE},
+    /* 150 long_to_float */ '{16'd1131, 8'd38, 2'd2, REDUCE_NONE},
+    /* 151 float_to_long_low */ '{16'd1169, 8'd21, 2'd1, REDUCE_NONE},
+    /* 152 float_to_long_high */ '{16'd1190, 8'd24, 2'd1, REDUCE_NONE},
+    /* 153 low_half */ '{16'd1214, 8'd1, 2'd1, REDUCE_NONE},
+    /* 154 high_half */ '{16'd1215, 8'd1, 2'd1, REDUCE_NONE},
+    /* 155 sum_low_halves */ '{16'd1216, 8'd1, 2'd1, REDUCE_IADD},
+    /* 156 sum_high_halves */ '{16'd1217, 8'd1, 2'd1, REDUCE_IADD},
+    /* 157 sum_sign_words */ '{16'd1218, 8'd1, 2'd1, REDUCE_IADD},
+    /* 158 halves_low */ '{16'd1219, 8'd2, 2'd2, REDUCE_NONE},
+    /* 159 halves_high */ '{16'd1221, 8'd4, 2'd3, REDUCE_NONE},
+    /* 160 long_amax_low */ '{16'd1225, 8'd3, 2'd3, REDUCE_IMAX},
+    /* 161 long_amin_low */ '{16'd1228, 8'd3, 2'd3, REDUCE_IMIN},
+    /* 162 first_set */ '{16'd1231, 8'd1, 2'd1, REDUCE_IMIN}
   };
 
-  localparam int unsigned CODE_COUNT = 1226;
+  localparam int unsigned CODE_COUNT = 1232;
   localparam instruction_t CODE [CODE_COUNT] = '{
     35'h010100000,
     35'h010140000,
@@ -1302,6 +1305,10 @@ package npu_vector_pkg;
     35'h120002324,
     35'h2c1112700,
     35'h170000100,
+    35'h0c0241000,
+    35'h0c1102400,
+    35'h1c1000100,
+    35'h2f0010000,
     35'h1e0131600,
     35'h1b0001400,
     35'h1e0131600,
@@ -1457,6 +1464,8 @@ package npu_vector_pkg;
     35'h120002201,
     35'h101101000,
     35'h130010024,
+    35'h15010bf00,
+    35'h2b010c000,
     35'h15010bf00,
     35'h2b010c000,
     35'h2d0102700,

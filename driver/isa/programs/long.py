@@ -195,6 +195,13 @@ def long_sign(p: Assembler) -> Value:
     return p.op(MicroOp.OR, some, _sign(p, p.src2))
 
 
+@program("−1, 0 or 1, the sign of the fp32 src1; 0 for NaN", sources=1)
+def float_sign(p: Assembler) -> Value:
+    above = p.op(MicroOp.FLT, p.word(0), p.src1)
+    below = p.op(MicroOp.FLT, p.src1, p.word(0))
+    return p.op(MicroOp.I2F, p.op(MicroOp.ISUB, above, below))
+
+
 # ---------------------------------------------------------------------- ranges
 _RANGE = ("start_low", "start_high", "step_low", "step_high")
 
@@ -322,7 +329,17 @@ def float_to_long_high(p: Assembler) -> Value:
     return _saturated(p, p.select(_sign(p, p.src1), _negated_high(p, low, high), high), _LARGEST)
 
 
-# ---------------------------------------------------------------------- reductions
+# ---------------------------------------------------------------------- halves and their sums
+@program("src1 mod 2¹⁶", sources=1)
+def low_half(p: Assembler) -> Value:
+    return _low_half(p, p.src1)
+
+
+@program("the upper 16 bits of src1, unsigned", sources=1)
+def high_half(p: Assembler) -> Value:
+    return _high_half(p, p.src1)
+
+
 @program("Σ src1 mod 2¹⁶, modulo 2³²", sources=1, reduce=Reduce.IADD)
 def sum_low_halves(p: Assembler) -> Value:
     return _low_half(p, p.src1)

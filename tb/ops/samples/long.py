@@ -69,6 +69,40 @@ def _conversions() -> Iterator[Sample]:
         )
 
 
+def _shifts() -> Iterator[Sample]:
+    every = (torch.int64, torch.int32, torch.int8, torch.uint8)
+    counts = T((3, 13), "index", limit=70)
+    for side, short in (("left", "l"), ("right", "r")):
+        for place in ("", "_"):
+            name = f"aten.bitwise_{side}_shift{place}"
+            x = T((3, 13), "words", plain=bool(place))
+            yield Sample(f"{name}.Tensor", (x, counts), every)
+            yield Sample(f"{name}.Tensor_Scalar", (x, 33), every)
+        yield Sample(f"aten.bitwise_{side}_shift.Scalar_Tensor", (-7, counts), every)
+        for name in (f"__{short}shift__", f"__i{short}shift__"):
+            x = T((3, 13), "words", plain="_i" in name)
+            yield Sample(f"aten.{name}.Tensor", (x, counts), every)
+            for count in (5, 40, -1):
+                yield Sample(f"aten.{name}.Scalar", (x, count), every)
+
+
+def _signs() -> Iterator[Sample]:
+    for place in ("", "_"):
+        x = T(None, "words", plain=bool(place))
+        yield Sample(f"aten.sign{place}.default", (x,), (*_INTEGERS,))
+        yield Sample(f"aten.sign{place}.default", (T(plain=bool(place)),), FLOATS)
+
+
+def _sums_by_index() -> Iterator[Sample]:
+    for form, first in (("", _x(4, 7)), ("_", T((4, 7), "words", plain=True))):
+        places = T((4, 6), "index", torch.int64, 7)
+        yield Sample(f"aten.scatter_add{form}.default", (first, 1, places, _x(4, 6)), _LONG)
+        rows = (first, 0, T((6,), "index", torch.int64, 4), _x(6, 7))
+        yield Sample(f"aten.index_add{form}.default", rows, _LONG)
+    puts = (_x(4, 7), [T((6,), "index", torch.int64, 4)], _x(6, 7), True)
+    yield Sample("aten.index_put.default", puts, _LONG)
+
+
 def _rows() -> Iterator[Sample]:
     yield Sample("aten.sum.default", (_x(),), _LONG)
     for shape, dims in (((3, 21), [1]), ((2, 3, 17), [0, 2])):
@@ -100,5 +134,6 @@ def _five_dimensions() -> Iterator[Sample]:
 
 SAMPLES = (
     *(*_elements(), *_moves(), *_conversions(), *_rows()),
+    *(*_shifts(), *_signs(), *_sums_by_index()),
     *(*_equal_elements(), *_five_dimensions()),
 )

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shifts of integers, by any count: one beyond the width leaves 0, or copies of the sign."""
+
+from __future__ import annotations
+
+from driver.isa import DType
+from driver.lower import long
+from driver.lower.convert import constant, is_float
+from driver.lower.elementwise import whole
+from driver.lower.long_views import is_long
+from driver.lower.program import ProgramBuilder
+from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.views import TensorView
+
+TABLE = Table()
+
+
+def _shift(direction: str) -> Rule:
+    def rule(
+        b: ProgramBuilder,
+        out: TensorView,
+        self: TensorView | Scalar,
+        other: TensorView | Scalar,
+    ) -> None:
+        x = _integers(b, self, out.dtype)
+        if not isinstance(other, TensorView) and not 0 <= other < _BEYOND:
+            other = _BEYOND
+        count = _integers(b, other, DType.INT32)
+        if is_long(out):
+            shifted = long.shift_left if direction == "left" else long.shift_right
+            shifted(b, out, x, count)
+            return
+        places = long.shift_counts(b, count) if is_long(count) else count
+        b.vector(f"int_shift_{direction}", (x, places), out)
+
+    return rule
+
+
+_BEYOND = 64
+"""A count that leaves nothing of any type."""
+
+
+def _integers(b: ProgramBuilder, value: TensorView | Scalar, dtype: DType) -> TensorView:
+    if not isinstance(value, TensorView):
+        return constant(b, whole(b, value), dtype)
+    if is_float(value):
+        raise b.unsupported("dtype", value.dtype.name, "an integer type")
+    return value
+
+
+for _name, _short in (("left", "l"), ("right", "r")):
+    _rule = _shift(_name)
+    for _place in ("", "_"):
+        _base = f"bitwise_{_name}_shift{_place}"
+        TABLE.op(f"{_base}.Tensor", f"{_base}.Tensor_Scalar")(_rule)
+    TABLE.op(f"bitwise_{_name}_shift.Scalar_Tensor")(_rule)
+    for _form in (f"__{_short}shift__", f"__i{_short}shift__"):
+        TABLE.op(f"{_form}.Tensor", f"{_form}.Scalar")(_rule)
