@@ -17,6 +17,8 @@ import torch
 
 from driver.capture.format import HOST_READ
 from driver.capture.single import overload
+from driver.random_stream import FIRST_STREAM, RandomStream
+from golden.draws import DRAWS, Draw
 from golden.formats import Values
 from golden.reference import exact_values, full_precision
 
@@ -34,6 +36,8 @@ class OpCall:
     op: str
     args: Sequence[Any]
     kwargs: Mapping[str, Any] = field(default_factory=dict)
+    stream: RandomStream = FIRST_STREAM
+    """What a random op draws."""
 
     @cached_property
     def overload(self) -> Any:
@@ -91,8 +95,18 @@ def base_name(op: str) -> str:
 
 def answers(call: OpCall) -> tuple[Result, ...]:
     """What CPU torch computes, in the types it has: the results, then what `written` names as the
-    op leaves it. The call's own tensors stay as they are."""
-    return _run(call, lambda value: value)
+    op leaves it. The call's own tensors stay as they are.
+
+    A random op has the numbers of docs/numerics.md, not those of torch's generator.
+    """
+    found = _run(call, lambda value: value)
+    rule = DRAWS.get(base_name(call.op))
+    return found if rule is None else rule(draw_of(call, found))
+
+
+def draw_of(call: OpCall, found: tuple[Result, ...]) -> Draw:
+    """A random op as golden.draws takes it; `found` gives its results' sizes and types."""
+    return Draw(call.arguments, call.stream, tuple(x for x in found if x is not None))
 
 
 def truths(call: OpCall, **replaced: Any) -> tuple[Result, ...]:
@@ -105,7 +119,7 @@ def truths(call: OpCall, **replaced: Any) -> tuple[Result, ...]:
     schema = call.overload._schema
     positional = [arguments[a.name] for a in schema.arguments if not a.kwarg_only]
     named = {a.name: arguments[a.name] for a in schema.arguments if a.kwarg_only}
-    return _run(OpCall(call.op, positional, named), widened)
+    return _run(OpCall(call.op, positional, named, call.stream), widened)
 
 
 def widened(value: Any) -> Any:

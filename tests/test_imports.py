@@ -35,6 +35,7 @@ CONFINED: dict[str, tuple[str, ...]] = {
         "driver.torch_device",
         "golden.bounds",  # the true answer is torch's op in float64
         "golden.calls",
+        "golden.draws",  # answers in torch's sizes and types
         "golden.judge",
         "golden.reference",
         "golden.scoreboard",  # judges against golden.reference

@@ -27,6 +27,7 @@ from driver.lower.long_views import high_words, low_words, split, words
 from driver.lower.operands import Alloc, Operand, Operands
 from driver.lower.views import TensorView, broadcast, dense, pieces
 from driver.lower.words import element, word
+from driver.random_stream import RandomStream
 
 _MAX_PACKETS = 1 << 16
 _POSITIONAL = frozenset(
@@ -49,8 +50,9 @@ class Program:
 class ProgramBuilder:
     """Collects the packets of one op. UnsupportedOp, naming it, for what they cannot express."""
 
-    def __init__(self, op: str, alloc: Alloc) -> None:
+    def __init__(self, op: str, alloc: Alloc, stream: RandomStream | None = None) -> None:
         self._op = op
+        self._stream = stream
         self._alloc = alloc
         self._packets: list[Packet] = []
         self._operands = Operands(self.unsupported, alloc)
@@ -71,6 +73,13 @@ class ProgramBuilder:
         view = dense(0, dtype, tuple(sizes))
         address = self._alloc(max(view.count, 1) * DTYPE_BYTES[dtype])
         return dense(address, dtype, tuple(sizes))
+
+    @property
+    def stream(self) -> RandomStream:
+        """What this op draws. UnsupportedOp when the caller gave no stream."""
+        if self._stream is None:
+            raise self.unsupported("stream", None, "the seed and the number of a random op")
+        return self._stream
 
     # ------------------------------------------------------------------ vector engine
     def vector(

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
+from keyword import iskeyword
 from typing import Any
 
 from pydantic import ConfigDict, ValidationError, validate_call
@@ -50,7 +51,7 @@ class Lowering:
         elif self.outputs is not None and len(results) != self.outputs:
             raise builder.unsupported("results", len(results), str(self.outputs))
         try:
-            self.rule(builder, given, *args, **kwargs)
+            self.rule(builder, given, *args, **{_parameter(key): kwargs[key] for key in kwargs})
         except ValidationError as error:
             first = error.errors()[0]
             raise builder.unsupported(
@@ -63,6 +64,11 @@ class Lowering:
         return str(
             where if isinstance(where, str) else [*names, "too many"][min(where, len(names))]
         )
+
+
+def _parameter(name: str) -> str:
+    """The parameter for an argument of the schema: `from_` for `from`, a word of Python's."""
+    return f"{name}_" if iskeyword(name) else name
 
 
 class Table:

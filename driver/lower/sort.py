@@ -1,81 +1,56 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sorting short rows: each element's rank is counted, then elements go to their ranks.
-
-Counting compares all pairs, so it suits rows of up to `LONGEST` elements. Equal elements keep their
-order; NaN counts as the largest, as in torch.
-"""
+"""Ops that arrange elements by value: positions from driver.lower.order, elements by GATHER."""
 
 from __future__ import annotations
 
 from driver.isa import DType
 from driver.lower.convert import convert, is_float
+from driver.lower.index import in_line
+from driver.lower.order import first, order
 from driver.lower.program import ProgramBuilder
+from driver.lower.reduce import index_of, reduce
 from driver.lower.registry import Table
 from driver.lower.views import TensorView
 
 TABLE = Table()
-LONGEST = 4096
+Pair = tuple[TensorView | None, TensorView | None]
+"""Where values and positions go."""
 
 
-def _ranks(b: ProgramBuilder, rows: TensorView, places: TensorView, descending: bool) -> TensorView:
-    """Where each element of a row, the innermost dimension, goes; int32 of the rows' sizes."""
-    keys, ranks = b.temp(DType.INT32, rows.sizes), b.temp(DType.INT32, rows.sizes)
-    mask = -1 if descending else 0
-    b.vector("sort_key" if is_float(rows) else "bits_xor_imm", (rows,), keys, mask)
-    count = rows.sizes[-1]
-    others = keys.inserted(rows.rank - 1, count)
-    pairs = others.sizes
-    own = keys.inserted(rows.rank, count)
-    place = b.expanded(places.inserted(1, count), pairs)
-    b.vector("rank", (others, own, place), ranks.inserted(rows.rank))
-    return ranks
+def _lines(view: TensorView, dim: int) -> TensorView:
+    """The view with `dim` innermost; a tensor without dimensions gets one."""
+    return view.with_last([dim % view.rank]) if view.rank else view.inserted(0)
 
 
-def _sorted(
-    b: ProgramBuilder,
-    outs: tuple[TensorView | None, TensorView | None],
-    x: TensorView,
-    dim: int,
-    descending: bool,
-) -> None:
-    """The first elements in order, as many as the results hold, and where they were."""
-    if not x.rank:
-        _single(b, outs, x)
-        return
-    rows = x.with_last([dim % x.rank])
-    count = rows.sizes[-1]
-    if count > LONGEST:
-        raise b.unsupported("row", count, f"at most {LONGEST} elements")
-    places = b.temp(DType.INT64, (count,))
-    b.vector("int_range", (), places, 0, 1)
-    ranks = _ranks(b, rows, places, descending)
-    for out, source in zip(outs, (rows, b.expanded(places, rows.sizes)), strict=True):
-        if out is None:
-            continue
-        target = out.with_last([dim % x.rank])
-        whole = target if target.sizes == rows.sizes else b.temp(source.dtype, rows.sizes)
-        b.scatter(source, ranks, whole, rows.rank - 1)
-        if whole is not target:
-            b.copy(whole.sliced(-1, 0, target.sizes[-1]), target)
-
-
-def _single(
-    b: ProgramBuilder, outs: tuple[TensorView | None, TensorView | None], x: TensorView
-) -> None:
+def _deliver(b: ProgramBuilder, outs: Pair, rows: TensorView, places: TensorView) -> None:
+    """Values at these positions, int32 [rows, count], and the positions; views with the rows' other
+    dimensions before the innermost one."""
     values, indices = outs
+    found = places.split(0, rows.sizes[:-1]) if rows.rank > 1 else places.selected(0, 0)
     if values is not None:
-        convert(b, x, values)
+        b.gather(rows, found, values, rows.rank - 1)
     if indices is not None:
-        b.fill(indices, 0)
+        convert(b, found, indices)
+
+
+def _oriented(outs: Pair, dim: int) -> Pair:
+    values, indices = (None if out is None else _lines(out, dim) for out in outs)
+    return values, indices
+
+
+def best(b: ProgramBuilder, outs: Pair, rows: TensorView, *, count: int, largest: bool) -> None:
+    """The largest or smallest elements of the innermost dimension, in order."""
+    _deliver(b, outs, rows, first(b, rows, count, descending=largest))
+
+
+def _sorted(b: ProgramBuilder, outs: Pair, x: TensorView, dim: int, descending: bool) -> None:
+    rows = _lines(x, dim)
+    _deliver(b, _oriented(outs, dim), rows, order(b, rows, descending=descending))
 
 
 @TABLE.op("sort", outputs=2)
 def sort(
-    b: ProgramBuilder,
-    outs: tuple[TensorView | None, TensorView | None],
-    self: TensorView,
-    dim: int = -1,
-    descending: bool = False,
+    b: ProgramBuilder, outs: Pair, self: TensorView, dim: int = -1, descending: bool = False
 ) -> None:
     """Values in order, and their indices"""
     _sorted(b, outs, self, dim, descending)
@@ -84,7 +59,7 @@ def sort(
 @TABLE.op("sort.stable", outputs=2)
 def sort_stable(
     b: ProgramBuilder,
-    outs: tuple[TensorView | None, TensorView | None],
+    outs: Pair,
     self: TensorView,
     *,
     stable: bool | None = None,
@@ -107,10 +82,24 @@ def argsort(
     _sorted(b, (None, out), self, dim, descending)
 
 
+@TABLE.op("argsort.stable")
+def argsort_stable(
+    b: ProgramBuilder,
+    out: TensorView,
+    self: TensorView,
+    *,
+    stable: bool,
+    dim: int = -1,
+    descending: bool = False,
+) -> None:
+    """The same"""
+    _sorted(b, (None, out), self, dim, descending)
+
+
 @TABLE.op("topk", outputs=2)
 def topk(
     b: ProgramBuilder,
-    outs: tuple[TensorView | None, TensorView | None],
+    outs: Pair,
     self: TensorView,
     k: int,
     dim: int = -1,
@@ -118,4 +107,64 @@ def topk(
     sorted: bool = True,
 ) -> None:
     """The k largest or smallest in order, and their indices"""
-    _sorted(b, outs, self, dim, largest)
+    best(b, _oriented(outs, dim), _lines(self, dim), count=k, largest=largest)
+
+
+@TABLE.op("kthvalue", outputs=2)
+def kthvalue(
+    b: ProgramBuilder,
+    outs: Pair,
+    self: TensorView,
+    k: int,
+    dim: int = -1,
+    keepdim: bool = False,
+) -> None:
+    """The k-th smallest, and its index"""
+    _deliver(b, _kept(outs, self, dim, keepdim), *_kth(b, self, k, dim))
+
+
+def _kept(outs: Pair, x: TensorView, dim: int, keepdim: bool) -> Pair:
+    """Results of a dimension's reduction, with that dimension innermost and of size 1."""
+    if keepdim and x.rank:
+        return _oriented(outs, dim)
+    values, indices = (None if out is None else out.inserted(out.rank) for out in outs)
+    return values, indices
+
+
+def _kth(b: ProgramBuilder, x: TensorView, k: int, dim: int) -> tuple[TensorView, TensorView]:
+    """(rows, position of the k-th smallest in each)."""
+    rows = _lines(x, dim)
+    return rows, first(b, rows, k, descending=False).sliced(1, k - 1, 1)
+
+
+# ---------------------------------------------------------------------- median
+def _median(b: ProgramBuilder, outs: Pair, x: TensorView, dim: int) -> None:
+    """The lower median of rows [.., length], or their first NaN; results have size 1 in `dim`."""
+    rows, places = _kth(b, x, (_lines(x, dim).sizes[-1] + 1) // 2, dim)
+    if not is_float(x):
+        _deliver(b, outs, rows, places)
+        return
+    shape = (*rows.sizes[:-1], 1)
+    most, where = b.temp(DType.FP32, shape), b.temp(DType.INT32, shape)
+    reduce(b, "amax", rows, most, (rows.rank - 1,))
+    index_of(b, rows, most, where, rows.rank - 1)
+    most, where = (view.reshaped(places.sizes, (1, 1)) for view in (most, where))
+    ordered, chosen = (b.temp(DType.INT32, places.sizes) for _ in range(2))
+    b.vector("equal", (most, most), ordered)
+    b.vector("where", (ordered, places, where), chosen)
+    _deliver(b, outs, rows, chosen)
+
+
+@TABLE.op("median")
+def median(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
+    """The lower median of all elements; a NaN if there is one"""
+    line = in_line(b, self)
+    _median(b, (out.inserted(0), None), line, 0)
+
+
+@TABLE.op("median.dim", outputs=2)
+def median_of_rows(
+    b: ProgramBuilder, outs: Pair, self: TensorView, dim: int, keepdim: bool = False
+) -> None:
+    """The lower median along a dimension, or its first NaN, and the index"""
+    _median(b, _kept(outs, self, dim, keepdim), self, dim)

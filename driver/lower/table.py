@@ -22,6 +22,9 @@ from driver.lower import (
     norm,
     pool,
     quant,
+    random,
+    random_choices,
+    random_integers,
     reduce,
     scan,
     scatter,
@@ -32,10 +35,12 @@ from driver.lower.operands import Alloc
 from driver.lower.program import Program, ProgramBuilder
 from driver.lower.registry import Arg, Lowering, Table
 from driver.lower.views import TensorView
+from driver.random_stream import RandomStream
 
 _MODULES = (
     *(elementwise, functions, compare, bits, reduce, scan, norm, attention, matmul),
     *(shape, index, scatter, sort, conv, pool, quant, host),
+    *(random, random_integers, random_choices),
 )
 FAMILIES: tuple[Table, ...] = tuple(module.TABLE for module in _MODULES)
 
@@ -59,18 +64,20 @@ def lower(
     kwargs: Mapping[str, Arg],
     results: Sequence[TensorView | None],
     alloc: Alloc,
+    stream: RandomStream | None = None,
 ) -> Program:
     """The packets of one op, called with torch's arguments, tensors as views of device memory.
 
     `results`: where the outputs go, in the op's order, with torch's sizes and types; None for what
     is no tensor. Without an element to compute there are no packets. `alloc` gives memory for
-    descriptors and temporaries; it must stay allocated until the packets have run.
+    descriptors and temporaries; it must stay allocated until the packets have run. `stream`: what a
+    random op draws.
     UnsupportedOp when the NPU cannot run it: nothing is to be submitted then.
     """
     lowering = LOWERINGS.get(op)
     if lowering is None:
         raise UnsupportedOp(op, "op", op, f"one of {', '.join(LOWERINGS)}")
-    builder = ProgramBuilder(op, alloc)
+    builder = ProgramBuilder(op, alloc, stream)
     if any(view is not None and view.count for view in results):
         lowering.apply(builder, args, kwargs, tuple(results))
     return builder.program()

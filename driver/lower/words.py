@@ -36,6 +36,24 @@ def rounded(value: float, dtype: DType) -> float:
     return value
 
 
+def below(value: float, dtype: DType) -> float:
+    """The largest number of a floating-point type below `value`, an fp32 number."""
+    near = rounded(value, dtype)
+    if near < value:
+        return near
+    bits, sign = element(near, dtype), 1 << (8 * DTYPE_BYTES[dtype] - 1)
+    if not bits & ~sign:  # below a zero is the least negative number
+        return _number(sign | 1, dtype)
+    return _number(bits + (1 if bits & sign else -1), dtype)
+
+
+def _number(bits: int, dtype: DType) -> float:
+    """The number that an element of a floating-point type is."""
+    if dtype is DType.FP16:
+        return float(struct.unpack("<e", struct.pack("<H", bits))[0])
+    return float(_unpack("<f", bits << 16 if dtype is DType.BF16 else bits))
+
+
 def word(value: float) -> int:
     """The 32 bits of an immediate: an int in two's complement, a float as fp32.
 

@@ -69,6 +69,20 @@ def selected(subject: Subject) -> tuple[Expectation | None, ...]:
     return exact(values), _positions(subject.call, values, positions)
 
 
+def selected_one(subject: Subject) -> tuple[Expectation | None, ...]:
+    """The same for one element of each row, whose dimension is kept or not, or of all elements."""
+    values = subject.answer(0)
+    if len(subject.answers) == 1:
+        return (exact(values),)
+    positions, dim, source = subject.answer(1), subject.call["dim"], subject.call["self"]
+    if source.dim() == 0:
+        return exact(values), exact(positions)
+    lead = (x if subject.call["keepdim"] else x.unsqueeze(dim) for x in (values, positions))
+    found = _positions(subject.call, *lead)
+    tied = found.npu.unbounded.reshape(tuple(positions.shape))
+    return exact(values), unclaimed(exact(positions), tied)
+
+
 def sorted_positions(subject: Subject) -> tuple[Expectation | None, ...]:
     """argsort: the positions of `selected` alone."""
     positions, dim = subject.answer(), subject.call["dim"]

@@ -12,11 +12,12 @@ from golden.bounds import (
     norms,
     pooling,
     products,
+    random,
     reductions,
     softmax,
     softplus,
 )
-from golden.bounds.exact import converted, equal, moved, selected, sorted_positions
+from golden.bounds.exact import converted, equal, moved, selected, selected_one, sorted_positions
 from golden.bounds.expectation import Rule
 
 _MOVES = """
@@ -36,8 +37,8 @@ _EQUAL = """
 """
 
 _FAMILIES = (
-    *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, reductions),
-    *(softmax, softplus),
+    *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, random),
+    *(reductions, softmax, softplus),
 )
 
 
@@ -46,6 +47,7 @@ def _merged() -> dict[str, Rule]:
         **dict.fromkeys(_MOVES.split(), moved),
         **dict.fromkeys(_EQUAL.split(), equal),
         **dict.fromkeys(("sort", "topk"), selected),
+        **dict.fromkeys(("kthvalue", "median"), selected_one),
         "argsort": sorted_positions,
         **dict.fromkeys(("_to_copy", "to", "copy"), converted),
     }

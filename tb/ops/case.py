@@ -13,6 +13,7 @@ from driver.capture import Capsule, Op, TensorRef, Value
 from driver.capture.tensors import to_torch
 from driver.errors import UnsupportedOp
 from driver.isa import DType
+from driver.random_stream import FIRST_STREAM, RandomStream
 from driver.results import OpRow
 
 _LONG = 200
@@ -35,6 +36,8 @@ class Case:
     """Result type of a matrix product, where the call itself does not say it."""
     weights: frozenset[int] = frozenset()
     """Positions in `args` that hold parameters: they live in the weights region."""
+    stream: RandomStream = FIRST_STREAM
+    """What a random op draws."""
 
     def tensors(self) -> Iterator[tuple[Place, torch.Tensor]]:
         """Every tensor of the arguments, those in lists included, with the argument it is in."""
@@ -134,7 +137,13 @@ def recorded_case(capsule: Capsule, op: Op, index: int) -> Case:
         module=module_path(capsule.name, op.module),
         source=op.source,
         weights=parameters,
+        stream=recorded_stream(capsule, op),
     )
+
+
+def recorded_stream(capsule: Capsule, op: Op) -> RandomStream:
+    """What the op draws: the capsule's seed and the op's index in it (docs/numerics.md)."""
+    return RandomStream(capsule.document.seed, op.index)
 
 
 def _refs(value: Value) -> Iterator[TensorRef]:

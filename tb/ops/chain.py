@@ -22,7 +22,7 @@ from driver.errors import UnsupportedOp
 from driver.isa import DTYPE_BYTES
 from driver.lower import Arg, TensorView, lower
 from golden.reference import exact_values
-from tb.ops.case import Case, module_path
+from tb.ops.case import Case, module_path, recorded_stream
 from tb.ops.cost import compulsory_bytes
 from tb.ops.images import Buffer, Images, buffer_of
 from tb.ops.pair import DevicePair
@@ -69,7 +69,8 @@ class Chain:
         args = tuple(self._argument(op, value) for value in op.inputs)
         kwargs = {name: self._argument(op, value) for name, value in op.kwargs.items()}
         results = self._results(op)
-        program = lower(op.op, args, kwargs, results, self._temporary)
+        stream = recorded_stream(self._capsule, op)
+        program = lower(op.op, args, kwargs, results, self._temporary, stream)
         for address, data in program.descriptors:
             self._pair.write(address, np.frombuffer(data, np.uint8))
         return Placed(program, results, compulsory_bytes(op.op, args, kwargs, results))
@@ -101,6 +102,7 @@ class Chain:
                 for position, value in enumerate(op.inputs)
                 if isinstance(value, TensorRef) and parameters[value.storage].parameter is not None
             ),
+            stream=recorded_stream(self._capsule, op),
         )
 
     def compute_on_cpu(self, op: Op) -> None:

@@ -84,7 +84,7 @@ def placed(memory: Memory, case: Case, problem: Problem, seed: int) -> Iterator[
             for view, output in zip(results, problem.outputs, strict=True)
             if output is None or output.returned
         )
-        program = lower(case.op, args, kwargs, returned, fresh)
+        program = lower(case.op, args, kwargs, returned, fresh, case.stream)
         for address, data in program.descriptors:
             memory.write(address, np.frombuffer(data, np.uint8))
         yield Placed(program, results, compulsory_bytes(case.op, args, kwargs, results))

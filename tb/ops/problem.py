@@ -62,7 +62,7 @@ def problem_of(case: Case) -> Problem:
             return Problem(call, (Output(call.sizes, dense_strides(call.sizes), call.result),))
     if not supports(case.op):
         raise UnsupportedOp(case.op, "op", case.op, "an op that golden can judge")
-    asked = OpCall(case.op, case.args, dict(case.kwargs))
+    asked = OpCall(case.op, case.args, dict(case.kwargs), case.stream)
     results = answers(asked)
     written = asked.written()
     count = len(results) - len(written)

@@ -15,8 +15,10 @@ from driver.isa.programs import (
     functions,
     gelu,
     long,
+    order,
     power,
     quantisation,
+    random,
     reductions,
     softmax,
 )
@@ -34,6 +36,8 @@ FAMILIES = (
     softmax,
     quantisation,
     long,
+    random,
+    order,
 )
 """Modules in the order of their programs' numbers."""
 

@@ -133,7 +133,7 @@ def _quadrants(p: Assembler, x: Value) -> tuple[Value, Value]:
     return rounded, r
 
 
-def _quarter_wave(p: Assembler, quadrant: Value, r: Value) -> Value:
+def quarter_wave(p: Assembler, quadrant: Value, r: Value) -> Value:
     """sin(quadrant·π/2 + r) from the two low bits of `quadrant`."""
     z = p.mul(r, r)
     odd = p.op(MicroOp.AND, quadrant, p.word(1))
@@ -146,13 +146,13 @@ def _quarter_wave(p: Assembler, quadrant: Value, r: Value) -> Value:
 def sin(p: Assembler) -> Value:
     quadrant, r = _quadrants(p, p.src1)
     not_zero = p.op(MicroOp.SHL, p.src1, p.word(1))
-    return p.select(not_zero, _quarter_wave(p, quadrant, r), p.src1)
+    return p.select(not_zero, quarter_wave(p, quadrant, r), p.src1)
 
 
 @program("cos src1", sources=1)
 def cos(p: Assembler) -> Value:
     quadrant, r = _quadrants(p, p.src1)
-    return _quarter_wave(p, p.op(MicroOp.IADD, quadrant, p.word(1)), r)
+    return quarter_wave(p, p.op(MicroOp.IADD, quadrant, p.word(1)), r)
 
 
 _ERF_SPLIT = 0.85

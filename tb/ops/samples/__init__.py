@@ -7,12 +7,12 @@ family; its types, layouts, sizes and values vary by themselves (`variants`).
 
 from __future__ import annotations
 
-from tb.ops.samples import attention, elementwise, index, long, matmul, nn, reduce, shape
+from tb.ops.samples import attention, elementwise, index, long, matmul, nn, random, reduce, shape
 from tb.ops.samples.model import Sample, T
 
 __all__ = ["SAMPLES", "Sample", "T"]
 
-_FAMILIES = (elementwise, reduce, matmul, nn, attention, shape, index, long)
+_FAMILIES = (elementwise, reduce, matmul, nn, attention, shape, index, long, random)
 
 
 def _by_op() -> dict[str, tuple[Sample, ...]]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import torch
 
-from tb.ops.samples.model import EVERY, FLOATS, NUMBERS, Sample, T
+from tb.ops.samples.model import BOOL, EVERY, FLOATS, INTS, NUMBERS, Sample, T
 
 _I64, _I32 = torch.int64, torch.int32
 
@@ -58,6 +58,29 @@ def _sorting() -> Iterator[Sample]:
         yield Sample("aten.argsort.default", (T((3, 13), values), -1, True), NUMBERS)
         for k, largest in ((1, True), (5, True), (3, False)):
             yield Sample("aten.topk.default", (T((3, 13), values), k, -1, largest), NUMBERS)
+        yield Sample("aten.kthvalue.default", (T((3, 13), values), 4), NUMBERS)
+        yield Sample("aten.kthvalue.default", (T((5, 3), values), 2, 0, True), NUMBERS)
+        for shape in ((3, 12), (3, 13), ()):
+            # Plain: of a row that a stride of 0 repeats, torch 2.13 answers with another row's.
+            yield Sample("aten.median.default", (T(shape, values),), NUMBERS)
+            yield Sample("aten.median.dim", (T(shape, values, plain=True), 0), NUMBERS)
+            yield Sample("aten.median.dim", (T(shape, values, plain=True), -1, True), NUMBERS)
 
 
-SAMPLES = (*_reads(), *_writes(), *_sorting())
+def _long_rows() -> Iterator[Sample]:
+    """Beyond the length at which ranks are counted: sorts by bits, choices by blocks."""
+    row, stable = T((2, 1100), "ties"), {"stable": True}
+    yield Sample("aten.sort.stable", (row,), FLOATS, stable)
+    yield Sample("aten.argsort.stable", (T((2, 700)),), (*INTS, *BOOL), stable)
+    yield Sample("aten.sort.default", (T((600, 2)), 0, True), (torch.bfloat16,))
+    far = T((3, 40), "far")
+    yield Sample("aten.sort.default", (far,), (_I64, _I32))
+    yield Sample("aten.argsort.stable", (far,), (_I64,), {"stable": True, "descending": True})
+    for k, largest in ((1, True), (9, False), (300, True)):
+        yield Sample("aten.topk.default", (T((2, 2500)), k, -1, largest), FLOATS)
+        yield Sample("aten.topk.default", (T((2, 2500), "far"), k, -1, largest), (_I64, _I32))
+    yield Sample("aten.kthvalue.default", (T((2, 2500)), 2000), FLOATS)
+    yield Sample("aten.median.default", (T((30, 30)),), FLOATS)
+
+
+SAMPLES = (*_reads(), *_writes(), *_sorting(), *_long_rows())

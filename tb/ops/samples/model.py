@@ -79,6 +79,16 @@ def _positive(
     return (torch.rand(shape, generator=generator) * 4 + 0.25).to(dtype)
 
 
+def _chance(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
+    return torch.rand(shape, generator=generator).to(dtype)
+
+
+def _far(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
+    """Integers of all sizes, equal ones among them."""
+    near = torch.randint(-3, 4, shape, generator=generator).to(dtype)
+    return near << torch.randint(0, 8 * dtype.itemsize - 3, shape, generator=generator)
+
+
 def _index(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
     return torch.randint(0, limit, shape, generator=generator).to(dtype)
 
@@ -131,6 +141,8 @@ VALUES: dict[str, Values] = {
     "ties": _ties,
     "words": _words,
     "near integer limits": _near_limits,
+    "chance": _chance,
+    "far": _far,
 }
 
 
