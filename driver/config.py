@@ -112,6 +112,8 @@ class Timeouts(Frozen):
     """Wall-clock seconds that one wait for an interrupt may take."""
     wait_cycles: Annotated[int, Field(ge=1_000, lt=1 << 63)]
     """Device cycles that one wait for an interrupt may take."""
+    hang_cycles: Annotated[int, Field(gt=0xFFFF, lt=1 << 63)]
+    """Device cycles without progress after which a device is hung; more than any DRAM latency."""
 
 
 def _power_of_two(value: int) -> bool:

@@ -17,7 +17,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from driver.backend import Backend
 from driver.config import HwConfig
-from driver.errors import DeviceFault, InfrastructureError, SimulatorTimeout
+from driver.errors import (
+    DeviceFault,
+    DeviceHung,
+    InfrastructureError,
+    SimulatorTimeout,
+    Standstill,
+    SubmittedCommand,
+)
 from driver.isa import (
     COMPLETION_BYTES,
     DEVICE_ID,
@@ -35,6 +42,10 @@ _LOG = logging.getLogger(__name__)
 _SEQ_MASK = 0xFFFF_FFFF
 _ALL_IRQS = csr.IRQ_ENABLE_COMPLETE_MASK | csr.IRQ_ENABLE_EMPTY_MASK | csr.IRQ_ENABLE_ERROR_MASK
 DEFAULT_RING_ENTRIES = 256
+_PROGRESS = (csr.ACTIVE_CYCLES_LO, csr.READ_BEATS_LO, csr.WRITE_BEATS_LO, csr.COMPLETED)
+"""Registers of which one moves as long as a command does."""
+_CYCLES_PER_POLL = 4
+"""At least so many cycles pass in the read of a register."""
 
 
 class Device:
@@ -133,8 +144,8 @@ class Device:
         """Run packets through the ring, however many; their completion records, in order.
 
         DeviceFault at the first that fails (nothing after it has run; see `recover`), again at any
-        later submit until then. SimulatorTimeout when no interrupt comes for `timeout_s`, by
-        default the configuration's wait_s.
+        later submit until then. DeviceHung when the device makes no progress; SimulatorTimeout when
+        no interrupt comes for `timeout_s`, by default the configuration's wait_s.
         """
         return self._run(self._ring, packets, timeout_s)
 
@@ -165,11 +176,22 @@ class Device:
 
     def _request(self, control: int) -> None:
         """Set bits of CTRL and wait for the device to clear them."""
-        deadline = time.monotonic() + self._config.timeouts.wait_s
+        limits = self._config.timeouts
+        deadline = time.monotonic() + limits.wait_s
         self._backend.write_csr(csr.CTRL, control)
+        polls, progress = 0, self._progress()
         while self._backend.read_csr(csr.CTRL) & control:
+            what = f"CTRL still reads {control:#x}: reset or error_ack hangs"
             if time.monotonic() > deadline:
-                raise SimulatorTimeout(f"CTRL still reads {control:#x}: reset or error_ack hangs")
+                raise SimulatorTimeout(what)
+            polls += 1
+            if polls % (limits.hang_cycles // _CYCLES_PER_POLL) == 0:
+                last, progress = progress, self._progress()
+                if last == progress:
+                    raise DeviceHung(what, Standstill(self._backend.read_csr(csr.CYCLE_LO)))
+
+    def _progress(self) -> tuple[int, ...]:
+        return tuple(self._backend.read_csr(offset) for offset in _PROGRESS)
 
     def _run(
         self, port: CommandPort, packets: Sequence[Packet], timeout_s: float | None
@@ -197,6 +219,13 @@ class Device:
     def _wait(self, packets: Sequence[Packet], done: int, limit_s: float) -> int:
         try:
             return self._backend.wait_interrupt(limit_s)
+        except DeviceHung as error:
+            completed = error.standstill.completed
+            ended = 0 if completed is None else (completed - self._next_seq) & _SEQ_MASK
+            at = min(done + ended, len(packets) - 1)
+            seq = (self._next_seq + at - done) & _SEQ_MASK
+            command = SubmittedCommand(seq, at, len(packets), packets[at])
+            raise error.in_command(command) from error
         except SimulatorTimeout as error:
             raise SimulatorTimeout(
                 f"command {self._next_seq} (packet {done} of {len(packets)}, {packets[done]}): "

@@ -8,6 +8,7 @@ The text of every error is one line, so that the command line can print it as it
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import ClassVar
 
 from driver.isa import ERROR_TEXT, ErrorCode, Packet
@@ -161,6 +162,83 @@ class DeviceFault(VerdictError):
         return text if self.packet is None else f"{text}: {_one_line(self.packet)}"
 
 
+@dataclass(frozen=True)
+class Standstill:
+    """A device without progress: the clock cycle in which that was noticed, how long its ports had
+    transferred nothing by then, what each port waits for, and STATUS.state and COMPLETED (None
+    when the registers do not answer)."""
+
+    cycle: int
+    quiet_cycles: int = 0
+    ports: tuple[str, ...] = ()
+    state: str | None = None
+    completed: int | None = None
+
+
+@dataclass(frozen=True)
+class SubmittedCommand:
+    """Packet `index` of `count` that were submitted together, with its sequence number."""
+
+    seq: int
+    index: int
+    count: int
+    packet: Packet
+
+
+class DeviceHung(VerdictError):
+    """The device makes no progress: no interrupt comes, or a register access gets no answer.
+
+    `command` is the one that does not end, where the driver knows it.
+    """
+
+    def __init__(
+        self, what: str, standstill: Standstill, command: SubmittedCommand | None = None
+    ) -> None:
+        self.what = what
+        self.standstill = standstill
+        self.command = command
+        super().__init__(what, standstill, command)
+
+    def in_command(self, command: SubmittedCommand) -> DeviceHung:
+        """The same, with the command that does not end."""
+        return DeviceHung(self.what, self.standstill, command)
+
+    def __str__(self) -> str:
+        at, command = self.standstill, self.command
+        text = f"device hung at cycle {at.cycle}: {self.what}"
+        if command is not None:
+            text += f" in command {command.seq} (packet {command.index} of {command.count}, "
+            text += f"{_one_line(command.packet)})"
+        if at.quiet_cycles:
+            text += f"; nothing transferred for {at.quiet_cycles} cycles"
+        if at.state is not None:
+            text += f"; state {at.state}, {at.completed} commands completed"
+        return "; ".join((text, *at.ports))
+
+
+class AssertionFailed(VerdictError):
+    """An assertion of the RTL, or of a checker around it, failed and ended the simulator.
+
+    `place` is its file and line, `scope` its instance and name; `log` is the simulator's.
+    """
+
+    def __init__(
+        self, place: tuple[str, int], scope: str, message: str, cycle: int, log: str
+    ) -> None:
+        self.file, self.line = place
+        self.scope = scope
+        self.message = message
+        self.cycle = cycle
+        self.log = log
+        super().__init__(place, scope, message, cycle, log)
+
+    def __str__(self) -> str:
+        return (
+            f"assertion {self.scope} ({self.file}:{self.line}) failed in cycle {self.cycle}: "
+            f"{_one_line(self.message)}; see {self.log}"
+        )
+
+
 class InfrastructureError(NpuError):
     """Neither the input nor the device is to blame: the machinery around them failed."""
 
@@ -172,4 +250,4 @@ class SimulatorDied(InfrastructureError):
 
 
 class SimulatorTimeout(InfrastructureError):
-    """The device did not answer within its wall-clock or cycle limit."""
+    """A wall-clock limit, or the cycle limit of one wait, has passed."""

@@ -29,6 +29,7 @@ common:
   timeouts:
     wait_s: 1.5
     wait_cycles: 1_000_000
+    hang_cycles: 100_000
 configs:
   one: {array_size: 8, bus_bits: 128}
   two: {array_size: 16, bus_bits: 256, acc_tiles: 32}

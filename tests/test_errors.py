@@ -9,8 +9,10 @@ import pytest
 
 from driver.errors import (
     AddressError,
+    AssertionFailed,
     BuildRefused,
     DeviceFault,
+    DeviceHung,
     InfrastructureError,
     InputError,
     NpuError,
@@ -18,6 +20,8 @@ from driver.errors import (
     RegisterError,
     SimulatorDied,
     SimulatorTimeout,
+    Standstill,
+    SubmittedCommand,
     UnsupportedOp,
     VerdictError,
 )
@@ -40,6 +44,22 @@ EXAMPLES: list[tuple[NpuError, int, str]] = [
         DeviceFault(ErrorCode.BAD_OPCODE, 7),
         1,
         "device fault BAD_OPCODE (opcode unknown or reserved) in command 7",
+    ),
+    (
+        DeviceHung("no interrupt", Standstill(900, 70, ("m_axi: 2 reads open",), "BUSY", 3)),
+        1,
+        "device hung at cycle 900: no interrupt; nothing transferred for 70 cycles; "
+        "state BUSY, 3 commands completed; m_axi: 2 reads open",
+    ),
+    (
+        DeviceHung("register 0x014: silent", Standstill(5), SubmittedCommand(7, 1, 4, Packet(0))),
+        1,
+        f"device hung at cycle 5: register 0x014: silent in command 7 (packet 1 of 4, {Packet(0)})",
+    ),
+    (
+        AssertionFailed(("a.sv", 3), "tb_top.u_a.Rule", "wrong", 42, "out/sim.log"),
+        1,
+        "assertion tb_top.u_a.Rule (a.sv:3) failed in cycle 42: wrong; see out/sim.log",
     ),
     (InfrastructureError("broken"), 3, "broken"),
     (SimulatorDied("signal 9"), 3, "signal 9"),

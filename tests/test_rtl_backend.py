@@ -186,8 +186,8 @@ def test_wait_ends_at_the_cycle_limit() -> None:
 
 
 def test_wait_ends_at_the_wall_clock_limit(backend: RtlBackend) -> None:
-    with pytest.raises(SimulatorTimeout, match=r"stopped by 0\.2 s"):
-        backend.wait_interrupt(0.2)
+    with pytest.raises(SimulatorTimeout, match=r"stopped by 0 s"):
+        backend.wait_interrupt(0)
     assert backend.read_csr(ID) == 0x4E50_5530
 
 

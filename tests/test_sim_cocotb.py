@@ -13,7 +13,12 @@ from pathlib import Path
 import pytest
 from sim_host import CONFIG, STANDIN, standin
 
-from driver.errors import InfrastructureError, SimulatorDied, SimulatorTimeout
+from driver.errors import (
+    AssertionFailed,
+    InfrastructureError,
+    SimulatorDied,
+    SimulatorTimeout,
+)
 from tb.sim.cocotb_run import CocotbRun, attach_memory, run_cocotb
 
 
@@ -146,7 +151,7 @@ def test_dying_simulator_is_an_error(tmp_path: Path) -> None:
 
 
 def test_assertion_of_the_design_is_quoted(tmp_path: Path) -> None:
-    with pytest.raises(SimulatorDied, match="standin: asked to fail"):
+    with pytest.raises(AssertionFailed, match="standin: asked to fail"):
         run_cocotb(plan(tmp_path, "fails_an_assertion_of_the_design"))
 
 

@@ -16,6 +16,7 @@ TESTS = (
     "every_kind_of_burst_reads_the_right_lanes",
     "every_kind_of_burst_writes_its_strobes",
     "many_reads_wait_at_once",
+    "poisoned_ranges_answer_the_chosen_error",
     "other_memory_takes_its_place",
 )
 

@@ -13,11 +13,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sim_host import FAIL, FINISH, HANG, ID, open_standin, standin
+from sim_host import FAIL, FINISH, HANG, ID, STANDIN, open_standin, standin
 
 from driver.backend import simulator
 from driver.backend.shared_memory import SharedMemory
-from driver.errors import InfrastructureError, SimulatorDied, SimulatorTimeout
+from driver.errors import (
+    AssertionFailed,
+    DeviceHung,
+    InfrastructureError,
+    SimulatorDied,
+    SimulatorTimeout,
+)
 
 SECONDS = 15.0
 """Generous for a loaded machine; the limits under test are far below."""
@@ -37,7 +43,7 @@ def during_a_run(act: Callable[[int], None]) -> tuple[Exception, float]:
     thread = threading.Thread(target=later)
     thread.start()
     with pytest.raises(InfrastructureError) as caught:
-        backend.wait_interrupt(600)
+        backend.run(10**12, 600)
     delay = time.monotonic() - acted[0]
     thread.join()
     assert not is_running(backend.simulator.pid)
@@ -90,8 +96,10 @@ def test_device_that_does_not_answer_is_a_timeout_until_reset() -> None:
         backend.write_csr(HANG, 1)
         before = backend.cycle
         for access in (lambda: backend.read_csr(ID), lambda: backend.write_csr(HANG, 1)):
-            with pytest.raises(SimulatorTimeout, match=r"register 0x.*within 10000 cycles"):
+            with pytest.raises(DeviceHung, match=r"register 0x.*within 10000 cycles") as caught:
                 access()
+            assert caught.value.standstill.cycle == backend.cycle
+            assert caught.value.standstill.state is None
         assert backend.cycle - before == 20_000
         backend.reset()
         assert backend.read_csr(ID) == 0x4E50_5530
@@ -99,10 +107,30 @@ def test_device_that_does_not_answer_is_a_timeout_until_reset() -> None:
 
 def test_failed_assertion_is_quoted() -> None:
     backend = open_standin("check")
-    with pytest.raises(SimulatorDied, match=r"status 1.*standin: asked to fail"):
+    before = backend.cycle
+    with pytest.raises(AssertionFailed, match="standin: asked to fail") as caught:
         backend.write_csr(FAIL, 1)
         backend.run(10, 10)
+    error = caught.value
+    assert (error.exit_code, error.file) == (1, "npu_top.sv")
+    assert error.scope.startswith("tb_top.u_npu.")
+    source = (STANDIN / error.file).read_text().splitlines()[error.line - 1]
+    assert error.scope.rpartition(".")[2] in source or "asked to fail" in source
+    assert before < error.cycle <= backend.cycle
+    assert error.log == str(backend.simulator.log)
     backend.close()
+
+
+def test_an_assertion_of_an_earlier_run_is_not_told_again(tmp_path: Path) -> None:
+    log = tmp_path / "sim.log"
+    with pytest.raises(AssertionFailed):
+        backend = open_standin("check", log=log)
+        backend.write_csr(FAIL, 1)
+        backend.run(10, 10)
+    second = open_standin("check", log=log)
+    os.kill(second.simulator.pid, signal.SIGKILL)
+    with pytest.raises(SimulatorDied, match="SIGKILL"):
+        second.read_csr(ID)
 
 
 def test_finish_of_the_design_is_an_error() -> None:
@@ -132,17 +160,24 @@ def test_requests_that_the_server_refuses_say_why() -> None:
 ORPHAN = """
 import sys, threading
 from driver.backend.simulator import Verb
-from sim_host import open_standin
+from sim_host import HANG, open_standin
 backend = open_standin()
 print(backend.simulator.pid, flush=True)
 if sys.argv[1] == "running":
     endless = (Verb.RUN, 10**12, 600_000, 0)
     threading.Thread(target=backend.simulator.request, args=endless, daemon=True).start()
+if sys.argv[1] == "in reset":
+    endless = (Verb.RESET, 2**32 - 1)
+    threading.Thread(target=backend.simulator.request, args=endless, daemon=True).start()
+if sys.argv[1] == "in a register access":
+    backend.write_csr(HANG, 1)
+    endless = (Verb.CSR_READ, 0, 2**40)
+    threading.Thread(target=backend.simulator.request, args=endless, daemon=True).start()
 sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("state", ["idle", "running"])
+@pytest.mark.parametrize("state", ["idle", "running", "in reset", "in a register access"])
 def test_simulator_ends_with_a_killed_parent(state: str) -> None:
     standin("fast")
     parent = subprocess.Popen(

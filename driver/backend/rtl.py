@@ -15,17 +15,26 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driver.backend.ports import describe
 from driver.backend.shared_memory import FaultRange, SharedMemory
 from driver.backend.simulator import Setting, Simulator, Status, StopReason, Verb
 from driver.config import HwConfig
-from driver.errors import BuildRefused, InfrastructureError, RegisterError, SimulatorTimeout
-from driver.isa import csr
+from driver.errors import (
+    BuildRefused,
+    DeviceHung,
+    InfrastructureError,
+    RegisterError,
+    SimulatorTimeout,
+    Standstill,
+)
+from driver.isa import State, csr
 
 log = logging.getLogger(__name__)
 
@@ -141,9 +150,8 @@ class RtlBackend:
             raise RegisterError(offset, "an aligned offset inside the register window")
         status, (data, response, *_) = self.simulator.request(verb, offset, *arguments)
         if status is Status.CSR_TIMEOUT:
-            raise SimulatorTimeout(
-                f"register {offset:#05x}: no answer to {verb.name} within {CSR_CYCLES} cycles"
-            )
+            what = f"register {offset:#05x}: no answer to {verb.name} within {CSR_CYCLES} cycles"
+            raise DeviceHung(what, self._standstill())
         if response != 0:
             raise RegisterError(offset, f"a register, the device answered {response}")
         return data
@@ -159,30 +167,59 @@ class RtlBackend:
         offset = self.shared.offset(address, len(source))
         self.shared.bytes[offset : offset + len(source)] = source
 
-    def run(self, cycles: int, timeout_s: float, *, until_irq: bool = False) -> StopReason:
-        """Let time pass. Ends after `cycles`, after `timeout_s` of wall clock, or on irq."""
+    def run(
+        self, cycles: int, timeout_s: float, *, until_irq: bool = False, quiet_cycles: int = 0
+    ) -> StopReason:
+        """Let time pass. Ends after `cycles`, after `timeout_s` of wall clock, on irq, or when no
+        port has transferred anything for `quiet_cycles`; 0 does not look at that."""
         deadline = time.monotonic() + timeout_s
         while True:
             left_s = max(0.0, deadline - time.monotonic())
             slice_s = min(_SLICE_S, left_s)
-            _, (done, reason, _, cpu_ns) = self.simulator.request(
-                Verb.RUN, cycles, int(slice_s * 1000), int(until_irq), busy_s=slice_s
-            )
+            limits = (cycles, int(slice_s * 1000), int(until_irq), quiet_cycles)
+            _, (done, reason, _, cpu_ns) = self.simulator.request(Verb.RUN, *limits, busy_s=slice_s)
             cycles -= done
             self.run_cpu_s += cpu_ns / 1e9
             if reason != StopReason.WALL_CLOCK or left_s <= _SLICE_S:
                 return StopReason(reason)
 
     def wait_interrupt(self, timeout_s: float) -> int:
-        """Run until irq is high; IRQ_STATUS then. SimulatorTimeout after `timeout_s`, or after the
-        configuration's limit of cycles."""
-        before, limit = self.cycle, self._config.timeouts.wait_cycles
-        reason = self.run(limit, timeout_s, until_irq=True)
-        if reason is not StopReason.IRQ:
-            passed = f"{self.cycle - before} cycles"
-            which = "its cycle limit" if reason is StopReason.CYCLES else f"{timeout_s:g} s"
-            raise SimulatorTimeout(f"no interrupt after {passed}: stopped by {which}")
-        return self.read_csr(csr.IRQ_STATUS)
+        """Run until irq is high; IRQ_STATUS then.
+
+        DeviceHung when twice in a row no port has transferred anything for the configuration's
+        hang_cycles, and no engine has worked and no command ended in between. SimulatorTimeout
+        after `timeout_s`, or after the configuration's wait_cycles.
+        """
+        limits = self._config.timeouts
+        before, deadline = self.cycle, time.monotonic() + timeout_s
+        progress: tuple[int, int] | None = None
+        while True:
+            left = max(0, limits.wait_cycles - (self.cycle - before))
+            left_s = max(0.0, deadline - time.monotonic())
+            reason = self.run(left, left_s, until_irq=True, quiet_cycles=limits.hang_cycles)
+            if reason is StopReason.IRQ:
+                return self.read_csr(csr.IRQ_STATUS)
+            if reason is not StopReason.QUIET:
+                passed = f"{self.cycle - before} cycles"
+                which = "its cycle limit" if reason is StopReason.CYCLES else f"{timeout_s:g} s"
+                raise SimulatorTimeout(f"no interrupt after {passed}: stopped by {which}")
+            standstill = self._standstill()
+            last, progress = progress, self._progress()
+            if progress == last:
+                state = State(self.read_csr(csr.STATUS) & csr.STATUS_STATE_MASK).name
+                known = replace(standstill, state=state, completed=progress[1])
+                raise DeviceHung("no interrupt", known)
+
+    def _progress(self) -> tuple[int, int]:
+        """What moves although no port does: a vector program may generate and reduce numbers for
+        long without reading or writing memory."""
+        return self.read_csr(csr.ACTIVE_CYCLES_LO), self.read_csr(csr.COMPLETED)
+
+    def _standstill(self) -> Standstill:
+        """What the ports of the device do, without asking its registers."""
+        _, (waiting, reads, writes, moved_at) = self.simulator.request(Verb.PORTS)
+        ports = describe(waiting, reads, writes)
+        return Standstill(self.cycle, self.cycle - moved_at, ports)
 
     def reset(self) -> None:
         """Pull rst_n for a few cycles. Memory keeps its bytes."""

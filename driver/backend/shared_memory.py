@@ -12,6 +12,7 @@ from __future__ import annotations
 import mmap
 import os
 from dataclasses import dataclass
+from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from driver.errors import AddressError, InfrastructureError
 
 PAGE_BYTES = 4096
 MAGIC = 0x4D49534D4855504E
-VERSION = 1
+VERSION = 2
 FAULT_SLOTS = 16
 LOG_ENTRIES = 1 << 20
 
@@ -45,14 +46,22 @@ WRITE_RECORD = np.dtype([("cycle", "<u8"), ("address", "<u8"), ("strobe", "<u8")
 """One accepted write beat: bit i of strobe is the byte at address + i."""
 
 
+class BusError(IntEnum):
+    """An AXI4 response that is an error."""
+
+    SLVERR = 2
+    DECERR = 3
+
+
 @dataclass(frozen=True)
 class FaultRange:
-    """Accesses of the device that touch [begin, end) are answered SLVERR."""
+    """Accesses of the device that touch [begin, end) are answered with an error."""
 
     begin: int
     end: int
     on_read: bool = True
     on_write: bool = True
+    response: BusError = BusError.SLVERR
 
 
 def _page_up(size_bytes: int) -> int:
@@ -152,5 +161,6 @@ class SharedMemory:
         table = self._header["faults"][0]
         for slot, fault in zip(table, ranges, strict=False):
             slot["begin"], slot["end"] = fault.begin, fault.end
-            slot["on_read"], slot["on_write"] = fault.on_read, fault.on_write
+            slot["on_read"] = fault.response if fault.on_read else 0
+            slot["on_write"] = fault.response if fault.on_write else 0
         self._header["fault_count"] = len(ranges)

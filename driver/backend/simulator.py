@@ -2,8 +2,8 @@
 """A simulator in a process of its own, and the socket protocol that drives it.
 
 tb/sim/core/protocol.h is the other end. Knows processes, verbs and time limits; not registers.
-Whatever happens to the process, the caller gets SimulatorDied or SimulatorTimeout within seconds,
-and no process stays behind: it ends when its socket does.
+Whatever happens to the process, the caller gets SimulatorDied, AssertionFailed or SimulatorTimeout
+within seconds, and no process stays behind: it ends when its socket does.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from collections.abc import Sequence
 from enum import IntEnum
 from pathlib import Path
 
-from driver.errors import InfrastructureError, SimulatorDied, SimulatorTimeout
+from driver.backend.assertions import failed_assertion
+from driver.errors import AssertionFailed, InfrastructureError, SimulatorDied, SimulatorTimeout
 
-VERSION = 1
+VERSION = 2
 _MAGIC = 0x5355504E
 _HEAD = struct.Struct("<IHHII4Q")
 _VALUES = 4
@@ -46,6 +47,7 @@ class Verb(IntEnum):
     SET = 5
     WAVES = 6
     QUIT = 7
+    PORTS = 8
 
 
 class Setting(IntEnum):
@@ -62,6 +64,7 @@ class StopReason(IntEnum):
     IRQ = 0
     CYCLES = 1
     WALL_CLOCK = 2
+    QUIET = 3
 
 
 class Status(IntEnum):
@@ -83,6 +86,7 @@ class Simulator:
         self.log = log
         self._lock = threading.Lock()
         self._connection: socket.socket | None = None
+        self._log_start = log.stat().st_size if log.exists() else 0
         with tempfile.TemporaryDirectory(prefix="npu-") as folder:
             path = Path(folder) / "s"  # a folder of mode 0700: nobody else can connect
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
@@ -168,8 +172,11 @@ class Simulator:
         lines = [line.strip() for line in text.splitlines() if line.strip()]
         return " | ".join(lines[-_LOG_LINES:]) or "empty log"
 
-    def _died(self, what: str) -> SimulatorDied:
+    def _died(self, what: str) -> SimulatorDied | AssertionFailed:
         status = self._kill(_EXIT_S)
+        failed = failed_assertion(self.log, self._log_start)
+        if failed is not None:
+            return failed
         return SimulatorDied(f"simulator {what} ({status}); {self.log}: {self.last_log_lines()}")
 
     def _hung(self, verb: Verb, waited_s: float) -> SimulatorTimeout:

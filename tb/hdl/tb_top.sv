@@ -4,7 +4,9 @@
 /// Behaviour: every pin of npu_top is a signal of the same name here, driven by C++ (the server
 /// and the clock) or by cocotb. `dram_on` = 1 connects m_axi_* to the shared memory (npu_dram);
 /// 0 connects it to ext_axi_*, where a bench puts a memory model of its own; the idle side sees no
-/// valid. `dram_latency`, `dram_stall` and `dram_seed` are npu_dram's settings.
+/// valid. `dram_latency`, `dram_stall` and `dram_seed` are npu_dram's settings. `moved` counts the
+/// cycles in which a channel of any port transferred; `waiting`, `open_reads` and `open_writes` are
+/// those of npu_port_watch for {m_axi, s_axi, s_axil}.
 ///
 /// Odd input: change `dram_on` only in reset, or answers go astray.
 module tb_top #(
@@ -26,6 +28,11 @@ module tb_top #(
   input  logic [15:0]          dram_latency,
   input  logic [7:0]           dram_stall,
   input  logic [31:0]          dram_seed,
+
+  output logic [31:0]          moved,
+  output logic [14:0]          waiting,
+  output logic [47:0]          open_reads,
+  output logic [47:0]          open_writes,
 
   input  logic [15:0]                s_axil_awaddr,
   input  logic [2:0]                 s_axil_awprot,
@@ -241,6 +248,42 @@ module tb_top #(
     .m_axi_rvalid   (m_axi_rvalid),
     .m_axi_rready   (m_axi_rready)
   );
+
+  logic [2:0] port_moved;
+  npu_port_watch u_s_axil_watch (
+    .clk_i (clk), .rst_ni (rst_n),
+    .aw_valid_i (s_axil_awvalid), .aw_ready_i (s_axil_awready),
+    .w_valid_i (s_axil_wvalid), .w_ready_i (s_axil_wready),
+    .b_valid_i (s_axil_bvalid), .b_ready_i (s_axil_bready),
+    .ar_valid_i (s_axil_arvalid), .ar_ready_i (s_axil_arready),
+    .r_valid_i (s_axil_rvalid), .r_ready_i (s_axil_rready), .r_last_i (1'b1),
+    .moved_o (port_moved[0]), .waiting_o (waiting[0 +: 5]),
+    .reads_o (open_reads[0 +: 16]), .writes_o (open_writes[0 +: 16])
+  );
+  npu_port_watch u_s_axi_watch (
+    .clk_i (clk), .rst_ni (rst_n),
+    .aw_valid_i (s_axi_awvalid), .aw_ready_i (s_axi_awready),
+    .w_valid_i (s_axi_wvalid), .w_ready_i (s_axi_wready),
+    .b_valid_i (s_axi_bvalid), .b_ready_i (s_axi_bready),
+    .ar_valid_i (s_axi_arvalid), .ar_ready_i (s_axi_arready),
+    .r_valid_i (s_axi_rvalid), .r_ready_i (s_axi_rready), .r_last_i (s_axi_rlast),
+    .moved_o (port_moved[1]), .waiting_o (waiting[5 +: 5]),
+    .reads_o (open_reads[16 +: 16]), .writes_o (open_writes[16 +: 16])
+  );
+  npu_port_watch u_m_axi_watch (
+    .clk_i (clk), .rst_ni (rst_n),
+    .aw_valid_i (m_axi_awvalid), .aw_ready_i (m_axi_awready),
+    .w_valid_i (m_axi_wvalid), .w_ready_i (m_axi_wready),
+    .b_valid_i (m_axi_bvalid), .b_ready_i (m_axi_bready),
+    .ar_valid_i (m_axi_arvalid), .ar_ready_i (m_axi_arready),
+    .r_valid_i (m_axi_rvalid), .r_ready_i (m_axi_rready), .r_last_i (m_axi_rlast),
+    .moved_o (port_moved[2]), .waiting_o (waiting[10 +: 5]),
+    .reads_o (open_reads[32 +: 16]), .writes_o (open_writes[32 +: 16])
+  );
+  always_ff @(posedge clk) begin
+    if (!rst_n)                moved <= '0;
+    else if (port_moved != '0) moved <= moved + 32'd1;
+  end
 
   // The answers of the selected memory; the names of the other side of the choice.
   logic                       dram_awready;

@@ -19,7 +19,7 @@ HDL_FOLDER = REPOSITORY / "tb" / "hdl"
 FILELIST = REPOSITORY / "rtl" / "filelist.f"
 BUILD_ROOT = REPOSITORY / "build" / "sim"
 TOP = "tb_top"
-BENCH = (HDL_FOLDER / "npu_dram.sv", HDL_FOLDER / "tb_top.sv")
+BENCH = tuple(HDL_FOLDER / f"{name}.sv" for name in ("npu_dram", "npu_port_watch", "tb_top"))
 CHECKERS = tuple(
     HDL_FOLDER / f"npu_{name}.sv"
     for name in ("axi_checker", "axil_checker", "order_checker", "bind")

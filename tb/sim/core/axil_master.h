@@ -14,18 +14,20 @@ struct AxilResult {
   AxiResponse response;
 };
 
-// Both return nothing when the slave has not answered after `limit` cycles; the pins are then
-// released, and only a reset makes the port usable again.
+// Both return nothing when the slave has not answered after `limit` cycles, or when `abandoned`,
+// asked now and then, says so; the pins are then released, and only a reset makes the port usable.
 class AxilMaster {
  public:
   explicit AxilMaster(Simulation& simulation) : sim_(simulation), top_(simulation.top()) {}
 
-  std::optional<AxilResult> read(std::uint16_t offset, std::uint64_t limit) {
+  template <typename Abandoned>
+  std::optional<AxilResult> read(std::uint16_t offset, std::uint64_t limit, Abandoned abandoned) {
     top_.s_axil_araddr = offset;
     top_.s_axil_arvalid = 1;
     top_.s_axil_rready = 1;
     std::optional<AxilResult> result;
     for (std::uint64_t i = 0; i < limit && !result && !sim_.finished(); ++i) {
+      if (i % kAskEvery == kAskEvery - 1 && abandoned()) break;
       sim_.half_cycle();
       const bool address_taken = top_.s_axil_arvalid && top_.s_axil_arready;
       if (top_.s_axil_rvalid) result = {top_.s_axil_rdata, AxiResponse(top_.s_axil_rresp)};
@@ -37,7 +39,9 @@ class AxilMaster {
     return result;
   }
 
-  std::optional<AxilResult> write(std::uint16_t offset, std::uint32_t data, std::uint64_t limit) {
+  template <typename Abandoned>
+  std::optional<AxilResult> write(std::uint16_t offset, std::uint32_t data, std::uint64_t limit,
+                                  Abandoned abandoned) {
     top_.s_axil_awaddr = offset;
     top_.s_axil_awvalid = 1;
     top_.s_axil_wdata = data;
@@ -46,6 +50,7 @@ class AxilMaster {
     top_.s_axil_bready = 1;
     std::optional<AxilResult> result;
     for (std::uint64_t i = 0; i < limit && !result && !sim_.finished(); ++i) {
+      if (i % kAskEvery == kAskEvery - 1 && abandoned()) break;
       sim_.half_cycle();
       const bool address_taken = top_.s_axil_awvalid && top_.s_axil_awready;
       const bool data_taken = top_.s_axil_wvalid && top_.s_axil_wready;

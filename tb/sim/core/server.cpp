@@ -16,8 +16,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Cycles between two looks at the wall clock: milliseconds even for a slow model.
-constexpr std::uint64_t kBurst = 1024;
 constexpr auto kLeftCheck = std::chrono::milliseconds(200);
 
 std::uint64_t cpu_ns() {
@@ -61,18 +59,19 @@ void Server::serve() {
 
 Server::Reply Server::execute(const MessageHead& request, const std::string& payload) {
   const Values& v = request.values;
+  const auto abandoned = [this] { return client_left(); };
   switch (static_cast<Verb>(request.code)) {
     case Verb::kHello:
       return {Status::kOk, {kProtocolVersion, static_cast<std::uint64_t>(getpid()), sim_.cycle()}};
     case Verb::kCsrRead:
-      return csr(axil_.read(static_cast<std::uint16_t>(v[0]), v[1]));
+      return csr(axil_.read(static_cast<std::uint16_t>(v[0]), v[1], abandoned));
     case Verb::kCsrWrite:
-      return csr(
-          axil_.write(static_cast<std::uint16_t>(v[0]), static_cast<std::uint32_t>(v[1]), v[2]));
+      return csr(axil_.write(static_cast<std::uint16_t>(v[0]), static_cast<std::uint32_t>(v[1]),
+                             v[2], abandoned));
     case Verb::kRun:
-      return run(v[0], v[1], v[2] != 0);
+      return run(v[0], v[1], v[2] != 0, v[3]);
     case Verb::kReset:
-      sim_.reset(static_cast<unsigned>(v[0]));
+      sim_.reset(v[0], abandoned);
       return {Status::kOk, {sim_.cycle()}};
     case Verb::kSet:
       return set(static_cast<Setting>(v[0]), v[1]);
@@ -81,6 +80,8 @@ Server::Reply Server::execute(const MessageHead& request, const std::string& pay
     case Verb::kQuit:
       quit_ = true;
       return {};
+    case Verb::kPorts:
+      return ports();
   }
   return {Status::kBadRequest, {}, "unknown verb " + std::to_string(request.code)};
 }
@@ -90,7 +91,8 @@ Server::Reply Server::csr(std::optional<AxilResult> result) {
   return {Status::kOk, {result->data, static_cast<std::uint64_t>(result->response)}};
 }
 
-Server::Reply Server::run(std::uint64_t cycles, std::uint64_t wall_ms, bool stop_on_irq) {
+Server::Reply Server::run(std::uint64_t cycles, std::uint64_t wall_ms, bool stop_on_irq,
+                          std::uint64_t quiet_limit) {
   Vtb_top& top = sim_.top();
   const auto deadline = Clock::now() + std::chrono::milliseconds(wall_ms);
   auto next_check = Clock::now() + kLeftCheck;
@@ -102,10 +104,14 @@ Server::Reply Server::run(std::uint64_t cycles, std::uint64_t wall_ms, bool stop
       reason = StopReason::kIrq;
       break;
     }
-    const std::uint64_t end = done + std::min(kBurst, cycles - done);
+    const std::uint64_t end = done + std::min(kAskEvery, cycles - done);
     while (done < end && !(stop_on_irq && top.irq)) {
       sim_.cycle_once();
       ++done;
+    }
+    if (quiet_limit != 0 && quiet_cycles() >= quiet_limit) {
+      reason = StopReason::kQuiet;
+      break;
     }
     const auto now = Clock::now();
     if (now >= deadline) {
@@ -119,6 +125,21 @@ Server::Reply Server::run(std::uint64_t cycles, std::uint64_t wall_ms, bool stop
   }
   if (stop_on_irq && top.irq) reason = StopReason::kIrq;
   return {Status::kOk, {done, static_cast<std::uint64_t>(reason), top.irq, cpu_ns() - cpu_before}};
+}
+
+std::uint64_t Server::quiet_cycles() {
+  const std::uint32_t moved = sim_.top().moved;
+  if (moved != moved_) {
+    moved_ = moved;
+    moved_at_ = sim_.cycle();
+  }
+  return sim_.cycle() - moved_at_;
+}
+
+Server::Reply Server::ports() {
+  quiet_cycles();
+  const Vtb_top& top = sim_.top();
+  return {Status::kOk, {top.waiting, top.open_reads, top.open_writes, moved_at_}};
 }
 
 Server::Reply Server::set(Setting setting, std::uint64_t value) {

@@ -30,7 +30,11 @@ class Server {
 
   Reply execute(const MessageHead& request, const std::string& payload);
   Reply csr(std::optional<AxilResult> result);
-  Reply run(std::uint64_t cycles, std::uint64_t wall_ms, bool stop_on_irq);
+  Reply run(std::uint64_t cycles, std::uint64_t wall_ms, bool stop_on_irq,
+            std::uint64_t quiet_limit);
+  Reply ports();
+  // Since the last transfer on any port, as far as looks at intervals can tell.
+  std::uint64_t quiet_cycles();
   Reply set(Setting setting, std::uint64_t value);
   Reply waves(std::uint64_t from, std::uint64_t to, const std::string& path);
 
@@ -42,6 +46,8 @@ class Server {
   AxilMaster axil_;
   int socket_;
   std::chrono::seconds idle_limit_;
+  std::uint32_t moved_ = 0;     // the model's count of transfers when it was last looked at,
+  std::uint64_t moved_at_ = 0;  // and the cycle in which it was first seen
   bool quit_ = false;
 };
 

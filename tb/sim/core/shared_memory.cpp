@@ -71,9 +71,9 @@ AxiResponse SharedMemory::check(std::uint64_t address, std::uint32_t size, bool 
   }
   for (std::uint32_t i = 0; i < header_->fault_count; ++i) {
     const FaultRange& fault = header_->faults[i];
-    const bool armed = (is_write ? fault.on_write : fault.on_read) != 0;
-    if (armed && address < fault.end && address + size > fault.begin) {
-      return AxiResponse::kSlaveError;
+    const auto response = static_cast<AxiResponse>(is_write ? fault.on_write : fault.on_read);
+    if (response != AxiResponse::kOkay && address < fault.end && address + size > fault.begin) {
+      return response;
     }
   }
   return AxiResponse::kOkay;

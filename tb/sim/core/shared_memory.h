@@ -12,13 +12,14 @@
 namespace npu_sim {
 
 inline constexpr std::uint64_t kSharedMagic = 0x4D49534D4855504EULL;  // "NPUHMSIM"
-inline constexpr std::uint32_t kSharedVersion = 1;
+inline constexpr std::uint32_t kSharedVersion = 2;
 inline constexpr unsigned kPageShift = 12;
 inline constexpr unsigned kFaultSlots = 16;
 
 enum class AxiResponse : std::uint8_t { kOkay = 0, kSlaveError = 2, kDecodeError = 3 };
 
-// Accesses that touch [begin, end) are answered with an error.
+// Accesses that touch [begin, end) are answered with the AxiResponse that on_read or on_write
+// holds; kOkay leaves them alone.
 struct FaultRange {
   std::uint64_t begin;
   std::uint64_t end;

@@ -16,6 +16,9 @@ namespace npu_sim {
 // Simulated time of half a clock period, in the model's 1 ps steps.
 inline constexpr std::uint64_t kHalfPeriod = 1000;
 inline constexpr unsigned kResetCycles = 8;
+// Cycles between two looks at whether the client is still there: milliseconds even for a slow
+// model.
+inline constexpr std::uint64_t kAskEvery = 1024;
 
 // The model has no name of its own: cocotb looks for "tb_top", not "TOP.tb_top".
 class Simulation {
@@ -59,12 +62,21 @@ class Simulation {
     half_cycle();
   }
 
-  void reset(unsigned cycles = kResetCycles) {
+  // `abandoned` is asked now and then whether to stop early.
+  template <typename Abandoned>
+  void reset(std::uint64_t cycles, Abandoned abandoned) {
     if (top_.clk == 0) half_cycle();
     top_.rst_n = 0;
-    for (unsigned i = 0; i < cycles; ++i) cycle_once();
+    for (std::uint64_t i = 0; i < cycles; ++i) {
+      if (i % kAskEvery == kAskEvery - 1 && abandoned()) return;
+      cycle_once();
+    }
     top_.rst_n = 1;
     cycle_once();
+  }
+
+  void reset() {
+    reset(kResetCycles, [] { return false; });
   }
 
  private:

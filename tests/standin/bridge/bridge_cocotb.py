@@ -10,6 +10,7 @@ from cocotb.handle import HierarchyObject
 from cocotb.triggers import ClockCycles, ReadOnly, RisingEdge
 from cocotbext.axi import AxiBus, AxiMaster, AxiRam, AxiResp
 
+from driver.backend.shared_memory import BusError, FaultRange
 from tb.sim.cocotb_run import attach_memory
 
 BUS_BYTES = 32
@@ -57,6 +58,26 @@ async def front_door_equals_back_door(dut: HierarchyObject, stall: int) -> None:
             compared += count
     assert bytes(memory.bytes[BASE : BASE + size]) == model
     assert compared > 2000
+
+
+@cocotb.test()
+async def poisoned_ranges_answer_the_chosen_error(dut: HierarchyObject) -> None:
+    """SLVERR and DECERR, of reads and of writes alone; nothing is written."""
+    memory = attach_memory()
+    await start(dut)
+    axi = master(dut)
+    for response in BusError:
+        for write in (False, True):
+            memory.bytes[BASE : BASE + 64] = 0x5A
+            fault = FaultRange(BASE, BASE + 32, not write, write, response)
+            memory.set_faults([fault])
+            read = await axi.read(BASE, 32)
+            written = await axi.write(BASE, bytes(32))
+            expected = {write: AxiResp(response), not write: AxiResp.OKAY}
+            assert (read.resp, written.resp) == (expected[False], expected[True])
+            assert bytes(memory.bytes[BASE : BASE + 32]) == bytes([0x5A if write else 0]) * 32
+            assert (await axi.read(BASE + 32, 32)).resp == AxiResp.OKAY
+    memory.set_faults([])
 
 
 async def read_burst(
