@@ -8,9 +8,10 @@
 /// issued after a write's response sees the write. Writes are posted, as memory controllers do: the
 /// answer is offered WriteLatency cycles after the last beat, whatever the latency of reads.
 ///
-/// Odd input: an address outside the window is answered DECERR, one in a poisoned range SLVERR
-/// or DECERR, as the range says; an unwritten byte reads as zero. `stall_i` is the chance out of 256 that a channel holds back for a
-/// cycle, drawn from a generator that restarts from `seed_i` at reset; 0 costs nothing.
+/// Odd input: an address outside the window is answered DECERR, one in a poisoned range SLVERR or
+/// DECERR as the range says; an unwritten byte reads as zero. `stall_i` is the chance out of 256
+/// that a channel holds back for a cycle, drawn from a generator that restarts from `seed_i` at
+/// reset; 0 costs nothing.
 ///
 /// Cost: one DPI call per beat, none when idle.
 module npu_dram #(
