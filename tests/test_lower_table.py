@@ -85,13 +85,6 @@ REFUSED: list[tuple[str, tuple[Arg, ...], dict[str, Arg], tuple[TensorView, ...]
     ("gather", (X, 1, X), {}, (X,), "index: got FP32, expected an integer type"),
     ("index.Tensor", (X, (INT, None, INT)), {}, (X,), "neighbouring dimensions"),
     (
-        "convolution",
-        (view(1, 2, 3), view(2, 2, 1), None, (1,), (0,), (1,), True, (0,), 1),
-        {},
-        (view(1, 2, 3),),
-        "transposed: got True",
-    ),
-    (
         "native_batch_norm",
         (X, None, None, None, None, True, 0.1, 1e-5),
         {},

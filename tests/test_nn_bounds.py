@@ -11,7 +11,9 @@ import torch
 from judged_call import open_pair, passes, run
 
 from driver.errors import UnsupportedOp
+from tb.ops.case import Case
 from tb.ops.pair import DevicePair
+from tb.ops.problem import judged, problem_of
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 TYPES = pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: str(d).removeprefix("torch."))
@@ -101,3 +103,20 @@ def test_the_windows_of_a_large_convolution_fit_into_a_few_megabytes(pair: Devic
     assert compared == 3 * 4 * 60 * 61
     whole = 4 * 3 * 64 * 9 * 60 * 61
     assert max(taken) <= 1 << 23 < whole
+
+
+@pytest.mark.parametrize("output", [0, 1, 2, 3, 4])
+def test_every_statistic_of_a_batch_in_training_is_judged(pair: DevicePair, output: int) -> None:
+    running = (torch.zeros(6), torch.ones(6))
+    args = (normal(4, 6, 5, 3), normal(6), normal(6), *running, True, 0.1, 1e-5)
+    case = Case(0, "aten.native_batch_norm.default", args, "test")
+    problem = problem_of(case)
+    bits = [None if x is None else x.copy() for x in pair.run(case, problem, 1).cmodel.bits]
+    assert judged(problem.call, bits, None, 8).ok
+    assert torch.equal(running[0], torch.zeros(6)), "torch may not write to the case's own tensors"
+    wrong = bits[output]
+    assert wrong is not None
+    wrong.flat[3] ^= 1 << 18
+    found = judged(problem.call, bits, None, 8).finding
+    assert found is not None
+    assert found.output == output

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from math import prod
 
 from driver.isa import DTYPE_BYTES
+from driver.lower import conv_transpose
 from driver.lower.matmul import product
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
@@ -22,17 +23,18 @@ from driver.lower.views import TensorView, dense
 TABLE = Table()
 
 
-def _each(values: Sequence[int], count: int) -> tuple[int, ...]:
+def each(values: Sequence[int], count: int) -> tuple[int, ...]:
     """One value per spatial dimension."""
     return tuple(values) * count if len(values) == 1 else tuple(values)
 
 
-def _bordered(b: ProgramBuilder, x: TensorView, padding: Sequence[int]) -> TensorView:
-    """x [N, C, spatial…] within a border of zeros, where there is one."""
+def bordered(b: ProgramBuilder, x: TensorView, padding: Sequence[int]) -> TensorView:
+    """x […, spatial…] within a border of zeros, where there is one."""
     if not any(padding):
         return x
-    spatial = zip(x.sizes[2:], padding, strict=True)
-    fresh = b.temp(x.dtype, (*x.sizes[:2], *(size + 2 * pad for size, pad in spatial)))
+    lead = x.rank - len(padding)
+    spatial = zip(x.sizes[lead:], padding, strict=True)
+    fresh = b.temp(x.dtype, (*x.sizes[:lead], *(size + 2 * pad for size, pad in spatial)))
     padded(b, x, fresh, [width for pad in reversed(padding) for width in (pad, pad)], 0)
     return fresh
 
@@ -115,14 +117,16 @@ def convolution(
     groups: int,
 ) -> None:
     """input [N, C, …] * weight [O, C ÷ groups, …] + bias [O]"""
-    if transposed:
-        raise b.unsupported("transposed", transposed, "False")
     rank = weight.rank - 2
+    if transposed:
+        moves = (each(stride, rank), each(padding, rank), each(dilation, rank))
+        conv_transpose.transposed(b, out, input, weight, bias, moves, groups)
+        return
     if bias is not None:
         per_channel = bias.reshaped((*bias.sizes, *(1,) * rank), (*bias.strides, *(0,) * rank))
         b.copy(b.expanded(per_channel, out.sizes), out)
-    x = _bordered(b, input, _each(padding, rank))
-    windows = _Windows(weight.sizes[2:], _each(stride, rank), _each(dilation, rank))
+    x = bordered(b, input, each(padding, rank))
+    windows = _Windows(weight.sizes[2:], each(stride, rank), each(dilation, rank))
     flat = _dense_weight(b, weight)
     whole = windows.in_place(x, out.sizes[2:])
     if whole is not None:

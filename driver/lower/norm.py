@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Softmax and normalisations: statistics per row, then one pass that applies them.
+"""Softmax, and normalisations of rows: statistics per row, then one pass that applies them.
 
 Statistics are fp32 in fresh memory and come back to their rows by strides of 0.
 """
@@ -112,13 +112,13 @@ def layer_norm(
     means = squared_differences(b, input, scale, dims)
     b.vector("rsqrt_affine", (scale,), scale, 1.0 / prod(normalized_shape), float(eps))
     if out is not None:
-        _apply(b, out, (input, means, scale), weight, bias)
+        apply_standardised(b, out, (input, means, scale), weight, bias)
     for statistic, view in ((means, mean_out), (scale, scale_out)):
         if view is not None:
             convert(b, statistic, view)
 
 
-def _apply(
+def apply_standardised(
     b: ProgramBuilder,
     out: TensorView,
     standardised: tuple[TensorView, TensorView, TensorView],
@@ -190,72 +190,10 @@ def fused_rms_norm(
         convert(b, scale, scale_out)
 
 
-# ---------------------------------------------------------------------- per channel
-def _channels(view: TensorView, rank: int) -> TensorView:
+# ---------------------------------------------------------------------- per group of channels
+def channels(view: TensorView, rank: int) -> TensorView:
     """A vector of channels, [C], as [C, 1, …]: beside a tensor of `rank` dimensions."""
     return view.reshaped((*view.sizes, *(1,) * (rank - 2)), (*view.strides, *(0,) * (rank - 2)))
-
-
-def _batch_norm(
-    b: ProgramBuilder,
-    out: TensorView,
-    x: TensorView,
-    statistics: tuple[TensorView | None, TensorView | None],
-    affine: tuple[TensorView | None, TensorView | None],
-    eps: Scalar,
-) -> None:
-    """x·scale + shift with scale = weight ÷ √(variance + eps), shift = bias − mean·scale."""
-    mean, variance = statistics
-    weight, bias = affine
-    if mean is None or variance is None:
-        raise b.unsupported("running_mean", None, "statistics: batch_norm is for inference")
-    scale, shift = b.temp(DType.FP32, mean.sizes), b.temp(DType.FP32, mean.sizes)
-    b.vector("rsqrt_affine", (variance,), scale, 1.0, float(eps))
-    if weight is not None:
-        b.vector("mul", (scale, weight), scale)
-    if bias is not None:
-        b.vector("sub_mul", (mean, scale, bias), shift)
-    else:
-        b.vector("mul", (mean, scale), shift)
-        b.vector("neg", (shift,), shift)
-    rank = max(x.rank, 2)
-    b.vector("mul_add", (x, _channels(scale, rank), _channels(shift, rank)), out)
-
-
-@TABLE.op("native_batch_norm", outputs=3)
-def native_batch_norm(
-    b: ProgramBuilder,
-    outs: tuple[TensorView | None, ...],
-    input: TensorView,
-    weight: TensorView | None,
-    bias: TensorView | None,
-    running_mean: TensorView | None,
-    running_var: TensorView | None,
-    training: bool,
-    momentum: Scalar,
-    eps: Scalar,
-) -> None:
-    """Batch normalisation by running statistics; the saved ones, of no element, stay empty"""
-    out = outs[0]
-    if training or out is None:
-        raise b.unsupported("training", training, "False")
-    _batch_norm(b, out, input, (running_mean, running_var), (weight, bias), eps)
-
-
-@TABLE.op("_native_batch_norm_legit_no_training", outputs=3)
-def batch_norm_no_training(
-    b: ProgramBuilder,
-    outs: tuple[TensorView | None, ...],
-    input: TensorView,
-    weight: TensorView | None,
-    bias: TensorView | None,
-    running_mean: TensorView,
-    running_var: TensorView,
-    momentum: Scalar,
-    eps: Scalar,
-) -> None:
-    """The same under its name without training"""
-    native_batch_norm(b, outs, input, weight, bias, running_mean, running_var, False, momentum, eps)
 
 
 @TABLE.op("native_group_norm", outputs=3)
@@ -279,12 +217,12 @@ def group_norm(
     means = squared_differences(b, x, scale, dims)
     b.vector("rsqrt_affine", (scale,), scale, 1.0 / (HxW * C // group), float(eps))
     per_channel = [
-        None if view is None else _channels(view, input.rank).split(0, (group, C // group))
+        None if view is None else channels(view, input.rank).split(0, (group, C // group))
         for view in (weight, bias)
     ]
     if out is not None:
         target = out.split(1, (group, C // group))
-        _apply(b, target, (x, means, scale), per_channel[0], per_channel[1])
+        apply_standardised(b, target, (x, means, scale), per_channel[0], per_channel[1])
     for statistic, view in ((means, mean_out), (scale, scale_out)):
         if view is not None:
             convert(b, statistic.reshaped((N, group), statistic.strides[:2]), view)

@@ -45,6 +45,7 @@ class Program:
 
     packets: tuple[Packet, ...]
     descriptors: tuple[tuple[int, bytes], ...]
+    """Descriptors, and constants that the packets read."""
 
 
 class ProgramBuilder:
@@ -56,12 +57,13 @@ class ProgramBuilder:
         self._alloc = alloc
         self._packets: list[Packet] = []
         self._operands = Operands(self.unsupported, alloc)
+        self._constants: list[tuple[int, bytes]] = []
 
     def program(self) -> Program:
         """What was collected."""
         return Program(
             tuple(self._packets),
-            tuple((at, data) for data, at in self._operands.descriptors.items()),
+            (*((at, data) for data, at in self._operands.descriptors.items()), *self._constants),
         )
 
     def unsupported(self, field: str, value: object, expected: str) -> UnsupportedOp:
@@ -74,12 +76,23 @@ class ProgramBuilder:
         address = self._alloc(max(view.count, 1) * DTYPE_BYTES[dtype])
         return dense(address, dtype, tuple(sizes))
 
+<<<<<<< HEAD
     @property
     def stream(self) -> RandomStream:
         """What this op draws. UnsupportedOp when the caller gave no stream."""
         if self._stream is None:
             raise self.unsupported("stream", None, "the seed and the number of a random op")
         return self._stream
+=======
+    def table(self, dtype: DType, values: Sequence[float]) -> TensorView:
+        """Numbers that follow from sizes and scalars alone, one line of them in memory."""
+        width = DTYPE_BYTES[dtype]
+        data = b"".join(element(value, dtype).to_bytes(width, "little") for value in values)
+        view = self.temp(dtype, (len(values),))
+        if data:
+            self._constants.append((view.address, data))
+        return view
+>>>>>>> 66517d5 (nn: batch normalisation in training, padding by mirrored and repeated elements, upsampling, shuffles, im2col and col2im, transposed convolution)
 
     # ------------------------------------------------------------------ vector engine
     def vector(

@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from driver.errors import UnsupportedOp
 from driver.lower import (
     attention,
+    batch_norm,
     bits,
+    border,
     compare,
     conv,
     elementwise,
@@ -25,7 +27,9 @@ from driver.lower import (
     random,
     random_choices,
     random_integers,
+    rearrange,
     reduce,
+    resample,
     scan,
     scatter,
     shape,
@@ -41,6 +45,12 @@ _MODULES = (
     *(elementwise, functions, compare, bits, reduce, scan, norm, attention, matmul),
     *(shape, index, scatter, sort, conv, pool, quant, host),
     *(random, random_integers, random_choices),
+    *(
+        batch_norm,
+        border,
+        resample,
+        rearrange,
+    ),
 )
 FAMILIES: tuple[Table, ...] = tuple(module.TABLE for module in _MODULES)
 

@@ -7,7 +7,7 @@ larger than |x·w·r| + |m·w·r| + |b|.
 *Training* brings the K elements of a channel to mean 0 and variance 1 as golden.bounds.norms has it
 for rows; torch makes two passes here as well. A running statistic s becomes (1 − p)·s + p·v, p the
 momentum and v the mean, or V/(K − 1): within p·Δv + 4u·(|(1 − p)·s| + p·|v|), for the roundings of
-both factors, a product and the sum.
+both factors, a product and the sum. torch rounds m, w·r and b − m·w·r to a 16-bit type.
 """
 
 from __future__ import annotations
@@ -22,19 +22,21 @@ from golden.bounds.expectation import (
     Subject,
     U,
     exact,
+    is_short,
     near,
+    unit,
 )
 from golden.bounds.norms import flat, short_error, true_values
 from golden.bounds.reductions import finite, roundings
 from golden.bounds.rows import RowErrors, Rows
-from golden.calls import values_of
+from golden.calls import base_name, values_of
 from golden.formats import Floats
 
 
 def _batch_norm(subject: Subject) -> tuple[Expectation | None, ...]:
-    arguments = subject.call.arguments
-    inference = arguments.get("training", "running_mean" not in arguments) is False
-    return _inference(subject) if inference else _training(subject)
+    always = base_name(subject.call.op) != "_native_batch_norm_legit_no_training"
+    training = subject.call.arguments.get("training", always)
+    return _training(subject) if training else _inference(subject)
 
 
 def _inference(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -64,9 +66,12 @@ def _training(subject: Subject) -> tuple[Expectation | None, ...]:
         flat(call[name], channels, default).T for name, default in (("weight", 1.0), ("bias", 0.0))
     )
     npu = rows.errors(roundings(rows.count, x.dim() - 1))
-    other = rows.errors(rows.count + 2)
+    dtype = subject.answer().dtype
+    other = rows.errors(rows.count + 2, stored=unit(dtype) if is_short(dtype) else 0.0)
     reach = np.abs(rows.x) + np.abs(rows.mean)
     applied = other.applied(rows, weight, reach) * 4
+    if is_short(dtype):
+        applied = applied * (3 * unit(dtype) / U)
     order = (channels, x.shape[0], *x.shape[2:])
     results = [
         np.moveaxis(error.reshape(order), 0, 1)

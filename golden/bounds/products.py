@@ -35,8 +35,34 @@ from golden.tolerance import gamma
 
 
 def _conv_terms(call: OpCall) -> int:
-    weight = call["weight"]
-    return prod(weight.shape[1:]) if not call.arguments.get("transposed") else weight.numel()
+    return prod(call["weight"].shape[1:])
+
+
+def _convolution(subject: Subject) -> tuple[Expectation | None, ...]:
+    transposed = subject.call.arguments.get("transposed")
+    return (_transposed if transposed else summed(_conv_terms))(subject)
+
+
+def _transposed(subject: Subject) -> tuple[Expectation | None, ...]:
+    """C ÷ groups products per place of the kernel in one chain, then a sum of the K places; torch
+    in any order, and in 16 bits from place to place."""
+    call, dtype = subject.call, subject.answer().dtype
+    positive = {
+        name: None if call[name] is None else finite(call[name]).abs()
+        for name in ("input", "weight", "bias")
+    }
+    (magnitudes,) = truths(call, **positive)
+    assert magnitudes is not None
+    size, weight = values_of(magnitudes), call["weight"]
+    depth, places = weight.shape[0] // call["groups"], prod(weight.shape[2:])
+    terms = depth * places + 1
+    npu = gamma(depth + places + 3) * size + TINY * terms
+    other = 2 * gamma(terms + 3) * size + terms * (TINY + FLUSH)
+    short = is_short(dtype)
+    if short:
+        other = other + (places + 2) * (unit(dtype) * size + FLUSH)
+    made = near(dtype, true_of(subject), npu, other, peak=size, torch_peak=size if short else 0.0)
+    return (torch_open(made, np.isinf(made.true)),)
 
 
 def _last(call: OpCall) -> int:
@@ -79,7 +105,7 @@ def summed(terms: Callable[[OpCall], int]) -> Rule:
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("convolution", "conv2d", "conv1d"), summed(_conv_terms)),
+    **dict.fromkeys(("convolution", "conv2d", "conv1d"), _convolution),
     **dict.fromkeys(
         ("mm", "bmm", "addmm", "baddbmm", "linear", "matmul", "mv", "addmv", "dot"),
         by_type(summed(_last)),

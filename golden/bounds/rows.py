@@ -48,13 +48,16 @@ class Rows:
         """Variance + eps."""
         return np.asarray(self.spread / max(self.count, 1) + self.eps)
 
-    def errors(self, n: int) -> RowErrors:
-        """Of two passes whose sums have n roundings."""
+    def errors(self, n: int, stored: float = 0.0) -> RowErrors:
+        """Of two passes whose sums have n roundings; `stored`: the unit roundoff of the type that
+        the mean is rounded to in between, which moves Σ(x − mean)² by K·δ²."""
         count = max(self.count, 1)
         shift = gamma(n + 2) * self.absolute / count + U * np.abs(self.mean) + TINY
-        return self._errors(
-            shift, square_error(self.absolute, self.spread, self.mean, self.count, n)
-        )
+        spread = square_error(self.absolute, self.spread, self.mean, self.count, n)
+        if stored:
+            shift = shift + stored * np.abs(self.mean)
+            spread = spread + count * shift**2
+        return self._errors(shift, spread)
 
     def torch_errors(self, *, difference_of_squares: bool) -> RowErrors:
         """Of torch's one pass over a row, in either of its forms."""

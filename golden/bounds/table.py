@@ -9,11 +9,13 @@ from golden.bounds import (
     custom,
     elementwise,
     indexed,
+    moves,
     norms,
     pooling,
     products,
     random,
     reductions,
+    resampling,
     softmax,
     softplus,
 )
@@ -39,6 +41,10 @@ _EQUAL = """
 _FAMILIES = (
     *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, random),
     *(reductions, softmax, softplus),
+    *(
+        moves,
+        resampling,
+    ),
 )
 
 

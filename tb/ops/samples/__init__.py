@@ -7,12 +7,25 @@ family; its types, layouts, sizes and values vary by themselves (`variants`).
 
 from __future__ import annotations
 
+    attention,
+    batch,
+    elementwise,
+    images,
+    index,
+    long,
+    matmul,
+    nn,
+    reduce,
+    shape,
+)
+from tb.ops.samples import (
 from tb.ops.samples import attention, elementwise, index, long, matmul, nn, random, reduce, shape
 from tb.ops.samples.model import Sample, T
 
 __all__ = ["SAMPLES", "Sample", "T"]
 
 _FAMILIES = (elementwise, reduce, matmul, nn, attention, shape, index, long, random)
+    *(batch, images,),
 
 
 def _by_op() -> dict[str, tuple[Sample, ...]]:
