@@ -76,14 +76,13 @@ class ProgramBuilder:
         address = self._alloc(max(view.count, 1) * DTYPE_BYTES[dtype])
         return dense(address, dtype, tuple(sizes))
 
-<<<<<<< HEAD
     @property
     def stream(self) -> RandomStream:
         """What this op draws. UnsupportedOp when the caller gave no stream."""
         if self._stream is None:
             raise self.unsupported("stream", None, "the seed and the number of a random op")
         return self._stream
-=======
+
     def table(self, dtype: DType, values: Sequence[float]) -> TensorView:
         """Numbers that follow from sizes and scalars alone, one line of them in memory."""
         width = DTYPE_BYTES[dtype]
@@ -92,7 +91,6 @@ class ProgramBuilder:
         if data:
             self._constants.append((view.address, data))
         return view
->>>>>>> 66517d5 (nn: batch normalisation in training, padding by mirrored and repeated elements, upsampling, shuffles, im2col and col2im, transposed convolution)
 
     # ------------------------------------------------------------------ vector engine
     def vector(

@@ -45,12 +45,7 @@ _MODULES = (
     *(elementwise, functions, compare, bits, reduce, scan, norm, attention, matmul),
     *(shape, index, scatter, sort, conv, pool, quant, host),
     *(random, random_integers, random_choices),
-    *(
-        batch_norm,
-        border,
-        resample,
-        rearrange,
-    ),
+    *(batch_norm, border, resample, rearrange),
 )
 FAMILIES: tuple[Table, ...] = tuple(module.TABLE for module in _MODULES)
 

@@ -7,6 +7,7 @@ family; its types, layouts, sizes and values vary by themselves (`variants`).
 
 from __future__ import annotations
 
+from tb.ops.samples import (
     attention,
     batch,
     elementwise,
@@ -15,17 +16,18 @@ from __future__ import annotations
     long,
     matmul,
     nn,
+    random,
     reduce,
     shape,
 )
-from tb.ops.samples import (
-from tb.ops.samples import attention, elementwise, index, long, matmul, nn, random, reduce, shape
 from tb.ops.samples.model import Sample, T
 
 __all__ = ["SAMPLES", "Sample", "T"]
 
-_FAMILIES = (elementwise, reduce, matmul, nn, attention, shape, index, long, random)
-    *(batch, images,),
+_FAMILIES = (
+    *(elementwise, reduce, matmul, nn, attention, shape, index, long, random),
+    *(batch, images),
+)
 
 
 def _by_op() -> dict[str, tuple[Sample, ...]]:
