@@ -15,16 +15,23 @@ endif
 export MODE ALLOW_CPU FPU TEST CONFIG SEED WAVES OUT BACKEND OP TIMEOUT WORKLOAD CHECKPOINT CAPSULE VECTORS BENCH PYTHON \
   ID PLAN TIER GOOD BAD FILTER RESEED BUDGET SCHEDULER STORE SHARDS JOBS RESUME ONLY_FAILED DRY_RUN
 
+ON := 1 yes true on YES TRUE ON Yes True On
+OFF := 0 no false off NO FALSE OFF No False Off
+unclear = $(if $(word 2,$($(1))),$($(1)),$(filter-out $(ON) $(OFF),$($(1))))
+$(foreach name,ALLOW_CPU RESUME ONLY_FAILED DRY_RUN,$(if $(call unclear,$(name)),$(error \
+  $(name)=$($(name)): expected 1, yes, true, on or 0, no, false, off)))
+
 CLI := .venv/bin/npu-cosim
 flag = $(if $($(1)),--$(2) "$$$(1)")
+switch = $(if $(filter $(ON),$($(1))),--$(2))
 RUN_FLAGS = $(call flag,CONFIG,config) $(call flag,SEED,seed) $(call flag,WAVES,waves) \
   $(call flag,OUT,out) $(call flag,BACKEND,backend) $(call flag,OP,op) $(call flag,TIMEOUT,timeout) \
-  $(call flag,MODE,mode) $(call flag,FPU,fpu) $(if $(ALLOW_CPU),--allow-cpu)
-SHARD_FLAGS = $(call flag,SHARDS,shards) $(call flag,JOBS,jobs) $(if $(RESUME),--resume)
+  $(call flag,MODE,mode) $(call flag,FPU,fpu) $(call switch,ALLOW_CPU,allow-cpu)
+SHARD_FLAGS = $(call flag,SHARDS,shards) $(call flag,JOBS,jobs) $(call switch,RESUME,resume)
 TIER_FLAGS = $(call flag,FILTER,filter) $(call flag,RESEED,reseed) $(call flag,BUDGET,budget) \
   $(call flag,JOBS,jobs) $(call flag,SCHEDULER,scheduler) $(call flag,STORE,store) \
-  $(call flag,OUT,out) $(if $(RESUME),--resume) $(if $(ONLY_FAILED),--only-failed) \
-  $(if $(DRY_RUN),--dry-run)
+  $(call flag,OUT,out) $(call switch,RESUME,resume) $(call switch,ONLY_FAILED,only-failed) \
+  $(call switch,DRY_RUN,dry-run)
 STORED = $(call flag,OUT,out) $(call flag,STORE,store)
 
 .PHONY: help run smoke ci nightly weekly replay waves shrink bisect triage report baseline capture unit tests test lint format types gen gen-check regs bench optable setup lock clean

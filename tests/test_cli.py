@@ -217,6 +217,14 @@ def test_what_make_exports_does_not_reach_a_run(monkeypatch: pytest.MonkeyPatch)
         (["SIM=vcs", "TEST=matmul"], 2, "SIM=vcs is not supported; supported: verilator"),
         (["-n", "TEST=a; b 'c", "SEED=3"], 0, 'npu-cosim run  --seed "$SEED"'),
         (["-n", "SIM=verilator"], 0, "npu-cosim run "),
+        (["-n", "TEST=a", "ALLOW_CPU=1", "RESUME=Yes"], 0, " --allow-cpu   --resume "),
+        (["-n", "nightly", "DRY_RUN=on", "ONLY_FAILED=true"], 0, " --only-failed --dry-run -- "),
+        (
+            ["TEST=a", "ALLOW_CPU=2"],
+            2,
+            "ALLOW_CPU=2: expected 1, yes, true, on or 0, no, false, off",
+        ),
+        (["nightly", "RESUME=1 0"], 2, "RESUME=1 0: expected 1, yes, true, on or 0, no, "),
         (["-n", "unit", "TEST=fp_fma", "VECTORS=f"], 0, '--vectors "$VECTORS" -- "$TEST"'),
     ],
 )
@@ -231,3 +239,19 @@ def test_make_is_a_thin_face(arguments: list[str], status: int, text: str) -> No
     )
     assert done.returncode == status
     assert text in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("off", ["", "0", "no", "false", "OFF"])
+@pytest.mark.parametrize("name", ["ALLOW_CPU", "RESUME", "ONLY_FAILED", "DRY_RUN"])
+def test_a_switch_that_is_off_is_off(name: str, off: str) -> None:
+    make = [which("make") or "make", "-n"]
+    for target in ("run", "nightly"):
+        done = subprocess.run(
+            [*make, target, "TEST=a", f"{name}={off}"],
+            cwd=ROOT,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert f"--{name.lower().replace('_', '-')}" not in done.stdout

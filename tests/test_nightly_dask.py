@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import re
 import signal
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -19,12 +24,14 @@ from nightly_host import FAKE_RUNNER, go, outcomes, setting, spec_of, states, wr
 
 from driver.capture import Capsule, capture, save_capsule
 from driver.errors import InfrastructureError, InputError
-from regress.nightly.cluster import scheduler_at
+from regress.nightly.cluster import check_scheduler, scheduler_at, security_of
 from regress.nightly.dask_pool import DaskPool, Lending
 from regress.nightly.job import Job
 from regress.nightly.model import Attempt, PlanItem, State
 from regress.nightly.prepare import Step
 from regress.nightly.settings import Cluster
+from regress.nightly.store import Store
+from regress.paths import ROOT
 
 WORKERS = 3
 
@@ -190,32 +197,140 @@ def test_nobody_at_that_address_is_one_typed_error(
         _pool("tcp://127.0.0.1:9", tmp_path)
 
 
-def test_another_kind_of_scheduler_is_bad_input(tmp_path: Path) -> None:
-    with (
-        pytest.raises(InputError, match="--scheduler: got cron, expected tcp"),
-        scheduler_at("cron", Cluster()),
-    ):
-        pass
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The settings of a certificate that is its own authority."""
+    folder = tmp_path_factory.mktemp("tls")
+    made = {"certificate": str(folder / "own.pem"), "key": str(folder / "own.key")}
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    command += ["-nodes", "-days", "2", "-subj", "/CN=npu", "-batch"]
+    files = ["-out", made["certificate"], "-keyout", made["key"]]
+    subprocess.run([*command, *files], check=True, capture_output=True)
+    return {"ca": made["certificate"], **made}
 
 
-def test_workers_of_a_batch_system_run_the_jobs(
+@pytest.mark.parametrize(
+    ("scheduler", "said"),
+    [
+        ("cron", "--scheduler: got cron, expected tcp"),
+        ("tcp://127.0.0.1:abc", "--scheduler: got tcp://127.0.0.1:abc, expected tcp"),
+        ("tcp://127.0.0.1:70000", "--scheduler: got tcp://127.0.0.1:70000, expected tcp"),
+        ("tcp://10.0.0.1:8786", "or tcp:// on this machine: without TLS, others run code"),
+        ("tcp://127.0.0.1.evil.example:1", "on this machine: without TLS, others run code"),
+        ("tls://10.0.0.1:8786", "nightly.cluster.tls: got nothing, expected ca, certificate"),
+        ("slurm", "nightly.cluster.tls: got nothing, expected ca, certificate and key"),
+    ],
+)
+def test_a_scheduler_that_must_not_be_used_is_refused_before_anything_is_stored(
+    tmp_path: Path, scheduler: str, said: str
+) -> None:
+    config = write_config(tmp_path / "c.yaml", {"quick": 1})
+    with pytest.raises(InputError, match=re.escape(said)):
+        go(config, tmp_path / "s", scheduler=scheduler)
+    assert not (tmp_path / "s").exists()
+
+
+def test_a_certificate_that_is_missing_is_named(tmp_path: Path) -> None:
+    files = {"ca": "no.pem", "certificate": "no.pem", "key": "no.key"}
+    config = write_config(tmp_path / "c.yaml", {"quick": 1}, cluster={"tls": files})
+    with pytest.raises(InputError, match=r"cluster\.tls\.ca: got no\.pem: No such file"):
+        go(config, tmp_path / "s", scheduler="slurm")
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "localhost", "[::1]"])
+def test_this_machine_needs_no_certificate(host: str) -> None:
+    check_scheduler(f"tcp://{host}:8786", Cluster(), Path("c.yaml"))
+
+
+def test_a_scheduler_that_nobody_can_reach_leaves_no_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("regress.nightly.dask_pool._CONNECT_S", 1)
+    config = write_config(tmp_path / "c.yaml", {"quick": 1})
+    with pytest.raises(InfrastructureError, match="no dask workers at tcp"):
+        go(config, tmp_path / "s", scheduler="tcp://127.0.0.1:9")
+    with Store.open(tmp_path / "s") as store:
+        assert store.plans() == []
+
+
+def test_workers_of_a_batch_system_run_the_jobs_and_know_no_stranger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tls: dict[str, str]
 ) -> None:
     """dask-jobqueue's own stand-in for a batch system: its job scripts, run by this machine."""
     monkeypatch.setattr("dask_jobqueue.SLURMCluster", BatchOfThisMachine)
-    config = write_config(
-        tmp_path / "c.yaml", {"quick": 3}, cluster={"workers": 2, "memory": "1GB"}
-    )
-    code, _ = go(config, tmp_path / "s", scheduler="slurm")
+    cluster = {"workers": 2, "memory": "1GB", "tls": tls}
+    config = write_config(tmp_path / "c.yaml", {"quick": 3}, cluster=cluster)
+    settings = Cluster.model_validate(cluster)
+    with scheduler_at("slurm", settings, security_of(settings, config)) as address:
+        assert address.startswith("tls://")
+        for stranger in (address, address.replace("tls", "tcp")):
+            with pytest.raises((OSError, TypeError, RuntimeError)):
+                Client(stranger, timeout=2, set_as_default=False)
+        port = address.rpartition(":")[2]
+        code, _ = go(config, tmp_path / "s", scheduler=f"tls://127.0.0.1:{port}")
     assert code == 0
     assert set(states(tmp_path / "s").values()) == {"pass"}
 
 
-def test_a_batch_system_that_is_not_there_is_one_typed_error(tmp_path: Path) -> None:
-    config = write_config(tmp_path / "c.yaml", {"quick": 1}, cluster={"memory": "lots"})
+def test_a_batch_system_that_is_not_there_is_one_typed_error(
+    tmp_path: Path, tls: dict[str, str]
+) -> None:
+    cluster = {"memory": "lots", "tls": tls}
+    config = write_config(tmp_path / "c.yaml", {"quick": 1}, cluster=cluster)
     with pytest.raises(InfrastructureError, match="slurm: "):
         go(config, tmp_path / "s", scheduler="slurm")
 
 
 def test_the_settings_of_a_fake_bench_ask_no_sources_of_workers(tmp_path: Path) -> None:
     assert setting(write_config(tmp_path / "c.yaml", {"quick": 1})).remote_sources() is None
+
+
+def _documented() -> list[str]:
+    text = (ROOT / "docs" / "nightly.md").read_text(encoding="utf-8")
+    return [line.strip() for line in text.splitlines() if line.startswith("    dask ")]
+
+
+def test_no_documented_command_lets_strangers_in() -> None:
+    commands = _documented()
+    assert len(commands) == 4
+    for command in commands:
+        guarded = all(f"--tls-{what}" in command for what in ("ca-file", "cert", "key"))
+        assert guarded or "--host 127.0.0.1" in command
+        assert "--dashboard-address 127.0.0.1:0" in command
+
+
+def _listening(pids: set[int]) -> set[str]:
+    """Hexadecimal addresses at which processes accept TCP connections."""
+    sockets = set()
+    for pid in pids:
+        for entry in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                sockets.add(str(entry.readlink()).removeprefix("socket:[").rstrip("]"))
+    found = set()
+    for table in ("tcp", "tcp6"):
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]:
+            words = line.split()
+            if words[3] == "0A" and words[9] in sockets:
+                found.add(words[1].partition(":")[0])
+    return found
+
+
+def test_the_documented_scheduler_and_worker_listen_to_this_machine_only() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    started = []
+    try:
+        for command in _documented()[:2]:
+            words = command.replace("8786", str(port)).replace("--nworkers 4", "--nworkers 1")
+            words += f" --port {port}" if "scheduler" in words else " --no-nanny"
+            program = [sys.executable, "-m", *words.split()]
+            started.append(subprocess.Popen(program, stderr=subprocess.DEVNULL))
+        address = f"tcp://127.0.0.1:{port}"
+        with Client(address, timeout=60, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=60)
+            assert _listening({process.pid for process in started}) == {"0100007F"}
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()

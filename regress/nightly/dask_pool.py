@@ -91,14 +91,17 @@ class _Sent:
 class DaskPool:
     """The workers behind one scheduler."""
 
-    def __init__(self, address: str, root: Path, lending: Lending) -> None:
-        """InfrastructureError when nobody answers there, or no worker comes."""
+    def __init__(self, address: str, root: Path, lending: Lending, security: Any = None) -> None:
+        """`security` is dask's. InfrastructureError when nobody answers there, when it does not
+        take our certificate, or when no worker comes."""
         self._root = root
         self._lending = lending
         try:
-            self._client: Any = Client(address, timeout=_CONNECT_S, set_as_default=False)  # type: ignore[no-untyped-call]
+            connect: Any = Client  # untyped in dask
+            options = {"security": security, "timeout": _CONNECT_S, "set_as_default": False}
+            self._client = connect(address, **options)
             self._client.wait_for_workers(1, timeout=_CONNECT_S)
-        except (TimeoutError, OSError, ValueError) as error:
+        except (TimeoutError, OSError, ValueError, RuntimeError, TypeError) as error:
             raise InfrastructureError(f"no dask workers at {address}: {error}") from error
         self._stop = f"stop-{uuid.uuid4().hex}"
         self._event = _event(self._stop, client=self._client)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 import uuid
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,23 +20,6 @@ from regress.nightly.store import Store
 from regress.paths import CONFIG_FILE, NIGHTLY
 
 COMMAND_LINE = "command line"
-BATCH_SYSTEMS = ("slurm", "lsf", "pbs", "sge", "htcondor")
-_ADDRESS = re.compile(r"(tcp|tls)://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{1,5})")
-"""Protocol, host and port of a dask scheduler."""
-
-
-def is_address(scheduler: str) -> bool:
-    """Whether `--scheduler` names a running scheduler, and not a batch system."""
-    return _ADDRESS.fullmatch(scheduler) is not None
-
-
-def check_scheduler(scheduler: str) -> None:
-    """InputError unless it is an address or a batch system."""
-    found = _ADDRESS.fullmatch(scheduler)
-    if scheduler in BATCH_SYSTEMS or (found is not None and 0 < int(found[3]) < 1 << 16):
-        return
-    expected = f"tcp://HOST:PORT, tls://HOST:PORT or one of {', '.join(BATCH_SYSTEMS)}"
-    raise InputError(COMMAND_LINE, "--scheduler", scheduler, expected)
 
 
 @dataclass(frozen=True)
@@ -60,9 +42,7 @@ class Request:
     command: str = ""
 
     def check(self) -> None:
-        """InputError for options that contradict each other, and for a scheduler that cannot be."""
-        if self.scheduler is not None:
-            check_scheduler(self.scheduler)
+        """InputError for options that contradict each other."""
         given = {"--reseed": self.reseed, "--filter": self.filter}
         for option, value in given.items():
             if self.resume and value is not None:

@@ -90,6 +90,16 @@ class Use(Frozen):
     """Planned, but not started, for this reason."""
 
 
+class Tls(Frozen):
+    """PEM files with which runner, scheduler and workers prove who they are; paths are relative to
+    the file of the settings. On a batch system, all machines see them."""
+
+    ca: Annotated[str, _NotEmpty]
+    """The authority that has signed every certificate."""
+    certificate: Annotated[str, _NotEmpty]
+    key: Annotated[str, _NotEmpty]
+
+
 class Cluster(Frozen):
     """Workers as jobs of a batch system, for `--scheduler slurm`; the rest is in dask's own
     ~/.config/dask/jobqueue.yaml."""
@@ -99,6 +109,9 @@ class Cluster(Frozen):
     """Jobs at once in each worker."""
     memory: str = "4GB"
     """Of each worker."""
+    tls: Tls | None = None
+    """Required for every scheduler that is not on this machine: whoever reaches a scheduler or a
+    worker without it runs code there."""
 
 
 class Nightly(Frozen):

@@ -12,6 +12,7 @@ from rich.console import Console
 from driver.errors import InfrastructureError, NpuError
 from regress.folder import check_absent, locked
 from regress.nightly import summary, value
+from regress.nightly.cluster import check_scheduler, scheduler_at, security_of
 from regress.nightly.display import PlanDisplay
 from regress.nightly.hooks import Aftermath, after_run
 from regress.nightly.model import Outcome, Plan, PlanItem, SkipCause
@@ -41,6 +42,8 @@ def run_tier(console: Console, request: Request, setting: Setting | None = None)
     """Exit status: that of the summary, or 130 when the user ended the run."""
     request.check()
     settings = load_nightly(request.config_file)
+    if request.scheduler is not None:
+        check_scheduler(request.scheduler, settings.cluster, request.config_file)
     if request.store_url is None and not (request.folder / DATABASE_FILE).exists():
         _check_unused(request.folder)
     setting = setting or bench_setting(request.config_file)
@@ -78,12 +81,12 @@ def _pool(
     if request.scheduler is None:
         yield LocalPool(store.folder, request.jobs or settings.jobs), None
         return
-    from regress.nightly.cluster import scheduler_at  # noqa: PLC0415 (dask)
-    from regress.nightly.dask_pool import DaskPool, Lending  # noqa: PLC0415
+    from regress.nightly.dask_pool import DaskPool, Lending  # noqa: PLC0415 (dask)
 
     lending = Lending(setting.remote_sources(), settings.losses, setting.cache)
-    with scheduler_at(request.scheduler, settings.cluster) as address:
-        pool = DaskPool(address, store.folder, lending)
+    security = security_of(settings.cluster, request.config_file)
+    with scheduler_at(request.scheduler, settings.cluster, security) as address:
+        pool = DaskPool(address, store.folder, lending, security)
         yield pool, pool.build
 
 
