@@ -97,7 +97,7 @@ class TestInfo(_Record):
 
     name: Name
     summary: str
-    kind: Literal["ops", "cocotb"]
+    kind: Literal["ops", "cocotb", "unit"]
     backends: tuple[BackendName, ...]
     workloads: tuple[Name, ...] = ()
     """The capsules it wants: the command line captures them and passes them in the spec."""

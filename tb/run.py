@@ -74,12 +74,16 @@ def run(spec: RunSpec) -> RunResult:
         known = ", ".join(module.INFO.backends)
         raise InputError("command line", "backend", spec.backend, f"one of {known}")
     config = load_config(spec.config_file, spec.config)
-    if spec.fpu == "host" and (spec.backend != "rtl" or module.INFO.kind == "cocotb"):
+    if spec.fpu == "host" and (spec.backend != "rtl" or module.INFO.kind != "ops"):
         raise InputError("command line", "fpu", spec.fpu, "an ops test with the rtl backend")
     if module.INFO.kind == "cocotb":
         from tb.env.runner import run_bench  # noqa: PLC0415 (needs cocotb)
 
         return run_bench(spec, config, module, progress)
+    if module.INFO.kind == "unit":
+        from tb.unit.suite import run_suite  # noqa: PLC0415 (only here)
+
+        return run_suite(spec, progress)
     return run_ops(spec, config, module, progress)
 
 

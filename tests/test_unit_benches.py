@@ -133,6 +133,25 @@ def test_the_files_name_tells_the_conversion(tmp_path: Path, name: str, text: st
     assert (result.compared, result.differing) == (text.count("\n"), 0)
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("f32_lt.txt", "3F800000 40000000 1 00\n80000000 00000000 0 00\n7FC00000 3F800000 0 10\n"),
+        ("f32_le.txt", "80000000 00000000 1 00\nFF800000 FF7FFFFF 1 00\n40000000 3F800000 0 00\n"),
+        ("f32_eq.txt", "80000000 00000000 1 00\n7F800001 7F800001 0 10\n"),
+        ("f32_to_i32_r_minMag.txt", "CF000000 80000000 00\n4EFFFFFF 7FFFFF80 00\n"),
+    ],
+)
+def test_comparisons_are_read_as_testfloat_writes_them(
+    tmp_path: Path, name: str, text: str
+) -> None:
+    result = run_unit("fp_alu", written(tmp_path, text, name), seed=1)
+    assert (result.compared, result.differing) == (text.count("\n"), 0)
+    wrong = text.replace(" 1 ", " 0 ").replace(" 7FFFFF80 ", " 7FFFFF81 ")
+    result = run_unit("fp_alu", written(tmp_path, wrong, name), seed=1)
+    assert result.differing == text.count(" 1 ") + text.count(" 7FFFFF80 ")
+
+
 def softfloat_vectors(operation: str, count: int, seed: int) -> str:
     """TestFloat's text, with results that come from integers alone, not from the host's FPU."""
     random = Random(seed)

@@ -23,7 +23,8 @@ from regress.process import execute, last_lines
 
 _LIMIT_S = 3600.0
 _VARIANTS = {"ops": "check", "cocotb": "cocotb"}
-"""Kind of test → the build its simulator comes from (tb/sim/spec.py), with the exact FPU."""
+"""Kind of test → the build its simulator comes from (tb/sim/spec.py), with the exact FPU. Unit
+benches build their own programs."""
 
 
 BUILD_STEP, CAPSULE_STEP = "build", "capsule"
@@ -72,7 +73,7 @@ def steps_of(item: PlanItem, tests: Mapping[str, TestInfo]) -> tuple[Step, ...]:
     info = tests[item.test]
     workloads = capsule_names(item, info.workloads).values()
     steps = [Step(CAPSULE_STEP, workload, str(item.seed)) for workload in workloads]
-    if item.backend == "rtl":
+    if item.backend == "rtl" and info.kind in _VARIANTS:
         variant = _VARIANTS[info.kind] if item.fpu == "exact" else item.fpu
         steps.append(Step(BUILD_STEP, item.config, variant))
     return tuple(steps)

@@ -4,21 +4,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from types import ModuleType
 
 from driver.config import HwConfig
-from driver.errors import InfrastructureError, InputError
-from driver.reproduce import reproduce_line
-from driver.results import (
-    COCOTB_FOLDER,
-    SPEC_FILE,
-    Failure,
-    OpEvent,
-    OpRow,
-    RunResult,
-    RunSpec,
-)
+from driver.errors import InfrastructureError
+from driver.results import COCOTB_FOLDER, SPEC_FILE, OpEvent, OpRow, RunResult, RunSpec
+from tb.checks import check_row, checks_result, picked
 from tb.ops.runner import Progress
 from tb.sim.build import build
 from tb.sim.cocotb_run import CocotbRun, run_cocotb
@@ -30,16 +21,7 @@ SUMMARY_FILE = "summary.json"
 
 def run_bench(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progress) -> RunResult:
     """Run the UVM tests that `module` lists, all or the one that the spec picks by number."""
-    tests = list(enumerate(module.TESTS))
-    if spec.op_filter is not None:
-        tests = [pair for pair in tests if pair[0] == spec.op_filter]
-        if not tests:
-            expected = f"0 to {len(module.TESTS) - 1}"
-            raise InputError("command line", "op", spec.op_filter, expected)
-    elif spec.shard is not None:
-        tests = [pair for pair in tests if spec.shard.holds(pair[0])]
-        if not tests:
-            raise InputError("command line", "shard", spec.shard, f"{len(module.TESTS)} at most")
+    tests = [(index, module.TESTS[index]) for index in picked(spec, len(module.TESTS))]
     progress.plan(len(tests))
     variant = "cocotb" if spec.waves == "none" else f"cocotb-{spec.waves}"
     built = build(spec_for(config, variant))
@@ -60,20 +42,7 @@ def run_bench(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Pro
         row = _run_one(run, index, name)
         rows.append(row)
         progress.op(OpEvent.of(row))
-    failed = [row for row in rows if row.status == "fail"]
-    return RunResult(
-        test=spec.test,
-        status="fail" if failed else "pass",
-        config=spec.config,
-        seed=spec.seed,
-        backend=spec.backend,
-        cycles=None,
-        wall_seconds=0.0,
-        reproduce=reproduce_line(spec, failed[0].index if failed else None),
-        message=None,
-        ops=tuple(rows),
-        ledger=(),
-    )
+    return checks_result(spec, rows)
 
 
 def _run_one(run: CocotbRun, index: int, name: str) -> OpRow:
@@ -85,36 +54,7 @@ def _run_one(run: CocotbRun, index: int, name: str) -> OpRow:
         compared = int(json.loads(summary_file.read_text(encoding="utf-8"))["compared"])
     elif result.passed:
         raise InfrastructureError(f"{name}: passed without a summary of what it compared")
-    failure = None if result.passed else _failure(result.failures[name], run.folder)
-    return OpRow(
-        index=index,
-        op=name,
-        module=run.module,
-        source="",
-        where="rtl",
-        dtype="",
-        shapes=(),
-        elements_compared=compared,
-        rtl_vs_cmodel_mismatches=0 if result.passed else None,
-        torch_max_error=None,
-        torch_bound=None,
-        cycles=None,
-        macs=None,
-        utilisation=None,
-        status="pass" if result.passed else "fail",
-        blame="none" if result.passed else "rtl",
-        failure=failure,
-    )
-
-
-def _failure(text: str, folder: Path) -> Failure:
-    return Failure(
-        element=(),
-        tile=None,
-        expected_bits="0x0",
-        actual_bits="0x0",
-        expected=0.0,
-        actual=0.0,
-        cycle=None,
-        detail=f"{text} (log: {folder / 'sim.log'})",
-    )
+    failure = None
+    if not result.passed:
+        failure = f"{result.failures[name]} (log: {run.folder / 'sim.log'})"
+    return check_row(index, name, run.module, compared, failure)

@@ -2,7 +2,8 @@
 """The tests by name: each module here has `INFO` (what it is) and a way to run it.
 
 kind "ops":    `cases(spec, config)` yields the entries (tb.ops.case.Entry) in order.
-kind "cocotb": `COCOTB` names the cocotb module and its top level; see tb.sim.cocotb_run.
+kind "cocotb": `MODULE` and `TESTS` name the UVM tests; see tb.env.runner.
+kind "unit":   the unit benches; see tb.unit.suite.
 """
 
 from __future__ import annotations

@@ -40,6 +40,8 @@ inline constexpr Format kF16{"f16", 16, 5};
 inline constexpr Format kBf16{"bf16", 16, 8};
 inline constexpr Format kI8{"i8", 8, 0};
 inline constexpr Format kI32{"i32", 32, 0};
+/// A truth value: TestFloat writes it as one digit.
+inline constexpr Format kBool{"bool", 4, 0};
 
 /// The value, by the definition of the format; exact in double for every format here.
 inline double value_of(const Format& format, std::uint32_t bits_of) {

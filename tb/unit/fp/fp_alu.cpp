@@ -9,6 +9,7 @@
 namespace {
 
 using unit::Checker;
+using unit::kBool;
 using unit::kF32;
 using unit::kI32;
 using unit::Operands;
@@ -97,9 +98,9 @@ int main(int argc, char** argv) {
   const std::vector<Row> rows{
       {{"f32_max", pair, kF32, through(model.f32_max_o)}, largest},
       {{"f32_min", pair, kF32, through(model.f32_min_o)}, smallest},
-      {{"f32_lt", pair, kI32, through(model.f32_lt_o)}, compare(std::less<>())},
-      {{"f32_le", pair, kI32, through(model.f32_le_o)}, compare(std::less_equal<>())},
-      {{"f32_eq", pair, kI32, through(model.f32_eq_o)}, compare(std::equal_to<>())},
+      {{"f32_lt", pair, kBool, through(model.f32_lt_o)}, compare(std::less<>())},
+      {{"f32_le", pair, kBool, through(model.f32_le_o)}, compare(std::less_equal<>())},
+      {{"f32_eq", pair, kBool, through(model.f32_eq_o)}, compare(std::equal_to<>())},
       {{"i32_to_f32", {kI32}, kF32, through(model.i32_to_f32_o)}, from_integer},
       {{"f32_to_i32", {kF32}, kI32, through(model.f32_to_i32_o)},
        [](const Operands& in) { return to_integer(in[0], std::nearbyint(value(in[0]))); }},

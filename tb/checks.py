@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A result whose rows are checks of a bench instead of ops: which are picked, what a row says.
+
+Knows no bench and no simulator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from driver.errors import InputError
+from driver.reproduce import reproduce_line
+from driver.results import Failure, OpRow, RunResult, RunSpec
+
+
+def picked(spec: RunSpec, count: int) -> list[int]:
+    """The numbers of the checks to run, of `count`. InputError: there is no such check."""
+    if spec.op_filter is not None:
+        if spec.op_filter >= count:
+            raise InputError("command line", "op", spec.op_filter, f"0 to {count - 1}")
+        first = spec.op_filter if spec.op_from is None else spec.op_from
+        return list(range(first, spec.op_filter + 1))
+    found = [at for at in range(count) if spec.shard is None or spec.shard.holds(at)]
+    if not found:
+        raise InputError("command line", "shard", spec.shard, f"{count} at most")
+    return found
+
+
+def check_row(index: int, name: str, module: str, compared: int, failure: str | None) -> OpRow:
+    """One check. `compared` counts what the bench compares; `failure` is None when it passed."""
+    return OpRow(
+        index=index,
+        op=name,
+        module=module,
+        source="",
+        where="rtl",
+        dtype="",
+        shapes=(),
+        elements_compared=compared,
+        rtl_vs_cmodel_mismatches=0 if failure is None else None,
+        torch_max_error=None,
+        torch_bound=None,
+        cycles=None,
+        macs=None,
+        utilisation=None,
+        status="pass" if failure is None else "fail",
+        blame="none" if failure is None else "rtl",
+        failure=None if failure is None else _failure(failure),
+    )
+
+
+def _failure(text: str) -> Failure:
+    return Failure(
+        element=(),
+        tile=None,
+        expected_bits="0x0",
+        actual_bits="0x0",
+        expected=0.0,
+        actual=0.0,
+        cycle=None,
+        detail=text,
+    )
+
+
+def checks_result(spec: RunSpec, rows: Sequence[OpRow]) -> RunResult:
+    """The result of the checks that ran; the reproduce line names the first that failed."""
+    failed = [row for row in rows if row.status == "fail"]
+    return RunResult(
+        test=spec.test,
+        status="fail" if failed else "pass",
+        config=spec.config,
+        seed=spec.seed,
+        backend=spec.backend,
+        cycles=None,
+        wall_seconds=0.0,
+        reproduce=reproduce_line(spec, failed[0].index if failed else None),
+        message=None,
+        ops=tuple(rows),
+        ledger=(),
+    )

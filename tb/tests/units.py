@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The unit benches: arithmetic on the host's vectors, blocks of the RTL at every bus width."""
+
+from __future__ import annotations
+
+from driver.results import TestInfo
+
+INFO = TestInfo(
+    name="units",
+    summary="unit benches: arithmetic, memory, command processor, gather and vector engine",
+    kind="unit",
+    backends=("rtl",),
+)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All unit benches as one test: each bench, and each bus width of a block, is a check."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from driver.results import OpEvent, RunResult, RunSpec
+from tb.checks import check_row, checks_result, picked
+from tb.ops.runner import Progress
+from tb.unit.block import BlockResult
+from tb.unit.ctrl.run import run_ctrl
+from tb.unit.gather.run import run_gather
+from tb.unit.mem.run import run_mem
+from tb.unit.model import BUS_WIDTHS
+from tb.unit.run import OPERATIONS, run_unit
+from tb.unit.vector.run import run_vector
+
+BLOCKS: dict[str, Callable[[int, int], BlockResult]] = {
+    "mem": run_mem,
+    "ctrl": run_ctrl,
+    "gather": run_gather,
+    "vector": run_vector,
+}
+"""Bus width and seed → what the bench of the block found."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One bench in one shape. `run` takes the seed; (results compared, what is wrong or None)."""
+
+    name: str
+    shape: str
+    run: Callable[[int], tuple[int, str | None]]
+
+
+def _arithmetic(name: str, seed: int) -> tuple[int, str | None]:
+    found = run_unit(name, None, seed)
+    return found.compared, found.differences[0] if found.differing else None
+
+
+def _block(name: str, bus_bits: int, seed: int) -> tuple[int, str | None]:
+    found = BLOCKS[name](bus_bits, seed)
+    return found.compared, found.failure or None
+
+
+CHECKS: tuple[Check, ...] = (
+    *(Check(name, "16 lanes", partial(_arithmetic, name)) for name in OPERATIONS),
+    *(
+        Check(name, f"bus of {bus_bits} bits", partial(_block, name, bus_bits))
+        for name in BLOCKS
+        for bus_bits in BUS_WIDTHS
+    ),
+)
+
+
+def run_suite(spec: RunSpec, progress: Progress) -> RunResult:
+    """Run the checks that the spec picks, one row each.
+
+    InputError: a check or seed that does not exist. InfrastructureError: no tools, a bench that
+    dies.
+    """
+    numbers = picked(spec, len(CHECKS))
+    progress.plan(len(numbers))
+    rows = []
+    for index in numbers:
+        check = CHECKS[index]
+        compared, failure = check.run(spec.seed)
+        rows.append(check_row(index, check.name, check.shape, compared, failure))
+        progress.op(OpEvent.of(rows[-1]))
+    return checks_result(spec, rows)

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The unit benches as a test of the nightly tiers: none is left out, a failure has its own line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from driver.errors import InputError
+from driver.results import OpEvent, RunSpec, Shard
+from regress.nightly.settings import load_nightly
+from regress.paths import CONFIG_FILE
+from regress.units import known_units
+from tb.checks import picked
+from tb.ops.runner import Progress
+from tb.unit import suite
+from tb.unit.model import BUS_WIDTHS
+
+NAMES = [check.name for check in suite.CHECKS]
+
+
+def spec(out: Path, op: int | None = None, seed: int = 1) -> RunSpec:
+    return RunSpec(
+        test="units",
+        config="default",
+        config_file=CONFIG_FILE,
+        seed=seed,
+        backend="rtl",
+        waves="none",
+        out=out,
+        capsules={},
+        op_filter=op,
+        timeout_s=600,
+    )
+
+
+class Heard(Progress):
+    def __init__(self) -> None:
+        self.planned = 0
+        self.events: list[OpEvent] = []
+
+    def plan(self, ops: int) -> None:
+        self.planned = ops
+
+    def op(self, event: OpEvent) -> None:
+        self.events.append(event)
+
+
+def test_every_bench_is_a_check_and_every_block_at_all_widths() -> None:
+    assert set(NAMES) == set(known_units())
+    assert {name: NAMES.count(name) for name in suite.BLOCKS} == {
+        name: len(BUS_WIDTHS) for name in suite.BLOCKS
+    }
+
+
+def test_the_tiers_run_them() -> None:
+    tiers = load_nightly(CONFIG_FILE).tiers
+    assert {tier for tier, tests in tiers.items() if "units" in tests} == {
+        "ci",
+        "nightly",
+        "weekly",
+    }
+
+
+def test_a_check_by_its_number(tmp_path: Path) -> None:
+    heard = Heard()
+    result = suite.run_suite(spec(tmp_path, NAMES.index("int8_mac")), heard)
+    assert (result.status, len(result.ops), heard.planned) == ("pass", 1, 1)
+    assert result.ops[0].elements_compared >= 10 * (1 << 16)
+    assert [event.op for event in heard.events] == ["int8_mac"]
+
+
+def test_a_failing_check_is_a_red_row_with_its_own_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seeds = []
+
+    def wrong(seed: int) -> tuple[int, str | None]:
+        seeds.append(seed)
+        return 7, "expected 0x1, actual 0x2"
+
+    right = suite.Check("mem", "bus of 128 bits", lambda seed: (5, None))
+    checks = (right, suite.Check("ctrl", "bus of 256 bits", wrong))
+    monkeypatch.setattr(suite, "CHECKS", checks)
+    result = suite.run_suite(spec(tmp_path, seed=12), Heard())
+    assert seeds == [12]
+    assert [row.status for row in result.ops] == ["pass", "fail"]
+    assert result.status == "fail"
+    assert result.ops[1].failure is not None
+    assert result.ops[1].failure.detail == "expected 0x1, actual 0x2"
+    assert result.reproduce.endswith("run units --config default --seed 12 --op 1")
+
+
+def test_shards_hold_each_check_once(tmp_path: Path) -> None:
+    whole = spec(tmp_path)
+    parts = [whole.model_copy(update={"shard": Shard(index=at, count=4)}) for at in range(4)]
+    found = [number for part in parts for number in picked(part, len(NAMES))]
+    assert sorted(found) == list(range(len(NAMES)))
+
+
+def test_a_check_that_does_not_exist_is_bad_input(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="0 to 16"):
+        suite.run_suite(spec(tmp_path, len(NAMES)), Heard())
