@@ -30,6 +30,7 @@ from driver.results import (
     write_json,
 )
 from tb.ops.runner import Progress, run_ops
+from tb.ops.stopped import RunBroken
 from tb.tests import infos, load
 
 INTERRUPTED = 130
@@ -93,6 +94,13 @@ def _cpu_seconds() -> float:
     return round(sum(usage.ru_utime + usage.ru_stime for usage in own), 3)
 
 
+def _ended(error: NpuError) -> int:
+    """Say why there is no verdict; the exit status."""
+    _print(EndEvent(cpu_seconds=_cpu_seconds(), error=type(error).__name__, text=str(error)))
+    sys.stderr.write(f"error: {error}\n")
+    return error.exit_code
+
+
 def main(arguments: list[str]) -> int:
     """Exit status."""
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
@@ -107,10 +115,13 @@ def main(arguments: list[str]) -> int:
         result = run(spec)
         wall_seconds = round(time.monotonic() - started, 3)
         write_json(spec.out / RESULT_FILE, result.model_copy(update={"wall_seconds": wall_seconds}))
+    except RunBroken as broken:
+        wall_seconds = round(time.monotonic() - started, 3)
+        result = broken.result.model_copy(update={"wall_seconds": wall_seconds})
+        write_json(spec.out / RESULT_FILE, result)
+        return _ended(broken.cause)
     except NpuError as error:
-        _print(EndEvent(cpu_seconds=_cpu_seconds(), error=type(error).__name__, text=str(error)))
-        sys.stderr.write(f"error: {error}\n")
-        return error.exit_code
+        return _ended(error)
     except KeyboardInterrupt:  # by the user, or at the time limit: whoever waits says which
         sys.stderr.write("interrupted\n")
         return INTERRUPTED

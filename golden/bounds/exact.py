@@ -14,6 +14,7 @@ import torch
 from golden.bounds.expectation import Expectation, Rule, Subject, exact, unclaimed
 from golden.calls import OpCall, values_of
 from golden.problem import Mask
+from golden.tolerance import Interval
 
 
 def equal(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -62,8 +63,8 @@ def by_type(rounded: Rule) -> Rule:
 def selected(subject: Subject) -> tuple[Expectation | None, ...]:
     """Values and where they are from: equal values may be pointed at in any order.
 
-    A position is torch's, open where its value occurs more than once in its row; a stable sort's
-    is torch's everywhere.
+    A position lies between the first and the last element of its row that equal its value: it is
+    torch's where there is only one, and everywhere in a stable sort.
     """
     values, positions = subject.answer(0), subject.answer(1)
     return exact(values), _positions(subject.call, values, positions)
@@ -98,5 +99,11 @@ def _positions(call: OpCall, values: torch.Tensor, positions: torch.Tensor) -> E
     rows, wanted = source.movedim(dim, -1), values.movedim(dim, -1)
     same = wanted.unsqueeze(-1) == rows.unsqueeze(-2)
     both_nan = wanted.isnan().unsqueeze(-1) & rows.isnan().unsqueeze(-2)
-    tied = ((same | both_nan).sum(-1) > 1).movedim(-1, dim)
-    return unclaimed(exact(positions), tied.numpy())
+    holds = (same | both_nan).numpy()
+    if not holds.size:
+        return exact(positions)
+    first = np.moveaxis(holds.argmax(-1), -1, dim)
+    last = np.moveaxis(holds.shape[-1] - 1 - holds[..., ::-1].argmax(-1), -1, dim)
+    no = np.zeros(first.shape, np.bool_)
+    admissible = Interval(first, last, no, no)
+    return Expectation(values_of(positions), admissible, admissible)

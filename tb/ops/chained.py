@@ -27,6 +27,7 @@ from tb.ops.problem import Problem, judged, problem_of
 from tb.ops.rows import failed, no_element
 from tb.ops.session import Session
 from tb.ops.shadow import FACTOR, Shadows, distance, distances
+from tb.ops.stopped import naming
 
 
 @dataclass(frozen=True)
@@ -106,11 +107,12 @@ class ChainedRun:
             self._shadows.step(op, verdict.reaches)
 
     def _run(self, op: Op, case: Case, problem: Problem, placed: Placed) -> OpRow:
-        if not self._together:
-            self._session.pair.reset()
-            self._together = True
-        self._session.begin(case.index)
-        trial = self._session.pair.execute(placed.program, placed.results)
+        with naming(case):
+            if not self._together:
+                self._session.pair.reset()
+                self._together = True
+            self._session.begin(case.index)
+            trial = self._session.pair.execute(placed.program, placed.results)
         trial = replace(trial, compulsory_bytes=placed.compulsory_bytes)
         self._session.count(trial)
         answer = self._session.judged(case, problem, trial)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
 from types import ModuleType
@@ -14,14 +15,16 @@ from typing import Protocol
 from driver.capture import Capsule
 from driver.capture.format import HOST_READ
 from driver.config import HwConfig
-from driver.errors import InputError
+from driver.errors import InputError, VerdictError
 from driver.reproduce import reproduce_line
 from driver.results import LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Site
+from tb.ops.again import with_prefixes
 from tb.ops.capsules import is_free
 from tb.ops.case import CpuOp, Entry
 from tb.ops.chain import Final
 from tb.ops.chained import ChainedRun, Step
 from tb.ops.session import Session
+from tb.ops.stopped import OpStopped, RunBroken, place_of, stopped_row
 
 Runnable = Entry | Step
 Outcome = OpRow | CpuOp
@@ -61,39 +64,105 @@ _READ = "the host reads an element of the NPU's memory"
 
 
 def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progress) -> RunResult:
-    """Run the entries of `module`, all or those that the spec picks."""
+    """Run the entries of `module`, all or those that the spec picks.
+
+    A device that stops (it hangs, an assertion fails) fails its op, and the ops after it do not
+    run. RunBroken, with the ops that were finished, when something around the device stops.
+    """
     entries = list(module.cases(spec, config))
-    picked = _picked(spec, entries)
-    progress.plan(len(picked))
-    rows: list[OpRow] = []
-    conclusions: list[Conclusion] = []
-    ledger: Counter[tuple[str, Site, str]] = Counter()
+    plan = _Plan(entries, _picked(spec, entries), module, [])
+    progress.plan(len(plan.picked))
     stall = getattr(module, "DRAM_STALL", 0)
+    tally = _Tally()
     session = Session(spec, config, stall=stall)
-    plan = _Plan(entries, picked, module, conclusions)
     try:
-        for row, reason in _run(session, plan):
-            rows.append(row)
-            ledger[row.op, "host" if reason == _READ else row.where, reason] += 1
-            progress.op(OpEvent.of(row))
+        _take(_run(session, plan), tally, spec, progress)
     finally:
         session.close()
+    if tally.broken is not None:
+        raise RunBroken(_broken(spec, tally), tally.broken.error) from tally.broken
+    if len(plan.picked) > 1:
+        again = partial(_run_again, config, plan, stall)
+        numbers = [entry.index for entry in _siblings(entries, tally.rows)]
+        tally.rows = with_prefixes(spec, tally.rows, numbers, again)
     if spec.waves != "none":
         recorder = partial(Session, spec, config, variant=f"waves-{spec.waves}", stall=stall)
-        _record_waves(spec, recorder, plan, rows, progress)
-    if all(row.where == "cpu" for row in rows):
-        raise InputError(spec.test, "ops", f"{len(rows)}, all on the CPU", "one for the NPU to run")
+        _record_waves(spec, recorder, plan, tally.rows, progress)
+    if all(row.where == "cpu" for row in tally.rows):
+        found = f"{len(tally.rows)}, all on the CPU"
+        raise InputError(spec.test, "ops", found, "one for the NPU to run")
     if spec.op_filter is None and (spec.shard is None or spec.shard.index == 0):
-        ledger.update(_views(entries))
-    return _result(spec, rows, ledger, conclusions).model_copy(update={"digest": session.digest})
+        tally.ledger.update(_views(entries))
+    result = _result(spec, tally, plan.conclusions)
+    return result.model_copy(update={"digest": session.digest})
 
 
-def _result(
-    spec: RunSpec,
-    rows: Sequence[OpRow],
-    ledger: Counter[tuple[str, Site, str]],
-    conclusions: Sequence[Conclusion],
-) -> RunResult:
+@dataclass
+class _Tally:
+    """What a run has found so far."""
+
+    rows: list[OpRow] = field(default_factory=list)
+    ledger: Counter[tuple[str, Site, str]] = field(default_factory=Counter)
+    broken: OpStopped | None = None
+    """Where the run ended through no fault of the device."""
+    notes: list[str] = field(default_factory=list)
+
+
+def _take(
+    found: Iterator[tuple[OpRow, str]], tally: _Tally, spec: RunSpec, progress: Progress
+) -> None:
+    """Tell of each row as it comes, up to the op in which something stopped."""
+
+    def add(row: OpRow, reason: str) -> None:
+        tally.rows.append(row)
+        tally.ledger[row.op, "host" if reason == _READ else row.where, reason] += 1
+        progress.op(OpEvent.of(row))
+
+    try:
+        for row, reason in found:
+            add(row, reason)
+    except OpStopped as stop:
+        if not isinstance(stop.error, VerdictError):
+            tally.broken = stop
+            return
+        add(stopped_row(stop, spec), _ON_NPU)
+        tally.notes.append(f"the device stopped in {place_of(stop.case)}: no op after it was run")
+
+
+def _siblings(entries: Sequence[Runnable], rows: Sequence[OpRow]) -> list[Runnable]:
+    """The entries that may run before the failing ones in a line of theirs: those of one chain, or
+    those that are in none."""
+    failed = {row.index for row in rows if row.status == "fail"}
+    chains = {_chain_of(entry) for entry in entries if entry.index in failed}
+    return [entry for entry in entries if _chain_of(entry) in chains]
+
+
+def _run_again(
+    config: HwConfig, plan: _Plan, stall: int, spec: RunSpec, numbers: set[int]
+) -> Iterator[OpRow]:
+    """The rows of these ops alone, on fresh devices."""
+    session = Session(spec, config, stall=stall)
+    try:
+        yield from (row for row, _ in _run(session, replace(plan, picked=numbers, conclusions=[])))
+    finally:
+        session.close()
+
+
+def _broken(spec: RunSpec, tally: _Tally) -> RunResult:
+    """The result of a run that broke off: what was finished, and where it ended."""
+    stop = tally.broken
+    assert stop is not None
+    return _result(spec, tally, []).model_copy(
+        update={
+            "status": "error",
+            "message": f"{place_of(stop.case)}: {stop.error}",
+            "reproduce": reproduce_line(spec, stop.case.index),
+        }
+    )
+
+
+def _result(spec: RunSpec, tally: _Tally, conclusions: Sequence[Conclusion]) -> RunResult:
+    rows = tally.rows
     failed = [row for row in rows if row.status == "fail"]
     wrong = [said.text for said in conclusions if not said.ok]
     wrong += [] if failed else _vacuous(spec, rows)
@@ -112,9 +181,9 @@ def _result(
         ops=tuple(rows),
         ledger=tuple(
             LedgerRow(op=op, where=where, count=count, reason=reason)
-            for (op, where, reason), count in sorted(ledger.items())
+            for (op, where, reason), count in sorted(tally.ledger.items())
         ),
-        notes=tuple(said.text for said in conclusions),
+        notes=(*tally.notes, *(said.text for said in conclusions)),
     )
 
 
@@ -227,11 +296,13 @@ def _record_waves(
         return
     path = spec.out / f"waves.{spec.waves}"
     session = recorder()
+    row = wanted
     try:
         assert session.rtl is not None
         session.rtl.record_waves(path)
-        ((row, _),) = _run(session, replace(plan, picked={wanted.index}, conclusions=[]))
-        session.rtl.stop_waves()
+        with suppress(OpStopped):  # the waves of a device that stops end there
+            ((row, _),) = _run(session, replace(plan, picked={wanted.index}, conclusions=[]))
+            session.rtl.stop_waves()
     finally:
         session.close()
     cycle = None if row.failure is None else row.failure.cycle

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from driver.backend import InspectableBackend
 from driver.backend.rtl import RtlBackend
 from driver.config import HwConfig
-from driver.errors import UnsupportedOp
+from driver.errors import UnsupportedOp, VerdictError
 from driver.results import Failure, OpRow, RunSpec
 from golden.backend import CmodelBackend
 from golden.formats import Floats
@@ -21,6 +21,7 @@ from tb.ops.packets import first_wrong_packet
 from tb.ops.pair import DevicePair, Trial
 from tb.ops.problem import Problem, judged, problem_of
 from tb.ops.rows import Findings, address_of, also, failure_of, no_element, row_of, subject_of
+from tb.ops.stopped import naming
 
 _FAULT_DETAIL = "device fault: "
 
@@ -83,11 +84,12 @@ class Session:
         self.pair.close()
 
     def run(self, case: Case) -> OpRow | CpuOp:
-        """Judge one case. Errors of the machinery, and operands that do not fit, are raised."""
+        """Judge one case. OpStopped when the devices stop in it, OutOfMemory as it comes."""
         try:
             problem = problem_of(case)
-            self.begin(case.index)
-            trial = self.pair.run(case, problem, self.spec.seed)
+            with naming(case):
+                self.begin(case.index)
+                trial = self.pair.run(case, problem, self.spec.seed)
         except UnsupportedOp as error:
             return refused(case, error, allow_cpu=self.spec.allow_cpu)
         self.count(trial)
@@ -156,7 +158,10 @@ class Session:
         product, which is one packet with an opinion of its own."""
         if isinstance(problem.call, MatmulCall) and len(trial.packets) == 1:
             return blame, failure
-        first = first_wrong_packet(self.pair, case, problem, self.spec.seed)
+        try:
+            first = first_wrong_packet(self.pair, case, problem, self.spec.seed)
+        except VerdictError as error:
+            return blame, also(failure, f"run again packet by packet, the device stops: {error}")
         if first is None:
             return blame, also(failure, "run again packet by packet, nothing differs")
         return first.blame or blame, also(failure, str(first))
