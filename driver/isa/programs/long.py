@@ -297,9 +297,9 @@ def long_to_float(p: Assembler) -> Value:
     return p.op(MicroOp.OR, size, p.op(MicroOp.AND, sign, p.word(_SIGN)))
 
 
-def _float_words(p: Assembler) -> tuple[Value, Value]:
-    """|src1| towards 0 as low and high word, for |src1| < 2⁶³; 2⁶³ from there on."""
-    size = p.abs(p.src1)
+def _float_words(p: Assembler, x: Value) -> tuple[Value, Value]:
+    """|x| towards 0 as low and high word, for |x| < 2⁶³; 2⁶³ from there on."""
+    size = p.abs(x)
     high = p.op(MicroOp.F2I_TRUNC, p.mul(size, p.f(2.0**-32)))
     rest = p.fma(p.op(MicroOp.I2F, high), p.f(-(2.0**32)), size)
     upper = _not(p, p.op(MicroOp.FLT, rest, p.f(2.0**31)))
@@ -309,24 +309,53 @@ def _float_words(p: Assembler) -> tuple[Value, Value]:
     return p.select(inside, low, p.word(0)), p.select(inside, high, p.word(_SIGN))
 
 
-def _saturated(p: Assembler, word: Value, largest: int) -> Value:
-    """A word of an int64 made from src1: `largest` for src1 ≥ 2⁶³, 0 for NaN."""
-    beyond = p.op(MicroOp.FLE, p.f(2.0**63), p.src1)
+def _saturated(p: Assembler, x: Value, word: Value, largest: int) -> Value:
+    """A word of an int64 made from x: `largest` for x ≥ 2⁶³, 0 for NaN."""
+    beyond = p.op(MicroOp.FLE, p.f(2.0**63), x)
     word = p.select(beyond, p.word(largest), word)
-    return p.select(p.op(MicroOp.FEQ, p.src1, p.src1), word, p.word(0))
+    return p.select(p.op(MicroOp.FEQ, x, x), word, p.word(0))
 
 
-@program("low word of fp32 to int64, towards 0; saturates, NaN gives 0", sources=1)
-def float_to_long_low(p: Assembler) -> Value:
-    low, _ = _float_words(p)
-    sign = _sign(p, p.src1)
-    return _saturated(p, p.op(MicroOp.ISUB, p.op(MicroOp.XOR, low, sign), sign), -1)
+def _float_low(p: Assembler, x: Value) -> Value:
+    low, _ = _float_words(p, x)
+    sign = _sign(p, x)
+    return _saturated(p, x, p.op(MicroOp.ISUB, p.op(MicroOp.XOR, low, sign), sign), -1)
 
 
-@program("high word of fp32 to int64, towards 0; saturates, NaN gives 0", sources=1)
-def float_to_long_high(p: Assembler) -> Value:
-    low, high = _float_words(p)
-    return _saturated(p, p.select(_sign(p, p.src1), _negated_high(p, low, high), high), _LARGEST)
+def _float_high(p: Assembler, x: Value) -> Value:
+    low, high = _float_words(p, x)
+    return _saturated(p, x, p.select(_sign(p, x), _negated_high(p, low, high), high), _LARGEST)
+
+
+_Word = Callable[[Assembler, Value], Value]
+
+
+def _of_source(word: _Word) -> Callable[[Assembler], Value]:
+    return lambda p: word(p, p.src1)
+
+
+def _of_quotient(word: _Word) -> Callable[[Assembler], Value]:
+    return lambda p: word(p, p.div(p.src1, p.src2))
+
+
+for _name, _word in (("low", _float_low), ("high", _float_high)):
+    FAMILY.add(
+        f"float_to_long_{_name}",
+        _of_source(_word),
+        f"{_name} word of fp32 to int64, towards 0; saturates, NaN gives 0",
+        sources=1,
+    )
+    FAMILY.add(
+        f"quotient_to_long_{_name}",
+        _of_quotient(_word),
+        f"{_name} word of src1 ÷ src2, fp32, to int64, towards 0; saturates, NaN gives 0",
+        sources=2,
+    )
+
+
+@program("1 where one of src1 and src2 is below 0, int32, and the other is not", sources=2)
+def signs_differ(p: Assembler) -> Value:
+    return p.op(MicroOp.SRL, p.op(MicroOp.XOR, p.src1, p.src2), p.word(31))
 
 
 # ---------------------------------------------------------------------- halves and their sums
