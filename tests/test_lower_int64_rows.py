@@ -84,6 +84,18 @@ def test_running_sums(npu: TorchBench) -> None:
         assert npu.call("cumsum", x, 0).exact() == 84
 
 
+@pytest.mark.parametrize("descending", [False, True])
+def test_order(npu: TorchBench, descending: bool) -> None:
+    for x in (wide(3, 50), torch.tensor(EDGES).repeat(2, 2), wide(1, 700)):
+        call = npu.call("sort.stable", x, stable=True, dim=1, descending=descending)
+        assert call.exact() == 2 * x.numel()
+        values = npu.call("topk", x, 5, 1, descending)
+        found, _ = values.found
+        expected, _ = values.expected
+        assert found is not None and expected is not None
+        assert torch.equal(found, expected)
+
+
 @settings(
     max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )

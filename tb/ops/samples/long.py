@@ -103,6 +103,13 @@ def _sums_by_index() -> Iterator[Sample]:
     yield Sample("aten.index_put.default", puts, _LONG)
 
 
+def _order() -> Iterator[Sample]:
+    for down in (False, True):
+        yield Sample("aten.sort.default", (_x(3, 13), -1, down), _LONG)
+        yield Sample("aten.topk.default", (_x(3, 13), 4, -1, down), _LONG)
+    yield Sample("aten.argsort.default", (_x(4, 6), 1), _LONG)
+
+
 def _rows() -> Iterator[Sample]:
     yield Sample("aten.sum.default", (_x(),), _LONG)
     for shape, dims in (((3, 21), [1]), ((2, 3, 17), [0, 2])):
@@ -134,6 +141,6 @@ def _five_dimensions() -> Iterator[Sample]:
 
 SAMPLES = (
     *(*_elements(), *_moves(), *_conversions(), *_rows()),
-    *(*_shifts(), *_signs(), *_sums_by_index()),
+    *(*_shifts(), *_signs(), *_order(), *_sums_by_index()),
     *(*_equal_elements(), *_five_dimensions()),
 )
