@@ -15,6 +15,8 @@ from driver.isa.programs import (
     functions,
     gelu,
     long,
+    long_floats,
+    long_rows,
     order,
     power,
     quantisation,
@@ -36,6 +38,8 @@ FAMILIES = (
     softmax,
     quantisation,
     long,
+    long_floats,
+    long_rows,
     random,
     order,
 )
