@@ -241,6 +241,17 @@ def optable(
     )
 
 
+@app.command()
+def architectures(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Architectures; all by default.")
+    ] = None,
+    seed: Seed = 1,
+) -> int:
+    """Run the ops of transformers' architectures on the cmodel; all write docs/architectures.md."""
+    return commands.architectures(console(), names or [], seed)
+
+
 app.command()(nightly)
 nightly_cli.mount(app)
 

@@ -323,3 +323,10 @@ def optable(
 
     chosen = tuple(dtypes) or DTYPES
     return optable(console, Asked(tuple(ops), chosen, samples, seed, jobs))
+
+
+def architectures(console: Console, names: list[str], seed: int) -> int:
+    """`npu-cosim architectures`."""
+    from regress.architectures import Asked, run_architectures  # noqa: PLC0415 (only here)
+
+    return run_architectures(console, Asked(tuple(names), seed))

@@ -12,6 +12,7 @@ Run
   make tests                         list tests, unit benches, configurations and backends
   make bench                         the figures of merit into out/bench/bench.json
   make optable                       torch's own op samples on the cmodel; writes docs/ops.md
+  make architectures                 transformers' models on the cmodel; docs/architectures.md
 
 Every night (docs/nightly.md)
   make smoke | ci | nightly | weekly a tier of sim_config.yaml: every result kept, then reports
