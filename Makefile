@@ -34,10 +34,7 @@ TIER_FLAGS = $(call flag,FILTER,filter) $(call flag,RESEED,reseed) $(call flag,B
   $(call switch,DRY_RUN,dry-run)
 STORED = $(call flag,OUT,out) $(call flag,STORE,store)
 
-.PHONY: help run smoke ci nightly weekly replay waves shrink bisect triage report baseline capture unit architectures: setup
-	@$(CLI) architectures
-
-tests test lint format types gen gen-check regs bench optable architectures setup lock clean
+.PHONY: help run smoke ci nightly weekly replay waves shrink bisect triage report baseline capture unit tests test lint format types gen gen-check regs bench optable architectures setup lock clean
 
 help:
 	@sh regress/help.sh
@@ -78,6 +75,9 @@ bench: setup
 
 optable: setup
 	@$(CLI) optable $(call flag,JOBS,jobs)
+
+architectures: setup
+	@$(CLI) architectures
 
 tests test lint format types gen gen-check regs: setup
 	@$(CLI) $@

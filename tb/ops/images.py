@@ -125,8 +125,11 @@ class Images:
             if not image.own:
                 self._images[buffer_of(ref)] = _Image(image.storage.clone(), own=True)
 
-    def _put(self, ref: TensorRef, made: torch.Tensor) -> None:
+    def _put(self, ref: TensorRef, made: torch.Tensor | float) -> None:
         place = self.tensor(ref)
+        if not isinstance(made, torch.Tensor):  # a number: of a read by the host, or of `equal`
+            place.fill_(made)
+            return
         if place.data_ptr() != made.data_ptr() or not place.numel():
             place.copy_(made)
 
