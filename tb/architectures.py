@@ -11,8 +11,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import transformers
-
 from driver.capture import capture
 from driver.config import load_config
 from driver.results import RunSpec
@@ -20,7 +18,7 @@ from driver.survey import Surveyed
 from tb.ops.session import Session
 from tb.ops.survey import survey
 from workloads._architecture_table import table
-from workloads._architectures import build
+from workloads._architectures import build, silence
 
 
 def surveyed(session: Session, name: str, seed: int) -> Surveyed:
@@ -39,7 +37,7 @@ def surveyed(session: Session, name: str, seed: int) -> Surveyed:
 def main(arguments: Sequence[str]) -> None:
     """Survey the architectures of these names."""
     file, config, seed, out, *names = arguments
-    transformers.logging.set_verbosity_error()
+    silence()
     spec = RunSpec(
         test="architectures", config=config, config_file=Path(file), seed=int(seed),
         backend="cmodel", waves="none", out=Path(out), capsules={}, op_filter=None,

@@ -47,6 +47,11 @@ def build(name: str, seed: int) -> tuple[torch.nn.Module, Inputs]:
     return model, _INPUTS[row.inputs](config, torch.Generator().manual_seed(seed))
 
 
+def silence() -> None:
+    """No warnings of transformers about sizes as small as these."""
+    transformers.logging.set_verbosity_error()
+
+
 def _configuration(file: Table, part: Part, **given: Any) -> Any:
     """Attention is eager: its products and softmax are ops of their own."""
     base = {} if part.base is None else file.bases[part.base]
