@@ -49,7 +49,7 @@ def build(name: str, seed: int) -> tuple[torch.nn.Module, Inputs]:
 
 def silence() -> None:
     """No warnings of transformers about sizes as small as these."""
-    transformers.logging.set_verbosity_error()
+    transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
 
 
 def _configuration(file: Table, part: Part, **given: Any) -> Any:
