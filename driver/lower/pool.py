@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pooling: one dimension after the other, each window position one pass over strided views.
-
-Positions outside the input are left out of the passes, so nothing is padded.
+"""Windows of pooling, and maxima: one dimension after the other, each window position one pass
+over strided views. Positions outside the input are left out of the passes, so nothing is padded.
 """
 
 from __future__ import annotations
@@ -9,22 +8,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
+from itertools import product
 
 from driver.isa import DTYPE_BYTES, DType
 from driver.lower import long
+from driver.lower.conv import each
 from driver.lower.convert import convert, is_float
-from driver.lower.elementwise import divide_by, is_power_of_two, maximum
+from driver.lower.elementwise import maximum
 from driver.lower.program import ProgramBuilder
-from driver.lower.reduce import reduce
-from driver.lower.registry import Scalar, Table
-from driver.lower.views import TensorView
+from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.views import TensorView, dense_strides
 
 TABLE = Table()
 
 
 @dataclass(frozen=True)
-class _Axis:
+class Axis:
     """The windows along one dimension: window i starts at i·stride − pad, has `size` positions."""
 
     length: int
@@ -53,7 +52,7 @@ class _Axis:
         return min(start + self.size, high) - max(start, low)
 
 
-def _part(view: TensorView, dim: int, axis: _Axis, position: int, windows: range) -> TensorView:
+def _part(view: TensorView, dim: int, axis: Axis, position: int, windows: range) -> TensorView:
     """The input's elements at one position of these windows."""
     start = windows.start * axis.stride + position * axis.spread - axis.pad
     return view.sliced(dim, start, len(windows), axis.stride)
@@ -65,7 +64,7 @@ def _along(
     x: TensorView,
     out: TensorView,
     dim: int,
-    axis: _Axis,
+    axis: Axis,
     scale: float = 1.0,
 ) -> None:
     """out = amax or sum of x over the windows of one dimension; a sum may be scaled."""
@@ -99,107 +98,133 @@ def _lowest(view: TensorView) -> Scalar:
     return 0 if view.dtype is DType.UINT8 else -(1 << 8 * DTYPE_BYTES[view.dtype] - 1)
 
 
-def _pooled(
+def pooled(
     b: ProgramBuilder,
     program: str,
     x: TensorView,
     out: TensorView,
-    axes: Sequence[_Axis],
+    axes: Sequence[Axis],
     scale: float = 1.0,
 ) -> None:
-    """out = the reduction of x over all windows; the first of the last two dimensions first."""
+    """out = the reduction of x over all windows of the last dimensions, one after the other."""
     wide = out.dtype if program == "amax" else DType.FP32
-    rows = b.temp(wide, (*x.sizes[:-2], axes[0].count, x.sizes[-1]))
-    _along(b, program, x, rows, x.rank - 2, axes[0])
-    _along(b, program, rows, out, x.rank - 1, axes[1], scale)
+    first = x.rank - len(axes)
+    for number, axis in enumerate(axes):
+        dim, last = first + number, number == len(axes) - 1
+        sizes = (*x.sizes[:dim], axis.count, *x.sizes[dim + 1 :])
+        target = out if last else b.temp(wide, sizes)
+        _along(b, program, x, target, dim, axis, scale if last else 1.0)
+        x = target
 
 
-def _pair(values: Sequence[int]) -> tuple[int, int]:
-    """Height and width; one number means both."""
-    return values[0], values[-1]
-
-
-def _axes(
+def axes_of(
     x: TensorView,
     out: TensorView,
+    dims: int,
     kernel: Sequence[int],
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int] = (1,),
-) -> tuple[_Axis, _Axis]:
-    parameters = (_pair(v) for v in (kernel, stride or kernel, padding, dilation))
-    height, width = (
-        _Axis(length, count, *numbers)
-        for length, count, *numbers in zip(x.sizes[-2:], out.sizes[-2:], *parameters, strict=True)
-    )
-    return height, width
+) -> tuple[Axis, ...]:
+    """The windows along the last `dims` dimensions; one number means all of them."""
+    parameters = (each(v, dims) for v in (kernel, stride or kernel, padding, dilation))
+    lengths = zip(x.sizes[-dims:], out.sizes[-dims:], *parameters, strict=True)
+    return tuple(Axis(length, count, *numbers) for length, count, *numbers in lengths)
 
 
 # ---------------------------------------------------------------------- maximum
-@TABLE.op("max_pool2d_with_indices", outputs=2)
-def max_pool2d_with_indices(
-    b: ProgramBuilder,
-    outs: tuple[TensorView, TensorView | None],
-    self: TensorView,
-    kernel_size: tuple[int, ...],
-    stride: tuple[int, ...] = (),
-    padding: tuple[int, ...] = (0,),
-    dilation: tuple[int, ...] = (1,),
-    ceil_mode: bool = False,
-) -> None:
-    """The largest element of each window, and its place in the image"""
-    out, indices = outs
-    axes = _axes(self, out, kernel_size, stride, padding, dilation)
-    _pooled(b, "amax", self, out, axes)
-    if indices is not None:
-        _places(b, self, out, indices, axes)
+def _with_indices(dims: int) -> Rule:
+    """The largest element of each window, and its place in the image."""
+
+    def rule(
+        b: ProgramBuilder,
+        outs: tuple[TensorView, TensorView | None],
+        self: TensorView,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...] = (),
+        padding: tuple[int, ...] = (0,),
+        dilation: tuple[int, ...] = (1,),
+        ceil_mode: bool = False,
+    ) -> None:
+        out, indices = outs
+        axes = axes_of(self, out, dims, kernel_size, stride, padding, dilation)
+        pooled(b, "amax", self, out, axes)
+        if indices is not None:
+            places(b, self, out, indices, axes)
+
+    return rule
 
 
-@TABLE.op("max_pool2d")
-def max_pool2d(
-    b: ProgramBuilder,
-    out: TensorView,
-    self: TensorView,
-    kernel_size: tuple[int, ...],
-    stride: tuple[int, ...] = (),
-    padding: tuple[int, ...] = (0,),
-    dilation: tuple[int, ...] = (1,),
-    ceil_mode: bool = False,
-) -> None:
-    """The largest element of each window"""
-    axes = _axes(self, out, kernel_size, stride, padding, dilation)
-    _pooled(b, "amax", self, out, axes)
+def _largest(dims: int) -> Rule:
+    """The largest element of each window."""
+
+    def rule(
+        b: ProgramBuilder,
+        out: TensorView,
+        self: TensorView,
+        kernel_size: tuple[int, ...],
+        stride: tuple[int, ...] = (),
+        padding: tuple[int, ...] = (0,),
+        dilation: tuple[int, ...] = (1,),
+        ceil_mode: bool = False,
+    ) -> None:
+        axes = axes_of(self, out, dims, kernel_size, stride, padding, dilation)
+        pooled(b, "amax", self, out, axes)
+
+    return rule
 
 
-def _places(
+for _dims in (2, 3):
+    TABLE.op(f"max_pool{_dims}d_with_indices", outputs=2)(_with_indices(_dims))
+    TABLE.op(f"max_pool{_dims}d")(_largest(_dims))
+
+
+def places(
     b: ProgramBuilder,
     x: TensorView,
     best: TensorView,
     indices: TensorView,
-    axes: tuple[_Axis, _Axis],
+    axes: Sequence[Axis],
 ) -> None:
     """Which position of its window each maximum is: the first that equals it, or the last NaN.
 
     Passes go backwards, so that the first match stays. Then the window's own place is added.
     """
-    height, width = axes
     found = b.temp(DType.INT32, indices.sizes)
     b.fill(found, -1)
-    for position in reversed(range(height.size * width.size)):
-        row, column = divmod(position, width.size)
-        ranges = (height.valid(row), width.valid(column))
+    steps = dense_strides([axis.length for axis in axes])
+    dims = range(-len(axes), 0)
+    for at in reversed(list(product(*(range(axis.size) for axis in axes)))):
+        ranges = [axis.valid(position) for axis, position in zip(axes, at, strict=True)]
         if not all(ranges):
             continue
         source, peak, place = x, best, found
-        for dim, axis, at, windows in zip((-2, -1), axes, (row, column), ranges, strict=True):
-            source = _part(source, dim, axis, at, windows)
+        for dim, axis, position, windows in zip(dims, axes, at, ranges, strict=True):
+            source = _part(source, dim, axis, position, windows)
             peak, place = (view.sliced(dim, windows.start, len(windows)) for view in (peak, place))
-        offset = row * height.spread * width.length + column * width.spread
+        offset = sum(p * a.spread * step for p, a, step in zip(at, axes, steps, strict=True))
         _match(b, source, peak, place, offset)
-    origins = [b.temp(DType.INT32, (axis.count,)) for axis in axes]
-    for origin, axis, step in zip(origins, axes, (width.length, 1), strict=True):
-        b.vector("int_range", (), origin, -axis.pad * step, axis.stride * step)
-    b.vector("int_add3", (found, origins[0].inserted(1), origins[1]), indices)
+    _add_origins(b, found, indices, axes, steps)
+
+
+def _add_origins(
+    b: ProgramBuilder,
+    found: TensorView,
+    indices: TensorView,
+    axes: Sequence[Axis],
+    steps: Sequence[int],
+) -> None:
+    """indices = found + the place at which each window begins, which may lie in the padding."""
+    lines = []
+    for number, (axis, step) in enumerate(zip(axes, steps, strict=True)):
+        line = b.temp(DType.INT32, (axis.count,))
+        b.vector("int_range", (), line, -axis.pad * step, axis.stride * step)
+        for _ in axes[number + 1 :]:
+            line = line.inserted(line.rank)
+        lines.append(line)
+    for line in lines[:-2]:
+        b.vector("int_add", (found, line), found, 1)
+    b.vector("int_add3", (found, lines[-2], lines[-1]), indices)
 
 
 def _match(
@@ -211,89 +236,3 @@ def _match(
         return
     found = long.compared(b, "eq", place.sizes, source, peak)
     b.vector("masked_fill", (place, found), place, offset)
-
-
-# ---------------------------------------------------------------------- mean
-@TABLE.op("avg_pool2d")
-def avg_pool2d(
-    b: ProgramBuilder,
-    out: TensorView,
-    self: TensorView,
-    kernel_size: tuple[int, ...],
-    stride: tuple[int, ...] = (),
-    padding: tuple[int, ...] = (0,),
-    ceil_mode: bool = False,
-    count_include_pad: bool = True,
-    divisor_override: int | None = None,
-) -> None:
-    """The mean of each window; divided by the positions that count, or by the number given"""
-    if not is_float(self):
-        raise b.unsupported("dtype", self.dtype.name, "a floating-point type")
-    axes = _axes(self, out, kernel_size, stride, padding)
-    counts = [
-        [axis.elements(window, padding=count_include_pad) for window in range(axis.count)]
-        for axis in axes
-    ]
-    if divisor_override is not None:
-        counts = [[divisor_override] * axes[0].count, [1] * axes[1].count]
-    divisor = prod(line[0] for line in counts)
-    alike = all(len(set(line)) == 1 for line in counts)
-    if alike and axes[1].is_inside and axes[1].size > 1 and is_power_of_two(divisor):
-        _pooled(b, "sum", self, out, axes, 1.0 / divisor)
-        return
-    sums = out if out.dtype is DType.FP32 else b.temp(DType.FP32, out.sizes)
-    _pooled(b, "sum", self, sums, axes)
-    _divide(b, sums, out, counts)
-
-
-def _divide(
-    b: ProgramBuilder, sums: TensorView, out: TensorView, counts: Sequence[Sequence[int]]
-) -> None:
-    """out = sums ÷ (count of the row · count of the column)"""
-    if all(len(set(line)) == 1 for line in counts):
-        divide_by(b, sums, out, prod(line[0] for line in counts))
-        return
-    lines = [_vector(b, line) for line in counts]
-    divisor = b.temp(DType.FP32, out.sizes[-2:])
-    b.vector("mul", (lines[0].inserted(1), lines[1]), divisor)
-    b.vector("div", (sums, divisor), out)
-
-
-def _vector(b: ProgramBuilder, values: Sequence[int]) -> TensorView:
-    """The numbers in memory, one fill for each run of equal ones."""
-    line = b.temp(DType.FP32, (len(values),))
-    start = 0
-    for at in range(1, len(values) + 1):
-        if at == len(values) or values[at] != values[start]:
-            b.fill(line.sliced(0, start, at - start), float(values[start]))
-            start = at
-    return line
-
-
-@TABLE.op("_adaptive_avg_pool2d", "adaptive_avg_pool2d")
-def adaptive_avg_pool2d(
-    b: ProgramBuilder, out: TensorView, self: TensorView, output_size: tuple[int, ...]
-) -> None:
-    """Means of windows that divide the image as evenly as they can"""
-    x = self
-    lengths, counts = x.sizes[-2:], out.sizes[-2:]
-    if all(length % count == 0 for length, count in zip(lengths, counts, strict=True)):
-        kernel = tuple(length // count for length, count in zip(lengths, counts, strict=True))
-        if prod(kernel) <= _FEW:
-            avg_pool2d(b, out, x, kernel)
-            return
-    bounds = [
-        [(at * length // count, -(-(at + 1) * length // count)) for at in range(count)]
-        for length, count in zip(lengths, counts, strict=True)
-    ]
-    rows = b.temp(DType.FP32, (*x.sizes[:-2], counts[0], lengths[1]))
-    sums = out if out.dtype is DType.FP32 else b.temp(DType.FP32, out.sizes)
-    for source, target, dim, windows in ((x, rows, -2, bounds[0]), (rows, sums, -1, bounds[1])):
-        for at, (start, stop) in enumerate(windows):
-            part = source.sliced(dim, start, stop - start)
-            reduce(b, "sum", part, target.sliced(dim, at, 1), (source.rank + dim,))
-    _divide(b, sums, out, [[stop - start for start, stop in line] for line in bounds])
-
-
-_FEW = 16
-"""Windows of so many elements are cheaper position by position than as reductions."""

@@ -23,6 +23,8 @@ from driver.lower import (
     matmul,
     norm,
     pool,
+    pool_adaptive,
+    pool_mean,
     quant,
     random,
     random_choices,
@@ -45,7 +47,7 @@ _MODULES = (
     *(elementwise, functions, compare, bits, reduce, scan, norm, attention, matmul),
     *(shape, index, scatter, sort, conv, pool, quant, host),
     *(random, random_integers, random_choices),
-    *(batch_norm, border, resample, rearrange),
+    *(batch_norm, border, resample, rearrange, pool_mean, pool_adaptive),
 )
 FAMILIES: tuple[Table, ...] = tuple(module.TABLE for module in _MODULES)
 

@@ -10,6 +10,8 @@ import torch
 from tb.ops.samples.model import FLOATS, Sample, T
 
 _FP16 = (torch.float16, torch.bfloat16)
+_VOLUMES = (torch.float32, torch.bfloat16)
+"""Types that torch averages volumes in."""
 _CONVOLUTIONS: tuple[
     tuple[tuple[int, ...], tuple[int, ...], list[int], list[int], list[int], int], ...
 ] = (
@@ -52,6 +54,25 @@ def _pools() -> Iterator[Sample]:
     for size in ([1, 1], [3, 4], [4, 5]):
         yield Sample("aten._adaptive_avg_pool2d.default", (x, size))
     yield Sample("aten.adaptive_avg_pool2d.default", (x, [3, 4]))
+    for size in ([1, 1], [3, 4], [4, 5]):
+        yield Sample("aten.adaptive_max_pool2d.default", (x, size))
+    yield Sample("aten.adaptive_max_pool2d.default", (T((2, 7, 9), "ties"), [4, 4]))
+
+
+def _pools_of_volumes() -> Iterator[Sample]:
+    x = T((1, 2, 6, 5, 7))
+    for name in ("max_pool3d_with_indices", "max_pool3d"):
+        largest = f"aten.{name}.default"
+        yield Sample(largest, (x, [2, 2, 2]))
+        yield Sample(largest, (x, [3, 2, 2], [2, 1, 2], [1, 1, 0], [1, 1, 2], True))
+    mean = "aten.avg_pool3d.default"
+    yield Sample(mean, (x, [2, 2, 2]), _VOLUMES)
+    yield Sample(mean, (x, [3, 2, 3], [2, 2, 1], [1, 1, 1], True, False), _VOLUMES)
+    yield Sample(mean, (x, [3, 2, 1], [2, 2, 1], [1, 0, 0], False, True, -3), _VOLUMES)
+    for size in ([1, 1, 1], [3, 2, 4], [2, 5, 7]):
+        yield Sample("aten._adaptive_avg_pool3d.default", (x, size))
+        yield Sample("aten.adaptive_max_pool3d.default", (x, size))
+    yield Sample("aten.adaptive_avg_pool3d.default", (x, [3, 1, 2]))
 
 
 def _quantised() -> Iterator[Sample]:
@@ -72,4 +93,4 @@ def _quantised() -> Iterator[Sample]:
     yield Sample("npu.int4_mm.default", half, _FP16, special=False)
 
 
-SAMPLES = (*_convolutions(), *_pools(), *_quantised())
+SAMPLES = (*_convolutions(), *_pools(), *_pools_of_volumes(), *_quantised())
