@@ -52,7 +52,7 @@ def merged_at(out: TensorView, dim: int, index: TensorView) -> TensorView | None
     )
 
 
-def _take(
+def take(
     b: ProgramBuilder, out: TensorView, table: TensorView, index: TensorView, dim: int
 ) -> None:
     """out = table with dimension `dim` replaced by the dimensions of the index tensor."""
@@ -79,7 +79,7 @@ def embedding(
     sparse: bool = False,
 ) -> None:
     """Rows of the table"""
-    _take(b, out, weight, indices, 0)
+    take(b, out, weight, indices, 0)
 
 
 @TABLE.op("index_select")
@@ -88,9 +88,7 @@ def index_select(
 ) -> None:
     """The positions of a dimension that the index names"""
     if self.rank:
-        _take(
-            b, out, self, index.reshaped((index.count,), (*index.strides, 1)[:1]), dim % self.rank
-        )
+        take(b, out, self, index.reshaped((index.count,), (*index.strides, 1)[:1]), dim % self.rank)
     else:
         b.copy(self, out)
 
@@ -122,6 +120,11 @@ def cropped(view: TensorView, index: TensorView, dim: int) -> TensorView:
 
 
 # ---------------------------------------------------------------------- several indices
+def is_mask(index: TensorView | None) -> bool:
+    """Whether an index says of each element if it is taken: bool, or uint8 as torch once had it."""
+    return index is not None and index.dtype is DType.UINT8
+
+
 def by_tensors(
     b: ProgramBuilder, self: TensorView, indices: tuple[TensorView | None, ...]
 ) -> tuple[TensorView, TensorView, int]:
@@ -134,8 +137,7 @@ def by_tensors(
     given = [index for index in indices if index is not None]
     if used != list(range(used[0], used[0] + len(used))):
         raise b.unsupported("indices", used, "neighbouring dimensions")
-    if any(index.boolean for index in given):
-        raise b.unsupported("indices", "a mask", "integers: a mask's result has no fixed size")
+    assert not any(is_mask(index) for index in given), "masks become places first"
     first, sizes = used[0], self.sizes[used[0] : used[-1] + 1]
     window = slice(first, used[-1] + 1)
     piece = self.reshaped(sizes, self.strides[window]).flattened()
@@ -174,19 +176,3 @@ def _shape(b: ProgramBuilder, views: list[TensorView]) -> tuple[int, ...]:
     if shape is None:
         raise b.unsupported("indices", [view.sizes for view in views], "shapes that broadcast")
     return shape
-
-
-@TABLE.op("index.Tensor", "_unsafe_index.Tensor")
-def index_tensors(
-    b: ProgramBuilder,
-    out: TensorView,
-    self: TensorView,
-    indices: tuple[TensorView | None, ...],
-) -> None:
-    """self[indices]"""
-    if not mergeable(self, indices):
-        fresh = b.temp(self.dtype, self.sizes)
-        b.copy(self, fresh)
-        self = fresh
-    flat, index, dim = by_tensors(b, self, indices)
-    _take(b, out, flat, index, dim)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops that write by index: scatter, index_put and their kin, the gradient of embedding."""
+"""Ops that write by index: scatter and its kin, the gradient of embedding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from driver.isa import DType
 from driver.isa.types import SCATTER_ADD_DTYPES
 from driver.lower import long_reduce
 from driver.lower.convert import as_type, constant, convert
-from driver.lower.index import along, as_indices, by_tensors, cropped, in_line, mergeable, merged_at
+from driver.lower.index import along, as_indices, cropped, in_line, merged_at
 from driver.lower.long_views import is_long
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
@@ -16,34 +16,7 @@ from driver.lower.views import TensorView
 TABLE = Table()
 
 
-@TABLE.op("index_put", "index_put_", "_unsafe_index_put")
-def index_put(
-    b: ProgramBuilder,
-    out: TensorView,
-    self: TensorView,
-    indices: tuple[TensorView | None, ...],
-    values: TensorView,
-    accumulate: bool = False,
-) -> None:
-    """self with self[indices] = values, or += with accumulate"""
-    work = out if mergeable(out, indices) else b.temp(out.dtype, out.sizes)
-    b.copy(self, work)
-    flat, index, dim = by_tensors(b, work, indices)
-    shape = (*flat.sizes[:dim], *index.sizes, *flat.sizes[dim + 1 :])
-    source = b.expanded(as_type(b, values, out.dtype), shape)
-    line = merged_at(source, dim, index)
-    if line is None:
-        fresh = b.temp(out.dtype, shape)
-        b.copy(source, fresh)
-        line = merged_at(fresh, dim, index)
-    assert line is not None
-    places = b.expanded(along(in_line(b, index), flat.rank, dim), line.sizes)
-    _scatter(b, line, places, flat, dim, accumulate=accumulate)
-    b.copy(work, out)
-
-
-# ---------------------------------------------------------------------- scatters
-def _scatter(
+def scatter(
     b: ProgramBuilder,
     source: TensorView,
     index: TensorView,
@@ -80,7 +53,7 @@ def _scattered(*, accumulate: bool) -> Rule:
             self, index, src, out = (view.inserted(0) for view in (self, index, src, out))
         for other in range(self.rank):
             src = src.sliced(other, 0, index.sizes[other])
-        _scatter(b, src, as_indices(b, index), cropped(out, index, at), at, accumulate=accumulate)
+        scatter(b, src, as_indices(b, index), cropped(out, index, at), at, accumulate=accumulate)
 
     return rule
 
@@ -124,7 +97,7 @@ def _by_line(*, accumulate: bool) -> Rule:
             source, out = (view.reshaped((1,), (1,)) for view in (source, out))
         line = in_line(b, as_indices(b, index))
         places = b.expanded(along(line, out.rank, at), source.sizes)
-        _scatter(b, source, places, out, at, accumulate=accumulate)
+        scatter(b, source, places, out, at, accumulate=accumulate)
 
     return rule
 
@@ -155,6 +128,6 @@ def embedding_backward(
         b.copy(grad_output, fresh)
         rows = fresh.reshaped((indices.count, out.sizes[1]), (out.sizes[1], 1))
     places = b.expanded(along(in_line(b, as_indices(b, indices)), 2, 0), rows.sizes)
-    _scatter(b, rows, places, out, 0, accumulate=True)
+    scatter(b, rows, places, out, 0, accumulate=True)
     if 0 <= padding_idx < num_weights:
         b.fill(out.selected(0, padding_idx), 0)

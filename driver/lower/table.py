@@ -20,6 +20,8 @@ from driver.lower import (
     functions,
     host,
     index,
+    index_tensors,
+    masks,
     matmul,
     norm,
     pool,
@@ -45,7 +47,7 @@ from driver.random_stream import RandomStream
 
 _MODULES = (
     *(elementwise, functions, compare, bits, reduce, scan, norm, attention, matmul),
-    *(shape, index, scatter, sort, conv, pool, quant, host),
+    *(shape, index, index_tensors, masks, scatter, sort, conv, pool, quant, host),
     *(random, random_integers, random_choices),
     *(batch_norm, border, resample, rearrange, pool_mean, pool_adaptive),
 )

@@ -24,7 +24,8 @@ from golden.bounds.expectation import Rule
 
 _MOVES = """
     clone contiguous cat stack repeat roll flip alias detach embedding index_select index
-    gather scatter index_copy masked_select select_scatter slice_scatter constant_pad_nd pad
+    gather scatter index_copy masked_select masked_scatter nonzero select_scatter slice_scatter
+    constant_pad_nd pad
     tril triu where masked_fill fill full full_like zeros zeros_like ones ones_like new_zeros
     new_ones new_full empty_like scalar_tensor zero lift_fresh_copy view _unsafe_view reshape
     expand permute transpose t slice select squeeze unsqueeze _unsafe_index alias_copy concat

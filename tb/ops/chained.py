@@ -104,7 +104,14 @@ class ChainedRun:
                 for view in placed.results
             )
             verdict = judged(problem.call, bits, None, self._session.config.array_size)
-            self._shadows.step(op, verdict.reaches)
+            self._shadows.step(op, () if draws_numbers(op) else verdict.reaches)
+        self._after_draw(op)
+
+    def _after_draw(self, op: Op) -> None:
+        """A random op has a verdict of its own; what follows it works on the numbers that torch
+        drew and recorded, which is what the chain computes for it on the CPU."""
+        if draws_numbers(op):
+            self.chain.compute_on_cpu(op)
 
     def _run(self, op: Op, case: Case, problem: Problem, placed: Placed) -> OpRow:
         with naming(case):
@@ -116,6 +123,7 @@ class ChainedRun:
         trial = replace(trial, compulsory_bytes=placed.compulsory_bytes)
         self._session.count(trial)
         answer = self._session.judged(case, problem, trial)
+        self._after_draw(op)
         return self._with_drift(op, answer.row, answer.reaches)
 
     # ------------------------------------------------------------------ drift
@@ -125,15 +133,15 @@ class ChainedRun:
         What is computed from a result that failed is not held against the ops that follow.
         """
         if self._shadows is not None:
-            self._shadows.step(op, reaches)
-            if row.status == "fail" or draws_numbers(op):
+            self._shadows.step(op, () if draws_numbers(op) else reaches)
+            if row.status == "fail":
                 self._shadows.give_up(op)
         first: Drift | None = None
         for number, ref in enumerate(op.outputs):
             if ref is None or not ref.numel:
                 continue
             npu, torch = self.chain.values(ref), recorded_values(self._capsule, ref)
-            reach = reaches[number] if number < len(reaches) else None
+            reach = reaches[number] if number < len(reaches) and not draws_numbers(op) else None
             budget = None if self._shadows is None else self._shadows.budget(ref, torch, reach)
             drift = drift_between(npu, torch, budget)
             first = first or drift

@@ -28,6 +28,38 @@ def _reads() -> Iterator[Sample]:
     yield Sample("aten.index.Tensor", (T((7, 5)), [None, _at((2, 3), 5)]), EVERY)
 
 
+def _masks() -> Iterator[Sample]:
+    """Of some elements, of all and of none; the memory order of the mask is the sample's."""
+    for mask in (T((4, 7), "any", torch.bool), T((4, 7), "all set", torch.bool)):
+        yield Sample("aten.nonzero.default", (mask,), BOOL)
+        yield Sample("aten.masked_select.default", (T((4, 7)), mask), EVERY)
+        yield Sample("aten.index.Tensor", (T((4, 7)), [mask]), EVERY)
+        yield Sample("aten.index.Tensor", (T((4, 7, 3)), [mask]), EVERY)
+        for form, first in (("", T((4, 7))), ("_", T((4, 7), plain=True))):
+            given = (first, mask, T((40,)))
+            yield Sample(f"aten.masked_scatter{form}.default", given, EVERY)
+            yield Sample(f"aten.index_put{form}.default", (first, [mask], T(())), EVERY)
+    yield Sample("aten.nonzero.default", (T((3, 5, 4), "ties"),), NUMBERS)
+    yield Sample("aten.nonzero.default", (T((33, 40), "any", torch.bool),), BOOL)
+    line = T((7,), "any", torch.bool)
+    yield Sample("aten.masked_select.default", (T((4, 7)), line), FLOATS)
+    yield Sample("aten.index.Tensor", (T((4, 7, 3)), [None, line]), FLOATS)
+    yield Sample(
+        "aten.index.Tensor", (T((4, 7, 3)), [T((4,), "all set", torch.bool), None]), FLOATS
+    )
+    every = T((4, 7), "all set", torch.bool)
+    puts = (T((4, 7, 3)), [every], T((28, 3)))
+    yield Sample("aten.index_put.default", puts, EVERY)
+    yield Sample("aten.index_put.default", (*puts, True), (*FLOATS, _I32), special=False)
+    yield Sample("aten.index_put.default", (T((4, 7, 3)), [line_of(4)], T((3,))), EVERY)
+    yield Sample("aten.index_put.default", (T((2, 4, 3)), [None, line_of(4)], T((1, 3))), EVERY)
+
+
+def line_of(count: int) -> T:
+    """A mask of one dimension."""
+    return T((count,), "any", torch.bool)
+
+
 def _writes() -> Iterator[Sample]:
     place = T((4, 3), "permutation", _I64, 7, plain=True)
     for form, first in (("", T((4, 7))), ("_", T((4, 7), plain=True))):
@@ -83,4 +115,4 @@ def _long_rows() -> Iterator[Sample]:
     yield Sample("aten.median.default", (T((30, 30)),), FLOATS)
 
 
-SAMPLES = (*_reads(), *_writes(), *_sorting(), *_long_rows())
+SAMPLES = (*_reads(), *_masks(), *_writes(), *_sorting(), *_long_rows())

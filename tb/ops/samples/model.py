@@ -89,6 +89,12 @@ def _far(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit
     return near << torch.randint(0, 8 * dtype.itemsize - 3, shape, generator=generator)
 
 
+def _all_set(
+    shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int
+) -> Tensor:
+    return torch.ones(shape, dtype=dtype)
+
+
 def _index(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
     return torch.randint(0, limit, shape, generator=generator).to(dtype)
 
@@ -142,6 +148,7 @@ VALUES: dict[str, Values] = {
     "words": _words,
     "near integer limits": _near_limits,
     "chance": _chance,
+    "all set": _all_set,
     "far": _far,
 }
 
