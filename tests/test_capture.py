@@ -287,6 +287,17 @@ def test_tensor_that_no_capsule_holds_is_refused(bad: torch.Tensor, value: str) 
     assert (caught.value.file, caught.value.value) == ("bad", value)
 
 
+def test_an_op_that_makes_a_sparse_tensor_is_refused_by_name() -> None:
+    class Sparse(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x.to_sparse().to_dense() + 1
+
+    with pytest.raises(
+        InputError, match=r"_to_sparse.*sparse_coo tensor on cpu.*expected a strided"
+    ):
+        capture(Sparse(), torch.ones(3), name="sparse")
+
+
 def test_an_op_of_ours_is_recorded_whole_and_means_what_it_says() -> None:
     class Quantized(torch.nn.Module):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType
-from typing import Any
+from typing import Any, TypeGuard
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -145,9 +145,13 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def _share_storage(args: Iterable[object], outputs: Iterable[object]) -> bool:
     """Whether every output lives in the storage of an input: nothing was computed or moved."""
-    given = {storage_key(arg) for arg in args if isinstance(arg, torch.Tensor)}
-    made = {storage_key(out) for out in outputs if isinstance(out, torch.Tensor)}
+    given, made = ({storage_key(x) for x in items if _is_strided(x)} for items in (args, outputs))
     return bool(made) and made <= given
+
+
+def _is_strided(item: object) -> TypeGuard[torch.Tensor]:
+    """A tensor with a storage; sparse ones have none, and the book refuses them by name."""
+    return isinstance(item, torch.Tensor) and item.layout is torch.strided
 
 
 def _is_composite(func: torch._ops.OpOverload) -> bool:

@@ -30,6 +30,7 @@ from driver.lower.words import element, word
 from driver.random_stream import RandomStream
 
 _MAX_PACKETS = 1 << 16
+_FAR = 1 << 31
 _POSITIONAL = frozenset(
     name
     for name, program in PROGRAMS.items()
@@ -200,6 +201,8 @@ class ProgramBuilder:
         low, high = split(value)
         if low == high:
             self.fill(words(result), low)
+        elif -_FAR <= value < _FAR:  # an int32 is stored with its sign extended
+            self.vector("constant", (), result, value)
         else:
             self.fill(low_words(result), low)
             self.fill(high_words(result), high)
