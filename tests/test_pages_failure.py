@@ -197,7 +197,13 @@ def test_a_job_without_a_failing_op_has_a_page_with_its_reason(tmp_path: Path) -
         assert "timeout smoke[small] seed 1" in text
         assert "stopped after 1800 s" in text
         assert f"make replay ID={made.id} " in text + " "
-        assert "The job left no log." in text
+        assert f"Nothing is in {store.path(made.folder) / 'sim.log'}" in text
+        log = store.path(made.folder) / "tests" / "seen" / "sim.log"
+        write_text(log, "the simulator's own words\n")
+        (page,) = write_failures(tmp_path, stored, load_job(store, made.id))
+        text = Text(page.read_text()).text
+        assert str(log) in text
+        assert "the simulator's own words" in text
 
 
 def test_recorded_waves_are_part_of_the_page(night: tuple[Store, Job], tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def _write(path: Path, plan: Plan, job: Job, row: OpRow | None) -> Path:
         linked={other.index for other in job.failing[:MOST_OPS]},
         replay=job.replay_line(row),
         facts=_facts(plan, job, job.spec),
-        log=job.log_tail(),
+        log=job.log(row),
     )
 
 

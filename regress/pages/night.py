@@ -17,7 +17,15 @@ from pydantic import BaseModel
 
 from driver.errors import InputError
 from driver.evidence import MAP_FILE, ErrorMap, folder_of
-from driver.results import RESULT_FILE, SPEC_FILE, OpRow, RunResult, RunSpec, read_json
+from driver.results import (
+    COCOTB_FOLDER,
+    RESULT_FILE,
+    SPEC_FILE,
+    OpRow,
+    RunResult,
+    RunSpec,
+    read_json,
+)
 from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, State
 from regress.nightly.store import Store
 from regress.paths import NIGHTLY
@@ -57,9 +65,17 @@ class Job:
         """Where the result of an op is wrong; None where nobody left a map."""
         return _read(folder_of(self.folder, row.index) / MAP_FILE, ErrorMap)
 
-    def log_tail(self) -> list[str]:
-        """The last lines of its log."""
-        return last_lines(self.folder / LOG_FILE, _LOG_LINES)
+    def log(self, row: OpRow | None = None) -> tuple[Path, list[str]]:
+        """The log that says most about the job or one of its ops, and the last lines of it; no
+        lines where all are empty. The simulator of a cocotb test has a log of its own."""
+        tests = self.folder / COCOTB_FOLDER
+        named = [] if row is None else [tests / row.op / LOG_FILE]
+        own = self.folder / LOG_FILE
+        for path in (*named, own, *sorted(tests.glob(f"*/{LOG_FILE}"))):
+            lines = last_lines(path, _LOG_LINES)
+            if lines:
+                return path, lines
+        return own, []
 
     def page(self, row: OpRow | None = None) -> str:
         """Name of its failure page, or of the page of one of its ops."""
