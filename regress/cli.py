@@ -6,31 +6,20 @@ Exit status: 0 pass, 1 a verdict failed, 2 bad input, 3 infrastructure, 130 inte
 
 from __future__ import annotations
 
-import io
-import os
 import sys
-import tempfile
-import traceback
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.exceptions import TyperException
 
-from driver.errors import InfrastructureError, InputError, NpuError, printable, shorten
-from driver.files import write_text
 from regress import commands, nightly_cli
 from regress.console import console
+from regress.invoke import invoke, mend_streams
 from regress.nightly.cli import nightly
 from regress.options import Capsule, ConfigFile, Out, Seed, path_option
-from regress.paths import CONFIG_FILE, OUT
+from regress.paths import CONFIG_FILE
 
-INTERRUPTED = 130
 _WEEK_S = 7.0 * 86_400
-ERROR_LOG = "error.log"
-_SHOWN_CHARACTERS = 900
-"""Of an error's line; a longer one is cut in its middle."""
 
 app = typer.Typer(
     name="npu-cosim",
@@ -256,54 +245,10 @@ app.command()(nightly)
 nightly_cli.mount(app)
 
 
-def _invoke(call: Callable[..., Any]) -> int:
-    """The exit status of a command; every error is one line, and only a verdict is a 1."""
-    try:
-        code = int(call(standalone_mode=False) or 0)
-        return _fail("interrupted", code) if code == INTERRUPTED else code  # typer's own catch
-    except NpuError as error:
-        return _fail(str(error), error.exit_code)
-    except TyperException as error:
-        return _fail(f"command line: {error.format_message()}", 2)
-    except (KeyboardInterrupt, typer.Abort):
-        return _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:  # the reader has had enough: `npu-cosim tests | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:
-        return _fail(_unforeseen(error), InfrastructureError.exit_code)
-
-
-def _unforeseen(error: Exception) -> str:
-    """What is said of an error that has no type of ours; its traceback goes to a file."""
-    trace = "".join(traceback.format_exception(error))
-    try:
-        log = OUT / ERROR_LOG
-        write_text(log, trace)
-    except InputError:  # where nothing can be written, not even in our own folder
-        handle, name = tempfile.mkstemp(prefix="npu-cosim-", suffix=".log")
-        log = Path(name)
-        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
-            file.write(trace)
-    if isinstance(error, OSError) and error.strerror:
-        what = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    else:
-        what = f"internal error: {type(error).__name__}: {error}"
-    return f"{shorten(what, _SHOWN_CHARACTERS // 2)}; the traceback is in {log}"
-
-
-def _fail(text: str, code: int) -> int:
-    line = shorten(printable(" ".join(text.split())), _SHOWN_CHARACTERS)
-    sys.stderr.write(f"error: {line}\n" if text else "")
-    return code
-
-
 def main() -> None:
     """Entry point of the installed script."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # whatever characters the terminal has
-    sys.exit(_invoke(app))
+    mend_streams()
+    sys.exit(invoke(app))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ Exit status 1 is kept for failed verdicts: no exception may leave it.
 from __future__ import annotations
 
 import errno
+import shlex
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,11 +19,11 @@ from driver.errors import InputError
 from driver.files import read_json
 from driver.results import LedgerRow, RunSpec, TestInfo
 from driver.strict_yaml import read_yaml
-from regress import cli, commands, process
+from regress import cli, commands, invoke, process
 from regress.console import PlainConsole, console
 from regress.nightly import tier
 from regress.nightly.settings import load_nightly
-from regress.paths import CONFIG_FILE
+from regress.paths import CONFIG_FILE, ROOT
 from regress.report import ledger_table
 
 HUGE = "9" * 6000
@@ -47,12 +49,12 @@ def call(
 ) -> Call:
     """Call the command line in an empty folder: (exit status, stdout, stderr)."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli, "OUT", tmp_path / "out")
+    monkeypatch.setattr(invoke, "OUT", tmp_path / "out")
     for module in (commands, tier):
         monkeypatch.setattr(module, "list_tests", _tests)
     monkeypatch.setattr(process, "environment", _no_start)
 
-    def invoke(*arguments: str) -> tuple[int, str, str]:
+    def called(*arguments: str) -> tuple[int, str, str]:
         monkeypatch.setattr(sys, "argv", ["npu-cosim", *arguments])
         with pytest.raises(SystemExit) as ended:
             cli.main()
@@ -60,7 +62,7 @@ def call(
         assert isinstance(ended.value.code, int)
         return ended.value.code, printed.out, printed.err
 
-    return invoke
+    return called
 
 
 @pytest.mark.parametrize(
@@ -117,7 +119,7 @@ def test_an_unforeseen_error_is_exit_3_with_its_traceback_in_a_file(
 
     monkeypatch.setattr(commands, "list_all", broken)
     code, out, err = call("tests")
-    log = tmp_path / "out" / cli.ERROR_LOG
+    log = tmp_path / "out" / invoke.ERROR_LOG
     assert (code, out, err.count("\n")) == (3, "", 1)
     assert err.startswith("error: internal error: ValueError: no such \\x1b[31mvalue x")
     assert err.endswith(f"the traceback is in {log}\n")
@@ -182,6 +184,19 @@ def test_a_database_of_somebody_else_is_not_written_to(call: Call, tmp_path: Pat
         assert connection.execute("select name from sqlite_master").fetchall() == [("mine",)]
 
 
+@pytest.mark.parametrize("text", ["x", "a file of the user's " * 100])
+def test_a_file_that_is_no_database_is_not_made_one(call: Call, tmp_path: Path, text: str) -> None:
+    file = tmp_path / "mine.txt"
+    file.write_text(text)
+    out = str(tmp_path / "s")
+    code, _, err = call(
+        "nightly", "smoke", "--dry-run", "--store", f"sqlite:///{file}", "--out", out
+    )
+    assert code == 2
+    assert "file: got no database, expected a database of SQLite" in err
+    assert file.read_text() == text
+
+
 @pytest.mark.parametrize("name", ["plans", "report"])
 def test_a_nightly_does_not_start_among_the_files_of_a_user(
     call: Call, tmp_path: Path, name: str
@@ -193,3 +208,13 @@ def test_a_nightly_does_not_start_among_the_files_of_a_user(
     assert (code, err.count("\n")) == (2, 1)
     assert "something that no run made" in err
     assert mine.read_text() == "mine"
+
+
+@pytest.mark.parametrize("redirection", ["2>/dev/full", "2>&-", ">&-", ">/dev/full"])
+def test_a_stream_that_cannot_be_written_changes_no_exit_status(redirection: str) -> None:
+    command = shlex.join([sys.executable, "-m", "regress.cli", "nightly", "no such tier"])
+    done = subprocess.run(
+        ["/bin/sh", "-c", f"{command} {redirection}"], cwd=ROOT, capture_output=True, check=False
+    )
+    assert done.returncode == 2
+    assert b"Traceback" not in done.stdout + done.stderr

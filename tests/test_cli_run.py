@@ -151,8 +151,8 @@ def test_an_interrupted_run_ends_its_children_and_leaves_no_result(
     script = (
         "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from pathlib import Path; sys.path.insert(0, 'tests')\n"
-        "import test_cli_run as t; from regress import cli\n"
-        "sys.exit(cli._invoke(lambda **_: t._run('hanging', Path(sys.argv[1]))))"
+        "import test_cli_run as t; from regress.invoke import invoke\n"
+        "sys.exit(invoke(lambda **_: t._run('hanging', Path(sys.argv[1]))))"
     )
     process = subprocess.Popen(
         [sys.executable, "-c", script, str(tmp_path)],

@@ -16,6 +16,7 @@ import pytest
 from driver.errors import InfrastructureError, InputError
 from driver.results import Shard
 from regress.nightly import tables
+from regress.nightly.database import DATABASE_FILE
 from regress.nightly.model import (
     Artefact,
     Attempt,
@@ -26,7 +27,7 @@ from regress.nightly.model import (
     SkipCause,
     State,
 )
-from regress.nightly.store import DATABASE_FILE, Store
+from regress.nightly.store import Store
 
 PLAN = Plan(
     id="p1",

@@ -18,6 +18,7 @@ from rich.console import Console
 from driver.errors import InfrastructureError, InputError
 from driver.results import RESULT_FILE, RunResult, RunSpec, Shard, TestInfo, read_json, write_json
 from regress.folder import fresh, locked
+from regress.invoke import INTERRUPTED
 from regress.nightly import value
 from regress.nightly.display import PlanDisplay
 from regress.nightly.merge import merged
@@ -27,7 +28,6 @@ from regress.nightly.request import COMMAND_LINE, Request, new_plan
 from regress.nightly.run_plan import PlanRun, Setting, missing
 from regress.nightly.scheduler import Control, interruptible
 from regress.nightly.store import Store
-from regress.nightly.tier import INTERRUPTED
 from regress.run import EXIT_CODES, SHOWN_NAMES
 
 _CAPSULE = "capsule.json"

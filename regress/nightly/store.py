@@ -14,22 +14,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, insert, inspect, select
-from sqlalchemy.engine import URL, make_url
+from sqlalchemy import Connection, Engine, Table, insert, inspect, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from driver.errors import InfrastructureError, InputError
 from regress.nightly import tables
+from regress.nightly.database import READING, database_url, open_engine
 from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, Preparation, State
 from regress.nightly.value import Seen
 from regress.paths import NIGHTLY
 
-DATABASE_FILE = "results.db"
-
 BUSY_TIMEOUT_S = 30.0
-_DATABASES = ("sqlite", "postgresql")
 _SHOWN = 200
-_READING = "npu_reading"
 
 
 class Store:
@@ -38,7 +34,7 @@ class Store:
     def __init__(self, folder: Path, engine: Engine) -> None:
         self.folder = folder
         self._engine = engine
-        self._reader = engine.execution_options(**{_READING: True})
+        self._reader = engine.execution_options(**{READING: True})
 
     @classmethod
     def open(
@@ -54,7 +50,7 @@ class Store:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(folder, "folder", error.strerror, "a folder of results") from error
-        store = cls(folder, _engine(_url(folder, url), busy_timeout_s))
+        store = cls(folder, open_engine(database_url(folder, url), busy_timeout_s))
         store._create()
         return store
 
@@ -261,51 +257,3 @@ class Store:
         """The database's own words."""
         said = " ".join(str(getattr(error, "orig", None) or error).split())[:_SHOWN]
         return InfrastructureError(f"the store in {self.folder}: {said}")
-
-
-def _url(folder: Path, text: str | None) -> URL:
-    if text is None:
-        return URL.create("sqlite", database=str(folder / DATABASE_FILE))
-    try:
-        url = make_url(text)
-        url.get_dialect()
-    except (ValueError, SQLAlchemyError) as error:  # ValueError: a port that is no number
-        raise _no_store(text) from error
-    if url.get_backend_name() not in _DATABASES:
-        raise _no_store(text)
-    return url
-
-
-def _no_store(value: str) -> InputError:
-    expected = "sqlite:///FILE or postgresql+psycopg://USER@HOST/NAME"
-    return InputError("command line", "store", value, expected)
-
-
-def _engine(url: URL, busy_timeout_s: float) -> Engine:
-    sqlite = url.get_backend_name() == "sqlite"
-    options: dict[str, Any] = {"pool_pre_ping": True}
-    if sqlite:
-        options = {"connect_args": {"timeout": busy_timeout_s}}
-    try:
-        engine = create_engine(url, **options)
-    except ImportError as error:  # the driver that the URL names
-        expected = f"pip install {error.name}, or another driver"
-        raise InputError("command line", "store", url.drivername, expected) from error
-    if not sqlite:
-        return engine
-    event.listen(engine, "connect", _durable)
-    event.listen(engine, "begin", _at_once)
-    return engine
-
-
-def _durable(connection: Any, _record: Any) -> None:
-    """SQLite: commits survive a loss of power, readers never wait for the writer."""
-    connection.isolation_level = None  # BEGIN is ours, see _at_once
-    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
-        connection.execute(f"PRAGMA {pragma}")
-
-
-def _at_once(connection: Connection) -> None:
-    """A writer locks from the start: one that reads first could be refused when it writes."""
-    reading = connection.get_execution_options().get(_READING, False)
-    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

@@ -11,8 +11,10 @@ from rich.console import Console
 
 from driver.errors import InfrastructureError, NpuError
 from regress.folder import check_absent, locked
+from regress.invoke import INTERRUPTED
 from regress.nightly import summary, value
 from regress.nightly.cluster import check_scheduler, scheduler_at, security_of
+from regress.nightly.database import DATABASE_FILE
 from regress.nightly.display import PlanDisplay
 from regress.nightly.hooks import Aftermath, after_run
 from regress.nightly.model import Outcome, Plan, PlanItem, SkipCause
@@ -29,10 +31,9 @@ from regress.nightly.run_plan import (
 )
 from regress.nightly.scheduler import Budget, Control, interruptible
 from regress.nightly.settings import Nightly, load_nightly
-from regress.nightly.store import DATABASE_FILE, Store
+from regress.nightly.store import Store
 from regress.run import list_tests
 
-INTERRUPTED = 130
 JUNIT_FILE = "junit.xml"
 _HISTORY_PLANS = 50
 """Plans that are looked at for what usually happens to an item."""
