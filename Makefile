@@ -12,7 +12,7 @@ ifneq ($(filter-out $(SUPPORTED_SIMS),$(SIM)),)
 endif
 
 # Values reach the command line through the environment: no quoting, whatever is in them.
-export MODE ALLOW_CPU FPU TEST CONFIG SEED WAVES OUT BACKEND OP TIMEOUT WORKLOAD CHECKPOINT CAPSULE VECTORS BENCH PYTHON \
+export MODE ALLOW_CPU FPU TEST CONFIG SEED WAVES OUT BACKEND OP TIMEOUT WORKLOAD DTYPE DEVICE CHECKPOINT CAPSULE VECTORS BENCH PYTHON \
   ID PLAN TIER GOOD BAD FILTER RESEED BUDGET SCHEDULER STORE SHARDS JOBS RESUME ONLY_FAILED DRY_RUN
 
 ON := 1 yes true on YES TRUE ON Yes True On
@@ -65,7 +65,7 @@ baseline: setup
 
 capture: setup
 	@$(CLI) capture $(call flag,SEED,seed) $(call flag,CHECKPOINT,checkpoint) \
-	  $(call flag,OUT,out) -- "$$WORKLOAD"
+	  $(call flag,DTYPE,dtype) $(call flag,DEVICE,device) $(call flag,OUT,out) -- "$$WORKLOAD"
 
 unit: setup
 	@$(CLI) unit $(call flag,SEED,seed) $(call flag,VECTORS,vectors) -- "$$TEST"

@@ -29,11 +29,21 @@ def known_workloads() -> tuple[str, ...]:
     return available()
 
 
-def record(workload: str, seed: int, checkpoint: Path | None) -> Capsule:
-    """Run a workload and record it. InputError for an unknown one or a wrong checkpoint."""
+def record(
+    workload: str,
+    seed: int,
+    checkpoint: Path | None,
+    *,
+    dtype: str | None = None,
+    device: str = "cpu",
+) -> Capsule:
+    """Run a workload, by its name or its file, and record it.
+
+    InputError for an unknown one, a wrong checkpoint, and for what its own code raises.
+    """
     from workloads import capture_workload  # noqa: PLC0415 (torch takes seconds)
 
-    return capture_workload(workload, seed=seed, checkpoint=checkpoint)
+    return capture_workload(workload, seed=seed, checkpoint=checkpoint, dtype=dtype, device=device)
 
 
 def kept_capsules(

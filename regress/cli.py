@@ -126,13 +126,18 @@ def replay(
 
 @app.command()
 def capture(
-    workload: str,
+    workload: Annotated[str, typer.Argument(help="Its name, or the path of its Python file.")],
+    *,
     seed: Seed = 1,
     checkpoint: Checkpoint = None,
+    dtype: Annotated[str | None, typer.Option(help="float32, float16 or bfloat16.")] = None,
+    device: Annotated[str, typer.Option(help="Where it runs while it is recorded: cpu.")] = "cpu",
     out: Out = None,
 ) -> int:
-    """Record a workload of workloads/ into a capsule."""
-    return commands.capture(console(), workload, seed, checkpoint, out)
+    """Record a workload into a capsule."""
+    return commands.capture(
+        console(), workload, seed=seed, checkpoint=checkpoint, dtype=dtype, device=device, out=out
+    )
 
 
 @app.command()

@@ -197,20 +197,26 @@ def _noter(console: Console) -> Callable[[str], None]:
 
 
 def capture(
-    console: Console, workload: str, seed: int, checkpoint: Path | None, out: Path | None
+    console: Console,
+    workload: str,
+    *,
+    seed: int,
+    checkpoint: Path | None,
+    dtype: str | None,
+    device: str,
+    out: Path | None,
 ) -> int:
     """`npu-cosim capture`."""
     from driver.capture import save_capsule  # noqa: PLC0415 (numpy, safetensors)
     from regress import capsules  # noqa: PLC0415
 
-    _one_of("WORKLOAD", workload, capsules.known_workloads())
-    target = out or OUT / "capsules" / f"{workload}-{seed}"
     start = time.monotonic()
-    capsule = capsules.record(workload, seed, checkpoint)
+    capsule = capsules.record(workload, seed, checkpoint, dtype=dtype, device=device)
+    target = out or OUT / "capsules" / f"{capsule.name}-{seed}"
     save_capsule(capsule, target)
     note = _noter(console)
     size = sum(array.nbytes for array in capsule.data.values())
-    note(f"{workload}: {len(capsule.ops)} ops, {size / 1e6:.1f} MB of tensors")
+    note(f"{capsule.name}: {len(capsule.ops)} ops, {size / 1e6:.1f} MB of tensors")
     note(f"  hash {capsule.hash}, seed {seed}, {time.monotonic() - start:.1f} s")
     note(f"  {_shown(target.absolute())}")
     note(f"  {PROGRAM} replay {shlex.quote(_shown(target.absolute()))}")

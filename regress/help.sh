@@ -6,7 +6,8 @@ npu-cosim: PyTorch workloads through the RTL of an NPU, checked bit for bit
 
 Run
   make SIM=verilator TEST=matmul     a test: RTL against cmodel (bits) and torch (bound)
-  make capture WORKLOAD=lenet        a torch model into a capsule: lenet, mlp, qwen_layer
+  make capture WORKLOAD=lenet        a torch model into a capsule; WORKLOAD=path/to/file.py: yours
+       DTYPE=bfloat16                its type: float32, float16, bfloat16 (DEVICE=cpu)
   make replay CAPSULE=dir            a capsule's ops through the RTL
   make unit TEST=fp_fma              an RTL unit bench; VECTORS=file in TestFloat's format
   make tests                         list tests, unit benches, configurations and backends

@@ -6,13 +6,19 @@ Offline by nature: transformers is only asked for its model code.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import torch
 from transformers import Qwen2Config
 
+from driver.errors import InputError
+from driver.regular import read_regular
+
 INITIALIZER_RANGE = 0.02
 _CONFIG = "config.json"
+_CONFIG_LIMIT = 1 << 20
+"""Bytes."""
 
 
 def architecture(layers: int, checkpoint: Path | None = None) -> Qwen2Config:
@@ -20,8 +26,8 @@ def architecture(layers: int, checkpoint: Path | None = None) -> Qwen2Config:
 
     Attention is eager: its products and softmax are ops of their own, in every torch.
     """
-    if checkpoint is not None and (checkpoint / _CONFIG).is_file():
-        config = Qwen2Config.from_json_file(str(checkpoint / _CONFIG))
+    if checkpoint is not None and (checkpoint / _CONFIG).exists():
+        config = _of_checkpoint(checkpoint / _CONFIG)
         config.num_hidden_layers = min(layers, config.num_hidden_layers)
     else:
         config = Qwen2Config(
@@ -38,6 +44,16 @@ def architecture(layers: int, checkpoint: Path | None = None) -> Qwen2Config:
         )
     config._attn_implementation = "eager"
     return config
+
+
+def _of_checkpoint(file: Path) -> Qwen2Config:
+    """A checkpoint's config.json. InputError when it is none."""
+    text = read_regular(file, "a model's configuration", _CONFIG_LIMIT)
+    try:
+        return Qwen2Config(**json.loads(text))
+    except Exception as error:  # transformers checks the fields with errors of many classes
+        problem = f"{type(error).__name__}: {error}"
+        raise InputError(file, "file", problem, "the configuration of a Qwen2 model") from error
 
 
 def causal_mask(tokens: int, dtype: torch.dtype) -> torch.Tensor:

@@ -12,9 +12,12 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from driver.errors import InputError
+from driver.regular import check_regular, read_regular
 
 _SINGLE = "model.safetensors"
 _INDEX = "model.safetensors.index.json"
+_INDEX_LIMIT = 1 << 28
+"""Bytes."""
 
 
 def random_weights(module: torch.nn.Module, generator: torch.Generator, std: float) -> None:
@@ -53,6 +56,7 @@ def checkpoint_weights(module: torch.nn.Module, folder: Path) -> None:
         file = files.get(name)
         if file is None:
             raise InputError(str(folder), name, "missing", "a tensor of this name")
+        check_regular(file, "a safetensors file")
         try:
             with safe_open(file, framework="pt") as tensors:
                 loaded = tensors.get_tensor(name)
@@ -70,13 +74,15 @@ def _tensor_files(folder: Path) -> dict[str, Path]:
     if not folder.is_dir():
         raise InputError(str(folder), "checkpoint", "no such folder", "a local checkpoint folder")
     index = folder / _INDEX
-    if index.is_file():
+    if index.exists():
+        text = read_regular(index, "an index of tensors", _INDEX_LIMIT)
         try:
-            table = json.loads(index.read_text(encoding="utf-8"))["weight_map"]
+            table = json.loads(text)["weight_map"]
             return {str(name): folder / Path(str(file)).name for name, file in table.items()}
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise InputError(str(index), "weight_map", repr(error), "tensor: file name") from error
     single = folder / _SINGLE
+    check_regular(single, f"{_SINGLE} or {_INDEX}")
     try:
         with safe_open(single, framework="pt") as tensors:
             return dict.fromkeys(tensors.keys(), single)
