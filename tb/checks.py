@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from driver.errors import InputError
 from driver.reproduce import reproduce_line
-from driver.results import Failure, OpRow, RunResult, RunSpec
+from driver.results import Failure, OpRow, RunResult, RunSpec, RunStatus
 
 
 def picked(spec: RunSpec, count: int) -> list[int]:
@@ -62,19 +62,26 @@ def _failure(text: str) -> Failure:
     )
 
 
-def checks_result(spec: RunSpec, rows: Sequence[OpRow]) -> RunResult:
-    """The result of the checks that ran; the reproduce line names the first that failed."""
-    failed = [row for row in rows if row.status == "fail"]
+def checks_result(
+    spec: RunSpec, rows: Sequence[OpRow], broken: tuple[int, str] | None = None
+) -> RunResult:
+    """The result of the checks that ran; the reproduce line names the first that failed.
+
+    `broken`: the number of the check in which the bench broke, and how; no check after it ran.
+    """
+    failed = [row.index for row in rows if row.status == "fail"]
+    again, message = broken or (failed[0] if failed else None, None)
+    status: RunStatus = "error" if broken else "fail" if failed else "pass"
     return RunResult(
         test=spec.test,
-        status="fail" if failed else "pass",
+        status=status,
         config=spec.config,
         seed=spec.seed,
         backend=spec.backend,
         cycles=None,
         wall_seconds=0.0,
-        reproduce=reproduce_line(spec, failed[0].index if failed else None),
-        message=None,
+        reproduce=reproduce_line(spec, again),
+        message=message,
         ops=tuple(rows),
         ledger=(),
     )

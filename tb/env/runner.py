@@ -7,10 +7,12 @@ import json
 from types import ModuleType
 
 from driver.config import HwConfig
-from driver.errors import InfrastructureError
+from driver.errors import InfrastructureError, VerdictError
 from driver.results import COCOTB_FOLDER, SPEC_FILE, OpEvent, OpRow, RunResult, RunSpec
 from tb.checks import check_row, checks_result, picked
+from tb.env.verdict import VERDICTS
 from tb.ops.runner import Progress
+from tb.ops.stopped import RunBroken
 from tb.sim.build import build
 from tb.sim.cocotb_run import CocotbRun, run_cocotb
 from tb.sim.spec import spec_for
@@ -39,7 +41,11 @@ def run_bench(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Pro
             waves="" if spec.waves == "none" else f"waves.{spec.waves}",
             environment={SPEC_VARIABLE: str(spec.out / SPEC_FILE)},
         )
-        row = _run_one(run, index, name)
+        try:
+            row = _run_one(run, index, name)
+        except InfrastructureError as error:
+            result = checks_result(spec, rows, (index, f"{name}: {error}"))
+            raise RunBroken(result, error) from error
         rows.append(row)
         progress.op(OpEvent.of(row))
     return checks_result(spec, rows)
@@ -48,7 +54,10 @@ def run_bench(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Pro
 def _run_one(run: CocotbRun, index: int, name: str) -> OpRow:
     summary_file = run.folder / SUMMARY_FILE
     summary_file.unlink(missing_ok=True)
-    result = run_cocotb(run)
+    try:
+        result = run_cocotb(run)
+    except VerdictError as error:  # an assertion of the RTL or of a checker
+        return check_row(index, name, run.module, 0, str(error))
     compared = 0
     if summary_file.exists():
         compared = int(json.loads(summary_file.read_text(encoding="utf-8"))["compared"])
@@ -56,5 +65,8 @@ def _run_one(run: CocotbRun, index: int, name: str) -> OpRow:
         raise InfrastructureError(f"{name}: passed without a summary of what it compared")
     failure = None
     if not result.passed:
+        if result.kinds[name] not in VERDICTS:
+            what = f"{result.kinds[name] or 'error'}: {result.failures[name]}"
+            raise InfrastructureError(f"the bench broke, {what} (log: {run.folder / 'sim.log'})")
         failure = f"{result.failures[name]} (log: {run.folder / 'sim.log'})"
     return check_row(index, name, run.module, compared, failure)

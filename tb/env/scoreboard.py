@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from pyuvm import ConfigDB, uvm_component, uvm_subscriber
 
 from driver.backend.shared_memory import PAGE_BYTES
@@ -12,6 +14,8 @@ from tb.agents.axil import AxilItem
 from tb.agents.command import CommandItem
 from tb.agents.host import HostItem
 from tb.env.memory import BenchMemory
+from tb.env.tally import Compared, check_tally
+from tb.env.verdict import Mismatch
 
 _MAX_REPORTED = 8
 STEADY_REGISTERS = frozenset(
@@ -48,9 +52,9 @@ class _ReadCheck(uvm_subscriber):
             return
         if isinstance(item, HostItem):
             expected = self.model.read_memory(item.address, len(item.data))
-            self.board.compare_bytes("host read", item.address, item.data, expected)
+            self.board.compare_bytes("host reads", item.address, item.data, expected)
         elif item.offset in STEADY_REGISTERS or (self.board.idle and item.offset in IDLE_REGISTERS):
-            self.board.compared += 1
+            self.board.compared["registers"] += 1
             expected_value = self.model.read_csr(item.offset)
             if item.data != expected_value:
                 self.board.report(
@@ -78,20 +82,29 @@ class Scoreboard(uvm_component):
         self.model: CmodelBackend = ConfigDB().get(self, "", "model")
         self.memory: BenchMemory = ConfigDB().get(self, "", "memory")
         self.records: range = ConfigDB().get(self, "", "records")
-        self.compared = 0
+        self.compared: Counter[Compared] = Counter()
+        """Registers, and bytes of memory and of the host's reads."""
+        self.compares: tuple[Compared, ...] = ("registers",)
+        self.host_reads_expected = 0
+        """Bytes that the test read through the window without an error."""
         self.idle = False
         """Set by the test while nothing is queued."""
         self.mismatches: list[str] = []
+
+    @property
+    def total(self) -> int:
+        """All that was compared."""
+        return self.compared.total()
 
     def report(self, text: str) -> None:
         """Something differs."""
         self.mismatches.append(text)
         self.logger.error(text)
 
-    def compare_bytes(self, what: str, address: int, actual: bytes, expected: bytes) -> None:
+    def compare_bytes(self, what: Compared, address: int, actual: bytes, expected: bytes) -> None:
         """Byte for byte, but for the timing fields of completion records."""
         assert len(actual) == len(expected)
-        self.compared += len(actual)
+        self.compared[what] += len(actual)
         if actual == expected:
             return
         wrong = [
@@ -101,7 +114,7 @@ class Scoreboard(uvm_component):
         ]
         for at in wrong[:_MAX_REPORTED]:
             self.report(
-                f"{what} {at:#x}: device {actual[at - address]:#04x}, "
+                f"{what}, byte {at:#x}: device {actual[at - address]:#04x}, "
                 f"model {expected[at - address]:#04x} (of {len(wrong)} bytes that differ)"
             )
 
@@ -113,9 +126,10 @@ class Scoreboard(uvm_component):
             self.compare_bytes("memory", page, actual, expected)
 
     def check_phase(self) -> None:
-        """The verdict."""
-        assert self.compared > 0, "nothing was compared"
-        assert not self.mismatches, f"{len(self.mismatches)} mismatches, {self.mismatches[0]}"
+        """The verdict. A scoreboard that did not see what the test did is an error of the bench."""
+        if self.mismatches:
+            raise Mismatch(f"{len(self.mismatches)} mismatches, {self.mismatches[0]}")
+        check_tally(self.compared, self.compares, self.host_reads_expected)
 
     def _is_timing(self, address: int) -> bool:
         offset = (address - self.records.start) % COMPLETION_BYTES

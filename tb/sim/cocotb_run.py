@@ -60,10 +60,12 @@ class CocotbRun:
 
 @dataclass(frozen=True)
 class CocotbResult:
-    """What a run left. `failures` has the first line of each, by test."""
+    """What a run left. `failures` has the first line of each, by test; `kinds` the type of what
+    was raised."""
 
     executed: tuple[str, ...]
     failures: Mapping[str, str]
+    kinds: Mapping[str, str]
     results: Path
     log: Path
 
@@ -178,7 +180,8 @@ def _read(run: CocotbRun, status: int, results: Path, log: Path) -> CocotbResult
             f"{run.module}: planned {', '.join(sorted(run.tests))}, executed "
             f"{', '.join(executed) or 'nothing'}; {log}: {_last_lines(log)}"
         )
-    return CocotbResult(executed, failures, results, log)
+    kinds = {case.name: str(case.result[0].type or "") for case in cases if not case.is_passed}
+    return CocotbResult(executed, failures, kinds, results, log)
 
 
 def _cases(results: Path) -> list[TestCase]:

@@ -24,13 +24,14 @@ from driver.isa import (
 )
 from tb.agents.command import Way
 from tb.env.base_test import RING_ENTRIES, BusTest
+from tb.env.verdict import Mismatch, expect, expect_bytes
 from tb.seqs.broken import BREAKS
 from tb.seqs.faults import FAULTS, Faulty
 from tb.seqs.packets import legal, long_copy, matmul, offset_copies, repeating_copies
 
 _LIMIT = {"timeout_time": 2, "timeout_unit": "ms"}
 """Of simulated time, ten times what the longest needs: a device that hangs ends as a failure."""
-_DECERR = 3
+_OKAY, _DECERR = 0, 3
 _LONGEST = 20
 """Largest size of a random operand's dimension."""
 
@@ -40,9 +41,10 @@ class Registers(BusTest):
     """Reset values, what can be written, and what no register answers."""
 
     async def stimulus(self) -> None:
-        assert await self.read(csr.ID) == DEVICE_ID
-        assert await self.read(csr.VERSION) == ISA_VERSION
-        assert await self.read(csr.CONFIG) & 0xFF == self.config.array_size
+        expect("register ID", await self.read(csr.ID), DEVICE_ID)
+        expect("register VERSION", await self.read(csr.VERSION), ISA_VERSION)
+        array = await self.read(csr.CONFIG) & csr.CONFIG_ARRAY_SIZE_MASK
+        expect("array size in register CONFIG", array, self.config.array_size)
         for offset in (csr.RING_BASE_LO, csr.RING_BASE_HI, csr.CPL_BASE_LO, csr.CPL_BASE_HI):
             kept = await self.read(offset)
             for value in (0xFFFF_FFFF, 0, self.rng.getrandbits(32), kept):
@@ -58,6 +60,8 @@ class Registers(BusTest):
 @pyuvm.test(**_LIMIT)
 class Interrupts(BusTest):
     """Causes as the model raises them, irq as the enable bits say, each cleared by itself."""
+
+    compares = ("registers", "memory")
 
     async def stimulus(self) -> None:
         plain, flagged = Packet(Opcode.NOP), Packet(Opcode.NOP, FLAGS["IRQ"].mask)
@@ -75,37 +79,48 @@ class Interrupts(BusTest):
 
     async def _compare_causes(self, enabled: int) -> None:
         causes = await self.read(csr.IRQ_STATUS)
-        assert causes == self.model.read_csr(csr.IRQ_STATUS), f"causes {causes:#x}"
+        expect("causes in IRQ_STATUS", causes, self.model.read_csr(csr.IRQ_STATUS))
         for cause in (0, 1, 2, 4):
             await self.write(csr.IRQ_STATUS, cause)
             causes &= ~cause
             await ClockCycles(self.dut.clk, 2)
-            assert bool(self.dut.irq.value) == bool(causes & enabled), f"{causes:#x} {enabled:#x}"
+            which = f"pin irq with causes {causes:#x}, of which {enabled:#x} are enabled"
+            expect(which, int(self.dut.irq.value), int(bool(causes & enabled)))
 
 
 @pyuvm.test(**_LIMIT)
 class FrontDoor(BusTest):
     """What goes through s_axi is what the back door sees, at any alignment, both ways."""
 
+    compares = ("registers", "host reads")
+
     async def stimulus(self) -> None:
         base = self.arena.place(1 << 15, 4096)
         for size in (1, 2, 3, 31, 32, 33, 64, 255, 4096, 5000):
             address = base + self.rng.randrange(1 << 14)
             data = self.rng.randbytes(size)
-            assert await self.host_write(address, data) == 0
-            assert self.memory.read(address, size) == data
+            expect(
+                f"response to a write of {size} bytes at {address:#x}",
+                await self.host_write(address, data),
+                _OKAY,
+            )
+            expect_bytes("written through s_axi", address, self.memory.read(address, size), data)
             behind = self.rng.randbytes(size)
             self.memory.write(address, behind)
             self.model.write_memory(address, behind)
-            assert await self.host_read(address, size) == (behind, 0)
+            found, response = await self.host_read(address, size)
+            expect(f"response to a read of {size} bytes at {address:#x}", response, _OKAY)
+            expect_bytes("read through s_axi", address, found, behind)
         beyond = self.config.memory.limit
-        assert await self.host_write(beyond, bytes(64)) == _DECERR
-        assert (await self.host_read(beyond, 64))[1] == _DECERR
+        where = f"beyond the memory, at {beyond:#x}"
+        expect(f"response to a write {where}", await self.host_write(beyond, bytes(64)), _DECERR)
+        expect(f"response to a read {where}", (await self.host_read(beyond, 64))[1], _DECERR)
 
 
 class _Random(BusTest):
     """Random commands in random groups by both ways, host traffic beside them."""
 
+    compares = ("registers", "memory", "host reads")
     commands = 60
 
     async def stimulus(self) -> None:
@@ -157,11 +172,14 @@ class SecondMemory(_Random):
 class _Failing(BusTest):
     """Commands that fail, and what comes after them."""
 
+    compares = ("registers", "memory")
+
     async def expect_error(self, name: str, packets: list[Packet], way: Way) -> None:
         """The model's code in state ERROR, with nothing executed after it; then acknowledge."""
         await self.command(packets, way)
         await self.settle()
-        assert await self.read(csr.ERROR_CODE), f"{name}: accepted"
+        if not await self.read(csr.ERROR_CODE):
+            raise Mismatch(f"{name}: the device accepted the command, expected an error")
         await self.acknowledge()
 
     async def expect_success(self, way: Way) -> None:

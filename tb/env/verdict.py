@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a UVM test says of the device, as opposed to what goes wrong in the bench itself."""
+
+from __future__ import annotations
+
+VERDICTS = frozenset({"Mismatch", "SimTimeoutError"})
+"""Names of the exceptions that are the device's fault: it did something else than expected, or
+never came to an end. Any other is an error of the bench."""
+
+
+class Mismatch(Exception):
+    """The device did something else than expected. The text is one line."""
+
+
+def expect(what: str, actual: object, expected: object) -> None:
+    """Mismatch unless the device's `actual` is `expected`; integers are told in hexadecimal."""
+    if actual != expected:
+        raise Mismatch(f"{what}: got {_told(actual)}, expected {_told(expected)}")
+
+
+def expect_bytes(what: str, address: int, actual: bytes, expected: bytes) -> None:
+    """The same for memory; the text names the first byte that differs."""
+    if len(actual) != len(expected):
+        raise Mismatch(f"{what} at {address:#x}: got {len(actual)} bytes, expected {len(expected)}")
+    for at, (left, right) in enumerate(zip(actual, expected, strict=True)):
+        if left != right:
+            count = sum(a != b for a, b in zip(actual, expected, strict=True))
+            where = f"byte {address + at:#x} ({count} of {len(actual)} bytes differ)"
+            raise Mismatch(f"{what}: got {left:#04x}, expected {right:#04x} in {where}")
+
+
+def _told(value: object) -> str:
+    return f"{value:#x}" if type(value) is int else str(value)
