@@ -21,6 +21,7 @@ from driver.lower import (
     host,
     index,
     index_tensors,
+    loss,
     masks,
     matmul,
     norm,
@@ -49,7 +50,7 @@ _MODULES = (
     *(elementwise, functions, compare, bits, reduce, scan, norm, attention, matmul),
     *(shape, index, index_tensors, masks, scatter, sort, conv, pool, quant, host),
     *(random, random_integers, random_choices),
-    *(batch_norm, border, resample, rearrange, pool_mean, pool_adaptive),
+    *(batch_norm, border, resample, rearrange, pool_mean, pool_adaptive, loss),
 )
 FAMILIES: tuple[Table, ...] = tuple(module.TABLE for module in _MODULES)
 

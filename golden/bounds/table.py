@@ -9,6 +9,7 @@ from golden.bounds import (
     custom,
     elementwise,
     indexed,
+    losses,
     moves,
     norms,
     pooling,
@@ -42,10 +43,7 @@ _EQUAL = """
 _FAMILIES = (
     *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, random),
     *(reductions, softmax, softplus),
-    *(
-        moves,
-        resampling,
-    ),
+    *(losses, moves, resampling),
 )
 
 

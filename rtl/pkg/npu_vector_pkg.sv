@@ -81,7 +81,7 @@ package npu_vector_pkg;
     endcase
   endfunction
 
-  localparam int unsigned PROGRAM_COUNT = 180;
+  localparam int unsigned PROGRAM_COUNT = 186;
   localparam program_t PROGRAMS [PROGRAM_COUNT] = '{
     /* 0 move */ '{16'd0, 8'd1, 2'd1, REDUCE_NONE},
     /* 1 constant */ '{16'd1, 8'd1, 2'd0, REDUCE_NONE},
@@ -262,10 +262,16 @@ package npu_vector_pkg;
     /* 176 radix_zero */ '{16'd1489, 8'd4, 2'd1, REDUCE_NONE},
     /* 177 radix_place */ '{16'd1493, 8'd9, 2'd3, REDUCE_NONE},
     /* 178 place_where */ '{16'd1502, 8'd2, 2'd2, REDUCE_NONE},
-    /* 179 truth_to_float */ '{16'd1504, 8'd1, 2'd1, REDUCE_NONE}
+    /* 179 truth_to_float */ '{16'd1504, 8'd1, 2'd1, REDUCE_NONE},
+    /* 180 square_difference */ '{16'd1505, 8'd2, 2'd2, REDUCE_NONE},
+    /* 181 smooth_l1 */ '{16'd1507, 8'd8, 2'd2, REDUCE_NONE},
+    /* 182 huber */ '{16'd1515, 8'd8, 2'd2, REDUCE_NONE},
+    /* 183 cross_entropy_of_logs */ '{16'd1523, 8'd6, 2'd3, REDUCE_NONE},
+    /* 184 linear_part */ '{16'd1529, 8'd2, 2'd3, REDUCE_NONE},
+    /* 185 weighted_part */ '{16'd1531, 8'd3, 2'd3, REDUCE_NONE}
   };
 
-  localparam int unsigned CODE_COUNT = 1505;
+  localparam int unsigned CODE_COUNT = 1534;
   localparam instruction_t CODE [CODE_COUNT] = '{
     35'h010100000,
     35'h010140000,
@@ -1771,10 +1777,39 @@ package npu_vector_pkg;
     35'h130010200,
     35'h320110000,
     35'h130100024,
-    35'h130102124
+    35'h130102124,
+    35'h020112510,
+    35'h030000020,
+    35'h020112510,
+    35'h140002200,
+    35'h021000020,
+    35'h021014220,
+    35'h041011400,
+    35'h0c2001400,
+    35'h020145e00,
+    35'h130020100,
+    35'h020112510,
+    35'h140002200,
+    35'h021000020,
+    35'h021014220,
+    35'h0e2001400,
+    35'h020145e00,
+    35'h020140020,
+    35'h130020100,
+    35'h08010d800,
+    35'h08111d800,
+    35'h022212512,
+    35'h022020120,
+    35'h181122000,
+    35'h030010002,
+    35'h020112521,
+    35'h030001012,
+    35'h020212510,
+    35'h020001121,
+    35'h030120020
   };
 
-  localparam int unsigned CONSTANT_COUNT = 184;
+  localparam int unsigned CONSTANT_COUNT = 185;
   localparam logic [31:0] CONSTANTS [CONSTANT_COUNT] = '{
     32'h80000000,
     32'h3f800000,
@@ -1959,6 +1994,7 @@ package npu_vector_pkg;
     32'h34000000,
     32'h20000000,
     32'h00000002,
-    32'h2fc90fdb
+    32'h2fc90fdb,
+    32'hc2c80000
   };
 endpackage

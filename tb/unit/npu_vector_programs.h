@@ -17,7 +17,7 @@ struct VectorProgram {
   Reduce reduce;
 };
 
-inline constexpr std::array<VectorProgram, 180> kPrograms{{
+inline constexpr std::array<VectorProgram, 186> kPrograms{{
   {"move", 0, 1, 1, Reduce::kNone},
   {"constant", 1, 1, 0, Reduce::kNone},
   {"add", 2, 1, 2, Reduce::kNone},
@@ -198,9 +198,15 @@ inline constexpr std::array<VectorProgram, 180> kPrograms{{
   {"radix_place", 1493, 9, 3, Reduce::kNone},
   {"place_where", 1502, 2, 2, Reduce::kNone},
   {"truth_to_float", 1504, 1, 1, Reduce::kNone},
+  {"square_difference", 1505, 2, 2, Reduce::kNone},
+  {"smooth_l1", 1507, 8, 2, Reduce::kNone},
+  {"huber", 1515, 8, 2, Reduce::kNone},
+  {"cross_entropy_of_logs", 1523, 6, 3, Reduce::kNone},
+  {"linear_part", 1529, 2, 3, Reduce::kNone},
+  {"weighted_part", 1531, 3, 3, Reduce::kNone},
 }};
 
-inline constexpr std::array<Instruction, 1505> kCode{{
+inline constexpr std::array<Instruction, 1534> kCode{{
   {MicroOp(0), 16, 16, 0, 0},
   {MicroOp(0), 16, 20, 0, 0},
   {MicroOp(1), 16, 17, 20, 16},
@@ -1706,9 +1712,38 @@ inline constexpr std::array<Instruction, 1505> kCode{{
   {MicroOp(25), 0, 17, 0, 0},
   {MicroOp(9), 16, 16, 0, 36},
   {MicroOp(9), 16, 16, 33, 36},
+  {MicroOp(1), 0, 17, 37, 16},
+  {MicroOp(1), 16, 0, 0, 32},
+  {MicroOp(1), 0, 17, 37, 16},
+  {MicroOp(10), 0, 0, 34, 0},
+  {MicroOp(1), 1, 0, 0, 32},
+  {MicroOp(1), 1, 1, 66, 32},
+  {MicroOp(2), 1, 1, 20, 0},
+  {MicroOp(6), 2, 0, 20, 0},
+  {MicroOp(1), 0, 20, 94, 0},
+  {MicroOp(9), 16, 2, 1, 0},
+  {MicroOp(1), 0, 17, 37, 16},
+  {MicroOp(10), 0, 0, 34, 0},
+  {MicroOp(1), 1, 0, 0, 32},
+  {MicroOp(1), 1, 1, 66, 32},
+  {MicroOp(7), 2, 0, 20, 0},
+  {MicroOp(1), 0, 20, 94, 0},
+  {MicroOp(1), 0, 20, 0, 32},
+  {MicroOp(9), 16, 2, 1, 0},
+  {MicroOp(4), 0, 16, 216, 0},
+  {MicroOp(4), 1, 17, 216, 0},
+  {MicroOp(1), 2, 33, 37, 18},
+  {MicroOp(1), 2, 2, 1, 32},
+  {MicroOp(12), 1, 18, 32, 0},
+  {MicroOp(1), 16, 1, 0, 2},
+  {MicroOp(1), 0, 17, 37, 33},
+  {MicroOp(1), 16, 0, 16, 18},
+  {MicroOp(1), 0, 33, 37, 16},
+  {MicroOp(1), 0, 0, 17, 33},
+  {MicroOp(1), 16, 18, 0, 32},
 }};
 
-inline constexpr std::array<std::uint32_t, 184> kConstants{{
+inline constexpr std::array<std::uint32_t, 185> kConstants{{
   0x80000000,
   0x3f800000,
   0x7fffffff,
@@ -1893,6 +1928,7 @@ inline constexpr std::array<std::uint32_t, 184> kConstants{{
   0x20000000,
   0x00000002,
   0x2fc90fdb,
+  0xc2c80000,
 }};
 
 }  // namespace npu::isa

@@ -17,6 +17,7 @@ from driver.isa.programs import (
     long,
     long_floats,
     long_rows,
+    losses,
     order,
     power,
     quantisation,
@@ -42,6 +43,7 @@ FAMILIES = (
     long_rows,
     random,
     order,
+    losses,
 )
 """Modules in the order of their programs' numbers."""
 

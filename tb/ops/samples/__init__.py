@@ -14,6 +14,7 @@ from tb.ops.samples import (
     images,
     index,
     long,
+    loss,
     matmul,
     nn,
     random,
@@ -26,7 +27,7 @@ __all__ = ["SAMPLES", "Sample", "T"]
 
 _FAMILIES = (
     *(elementwise, reduce, matmul, nn, attention, shape, index, long, random),
-    *(batch, images),
+    *(batch, images, loss),
 )
 
 

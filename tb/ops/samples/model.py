@@ -95,6 +95,10 @@ def _all_set(
     return torch.ones(shape, dtype=dtype)
 
 
+def _unit(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
+    return torch.rand(shape, generator=generator).to(dtype)
+
+
 def _index(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
     return torch.randint(0, limit, shape, generator=generator).to(dtype)
 
@@ -142,6 +146,7 @@ Values = Callable[[tuple[int, ...], torch.dtype, Generator, int], Tensor]
 VALUES: dict[str, Values] = {
     "any": _any,
     "positive": _positive,
+    "unit": _unit,
     "index": _index,
     "permutation": _permutation,
     "ties": _ties,

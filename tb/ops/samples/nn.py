@@ -10,7 +10,7 @@ import torch
 from tb.ops.samples.model import FLOATS, Sample, T
 
 _FP16 = (torch.float16, torch.bfloat16)
-_VOLUMES = (torch.float32, torch.bfloat16)
+_VOLUMES = (torch.float32,)
 """Types that torch averages volumes in."""
 _CONVOLUTIONS: tuple[
     tuple[tuple[int, ...], tuple[int, ...], list[int], list[int], list[int], int], ...

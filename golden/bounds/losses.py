@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Losses: the error of each element, carried through a sum or a mean.
+
+With e the elements' true losses, within ε each, a sum over K is within Σε + γ_n·Σ(|e| + ε), n the
+roundings of golden.bounds.reductions; a mean that by K, and one rounding. Per element:
+
+*mse*: the difference and the square round once each, 3u·e. *smooth_l1, huber*: below the limit
+five roundings of e; above it the difference and a subtraction, 6u·(d + ½·limit), times delta for
+huber. *binary_cross_entropy*: |1 − t|·|B| + |t|·|A| with logarithms of 2 ULP, three roundings:
+8u of it. *with logits*: |1 − t|·|x| + (|w − 1|·|t| + 1)·log(1 + e^−x), 10u of it. *soft_margin*:
+log(1 + e^a) with a rounded once: u·|a|·σ(a) + 4u·e; torch takes e^a and 1 + e^a in fp32, so
+u·(|a| + 10) absolutely, and overflows where a is above 88. *nll*: a product, so u·e; with weights
+the mean divides by their sum, γ_n and a rounding more.
+
+torch rounds each element to a 16-bit type up to four times, and the sum before the mean.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from golden.bounds.elementwise import true_of
+from golden.bounds.expectation import (
+    SLACK,
+    TINY,
+    Expectation,
+    Rule,
+    Subject,
+    U,
+    is_short,
+    near,
+    torch_open,
+    unclaimed,
+    unit,
+)
+from golden.bounds.reductions import finite, roundings
+from golden.calls import OpCall, base_name, truths, values_of
+from golden.formats import Floats
+from golden.problem import FLUSH
+from golden.tolerance import gamma
+
+_OVERFLOW = 88.0
+
+
+@dataclass(frozen=True)
+class _Elements:
+    """Per element: the size that its roundings are relative to, and errors of either side."""
+
+    size: torch.Tensor
+    npu: torch.Tensor
+    torch: torch.Tensor
+
+
+def _operands(call: OpCall) -> tuple[torch.Tensor, torch.Tensor]:
+    x, t = finite(call["self"]), finite(call["target"])
+    zero = torch.zeros_like(x + t)
+    return x + zero, t + zero
+
+
+def _scalar(call: OpCall, name: str) -> float:
+    return float(np.float32(call[name]))
+
+
+def _mse(call: OpCall) -> _Elements:
+    x, t = _operands(call)
+    size = (x - t) ** 2
+    return _Elements(size, 3 * U * size, 4 * U * size)
+
+
+def _limited(name: str) -> Callable[[OpCall], _Elements]:
+    def elements(call: OpCall) -> _Elements:
+        x, t = _operands(call)
+        d, limit = (x - t).abs(), _scalar(call, name)
+        far = d + limit / 2
+        size = torch.where(d < limit, d**2 / (2 * limit or 1.0), far)
+        size = torch.maximum(size, torch.where((d - limit).abs() <= 4 * U * d, far, 0.0))
+        size = size * (limit if name == "delta" else 1.0)
+        return _Elements(size, 6 * U * size, 8 * U * size)
+
+    return elements
+
+
+def _weight(call: OpCall) -> torch.Tensor | float:
+    return 1.0 if call["weight"] is None else finite(call["weight"]).abs()
+
+
+def _cross_entropy(call: OpCall) -> _Elements:
+    x, t = _operands(call)
+    one, other = (v.clamp(min=-100.0).abs() for v in (x.log(), torch.log1p(-x)))
+    size = ((1 - t).abs() * other + t.abs() * one) * _weight(call)
+    return _Elements(size, 9 * U * size, 16 * U * size)
+
+
+def _logits(call: OpCall) -> _Elements:
+    x, t = _operands(call)
+    soft = torch.logaddexp(-x, torch.zeros_like(x))
+    if call["pos_weight"] is not None:
+        soft = soft * ((finite(call["pos_weight"]) - 1).abs() * t.abs() + 1)
+    size = ((1 - t).abs() * x.abs() + soft) * _weight(call)
+    return _Elements(size, 11 * U * size, 22 * U * size)
+
+
+def _margin(call: OpCall) -> _Elements:
+    x, t = _operands(call)
+    a = -x * t
+    size = torch.logaddexp(a, torch.zeros_like(a))
+    npu = U * a.abs() * torch.sigmoid(a) * 1.01 + 4 * U * size
+    return _Elements(size, npu, npu + U * (a.abs() + 10))
+
+
+def _rule(elements: Callable[[OpCall], _Elements]) -> Rule:
+    def rule(subject: Subject) -> tuple[Expectation | None, ...]:
+        call, dtype = subject.call, subject.answer().dtype
+        made = elements(call)
+        true = true_of(subject)
+        size, npu, other = (values_of(x) for x in (made.size, made.npu, made.torch))
+        npu, other = npu + 4 * TINY, other + 4 * FLUSH
+        if is_short(dtype):
+            other = other + 5 * unit(dtype) * size + 2.0**-24
+        odd = values_of(_odd(call)).astype(np.bool_)
+        peak = size
+        count = size.size
+        if call["reduction"]:
+            peak = np.asarray(size.sum())
+            npu = np.asarray(npu.sum() + gamma(roundings(count)) * (peak + npu.sum()))
+            other = np.asarray(other.sum() + gamma(count + 1) * (peak + other.sum()))
+            odd = np.asarray(odd.any())
+        if call["reduction"] == 1:
+            npu, other = (error / max(count, 1) for error in (npu, other))
+            size = peak / max(count, 1)
+            npu = npu + U * size
+        else:
+            size = peak
+        if is_short(dtype):
+            other = other + 2 * unit(dtype) * size
+        result = near(
+            dtype, true, npu, other, peak=peak, torch_peak=peak if is_short(dtype) else 0.0
+        )
+        return (unclaimed(torch_open(result, _overflows(call, true)), odd),)
+
+    return rule
+
+
+def _odd(call: OpCall) -> torch.Tensor:
+    """Elements with an operand that is not finite: formulas differ in what they make of it."""
+    given = [call.arguments.get(name) for name in ("self", "target", "weight", "pos_weight")]
+    found = torch.zeros((), dtype=torch.bool)
+    for value in given:
+        if isinstance(value, torch.Tensor):
+            found = found | ~value.isfinite()
+    return found
+
+
+def _overflows(call: OpCall, true: Floats) -> np.ndarray:
+    """Where torch's e^(−x·t) of soft_margin_loss is infinite."""
+    if base_name(call.op) != "soft_margin_loss":
+        return np.zeros(true.shape, np.bool_)
+    x, t = _operands(call)
+    limit = _OVERFLOW if call["self"].dtype != torch.float16 else 11.0
+    over = values_of(-x * t > limit).astype(np.bool_)
+    return over if call["reduction"] == 0 else np.asarray(over.any())
+
+
+def _likelihood(subject: Subject) -> tuple[Expectation | None, ...]:
+    call, dtype = subject.call, subject.answer().dtype
+    absolute: dict[str, object] = {"self": finite(call["self"]).abs()}
+    if call["weight"] is not None:
+        absolute["weight"] = finite(call["weight"]).abs()
+    sizes = truths(call, **{**absolute, "reduction": call["reduction"] and 2})
+    (size, norm) = (np.abs(values_of(x)) for x in sizes if x is not None)
+    true, total = (values_of(x) for x in truths(call) if x is not None)
+    count = max(call["target"].numel(), 1)
+    short = unit(dtype) if is_short(dtype) else 0.0
+    errors = []
+    for n in (roundings(count), count + 1):
+        error = (gamma(n) + 2 * U) * size + count * TINY
+        errors.append((error, gamma(n) * norm + TINY))
+    (npu, npu_norm), (other, other_norm) = errors
+    other, other_norm = other + 3 * short * size, other_norm + 3 * short * norm
+    if call["reduction"] == 1:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            npu, other = (
+                np.nan_to_num((error + np.abs(true) * wrong) / norm * 1.01 + 2 * U * np.abs(true))
+                for error, wrong in ((npu, npu_norm), (other, other_norm))
+            )
+    other = other + 3 * short * np.abs(np.nan_to_num(true)) + SLACK
+    peak = size if call["reduction"] else 0.0
+    limit = size if is_short(dtype) and call["reduction"] else 0.0
+    first = near(dtype, true, npu, other, peak=peak, torch_peak=limit)
+    return first, near(dtype, total, npu_norm, other_norm)
+
+
+_ELEMENTS: dict[str, Callable[[OpCall], _Elements]] = {
+    "mse_loss": _mse,
+    "smooth_l1_loss": _limited("beta"),
+    "huber_loss": _limited("delta"),
+    "binary_cross_entropy": _cross_entropy,
+    "binary_cross_entropy_with_logits": _logits,
+    "soft_margin_loss": _margin,
+}
+RULES: dict[str, Rule] = {
+    **{name: _rule(elements) for name, elements in _ELEMENTS.items()},
+    **dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), _likelihood),
+}
