@@ -281,3 +281,22 @@ def test_sums_by_index(npu: TorchBench) -> None:
     many = torch.full((70_000,), -1)
     assert npu.call("scatter_add", start, 0, torch.zeros_like(many), many).exact() == 3
     assert npu.call("index_put", start, [place], torch.tensor(EDGES), True).exact() == 3
+
+
+def test_numbers_promote_truth_values_to_int64(npu: TorchBench) -> None:
+    x = torch.tensor([[True, False, True], [False, False, True]])
+    for op, number in (("add", 1), ("add", 1 << 40), ("mul", 5), ("mul", -(1 << 33))):
+        found, _ = (call := npu.call(f"{op}.Scalar", x, number)).pair
+        assert found.dtype is _I64 and call.exact() == 6
+    for number in (0, 1, 2):
+        assert npu.call("eq.Scalar", x, number).exact() == 6
+
+
+def test_a_narrow_result_keeps_the_low_word(npu: TorchBench) -> None:
+    """In place the result's type is self's, whatever is added."""
+    x, y = torch.arange(len(EDGES), dtype=torch.int32), torch.tensor(EDGES)
+    for op in ("add_.Tensor", "sub_.Tensor", "mul_.Tensor", "bitwise_xor_.Tensor"):
+        own = x.clone()
+        view = npu.view(own)
+        expected = in_place(npu, op, (own, y))
+        assert torch.equal(npu.fetch(view, expected), expected)
