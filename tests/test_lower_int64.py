@@ -300,3 +300,15 @@ def test_a_narrow_result_keeps_the_low_word(npu: TorchBench) -> None:
         view = npu.view(own)
         expected = in_place(npu, op, (own, y))
         assert torch.equal(npu.fetch(view, expected), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int8, torch.uint8], ids=str)
+@pytest.mark.parametrize("op", ["eq.Tensor", "lt.Tensor", "ge.Tensor", "maximum", "minimum"])
+def test_a_tensor_without_dimensions_takes_the_type_of_the_other(
+    npu: TorchBench, op: str, dtype: torch.dtype
+) -> None:
+    x = torch.tensor(EDGES).to(dtype)
+    for number in (1 << 40, 300, -1, (1 << 31) + 5):
+        assert npu.call(op, x, torch.tensor(number)).exact() == len(EDGES)
+        assert npu.call(op, torch.tensor(number), x).exact() == len(EDGES)
+        assert npu.call(op, x.bool(), torch.tensor(number)).exact() == len(EDGES)

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 
 from driver.isa import DType
 from driver.lower import long
-from driver.lower.convert import as_float, as_truth, as_type, constant, convert, is_float
+from driver.lower.convert import (
+    as_compared,
+    as_float,
+    as_truth,
+    as_type,
+    constant,
+    convert,
+    is_float,
+)
 from driver.lower.elementwise import whole
 from driver.lower.long_views import is_long, words
 from driver.lower.program import ProgramBuilder
@@ -45,10 +53,12 @@ def _relation(name: str) -> Rule:
             _with_number(b, out, self, name, other)
             return
         pair = (self, other)
-        if is_long(*pair) and not any(map(is_float, pair)):
-            long.compare(b, name, out, self, other)
-            return
         floats = any(map(is_float, pair))
+        if not floats:
+            pair = as_compared(b, *pair)
+            if is_long(*pair):
+                long.compare(b, name, out, *pair)
+                return
         if floats:
             dtype = _promoted(*pair)
             pair = (_compared(b, self, dtype), _compared(b, other, dtype))

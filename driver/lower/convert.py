@@ -62,6 +62,18 @@ def as_type(b: ProgramBuilder, view: TensorView, dtype: DType) -> TensorView:
     return b.expanded(fresh, view.sizes)
 
 
+def as_compared(
+    b: ProgramBuilder, left: TensorView, right: TensorView
+) -> tuple[TensorView, TensorView]:
+    """Two integer tensors in the type that torch compares them in, as far as that loses bits: one
+    without dimensions takes the type of the other, if that is no truth value."""
+    if left.rank and not right.rank and not left.boolean:
+        return left, as_type(b, right, left.dtype)
+    if right.rank and not left.rank and not right.boolean:
+        return as_type(b, left, right.dtype), right
+    return left, right
+
+
 def as_float(b: ProgramBuilder, view: TensorView) -> TensorView:
     """The view, or its integers as fp32 in fresh memory."""
     return view if is_float(view) else as_type(b, view, DType.FP32)

@@ -11,7 +11,7 @@ import math
 
 from driver.isa import DType
 from driver.lower import long
-from driver.lower.convert import as_float, constant, convert, is_float, word_type
+from driver.lower.convert import as_compared, as_float, constant, convert, is_float, word_type
 from driver.lower.long_views import is_long
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Scalar, Table
@@ -178,10 +178,10 @@ def _pick(
 ) -> None:
     if is_float(out):
         b.vector(name, (as_float(b, self), as_float(b, other)), out)
-    elif is_long(self, other):
+    elif is_long(out):
         long.pick(b, _PICKS[name], out, self, other)
     else:
-        b.vector(f"int_{name}", (self, other), out)
+        b.vector(f"int_{name}", as_compared(b, self, other), out)
 
 
 _PICKS = {"maximum": "gt", "minimum": "lt"}
