@@ -24,11 +24,16 @@ TABLE = Table()
 def numbered(b: ProgramBuilder, mask: TensorView) -> TensorView:
     """1, 2, 3, … for the set elements in row-major order, 0 for others; one dimension of int32."""
     truth = in_line(b, as_truth(b, mask))
-    flags, numbers = b.temp(DType.FP32, truth.sizes), b.temp(DType.INT32, truth.sizes)
-    b.vector("truth_to_float", (truth,), flags)
-    counts = PrefixSums(b).inclusive(flags.inserted(0)).selected(0, 0)
-    b.vector("place_where", (truth, counts), numbers)
+    numbers = b.temp(DType.INT32, truth.sizes)
+    b.vector("place_where", (truth, counted(b, truth)), numbers)
     return numbers
+
+
+def counted(b: ProgramBuilder, truth: TensorView) -> TensorView:
+    """How many of a line of truth values hold up to each; whole numbers in fp32."""
+    flags = b.temp(DType.FP32, truth.sizes)
+    b.vector("truth_to_float", (truth,), flags)
+    return PrefixSums(b).inclusive(flags.inserted(0)).selected(0, 0)
 
 
 def compacted(b: ProgramBuilder, line: TensorView, numbers: TensorView, count: int) -> TensorView:

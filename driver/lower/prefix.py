@@ -12,9 +12,8 @@ from driver.lower.program import ProgramBuilder
 from driver.lower.views import TensorView
 
 MAX_SUM = 1 << 24
-_BLOCK = 256
-_DIRECT = 1024
-"""Rows up to this long are one product."""
+_BLOCK = 64
+"""Rows up to this long are one product. Longer ones would mostly read their triangle."""
 
 
 class PrefixSums:
@@ -32,7 +31,7 @@ class PrefixSums:
         b, (count, length) = self._b, rows.sizes
         if length >= MAX_SUM:
             raise b.unsupported("row", length, f"fewer than {MAX_SUM} elements")
-        if length <= _DIRECT:
+        if length <= _BLOCK:
             return self._product(rows)
         blocks = -(-length // _BLOCK)
         padded = b.temp(DType.FP32, (count, blocks * _BLOCK))

@@ -16,6 +16,7 @@ from driver.lower import (
     border,
     compare,
     conv,
+    counting,
     elementwise,
     functions,
     host,
@@ -37,8 +38,10 @@ from driver.lower import (
     resample,
     scan,
     scatter,
+    scatter_reduce,
     shape,
     sort,
+    unique,
 )
 from driver.lower.operands import Alloc
 from driver.lower.program import Program, ProgramBuilder
@@ -48,7 +51,21 @@ from driver.random_stream import RandomStream
 
 _MODULES = (
     *(elementwise, functions, compare, bits, reduce, scan, norm, attention, matmul),
-    *(shape, index, index_tensors, masks, scatter, sort, conv, pool, quant, host),
+    *(
+        shape,
+        index,
+        index_tensors,
+        masks,
+        scatter,
+        scatter_reduce,
+        counting,
+        unique,
+        sort,
+        conv,
+        pool,
+        quant,
+        host,
+    ),
     *(random, random_integers, random_choices),
     *(batch_norm, border, resample, rearrange, pool_mean, pool_adaptive, loss),
 )

@@ -84,6 +84,15 @@ def selected_one(subject: Subject) -> tuple[Expectation | None, ...]:
     return exact(values), unclaimed(exact(positions), tied)
 
 
+def distinct(subject: Subject) -> tuple[Expectation | None, ...]:
+    """Each NaN is a value of its own; which one of them an element is, is open."""
+    values, inverse, counts = (exact(subject.answer(at)) for at in range(3))
+    source = subject.call["self"]
+    if source.is_floating_point() and inverse.true.size:
+        inverse = unclaimed(inverse, source.isnan().numpy())
+    return values, inverse, counts
+
+
 def sorted_positions(subject: Subject) -> tuple[Expectation | None, ...]:
     """argsort: the positions of `selected` alone."""
     positions, dim = subject.answer(), subject.call["dim"]

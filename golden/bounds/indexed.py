@@ -12,7 +12,7 @@ from __future__ import annotations
 import torch
 
 from golden.bounds.elementwise import true_of
-from golden.bounds.exact import by_type, moved
+from golden.bounds.exact import by_type, equal, moved
 from golden.bounds.expectation import SLACK, Expectation, Rule, Subject, near, unclaimed
 from golden.bounds.reductions import finite
 from golden.calls import truths, values_of
@@ -45,7 +45,32 @@ def _put(subject: Subject) -> tuple[Expectation | None, ...]:
     return by_type(_added)(subject) if subject.call["accumulate"] else moved(subject)
 
 
+def _scatter_reduced(subject: Subject) -> tuple[Expectation | None, ...]:
+    call, answer = subject.call, subject.answer()
+    kind = call["reduce"]
+    if kind in ("amax", "amin") or not answer.is_floating_point():
+        return equal(subject)
+    return _mean(subject) if kind == "mean" else _added(subject)
+
+
+def _mean(subject: Subject) -> tuple[Expectation | None, ...]:
+    """A sum's bound divided by the count, and the quotient's own rounding, which is one more."""
+    call, dtype = subject.call, subject.answer().dtype
+    floats = {name: call[name] for name in ("self", "src")}
+    (size,) = truths(call, reduce="sum", **{n: finite(x).abs() for n, x in floats.items()})
+    (hits,) = truths(call, reduce="sum", **{n: torch.ones_like(x) for n, x in floats.items()})
+    assert size is not None
+    assert hits is not None
+    form, count = FLOAT_FORMATS[NPU_TYPES[dtype]], values_of(hits)
+    grown = (count + 1) * form.unit_roundoff
+    relative = grown / (1 - grown.clip(max=0.5))
+    error = (relative + SLACK) * values_of(size) / count + 2.0 * 2.0**form.min_quantum
+    made = near(dtype, true_of(subject), error)
+    return (unclaimed(made, values_of(size) * (1 + relative) >= form.max_finite),)
+
+
 RULES: dict[str, Rule] = {
+    "scatter_reduce": _scatter_reduced,
     **dict.fromkeys(("scatter_add", "index_add", "embedding_dense_backward"), by_type(_added)),
     **dict.fromkeys(("index_put", "_unsafe_index_put"), _put),
 }

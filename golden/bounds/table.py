@@ -20,7 +20,15 @@ from golden.bounds import (
     softmax,
     softplus,
 )
-from golden.bounds.exact import converted, equal, moved, selected, selected_one, sorted_positions
+from golden.bounds.exact import (
+    converted,
+    distinct,
+    equal,
+    moved,
+    selected,
+    selected_one,
+    sorted_positions,
+)
 from golden.bounds.expectation import Rule
 
 _MOVES = """
@@ -33,6 +41,7 @@ _MOVES = """
     split split_with_sizes unbind as_strided view_copy _local_scalar_dense
 """
 _EQUAL = """
+    searchsorted bucketize isin bincount histc unique_consecutive
     eq ne lt le gt ge logical_not logical_and logical_or logical_xor bitwise_not bitwise_and
     bitwise_or bitwise_xor isnan any all neg abs relu clamp clamp_min clamp_max hardtanh
     maximum minimum max min amax amin argmax argmin sign floor ceil round trunc __and__ __or__
@@ -54,6 +63,7 @@ def _merged() -> dict[str, Rule]:
         **dict.fromkeys(("sort", "topk"), selected),
         **dict.fromkeys(("kthvalue", "median"), selected_one),
         "argsort": sorted_positions,
+        "_unique2": distinct,
         **dict.fromkeys(("_to_copy", "to", "copy"), converted),
     }
     for family in _FAMILIES:

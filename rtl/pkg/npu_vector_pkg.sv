@@ -81,7 +81,7 @@ package npu_vector_pkg;
     endcase
   endfunction
 
-  localparam int unsigned PROGRAM_COUNT = 186;
+  localparam int unsigned PROGRAM_COUNT = 191;
   localparam program_t PROGRAMS [PROGRAM_COUNT] = '{
     /* 0 move */ '{16'd0, 8'd1, 2'd1, REDUCE_NONE},
     /* 1 constant */ '{16'd1, 8'd1, 2'd0, REDUCE_NONE},
@@ -263,15 +263,20 @@ package npu_vector_pkg;
     /* 177 radix_place */ '{16'd1493, 8'd9, 2'd3, REDUCE_NONE},
     /* 178 place_where */ '{16'd1502, 8'd2, 2'd2, REDUCE_NONE},
     /* 179 truth_to_float */ '{16'd1504, 8'd1, 2'd1, REDUCE_NONE},
-    /* 180 square_difference */ '{16'd1505, 8'd2, 2'd2, REDUCE_NONE},
-    /* 181 smooth_l1 */ '{16'd1507, 8'd8, 2'd2, REDUCE_NONE},
-    /* 182 huber */ '{16'd1515, 8'd8, 2'd2, REDUCE_NONE},
-    /* 183 cross_entropy_of_logs */ '{16'd1523, 8'd6, 2'd3, REDUCE_NONE},
-    /* 184 linear_part */ '{16'd1529, 8'd2, 2'd3, REDUCE_NONE},
-    /* 185 weighted_part */ '{16'd1531, 8'd3, 2'd3, REDUCE_NONE}
+    /* 180 histogram_bin */ '{16'd1505, 8'd16, 2'd3, REDUCE_NONE},
+    /* 181 scatter_amax */ '{16'd1521, 8'd2, 2'd3, REDUCE_FMAX},
+    /* 182 scatter_amin */ '{16'd1523, 8'd2, 2'd3, REDUCE_FMIN},
+    /* 183 int_scatter_amax */ '{16'd1525, 8'd2, 2'd3, REDUCE_IMAX},
+    /* 184 int_scatter_amin */ '{16'd1527, 8'd2, 2'd3, REDUCE_IMIN},
+    /* 185 square_difference */ '{16'd1529, 8'd2, 2'd2, REDUCE_NONE},
+    /* 186 smooth_l1 */ '{16'd1531, 8'd8, 2'd2, REDUCE_NONE},
+    /* 187 huber */ '{16'd1539, 8'd8, 2'd2, REDUCE_NONE},
+    /* 188 cross_entropy_of_logs */ '{16'd1547, 8'd6, 2'd3, REDUCE_NONE},
+    /* 189 linear_part */ '{16'd1553, 8'd2, 2'd3, REDUCE_NONE},
+    /* 190 weighted_part */ '{16'd1555, 8'd3, 2'd3, REDUCE_NONE}
   };
 
-  localparam int unsigned CODE_COUNT = 1534;
+  localparam int unsigned CODE_COUNT = 1558;
   localparam instruction_t CODE [CODE_COUNT] = '{
     35'h010100000,
     35'h010140000,
@@ -1778,6 +1783,30 @@ package npu_vector_pkg;
     35'h320110000,
     35'h130100024,
     35'h130102124,
+    35'h100111200,
+    35'h021212511,
+    35'h121000111,
+    35'h022122121,
+    35'h122000212,
+    35'h020012510,
+    35'h020001420,
+    35'h023012502,
+    35'h043000300,
+    35'h323030000,
+    35'h0e1011000,
+    35'h0e2100200,
+    35'h142010200,
+    35'h1a1152300,
+    35'h223031500,
+    35'h130020301,
+    35'h260111200,
+    35'h130001026,
+    35'h260111200,
+    35'h130001052,
+    35'h260111200,
+    35'h130001020,
+    35'h260111200,
+    35'h130001022,
     35'h020112510,
     35'h030000020,
     35'h020112510,

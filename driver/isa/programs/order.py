@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Passes of a radix sort by one bit, and of placing elements that a mask chooses."""
+"""Passes that sort by one bit, place elements that a mask chooses, and look for places."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from driver.isa.assembler import Assembler, Family, Value
-from driver.isa.micro import MicroOp
+from driver.isa.micro import REDUCE_IDENTITY, MicroOp, Reduce
 from driver.isa.programs import _math as m
 
 FAMILY = Family("order")
@@ -47,3 +49,39 @@ def place_where(p: Assembler) -> Value:
 @program("1.0 where src1 has a bit set, else 0.0", sources=1)
 def truth_to_float(p: Assembler) -> Value:
     return p.select(p.src1, p.f(1.0), p.f(0.0))
+
+
+@program(
+    "the bin of src1 between src2 and src3, from 0 to `last`; last + 1 outside",
+    sources=3,
+    imms=("bins", "last"),
+)
+def histogram_bin(p: Assembler) -> Value:
+    """As torch rounds: (x − low)·bins ÷ (high − low), towards 0. An empty range is widened by 1."""
+    x, one = p.src1, p.f(1.0)
+    empty = p.op(MicroOp.FEQ, p.src2, p.src3)
+    low = p.select(empty, p.sub(p.src2, one), p.src2)
+    high = p.select(empty, p.add(p.src3, one), p.src3)
+    scaled = p.mul(p.sub(x, low), p.imm(0))
+    place = p.op(MicroOp.F2I_TRUNC, p.div(scaled, p.sub(high, low)))
+    inside = p.op(MicroOp.AND, p.op(MicroOp.FLE, low, x), p.op(MicroOp.FLE, x, high))
+    outside = p.op(MicroOp.IADD, p.imm(1), p.word(1))
+    return p.select(inside, p.op(MicroOp.IMIN, place, p.imm(1)), outside)
+
+
+def _sent_here(reduce: Reduce) -> Callable[[Assembler], Value]:
+    """src1 where its index src2 is the place src3, else what changes no reduction."""
+    return lambda p: p.select(
+        p.op(MicroOp.IEQ, p.src2, p.src3), p.src1, p.word(REDUCE_IDENTITY[reduce])
+    )
+
+
+_EXTREMES = (
+    ("scatter_amax", "largest", Reduce.FMAX),
+    ("scatter_amin", "smallest", Reduce.FMIN),
+    ("int_scatter_amax", "largest int32", Reduce.IMAX),
+    ("int_scatter_amin", "smallest int32", Reduce.IMIN),
+)
+for _name, _which, _reduce in _EXTREMES:
+    _text = f"the {_which} src1 whose index src2 is the place src3"
+    FAMILY.add(_name, _sent_here(_reduce), _text, sources=3, reduce=_reduce)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from tb.ops.samples import (
     attention,
     batch,
+    counting,
     elementwise,
     images,
     index,
@@ -27,7 +28,7 @@ __all__ = ["SAMPLES", "Sample", "T"]
 
 _FAMILIES = (
     *(elementwise, reduce, matmul, nn, attention, shape, index, long, random),
-    *(batch, images, loss),
+    *(batch, images, loss, counting),
 )
 
 

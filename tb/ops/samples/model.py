@@ -99,6 +99,10 @@ def _unit(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limi
     return torch.rand(shape, generator=generator).to(dtype)
 
 
+def _rising(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
+    return _any(shape, dtype, generator, limit).sort(-1).values
+
+
 def _index(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
     return torch.randint(0, limit, shape, generator=generator).to(dtype)
 
@@ -153,6 +157,7 @@ VALUES: dict[str, Values] = {
     "words": _words,
     "near integer limits": _near_limits,
     "chance": _chance,
+    "rising": _rising,
     "all set": _all_set,
     "far": _far,
 }
