@@ -25,6 +25,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LOCK = "requirements.lock"
 _STAMP = "npu-cosim.json"
 _LOG_LINES = 8
+_VENV = ("-m", "venv")
 _EXTENSION_SOURCES = ("CMakeLists.txt", "golden/cmodel/*.cpp", "golden/cmodel/*.h")
 
 
@@ -134,7 +135,7 @@ class Environment:
         python = getattr(sys, "_base_executable", sys.executable)  # not the one just removed
         _say(f"setup: making .venv with {python}")
         done = subprocess.run(
-            [python, "-m", "venv", str(self.folder)],
+            [python, *_VENV, str(self.folder)],
             capture_output=True,
             text=True,
             check=False,

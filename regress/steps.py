@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from junitparser import JUnitXml
+from junitparser import JUnitXml, TestSuite
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -31,6 +31,7 @@ LOGS = OUT / "test"
 _LIMIT_S = 1500.0
 _SHOWN_LINES = 40
 _KEPT_LINES = 400
+_SLOWEST = 10
 _DOTS = re.compile(r"[.FEsxX]+ *\[ *\d+%\]")
 """pytest's line of progress."""
 _CLI = (sys.executable, "-m", "regress.cli")
@@ -60,6 +61,8 @@ class Verdict:
     passed: int
     failed: int
     text: str = ""
+    notes: tuple[str, ...] = ()
+    """Lines for the reader, also when all passed."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,8 @@ def _show_step(console: Console, step: Step, verdict: Verdict, seconds: float) -
     line = Text(f"{state:5}", style=colour)
     line.append(f"{step.group}: {step.name}  {seconds:.1f} s", style="default not bold")
     console.print(line, soft_wrap=True, highlight=False)
+    for note in verdict.notes:
+        console.print(Text(f"     {note}"), soft_wrap=True, highlight=False)
     if verdict.failed:
         lines = verdict.text.splitlines()
         more = len(lines) - _SHOWN_LINES
@@ -188,7 +193,13 @@ def _pytest() -> Verdict:
     if skipped:
         text += f"\n{skipped} tests skipped: a skipped test checks nothing"
     failed = max(failed + skipped, int(status != 0))
-    return Verdict(max(total - failed, 0), failed, text)
+    return Verdict(max(total - failed, 0), failed, text, _slowest(suites))
+
+
+def _slowest(suites: Iterable[TestSuite]) -> tuple[str, ...]:
+    """The tests that took longest, with what they set up: where the time of a change goes."""
+    cases = sorted((case for suite in suites for case in suite), key=lambda case: -case.time)
+    return tuple(f"{c.time:6.1f} s  {c.classname}::{c.name}" for c in cases[:_SLOWEST])
 
 
 def _units() -> Iterator[Step]:

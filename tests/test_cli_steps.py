@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from junitparser import TestCase, TestSuite
 from rich.console import Console
 from test_report import _failing, _result, _row
 
@@ -109,6 +110,21 @@ def test_pytest_is_counted_from_its_report_and_a_skip_is_a_failure(
     verdict = steps._pytest()
     assert (verdict.passed, verdict.failed) == (1, 2)
     assert "1 tests skipped" in verdict.text
+    assert {note.rpartition("::")[2] for note in verdict.notes} == {"test_a", "test_b", "test_c"}
+
+
+def test_the_ten_slowest_tests_are_shown_in_order_also_when_all_pass(groups: Groups) -> None:
+    suite = TestSuite("s")
+    for number in range(12):
+        case = TestCase(f"test_{number}", classname="tests.test_x", time=float(number % 7))
+        suite.add_testcase(case)
+    notes = steps._slowest([suite])
+    assert len(notes) == 10
+    assert notes[0] == "   6.0 s  tests.test_x::test_6"
+    groups["python"] = lambda: iter([_step("pytest", 12, 0, "", notes)])
+    code, out = _run()
+    assert code == 0
+    assert all(note in out for note in notes)
 
 
 def test_pytest_that_leaves_no_report_is_a_failure(

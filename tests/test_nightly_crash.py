@@ -137,7 +137,7 @@ def test_a_process_that_is_killed_has_its_state(tmp_path: Path, kind: str, state
 
 
 def test_ctrl_c_once_drains_and_resume_runs_the_rest(tmp_path: Path) -> None:
-    config = write_config(tmp_path / "c.yaml", {"slow": 20})
+    config = write_config(tmp_path / "c.yaml", {"slow": 8})
     runner = _start(config, tmp_path / "s")
     assert runner.stdout is not None
     runner.stdout.readline()  # the first acknowledgement
@@ -151,7 +151,7 @@ def test_ctrl_c_once_drains_and_resume_runs_the_rest(tmp_path: Path) -> None:
     ran = sum(state == "pass" for state in found.values())
     code, shown = go(config, tmp_path / "s", resume=True, jobs=4)
     assert code == 0
-    assert f"{20 - ran} jobs" in shown
+    assert f"{8 - ran} jobs" in shown
     assert set(states(tmp_path / "s").values()) == {"pass"}
 
 
