@@ -59,7 +59,8 @@ def write_html(directory: Path) -> None:
         names = [path.name for path in Path(made).iterdir()]
         with locked(directory, "OUT"), fresh(directory, names):
             try:
-                shutil.copytree(made, directory, dirs_exist_ok=True)
+                for path in Path(made).iterdir():
+                    (shutil.copytree if path.is_dir() else shutil.copy)(path, directory / path.name)
             except (OSError, shutil.Error) as error:
                 expected = "a folder that can be written"
                 raise InputError(directory, "OUT", error, expected) from error
