@@ -12,7 +12,7 @@ ifneq ($(filter-out $(SUPPORTED_SIMS),$(SIM)),)
 endif
 
 # Values reach the command line through the environment: no quoting, whatever is in them.
-export MODE ALLOW_CPU FPU TEST CONFIG SEED WAVES OUT BACKEND OP TIMEOUT WORKLOAD DTYPE DEVICE CHECKPOINT CAPSULE VECTORS BENCH PYTHON \
+export MODE ALLOW_CPU ARRAY FPU TEST CONFIG SEED WAVES OUT BACKEND OP TIMEOUT WORKLOAD DTYPE DEVICE CHECKPOINT CAPSULE VECTORS BENCH PYTHON \
   ID PLAN TIER GOOD BAD FILTER RESEED BUDGET SCHEDULER STORE SHARDS JOBS RESUME ONLY_FAILED DRY_RUN
 
 ON := 1 yes true on YES TRUE ON Yes True On
@@ -26,7 +26,7 @@ flag = $(if $($(1)),--$(2) "$$$(1)")
 switch = $(if $(filter $(ON),$($(1))),--$(2))
 RUN_FLAGS = $(call flag,CONFIG,config) $(call flag,SEED,seed) $(call flag,WAVES,waves) \
   $(call flag,OUT,out) $(call flag,BACKEND,backend) $(call flag,OP,op) $(call flag,TIMEOUT,timeout) \
-  $(call flag,MODE,mode) $(call flag,FPU,fpu) $(call switch,ALLOW_CPU,allow-cpu)
+  $(call flag,MODE,mode) $(call flag,ARRAY,array) $(call flag,FPU,fpu) $(call switch,ALLOW_CPU,allow-cpu)
 SHARD_FLAGS = $(call flag,SHARDS,shards) $(call flag,JOBS,jobs) $(call switch,RESUME,resume)
 TIER_FLAGS = $(call flag,FILTER,filter) $(call flag,RESEED,reseed) $(call flag,BUDGET,budget) \
   $(call flag,JOBS,jobs) $(call flag,SCHEDULER,scheduler) $(call flag,STORE,store) \

@@ -43,7 +43,7 @@ def reproduce_line(spec: RunSpec, op: int | None = None, first: int | None = Non
     words += [] if own else [f"--config-file {shlex.quote(str(spec.config_file))}"]
     words += [] if spec.backend == "rtl" else [f"--backend {spec.backend}"]
     words += ["--mode chained"] if spec.modes == ("chained",) else []
-    words += [] if spec.fpu == "exact" else [f"--fpu {spec.fpu}"]
+    words += [] if spec.array == "rtl" else [f"--array {spec.array}"]
     words += ["--allow-cpu"] if spec.allow_cpu else []
     if spec.checkpoint is not None:
         words += [f"--checkpoint {shlex.quote(str(spec.checkpoint))}"]

@@ -73,7 +73,7 @@ Bits = Annotated[str, Field(pattern=r"^0x[0-9a-f]+$")]
 
 BackendName = Literal["rtl", "cmodel"]
 Waves = Literal["none", "vcd", "fst"]
-Fpu = Literal["exact", "host"]
+ArrayModel = Literal["rtl", "behavioural"]
 Where = Literal["rtl", "cmodel", "cpu"]
 Site = Literal["rtl", "cmodel", "cpu", "view", "host"]
 """Where a ledger counts an op. A view moves no data and runs nowhere; the host reads an element of
@@ -158,7 +158,7 @@ class RunSpec(_Record):
     modes: tuple[Mode, ...] = ("isolated",)
     checkpoint: Path | None = None
     """Folder that the capsules' weights came from; None: seeded random numbers."""
-    fpu: Fpu = "exact"
+    array: ArrayModel = "rtl"
     """"host": the RTL's fused multiply-add is the host's, for speed; no assertions."""
     allow_cpu: bool = False
     """Let the CPU run what the NPU cannot, and say so; otherwise that is an error."""
@@ -268,7 +268,7 @@ class RunResult(_Record):
     config: str
     seed: Count
     backend: BackendName
-    fpu: Fpu = "exact"
+    array: ArrayModel = "rtl"
     """Of the RTL: "host" where its fused multiply-add was the host's."""
     cycles: Count | None
     wall_seconds: Annotated[float, Field(ge=0)]

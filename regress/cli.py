@@ -38,8 +38,18 @@ ModeOption = Annotated[
     str, typer.Option(help="isolated, chained, or the test's own: what ops of a model work on.")
 ]
 AllowCpu = Annotated[bool, typer.Option("--allow-cpu", help="Run on the CPU what the NPU cannot.")]
-FpuOption = Annotated[
-    str, typer.Option(help="exact, or host: the fma is the host's (faster, no assertions).")
+
+
+def _renamed_fpu(value: str | None) -> None:
+    if value is not None:
+        raise InputError("command line", "FPU", value, "ARRAY=behavioural: FPU is now ARRAY")
+
+
+RenamedFpu = Annotated[
+    str | None, typer.Option("--fpu", hidden=True, callback=_renamed_fpu, parser=str)
+]
+ArrayOption = Annotated[
+    str, typer.Option(help="rtl, or behavioural: a model of array and fma (faster, no assertions).")
 ]
 Checkpoint = Annotated[Path | None, path_option("Folder with real weights.")]
 WavesOption = Annotated[str, typer.Option(help="none, vcd or fst.")]
@@ -63,7 +73,8 @@ def run(
     mode: ModeOption = "",
     allow_cpu: AllowCpu = False,
     checkpoint: Checkpoint = None,
-    fpu: FpuOption = "exact",
+    array: ArrayOption = "rtl",
+    _fpu: RenamedFpu = None,
     shard: Annotated[str | None, typer.Option(help="Only one part of the ops, as 2/4.")] = None,
     shards: Annotated[int | None, typer.Option(help="Jobs that share the ops.", min=1)] = None,
     jobs: Annotated[int, typer.Option("-j", "--jobs", help="Shards at once.", min=1)] = 2,
@@ -82,7 +93,7 @@ def run(
         mode=mode,
         allow_cpu=allow_cpu,
         checkpoint=checkpoint,
-        fpu=fpu,
+        array=array,
         shard=shard,
         shards=shards,
         jobs=jobs,
@@ -105,7 +116,8 @@ def replay(
     timeout: Timeout = 3600.0,
     mode: ModeOption = "",
     allow_cpu: AllowCpu = False,
-    fpu: FpuOption = "exact",
+    array: ArrayOption = "rtl",
+    _fpu: RenamedFpu = None,
 ) -> int:
     """Run the ops of a capsule."""
     asked = commands.Asked(
@@ -119,7 +131,7 @@ def replay(
         timeout_s=timeout,
         mode=mode,
         allow_cpu=allow_cpu,
-        fpu=fpu,
+        array=array,
     )
     return commands.replay(console(), capsule, asked)
 

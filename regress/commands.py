@@ -26,8 +26,8 @@ from driver.reproduce import parse_op_range
 from driver.results import (
     PROGRAM,
     RESULT_FILE,
+    ArrayModel,
     BackendName,
-    Fpu,
     Mode,
     RunResult,
     RunSpec,
@@ -60,7 +60,7 @@ class Asked:
     mode: str = ""
     allow_cpu: bool = False
     checkpoint: Path | None = None
-    fpu: str = "exact"
+    array: str = "rtl"
     shard: str | None = None
     shards: int | None = None
     jobs: int = 2
@@ -94,7 +94,7 @@ class Asked:
                 "shard": None if self.shard is None else Shard.parse(self.shard),
                 "timeout_s": self.timeout_s,
                 "modes": self.modes(("isolated",)),
-                "fpu": _one_of("FPU", self.fpu, get_args(Fpu)),
+                "array": _one_of("ARRAY", self.array, get_args(ArrayModel)),
                 "allow_cpu": self.allow_cpu,
                 "checkpoint": self.checkpoint and self.checkpoint.absolute(),
             }

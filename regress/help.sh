@@ -44,7 +44,8 @@ Variables
   WAVES=vcd|fst    OUT=dir          default out/TEST-SEED
   WORKLOAD=name    CHECKPOINT=dir   TIMEOUT=seconds  PYTHON=python3.x
   MODE=isolated|chained             ops on torch's tensors, or on the NPU's own results
-  FPU=exact|host   host: the RTL's multiply-add is the host's; faster, without assertions
+  ARRAY=rtl|behavioural   behavioural: a model in place of the matrix array and the multiply-add
+                   of the RTL, for long runs: faster, without assertions, no check of the array
   SHARDS=n JOBS=n  RESUME=1         the ops in parts, in several processes; the missing parts
   ALLOW_CPU=1      the CPU runs what the NPU cannot, and the ledger says so
 END

@@ -16,7 +16,7 @@ JUNIT_FILE = "junit.xml"
 def write_junit(result: RunResult, path: Path) -> None:
     """Write junit.xml, whole or not at all."""
     suite = TestSuite(f"{result.test}.{result.config}")
-    for name in ("backend", "fpu", "seed", "reproduce"):
+    for name in ("backend", "array", "seed", "reproduce"):
         suite.add_property(name, legal(str(getattr(result, name))))
     suite.add_testcases([_case(result, row) for row in result.ops])  # one by one is quadratic
     if result.message and not any(row.status == "fail" for row in result.ops):

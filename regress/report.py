@@ -161,12 +161,17 @@ def ledger_table(rows: Iterable[LedgerRow]) -> Table:
     return table
 
 
+def ran_on(result: RunResult) -> str:
+    """The backend, and what of it is not the RTL itself."""
+    return result.backend + ("" if result.array == "rtl" else f" with array {result.array}")
+
+
 def ledger_line(result: RunResult) -> str:
     """How much of the work was done where it should be."""
     ran = [row for row in result.ledger if row.where not in ("view", "host")]
     total = sum(row.count for row in ran)
     own = sum(row.count for row in ran if row.where == result.backend)
-    text = f"ledger: {own} of {total} ops on {result.backend}, {own / max(total, 1):.1%}"
+    text = f"ledger: {own} of {total} ops on {ran_on(result)}, {own / max(total, 1):.1%}"
     cpu = sum(row.count for row in ran if row.where == "cpu")
     text += f"; {cpu} ON THE CPU" if cpu else ""
     reads = sum(row.count for row in result.ledger if row.where == "host")
@@ -243,8 +248,7 @@ def summary(result: RunResult) -> Text:
     parts += [f"{count(unbounded, False)} without a bound"] if unbounded else []
     parts += [] if result.cycles is None else [f"{count(result.cycles, False)} cycles"]
     parts.append(f"{result.wall_seconds:.1f} s")
-    fpu = "" if result.fpu == "exact" else f" with FPU={result.fpu}"
-    where = f"{result.test} on {result.backend}{fpu}, config {result.config}, seed {result.seed}"
+    where = f"{result.test} on {ran_on(result)}, config {result.config}, seed {result.seed}"
     text = Text(f"{result.status.upper()} ", style=_COLOURS[result.status])
     return text.append(f"{where}: {', '.join(parts)}", style="default not bold")
 

@@ -246,7 +246,7 @@ def _broken(spec: RunSpec, what: str, seconds: float) -> _Judged:
         config=spec.config,
         seed=spec.seed,
         backend=spec.backend,
-        fpu=spec.fpu,
+        array=spec.array,
         cycles=None,
         wall_seconds=seconds,
         reproduce=reproduce_line(spec),

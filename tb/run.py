@@ -75,8 +75,8 @@ def run(spec: RunSpec) -> RunResult:
         known = ", ".join(module.INFO.backends)
         raise InputError("command line", "backend", spec.backend, f"one of {known}")
     config = load_config(spec.config_file, spec.config)
-    if spec.fpu == "host" and (spec.backend != "rtl" or module.INFO.kind != "ops"):
-        raise InputError("command line", "fpu", spec.fpu, "an ops test with the rtl backend")
+    if spec.array != "rtl" and (spec.backend != "rtl" or module.INFO.kind != "ops"):
+        raise InputError("command line", "array", spec.array, "an ops test with the rtl backend")
     if module.INFO.kind == "cocotb":
         from tb.env.runner import run_bench  # noqa: PLC0415 (needs cocotb)
 

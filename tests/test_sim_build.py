@@ -22,8 +22,8 @@ from tb.sim import toolchain
 from tb.sim.build import build
 from tb.sim.plan import make_plan
 from tb.sim.spec import (
+    BEHAVIOURAL_ARRAY,
     BUILD_ROOT,
-    HOST_FPU,
     REPOSITORY,
     VARIANTS,
     BuildSpec,
@@ -101,7 +101,7 @@ def test_key_depends_on_everything_that_decides_the_simulator(project: BuildSpec
         list_file.write_text(order)
         return make_plan(spec).key()
 
-    variants = [name for name, variant in VARIANTS.items() if not variant.host_fpu]
+    variants = [name for name, variant in VARIANTS.items() if not variant.behavioural_array]
     keys = [key(replace(project, variant=name)) for name in variants]
     keys.append(key(project, "b.sv\na.sv\nnpu_top.sv\n"))
     keys.append(key(replace(project, parameters=(("ArraySize", "8"),))))
@@ -176,12 +176,12 @@ def test_file_list_skips_comments_and_keeps_order(tmp_path: Path) -> None:
     assert read_filelist(tmp_path / "list.f") == [tmp_path / "b.sv", tmp_path / "a.sv"]
 
 
-def test_the_host_fpu_is_another_simulator() -> None:
-    exact, host = (make_plan(spec_for(CONFIG, variant)) for variant in ("fast", "host"))
+def test_the_behavioural_array_is_another_simulator() -> None:
+    exact, host = (make_plan(spec_for(CONFIG, variant)) for variant in ("fast", "behavioural"))
     assert exact.key() != host.key()
     replaced = set(exact.sources) - set(host.sources)
-    assert {path.name for path in replaced} == {path.name for path in HOST_FPU}
-    assert all(HOST_FPU[path] in host.sources for path in replaced)
+    assert {path.name for path in replaced} == {path.name for path in BEHAVIOURAL_ARRAY}
+    assert all(BEHAVIOURAL_ARRAY[path] in host.sources for path in replaced)
 
 
 def test_path_with_a_space_is_refused(project: BuildSpec, tmp_path: Path) -> None:
@@ -191,7 +191,9 @@ def test_path_with_a_space_is_refused(project: BuildSpec, tmp_path: Path) -> Non
 
 
 def test_unknown_variant_names_those_that_exist() -> None:
-    with pytest.raises(InputError, match="variant: got turbo, expected one of fast, host, check"):
+    with pytest.raises(
+        InputError, match="variant: got turbo, expected one of fast, behavioural, check"
+    ):
         spec_for(CONFIG, "turbo")
 
 

@@ -36,7 +36,7 @@ while time.process_time() < BUSY_S:
 row = dict(index=0, op="x", module="", source="", where="rtl", dtype="fp32", shapes=[],
   elements_compared=1, rtl_vs_cmodel_mismatches=0, torch_max_error=None, torch_bound=None,
   cycles=1, macs=None, utilisation=None, status="pass", blame="none", failure=None)
-own = {name: spec[name] for name in ("test", "config", "seed", "backend", "fpu")}
+own = {name: spec[name] for name in ("test", "config", "seed", "backend", "array")}
 result = dict(own, status="pass", cycles=1, wall_seconds=0.1, reproduce="", message=None,
   ops=[row], ledger=[])
 (pathlib.Path(spec["out"]) / "result.json").write_text(json.dumps(result))

@@ -28,7 +28,7 @@ def merged(spec: RunSpec, results: Sequence[RunResult], wall_seconds: float) -> 
         config=spec.config,
         seed=spec.seed,
         backend=spec.backend,
-        fpu=spec.fpu,
+        array=spec.array,
         cycles=sum(cycles) if cycles else None,
         wall_seconds=round(wall_seconds, 3),
         reproduce=reproduce_line(spec, first_failed),

@@ -14,7 +14,7 @@ from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Literal
 
-from driver.results import Fpu, Mode, Shard
+from driver.results import ArrayModel, Mode, Shard
 
 _ID_CHARACTERS = 12
 
@@ -74,8 +74,8 @@ class PlanItem:
     """The workload whose capsule the test `replay` is given; None for every other test."""
     mode: Mode | None = None
     """What the ops of a model work on; None for what the test does by itself."""
-    fpu: Fpu = "exact"
-    """`host`: the RTL with the host's fused multiply-add, for speed."""
+    array: ArrayModel = "rtl"
+    """`behavioural`: a model in place of the matrix array and the multiply-add, for speed."""
     allow_cpu: bool = False
     """Ops that the NPU has not got run on the CPU, and are counted."""
     shard: Shard | None = None
@@ -95,7 +95,7 @@ class PlanItem:
     def id(self) -> str:
         """Names the same work on every night: limits and position are no part of it."""
         shard = None if self.shard is None else [self.shard.index, self.shard.count]
-        how = [self.backend, self.mode, self.fpu, self.allow_cpu]
+        how = [self.backend, self.mode, self.array, self.allow_cpu]
         what = [self.test, self.workload, self.config, self.seed, shard]
         return digest([what, how], _ID_CHARACTERS)
 
@@ -106,7 +106,7 @@ class PlanItem:
         backend = "" if self.backend == "rtl" else f" {self.backend}"
         shard = "" if self.shard is None else f" shard {self.shard.index + 1}/{self.shard.count}"
         mode = f" {self.mode}" if self.mode else ""
-        mode += "" if self.fpu == "exact" else f" fpu={self.fpu}"
+        mode += "" if self.array == "rtl" else f" array {self.array}"
         return f"{name}[{self.config}]{backend}{mode} seed {self.seed}{shard}"
 
 

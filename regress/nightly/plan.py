@@ -74,7 +74,7 @@ def row_items(row: TestRow, use: Use, first_seed: int, limits: Limits) -> Iterat
                         backend=backend,
                         workload=row.workload,
                         mode=row.mode,
-                        fpu=row.fpu,
+                        array=row.array,
                         allow_cpu=row.allow_cpu,
                         shard=Shard(index=index, count=row.shards) if row.shards > 1 else None,
                         wall_s=limits.wall_s,
@@ -100,7 +100,7 @@ def _check(known: Known, use_field: str, row_field: str, row: TestRow, use: Use)
         one_of(f"{use_field}.backends", backend, known.tests[row.test].backends)
 
 
-_FIELDS = ("test", "config", "seed", "backend", "workload", "mode", "fpu", "shard", "id")
+_FIELDS = ("test", "config", "seed", "backend", "workload", "mode", "array", "shard", "id")
 
 
 def selected(items: Sequence[PlanItem], words: str) -> tuple[PlanItem, ...]:

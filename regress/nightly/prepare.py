@@ -23,8 +23,8 @@ from regress.process import execute, last_lines
 
 _LIMIT_S = 3600.0
 _VARIANTS = {"ops": "check", "cocotb": "cocotb"}
-"""Kind of test → the build its simulator comes from (tb/sim/spec.py), with the exact FPU. Unit
-benches build their own programs."""
+"""Kind of test → the build its simulator comes from (tb/sim/spec.py), with the array of the
+RTL. Unit benches build their own programs."""
 
 
 BUILD_STEP, CAPSULE_STEP = "build", "capsule"
@@ -74,7 +74,7 @@ def steps_of(item: PlanItem, tests: Mapping[str, TestInfo]) -> tuple[Step, ...]:
     workloads = capsule_names(item, info.workloads).values()
     steps = [Step(CAPSULE_STEP, workload, str(item.seed)) for workload in workloads]
     if item.backend == "rtl" and info.kind in _VARIANTS:
-        variant = _VARIANTS[info.kind] if item.fpu == "exact" else item.fpu
+        variant = _VARIANTS[info.kind] if item.array == "rtl" else item.array
         steps.append(Step(BUILD_STEP, item.config, variant))
     return tuple(steps)
 

@@ -76,7 +76,7 @@ class Setting:
             shard=item.shard,
             modes=self.tests[item.test].modes if item.mode is None else (item.mode,),
             allow_cpu=item.allow_cpu,
-            fpu=item.fpu,
+            array=item.array,
         )
 
 
@@ -236,11 +236,11 @@ def _folder(prepared: Prepared) -> Path:
 
 def folder_name(item: PlanItem) -> str:
     """A name that a reader finds: 00012-replay-qwen_layer-default-s1-2of4."""
-    fpu = None if item.fpu == "exact" else item.fpu
+    array = None if item.array == "rtl" else item.array
     backend = None if item.backend == "rtl" else item.backend
     shard = None if item.shard is None else f"{item.shard.index + 1}of{item.shard.count}"
     what = [f"{item.ordinal:05}", item.test, item.workload, item.config]
-    words = [*what, item.mode, fpu, backend, f"s{item.seed}", shard]
+    words = [*what, item.mode, array, backend, f"s{item.seed}", shard]
     return "-".join(word for word in words if word)
 
 

@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from driver.config import Frozen, explain, first_error, refuse
 from driver.errors import InputError
-from driver.results import BackendName, Count, Fpu, Mode, Name, Seed
+from driver.results import ArrayModel, BackendName, Count, Mode, Name, Seed
 from driver.strict_yaml import read_yaml
 
 SECTION = "nightly"
@@ -60,7 +60,7 @@ class TestRow(Frozen):
     """The workload whose ops the test `replay` runs."""
     mode: Mode | None = None
     """What the ops of a model work on, where the test leaves the choice."""
-    fpu: Fpu = "exact"
+    array: ArrayModel = "rtl"
     """`host`: the RTL with the host's fused multiply-add, for speed."""
     allow_cpu: bool = False
     """Ops that the NPU has not got run on the CPU, and are counted."""

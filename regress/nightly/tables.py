@@ -25,7 +25,7 @@ from sqlalchemy import (
 from driver.results import Shard
 from regress.nightly.model import Artefact, Attempt, Plan, PlanItem, Preparation, SkipCause, State
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """Raised by one whenever a store of the former version could be misread."""
 
 METADATA = MetaData()
@@ -63,7 +63,7 @@ ITEMS = Table(
     Column("backend", String(16), nullable=False),
     Column("workload", String(64)),
     Column("mode", String(16)),
-    Column("fpu", String(16), nullable=False),
+    Column("array", String(16), nullable=False),
     Column("allow_cpu", Boolean, nullable=False),
     Column("shard_index", Integer),
     Column("shard_count", Integer),

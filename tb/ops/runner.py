@@ -173,7 +173,7 @@ def _result(spec: RunSpec, tally: _Tally, conclusions: Sequence[Conclusion]) -> 
         config=spec.config,
         seed=spec.seed,
         backend=spec.backend,
-        fpu=spec.fpu,
+        array=spec.array,
         cycles=sum(row.cycles or 0 for row in rows) if spec.backend == "rtl" else None,
         wall_seconds=0.0,
         reproduce=reproduce_line(spec, *again),

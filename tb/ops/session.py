@@ -40,13 +40,13 @@ class Session:
     def __init__(
         self, spec: RunSpec, config: HwConfig, variant: str | None = None, stall: int = 0
     ) -> None:
-        """`variant`: by default the one with assertions, or the one with the host's FPU.
+        """`variant`: by default the one with assertions, or the one with the behavioural array.
 
         `stall`: chance out of 256 that a channel of the DRAM holds back for a cycle."""
         self.spec = spec
         self._config = config
         self._stall = stall
-        variant = variant or ("host" if spec.fpu == "host" else "check")
+        variant = variant or ("check" if spec.array == "rtl" else spec.array)
         self.rtl = self._open_rtl(variant) if spec.backend == "rtl" else None
         rtl: InspectableBackend | None = self.rtl
         self.pair = DevicePair(config, CmodelBackend(config), rtl)

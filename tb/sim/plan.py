@@ -9,8 +9,8 @@ from pathlib import Path
 
 from driver.errors import InputError
 from tb.sim.spec import (
+    BEHAVIOURAL_ARRAY,
     HDL_FOLDER,
-    HOST_FPU,
     REPOSITORY,
     SIM_FOLDER,
     TOP,
@@ -136,8 +136,8 @@ def make_plan(spec: BuildSpec) -> Plan:
         if any(character.isspace() for character in str(path)):
             raise InputError("command line", "path", path, "a path without spaces")
     sources = [*read_filelist(spec.filelist), *spec.bench]
-    if variant.host_fpu:
-        sources = [HOST_FPU.get(source, source) for source in sources]
+    if variant.behavioural_array:
+        sources = [BEHAVIOURAL_ARRAY.get(source, source) for source in sources]
     # In every variant: the models are then the same, and 4 % faster than without (256³ on 16×16,
     # mean of five copies of each binary: where its pages come to lie moves each copy by ±6 %).
     sources.insert(0, HDL_FOLDER / "pins.vlt")

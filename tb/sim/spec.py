@@ -26,11 +26,11 @@ CHECKERS = tuple(
 )
 """Protocol assertions, part of every build of npu_top that has assertions."""
 
-HOST_FPU = {
-    REPOSITORY / "rtl" / folder / name: HDL_FOLDER / "host_fpu" / name
+BEHAVIOURAL_ARRAY = {
+    REPOSITORY / "rtl" / folder / name: HDL_FOLDER / "behavioural" / name
     for folder, name in (("fpu", "npu_fma_pkg.sv"), ("matrix", "npu_matrix_array.sv"))
 }
-"""Sources of the RTL and what stands in for them in a build with `host_fpu`."""
+"""Sources of the RTL and what stands in for them in a build with `behavioural_array`."""
 
 Trace = Literal["", "vcd", "fst"]
 
@@ -43,13 +43,13 @@ class Variant:
     random_init: bool = False
     trace: Trace = ""
     vpi: bool = False
-    host_fpu: bool = False
-    """The fma is the host's: see HOST_FPU."""
+    behavioural_array: bool = False
+    """Matrix array and multiply-add are models: see BEHAVIOURAL_ARRAY."""
 
 
 VARIANTS: dict[str, Variant] = {
     "fast": Variant(),
-    "host": Variant(host_fpu=True),
+    "behavioural": Variant(behavioural_array=True),
     "check": Variant(assertions=True, random_init=True),
     "waves-vcd": Variant(assertions=True, random_init=True, trace="vcd"),
     "waves-fst": Variant(assertions=True, random_init=True, trace="fst"),

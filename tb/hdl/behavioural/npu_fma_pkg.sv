@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A bench's replacement of rtl/fpu/npu_fma_pkg.sv: the same function on the host's FPU, for long
-/// runs (`FPU=host`). Not for synthesis, not for signing off the arithmetic.
+/// runs (`ARRAY=behavioural`). Not for synthesis, not for signing off the arithmetic.
 ///
 /// The host's fmaf rounds once, as the contract asks; only its NaNs are made canonical. `$c32`
 /// rather than a DPI import: the compiler then sees through the call, and a loop over the columns
-/// of a row becomes one vector instruction. tests/test_fpu_host.py holds both builds to the same
+/// of a row becomes one vector instruction. tests/test_sim_array.py holds both builds to the same
 /// memory image.
 package npu_fma_pkg;
   import npu_fp_pkg::*;
