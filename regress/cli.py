@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from driver.errors import InputError
 from regress import commands, nightly_cli
 from regress.console import console
 from regress.invoke import invoke, mend_streams
