@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A bench's replacement of rtl/matrix/npu_matrix_array.sv for `ARRAY=behavioural`: the same
-/// ports, the same cycles, the same sums, for long runs. Not for synthesis, and no check of the array's dataflow.
+/// A bench's replacement of rtl/matrix/npu_matrix_array.sv for `ARRAY=behavioural`: the same ports,
+/// the same cycles, the same sums, for long runs. Not for synthesis, and no check of the array's
+/// dataflow. tests/test_sim_array.py compares the two.
 ///
 /// In the RTL partial sums and tokens shift through the rows in every cycle, which costs the
 /// simulator more than the arithmetic. Here both wait in rings, and all links of a sum's chain are
