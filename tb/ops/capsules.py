@@ -13,6 +13,7 @@ from driver.results import RunSpec
 from tb.ops.case import Case, Entry, recorded_case
 from tb.ops.chained import Step
 from tb.ops.recorded import prove, prove_view
+from tb.ops.refusals import check_all
 
 _ROOM = frozenset(
     f"aten.{name}"
@@ -66,6 +67,8 @@ def model_entries(spec: RunSpec) -> Iterator[Entry | Step]:
         for op in capsule.ops:
             if op.view:
                 prove_view(capsule, op)
+        if not spec.allow_cpu and spec.op_filter is None:
+            check_all(capsule, (op for op in capsule.ops if not is_free(op)))
         isolated = list(capsule_cases(capsule, numbers))
         chained = list(capsule_steps(capsule, numbers))
         yield from isolated if "isolated" in spec.modes else ()
