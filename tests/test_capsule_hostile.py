@@ -14,7 +14,7 @@ from capsule_host import Change, edit
 from driver.capture import capture, load_capsule, save_capsule
 from driver.config import load_config
 from driver.errors import InputError
-from driver.results import OpEvent, RunResult, RunSpec
+from driver.results import Mode, OpEvent, RunResult, RunSpec
 from tb.ops.runner import run_ops
 from tb.tests import replay
 
@@ -48,11 +48,11 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "chain"
 
 
-def run(folder: Path) -> RunResult:
+def run(folder: Path, mode: Mode = "isolated") -> RunResult:
     spec = RunSpec(
         test="replay", config="small", config_file=CONFIG_FILE, seed=1, backend="cmodel",
         waves="none", out=folder.parent, capsules={"capsule": folder}, op_filter=None,
-        timeout_s=60.0,
+        timeout_s=60.0, modes=(mode,),
     )  # fmt: skip
     return run_ops(spec, load_config(CONFIG_FILE, "small"), replay, Quiet())
 
@@ -152,6 +152,13 @@ def test_an_op_that_torch_would_not_have_recorded_is_refused(
     error = refused(folder)
     assert field in error.field
     assert value in str(error.value)
+
+
+def test_a_chain_is_held_to_torchs_answers_as_well(folder: Path) -> None:
+    assert run(folder, "chained").status == "pass"
+    edit(folder, other_result)
+    with pytest.raises(InputError, match="elements differ"):
+        run(folder, "chained")
 
 
 HUGE = 10**30

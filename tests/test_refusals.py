@@ -82,4 +82,4 @@ def test_what_is_foretold_is_what_a_run_refuses() -> None:
     capsule = capture(module, inputs, name="gpt2")
     asked = [op for op in capsule.ops if not is_free(op)]
     assert len(asked) > 60
-    assert [refusal(op) for op in asked] == [None] * len(asked)
+    assert [refusal(capsule, op) for op in asked] == [None] * len(asked)

@@ -75,6 +75,15 @@ class Chain:
             self._pair.write(address, np.frombuffer(data, np.uint8))
         return Placed(program, results, compulsory_bytes(op.op, args, kwargs, results))
 
+    def load(self, ref: TensorRef) -> None:
+        """Put what the capsule has of the tensor's storage into its buffer."""
+        data = self._capsule.data[ref.storage]
+        address = self._address(ref)
+        if self._sizes[buffer_of(ref)] < data.size:  # the model gave the storage another size
+            self._pair.free(self._addresses.pop(buffer_of(ref)))
+            address = self._address(ref)
+        self._pair.write(address, data)
+
     def release(self, op: Op) -> list[Buffer]:
         """Free the op's temporaries, and the buffers that no later op names: these."""
         self._free_temporaries()

@@ -21,9 +21,11 @@ from golden.formats import Floats
 from golden.scoreboard import Blame
 from tb.ops.case import Case, CpuOp, refused
 from tb.ops.chain import Chain, Values, recorded_values
-from tb.ops.images import draws_numbers
+from tb.ops.held import Held
+from tb.ops.images import buffer_of, draws_numbers
 from tb.ops.placing import Placed
 from tb.ops.problem import Problem, judged, problem_of
+from tb.ops.recorded import prove
 from tb.ops.rows import failed, no_element
 from tb.ops.session import Session
 from tb.ops.shadow import FACTOR, Shadows, distance, distances
@@ -46,6 +48,7 @@ class ChainedRun:
         self._session, self._capsule = session, capsule
         self.chain = Chain(session.pair, capsule, session.spec.seed)
         self._shadows: Shadows | None = None
+        self._held = Held()
         self._first = 0
         """The chain's first step."""
         self._together = True
@@ -65,13 +68,24 @@ class ChainedRun:
             self._shadows = Shadows(self._capsule, self._session.spec.seed)
         for op in self._capsule.ops:
             index = numbers.get(op.index)
+            self._take_changes(op)
             if index is not None:
+                if index in wanted:
+                    prove(self._capsule, op)
                 row = self._step(op, index, wanted=index in wanted)
                 if row is not None:
                     yield row
+            self._held.after(op)
             self._release(op)
             if index == last:
                 break
+
+    def _take_changes(self, op: Op) -> None:
+        """Bring the NPU's memory, and the shadows, to what the model's own code wrote there."""
+        for ref in self._held.changed(op):
+            self.chain.load(ref)
+            if self._shadows is not None:
+                self._shadows.release(buffer_of(ref))
 
     def _release(self, op: Op) -> None:
         for buffer in self.chain.release(op):

@@ -52,10 +52,11 @@ def prove(capsule: Capsule, op: Op) -> None:
         found = answers(call)
     except _REFUSALS as error:
         raise InputError(capsule.name, field, _brief(error), "a call torch accepts") from error
-    _check_shapes(capsule, op, field, found)
+    returned = _returned(op, found)
+    _check_shapes(capsule, op, field, returned)
     if torch.Tag.nondeterministic_seeded in call.overload.tags:
         return
-    for number, (answer, ref) in enumerate(zip(found, op.outputs, strict=True)):
+    for number, (answer, ref) in enumerate(zip(returned, op.outputs, strict=True)):
         if answer is not None and ref is not None:
             recorded = as_tensor(capsule, ref)
             if not _same_bits(recorded, answer):
@@ -86,6 +87,15 @@ def prove_view(capsule: Capsule, op: Op) -> None:
         found = None if ref is None else (ref.dtype, ref.sizes, ref.strides, ref.offset)
         if found != wanted or ref is None or (ref.storage, ref.buffer) not in given:
             raise InputError(capsule.name, f"{field}: outputs[{number}]", found, f"{wanted}")
+
+
+def _returned(op: Op, found: tuple[Result, ...]) -> tuple[Result, ...]:
+    """What the op returns, of answers that may hold what it writes to its arguments as well. An op
+    that returns nothing is recorded with one result that is no tensor."""
+    returns = overload(op.op)._schema.returns
+    if not returns:
+        return (None,)
+    return found[: len(returns)] if len(returns) == len(op.outputs) else found
 
 
 def _check_arguments(capsule: Capsule, op: Op, field: str) -> None:

@@ -14,6 +14,8 @@ from driver.errors import UnsupportedOp
 from driver.lower import Arg, TensorView, lower
 from golden.judge import supports
 from golden.reference import is_matmul
+from tb.ops.case import recorded_stream
+from tb.ops.recorded import prove
 
 _APART = 1 << 40
 """Bytes between two tensors: no two overlap."""
@@ -40,15 +42,18 @@ class _Addresses:
             return tuple(self.argument(op, item) for item in value)
         if isinstance(value, TensorRef):
             return self.view(op, value)
-        if isinstance(value, Constant):
+        if not isinstance(value, Constant):
+            return value
+        try:
             return float(value.value) if value.kind == "float" else value.value
-        return value
+        except ValueError as error:
+            raise UnsupportedOp(op, "float", value.value, "a number") from error
 
     def temporary(self, size_bytes: int) -> int:
         return next(self._next)
 
 
-def refusal(op: Op) -> UnsupportedOp | None:
+def refusal(capsule: Capsule, op: Op) -> UnsupportedOp | None:
     """Why the NPU cannot run an op; None when it can."""
     places = _Addresses()
     try:
@@ -57,7 +62,8 @@ def refusal(op: Op) -> UnsupportedOp | None:
         args = [places.argument(op.op, value) for value in op.inputs]
         named = {name: places.argument(op.op, value) for name, value in op.kwargs.items()}
         results = [None if ref is None else places.view(op.op, ref) for ref in op.outputs]
-        lower(op.op, args, named, results, places.temporary)
+        stream = recorded_stream(capsule, op)
+        lower(op.op, args, named, results, places.temporary, stream)
     except UnsupportedOp as error:
         return error
     return None
@@ -69,8 +75,9 @@ def check_all(capsule: Capsule, ops: Iterator[Op]) -> None:
     found: Counter[tuple[str, str, str]] = Counter()
     modules: dict[tuple[str, str, str], dict[str, None]] = {}
     for op in ops:
-        error = refusal(op)
+        error = refusal(capsule, op)
         if error is not None:
+            prove(capsule, op)  # a call that torch refuses as well is no lack of the NPU's
             dtype = next((ref.dtype for ref in op.operands()), "no tensors")
             why = "" if error.value == op.op else f", {error.field} {error.value}"
             key = op.op, dtype, why
