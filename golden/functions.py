@@ -93,7 +93,16 @@ def _power_pairs(rng: np.random.Generator, count: int) -> tuple[Floats, Floats]:
     )
 
 
+def _angle_pairs(rng: np.random.Generator, count: int) -> tuple[Floats, Floats]:
+    """Points of any direction and distance."""
+    size = np.exp2(rng.uniform(-120, 120, count))
+    ratio = np.exp2(rng.normal(size=count) * 8)
+    signs = rng.choice([-1.0, 1.0], (2, count))
+    return signs[0] * size, signs[1] * np.clip(size * ratio, 2.0**-140, 2.0**127)
+
+
 _PI_LIMIT = 2.0**16 * math.pi
+_CIRCLE_ALONE = "\\|x\\| ≤ 2¹⁶·π"
 _CIRCLE = "\\|x\\| ≤ 2¹⁶·π; beyond, within ±1"
 
 FUNCTIONS: tuple[Function, ...] = (
@@ -107,6 +116,16 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("log1p", np.log1p, monotonic=(-1.0, 3.4e38)),
     Function("sin", np.sin, (-_PI_LIMIT, _PI_LIMIT), _CIRCLE, (-1.57, 1.57)),
     Function("cos", np.cos, (-_PI_LIMIT, _PI_LIMIT), _CIRCLE, (0.0, 3.14), -1),
+    Function("tan", np.tan, (-_PI_LIMIT, _PI_LIMIT), _CIRCLE_ALONE, (-1.57, 1.57)),
+    Function("asin", np.arcsin, monotonic=(-1.0, 1.0)),
+    Function("acos", np.arccos, monotonic=(-1.0, 1.0), direction=-1),
+    Function("atan", np.arctan, monotonic=_EVERYWHERE, ends=(0.41421356, 1.0, 2.4142136)),
+    Function("atan2", np.arctan2, pairs=_angle_pairs),
+    Function("sinh", np.sinh, monotonic=_EVERYWHERE, ends=(89.415985, 88.72284)),
+    Function("cosh", np.cosh, monotonic=(0.0, math.inf), ends=(89.415985, 88.72284)),
+    Function("asinh", np.arcsinh, monotonic=_EVERYWHERE, ends=(2.0**24,)),
+    Function("acosh", np.arccosh, monotonic=(1.0, math.inf), ends=(1.0, 2.0**24)),
+    Function("atanh", np.arctanh, monotonic=(-1.0, 1.0), ends=(1.0,)),
     Function("tanh", np.tanh, monotonic=_EVERYWHERE, ends=(9.010914,)),
     Function("sigmoid", _sigmoid, monotonic=_EVERYWHERE, ends=(103.97208, 87.33655)),
     Function(

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driver.isa.programs import _math as m
-from driver.isa.programs import exponentials, gelu, power
+from driver.isa.programs import exponentials, gelu, power, trigonometry
 
 Floats = npt.NDArray[np.float64]
 Real = Callable[[mp.mpf], mp.mpf]
@@ -133,6 +133,9 @@ FITS: dict[str, Fit] = {
     "ERF_OUTER": Fit(
         m.ERF_OUTER, _down(6), 0.85, 4.0, lambda x: mp.log(mp.erfc(x)),
         scale=lambda x: mp.erf(x) / mp.erfc(x),
+    ),
+    "ATAN_4": Fit(
+        trigonometry._ATAN_4, _down(9, 3, 2), 1e-3, 0.4143, mp.atan, known=lambda t: t
     ),
     "ATANH_3": Fit(
         power._ATANH_3, _down(9, 5, 2), 1e-3, 0.1716, mp.atanh, known=lambda s: s + s**3 / 3

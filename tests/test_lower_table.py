@@ -65,7 +65,7 @@ REFUSED: list[tuple[str, tuple[Arg, ...], dict[str, Arg], tuple[TensorView, ...]
     ("add.Tensor", (X, view(5)), {}, (X,), "shape: got (5,), expected one that broadcasts"),
     ("add.Tensor", (INT, 1 << 40), {}, (INT,), "scalar: got 1099511627776, expected an int of"),
     ("mul.Tensor", (INT, 0.5), {}, (INT,), "scalar: got 0.5, expected an integer"),
-    ("pow.Tensor_Scalar", (INT, 9), {}, (INT,), "exponent: got 9, expected 0 to 8"),
+    ("pow.Tensor_Scalar", (INT, -1), {}, (INT,), "exponent: got -1, expected 0 or more"),
     ("gelu", (X,), {"approximate": "sigmoid"}, (X,), "approximate: got sigmoid"),
     ("fill_.Scalar", (view(2), 1), {}, (TensorView(0, DType.FP32, (2,), (0,)),), "no stride of 0"),
     (

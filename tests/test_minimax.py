@@ -25,6 +25,7 @@ BITS = {
     "COS_5": 32.6,
     "ERF_INNER": 27.1,
     "ERF_OUTER": 28.8,
+    "ATAN_4": 25.5,
     "ATANH_3": 36.7,
     "MILLS_10": 28.3,
     "LOG_TAIL_9": 14.4,

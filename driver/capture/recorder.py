@@ -19,13 +19,11 @@ from torch.utils._pytree import tree_leaves
 import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
 from driver.capture.book import StorageBook, storage_key
 from driver.capture.capsule import Capsule, content_hash
+from driver.capture.decompose import Definition, definition, is_composite, is_view
 from driver.capture.format import HOST_READ, Document, Item, Op, TensorRef, Value
 from driver.capture.source import ModulePath, source_line
 from driver.capture.tensors import to_constant
 from driver.errors import InputError
-
-_KEPT_COMPOSITES = (torch.ops.aten.linear.default,)
-"""Composite ops that have a lowering of their own; all others are decomposed."""
 
 Inputs = torch.Tensor | Sequence[object] | Mapping[str, object]
 
@@ -77,6 +75,7 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._book = book
         self._path = path
         self._stop = stop
+        self._within: list[torch._ops.OpOverload] = []
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -91,10 +90,11 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
-        # Under inference_mode torch leaves composite ops whole: take them apart here.
-        if func not in _KEPT_COMPOSITES and _is_composite(func):
-            with self:
-                return func.decompose(*args, **kwargs)
+        instead = None if func in self._within else definition(func)
+        if instead is not None:
+            made = self._decomposed(func, instead, args, kwargs)
+            if made is not NotImplemented:
+                return made
         field = f"ops[{len(self.ops)}] {func}"
         # Before the call: an op may write to its inputs.
         inputs = tuple(self._value(arg, field) for arg in args)
@@ -107,13 +107,39 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 op=str(func),
                 module=self._path.current,
                 source=source_line(self._stop),
-                view=not func._schema.is_mutable and _share_storage(args, outputs),
+                view=is_view(func) and _share_storage(args, outputs),
                 inputs=inputs,
                 kwargs=named,
                 outputs=self._outputs(args if str(func) == HOST_READ else outputs, field),
             )
         )
         return result
+
+    def _decomposed(
+        self,
+        func: torch._ops.OpOverload,
+        instead: Definition,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        """Run and record what the op is made of. An op that comes up again on the way is whole.
+
+        NotImplemented, and nothing recorded, where the definition does not serve these arguments.
+        """
+        before = len(self.ops)
+        self._within.append(func)
+        try:
+            with self:
+                made = instead(*args, **kwargs)
+        except (RuntimeError, TypeError, ValueError):
+            if func._schema.is_mutable or is_composite(func):
+                raise
+            made = NotImplemented
+        finally:
+            self._within.pop()
+        if made is NotImplemented:
+            del self.ops[before:]
+        return made
 
     def _value(self, arg: object, field: str) -> Value:
         if isinstance(arg, list | tuple):
@@ -152,11 +178,6 @@ def _share_storage(args: Iterable[object], outputs: Iterable[object]) -> bool:
 def _is_strided(item: object) -> TypeGuard[torch.Tensor]:
     """A tensor with a storage; sparse ones have none, and the book refuses them by name."""
     return isinstance(item, torch.Tensor) and item.layout is torch.strided
-
-
-def _is_composite(func: torch._ops.OpOverload) -> bool:
-    key = torch._C.DispatchKey.CompositeImplicitAutograd
-    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func._name, key))
 
 
 def _leaf_refs(book: StorageBook, tree: object) -> tuple[TensorRef, ...]:

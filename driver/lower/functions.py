@@ -12,7 +12,6 @@ from driver.lower.long_views import is_long
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
 from driver.lower.views import TensorView
-from driver.lower.words import FLOATS
 
 TABLE = Table()
 _INT_MAX = (1 << 31) - 1
@@ -21,7 +20,8 @@ _HALVES = (DType.FP16, DType.BF16)
 
 _FUNCTIONS = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tanh", "sigmoid"),
-    *("erf", "silu", "sqrt", "rsqrt"),
+    *("erf", "silu", "sqrt", "rsqrt", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh"),
+    *("acosh", "atanh"),
 )
 """ATen functions of a float that are programs of the same name."""
 
@@ -42,6 +42,12 @@ def _function(name: str) -> Rule:
 for _name in _FUNCTIONS:
     if _name in PROGRAMS:
         TABLE.op(_name, f"{_name}_")(_function(_name))
+
+
+@TABLE.op("atan2", "atan2_")
+def atan2(b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView) -> None:
+    """The angle of the point (other, self)"""
+    b.vector("atan2", (as_float(b, self), as_float(b, other)), out)
 
 
 @TABLE.op("softplus")
@@ -156,30 +162,35 @@ _ROOTS = {0.5: "sqrt", -0.5: "rsqrt"}
 
 
 def _int_power(b: ProgramBuilder, out: TensorView, x: TensorView, exponent: int) -> None:
-    if not 0 <= exponent <= 8:
-        raise b.unsupported("exponent", exponent, "0 to 8 for integers")
+    """By squares: a product for each bit of the exponent, and one more for each that is set."""
+    if exponent < 0:
+        raise b.unsupported("exponent", exponent, "0 or more for integers")
     if exponent == 0:
         b.fill(out, 1)
         return
-    if exponent == 1:
-        convert(b, x, out)
-        return
     value = x
-    for number in range(2, exponent + 1):
-        target = out if number == exponent else b.temp(word_type(out), out.sizes)
-        mul(b, target, value, x)
-        value = target
+    for bit in f"{exponent:b}"[1:]:
+        for other in (value, x) if bit == "1" else (value,):
+            fresh = b.temp(word_type(out), out.sizes)
+            mul(b, fresh, value, other)
+            value = fresh
+    convert(b, value, out)
 
 
 @TABLE.op("pow.Tensor_Tensor")
 def power_of(b: ProgramBuilder, out: TensorView, self: TensorView, exponent: TensorView) -> None:
     """self ^ exponent"""
-    if out.dtype not in FLOATS:
-        raise b.unsupported("dtype", out.dtype.name, "a floating-point type")
-    b.vector("pow", (as_float(b, self), as_float(b, exponent)), out)
+    if is_long(out) or out.boolean:
+        expected = "a floating-point type or an integer type of up to 32 bits"
+        raise b.unsupported("dtype", "bool" if out.boolean else out.dtype.name, expected)
+    if is_float(out):
+        b.vector("pow", (as_float(b, self), as_float(b, exponent)), out)
+    else:
+        b.vector("int_pow", (self, exponent), out)
 
 
 @TABLE.op("pow.Scalar")
 def power_to(b: ProgramBuilder, out: TensorView, self: Scalar, exponent: TensorView) -> None:
     """A number ^ exponent"""
-    power_of(b, out, constant(b, float(self), DType.FP32), exponent)
+    base = constant(b, *((float(self), DType.FP32) if is_float(out) else (self, DType.INT32)))
+    power_of(b, out, base, exponent)

@@ -17,6 +17,7 @@ from driver.lower import (
     compare,
     conv,
     counting,
+    division,
     elementwise,
     functions,
     host,
@@ -29,6 +30,7 @@ from driver.lower import (
     pool,
     pool_adaptive,
     pool_mean,
+    products,
     quant,
     random,
     random_choices,
@@ -41,6 +43,7 @@ from driver.lower import (
     scatter_reduce,
     shape,
     sort,
+    turned,
     unique,
 )
 from driver.lower.operands import Alloc
@@ -50,6 +53,7 @@ from driver.lower.views import TensorView
 from driver.random_stream import RandomStream
 
 _MODULES = (
+    *(division, products, turned),
     *(elementwise, functions, compare, bits, reduce, scan, norm, attention, matmul),
     *(
         shape,

@@ -16,7 +16,8 @@ FUNCTION = 2.0
 ULPS: dict[str, float] = {
     **dict.fromkeys(("sqrt", "reciprocal", "square"), CORRECT),
     **dict.fromkeys(("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "pow"), FUNCTION),
-    **dict.fromkeys(("sin", "cos", "tanh", "erf", "rsqrt"), FUNCTION),
+    **dict.fromkeys(("sin", "cos", "tanh", "erf", "rsqrt", "tan", "asin", "acos"), FUNCTION),
+    **dict.fromkeys(("atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh"), FUNCTION),
     **dict.fromkeys(("sigmoid", "silu", "gelu", "softplus"), FUNCTION),
 }
 

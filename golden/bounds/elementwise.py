@@ -34,8 +34,10 @@ from golden.bounds.expectation import (
     near,
     torch_open,
     ulp,
+    unclaimed,
     unit,
 )
+from golden.bounds.remainders import floored
 from golden.calls import OpCall, truths, values_of, widened
 from golden.formats import Floats
 from golden.problem import FLUSH
@@ -83,8 +85,13 @@ def sum_rule(subject: Subject) -> tuple[Expectation | None, ...]:
 
 
 def product_rule(subject: Subject) -> tuple[Expectation | None, ...]:
-    """self·other or self ÷ other: one rounding; torch may divide by multiplying."""
+    """self·other or self ÷ other: one rounding; torch may divide by multiplying.
+
+    A quotient rounded to a whole number is another matter.
+    """
     call, dtype = subject.call, subject.answer().dtype
+    if call.arguments.get("rounding_mode") is not None:
+        return floored(subject)
     true = true_of(subject)
     size = np.abs(np.where(np.isfinite(true), true, 0.0))
     wide = [call[name] for name in ("self", "other")]
@@ -168,6 +175,14 @@ def periodic(name: str, torch_ulps: float) -> Rule:
     return rule
 
 
+def _tangent(subject: Subject) -> tuple[Expectation | None, ...]:
+    """tan: within DOMAIN; beyond it nothing is claimed."""
+    (inside,) = function("tan", 3.0)(subject)
+    assert inside is not None
+    beyond = magnitude(subject.call["self"], inside.true.shape) > DOMAIN
+    return (unclaimed(inside, beyond),)
+
+
 def running(terms: Callable[[OpCall], torch.Tensor], roundings: int) -> Rule:
     """A short expression: `roundings` roundings, each of at most `terms` in magnitude."""
 
@@ -228,6 +243,8 @@ RULES: dict[str, Rule] = {
     "pow": by_type(function("pow", 3.0)),
     "gelu": function("gelu", 6.0, true=_gelu, torch_scale=_size),
     **{name: periodic(name, 3.0) for name in ("sin", "cos")},
+    "tan": _tangent,
+    **_functions(3.0, "asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh"),
     **_functions(1.0, "sqrt"),
     **_functions(2.0, "reciprocal"),
     **_functions(3.0, "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p"),

@@ -8,6 +8,7 @@ from golden.bounds import (
     batchnorm,
     custom,
     elementwise,
+    factors,
     indexed,
     losses,
     moves,
@@ -16,6 +17,7 @@ from golden.bounds import (
     products,
     random,
     reductions,
+    remainders,
     resampling,
     softmax,
     softplus,
@@ -46,10 +48,12 @@ _EQUAL = """
     bitwise_or bitwise_xor isnan any all neg abs relu clamp clamp_min clamp_max hardtanh
     maximum minimum max min amax amin argmax argmin sign floor ceil round trunc __and__ __or__
     __xor__ __iand__ __ior__ __ixor__ _int_mm __rshift__ __lshift__ __irshift__
-    __ilshift__ bitwise_left_shift bitwise_right_shift isinf
+    __ilshift__ bitwise_left_shift bitwise_right_shift isinf frac
+    cummax cummin
 """
 
 _FAMILIES = (
+    *(factors, remainders),
     *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, random),
     *(reductions, softmax, softplus),
     *(losses, moves, resampling),

@@ -9,24 +9,17 @@ from functools import partial
 from itertools import count
 
 from driver.capture import Capsule, Op, load_capsule
+from driver.capture.decompose import ROOM
 from driver.results import RunSpec
 from tb.ops.case import Case, Entry, recorded_case
 from tb.ops.chained import Step
 from tb.ops.recorded import prove, prove_view
 from tb.ops.refusals import check_all
 
-_ROOM = frozenset(
-    f"aten.{name}"
-    for name in (
-        *("empty.memory_format", "empty_strided.default", "empty_like.default"),
-        *("new_empty.default", "new_empty_strided.default"),
-    )
-)
-
 
 def is_free(op: Op) -> bool:
     """Whether the op costs nothing."""
-    return op.view or op.op in _ROOM
+    return op.view or op.op in ROOM
 
 
 def everything(op: Op) -> bool:

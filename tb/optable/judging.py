@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from driver.capture import Capsule, capture
 from driver.capture.single import overload
@@ -71,11 +73,11 @@ class Judge:
             raise
         except Exception as error:
             return None if _fails(call) else Outcome("crash", text=f"capture: {_line(error)}")
-        return self._judged(capsule, own)
+        return self._judged(capsule, own, _asked(call))
 
-    def _judged(self, capsule: Capsule, own: frozenset[str]) -> Outcome:
+    def _judged(self, capsule: Capsule, own: frozenset[str], asked: list[str]) -> Outcome:
         names = [op.op for op in capsule.ops if not is_free(op)]
-        core = all(map(is_core, names))
+        core = all(map(is_core, asked))
         refused: list[tuple[str, str]] = []
         for index, op in enumerate(capsule.ops):
             if is_free(op):
@@ -97,7 +99,7 @@ class Judge:
                     return Outcome("wrong", core, (op.op,), f"{op.op}: {wrong}")
         if refused:
             return Outcome("refused", core, tuple(dict(refused)), refused[0][1])
-        itself = all(base_name(name) in own for name in names)
+        itself = all(base_name(name) in own and name in asked for name in names)
         return Outcome("works" if itself else "decomposed", core)
 
     def _problem(self, capsule: Capsule, index: int) -> str | None:
@@ -128,6 +130,25 @@ class _Sample(torch.nn.Module):
 
     def forward(self) -> Any:
         return self._call()
+
+
+class _Names(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """The overloads that torch asks a device for."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self.names: list[str] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.append(str(func))
+        return func(*args, **(kwargs or {}))
+
+
+def _asked(call: Call) -> list[str]:
+    """The ops of a call before any is taken apart for want of a row."""
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), _Names() as mode:
+        call()
+    return mode.names
 
 
 def is_core(op: str) -> bool:

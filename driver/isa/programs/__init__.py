@@ -11,6 +11,7 @@ from driver.isa.programs import (
     arithmetic,
     compare,
     composite,
+    division,
     exponentials,
     functions,
     gelu,
@@ -24,6 +25,7 @@ from driver.isa.programs import (
     random,
     reductions,
     softmax,
+    trigonometry,
 )
 
 FAMILIES = (
@@ -37,6 +39,8 @@ FAMILIES = (
     activations,
     gelu,
     softmax,
+    division,
+    trigonometry,
     quantisation,
     long,
     long_floats,

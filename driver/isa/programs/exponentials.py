@@ -33,14 +33,18 @@ def exp2(p: Assembler) -> Value:
     return scale_twice(p, value, m.shifted_exponent(p, rounded))
 
 
-@program("e^src1 − 1", sources=1)
-def expm1(p: Assembler) -> Value:
-    # 2^k·(1 + h) − 1 = 2·(2^(k−1)·h + 2^(k−1) − ½), for k to 128. Subnormals do not bear the half.
-    x = p.op(MicroOp.FMIN, p.op(MicroOp.FMAX, p.src1, p.f(-20.0)), p.f(89.0))
+def half_expm1(p: Assembler, x: Value) -> Value:
+    """(e^x − 1) ÷ 2 = 2^(k−1)·h + 2^(k−1) − ½ with e^x = 2^k·(1 + h), for k to 128."""
     exponent, r = m.exp_reduced(p, x, -1)
     power = p.op(MicroOp.IADD, exponent, p.f(1.0))
     head = p.fma(p.mul(r, r), p.horner(r, m.EXPM1_7), r)
-    half = p.fma(power, head, p.sub(power, p.f(0.5)))
+    return p.fma(power, head, p.sub(power, p.f(0.5)))
+
+
+@program("e^src1 − 1", sources=1)
+def expm1(p: Assembler) -> Value:
+    x = p.op(MicroOp.FMIN, p.op(MicroOp.FMAX, p.src1, p.f(-20.0)), p.f(89.0))
+    half = half_expm1(p, x)  # subnormals do not bear the half
     itself = p.op(MicroOp.FLT, p.abs(p.src1), p.f(2.0**-26))
     return p.select(itself, p.src1, p.add(half, half))
 

@@ -116,7 +116,7 @@ def log(p: Assembler) -> Value:
 
 
 _TWO_OVER_PI = 2 / math.pi
-_HALF_PI = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
+HALF_PI = (1.5707963705062866, -4.371138828673793e-08, -1.7151245100058819e-15)
 """π/2 as the sum of three fp32 numbers, 1e-23 off."""
 _R_LIMIT = 0.795
 """π/4, and what the rounding of 2/π adds up to |x| = 2¹⁶·π."""
@@ -127,7 +127,7 @@ def _quadrants(p: Assembler, x: Value) -> tuple[Value, Value]:
     rounded = p.fma(x, p.f(_TWO_OVER_PI), p.f(m.ROUND))
     n = p.sub(rounded, p.f(m.ROUND))
     r = x
-    for part in _HALF_PI:
+    for part in HALF_PI:
         r = p.fma(n, p.f(-part), r)
     r = p.op(MicroOp.FMAX, p.op(MicroOp.FMIN, r, p.f(_R_LIMIT)), p.f(-_R_LIMIT))
     return rounded, r

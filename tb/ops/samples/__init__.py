@@ -21,12 +21,14 @@ from tb.ops.samples import (
     random,
     reduce,
     shape,
+    whole,
 )
 from tb.ops.samples.model import Sample, T
 
 __all__ = ["SAMPLES", "Sample", "T"]
 
 _FAMILIES = (
+    *(whole,),
     *(elementwise, reduce, matmul, nn, attention, shape, index, long, random),
     *(batch, images, loss, counting),
 )

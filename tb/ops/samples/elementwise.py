@@ -32,7 +32,8 @@ def _both(
 
 _FUNCTIONS: tuple[str, ...] = (
     *("reciprocal", "sqrt", "rsqrt", "exp", "log", "sin", "cos", "tanh", "sigmoid", "erf"),
-    *("relu", "silu", "exp2", "expm1", "log2", "log10", "log1p"),
+    *("relu", "silu", "exp2", "expm1", "log2", "log10", "log1p", "tan", "asin", "acos", "atan"),
+    *("sinh", "cosh", "asinh", "acosh", "atanh"),
 )
 _INTEGERS_TOO = {"relu"}
 _COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
@@ -78,6 +79,7 @@ def _functions() -> Iterator[Sample]:
         dtypes = (*FLOATS, torch.int32) if name in _INTEGERS_TOO else FLOATS
         values = "positive" if name.startswith("log") else "any"
         yield from _both(name, T(values=values), dtypes=dtypes)
+    yield from _both("atan2", T(), T())
     yield Sample("aten.softplus.default", (T(),))
     for approximate in ("none", "tanh"):
         yield from _both("gelu", T(), approximate=approximate)

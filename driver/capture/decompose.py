@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which ops a capsule holds whole, and what torch turns the others into.
+
+An op with a row in the op table is recorded as it is, and so is what moves no data or draws random
+numbers. Any other op is run as torch defines it by smaller ones, if it does: a composite kernel, a
+decomposition (`torch._decomp`), a primitive's ATen form, or for an op in place the op itself and a
+copy. What is left is recorded whole, and refused when it is lowered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from typing import Any
+
+import torch
+from torch._C import DispatchKey
+
+from driver.lower import LOWERINGS
+
+Overload = torch._ops.OpOverload
+Definition = Callable[..., Any]
+
+ROOM = frozenset(
+    f"aten.{name}"
+    for name in (
+        *("empty.memory_format", "empty_strided.default", "empty_like.default"),
+        *("new_empty.default", "new_empty_strided.default", "empty_permuted.default"),
+    )
+)
+"""Ops that only make room: their bytes are not defined."""
+
+
+@cache
+def definition(func: Overload) -> Definition | None:
+    """What to call instead of the op, with its arguments; None when it is recorded whole."""
+    if str(func) in LOWERINGS or str(func) in ROOM:
+        return None
+    if is_composite(func):
+        return func.decompose
+    if torch.Tag.nondeterministic_seeded in func.tags or _is_view(func):
+        return None
+    if func._schema.is_mutable and func.namespace != "prims":
+        return _in_place(func)
+    return _by_smaller_ops(func)
+
+
+def _by_smaller_ops(func: Overload) -> Definition | None:
+    """torch's definition of an op that writes to no argument."""
+    if func.namespace == "prims":
+        return getattr(func, "impl_aten", None)
+    known = _table().get(func)
+    if known is None and _has_kernel(func, DispatchKey.CompositeExplicitAutograd):
+        return partial(func._op_dk, DispatchKey.CompositeExplicitAutograd)
+    return known
+
+
+def is_composite(func: Overload) -> bool:
+    """Whether torch itself takes the op apart, on every device."""
+    return _has_kernel(func, DispatchKey.CompositeImplicitAutograd)
+
+
+def is_view(func: Overload) -> bool:
+    """Whether the op only looks at its argument's elements in another way, in place or not."""
+    return torch.Tag.inplace_view in func.tags or not func._schema.is_mutable
+
+
+def _is_view(func: Overload) -> bool:
+    """Whether a result is declared as part of an argument that is not written to."""
+    if torch.Tag.inplace_view in func.tags or func is torch.ops.aten._unsafe_view.default:
+        return True
+    aliases = [result.alias_info for result in func._schema.returns]
+    return any(info is not None and not info.is_write for info in aliases)
+
+
+def _in_place(func: Overload) -> Definition | None:
+    """The op that returns a fresh tensor, then a copy of it into the first argument."""
+    name, arguments = func._schema.name, func._schema.arguments
+    writes = [a.alias_info is not None and a.alias_info.is_write for a in arguments]
+    packet = getattr(torch.ops.aten, name.removeprefix("aten::").removesuffix("_"), None)
+    if packet is None or not name.endswith("_") or writes.index(True) or sum(writes) > 1:
+        return None
+    wanted = [(a.name, str(a.type)) for a in arguments]
+    for other in (getattr(packet, overload) for overload in packet.overloads()):
+        found = [(a.name, str(a.type)) for a in other._schema.arguments]
+        if found == wanted and not other._schema.is_mutable:
+            return lambda first, *args, **kwargs: first.copy_(other(first, *args, **kwargs))
+    return None
+
+
+def _has_kernel(func: Overload, key: DispatchKey) -> bool:
+    try:
+        return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func._name, key))
+    except RuntimeError:  # an overload of TorchScript's alone
+        return False
+
+
+@cache
+def _table() -> dict[Any, Definition]:
+    """torch's decompositions by overload. Imported when the first op without a row is met."""
+    from torch._decomp import decomposition_table  # noqa: PLC0415
+
+    return dict(decomposition_table)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Remainders, and quotients rounded to whole numbers.
+
+The remainder towards zero of two numbers of a format is a number of that format (it is a multiple
+of the divisor's last bit and smaller than the divisor), so it is required exactly; C's fmod in
+float64 gives it. The remainder towards −∞ adds the divisor, one rounding. A floored quotient is
+torch's: both sides round (x − remainder) ÷ y. torch's vectorised fmod gives NaN where x ÷ y is
+beyond the largest fp32 number: nothing is claimed about torch there, nor about a quotient.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from golden.bounds.exact import by_type
+from golden.bounds.expectation import Expectation, Subject, exact, near, torch_open, unclaimed
+from golden.calls import values_of
+from golden.formats import Floats
+from golden.problem import Mask
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
+def _operands(subject: Subject) -> tuple[Floats, Floats]:
+    """self and other in the result's type, as float64 of the result's sizes."""
+    answer = subject.answer()
+    found = []
+    for name in ("self", "other"):
+        value = subject.call[name]
+        tensor = torch.as_tensor(value).to(answer.dtype)
+        wide = values_of(tensor).astype(np.float64)
+        found.append(np.broadcast_to(wide, tuple(answer.shape)))
+    return found[0], found[1]
+
+
+def _beyond(x: Floats, y: Floats) -> Mask:
+    """Where the quotient is finite, and no fp32 number."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        return np.asarray((np.abs(x / y) > _LARGEST) & np.isfinite(x) & (y != 0))
+
+
+def _fmod(subject: Subject) -> tuple[Expectation | None, ...]:
+    x, y = _operands(subject)
+    true = np.fmod(x, y)
+    return (torch_open(near(subject.answer().dtype, true, 0.0), _beyond(x, y)),)
+
+
+def _remainder(subject: Subject) -> tuple[Expectation | None, ...]:
+    x, y = _operands(subject)
+    true = np.fmod(x, y)
+    true = np.where((true != 0) & (np.signbit(true) != np.signbit(y)), true + y, true)
+    return (torch_open(near(subject.answer().dtype, true, 0.0), _beyond(x, y)),)
+
+
+def floored(subject: Subject) -> tuple[Expectation | None, ...]:
+    """A quotient rounded to a whole number: torch's."""
+    answer = exact(subject.answer())
+    if not subject.answer().is_floating_point():
+        return (answer,)
+    return (unclaimed(answer, _beyond(*_operands(subject))),)
+
+
+RULES = {
+    "fmod": by_type(_fmod),
+    "remainder": by_type(_remainder),
+    "floor_divide": floored,
+}
