@@ -51,11 +51,17 @@ def test_two_tensors(npu: TorchBench, op: str) -> None:
             assert npu.call(op, first, other[:, :1]).exact() == 24
 
 
-@pytest.mark.parametrize("op", BINARY)
-@pytest.mark.parametrize("dtype", [torch.int32, torch.int8, torch.uint8, torch.bool], ids=str)
+@pytest.mark.parametrize(
+    ("op", "dtype"),
+    [
+        (op, dtype)
+        for op in BINARY
+        for dtype in (torch.int32, torch.int8, torch.uint8, torch.bool)
+        if not (dtype is torch.bool and "sub" in op)  # torch has no difference of truth values
+    ],
+    ids=str,
+)
 def test_a_narrow_operand(npu: TorchBench, op: str, dtype: torch.dtype) -> None:
-    if dtype is torch.bool and "sub" in op:
-        pytest.skip("torch has no difference of truth values")
     x, y = torch.tensor(EDGES), numbers(len(EDGES), dtype=dtype)
     assert npu.call(op, x, y).exact() == len(EDGES)
     assert npu.call(op, y, x).exact() == len(EDGES)
