@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from driver.lower.compare import where
 from driver.lower.convert import as_truth, as_type
+from driver.lower.elementwise import TABLE as SUMS
 from driver.lower.index import along, by_tensors, in_line, is_mask, mergeable, merged_at, take
 from driver.lower.masks import chosen_places
 from driver.lower.program import ProgramBuilder
@@ -72,8 +75,8 @@ def index_put(
         indexed = sum(index.rank if is_mask(index) else 1 for index in given)
         behind = self.rank - _first(indices) - indexed
         count = values.sizes[-1 - behind] if values.rank > behind else 1
-        if mask is not None and count == 1 and not accumulate:
-            _put_one(b, out, self, mask, values, behind)
+        if mask is not None and count == 1:
+            _put_one(b, out, self, mask, values, behind, accumulate=accumulate)
             return
         indices = _places(b, indices, count)
     work = out if mergeable(out, indices) else b.temp(out.dtype, out.sizes)
@@ -99,6 +102,8 @@ def _put_one(
     mask: TensorView,
     values: TensorView,
     behind: int,
+    *,
+    accumulate: bool,
 ) -> None:
     """One value for all that the mask chooses: how many are chosen does not matter."""
     kept = as_type(b, values, out.dtype)
@@ -110,4 +115,8 @@ def _put_one(
     wide = as_truth(b, mask)
     for _ in range(behind):
         wide = wide.inserted(wide.rank)
+    if accumulate:
+        total = replace(b.temp(out.dtype, out.sizes), boolean=out.boolean)
+        SUMS.rows["aten.add.Tensor"].rule(b, total, self, kept)
+        kept = total
     where(b, out, b.expanded(wide, out.sizes), kept, self)

@@ -13,6 +13,7 @@ import torch
 
 from golden.bounds.expectation import Expectation, Rule, Subject, exact, unclaimed
 from golden.calls import OpCall, values_of
+from golden.formats import Values
 from golden.problem import Mask
 from golden.tolerance import Interval
 
@@ -79,17 +80,21 @@ def selected_one(subject: Subject) -> tuple[Expectation | None, ...]:
     if source.dim() == 0:
         return exact(values), exact(positions)
     lead = (x if subject.call["keepdim"] else x.unsqueeze(dim) for x in (values, positions))
-    found = _positions(subject.call, *lead)
-    tied = found.npu.unbounded.reshape(tuple(positions.shape))
-    return exact(values), unclaimed(exact(positions), tied)
+    found, shape = _positions(subject.call, *lead), tuple(positions.shape)
+    side = found.npu
+    low, high = side.low.reshape(shape), side.high.reshape(shape)
+    return exact(values), _between(positions, low, high)
 
 
 def distinct(subject: Subject) -> tuple[Expectation | None, ...]:
-    """Each NaN is a value of its own; which one of them an element is, is open."""
-    values, inverse, counts = (exact(subject.answer(at)) for at in range(3))
-    source = subject.call["self"]
+    """Each NaN is a value of its own, after the others; which one an element is, is open."""
+    answers, source = [subject.answer(at) for at in range(3)], subject.call["self"]
+    values, inverse, counts = map(exact, answers)
     if source.is_floating_point() and inverse.true.size:
-        inverse = unclaimed(inverse, source.isnan().numpy())
+        unordered = source.isnan().numpy()
+        kinds, count = len(answers[0]), int(np.count_nonzero(unordered))
+        low = np.where(unordered, kinds - count, inverse.npu.low)
+        inverse = _between(answers[1], low, np.where(unordered, kinds - 1, inverse.npu.high))
     return values, inverse, counts
 
 
@@ -113,6 +118,11 @@ def _positions(call: OpCall, values: torch.Tensor, positions: torch.Tensor) -> E
         return exact(positions)
     first = np.moveaxis(holds.argmax(-1), -1, dim)
     last = np.moveaxis(holds.shape[-1] - 1 - holds[..., ::-1].argmax(-1), -1, dim)
-    no = np.zeros(first.shape, np.bool_)
-    admissible = Interval(first, last, no, no)
-    return Expectation(values_of(positions), admissible, admissible)
+    return _between(positions, first, last)
+
+
+def _between(answer: torch.Tensor, low: Values, high: Values) -> Expectation:
+    """Integers that may lie anywhere from low to high."""
+    no = np.zeros(low.shape, np.bool_)
+    admissible = Interval(low, high, no, no)
+    return Expectation(values_of(answer), admissible, admissible)

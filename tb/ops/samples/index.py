@@ -52,6 +52,8 @@ def _masks() -> Iterator[Sample]:
     yield Sample("aten.index_put.default", puts, EVERY)
     yield Sample("aten.index_put.default", (*puts, True), (*FLOATS, _I32), special=False)
     yield Sample("aten.index_put.default", (T((4, 7, 3)), [line_of(4)], T((3,))), EVERY)
+    adds = (T((4, 7, 3)), [line_of(4)], T((3,)), True)
+    yield Sample("aten.index_put.default", adds, (*FLOATS, _I32, _I64), special=False)
     yield Sample("aten.index_put.default", (T((2, 4, 3)), [None, line_of(4)], T((1, 3))), EVERY)
 
 
