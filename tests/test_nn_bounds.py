@@ -120,3 +120,50 @@ def test_every_statistic_of_a_batch_in_training_is_judged(pair: DevicePair, outp
     found = judged(problem.call, bits, None, 8).finding
     assert found is not None
     assert found.output == output
+
+
+def test_infinities_and_nan_of_rows_and_weights_are_no_contradiction(pair: DevicePair) -> None:
+    x, weight, bias = normal(2, 4, 6), normal(4), normal(4, seed=1)
+    x[0, 0, 0], x[1, 3, 2], weight[2] = torch.inf, torch.nan, torch.inf
+    group = ("aten.native_group_norm.default", x, weight, bias, 2, 4, 6, 2, 1e-5)
+    assert passes(pair, *group) == 48 + 8 - 14 - 12
+    rows = ("aten.native_layer_norm.default", x, [6], None, None, 1e-5)
+    assert passes(pair, *rows) == 48 + 16 - 8
+    running = (torch.zeros(4), torch.ones(4))
+    batch = ("aten.native_batch_norm.default", x, weight, bias, *running, True, 0.1, 1e-5)
+    assert passes(pair, *batch) == 48 + 16 - 16 - 12
+
+
+def test_an_infinity_beside_a_weight_of_zero_is_left_open_by_resampling(pair: DevicePair) -> None:
+    x = normal(1, 2, 6, 7)
+    x[0, 0, 1, 1] = torch.inf
+    for name in ("upsample_bilinear2d", "upsample_bicubic2d"):
+        for size in ([6, 12], [9, 7], [3, 3]):
+            for corners in (True, False):
+                args = (x, size, corners, None, None)
+                assert passes(pair, f"aten.{name}.default", *args) > size[0] * size[1]
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16], ids=str)
+def test_16_bit_convolutions_of_torch_may_flush_subnormal_operands(
+    pair: DevicePair, dtype: torch.dtype
+) -> None:
+    x, weight = (normal(1, 2, 8, 8) * 1e-40).to(dtype), normal(4, 2, 3, 3, mean=1e4).to(dtype)
+    args = (x, weight, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1)
+    assert passes(pair, "aten.convolution.default", *args) == 4 * 36
+
+
+def test_empty_batches_have_nothing_to_compare(pair: DevicePair) -> None:
+    x = torch.empty(0, 4, 3, 2)
+    calls = (
+        ("aten.native_group_norm.default", x, None, None, 0, 4, 6, 2, 1e-5),
+        ("aten._softmax.default", x, 0, False),
+        ("aten._log_softmax.default", x, 0, False),
+        ("aten._safe_softmax.default", x, 0),
+        ("aten.upsample_bilinear2d.default", x, [5, 5], False),
+        ("aten.adaptive_max_pool2d.default", x, [2, 2]),
+    )
+    for call in calls:
+        trial, verdict = run(pair, *call)
+        assert (verdict.elements_compared, verdict.finding) == (0, None), call[0]
+        assert not trial.packets

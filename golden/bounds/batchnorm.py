@@ -24,13 +24,15 @@ from golden.bounds.expectation import (
     exact,
     is_short,
     near,
+    unclaimed,
     unit,
 )
-from golden.bounds.norms import flat, short_error, true_values
+from golden.bounds.norms import bounded, flat, open_affine, short_error, true_values
 from golden.bounds.reductions import finite, roundings
 from golden.bounds.rows import RowErrors, Rows
 from golden.calls import base_name, values_of
 from golden.formats import Floats
+from golden.problem import FLUSH, Mask
 
 
 def _batch_norm(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -59,12 +61,14 @@ def _inference(subject: Subject) -> tuple[Expectation | None, ...]:
 
 def _training(subject: Subject) -> tuple[Expectation | None, ...]:
     call = subject.call
-    x = finite(call["input"])
+    x = call["input"]
     channels = x.shape[1]
     rows = Rows.of(values_of(x.transpose(0, 1).reshape(channels, -1)), float(call["eps"]))
-    weight, bias = (
+    affine = [
         flat(call[name], channels, default).T for name, default in (("weight", 1.0), ("bias", 0.0))
-    )
+    ]
+    undecided = rows.infinite | open_affine(*affine)
+    weight, bias = (bounded(values) for values in affine)
     npu = rows.errors(roundings(rows.count, x.dim() - 1))
     dtype = subject.answer().dtype
     other = rows.errors(rows.count + 2, stored=unit(dtype) if is_short(dtype) else 0.0)
@@ -87,11 +91,13 @@ def _training(subject: Subject) -> tuple[Expectation | None, ...]:
             expectations.append(exact(answer))
             continue
         left, right = (np.reshape(error, true.shape) for error in errors.pop(0))
-        peak = limit.T.reshape([1, -1, *[1] * (x.dim() - 2)]) if at == 0 else limit.reshape(-1)
-        right = right + short_error(answer, true, 3)
-        expectations.append(
-            near(answer.dtype, true, left, right, peak=np.broadcast_to(peak, true.shape))
-        )
+        shape = [1, -1, *[1] * (x.dim() - 2)] if at == 0 else [-1]
+        peak: Floats = np.broadcast_to(limit.reshape(shape), true.shape)
+        kind = undecided if at == 0 else rows.infinite
+        odd: Mask = np.broadcast_to(kind.reshape(shape), true.shape)
+        right = right + short_error(answer, true, 3) + FLUSH * is_short(answer.dtype)
+        made = near(answer.dtype, true, left, right, peak=peak)
+        expectations.append(unclaimed(made, odd))
     return tuple(expectations)
 
 

@@ -39,20 +39,32 @@ from golden.bounds.expectation import (
     U,
     is_short,
     near,
+    unclaimed,
     unit,
 )
 from golden.bounds.reductions import finite, roundings
 from golden.bounds.rows import Rows, root_error
 from golden.calls import truths, values_of
 from golden.formats import Floats
+from golden.problem import Mask
 from golden.tolerance import gamma
 
 
 def flat(tensor: torch.Tensor | None, count: int, default: float) -> Floats:
-    """A weight or bias as one row."""
+    """A weight or bias as one row, as it is."""
     if tensor is None:
         return np.full((1, count), default)
-    return values_of(finite(tensor)).reshape(1, count)
+    return np.asarray(values_of(tensor).reshape(1, count))
+
+
+def open_affine(w: Floats, b: Floats) -> Mask:
+    """Where a weight or bias is infinite: (x − m)·r·w + b and x·(r·w) + (b − m·r·w) differ."""
+    return np.asarray(np.isinf(w) | np.isinf(b))
+
+
+def bounded(values: Floats) -> Floats:
+    """The values; what is not finite counts as 0."""
+    return np.where(np.isfinite(values), values, 0.0)
 
 
 def true_values(subject: Subject, **replaced: object) -> list[Floats]:
@@ -65,7 +77,7 @@ def _layer_norm(subject: Subject) -> tuple[Expectation | None, ...]:
     call = subject.call
     shape = call["normalized_shape"]
     count = prod(shape)
-    x = values_of(finite(call["input"])).reshape(-1, count)
+    x = values_of(call["input"]).reshape(-1, count)
     w, b = flat(call["weight"], count, 1.0), flat(call["bias"], count, 0.0)
     return _standardised(subject, x, w, b, len(shape))
 
@@ -74,14 +86,15 @@ def _group_norm(subject: Subject) -> tuple[Expectation | None, ...]:
     call = subject.call
     batch, channels, groups = call["N"], call["C"], call["group"]
     split = (batch, groups, channels // groups, call["HxW"])
-    x = values_of(finite(call["input"])).reshape(split)
+    shape = (batch * groups, channels // groups * call["HxW"])
+    x = values_of(call["input"]).reshape(split)
     affine = []
     for name, default in (("weight", 1.0), ("bias", 0.0)):
         row = flat(call[name], channels, default).reshape(1, groups, -1, 1)
-        affine.append(np.broadcast_to(row, split).reshape(batch * groups, -1))
+        affine.append(np.broadcast_to(row, split).reshape(shape))
     weight, bias = affine
     innermost = not call["input"].is_contiguous()
-    x = x.reshape(batch * groups, -1)
+    x = x.reshape(shape)
     return _standardised(subject, x, weight, bias, 3, difference_of_squares=innermost)
 
 
@@ -98,7 +111,9 @@ def _standardised(
     rows = Rows.of(x, float(subject.call["eps"]))
     npu = rows.errors(roundings(rows.count, passes))
     other = rows.torch_errors(difference_of_squares=difference_of_squares)
-    reach = np.abs(x) + np.abs(rows.mean)
+    reach = np.abs(rows.x) + np.abs(rows.mean)
+    affine = open_affine(w, b)
+    w, b = bounded(w), bounded(b)
     sides = (
         (npu.result(rows, w, b), npu.shift, npu.root),
         (other.result(rows, w, b) + other.applied(rows, w, reach), other.shift, other.root),
@@ -111,7 +126,10 @@ def _standardised(
         errors = [np.broadcast_to(side[at], shape).reshape(true.shape) for side in sides]
         limit = (peak if at == 0 else rows.spread + rows.absolute).reshape(true.shape)
         torch_error = errors[1] + short_error(result, true)
-        found.append(near(result.dtype, true, errors[0], torch_error, peak=limit))
+        made = near(result.dtype, true, errors[0], torch_error, peak=limit)
+        odd = np.broadcast_to(rows.infinite | (affine if at == 0 else False), shape)
+        odd = odd.reshape(true.shape)
+        found.append(unclaimed(made, odd))
     return tuple(found)
 
 
@@ -134,7 +152,7 @@ def _rms_norm(subject: Subject) -> tuple[Expectation | None, ...]:
         wrong = gamma(n + 4) * square + 2 * U * (square + eps)
         errors.append(root_error(wrong, square + eps, eps))
     found = []
-    weight = flat(call["weight"], count, 1.0)
+    weight = bounded(flat(call["weight"], count, 1.0))
     tiny = 2 * TINY * (1 + float(np.abs(weight).max(initial=1.0)))
     for at, true in enumerate(true_values(subject, eps=eps)):
         result = subject.answer(at)

@@ -4,8 +4,9 @@
 Products are exact in the fma chain and every one passes at most n roundings, so in any order the
 sum is within γ_n·S of the true one, S the sum of the magnitudes: the same op on them. n = K + 3
 covers an initial value, a scale and the last rounding; torch rounds a scaled operand to 16 bits.
-Its convolutions may multiply an infinity by the zeros of a padding of their own: nothing is claimed
-of torch where the true value is infinite.
+Its convolutions may multiply an infinity by the zeros of a padding of their own, or leave such a
+product out: nothing is claimed of torch where the true value is not finite. In 16 bits they take
+subnormal operands as 0.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _transposed(subject: Subject) -> tuple[Expectation | None, ...]:
     if short:
         other = other + (places + 2) * (unit(dtype) * size + FLUSH)
     made = near(dtype, true_of(subject), npu, other, peak=size, torch_peak=size if short else 0.0)
-    return (torch_open(made, np.isinf(made.true)),)
+    return (torch_open(made, ~np.isfinite(made.true)),)
 
 
 def _last(call: OpCall) -> int:
@@ -71,6 +72,12 @@ def _last(call: OpCall) -> int:
 
 
 _LEFT = ("mat1", "batch1", "input", "mat", "vec1", "self")
+
+
+def _largest(positive: dict[str, object]) -> float:
+    """The largest magnitude among the operands."""
+    tensors = [x for x in positive.values() if isinstance(x, torch.Tensor) and x.numel()]
+    return max((float(x.max()) for x in tensors), default=0.0)
 
 
 def summed(terms: Callable[[OpCall], int]) -> Rule:
@@ -94,12 +101,12 @@ def summed(terms: Callable[[OpCall], int]) -> Rule:
         scaled = any(scale not in (0, 1) for scale in scales)
         other = 2 * error
         if is_short(dtype):
-            other = other + (count + 1) * FLUSH * (1 + size)
+            other = other + (count + 1) * FLUSH * (1 + size + _largest(positive))
             other = other + (3 * unit(dtype) * size if scaled else 0.0)
         peak = size / min(1.0, *(abs(s) or 1.0 for s in scales))
         short = peak if is_short(dtype) and scaled else 0.0
         made = near(dtype, true_of(subject), error, other, peak=peak, torch_peak=short)
-        return (torch_open(made, np.isinf(made.true)),)
+        return (torch_open(made, ~np.isfinite(made.true)),)
 
     return rule
 

@@ -94,7 +94,8 @@ def _resampled(subject: Subject) -> tuple[Expectation | None, ...]:
         matrix = weights(places, length)
         reached = (weights(places, length) != 0) | (weights(places + 1e-3, length) != 0)
         reached |= weights(places - 1e-3, length) != 0
-        reached |= np.abs(np.arange(length) - places[:, None]) <= taps // 2
+        inside = np.clip(places, 0, length - 1)[:, None]
+        reached |= np.abs(np.arange(length) - inside) <= taps // 2
         true, size, odd = (
             np.moveaxis(np.tensordot(m, array, (1, at)), 0, at)
             for m, array in ((matrix, true), (np.abs(matrix), size), (reached * 1.0, odd))

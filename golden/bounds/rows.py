@@ -13,6 +13,7 @@ import numpy as np
 from golden.bounds.expectation import SLACK, TINY, U
 from golden.bounds.reductions import square_error
 from golden.formats import Floats
+from golden.problem import Mask
 from golden.tolerance import gamma
 
 FUNCTION = 4 * U
@@ -29,14 +30,19 @@ class Rows:
     """Σ(x − mean)²."""
     absolute: Floats
     """Σ|x|."""
+    infinite: Mask
+    """Rows with an infinity and no NaN: what ∞ − ∞ and ∞ ÷ ∞ become depends on the formula."""
     eps: float
 
     @staticmethod
-    def of(x: Floats, eps: float) -> Rows:
-        """The statistics of finite rows."""
+    def of(given: Floats, eps: float) -> Rows:
+        """The statistics of rows; what is not finite counts as 0."""
+        infinite = np.asarray(np.isinf(given).any(1, keepdims=True))
+        infinite &= ~np.isnan(given).any(1, keepdims=True)
+        x = np.where(np.isfinite(given), given, 0.0)
         mean = x.mean(1, keepdims=True) if x.shape[1] else np.zeros((len(x), 1))
         spread = ((x - mean) ** 2).sum(1, keepdims=True)
-        return Rows(x, mean, spread, np.abs(x).sum(1, keepdims=True), eps)
+        return Rows(x, mean, spread, np.abs(x).sum(1, keepdims=True), infinite, eps)
 
     @property
     def count(self) -> int:
@@ -63,7 +69,7 @@ class Rows:
         """Of torch's one pass over a row, in either of its forms."""
         count = max(self.count, 1)
         largest = np.abs(self.x).max(1, keepdims=True, initial=0.0)
-        shift = gamma(count + 2) * largest + TINY
+        shift = gamma(count + 2) * largest + TINY * count
         wrong = welford_error(largest, self.spread, count)
         if difference_of_squares:
             wrong = np.maximum(wrong, 2 * gamma(count + 4) * (self.x**2).sum(1, keepdims=True))

@@ -37,7 +37,7 @@ def _parts(subject: Subject) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, 
     x, dim = subject.call["self"].double(), subject.call["dim"]
     if x.dim() == 0:
         x, dim = x.reshape(1), 0
-    peak = x.amax(dim, keepdim=True)
+    peak = x.amax(dim, keepdim=True) if x.numel() else x
     d = x - peak
     total = d.exp().sum(dim, keepdim=True)
     p = d.exp() / total
