@@ -17,6 +17,7 @@ from regress import commands, nightly_cli
 from regress.console import console
 from regress.invoke import invoke, mend_streams
 from regress.nightly.cli import nightly
+from regress.nightly.settings import MAX_SHARDS
 from regress.options import Capsule, ConfigFile, Out, Seed, path_option
 from regress.paths import CONFIG_FILE
 
@@ -77,7 +78,9 @@ def run(
     array: ArrayOption = "rtl",
     _fpu: RenamedFpu = None,
     shard: Annotated[str | None, typer.Option(help="Only one part of the ops, as 2/4.")] = None,
-    shards: Annotated[int | None, typer.Option(help="Jobs that share the ops.", min=1)] = None,
+    shards: Annotated[
+        int | None, typer.Option(help="Jobs that share the ops.", min=1, max=MAX_SHARDS)
+    ] = None,
     jobs: Annotated[int, typer.Option("-j", "--jobs", help="Shards at once.", min=1)] = 2,
     resume: Annotated[bool, typer.Option(help="Run the shards that are missing.")] = False,
 ) -> int:
@@ -226,7 +229,9 @@ def bench(
 @app.command()
 def accuracy(
     names: Annotated[list[str] | None, typer.Argument(help="Functions; all by default.")] = None,
-    points: Annotated[int, typer.Option(help="fp32 numbers per function.", min=1000)] = 40_000_000,
+    points: Annotated[
+        int, typer.Option(help="fp32 numbers per function.", min=1000, max=1 << 32)
+    ] = 40_000_000,
 ) -> int:
     """Measure the functions' errors for docs/numerics.md; with fewer points only print them."""
     from regress.accuracy import accuracy as measure  # noqa: PLC0415 - needs the built cmodel

@@ -164,6 +164,8 @@ def baseline(
 
 def report(console: Console, where: Where, plan_id: str | None, who: Recipients) -> int:
     """`npu-cosim report`."""
+    if who.webhook is not None:
+        notify.check_webhook(who.webhook)
     desk = Desk(console)
     with where.open() as store:
         found = aftermath.conclude(store, _plan(store, None, plan_id).id)

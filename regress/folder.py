@@ -107,15 +107,20 @@ def keep_text(folder: Path, name: str, text: str) -> Path:
     return folder / name
 
 
+def present(path: Path) -> bool:
+    """Whether there is anything at `path`. InputError where one may not look."""
+    return _mode(path) is not None
+
+
 def check_absent(path: Path, field: str) -> None:
     """InputError when there is something at `path`."""
-    if _mode(path) is not None:
+    if present(path):
         raise _in_the_way(path, field)
 
 
 def _manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
-    return read_json(path, Manifest) if path.exists() else Manifest()
+    return read_json(path, Manifest) if present(path) else Manifest()
 
 
 def _check_free(folder: Path, name: str, former: Manifest) -> None:
@@ -174,6 +179,8 @@ def _mode(path: Path) -> int | None:
         return path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return None
+    except OSError as error:
+        raise InputError(path, "file", error.strerror, "a folder that can be read") from error
 
 
 def _regular_or_absent(path: Path) -> bool:

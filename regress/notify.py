@@ -57,10 +57,20 @@ def to_json(news: News) -> str:
     return json.dumps({"text": news.subject, **asdict(news)}, ensure_ascii=False)
 
 
+def check_webhook(url: str) -> None:
+    """InputError for what is no web address."""
+    try:
+        parts = urllib.parse.urlsplit(url)
+        sound = parts.scheme in _SCHEMES and parts.hostname and parts.port != 0
+    except ValueError:  # a port that is no number, a bracket that is not closed
+        sound = False
+    if not sound or not url.isprintable() or " " in url:
+        raise InputError("command line", "webhook", url, "an http or https address")
+
+
 def post(url: str, news: News) -> None:
     """Send the JSON. InputError for what is no web address; InfrastructureError when it fails."""
-    if urllib.parse.urlsplit(url).scheme not in _SCHEMES:
-        raise InputError("command line", "webhook", url, "an http or https address")
+    check_webhook(url)
     request = urllib.request.Request(  # noqa: S310 (the scheme was checked)
         url, to_json(news).encode(), {"Content-Type": "application/json"}, method="POST"
     )

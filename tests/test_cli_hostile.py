@@ -95,6 +95,12 @@ def call(
         (["regs", "--out", "/proc/none"], "/proc/none: OUT: got "),
         (["bench", "--out", "/proc/none"], "/proc/none/"),
         (["x" * 5000], "No such command"),
+        (["run", "lenet", "--shards", "10001"], "'--shards'"),
+        (["accuracy", "--points", "1" + "0" * 30], "'--points'"),
+        (["report", "--webhook", "http://127.0.0.1:abc/"], "webhook: got http://127.0.0.1:abc/"),
+        (["report", "--webhook", "http://"], "webhook: got http://, expected an http"),
+        (["report", "--webhook", "http://[::1"], "webhook: got http://[::1, expected an http"),
+        (["report", "--webhook", "http://a/\r\nx: y"], "webhook: got http://a/ x: y, expected"),
     ],
 )
 def test_what_cannot_be_meant_is_one_short_line_and_exit_2(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,7 @@ from rich.console import Console
 from driver.errors import InputError
 from driver.results import RESULT_FILE, RunSpec
 from regress import folder as folder_module
-from regress.folder import MANIFEST, fresh, keep_text, locked
+from regress.folder import MANIFEST, check_absent, fresh, keep_text, locked
 from regress.paths import ROOT
 from regress.progress import Progress
 from regress.run import run
@@ -164,3 +165,19 @@ def test_a_folder_that_cannot_be_one_is_an_input_error(tmp_path: Path) -> None:
     for folder in (loop, loop / "x", tmp_path / "file", tmp_path / ("n" * 300)):
         with pytest.raises(InputError, match="OUT: got"), locked(folder, "OUT"):
             pass
+
+
+def test_a_folder_that_one_may_not_look_into_is_an_input_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "lstat", refused)
+    for use in (
+        lambda: keep_text(tmp_path, "a", ""),
+        lambda: check_absent(tmp_path / "a", "folder"),
+        lambda: fresh(tmp_path, ("a",)).__enter__(),
+    ):
+        with pytest.raises(InputError, match=r"file: got Permission denied, expected"):
+            use()

@@ -19,6 +19,10 @@ from driver.strict_yaml import read_yaml
 
 SECTION = "nightly"
 
+MAX_SHARDS = 10_000
+"""Of one test: each is a row of the store."""
+_MAX_SEEDS = 100_000
+
 Positive = Annotated[int, Field(ge=1, lt=1 << 63)]
 Seconds = Annotated[float, Field(gt=0, le=7 * 86_400)]
 Percent = Annotated[float, Field(ge=0, le=100)]
@@ -64,7 +68,7 @@ class TestRow(Frozen):
     """`host`: the RTL with the host's fused multiply-add, for speed."""
     allow_cpu: bool = False
     """Ops that the NPU has not got run on the CPU, and are counted."""
-    shards: Positive = 1
+    shards: Annotated[int, Field(ge=1, le=MAX_SHARDS)] = 1
     """Jobs that share the test's ops."""
     limits: Limits | None = None
     """Own limits, where those of all tests do not fit."""
@@ -84,7 +88,7 @@ class Use(Frozen):
     """A test in a tier: on which configurations, with how many seeds."""
 
     configs: Annotated[tuple[str, ...], _NotEmpty, _FromList]
-    seeds: Positive = 1
+    seeds: Annotated[int, Field(ge=1, le=_MAX_SEEDS)] = 1
     backends: Annotated[tuple[BackendName, ...], _NotEmpty, _FromList] = ("rtl",)
     skip: Annotated[str, Field(min_length=1)] | None = None
     """Planned, but not started, for this reason."""

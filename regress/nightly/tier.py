@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 
 from driver.errors import InfrastructureError, NpuError
-from regress.folder import check_absent, locked
+from regress.folder import check_absent, locked, present
 from regress.invoke import INTERRUPTED
 from regress.nightly import summary, value
 from regress.nightly.cluster import check_scheduler, scheduler_at, security_of
@@ -45,7 +45,7 @@ def run_tier(console: Console, request: Request, setting: Setting | None = None)
     settings = load_nightly(request.config_file)
     if request.scheduler is not None:
         check_scheduler(request.scheduler, settings.cluster, request.config_file)
-    if request.store_url is None and not (request.folder / DATABASE_FILE).exists():
+    if request.store_url is None and not present(request.folder / DATABASE_FILE):
         _check_unused(request.folder)
     setting = setting or bench_setting(request.config_file)
     with Store.open(request.folder, request.store_url) as store:
