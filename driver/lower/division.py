@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rounding to whole numbers, remainders, and quotients rounded to whole numbers.
 
-Remainders are exact. Integers are of up to 32 bits: a quotient of 64 bits is refused.
+Remainders are exact. int64 is divided in long_divide.py.
 """
 
 from __future__ import annotations
 
 from driver.isa import DType
-from driver.lower import long
+from driver.lower import long, long_divide
 from driver.lower.convert import as_float, constant, convert, is_float
 from driver.lower.elementwise import Operand, div, whole
 from driver.lower.long_views import is_long
@@ -65,23 +65,46 @@ def frac(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
 def _pair(
     b: ProgramBuilder, out: TensorView, self: Operand, other: Operand
 ) -> tuple[TensorView, TensorView]:
-    """Both as tensors of the result's kind; numbers in the type that torch gives them."""
-    if is_long(out) or out.boolean:
-        expected = "a floating-point type or an integer type of up to 32 bits"
-        raise b.unsupported("dtype", "bool" if out.boolean else out.dtype.name, expected)
-    if is_float(out):
-        left, right = (
-            as_float(b, x)
-            if isinstance(x, TensorView)
-            else constant(b, rounded(float(x), out.dtype), DType.FP32)
-            for x in (self, other)
-        )
-        return left, right
+    """Both as tensors of floats; numbers in the type that torch gives them."""
+    left, right = (
+        as_float(b, x)
+        if isinstance(x, TensorView)
+        else constant(b, rounded(float(x), out.dtype), DType.FP32)
+        for x in (self, other)
+    )
+    return left, right
+
+
+_INTEGERS = {
+    (True, False): "int_fmod",
+    (True, True): "int_remainder",
+    (False, True): "int_div_floor",
+    (False, False): "int_div_trunc",
+}
+"""Whether the remainder is asked for, whether division is towards −∞ → program of int32."""
+
+
+def _divide_integers(
+    b: ProgramBuilder,
+    out: TensorView,
+    self: Operand,
+    other: Operand,
+    *,
+    remainder: bool,
+    floor: bool,
+) -> None:
+    if out.boolean:
+        raise b.unsupported("dtype", "bool", "a type of numbers")
+    if is_long(out):
+        x = self if isinstance(self, TensorView) else long.number(b, whole(b, self))
+        y = other if isinstance(other, TensorView) else whole(b, other)
+        long_divide.divide(b, out, x, y, remainder=remainder, floor=floor)
+        return
     left, right = (
         x if isinstance(x, TensorView) else constant(b, whole(b, x), DType.INT32)
         for x in (self, other)
     )
-    return left, right
+    b.vector(_INTEGERS[remainder, floor], (left, right), out)
 
 
 def _fmod(b: ProgramBuilder, left: TensorView, right: TensorView, out: TensorView) -> TensorView:
@@ -94,29 +117,31 @@ def _fmod(b: ProgramBuilder, left: TensorView, right: TensorView, out: TensorVie
 @TABLE.op("fmod.Tensor", "fmod_.Tensor", "fmod.Scalar", "fmod_.Scalar")
 def fmod(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand) -> None:
     """The remainder with the sign of self, exact"""
-    pair = _pair(b, out, self, other)
-    b.vector("fmod" if is_float(out) else "int_fmod", pair, out)
+    if is_float(out):
+        b.vector("fmod", _pair(b, out, self, other), out)
+    else:
+        _divide_integers(b, out, self, other, remainder=True, floor=False)
 
 
 @TABLE.op("remainder.Tensor", "remainder_.Tensor", "remainder.Scalar", "remainder_.Scalar")
 @TABLE.op("remainder.Scalar_Tensor")
 def remainder(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand) -> None:
     """The remainder with the sign of other"""
-    left, right = _pair(b, out, self, other)
     if is_float(out):
+        left, right = _pair(b, out, self, other)
         b.vector("remainder_of_fmod", (_fmod(b, left, right, out), right), out)
     else:
-        b.vector("int_remainder", (left, right), out)
+        _divide_integers(b, out, self, other, remainder=True, floor=True)
 
 
 @TABLE.op("floor_divide", "floor_divide_.Tensor", "floor_divide.Scalar", "floor_divide_.Scalar")
 def floor_divide(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand) -> None:
     """self ÷ other towards −∞"""
-    left, right = _pair(b, out, self, other)
     if is_float(out):
+        left, right = _pair(b, out, self, other)
         b.vector("floor_of_fmod", (left, right, _fmod(b, left, right, out)), out)
     else:
-        b.vector("int_div_floor", (left, right), out)
+        _divide_integers(b, out, self, other, remainder=False, floor=True)
 
 
 @TABLE.op("div.Tensor_mode", "div_.Tensor_mode", "div.Scalar_mode", "div_.Scalar_mode")
@@ -133,6 +158,7 @@ def div_mode(
         div(b, out, self, other)
     elif rounding_mode == "floor":
         floor_divide(b, out, self, other)
+    elif is_float(out):
+        b.vector("div_trunc", _pair(b, out, self, other), out)
     else:
-        pair = _pair(b, out, self, other)
-        b.vector("div_trunc" if is_float(out) else "int_div_trunc", pair, out)
+        _divide_integers(b, out, self, other, remainder=False, floor=False)

@@ -2,7 +2,8 @@
 """Arithmetic and limits: what is one vector pass, or two.
 
 Floats are computed in fp32 and rounded once to the result's type; integers modulo 2³², int64 modulo
-2⁶⁴ (long.py). A Python number enters as fp32, or as an integer. Functions are in functions.py, comparisons in compare.py.
+2⁶⁴ (long.py). A Python number enters as fp32, or as an integer. Functions are in functions.py,
+comparisons in compare.py.
 """
 
 from __future__ import annotations

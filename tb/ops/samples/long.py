@@ -103,6 +103,19 @@ def _sums_by_index() -> Iterator[Sample]:
     yield Sample("aten.index_put.default", puts, _LONG)
 
 
+def _division() -> Iterator[Sample]:
+    divisors = T((4, 9), "positive")
+    for name in ("fmod", "remainder"):
+        yield Sample(f"aten.{name}.Tensor", (_x(4, 9), divisors), _LONG)
+        yield Sample(f"aten.{name}.Scalar", (_x(4, 9), -_FAR - 1), _LONG)
+    yield Sample("aten.remainder.Scalar", (_x(4, 9), 1 << 33), _LONG)
+    yield Sample("aten.floor_divide.default", (_x(4, 9), divisors), _LONG)
+    yield Sample("aten.floor_divide_.Scalar", (T((4, 9), "words", plain=True), 1 << 33), _LONG)
+    for mode in ("floor", "trunc"):
+        options = {"rounding_mode": mode}
+        yield Sample("aten.div.Tensor_mode", (_x(4, 9), divisors), _LONG, options)
+
+
 def _order() -> Iterator[Sample]:
     for down in (False, True):
         yield Sample("aten.sort.default", (_x(3, 13), -1, down), _LONG)
@@ -141,6 +154,6 @@ def _five_dimensions() -> Iterator[Sample]:
 
 SAMPLES = (
     *(*_elements(), *_moves(), *_conversions(), *_rows()),
-    *(*_shifts(), *_signs(), *_order(), *_sums_by_index()),
+    *(*_shifts(), *_signs(), *_order(), *_division(), *_sums_by_index()),
     *(*_equal_elements(), *_five_dimensions()),
 )
