@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bugs planted in the bench itself that no other test notices: what a row and a digest say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from driver.backend.shared_memory import FaultRange
+from driver.config import load_config
+from driver.isa import DType, ErrorCode, Opcode
+from driver.results import OpRow, RunSpec
+from golden.backend import CmodelBackend
+from golden.calls import OpCall
+from golden.judge import judge
+from golden.problem import Product
+from golden.scoreboard import Bits, tensor_bits
+from golden.tolerance import bounds
+from tb.ops.case import Case
+from tb.ops.session import Session
+
+CONFIG_FILE = Path(__file__).parents[1] / "sim_config.yaml"
+CONFIG = load_config(CONFIG_FILE, "small")
+
+
+class Device(CmodelBackend):
+    """Stands in for an RTL; spoils one byte, `offset` from the destination of vector commands."""
+
+    cycle = 0
+    offset: int | None = None
+
+    def _execute(self, packet: bytes) -> ErrorCode:
+        code = super()._execute(packet)
+        if self.offset is not None and int.from_bytes(packet[:4], "little") == Opcode.VECTOR:
+            self.memory[int.from_bytes(packet[24:32], "little") + self.offset] ^= 0x40
+        return code
+
+    def last_writer(self, address: int) -> int | None:
+        return 7
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> Device:
+    made = Device(CONFIG)
+    monkeypatch.setattr(Session, "_open_rtl", lambda *_: made)
+    return made
+
+
+def session(out: Path) -> Session:
+    spec = RunSpec(
+        test="smoke", config="small", config_file=CONFIG_FILE, seed=1, backend="rtl",
+        waves="none", out=out, capsules={}, op_filter=None, timeout_s=60.0,
+    )  # fmt: skip
+    return Session(spec, CONFIG)
+
+
+def case(index: int = 0) -> Case:
+    x = torch.randn(5, 8, generator=torch.Generator().manual_seed(3))
+    return Case(index, "aten.add.Tensor", (x, 1.5), "test")
+
+
+def test_a_row_counts_the_elements_that_differ(tmp_path: Path, device: Device) -> None:
+    device.offset = 9
+    row = session(tmp_path).run(case())
+    assert isinstance(row, OpRow)
+    assert (row.status, row.rtl_vs_cmodel_mismatches, row.elements_compared) == ("fail", 1, 40)
+
+
+def test_a_fault_of_the_rtl_alone_is_the_rtls(tmp_path: Path, device: Device) -> None:
+    made = session(tmp_path)
+    device.set_faults([FaultRange(CONFIG.memory.base + (64 << 20), CONFIG.memory.limit)])
+    row = made.run(case())
+    assert isinstance(row, OpRow)
+    assert (row.status, row.blame) == ("fail", "rtl")
+    assert row.failure is not None and "rtl: device fault BUS_" in row.failure.detail
+
+
+def test_the_digest_is_of_the_rtls_bits(tmp_path: Path, device: Device) -> None:
+    digests = []
+    for offset in (None, 9, None):
+        device.offset = offset
+        made = session(tmp_path)
+        made.run(case())
+        digests.append(made.digest)
+    assert digests[0] == digests[2] != digests[1]
+
+
+def test_a_page_that_the_rtl_alone_wrote_is_compared(tmp_path: Path, device: Device) -> None:
+    made = session(tmp_path)
+    pages = device.dirty_pages
+    far = CONFIG.memory.limit - 4096
+    device.dirty_pages = lambda: sorted({*pages(), far})  # type: ignore[method-assign]
+    device.memory[far - CONFIG.memory.base] ^= 1
+    row = made.run(case())
+    assert isinstance(row, OpRow) and row.failure is not None
+    assert f"outside the result, first at {far:#x}" in row.failure.detail
+
+
+@pytest.mark.parametrize("output", [0, 1])
+def test_every_output_is_judged(output: int) -> None:
+    x = torch.randn(4, 6, generator=torch.Generator().manual_seed(1))
+    call = OpCall("aten.max.dim", (x, 1))
+    right: list[Bits | None] = [tensor_bits(t) for t in torch.max(x, 1)]
+    assert judge(call, right, right, 4).ok
+    assert judge(call, right, right, 4).elements_compared == 8
+    wrong = list(right)
+    spoilt = right[output]
+    assert spoilt is not None
+    wrong[output] = spoilt ^ np.array(1, spoilt.dtype)
+    assert not judge(call, wrong, None, 4).ok
+    assert not judge(call, right, wrong, 4).ok
+
+
+def test_a_nan_that_is_required_is_not_any_value() -> None:
+    a, b = np.array([[[np.nan]]]), np.array([[[1.0]]])
+    limits = bounds(Product(a, b, None, DType.FP32, DType.FP32))
+    assert limits.npu.admits(np.array([[[np.nan]]])).all()
+    assert not limits.npu.admits(np.array([[[1.0]]])).any()
