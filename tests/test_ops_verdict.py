@@ -12,14 +12,17 @@ import torch
 from driver.backend.shared_memory import FaultRange
 from driver.config import load_config
 from driver.isa import DType, ErrorCode, Opcode
+from driver.lower import TensorView
 from driver.results import OpRow, RunSpec
+from golden import judge as judges
 from golden.backend import CmodelBackend
 from golden.calls import OpCall
 from golden.judge import judge
 from golden.problem import Product
-from golden.scoreboard import Bits, tensor_bits
+from golden.scoreboard import Bits, Blame, tensor_bits
 from golden.tolerance import bounds
 from tb.ops.case import Case
+from tb.ops.placing import outside
 from tb.ops.session import Session
 
 CONFIG_FILE = Path(__file__).parents[1] / "sim_config.yaml"
@@ -97,6 +100,22 @@ def test_a_page_that_the_rtl_alone_wrote_is_compared(tmp_path: Path, device: Dev
     row = made.run(case())
     assert isinstance(row, OpRow) and row.failure is not None
     assert f"outside the result, first at {far:#x}" in row.failure.detail
+
+
+def test_a_byte_between_the_elements_of_a_result_is_no_element() -> None:
+    view = TensorView(64, DType.FP32, (3, 2), (4, 1))
+    near = np.arange(60, 64 + 48, dtype=np.int64)
+    inside = {64 + 16 * row + byte for row in range(3) for byte in range(8)}
+    assert outside(near, [view]).tolist() == [at for at in near.tolist() if at not in inside]
+
+
+def test_a_reference_that_breaks_its_own_bound_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = OpCall("aten.exp.default", (torch.linspace(0, 1, 9),))
+    right = tensor_bits(torch.exp(call.args[0]))
+    assert judge(call, [right], None, 4).ok
+    monkeypatch.setattr(judges, "answers", lambda call: (torch.exp(call.args[0]) * 1.001,))
+    verdict = judge(call, [right], None, 4)
+    assert (verdict.blame, verdict.comparison.npu_violations) == (Blame.PRECISION, 0)
 
 
 @pytest.mark.parametrize("output", [0, 1])
