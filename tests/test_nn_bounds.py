@@ -167,3 +167,12 @@ def test_empty_batches_have_nothing_to_compare(pair: DevicePair) -> None:
         trial, verdict = run(pair, *call)
         assert (verdict.elements_compared, verdict.finding) == (0, None), call[0]
         assert not trial.packets
+
+
+@TYPES
+def test_partial_sums_of_an_average_are_not_rounded_to_16_bits(
+    pair: DevicePair, dtype: torch.dtype
+) -> None:
+    x = normal(2, 4, 6, 8).to(dtype)
+    assert passes(pair, "aten.avg_pool2d.default", x, [2, 4]) == 2 * 4 * 3 * 2
+    assert passes(pair, "aten._adaptive_avg_pool2d.default", x, [3, 2]) == 2 * 4 * 3 * 2

@@ -44,7 +44,9 @@ def _average(
         counts = [[divisor] * axes[0].count, *([1] * axis.count for axis in axes[1:])]
     whole = prod(line[0] for line in counts)
     alike = all(len(set(line)) == 1 for line in counts)
-    if alike and axes[-1].is_inside and axes[-1].size > 1 and is_power_of_two(whole):
+    last = axes[-1]
+    one_pass = last.is_inside and (last.size == 2 or (last.size > 2 and out.dtype is DType.FP32))
+    if alike and one_pass and is_power_of_two(whole):  # partial sums stay fp32
         pooled(b, "sum", x, out, axes, 1.0 / whole)
         return
     sums = out if out.dtype is DType.FP32 else b.temp(DType.FP32, out.sizes)
