@@ -20,7 +20,7 @@ from backend_host import (
     sync,
 )
 
-from driver.backend.shared_memory import FaultRange
+from driver.backend.shared_memory import BusError, FaultRange
 from driver.isa import FLAGS, Descriptor, DType, ErrorCode, Opcode, Packet, State, csr, flag_word
 
 INDEXED = {
@@ -147,9 +147,13 @@ def test_an_error_stops_the_queue_and_an_acknowledge_recovers(
     assert host.state() == State.DONE
 
 
-def test_a_failing_ring_fetch_is_a_read_error_of_that_command(host: Host) -> None:
+@pytest.mark.parametrize("response", BusError)
+def test_a_failing_ring_fetch_is_a_read_error_of_that_command(
+    host: Host, response: BusError
+) -> None:
     host.start()
-    host.backend.set_faults([FaultRange(host.ring + 64, host.ring + 128, on_write=False)])
+    fault = FaultRange(host.ring + 64, host.ring + 128, on_write=False, response=response)
+    host.backend.set_faults([fault])
     host.ring_packets(nop(), nop(), nop())
     while not host.wait() & ERROR:
         pass
@@ -158,15 +162,33 @@ def test_a_failing_ring_fetch_is_a_read_error_of_that_command(host: Host) -> Non
     assert host.record(1).status == ErrorCode.BUS_READ
 
 
-def test_a_failing_completion_record_is_a_write_error_of_its_command(host: Host) -> None:
+@pytest.mark.parametrize("response", BusError)
+def test_a_failing_completion_record_is_a_write_error_of_its_command(
+    host: Host, response: BusError
+) -> None:
     host.start()
-    host.backend.set_faults([FaultRange(host.records, host.records + 64, on_read=False)])
+    fault = FaultRange(host.records, host.records + 64, on_read=False, response=response)
+    host.backend.set_faults([fault])
     host.ring_packets(nop(), nop())
     while not host.wait() & ERROR:
         pass
     assert host.backend.read_csr(csr.ERROR_CODE) == ErrorCode.BUS_WRITE
     assert host.backend.read_csr(csr.ERROR_SEQ) == 0
     assert host.backend.read_csr(csr.COMPLETED) == 1
+
+
+@pytest.mark.parametrize(
+    ("high_word", "code"),
+    [(csr.RING_BASE_HI, ErrorCode.BUS_READ), (csr.CPL_BASE_HI, ErrorCode.BUS_WRITE)],
+)
+def test_the_high_words_of_the_ring_addresses_count(
+    host: Host, high_word: int, code: ErrorCode
+) -> None:
+    host.start()
+    host.backend.write_csr(high_word, 1)
+    host.ring_packets(nop())
+    assert host.wait() & ERROR
+    assert host.backend.read_csr(csr.ERROR_CODE) == code
 
 
 def test_failing_ranges_beside_the_rings_or_the_other_way_do_no_harm(host: Host) -> None:

@@ -4,6 +4,8 @@ type and every size of the array."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,10 @@ def test_every_type_gives_the_same_bits_in_the_same_cycles(size: int, tmp_path: 
 def test_a_wrong_link_of_the_chain_is_seen(tmp_path: Path) -> None:
     result = compare(8, tmp_path, 1, ("r < 32'(ks); r++", "r + 1 < 32'(ks); r++"))
     assert "sum column" in result.failure
+
+
+def test_the_former_name_is_refused_by_a_line_that_names_the_new_one() -> None:
+    command = [sys.executable, "-m", "regress.cli", "run", "smoke", "--fpu", "host"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "FPU: got host, expected ARRAY=behavioural" in done.stderr

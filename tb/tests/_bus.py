@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import cocotb
 import pyuvm
 from cocotb.triggers import ClockCycles
 
-from driver.backend.shared_memory import FaultRange
+from driver.backend.shared_memory import BusError, FaultRange
 from driver.isa import (
     COMPLETION_BYTES,
     DEVICE_ID,
@@ -220,14 +221,17 @@ class BusErrors(_Failing):
 
     async def stimulus(self) -> None:
         for name, make in FAULTS.items():
-            for way in Way:
+            for way, response in product(Way, BusError):
                 faulty = make(self.arena)
-                await self._refused(name, faulty, way)
+                fault = replace(faulty.fault, response=response)
+                await self._refused(f"{name}, {response.name}", replace(faulty, fault=fault), way)
         ring = range(self.ring_base, self.ring_base + RING_ENTRIES * PACKET_BYTES)
         records = range(self.records_base, self.records_base + RING_ENTRIES * COMPLETION_BYTES)
         for name, window, write in (("packet", ring, False), ("record", records, True)):
-            fault = FaultRange(window.start, window.stop, on_read=not write, on_write=write)
-            await self._refused(name, Faulty(Packet(Opcode.NOP), fault, range(0)), Way.RING)
+            for response in BusError:
+                fault = FaultRange(window.start, window.stop, not write, write, response)
+                faulty = Faulty(Packet(Opcode.NOP), fault, range(0))
+                await self._refused(f"{name}, {response.name}", faulty, Way.RING)
 
     async def _refused(self, name: str, faulty: Faulty, way: Way) -> None:
         self.place()
