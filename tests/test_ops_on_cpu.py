@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from driver.capture import Capsule, capture
+from driver.capture.decompose import Definition, definition
 from driver.config import load_config
 from driver.errors import UnsupportedOp
 from driver.lower import LOWERINGS
@@ -49,9 +50,14 @@ def on_cpu(rows: list[OpRow | CpuOp]) -> list[str]:
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, *ops: str) -> None:
-    """Whatever the table of ops holds by now: these are the CPU's."""
+    """Whatever the table of ops holds by now: these are the CPU's, and recorded whole."""
     for op in ops:
         monkeypatch.delitem(LOWERINGS, op, raising=False)
+
+    def whole(func: torch._ops.OpOverload) -> Definition | None:
+        return None if str(func) in ops else definition(func)
+
+    monkeypatch.setattr("driver.capture.recorder.definition", whole)
 
 
 class Foreach(torch.nn.Module):
