@@ -59,6 +59,11 @@ def test_an_op_in_place_is_the_op_and_a_copy() -> None:
     assert names[-1] == "aten.copy_.default" and "aten.xlogy_.Tensor" not in names
 
 
+def test_an_op_in_place_on_a_list_is_whole() -> None:
+    assert definition(aten._foreach_mul_.Scalar) is None
+    assert recorded(lambda x: torch._foreach_mul_([x.clone()], 2.0))[-1].startswith("aten._foreach")
+
+
 def test_views_and_random_numbers_are_whole() -> None:
     for op in (aten.view.default, aten.squeeze_.dim, aten._unsafe_view.default):
         assert definition(op) is None and is_view(op)

@@ -80,6 +80,8 @@ def _in_place(func: Overload) -> Definition | None:
     packet = getattr(torch.ops.aten, name.removeprefix("aten::").removesuffix("_"), None)
     if packet is None or not name.endswith("_") or writes.index(True) or sum(writes) > 1:
         return None
+    if str(arguments[0].type) != "Tensor":  # a list of them, as in _foreach_mul_
+        return None
     wanted = [(a.name, str(a.type)) for a in arguments]
     for other in (getattr(packet, overload) for overload in packet.overloads()):
         found = [(a.name, str(a.type)) for a in other._schema.arguments]
