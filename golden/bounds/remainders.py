@@ -14,11 +14,22 @@ import numpy as np
 import torch
 
 from golden.bounds.exact import by_type
-from golden.bounds.expectation import Expectation, Subject, exact, near, torch_open, unclaimed
+from golden.bounds.expectation import (
+    Expectation,
+    Subject,
+    U,
+    exact,
+    is_short,
+    near,
+    torch_open,
+    unclaimed,
+    unit,
+)
 from golden.calls import values_of
 from golden.formats import Floats
 from golden.problem import Mask
 
+_CERTAIN = 2.0**12
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -54,11 +65,31 @@ def _remainder(subject: Subject) -> tuple[Expectation | None, ...]:
 
 
 def floored(subject: Subject) -> tuple[Expectation | None, ...]:
-    """A quotient rounded to a whole number: torch's."""
+    """A quotient rounded to a whole number: torch's for fp32 and integers.
+
+    torch may round a 16-bit quotient to its type first, so that it is one off: the true one there.
+    """
     answer = exact(subject.answer())
     if not subject.answer().is_floating_point():
         return (answer,)
-    return (unclaimed(answer, _beyond(*_operands(subject))),)
+    x, y = _operands(subject)
+    if is_short(subject.answer().dtype):
+        answer = _short_floored(subject, x, y)
+    return (unclaimed(answer, _beyond(x, y)),)
+
+
+def _short_floored(subject: Subject, x: Floats, y: Floats) -> Expectation:
+    """Of numbers of at most 11 bits: a quotient below 2¹² that is no whole number is 2⁻²³ of itself
+    away from one, so its rounding to fp32 does not make it one; above, it may."""
+    dtype = subject.answer().dtype
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        quotient = x / y
+    whole = np.trunc if subject.call.arguments.get("rounding_mode") == "trunc" else np.floor
+    known = np.isfinite(quotient) & np.isfinite(y)  # by ∞ torch gives −1 below 0
+    true = np.where(known, whole(quotient), values_of(subject.answer()).astype(np.float64))
+    size = np.where(known, np.abs(quotient), 0.0)
+    npu = np.where(size < _CERTAIN, 0.0, 1.0 + U * size)
+    return near(dtype, true, npu, npu + np.where(known, 1.0 + 2 * unit(dtype) * size, 0.0))
 
 
 RULES = {
