@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ratchet of `npu-cosim optable`: how many samples of each op passed; fewer is an error.
 
-Owns regress/baselines/optable.json, one line per op, so that a change shows in a review.
+Owns regress/optable_baseline.json, one line per op, so that a change shows in a review.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from driver.files import read_json, write_text
 from driver.optable import Row
 from regress.paths import ROOT
 
-FILE = ROOT / "regress" / "baselines" / "optable.json"
+FILE = ROOT / "regress" / "optable_baseline.json"
 
 
 class Baseline(BaseModel):

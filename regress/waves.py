@@ -7,6 +7,7 @@ fetched to its end. Passing runs are never recorded.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +29,7 @@ VIEWS = ROOT / "tb" / "sim" / "views"
 """The viewers' files without markers, as the bench generates them."""
 FETCH, FIRST_BEAT, WRONG_WRITE = "fetch", "first beat", "first wrong write"
 
+_DATA_PIN = re.compile(r"(\S+data)\[\d+:0\]")
 _PIN = "tb_top.m_axi_"
 _CORE = "tb_top.u_npu.u_core."
 _LETTERS = 26
@@ -78,7 +80,7 @@ def _finish(outcome: Outcome, waves: Path, attempt: Attempt, row: OpRow) -> Reco
     markers = find_markers(file, outcome.result)
     folder = waves.parent
     texts = {
-        "npu.gtkw": gtkwave_view((VIEWS / "npu.gtkw").read_text(), waves, markers),
+        "npu.gtkw": gtkwave_view(_fitted((VIEWS / "npu.gtkw").read_text(), file), waves, markers),
         "npu.sucl": surfer_view((VIEWS / "npu.sucl").read_text(), markers),
         STRIP_FILE: draw_strip(file, markers),
     }
@@ -107,6 +109,16 @@ def _handshake(file: WaveFile, channel: str, from_cycle: int) -> int | None:
     pins = [file.trace(f"{_PIN}{channel}{pin}") for pin in ("valid", "ready")]
     traces = [trace for trace in pins if trace is not None]
     return first_together(traces, from_cycle) if len(traces) == len(pins) else None
+
+
+def _fitted(view: str, file: WaveFile) -> str:
+    """The saved view with the width of this recording's data pins."""
+
+    def own(match: re.Match[str]) -> str:
+        trace = file.trace(match[1])
+        return match[0] if trace is None else f"{match[1]}[{trace.width - 1}:0]"
+
+    return _DATA_PIN.sub(own, view)
 
 
 def gtkwave_view(view: str, waves: Path, markers: Mapping[str, int]) -> str:

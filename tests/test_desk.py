@@ -164,7 +164,8 @@ def test_reproduce_and_waves_say_what_they_found(
     assert status == 1
     assert "first wrong write  cycle 44" in out
     assert "surfer -c" in out
-    page = next((folder / "report" / "failures").glob(f"{identity}-op*.html"))
+    (recorded,) = folder.rglob("waves/op*")  # of several failing ops, the first
+    page = folder / "report" / "failures" / f"{identity}-{recorded.name}.html"
     assert "Key signals" in page.read_text()
 
 

@@ -21,6 +21,8 @@ _ROW, _HIGH = 26, 16
 _PLOT = 960
 _CHARACTER = 7.2
 _CORE = "tb_top.u_npu.u_core."
+_READ_PINS = ("arvalid", "araddr", "rvalid", "rdata", "rlast")
+_WRITE_PINS = ("awvalid", "awaddr", "wvalid", "wdata", "wlast")
 _STATES = {0: "IDLE", 1: "BUSY", 2: "DONE", 3: "ERROR"}
 
 
@@ -38,8 +40,8 @@ SIGNALS = (
     Shown("command step", f"{_CORE}u_ctrl.u_cmd_exec.state_q"),
     Shown("matrix start", f"{_CORE}matrix_valid"),
     Shown("matrix done", f"{_CORE}matrix_done"),
-    *(Shown(name, f"tb_top.m_axi_{name}") for name in ("arvalid", "araddr", "rvalid", "rlast")),
-    *(Shown(name, f"tb_top.m_axi_{name}") for name in ("awvalid", "awaddr", "wvalid", "wlast")),
+    *(Shown(name, f"tb_top.m_axi_{name}") for name in _READ_PINS),
+    *(Shown(name, f"tb_top.m_axi_{name}") for name in _WRITE_PINS),
     Shown("irq", "tb_top.irq"),
 )
 """Present in every configuration; one that a file lacks is left out and named below the strip."""

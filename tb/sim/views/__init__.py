@@ -2,7 +2,8 @@
 """What one wants to see first in a waveform, as a table, and the two viewers' files made of it.
 
 `npu.gtkw` (gtkwave waves.vcd npu.gtkw) and `npu.sucl` (surfer -c npu.sucl waves.vcd) are committed;
-`python -m tb.sim.views` writes them anew. No signal here has a width that a parameter decides.
+`python -m tb.sim.views` writes them anew. The data pins have the default width;
+regress/waves.py puts in the width of a recording.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from pathlib import Path
 FOLDER = Path(__file__).parent
 _CORE = "tb_top.u_npu.u_core"
 _CTRL = f"{_CORE}.u_ctrl"
+DATA_BITS = 256
+"""Width of m_axi's data in the committed views."""
 _HEX, _BINARY, _DECIMAL = "22", "28", "24"
 _GROUP_BEGIN, _GROUP_END = "800200", "1000200"
 
@@ -40,6 +43,8 @@ def _channel(name: str) -> tuple[Signal, ...]:
     signals = [Signal(f"{name}{part}", f"{pin}{name}{part}", width) for part, width in address]
     data = ("rvalid", "rready", "rlast") if name == "ar" else ("wvalid", "wready", "wlast")
     signals += [Signal(part, f"{pin}{part}") for part in data]
+    moved = "rdata" if name == "ar" else "wdata"
+    signals.append(Signal(moved, f"{pin}{moved}", DATA_BITS))
     response = "rresp" if name == "ar" else "bresp"
     return (*signals, Signal(response, f"{pin}{response}", 2))
 
