@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 import torch
 
-from driver.capture import Capsule, capture
+from driver.capture import Capsule, capture, load_capsule, save_capsule
+from driver.capture.single import recall, recorded_stream, single_call
 from driver.config import load_config
 from driver.results import OpRow, RunSpec
-from tb.ops import case as cases
 from tb.ops.capsules import capsule_steps
-from tb.ops.case import recorded_case, recorded_stream
+from tb.ops.case import recorded_case
 from tb.ops.chained import ChainedRun
 from tb.ops.problem import problem_of, torch_answers
 from tb.ops.session import Session
@@ -66,7 +66,7 @@ def test_a_wrong_stream_is_a_failed_verdict(
 ) -> None:
     from tb.ops import chain  # noqa: PLC0415
 
-    right = cases.recorded_stream
+    right = recorded_stream
     monkeypatch.setattr(
         chain, "recorded_stream", lambda made, op: right(made, made.ops[max(op.index - 1, 0)])
     )
@@ -86,3 +86,20 @@ def test_equal_ops_of_a_run_draw_different_numbers_and_a_replay_the_same(capsule
         masks.append(mask)
     assert not torch.equal(masks[0], masks[1])
     assert torch.equal(masks[0], masks[2])
+
+
+def test_an_op_taken_out_of_a_run_draws_what_it_drew_there(
+    capsule: Capsule, tmp_path: Path
+) -> None:
+    op = next(op for op in capsule.ops if op.op.startswith("aten.bernoulli_"))
+    assert op.index > 0
+    save_capsule(single_call("alone", [recall(capsule, op.index, {})]), tmp_path / "alone")
+    alone = load_capsule(tmp_path / "alone")
+    assert recorded_stream(alone, alone.ops[0]) == recorded_stream(capsule, op)
+    masks = [
+        torch_answers(problem_of(recorded_case(source, found, 0)).call)[0]
+        for source, found in ((capsule, op), (alone, alone.ops[0]))
+    ]
+    assert masks[0] is not None
+    assert masks[1] is not None
+    assert torch.equal(masks[0], masks[1])

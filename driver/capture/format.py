@@ -11,7 +11,16 @@ import math
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    model_serializer,
+)
 
 from driver.isa import DType
 
@@ -184,6 +193,17 @@ class Op(_Record):
     inputs: tuple[Value, ...]
     kwargs: dict[str, Value]
     outputs: tuple[TensorRef | None, ...]
+    stream: tuple[Count, Count] | None = None
+    """Run and op whose random numbers are drawn, where they are not this capsule's seed and index:
+    of an op that was taken out of another capsule."""
+
+    @model_serializer(mode="wrap")
+    def _without_own_stream(self, fields: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Nothing is written for the usual stream: capsules without random ops keep their hash."""
+        written: dict[str, object] = fields(self)
+        if self.stream is None:
+            del written["stream"]
+        return written
 
     def operands(self) -> Iterator[TensorRef]:
         """Every tensor that the op is given."""

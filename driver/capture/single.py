@@ -20,6 +20,7 @@ from driver.capture.format import Document, Op, TensorRef, Value
 from driver.capture.recorder import capture
 from driver.capture.tensors import to_torch
 from driver.errors import InputError
+from driver.random_stream import RandomStream
 
 Array = npt.NDArray[Any]
 
@@ -35,6 +36,8 @@ class Call:
     source: str = ""
     parameters: frozenset[int] = frozenset()
     """Positions of arguments that are a model's parameters."""
+    stream: RandomStream | None = None
+    """What it drew, if it was an op of a run."""
 
 
 class _Caller(torch.nn.Module):
@@ -89,7 +92,10 @@ class _Sequence(torch.nn.Module):
 
 
 def _as_it_was(op: Op, call: Call) -> Op:
-    return op.model_copy(update={"module": call.module, "source": call.source or "unknown:0"})
+    changes: dict[str, object] = {"module": call.module, "source": call.source or "unknown:0"}
+    if call.stream is not None and torch.Tag.nondeterministic_seeded in overload(call.op).tags:
+        changes["stream"] = (call.stream.seed, call.stream.op)
+    return op.model_copy(update=changes)
 
 
 def _with_ops(capsule: Capsule, ops: tuple[Op, ...]) -> Capsule:
@@ -98,6 +104,11 @@ def _with_ops(capsule: Capsule, ops: tuple[Op, ...]) -> Capsule:
     unsigned = Document(**fields)
     fields["hash"] = content_hash(unsigned.model_dump(mode="json"))
     return Capsule(Document(**fields), capsule.data)
+
+
+def recorded_stream(capsule: Capsule, op: Op) -> RandomStream:
+    """What the op draws: the seed and its index in the capsule, or of where it was taken from."""
+    return RandomStream(*(op.stream or (capsule.document.seed, op.index)))
 
 
 def recall(capsule: Capsule, index: int, arrays: Mapping[str, Array]) -> Call:
@@ -134,6 +145,7 @@ def recall(capsule: Capsule, index: int, arrays: Mapping[str, Array]) -> Call:
         module=op.module,
         source=op.source,
         parameters=frozenset(parameters),
+        stream=recorded_stream(capsule, op),
     )
 
 

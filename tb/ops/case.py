@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from driver.capture import Capsule, Op, TensorRef, Value
+from driver.capture.single import recorded_stream
 from driver.capture.tensors import to_torch
 from driver.errors import UnsupportedOp
 from driver.isa import DType
@@ -139,11 +140,6 @@ def recorded_case(capsule: Capsule, op: Op, index: int) -> Case:
         weights=parameters,
         stream=recorded_stream(capsule, op),
     )
-
-
-def recorded_stream(capsule: Capsule, op: Op) -> RandomStream:
-    """What the op draws: the capsule's seed and the op's index in it (docs/numerics.md)."""
-    return RandomStream(capsule.document.seed, op.index)
 
 
 def _refs(value: Value) -> Iterator[TensorRef]:

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from driver.capture import Capsule, Constant, Op, TensorRef, Value
 from driver.capture.capsule import Bytes
+from driver.capture.single import recorded_stream
 from driver.capture.tensors import as_tensor
 from driver.errors import UnsupportedOp
 from driver.isa import DTYPE_BYTES
 from driver.lower import Arg, TensorView, lower
 from golden.reference import exact_values
-from tb.ops.case import Case, module_path, recorded_stream
+from tb.ops.case import Case, module_path
 from tb.ops.cost import compulsory_bytes
 from tb.ops.images import Buffer, Images, buffer_of
 from tb.ops.pair import DevicePair

@@ -60,4 +60,6 @@ def _map(row: OpRow, problem: Problem, trial: Trial, tile_size: int) -> ErrorMap
 
 
 def _recorded(case: Case) -> Call:
-    return Call(case.op, case.args, case.kwargs, case.module, case.source, case.weights)
+    return Call(
+        case.op, case.args, case.kwargs, case.module, case.source, case.weights, case.stream
+    )

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from itertools import count
 
 from driver.capture import Capsule, Constant, Op, TensorRef, Value
+from driver.capture.single import recorded_stream
 from driver.errors import UnsupportedOp
 from driver.lower import Arg, TensorView, lower
 from golden.judge import supports
 from golden.reference import is_matmul
-from tb.ops.case import recorded_stream
 from tb.ops.recorded import prove
 
 _APART = 1 << 40
