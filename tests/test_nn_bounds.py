@@ -176,3 +176,29 @@ def test_partial_sums_of_an_average_are_not_rounded_to_16_bits(
     x = normal(2, 4, 6, 8).to(dtype)
     assert passes(pair, "aten.avg_pool2d.default", x, [2, 4]) == 2 * 4 * 3 * 2
     assert passes(pair, "aten._adaptive_avg_pool2d.default", x, [3, 2]) == 2 * 4 * 3 * 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("momentum", [-1.2, 0.1, 0.999])
+def test_running_statistics_of_terms_that_cancel_count_torchs_rounded_factors(
+    pair: DevicePair, dtype: torch.dtype, momentum: float
+) -> None:
+    x = normal(3, 64, 4, mean=2.0, std=3.0).to(dtype)
+    running = (normal(64, std=900.0, seed=1).to(dtype), (normal(64, seed=2).abs() * 900).to(dtype))
+    args = (x, None, None, *running, True, momentum, 1e-5)
+    assert passes(pair, "aten.native_batch_norm.default", *args)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("size", [0.25, 4.0])
+def test_a_product_that_leaves_the_range_in_every_order_is_compared(
+    pair: DevicePair, dtype: torch.dtype, size: float
+) -> None:
+    factors = torch.full((5, 5, 8), size, dtype=dtype)
+    assert passes(pair, "aten.prod.default", factors) == 1
+    assert passes(pair, "aten.cumprod.default", factors.reshape(200), 0) >= 199
+
+
+def test_a_product_of_both_ranges_is_left_open(pair: DevicePair) -> None:
+    factors = torch.tensor([2.0**100, 2.0**100, 2.0**-100, 2.0**-100])
+    assert passes(pair, "aten.prod.dim_int", torch.stack([factors, torch.ones(4)]), 1) == 1

@@ -17,6 +17,7 @@ from driver.lower.program import ProgramBuilder
 from driver.lower.reduce import squared_differences
 from driver.lower.registry import Scalar, Table
 from driver.lower.views import TensorView
+from driver.lower.words import fp32
 
 TABLE = Table()
 Optional = TensorView | None
@@ -70,6 +71,7 @@ def _train(
     count = x.count // max(x.sizes[1], 1)
     scale = b.temp(DType.FP32, sizes)
     mean = squared_differences(b, x, scale, dims)
+    momentum = fp32(momentum)  # as torch takes it, before it takes 1 − momentum
     if moved[1] is not None:
         unbiased = b.temp(DType.FP32, sizes)
         divide_by(b, scale, unbiased, count - 1)

@@ -8,9 +8,16 @@ larger than |x·w·r| + |m·w·r| + |b|.
 for rows; torch makes two passes here as well. A running statistic s becomes (1 − p)·s + p·v, p the
 momentum and v the mean, or V/(K − 1): within p·Δv + 4u·(|(1 − p)·s| + p·|v|), for the roundings of
 both factors, a product and the sum. torch rounds m, w·r and b − m·w·r to a 16-bit type.
+
+torch takes p, and then 1 − p, in the statistic's type, u' its unit roundoff. So 1 − p, multiplied,
+is off by γ'_3·|1 − p| and, for p's own rounding, by u'·p·(1 + γ'_3): more than a fraction of 1 − p
+when p is near 1, and more than one of the result when the two terms cancel. p·v has three such
+roundings with the sum's, and three more where v is a variance: V, K − 1 and their quotient.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -33,6 +40,7 @@ from golden.bounds.rows import RowErrors, Rows
 from golden.calls import base_name, values_of
 from golden.formats import Floats
 from golden.problem import FLUSH, Mask
+from golden.tolerance import gamma
 
 
 def _batch_norm(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -104,21 +112,42 @@ def _training(subject: Subject) -> tuple[Expectation | None, ...]:
 def _running(
     subject: Subject, rows: Rows, sides: tuple[RowErrors, RowErrors]
 ) -> list[tuple[Floats, ...]]:
-    """Errors of the running mean and variance, of either side."""
-    call, count = subject.call, rows.count
-    names = [n for n in ("running_mean", "running_var") if call.arguments.get(n) is not None]
+    """Errors of the running mean and variance, of the NPU and of torch."""
+    call, free = subject.call, max(rows.count - 1, 1)
     found: list[tuple[Floats, ...]] = []
-    for name in names:
-        momentum = float(call["momentum"])
-        old = np.abs(values_of(finite(call[name])).reshape(-1, 1))
-        if name == "running_mean":
-            size, wrong = np.abs(rows.mean), [side.shift for side in sides]
-        else:
-            free = max(count - 1, 1)
-            size, wrong = rows.spread / free, [side.spread / free for side in sides]
-        rounded = 4 * U * (abs(1 - momentum) * old + abs(momentum) * size) + TINY
-        found.append(tuple(abs(momentum) * error * (1 + 4 * U) + rounded for error in wrong))
+    for name, steps in (("running_mean", 3), ("running_var", 6)):
+        old = call.arguments.get(name)
+        if old is None:
+            continue
+        mean = name == "running_mean"
+        size = np.abs(rows.mean) if mean else rows.spread / free
+        npu, other = (side.shift if mean else side.spread / free for side in sides)
+        terms = _Terms(float(call["momentum"]), values_of(finite(old)).reshape(-1, 1), size)
+        found.append((terms.npu(npu), terms.torch(other, unit(old.dtype), steps)))
     return found
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """(1 − p)·s + p·v."""
+
+    momentum: float
+    old: Floats
+    fresh: Floats
+
+    def npu(self, wrong: Floats) -> Floats:
+        """Error for one of v."""
+        p, q = abs(self.momentum), abs(1 - self.momentum)
+        rounded = 4 * U * (q * np.abs(self.old) + p * np.abs(self.fresh))
+        return np.asarray(p * wrong * (1 + 4 * U) + rounded + TINY)
+
+    def torch(self, wrong: Floats, u: float, steps: int) -> Floats:
+        """Likewise, for factors of unit roundoff u and `steps` roundings of p·v."""
+        p, q = abs(self.momentum), abs(1 - self.momentum)
+        first, second = gamma(3, u), gamma(steps, u)
+        kept = (first * q + u * (1 + first) * p) * np.abs(self.old)
+        added = p * (wrong * (1 + second) + second * np.abs(self.fresh))
+        return np.asarray(kept + added + TINY)
 
 
 RULES: dict[str, Rule] = dict.fromkeys(

@@ -4,9 +4,16 @@
 A product of K factors passes K − 1 roundings in whatever order it is formed, so it is within
 γ_K·|true| (N. J. Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., lemma 3.1), as
 long as no partial product leaves the normal range. The largest partial product of any order is
-Π max(|x|, 1), the least one Π min(|x|, 1) over the factors that are not 0: where one of them
-overflows or underflows, an order may give 0, ∞ or a NaN, and nothing is claimed. torch rounds
-16-bit types after each factor.
+M = Π max(|x|, 1), the least one m = Π min(|x|, 1) over the factors that are not 0.
+
+*m below the normal range*: a rounding there adds at most half the least subnormal, TINY/2, and the
+factors that follow carry that to at most (1 + γ_K)·M times as much: K·TINY·M in all.
+*M above the range*: an order may give ∞ or not, and nothing is claimed, except where m is normal
+and the whole product is beyond the range too. Then each order ends at ∞: one that overflows on the
+way stays there, as no partial product is 0, and any other has the product itself to round.
+
+Beside an infinite factor nothing is claimed if m is not normal: ∞·0 is a NaN. torch rounds 16-bit
+types after each factor.
 """
 
 from __future__ import annotations
@@ -19,6 +26,7 @@ import torch
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import (
+    TINY,
     Expectation,
     Rule,
     Subject,
@@ -66,21 +74,30 @@ def _product(running: bool) -> Rule:
         finite = torch.where(factors.isfinite() & (factors != 0), factors, 1.0)
         largest = _along(subject, finite.clamp(min=1.0), running)
         least = _along(subject, finite.clamp(max=1.0), running)
-        true = true_of(subject)
+        true = _overflown(true_of(subject), least, gamma(count + 1))
         size = np.abs(np.where(np.isfinite(true), true, 0.0))
-        other = gamma(count + 1) * size
+        error = gamma(count + 1) * size
+        error = error + np.where(least < _LEAST, count * TINY * np.minimum(largest, _LARGEST), 0.0)
+        other = error
         if is_short(dtype):
             other = other + 2 * count * unit(dtype) * size
-        found = near(dtype, true, gamma(count + 1) * size, other)
+        found = near(dtype, true, error, other)
         return (_within(found, dtype, largest, least),)
 
     return rule
 
 
+def _overflown(true: Floats, least: Floats, error: float) -> Floats:
+    """The truth, ±∞ where every order ends there."""
+    certain = (least >= _LEAST * (1 + 2 * error)) & (np.abs(true) * (1 - error) >= 2 * _LARGEST)
+    return np.asarray(np.where(certain, np.copysign(np.inf, true), true))
+
+
 def _within(found: Expectation, dtype: torch.dtype, largest: Floats, least: Floats) -> Expectation:
     """Nothing is claimed where a partial product may leave the range of its type."""
     form = FLOAT_FORMATS[NPU_TYPES[dtype]]
-    out: Mask = np.asarray((largest > _LARGEST) | (least < _LEAST))
+    lost = (least < _LEAST) & ~np.isfinite(found.true)
+    out: Mask = np.asarray(((largest > _LARGEST) & ~np.isinf(found.true)) | lost)
     least_normal = 2.0 ** (form.min_quantum + form.precision - 1)
     narrow: Mask = np.asarray((largest * 2 > form.max_finite) | (least < least_normal))
     found = unclaimed(found, out)
