@@ -202,3 +202,36 @@ def test_a_product_that_leaves_the_range_in_every_order_is_compared(
 def test_a_product_of_both_ranges_is_left_open(pair: DevicePair) -> None:
     factors = torch.tensor([2.0**100, 2.0**100, 2.0**-100, 2.0**-100])
     assert passes(pair, "aten.prod.dim_int", torch.stack([factors, torch.ones(4)]), 1) == 1
+
+
+ATTENTION = "aten.scaled_dot_product_attention.default"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_key_that_wins_by_less_than_a_scores_error_may_lose(
+    pair: DevicePair, dtype: torch.dtype
+) -> None:
+    query = torch.full((2, 4, 6, 4), 1e13, dtype=dtype)
+    key, value = torch.zeros(2, 2, 5, 4), torch.zeros(2, 2, 5, 4)
+    key[:, :, 0] = torch.tensor([1e13, 1.0, -1e13, 0.0])  # the 1 is lost beside 1e13
+    key[:, :, 1, 3] = 0.5
+    value[:, :, 1:] = 1e13
+    gqa = {"is_causal": True, "enable_gqa": True}
+    assert passes(pair, ATTENTION, query, key.to(dtype), value.to(dtype), **gqa) == 192
+    key[:, :, 0] = torch.tensor([1.0, 0.0, 0.0, 0.0])  # and now its score is exact
+    operands = (query, key.to(dtype), value.to(dtype))
+    trial, verdict = run(pair, ATTENTION, *operands, **gqa)
+    assert verdict.finding is None
+    (answer,) = trial.cmodel.bits
+    assert answer is not None
+    answer.flat[3] ^= 1 << (8 * answer.itemsize - 8)
+    problem = problem_of(Case(0, ATTENTION, operands, "test", kwargs=gqa))
+    assert judged(problem.call, [answer], None, 8).finding is not None
+
+
+def test_scores_that_overflow_on_the_way_are_left_open(pair: DevicePair) -> None:
+    query, key = normal(1, 2, 3, 4) * 1e20, normal(1, 2, 3, 4, seed=1) * 1e20
+    value = normal(1, 2, 3, 4, seed=2) * (normal(1, 2, 3, 4, seed=3) > 0)
+    query[:, 0] *= 1e-20
+    key[:, 0] *= 1e-20
+    assert passes(pair, ATTENTION, query, key, value) == 12

@@ -8,6 +8,16 @@ added to its terms. With ρ that error, the sum over L values is within
 
     Σ p·ρ·|V| + γ_{L+2}·Σ p·|V|
 
+ρ is linear in ε, which is true up to a quarter: (1 + a)/(1 − b) − 1 ≤ 2(ε + ε') for a = e^ε − 1 and
+b likewise. Large scores have errors beyond that, which may turn a tie round and give all the weight
+to a key whose true weight is 0. There a weight is as small as its own score's error down and all
+others' up make it, and as large as the reverse: with d the distance to the maximum,
+
+    1/(1 + Σ_j e^(d_j + ε_j − d_i + ε_i)) ≤ p_i ≤ 1/(1 + Σ_j e^(d_j − ε_j − d_i − ε_i)),  j ≠ i
+
+Where the products of a score may add up to more than the largest fp32 number, with or without the
+scale, what becomes of them depends on the order: nothing is claimed of the row.
+
 The NPU keeps scores and weights in fp32 for all types. torch's flash kernel rounds the weights of
 16-bit operands to that type, u16·Σ p·|V| more; its plain one rounds scores as well, an error
 u16·(|s| + |max|) in the exponent.
@@ -22,6 +32,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from driver.isa import DType
 from golden.bounds.budgets import exponential
 from golden.bounds.expectation import (
     TINY,
@@ -36,9 +47,13 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.reductions import finite, roundings
 from golden.calls import OpCall, truths, values_of
-from golden.formats import Floats
+from golden.formats import FLOAT_FORMATS, Floats
 from golden.problem import Mask
 from golden.tolerance import gamma
+
+_LINEAR = 0.25
+"""The largest error of a score that counts as a relative one of its exponential."""
+_OVERFLOW = FLOAT_FORMATS[DType.FP32].max_finite
 
 
 @dataclass(frozen=True)
@@ -103,14 +118,36 @@ def _errors(scores: _Scores, depth: int, side: _Side) -> _Errors:
     error = error + side.rounded * (s.abs() + maximum.abs())
     term = error + U * torch.where(d.isfinite(), d.abs(), 0.0) + side.exponential
     total = (p * term).sum(-1, keepdim=True) + gamma(side.roundings)
-    relative = 2 * (term + total + 3 * U)
-    last = side.growth * gamma(length + 2) + side.rounded
-    spread = (p * relative) @ scores.values + last * (p @ scores.values)
     log_sum = (error.amax(-1, keepdim=True) + 2 * total + 8 * U).squeeze(-1)
-    weights = p * (relative + side.rounded)
+    last = side.growth * gamma(length + 2) + side.rounded
+    wrong, largest = p * 2 * (term + total + 3 * U), p
+    loose = torch.where(p.isnan() | d.isneginf(), 0.0, term).amax(-1, keepdim=True) > _LINEAR
+    if loose.any():
+        low, high = _hull(d, term * (1 + 4 * U))
+        after = 2 * (gamma(side.roundings) + 3 * U)
+        largest = torch.where(loose, high, p)
+        wrong = torch.where(loose, torch.maximum(high - p, p - low) + after * high, wrong)
+    spread = wrong @ scores.values + last * (largest @ scores.values)
+    weights = wrong + side.rounded * largest
     return _Errors(
         values_of(spread) + TINY, values_of(weights) + 2 * TINY, np.asarray(values_of(log_sum))
     )
+
+
+def _hull(d: torch.Tensor, error: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The least and the largest weight of each key, for scores within an error of d."""
+    low, high = d - error, d + error
+    least = torch.sigmoid(low - _others(high)).nan_to_num(nan=0.0)
+    largest = torch.sigmoid(high - _others(low)).nan_to_num(nan=0.0)
+    return least, largest
+
+
+def _others(x: torch.Tensor) -> torch.Tensor:
+    """log Σ e^x over the last dimension without the element itself; −∞ of nothing."""
+    nothing = torch.full_like(x[..., :1], -torch.inf)
+    before = torch.cat([nothing, x.logcumsumexp(-1)[..., :-1]], -1)
+    after = torch.cat([nothing, x.flip(-1).logcumsumexp(-1)[..., :-1]], -1).flip(-1)
+    return torch.logaddexp(before, after)
 
 
 def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -125,6 +162,7 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
     npu, other = (_errors(scores, depth, side) for side in sides)
     first, *further = (values_of(x) for x in truths(call) if x is not None)
     open_rows, open_columns = _open(call, scores.true)
+    open_rows = open_rows | _overflowing(call, scores)
     result = near(dtype, first, npu.result, other.result)
     expectations: list[Expectation | None] = [unclaimed(result, open_rows | open_columns)]
     for at, true in enumerate(further, 1):
@@ -147,6 +185,14 @@ def _open(call: OpCall, scores: torch.Tensor) -> tuple[Mask, Mask]:
         groups = scores.shape[-3] // head.shape[-3]
         head, column = (mask.repeat_interleave(groups, -3) for mask in (head, column))
     return (row | head).numpy(), column.numpy()
+
+
+def _overflowing(call: OpCall, scores: _Scores) -> Mask:
+    """Rows with a score that may overflow on the way."""
+    scale = call["scale"]
+    scale = call["query"].shape[-1] ** -0.5 if scale is None else abs(float(scale))
+    sums = scores.absolute.amax(-1, keepdim=True) / min(1.0, scale or 1.0)
+    return np.asarray(values_of(2 * sums) >= _OVERFLOW)
 
 
 def _logsumexp(subject: Subject, at: int, true: Floats, sums: tuple[Floats, Floats]) -> Expectation:
