@@ -39,7 +39,7 @@ def variables(vcd: Path) -> Iterator[tuple[str, int]]:
 
 def test_every_signal_exists_with_its_width(tmp_path: Path) -> None:
     config = load_config(REPOSITORY / "sim_config.yaml", "small")
-    binary = build(spec_for(config, "waves-vcd")).binary
+    binary = build(spec_for(config, "waves")).binary
     with RtlBackend(config, binary=binary) as backend:
         backend.record_waves(tmp_path / "waves.vcd")
         backend.run(10, 60)

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import pywellen
 from sim_host import open_standin, start_copy
 
 from tb.sim.plan import compile_flags_of
@@ -23,8 +24,8 @@ FIRST, END = 300, 400
 FST_HEADER, FST_GEOMETRY, FST_HIERARCHY_LZ4 = 0, 3, 6
 
 
-def record(kind: str, path: Path) -> None:
-    with open_standin(f"waves-{kind}") as backend:
+def record(path: Path) -> None:
+    with open_standin("waves") as backend:
         backend.record_waves(path, FIRST, END)
         start_copy(backend, 0, 0x1000_0000, 8)
         backend.run(500, 60)
@@ -33,7 +34,7 @@ def record(kind: str, path: Path) -> None:
 
 def test_vcd_holds_the_window_and_the_pins(tmp_path: Path) -> None:
     path = tmp_path / "waves.vcd"
-    record("vcd", path)
+    record(path)
     text = path.read_text()
     times = [int(time) for time in re.findall(r"^#(\d+)$", text, re.MULTILINE)]
     # The first rising edge, cycle 1, is half a period after time 0.
@@ -41,6 +42,20 @@ def test_vcd_holds_the_window_and_the_pins(tmp_path: Path) -> None:
     assert (times[0] // PERIOD, times[-1] // PERIOD) == (FIRST - 1, END - 1)
     names = set(re.findall(r"\$var \w+ +\d+ \S+ (\w+)", text))
     assert {"clk", "irq", "s_axil_awaddr", "m_axi_rdata", "busy_q"} <= names
+
+
+def changes(path: Path) -> dict[str, list[tuple[int, object]]]:
+    """By full name, every change of a signal."""
+    return {var.full_name: list(var.tv) for var in pywellen.Waveform(str(path)).all_vars()}
+
+
+def test_one_build_writes_the_same_waves_in_both_formats(tmp_path: Path) -> None:
+    for name in ("waves.vcd", "waves.fst"):
+        record(tmp_path / name)
+    vcd, fst = (changes(tmp_path / name) for name in ("waves.vcd", "waves.fst"))
+    assert len(vcd) > 50
+    assert sum(map(len, vcd.values())) > 2 * (END - FIRST)
+    assert vcd == fst
 
 
 def blocks(data: bytes) -> Iterator[tuple[int, bytes]]:
@@ -84,7 +99,7 @@ def lz4_block(data: bytes, size: int) -> bytes:
 
 def test_fst_blocks_decode_without_any_fst_library(tmp_path: Path) -> None:
     path = tmp_path / "waves.fst"
-    record("fst", path)
+    record(path)
     found = dict(blocks(path.read_bytes()))
     first, last = struct.unpack_from(">QQ", found[FST_HEADER])
     assert (first // PERIOD, last // PERIOD) == (FIRST - 1, END - 1)
@@ -156,5 +171,5 @@ def test_replacement_of_zlib_decodes(packer: Path) -> None:
 def test_replacement_headers_are_searched_last(header: str) -> None:
     replacements = SIM_FOLDER / "fst"
     assert (replacements / header).is_file()
-    flags = compile_flags_of(variant_named("waves-fst"), find_verilator())
+    flags = compile_flags_of(variant_named("waves"), find_verilator())
     assert flags[flags.index("-idirafter") + 1] == str(replacements)

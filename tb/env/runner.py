@@ -25,7 +25,7 @@ def run_bench(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Pro
     """Run the UVM tests that `module` lists, all or the one that the spec picks by number."""
     tests = [(index, module.TESTS[index]) for index in picked(spec, len(module.TESTS))]
     progress.plan(len(tests))
-    variant = "cocotb" if spec.waves == "none" else f"cocotb-{spec.waves}"
+    variant = "cocotb" if spec.waves == "none" else "cocotb-waves"
     built = build(spec_for(config, variant))
     rows = []
     for index, name in tests:

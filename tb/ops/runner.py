@@ -86,7 +86,7 @@ def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progr
         numbers = [entry.index for entry in _siblings(entries, tally.rows)]
         tally.rows = with_prefixes(spec, tally.rows, numbers, again)
     if spec.waves != "none":
-        recorder = partial(Session, spec, config, variant=f"waves-{spec.waves}", stall=stall)
+        recorder = partial(Session, spec, config, variant="waves", stall=stall)
         _record_waves(spec, recorder, plan, tally.rows, progress)
     if all(row.where == "cpu" for row in tally.rows):
         found = f"{len(tally.rows)}, all on the CPU"

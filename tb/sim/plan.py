@@ -43,7 +43,7 @@ def verilator_flags(variant: Variant) -> list[str]:
     # Lint is a gate of its own; here a warning must not stand between an edit and its run.
     flags += ["-Wno-lint", "-Wno-style", "-Wno-fatal"]
     if variant.trace:
-        flags += [f"--trace-{variant.trace}", "--trace-structs"]
+        flags += ["--trace-vcd", "--trace-structs"]
     if variant.vpi:
         flags.append("--vpi")
     return flags
@@ -53,11 +53,15 @@ def compile_flags_of(variant: Variant, verilator: Verilator) -> tuple[str, ...]:
     """Flags of every C++ file; order and content are part of each object's key."""
     shim = SIM_FOLDER / "fst"
     flags = ["-std=c++20", "-DVERILATOR=1", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0"]
-    flags += ["-DVM_TIMING=0", f"-DVM_TRACE={int(bool(variant.trace))}"]
-    flags += [f"-DVM_TRACE_{kind}={int(variant.trace == kind.lower())}" for kind in ("FST", "VCD")]
-    flags += ["-DVM_TRACE_SAIF=0", "-I."]
+    flags += ["-DVM_TIMING=0", f"-DVM_TRACE={int(variant.trace)}"]
+    flags += [
+        f"-DVM_TRACE_VCD={int(variant.trace)}",
+        "-DVM_TRACE_FST=0",
+        "-DVM_TRACE_SAIF=0",
+        "-I.",
+    ]
     flags += ["-isystem", str(verilator.include), "-isystem", str(verilator.include / "vltstd")]
-    if variant.trace == "fst":
+    if variant.trace:  # for the FST library
         # Also the fallback of a system header: -idirafter is searched last.
         flags += ["-idirafter", str(shim)]
     return tuple(flags)
@@ -117,7 +121,7 @@ def _own_sources(variant: Variant) -> tuple[Path, ...]:
 
 def _link_flags(variant: Variant) -> tuple[str, ...]:
     flags = ["-pthread"]
-    if variant.trace == "fst":
+    if variant.trace:
         flags += ["-llz4"] if find_header("lz4.h") else []
         flags += ["-lz"] if find_header("zlib.h") else []
     if variant.vpi:

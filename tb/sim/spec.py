@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Literal
 
 from driver.config import HwConfig
 from driver.errors import InputError
@@ -32,8 +31,6 @@ BEHAVIOURAL_ARRAY = {
 }
 """Sources of the RTL and what stands in for them in a build with `behavioural_array`."""
 
-Trace = Literal["", "vcd", "fst"]
-
 
 @dataclass(frozen=True)
 class Variant:
@@ -41,7 +38,8 @@ class Variant:
 
     assertions: bool = False
     random_init: bool = False
-    trace: Trace = ""
+    trace: bool = False
+    """Can record waves, in VCD or FST as the file's name says."""
     vpi: bool = False
     behavioural_array: bool = False
     """Matrix array and multiply-add are models: see BEHAVIOURAL_ARRAY."""
@@ -51,12 +49,10 @@ VARIANTS: dict[str, Variant] = {
     "fast": Variant(),
     "behavioural": Variant(behavioural_array=True),
     "check": Variant(assertions=True, random_init=True),
-    "waves-vcd": Variant(assertions=True, random_init=True, trace="vcd"),
-    "waves-fst": Variant(assertions=True, random_init=True, trace="fst"),
+    "waves": Variant(assertions=True, random_init=True, trace=True),
     "cocotb": Variant(assertions=True, random_init=True, vpi=True),
     "cocotb-fast": Variant(vpi=True),
-    "cocotb-vcd": Variant(assertions=True, random_init=True, trace="vcd", vpi=True),
-    "cocotb-fst": Variant(assertions=True, random_init=True, trace="fst", vpi=True),
+    "cocotb-waves": Variant(assertions=True, random_init=True, trace=True, vpi=True),
 }
 """The builds by name. A variant with waves runs the same cycles as the one without."""
 

@@ -13,19 +13,14 @@
 
 #include "Vtb_top.h"
 #include "verilated.h"
-#if VM_TRACE_FST
-#include "verilated_fst_c.h"
-#elif VM_TRACE_VCD
+#if VM_TRACE
+#include "fst_file.h"
 #include "verilated_vcd_c.h"
 #endif
 
 namespace npu_sim {
 
-#if VM_TRACE_FST
-struct TraceWriter {
-  VerilatedFstC trace;
-};
-#elif VM_TRACE_VCD
+#if VM_TRACE
 // Verilator's own file class, asked to report a failed write, deadlocks while it flushes.
 class FailingVcdFile final : public VerilatedVcdFile {
  public:
@@ -36,13 +31,14 @@ class FailingVcdFile final : public VerilatedVcdFile {
     std::_Exit(3);
   }
 };
+// The end of the file's name says the format.
 struct TraceWriter {
-  FailingVcdFile file;
-  VerilatedVcdC trace{&file};
+  explicit TraceWriter(const std::string& path)
+      : file(path.ends_with(".fst") ? std::unique_ptr<VerilatedVcdFile>(new FstFile)
+                                    : std::make_unique<FailingVcdFile>()) {}
+  std::unique_ptr<VerilatedVcdFile> file;
+  VerilatedVcdC trace{file.get()};
 };
-#endif
-
-#if VM_TRACE
 
 class Waves {
  public:
@@ -51,7 +47,7 @@ class Waves {
   // Records cycles [from, to) into `path`; a second call closes the first file.
   void open(Vtb_top& top, const std::string& path, std::uint64_t from, std::uint64_t to) {
     if (writer_) throw std::runtime_error("waves: a model is traced into one file per run");
-    writer_ = std::make_unique<TraceWriter>();
+    writer_ = std::make_unique<TraceWriter>(path);
     top.trace(&writer_->trace, std::numeric_limits<int>::max());
     writer_->trace.open(path.c_str());
     if (!writer_->trace.isOpen()) throw std::runtime_error("waves: cannot create " + path);
