@@ -42,10 +42,12 @@ class Count(_Record):
     crash: NonNegativeInt = 0
     """An error that is no refusal, or an end of the worker."""
     timeout: NonNegativeInt = 0
+    other_type: NonNegativeInt = 0
+    """Refused, and torch asks for a tensor of a type that the NPU does not hold: not counted."""
 
     @property
     def total(self) -> int:
-        """All samples."""
+        """All samples in the types that the NPU holds."""
         return self.passed + self.refused + self.failed
 
     @property

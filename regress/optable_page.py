@@ -11,6 +11,7 @@ from driver.optable import DTYPES, Count, Row
 _NAMES = ("fp32", "fp16", "bf16", "int8", "int32", "int64", "uint8", "bool")
 _SHORT = dict(zip(DTYPES, _NAMES, strict=True))
 _NONE = "–"
+_TOTALS = ("", "samples", "pass", "refused", "wrong", "crash", "over time", "other types")
 _HEAD = """# Ops
 
 Written by `make optable`; do not edit. torch {torch} has samples of {ops} ops (`op_db`); at most
@@ -20,6 +21,8 @@ judged as an op of a capsule is. What torch itself refuses is not counted.
 - works: the op itself has a row in the op table, or costs nothing.
 - decomposed: torch turns the op into others, and these have rows.
 - refused: a typed refusal of one line; with a fraction, the samples that pass.
+- other types: refused, and torch asks for a tensor of a type that the NPU does not hold (float64,
+  complex, int16, quantised …). Not among the samples.
 - wrong, crash: must not be.
 - core: torch turns the sample into core ATen ops alone (`torch.Tag.core`).
 """
@@ -33,7 +36,7 @@ def page(torch: str, samples: int, rows: Sequence[Row]) -> str:
     head = _HEAD.format(torch=torch.partition("+")[0], ops=len(by_op), samples=samples)
     parts = [
         head,
-        *_table(("", "samples", "pass", "refused", "wrong", "crash", "over time"), _totals(rows)),
+        *_table(_TOTALS, _totals(rows)),
         "",
         "## Refused most often",
         "",
@@ -52,8 +55,8 @@ def totals(rows: Sequence[Row]) -> list[str]:
     """The totals as lines for a terminal."""
     return [
         f"{name}: {samples} samples, {passed} pass, {refused} refused, {wrong} wrong, "
-        f"{crash} crash, {late} over time"
-        for name, samples, passed, refused, wrong, crash, late in _totals(rows)
+        f"{crash} crash, {late} over time; {other} need other types"
+        for name, samples, passed, refused, wrong, crash, late, other in _totals(rows)
     ]
 
 
@@ -67,8 +70,8 @@ def _totals(rows: Sequence[Row]) -> list[tuple[str, ...]]:
 def _sum(name: str, counts: Iterable[Count]) -> tuple[str, ...]:
     every = sum(counts, Count())
     share = f"{every.passed} ({_percent(every)})"
-    other = (every.refused, every.wrong, every.crash, every.timeout)
-    return (name, str(every.total), share, *map(str, other))
+    others = (every.refused, every.wrong, every.crash, every.timeout, every.other_type)
+    return (name, str(every.total), share, *map(str, others))
 
 
 def _percent(count: Count) -> str:
@@ -100,6 +103,8 @@ def _cell(count: Count) -> str:
     ):
         if number:
             return f"**{name} {number}/{count.total}**"
+    if not count.total:
+        return "other types"
     if not count.passed:
         return "refused"
     name = "works" if count.works >= count.decomposed else "decomposed"

@@ -63,6 +63,14 @@ def test_what_the_npu_has_not_is_refused_by_the_name_of_the_op() -> None:
     assert set(row.refusals) == {"aten.polygamma.default"}
 
 
+@pytest.mark.parametrize("op", ["double", "complex"])
+def test_a_sample_of_a_type_that_the_npu_does_not_hold_is_counted_apart(op: str) -> None:
+    (row,) = answer(task(op), CONFIG).rows
+    assert row.count.other_type > 0
+    assert (row.count.total, row.refusals) == (0, {})
+    assert "| other types |" in page("2", 3, [row])
+
+
 def test_a_type_that_torch_has_not_is_no_row() -> None:
     assert answer(task("sqrt.", "float32").model_copy(update={"op": "nn.functional.gelu",
         "dtypes": ("int8",)}), CONFIG).rows == ()  # fmt: skip
@@ -129,7 +137,7 @@ def row(passed: int, refused: int = 0, wrong: int = 0, op: str = "add") -> Row:
 
 def test_the_page_has_totals_refusals_and_a_line_per_op() -> None:
     text = page("2.13.0+cpu", 10, [row(7, refused=3), row(10, op="sub"), row(9, wrong=1, op="mul")])
-    assert "| core ATen | 30 | 26 (86.6 %) | 3 | 1 | 0 | 0 |" in text
+    assert "| core ATen | 30 | 26 (86.6 %) | 3 | 1 | 0 | 0 | 0 |" in text
     assert "| `aten.add.Tensor` | core | 3 |" in text
     assert "| `add` | works 7/10 | – | – |" in text
     assert "| `sub` | works | – |" in text

@@ -12,11 +12,13 @@ from typing import Any, Literal
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from driver.capture import Capsule, capture
 from driver.capture.single import overload
 from driver.config import HwConfig
 from driver.errors import NpuError, UnsupportedOp
+from driver.optable import DTYPES
 from golden.backend import CmodelBackend
 from golden.calls import base_name
 from tb.ops.capsules import is_free
@@ -25,8 +27,9 @@ from tb.ops.pair import DevicePair
 from tb.ops.problem import judged, problem_of
 from tb.optable.database import Call
 
-Status = Literal["works", "decomposed", "refused", "wrong", "crash", "timeout"]
+Status = Literal["works", "decomposed", "refused", "wrong", "crash", "timeout", "other_type"]
 _LONG = 300
+_HELD = frozenset(getattr(torch, name) for name in DTYPES)
 
 
 @dataclass(frozen=True)
@@ -68,12 +71,19 @@ class Judge:
         try:
             capsule = capture(_Sample(call), (), name="sample", seed=self._seed)
         except NpuError as error:
+            asked = _asked(call)
+            if asked.other_type:
+                return Outcome("other_type", all(map(is_core, asked.names)))
             return Outcome("refused", ops=("not recorded",), text=_line(error))
         except _OverTime:
             raise
         except Exception as error:
             return None if _fails(call) else Outcome("crash", text=f"capture: {_line(error)}")
-        return self._judged(capsule, own, _asked(call))
+        asked = _asked(call)
+        outcome = self._judged(capsule, own, asked.names)
+        if outcome.status == "refused" and asked.other_type:
+            return Outcome("other_type", outcome.core)
+        return outcome
 
     def _judged(self, capsule: Capsule, own: frozenset[str], asked: list[str]) -> Outcome:
         names = [op.op for op in capsule.ops if not is_free(op)]
@@ -132,23 +142,28 @@ class _Sample(torch.nn.Module):
         return self._call()
 
 
-class _Names(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """The overloads that torch asks a device for."""
+class _Asked(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """The overloads that torch asks a device for, and whether one has a tensor of a type that the
+    NPU does not hold."""
 
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.names: list[str] = []
+        self.other_type = False
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         self.names.append(str(func))
-        return func(*args, **(kwargs or {}))
+        result = func(*args, **(kwargs or {}))
+        tensors = (x for x in tree_leaves((args, kwargs, result)) if isinstance(x, torch.Tensor))
+        self.other_type |= any(x.dtype not in _HELD for x in tensors)
+        return result
 
 
-def _asked(call: Call) -> list[str]:
+def _asked(call: Call) -> _Asked:
     """The ops of a call before any is taken apart for want of a row."""
-    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), _Names() as mode:
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), _Asked() as mode:
         call()
-    return mode.names
+    return mode
 
 
 def is_core(op: str) -> bool:
