@@ -50,7 +50,7 @@ def test_an_op_without_a_row_is_what_torch_defines(call: Callable[[torch.Tensor]
 
 
 def test_an_op_in_place_is_the_op_and_a_copy() -> None:
-    whole = aten.logaddexp.out  # has no row, and no form in place
+    whole = aten.aminmax.out  # has no row, and writes to two tensors
     assert definition(whole) is None
     assert definition(aten.elu_.default) is not None
     x = torch.linspace(-2, 2, 5)
@@ -62,6 +62,16 @@ def test_an_op_in_place_is_the_op_and_a_copy() -> None:
 def test_an_op_in_place_on_a_list_is_whole() -> None:
     assert definition(aten._foreach_mul_.Scalar) is None
     assert recorded(lambda x: torch._foreach_mul_([x.clone()], 2.0))[-1].startswith("aten._foreach")
+
+
+def test_an_op_into_out_is_the_op_and_a_copy() -> None:
+    def call(x: torch.Tensor) -> torch.Tensor:
+        room = x * 0.0
+        torch.mm(x, x.t(), out=room[:, :3])
+        return room
+
+    names = recorded(call)
+    assert names == ["aten.mul.Tensor", "aten.mm.default", "aten.copy_.default"]
 
 
 def test_views_and_random_numbers_are_whole() -> None:

@@ -3,8 +3,8 @@
 
 An op with a row in the op table is recorded as it is, and so is what moves no data or draws random
 numbers. Any other op is run as torch defines it by smaller ones, if it does: a composite kernel, a
-decomposition (`torch._decomp`), a primitive's ATen form, or for an op in place the op itself and a
-copy. What is left is recorded whole, and refused when it is lowered.
+decomposition (`torch._decomp`), a primitive's ATen form, or for an op in place or into `out` the op
+itself and a copy. What is left is recorded whole, and refused when it is lowered.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def definition(func: Overload) -> Definition | None:
     if torch.Tag.nondeterministic_seeded in func.tags or _is_view(func):
         return None
     if func._schema.is_mutable and func.namespace != "prims":
-        return _in_place(func)
+        return _in_place(func) or _into(func)
     return _by_smaller_ops(func)
 
 
@@ -87,6 +87,21 @@ def _in_place(func: Overload) -> Definition | None:
         found = [(a.name, str(a.type)) for a in other._schema.arguments]
         if found == wanted and not other._schema.is_mutable:
             return lambda first, *args, **kwargs: first.copy_(other(first, *args, **kwargs))
+    return None
+
+
+def _into(func: Overload) -> Definition | None:
+    """For an op that writes to `out`: the op that returns a fresh tensor, then a copy."""
+    arguments = func._schema.arguments
+    if sum(a.is_out for a in arguments) != 1 or len(func._schema.returns) != 1:
+        return None
+    packet = getattr(torch.ops.aten, func._schema.name.removeprefix("aten::"))
+    wanted = [(a.name, str(a.type)) for a in arguments if not a.is_out]
+    (name,) = (a.name for a in arguments if a.is_out)
+    for other in (getattr(packet, overload) for overload in packet.overloads()):
+        found = [(a.name, str(a.type)) for a in other._schema.arguments]
+        if found == wanted and not other._schema.is_mutable:
+            return lambda *args, **kwargs: kwargs.pop(name).copy_(other(*args, **kwargs))
     return None
 
 
