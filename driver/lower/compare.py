@@ -90,6 +90,7 @@ def _with_number(
 
 for _name in _RELATIONS:
     TABLE.op(f"{_name}.Tensor", f"{_name}.Scalar")(_relation(_name))
+equal_elements = _relation("eq")
 
 
 @TABLE.op("isnan")

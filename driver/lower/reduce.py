@@ -228,7 +228,7 @@ def _truth(program: str) -> Rule:
 
 
 TABLE.op("any", "any.dim", "any.dims")(_truth("int_amax"))
-TABLE.op("all", "all.dim", "all.dims")(_truth("int_amin"))
+every = TABLE.op("all", "all.dim", "all.dims")(_truth("int_amin"))
 
 
 def index_of(b: ProgramBuilder, x: TensorView, best: TensorView, out: TensorView, dim: int) -> None:

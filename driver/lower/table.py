@@ -19,6 +19,7 @@ from driver.lower import (
     counting,
     division,
     elementwise,
+    equality,
     functions,
     host,
     index,
@@ -54,7 +55,7 @@ from driver.random_stream import RandomStream
 
 _MODULES = (
     *(division, products, turned),
-    *(elementwise, functions, compare, bits, reduce, scan, norm, attention, matmul),
+    *(elementwise, functions, compare, equality, bits, reduce, scan, norm, attention, matmul),
     *(
         shape,
         index,

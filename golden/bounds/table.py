@@ -43,7 +43,7 @@ _MOVES = """
     split split_with_sizes unbind as_strided view_copy _local_scalar_dense
 """
 _EQUAL = """
-    searchsorted bucketize isin bincount histc unique_consecutive
+    equal searchsorted bucketize isin bincount histc unique_consecutive
     eq ne lt le gt ge logical_not logical_and logical_or logical_xor bitwise_not bitwise_and
     bitwise_or bitwise_xor isnan any all neg abs relu clamp clamp_min clamp_max hardtanh
     maximum minimum max min amax amin argmax argmin sign floor ceil round trunc __and__ __or__

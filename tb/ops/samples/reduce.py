@@ -63,6 +63,9 @@ def _truth() -> Iterator[Sample]:
         yield Sample(f"aten.{name}.dim", (T((3, 7), "ties"), 1), EVERY)
         yield Sample(f"aten.{name}.dim", (T((3, 7), "ties"), 0, True), EVERY)
         yield Sample(f"aten.{name}.dims", (T((3, 7, 2), "ties"), [0, 2]), EVERY)
+    for values in ("all set", "ties"):  # equal as bytes, and hardly ever
+        pair = (T((3, 7), values, torch.uint8), T((3, 7), values, torch.uint8))
+        yield Sample("aten.equal.default", pair, (torch.uint8,))
 
 
 def _scans() -> Iterator[Sample]:

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether two whole tensors are equal: one truth value, which torch hands on as a Python bool."""
+
+from __future__ import annotations
+
+from driver.isa import DType
+from driver.lower import compare, reduce
+from driver.lower.program import ProgramBuilder
+from driver.lower.registry import Table
+from driver.lower.views import TensorView
+
+TABLE = Table()
+
+
+@TABLE.op("equal")
+def equal(b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView) -> None:
+    """1 where the sizes and all elements are equal; a NaN equals nothing"""
+    if self.sizes != other.sizes:
+        b.fill(out, 0)
+        return
+    same = b.temp(DType.UINT8, self.sizes)
+    compare.equal_elements(b, same, self, other)
+    reduce.every(b, out, same)
