@@ -10,6 +10,7 @@ import torch
 
 from driver.capture import capture
 from driver.capture.decompose import definition, is_view
+from driver.errors import UnsupportedOp
 from driver.lower import LOWERINGS
 
 aten = torch.ops.aten
@@ -72,6 +73,11 @@ def test_an_op_into_out_is_the_op_and_a_copy() -> None:
 
     names = recorded(call)
     assert names == ["aten.mul.Tensor", "aten.mm.default", "aten.copy_.default"]
+
+
+def test_an_out_that_torch_would_resize_is_refused_by_name() -> None:
+    with pytest.raises(UnsupportedOp, match=r"aten\.mm\.out: out: .*sizes \(3, 3\)"):
+        recorded(lambda x: torch.mm(x, x.t(), out=torch.empty(0)))
 
 
 def test_views_and_random_numbers_are_whole() -> None:

@@ -9,13 +9,14 @@ itself and a copy. What is left is recorded whole, and refused when it is lowere
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, partial
 from typing import Any
 
 import torch
 from torch._C import DispatchKey
 
+from driver.errors import UnsupportedOp
 from driver.lower import LOWERINGS
 
 Overload = torch._ops.OpOverload
@@ -77,31 +78,50 @@ def _in_place(func: Overload) -> Definition | None:
     """The op that returns a fresh tensor, then a copy of it into the first argument."""
     name, arguments = func._schema.name, func._schema.arguments
     writes = [a.alias_info is not None and a.alias_info.is_write for a in arguments]
-    packet = getattr(torch.ops.aten, name.removeprefix("aten::").removesuffix("_"), None)
-    if packet is None or not name.endswith("_") or writes.index(True) or sum(writes) > 1:
+    if not name.endswith("_") or writes.index(True) or sum(writes) > 1:
         return None
     if str(arguments[0].type) != "Tensor":  # a list of them, as in _foreach_mul_
         return None
-    wanted = [(a.name, str(a.type)) for a in arguments]
-    for other in (getattr(packet, overload) for overload in packet.overloads()):
-        found = [(a.name, str(a.type)) for a in other._schema.arguments]
-        if found == wanted and not other._schema.is_mutable:
-            return lambda first, *args, **kwargs: first.copy_(other(first, *args, **kwargs))
-    return None
+    fresh = _functional(name.removesuffix("_"), arguments)
+    if fresh is None:
+        return None
+    return lambda first, *args, **kwargs: first.copy_(fresh(first, *args, **kwargs))
 
 
 def _into(func: Overload) -> Definition | None:
-    """For an op that writes to `out`: the op that returns a fresh tensor, then a copy."""
-    arguments = func._schema.arguments
-    if sum(a.is_out for a in arguments) != 1 or len(func._schema.returns) != 1:
+    """For an op that writes to `out`: the op that returns a fresh tensor, then a copy.
+
+    UnsupportedOp for an `out` of other sizes: torch would resize it, and a record's storages keep
+    their size.
+    """
+    outs = [a.name for a in func._schema.arguments if a.is_out]
+    if len(outs) != 1 or len(func._schema.returns) != 1:
         return None
-    packet = getattr(torch.ops.aten, func._schema.name.removeprefix("aten::"))
-    wanted = [(a.name, str(a.type)) for a in arguments if not a.is_out]
-    (name,) = (a.name for a in arguments if a.is_out)
-    for other in (getattr(packet, overload) for overload in packet.overloads()):
-        found = [(a.name, str(a.type)) for a in other._schema.arguments]
-        if found == wanted and not other._schema.is_mutable:
-            return lambda *args, **kwargs: kwargs.pop(name).copy_(other(*args, **kwargs))
+    fresh = _functional(func._schema.name, [a for a in func._schema.arguments if not a.is_out])
+    if fresh is None:
+        return None
+
+    def run(*args: Any, **kwargs: Any) -> Any:
+        out = kwargs.pop(outs[0])
+        made = fresh(*args, **kwargs)
+        if out.shape != made.shape:
+            raise UnsupportedOp(str(func), outs[0], tuple(out.shape), f"sizes {tuple(made.shape)}")
+        return out.copy_(made)
+
+    return run
+
+
+def _functional(name: str, arguments: Sequence[Any]) -> Overload | None:
+    """The ATen overload of that name ("aten::add") with these arguments, that writes to none."""
+    packet = getattr(torch.ops.aten, name.removeprefix("aten::"), None)
+    if packet is None:
+        return None
+    wanted = [(a.name, str(a.type)) for a in arguments]
+    for overload_name in packet.overloads():
+        overload: Overload = getattr(packet, overload_name)
+        found = [(a.name, str(a.type)) for a in overload._schema.arguments]
+        if found == wanted and not overload._schema.is_mutable:
+            return overload
     return None
 
 

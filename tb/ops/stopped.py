@@ -15,7 +15,7 @@ from tb.ops.rows import no_element
 
 
 class OpStopped(Exception):
-    """No verdict on `case`, and no op can run after it in this session.
+    """No verdict on `case`, and no op can run after it on this device.
 
     `error`: a VerdictError when the device is to blame (it hangs, an assertion failed), an
     InfrastructureError when something around it is.
