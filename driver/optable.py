@@ -16,7 +16,7 @@ class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Task(_Record):
+class SurveyTask(_Record):
     """What the command line asks the worker for, a line of JSON on its stdin."""
 
     op: str
@@ -29,7 +29,7 @@ class Task(_Record):
     """CPU seconds per sample."""
 
 
-class Count(_Record):
+class SampleCounts(_Record):
     """Samples by their outcome."""
 
     works: NonNegativeInt = 0
@@ -60,18 +60,18 @@ class Count(_Record):
         """Those that must not be."""
         return self.wrong + self.crash + self.timeout
 
-    def __add__(self, other: Count) -> Count:
+    def __add__(self, other: SampleCounts) -> SampleCounts:
         mine, theirs = self.model_dump(), other.model_dump()
-        return Count(**{name: mine[name] + theirs[name] for name in mine})
+        return SampleCounts(**{name: mine[name] + theirs[name] for name in mine})
 
 
-class Row(_Record):
+class OpTypeRow(_Record):
     """An op in one type."""
 
     op: str
     dtype: str
-    count: Count
-    core: Count
+    count: SampleCounts
+    core: SampleCounts
     """Those of the samples that torch turns into core ATen ops alone."""
     refusals: dict[str, int]
     """ATen overload, or another reason → refused samples."""
@@ -81,10 +81,10 @@ class Row(_Record):
     """What was wrong, a line each, the first few."""
 
 
-class Answer(_Record):
+class TaskAnswer(_Record):
     """A line of the worker's stdout: the rows of one task."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[OpTypeRow, ...]
 
 
 class Listing(_Record):

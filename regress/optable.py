@@ -24,7 +24,7 @@ from rich.console import Console
 from driver.config import load_config
 from driver.errors import InfrastructureError, InputError
 from driver.files import write_text
-from driver.optable import DTYPES, Answer, Count, Listing, Row, Task
+from driver.optable import DTYPES, Listing, OpTypeRow, SampleCounts, SurveyTask, TaskAnswer
 from regress import optable_baseline as baseline
 from regress.optable_page import page, totals
 from regress.paths import CONFIG_FILE, OUT, ROOT
@@ -62,7 +62,7 @@ class Measured:
     """What the workers found."""
 
     torch: str
-    rows: list[Row] = field(default_factory=list)
+    rows: list[OpTypeRow] = field(default_factory=list)
 
 
 def optable(console: Console, asked: Asked) -> int:
@@ -90,7 +90,7 @@ def optable(console: Console, asked: Asked) -> int:
             write_text(PAGE, page(found.torch, asked.samples, found.rows))
             baseline.record(found.torch, asked.samples, asked.seed, found.rows)
             say(f"wrote {PAGE.relative_to(ROOT)} and {baseline.FILE.relative_to(ROOT)}")
-    bad = sum((row.count for row in found.rows), Count()).failed
+    bad = sum((row.count for row in found.rows), SampleCounts()).failed
     return 1 if lost or bad else 0
 
 
@@ -110,7 +110,7 @@ def measure(asked: Asked, progress: Progress) -> Measured:
             if op not in listing.ops:
                 raise InputError("command line", "op", op, "the full name of an op of op_db")
         tasks = deque(
-            Task(
+            SurveyTask(
                 op=op,
                 dtypes=asked.dtypes,
                 samples=asked.samples,
@@ -155,7 +155,7 @@ class _Worker:
         assert self._child.stdout is not None
         return self._child.stdout
 
-    def ask(self, task: Task) -> Answer | None:
+    def ask(self, task: SurveyTask) -> TaskAnswer | None:
         """The rows of a task; None when the process ended over it, or ran out of time."""
         assert self._child.stdin is not None
         clock = threading.Timer(_TASK_S, self._kill)
@@ -168,7 +168,7 @@ class _Worker:
             line = ""
         finally:
             clock.cancel()
-        return Answer.model_validate_json(line) if line.endswith("\n") else None
+        return TaskAnswer.model_validate_json(line) if line.endswith("\n") else None
 
     def _kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -187,14 +187,14 @@ class _Worker:
 class _Pool:
     """Workers in threads that take tasks from one queue."""
 
-    def __init__(self, tasks: deque[Task], progress: Progress, log: Path) -> None:
+    def __init__(self, tasks: deque[SurveyTask], progress: Progress, log: Path) -> None:
         self._tasks, self._progress, self._log = tasks, progress, log
-        self._rows: list[Row] = []
+        self._rows: list[OpTypeRow] = []
         self._errors: list[BaseException] = []
         self._lock = threading.Lock()
         self._stop = threading.Event()
 
-    def run(self, first: _Worker, jobs: int) -> list[Row]:
+    def run(self, first: _Worker, jobs: int) -> list[OpTypeRow]:
         """The rows of all tasks, in any order."""
         count = min(max(jobs, 1), max(len(self._tasks), 1))
         threads = [
@@ -235,7 +235,7 @@ class _Pool:
         finally:
             worker.end()
 
-    def _take(self, task: Task, reply: Answer | None) -> None:
+    def _take(self, task: SurveyTask, reply: TaskAnswer | None) -> None:
         """Keep the rows. A task that ended its worker comes again, type by type, to say which."""
         with self._lock:
             if reply is not None:
@@ -249,13 +249,13 @@ class _Pool:
                 self._rows.append(_ended(task))
 
 
-def _ended(task: Task) -> Row:
+def _ended(task: SurveyTask) -> OpTypeRow:
     (dtype,) = task.dtypes
-    return Row(
+    return OpTypeRow(
         op=task.op,
         dtype=dtype,
-        count=Count(crash=1),
-        core=Count(),
+        count=SampleCounts(crash=1),
+        core=SampleCounts(),
         refusals={},
         core_refusals={},
         failures=("crash: the worker process ended",),

@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from driver.files import read_json, write_text
-from driver.optable import Row
+from driver.optable import OpTypeRow
 from regress.paths import ROOT
 
 FILE = ROOT / "regress" / "optable_baseline.json"
@@ -37,7 +37,7 @@ def recorded(file: Path = FILE) -> Baseline | None:
 
 
 def lost(
-    former: Baseline | None, torch: str, samples: int, seed: int, rows: Sequence[Row]
+    former: Baseline | None, torch: str, samples: int, seed: int, rows: Sequence[OpTypeRow]
 ) -> list[str]:
     """A line for each op and type of `rows` of which fewer samples pass than before.
 
@@ -54,7 +54,9 @@ def lost(
     return lines
 
 
-def record(torch: str, samples: int, seed: int, rows: Sequence[Row], file: Path = FILE) -> None:
+def record(
+    torch: str, samples: int, seed: int, rows: Sequence[OpTypeRow], file: Path = FILE
+) -> None:
     """Write the baseline: one line per op."""
     passed: dict[str, dict[str, int]] = {}
     for row in rows:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from driver.optable import DTYPES, Count, Row
+from driver.optable import DTYPES, OpTypeRow, SampleCounts
 
 _NAMES = ("fp32", "fp16", "bf16", "int8", "int32", "int64", "uint8", "bool")
 _SHORT = dict(zip(DTYPES, _NAMES, strict=True))
@@ -28,9 +28,9 @@ judged as an op of a capsule is. What torch itself refuses is not counted.
 """
 
 
-def page(torch: str, samples: int, rows: Sequence[Row]) -> str:
+def page(torch: str, samples: int, rows: Sequence[OpTypeRow]) -> str:
     """The text of docs/ops.md."""
-    by_op: dict[str, dict[str, Row]] = {}
+    by_op: dict[str, dict[str, OpTypeRow]] = {}
     for row in rows:
         by_op.setdefault(row.op, {})[row.dtype] = row
     head = _HEAD.format(torch=torch.partition("+")[0], ops=len(by_op), samples=samples)
@@ -51,7 +51,7 @@ def page(torch: str, samples: int, rows: Sequence[Row]) -> str:
     return "\n".join(parts) + "\n"
 
 
-def totals(rows: Sequence[Row]) -> list[str]:
+def totals(rows: Sequence[OpTypeRow]) -> list[str]:
     """The totals as lines for a terminal."""
     return [
         f"{name}: {samples} samples, {passed} pass, {refused} refused, {wrong} wrong, "
@@ -60,27 +60,27 @@ def totals(rows: Sequence[Row]) -> list[str]:
     ]
 
 
-def _totals(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+def _totals(rows: Sequence[OpTypeRow]) -> list[tuple[str, ...]]:
     lines = [("core ATen", [row.core for row in rows]), ("all", [row.count for row in rows])]
     for dtype in DTYPES:
         lines.append((_SHORT[dtype], [row.count for row in rows if row.dtype == dtype]))
     return [_sum(name, counts) for name, counts in lines]
 
 
-def _sum(name: str, counts: Iterable[Count]) -> tuple[str, ...]:
-    every = sum(counts, Count())
+def _sum(name: str, counts: Iterable[SampleCounts]) -> tuple[str, ...]:
+    every = sum(counts, SampleCounts())
     share = f"{every.passed} ({_percent(every)})"
     others = (every.refused, every.wrong, every.crash, every.timeout, every.other_type)
     return (name, str(every.total), share, *map(str, others))
 
 
-def _percent(count: Count) -> str:
+def _percent(count: SampleCounts) -> str:
     """Rounded down: 100 % is all of them."""
     tenths = count.passed * 1000 // count.total if count.total else 0
     return f"{tenths // 10}.{tenths % 10} %"
 
 
-def _refused(rows: Sequence[Row], shown: int = 60) -> list[tuple[str, ...]]:
+def _refused(rows: Sequence[OpTypeRow], shown: int = 60) -> list[tuple[str, ...]]:
     core: Counter[str] = Counter()
     every: Counter[str] = Counter()
     for row in rows:
@@ -91,11 +91,11 @@ def _refused(rows: Sequence[Row], shown: int = 60) -> list[tuple[str, ...]]:
     return [*first, *((f"`{op}`", "", str(count)) for op, count in others[:shown])]
 
 
-def _line(op: str, found: dict[str, Row]) -> tuple[str, ...]:
+def _line(op: str, found: dict[str, OpTypeRow]) -> tuple[str, ...]:
     return (f"`{op}`", *(_cell(found[d].count) if d in found else _NONE for d in DTYPES))
 
 
-def _cell(count: Count) -> str:
+def _cell(count: SampleCounts) -> str:
     for name, number in (
         ("wrong", count.wrong),
         ("crash", count.crash),

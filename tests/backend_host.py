@@ -14,10 +14,10 @@ from driver.isa import (
     DEVICE_ID,
     ISA_VERSION,
     CompletionRecord,
+    DeviceState,
     DType,
     Opcode,
     Packet,
-    State,
     csr,
     flag_word,
 )
@@ -100,8 +100,8 @@ class Host:
         while self.backend.read_csr(csr.COMPLETED) != completed:
             self.wait()
 
-    def state(self) -> State:
-        return State(self.backend.read_csr(csr.STATUS) & csr.STATUS_STATE_MASK)
+    def state(self) -> DeviceState:
+        return DeviceState(self.backend.read_csr(csr.STATUS) & csr.STATUS_STATE_MASK)
 
     def record(self, slot: int) -> CompletionRecord:
         return CompletionRecord.unpack(self.backend.read_memory(self.records + 64 * slot, 64))

@@ -21,7 +21,7 @@ from backend_host import (
 
 from driver.backend import open_backend
 from driver.errors import AddressError, InputError, RegisterError, SimulatorTimeout
-from driver.isa import ErrorCode, Opcode, Packet, State, csr
+from driver.isa import DeviceState, ErrorCode, Opcode, Packet, csr
 
 
 # ---------------------------------------------------------------------- opening and registers
@@ -172,7 +172,7 @@ def test_ring_wraps_and_every_command_leaves_its_record(
         seq += batch
         assert host.backend.read_csr(csr.RING_HEAD) == seq % (1 << ring_log2)
     assert seq >= 7
-    assert host.state() == State.DONE
+    assert host.state() == DeviceState.DONE
     assert host.backend.read_csr(csr.COMMANDS_LO) == seq
 
 
@@ -241,7 +241,7 @@ def test_the_window_runs_packets_without_a_ring(host: Host) -> None:
     host.push(nop())
     assert host.wait() == EMPTY
     assert host.backend.read_csr(csr.COMPLETED) == 1
-    assert host.backend.read_csr(csr.STATUS) == State.DONE | 1 << 8 | 1 << 10
+    assert host.backend.read_csr(csr.STATUS) == DeviceState.DONE | 1 << 8 | 1 << 10
 
 
 def test_a_push_repeats_the_words_that_stayed(host: Host) -> None:
@@ -275,7 +275,7 @@ def test_a_push_into_a_full_queue_is_dropped(host: Host) -> None:
     for _ in range(3):
         host.backend.write_csr(csr.CMD_PUSH, 1)
     host.wait_until(5)
-    assert host.backend.read_csr(csr.STATUS) == State.DONE | 1 << 8 | 1 << 10
+    assert host.backend.read_csr(csr.STATUS) == DeviceState.DONE | 1 << 8 | 1 << 10
     assert host.backend.read_csr(csr.COMPLETED) == 5
 
 

@@ -21,7 +21,17 @@ from backend_host import (
 )
 
 from driver.backend.shared_memory import BusError, FaultRange
-from driver.isa import FLAGS, Descriptor, DType, ErrorCode, Opcode, Packet, State, csr, flag_word
+from driver.isa import (
+    FLAGS,
+    Descriptor,
+    DeviceState,
+    DType,
+    ErrorCode,
+    Opcode,
+    Packet,
+    csr,
+    flag_word,
+)
 
 INDEXED = {
     0x1100: (0x1400, DType.FP32, 4),
@@ -120,14 +130,14 @@ def test_an_error_stops_the_queue_and_an_acknowledge_recovers(
         pass
     assert irq & EMPTY == 0
 
-    assert host.state() == State.ERROR
+    assert host.state() == DeviceState.ERROR
     assert host.backend.read_csr(csr.ERROR_CODE) == code
     assert host.backend.read_csr(csr.ERROR_SEQ) == 2
     assert host.backend.read_csr(csr.COMPLETED) == 3
     assert [host.record(slot).status for slot in range(3)] == [0, 0, code]
     assert (host.record(2).seq, host.record(2).opcode) == (2, packet.opcode)
     for _ in range(20):
-        assert host.state() == State.ERROR
+        assert host.state() == DeviceState.ERROR
     before[0x800:0x804] = (0xFEED).to_bytes(4, "little")
     after = host.backend.read_memory(host.data, 0x3000)
     unspecified = bus_error or code is ErrorCode.BAD_INDEX
@@ -137,14 +147,14 @@ def test_an_error_stops_the_queue_and_an_acknowledge_recovers(
 
     host.backend.set_faults([])
     host.acknowledge()
-    assert host.state() == State.IDLE
+    assert host.state() == DeviceState.IDLE
     assert host.backend.read_csr(csr.ERROR_CODE) == 0
     assert host.backend.read_csr(csr.RING_HEAD) == host.tail
     host.ring_packets(packet if bus_error else nop(), sync(host.data, 0xBEEF))
     host.wait_until(5)
     assert host.word(host.data) == 0xBEEF
     assert [host.record(slot).seq for slot in (3, 4)] == [3, 4]
-    assert host.state() == State.DONE
+    assert host.state() == DeviceState.DONE
 
 
 @pytest.mark.parametrize("response", BusError)
@@ -204,7 +214,7 @@ def test_failing_ranges_beside_the_rings_or_the_other_way_do_no_harm(host: Host)
     for completed in range(1, 5):
         host.ring_packets(nop())
         host.wait_until(completed)
-    assert host.state() == State.DONE
+    assert host.state() == DeviceState.DONE
 
 
 @executes
@@ -216,7 +226,7 @@ def test_an_acknowledge_empties_the_window_too(host: Host) -> None:
         pass
     host.backend.write_memory(host.data, bytes(4))
     host.acknowledge()
-    assert host.backend.read_csr(csr.STATUS) == State.IDLE | 1 << 8 | 1 << 10
+    assert host.backend.read_csr(csr.STATUS) == DeviceState.IDLE | 1 << 8 | 1 << 10
     host.push(nop())
     host.wait_until(2)
     assert host.word(host.data) == 0
@@ -227,7 +237,7 @@ def test_an_acknowledge_without_an_error_drops_nothing(host: Host) -> None:
     host.ring_packets(nop(), nop(), nop())
     host.acknowledge()
     host.wait_until(3)
-    assert host.state() == State.DONE
+    assert host.state() == DeviceState.DONE
 
 
 @executes

@@ -13,6 +13,13 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from source_names import (
+    REPEATED,
+    class_files,
+    glossary_problems,
+    named_in_code,
+    repetitions,
+)
 
 from regress.cli import app
 
@@ -87,3 +94,33 @@ def test_the_examples_run(page: str, shown: str, tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert shown in done.stdout
+
+
+def test_a_class_name_is_declared_once() -> None:
+    classes = class_files(ROOT)
+    assert len(classes) > 200
+    assert repetitions(classes, REPEATED) == []
+
+
+def test_a_repeated_class_name_and_a_stale_exception_are_found() -> None:
+    classes = {"Step": ["tb/a.py", "regress/b.py"], "Job": ["regress/c.py"]}
+    assert repetitions(classes, {"Step": ""}) == []
+    assert repetitions(classes, {"Job": ""}) == [
+        "class Step is declared in tb/a.py and regress/b.py: give each a name of its own",
+        "REPEATED['Job'] in tests/source_names.py: remove it",
+    ]
+
+
+def test_every_name_of_the_glossary_is_in_its_file() -> None:
+    page = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+    terms = re.findall(r"^\| (?!term |---)[^|]+ \| [^|]+ \| .+ \|$", page, re.MULTILINE)
+    assert len(list(named_in_code(page))) >= len(terms) >= 80
+    assert glossary_problems(page, ROOT) == []
+
+
+def test_a_name_that_has_moved_is_found() -> None:
+    page = "| packet | A command. | `Packet`, `Gone` (driver/isa/types.py) |"
+    assert glossary_problems(page, ROOT) == [
+        "docs/glossary.md: `Packet` is not in driver/isa/types.py; it is in driver/isa/codec.py",
+        "docs/glossary.md: `Gone` is not in driver/isa/types.py",
+    ]

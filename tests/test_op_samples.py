@@ -26,7 +26,7 @@ from tb.ops.pair import DevicePair
 from tb.ops.problem import judged, problem_of
 from tb.ops.samples import SAMPLES
 from tb.ops.samples.model import Sample, T
-from tb.ops.samples.variants import SHAPES, Variant, variants
+from tb.ops.samples.variants import SHAPES, SampleCall, variants
 
 CONFIG = load_config(Path(__file__).parents[1] / "sim_config.yaml", "small")
 SEED = 7
@@ -39,12 +39,12 @@ def pair() -> Iterator[DevicePair]:
     made.close()
 
 
-def case_of(variant: Variant) -> Case:
+def case_of(variant: SampleCall) -> Case:
     args, kwargs = variant.arguments(SEED)
     return Case(0, variant.sample.op, args, "sample", kwargs=kwargs)
 
 
-def problem_with(pair: DevicePair, variant: Variant) -> tuple[str | None, int]:
+def problem_with(pair: DevicePair, variant: SampleCall) -> tuple[str | None, int]:
     """(what is wrong with the NPU's answer, elements compared)."""
     case = case_of(variant)
     problem = problem_of(case)
@@ -83,7 +83,7 @@ def test_every_op_of_the_table_has_a_sample_and_a_judge() -> None:
 
 def test_what_a_sample_says_is_refused_is_refused(pair: DevicePair) -> None:
     refused = [
-        Variant("dense", sample, dtype, number)
+        SampleCall("dense", sample, dtype, number)
         for samples in SAMPLES.values()
         for number, sample in enumerate(samples)
         for dtype in sample.refused

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from driver.config import load_config
 from driver.errors import InputError
-from driver.optable import Answer, Count, Listing, Row, Task
+from driver.optable import Listing, OpTypeRow, SampleCounts, SurveyTask, TaskAnswer
 from regress import optable_baseline as baseline
 from regress.optable import Asked, measure, optable
 from regress.optable_page import page, totals
@@ -36,8 +36,8 @@ REFUSED = {"float32": set(), "int64": {"mm", "addmm"}}
 """By type, what the NPU has not."""
 
 
-def task(op: str, dtype: str = "float32", samples: int = 3) -> Task:
-    return Task(op=op, dtypes=(dtype,), samples=samples, seed=1, limit_s=20)
+def task(op: str, dtype: str = "float32", samples: int = 3) -> SurveyTask:
+    return SurveyTask(op=op, dtypes=(dtype,), samples=samples, seed=1, limit_s=20)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
@@ -128,10 +128,10 @@ def test_a_sample_over_its_cpu_time_is_told_apart() -> None:
 
 
 # ---------------------------------------------------------------------- page and ratchet
-def row(passed: int, refused: int = 0, wrong: int = 0, op: str = "add") -> Row:
-    count = Count(works=passed, refused=refused, wrong=wrong)
+def row(passed: int, refused: int = 0, wrong: int = 0, op: str = "add") -> OpTypeRow:
+    count = SampleCounts(works=passed, refused=refused, wrong=wrong)
     refusals = {"aten.add.Tensor": refused} if refused else {}
-    return Row(op=op, dtype="float32", count=count, core=count, refusals=refusals,
+    return OpTypeRow(op=op, dtype="float32", count=count, core=count, refusals=refusals,
                core_refusals=refusals)  # fmt: skip
 
 
@@ -191,15 +191,17 @@ def test_a_worker_that_dies_is_a_crash_of_the_type_that_ended_it(
 
         def __init__(self, log: Path) -> None: ...
 
-        def ask(self, given: Task) -> Answer | None:
+        def ask(self, given: SurveyTask) -> TaskAnswer | None:
             if "float16" in given.dtypes:
                 return None
-            count = Count(works=2)
+            count = SampleCounts(works=2)
             made = [
-                Row(op=given.op, dtype=d, count=count, core=count, refusals={}, core_refusals={})
+                OpTypeRow(
+                    op=given.op, dtype=d, count=count, core=count, refusals={}, core_refusals={}
+                )
                 for d in given.dtypes
             ]
-            return Answer(rows=tuple(made))
+            return TaskAnswer(rows=tuple(made))
 
         def end(self) -> int:
             return 0
@@ -218,7 +220,7 @@ def test_a_worker_that_dies_is_a_crash_of_the_type_that_ended_it(
 def test_an_error_in_a_worker_thread_ends_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def ask(self: object, given: Task) -> Answer:
+    def ask(self: object, given: SurveyTask) -> TaskAnswer:
         raise ValueError("not JSON")
 
     monkeypatch.setattr("regress.optable.OUT", tmp_path)

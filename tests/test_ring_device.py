@@ -21,7 +21,7 @@ from driver.errors import (
     OutOfMemory,
     SimulatorTimeout,
 )
-from driver.isa import CompletionRecord, ErrorCode, Opcode, Packet, State, csr
+from driver.isa import CompletionRecord, DeviceState, ErrorCode, Opcode, Packet, csr
 from driver.ring import CommandRing, CompletionRing
 
 Submit = Callable[[Device, list[Packet]], list[CompletionRecord]]
@@ -156,7 +156,7 @@ def test_a_fault_names_code_sequence_and_packet(
 
     device.recover()
     assert device.download(word, (1,), np.uint32)[0] == 0
-    assert device.backend.read_csr(csr.STATUS) & 3 == State.IDLE
+    assert device.backend.read_csr(csr.STATUS) & 3 == DeviceState.IDLE
     records = submit(device, [nop(), sync(word, 7)] * 4)
     assert [record.seq for record in records] == list(range(6 + before, 14 + before))
     assert device.download(word, (1,), np.uint32)[0] == 7

@@ -39,17 +39,17 @@ class Architecture(Part):
     parts: Mapping[str, Part] = {}
 
 
-class Table(_Record):
+class ArchitectureTable(_Record):
     """The whole file. `bases`: sizes that rows share."""
 
     bases: Mapping[str, Mapping[str, Any]]
     architectures: Mapping[str, Architecture]
 
 
-def table() -> Table:
+def table() -> ArchitectureTable:
     """The file. InputError names the field that is wrong."""
     try:
-        return Table.model_validate(read_yaml(FILE))
+        return ArchitectureTable.model_validate(read_yaml(FILE))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"])

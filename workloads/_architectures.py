@@ -14,7 +14,7 @@ import torch
 import transformers
 
 from driver.errors import InputError
-from workloads._architecture_table import FILE, Kind, Part, Table, table
+from workloads._architecture_table import FILE, ArchitectureTable, Kind, Part, table
 
 BATCH, LENGTH, WRITTEN = 2, 12, 5
 """Sequences, their tokens, and the tokens that a decoder has written so far."""
@@ -52,7 +52,7 @@ def silence() -> None:
     transformers.logging.set_verbosity_error()  # type: ignore[no-untyped-call]
 
 
-def _configuration(file: Table, part: Part, **given: Any) -> Any:
+def _configuration(file: ArchitectureTable, part: Part, **given: Any) -> Any:
     """Attention is eager: its products and softmax are ops of their own."""
     base = {} if part.base is None else file.bases[part.base]
     config = _class(part.config)(**{**base, **part.sizes, **given})

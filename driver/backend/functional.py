@@ -26,9 +26,9 @@ from driver.isa import (
     ISA_VERSION,
     PACKET_BYTES,
     CompletionRecord,
+    DeviceState,
     ErrorCode,
     Packet,
-    State,
     csr,
 )
 
@@ -133,7 +133,7 @@ class FunctionalBackend(ABC):
         self._commands = 0
         self._cycle: int = 0
         self._irq_status: int = 0
-        self._state = State.IDLE
+        self._state = DeviceState.IDLE
         self._error = ErrorCode.NONE
         self._error_seq = 0
 
@@ -190,7 +190,7 @@ class FunctionalBackend(ABC):
         return int(values.get(offset, 0))
 
     def _status(self) -> int:
-        state = State.BUSY if self._pending() else self._state
+        state = DeviceState.BUSY if self._pending() else self._state
         ring_empty = self._head == self._tail()
         return (
             state << csr.STATUS_STATE_LSB
@@ -202,10 +202,10 @@ class FunctionalBackend(ABC):
     def _control(self, value: int) -> None:
         if value & csr.CTRL_SOFT_RESET_MASK:
             self.reset()
-        elif value & csr.CTRL_ERROR_ACK_MASK and self._state == State.ERROR:
+        elif value & csr.CTRL_ERROR_ACK_MASK and self._state == DeviceState.ERROR:
             self._queue.clear()
             self._head = self._tail()
-            self._state = State.IDLE
+            self._state = DeviceState.IDLE
             self._error = ErrorCode.NONE
 
     # ------------------------------------------------------------------ command queues
@@ -221,7 +221,7 @@ class FunctionalBackend(ABC):
         return bool(enabled) and self._head != self._tail()
 
     def _pending(self) -> bool:
-        return self._state != State.ERROR and (bool(self._queue) or self._ring_waits())
+        return self._state != DeviceState.ERROR and (bool(self._queue) or self._ring_waits())
 
     def _step(self) -> bool:
         """Let the next command finish, the CSR queue's before the ring's. False: none waits."""
@@ -249,10 +249,10 @@ class FunctionalBackend(ABC):
         recorded = self._record(code, command.opcode)
         code = code if code or recorded else ErrorCode.BUS_WRITE
         if code:
-            self._state, self._error, self._error_seq = State.ERROR, code, self._seq
+            self._state, self._error, self._error_seq = DeviceState.ERROR, code, self._seq
             self._irq_status |= csr.IRQ_STATUS_ERROR_MASK
         else:
-            self._state = State.DONE
+            self._state = DeviceState.DONE
             if command.flags & FLAGS["IRQ"].mask:
                 self._irq_status |= csr.IRQ_STATUS_COMPLETE_MASK
         self._seq = (self._seq + 1) & _WORD_MASK

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from driver.backend.ports import describe
 from driver.backend.shared_memory import FaultRange, SharedMemory
-from driver.backend.simulator import Setting, Simulator, Status, StopReason, Verb
+from driver.backend.simulator import DramSetting, Simulator, Status, StopReason, Verb
 from driver.config import HwConfig
 from driver.errors import (
     BuildRefused,
@@ -34,7 +34,7 @@ from driver.errors import (
     SimulatorTimeout,
     Standstill,
 )
-from driver.isa import State, csr
+from driver.isa import DeviceState, csr
 
 log = logging.getLogger(__name__)
 
@@ -206,7 +206,7 @@ class RtlBackend:
             standstill = self._standstill()
             last, progress = progress, self._progress()
             if progress == last:
-                state = State(self.read_csr(csr.STATUS) & csr.STATUS_STATE_MASK).name
+                state = DeviceState(self.read_csr(csr.STATUS) & csr.STATUS_STATE_MASK).name
                 known = replace(standstill, state=state, completed=progress[1])
                 raise DeviceHung("no interrupt", known)
 
@@ -227,9 +227,9 @@ class RtlBackend:
 
     def set_dram(self, latency_cycles: int, stall: int = 0, seed: int = 0) -> None:
         """Timing of the DRAM; the seed takes effect at the next reset."""
-        self.simulator.request(Verb.SET, Setting.LATENCY, latency_cycles)
-        self.simulator.request(Verb.SET, Setting.STALL, stall)
-        self.simulator.request(Verb.SET, Setting.SEED, seed % _WORD)
+        self.simulator.request(Verb.SET, DramSetting.LATENCY, latency_cycles)
+        self.simulator.request(Verb.SET, DramSetting.STALL, stall)
+        self.simulator.request(Verb.SET, DramSetting.SEED, seed % _WORD)
 
     def set_faults(self, ranges: list[FaultRange]) -> None:
         """Replace the address ranges that answer the device with a bus error."""

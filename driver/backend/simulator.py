@@ -50,7 +50,7 @@ class Verb(IntEnum):
     PORTS = 8
 
 
-class Setting(IntEnum):
+class DramSetting(IntEnum):
     """Of the simulated DRAM."""
 
     LATENCY = 0

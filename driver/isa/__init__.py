@@ -23,10 +23,10 @@ from driver.isa.types import (
     ERROR_TEXT,
     ISA_VERSION,
     MATMUL_DTYPES,
+    DeviceState,
     DType,
     ErrorCode,
     Opcode,
-    State,
 )
 
 __all__ = [
@@ -47,10 +47,10 @@ __all__ = [
     "CompletionRecord",
     "DType",
     "Descriptor",
+    "DeviceState",
     "ErrorCode",
     "Opcode",
     "Packet",
-    "State",
     "flag_field",
     "flag_word",
 ]

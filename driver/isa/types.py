@@ -100,7 +100,7 @@ ERROR_TEXT: dict[ErrorCode, str] = {
 }
 
 
-class State(IntEnum):
+class DeviceState(IntEnum):
     """Bits 1:0 of the STATUS register."""
 
     IDLE = 0

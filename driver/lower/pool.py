@@ -23,7 +23,7 @@ TABLE = Table()
 
 
 @dataclass(frozen=True)
-class Axis:
+class PoolingAxis:
     """The windows along one dimension: window i starts at i·stride − pad, has `size` positions."""
 
     length: int
@@ -52,7 +52,9 @@ class Axis:
         return min(start + self.size, high) - max(start, low)
 
 
-def _part(view: TensorView, dim: int, axis: Axis, position: int, windows: range) -> TensorView:
+def _part(
+    view: TensorView, dim: int, axis: PoolingAxis, position: int, windows: range
+) -> TensorView:
     """The input's elements at one position of these windows."""
     start = windows.start * axis.stride + position * axis.spread - axis.pad
     return view.sliced(dim, start, len(windows), axis.stride)
@@ -64,7 +66,7 @@ def _along(
     x: TensorView,
     out: TensorView,
     dim: int,
-    axis: Axis,
+    axis: PoolingAxis,
     scale: float = 1.0,
 ) -> None:
     """out = amax or sum of x over the windows of one dimension; a sum may be scaled."""
@@ -103,7 +105,7 @@ def pooled(
     program: str,
     x: TensorView,
     out: TensorView,
-    axes: Sequence[Axis],
+    axes: Sequence[PoolingAxis],
     scale: float = 1.0,
 ) -> None:
     """out = the reduction of x over all windows of the last dimensions, one after the other."""
@@ -125,11 +127,11 @@ def axes_of(
     stride: Sequence[int],
     padding: Sequence[int],
     dilation: Sequence[int] = (1,),
-) -> tuple[Axis, ...]:
+) -> tuple[PoolingAxis, ...]:
     """The windows along the last `dims` dimensions; one number means all of them."""
     parameters = (each(v, dims) for v in (kernel, stride or kernel, padding, dilation))
     lengths = zip(x.sizes[-dims:], out.sizes[-dims:], *parameters, strict=True)
-    return tuple(Axis(length, count, *numbers) for length, count, *numbers in lengths)
+    return tuple(PoolingAxis(length, count, *numbers) for length, count, *numbers in lengths)
 
 
 # ---------------------------------------------------------------------- maximum
@@ -184,7 +186,7 @@ def places(
     x: TensorView,
     best: TensorView,
     indices: TensorView,
-    axes: Sequence[Axis],
+    axes: Sequence[PoolingAxis],
 ) -> None:
     """Which position of its window each maximum is: the first that equals it, or the last NaN.
 
@@ -211,7 +213,7 @@ def _add_origins(
     b: ProgramBuilder,
     found: TensorView,
     indices: TensorView,
-    axes: Sequence[Axis],
+    axes: Sequence[PoolingAxis],
     steps: Sequence[int],
 ) -> None:
     """indices = found + the place at which each window begins, which may lie in the padding."""

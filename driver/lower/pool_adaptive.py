@@ -13,7 +13,7 @@ from itertools import product
 from driver.isa import DType
 from driver.lower.convert import convert
 from driver.lower.index import in_line
-from driver.lower.pool import Axis, places, pooled
+from driver.lower.pool import PoolingAxis, places, pooled
 from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Table
 from driver.lower.taken import take
@@ -46,7 +46,7 @@ def _adaptive(dims: int) -> Rule:
         for number, line in enumerate(flat):
             x = take(b, x, x.rank - dims + number, line)
         axes = [
-            Axis(len(line), len(windows), len(windows[0]), len(windows[0]), 0)
+            PoolingAxis(len(line), len(windows), len(windows[0]), len(windows[0]), 0)
             for line, windows in zip(flat, lines, strict=True)
         ]
         pooled(b, "amax", x, out, axes)
@@ -67,7 +67,7 @@ def _found(
     x: TensorView,
     best: TensorView,
     indices: TensorView,
-    axes: Sequence[Axis],
+    axes: Sequence[PoolingAxis],
     table: Sequence[int],
 ) -> None:
     """indices = the place in the image of each maximum."""

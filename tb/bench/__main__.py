@@ -9,7 +9,7 @@ from pathlib import Path
 
 from driver.errors import InputError, NpuError
 from driver.results import NoteEvent, event_line
-from tb.bench.measure import Value
+from tb.bench.measure import Measurement
 
 _HELPERS = ("device", "measure")
 
@@ -32,7 +32,9 @@ def main(arguments: list[str]) -> int:
         name, figures = arguments[0], _figures()
         if name not in figures:
             raise InputError("command line", "figure", name, f"one of {', '.join(figures)}")
-        value: Value = importlib.import_module(f"tb.bench.{name}").measure(int(arguments[1]), _note)
+        value: Measurement = importlib.import_module(f"tb.bench.{name}").measure(
+            int(arguments[1]), _note
+        )
     except NpuError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

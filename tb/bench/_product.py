@@ -57,7 +57,7 @@ def fill_operands(memory: np.ndarray) -> None:
 
 
 @dataclass(frozen=True)
-class Execution:
+class TimedCommand:
     """One command from doorbell to interrupt."""
 
     cycles: int
@@ -73,7 +73,7 @@ class ProductServer:
         self.backend = RtlBackend(config, binary=binary, sim_log=log)
         fill_operands(self.backend.memory)
 
-    def execute(self) -> Execution:
+    def execute(self) -> TimedCommand:
         """Reset, push, run to the interrupt. VerdictError when the device reports an error."""
         backend = self.backend
         backend.reset()
@@ -81,7 +81,7 @@ class ProductServer:
             backend.write_csr(offset, value)
         cycle, cpu_s = backend.cycle, backend.run_cpu_s
         backend.wait_interrupt(WAIT_S)
-        taken = Execution(backend.cycle - cycle, backend.run_cpu_s - cpu_s)
+        taken = TimedCommand(backend.cycle - cycle, backend.run_cpu_s - cpu_s)
         code = backend.read_csr(csr.ERROR_CODE)
         if code:
             raise VerdictError(f"the timed command ended with error code {code}")

@@ -12,7 +12,7 @@ import cocotb
 from cocotb.handle import HierarchyObject
 from cocotb.triggers import ClockCycles, RisingEdge
 
-from tb.bench._product import Execution, command_writes, fill_operands
+from tb.bench._product import TimedCommand, command_writes, fill_operands
 from tb.bench.cocotb_speed import RESULT
 from tb.sim.cocotb_run import attach_memory
 
@@ -49,5 +49,5 @@ async def sleeps_until_the_interrupt(dut: HierarchyObject) -> None:
         await write(dut, offset, value)
     cycle, cpu_s = memory.cycle, time.process_time()
     await RisingEdge(dut.irq)
-    taken = Execution(memory.cycle - cycle, time.process_time() - cpu_s)
+    taken = TimedCommand(memory.cycle - cycle, time.process_time() - cpu_s)
     Path(RESULT).write_text(json.dumps(asdict(taken)))

@@ -12,29 +12,29 @@ import numpy as np
 from driver.isa import DType, Opcode, Packet
 from driver.isa.codec import flag_word
 from driver.isa.programs import PROGRAMS
-from tb.bench.device import Bench, rtl_bench, square_matmul
-from tb.bench.measure import Note, Value, interleaved, timed
+from tb.bench.device import DeviceBench, rtl_bench, square_matmul
+from tb.bench.measure import Measurement, Note, interleaved, timed
 
 _PRODUCT = 256
 _ELEMENTS = 1 << 18
 _COPY_WORDS = 1 << 20
 
 
-def _tanh(bench: Bench) -> Packet:
+def _tanh(bench: DeviceBench) -> Packet:
     data = np.random.default_rng(1).standard_normal(_ELEMENTS, dtype=np.float32)
     source, target = bench.device.upload(data), bench.device.alloc(data.nbytes)
     flags = flag_word(DType.FP32, DType.FP32)
     return Packet(Opcode.VECTOR, flags, source, 0, target, (PROGRAMS["tanh"].number, data.size))
 
 
-def _copy(bench: Bench) -> Packet:
+def _copy(bench: DeviceBench) -> Packet:
     data = np.arange(_COPY_WORDS, dtype=np.int32)
     source, target = bench.device.upload(data), bench.device.alloc(data.nbytes)
     flags = flag_word(DType.INT32, DType.INT32)
     return Packet(Opcode.COPY, flags, source, 0, target, (data.size,))
 
 
-WORK: dict[str, Callable[[Bench], Packet]] = {
+WORK: dict[str, Callable[[DeviceBench], Packet]] = {
     "product": lambda bench: square_matmul(bench, _PRODUCT),
     "vector": _tanh,
     "copy": _copy,
@@ -42,9 +42,9 @@ WORK: dict[str, Callable[[Bench], Packet]] = {
 """One command each, long enough that starting it does not count."""
 
 
-def measure(rounds: int, note: Note, config_name: str = "default") -> Value:
+def measure(rounds: int, note: Note, config_name: str = "default") -> Measurement:
     """CPU time of `fast` ÷ that of `check`, for each kind of work; the cycles are the same."""
-    found: list[Value] = []
+    found: list[Measurement] = []
     with rtl_bench("fast", config_name) as fast, rtl_bench("check", config_name) as check:
         for name, packet_of in WORK.items():
             packets = [packet_of(bench) for bench in (fast, check)]

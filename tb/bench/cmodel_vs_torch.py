@@ -10,13 +10,13 @@ import torch
 
 from driver.isa import DType
 from golden._cmodel import matmul
-from tb.bench.measure import Note, Value, interleaved, timed
+from tb.bench.measure import Measurement, Note, interleaved, timed
 
 SIZE = 1024
 _REPEATS = 4
 
 
-def measure(rounds: int, note: Note) -> Value:
+def measure(rounds: int, note: Note) -> Measurement:
     """CPU time of torch ÷ cmodel; above 1 the cmodel is faster."""
     torch.set_num_threads(1)
     generator = np.random.default_rng(1)

@@ -12,15 +12,15 @@ from pathlib import Path
 
 from driver.config import HwConfig
 from driver.errors import VerdictError
-from tb.bench._product import Execution, ProductServer, binary_of, default_config
-from tb.bench.measure import Note, Value, summary
+from tb.bench._product import ProductServer, TimedCommand, binary_of, default_config
+from tb.bench.measure import Measurement, Note, summary
 from tb.sim.cocotb_run import CocotbRun, run_cocotb
 
 RESULT = "execution.json"
 """Left in the run's folder by tb/bench/_sleeping.py."""
 
 
-def _under_cocotb(config: HwConfig, binary: Path) -> Execution:
+def _under_cocotb(config: HwConfig, binary: Path) -> TimedCommand:
     with tempfile.TemporaryDirectory(prefix="npu-bench-") as name:
         run = CocotbRun(
             binary=binary,
@@ -33,10 +33,10 @@ def _under_cocotb(config: HwConfig, binary: Path) -> Execution:
         result = run_cocotb(run)
         if not result.passed:
             raise VerdictError(f"the timed test failed: {dict(result.failures)}")
-        return Execution(**json.loads((run.folder / RESULT).read_text()))
+        return TimedCommand(**json.loads((run.folder / RESULT).read_text()))
 
 
-def measure(rounds: int, note: Note) -> Value:
+def measure(rounds: int, note: Note) -> Measurement:
     """The same product both ways, in turn."""
     config = default_config()
     binary = binary_of(config, "cocotb-fast")

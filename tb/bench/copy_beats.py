@@ -11,13 +11,13 @@ import numpy as np
 
 from driver.isa import DType, Opcode, Packet
 from driver.isa.codec import flag_word
-from tb.bench.device import Bench, Counters, rtl_bench
-from tb.bench.measure import Note, Value
+from tb.bench.device import Counters, DeviceBench, rtl_bench
+from tb.bench.measure import Measurement, Note
 
 COPY_BYTES = 64 * 1024
 
 
-def copied(bench: Bench, size_bytes: int) -> Counters:
+def copied(bench: DeviceBench, size_bytes: int) -> Counters:
     """The device's count of one contiguous COPY."""
     data = np.arange(size_bytes // 4, dtype=np.int32)
     source, target = bench.device.upload(data), bench.device.alloc(size_bytes)
@@ -25,10 +25,10 @@ def copied(bench: Bench, size_bytes: int) -> Counters:
     return bench.run(Packet(Opcode.COPY, flags, source, 0, target, (data.size,)))
 
 
-def measure(rounds: int, note: Note) -> Value:
+def measure(rounds: int, note: Note) -> Measurement:
     """One round: cycles do not vary. The command's fetch and completion count as busy, too."""
     del rounds
     with rtl_bench() as bench:
         counted = copied(bench, COPY_BYTES)
         note(f"{counted.read_beats:,} read beats in {counted.busy_cycles:,} busy cycles")
-        return Value(counted.read_beats / counted.busy_cycles, 0.0)
+        return Measurement(counted.read_beats / counted.busy_cycles, 0.0)

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from tb.bench.copy_beats import COPY_BYTES, copied
 from tb.bench.device import rtl_bench
-from tb.bench.measure import Note, Value
+from tb.bench.measure import Measurement, Note
 
 
-def measure(rounds: int, note: Note) -> Value:
+def measure(rounds: int, note: Note) -> Measurement:
     """One round: cycles do not vary."""
     del rounds
     with rtl_bench() as bench:
@@ -16,4 +16,4 @@ def measure(rounds: int, note: Note) -> Value:
         beats = long.read_beats - short.read_beats
         cycles = long.busy_cycles - short.busy_cycles
         note(f"{beats:,} more read beats in {cycles:,} more busy cycles")
-        return Value(beats / cycles, 0.0)
+        return Measurement(beats / cycles, 0.0)

@@ -29,7 +29,7 @@ class Counters:
     write_beats: int
 
 
-class Bench:
+class DeviceBench:
     """A device in its simulator. `cpu_seconds` is the simulator's clock of work."""
 
     def __init__(self, device: Device, backend: RtlBackend) -> None:
@@ -50,17 +50,17 @@ class Bench:
 
 
 @contextlib.contextmanager
-def rtl_bench(variant: str = "fast", config_name: str = "default") -> Iterator[Bench]:
+def rtl_bench(variant: str = "fast", config_name: str = "default") -> Iterator[DeviceBench]:
     """A configuration in the build `variant`: by default without assertions and random state."""
     config = load_config(REPOSITORY / "sim_config.yaml", config_name)
     with (
         RtlBackend(config, variant=variant, config_file=REPOSITORY / "sim_config.yaml") as backend,
         Device(backend, config) as device,
     ):
-        yield Bench(device, backend)
+        yield DeviceBench(device, backend)
 
 
-def square_matmul(bench: Bench, size: int) -> Packet:
+def square_matmul(bench: DeviceBench, size: int) -> Packet:
     """An fp32 product of two random matrices in device memory."""
     generator = np.random.default_rng(1)
     a, b = (generator.standard_normal((size, size), dtype=np.float32) for _ in range(2))

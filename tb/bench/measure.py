@@ -21,7 +21,7 @@ _UTIME = 11  # field of /proc/PID/stat after the command's closing parenthesis
 
 
 @dataclass(frozen=True)
-class Value:
+class Measurement:
     """A figure: the median, and the largest less the smallest of the rounds (0 when exact)."""
 
     value: float
@@ -51,7 +51,7 @@ def timed(call: Callable[[], object], clock: Clock = own_cpu_seconds) -> float:
     return clock() - start
 
 
-def interleaved(left: Callable[[], float], right: Callable[[], float], rounds: int) -> Value:
+def interleaved(left: Callable[[], float], right: Callable[[], float], rounds: int) -> Measurement:
     """Seconds of `left` ÷ `right`: once each to warm up, then in turns, the order alternating."""
     left()
     right()
@@ -65,6 +65,6 @@ def interleaved(left: Callable[[], float], right: Callable[[], float], rounds: i
     return summary(ratios)
 
 
-def summary(values: Sequence[float]) -> Value:
+def summary(values: Sequence[float]) -> Measurement:
     """Median and spread."""
-    return Value(statistics.median(values), max(values) - min(values))
+    return Measurement(statistics.median(values), max(values) - min(values))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from driver.config import load_config
 from driver.errors import InfrastructureError
-from tb.bench.measure import Note, Value, interleaved, timed
+from tb.bench.measure import Measurement, Note, interleaved, timed
 from tb.sim.build import build
 from tb.sim.spec import REPOSITORY, BuildSpec, spec_for
 
@@ -19,7 +19,7 @@ EDITED = "ctrl/npu_cmd_stats.sv"
 """A module in the middle of the design."""
 
 
-def measure(rounds: int, note: Note) -> Value:
+def measure(rounds: int, note: Note) -> Measurement:
     """Both builds are of the default configuration, in the variant that tests use."""
     os.environ["CCACHE_DISABLE"] = "1"  # a compiler cache would make the cold build warm
     config = load_config(REPOSITORY / "sim_config.yaml", "default")

@@ -8,13 +8,13 @@ from functools import partial
 import torch
 
 from tb.bench.device import rtl_bench, square_matmul
-from tb.bench.measure import Note, Value, interleaved, timed
+from tb.bench.measure import Measurement, Note, interleaved, timed
 
 SIZE = 512
 _TORCH_REPEATS = 100
 
 
-def measure(rounds: int, note: Note) -> Value:
+def measure(rounds: int, note: Note) -> Measurement:
     """The simulator's process against the same product in torch."""
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(1)

@@ -17,7 +17,14 @@ from driver.backend.rtl import RtlBackend
 from driver.config import load_config
 from driver.errors import VerdictError
 from driver.results import OpRow, RunSpec
-from tb.bench.measure import Note, Value, interleaved, own_cpu_seconds, process_cpu_seconds, timed
+from tb.bench.measure import (
+    Measurement,
+    Note,
+    interleaved,
+    own_cpu_seconds,
+    process_cpu_seconds,
+    timed,
+)
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair
 from tb.ops.problem import problem_of
@@ -28,7 +35,7 @@ SIZE = 512
 _CONFIG_FILE = REPOSITORY / "sim_config.yaml"
 
 
-def measure(rounds: int, note: Note) -> Value:
+def measure(rounds: int, note: Note) -> Measurement:
     """Two simulators of the same build take turns."""
     config = load_config(_CONFIG_FILE, "default")
     generator = torch.Generator().manual_seed(1)

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from tb.bench._product import ProductServer, binary_of, default_config
-from tb.bench.measure import Note, Value, summary
+from tb.bench.measure import Measurement, Note, summary
 
 
-def measure(rounds: int, note: Note) -> Value:
+def measure(rounds: int, note: Note) -> Measurement:
     """The same product on both models, in turn."""
     config = default_config()
     devices = [ProductServer(config, binary_of(config, name)) for name in ("fast", "cocotb-fast")]

@@ -14,7 +14,7 @@ from cocotb.triggers import ClockCycles, RisingEdge
 from pyuvm import ConfigDB, uvm_test
 
 from driver.config import HwConfig, load_config
-from driver.isa import COMPLETION_BYTES, PACKET_BYTES, Packet, State, csr
+from driver.isa import COMPLETION_BYTES, PACKET_BYTES, DeviceState, Packet, csr
 from driver.results import RunSpec, read_json
 from golden.backend import CmodelBackend
 from tb.agents.axil import AxilItem
@@ -122,8 +122,8 @@ class BusTest(uvm_test):
     async def settle(self) -> None:
         """Wait until nothing is queued or the queue has stopped; then compare all registers."""
         while not await self._is_idle():
-            state = State(await self.read(csr.STATUS) & csr.STATUS_STATE_MASK)
-            if state is not State.BUSY:
+            state = DeviceState(await self.read(csr.STATUS) & csr.STATUS_STATE_MASK)
+            if state is not DeviceState.BUSY:
                 done, expected = await self.read(csr.COMPLETED), self.model.read_csr(csr.COMPLETED)
                 expect(f"commands completed in state {state.name}", done, expected)
                 break

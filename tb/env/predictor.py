@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pyuvm import ConfigDB, uvm_component, uvm_subscriber
 
-from driver.isa import State, csr
+from driver.isa import DeviceState, csr
 from golden.backend import CmodelBackend
 from tb.agents.axil import AxilItem
 from tb.agents.host import HostItem
@@ -21,7 +21,7 @@ class _RegisterTap(uvm_subscriber):
         if not item.write or item.response:
             return
         self.model.write_csr(item.offset, item.data)
-        while (self.model.read_csr(csr.STATUS) & csr.STATUS_STATE_MASK) == State.BUSY:
+        while (self.model.read_csr(csr.STATUS) & csr.STATUS_STATE_MASK) == DeviceState.BUSY:
             pass
 
 

@@ -16,7 +16,7 @@ import torch
 
 from driver.config import HwConfig, load_config
 from driver.errors import InputError, NpuError
-from driver.optable import Answer, Count, Listing, Row, Task
+from driver.optable import Listing, OpTypeRow, SampleCounts, SurveyTask, TaskAnswer
 from tb.optable.database import DATABASE, calls, own_names, supports
 from tb.optable.judging import Judge, Outcome, is_core
 
@@ -24,7 +24,7 @@ _SHOWN = 3
 """Failures of one row that are told in words."""
 
 
-def row_of(op: str, dtype: str, outcomes: list[Outcome]) -> Row:
+def row_of(op: str, dtype: str, outcomes: list[Outcome]) -> OpTypeRow:
     """The outcomes of one op's samples in one type, counted."""
     refusals: Counter[str] = Counter()
     core_refusals: Counter[str] = Counter()
@@ -38,18 +38,18 @@ def row_of(op: str, dtype: str, outcomes: list[Outcome]) -> Row:
         for one in outcomes
         if one.status in ("wrong", "crash", "timeout")
     ]
-    return Row(
+    return OpTypeRow(
         op=op,
         dtype=dtype,
-        count=Count(**Counter(one.status for one in outcomes)),
-        core=Count(**Counter(one.status for one in outcomes if one.core)),
+        count=SampleCounts(**Counter(one.status for one in outcomes)),
+        core=SampleCounts(**Counter(one.status for one in outcomes if one.core)),
         refusals=dict(refusals),
         core_refusals=dict(core_refusals),
         failures=tuple(failed[:_SHOWN]),
     )
 
 
-def answer(task: Task, config: HwConfig) -> Answer:
+def answer(task: SurveyTask, config: HwConfig) -> TaskAnswer:
     """Judge the samples of one op. A type that torch does not have for it has no row."""
     judge = Judge(config, task.seed, task.limit_s)
     rows = []
@@ -67,7 +67,7 @@ def answer(task: Task, config: HwConfig) -> Answer:
                 rows.append(row_of(task.op, dtype, outcomes))
     finally:
         judge.close()
-    return Answer(rows=tuple(rows))
+    return TaskAnswer(rows=tuple(rows))
 
 
 def main(arguments: list[str]) -> int:
@@ -83,7 +83,7 @@ def main(arguments: list[str]) -> int:
         listing = Listing(torch=str(torch.__version__), ops=tuple(DATABASE))
         print(listing.model_dump_json(), file=stdout, flush=True)
         for line in sys.stdin:
-            reply = answer(Task.model_validate_json(line), config)
+            reply = answer(SurveyTask.model_validate_json(line), config)
             print(reply.model_dump_json(), file=stdout, flush=True)
     except NpuError as error:
         sys.stderr.write(f"error: {error}\n")

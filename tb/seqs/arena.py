@@ -46,7 +46,7 @@ class Arena:
 
 
 @dataclass(frozen=True)
-class Operand:
+class ArenaOperand:
     """Where an operand is, or its descriptor."""
 
     address: int
@@ -66,15 +66,19 @@ def strides(rng: random.Random, sizes: tuple[int, ...], broadcast: bool) -> tupl
     return tuple(strides)
 
 
-def place_operand(arena: Arena, sizes: tuple[int, ...], dtype: DType, *, source: bool) -> Operand:
+def place_operand(
+    arena: Arena, sizes: tuple[int, ...], dtype: DType, *, source: bool
+) -> ArenaOperand:
     """Random data, dense or behind a descriptor; a source may repeat along a dimension."""
     rng, width = arena.rng, DTYPE_BYTES[dtype]
     if rng.random() < 0.5:
         size_bytes = prod(sizes) * width
         address = arena.place(size_bytes, width)
         arena.fill(address, size_bytes, dtype)
-        return Operand(address, False)
-    return Operand(place_view(arena, dtype, sizes, strides(rng, sizes, broadcast=source)), True)
+        return ArenaOperand(address, False)
+    return ArenaOperand(
+        place_view(arena, dtype, sizes, strides(rng, sizes, broadcast=source)), True
+    )
 
 
 def place_view(arena: Arena, dtype: DType, sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:

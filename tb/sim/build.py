@@ -32,7 +32,7 @@ from filelock import FileLock, Timeout
 from driver.errors import InfrastructureError, InputError
 from tb.sim.compile import compile_all
 from tb.sim.objects import ObjectStore, run_compiler
-from tb.sim.plan import Plan, make_plan
+from tb.sim.plan import BuildPlan, make_plan
 from tb.sim.spec import REPOSITORY, BuildSpec, BuiltModel
 
 log = logging.getLogger(__name__)
@@ -60,7 +60,7 @@ class _Progress:
             log.info("building %s: %s, %.0f s", self._label, doing, elapsed)
 
 
-def _verilate(plan: Plan, folder: Path) -> None:
+def _verilate(plan: BuildPlan, folder: Path) -> None:
     """Generate C++ into `folder`. InputError when Verilator refuses the sources."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -90,7 +90,7 @@ def _refusal(output: str, status: int) -> InputError | InfrastructureError:
     return InputError(located["file"], place, located["message"], "sources that elaborate")
 
 
-def _finish(plan: Plan, objects: Sequence[Path], built: BuiltModel) -> None:
+def _finish(plan: BuildPlan, objects: Sequence[Path], built: BuiltModel) -> None:
     """Link beside the final folder, then rename."""
     unfinished = built.folder.with_name(f".{built.folder.name}.{os.getpid()}")
     shutil.rmtree(unfinished, ignore_errors=True)
@@ -143,7 +143,7 @@ def build(spec: BuildSpec) -> BuiltModel:
         raise InfrastructureError(f"build of {folder.name} failed: {error}") from error
 
 
-def _build_locked(plan: Plan, family: Path, built: BuiltModel) -> BuiltModel:
+def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltModel:
     progress = _Progress(f"{plan.spec.label} ({plan.spec.variant})")
     generated = family / "generated"
     _verilate(plan, generated)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from tb.sim.objects import ObjectStore, Unit
-from tb.sim.plan import FAST, OWN, PREFIX, RUNTIME, SLOW, Plan, own_headers
+from tb.sim.plan import FAST, OWN, PREFIX, RUNTIME, SLOW, BuildPlan, own_headers
 from tb.sim.spec import digest
 
 _SMALL_BYTES = 64 * 1024
@@ -18,7 +18,7 @@ _PRECOMPILE_FROM = 4
 
 
 def compile_all(
-    plan: Plan, generated: Path, store: ObjectStore, progress: Callable[[str], None]
+    plan: BuildPlan, generated: Path, store: ObjectStore, progress: Callable[[str], None]
 ) -> list[Path]:
     """The objects of the whole simulator."""
     sources = json.loads((generated / f"{PREFIX}.json").read_text())["sources"]

@@ -15,7 +15,7 @@ from tb.sim.spec import (
     SIM_FOLDER,
     TOP,
     BuildSpec,
-    Variant,
+    BuildVariant,
     digest,
     read_filelist,
     variant_named,
@@ -33,7 +33,7 @@ OUTPUT_SPLIT = 5000
 larger optimises across more."""
 
 
-def verilator_flags(variant: Variant) -> list[str]:
+def verilator_flags(variant: BuildVariant) -> list[str]:
     """Verilator's options, without sources, top and parameters."""
     state = "unique" if variant.random_init else "fast"
     flags = ["--cc", "--make", "json", "--no-timing", "--quiet", "-O3"]
@@ -49,7 +49,7 @@ def verilator_flags(variant: Variant) -> list[str]:
     return flags
 
 
-def compile_flags_of(variant: Variant, verilator: Verilator) -> tuple[str, ...]:
+def compile_flags_of(variant: BuildVariant, verilator: Verilator) -> tuple[str, ...]:
     """Flags of every C++ file; order and content are part of each object's key."""
     shim = SIM_FOLDER / "fst"
     flags = ["-std=c++20", "-DVERILATOR=1", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0"]
@@ -68,11 +68,11 @@ def compile_flags_of(variant: Variant, verilator: Verilator) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Plan:
+class BuildPlan:
     """A BuildSpec with its sources read and its tools found."""
 
     spec: BuildSpec
-    variant: Variant
+    variant: BuildVariant
     verilator: Verilator
     compiler: Compiler
     sources: tuple[Path, ...]
@@ -112,14 +112,14 @@ def own_headers() -> list[Path]:
     return sorted([*(SIM_FOLDER / "core").glob("*.h"), *(SIM_FOLDER / "fst").glob("*.h")])
 
 
-def _own_sources(variant: Variant) -> tuple[Path, ...]:
+def _own_sources(variant: BuildVariant) -> tuple[Path, ...]:
     core = sorted((SIM_FOLDER / "core").glob("*.cpp"))
     if variant.vpi:
         return (SIM_FOLDER / "cocotb_main.cpp", *core)
     return (SIM_FOLDER / "main.cpp", *(path for path in core if path.stem != "cocotb_loop"))
 
 
-def _link_flags(variant: Variant) -> tuple[str, ...]:
+def _link_flags(variant: BuildVariant) -> tuple[str, ...]:
     flags = ["-pthread"]
     if variant.trace:
         flags += ["-llz4"] if find_header("lz4.h") else []
@@ -133,7 +133,7 @@ def _link_flags(variant: Variant) -> tuple[str, ...]:
     return tuple(flags)
 
 
-def make_plan(spec: BuildSpec) -> Plan:
+def make_plan(spec: BuildSpec) -> BuildPlan:
     """Read the file list, find the tools. InputError and InfrastructureError as build()."""
     variant = variant_named(spec.variant)
     for path in (REPOSITORY, spec.build_root, spec.filelist):
@@ -145,7 +145,7 @@ def make_plan(spec: BuildSpec) -> Plan:
     # In every variant: the models are then the same, and 4 % faster than without (256³ on 16×16,
     # mean of five copies of each binary: where its pages come to lie moves each copy by ±6 %).
     sources.insert(0, HDL_FOLDER / "pins.vlt")
-    return Plan(
+    return BuildPlan(
         spec=spec,
         variant=variant,
         verilator=find_verilator(),

@@ -33,7 +33,7 @@ BEHAVIOURAL_ARRAY = {
 
 
 @dataclass(frozen=True)
-class Variant:
+class BuildVariant:
     """How the model is compiled; every combination is legal."""
 
     assertions: bool = False
@@ -45,19 +45,19 @@ class Variant:
     """Matrix array and multiply-add are models: see BEHAVIOURAL_ARRAY."""
 
 
-VARIANTS: dict[str, Variant] = {
-    "fast": Variant(),
-    "behavioural": Variant(behavioural_array=True),
-    "check": Variant(assertions=True, random_init=True),
-    "waves": Variant(assertions=True, random_init=True, trace=True),
-    "cocotb": Variant(assertions=True, random_init=True, vpi=True),
-    "cocotb-fast": Variant(vpi=True),
-    "cocotb-waves": Variant(assertions=True, random_init=True, trace=True, vpi=True),
+VARIANTS: dict[str, BuildVariant] = {
+    "fast": BuildVariant(),
+    "behavioural": BuildVariant(behavioural_array=True),
+    "check": BuildVariant(assertions=True, random_init=True),
+    "waves": BuildVariant(assertions=True, random_init=True, trace=True),
+    "cocotb": BuildVariant(assertions=True, random_init=True, vpi=True),
+    "cocotb-fast": BuildVariant(vpi=True),
+    "cocotb-waves": BuildVariant(assertions=True, random_init=True, trace=True, vpi=True),
 }
 """The builds by name. A variant with waves runs the same cycles as the one without."""
 
 
-def variant_named(name: str) -> Variant:
+def variant_named(name: str) -> BuildVariant:
     """The variant `name`, or InputError."""
     if name not in VARIANTS:
         raise InputError("command line", "variant", name, f"one of {', '.join(VARIANTS)}")

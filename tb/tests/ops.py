@@ -14,7 +14,7 @@ from driver.config import HwConfig
 from driver.results import RunSpec, TestInfo
 from tb.ops.case import Case, Entry
 from tb.ops.samples import SAMPLES
-from tb.ops.samples.variants import Variant, variants
+from tb.ops.samples.variants import SampleCall, variants
 
 INFO = TestInfo(
     name="ops",
@@ -37,7 +37,7 @@ def cases(spec: RunSpec, config: HwConfig) -> Iterator[Entry]:
             yield Entry(index, partial(_case, variant, index, spec.seed))
 
 
-def _chosen(every: list[Variant]) -> Iterator[Variant]:
+def _chosen(every: list[SampleCall]) -> Iterator[SampleCall]:
     """Of each type some variants, other ones for each type, spread over all samples of the op."""
     kinds = list(dict.fromkeys(variant.dtype for variant in every))
     for turn, kind in enumerate(kinds):
@@ -46,11 +46,11 @@ def _chosen(every: list[Variant]) -> Iterator[Variant]:
         yield from own[turn % step :: step][:_PER_TYPE]
 
 
-def _is_empty(variant: Variant) -> bool:
+def _is_empty(variant: SampleCall) -> bool:
     return any(t.shape is not None and 0 in t.shape for t in variant.sample.tensors())
 
 
-def _case(variant: Variant, index: int, seed: int) -> Case:
+def _case(variant: SampleCall, index: int, seed: int) -> Case:
     args, kwargs = variant.arguments(seed)
     name = f"{variant.name} {str(variant.dtype).removeprefix('torch.')}"
     return Case(index=index, op=variant.sample.op, args=args, module=name, kwargs=kwargs)

@@ -32,7 +32,7 @@ _SPECIAL_SHAPE = (28, 28)
 
 
 @dataclass(frozen=True)
-class Variant:
+class SampleCall:
     """One call of an op."""
 
     name: str
@@ -53,12 +53,12 @@ class Variant:
         return f"{self.sample.op} #{self.number}, {self.dtype}, {self.name}"
 
 
-def variants(samples: tuple[Sample, ...]) -> Iterator[Variant]:
+def variants(samples: tuple[Sample, ...]) -> Iterator[SampleCall]:
     """All calls of one op."""
     for number, sample in enumerate(samples):
         for dtype in sample.dtypes:
             for name in _names(sample, dtype):
-                yield Variant(name, sample, dtype, number)
+                yield SampleCall(name, sample, dtype, number)
 
 
 def _names(sample: Sample, dtype: torch.dtype) -> Iterator[str]:
@@ -77,7 +77,7 @@ def _names(sample: Sample, dtype: torch.dtype) -> Iterator[str]:
 class _Maker:
     """Makes the tensors of one variant, one after the other."""
 
-    def __init__(self, variant: Variant, generator: Generator) -> None:
+    def __init__(self, variant: SampleCall, generator: Generator) -> None:
         self._variant, self._generator = variant, generator
         self._made = 0
 
