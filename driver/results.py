@@ -83,7 +83,8 @@ Mode = Literal["isolated", "chained"]
 BoundBy = Literal["compute", "memory", "overhead"]
 Verdict = Literal["pass", "fail"]
 RunStatus = Literal["pass", "fail", "error"]
-Blame = Literal["none", "rtl", "cmodel", "lowering", "precision"]
+Blame = Literal["none", "rtl", "cmodel", "lowering", "precision", "unknown"]
+""""unknown": of a failed Python test, whose message says what is wrong."""
 
 
 class _Record(BaseModel):
@@ -97,7 +98,7 @@ class TestInfo(_Record):
 
     name: Name
     summary: str
-    kind: Literal["ops", "cocotb", "unit"]
+    kind: Literal["ops", "cocotb", "unit", "pytest"]
     backends: tuple[BackendName, ...]
     workloads: tuple[Name, ...] = ()
     """The capsules it wants: the command line captures them and passes them in the spec."""

@@ -301,14 +301,14 @@ def reformat(console: Console) -> int:
 
 def checks(console: Console, name: str) -> int:
     """`npu-cosim lint` and `types`."""
-    from regress.steps import run_steps  # noqa: PLC0415 (pulls in every check)
+    from regress.check.runner import run_steps  # noqa: PLC0415 (pulls in every check)
 
     return run_steps(console, [name], sys.stdout.isatty())
 
 
 def test_all(console: Console, only: list[str]) -> int:
     """`npu-cosim test`."""
-    from regress.steps import run_steps  # noqa: PLC0415 (pulls in every check)
+    from regress.check.runner import run_steps  # noqa: PLC0415 (pulls in every check)
 
     return run_steps(console, only, sys.stdout.isatty())
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from driver.errors import InputError
 from driver.reproduce import reproduce_line
-from driver.results import Failure, OpRow, RunResult, RunSpec, RunStatus
+from driver.results import Blame, Failure, OpRow, RunResult, RunSpec, RunStatus, Where
 
 
 def picked(spec: RunSpec, count: int) -> list[int]:
@@ -26,14 +26,24 @@ def picked(spec: RunSpec, count: int) -> list[int]:
     return found
 
 
-def check_row(index: int, name: str, module: str, compared: int, failure: str | None) -> OpRow:
-    """One check. `compared` counts what the bench compares; `failure` is None when it passed."""
+def check_row(
+    index: int,
+    name: str,
+    module: str,
+    compared: int,
+    failure: str | None,
+    *,
+    where: Where = "rtl",
+    blame: Blame = "rtl",
+) -> OpRow:
+    """One check. `compared` counts what the bench compares; `failure` is None when it passed;
+    `blame` is whose fault a failure is."""
     return OpRow(
         index=index,
         op=name,
         module=module,
         source="",
-        where="rtl",
+        where=where,
         dtype="",
         shapes=(),
         elements_compared=compared,
@@ -44,7 +54,7 @@ def check_row(index: int, name: str, module: str, compared: int, failure: str | 
         macs=None,
         utilisation=None,
         status="pass" if failure is None else "fail",
-        blame="none" if failure is None else "rtl",
+        blame="none" if failure is None else blame,
         failure=None if failure is None else _failure(failure),
     )
 

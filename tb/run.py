@@ -85,6 +85,10 @@ def run(spec: RunSpec) -> RunResult:
         from tb.unit.suite import run_suite  # noqa: PLC0415 (only here)
 
         return run_suite(spec, progress)
+    if module.INFO.kind == "pytest":
+        from tb.pytest_suite import run_pytest  # noqa: PLC0415 (only here)
+
+        return run_pytest(spec, progress, module.INFO.name)
     return run_ops(spec, config, module, progress)
 
 

@@ -74,6 +74,7 @@ def test_a_class_that_is_not_torchs_fails_the_test(record: Record) -> None:
     assert not wrong.ok and "63 of 64" in wrong.text
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("mode", ["isolated", "chained"])
 def test_a_decoder_layer_leaves_nothing_to_the_cpu(
     record: Record, tmp_path: Path, mode: Mode
@@ -87,6 +88,7 @@ def test_a_decoder_layer_leaves_nothing_to_the_cpu(
     assert all(drift.cosine > 0.9999 for drift in drifts)
 
 
+@pytest.mark.broad
 def test_two_layers_and_lm_head_choose_torchs_tokens_from_their_own_cache(
     record: Record, tmp_path: Path
 ) -> None:

@@ -26,6 +26,7 @@ BLAMES = {
     "cmodel": "the cmodel: RTL and integer-only chain agree, the cmodel does not",
     "lowering": "the lowering: RTL and cmodel agree on something else than the op asked for",
     "precision": "precision: the contract is kept, and yet torch is outside the derived bound",
+    "unknown": "a Python test failed: its message and the log say what is wrong",
 }
 
 
