@@ -25,10 +25,9 @@ REPEATED: Mapping[str, str] = {
     "tb/ops/pair.py: DeviceOutcome; tb/optable/judging.py: SampleOutcome",
     "Progress": "regress/progress.py: ProgressBar; tb/ops/runner.py: RunObserver",
     "Step": "regress/baseline.py: Movement; regress/nightly/prepare.py: PreparationSpec; "
-    "regress/steps.py: CheckStep; tb/ops/chained.py: ChainedOp",
+    "tb/ops/chained.py: ChainedOp",
     "Subject": "golden/bounds/expectation.py: BoundCall; tb/ops/rows.py: RowHeader",
     "Value": "regress/bench.py: MeasuredFigure",
-    "Verdict": "regress/steps.py: CheckResult; golden/scoreboard.py keeps Verdict",
 }
 """Class names that several files declare today, with names to take instead. It only shrinks."""
 
