@@ -11,10 +11,11 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from driver.errors import InputError, readable
+from driver.frozen import Frozen
 from driver.strict_yaml import read_yaml
 
 ALIGNMENT_BYTES = 64
@@ -29,12 +30,6 @@ Address = Annotated[int, Field(ge=0, lt=_ADDRESS_LIMIT, multiple_of=ALIGNMENT_BY
 SizeBytes = Annotated[
     int, Field(ge=ALIGNMENT_BYTES, lt=_ADDRESS_LIMIT, multiple_of=ALIGNMENT_BYTES)
 ]
-
-
-class Frozen(BaseModel):
-    """A part of sim_config.yaml."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 def refuse(field: str, value: object, expected: str) -> NoReturn:

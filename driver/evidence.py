@@ -12,8 +12,9 @@ from typing import Annotated, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from driver.frozen import Frozen
 from driver.results import Count
 
 FOLDER: Final = "failures"
@@ -27,13 +28,11 @@ Grid = tuple[tuple[Count, ...], ...]
 Reference = Literal["cmodel", "rtl", "torch"]
 
 
-class ErrorMap(BaseModel):
+class ErrorMap(Frozen):
     """Where the result of an op differs: all of it by tiles, and one tile bit by bit.
 
     The result counts as batch × rows × columns; sizes beyond three are folded into the batch.
     """
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     dtype: str
     """Of the result, as the row says it: fp32, int8, …"""

@@ -6,17 +6,15 @@ Owns the data alone. Torch-free: `tb.optable` fills it, `regress.optable` shows 
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt
+from pydantic import NonNegativeInt
+
+from driver.frozen import Frozen
 
 DTYPES = ("float32", "float16", "bfloat16", "int8", "int32", "int64", "uint8", "bool")
 """Types that the NPU holds, as torch names them."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SurveyTask(_Record):
+class SurveyTask(Frozen):
     """What the command line asks the worker for, a line of JSON on its stdin."""
 
     op: str
@@ -29,7 +27,7 @@ class SurveyTask(_Record):
     """CPU seconds per sample."""
 
 
-class SampleCounts(_Record):
+class SampleCounts(Frozen):
     """Samples by their outcome."""
 
     works: NonNegativeInt = 0
@@ -65,7 +63,7 @@ class SampleCounts(_Record):
         return SampleCounts(**{name: mine[name] + theirs[name] for name in mine})
 
 
-class OpTypeRow(_Record):
+class OpTypeRow(Frozen):
     """An op in one type."""
 
     op: str
@@ -81,13 +79,13 @@ class OpTypeRow(_Record):
     """What was wrong, a line each, the first few."""
 
 
-class TaskAnswer(_Record):
+class TaskAnswer(Frozen):
     """A line of the worker's stdout: the rows of one task."""
 
     rows: tuple[OpTypeRow, ...]
 
 
-class Listing(_Record):
+class Listing(Frozen):
     """The worker's first line: the ops of op_db and the version of torch they belong to."""
 
     torch: str

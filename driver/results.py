@@ -14,9 +14,7 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from pydantic import (
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     TypeAdapter,
@@ -30,6 +28,7 @@ from driver.errors import InputError
 from driver.files import read_json as read_json  # noqa: PLC0414 (readers of records find it here)
 from driver.files import write_json as write_json  # noqa: PLC0414 (readers of records find it here)
 from driver.files import write_text as write_text  # noqa: PLC0414 (readers of records find it here)
+from driver.frozen import Frozen
 
 SCHEMA_VERSION: Final = 1
 """Raised by one whenever a result of the former version could be misread."""
@@ -87,11 +86,7 @@ Blame = Literal["none", "rtl", "cmodel", "lowering", "precision", "unknown"]
 """"unknown": of a failed Python test, whose message says what is wrong."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-
-class TestInfo(_Record):
+class TestInfo(Frozen):
     """One line of `python -m tb.run --list`."""
 
     __test__ = False  # not a test class, whatever pytest thinks of its name
@@ -108,7 +103,7 @@ class TestInfo(_Record):
     """How it runs the ops of its capsules when no mode is asked for."""
 
 
-class Shard(_Record):
+class Shard(Frozen):
     """One part of a test's ops: those whose index leaves `index` when divided by `count`."""
 
     index: Count
@@ -137,7 +132,7 @@ class Shard(_Record):
         return self
 
 
-class RunSpec(_Record):
+class RunSpec(Frozen):
     """What to run. Paths are absolute."""
 
     test: Name
@@ -165,7 +160,7 @@ class RunSpec(_Record):
     """Let the CPU run what the NPU cannot, and say so; otherwise that is an error."""
 
 
-class Drift(_Record):
+class Drift(Frozen):
     """How far a result computed from the NPU's own earlier results is from torch's."""
 
     max_abs: Number
@@ -178,7 +173,7 @@ class Drift(_Record):
     the chain or an element before this one has no bound."""
 
 
-class Failure(_Record):
+class Failure(Frozen):
     """The first element of an op that is wrong."""
 
     element: tuple[Count, ...]
@@ -196,7 +191,7 @@ class Failure(_Record):
     """Which of the op's results."""
 
 
-class OpRow(_Record):
+class OpRow(Frozen):
     """One op and its verdict; in a cocotb test, one of its checks."""
 
     index: Count
@@ -251,7 +246,7 @@ class OpRow(_Record):
         return self
 
 
-class LedgerRow(_Record):
+class LedgerRow(Frozen):
     """How often an op ran where, and why not on the NPU."""
 
     op: str
@@ -260,7 +255,7 @@ class LedgerRow(_Record):
     reason: str
 
 
-class RunResult(_Record):
+class RunResult(Frozen):
     """result.json: the whole outcome of a run."""
 
     schema_version: Literal[1] = SCHEMA_VERSION
@@ -297,7 +292,7 @@ class RunResult(_Record):
         return self
 
 
-class PlanEvent(_Record):
+class PlanEvent(Frozen):
     """How many ops will run; may come again with a better number."""
 
     event: Literal["plan"] = "plan"
@@ -315,14 +310,14 @@ class OpEvent(OpRow):
         return cls(**dict(row))
 
 
-class NoteEvent(_Record):
+class NoteEvent(Frozen):
     """A line for the reader: what takes long, what was found in a cache."""
 
     event: Literal["note"] = "note"
     text: str
 
 
-class EndEvent(_Record):
+class EndEvent(Frozen):
     """The last event: what the run used, and the error that left it without a result."""
 
     event: Literal["end"] = "end"

@@ -5,18 +5,14 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from driver.frozen import Frozen
 
 Kind = Literal["refused", "wrong", "crash"]
 """Why an op is not on the NPU: no packets for it, another result than torch's, or an error of this
 project's own."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-
-class Trouble(_Record):
+class Trouble(Frozen):
     """Ops of one architecture that are not on the NPU, for one reason."""
 
     kind: Kind
@@ -28,7 +24,7 @@ class Trouble(_Record):
     count: int
 
 
-class Surveyed(_Record):
+class Surveyed(Frozen):
     """One architecture: its forward pass, op by op."""
 
     name: str

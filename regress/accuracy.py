@@ -11,10 +11,11 @@ import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import TypeAdapter
 from rich.console import Console
 
 from driver.errors import InputError
+from driver.frozen import Frozen
 from driver.results import write_text
 from golden.accuracy import BF16, FP16, FP32, Format, measure
 from golden.functions import FUNCTIONS, Function
@@ -31,10 +32,8 @@ _FORMATS = (FP32, FP16, BF16)
 _HEAD = ("function", "domain", "fp32", "fp16", "bf16", "monotonic", "instructions")
 
 
-class Row(BaseModel):
+class Row(Frozen):
     """A function in a format, as measured."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     function: str
     format: str
@@ -104,7 +103,7 @@ def record(rows: Iterable[Row]) -> str:
 
 def recorded(root: Path = ROOT) -> list[Row]:
     """The rows of docs/accuracy.json."""
-    return [Row.model_validate(row) for row in json.loads((root / RECORD).read_text("utf-8"))]
+    return TypeAdapter(list[Row]).validate_json((root / RECORD).read_bytes())
 
 
 def table(functions: Sequence[Function], rows: Sequence[Row]) -> list[str]:

@@ -15,8 +15,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from driver.frozen import Frozen
 from driver.results import Count, RunResult, read_json, write_text
 from regress.nightly.model import PlanItem, State
 from regress.nightly.settings import Tolerances
@@ -28,19 +29,15 @@ _ROUNDING = 1e-9
 """Of the comparison itself: exactly 1 % is within 1 %."""
 
 
-class OpCost(BaseModel):
+class OpCost(Frozen):
     """What one op of a job cost."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     cycles: Count
     utilisation: Annotated[float, Field(ge=0)] | None
 
 
-class Baseline(BaseModel):
+class Baseline(Frozen):
     """A tier's numbers as they were recorded."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     schema_version: Literal[1] = 1
     tier: str
@@ -48,7 +45,7 @@ class Baseline(BaseModel):
     """Labels of the jobs that passed."""
     ops: dict[str, OpCost]
     """`label | index op dtype shapes` → cost."""
-    figures: dict[str, float] = {}
+    figures: dict[str, float] = Field(default_factory=dict)
     """Of the whole night: coverage and the like, larger is better."""
 
 

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from driver.errors import InfrastructureError, InputError, NpuError
+from driver.frozen import Frozen
 from driver.results import NoteEvent, parse_event
 from regress.folder import keep_text
 from regress.paths import BUILD, ROOT
@@ -67,10 +68,8 @@ FIGURES: tuple[Figure, ...] = (
 )
 
 
-class Value(BaseModel):
+class Value(Frozen):
     """A measured figure: the median of the rounds, and the largest less the smallest."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     value: float
     spread: float

@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from filelock import FileLock, Timeout
-from pydantic import AfterValidator, BaseModel, ConfigDict
+from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from driver.errors import InputError
 from driver.files import read_json, write_json, write_text
+from driver.frozen import Frozen
 
 MANIFEST: Final = ".npu-cosim.json"
 LOCK_FILE: Final = ".lock"
@@ -36,10 +37,8 @@ def _below(path: str) -> str:
 Below = Annotated[str, AfterValidator(_below)]
 
 
-class Manifest(BaseModel):
+class Manifest(Frozen):
     """What runs have made in a folder."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     files: tuple[Below, ...] = ()
     """Paths of files, relative to the folder, that runs have left."""

@@ -12,9 +12,10 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator
 
 from driver.errors import InputError
+from driver.frozen import Frozen
 from driver.strict_yaml import read_yaml
 from regress.paths import ROOT
 
@@ -23,10 +24,8 @@ KNOWN_ISSUES = ROOT / "regress" / "baselines" / "known_issues.yaml"
 Text = Annotated[str, Field(min_length=1)]
 
 
-class KnownIssue(BaseModel):
+class KnownIssue(Frozen):
     """One entry. A failure is this issue when all that the entry says is true of it."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_.#-]+$")]
     owner: Text

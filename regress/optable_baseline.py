@@ -11,19 +11,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
-
 from driver.files import read_json, write_text
+from driver.frozen import Frozen
 from driver.optable import OpTypeRow
 from regress.paths import ROOT
 
 FILE = ROOT / "regress" / "optable_baseline.json"
 
 
-class Baseline(BaseModel):
+class OpSurveyBaseline(Frozen):
     """Passed samples of each op and type, for this torch, this many samples and this seed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     torch: str
     samples: int
@@ -31,13 +28,13 @@ class Baseline(BaseModel):
     passed: dict[str, dict[str, int]]
 
 
-def recorded(file: Path = FILE) -> Baseline | None:
+def recorded(file: Path = FILE) -> OpSurveyBaseline | None:
     """The baseline on file; None without one. InputError when the file is no baseline."""
-    return read_json(file, Baseline) if file.exists() else None
+    return read_json(file, OpSurveyBaseline) if file.exists() else None
 
 
 def lost(
-    former: Baseline | None, torch: str, samples: int, seed: int, rows: Sequence[OpTypeRow]
+    former: OpSurveyBaseline | None, torch: str, samples: int, seed: int, rows: Sequence[OpTypeRow]
 ) -> list[str]:
     """A line for each op and type of `rows` of which fewer samples pass than before.
 

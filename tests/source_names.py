@@ -16,7 +16,6 @@ REPEATED: Mapping[str, str] = {
     "Answer": "regress/bisect.py: RevisionResult; tb/ops/session.py: JudgedOp",
     "Asked": "regress/architectures.py: SurveyRequest; regress/commands.py: RunOptions; "
     "regress/optable.py: OpSurveyRequest",
-    "Baseline": "regress/baseline.py: TierBaseline; regress/optable_baseline.py: OpSurveyBaseline",
     "Conclusion": "regress/aftermath.py: NightReport; tb/ops/runner.py: ModelCheck",
     "Format": "golden/accuracy.py: TableFormat; golden/softfloat.py: SoftFormat",
     "Job": "regress/nightly/job.py: JobLaunch; regress/pages/night.py: StoredJob",

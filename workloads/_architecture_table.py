@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from driver.errors import InputError
+from driver.frozen import Frozen
 from driver.strict_yaml import read_yaml
 
 FILE: Final = Path(__file__).with_name("architectures.yaml")
@@ -19,11 +20,7 @@ Kind = Literal[
 """What the model is given."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Part(_Record):
+class Part(Frozen):
     """A configuration: transformers' class, and its sizes beyond those of the base."""
 
     config: str
@@ -39,7 +36,7 @@ class Architecture(Part):
     parts: Mapping[str, Part] = {}
 
 
-class ArchitectureTable(_Record):
+class ArchitectureTable(Frozen):
     """The whole file. `bases`: sizes that rows share."""
 
     bases: Mapping[str, Mapping[str, Any]]

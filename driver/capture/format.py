@@ -13,8 +13,6 @@ from typing import Annotated, Final, Literal
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Discriminator,
     Field,
     SerializerFunctionWrapHandler,
@@ -22,6 +20,7 @@ from pydantic import (
     model_serializer,
 )
 
+from driver.frozen import Frozen
 from driver.isa import DType
 
 SCHEMA_VERSION: Final = 1
@@ -78,11 +77,7 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 StorageName = Annotated[str, Field(pattern=r"^s(0|[1-9][0-9]*)$")]
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
-
-
-class TensorRef(_Record):
+class TensorRef(Frozen):
     """A tensor: a strided view of a storage. Sizes, strides and offset count elements."""
 
     kind: Literal["tensor"] = "tensor"
@@ -129,7 +124,7 @@ class TensorRef(_Record):
         return (self.offset + last + 1) * self.element_bytes
 
 
-class Constant(_Record):
+class Constant(Frozen):
     """An argument that JSON cannot hold: a torch constant, or a float that is not finite."""
 
     kind: Literal["dtype", "layout", "device", "memory_format", "float"]
@@ -178,7 +173,7 @@ Value = Annotated[
 ]
 
 
-class Op(_Record):
+class Op(Frozen):
     """One ATen call. `inputs` and `kwargs` are as the dispatcher saw them."""
 
     index: Count
@@ -220,7 +215,7 @@ class Op(_Record):
             yield from _refs_of(f"outputs[{index}]", output)
 
 
-class Storage(_Record):
+class Storage(Frozen):
     """A run of bytes that tensors share. No two storages of a capsule hold the same bytes."""
 
     sha256: Sha256
@@ -231,7 +226,7 @@ class Storage(_Record):
     """Name of the module's parameter or buffer that lives here, if any."""
 
 
-class Document(_Record):
+class Document(Frozen):
     """The whole of capsule.json."""
 
     format: Literal["npu-capsule"] = "npu-capsule"

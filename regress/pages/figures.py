@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from driver.errors import InputError
+from driver.frozen import Frozen
 from driver.results import Count, read_json, write_json
 from regress.nightly.model import State
 from regress.pages.night import Night
@@ -19,10 +20,8 @@ COVERAGE = "coverage: op × type × configuration judged on the RTL"
 NPU_SHARE = "share of ops that ran on the NPU"
 
 
-class Figures(BaseModel):
+class Figures(Frozen):
     """One night in numbers."""
-
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
 
     plan_id: str
     sequence: Count
