@@ -12,8 +12,9 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from driver.config import Frozen, explain, first_error, refuse
+from driver.config import explain, first_error, refuse
 from driver.errors import InputError
+from driver.frozen import Frozen
 from driver.results import ArrayModel, BackendName, Count, Mode, Name, Seed
 from driver.strict_yaml import read_yaml
 
