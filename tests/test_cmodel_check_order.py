@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import mmap
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 from cmodel_cases import (
     COPY_DESC,
     DESC_A,
@@ -25,7 +27,11 @@ from cmodel_cases import (
     patched,
 )
 
-from driver.isa import ErrorCode, Packet, flag_word
+from driver.isa import DType, ErrorCode, Packet, flag_word
+from golden._cmodel import CModel
+
+MAP_NORESERVE = 0x4000
+"""Linux's flag for pages that cost nothing until they are touched; not in Python's mmap."""
 
 BROKEN_FROM = 0xFFFF_FFFF_FFFF_FFF1
 """An address that is neither aligned nor in memory."""
@@ -107,14 +113,27 @@ def test_within_an_operand_the_order_is_that_of_the_contract() -> None:
         assert_refused(case)
 
 
-def test_copy_reads_dsts_descriptor_where_the_extent_of_src1_needs_it() -> None:
+def test_copy_of_direct_data_to_a_descriptor_finishes_dst_before_src1() -> None:
     packet = replace(COPY_DESC, flags=flag_word(FP32, FP32, "DST_DESC"), src1=A)
     bad, odd_base = patched(DESC_C, 12, 9), malformed(DESC_C, base=C + 2)
     cases = [
-        Case("src1 odd first", ErrorCode.MISALIGNED, replace(packet, src1=A + 2), bad),
-        Case("then the descriptor", ErrorCode.BAD_DESCRIPTOR, replace(packet, src1=0), bad),
-        Case("then src1's extent", ErrorCode.OUT_OF_RANGE, replace(packet, src1=0), odd_base),
-        Case("then dst's base", ErrorCode.MISALIGNED, packet, odd_base),
+        Case("dst's descriptor first", ErrorCode.BAD_DESCRIPTOR, replace(packet, src1=A + 2), bad),
+        Case("then dst's base", ErrorCode.MISALIGNED, replace(packet, src1=0), odd_base),
+        Case("then src1's base", ErrorCode.MISALIGNED, replace(packet, src1=2)),
+        Case("then src1's extent", ErrorCode.OUT_OF_RANGE, replace(packet, src1=0)),
     ]
     for case in cases:
         assert_refused(case)
+
+
+def test_a_dense_operand_whose_stride_needs_more_than_32_bits_is_out_of_range() -> None:
+    """In a memory that holds it: a stride of 2**32 elements, between two matrices of INT8."""
+    side, base = 1 << 16, 1 << 40
+    size = 2 * side * side + (2 << 20)
+    memory = mmap.mmap(-1, size, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE)
+    model = CModel(np.frombuffer(memory, np.uint8), base, base + size)
+    b, c = base + size - (2 << 20), base + size - (1 << 20)
+    packet = Packet(1, flag_word(DType.INT8, DType.INT32), base, b, c, (side, side, 1, 2))
+    short = replace(packet, params=(1, side, 1, 2))
+    assert model.execute(short.pack()) == ErrorCode.NONE
+    assert model.execute(packet.pack()) == ErrorCode.OUT_OF_RANGE

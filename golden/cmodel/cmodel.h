@@ -36,8 +36,7 @@ class CModel {
   void run_gather(const isa::Packet& packet);
   void run_scatter(const isa::Packet& packet);
   void run_copy(const isa::Packet& packet);
-  void run_fill(const isa::Packet& packet);
-  void run_sync(const isa::Packet& packet);
+  void run_fill(const isa::Packet& packet, std::uint32_t value);
 
   Memory memory_;
   unsigned threads_;

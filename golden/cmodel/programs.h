@@ -34,6 +34,7 @@ class Programs {
   Programs(Programs&&) = default;
   Programs& operator=(Programs&&) = default;
 
+  [[nodiscard]] std::size_t size() const { return programs_.size(); }
   /// The program of that number, or null.
   [[nodiscard]] const Program* find(std::uint32_t number) const {
     return number < programs_.size() ? &programs_[number] : nullptr;

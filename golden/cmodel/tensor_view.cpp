@@ -35,8 +35,8 @@ Address last_byte(const TensorView& view) {
   return saturating_add(view.base, saturating_add(offset, view.element_bytes() - 1));
 }
 
-std::string words(const OperandRef& ref, const std::string& text) {
-  return std::string(ref.name) + ": " + text;
+std::string words(std::string_view name, const std::string& text) {
+  return std::string(name) + ": " + text;
 }
 
 /// The first thing wrong with the descriptor's own words, or null.
@@ -58,28 +58,58 @@ const char* malformation(const isa::Descriptor& raw, const OperandRef& ref) {
 isa::Descriptor fetch_descriptor(const Memory& memory, const OperandRef& ref) {
   constexpr std::uint64_t kBytes = sizeof(isa::Descriptor);
   const Address address = ref.address;
-  fail_if(address % kBytes != 0, ErrorCode::kMisaligned,
-          [&] { return words(ref, "descriptor address " + hex(address) + " is not 64-aligned"); });
+  fail_if(address % kBytes != 0, ErrorCode::kMisaligned, [&] {
+    return words(ref.name, "descriptor address " + hex(address) + " is not 64-aligned");
+  });
   fail_if(!memory.contains(address, address + (kBytes - 1)), ErrorCode::kOutOfRange,
-          [&] { return words(ref, "descriptor at " + hex(address) + " is not in memory"); });
+          [&] { return words(ref.name, "descriptor at " + hex(address) + " is not in memory"); });
   fail_if(memory.read_fails(address, kBytes), ErrorCode::kBusRead,
-          [&] { return words(ref, "bus error on the descriptor at " + hex(address)); });
+          [&] { return words(ref.name, "bus error on the descriptor at " + hex(address)); });
   isa::Descriptor raw{};
   std::memcpy(&raw, memory.at(address), kBytes);
   return raw;
 }
 
-}  // namespace
-
+/// Dense row-major view. A stride beyond 32 bits saturates, so that no memory holds the view.
 TensorView dense_view(Address base, isa::DType dtype, const Shape& shape) {
   TensorView view{base, dtype, shape, {}};
   std::uint64_t stride = 1;
   for (std::size_t d = shape.rank; d-- > 0;) {
     view.stride[d] = stride;
     stride = saturating_mul(stride, shape.size[d]);
+    if (stride >> 32 != 0) stride = kSaturated;
   }
   return view;
 }
+
+TensorView load_descriptor(const Memory& memory, const OperandRef& ref, const ShapeRule& rule) {
+  const isa::Descriptor raw = fetch_descriptor(memory, ref);
+  const char* wrong = malformation(raw, ref);
+  fail_if(wrong != nullptr, ErrorCode::kBadDescriptor,
+          [&] { return words(ref.name, "descriptor at " + hex(ref.address) + ": " + wrong); });
+  TensorView view{raw.base, ref.dtype, {raw.rank, {}}, {}};
+  std::ranges::copy(raw.size, view.shape.size.begin());
+  std::ranges::copy(raw.stride, view.stride.begin());
+  fail_if(!rule.admits(view.shape), ErrorCode::kBadDescriptor,
+          [&] { return words(ref.name, "descriptor at " + hex(ref.address) + ": shape at odds"); });
+  return view;
+}
+
+void check_alignment(const OperandRef& ref, const TensorView& view) {
+  fail_if(view.base % view.element_bytes() != 0, ErrorCode::kMisaligned, [&] {
+    return words(ref.name, "base " + hex(view.base) + " is no multiple of the element size");
+  });
+}
+
+void check_extent(const Memory& memory, const OperandRef& ref, const TensorView& view) {
+  const Address last = last_byte(view);
+  fail_if(!memory.contains(view.base, last), ErrorCode::kOutOfRange, [&] {
+    return words(ref.name,
+                 "bytes " + hex(view.base) + " to " + hex(last) + " are not all in memory");
+  });
+}
+
+}  // namespace
 
 bool ShapeRule::admits(const Shape& given) const {
   if (free_dim && *free_dim >= given.rank) return false;
@@ -87,32 +117,6 @@ bool ShapeRule::admits(const Shape& given) const {
   Shape demanded = *shape;
   if (free_dim) demanded.size[*free_dim] = given.size[*free_dim];
   return demanded == given;
-}
-
-TensorView load_descriptor(const Memory& memory, const OperandRef& ref, const ShapeRule& rule) {
-  const isa::Descriptor raw = fetch_descriptor(memory, ref);
-  const char* wrong = malformation(raw, ref);
-  fail_if(wrong != nullptr, ErrorCode::kBadDescriptor,
-          [&] { return words(ref, "descriptor at " + hex(ref.address) + ": " + wrong); });
-  TensorView view{raw.base, ref.dtype, {raw.rank, {}}, {}};
-  std::ranges::copy(raw.size, view.shape.size.begin());
-  std::ranges::copy(raw.stride, view.stride.begin());
-  fail_if(!rule.admits(view.shape), ErrorCode::kBadDescriptor,
-          [&] { return words(ref, "descriptor at " + hex(ref.address) + ": shape at odds"); });
-  return view;
-}
-
-void check_alignment(const OperandRef& ref, const TensorView& view) {
-  fail_if(view.base % view.element_bytes() != 0, ErrorCode::kMisaligned, [&] {
-    return words(ref, "base " + hex(view.base) + " is no multiple of the element size");
-  });
-}
-
-void check_extent(const Memory& memory, const OperandRef& ref, const TensorView& view) {
-  const Address last = last_byte(view);
-  fail_if(!memory.contains(view.base, last), ErrorCode::kOutOfRange, [&] {
-    return words(ref, "bytes " + hex(view.base) + " to " + hex(last) + " are not all in memory");
-  });
 }
 
 TensorView resolve(const Memory& memory, const OperandRef& ref, const ShapeRule& rule) {
@@ -124,19 +128,19 @@ TensorView resolve(const Memory& memory, const OperandRef& ref, const ShapeRule&
   return view;
 }
 
-void check_readable(const Memory& memory, const OperandRef& ref, const TensorView& view) {
+void check_readable(const Memory& memory, std::string_view name, const TensorView& view) {
   if (!memory.has_poison()) return;
   for_each_run(view, [&](Address address, std::uint64_t bytes) {
     fail_if(memory.read_fails(address, bytes), ErrorCode::kBusRead,
-            [&] { return words(ref, "bus error reading near " + hex(address)); });
+            [&] { return words(name, "bus error reading near " + hex(address)); });
   });
 }
 
-void check_writable(const Memory& memory, const OperandRef& ref, const TensorView& view) {
+void check_writable(const Memory& memory, std::string_view name, const TensorView& view) {
   if (!memory.has_poison()) return;
   for_each_run(view, [&](Address address, std::uint64_t bytes) {
     fail_if(memory.write_fails(address, bytes), ErrorCode::kBusWrite,
-            [&] { return words(ref, "bus error writing near " + hex(address)); });
+            [&] { return words(name, "bus error writing near " + hex(address)); });
   });
 }
 

@@ -52,18 +52,6 @@ struct OperandRef {
   isa::DType dtype{};
 };
 
-/// Dense row-major view; strides that exceed 64 bits saturate (and then fail check_extent).
-[[nodiscard]] TensorView dense_view(Address base, isa::DType dtype, const Shape& shape);
-
-/// Reads and checks the descriptor at `ref.address`, but not the data it points to.
-[[nodiscard]] TensorView load_descriptor(const Memory& memory, const OperandRef& ref,
-                                         const ShapeRule& rule);
-
-/// MISALIGNED unless the base is a multiple of the element size.
-void check_alignment(const OperandRef& ref, const TensorView& view);
-/// OUT_OF_RANGE unless first and last byte are in memory.
-void check_extent(const Memory& memory, const OperandRef& ref, const TensorView& view);
-
 /// The whole of check 5 for one operand. A direct one is dense, of the rule's shape.
 [[nodiscard]] TensorView resolve(const Memory& memory, const OperandRef& ref,
                                  const ShapeRule& rule);
@@ -104,9 +92,9 @@ void for_each_run(const TensorView& view, Visit&& visit) {
 }
 
 /// BUS_READ when a byte of an element is poisoned for reading.
-void check_readable(const Memory& memory, const OperandRef& ref, const TensorView& view);
+void check_readable(const Memory& memory, std::string_view name, const TensorView& view);
 /// BUS_WRITE when a byte of an element is poisoned for writing.
-void check_writable(const Memory& memory, const OperandRef& ref, const TensorView& view);
+void check_writable(const Memory& memory, std::string_view name, const TensorView& view);
 /// Records the view's bytes as written.
 void mark_written(Memory& memory, const TensorView& view);
 

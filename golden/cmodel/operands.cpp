@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operands.h"
+
+#include <array>
+#include <optional>
+
+namespace npu {
+
+namespace {
+
+using isa::Packet;
+
+OperandRef src1_of(const Packet& packet) {
+  return {"src1", packet.src1, has_flag(packet, isa::kSrc1DescMask), false, src_dtype(packet)};
+}
+
+OperandRef src2_of(const Packet& packet, isa::DType dtype) {
+  return {"src2", packet.src2, has_flag(packet, isa::kSrc2DescMask), false, dtype};
+}
+
+OperandRef third_source_of(const Packet& packet) {
+  return {"src3", src3_of(packet), has_flag(packet, isa::kSrc3DescMask), false, src3_dtype(packet)};
+}
+
+OperandRef dst_of(const Packet& packet) {
+  return {"dst", packet.dst, has_flag(packet, isa::kDstDescMask), true, dst_dtype(packet)};
+}
+
+Shape matrix_shape(std::uint64_t batch, std::uint64_t rows, std::uint64_t columns, bool swapped) {
+  return swapped ? Shape{3, {batch, columns, rows}} : Shape{3, {batch, rows, columns}};
+}
+
+/// `count` elements in a row; any shape when the operand is a descriptor.
+ShapeRule counted(const OperandRef& ref, std::uint32_t count) {
+  return ref.is_descriptor ? ShapeRule{} : ShapeRule{Shape{1, {count}}};
+}
+
+Operands matmul_operands(const Memory& memory, const Packet& packet) {
+  const std::uint64_t m = packet.param[isa::kMatmulM];
+  const std::uint64_t k = packet.param[isa::kMatmulK];
+  const std::uint64_t n = packet.param[isa::kMatmulN];
+  const std::uint64_t batch = packet.param[isa::kMatmulBatch];
+  const Shape a = matrix_shape(batch, m, k, has_flag(packet, isa::kTransAMask));
+  const Shape b = matrix_shape(batch, k, n, has_flag(packet, isa::kTransBMask));
+  Operands operands;
+  operands.src1 = resolve(memory, src1_of(packet), a);
+  operands.src2 = resolve(memory, src2_of(packet, src_dtype(packet)), b);
+  operands.dst = resolve(memory, dst_of(packet), matrix_shape(batch, m, n, false));
+  return operands;
+}
+
+Operands vector_operands(const Memory& memory, const Packet& packet, const Program& program) {
+  const std::array refs{src1_of(packet), src2_of(packet, src2_dtype(packet)),
+                        third_source_of(packet)};
+  std::array<TensorView, isa::kMaxSources> views;
+  const std::uint32_t count = packet.param[isa::kVectorCount];
+  ShapeRule rule;
+  if (count != 0) rule = Shape{1, {count}};
+  for (std::size_t i = 0; i < program.sources; ++i) {
+    views[i] = resolve(memory, refs[i], rule);
+    rule = views[i].shape;
+  }
+  if (program.reduce != isa::Reduce::kNone) rule.shape->size[rule.shape->rank - 1] = 1;
+  return {views[0], views[1], views[2], resolve(memory, dst_of(packet), rule)};
+}
+
+Operands gather_operands(const Memory& memory, const Packet& packet) {
+  const std::size_t dim = packet.param[isa::kGatherDim];
+  Operands operands;
+  operands.src1 = resolve(memory, src1_of(packet), {std::nullopt, dim});
+  operands.src2 = resolve(memory, src2_of(packet, src2_dtype(packet)), {operands.src1.shape, dim});
+  operands.dst = resolve(memory, dst_of(packet), operands.src2.shape);
+  return operands;
+}
+
+Operands scatter_operands(const Memory& memory, const Packet& packet) {
+  const std::size_t dim = packet.param[isa::kScatterDim];
+  Operands operands;
+  operands.src1 = resolve(memory, src1_of(packet), {std::nullopt, dim});
+  operands.src2 = resolve(memory, src2_of(packet, src2_dtype(packet)), operands.src1.shape);
+  operands.dst = resolve(memory, dst_of(packet), {operands.src1.shape, dim});
+  return operands;
+}
+
+Operands copy_operands(const Memory& memory, const Packet& packet) {
+  const OperandRef src = src1_of(packet);
+  const OperandRef dst = dst_of(packet);
+  Operands operands;
+  if (!src.is_descriptor && dst.is_descriptor) {
+    // Only dst's descriptor knows the shape of src1.
+    operands.dst = resolve(memory, dst, {});
+    operands.src1 = resolve(memory, src, operands.dst.shape);
+  } else {
+    operands.src1 = resolve(memory, src, counted(src, packet.param[isa::kCopyCount]));
+    operands.dst = resolve(memory, dst, operands.src1.shape);
+  }
+  return operands;
+}
+
+TensorView fill_operand(const Memory& memory, const Packet& packet) {
+  const OperandRef dst = dst_of(packet);
+  return resolve(memory, dst, counted(dst, packet.param[isa::kFillCount]));
+}
+
+/// SYNC's type fields are zero; it writes a 32-bit word.
+TensorView sync_operand(const Memory& memory, const Packet& packet) {
+  OperandRef dst = dst_of(packet);
+  dst.dtype = isa::DType::kInt32;
+  return resolve(memory, dst, Shape{1, {1}});
+}
+
+}  // namespace
+
+Operands resolve_operands(const Memory& memory, const Packet& packet, const Programs& programs) {
+  switch (static_cast<isa::Opcode>(packet.opcode)) {
+    case isa::Opcode::kMatmul:
+      return matmul_operands(memory, packet);
+    case isa::Opcode::kVector:
+      return vector_operands(memory, packet, *program_of(packet, programs));
+    case isa::Opcode::kGather:
+      return gather_operands(memory, packet);
+    case isa::Opcode::kScatter:
+      return scatter_operands(memory, packet);
+    case isa::Opcode::kCopy:
+      return copy_operands(memory, packet);
+    case isa::Opcode::kFill:
+      return {.src1 = {}, .src2 = {}, .src3 = {}, .dst = fill_operand(memory, packet)};
+    case isa::Opcode::kSync:
+      return {.src1 = {}, .src2 = {}, .src3 = {}, .dst = sync_operand(memory, packet)};
+    default:
+      return {};  // NOP, FENCE
+  }
+}
+
+}  // namespace npu
