@@ -32,7 +32,7 @@ _FORMATS = (FP32, FP16, BF16)
 _HEAD = ("function", "domain", "fp32", "fp16", "bf16", "monotonic", "instructions")
 
 
-class Row(Frozen):
+class AccuracyRow(Frozen):
     """A function in a format, as measured."""
 
     function: str
@@ -55,7 +55,7 @@ def accuracy(console: Console, names: Sequence[str], points: int) -> int:
     for name in names:
         if name not in known:
             raise InputError("command line", "function", name, f"one of {', '.join(known)}")
-    rows: list[Row] = []
+    rows: list[AccuracyRow] = []
     for function in [known[name] for name in names] or FUNCTIONS:
         for form in _FORMATS:
             row = _row(function, form, points)
@@ -70,7 +70,7 @@ def accuracy(console: Console, names: Sequence[str], points: int) -> int:
     return 0
 
 
-def _put_on_record(fresh: Sequence[Row]) -> None:
+def _put_on_record(fresh: Sequence[AccuracyRow]) -> None:
     """These rows instead of those of the same functions."""
     measured = {row.function for row in fresh}
     kept = [row for row in recorded() if row.function not in measured]
@@ -81,9 +81,9 @@ def _put_on_record(fresh: Sequence[Row]) -> None:
     write_text(ROOT / PAGE, with_table(page, rows))
 
 
-def _row(function: Function, form: Format, points: int) -> Row:
+def _row(function: Function, form: Format, points: int) -> AccuracyRow:
     found = measure(function, form, points)
-    return Row(
+    return AccuracyRow(
         function=function.name,
         format=form.name,
         program=found.program,
@@ -96,17 +96,17 @@ def _row(function: Function, form: Format, points: int) -> Row:
     )
 
 
-def record(rows: Iterable[Row]) -> str:
+def record(rows: Iterable[AccuracyRow]) -> str:
     """The text of docs/accuracy.json."""
     return json.dumps([row.model_dump() for row in rows], indent=1, ensure_ascii=False) + "\n"
 
 
-def recorded(root: Path = ROOT) -> list[Row]:
+def recorded(root: Path = ROOT) -> list[AccuracyRow]:
     """The rows of docs/accuracy.json."""
-    return TypeAdapter(list[Row]).validate_json((root / RECORD).read_bytes())
+    return TypeAdapter(list[AccuracyRow]).validate_json((root / RECORD).read_bytes())
 
 
-def table(functions: Sequence[Function], rows: Sequence[Row]) -> list[str]:
+def table(functions: Sequence[Function], rows: Sequence[AccuracyRow]) -> list[str]:
     """The Markdown table: one line per function."""
     lines = [f"| {' | '.join(_HEAD)} |", "|---|---|---|---|---|---|---|"]
     for function in functions:
@@ -124,14 +124,14 @@ def table(functions: Sequence[Function], rows: Sequence[Row]) -> list[str]:
     return lines
 
 
-def _monotonic(rows: Sequence[Row]) -> str:
+def _monotonic(rows: Sequence[AccuracyRow]) -> str:
     if any(row.monotonic is None for row in rows):
         return ""
     yes = [row.format for row in rows if row.monotonic]
     return "yes" if len(yes) == len(rows) else ", ".join(yes) or "no"
 
 
-def with_table(page: str, rows: Sequence[Row]) -> str:
+def with_table(page: str, rows: Sequence[AccuracyRow]) -> str:
     """The page with the table between its marks replaced."""
     head, found, rest = page.partition(BEGIN)
     _, end, tail = rest.partition(END)

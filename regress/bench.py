@@ -46,7 +46,7 @@ class Figure:
     """Run instead of tb.bench, with the same arguments."""
 
 
-_NIGHTLY = "regress.nightly.figures"
+_NIGHTLY = "regress.nightly.overhead"
 
 FIGURES: tuple[Figure, ...] = (
     Figure("cocotb_speed", "cycles/s under cocotb ÷ in a bare C++ loop", 0.95, "higher"),

@@ -16,7 +16,6 @@ from driver.errors import InputError
 from regress import commands, nightly_cli
 from regress.console import console
 from regress.invoke import invoke, mend_streams
-from regress.nightly.cli import nightly
 from regress.nightly.settings import MAX_SHARDS
 from regress.options import Capsule, ConfigFile, Out, Seed, path_option
 from regress.paths import CONFIG_FILE
@@ -264,7 +263,6 @@ def architectures(
     return commands.architectures(console(), names or [], seed)
 
 
-app.command()(nightly)
 nightly_cli.mount(app)
 
 

@@ -35,11 +35,12 @@ from driver.results import (
     TestInfo,
     Waves,
 )
-from regress import report, roofline
 from regress.folder import keep_text
 from regress.paths import CONFIG_FILE, OUT, ROOT
 from regress.progress import Progress
 from regress.run import Outcome, list_tests, run, test_named
+from regress.run_report import roofline
+from regress.run_report import text as report
 
 _COMMAND_LINE = "command line"
 _REPLAY = "replay"
@@ -147,9 +148,9 @@ def run_test(console: Console, name: str, asked: Asked) -> int:
 
 
 def _run_in_shards(console: Console, spec: RunSpec, test: TestInfo, asked: Asked) -> int:
-    from regress.nightly.shards import Sharding, run_sharded  # noqa: PLC0415 (SQLAlchemy)
+    from regress.nightly.shards import ShardOptions, run_sharded  # noqa: PLC0415 (SQLAlchemy)
 
-    how = Sharding(asked.shards, asked.jobs, asked.resume)
+    how = ShardOptions(asked.shards, asked.jobs, asked.resume)
     done = run_sharded(console, spec, test, how)
     if done.result is not None:
         artefacts = [spec.out / RESULT_FILE, *_pictures(spec, done.result)]

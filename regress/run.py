@@ -38,12 +38,12 @@ from driver.results import (
     write_json,
     write_text,
 )
-from regress import roofline
 from regress.folder import fresh, locked
-from regress.junit import JUNIT_FILE, write_junit
 from regress.paths import BUILD, ROOT
 from regress.process import Ended, execute, last_lines, terminable
-from regress.report import OPS_FILE
+from regress.run_report import roofline
+from regress.run_report.junit import JUNIT_FILE, write_junit
+from regress.run_report.text import OPS_FILE
 
 LOG_FILE = "sim.log"
 RUNNER: tuple[str, ...] = (sys.executable, "-m", "tb.run")

@@ -47,7 +47,7 @@ def wrong_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A store with one job that failed on a wrong device, and the attempt's id. Only to read."""
     from night_host import wrong_night  # noqa: PLC0415 (SQLAlchemy, for those who want it)
 
-    from regress.nightly.store import Store  # noqa: PLC0415
+    from regress.results.store import Store  # noqa: PLC0415
 
     folder = tmp_path_factory.mktemp("wrong")
     with Store.open(folder) as store:

@@ -15,12 +15,13 @@ from night_host import attempt, plan, result, row, spec
 
 from driver.evidence import MAP_FILE, error_map, folder_of
 from driver.results import Failure, LedgerRow, OpRow, RunResult, write_json, write_text
-from regress.aftermath import Conclusion, Ours, conclude
-from regress.baseline import measure, record
-from regress.nightly.model import Attempt, Plan, PlanItem, Preparation, SkipCause, State
-from regress.nightly.store import Store
-from regress.pages.figures import figures_of
-from regress.pages.night import load_night
+from regress.analysis.baseline import measure, record
+from regress.analysis.metrics import metrics_of
+from regress.analysis.night_report import NightReport, ReferenceFiles
+from regress.night_commands import report_pages
+from regress.results.model import Attempt, JobStatus, Plan, PlanItem, PreparationRecord, SkipCause
+from regress.results.night import load_night
+from regress.results.store import Store
 
 NIGHTS = 5
 CONFIGS = ("small", "default", "large")
@@ -87,20 +88,20 @@ def ops(of: PlanItem, night: int, wrong: int | None) -> tuple[OpRow, ...]:
     return tuple(rows)
 
 
-def state_of(of: PlanItem, night: int) -> tuple[State, int | None]:
+def state_of(of: PlanItem, night: int) -> tuple[JobStatus, int | None]:
     """How a job ended that night, and which op was wrong."""
     table = {
-        ("lenet", "default"): (State.FAIL, 0) if night in (4, 5) else (State.PASS, None),
-        ("qwen_layer", "large"): (State.FAIL, 2),
-        ("qwen_layer", "default"): (State.FAIL, 0) if night == 5 else (State.PASS, None),
-        ("lenet", "large"): (State.TIMEOUT, None) if night == 5 else (State.PASS, None),
-        ("lenet", "small"): (State.FAIL, 3) if night == 4 else (State.PASS, None),
+        ("lenet", "default"): (JobStatus.FAIL, 0) if night in (4, 5) else (JobStatus.PASS, None),
+        ("qwen_layer", "large"): (JobStatus.FAIL, 2),
+        ("qwen_layer", "default"): (JobStatus.FAIL, 0) if night == 5 else (JobStatus.PASS, None),
+        ("lenet", "large"): (JobStatus.TIMEOUT, None) if night == 5 else (JobStatus.PASS, None),
+        ("lenet", "small"): (JobStatus.FAIL, 3) if night == 4 else (JobStatus.PASS, None),
     }
     if of.skip:
-        return State.SKIPPED, None
+        return JobStatus.SKIPPED, None
     if of.test == "smoke" and of.seed == 2 and of.config == "large" and night == 5:
-        return State.ERROR, None
-    return table.get((of.workload or "", of.config), (State.PASS, None))
+        return JobStatus.ERROR, None
+    return table.get((of.workload or "", of.config), (JobStatus.PASS, None))
 
 
 def leave(store: Store, made: Attempt, of: PlanItem, left: RunResult, wrong: int | None) -> None:
@@ -126,20 +127,22 @@ def add_night(store: Store, number: int) -> Plan:
     stored = store.add_plan(night, items())
     for name, ok in (("build small check", True), ("capsule lenet seed 1", True)):
         store.add_preparation(
-            Preparation(night.id, name, ok, number > 1, 40.0 / number, 60.0 / number, "5f2a77c0e1")
+            PreparationRecord(
+                night.id, name, ok, number > 1, 40.0 / number, 60.0 / number, "5f2a77c0e1"
+            )
         )
     for of in items():
         state, wrong = state_of(of, number)
-        cause = {"skip_cause": SkipCause.DECLARED} if state is State.SKIPPED else {}
+        cause = {"skip_cause": SkipCause.DECLARED} if state is JobStatus.SKIPPED else {}
         rows = ops(of, number, wrong)
-        judged = state in (State.PASS, State.FAIL)
+        judged = state in (JobStatus.PASS, JobStatus.FAIL)
         cycles = sum(one.cycles or 0 for one in rows) if judged else None
         reason = {
-            State.PASS: "",
-            State.FAIL: f"op {wrong}: blame rtl",
-            State.TIMEOUT: "stopped after 1800 s",
-            State.ERROR: "the simulator was ended by SIGSEGV",
-            State.SKIPPED: of.skip or "",
+            JobStatus.PASS: "",
+            JobStatus.FAIL: f"op {wrong}: blame rtl",
+            JobStatus.TIMEOUT: "stopped after 1800 s",
+            JobStatus.ERROR: "the simulator was ended by SIGSEGV",
+            JobStatus.SKIPPED: of.skip or "",
         }[state]
         made = attempt(
             night, of, state, reason=reason, cycles=cycles, seconds=20.0 + number, cpu_seconds=18.0,
@@ -157,7 +160,7 @@ def add_night(store: Store, number: int) -> Plan:
     return stored
 
 
-def build(folder: Path) -> Conclusion:
+def build(folder: Path) -> NightReport:
     """Five nights and the dashboard of the last."""
     issues, baselines = folder / "known.yaml", folder / "baselines"
     with Store.open(folder / "store") as store:
@@ -167,8 +170,8 @@ def build(folder: Path) -> Conclusion:
             if number == NIGHTS - 1:
                 night = load_night(store, stored)
                 labels = [job.item.label for job in night.jobs]
-                record(measure(night, figures_of(night).ratchets()), labels, baselines)
-            found = conclude(store, stored.id, Ours(issues, baselines))
+                record(measure(night, metrics_of(night).ratchets()), labels, baselines)
+            found = report_pages(store, stored.id, ReferenceFiles(issues, baselines))
         return found
 
 

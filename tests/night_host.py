@@ -11,10 +11,10 @@ from pathlib import Path
 from rich.console import Console
 
 from driver.results import OpRow, RunResult, RunSpec, write_json
-from regress.nightly.model import Attempt, Plan, PlanItem, State, digest
-from regress.nightly.store import Store
 from regress.paths import CONFIG_FILE
 from regress.progress import Progress
+from regress.results.model import Attempt, JobStatus, Plan, PlanItem, digest
+from regress.results.store import Store
 from regress.run import run
 
 RUNNER = (sys.executable, str(Path(__file__).with_name("wrong_runner.py")))
@@ -46,7 +46,7 @@ def item(test: str = "smoke", config: str = "small", seed: int = 1, ordinal: int
     return PlanItem(test, config, seed, "rtl", ordinal=ordinal)
 
 
-def attempt(night: Plan, of: PlanItem, state: State, **fields: object) -> Attempt:
+def attempt(night: Plan, of: PlanItem, state: JobStatus, **fields: object) -> Attempt:
     """An attempt whose folder is named after it."""
     made = Attempt(night.id, of.id, 1, state)
     folder = f"{night.id}/{of.id}"
@@ -102,7 +102,7 @@ def wrong_night(store: Store) -> tuple[Plan, PlanItem, Attempt]:
     """A night of one job that really ran on a wrong device, with all the files it left."""
     night, of = plan(1), item()
     stored = store.add_plan(night, [of])
-    made = attempt(night, of, State.FAIL)
+    made = attempt(night, of, JobStatus.FAIL)
     folder = store.path(made.folder)
     outcome = run(spec(of.test, folder), silent(of.test), RUNNER)
     failed = [op for op in outcome.result.ops if op.status == "fail"]

@@ -19,12 +19,13 @@ from rich.console import Console
 
 from driver.errors import NpuError
 from driver.results import RunSpec, TestInfo
-from regress.nightly.model import Attempt, Outcome, PlanItem
-from regress.nightly.request import Request
-from regress.nightly.run_plan import Setting
-from regress.nightly.store import Store
+from regress.night_commands import write_report
+from regress.nightly.request import TierRequest
+from regress.nightly.run_plan import PlanContext
 from regress.nightly.tier import run_tier
 from regress.paths import CONFIG_FILE
+from regress.results.model import Attempt, ItemResult, PlanItem
+from regress.results.store import Store
 
 FAKE_RUNNER = (sys.executable, "-E", "-S", str(Path(__file__).parent / "nightly_fake.py"))
 FAKE_TESTS = {str(info["name"]): TestInfo.model_validate(info, strict=False) for info in INFOS}
@@ -46,9 +47,9 @@ def write_config(path: Path, tier: Mapping[str, Any], **section: Any) -> Path:
     return path
 
 
-def setting(config: Path, runner: tuple[str, ...] = FAKE_RUNNER, **fields: Any) -> Setting:
+def setting(config: Path, runner: tuple[str, ...] = FAKE_RUNNER, **fields: Any) -> PlanContext:
     """Fake tests that need no preparation."""
-    return Setting(config.absolute(), FAKE_TESTS, runner, **{**_FAKE, **fields})
+    return PlanContext(config.absolute(), FAKE_TESTS, runner, **{**_FAKE, **fields})
 
 
 def _no_steps(_item: object, _tests: object) -> tuple[()]:
@@ -72,22 +73,22 @@ def go(config: Path, folder: Path, **request: Any) -> tuple[int, str]:
     """Run the tier `t` in this process: exit status and what was printed."""
     own = request.pop("setting", None) or setting(config)
     text = io.StringIO()
-    asked = Request("t", config_file=config, folder=folder, **request)
-    code = run_tier(Console(file=text, width=200), asked, own)
+    asked = TierRequest("t", config_file=config, folder=folder, **request)
+    code = run_tier(Console(file=text, width=200), asked, write_report, own)
     return code, text.getvalue()
 
 
-def outcomes(folder: Path) -> list[Outcome]:
+def item_results(folder: Path) -> list[ItemResult]:
     """Of the newest plan."""
     with Store.open(folder) as store:
-        return store.outcomes(store.plans(limit=1)[0].id)
+        return store.item_results(store.plans(limit=1)[0].id)
 
 
 def states(folder: Path) -> dict[str, str]:
     """Label → last state, of the newest plan."""
     return {
-        outcome.item.label: "" if outcome.last is None else outcome.last.state.value
-        for outcome in outcomes(folder)
+        item_result.item.label: "" if item_result.last is None else item_result.last.status.value
+        for item_result in item_results(folder)
     }
 
 
@@ -96,7 +97,7 @@ class _Loud(Store):
 
     def add_attempt(self, attempt: Attempt) -> bool:
         new = super().add_attempt(attempt)
-        sys.stdout.write(f"ack {attempt.id} {attempt.state.value}\n")
+        sys.stdout.write(f"ack {attempt.id} {attempt.status.value}\n")
         sys.stdout.flush()
         return new
 
@@ -105,7 +106,7 @@ def main(arguments: list[str]) -> int:
     """Exit status of the nightly."""
     config, folder = Path(arguments[0]), Path(arguments[1])
     Store.open = _Loud.open  # type: ignore[method-assign]
-    asked = Request(
+    asked = TierRequest(
         "t",
         resume="--resume" in arguments,
         only_failed="--only-failed" in arguments,
@@ -113,7 +114,7 @@ def main(arguments: list[str]) -> int:
         folder=folder,
     )
     try:
-        return run_tier(Console(file=sys.stderr, width=200), asked, setting(config))
+        return run_tier(Console(file=sys.stderr, width=200), asked, write_report, setting(config))
     except NpuError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code

@@ -11,10 +11,10 @@ from night_host import add, attempt, item, plan, result, row
 
 from driver.errors import InputError
 from driver.results import OpRow
-from regress.baseline import (
+from regress.analysis.baseline import (
     FOLDER,
-    Baseline,
-    Step,
+    ChangeKind,
+    TierBaseline,
     compare,
     load,
     measure,
@@ -22,10 +22,10 @@ from regress.baseline import (
     record,
     to_text,
 )
-from regress.nightly.model import State
 from regress.nightly.settings import Tolerances
-from regress.nightly.store import Store
-from regress.pages.night import Night, load_night
+from regress.results.model import JobStatus
+from regress.results.night import Night, load_night
+from regress.results.store import Store
 
 LIMITS = Tolerances()
 
@@ -36,14 +36,18 @@ def store(tmp_path: Path) -> Iterator[Store]:
         yield opened
 
 
-def night(store: Store, number: int, ops: tuple[OpRow, ...], state: State = State.PASS) -> Night:
+def night(
+    store: Store, number: int, ops: tuple[OpRow, ...], state: JobStatus = JobStatus.PASS
+) -> Night:
     of = item()
     made = attempt(plan(number), of, state)
     return load_night(store, add(store, plan(number), [(of, made, result(of, ops))]))
 
 
-def steps(before: Baseline, now: Baseline, tried: list[str]) -> list[tuple[Step, str]]:
-    return [(move.step, move.measure) for move in compare(before, now, tried, LIMITS)]
+def steps(
+    before: TierBaseline, now: TierBaseline, tried: list[str]
+) -> list[tuple[ChangeKind, str]]:
+    return [(move.kind, move.measure) for move in compare(before, now, tried, LIMITS)]
 
 
 @pytest.mark.parametrize(
@@ -51,14 +55,14 @@ def steps(before: Baseline, now: Baseline, tried: list[str]) -> list[tuple[Step,
     [
         (1010, 0.5, []),
         (990, 0.505, []),
-        (1011, 0.5, [(Step.WORSE, "cycles")]),
-        (989, 0.5, [(Step.BETTER, "cycles")]),
-        (1000, 0.4949, [(Step.WORSE, "utilisation")]),
-        (1000, 0.5051, [(Step.BETTER, "utilisation")]),
+        (1011, 0.5, [(ChangeKind.WORSE, "cycles")]),
+        (989, 0.5, [(ChangeKind.BETTER, "cycles")]),
+        (1000, 0.4949, [(ChangeKind.WORSE, "utilisation")]),
+        (1000, 0.5051, [(ChangeKind.BETTER, "utilisation")]),
     ],
 )
 def test_the_ratchet_turns_at_one_percent_both_ways(
-    store: Store, cycles: int, utilisation: float, expected: list[tuple[Step, str]]
+    store: Store, cycles: int, utilisation: float, expected: list[tuple[ChangeKind, str]]
 ) -> None:
     before = measure(night(store, 1, (row(cycles=1000, utilisation=0.5),)))
     now = measure(night(store, 2, (row(cycles=cycles, utilisation=utilisation),)))
@@ -67,30 +71,30 @@ def test_the_ratchet_turns_at_one_percent_both_ways(
 
 
 def test_only_losses_are_red() -> None:
-    assert [step for step in Step if step.red] == [Step.WORSE, Step.LOST]
+    assert [step for step in ChangeKind if step.red] == [ChangeKind.WORSE, ChangeKind.LOST]
 
 
 def test_a_job_that_no_longer_passes_is_lost_and_one_not_tried_is_not(store: Store) -> None:
     before = measure(night(store, 1, (row(),)))
-    failed = measure(night(store, 2, (row(),), State.TIMEOUT))
+    failed = measure(night(store, 2, (row(),), JobStatus.TIMEOUT))
     assert failed.passing == ()
-    assert steps(before, failed, [item().label]) == [(Step.LOST, "pass")]
+    assert steps(before, failed, [item().label]) == [(ChangeKind.LOST, "pass")]
     assert steps(before, failed, []) == []
 
 
 def test_a_new_job_is_gained_once_and_a_new_op_of_an_old_job_as_well(store: Store) -> None:
     before = measure(night(store, 1, (row(),)))
     now = measure(night(store, 2, (row(), row(1))))
-    assert steps(before, now, [item().label]) == [(Step.GAINED, "cycles")]
-    assert steps(Baseline(tier="nightly", passing=(), ops={}), now, [item().label]) == [
-        (Step.GAINED, "pass")
+    assert steps(before, now, [item().label]) == [(ChangeKind.GAINED, "cycles")]
+    assert steps(TierBaseline(tier="nightly", passing=(), ops={}), now, [item().label]) == [
+        (ChangeKind.GAINED, "pass")
     ]
 
 
 def test_ops_of_the_cpu_and_of_failed_jobs_are_no_baseline(store: Store) -> None:
     on_cpu = row(1, where="cpu", cycles=None, elements_compared=0)
     assert len(measure(night(store, 1, (row(), on_cpu))).ops) == 1
-    assert measure(night(store, 2, (row(),), State.FAIL)).ops == {}
+    assert measure(night(store, 2, (row(),), JobStatus.FAIL)).ops == {}
 
 
 def test_what_is_recorded_is_read_back_and_jobs_not_tried_keep_theirs(
@@ -100,7 +104,7 @@ def test_what_is_recorded_is_read_back_and_jobs_not_tried_keep_theirs(
     path = record(now, [item().label], tmp_path)
     assert path == path_of("nightly", tmp_path)
     assert load("nightly", tmp_path) == now
-    other = Baseline(tier="nightly", passing=("other",), ops={}, figures={"speed": 2.0})
+    other = TierBaseline(tier="nightly", passing=("other",), ops={}, figures={"speed": 2.0})
     record(other, ["other"], tmp_path)
     merged = load("nightly", tmp_path)
     assert merged is not None
@@ -112,7 +116,7 @@ def test_what_is_recorded_is_read_back_and_jobs_not_tried_keep_theirs(
 def test_a_fall_of_coverage_is_red(store: Store) -> None:
     ran = night(store, 1, (row(),))
     pair = measure(ran, {"coverage": 0.5}), measure(ran, {"coverage": 0.49})
-    assert steps(*pair, [item().label]) == [(Step.WORSE, "figure")]
+    assert steps(*pair, [item().label]) == [(ChangeKind.WORSE, "figure")]
 
 
 def test_no_baseline_is_none_and_a_damaged_one_an_error(tmp_path: Path) -> None:

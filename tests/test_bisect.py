@@ -15,15 +15,15 @@ from night_host import add, attempt, item, plan, result, row
 
 from driver.errors import InfrastructureError, InputError
 from driver.evidence import CAPSULE, folder_of
-from regress import bisect
-from regress.bisect import Answer, bisect_job, command_of, probe_revision, search
-from regress.nightly.model import State
-from regress.nightly.store import Store
-from regress.pages.night import Job, load_job
+from regress.failures import bisect
+from regress.failures.bisect import ProbeResult, bisect_job, command_of, probe_revision, search
+from regress.results.model import JobStatus
+from regress.results.night import StoredJob, load_job
+from regress.results.store import Store
 
 GIT = str(shutil.which("git"))
 LETTERS = "GBU"
-ANSWERS = dict(zip(LETTERS, Answer, strict=True))
+ANSWERS = dict(zip(LETTERS, ProbeResult, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_the_first_bad_revision_is_found(
 ) -> None:
     asked: list[str] = []
 
-    def probe(revision: str) -> Answer:
+    def probe(revision: str) -> ProbeResult:
         asked.append(revision)
         return ANSWERS[line[int(revision)]]
 
@@ -57,7 +57,7 @@ def test_a_thousand_revisions_take_ten_tries() -> None:
     for first in (0, 1, 499, 500, 998, 999):
         found = search(
             [str(i) for i in range(1000)],
-            lambda r, first=first: Answer.BAD if int(r) >= first else Answer.GOOD,
+            lambda r, first=first: ProbeResult.BAD if int(r) >= first else ProbeResult.GOOD,
         )
         assert found[0] == str(first)
         assert found[2] <= 10
@@ -94,20 +94,20 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tupl
 
 
 @pytest.fixture
-def job(tmp_path: Path) -> Iterator[Job]:
+def job(tmp_path: Path) -> Iterator[StoredJob]:
     with Store.open(tmp_path / "store") as store:
         of, night = item(), plan(1)
-        made = attempt(night, of, State.FAIL, reason="broken")
+        made = attempt(night, of, JobStatus.FAIL, reason="broken")
         add(store, night, [(of, made, result(of, (row(),)))])
         yield load_job(store, made.id)
 
 
-def check(revision: str) -> Answer:
+def check(revision: str) -> ProbeResult:
     return probe_revision(revision, ["./check"])
 
 
 def test_each_revision_is_unpacked_set_up_and_run(
-    repository: tuple[Path, list[str]], job: Job
+    repository: tuple[Path, list[str]], job: StoredJob
 ) -> None:
     _, revisions = repository
     said: list[str] = []
@@ -121,7 +121,7 @@ def test_each_revision_is_unpacked_set_up_and_run(
 
 
 def test_ends_that_are_not_good_and_bad_are_refused(
-    repository: tuple[Path, list[str]], job: Job
+    repository: tuple[Path, list[str]], job: StoredJob
 ) -> None:
     _, revisions = repository
     for span, said in (
@@ -142,7 +142,9 @@ def test_a_run_that_does_not_end_stops_the_search(
         probe_revision(repository[1][0], ["sh", "-c", "sleep 600"])
 
 
-def test_the_recorded_operands_are_replayed_where_there_are_any(job: Job, tmp_path: Path) -> None:
+def test_the_recorded_operands_are_replayed_where_there_are_any(
+    job: StoredJob, tmp_path: Path
+) -> None:
     spec = job.spec
     assert spec is not None
     program = bisect.PROGRAM

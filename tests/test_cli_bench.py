@@ -13,10 +13,10 @@ from rich.console import Console
 from driver.errors import InfrastructureError, InputError
 from regress import bench
 from regress.bench import Figure, Value, run_bench
-from regress.nightly.figures import MEASUREMENTS
+from regress.nightly.overhead import MEASUREMENTS
 from tb.bench.measure import interleaved, summary, timed
 
-MODULE = "regress.nightly.figures"
+MODULE = "regress.nightly.overhead"
 FAKE = """
 import sys
 name, rounds = sys.argv[1:]

@@ -24,7 +24,7 @@ from regress.console import PlainConsole, console
 from regress.nightly import tier
 from regress.nightly.settings import load_nightly
 from regress.paths import CONFIG_FILE, ROOT
-from regress.report import ledger_table
+from regress.run_report.text import ledger_table
 
 HUGE = "9" * 6000
 Call = Callable[..., tuple[int, str, str]]

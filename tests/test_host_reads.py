@@ -13,7 +13,7 @@ from driver.capture.format import HOST_READ
 from driver.config import load_config
 from driver.results import Mode, OpEvent, RunResult, RunSpec
 from golden.backend import CmodelBackend
-from regress.report import ledger_line
+from regress.run_report.text import ledger_line
 from tb.ops.pair import DevicePair
 from tb.ops.runner import run_ops
 from tb.tests import replay

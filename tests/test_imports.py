@@ -24,6 +24,28 @@ LAYERS: dict[str, frozenset[str]] = {
 FORBIDDEN: dict[str, frozenset[str]] = {"golden": frozenset({"driver.lower"})}
 """Exceptions to LAYERS: a lowering bug must not cancel out in the golden answer."""
 
+REGRESS_ORDER = (
+    "regress.run_report",
+    "regress.results",
+    "regress.nightly",
+    "regress.analysis",
+    "regress.failures",
+    "regress.pages",
+)
+"""The folders of regress: each may import those before it, never one after it."""
+
+REGRESS_COMMANDS = (
+    "regress.cli",
+    "regress.commands",
+    "regress.nightly_cli",
+    "regress.night_commands",
+    "regress.generate",  # the schema of sim_config.yaml
+)
+"""Modules of regress that may import its folders; all other modules are used by the folders."""
+
+ONLY_IMPORTER = {"regress.pages": "regress.night_commands"}
+"""A leaf → the one module outside it that may import it."""
+
 STDLIB_ONLY = ("driver.isa",)
 
 CONFINED: dict[str, tuple[str, ...]] = {
@@ -83,13 +105,31 @@ def why_not(module: str, target: str) -> str | None:
             return f"{layer} must not know {target}"
         if any(is_inside(target, name) for name in FORBIDDEN.get(layer, ())):
             return f"{layer} must not know {target}"
-    elif any(is_inside(module, name) for name in STDLIB_ONLY) and (
+        return why_not_in_regress(module, target)
+    if any(is_inside(module, name) for name in STDLIB_ONLY) and (
         top not in sys.stdlib_module_names
     ):
         return f"{layer} is standard library only"
     places = CONFINED.get(top)
     if places is not None and not any(is_inside(module, place) for place in places):
         return f"{top} belongs into {', '.join(places)}"
+    return None
+
+
+def why_not_in_regress(module: str, target: str) -> str | None:
+    """The rule between the folders of regress that the import breaks, or None."""
+    folders = {name: rank for rank, name in enumerate(REGRESS_ORDER)}
+    goal = next((name for name in folders if is_inside(target, name)), None)
+    own = next((name for name in folders if is_inside(module, name)), None)
+    if goal is None or own == goal:
+        return None
+    if ONLY_IMPORTER.get(goal, module) != module:
+        return f"only {ONLY_IMPORTER[goal]} imports {goal}"
+    if own is not None and folders[own] < folders[goal]:
+        return f"{own} comes before {goal}"
+    shared = own is None and is_inside(module, "regress") and module not in REGRESS_COMMANDS
+    if shared and goal != "regress.run_report":
+        return f"{module} is used by {goal}, which it must not import"
     return None
 
 
@@ -131,6 +171,10 @@ BROKEN = [
     ("golden/tolerance.py", "import torch", "torch belongs into"),
     ("regress/cli.py", "from tb.sim import build", "regress must not know tb.sim"),
     ("regress/cli.py", "import pyuvm", "pyuvm belongs into tb"),
+    ("regress/cli.py", "from regress.pages import site", "only regress.night_commands imports"),
+    ("regress/nightly/tier.py", "def f():\n    import regress.analysis.triage", "comes before"),
+    ("regress/run.py", "from regress.results import store", "which it must not import"),
+    ("regress/night_commands.py", "import tb.run", "regress must not know tb.run"),
     ("tb/env/env.py", "from regress import cli", "tb must not know regress.cli"),
     ("tb/env/env.py", "import torch", "torch belongs into"),
     ("workloads/lenet.py", "import golden", "workloads must not know golden"),
@@ -160,6 +204,8 @@ KEPT = [
         "import cocotb\nfrom golden import backend\nfrom cocotbext.axi import AxiRam",
     ),
     ("regress/cli.py", "import typer\nfrom driver.config import load_config"),
+    ("regress/night_commands.py", "import regress.pages.site\nimport regress.nightly.tier"),
+    ("regress/pages/site.py", "from regress.analysis import triage\nimport regress.run"),
 ]
 
 

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from driver.results import Drift, OpRow
-from regress.layers import layer_name, layer_table, layers
+from regress.run_report.layers import layer_name, layer_table, layers
 
 
 def row(module: str, **changes: Any) -> OpRow:

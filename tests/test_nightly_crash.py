@@ -19,11 +19,11 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from nightly_host import go, outcomes, spec_of, states, write_config
+from nightly_host import go, item_results, spec_of, states, write_config
 
-from regress.nightly.job import Job, run_job
-from regress.nightly.model import PlanItem, State
-from regress.nightly.store import Store
+from regress.nightly.job import JobSpec, run_job
+from regress.results.model import JobStatus, PlanItem
+from regress.results.store import Store
 
 HOST = Path(__file__).with_name("nightly_host.py")
 ROUNDS = int(os.environ.get("NPU_CRASH_ROUNDS", "6"))
@@ -120,20 +120,24 @@ def _check(folder: Path, acked: set[str]) -> None:
         ids = Counter(attempt.id for attempt in attempts)
         assert acked <= set(ids)
         assert set(ids.values()) <= {1}
-        executed = Counter(a.item_id for a in attempts if a.state.executed)
+        executed = Counter(a.item_id for a in attempts if a.status.executed)
         assert set(executed.values()) <= {1}
         for attempt in attempts:
             for artefact in attempt.artefacts:
                 assert store.path(artefact.path).stat().st_size == artefact.size_bytes
 
 
-@pytest.mark.parametrize(("kind", "state"), [("job", State.KILLED), ("simulator", State.ERROR)])
-def test_a_process_that_is_killed_has_its_state(tmp_path: Path, kind: str, state: State) -> None:
+@pytest.mark.parametrize(
+    ("kind", "state"), [("job", JobStatus.KILLED), ("simulator", JobStatus.ERROR)]
+)
+def test_a_process_that_is_killed_has_its_state(
+    tmp_path: Path, kind: str, state: JobStatus
+) -> None:
     config = write_config(tmp_path / "c.yaml", {"simulating": 1})
     _round(_start(config, tmp_path / "s"), kind, 0.0, 30.0)
-    (outcome,) = outcomes(tmp_path / "s")
-    assert outcome.last is not None
-    assert outcome.last.state is state
+    (item_result,) = item_results(tmp_path / "s")
+    assert item_result.last is not None
+    assert item_result.last.status is state
 
 
 def test_ctrl_c_once_drains_and_resume_runs_the_rest(tmp_path: Path) -> None:
@@ -168,8 +172,8 @@ def test_ctrl_c_twice_stops_at_once(tmp_path: Path) -> None:
     runner.communicate(timeout=60)
     assert time.monotonic() - started < 20
     assert runner.returncode == 130
-    found = [outcome.last for outcome in outcomes(tmp_path / "s")]
-    assert {last.state for last in found if last is not None} == {State.KILLED}
+    found = [item_result.last for item_result in item_results(tmp_path / "s")]
+    assert {last.status for last in found if last is not None} == {JobStatus.KILLED}
     assert all("request" in last.reason for last in found if last is not None)
     for file in (tmp_path / "s").glob("plans/*/*/1/child"):
         assert _gone(int(file.read_text()))
@@ -185,7 +189,7 @@ def _gone(pid: int) -> bool:
 
 def test_a_runner_that_cannot_start_is_that_jobs_error(tmp_path: Path) -> None:
     item = PlanItem("quick", "small", 1, "rtl")
-    job = Job("p", item, 1, spec_of(item, tmp_path / "job"), "i", ("/no/such/runner",))
+    job = JobSpec("p", item, 1, spec_of(item, tmp_path / "job"), "i", ("/no/such/runner",))
     attempt = run_job(job)
-    assert attempt.state is State.ERROR
+    assert attempt.status is JobStatus.ERROR
     assert "does not start" in attempt.reason

@@ -20,18 +20,18 @@ import pytest
 import torch
 from dask_jobqueue.local import LocalCluster as BatchOfThisMachine
 from distributed import Client, LocalCluster
-from nightly_host import FAKE_RUNNER, go, outcomes, setting, spec_of, states, write_config
+from nightly_host import FAKE_RUNNER, go, item_results, setting, spec_of, states, write_config
 
 from driver.capture import Capsule, capture, save_capsule
 from driver.errors import InfrastructureError, InputError
 from regress.nightly.cluster import check_scheduler, scheduler_at, security_of
-from regress.nightly.dask_pool import DaskPool, Lending
-from regress.nightly.job import Job
-from regress.nightly.model import Attempt, PlanItem, State
-from regress.nightly.prepare import Step
-from regress.nightly.settings import Cluster
-from regress.nightly.store import Store
+from regress.nightly.dask_pool import DaskPool, RemoteSettings
+from regress.nightly.job import JobSpec
+from regress.nightly.prepare import PrepareStep
+from regress.nightly.settings import ClusterConfig
 from regress.paths import ROOT
+from regress.results.model import Attempt, JobStatus, PlanItem
+from regress.results.store import Store
 
 WORKERS = 3
 
@@ -57,18 +57,18 @@ def capsule() -> Capsule:
 
 def _pool(address: str, tmp_path: Path, **fields: Any) -> DaskPool:
     own = {"sources": None, "losses": 3, "cache": tmp_path / "cache", **fields}
-    return DaskPool(address, tmp_path, Lending(**own))
+    return DaskPool(address, tmp_path, RemoteSettings(**own))
 
 
-def _job(tmp_path: Path, test: str, seed: int = 1, folder: Path | None = None) -> Job:
+def _job(tmp_path: Path, test: str, seed: int = 1, folder: Path | None = None) -> JobSpec:
     item = PlanItem(test, "small", seed, "rtl", wall_s=60)
     spec = spec_of(item, tmp_path / f"job-{test}-{seed}")
-    return Job("p", item, 1, spec, "i", FAKE_RUNNER)
+    return JobSpec("p", item, 1, spec, "i", FAKE_RUNNER)
 
 
-def _with_capsule(job: Job, capsule: Capsule, folder: Path) -> Job:
+def _with_capsule(job: JobSpec, capsule: Capsule, folder: Path) -> JobSpec:
     spec = job.spec.model_copy(update={"capsules": {"capsule": folder}})
-    return Job("p", job.item, 1, spec, "i", FAKE_RUNNER, (("capsule", capsule.hash),))
+    return JobSpec("p", job.item, 1, spec, "i", FAKE_RUNNER, (("capsule", capsule.hash),))
 
 
 def _collect(pool: DaskPool, count: int, limit_s: float = 60) -> list[Attempt]:
@@ -87,19 +87,19 @@ def test_results_are_those_of_one_process(address: str, tmp_path: Path) -> None:
     for name, where in (("alone", {"jobs": 1}), ("workers", {"scheduler": address})):
         code, _ = go(config, tmp_path / name, **where)
         assert code == 1
-        found = outcomes(tmp_path / name)
+        found = item_results(tmp_path / name)
         hashes.append(
-            {o.item.id: (o.last.state, o.last.result_hash) for o in found if o.last is not None}
+            {o.item.id: (o.last.status, o.last.result_hash) for o in found if o.last is not None}
         )
         workers = {o.last.worker for o in found if o.last is not None}
     assert hashes[0] == hashes[1]
     assert len(hashes[0]) == 9
     assert len(workers) > 1
-    for outcome in outcomes(tmp_path / "workers"):
-        assert outcome.last is not None
-        names = {artefact.name for artefact in outcome.last.artefacts}
+    for item_result in item_results(tmp_path / "workers"):
+        assert item_result.last is not None
+        names = {artefact.name for artefact in item_result.last.artefacts}
         assert {"result.json", "sim.log", "run.json"} <= names
-        for artefact in outcome.last.artefacts:
+        for artefact in item_result.last.artefacts:
             path = tmp_path / "workers" / artefact.path
             assert path.stat().st_size == artefact.size_bytes
 
@@ -114,7 +114,7 @@ def test_a_worker_that_dies_has_its_job_run_elsewhere(address: str, tmp_path: Pa
     killer.join()
     assert code == 0
     assert set(states(tmp_path / "s").values()) == {"pass"}
-    assert [len(outcome.attempts) for outcome in outcomes(tmp_path / "s")] == [1] * 10
+    assert [len(item_result.attempts) for item_result in item_results(tmp_path / "s")] == [1] * 10
 
 
 def test_capsules_travel_once_by_hash_and_are_kept(
@@ -127,11 +127,11 @@ def test_capsules_travel_once_by_hash_and_are_kept(
     for job in jobs:
         pool.submit(job)
     found = _collect(pool, 6)
-    assert [a.state for a in found] == [State.PASS] * 6, found
+    assert [a.status for a in found] == [JobStatus.PASS] * 6, found
     assert [path.name for path in (tmp_path / "cache").iterdir()] == [capsule.hash]
     stamp = (tmp_path / "cache" / capsule.hash).stat().st_ctime_ns
     pool.submit(_with_capsule(_job(tmp_path, "reading", 9), capsule, folder))
-    assert [a.state for a in _collect(pool, 1)] == [State.PASS]
+    assert [a.status for a in _collect(pool, 1)] == [JobStatus.PASS]
     assert (tmp_path / "cache" / capsule.hash).stat().st_ctime_ns == stamp
     pool.close()
 
@@ -143,13 +143,13 @@ def test_a_kept_capsule_that_rots_is_sent_again(
     save_capsule(capsule, folder)
     pool = _pool(address, tmp_path)
     pool.submit(_with_capsule(_job(tmp_path, "reading", 1), capsule, folder))
-    assert [a.state for a in _collect(pool, 1)] == [State.PASS]
+    assert [a.status for a in _collect(pool, 1)] == [JobStatus.PASS]
     kept = tmp_path / "cache" / capsule.hash / "tensors.safetensors"
     data = bytearray(kept.read_bytes())
     data[-1] ^= 1
     kept.write_bytes(bytes(data))
     pool.submit(_with_capsule(_job(tmp_path, "reading", 2), capsule, folder))
-    assert [a.state for a in _collect(pool, 1)] == [State.PASS]
+    assert [a.status for a in _collect(pool, 1)] == [JobStatus.PASS]
     assert kept.read_bytes() == (folder / "tensors.safetensors").read_bytes()
     pool.close()
 
@@ -160,7 +160,7 @@ def test_a_stopped_plan_ends_its_jobs_on_the_workers(address: str, tmp_path: Pat
     time.sleep(1.0)
     pool.cancel()
     found = _collect(pool, 1, limit_s=30)
-    assert [a.state for a in found] == [State.KILLED]
+    assert [a.status for a in found] == [JobStatus.KILLED]
     pool.close()
 
 
@@ -171,7 +171,7 @@ def test_workers_with_other_sources_get_no_jobs(tmp_path: Path) -> None:
         pool = _pool(cluster.scheduler_address, tmp_path, sources="of somebody else")
         pool.submit(_job(tmp_path, "quick"))
         (attempt,) = _collect(pool, 1)
-        assert attempt.state is State.KILLED
+        assert attempt.status is JobStatus.KILLED
         assert "no worker can take it" in attempt.reason
         assert "has other sources" in attempt.reason
         assert pool.slots == 0
@@ -181,7 +181,7 @@ def test_workers_with_other_sources_get_no_jobs(tmp_path: Path) -> None:
 def test_builds_happen_where_the_jobs_will_run(address: str, tmp_path: Path) -> None:
     pool = _pool(address, tmp_path)
     prepared, cached = pool.build(
-        Step("build", "no_such", "check"), write_config(tmp_path / "c.yaml", {"quick": 1})
+        PrepareStep("build", "no_such", "check"), write_config(tmp_path / "c.yaml", {"quick": 1})
     )
     assert not prepared.ok
     assert not cached
@@ -239,7 +239,7 @@ def test_a_certificate_that_is_missing_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.1.2.3", "localhost", "[::1]"])
 def test_this_machine_needs_no_certificate(host: str) -> None:
-    check_scheduler(f"tcp://{host}:8786", Cluster(), Path("c.yaml"))
+    check_scheduler(f"tcp://{host}:8786", ClusterConfig(), Path("c.yaml"))
 
 
 def test_a_scheduler_that_nobody_can_reach_leaves_no_plan(
@@ -260,7 +260,7 @@ def test_workers_of_a_batch_system_run_the_jobs_and_know_no_stranger(
     monkeypatch.setattr("dask_jobqueue.SLURMCluster", BatchOfThisMachine)
     cluster = {"workers": 2, "memory": "1GB", "tls": tls}
     config = write_config(tmp_path / "c.yaml", {"quick": 3}, cluster=cluster)
-    settings = Cluster.model_validate(cluster)
+    settings = ClusterConfig.model_validate(cluster)
     with scheduler_at("slurm", settings, security_of(settings, config)) as address:
         assert address.startswith("tls://")
         for stranger in (address, address.replace("tls", "tcp")):

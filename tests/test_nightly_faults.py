@@ -12,17 +12,17 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from nightly_host import FAKE_RUNNER, go, outcomes, setting, spec_of, states, write_config
+from nightly_host import FAKE_RUNNER, go, item_results, setting, spec_of, states, write_config
 
 from driver.errors import InputError
 from regress.folder import LOCK_FILE
-from regress.nightly.job import Job, perform
-from regress.nightly.model import Plan, PlanItem, State
-from regress.nightly.prepare import Prepared, Step
+from regress.nightly.job import JobSpec, perform
+from regress.nightly.prepare import PrepareResult, PrepareStep
 from regress.nightly.provenance import sources
-from regress.nightly.run_plan import PlanRun
-from regress.nightly.scheduler import Control
-from regress.nightly.store import Store
+from regress.nightly.run_plan import PlanRunner
+from regress.nightly.scheduler import RunControl
+from regress.results.model import JobStatus, Plan, PlanItem
+from regress.results.store import Store
 
 SMALL = "[small] seed 1"
 
@@ -35,10 +35,10 @@ def test_a_hanging_job_is_killed_with_all_its_processes(tmp_path: Path) -> None:
         patch.setattr("regress.run._GRACE_S", 0.2)
         code, _ = go(config, tmp_path / "s")
     assert code == 3
-    (outcome,) = outcomes(tmp_path / "s")
-    assert outcome.last is not None
-    assert outcome.last.state is State.TIMEOUT
-    child = int((tmp_path / "s" / outcome.last.folder / "child").read_text())
+    (item_result,) = item_results(tmp_path / "s")
+    assert item_result.last is not None
+    assert item_result.last.status is JobStatus.TIMEOUT
+    child = int((tmp_path / "s" / item_result.last.folder / "child").read_text())
     assert not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text()
 
 
@@ -55,17 +55,17 @@ def test_two_runs_in_one_folder_are_refused(tmp_path: Path) -> None:
 def test_what_cannot_be_prepared_is_skipped_and_red(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"passing": 2, "failing": 1})
 
-    def steps(item: object, _tests: object) -> tuple[Step, ...]:
+    def steps(item: object, _tests: object) -> tuple[PrepareStep, ...]:
         wanted = getattr(item, "test", "") == "passing"
-        return (Step("build", "no_such", "check"),) if wanted else ()
+        return (PrepareStep("build", "no_such", "check"),) if wanted else ()
 
     own = setting(config, steps_of=steps)
     code, shown = go(config, tmp_path / "s", setting=own)
     assert code == 1  # the failing test, which had nothing to prepare
-    found = {o.item.test: o.last for o in outcomes(tmp_path / "s")}
+    found = {o.item.test: o.last for o in item_results(tmp_path / "s")}
     skipped = found["passing"]
     assert skipped is not None
-    assert skipped.state is State.SKIPPED
+    assert skipped.status is JobStatus.SKIPPED
     assert skipped.red
     assert "build no_such check: " in skipped.reason
     assert "configs: got no_such" in skipped.reason
@@ -84,10 +84,10 @@ def test_files_that_cannot_be_made_durable_are_that_jobs_error(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
     item = PlanItem("quick", "small", 1, "rtl", wall_s=30)
-    job = Job("p", item, 1, spec_of(item, tmp_path / "job"), "i", FAKE_RUNNER)
+    job = JobSpec("p", item, 1, spec_of(item, tmp_path / "job"), "i", FAKE_RUNNER)
     monkeypatch.setattr("regress.nightly.job._durable", full)
     attempt = perform(job, tmp_path)
-    assert attempt.state is State.ERROR
+    assert attempt.status is JobStatus.ERROR
     assert attempt.reason.endswith("No space left on device; the run: pass")
     assert attempt.result_hash is None
     assert attempt.artefacts == ()
@@ -95,17 +95,17 @@ def test_files_that_cannot_be_made_durable_are_that_jobs_error(
 
 def test_ctrl_c_while_building_starts_no_other_build_and_no_job(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"passing": 1, "failing": 1})
-    control, notes = Control(), []
-    own = setting(config, steps_of=lambda item, tests: (Step("build", item.test, "check"),))
+    control, notes = RunControl(), []
+    own = setting(config, steps_of=lambda item, tests: (PrepareStep("build", item.test, "check"),))
     items = [PlanItem(test, "small", 1, "rtl") for test in ("passing", "failing")]
     with Store.open(tmp_path / "s") as store:
         plan = store.add_plan(Plan("p", "t", "", 1, "", False, {}, "", "", ""), items)
 
-        def build(step: Step, _config: Path) -> tuple[Prepared, bool]:
+        def build(step: PrepareStep, _config: Path) -> tuple[PrepareResult, bool]:
             control.interrupt()
-            return Prepared(True, f"key of {step.what}"), False
+            return PrepareResult(True, f"key of {step.what}"), False
 
-        ready = PlanRun(store, plan, own, control, notes.append).prepare(items, build)
+        ready = PlanRunner(store, plan, own, control, notes.append).prepare(items, build)
         assert [item.test for item in ready] == ["failing"]  # in the order of the steps' names
         assert [row.name for row in store.preparations("p")] == ["build failing check"]
         assert store.attempts("p") == []
@@ -199,7 +199,7 @@ def test_sources_that_change_during_a_run_are_said_and_told_apart(tmp_path: Path
     code, shown = go(config, tmp_path / "s", setting=own, jobs=1)
     assert code == 0
     assert "warning: sources changed during the run" in shown
-    first, second = (o.last for o in outcomes(tmp_path / "s"))
+    first, second = (o.last for o in item_results(tmp_path / "s"))
     assert first is not None
     assert second is not None
     assert first.inputs_hash != second.inputs_hash

@@ -12,13 +12,13 @@ from nightly_host import FAKE_TESTS, LIMITS, write_config
 from driver.config import load_configs
 from driver.errors import InputError
 from regress.capsules import known_workloads
-from regress.nightly.cli import duration_s
-from regress.nightly.plan import Known, selected, tier_items
+from regress.nightly.plan import AvailableNames, selected, tier_items
 from regress.nightly.settings import load_nightly
+from regress.nightly_cli import duration_s
 from regress.paths import CONFIG_FILE
 from regress.run import list_tests
 
-KNOWN = Known(Path("c.yaml"), ("small", "default"), FAKE_TESTS, ("mlp", "lenet"))
+KNOWN = AvailableNames(Path("c.yaml"), ("small", "default"), FAKE_TESTS, ("mlp", "lenet"))
 
 
 def _items(tmp_path: Path, tier: dict[str, object], **section: object) -> list[str]:
@@ -47,7 +47,7 @@ def test_an_item_keeps_its_id_from_night_to_night(tmp_path: Path) -> None:
 
 def test_the_projects_own_tiers_name_only_what_there_is() -> None:
     tests = {test.name: test for test in list_tests()}
-    known = Known(CONFIG_FILE, load_configs(CONFIG_FILE), tests, known_workloads())
+    known = AvailableNames(CONFIG_FILE, load_configs(CONFIG_FILE), tests, known_workloads())
     settings = load_nightly(CONFIG_FILE)
     sizes = [len(tier_items(settings, tier, known)) for tier in settings.tiers]
     assert list(settings.tiers) == ["smoke", "ci", "nightly", "weekly"]

@@ -17,17 +17,23 @@ from rich.console import Console
 
 from driver.errors import InfrastructureError
 from regress.nightly.display import PlanDisplay
-from regress.nightly.job import Job, skipped
-from regress.nightly.model import Attempt, PlanItem, SkipCause, State
+from regress.nightly.job import JobSpec, skipped
 from regress.nightly.pool import LocalPool
-from regress.nightly.scheduler import Budget, Control, Handlers, Scheduler, interruptible
-from regress.nightly.value import Seen, by_value, usual_seconds
+from regress.nightly.priority import PastAttempt, by_priority, usual_seconds
+from regress.nightly.scheduler import (
+    RunControl,
+    Scheduler,
+    SchedulerCallbacks,
+    TimeBudget,
+    interruptible,
+)
+from regress.results.model import Attempt, JobStatus, PlanItem, SkipCause
 
 ITEMS = tuple(PlanItem("quick", "small", seed, "rtl", ordinal=seed) for seed in range(6))
 
 
-def _job(item: PlanItem) -> Job:
-    return Job("p", item, 1, spec_of(item, Path("/nowhere")), "i")
+def _job(item: PlanItem) -> JobSpec:
+    return JobSpec("p", item, 1, spec_of(item, Path("/nowhere")), "i")
 
 
 @dataclass
@@ -35,13 +41,13 @@ class FakePool:
     """Gives a job back when it has been asked for twice; killed once cancelled."""
 
     slots: int = 2
-    jobs: deque[Job] = field(default_factory=deque)
+    jobs: deque[JobSpec] = field(default_factory=deque)
     most: int = 0
     cancelled: bool = False
     closed: bool = False
     empty: bool = True
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: JobSpec) -> None:
         self.jobs.append(job)
         self.most = max(self.most, len(self.jobs))
 
@@ -49,7 +55,7 @@ class FakePool:
         self.empty = not self.empty
         if self.empty:
             return None
-        state = State.KILLED if self.cancelled else State.PASS
+        state = JobStatus.KILLED if self.cancelled else JobStatus.PASS
         return self.jobs.popleft().attempt(state)
 
     def cancel(self) -> None:
@@ -63,7 +69,7 @@ class Watcher:
     """Sees everything, and may do something at each end."""
 
     def __init__(self, at_end: Callable[[int], None] = lambda count: None) -> None:
-        self.states: list[State] = []
+        self.states: list[JobStatus] = []
         self.ticks = 0
         self._at_end = at_end
 
@@ -72,7 +78,7 @@ class Watcher:
 
     def done(self, item: PlanItem, attempt: Attempt) -> None:
         assert attempt.item_id == item.id
-        self.states.append(attempt.state)
+        self.states.append(attempt.status)
         self._at_end(len(self.states))
 
     def tick(self) -> None:
@@ -82,8 +88,8 @@ class Watcher:
 def _run(
     pool: FakePool,
     watcher: Watcher,
-    control: Control | None = None,
-    budget: Budget | None = None,
+    control: RunControl | None = None,
+    budget: TimeBudget | None = None,
     items: tuple[PlanItem, ...] = ITEMS,
 ) -> list[Attempt]:
     stored: list[Attempt] = []
@@ -91,8 +97,8 @@ def _run(
     def unaffordable(item: PlanItem) -> Attempt:
         return skipped("p", item, 1, SkipCause.BUDGET, "budget")
 
-    handlers = Handlers(_job, stored.append, unaffordable)
-    Scheduler(pool, handlers, watcher, control or Control(), budget).run(items)
+    handlers = SchedulerCallbacks(_job, stored.append, unaffordable)
+    Scheduler(pool, handlers, watcher, control or RunControl(), budget).run(items)
     return stored
 
 
@@ -106,15 +112,15 @@ def test_every_item_comes_to_one_state_and_no_more_run_than_there_are_slots() ->
 
 
 def test_draining_starts_nothing_more_and_loses_nothing() -> None:
-    control, pool = Control(), FakePool()
+    control, pool = RunControl(), FakePool()
     watcher = Watcher(lambda count: control.interrupt() if count == 2 else None)
     stored = _run(pool, watcher, control)
-    assert [a.state for a in stored] == [State.PASS] * 3  # two done, one was running
+    assert [a.status for a in stored] == [JobStatus.PASS] * 3  # two done, one was running
     assert not pool.cancelled
 
 
 def test_stopping_kills_what_runs_and_says_so() -> None:
-    control, pool = Control(), FakePool()
+    control, pool = RunControl(), FakePool()
 
     def twice(count: int) -> None:
         if count == 2:
@@ -122,7 +128,7 @@ def test_stopping_kills_what_runs_and_says_so() -> None:
             control.interrupt()
 
     stored = _run(pool, Watcher(twice), control)
-    assert [a.state for a in stored] == [State.PASS, State.PASS, State.KILLED]
+    assert [a.status for a in stored] == [JobStatus.PASS, JobStatus.PASS, JobStatus.KILLED]
     assert pool.cancelled
 
 
@@ -132,16 +138,16 @@ def test_a_store_that_fails_ends_everything() -> None:
     def fail(_attempt: Attempt) -> None:
         raise InfrastructureError("disk full")
 
-    handlers = Handlers(_job, fail, lambda item: _job(item).attempt(State.SKIPPED))
+    handlers = SchedulerCallbacks(_job, fail, lambda item: _job(item).attempt(JobStatus.SKIPPED))
     with pytest.raises(InfrastructureError, match="disk full"):
-        Scheduler(pool, handlers, Watcher(), Control()).run(ITEMS)
+        Scheduler(pool, handlers, Watcher(), RunControl()).run(ITEMS)
     assert pool.closed
 
 
 def test_a_budget_takes_what_fits_and_names_what_it_leaves_out() -> None:
     now = [0.0]
     durations = {item.id: 10.0 for item in ITEMS} | {ITEMS[3].id: 35.0, ITEMS[5].id: 2.0}
-    budget = Budget(40.0, lambda item: durations[item.id], clock=lambda: now[0])
+    budget = TimeBudget(40.0, lambda item: durations[item.id], clock=lambda: now[0])
 
     def pass_time(_count: int) -> None:
         now[0] += 10.0
@@ -149,27 +155,27 @@ def test_a_budget_takes_what_fits_and_names_what_it_leaves_out() -> None:
     stored = _run(FakePool(slots=1), Watcher(pass_time), budget=budget)
     by_item = {a.item_id: a for a in stored}
     assert len(by_item) == len(ITEMS)
-    ran = [item.seed for item in ITEMS if by_item[item.id].state is State.PASS]
+    ran = [item.seed for item in ITEMS if by_item[item.id].status is JobStatus.PASS]
     assert ran == [0, 1, 2]
     left = [by_item[item.id] for item in ITEMS if item.seed > 2]
-    assert {(a.state, a.skip_cause) for a in left} == {(State.SKIPPED, SkipCause.BUDGET)}
+    assert {(a.status, a.skip_cause) for a in left} == {(JobStatus.SKIPPED, SkipCause.BUDGET)}
 
 
 def test_a_budget_never_goes_by_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", lambda: 4e9)
-    budget = Budget(60.0, lambda item: 0.0)
+    budget = TimeBudget(60.0, lambda item: 0.0)
     monkeypatch.setattr("time.time", lambda: 9e9)
     assert budget.affords(ITEMS[0])
 
 
 def test_ctrl_c_drains_then_stops_and_sigterm_stops_at_once() -> None:
-    control, notes = Control(), []
+    control, notes = RunControl(), []
     with interruptible(control, notes.append):
         os.kill(os.getpid(), signal.SIGINT)
         assert (control.drain, control.stop) == (True, False)
         os.kill(os.getpid(), signal.SIGINT)
         assert (control.drain, control.stop) == (True, True)
-    other = Control()
+    other = RunControl()
     with interruptible(other, notes.append):
         os.kill(os.getpid(), signal.SIGTERM)
     assert (other.drain, other.stop) == (True, True)
@@ -177,7 +183,7 @@ def test_ctrl_c_drains_then_stops_and_sigterm_stops_at_once() -> None:
 
 
 def test_a_mistake_of_ours_in_one_job_does_not_end_the_night(tmp_path: Path) -> None:
-    def broken(_job: Job, _root: Path, _cancelled: Callable[[], bool]) -> Attempt:
+    def broken(_job: JobSpec, _root: Path, _cancelled: Callable[[], bool]) -> Attempt:
         raise ZeroDivisionError("oops")
 
     pool = LocalPool(tmp_path, 1, broken)
@@ -185,12 +191,12 @@ def test_a_mistake_of_ours_in_one_job_does_not_end_the_night(tmp_path: Path) -> 
     attempt = pool.next(10)
     pool.close()
     assert attempt is not None
-    assert attempt.state is State.ERROR
+    assert attempt.status is JobStatus.ERROR
     assert "ZeroDivisionError: oops" in attempt.reason
 
 
-def _seen(sequence: int, state: State = State.PASS, revision: str = "same") -> Seen:
-    return Seen(sequence, state, 5.0, revision)
+def _seen(sequence: int, state: JobStatus = JobStatus.PASS, revision: str = "same") -> PastAttempt:
+    return PastAttempt(sequence, state, 5.0, revision)
 
 
 def test_most_valuable_first_failed_then_changed_then_longest_unseen() -> None:
@@ -201,18 +207,18 @@ def test_most_valuable_first_failed_then_changed_then_longest_unseen() -> None:
     record = {
         items[0].id: [_seen(9)],
         items[1].id: [_seen(7)],
-        items[2].id: [_seen(9), _seen(8, State.FAIL)],
+        items[2].id: [_seen(9), _seen(8, JobStatus.FAIL)],
         items[3].id: [_seen(9, revision="old")],
-        items[4].id: [_seen(9), _seen(2, State.FAIL)],  # too long ago
+        items[4].id: [_seen(9), _seen(2, JobStatus.FAIL)],  # too long ago
     }
     changed = {"same": frozenset[str](), "old": frozenset({"rtl/mem/npu_mem_ctrl.sv"})}
-    ordered = by_value(items, record, changed.__getitem__, sequence=10)
+    ordered = by_priority(items, record, changed.__getitem__, sequence=10)
     assert [item.seed for item in ordered] == [2, 5, 3, 1, 0, 4]
 
 
 def test_without_git_everything_counts_as_changed() -> None:
     record = {ITEMS[1].id: [_seen(1)], ITEMS[0].id: [_seen(2)]}
-    ordered = by_value(ITEMS[:2], record, lambda revision: None, sequence=10)
+    ordered = by_priority(ITEMS[:2], record, lambda revision: None, sequence=10)
     assert [item.seed for item in ordered] == [1, 0]
 
 
@@ -230,7 +236,7 @@ def test_time_left_is_what_jobs_usually_take(monkeypatch: pytest.MonkeyPatch) ->
     )
     assert display.left() == ""
     display.started(ITEMS[0])
-    display.done(ITEMS[0], replace(_job(ITEMS[0]).attempt(State.PASS), seconds=60.0))
+    display.done(ITEMS[0], replace(_job(ITEMS[0]).attempt(JobStatus.PASS), seconds=60.0))
     assert display.left() == "59:40 left"  # (100 + 7000 + 60) / 2
     display.started(ITEMS[1])
     now[0] = 40.0

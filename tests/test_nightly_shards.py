@@ -7,18 +7,18 @@ import io
 from pathlib import Path
 
 import pytest
-from nightly_host import FAKE_TESTS, outcomes, setting, spec_of
+from nightly_host import FAKE_TESTS, item_results, setting, spec_of
 from rich.console import Console
 
 from driver.errors import InfrastructureError, InputError
 from driver.results import RESULT_FILE, LedgerRow, OpRow, RunResult, RunSpec, Shard, read_json
 from regress.nightly.job import result_hash
 from regress.nightly.merge import merged
-from regress.nightly.model import PlanItem
-from regress.nightly.shards import Sharded, Sharding, run_sharded
-from regress.nightly.store import Store
+from regress.nightly.shards import ShardedResult, ShardOptions, run_sharded
 from regress.paths import CONFIG_FILE
 from regress.process import execute
+from regress.results.model import PlanItem
+from regress.results.store import Store
 from regress.run import RUNNER
 
 
@@ -26,7 +26,7 @@ def _spec(out: Path, test: str = "quick") -> RunSpec:
     return spec_of(PlanItem(test, "small", 1, "rtl", wall_s=30), out)
 
 
-def _run(spec: RunSpec, how: Sharding) -> tuple[Sharded, str]:
+def _run(spec: RunSpec, how: ShardOptions) -> tuple[ShardedResult, str]:
     text = io.StringIO()
     own = setting(CONFIG_FILE)
     done = run_sharded(Console(file=text, width=200), spec, FAKE_TESTS[spec.test], how, own)
@@ -34,7 +34,7 @@ def _run(spec: RunSpec, how: Sharding) -> tuple[Sharded, str]:
 
 
 def test_the_result_holds_every_shards_ops_in_order(tmp_path: Path) -> None:
-    done, _ = _run(_spec(tmp_path), Sharding(4, 2))
+    done, _ = _run(_spec(tmp_path), ShardOptions(4, 2))
     assert done.exit_code == 0
     assert done.result is not None
     assert [row.index for row in done.result.ops] == [0, 1, 2, 3]
@@ -44,25 +44,25 @@ def test_the_result_holds_every_shards_ops_in_order(tmp_path: Path) -> None:
 
 
 def test_a_shard_that_fails_or_dies_makes_the_whole_so(tmp_path: Path) -> None:
-    failing, _ = _run(_spec(tmp_path / "a", "failing"), Sharding(1, 1))
+    failing, _ = _run(_spec(tmp_path / "a", "failing"), ShardOptions(1, 1))
     assert failing.exit_code == 1
     assert failing.result is not None
     assert failing.result.reproduce.endswith("--op 1")
-    dying, _ = _run(_spec(tmp_path / "b", "dying"), Sharding(2, 2))
+    dying, _ = _run(_spec(tmp_path / "b", "dying"), ShardOptions(2, 2))
     assert dying.exit_code == 3
     assert dying.result is not None
     assert "shard 1/2: the run was ended by SIGSEGV" in (dying.result.message or "")
 
 
 def test_resume_runs_only_the_shards_that_are_missing(tmp_path: Path) -> None:
-    whole, _ = _run(_spec(tmp_path), Sharding(3, 2))
+    whole, _ = _run(_spec(tmp_path), ShardOptions(3, 2))
     with Store.open(tmp_path) as store, store._engine.begin() as connection:
         connection.exec_driver_sql(
             "DELETE FROM npu_attempts WHERE item_id IN "
             "(SELECT item_id FROM npu_items WHERE shard_index = 1)"
         )
-    again, _ = _run(_spec(tmp_path), Sharding(None, 2, resume=True))
-    assert [len(outcome.attempts) for outcome in outcomes(tmp_path)] == [1, 1, 1]
+    again, _ = _run(_spec(tmp_path), ShardOptions(None, 2, resume=True))
+    assert [len(item_result.attempts) for item_result in item_results(tmp_path)] == [1, 1, 1]
     assert whole.result is not None
     assert again.result is not None
     assert result_hash(again.result) == result_hash(whole.result)
@@ -71,31 +71,31 @@ def test_resume_runs_only_the_shards_that_are_missing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "how", "expected"),
     [
-        ({"seed": 2}, Sharding(None, 1, True), "run to resume: got none"),
-        ({}, Sharding(3, 1, True), "--shards: got 3, expected 2, as before"),
-        ({"modes": ("chained",)}, Sharding(2, 1), "mode: got chained"),
-        ({"op_filter": 1}, Sharding(2, 1), "--op: got 1"),
-        ({"shard": Shard(index=0, count=2)}, Sharding(2, 1), "--shard: got 1/2"),
+        ({"seed": 2}, ShardOptions(None, 1, True), "run to resume: got none"),
+        ({}, ShardOptions(3, 1, True), "--shards: got 3, expected 2, as before"),
+        ({"modes": ("chained",)}, ShardOptions(2, 1), "mode: got chained"),
+        ({"op_filter": 1}, ShardOptions(2, 1), "--op: got 1"),
+        ({"shard": Shard(index=0, count=2)}, ShardOptions(2, 1), "--shard: got 1/2"),
     ],
 )
 def test_what_cannot_be_cut_or_resumed_is_bad_input(
-    tmp_path: Path, change: dict[str, object], how: Sharding, expected: str
+    tmp_path: Path, change: dict[str, object], how: ShardOptions, expected: str
 ) -> None:
-    _run(_spec(tmp_path), Sharding(2, 2))
+    _run(_spec(tmp_path), ShardOptions(2, 2))
     with pytest.raises(InputError) as caught:
         _run(_spec(tmp_path).model_copy(update=change), how)
     assert expected in str(caught.value)
 
 
 def test_an_op_in_two_shards_is_an_error_of_the_machinery(tmp_path: Path) -> None:
-    done, _ = _run(_spec(tmp_path), Sharding(2, 2))
+    done, _ = _run(_spec(tmp_path), ShardOptions(2, 2))
     assert done.result is not None
     with pytest.raises(InfrastructureError, match="op 0 is in the results of two shards"):
         merged(_spec(tmp_path), [done.result, done.result], 1.0)
 
 
 def test_ledgers_add_up(tmp_path: Path) -> None:
-    done, _ = _run(_spec(tmp_path), Sharding(1, 1))
+    done, _ = _run(_spec(tmp_path), ShardOptions(1, 1))
     assert done.result is not None
     row = done.result.ops[0]
     parts = [

@@ -15,19 +15,19 @@ import pytest
 
 from driver.errors import InfrastructureError, InputError
 from driver.results import Shard
-from regress.nightly import tables
-from regress.nightly.database import DATABASE_FILE
-from regress.nightly.model import (
+from regress.results import tables
+from regress.results.database import DATABASE_FILE
+from regress.results.model import (
     Artefact,
     Attempt,
-    Outcome,
+    ItemResult,
+    JobStatus,
     Plan,
     PlanItem,
-    Preparation,
+    PreparationRecord,
     SkipCause,
-    State,
 )
-from regress.nightly.store import Store
+from regress.results.store import Store
 
 PLAN = Plan(
     id="p1",
@@ -45,7 +45,7 @@ ITEMS = tuple(
     PlanItem("matmul", "small", seed, "rtl", shard=Shard(index=1, count=3), ordinal=seed)
     for seed in range(4)
 )
-PASS = Attempt("p1", ITEMS[0].id, 1, State.PASS, ops=2, result_hash="r", inputs_hash="i")
+PASS = Attempt("p1", ITEMS[0].id, 1, JobStatus.PASS, ops=2, result_hash="r", inputs_hash="i")
 
 
 @pytest.fixture(params=["sqlite", *(["server"] if os.environ.get("NPU_TEST_POSTGRES") else [])])
@@ -103,7 +103,7 @@ def test_the_same_attempt_again_changes_nothing(store: Store) -> None:
 def test_another_result_under_the_same_number_is_refused(store: Store) -> None:
     store.add_attempt(PASS)
     with pytest.raises(InputError, match="another result"):
-        store.add_attempt(replace(PASS, state=State.FAIL))
+        store.add_attempt(replace(PASS, status=JobStatus.FAIL))
     assert store.attempts("p1") == [PASS]
 
 
@@ -113,13 +113,13 @@ def test_an_attempt_of_no_plan_is_refused(store: Store) -> None:
 
 
 def test_outcomes_join_items_and_attempts_in_order(store: Store) -> None:
-    again = replace(PASS, number=2, state=State.FAIL)
+    again = replace(PASS, number=2, status=JobStatus.FAIL)
     store.add_attempt(again)
     store.add_attempt(PASS)
-    outcomes = store.outcomes("p1")
-    assert [outcome.item for outcome in outcomes] == list(ITEMS)
-    assert outcomes[0].attempts == (PASS, again)
-    assert outcomes[1] == Outcome(ITEMS[1])
+    item_results = store.item_results("p1")
+    assert [item_result.item for item_result in item_results] == list(ITEMS)
+    assert item_results[0].attempts == (PASS, again)
+    assert item_results[1] == ItemResult(ITEMS[1])
 
 
 def test_history_is_of_the_same_work_newest_first(store: Store) -> None:
@@ -138,7 +138,7 @@ def test_an_id_that_names_no_attempt_is_bad_input(store: Store, identity: str) -
 
 
 def test_preparations_are_kept_in_order(store: Store) -> None:
-    rows = [Preparation("p1", f"build {n}", True, False, 1.0, 0.5, "k") for n in range(3)]
+    rows = [PreparationRecord("p1", f"build {n}", True, False, 1.0, 0.5, "k") for n in range(3)]
     for row in rows:
         store.add_preparation(row)
     assert store.preparations("p1") == rows

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 from junitparser import JUnitXml
-from nightly_host import go, outcomes, setting, states, write_config
+from nightly_host import go, item_results, setting, states, write_config
 from rich.console import Console
 
 from driver.errors import InputError
 from regress.nightly import summary
-from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, State
-from regress.nightly.store import Store
+from regress.results.model import Attempt, ItemResult, JobStatus, Plan, PlanItem
+from regress.results.store import Store
 
 SMALL = "[small] seed 1"
 
@@ -43,23 +43,25 @@ def test_every_way_to_end_has_its_state_and_reason(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {name: 1 for name, _, _ in ENDS})
     code, shown = go(config, tmp_path / "s")
     assert code == 1
-    found = {outcome.item.test: outcome.last for outcome in outcomes(tmp_path / "s")}
+    found = {
+        item_result.item.test: item_result.last for item_result in item_results(tmp_path / "s")
+    }
     assert len(found) == len(ENDS)
     for name, state, reason in ENDS:
         last = found[name]
         assert last is not None
-        assert (last.state.value, reason in last.reason) == (state, True), (name, last.reason)
+        assert (last.status.value, reason in last.reason) == (state, True), (name, last.reason)
     assert f"{len(ENDS)} of {len(ENDS)} executed, 1 passed" in shown
 
 
 def test_artefacts_are_hashed_and_none_is_missing(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"passing": 1})
     go(config, tmp_path / "s")
-    (outcome,) = outcomes(tmp_path / "s")
-    assert outcome.last is not None
-    names = [artefact.name for artefact in outcome.last.artefacts]
+    (item_result,) = item_results(tmp_path / "s")
+    assert item_result.last is not None
+    names = [artefact.name for artefact in item_result.last.artefacts]
     assert names == ["junit.xml", "result.json", "run.json", "sim.log"]
-    for artefact in outcome.last.artefacts:
+    for artefact in item_result.last.artefacts:
         data = (tmp_path / "s" / artefact.path).read_bytes()
         assert (hashlib.sha256(data).hexdigest(), len(data)) == (
             artefact.sha256,
@@ -96,14 +98,14 @@ def test_a_night_that_runs_nothing_is_red(tmp_path: Path) -> None:
 def test_resume_runs_exactly_what_is_missing(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"passing": 4, "failing": 1})
     go(config, tmp_path / "s")
-    before = outcomes(tmp_path / "s")
+    before = item_results(tmp_path / "s")
     lost = before[1].item
     with Store.open(tmp_path / "s") as store, store._engine.begin() as connection:
         connection.exec_driver_sql("DELETE FROM npu_attempts WHERE item_id = ?", (lost.id,))
     code, shown = go(config, tmp_path / "s", resume=True)
     assert "1 jobs" in shown
     assert code == 1
-    after = outcomes(tmp_path / "s")
+    after = item_results(tmp_path / "s")
     assert [o.item for o in after] == [o.item for o in before]
     for old, new in zip(before, after, strict=True):
         if new.item == lost:
@@ -115,19 +117,19 @@ def test_resume_runs_exactly_what_is_missing(tmp_path: Path) -> None:
 def test_resume_of_a_complete_plan_runs_nothing(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"passing": 2, "dying": 1})
     go(config, tmp_path / "s")
-    before = outcomes(tmp_path / "s")
+    before = item_results(tmp_path / "s")
     code, shown = go(config, tmp_path / "s", resume=True)
     assert (code, "0 jobs" in shown) == (3, True)
-    assert outcomes(tmp_path / "s") == before
+    assert item_results(tmp_path / "s") == before
 
 
 def test_resume_only_failed_adds_attempts_and_keeps_the_old(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"passing": 1, "failing": 1})
     go(config, tmp_path / "s")
     go(config, tmp_path / "s", resume=True, only_failed=True)
-    counts = {o.item.test: len(o.attempts) for o in outcomes(tmp_path / "s")}
+    counts = {o.item.test: len(o.attempts) for o in item_results(tmp_path / "s")}
     assert counts == {"passing": 1, "failing": 2}
-    folders = [a.folder for o in outcomes(tmp_path / "s") for a in o.attempts]
+    folders = [a.folder for o in item_results(tmp_path / "s") for a in o.attempts]
     assert len(set(folders)) == 3
 
 
@@ -184,7 +186,7 @@ def test_flaky_is_seen_within_a_plan(tmp_path: Path) -> None:
     with Store.open(tmp_path / "s") as store, store._engine.begin() as connection:
         connection.exec_driver_sql("UPDATE npu_attempts SET state = 'killed'")
     go(config, tmp_path / "s", resume=True)
-    flaky = {o.item.test: o.flaky for o in outcomes(tmp_path / "s")}
+    flaky = {o.item.test: o.flaky for o in item_results(tmp_path / "s")}
     assert flaky == {"flaky": True, "quick": False}
 
 
@@ -193,7 +195,7 @@ def test_results_do_not_depend_on_the_number_of_jobs(tmp_path: Path) -> None:
     hashes = []
     for jobs in (1, 4):
         go(config, tmp_path / f"s{jobs}", jobs=jobs)
-        found = outcomes(tmp_path / f"s{jobs}")
+        found = item_results(tmp_path / f"s{jobs}")
         hashes.append({o.item.id: o.last and o.last.result_hash for o in found})
     assert hashes[0] == hashes[1]
     assert len(hashes[0]) == 6
@@ -212,7 +214,7 @@ def test_ten_thousand_jobs_are_planned_and_shown_in_time(tmp_path: Path) -> None
 def test_ten_thousand_jobs_are_reported_in_time(tmp_path: Path) -> None:
     """Aim: reported in 10 s."""
     items = [PlanItem("quick", "small", seed, "rtl", ordinal=seed) for seed in range(10_000)]
-    done = [Outcome(item, (Attempt("p", item.id, 1, State.PASS),)) for item in items]
+    done = [ItemResult(item, (Attempt("p", item.id, 1, JobStatus.PASS),)) for item in items]
     plan = Plan("p", "t", "", 1, "", False, {}, "", "", "")
     before = time.process_time()
     summary.show(Console(file=io.StringIO()), plan, done)
@@ -238,7 +240,7 @@ def test_the_spec_of_each_job_is_what_was_planned(tmp_path: Path) -> None:
     go(config, tmp_path / "s")
     specs = [
         json.loads((tmp_path / "s" / o.last.folder / "run.json").read_text())
-        for o in outcomes(tmp_path / "s")
+        for o in item_results(tmp_path / "s")
         if o.last is not None
     ]
     assert [spec["shard"] for spec in specs] == [{"index": n, "count": 2} for n in (0, 1)]
@@ -251,7 +253,7 @@ def test_what_was_red_two_nights_ago_runs_first(tmp_path: Path) -> None:
     for _ in range(3):
         go(config, tmp_path / "s")
     with Store.open(tmp_path / "s") as store, store._engine.begin() as connection:
-        third = next(o.item for o in outcomes(tmp_path / "s") if o.item.seed == 3).id
+        third = next(o.item for o in item_results(tmp_path / "s") if o.item.seed == 3).id
         oldest = store.plans()[-1].id
         connection.exec_driver_sql(
             "UPDATE npu_attempts SET state = 'fail' WHERE item_id = ? AND plan_id = ?",

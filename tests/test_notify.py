@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from driver.errors import InfrastructureError, InputError
-from regress.notify import News, post, to_json, write_mail
+from regress.analysis.notify import Notification, post, to_json, write_mail
 
-NEWS = News(
+NEWS = Notification(
     tier="nightly", plan="p1", revision="abc", red=True, states={"pass": 7, "fail": 3},
     new=("replay:lenet[größer] seed 1",), fixed=(), flaky=("smoke[small] seed 2",),
     worse=("worse: mm: cycles 1 → 2 (+100.0%)",), replay=("make replay ID=123",),

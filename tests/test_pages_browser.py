@@ -15,19 +15,19 @@ from pathlib import Path
 import demo_nights
 import pytest
 
-from regress.aftermath import Conclusion
+from regress.analysis.night_report import NightReport
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 PAGES = ("index", "trends", "heatmap", "models", "jobs")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Conclusion:
+def made(tmp_path_factory: pytest.TempPathFactory) -> NightReport:
     return demo_nights.build(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.fixture(scope="module")
-def site(made: Conclusion) -> Path:
+def site(made: NightReport) -> Path:
     return made.page.parent
 
 
@@ -106,9 +106,9 @@ def png_colours(path: Path) -> int:
 
 @pytest.mark.parametrize("page", [*PAGES, "failure"])
 def test_a_page_fits_a_desk_and_a_phone(
-    browser: str, made: Conclusion, site: Path, tmp_path: Path, page: str
+    browser: str, made: NightReport, site: Path, tmp_path: Path, page: str
 ) -> None:
-    failing = next(job for job in made.told.night.jobs if job.failing)
+    failing = next(job for job in made.night.jobs if job.failing)
     file = site / f"{page}.html"
     if page == "failure":
         file = site / "failures" / failing.page(failing.failing[0])

@@ -17,29 +17,36 @@ from night_host import add, attempt, plan, result, row
 from test_pages_failure import Text
 
 from driver.results import RunResult, read_json
-from regress.aftermath import Conclusion, Ours, conclude, lines_of, news_of, study
-from regress.baseline import Step, measure, record
-from regress.known_issues import KNOWN_ISSUES
-from regress.nightly.model import PlanItem, State
-from regress.nightly.store import Store
-from regress.pages.figures import figures_of
+from regress.analysis.baseline import ChangeKind, measure, record
+from regress.analysis.known_issues import KNOWN_ISSUES
+from regress.analysis.metrics import metrics_of
+from regress.analysis.night_report import (
+    NightReport,
+    ReferenceFiles,
+    night_report,
+    notification,
+    text_lines,
+)
+from regress.analysis.triage import StatusChange
+from regress.night_commands import report_pages
 from regress.pages.heatmap import cells
-from regress.pages.night import load_night
 from regress.pages.render import render
 from regress.pages.timeline import perfetto
-from regress.pages.trend import Series, trend
-from regress.triage import Change
+from regress.pages.trend import TrendSeries, trend
+from regress.results.model import JobStatus, PlanItem
+from regress.results.night import load_night
+from regress.results.store import Store
 
 PAGES = ("index", "trends", "heatmap", "models", "jobs")
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Conclusion:
+def made(tmp_path_factory: pytest.TempPathFactory) -> NightReport:
     return demo_nights.build(tmp_path_factory.mktemp("demo"))
 
 
 @pytest.fixture(scope="module")
-def site(made: Conclusion) -> Path:
+def site(made: NightReport) -> Path:
     return made.page.parent
 
 
@@ -61,8 +68,8 @@ def test_every_link_and_file_of_every_page_is_there_and_none_needs_a_network(sit
         pytest.fail(f"style.css wants {name}")
 
 
-def test_every_red_job_and_failing_op_has_its_page(made: Conclusion, site: Path) -> None:
-    reds = [job for job in made.told.night.jobs if job.attempt.red]
+def test_every_red_job_and_failing_op_has_its_page(made: NightReport, site: Path) -> None:
+    reds = [job for job in made.night.jobs if job.attempt.red]
     expected = {job.page(row) for job in reds for row in job.failing}
     expected |= {job.page() for job in reds if not job.failing}
     assert len(expected) == 5
@@ -76,8 +83,8 @@ def test_where_everything_fails_the_first_of_each_kind_have_pages(tmp_path: Path
     failure = demo_nights.wrong_element()
     rows = tuple(row(i, status="fail", blame="rtl", failure=failure) for i in range(40))
     with Store.open(tmp_path) as store:
-        tried = [(of, attempt(night, of, State.FAIL), result(of, rows)) for of in items]
-        conclusion = conclude(store, add(store, night, tried).id)
+        tried = [(of, attempt(night, of, JobStatus.FAIL), result(of, rows)) for of in items]
+        conclusion = report_pages(store, add(store, night, tried).id)
     site = conclusion.page.parent
     assert len(list((site / "failures").iterdir())) == 20 * 16
     for page in (conclusion.page, site / "jobs.html", *(site / "failures").iterdir()):
@@ -85,10 +92,10 @@ def test_where_everything_fails_the_first_of_each_kind_have_pages(tmp_path: Path
         assert all((page.parent / link).is_file() for link in links)
 
 
-def test_tonight_says_what_happened(made: Conclusion, site: Path) -> None:
+def test_tonight_says_what_happened(made: NightReport, site: Path) -> None:
     text = text_of(site, "index")
-    states = Counter(job.attempt.state for job in made.told.night.jobs)
-    assert states[State.PASS] == 7
+    states = Counter(job.attempt.status for job in made.night.jobs)
+    assert states[JobStatus.PASS] == 7
     for words in (
         "Red nightly of 2026-11-05 02:00 UTC",
         "pass 7", "error 1", "fail 3", "timeout 1", "skipped 1",
@@ -110,41 +117,43 @@ def test_a_plan_of_fewer_jobs_has_not_lost_coverage(tmp_path: Path) -> None:
     kinds = [(row(),), (row(op="aten.bmm.default"),)]
     with Store.open(tmp_path / "s") as store:
         jobs = [
-            (of, attempt(first, of, State.PASS), result(of, ops))
+            (of, attempt(first, of, JobStatus.PASS), result(of, ops))
             for of, ops in zip(items, kinds, strict=True)
         ]
         night = load_night(store, add(store, first, jobs))
         labels = [of.label for of in items]
-        record(measure(night, figures_of(night).ratchets()), labels, tmp_path / "b")
-        ours = Ours(KNOWN_ISSUES, tmp_path / "b")
-        filtered = [(items[0], attempt(second, items[0], State.PASS), result(items[0], kinds[0]))]
-        assert study(store, add(store, second, filtered).id, ours).told.moves == ()
+        record(measure(night, metrics_of(night).ratchets()), labels, tmp_path / "b")
+        ours = ReferenceFiles(KNOWN_ISSUES, tmp_path / "b")
+        filtered = [
+            (items[0], attempt(second, items[0], JobStatus.PASS), result(items[0], kinds[0]))
+        ]
+        assert night_report(store, add(store, second, filtered).id, ours).moves == ()
         third = plan(3)
-        both = [(of, attempt(third, of, State.PASS), result(of, kinds[0])) for of in items]
-        moves = study(store, add(store, third, both).id, ours).told.moves
+        both = [(of, attempt(third, of, JobStatus.PASS), result(of, kinds[0])) for of in items]
+        moves = night_report(store, add(store, third, both).id, ours).moves
         (move,) = [move for move in moves if move.measure == "figure"]
-        assert (move.step, move.before, move.now) == (Step.WORSE, 2, 1)
+        assert (move.kind, move.before, move.now) == (ChangeKind.WORSE, 2, 1)
 
 
-def test_triage_ratchets_and_news_agree(made: Conclusion) -> None:
-    told = made.told
+def test_triage_ratchets_and_news_agree(made: NightReport) -> None:
+    told = made
     changes = Counter(told.triage.changes.values())
-    assert changes == {Change.NEW: 3, Change.FIXED: 1, Change.STILL: 2}
-    steps = Counter(move.step for move in told.moves)
-    assert steps[Step.LOST] == 3
-    assert steps[Step.BETTER] > 10
-    news = news_of(made)
+    assert changes == {StatusChange.NEW: 3, StatusChange.FIXED: 1, StatusChange.STILL: 2}
+    steps = Counter(move.kind for move in told.moves)
+    assert steps[ChangeKind.LOST] == 3
+    assert steps[ChangeKind.BETTER] > 10
+    news = notification(made)
     assert (len(news.new), len(news.fixed), len(news.flaky)) == (3, 1, 1)
     assert len(news.replay) == 3
     assert made.failed
     assert len(made.expected) == 1
-    assert lines_of(made)[-1] == f"open {made.page}"
+    assert text_lines(made)[-1] == f"open {made.page}"
 
 
-def test_the_models_page_accounts_for_every_op(made: Conclusion, site: Path) -> None:
+def test_the_models_page_accounts_for_every_op(made: NightReport, site: Path) -> None:
     text = text_of(site, "models")
     on_cpu = sum(
-        row.where == "cpu" and row.module.startswith("lenet:") for _, row in made.told.night.rows()
+        row.where == "cpu" and row.module.startswith("lenet:") for _, row in made.night.rows()
     )
     assert f"aten.max_pool2d.default 0 0 {on_cpu} no lowering" in text
     assert "lenet on small" in text
@@ -166,17 +175,17 @@ def test_the_trace_has_one_slice_per_timed_op_and_no_gap(site: Path) -> None:
     assert sum(event["args"]["cycles"] for event in slices) * 2e-3 == pytest.approx(end)
 
 
-def test_a_run_without_cycles_has_an_empty_trace(made: Conclusion) -> None:
-    job = next(job for job in made.told.night.jobs if job.result is not None)
+def test_a_run_without_cycles_has_an_empty_trace(made: NightReport) -> None:
+    job = next(job for job in made.night.jobs if job.result is not None)
     result = read_json(job.folder / "result.json", RunResult)
     rows = tuple(row.model_copy(update={"cycles": None}) for row in result.ops)
     events = json.loads(perfetto(result.model_copy(update={"ops": rows})))["traceEvents"]
     assert [event["ph"] for event in events] == ["M"]
 
 
-def test_the_heat_map_counts_what_ran_on_the_npu(made: Conclusion, site: Path) -> None:
-    found = cells(made.told.night.rows())
-    on_npu = sum(row.where != "cpu" for _, row in made.told.night.rows())
+def test_the_heat_map_counts_what_ran_on_the_npu(made: NightReport, site: Path) -> None:
+    found = cells(made.night.rows())
+    on_npu = sum(row.where != "cpu" for _, row in made.night.rows())
     assert sum(cell.passed + cell.failed for cell in found.values()) == on_npu > 50
     assert sum(cell.failed for cell in found.values()) == 3
     assert all(0 < (cell.utilisation or 0) <= 1 for cell in found.values())
@@ -184,11 +193,11 @@ def test_the_heat_map_counts_what_ran_on_the_npu(made: Conclusion, site: Path) -
     assert page.count("✗ 1 of") + page.count("✗ 2 of") == 2
 
 
-def test_trends_go_over_all_nights(made: Conclusion, site: Path) -> None:
-    assert [one.day[:10] for one in made.told.figures] == [
+def test_trends_go_over_all_nights(made: NightReport, site: Path) -> None:
+    assert [one.day[:10] for one in made.metrics] == [
         f"2026-11-0{n}" for n in range(1, demo_nights.NIGHTS + 1)
     ]
-    assert [one.pass_rate for one in made.told.figures][-1] == pytest.approx(0.7)
+    assert [one.pass_rate for one in made.metrics][-1] == pytest.approx(0.7)
     assert "The last 5 nights" in text_of(site, "trends")
 
 
@@ -199,7 +208,7 @@ def parsed(picture: str) -> ET.Element:
 @pytest.mark.parametrize("values", [(1.0,), (0.0, 0.0), (None, 3.0), (1e9, 5e9, 2e9), (-2.0, 1.0)])
 def test_a_trend_of_any_numbers_stays_inside_its_picture(values: tuple[float | None, ...]) -> None:
     nights = [f"2026-11-{n:02}" for n in range(1, len(values) + 1)]
-    picture = parsed(trend("x", nights, [Series("x", values)]))
+    picture = parsed(trend("x", nights, [TrendSeries("x", values)]))
     marks = picture.findall("{*}circle")
     assert len(marks) == sum(value is not None for value in values)
     _, _, width, height = map(float, picture.attrib["viewBox"].split())
@@ -242,14 +251,14 @@ def test_ten_thousand_jobs_are_reported_within_ten_seconds_of_cpu(tmp_path: Path
     text = result(items[0], (row(), row(1))).model_dump_json()
     with Store.open(tmp_path) as store:
         store.add_plan(night, items)
-        attempts = [attempt(night, of, State.PASS, cycles=5) for of in items]
+        attempts = [attempt(night, of, JobStatus.PASS, cycles=5) for of in items]
         for made in attempts:
             folder = store.path(made.folder)
             folder.mkdir(parents=True)
             (folder / "result.json").write_text(text)
         store.add_attempts(attempts)
         start = time.process_time()
-        told = conclude(store, night.id).told
+        told = report_pages(store, night.id)
         assert time.process_time() - start < 10
-    assert told.figures[-1].ops == 2 * count
+    assert told.metrics[-1].ops == 2 * count
     assert (tmp_path / "report" / "jobs.html").read_text().count("<tr>") == count + 1

@@ -17,14 +17,14 @@ from night_host import add, attempt, item, plan, result, row
 from driver.evidence import ErrorMap, Grid
 from driver.isa import DType
 from driver.results import Failure, write_text
-from regress.nightly.model import State
-from regress.nightly.store import Store
+from regress.failures.replay import failing_row
+from regress.failures.waves import waves_folder
 from regress.pages.errormap import distances, overview_picture, tile_picture
-from regress.pages.failure import MOST_OPS, write_failures
-from regress.pages.night import Job, load_job
+from regress.pages.failure import MOST_OPS, STRIP_FILE, write_failures
 from regress.pages.svg import SERIES, VIRIDIS, on
-from regress.replay import failing_row
-from regress.waves import STRIP_FILE, waves_folder
+from regress.results.model import JobStatus
+from regress.results.night import StoredJob, load_job
+from regress.results.store import Store
 
 
 def parsed(picture: str) -> ET.Element:
@@ -54,21 +54,21 @@ class Text(HTMLParser):
 @pytest.fixture(scope="module")
 def night(
     wrong_store: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Store, Job]]:
+) -> Iterator[tuple[Store, StoredJob]]:
     folder = tmp_path_factory.mktemp("copy") / "store"
     shutil.copytree(wrong_store[0], folder)
     with Store.open(folder) as store:
         yield store, load_job(store, wrong_store[1])
 
 
-def page_of(night: tuple[Store, Job], site: Path) -> str:
+def page_of(night: tuple[Store, StoredJob], site: Path) -> str:
     store, job = night
     pages = list(write_failures(site, store.plan(job.attempt.plan_id), job))
     assert len(pages) == min(len(job.failing), MOST_OPS) > 3
     return pages[0].read_text()
 
 
-def test_a_page_says_all_that_is_known(night: tuple[Store, Job], tmp_path: Path) -> None:
+def test_a_page_says_all_that_is_known(night: tuple[Store, StoredJob], tmp_path: Path) -> None:
     job = night[1]
     found = failing_row(job, None)
     assert found is not None
@@ -94,7 +94,7 @@ def test_a_page_says_all_that_is_known(night: tuple[Store, Job], tmp_path: Path)
 
 
 def test_a_page_shows_the_neighbours_and_marks_the_op(
-    night: tuple[Store, Job], tmp_path: Path
+    night: tuple[Store, StoredJob], tmp_path: Path
 ) -> None:
     page = page_of(night, tmp_path)
     rows = re.findall(r'<tr( aria-current="true")?><td class="n">(\d+)</td>', page)
@@ -104,7 +104,9 @@ def test_a_page_shows_the_neighbours_and_marks_the_op(
     assert [int(number) for marked, number in rows if marked] == [first]
 
 
-def test_the_map_marks_exactly_the_wrong_elements(night: tuple[Store, Job], tmp_path: Path) -> None:
+def test_the_map_marks_exactly_the_wrong_elements(
+    night: tuple[Store, StoredJob], tmp_path: Path
+) -> None:
     job = night[1]
     found = job.error_map(job.failing[0])
     assert found is not None
@@ -178,7 +180,7 @@ def test_what_a_job_says_is_escaped(tmp_path: Path) -> None:
             actual=2.0, cycle=None, detail=evil,
         )  # fmt: skip
         wrong = row(status="fail", blame="rtl", failure=failure, module=evil)
-        made = attempt(night, of, State.FAIL, reason=evil)
+        made = attempt(night, of, JobStatus.FAIL, reason=evil)
         stored = add(store, night, [(of, made, result(of, (wrong,)))])
         write_text(store.path(made.folder) / "sim.log", f"{evil}\n")
         (page,) = write_failures(tmp_path, stored, load_job(store, made.id))
@@ -189,7 +191,7 @@ def test_what_a_job_says_is_escaped(tmp_path: Path) -> None:
 def test_a_job_without_a_failing_op_has_a_page_with_its_reason(tmp_path: Path) -> None:
     with Store.open(tmp_path / "store") as store:
         of, night = item(), plan(1)
-        made = attempt(night, of, State.TIMEOUT, reason="stopped after 1800 s")
+        made = attempt(night, of, JobStatus.TIMEOUT, reason="stopped after 1800 s")
         stored = add(store, night, [(of, made, None)])
         (page,) = write_failures(tmp_path, stored, load_job(store, made.id))
         text = Text(page.read_text()).text
@@ -206,7 +208,9 @@ def test_a_job_without_a_failing_op_has_a_page_with_its_reason(tmp_path: Path) -
         assert "the simulator's own words" in text
 
 
-def test_recorded_waves_are_part_of_the_page(night: tuple[Store, Job], tmp_path: Path) -> None:
+def test_recorded_waves_are_part_of_the_page(
+    night: tuple[Store, StoredJob], tmp_path: Path
+) -> None:
     job = night[1]
     first = job.failing[0].index
     assert "Key signals" not in page_of(night, tmp_path)
@@ -214,7 +218,7 @@ def test_recorded_waves_are_part_of_the_page(night: tuple[Store, Job], tmp_path:
     assert "<svg><title>strip</title></svg>" in page_of(night, tmp_path)
 
 
-def test_links_of_a_page_lead_to_the_site(night: tuple[Store, Job], tmp_path: Path) -> None:
+def test_links_of_a_page_lead_to_the_site(night: tuple[Store, StoredJob], tmp_path: Path) -> None:
     links = Text(page_of(night, tmp_path)).links
     local = [link for link in links if not link.startswith(("#", "data:"))]
     names = ("style.css", "index.html", "trends.html", "heatmap.html", "models.html", "jobs.html")
@@ -239,7 +243,7 @@ def test_text_on_every_colour_is_readable() -> None:
 
 
 def test_a_page_is_the_same_when_it_is_written_again(
-    night: tuple[Store, Job], tmp_path: Path
+    night: tuple[Store, StoredJob], tmp_path: Path
 ) -> None:
     store, job = night
     fresh = replace(job)

@@ -13,18 +13,19 @@ from night_host import RUNNER, add, attempt, item, plan, result, row, silent
 
 from driver.errors import InputError
 from driver.results import RESULT_FILE, RunResult, read_json, write_json
-from regress.nightly.model import State
-from regress.nightly.store import Store
-from regress.pages.night import Job, load_job
+from regress.failures.replay import ReplayVerdict, replay_job, spec_of
+from regress.failures.waves import FETCH, FIRST_BEAT, WRONG_WRITE, gtkwave_view, record_waves
+from regress.pages.strip import draw_strip
 from regress.paths import ROOT
-from regress.replay import Sameness, replay_job, spec_of
-from regress.waves import FETCH, FIRST_BEAT, WRONG_WRITE, gtkwave_view, record_waves
+from regress.results.model import JobStatus
+from regress.results.night import StoredJob, load_job
+from regress.results.store import Store
 
 
 @pytest.fixture(scope="module")
 def night(
     wrong_store: tuple[Path, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[Store, Job]]:
+) -> Iterator[tuple[Store, StoredJob]]:
     folder = tmp_path_factory.mktemp("copy") / "store"
     shutil.copytree(wrong_store[0], folder)
     with Store.open(folder) as store:
@@ -32,7 +33,7 @@ def night(
 
 
 def test_the_stored_failure_comes_again_bit_for_bit(
-    night: tuple[Store, Job], tmp_path: Path
+    night: tuple[Store, StoredJob], tmp_path: Path
 ) -> None:
     store, job = night
     assert len(job.failing) >= 3
@@ -40,7 +41,7 @@ def test_the_stored_failure_comes_again_bit_for_bit(
         again = replay_job(
             load_job(store, job.attempt.id[:8]), silent, row_of.index, tmp_path, RUNNER
         )
-        assert again.sameness is Sameness.SAME, (again.stored, again.now)
+        assert again.verdict is ReplayVerdict.SAME, (again.stored, again.now)
         assert again.stored == again.now
         assert again.outcome.exit_code == 1
         (only,) = again.outcome.result.ops
@@ -51,14 +52,14 @@ def test_the_stored_failure_comes_again_bit_for_bit(
 
 
 def test_without_an_op_the_first_failing_one_is_meant(
-    night: tuple[Store, Job], tmp_path: Path
+    night: tuple[Store, StoredJob], tmp_path: Path
 ) -> None:
     again = replay_job(night[1], silent, None, tmp_path, RUNNER)
     assert [op.index for op in again.outcome.result.ops] == [night[1].failing[0].index]
 
 
 def test_another_mismatch_is_not_taken_for_the_stored_one(
-    night: tuple[Store, Job], tmp_path: Path
+    night: tuple[Store, StoredJob], tmp_path: Path
 ) -> None:
     stored = night[1]
     other = tmp_path / "other"
@@ -72,16 +73,16 @@ def test_another_mismatch_is_not_taken_for_the_stored_one(
     ops = tuple(lie if op.index == first.index else op for op in left.ops)
     write_json(other / RESULT_FILE, left.model_copy(update={"ops": ops}))
     again = replay_job(replace(stored, folder=other), silent, None, tmp_path / "out", RUNNER)
-    assert again.sameness is Sameness.DIFFERENT
+    assert again.verdict is ReplayVerdict.DIFFERENT
     assert "0x1" in again.stored
     assert "0x1" not in again.now.split()
 
 
 def test_a_failure_that_is_gone_is_said_to_be_gone(
-    night: tuple[Store, Job], tmp_path: Path
+    night: tuple[Store, StoredJob], tmp_path: Path
 ) -> None:
     again = replay_job(night[1], silent, None, tmp_path, (*RUNNER[:1], "-c", CORRECT))
-    assert again.sameness is Sameness.GONE
+    assert again.verdict is ReplayVerdict.GONE
     assert again.outcome.exit_code == 0
 
 
@@ -99,7 +100,7 @@ sys.exit(tb.run.main(sys.argv[1:]))
 """
 
 
-def test_an_op_that_did_not_fail_is_refused(night: tuple[Store, Job]) -> None:
+def test_an_op_that_did_not_fail_is_refused(night: tuple[Store, StoredJob]) -> None:
     with pytest.raises(InputError, match="OP: got 9999, expected one that failed"):
         replay_job(night[1], silent, 9999)
 
@@ -108,8 +109,8 @@ def test_a_job_that_passed_or_never_started_is_refused(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
         good, idle = item("smoke"), item("stalls")
         night = plan(1)
-        passed = attempt(night, good, State.PASS)
-        killed = attempt(night, idle, State.KILLED)
+        passed = attempt(night, good, JobStatus.PASS)
+        killed = attempt(night, idle, JobStatus.KILLED)
         add(store, night, [(good, passed, result(good, (row(),))), (idle, killed, None)])
         with pytest.raises(InputError, match="expected a failed job"):
             replay_job(load_job(store, passed.id), silent)
@@ -117,11 +118,12 @@ def test_a_job_that_passed_or_never_started_is_refused(tmp_path: Path) -> None:
             spec_of(load_job(store, killed.id), tmp_path)
 
 
-def test_waves_come_with_markers_views_and_a_strip(night: tuple[Store, Job]) -> None:
+def test_waves_come_with_markers_views_and_a_strip(night: tuple[Store, StoredJob]) -> None:
     found = record_waves(night[1], silent, None, "vcd", RUNNER)
     assert found.markers == {FETCH: 5, FIRST_BEAT: 32, WRONG_WRITE: 44}
     assert found.waves.is_file()
-    view, commands, strip = (path.read_text() for path in found.files)
+    view, commands = (path.read_text() for path in (found.gtkwave_view, found.surfer_commands))
+    strip = draw_strip(found.file, found.markers)
     assert f'[dumpfile] "{found.waves}"' in view
     assert "*-17.000000 87000 9000 63000 87000 -1" in view
     assert "[markername] Cfirst wrong write" in view

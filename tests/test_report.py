@@ -11,7 +11,7 @@ from rich.console import Console
 
 from driver.errors import shorten
 from driver.results import Failure, LedgerRow, OpRow, RunResult
-from regress import report
+from regress.run_report import text as report
 
 PATH = "model.layers.0.self_attn.a_module_with_a_long_name.q_proj"
 

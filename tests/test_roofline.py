@@ -12,7 +12,7 @@ import pytest
 from driver.config import load_config
 from driver.results import OpRow, RunResult, write_json
 from regress.paths import CONFIG_FILE
-from regress.roofline import draw, main, points, roof
+from regress.run_report.roofline import draw, main, points, roof
 
 CONFIG = load_config(CONFIG_FILE, "default")
 CIRCLE = "{http://www.w3.org/2000/svg}circle"

@@ -18,15 +18,15 @@ from wrong_runner import LEAST_K
 
 from driver.capture.single import Call, recall, single_call
 from driver.errors import InputError
-from regress.nightly.store import Store
-from regress.pages.night import Job, load_job
-from regress.shrink import shrink_job
-from regress.shrink.axes import axes
-from regress.shrink.candidates import Operands, plainer, shorter
+from regress.failures.shrink import shrink_job
+from regress.failures.shrink.axes import axes
+from regress.failures.shrink.candidates import OpCandidate, plainer, shorter
+from regress.results.night import StoredJob, load_job
+from regress.results.store import Store
 
 
 @pytest.fixture(scope="module")
-def job(wrong_store: tuple[Path, str]) -> Iterator[Job]:
+def job(wrong_store: tuple[Path, str]) -> Iterator[StoredJob]:
     with Store.open(wrong_store[0]) as store:
         yield load_job(store, wrong_store[1])
 
@@ -54,9 +54,9 @@ def test_axes_of_operands_are_tied(
         assert all(named[name][dimension] == axis.size for name, dimension in axis.places)
 
 
-def operands(*arrays: np.ndarray, op: str = "aten.mm.default") -> Operands:
+def operands(*arrays: np.ndarray, op: str = "aten.mm.default") -> OpCandidate:
     named = {f"inputs[{i}]": array for i, array in enumerate(arrays)}
-    return Operands(op, named, dict.fromkeys(named, "float32"))
+    return OpCandidate(op, named, dict.fromkeys(named, "float32"))
 
 
 def test_every_shorter_candidate_is_a_legal_product() -> None:
@@ -105,7 +105,7 @@ def test_bfloat16_survives_as_bits() -> None:
     assert call.args[0].dtype is torch.bfloat16
 
 
-def test_a_failing_op_shrinks_to_what_the_bug_needs(job: Job, tmp_path: Path) -> None:
+def test_a_failing_op_shrinks_to_what_the_bug_needs(job: StoredJob, tmp_path: Path) -> None:
     products = [
         row
         for row in job.failing
@@ -146,7 +146,7 @@ def _tested(file: Path, *program: str) -> str:
     return found[1]
 
 
-def test_an_op_that_passes_alone_is_said_to(job: Job, tmp_path: Path) -> None:
+def test_an_op_that_passes_alone_is_said_to(job: StoredJob, tmp_path: Path) -> None:
     right = (sys.executable, "-c", "import sys, tb.run; sys.exit(tb.run.main(sys.argv[1:]))")
     spec_on_cmodel = job.spec
     assert spec_on_cmodel is not None

@@ -12,9 +12,9 @@ from night_host import attempt, item, plan, result, row
 
 from driver.errors import InputError
 from driver.results import Failure, OpRow, RunResult
-from regress.known_issues import KNOWN_ISSUES, KnownIssue, load_known_issues
-from regress.nightly.model import Attempt, Outcome, PlanItem, SkipCause, State
-from regress.triage import Change, Triage, normalised, op_signature, triage
+from regress.analysis.known_issues import KNOWN_ISSUES, KnownIssue, load_known_issues
+from regress.analysis.triage import StatusChange, TriageResult, normalised, op_signature, triage
+from regress.results.model import Attempt, ItemResult, JobStatus, PlanItem, SkipCause
 
 TODAY = date(2026, 11, 21)
 
@@ -28,19 +28,19 @@ def failing(index: int = 0, detail: str = "the RTL does not", **fields: object) 
 
 
 def job(
-    of: PlanItem, state: State, *ops: OpRow, night: int = 1, **fields: object
-) -> tuple[Outcome, dict[str, RunResult | None]]:
+    of: PlanItem, state: JobStatus, *ops: OpRow, night: int = 1, **fields: object
+) -> tuple[ItemResult, dict[str, RunResult | None]]:
     made = attempt(plan(night), of, state, **fields)
-    return Outcome(of, (made,)), {made.id: result(of, ops, None if ops else "dead")}
+    return ItemResult(of, (made,)), {made.id: result(of, ops, None if ops else "dead")}
 
 
 def sort(
-    *jobs: tuple[Outcome, dict[str, RunResult | None]],
+    *jobs: tuple[ItemResult, dict[str, RunResult | None]],
     issues: tuple[KnownIssue, ...] = (),
-    before: tuple[Outcome, ...] = (),
-) -> Triage:
+    before: tuple[ItemResult, ...] = (),
+) -> TriageResult:
     results = {key: value for _, found in jobs for key, value in found.items()}
-    return triage([outcome for outcome, _ in jobs], results, issues, TODAY, before)
+    return triage([item_result for item_result, _ in jobs], results, issues, TODAY, before)
 
 
 def issue(**fields: object) -> KnownIssue:
@@ -65,13 +65,13 @@ def test_numbers_addresses_and_paths_do_not_tell_failures_apart(one: str, other:
 
 def test_failures_of_one_kind_share_a_bucket_largest_first() -> None:
     sorted_out = sort(
-        job(item(seed=1), State.FAIL, failing(3)),
-        job(item(seed=2), State.FAIL, failing(8, shapes=((1, 2), (2, 3)))),
-        job(item(seed=3), State.FAIL, failing(3, dtype="fp16")),
-        job(item(seed=4), State.PASS, row()),
-        job(item(seed=5), State.TIMEOUT, reason="stopped after 1800 s"),
+        job(item(seed=1), JobStatus.FAIL, failing(3)),
+        job(item(seed=2), JobStatus.FAIL, failing(8, shapes=((1, 2), (2, 3)))),
+        job(item(seed=3), JobStatus.FAIL, failing(3, dtype="fp16")),
+        job(item(seed=4), JobStatus.PASS, row()),
+        job(item(seed=5), JobStatus.TIMEOUT, reason="stopped after 1800 s"),
     )
-    assert [len(bucket.reds) for bucket in sorted_out.buckets] == [2, 1, 1]
+    assert [len(bucket.jobs) for bucket in sorted_out.buckets] == [2, 1, 1]
     assert sorted_out.buckets[0].signature == op_signature(failing())
     assert {b.signature for b in sorted_out.buckets[1:]} >= {"timeout: stopped after N s"}
     assert len(sorted_out.unexpected) == 4
@@ -80,20 +80,20 @@ def test_failures_of_one_kind_share_a_bucket_largest_first() -> None:
 
 def test_a_known_issue_is_expected_and_comes_last() -> None:
     sorted_out = sort(
-        job(item(seed=1), State.FAIL, failing()),
-        job(item(seed=2), State.FAIL, failing()),
-        job(item(seed=3), State.FAIL, failing(dtype="fp16")),
+        job(item(seed=1), JobStatus.FAIL, failing()),
+        job(item(seed=2), JobStatus.FAIL, failing()),
+        job(item(seed=3), JobStatus.FAIL, failing(dtype="fp16")),
         issues=(issue(signature="fp32"),),
     )
     assert [b.issue is not None for b in sorted_out.buckets] == [False, True]
     assert [red.item.seed for red in sorted_out.unexpected] == [3]
-    only_known = sort(job(item(), State.FAIL, failing()), issues=(issue(),))
+    only_known = sort(job(item(), JobStatus.FAIL, failing()), issues=(issue(),))
     assert not only_known.red
 
 
 def test_a_new_bug_does_not_hide_behind_a_known_one() -> None:
     sorted_out = sort(
-        job(item(), State.FAIL, failing(0), failing(1, dtype="fp16")),
+        job(item(), JobStatus.FAIL, failing(0), failing(1, dtype="fp16")),
         issues=(issue(signature="fp32"),),
     )
     assert sorted_out.red
@@ -101,7 +101,7 @@ def test_a_new_bug_does_not_hide_behind_a_known_one() -> None:
 
 
 def test_an_issue_ends_with_its_day_and_holds_only_where_it_says() -> None:
-    failed = job(item(), State.FAIL, failing())
+    failed = job(item(), JobStatus.FAIL, failing())
     late = issue(expires=date(2026, 11, 20))
     assert sort(failed, issues=(late,)).expired == (late,)
     assert sort(failed, issues=(late,)).red
@@ -112,46 +112,58 @@ def test_an_issue_ends_with_its_day_and_holds_only_where_it_says() -> None:
 
 def test_a_known_issue_that_passes_is_a_surprise_and_one_not_run_is_not() -> None:
     known = issue(test="smoke")
-    assert sort(job(item(), State.PASS, row()), issues=(known,)).surprises == (known,)
-    assert sort(job(item(), State.KILLED), issues=(known,)).surprises == ()
-    assert sort(job(item("stalls"), State.PASS, row()), issues=(known,)).surprises == ()
-    assert sort(job(item(), State.FAIL, failing()), issues=(known,)).surprises == ()
+    assert sort(job(item(), JobStatus.PASS, row()), issues=(known,)).unexpected_passes == (known,)
+    assert sort(job(item(), JobStatus.KILLED), issues=(known,)).unexpected_passes == ()
+    assert sort(job(item("stalls"), JobStatus.PASS, row()), issues=(known,)).unexpected_passes == ()
+    assert sort(job(item(), JobStatus.FAIL, failing()), issues=(known,)).unexpected_passes == ()
 
 
 def test_new_fixed_and_still_against_the_former_night() -> None:
     items = {name: item(seed=seed) for seed, name in enumerate(("new", "fixed", "still", "ok"))}
-    was = {"new": State.PASS, "fixed": State.FAIL, "still": State.FAIL, "ok": State.PASS}
-    now = {"new": State.FAIL, "fixed": State.PASS, "still": State.FAIL, "ok": State.PASS}
+    was = {
+        "new": JobStatus.PASS,
+        "fixed": JobStatus.FAIL,
+        "still": JobStatus.FAIL,
+        "ok": JobStatus.PASS,
+    }
+    now = {
+        "new": JobStatus.FAIL,
+        "fixed": JobStatus.PASS,
+        "still": JobStatus.FAIL,
+        "ok": JobStatus.PASS,
+    }
 
-    def ops(state: State) -> OpRow:
-        return failing() if state is State.FAIL else row()
+    def ops(state: JobStatus) -> OpRow:
+        return failing() if state is JobStatus.FAIL else row()
 
     before = tuple(job(items[n], s, ops(s))[0] for n, s in was.items())
     found = sort(*(job(items[n], s, ops(s), night=2) for n, s in now.items()), before=before)
-    assert found.changes == {items[name].id: Change(name) for name in ("new", "fixed", "still")}
+    assert found.changes == {
+        items[name].id: StatusChange(name) for name in ("new", "fixed", "still")
+    }
 
 
 def test_a_failure_that_was_skipped_is_not_fixed() -> None:
     of = item()
-    before = (job(of, State.FAIL, failing())[0],)
-    skipped = job(of, State.SKIPPED, night=2, skip_cause=SkipCause.BUDGET)
+    before = (job(of, JobStatus.FAIL, failing())[0],)
+    skipped = job(of, JobStatus.SKIPPED, night=2, skip_cause=SkipCause.BUDGET)
     assert sort(skipped, before=before).changes == {}
 
 
 def test_equal_inputs_with_different_results_are_flaky_even_when_the_last_try_passed() -> None:
     of = item()
-    failed = attempt(plan(1), of, State.FAIL)
-    passed = replace(failed, number=2, state=State.PASS, result_hash="b")
+    failed = attempt(plan(1), of, JobStatus.FAIL)
+    passed = replace(failed, number=2, status=JobStatus.PASS, result_hash="b")
 
-    def flaky(*attempts: Attempt, before: tuple[Outcome, ...] = ()) -> Triage:
-        return triage([Outcome(of, attempts)], {}, (), TODAY, before)
+    def flaky(*attempts: Attempt, before: tuple[ItemResult, ...] = ()) -> TriageResult:
+        return triage([ItemResult(of, attempts)], {}, (), TODAY, before)
 
     assert flaky(failed, passed).flaky == (of,)
     assert flaky(failed, passed).red
     assert flaky(failed, replace(failed, number=2)).flaky == ()
-    assert flaky(passed, before=(Outcome(of, (failed,)),)).flaky == (of,)
+    assert flaky(passed, before=(ItemResult(of, (failed,)),)).flaky == (of,)
     other_inputs = replace(passed, inputs_hash="other")
-    assert flaky(other_inputs, before=(Outcome(of, (failed,)),)).flaky == ()
+    assert flaky(other_inputs, before=(ItemResult(of, (failed,)),)).flaky == ()
 
 
 def test_the_committed_file_of_known_issues_is_valid() -> None:

@@ -10,8 +10,8 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from driver.errors import InputError
+from regress.failures.wavefile import SignalTrace, WaveFile, cycle_after, edge_ps, first_together
 from regress.pages.strip import SIGNALS, draw_strip
-from regress.wavefile import Trace, WaveFile, cycle_after, edge_ps, first_together
 from tb.sim.views import GROUPS
 
 EXAMPLE = Path(__file__).with_name("waves_example.vcd")
@@ -22,7 +22,7 @@ def file() -> WaveFile:
     return WaveFile(EXAMPLE)
 
 
-def trace(file: WaveFile, pin: str) -> Trace:
+def trace(file: WaveFile, pin: str) -> SignalTrace:
     found = file.trace(f"tb_top.m_axi_{pin}")
     assert found is not None
     return found

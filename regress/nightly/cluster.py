@@ -15,7 +15,7 @@ from typing import Any
 
 from driver.errors import InfrastructureError, InputError
 from regress.nightly.request import COMMAND_LINE
-from regress.nightly.settings import SECTION, Cluster
+from regress.nightly.settings import SECTION, ClusterConfig
 
 _BATCH = {
     "slurm": "SLURMCluster",
@@ -31,7 +31,7 @@ _THIS_MACHINE = re.compile(r"localhost|127(\.[0-9]{1,3}){3}|\[::1\]")
 _PORTS = range(1, 1 << 16)
 
 
-def check_scheduler(name: str, cluster: Cluster, file: Path) -> None:
+def check_scheduler(name: str, cluster: ClusterConfig, file: Path) -> None:
     """InputError unless `name` is an address or a batch system that may be used with the settings
     `cluster` of `file`. Connects to nothing."""
     found = _ADDRESS.fullmatch(name)
@@ -54,7 +54,7 @@ def check_scheduler(name: str, cluster: Cluster, file: Path) -> None:
             raise InputError(file, place, f"{text}: {error.strerror}", "a PEM file") from error
 
 
-def security_of(cluster: Cluster, file: Path) -> Any:
+def security_of(cluster: ClusterConfig, file: Path) -> Any:
     """dask's Security of the settings `cluster` of `file`; None without TLS."""
     if cluster.tls is None:
         return None
@@ -70,7 +70,7 @@ def security_of(cluster: Cluster, file: Path) -> Any:
 
 
 @contextmanager
-def scheduler_at(name: str, cluster: Cluster, security: Any = None) -> Iterator[str]:
+def scheduler_at(name: str, cluster: ClusterConfig, security: Any = None) -> Iterator[str]:
     """The address of a scheduler: `name` itself, or that of workers in the batch system `name`."""
     if name not in _BATCH:
         yield name
@@ -80,7 +80,7 @@ def scheduler_at(name: str, cluster: Cluster, security: Any = None) -> Iterator[
         yield str(running.scheduler_address)
 
 
-def _batch(name: str, cluster: Cluster, security: Any) -> Any:
+def _batch(name: str, cluster: ClusterConfig, security: Any) -> Any:
     try:
         import dask_jobqueue  # noqa: PLC0415 (an extra of its own)
     except ImportError as error:

@@ -25,11 +25,19 @@ from distributed.scheduler import KilledWorker
 from driver.capture.store import DOCUMENT_FILE, TENSOR_FILE
 from driver.errors import InfrastructureError
 from regress.nightly import remote
-from regress.nightly.job import Job, collected
-from regress.nightly.model import Attempt, State
+from regress.nightly.job import JobSpec, collected
 from regress.nightly.pool import guarded
-from regress.nightly.prepare import Prepared, Step
-from regress.nightly.remote import ORDER, REPLY, Answer, Order, Place, Reply, Upload
+from regress.nightly.prepare import PrepareResult, PrepareStep
+from regress.nightly.remote import (
+    JOB_REPLY,
+    JOB_REQUEST,
+    CapsuleUpload,
+    JobReply,
+    JobRequest,
+    ReplyWithFiles,
+    WorkerContext,
+)
+from regress.results.model import Attempt, JobStatus
 
 _event: Any = Event  # untyped in dask
 
@@ -44,7 +52,7 @@ _STOP_POLL_S = 1.0
 
 
 @dataclass(frozen=True)
-class Lending:
+class RemoteSettings:
     """What the jobs of a plan have in common when they travel."""
 
     sources: str | None
@@ -72,17 +80,17 @@ class _StopFlag:
         return False
 
 
-def _work(text: str, stop: str, cache: str) -> Answer:
+def _work(text: str, stop: str, cache: str) -> ReplyWithFiles:
     """In a worker."""
-    place = Place(get_worker().address, Path(cache), _StopFlag(stop))
-    return remote.run_order(text, place)
+    place = WorkerContext(get_worker().address, Path(cache), _StopFlag(stop))
+    return remote.run_request(text, place)
 
 
 @dataclass(frozen=True)
-class _Sent:
+class _SubmittedJob:
     """A job that somebody has."""
 
-    job: Job
+    job: JobSpec
     future: Any
     allowed: frozenset[str]
     """Workers that may run it; empty for any."""
@@ -91,7 +99,9 @@ class _Sent:
 class DaskPool:
     """The workers behind one scheduler."""
 
-    def __init__(self, address: str, root: Path, lending: Lending, security: Any = None) -> None:
+    def __init__(
+        self, address: str, root: Path, lending: RemoteSettings, security: Any = None
+    ) -> None:
         """`security` is dask's. InfrastructureError when nobody answers there, when it does not
         take our certificate, or when no worker comes."""
         self._root = root
@@ -105,7 +115,7 @@ class DaskPool:
             raise InfrastructureError(f"no dask workers at {address}: {error}") from error
         self._stop = f"stop-{uuid.uuid4().hex}"
         self._event = _event(self._stop, client=self._client)
-        self._jobs: dict[str, _Sent] = {}
+        self._jobs: dict[str, _SubmittedJob] = {}
         """By the key of its future."""
         self._unfit: set[str] = set()
         """Workers that can take no order of this plan."""
@@ -121,7 +131,7 @@ class DaskPool:
         """Threads of all fit workers there are now."""
         return sum(worker["nthreads"] for worker in self._workers().values())
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: JobSpec) -> None:
         """Give it to any worker."""
         self._send(job)
 
@@ -146,7 +156,7 @@ class DaskPool:
                 sent.future.result(timeout=_CONNECT_S)
         self._client.close()
 
-    def build(self, step: Step, config_file: Path) -> tuple[Prepared, bool]:
+    def build(self, step: PrepareStep, config_file: Path) -> tuple[PrepareResult, bool]:
         """Do a step on one worker of every machine; the first that fails, or the last."""
         text = config_file.read_text(encoding="utf-8")
         machines = {worker["host"]: address for address, worker in self._workers().items()}
@@ -162,15 +172,15 @@ class DaskPool:
             )
             for address in machines.values()
         ]
-        answers = [remote.step_answer(future.result(timeout=_STEP_S)) for future in futures]
+        answers = [remote.step_result(future.result(timeout=_STEP_S)) for future in futures]
         cached = all(was for _, was in answers)
         worst = min((prepared for prepared, _ in answers), key=lambda prepared: prepared.ok)
         return worst, cached
 
     # ------------------------------------------------------------------ jobs
-    def _send(self, job: Job, worker: str | None = None) -> None:
+    def _send(self, job: JobSpec, worker: str | None = None) -> None:
         """`worker`: where the capsules are already."""
-        order = Order(
+        order = JobRequest(
             plan_id=job.plan_id,
             item=job.item,
             number=job.number,
@@ -181,7 +191,7 @@ class DaskPool:
             capsules=dict(job.capsules),
             sources=self._lending.sources,
         )
-        text = ORDER.dump_json(order).decode()
+        text = JOB_REQUEST.dump_json(order).decode()
         where: dict[str, Any] = {}
         if worker is not None:
             where = {"workers": [worker], "allow_other_workers": not self._unfit}
@@ -191,34 +201,34 @@ class DaskPool:
             _work, text, self._stop, str(self._lending.cache), pure=False, **where
         )
         allowed = frozenset(where.get("workers", ())) if self._unfit else frozenset[str]()
-        self._jobs[future.key] = _Sent(job, future, allowed)
+        self._jobs[future.key] = _SubmittedJob(job, future, allowed)
         future.add_done_callback(lambda done: self._done.put(done.key))
 
-    def _taken(self, job: Job, future: Any) -> Attempt | None:
+    def _taken(self, job: JobSpec, future: Any) -> Attempt | None:
         """The attempt that a worker gave back; None when the job had to be given away again."""
         try:
             text, files = future.result(timeout=_CONNECT_S)
         except KilledWorker as error:
             return self._lost(job, str(error))
         except Exception as error:  # a mistake of ours, or no such function over there
-            return job.attempt(State.ERROR, f"worker: {type(error).__name__}: {error}")
-        reply = REPLY.validate_json(text)
+            return job.attempt(JobStatus.ERROR, f"worker: {type(error).__name__}: {error}")
+        reply = JOB_REPLY.validate_json(text)
         if reply.attempt is not None:
             return guarded(job, lambda: self._kept(job, reply, files))
         if reply.unfit:
             return self._refused(job, reply)
         return self._supply(job, reply)
 
-    def _refused(self, job: Job, reply: Reply) -> Attempt | None:
+    def _refused(self, job: JobSpec, reply: JobReply) -> Attempt | None:
         """That worker is given no more jobs; another takes this one."""
         log.warning("worker %s is given no more jobs: %s", reply.worker, reply.unfit)
         self._unfit.add(reply.worker)
         if not self._workers():
-            return job.attempt(State.KILLED, f"no worker can take it: {reply.unfit}")
+            return job.attempt(JobStatus.KILLED, f"no worker can take it: {reply.unfit}")
         self._send(job)
         return None
 
-    def _kept(self, job: Job, reply: Reply, files: dict[str, bytes]) -> Attempt:
+    def _kept(self, job: JobSpec, reply: JobReply, files: dict[str, bytes]) -> Attempt:
         assert reply.attempt is not None
         for name, data in files.items():
             path = job.folder / name
@@ -226,20 +236,20 @@ class DaskPool:
             path.write_bytes(data)
         return collected(reply.attempt, job.folder, self._root)
 
-    def _lost(self, job: Job, why: str) -> Attempt | None:
+    def _lost(self, job: JobSpec, why: str) -> Attempt | None:
         self._losses[job.item.id] += 1
         if self._event.is_set() or self._losses[job.item.id] > self._lending.losses:
-            return job.attempt(State.KILLED, f"its worker was lost: {why}")
+            return job.attempt(JobStatus.KILLED, f"its worker was lost: {why}")
         self._send(job)
         return None
 
     # ------------------------------------------------------------------ capsules
-    def _supply(self, job: Job, reply: Reply) -> Attempt | None:
+    def _supply(self, job: JobSpec, reply: JobReply) -> Attempt | None:
         """Send the capsules a worker asked for, then the job again."""
         again = self._supplied[job.item.id]
         self._supplied[job.item.id] += 1
         if again > self._lending.losses:
-            return job.attempt(State.ERROR, f"{reply.worker} keeps no capsules")
+            return job.attempt(JobStatus.ERROR, f"{reply.worker} keeps no capsules")
         folders = {key: job.spec.capsules[name] for name, key in job.capsules}
         try:
             for key in reply.needs:
@@ -254,7 +264,7 @@ class DaskPool:
 
     def _upload(self, key: str, folder: Path, worker: str) -> None:
         """Part after part, so that no more than one is in anybody's memory."""
-        upload = Upload(str(self._lending.cache), key)
+        upload = CapsuleUpload(str(self._lending.cache), key)
         for name, offset, data in _parts(folder):
             self._at(worker, remote.put_part, upload, name, offset, data)
         self._at(worker, remote.finish_upload, upload)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from rich import progress as bars
 from rich.console import Console
 
-from regress.nightly.model import Attempt, PlanItem
+from regress.results.model import Attempt, PlanItem
 
 _LINE_EVERY_S = 15.0
 
@@ -63,12 +63,12 @@ class PlanDisplay:
         self._show()
 
     def done(self, item: PlanItem, attempt: Attempt) -> None:
-        """An item has come to a state."""
+        """An item has ended."""
         self._left.pop(item.id, None)
         self._busy_s += attempt.seconds
         if attempt.red:
             self._red += 1
-            self.note(f"{attempt.state.value:7} {item.label}: {attempt.reason} [{attempt.id}]")
+            self.note(f"{attempt.status.value:7} {item.label}: {attempt.reason} [{attempt.id}]")
         self._show()
 
     def tick(self) -> None:

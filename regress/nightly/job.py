@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One job: an item of the plan run once, in a folder of its own, to exactly one state.
+"""One job: an item of the plan run once, in a folder of its own, to exactly one status.
 
 Whatever happens to the test — crash, hang, a full disk — the answer is an attempt that says so;
 only a mistake of ours escapes as an exception. Stores nothing.
@@ -20,16 +20,16 @@ from typing import Any
 
 from driver.errors import NpuError
 from driver.results import OpRow, RunResult, RunSpec
-from regress.nightly.model import (
+from regress.nightly.plan import REPLAY
+from regress.results.model import (
     Artefact,
     Attempt,
+    JobStatus,
     PlanItem,
     SkipCause,
-    State,
     artefact_path,
     digest,
 )
-from regress.nightly.plan import REPLAY
 from regress.run import RUNNER, Outcome, run_in_thread
 
 _HASHED_CHUNK = 1 << 20
@@ -41,7 +41,7 @@ _TIMEOUTS = ("SimulatorTimeout",)
 
 
 @dataclass(frozen=True)
-class Job:
+class JobSpec:
     """Everything that running an item takes."""
 
     plan_id: str
@@ -60,13 +60,13 @@ class Job:
         """Where its files go."""
         return self.spec.out
 
-    def attempt(self, state: State, reason: str = "", **fields: Any) -> Attempt:
+    def attempt(self, status: JobStatus, reason: str = "", **fields: Any) -> Attempt:
         """The attempt of this job."""
         return Attempt(
             plan_id=self.plan_id,
             item_id=self.item.id,
             number=self.number,
-            state=state,
+            status=status,
             reason=brief(reason),
             started_utc=utc_now(),
             inputs_hash=self.inputs_hash,
@@ -81,11 +81,11 @@ def capsule_names(item: PlanItem, wanted: tuple[str, ...]) -> dict[str, str]:
     return {name: name for name in wanted}
 
 
-class _Stopped(Exception):
-    """The run was ended from here. Args: state, reason."""
+class _RunStopped(Exception):
+    """The run was ended from here. Args: status, reason."""
 
 
-class _Watch:
+class _RunWatcher:
     """Follows a run, and ends it when it is over its cycles or no longer wanted."""
 
     def __init__(self, limit: int | None, cancelled: Callable[[], bool]) -> None:
@@ -95,7 +95,7 @@ class _Watch:
         self.ops = 0
         self.failed = 0
 
-    def __enter__(self) -> _Watch:
+    def __enter__(self) -> _RunWatcher:
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -114,64 +114,64 @@ class _Watch:
         self.cycles += row.cycles or 0
         if self._limit is not None and self.cycles > self._limit:
             reason = f"{self.cycles} cycles after {self.ops} ops, limit {self._limit}"
-            raise _Stopped(State.TIMEOUT, reason)
+            raise _RunStopped(JobStatus.TIMEOUT, reason)
         self.tick()
 
     def tick(self) -> None:
         """End the run when nobody wants it any more."""
         if self._cancelled():
-            raise _Stopped(State.KILLED, "stopped on request")
+            raise _RunStopped(JobStatus.KILLED, "stopped on request")
 
 
-def run_job(job: Job, cancelled: Callable[[], bool] = lambda: False) -> Attempt:
-    """Run a job to its state; its files stay in its folder, and are not in the attempt yet."""
-    watch = _Watch(job.item.max_cycles, cancelled)
+def run_job(job: JobSpec, cancelled: Callable[[], bool] = lambda: False) -> Attempt:
+    """Run a job to its end; its files stay in its folder, and are not in the attempt yet."""
+    watch = _RunWatcher(job.item.max_cycles, cancelled)
     started_utc, start = utc_now(), time.monotonic()
     try:
         job.folder.mkdir(parents=True, exist_ok=True)
         outcome = run_in_thread(job.spec, watch, job.runner)
         attempt = _judged(job, outcome)
-    except _Stopped as stop:
-        state, reason = stop.args
-        attempt = job.attempt(state, reason, ops=watch.ops, failed_ops=watch.failed)
+    except _RunStopped as stop:
+        status, reason = stop.args
+        attempt = job.attempt(status, reason, ops=watch.ops, failed_ops=watch.failed)
     except NpuError as error:
-        attempt = job.attempt(State.ERROR, str(error), ops=watch.ops, failed_ops=watch.failed)
+        attempt = job.attempt(JobStatus.ERROR, str(error), ops=watch.ops, failed_ops=watch.failed)
     except OSError as error:
         reason = f"{error.filename or job.folder}: {error.strerror}"
-        attempt = job.attempt(State.ERROR, reason, ops=watch.ops, failed_ops=watch.failed)
+        attempt = job.attempt(JobStatus.ERROR, reason, ops=watch.ops, failed_ops=watch.failed)
     seconds = round(time.monotonic() - start, 3)
     worker = f"{socket.gethostname()}:{os.getpid()}"
     return replace(attempt, started_utc=started_utc, seconds=seconds, worker=worker)
 
 
-def _judged(job: Job, outcome: Outcome) -> Attempt:
+def _judged(job: JobSpec, outcome: Outcome) -> Attempt:
     """The attempt of a run that ended by itself, or at its time limit."""
     result = outcome.result
-    state, reason = _state(outcome)
+    status, reason = _status(outcome)
     return job.attempt(
-        state,
+        status,
         reason,
         cpu_seconds=None if outcome.end is None else outcome.end.cpu_seconds,
         cycles=result.cycles,
         ops=len(result.ops),
         failed_ops=sum(row.status == "fail" for row in result.ops),
-        result_hash=result_hash(result) if state in (State.PASS, State.FAIL) else None,
+        result_hash=result_hash(result) if status in (JobStatus.PASS, JobStatus.FAIL) else None,
     )
 
 
-def _state(outcome: Outcome) -> tuple[State, str]:
+def _status(outcome: Outcome) -> tuple[JobStatus, str]:
     result, ended, end = outcome.result, outcome.ended, outcome.end
     lines = (result.message or "").splitlines()
     message = "; ".join(dict.fromkeys([*lines[:1], *lines[-1:]]))  # what happened; the log's last
     if ended.timed_out or (end is not None and end.error in _TIMEOUTS):
-        return State.TIMEOUT, message
+        return JobStatus.TIMEOUT, message
     if result.status == "pass":
-        return State.PASS, ""
+        return JobStatus.PASS, ""
     if result.status == "fail":
-        return State.FAIL, _first_failure(result)
+        return JobStatus.FAIL, _first_failure(result)
     if -ended.status in _FROM_OUTSIDE:
-        return State.KILLED, message
-    return State.ERROR, message
+        return JobStatus.KILLED, message
+    return JobStatus.ERROR, message
 
 
 def _first_failure(result: RunResult) -> str:
@@ -209,25 +209,25 @@ def collected(attempt: Attempt, folder: Path, root: Path) -> Attempt:
     return replace(attempt, folder=relative, artefacts=tuple(found))
 
 
-def perform(job: Job, root: Path, cancelled: Callable[[], bool] = lambda: False) -> Attempt:
+def perform(job: JobSpec, root: Path, cancelled: Callable[[], bool] = lambda: False) -> Attempt:
     """Run a job and collect its files: an attempt that can be stored."""
     attempt = run_job(job, cancelled)
     try:
         return collected(attempt, job.folder, root)
     except OSError as error:  # what the run found is true, but its evidence is not safe
-        reason = f"{error.filename or job.folder}: {error.strerror}; the run: {attempt.state}"
-        return replace(attempt, state=State.ERROR, reason=brief(reason), result_hash=None)
+        reason = f"{error.filename or job.folder}: {error.strerror}; the run: {attempt.status}"
+        return replace(attempt, status=JobStatus.ERROR, reason=brief(reason), result_hash=None)
 
 
 def _durable(path: Path) -> tuple[str, int]:
     """SHA-256 and size of a file whose bytes are now on disk."""
-    state, size = hashlib.sha256(), 0
+    digest_, size = hashlib.sha256(), 0
     with path.open("rb") as file:
         os.fsync(file.fileno())
         while chunk := file.read(_HASHED_CHUNK):
-            state.update(chunk)
+            digest_.update(chunk)
             size += len(chunk)
-    return state.hexdigest(), size
+    return digest_.hexdigest(), size
 
 
 def _durable_names(folder: Path, root: Path) -> None:
@@ -250,7 +250,7 @@ def skipped(plan_id: str, item: PlanItem, number: int, cause: SkipCause, reason:
         plan_id=plan_id,
         item_id=item.id,
         number=number,
-        state=State.SKIPPED,
+        status=JobStatus.SKIPPED,
         reason=brief(reason),
         skip_cause=cause,
         started_utc=utc_now(),

@@ -13,15 +13,15 @@ from pathlib import Path
 
 from driver.errors import InputError
 from driver.results import MAX_SEED, Shard, TestInfo
-from regress.nightly.model import PlanItem
-from regress.nightly.settings import SECTION, Limits, Nightly, TestRow, Use
+from regress.nightly.settings import SECTION, JobLimits, NightlyConfig, TestEntry, TierEntry
+from regress.results.model import PlanItem
 
 REPLAY = "replay"
 _COMMAND_LINE = "command line"
 
 
 @dataclass(frozen=True)
-class Known:
+class AvailableNames:
     """The names that a plan may use."""
 
     file: Path
@@ -31,7 +31,7 @@ class Known:
 
 
 def tier_items(
-    settings: Nightly, tier: str, known: Known, first_seed: int | None = None
+    settings: NightlyConfig, tier: str, known: AvailableNames, first_seed: int | None = None
 ) -> tuple[PlanItem, ...]:
     """The items of a tier in the order of the file. InputError for a name that there is not, or
     for two items that are the same work."""
@@ -61,7 +61,9 @@ def numbered(items: Iterable[PlanItem], file: Path) -> tuple[PlanItem, ...]:
     return tuple(seen.values())
 
 
-def row_items(row: TestRow, use: Use, first_seed: int, limits: Limits) -> Iterator[PlanItem]:
+def row_items(
+    row: TestEntry, use: TierEntry, first_seed: int, limits: JobLimits
+) -> Iterator[PlanItem]:
     """The items of one test in one tier; not numbered, and no name checked."""
     for config in use.configs:
         for backend in use.backends:
@@ -84,7 +86,9 @@ def row_items(row: TestRow, use: Use, first_seed: int, limits: Limits) -> Iterat
                     )
 
 
-def _check(known: Known, use_field: str, row_field: str, row: TestRow, use: Use) -> None:
+def _check(
+    known: AvailableNames, use_field: str, row_field: str, row: TestEntry, use: TierEntry
+) -> None:
     """InputError for the first name that there is not."""
 
     def one_of(field: str, value: str, names: Collection[str]) -> None:

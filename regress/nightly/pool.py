@@ -14,12 +14,12 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Protocol
 
-from regress.nightly.job import Job, perform
-from regress.nightly.model import Attempt, State
+from regress.nightly.job import JobSpec, perform
+from regress.results.model import Attempt, JobStatus
 
 log = logging.getLogger(__name__)
 
-Perform = Callable[[Job, Path, Callable[[], bool]], Attempt]
+Perform = Callable[[JobSpec, Path, Callable[[], bool]], Attempt]
 
 
 class Pool(Protocol):
@@ -30,7 +30,7 @@ class Pool(Protocol):
         """How many jobs it wants to have at once; may change."""
         ...
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: JobSpec) -> None:
         """Take a job."""
         ...
 
@@ -64,7 +64,7 @@ class LocalPool:
         """Jobs at once."""
         return self._slots
 
-    def submit(self, job: Job) -> None:
+    def submit(self, job: JobSpec) -> None:
         """Start it when a slot is free."""
         self._threads.submit(self._run, job)
 
@@ -84,20 +84,20 @@ class LocalPool:
         self.cancel()
         self._threads.shutdown(wait=True)
 
-    def _run(self, job: Job) -> None:
+    def _run(self, job: JobSpec) -> None:
         self._finished.put(guarded(job, lambda: self._performed(job)))
 
-    def _performed(self, job: Job) -> Attempt:
+    def _performed(self, job: JobSpec) -> Attempt:
         if self._cancelled.is_set():
-            return job.attempt(State.KILLED, "stopped before it started")
+            return job.attempt(JobStatus.KILLED, "stopped before it started")
         return self._perform(job, self._root, self._cancelled.is_set)
 
 
-def guarded(job: Job, run: Callable[[], Attempt]) -> Attempt:
+def guarded(job: JobSpec, run: Callable[[], Attempt]) -> Attempt:
     """The attempt that `run` gives. A mistake of ours in one job must not end the night: it
     becomes this job's error, with its traceback in the log."""
     try:
         return run()
     except Exception as error:
         log.exception("job %s", job.item.label)
-        return job.attempt(State.ERROR, f"internal error: {type(error).__name__}: {error}")
+        return job.attempt(JobStatus.ERROR, f"internal error: {type(error).__name__}: {error}")

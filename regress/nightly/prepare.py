@@ -18,8 +18,8 @@ from pathlib import Path
 from driver.errors import InfrastructureError, NpuError
 from driver.results import TestInfo
 from regress.nightly.job import capsule_names
-from regress.nightly.model import PlanItem, Preparation
 from regress.process import execute, last_lines
+from regress.results.model import PlanItem, PreparationRecord
 
 _LIMIT_S = 3600.0
 _VARIANTS = {"ops": "check", "cocotb": "cocotb"}
@@ -31,7 +31,7 @@ BUILD_STEP, CAPSULE_STEP = "build", "capsule"
 
 
 @dataclass(frozen=True, order=True)
-class Step:
+class PrepareStep:
     """A build or a capture."""
 
     kind: str
@@ -55,7 +55,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Prepared:
+class PrepareResult:
     """What a step left."""
 
     ok: bool
@@ -64,25 +64,25 @@ class Prepared:
     folder: Path | None = None
 
 
-Build = Callable[[Step, Path], tuple[Prepared, bool]]
+BuildFunction = Callable[[PrepareStep, Path], tuple[PrepareResult, bool]]
 """Step and sim_config.yaml → what it left, and whether it had been there."""
 
 
-def steps_of(item: PlanItem, tests: Mapping[str, TestInfo]) -> tuple[Step, ...]:
+def steps_of(item: PlanItem, tests: Mapping[str, TestInfo]) -> tuple[PrepareStep, ...]:
     """What an item needs before it can start."""
     info = tests[item.test]
     workloads = capsule_names(item, info.workloads).values()
-    steps = [Step(CAPSULE_STEP, workload, str(item.seed)) for workload in workloads]
+    steps = [PrepareStep(CAPSULE_STEP, workload, str(item.seed)) for workload in workloads]
     if item.backend == "rtl" and info.kind in _VARIANTS:
         variant = _VARIANTS[info.kind] if item.array == "rtl" else item.array
-        steps.append(Step(BUILD_STEP, item.config, variant))
+        steps.append(PrepareStep(BUILD_STEP, item.config, variant))
     return tuple(steps)
 
 
 def prepare(
-    steps: Iterable[Step],
-    do: Callable[[Step], tuple[Prepared, bool]],
-    record: Callable[[Step, Prepared, Preparation], None],
+    steps: Iterable[PrepareStep],
+    do: Callable[[PrepareStep], tuple[PrepareResult, bool]],
+    record: Callable[[PrepareStep, PrepareResult, PreparationRecord], None],
     wanted: Callable[[], bool] = lambda: True,
 ) -> None:
     """Do each step once, in order, as long as somebody wants them; `record` hears of each.
@@ -97,40 +97,42 @@ def prepare(
         prepared, cached = do(step)
         seconds = round(time.monotonic() - start, 3)
         cpu_seconds = round(_children_cpu_s() - before, 3)
-        row = Preparation("", step.name, prepared.ok, cached, seconds, cpu_seconds, prepared.detail)
+        row = PreparationRecord(
+            "", step.name, prepared.ok, cached, seconds, cpu_seconds, prepared.detail
+        )
         record(step, prepared, row)
 
 
-class _Unwanted(Exception):
+class _Cancelled(Exception):
     """The user has stopped the run."""
 
 
 def do_step(
-    step: Step, config_file: Path, logs: Path, wanted: Callable[[], bool]
-) -> tuple[Prepared, bool]:
+    step: PrepareStep, config_file: Path, logs: Path, wanted: Callable[[], bool]
+) -> tuple[PrepareResult, bool]:
     """Do a step here: what it left, and whether it had been there."""
     lines: list[str] = []
     log = logs / f"{step.name.replace(' ', '-')}.log"
 
     def idle() -> None:
         if not wanted():
-            raise _Unwanted
+            raise _Cancelled
 
     try:
         logs.mkdir(parents=True, exist_ok=True)
         ended = execute(step.command(config_file), log, _LIMIT_S, lines.append, on_idle=idle)
         if ended.status != 0 or ended.timed_out:
             said = "".join(last_lines(log, 1)).removeprefix("error: ")
-            return Prepared(False, said or f"{step.name} {ended.describe(_LIMIT_S)}"), False
+            return PrepareResult(False, said or f"{step.name} {ended.describe(_LIMIT_S)}"), False
         answer = json.loads(lines[-1])
         folder = Path(answer["folder"])
-        return Prepared(True, str(answer["key"]), folder), bool(answer["cached"])
-    except _Unwanted:
-        return Prepared(False, "stopped on request"), False
+        return PrepareResult(True, str(answer["key"]), folder), bool(answer["cached"])
+    except _Cancelled:
+        return PrepareResult(False, "stopped on request"), False
     except InfrastructureError as error:
-        return Prepared(False, str(error)), False
+        return PrepareResult(False, str(error)), False
     except (OSError, ValueError, LookupError) as error:
-        return Prepared(False, f"{step.name}: {error}"), False
+        return PrepareResult(False, f"{step.name}: {error}"), False
 
 
 def _children_cpu_s() -> float:

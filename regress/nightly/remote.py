@@ -22,17 +22,17 @@ from pydantic import TypeAdapter
 
 from driver.errors import InputError
 from driver.results import RunSpec
-from regress.nightly.job import Job, run_job
-from regress.nightly.model import Attempt, PlanItem
-from regress.nightly.prepare import Prepared, Step, do_step
+from regress.nightly.job import JobSpec, run_job
+from regress.nightly.prepare import PrepareResult, PrepareStep, do_step
 from regress.nightly.provenance import sources
+from regress.results.model import Attempt, PlanItem
 
 _LOG_LIMIT_BYTES = 8 << 20
 _CONFIG_FILE = "sim_config.yaml"
 
 
 @dataclass(frozen=True)
-class Order:
+class JobRequest:
     """A job as it travels. Paths in the spec mean nothing on the other side."""
 
     plan_id: str
@@ -49,7 +49,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Reply:
+class JobReply:
     """What a worker answers: an attempt, or why it has none to give."""
 
     attempt: Attempt | None = None
@@ -61,15 +61,15 @@ class Reply:
     """Its address."""
 
 
-ORDER: TypeAdapter[Order] = TypeAdapter(Order)
-REPLY: TypeAdapter[Reply] = TypeAdapter(Reply)
+JOB_REQUEST: TypeAdapter[JobRequest] = TypeAdapter(JobRequest)
+JOB_REPLY: TypeAdapter[JobReply] = TypeAdapter(JobReply)
 
-Answer = tuple[str, dict[str, bytes]]
+ReplyWithFiles = tuple[str, dict[str, bytes]]
 """A reply as JSON, and the job's files by name."""
 
 
 @dataclass(frozen=True)
-class Place:
+class WorkerContext:
     """Where a worker keeps things, and who tells it to stop."""
 
     address: str
@@ -77,29 +77,29 @@ class Place:
     cancelled: Callable[[], bool] = field(default=lambda: False)
 
 
-def run_order(text: str, place: Place) -> Answer:
+def run_request(text: str, place: WorkerContext) -> ReplyWithFiles:
     """Run an order here."""
-    order = ORDER.validate_json(text)
+    order = JOB_REQUEST.validate_json(text)
     if order.sources is not None and order.sources != sources():
         host = socket.gethostname()
-        return _said(Reply(unfit=f"{host} has other sources", worker=place.address)), {}
+        return _to_json(JobReply(unfit=f"{host} has other sources", worker=place.address)), {}
     needs = tuple(key for key in set(order.capsules.values()) if not _kept(place.cache, key))
     if needs:
-        return _said(Reply(needs=needs, worker=place.address)), {}
+        return _to_json(JobReply(needs=needs, worker=place.address)), {}
     folder = Path(tempfile.mkdtemp(prefix="npu-job-"))
     try:
         job = _job(order, folder, place.cache)
         attempt = run_job(job, place.cancelled)
-        return _said(Reply(attempt=attempt, worker=place.address)), _files(job.folder)
+        return _to_json(JobReply(attempt=attempt, worker=place.address)), _files(job.folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _said(reply: Reply) -> str:
-    return REPLY.dump_json(reply).decode()
+def _to_json(reply: JobReply) -> str:
+    return JOB_REPLY.dump_json(reply).decode()
 
 
-def _job(order: Order, folder: Path, cache: Path) -> Job:
+def _job(order: JobRequest, folder: Path, cache: Path) -> JobSpec:
     config = folder / _CONFIG_FILE
     config.write_text(order.config_text, encoding="utf-8")
     own = {
@@ -108,7 +108,7 @@ def _job(order: Order, folder: Path, cache: Path) -> Job:
         "capsules": {name: cache / key for name, key in order.capsules.items()},
     }
     spec = order.spec.model_copy(update=own)
-    return Job(order.plan_id, order.item, order.number, spec, order.inputs_hash, order.runner)
+    return JobSpec(order.plan_id, order.item, order.number, spec, order.inputs_hash, order.runner)
 
 
 def _files(folder: Path) -> dict[str, bytes]:
@@ -153,7 +153,7 @@ def _whole(folder: Path, key: str, _seen: object) -> bool:
 
 
 @dataclass(frozen=True)
-class Upload:
+class CapsuleUpload:
     """A capsule on its way into a cache."""
 
     cache: str
@@ -168,7 +168,7 @@ class Upload:
         return Path(self.cache) / f".{self.key}.{self.way}"
 
 
-def put_part(upload: Upload, name: str, offset: int, data: bytes) -> None:
+def put_part(upload: CapsuleUpload, name: str, offset: int, data: bytes) -> None:
     """Write a part of one of the files."""
     upload.folder.mkdir(parents=True, exist_ok=True)
     path = upload.folder / Path(name).name
@@ -177,7 +177,7 @@ def put_part(upload: Upload, name: str, offset: int, data: bytes) -> None:
         file.write(data)
 
 
-def finish_upload(upload: Upload) -> None:
+def finish_upload(upload: CapsuleUpload) -> None:
     """All parts are here: the capsule takes its place, whole or not at all."""
     try:
         upload.folder.rename(Path(upload.cache) / upload.key)
@@ -191,16 +191,16 @@ def run_step(kind: str, what: str, how: str, config_text: str) -> str:
     with tempfile.TemporaryDirectory(prefix="npu-build-") as name:
         config = Path(name) / _CONFIG_FILE
         config.write_text(config_text, encoding="utf-8")
-        prepared, cached = do_step(Step(kind, what, how), config, Path(name), lambda: True)
+        prepared, cached = do_step(PrepareStep(kind, what, how), config, Path(name), lambda: True)
     host = f"{socket.gethostname()}:{os.getpid()}"
     return json.dumps(
         {"ok": prepared.ok, "detail": prepared.detail, "cached": cached, "host": host}
     )
 
 
-def step_answer(text: str) -> tuple[Prepared, bool]:
+def step_result(text: str) -> tuple[PrepareResult, bool]:
     """What `run_step` said."""
     said = json.loads(text)
     detail = str(said["detail"])
     shown = detail if said["ok"] else f"{said['host']}: {detail}"
-    return Prepared(bool(said["ok"]), shown), bool(said["cached"])
+    return PrepareResult(bool(said["ok"]), shown), bool(said["cached"])

@@ -12,18 +12,18 @@ from pathlib import Path
 from driver.config import load_configs
 from driver.errors import InputError
 from regress.nightly import provenance
-from regress.nightly.model import Plan, PlanItem
-from regress.nightly.plan import Known, numbered, selected, tier_items
-from regress.nightly.run_plan import Setting, failed, missing
-from regress.nightly.settings import Nightly
-from regress.nightly.store import Store
+from regress.nightly.plan import AvailableNames, numbered, selected, tier_items
+from regress.nightly.run_plan import PlanContext, failed, missing
+from regress.nightly.settings import NightlyConfig
 from regress.paths import CONFIG_FILE, NIGHTLY
+from regress.results.model import Plan, PlanItem
+from regress.results.store import Store
 
 COMMAND_LINE = "command line"
 
 
 @dataclass(frozen=True)
-class Request:
+class TierRequest:
     """The options of `npu-cosim nightly`."""
 
     tier: str
@@ -51,18 +51,18 @@ class Request:
 
 
 def planned(
-    store: Store, request: Request, settings: Nightly, setting: Setting
+    store: Store, request: TierRequest, settings: NightlyConfig, setting: PlanContext
 ) -> tuple[Plan, tuple[PlanItem, ...]]:
     """The plan and what to run of it; a plan without sequence is not stored yet."""
     if request.resume:
         return _resumed(store, request, setting.sources())
-    known = Known(
+    known = AvailableNames(
         request.config_file, load_configs(request.config_file), setting.tests, _workloads()
     )
     items = tier_items(settings, request.tier, known, request.reseed)
     if request.only_failed:
         last = latest(store, request.tier)
-        red = {item.id for item in failed(store.outcomes(last.id))}
+        red = {item.id for item in failed(store.item_results(last.id))}
         items = tuple(item for item in items if item.id in red)
         if not items:
             expected = f"a red job in plan {last.id}"
@@ -72,7 +72,7 @@ def planned(
     return new_plan(request, settings.seed, setting.sources()), numbered(items, request.config_file)
 
 
-def new_plan(request: Request, seed: int, sources: str) -> Plan:
+def new_plan(request: TierRequest, seed: int, sources: str) -> Plan:
     """A plan of the sources as they are, not stored yet."""
     revision, dirty = provenance.revision()
     now = datetime.now(UTC)
@@ -100,15 +100,17 @@ def latest(store: Store, tier: str) -> Plan:
     return plans[0]
 
 
-def _resumed(store: Store, request: Request, sources: str) -> tuple[Plan, tuple[PlanItem, ...]]:
+def _resumed(store: Store, request: TierRequest, sources: str) -> tuple[Plan, tuple[PlanItem, ...]]:
     """The newest plan, which must be of the present sources: one plan, one state of the design."""
     plan = latest(store, request.tier)
     if (plan.sources, plan.config_digest) != (sources, _digest(request.config_file)):
         expected = f"those of plan {plan.id} (revision {plan.revision[:12]}), or a new plan"
         raise InputError(COMMAND_LINE, "--resume", "other sources", expected)
-    outcomes = store.outcomes(plan.id)
-    wanted = set(missing(outcomes) + (failed(outcomes) if request.only_failed else ()))
-    return plan, tuple(outcome.item for outcome in outcomes if outcome.item in wanted)
+    item_results = store.item_results(plan.id)
+    wanted = set(missing(item_results) + (failed(item_results) if request.only_failed else ()))
+    return plan, tuple(
+        item_result.item for item_result in item_results if item_result.item in wanted
+    )
 
 
 def _digest(file: Path) -> str:

@@ -12,23 +12,37 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from driver.results import RunSpec, TestInfo
-from regress.nightly.job import Job, capsule_names, skipped
-from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, Preparation, SkipCause, digest
+from regress.nightly.job import JobSpec, capsule_names, skipped
 from regress.nightly.pool import Pool
 from regress.nightly.prepare import (
     BUILD_STEP,
     CAPSULE_STEP,
-    Build,
-    Prepared,
-    Step,
+    BuildFunction,
+    PrepareResult,
+    PrepareStep,
     do_step,
     prepare,
     steps_of,
 )
 from regress.nightly.provenance import sources
-from regress.nightly.scheduler import Budget, Control, Display, Handlers, Scheduler
-from regress.nightly.store import Store
+from regress.nightly.scheduler import (
+    RunControl,
+    Scheduler,
+    SchedulerCallbacks,
+    SchedulerDisplay,
+    TimeBudget,
+)
 from regress.paths import BUILD
+from regress.results.model import (
+    Attempt,
+    ItemResult,
+    Plan,
+    PlanItem,
+    PreparationRecord,
+    SkipCause,
+    digest,
+)
+from regress.results.store import Store
 from regress.run import RUNNER
 
 PLANS_FOLDER = "plans"
@@ -38,13 +52,13 @@ LOGS_FOLDER = "prepare"
 
 
 @dataclass(frozen=True)
-class Setting:
+class PlanContext:
     """What a plan runs with."""
 
     config_file: Path
     tests: Mapping[str, TestInfo]
     runner: tuple[str, ...] = RUNNER
-    steps_of: Callable[[PlanItem, Mapping[str, TestInfo]], tuple[Step, ...]] = steps_of
+    steps_of: Callable[[PlanItem, Mapping[str, TestInfo]], tuple[PrepareStep, ...]] = steps_of
     sources: Callable[[], str] = sources
     """Digest of what decides the results."""
     cache: Path = BUILD / "capsules" / "by-hash"
@@ -85,15 +99,15 @@ def plan_folder(store: Store, plan_id: str) -> Path:
     return store.folder / PLANS_FOLDER / plan_id
 
 
-class PlanRun:
+class PlanRunner:
     """One go at a plan."""
 
     def __init__(
         self,
         store: Store,
         plan: Plan,
-        setting: Setting,
-        control: Control,
+        setting: PlanContext,
+        control: RunControl,
         note: Callable[[str], None],
     ) -> None:
         self._store = store
@@ -101,7 +115,7 @@ class PlanRun:
         self._setting = setting
         self._control = control
         self._note = note
-        self._prepared: dict[Step, Prepared] = {}
+        self._prepared: dict[PrepareStep, PrepareResult] = {}
         self._numbers = Counter(attempt.item_id for attempt in store.attempts(plan.id))
 
     def leave_out(self, items: Iterable[PlanItem], cause: SkipCause, reason: str | None) -> None:
@@ -114,7 +128,7 @@ class PlanRun:
         self._numbers.update(attempt.item_id for attempt in attempts)
 
     def prepare(
-        self, items: Sequence[PlanItem], build: Build | None = None
+        self, items: Sequence[PlanItem], build: BuildFunction | None = None
     ) -> tuple[PlanItem, ...]:
         """Build and capture for the items; those that can run. The others are left out.
 
@@ -143,11 +157,11 @@ class PlanRun:
         self,
         items: Iterable[PlanItem],
         pool: Pool,
-        display: Display,
-        budget: Budget | None = None,
+        display: SchedulerDisplay,
+        budget: TimeBudget | None = None,
     ) -> None:
         """Run items that are prepared, in their order."""
-        handlers = Handlers(self._job, self._keep, self._unaffordable)
+        handlers = SchedulerCallbacks(self._job, self._keep, self._unaffordable)
         Scheduler(pool, handlers, display, self._control, budget).run(items)
 
     def check_sources(self) -> None:
@@ -156,23 +170,25 @@ class PlanRun:
             self._note("warning: sources changed during the run; results are of different states")
 
     # ------------------------------------------------------------------ steps
-    def _steps(self, item: PlanItem) -> tuple[Step, ...]:
+    def _steps(self, item: PlanItem) -> tuple[PrepareStep, ...]:
         return self._setting.steps_of(item, self._setting.tests)
 
     def _wanted(self) -> bool:
         return not self._control.stop
 
-    def _do(self, step: Step, build: Build | None) -> tuple[Prepared, bool]:
+    def _do(self, step: PrepareStep, build: BuildFunction | None) -> tuple[PrepareResult, bool]:
         config_file = self._setting.config_file
         if build is not None and step.kind == BUILD_STEP:
             return build(step, config_file)
         logs = plan_folder(self._store, self._plan.id) / LOGS_FOLDER
         return do_step(step, config_file, logs, self._wanted)
 
-    def _ok(self, step: Step) -> bool:
+    def _ok(self, step: PrepareStep) -> bool:
         return self._prepared[step].ok
 
-    def _keep_step(self, step: Step, prepared: Prepared, row: Preparation) -> None:
+    def _keep_step(
+        self, step: PrepareStep, prepared: PrepareResult, row: PreparationRecord
+    ) -> None:
         self._prepared[step] = prepared
         self._store.add_preparation(replace(row, plan_id=self._plan.id))
         if not prepared.ok:
@@ -184,18 +200,18 @@ class PlanRun:
     def _next(self, item: PlanItem) -> int:
         return self._numbers[item.id] + 1
 
-    def _job(self, item: PlanItem) -> Job:
+    def _job(self, item: PlanItem) -> JobSpec:
         number = self._next(item)
         info = self._setting.tests[item.test]
         capsules = {
             name: self._prepared[step]
             for name, workload in capsule_names(item, info.workloads).items()
-            for step in [Step(CAPSULE_STEP, workload, str(item.seed))]
+            for step in [PrepareStep(CAPSULE_STEP, workload, str(item.seed))]
             if step in self._prepared
         }
         folder = self._fresh_folder(item, number)
         paths = {name: _folder(found) for name, found in capsules.items()}
-        return Job(
+        return JobSpec(
             plan_id=self._plan.id,
             item=item,
             number=number,
@@ -229,7 +245,7 @@ class PlanRun:
         return skipped(self._plan.id, item, self._next(item), SkipCause.BUDGET, reason)
 
 
-def _folder(prepared: Prepared) -> Path:
+def _folder(prepared: PrepareResult) -> Path:
     assert prepared.folder is not None  # a capsule that is ok has one
     return prepared.folder
 
@@ -244,11 +260,11 @@ def folder_name(item: PlanItem) -> str:
     return "-".join(word for word in words if word)
 
 
-def missing(outcomes: Iterable[Outcome]) -> tuple[PlanItem, ...]:
+def missing(item_results: Iterable[ItemResult]) -> tuple[PlanItem, ...]:
     """What a resumed plan still has to run."""
-    return tuple(outcome.item for outcome in outcomes if outcome.missing)
+    return tuple(item_result.item for item_result in item_results if item_result.missing)
 
 
-def failed(outcomes: Iterable[Outcome]) -> tuple[PlanItem, ...]:
+def failed(item_results: Iterable[ItemResult]) -> tuple[PlanItem, ...]:
     """What --only-failed runs: whose last attempt is red."""
-    return tuple(o.item for o in outcomes if o.last is not None and o.last.red)
+    return tuple(o.item for o in item_results if o.last is not None and o.last.red)

@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from regress.nightly.job import Job
-from regress.nightly.model import Attempt, PlanItem
+from regress.nightly.job import JobSpec
 from regress.nightly.pool import Pool
+from regress.results.model import Attempt, PlanItem
 
 _POLL_S = 0.2
 
 
 @dataclass
-class Control:
+class RunControl:
     """What the user wants: go on, drain (start nothing more), or stop (end what runs)."""
 
     drain: bool = False
@@ -40,7 +40,7 @@ class Control:
 
 
 @contextlib.contextmanager
-def interruptible(control: Control, note: Callable[[str], None]) -> Iterator[None]:
+def interruptible(control: RunControl, note: Callable[[str], None]) -> Iterator[None]:
     """Ctrl-C drains, a second one stops; SIGTERM and SIGHUP stop. Only in the main thread."""
 
     def interrupt(number: int, _frame: object) -> None:
@@ -60,7 +60,7 @@ def interruptible(control: Control, note: Callable[[str], None]) -> Iterator[Non
             signal.signal(number, handler)
 
 
-class Display(Protocol):
+class SchedulerDisplay(Protocol):
     """Who watches."""
 
     def started(self, item: PlanItem) -> None:
@@ -68,7 +68,7 @@ class Display(Protocol):
         ...
 
     def done(self, item: PlanItem, attempt: Attempt) -> None:
-        """An item has come to a state."""
+        """An item has ended."""
         ...
 
     def tick(self) -> None:
@@ -77,7 +77,7 @@ class Display(Protocol):
 
 
 @dataclass
-class Budget:
+class TimeBudget:
     """Time for the whole run, by a clock that never jumps. An item whose usual duration does not
     fit into what is left is not started."""
 
@@ -97,10 +97,10 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class Handlers:
+class SchedulerCallbacks:
     """What the scheduler calls."""
 
-    start: Callable[[PlanItem], Job]
+    start: Callable[[PlanItem], JobSpec]
     """Make the job of an item."""
     record: Callable[[Attempt], None]
     """Store an attempt: durable when it returns."""
@@ -113,10 +113,10 @@ class Scheduler:
     """Drives one pool."""
 
     pool: Pool
-    handlers: Handlers
-    display: Display
-    control: Control
-    budget: Budget | None = None
+    handlers: SchedulerCallbacks
+    display: SchedulerDisplay
+    control: RunControl
+    budget: TimeBudget | None = None
     _running: dict[str, PlanItem] = field(default_factory=dict)
 
     def run(self, items: Iterable[PlanItem]) -> None:

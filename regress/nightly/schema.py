@@ -11,7 +11,7 @@ import json
 from typing import Any
 
 from driver.config import CONFIG_NAME, HwConfig
-from regress.nightly.settings import SECTION, Nightly
+from regress.nightly.settings import SECTION, NightlyConfig
 
 FILE = "docs/sim_config.schema.json"
 _DEFINITIONS = "$defs"
@@ -20,7 +20,7 @@ _DEFINITIONS = "$defs"
 def config_schema() -> str:
     """The text of the file."""
     hardware = HwConfig.model_json_schema()
-    nightly = Nightly.model_json_schema()
+    nightly = NightlyConfig.model_json_schema()
     definitions = hardware.pop(_DEFINITIONS) | nightly.pop(_DEFINITIONS)
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -38,7 +38,7 @@ _FromList = BeforeValidator(_tuple)
 _NotEmpty = Field(min_length=1)
 
 
-class Limits(Frozen):
+class JobLimits(Frozen):
     """When a job that does not end is ended."""
 
     wall_s: Seconds
@@ -54,7 +54,7 @@ class Tolerances(Frozen):
     coverage_percent: Percent = 1.0
 
 
-class TestRow(Frozen):
+class TestEntry(Frozen):
     """A test as the tiers know it."""
 
     __test__ = False  # not a test class, whatever pytest thinks of its name
@@ -71,13 +71,13 @@ class TestRow(Frozen):
     """Ops that the NPU has not got run on the CPU, and are counted."""
     shards: Annotated[int, Field(ge=1, le=MAX_SHARDS)] = 1
     """Jobs that share the test's ops."""
-    limits: Limits | None = None
+    limits: JobLimits | None = None
     """Own limits, where those of all tests do not fit."""
     areas: Annotated[tuple[str, ...], _FromList] = ()
     """Paths whose change makes the test more valuable; none: any source."""
 
     @model_validator(mode="after")
-    def _replays(self) -> TestRow:
+    def _replays(self) -> TestEntry:
         if (self.test == "replay") != (self.workload is not None):
             refuse("workload", self.workload or "nothing", "a workload for replay, and only there")
         if self.mode == "chained" and self.shards > 1:
@@ -85,7 +85,7 @@ class TestRow(Frozen):
         return self
 
 
-class Use(Frozen):
+class TierEntry(Frozen):
     """A test in a tier: on which configurations, with how many seeds."""
 
     configs: Annotated[tuple[str, ...], _NotEmpty, _FromList]
@@ -95,7 +95,7 @@ class Use(Frozen):
     """Planned, but not started, for this reason."""
 
 
-class Tls(Frozen):
+class TlsFiles(Frozen):
     """PEM files with which runner, scheduler and workers prove who they are; paths are relative to
     the file of the settings. On a batch system, all machines see them."""
 
@@ -105,7 +105,7 @@ class Tls(Frozen):
     key: Annotated[str, _NotEmpty]
 
 
-class Cluster(Frozen):
+class ClusterConfig(Frozen):
     """Workers as jobs of a batch system, for `--scheduler slurm`; the rest is in dask's own
     ~/.config/dask/jobqueue.yaml."""
 
@@ -114,12 +114,12 @@ class Cluster(Frozen):
     """Jobs at once in each worker."""
     memory: str = "4GB"
     """Of each worker."""
-    tls: Tls | None = None
+    tls: TlsFiles | None = None
     """Required for every scheduler that is not on this machine: whoever reaches a scheduler or a
     worker without it runs code there."""
 
 
-class Nightly(Frozen):
+class NightlyConfig(Frozen):
     """The section."""
 
     seed: Seed = 1
@@ -128,14 +128,14 @@ class Nightly(Frozen):
     """Jobs at once on one machine."""
     losses: Count = 3
     """How often a job is given to another worker when the one that had it is lost."""
-    cluster: Cluster = Cluster()
-    limits: Limits
+    cluster: ClusterConfig = ClusterConfig()
+    limits: JobLimits
     tolerances: Tolerances = Tolerances()
-    tests: dict[Name, TestRow]
-    tiers: dict[Name, dict[Name, Use]]
+    tests: dict[Name, TestEntry]
+    tiers: dict[Name, dict[Name, TierEntry]]
 
     @model_validator(mode="after")
-    def _known(self) -> Nightly:
+    def _known(self) -> NightlyConfig:
         for tier, uses in self.tiers.items():
             if not uses:
                 refuse(f"tiers.{tier}", "nothing", "at least one test")
@@ -145,7 +145,7 @@ class Nightly(Frozen):
         return self
 
 
-def load_nightly(path: Path) -> Nightly:
+def load_nightly(path: Path) -> NightlyConfig:
     """The section of the file. InputError for any mistake in it, or when it is not there."""
     document = read_yaml(path)
     section = document.get(SECTION) if isinstance(document, dict) else None
@@ -153,7 +153,7 @@ def load_nightly(path: Path) -> Nightly:
         value = "nothing" if section is None else section
         raise InputError(path, SECTION, value, "keys with values")
     try:
-        return Nightly.model_validate(section)
+        return NightlyConfig.model_validate(section)
     except ValidationError as error:
         field, value, expected = explain(first_error(error))
         raise InputError(path, f"{SECTION}.{field}", value, expected) from error

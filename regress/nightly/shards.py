@@ -19,22 +19,22 @@ from driver.errors import InfrastructureError, InputError
 from driver.results import RESULT_FILE, RunResult, RunSpec, Shard, TestInfo, read_json, write_json
 from regress.folder import fresh, locked
 from regress.invoke import INTERRUPTED
-from regress.nightly import value
 from regress.nightly.display import PlanDisplay
 from regress.nightly.merge import merged
-from regress.nightly.model import Outcome, Plan, PlanItem, State, digest
 from regress.nightly.pool import LocalPool
-from regress.nightly.request import COMMAND_LINE, Request, new_plan
-from regress.nightly.run_plan import PlanRun, Setting, missing
-from regress.nightly.scheduler import Control, interruptible
-from regress.nightly.store import Store
+from regress.nightly.priority import usual_seconds
+from regress.nightly.request import COMMAND_LINE, TierRequest, new_plan
+from regress.nightly.run_plan import PlanContext, PlanRunner, missing
+from regress.nightly.scheduler import RunControl, interruptible
+from regress.results.model import ItemResult, JobStatus, Plan, PlanItem, digest
+from regress.results.store import Store
 from regress.run import EXIT_CODES, SHOWN_NAMES
 
 _CAPSULE = "capsule.json"
 
 
 @dataclass(frozen=True)
-class Sharding:
+class ShardOptions:
     """How a test is cut."""
 
     shards: int | None
@@ -46,7 +46,7 @@ class Sharding:
 
 
 @dataclass(frozen=True)
-class Sharded:
+class ShardedResult:
     """What a run in shards leaves; no result when it was interrupted."""
 
     result: RunResult | None
@@ -57,13 +57,13 @@ def run_sharded(
     console: Console,
     spec: RunSpec,
     info: TestInfo,
-    how: Sharding,
-    setting: Setting | None = None,
-) -> Sharded:
+    how: ShardOptions,
+    setting: PlanContext | None = None,
+) -> ShardedResult:
     """Run `spec` in shards, in its folder. InputError when there is nothing to resume."""
     _check(spec)
     prepared = info.model_copy(update={"workloads": ()})  # the capsules are in the spec already
-    setting = setting or Setting(spec.config_file, {info.name: prepared})
+    setting = setting or PlanContext(spec.config_file, {info.name: prepared})
     setting = replace(setting, base=spec)
     started = time.monotonic()
     with (
@@ -72,22 +72,22 @@ def run_sharded(
         Store.open(spec.out) as store,
     ):
         plan, items = _planned(store, spec, how, setting.sources())
-        control = Control()
+        control = RunControl()
         note = _noter(console)
-        run = PlanRun(store, plan, setting, control, note)
-        usual = value.usual_seconds(store.record(1))
+        run = PlanRunner(store, plan, setting, control, note)
+        usual = usual_seconds(store.history_of_items(1))
         with interruptible(control, note):
             ready = run.prepare(items)
             pool = LocalPool(store.folder, how.jobs)
             with PlanDisplay(console, info.name, ready, pool.slots, usual) as display:
                 run.run(ready, pool, display)
-        outcomes = store.outcomes(plan.id)
-        if missing(outcomes) and control.drain:
+        item_results = store.item_results(plan.id)
+        if missing(item_results) and control.drain:
             note("interrupted: the same command with --resume runs the rest")
-            return Sharded(None, INTERRUPTED)
-        result = _merged(store, spec, outcomes, time.monotonic() - started)
+            return ShardedResult(None, INTERRUPTED)
+        result = _merged(store, spec, item_results, time.monotonic() - started)
         write_json(spec.out / RESULT_FILE, result)
-    return Sharded(result, EXIT_CODES[result.status])
+    return ShardedResult(result, EXIT_CODES[result.status])
 
 
 def _noter(console: Console) -> Callable[[str], None]:
@@ -123,21 +123,23 @@ def _items(spec: RunSpec, shards: int) -> tuple[PlanItem, ...]:
 
 
 def _planned(
-    store: Store, spec: RunSpec, how: Sharding, sources: str
+    store: Store, spec: RunSpec, how: ShardOptions, sources: str
 ) -> tuple[Plan, tuple[PlanItem, ...]]:
     if how.resume:
         plan = _resumable(store, _fresh(store, spec, sources))
-        outcomes = store.outcomes(plan.id)
-        if how.shards not in (None, len(outcomes)):
-            raise InputError(COMMAND_LINE, "--shards", how.shards, f"{len(outcomes)}, as before")
-        return plan, missing(outcomes)
+        item_results = store.item_results(plan.id)
+        if how.shards not in (None, len(item_results)):
+            raise InputError(
+                COMMAND_LINE, "--shards", how.shards, f"{len(item_results)}, as before"
+            )
+        return plan, missing(item_results)
     items = _items(spec, how.shards or 1)
     return store.add_plan(_fresh(store, spec, sources), items), items
 
 
 def _fresh(store: Store, spec: RunSpec, sources: str) -> Plan:
     tier = f"run-{_identity(spec)}"
-    request = Request(tier, folder=store.folder, config_file=spec.config_file)
+    request = TierRequest(tier, folder=store.folder, config_file=spec.config_file)
     return new_plan(request, spec.seed, sources)
 
 
@@ -168,15 +170,17 @@ def _resumable(store: Store, fresh: Plan) -> Plan:
 
 
 # ---------------------------------------------------------------------- result
-def _merged(store: Store, spec: RunSpec, outcomes: list[Outcome], seconds: float) -> RunResult:
+def _merged(
+    store: Store, spec: RunSpec, item_results: list[ItemResult], seconds: float
+) -> RunResult:
     results = []
-    for outcome in outcomes:
-        last = outcome.last
+    for item_result in item_results:
+        last = item_result.last
         if last is None:
-            raise InfrastructureError(f"{outcome.item.label} was planned and did not run")
+            raise InfrastructureError(f"{item_result.item.label} was planned and did not run")
         found = last.artefact(RESULT_FILE)
-        if last.state not in (State.PASS, State.FAIL) or found is None:
-            results.append(_broken(spec, f"shard {outcome.item.shard}: {last.reason}"))
+        if last.status not in (JobStatus.PASS, JobStatus.FAIL) or found is None:
+            results.append(_broken(spec, f"shard {item_result.item.shard}: {last.reason}"))
         else:
             results.append(read_json(store.path(found.path), RunResult))
     return merged(spec, results, seconds)

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -12,26 +13,25 @@ from rich.console import Console
 from driver.errors import InfrastructureError, NpuError
 from regress.folder import check_absent, locked, present
 from regress.invoke import INTERRUPTED
-from regress.nightly import summary, value
+from regress.nightly import priority, summary
 from regress.nightly.cluster import check_scheduler, scheduler_at, security_of
-from regress.nightly.database import DATABASE_FILE
 from regress.nightly.display import PlanDisplay
-from regress.nightly.hooks import Aftermath, after_run
-from regress.nightly.model import Outcome, Plan, PlanItem, SkipCause
 from regress.nightly.pool import LocalPool, Pool
-from regress.nightly.prepare import Build
-from regress.nightly.request import Request, planned
+from regress.nightly.prepare import BuildFunction
+from regress.nightly.request import TierRequest, planned
 from regress.nightly.run_plan import (
     PLANS_FOLDER,
     SITE_FOLDER,
-    PlanRun,
-    Setting,
+    PlanContext,
+    PlanRunner,
     missing,
     plan_folder,
 )
-from regress.nightly.scheduler import Budget, Control, interruptible
-from regress.nightly.settings import Nightly, load_nightly
-from regress.nightly.store import Store
+from regress.nightly.scheduler import RunControl, TimeBudget, interruptible
+from regress.nightly.settings import NightlyConfig, load_nightly
+from regress.results.database import DATABASE_FILE
+from regress.results.model import ItemResult, Plan, PlanItem, SkipCause
+from regress.results.store import Store
 from regress.run import list_tests
 
 JUNIT_FILE = "junit.xml"
@@ -39,7 +39,34 @@ _HISTORY_PLANS = 50
 """Plans that are looked at for what usually happens to an item."""
 
 
-def run_tier(console: Console, request: Request, setting: Setting | None = None) -> int:
+@dataclass(frozen=True)
+class ReportVerdict:
+    """What the reports of a plan add to its summary."""
+
+    lines: tuple[str, ...] = ()
+    red: bool = False
+    """Whether the run is red though every item may have passed: a figure left its baseline, or
+    equal inputs gave different results."""
+    expected: frozenset[str] = frozenset()
+    """Ids of the items whose failure is a known issue: they do not count for the exit status."""
+
+
+WriteReport = Callable[[Store, str], ReportVerdict]
+"""Store and plan id → the verdict, after the reports have been written. InputError and
+InfrastructureError are printed and leave exit status 3: results are stored by then."""
+
+
+def no_report(_store: Store, _plan_id: str) -> ReportVerdict:
+    """Writes nothing."""
+    return ReportVerdict()
+
+
+def run_tier(
+    console: Console,
+    request: TierRequest,
+    write_report: WriteReport = no_report,
+    setting: PlanContext | None = None,
+) -> int:
     """Exit status: that of the summary, or 130 when the user ended the run."""
     request.check()
     settings = load_nightly(request.config_file)
@@ -47,7 +74,7 @@ def run_tier(console: Console, request: Request, setting: Setting | None = None)
         check_scheduler(request.scheduler, settings.cluster, request.config_file)
     if request.store_url is None and not present(request.folder / DATABASE_FILE):
         _check_unused(request.folder)
-    setting = setting or bench_setting(request.config_file)
+    setting = setting or bench_context(request.config_file)
     with Store.open(request.folder, request.store_url) as store:
         if request.dry_run:
             plan, items = planned(store, request, settings, setting)
@@ -59,8 +86,8 @@ def run_tier(console: Console, request: Request, setting: Setting | None = None)
             with _pool(store, request, settings, setting) as (pool, build):
                 if not plan.sequence:
                     plan = store.add_plan(plan, items)  # now that all is known to be there
-                go = Go(console, store, plan, setting)
-                return go.run(items, pool, request.budget_s, build)
+                run = TierRun(console, store, plan, setting, write_report)
+                return run.run(items, pool, request.budget_s, build)
 
 
 def _check_unused(folder: Path) -> None:
@@ -69,22 +96,22 @@ def _check_unused(folder: Path) -> None:
         check_absent(folder / name, "folder")
 
 
-def bench_setting(config_file: Path) -> Setting:
+def bench_context(config_file: Path) -> PlanContext:
     """The real bench's tests, run by the real runner."""
-    return Setting(config_file.absolute(), {test.name: test for test in list_tests()})
+    return PlanContext(config_file.absolute(), {test.name: test for test in list_tests()})
 
 
 @contextmanager
 def _pool(
-    store: Store, request: Request, settings: Nightly, setting: Setting
-) -> Iterator[tuple[Pool, Build | None]]:
+    store: Store, request: TierRequest, settings: NightlyConfig, setting: PlanContext
+) -> Iterator[tuple[Pool, BuildFunction | None]]:
     """Where the jobs run, and what builds for them there."""
     if request.scheduler is None:
         yield LocalPool(store.folder, request.jobs or settings.jobs), None
         return
-    from regress.nightly.dask_pool import DaskPool, Lending  # noqa: PLC0415 (dask)
+    from regress.nightly.dask_pool import DaskPool, RemoteSettings  # noqa: PLC0415 (dask)
 
-    lending = Lending(setting.remote_sources(), settings.losses, setting.cache)
+    lending = RemoteSettings(setting.remote_sources(), settings.losses, setting.cache)
     security = security_of(settings.cluster, request.config_file)
     with scheduler_at(request.scheduler, settings.cluster, security) as address:
         pool = DaskPool(address, store.folder, lending, security)
@@ -94,7 +121,8 @@ def _pool(
 def _order(store: Store, plan: Plan, items: Sequence[PlanItem]) -> tuple[PlanItem, ...]:
     """Most valuable first; a plan that is not stored yet will be the next."""
     sequence = plan.sequence or 1 + max((last.sequence for last in store.plans(limit=1)), default=0)
-    return value.by_value(items, store.record(_HISTORY_PLANS), value.changed_since, sequence)
+    history = store.history_of_items(_HISTORY_PLANS)
+    return priority.by_priority(items, history, priority.changed_since, sequence)
 
 
 def _show_plan(console: Console, items: Sequence[PlanItem]) -> int:
@@ -105,26 +133,34 @@ def _show_plan(console: Console, items: Sequence[PlanItem]) -> int:
     return 0
 
 
-class Go:
-    """One go at a stored plan, from the first build to the summary."""
+class TierRun:
+    """One run of a stored plan, from the first build to the summary."""
 
-    def __init__(self, console: Console, store: Store, plan: Plan, setting: Setting) -> None:
+    def __init__(
+        self,
+        console: Console,
+        store: Store,
+        plan: Plan,
+        setting: PlanContext,
+        write_report: WriteReport,
+    ) -> None:
+        self._write_report = write_report
         self._console = console
         self._store = store
         self._plan = plan
-        self._control = Control()
-        self._run = PlanRun(store, plan, setting, self._control, self._note)
+        self._control = RunControl()
+        self._run = PlanRunner(store, plan, setting, self._control, self._note)
 
     def run(
         self,
         items: Sequence[PlanItem],
         pool: Pool,
         budget_s: float | None = None,
-        build: Build | None = None,
+        build: BuildFunction | None = None,
     ) -> int:
         """Run the items; the exit status."""
-        usual = value.usual_seconds(self._store.record(_HISTORY_PLANS))
-        budget = None if budget_s is None else Budget(budget_s, usual)
+        usual = priority.usual_seconds(self._store.history_of_items(_HISTORY_PLANS))
+        budget = None if budget_s is None else TimeBudget(budget_s, usual)
         self._note(f"plan {self._plan.id}: {len(items)} jobs")
         self._run.leave_out([item for item in items if item.skip], SkipCause.DECLARED, None)
         wanted = _order(self._store, self._plan, [item for item in items if not item.skip])
@@ -138,28 +174,28 @@ class Go:
     def _finish(self) -> int:
         """Summary, JUnit and reports; the exit status. Results are safe by now: a report that
         cannot be written is said, and makes the run red."""
-        outcomes = self._store.outcomes(self._plan.id)
-        summary.show(self._console, self._plan, outcomes)
+        item_results = self._store.item_results(self._plan.id)
+        summary.show(self._console, self._plan, item_results)
         self._run.check_sources()
-        aftermath, written = Aftermath(), True
+        verdict, written = ReportVerdict(), True
         try:
-            self._write_junit(outcomes)
-            aftermath = after_run(self._store, self._plan.id)
+            self._write_junit(item_results)
+            verdict = self._write_report(self._store, self._plan.id)
         except (NpuError, OSError) as error:
             self._note(f"error: reports: {error}")
             written = False
-        for line in aftermath.lines:
+        for line in verdict.lines:
             self._note(line)
-        if self._control.drain and missing(outcomes):
+        if self._control.drain and missing(item_results):
             return INTERRUPTED
-        code = summary.tally(outcomes, aftermath.expected).exit_code or int(aftermath.red)
+        code = summary.count_results(item_results, verdict.expected).exit_code or int(verdict.red)
         return code if written else InfrastructureError.exit_code
 
-    def _write_junit(self, outcomes: Sequence[Outcome]) -> None:
+    def _write_junit(self, item_results: Sequence[ItemResult]) -> None:
         junit = plan_folder(self._store, self._plan.id) / JUNIT_FILE
         junit.parent.mkdir(parents=True, exist_ok=True)
-        summary.write_plan_junit(self._plan, outcomes, junit)
-        share = summary.build_share(outcomes, self._store.preparations(self._plan.id))
+        summary.write_plan_junit(self._plan, item_results, junit)
+        share = summary.build_share(item_results, self._store.preparations(self._plan.id))
         for line in filter(None, (share, str(junit))):
             self._note(line)
 

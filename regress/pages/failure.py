@@ -9,13 +9,15 @@ from pathlib import Path
 from markupsafe import Markup
 
 from driver.results import OpRow, RunSpec
-from regress.nightly.model import Plan
+from regress.failures.waves import waves_folder
 from regress.pages.errormap import overview_picture, tile_picture
-from regress.pages.night import Job
 from regress.pages.render import write_page
-from regress.waves import STRIP_FILE, waves_folder
+from regress.results.model import Plan
+from regress.results.night import StoredJob
 
 FOLDER = "failures"
+STRIP_FILE = "strip.svg"
+"""The key signals of a recorded op, beside its waves."""
 _NEIGHBOURS = 3
 """Ops shown before and after the failing one."""
 MOST_OPS = 16
@@ -30,7 +32,7 @@ BLAMES = {
 }
 
 
-def write_failures(site: Path, plan: Plan, job: Job) -> Iterator[Path]:
+def write_failures(site: Path, plan: Plan, job: StoredJob) -> Iterator[Path]:
     """The pages of a job that did not pass: one per failing op (of many, the first), or one for
     the job."""
     for row in job.failing[:MOST_OPS]:
@@ -39,7 +41,7 @@ def write_failures(site: Path, plan: Plan, job: Job) -> Iterator[Path]:
         yield _write(site / FOLDER / job.page(), plan, job, None)
 
 
-def _write(path: Path, plan: Plan, job: Job, row: OpRow | None) -> Path:
+def _write(path: Path, plan: Plan, job: StoredJob, row: OpRow | None) -> Path:
     return write_page(
         path,
         "failure.html.j2",
@@ -60,13 +62,13 @@ def _write(path: Path, plan: Plan, job: Job, row: OpRow | None) -> Path:
     )
 
 
-def _pictures(job: Job, row: OpRow | None) -> tuple[Markup, Markup] | None:
+def _pictures(job: StoredJob, row: OpRow | None) -> tuple[Markup, Markup] | None:
     found = None if row is None else job.error_map(row)
     return None if found is None else (tile_picture(found), overview_picture(found))
 
 
-def _strip(job: Job, row: OpRow | None) -> Markup | None:
-    """The key signals, where waves have been recorded: our own picture, made by regress.waves."""
+def _strip(job: StoredJob, row: OpRow | None) -> Markup | None:
+    """The key signals, where waves have been recorded (`npu-cosim waves` draws them)."""
     if row is None:
         return None
     try:
@@ -76,14 +78,14 @@ def _strip(job: Job, row: OpRow | None) -> Markup | None:
     return Markup(text)  # noqa: S704 (escaped where it was made)
 
 
-def _neighbours(job: Job, row: OpRow) -> list[OpRow]:
+def _neighbours(job: StoredJob, row: OpRow) -> list[OpRow]:
     assert job.result is not None
     ops = job.result.ops
     at = ops.index(row)
     return list(ops[max(at - _NEIGHBOURS, 0) : at + _NEIGHBOURS + 1])
 
 
-def _facts(plan: Plan, job: Job, spec: RunSpec | None) -> dict[str, str]:
+def _facts(plan: Plan, job: StoredJob, spec: RunSpec | None) -> dict[str, str]:
     """What decides the outcome: sources, tools, seeds."""
     dirty = " with uncommitted changes" if plan.dirty else ""
     facts = {

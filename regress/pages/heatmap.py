@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from driver.results import OpRow
-from regress.pages.night import Job
 from regress.pages.svg import on, picture, tag, text, viridis
+from regress.results.night import StoredJob
 
 
 @dataclass(frozen=True)
-class Cell:
+class HeatmapCell:
     """An op on a configuration: how often it passed and failed, and how well it used the array."""
 
     passed: int
@@ -23,7 +23,7 @@ class Cell:
 
 
 def heat_map(
-    ops: Sequence[str], configs: Sequence[str], cells: Mapping[tuple[str, str], Cell]
+    ops: Sequence[str], configs: Sequence[str], cells: Mapping[tuple[str, str], HeatmapCell]
 ) -> Markup:
     """Utilisation as colour, failures as a cross and a number; white is what nobody tried."""
     wide, high, left = 132, 30, 210
@@ -41,7 +41,7 @@ def heat_map(
     return picture(left + wide * len(configs) + 4, 28 + high * len(ops), label, content)
 
 
-def _heat(cell: Cell | None, x: float, y: float, size: tuple[float, float]) -> Markup:
+def _heat(cell: HeatmapCell | None, x: float, y: float, size: tuple[float, float]) -> Markup:
     frame = {"x": x + 1, "y": y + 1, "width": size[0] - 2, "height": size[1] - 2}
     if cell is None:
         title = tag("title", "not tried")
@@ -57,7 +57,7 @@ def _heat(cell: Cell | None, x: float, y: float, size: tuple[float, float]) -> M
     return tag("g", title, tag("rect", **frame, fill=colour, **ring), label)
 
 
-def cells(rows: Iterable[tuple[Job, OpRow]]) -> dict[tuple[str, str], Cell]:
+def cells(rows: Iterable[tuple[StoredJob, OpRow]]) -> dict[tuple[str, str], HeatmapCell]:
     """What ran on the NPU, by op with its type and by configuration."""
     groups: dict[tuple[str, str], list[OpRow]] = {}
     for job, row in rows:
@@ -66,10 +66,10 @@ def cells(rows: Iterable[tuple[Job, OpRow]]) -> dict[tuple[str, str], Cell]:
     return {key: _cell(found) for key, found in groups.items()}
 
 
-def _cell(rows: Sequence[OpRow]) -> Cell:
+def _cell(rows: Sequence[OpRow]) -> HeatmapCell:
     """Utilisation over all cycles of the group: large ops count more."""
     failed = sum(row.status == "fail" for row in rows)
     timed = [row for row in rows if row.cycles and row.utilisation is not None]
     cycles = sum(row.cycles or 0 for row in timed)
     used = sum((row.utilisation or 0.0) * (row.cycles or 0) for row in timed)
-    return Cell(len(rows) - failed, failed, used / cycles if cycles else None)
+    return HeatmapCell(len(rows) - failed, failed, used / cycles if cycles else None)

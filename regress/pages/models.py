@@ -13,15 +13,15 @@ from markupsafe import Markup
 from driver.config import load_config
 from driver.errors import InputError
 from driver.results import OpRow, RunResult, write_text
-from regress.pages.night import Job, Night
 from regress.pages.timeline import perfetto, timeline
-from regress.roofline import draw, points
+from regress.results.night import Night, StoredJob
+from regress.run_report.roofline import draw, points
 
 FOLDER = "traces"
 
 
 @dataclass(frozen=True)
-class Ran:
+class OpPlacement:
     """How often an op of a model ran where, and why not on the NPU."""
 
     op: str
@@ -32,7 +32,7 @@ class Ran:
 
 
 @dataclass(frozen=True)
-class Run:
+class ModelRun:
     """A model on one configuration."""
 
     config: str
@@ -46,23 +46,23 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Model:
+class ModelSection:
     """A captured model as the night met it."""
 
     name: str
-    ledger: tuple[Ran, ...]
-    runs: tuple[Run, ...]
+    ledger: tuple[OpPlacement, ...]
+    runs: tuple[ModelRun, ...]
 
 
-def models_of(site: Path, night: Night) -> tuple[Model, ...]:
+def models_of(site: Path, night: Night) -> tuple[ModelSection, ...]:
     """The models of a night, by name. Leaves their traces in the site's folder."""
-    found: dict[str, list[tuple[Job, OpRow]]] = {}
+    found: dict[str, list[tuple[StoredJob, OpRow]]] = {}
     for job, row in night.rows():
         name = model_name(row)
         if name:
             found.setdefault(name, []).append((job, row))
     return tuple(
-        Model(name, _ledger(pairs), _runs(site, name, pairs))
+        ModelSection(name, _ledger(pairs), _runs(site, name, pairs))
         for name, pairs in sorted(found.items())
     )
 
@@ -72,14 +72,16 @@ def model_name(row: OpRow) -> str:
     return row.module.partition(":")[0] if row.source else ""
 
 
-def _ledger(pairs: Iterable[tuple[Job, OpRow]]) -> tuple[Ran, ...]:
+def _ledger(pairs: Iterable[tuple[StoredJob, OpRow]]) -> tuple[OpPlacement, ...]:
     pairs = list(pairs)
     counts = Counter((row.op, row.where) for _, row in pairs)
     reasons: dict[str, str] = {}
     for result in {id(job.result): job.result for job, _ in pairs}.values():
         reasons |= _reasons(result)
     rows = [
-        Ran(op, counts[op, "rtl"], counts[op, "cmodel"], counts[op, "cpu"], reasons.get(op, ""))
+        OpPlacement(
+            op, counts[op, "rtl"], counts[op, "cmodel"], counts[op, "cpu"], reasons.get(op, "")
+        )
         for op in {op for op, _ in counts}
     ]
     return tuple(sorted(rows, key=lambda ran: (-ran.cpu, ran.op)))
@@ -90,7 +92,7 @@ def _reasons(result: RunResult | None) -> dict[str, str]:
     return {row.op: row.reason for row in rows if row.where == "cpu"}
 
 
-def _runs(site: Path, name: str, pairs: Sequence[tuple[Job, OpRow]]) -> tuple[Run, ...]:
+def _runs(site: Path, name: str, pairs: Sequence[tuple[StoredJob, OpRow]]) -> tuple[ModelRun, ...]:
     """One per configuration: of the first seed on the RTL, all its shards together."""
     jobs = [job for job, _ in pairs if job.item.backend == "rtl"]
     runs = []
@@ -105,13 +107,13 @@ def _runs(site: Path, name: str, pairs: Sequence[tuple[Job, OpRow]]) -> tuple[Ru
     return tuple(runs)
 
 
-def _run(site: Path, name: str, pairs: Sequence[tuple[Job, OpRow]]) -> Run:
+def _run(site: Path, name: str, pairs: Sequence[tuple[StoredJob, OpRow]]) -> ModelRun:
     job = pairs[0][0]
     rows = tuple(sorted((row for _, row in pairs), key=lambda row: row.index))
     timed = [row for row in rows if row.cycles]
     cycles = sum(row.cycles or 0 for row in timed)
     used = sum((row.utilisation or 0.0) * (row.cycles or 0) for row in timed)
-    return Run(
+    return ModelRun(
         config=job.item.config,
         rows=rows,
         cycles=cycles,
@@ -122,7 +124,7 @@ def _run(site: Path, name: str, pairs: Sequence[tuple[Job, OpRow]]) -> Run:
     )
 
 
-def _roofline(name: str, job: Job, rows: Sequence[OpRow]) -> Markup | None:
+def _roofline(name: str, job: StoredJob, rows: Sequence[OpRow]) -> Markup | None:
     """The picture; None where no product was measured or the configuration is gone."""
     if job.spec is None:
         return None
@@ -136,7 +138,7 @@ def _roofline(name: str, job: Job, rows: Sequence[OpRow]) -> Markup | None:
     return Markup(draw(config, found, f"{name} on {config.name}"))  # noqa: S704 (escapes itself)
 
 
-def _trace(site: Path, name: str, job: Job, rows: Sequence[OpRow]) -> str:
+def _trace(site: Path, name: str, job: StoredJob, rows: Sequence[OpRow]) -> str:
     assert job.result is not None
     path = f"{FOLDER}/{name}-{job.item.config}.json"
     write_text(site / path, perfetto(job.result.model_copy(update={"ops": tuple(rows)})))

@@ -4,53 +4,34 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from markupsafe import Markup
 
-from regress.baseline import Move
-from regress.nightly.model import Preparation
+from regress.analysis.metrics import NightMetrics
+from regress.analysis.night_report import NightReport
 from regress.pages.failure import write_failures
-from regress.pages.figures import Figures
 from regress.pages.heatmap import cells, heat_map
 from regress.pages.models import models_of
-from regress.pages.night import Job, Night
 from regress.pages.render import write_page, write_style
-from regress.pages.trend import Series, trend
-from regress.triage import Triage
+from regress.pages.trend import TrendSeries, trend
+from regress.results.night import Night, StoredJob
 
-INDEX_FILE = "index.html"
 _MOST_JOBS = 20
 """Jobs of one bucket that have pages: the others fail in the same way."""
 _MOST_CYCLES = 6
 """Lines in the trend of cycles: those of the most cycles."""
 
 
-@dataclass(frozen=True)
-class Told:
-    """What the pages of one night say."""
-
-    night: Night
-    triage: Triage
-    moves: tuple[Move, ...]
-    recorded: bool
-    """Whether the tier has a baseline at all."""
-    preparations: tuple[Preparation, ...]
-    figures: tuple[Figures, ...]
-    """Of this night and those before it, oldest first."""
-
-
-def write_site(site: Path, told: Told) -> None:
+def write_site(report: NightReport) -> None:
     """Write every page. InputError when the place cannot be written."""
+    site, night = report.site, report.night
     write_style(site)
-    night = told.night
     jobs = {job.item.id: job for job in night.jobs}
-    failures = _write_failures(site, told, jobs)
+    failures = _write_failures(report, jobs)
     pages: dict[str, dict[str, object]] = {
-        "index": {"told": told, "jobs": jobs, "failures": failures},
+        "index": {"report": report, "jobs": jobs, "failures": failures},
         "jobs": {"night": night, "failures": failures},
-        "trends": {"pictures": list(_trends(told.figures)), "figures": told.figures},
+        "trends": {"pictures": list(_trends(report.metrics)), "metrics": report.metrics},
         "heatmap": _heatmap(night),
         "models": {"models": models_of(site, night)},
     }
@@ -59,41 +40,41 @@ def write_site(site: Path, told: Told) -> None:
         write_page(site / f"{name}.html", f"{name}.html.j2", **values)
 
 
-def _write_failures(site: Path, told: Told, jobs: Mapping[str, Job]) -> dict[str, str]:
+def _write_failures(report: NightReport, jobs: Mapping[str, StoredJob]) -> dict[str, str]:
     """Pages of the failures, of the first jobs of each bucket; item id → the job's first page."""
     found: dict[str, str] = {}
-    for bucket in told.triage.buckets:
-        for red in bucket.reds[:_MOST_JOBS]:
-            job = jobs[red.item.id]
-            pages = list(write_failures(site, told.night.plan, job))
-            found[job.item.id] = str(pages[0].relative_to(site))
+    for bucket in report.triage.buckets:
+        for failed in bucket.jobs[:_MOST_JOBS]:
+            job = jobs[failed.item.id]
+            pages = list(write_failures(report.site, report.night.plan, job))
+            found[job.item.id] = str(pages[0].relative_to(report.site))
     return found
 
 
-def _trends(figures: Sequence[Figures]) -> Iterator[tuple[str, Markup]]:
+def _trends(figures: Sequence[NightMetrics]) -> Iterator[tuple[str, Markup]]:
     days = [one.day for one in figures]
     if not figures:
         return
     rates = tuple(None if f.pass_rate is None else 100 * f.pass_rate for f in figures)
-    yield "Pass rate", trend("Pass rate", days, [Series("passed", rates)], " %", 100)
+    yield "Pass rate", trend("Pass rate", days, [TrendSeries("passed", rates)], " %", 100)
     yield "Cycles of jobs that passed", trend("Cycles", days, list(_cycles(figures)))
     hours = [
-        Series("job time", tuple(f.job_seconds / 60 for f in figures)),
-        Series("CPU time", tuple(f.cpu_seconds / 60 for f in figures)),
+        TrendSeries("job time", tuple(f.job_seconds / 60 for f in figures)),
+        TrendSeries("CPU time", tuple(f.cpu_seconds / 60 for f in figures)),
     ]
     yield "Time", trend("Time", days, hours, " min")
-    covered = [Series("op × type × configuration", tuple(float(f.coverage) for f in figures))]
+    covered = [TrendSeries("op × type × configuration", tuple(float(f.coverage) for f in figures))]
     yield "Coverage: combinations judged on the RTL", trend("Coverage", days, covered)
     shares = tuple(None if f.npu_share is None else 100 * f.npu_share for f in figures)
-    on_npu = [Series("on the NPU", shares)]
+    on_npu = [TrendSeries("on the NPU", shares)]
     yield "Ops on the NPU", trend("Ops on the NPU", days, on_npu, " %", 100)
 
 
-def _cycles(figures: Sequence[Figures]) -> Iterator[Series]:
+def _cycles(figures: Sequence[NightMetrics]) -> Iterator[TrendSeries]:
     latest = figures[-1].cycles_of
     for name in sorted(latest, key=lambda key: -latest[key])[:_MOST_CYCLES]:
         values = tuple(f.cycles_of.get(name) for f in figures)
-        yield Series(name, tuple(None if v is None else float(v) for v in values))
+        yield TrendSeries(name, tuple(None if v is None else float(v) for v in values))
 
 
 def _heatmap(night: Night) -> dict[str, object]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
+from regress.failures.wavefile import SignalTrace, WaveFile
 from regress.pages.svg import line, picture, tag, text
-from regress.wavefile import Trace, WaveFile
 
 _CYCLES = 120
 """Shown at most."""
@@ -27,7 +27,7 @@ _STATES = {0: "IDLE", 1: "BUSY", 2: "DONE", 3: "ERROR"}
 
 
 @dataclass(frozen=True)
-class Shown:
+class StripSignal:
     """A line of the strip."""
 
     label: str
@@ -36,13 +36,13 @@ class Shown:
 
 
 SIGNALS = (
-    Shown("queue state", f"{_CORE}u_ctrl.status.state", _STATES),
-    Shown("command step", f"{_CORE}u_ctrl.u_cmd_exec.state_q"),
-    Shown("matrix start", f"{_CORE}matrix_valid"),
-    Shown("matrix done", f"{_CORE}matrix_done"),
-    *(Shown(name, f"tb_top.m_axi_{name}") for name in _READ_PINS),
-    *(Shown(name, f"tb_top.m_axi_{name}") for name in _WRITE_PINS),
-    Shown("irq", "tb_top.irq"),
+    StripSignal("queue state", f"{_CORE}u_ctrl.status.state", _STATES),
+    StripSignal("command step", f"{_CORE}u_ctrl.u_cmd_exec.state_q"),
+    StripSignal("matrix start", f"{_CORE}matrix_valid"),
+    StripSignal("matrix done", f"{_CORE}matrix_done"),
+    *(StripSignal(name, f"tb_top.m_axi_{name}") for name in _READ_PINS),
+    *(StripSignal(name, f"tb_top.m_axi_{name}") for name in _WRITE_PINS),
+    StripSignal("irq", "tb_top.irq"),
 )
 """Present in every configuration; one that a file lacks is left out and named below the strip."""
 
@@ -106,7 +106,7 @@ def _marks(markers: Mapping[str, int], window: _Window, height: float) -> Iterat
         yield text(x + (-4 if late else 4), y, words, **side)
 
 
-def _runs(trace: Trace, window: _Window) -> Iterator[tuple[int, int, int | None]]:
+def _runs(trace: SignalTrace, window: _Window) -> Iterator[tuple[int, int, int | None]]:
     """(first cycle, end, value) of the stretches in the window."""
     start, value = window.first, trace.before_edge(window.first)
     for cycle in range(window.first + 1, window.last + 1):
@@ -117,7 +117,7 @@ def _runs(trace: Trace, window: _Window) -> Iterator[tuple[int, int, int | None]
     yield start, window.last + 1, value
 
 
-def _bit(trace: Trace, _shown: Shown, window: _Window, y: float) -> Iterator[Markup]:
+def _bit(trace: SignalTrace, _shown: StripSignal, window: _Window, y: float) -> Iterator[Markup]:
     corners = []
     for start, end, value in _runs(trace, window):
         level = y + (0 if value else _HIGH)
@@ -125,7 +125,7 @@ def _bit(trace: Trace, _shown: Shown, window: _Window, y: float) -> Iterator[Mar
     yield tag("polyline", points=" ".join(corners), class_="wave", fill="none", stroke="#1b1f27")
 
 
-def _bus(trace: Trace, shown: Shown, window: _Window, y: float) -> Iterator[Markup]:
+def _bus(trace: SignalTrace, shown: StripSignal, window: _Window, y: float) -> Iterator[Markup]:
     for start, end, value in _runs(trace, window):
         x, width = window.x(start), window.x(end) - window.x(start)
         words = _value(shown, value)
@@ -136,7 +136,7 @@ def _bus(trace: Trace, shown: Shown, window: _Window, y: float) -> Iterator[Mark
             yield text(x + 4, y + _HIGH - 4, words)
 
 
-def _value(shown: Shown, value: int | None) -> str:
+def _value(shown: StripSignal, value: int | None) -> str:
     if value is None:
         return "?"
     names = shown.names or {}

@@ -19,7 +19,7 @@ _LABELS = 6
 
 
 @dataclass(frozen=True)
-class Series:
+class TrendSeries:
     """A line of a trend; None where a night has no such number."""
 
     name: str
@@ -29,7 +29,7 @@ class Series:
 def trend(
     title: str,
     nights: Sequence[str],
-    series: Sequence[Series],
+    series: Sequence[TrendSeries],
     unit: str = "",
     most: float = math.inf,
 ) -> Markup:
@@ -46,7 +46,7 @@ def trend(
     return picture(_WIDTH, height, f"{title} over {len(nights)} nights; last: {last}", content)
 
 
-def _last(series: Series) -> float | None:
+def _last(series: TrendSeries) -> float | None:
     return next((v for v in reversed(series.values) if v is not None), None)
 
 
@@ -113,7 +113,7 @@ def _nights(nights: Sequence[str]) -> Iterator[Markup]:
 
 
 def _series(
-    one: Series, number: int, scale: _Scale, nights: Sequence[str], unit: str
+    one: TrendSeries, number: int, scale: _Scale, nights: Sequence[str], unit: str
 ) -> Iterator[Markup]:
     colour, dash = SERIES[number % len(SERIES)], DASHES[number % len(DASHES)]
     places = [

@@ -3,7 +3,7 @@
 
 `npu.gtkw` (gtkwave waves.vcd npu.gtkw) and `npu.sucl` (surfer -c npu.sucl waves.vcd) are committed;
 `python -m tb.sim.views` writes them anew. The data pins have the default width;
-regress/waves.py puts in the width of a recording.
+regress/failures/waves.py puts in the width of a recording.
 """
 
 from __future__ import annotations

@@ -12,13 +12,14 @@ import demo_nights
 import pytest
 from night_host import RUNNER
 
-from regress import aftermath, baseline, cli, desk
+from regress import cli, night_commands
 from regress import run as run_module
-from regress.nightly.hooks import after_run
-from regress.nightly.model import State
-from regress.nightly.store import Store
-from regress.nightly.summary import tally
+from regress.analysis import baseline
+from regress.analysis.night_report import ReferenceFiles
+from regress.nightly.summary import count_results
 from regress.paths import ROOT
+from regress.results.model import JobStatus
+from regress.results.store import Store
 
 TARGETS = {
     "replay ID=12ab": ".venv/bin/npu-cosim reproduce  -- \"$ID\"",
@@ -53,7 +54,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     demo_nights.build(folder)
     with pytest.MonkeyPatch.context() as patch:
         own = (folder / "known.yaml", folder / "baselines")
-        patch.setattr(aftermath.Ours.__init__, "__defaults__", own)
+        patch.setattr(ReferenceFiles.__init__, "__defaults__", own)
         yield folder
 
 
@@ -115,7 +116,7 @@ def test_a_baseline_is_checked_then_recorded_and_then_quiet(
     assert "lost: replay:lenet[large] seed 1" in out
     monkeypatch.setattr(baseline.record, "__defaults__", (tmp_path,))
     own = (demo / "known.yaml", tmp_path)
-    monkeypatch.setattr(aftermath.Ours.__init__, "__defaults__", own)
+    monkeypatch.setattr(ReferenceFiles.__init__, "__defaults__", own)
     status, out, _ = call(capsys, "baseline", "nightly", *where)
     assert status == 0
     assert "recorded 7 jobs and" in out
@@ -126,16 +127,16 @@ def test_a_baseline_is_checked_then_recorded_and_then_quiet(
 def test_a_night_ends_with_reports_and_known_failures_do_not_count(demo: Path) -> None:
     with Store.open(demo / "store") as store:
         plan = store.plans(limit=1)[0]
-        told = after_run(store, plan.id)
-        outcomes = store.outcomes(plan.id)
+        told = night_commands.write_report(store, plan.id)
+        outcomes = store.item_results(plan.id)
     assert told.red
     assert any(line.startswith("open ") for line in told.lines)
     known = [o for o in outcomes if o.item.id in told.expected]
     assert [o.item.workload for o in known] == ["qwen_layer"]
-    assert tally(known).exit_code == 1
-    assert tally(known, told.expected).exit_code == 0
-    assert tally(outcomes, told.expected).exit_code == 1
-    assert tally(outcomes, told.expected).states[State.FAIL] == 3
+    assert count_results(known).exit_code == 1
+    assert count_results(known, told.expected).exit_code == 0
+    assert count_results(outcomes, told.expected).exit_code == 1
+    assert count_results(outcomes, told.expected).by_status[JobStatus.FAIL] == 3
 
 
 @pytest.fixture(scope="module")
@@ -153,7 +154,7 @@ def test_reproduce_and_waves_say_what_they_found(
 ) -> None:
     folder, identity = wrong
     monkeypatch.setattr(run_module.run, "__defaults__", (RUNNER,))
-    for module in (desk.replay_job, desk.record_waves):
+    for module in (night_commands.replay_job, night_commands.record_waves):
         defaults = (*(module.__defaults__ or ())[:-1], RUNNER)
         monkeypatch.setattr(module, "__defaults__", defaults)
     where = ("--out", str(folder))

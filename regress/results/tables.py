@@ -23,7 +23,15 @@ from sqlalchemy import (
 )
 
 from driver.results import Shard
-from regress.nightly.model import Artefact, Attempt, Plan, PlanItem, Preparation, SkipCause, State
+from regress.results.model import (
+    Artefact,
+    Attempt,
+    JobStatus,
+    Plan,
+    PlanItem,
+    PreparationRecord,
+    SkipCause,
+)
 
 SCHEMA_VERSION = 2
 """Raised by one whenever a store of the former version could be misread."""
@@ -153,9 +161,10 @@ def item_of(row: Row) -> PlanItem:
 def attempt_row(attempt: Attempt) -> dict[str, Any]:
     """A row of ATTEMPTS."""
     row = {field.name: getattr(attempt, field.name) for field in fields(attempt)}
+    del row["status"]
     return row | {
         "id": attempt.id,
-        "state": attempt.state.value,
+        "state": attempt.status.value,
         "skip_cause": None if attempt.skip_cause is None else attempt.skip_cause.value,
         "artefacts": json.dumps([asdict(artefact) for artefact in attempt.artefacts]),
     }
@@ -163,26 +172,26 @@ def attempt_row(attempt: Attempt) -> dict[str, Any]:
 
 def attempt_of(row: Row) -> Attempt:
     """The record of a row of ATTEMPTS."""
-    rest = {name: row[name] for name in row if name != "id"}
+    rest = {name: row[name] for name in row if name not in ("id", "state")}
     cause = row["skip_cause"]
     return Attempt(
         **{
             **rest,
-            "state": State(row["state"]),
+            "status": JobStatus(row["state"]),
             "skip_cause": None if cause is None else SkipCause(cause),
             "artefacts": tuple(Artefact(**entry) for entry in json.loads(row["artefacts"])),
         }
     )
 
 
-def preparation_row(preparation: Preparation) -> dict[str, Any]:
+def preparation_row(preparation: PreparationRecord) -> dict[str, Any]:
     """A row of PREPARATIONS."""
     return asdict(preparation)
 
 
-def preparation_of(row: Row) -> Preparation:
+def preparation_of(row: Row) -> PreparationRecord:
     """The record of a row of PREPARATIONS."""
-    return Preparation(**{name: row[name] for name in row if name != "number"})
+    return PreparationRecord(**{name: row[name] for name in row if name != "number"})
 
 
 def records(rows: Sequence[Any], of: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from regress.shrink.axes import Axis, axes
+from regress.failures.shrink.axes import OperandAxis, axes
 
 Array = npt.NDArray[Any]
 Indices = npt.NDArray[np.int64]
@@ -20,7 +20,7 @@ _BFLOAT16_ONE = 0x3F80
 
 
 @dataclass(frozen=True)
-class Operands:
+class OpCandidate:
     """The tensors of an op by field, as numpy holds them (bfloat16 as uint16 bits)."""
 
     op: str
@@ -41,9 +41,9 @@ class Operands:
             sum(int(np.bitwise_count(_bytes(array)).sum(dtype=np.int64)) for array in arrays),
         )
 
-    def with_array(self, name: str, array: Array) -> Operands:
+    def with_array(self, name: str, array: Array) -> OpCandidate:
         """With one tensor replaced."""
-        return Operands(self.op, {**self.arrays, name: array}, self.types)
+        return OpCandidate(self.op, {**self.arrays, name: array}, self.types)
 
     def __str__(self) -> str:
         shapes = " ".join("×".join(map(str, shape)) or "()" for shape in self.shapes().values())
@@ -54,7 +54,7 @@ def _bytes(array: Array) -> npt.NDArray[np.uint8]:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def shorter(operands: Operands, element: tuple[int, ...]) -> Iterator[Operands]:
+def shorter(operands: OpCandidate, element: tuple[int, ...]) -> Iterator[OpCandidate]:
     """Each axis cut to a window, shortest first; short ones also without one of their entries.
 
     `element` is the failing element of the result: windows around it are tried as well, and first
@@ -73,7 +73,7 @@ def shorter(operands: Operands, element: tuple[int, ...]) -> Iterator[Operands]:
             yield _cut(operands, axis, kept)
 
 
-def _around(axis: Axis, element: tuple[int, ...], length: int) -> Indices:
+def _around(axis: OperandAxis, element: tuple[int, ...], length: int) -> Indices:
     """So many entries with the failing element's among them; the first where it has none."""
     at = 0
     if axis.result is not None and -axis.result <= len(element):
@@ -82,7 +82,7 @@ def _around(axis: Axis, element: tuple[int, ...], length: int) -> Indices:
     return np.arange(start, start + length)
 
 
-def _windows(axis: Axis, element: tuple[int, ...]) -> Iterator[Indices]:
+def _windows(axis: OperandAxis, element: tuple[int, ...]) -> Iterator[Indices]:
     length = 1
     while length < axis.size:
         last = axis.size - length
@@ -92,12 +92,12 @@ def _windows(axis: Axis, element: tuple[int, ...]) -> Iterator[Indices]:
         length *= 2
 
 
-def _gaps(axis: Axis) -> Iterator[Indices]:
+def _gaps(axis: OperandAxis) -> Iterator[Indices]:
     for left_out in range(axis.size if 2 < axis.size <= _SINGLES else 0):
         yield np.delete(np.arange(axis.size), left_out)
 
 
-def _cut(operands: Operands, axis: Axis, kept: Indices) -> Operands:
+def _cut(operands: OpCandidate, axis: OperandAxis, kept: Indices) -> OpCandidate:
     arrays = dict(operands.arrays)
     for name, dimension in axis.places:
         array = arrays[name]
@@ -106,13 +106,13 @@ def _cut(operands: Operands, axis: Axis, kept: Indices) -> Operands:
         # take() gives rows first; the order of dimensions in memory may be what fails.
         dense = np.ascontiguousarray(taken.transpose(order))
         arrays[name] = dense.transpose(np.argsort(order))
-    return Operands(operands.op, arrays, operands.types)
+    return OpCandidate(operands.op, arrays, operands.types)
 
 
-def plainer(operands: Operands) -> Iterator[Operands]:
+def plainer(operands: OpCandidate) -> Iterator[OpCandidate]:
     """All tensors 1, or each; or part of its numbers 0, or all but one; or one of them 1."""
     ones = {name: np.full_like(a, _one(operands, name)) for name, a in operands.arrays.items()}
-    yield Operands(operands.op, ones, operands.types)
+    yield OpCandidate(operands.op, ones, operands.types)
     for name, array in operands.arrays.items():
         yield operands.with_array(name, ones[name])
         places = np.argwhere(array != 0)
@@ -125,7 +125,7 @@ def plainer(operands: Operands) -> Iterator[Operands]:
             yield operands.with_array(name, _set(alone, place[None], _one(operands, name)))
 
 
-def _one(operands: Operands, name: str) -> Array:
+def _one(operands: OpCandidate, name: str) -> Array:
     bits = _BFLOAT16_ONE if operands.types[name] == "bfloat16" else 1
     return np.array(bits, operands.arrays[name].dtype)
 

@@ -19,7 +19,7 @@ from driver.results import ArrayModel, Mode, Shard
 _ID_CHARACTERS = 12
 
 
-class State(StrEnum):
+class JobStatus(StrEnum):
     """How an item of the plan ended; every item is in exactly one."""
 
     PASS = "pass"  # noqa: S105 (a verdict, not a password)
@@ -38,12 +38,12 @@ class State(StrEnum):
     @property
     def executed(self) -> bool:
         """Whether the item ran to an end of its own: `--resume` leaves it alone."""
-        return self not in (State.KILLED, State.SKIPPED)
+        return self not in (JobStatus.KILLED, JobStatus.SKIPPED)
 
     @property
     def red(self) -> bool:
         """Whether somebody has to look at it. A skipped item is red by its cause."""
-        return self not in (State.PASS, State.SKIPPED)
+        return self not in (JobStatus.PASS, JobStatus.SKIPPED)
 
 
 class SkipCause(StrEnum):
@@ -157,7 +157,7 @@ class Attempt:
     item_id: str
     number: int
     """1 for the first try of this item in this plan."""
-    state: State
+    status: JobStatus
     reason: str = ""
     """One line: the first failing op, the limit that was hit, why it was skipped."""
     skip_cause: SkipCause | None = None
@@ -188,7 +188,7 @@ class Attempt:
     @property
     def red(self) -> bool:
         """Whether it makes the run fail."""
-        return self.state.red or (self.skip_cause is not None and self.skip_cause.red)
+        return self.status.red or (self.skip_cause is not None and self.skip_cause.red)
 
     def artefact(self, name: str) -> Artefact | None:
         """The artefact of that name."""
@@ -196,7 +196,17 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True)
-class Preparation:
+class PastAttempt:
+    """An executed attempt of an item in a former plan."""
+
+    sequence: int
+    status: JobStatus
+    seconds: float
+    revision: str
+
+
+@dataclass(frozen=True, slots=True)
+class PreparationRecord:
     """A build or a capture that items wait for."""
 
     plan_id: str
@@ -211,7 +221,7 @@ class Preparation:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ItemResult:
     """An item of a plan and what came of it so far."""
 
     item: PlanItem
@@ -230,7 +240,7 @@ class Outcome:
         if last is None:
             return True
         declared = last.skip_cause is SkipCause.DECLARED
-        return not last.state.executed and not declared
+        return not last.status.executed and not declared
 
     @property
     def flaky(self) -> bool:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m regress.roofline RESULT.json FIGURE.svg`: where each op of a run stands, as a picture.
+"""`python -m regress.run_report.roofline RESULT.json FIGURE.svg`: draws each op under the roof.
 
 An op that reads each byte of its operands once does no more MACs per cycle than the array has, and
 no more than the read channel feeds: the roof. Knows results and configurations; draws SVG as text.
@@ -32,7 +32,7 @@ _LOWEST_RATE = 1.0
 
 
 @dataclass(frozen=True)
-class Point:
+class RooflinePoint:
     """One op. `intensity`: MACs per byte of operands; `rate`: MACs per cycle of its MATMUL."""
 
     name: str
@@ -42,9 +42,9 @@ class Point:
     rate: float
 
 
-def points(rows: Iterable[OpRow], array_size: int) -> list[Point]:
+def points(rows: Iterable[OpRow], array_size: int) -> list[RooflinePoint]:
     """The measured matrix products among `rows`."""
-    found: list[Point] = []
+    found: list[RooflinePoint] = []
     for row in rows:
         width = OPERAND_BYTES.get(row.dtype.split("→")[0])
         if width is None or not row.macs or not row.utilisation:
@@ -52,7 +52,7 @@ def points(rows: Iterable[OpRow], array_size: int) -> list[Point]:
         read_bytes = width * sum(math.prod(shape) for shape in row.shapes[:2])
         model, _, module = row.module.partition(":")
         found.append(
-            Point(
+            RooflinePoint(
                 name=(module or model).rpartition(".")[2] if row.source else row.module,
                 group=model if row.source else DIRECTED,
                 macs=row.macs,
@@ -86,7 +86,7 @@ class _Plot:
         )
 
 
-def draw(config: HwConfig, found: Sequence[Point], title: str) -> str:
+def draw(config: HwConfig, found: Sequence[RooflinePoint], title: str) -> str:
     """The figure. Some point of `found` is on the axes."""
     shown = [p for p in found if p.rate >= _LOWEST_RATE]
     exponents = [math.log2(p.intensity) for p in shown]
@@ -158,7 +158,7 @@ def _roof(plot: _Plot, config: HwConfig) -> Iterator[str]:
     yield _text(x - 10, y, f"bus: {config.bus_bits // 8} bytes per cycle", anchor="end")
 
 
-def _marks(plot: _Plot, shown: Sequence[Point]) -> Iterator[str]:
+def _marks(plot: _Plot, shown: Sequence[RooflinePoint]) -> Iterator[str]:
     groups = sorted({p.group for p in shown}, key=lambda name: (name != DIRECTED, name))
     colours = {name: _COLOURS[i % len(_COLOURS)] for i, name in enumerate(groups)}
     for point in sorted(shown, key=lambda p: groups.index(p.group)):
@@ -170,7 +170,7 @@ def _marks(plot: _Plot, shown: Sequence[Point]) -> Iterator[str]:
         yield _text(x + 14, 52, name)
 
 
-def _named(config: HwConfig, shown: Sequence[Point]) -> Iterator[str]:
+def _named(config: HwConfig, shown: Sequence[RooflinePoint]) -> Iterator[str]:
     """The largest ops of the models, and how much of what is possible they reach."""
     largest = sorted((p for p in shown if p.group != DIRECTED), key=lambda p: -p.macs)[:_NAMED]
     for i, point in enumerate(reversed(largest)):

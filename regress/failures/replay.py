@@ -13,16 +13,16 @@ from pathlib import Path
 
 from driver.errors import InputError
 from driver.results import OpRow, RunResult, RunSpec, Waves
-from regress.pages.night import Job
+from regress.analysis.triage import normalised
 from regress.paths import CONFIG_FILE, OUT
 from regress.progress import Progress
+from regress.results.night import StoredJob
 from regress.run import RUNNER, Outcome, run
-from regress.triage import normalised
 
 FOLDER = OUT / "replay"
 
 
-class Sameness(StrEnum):
+class ReplayVerdict(StrEnum):
     """A failure against the stored one."""
 
     SAME = "the same first mismatch as stored"
@@ -31,11 +31,11 @@ class Sameness(StrEnum):
 
 
 @dataclass(frozen=True)
-class Replayed:
+class ReplayResult:
     """What came of running a stored attempt, or one of its ops, again."""
 
     outcome: Outcome
-    sameness: Sameness
+    verdict: ReplayVerdict
     stored: str
     """The first mismatch as stored, in words."""
     now: str
@@ -60,7 +60,7 @@ def describe(row: OpRow | None, otherwise: str) -> str:
     return f"op {row.index}, blame {row.blame}, element {list(found.element)}, {bits}"
 
 
-def failing_row(job: Job, op: int | None) -> OpRow | None:
+def failing_row(job: StoredJob, op: int | None) -> OpRow | None:
     """The failing op of that index, or the first; None when the job failed without one.
 
     InputError when nothing failed, or the op of that index did not.
@@ -68,7 +68,7 @@ def failing_row(job: Job, op: int | None) -> OpRow | None:
     rows = job.failing
     if op is None:
         if not rows and not job.attempt.red:
-            raise InputError(job.item.label, "state", job.attempt.state.value, "a failed job")
+            raise InputError(job.item.label, "status", job.attempt.status.value, "a failed job")
         return rows[0] if rows else None
     for row in rows:
         if row.index == op:
@@ -77,7 +77,7 @@ def failing_row(job: Job, op: int | None) -> OpRow | None:
     raise InputError(job.item.label, "OP", op, f"one that failed: {known}")
 
 
-def spec_of(job: Job, out: Path, op: int | None = None, waves: Waves = "none") -> RunSpec:
+def spec_of(job: StoredJob, out: Path, op: int | None = None, waves: Waves = "none") -> RunSpec:
     """The job's own spec with another folder, and only one op where `op` is given.
 
     InputError when the job never started. Capsules and configurations that are no longer where
@@ -99,12 +99,12 @@ def spec_of(job: Job, out: Path, op: int | None = None, waves: Waves = "none") -
     return stored.model_copy(update=changes)
 
 
-def _prefix(job: Job, op: int) -> int | None:
+def _prefix(job: StoredJob, op: int) -> int | None:
     """Where the ops begin that the failure of `op` needs before it."""
     return next((row.replay_from for row in job.failing if row.index == op), None)
 
 
-def _capsules(job: Job, spec: RunSpec) -> dict[str, Path]:
+def _capsules(job: StoredJob, spec: RunSpec) -> dict[str, Path]:
     if all(path.exists() for path in spec.capsules.values()):
         return spec.capsules
     from regress.capsules import kept_capsules  # noqa: PLC0415 (numpy, safetensors)
@@ -119,12 +119,12 @@ def _capsules(job: Job, spec: RunSpec) -> dict[str, Path]:
 
 
 def replay_job(
-    job: Job,
+    job: StoredJob,
     progress: Callable[[str], Progress],
     op: int | None = None,
     out: Path | None = None,
     runner: tuple[str, ...] = RUNNER,
-) -> Replayed:
+) -> ReplayResult:
     """Run a stored failure again, alone."""
     row = failing_row(job, op)
     name = job.attempt.id if row is None else f"{job.attempt.id}-op{row.index}"
@@ -133,26 +133,28 @@ def replay_job(
     return _compared(job, row, outcome)
 
 
-def _compared(job: Job, row: OpRow | None, outcome: Outcome) -> Replayed:
+def _compared(job: StoredJob, row: OpRow | None, outcome: Outcome) -> ReplayResult:
     now = next((op for op in outcome.result.ops if op.status == "fail"), None)
-    return Replayed(
+    return ReplayResult(
         outcome,
-        _sameness(job, row, now, outcome.result),
-        describe(row, f"{job.attempt.state.value}: {job.attempt.reason}"),
+        _verdict(job, row, now, outcome.result),
+        describe(row, f"{job.attempt.status.value}: {job.attempt.reason}"),
         describe(now, _said(outcome.result)),
     )
 
 
-def _sameness(job: Job, row: OpRow | None, now: OpRow | None, result: RunResult) -> Sameness:
+def _verdict(
+    job: StoredJob, row: OpRow | None, now: OpRow | None, result: RunResult
+) -> ReplayVerdict:
     attempt, stored = job.attempt, job.result
     if result.status == "pass":
-        return Sameness.GONE
+        return ReplayVerdict.GONE
     if row is not None:
         same = now is not None and mismatch(now) == mismatch(row)
     else:
         said = attempt.reason if stored is None else _first_line(stored)
         same = now is None and normalised(_first_line(result)) == normalised(said)
-    return Sameness.SAME if same else Sameness.DIFFERENT
+    return ReplayVerdict.SAME if same else ReplayVerdict.DIFFERENT
 
 
 def _first_line(result: RunResult) -> str:

@@ -8,43 +8,32 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from regress.nightly.model import PlanItem, State
 from regress.paths import ROOT
+from regress.results.model import PastAttempt, PlanItem
 
 _GIT_LIMIT_S = 30
 _RECENT_PLANS = 3
 """A failure so many plans ago, or fewer, is recent."""
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """An executed attempt of an item in a former plan."""
-
-    sequence: int
-    state: State
-    seconds: float
-    revision: str
-
-
-Record = Mapping[str, Sequence[Seen]]
+AttemptHistory = Mapping[str, Sequence[PastAttempt]]
 """Item → its executed attempts, newest first."""
-Changed = Callable[[str], frozenset[str] | None]
+ChangedPaths = Callable[[str], frozenset[str] | None]
 """Revision → paths that differ from it now; None when nobody can tell."""
 
 
-def by_value(
-    items: Iterable[PlanItem], record: Record, changed: Changed, sequence: int
+def by_priority(
+    items: Iterable[PlanItem], record: AttemptHistory, changed: ChangedPaths, sequence: int
 ) -> tuple[PlanItem, ...]:
     """Most valuable first. `sequence` is the plan's that will run."""
 
     def key(item: PlanItem) -> tuple[bool, bool, int, int]:
         seen = record.get(item.id, ())
         recent = [entry for entry in seen if entry.sequence >= sequence - _RECENT_PLANS]
-        failed = any(entry.state.red for entry in recent)
+        failed = any(entry.status.red for entry in recent)
         last = seen[0] if seen else None
         touched = last is None or _touched(item, changed(last.revision))
         return not failed, not touched, 0 if last is None else last.sequence, item.ordinal
@@ -76,7 +65,7 @@ def changed_since(revision: str, root: Path = ROOT) -> frozenset[str] | None:
     return frozenset(path for path in done.stdout.split("\0") if path)
 
 
-def usual_seconds(record: Record) -> Callable[[PlanItem], float]:
+def usual_seconds(record: AttemptHistory) -> Callable[[PlanItem], float]:
     """How long an item took when it last ran; 0 where it never did."""
 
     def seconds(item: PlanItem) -> float:

@@ -12,15 +12,15 @@ from pydantic import Field
 from driver.errors import InputError
 from driver.frozen import Frozen
 from driver.results import Count, read_json, write_json
-from regress.nightly.model import State
-from regress.pages.night import Night
+from regress.results.model import JobStatus
+from regress.results.night import Night
 
 FOLDER = "nights"
 COVERAGE = "coverage: op × type × configuration judged on the RTL"
 NPU_SHARE = "share of ops that ran on the NPU"
 
 
-class Figures(Frozen):
+class NightMetrics(Frozen):
     """One night in numbers."""
 
     plan_id: str
@@ -50,14 +50,16 @@ class Figures(Frozen):
         return found if self.npu_share is None else {**found, NPU_SHARE: round(self.npu_share, 6)}
 
 
-def figures_of(night: Night) -> Figures:
+def metrics_of(night: Night) -> NightMetrics:
     """Count a night."""
-    states = {"missing" if s is None else s.value: n for s, n in night.states().items()}
-    judged = [job.attempt for job in night.jobs if job.attempt.state in (State.PASS, State.FAIL)]
-    passed = sum(attempt.state is State.PASS for attempt in judged)
+    states = {"missing" if s is None else s.value: n for s, n in night.statuses().items()}
+    judged = [
+        job.attempt for job in night.jobs if job.attempt.status in (JobStatus.PASS, JobStatus.FAIL)
+    ]
+    passed = sum(attempt.status is JobStatus.PASS for attempt in judged)
     rows = list(night.rows())
     on_npu = sum(row.where != "cpu" for _, row in rows)
-    return Figures(
+    return NightMetrics(
         plan_id=night.plan.id,
         sequence=night.plan.sequence,
         tier=night.plan.tier,
@@ -78,23 +80,23 @@ def figures_of(night: Night) -> Figures:
 def _cycles_of(night: Night) -> dict[str, int]:
     found: dict[str, int] = {}
     for job in night.jobs:
-        if job.attempt.state is State.PASS and job.attempt.cycles is not None:
+        if job.attempt.status is JobStatus.PASS and job.attempt.cycles is not None:
             name = f"{job.item.workload or job.item.test} {job.item.config}"
             found[name] = found.get(name, 0) + job.attempt.cycles
     return found
 
 
-def keep_figures(site: Path, figures: Figures) -> None:
+def store_metrics(site: Path, figures: NightMetrics) -> None:
     """Write a night's numbers."""
     write_json(site / FOLDER / f"{figures.plan_id}.json", figures)
 
 
-def kept_figures(site: Path, plan_ids: Iterable[str]) -> list[Figures]:
+def stored_metrics(site: Path, plan_ids: Iterable[str]) -> list[NightMetrics]:
     """The numbers of these nights, in their order; a night without is left out."""
     found = []
     for plan_id in plan_ids:
         try:
-            found.append(read_json(site / FOLDER / f"{plan_id}.json", Figures))
+            found.append(read_json(site / FOLDER / f"{plan_id}.json", NightMetrics))
         except InputError:
             continue
     return found

@@ -13,8 +13,8 @@ from datetime import date
 from enum import StrEnum
 
 from driver.results import OpRow, RunResult
-from regress.known_issues import KnownIssue
-from regress.nightly.model import Attempt, Outcome, PlanItem, State
+from regress.analysis.known_issues import KnownIssue
+from regress.results.model import Attempt, ItemResult, JobStatus, PlanItem
 
 _NORMAL: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"/\S+/"), ""),
@@ -46,12 +46,12 @@ def signature(attempt: Attempt, result: RunResult | None) -> str:
     first = next((row for row in rows if row.status == "fail"), None)
     if first is not None:
         return op_signature(first)
-    return f"{attempt.state.value}: {normalised(attempt.reason)}"
+    return f"{attempt.status.value}: {normalised(attempt.reason)}"
 
 
 @dataclass(frozen=True)
-class Red:
-    """A job that somebody has to look at, unless somebody knows already."""
+class FailedJob:
+    """A job that did not pass, and the known issue that explains it, if any."""
 
     item: PlanItem
     attempt: Attempt
@@ -60,21 +60,21 @@ class Red:
 
 
 @dataclass(frozen=True)
-class Bucket:
+class FailureBucket:
     """Failures with one signature: most likely one bug."""
 
     signature: str
-    reds: tuple[Red, ...]
+    jobs: tuple[FailedJob, ...]
 
     @property
     def issue(self) -> KnownIssue | None:
         """The known issue of all of them, or None."""
-        issues = {red.issue for red in self.reds}
+        issues = {job.issue for job in self.jobs}
         return issues.pop() if len(issues) == 1 else None
 
 
-class Change(StrEnum):
-    """A job against the former night."""
+class StatusChange(StrEnum):
+    """How a job compares with the night before."""
 
     NEW = "new"
     """Failed now, and passed or did not exist before."""
@@ -85,63 +85,63 @@ class Change(StrEnum):
 
 
 @dataclass(frozen=True)
-class Triage:
+class TriageResult:
     """A night's failures in order."""
 
-    buckets: tuple[Bucket, ...]
+    buckets: tuple[FailureBucket, ...]
     """Largest first; unknown ones before known ones."""
-    changes: Mapping[str, Change]
+    changes: Mapping[str, StatusChange]
     """Item id → change, where there is one."""
     flaky: tuple[PlanItem, ...]
     """Equal inputs, different results: within the night, or against the former one."""
-    surprises: tuple[KnownIssue, ...]
+    unexpected_passes: tuple[KnownIssue, ...]
     """Known issues whose tests ran and did not fail so: no longer true, or no longer met."""
     expired: tuple[KnownIssue, ...]
     """Entries past their day that a failure still matches."""
-    unexpected: tuple[Red, ...] = field(default=())
-    """Failures that nobody knows of: they make the night red."""
+    unexpected: tuple[FailedJob, ...] = field(default=())
+    """Failures without a known issue: they make the night red."""
 
     @property
     def red(self) -> bool:
-        """Whether the night has failed."""
+        """Whether a failure is unexplained, or a job is flaky."""
         return bool(self.unexpected or self.flaky)
 
-    def change_of(self, bucket: Bucket) -> Change:
+    def change_of(self, bucket: FailureBucket) -> StatusChange:
         """New when none of its jobs failed the night before."""
-        changes = {self.changes.get(red.item.id, Change.STILL) for red in bucket.reds}
-        return Change.STILL if Change.STILL in changes else Change.NEW
+        changes = {self.changes.get(job.item.id, StatusChange.STILL) for job in bucket.jobs}
+        return StatusChange.STILL if StatusChange.STILL in changes else StatusChange.NEW
 
 
 def triage(
-    outcomes: Iterable[Outcome],
+    item_results: Iterable[ItemResult],
     results: Mapping[str, RunResult | None],
     issues: Iterable[KnownIssue],
     today: date,
-    before: Iterable[Outcome] = (),
-) -> Triage:
+    before: Iterable[ItemResult] = (),
+) -> TriageResult:
     """Sort a night's failures. `results` maps attempt ids; `before` is the former night."""
-    outcomes, issues, before = tuple(outcomes), tuple(issues), tuple(before)
+    item_results, issues, before = tuple(item_results), tuple(issues), tuple(before)
     valid = [issue for issue in issues if issue.expires >= today]
-    tried = [(o.item, o.last) for o in outcomes if o.last is not None]
-    reds = [
-        _red(item, attempt, results.get(attempt.id), valid)
+    tried = [(o.item, o.last) for o in item_results if o.last is not None]
+    jobs = [
+        _failed_job(item, attempt, results.get(attempt.id), valid)
         for item, attempt in tried
         if attempt.red
     ]
     late = [issue for issue in issues if issue.expires < today]
-    return Triage(
-        buckets=_buckets(reds),
-        changes=_changes(outcomes, before),
-        flaky=_flaky(outcomes, before),
-        surprises=tuple(issue for issue in valid if _surprising(issue, tried, reds)),
-        expired=tuple(issue for issue in late if any(_is(issue, red) for red in reds)),
-        unexpected=tuple(red for red in reds if red.issue is None),
+    return TriageResult(
+        buckets=_buckets(jobs),
+        changes=_changes(item_results, before),
+        flaky=_flaky(item_results, before),
+        unexpected_passes=tuple(issue for issue in valid if _unexpected_pass(issue, tried, jobs)),
+        expired=tuple(issue for issue in late if any(_is(issue, job) for job in jobs)),
+        unexpected=tuple(job for job in jobs if job.issue is None),
     )
 
 
-def _red(
+def _failed_job(
     item: PlanItem, attempt: Attempt, result: RunResult | None, issues: Iterable[KnownIssue]
-) -> Red:
+) -> FailedJob:
     """Known only when every failing op is: a new bug does not hide behind an old one."""
     failing = [] if result is None else [op for op in result.ops if op.status == "fail"]
     first = signature(attempt, result)
@@ -151,58 +151,62 @@ def _red(
     ]
     if None in found:
         first = signatures[found.index(None)]
-        return Red(item, attempt, first)
-    return Red(item, attempt, first, found[0])
+        return FailedJob(item, attempt, first)
+    return FailedJob(item, attempt, first, found[0])
 
 
-def _is(issue: KnownIssue, red: Red) -> bool:
-    return issue.matches(red.item.test, red.item.config, red.signature)
+def _is(issue: KnownIssue, job: FailedJob) -> bool:
+    return issue.matches(job.item.test, job.item.config, job.signature)
 
 
-def _surprising(
-    issue: KnownIssue, tried: Iterable[tuple[PlanItem, Attempt]], reds: Iterable[Red]
+def _unexpected_pass(
+    issue: KnownIssue, tried: Iterable[tuple[PlanItem, Attempt]], jobs: Iterable[FailedJob]
 ) -> bool:
     """Its tests ran to a verdict, and none failed that way."""
     ran = any(
-        issue.covers(item.test, item.config) and attempt.state in (State.PASS, State.FAIL)
+        issue.covers(item.test, item.config) and attempt.status in (JobStatus.PASS, JobStatus.FAIL)
         for item, attempt in tried
     )
-    return ran and not any(_is(issue, red) for red in reds)
+    return ran and not any(_is(issue, job) for job in jobs)
 
 
-def _buckets(reds: Iterable[Red]) -> tuple[Bucket, ...]:
-    groups: dict[str, list[Red]] = {}
-    for red in reds:
-        groups.setdefault(red.signature, []).append(red)
-    found = [Bucket(name, tuple(members)) for name, members in groups.items()]
-    return tuple(sorted(found, key=lambda b: (b.issue is not None, -len(b.reds), b.signature)))
+def _buckets(jobs: Iterable[FailedJob]) -> tuple[FailureBucket, ...]:
+    groups: dict[str, list[FailedJob]] = {}
+    for job in jobs:
+        groups.setdefault(job.signature, []).append(job)
+    found = [FailureBucket(name, tuple(members)) for name, members in groups.items()]
+    return tuple(sorted(found, key=lambda b: (b.issue is not None, -len(b.jobs), b.signature)))
 
 
-def _changes(outcomes: Iterable[Outcome], before: Iterable[Outcome]) -> dict[str, Change]:
+def _changes(
+    item_results: Iterable[ItemResult], before: Iterable[ItemResult]
+) -> dict[str, StatusChange]:
     """Only jobs with a verdict now have changed: one that was skipped has not been fixed."""
-    was = {o.item.id: o.last.red for o in before if o.last is not None and o.last.state.executed}
+    was = {o.item.id: o.last.red for o in before if o.last is not None and o.last.status.executed}
     table = {
-        (True, True): Change.STILL,
-        (True, False): Change.FIXED,
-        (False, True): Change.NEW,
+        (True, True): StatusChange.STILL,
+        (True, False): StatusChange.FIXED,
+        (False, True): StatusChange.NEW,
     }
-    found: dict[str, Change] = {}
-    for outcome in outcomes:
-        last = outcome.last
-        if last is None or not (last.state.executed or last.red):
+    found: dict[str, StatusChange] = {}
+    for item_result in item_results:
+        last = item_result.last
+        if last is None or not (last.status.executed or last.red):
             continue
-        change = table.get((was.get(outcome.item.id, False), last.red))
+        change = table.get((was.get(item_result.item.id, False), last.red))
         if change is not None:
-            found[outcome.item.id] = change
+            found[item_result.item.id] = change
     return found
 
 
-def _flaky(outcomes: Iterable[Outcome], before: Iterable[Outcome]) -> tuple[PlanItem, ...]:
-    former = {outcome.item.id: outcome for outcome in before}
+def _flaky(
+    item_results: Iterable[ItemResult], before: Iterable[ItemResult]
+) -> tuple[PlanItem, ...]:
+    former = {item_result.item.id: item_result for item_result in before}
     found = []
-    for outcome in outcomes:
-        earlier = former.get(outcome.item.id)
-        attempts = (() if earlier is None else earlier.attempts) + outcome.attempts
-        if Outcome(outcome.item, attempts).flaky:
-            found.append(outcome.item)
+    for item_result in item_results:
+        earlier = former.get(item_result.item.id)
+        attempts = (() if earlier is None else earlier.attempts) + item_result.attempts
+        if ItemResult(item_result.item, attempts).flaky:
+            found.append(item_result.item)
     return tuple(found)

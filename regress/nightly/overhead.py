@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m regress.nightly.figures NAME ROUNDS`: what a nightly itself costs, for `make bench`.
+"""`python -m regress.nightly.overhead NAME ROUNDS`: what a nightly itself costs, for `make bench`.
 
 Jobs here are a command that only burns processor time: no simulator, no bench.
 """
@@ -20,13 +20,13 @@ from rich.console import Console
 from driver.errors import InputError, NpuError
 from driver.results import NoteEvent, TestInfo, event_line
 from regress.nightly.display import PlanDisplay
-from regress.nightly.model import PlanItem, State
 from regress.nightly.pool import LocalPool
-from regress.nightly.request import Request, new_plan
-from regress.nightly.run_plan import PlanRun, Setting
-from regress.nightly.scheduler import Control
-from regress.nightly.store import Store
+from regress.nightly.request import TierRequest, new_plan
+from regress.nightly.run_plan import PlanContext, PlanRunner
+from regress.nightly.scheduler import RunControl
 from regress.paths import CONFIG_FILE
+from regress.results.model import JobStatus, PlanItem
+from regress.results.store import Store
 
 _BURN = """
 import json, pathlib, sys, time
@@ -54,18 +54,18 @@ def _run(folder: Path, jobs: int, count: int, busy_s: float) -> float:
     info = TestInfo(name=_TEST, summary="", kind="ops", backends=("rtl",))
     code = _BURN.replace("BUSY_S", str(busy_s))
     runner = (sys.executable, "-I", "-S", "-c", code)
-    setting = Setting(CONFIG_FILE, {_TEST: info}, runner, steps_of=lambda item, tests: ())
+    setting = PlanContext(CONFIG_FILE, {_TEST: info}, runner, steps_of=lambda item, tests: ())
     items = _items(count)
     with Store.open(folder) as store:
-        plan = store.add_plan(new_plan(Request("figure"), 1, ""), items)
-        run = PlanRun(store, plan, setting, Control(), lambda text: None)
+        plan = store.add_plan(new_plan(TierRequest("figure"), 1, ""), items)
+        run = PlanRunner(store, plan, setting, RunControl(), lambda text: None)
         ready = run.prepare(items)
         display = PlanDisplay(Console(file=io.StringIO()), "", ready, jobs, lambda item: 0.0)
         start = time.monotonic()
         run.run(ready, LocalPool(folder, jobs), display)
         seconds = time.monotonic() - start
-        states = [attempt.state for attempt in store.attempts(plan.id)]
-    assert states == [State.PASS] * count
+        states = [attempt.status for attempt in store.attempts(plan.id)]
+    assert states == [JobStatus.PASS] * count
     return seconds
 
 
@@ -87,7 +87,7 @@ def plan_s(folder: Path) -> float:
     """Processor time to plan and store 10,000 jobs, in s."""
     before = time.process_time()
     with Store.open(folder) as store:
-        plan = store.add_plan(new_plan(Request("figure"), 1, ""), _items(_PLANNED))
+        plan = store.add_plan(new_plan(TierRequest("figure"), 1, ""), _items(_PLANNED))
         assert len(store.items(plan.id)) == _PLANNED
     return time.process_time() - before
 

@@ -16,7 +16,7 @@ from driver.errors import shorten
 from driver.reproduce import op_range
 from driver.results import Failure, LedgerRow, OpRow, RunResult
 from regress.console import PlainConsole
-from regress.layers import layer_table, layers
+from regress.run_report.layers import layer_table, layers
 
 OPS_FILE = "ops.txt"
 _WIDE = 110

@@ -26,17 +26,17 @@ from driver.results import (
     RunSpec,
     read_json,
 )
-from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, State
-from regress.nightly.store import Store
 from regress.paths import NIGHTLY
 from regress.process import last_lines
+from regress.results.model import Attempt, ItemResult, JobStatus, Plan, PlanItem
+from regress.results.store import Store
 from regress.run import LOG_FILE
 
 _LOG_LINES = 40
 
 
 @dataclass(frozen=True)
-class Job:
+class StoredJob:
     """The attempt of an item that counts, with its files."""
 
     item: PlanItem
@@ -98,10 +98,10 @@ class Night:
     """A plan and what came of it."""
 
     plan: Plan
-    outcomes: tuple[Outcome, ...]
+    item_results: tuple[ItemResult, ...]
     folder: Path
     """The store's."""
-    jobs: tuple[Job, ...] = field(default=())
+    jobs: tuple[StoredJob, ...] = field(default=())
     """Of the items that were tried, in the order of the plan."""
 
     @property
@@ -109,15 +109,15 @@ class Night:
         """When it was planned, to the minute."""
         return self.plan.created_utc[:16].replace("T", " ")
 
-    def states(self) -> dict[State | None, int]:
-        """How many items are in which state; None for those that nobody tried."""
-        counts: dict[State | None, int] = {}
-        for outcome in self.outcomes:
-            state = None if outcome.last is None else outcome.last.state
-            counts[state] = counts.get(state, 0) + 1
+    def statuses(self) -> dict[JobStatus | None, int]:
+        """How many items are in which status; None for those that nobody tried."""
+        counts: dict[JobStatus | None, int] = {}
+        for item_result in self.item_results:
+            status = None if item_result.last is None else item_result.last.status
+            counts[status] = counts.get(status, 0) + 1
         return counts
 
-    def rows(self) -> Iterator[tuple[Job, OpRow]]:
+    def rows(self) -> Iterator[tuple[StoredJob, OpRow]]:
         """Every op of every job that left a result."""
         for job in self.jobs:
             result = job.result
@@ -127,19 +127,21 @@ class Night:
 
 def load_night(store: Store, plan: Plan) -> Night:
     """A stored plan with its outcomes."""
-    outcomes = tuple(store.outcomes(plan.id))
+    item_results = tuple(store.item_results(plan.id))
     jobs = tuple(
-        Job(outcome.item, outcome.last, store.path(outcome.last.folder), store.folder)
-        for outcome in outcomes
-        if outcome.last is not None
+        StoredJob(
+            item_result.item, item_result.last, store.path(item_result.last.folder), store.folder
+        )
+        for item_result in item_results
+        if item_result.last is not None
     )
-    return Night(plan, outcomes, store.folder, jobs)
+    return Night(plan, item_results, store.folder, jobs)
 
 
-def load_job(store: Store, identity: str) -> Job:
+def load_job(store: Store, identity: str) -> StoredJob:
     """The job of an attempt's id, or of a unique beginning of it. InputError when there is none."""
     item, attempt = store.attempt(identity)
-    return Job(item, attempt, store.path(attempt.folder), store.folder)
+    return StoredJob(item, attempt, store.path(attempt.folder), store.folder)
 
 
 _Record = TypeVar("_Record", bound=BaseModel)

@@ -19,37 +19,37 @@ from pydantic import Field
 
 from driver.frozen import Frozen
 from driver.results import Count, RunResult, read_json, write_text
-from regress.nightly.model import PlanItem, State
 from regress.nightly.settings import Tolerances
-from regress.pages.night import Night
 from regress.paths import ROOT
+from regress.results.model import JobStatus, PlanItem
+from regress.results.night import Night
 
 FOLDER = ROOT / "regress" / "baselines"
 _ROUNDING = 1e-9
 """Of the comparison itself: exactly 1 % is within 1 %."""
 
 
-class OpCost(Frozen):
+class OpBaseline(Frozen):
     """What one op of a job cost."""
 
     cycles: Count
     utilisation: Annotated[float, Field(ge=0)] | None
 
 
-class Baseline(Frozen):
+class TierBaseline(Frozen):
     """A tier's numbers as they were recorded."""
 
     schema_version: Literal[1] = 1
     tier: str
     passing: tuple[str, ...]
     """Labels of the jobs that passed."""
-    ops: dict[str, OpCost]
+    ops: dict[str, OpBaseline]
     """`label | index op dtype shapes` → cost."""
     figures: dict[str, float] = Field(default_factory=dict)
     """Of the whole night: coverage and the like, larger is better."""
 
 
-class Step(StrEnum):
+class ChangeKind(StrEnum):
     """How a number moved."""
 
     WORSE = "worse"
@@ -64,14 +64,14 @@ class Step(StrEnum):
     @property
     def red(self) -> bool:
         """Whether it fails the night."""
-        return self in (Step.WORSE, Step.LOST)
+        return self in (ChangeKind.WORSE, ChangeKind.LOST)
 
 
 @dataclass(frozen=True)
-class Move:
+class BaselineChange:
     """One number against its baseline."""
 
-    step: Step
+    kind: ChangeKind
     what: str
     measure: str
     before: float | None
@@ -86,10 +86,10 @@ class Move:
 
     def __str__(self) -> str:
         if self.before is None or self.now is None:
-            return f"{self.step.value}: {self.what}"
+            return f"{self.kind.value}: {self.what}"
         change = "" if self.change is None else f" ({self.change:+.1%})"
         return (
-            f"{self.step.value}: {self.what}: {self.measure} {self.before:g} → {self.now:g}{change}"
+            f"{self.kind.value}: {self.what}: {self.measure} {self.before:g} → {self.now:g}{change}"
         )
 
 
@@ -98,21 +98,21 @@ def path_of(tier: str, folder: Path = FOLDER) -> Path:
     return folder / f"{tier}.json"
 
 
-def load(tier: str, folder: Path = FOLDER) -> Baseline | None:
+def load(tier: str, folder: Path = FOLDER) -> TierBaseline | None:
     """The recorded numbers of a tier; None when there are none. InputError when damaged."""
     path = path_of(tier, folder)
-    return read_json(path, Baseline) if path.exists() else None
+    return read_json(path, TierBaseline) if path.exists() else None
 
 
-def measure(night: Night, figures: Mapping[str, float] | None = None) -> Baseline:
+def measure(night: Night, figures: Mapping[str, float] | None = None) -> TierBaseline:
     """The numbers of a night, of what ran on the RTL and passed."""
-    ops: dict[str, OpCost] = {}
+    ops: dict[str, OpBaseline] = {}
     passing = []
     for job in night.jobs:
-        if job.attempt.state is State.PASS:
+        if job.attempt.status is JobStatus.PASS:
             passing.append(job.item.label)
             ops.update(_costs(job.item, job.result))
-    return Baseline(
+    return TierBaseline(
         tier=night.plan.tier,
         passing=tuple(sorted(passing)),
         ops=ops,
@@ -120,36 +120,38 @@ def measure(night: Night, figures: Mapping[str, float] | None = None) -> Baselin
     )
 
 
-def _costs(item: PlanItem, result: RunResult | None) -> Iterator[tuple[str, OpCost]]:
+def _costs(item: PlanItem, result: RunResult | None) -> Iterator[tuple[str, OpBaseline]]:
     for row in () if result is None else result.ops:
         if row.cycles is None or row.where != "rtl":
             continue
         shapes = " ".join("×".join(map(str, shape)) for shape in row.shapes)
         use = None if row.utilisation is None else round(row.utilisation, 6)
         name = f"{item.label} | {row.index} {row.op} {row.dtype} {shapes}"
-        yield name, OpCost(cycles=row.cycles, utilisation=use)
+        yield name, OpBaseline(cycles=row.cycles, utilisation=use)
 
 
 def compare(
-    before: Baseline, now: Baseline, tried: Iterable[str], tolerances: Tolerances
-) -> tuple[Move, ...]:
+    before: TierBaseline, now: TierBaseline, tried: Iterable[str], tolerances: Tolerances
+) -> tuple[BaselineChange, ...]:
     """What moved. `tried` are the labels of all jobs that were run to an end: only they count."""
     moves = [
         *_passes(before, now, set(tried)),
         *_ops(before, now, tolerances),
         *_figures(before, now, tolerances.coverage_percent),
     ]
-    return tuple(sorted(moves, key=lambda move: (not move.step.red, move.what, move.measure)))
+    return tuple(sorted(moves, key=lambda move: (not move.kind.red, move.what, move.measure)))
 
 
-def _passes(before: Baseline, now: Baseline, tried: set[str]) -> Iterator[Move]:
+def _passes(before: TierBaseline, now: TierBaseline, tried: set[str]) -> Iterator[BaselineChange]:
     for label in sorted((set(before.passing) & tried) - set(now.passing)):
-        yield Move(Step.LOST, label, "pass", None, None)
+        yield BaselineChange(ChangeKind.LOST, label, "pass", None, None)
     for label in sorted(set(now.passing) - set(before.passing)):
-        yield Move(Step.GAINED, label, "pass", None, None)
+        yield BaselineChange(ChangeKind.GAINED, label, "pass", None, None)
 
 
-def _ops(before: Baseline, now: Baseline, tolerances: Tolerances) -> Iterator[Move]:
+def _ops(
+    before: TierBaseline, now: TierBaseline, tolerances: Tolerances
+) -> Iterator[BaselineChange]:
     recorded = set(before.passing)
     for name, cost in now.ops.items():
         old = before.ops.get(name)
@@ -160,10 +162,10 @@ def _ops(before: Baseline, now: Baseline, tolerances: Tolerances) -> Iterator[Mo
                 pair = (old.utilisation, cost.utilisation)
                 yield from _judged(name, "utilisation", pair, tolerances.utilisation_percent, 1)
         elif name.partition(" | ")[0] in recorded:
-            yield Move(Step.GAINED, name, "cycles", None, float(cost.cycles))
+            yield BaselineChange(ChangeKind.GAINED, name, "cycles", None, float(cost.cycles))
 
 
-def _figures(before: Baseline, now: Baseline, percent: float) -> Iterator[Move]:
+def _figures(before: TierBaseline, now: TierBaseline, percent: float) -> Iterator[BaselineChange]:
     for name in sorted(before.figures.keys() & now.figures.keys()):
         pair = (before.figures[name], now.figures[name])
         yield from _judged(name, "figure", pair, percent, 1)
@@ -171,15 +173,17 @@ def _figures(before: Baseline, now: Baseline, percent: float) -> Iterator[Move]:
 
 def _judged(
     what: str, measure: str, pair: tuple[float, float], percent: float, good: int
-) -> Iterator[Move]:
+) -> Iterator[BaselineChange]:
     """A move when the number left the tolerance; `good` is the sign of a change for the better."""
     old, new = pair
     if abs(new - old) <= percent / 100 * abs(old) * (1 + _ROUNDING):
         return
-    yield Move(Step.BETTER if (new - old) * good > 0 else Step.WORSE, what, measure, old, new)
+    yield BaselineChange(
+        ChangeKind.BETTER if (new - old) * good > 0 else ChangeKind.WORSE, what, measure, old, new
+    )
 
 
-def record(now: Baseline, tried: Iterable[str], folder: Path = FOLDER) -> Path:
+def record(now: TierBaseline, tried: Iterable[str], folder: Path = FOLDER) -> Path:
     """Write the numbers of a tier. Jobs that were not tried keep what was recorded of them."""
     old = load(now.tier, folder)
     merged = now if old is None else _merged(old, now, set(tried))
@@ -188,10 +192,10 @@ def record(now: Baseline, tried: Iterable[str], folder: Path = FOLDER) -> Path:
     return path
 
 
-def _merged(old: Baseline, now: Baseline, tried: set[str]) -> Baseline:
+def _merged(old: TierBaseline, now: TierBaseline, tried: set[str]) -> TierBaseline:
     kept = {k: v for k, v in old.ops.items() if k.partition(" | ")[0] not in tried}
     passing = {*now.passing, *(label for label in old.passing if label not in tried)}
-    return Baseline(
+    return TierBaseline(
         tier=now.tier,
         passing=tuple(sorted(passing)),
         ops=kept | now.ops,
@@ -199,7 +203,7 @@ def _merged(old: Baseline, now: Baseline, tried: set[str]) -> Baseline:
     )
 
 
-def to_text(baseline: Baseline) -> str:
+def to_text(baseline: TierBaseline) -> str:
     """JSON with one job or op per line, sorted."""
     fields = baseline.model_dump(mode="json")
 

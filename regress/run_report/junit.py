@@ -8,7 +8,7 @@ from pathlib import Path
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from driver.results import OpRow, RunResult
-from regress.report import failure_lines
+from regress.run_report.text import failure_lines
 
 JUNIT_FILE = "junit.xml"
 

@@ -17,13 +17,13 @@ from driver.capture import Capsule, load_capsule, save_capsule
 from driver.errors import InfrastructureError, InputError
 from driver.evidence import CAPSULE, folder_of
 from driver.results import OpRow, RunResult, RunSpec
-from regress.pages.night import Job
+from regress.failures.replay import failing_row, spec_of
+from regress.failures.shrink.candidates import OpCandidate, plainer, shorter
+from regress.failures.shrink.standalone import write_test
 from regress.paths import OUT
 from regress.progress import Progress
-from regress.replay import failing_row, spec_of
+from regress.results.night import StoredJob
 from regress.run import RUNNER, run
-from regress.shrink.candidates import Operands, plainer, shorter
-from regress.shrink.standalone import write_test
 
 FOLDER = OUT / "shrink"
 _MOST = 96
@@ -31,7 +31,7 @@ _MOST = 96
 
 
 @dataclass(frozen=True)
-class Shrunk:
+class ShrinkResult:
     """The smallest that still fails."""
 
     before: str
@@ -43,7 +43,7 @@ class Shrunk:
 
 
 @dataclass
-class _Bench:
+class _CandidateRunner:
     """Runs candidates under the conditions of the stored failure."""
 
     spec: RunSpec
@@ -52,7 +52,9 @@ class _Bench:
     trials: int = 0
     rounds: int = 0
 
-    def fails(self, candidates: Sequence[Operands], like: OpRow) -> list[tuple[Operands, OpRow]]:
+    def fails(
+        self, candidates: Sequence[OpCandidate], like: OpRow
+    ) -> list[tuple[OpCandidate, OpRow]]:
         """Those that fail in that way. Calls that torch refuses are left out."""
         from driver.capture.single import recall, single_call  # noqa: PLC0415 (torch takes seconds)
 
@@ -87,14 +89,14 @@ class _Bench:
 
 
 def shrink_job(
-    job: Job,
+    job: StoredJob,
     op: int | None = None,
     most_rounds: int = 40,
     *,
     note: Callable[[str], None] = lambda _: None,
     out: Path = FOLDER,
     runner: tuple[str, ...] = RUNNER,
-) -> Shrunk:
+) -> ShrinkResult:
     """Shrink a failing op of a stored job, and write the test.
 
     InputError when it left no operands, or does not fail alone.
@@ -108,7 +110,7 @@ def shrink_job(
     alone: dict[str, object] = {"test": "replay", "op_filter": None, "shard": None}
     alone |= {"modes": ("isolated",), "checkpoint": None, "allow_cpu": True}
     spec = spec_of(job, folder).model_copy(update=alone)
-    bench = _Bench(spec, load_capsule(kept), runner)
+    bench = _CandidateRunner(spec, load_capsule(kept), runner)
     start = _operands(bench.recorded)
     found = bench.fails([start], row)
     if not found:
@@ -117,7 +119,7 @@ def shrink_job(
     smallest, failing = _search(bench, *found[0], most_rounds, note)
     capsule = _alone(bench, smallest, folder / CAPSULE)
     test = write_test(folder, load_capsule(capsule), spec, failing, job.attempt.id)
-    return Shrunk(str(start), str(smallest), bench.trials, bench.rounds, test, capsule)
+    return ShrinkResult(str(start), str(smallest), bench.trials, bench.rounds, test, capsule)
 
 
 def _kind(row: OpRow) -> tuple[str, bool]:
@@ -125,10 +127,10 @@ def _kind(row: OpRow) -> tuple[str, bool]:
     return row.blame, row.failure is not None and row.failure.tile is not None
 
 
-def _operands(capsule: Capsule) -> Operands:
+def _operands(capsule: Capsule) -> OpCandidate:
     (op,) = capsule.ops
     inputs = [(name, ref) for name, ref in op.refs() if not name.startswith("outputs")]
-    return Operands(
+    return OpCandidate(
         op=op.op,
         arrays={name: capsule.array(ref) for name, ref in inputs},
         types={name: ref.dtype for name, ref in inputs},
@@ -136,8 +138,8 @@ def _operands(capsule: Capsule) -> Operands:
 
 
 def _search(
-    bench: _Bench, start: Operands, row: OpRow, most: int, note: Callable[[str], None]
-) -> tuple[Operands, OpRow]:
+    bench: _CandidateRunner, start: OpCandidate, row: OpRow, most: int, note: Callable[[str], None]
+) -> tuple[OpCandidate, OpRow]:
     """Shapes until nothing shorter fails, then numbers; again when those became plainer."""
     best, before = (start, row), None
     note(str(start))
@@ -148,12 +150,16 @@ def _search(
     return best
 
 
-_Found = tuple[Operands, OpRow]
-_Proposals = Callable[[Operands, tuple[int, ...]], Iterator[Operands]]
+_Found = tuple[OpCandidate, OpRow]
+_Proposals = Callable[[OpCandidate, tuple[int, ...]], Iterator[OpCandidate]]
 
 
 def _exhausted(
-    bench: _Bench, best: _Found, propose: _Proposals, most: int, note: Callable[[str], None]
+    bench: _CandidateRunner,
+    best: _Found,
+    propose: _Proposals,
+    most: int,
+    note: Callable[[str], None],
 ) -> _Found:
     """The smallest failing proposal, and of that one, until there is none."""
     while bench.rounds < most:
@@ -166,7 +172,9 @@ def _exhausted(
     return best
 
 
-def _smallest(bench: _Bench, best: _Found, candidates: Iterable[Operands]) -> _Found | None:
+def _smallest(
+    bench: _CandidateRunner, best: _Found, candidates: Iterable[OpCandidate]
+) -> _Found | None:
     """The smallest failing one of those smaller than the best so far; None when there is none."""
     smaller = sorted(
         (one for one in candidates if one.size < best[0].size), key=lambda one: one.size
@@ -178,7 +186,7 @@ def _smallest(bench: _Bench, best: _Found, candidates: Iterable[Operands]) -> _F
     return None
 
 
-def _alone(bench: _Bench, operands: Operands, folder: Path) -> Path:
+def _alone(bench: _CandidateRunner, operands: OpCandidate, folder: Path) -> Path:
     """The capsule of the one op, after it has failed once more by itself."""
     from driver.capture.single import recall, single_call  # noqa: PLC0415 (torch takes seconds)
 

@@ -18,11 +18,18 @@ from sqlalchemy import Connection, Engine, Table, insert, inspect, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from driver.errors import InfrastructureError, InputError
-from regress.nightly import tables
-from regress.nightly.database import READING, database_url, open_engine
-from regress.nightly.model import Attempt, Outcome, Plan, PlanItem, Preparation, State
-from regress.nightly.value import Seen
 from regress.paths import NIGHTLY
+from regress.results import tables
+from regress.results.database import READING, database_url, open_engine
+from regress.results.model import (
+    Attempt,
+    ItemResult,
+    JobStatus,
+    PastAttempt,
+    Plan,
+    PlanItem,
+    PreparationRecord,
+)
 
 BUSY_TIMEOUT_S = 30.0
 _SHOWN = 200
@@ -116,7 +123,7 @@ class Store:
             name = f"attempt of {attempt.plan_id} {attempt.item_id}"
             raise InputError(self.folder, name, "nothing planned so", "a planned item") from error
 
-    def add_preparation(self, preparation: Preparation) -> None:
+    def add_preparation(self, preparation: PreparationRecord) -> None:
         """Commit what a build or a capture came to."""
         with self._transaction() as connection:
             connection.execute(insert(tables.PREPARATIONS), tables.preparation_row(preparation))
@@ -149,12 +156,12 @@ class Store:
         rows = self._all(query.order_by(table.c.item_id, table.c.number))
         return tables.records(rows, tables.attempt_of)
 
-    def outcomes(self, plan_id: str) -> list[Outcome]:
+    def item_results(self, plan_id: str) -> list[ItemResult]:
         """Every item of a plan with what came of it, in the order of the plan."""
         found: defaultdict[str, list[Attempt]] = defaultdict(list)
         for attempt in self.attempts(plan_id):
             found[attempt.item_id].append(attempt)
-        return [Outcome(item, tuple(found.get(item.id, ()))) for item in self.items(plan_id)]
+        return [ItemResult(item, tuple(found.get(item.id, ()))) for item in self.items(plan_id)]
 
     def attempt(self, identity: str) -> tuple[PlanItem, Attempt]:
         """The attempt of that id, or of the only one that begins so, with its item.
@@ -183,7 +190,7 @@ class Store:
         )
         return tables.records(self._all(query.limit(limit)), tables.attempt_of)
 
-    def record(self, plans: int) -> dict[str, list[Seen]]:
+    def history_of_items(self, plans: int) -> dict[str, list[PastAttempt]]:
         """The executed attempts of the newest so many plans by item, newest first."""
         attempts, table = tables.ATTEMPTS, tables.PLANS
         newest = select(table).order_by(table.c.sequence.desc()).limit(plans).subquery()
@@ -196,15 +203,15 @@ class Store:
                 newest.c.revision,
             )
             .join(newest, newest.c.id == attempts.c.plan_id)
-            .where(attempts.c.state.in_([state.value for state in State if state.executed]))
+            .where(attempts.c.state.in_([status.value for status in JobStatus if status.executed]))
             .order_by(newest.c.sequence.desc(), attempts.c.number.desc())
         )
-        found: defaultdict[str, list[Seen]] = defaultdict(list)
-        for item_id, sequence, state, seconds, revision in self._all(query):
-            found[item_id].append(Seen(sequence, State(state), seconds, revision))
+        found: defaultdict[str, list[PastAttempt]] = defaultdict(list)
+        for item_id, sequence, status, seconds, revision in self._all(query):
+            found[item_id].append(PastAttempt(sequence, JobStatus(status), seconds, revision))
         return dict(found)
 
-    def preparations(self, plan_id: str) -> list[Preparation]:
+    def preparations(self, plan_id: str) -> list[PreparationRecord]:
         """Builds and captures of a plan, in their order."""
         table = tables.PREPARATIONS
         query = select(table).where(table.c.plan_id == plan_id).order_by(table.c.number)

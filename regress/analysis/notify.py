@@ -26,7 +26,7 @@ _SCHEMES = ("http", "https")
 
 
 @dataclass(frozen=True)
-class News:
+class Notification:
     """A night in a few words."""
 
     tier: str
@@ -52,7 +52,7 @@ class News:
         return f"[npu-cosim] {self.tier} {verdict}: {counts}"
 
 
-def to_json(news: News) -> str:
+def to_json(news: Notification) -> str:
     """What a webhook gets. `text` is what chat services show."""
     return json.dumps({"text": news.subject, **asdict(news)}, ensure_ascii=False)
 
@@ -68,7 +68,7 @@ def check_webhook(url: str) -> None:
         raise InputError("command line", "webhook", url, "an http or https address")
 
 
-def post(url: str, news: News) -> None:
+def post(url: str, news: Notification) -> None:
     """Send the JSON. InputError for what is no web address; InfrastructureError when it fails."""
     check_webhook(url)
     request = urllib.request.Request(  # noqa: S310 (the scheme was checked)
@@ -82,7 +82,7 @@ def post(url: str, news: News) -> None:
         raise InfrastructureError(f"webhook at {host}: {error}") from error
 
 
-def write_mail(path: Path, news: News, sender: str, to: Sequence[str]) -> None:
+def write_mail(path: Path, news: Notification, sender: str, to: Sequence[str]) -> None:
     """The message as an .eml file, ready for `sendmail -t` or a mail program."""
     message = EmailMessage(policy=SMTP)
     try:
@@ -97,7 +97,7 @@ def write_mail(path: Path, news: News, sender: str, to: Sequence[str]) -> None:
     write_text(path, message.as_string())
 
 
-def _lines(news: News) -> list[str]:
+def _lines(news: Notification) -> list[str]:
     lines = [f"{news.tier}, plan {news.plan}, revision {news.revision or '-'}", ""]
     groups = {
         "New failures": news.new,

@@ -20,10 +20,10 @@ from driver.errors import InfrastructureError, InputError
 from driver.evidence import CAPSULE, folder_of
 from driver.reproduce import op_range
 from driver.results import OpRow, RunSpec
-from regress.pages.night import Job
+from regress.failures.replay import spec_of
 from regress.paths import BUILD, ROOT
 from regress.process import environment, execute, last_lines
-from regress.replay import spec_of
+from regress.results.night import StoredJob
 
 FOLDER = BUILD / "bisect"
 PROGRAM = ".venv/bin/npu-cosim"
@@ -31,7 +31,7 @@ _LIMIT_S = 3600.0
 _SHORT = 12
 
 
-class Answer(Enum):
+class ProbeResult(Enum):
     """What a revision did with the failure."""
 
     GOOD = "good"
@@ -41,7 +41,7 @@ class Answer(Enum):
 
 
 @dataclass(frozen=True)
-class Found:
+class BisectResult:
     """The end of a search."""
 
     first_bad: str
@@ -51,30 +51,32 @@ class Found:
     tried: int
 
 
-Probe = Callable[[str], Answer]
+Probe = Callable[[str], ProbeResult]
 
 
 def bisect_job(
-    job: Job,
+    job: StoredJob,
     row: OpRow | None,
     span: tuple[str, str],
     *,
     note: Callable[[str], None] = lambda _: None,
     probe: Probe | None = None,
-) -> Found:
+) -> BisectResult:
     """Search between a good and a bad revision. InputError when they are not good and bad."""
     good, bad = (
         resolve(name, revision) for name, revision in zip(("good", "bad"), span, strict=True)
     )
     revisions = between(good, bad)
     ask = _noting(probe or _prober(job, row), note)
-    for revision, expected in ((good, Answer.GOOD), (bad, Answer.BAD)):
+    for revision, expected in ((good, ProbeResult.GOOD), (bad, ProbeResult.BAD)):
         answer = ask(revision)
         if answer is not expected:
             name = f"{expected.value} revision {revision[:_SHORT]}"
             raise InputError("command line", name, answer.value, expected.value)
     first, untestable, tried = search(revisions, ask)
-    return Found(first[:_SHORT], _git("log", "-1", "--format=%s", first), untestable, tried + 2)
+    return BisectResult(
+        first[:_SHORT], _git("log", "-1", "--format=%s", first), untestable, tried + 2
+    )
 
 
 def search(revisions: Sequence[str], probe: Probe) -> tuple[str, tuple[str, ...], int]:
@@ -91,9 +93,9 @@ def search(revisions: Sequence[str], probe: Probe) -> tuple[str, tuple[str, ...]
         at = min(open_ones, key=lambda i: (abs(i - middle), i))
         tried += 1
         answer = probe(revisions[at])
-        if answer is Answer.BAD:
+        if answer is ProbeResult.BAD:
             first_bad = at
-        elif answer is Answer.GOOD:
+        elif answer is ProbeResult.GOOD:
             last_good = at
         else:
             skipped.add(at)
@@ -134,9 +136,9 @@ def _git_bytes(*arguments: str) -> bytes:
 
 def _noting(probe: Probe, note: Callable[[str], None]) -> Probe:
     """The probe, asked once per revision and heard."""
-    known: dict[str, Answer] = {}
+    known: dict[str, ProbeResult] = {}
 
-    def ask(revision: str) -> Answer:
+    def ask(revision: str) -> ProbeResult:
         if revision not in known:
             known[revision] = probe(revision)
             note(f"{revision[:_SHORT]}  {known[revision].value}")
@@ -145,12 +147,12 @@ def _noting(probe: Probe, note: Callable[[str], None]) -> Probe:
     return ask
 
 
-def _prober(job: Job, row: OpRow | None) -> Probe:
+def _prober(job: StoredJob, row: OpRow | None) -> Probe:
     spec = spec_of(job, FOLDER / "out")
     return lambda revision: probe_revision(revision, command_of(job, row, spec))
 
 
-def command_of(job: Job, row: OpRow | None, spec: RunSpec) -> list[str]:
+def command_of(job: StoredJob, row: OpRow | None, spec: RunSpec) -> list[str]:
     """The command line that repeats the failure in another revision: from the operands that the
     op left, where it left them, since the number of an op may mean another one there."""
     kept = None if row is None else folder_of(job.folder, row.index) / CAPSULE
@@ -164,7 +166,7 @@ def command_of(job: Job, row: OpRow | None, spec: RunSpec) -> list[str]:
     return [PROGRAM, *head, *options]
 
 
-def probe_revision(revision: str, command: Sequence[str]) -> Answer:
+def probe_revision(revision: str, command: Sequence[str]) -> ProbeResult:
     """Unpack, set up and run. The folder stays: a search that is started again is quicker."""
     tree = FOLDER / revision[:_SHORT]
     if not (tree / "Makefile").exists():
@@ -177,8 +179,8 @@ def probe_revision(revision: str, command: Sequence[str]) -> Answer:
         if ended.timed_out:
             raise InfrastructureError(f"{revision[:_SHORT]}: {' '.join(last_lines(log, 1))}")
         if ended.status and step is steps[0]:
-            return Answer.UNTESTABLE
-    return {0: Answer.GOOD, 1: Answer.BAD}.get(ended.status, Answer.UNTESTABLE)
+            return ProbeResult.UNTESTABLE
+    return {0: ProbeResult.GOOD, 1: ProbeResult.BAD}.get(ended.status, ProbeResult.UNTESTABLE)
 
 
 def unpack(revision: str, tree: Path) -> None:

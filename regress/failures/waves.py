@@ -15,16 +15,14 @@ from typing import Literal
 
 from driver.errors import InfrastructureError, InputError
 from driver.results import OpRow, RunResult, write_text
-from regress.nightly.model import Attempt
-from regress.pages.night import Job
-from regress.pages.strip import draw_strip
+from regress.failures.replay import failing_row, spec_of
+from regress.failures.wavefile import WaveFile, edge_ps, first_together
 from regress.paths import ROOT
 from regress.progress import Progress
-from regress.replay import failing_row, spec_of
+from regress.results.model import Attempt
+from regress.results.night import StoredJob
 from regress.run import RUNNER, Outcome, run
-from regress.wavefile import WaveFile, edge_ps, first_together
 
-STRIP_FILE = "strip.svg"
 VIEWS = ROOT / "tb" / "sim" / "views"
 """The viewers' files without markers, as the bench generates them."""
 FETCH, FIRST_BEAT, WRONG_WRITE = "fetch", "first beat", "first wrong write"
@@ -38,14 +36,18 @@ _LEAD_PS = 100_000
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedWaves:
     """Waves of one op and what was made of them."""
 
     outcome: Outcome
+    row: OpRow
     waves: Path
+    file: WaveFile
+    """The waves, opened."""
     markers: Mapping[str, int]
     """What → cycle, in the order of time."""
-    files: tuple[Path, ...]
+    gtkwave_view: Path
+    surfer_commands: Path
 
 
 def waves_folder(job: Path, op: int) -> Path:
@@ -54,12 +56,12 @@ def waves_folder(job: Path, op: int) -> Path:
 
 
 def record_waves(
-    job: Job,
+    job: StoredJob,
     progress: Callable[[str], Progress],
     op: int | None = None,
     kind: Literal["vcd", "fst"] = "fst",
     runner: tuple[str, ...] = RUNNER,
-) -> Recorded:
+) -> RecordedWaves:
     """Run a failing op of a job again, alone and recorded.
 
     InputError when the job has no such op; InfrastructureError when the run leaves no waves.
@@ -72,21 +74,18 @@ def record_waves(
     return _finish(outcome, folder / f"waves.{kind}", job.attempt, row)
 
 
-def _finish(outcome: Outcome, waves: Path, attempt: Attempt, row: OpRow) -> Recorded:
+def _finish(outcome: Outcome, waves: Path, attempt: Attempt, row: OpRow) -> RecordedWaves:
     if not waves.exists():
         said = outcome.result.message or "the run left no waves"
         raise InfrastructureError(f"attempt {attempt.id} op {row.index}: {said}")
     file = WaveFile(waves)
     markers = find_markers(file, outcome.result)
     folder = waves.parent
-    texts = {
-        "npu.gtkw": gtkwave_view(_fitted((VIEWS / "npu.gtkw").read_text(), file), waves, markers),
-        "npu.sucl": surfer_view((VIEWS / "npu.sucl").read_text(), markers),
-        STRIP_FILE: draw_strip(file, markers),
-    }
-    for name, text in texts.items():
-        write_text(folder / name, text)
-    return Recorded(outcome, waves, markers, tuple(folder / name for name in texts))
+    view, commands = folder / "npu.gtkw", folder / "npu.sucl"
+    fitted = _fitted((VIEWS / view.name).read_text(), file)
+    write_text(view, gtkwave_view(fitted, waves, markers))
+    write_text(commands, surfer_view((VIEWS / commands.name).read_text(), markers))
+    return RecordedWaves(outcome, row, waves, file, markers, view, commands)
 
 
 def find_markers(file: WaveFile, result: RunResult) -> dict[str, int]:

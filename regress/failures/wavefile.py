@@ -23,7 +23,7 @@ _Times = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Trace:
+class SignalTrace:
     """A signal: at `times[i]` (ps, ascending) it takes `values[i]` and keeps it."""
 
     path: str
@@ -49,7 +49,7 @@ class WaveFile:
         factor = 1 if scale is None else scale.factor
         self._unit_ps = factor * 10.0 ** ((exponent or _EXPONENT_PS) - _EXPONENT_PS)
 
-    def trace(self, path: str) -> Trace | None:
+    def trace(self, path: str) -> SignalTrace | None:
         """The signal of that full name; None when the file has none."""
         var = self._vars.get(path)
         if var is None:
@@ -57,7 +57,7 @@ class WaveFile:
         changes = var.tv
         times = np.array([round(time * self._unit_ps) for time, _ in changes], np.int64)
         values = tuple(value if isinstance(value, int) else 0 for _, value in changes)
-        return Trace(path, var.bitwidth or 1, times, values)
+        return SignalTrace(path, var.bitwidth or 1, times, values)
 
 
 def _opened(path: Path) -> pywellen.Waveform:
@@ -84,7 +84,7 @@ def cycle_after(time_ps: int) -> int:
     return (time_ps + PERIOD_PS // 2) // PERIOD_PS + 1
 
 
-def first_together(traces: list[Trace], from_cycle: int = 0) -> int | None:
+def first_together(traces: list[SignalTrace], from_cycle: int = 0) -> int | None:
     """First cycle, not before `from_cycle`, that sees all these signals other than 0."""
     times = np.unique(np.concatenate([[edge_ps(from_cycle) - 1], *(t.times for t in traces)]))
     for start, end in zip(times, [*times[1:], None], strict=True):

@@ -25,7 +25,7 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Axis:
+class OperandAxis:
     """One size of an op: (operand, dimension) pairs, and where the result has it (from the end)."""
 
     name: str
@@ -34,7 +34,7 @@ class Axis:
     result: int | None
 
 
-def axes(op: str, shapes: Shapes) -> tuple[Axis, ...]:
+def axes(op: str, shapes: Shapes) -> tuple[OperandAxis, ...]:
     """The axes longer than 1. A dimension of 1 that is stretched to another's size stays."""
     letters, result = _letters(op, shapes)
     found: dict[str, list[tuple[str, int]]] = {}
@@ -43,7 +43,7 @@ def axes(op: str, shapes: Shapes) -> tuple[Axis, ...]:
             if size > 1:
                 found.setdefault(letter, []).append((operand, dimension))
     return tuple(
-        Axis(
+        OperandAxis(
             name=letter,
             size=max(shapes[operand][dimension] for operand, dimension in places),
             places=tuple(places),

@@ -21,7 +21,7 @@ _DEPTH = 2
 
 
 @dataclass(frozen=True)
-class Layer:
+class LayerSummary:
     """Sums over the ops of a layer. None where no RTL ran."""
 
     model: str
@@ -59,7 +59,7 @@ def layer_name(module: str) -> str:
     return ".".join(parts[:_DEPTH])
 
 
-def layers(rows: Iterable[OpRow]) -> list[Layer]:
+def layers(rows: Iterable[OpRow]) -> list[LayerSummary]:
     """One for each layer, mode and pass through it, in the order of the run; ops of no model have
     none."""
     of_models = (row for row in rows if row.source and row.where != "cpu")
@@ -71,13 +71,13 @@ def _key(row: OpRow) -> tuple[str, str, str]:
     return model, layer_name(module), "isolated" if row.drift is None else "chained"
 
 
-def _sum(key: tuple[str, str, str], rows: Sequence[OpRow]) -> Layer:
+def _sum(key: tuple[str, str, str], rows: Sequence[OpRow]) -> LayerSummary:
     model, name, mode = key
     measured = [row for row in rows if row.cycles is not None]
     bound: Counter[str] = Counter()
     for row in measured:
         bound[row.bound_by or ""] += row.cycles or 0
-    return Layer(
+    return LayerSummary(
         model=model,
         name=name,
         mode=mode,
@@ -91,7 +91,7 @@ def _sum(key: tuple[str, str, str], rows: Sequence[OpRow]) -> Layer:
     )
 
 
-def layer_table(found: Sequence[Layer]) -> Table:
+def layer_table(found: Sequence[LayerSummary]) -> Table:
     """One line per layer; columns that say nothing are left out."""
     columns: list[tuple[str, bool, list[str]]] = [
         ("layer", False, [f"{layer.model}:{layer.name}".rstrip(":") for layer in found]),

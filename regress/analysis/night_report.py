@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What one night comes to: failures sorted, figures against the baseline, and the trend.
+
+Derived from the store alone, so it can be made again at any time. Writes no page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from driver.results import PROGRAM
+from regress.analysis import baseline
+from regress.analysis.known_issues import KNOWN_ISSUES, load_known_issues
+from regress.analysis.metrics import NightMetrics, metrics_of, stored_metrics
+from regress.analysis.notify import Notification
+from regress.analysis.triage import StatusChange, TriageResult, triage
+from regress.nightly.run_plan import SITE_FOLDER
+from regress.nightly.settings import Tolerances, load_nightly
+from regress.paths import CONFIG_FILE, ROOT
+from regress.results.model import ItemResult, Plan, PreparationRecord
+from regress.results.night import Night, load_night
+from regress.results.store import Store
+
+INDEX_FILE = "index.html"
+_TREND_NIGHTS = 60
+_MAX_LINES = 10
+"""Lines of one kind on the terminal; the page has all."""
+
+
+@dataclass(frozen=True)
+class ReferenceFiles:
+    """The files of the repository that a night is compared with."""
+
+    issues: Path = KNOWN_ISSUES
+    baselines: Path = baseline.FOLDER
+
+
+@dataclass(frozen=True)
+class NightReport:
+    """Everything that the terminal, the pages and the notifications show of one night."""
+
+    night: Night
+    triage: TriageResult
+    moves: tuple[baseline.BaselineChange, ...]
+    has_baseline: bool
+    """Whether a baseline of the tier is recorded at all."""
+    preparations: tuple[PreparationRecord, ...]
+    metrics: tuple[NightMetrics, ...]
+    """Of this night and those before it, oldest first."""
+
+    @property
+    def site(self) -> Path:
+        """The folder of the pages."""
+        return self.night.folder / SITE_FOLDER
+
+    @property
+    def page(self) -> Path:
+        """The first page."""
+        return self.site / INDEX_FILE
+
+    @property
+    def red(self) -> bool:
+        """Whether the night is red though every job may have passed."""
+        return bool(self.triage.flaky) or any(move.kind.red for move in self.moves)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the night as a whole is red. Known issues do not make it red."""
+        incomplete = any(result.last is None for result in self.night.item_results)
+        return self.red or self.triage.red or incomplete
+
+    @property
+    def expected(self) -> frozenset[str]:
+        """Ids of the items whose failure is a known issue."""
+        buckets = self.triage.buckets
+        return frozenset(job.item.id for bucket in buckets for job in bucket.jobs if job.issue)
+
+
+def night_report(store: Store, plan_id: str, files: ReferenceFiles | None = None) -> NightReport:
+    """Sort the failures of a plan and compare it with earlier nights and the baseline.
+
+    Writes nothing. InputError for a damaged file of `files`.
+    """
+    files = files or ReferenceFiles()
+    plan = store.plan(plan_id)
+    night = load_night(store, plan)
+    metrics = metrics_of(night)
+    recorded = baseline.load(plan.tier, files.baselines)
+    return NightReport(
+        night=night,
+        triage=_triage(store, night, files.issues),
+        moves=() if recorded is None else _moves(recorded, night, metrics),
+        has_baseline=recorded is not None,
+        preparations=tuple(store.preparations(plan_id)),
+        metrics=(*_earlier(store, plan), metrics),
+    )
+
+
+def _triage(store: Store, night: Night, issues: Path) -> TriageResult:
+    before = former_results(store, night.plan)
+    results = {job.attempt.id: job.result for job in night.jobs if job.attempt.red}
+    today = date.fromisoformat(night.plan.created_utc[:10])
+    return triage(night.item_results, results, load_known_issues(issues), today, before)
+
+
+def former_results(store: Store, plan: Plan) -> list[ItemResult]:
+    """The night before of the same tier; empty for the first."""
+    for other in store.plans(plan.tier):
+        if other.sequence < plan.sequence:
+            return store.item_results(other.id)
+    return []
+
+
+def _moves(
+    recorded: baseline.TierBaseline, night: Night, metrics: NightMetrics
+) -> tuple[baseline.BaselineChange, ...]:
+    now = baseline.measure(night, metrics.ratchets())
+    if not set(recorded.passing) <= set(executed_labels(night)):  # less was run: that covers less
+        now = now.model_copy(update={"figures": {}})
+    return baseline.compare(recorded, now, executed_labels(night), tolerances(night))
+
+
+def executed_labels(night: Night) -> list[str]:
+    """Labels of the jobs that ran to an end."""
+    return [job.item.label for job in night.jobs if job.attempt.status.executed]
+
+
+def tolerances(night: Night) -> Tolerances:
+    """Of the file that the night was planned from; of the project's where that file is gone."""
+    path = ROOT / night.plan.config_file
+    return load_nightly(path if path.exists() else CONFIG_FILE).tolerances
+
+
+def _earlier(store: Store, plan: Plan) -> list[NightMetrics]:
+    ids = [p.id for p in store.plans(plan.tier) if p.sequence < plan.sequence]
+    return stored_metrics(store.folder / SITE_FOLDER, reversed(ids[: _TREND_NIGHTS - 1]))
+
+
+def notification(report: NightReport) -> Notification:
+    """The night in a few words."""
+    night, found = report.night, report.triage
+    jobs = {job.item.id: job for job in night.jobs}
+    labels = {result.item.id: result.item.label for result in night.item_results}
+
+    def changed(change: StatusChange) -> tuple[str, ...]:
+        return tuple(labels[item] for item, made in found.changes.items() if made is change)
+
+    unknown = [bucket.jobs[0] for bucket in found.buckets if bucket.issue is None]
+    return Notification(
+        tier=night.plan.tier,
+        plan=night.plan.id,
+        revision=night.plan.revision,
+        red=report.failed,
+        states={"not run" if s is None else s.value: n for s, n in night.statuses().items()},
+        new=changed(StatusChange.NEW),
+        fixed=changed(StatusChange.FIXED),
+        flaky=tuple(item.label for item in found.flaky),
+        worse=tuple(str(move) for move in report.moves if move.kind.red),
+        replay=tuple(jobs[job.item.id].replay_line() for job in unknown),
+        report=str(report.page),
+    )
+
+
+def text_lines(report: NightReport) -> tuple[str, ...]:
+    """What the terminal shows after the summary."""
+    found = report.triage
+    lines = []
+    for bucket in found.buckets[:_MAX_LINES]:
+        issue = bucket.issue
+        note = f"known, {issue.id} {issue.owner}" if issue else "unknown"
+        lines.append(f"{len(bucket.jobs)} × {bucket.signature} ({note})")
+    if len(found.buckets) > _MAX_LINES:
+        lines.append(f"… and {len(found.buckets) - _MAX_LINES} more kinds of failure")
+    lines += [f"flaky: {item.label}" for item in found.flaky]
+    lines += [f"known issue {i.id} ({i.owner}) passes: remove it" for i in found.unexpected_passes]
+    lines += [f"known issue {i.id} ({i.owner}) ended on {i.expires}" for i in found.expired]
+    lines += [str(move) for move in report.moves[:_MAX_LINES]]
+    if len(report.moves) > _MAX_LINES:
+        lines.append(f"… and {len(report.moves) - _MAX_LINES} more changes against the baseline")
+    if any(not move.kind.red for move in report.moves):
+        lines.append(f"record the new figures: {PROGRAM} baseline {report.night.plan.tier}")
+    return (*lines, f"open {report.page}")

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands about nights and stored failures: read the store, do the work, print the result.
+
+Every function returns the exit status: 0 good, 1 a verdict failed; errors are raised. This is the
+only module that knows the pages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, get_args
+
+from rich.console import Console
+from rich.text import Text
+
+from driver.errors import InputError
+from driver.results import PROGRAM, write_text
+from regress.analysis import baseline as baselines
+from regress.analysis import notify
+from regress.analysis.metrics import metrics_of, store_metrics
+from regress.analysis.night_report import (
+    NightReport,
+    ReferenceFiles,
+    executed_labels,
+    night_report,
+    notification,
+    text_lines,
+)
+from regress.failures import bisect as bisection
+from regress.failures.replay import ReplayVerdict, failing_row, replay_job
+from regress.failures.shrink import shrink_job
+from regress.failures.waves import record_waves
+from regress.nightly.request import TierRequest
+from regress.nightly.run_plan import SITE_FOLDER
+from regress.nightly.tier import ReportVerdict, run_tier
+from regress.pages.failure import STRIP_FILE, write_failures
+from regress.pages.render import write_style
+from regress.pages.site import write_site
+from regress.pages.strip import draw_strip
+from regress.progress import Progress
+from regress.results.model import Plan
+from regress.results.night import load_job, load_night
+from regress.results.store import Store
+from regress.run_report.text import show
+
+Kind = Literal["fst", "vcd"]
+
+
+@dataclass(frozen=True)
+class StoreLocation:
+    """A store that commands read."""
+
+    folder: Path
+    url: str | None
+
+    def open(self) -> Store:
+        """The store. InputError where there is none: these commands only read."""
+        if self.url is None and not self.folder.is_dir():
+            expected = f"a folder of results, as `{PROGRAM} nightly` makes it"
+            raise InputError(self.folder, "folder", "missing", expected)
+        return Store.open(self.folder, self.url)
+
+
+@dataclass(frozen=True)
+class Recipients:
+    """Where notifications go."""
+
+    webhook: str | None
+    mail: Path | None
+    sender: str
+    to: tuple[str, ...]
+
+
+class Output:
+    """A console with its progress bars."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+
+    def line(self, text: str) -> None:
+        """Print a line."""
+        self.console.print(Text(text), soft_wrap=True, highlight=False)
+
+    def progress(self, title: str) -> Progress:
+        """A progress bar, or lines where the console is no terminal."""
+        return Progress(self.console, title)
+
+
+def nightly(console: Console, request: TierRequest) -> int:
+    """`npu-cosim nightly`: run a tier, then write its pages."""
+    return run_tier(console, request, write_report)
+
+
+def write_report(store: Store, plan_id: str) -> ReportVerdict:
+    """Analyse a plan that has been run, and write its pages."""
+    report = report_pages(store, plan_id)
+    return ReportVerdict(text_lines(report), report.red, report.expected)
+
+
+def report_pages(store: Store, plan_id: str, files: ReferenceFiles | None = None) -> NightReport:
+    """The report of a plan, after its pages and metrics have been written."""
+    report = night_report(store, plan_id, files)
+    store_metrics(report.site, report.metrics[-1])
+    write_site(report)
+    return report
+
+
+def reproduce(console: Console, location: StoreLocation, identity: str, op: int | None) -> int:
+    """`npu-cosim reproduce`."""
+    output = Output(console)
+    with location.open() as store:
+        found = replay_job(load_job(store, identity), output.progress, op)
+    show(console, found.outcome.result, map(str, found.outcome.artefacts))
+    output.line(f"stored  {found.stored}")
+    output.line(f"now     {found.now}")
+    output.line(f"{found.verdict.value}")
+    return int(found.verdict is not ReplayVerdict.GONE)
+
+
+def waves(
+    console: Console, location: StoreLocation, identity: str, op: int | None, kind: str
+) -> int:
+    """`npu-cosim waves`. The verdict of the recorded run is the exit status."""
+    if kind not in get_args(Kind):
+        raise InputError("command line", "kind", kind, f"one of {', '.join(get_args(Kind))}")
+    output = Output(console)
+    with location.open() as store:
+        job = load_job(store, identity)
+        found = record_waves(job, output.progress, op, "vcd" if kind == "vcd" else "fst")
+        strip = found.waves.with_name(STRIP_FILE)
+        write_text(strip, draw_strip(found.file, found.markers))
+        site = store.folder / SITE_FOLDER
+        write_style(site)
+        pages = list(
+            write_failures(site, store.plan(job.attempt.plan_id), load_job(store, identity))
+        )
+    for name, cycle in found.markers.items():
+        output.line(f"{name:18} cycle {cycle:,}")
+    output.line(f"gtkwave {found.waves} {found.gtkwave_view}")
+    output.line(f"surfer -c {found.surfer_commands} {found.waves}")
+    output.line(f"strip   {strip}")
+    output.line(f"page    {_page_of(pages, job.page(found.row))}")
+    return found.outcome.exit_code
+
+
+def _page_of(pages: list[Path], name: str) -> Path:
+    """The page of the recorded op; the job's first where that op has none."""
+    return next((page for page in pages if page.name == name), pages[0])
+
+
+def shrink(
+    console: Console, location: StoreLocation, identity: str, op: int | None, rounds: int
+) -> int:
+    """`npu-cosim shrink`."""
+    output = Output(console)
+    with location.open() as store:
+        job = load_job(store, identity)
+        found = shrink_job(job, op, rounds, note=output.line)
+    output.line(f"{found.before} → {found.after}, {found.trials} trials in {found.rounds} runs")
+    output.line(f"test    {found.test}")
+    output.line(f"capsule {found.capsule}")
+    return 0
+
+
+def triage(console: Console, location: StoreLocation, plan_id: str | None) -> int:
+    """`npu-cosim triage`."""
+    output = Output(console)
+    with location.open() as store:
+        report = night_report(store, _plan(store, None, plan_id).id)
+    labels = {result.item.id: result.item.label for result in report.night.item_results}
+    for item, change in report.triage.changes.items():
+        output.line(f"{change.value:6} {labels[item]}")
+    for line in text_lines(report):
+        output.line(line)
+    return int(report.failed)
+
+
+def bisect(
+    console: Console,
+    location: StoreLocation,
+    identity: str,
+    op: int | None,
+    span: tuple[str, str],
+) -> int:
+    """`npu-cosim bisect`."""
+    output = Output(console)
+    with location.open() as store:
+        job = load_job(store, identity)
+        row = failing_row(job, op)
+        found = bisection.bisect_job(job, row, span, note=output.line)
+    output.line(f"first bad revision: {found.first_bad} {found.subject}")
+    if found.untestable:
+        output.line(f"could not be tried, and may be it as well: {' '.join(found.untestable)}")
+    return 0
+
+
+def baseline(
+    console: Console, location: StoreLocation, tier: str | None, plan_id: str | None, check: bool
+) -> int:
+    """`npu-cosim baseline`."""
+    output = Output(console)
+    with location.open() as store:
+        plan = _plan(store, tier, plan_id)
+        if check:
+            moves = night_report(store, plan.id).moves
+            for move in moves:
+                output.line(str(move))
+            output.line(f"{len(moves)} moves against {baselines.path_of(plan.tier)}")
+            return int(any(move.kind.red for move in moves))
+        night = load_night(store, plan)
+        now = baselines.measure(night, metrics_of(night).ratchets())
+        path = baselines.record(now, executed_labels(night))
+    output.line(f"recorded {len(now.passing)} jobs and {len(now.ops)} ops: commit {path}")
+    return 0
+
+
+def report(console: Console, location: StoreLocation, plan_id: str | None, to: Recipients) -> int:
+    """`npu-cosim report`."""
+    if to.webhook is not None:
+        notify.check_webhook(to.webhook)
+    output = Output(console)
+    with location.open() as store:
+        found = report_pages(store, _plan(store, None, plan_id).id)
+    message = notification(found)
+    if to.mail is not None:
+        notify.write_mail(to.mail, message, to.sender, to.to)
+        output.line(f"wrote {to.mail}")
+    if to.webhook is not None:
+        notify.post(to.webhook, message)
+        output.line("sent to the webhook")
+    output.line(f"open {found.page}")
+    return 0
+
+
+def _plan(store: Store, tier: str | None, plan_id: str | None) -> Plan:
+    """The plan of that id, or the last one of the tier. InputError when there is none."""
+    if plan_id is not None:
+        return store.plan(plan_id)
+    plans = store.plans(tier, limit=1)
+    if not plans:
+        raise InputError(store.folder, "plan", "none" if tier is None else f"none of {tier}", "one")
+    return plans[0]
