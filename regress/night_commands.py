@@ -72,7 +72,7 @@ class Recipients:
     to: tuple[str, ...]
 
 
-class Output:
+class CommandOutput:
     """A console with its progress bars."""
 
     def __init__(self, console: Console) -> None:
@@ -108,7 +108,7 @@ def report_pages(store: Store, plan_id: str, files: ReferenceFiles | None = None
 
 def reproduce(console: Console, location: StoreLocation, identity: str, op: int | None) -> int:
     """`npu-cosim reproduce`."""
-    output = Output(console)
+    output = CommandOutput(console)
     with location.open() as store:
         found = replay_job(load_job(store, identity), output.progress, op)
     show(console, found.outcome.result, map(str, found.outcome.artefacts))
@@ -124,7 +124,7 @@ def waves(
     """`npu-cosim waves`. The verdict of the recorded run is the exit status."""
     if kind not in get_args(Kind):
         raise InputError("command line", "kind", kind, f"one of {', '.join(get_args(Kind))}")
-    output = Output(console)
+    output = CommandOutput(console)
     with location.open() as store:
         job = load_job(store, identity)
         found = record_waves(job, output.progress, op, "vcd" if kind == "vcd" else "fst")
@@ -153,7 +153,7 @@ def shrink(
     console: Console, location: StoreLocation, identity: str, op: int | None, rounds: int
 ) -> int:
     """`npu-cosim shrink`."""
-    output = Output(console)
+    output = CommandOutput(console)
     with location.open() as store:
         job = load_job(store, identity)
         found = shrink_job(job, op, rounds, note=output.line)
@@ -165,7 +165,7 @@ def shrink(
 
 def triage(console: Console, location: StoreLocation, plan_id: str | None) -> int:
     """`npu-cosim triage`."""
-    output = Output(console)
+    output = CommandOutput(console)
     with location.open() as store:
         report = night_report(store, _plan(store, None, plan_id).id)
     labels = {result.item.id: result.item.label for result in report.night.item_results}
@@ -184,7 +184,7 @@ def bisect(
     span: tuple[str, str],
 ) -> int:
     """`npu-cosim bisect`."""
-    output = Output(console)
+    output = CommandOutput(console)
     with location.open() as store:
         job = load_job(store, identity)
         row = failing_row(job, op)
@@ -199,7 +199,7 @@ def baseline(
     console: Console, location: StoreLocation, tier: str | None, plan_id: str | None, check: bool
 ) -> int:
     """`npu-cosim baseline`."""
-    output = Output(console)
+    output = CommandOutput(console)
     with location.open() as store:
         plan = _plan(store, tier, plan_id)
         if check:
@@ -219,7 +219,7 @@ def report(console: Console, location: StoreLocation, plan_id: str | None, to: R
     """`npu-cosim report`."""
     if to.webhook is not None:
         notify.check_webhook(to.webhook)
-    output = Output(console)
+    output = CommandOutput(console)
     with location.open() as store:
         found = report_pages(store, _plan(store, None, plan_id).id)
     message = notification(found)

@@ -13,18 +13,12 @@ _CLASS = re.compile(r"^class ([A-Za-z]\w*)", re.MULTILINE)
 _PLACES = re.compile(r"((?:`\w+`(?:, )?)+) \(([^)]+)\)")
 
 REPEATED: Mapping[str, str] = {
-    "Answer": "regress/failures/bisect.py: RevisionResult; tb/ops/session.py: JudgedOp",
     "Asked": "regress/architectures.py: SurveyRequest; regress/commands.py: RunOptions; "
     "regress/optable.py: OpSurveyRequest",
-    "Conclusion": "regress/analysis/night_report.py: NightReport; tb/ops/runner.py: ModelCheck",
     "Format": "golden/accuracy.py: TableFormat; golden/softfloat.py: SoftFormat",
-    "Job": "regress/nightly/job.py: JobLaunch; regress/results/night.py: StoredJob",
-    "Operands": "driver/lower/operands.py: OperandPlacer; regress/shrink/candidates.py: OpTensors",
     "Outcome": "regress/results/model.py: JobRecord; regress/run.py: RunOutcome; "
     "tb/ops/pair.py: DeviceOutcome; tb/optable/judging.py: SampleOutcome",
     "Progress": "regress/progress.py: ProgressBar; tb/ops/runner.py: RunObserver",
-    "Step": "regress/analysis/baseline.py: Movement; regress/nightly/prepare.py: PreparationSpec; "
-    "tb/ops/chained.py: ChainedOp",
     "Subject": "golden/bounds/expectation.py: BoundCall; tb/ops/rows.py: RowHeader",
     "Value": "regress/bench.py: MeasuredFigure",
 }
