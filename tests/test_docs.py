@@ -13,6 +13,20 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import typer
+from doc_names import (
+    Text,
+    commands,
+    files,
+    missing_files,
+    missing_modules,
+    missing_tests,
+    pages,
+    source_texts,
+    wrong_commands,
+    wrong_make,
+    wrong_variables,
+)
 from source_names import (
     REPEATED,
     class_files,
@@ -20,14 +34,14 @@ from source_names import (
     named_in_code,
     repetitions,
 )
+from test_imports import FORBIDDEN, LAYERS, STDLIB_ONLY
+from typer.core import TyperGroup
 
 from regress.cli import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 LINK = re.compile(r"\]\(([^)\s]+)\)")
-MAKE = re.compile(r"(?:^ {4,}|`)make(?: -C \S+)? ([a-z-]+)(?=[\s`])", re.MULTILINE)
-PROGRAM = re.compile(r"\.venv/bin/npu-cosim ([a-z-]+)")
 PYTHON = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
 # A simulator takes minutes to build, and the cmodel takes the same packets and faults.
@@ -38,10 +52,6 @@ ON_CMODEL = ('open_backend("rtl", config, variant="check", stall=96, seed=7)',
 def blocks(page: Path) -> list[str]:
     found = PYTHON.finditer(page.read_text(encoding="utf-8"))
     return [textwrap.dedent(match[2]) for match in found]
-
-
-def text_of_all() -> str:
-    return "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
 
 
 def test_every_link_leads_to_a_file() -> None:
@@ -60,18 +70,92 @@ def test_every_link_leads_to_a_file() -> None:
     assert broken == []
 
 
-def test_every_make_target_exists() -> None:
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    phony = re.search(r"^\.PHONY: (.*)$", makefile, re.MULTILINE)
-    assert phony is not None
-    named = set(MAKE.findall(text_of_all()))
-    assert {"test", "capture", "replay", "unit"} <= named <= set(phony[1].split())
+def options() -> dict[str, frozenset[str]]:
+    """Each command of npu-cosim with its options."""
+    group = typer.main.get_command(app)
+    assert isinstance(group, TyperGroup)
+    return {
+        name: frozenset(o for p in command.params for o in (*p.opts, *p.secondary_opts))
+        for name, command in group.commands.items()
+    }
 
 
-def test_every_command_of_the_program_exists() -> None:
-    known = {c.name or c.callback.__name__ for c in app.registered_commands if c.callback}
-    named = set(PROGRAM.findall(text_of_all()))
-    assert {"run"} <= named <= known
+def test_every_file_module_and_test_that_a_text_names_exists() -> None:
+    texts = [*pages(), *source_texts()]
+    assert len(texts) > 8000
+    assert missing_files(texts, files()) == []
+    assert missing_modules(texts) == []
+    assert missing_tests(texts) == []
+
+
+def test_every_command_on_a_page_exists_and_takes_what_it_is_given() -> None:
+    shown = list(commands(pages()))
+    assert wrong_make(shown) == []
+    assert wrong_commands(shown, options()) == []
+    assert wrong_variables(shown) == []
+
+
+def test_every_target_and_variable_of_the_help_text_exists() -> None:
+    done = subprocess.run(
+        [shutil.which("make") or "make", "help"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = re.findall(r"^ +make ([a-z][a-z-]*(?: \| [a-z][a-z-]*)*)", done.stdout, re.MULTILINE)
+    targets = [Text("make help", f"make {name}") for line in lines for name in line.split(" | ")]
+    assert len(targets) > 20
+    assert wrong_make(targets) == []
+    assert wrong_variables([Text("make help", line) for line in done.stdout.splitlines()]) == []
+
+
+WRONG = {
+    "see driver/lower/gone.py": "driver/lower/gone.py: no such file or folder",
+    "see regress/no_such_folder/": "regress/no_such_folder: no such file or folder",
+    "| `gone.py` | it |": "gone.py: no file has this name",
+    "`rtl/gone/npu_*.sv`": "rtl/gone/npu_*.sv: no such file or folder",
+    "`driver.lower.gone`": "driver.lower.gone: no such module, or nothing of this name in it",
+    "`driver.config.Gone`": "driver.config.Gone: no such module, or nothing of this name in it",
+    "`test_that_is_gone` fails": "test_that_is_gone: no such test",
+    "    make gone": "make gone: make: *** No rule to make target 'gone'.  Stop.",
+    "    make report TIER=ci": "make report TIER=ci: ['report'] does not take TIER",
+    "`make SIM=verilator`, `make gone ID=1`": "make gone ID=1: make: *** No rule to make target"
+    " 'gone'.  Stop.",
+    "`.venv/bin/npu-cosim gone`": "npu-cosim gone: no such command",
+    "    npu-cosim run units --gone": "npu-cosim run --gone: no such option",
+    "with `--gone 3`": "--gone: no command has this option",
+    "`GONE_VARIABLE=1`": "GONE_VARIABLE: no such variable",
+    "`TEST=gone` fails": "TEST=gone: no such test",
+    "`CONFIG=gone` fails": "CONFIG=gone: no such config",
+}
+
+
+@pytest.mark.parametrize("line", WRONG)
+def test_a_name_that_is_gone_is_found(line: str) -> None:
+    texts = [Text("docs/page.md:3", line)]
+    shown = list(commands(texts))
+    found = missing_files(texts, files()) + missing_modules(texts) + missing_tests(texts)
+    found += wrong_make(shown) + wrong_commands(shown, options()) + wrong_variables(shown)
+    assert found == [f"docs/page.md:3: {WRONG[line]}"]
+
+
+def import_rows() -> list[str]:
+    """The table of docs/architecture.md, from the layers that are enforced."""
+    rows = []
+    for name, allowed in LAYERS.items():
+        inside = [other for other in sorted(LAYERS) if other.startswith(f"{name}.")]
+        others = [f"`{other}`" for other in sorted({*allowed, *inside} - {name})]
+        refused = [f"`{other}`" for other in sorted(FORBIDDEN.get(name, ()))]
+        text = "the standard library" if name in STDLIB_ONLY else ", ".join(others)
+        rows.append(f"| `{name}` | {text}{', but not ' if refused else ''}{', '.join(refused)} |")
+    return rows
+
+
+def test_the_table_of_imports_is_the_one_that_is_enforced() -> None:
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = page.partition("| package | may import |\n|---|---|\n")[2].partition("\n\n")[0]
+    assert table.splitlines() == import_rows(), "write these rows into docs/architecture.md"
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda p: p.stem)

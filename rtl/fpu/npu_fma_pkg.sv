@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The fused multiply-add of every engine. A package of its own, so that a build can have another
-/// implementation of the same function: tb/hdl/host_fpu asks the host's FPU.
+/// implementation of the same function: tb/hdl/behavioural calls the host's FPU.
 package npu_fma_pkg;
   import npu_fp_pkg::*;
 
