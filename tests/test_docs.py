@@ -34,7 +34,7 @@ from source_names import (
     named_in_code,
     repetitions,
 )
-from test_imports import FORBIDDEN, LAYERS, STDLIB_ONLY
+from test_imports import FORBIDDEN, LAYERS, REGRESS_ORDER, STDLIB_ONLY
 from typer.core import TyperGroup
 
 from regress.cli import app
@@ -156,6 +156,7 @@ def test_the_table_of_imports_is_the_one_that_is_enforced() -> None:
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     table = page.partition("| package | may import |\n|---|---|\n")[2].partition("\n\n")[0]
     assert table.splitlines() == import_rows(), "write these rows into docs/architecture.md"
+    assert ", ".join(name.removeprefix("regress.") for name in REGRESS_ORDER) in page
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page)], ids=lambda p: p.stem)
