@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One op as torch was asked for it, CPU torch's answer, and the true one in float64.
 
-Any op of `golden.bounds.table`; matrix products have a reference of their own, golden.reference.
-Knows nothing of packets, lowering or bounds.
+Any op of `golden.bounds.table`. Knows nothing of packets, lowering or bounds.
 """
 
 from __future__ import annotations
@@ -17,9 +16,11 @@ import torch
 
 from driver.capture.format import HOST_READ
 from driver.capture.single import overload
+from driver.isa import DType
 from driver.random_stream import FIRST_STREAM, RandomStream
 from golden.draws import DRAWS, Draw
 from golden.formats import Values
+from golden.products import Product, product_of, reference
 from golden.reference import exact_values, full_precision
 
 Tensor = torch.Tensor
@@ -38,6 +39,8 @@ class OpCall:
     kwargs: Mapping[str, Any] = field(default_factory=dict)
     stream: RandomStream = FIRST_STREAM
     """What a random op draws."""
+    result: DType | None = None
+    """Result type of a matrix product, where torch has no such op."""
 
     @cached_property
     def overload(self) -> Any:
@@ -52,6 +55,11 @@ class OpCall:
         positional = [a.name for a in schema.arguments if not a.kwarg_only]
         named |= dict(zip(positional, self.args, strict=False))
         return named | dict(self.kwargs)
+
+    @cached_property
+    def product(self) -> Product | None:
+        """The matrix product that the op is; None when it is none."""
+        return product_of(self.op, self.arguments, self.result)
 
     def __getitem__(self, name: str) -> Any:
         """An argument by its name."""
@@ -94,14 +102,22 @@ def base_name(op: str) -> str:
 
 
 def answers(call: OpCall) -> tuple[Result, ...]:
-    """What CPU torch computes, in the types it has: the results, then what `written` names as the
-    op leaves it. The call's own tensors stay as they are.
+    """What the NPU should answer, by CPU torch: the results, then what `written` names as the op
+    leaves it. The call's own tensors stay as they are.
 
-    A random op has the numbers of docs/numerics.md, not those of torch's generator.
+    A matrix product has the result type of the matrix engine; a random op the numbers of
+    docs/numerics.md, not those of torch's generator. Anything else is torch's own answer.
     """
-    found = _run(call, lambda value: value)
+    if call.product is not None:
+        return (reference(call.product),)
+    found = torch_answers(call)
     rule = DRAWS.get(base_name(call.op))
     return found if rule is None else rule(draw_of(call, found))
+
+
+def torch_answers(call: OpCall) -> tuple[Result, ...]:
+    """What CPU torch itself answers, in the types it has; else as `answers`."""
+    return _run(call, lambda value: value)
 
 
 def draw_of(call: OpCall, found: tuple[Result, ...]) -> Draw:

@@ -16,6 +16,14 @@ from driver.isa import DTYPE_BYTES, DType
 
 Floats = npt.NDArray[np.float64]
 Values = npt.NDArray[Any]
+Mask = npt.NDArray[np.bool_]
+Bits = npt.NDArray[Any]
+"""Unsigned integers of the element's size."""
+UINTS: dict[int, type[np.unsignedinteger[Any]]] = {
+    **{1: np.uint8, 2: np.uint16},
+    **{4: np.uint32, 8: np.uint64},
+}
+"""Bytes of an element → the type of its bits."""
 
 
 @dataclass(frozen=True)

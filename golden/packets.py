@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The third opinion on one packet: an element of its destination, by integers, from its memory.
 
-Where golden.scoreboard asks what an op's tensors give, this asks what a packet's bytes give: who
+Where golden.judge asks what an op's tensors give, this asks what a packet's bytes give: who
 of RTL and cmodel executed it wrongly. Reads packets and descriptors by driver.isa's layout alone;
 shares no code with the cmodel, and knows nothing of lowering.
 """
@@ -24,7 +24,7 @@ from driver.isa import (
 from driver.isa.micro import Reduce
 from driver.isa.programs import PROGRAMS
 from golden import softfloat, softvector
-from golden.scoreboard import Blame
+from golden.judge import Blame
 
 ReadMemory = Callable[[int, int], bytes]
 """(address, bytes) → what lay there before the packet ran."""

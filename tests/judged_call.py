@@ -8,10 +8,9 @@ from typing import Any
 
 from driver.config import load_config
 from golden.backend import CmodelBackend
-from golden.scoreboard import Verdict
+from golden.judge import Verdict, judge
 from tb.ops.case import Case
-from tb.ops.pair import DevicePair, Trial
-from tb.ops.problem import judged, problem_of
+from tb.ops.pair import DevicePair, PairResult
 
 CONFIG = load_config(Path(__file__).parents[1] / "sim_config.yaml", "small")
 
@@ -21,17 +20,16 @@ def open_pair() -> DevicePair:
     return DevicePair(CONFIG, CmodelBackend(CONFIG, threads=1), None)
 
 
-def run(pair: DevicePair, op: str, *args: Any, **kwargs: Any) -> tuple[Trial, Verdict]:
+def run(pair: DevicePair, op: str, *args: Any, **kwargs: Any) -> tuple[PairResult, Verdict]:
     """The call's packets and what the judge says; an assertion where the device refuses them."""
     case = Case(0, op, args, "test", kwargs=kwargs)
-    problem = problem_of(case)
-    trial = pair.run(case, problem, 1)
-    assert trial.cmodel.fault is None, trial.cmodel.fault
-    return trial, judged(problem.call, trial.cmodel.bits, None, CONFIG.array_size)
+    result = pair.run(case, 1)
+    assert result.cmodel.fault is None, result.cmodel.fault
+    return result, judge(case.call, result.cmodel.bits, None, CONFIG.array_size)
 
 
 def passes(pair: DevicePair, op: str, *args: Any, **kwargs: Any) -> int:
     """Assert that NPU and torch keep to the bounds; how many elements were compared."""
     _, verdict = run(pair, op, *args, **kwargs)
-    assert verdict.finding is None, f"{op}: {verdict.finding}"
+    assert verdict.failure is None, f"{op}: {verdict.failure}"
     return verdict.elements_compared

@@ -16,8 +16,9 @@ from golden.bounds import RULES
 from golden.bounds.budgets import SHORT, ULPS
 from golden.bounds.expectation import U, unit
 from golden.calls import OpCall, answers, base_name, values_of
-from golden.judge import expectations, judge, supports
-from golden.scoreboard import Bits, Blame, tensor_bits
+from golden.formats import Bits
+from golden.judge import Blame, expectations, judge, supports
+from golden.reference import tensor_bits
 
 ARRAY = 4
 AWKWARD = pytest.mark.parametrize("awkward", [False, True], ids=["ordinary", "awkward"])
@@ -49,7 +50,7 @@ def test_torch_keeps_to_the_bounds_that_are_claimed_of_it(
     compared = 0
     for call in calls(dtype, awkward=awkward):
         verdict = judge(call, ideal(call), None, ARRAY)
-        assert verdict.comparison.torch_violations == 0, (call.op, verdict.finding)
+        assert verdict.comparison.torch_violations == 0, (call.op, verdict.failure)
         compared += verdict.elements_compared
     assert compared > 20_000
 
@@ -64,7 +65,7 @@ def test_the_rounded_truth_passes(dtype: torch.dtype, *, awkward: bool) -> None:
             assert awkward, call.op
             assert not verdict.ok
             continue
-        assert verdict.ok, (call.op, verdict.finding)
+        assert verdict.ok, (call.op, verdict.failure)
 
 
 @TYPES
@@ -84,8 +85,8 @@ def test_a_wrong_element_is_found_in_every_op_and_output(dtype: torch.dtype) -> 
             verdict = judge(call, outputs, None, ARRAY)
             assert not verdict.ok, call.op
             assert verdict.blame is Blame.LOWERING
-            assert verdict.finding is not None
-            assert (verdict.finding.output, verdict.finding.element) == (number, at)
+            assert verdict.failure is not None
+            assert (verdict.failure.output, verdict.failure.element) == (number, at)
             found += 1
     assert found > 140
 
@@ -140,9 +141,9 @@ def test_the_side_outside_the_bound_is_blamed_when_rtl_and_cmodel_differ() -> No
     for cmodel, rtl, blame in ((good, wrong, Blame.RTL), (wrong, good, Blame.CMODEL)):
         verdict = judge(call, [cmodel], [rtl], ARRAY)
         assert (verdict.blame, verdict.rtl_mismatches) == (blame, 1)
-        assert verdict.finding is not None
-        assert verdict.finding.expected_bits == int(good[1, 2])
-        assert verdict.finding.actual_bits == int(wrong[1, 2])
+        assert verdict.failure is not None
+        assert verdict.failure.expected_bits == int(good[1, 2])
+        assert verdict.failure.actual_bits == int(wrong[1, 2])
 
 
 def test_positions_of_equal_values_are_open_and_others_are_not() -> None:

@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from golden.calls import OpCall
-from golden.judge import expectations, judge
-from golden.scoreboard import Blame, tensor_bits
+from golden.judge import Blame, expectations, judge
+from golden.reference import tensor_bits
 
 _FAR = 1 << 40
 WRONG: list[tuple[torch.Tensor, torch.dtype, torch.Tensor]] = [

@@ -11,9 +11,9 @@ import torch
 from judged_call import open_pair, passes, run
 
 from driver.errors import UnsupportedOp
+from golden.judge import judge
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair
-from tb.ops.problem import judged, problem_of
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 TYPES = pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: str(d).removeprefix("torch."))
@@ -39,8 +39,8 @@ def test_a_row_that_is_masked_entirely_has_weights_of_zero(
     scores[1] = -torch.inf
     scores[2, 3:] = -torch.inf
     assert passes(pair, "aten._safe_softmax.default", scores, -1) == scores.numel()
-    trial, _ = run(pair, "aten._safe_softmax.default", scores, -1)
-    (bits,) = trial.cmodel.bits
+    result, _ = run(pair, "aten._safe_softmax.default", scores, -1)
+    (bits,) = result.cmodel.bits
     assert bits is not None
     assert not bits[1].any()
 
@@ -110,14 +110,13 @@ def test_every_statistic_of_a_batch_in_training_is_judged(pair: DevicePair, outp
     running = (torch.zeros(6), torch.ones(6))
     args = (normal(4, 6, 5, 3), normal(6), normal(6), *running, True, 0.1, 1e-5)
     case = Case(0, "aten.native_batch_norm.default", args, "test")
-    problem = problem_of(case)
-    bits = [None if x is None else x.copy() for x in pair.run(case, problem, 1).cmodel.bits]
-    assert judged(problem.call, bits, None, 8).ok
+    bits = [None if x is None else x.copy() for x in pair.run(case, 1).cmodel.bits]
+    assert judge(case.call, bits, None, 8).ok
     assert torch.equal(running[0], torch.zeros(6)), "torch may not write to the case's own tensors"
     wrong = bits[output]
     assert wrong is not None
     wrong.flat[3] ^= 1 << 18
-    found = judged(problem.call, bits, None, 8).finding
+    found = judge(case.call, bits, None, 8).failure
     assert found is not None
     assert found.output == output
 
@@ -164,9 +163,9 @@ def test_empty_batches_have_nothing_to_compare(pair: DevicePair) -> None:
         ("aten.adaptive_max_pool2d.default", x, [2, 2]),
     )
     for call in calls:
-        trial, verdict = run(pair, *call)
-        assert (verdict.elements_compared, verdict.finding) == (0, None), call[0]
-        assert not trial.packets
+        result, verdict = run(pair, *call)
+        assert (verdict.elements_compared, verdict.failure) == (0, None), call[0]
+        assert not result.packets
 
 
 @TYPES
@@ -220,13 +219,13 @@ def test_a_key_that_wins_by_less_than_a_scores_error_may_lose(
     assert passes(pair, ATTENTION, query, key.to(dtype), value.to(dtype), **gqa) == 192
     key[:, :, 0] = torch.tensor([1.0, 0.0, 0.0, 0.0])  # and now its score is exact
     operands = (query, key.to(dtype), value.to(dtype))
-    trial, verdict = run(pair, ATTENTION, *operands, **gqa)
-    assert verdict.finding is None
-    (answer,) = trial.cmodel.bits
+    result, verdict = run(pair, ATTENTION, *operands, **gqa)
+    assert verdict.failure is None
+    (answer,) = result.cmodel.bits
     assert answer is not None
     answer.flat[3] ^= 1 << (8 * answer.itemsize - 8)
-    problem = problem_of(Case(0, ATTENTION, operands, "test", kwargs=gqa))
-    assert judged(problem.call, [answer], None, 8).finding is not None
+    case = Case(0, ATTENTION, operands, "test", kwargs=gqa)
+    assert judge(case.call, [answer], None, 8).failure is not None
 
 
 def test_scores_that_overflow_on_the_way_are_left_open(pair: DevicePair) -> None:

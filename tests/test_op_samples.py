@@ -19,11 +19,9 @@ from driver.errors import UnsupportedOp
 from driver.isa import DType
 from driver.lower import LOWERINGS
 from golden.backend import CmodelBackend
-from golden.judge import supports
-from golden.reference import is_matmul
+from golden.judge import judge, supports
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair
-from tb.ops.problem import judged, problem_of
 from tb.ops.samples import SAMPLES
 from tb.ops.samples.model import Sample, T
 from tb.ops.samples.variants import SHAPES, SampleCall, variants
@@ -47,18 +45,17 @@ def case_of(variant: SampleCall) -> Case:
 def problem_with(pair: DevicePair, variant: SampleCall) -> tuple[str | None, int]:
     """(what is wrong with the NPU's answer, elements compared)."""
     case = case_of(variant)
-    problem = problem_of(case)
-    trial = pair.run(case, problem, SEED)
-    if trial.cmodel.fault is not None:
-        return f"{variant}: {trial.cmodel.fault}", 0
-    made = [view for view in trial.results if view is not None]
+    result = pair.run(case, SEED)
+    if result.cmodel.fault is not None:
+        return f"{variant}: {result.cmodel.fault}", 0
+    made = [view for view in result.results if view is not None]
     if not any(view.count for view in made):
-        return (f"{variant}: packets for nothing" if trial.packets else None), 0
-    verdict = judged(problem.call, trial.cmodel.bits, None, CONFIG.array_size)
+        return (f"{variant}: packets for nothing" if result.packets else None), 0
+    verdict = judge(case.call, result.cmodel.bits, None, CONFIG.array_size)
     if verdict.comparison.unbounded and not verdict.elements_compared:
         return None, 0  # special values of which no bound is known: red in a run, not counted here
-    if verdict.finding is not None:
-        found = verdict.finding
+    if verdict.failure is not None:
+        found = verdict.failure
         return f"{variant}: {verdict.blame.value} {found.element}: {found.detail}", 0
     return None, verdict.elements_compared
 
@@ -78,7 +75,7 @@ def test_samples_are_answered_within_their_bounds(pair: DevicePair, op: str) -> 
 def test_every_op_of_the_table_has_a_sample_and_a_judge() -> None:
     assert set(LOWERINGS) - set(SAMPLES) == set()
     assert set(SAMPLES) - set(LOWERINGS) == set()
-    assert [op for op in LOWERINGS if not (supports(op) or is_matmul(op))] == []
+    assert [op for op in LOWERINGS if not supports(op)] == []
 
 
 def test_what_a_sample_says_is_refused_is_refused(pair: DevicePair) -> None:
@@ -91,7 +88,7 @@ def test_what_a_sample_says_is_refused_is_refused(pair: DevicePair) -> None:
     for variant in refused:
         case = case_of(variant)
         with pytest.raises(UnsupportedOp):
-            pair.run(case, problem_of(case), SEED)
+            pair.run(case, SEED)
 
 
 def test_the_suite_covers_types_layouts_and_sizes() -> None:

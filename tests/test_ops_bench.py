@@ -19,11 +19,11 @@ from driver.isa import ErrorCode
 from driver.lower import TensorView
 from driver.results import OpEvent, RunSpec, write_json
 from golden.backend import CmodelBackend
-from golden.scoreboard import Blame, tensor_bits
+from golden.judge import Blame
+from golden.reference import tensor_bits
 from tb.ops.case import Case, Entry
 from tb.ops.directed import directed_cases
-from tb.ops.pair import DevicePair, Trial
-from tb.ops.problem import problem_of
+from tb.ops.pair import DevicePair, PairResult
 from tb.ops.runner import run_ops
 from tb.ops.session import Session
 
@@ -55,52 +55,52 @@ def case() -> Case:
     return Case(index=0, op="aten.mm.default", args=(a, b), module="test")
 
 
-def result_of(trial: Trial) -> TensorView:
-    (view,) = trial.results
+def result_of(result: PairResult) -> TensorView:
+    (view,) = result.results
     assert view is not None
     return view
 
 
 def test_equal_devices_leave_equal_memories(config: HwConfig) -> None:
     pair = DevicePair(config, CmodelBackend(config), CmodelBackend(config))
-    trial = pair.run(case(), problem_of(case()), seed=0)
-    assert trial.stray == ()
-    assert trial.bytes_compared >= 2 * 4096
-    assert trial.rtl is not None
-    assert (trial.rtl.bits[0] == trial.cmodel.bits[0]).all()
+    result = pair.run(case(), seed=0)
+    assert result.stray == ()
+    assert result.bytes_compared >= 2 * 4096
+    assert result.rtl is not None
+    assert (result.rtl.bits[0] == result.cmodel.bits[0]).all()
 
 
 def test_a_byte_outside_the_result_is_found(config: HwConfig) -> None:
     pair = DevicePair(config, CmodelBackend(config), WrongBackend(config, 5 * 3 * 4 + 2))
-    trial = pair.run(case(), problem_of(case()), seed=0)
-    assert trial.stray == (result_of(trial).address + 5 * 3 * 4 + 2,)
+    result = pair.run(case(), seed=0)
+    assert result.stray == (result_of(result).address + 5 * 3 * 4 + 2,)
 
 
 def test_what_one_op_got_wrong_is_not_held_against_the_next(config: HwConfig) -> None:
     wrong = WrongBackend(config, 9)
     pair = DevicePair(config, CmodelBackend(config), wrong)
-    first = pair.run(case(), problem_of(case()), seed=0)
+    first = pair.run(case(), seed=0)
     wrong._wrong_by = 5 * 3 * 4 + 3
-    second = pair.run(case(), problem_of(case()), seed=0)
+    second = pair.run(case(), seed=0)
     assert first.results == second.results
     assert (first.stray, second.stray) == ((), (result_of(second).address + 5 * 3 * 4 + 3,))
     later = replace(case(), args=(case().args[0], case().args[1][:, :1]))
     wrong._execute = CmodelBackend._execute.__get__(wrong)  # type: ignore[method-assign]
-    assert pair.run(later, problem_of(later), seed=0).stray == ()
+    assert pair.run(later, seed=0).stray == ()
 
 
 def test_a_byte_inside_the_result_is_an_element(config: HwConfig) -> None:
     pair = DevicePair(config, CmodelBackend(config), WrongBackend(config, 9))
-    trial = pair.run(case(), problem_of(case()), seed=0)
-    assert trial.stray == ()
-    assert trial.rtl is not None
-    assert (trial.rtl.bits[0] != trial.cmodel.bits[0]).nonzero()[1].tolist() == [2]
+    result = pair.run(case(), seed=0)
+    assert result.stray == ()
+    assert result.rtl is not None
+    assert (result.rtl.bits[0] != result.cmodel.bits[0]).nonzero()[1].tolist() == [2]
 
 
 def test_everything_placed_is_given_back(config: HwConfig) -> None:
     pair = DevicePair(config, CmodelBackend(config), None)
     used = [[use.used_bytes for use in d.memory_report()] for d in pair._devices]
-    pair.run(case(), problem_of(case()), seed=0)
+    pair.run(case(), seed=0)
     assert [[use.used_bytes for use in d.memory_report()] for d in pair._devices] == used
 
 
@@ -136,12 +136,12 @@ def test_a_record_that_the_rtl_never_wrote_is_its_own_fault(
             return None
 
     session = Session(cmodel_spec(tmp_path), config)
-    trial = session.pair.run(case(), problem_of(case()), seed=0)
+    result = session.pair.run(case(), seed=0)
     session.rtl = Silent()  # type: ignore[assignment]
     blamed = []
     record = session.pair._devices[0].completion_records.start
-    for address in (record, result_of(trial).address - 1):
-        found = session.stray_finding(replace(trial, stray=(address,)))
+    for address in (record, result_of(result).address - 1):
+        found = session.stray_finding(replace(result, stray=(address,)))
         assert found is not None
         blamed.append(found[0])
     assert blamed == [Blame.RTL, Blame.CMODEL]

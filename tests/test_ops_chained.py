@@ -16,8 +16,8 @@ from driver.isa import ErrorCode, Opcode
 from driver.results import Mode, OpEvent, OpRow, RunResult, RunSpec, Shard
 from golden.backend import CmodelBackend
 from tb.ops.capsules import capsule_steps, model_entries
-from tb.ops.case import CpuOp
 from tb.ops.chained import ChainedRun, Step, drift_between
+from tb.ops.rows import CpuOp
 from tb.ops.runner import run_ops
 from tb.ops.session import Session
 from tb.tests import replay
@@ -172,7 +172,7 @@ def test_an_op_without_packets_stops_the_run_or_goes_to_the_cpu_with_a_reason(
     run = ChainedRun(Session(spec(tmp_path, allow_cpu=True), CONFIG), capsule)
     rows = list(run.rows(steps, {step.index for step in steps}))
     on_cpu = [row for row in rows if isinstance(row, CpuOp)]
-    assert [row.op for row in on_cpu] == ["aten.lgamma.default"] * 2
+    assert [found.row.op for found in on_cpu] == ["aten.lgamma.default"] * 2
     assert all(row.reason.startswith("NOT ON THE NPU") for row in on_cpu)
     (final,) = run.chain.finals()
     assert np.allclose(final.npu, final.torch, atol=1e-4)

@@ -18,9 +18,9 @@ from driver.errors import UnsupportedOp
 from driver.lower import LOWERINGS
 from driver.results import OpRow, RunSpec
 from tb.ops.capsules import capsule_steps
-from tb.ops.case import CpuOp
 from tb.ops.chain import Chain
 from tb.ops.chained import ChainedRun
+from tb.ops.rows import CpuOp
 from tb.ops.session import Session
 
 CONFIG_FILE = Path(__file__).parents[1] / "sim_config.yaml"
@@ -46,7 +46,7 @@ def run(session: Session, capsule: Capsule) -> tuple[list[OpRow | CpuOp], Chain]
 
 
 def on_cpu(rows: list[OpRow | CpuOp]) -> list[str]:
-    return [row.op for row in rows if isinstance(row, CpuOp)]
+    return [found.row.op for found in rows if isinstance(found, CpuOp)]
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, *ops: str) -> None:

@@ -14,11 +14,10 @@ from driver.isa import ErrorCode, Opcode
 from driver.isa.programs import PROGRAMS
 from driver.results import OpRow, RunSpec
 from golden.backend import CmodelBackend
-from golden.scoreboard import Blame
+from golden.judge import Blame
 from tb.ops.case import Case
 from tb.ops.packets import first_wrong_packet
 from tb.ops.pair import DevicePair
-from tb.ops.problem import problem_of
 from tb.ops.session import Session
 
 CONFIG_FILE = Path(__file__).parents[1] / "sim_config.yaml"
@@ -59,7 +58,7 @@ def programs_of(made: Case) -> list[str]:
     """The vector programs that the case runs, in order."""
     names = {program.number: name for name, program in PROGRAMS.items()}
     pair = DevicePair(CONFIG, CmodelBackend(CONFIG), None)
-    packets = pair.run(made, problem_of(made), 1).packets
+    packets = pair.run(made, 1).packets
     return [names[p.params[0]] for p in packets if p.opcode == Opcode.VECTOR]
 
 
@@ -70,7 +69,7 @@ def test_the_packet_that_goes_wrong_first_is_named_and_its_device_blamed() -> No
         if programs.index(program) != number - 1:
             continue
         pair = DevicePair(CONFIG, CmodelBackend(CONFIG), Spoiler(CONFIG, program))
-        found = first_wrong_packet(pair, case(), problem_of(case()), 1)
+        found = first_wrong_packet(pair, case(), 1)
         assert found is not None
         assert (found.number, found.count, found.blame) == (number, len(programs), Blame.RTL)
         assert f"packet {number} of {len(programs)}, VECTOR {program}, element [" in str(found)
@@ -81,14 +80,14 @@ def test_the_packet_that_goes_wrong_first_is_named_and_its_device_blamed() -> No
 def test_a_wrong_model_is_blamed_instead() -> None:
     program = programs_of(case())[2]
     pair = DevicePair(CONFIG, Spoiler(CONFIG, program), CmodelBackend(CONFIG))
-    found = first_wrong_packet(pair, case(), problem_of(case()), 1)
+    found = first_wrong_packet(pair, case(), 1)
     assert found is not None and found.element is not None
     assert (found.blame, found.right) == (Blame.CMODEL, found.element.rtl)
 
 
 def test_equal_devices_have_no_wrong_packet() -> None:
     pair = DevicePair(CONFIG, CmodelBackend(CONFIG), CmodelBackend(CONFIG))
-    assert first_wrong_packet(pair, case(), problem_of(case()), 1) is None
+    assert first_wrong_packet(pair, case(), 1) is None
 
 
 def failing(

@@ -16,11 +16,11 @@ from driver.lower import TensorView
 from driver.results import OpRow, RunSpec
 from golden import judge as judges
 from golden.backend import CmodelBackend
+from golden.bounds.matmul import product_bounds
 from golden.calls import OpCall
-from golden.judge import judge
-from golden.problem import Product
-from golden.scoreboard import Bits, Blame, tensor_bits
-from golden.tolerance import bounds
+from golden.formats import Bits
+from golden.judge import Blame, judge
+from golden.reference import tensor_bits
 from tb.ops.case import Case
 from tb.ops.placing import outside
 from tb.ops.session import Session
@@ -134,7 +134,8 @@ def test_every_output_is_judged(output: int) -> None:
 
 
 def test_a_nan_that_is_required_is_not_any_value() -> None:
-    a, b = np.array([[[np.nan]]]), np.array([[[1.0]]])
-    limits = bounds(Product(a, b, None, DType.FP32, DType.FP32))
+    call = OpCall("aten.mm.default", (torch.tensor([[np.nan]]), torch.tensor([[1.0]])))
+    assert call.product is not None
+    limits = product_bounds(call.product)
     assert limits.npu.admits(np.array([[[np.nan]]])).all()
     assert not limits.npu.admits(np.array([[[1.0]]])).any()

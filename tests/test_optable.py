@@ -19,7 +19,7 @@ from regress.optable_page import page, totals
 from regress.progress import Progress
 from tb.optable.__main__ import answer
 from tb.optable.database import calls
-from tb.optable.judging import Judge, Outcome
+from tb.optable.judging import Judge, SampleResult
 
 ROOT = Path(__file__).parents[1]
 CONFIG = load_config(ROOT / "sim_config.yaml", "small")
@@ -84,7 +84,7 @@ def test_the_same_seed_gives_the_same_samples() -> None:
     assert not torch.equal(first(1), first(2))
 
 
-def judged(call: object, own: str = "add", limit_s: float = 20) -> Outcome | None:
+def judged(call: object, own: str = "add", limit_s: float = 20) -> SampleResult | None:
     judge = Judge(CONFIG, 1, limit_s)
     try:
         return judge.outcome(call, frozenset({own}))  # type: ignore[arg-type]
@@ -98,7 +98,7 @@ def test_a_wrong_answer_is_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     def call() -> torch.Tensor:
         return ones + 1
 
-    assert judged(call) == Outcome("works", core=True)
+    assert judged(call) == SampleResult("works", core=True)
     monkeypatch.setattr("driver.lower.elementwise._times", lambda out, alpha, other: 1.5)
     found = judged(call)
     assert found is not None and found.status == "wrong" and "aten.add.Tensor" in found.text

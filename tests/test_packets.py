@@ -15,8 +15,8 @@ from test_cmodel_vector import BASES, DST, View, flag, random_view, vector_packe
 from driver.isa import Descriptor, DType, ErrorCode, Opcode, Packet
 from driver.isa.micro import Reduce
 from driver.isa.programs import PROGRAMS
+from golden.judge import Blame
 from golden.packets import blame_packet, destination, third_opinion_packet
-from golden.scoreboard import Blame
 
 
 def reader(memory: np.ndarray) -> Callable[[int, int], bytes]:

@@ -13,10 +13,10 @@ from driver.capture import Capsule, capture, load_capsule, save_capsule
 from driver.capture.single import recall, recorded_stream, single_call
 from driver.config import load_config
 from driver.results import OpRow, RunSpec
+from golden.calls import answers
 from tb.ops.capsules import capsule_steps
 from tb.ops.case import recorded_case
 from tb.ops.chained import ChainedRun
-from tb.ops.problem import problem_of, torch_answers
 from tb.ops.session import Session
 
 CONFIG_FILE = Path(__file__).parents[1] / "sim_config.yaml"
@@ -81,7 +81,7 @@ def test_equal_ops_of_a_run_draw_different_numbers_and_a_replay_the_same(capsule
     assert {recorded_stream(capsule, op).seed for op in drawn} == {5}
     masks = []
     for op in (*drawn, drawn[0]):
-        (mask,) = torch_answers(problem_of(recorded_case(capsule, op, 0)).call)
+        (mask,) = answers(recorded_case(capsule, op, 0).call)
         assert mask is not None
         masks.append(mask)
     assert not torch.equal(masks[0], masks[1])
@@ -97,7 +97,7 @@ def test_an_op_taken_out_of_a_run_draws_what_it_drew_there(
     alone = load_capsule(tmp_path / "alone")
     assert recorded_stream(alone, alone.ops[0]) == recorded_stream(capsule, op)
     masks = [
-        torch_answers(problem_of(recorded_case(source, found, 0)).call)[0]
+        answers(recorded_case(source, found, 0).call)[0]
         for source, found in ((capsule, op), (alone, alone.ops[0]))
     ]
     assert masks[0] is not None

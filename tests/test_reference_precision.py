@@ -10,11 +10,11 @@ import pytest
 import torch
 
 from driver.isa import DType
+from golden.bounds.matmul import product_bounds
 from golden.calls import OpCall, answers, truths, values_of, widened
 from golden.formats import round_to
 from golden.judge import expectations
-from golden.reference import exact_values, matmul_call, product
-from golden.tolerance import bounds
+from golden.reference import exact_values
 
 
 def test_operands_and_values_are_widened_not_rounded() -> None:
@@ -51,7 +51,9 @@ def test_the_truth_has_the_digits_of_float64(
 
 def test_the_true_product_has_the_digits_of_float64() -> None:
     a, b = torch.tensor([[1.0, 2.0**-30]]), torch.tensor([[1.0], [1.0]])
-    limits = bounds(product(matmul_call("aten.mm.default", (a, b))))
+    product = OpCall("aten.mm.default", (a, b)).product
+    assert product is not None
+    limits = product_bounds(product)
     assert limits.true.item() == 1.0 + 2.0**-30
 
 

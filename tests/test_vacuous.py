@@ -14,8 +14,8 @@ from driver.isa import ErrorCode
 from driver.results import OpEvent, OpRow, RunResult, RunSpec
 from golden.backend import CmodelBackend
 from golden.calls import OpCall
-from golden.judge import judge
-from golden.scoreboard import Blame, tensor_bits
+from golden.judge import Blame, judge
+from golden.reference import tensor_bits
 from tb.ops import session as sessions
 from tb.ops.case import Case, Entry
 from tb.ops.runner import run_ops

@@ -40,6 +40,7 @@ from golden.bounds.expectation import (
     Rule,
     Subject,
     U,
+    gamma,
     is_short,
     near,
     unclaimed,
@@ -47,9 +48,7 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.reductions import finite, roundings
 from golden.calls import OpCall, truths, values_of
-from golden.formats import FLOAT_FORMATS, Floats
-from golden.problem import Mask
-from golden.tolerance import gamma
+from golden.formats import FLOAT_FORMATS, Floats, Mask
 
 _LINEAR = 0.25
 """The largest error of a score that counts as a relative one of its exponential."""

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from golden.bounds.expectation import (
+    FLUSH,
     SLACK,
     TINY,
     Expectation,
@@ -29,6 +30,7 @@ from golden.bounds.expectation import (
     Subject,
     U,
     exact,
+    gamma,
     is_short,
     near,
     unclaimed,
@@ -38,9 +40,7 @@ from golden.bounds.norms import bounded, flat, open_affine, short_error, true_va
 from golden.bounds.reductions import finite, roundings
 from golden.bounds.rows import RowErrors, Rows
 from golden.calls import base_name, values_of
-from golden.formats import Floats
-from golden.problem import FLUSH, Mask
-from golden.tolerance import gamma
+from golden.formats import Floats, Mask
 
 
 def _batch_norm(subject: Subject) -> tuple[Expectation | None, ...]:

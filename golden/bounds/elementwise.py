@@ -24,6 +24,7 @@ import torch
 from golden.bounds.budgets import CORRECT, SHORT, ULPS
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import (
+    FLUSH,
     SLACK,
     TINY,
     Expectation,
@@ -40,7 +41,6 @@ from golden.bounds.expectation import (
 from golden.bounds.remainders import floored
 from golden.calls import OpCall, truths, values_of, widened
 from golden.formats import Floats
-from golden.problem import FLUSH
 
 
 def true_of(subject: Subject, output: int = 0) -> Floats:

@@ -11,11 +11,9 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from golden.bounds.expectation import Expectation, Rule, Subject, exact, unclaimed
+from golden.bounds.expectation import Expectation, Interval, Rule, Subject, exact, unclaimed
 from golden.calls import OpCall, values_of
-from golden.formats import Values
-from golden.problem import Mask
-from golden.tolerance import Interval
+from golden.formats import Mask, Values
 
 
 def equal(subject: Subject) -> tuple[Expectation | None, ...]:

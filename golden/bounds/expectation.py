@@ -21,10 +21,8 @@ import torch
 
 from driver.isa import DType
 from golden.calls import OpCall, Result, values_of
-from golden.formats import FLOAT_FORMATS, Floats, Values, round_to
-from golden.problem import Mask
+from golden.formats import FLOAT_FORMATS, Floats, Mask, Values, round_to
 from golden.reference import NPU_TYPES
-from golden.tolerance import Interval
 
 U = FLOAT_FORMATS[DType.FP32].unit_roundoff
 """Unit roundoff of fp32: one rounding changes a normal number by at most this fraction."""
@@ -32,7 +30,34 @@ TINY = 2.0**-149
 """The least fp32 subnormal: what a rounding below the normal range may add, twice over."""
 SLACK = 2.0**-50
 """Relative error of a few float64 operations."""
+FLUSH = 2.0**-126
+"""Smallest normal fp32 number: torch's 16-bit kernels may take anything below for 0."""
 _OVERFLOW = FLOAT_FORMATS[DType.FP32].max_finite
+
+
+@dataclass(frozen=True)
+class Interval:
+    """What is admissible per element: low ≤ value ≤ high, or NaN, or (unbounded) anything."""
+
+    low: Values
+    high: Values
+    nan: Mask
+    unbounded: Mask
+
+    def admits(self, values: Values) -> Mask:
+        """Which elements lie inside."""
+        inside = (values >= self.low) & (values <= self.high)
+        return np.where(self.nan, np.isnan(values), inside) | self.unbounded
+
+    @property
+    def not_compared(self) -> Mask:
+        """The elements of which anything would be admissible."""
+        return self.unbounded | (np.isneginf(self.low) & np.isposinf(self.high))
+
+    def reshaped(self, sizes: tuple[int, ...]) -> Interval:
+        """The same elements in another shape."""
+        sides = (self.low, self.high, self.nan, self.unbounded)
+        return Interval(*(side.reshape(sizes) for side in sides))
 
 
 @dataclass(frozen=True)
@@ -44,6 +69,26 @@ class Expectation:
     torch: Interval
     signed_zeros: bool = False
     """−0 and +0 are different: the op moves bits."""
+
+    def admits_npu(self, values: Values) -> Mask:
+        """Which of the NPU's elements are right."""
+        return self._admits(self.npu, values)
+
+    def admits_torch(self, values: Values) -> Mask:
+        """Which of torch's elements are as assumed."""
+        return self._admits(self.torch, values)
+
+    def _admits(self, interval: Interval, values: Values) -> Mask:
+        inside = interval.admits(values)
+        if self.signed_zeros and values.dtype == np.float64:
+            zero = (values == 0) & (self.true == 0)
+            inside &= ~zero | (np.signbit(values) == np.signbit(self.true))
+        return np.asarray(inside)
+
+    def reshaped(self, sizes: tuple[int, ...]) -> Expectation:
+        """The same elements in another shape."""
+        npu, torch = self.npu.reshaped(sizes), self.torch.reshaped(sizes)
+        return Expectation(self.true.reshape(sizes), npu, torch, self.signed_zeros)
 
 
 @dataclass(frozen=True)
@@ -62,6 +107,13 @@ class Subject:
 
 Rule = Callable[[Subject], tuple[Expectation | None, ...]]
 """One Expectation per output; None where an output is no tensor."""
+
+
+def gamma(n: int, u: float = U) -> float:
+    """γ_n = n·u/(1 − n·u): the relative error of n roundings (Higham, Lemma 3.1)."""
+    if n * u >= 0.5:
+        raise ValueError(f"{n} roundings are too many for a bound at u = {u}")
+    return n * u / (1 - n * u)
 
 
 def ulp(values: Floats, dtype: DType = DType.FP32) -> Floats:

@@ -31,16 +31,15 @@ from golden.bounds.expectation import (
     Rule,
     Subject,
     exact,
+    gamma,
     is_short,
     near,
     unclaimed,
     unit,
 )
 from golden.calls import values_of
-from golden.formats import FLOAT_FORMATS, Floats
-from golden.problem import Mask
+from golden.formats import FLOAT_FORMATS, Floats, Mask
 from golden.reference import NPU_TYPES
-from golden.tolerance import gamma
 
 _LEAST = 2.0**-126
 _LARGEST = 2.0**127

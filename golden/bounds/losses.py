@@ -25,12 +25,14 @@ import torch
 
 from golden.bounds.elementwise import true_of
 from golden.bounds.expectation import (
+    FLUSH,
     SLACK,
     TINY,
     Expectation,
     Rule,
     Subject,
     U,
+    gamma,
     is_short,
     near,
     torch_open,
@@ -40,8 +42,6 @@ from golden.bounds.expectation import (
 from golden.bounds.reductions import finite, roundings
 from golden.calls import OpCall, base_name, truths, values_of
 from golden.formats import Floats
-from golden.problem import FLUSH
-from golden.tolerance import gamma
 
 _OVERFLOW = 88.0
 

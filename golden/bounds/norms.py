@@ -37,6 +37,7 @@ from golden.bounds.expectation import (
     Rule,
     Subject,
     U,
+    gamma,
     is_short,
     near,
     unclaimed,
@@ -45,9 +46,7 @@ from golden.bounds.expectation import (
 from golden.bounds.reductions import finite, roundings
 from golden.bounds.rows import Rows, root_error
 from golden.calls import truths, values_of
-from golden.formats import Floats
-from golden.problem import Mask
-from golden.tolerance import gamma
+from golden.formats import Floats, Mask
 
 
 def flat(tensor: torch.Tensor | None, count: int, default: float) -> Floats:

@@ -10,10 +10,9 @@ import numpy as np
 
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import equal
-from golden.bounds.expectation import TINY, Expectation, Rule, Subject, is_short, near, unit
+from golden.bounds.expectation import TINY, Expectation, Rule, Subject, gamma, is_short, near, unit
 from golden.bounds.reductions import finite
 from golden.calls import OpCall, base_name, truths, values_of
-from golden.tolerance import gamma
 
 
 def _window(call: OpCall) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of products: convolutions, and matrix products that golden.tolerance does not take.
+"""Sums of products: convolutions, and matrix products that golden.bounds.matmul does not take.
 
 Products are exact in the fma chain and every one passes at most n roundings, so in any order the
 sum is within γ_n·S of the true one, S the sum of the magnitudes: the same op on them. n = K + 3
@@ -20,10 +20,12 @@ import torch
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import (
+    FLUSH,
     TINY,
     Expectation,
     Rule,
     Subject,
+    gamma,
     is_short,
     near,
     torch_open,
@@ -31,8 +33,6 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.reductions import finite
 from golden.calls import OpCall, truths, values_of
-from golden.problem import FLUSH
-from golden.tolerance import gamma
 
 
 def _conv_terms(call: OpCall) -> int:
@@ -66,7 +66,8 @@ def _transposed(subject: Subject) -> tuple[Expectation | None, ...]:
     return (torch_open(made, ~np.isfinite(made.true)),)
 
 
-def _last(call: OpCall) -> int:
+def last_size(call: OpCall) -> int:
+    """K of a matrix product."""
     factor = next(call[name] for name in _LEFT if name in call.arguments)
     return int(factor.shape[-1])
 
@@ -113,8 +114,5 @@ def summed(terms: Callable[[OpCall], int]) -> Rule:
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("convolution", "conv2d", "conv1d"), _convolution),
-    **dict.fromkeys(
-        ("mm", "bmm", "addmm", "baddbmm", "linear", "matmul", "mv", "addmv", "dot"),
-        by_type(summed(_last)),
-    ),
+    **dict.fromkeys(("matmul", "mv", "addmv", "dot"), by_type(summed(last_size))),
 }

@@ -31,13 +31,13 @@ from golden.bounds.expectation import (
     Rule,
     Subject,
     U,
+    gamma,
     is_short,
     near,
     unit,
 )
 from golden.calls import OpCall, values_of, widened
 from golden.formats import Floats
-from golden.tolerance import gamma
 
 _PASSES = 6
 """Roundings that a further pass over reduced dimensions adds: a tree of 4, a lane, the store."""

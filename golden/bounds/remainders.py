@@ -26,8 +26,7 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.calls import values_of
-from golden.formats import Floats
-from golden.problem import Mask
+from golden.formats import Floats, Mask
 
 _CERTAIN = 2.0**12
 _LARGEST = float(np.finfo(np.float32).max)

@@ -30,6 +30,7 @@ from golden.bounds.expectation import (
     Rule,
     Subject,
     U,
+    gamma,
     is_short,
     near,
     unclaimed,
@@ -38,7 +39,6 @@ from golden.bounds.expectation import (
 from golden.bounds.reductions import finite
 from golden.calls import base_name, truths, values_of
 from golden.formats import Floats
-from golden.tolerance import gamma
 
 Weights = Callable[[Floats, int], Floats]
 """(places on the input's line, its length) → a matrix [result, input]."""

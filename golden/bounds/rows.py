@@ -10,11 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from golden.bounds.expectation import SLACK, TINY, U
+from golden.bounds.expectation import SLACK, TINY, U, gamma
 from golden.bounds.reductions import square_error
-from golden.formats import Floats
-from golden.problem import Mask
-from golden.tolerance import gamma
+from golden.formats import Floats, Mask
 
 FUNCTION = 4 * U
 """Relative error of a root's reciprocal of 2 ULP."""

@@ -23,11 +23,20 @@ import numpy as np
 import torch
 
 from golden.bounds.budgets import exponential
-from golden.bounds.expectation import TINY, Expectation, Rule, Subject, U, is_short, near, unit
+from golden.bounds.expectation import (
+    TINY,
+    Expectation,
+    Rule,
+    Subject,
+    U,
+    gamma,
+    is_short,
+    near,
+    unit,
+)
 from golden.bounds.reductions import roundings
 from golden.calls import base_name, values_of
 from golden.formats import Floats
-from golden.tolerance import gamma
 
 _TORCH_EXP = 8 * U
 

@@ -15,10 +15,19 @@ import numpy as np
 import torch
 
 from golden.bounds.elementwise import true_of
-from golden.bounds.expectation import TINY, Expectation, Rule, Subject, U, is_short, near, unit
+from golden.bounds.expectation import (
+    FLUSH,
+    TINY,
+    Expectation,
+    Rule,
+    Subject,
+    U,
+    is_short,
+    near,
+    unit,
+)
 from golden.bounds.reductions import finite
 from golden.calls import values_of
-from golden.problem import FLUSH
 
 _TORCH = 10 * U
 """exp and log1p of torch, together."""

@@ -11,6 +11,7 @@ from golden.bounds import (
     factors,
     indexed,
     losses,
+    matmul,
     moves,
     norms,
     pooling,
@@ -47,7 +48,7 @@ _EQUAL = """
     eq ne lt le gt ge logical_not logical_and logical_or logical_xor bitwise_not bitwise_and
     bitwise_or bitwise_xor isnan any all neg abs relu clamp clamp_min clamp_max hardtanh
     maximum minimum max min amax amin argmax argmin sign floor ceil round trunc __and__ __or__
-    __xor__ __iand__ __ior__ __ixor__ _int_mm __rshift__ __lshift__ __irshift__
+    __xor__ __iand__ __ior__ __ixor__ __rshift__ __lshift__ __irshift__
     __ilshift__ bitwise_left_shift bitwise_right_shift isinf frac
     cummax cummin
 """
@@ -56,7 +57,7 @@ _FAMILIES = (
     *(factors, remainders),
     *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, random),
     *(reductions, softmax, softplus),
-    *(losses, moves, resampling),
+    *(losses, matmul, moves, resampling),
 )
 
 

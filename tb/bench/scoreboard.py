@@ -27,7 +27,6 @@ from tb.bench.measure import (
 )
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair
-from tb.ops.problem import problem_of
 from tb.ops.session import Session
 from tb.sim.spec import REPOSITORY
 
@@ -53,7 +52,7 @@ def measure(rounds: int, note: Note) -> Measurement:
                 raise VerdictError("the measured product is wrong")
 
         def bare() -> None:
-            pair.run(case, problem_of(case), 1)
+            pair.run(case, 1)
 
         with_it = partial(timed, judged, partial(_clock, session.rtl))
         without = partial(timed, bare, partial(_clock, alone))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -12,15 +13,10 @@ import torch
 from driver.capture import Capsule, Op, TensorRef, Value
 from driver.capture.single import recorded_stream
 from driver.capture.tensors import to_torch
-from driver.errors import UnsupportedOp
 from driver.isa import DType
 from driver.random_stream import FIRST_STREAM, RandomStream
-from driver.results import OpRow
-
-_LONG = 200
-"""Characters of an error's text that nobody reads."""
-Place = int | str
-"""Which argument: its position, or its keyword."""
+from golden.calls import OpCall
+from tb.ops.outputs import Output, Place, outputs_of
 
 
 @dataclass(frozen=True)
@@ -40,6 +36,16 @@ class Case:
     stream: RandomStream = FIRST_STREAM
     """What a random op draws."""
 
+    @cached_property
+    def call(self) -> OpCall:
+        """What the judge is asked about."""
+        return OpCall(self.op, self.args, dict(self.kwargs), self.stream, self.result)
+
+    @cached_property
+    def outputs(self) -> tuple[Output | None, ...]:
+        """The call's results. UnsupportedOp when golden has no answer to it."""
+        return outputs_of(self.call)
+
     def tensors(self) -> Iterator[tuple[Place, torch.Tensor]]:
         """Every tensor of the arguments, those in lists included, with the argument it is in."""
         places: list[tuple[Place, Any]] = [*enumerate(self.args), *self.kwargs.items()]
@@ -47,6 +53,15 @@ class Case:
             for item in value if isinstance(value, list | tuple) else (value,):
                 if isinstance(item, torch.Tensor):
                     yield place, item
+
+    def check(self) -> None:
+        """Raise UnsupportedOp when golden has no answer to the call."""
+        _ = self.outputs
+
+    def operands(self) -> tuple[torch.Tensor, ...]:
+        """The tensors that a row names: the two factors of a matrix product, else all."""
+        product = self.call.product
+        return tuple(x for _, x in self.tensors()) if product is None else (product.a, product.b)
 
     def dtype(self) -> str:
         """Type of the first tensor, as torch names it; empty without any."""
@@ -66,60 +81,6 @@ class Entry:
     make: Callable[[], Case]
     capsule: Capsule | None = None
     """Where the op was recorded, if it was."""
-
-
-@dataclass(frozen=True)
-class CpuOp:
-    """An op that ran on CPU torch because the user allowed it, and why it had to."""
-
-    index: int
-    op: str
-    module: str
-    source: str
-    dtype: str
-    shapes: tuple[tuple[int, ...], ...]
-    reason: str
-
-    def row(self) -> OpRow:
-        """Its line in the result: nothing was compared."""
-        return OpRow(
-            index=self.index,
-            op=self.op,
-            module=self.module,
-            source=self.source,
-            where="cpu",
-            dtype=self.dtype,
-            shapes=self.shapes,
-            elements_compared=0,
-            rtl_vs_cmodel_mismatches=None,
-            torch_max_error=None,
-            torch_bound=None,
-            cycles=None,
-            macs=None,
-            utilisation=None,
-            status="pass",
-            blame="none",
-            failure=None,
-        )
-
-
-def refused(case: Case, error: UnsupportedOp, *, allow_cpu: bool) -> CpuOp:
-    """A case that the NPU cannot run: accounted for where that is allowed, else the error that
-    names op, type and module."""
-    if not allow_cpu:
-        where = f"{case.op} ({case.dtype() or 'no tensors'}) in {case.module}"
-        known = error.expected if len(error.expected) < _LONG else "an op of driver/lower's table"
-        expected = f"{known}, or --allow-cpu"
-        raise UnsupportedOp(where, error.field, error.value, expected) from error
-    return CpuOp(
-        index=case.index,
-        op=case.op,
-        module=case.module,
-        source=case.source,
-        dtype=case.dtype(),
-        shapes=case.shapes(),
-        reason=f"NOT ON THE NPU, {error.field}: {error.value}",
-    )
 
 
 def recorded_case(capsule: Capsule, op: Op, index: int) -> Case:

@@ -18,15 +18,14 @@ from driver.capture import Capsule, Op, TensorRef
 from driver.errors import UnsupportedOp
 from driver.results import Drift, OpRow
 from golden.formats import Floats
-from golden.scoreboard import Blame
-from tb.ops.case import Case, CpuOp, refused
+from golden.judge import Blame, judge
+from tb.ops.case import Case
 from tb.ops.chain import Chain, Values, recorded_values
 from tb.ops.held import Held
 from tb.ops.images import buffer_of, draws_numbers
 from tb.ops.placing import Placed
-from tb.ops.problem import Problem, judged, problem_of
 from tb.ops.recorded import prove
-from tb.ops.rows import failed, no_element
+from tb.ops.rows import CpuOp, failed, no_element, refused
 from tb.ops.session import Session
 from tb.ops.shadow import FACTOR, Shadows, distance, distances
 from tb.ops.stopped import naming
@@ -95,7 +94,7 @@ class ChainedRun:
     def _step(self, op: Op, index: int, *, wanted: bool) -> OpRow | CpuOp | None:
         case = self.chain.case(op, index)
         try:
-            problem = problem_of(case)
+            case.check()
             placed = self.chain.place(op)
         except UnsupportedOp as error:
             outcome = refused(case, error, allow_cpu=self._session.spec.allow_cpu)
@@ -104,12 +103,12 @@ class ChainedRun:
                 self._shadows.step(op)
             return outcome if wanted else None
         if not wanted and self._session.rtl is not None:
-            self._run_model_only(op, case, problem, placed)
+            self._run_model_only(op, case, placed)
             return None
-        row = self._run(op, case, problem, placed)
+        row = self._run(op, case, placed)
         return row if wanted else None
 
-    def _run_model_only(self, op: Op, case: Case, problem: Problem, placed: Placed) -> None:
+    def _run_model_only(self, op: Op, case: Case, placed: Placed) -> None:
         self._session.pair.model_only(placed.program)
         self._together = False
         if self._shadows is not None:
@@ -117,7 +116,7 @@ class ChainedRun:
                 None if view is None else self._session.pair.elements(view)
                 for view in placed.results
             )
-            verdict = judged(problem.call, bits, None, self._session.config.array_size)
+            verdict = judge(case.call, bits, None, self._session.config.array_size)
             self._shadows.step(op, () if draws_numbers(op) else verdict.reaches)
         self._after_draw(op)
 
@@ -127,18 +126,18 @@ class ChainedRun:
         if draws_numbers(op):
             self.chain.compute_on_cpu(op)
 
-    def _run(self, op: Op, case: Case, problem: Problem, placed: Placed) -> OpRow:
+    def _run(self, op: Op, case: Case, placed: Placed) -> OpRow:
         with naming(case):
             if not self._together:
                 self._session.pair.reset()
                 self._together = True
             self._session.begin(case.index)
-            trial = self._session.pair.execute(placed.program, placed.results)
-        trial = replace(trial, compulsory_bytes=placed.compulsory_bytes)
-        self._session.count(trial)
-        answer = self._session.judged(case, problem, trial)
+            result = self._session.pair.execute(placed.program, placed.results)
+        result = replace(result, compulsory_bytes=placed.compulsory_bytes)
+        self._session.count(result)
+        row, verdict = self._session.judged(case, result)
         self._after_draw(op)
-        return self._with_drift(op, answer.row, answer.reaches)
+        return self._with_drift(op, row, verdict.reaches)
 
     # ------------------------------------------------------------------ drift
     def _with_drift(self, op: Op, row: OpRow, reaches: Sequence[Floats | None]) -> OpRow:

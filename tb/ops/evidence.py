@@ -14,24 +14,22 @@ from driver.capture.single import Call, single_call
 from driver.errors import InputError
 from driver.evidence import CAPSULE, MAP_FILE, Bits, ErrorMap, Reference, error_map, folder_of
 from driver.results import OpRow, write_json
-from golden.scoreboard import tensor_bits
+from golden.calls import answers
+from golden.reference import tensor_bits
 from tb.ops.case import Case
-from tb.ops.pair import Trial
-from tb.ops.problem import Problem, torch_answers
+from tb.ops.pair import PairResult
 
 log = logging.getLogger(__name__)
 MAX_CAPSULE_BYTES = 64 << 20
 """Operands beyond this are not copied: the op of the test's own capsule has them."""
 
 
-def keep(
-    out: Path, row: OpRow, case: Case, *, problem: Problem, trial: Trial, tile_size: int
-) -> None:
+def keep(out: Path, row: OpRow, case: Case, *, result: PairResult, tile_size: int) -> None:
     """Write what is known of a failing case to its folder; a full disk costs a note, no verdict."""
     folder = folder_of(out, row.index)
     try:
         if row.failure is not None and row.failure.tile is not None:
-            write_json(folder / MAP_FILE, _map(row, problem, trial, tile_size))
+            write_json(folder / MAP_FILE, _map(row, case, result, tile_size))
         size = sum(tensor.nbytes for _, tensor in case.tensors())
         if case.result is None and size <= MAX_CAPSULE_BYTES:
             save_capsule(single_call(f"op{row.index}", [_recorded(case)]), folder / CAPSULE)
@@ -39,13 +37,13 @@ def keep(
         log.info("op %d: evidence is missing: %s", row.index, error)
 
 
-def _map(row: OpRow, problem: Problem, trial: Trial, tile_size: int) -> ErrorMap:
+def _map(row: OpRow, case: Case, result: PairResult, tile_size: int) -> ErrorMap:
     """Between the two sides that the blame is about."""
     assert row.failure is not None
     output = row.failure.output
-    cmodel = trial.cmodel.bits[output]
-    rtl = cmodel if trial.rtl is None else trial.rtl.bits[output]
-    truth = torch_answers(problem.call)[output]
+    cmodel = result.cmodel.bits[output]
+    rtl = cmodel if result.rtl is None else result.rtl.bits[output]
+    truth = answers(case.call)[output]
     assert cmodel is not None
     assert rtl is not None
     assert truth is not None

@@ -15,12 +15,11 @@ import numpy as np
 from driver.isa import DTYPE_BYTES, Opcode, Packet
 from driver.isa.programs import PROGRAMS
 from driver.lower import Program, TensorView
+from golden.judge import Blame
 from golden.packets import blame_packet, destination
-from golden.scoreboard import Blame
 from tb.ops.case import Case
-from tb.ops.pair import DevicePair, Trial
+from tb.ops.pair import DevicePair, PairResult
 from tb.ops.placing import placed
-from tb.ops.problem import Problem
 
 _PROGRAM_NAMES = {program.number: name for name, program in PROGRAMS.items()}
 _WRITING = (Opcode.MATMUL, Opcode.VECTOR, Opcode.COPY, Opcode.FILL, Opcode.GATHER, Opcode.SCATTER)
@@ -72,12 +71,11 @@ class _Retry:
 
     pair: DevicePair
     case: Case
-    problem: Problem
     seed: int
 
-    def steps(self) -> Iterator[tuple[int, Packet, Trial]]:
+    def steps(self) -> Iterator[tuple[int, Packet, PairResult]]:
         """Each packet alone: its number from 1, and what the devices made of it."""
-        with placed(self.pair, self.case, self.problem, self.seed) as here:
+        with placed(self.pair, self.case, self.seed) as here:
             for number, packet in enumerate(here.program.packets, 1):
                 view = _destination(packet, self.pair.read)
                 alone = _alone(here.program, packet)
@@ -85,7 +83,7 @@ class _Retry:
 
     def third_opinion(self, number: int, element: Element) -> tuple[Blame, int]:
         """About an element of packet `number`, from the memory that it begins with."""
-        with placed(self.pair, self.case, self.problem, self.seed) as here:
+        with placed(self.pair, self.case, self.seed) as here:
             *before, packet = here.program.packets[:number]
             for earlier in before:
                 self.pair.model_only(_alone(here.program, earlier))
@@ -95,17 +93,15 @@ class _Retry:
         return found
 
 
-def first_wrong_packet(
-    pair: DevicePair, case: Case, problem: Problem, seed: int
-) -> WrongPacket | None:
+def first_wrong_packet(pair: DevicePair, case: Case, seed: int) -> WrongPacket | None:
     """The packet; None when nothing differs this time."""
-    retry = _Retry(pair, case, problem, seed)
+    retry = _Retry(pair, case, seed)
     wrong: tuple[int, Packet, Element | None] | None = None
     count = 0
-    for number, packet, trial in retry.steps():
+    for number, packet, result in retry.steps():
         count = number
-        if wrong is None and _differs(trial):
-            wrong = (number, packet, _element(trial))
+        if wrong is None and _differs(result):
+            wrong = (number, packet, _element(result))
     if wrong is None:
         return None
     number, packet, element = wrong
@@ -125,15 +121,15 @@ def _destination(packet: Packet, read: Read) -> TensorView | None:
     return TensorView(view.base, view.dtype, view.sizes, view.strides)
 
 
-def _differs(trial: Trial) -> bool:
-    assert trial.rtl is not None
-    faults = trial.cmodel.fault is not None or trial.rtl.fault is not None
-    return faults or bool(trial.stray) or _element(trial) is not None
+def _differs(result: PairResult) -> bool:
+    assert result.rtl is not None
+    faults = result.cmodel.fault is not None or result.rtl.fault is not None
+    return faults or bool(result.stray) or _element(result) is not None
 
 
-def _element(trial: Trial) -> Element | None:
-    assert trial.rtl is not None
-    for left, right in zip(trial.cmodel.bits, trial.rtl.bits, strict=True):
+def _element(result: PairResult) -> Element | None:
+    assert result.rtl is not None
+    for left, right in zip(result.cmodel.bits, result.rtl.bits, strict=True):
         if left is None or right is None or np.array_equal(left, right):
             continue
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(left != right)), left.shape))

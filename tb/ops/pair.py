@@ -18,17 +18,16 @@ from driver.device import Device
 from driver.errors import DeviceFault
 from driver.isa import COMPLETION_BYTES, COMPLETION_TIMING_BYTES, CompletionRecord, Packet
 from driver.lower import Program, TensorView
-from golden.scoreboard import Bits
+from golden.formats import Bits
 from tb.ops.case import Case
 from tb.ops.placing import elements, outside, placed
-from tb.ops.problem import Problem
 
 _PAGE_BYTES = 4096
 _MAX_STRAY = 8
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DeviceResult:
     """What one device made of some packets."""
 
     bits: tuple[Bits | None, ...]
@@ -38,11 +37,11 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Trial:
-    """What both made of it. `rtl` is None where no RTL runs."""
+class PairResult:
+    """What both devices made of some packets. `rtl` is None where no RTL runs."""
 
-    cmodel: Outcome
-    rtl: Outcome | None
+    cmodel: DeviceResult
+    rtl: DeviceResult | None
     results: tuple[TensorView | None, ...]
     packets: tuple[Packet, ...]
     bytes_compared: int
@@ -105,26 +104,26 @@ class DevicePair:
         return self.contents(address, size_bytes).tobytes()
 
     # ------------------------------------------------------------------ running
-    def run(self, case: Case, problem: Problem, seed: int) -> Trial:
+    def run(self, case: Case, seed: int) -> PairResult:
         """Place the case's operands, run its packets on both devices, compare the memories.
 
         OutOfMemory when the operands do not fit; SimulatorDied and SimulatorTimeout as they come.
         """
-        with placed(self, case, problem, seed) as here:
-            trial = self.execute(here.program, here.results)
-            return replace(trial, compulsory_bytes=here.compulsory_bytes)
+        with placed(self, case, seed) as here:
+            result = self.execute(here.program, here.results)
+            return replace(result, compulsory_bytes=here.compulsory_bytes)
 
-    def execute(self, program: Program, results: Sequence[TensorView | None]) -> Trial:
+    def execute(self, program: Program, results: Sequence[TensorView | None]) -> PairResult:
         """Run packets that are in memory already, on both devices."""
         self._clear()
-        outcomes = [
+        devices = [
             self._submit(device, backend, program.packets, results)
             for device, backend in zip(self._devices, self._backends, strict=True)
         ]
         compared, stray = self._compare([view for view in results if view is not None])
-        return Trial(
-            cmodel=outcomes[0],
-            rtl=outcomes[1] if self._rtl is not None else None,
+        return PairResult(
+            cmodel=devices[0],
+            rtl=devices[1] if self._rtl is not None else None,
             results=tuple(results),
             packets=program.packets,
             bytes_compared=compared,
@@ -146,7 +145,7 @@ class DevicePair:
         backend: InspectableBackend,
         packets: Sequence[Packet],
         results: Sequence[TensorView | None],
-    ) -> Outcome:
+    ) -> DeviceResult:
         fault = None
         records: list[CompletionRecord] = []
         try:
@@ -157,7 +156,7 @@ class DevicePair:
         bits = tuple(
             None if view is None else elements(backend.memory, self._base, view) for view in results
         )
-        return Outcome(bits, records, fault)
+        return DeviceResult(bits, records, fault)
 
     # ------------------------------------------------------------------ comparing
     def _clear(self) -> None:

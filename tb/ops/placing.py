@@ -21,9 +21,9 @@ from driver.errors import UnsupportedOp
 from driver.isa import DTYPE_BYTES
 from driver.lower import Arg, Program, TensorView, lower
 from golden.reference import NPU_TYPES
-from tb.ops.case import Case, Place
+from tb.ops.case import Case
 from tb.ops.cost import compulsory_bytes
-from tb.ops.problem import Output, Problem
+from tb.ops.outputs import Output, Place
 
 _AT_LEAST = 1
 """Bytes: an empty tensor has an address like any other."""
@@ -56,7 +56,7 @@ class Placed:
 
 
 @contextmanager
-def placed(memory: Memory, case: Case, problem: Problem, seed: int) -> Iterator[Placed]:
+def placed(memory: Memory, case: Case, seed: int) -> Iterator[Placed]:
     """Operands, results, temporaries and descriptors in memory; freed afterwards.
 
     UnsupportedOp when the op has no packets, OutOfMemory when something does not fit.
@@ -78,10 +78,10 @@ def placed(memory: Memory, case: Case, problem: Problem, seed: int) -> Iterator[
         args = tuple(views.argument(position, value) for position, value in enumerate(case.args))
         kwargs = {name: views.argument(name, value) for name, value in case.kwargs.items()}
         found: dict[Place, Arg] = {**dict(enumerate(args)), **kwargs}
-        results = tuple(_result(output, found, fresh) for output in problem.outputs)
+        results = tuple(_result(output, found, fresh) for output in case.outputs)
         returned = tuple(
             view
-            for view, output in zip(results, problem.outputs, strict=True)
+            for view, output in zip(results, case.outputs, strict=True)
             if output is None or output.returned
         )
         program = lower(case.op, args, kwargs, returned, fresh, case.stream)

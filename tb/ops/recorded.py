@@ -3,7 +3,7 @@
 what torch answers. A content hash says that a capsule was not damaged, not that it is true.
 
 Torch on another machine sums in another order, so values that differ are judged by the op's own
-bound on torch (golden.bounds, golden.tolerance); an op without a rule by the loosest of torch's own
+bound on torch (golden.bounds); an op without a rule by the loosest of torch's own
 tolerances (torch.testing.assert_close). Results that torch draws at random are compared in size and
 type only.
 """
@@ -20,12 +20,10 @@ from driver.capture import Capsule, Op, TensorRef, Value
 from driver.capture.format import MAX_BROADCAST
 from driver.capture.single import overload
 from driver.capture.tensors import ELEMENT_NAMES, TORCH_TYPES, as_tensor, to_torch
-from driver.errors import InputError, UnsupportedOp
-from golden.calls import OpCall, Result, answers, values_of
+from driver.errors import InputError
+from golden.calls import OpCall, Result, torch_answers, values_of
+from golden.formats import Mask
 from golden.judge import expectations, supports
-from golden.problem import Mask
-from golden.reference import is_matmul, matmul_call, product
-from golden.tolerance import bounds
 
 Tensor = torch.Tensor
 _REFUSALS = (
@@ -49,7 +47,7 @@ def prove(capsule: Capsule, op: Op) -> None:
             tuple(to_torch(capsule, value) for value in op.inputs),
             {name: to_torch(capsule, value) for name, value in op.kwargs.items()},
         )
-        found = answers(call)
+        found = torch_answers(call)
     except _REFUSALS as error:
         raise InputError(capsule.name, field, _brief(error), "a call torch accepts") from error
     returned = _returned(op, found)
@@ -204,14 +202,6 @@ def _admitted(call: OpCall, found: tuple[Result, ...], recorded: Tensor, number:
     if not recorded.is_floating_point():
         return np.asarray((recorded == answer).numpy())
     values = values_of(recorded)
-    if is_matmul(call.op):
-        try:
-            asked = matmul_call(call.op, call.args, call.kwargs)
-        except UnsupportedOp:
-            pass  # alpha and beta, or types that the engine has not: a rule of golden.bounds
-        else:
-            side = bounds(product(asked)).torch
-            return np.asarray(side.admits(values.reshape(side.low.shape)))
     if supports(call.op):
         expectation = expectations(call, found)[number]
         if expectation is not None:

@@ -14,7 +14,6 @@ from driver.capture.single import recorded_stream
 from driver.errors import UnsupportedOp
 from driver.lower import Arg, TensorView, lower
 from golden.judge import supports
-from golden.reference import is_matmul
 from tb.ops.recorded import prove
 
 _APART = 1 << 40
@@ -57,7 +56,7 @@ def refusal(capsule: Capsule, op: Op) -> UnsupportedOp | None:
     """Why the NPU cannot run an op; None when it can."""
     places = _Addresses()
     try:
-        if not (is_matmul(op.op) or supports(op.op)):
+        if not supports(op.op):
             raise UnsupportedOp(op.op, "op", op.op, "an op that golden can judge")
         args = [places.argument(op.op, value) for value in op.inputs]
         named = {name: places.argument(op.op, value) for name, value in op.kwargs.items()}

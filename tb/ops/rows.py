@@ -1,119 +1,113 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From what devices and scoreboard say of an op to its row in the result. Runs nothing."""
+"""An op's row in the result, from what devices and judge say of it. Runs nothing."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from driver.config import HwConfig
+from driver.errors import UnsupportedOp
 from driver.isa import DTYPE_BYTES
 from driver.lower import TensorView
-from driver.results import BackendName, Drift, Failure, OpRow
-from golden.reference import NPU_TYPES, MatmulCall
-from golden.scoreboard import Blame, Finding
+from driver.results import BackendName, Failure, OpRow, Where
+from golden.judge import Blame, Verdict
+from golden.reference import NPU_TYPES
 from tb.ops.case import Case
 from tb.ops.cost import cost_of
-from tb.ops.pair import Trial
-from tb.ops.problem import Problem
+from tb.ops.pair import PairResult
+
+_LONG = 200
+"""Characters of an error's text that are too many for a message."""
+_NOT_MEASURED: dict[str, Any] = {
+    "elements_compared": 0,
+    **dict.fromkeys(("rtl_vs_cmodel_mismatches", "torch_max_error", "torch_bound")),
+    **dict.fromkeys(("cycles", "macs", "utilisation")),
+}
 
 
 @dataclass(frozen=True)
-class Subject:
-    """The op that a row is about."""
+class CpuOp:
+    """An op that ran on CPU torch because the user allowed it."""
 
-    index: int
-    op: str
-    module: str
-    source: str
-    dtype: str
-    shapes: tuple[tuple[int, ...], ...]
+    row: OpRow
+    """Nothing was compared."""
+    reason: str
+    """Why it could not run on the NPU."""
 
 
-@dataclass(frozen=True)
-class Findings:
-    """What was found about it. `failure` None: nothing."""
-
-    compared: int
-    rtl_mismatches: int
-    blame: Blame = Blame.NONE
-    failure: Failure | None = None
-    torch_max_error: float | None = None
-    torch_bound: float | None = None
-    drift: Drift | None = None
-    unbounded: int = 0
-    zeros: int = 0
+def refused(case: Case, error: UnsupportedOp, *, allow_cpu: bool) -> CpuOp:
+    """A case that the NPU cannot run: accounted for where that is allowed, else the error that
+    names op, type and module."""
+    if not allow_cpu:
+        where = f"{case.op} ({case.dtype() or 'no tensors'}) in {case.module}"
+        known = error.expected if len(error.expected) < _LONG else "an op of driver/lower's table"
+        expected = f"{known}, or --allow-cpu"
+        raise UnsupportedOp(where, error.field, error.value, expected) from error
+    row = row_about(case, "cpu", dtype=case.dtype())
+    return CpuOp(row, f"NOT ON THE NPU, {error.field}: {error.value}")
 
 
-def subject_of(case: Case, problem: Problem) -> Subject:
-    """The case as its row names it; a product's operands as the product has them."""
-    call, shapes = problem.call, case.shapes()
-    if isinstance(call, MatmulCall):
-        shapes = (tuple(call.a.shape), tuple(call.b.shape))
-    return Subject(case.index, case.op, case.module, case.source, dtype_text(case, problem), shapes)
+def row_about(case: Case, where: Where, **found: Any) -> OpRow:
+    """The row of a case, a pass of which nothing was measured but what `found` says."""
+    shapes = case.shapes()
+    said = {"shapes": shapes, "status": "pass", "blame": "none", "failure": None, **_NOT_MEASURED}
+    about = {"index": case.index, "op": case.op, "module": case.module, "source": case.source}
+    return OpRow.model_validate({**about, "where": where, **said, **found})
 
 
-def dtype_text(case: Case, problem: Problem) -> str:
-    """The type of the first operand and of the first result, once when they are the same."""
-    given = next((NPU_TYPES.get(tensor.dtype) for _, tensor in case.tensors()), None)
-    if isinstance(problem.call, MatmulCall):
-        given = problem.call.operand
-    made = next((output.dtype for output in problem.outputs if output is not None), None)
-    names = [dtype.name.lower() for dtype in (given, made) if dtype is not None]
-    return "→".join(dict.fromkeys(names))
-
-
-def row_of(
-    subject: Subject, trial: Trial, found: Findings, where: BackendName, config: HwConfig
+def judged_row(
+    case: Case,
+    result: PairResult,
+    verdict: Verdict,
+    found: tuple[Blame, Failure] | None,
+    *,
+    where: BackendName,
+    config: HwConfig,
 ) -> OpRow:
-    """The row. A device that stopped early has fewer records: its cycles are those it took."""
-    cost = cost_of(trial.packets, None if trial.rtl is None else trial.rtl.records, config)
-    return OpRow(
-        index=subject.index,
-        op=subject.op,
-        module=subject.module,
-        source=subject.source,
-        where=where,
-        dtype=subject.dtype,
-        shapes=subject.shapes,
-        elements_compared=found.compared,
-        rtl_vs_cmodel_mismatches=None if trial.rtl is None else found.rtl_mismatches,
-        torch_max_error=found.torch_max_error,
-        torch_bound=found.torch_bound,
+    """The row of an op that ran. `found`: what is wrong with it.
+
+    A device that stopped early has fewer records: its cycles are those it took.
+    """
+    rtl, comparison = result.rtl, verdict.comparison
+    cost = cost_of(result.packets, None if rtl is None else rtl.records, config)
+    blame, failure = found or (Blame.NONE, None)
+    return row_about(
+        case,
+        where,
+        dtype=_types(case),
+        shapes=tuple(tuple(operand.shape) for operand in case.operands()),
+        elements_compared=verdict.elements_compared,
+        rtl_vs_cmodel_mismatches=None if rtl is None else verdict.rtl_mismatches,
+        torch_max_error=comparison.max_error,
+        torch_bound=comparison.bound,
         cycles=cost.cycles,
         macs=cost.macs,
         utilisation=cost.utilisation,
-        status="pass" if found.failure is None else "fail",
-        blame=found.blame.value,
-        failure=found.failure,
+        status="pass" if failure is None else "fail",
+        blame=blame.value,
+        failure=failure,
         packets=cost.packets,
         dram_bytes=cost.dram_bytes,
-        compulsory_bytes=trial.compulsory_bytes,
+        compulsory_bytes=result.compulsory_bytes,
         bound_by=cost.bound_by,
-        drift=found.drift,
-        unbounded=found.unbounded,
-        zeros=found.zeros,
+        unbounded=comparison.unbounded,
+        zeros=comparison.zeros,
     )
+
+
+def _types(case: Case) -> str:
+    """The type of the first operand and of the first result, once when they are the same."""
+    given = next((NPU_TYPES.get(operand.dtype) for operand in case.operands()), None)
+    made = next((output.dtype for output in case.outputs if output is not None), None)
+    names = [dtype.name.lower() for dtype in (given, made) if dtype is not None]
+    return "→".join(dict.fromkeys(names))
 
 
 def address_of(view: TensorView, element: tuple[int, ...]) -> int:
     """The first byte of an element."""
     steps = sum(at * step for at, step in zip(element, view.strides, strict=True))
     return view.address + steps * DTYPE_BYTES[view.dtype]
-
-
-def failure_of(finding: Finding, cycle: int | None, detail: str) -> Failure:
-    """A finding as the result states it."""
-    return Failure(
-        element=finding.element,
-        tile=finding.tile,
-        expected_bits=f"{finding.expected_bits:#x}",
-        actual_bits=f"{finding.actual_bits:#x}",
-        expected=finding.expected,
-        actual=finding.actual,
-        cycle=cycle,
-        detail=detail,
-        output=finding.output,
-    )
 
 
 def failed(row: OpRow, blame: Blame, failure: Failure) -> OpRow:

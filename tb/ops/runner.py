@@ -20,9 +20,10 @@ from driver.reproduce import reproduce_line
 from driver.results import LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Site
 from tb.ops.again import with_prefixes
 from tb.ops.capsules import is_free
-from tb.ops.case import CpuOp, Entry
+from tb.ops.case import Entry
 from tb.ops.chain import Final
 from tb.ops.chained import ChainedRun, Step
+from tb.ops.rows import CpuOp
 from tb.ops.session import Session
 from tb.ops.stopped import OpStopped, RunBroken, place_of, stopped_row
 
@@ -267,7 +268,7 @@ def _chain_of(entry: Runnable) -> str | None:
 
 def _accounted(outcome: Outcome) -> tuple[OpRow, str]:
     if isinstance(outcome, CpuOp):
-        return outcome.row(), outcome.reason
+        return outcome.row, outcome.reason
     return outcome, _READ if outcome.op == HOST_READ else _ON_NPU
 
 

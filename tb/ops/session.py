@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 
 from driver.backend import InspectableBackend
 from driver.backend.rtl import RtlBackend
@@ -12,26 +11,15 @@ from driver.config import HwConfig
 from driver.errors import UnsupportedOp, VerdictError
 from driver.results import Failure, OpRow, RunSpec
 from golden.backend import CmodelBackend
-from golden.formats import Floats
-from golden.reference import MatmulCall
-from golden.scoreboard import Blame, Verdict
+from golden.judge import Blame, Verdict, judge
 from tb.ops import evidence
-from tb.ops.case import Case, CpuOp, refused
+from tb.ops.case import Case
 from tb.ops.packets import first_wrong_packet
-from tb.ops.pair import DevicePair, Trial
-from tb.ops.problem import Problem, judged, problem_of
-from tb.ops.rows import Findings, address_of, also, failure_of, no_element, row_of, subject_of
+from tb.ops.pair import DevicePair, PairResult
+from tb.ops.rows import CpuOp, address_of, also, judged_row, no_element, refused
 from tb.ops.stopped import naming
 
 _FAULT_DETAIL = "device fault: "
-
-
-@dataclass(frozen=True)
-class Answer:
-    """The row of an op, and for each output how far its elements may be from the true ones."""
-
-    row: OpRow
-    reaches: tuple[Floats | None, ...]
 
 
 class Session:
@@ -74,9 +62,9 @@ class Session:
         """SHA-256 of the bits of all results so far, the RTL's where there is one."""
         return self._digest.hexdigest()
 
-    def count(self, trial: Trial) -> None:
+    def count(self, result: PairResult) -> None:
         """Add the results of an op to the digest."""
-        for bits in (trial.rtl or trial.cmodel).bits:
+        for bits in (result.rtl or result.cmodel).bits:
             self._digest.update(b"-" if bits is None else bits.tobytes())
 
     def close(self) -> None:
@@ -86,24 +74,24 @@ class Session:
     def run(self, case: Case) -> OpRow | CpuOp:
         """Judge one case. OpStopped when the devices stop in it, OutOfMemory as it comes."""
         try:
-            problem = problem_of(case)
+            case.check()
             with naming(case):
                 self.begin(case.index)
-                trial = self.pair.run(case, problem, self.spec.seed)
+                result = self.pair.run(case, self.spec.seed)
         except UnsupportedOp as error:
             return refused(case, error, allow_cpu=self.spec.allow_cpu)
-        self.count(trial)
-        return self.judged(case, problem, trial).row
+        self.count(result)
+        return self.judged(case, result)[0]
 
-    def judged(self, case: Case, problem: Problem, trial: Trial) -> Answer:
+    def judged(self, case: Case, result: PairResult) -> tuple[OpRow, Verdict]:
         """The verdict on what the devices made of a case; evidence where it failed."""
-        rtl = None if trial.rtl is None else trial.rtl.bits
-        verdict = judged(problem.call, trial.cmodel.bits, rtl, self._config.array_size)
-        row = self._row(case, problem, trial, verdict)
+        rtl, tile = None if result.rtl is None else result.rtl.bits, self._config.array_size
+        verdict = judge(case.call, result.cmodel.bits, rtl, tile)
+        found = self._found(case, result, verdict)
+        row = judged_row(case, result, verdict, found, where=self.spec.backend, config=self._config)
         if row.status == "fail":
-            tile = self._config.array_size
-            evidence.keep(self.spec.out, row, case, problem=problem, trial=trial, tile_size=tile)
-        return Answer(row, verdict.reaches)
+            evidence.keep(self.spec.out, row, case, result=result, tile_size=tile)
+        return row, verdict
 
     def begin(self, index: int) -> None:
         """What is written from now on is this op's. It has its own stalls, whatever ran before it:
@@ -115,51 +103,41 @@ class Session:
             self.rtl.reset()
             self.pair.reset()
 
-    def _row(self, case: Case, problem: Problem, trial: Trial, verdict: Verdict) -> OpRow:
-        blame, failure = verdict.blame, None
-        if verdict.finding is not None:
-            failure = self._failure(verdict, trial)
-        fault, stray = self.fault_finding(trial), self.stray_finding(trial)
-        if fault is not None:
-            blame, failure = fault
-        elif stray is not None and failure is None:
-            blame, failure = stray
-        elif stray is not None and failure is not None:  # the element, and what is beside it
-            failure = also(failure, stray[1].detail)
-        if failure is not None and blame in (Blame.RTL, Blame.CMODEL):
-            blame, failure = self._by_packet(blame, failure, case, problem, trial)
-        findings = Findings(
-            compared=verdict.elements_compared,
-            rtl_mismatches=verdict.rtl_mismatches,
-            blame=blame,
-            failure=failure,
-            torch_max_error=verdict.comparison.max_error,
-            torch_bound=verdict.comparison.bound,
-            unbounded=verdict.comparison.unbounded,
-            zeros=verdict.comparison.zeros,
-        )
-        subject = subject_of(case, problem)
-        return row_of(subject, trial, findings, self.spec.backend, self._config)
-
     # ------------------------------------------------------------------ failures
-    def _failure(self, verdict: Verdict, trial: Trial) -> Failure:
-        finding = verdict.finding
-        assert finding is not None
-        view = trial.results[finding.output]
+    def _found(
+        self, case: Case, result: PairResult, verdict: Verdict
+    ) -> tuple[Blame, Failure] | None:
+        """What is wrong: a fault, an element, a write outside the results; None: nothing."""
+        fault, stray = self.fault_finding(result), self.stray_finding(result)
+        if fault is not None:
+            return self._by_packet(*fault, case, result, verdict)
+        if verdict.failure is not None:
+            failure = self._with_cycle(verdict.failure, result)
+            if stray is not None:  # the element, and what is beside it
+                failure = also(failure, stray[1].detail)
+            return self._by_packet(verdict.blame, failure, case, result, verdict)
+        return None if stray is None else self._by_packet(*stray, case, result, verdict)
+
+    def _with_cycle(self, failure: Failure, result: PairResult) -> Failure:
+        """With the cycle in which the RTL wrote the element."""
+        view = result.results[failure.output]
         assert view is not None
-        cycle = self.written(address_of(view, finding.element))
-        never = "" if self.rtl is None or cycle is not None else "; the RTL never wrote it"
-        return failure_of(finding, cycle, f"{finding.detail}{never}")
+        cycle = self.written(address_of(view, failure.element))
+        never = self.rtl is not None and cycle is None
+        found = also(failure, "the RTL never wrote it") if never else failure
+        return found.model_copy(update={"cycle": cycle})
 
     def _by_packet(
-        self, blame: Blame, failure: Failure, case: Case, problem: Problem, trial: Trial
+        self, blame: Blame, failure: Failure, case: Case, result: PairResult, verdict: Verdict
     ) -> tuple[Blame, Failure]:
-        """What one packet's memory says is more precise than what the op's tensors say, but for a
-        product, which is one packet with an opinion of its own."""
-        if isinstance(problem.call, MatmulCall) and len(trial.packets) == 1:
+        """Between RTL and cmodel, what one packet's memory says is more precise than what the op's
+        tensors say, but for a product, which is one packet with an opinion of its own."""
+        if blame not in (Blame.RTL, Blame.CMODEL):
+            return blame, failure
+        if verdict.by_integers and len(result.packets) == 1:
             return blame, failure
         try:
-            first = first_wrong_packet(self.pair, case, problem, self.spec.seed)
+            first = first_wrong_packet(self.pair, case, self.spec.seed)
         except VerdictError as error:
             return blame, also(failure, f"run again packet by packet, the device stops: {error}")
         if first is None:
@@ -171,13 +149,13 @@ class Session:
         cycle = None if self.rtl is None else self.rtl.last_writer(address)
         return cycle if cycle is not None and cycle >= self._began else None
 
-    def fault_finding(self, trial: Trial) -> tuple[Blame, Failure] | None:
+    def fault_finding(self, result: PairResult) -> tuple[Blame, Failure] | None:
         """A command that the device refused. Both refuse: the packets are wrong."""
-        faults = [trial.cmodel.fault, None if trial.rtl is None else trial.rtl.fault]
+        faults = [result.cmodel.fault, None if result.rtl is None else result.rtl.fault]
         if not any(faults):
             return None
         cmodel, rtl = (None if fault is None else fault.code for fault in faults)
-        same = trial.rtl is None or cmodel == rtl
+        same = result.rtl is None or cmodel == rtl
         text = " / ".join(
             f"{who} {fault}"
             for who, fault in zip(("cmodel:", "rtl:"), faults, strict=True)
@@ -185,14 +163,14 @@ class Session:
         )
         return (Blame.LOWERING if same else Blame.RTL), no_element(_FAULT_DETAIL + text)
 
-    def stray_finding(self, trial: Trial) -> tuple[Blame, Failure] | None:
+    def stray_finding(self, result: PairResult) -> tuple[Blame, Failure] | None:
         """Bytes outside the result differ: whoever wrote them is to blame.
 
         A completion record that the RTL never wrote is missing: the cmodel's have no arithmetic.
         """
-        if not trial.stray or self.rtl is None:
+        if not result.stray or self.rtl is None:
             return None
-        address = trial.stray[0]
+        address = result.stray[0]
         cycle = self.written(address)
         missing = self.pair.is_record(address)
         blame = Blame.CMODEL if cycle is None and not missing else Blame.RTL

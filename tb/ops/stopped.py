@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 from driver.errors import InfrastructureError, VerdictError
 from driver.results import OpRow, RunResult, RunSpec
+from golden.judge import Blame
 from golden.reference import NPU_TYPES
-from golden.scoreboard import Blame
 from tb.ops.case import Case
-from tb.ops.rows import no_element
+from tb.ops.rows import no_element, row_about
 
 
 class OpStopped(Exception):
@@ -48,21 +48,10 @@ def stopped_row(stop: OpStopped, spec: RunSpec) -> OpRow:
     """The row of an op in which the device stopped: the RTL failed, and nothing was compared."""
     case = stop.case
     found = next((NPU_TYPES.get(tensor.dtype) for _, tensor in case.tensors()), None)
-    return OpRow(
-        index=case.index,
-        op=case.op,
-        module=case.module,
-        source=case.source,
-        where=spec.backend,
+    return row_about(
+        case,
+        spec.backend,
         dtype="" if found is None else found.name.lower(),
-        shapes=case.shapes(),
-        elements_compared=0,
-        rtl_vs_cmodel_mismatches=None,
-        torch_max_error=None,
-        torch_bound=None,
-        cycles=None,
-        macs=None,
-        utilisation=None,
         status="fail",
         blame=Blame.RTL.value,
         failure=no_element(str(stop.error)),

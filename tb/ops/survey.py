@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from driver.capture import Capsule, Op
 from driver.survey import Kind, Trouble
 from tb.ops.capsules import capsule_cases, is_free
-from tb.ops.case import CpuOp
+from tb.ops.rows import CpuOp
 from tb.ops.session import Session
 
 Reason = tuple[Kind, str, str, str]
@@ -59,7 +59,7 @@ def survey(session: Session, capsule: Capsule) -> Survey:
             found.add(op, "crash", "", f"{type(error).__name__}: {error}")
             continue
         if isinstance(outcome, CpuOp):
-            found.add(op, "refused", outcome.dtype, outcome.reason.partition(", ")[2])
+            found.add(op, "refused", outcome.row.dtype, outcome.reason.partition(", ")[2])
         elif outcome.status == "fail":
             detail = "" if outcome.failure is None else outcome.failure.detail
             found.add(op, "wrong", outcome.dtype, f"{outcome.blame}: {detail}")

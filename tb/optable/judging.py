@@ -21,10 +21,10 @@ from driver.errors import NpuError, UnsupportedOp
 from driver.optable import DTYPES
 from golden.backend import CmodelBackend
 from golden.calls import base_name
+from golden.judge import judge
 from tb.ops.capsules import is_free
 from tb.ops.case import recorded_case
 from tb.ops.pair import DevicePair
-from tb.ops.problem import judged, problem_of
 from tb.optable.database import Call
 
 Status = Literal["works", "decomposed", "refused", "wrong", "crash", "timeout", "other_type"]
@@ -33,7 +33,7 @@ _HELD = frozenset(getattr(torch, name) for name in DTYPES)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SampleResult:
     """What became of a sample. `ops`: refused ATen overloads, or why it could not be recorded."""
 
     status: Status
@@ -59,33 +59,33 @@ class Judge:
         """Release the device."""
         self._pair.close()
 
-    def outcome(self, call: Call, own: frozenset[str]) -> Outcome | None:
+    def outcome(self, call: Call, own: frozenset[str]) -> SampleResult | None:
         """The verdict on a sample of the op with these `own` names; None where torch refuses it."""
         try:
             with _cpu_limit(self._limit_s):
                 return self._outcome(call, own)
         except _OverTime:
-            return Outcome("timeout", text=f"over {self._limit_s:g} s of CPU time")
+            return SampleResult("timeout", text=f"over {self._limit_s:g} s of CPU time")
 
-    def _outcome(self, call: Call, own: frozenset[str]) -> Outcome | None:
+    def _outcome(self, call: Call, own: frozenset[str]) -> SampleResult | None:
         try:
             capsule = capture(_Sample(call), (), name="sample", seed=self._seed)
         except NpuError as error:
             asked = _asked(call)
             if asked.other_type:
-                return Outcome("other_type", all(map(is_core, asked.names)))
-            return Outcome("refused", ops=("not recorded",), text=_line(error))
+                return SampleResult("other_type", all(map(is_core, asked.names)))
+            return SampleResult("refused", ops=("not recorded",), text=_line(error))
         except _OverTime:
             raise
         except Exception as error:
-            return None if _fails(call) else Outcome("crash", text=f"capture: {_line(error)}")
+            return None if _fails(call) else SampleResult("crash", text=f"capture: {_line(error)}")
         asked = _asked(call)
         outcome = self._judged(capsule, own, asked.names)
         if outcome.status == "refused" and asked.other_type:
-            return Outcome("other_type", outcome.core)
+            return SampleResult("other_type", outcome.core)
         return outcome
 
-    def _judged(self, capsule: Capsule, own: frozenset[str], asked: list[str]) -> Outcome:
+    def _judged(self, capsule: Capsule, own: frozenset[str], asked: list[str]) -> SampleResult:
         names = [op.op for op in capsule.ops if not is_free(op)]
         core = all(map(is_core, asked))
         refused: list[tuple[str, str]] = []
@@ -102,32 +102,31 @@ class Judge:
                 refusal = isinstance(error, NpuError)
                 text = f"{op.op}: {type(error).__name__}: {_line(error)}"
                 if not refusal:
-                    return Outcome("crash", core, (op.op,), text)
+                    return SampleResult("crash", core, (op.op,), text)
                 refused.append((op.op, text))
             else:
                 if wrong:
-                    return Outcome("wrong", core, (op.op,), f"{op.op}: {wrong}")
+                    return SampleResult("wrong", core, (op.op,), f"{op.op}: {wrong}")
         if refused:
-            return Outcome("refused", core, tuple(dict(refused)), refused[0][1])
+            return SampleResult("refused", core, tuple(dict(refused)), refused[0][1])
         itself = all(base_name(name) in own and name in asked for name in names)
-        return Outcome("works" if itself else "decomposed", core)
+        return SampleResult("works" if itself else "decomposed", core)
 
     def _problem(self, capsule: Capsule, index: int) -> str | None:
         """What is wrong with the NPU's answer to one op."""
         case = recorded_case(capsule, capsule.ops[index], index)
-        problem = problem_of(case)
-        trial = self._pair.run(case, problem, self._seed)
-        if trial.cmodel.fault is not None:
-            return f"device fault: {trial.cmodel.fault}"
-        if not any(view is not None and view.count for view in trial.results):
-            return "packets for nothing" if trial.packets else None
-        verdict = judged(problem.call, trial.cmodel.bits, None, self._config.array_size)
-        if verdict.finding is None:
+        result = self._pair.run(case, self._seed)
+        if result.cmodel.fault is not None:
+            return f"device fault: {result.cmodel.fault}"
+        if not any(view is not None and view.count for view in result.results):
+            return "packets for nothing" if result.packets else None
+        verdict = judge(case.call, result.cmodel.bits, None, self._config.array_size)
+        if verdict.failure is None:
             return None
         shapes = " ".join("×".join(map(str, shape)) or "0-d" for shape in case.shapes())
         return (
-            f"{case.dtype()} {shapes}: {verdict.blame.value} {verdict.finding.element}: "
-            f"{verdict.finding.detail}"
+            f"{case.dtype()} {shapes}: {verdict.blame.value} {verdict.failure.element}: "
+            f"{verdict.failure.detail}"
         )
 
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
-from driver.capture import Op, load_capsule
+from driver.capture import load_capsule
 from driver.config import HwConfig
 from driver.results import RunSpec, TestInfo
-from golden.reference import is_matmul
+from golden.products import is_product
 from tb.ops.capsules import capsule_cases
 from tb.ops.case import Entry
 from tb.ops.directed import directed_cases
@@ -28,8 +28,6 @@ def cases(spec: RunSpec, config: HwConfig) -> Iterator[Entry]:
     numbers = count()
     yield from directed_cases(config.array_size, spec.seed, numbers)
     for name in INFO.workloads:
-        yield from capsule_cases(load_capsule(spec.capsules[name]), numbers, _is_product)
-
-
-def _is_product(op: Op) -> bool:
-    return is_matmul(op.op)
+        yield from capsule_cases(
+            load_capsule(spec.capsules[name]), numbers, lambda op: is_product(op.op)
+        )

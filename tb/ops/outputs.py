@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a case asks of the NPU, and who judges the answer.
-
-Matrix products have a reference of their own, bit for bit by integers; every other op is judged
-by golden's table of ops. Knows torch and golden; no addresses, no packets.
-"""
+"""The results of a call: how torch lays them out, and which arguments they overwrite. Runs the call
+on CPU torch, by golden; knows no addresses, no packets."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -16,16 +12,12 @@ from driver.capture.format import HOST_READ
 from driver.capture.single import overload
 from driver.errors import UnsupportedOp
 from driver.isa import DType
-from driver.lower.views import dense_strides
 from golden.calls import OpCall, answers
-from golden.judge import judge as judge_call
 from golden.judge import supports
-from golden.reference import NPU_TYPES, MatmulCall, is_matmul, matmul_call, reference
-from golden.scoreboard import Bits, Verdict
-from golden.scoreboard import judge as judge_product
-from tb.ops.case import Case, Place
+from golden.reference import NPU_TYPES
 
-Call = MatmulCall | OpCall
+Place = int | str
+"""Which argument: its position, or its keyword."""
 
 
 @dataclass(frozen=True)
@@ -42,42 +34,26 @@ class Output:
     """False: an argument that the op writes to without returning it."""
 
 
-@dataclass(frozen=True)
-class Problem:
-    """A call to judge. An output that is no tensor is None."""
-
-    call: Call
-    outputs: tuple[Output | None, ...]
-
-
-def problem_of(case: Case) -> Problem:
-    """What the case asks for. UnsupportedOp when golden has no answer to it."""
-    if is_matmul(case.op):
-        try:
-            call = matmul_call(case.op, case.args, case.kwargs, result=case.result)
-        except UnsupportedOp:
-            if not supports(case.op):
-                raise
-        else:
-            return Problem(call, (Output(call.sizes, dense_strides(call.sizes), call.result),))
-    if not supports(case.op):
-        raise UnsupportedOp(case.op, "op", case.op, "an op that golden can judge")
-    asked = OpCall(case.op, case.args, dict(case.kwargs), case.stream)
-    results = answers(asked)
-    written = asked.written()
+def outputs_of(call: OpCall) -> tuple[Output | None, ...]:
+    """The call's results; None for one that is no tensor. UnsupportedOp when golden has no answer
+    to the call."""
+    if not supports(call.op):
+        raise UnsupportedOp(call.op, "op", call.op, "an op that golden can judge")
+    results = answers(call)
+    written = call.written()
     count = len(results) - len(written)
-    places = overwritten(case.op)
+    places = overwritten(call.op)
     if len(places) != count:  # a list of tensors is one result to the schema
         places = (None,) * count
     outputs = [
-        None if tensor is None else _output(case.op, tensor, place)
+        None if tensor is None else _output(call.op, tensor, place)
         for tensor, place in zip(results[:count], places, strict=True)
     ]
     for name, tensor in zip(written, results[count:], strict=True):
         assert tensor is not None
-        output = _output(case.op, tensor, _place(case.op, name))
+        output = _output(call.op, tensor, _place(call.op, name))
         outputs.append(replace(output, returned=False))
-    return Problem(asked, tuple(outputs))
+    return tuple(outputs)
 
 
 def _place(op: str, name: str) -> Place:
@@ -111,26 +87,3 @@ def _output(op: str, tensor: torch.Tensor, place: Place | None) -> Output:
         raise UnsupportedOp(op, "dtype", tensor.dtype, f"one of {names}")
     truth = tensor.dtype == torch.bool
     return Output(tuple(tensor.shape), tensor.stride(), dtype, place, truth)
-
-
-def torch_answers(call: Call) -> tuple[torch.Tensor | None, ...]:
-    """CPU torch's results."""
-    return (reference(call),) if isinstance(call, MatmulCall) else answers(call)
-
-
-def judged(
-    call: Call, cmodel: Sequence[Bits | None], rtl: Sequence[Bits | None] | None, array_size: int
-) -> Verdict:
-    """What the scoreboard says of the results of `call`, in the order of its outputs."""
-    if isinstance(call, MatmulCall):
-        shape = product_shape(call)
-        (left,), (right,) = cmodel, rtl or (None,)
-        assert left is not None
-        batched = None if right is None else right.reshape(shape)
-        return judge_product(call, left.reshape(shape), batched, array_size)
-    return judge_call(call, cmodel, rtl, array_size)
-
-
-def product_shape(call: MatmulCall) -> tuple[int, int, int]:
-    """[batch, M, N] of a matrix product."""
-    return call.a.shape[0] if call.a.dim() == 3 else 1, call.a.shape[-2], call.b.shape[-1]

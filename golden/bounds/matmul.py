@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How far a matrix product may be from the true one: derived per element, never a loose rtol.
+
+The NPU and torch both form fp32 sums of exact products (the operands are fp32, fp16 or bf16) and
+round once more to the result type; they differ in the order. With u = 2^-24, K products
+p_k = a_k·b_k, C = c or 0, S = |c| + Σ|p_k|, true value t = c + Σ p_k:
+
+*The NPU* runs the chain x_k = fl(x_{k-1} + p_k) with one rounding per step. With s_k the true
+partial sum and e_k = |x_k − s_k|, each rounding adds at most u·(|s_k| + e_{k-1}), or half the
+smallest subnormal, 2^-150, below the normal range. Unrolled (running error analysis: N. J.
+Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., SIAM 2002, section 3.3):
+
+    e_K ≤ (1+u)^K · (u·Σ|s_k| + K·2^-150)
+
+which for random data grows with K^1.5, where the usual γ_K·S grows with K²: sharp enough to see
+one missing product among 4864.
+
+*torch* may sum in any order, in blocks, with or without fma: every product and c pass through at
+most n = K + 1 roundings (K + 2 with c), so |torch's sum − t| ≤ γ_n·S + n·(1+γ_n)·2^-150 with
+γ_n = n·u/(1 − n·u) (Higham, (3.4) and section 4.2). Measured on AVX-512, AVX2 and SSE code paths,
+fp16 and bf16 accumulate in fp32 and round once. Their AVX-512 code flushes: a product with a
+subnormal operand may count as 0, and each result below 2^-126 may become 0; the bound for fp16
+and bf16 allows that.
+
+*Rounding to the result type* is monotonic, so a sum within [t−e, t+e] gives a result within
+[round(t−e), round(t+e)]. That interval is the test: exact at ties, in subnormals and at overflow.
+
+*Not finite.* A NaN product, or infinite terms of both signs, gives NaN in any order; infinite
+terms of one sign give that infinity (but torch's bf16 kernels may take ∞ · subnormal for ∞ · 0, a
+NaN: nothing is claimed about torch there). Finite terms can still overflow on the way, in one
+order and not in another: where no bound below the largest fp32 number is at hand, nothing is
+claimed about that element: it is counted in `unbounded`, not as compared. The sign of a zero is not
+compared. Both are left to the bit-for-bit comparison with the cmodel.
+
+True values are float64: products of fp32 numbers are exact there, and the rounding of float64
+sums, (2K+4)·2^-53·S, is part of every bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from driver.isa import DType
+from golden.bounds.exact import by_type
+from golden.bounds.expectation import FLUSH, Expectation, Interval, Rule, Subject, U, gamma
+from golden.bounds.products import last_size, summed
+from golden.formats import FLOAT_FORMATS, Floats, Mask, Values, round_to
+from golden.products import Product
+from golden.reference import NPU_TYPES
+
+_U64 = 2.0**-53
+_HALF_SUBNORMAL = 2.0**-150
+_OVERFLOW = FLOAT_FORMATS[DType.FP32].max_finite
+_BLOCK = 16
+"""Products per float64 block: partial sums inside one are bounded, not computed."""
+_TILE_ROWS, _TILE_COLUMNS = 64, 128
+
+
+@dataclass(frozen=True)
+class _Special:
+    """Elements that operands which are not finite decide, whatever the order."""
+
+    nan: Mask
+    infinite: Floats
+    """The infinity that the element is, or 0."""
+
+
+def _matmul(subject: Subject) -> tuple[Expectation | None, ...]:
+    """A product of the matrix engine; others by the coarser bound of golden.bounds.products."""
+    product, answer = subject.call.product, subject.answer()
+    if product is None or product.result is not NPU_TYPES[answer.dtype]:
+        return by_type(summed(last_size))(subject)
+    return (product_bounds(product).reshaped(tuple(answer.shape)),)
+
+
+def product_bounds(product: Product) -> Expectation:
+    """True value and admissible results, [batch, M, N]; true: finite terms only where others are
+    infinite or NaN."""
+    a, b, c = product.values()
+    if product.operand is DType.INT8:
+        return _integers(a, b, c)
+    finite_a, finite_b = _finite(a), _finite(b)
+    sums = _partial_sums(finite_a, finite_b, None if c is None else _finite(c))
+    terms = a.shape[2]
+    exact = (2 * terms + 4) * _U64 * sums.absolute
+    npu_error = (1 + gamma(terms)) * (U * sums.running + terms * _HALF_SUBNORMAL) + exact
+    roundings = terms + (1 if c is None else 2)
+    torch_error = _torch_error(product.operand, roundings, finite_a, finite_b, sums.absolute)
+    special = _special_values(a, b, c)
+    torch = _interval(product.result, sums.total, torch_error + exact, sums.absolute, special)
+    if product.operand is not DType.FP32:
+        torch = replace(torch, unbounded=torch.unbounded | _flushed_beside_infinity(a, b))
+    npu = _interval(product.result, sums.total, npu_error, sums.peak, special)
+    return Expectation(sums.total, npu, torch)
+
+
+def _integers(a: Values, b: Values, c: Values | None) -> Expectation:
+    """int8: exact sums modulo 2^32, so equality."""
+    true = a.astype(np.int64) @ b.astype(np.int64)
+    true = true if c is None else true + c
+    wrapped = (true + 2**31) % 2**32 - 2**31
+    no = np.zeros(wrapped.shape, np.bool_)
+    equal = Interval(wrapped, wrapped, no, no)
+    return Expectation(wrapped, equal, equal)
+
+
+@dataclass(frozen=True)
+class _Sums:
+    """Float64 sums of a product's finite terms, per element."""
+
+    total: Floats
+    absolute: Floats
+    """S: of the magnitudes."""
+    running: Floats
+    """At least Σ|s_k| over all true partial sums s_k."""
+    peak: Floats
+    """At least the largest |s_k|."""
+
+    def tile(self, batch: int, rows: slice, columns: slice) -> _Sums:
+        """A window of all four; writing to it writes here."""
+        window = (batch, rows, columns)
+        return _Sums(
+            self.total[window], self.absolute[window], self.running[window], self.peak[window]
+        )
+
+
+def _partial_sums(a: Floats, b: Floats, c: Floats | None) -> _Sums:
+    """Tile by tile: small tiles stay in the cache, and below the size at which BLAS starts
+    threads, which cost 5 to 30 times the work on a busy machine.
+    """
+    shape = (*a.shape[:2], b.shape[2])
+    total = np.zeros(shape) if c is None else c.astype(np.float64)
+    sums = _Sums(total, np.abs(total), np.zeros(shape), np.abs(total))
+    for batch in range(shape[0]):
+        for row in range(0, shape[1], _TILE_ROWS):
+            rows = slice(row, row + _TILE_ROWS)
+            for column in range(0, shape[2], _TILE_COLUMNS):
+                columns = slice(column, column + _TILE_COLUMNS)
+                _add_tile(a[batch, rows], b[batch, :, columns], sums.tile(batch, rows, columns))
+    return sums
+
+
+def _add_tile(a: Floats, b: Floats, sums: _Sums) -> None:
+    """Walk K in blocks. Within one, |s_k| ≤ |s at its start| + the products up to k."""
+    for start in range(0, a.shape[1], _BLOCK):
+        rows, columns = a[:, start : start + _BLOCK], b[start : start + _BLOCK]
+        count = rows.shape[1]
+        at_start, reach = np.abs(sums.total), np.abs(columns)
+        block = np.abs(rows) @ reach
+        # The j-th product of a block is part of count − j of its partial sums.
+        sums.running[...] += count * at_start + (np.abs(rows) * np.arange(count, 0, -1)) @ reach
+        np.maximum(sums.peak, at_start + block, out=sums.peak)
+        sums.total[...] += rows @ columns
+        sums.absolute[...] += block
+
+
+def _torch_error(operand: DType, roundings: int, a: Floats, b: Floats, absolute: Floats) -> Floats:
+    """Bound of torch's fp32 sum: any order, and the flushing of its 16-bit kernels."""
+    growth = gamma(roundings)
+    if operand is DType.FP32:
+        subnormal = roundings * (1 + growth) * _HALF_SUBNORMAL
+        return np.asarray(growth * absolute + subnormal)
+    flushed_a, flushed_b = (np.where(np.abs(x) < FLUSH, x, 0.0) for x in (a, b))
+    lost = np.zeros_like(absolute)
+    if flushed_a.any() or flushed_b.any():
+        lost = np.abs(flushed_a) @ np.abs(b) + np.abs(a) @ np.abs(flushed_b)
+    # One flush more than roundings: the conversion to the result type may flush as well.
+    return np.asarray(growth * absolute + (1 + growth) * (lost + (roundings + 1) * FLUSH))
+
+
+def _interval(
+    result: DType, true: Floats, error: Floats, peak: Floats, special: _Special
+) -> Interval:
+    """Round the bounds of a sum whose partial sums stay below peak + error."""
+    low, high = round_to(true - error, result), round_to(true + error, result)
+    return Interval(
+        low=np.where(special.infinite != 0, special.infinite, low),
+        high=np.where(special.infinite != 0, special.infinite, high),
+        nan=special.nan,
+        unbounded=(peak + error >= _OVERFLOW) & ~special.nan,
+    )
+
+
+def _finite(values: Values) -> Floats:
+    finite = np.isfinite(values)
+    return values if finite.all() else np.where(finite, values, 0.0)
+
+
+def _special_values(a: Values, b: Values, c: Values | None) -> _Special:
+    """Find the elements that operands which are not finite decide."""
+    shape = (*a.shape[:2], b.shape[2])
+    nan, infinite = np.zeros(shape, np.bool_), np.zeros(shape)
+    if all(np.isfinite(x).all() for x in (a, b, c) if x is not None):
+        return _Special(nan, infinite)
+    invalid = _any(np.isnan(a), np.ones_like(b, np.bool_)) | _any(
+        np.ones_like(a, np.bool_), np.isnan(b)
+    )
+    invalid |= _any(np.isinf(a), b == 0) | _any(a == 0, np.isinf(b))
+    positive, negative = _infinite_terms(a, b), _infinite_terms(-a, b)
+    if c is not None:
+        invalid |= np.isnan(c)
+        positive |= c == np.inf
+        negative |= c == -np.inf
+    infinite = np.where(positive, np.inf, np.where(negative, -np.inf, 0.0))
+    return _Special(invalid | (positive & negative), infinite)
+
+
+def _flushed_beside_infinity(a: Values, b: Values) -> Mask:
+    """Elements in which torch's 16-bit kernels may turn ∞ · subnormal into ∞ · 0, a NaN."""
+    if not any(np.isinf(x).any() for x in (a, b)):
+        return np.zeros((*a.shape[:2], b.shape[2]), np.bool_)
+    small_a, small_b = ((x != 0) & (np.abs(x) < FLUSH) for x in (a, b))
+    return _any(np.isinf(a), small_b) | _any(small_a, np.isinf(b))
+
+
+def _infinite_terms(a: Values, b: Values) -> Mask:
+    """Elements with a product that is +inf."""
+    return (
+        _any(a == np.inf, b > 0)
+        | _any(a == -np.inf, b < 0)
+        | _any(a > 0, b == np.inf)
+        | _any(a < 0, b == -np.inf)
+    )
+
+
+def _any(a: Mask, b: Mask) -> Mask:
+    """Elements with a k for which both hold."""
+    return np.asarray(a.astype(np.float64) @ b.astype(np.float64) > 0)
+
+
+RULES: dict[str, Rule] = dict.fromkeys(
+    ("mm", "bmm", "addmm", "baddbmm", "linear", "_int_mm"), _matmul
+)

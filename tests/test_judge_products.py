@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judge of a matrix product blames the side that is wrong, and names the element."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from driver.isa import DType
+from golden import _cmodel
+from golden import judge as judges
+from golden.calls import OpCall, answers
+from golden.formats import UINTS, Bits
+from golden.judge import Blame, judge
+from golden.products import Product, chain_bits
+from golden.reference import tensor_bits
+
+ARRAY = 4
+TYPES = {
+    DType.FP32: (torch.float32, 4),
+    DType.FP16: (torch.float16, 2),
+    DType.BF16: (torch.bfloat16, 2),
+    DType.INT8: (torch.int8, 4),
+}
+
+
+def operands(dtype: torch.dtype, *shape: int, seed: int) -> torch.Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    if dtype == torch.int8:
+        return torch.randint(-128, 128, shape, dtype=dtype, generator=generator)
+    return torch.randn(shape, generator=generator).to(dtype)
+
+
+def product_call(operand: DType = DType.FP32, batch: int = 2) -> OpCall:
+    dtype, _ = TYPES[operand]
+    a, b = operands(dtype, batch, 7, 9, seed=1), operands(dtype, batch, 9, 6, seed=2)
+    return OpCall("aten.bmm.default", (a, b))
+
+
+def product_of(call: OpCall) -> Product:
+    assert call.product is not None
+    return call.product
+
+
+def computed(call: OpCall) -> Bits:
+    """The cmodel's bits."""
+    product = product_of(call)
+    a, b = tensor_bits(product.a), tensor_bits(product.b)
+    size = TYPES[product.operand][1]
+    result = np.zeros((a.shape[0], a.shape[1], b.shape[2]), UINTS[size])
+    _cmodel.matmul(a, b, result, int(product.operand), int(product.result))
+    return result
+
+
+def flipped(bits: Bits, index: tuple[int, int, int]) -> Bits:
+    wrong = bits.copy()
+    wrong[index] ^= 1
+    return wrong
+
+
+@pytest.mark.parametrize("operand", TYPES)
+def test_agreement_passes_and_counts_every_element(operand: DType) -> None:
+    call = product_call(operand)
+    bits = computed(call)
+    verdict = judge(call, [bits], [bits.copy()], ARRAY)
+    assert verdict.ok
+    assert verdict.elements_compared == 2 * 7 * 6
+    assert verdict.comparison.elements_compared == 2 * 7 * 6
+
+
+@pytest.mark.parametrize("operand", TYPES)
+def test_one_flipped_bit_of_the_rtl_is_the_rtls_fault(operand: DType) -> None:
+    call = product_call(operand)
+    bits = computed(call)
+    verdict = judge(call, [bits], [flipped(bits, (1, 5, 4))], ARRAY)
+    assert (verdict.blame, verdict.rtl_mismatches, verdict.ok) == (Blame.RTL, 1, False)
+    assert verdict.failure is not None
+    assert verdict.failure.element == (1, 5, 4)
+    assert verdict.failure.tile == (1, 1)
+    assert verdict.failure.expected_bits == hex(bits[1, 5, 4])
+    assert verdict.failure.actual_bits == hex(bits[1, 5, 4] ^ 1)
+
+
+def test_one_flipped_bit_of_the_cmodel_is_the_cmodels_fault() -> None:
+    call = product_call()
+    bits = computed(call)
+    verdict = judge(call, [flipped(bits, (0, 2, 3))], [bits], ARRAY)
+    assert verdict.blame is Blame.CMODEL
+    assert verdict.failure is not None
+    assert verdict.failure.expected_bits == hex(bits[0, 2, 3])
+
+
+def test_both_computing_another_product_is_the_lowerings_fault() -> None:
+    call = product_call()
+    other = OpCall("aten.bmm.default", (call.args[0].flip(1), call.args[1]))
+    bits = computed(other)
+    verdict = judge(call, [bits], [bits.copy()], ARRAY)
+    assert (verdict.blame, verdict.rtl_mismatches) == (Blame.LOWERING, 0)
+
+
+def test_torch_out_of_bounds_is_a_matter_of_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = product_call()
+    bits = computed(call)
+    (right,) = answers(call)
+    assert right is not None
+    monkeypatch.setattr(judges, "answers", lambda _: (right + 1e-3,))
+    verdict = judge(call, [bits], [bits.copy()], ARRAY)
+    assert verdict.blame is Blame.PRECISION
+
+
+@pytest.mark.parametrize("operand", TYPES)
+def test_third_opinion_agrees_with_the_cmodel_on_every_element(operand: DType) -> None:
+    call = product_call(operand, batch=1)
+    bits = computed(call)
+    agreed = sum(
+        chain_bits(product_of(call), index) == int(bits[index]) for index in np.ndindex(bits.shape)
+    )
+    assert agreed == 7 * 6
+
+
+def test_element_is_counted_as_torch_counts_a_flattened_result() -> None:
+    x, weight = operands(torch.float32, 2, 3, 5, seed=3), operands(torch.float32, 4, 5, seed=4)
+    call = OpCall("aten.linear.default", (x, weight))
+    product = product_of(call)
+    bits = tensor_bits(product.a @ product.b).reshape(1, 6, 4)
+    verdict = judge(call, [bits], [flipped(bits, (0, 4, 1))], ARRAY)
+    assert verdict.failure is not None
+    assert verdict.failure.element == (1, 1, 1)
+    assert verdict.failure.tile == (1, 0)  # row 4 of the product
