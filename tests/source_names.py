@@ -16,10 +16,8 @@ REPEATED: Mapping[str, str] = {
     "Asked": "regress/architectures.py: SurveyRequest; regress/commands.py: RunOptions; "
     "regress/optable.py: OpSurveyRequest",
     "Format": "golden/accuracy.py: TableFormat; golden/softfloat.py: SoftFormat",
-    "Outcome": "regress/results/model.py: JobRecord; regress/run.py: RunOutcome; "
-    "tb/ops/pair.py: DeviceOutcome; tb/optable/judging.py: SampleOutcome",
+    "Outcome": "regress/results/model.py: JobRecord; regress/run.py: RunOutcome",
     "Progress": "regress/progress.py: ProgressBar; tb/ops/runner.py: RunObserver",
-    "Subject": "golden/bounds/expectation.py: BoundCall; tb/ops/rows.py: RowHeader",
     "Value": "regress/bench.py: MeasuredFigure",
 }
 """Class names that several files declare today, with names to take instead. It only shrinks."""
