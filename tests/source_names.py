@@ -16,7 +16,6 @@ REPEATED: Mapping[str, str] = {
     "Asked": "regress/architectures.py: SurveyRequest; regress/commands.py: RunOptions; "
     "regress/optable.py: OpSurveyRequest",
     "Format": "golden/accuracy.py: TableFormat; golden/softfloat.py: SoftFormat",
-    "Outcome": "regress/results/model.py: JobRecord; regress/run.py: RunOutcome",
     "Progress": "regress/progress.py: ProgressBar; tb/ops/runner.py: RunObserver",
     "Value": "regress/bench.py: MeasuredFigure",
 }
