@@ -12,74 +12,54 @@ ifneq ($(filter-out $(SUPPORTED_SIMS),$(SIM)),)
 endif
 
 # Values reach the command line through the environment: no quoting, whatever is in them.
-export MODE ALLOW_CPU ARRAY FPU TEST CONFIG SEED WAVES OUT BACKEND OP TIMEOUT WORKLOAD DTYPE DEVICE CHECKPOINT CAPSULE VECTORS BENCH PYTHON \
-  ID PLAN TIER GOOD BAD FILTER RESEED BUDGET SCHEDULER STORE SHARDS JOBS RESUME ONLY_FAILED DRY_RUN
+include regress/options.mk
 
 ON := 1 yes true on YES TRUE ON Yes True On
 OFF := 0 no false off NO FALSE OFF No False Off
 unclear = $(if $(word 2,$($(1))),$($(1)),$(filter-out $(ON) $(OFF),$($(1))))
-$(foreach name,ALLOW_CPU RESUME ONLY_FAILED DRY_RUN,$(if $(call unclear,$(name)),$(error \
+$(foreach name,$(SWITCHES),$(if $(call unclear,$(name)),$(error \
   $(name)=$($(name)): expected 1, yes, true, on or 0, no, false, off)))
 
 CLI := .venv/bin/npu-cosim
 flag = $(if $($(1)),--$(2) "$$$(1)")
 switch = $(if $(filter $(ON),$($(1))),--$(2))
-RUN_FLAGS = $(call flag,CONFIG,config) $(call flag,SEED,seed) $(call flag,WAVES,waves) \
-  $(call flag,OUT,out) $(call flag,BACKEND,backend) $(call flag,OP,op) $(call flag,TIMEOUT,timeout) \
-  $(call flag,MODE,mode) $(call flag,ARRAY,array) $(call flag,FPU,fpu) $(call switch,ALLOW_CPU,allow-cpu)
-SHARD_FLAGS = $(call flag,SHARDS,shards) $(call flag,JOBS,jobs) $(call switch,RESUME,resume)
-TIER_FLAGS = $(call flag,FILTER,filter) $(call flag,RESEED,reseed) $(call flag,BUDGET,budget) \
-  $(call flag,JOBS,jobs) $(call flag,SCHEDULER,scheduler) $(call flag,STORE,store) \
-  $(call flag,OUT,out) $(call switch,RESUME,resume) $(call switch,ONLY_FAILED,only-failed) \
-  $(call switch,DRY_RUN,dry-run)
-STORED = $(call flag,OUT,out) $(call flag,STORE,store)
 
 .PHONY: help run smoke ci nightly weekly replay waves shrink bisect triage report baseline capture unit tests test lint format types gen gen-check regs bench optable architectures setup lock clean
 
 help:
-	@sh regress/help.sh
+	@cat regress/help.txt regress/variables.txt
 
 setup:
 	@sh regress/setup.sh
 
 run: setup
-	@$(CLI) run $(RUN_FLAGS) $(SHARD_FLAGS) $(call flag,CHECKPOINT,checkpoint) -- "$$TEST"
+	@$(CLI) run $(run_flags) -- "$$TEST"
 
 smoke ci nightly weekly: setup
-	@$(CLI) nightly $(TIER_FLAGS) -- $@
+	@$(CLI) nightly $(nightly_flags) -- $@
 
 replay: setup
-	@$(CLI) $(if $(ID),reproduce $(call flag,OP,op) $(STORED) -- "$$ID",replay $(RUN_FLAGS) -- "$$CAPSULE")
+	@$(CLI) $(if $(ID),reproduce $(reproduce_flags) -- "$$ID",replay $(replay_flags) -- "$$CAPSULE")
 
-waves shrink: setup
-	@$(CLI) $@ $(call flag,OP,op) $(STORED) -- "$$ID"
+waves shrink bisect: setup
+	@$(CLI) $@ $($@_flags) -- "$$ID"
 
-bisect: setup
-	@$(CLI) bisect $(call flag,OP,op) $(STORED) $(call flag,GOOD,good) $(call flag,BAD,bad) -- "$$ID"
-
-triage report: setup
-	@$(CLI) $@ $(STORED) $(call flag,PLAN,plan)
+triage report optable: setup
+	@$(CLI) $@ $($@_flags)
 
 baseline: setup
-	@$(CLI) baseline $(STORED) $(call flag,PLAN,plan) $(if $(TIER),-- "$$TIER")
+	@$(CLI) baseline $(baseline_flags) $(if $(TIER),-- "$$TIER")
 
 capture: setup
-	@$(CLI) capture $(call flag,SEED,seed) $(call flag,CHECKPOINT,checkpoint) \
-	  $(call flag,DTYPE,dtype) $(call flag,DEVICE,device) $(call flag,OUT,out) -- "$$WORKLOAD"
+	@$(CLI) capture $(capture_flags) -- "$$WORKLOAD"
 
 unit: setup
-	@$(CLI) unit $(call flag,SEED,seed) $(call flag,VECTORS,vectors) -- "$$TEST"
+	@$(CLI) unit $(unit_flags) -- "$$TEST"
 
 bench: setup
-	@$(CLI) bench $(call flag,OUT,out) -- $$BENCH
+	@$(CLI) bench $(bench_flags) -- $$BENCH
 
-optable: setup
-	@$(CLI) optable $(call flag,JOBS,jobs)
-
-architectures: setup
-	@$(CLI) architectures
-
-tests test lint format types gen gen-check regs: setup
+tests test lint format types gen gen-check regs architectures: setup
 	@$(CLI) $@
 
 lock: setup

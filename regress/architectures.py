@@ -27,7 +27,7 @@ _LIMIT_S = 3600.0
 
 
 @dataclass(frozen=True)
-class Asked:
+class SurveyRequest:
     """What to run. No `names`: all. The defaults are what the page holds."""
 
     names: tuple[str, ...] = ()
@@ -36,10 +36,10 @@ class Asked:
     @property
     def recorded(self) -> bool:
         """Whether the outcome belongs into the page."""
-        return self == Asked()
+        return self == SurveyRequest()
 
 
-def run_architectures(console: Console, asked: Asked) -> int:
+def run_architectures(console: Console, request: SurveyRequest) -> int:
     """Run, print a line per architecture and the totals, write the page if all were run.
 
     1 when an op is wrong or ends in an error of this project's own.
@@ -47,14 +47,14 @@ def run_architectures(console: Console, asked: Asked) -> int:
     from workloads._architecture_table import table  # noqa: PLC0415 (only here)
 
     known = table().architectures
-    for name in asked.names:
+    for name in request.names:
         if name not in known:
             raise InputError("command line", "name", name, f"one of {', '.join(known)}")
     say = _sayer(console)
-    found = survey(asked.names or tuple(known), asked.seed, lambda one: say(_line(one)))
+    found = survey(request.names or tuple(known), request.seed, lambda one: say(_line(one)))
     for line in totals(found):
         say(line)
-    if asked.recorded:
+    if request.recorded:
         write_text(PAGE, page(found))
         say(f"wrote {PAGE.relative_to(ROOT)}")
     return 1 if any(one.count("wrong") or one.count("crash") for one in found) else 0

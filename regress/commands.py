@@ -12,7 +12,6 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
@@ -36,6 +35,14 @@ from driver.results import (
     Waves,
 )
 from regress.folder import keep_text
+from regress.options import (
+    BenchOptions,
+    CaptureOptions,
+    OpSurveyOptions,
+    ReplayOptions,
+    RunOptions,
+    UnitOptions,
+)
 from regress.paths import CONFIG_FILE, OUT, ROOT
 from regress.progress import Progress
 from regress.run import Outcome, list_tests, run, test_named
@@ -46,64 +53,42 @@ _COMMAND_LINE = "command line"
 _REPLAY = "replay"
 
 
-@dataclass(frozen=True)
-class Asked:
-    """The options of `run` and `replay` as they were given."""
+def _spec(options: ReplayOptions, test: str, folder: str) -> RunSpec:
+    """The spec, with every name checked; InputError for the first that is wrong."""
+    config = options.config or "default"
+    load_config(options.config_file, config)
+    backend = _one_of("BACKEND", options.backend, get_args(BackendName))
+    waves = _one_of("WAVES", options.waves, get_args(Waves))
+    if backend == "rtl":
+        _check_compiler()
+    suffix = "" if options.op is None else f"-op{options.op}"
+    op, first = (None, None) if options.op is None else parse_op_range(options.op)
+    out = (options.out or OUT / f"{folder}-{options.seed}{suffix}").absolute()
+    for path in (ROOT, out):
+        _check_no_space(path)
+    return RunSpec.model_validate(
+        {
+            "test": test,
+            "config": config,
+            "config_file": options.config_file.absolute(),
+            "seed": options.seed,
+            "backend": backend,
+            "waves": waves,
+            "out": out,
+            "capsules": {},
+            "op_filter": op,
+            "op_from": first,
+            "timeout_s": options.timeout,
+            "modes": _modes(options, ("isolated",)),
+            "array": _one_of("ARRAY", options.array, get_args(ArrayModel)),
+            "allow_cpu": options.allow_cpu,
+        }
+    )
 
-    config: str | None
-    config_file: Path
-    seed: int
-    waves: str
-    out: Path | None
-    backend: str
-    op: str | None
-    timeout_s: float
-    mode: str = ""
-    allow_cpu: bool = False
-    checkpoint: Path | None = None
-    array: str = "rtl"
-    shard: str | None = None
-    shards: int | None = None
-    jobs: int = 2
-    resume: bool = False
 
-    def spec(self, test: str, folder: str, capsules: dict[str, Path]) -> RunSpec:
-        """The spec, with every name checked; InputError for the first that is wrong."""
-        config = self.config or "default"
-        load_config(self.config_file, config)
-        backend = _one_of("BACKEND", self.backend, get_args(BackendName))
-        waves = _one_of("WAVES", self.waves, get_args(Waves))
-        if backend == "rtl":
-            _check_compiler()
-        suffix = "" if self.op is None else f"-op{self.op}"
-        op, first = (None, None) if self.op is None else parse_op_range(self.op)
-        out = (self.out or OUT / f"{folder}-{self.seed}{suffix}").absolute()
-        for path in (ROOT, out):
-            _check_no_space(path)
-        return RunSpec.model_validate(
-            {
-                "test": test,
-                "config": config,
-                "config_file": self.config_file.absolute(),
-                "seed": self.seed,
-                "backend": backend,
-                "waves": waves,
-                "out": out,
-                "capsules": capsules,
-                "op_filter": op,
-                "op_from": first,
-                "shard": None if self.shard is None else Shard.parse(self.shard),
-                "timeout_s": self.timeout_s,
-                "modes": self.modes(("isolated",)),
-                "array": _one_of("ARRAY", self.array, get_args(ArrayModel)),
-                "allow_cpu": self.allow_cpu,
-                "checkpoint": self.checkpoint and self.checkpoint.absolute(),
-            }
-        )
-
-    def modes(self, own: tuple[Mode, ...]) -> tuple[str, ...]:
-        """The mode asked for, or the test's own."""
-        return (_one_of("MODE", self.mode, get_args(Mode)),) if self.mode else own
+def _modes(options: ReplayOptions, own: tuple[Mode, ...]) -> tuple[str, ...]:
+    """The mode asked for, or the test's own."""
+    return (_one_of("MODE", options.mode, get_args(Mode)),) if options.mode else own
 
 
 def _one_of(field: str, value: str, known: tuple[str, ...]) -> str:
@@ -123,34 +108,36 @@ def _check_no_space(path: Path) -> None:
         raise InputError(_COMMAND_LINE, "path", path, "no space in it (simulator builds break)")
 
 
-def _check_backend(test: TestInfo, backend: str) -> None:
-    _one_of("BACKEND", backend, test.backends)
-
-
-def run_test(console: Console, name: str, asked: Asked) -> int:
+def run_test(console: Console, name: str, options: RunOptions) -> int:
     """`npu-cosim run`."""
-    draft = asked.spec("draft", "draft", {})  # what is wrong is said before anything is started
+    draft = _spec(options, "draft", "draft")  # what is wrong is said before anything is started
+    shard = None if options.shard is None else Shard.parse(options.shard)
     test = test_named(name, list_tests())
-    _check_backend(test, draft.backend)
-    config = asked.config or test.config
-    load_config(asked.config_file, config)
+    _one_of("BACKEND", draft.backend, test.backends)
+    config = options.config or test.config
+    load_config(options.config_file, config)
     capsules: dict[str, Path] = {}
+    checkpoint = options.checkpoint and options.checkpoint.absolute()
     if test.workloads:
         from regress.capsules import kept_capsules  # noqa: PLC0415 (numpy, safetensors)
 
-        note, given = _noter(console), draft.checkpoint
-        capsules = kept_capsules(test.workloads, asked.seed, note, given)
-    own = {"config": config, "modes": asked.modes(test.modes)}
-    spec = asked.spec(test.name, test.name, capsules).model_copy(update=own)
-    if asked.shards is not None or asked.resume:
-        return _run_in_shards(console, spec, test, asked)
+        capsules = kept_capsules(test.workloads, options.seed, _noter(console), checkpoint)
+    own: dict[str, object] = {
+        "config": config,
+        "modes": _modes(options, test.modes),
+        "capsules": capsules,
+    }
+    own |= {"shard": shard, "checkpoint": checkpoint}
+    spec = _spec(options, test.name, test.name).model_copy(update=own)
+    if options.shards is not None or options.resume:
+        return _run_in_shards(console, spec, test, options)
     return _run(console, spec)
 
 
-def _run_in_shards(console: Console, spec: RunSpec, test: TestInfo, asked: Asked) -> int:
+def _run_in_shards(console: Console, spec: RunSpec, test: TestInfo, options: RunOptions) -> int:
     from regress.nightly.shards import ShardOptions, run_sharded  # noqa: PLC0415 (SQLAlchemy)
 
-    how = ShardOptions(asked.shards, asked.jobs, asked.resume)
+    how = ShardOptions(options.shards, options.jobs, options.resume)
     done = run_sharded(console, spec, test, how)
     if done.result is not None:
         artefacts = [spec.out / RESULT_FILE, *_pictures(spec, done.result)]
@@ -158,13 +145,13 @@ def _run_in_shards(console: Console, spec: RunSpec, test: TestInfo, asked: Asked
     return done.exit_code
 
 
-def replay(console: Console, capsule: Path, asked: Asked) -> int:
+def replay(console: Console, capsule: Path, options: ReplayOptions) -> int:
     """`npu-cosim replay`."""
     from driver.capture import load_capsule  # noqa: PLC0415 (numpy, safetensors)
 
     name = load_capsule(capsule).name
-    spec = asked.spec(_REPLAY, f"{_REPLAY}-{name}", {"capsule": capsule.absolute()})
-    return _run(console, spec)
+    spec = _spec(options, _REPLAY, f"{_REPLAY}-{name}")
+    return _run(console, spec.model_copy(update={"capsules": {"capsule": capsule.absolute()}}))
 
 
 def _run(console: Console, spec: RunSpec) -> int:
@@ -197,38 +184,31 @@ def _noter(console: Console) -> Callable[[str], None]:
     return lambda text: console.print(Text(text), soft_wrap=True, highlight=False)
 
 
-def capture(
-    console: Console,
-    workload: str,
-    *,
-    seed: int,
-    checkpoint: Path | None,
-    dtype: str | None,
-    device: str,
-    out: Path | None,
-) -> int:
+def capture(console: Console, workload: str, options: CaptureOptions) -> int:
     """`npu-cosim capture`."""
     from driver.capture import save_capsule  # noqa: PLC0415 (numpy, safetensors)
     from regress import capsules  # noqa: PLC0415
 
     start = time.monotonic()
-    capsule = capsules.record(workload, seed, checkpoint, dtype=dtype, device=device)
-    target = out or OUT / "capsules" / f"{capsule.name}-{seed}"
+    capsule = capsules.record(
+        workload, options.seed, options.checkpoint, dtype=options.dtype, device=options.device
+    )
+    target = options.out or OUT / "capsules" / f"{capsule.name}-{options.seed}"
     save_capsule(capsule, target)
     note = _noter(console)
     size = sum(array.nbytes for array in capsule.data.values())
     note(f"{capsule.name}: {len(capsule.ops)} ops, {size / 1e6:.1f} MB of tensors")
-    note(f"  hash {capsule.hash}, seed {seed}, {time.monotonic() - start:.1f} s")
+    note(f"  hash {capsule.hash}, seed {options.seed}, {time.monotonic() - start:.1f} s")
     note(f"  {_shown(target.absolute())}")
     note(f"  {PROGRAM} replay {shlex.quote(_shown(target.absolute()))}")
     return 0
 
 
-def unit(console: Console, name: str, vectors: Path | None, seed: int) -> int:
+def unit(console: Console, name: str, options: UnitOptions) -> int:
     """`npu-cosim unit`."""
     from regress.units import run_unit, unit_command  # noqa: PLC0415 (only here)
 
-    command = unit_command(name, vectors, seed)
+    command = unit_command(name, options.vectors, options.seed)
     _check_compiler()
     _check_no_space(ROOT)
     return run_unit(name, command, _noter(console))
@@ -314,26 +294,25 @@ def test_all(console: Console, only: list[str]) -> int:
     return run_steps(console, only, sys.stdout.isatty())
 
 
-def bench(console: Console, names: list[str], rounds: int, out: Path | None) -> int:
+def bench(console: Console, names: list[str], options: BenchOptions) -> int:
     """`npu-cosim bench`."""
     from regress.bench import run_bench  # noqa: PLC0415 (pulls in every measurement)
 
-    return run_bench(console, names, rounds, (out or OUT / "bench").absolute())
+    return run_bench(console, names, options.rounds, (options.out or OUT / "bench").absolute())
 
 
-def optable(
-    console: Console, ops: list[str], *, dtypes: list[str], samples: int, seed: int, jobs: int
-) -> int:
+def optable(console: Console, ops: list[str], options: OpSurveyOptions) -> int:
     """`npu-cosim optable`."""
     from driver.optable import DTYPES  # noqa: PLC0415 (only here)
-    from regress.optable import Asked, optable  # noqa: PLC0415 (only here)
+    from regress.optable import OpSurveyRequest, optable  # noqa: PLC0415 (only here)
 
-    chosen = tuple(dtypes) or DTYPES
-    return optable(console, Asked(tuple(ops), chosen, samples, seed, jobs))
+    dtypes = tuple(options.dtype or ()) or DTYPES
+    request = OpSurveyRequest(tuple(ops), dtypes, options.samples, options.seed, options.jobs)
+    return optable(console, request)
 
 
 def architectures(console: Console, names: list[str], seed: int) -> int:
     """`npu-cosim architectures`."""
-    from regress.architectures import Asked, run_architectures  # noqa: PLC0415 (only here)
+    from regress.architectures import SurveyRequest, run_architectures  # noqa: PLC0415 (only here)
 
-    return run_architectures(console, Asked(tuple(names), seed))
+    return run_architectures(console, SurveyRequest(tuple(names), seed))

@@ -8,6 +8,7 @@ from pathlib import Path
 from driver.isa.generate import render as render_isa
 from driver.results import result_schema
 from regress.gen_registers import render as render_registers
+from regress.make_options import render as render_make_options
 from regress.nightly.schema import FILE as SCHEMA_FILE
 from regress.nightly.schema import config_schema
 from regress.paths import ROOT
@@ -20,6 +21,7 @@ def render() -> dict[str, str]:
     return {
         **render_isa(),
         **render_registers(),
+        **render_make_options(),
         "docs/result.schema.json": result_schema(),
         SCHEMA_FILE: config_schema(),
     }

@@ -10,7 +10,7 @@ import re
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -181,7 +181,10 @@ def report(
     return night_commands.report(console(), night_commands.StoreLocation(out, store), plan, news)
 
 
+COMMANDS: Final = (nightly, reproduce, waves, shrink, triage, bisect, baseline, report)
+
+
 def mount(app: typer.Typer) -> None:
     """Add the commands to the program's own."""
-    for command in (nightly, reproduce, waves, shrink, triage, bisect, baseline, report):
+    for command in COMMANDS:
         app.command()(command)

@@ -42,7 +42,7 @@ _SHOWN = 40
 
 
 @dataclass(frozen=True)
-class Asked:
+class OpSurveyRequest:
     """What to run. No `ops`: all. The defaults are what the page and the baseline hold."""
 
     ops: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Asked:
     @property
     def recorded(self) -> bool:
         """Whether the outcome belongs into the page and the baseline."""
-        return self == Asked(jobs=self.jobs)
+        return self == OpSurveyRequest(jobs=self.jobs)
 
 
 @dataclass
@@ -65,30 +65,30 @@ class Measured:
     rows: list[OpTypeRow] = field(default_factory=list)
 
 
-def optable(console: Console, asked: Asked) -> int:
+def optable(console: Console, request: OpSurveyRequest) -> int:
     """Run, print the totals, write page and baseline if everything was run.
 
     1 when a sample is wrong, ended the worker or took too long, or when one that passed does not.
     """
-    for dtype in asked.dtypes:
+    for dtype in request.dtypes:
         if dtype not in DTYPES:
             raise InputError("command line", "dtype", dtype, f"one of {', '.join(DTYPES)}")
     load_config(CONFIG_FILE, _CONFIG)
     former = baseline.recorded()
-    found = measure(asked, Progress(console, "optable"))
+    found = measure(request, Progress(console, "optable"))
     say = _sayer(console)
     for line in totals(found.rows):
         say(line)
-    lost = baseline.lost(former, found.torch, asked.samples, asked.seed, found.rows)
+    lost = baseline.lost(former, found.torch, request.samples, request.seed, found.rows)
     failed = [f"{row.op} {row.dtype}: {text}" for row in found.rows for text in row.failures]
     for title, lines in (("failures", failed), ("passed before, and do not now", lost)):
         for line in ([f"{title}: {len(lines)}"] if lines else []) + lines[:_SHOWN]:
             say(line)
-    if asked.recorded:
-        write_text(OUT / "optable" / "ops.md", page(found.torch, asked.samples, found.rows))
+    if request.recorded:
+        write_text(OUT / "optable" / "ops.md", page(found.torch, request.samples, found.rows))
         if not lost:
-            write_text(PAGE, page(found.torch, asked.samples, found.rows))
-            baseline.record(found.torch, asked.samples, asked.seed, found.rows)
+            write_text(PAGE, page(found.torch, request.samples, found.rows))
+            baseline.record(found.torch, request.samples, request.seed, found.rows)
             say(f"wrote {PAGE.relative_to(ROOT)} and {baseline.FILE.relative_to(ROOT)}")
     bad = sum((row.count for row in found.rows), SampleCounts()).failed
     return 1 if lost or bad else 0
@@ -98,7 +98,7 @@ def _sayer(console: Console) -> Callable[[str], None]:
     return lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def measure(asked: Asked, progress: Progress) -> Measured:
+def measure(request: OpSurveyRequest, progress: Progress) -> Measured:
     """Judge the samples of the ops in worker processes. InputError for an op that torch has not."""
     log = OUT / "optable" / "worker.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -106,22 +106,22 @@ def measure(asked: Asked, progress: Progress) -> Measured:
     first = _Worker(log)
     try:
         listing = first.listing
-        for op in asked.ops:
+        for op in request.ops:
             if op not in listing.ops:
                 raise InputError("command line", "op", op, "the full name of an op of op_db")
         tasks = deque(
             SurveyTask(
                 op=op,
-                dtypes=asked.dtypes,
-                samples=asked.samples,
-                seed=asked.seed,
+                dtypes=request.dtypes,
+                samples=request.samples,
+                seed=request.seed,
                 limit_s=_SAMPLE_CPU_S,
             )
-            for op in asked.ops or listing.ops
+            for op in request.ops or listing.ops
         )
         with progress:
             progress.plan(len(tasks))
-            rows = _Pool(tasks, progress, log).run(first, asked.jobs)
+            rows = _Pool(tasks, progress, log).run(first, request.jobs)
     finally:
         first.end()
     order = {op: number for number, op in enumerate(listing.ops)}

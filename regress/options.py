@@ -1,16 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Types of options that several commands have: what the command line takes for a path or a seed."""
+"""The options of the commands: name, type, default and help of each, declared once.
+
+The command line is built from them (`with_options`); regress.generate makes the Makefile's flags.
+"""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from driver.errors import InputError
 from driver.results import MAX_SEED
+from regress.nightly.settings import MAX_SHARDS
+from regress.paths import CONFIG_FILE
 
+_WEEK_S = 7.0 * 86_400
 _CAPSULE = "the folder of a capsule (make replay takes CAPSULE=, or ID= of a stored failure)"
 
 
@@ -48,3 +57,120 @@ Identity = Annotated[
         metavar="ID", help="Of an attempt, or how it begins.", parser=_given("the id of an attempt")
     ),
 ]
+
+
+def _renamed_fpu(value: str | None) -> None:
+    if value is not None:
+        raise InputError("command line", "FPU", value, "ARRAY=behavioural: FPU is now ARRAY")
+
+
+_ConfigName = Annotated[
+    str | None, typer.Option(help="A configuration of the file; the test's own if none is given.")
+]
+_Waves = Annotated[str, typer.Option(help="none, vcd or fst.")]
+_Backend = Annotated[str, typer.Option(help="rtl or cmodel.")]
+_OpIndex = Annotated[str | None, typer.Option(help="Run only this op, or FIRST..LAST.")]
+_Timeout = Annotated[float, typer.Option(help="Wall-clock limit in seconds.", min=1.0, max=_WEEK_S)]
+_Mode = Annotated[
+    str, typer.Option(help="isolated, chained, or the test's own: what ops of a model work on.")
+]
+_AllowCpu = Annotated[bool, typer.Option("--allow-cpu", help="Run on the CPU what the NPU cannot.")]
+_Array = Annotated[
+    str, typer.Option(help="rtl, or behavioural: a model of array and fma (faster, no assertions).")
+]
+_Fpu = Annotated[
+    str | None,
+    typer.Option("--fpu", hidden=True, callback=_renamed_fpu, parser=str, help="Now ARRAY."),
+]
+_Checkpoint = Annotated[Path | None, path_option("Folder with real weights.")]
+_Shard = Annotated[str | None, typer.Option(help="Only one part of the ops, as 2/4.")]
+_Shards = Annotated[
+    int | None, typer.Option(help="Jobs that share the ops.", min=1, max=MAX_SHARDS)
+]
+_ShardJobs = Annotated[int, typer.Option("-j", "--jobs", help="Shards at once.", min=1)]
+_Resume = Annotated[bool, typer.Option(help="Run the shards that are missing.")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplayOptions:
+    """Of `replay`, and of `run` too."""
+
+    config: _ConfigName = None
+    config_file: ConfigFile = CONFIG_FILE
+    seed: Seed = 1
+    waves: _Waves = "none"
+    out: Out = None
+    backend: _Backend = "rtl"
+    op: _OpIndex = None
+    timeout: _Timeout = 3600.0
+    mode: _Mode = ""
+    allow_cpu: _AllowCpu = False
+    array: _Array = "rtl"
+    fpu: _Fpu = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(ReplayOptions):
+    """Of `run`."""
+
+    checkpoint: _Checkpoint = None
+    shard: _Shard = None
+    shards: _Shards = None
+    jobs: _ShardJobs = 2
+    resume: _Resume = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptureOptions:
+    """Of `capture`."""
+
+    seed: Seed = 1
+    checkpoint: _Checkpoint = None
+    dtype: Annotated[str | None, typer.Option(help="float32, float16 or bfloat16.")] = None
+    device: Annotated[str, typer.Option(help="Where it runs while it is recorded: cpu.")] = "cpu"
+    out: Out = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnitOptions:
+    """Of `unit`."""
+
+    vectors: Annotated[Path | None, path_option("File in TestFloat's format.")] = None
+    seed: Seed = 1
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchOptions:
+    """Of `bench`."""
+
+    rounds: Annotated[int, typer.Option(help="Interleaved rounds.", min=1)] = 5
+    out: Out = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class OpSurveyOptions:
+    """Of `optable`."""
+
+    dtype: Annotated[list[str] | None, typer.Option(help="A type; all by default.")] = None
+    samples: Annotated[int, typer.Option(help="At most so many per op and type.", min=1)] = 10
+    seed: Seed = 1
+    jobs: Annotated[int, typer.Option("-j", "--jobs", help="Processes.", min=1)] = 2
+
+
+def with_options(options: type[Any]) -> Callable[[Callable[..., int]], Callable[..., int]]:
+    """Make a command of a function whose first parameter is `options`: the command line has an
+    option for every field of that class."""
+
+    def decorate(body: Callable[..., int]) -> Callable[..., int]:
+        arguments = list(inspect.signature(body, eval_str=True).parameters.values())[1:]
+
+        def command(**given: Any) -> int:
+            values = {argument.name: given.pop(argument.name) for argument in arguments}
+            return body(options(**given), **values)
+
+        fields = inspect.signature(options, eval_str=True).parameters.values()
+        command.__signature__ = inspect.Signature([*arguments, *fields])  # type: ignore[attr-defined]
+        command.__name__, command.__doc__ = body.__name__, body.__doc__
+        return command
+
+    return decorate

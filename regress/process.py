@@ -21,6 +21,7 @@ from typing import BinaryIO
 
 from driver.errors import InfrastructureError, InputError
 from regress.paths import ROOT
+from regress.variables import VARIABLES
 
 _POLL_S = 0.2
 _GRACE_S = 5.0
@@ -28,12 +29,7 @@ _CHUNK_BYTES = 65536
 _LAUNCHER = Path(__file__).with_name("launch.py")
 
 # What make hands down must not steer make, cocotb or Verilator inside a run.
-_MAKE_VARIABLES = """
-MAKEFLAGS MFLAGS MAKELEVEL SIM TEST CONFIG SEED WAVES OUT BACKEND OP TIMEOUT WORKLOAD CHECKPOINT
-CAPSULE VECTORS BENCH PYTHON MODE ALLOW_CPU ARRAY FPU ID PLAN TIER GOOD BAD FILTER RESEED BUDGET
-SCHEDULER STORE SHARDS JOBS RESUME ONLY_FAILED DRY_RUN DTYPE DEVICE
-"""
-_NOT_INHERITED = frozenset((*_MAKE_VARIABLES.split(), "COCOTB_TESTCASE"))
+_NOT_INHERITED = frozenset((*VARIABLES, "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "COCOTB_TESTCASE"))
 
 
 @dataclass(frozen=True)

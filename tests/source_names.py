@@ -13,8 +13,6 @@ _CLASS = re.compile(r"^class ([A-Za-z]\w*)", re.MULTILINE)
 _PLACES = re.compile(r"((?:`\w+`(?:, )?)+) \(([^)]+)\)")
 
 REPEATED: Mapping[str, str] = {
-    "Asked": "regress/architectures.py: SurveyRequest; regress/commands.py: RunOptions; "
-    "regress/optable.py: OpSurveyRequest",
     "Format": "golden/accuracy.py: TableFormat; golden/softfloat.py: SoftFormat",
     "Progress": "regress/progress.py: ProgressBar; tb/ops/runner.py: RunObserver",
     "Value": "regress/bench.py: MeasuredFigure",

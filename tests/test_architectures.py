@@ -124,8 +124,8 @@ def test_an_unknown_name_is_refused_and_a_wrong_op_fails(monkeypatch: pytest.Mon
 
     console = Console(quiet=True)
     with pytest.raises(InputError, match="name: got nonesuch, expected one of bert"):
-        command.run_architectures(console, command.Asked(("nonesuch",)))
+        command.run_architectures(console, command.SurveyRequest(("nonesuch",)))
     monkeypatch.setattr(command, "survey", lambda *_: example())
-    assert command.run_architectures(console, command.Asked(("bert",))) == 1
+    assert command.run_architectures(console, command.SurveyRequest(("bert",))) == 1
     monkeypatch.setattr(command, "survey", lambda *_: example()[:1])
-    assert command.run_architectures(console, command.Asked(("bert",))) == 0
+    assert command.run_architectures(console, command.SurveyRequest(("bert",))) == 0

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,11 +14,12 @@ import pytest
 
 from driver.errors import InfrastructureError
 from driver.results import RESULT_FILE, SPEC_FILE, RunResult, RunSpec, read_json
-from regress import cli, commands
+from regress import cli, commands, make_options
 from regress.paths import ROOT
 from regress.process import environment
 from regress.run import list_tests as list_real
 from regress.run import run as run_real
+from regress.variables import OPTIONS, VARIABLES
 
 RUNNER = (sys.executable, str(Path(__file__).with_name("fake_runner.py")))
 
@@ -215,9 +217,9 @@ def test_what_make_exports_does_not_reach_a_run(monkeypatch: pytest.MonkeyPatch)
     [
         ([], 0, "make SIM=verilator TEST=matmul"),
         (["SIM=vcs", "TEST=matmul"], 2, "SIM=vcs is not supported; supported: verilator"),
-        (["-n", "TEST=a; b 'c", "SEED=3"], 0, 'npu-cosim run  --seed "$SEED"'),
+        (["-n", "TEST=a; b 'c", "SEED=3"], 0, 'npu-cosim run --seed "$SEED" -- "$TEST"'),
         (["-n", "SIM=verilator"], 0, "npu-cosim run "),
-        (["-n", "TEST=a", "ALLOW_CPU=1", "RESUME=Yes"], 0, " --allow-cpu   --resume "),
+        (["-n", "TEST=a", "ALLOW_CPU=1", "RESUME=Yes"], 0, " --allow-cpu --resume -- "),
         (["-n", "nightly", "DRY_RUN=on", "ONLY_FAILED=true"], 0, " --only-failed --dry-run -- "),
         (
             ["TEST=a", "ALLOW_CPU=2"],
@@ -239,6 +241,18 @@ def test_make_is_a_thin_face(arguments: list[str], status: int, text: str) -> No
     )
     assert done.returncode == status
     assert text in done.stdout + done.stderr
+
+
+def test_the_help_names_every_variable_and_no_other() -> None:
+    help_text = "".join(
+        (ROOT / "regress" / name).read_text() for name in ("help.txt", "variables.txt")
+    )
+    assert set(re.findall(r"\b([A-Z_]{2,})=", help_text)) == set(VARIABLES)
+
+
+def test_every_variable_that_is_an_option_is_one_of_some_command() -> None:
+    text = make_options.render()[make_options.MAKE_FILE]
+    assert set(re.findall(r"call (?:flag|switch),(\w+),", text)) == set(OPTIONS)
 
 
 @pytest.mark.parametrize("off", ["", "0", "no", "false", "OFF"])

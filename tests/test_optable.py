@@ -14,7 +14,7 @@ from driver.config import load_config
 from driver.errors import InputError
 from driver.optable import Listing, OpTypeRow, SampleCounts, SurveyTask, TaskAnswer
 from regress import optable_baseline as baseline
-from regress.optable import Asked, measure, optable
+from regress.optable import OpSurveyRequest, measure, optable
 from regress.optable_page import page, totals
 from regress.progress import Progress
 from tb.optable.__main__ import answer
@@ -161,7 +161,7 @@ def test_the_ratchet_names_what_passed_before(tmp_path: Path) -> None:
 def test_the_committed_page_and_baseline_belong_together() -> None:
     former = baseline.recorded()
     assert former is not None
-    assert (former.samples, former.seed) == (Asked().samples, Asked().seed)
+    assert (former.samples, former.seed) == (OpSurveyRequest().samples, OpSurveyRequest().seed)
     text = (ROOT / "docs" / "ops.md").read_text(encoding="utf-8")
     passed = sum(sum(types.values()) for types in former.passed.values())
     assert f" {passed} (" in next(line for line in text.splitlines() if line.startswith("| all"))
@@ -173,12 +173,12 @@ def test_the_command_runs_workers_and_counts(
 ) -> None:
     monkeypatch.setattr("regress.optable.OUT", tmp_path)
     console = Console(file=(tmp_path / "text").open("w"), width=120)
-    asked = Asked(ops=("add", "sub"), dtypes=("float32", "bool"), samples=2, jobs=1)
+    asked = OpSurveyRequest(ops=("add", "sub"), dtypes=("float32", "bool"), samples=2, jobs=1)
     assert optable(console, asked) == 0
     console.file.flush()
     assert "all: 6 samples, 6 (100.0 %) pass" in (tmp_path / "text").read_text()
     with pytest.raises(InputError, match="no_such_op"):
-        measure(Asked(ops=("no_such_op",)), Progress(console, "optable"))
+        measure(OpSurveyRequest(ops=("no_such_op",)), Progress(console, "optable"))
 
 
 def test_a_worker_that_dies_is_a_crash_of_the_type_that_ended_it(
@@ -209,7 +209,7 @@ def test_a_worker_that_dies_is_a_crash_of_the_type_that_ended_it(
     monkeypatch.setattr("regress.optable.OUT", tmp_path)
     monkeypatch.setattr("regress.optable._Worker", Worker)
     console = Console(file=(tmp_path / "text").open("w"))
-    asked = Asked(ops=("add",), dtypes=("float32", "float16"), samples=2, jobs=1)
+    asked = OpSurveyRequest(ops=("add",), dtypes=("float32", "float16"), samples=2, jobs=1)
     rows = measure(asked, Progress(console, "optable")).rows
     assert [(row.dtype, row.count.passed, row.count.crash) for row in rows] == [
         ("float32", 2, 0),
@@ -228,7 +228,7 @@ def test_an_error_in_a_worker_thread_ends_the_command(
     monkeypatch.setattr("regress.optable._Worker.ask", ask)
     monkeypatch.setattr("regress.optable._Worker.end", lambda self: 0)
     with pytest.raises(ValueError, match="not JSON"):
-        measure(Asked(ops=("add",)), Progress(Console(), "optable"))
+        measure(OpSurveyRequest(ops=("add",)), Progress(Console(), "optable"))
 
 
 def _no_process(self: Any, log: Path) -> None:
@@ -237,4 +237,4 @@ def _no_process(self: Any, log: Path) -> None:
 
 def test_an_unknown_type_is_one_line() -> None:
     with pytest.raises(InputError, match="float64"):
-        optable(Console(), Asked(dtypes=("float64",)))
+        optable(Console(), OpSurveyRequest(dtypes=("float64",)))
