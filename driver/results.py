@@ -59,6 +59,9 @@ def _plain(value: float) -> float | str:
 MAX_SEED: Final = (1 << 31) - 1
 """The largest that every random generator takes, the simulator's included."""
 
+MAX_SHARDS: Final = 10_000
+"""Of one test: each is a row of the nightly store."""
+
 Count = Annotated[int, Field(ge=0)]
 Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 Number = Annotated[

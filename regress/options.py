@@ -15,8 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from driver.errors import InputError
-from driver.results import MAX_SEED
-from regress.nightly.settings import MAX_SHARDS
+from driver.results import MAX_SEED, MAX_SHARDS
 from regress.paths import CONFIG_FILE
 
 _WEEK_S = 7.0 * 86_400

@@ -15,13 +15,11 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from driver.config import explain, first_error, refuse
 from driver.errors import InputError
 from driver.frozen import Frozen
-from driver.results import ArrayModel, BackendName, Count, Mode, Name, Seed
+from driver.results import MAX_SHARDS, ArrayModel, BackendName, Count, Mode, Name, Seed
 from driver.strict_yaml import read_yaml
 
 SECTION = "nightly"
 
-MAX_SHARDS = 10_000
-"""Of one test: each is a row of the store."""
 _MAX_SEEDS = 100_000
 
 Positive = Annotated[int, Field(ge=1, lt=1 << 63)]
