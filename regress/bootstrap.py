@@ -26,7 +26,14 @@ LOCK = "requirements.lock"
 _STAMP = "npu-cosim.json"
 _LOG_LINES = 8
 _VENV = ("-m", "venv")
-_EXTENSION_SOURCES = ("CMakeLists.txt", "golden/cmodel/*.cpp", "golden/cmodel/*.h")
+_EXTENSION_SOURCES = (
+    "CMakeLists.txt",
+    *(
+        f"{folder}/*.{kind}"
+        for folder in ("golden/cmodel", "driver/torch_device/core")
+        for kind in ("cpp", "h")
+    ),
+)
 
 
 class SetupError(Exception):
@@ -108,7 +115,7 @@ class Environment:
             _say("setup: installing the packages of requirements.lock into .venv (minutes, once)")
             self._pip("packages", "--no-deps", "--requirement", LOCK)
             self._record({"packages": wanted["packages"]})
-        _say("setup: building the C++ model and installing the project")
+        _say("setup: building the C++ extensions and installing the project")
         self._pip("project", "--no-deps", "--no-build-isolation", "--editable", ".")
         self._record(wanted)
         _say("setup: done")

@@ -17,7 +17,7 @@ from regress.paths import ROOT
 
 Check = Callable[[], str]
 
-_CPP_FOLDERS = ("golden/cmodel", "tb")
+_CPP_FOLDERS = ("driver", "golden/cmodel", "tb")
 _CPP_SUFFIXES = (".cpp", ".hpp", ".h")
 _LIMIT_S = 900
 

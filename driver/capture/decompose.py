@@ -82,7 +82,7 @@ def _in_place(func: Overload) -> Definition | None:
         return None
     if str(arguments[0].type) != "Tensor":  # a list of them, as in _foreach_mul_
         return None
-    fresh = _functional(name.removesuffix("_"), arguments)
+    fresh = functional(name.removesuffix("_"), arguments)
     if fresh is None:
         return None
     return lambda first, *args, **kwargs: first.copy_(fresh(first, *args, **kwargs))
@@ -97,7 +97,7 @@ def _into(func: Overload) -> Definition | None:
     outs = [a.name for a in func._schema.arguments if a.is_out]
     if len(outs) != 1 or len(func._schema.returns) != 1:
         return None
-    fresh = _functional(func._schema.name, [a for a in func._schema.arguments if not a.is_out])
+    fresh = functional(func._schema.name, [a for a in func._schema.arguments if not a.is_out])
     if fresh is None:
         return None
 
@@ -111,7 +111,7 @@ def _into(func: Overload) -> Definition | None:
     return run
 
 
-def _functional(name: str, arguments: Sequence[Any]) -> Overload | None:
+def functional(name: str, arguments: Sequence[Any]) -> Overload | None:
     """The ATen overload of that name ("aten::add") with these arguments, that writes to none."""
     packet = getattr(torch.ops.aten, name.removeprefix("aten::"), None)
     if packet is None:

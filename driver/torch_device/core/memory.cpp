@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// Storages in device memory, and pinned host memory.
+#include <ATen/core/CachingHostAllocator.h>
+#include <c10/core/CPUAllocator.h>
+
+#include <map>
+#include <mutex>
+
+#include "core.h"
+
+namespace npu {
+namespace {
+
+struct Block {
+  c10::DeviceIndex device;
+  uint64_t address;
+  size_t size;
+};
+
+struct DeviceUse {
+  c10::CachingAllocator::Stat blocks;
+  c10::CachingAllocator::Stat bytes;
+};
+
+// Never destroyed: tensors may die after the static objects of this library.
+struct Ledger {
+  std::mutex mutex;
+  std::vector<std::pair<int, uint64_t>> released;
+  std::map<c10::DeviceIndex, DeviceUse> use;
+};
+Ledger& ledger() {
+  static auto* const instance = new Ledger;
+  return *instance;
+}
+
+void release(void* context) {
+  const std::unique_ptr<Block> block(static_cast<Block*>(context));
+  auto& book = ledger();
+  const std::lock_guard lock(book.mutex);
+  book.released.emplace_back(block->device, block->address);
+  auto& use = book.use[block->device];
+  use.blocks.decrease(1);
+  use.bytes.decrease(block->size);
+}
+
+struct Allocator final : c10::DeviceAllocator {
+  bool initialized() override { return device_count() > 0; }
+  void emptyCache(c10::MempoolId_t) override {}  // nothing is cached
+  void recordStream(const c10::DataPtr&, c10::Stream) override {}
+  c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
+    constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
+    auto& book = ledger();
+    const std::lock_guard lock(book.mutex);
+    c10::CachingDeviceAllocator::DeviceStats stats;
+    stats.allocation[kAll] = stats.active[kAll] = book.use[device].blocks;
+    stats.allocated_bytes[kAll] = stats.active_bytes[kAll] = book.use[device].bytes;
+    stats.reserved_bytes[kAll] = stats.requested_bytes[kAll] = book.use[device].bytes;
+    return stats;
+  }
+  void resetAccumulatedStats(c10::DeviceIndex device) override {
+    each_stat(device, [](auto& stat) { stat.reset_accumulated(); });
+  }
+  void resetPeakStats(c10::DeviceIndex device) override {
+    each_stat(device, [](auto& stat) { stat.reset_peak(); });
+  }
+  c10::DataPtr allocate(size_t size) override { return allocate_on(current_device(), size); }
+  c10::DeleterFnPtr raw_deleter() const override { return nullptr; }  // a block is no pointer
+  void copy_data(void* to, const void* from, size_t size) const override {
+    callbacks().copy(device_of(to), address_of(to), address_of(from), size);
+  }
+
+ private:
+  template <typename Action>
+  static void each_stat(c10::DeviceIndex device, Action action) {
+    auto& book = ledger();
+    const std::lock_guard lock(book.mutex);
+    action(book.use[device].blocks);
+    action(book.use[device].bytes);
+  }
+};
+Allocator g_allocator;
+REGISTER_ALLOCATOR(c10::DeviceType::PrivateUse1, &g_allocator)
+
+}  // namespace
+
+c10::DeviceAllocator* allocator() { return &g_allocator; }
+
+c10::DataPtr allocate_on(c10::DeviceIndex device, size_t size) {
+  const c10::Device where(kNpu, device);
+  if (size == 0) return {nullptr, where};
+  TORCH_CHECK(callbacks().allocate, "npu: the device is not started");
+  const uint64_t address = callbacks().allocate(device, size);
+  TORCH_CHECK(address >> kAddressBits == 0, "npu: address ", address, " has more than 48 bits");
+  auto& book = ledger();
+  {
+    const std::lock_guard lock(book.mutex);
+    book.use[device].blocks.increase(1);
+    book.use[device].bytes.increase(size);
+  }
+  const uint64_t pointer = address | uint64_t(device + 1) << kAddressBits;
+  return {reinterpret_cast<void*>(pointer), new Block{device, address, size}, &release, where};
+}
+
+void resize_storage(const c10::Storage& storage, size_t size) {
+  auto* impl = storage.unsafeGetStorageImpl();
+  TORCH_CHECK(impl->resizable(), "npu: this storage cannot be resized");
+  auto fresh = allocate_on(storage.device().index(), size);
+  const size_t kept = std::min(size, storage.nbytes());
+  if (kept) allocator()->copy_data(fresh.get(), storage.data(), kept);
+  impl->set_data_ptr_noswap(std::move(fresh));
+  impl->set_nbytes(size);
+}
+
+std::vector<std::pair<int, uint64_t>> take_released() {
+  auto& book = ledger();
+  const std::lock_guard lock(book.mutex);
+  return std::exchange(book.released, {});
+}
+
+// ---------------------------------------------------------------------- pinned host memory
+// Ordinary host memory that is remembered as pinned: a copy from it needs no other way.
+namespace {
+
+struct PinnedRanges {
+  std::mutex mutex;
+  std::map<const char*, size_t> sizes;
+};
+PinnedRanges& pinned_ranges() {
+  static auto* const instance = new PinnedRanges;
+  return *instance;
+}
+
+void unpin(void* pointer) {
+  {
+    auto& ranges = pinned_ranges();
+    const std::lock_guard lock(ranges.mutex);
+    ranges.sizes.erase(static_cast<const char*>(pointer));
+  }
+  c10::GetCPUAllocator()->raw_deallocate(pointer);
+}
+
+struct PinnedAllocator final : at::HostAllocator {
+  c10::DataPtr allocate(size_t size) override {
+    void* pointer = c10::GetCPUAllocator()->raw_allocate(size);
+    if (pointer != nullptr) {
+      auto& ranges = pinned_ranges();
+      const std::lock_guard lock(ranges.mutex);
+      ranges.sizes[static_cast<const char*>(pointer)] = size;
+    }
+    return {pointer, pointer, &unpin, at::kCPU};
+  }
+  c10::DeleterFnPtr raw_deleter() const override { return &unpin; }
+  void copy_data(void* to, const void* from, size_t size) const override {
+    default_copy_data(to, from, size);
+  }
+  bool record_event(void*, void*, c10::Stream) override { return true; }
+  void empty_cache() override {}
+  at::HostStats get_stats() override { return {}; }
+  void reset_accumulated_stats() override {}
+  void reset_peak_stats() override {}
+};
+PinnedAllocator g_pinned_allocator;
+REGISTER_HOST_ALLOCATOR(c10::DeviceType::PrivateUse1, &g_pinned_allocator)
+
+}  // namespace
+
+c10::Allocator* pinned_allocator() { return &g_pinned_allocator; }
+
+bool is_pinned(const void* pointer) {
+  auto& ranges = pinned_ranges();
+  const std::lock_guard lock(ranges.mutex);
+  auto next = ranges.sizes.upper_bound(static_cast<const char*>(pointer));
+  if (next == ranges.sizes.begin()) return false;
+  const auto& [begin, size] = *std::prev(next);
+  return static_cast<const char*>(pointer) < begin + size;
+}
+
+}  // namespace npu

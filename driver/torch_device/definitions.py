@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops, most of them backward ones, that torch does not define by smaller ops: by ops with rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import torch
+
+Tensor = torch.Tensor
+
+
+def convolution_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    bias_sizes: Sequence[int] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
+    """Gradients of input, weight and bias, those that `output_mask` wants.
+
+    Each is a convolution again: of the gradient with the weight, transposed the other way, and of
+    input and gradient with batch and channels exchanged.
+    """
+    dims = range(2, grad_output.dim())
+    grad_input = grad_weight = grad_bias = None
+    if output_mask[0]:
+        grad_input = _input_gradient(
+            grad_output, input, weight, stride, padding, dilation, transposed, groups
+        )
+    if output_mask[1]:
+        image, window = (grad_output, input) if transposed else (input, grad_output)
+        sizes = weight.shape[2:]
+        parts = [
+            _weight_gradient(part, other, sizes, stride, padding, dilation)
+            for part, other in zip(image.chunk(groups, 1), window.chunk(groups, 1), strict=True)
+        ]
+        grad_weight = parts[0] if groups == 1 else torch.cat(parts, 0)
+    if output_mask[2]:
+        grad_bias = grad_output.sum((0, *dims))
+    return grad_input, grad_weight, grad_bias
+
+
+def _input_gradient(
+    grad: Tensor,
+    input: Tensor,
+    weight: Tensor,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    groups: int,
+) -> Tensor:
+    zeros = [0] * len(stride)
+    if transposed:
+        return torch.convolution(
+            grad, weight, None, stride, padding, dilation, False, zeros, groups
+        )
+    # What the window's last step left over at the far edge.
+    rest = [
+        input.shape[2 + at]
+        - ((grad.shape[2 + at] - 1) * step - 2 * pad + spread * (weight.shape[2 + at] - 1) + 1)
+        for at, (step, pad, spread) in enumerate(zip(stride, padding, dilation, strict=True))
+    ]
+    return torch.convolution(grad, weight, None, stride, padding, dilation, True, rest, groups)
+
+
+def _weight_gradient(
+    image: Tensor,
+    window: Tensor,
+    sizes: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+) -> Tensor:
+    """[window's channels, image's channels, sizes…]: Σ over the batch of image ⋆ window."""
+    zeros = [0] * len(stride)
+    images, windows = image.transpose(0, 1), window.transpose(0, 1)
+    found = torch.convolution(
+        images, windows, None, dilation, padding, stride, False, zeros, groups=1
+    )
+    for at, size in enumerate(sizes):
+        found = found.narrow(2 + at, 0, size)
+    return found.transpose(0, 1).contiguous()
+
+
+def avg_pool2d_backward(
+    grad_output: Tensor,
+    self: Tensor,
+    kernel_size: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    ceil_mode: bool,
+    count_include_pad: bool,
+    divisor_override: int | None,
+) -> Tensor:
+    """The gradient of each mean, spread over its window and added up.
+
+    NotImplemented for windows of different sizes: at a padded edge that does not count, or cut by
+    ceil_mode.
+    """
+    if ceil_mode or (any(padding) and not count_include_pad and not divisor_override):
+        return cast("Tensor", NotImplemented)
+    kernel = list(kernel_size) * (2 // len(kernel_size))
+    step = list(stride or kernel) * (2 // len(stride or kernel))
+    pad = list(padding) * (2 // len(padding))
+    area = kernel[0] * kernel[1]
+    lead, count = grad_output.shape[:-2], grad_output.shape[-2] * grad_output.shape[-1]
+    share = grad_output * (1.0 / (divisor_override or area))
+    columns = share.reshape(*lead, 1, count).expand(*lead, area, count)
+    columns = columns.reshape(*lead[:-1], lead[-1] * area, count)
+    found: Tensor = torch.ops.aten.col2im(columns, self.shape[-2:], kernel, [1, 1], pad, step)
+    return found
+
+
+def index_put_impl(
+    self: Tensor,
+    indices: Sequence[Tensor | None],
+    values: Tensor,
+    accumulate: bool = False,
+    unsafe: bool = False,
+) -> Tensor:
+    """What the gradient of an index calls: index_put_ with or without a check of the indices."""
+    found: Tensor = torch.ops.aten.index_put_(self, indices, values, accumulate)
+    return found
+
+
+DEFINITIONS: dict[str, Callable[..., Any]] = {
+    "aten.convolution_backward.default": convolution_backward,
+    "aten.avg_pool2d_backward.default": avg_pool2d_backward,
+    "aten._index_put_impl_.default": index_put_impl,
+}
+"""Op → its definition by ops with rows, with the op's arguments."""

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one kernel below torch's dispatcher: an op with its arguments becomes a row of the op table.
+
+An op without a row runs by smaller ops, as torch defines it; one without a definition, or one that
+its row refuses, is an error that names it. Nothing is computed on the CPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from threading import local
+from typing import Any
+
+import torch
+
+from driver.errors import UnsupportedOp
+from driver.lower import Arg
+from driver.random_stream import RandomStream
+from driver.torch_device import _core
+from driver.torch_device.counted import COUNTED, INDEXED, masks_as_places
+from driver.torch_device.hardware import view_of
+from driver.torch_device.overloads import (
+    ArrivingOp,
+    Overload,
+    arriving,
+    is_factory,
+    smaller_ops,
+    without_out,
+)
+from driver.torch_device.pool import POOL
+from driver.torch_device.shapes import ResultShape, ResultShapes, result_shapes
+from driver.torch_device.tensors import Tensor, argument, is_npu, view
+
+
+class _Within(local):
+    """Ops that this thread is taking apart, outermost first."""
+
+    def __init__(self) -> None:
+        self.ops: list[Overload] = []
+
+
+_WITHIN = _Within()
+
+
+def dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
+    """Run one op on the device of its tensors.
+
+    Raises:
+        RuntimeError: tensors of more than one device, or what torch raises for wrong arguments.
+        NotImplementedError: the NPU cannot run the op, with the reason.
+    """
+    arrived = arriving(op)
+    device = _device(op, args, kwargs)
+    try:
+        if arrived.row is not None:
+            return _run_row(arrived, device, args, kwargs)
+        return _by_smaller_ops(arrived, args, kwargs)
+    except UnsupportedOp as error:
+        raise NotImplementedError(
+            f"npu: {_call(op, args, kwargs)} does not run on the NPU: {error}"
+        ) from error
+
+
+# ---------------------------------------------------------------------- a row
+def _run_row(
+    arrived: ArrivingOp, device: torch.device, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    hardware, row = POOL[device.index], arrived.row
+    assert row is not None
+    if row in INDEXED:
+        args = masks_as_places(args)
+    results = _results(arrived, device, _shapes(arrived, args, kwargs), args, kwargs)
+    with _numbers(row, device) as as_view:
+        given = [argument(value, as_view) for value in args]
+        named = {
+            name: argument(value, as_view)
+            for name, value in kwargs.items()
+            if name not in arrived.outs and name not in ("generator", "device")
+        }
+        views = [None if x is None else view(row, x) for x in results]
+        stream = _stream(device, args, kwargs) if arrived.random else None
+        hardware.run(row, given, named, views, stream)
+    if arrived.returns_number:
+        (number,) = results
+        assert number is not None
+        return number.item()
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def _shapes(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ResultShapes:
+    if arrived.returns_number:
+        return (ResultShape((), (), torch.bool),)
+    counted = COUNTED.get(arrived.row or "")
+    if counted is not None:
+        return (counted(*args),)
+    try:
+        return result_shapes(arrived, args, kwargs)
+    except NotImplementedError as error:
+        reason = " ".join(str(error).split())
+        raise UnsupportedOp(str(arrived.op), "sizes", reason, "known before the op runs") from None
+
+
+def _results(
+    arrived: ArrivingOp,
+    device: torch.device,
+    shapes: ResultShapes,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+) -> list[Tensor | None]:
+    """Where the results go: arguments that the op writes to, resized, or fresh tensors."""
+    given: Sequence[Any] = [kwargs[name] for name in arrived.outs] or [
+        None if at is None else args[at] for at in arrived.written or [None] * len(shapes)
+    ]
+    found: list[Tensor | None] = []
+    for tensor, shape in zip(given, shapes, strict=True):
+        if shape is None:
+            found.append(None)
+        elif tensor is None:
+            found.append(
+                torch.empty_strided(shape.sizes, shape.strides, dtype=shape.dtype, device=device)
+            )
+        else:
+            if tensor.shape != shape.sizes:
+                tensor.resize_(shape.sizes)
+            found.append(tensor)
+    return found
+
+
+@contextmanager
+def _numbers(row: str, device: torch.device) -> Iterator[Any]:
+    """How tensors become views; CPU tensors without dimensions go to the device for this op."""
+    hardware = POOL[device.index]
+    placed: list[int] = []
+
+    def as_view(tensor: Tensor) -> Arg:
+        if is_npu(tensor):
+            return view(row, tensor)
+        dtype = str(tensor.dtype).removeprefix("torch.")
+        if view_of(0, dtype, (), ()) is None:
+            number: bool | int | float = tensor.item()
+            return number
+        size_bytes = tensor.element_size()
+        placed.append(hardware.allocate(size_bytes))
+        data = tensor.detach().reshape(1).view(torch.uint8).numpy()
+        hardware.bytes_at(placed[-1], size_bytes)[:] = data
+        return view_of(placed[-1], dtype, (), ())
+
+    try:
+        yield as_view
+    finally:
+        if placed:
+            hardware.free(placed)
+
+
+def _stream(device: torch.device, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RandomStream:
+    """What a random op draws: the next stream of the generator given, or of the device's."""
+    given = [value for value in (*args, *kwargs.values()) if isinstance(value, torch.Generator)]
+    generator = given[0] if given else torch.npu.default_generators[device.index]  # type: ignore[attr-defined]
+    return RandomStream(*_core.next_stream(generator))
+
+
+# ---------------------------------------------------------------------- smaller ops
+def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    op = arrived.op
+    instead = None if op in _WITHIN.ops else smaller_ops(op)
+    if instead is None:
+        raise UnsupportedOp(str(op), "op", op, "one with a row in the op table (docs/ops.md)")
+    outs = [kwargs[name] for name in arrived.outs]
+    named = {name: value for name, value in kwargs.items() if name not in arrived.outs}
+    plain = without_out(op)
+    if outs and plain is not None and is_factory(plain):
+        named |= {"dtype": outs[0].dtype, "device": outs[0].device}
+    _WITHIN.ops.append(op)
+    try:
+        made = instead(*args, **named)
+    finally:
+        _WITHIN.ops.pop()
+    if made is NotImplemented:
+        raise UnsupportedOp(
+            str(op), "arguments", _call(op, args, kwargs), "ones that torch defines"
+        )
+    if not outs:
+        return made
+    for out, fresh in zip(outs, made if isinstance(made, tuple) else (made,), strict=True):
+        if out.shape != fresh.shape:
+            out.resize_(fresh.shape)
+        out.copy_(fresh)
+    return outs[0] if len(outs) == 1 else tuple(outs)
+
+
+# ---------------------------------------------------------------------- devices and texts
+def _device(op: Overload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.device:
+    """The one device of all tensors; a CPU tensor without dimensions is a number."""
+    found: torch.device | None = None
+    for tensor in _tensors((*args, *kwargs.values())):
+        if tensor.device.type == "cpu" and not tensor.dim():
+            continue
+        if found is not None and tensor.device != found:
+            raise RuntimeError(
+                "Expected all tensors to be on the same device, but found at least two devices, "
+                f"{found} and {tensor.device}! ({op})"
+            )
+        found = tensor.device
+    if found is not None and found.type != "npu":
+        raise RuntimeError(f"Expected tensors on device npu, but found {found} ({op})")
+    chosen = found or kwargs.get("device")
+    if chosen is None or chosen.index is None:
+        return torch.device("npu", torch.accelerator.current_device_index())
+    return chosen
+
+
+def _tensors(values: Sequence[Any]) -> Iterator[Tensor]:
+    for value in values:
+        if isinstance(value, Tensor):
+            yield value
+        elif isinstance(value, list | tuple):
+            yield from _tensors(value)
+
+
+def _call(op: Overload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str:
+    """The call in one line: aten.mm.out(float32[2, 3], float32[3, 4], out=float32[2, 4])."""
+    given = [_text(value) for value in args]
+    given += [f"{name}={_text(value)}" for name, value in kwargs.items()]
+    return f"{op}({', '.join(given)})"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')}{list(value.shape)}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_text, value))}]"
+    return str(value)

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The module torch.npu: devices, memory, random numbers, streams and events.
+
+What it shares with torch.accelerator is that: `torch.npu.synchronize` and its like are torch's own.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from typing import Any
+
+import torch
+from torch import accelerator
+
+from driver.torch_device import _core
+from driver.torch_device.pool import POOL, free_released
+
+DeviceLike = torch.device | str | int | None
+Stream = torch.Stream
+Event = torch.Event
+
+default_generators: tuple[torch.Generator, ...] = ()
+"""One per device; filled when the device is registered."""
+
+current_stream = accelerator.current_stream
+max_memory_allocated = accelerator.max_memory_allocated
+memory_allocated = accelerator.memory_allocated
+memory_reserved = accelerator.memory_reserved
+memory_stats = accelerator.memory_stats
+reset_peak_memory_stats = accelerator.reset_peak_memory_stats
+synchronize = accelerator.synchronize
+
+
+def _index(device: DeviceLike) -> int:
+    """The number of a device; of the current one for None and "npu". ValueError for others."""
+    if isinstance(device, int):
+        return device
+    chosen = torch.device("npu" if device is None else device)
+    if chosen.type != "npu":
+        raise ValueError(f"expected a device npu, got {chosen}")
+    return current_device() if chosen.index is None else chosen.index
+
+
+# ---------------------------------------------------------------------- devices
+def is_available() -> bool:
+    """Whether there is a device: always, as none is looked for before it is opened."""
+    return POOL.settings.count > 0
+
+
+def device_count() -> int:
+    """How many there are: NPU_DEVICES."""
+    return POOL.settings.count
+
+
+def current_device() -> int:
+    """The number of the device that "npu" means in this thread."""
+    return accelerator.current_device_index()
+
+
+def set_device(device: DeviceLike) -> None:
+    """Make it the current one of this thread."""
+    accelerator.set_device_index(_index(device))
+
+
+def device(device: DeviceLike) -> AbstractContextManager[Any]:
+    """Make it the current one inside a `with` block."""
+    return accelerator.device_index(_index(device))
+
+
+def is_initialized() -> bool:
+    """Whether a device has been opened."""
+    return bool(POOL.opened)
+
+
+def init() -> None:
+    """Open the current device now instead of at its first tensor."""
+    POOL[current_device()].memory_report()
+
+
+def _is_in_bad_fork() -> bool:
+    return POOL.forked
+
+
+def get_device_name(device: DeviceLike = None) -> str:
+    """What is behind the device: its backend and configuration."""
+    _index(device)
+    return f"npu-cosim {POOL.settings.backend} {POOL.settings.config}"
+
+
+def get_backend_name() -> str:
+    """The backend of the devices: "cmodel" unless NPU_BACKEND says another."""
+    return POOL.settings.backend
+
+
+def get_amp_supported_dtype() -> list[torch.dtype]:
+    """Types that torch.autocast may compute in."""
+    return [torch.bfloat16, torch.float16]
+
+
+# ---------------------------------------------------------------------- memory
+def empty_cache() -> None:
+    """Free the memory of tensors that are gone; otherwise that is done at the next allocation."""
+    free_released()
+
+
+def memory_summary(device: DeviceLike = None) -> str:
+    """Use and fragmentation of the device's memory, a line per region. Sizes in bytes."""
+    free_released()
+    lines = [
+        f"{use.region}: {use.used_bytes} of {use.size_bytes} used in {use.allocations} blocks, "
+        f"peak {use.peak_bytes}, largest hole {use.largest_hole_bytes}, "
+        f"fragmentation {use.fragmentation:.0%}"
+        for use in POOL[_index(device)].memory_report()
+    ]
+    return "\n".join(lines)
+
+
+# ---------------------------------------------------------------------- random numbers
+def manual_seed(seed: int) -> None:
+    """Seed the current device's generator."""
+    default_generators[current_device()].manual_seed(seed)
+
+
+def manual_seed_all(seed: int) -> None:
+    """Seed every device's generator, as torch.manual_seed does."""
+    for generator in default_generators:
+        generator.manual_seed(seed)
+
+
+def seed() -> int:
+    """Seed the current device's generator with a number that nothing determines."""
+    return default_generators[current_device()].seed()
+
+
+def seed_all() -> None:
+    """The same for every device."""
+    for generator in default_generators:
+        generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed of the current device's generator."""
+    return default_generators[current_device()].initial_seed()
+
+
+def get_rng_state(device: DeviceLike = None) -> torch.Tensor:
+    """Seed and number of the next random op: 16 bytes."""
+    return default_generators[_index(device)].get_state()
+
+
+def set_rng_state(state: torch.Tensor, device: DeviceLike = None) -> None:
+    """Go on from a state of `get_rng_state`."""
+    default_generators[_index(device)].set_state(state)
+
+
+def fill_generators() -> None:
+    """Make the generators of all devices."""
+    global default_generators  # noqa: PLW0603 (torch reads this name)
+    count = POOL.settings.count
+    default_generators = tuple(_core.default_generator(device) for device in range(count))

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The devices of this process, opened when they are first used, and what the C++ core asks of them.
+
+Light, for every process that imports torch has it: the op table is imported with the first device.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Mapping
+from threading import RLock
+from typing import TYPE_CHECKING
+
+import torch
+
+from driver.errors import InfrastructureError, OutOfMemory
+from driver.torch_device import _core
+from driver.torch_device.settings import DeviceSettings
+
+if TYPE_CHECKING:
+    from driver.torch_device.hardware import OpenDevice
+
+
+class DevicePool:
+    """The devices by number, each opened at its first use."""
+
+    def __init__(self, settings: DeviceSettings) -> None:
+        self.settings = settings
+        self.forked = False
+        """Whether this process was forked from one that had devices open."""
+        self._open: dict[int, OpenDevice] = {}
+        self._lock = RLock()
+        os.register_at_fork(after_in_child=self._abandon)
+        atexit.register(self.close)
+
+    def __getitem__(self, index: int) -> OpenDevice:
+        found = self._open.get(index)
+        if found is not None:
+            return found
+        if self.forked:
+            raise InfrastructureError(
+                "npu: devices cannot be used in a process that was forked from one that uses "
+                'them; start it with the method "spawn"'
+            )
+        with self._lock:
+            if index not in self._open:
+                from driver.torch_device.hardware import OpenDevice  # noqa: PLC0415 (see above)
+
+                self._open[index] = OpenDevice(self.settings)
+            return self._open[index]
+
+    @property
+    def opened(self) -> Mapping[int, OpenDevice]:
+        """The devices in use."""
+        return self._open
+
+    def close(self) -> None:
+        """Release all that were opened; they open anew, empty, when they are used again."""
+        for device in self._open.values():
+            device.close()
+        self._open.clear()
+
+    def _abandon(self) -> None:
+        self.forked = bool(self._open)
+        self._open = {}
+
+
+POOL = DevicePool(DeviceSettings.from_environment())
+"""The devices of this process."""
+
+
+# ---------------------------------------------------------------------- what the C++ core calls
+def allocate(device: int, size_bytes: int) -> int:
+    """The address of fresh memory. torch.OutOfMemoryError with the region's numbers."""
+    free_released()
+    try:
+        return POOL[device].allocate(size_bytes)
+    except OutOfMemory as error:
+        raise torch.OutOfMemoryError(f"npu:{device}: {error}") from error
+
+
+def free_released() -> None:
+    """Free the memory of tensors that are gone."""
+    for device, address in _core.take_released():
+        if device in POOL.opened:
+            POOL[device].free([address])
+
+
+def copy_bytes(device: int, to: int, source: int, size_bytes: int) -> None:
+    """Copy within one device's memory."""
+    memory = POOL[device]
+    memory.bytes_at(to, size_bytes)[:] = memory.bytes_at(source, size_bytes)
+
+
+def cycles(device: int) -> float:
+    """The device's cycle counter."""
+    return POOL[device].cycles()

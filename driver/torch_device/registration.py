@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Makes the device known to torch: its name, torch.npu, the core's callbacks and the kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, partial
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch.utils.backend_registration import (
+    generate_methods_for_privateuse1_backend,
+    rename_privateuse1_backend,
+)
+
+WHOLE = (
+    "_safe_softmax",
+    "constant_pad_nd",
+    "convolution",
+    "convolution_backward",
+    "embedding",
+    "index_put_",
+    "mean",
+    "mv",
+    "native_group_norm",
+    "native_layer_norm",
+    "repeat",
+    "stack",
+    "sum",
+)
+"""Ops that torch would take apart before they reach the fallback, although they have rows."""
+
+
+class CoreMissing(Exception):
+    """The C++ core is not there, or was built for another torch."""
+
+
+@cache
+def register() -> None:
+    """Once per process. CoreMissing when the C++ core cannot be loaded."""
+    try:
+        from driver.torch_device import _core  # noqa: PLC0415
+    except ImportError as error:
+        raise CoreMissing(f"driver.torch_device._core is not built ({error}): make setup") from None
+    running = torch.__version__.partition("+")[0]
+    if running != _core.TORCH_VERSION:
+        raise CoreMissing(f"built for torch {_core.TORCH_VERSION}, this is {running}: make setup")
+    from driver.torch_device import npu, pool  # noqa: PLC0415
+
+    rename_privateuse1_backend("npu")
+    count = pool.POOL.settings.count
+    _core.start(count, pool.allocate, pool.copy_bytes, pool.cycles)
+    torch._register_device_module("npu", npu)  # type: ignore[no-untyped-call]
+    generate_methods_for_privateuse1_backend(for_storage=True)
+    npu.fill_generators()
+    _register_kernels()
+    _print_on_the_host()
+
+
+def _register_kernels() -> None:
+    aten = _library("aten", "PrivateUse1")
+    for name in ("copy_from", "copy_from_and_resize", "local_scalar_dense"):
+        aten.impl(f"_{name}", partial(_late, "tensors", name))
+    dispatch = partial(_late, "dispatch", "dispatch")
+    for name in WHOLE:
+        aten.impl(name, partial(dispatch, getattr(torch.ops.aten, name).default))
+    for key in ("Conjugate", "Negative"):  # copies look at these bits themselves
+        _library("aten", key).impl("_copy_from", torch.library.fallthrough_kernel)
+    _library("_", "PrivateUse1").fallback(dispatch)
+
+
+def _print_on_the_host() -> None:
+    """torch finds the columns' width by some fifteen ops: one copy instead."""
+    write = torch._tensor_str._tensor_str
+
+    def tensor_str(self: torch.Tensor, indent: int) -> str:
+        text: str = write(self.cpu() if self.device.type == "npu" else self, indent)  # type: ignore[no-untyped-call]
+        return text
+
+    torch._tensor_str._tensor_str = tensor_str
+
+
+def _late(module: str, name: str, *args: Any, **kwargs: Any) -> Any:
+    """Call a function of this package; its module, and the op table with it, is imported then."""
+    return _function(module, name)(*args, **kwargs)
+
+
+@cache
+def _function(module: str, name: str) -> Callable[..., Any]:
+    found: Callable[..., Any] = getattr(import_module(f"driver.torch_device.{module}"), name)
+    return found
+
+
+_LIBRARIES: list[Any] = []
+"""Kernels are registered as long as their library lives."""
+
+
+def _library(namespace: str, key: str) -> Any:
+    _LIBRARIES.append(torch.library.Library(namespace, "IMPL", key))  # type: ignore[no-untyped-call]
+    return _LIBRARIES[-1]

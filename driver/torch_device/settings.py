@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many devices there are, and what is behind them: read once from the environment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from driver.errors import InputError
+
+CONFIG_FILE = Path(__file__).parents[2] / "sim_config.yaml"
+_MAX_DEVICES = 16
+
+
+@dataclass(frozen=True)
+class DeviceSettings:
+    """Devices npu:0 to npu:(count - 1), alike, each with a backend and memory of its own."""
+
+    count: int = 1
+    backend: str = "cmodel"
+    """A name of driver.backend.BACKENDS."""
+    config: str = "default"
+    """A configuration of sim_config.yaml."""
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> DeviceSettings:
+        """NPU_DEVICES, NPU_BACKEND and NPU_CONFIG. InputError for a count that is none."""
+        count = environment.get("NPU_DEVICES", "1")
+        if not count.isdecimal() or not 1 <= int(count) <= _MAX_DEVICES:
+            raise InputError("environment", "NPU_DEVICES", count, f"a number, 1 to {_MAX_DEVICES}")
+        return cls(
+            int(count),
+            environment.get("NPU_BACKEND", cls.backend),
+            environment.get("NPU_CONFIG", cls.config),
+        )

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes, strides and types of an op's results, by torch's meta kernels, remembered by signature."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from driver.torch_device.overloads import ArrivingOp
+
+_REMEMBERED = 4096
+
+
+@dataclass(frozen=True)
+class ResultShape:
+    """What a result looks like, before it has memory."""
+
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+    dtype: torch.dtype
+
+
+ResultShapes = tuple[ResultShape | None, ...]
+"""In the op's order; None for a result that is no tensor."""
+
+_known: dict[Any, ResultShapes] = {}
+
+
+def result_shapes(
+    arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> ResultShapes:
+    """What the op returns for these arguments; for results that are arguments, what they become.
+
+    Raises what torch raises for wrong arguments, NotImplementedError when torch has no meta kernel,
+    or the sizes depend on values.
+    """
+    key = (
+        arrived.op,
+        _signature(args, arrived.pointwise),
+        tuple((name, _signature(value, arrived.pointwise)) for name, value in kwargs.items()),
+    )
+    found = _known.get(key)
+    if found is None:
+        found = _by_meta(arrived, args, kwargs)
+        if len(_known) >= _REMEMBERED:
+            _known.clear()
+        _known[key] = found
+    return found
+
+
+def _signature(value: Any, pointwise: bool) -> Any:
+    """All of an argument that results' shapes depend on. 1, 1.0 and True differ."""
+    if isinstance(value, torch.Tensor):
+        return value.dtype, value.shape, value.stride(), value.device.type
+    if isinstance(value, list | tuple):
+        return tuple(_signature(item, pointwise) for item in value)
+    if isinstance(value, torch.Generator):
+        return torch.Generator
+    if pointwise and isinstance(value, float):
+        return float
+    return type(value), value
+
+
+def _by_meta(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ResultShapes:
+    given = {name: _as_meta(value) for name, value in kwargs.items()}
+    made = arrived.op(*(_as_meta(value) for value in args), **given)
+    results = made if isinstance(made, list | tuple) else (made,)
+    return tuple(
+        ResultShape(tuple(x.shape), tuple(x.stride()), x.dtype)
+        if isinstance(x, torch.Tensor)
+        else None
+        for x in results
+    )
+
+
+def _as_meta(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        if value.device.type == "cpu":  # a number in a tensor: of another kind for type promotion
+            return value
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+    if isinstance(value, list | tuple):
+        return [_as_meta(item) for item in value]
+    if isinstance(value, torch.device):
+        return torch.device("meta")
+    if isinstance(value, torch.Generator):
+        return None
+    return value

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of device "npu" between torch and the devices: addresses, views, and copies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from driver.errors import UnsupportedOp
+from driver.lower import Arg, TensorView
+from driver.torch_device.hardware import COPY_ROW, OpenDevice, view_of
+from driver.torch_device.pool import POOL
+
+Tensor = torch.Tensor
+_ADDRESS = (1 << 48) - 1
+"""Of a pointer; the bits above are the device's number + 1."""
+_WORDS = (torch.dtype, torch.layout, torch.memory_format)
+
+
+# ---------------------------------------------------------------------- views
+def is_npu(value: object) -> bool:
+    """Whether a value is a tensor of this device."""
+    return isinstance(value, Tensor) and value.device.type == "npu"
+
+
+def device_of(tensor: Tensor) -> OpenDevice:
+    """The device that holds a tensor."""
+    return POOL[tensor.device.index]
+
+
+def view(op: object, tensor: Tensor) -> TensorView:
+    """The tensor as rows of the op table take it. UnsupportedOp for a type that the NPU has not."""
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    found = view_of(tensor.data_ptr() & _ADDRESS, dtype, tensor.shape, tensor.stride())
+    if found is None or tensor.is_conj() or tensor.is_neg():
+        kind = dtype if found is None else f"{dtype}, negated or conjugated"
+        raise UnsupportedOp(str(op), "dtype", kind, "a type that the NPU computes with")
+    return found
+
+
+def argument(value: Any, as_view: Callable[[Tensor], Arg]) -> Arg:
+    """An argument of torch as rows take it: views for tensors, names for types and the like."""
+    if isinstance(value, Tensor):
+        return as_view(value)
+    if isinstance(value, list | tuple):
+        return tuple(argument(item, as_view) for item in value)
+    if isinstance(value, _WORDS):
+        return str(value).removeprefix("torch.")
+    number: bool | int | float | str | None = value
+    return number
+
+
+def in_place(tensor: Tensor) -> Tensor:
+    """A CPU tensor over the bytes of device memory that the tensor lies in; nothing is copied."""
+    last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
+    size_bytes = (last + 1) * tensor.element_size()
+    data = device_of(tensor).bytes_at(tensor.data_ptr() & _ADDRESS, size_bytes)
+    there = torch.from_numpy(data).view(tensor.dtype).as_strided(tensor.shape, tensor.stride())
+    there = there.conj() if tensor.is_conj() else there
+    return torch._neg_view(there) if tensor.is_neg() else there
+
+
+# ---------------------------------------------------------------------- copies
+def copy_from(source: Tensor, target: Tensor, non_blocking: bool = False) -> Tensor:
+    """Store the source's elements, broadcast, as the target's type.
+
+    Within one device the NPU copies and converts; to and from the host, and for types that the NPU
+    has not, the host does.
+    """
+    if not target.numel():
+        return target
+    if source.device == target.device:
+        try:
+            into = view(COPY_ROW, target)
+            device_of(target).run(COPY_ROW, (into, view(COPY_ROW, source)), {}, (into,))
+        except UnsupportedOp:
+            pass
+        else:
+            return target
+    there = in_place(source) if is_npu(source) else source.detach()
+    (in_place(target) if is_npu(target) else target.detach()).copy_(there)
+    return target
+
+
+def copy_from_and_resize(source: Tensor, target: Tensor) -> Tensor:
+    """The same into a target that takes the source's sizes."""
+    return copy_from(source, target.resize_(source.shape))
+
+
+def local_scalar_dense(tensor: Tensor) -> bool | int | float | complex:
+    """The only element, as a number."""
+    return in_place(tensor).item()

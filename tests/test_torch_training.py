@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Training on device "npu" next to CPU torch: the same losses, gradients and weights."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+def lenet() -> nn.Sequential:
+    return nn.Sequential(
+        *(nn.Conv2d(1, 6, 5, padding=2), nn.Tanh(), nn.AvgPool2d(2)),
+        *(nn.Conv2d(6, 16, 5), nn.Tanh(), nn.AvgPool2d(2), nn.Flatten()),
+        *(nn.Linear(400, 120), nn.Tanh(), nn.Linear(120, 84), nn.Tanh(), nn.Linear(84, 10)),
+    )
+
+
+def lenet_of_tutorials() -> nn.Sequential:
+    return nn.Sequential(
+        *(nn.Conv2d(1, 6, 5), nn.ReLU(), nn.MaxPool2d(2)),
+        *(nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()),
+        *(nn.Linear(256, 120), nn.ReLU(), nn.Linear(120, 10)),
+    )
+
+
+def train(model: nn.Module, optimizer: torch.optim.Optimizer, device: str) -> list[float]:
+    """The losses of some steps on the same images."""
+    generator = torch.Generator().manual_seed(3)
+    images = torch.randn(4, 1, 28, 28, generator=generator).to(device)
+    classes = torch.randint(0, 10, (4,), generator=generator).to(device)
+    losses = []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = functional.cross_entropy(model(images), classes)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return losses
+
+
+OPTIMIZERS: dict[str, Callable[..., torch.optim.Optimizer]] = {
+    "sgd": lambda p: torch.optim.SGD(p, lr=0.05, momentum=0.9, weight_decay=1e-3),
+    "sgd one by one": lambda p: torch.optim.SGD(p, lr=0.05, foreach=False),
+    "adamw": lambda p: torch.optim.AdamW(p, lr=1e-3),
+}
+
+
+@pytest.mark.parametrize(
+    ("build", "name"),
+    [(lenet, "sgd"), (lenet_of_tutorials, "adamw"), (lenet_of_tutorials, "sgd one by one")],
+)
+def test_a_lenet_learns_as_on_the_cpu(build: Callable[[], nn.Module], name: str) -> None:
+    torch.manual_seed(5)
+    here = build()
+    there = copy.deepcopy(here).to("npu")
+    expected = train(here, OPTIMIZERS[name](here.parameters()), "cpu")
+    found = train(there, OPTIMIZERS[name](there.parameters()), "npu")
+    assert found == pytest.approx(expected, rel=1e-5)
+    assert expected[-1] < expected[0]
+    compared = 0
+    for mine, theirs in zip(here.parameters(), there.parameters(), strict=True):
+        torch.testing.assert_close(theirs.detach().cpu(), mine.detach(), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(theirs.grad.cpu(), mine.grad, rtol=1e-3, atol=1e-5)
+        compared += mine.numel()
+    assert compared > 10_000
+
+
+CONVOLUTIONS = [
+    {"kernel_size": 3, "stride": 2, "padding": 1},
+    {"kernel_size": (3, 2), "dilation": 2, "groups": 2},
+    {"kernel_size": 1, "bias": False},
+]
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("options", CONVOLUTIONS)
+def test_a_convolution_has_all_three_gradients(transposed: bool, options: dict[str, int]) -> None:
+    torch.manual_seed(2)
+    kind = nn.ConvTranspose2d if transposed else nn.Conv2d
+    here = kind(4, 6, **options)
+    there = copy.deepcopy(here).to("npu")
+    compared = 0
+    given = torch.randn(2, 4, 9, 10)
+    inputs = [given.to(device, copy=True) for device in ("cpu", "npu")]
+    for layer, x in zip((here, there), inputs, strict=True):
+        made = layer(x.requires_grad_())
+        (made * made.detach().cos()).sum().backward()
+    pairs = [(x.grad, y.grad) for x, y in zip(here.parameters(), there.parameters(), strict=True)]
+    for expected, found in [(inputs[0].grad, inputs[1].grad), *pairs]:
+        torch.testing.assert_close(found.cpu(), expected, rtol=1e-4, atol=1e-4)
+        compared += expected.numel()
+    assert compared > 700
+
+
+LAYERS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "average pooling": lambda x: functional.avg_pool2d(x, 3, 2, 1),
+    "max pooling": lambda x: functional.max_pool2d(x, 3, 2, 1),
+    "batch norm": lambda x: functional.batch_norm(x, None, None, training=True),
+    "layer norm": lambda x: functional.layer_norm(x, x.shape[-2:]),
+    "group norm": lambda x: functional.group_norm(x, 2),
+    "softmax": lambda x: functional.softmax(x, 1),
+    "gelu": functional.gelu,
+    "silu": functional.silu,
+    "sigmoid": torch.sigmoid,
+    "an index": lambda x: x[:, torch.tensor([0, 2, 0], device=x.device)],
+    "attention": lambda x: functional.scaled_dot_product_attention(x, x + 1, x - 1),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_has_the_gradient_of_the_cpu(name: str) -> None:
+    given = torch.randn(2, 4, 7, 8, generator=torch.Generator().manual_seed(1))
+    inputs = [given.to(device, copy=True) for device in ("cpu", "npu")]
+    for x in inputs:
+        made = LAYERS[name](x.requires_grad_())
+        (made * made.detach().cos()).sum().backward()
+    expected, found = inputs[0].grad, inputs[1].grad
+    assert expected is not None
+    assert found is not None
+    torch.testing.assert_close(found.cpu(), expected, rtol=1e-4, atol=1e-5)
+    assert found.device.type == "npu"
+
+
+def test_dropout_draws_from_the_device_and_masks_its_gradient() -> None:
+    x = torch.ones(64, 64, device="npu", requires_grad=True)
+    torch.manual_seed(1)
+    made = functional.dropout(x, 0.25)
+    made.sum().backward()
+    assert x.grad is not None
+    assert torch.equal(x.grad.cpu(), made.detach().cpu())
+    assert made.detach().cpu().count_nonzero().item() / 4096 == pytest.approx(0.75, abs=0.03)
+
+
+def test_autocast_computes_products_in_half() -> None:
+    layer = nn.Linear(8, 8).to("npu")
+    x = torch.randn(4, 8)
+    with torch.autocast("npu", dtype=torch.bfloat16):
+        made = layer(x.to("npu"))
+    assert made.dtype is torch.bfloat16
+    with torch.no_grad():
+        expected = functional.linear(x, layer.weight.cpu(), layer.bias.cpu())
+    torch.testing.assert_close(made.float().cpu().detach(), expected, rtol=0.05, atol=0.05)
