@@ -145,7 +145,9 @@ def import_rows() -> list[str]:
     rows = []
     for name, allowed in LAYERS.items():
         inside = [other for other in sorted(LAYERS) if other.startswith(f"{name}.")]
-        others = [f"`{other}`" for other in sorted({*allowed, *inside} - {name})]
+        others = [
+            f"`{other}`" for other in sorted({*allowed, *inside} - {name, *FORBIDDEN.get(name, ())})
+        ]
         refused = [f"`{other}`" for other in sorted(FORBIDDEN.get(name, ()))]
         text = "the standard library" if name in STDLIB_ONLY else ", ".join(others)
         rows.append(f"| `{name}` | {text}{', but not ' if refused else ''}{', '.join(refused)} |")

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core as the Python extension driver.torch_device._core.
+// The core as a Python extension, beside the modules that use it.
 #include <ATen/Context.h>
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
