@@ -5,6 +5,7 @@
 /// the device sees them. m_axi: the DRAM. irq: level, high while an enabled cause is pending.
 module npu_top
   import npu_mem_pkg::*;
+  import npu_ctrl_pkg::*;
 #(
   parameter int unsigned ArraySize   = 16,              // 8, 16, 32
   parameter int unsigned BusBits     = 256,             // 128, 256, 512: s_axi and m_axi
@@ -105,23 +106,69 @@ module npu_top
   input  logic [1:0] m_axi_rresp,
   input  logic m_axi_rlast
 );
-  host_addr_t host_aw, host_ar;
-  axi_addr_t  dram_aw, dram_ar;
-  resp_e      host_b_resp, host_r_resp;
+  axil_req_t axil_req;
+  axil_rsp_t axil_rsp;
+  host_req_t host_req;
+  host_rsp_t host_rsp;
+  axi_req_t  dram_req;
+  axi_rsp_t  dram_rsp;
 
-  assign host_aw = '{id: s_axi_awid, addr: s_axi_awaddr, len: s_axi_awlen, size: s_axi_awsize,
-                     burst: burst_e'(s_axi_awburst)};
-  assign host_ar = '{id: s_axi_arid, addr: s_axi_araddr, len: s_axi_arlen, size: s_axi_arsize,
-                     burst: burst_e'(s_axi_arburst)};
-  assign s_axi_bresp = host_b_resp;
-  assign s_axi_rresp = host_r_resp;
+  assign axil_req = '{
+    aw_valid: s_axil_awvalid, aw_addr: s_axil_awaddr, aw_prot: s_axil_awprot,
+    w_valid: s_axil_wvalid, w_data: s_axil_wdata, w_strb: s_axil_wstrb, b_ready: s_axil_bready,
+    ar_valid: s_axil_arvalid, ar_addr: s_axil_araddr, ar_prot: s_axil_arprot,
+    r_ready: s_axil_rready
+  };
+  assign s_axil_awready = axil_rsp.aw_ready;
+  assign s_axil_wready  = axil_rsp.w_ready;
+  assign s_axil_bvalid  = axil_rsp.b_valid;
+  assign s_axil_bresp   = axil_rsp.b_resp;
+  assign s_axil_arready = axil_rsp.ar_ready;
+  assign s_axil_rvalid  = axil_rsp.r_valid;
+  assign s_axil_rdata   = axil_rsp.r_data;
+  assign s_axil_rresp   = axil_rsp.r_resp;
 
-  assign {m_axi_awid, m_axi_awaddr, m_axi_awlen, m_axi_awsize} =
-      {dram_aw.id, dram_aw.addr, dram_aw.len, dram_aw.size};
-  assign {m_axi_arid, m_axi_araddr, m_axi_arlen, m_axi_arsize} =
-      {dram_ar.id, dram_ar.addr, dram_ar.len, dram_ar.size};
-  assign m_axi_awburst = dram_aw.burst;
-  assign m_axi_arburst = dram_ar.burst;
+  assign host_req = '{
+    ar_valid: s_axi_arvalid,
+    ar: '{id: s_axi_arid, addr: s_axi_araddr, len: s_axi_arlen, size: s_axi_arsize,
+          burst: burst_e'(s_axi_arburst)},
+    r_ready: s_axi_rready, aw_valid: s_axi_awvalid,
+    aw: '{id: s_axi_awid, addr: s_axi_awaddr, len: s_axi_awlen, size: s_axi_awsize,
+          burst: burst_e'(s_axi_awburst)},
+    w_valid: s_axi_wvalid, w_last: s_axi_wlast, b_ready: s_axi_bready
+  };
+  assign s_axi_arready = host_rsp.ar_ready;
+  assign s_axi_rvalid  = host_rsp.r_valid;
+  assign s_axi_rid     = host_rsp.r_id;
+  assign s_axi_rresp   = host_rsp.r_resp;
+  assign s_axi_rlast   = host_rsp.r_last;
+  assign s_axi_awready = host_rsp.aw_ready;
+  assign s_axi_wready  = host_rsp.w_ready;
+  assign s_axi_bvalid  = host_rsp.b_valid;
+  assign s_axi_bid     = host_rsp.b_id;
+  assign s_axi_bresp   = host_rsp.b_resp;
+
+  assign dram_rsp = '{
+    ar_ready: m_axi_arready, r_valid: m_axi_rvalid, r_id: m_axi_rid, r_resp: resp_e'(m_axi_rresp),
+    r_last: m_axi_rlast, aw_ready: m_axi_awready, w_ready: m_axi_wready, b_valid: m_axi_bvalid,
+    b_id: m_axi_bid, b_resp: resp_e'(m_axi_bresp)
+  };
+  assign m_axi_arvalid = dram_req.ar_valid;
+  assign m_axi_arid    = dram_req.ar.id;
+  assign m_axi_araddr  = dram_req.ar.addr;
+  assign m_axi_arlen   = dram_req.ar.len;
+  assign m_axi_arsize  = dram_req.ar.size;
+  assign m_axi_arburst = dram_req.ar.burst;
+  assign m_axi_rready  = dram_req.r_ready;
+  assign m_axi_awvalid = dram_req.aw_valid;
+  assign m_axi_awid    = dram_req.aw.id;
+  assign m_axi_awaddr  = dram_req.aw.addr;
+  assign m_axi_awlen   = dram_req.aw.len;
+  assign m_axi_awsize  = dram_req.aw.size;
+  assign m_axi_awburst = dram_req.aw.burst;
+  assign m_axi_wvalid  = dram_req.w_valid;
+  assign m_axi_wlast   = dram_req.w_last;
+  assign m_axi_bready  = dram_req.b_ready;
   // Normal, non-cacheable, bufferable memory; unprivileged, secure data.
   assign m_axi_awcache = 4'b0011;
   assign m_axi_arcache = 4'b0011;
@@ -136,66 +183,17 @@ module npu_top
     .clk_i(clk),
     .rst_ni(rst_n),
     .irq_o(irq),
-    .s_axil_awvalid_i(s_axil_awvalid),
-    .s_axil_awready_o(s_axil_awready),
-    .s_axil_awaddr_i(s_axil_awaddr),
-    .s_axil_awprot_i(s_axil_awprot),
-    .s_axil_wvalid_i(s_axil_wvalid),
-    .s_axil_wready_o(s_axil_wready),
-    .s_axil_wdata_i(s_axil_wdata),
-    .s_axil_wstrb_i(s_axil_wstrb),
-    .s_axil_bvalid_o(s_axil_bvalid),
-    .s_axil_bready_i(s_axil_bready),
-    .s_axil_bresp_o(s_axil_bresp),
-    .s_axil_arvalid_i(s_axil_arvalid),
-    .s_axil_arready_o(s_axil_arready),
-    .s_axil_araddr_i(s_axil_araddr),
-    .s_axil_arprot_i(s_axil_arprot),
-    .s_axil_rvalid_o(s_axil_rvalid),
-    .s_axil_rready_i(s_axil_rready),
-    .s_axil_rdata_o(s_axil_rdata),
-    .s_axil_rresp_o(s_axil_rresp),
-    .host_ar_valid_i(s_axi_arvalid),
-    .host_ar_ready_o(s_axi_arready),
-    .host_ar_i(host_ar),
-    .host_r_valid_o(s_axi_rvalid),
-    .host_r_ready_i(s_axi_rready),
-    .host_r_id_o(s_axi_rid),
-    .host_r_data_o(s_axi_rdata),
-    .host_r_resp_o(host_r_resp),
-    .host_r_last_o(s_axi_rlast),
-    .host_aw_valid_i(s_axi_awvalid),
-    .host_aw_ready_o(s_axi_awready),
-    .host_aw_i(host_aw),
-    .host_w_valid_i(s_axi_wvalid),
-    .host_w_ready_o(s_axi_wready),
+    .axil_req_i(axil_req),
+    .axil_rsp_o(axil_rsp),
+    .host_req_i(host_req),
+    .host_rsp_o(host_rsp),
     .host_w_data_i(s_axi_wdata),
     .host_w_strb_i(s_axi_wstrb),
-    .host_w_last_i(s_axi_wlast),
-    .host_b_valid_o(s_axi_bvalid),
-    .host_b_ready_i(s_axi_bready),
-    .host_b_id_o(s_axi_bid),
-    .host_b_resp_o(host_b_resp),
-    .axi_ar_valid_o(m_axi_arvalid),
-    .axi_ar_ready_i(m_axi_arready),
-    .axi_ar_o(dram_ar),
-    .axi_r_valid_i(m_axi_rvalid),
-    .axi_r_ready_o(m_axi_rready),
-    .axi_r_id_i(m_axi_rid),
-    .axi_r_data_i(m_axi_rdata),
-    .axi_r_resp_i(resp_e'(m_axi_rresp)),
-    .axi_r_last_i(m_axi_rlast),
-    .axi_aw_valid_o(m_axi_awvalid),
-    .axi_aw_ready_i(m_axi_awready),
-    .axi_aw_o(dram_aw),
-    .axi_w_valid_o(m_axi_wvalid),
-    .axi_w_ready_i(m_axi_wready),
+    .host_r_data_o(s_axi_rdata),
+    .axi_req_o(dram_req),
+    .axi_rsp_i(dram_rsp),
     .axi_w_data_o(m_axi_wdata),
     .axi_w_strb_o(m_axi_wstrb),
-    .axi_w_last_o(m_axi_wlast),
-    .axi_b_valid_i(m_axi_bvalid),
-    .axi_b_ready_o(m_axi_bready),
-    .axi_b_id_i(m_axi_bid),
-    .axi_b_resp_i(resp_e'(m_axi_bresp))
+    .axi_r_data_i(m_axi_rdata)
   );
 endmodule

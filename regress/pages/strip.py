@@ -38,8 +38,8 @@ class StripSignal:
 SIGNALS = (
     StripSignal("queue state", f"{_CORE}u_ctrl.status.state", _STATES),
     StripSignal("command step", f"{_CORE}u_ctrl.u_cmd_exec.state_q"),
-    StripSignal("matrix start", f"{_CORE}matrix_valid"),
-    StripSignal("matrix done", f"{_CORE}matrix_done"),
+    StripSignal("matrix start", f"{_CORE}u_matrix.req_i.valid"),
+    StripSignal("matrix done", f"{_CORE}u_matrix.rsp_o.done"),
     *(StripSignal(name, f"tb_top.m_axi_{name}") for name in _READ_PINS),
     *(StripSignal(name, f"tb_top.m_axi_{name}") for name in _WRITE_PINS),
     StripSignal("irq", "tb_top.irq"),

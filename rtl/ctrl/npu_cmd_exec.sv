@@ -11,52 +11,46 @@ module npu_cmd_exec
   import npu_pkg::*;
   import npu_ctrl_pkg::*;
 (
-  input  logic                  clk_i,
-  input  logic                  rst_ni,
+  input  logic                   clk_i,
+  input  logic                   rst_ni,
 
   // From the queue
-  input  logic                  cmd_valid_i,
-  output logic                  cmd_ready_o,
-  input  line_t                 cmd_packet_i,
-  input  logic                  cmd_from_ring_i,
-  input  logic                  cmd_fetch_err_i,
-  input  logic                  hold_i,
-  input  logic                  resume_i,
+  input  logic                   cmd_valid_i,
+  output logic                   cmd_ready_o,
+  input  queued_packet_t         cmd_i,
+  input  logic                   hold_i,
+  input  logic                   resume_i,
 
   // Checks
-  output packet_t               packet_o,  // stable from start to retire
-  input  error_e                decode_error_i,
-  output logic                  resolve_start_o,
-  input  logic                  resolve_done_i,
-  input  error_e                resolve_error_i,
+  output packet_t                packet_o,  // stable from start to retire
+  input  error_e                 decode_error_i,
+  output logic                   resolve_start_o,
+  input  logic                   resolve_done_i,
+  input  error_e                 resolve_error_i,
 
-  // Engines
-  output engines_t              engine_valid_o,
-  input  engines_t              engine_ready_i,
-  input  engines_t              engine_done_i,
-  input  error_e [NUM_ENGINES-1:0] engine_err_i,
+  // Engines; valid is one bit per engine
+  output logic [NUM_ENGINES-1:0] engine_valid_o,
+  input  engine_rsp_t            engine_rsp_i [NUM_ENGINES],
 
   // Line writer: SYNC's word, completion records
-  input  logic                  record_enable_i,
-  input  logic [ADDR_WIDTH-1:0] record_addr_i,
-  input  line_t                 record_i,
-  output logic                  write_valid_o,
-  input  logic                  write_ready_i,
-  output logic                  write_word_o,
-  output logic [ADDR_WIDTH-1:0] write_addr_o,
-  output line_t                 write_data_o,
-  input  logic                  write_done_i,
-  input  logic                  write_err_i,
+  input  logic                   record_enable_i,
+  input  logic [ADDR_WIDTH-1:0]  record_addr_i,
+  input  line_t                  record_i,
+  output logic                   write_valid_o,
+  input  logic                   write_ready_i,
+  output line_write_t            write_o,
+  input  logic                   write_done_i,
+  input  logic                   write_err_i,
 
   // Progress
-  output logic                  start_o,
-  output logic                  finish_o,
-  output logic                  retire_o,
-  output logic                  retire_ring_o,  // with retire_o: the packet came from the ring
-  output error_e                error_o,        // of the command that runs or stopped the queue
-  output logic [31:0]           seq_o,          // of the command that runs, or runs next
-  output logic                  idle_o,
-  output logic                  in_error_o
+  output logic                   start_o,
+  output logic                   finish_o,
+  output logic                   retire_o,
+  output logic                   retire_ring_o,  // with retire_o: the packet came from the ring
+  output error_e                 error_o,        // of the command that runs or stopped the queue
+  output logic [31:0]            seq_o,          // of the command that runs, or runs next
+  output logic                   idle_o,
+  output logic                   in_error_o
 );
   typedef enum logic [3:0] {
     IDLE,
@@ -66,7 +60,7 @@ module npu_cmd_exec
     RUN,          // wait for the engine
     SYNC_REQ,     // write SYNC's word
     SYNC_WAIT,
-    RECORD,       // counters of the command stand still; write its record
+    RECORD,       // the command's counters no longer change; write its record
     RECORD_WAIT,
     RETIRE,
     ERROR
@@ -78,19 +72,26 @@ module npu_cmd_exec
   logic        from_ring_q, fetch_err_q;
   logic [31:0] seq_q;
   logic        is_sync, no_work, engine_ready, engine_done;
-  engines_t    engine;
+  engine_e     engine;
   error_e      engine_err;
 
-  assign engine       = opcode_engine(packet_q.opcode);
-  assign is_sync      = packet_q.opcode == OPCODE_SYNC;
-  assign no_work      = packet_q.opcode == OPCODE_NOP || packet_q.opcode == OPCODE_FENCE;
-  assign engine_ready = (engine & engine_ready_i) != '0;
-  assign engine_done  = (engine & engine_done_i) != '0;
+  assign engine  = opcode_engine(packet_q.opcode);
+  assign is_sync = packet_q.opcode == OPCODE_SYNC;
+  assign no_work = packet_q.opcode == OPCODE_NOP || packet_q.opcode == OPCODE_FENCE;
 
+  // The engine that runs this command.
   always_comb begin
-    engine_err = ERROR_NONE;
-    for (int unsigned i = 0; i < NUM_ENGINES; i++) begin
-      if (engine[i]) engine_err = engine_err_i[i];
+    engine_ready   = 1'b0;
+    engine_done    = 1'b0;
+    engine_err     = ERROR_NONE;
+    engine_valid_o = '0;
+    for (int unsigned e = 0; e < NUM_ENGINES; e++) begin
+      if (engine == engine_e'(e)) begin
+        engine_ready      = engine_rsp_i[e].ready;
+        engine_done       = engine_rsp_i[e].done;
+        engine_err        = engine_rsp_i[e].err;
+        engine_valid_o[e] = state_q == DISPATCH;
+      end
     end
   end
 
@@ -150,9 +151,9 @@ module npu_cmd_exec
   // A packet that could not be read is all zero in its record.
   always_ff @(posedge clk_i) begin
     if (start_o) begin
-      packet_q    <= cmd_fetch_err_i ? '0 : cmd_packet_i;
-      from_ring_q <= cmd_from_ring_i;
-      fetch_err_q <= cmd_fetch_err_i;
+      packet_q    <= cmd_i.fetch_err ? '0 : cmd_i.packet;
+      from_ring_q <= cmd_i.from_ring;
+      fetch_err_q <= cmd_i.fetch_err;
     end
   end
 
@@ -160,13 +161,10 @@ module npu_cmd_exec
   assign packet_o        = packet_q;
   assign resolve_start_o = state_q == DECODE && state_d == RESOLVE;
 
-  assign engine_valid_o  = (state_q == DISPATCH) ? engine : '0;
-
   assign write_valid_o   = state_q == SYNC_REQ || (state_q == RECORD && record_enable_i);
-  assign write_word_o    = state_q == SYNC_REQ;
-  assign write_addr_o    = (state_q == SYNC_REQ) ? packet_q.dst : record_addr_i;
-  assign write_data_o    = (state_q == SYNC_REQ) ? LINE_BITS'(packet_q.param[SYNC_VALUE])
-                                                 : record_i;
+  assign write_o.word    = state_q == SYNC_REQ;
+  assign write_o.addr    = write_o.word ? packet_q.dst : record_addr_i;
+  assign write_o.data    = write_o.word ? LINE_BITS'(packet_q.param[SYNC_VALUE]) : record_i;
 
   assign start_o         = cmd_ready_o && cmd_valid_i;
   assign finish_o        = state_q != RECORD && state_d == RECORD;

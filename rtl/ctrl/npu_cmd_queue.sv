@@ -1,46 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The two ways in: the queue behind CMD_PUSH, and the ring in memory. The first goes before the
-/// second.
+/// The two sources of packets: the queue behind CMD_PUSH, and the ring in memory. The queue goes
+/// before the ring.
 ///
-/// A push into a full queue is dropped. `cmd_from_ring_o` and `cmd_fetch_err_o` qualify the packet
-/// at the output; every packet taken from the ring must be followed by one `retire_i` pulse.
-/// `flush_i` empties both. `pending_o`: a packet waits here, or one from the ring has not been
-/// retired.
+/// A push into a full queue is dropped. Every packet taken from the ring must be followed by one
+/// `retire_i` pulse. `flush_i` empties both. `pending_o`: a packet waits here, or one from the ring
+/// has not been retired.
 module npu_cmd_queue
   import npu_ctrl_pkg::*;
 #(
   parameter int unsigned CsrDepth  = 4,
   parameter int unsigned RingDepth = 4
 ) (
-  input  logic         clk_i,
-  input  logic         rst_ni,
+  input  logic           clk_i,
+  input  logic           rst_ni,
 
-  input  logic         push_i,
-  input  line_t        push_packet_i,
-  input  ring_config_t ring_i,
-  input  index_t       tail_i,
-  input  logic         hold_i,
-  input  logic         flush_i,
-  input  logic         retire_i,
+  input  logic           push_i,
+  input  line_t          push_packet_i,
+  input  ring_config_t   ring_i,
+  input  index_t         tail_i,
+  input  logic           hold_i,
+  input  logic           flush_i,
+  input  logic           retire_i,
 
-  output logic         csr_empty_o,
-  output logic         csr_full_o,
-  output index_t       ring_head_o,
-  output logic         ring_empty_o,
-  output logic         pending_o,
+  output logic           csr_empty_o,
+  output logic           csr_full_o,
+  output index_t         ring_head_o,
+  output logic           ring_empty_o,
+  output logic           pending_o,
 
-  output logic         fetch_valid_o,
-  input  logic         fetch_ready_i,
-  output line_addr_t   fetch_addr_o,
-  input  logic         line_valid_i,
-  input  line_t        line_i,
-  input  logic         line_err_i,
+  output logic           fetch_valid_o,
+  input  logic           fetch_ready_i,
+  output line_addr_t     fetch_addr_o,
+  input  logic           line_valid_i,
+  input  line_t          line_i,
+  input  logic           line_err_i,
 
-  output logic         cmd_valid_o,
-  input  logic         cmd_ready_i,
-  output line_t        cmd_packet_o,
-  output logic         cmd_from_ring_o,
-  output logic         cmd_fetch_err_o
+  output logic           cmd_valid_o,
+  input  logic           cmd_ready_i,
+  output queued_packet_t cmd_o
 );
   localparam int unsigned CountW = $clog2(CsrDepth + 1);
 
@@ -89,12 +86,11 @@ module npu_cmd_queue
     .packet_err_o  (ring_err)
   );
 
-  assign csr_empty_o     = csr_count == '0;
-  assign csr_full_o      = !csr_ready;
-  assign pending_o       = csr_valid || ring_pending;
+  assign csr_empty_o = csr_count == '0;
+  assign csr_full_o  = !csr_ready;
+  assign pending_o   = csr_valid || ring_pending;
 
-  assign cmd_valid_o     = csr_valid || ring_valid;
-  assign cmd_packet_o    = csr_valid ? csr_packet : ring_packet;
-  assign cmd_from_ring_o = !csr_valid;
-  assign cmd_fetch_err_o = !csr_valid && ring_err;
+  assign cmd_valid_o = csr_valid || ring_valid;
+  assign cmd_o       = '{from_ring: !csr_valid, fetch_err: !csr_valid && ring_err,
+                         packet: csr_valid ? csr_packet : ring_packet};
 endmodule

@@ -2,6 +2,7 @@
 /// Types inside the command processor.
 package npu_ctrl_pkg;
   import npu_isa_pkg::*;
+  import npu_pkg::*;
   import npu_vector_pkg::*;
 
   /// Packets, descriptors and completion records all fill one 64-byte line.
@@ -16,12 +17,53 @@ package npu_ctrl_pkg;
   typedef logic [INDEX_WIDTH-1:0]       index_t;
   typedef logic [MAX_RANK-1:0][31:0]    shape_t;  // [MAX_RANK-1] innermost, missing dimensions 1
 
+  /// What the host drives on the AXI4-Lite port.
+  typedef struct packed {
+    logic        aw_valid;
+    logic [15:0] aw_addr;
+    logic [2:0]  aw_prot;
+    logic        w_valid;
+    logic [31:0] w_data;
+    logic [3:0]  w_strb;
+    logic        b_ready;
+    logic        ar_valid;
+    logic [15:0] ar_addr;
+    logic [2:0]  ar_prot;
+    logic        r_ready;
+  } axil_req_t;
+
+  /// What the registers answer.
+  typedef struct packed {
+    logic        aw_ready;
+    logic        w_ready;
+    logic        b_valid;
+    logic [1:0]  b_resp;
+    logic        ar_ready;
+    logic        r_valid;
+    logic [31:0] r_data;
+    logic [1:0]  r_resp;
+  } axil_rsp_t;
+
   /// A ring of lines in memory, as software configured it.
   typedef struct packed {
     logic       enable;
     logic [4:0] log2_entries;
     line_addr_t base;
   } ring_config_t;
+
+  /// A packet on its way from the queue. A packet that could not be read has `fetch_err`.
+  typedef struct packed {
+    logic  from_ring;
+    logic  fetch_err;
+    line_t packet;
+  } queued_packet_t;
+
+  /// What the command processor writes to memory: a line, or with `word` the lowest 32 bits of it.
+  typedef struct packed {
+    logic                  word;
+    logic [ADDR_WIDTH-1:0] addr;
+    line_t                 data;
+  } line_write_t;
 
   /// What software reads back.
   typedef struct packed {
@@ -58,23 +100,14 @@ package npu_ctrl_pkg;
     OPERAND_DST  = 2'd3
   } operand_e;
 
-  /// The engines, as positions in vectors of one bit or value per engine.
-  localparam int unsigned NUM_ENGINES   = 4;
-  localparam int unsigned ENGINE_MOVE   = 0;
-  localparam int unsigned ENGINE_MATRIX = 1;
-  localparam int unsigned ENGINE_VECTOR = 2;
-  localparam int unsigned ENGINE_GATHER = 3;
-
-  typedef logic [NUM_ENGINES-1:0] engines_t;
-
-  /// Which engine runs an opcode, one bit; none for what the command processor does by itself.
-  function automatic engines_t opcode_engine(logic [31:0] opcode);
+  /// Which engine runs an opcode.
+  function automatic engine_e opcode_engine(logic [31:0] opcode);
     unique case (opcode)
-      OPCODE_COPY, OPCODE_FILL:      return engines_t'(1 << ENGINE_MOVE);
-      OPCODE_MATMUL:                 return engines_t'(1 << ENGINE_MATRIX);
-      OPCODE_VECTOR:                 return engines_t'(1 << ENGINE_VECTOR);
-      OPCODE_GATHER, OPCODE_SCATTER: return engines_t'(1 << ENGINE_GATHER);
-      default:                       return '0;
+      OPCODE_COPY, OPCODE_FILL:      return ENGINE_MOVE;
+      OPCODE_MATMUL:                 return ENGINE_MATRIX;
+      OPCODE_VECTOR:                 return ENGINE_VECTOR;
+      OPCODE_GATHER, OPCODE_SCATTER: return ENGINE_GATHER;
+      default:                       return ENGINE_NONE;
     endcase
   endfunction
 

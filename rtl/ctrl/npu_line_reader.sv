@@ -2,7 +2,7 @@
 /// Reads 64-byte lines through one read client port of the memory controller, for two users.
 ///
 /// The descriptor port goes before the ring port. Lines come back in request order; `line_o` and
-/// `line_err_o` belong to the user whose `*_line_valid_o` pulses, who must take it at once. The
+/// `line_err_o` belong to the user whose `*_line_valid_o` pulses, which must take it at once. The
 /// pulse comes one cycle after the line's last bus beat. `idle_o`: nothing requested, nothing
 /// outstanding.
 module npu_line_reader
@@ -29,21 +29,16 @@ module npu_line_reader
   output logic                       line_err_o,
   output logic                       idle_o,
 
-  output logic                       rd_req_valid_o,
-  input  logic                       rd_req_ready_i,
-  output logic [ADDR_WIDTH-1:0]      rd_req_addr_o,
-  output logic [REQ_BYTES_WIDTH-1:0] rd_req_bytes_o,
-  input  logic                       rd_rsp_valid_i,
-  output logic                       rd_rsp_ready_o,
-  input  logic [BusBits-1:0]         rd_rsp_data_i,
-  input  logic                       rd_rsp_err_i
+  output mem_rd_req_t                rd_req_o,
+  input  mem_rd_rsp_t                rd_rsp_i,
+  input  logic [BusBits-1:0]         rd_data_i
 );
   localparam int unsigned Beats  = LINE_BITS / BusBits;
   localparam int unsigned BeatW  = (Beats > 1) ? $clog2(Beats) : 1;
   localparam int unsigned CountW = $clog2(MaxLines + 1);
   localparam logic [BeatW-1:0] LastBeat = BeatW'(Beats - 1);
 
-  // Request: arbitrate, note whose line it is, hold the address until it is accepted.
+  // Request: arbitrate, note which user it is for, hold the address until it is accepted.
   logic              req_valid, req_ready, hold_ready, tag_ready;
   line_addr_t        held_addr;
 
@@ -61,13 +56,14 @@ module npu_line_reader
     .in_valid_i (req_valid),
     .in_ready_o (hold_ready),
     .in_data_i  (desc_valid_i ? desc_addr_i : ring_addr_i),
-    .out_valid_o(rd_req_valid_o),
-    .out_ready_i(rd_req_ready_i),
+    .out_valid_o(rd_req_o.valid),
+    .out_ready_i(rd_rsp_i.ready),
     .out_data_o (held_addr)
   );
 
-  assign rd_req_addr_o  = {held_addr, {(ADDR_WIDTH - LINE_ADDR_WIDTH){1'b0}}};
-  assign rd_req_bytes_o = REQ_BYTES_WIDTH'(LINE_BYTES);
+  assign rd_req_o.range.addr  = {held_addr, {(ADDR_WIDTH - LINE_ADDR_WIDTH){1'b0}}};
+  assign rd_req_o.range.bytes = REQ_BYTES_WIDTH'(LINE_BYTES);
+  assign rd_req_o.data_ready  = 1'b1;
 
   // Response: shift the beats in, the first ends up lowest.
   logic [BeatW-1:0]  beat_q;
@@ -75,8 +71,7 @@ module npu_line_reader
   logic [CountW-1:0] tag_count;
   line_t             line_q;
 
-  assign rd_rsp_ready_o = 1'b1;
-  assign last_beat      = rd_rsp_valid_i && (beat_q == LastBeat);
+  assign last_beat = rd_rsp_i.data_valid && (beat_q == LastBeat);
 
   npu_fifo #(
     .Width(1),
@@ -100,14 +95,14 @@ module npu_line_reader
       done_q <= 1'b0;
     end else begin
       done_q <= last_beat;
-      if (rd_rsp_valid_i) beat_q <= last_beat ? '0 : beat_q + BeatW'(1);
+      if (rd_rsp_i.data_valid) beat_q <= last_beat ? '0 : beat_q + BeatW'(1);
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (rd_rsp_valid_i) begin
-      line_q <= LINE_BITS'({rd_rsp_data_i, line_q} >> BusBits);
-      err_q  <= rd_rsp_err_i || (err_q && beat_q != '0);
+    if (rd_rsp_i.data_valid) begin
+      line_q <= LINE_BITS'({rd_data_i, line_q} >> BusBits);
+      err_q  <= rd_rsp_i.data_err || (err_q && beat_q != '0);
     end
   end
 
@@ -118,6 +113,6 @@ module npu_line_reader
   assign idle_o            = tag_count == '0;
 
   ResponseWasAskedFor: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    rd_rsp_valid_i |-> tag_valid)
+    rd_rsp_i.data_valid |-> tag_valid)
     else $error("npu_line_reader: response beat without a request");
 endmodule

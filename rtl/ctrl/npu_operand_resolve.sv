@@ -9,8 +9,8 @@
 /// descriptor looks at dst first, because that gives src1 its shape.
 ///
 /// All descriptors are requested first, one per cycle, up to one whose address is illegal; then the
-/// operands are checked one after the other as the descriptors arrive. What an error makes needless
-/// is waited for and dropped.
+/// operands are checked one after the other as the descriptors arrive. After an error, descriptors
+/// that are still on their way are awaited and dropped.
 module npu_operand_resolve
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -42,7 +42,7 @@ module npu_operand_resolve
 );
   typedef enum logic [2:0] {
     IDLE,
-    REQUEST,   // ask for the descriptors
+    REQUEST,   // request the descriptors
     SELECT,    // look at the next operand
     RECEIVE,   // wait for its descriptor
     VALIDATE,  // check the descriptor
@@ -261,5 +261,5 @@ module npu_operand_resolve
 
   DescriptorHasRoom: assert property (@(posedge clk_i) disable iff (!rst_ni)
       line_valid_i |-> room && awaited_q != '0)
-    else $error("npu_operand_resolve: a descriptor that nobody asked for");
+    else $error("npu_operand_resolve: a descriptor that was not requested");
 endmodule

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What a packet says of one of its operands: where it is, of which type, of which shape.
 ///
-/// Combinational; the packet must have passed npu_cmd_decode. Step SRC1, SRC2, SRC3, DST is that
-/// operand's turn, except for a COPY from direct data to a descriptor, where dst comes first.
+/// Combinational; the packet must have passed npu_cmd_decode. Each step selects the operand of its
+/// name, except for a COPY from direct data to a descriptor, where dst comes first.
 /// `ref_*_i` is the shape of the descriptor that was looked at before this one, if any
 /// (`ref_valid_i`): COPY's other operand, VECTOR's source before this operand, GATHER's and
 /// SCATTER's src1 for src2 and src2 for dst.
@@ -40,7 +40,7 @@ module npu_operand_select
   assign k = packet_i.param[MATMUL_K];
   assign n = packet_i.param[MATMUL_N];
 
-  // Whose turn it is.
+  // The operand of this step.
   always_comb begin
     which_o = step_i;
     if (packet_i.opcode == OPCODE_COPY && !flags.src1_desc && flags.dst_desc) begin

@@ -78,7 +78,8 @@ package npu_fp_div_pkg;
   /// The square root with a single rounding.
   ///
   /// With an even exponent the significand has its leading one at bit 24 or 25: 26 digits of its
-  /// root hold the 24 of the result, the round bit and one more, and no root lies half way.
+  /// root hold the 24 of the result, the round bit and one more, and no root is half way
+  /// between two results.
   function automatic logic [31:0] fp32_sqrt(input logic [31:0] value);
     logic [63:0] norm;
     logic [31:0] exponent, radicand, remainder, trial, fits, root, increment, rounded;

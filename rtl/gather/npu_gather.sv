@@ -9,13 +9,13 @@
 /// written back; a read waits for the writes before it that touch the same beats, of which up to
 /// MaxWrites are under way.
 ///
-/// After a bus error no new request is made, what was requested is drained, and `done_o` comes with
+/// After a bus error no new request is made, what was requested is drained, and `done` comes with
 /// BUS_READ or else BUS_WRITE. A bad index lets what comes before it finish, so that the error is
 /// that of the first element that has one, then gives BAD_INDEX. The destination is then
 /// unspecified.
 ///
 /// Read client 0 fetches indices and old values, client 1 the data. Latency: 3 to 7 cycles from
-/// command to the first index request, 2 from the last acknowledge to `done_o`.
+/// command to the first index request, 2 from the last acknowledge to `done`.
 module npu_gather
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -29,38 +29,20 @@ module npu_gather
   parameter int unsigned MaxWrites  = 8,
   localparam int unsigned StrbW     = BusBits / 8
 ) (
-  input  logic                            clk_i,
-  input  logic                            rst_ni,
+  input  logic                clk_i,
+  input  logic                rst_ni,
 
-  // Command; stable from cmd_valid_i until done_o
-  input  logic                            cmd_valid_i,
-  output logic                            cmd_ready_o,
-  input  npu_engine_cmd_t                 cmd_i,
-  output logic                            done_o,
-  output error_e                          err_o,
-  output npu_stats_t                      stats_o,
+  input  engine_req_t         req_i,
+  output engine_rsp_t         rsp_o,
 
-  // Read clients of the memory controller
-  output logic [1:0]                      rd_req_valid_o,
-  input  logic [1:0]                      rd_req_ready_i,
-  output logic [1:0][ADDR_WIDTH-1:0]      rd_req_addr_o,
-  output logic [1:0][REQ_BYTES_WIDTH-1:0] rd_req_bytes_o,
-  input  logic [1:0]                      rd_rsp_valid_i,
-  output logic [1:0]                      rd_rsp_ready_o,
-  input  logic [BusBits-1:0]              rd_rsp_data_i,
-  input  logic                            rd_rsp_err_i,
-
-  // Write client of the memory controller
-  output logic                            wr_req_valid_o,
-  input  logic                            wr_req_ready_i,
-  output logic [ADDR_WIDTH-1:0]           wr_req_addr_o,
-  output logic [REQ_BYTES_WIDTH-1:0]      wr_req_bytes_o,
-  output logic                            wr_data_valid_o,
-  input  logic                            wr_data_ready_i,
-  output logic [BusBits-1:0]              wr_data_o,
-  output logic [StrbW-1:0]                wr_strb_o,
-  input  logic                            wr_rsp_valid_i,
-  input  logic                            wr_rsp_err_i
+  // Memory controller
+  output mem_rd_req_t [1:0] rd_req_o,
+  input  mem_rd_rsp_t [1:0] rd_rsp_i,
+  input  logic [BusBits-1:0]  rd_data_i,
+  output mem_wr_req_t         wr_req_o,
+  input  mem_wr_rsp_t         wr_rsp_i,
+  output logic [BusBits-1:0]  wr_data_o,
+  output logic [StrbW-1:0]    wr_strb_o
 );
   localparam int unsigned LaneW = $clog2(StrbW);
   localparam int unsigned OldBeatsW = $clog2(OldBeats + 1);
@@ -79,26 +61,28 @@ module npu_gather
   } state_e;
 
   // What the command says, in terms of table and plain side
+  npu_engine_cmd_t     cmd;
   logic                start, gather, add;
   npu_tensor_t         table_view, index_view, plain_view, place_view;
   logic [MAX_RANK-1:0] repeats, loops;
   logic [1:0]          elem_log2;
 
-  assign gather     = cmd_i.opcode == OPCODE_GATHER;
-  assign add        = cmd_i.accumulate;
-  assign elem_log2  = dtype_log2_bytes(cmd_i.src_dtype);
-  assign table_view = gather ? cmd_i.src1 : cmd_i.dst;
-  assign plain_view = gather ? cmd_i.dst : cmd_i.src1;
+  assign cmd        = req_i.cmd;
+  assign gather     = cmd.opcode == OPCODE_GATHER;
+  assign add        = cmd.accumulate;
+  assign elem_log2  = dtype_log2_bytes(cmd.src_dtype);
+  assign table_view = gather ? cmd.src1 : cmd.dst;
+  assign plain_view = gather ? cmd.dst : cmd.src1;
 
-  // The walk of the table goes over the indices' shape and stands still in their dimension; there
-  // each index adds its own offset. A run ends where the index changes.
+  // The walk of the table has the indices' shape. In the indexed dimension its stride is 0: each
+  // index adds its own offset there. A run ends where the index changes.
   always_comb begin
     place_view      = table_view;
-    place_view.size = cmd_i.src2.size;
-    index_view      = cmd_i.src2;
+    place_view.size = cmd.src2.size;
+    index_view      = cmd.src2;
     for (int unsigned i = 0; i < MAX_RANK; i++) begin
-      if (3'(i) == cmd_i.dim) place_view.stride[i] = '0;
-      repeats[i] = cmd_i.src2.stride[i] == '0 || cmd_i.src2.size[i] == 32'd1;
+      if (3'(i) == cmd.dim) place_view.stride[i] = '0;
+      repeats[i] = cmd.src2.stride[i] == '0 || cmd.src2.size[i] == 32'd1;
       if (!loops[i]) index_view.size[i] = 32'd1;
     end
   end
@@ -110,26 +94,25 @@ module npu_gather
 
   // Walks
   logic                       place_busy, place_valid, place_ready, place_last, place_held;
-  logic [ADDR_WIDTH-1:0]      place_addr, table_addr, plain_addr;
-  logic [REQ_BYTES_WIDTH-1:0] table_bytes, plain_bytes;
+  mem_range_t                 place_range, table_range, plain_range;
   logic                       table_valid, table_fire;
   logic                       plain_busy, plain_valid, plain_ready, plain_held, plain_fire;
 
-  assign cmd_ready_o = state_q == IDLE;
-  assign start       = cmd_valid_i && cmd_ready_o;
+  assign rsp_o.ready = state_q == IDLE;
+  assign start       = req_i.valid && rsp_o.ready;
 
   npu_move_walk #(.RequestW(DataRequestW)) u_place_walk (
     .clk_i, .rst_ni, .start_i(start), .stop_i(stop), .busy_o(place_busy),
     .view_i(place_view), .merge_i(repeats), .elem_log2_i(elem_log2),
-    .req_valid_o(place_valid), .req_ready_i(place_ready), .req_addr_o(place_addr),
-    .req_bytes_o(table_bytes), .req_last_o(place_last), .loop_o(loops)
+    .req_valid_o(place_valid), .req_ready_i(place_ready), .req_range_o(place_range),
+    .req_last_o(place_last), .loop_o(loops)
   );
 
   npu_move_walk #(.RequestW(DataRequestW)) u_plain_walk (
     .clk_i, .rst_ni, .start_i(start), .stop_i(drain), .busy_o(plain_busy),
     .view_i(plain_view), .merge_i('1), .elem_log2_i(elem_log2),
-    .req_valid_o(plain_valid), .req_ready_i(plain_ready), .req_addr_o(plain_addr),
-    .req_bytes_o(plain_bytes), .req_last_o(), .loop_o()
+    .req_valid_o(plain_valid), .req_ready_i(plain_ready), .req_range_o(plain_range),
+    .req_last_o(), .loop_o()
   );
 
   // Indices
@@ -139,16 +122,15 @@ module npu_gather
   logic [BusBits-1:0]         index_data;
   logic [ADDR_WIDTH-1:0]      index_offset;
   logic [IndexBeatsW-1:0]     index_beats;
-  logic [1:0]                 shared_valid, shared_ready, shared_rsp;
-  logic [ADDR_WIDTH-1:0]      index_addr;
-  logic [REQ_BYTES_WIDTH-1:0] index_bytes;
+  logic [1:0]                 shared_valid, shared_ready, shared_data;
+  mem_range_t                 index_range;
 
   npu_gather_index #(.BusBits(BusBits), .RequestW(IndexRequestW), .MaxReads(IndexBeats)) u_index (
     .clk_i, .rst_ni, .start_i(state_q == PLAN && place_valid), .drop_i(stop && !place_busy),
-    .view_i(index_view), .dtype_i(cmd_i.src2_dtype), .limit_i(table_view.size[cmd_i.dim]),
-    .stride_i(table_view.stride[cmd_i.dim]), .elem_log2_i(elem_log2), .empty_o(index_empty),
+    .view_i(index_view), .dtype_i(cmd.src2_dtype), .limit_i(table_view.size[cmd.dim]),
+    .stride_i(table_view.stride[cmd.dim]), .elem_log2_i(elem_log2), .empty_o(index_empty),
     .req_valid_o(index_req_valid), .req_ready_i(shared_valid[0] && shared_ready[0]),
-    .req_addr_o(index_addr), .req_bytes_o(index_bytes),
+    .req_range_o(index_range),
     .beat_valid_i(index_beat), .beat_ready_o(index_beat_ready), .beat_i(index_data),
     .beat_err_i(index_beat_err),
     .valid_o(index_valid), .take_i(table_fire && place_last), .err_o(index_err),
@@ -157,18 +139,18 @@ module npu_gather
 
   npu_gather_land #(.BusBits(BusBits), .Beats(IndexBeats)) u_index_land (
     .clk_i, .rst_ni,
-    .req_valid_i(index_req_valid), .req_lane_i(index_addr[LaneW-1:0]), .req_bytes_i(index_bytes),
-    .req_beats_o(index_beats), .rd_req_valid_o(shared_valid[0]), .rd_req_ready_i(shared_ready[0]),
-    .rd_rsp_valid_i(shared_rsp[0]), .rd_rsp_data_i, .rd_rsp_err_i,
+    .req_valid_i(index_req_valid), .req_range_i(index_range), .req_beats_o(index_beats),
+    .mem_valid_o(shared_valid[0]), .mem_ready_i(shared_ready[0]),
+    .data_valid_i(shared_data[0]), .data_i(rd_data_i), .data_err_i(rd_rsp_i[0].data_err),
     .beat_valid_o(index_beat), .beat_ready_i(index_beat_ready), .beat_o(index_data),
     .beat_err_o(index_beat_err), .idle_o(index_idle)
   );
 
   assign index_good  = index_valid && !index_err && !index_bad;
   assign table_valid = place_valid && index_good;
-  assign table_addr  = place_addr + index_offset;
+  assign table_range = '{addr: place_range.addr + index_offset, bytes: place_range.bytes};
 
-  // Old values, for ACCUMULATE: asked for before the write of the same place
+  // Old values, for ACCUMULATE: requested before the write of the same place
   logic               old_valid, old_fire, old_sent_q, old_beat, old_ready, old_err, old_idle;
   logic               clash, hazard_room, write_valid, write_fire;
   logic [BusBits-1:0] old_data;
@@ -178,16 +160,16 @@ module npu_gather
   assign old_fire  = shared_valid[1] && shared_ready[1];
 
   npu_gather_hazard #(.BusBits(BusBits), .Depth(MaxWrites)) u_hazard (
-    .clk_i, .rst_ni, .ask_i(add && table_valid && !old_sent_q), .addr_i(table_addr),
-    .bytes_i(table_bytes), .clash_o(clash), .room_o(hazard_room),
-    .push_i(add && write_fire), .pop_i(add && wr_rsp_valid_i)
+    .clk_i, .rst_ni, .ask_i(add && table_valid && !old_sent_q), .range_i(table_range),
+    .clash_o(clash), .room_o(hazard_room),
+    .push_i(add && write_fire), .pop_i(add && wr_rsp_i.done)
   );
 
   npu_gather_land #(.BusBits(BusBits), .Beats(OldBeats)) u_old_land (
     .clk_i, .rst_ni,
-    .req_valid_i(old_valid), .req_lane_i(table_addr[LaneW-1:0]), .req_bytes_i(table_bytes),
-    .req_beats_o(old_beats), .rd_req_valid_o(shared_valid[1]), .rd_req_ready_i(shared_ready[1]),
-    .rd_rsp_valid_i(shared_rsp[1]), .rd_rsp_data_i, .rd_rsp_err_i,
+    .req_valid_i(old_valid), .req_range_i(table_range), .req_beats_o(old_beats),
+    .mem_valid_o(shared_valid[1]), .mem_ready_i(shared_ready[1]),
+    .data_valid_i(shared_data[1]), .data_i(rd_data_i), .data_err_i(rd_rsp_i[0].data_err),
     .beat_valid_o(old_beat), .beat_ready_i(old_ready), .beat_o(old_data), .beat_err_o(old_err),
     .idle_o(old_idle)
   );
@@ -195,11 +177,10 @@ module npu_gather
   npu_gather_port #(.BeatsW(OldBeatsW), .MaxReads(IndexBeats + MaxWrites + 1)) u_port (
     .clk_i, .rst_ni,
     .req_valid_i(shared_valid), .req_ready_o(shared_ready),
-    .req_addr_i({table_addr, index_addr}), .req_bytes_i({table_bytes, index_bytes}),
-    .req_beats_i({old_beats, OldBeatsW'(index_beats)}), .rsp_valid_o(shared_rsp),
-    .rd_req_valid_o(rd_req_valid_o[0]), .rd_req_ready_i(rd_req_ready_i[0]),
-    .rd_req_addr_o(rd_req_addr_o[0]), .rd_req_bytes_o(rd_req_bytes_o[0]),
-    .rd_rsp_valid_i(rd_rsp_valid_i[0])
+    .req_range_i({table_range, index_range}),
+    .req_beats_i({old_beats, OldBeatsW'(index_beats)}), .data_valid_o(shared_data),
+    .mem_valid_o(rd_req_o[0].valid), .mem_ready_i(rd_rsp_i[0].ready),
+    .mem_range_o(rd_req_o[0].range), .data_valid_i(rd_rsp_i[0].data_valid)
   );
 
   // Data in: from the table or from the plain side
@@ -210,17 +191,17 @@ module npu_gather
   logic [LaneW:0]             src_bytes;
   logic [BusBits-1:0]         beat;
 
-  assign rd_req_addr_o[1]  = gather ? table_addr : plain_addr;
-  assign rd_req_bytes_o[1] = gather ? table_bytes : plain_bytes;
-  assign src_fire          = rd_req_valid_o[1] && rd_req_ready_i[1];
-  assign rd_rsp_ready_o    = '1;
+  assign rd_req_o[0].data_ready = 1'b1;
+  assign rd_req_o[1].data_ready = 1'b1;
+  assign rd_req_o[1].range      = gather ? table_range : plain_range;
+  assign src_fire               = rd_req_o[1].valid && rd_rsp_i[1].ready;
 
   npu_gather_land #(.BusBits(BusBits), .Beats(DataBeats)) u_data_land (
     .clk_i, .rst_ni,
     .req_valid_i((gather ? table_valid : plain_valid) && src_room),
-    .req_lane_i(rd_req_addr_o[1][LaneW-1:0]), .req_bytes_i(rd_req_bytes_o[1]), .req_beats_o(),
-    .rd_req_valid_o(rd_req_valid_o[1]), .rd_req_ready_i(rd_req_ready_i[1]),
-    .rd_rsp_valid_i(rd_rsp_valid_i[1]), .rd_rsp_data_i, .rd_rsp_err_i,
+    .req_range_i(rd_req_o[1].range), .req_beats_o(),
+    .mem_valid_o(rd_req_o[1].valid), .mem_ready_i(rd_rsp_i[1].ready),
+    .data_valid_i(rd_rsp_i[1].data_valid), .data_i(rd_data_i), .data_err_i(rd_rsp_i[1].data_err),
     .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_o(beat), .beat_err_o(beat_err),
     .idle_o(data_idle)
   );
@@ -228,7 +209,7 @@ module npu_gather
   npu_move_run #(.BusBits(BusBits), .Depth(DataBeats)) u_src_run (
     .clk_i, .rst_ni,
     .request_valid_i(src_fire), .request_ready_o(src_room),
-    .request_lane_i(rd_req_addr_o[1][LaneW-1:0]), .request_bytes_i(rd_req_bytes_o[1]),
+    .request_range_i(rd_req_o[1].range),
     .empty_o(src_empty), .valid_o(src_run), .lane_o(src_lane), .left_o(src_left),
     .take_i(src_take), .take_bytes_i(src_bytes)
   );
@@ -241,24 +222,23 @@ module npu_gather
 
   assign write_valid    = flowing_q && dst_room
                         && (gather ? plain_valid : table_valid && (!add || old_sent_q));
-  assign wr_req_valid_o = write_valid;
-  assign wr_req_addr_o  = gather ? plain_addr : table_addr;
-  assign wr_req_bytes_o = gather ? plain_bytes : table_bytes;
-  assign write_fire     = write_valid && wr_req_ready_i;
+  assign wr_req_o.valid = write_valid;
+  assign wr_req_o.range = gather ? plain_range : table_range;
+  assign write_fire     = write_valid && wr_rsp_i.ready;
 
   npu_move_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_dst_run (
     .clk_i, .rst_ni,
     .request_valid_i(write_fire), .request_ready_o(dst_room),
-    .request_lane_i(wr_req_addr_o[LaneW-1:0]), .request_bytes_i(wr_req_bytes_o),
+    .request_range_i(wr_req_o.range),
     .empty_o(dst_empty), .valid_o(dst_run), .lane_o(dst_lane), .left_o(dst_left),
     .take_i(dst_take), .take_bytes_i(dst_bytes)
   );
 
-  // A walker's request that nobody has seen yet is forgotten when the command stops.
+  // When the command stops, a walker's request that has not been offered yet is dropped.
   assign table_fire  = gather ? src_fire : write_fire;
   assign plain_fire  = gather ? write_fire : src_fire;
-  assign place_held  = gather ? rd_req_valid_o[1] : write_valid || shared_valid[1] || old_sent_q;
-  assign plain_held  = gather ? write_valid : rd_req_valid_o[1];
+  assign place_held  = gather ? rd_req_o[1].valid : write_valid || shared_valid[1] || old_sent_q;
+  assign plain_held  = gather ? write_valid : rd_req_o[1].valid;
   assign place_ready = table_fire || (stop && !place_held);
   assign plain_ready = plain_fire || (drain && !plain_held);
 
@@ -280,7 +260,7 @@ module npu_gather
   );
 
   npu_gather_add #(.BusBits(BusBits), .FmaLatency(FmaLatency)) u_add (
-    .clk_i, .rst_ni, .dtype_i(cmd_i.dst_dtype), .drain_i(drain),
+    .clk_i, .rst_ni, .dtype_i(cmd.dst_dtype), .drain_i(drain),
     .new_valid_i(add && moved_valid), .new_ready_o(sum_in_ready), .new_i(moved),
     .strb_i(moved_strb),
     .old_valid_i(old_beat), .old_ready_o(old_ready), .old_i(old_data),
@@ -295,7 +275,7 @@ module npu_gather
   npu_fifo #(.Width(BusBits + StrbW), .Depth(2)) u_out (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(out_valid), .in_ready_o(out_ready), .in_data_i({out_strb, out_data}),
-    .out_valid_o(wr_data_valid_o), .out_ready_i(wr_data_ready_i),
+    .out_valid_o(wr_req_o.data_valid), .out_ready_i(wr_rsp_i.data_ready),
     .out_data_o({wr_strb_o, wr_data_o}), .count_o()
   );
 
@@ -309,13 +289,13 @@ module npu_gather
                    || (bad_index_q && !place_busy && (gather ? src_empty : dst_empty));
   assign finished  = !place_busy && !plain_busy && index_empty && index_idle && data_idle
                    && old_idle && src_empty && unacked_q == '0;
-  assign done_o    = state_q == DONE;
+  assign rsp_o.done = state_q == DONE;
 
   always_comb begin
-    err_o = ERROR_NONE;
-    if (read_err_q)       err_o = ERROR_BUS_READ;
-    else if (bad_index_q) err_o = ERROR_BAD_INDEX;
-    else if (write_err_q) err_o = ERROR_BUS_WRITE;
+    rsp_o.err = ERROR_NONE;
+    if (read_err_q)       rsp_o.err = ERROR_BUS_READ;
+    else if (bad_index_q) rsp_o.err = ERROR_BAD_INDEX;
+    else if (write_err_q) rsp_o.err = ERROR_BUS_WRITE;
   end
 
   always_comb begin
@@ -347,20 +327,20 @@ module npu_gather
       end else if (state_q == BUSY) begin
         flowing_q   <= flowing_q || beat_valid;
         read_err_q  <= read_err_q || (read_err && !drain);
-        write_err_q <= write_err_q || (wr_rsp_valid_i && wr_rsp_err_i);
+        write_err_q <= write_err_q || (wr_rsp_i.done && wr_rsp_i.err);
         bad_index_q <= bad_index_q || (bad_index && !stop);
         if (old_fire)        old_sent_q <= 1'b1;
         else if (write_fire) old_sent_q <= 1'b0;
       end
-      if (write_fire != wr_rsp_valid_i) begin
+      if (write_fire != wr_rsp_i.done) begin
         unacked_q <= write_fire ? unacked_q + AckW'(1) : unacked_q - AckW'(1);
       end
     end
   end
 
-  assign stats_o.active        = align_stats.active;
-  assign stats_o.result_stall  = align_stats.result_stall;
-  assign stats_o.operand_stall = align_stats.operand_stall
-                               || (state_q == BUSY && !dst_run && !align_stats.active
-                                   && !align_stats.result_stall);
+  assign rsp_o.stats.active        = align_stats.active;
+  assign rsp_o.stats.result_stall  = align_stats.result_stall;
+  assign rsp_o.stats.operand_stall = align_stats.operand_stall
+                                   || (state_q == BUSY && !dst_run && !align_stats.active
+                                       && !align_stats.result_stall);
 endmodule

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The writes that are not acknowledged yet, so that nothing reads what one of them will change.
 ///
-/// `clash_o` tells in the same cycle whether the range that is asked for shares a bus beat with one
+/// `clash_o` tells in the same cycle whether the range of `ask_i` shares a bus beat with one
 /// of them. Writes are acknowledged in order.
 module npu_gather_hazard
   import npu_pkg::*;
@@ -14,8 +14,7 @@ module npu_gather_hazard
   input  logic                       rst_ni,
 
   input  logic                       ask_i,
-  input  logic [ADDR_WIDTH-1:0]      addr_i,
-  input  logic [REQ_BYTES_WIDTH-1:0] bytes_i,
+  input  mem_range_t                 range_i,
   output logic                       clash_o,
   output logic                       room_o,
   input  logic                       push_i,  // the range is being written
@@ -32,10 +31,10 @@ module npu_gather_hazard
   logic [ADDR_WIDTH-1:0] end_addr;
   logic                  unused_lane;
 
-  assign first       = addr_i[ADDR_WIDTH-1:LaneW];
-  assign end_addr    = addr_i + ADDR_WIDTH'(bytes_i) - ADDR_WIDTH'(1);
+  assign first       = range_i.addr[ADDR_WIDTH-1:LaneW];
+  assign end_addr    = range_i.addr + ADDR_WIDTH'(range_i.bytes) - ADDR_WIDTH'(1);
   assign last        = end_addr[ADDR_WIDTH-1:LaneW];
-  assign unused_lane = ^{addr_i[LaneW-1:0], end_addr[LaneW-1:0]};
+  assign unused_lane = ^{range_i.addr[LaneW-1:0], end_addr[LaneW-1:0]};
   assign room_o      = !used_q[push_q];
 
   always_comb begin

@@ -29,8 +29,7 @@ module npu_gather_index
 
   output logic                       req_valid_o,
   input  logic                       req_ready_i,
-  output logic [ADDR_WIDTH-1:0]      req_addr_o,
-  output logic [REQ_BYTES_WIDTH-1:0] req_bytes_o,
+  output mem_range_t                 req_range_o,
   input  logic                       beat_valid_i,
   output logic                       beat_ready_o,
   input  logic [BusBits-1:0]         beat_i,
@@ -60,7 +59,7 @@ module npu_gather_index
   npu_move_walk #(.RequestW(RequestW)) u_walk (
     .clk_i, .rst_ni, .start_i, .stop_i(drop_i), .busy_o(walk_busy),
     .view_i, .merge_i('1), .elem_log2_i(wide ? 2'd3 : 2'd2),
-    .req_valid_o(walk_valid), .req_ready_i(room && req_ready_i), .req_addr_o, .req_bytes_o,
+    .req_valid_o(walk_valid), .req_ready_i(room && req_ready_i), .req_range_o,
     .req_last_o(), .loop_o()
   );
 
@@ -69,7 +68,7 @@ module npu_gather_index
   npu_move_run #(.BusBits(BusBits), .Depth(MaxReads)) u_run (
     .clk_i, .rst_ni,
     .request_valid_i(walk_valid && req_ready_i), .request_ready_o(room),
-    .request_lane_i(req_addr_o[LaneW-1:0]), .request_bytes_i(req_bytes_o),
+    .request_range_i(req_range_o),
     .empty_o(run_empty), .valid_o(run_valid), .lane_o(lane), .left_o(left),
     .take_i(take), .take_bytes_i(bytes)
   );

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Reads that can always land: a request leaves only when there is room for all its beats.
+/// Buffer for read data: a request leaves only when there is room for all its beats.
 ///
-/// A beat that waits in the read path holds up every other beat. Streams of which one waits for
-/// another, as data waits for its index, must therefore take what they asked for at once. Beats
-/// come out in order with their error, one per cycle, a cycle after they landed. `idle_o`: nothing
+/// A beat that waits in the read path delays all others. When one stream waits for another, as data
+/// waits for its index, both must therefore accept their beats at once. Beats come out in order
+/// with their error, one per cycle, one cycle after they came in. `idle_o`: nothing
 /// is under way and nothing waits. `req_beats_o` is the number of beats of the request.
 module npu_gather_land
   import npu_pkg::*;
@@ -18,16 +18,15 @@ module npu_gather_land
   input  logic                       rst_ni,
 
   input  logic                       req_valid_i,
-  input  logic [LaneW-1:0]           req_lane_i,
-  input  logic [REQ_BYTES_WIDTH-1:0] req_bytes_i,
+  input  mem_range_t                 req_range_i,
   output logic [BeatsW-1:0]          req_beats_o,
 
-  // To the memory controller, address and length as above; a transfer ends the request
-  output logic                       rd_req_valid_o,
-  input  logic                       rd_req_ready_i,
-  input  logic                       rd_rsp_valid_i,
-  input  logic [BusBits-1:0]         rd_rsp_data_i,
-  input  logic                       rd_rsp_err_i,
+  // To the memory controller, the same range; a transfer ends the request
+  output logic                       mem_valid_o,
+  input  logic                       mem_ready_i,
+  input  logic                       data_valid_i,
+  input  logic [BusBits-1:0]         data_i,
+  input  logic                       data_err_i,
 
   output logic                       beat_valid_o,
   input  logic                       beat_ready_i,
@@ -38,12 +37,12 @@ module npu_gather_land
   logic [BeatsW-1:0] room_q, room_d;
   logic              fire, pop, landed;
 
-  assign req_beats_o = BeatsW'((req_bytes_i + REQ_BYTES_WIDTH'(req_lane_i)
+  assign req_beats_o = BeatsW'((req_range_i.bytes + REQ_BYTES_WIDTH'(req_range_i.addr[LaneW-1:0])
                                 + REQ_BYTES_WIDTH'(StrbW - 1)) >> LaneW);
-  assign rd_req_valid_o = req_valid_i && room_q >= req_beats_o;
-  assign fire           = rd_req_valid_o && rd_req_ready_i;
-  assign pop            = beat_valid_o && beat_ready_i;
-  assign idle_o         = room_q == BeatsW'(Beats);
+  assign mem_valid_o = req_valid_i && room_q >= req_beats_o;
+  assign fire        = mem_valid_o && mem_ready_i;
+  assign pop         = beat_valid_o && beat_ready_i;
+  assign idle_o      = room_q == BeatsW'(Beats);
 
   always_comb begin
     room_d = room_q;
@@ -58,12 +57,12 @@ module npu_gather_land
 
   npu_fifo #(.Width(BusBits + 1), .Depth(Beats)) u_beats (
     .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(rd_rsp_valid_i), .in_ready_o(landed), .in_data_i({rd_rsp_err_i, rd_rsp_data_i}),
+    .in_valid_i(data_valid_i), .in_ready_o(landed), .in_data_i({data_err_i, data_i}),
     .out_valid_o(beat_valid_o), .out_ready_i(beat_ready_i), .out_data_o({beat_err_o, beat_o}),
     .count_o()
   );
 
-  RoomToLand: assert property (@(posedge clk_i) disable iff (!rst_ni) rd_rsp_valid_i |-> landed)
+  RoomToLand: assert property (@(posedge clk_i) disable iff (!rst_ni) data_valid_i |-> landed)
     else $error("npu_gather_land: a beat without room");
   RequestFits: assert property (@(posedge clk_i) disable iff (!rst_ni)
       req_valid_i |-> req_beats_o <= BeatsW'(Beats) && req_beats_o != '0)

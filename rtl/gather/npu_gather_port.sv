@@ -13,39 +13,36 @@ module npu_gather_port
 
   input  logic [1:0]                      req_valid_i,
   output logic [1:0]                      req_ready_o,
-  input  logic [1:0][ADDR_WIDTH-1:0]      req_addr_i,
-  input  logic [1:0][REQ_BYTES_WIDTH-1:0] req_bytes_i,
+  input  mem_range_t [1:0]                req_range_i,
   input  logic [1:0][BeatsW-1:0]          req_beats_i,
-  output logic [1:0]                      rsp_valid_o,
+  output logic [1:0]                      data_valid_o,
 
-  output logic                            rd_req_valid_o,
-  input  logic                            rd_req_ready_i,
-  output logic [ADDR_WIDTH-1:0]           rd_req_addr_o,
-  output logic [REQ_BYTES_WIDTH-1:0]      rd_req_bytes_o,
-  input  logic                            rd_rsp_valid_i
+  output logic                            mem_valid_o,
+  input  logic                            mem_ready_i,
+  output mem_range_t                      mem_range_o,
+  input  logic                            data_valid_i
 );
   logic              pick, room, known, owner, last, held_q, pick_q;
   logic [BeatsW-1:0] beats, done_q;
 
-  // A request that was offered stays, whoever comes later.
+  // A request that was offered stays offered, also when reader 1 requests later.
   assign pick           = held_q ? pick_q : req_valid_i[1];
-  assign rd_req_valid_o = req_valid_i[pick] && room;
-  assign rd_req_addr_o  = req_addr_i[pick];
-  assign rd_req_bytes_o = req_bytes_i[pick];
-  assign req_ready_o[0] = !pick && room && rd_req_ready_i;
-  assign req_ready_o[1] = pick && room && rd_req_ready_i;
+  assign mem_valid_o    = req_valid_i[pick] && room;
+  assign mem_range_o    = req_range_i[pick];
+  assign req_ready_o[0] = !pick && room && mem_ready_i;
+  assign req_ready_o[1] = pick && room && mem_ready_i;
 
   npu_fifo #(.Width(1 + BeatsW), .Depth(MaxReads)) u_owners (
     .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(req_valid_i[pick] && rd_req_ready_i), .in_ready_o(room),
+    .in_valid_i(req_valid_i[pick] && mem_ready_i), .in_ready_o(room),
     .in_data_i({pick, req_beats_i[pick]}),
-    .out_valid_o(known), .out_ready_i(rd_rsp_valid_i && last), .out_data_o({owner, beats}),
+    .out_valid_o(known), .out_ready_i(data_valid_i && last), .out_data_o({owner, beats}),
     .count_o()
   );
 
-  assign last           = done_q + BeatsW'(1) == beats;
-  assign rsp_valid_o[0] = rd_rsp_valid_i && !owner;
-  assign rsp_valid_o[1] = rd_rsp_valid_i && owner;
+  assign last            = done_q + BeatsW'(1) == beats;
+  assign data_valid_o[0] = data_valid_i && !owner;
+  assign data_valid_o[1] = data_valid_i && owner;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -53,13 +50,13 @@ module npu_gather_port
       pick_q <= 1'b0;
       done_q <= '0;
     end else begin
-      held_q <= rd_req_valid_o && !rd_req_ready_i;
+      held_q <= mem_valid_o && !mem_ready_i;
       pick_q <= pick;
-      if (rd_rsp_valid_i) done_q <= last ? '0 : done_q + BeatsW'(1);
+      if (data_valid_i) done_q <= last ? '0 : done_q + BeatsW'(1);
     end
   end
 
   ResponseExpected: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      rd_rsp_valid_i |-> known)
-    else $error("npu_gather_port: a beat that nobody asked for");
+      data_valid_i |-> known)
+    else $error("npu_gather_port: a beat without a request");
 endmodule

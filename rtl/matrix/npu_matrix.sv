@@ -5,9 +5,8 @@
 ///                 ↘ seq → array ⇄ acc → drain → pack → (memory)
 ///
 /// A block is loaded, worked on and drained in three overlapping stages, handed on through FIFOs.
-/// Takes a command when idle; `cmd_i` must stay stable until `done_o`, which pulses when every
-/// write is acknowledged. A read error lets the command run to its end (its result is unspecified)
-/// and is then reported, before a write error.
+/// Takes a command when idle. A read error lets the command run to its end (its result is
+/// unspecified) and is then reported, before a write error.
 module npu_matrix
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -21,43 +20,30 @@ module npu_matrix
   parameter int unsigned WeightSlots = 16,
   localparam int unsigned StrbW      = BusBits / 8
 ) (
-  input  logic                       clk_i,
-  input  logic                       rst_ni,
+  input  logic               clk_i,
+  input  logic               rst_ni,
 
-  input  logic                       cmd_valid_i,
-  output logic                       cmd_ready_o,
-  input  npu_engine_cmd_t            cmd_i,
-  output logic                       done_o,
-  output error_e                     err_o,
-  output npu_stats_t                 stats_o,
+  input  engine_req_t        req_i,
+  output engine_rsp_t        rsp_o,
 
-  output logic                       rd_req_valid_o,
-  input  logic                       rd_req_ready_i,
-  output logic [ADDR_WIDTH-1:0]      rd_req_addr_o,
-  output logic [REQ_BYTES_WIDTH-1:0] rd_req_bytes_o,
-  input  logic                       rd_rsp_valid_i,
-  output logic                       rd_rsp_ready_o,
-  input  logic [BusBits-1:0]         rd_rsp_data_i,
-  input  logic                       rd_rsp_err_i,
-
-  output logic                       wr_req_valid_o,
-  input  logic                       wr_req_ready_i,
-  output logic [ADDR_WIDTH-1:0]      wr_req_addr_o,
-  output logic [REQ_BYTES_WIDTH-1:0] wr_req_bytes_o,
-  output logic                       wr_data_valid_o,
-  input  logic                       wr_data_ready_i,
-  output logic [BusBits-1:0]         wr_data_o,
-  output logic [StrbW-1:0]           wr_strb_o,
-  input  logic                       wr_rsp_valid_i,
-  input  logic                       wr_rsp_err_i
+  // Memory controller
+  output mem_rd_req_t        rd_req_o,
+  input  mem_rd_rsp_t        rd_rsp_i,
+  input  logic [BusBits-1:0] rd_data_i,
+  output mem_wr_req_t        wr_req_o,
+  input  mem_wr_rsp_t        wr_rsp_i,
+  output logic [BusBits-1:0] wr_data_o,
+  output logic [StrbW-1:0]   wr_strb_o
 );
   localparam int unsigned ASlots     = 2 * RowTiles;
   // Requests in flight: latency of the memory in one-beat lines, with room to spare.
   localparam int unsigned MaxPending = 256;
 
   logic start, int8;
-  assign start = cmd_valid_i && cmd_ready_o;
-  assign int8  = cmd_i.src_dtype == DTYPE_INT8;
+  assign start = req_i.valid && rsp_o.ready;
+  assign int8  = req_i.cmd.src_dtype == DTYPE_INT8;
+
+  assign rd_req_o.data_ready = 1'b1;
 
   // ---- load ----
   logic   block_valid, block_ready, seq_push, seq_room, half_free;
@@ -71,14 +57,14 @@ module npu_matrix
   logic [ArraySize-1:0][31:0] wr_data;
 
   npu_matrix_blocks #(.ArraySize(ArraySize), .AccTiles(AccTiles), .RowTiles(RowTiles)) u_blocks (
-    .clk_i, .rst_ni, .start_i(start), .cmd_i,
+    .clk_i, .rst_ni, .start_i(start), .cmd_i(req_i.cmd),
     .valid_o(block_valid), .ready_i(block_ready), .block_o(block)
   );
 
   npu_matrix_tiles #(
     .ArraySize(ArraySize), .RowTiles(RowTiles), .WeightSlots(WeightSlots)
   ) u_tiles (
-    .clk_i, .rst_ni, .start_i(start), .cmd_i,
+    .clk_i, .rst_ni, .start_i(start), .cmd_i(req_i.cmd),
     .block_valid_i(block_valid), .block_ready_o(block_ready), .block_i(block),
     .seq_valid_o(seq_push), .seq_ready_i(seq_room && half_free),
     .a_free_i(a_free), .b_free_i(b_free),
@@ -86,9 +72,9 @@ module npu_matrix
   );
 
   npu_matrix_lines #(.BusBits(BusBits)) u_lines (
-    .clk_i, .rst_ni, .cmd_i,
+    .clk_i, .rst_ni, .cmd_i(req_i.cmd),
     .tile_valid_i(tile_valid), .tile_ready_o(tile_ready), .tile_i(tile),
-    .rd_req_valid_o, .rd_req_ready_i, .rd_req_addr_o, .rd_req_bytes_o,
+    .req_valid_o(rd_req_o.valid), .req_ready_i(rd_rsp_i.ready), .req_range_o(rd_req_o.range),
     .pending_valid_o(pend_push), .pending_ready_i(pend_room), .pending_o(pend_new)
   );
 
@@ -100,9 +86,9 @@ module npu_matrix
   );
 
   npu_matrix_unpack #(.ArraySize(ArraySize), .BusBits(BusBits)) u_unpack (
-    .clk_i, .rst_ni, .cmd_i,
+    .clk_i, .rst_ni, .cmd_i(req_i.cmd),
     .pending_valid_i(pend_valid), .pending_ready_o(pend_pop), .pending_i(pend),
-    .rd_rsp_valid_i, .rd_rsp_ready_o, .rd_rsp_data_i,
+    .beat_valid_i(rd_rsp_i.data_valid), .beat_i(rd_data_i),
     .wr_valid_o(wr_valid), .wr_place_o(wr_place), .wr_mask_o(wr_mask), .wr_data_o(wr_data),
     .tile_done_o(tile_done)
   );
@@ -124,11 +110,11 @@ module npu_matrix
     .ArraySize(ArraySize), .RowTiles(RowTiles), .WeightSlots(WeightSlots),
     .SumLatency(ArraySize * FmaLatency + 2)
   ) u_seq (
-    .clk_i, .rst_ni, .start_i(start), .cmd_i,
+    .clk_i, .rst_ni, .start_i(start), .cmd_i(req_i.cmd),
     .block_valid_i(seq_valid), .block_ready_o(seq_ready), .block_i(seq_block),
     .a_done_i(tile_done && wr_place.operand == OPERAND_A),
     .b_done_i(tile_done && wr_place.operand == OPERAND_B),
-    .token_o(token), .stats_o
+    .token_o(token), .stats_o(rsp_o.stats)
   );
 
   npu_matrix_array #(
@@ -166,7 +152,7 @@ module npu_matrix
   );
 
   npu_matrix_drain #(.ArraySize(ArraySize)) u_drain (
-    .clk_i, .rst_ni, .cmd_i,
+    .clk_i, .rst_ni, .cmd_i(req_i.cmd),
     .block_valid_i(drain_valid), .block_ready_o(drain_ready), .block_i(drain_block),
     .block_done_i(sum_token.valid && sum_token.block_end),
     .acc_valid_o(acc_rd), .acc_half_o(acc_rd_half), .acc_entry_o(acc_rd_entry),
@@ -176,11 +162,10 @@ module npu_matrix
   );
 
   npu_matrix_pack #(.ArraySize(ArraySize), .BusBits(BusBits)) u_pack (
-    .clk_i, .rst_ni, .cmd_i,
+    .clk_i, .rst_ni, .cmd_i(req_i.cmd),
     .line_valid_i(line_valid), .line_ready_o(line_ready),
     .line_addr_i(line_addr), .line_elems_i(line_elems), .line_data_i(line_data),
-    .wr_req_valid_o, .wr_req_ready_i, .wr_req_addr_o, .wr_req_bytes_o,
-    .wr_data_valid_o, .wr_data_ready_i, .wr_data_o, .wr_strb_o
+    .wr_req_o, .wr_rsp_i, .wr_data_o, .wr_strb_o
   );
 
   // ---- begin and end ----
@@ -189,11 +174,11 @@ module npu_matrix
   logic [31:0] unanswered_q;  // write requests without a response
   logic        wr_req;
 
-  assign wr_req      = wr_req_valid_o && wr_req_ready_i;
+  assign wr_req      = wr_req_o.valid && wr_rsp_i.ready;
   assign half_free   = halves_q != 2'd0;
-  assign cmd_ready_o = !busy_q;
-  assign done_o      = busy_q && all_sent_q && unanswered_q == '0;
-  assign err_o       = read_err_q ? ERROR_BUS_READ : (write_err_q ? ERROR_BUS_WRITE : ERROR_NONE);
+  assign rsp_o.ready = !busy_q;
+  assign rsp_o.done  = busy_q && all_sent_q && unanswered_q == '0;
+  assign rsp_o.err   = read_err_q ? ERROR_BUS_READ : (write_err_q ? ERROR_BUS_WRITE : ERROR_NONE);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -202,12 +187,12 @@ module npu_matrix
       halves_q     <= 2'd2;
       unanswered_q <= '0;
     end else begin
-      if (start)       busy_q <= 1'b1;
-      else if (done_o) busy_q <= 1'b0;
+      if (start)           busy_q <= 1'b1;
+      else if (rsp_o.done) busy_q <= 1'b0;
       if (start)                        all_sent_q <= 1'b0;
       else if (line_ready && last_line) all_sent_q <= 1'b1;
       halves_q     <= halves_q + 2'(drained) - 2'(seq_push && seq_room && half_free);
-      unanswered_q <= unanswered_q + 32'(wr_req) - 32'(wr_rsp_valid_i);
+      unanswered_q <= unanswered_q + 32'(wr_req) - 32'(wr_rsp_i.done);
     end
   end
 
@@ -216,8 +201,8 @@ module npu_matrix
       read_err_q  <= 1'b0;
       write_err_q <= 1'b0;
     end else begin
-      if (rd_rsp_valid_i && rd_rsp_err_i) read_err_q <= 1'b1;
-      if (wr_rsp_valid_i && wr_rsp_err_i) write_err_q <= 1'b1;
+      if (rd_rsp_i.data_valid && rd_rsp_i.data_err) read_err_q <= 1'b1;
+      if (wr_rsp_i.done && wr_rsp_i.err)            write_err_q <= 1'b1;
     end
   end
 

@@ -3,7 +3,7 @@
 ///
 /// The array reads (one cycle) and writes the half it works on; meanwhile the other half is
 /// drained, then filled with C for the next block. Each half has one read and one write port; the
-/// array's accesses win, which never happens as long as nobody breaks the halves' hand-over.
+/// array's accesses win. The hand-over of the halves keeps such conflicts from occurring.
 module npu_matrix_acc
   import npu_matrix_pkg::*;
 #(

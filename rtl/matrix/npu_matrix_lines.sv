@@ -18,10 +18,9 @@ module npu_matrix_lines
   output logic            tile_ready_o,
   input  tile_t           tile_i,
 
-  output logic            rd_req_valid_o,
-  input  logic            rd_req_ready_i,
-  output logic [63:0]     rd_req_addr_o,
-  output logic [REQ_BYTES_WIDTH-1:0] rd_req_bytes_o,
+  output logic            req_valid_o,
+  input  logic            req_ready_i,
+  output mem_range_t      req_range_o,
 
   output logic            pending_valid_o,  // pushed together with the request
   input  logic            pending_ready_i,
@@ -45,10 +44,9 @@ module npu_matrix_lines
   assign last_elem  = !tile_i.single || 6'(elem_q) + 6'd1 == tile_i.elems;
   assign last_line  = 6'(line_q) + 6'd1 == tile_i.lines;
 
-  assign rd_req_valid_o  = tile_valid_i && pending_ready_i;
-  assign rd_req_addr_o   = addr;
-  assign rd_req_bytes_o  = REQ_BYTES_WIDTH'(bytes);
-  assign step            = rd_req_valid_o && rd_req_ready_i;
+  assign req_valid_o     = tile_valid_i && pending_ready_i;
+  assign req_range_o     = '{addr: addr, bytes: REQ_BYTES_WIDTH'(bytes)};
+  assign step            = req_valid_o && req_ready_i;
   assign pending_valid_o = step;
   assign tile_ready_o    = step && last_elem && last_line;
 

@@ -3,7 +3,7 @@
 /// element where columns of the destination are not adjacent.
 ///
 /// A line of b beats takes b cycles. Its first beat goes with or after its request. A line is
-/// accepted with its last beat; the input must stay put until then.
+/// accepted with its last beat; the input must be stable until then.
 module npu_matrix_pack
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -22,12 +22,8 @@ module npu_matrix_pack
   input  extent_t                 line_elems_i,
   input  logic [ArraySize*32-1:0] line_data_i,
 
-  output logic                       wr_req_valid_o,
-  input  logic                       wr_req_ready_i,
-  output logic [63:0]                wr_req_addr_o,
-  output logic [REQ_BYTES_WIDTH-1:0] wr_req_bytes_o,
-  output logic                       wr_data_valid_o,
-  input  logic                       wr_data_ready_i,
+  output mem_wr_req_t                wr_req_o,
+  input  mem_wr_rsp_t                wr_rsp_i,
   output logic [BusBits-1:0]         wr_data_o,
   output logic [BusBits/8-1:0]       wr_strb_o
 );
@@ -88,14 +84,13 @@ module npu_matrix_pack
     end
   end
 
-  assign wr_req_valid_o  = line_valid_i && !req_sent_q;
-  assign wr_req_addr_o   = addr;
-  assign wr_req_bytes_o  = REQ_BYTES_WIDTH'(bytes);
-  assign wr_data_valid_o = line_valid_i && (req_sent_q || wr_req_ready_i);
+  assign wr_req_o.valid      = line_valid_i && !req_sent_q;
+  assign wr_req_o.range      = '{addr: addr, bytes: REQ_BYTES_WIDTH'(bytes)};
+  assign wr_req_o.data_valid = line_valid_i && (req_sent_q || wr_rsp_i.ready);
   assign wr_data_o       = window[beat_q*BusBits +: BusBits];
   assign wr_strb_o       = window_strb[beat_q*BusBytes +: BusBytes];
 
-  assign step         = wr_data_valid_o && wr_data_ready_i;
+  assign step         = wr_req_o.data_valid && wr_rsp_i.data_ready;
   assign finished     = step && last_beat;
   assign line_ready_o = finished && last_elem;
 
@@ -106,7 +101,7 @@ module npu_matrix_pack
       elem_q     <= '0;
     end else begin
       if (finished)                              req_sent_q <= 1'b0;
-      else if (wr_req_valid_o && wr_req_ready_i) req_sent_q <= 1'b1;
+      else if (wr_req_o.valid && wr_rsp_i.ready) req_sent_q <= 1'b1;
       if (step) beat_q <= last_beat ? '0 : beat_q + CountW'(1);
       if (finished) elem_q <= last_elem ? '0 : elem_q + lane_t'(1);
     end

@@ -34,8 +34,8 @@ module npu_matrix_row
   localparam int unsigned ASlotW = $clog2(ASlots);
   localparam int unsigned BSlotW = $clog2(WeightSlots);
 
-  // One slot per tile: a lane is a row of A, a column of B. Whole slots, because the simulator
-  // keeps books of each assignment in each cycle (docs/adr/0003).
+  // One slot per tile: a lane is a row of A, a column of B. Whole slots are written, because each
+  // assignment costs the simulator time in every cycle (docs/adr/0003).
   logic [ArraySize*32-1:0] a_mem_q [ASlots];
   logic [ArraySize*32-1:0] b_mem_q [WeightSlots];
 

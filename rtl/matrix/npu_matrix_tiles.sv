@@ -87,7 +87,7 @@ module npu_matrix_tiles
   assign tile_rows = valid_part(32'(block_i.rows), row_q);
   assign tile_cols = valid_part(32'(block_i.cols), col_q);
 
-  // ---- whose turn ----
+  // ---- the tile that is next ----
   assign take_a = row_q == 8'd0 || (col_q != 8'd0 && row_q != block_i.row_tiles);
   assign take_b = !take_a;
   assign last_tile = (state_q == StPreload)

@@ -20,9 +20,8 @@ module npu_matrix_unpack
   output logic            pending_ready_o,
   input  pending_t        pending_i,
 
-  input  logic               rd_rsp_valid_i,
-  output logic               rd_rsp_ready_o,
-  input  logic [BusBits-1:0] rd_rsp_data_i,
+  input  logic               beat_valid_i,
+  input  logic [BusBits-1:0] beat_i,
 
   output logic                       wr_valid_o,
   output place_t                     wr_place_o,
@@ -40,17 +39,16 @@ module npu_matrix_unpack
   logic [ArraySize-1:0]   mask;
   logic [ArraySize-1:0][31:0] lanes;
 
-  assign rd_rsp_ready_o  = 1'b1;
-  assign step            = rd_rsp_valid_i && pending_valid_i;
+  assign step            = beat_valid_i && pending_valid_i;
   assign last_beat       = beat_q + 4'd1 == pending_i.beats;
-  assign pending_ready_o = rd_rsp_valid_i && last_beat;
+  assign pending_ready_o = beat_valid_i && last_beat;
   assign dtype      = (pending_i.operand == OPERAND_C) ? cmd_i.dst_dtype : cmd_i.src_dtype;
   assign log2_bytes = dtype_log2_bytes(dtype);
 
   always_comb begin
-    line_bytes = rd_rsp_data_i;
+    line_bytes = beat_i;
     if (step && pending_i.offset != '0) begin
-      line_bytes = BusBits'({rd_rsp_data_i, rd_rsp_data_i} >> {pending_i.offset, 3'b000});
+      line_bytes = BusBits'({beat_i, beat_i} >> {pending_i.offset, 3'b000});
     end
   end
 
@@ -112,6 +110,6 @@ module npu_matrix_unpack
   end
 
   BeatExpected: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      rd_rsp_valid_i |-> pending_valid_i)
-    else $error("npu_matrix_unpack: a beat that no request asked for");
+      beat_valid_i |-> pending_valid_i)
+    else $error("npu_matrix_unpack: a beat without a request");
 endmodule

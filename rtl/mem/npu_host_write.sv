@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Write half of the host window: passes legal bursts on, swallows the others and answers DECERR.
+/// Write half of the host window: passes legal bursts on, drops the others and answers DECERR.
 ///
 /// A burst goes to the DRAM only when all its data and room for its response are here, so a slow
 /// host never blocks the engines. An illegal burst waits until everything before it has been
@@ -55,7 +55,7 @@ module npu_host_write
   } beat_t;
 
   logic                   head_valid, head_pop, head_ok, burst_fire;
-  logic                   data_pop, whole_in, whole_out, refuse, swallow, swallowed_q;
+  logic                   data_pop, whole_in, whole_out, refuse, drop, dropped_q;
   logic                   ack_valid, ack_room, b_pop;
   logic [DataCountW-1:0]  whole_q;  // whole bursts in the FIFO that no address has claimed
   logic [BurstCountW-1:0] room_q;
@@ -93,25 +93,26 @@ module npu_host_write
   assign data_o        = beat.data;
   assign strb_o        = beat.strb;
 
-  // All room free means that every earlier burst has been answered: the data at the head is ours.
+  // All room free means that every earlier burst has been answered: the data at the head belongs to
+  // the refused burst.
   assign refuse   = head_valid && !head_ok && room_q == BurstCountW'(MaxBursts);
-  assign swallow  = refuse && whole_q != '0 && !swallowed_q;
-  assign data_pop = data_ready_i || swallow;
+  assign drop  = refuse && whole_q != '0 && !dropped_q;
+  assign data_pop = data_ready_i || drop;
   assign b_pop    = ack_valid && b_ready_i;
-  assign head_pop = burst_fire || (swallowed_q && b_ready_i);
+  assign head_pop = burst_fire || (dropped_q && b_ready_i);
 
-  assign b_valid_o = swallowed_q || ack_valid;
-  assign b_id_o    = swallowed_q ? head.id : ack_id;
-  assign b_resp_o  = swallowed_q ? RESP_DECERR : ack_resp;
+  assign b_valid_o = dropped_q || ack_valid;
+  assign b_id_o    = dropped_q ? head.id : ack_id;
+  assign b_resp_o  = dropped_q ? RESP_DECERR : ack_resp;
 
   assign whole_in  = w_valid_i && w_ready_o && w_last_i;
-  assign whole_out = burst_fire || (swallow && beat.last);
+  assign whole_out = burst_fire || (drop && beat.last);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       whole_q     <= '0;
       room_q      <= BurstCountW'(MaxBursts);
-      swallowed_q <= 1'b0;
+      dropped_q <= 1'b0;
     end else begin
       if (whole_in != whole_out) begin
         whole_q <= whole_in ? whole_q + DataCountW'(1) : whole_q - DataCountW'(1);
@@ -119,8 +120,8 @@ module npu_host_write
       if (burst_fire != b_pop) begin
         room_q <= b_pop ? room_q + BurstCountW'(1) : room_q - BurstCountW'(1);
       end
-      if (swallow)        swallowed_q <= beat.last;
-      else if (b_ready_i) swallowed_q <= 1'b0;
+      if (drop)           dropped_q <= beat.last;
+      else if (b_ready_i) dropped_q <= 1'b0;
     end
   end
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// AXI types inside the memory controller and between it and the pins of npu_top.
+/// AXI types inside the memory controller and between it and the pins of npu_top. As in npu_pkg,
+/// bus data has ports of its own beside the structures.
 package npu_mem_pkg;
   import npu_pkg::*;
 
@@ -42,4 +43,56 @@ package npu_mem_pkg;
     logic [2:0] size;
     burst_e burst;
   } host_addr_t;
+
+  /// What the manager drives on the DRAM port, which is the memory controller.
+  typedef struct packed {
+    logic ar_valid;
+    axi_addr_t ar;
+    logic r_ready;
+    logic aw_valid;
+    axi_addr_t aw;
+    logic w_valid;
+    logic w_last;
+    logic b_ready;
+  } axi_req_t;
+
+  /// What the DRAM answers.
+  typedef struct packed {
+    logic ar_ready;
+    logic r_valid;
+    logic [AXI_ID_WIDTH-1:0] r_id;
+    resp_e r_resp;
+    logic r_last;
+    logic aw_ready;
+    logic w_ready;
+    logic b_valid;
+    logic [AXI_ID_WIDTH-1:0] b_id;
+    resp_e b_resp;
+  } axi_rsp_t;
+
+  /// What the host drives on its window.
+  typedef struct packed {
+    logic ar_valid;
+    host_addr_t ar;
+    logic r_ready;
+    logic aw_valid;
+    host_addr_t aw;
+    logic w_valid;
+    logic w_last;
+    logic b_ready;
+  } host_req_t;
+
+  /// What the memory controller answers.
+  typedef struct packed {
+    logic ar_ready;
+    logic r_valid;
+    logic [HOST_ID_WIDTH-1:0] r_id;
+    resp_e r_resp;
+    logic r_last;
+    logic aw_ready;
+    logic w_ready;
+    logic b_valid;
+    logic [HOST_ID_WIDTH-1:0] b_id;
+    resp_e b_resp;
+  } host_rsp_t;
 endpackage

@@ -15,12 +15,8 @@ module npu_read_path
   input  logic                                       clk_i,
   input  logic                                       rst_ni,
 
-  input  logic [NumClients-1:0]                      req_valid_i,
-  output logic [NumClients-1:0]                      req_ready_o,
-  input  logic [NumClients-1:0][ADDR_WIDTH-1:0]      req_addr_i,
-  input  logic [NumClients-1:0][REQ_BYTES_WIDTH-1:0] req_bytes_i,
-  output logic [NumClients-1:0]                      rsp_valid_o,
-  input  logic [NumClients-1:0]                      rsp_ready_i,
+  input  mem_rd_req_t [NumClients-1:0]               req_i,
+  output mem_rd_rsp_t [NumClients-1:0]               rsp_o,
 
   // Host bursts; their data is always accepted
   input  logic                                       host_valid_i,
@@ -28,21 +24,21 @@ module npu_read_path
   input  host_addr_t                                 host_i,
   output logic                                       host_beat_o,
 
-  // The beat that rsp_valid_o or host_beat_o announces
+  // The beat that a client's data_valid or host_beat_o announces
   output logic [HOST_ID_WIDTH-1:0]                   beat_id_o,
   output logic [BusBits-1:0]                         beat_data_o,
   output resp_e                                      beat_resp_o,
   output logic                                       beat_last_o,
 
-  output logic                                       axi_ar_valid_o,
-  input  logic                                       axi_ar_ready_i,
-  output axi_addr_t                                  axi_ar_o,
-  input  logic                                       axi_r_valid_i,
-  output logic                                       axi_r_ready_o,
-  input  logic [AXI_ID_WIDTH-1:0]                    axi_r_id_i,
-  input  logic [BusBits-1:0]                         axi_r_data_i,
-  input  resp_e                                      axi_r_resp_i,
-  input  logic                                       axi_r_last_i
+  output logic                                       ar_valid_o,
+  input  logic                                       ar_ready_i,
+  output axi_addr_t                                  ar_o,
+  input  logic                                       r_valid_i,
+  output logic                                       r_ready_o,
+  input  logic [AXI_ID_WIDTH-1:0]                    r_id_i,
+  input  logic [BusBits-1:0]                         r_data_i,
+  input  resp_e                                      r_resp_i,
+  input  logic                                       r_last_i
 );
   localparam int unsigned NumSources = NumClients + 1;  // the last one is the host
   localparam int unsigned ClientW = AXI_ID_WIDTH - HOST_ID_WIDTH;
@@ -61,6 +57,7 @@ module npu_read_path
   logic [NumClients-1:0][ADDR_WIDTH-1:0] split_addr;
   logic [NumClients-1:0][7:0]            split_len;
   logic [NumSources-1:0]                 request, grant;
+  logic [NumClients-1:0]                 is_for, refused;
   logic                       ar_ready, ar_fire, r_fire, beat_valid, beat_ready, budget_left;
   axi_addr_t                  ar;
   beat_t                      beat;
@@ -70,13 +67,15 @@ module npu_read_path
   for (genvar c = 0; c < NumClients; c++) begin : gen_client
     npu_burst_split #(.BusBits(BusBits)) u_split (
       .clk_i, .rst_ni,
-      .in_valid_i(req_valid_i[c]), .in_ready_o(req_ready_o[c]),
-      .in_addr_i(req_addr_i[c]), .in_bytes_i(req_bytes_i[c]),
+      .in_valid_i(req_i[c].valid), .in_ready_o(rsp_o[c].ready), .in_range_i(req_i[c].range),
       .out_valid_o(split_valid[c]), .out_ready_i(grant[c] && ar_ready),
       .out_addr_o(split_addr[c]), .out_len_o(split_len[c]), .out_last_o()
     );
-    assign request[c]     = split_valid[c] && budget_left;
-    assign rsp_valid_o[c] = beat_valid && beat_client == ClientW'(c);
+    assign request[c] = split_valid[c] && budget_left;
+    assign is_for[c]  = beat_valid && beat_client == ClientW'(c);
+    assign refused[c] = is_for[c] && !req_i[c].data_ready;
+    assign rsp_o[c].data_valid = is_for[c];
+    assign rsp_o[c].data_err   = beat.resp[1];  // SLVERR and DECERR
   end
 
   assign request[NumClients] = host_valid_i;
@@ -102,26 +101,26 @@ module npu_read_path
   npu_stream_reg #(.Width($bits(axi_addr_t))) u_ar (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(grant != '0), .in_ready_o(ar_ready), .in_data_i(ar),
-    .out_valid_o(axi_ar_valid_o), .out_ready_i(axi_ar_ready_i), .out_data_o(axi_ar_o)
+    .out_valid_o(ar_valid_o), .out_ready_i(ar_ready_i), .out_data_o(ar_o)
   );
 
   npu_stream_reg #(.Width($bits(beat_t))) u_r (
     .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(axi_r_valid_i), .in_ready_o(axi_r_ready_o),
-    .in_data_i({axi_r_id_i, axi_r_resp_i, axi_r_last_i, axi_r_data_i}),
+    .in_valid_i(r_valid_i), .in_ready_o(r_ready_o),
+    .in_data_i({r_id_i, r_resp_i, r_last_i, r_data_i}),
     .out_valid_o(beat_valid), .out_ready_i(beat_ready), .out_data_o(beat)
   );
 
   assign beat_client = beat.id[AXI_ID_WIDTH-1:HOST_ID_WIDTH];
   assign host_beat_o = beat_valid && beat_client == HOST_CLIENT;
-  assign beat_ready  = (rsp_valid_o & ~rsp_ready_i) == '0;
+  assign beat_ready  = refused == '0;
   assign beat_id_o   = beat.id[HOST_ID_WIDTH-1:0];
   assign beat_data_o = beat.data;
   assign beat_resp_o = beat.resp;
   assign beat_last_o = beat.last;
 
   assign ar_fire     = ar_ready && grant[NumClients-1:0] != '0;
-  assign r_fire      = rsp_valid_o != '0 && beat_ready;
+  assign r_fire      = is_for != '0 && beat_ready;
   assign budget_left = flight_q < FlightW'(MaxReadBeats);
 
   always_comb begin
@@ -136,6 +135,6 @@ module npu_read_path
   end
 
   KnownClient: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      beat_valid |-> host_beat_o || rsp_valid_o != '0)
-    else $error("npu_read_path: data with id %02x belongs to nobody", beat.id);
+      beat_valid |-> host_beat_o || is_for != '0)
+    else $error("npu_read_path: data with id %02x belongs to no client", beat.id);
 endmodule

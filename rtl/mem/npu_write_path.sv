@@ -15,16 +15,10 @@ module npu_write_path
   input  logic                                       clk_i,
   input  logic                                       rst_ni,
 
-  input  logic [NumClients-1:0]                      req_valid_i,
-  output logic [NumClients-1:0]                      req_ready_o,
-  input  logic [NumClients-1:0][ADDR_WIDTH-1:0]      req_addr_i,
-  input  logic [NumClients-1:0][REQ_BYTES_WIDTH-1:0] req_bytes_i,
-  input  logic [NumClients-1:0]                      data_valid_i,
-  output logic [NumClients-1:0]                      data_ready_o,
+  input  mem_wr_req_t [NumClients-1:0]               req_i,
+  output mem_wr_rsp_t [NumClients-1:0]               rsp_o,
   input  logic [NumClients-1:0][BusBits-1:0]         data_i,
   input  logic [NumClients-1:0][StrbW-1:0]           strb_i,
-  output logic [NumClients-1:0]                      rsp_valid_o,
-  output logic [NumClients-1:0]                      rsp_err_o,
 
   // Host bursts; their responses are always accepted
   input  logic                                       host_valid_i,
@@ -38,22 +32,22 @@ module npu_write_path
   output logic [HOST_ID_WIDTH-1:0]                   host_ack_id_o,
   output resp_e                                      host_ack_resp_o,
 
-  output logic                                       axi_aw_valid_o,
-  input  logic                                       axi_aw_ready_i,
-  output axi_addr_t                                  axi_aw_o,
-  output logic                                       axi_w_valid_o,
-  input  logic                                       axi_w_ready_i,
-  output logic [BusBits-1:0]                         axi_w_data_o,
-  output logic [StrbW-1:0]                           axi_w_strb_o,
-  output logic                                       axi_w_last_o,
-  input  logic                                       axi_b_valid_i,
-  output logic                                       axi_b_ready_o,
-  input  logic [AXI_ID_WIDTH-1:0]                    axi_b_id_i,
-  input  resp_e                                      axi_b_resp_i
+  output logic                                       aw_valid_o,
+  input  logic                                       aw_ready_i,
+  output axi_addr_t                                  aw_o,
+  output logic                                       w_valid_o,
+  input  logic                                       w_ready_i,
+  output logic [BusBits-1:0]                         w_data_o,
+  output logic [StrbW-1:0]                           w_strb_o,
+  output logic                                       w_last_o,
+  input  logic                                       b_valid_i,
+  output logic                                       b_ready_o,
+  input  logic [AXI_ID_WIDTH-1:0]                    b_id_i,
+  input  resp_e                                      b_resp_i
 );
   localparam int unsigned NumSources = NumClients + 1;  // the last one is the host
   localparam int unsigned ClientW = AXI_ID_WIDTH - HOST_ID_WIDTH;
-  // Enough to hide the registers between address and data; more only lets others wait longer.
+  // Enough to hide the registers between address and data; more would only delay the other clients.
   localparam int unsigned MaxAhead = 4;
 
   typedef struct packed {
@@ -85,8 +79,7 @@ module npu_write_path
   for (genvar c = 0; c < NumClients; c++) begin : gen_client
     npu_burst_split #(.BusBits(BusBits)) u_split (
       .clk_i, .rst_ni,
-      .in_valid_i(req_valid_i[c]), .in_ready_o(req_ready_o[c]),
-      .in_addr_i(req_addr_i[c]), .in_bytes_i(req_bytes_i[c]),
+      .in_valid_i(req_i[c].valid), .in_ready_o(rsp_o[c].ready), .in_range_i(req_i[c].range),
       .out_valid_o(split_valid[c]), .out_ready_i(split_ready[c]),
       .out_addr_o(split_addr[c]), .out_len_o(split_len[c]), .out_last_o(split_last[c])
     );
@@ -94,11 +87,13 @@ module npu_write_path
       .clk_i, .rst_ni,
       .issue_valid_i(split_ready[c]), .issue_ready_o(track_ready[c]),
       .issue_last_i(split_last[c]),
-      .b_valid_i(axi_b_valid_i && b_client == ClientW'(c)), .b_err_i(axi_b_resp_i[1]),
-      .rsp_valid_o(rsp_valid_o[c]), .rsp_err_o(rsp_err_o[c])
+      .b_valid_i(b_valid_i && b_client == ClientW'(c)), .b_err_i(b_resp_i[1]),
+      .rsp_valid_o(rsp_o[c].done), .rsp_err_o(rsp_o[c].err)
     );
     assign request[c]     = split_valid[c] && track_ready[c];
     assign split_ready[c] = grant[c] && take;
+    assign data_valid[c]  = req_i[c].data_valid;
+    assign rsp_o[c].data_ready = data_ready[c];
   end
 
   assign request[NumClients] = host_valid_i;
@@ -124,7 +119,7 @@ module npu_write_path
   npu_stream_reg #(.Width($bits(axi_addr_t))) u_aw (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(grant != '0 && order_ready), .in_ready_o(aw_ready), .in_data_i(aw),
-    .out_valid_o(axi_aw_valid_o), .out_ready_i(axi_aw_ready_i), .out_data_o(axi_aw_o)
+    .out_valid_o(aw_valid_o), .out_ready_i(aw_ready_i), .out_data_o(aw_o)
   );
 
   npu_fifo #(.Width($bits(turn_t)), .Depth(MaxAhead)) u_order (
@@ -133,8 +128,8 @@ module npu_write_path
     .out_valid_o(turn_valid), .out_ready_i(turn_pop), .out_data_o(turn), .count_o()
   );
 
-  assign data_valid = {host_data_valid_i, data_valid_i};
-  assign {host_data_ready_o, data_ready_o} = data_ready;
+  assign data_valid[NumClients] = host_data_valid_i;
+  assign host_data_ready_o      = data_ready[NumClients];
   assign beat_valid = turn_valid && (turn.source & data_valid) != '0;
   assign data_ready = (turn_valid && beat_ready) ? turn.source : '0;
   assign beat_fire  = beat_valid && beat_ready;
@@ -161,8 +156,8 @@ module npu_write_path
   npu_stream_reg #(.Width($bits(beat_t))) u_w (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(beat_valid), .in_ready_o(beat_ready), .in_data_i(beat),
-    .out_valid_o(axi_w_valid_o), .out_ready_i(axi_w_ready_i),
-    .out_data_o({axi_w_last_o, axi_w_strb_o, axi_w_data_o})
+    .out_valid_o(w_valid_o), .out_ready_i(w_ready_i),
+    .out_data_o({w_last_o, w_strb_o, w_data_o})
   );
 
   always_ff @(posedge clk_i) begin
@@ -170,13 +165,13 @@ module npu_write_path
     else if (beat_fire) sent_q <= last ? '0 : sent_q + 8'd1;
   end
 
-  assign axi_b_ready_o    = 1'b1;
-  assign b_client         = axi_b_id_i[AXI_ID_WIDTH-1:HOST_ID_WIDTH];
-  assign host_ack_valid_o = axi_b_valid_i && b_client == HOST_CLIENT;
-  assign host_ack_id_o    = axi_b_id_i[HOST_ID_WIDTH-1:0];
-  assign host_ack_resp_o  = axi_b_resp_i;
+  assign b_ready_o    = 1'b1;
+  assign b_client         = b_id_i[AXI_ID_WIDTH-1:HOST_ID_WIDTH];
+  assign host_ack_valid_o = b_valid_i && b_client == HOST_CLIENT;
+  assign host_ack_id_o    = b_id_i[HOST_ID_WIDTH-1:0];
+  assign host_ack_resp_o  = b_resp_i;
 
   KnownClient: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      axi_b_valid_i |-> host_ack_valid_o || b_client < ClientW'(NumClients))
-    else $error("npu_write_path: response with id %02x belongs to nobody", axi_b_id_i);
+      b_valid_i |-> host_ack_valid_o || b_client < ClientW'(NumClients))
+    else $error("npu_write_path: response with id %02x belongs to no client", b_id_i);
 endmodule

@@ -16,8 +16,7 @@ module npu_move_run
 
   input  logic                       request_valid_i,
   output logic                       request_ready_o,
-  input  logic [LaneW-1:0]           request_lane_i,
-  input  logic [REQ_BYTES_WIDTH-1:0] request_bytes_i,
+  input  mem_range_t                 request_range_i,
 
   output logic                       empty_o,
   output logic                       valid_o,
@@ -33,7 +32,7 @@ module npu_move_run
   npu_fifo #(.Width(LaneW + REQ_BYTES_WIDTH), .Depth(Depth)) u_queue (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(request_valid_i), .in_ready_o(request_ready_o),
-    .in_data_i({request_lane_i, request_bytes_i}),
+    .in_data_i({request_range_i.addr[LaneW-1:0], request_range_i.bytes}),
     .out_valid_o(next_valid), .out_ready_i(next_ready), .out_data_o({next_lane, next_bytes}),
     .count_o()
   );

@@ -27,8 +27,7 @@ module npu_move_walk
 
   output logic                       req_valid_o,
   input  logic                       req_ready_i,
-  output logic [ADDR_WIDTH-1:0]      req_addr_o,
-  output logic [REQ_BYTES_WIDTH-1:0] req_bytes_o,
+  output mem_range_t                 req_range_o,
   output logic                       req_last_o,
   output logic [MAX_RANK-1:0]        loop_o
 );
@@ -65,8 +64,7 @@ module npu_move_walk
 
   assign busy_o      = state_q != IDLE;
   assign req_valid_o = state_q == WALK;
-  assign req_addr_o  = addr_q;
-  assign req_bytes_o = REQ_BYTES_WIDTH'(chunk);
+  assign req_range_o = '{addr: addr_q, bytes: REQ_BYTES_WIDTH'(chunk)};
   assign fire        = req_valid_o && req_ready_i;
   assign run_done    = left_q == chunk;
 

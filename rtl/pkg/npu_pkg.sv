@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Types shared between the command processor and the engines.
+/// Types of the ports between command processor, engines and memory controller.
+///
+/// A request structure holds what its sender drives, the response structure what comes back. Bus
+/// data has ports of its own beside them: its width is a parameter, which a package does not know.
 package npu_pkg;
   import npu_isa_pkg::*;
   import npu_vector_pkg::IMMEDIATES;
@@ -45,10 +48,73 @@ package npu_pkg;
     npu_tensor_t dst;
   } npu_engine_cmd_t;
 
+  /// The engines, as indices of arrays with one element per engine; the last row is their number.
+  typedef enum int unsigned {
+    ENGINE_MOVE,
+    ENGINE_MATRIX,
+    ENGINE_VECTOR,
+    ENGINE_GATHER,
+    ENGINE_NONE  // what the command processor does by itself
+  } engine_e;
+
+  localparam int unsigned NUM_ENGINES = ENGINE_NONE;
+
   /// One bit per cycle and kind, counted by the command processor.
   typedef struct packed {
     logic active;
     logic operand_stall;
     logic result_stall;
   } npu_stats_t;
+
+  /// To an engine. `cmd` is stable from `valid` until the engine's `done`.
+  typedef struct packed {
+    logic valid;
+    npu_engine_cmd_t cmd;
+  } engine_req_t;
+
+  /// From an engine. `done` pulses at least one cycle after the handshake, with `err`, when all
+  /// writes of the command are acknowledged.
+  typedef struct packed {
+    logic ready;
+    logic done;
+    error_e err;
+    npu_stats_t stats;
+  } engine_rsp_t;
+
+  /// The bytes [addr, addr + bytes) of the memory; 1 to 65536, at any alignment.
+  typedef struct packed {
+    logic [ADDR_WIDTH-1:0] addr;
+    logic [REQ_BYTES_WIDTH-1:0] bytes;
+  } mem_range_t;
+
+  /// From a read client of the memory controller.
+  typedef struct packed {
+    logic valid;  // asks for `range`
+    mem_range_t range;
+    logic data_ready;
+  } mem_rd_req_t;
+
+  /// To a read client: one beat per aligned beat of the bus that covers the range, unshifted and in
+  /// the order of the requests. All clients see the same data.
+  typedef struct packed {
+    logic ready;
+    logic data_valid;  // the beat is this client's
+    logic data_err;
+  } mem_rd_rsp_t;
+
+  /// From a write client of the memory controller: ranges, and their beats in the same order,
+  /// during or after the request.
+  typedef struct packed {
+    logic valid;
+    mem_range_t range;
+    logic data_valid;
+  } mem_wr_req_t;
+
+  /// To a write client. `done` pulses once per request, with the OR of its bursts' errors.
+  typedef struct packed {
+    logic ready;
+    logic data_ready;
+    logic done;
+    logic err;
+  } mem_wr_rsp_t;
 endpackage

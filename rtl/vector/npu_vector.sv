@@ -4,11 +4,10 @@
 ///     load ×3 → groups → seq → operands → lanes → results → store → (memory)
 ///                                  ↑________|        ↘ reduce ↗
 ///
-/// Rows of any length stream through; nothing of them is kept. Takes a command when idle; `cmd_i`
-/// must stay stable until `done_o`, which pulses when every write is acknowledged. After a bus
-/// error the command runs to its end (its result is unspecified) and is then reported, a read error
-/// before a write error. The destination may be a source, element for element: an element is read
-/// before it is written, and never again.
+/// Rows of any length stream through; nothing of them is kept. Takes a command when idle. After a
+/// bus error the command runs to its end (its result is unspecified) and is then reported, a read
+/// error before a write error. The destination may be a source, element for element: an element is
+/// read before it is written, and never again.
 module npu_vector
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -20,37 +19,20 @@ module npu_vector
   parameter int unsigned FmaLatency  = 4,
   localparam int unsigned StrbW      = BusBits / 8
 ) (
-  input  logic                                          clk_i,
-  input  logic                                          rst_ni,
+  input  logic                          clk_i,
+  input  logic                          rst_ni,
 
-  input  logic                                          cmd_valid_i,
-  output logic                                          cmd_ready_o,
-  input  npu_engine_cmd_t                               cmd_i,
-  output logic                                          done_o,
-  output error_e                                        err_o,
-  output npu_stats_t                                    stats_o,
+  input  engine_req_t                   req_i,
+  output engine_rsp_t                   rsp_o,
 
-  // Read clients of the memory controller, one per source
-  output logic [MAX_SOURCES-1:0]                        rd_req_valid_o,
-  input  logic [MAX_SOURCES-1:0]                        rd_req_ready_i,
-  output logic [MAX_SOURCES-1:0][ADDR_WIDTH-1:0]        rd_req_addr_o,
-  output logic [MAX_SOURCES-1:0][REQ_BYTES_WIDTH-1:0]   rd_req_bytes_o,
-  input  logic [MAX_SOURCES-1:0]                        rd_rsp_valid_i,
-  output logic [MAX_SOURCES-1:0]                        rd_rsp_ready_o,
-  input  logic [BusBits-1:0]                            rd_rsp_data_i,
-  input  logic                                          rd_rsp_err_i,
-
-  // Write client of the memory controller
-  output logic                                          wr_req_valid_o,
-  input  logic                                          wr_req_ready_i,
-  output logic [ADDR_WIDTH-1:0]                         wr_req_addr_o,
-  output logic [REQ_BYTES_WIDTH-1:0]                    wr_req_bytes_o,
-  output logic                                          wr_data_valid_o,
-  input  logic                                          wr_data_ready_i,
-  output logic [BusBits-1:0]                            wr_data_o,
-  output logic [StrbW-1:0]                              wr_strb_o,
-  input  logic                                          wr_rsp_valid_i,
-  input  logic                                          wr_rsp_err_i
+  // Memory controller
+  output mem_rd_req_t [MAX_SOURCES-1:0] rd_req_o,
+  input  mem_rd_rsp_t [MAX_SOURCES-1:0] rd_rsp_i,
+  input  logic [BusBits-1:0]            rd_data_i,
+  output mem_wr_req_t                   wr_req_o,
+  input  mem_wr_rsp_t                   wr_rsp_i,
+  output logic [BusBits-1:0]            wr_data_o,
+  output logic [StrbW-1:0]              wr_strb_o
 );
   localparam int unsigned BeatBits = 32 * VectorLanes;
   // Vectors in the lanes and waiting for the store: two groups.
@@ -69,14 +51,16 @@ module npu_vector
     vector_t data;
   } result_t;
 
-  state_e   state_q, state_d;
-  program_t prog;
-  logic     start, reduces, store_busy, read_err_q, write_err_q;
+  state_e          state_q, state_d;
+  npu_engine_cmd_t cmd;
+  program_t        prog;
+  logic            start, reduces, store_busy, read_err, read_err_q, write_err_q;
 
-  assign prog        = PROGRAMS[$clog2(PROGRAM_COUNT)'(cmd_i.prog)];
+  assign cmd         = req_i.cmd;
+  assign prog        = PROGRAMS[$clog2(PROGRAM_COUNT)'(cmd.prog)];
   assign reduces     = prog.reduce != REDUCE_NONE;
-  assign cmd_ready_o = state_q == IDLE;
-  assign start       = cmd_valid_i && cmd_ready_o;
+  assign rsp_o.ready = state_q == IDLE;
+  assign start       = req_i.valid && rsp_o.ready;
 
   // ---- sources ----
   npu_tensor_t            source [MAX_SOURCES];
@@ -87,24 +71,23 @@ module npu_vector
   slot_t                  fill_slot, group_last, slot;
   meta_t                  meta;
 
-  assign source         = '{cmd_i.src1, cmd_i.src2, cmd_i.src3};
-  assign source_dtype   = '{cmd_i.src_dtype, cmd_i.src2_dtype, cmd_i.src3_dtype};
-  assign rd_rsp_ready_o = '1;
+  assign source       = '{cmd.src1, cmd.src2, cmd.src3};
+  assign source_dtype = '{cmd.src_dtype, cmd.src2_dtype, cmd.src3_dtype};
 
   for (genvar s = 0; s < MAX_SOURCES; s++) begin : gen_source
     npu_vector_load #(.BusBits(BusBits)) u_load (
       .clk_i, .rst_ni,
       .start_i(start && s < 32'(prog.sources)), .view_i(source[s]), .dtype_i(source_dtype[s]),
-      .rd_req_valid_o(rd_req_valid_o[s]), .rd_req_ready_i(rd_req_ready_i[s]),
-      .rd_req_addr_o(rd_req_addr_o[s]), .rd_req_bytes_o(rd_req_bytes_o[s]),
-      .rd_rsp_valid_i(rd_rsp_valid_i[s]), .rd_rsp_data_i,
+      .req_valid_o(rd_req_o[s].valid), .req_ready_i(rd_rsp_i[s].ready),
+      .req_range_o(rd_req_o[s].range), .beat_valid_i(rd_rsp_i[s].data_valid), .beat_i(rd_data_i),
       .vec_valid_o(vec_valid[s]), .vec_ready_i(fill), .vec_o(vec[s])
     );
+    assign rd_req_o[s].data_ready = 1'b1;
   end
 
   npu_vector_groups u_groups (
     .clk_i, .rst_ni, .start_i(start),
-    .size_i((prog.sources != '0) ? cmd_i.src1.size : cmd_i.dst.size), .sources_i(prog.sources),
+    .size_i((prog.sources != '0) ? cmd.src1.size : cmd.dst.size), .sources_i(prog.sources),
     .vec_valid_i(vec_valid), .vec_ready_o(fill), .filling_o(filling),
     .fill_half_o(fill_half), .fill_slot_o(fill_slot),
     .group_valid_o(group_valid), .group_half_o(group_half), .group_last_o(group_last),
@@ -129,7 +112,7 @@ module npu_vector
   );
 
   npu_vector_operands #(.VectorLanes(VectorLanes)) u_operands (
-    .clk_i, .imm_i(cmd_i.imm), .sources_i(prog.sources),
+    .clk_i, .imm_i(cmd.imm), .sources_i(prog.sources),
     .fill_i(fill), .fill_half_i(fill_half), .fill_slot_i(fill_slot), .fill_vec_i(vec),
     .issue_i(issue), .instruction_i(instruction), .half_i(group_half), .slot_i(slot),
     .beat_i(beat), .meta_i(meta), .a_o(a), .b_o(b), .c_o(c),
@@ -201,20 +184,26 @@ module npu_vector
 
   npu_vector_store #(.BusBits(BusBits)) u_store (
     .clk_i, .rst_ni, .start_i(start), .busy_o(store_busy),
-    .view_i(cmd_i.dst), .dtype_i(cmd_i.dst_dtype),
+    .view_i(cmd.dst), .dtype_i(cmd.dst_dtype),
     .vec_valid_i(store_valid), .vec_ready_o(store_ready), .vec_i(store_vec),
     .count_i(store_count),
-    .wr_req_valid_o, .wr_req_ready_i, .wr_req_addr_o, .wr_req_bytes_o,
-    .wr_data_valid_o, .wr_data_ready_i, .wr_data_o, .wr_strb_o, .wr_rsp_valid_i
+    .wr_req_o, .wr_rsp_i, .wr_data_o, .wr_strb_o
   );
 
   // ---- begin and end ----
-  assign done_o = state_q == DONE;
-  assign err_o  = read_err_q ? ERROR_BUS_READ : write_err_q ? ERROR_BUS_WRITE : ERROR_NONE;
+  assign rsp_o.done = state_q == DONE;
+  assign rsp_o.err  = read_err_q ? ERROR_BUS_READ : write_err_q ? ERROR_BUS_WRITE : ERROR_NONE;
 
-  assign stats_o.active        = issue;
-  assign stats_o.result_stall  = waits_room;
-  assign stats_o.operand_stall = filling && !group_valid;
+  assign rsp_o.stats.active        = issue;
+  assign rsp_o.stats.result_stall  = waits_room;
+  assign rsp_o.stats.operand_stall = filling && !group_valid;
+
+  always_comb begin
+    read_err = 1'b0;
+    for (int unsigned s = 0; s < MAX_SOURCES; s++) begin
+      if (rd_rsp_i[s].data_valid && rd_rsp_i[s].data_err) read_err = 1'b1;
+    end
+  end
 
   always_comb begin
     unique case (state_q)
@@ -236,13 +225,13 @@ module npu_vector
         read_err_q  <= 1'b0;
         write_err_q <= 1'b0;
       end else begin
-        if (rd_rsp_valid_i != '0 && rd_rsp_err_i) read_err_q <= 1'b1;
-        if (wr_rsp_valid_i && wr_rsp_err_i)       write_err_q <= 1'b1;
+        if (read_err)                      read_err_q <= 1'b1;
+        if (wr_rsp_i.done && wr_rsp_i.err) write_err_q <= 1'b1;
       end
     end
   end
 
   EveryElementStored: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      done_o |-> !group_valid && !out_valid && !row_valid && room_q == RoomW'(OutDepth))
+      rsp_o.done |-> !group_valid && !out_valid && !row_valid && room_q == RoomW'(OutDepth))
     else $error("npu_vector: done with results under way");
 endmodule

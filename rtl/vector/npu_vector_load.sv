@@ -4,7 +4,7 @@
 ///     walk → (memory) → beats → align → unpack
 ///
 /// Requests only what its own buffer of Depth beats can hold, so it takes every beat at once and
-/// never holds up another client. Contiguous elements arrive at the rate of the bus whatever their
+/// never delays another client. Contiguous elements arrive at the rate of the bus whatever their
 /// alignment, others one per cycle; an element that is repeated along the row is read once per row.
 module npu_vector_load
   import npu_isa_pkg::*;
@@ -23,12 +23,11 @@ module npu_vector_load
   input  npu_tensor_t                view_i,
   input  dtype_e                     dtype_i,
 
-  output logic                       rd_req_valid_o,
-  input  logic                       rd_req_ready_i,
-  output logic [ADDR_WIDTH-1:0]      rd_req_addr_o,
-  output logic [REQ_BYTES_WIDTH-1:0] rd_req_bytes_o,
-  input  logic                       rd_rsp_valid_i,
-  input  logic [BusBits-1:0]         rd_rsp_data_i,
+  output logic                       req_valid_o,
+  input  logic                       req_ready_i,
+  output mem_range_t                 req_range_o,
+  input  logic                       beat_valid_i,
+  input  logic [BusBits-1:0]         beat_i,
 
   output logic                       vec_valid_o,
   input  logic                       vec_ready_i,
@@ -68,34 +67,34 @@ module npu_vector_load
     .clk_i, .rst_ni, .start_i, .stop_i(1'b0), .busy_o(),
     .view_i(view), .merge_i('1), .elem_log2_i(elem_log2),
     .req_valid_o(walk_valid), .req_ready_i(walk_ready),
-    .req_addr_o(rd_req_addr_o), .req_bytes_o(rd_req_bytes_o), .req_last_o(), .loop_o()
+    .req_range_o, .req_last_o(), .loop_o()
   );
 
   // A request goes to the memory controller and to the queue in the same cycle.
-  assign beats = CreditW'((rd_req_bytes_o + REQ_BYTES_WIDTH'(rd_req_addr_o[LaneW-1:0])
+  assign beats = CreditW'((req_range_o.bytes + REQ_BYTES_WIDTH'(req_range_o.addr[LaneW-1:0])
                            + REQ_BYTES_WIDTH'(StrbW - 1)) >> LaneW);
-  assign room           = queue_room && beats <= credit_q;
-  assign rd_req_valid_o = walk_valid && room;
-  assign walk_ready     = rd_req_ready_i && room;
+  assign room        = queue_room && beats <= credit_q;
+  assign req_valid_o = walk_valid && room;
+  assign walk_ready  = req_ready_i && room;
 
   npu_move_run #(.BusBits(BusBits), .Depth(Depth)) u_run (
     .clk_i, .rst_ni,
-    .request_valid_i(rd_req_valid_o && rd_req_ready_i), .request_ready_o(queue_room),
-    .request_lane_i(rd_req_addr_o[LaneW-1:0]), .request_bytes_i(rd_req_bytes_o),
+    .request_valid_i(req_valid_o && req_ready_i), .request_ready_o(queue_room),
+    .request_range_i(req_range_o),
     .empty_o(), .valid_o(run_valid), .lane_o(run_lane), .left_o(run_left),
     .take_i(run_take), .take_bytes_i(run_bytes)
   );
 
   npu_fifo #(.Width(BusBits), .Depth(Depth)) u_beats (
     .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(rd_rsp_valid_i), .in_ready_o(), .in_data_i(rd_rsp_data_i),
+    .in_valid_i(beat_valid_i), .in_ready_o(), .in_data_i(beat_i),
     .out_valid_o(beat_valid), .out_ready_i(beat_ready), .out_data_o(beat), .count_o()
   );
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) credit_q <= CreditW'(Depth);
     else         credit_q <= credit_q + CreditW'(beat_valid && beat_ready)
-                           - ((rd_req_valid_o && rd_req_ready_i) ? beats : CreditW'(0));
+                           - ((req_valid_o && req_ready_i) ? beats : CreditW'(0));
   end
 
   // ---- every row starts in lane 0 of a beat ----
@@ -142,5 +141,5 @@ module npu_vector_load
 
   RoomForEveryBeat: assert property (@(posedge clk_i) disable iff (!rst_ni)
       beats <= CreditW'(Depth) && credit_q <= CreditW'(Depth))
-    else $error("npu_vector_load: %0d beats asked for, room for %0d", beats, credit_q);
+    else $error("npu_vector_load: %0d beats requested, room for %0d", beats, credit_q);
 endmodule

@@ -3,7 +3,7 @@
 ///
 /// Words become elements by what docs/numerics.md calls the store of their type. Contiguous
 /// elements leave at the rate of the bus or a vector per cycle, others one per cycle. A write is
-/// requested when its first data is here, and is short, so that other writers are not held up for
+/// requested when its first data is here, and is short, so that other writers are not delayed for
 /// long. `busy_o` falls when every write is acknowledged.
 module npu_vector_store
   import npu_isa_pkg::*;
@@ -27,15 +27,10 @@ module npu_vector_store
   input  vector_t                    vec_i,
   input  count_t                     count_i,
 
-  output logic                       wr_req_valid_o,
-  input  logic                       wr_req_ready_i,
-  output logic [ADDR_WIDTH-1:0]      wr_req_addr_o,
-  output logic [REQ_BYTES_WIDTH-1:0] wr_req_bytes_o,
-  output logic                       wr_data_valid_o,
-  input  logic                       wr_data_ready_i,
+  output mem_wr_req_t                wr_req_o,
+  input  mem_wr_rsp_t                wr_rsp_i,
   output logic [BusBits-1:0]         wr_data_o,
-  output logic [StrbW-1:0]           wr_strb_o,
-  input  logic                       wr_rsp_valid_i
+  output logic [StrbW-1:0]           wr_strb_o
 );
   localparam int unsigned LaneW = $clog2(StrbW);
   // A vector of 8-byte elements.
@@ -113,23 +108,23 @@ module npu_vector_store
     .clk_i, .rst_ni, .start_i, .stop_i(1'b0), .busy_o(dst_busy),
     .view_i, .merge_i('1), .elem_log2_i(elem_log2),
     .req_valid_o(dst_valid), .req_ready_i(dst_ready),
-    .req_addr_o(wr_req_addr_o), .req_bytes_o(wr_req_bytes_o), .req_last_o(), .loop_o()
+    .req_range_o(wr_req_o.range), .req_last_o(), .loop_o()
   );
 
   // Offered when there is data, and then until it is taken.
-  assign wr_req_valid_o = dst_valid && dst_room && (full_q || offered_q);
+  assign wr_req_o.valid = dst_valid && dst_room && (full_q || offered_q);
   assign dst_ready      = write_fire;
-  assign write_fire     = wr_req_valid_o && wr_req_ready_i;
+  assign write_fire     = wr_req_o.valid && wr_rsp_i.ready;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) offered_q <= 1'b0;
-    else         offered_q <= wr_req_valid_o && !wr_req_ready_i;
+    else         offered_q <= wr_req_o.valid && !wr_rsp_i.ready;
   end
 
   npu_move_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_run (
     .clk_i, .rst_ni,
     .request_valid_i(write_fire), .request_ready_o(dst_room),
-    .request_lane_i(wr_req_addr_o[LaneW-1:0]), .request_bytes_i(wr_req_bytes_o),
+    .request_range_i(wr_req_o.range),
     .empty_o(), .valid_o(dst_run), .lane_o(dst_lane), .left_o(dst_left),
     .take_i(dst_take), .take_bytes_i(dst_bytes)
   );
@@ -149,7 +144,7 @@ module npu_vector_store
   npu_fifo #(.Width(BusBits + StrbW), .Depth(2)) u_out (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(out_valid), .in_ready_o(out_ready), .in_data_i({out_strb, out_data}),
-    .out_valid_o(wr_data_valid_o), .out_ready_i(wr_data_ready_i),
+    .out_valid_o(wr_req_o.data_valid), .out_ready_i(wr_rsp_i.data_ready),
     .out_data_o({wr_strb_o, wr_data_o}), .count_o()
   );
 
@@ -158,7 +153,7 @@ module npu_vector_store
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) unacked_q <= '0;
-    else if (write_fire != wr_rsp_valid_i) begin
+    else if (write_fire != wr_rsp_i.done) begin
       unacked_q <= write_fire ? unacked_q + AckW'(1) : unacked_q - AckW'(1);
     end
   end

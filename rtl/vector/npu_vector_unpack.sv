@@ -118,7 +118,8 @@ module npu_vector_unpack
   assign want       = (splat_i ? 32'd1 : (left_q < Lanes) ? left_q : Lanes) - 32'(first_q);
   assign made       = take && 32'(beat_elems) >= want;
   assign row_done   = splat_i || left_q <= Lanes;
-  // The beat's other vectors come first; what follows the end of a row in a beat is nobody's.
+  // The beat's other vectors come first; what follows the end of a row in a beat is
+  // not used.
   assign beat_ready_o = take && (row_done || (32'(part_q) + 32'd1) * Lanes >= 32'(beat_elems)
                                  || !made);
   assign vec_done    = !splat_i || shown_q == '0;

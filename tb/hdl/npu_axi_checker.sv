@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Protocol assertions of one AXI4 port, whichever side of it is ours (simulation only).
+/// Protocol assertions of one AXI4 port, manager or subordinate (simulation only).
 ///
 /// Sections in brackets are those of Arm IHI 0022H. Master rules: payload held until accepted
 /// [A3.2.1], bursts within 4 KiB and of legal length, size and alignment [A3.4.1], WLAST where

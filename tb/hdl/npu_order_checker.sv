@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Order of writes on m_axi (simulation only): the command processor's own writes, SYNC's word and
 /// completion records, start only when every write of the engines before them is acknowledged.
-/// A DRAM that answers in order would hide the contrary. Ids are {client, host id}.
+/// A DRAM that answers in order would hide a violation. Ids are {client, host id}.
 module npu_order_checker #(
   parameter int unsigned IdBits = 8
 ) (

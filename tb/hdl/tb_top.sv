@@ -8,7 +8,7 @@
 /// cycles in which a channel of any port transferred; `waiting`, `open_reads` and `open_writes` are
 /// those of npu_port_watch for {m_axi, s_axi, s_axil}.
 ///
-/// Odd input: change `dram_on` only in reset, or answers go astray.
+/// Odd input: change `dram_on` only in reset, or answers are lost.
 module tb_top #(
   parameter int unsigned ArraySize = 16,
   parameter int unsigned BusBits = 256,

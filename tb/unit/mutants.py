@@ -87,9 +87,9 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_host_check.sv", "«len_i < 8'd16»", "len_i < 8'd17", "resp"),
         Mutant("npu_host_write.sv", "&& «whole_q != '0» && room_q", "1'b1", "stuck host"),
         Mutant("npu_wr_collect.sv", "<= «!last» && (err_q", "1'b1", "write client: err"),
-        Mutant("npu_write_path.sv", ".b_err_i(«axi_b_resp_i[1]»)", "axi_b_resp_i == 2'b10", "err"),
+        Mutant("npu_write_path.sv", ".b_err_i(«b_resp_i[1]»)", "b_resp_i == 2'b10", "err"),
         Mutant(
-            "npu_mem_ctrl.sv", "rd_rsp_err_o = «beat_resp[1]»", "beat_resp == RESP_SLVERR", "err"
+            "npu_read_path.sv", "data_err   = «beat.resp[1]»", "beat.resp == RESP_SLVERR", "err"
         ),
         Mutant("npu_move_walk.sv", "«size == 32'd1»\n", "1'b0", "contiguous"),
         Mutant("npu_move_align.sv", "«emit» ? turned : joined", "1'b0", "expected"),
@@ -127,7 +127,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_gather_add.sv", "«fp32_fma(was, One, more)»", "more", "expected"),
         Mutant("npu_gather_land.sv", "&& «room_q >= req_beats_o»", "1'b1", "without room"),
         Mutant("npu_gather.sv", "«(gather ? src_empty : dst_empty)»", "1'b1", "error"),
-        Mutant("npu_gather.sv", "«cmd_i.src2.stride[i] == '0» ||", "1'b1", "expected"),
+        Mutant("npu_gather.sv", "«cmd.src2.stride[i] == '0» ||", "1'b1", "expected"),
     ),
     "vector": (
         Mutant("npu_vector_load.sv", "queue_room && «beats <= credit_q»", "1'b1", "room for"),

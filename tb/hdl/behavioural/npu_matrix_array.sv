@@ -6,8 +6,8 @@
 /// In the RTL partial sums and tokens shift through the rows in every cycle, which costs the
 /// simulator more than the arithmetic. Here both wait in rings, and all links of a sum's chain are
 /// computed at once, in their order, when its token is where the last row would see it: the slots
-/// that it reads are held until then. Columns beyond the tile's are computed as well; nobody reads
-/// them.
+/// that it reads are held until then. Columns beyond the tile's are computed as well; they are
+/// not read.
 module npu_matrix_array
   import npu_matrix_pkg::*;
 #(

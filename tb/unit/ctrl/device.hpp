@@ -74,7 +74,7 @@ struct View {
   uint32_t size[5], stride[5];
 };
 
-// In the order of the command's own numbers; each has the pins <name>_valid_o and so on.
+// In the order of engine_e.
 enum Engine { kMove, kMatrix, kVector, kGather, kEngines };
 
 // What the counters of the device count.
@@ -259,20 +259,8 @@ class Device {
     CData &valid, &ready, &done, &err, &stats;
   };
   Pins pins(unsigned engine) {
-    switch (engine) {
-      case kMove:
-        return {top.move_valid_o, top.move_ready_i, top.move_done_i, top.move_err_i,
-                top.move_stats_i};
-      case kMatrix:
-        return {top.matrix_valid_o, top.matrix_ready_i, top.matrix_done_i, top.matrix_err_i,
-                top.matrix_stats_i};
-      case kVector:
-        return {top.vector_valid_o, top.vector_ready_i, top.vector_done_i, top.vector_err_i,
-                top.vector_stats_i};
-      default:
-        return {top.gather_valid_o, top.gather_ready_i, top.gather_done_i, top.gather_err_i,
-                top.gather_stats_i};
-    }
+    return {top.engine_valid_o[engine], top.engine_ready_i[engine], top.engine_done_i[engine],
+            top.engine_err_i[engine], top.engine_stats_i[engine]};
   }
 
   void drive_engines() {

@@ -33,8 +33,11 @@ def run_ctrl(
     bench = Bench(
         name=f"ctrl{bus_bits}",
         folder=_FOLDER,
-        top="npu_ctrl",
-        sources=rtl_sources(_RTL_FOLDERS, mutant_sources("ctrl", mutant)),
+        top="ctrl_bench",
+        sources=(
+            *rtl_sources(_RTL_FOLDERS, mutant_sources("ctrl", mutant)),
+            _FOLDER / "ctrl_bench.sv",
+        ),
         parameters={"BusBits": str(bus_bits), **_MEMORY},
         defines=(f"BUS_BITS={bus_bits}",),
         include=_INCLUDE,

@@ -124,23 +124,19 @@ module gather_bench
   output logic                    rd_beat,
   output logic                    wr_beat
 );
-  npu_engine_cmd_t cmd;
-  error_e          engine_err;
-  npu_stats_t      engine_stats;
-  resp_e           host_r_resp, host_b_resp;
-  axi_addr_t       axi_ar, axi_aw;
-  host_addr_t      host_ar, host_aw;
-
-  logic [1:0]                      e_rd_req_valid, e_rd_req_ready, e_rd_rsp_valid, e_rd_rsp_ready;
-  logic [1:0][ADDR_WIDTH-1:0]      e_rd_req_addr;
-  logic [1:0][REQ_BYTES_WIDTH-1:0] e_rd_req_bytes;
-  logic                            e_wr_req_valid, e_wr_req_ready, e_wr_data_valid;
-  logic                            e_wr_data_ready, e_wr_rsp_valid, e_wr_rsp_err;
-  logic [ADDR_WIDTH-1:0]           e_wr_req_addr;
-  logic [REQ_BYTES_WIDTH-1:0]      e_wr_req_bytes;
-  logic [BusBits-1:0]              e_wr_data;
-  logic [StrbW-1:0]                e_wr_strb;
-  npu_tensor_t                     table_view, plain_view;
+  npu_engine_cmd_t            cmd;
+  engine_rsp_t                engine_rsp;
+  mem_rd_req_t [NumRead-1:0]  rd_req;
+  mem_rd_rsp_t [NumRead-1:0]  rd_rsp;
+  mem_wr_req_t [NumWrite-1:0] wr_reqs;
+  mem_wr_rsp_t [NumWrite-1:0] wr_rsps;
+  logic [BusBits-1:0]         engine_data;
+  logic [StrbW-1:0]           engine_strb;
+  host_req_t                  host_req;
+  host_rsp_t                  host_rsp;
+  axi_req_t                   axi_req;
+  axi_rsp_t                   axi_rsp;
+  npu_tensor_t                table_view, plain_view;
 
   always_comb begin
     table_view = '{base: cmd_table_base, size: cmd_table_size, stride: cmd_table_stride};
@@ -158,25 +154,54 @@ module gather_bench
     cmd.dst        = cmd_scatter ? table_view : plain_view;
   end
 
-  assign host_ar = {s_arid, s_araddr, s_arlen, s_arsize, s_arburst};
-  assign host_aw = {s_awid, s_awaddr, s_awlen, s_awsize, s_awburst};
+  assign cmd_ready = engine_rsp.ready;
+  assign done      = engine_rsp.done;
+  assign err       = engine_rsp.err;
+  assign stats     = engine_rsp.stats;
 
-  assign err   = engine_err;
-  assign stats = engine_stats;
+  assign rd_req[NumRead-2] = '{valid: rd_req_valid[0], range: '{rd_req_addr0, rd_req_bytes0},
+                               data_ready: rd_rsp_ready[0]};
+  assign rd_req[NumRead-1] = '{valid: rd_req_valid[1], range: '{rd_req_addr1, rd_req_bytes1},
+                               data_ready: rd_rsp_ready[1]};
+  assign rd_req_ready = {rd_rsp[NumRead-1].ready, rd_rsp[NumRead-2].ready};
+  assign rd_rsp_valid = {rd_rsp[NumRead-1].data_valid, rd_rsp[NumRead-2].data_valid};
+  assign rd_rsp_err   = rd_rsp[0].data_err;
+
+  assign wr_reqs[1]    = '{valid: wr_req_valid, range: '{wr_req_addr, wr_req_bytes},
+                           data_valid: wr_data_valid};
+  assign wr_req_ready  = wr_rsps[1].ready;
+  assign wr_data_ready = wr_rsps[1].data_ready;
+  assign wr_rsp_valid  = wr_rsps[1].done;
+  assign wr_rsp_err    = wr_rsps[1].err;
+
+  assign host_req = '{
+    ar_valid: s_arvalid, ar: {s_arid, s_araddr, s_arlen, s_arsize, s_arburst}, r_ready: s_rready,
+    aw_valid: s_awvalid, aw: {s_awid, s_awaddr, s_awlen, s_awsize, s_awburst},
+    w_valid: s_wvalid, w_last: s_wlast, b_ready: s_bready
+  };
+  assign {s_arready, s_rvalid, s_rid, s_rresp, s_rlast} = {
+    host_rsp.ar_ready, host_rsp.r_valid, host_rsp.r_id, host_rsp.r_resp, host_rsp.r_last
+  };
+  assign {s_awready, s_wready, s_bvalid, s_bid, s_bresp} = {
+    host_rsp.aw_ready, host_rsp.w_ready, host_rsp.b_valid, host_rsp.b_id, host_rsp.b_resp
+  };
+
+  assign axi_rsp = '{
+    ar_ready: m_arready, r_valid: m_rvalid, r_id: m_rid, r_resp: resp_e'(m_rresp), r_last: m_rlast,
+    aw_ready: m_awready, w_ready: m_wready, b_valid: m_bvalid, b_id: m_bid,
+    b_resp: resp_e'(m_bresp)
+  };
+  assign {m_arvalid, m_rready, m_awvalid, m_wvalid, m_wlast, m_bready} = {
+    axi_req.ar_valid, axi_req.r_ready, axi_req.aw_valid, axi_req.w_valid, axi_req.w_last,
+    axi_req.b_ready
+  };
+  assign {m_arid, m_araddr, m_arlen, m_arsize, m_arburst} = axi_req.ar;
+  assign {m_awid, m_awaddr, m_awlen, m_awsize, m_awburst} = axi_req.aw;
 
   npu_gather #(.BusBits(BusBits)) u_gather (
-    .clk_i, .rst_ni,
-    .cmd_valid_i(cmd_valid), .cmd_ready_o(cmd_ready), .cmd_i(cmd),
-    .done_o(done), .err_o(engine_err), .stats_o(engine_stats),
-    .rd_req_valid_o(e_rd_req_valid), .rd_req_ready_i(e_rd_req_ready),
-    .rd_req_addr_o(e_rd_req_addr), .rd_req_bytes_o(e_rd_req_bytes),
-    .rd_rsp_valid_i(e_rd_rsp_valid), .rd_rsp_ready_o(e_rd_rsp_ready),
-    .rd_rsp_data_i(rd_rsp_data), .rd_rsp_err_i(rd_rsp_err),
-    .wr_req_valid_o(e_wr_req_valid), .wr_req_ready_i(e_wr_req_ready),
-    .wr_req_addr_o(e_wr_req_addr), .wr_req_bytes_o(e_wr_req_bytes),
-    .wr_data_valid_o(e_wr_data_valid), .wr_data_ready_i(e_wr_data_ready),
-    .wr_data_o(e_wr_data), .wr_strb_o(e_wr_strb),
-    .wr_rsp_valid_i(e_wr_rsp_valid), .wr_rsp_err_i(e_wr_rsp_err)
+    .clk_i, .rst_ni, .req_i('{valid: cmd_valid, cmd: cmd}), .rsp_o(engine_rsp),
+    .rd_req_o(rd_req[0 +: 2]), .rd_rsp_i(rd_rsp[0 +: 2]), .rd_data_i(rd_rsp_data),
+    .wr_req_o(wr_reqs[0]), .wr_rsp_i(wr_rsps[0]), .wr_data_o(engine_data), .wr_strb_o(engine_strb)
   );
 
   npu_mem_ctrl #(
@@ -184,46 +209,13 @@ module gather_bench
     .MemBase(MemBase), .MemLimit(MemLimit)
   ) u_mem (
     .clk_i, .rst_ni,
-    .rd_req_valid_i({rd_req_valid, e_rd_req_valid}),
-    .rd_req_ready_o({rd_req_ready, e_rd_req_ready}),
-    .rd_req_addr_i({rd_req_addr1, rd_req_addr0, e_rd_req_addr}),
-    .rd_req_bytes_i({rd_req_bytes1, rd_req_bytes0, e_rd_req_bytes}),
-    .rd_rsp_valid_o({rd_rsp_valid, e_rd_rsp_valid}),
-    .rd_rsp_ready_i({rd_rsp_ready, e_rd_rsp_ready}),
-    .rd_rsp_data_o(rd_rsp_data), .rd_rsp_err_o(rd_rsp_err),
-    .wr_req_valid_i({wr_req_valid, e_wr_req_valid}),
-    .wr_req_ready_o({wr_req_ready, e_wr_req_ready}),
-    .wr_req_addr_i({wr_req_addr, e_wr_req_addr}),
-    .wr_req_bytes_i({wr_req_bytes, e_wr_req_bytes}),
-    .wr_data_valid_i({wr_data_valid, e_wr_data_valid}),
-    .wr_data_ready_o({wr_data_ready, e_wr_data_ready}),
-    .wr_data_i({wr_data, e_wr_data}), .wr_strb_i({wr_strb, e_wr_strb}),
-    .wr_rsp_valid_o({wr_rsp_valid, e_wr_rsp_valid}), .wr_rsp_err_o({wr_rsp_err, e_wr_rsp_err}),
-    .host_ar_valid_i(s_arvalid), .host_ar_ready_o(s_arready),
-    .host_ar_i(host_ar),
-    .host_r_valid_o(s_rvalid), .host_r_ready_i(s_rready), .host_r_id_o(s_rid),
-    .host_r_data_o(s_rdata), .host_r_resp_o(host_r_resp), .host_r_last_o(s_rlast),
-    .host_aw_valid_i(s_awvalid), .host_aw_ready_o(s_awready),
-    .host_aw_i(host_aw),
-    .host_w_valid_i(s_wvalid), .host_w_ready_o(s_wready), .host_w_data_i(s_wdata),
-    .host_w_strb_i(s_wstrb), .host_w_last_i(s_wlast),
-    .host_b_valid_o(s_bvalid), .host_b_ready_i(s_bready), .host_b_id_o(s_bid),
-    .host_b_resp_o(host_b_resp),
-    .axi_ar_valid_o(m_arvalid), .axi_ar_ready_i(m_arready), .axi_ar_o(axi_ar),
-    .axi_r_valid_i(m_rvalid), .axi_r_ready_o(m_rready), .axi_r_id_i(m_rid),
-    .axi_r_data_i(m_rdata), .axi_r_resp_i(resp_e'(m_rresp)), .axi_r_last_i(m_rlast),
-    .axi_aw_valid_o(m_awvalid), .axi_aw_ready_i(m_awready), .axi_aw_o(axi_aw),
-    .axi_w_valid_o(m_wvalid), .axi_w_ready_i(m_wready), .axi_w_data_o(m_wdata),
-    .axi_w_strb_o(m_wstrb), .axi_w_last_o(m_wlast),
-    .axi_b_valid_i(m_bvalid), .axi_b_ready_o(m_bready), .axi_b_id_i(m_bid),
-    .axi_b_resp_i(resp_e'(m_bresp)),
+    .rd_req_i(rd_req), .rd_rsp_o(rd_rsp), .rd_data_o(rd_rsp_data),
+    .wr_req_i(wr_reqs), .wr_rsp_o(wr_rsps), .wr_data_i({wr_data, engine_data}),
+    .wr_strb_i({wr_strb, engine_strb}),
+    .host_req_i(host_req), .host_rsp_o(host_rsp), .host_w_data_i(s_wdata),
+    .host_w_strb_i(s_wstrb), .host_r_data_o(s_rdata),
+    .axi_req_o(axi_req), .axi_rsp_i(axi_rsp), .axi_w_data_o(m_wdata), .axi_w_strb_o(m_wstrb),
+    .axi_r_data_i(m_rdata),
     .rd_beat_o(rd_beat), .wr_beat_o(wr_beat)
   );
-
-  assign s_rresp = host_r_resp;
-  assign s_bresp = host_b_resp;
-  assign {m_arid, m_araddr, m_arlen, m_arsize} = {axi_ar.id, axi_ar.addr, axi_ar.len, axi_ar.size};
-  assign {m_awid, m_awaddr, m_awlen, m_awsize} = {axi_aw.id, axi_aw.addr, axi_aw.len, axi_aw.size};
-  assign m_arburst = axi_ar.burst;
-  assign m_awburst = axi_aw.burst;
 endmodule

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The command processor with plain pins: its structures taken apart for C++.
+///
+/// `engine_*` have one element per engine, in the order of engine_e; all engines are offered the
+/// same command.
+module ctrl_bench
+  import npu_isa_pkg::*;
+  import npu_pkg::*;
+  import npu_ctrl_pkg::*;
+#(
+  parameter int unsigned BusBits  = 256,
+  parameter logic [63:0] MemBase  = 64'h0000_0000,
+  parameter logic [63:0] MemLimit = 64'h2000_0000,
+  localparam int unsigned StrbW   = BusBits / 8
+) (
+  input  logic                       clk_i,
+  input  logic                       rst_ni,
+
+  input  logic                       s_axil_awvalid_i,
+  output logic                       s_axil_awready_o,
+  input  logic [15:0]                s_axil_awaddr_i,
+  input  logic                       s_axil_wvalid_i,
+  output logic                       s_axil_wready_o,
+  input  logic [31:0]                s_axil_wdata_i,
+  input  logic [3:0]                 s_axil_wstrb_i,
+  output logic                       s_axil_bvalid_o,
+  input  logic                       s_axil_bready_i,
+  output logic [1:0]                 s_axil_bresp_o,
+  input  logic                       s_axil_arvalid_i,
+  output logic                       s_axil_arready_o,
+  input  logic [15:0]                s_axil_araddr_i,
+  output logic                       s_axil_rvalid_o,
+  input  logic                       s_axil_rready_i,
+  output logic [31:0]                s_axil_rdata_o,
+  output logic [1:0]                 s_axil_rresp_o,
+
+  output logic                       irq_o,
+  output logic                       soft_rst_o,
+
+  output logic                       rd_req_valid_o,
+  input  logic                       rd_req_ready_i,
+  output logic [ADDR_WIDTH-1:0]      rd_req_addr_o,
+  output logic [REQ_BYTES_WIDTH-1:0] rd_req_bytes_o,
+  input  logic                       rd_rsp_valid_i,
+  output logic                       rd_rsp_ready_o,
+  input  logic [BusBits-1:0]         rd_rsp_data_i,
+  input  logic                       rd_rsp_err_i,
+
+  output logic                       wr_req_valid_o,
+  input  logic                       wr_req_ready_i,
+  output logic [ADDR_WIDTH-1:0]      wr_req_addr_o,
+  output logic [REQ_BYTES_WIDTH-1:0] wr_req_bytes_o,
+  output logic                       wr_data_valid_o,
+  input  logic                       wr_data_ready_i,
+  output logic [BusBits-1:0]         wr_data_o,
+  output logic [StrbW-1:0]           wr_strb_o,
+  input  logic                       wr_rsp_valid_i,
+  input  logic                       wr_rsp_err_i,
+
+  output npu_engine_cmd_t            engine_cmd_o,
+  output logic                       engine_valid_o [NUM_ENGINES],
+  input  logic                       engine_ready_i [NUM_ENGINES],
+  input  logic                       engine_done_i [NUM_ENGINES],
+  input  logic [3:0]                 engine_err_i [NUM_ENGINES],
+  input  logic [2:0]                 engine_stats_i [NUM_ENGINES],
+
+  input  logic                       rd_beat_i,
+  input  logic                       wr_beat_i
+);
+  axil_req_t   axil_req;
+  axil_rsp_t   axil_rsp;
+  mem_rd_req_t rd_req;
+  mem_wr_req_t wr_req;
+  engine_req_t engine_req [NUM_ENGINES];
+  engine_rsp_t engine_rsp [NUM_ENGINES];
+
+  assign axil_req = '{
+    aw_valid: s_axil_awvalid_i, aw_addr: s_axil_awaddr_i, aw_prot: '0,
+    w_valid: s_axil_wvalid_i, w_data: s_axil_wdata_i, w_strb: s_axil_wstrb_i,
+    b_ready: s_axil_bready_i, ar_valid: s_axil_arvalid_i, ar_addr: s_axil_araddr_i, ar_prot: '0,
+    r_ready: s_axil_rready_i
+  };
+  assign s_axil_awready_o = axil_rsp.aw_ready;
+  assign s_axil_wready_o  = axil_rsp.w_ready;
+  assign s_axil_bvalid_o  = axil_rsp.b_valid;
+  assign s_axil_bresp_o   = axil_rsp.b_resp;
+  assign s_axil_arready_o = axil_rsp.ar_ready;
+  assign s_axil_rvalid_o  = axil_rsp.r_valid;
+  assign s_axil_rdata_o   = axil_rsp.r_data;
+  assign s_axil_rresp_o   = axil_rsp.r_resp;
+
+  assign rd_req_valid_o  = rd_req.valid;
+  assign rd_req_addr_o   = rd_req.range.addr;
+  assign rd_req_bytes_o  = rd_req.range.bytes;
+  assign rd_rsp_ready_o  = rd_req.data_ready;
+  assign wr_req_valid_o  = wr_req.valid;
+  assign wr_req_addr_o   = wr_req.range.addr;
+  assign wr_req_bytes_o  = wr_req.range.bytes;
+  assign wr_data_valid_o = wr_req.data_valid;
+
+  assign engine_cmd_o = engine_req[0].cmd;
+
+  for (genvar e = 0; e < NUM_ENGINES; e++) begin : gen_engine
+    assign engine_valid_o[e] = engine_req[e].valid;
+    assign engine_rsp[e] = '{ready: engine_ready_i[e], done: engine_done_i[e],
+                             err: error_e'(engine_err_i[e]), stats: engine_stats_i[e]};
+    SameCommand: assert property (@(posedge clk_i) disable iff (!rst_ni)
+        engine_req[e].cmd == engine_req[0].cmd)
+      else $error("ctrl_bench: engine %0d is offered another command", e);
+  end
+
+  npu_ctrl #(.BusBits(BusBits), .MemBase(MemBase), .MemLimit(MemLimit)) u_ctrl (
+    .clk_i, .rst_ni, .axil_req_i(axil_req), .axil_rsp_o(axil_rsp), .irq_o, .soft_rst_o,
+    .rd_req_o(rd_req),
+    .rd_rsp_i('{ready: rd_req_ready_i, data_valid: rd_rsp_valid_i, data_err: rd_rsp_err_i}),
+    .rd_data_i(rd_rsp_data_i),
+    .wr_req_o(wr_req),
+    .wr_rsp_i('{ready: wr_req_ready_i, data_ready: wr_data_ready_i, done: wr_rsp_valid_i,
+                err: wr_rsp_err_i}),
+    .wr_data_o, .wr_strb_o, .engine_req_o(engine_req), .engine_rsp_i(engine_rsp),
+    .rd_beat_i, .wr_beat_i
+  );
+endmodule
