@@ -68,7 +68,7 @@ FIGURES: tuple[Figure, ...] = (
 )
 
 
-class Value(Frozen):
+class MeasuredFigure(Frozen):
     """A measured figure: the median of the rounds, and the largest less the smallest."""
 
     value: float
@@ -81,7 +81,7 @@ def measurable() -> dict[str, Figure]:
     return {f.name: f for f in FIGURES if f.module or (own / f"{f.name}.py").is_file()}
 
 
-def measure(figure: Figure, rounds: int, say: Callable[[str], None]) -> Value:
+def measure(figure: Figure, rounds: int, say: Callable[[str], None]) -> MeasuredFigure:
     """Take one figure in a process of its own. InfrastructureError when that fails."""
     lines: list[str] = []
     log = LOGS / f"{figure.name}.log"
@@ -98,7 +98,7 @@ def measure(figure: Figure, rounds: int, say: Callable[[str], None]) -> Value:
     ended = execute([*runner, figure.name, str(rounds)], log, _LIMIT_S, take)
     try:
         if ended.status == 0 and not ended.timed_out and lines:
-            return Value.model_validate_json(lines[-1])
+            return MeasuredFigure.model_validate_json(lines[-1])
     except ValidationError:
         pass
     why = " | ".join(last_lines(log, 1)) or "no message"
@@ -111,7 +111,7 @@ def run_bench(console: Console, names: Sequence[str], rounds: int, out: Path) ->
     unknown = [name for name in names if name not in known]
     if unknown:
         raise InputError("command line", "BENCH", unknown[0], f"one of {', '.join(known)}")
-    taken: list[tuple[Figure, Value]] = []
+    taken: list[tuple[Figure, MeasuredFigure]] = []
     lost = 0
 
     def say(text: str) -> None:
@@ -134,7 +134,7 @@ def run_bench(console: Console, names: Sequence[str], rounds: int, out: Path) ->
     return 3 if lost else 0
 
 
-def _document(taken: Sequence[tuple[Figure, Value]]) -> str:
+def _document(taken: Sequence[tuple[Figure, MeasuredFigure]]) -> str:
     rows = [
         {"name": f.name, "aim": f.aim, "better": f.better, "unit": f.unit, **value.model_dump()}
         for f, value in taken
@@ -147,7 +147,7 @@ def reached(figure: Figure, value: float) -> bool:
     return value >= figure.aim if figure.better == "higher" else value <= figure.aim
 
 
-def _table(taken: Sequence[tuple[Figure, Value]]) -> Table:
+def _table(taken: Sequence[tuple[Figure, MeasuredFigure]]) -> Table:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
     for name in ("figure", "value", "aim", "spread", "unit"):
         table.add_column(name, justify="left" if name in ("figure", "unit") else "right")

@@ -44,8 +44,8 @@ from regress.options import (
     UnitOptions,
 )
 from regress.paths import CONFIG_FILE, OUT, ROOT
-from regress.progress import Progress
-from regress.run import Outcome, list_tests, run, test_named
+from regress.progress import ProgressBar
+from regress.run import RunOutcome, list_tests, run, test_named
 from regress.run_report import roofline
 from regress.run_report import text as report
 
@@ -155,7 +155,7 @@ def replay(console: Console, capsule: Path, options: ReplayOptions) -> int:
 
 
 def _run(console: Console, spec: RunSpec) -> int:
-    outcome: Outcome = run(spec, Progress(console, spec.test))
+    outcome: RunOutcome = run(spec, ProgressBar(console, spec.test))
     artefacts = [*outcome.artefacts, *_pictures(spec, outcome.result)]
     report.show(console, outcome.result, map(_shown, artefacts))
     return outcome.exit_code

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from regress import tree
+from regress import text_rules
 from regress.front_ends import SHAPES, sampled_memories, slang_problems, verilator_problems
 from regress.generate import COMMAND, render, stale
 from regress.paths import ROOT
@@ -70,8 +70,8 @@ def cpp_format() -> str:
     return "\n".join(found) or said
 
 
-def _tree(check: Callable[[Sequence[Path]], list[str]]) -> str:
-    return "\n".join(check(tree.source_files()))
+def _on_files(check: Callable[[Sequence[Path]], list[str]]) -> str:
+    return "\n".join(check(text_rules.source_files()))
 
 
 def generated_is_fresh() -> str:
@@ -93,10 +93,12 @@ LINT: dict[str, Check] = {
     "ruff check": lambda: _tool("ruff", "check", "--quiet", "--output-format", "concise", "."),
     "ruff format": lambda: _tool("ruff", "format", "--check", "--output-format", "concise", "."),
     "clang-format": cpp_format,
-    "licence lines": lambda: _tree(tree.licence_problems),
-    "file lengths": lambda: _tree(lambda files: tree.length_problems(files, _generated())),
-    "line widths": lambda: _tree(lambda files: tree.width_problems(files, _generated())),
-    "RTL constructs": lambda: _tree(lambda files: tree.rtl_problems(files, _generated())),
+    "licence lines": lambda: _on_files(text_rules.licence_problems),
+    "file lengths": lambda: _on_files(
+        lambda files: text_rules.length_problems(files, _generated())
+    ),
+    "line widths": lambda: _on_files(lambda files: text_rules.width_problems(files, _generated())),
+    "RTL constructs": lambda: _on_files(lambda files: text_rules.rtl_problems(files, _generated())),
     **_front_ends(),
     "memories in assertions": sampled_memories,
 }

@@ -38,7 +38,7 @@ from regress.pages.failure import STRIP_FILE, write_failures
 from regress.pages.render import write_style
 from regress.pages.site import write_site
 from regress.pages.strip import draw_strip
-from regress.progress import Progress
+from regress.progress import ProgressBar
 from regress.results.model import Plan
 from regress.results.night import load_job, load_night
 from regress.results.store import Store
@@ -82,9 +82,9 @@ class CommandOutput:
         """Print a line."""
         self.console.print(Text(text), soft_wrap=True, highlight=False)
 
-    def progress(self, title: str) -> Progress:
+    def progress(self, title: str) -> ProgressBar:
         """A progress bar, or lines where the console is no terminal."""
-        return Progress(self.console, title)
+        return ProgressBar(self.console, title)
 
 
 def nightly(console: Console, request: TierRequest) -> int:

@@ -29,7 +29,7 @@ from regress import optable_baseline as baseline
 from regress.optable_page import page, totals
 from regress.paths import CONFIG_FILE, OUT, ROOT
 from regress.process import environment
-from regress.progress import Progress
+from regress.progress import ProgressBar
 
 PAGE = ROOT / "docs" / "ops.md"
 SAMPLES, SEED = 10, 1
@@ -75,7 +75,7 @@ def optable(console: Console, request: OpSurveyRequest) -> int:
             raise InputError("command line", "dtype", dtype, f"one of {', '.join(DTYPES)}")
     load_config(CONFIG_FILE, _CONFIG)
     former = baseline.recorded()
-    found = measure(request, Progress(console, "optable"))
+    found = measure(request, ProgressBar(console, "optable"))
     say = _sayer(console)
     for line in totals(found.rows):
         say(line)
@@ -98,7 +98,7 @@ def _sayer(console: Console) -> Callable[[str], None]:
     return lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def measure(request: OpSurveyRequest, progress: Progress) -> Measured:
+def measure(request: OpSurveyRequest, progress: ProgressBar) -> Measured:
     """Judge the samples of the ops in worker processes. InputError for an op that torch has not."""
     log = OUT / "optable" / "worker.log"
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -187,7 +187,7 @@ class _Worker:
 class _Pool:
     """Workers in threads that take tasks from one queue."""
 
-    def __init__(self, tasks: deque[SurveyTask], progress: Progress, log: Path) -> None:
+    def __init__(self, tasks: deque[SurveyTask], progress: ProgressBar, log: Path) -> None:
         self._tasks, self._progress, self._log = tasks, progress, log
         self._rows: list[OpTypeRow] = []
         self._errors: list[BaseException] = []

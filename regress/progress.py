@@ -14,7 +14,7 @@ from driver.results import OpRow
 _LINE_EVERY_S = 15.0
 
 
-class Progress:
+class ProgressBar:
     """Follows one run on `console`; enter it around the run."""
 
     def __init__(self, console: Console, title: str) -> None:
@@ -27,7 +27,7 @@ class Progress:
         self._bar: bars.Progress | None = None
         self._task = bars.TaskID(0)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> ProgressBar:
         self._start = self._last = time.monotonic()
         if self._console.is_terminal:
             self._bar = bars.Progress(

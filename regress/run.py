@@ -66,14 +66,14 @@ _ERROR_PREFIX = "error: "
 _Judged = tuple[RunResult, int]
 
 
-class BadInput(NpuError):
+class BenchInputError(NpuError):
     """The bench refused its input; the text is its own line."""
 
     exit_code = 2
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """What a run leaves: its result, and the exit status of the command line."""
 
     result: RunResult
@@ -84,7 +84,7 @@ class Outcome:
     """What the run said last; None when it could not."""
 
 
-class Watcher(Protocol):
+class RunListener(Protocol):
     """Who follows a run; what a method raises ends the run."""
 
     def __enter__(self) -> Any: ...
@@ -148,7 +148,7 @@ def test_named(name: str, tests: tuple[TestInfo, ...]) -> TestInfo:
     raise InputError("command line", "TEST", name or "nothing", f"one of {known}")
 
 
-def run(spec: RunSpec, progress: Watcher, runner: tuple[str, ...] = RUNNER) -> Outcome:
+def run(spec: RunSpec, progress: RunListener, runner: tuple[str, ...] = RUNNER) -> RunOutcome:
     """Run `spec` in its folder and leave result.json, junit.xml and the log there. SIGTERM and
     SIGHUP end it as Ctrl-C does.
 
@@ -158,7 +158,9 @@ def run(spec: RunSpec, progress: Watcher, runner: tuple[str, ...] = RUNNER) -> O
         return run_in_thread(spec, progress, runner)
 
 
-def run_in_thread(spec: RunSpec, progress: Watcher, runner: tuple[str, ...] = RUNNER) -> Outcome:
+def run_in_thread(
+    spec: RunSpec, progress: RunListener, runner: tuple[str, ...] = RUNNER
+) -> RunOutcome:
     """`run` for any thread: signals are the caller's."""
     with locked(spec.out, "OUT"), fresh(spec.out, OWN_NAMES):
         write_json(spec.out / SPEC_FILE, spec)
@@ -171,7 +173,7 @@ def run_in_thread(spec: RunSpec, progress: Watcher, runner: tuple[str, ...] = RU
                 command, spec.out / LOG_FILE, limit, follower.take, on_idle=progress.tick
             )
         result, code = _judge(spec, ended, follower, time.monotonic() - start)
-        outcome = Outcome(result, code, _artefacts(spec), ended, follower.end)
+        outcome = RunOutcome(result, code, _artefacts(spec), ended, follower.end)
         write_junit(outcome.result, spec.out / JUNIT_FILE)
         return outcome
 
@@ -179,7 +181,7 @@ def run_in_thread(spec: RunSpec, progress: Watcher, runner: tuple[str, ...] = RU
 class _Follower:
     """Takes the lines of a run's stdout."""
 
-    def __init__(self, progress: Watcher) -> None:
+    def __init__(self, progress: RunListener) -> None:
         self._progress = progress
         self.planned: int | None = None
         self.end: EndEvent | None = None
@@ -217,8 +219,8 @@ def _no_result(spec: RunSpec, ended: Ended, seconds: float) -> _Judged:
     """The bench says why it stopped in the last line of its log; where not, it died."""
     said = "".join(last_lines(spec.out / LOG_FILE, 1))
     text = said.removeprefix(_ERROR_PREFIX)
-    if ended.status == BadInput.exit_code and text:
-        raise BadInput(text)
+    if ended.status == BenchInputError.exit_code and text:
+        raise BenchInputError(text)
     if ended.status == InfrastructureError.exit_code and text != said:
         return _broken(spec, text, seconds)
     return _broken(spec, f"the run {ended.describe(spec.timeout_s)} and left no result", seconds)

@@ -12,7 +12,7 @@ from rich.console import Console
 
 from driver.results import OpRow, RunResult, RunSpec, write_json
 from regress.paths import CONFIG_FILE
-from regress.progress import Progress
+from regress.progress import ProgressBar
 from regress.results.model import Attempt, JobStatus, Plan, PlanItem, digest
 from regress.results.store import Store
 from regress.run import run
@@ -20,9 +20,9 @@ from regress.run import run
 RUNNER = (sys.executable, str(Path(__file__).with_name("wrong_runner.py")))
 
 
-def silent(title: str) -> Progress:
+def silent(title: str) -> ProgressBar:
     """A progress that nobody sees."""
-    return Progress(Console(file=open(os.devnull, "w")), title)  # noqa: PTH123
+    return ProgressBar(Console(file=open(os.devnull, "w")), title)  # noqa: PTH123
 
 
 def plan(number: int) -> Plan:

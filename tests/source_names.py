@@ -14,8 +14,6 @@ _PLACES = re.compile(r"((?:`\w+`(?:, )?)+) \(([^)]+)\)")
 
 REPEATED: Mapping[str, str] = {
     "Format": "golden/accuracy.py: TableFormat; golden/softfloat.py: SoftFormat",
-    "Progress": "regress/progress.py: ProgressBar; tb/ops/runner.py: RunObserver",
-    "Value": "regress/bench.py: MeasuredFigure",
 }
 """Class names that several files declare today, with names to take instead. It only shrinks."""
 

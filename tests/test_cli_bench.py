@@ -12,7 +12,7 @@ from rich.console import Console
 
 from driver.errors import InfrastructureError, InputError
 from regress import bench
-from regress.bench import Figure, Value, run_bench
+from regress.bench import Figure, MeasuredFigure, run_bench
 from regress.nightly.overhead import MEASUREMENTS
 from tb.bench.measure import interleaved, summary, timed
 
@@ -109,7 +109,7 @@ def test_every_figure_of_the_table_has_its_measurement() -> None:
 def test_a_value_must_be_one() -> None:
     with pytest.raises(InfrastructureError, match="odd ended with status 0"):
         bench.measure(FIGURES["odd"], 3, lambda text: None)
-    assert Value(value=1.0, spread=0.0).value == 1.0
+    assert MeasuredFigure(value=1.0, spread=0.0).value == 1.0
 
 
 def test_the_two_sides_of_a_ratio_take_turns() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from regress import front_ends, tree
+from regress import front_ends, text_rules
 from regress.paths import ROOT
 
 HEAD = "// SPDX-License-Identifier: Apache-2.0\n"
@@ -26,34 +26,34 @@ def test_source_files_are_found_and_build_products_are_not(tmp_path: Path) -> No
         _put(tmp_path, name, "")
     for name in ("build/x.py", "out/x.py", ".venv/x.py", "a/__pycache__/x.py", "notes.txt"):
         _put(tmp_path, name, "")
-    found = [str(path.relative_to(tmp_path)) for path in tree.source_files(tmp_path)]
+    found = [str(path.relative_to(tmp_path)) for path in text_rules.source_files(tmp_path)]
     assert found == [".ci/run", "Makefile", "a.py", "rtl/b.sv", "tb/c.hpp"]
 
 
 def test_the_project_itself_has_many_source_files() -> None:
-    assert len(tree.source_files()) > 100
+    assert len(text_rules.source_files()) > 100
 
 
 def test_a_file_without_its_licence_line_is_named(tmp_path: Path) -> None:
     good = _put(tmp_path, "good.py", "#!/bin/x\n" + HEAD)
     late = _put(tmp_path, "late.py", "\n\n\n" + HEAD)
-    problems = tree.licence_problems([good, late], tmp_path)
+    problems = text_rules.licence_problems([good, late], tmp_path)
     assert len(problems) == 1
     assert problems[0].startswith("late.py: ")
 
 
 def test_a_file_that_is_too_long_is_named_unless_generated(tmp_path: Path) -> None:
     files = [_put(tmp_path, name, "\n" * lines) for name, lines in (("a", 400), ("b", 401))]
-    assert len(tree.length_problems(files, [], tmp_path)) == 1
-    assert tree.length_problems(files, ["b"], tmp_path) == []
+    assert len(text_rules.length_problems(files, [], tmp_path)) == 1
+    assert text_rules.length_problems(files, ["b"], tmp_path) == []
 
 
 def test_a_line_that_is_too_wide_is_named_with_its_number(tmp_path: Path) -> None:
     file = _put(tmp_path, "rtl/a.sv", "\n" + "x" * 100 + "\n" + "x" * 101)
     other = _put(tmp_path, "a.md", "x" * 200)
-    problems = tree.width_problems([file, other], [], tmp_path)
+    problems = text_rules.width_problems([file, other], [], tmp_path)
     assert problems == ["rtl/a.sv:3: 101 columns, at most 100"]
-    assert tree.width_problems([file], ["rtl/a.sv"], tmp_path) == []
+    assert text_rules.width_problems([file], ["rtl/a.sv"], tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -73,10 +73,10 @@ def test_a_line_that_is_too_wide_is_named_with_its_number(tmp_path: Path) -> Non
 )
 def test_forbidden_constructs_are_named_by_file_and_line(line: str, tmp_path: Path) -> None:
     file = _put(tmp_path, "rtl/a.sv", HEAD + line + "\n")
-    (problem,) = tree.rtl_problems([file], [], tmp_path)
+    (problem,) = text_rules.rtl_problems([file], [], tmp_path)
     assert problem.startswith("rtl/a.sv:2: ")
-    assert tree.rtl_problems([file], ["rtl/a.sv"], tmp_path) == []
-    assert tree.rtl_problems([_put(tmp_path, "tb/a.sv", line)], [], tmp_path) == []
+    assert text_rules.rtl_problems([file], ["rtl/a.sv"], tmp_path) == []
+    assert text_rules.rtl_problems([_put(tmp_path, "tb/a.sv", line)], [], tmp_path) == []
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_forbidden_constructs_are_named_by_file_and_line(line: str, tmp_path: Pa
     ],
 )
 def test_what_is_allowed_is_not_named(line: str, tmp_path: Path) -> None:
-    assert tree.rtl_problems([_put(tmp_path, "rtl/a.sv", line)], [], tmp_path) == []
+    assert text_rules.rtl_problems([_put(tmp_path, "rtl/a.sv", line)], [], tmp_path) == []
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ from rich.console import Console
 from test_report import _failing, _row
 
 from regress import progress
-from regress.progress import Progress
+from regress.progress import ProgressBar
 
 
 def _watched(terminal: bool, monkeypatch: pytest.MonkeyPatch, every_s: float) -> str:
     monkeypatch.setattr(progress, "_LINE_EVERY_S", every_s)
     console = Console(width=100, force_terminal=terminal, no_color=True)
-    with console.capture() as capture, Progress(console, "matmul") as watched:
+    with console.capture() as capture, ProgressBar(console, "matmul") as watched:
         watched.tick()
         watched.plan(4)
         watched.op(_row(0))
@@ -48,7 +48,7 @@ def test_a_terminal_gets_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_time_left_follows_the_pace() -> None:
-    watched = Progress(Console(quiet=True), "x")
+    watched = ProgressBar(Console(quiet=True), "x")
     assert watched.left() == ""
     watched.plan(100)
     assert watched.left() == ""

@@ -19,8 +19,8 @@ from driver.errors import InfrastructureError, InputError
 from driver.results import RESULT_FILE, RunResult, RunSpec, read_json
 from regress import run as run_module
 from regress.paths import ROOT
-from regress.progress import Progress
-from regress.run import BadInput, Outcome, list_tests, run
+from regress.progress import ProgressBar
+from regress.run import BenchInputError, RunOutcome, list_tests, run
 
 FAKE = Path(__file__).with_name("fake_runner.py")
 RUNNER = (sys.executable, str(FAKE))
@@ -41,9 +41,9 @@ def _spec(test: str, out: Path, timeout_s: float = 60.0) -> RunSpec:
     )
 
 
-def _run(test: str, out: Path, timeout_s: float = 60.0) -> tuple[Outcome, str]:
+def _run(test: str, out: Path, timeout_s: float = 60.0) -> tuple[RunOutcome, str]:
     console = Console(width=120, record=True, file=open(os.devnull, "w"))  # noqa: SIM115, PTH123
-    outcome = run(_spec(test, out, timeout_s), Progress(console, test), RUNNER)
+    outcome = run(_spec(test, out, timeout_s), ProgressBar(console, test), RUNNER)
     return outcome, console.export_text()
 
 
@@ -117,7 +117,7 @@ def test_the_result_of_an_earlier_run_is_not_taken_for_the_new_one(tmp_path: Pat
 
 
 def test_bad_input_found_by_the_bench_is_its_own_line_and_leaves_no_result(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"^capsule\.json: hash: got 1, expected 2$"):
+    with pytest.raises(BenchInputError, match=r"^capsule\.json: hash: got 1, expected 2$"):
         _run("refusing", tmp_path)
     assert not (tmp_path / RESULT_FILE).exists()
 
@@ -202,4 +202,4 @@ def test_a_bench_that_cannot_list_its_tests_is_an_infrastructure_error(
 
 def test_a_runner_that_does_not_exist_is_an_infrastructure_error(tmp_path: Path) -> None:
     with pytest.raises(InfrastructureError, match="does not start"):
-        run(_spec("passing", tmp_path), Progress(Console(), "x"), ("/none",))
+        run(_spec("passing", tmp_path), ProgressBar(Console(), "x"), ("/none",))

@@ -16,7 +16,7 @@ from driver.optable import Listing, OpTypeRow, SampleCounts, SurveyTask, TaskAns
 from regress import optable_baseline as baseline
 from regress.optable import OpSurveyRequest, measure, optable
 from regress.optable_page import page, totals
-from regress.progress import Progress
+from regress.progress import ProgressBar
 from tb.optable.__main__ import answer
 from tb.optable.database import calls
 from tb.optable.judging import Judge, SampleResult
@@ -178,7 +178,7 @@ def test_the_command_runs_workers_and_counts(
     console.file.flush()
     assert "all: 6 samples, 6 (100.0 %) pass" in (tmp_path / "text").read_text()
     with pytest.raises(InputError, match="no_such_op"):
-        measure(OpSurveyRequest(ops=("no_such_op",)), Progress(console, "optable"))
+        measure(OpSurveyRequest(ops=("no_such_op",)), ProgressBar(console, "optable"))
 
 
 def test_a_worker_that_dies_is_a_crash_of_the_type_that_ended_it(
@@ -210,7 +210,7 @@ def test_a_worker_that_dies_is_a_crash_of_the_type_that_ended_it(
     monkeypatch.setattr("regress.optable._Worker", Worker)
     console = Console(file=(tmp_path / "text").open("w"))
     asked = OpSurveyRequest(ops=("add",), dtypes=("float32", "float16"), samples=2, jobs=1)
-    rows = measure(asked, Progress(console, "optable")).rows
+    rows = measure(asked, ProgressBar(console, "optable")).rows
     assert [(row.dtype, row.count.passed, row.count.crash) for row in rows] == [
         ("float32", 2, 0),
         ("float16", 0, 1),
@@ -228,7 +228,7 @@ def test_an_error_in_a_worker_thread_ends_the_command(
     monkeypatch.setattr("regress.optable._Worker.ask", ask)
     monkeypatch.setattr("regress.optable._Worker.end", lambda self: 0)
     with pytest.raises(ValueError, match="not JSON"):
-        measure(OpSurveyRequest(ops=("add",)), Progress(Console(), "optable"))
+        measure(OpSurveyRequest(ops=("add",)), ProgressBar(Console(), "optable"))
 
 
 def _no_process(self: Any, log: Path) -> None:

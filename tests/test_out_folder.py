@@ -16,7 +16,7 @@ from driver.results import RESULT_FILE, RunSpec
 from regress import folder as folder_module
 from regress.folder import MANIFEST, check_absent, fresh, keep_text, locked
 from regress.paths import ROOT
-from regress.progress import Progress
+from regress.progress import ProgressBar
 from regress.run import run
 
 RUNNER = (sys.executable, str(Path(__file__).with_name("fake_runner.py")))
@@ -35,7 +35,7 @@ def _run(out: Path, test: str = "passing") -> None:
         op_filter=None,
         timeout_s=60.0,
     )
-    run(spec, Progress(Console(quiet=True), test), RUNNER)
+    run(spec, ProgressBar(Console(quiet=True), test), RUNNER)
 
 
 def _tree(folder: Path) -> dict[str, str]:

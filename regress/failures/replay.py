@@ -15,9 +15,9 @@ from driver.errors import InputError
 from driver.results import OpRow, RunResult, RunSpec, Waves
 from regress.analysis.triage import normalised
 from regress.paths import CONFIG_FILE, OUT
-from regress.progress import Progress
+from regress.progress import ProgressBar
 from regress.results.night import StoredJob
-from regress.run import RUNNER, Outcome, run
+from regress.run import RUNNER, RunOutcome, run
 
 FOLDER = OUT / "replay"
 
@@ -34,7 +34,7 @@ class ReplayVerdict(StrEnum):
 class ReplayResult:
     """What came of running a stored attempt, or one of its ops, again."""
 
-    outcome: Outcome
+    outcome: RunOutcome
     verdict: ReplayVerdict
     stored: str
     """The first mismatch as stored, in words."""
@@ -120,7 +120,7 @@ def _capsules(job: StoredJob, spec: RunSpec) -> dict[str, Path]:
 
 def replay_job(
     job: StoredJob,
-    progress: Callable[[str], Progress],
+    progress: Callable[[str], ProgressBar],
     op: int | None = None,
     out: Path | None = None,
     runner: tuple[str, ...] = RUNNER,
@@ -133,7 +133,7 @@ def replay_job(
     return _compared(job, row, outcome)
 
 
-def _compared(job: StoredJob, row: OpRow | None, outcome: Outcome) -> ReplayResult:
+def _compared(job: StoredJob, row: OpRow | None, outcome: RunOutcome) -> ReplayResult:
     now = next((op for op in outcome.result.ops if op.status == "fail"), None)
     return ReplayResult(
         outcome,

@@ -18,10 +18,10 @@ from driver.results import OpRow, RunResult, write_text
 from regress.failures.replay import failing_row, spec_of
 from regress.failures.wavefile import WaveFile, edge_ps, first_together
 from regress.paths import ROOT
-from regress.progress import Progress
+from regress.progress import ProgressBar
 from regress.results.model import Attempt
 from regress.results.night import StoredJob
-from regress.run import RUNNER, Outcome, run
+from regress.run import RUNNER, RunOutcome, run
 
 VIEWS = ROOT / "tb" / "sim" / "views"
 """The viewers' files without markers, as the bench generates them."""
@@ -39,7 +39,7 @@ _LEAD_PS = 100_000
 class RecordedWaves:
     """Waves of one op and what was made of them."""
 
-    outcome: Outcome
+    outcome: RunOutcome
     row: OpRow
     waves: Path
     file: WaveFile
@@ -57,7 +57,7 @@ def waves_folder(job: Path, op: int) -> Path:
 
 def record_waves(
     job: StoredJob,
-    progress: Callable[[str], Progress],
+    progress: Callable[[str], ProgressBar],
     op: int | None = None,
     kind: Literal["vcd", "fst"] = "fst",
     runner: tuple[str, ...] = RUNNER,
@@ -74,7 +74,7 @@ def record_waves(
     return _finish(outcome, folder / f"waves.{kind}", job.attempt, row)
 
 
-def _finish(outcome: Outcome, waves: Path, attempt: Attempt, row: OpRow) -> RecordedWaves:
+def _finish(outcome: RunOutcome, waves: Path, attempt: Attempt, row: OpRow) -> RecordedWaves:
     if not waves.exists():
         said = outcome.result.message or "the run left no waves"
         raise InfrastructureError(f"attempt {attempt.id} op {row.index}: {said}")

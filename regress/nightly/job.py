@@ -30,7 +30,7 @@ from regress.results.model import (
     artefact_path,
     digest,
 )
-from regress.run import RUNNER, Outcome, run_in_thread
+from regress.run import RUNNER, RunOutcome, run_in_thread
 
 _HASHED_CHUNK = 1 << 20
 _REASON_CHARACTERS = 400
@@ -144,7 +144,7 @@ def run_job(job: JobSpec, cancelled: Callable[[], bool] = lambda: False) -> Atte
     return replace(attempt, started_utc=started_utc, seconds=seconds, worker=worker)
 
 
-def _judged(job: JobSpec, outcome: Outcome) -> Attempt:
+def _judged(job: JobSpec, outcome: RunOutcome) -> Attempt:
     """The attempt of a run that ended by itself, or at its time limit."""
     result = outcome.result
     status, reason = _status(outcome)
@@ -159,7 +159,7 @@ def _judged(job: JobSpec, outcome: Outcome) -> Attempt:
     )
 
 
-def _status(outcome: Outcome) -> tuple[JobStatus, str]:
+def _status(outcome: RunOutcome) -> tuple[JobStatus, str]:
     result, ended, end = outcome.result, outcome.ended, outcome.end
     lines = (result.message or "").splitlines()
     message = "; ".join(dict.fromkeys([*lines[:1], *lines[-1:]]))  # what happened; the log's last

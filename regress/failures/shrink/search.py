@@ -21,7 +21,7 @@ from regress.failures.replay import failing_row, spec_of
 from regress.failures.shrink.candidates import OpCandidate, plainer, shorter
 from regress.failures.shrink.standalone import write_test
 from regress.paths import OUT
-from regress.progress import Progress
+from regress.progress import ProgressBar
 from regress.results.night import StoredJob
 from regress.run import RUNNER, run
 
@@ -81,7 +81,7 @@ class _CandidateRunner:
         spec = self.spec.model_copy(
             update={"out": folder, "capsules": {"capsule": folder / CAPSULE}}
         )
-        silent = Progress(Console(file=StringIO()), "shrink")
+        silent = ProgressBar(Console(file=StringIO()), "shrink")
         result = run(spec, silent, self.runner).result
         if result.status == "error":
             raise InfrastructureError(f"run {self.rounds} of the search: {result.message}")
