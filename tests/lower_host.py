@@ -11,9 +11,9 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from driver.device import Device
 from driver.isa import DTYPE_BYTES, DType, Packet
-from driver.lower import TensorView, lower
+from driver.lower import lower
+from driver.runtime import Device, TensorView
 
 Values = NDArray[np.float64]
 STORAGE = {
@@ -46,7 +46,6 @@ class Placed:
     """A view in device memory, the storage around it, and the values it shows."""
 
     view: TensorView
-    base: int
     storage: Values
     strides: tuple[int, ...]
     offset: int
@@ -93,8 +92,8 @@ class Bench:
         offset = self.rng.randrange(5)
         storage = self.numpy.integers(-2, 3, offset + extent + 3).astype(np.float64)
         base = self.device.upload(encode(storage, dtype))
-        view = TensorView(base + offset * DTYPE_BYTES[dtype], dtype, sizes, strides)
-        return Placed(view, base, storage, strides, offset)
+        view = TensorView(base, offset * DTYPE_BYTES[dtype], dtype, sizes, strides)
+        return Placed(view, storage, strides, offset)
 
     def place_randomly(
         self, sizes: tuple[int, ...], dtype: DType, may_repeat: bool = True
@@ -115,18 +114,18 @@ class Bench:
     ) -> tuple[Packet, ...]:
         """Lower and execute; the packets."""
         views = [operand.view for operand in operands]
-        program = lower(op, views, scalars or {}, [result.view], self.device.alloc)
-        for address, data in program.descriptors:
-            self.device.backend.write_memory(address, data)
-        self.device.submit(program.packets)
+        program = lower(op, views, scalars or {}, [result.view], self.device.config)
+        self.device.execute(program)
         return program.packets
 
     def check(self, result: Placed, expected: Values) -> int:
         """Compare the result's whole storage with `expected` put into it: how many elements."""
         wanted = result.storage.copy()
-        moved = Placed(result.view, result.base, wanted, result.strides, result.offset)
+        moved = Placed(result.view, wanted, result.strides, result.offset)
         moved.values[...] = expected
         dtype = result.view.dtype
-        found = decode(self.device.download(result.base, wanted.shape, STORAGE[dtype]), dtype)
+        found = decode(
+            self.device.download(result.view.buffer.address, wanted.shape, STORAGE[dtype]), dtype
+        )
         np.testing.assert_array_equal(found, wanted)
         return prod(result.view.sizes)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,22 +13,13 @@ from backend_host import CONFIG
 
 import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
 from driver.backend import open_backend
-from driver.device import Device
-from driver.isa import DTYPE_BYTES, DType
-from driver.lower import Arg, Program, TensorView, lower
+from driver.capture.tensors import storage_view
+from driver.lower import Arg, lower
 from driver.lower.registry import overload
-from driver.lower.views import dense
+from driver.runtime import Buffer, Device, Program, TensorView
+from driver.runtime.torch_types import NPU_TYPES
+from tb.ops.placing import argument, view_of
 
-TYPES = {
-    torch.float32: DType.FP32,
-    torch.float16: DType.FP16,
-    torch.bfloat16: DType.BF16,
-    torch.int8: DType.INT8,
-    torch.int32: DType.INT32,
-    torch.uint8: DType.UINT8,
-    torch.bool: DType.UINT8,
-    torch.int64: DType.INT64,
-}
 _BYTES = 0xA5
 """What results hold before the op: an element that nobody writes does not look right."""
 
@@ -83,7 +74,7 @@ class TorchBench:
 
     def __init__(self, device: Device) -> None:
         self.device = device
-        self._storages: dict[int, int] = {}
+        self._storages: dict[int, Buffer] = {}
         self._alive: list[torch.Tensor] = []
 
     def view(self, tensor: torch.Tensor) -> TensorView:
@@ -91,47 +82,27 @@ class TorchBench:
         storage = tensor.untyped_storage()
         key = storage.data_ptr()
         if key not in self._storages or not key:
-            data = torch.empty(0, dtype=torch.uint8).set_(storage).numpy()
+            data = storage_view(tensor)
             self._storages[key] = self.device.upload(data if data.size else np.zeros(1, np.uint8))
             self._alive.append(tensor)
-        dtype = TYPES[tensor.dtype]
-        address = self._storages[key] + tensor.storage_offset() * DTYPE_BYTES[dtype]
-        return TensorView(
-            address, dtype, tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype is torch.bool
-        )
+        return view_of(tensor, self._storages[key], NPU_TYPES[tensor.dtype])
 
     def argument(self, value: Any) -> Arg:
         """A torch argument as the lowering takes it."""
-        if isinstance(value, torch.Tensor):
-            return self.view(value)
-        if isinstance(value, list | tuple):
-            return tuple(self.argument(item) for item in value)
-        if isinstance(value, torch.dtype | torch.memory_format | torch.layout):
-            return str(value).removeprefix("torch.")
-        return value
+        return argument(value, self.view)
 
     def result(self, tensor: torch.Tensor) -> TensorView:
         """Memory for an output, with torch's strides."""
-        span = sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride(), strict=True)) + 1
-        size = max(span, 1) * tensor.element_size()
-        address = self.device.upload(np.full(size, _BYTES, np.uint8))
-        view = dense(address, TYPES[tensor.dtype], tuple(tensor.shape))
-        strides = tuple(tensor.stride())
-        return TensorView(address, view.dtype, view.sizes, strides, tensor.dtype is torch.bool)
+        view = view_of(tensor, Buffer(0), NPU_TYPES[tensor.dtype])
+        noise = np.full(max(view.extent_bytes, 1), _BYTES, np.uint8)
+        return replace(view, buffer=self.device.upload(noise), offset_bytes=0)
 
     def fetch(self, view: TensorView, like: torch.Tensor) -> torch.Tensor:
         """The elements of a result."""
-        span = sum((n - 1) * s for n, s in zip(view.sizes, view.strides, strict=True)) + 1
         if not view.count:
             return torch.empty_like(like)
-        raw = self.device.download(view.address, (span * DTYPE_BYTES[view.dtype],), np.uint8)
+        raw = self.device.download(view.address, (view.extent_bytes,), np.uint8)
         return torch.from_numpy(raw).view(like.dtype).as_strided(view.sizes, view.strides)
-
-    def submit(self, program: Program) -> None:
-        """Run the packets."""
-        for address, data in program.descriptors:
-            self.device.backend.write_memory(address, data)
-        self.device.submit(program.packets)
 
     def call(self, op: str, *args: Any, **kwargs: Any) -> Answer:
         """Run an op ("add.Tensor", "npu.quantize") on both."""
@@ -153,9 +124,9 @@ class TorchBench:
             [self.argument(value) for value in args],
             {key: self.argument(value) for key, value in kwargs.items()},
             results,
-            self.device.alloc,
+            self.device.config,
         )
-        self.submit(program)
+        self.device.execute(program)
         found = tuple(
             None if view is None or like is None else self.fetch(view, like)
             for view, like in zip(results, expected, strict=True)

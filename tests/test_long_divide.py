@@ -11,8 +11,8 @@ from lower_torch import TorchBench
 from test_lower_int64 import edges, long
 from test_lower_int64_rows import wide
 
+from driver.lower.builder import ProgramBuilder
 from driver.lower.long_divide import divide
-from driver.lower.program import ProgramBuilder
 
 MODES = [(remainder, floor) for remainder in (False, True) for floor in (False, True)]
 modes = pytest.mark.parametrize(("remainder", "floor"), MODES)
@@ -25,10 +25,10 @@ def divided(
     shape = x.shape if isinstance(y, int) else torch.broadcast_shapes(x.shape, y.shape)
     answer = torch.empty(shape, dtype=torch.int64)
     out = npu.result(answer)
-    builder = ProgramBuilder("aten.divide", npu.device.alloc)
+    builder = ProgramBuilder("aten.divide", npu.device.config)
     divisor = y if isinstance(y, int) else npu.view(y)
     divide(builder, out, npu.view(x), divisor, remainder=remainder, floor=floor)
-    npu.submit(builder.program())
+    npu.device.execute(builder.program())
     return npu.fetch(out, answer)
 
 

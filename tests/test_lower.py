@@ -10,8 +10,8 @@ import pytest
 from backend_host import CONFIG, Host, executes
 from lower_host import Bench, Placed
 
-from driver.device import Device
 from driver.isa import DType, Opcode, flag_field
+from driver.runtime.device import Device
 
 PAIRS = [
     (DType.FP32, DType.FP32),
@@ -105,7 +105,7 @@ def operands(bench: Bench, *shapes: tuple[int, ...], dtype: DType = DType.FP32) 
 def test_dense_operands_need_no_descriptor_and_one_packet(bench: Bench) -> None:
     x, y, result = operands(bench, (4, 5), (5, 6), (4, 6))
     (packet,) = bench.run("aten.mm.default", [x, y], result)
-    assert (packet.opcode, packet.flags, packet.params) == (Opcode.MATMUL, 0, (4, 5, 6, 1))
+    assert (packet.opcode, packet.flags, packet.params[:4]) == (Opcode.MATMUL, 0, (4, 5, 6, 1))
     assert bench.check(result, x.values @ y.values) == 24
 
 
@@ -114,7 +114,7 @@ def test_a_linear_layer_reads_its_weight_in_place_and_flattens_its_rows(bench: B
     copy, matmul = bench.run("aten.linear.default", [x, weight, bias], result)
     assert flags_of(copy.flags) == {"SRC1_DESC"}
     assert flags_of(matmul.flags) == {"TRANS_B", "ACCUMULATE"}
-    assert matmul.params == (24, 5, 6, 1)
+    assert matmul.params[:4] == (24, 5, 6, 1)
     assert bench.check(result, x.values @ weight.values.T + bias.values) == 144
 
 
@@ -122,7 +122,7 @@ def test_rows_that_do_not_flatten_become_a_batch(bench: Bench) -> None:
     x = bench.place((3, 4, 5), DType.FP32, order=(1, 0, 2))
     weight, result = operands(bench, (6, 5), (3, 4, 6))
     (packet,) = bench.run("aten.linear.default", [x, weight], result)
-    assert packet.params == (4, 5, 6, 3)
+    assert packet.params[:4] == (4, 5, 6, 3)
     assert flags_of(packet.flags) == {"SRC1_DESC", "SRC2_DESC"}
     assert bench.check(result, x.values @ weight.values.T) == 72
 
@@ -131,7 +131,7 @@ def test_rows_that_no_batch_holds_are_copied_first(bench: Bench) -> None:
     x = bench.place((2, 3, 4, 5), DType.FP32, order=(2, 1, 0, 3))
     weight, result = operands(bench, (6, 5), (2, 3, 4, 6))
     copy, matmul = bench.run("aten.linear.default", [x, weight], result)
-    assert (copy.opcode, matmul.params) == (Opcode.COPY, (24, 5, 6, 1))
+    assert (copy.opcode, matmul.params[:4]) == (Opcode.COPY, (24, 5, 6, 1))
     assert bench.check(result, x.values @ weight.values.T) == 144
 
 
@@ -161,7 +161,7 @@ def test_an_addend_that_is_the_result_is_not_copied(bench: Bench) -> None:
 def test_a_dense_matrix_is_copied_without_descriptors(bench: Bench) -> None:
     addend, x, y, result = operands(bench, (4, 6), (4, 5), (5, 6), (4, 6))
     copy, _ = bench.run("aten.addmm.default", [addend, x, y], result)
-    assert (flags_of(copy.flags), copy.params) == (frozenset(), (24,))
+    assert (flags_of(copy.flags), copy.params[:2]) == (frozenset(), (24, 0))
     assert bench.check(result, addend.values + x.values @ y.values) == 24
 
 

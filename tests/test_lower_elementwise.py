@@ -192,14 +192,14 @@ def test_dense_operands_take_one_packet_and_no_descriptor(npu: TorchBench) -> No
     program = npu.call("add.Tensor", x, x).program
     assert [packet.opcode for packet in program.packets] == [Opcode.VECTOR]
     assert program.packets[0].params[1] == 60
-    assert program.descriptors == ()
+    assert program.sections == ()
 
 
 def test_permuted_operands_of_one_layout_count_as_dense(npu: TorchBench) -> None:
     x = numbers(3, 4, 5).permute(2, 0, 1)
     answer = npu.call("add.Tensor", x, x)
     assert answer.exact() == 60
-    assert answer.program.descriptors == ()
+    assert answer.program.sections == ()
 
 
 def test_more_dimensions_than_a_descriptor_has_become_several_packets(
@@ -221,6 +221,6 @@ def test_a_quotient_by_a_power_of_two_is_a_product(npu: TorchBench) -> None:
 def test_in_place_ops_read_what_they_overwrite(npu: TorchBench) -> None:
     x, y = numbers(3, 4, 5), numbers(5)
     view = npu.view(x)
-    program = lower("aten.add_.Tensor", [view, npu.view(y)], {}, [view], npu.device.alloc)
-    npu.submit(program)
+    program = lower("aten.add_.Tensor", [view, npu.view(y)], {}, [view], npu.device.config)
+    npu.device.execute(program)
     assert torch.equal(npu.fetch(view, x), x + y)

@@ -111,7 +111,7 @@ def test_in_place(npu: TorchBench, op: str) -> None:
 def in_place(npu: TorchBench, op: str, operands: tuple[Any, ...]) -> torch.Tensor:
     """Run an op that overwrites its first operand; torch's answer."""
     views = [npu.argument(value) for value in operands]
-    npu.submit(lower(overload(op), views, {}, [views[0]], npu.device.alloc))
+    npu.device.execute(lower(overload(op), views, {}, [views[0]], npu.device.config))
     namespace, name, which = overload(op).split(".")
     answer = getattr(getattr(getattr(torch.ops, namespace), name), which)(*operands)
     assert isinstance(answer, torch.Tensor)

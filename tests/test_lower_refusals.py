@@ -3,30 +3,33 @@
 
 from __future__ import annotations
 
-from itertools import count
 from math import prod
 
 import numpy as np
 import pytest
+from backend_host import CONFIG
 
 from driver.errors import UnsupportedOp
 from driver.isa import DType, Opcode
-from driver.lower import LOWERINGS, Program, TensorView, lower
-from driver.lower.views import collapse, dense, dense_strides
+from driver.lower import LOWERINGS, lower
+from driver.runtime import Buffer, Program, TensorView, dense
+from driver.runtime.views import collapse, dense_strides
 
 LIMIT = 1 << 32
+MEMORY = Buffer(0)
+"""What all operands lie in."""
 
 
 def view(
     *sizes: int, dtype: DType = DType.FP32, strides: tuple[int, ...] | None = None
 ) -> TensorView:
-    return TensorView(0x1000, dtype, sizes, dense_strides(sizes) if strides is None else strides)
+    strides = dense_strides(sizes) if strides is None else strides
+    return TensorView(MEMORY, 0, dtype, sizes, strides)
 
 
 def lowered(op: str, *views: TensorView, **scalars: float) -> Program:
     """The last view is the result."""
-    addresses = count(1 << 20, 64)
-    return lower(f"aten.{op}.default", views[:-1], scalars, views[-1:], lambda _: next(addresses))
+    return lower(f"aten.{op}.default", views[:-1], scalars, views[-1:], CONFIG)
 
 
 HALF, INT, I8 = DType.FP16, DType.INT32, DType.INT8
@@ -77,7 +80,7 @@ REFUSED = [
     (
         "addmm",
         (
-            dense(0x2000, DType.FP32, (1 << 16, 1 << 16)),
+            dense(Buffer(1 << 34), DType.FP32, (1 << 16, 1 << 16)),
             view(1 << 16, 1),
             view(1, 1 << 16),
             view(1 << 16, 1 << 16),
@@ -110,25 +113,13 @@ def test_a_copy_with_more_strides_than_a_descriptor_holds_is_several() -> None:
 
 def test_a_size_of_one_may_have_any_stride() -> None:
     x = view(1, 3, strides=(1 << 40, 1))
-    assert lowered("mm", x, view(3, 5), view(1, 5)).descriptors == ()
+    assert lowered("mm", x, view(3, 5), view(1, 5)).sections == ()
     tall = view(3, 1, strides=(7, 1 << 40))
-    ((_, data),) = lowered("mm", tall, view(1, 5), view(3, 5)).descriptors
+    program = lowered("mm", tall, view(1, 5), view(3, 5))
+    assert [section.kind for section in program.sections] == ["descriptor"]
+    data = program.image.tobytes()[program.sections[0].content :]
     assert int.from_bytes(data[36:40], "little") == 1
     assert [int.from_bytes(data[at : at + 4], "little") for at in (40, 44)] == [7, 1]
-
-
-def test_descriptors_are_placed_by_the_callers_allocator() -> None:
-    asked: list[int] = []
-
-    def alloc(size_bytes: int) -> int:
-        asked.append(size_bytes)
-        return 0x4000 * len(asked)
-
-    sliced = view(2, 3, strides=(9, 2))
-    program = lower("aten.mm.default", [sliced, view(3, 5)], {}, [view(2, 5)], alloc)
-    assert asked == [64]
-    assert [address for address, _ in program.descriptors] == [0x4000]
-    assert program.packets[0].src1 == 0x4000
 
 
 def test_the_table_names_every_matrix_product_of_the_contract() -> None:
@@ -186,7 +177,7 @@ def test_collapse_keeps_the_walk_of_both_strides() -> None:
 def test_density_ignores_sizes_of_one(
     sizes: tuple[int, ...], strides: tuple[int, ...], expected: bool
 ) -> None:
-    assert TensorView(0, DType.FP32, sizes, strides).is_dense == expected
+    assert TensorView(MEMORY, 0, DType.FP32, sizes, strides).is_dense == expected
 
 
 def test_expansion_follows_torchs_rules() -> None:
@@ -197,4 +188,5 @@ def test_expansion_follows_torchs_rules() -> None:
     assert column.expanded((4,)) is None
     assert view(1, 1).expanded((4,)) is None
     assert column.expanded((2, 4)) is None
-    assert dense(0, DType.FP32, (2, 3)).expanded((2, 3)) == dense(0, DType.FP32, (2, 3))
+    whole = dense(MEMORY, DType.FP32, (2, 3))
+    assert whole.expanded((2, 3)) == whole

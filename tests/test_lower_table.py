@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 import inspect
-from itertools import count
 
 import pytest
 import torch
+from backend_host import CONFIG
 
 import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
 from driver.errors import UnsupportedOp
 from driver.isa import DType
-from driver.lower import LOWERINGS, Arg, Program, TensorView, lower
+from driver.lower import LOWERINGS, Arg, lower
 from driver.lower.registry import overload
-from driver.lower.views import dense
+from driver.runtime import Buffer, Program, TensorView, dense
 
 ANY = inspect.Parameter.VAR_KEYWORD
 
@@ -44,15 +44,19 @@ def test_a_row_takes_every_call_that_torchs_schema_allows(name: str) -> None:
     assert len(schema(name).returns) == (LOWERINGS[name].outputs or 1)
 
 
+MEMORY = Buffer(0)
+"""What all operands lie in."""
+
+
 def view(*sizes: int, dtype: DType = DType.FP32) -> TensorView:
-    return dense(0x1000, dtype, sizes)
+    return dense(MEMORY, dtype, sizes)
 
 
 def lowered(op: str, *args: Arg, results: tuple[TensorView | None, ...], **kwargs: Arg) -> Program:
-    addresses = count(1 << 20, 64)
-    return lower(overload(op), args, kwargs, results, lambda _: next(addresses))
+    return lower(overload(op), args, kwargs, results, CONFIG)
 
 
+REPEATED = TensorView(MEMORY, 0, DType.FP32, (2,), (0,))
 X, INT = view(2, 6), view(2, 6, dtype=DType.INT32)
 REFUSED: list[tuple[str, tuple[Arg, ...], dict[str, Arg], tuple[TensorView, ...], str]] = [
     ("sgn", (X,), {}, (X,), "op: got aten.sgn.default, expected one of aten."),
@@ -67,7 +71,13 @@ REFUSED: list[tuple[str, tuple[Arg, ...], dict[str, Arg], tuple[TensorView, ...]
     ("mul.Tensor", (INT, 0.5), {}, (INT,), "scalar: got 0.5, expected an integer"),
     ("pow.Tensor_Scalar", (INT, -1), {}, (INT,), "exponent: got -1, expected 0 or more"),
     ("gelu", (X,), {"approximate": "sigmoid"}, (X,), "approximate: got sigmoid"),
-    ("fill_.Scalar", (view(2), 1), {}, (TensorView(0, DType.FP32, (2,), (0,)),), "no stride of 0"),
+    (
+        "fill_.Scalar",
+        (view(2), 1),
+        {},
+        (TensorView(MEMORY, 0, DType.FP32, (2,), (0,)),),
+        "no stride of 0",
+    ),
     (
         "uniform_",
         (X,),
@@ -127,5 +137,5 @@ def test_refusals_name_op_field_and_value(
 @pytest.mark.parametrize("name", LOWERINGS)
 def test_without_an_element_there_are_no_packets(name: str) -> None:
     nothing = view(0, 3)
-    program = lower(name, (), {}, (nothing,), lambda _: 0)
+    program = lower(name, (), {}, (nothing,), CONFIG)
     assert program.packets == ()

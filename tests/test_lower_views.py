@@ -11,17 +11,21 @@ import pytest
 import torch
 
 from driver.isa import MAX_RANK, DType
-from driver.lower.views import TensorView, broadcast, dense, pieces
+from driver.lower.pieces import pieces
 from driver.lower.words import element, fp32, rounded, word
+from driver.runtime import Buffer, TensorView, dense
+from driver.runtime.views import broadcast
 
+MEMORY = Buffer(0)
 RNG = np.random.default_rng(11)
 
 
 def offsets(view: TensorView) -> list[int]:
-    """Where each element lies, in row-major order; fp32, from address 0."""
+    """Where each element lies, in row-major order; fp32, from the start of the buffer."""
     indices = product(*map(range, view.sizes))
     return [
-        view.address // 4 + sum(i * stride for i, stride in zip(index, view.strides, strict=True))
+        view.offset_bytes // 4
+        + sum(i * stride for i, stride in zip(index, view.strides, strict=True))
         for index in indices
     ]
 
@@ -33,7 +37,7 @@ def random_view(sizes: tuple[int, ...]) -> TensorView:
     for dim in order:
         strides[dim] = 0 if RNG.random() < 0.1 else extent
         extent *= sizes[dim] * int(RNG.integers(1, 3))
-    return TensorView(0, DType.FP32, sizes, tuple(strides))
+    return TensorView(MEMORY, 0, DType.FP32, sizes, tuple(strides))
 
 
 def test_pieces_walk_all_views_in_step() -> None:
@@ -77,7 +81,7 @@ def test_a_dimension_apart_keeps_its_size_and_order() -> None:
 
 def test_views_follow_numpy() -> None:
     data = np.arange(60).reshape(3, 4, 5)
-    view = dense(0, DType.FP32, (3, 4, 5))
+    view = dense(MEMORY, DType.FP32, (3, 4, 5))
     cases = [
         (view.permuted((2, 0, 1)), data.transpose(2, 0, 1)),
         (view.transposed(), data.swapaxes(1, 2)),

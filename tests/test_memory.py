@@ -10,7 +10,7 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invaria
 
 from driver.config import MemoryMap, Region, Regions
 from driver.errors import AddressError, InputError, OutOfMemory
-from driver.memory import Allocator, RegionAllocator
+from driver.runtime.memory import Allocator, RegionAllocator
 
 GRANULE = 64
 GRANULES = 32

@@ -9,8 +9,7 @@ import pytest
 
 from driver.config import load_config
 from driver.isa import CompletionRecord, DType, ErrorCode, Opcode, Packet
-from driver.lower import TensorView
-from driver.lower.views import dense
+from driver.runtime import Buffer, TensorView, dense
 from tb.ops.cost import compulsory_bytes, cost_of
 
 CONFIG = load_config(Path(__file__).parents[1] / "sim_config.yaml", "small")  # 8×8, 16 bytes a beat
@@ -49,9 +48,9 @@ def test_without_records_only_what_the_packets_say_is_known() -> None:
 
 
 def test_every_element_counts_once() -> None:
-    x = dense(0, DType.FP32, (4, 5))
-    row = TensorView(512, DType.BF16, (4, 5), (0, 1))
-    result = dense(1024, DType.FP16, (4, 5))
+    x = dense(Buffer(80), DType.FP32, (4, 5))
+    row = TensorView(Buffer(10), 0, DType.BF16, (4, 5), (0, 1))
+    result = dense(Buffer(40), DType.FP16, (4, 5))
     assert compulsory_bytes("aten.add.Tensor", (x, row), {}, (result,)) == 80 + 10 + 40
     assert compulsory_bytes("aten.mul.Tensor", (x, x), {}, (result,)) == 80 + 40
     assert compulsory_bytes("aten.cat.default", ((x, row), 0), {}, (result,)) == 80 + 10 + 40
@@ -60,7 +59,8 @@ def test_every_element_counts_once() -> None:
 
 
 def test_of_a_table_only_what_is_looked_up_has_to_be_read() -> None:
-    table, index = dense(0, DType.BF16, (151936, 896)), dense(1 << 30, DType.INT64, (16,))
-    found = dense(1 << 31, DType.BF16, (16, 896))
+    table = dense(Buffer(1 << 28), DType.BF16, (151936, 896))
+    index = dense(Buffer(128), DType.INT64, (16,))
+    found = dense(Buffer(1 << 15), DType.BF16, (16, 896))
     moved = compulsory_bytes("aten.embedding.default", (table, index), {}, (found,))
     assert moved == 2 * 16 * 896 * 2 + 16 * 8

@@ -12,8 +12,8 @@ import torch
 from driver.backend.shared_memory import FaultRange
 from driver.config import load_config
 from driver.isa import DType, ErrorCode, Opcode
-from driver.lower import TensorView
 from driver.results import OpRow, RunSpec
+from driver.runtime import Buffer, TensorView
 from golden import judge as judges
 from golden.backend import CmodelBackend
 from golden.bounds.matmul import product_bounds
@@ -103,7 +103,7 @@ def test_a_page_that_the_rtl_alone_wrote_is_compared(tmp_path: Path, device: Dev
 
 
 def test_a_byte_between_the_elements_of_a_result_is_no_element() -> None:
-    view = TensorView(64, DType.FP32, (3, 2), (4, 1))
+    view = TensorView(Buffer(0, base=64), 0, DType.FP32, (3, 2), (4, 1))
     near = np.arange(60, 64 + 48, dtype=np.int64)
     inside = {64 + 16 * row + byte for row in range(3) for byte in range(8)}
     assert outside(near, [view]).tolist() == [at for at in near.tolist() if at not in inside]

@@ -16,14 +16,15 @@ from lower_torch import TorchBench, open_bench
 from driver.errors import UnsupportedOp
 from driver.isa import DType
 from driver.lower import lower
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import constant
 from driver.lower.philox import permute
-from driver.lower.program import ProgramBuilder
 from driver.lower.words import below
 from driver.random_stream import RandomStream
+from driver.runtime import dense
+from driver.runtime.torch_types import NPU_TYPES
 from golden import draws, philox
 from golden.calls import OpCall, answers
-from golden.reference import NPU_TYPES
 
 ONES = 0xFFFF_FFFF
 KNOWN = (
@@ -60,11 +61,11 @@ def test_golden_gives_philoxs_known_answers(
 def test_the_vector_programs_give_philoxs_known_answers(
     npu: TorchBench, counter: tuple[int, ...], key: tuple[int, int], expected: tuple[int, ...]
 ) -> None:
-    b = ProgramBuilder("philox", npu.device.alloc)
-    made = b.temp(DType.INT32, (4, 1))
+    b = ProgramBuilder("philox", npu.device.config)
+    made = dense(npu.device.alloc(16), DType.INT32, (4, 1))
     words = [b.expanded(constant(b, word, DType.INT32), (1,)) for word in counter]
     permute(b, words, key, [made.selected(0, at) for at in range(4)])
-    npu.submit(b.program())
+    npu.device.execute(b.program())
     found = npu.device.download(made.address, (4,), np.uint32)
     assert tuple(int(word) for word in found) == expected
 
@@ -74,7 +75,7 @@ def run(npu: TorchBench, op: str, *args: Any, stream: RandomStream = STREAM) -> 
     call = OpCall(f"aten.{op}", args, {}, stream)
     results = [None if x is None else npu.result(x) for x in answers(call)]
     placed = [npu.argument(value) for value in args]
-    npu.submit(lower(call.op, placed, {}, results, npu.device.alloc, stream))
+    npu.device.execute(lower(call.op, placed, {}, results, npu.device.config, stream))
     view = results[0]
     assert view is not None
     return npu.fetch(view, answers(call)[0])
@@ -94,7 +95,7 @@ def test_numbers_depend_on_seed_and_op_and_nothing_else(npu: TorchBench) -> None
 def test_an_op_without_a_stream_is_refused(npu: TorchBench) -> None:
     view = npu.result(torch.zeros(4))
     with pytest.raises(UnsupportedOp, match="stream: got None, expected the seed"):
-        lower("aten.uniform.default", (view,), {}, (view,), npu.device.alloc)
+        lower("aten.uniform.default", (view,), {}, (view,), npu.device.config)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])

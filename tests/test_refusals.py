@@ -80,6 +80,6 @@ def test_what_is_foretold_is_what_a_run_refuses() -> None:
     """All ops of a model that the NPU runs are lowered without memory as well."""
     module, inputs = build("gpt2", 1)
     capsule = capture(module, inputs, name="gpt2")
-    asked = [op for op in capsule.ops if not is_free(op)]
+    asked, hw = [op for op in capsule.ops if not is_free(op)], load_config(CONFIG_FILE, "small")
     assert len(asked) > 60
-    assert [refusal(capsule, op) for op in asked] == [None] * len(asked)
+    assert [refusal(capsule, op, hw) for op in asked] == [None] * len(asked)

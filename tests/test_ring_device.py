@@ -12,7 +12,6 @@ from backend_host import CONFIG, Host, executes, fill_bytes, nop, sync
 
 from driver.backend import InspectableBackend
 from driver.backend.shared_memory import FaultRange
-from driver.device import Device
 from driver.errors import (
     AddressError,
     DeviceFault,
@@ -22,7 +21,8 @@ from driver.errors import (
     SimulatorTimeout,
 )
 from driver.isa import CompletionRecord, DeviceState, ErrorCode, Opcode, Packet, csr
-from driver.ring import CommandRing, CompletionRing
+from driver.runtime.device import Device
+from driver.runtime.ring import CommandRing, CompletionRing
 
 Submit = Callable[[Device, list[Packet]], list[CompletionRecord]]
 WAYS: list[Submit] = [Device.submit, Device.submit_window]
@@ -65,7 +65,7 @@ def test_ring_and_window_share_one_sequence(device: Device) -> None:
 @executes
 @ways
 def test_every_packet_executes_once_and_in_order(device: Device, submit: Submit) -> None:
-    base = device.alloc(4 * 50)
+    base = device.alloc(4 * 50).address
     packets = [sync(base + 4 * (index // 2), index) for index in range(100)]
     submit(device, packets)
     found = device.download(base, (50,), np.uint32)
@@ -107,13 +107,13 @@ def test_a_full_ring_takes_nothing(host: Host) -> None:
     ring = CommandRing(host.backend, host.ring, 4)
     ring.start()
     host.backend.write_csr(csr.RING_CTRL, 2 << 8)
-    assert ring.push([nop()] * 9) == 3
-    assert ring.push([nop()] * 9) == 0
-    assert ring.push([]) == 0
+    assert ring.push(memoryview(nop().pack() * 9)) == 3
+    assert ring.push(memoryview(nop().pack() * 9)) == 0
+    assert ring.push(memoryview(b"")) == 0
     assert host.backend.read_csr(csr.COMPLETED) == 0
     host.backend.write_csr(csr.RING_CTRL, 2 << 8 | 1)
     host.wait_until(3)
-    assert ring.push([nop()] * 9) == 3
+    assert ring.push(memoryview(nop().pack() * 9)) == 3
     host.wait_until(6)
 
 
@@ -141,7 +141,7 @@ def test_a_fault_names_code_sequence_and_packet(
     device: Device, submit: Submit, before: int
 ) -> None:
     device.submit([nop()] * 5)
-    word = device.upload(np.zeros(1, np.uint32))
+    word = device.upload(np.zeros(1, np.uint32)).address
     bad = Packet(Opcode.SYNC, 0, dst=word + 2, params=(1,))
     packets = [nop()] * before + [bad] + [sync(word, 0xDEAD)] * 3
     with pytest.raises(DeviceFault) as caught:
@@ -209,12 +209,12 @@ def test_arrays_come_back_dense_whatever_their_strides(device: Device, dtype: ty
         full[1, 2, ::3],
         full[1, 2, 3:4].reshape(()),
     ):
-        address = device.upload(view, "weights")
-        assert address % 64 == 0
-        found = device.download(address, view.shape, dtype)
+        buffer = device.upload(view, "weights")
+        assert buffer.address % 64 == 0
+        found = device.download(buffer.address, view.shape, dtype)
         assert found.tobytes() == np.ascontiguousarray(view).tobytes()
         found[...] = 0
-        device.free(address)
+        device.free(buffer)
         compared += view.size
     assert compared > 1000
 
@@ -222,13 +222,13 @@ def test_arrays_come_back_dense_whatever_their_strides(device: Device, dtype: ty
 def test_memory_is_reported_and_refused_by_name(device: Device) -> None:
     before = {use.region: use.used_bytes for use in device.memory_report()}
     assert before == {"weights": 0, "activations": 2 * 4 * 64}
-    address = device.alloc(1000, "weights")
+    buffer = device.alloc(1000, "weights")
     assert device.memory_report()[0].used_bytes == 1024
     with pytest.raises(OutOfMemory, match="weights: got 268435456 bytes"):
         device.alloc(256 << 20, "weights")
-    device.free(address)
+    device.free(buffer)
     with pytest.raises(AddressError):
-        device.free(address)
+        device.free(buffer)
     with pytest.raises(InputError):
         device.upload(np.zeros((0, 3), np.float32))
 

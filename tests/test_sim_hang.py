@@ -8,9 +8,9 @@ from backend_host import sync
 from sim_host import CONFIG, ID, open_standin, start_copy
 
 from driver.backend.ports import describe
-from driver.device import Device
 from driver.errors import DeviceHung, Standstill, SubmittedCommand
 from driver.isa import csr
+from driver.runtime.device import Device
 from golden.backend import CmodelBackend
 
 HANG_CYCLES = CONFIG.timeouts.hang_cycles

@@ -11,13 +11,13 @@ import math
 from dataclasses import dataclass
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_type, is_float
 from driver.lower.functions import variant
 from driver.lower.matmul import product
 from driver.lower.norm import LOWEST
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Scalar, Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, convert
 from driver.lower.elementwise import divide_by
 from driver.lower.norm import apply_standardised, channels
-from driver.lower.program import ProgramBuilder
 from driver.lower.reduce import squared_differences
 from driver.lower.registry import Scalar, Table
-from driver.lower.views import TensorView
 from driver.lower.words import fp32
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 Optional = TensorView | None

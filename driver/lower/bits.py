@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from driver.isa import DType
 from driver.lower import long
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import constant, is_float
 from driver.lower.elementwise import whole
 from driver.lower.long_views import is_long
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from driver.lower.program import ProgramBuilder
+from driver.lower.builder import ProgramBuilder
 from driver.lower.registry import Rule, Table
 from driver.lower.taken import take
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 Position = Callable[[int, int], int]

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from driver.isa import DType
 from driver.lower import long
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import (
     as_compared,
     as_float,
@@ -18,10 +19,9 @@ from driver.lower.convert import (
 )
 from driver.lower.elementwise import whole
 from driver.lower.long_views import is_long, words
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
-from driver.lower.views import TensorView
 from driver.lower.words import FLOATS, rounded, wrapped
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

@@ -14,11 +14,11 @@ from math import prod
 
 from driver.isa import DTYPE_BYTES
 from driver.lower import conv_transpose
+from driver.lower.builder import ProgramBuilder
 from driver.lower.matmul import product
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
 from driver.lower.shape import padded
-from driver.lower.views import TensorView, dense
+from driver.runtime.views import TensorView, dense
 
 TABLE = Table()
 
@@ -96,7 +96,7 @@ def _laid_out(
 ) -> TensorView:
     """[N, C, kernel, positions] of x [N, C, spatial…], in the memory of `room`."""
     view = windows.view(x, counts)
-    fresh = dense(room.address, x.dtype, view.sizes)
+    fresh = dense(room.buffer, x.dtype, view.sizes)
     b.copy(view, fresh)
     shape = (*x.sizes[:2], prod(windows.kernel), prod(counts))
     return fresh.reshaped(shape, (*fresh.strides[:2], prod(counts), 1))

@@ -10,11 +10,11 @@ from __future__ import annotations
 from math import prod
 
 from driver.isa import DTYPE_BYTES, DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import is_float
 from driver.lower.matmul import product
 from driver.lower.overlap import add_windows
-from driver.lower.program import ProgramBuilder
-from driver.lower.views import TensorView, dense
+from driver.runtime.views import TensorView, dense
 
 _PRODUCT_BYTES = 1 << 23
 
@@ -46,7 +46,7 @@ def transposed(
         for first in range(0, per_group, channels):
             depth = min(channels, per_group - first)
             columns = dense(
-                room.address, DType.FP32, (many, groups, depth * prod(kernel), prod(spatial))
+                room.buffer, DType.FP32, (many, groups, depth * prod(kernel), prod(spatial))
             )
             left = _rows(weights.sliced(2, first, depth)).inserted(0, many)
             product(b, left, lines.sliced(0, image, many), columns)

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from driver.isa import DType
 from driver.lower import long
+from driver.lower.builder import ProgramBuilder
 from driver.lower.long_views import is_long
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Scalar
-from driver.lower.views import TensorView
 from driver.lower.words import FLOATS
+from driver.runtime.views import TensorView
 
 
 def is_float(view: TensorView) -> bool:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from math import prod
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.compare import TABLE as RELATIONS
 from driver.lower.convert import constant, convert
 from driver.lower.index import as_indices, in_line
-from driver.lower.program import ProgramBuilder
 from driver.lower.reduce import reduce
 from driver.lower.registry import Scalar, Table
-from driver.lower.views import TensorView, broadcast
+from driver.runtime.views import TensorView, broadcast
 
 TABLE = Table()
 _MOST_PAIRS = 1 << 26

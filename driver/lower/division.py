@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from driver.isa import DType
 from driver.lower import long, long_divide
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, constant, convert, is_float
 from driver.lower.elementwise import Operand, div, whole
 from driver.lower.long_views import is_long
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Table
-from driver.lower.views import TensorView
 from driver.lower.words import rounded
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

@@ -12,12 +12,12 @@ import math
 
 from driver.isa import DType
 from driver.lower import long
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_compared, as_float, constant, convert, is_float, word_type
 from driver.lower.long_views import is_long
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Scalar, Table
-from driver.lower.views import TensorView
 from driver.lower.words import wrapped
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 Operand = TensorView | Scalar

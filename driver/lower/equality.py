@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from driver.isa import DType
 from driver.lower import compare, reduce
-from driver.lower.program import ProgramBuilder
+from driver.lower.builder import ProgramBuilder
 from driver.lower.registry import Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

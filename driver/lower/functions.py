@@ -6,12 +6,12 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.isa.programs import PROGRAMS
 from driver.lower import long
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, constant, convert, is_float, word_type
 from driver.lower.elementwise import divide_by, mul, whole
 from driver.lower.long_views import is_long
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 _INT_MAX = (1 << 31) - 1

@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from driver.lower.program import ProgramBuilder
+from driver.lower.builder import ProgramBuilder
 from driver.lower.registry import Results, Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

@@ -7,10 +7,10 @@ from math import prod
 
 from driver.isa import DType
 from driver.isa.types import INDEX_DTYPES
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_type, convert, is_float
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
-from driver.lower.views import TensorView, broadcast
+from driver.runtime.views import TensorView, broadcast
 
 TABLE = Table()
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from driver.lower.builder import ProgramBuilder
 from driver.lower.compare import where
 from driver.lower.convert import as_truth, as_type
 from driver.lower.elementwise import TABLE as SUMS
 from driver.lower.index import along, by_tensors, in_line, is_mask, mergeable, merged_at, take
 from driver.lower.masks import chosen_places
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
 from driver.lower.scatter import scatter
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 Indices = tuple[TensorView | None, ...]

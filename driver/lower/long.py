@@ -8,9 +8,9 @@ memory: a word is overwritten only when no later pass reads it.
 from __future__ import annotations
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.long_views import high_words, is_long, low_words, split, words
-from driver.lower.program import ProgramBuilder
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 Pair = tuple[TensorView, TensorView]
 """Low and high words of one tensor."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from driver.isa import DType
 from driver.lower import long
+from driver.lower.builder import ProgramBuilder
 from driver.lower.long_views import high_words, low_words
-from driver.lower.program import ProgramBuilder
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 _STEPS = 3
 

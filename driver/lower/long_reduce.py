@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 from driver.isa import DType
 from driver.lower import long
+from driver.lower.builder import ProgramBuilder
 from driver.lower.long_views import high_words, is_long, low_words
-from driver.lower.program import ProgramBuilder
-from driver.lower.views import TensorView, collapse
+from driver.runtime.views import TensorView, collapse
 
 _Rows = Callable[[ProgramBuilder, TensorView, TensorView], None]
 """Reduces the innermost dimension of the first view into the second, which has size 1 there."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from driver.isa import DType
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 _WORD_BYTES = 4
 _WORD_MASK = 0xFFFF_FFFF
@@ -30,7 +30,7 @@ def low_words(view: TensorView) -> TensorView:
 
 def high_words(view: TensorView) -> TensorView:
     """The high words of an int64 view, which carry the sign."""
-    return replace(low_words(view), address=view.address + _WORD_BYTES)
+    return replace(low_words(view), offset_bytes=view.offset_bytes + _WORD_BYTES)
 
 
 def words(view: TensorView) -> TensorView:

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from enum import IntEnum
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, convert, is_float
 from driver.lower.elementwise import divide_by
-from driver.lower.program import ProgramBuilder
 from driver.lower.reduce import reduce
 from driver.lower.registry import Rule, Scalar, Table
-from driver.lower.views import TensorView, broadcast, dense_strides
+from driver.runtime.views import TensorView, broadcast, dense_strides
 
 TABLE = Table()
 Optional = TensorView | None

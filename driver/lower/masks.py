@@ -10,13 +10,13 @@ as well.
 from __future__ import annotations
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.compare import where
 from driver.lower.convert import as_truth, as_type, convert
 from driver.lower.index import in_line
 from driver.lower.prefix import PrefixSums
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
-from driver.lower.views import TensorView, broadcast
+from driver.runtime.views import TensorView, broadcast
 
 TABLE = Table()
 

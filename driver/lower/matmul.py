@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from driver.isa import DType
-from driver.lower.program import ProgramBuilder
+from driver.lower.builder import ProgramBuilder
 from driver.lower.registry import Scalar, Table
-from driver.lower.views import TensorView, collapse
 from driver.lower.words import FLOATS
+from driver.runtime.views import TensorView, collapse
 
 TABLE = Table()
 

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from math import prod
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, convert
 from driver.lower.functions import variant
-from driver.lower.program import ProgramBuilder
 from driver.lower.reduce import reduce, squared_differences
 from driver.lower.registry import Scalar, Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 LOWEST = -3.4028234663852886e38

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a packet refers to a view: by its address, by that of its transpose, or by a descriptor."""
+"""How a packet refers to a view: by its place, by that of its transpose, or by a descriptor."""
 
 from __future__ import annotations
 
@@ -7,33 +7,44 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from driver.errors import UnsupportedOp
-from driver.isa import DESCRIPTOR_BYTES, Descriptor
-from driver.lower.views import TensorView
-
-Alloc = Callable[[int], int]
-"""Bytes → address of so many fresh bytes of device memory, 64-byte aligned."""
+from driver.isa import Descriptor
+from driver.runtime.buffer import Buffer
+from driver.runtime.views import TensorView
 
 _WORD_LIMIT = 1 << 32
 
 
 @dataclass(frozen=True)
-class Operand:
-    """An address, and the flags that say what is there."""
+class PacketOperand:
+    """An offset into a buffer, and the flags that say what is there. None: no operand."""
 
-    address: int
+    buffer: Buffer | None
+    offset_bytes: int = 0
     flags: tuple[str, ...] = ()
 
 
-class Operands:
-    """Places operands and collects their descriptors. `refuse` makes the error for what none fits:
-    (field, value, expected)."""
+NO_OPERAND = PacketOperand(None)
 
-    def __init__(self, refuse: Callable[[str, object, str], UnsupportedOp], alloc: Alloc) -> None:
+
+def direct(view: TensorView, *flags: str) -> PacketOperand:
+    """The view's first element."""
+    return PacketOperand(view.buffer, view.offset_bytes, flags)
+
+
+class OperandEncoder:
+    """Decides how packets name views. `refuse` makes the error for what no way fits: (field, value,
+    expected); `describe` gives the section for a descriptor and the buffer that it describes."""
+
+    def __init__(
+        self,
+        refuse: Callable[[str, object, str], UnsupportedOp],
+        describe: Callable[[bytes, Buffer], Buffer],
+    ) -> None:
         self._refuse = refuse
-        self._alloc = alloc
-        self.descriptors: dict[bytes, int] = {}
+        self._describe = describe
+        self._descriptors: dict[tuple[Buffer, bytes], Buffer] = {}
 
-    def destination(self, view: TensorView, *, described: bool = False) -> Operand:
+    def destination(self, view: TensorView, *, described: bool = False) -> PacketOperand:
         """A view to write to."""
         if view.repeats:
             raise self._refuse("result", view.strides, "no stride of 0")
@@ -41,25 +52,26 @@ class Operands:
             return self.described(view, "DST_DESC")
         return self.placed(view, "DST_DESC")
 
-    def placed(self, view: TensorView, descriptor_flag: str, trans: str = "") -> Operand:
+    def placed(self, view: TensorView, descriptor_flag: str, trans: str = "") -> PacketOperand:
         """The view as it stands, or under `trans`, where the packet has such a flag."""
         if view.is_dense:
-            return Operand(view.address)
+            return direct(view)
         if trans and view.transposed().is_dense:
-            return Operand(view.address, (trans,))
+            return direct(view, trans)
         return self.described(view, descriptor_flag)
 
-    def described(self, view: TensorView, descriptor_flag: str) -> Operand:
+    def described(self, view: TensorView, descriptor_flag: str) -> PacketOperand:
         """The view by a descriptor, the same one for equal views."""
         # A size of 1 says nothing by its stride; torch's may be any number.
         strides = tuple(
             1 if size == 1 else stride
             for size, stride in zip(view.sizes, view.strides, strict=True)
         )
-        data = Descriptor(view.address, view.dtype, view.sizes, strides).pack()
-        if data not in self.descriptors:
-            self.descriptors[data] = self._alloc(DESCRIPTOR_BYTES)
-        return Operand(self.descriptors[data], (descriptor_flag,))
+        data = Descriptor(view.offset_bytes, view.dtype, view.sizes, strides).pack()
+        key = (view.buffer, data)
+        if key not in self._descriptors:
+            self._descriptors[key] = self._describe(data, view.buffer)
+        return PacketOperand(self._descriptors[key], 0, (descriptor_flag,))
 
     def check(self, *views: TensorView) -> None:
         """UnsupportedOp unless sizes, strides and counts are 32-bit words, and none is empty."""

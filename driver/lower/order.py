@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from math import isqrt
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import is_float
 from driver.lower.long_views import high_words, low_words
 from driver.lower.prefix import PrefixSums
-from driver.lower.program import ProgramBuilder
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 SHORT = 512
 """Rows up to this long are sorted by ranks, which costs their length per element."""

@@ -6,9 +6,9 @@ from __future__ import annotations
 from math import prod
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert
-from driver.lower.program import ProgramBuilder
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 
 def add_windows(

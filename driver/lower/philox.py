@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import constant
-from driver.lower.program import ProgramBuilder
-from driver.lower.views import TensorView
 from driver.random_stream import RandomStream
+from driver.runtime.views import TensorView
 
 ROUNDS = 10
 _KEY_STEP = (0x9E37_79B9, 0xBB67_AE85)

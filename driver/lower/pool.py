@@ -12,12 +12,12 @@ from itertools import product
 
 from driver.isa import DTYPE_BYTES, DType
 from driver.lower import long
+from driver.lower.builder import ProgramBuilder
 from driver.lower.conv import each
 from driver.lower.convert import convert, is_float
 from driver.lower.elementwise import maximum
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
-from driver.lower.views import TensorView, dense_strides
+from driver.runtime.views import TensorView, dense_strides
 
 TABLE = Table()
 

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from itertools import product
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert
 from driver.lower.index import in_line
 from driver.lower.pool import PoolingAxis, places, pooled
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Table
 from driver.lower.taken import take
-from driver.lower.views import TensorView, dense_strides
+from driver.runtime.views import TensorView, dense_strides
 
 TABLE = Table()
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from math import prod
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.conv import each
 from driver.lower.convert import is_float
 from driver.lower.elementwise import divide_by, is_power_of_two
 from driver.lower.pool import axes_of, pooled
-from driver.lower.program import ProgramBuilder
 from driver.lower.reduce import reduce
 from driver.lower.registry import Rule, Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 _FEW = 16

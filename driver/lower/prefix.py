@@ -8,8 +8,8 @@ are summed the same way and added to what follows.
 from __future__ import annotations
 
 from driver.isa import DType
-from driver.lower.program import ProgramBuilder
-from driver.lower.views import TensorView
+from driver.lower.builder import ProgramBuilder
+from driver.runtime.views import TensorView
 
 MAX_SUM = 1 << 24
 _BLOCK = 64

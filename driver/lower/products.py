@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 from driver.isa import DType
 from driver.lower import long
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_type, convert, is_float, word_type
 from driver.lower.elementwise import maximum, minimum, mul
 from driver.lower.long_views import is_long
-from driver.lower.program import ProgramBuilder
 from driver.lower.reduce import spread
 from driver.lower.registry import Rule, Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 Pairwise = Callable[[ProgramBuilder, TensorView, TensorView, TensorView], None]

@@ -6,11 +6,11 @@ Scales and zero points are tensors of one element, or one for each index of `axi
 
 from __future__ import annotations
 
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import is_float
 from driver.lower.matmul import combine
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import constant, is_float
 from driver.lower.philox import shaped, words, words_like
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
 from driver.lower.shape import Option
-from driver.lower.views import TensorView
 from driver.lower.words import below, fp32
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

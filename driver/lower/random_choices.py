@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, constant, is_float
 from driver.lower.philox import words_like
-from driver.lower.program import ProgramBuilder
 from driver.lower.reduce import index_of, reduce
 from driver.lower.registry import Table
 from driver.lower.sort import best
-from driver.lower.views import TensorView
 from driver.lower.words import word
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

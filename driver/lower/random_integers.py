@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert, is_float
 from driver.lower.long_views import high_words, low_words
 from driver.lower.order import order
 from driver.lower.philox import shaped, words, words_like
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
 from driver.lower.shape import Option
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 from math import prod
 
+from driver.lower.builder import ProgramBuilder
 from driver.lower.conv import bordered, each
 from driver.lower.convert import is_float
 from driver.lower.overlap import add_windows
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

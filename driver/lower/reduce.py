@@ -13,12 +13,12 @@ from math import prod
 
 from driver.isa import DTYPE_BYTES, DType
 from driver.lower import long_reduce
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, as_truth, as_type, is_float, word_type
 from driver.lower.elementwise import divide_by
 from driver.lower.long_views import is_long
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
-from driver.lower.views import TensorView, collapse
+from driver.runtime.views import TensorView, collapse
 
 TABLE = Table()
 Dims = int | tuple[int, ...] | None

@@ -7,7 +7,7 @@ of the ATen schema; pydantic checks a call against them. Knows no op.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from keyword import iskeyword
@@ -15,8 +15,8 @@ from typing import Any
 
 from pydantic import ConfigDict, ValidationError, validate_call
 
-from driver.lower.program import ProgramBuilder
-from driver.lower.views import TensorView
+from driver.lower.builder import ProgramBuilder
+from driver.runtime.views import TensorView
 
 Scalar = bool | int | float
 Arg = TensorView | tuple["Arg", ...] | bool | int | float | str | None
@@ -69,6 +69,15 @@ class Lowering:
 def _parameter(name: str) -> str:
     """The parameter for an argument of the schema: `from_` for `from`, a word of Python's."""
     return f"{name}_" if iskeyword(name) else name
+
+
+def views_in(values: Iterable[Arg]) -> Iterator[TensorView]:
+    """The tensors among arguments, those in lists included."""
+    for value in values:
+        if isinstance(value, TensorView):
+            yield value
+        elif isinstance(value, tuple | list):
+            yield from views_in(value)
 
 
 class Table:

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from math import floor
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import is_float
 from driver.lower.index import along
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
 from driver.lower.taken import take
-from driver.lower.views import TensorView
 from driver.lower.words import fp32
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

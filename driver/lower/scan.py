@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from driver.lower import long
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert, is_float, word_type
 from driver.lower.long_views import is_long
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.isa.types import SCATTER_ADD_DTYPES
 from driver.lower import long_reduce
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_type, constant, convert
 from driver.lower.index import along, as_indices, cropped, in_line, merged_at
 from driver.lower.long_views import is_long
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

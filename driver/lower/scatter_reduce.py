@@ -6,14 +6,14 @@ from __future__ import annotations
 from math import prod
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.compare import where
 from driver.lower.convert import as_float, constant, convert, is_float
 from driver.lower.index import as_indices, cropped
 from driver.lower.long_views import is_long
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
 from driver.lower.scatter import scatter
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 _MOST_PAIRS = 1 << 26

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from driver.isa import DType
 from driver.lower import long
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert, is_float
 from driver.lower.long_views import high_words, is_long, low_words
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Rule, Scalar, Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 Option = str | bool | None

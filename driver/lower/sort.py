@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert, is_float
 from driver.lower.index import in_line
 from driver.lower.order import first, order
-from driver.lower.program import ProgramBuilder
 from driver.lower.reduce import index_of, reduce
 from driver.lower.registry import Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 Pair = tuple[TensorView | None, TensorView | None]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from driver.config import HwConfig
 from driver.errors import UnsupportedOp
 from driver.lower import (
     attention,
@@ -47,11 +48,11 @@ from driver.lower import (
     turned,
     unique,
 )
-from driver.lower.operands import Alloc
-from driver.lower.program import Program, ProgramBuilder
-from driver.lower.registry import Arg, Lowering, Table
-from driver.lower.views import TensorView
+from driver.lower.builder import ProgramBuilder
+from driver.lower.registry import Arg, Lowering, Table, views_in
 from driver.random_stream import RandomStream
+from driver.runtime.program import Program
+from driver.runtime.views import TensorView
 
 _MODULES = (
     *(division, products, turned),
@@ -95,21 +96,21 @@ def lower(
     args: Sequence[Arg],
     kwargs: Mapping[str, Arg],
     results: Sequence[TensorView | None],
-    alloc: Alloc,
+    hw: HwConfig,
     stream: RandomStream | None = None,
 ) -> Program:
-    """The packets of one op, called with torch's arguments, tensors as views of device memory.
+    """The program of one op, called with torch's arguments, tensors as views of buffers.
 
     `results`: where the outputs go, in the op's order, with torch's sizes and types; None for what
-    is no tensor. Without an element to compute there are no packets. `alloc` gives memory for
-    descriptors and temporaries; it must stay allocated until the packets have run. `stream`: what a
-    random op draws.
-    UnsupportedOp when the NPU cannot run it: nothing is to be submitted then.
+    is no tensor. Without an element to compute there are no packets. `stream`: what a random op
+    draws. The buffers of args, kwargs and results are the program's operands, in this order.
+    UnsupportedOp when the NPU cannot run it.
     """
     lowering = LOWERINGS.get(op)
     if lowering is None:
         raise UnsupportedOp(op, "op", op, f"one of {', '.join(LOWERINGS)}")
-    builder = ProgramBuilder(op, alloc, stream)
+    operands = dict.fromkeys(view.buffer for view in views_in((*args, *kwargs.values(), *results)))
+    builder = ProgramBuilder(op, hw, stream, tuple(operands))
     if any(view is not None and view.count for view in results):
         lowering.apply(builder, args, kwargs, tuple(results))
     return builder.program()

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.index import along
-from driver.lower.program import ProgramBuilder
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 
 def take(

@@ -6,10 +6,10 @@ from __future__ import annotations
 from itertools import product
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.index import along
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 

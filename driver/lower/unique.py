@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
 from driver.lower.compare import TABLE as RELATIONS
 from driver.lower.convert import convert
 from driver.lower.index import in_line
 from driver.lower.masks import compacted, counted, numbered
 from driver.lower.order import order
-from driver.lower.program import ProgramBuilder
 from driver.lower.registry import Table
-from driver.lower.views import TensorView
+from driver.runtime.views import TensorView
 
 TABLE = Table()
 Results = tuple[TensorView, TensorView, TensorView]

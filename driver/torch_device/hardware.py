@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """One device behind "npu": its memory, and rows of the op table run on it, by one thread at a time.
 
-The only module here that knows `driver.device` and `driver.lower`. Knows no torch.
+The only module here that knows `driver.runtime` and `driver.lower`. Knows no torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from threading import RLock
 
@@ -15,30 +15,22 @@ from numpy.typing import NDArray
 
 from driver.backend import open_backend
 from driver.config import load_config
-from driver.device import Device
-from driver.isa import DTYPE_BYTES, DType, Opcode, csr
+from driver.isa import Opcode, csr
 from driver.isa.micro import Reduce
 from driver.isa.programs import PROGRAMS
-from driver.lower import LOWERINGS, Arg, Program, TensorView, lower
-from driver.lower.views import dense, size_bytes
-from driver.memory import RegionUse
+from driver.lower import LOWERINGS, Arg, lower
+from driver.lower.registry import views_in
 from driver.random_stream import RandomStream
+from driver.runtime import Buffer, Device, Program, TensorView, dense
+from driver.runtime.memory import RegionUse
+from driver.runtime.types import NPU_TYPES
 from driver.torch_device.settings import CONFIG_FILE, DeviceSettings
 
 Results = Sequence[TensorView | None]
 REGION = "activations"
 COPY_ROW = "aten.copy_.default"
-NPU_TYPES: dict[str, DType] = {
-    "float32": DType.FP32,
-    "float16": DType.FP16,
-    "bfloat16": DType.BF16,
-    "int8": DType.INT8,
-    "int32": DType.INT32,
-    "int64": DType.INT64,
-    "uint8": DType.UINT8,
-    "bool": DType.UINT8,
-}
-"""torch's element types, by name, that the NPU computes with."""
+_WHOLE = Buffer(0, REGION, "device memory", base=0)
+"""All tensors lie in it, at their addresses."""
 _REDUCING = frozenset(
     program.number for program in PROGRAMS.values() if program.reduce is not Reduce.NONE
 )
@@ -57,13 +49,13 @@ class OpenDevice:
     def allocate(self, size_bytes: int) -> int:
         """The address of fresh memory. OutOfMemory with the region's numbers."""
         with self._lock:
-            return self._device.alloc(size_bytes, REGION)
+            return self._device.alloc(size_bytes, REGION).address
 
     def free(self, addresses: Iterable[int]) -> None:
         """Give back what was allocated."""
         with self._lock:
             for address in addresses:
-                self._device.free(address)
+                self._device.free(Buffer(0, REGION, base=address))
 
     def memory_report(self) -> tuple[RegionUse, ...]:
         """Use and fragmentation per region, the device's own rings included."""
@@ -94,26 +86,23 @@ class OpenDevice:
         UnsupportedOp when the NPU cannot; then nothing has run.
         """
         with self._lock:
-            temporaries: list[int] = []
+            config = self._device.config
+            program = lower(row, args, kwargs, results, config, stream)
+            shared = _shared(row, args, kwargs, results)
+            if not shared or _reads_where_it_writes(program, shared):
+                self._device.execute(program)
+                return
+            fresh = [None if view is None else self._like(view) for view in results]
+            self._device.execute(lower(row, args, kwargs, fresh, config, stream))
+            for view, made in zip(results, fresh, strict=True):
+                if view is not None and made is not None:
+                    self._device.execute(lower(COPY_ROW, (view, made), {}, (view,), config))
+                    self._device.free(made.buffer)
 
-            def allocate(size_bytes: int) -> int:
-                temporaries.append(self._device.alloc(max(size_bytes, 1), REGION))
-                return temporaries[-1]
-
-            def lower_into(views: Results) -> Program:
-                return lower(row, args, kwargs, views, allocate, stream)
-
-            try:
-                program = lower_into(results)
-                shared = _shared(row, args, kwargs, results)
-                if shared and not _reads_where_it_writes(program, shared):
-                    program = _by_copies(lower_into, results, allocate)
-                for address, data in program.descriptors:
-                    self._backend.write_memory(address, data)
-                if program.packets:
-                    self._device.submit(program.packets)
-            finally:
-                self.free(temporaries)
+    def _like(self, view: TensorView) -> TensorView:
+        """Fresh memory for the same elements."""
+        buffer = self._device.alloc(max(view.extent_bytes, 1), REGION)
+        return replace(dense(buffer, view.dtype, view.sizes), boolean=view.boolean)
 
     def close(self) -> None:
         """Release the backend."""
@@ -133,7 +122,7 @@ def view_of(
     found = NPU_TYPES.get(dtype)
     if found is None:
         return None
-    return TensorView(address, found, tuple(sizes), tuple(strides), dtype == "bool")
+    return TensorView(_WHOLE, address, found, tuple(sizes), tuple(strides), dtype == "bool")
 
 
 # ---------------------------------------------------------------------- shared memory
@@ -145,7 +134,7 @@ def _shared(
     Without the first operand where it is the result itself and the op has a form in place: such
     rows are written for that.
     """
-    operands = _views([*args, *kwargs.values()])
+    operands = list(views_in([*args, *kwargs.values()]))
     in_place = args[0] if args and _in_place(row) in LOWERINGS else None
     return [
         (operand, result)
@@ -178,43 +167,6 @@ def _reads_where_it_writes(
     )
 
 
-def _by_copies(
-    lower_into: Callable[[Results], Program], results: Results, allocate: Callable[[int], int]
-) -> Program:
-    """The row into fresh memory, then copies into the results."""
-    fresh = [
-        None
-        if view is None
-        else replace(
-            dense(allocate(size_bytes(view)), view.dtype, view.sizes), boolean=view.boolean
-        )
-        for view in results
-    ]
-    programs = [lower_into(fresh)]
-    for view, made in zip(results, fresh, strict=True):
-        if view is not None and made is not None:
-            programs.append(lower(COPY_ROW, (view, made), {}, (view,), allocate))
-    packets = tuple(packet for program in programs for packet in program.packets)
-    return Program(packets, tuple(item for program in programs for item in program.descriptors))
-
-
-def _views(values: Iterable[Arg]) -> list[TensorView]:
-    """The tensors among arguments, those in lists included."""
-    found: list[TensorView] = []
-    for value in values:
-        if isinstance(value, TensorView):
-            found.append(value)
-        elif isinstance(value, tuple):
-            found += _views(value)
-    return found
-
-
 def _overlap(a: TensorView, b: TensorView) -> bool:
     """Whether the two reach over common bytes, elements or gaps."""
-    return a.address < _end(b) and b.address < _end(a)
-
-
-def _end(view: TensorView) -> int:
-    """Behind the view's last byte."""
-    last = sum((size - 1) * step for size, step in zip(view.sizes, view.strides, strict=True))
-    return view.address + (last + 1) * DTYPE_BYTES[view.dtype]
+    return a.address < b.address + b.extent_bytes and b.address < a.address + a.extent_bytes

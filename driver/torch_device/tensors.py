@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from driver.errors import UnsupportedOp
-from driver.lower import Arg, TensorView
+from driver.lower import Arg
+from driver.runtime import TensorView
 from driver.torch_device.hardware import COPY_ROW, OpenDevice, view_of
 from driver.torch_device.pool import POOL
 

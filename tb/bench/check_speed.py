@@ -24,14 +24,21 @@ def _tanh(bench: DeviceBench) -> Packet:
     data = np.random.default_rng(1).standard_normal(_ELEMENTS, dtype=np.float32)
     source, target = bench.device.upload(data), bench.device.alloc(data.nbytes)
     flags = flag_word(DType.FP32, DType.FP32)
-    return Packet(Opcode.VECTOR, flags, source, 0, target, (PROGRAMS["tanh"].number, data.size))
+    return Packet(
+        Opcode.VECTOR,
+        flags,
+        source.address,
+        0,
+        target.address,
+        (PROGRAMS["tanh"].number, data.size),
+    )
 
 
 def _copy(bench: DeviceBench) -> Packet:
     data = np.arange(_COPY_WORDS, dtype=np.int32)
     source, target = bench.device.upload(data), bench.device.alloc(data.nbytes)
     flags = flag_word(DType.INT32, DType.INT32)
-    return Packet(Opcode.COPY, flags, source, 0, target, (data.size,))
+    return Packet(Opcode.COPY, flags, source.address, 0, target.address, (data.size,))
 
 
 WORK: dict[str, Callable[[DeviceBench], Packet]] = {

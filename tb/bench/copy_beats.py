@@ -22,7 +22,7 @@ def copied(bench: DeviceBench, size_bytes: int) -> Counters:
     data = np.arange(size_bytes // 4, dtype=np.int32)
     source, target = bench.device.upload(data), bench.device.alloc(size_bytes)
     flags = flag_word(DType.INT32, DType.INT32)
-    return bench.run(Packet(Opcode.COPY, flags, source, 0, target, (data.size,)))
+    return bench.run(Packet(Opcode.COPY, flags, source.address, 0, target.address, (data.size,)))
 
 
 def measure(rounds: int, note: Note) -> Measurement:

@@ -11,9 +11,9 @@ import numpy as np
 
 from driver.backend.rtl import RtlBackend
 from driver.config import load_config
-from driver.device import Device
 from driver.isa import DType, Opcode, Packet, csr
 from driver.isa.codec import flag_word
+from driver.runtime.device import Device
 from tb.bench.measure import process_cpu_seconds
 from tb.sim.spec import REPOSITORY
 
@@ -68,4 +68,5 @@ def square_matmul(bench: DeviceBench, size: int) -> Packet:
     target = bench.device.alloc(a.nbytes)
     flags = flag_word(DType.FP32, DType.FP32)
     params = (size, size, size, 1, 0, 0, 0, 0)
-    return Packet(Opcode.MATMUL, flags, source, weights, target, params)
+    addresses = (source.address, weights.address, target.address)
+    return Packet(Opcode.MATMUL, flags, *addresses, params)

@@ -10,6 +10,7 @@ from itertools import count
 
 from driver.capture import Capsule, Op, load_capsule
 from driver.capture.decompose import ROOM
+from driver.config import load_config
 from driver.results import RunSpec
 from tb.ops.case import Case, Entry, recorded_case
 from tb.ops.chained import Step
@@ -54,14 +55,14 @@ def model_entries(spec: RunSpec) -> Iterator[Entry | Step]:
 
     An op has the same number whichever modes are asked for.
     """
-    numbers = count()
+    numbers, hw = count(), load_config(spec.config_file, spec.config)
     for folder in spec.capsules.values():
         capsule = load_capsule(folder)
         for op in capsule.ops:
             if op.view:
                 prove_view(capsule, op)
         if not spec.allow_cpu and spec.op_filter is None:
-            check_all(capsule, (op for op in capsule.ops if not is_free(op)))
+            check_all(capsule, (op for op in capsule.ops if not is_free(op)), hw)
         isolated = list(capsule_cases(capsule, numbers))
         chained = list(capsule_steps(capsule, numbers))
         yield from isolated if "isolated" in spec.modes else ()

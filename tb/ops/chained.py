@@ -109,7 +109,7 @@ class ChainedRun:
         return row if wanted else None
 
     def _run_model_only(self, op: Op, case: Case, placed: Placed) -> None:
-        self._session.pair.model_only(placed.program)
+        self._session.pair.model_only(placed.packets)
         self._together = False
         if self._shadows is not None:
             bits = tuple(
@@ -132,7 +132,7 @@ class ChainedRun:
                 self._session.pair.reset()
                 self._together = True
             self._session.begin(case.index)
-            result = self._session.pair.execute(placed.program, placed.results)
+            result = self._session.pair.execute(placed.packets, placed.results)
         result = replace(result, compulsory_bytes=placed.compulsory_bytes)
         self._session.count(result)
         row, verdict = self._session.judged(case, result)

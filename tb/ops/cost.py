@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
 from driver.config import HwConfig
 from driver.isa import DTYPE_BYTES, CompletionRecord, Opcode, Packet
-from driver.lower import Arg, TensorView
+from driver.lower import Arg
+from driver.lower.registry import views_in
 from driver.results import BoundBy
+from driver.runtime import TensorView
 
 _TABLES: dict[str, int] = {
     "aten.embedding.default": 0,
@@ -75,18 +77,10 @@ def compulsory_bytes(
     """Every element that the op reads, once, and every one that it writes, once."""
     written = [view for view in results if view is not None]
     table = _TABLES.get(op)
-    read = {view for at, arg in enumerate(args) if at != table for view in _views([arg])}
-    read |= set(_views(kwargs.values()))
+    read = {view for at, arg in enumerate(args) if at != table for view in views_in([arg])}
+    read |= set(views_in(kwargs.values()))
     looked_up = sum(map(_bytes, written)) if table is not None else 0
     return sum(map(_bytes, read)) + looked_up + sum(map(_bytes, written))
-
-
-def _views(values: Iterable[Arg]) -> Iterator[TensorView]:
-    for value in values:
-        if isinstance(value, TensorView):
-            yield value
-        elif isinstance(value, tuple):
-            yield from _views(value)
 
 
 def _bytes(view: TensorView) -> int:

@@ -5,14 +5,14 @@ code wrote to it (`.data`, numpy), and a chain has to take the new bytes from th
 from __future__ import annotations
 
 from driver.capture import Op, TensorRef
-from tb.ops.images import Buffer, buffer_of, writes_arguments
+from tb.ops.images import BufferKey, buffer_of, writes_arguments
 
 
 class Held:
     """The storage that each buffer held after the ops so far."""
 
     def __init__(self) -> None:
-        self._held: dict[Buffer, str] = {}
+        self._held: dict[BufferKey, str] = {}
 
     def changed(self, op: Op) -> list[TensorRef]:
         """Operands whose buffers hold something else than the ops before left there."""

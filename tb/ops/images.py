@@ -20,7 +20,8 @@ from driver.capture.tensors import TORCH_TYPES, as_tensor, storage_view, to_torc
 from driver.errors import UnsupportedOp
 from golden.reference import full_precision
 
-Buffer = int | str
+BufferKey = int | str
+"""Which buffer of the model a tensor lies in."""
 Load = Callable[[TensorRef], Bytes]
 """The bytes of a tensor's whole buffer, as they are before anything is done to the image."""
 
@@ -28,7 +29,7 @@ _UNDECLARED = "batch_norm"
 """In the names of ops that write to running statistics though their schema does not say so."""
 
 
-def buffer_of(ref: TensorRef) -> Buffer:
+def buffer_of(ref: TensorRef) -> BufferKey:
     """The key of the tensor's memory; a capsule that does not tell has one per storage."""
     return ref.storage if ref.buffer is None else ref.buffer
 
@@ -59,7 +60,7 @@ class Images:
 
     def __init__(self, capsule: Capsule, load: Load, *, shared: bool = False) -> None:
         self._capsule, self._load, self._shared = capsule, load, shared
-        self._images: dict[Buffer, _Image] = {}
+        self._images: dict[BufferKey, _Image] = {}
 
     def tensor(self, ref: TensorRef) -> torch.Tensor:
         """The tensor, on its buffer."""
@@ -96,13 +97,13 @@ class Images:
             if ref is not None:
                 self._put(ref, tensor)
 
-    def buffers(self) -> Iterator[tuple[Buffer, Bytes]]:
+    def buffers(self) -> Iterator[tuple[BufferKey, Bytes]]:
         """Every image and its bytes."""
         for buffer, image in self._images.items():
             flat = torch.empty(0, dtype=torch.uint8)
             yield buffer, storage_view(flat.set_(image.storage))
 
-    def forget(self, buffer: Buffer) -> None:
+    def forget(self, buffer: BufferKey) -> None:
         """Nothing will ask for the buffer again."""
         self._images.pop(buffer, None)
 

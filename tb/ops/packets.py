@@ -14,7 +14,7 @@ import numpy as np
 
 from driver.isa import DTYPE_BYTES, Opcode, Packet
 from driver.isa.programs import PROGRAMS
-from driver.lower import Program, TensorView
+from driver.runtime import Buffer, TensorView
 from golden.judge import Blame
 from golden.packets import blame_packet, destination
 from tb.ops.case import Case
@@ -76,17 +76,17 @@ class _Retry:
     def steps(self) -> Iterator[tuple[int, Packet, PairResult]]:
         """Each packet alone: its number from 1, and what the devices made of it."""
         with placed(self.pair, self.case, self.seed) as here:
-            for number, packet in enumerate(here.program.packets, 1):
+            for number, packet in enumerate(here.packets, 1):
                 view = _destination(packet, self.pair.read)
-                alone = _alone(here.program, packet)
-                yield number, packet, self.pair.execute(alone, () if view is None else (view,))
+                results = () if view is None else (view,)
+                yield number, packet, self.pair.execute((packet,), results)
 
     def third_opinion(self, number: int, element: Element) -> tuple[Blame, int]:
         """About an element of packet `number`, from the memory that it begins with."""
         with placed(self.pair, self.case, self.seed) as here:
-            *before, packet = here.program.packets[:number]
+            *before, packet = here.packets[:number]
             for earlier in before:
-                self.pair.model_only(_alone(here.program, earlier))
+                self.pair.model_only((earlier,))
             bits = (element.cmodel, element.rtl)
             found = blame_packet(packet, self.pair.read, element.index, *bits)
         self.pair.reset()
@@ -109,16 +109,12 @@ def first_wrong_packet(pair: DevicePair, case: Case, seed: int) -> WrongPacket |
     return WrongPacket(number, count, packet, element, blame, right)
 
 
-def _alone(program: Program, packet: Packet) -> Program:
-    return Program((packet,), program.descriptors)
-
-
 def _destination(packet: Packet, read: Read) -> TensorView | None:
     if packet.opcode not in _WRITING:
         return None
     view = destination(packet, read)
     assert view.base % DTYPE_BYTES[view.dtype] == 0
-    return TensorView(view.base, view.dtype, view.sizes, view.strides)
+    return TensorView(Buffer(0, base=view.base), 0, view.dtype, view.sizes, view.strides)
 
 
 def _differs(result: PairResult) -> bool:

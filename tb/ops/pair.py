@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driver.backend import InspectableBackend
 from driver.config import HwConfig
-from driver.device import Device
 from driver.errors import DeviceFault
 from driver.isa import COMPLETION_BYTES, COMPLETION_TIMING_BYTES, CompletionRecord, Packet
-from driver.lower import Program, TensorView
+from driver.runtime import Buffer, Device, TensorView
+from driver.runtime.buffer import DEFAULT_REGION
 from golden.formats import Bits
 from tb.ops.case import Case
 from tb.ops.placing import elements, outside, placed
@@ -62,6 +63,8 @@ class DevicePair:
         self._devices = [Device(backend, config) for backend in self._backends]
         self._cmodel, self._rtl = cmodel, rtl
         self._base = config.memory.base
+        self.config = config
+        """Of the hardware."""
 
     def close(self) -> None:
         """Release both."""
@@ -74,21 +77,21 @@ class DevicePair:
             device.reset()
 
     # ------------------------------------------------------------------ memory
-    def alloc(self, size_bytes: int, region: str = "activations") -> int:
+    def alloc(self, size_bytes: int, region: str = DEFAULT_REGION) -> Buffer:
         """The same address on both."""
-        addresses = {device.alloc(size_bytes, region) for device in self._devices}
-        assert len(addresses) == 1, "allocators out of step"
-        return addresses.pop()
+        first, *others = (device.alloc(size_bytes, region) for device in self._devices)
+        assert all(other.base == first.base for other in others), "allocators out of step"
+        return first
 
-    def free(self, address: int) -> None:
+    def free(self, buffer: Buffer) -> None:
         """Give back an allocation on both."""
         for device in self._devices:
-            device.free(address)
+            device.free(buffer)
 
-    def write(self, address: int, data: NDArray[np.uint8]) -> None:
+    def write(self, address: int, array: NDArray[Any]) -> None:
         """Put bytes into both memories."""
         for device in self._devices:
-            device.write(address, data)
+            device.write(address, array)
 
     def elements(self, view: TensorView) -> Bits:
         """A tensor in the cmodel's memory."""
@@ -110,14 +113,16 @@ class DevicePair:
         OutOfMemory when the operands do not fit; SimulatorDied and SimulatorTimeout as they come.
         """
         with placed(self, case, seed) as here:
-            result = self.execute(here.program, here.results)
+            result = self.execute(here.packets, here.results)
             return replace(result, compulsory_bytes=here.compulsory_bytes)
 
-    def execute(self, program: Program, results: Sequence[TensorView | None]) -> PairResult:
+    def execute(
+        self, packets: Sequence[Packet], results: Sequence[TensorView | None]
+    ) -> PairResult:
         """Run packets that are in memory already, on both devices."""
         self._clear()
         devices = [
-            self._submit(device, backend, program.packets, results)
+            self._submit(device, backend, packets, results)
             for device, backend in zip(self._devices, self._backends, strict=True)
         ]
         compared, stray = self._compare([view for view in results if view is not None])
@@ -125,18 +130,18 @@ class DevicePair:
             cmodel=devices[0],
             rtl=devices[1] if self._rtl is not None else None,
             results=tuple(results),
-            packets=program.packets,
+            packets=tuple(packets),
             bytes_compared=compared,
             stray=stray,
         )
 
-    def model_only(self, program: Program) -> None:
+    def model_only(self, packets: Sequence[Packet]) -> None:
         """Run packets on the cmodel alone; its results go into the RTL's memory as well.
 
         Sequence numbers part: `reset` before the RTL runs again. DeviceFault as it comes.
         """
         self._clear()
-        self._devices[0].submit(program.packets)
+        self._devices[0].submit(packets)
         self._compare([])
 
     def _submit(

@@ -1,80 +1,52 @@
 # SPDX-License-Identifier: Apache-2.0
 """All ops of a model that the NPU does not have, found before anything runs: each is lowered on
-addresses that nothing lies at. Needs neither tensors nor torch's answers."""
+buffers that have no address. Needs neither tensors nor torch's answers."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import count
 
-from driver.capture import Capsule, Constant, Op, TensorRef, Value
+from driver.capture import Capsule, Op, TensorRef
 from driver.capture.single import recorded_stream
+from driver.config import HwConfig
 from driver.errors import UnsupportedOp
-from driver.lower import Arg, TensorView, lower
+from driver.lower import lower
+from driver.runtime import Buffer, TensorView
 from golden.judge import supports
+from tb.ops.images import BufferKey, buffer_of
+from tb.ops.placing import recorded_argument, recorded_view
 from tb.ops.recorded import prove
 
-_APART = 1 << 40
-"""Bytes between two tensors: no two overlap."""
 _SHOWN_MODULES = 2
 
 
-@dataclass
-class _Addresses:
-    """A place for each buffer and each temporary, where nothing lies."""
-
-    _next: Iterator[int] = field(default_factory=lambda: count(_APART, _APART))
-    _of: dict[object, int] = field(default_factory=dict)
-
-    def view(self, op: str, ref: TensorRef) -> TensorView:
-        if ref.npu_dtype is None:
-            raise UnsupportedOp(op, "dtype", ref.dtype, "a type that the NPU holds")
-        key = ref.storage if ref.buffer is None else ref.buffer
-        base = self._of.setdefault(key, next(self._next))
-        address = base + ref.offset * ref.element_bytes
-        return TensorView(address, ref.npu_dtype, ref.sizes, ref.strides, ref.dtype == "bool")
-
-    def argument(self, op: str, value: Value) -> Arg:
-        if isinstance(value, tuple):
-            return tuple(self.argument(op, item) for item in value)
-        if isinstance(value, TensorRef):
-            return self.view(op, value)
-        if not isinstance(value, Constant):
-            return value
-        try:
-            return float(value.value) if value.kind == "float" else value.value
-        except ValueError as error:
-            raise UnsupportedOp(op, "float", value.value, "a number") from error
-
-    def temporary(self, size_bytes: int) -> int:
-        return next(self._next)
-
-
-def refusal(capsule: Capsule, op: Op) -> UnsupportedOp | None:
+def refusal(capsule: Capsule, op: Op, hw: HwConfig) -> UnsupportedOp | None:
     """Why the NPU cannot run an op; None when it can."""
-    places = _Addresses()
+    buffers: defaultdict[BufferKey, Buffer] = defaultdict(lambda: Buffer(0))
+
+    def view(ref: TensorRef) -> TensorView:
+        return recorded_view(op.op, ref, buffers[buffer_of(ref)])
+
     try:
         if not supports(op.op):
             raise UnsupportedOp(op.op, "op", op.op, "an op that golden can judge")
-        args = [places.argument(op.op, value) for value in op.inputs]
-        named = {name: places.argument(op.op, value) for name, value in op.kwargs.items()}
-        results = [None if ref is None else places.view(op.op, ref) for ref in op.outputs]
-        stream = recorded_stream(capsule, op)
-        lower(op.op, args, named, results, places.temporary, stream)
+        args = [recorded_argument(op.op, value, view) for value in op.inputs]
+        named = {name: recorded_argument(op.op, value, view) for name, value in op.kwargs.items()}
+        results = [None if ref is None else view(ref) for ref in op.outputs]
+        lower(op.op, args, named, results, hw, recorded_stream(capsule, op))
     except UnsupportedOp as error:
         return error
     return None
 
 
-def check_all(capsule: Capsule, ops: Iterator[Op]) -> None:
+def check_all(capsule: Capsule, ops: Iterator[Op], hw: HwConfig) -> None:
     """Raise one UnsupportedOp that names every op among `ops` that the NPU cannot run, with its
     type, how often, why and where."""
     found: Counter[tuple[str, str, str]] = Counter()
     modules: dict[tuple[str, str, str], dict[str, None]] = {}
     for op in ops:
-        error = refusal(capsule, op)
+        error = refusal(capsule, op, hw)
         if error is not None:
             prove(capsule, op)  # a call that torch refuses as well is no lack of the NPU's
             dtype = next((ref.dtype for ref in op.operands()), "no tensors")

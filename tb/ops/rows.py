@@ -9,10 +9,10 @@ from typing import Any
 from driver.config import HwConfig
 from driver.errors import UnsupportedOp
 from driver.isa import DTYPE_BYTES
-from driver.lower import TensorView
 from driver.results import BackendName, Failure, OpRow, Where
+from driver.runtime import TensorView
+from driver.runtime.torch_types import NPU_TYPES
 from golden.judge import Blame, Verdict
-from golden.reference import NPU_TYPES
 from tb.ops.case import Case
 from tb.ops.cost import cost_of
 from tb.ops.pair import PairResult

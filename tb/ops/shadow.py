@@ -24,7 +24,7 @@ import torch
 from driver.capture import Capsule, Op, TensorRef
 from golden.formats import Floats
 from golden.reference import exact_values
-from tb.ops.images import Buffer, Images, buffer_of
+from tb.ops.images import BufferKey, Images, buffer_of
 
 FACTOR = 4.0
 """The three runs are samples, and not the worst that the bounds admit."""
@@ -45,7 +45,7 @@ class Shadows:
         self._runs = [
             Images(capsule, lambda ref: capsule.data[ref.storage], shared=True) for _ in _DIRECTIONS
         ]
-        self._open: set[Buffer] = set()
+        self._open: set[BufferKey] = set()
         """Buffers about which nothing can be said any more."""
 
     def step(self, op: Op, reaches: Reaches = ()) -> None:
@@ -74,7 +74,7 @@ class Shadows:
             found.append(distance(exact_values(images.tensor(ref)), recorded))
         return FACTOR * max(found) if all(map(math.isfinite, found)) else None
 
-    def release(self, buffer: Buffer) -> None:
+    def release(self, buffer: BufferKey) -> None:
         """Nothing names the buffer any more."""
         for images in self._runs:
             images.forget(buffer)

@@ -8,12 +8,11 @@ command. None of them waits: that is the Device's business.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 from driver.backend import Backend
 from driver.errors import InfrastructureError, InputError
-from driver.isa import COMPLETION_BYTES, PACKET_BYTES, CompletionRecord, Packet, csr
+from driver.isa import COMPLETION_BYTES, PACKET_BYTES, CompletionRecord, csr
 
 _WORD_MASK = 0xFFFF_FFFF
 MAX_LOG2_ENTRIES = 16
@@ -36,8 +35,8 @@ def write_address(backend: Backend, low_offset: int, address: int) -> None:
 class CommandPort(Protocol):
     """Somewhere packets can be queued."""
 
-    def push(self, packets: Sequence[Packet]) -> int:
-        """Queue as many of `packets` as fit now, in order; how many that was."""
+    def push(self, packets: memoryview) -> int:
+        """Queue as many of the packets in these bytes as fit now, in order; how many that was."""
         ...
 
 
@@ -63,21 +62,21 @@ class CommandRing:
         self._tail = self._backend.read_csr(csr.RING_HEAD)
         self._backend.write_csr(csr.RING_TAIL, self._tail)
 
-    def push(self, packets: Sequence[Packet]) -> int:
+    def push(self, packets: memoryview) -> int:
         """See CommandPort. One doorbell for all of them, after they are in memory."""
         head = self._backend.read_csr(csr.RING_HEAD)
         free = (head - self._tail - 1) % self._entries
-        taken = packets[:free]
-        if not taken:
+        data = packets[: free * PACKET_BYTES]
+        if not data:
             return 0
-        data = b"".join(packet.pack() for packet in taken)
         until_wrap = (self._entries - self._tail) * PACKET_BYTES
         self._backend.write_memory(self._base + self._tail * PACKET_BYTES, data[:until_wrap])
         if len(data) > until_wrap:
             self._backend.write_memory(self._base, data[until_wrap:])
-        self._tail = (self._tail + len(taken)) % self._entries
+        taken = len(data) // PACKET_BYTES
+        self._tail = (self._tail + taken) % self._entries
         self._backend.write_csr(csr.RING_TAIL, self._tail)
-        return len(taken)
+        return taken
 
 
 class CommandWindow:
@@ -86,17 +85,18 @@ class CommandWindow:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
 
-    def push(self, packets: Sequence[Packet]) -> int:
+    def push(self, packets: memoryview) -> int:
         """See CommandPort. Nothing is pushed into a full queue, where it would be dropped."""
-        for count, packet in enumerate(packets):
+        count = len(packets) // PACKET_BYTES
+        for number in range(count):
             if self._backend.read_csr(csr.STATUS) & csr.STATUS_CSR_QUEUE_FULL_MASK:
-                return count
-            data = packet.pack()
+                return number
+            data = packets[number * PACKET_BYTES : (number + 1) * PACKET_BYTES]
             for index in range(csr.CMD_WORD_COUNT):
                 word = int.from_bytes(data[4 * index : 4 * index + 4], "little")
                 self._backend.write_csr(csr.CMD_WORD + 4 * index, word)
             self._backend.write_csr(csr.CMD_PUSH, csr.CMD_PUSH_PUSH_MASK)
-        return len(packets)
+        return count
 
 
 class CompletionRing:

@@ -8,8 +8,9 @@ through a descriptor. Decides layout only: which packets an op needs is the tabl
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from math import prod
 
+from driver.config import HwConfig
 from driver.errors import UnsupportedOp
 from driver.isa import (
     DTYPE_BYTES,
@@ -23,11 +24,15 @@ from driver.isa import (
 from driver.isa.micro import OPERAND_INDEX, Reduce
 from driver.isa.programs import PROGRAMS
 from driver.isa.types import INDEX_DTYPES, SCATTER_ADD_DTYPES
+from driver.lower.linking import Sections
 from driver.lower.long_views import high_words, low_words, split, words
-from driver.lower.operands import Alloc, Operand, Operands
-from driver.lower.views import TensorView, broadcast, dense, pieces
+from driver.lower.operands import NO_OPERAND, OperandEncoder, PacketOperand, direct
+from driver.lower.pieces import pieces
 from driver.lower.words import element, word
 from driver.random_stream import RandomStream
+from driver.runtime.buffer import Buffer
+from driver.runtime.program import Program
+from driver.runtime.views import TensorView, broadcast, dense
 
 _MAX_PACKETS = 1 << 16
 _FAR = 1 << 31
@@ -40,32 +45,31 @@ _POSITIONAL = frozenset(
 """Programs to which the innermost dimension means something."""
 
 
-@dataclass(frozen=True)
-class Program:
-    """What runs one op: write each descriptor to its address, then submit the packets."""
-
-    packets: tuple[Packet, ...]
-    descriptors: tuple[tuple[int, bytes], ...]
-    """Descriptors, and constants that the packets read."""
-
-
 class ProgramBuilder:
-    """Collects the packets of one op. UnsupportedOp, naming it, for what they cannot express."""
+    """Collects the packets of one op. UnsupportedOp, naming it, for what they cannot express.
 
-    def __init__(self, op: str, alloc: Alloc, stream: RandomStream | None = None) -> None:
+    `operands`: the buffers of the call; others that packets name are appended in order of use.
+    """
+
+    def __init__(
+        self,
+        op: str,
+        hw: HwConfig,
+        stream: RandomStream | None = None,
+        operands: Sequence[Buffer] = (),
+    ) -> None:
+        self.hw = hw
+        """The hardware that the program is for."""
         self._op = op
         self._stream = stream
-        self._alloc = alloc
-        self._packets: list[Packet] = []
-        self._operands = Operands(self.unsupported, alloc)
-        self._constants: list[tuple[int, bytes]] = []
+        self._packets: list[tuple[Packet, tuple[Buffer | None, ...]]] = []
+        self._encoder = OperandEncoder(self.unsupported, self._descriptor)
+        self._sections = Sections()
+        self._known = list(operands)
 
     def program(self) -> Program:
         """What was collected."""
-        return Program(
-            tuple(self._packets),
-            (*((at, data) for data, at in self._operands.descriptors.items()), *self._constants),
-        )
+        return self._sections.linked(self._op, self._known, self._packets)
 
     def unsupported(self, field: str, value: object, expected: str) -> UnsupportedOp:
         """The error to raise for this op."""
@@ -73,9 +77,11 @@ class ProgramBuilder:
 
     def temp(self, dtype: DType, sizes: Sequence[int]) -> TensorView:
         """A dense view of fresh memory."""
-        view = dense(0, dtype, tuple(sizes))
-        address = self._alloc(max(view.count, 1) * DTYPE_BYTES[dtype])
-        return dense(address, dtype, tuple(sizes))
+        size_bytes = max(prod(sizes), 1) * DTYPE_BYTES[dtype]
+        return dense(self._sections.add("temporary", size_bytes), dtype, tuple(sizes))
+
+    def _descriptor(self, data: bytes, described: Buffer) -> Buffer:
+        return self._sections.add("descriptor", len(data), data, described)
 
     @property
     def stream(self) -> RandomStream:
@@ -88,10 +94,9 @@ class ProgramBuilder:
         """Numbers that follow from sizes and scalars alone, one line of them in memory."""
         width = DTYPE_BYTES[dtype]
         data = b"".join(element(value, dtype).to_bytes(width, "little") for value in values)
-        view = self.temp(dtype, (len(values),))
-        if data:
-            self._constants.append((view.address, data))
-        return view
+        if not data:
+            return self.temp(dtype, (0,))
+        return dense(self._sections.add("constant", len(data), data), dtype, (len(values),))
 
     # ------------------------------------------------------------------ vector engine
     def vector(
@@ -142,24 +147,20 @@ class ProgramBuilder:
     ) -> None:
         """One VECTOR packet: sources, then the destination, of at most five dimensions."""
         *sources, result = views
-        self._operands.check(*views)
-        direct = countable and all(view.rank == 1 and view.is_dense for view in views)
+        self._encoder.check(*views)
+        linear = countable and all(view.rank == 1 and view.is_dense for view in views)
         flags = flag_word(sources[0].dtype if sources else DType.FP32, result.dtype)
         for view, name in zip(sources[1:], ("SRC2_DTYPE", "SRC3_DTYPE"), strict=False):
             flags |= view.dtype << FLAGS[name].lsb
-        addresses = [0, 0, 0]
-        place = self._operands
-        for at, view in enumerate(sources):
-            name = f"SRC{at + 1}_DESC"
-            operand = Operand(view.address) if direct else place.described(view, name)
-            addresses[at] = operand.address
-            flags |= flag_word(*(DType.FP32,) * 2, *operand.flags)
-        dst = Operand(result.address) if direct else place.destination(result, described=True)
-        flags |= flag_word(*(DType.FP32,) * 2, *dst.flags)
+        encoder = self._encoder
+        operands = [
+            direct(view) if linear else encoder.described(view, f"SRC{at}_DESC")
+            for at, view in enumerate(sources, 1)
+        ]
+        dst = direct(result) if linear else encoder.destination(result, described=True)
         imms = [*words, 0, 0, 0, 0][:4]
-        low, high = addresses[2] & 0xFFFF_FFFF, addresses[2] >> 32
-        params = (number, result.count if direct else 0, *imms, low, high)
-        self._add(Packet(Opcode.VECTOR, flags, addresses[0], addresses[1], dst.address, params))
+        params = (number, result.count if linear else 0, *imms)
+        self._add(Opcode.VECTOR, flags, operands, dst, params)
 
     # ------------------------------------------------------------------ moves
     def copy(self, source: TensorView, result: TensorView) -> None:
@@ -172,11 +173,10 @@ class ProgramBuilder:
             return
         walk = sorted(range(result.rank), key=lambda at: -result.strides[at])
         for (part, target), _ in pieces([source.permuted(walk), result.permuted(walk)]):
-            self._operands.check(part, target)
-            src, dst = self._operands.placed(part, "SRC1_DESC"), self._operands.destination(target)
-            flags = flag_word(source.dtype, result.dtype, *src.flags, *dst.flags)
+            self._encoder.check(part, target)
+            src, dst = self._encoder.placed(part, "SRC1_DESC"), self._encoder.destination(target)
             count = 0 if src.flags or dst.flags else part.count
-            self._add(Packet(Opcode.COPY, flags, src.address, 0, dst.address, (count,)))
+            self._add(Opcode.COPY, flag_word(source.dtype, result.dtype), (src,), dst, (count,))
 
     def fill(self, result: TensorView, value: float) -> None:
         """Store one number everywhere: floats round to the type, ints wrap, truth values are 1
@@ -191,11 +191,10 @@ class ProgramBuilder:
         bits = element(value, result.dtype)
         walk = sorted(range(result.rank), key=lambda at: -result.strides[at])
         for (target,), _ in pieces([result.permuted(walk)]):
-            self._operands.check(target)
-            dst = self._operands.destination(target)
-            flags = flag_word(DType.FP32, result.dtype, *dst.flags)
+            self._encoder.check(target)
+            dst = self._encoder.destination(target)
             count = 0 if dst.flags else target.count
-            self._add(Packet(Opcode.FILL, flags, 0, 0, dst.address, (count, bits)))
+            self._add(Opcode.FILL, flag_word(DType.FP32, result.dtype), (), dst, (count, bits))
 
     def _fill_long(self, result: TensorView, value: int) -> None:
         low, high = split(value)
@@ -242,17 +241,16 @@ class ProgramBuilder:
         if not index.count:
             return
         for views, at in pieces([source, index, result], dim % index.rank):
-            self._operands.check(*views)
+            self._encoder.check(*views)
             part, places, target = views
             src1, src2 = (
-                self._operands.described(part, "SRC1_DESC"),
-                self._operands.described(places, "SRC2_DESC"),
+                self._encoder.described(part, "SRC1_DESC"),
+                self._encoder.described(places, "SRC2_DESC"),
             )
-            dst = self._operands.destination(target, described=True)
-            every = (*src1.flags, *src2.flags, *dst.flags, *names)
-            flags = flag_word(part.dtype, target.dtype, *every)
+            dst = self._encoder.destination(target, described=True)
+            flags = flag_word(part.dtype, target.dtype, *names)
             flags |= places.dtype << FLAGS["SRC2_DTYPE"].lsb
-            self._add(Packet(opcode, flags, src1.address, src2.address, dst.address, (at,)))
+            self._add(opcode, flags, (src1, src2), dst, (at,))
 
     # ------------------------------------------------------------------ matrix engine
     def matmul(
@@ -272,20 +270,35 @@ class ProgramBuilder:
             types = f"{a.dtype.name} · {b.dtype.name} = {result.dtype.name}"
             pairs = ", ".join(f"{src.name} to {dst.name}" for src, dst in MATMUL_DTYPES)
             raise self.unsupported("dtype", types, f"operands of one type, and {pairs}")
-        self._operands.check(a, b, result)
-        src1 = self._operands.placed(a, "SRC1_DESC", "TRANS_A")
-        src2 = self._operands.placed(b, "SRC2_DESC", "TRANS_B")
-        dst = self._operands.destination(result)
+        self._encoder.check(a, b, result)
+        src1 = self._encoder.placed(a, "SRC1_DESC", "TRANS_A")
+        src2 = self._encoder.placed(b, "SRC2_DESC", "TRANS_B")
+        dst = self._encoder.destination(result)
         extra = ("ACCUMULATE",) if accumulate else ()
-        flags = flag_word(a.dtype, result.dtype, *src1.flags, *src2.flags, *dst.flags, *extra)
-        addresses = (src1.address, src2.address, dst.address)
-        self._add(Packet(Opcode.MATMUL, flags, *addresses, (m, k, n, batch)))
+        flags = flag_word(a.dtype, result.dtype, *extra)
+        self._add(Opcode.MATMUL, flags, (src1, src2), dst, (m, k, n, batch))
 
     # ------------------------------------------------------------------ words
-    def _add(self, packet: Packet) -> None:
+    def _add(
+        self,
+        opcode: Opcode,
+        flags: int,
+        sources: Sequence[PacketOperand],
+        dst: PacketOperand,
+        params: Sequence[int],
+    ) -> None:
+        """A packet with its operands' offsets in place of addresses."""
         if len(self._packets) >= _MAX_PACKETS:
             raise self.unsupported("packets", f"over {_MAX_PACKETS}", "views of fewer dimensions")
-        self._packets.append(packet)
+        src1, src2, src3 = (*sources, NO_OPERAND, NO_OPERAND, NO_OPERAND)[:3]
+        for operand in (*sources, dst):
+            for name in operand.flags:
+                flags |= FLAGS[name].mask
+        if src3.buffer is not None:
+            params = (*params, *split(src3.offset_bytes))
+        offsets = (src1.offset_bytes, src2.offset_bytes, dst.offset_bytes)
+        packet = Packet(opcode, flags, *offsets, tuple(params))
+        self._packets.append((packet, (src1.buffer, src2.buffer, dst.buffer, src3.buffer)))
 
     def _word(self, imm: float) -> int:
         try:

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One NPU as a program sees it: memory to allocate, arrays to move, packets to run.
+"""One NPU as its user sees it: memory to allocate, arrays to move, programs and packets to run.
 
-Sleeps on the interrupt; no command is polled for. Knows packets, not ops.
+Sleeps on the interrupt; no command is polled for. Knows packets, not ops. Safe to call from several
+threads: one lock per device, held by whatever allocates, moves bytes or submits.
 """
 
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -35,8 +37,17 @@ from driver.isa import (
     Packet,
     csr,
 )
-from driver.memory import Allocator, RegionUse
-from driver.ring import CommandPort, CommandRing, CommandWindow, CompletionRing, log2_entries
+from driver.runtime.buffer import DEFAULT_REGION, Buffer
+from driver.runtime.loading import loaded
+from driver.runtime.memory import Allocator, RegionUse
+from driver.runtime.program import Program
+from driver.runtime.ring import (
+    CommandPort,
+    CommandRing,
+    CommandWindow,
+    CompletionRing,
+    log2_entries,
+)
 
 _LOG = logging.getLogger(__name__)
 _SEQ_MASK = 0xFFFF_FFFF
@@ -44,6 +55,7 @@ _ALL_IRQS = csr.IRQ_ENABLE_COMPLETE_MASK | csr.IRQ_ENABLE_EMPTY_MASK | csr.IRQ_E
 DEFAULT_RING_ENTRIES = 256
 _PROGRESS = (csr.ACTIVE_CYCLES_LO, csr.READ_BEATS_LO, csr.WRITE_BEATS_LO, csr.COMPLETED)
 """Registers of which one moves as long as a command does."""
+Packets = Callable[[], Sequence[Packet]]
 _CYCLES_PER_POLL = 4
 """At least so many cycles pass in the read of a register."""
 
@@ -61,6 +73,7 @@ class Device:
         self._backend = backend
         self._config = config
         log2_entries(ring_entries)
+        self._lock = threading.RLock()
         self._check_identity()
         self._allocator = Allocator(config.memory)
         ring = self._allocator.alloc(ring_entries * PACKET_BYTES)
@@ -103,41 +116,59 @@ class Device:
         self._backend.close()
 
     # ------------------------------------------------------------------ memory
-    def alloc(self, size_bytes: int, region: str = "activations") -> int:
-        """Address of `size_bytes` fresh bytes. OutOfMemory, InputError as the allocator's."""
-        return self._allocator.alloc(size_bytes, region)
+    def alloc(self, size_bytes: int, region: str = DEFAULT_REGION, name: str = "") -> Buffer:
+        """`size_bytes` fresh bytes. OutOfMemory, InputError as the allocator's."""
+        with self._lock:
+            return Buffer(size_bytes, region, name, self._allocator.alloc(size_bytes, region))
 
-    def free(self, address: int) -> None:
+    def free(self, buffer: Buffer) -> None:
         """Give back an allocation. AddressError when it is none."""
-        self._allocator.free(address)
+        with self._lock:
+            self._allocator.free(buffer.address)
 
     def memory_report(self) -> tuple[RegionUse, ...]:
         """Use and fragmentation per region, the device's own rings included."""
-        return self._allocator.report()
+        with self._lock:
+            return self._allocator.report()
 
-    def upload(self, array: NDArray[Any], region: str = "activations") -> int:
-        """Allocate and fill with the array's elements, dense in row-major order; the address."""
-        address = self.alloc(array.nbytes, region)
+    def upload(self, array: NDArray[Any], region: str = DEFAULT_REGION) -> Buffer:
+        """Allocate and fill with the array's elements, dense in row-major order."""
+        buffer = self.alloc(array.nbytes, region)
         try:
-            self.write(address, array)
+            self.write(buffer.address, array)
         except BaseException:
-            self.free(address)
+            self.free(buffer)
             raise
-        return address
+        return buffer
 
     def write(self, address: int, array: NDArray[Any]) -> None:
         """Store the array's elements from `address` on, dense in row-major order."""
         flat = np.ascontiguousarray(array).reshape(-1)
-        self._backend.write_memory(address, flat.view(np.uint8).data)
+        with self._lock:
+            self._backend.write_memory(address, flat.view(np.uint8).data)
 
     def download(self, address: int, shape: Sequence[int], dtype: DTypeLike) -> NDArray[Any]:
         """The dense row-major array at `address`. bf16 travels as uint16."""
         element = np.dtype(dtype)
         size_bytes = int(np.prod(shape, dtype=np.int64)) * element.itemsize
-        data = self._backend.read_memory(address, size_bytes)
+        with self._lock:
+            data = self._backend.read_memory(address, size_bytes)
         return np.frombuffer(data, dtype=element).reshape(shape).copy()
 
     # ------------------------------------------------------------------ commands
+    def execute(
+        self,
+        program: Program,
+        addresses: Sequence[int] | None = None,
+        timeout_s: float | None = None,
+    ) -> list[CompletionRecord]:
+        """Run a program on operands at `addresses`, by default those of its own buffers; the
+        completion records. Its sections have memory only meanwhile. Errors as `submit`, and
+        OutOfMemory.
+        """
+        with self._lock, loaded(self, program, addresses) as bound:
+            return self._run(self._ring, bound.packet_bytes, lambda: bound.packets, timeout_s)
+
     def submit(
         self, packets: Sequence[Packet], timeout_s: float | None = None
     ) -> list[CompletionRecord]:
@@ -147,25 +178,27 @@ class Device:
         later submit until then. DeviceHung when the device makes no progress; SimulatorTimeout when
         no interrupt comes for `timeout_s`, by default the configuration's wait_s.
         """
-        return self._run(self._ring, packets, timeout_s)
+        return self._run(self._ring, _packed(packets), lambda: packets, timeout_s)
 
     def submit_window(
         self, packets: Sequence[Packet], timeout_s: float | None = None
     ) -> list[CompletionRecord]:
         """As `submit`, through the command registers; no ring fetch in their timing."""
-        return self._run(self._window, packets, timeout_s)
+        return self._run(self._window, _packed(packets), lambda: packets, timeout_s)
 
     def recover(self) -> None:
         """Leave the error state: what is still queued is dropped, sequence numbers go on."""
-        self._request(csr.CTRL_ERROR_ACK_MASK)
-        self._resume()
+        with self._lock:
+            self._request(csr.CTRL_ERROR_ACK_MASK)
+            self._resume()
 
     def reset(self) -> None:
         """Soft reset and bring-up: sequence numbers start at 0, memory keeps its bytes."""
-        self._request(csr.CTRL_SOFT_RESET_MASK)
-        self._completions.start()
-        self._ring.start()
-        self._resume()
+        with self._lock:
+            self._request(csr.CTRL_SOFT_RESET_MASK)
+            self._completions.start()
+            self._ring.start()
+            self._resume()
 
     def _resume(self) -> None:
         self._ring.resync()
@@ -194,49 +227,54 @@ class Device:
         return tuple(self._backend.read_csr(offset) for offset in _PROGRESS)
 
     def _run(
-        self, port: CommandPort, packets: Sequence[Packet], timeout_s: float | None
+        self, port: CommandPort, data: bytes, packets: Packets, timeout_s: float | None
     ) -> list[CompletionRecord]:
-        if self._fault is not None:
-            raise self._fault
+        """`data`: what `packets` gives, as bytes; the packets themselves only errors need."""
         limit_s = self._config.timeouts.wait_s if timeout_s is None else timeout_s
         records: list[CompletionRecord] = []
-        queued = 0
-        while len(records) < len(packets):
-            # No more in flight than completion records that can wait to be read.
-            room = self._completions.entries - (queued - len(records))
-            queued += port.push(packets[queued : queued + room])
-            irq = self._wait(packets, len(records), limit_s)
-            self._backend.write_csr(csr.IRQ_STATUS, irq)
-            if irq & csr.IRQ_STATUS_ERROR_MASK:
-                self._fault = self._read_fault(packets, len(records))
+        count, queued, view = len(data) // PACKET_BYTES, 0, memoryview(data)
+        with self._lock:
+            if self._fault is not None:
                 raise self._fault
-            done = self._backend.read_csr(csr.COMPLETED)
-            finished = (done - self._next_seq) & _SEQ_MASK
-            records += self._completions.read(self._next_seq, finished)
-            self._next_seq = done
+            while len(records) < count:
+                # No more in flight than completion records that can wait to be read.
+                room = self._completions.entries - (queued - len(records))
+                queued += port.push(view[queued * PACKET_BYTES : (queued + room) * PACKET_BYTES])
+                irq = self._wait(packets, len(records), limit_s)
+                self._backend.write_csr(csr.IRQ_STATUS, irq)
+                if irq & csr.IRQ_STATUS_ERROR_MASK:
+                    self._fault = self._read_fault(packets, len(records))
+                    raise self._fault
+                done = self._backend.read_csr(csr.COMPLETED)
+                finished = (done - self._next_seq) & _SEQ_MASK
+                records += self._completions.read(self._next_seq, finished)
+                self._next_seq = done
         return records
 
-    def _wait(self, packets: Sequence[Packet], done: int, limit_s: float) -> int:
+    def _wait(self, packets: Packets, done: int, limit_s: float) -> int:
         try:
             return self._backend.wait_interrupt(limit_s)
         except DeviceHung as error:
             completed = error.standstill.completed
             ended = 0 if completed is None else (completed - self._next_seq) & _SEQ_MASK
-            at = min(done + ended, len(packets) - 1)
+            commands = packets()
+            at = min(done + ended, len(commands) - 1)
             seq = (self._next_seq + at - done) & _SEQ_MASK
-            command = SubmittedCommand(seq, at, len(packets), packets[at])
+            command = SubmittedCommand(seq, at, len(commands), commands[at])
             raise error.in_command(command) from error
         except SimulatorTimeout as error:
+            commands = packets()
             raise SimulatorTimeout(
-                f"command {self._next_seq} (packet {done} of {len(packets)}, {packets[done]}): "
+                f"command {self._next_seq} (packet {done} of {len(commands)}, {commands[done]}): "
                 f"{error}"
             ) from error
 
-    def _read_fault(self, packets: Sequence[Packet], done: int) -> DeviceFault:
+    def _read_fault(self, packets: Packets, done: int) -> DeviceFault:
         code = ErrorCode(self._backend.read_csr(csr.ERROR_CODE))
         seq = self._backend.read_csr(csr.ERROR_SEQ)
         index = done + ((seq - self._next_seq) & _SEQ_MASK)
-        packet = packets[index] if index < len(packets) else None
+        commands = packets()
+        packet = commands[index] if index < len(commands) else None
         fault = DeviceFault(code, seq, packet)
         _LOG.info("%s", fault)
         return fault
@@ -258,3 +296,7 @@ class Device:
                     f"not the device of configuration {config.name}: register {offset:#05x} "
                     f"reads {found:#x}, expected {value:#x}"
                 )
+
+
+def _packed(packets: Sequence[Packet]) -> bytes:
+    return b"".join(packet.pack() for packet in packets)

@@ -1,20 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Strided views of device memory, and the algebra that lowering needs. Knows no packets."""
+"""Strided views of buffers, and their algebra. Knows no packets."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from driver.isa import DTYPE_BYTES, MAX_RANK, DType
+from driver.isa import DTYPE_BYTES, DType
+from driver.runtime.buffer import Buffer
 
 
 @dataclass(frozen=True)
 class TensorView:
-    """Element [i0, …] of the tensor lies at address + Σ i·stride elements, as in torch."""
+    """A tensor in a buffer: element [i0, …] lies at offset + Σ i·stride elements, as in torch."""
 
-    address: int
+    buffer: Buffer
+    offset_bytes: int
+    """Of element [0, …, 0] in the buffer."""
     dtype: DType
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
@@ -26,6 +29,11 @@ class TensorView:
         assert len(self.sizes) == len(self.strides)
 
     @property
+    def address(self) -> int:
+        """Of element [0, …, 0]; the buffer must be placed."""
+        return self.buffer.address + self.offset_bytes
+
+    @property
     def rank(self) -> int:
         """Number of dimensions."""
         return len(self.sizes)
@@ -34,6 +42,12 @@ class TensorView:
     def count(self) -> int:
         """Elements, repeated ones included."""
         return prod(self.sizes)
+
+    @property
+    def extent_bytes(self) -> int:
+        """From the first to the last byte of the elements; 0 without any."""
+        last = sum((size - 1) * step for size, step in zip(self.sizes, self.strides, strict=True))
+        return (last + 1) * DTYPE_BYTES[self.dtype] if self.count else 0
 
     @property
     def is_dense(self) -> bool:
@@ -82,7 +96,7 @@ class TensorView:
         sizes, strides = list(self.sizes), list(self.strides)
         offset = start * strides[at] * DTYPE_BYTES[self.dtype] if count > 0 else 0
         sizes[at], strides[at] = max(count, 0), strides[at] * step
-        return replace(self.reshaped(sizes, strides), address=self.address + offset)
+        return replace(self.reshaped(sizes, strides), offset_bytes=self.offset_bytes + offset)
 
     def selected(self, dim: int, index: int) -> TensorView:
         """One position of a dimension, which vanishes."""
@@ -131,19 +145,16 @@ class TensorView:
         return self.reshaped(sizes, strides)
 
 
-def dense(address: int, dtype: DType, sizes: tuple[int, ...]) -> TensorView:
+def dense(
+    buffer: Buffer, dtype: DType, sizes: tuple[int, ...], offset_bytes: int = 0
+) -> TensorView:
     """A row-major view without gaps."""
-    return TensorView(address, dtype, sizes, dense_strides(sizes))
+    return TensorView(buffer, offset_bytes, dtype, sizes, dense_strides(sizes))
 
 
 def dense_strides(sizes: Sequence[int]) -> tuple[int, ...]:
     """Strides, in elements, of a row-major tensor without gaps."""
     return tuple(prod(sizes[at + 1 :]) for at in range(len(sizes)))
-
-
-def size_bytes(view: TensorView) -> int:
-    """Bytes of the view's elements, stored densely."""
-    return view.count * DTYPE_BYTES[view.dtype]
 
 
 def collapse(
@@ -180,50 +191,3 @@ def broadcast(*shapes: Sequence[int]) -> tuple[int, ...] | None:
             return None
         sizes.append(own.pop() if own else 1)
     return tuple(sizes)
-
-
-def pieces(
-    views: Sequence[TensorView], apart: int | None = None
-) -> Iterator[tuple[list[TensorView], int]]:
-    """The views of one rank cut so that descriptors hold them, with the place of dimension `apart`.
-
-    Sizes are alike but in `apart`, which no other dimension is merged with. The other dimensions
-    merge where they can; what is still more than a descriptor holds becomes several pieces.
-    """
-    merged, apart = _merged(views, apart)
-    rank = merged[0].rank
-    if rank <= MAX_RANK:
-        yield merged, -1 if apart is None else apart
-        return
-    looped = min((at for at in range(rank) if at != apart), key=lambda at: merged[0].sizes[at])
-    if apart is not None and looped < apart:
-        apart -= 1
-    for index in range(merged[0].sizes[looped]):
-        yield from pieces([view.selected(looped, index) for view in merged], apart)
-
-
-def _merged(views: Sequence[TensorView], apart: int | None) -> tuple[list[TensorView], int | None]:
-    """Neighbouring dimensions as one where all views allow it; those before and after `apart`."""
-    groups = [range(views[0].rank)]
-    if apart is not None:
-        groups = [range(apart), range(apart, apart + 1), range(apart + 1, views[0].rank)]
-    sizes: list[tuple[int, ...]] = [() for _ in views]
-    strides: list[tuple[int, ...]] = [() for _ in views]
-    place = None
-    for number, group in enumerate(groups):
-        span = slice(group.start, group.stop)
-        if apart is not None and number == 1:
-            place = len(sizes[0])
-            own, steps = (
-                [view.sizes[span] for view in views],
-                [view.strides[span] for view in views],
-            )
-        else:
-            shape, walks = collapse(views[0].sizes[span], *(view.strides[span] for view in views))
-            if shape == (1,) and apart is not None:
-                continue
-            own, steps = [shape] * len(views), list(walks)
-        sizes = [a + b for a, b in zip(sizes, own, strict=True)]
-        strides = [a + b for a, b in zip(strides, steps, strict=True)]
-    merged = [view.reshaped(*walk) for view, *walk in zip(views, sizes, strides, strict=True)]
-    return merged, place

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From collected packets to a Program: sections numbered, relocations and lifetimes found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from driver.config import ALIGNMENT_BYTES
+from driver.isa import Opcode, Packet
+from driver.isa.programs import PROGRAMS
+from driver.runtime.buffer import Buffer
+from driver.runtime.program import PACKET_WORDS, WORD_BYTES, Program, Relocations, Section
+
+_ADDRESS_WORDS = (1, 2, 3, 7)
+"""Words of a packet with an address: src1, src2, dst, and src3 of VECTOR."""
+_PROGRAM_NAMES = {program.number: name for name, program in PROGRAMS.items()}
+Collected = tuple[Packet, tuple[Buffer | None, ...]]
+"""A packet, and the buffers of src1, src2, dst and src3."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    kind: Literal["temporary", "constant", "descriptor"]
+    buffer: Buffer
+    content: bytes
+    described: Buffer | None
+
+
+class Sections:
+    """The memory that a program brings along, in the order in which it was asked for."""
+
+    def __init__(self) -> None:
+        self._parts: dict[Buffer, _Part] = {}
+
+    def add(
+        self,
+        kind: Literal["temporary", "constant", "descriptor"],
+        size_bytes: int,
+        content: bytes = b"",
+        described: Buffer | None = None,
+    ) -> Buffer:
+        """A new section. `described`: the buffer whose address is a descriptor's first word."""
+        buffer = Buffer(size_bytes, name=f"{kind} {len(self._parts)}")
+        self._parts[buffer] = _Part(kind, buffer, content, described)
+        return buffer
+
+    def linked(self, op: str, operands: Sequence[Buffer], packets: Sequence[Collected]) -> Program:
+        """The program of these packets."""
+        lives = self._lifetimes(packets)
+        outside = [buffer for buffer in self._named(packets) if buffer not in self._parts]
+        known = tuple(dict.fromkeys([*operands, *outside]))
+        image = bytearray(b"".join(packet.pack() for packet, _ in packets))
+        at = {buffer: number for number, buffer in enumerate((*known, *self._parts))}
+        words = [
+            (number * PACKET_WORDS + word, at[buffer])
+            for number, (_, buffers) in enumerate(packets)
+            for word, buffer in zip(_ADDRESS_WORDS, buffers, strict=True)
+            if buffer is not None
+        ]
+        sections = []
+        for part in self._parts.values():
+            first, last = lives.get(part.buffer, (None, None))
+            start = len(image) if part.content else None
+            sections.append(Section(part.kind, part.buffer.size_bytes, first, last, start))
+            if part.described is not None:
+                words.append((len(image) // WORD_BYTES, at[part.described]))
+            image += part.content + bytes(-len(part.content) % ALIGNMENT_BYTES)
+        table = np.array(words, np.int64).reshape(-1, 2)
+        programs = (packet.params[0] for packet, _ in packets if packet.opcode == Opcode.VECTOR)
+        return Program(
+            op=op,
+            operands=known,
+            sections=tuple(sections),
+            image=np.frombuffer(bytes(image), np.uint64),
+            packet_count=len(packets),
+            relocations=Relocations(table[:, 0].copy(), table[:, 1].copy()),
+            vector_programs=tuple(dict.fromkeys(_PROGRAM_NAMES[number] for number in programs)),
+        )
+
+    def _named(self, packets: Sequence[Collected]) -> Iterator[Buffer]:
+        """Every buffer that a packet names, by a descriptor or directly, in order."""
+        for _, buffers in packets:
+            for buffer in buffers:
+                if buffer is not None:
+                    yield from self._behind(buffer)
+
+    def _behind(self, buffer: Buffer) -> Iterator[Buffer]:
+        yield buffer
+        part = self._parts.get(buffer)
+        if part is not None and part.described is not None:
+            yield part.described
+
+    def _lifetimes(self, packets: Sequence[Collected]) -> dict[Buffer, tuple[int, int]]:
+        """First and last packet that names each buffer."""
+        found: dict[Buffer, tuple[int, int]] = {}
+        for number, packet in enumerate(packets):
+            for buffer in self._named([packet]):
+                first, _ = found.get(buffer, (number, number))
+                found[buffer] = (first, number)
+        return found
