@@ -108,6 +108,8 @@ OPS: dict[str, Op] = {
     "places": lambda t: (t > 0).nonzero(),
     "a written mask": lambda t: t.masked_fill_(t < 0, 7).index_put((t > 5,), t.new_zeros(())),
     "factories": lambda t: torch.arange(5, device=t.device) + torch.eye(5, device=t.device),
+    "a number for a tensor": lambda t: torch.linalg.cross(t[:, :3], t[:, 2:]),
+    "a running maximum": lambda t: t.cummax(0).values,
     "a range": lambda t: torch.linspace(0, 1, 7, device=t.device),
     "an empty tensor": lambda t: torch.cat([t[:0] * 2, t]),
     "a type": lambda t: (t.half() * 2).to(torch.int32),

@@ -70,10 +70,64 @@ def test_a_lenet_learns_as_on_the_cpu(build: Callable[[], nn.Module], name: str)
     assert compared > 10_000
 
 
+def on_both(module: nn.Module, *given: torch.Tensor, train: bool = True) -> int:
+    """Results and, in training, all gradients are the CPU's; how many elements were compared."""
+    here, there = module.train(train), copy.deepcopy(module).train(train).to("npu")
+    inputs = [given, tuple(x.to("npu") for x in given)]
+    pairs = []
+    with torch.set_grad_enabled(train):
+        made = [run(*x) for run, x in zip((here, there), inputs, strict=True)]
+        results = [x[0] if isinstance(x, tuple) else x for x in made]
+        if train:
+            for result in results:
+                (result * result.detach().cos()).sum().backward()
+            pairs = [
+                (x.grad, y.grad) for x, y in zip(here.parameters(), there.parameters(), strict=True)
+            ]
+    compared = 0
+    for expected, found in [(results[0], results[1]), *pairs]:
+        torch.testing.assert_close(found.cpu(), expected, rtol=1e-4, atol=1e-4)
+        compared += expected.numel()
+    return compared
+
+
+MODULES: dict[str, Callable[[], nn.Module]] = {
+    "lstm": lambda: nn.LSTM(6, 8, num_layers=2, batch_first=True, bidirectional=True),
+    "gru": lambda: nn.GRU(6, 8, batch_first=True),
+    "transformer": lambda: nn.TransformerEncoderLayer(6, 2, 12, dropout=0.0, batch_first=True),
+    "norm first": lambda: nn.TransformerEncoderLayer(
+        6, 2, 12, activation="gelu", batch_first=True, norm_first=True, dropout=0.0
+    ),
+}
+
+
+@pytest.mark.parametrize("train", [True, False])
+@pytest.mark.parametrize("name", MODULES)
+def test_a_fused_layer_is_the_cpus(name: str, train: bool) -> None:
+    torch.manual_seed(4)
+    given = torch.randn(2, 5, 6)
+    assert on_both(MODULES[name](), given, train=train) >= 60
+
+
+@pytest.mark.parametrize("padding", [False, True])
+def test_attention_hides_what_is_masked(padding: bool) -> None:
+    layer = MODULES["transformer"]()
+    given = torch.randn(2, 5, 6)
+    hidden = torch.zeros(2, 5, dtype=torch.bool)
+    hidden[:, 3:] = True
+    masks = [None, hidden] if padding else [hidden[:1].expand(5, 5).triu(1), None]
+    here, there = layer.eval(), copy.deepcopy(layer).eval().to("npu")
+    with torch.no_grad():
+        expected = here(given, *masks)
+        found = there(given.to("npu"), *(x if x is None else x.to("npu") for x in masks))
+    torch.testing.assert_close(found.cpu(), expected, rtol=1e-4, atol=1e-5)
+
+
 CONVOLUTIONS = [
     {"kernel_size": 3, "stride": 2, "padding": 1},
     {"kernel_size": (3, 2), "dilation": 2, "groups": 2},
     {"kernel_size": 1, "bias": False},
+    {"kernel_size": 2, "stride": 3, "output_padding": 1},
 ]
 
 
@@ -82,6 +136,8 @@ CONVOLUTIONS = [
 def test_a_convolution_has_all_three_gradients(transposed: bool, options: dict[str, int]) -> None:
     torch.manual_seed(2)
     kind = nn.ConvTranspose2d if transposed else nn.Conv2d
+    if not transposed:
+        options = {name: value for name, value in options.items() if name != "output_padding"}
     here = kind(4, 6, **options)
     there = copy.deepcopy(here).to("npu")
     compared = 0

@@ -8,6 +8,8 @@ from typing import Any, cast
 
 import torch
 
+from driver.torch_device import layers
+
 Tensor = torch.Tensor
 
 
@@ -60,9 +62,12 @@ def _input_gradient(
 ) -> Tensor:
     zeros = [0] * len(stride)
     if transposed:
-        return torch.convolution(
+        found = torch.convolution(
             grad, weight, None, stride, padding, dilation, False, zeros, groups
         )
+        for at, size in enumerate(input.shape[2:]):  # without what output_padding adds
+            found = found.narrow(2 + at, 0, size)
+        return found
     # What the window's last step left over at the far edge.
     rest = [
         input.shape[2 + at]
@@ -136,5 +141,11 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.convolution_backward.default": convolution_backward,
     "aten.avg_pool2d_backward.default": avg_pool2d_backward,
     "aten._index_put_impl_.default": index_put_impl,
+    "aten._thnn_fused_lstm_cell.default": layers.lstm_cell,
+    "aten._thnn_fused_lstm_cell_backward_impl.default": layers.lstm_cell_backward,
+    "aten._thnn_fused_gru_cell.default": layers.gru_cell,
+    "aten._thnn_fused_gru_cell_backward.default": layers.gru_cell_backward,
+    "aten._native_multi_head_attention.default": layers.multi_head_attention,
+    "aten._transformer_encoder_layer_fwd.default": layers.transformer_encoder_layer,
 }
 """Op → its definition by ops with rows, with the op's arguments."""

@@ -19,6 +19,8 @@ WHOLE = (
     "constant_pad_nd",
     "convolution",
     "convolution_backward",
+    "cummax",
+    "cummin",
     "embedding",
     "index_put_",
     "mean",

@@ -66,7 +66,16 @@ def _signature(value: Any, pointwise: bool) -> Any:
 
 def _by_meta(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ResultShapes:
     given = {name: _as_meta(value) for name, value in kwargs.items()}
-    made = arrived.op(*(_as_meta(value) for value in args), **given)
+    places = zip(args, arrived.op._schema.arguments, strict=False)
+    made = arrived.op(
+        *(
+            torch.tensor(value, device="meta")
+            if _is_number(value) and str(a.type) == "Tensor"
+            else _as_meta(value)
+            for value, a in places
+        ),
+        **given,
+    )
     results = made if isinstance(made, list | tuple) else (made,)
     return tuple(
         ResultShape(tuple(x.shape), tuple(x.stride()), x.dtype)
@@ -76,10 +85,13 @@ def _by_meta(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]
     )
 
 
+def _is_number(value: Any) -> bool:
+    """Whether a tensor argument arrived as the number that stands for it."""
+    return isinstance(value, bool | int | float)
+
+
 def _as_meta(value: Any) -> Any:
     if isinstance(value, torch.Tensor):
-        if value.device.type == "cpu":  # a number in a tensor: of another kind for type promotion
-            return value
         return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
     if isinstance(value, list | tuple):
         return [_as_meta(item) for item in value]
