@@ -115,7 +115,7 @@ def multi_head_attention(
 ) -> tuple[Tensor, Tensor | None]:
     """Attention of [batch, length, embed_dim] with itself or another, and its weights."""
     heads = [
-        linear(given, weight, bias).unflatten(-1, (num_head, -1)).transpose(1, 2)
+        linear(given, weight, bias).reshape(*given.shape[:2], num_head, -1).transpose(1, 2)
         for given, weight, bias in zip(
             (query, key, value), qkv_weight.chunk(3), qkv_bias.chunk(3), strict=True
         )
