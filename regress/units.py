@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The RTL unit benches, each started as a program of tb/unit. Knows names and exit statuses only.
 
-An arithmetic bench is a top level in tb/unit/hdl and shares tb.unit.run, which reads vector files;
-the bench of a block is a folder of tb/unit with a run.py.
+An arithmetic bench is a top level in tb/unit/hdl and reads vector files; the bench of a block is a
+folder of tb/unit with a main.cpp.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def arithmetic_units() -> tuple[str, ...]:
 
 def known_units() -> tuple[str, ...]:
     """Names of all benches."""
-    blocks = sorted(path.parent.name for path in FOLDER.glob("*/run.py"))
+    blocks = sorted(path.parent.name for path in FOLDER.glob("*/main.cpp"))
     return (*arithmetic_units(), *blocks)
 
 
@@ -38,15 +38,12 @@ def unit_command(name: str, vectors: Path | None, seed: int) -> list[str]:
         expected = f"one of {', '.join(known_units())}"
         raise InputError("command line", "TEST", name or "nothing", expected)
     arithmetic = arithmetic_units()
-    python = [sys.executable, "-m"]
-    if name not in arithmetic:
-        if vectors is not None:
-            expected = f"none; the benches with vectors are {', '.join(arithmetic)}"
-            raise InputError("command line", "VECTORS", vectors, expected)
-        return [*python, f"tb.unit.{name}.run", "--seed", str(seed)]
-    command = [*python, "tb.unit.run", name, "--seed", str(seed)]
+    command = [sys.executable, "-m", "tb.unit.run", name, "--seed", str(seed)]
     if vectors is None:
         return command
+    if name not in arithmetic:
+        expected = f"none; the benches with vectors are {', '.join(arithmetic)}"
+        raise InputError("command line", "VECTORS", vectors, expected)
     if not vectors.is_file():
         raise InputError(vectors, "VECTORS", "no file", "vectors in TestFloat's format")
     return [*command, "--vectors", str(vectors.absolute())]

@@ -6,24 +6,24 @@ from __future__ import annotations
 
 import pytest
 
-from tb.unit.ctrl.run import run_ctrl
+from tb.unit.block import run_block
 from tb.unit.mutants import MUTANTS, SOUND
 
 
 @pytest.mark.parametrize(("bus_bits", "rounds"), [(128, 5), (256, 20), (512, 5)])
 def test_every_packet_ends_as_the_contract_says(bus_bits: int, rounds: int) -> None:
-    result = run_ctrl(bus_bits, seed=1, rounds=rounds)
+    result = run_block("ctrl", bus_bits, seed=1, rounds=rounds)
     assert result.failure == "", result.report
     assert result.compared > 200 * rounds
 
 
 @pytest.mark.parametrize("mutant", range(1, len(MUTANTS["ctrl"]) + 1))
 def test_a_wrong_line_is_caught(mutant: int) -> None:
-    result = run_ctrl(256, seed=1, rounds=20, mutant=mutant)
+    result = run_block("ctrl", 256, seed=1, rounds=20, mutant=mutant)
     assert result.failure != ""
     assert MUTANTS["ctrl"][mutant - 1].seen in result.failure
 
 
 def test_the_rtl_with_no_mutant_active_is_sound() -> None:
-    result = run_ctrl(256, seed=1, rounds=20, mutant=SOUND)
+    result = run_block("ctrl", 256, seed=1, rounds=20, mutant=SOUND)
     assert result.failure == "", result.report

@@ -6,13 +6,13 @@ from __future__ import annotations
 
 import pytest
 
-from tb.unit.gather.run import run_gather
+from tb.unit.block import run_block
 from tb.unit.mutants import MUTANTS, SOUND
 
 
 @pytest.mark.parametrize(("bus_bits", "rounds"), [(128, 4), (256, 15), (512, 4)])
 def test_no_byte_differs_and_every_error_is_the_first_one(bus_bits: int, rounds: int) -> None:
-    result = run_gather(bus_bits, seed=1, rounds=rounds)
+    result = run_block("gather", bus_bits, seed=1, rounds=rounds)
     assert result.failure == "", result.report
     assert result.compared > 500_000_000
     # Rows of a table move at the rate of the bus.
@@ -23,11 +23,11 @@ def test_no_byte_differs_and_every_error_is_the_first_one(bus_bits: int, rounds:
 
 @pytest.mark.parametrize("mutant", range(1, len(MUTANTS["gather"]) + 1))
 def test_a_wrong_line_is_caught(mutant: int) -> None:
-    result = run_gather(256, seed=1, rounds=10, mutant=mutant)
+    result = run_block("gather", 256, seed=1, rounds=10, mutant=mutant)
     assert result.failure != ""
     assert MUTANTS["gather"][mutant - 1].seen in result.failure
 
 
 def test_the_rtl_with_no_mutant_active_is_sound() -> None:
-    result = run_gather(256, seed=1, rounds=10, mutant=SOUND)
+    result = run_block("gather", 256, seed=1, rounds=10, mutant=SOUND)
     assert result.failure == "", result.report

@@ -9,20 +9,20 @@ from pathlib import Path
 import pytest
 
 from driver.errors import InputError
-from tb.unit.mem.build import build_bench
-from tb.unit.mem.run import run_mem
+from tb.unit.benches import arithmetic_program
+from tb.unit.block import run_block
 from tb.unit.mutants import MUTANTS, SOUND
 
 
 @pytest.mark.parametrize("bus_bits", [128, 256, 512])
 def test_no_byte_differs_and_no_rule_is_broken(bus_bits: int) -> None:
-    result = run_mem(bus_bits, seed=1, rounds=10)
+    result = run_block("mem", bus_bits, seed=1, rounds=10)
     assert result.failure == "", result.report
     assert result.compared > 100_000_000
 
 
 def test_copies_and_short_reads_use_every_cycle_of_the_bus() -> None:
-    figures = run_mem(256, seed=1, rounds=10).figures
+    figures = run_block("mem", 256, seed=1, rounds=10).figures
     names = {"COPY 64 KiB", "COPY 64 KiB, offsets 3 and 8", "FILL 64 KiB", "2-beat reads"}
     assert names < set(figures)
     assert {name: rate for name, rate in figures.items() if rate < 0.99} == {}
@@ -30,23 +30,23 @@ def test_copies_and_short_reads_use_every_cycle_of_the_bus() -> None:
 
 @pytest.mark.parametrize("mutant", range(1, len(MUTANTS["mem"]) + 1))
 def test_a_wrong_line_is_caught(mutant: int) -> None:
-    result = run_mem(128, seed=1, rounds=10, mutant=mutant)
+    result = run_block("mem", 128, seed=1, rounds=10, mutant=mutant)
     assert result.failure != ""
     assert MUTANTS["mem"][mutant - 1].seen in result.failure
 
 
 def test_the_rtl_with_no_mutant_active_is_sound() -> None:
-    result = run_mem(128, seed=1, rounds=10, mutant=SOUND)
+    result = run_block("mem", 128, seed=1, rounds=10, mutant=SOUND)
     assert result.failure == "", result.report
 
 
 @pytest.mark.parametrize(("bus_bits", "seed", "field"), [(64, 1, "bus"), (256, 0, "seed")])
 def test_what_cannot_be_run_is_bad_input(bus_bits: int, seed: int, field: str) -> None:
     with pytest.raises(InputError) as caught:
-        run_mem(bus_bits, seed)
+        run_block("mem", bus_bits, seed)
     assert caught.value.field == field
 
 
 def test_a_file_that_is_not_part_of_the_bench_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="npu_nothing"):
-        build_bench(128, {"npu_nothing.sv": tmp_path})
+        arithmetic_program("fp_fma", {"npu_nothing.sv": tmp_path})

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tb.sim.spec import BEHAVIOURAL_ARRAY
-from tb.unit.block import BlockResult, run_block
-from tb.unit.model import Bench, build_model, rtl_sources
+from tb.unit.block import BlockResult, run_program
+from tb.unit.model import BenchProgram, build_model, rtl_sources
 
 FOLDER = Path(__file__).parent / "array_pair"
 RTL_FOLDERS = ("pkg", "fpu", "matrix")
@@ -44,7 +44,7 @@ def compare(
         for path in rtl_sources(RTL_FOLDERS)
         if path.name in (*NEEDED, "npu_matrix_array.sv") or path.parent.name == "pkg"
     ]
-    bench = Bench(
+    bench = BenchProgram(
         name=f"array{size}",
         folder=FOLDER,
         top="array_pair",
@@ -53,7 +53,7 @@ def compare(
         defines=(f"ARRAY_SIZE={size}",),
         optimise="-O0",
     )
-    return run_block(build_model(bench), 0, 1, rounds)
+    return run_program(build_model(bench), 0, 1, rounds)
 
 
 @pytest.mark.parametrize("size", [8, 16, 32])

@@ -15,9 +15,10 @@ import pytest
 from driver.errors import InputError
 from driver.isa import DType
 from golden import softfloat
-from tb.unit.fp.build import build_bench
+from tb.unit.arithmetic import run_arithmetic
+from tb.unit.benches import ALU_OPERATIONS, CONVERSIONS, arithmetic_program
+from tb.unit.model import build_model
 from tb.unit.mutants import MUTANTS, SOUND
-from tb.unit.run import ALU_OPERATIONS, CONVERSIONS, run_unit
 
 ROOT = Path(__file__).parents[1]
 DTYPES = {"f16": DType.FP16, "bf16": DType.BF16}
@@ -48,36 +49,36 @@ def command(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_fma_agrees_with_the_host_on_ten_million_vectors() -> None:
-    result = run_unit("fp_fma", None, seed=1)
+    result = run_arithmetic("fp_fma", None, seed=1)
     assert result.compared >= 10_000_000
     assert (result.differing, result.differences) == (0, ())
 
 
 def test_conversions_agree_with_the_formats_definition() -> None:
-    widening = run_unit("fp_cast", None, seed=1, operation="f16_to_f32", count=0)
+    widening = run_arithmetic("fp_cast", None, seed=1, operation="f16_to_f32", count=0)
     assert widening.compared == 1 << 16
-    result = run_unit("fp_cast", None, seed=1)
+    result = run_arithmetic("fp_cast", None, seed=1)
     # Two exhaustive directions, and six vectors for every result of either sign in the other two.
     assert result.compared > 2 * (1 << 16) + 6 * 2 * (0x7C00 + 0x7F80)
     assert result.differing == 0
 
 
 def test_int8_mac_is_exact_for_every_pair_of_factors() -> None:
-    result = run_unit("int8_mac", None, seed=1)
+    result = run_arithmetic("int8_mac", None, seed=1)
     assert result.compared >= 10 * (1 << 16)
     assert result.differing == 0
 
 
 def test_division_and_root_agree_with_the_host_on_ten_million_vectors() -> None:
     for operation in ("f32_div", "f32_sqrt"):
-        result = run_unit("fp_div", None, seed=1, operation=operation)
+        result = run_arithmetic("fp_div", None, seed=1, operation=operation)
         assert result.compared >= 10_000_000
         assert (result.differing, result.differences) == (0, ())
 
 
 @pytest.mark.parametrize("operation", ALU_OPERATIONS)
 def test_comparisons_and_integer_conversions_agree_with_the_host(operation: str) -> None:
-    result = run_unit("fp_alu", None, seed=1, operation=operation)
+    result = run_arithmetic("fp_alu", None, seed=1, operation=operation)
     assert result.compared >= 2_000_000
     assert (result.differing, result.differences) == (0, ())
 
@@ -93,14 +94,14 @@ TIES_AWAY = 1
     [(test, number) for test in ARITHMETIC for number in range(1, len(MUTANTS[test]) + 1)],
 )
 def test_a_wrong_package_is_caught(test: str, mutant: int) -> None:
-    result = run_unit(test, None, 1, count=FEW, mutant=mutant)
+    result = run_arithmetic(test, None, 1, count=FEW, mutant=mutant)
     assert result.differing > 0
     assert "expected 0x" in result.differences[0]
 
 
 @pytest.mark.parametrize("test", ARITHMETIC)
 def test_the_packages_with_no_mutant_active_are_right(test: str) -> None:
-    result = run_unit(test, None, 1, count=FEW, mutant=SOUND)
+    result = run_arithmetic(test, None, 1, count=FEW, mutant=SOUND)
     assert result.compared >= FEW
     assert result.differing == 0
 
@@ -108,14 +109,14 @@ def test_the_packages_with_no_mutant_active_are_right(test: str) -> None:
 def test_the_seed_decides_the_vectors() -> None:
     # Seen through a wrong package, because a right one always gives the same counts.
     first, second, other = (
-        run_unit("fp_fma", None, seed, count=FEW, mutant=TIES_AWAY) for seed in (5, 5, 6)
+        run_arithmetic("fp_fma", None, seed, count=FEW, mutant=TIES_AWAY) for seed in (5, 5, 6)
     )
     assert first == second
     assert first.differing != other.differing
 
 
 def test_vectors_of_a_file_are_compared(tmp_path: Path) -> None:
-    result = run_unit("fp_fma", written(tmp_path, GOOD_FMA), seed=1)
+    result = run_arithmetic("fp_fma", written(tmp_path, GOOD_FMA), seed=1)
     assert (result.compared, result.differing) == (GOOD_FMA.count("\n"), 0)
 
 
@@ -129,7 +130,7 @@ def test_vectors_of_a_file_are_compared(tmp_path: Path) -> None:
     ],
 )
 def test_the_files_name_tells_the_conversion(tmp_path: Path, name: str, text: str) -> None:
-    result = run_unit("fp_cast", written(tmp_path, text, name), seed=1)
+    result = run_arithmetic("fp_cast", written(tmp_path, text, name), seed=1)
     assert (result.compared, result.differing) == (text.count("\n"), 0)
 
 
@@ -145,10 +146,10 @@ def test_the_files_name_tells_the_conversion(tmp_path: Path, name: str, text: st
 def test_comparisons_are_read_as_testfloat_writes_them(
     tmp_path: Path, name: str, text: str
 ) -> None:
-    result = run_unit("fp_alu", written(tmp_path, text, name), seed=1)
+    result = run_arithmetic("fp_alu", written(tmp_path, text, name), seed=1)
     assert (result.compared, result.differing) == (text.count("\n"), 0)
     wrong = text.replace(" 1 ", " 0 ").replace(" 7FFFFF80 ", " 7FFFFF81 ")
-    result = run_unit("fp_alu", written(tmp_path, wrong, name), seed=1)
+    result = run_arithmetic("fp_alu", written(tmp_path, wrong, name), seed=1)
     assert result.differing == text.count(" 1 ") + text.count(" 7FFFFF80 ")
 
 
@@ -180,7 +181,7 @@ def softfloat_vectors(operation: str, count: int, seed: int) -> str:
 )
 def test_integer_arithmetic_is_a_second_opinion(tmp_path: Path, test: str, operation: str) -> None:
     vectors = written(tmp_path, softfloat_vectors(operation, 20_000, seed=3))
-    result = run_unit(test, vectors, seed=1, operation=operation)
+    result = run_arithmetic(test, vectors, seed=1, operation=operation)
     assert (result.compared, result.differing) == (20_000, 0)
 
 
@@ -213,7 +214,7 @@ def test_a_malformed_line_is_bad_input(
 ) -> None:
     vectors = written(tmp_path, f"{GOOD_FMA}{line}\n{GOOD_FMA}")
     with pytest.raises(InputError) as caught:
-        run_unit("fp_fma", vectors, seed=1)
+        run_arithmetic("fp_fma", vectors, seed=1)
     assert caught.value.file == f"{vectors}:{GOOD_FMA.count(chr(10)) + 1}"
     assert (caught.value.field, caught.value.value) == (field, value)
     assert caught.value.expected.startswith(expected)
@@ -244,11 +245,11 @@ def test_what_cannot_be_run_is_bad_input(
 ) -> None:
     path = tmp_path / "missing.txt" if vectors is None else written(tmp_path, vectors)
     with pytest.raises(InputError) as caught:
-        run_unit(test, path, seed=1, operation=operation)
+        run_arithmetic(test, path, seed=1, operation=operation)
     assert caught.value.field == field
 
 
 def test_a_package_that_does_not_elaborate_is_bad_input(tmp_path: Path) -> None:
     broken = written(tmp_path, "package npu_fp_pkg;\n", "npu_fp_pkg.sv")
     with pytest.raises(InputError, match="verilator"):
-        build_bench("fp_fma", {broken.name: broken})
+        build_model(arithmetic_program("fp_fma", {broken.name: broken}))

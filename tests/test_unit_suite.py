@@ -15,7 +15,7 @@ from regress.units import known_units
 from tb.checks import picked
 from tb.ops.runner import Progress
 from tb.unit import suite
-from tb.unit.model import BUS_WIDTHS
+from tb.unit.benches import BLOCKS, BUS_WIDTHS
 
 NAMES = [check.name for check in suite.CHECKS]
 
@@ -49,8 +49,8 @@ class Heard(Progress):
 
 def test_every_bench_is_a_check_and_every_block_at_all_widths() -> None:
     assert set(NAMES) == set(known_units())
-    assert {name: NAMES.count(name) for name in suite.BLOCKS} == {
-        name: len(BUS_WIDTHS) for name in suite.BLOCKS
+    assert {name: NAMES.count(name) for name in BLOCKS} == {
+        name: len(BUS_WIDTHS) for name in BLOCKS
     }
 
 
@@ -80,8 +80,8 @@ def test_a_failing_check_is_a_red_row_with_its_own_line(
         seeds.append(seed)
         return 7, "expected 0x1, actual 0x2"
 
-    right = suite.Check("mem", "bus of 128 bits", lambda seed: (5, None))
-    checks = (right, suite.Check("ctrl", "bus of 256 bits", wrong))
+    right = suite.UnitCheck("mem", "bus of 128 bits", lambda seed: (5, None))
+    checks = (right, suite.UnitCheck("ctrl", "bus of 256 bits", wrong))
     monkeypatch.setattr(suite, "CHECKS", checks)
     result = suite.run_suite(spec(tmp_path, seed=12), Heard())
     assert seeds == [12]

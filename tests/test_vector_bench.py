@@ -7,20 +7,20 @@ from __future__ import annotations
 import pytest
 
 from driver.errors import InputError
+from tb.unit.block import run_block
 from tb.unit.mutants import MUTANTS, SOUND
-from tb.unit.vector.run import run_vector
 
 
 @pytest.mark.parametrize("bus_bits", [128, 256, 512])
 def test_no_byte_differs_and_errors_are_reported(bus_bits: int) -> None:
-    result = run_vector(bus_bits, seed=1, rounds=10)
+    result = run_block("vector", bus_bits, seed=1, rounds=10)
     assert result.failure == "", result.report
     assert result.compared > 500_000_000
 
 
 def test_short_programs_run_at_the_rate_of_the_bus() -> None:
     """Cycles per vector of 16 elements; a beat of 256 bits is 8 fp32 or 16 bf16 elements."""
-    figures = run_vector(256, seed=1, rounds=10).figures
+    figures = run_block("vector", 256, seed=1, rounds=10).figures
     bound = {
         "move fp32": 2.0,
         "move bf16": 1.0,
@@ -39,21 +39,18 @@ def test_short_programs_run_at_the_rate_of_the_bus() -> None:
 
 @pytest.mark.parametrize("mutant", range(1, len(MUTANTS["vector"]) + 1))
 def test_a_wrong_line_is_caught(mutant: int) -> None:
-    result = run_vector(128, seed=1, rounds=5, mutant=mutant)
+    result = run_block("vector", 128, seed=1, rounds=5, mutant=mutant)
     assert result.failure != ""
     assert MUTANTS["vector"][mutant - 1].seen in result.failure
 
 
 def test_the_rtl_with_no_mutant_active_is_sound() -> None:
-    result = run_vector(128, seed=1, rounds=5, mutant=SOUND)
+    result = run_block("vector", 128, seed=1, rounds=5, mutant=SOUND)
     assert result.failure == "", result.report
 
 
-@pytest.mark.parametrize(
-    ("bus_bits", "seed", "lanes", "field"),
-    [(64, 1, 4, "bus"), (256, 0, 4, "seed"), (256, 1, 2, "lanes")],
-)
-def test_what_cannot_be_run_is_bad_input(bus_bits: int, seed: int, lanes: int, field: str) -> None:
+@pytest.mark.parametrize(("bus_bits", "seed", "field"), [(64, 1, "bus"), (256, 0, "seed")])
+def test_what_cannot_be_run_is_bad_input(bus_bits: int, seed: int, field: str) -> None:
     with pytest.raises(InputError) as caught:
-        run_vector(bus_bits, seed, lanes=lanes)
+        run_block("vector", bus_bits, seed)
     assert caught.value.field == field

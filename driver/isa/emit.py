@@ -23,8 +23,8 @@ def sv_enum(name: str, bits: int, enum: type[IntEnum], prefix: str = "") -> Iter
     yield ""
 
 
-def cpp_head(*includes: str) -> Iterable[str]:
-    """A header up to the opened namespace, with these headers of ours."""
+def cpp_head() -> Iterable[str]:
+    """A header up to the opened namespace."""
     yield "// SPDX-License-Identifier: Apache-2.0"
     yield f"// {NOTICE}"
     yield "// clang-format off"
@@ -33,9 +33,6 @@ def cpp_head(*includes: str) -> Iterable[str]:
     yield "#include <array>"
     yield "#include <cstdint>"
     yield ""
-    if includes:
-        yield from (f'#include "{name}"' for name in includes)
-        yield ""
     yield "namespace npu::isa {"
     yield ""
 

@@ -219,7 +219,6 @@ _EMITTERS: dict[str, Callable[[], Iterable[str]]] = {
     "docs/isa.md": markdown.page,
     "rtl/pkg/npu_vector_pkg.sv": generate_vector.sv,
     "golden/cmodel/npu_micro.h": generate_vector.cpp_micro,
-    "tb/unit/npu_vector_programs.h": generate_vector.cpp_programs,
     "docs/vector-programs.md": generate_vector.page,
 }
 

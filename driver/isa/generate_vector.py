@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emits the vector programs: the ROM in SystemVerilog, tables in C++, the reference page."""
+"""Emits the vector programs: ROM in SystemVerilog, instructions in C++, the reference page."""
 
 from __future__ import annotations
 
@@ -146,36 +146,6 @@ def cpp_micro() -> Iterable[str]:
     identities = ", ".join(f"0x{word:08x}" for word in micro.REDUCE_IDENTITY.values())
     count = len(micro.REDUCE_IDENTITY)
     yield f"inline constexpr std::array<std::uint32_t, {count}> kIdentity{{{identities}}};"
-    yield ""
-    yield "}  // namespace npu::isa"
-
-
-def cpp_programs() -> Iterable[str]:
-    """The lines of tb/unit/npu_vector_programs.h: what benches without Python run."""
-    yield from cpp_head("npu_micro.h")
-    yield "struct VectorProgram {"
-    yield "  const char* name;"
-    yield "  std::uint16_t start, length;"
-    yield "  std::uint8_t sources;"
-    yield "  Reduce reduce;"
-    yield "};"
-    yield ""
-    yield f"inline constexpr std::array<VectorProgram, {len(PROGRAMS)}> kPrograms{{{{"
-    for p, start in _starts():
-        reduce = f"Reduce::k{camel(p.reduce.name)}"
-        yield f'  {{"{p.name}", {start}, {len(p.code)}, {p.sources}, {reduce}}},'
-    yield "}};"
-    yield ""
-    code = [line for p in PROGRAMS.values() for line in p.code]
-    yield f"inline constexpr std::array<Instruction, {len(code)}> kCode{{{{"
-    for line in code:
-        yield f"  {{MicroOp({line.op.value}), {line.dst}, {line.a}, {line.b}, {line.c}}},"
-    yield "}};"
-    yield ""
-    yield f"inline constexpr std::array<std::uint32_t, {len(CONSTANTS)}> kConstants{{{{"
-    for word in CONSTANTS:
-        yield f"  0x{word:08x},"
-    yield "}};"
     yield ""
     yield "}  // namespace npu::isa"
 

@@ -1,23 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the bench of a block and reads what it found. Knows nothing of what is inside.
 
-The program's arguments are seed, rounds and the file for its result. Exit status of the command
-line: 0 no difference, 1 a difference or a broken rule, 2 bad input, 3 infrastructure.
+The program's arguments are seed, rounds, the file for its result, and plusargs of the RTL.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
-import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from driver.errors import InfrastructureError, InputError, NpuError
-from tb.unit.model import BUS_WIDTHS
+from driver.errors import InfrastructureError, InputError
+from tb.unit.benches import BLOCKS, block_program
+from tb.unit.model import build_model
+from tb.unit.mutants import mutant_arguments
 
 _TIMEOUT_S = 1800.0
 _MAX_SEED = 10**9
@@ -38,6 +37,20 @@ class BlockResult:
 
 
 def run_block(
+    name: str, bus_bits: int, seed: int = 1, rounds: int | None = None, mutant: int | None = None
+) -> BlockResult:
+    """Build and run a bench. Figures are rates and cycles at a DRAM latency of 100.
+
+    `rounds` scales the random parts; the table's number when None. With `mutant` the RTL has the
+    wrong lines of tb.unit.mutants, and that one is active.
+    InputError: an argument out of range. InfrastructureError: no tools, a bench that dies.
+    """
+    program = build_model(block_program(name, bus_bits, mutant))
+    chosen = BLOCKS[name].rounds if rounds is None else rounds
+    return run_program(program, bus_bits, seed, chosen, mutant_arguments(name, mutant))
+
+
+def run_program(
     program: Path, bus_bits: int, seed: int, rounds: int, plusargs: Sequence[str] = ()
 ) -> BlockResult:
     """Run the program of a bench; `rounds` scales the random parts.
@@ -66,22 +79,3 @@ def run_block(
     if not errors:
         raise InfrastructureError(f"{program.name} ended with status {done.returncode}")
     return BlockResult(bus_bits, seed, 0, errors[0], {}, report=done.stdout)
-
-
-def block_main(name: str, run: Callable[[int, int, int], BlockResult], rounds: int) -> int:
-    """Command line of a bench: print its report for each bus width; errors are one line."""
-    parser = argparse.ArgumentParser(prog=f"python -m tb.unit.{name}.run")
-    parser.add_argument("--bus", type=int, help=f"bits, of {BUS_WIDTHS}; without it, all of them")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=rounds, help="scales the random parts")
-    given = parser.parse_args()
-    failed = False
-    try:
-        for bus_bits in BUS_WIDTHS if given.bus is None else (given.bus,):
-            result = run(bus_bits, given.seed, given.rounds)
-            sys.stdout.write(f"bus {bus_bits}, seed {given.seed}\n{result.report}")
-            failed |= bool(result.failure)
-    except NpuError as error:
-        sys.stderr.write(f"{error}\n")
-        return error.exit_code
-    return int(failed)

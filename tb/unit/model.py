@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turns a bench, RTL and C++, into a program, once. Knows nothing of what a bench does or finds.
+"""Builds the program of a bench from RTL and C++, once. Knows nothing of what a bench finds.
 
 A finished program lies in `build/unit/<name>-<key>/`; the key is the hash of sources, flags and
 tools. The folder is filled beside its final place and renamed, so it is complete or absent.
@@ -18,12 +18,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from driver.errors import InfrastructureError, InputError
+from driver.isa.programs import PROGRAMS
+from golden.programs import TABLES
 from tb.sim.objects import ObjectStore, Unit, run_compiler
 from tb.sim.spec import FILELIST, REPOSITORY, digest, read_filelist
 from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_verilator
 
 BUILD_ROOT = REPOSITORY / "build" / "unit"
-BUS_WIDTHS = (128, 256, 512)
 
 # Generated registers do not pass without.
 _WAIVERS = REPOSITORY / "rtl" / "lint" / "npu.vlt"
@@ -32,14 +33,25 @@ _VERILATE = ("--cc", "--make", "json", "--no-timing", "--quiet", "-O3", "--asser
 _RANDOM_STATE = ("--x-assign", "unique", "--x-initial", "unique", "-Wno-lint", "-Wno-style")
 _DEFINES = ("-DVERILATOR=1", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0")
 _COMPILE = ("-std=c++20", "-march=native", *_DEFINES, "-DVM_TIMING=0", "-I.")
+_STRICT = ("-Wall", "-Wextra", "-Werror")
+
+_CMODEL = REPOSITORY / "golden" / "cmodel"
+# The contract is bits: no contraction that the source does not spell as fma.
+_CMODEL_FLAGS = ("-std=c++20", "-march=native", "-O2", "-ffp-contract=off", *_STRICT)
+CMODEL_SOURCES = (
+    *("block", "dispatch_portable", "gather", "kernels_portable", "memory", "move", "operands"),
+    *("packet", "parallel", "programs", "tensor_view", "vector", "walk"),
+)
+"""The checks of packets, VECTOR, COPY, FILL, GATHER and SCATTER, without the Python module."""
+_TABLES_SOURCE = "program_table.cpp"
 
 
 @dataclass(frozen=True)
-class Bench:
-    """What one program is made of."""
+class BenchProgram:
+    """The sources and options of one program."""
 
     name: str
-    """Of the program's folder; with what sets it apart from others of the same bench."""
+    """Of the program's folder; it tells apart the programs of one bench."""
     folder: Path
     """Of the C++ sources and their headers."""
     top: str
@@ -51,16 +63,18 @@ class Bench:
     """Of the C++ sources: "NAME=value"."""
     include: tuple[Path, ...] = ()
     """Folders of headers that the C++ sources include besides their own."""
-    programs: tuple[str, ...] = ("main.cpp",)
-    """C++ sources in `folder`."""
+    cpp_sources: tuple[str, ...] = ("main.cpp",)
+    """In `folder`."""
+    cmodel: bool = False
+    """Link the cmodel and its vector programs (tb/unit/program_table.hpp)."""
     prefix: str = "Vbench"
     """Name of the model's class. Benches that share headers share it, whatever the top level."""
     optimise: str = "-O2"
 
 
 @dataclass(frozen=True)
-class _Plan:
-    bench: Bench
+class _BuildInputs:
+    bench: BenchProgram
     verilator: Verilator
     compiler: Compiler
 
@@ -69,15 +83,20 @@ class _Plan:
         own = sorted(self.bench.folder.glob("*.hpp"))
         return own + [path for one in self.bench.include for path in sorted(one.glob("*.h*"))]
 
+    def cmodel_sources(self) -> list[Path]:
+        """Those of the library, if the bench links it."""
+        return [_CMODEL / f"{name}.cpp" for name in CMODEL_SOURCES if self.bench.cmodel]
+
     def key(self) -> str:
         """Decides everything about the program."""
         bench = self.bench
-        programs = [bench.folder / name for name in bench.programs]
-        files = [_WAIVERS, *bench.sources, *programs, *self.headers()]
+        own = [bench.folder / name for name in bench.cpp_sources]
+        files = [_WAIVERS, *bench.sources, *own, *self.headers(), *self.cmodel_sources()]
         parameters = [f"{name}={value}" for name, value in sorted(bench.parameters.items())]
         tools = [self.verilator.version, self.compiler.identity, bench.top, *parameters]
         flags = [*_VERILATE, *_RANDOM_STATE, *_COMPILE, bench.optimise, *bench.defines]
-        return digest([*tools, *flags, *(path.read_bytes() for path in files)])[:16]
+        library = [*_CMODEL_FLAGS, TABLES] if bench.cmodel else []
+        return digest([*tools, *flags, *library, *(path.read_bytes() for path in files)])[:16]
 
 
 def rtl_sources(
@@ -96,16 +115,16 @@ def rtl_sources(
     return tuple((instead or {}).get(path.name, path) for path in listed)
 
 
-def _verilate(plan: _Plan, folder: Path) -> None:
-    bench = plan.bench
+def _verilate(inputs: _BuildInputs, folder: Path) -> None:
+    bench = inputs.bench
     names = ["--top-module", bench.top, "--prefix", bench.prefix, "-Mdir", str(folder)]
     parameters = [f"-G{name}={value}" for name, value in sorted(bench.parameters.items())]
     arguments = [*_VERILATE, *_RANDOM_STATE, *names, *parameters]
     sources = [os.path.relpath(path, REPOSITORY) for path in (_WAIVERS, *bench.sources)]
     done = subprocess.run(
-        [str(plan.verilator.binary), *arguments, *sources],
+        [str(inputs.verilator.binary), *arguments, *sources],
         cwd=REPOSITORY,
-        env={**os.environ, "VERILATOR_ROOT": str(plan.verilator.root)},
+        env={**os.environ, "VERILATOR_ROOT": str(inputs.verilator.root)},
         capture_output=True,
         text=True,
         check=False,
@@ -115,51 +134,70 @@ def _verilate(plan: _Plan, folder: Path) -> None:
         raise InputError("rtl", "verilator", (errors or ["no message"])[0], "correct sources")
 
 
-def _units(plan: _Plan, folder: Path) -> list[Unit]:
-    bench = plan.bench
+def _units(inputs: _BuildInputs, folder: Path) -> list[Unit]:
+    bench = inputs.bench
     generated = json.loads((folder / f"{bench.prefix}.json").read_text())["sources"]
-    include = plan.verilator.include
+    include = inputs.verilator.include
     system = ("-isystem", str(include), "-isystem", str(include / "vltstd"))
     headers = digest(path.read_bytes() for path in sorted(folder.glob("*.h")))
     groups = ("classes_fast", "classes_slow", "support_fast", "support_slow")
     model = [Path(Path(name).name) for group in groups for name in generated.get(group, [])]
-    own = digest([headers, *(path.read_bytes() for path in plan.headers())])
+    own = digest([headers, *(path.read_bytes() for path in inputs.headers())])
     compile_flags = (*_COMPILE, bench.optimise)
     quiet = (*compile_flags, *system, "-w")
     local = (f"-I{one}" for one in (bench.folder, *bench.include))
     defines = (f"-D{one}" for one in bench.defines)
-    strict = (*compile_flags, *system, *local, *defines, "-Wall", "-Wextra", "-Werror")
-    runtime = plan.verilator.version
+    strict = (*compile_flags, *system, *local, *defines, *_STRICT)
+    runtime = inputs.verilator.version
     return [
         *(Unit(path, quiet, headers, folder) for path in model),
         *(Unit(Path(name), quiet, runtime, folder) for name in generated["global"]),
-        *(Unit(bench.folder / name, strict, own, folder) for name in bench.programs),
+        *(Unit(bench.folder / name, strict, own, folder) for name in bench.cpp_sources),
+        *_cmodel_units(inputs, folder),
     ]
 
 
-def _build_locked(plan: _Plan, folder: Path) -> None:
+def _cmodel_units(inputs: _BuildInputs, folder: Path) -> list[Unit]:
+    if not inputs.bench.cmodel:
+        return []
+    names = ", ".join(f'"{name}"' for name in PROGRAMS)
+    lines = (
+        "#include <cstddef>",
+        f"extern const unsigned char kProgramTables[] = {{{', '.join(map(str, TABLES))}}};",
+        f"extern const std::size_t kProgramTableBytes = {len(TABLES)};",
+        f"extern const char* const kProgramNames[] = {{{names}}};",
+    )
+    (folder / _TABLES_SOURCE).write_text("\n".join(lines) + "\n")
+    headers = digest(path.read_bytes() for path in sorted(_CMODEL.glob("*.h")))
+    return [
+        Unit(Path(_TABLES_SOURCE), ("-std=c++20",), "", folder),
+        *(Unit(path, _CMODEL_FLAGS, headers, folder) for path in inputs.cmodel_sources()),
+    ]
+
+
+def _build_locked(inputs: _BuildInputs, folder: Path) -> None:
     unfinished = folder.with_name(f".{folder.name}")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
-    _verilate(plan, unfinished)
-    store = ObjectStore(folder.parent / "objects", plan.compiler, jobs=2)
-    objects = store.compile(_units(plan, unfinished), lambda done, total: None)
-    linker = replace(plan.compiler, command=plan.compiler.command[-1:])
-    linked = ["-o", plan.bench.top, *(str(path) for path in objects), "-pthread"]
+    _verilate(inputs, unfinished)
+    store = ObjectStore(folder.parent / "objects", inputs.compiler, jobs=2)
+    objects = store.compile(_units(inputs, unfinished), lambda done, total: None)
+    linker = replace(inputs.compiler, command=inputs.compiler.command[-1:])
+    linked = ["-o", inputs.bench.top, *(str(path) for path in objects), "-pthread"]
     run_compiler(linker, linked, unfinished)
     shutil.rmtree(folder, ignore_errors=True)
     unfinished.rename(folder)
     store.drop_old()
 
 
-def build_model(bench: Bench, root: Path = BUILD_ROOT) -> Path:
+def build_model(bench: BenchProgram, root: Path = BUILD_ROOT) -> Path:
     """The bench's program, built now unless it exists.
 
     InputError: sources that do not elaborate. InfrastructureError: no tools, a builder that never
     ends.
     """
-    plan = _Plan(bench, find_verilator(), find_compiler())
-    folder = root / f"{bench.name}-{plan.key()}"
+    inputs = _BuildInputs(bench, find_verilator(), find_compiler())
+    folder = root / f"{bench.name}-{inputs.key()}"
     program = folder / bench.top
     if program.is_file():
         return program
@@ -167,15 +205,9 @@ def build_model(bench: Bench, root: Path = BUILD_ROOT) -> Path:
         root.mkdir(parents=True, exist_ok=True)
         with FileLock(root / "lock", timeout=_LOCK_TIMEOUT_S):
             if not program.is_file():
-                _build_locked(plan, folder)
+                _build_locked(inputs, folder)
     except Timeout as error:
         raise InfrastructureError(f"another build holds {root} for too long") from error
     except OSError as error:
         raise InfrastructureError(f"build of {bench.top} failed: {error}") from error
     return program
-
-
-def check_bus(bus_bits: int) -> None:
-    """InputError unless the benches are built for this bus width."""
-    if bus_bits not in BUS_WIDTHS:
-        raise InputError("command line", "bus", bus_bits, f"one of {BUS_WIDTHS}")

@@ -1,172 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the arithmetic benches: `python -m tb.unit.run fp_fma --vectors f --seed 1`.
+"""The command line of the unit benches: `python -m tb.unit.run mem --seed 1`.
 
-Exit status: 0 no difference, 1 differences, 2 bad input, 3 infrastructure.
+Exit status: 0 no difference, 1 a difference or a broken rule, 2 bad input, 3 infrastructure.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import re
-import subprocess
 import sys
-import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
-from driver.errors import InfrastructureError, InputError, NpuError
-from tb.unit.fp.build import build_bench
-from tb.unit.mutants import mutant_arguments, mutant_sources
-
-CONVERSIONS = ("f16_to_f32", "bf16_to_f32", "f32_to_f16", "f32_to_bf16")
-ALU_OPERATIONS = (
-    *("f32_max", "f32_min", "f32_lt", "f32_le", "f32_eq"),
-    *("i32_to_f32", "f32_to_i32", "f32_to_i32_r_minMag"),
-)
-OPERATIONS: dict[str, tuple[str, ...]] = {
-    "fp_fma": ("f32_mulAdd",),
-    "fp_cast": CONVERSIONS,
-    "int8_mac": ("int8_mac",),
-    "fp_div": ("f32_div", "f32_sqrt"),
-    "fp_alu": ALU_OPERATIONS,
-}
-"""The operations of each test, by the names that Berkeley TestFloat gives them."""
-
-_TIMEOUT_S = 600.0
-_EXIT_INPUT = 2
-_MAX_SEED = 10**18
-
-
-@dataclass(frozen=True)
-class UnitResult:
-    """What a bench found. `compared` counts results, `differing` those with a wrong bit."""
-
-    test: str
-    compared: int
-    differing: int
-    seed: int
-    differences: tuple[str, ...] = ()
-    """The first ones: operation, operands, expected, actual, each in hexadecimal and as value."""
-
-    def to_json(self) -> str:
-        """The counts, as one line."""
-        names = ("test", "compared", "differing", "seed")
-        return json.dumps({name: getattr(self, name) for name in names})
-
-
-def _operation(test: str, operation: str | None, vectors: Path | None) -> str | None:
-    """The one that a vector file is for: asked for, or named in the file's name; None is all."""
-    if test not in OPERATIONS:
-        raise InputError("command line", "test", test, f"one of {', '.join(OPERATIONS)}")
-    known = OPERATIONS[test]
-    if operation is not None:
-        if operation not in known:
-            raise InputError("command line", "operation", operation, f"one of {', '.join(known)}")
-        return operation
-    if vectors is None or len(known) == 1:
-        return known[0] if len(known) == 1 else None
-    # "bf16_to_f32" contains "f16_to_f32": the longest match is meant.
-    named = max((name for name in known if name in vectors.name), key=len, default=None)
-    if named is None:
-        expected = f"one of {', '.join(known)} in the file's name, or --operation"
-        raise InputError(vectors, "name", vectors.name, expected)
-    return named
-
-
-def run_unit(
-    test: str,
-    vectors: Path | None,
-    seed: int,
-    *,
-    operation: str | None = None,
-    count: int | None = None,
-    mutant: int | None = None,
-    result: Path | None = None,
-) -> UnitResult:
-    """Build and run one bench: its own vectors, or those of a TestFloat file.
-
-    `count` is the number of random vectors per operation. With `mutant` the packages have the wrong
-    lines of tb.unit.mutants, and that one is active.
-    Writes the counts to `result` as JSON.
-    InputError: an unknown name, a malformed file. InfrastructureError: no tools, a bench that dies.
-    """
-    chosen = _operation(test, operation, vectors)
-    if not 0 <= seed < _MAX_SEED:
-        raise InputError("command line", "seed", seed, f"0 to {_MAX_SEED - 1}")
-    program = build_bench(test, mutant_sources(test, mutant))
-    with tempfile.TemporaryDirectory() as scratch:
-        found = Path(scratch) / "result.json"
-        options = {"seed": seed, "count": count, "operation": chosen, "vectors": vectors}
-        arguments = ["--result", str(found)]
-        for name, value in options.items():
-            arguments += [] if value is None else [f"--{name}", str(value)]
-        text = _run(program, [*arguments, *mutant_arguments(test, mutant)])
-        counts = json.loads(found.read_text())
-    outcome = UnitResult(**counts, differences=tuple(text.splitlines()))
-    if result is not None:
-        try:
-            result.write_text(outcome.to_json() + "\n")
-        except OSError as error:
-            raise InputError(result, "file", error.strerror, "a file to write") from error
-    return outcome
-
-
-def _input_error(line: str) -> InputError:
-    """The bench has put its one line together in InputError's own form."""
-    match = re.fullmatch(r"(.*): ([^:]+): got (.*), expected (.*)", line)
-    if match is None:
-        raise InfrastructureError(f"bench: {line}")
-    return InputError(*match.groups())
-
-
-def _run(program: Path, arguments: list[str]) -> str:
-    try:
-        done = subprocess.run(
-            [str(program), *arguments],
-            capture_output=True,
-            text=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise InfrastructureError(f"{program.name}: {error}") from error
-    if done.returncode == _EXIT_INPUT:
-        raise _input_error(done.stderr.strip())
-    if done.returncode not in (0, 1):
-        raise InfrastructureError(f"{program.name} ended with status {done.returncode}")
-    return done.stdout
+from driver.errors import NpuError
+from tb.unit.arithmetic import run_arithmetic
+from tb.unit.benches import ARITHMETIC, BLOCKS, BUS_WIDTHS, CONVERSIONS
+from tb.unit.block import run_block
 
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tb.unit.run", description=__doc__)
-    parser.add_argument("test", help=", ".join(OPERATIONS))
-    parser.add_argument("--vectors", type=Path, help="a file in Berkeley TestFloat's text format")
-    parser.add_argument("--operation", help=f"of the file, for fp_cast: {', '.join(CONVERSIONS)}")
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, help="random vectors per operation")
-    parser.add_argument("--result", type=Path, help="write the counts here as JSON")
+    tests = parser.add_subparsers(dest="test", required=True)
+    for name in (*ARITHMETIC, *BLOCKS):
+        test = tests.add_parser(name)
+        test.add_argument("--seed", type=int, default=1)
+        if name in ARITHMETIC:
+            test.add_argument("--vectors", type=Path, help="a file in Berkeley TestFloat's format")
+            test.add_argument("--operation", help=f"of the file: {', '.join(CONVERSIONS)}")
+            test.add_argument("--count", type=int, help="random vectors per operation")
+            test.add_argument("--result", type=Path, help="write the counts here as JSON")
+        else:
+            test.add_argument("--bus", type=int, help=f"bits, of {BUS_WIDTHS}; without it, all")
+            test.add_argument("--rounds", type=int, help="scales the random parts")
     return parser
 
 
+def _run_arithmetic(given: argparse.Namespace) -> bool:
+    """Print the first differences and the counts. Whether all is right."""
+    found = run_arithmetic(
+        given.test,
+        given.vectors,
+        given.seed,
+        operation=given.operation,
+        count=given.count,
+        result=given.result,
+    )
+    counts = f"{found.compared} compared, {found.differing} differing, seed {found.seed}"
+    sys.stdout.write("\n".join([*found.differences, f"{found.test}: {counts}\n"]))
+    return not found.differing
+
+
+def _run_block(given: argparse.Namespace) -> bool:
+    """Print the report of each bus width. Whether all is right."""
+    failures = []
+    for bus_bits in BUS_WIDTHS if given.bus is None else (given.bus,):
+        found = run_block(given.test, bus_bits, given.seed, given.rounds)
+        sys.stdout.write(f"bus {bus_bits}, seed {given.seed}\n{found.report}")
+        failures.append(found.failure)
+    return not any(failures)
+
+
 def main() -> int:
-    """Print the first differences and the counts; errors are one line on stderr."""
+    """Run the bench that the command line names; errors are one line on stderr."""
     given = _arguments().parse_args()
     try:
-        outcome = run_unit(
-            given.test,
-            given.vectors,
-            given.seed,
-            operation=given.operation,
-            count=given.count,
-            result=given.result,
-        )
+        right = _run_arithmetic(given) if given.test in ARITHMETIC else _run_block(given)
     except NpuError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
-    counts = f"{outcome.compared} compared, {outcome.differing} differing, seed {outcome.seed}"
-    sys.stdout.write("\n".join([*outcome.differences, f"{outcome.test}: {counts}\n"]))
-    return 1 if outcome.differing else 0
+    return 0 if right else 1
 
 
 if __name__ == "__main__":

@@ -10,25 +10,13 @@ from functools import partial
 from driver.results import OpEvent, RunResult, RunSpec
 from tb.checks import check_row, checks_result, picked
 from tb.ops.runner import Progress
-from tb.unit.block import BlockResult
-from tb.unit.ctrl.run import run_ctrl
-from tb.unit.gather.run import run_gather
-from tb.unit.mem.run import run_mem
-from tb.unit.model import BUS_WIDTHS
-from tb.unit.run import OPERATIONS, run_unit
-from tb.unit.vector.run import run_vector
-
-BLOCKS: dict[str, Callable[[int, int], BlockResult]] = {
-    "mem": run_mem,
-    "ctrl": run_ctrl,
-    "gather": run_gather,
-    "vector": run_vector,
-}
-"""Bus width and seed → what the bench of the block found."""
+from tb.unit.arithmetic import run_arithmetic
+from tb.unit.benches import ARITHMETIC, BLOCKS, BUS_WIDTHS
+from tb.unit.block import run_block
 
 
 @dataclass(frozen=True)
-class Check:
+class UnitCheck:
     """One bench in one shape. `run` takes the seed; (results compared, what is wrong or None)."""
 
     name: str
@@ -37,19 +25,19 @@ class Check:
 
 
 def _arithmetic(name: str, seed: int) -> tuple[int, str | None]:
-    found = run_unit(name, None, seed)
+    found = run_arithmetic(name, None, seed)
     return found.compared, found.differences[0] if found.differing else None
 
 
 def _block(name: str, bus_bits: int, seed: int) -> tuple[int, str | None]:
-    found = BLOCKS[name](bus_bits, seed)
+    found = run_block(name, bus_bits, seed)
     return found.compared, found.failure or None
 
 
-CHECKS: tuple[Check, ...] = (
-    *(Check(name, "16 lanes", partial(_arithmetic, name)) for name in OPERATIONS),
+CHECKS: tuple[UnitCheck, ...] = (
+    *(UnitCheck(name, "16 lanes", partial(_arithmetic, name)) for name in ARITHMETIC),
     *(
-        Check(name, f"bus of {bus_bits} bits", partial(_block, name, bus_bits))
+        UnitCheck(name, f"bus of {bus_bits} bits", partial(_block, name, bus_bits))
         for name in BLOCKS
         for bus_bits in BUS_WIDTHS
     ),

@@ -72,7 +72,7 @@ class Session {
     d_.events.clear();
     d_.failing_dispatch = SIZE_MAX;
     packets_.clear();
-    verdicts_.clear();
+    expected_.clear();
   }
 
   Outcome run(bool by_ring, uint64_t mishap) {
@@ -110,30 +110,30 @@ class Session {
     outcome_ = {};
     size_t dispatches = 0;
     for (unsigned i = 0; i < packets_.size() && outcome_.error == ErrorCode::kNone; ++i) {
-      Verdict verdict = foresee(i, by_ring ? kRing + 64 * ((head + i) % kSlots) : 0, dispatches);
+      Expected expected = foresee(i, by_ring ? kRing + 64 * ((head + i) % kSlots) : 0, dispatches);
       ++outcome_.commands;
-      outcome_.error = verdict.error;
-      if (verdict.error == ErrorCode::kNone && d_.memory.error_at(record_of(seq + i)))
+      outcome_.error = expected.error;
+      if (expected.error == ErrorCode::kNone && d_.memory.error_at(record_of(seq + i)))
         outcome_.error = ErrorCode::kBusWrite;
-      verdicts_.push_back(verdict);
+      expected_.push_back(expected);
     }
   }
 
-  Verdict foresee(unsigned i, uint64_t slot, size_t& dispatches) {
-    Verdict verdict;
+  Expected foresee(unsigned i, uint64_t slot, size_t& dispatches) {
+    Expected expected;
     if (slot != 0 && d_.memory.error_at(slot)) {
       packets_[i].opcode = 0;  // what its record will say
-      verdict.error = ErrorCode::kBusRead;
-      return verdict;
+      expected.error = ErrorCode::kBusRead;
+      return expected;
     }
-    verdict = Contract(d_.memory, packets_[i]).judge();
-    if (verdict.error != ErrorCode::kNone) return verdict;
+    expected = expected_of(d_.memory, packets_[i]);
+    if (expected.error != ErrorCode::kNone) return expected;
     if (packets_[i].opcode == uint32_t(Opcode::kSync) && d_.memory.error_at(packets_[i].dst))
-      verdict.error = ErrorCode::kBusWrite;
-    verdict.dispatched = engine_of(packets_[i]) != kEngines;
-    if (verdict.dispatched && dispatches++ == d_.failing_dispatch)
-      verdict.error = ErrorCode(d_.engine_error);
-    return verdict;
+      expected.error = ErrorCode::kBusWrite;
+    expected.dispatched = engine_of(packets_[i]) != kEngines;
+    if (expected.dispatched && dispatches++ == d_.failing_dispatch)
+      expected.error = ErrorCode(d_.engine_error);
+    return expected;
   }
 
   // Who runs a packet; kEngines when none does.
@@ -179,9 +179,9 @@ class Session {
 
   void compare_dispatches() {
     size_t next = 0;
-    for (size_t i = 0; i < verdicts_.size(); ++i) {
+    for (size_t i = 0; i < expected_.size(); ++i) {
       const Packet& p = packets_[i];
-      const Verdict& v = verdicts_[i];
+      const Expected& v = expected_[i];
       if (p.opcode == uint32_t(Opcode::kSync) && v.error == ErrorCode::kNone && last_sync_to(i))
         check(d_.memory.get<uint32_t>(p.dst) == p.param[kSyncValue], "SYNC's word");
       if (!v.dispatched) continue;
@@ -201,7 +201,7 @@ class Session {
 
   void compare_sources(size_t i, const Dispatch& got) const {
     const Packet& p = packets_[i];
-    const Verdict& v = verdicts_[i];
+    const Expected& v = expected_[i];
     const bool vector = got.engine == kVector;
     const unsigned sources = vector ? program_of(p)->sources : got.engine == kMove ? 1 : 2;
     const View* expected[] = {&v.src1, &v.src2, &v.src3};
@@ -221,7 +221,7 @@ class Session {
   }
 
   bool last_sync_to(size_t i) const {
-    for (size_t j = i + 1; j < verdicts_.size(); ++j)
+    for (size_t j = i + 1; j < expected_.size(); ++j)
       if (packets_[j].opcode == uint32_t(Opcode::kSync) && packets_[j].dst == packets_[i].dst)
         return false;
     return true;
@@ -230,14 +230,14 @@ class Session {
   void compare_records(uint32_t seq) {
     uint64_t before = 0;
     size_t dispatches = 0;
-    for (size_t i = 0; i < verdicts_.size(); ++i) {
-      const Events expected = verdicts_[i].dispatched ? d_.events.at(dispatches++) : Events{};
-      if (verdicts_.size() - i > kRecordSlots || d_.memory.error_at(record_of(seq + uint32_t(i))))
+    for (size_t i = 0; i < expected_.size(); ++i) {
+      const Events expected = expected_[i].dispatched ? d_.events.at(dispatches++) : Events{};
+      if (expected_.size() - i > kRecordSlots || d_.memory.error_at(record_of(seq + uint32_t(i))))
         continue;
       const auto record = d_.memory.get<Completion>(record_of(seq + uint32_t(i)));
       check(record.seq == seq + i && record.opcode == packets_[i].opcode, "record %zu", i);
-      check(record.status == uint32_t(verdicts_[i].error), "record %zu: status %u, expected %u", i,
-            record.status, uint32_t(verdicts_[i].error));
+      check(record.status == uint32_t(expected_[i].error), "record %zu: status %u, expected %u", i,
+            record.status, uint32_t(expected_[i].error));
       check(record.start_cycle > before && record.end_cycle > record.start_cycle,
             "record %zu: time", i);
       before = record.end_cycle;
@@ -272,8 +272,8 @@ class Session {
 
   void compare_interrupts(bool by_ring) {
     uint32_t expected = failed() ? 4 : 2;
-    for (size_t i = 0; i < verdicts_.size(); ++i) {
-      const bool last_failed = failed() && i + 1 == verdicts_.size();
+    for (size_t i = 0; i < expected_.size(); ++i) {
+      const bool last_failed = failed() && i + 1 == expected_.size();
       if (!last_failed && packets_[i].flags & kIrqMask) expected |= 1;
     }
     const uint32_t status = d_.read(csr::kIrqStatus);
@@ -310,6 +310,6 @@ class Session {
   uint64_t commands_ = 0, busy_ = 0;  // since the counters were cleared
   uint64_t cleared_ = 0;
   std::vector<Packet> packets_;
-  std::vector<Verdict> verdicts_;
+  std::vector<Expected> expected_;
   Outcome outcome_;
 };

@@ -10,11 +10,13 @@
 #include <deque>
 #include <random>
 #include <set>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "Vbench.h"
+#include "memory.h"
 
 #ifndef BUS_BITS
 #define BUS_BITS 256
@@ -63,6 +65,12 @@ class Memory {
     T value;
     std::memcpy(&value, &bytes_.at(addr - kMemBase), sizeof value);
     return value;
+  }
+  // The memory as the cmodel sees it.
+  npu::Memory model() {
+    npu::Memory memory(std::as_writable_bytes(std::span(bytes_)), kMemBase, kMemLimit);
+    for (const uint64_t line : bad_lines) memory.poison(line * 64, 64, true, true);
+    return memory;
   }
 
  private:

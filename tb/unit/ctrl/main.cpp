@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bench of the command processor: registers, queues, recovery, and random packets against the
-// contract. Usage: npu_ctrl [seed] [rounds] [result.json]. Prints one line per part; stops at the
-// first difference.
+// cmodel's checks. Usage: npu_ctrl [seed] [rounds] [result.json]. Prints one line per part; stops
+// at the first difference.
 #include <array>
 #include <fstream>
 
@@ -179,7 +179,7 @@ uint64_t overhead(const char* name, const Packet& packet) {
 // A program of three sources, all operands the same descriptor.
 Packet with_descriptors() {
   uint32_t number = 0;
-  while (kPrograms.at(number).sources != 3) ++number;
+  while (programs().find(number)->sources != 3) ++number;
   return {uint32_t(Opcode::kVector),
           kSrc1DescMask | kSrc2DescMask | kSrc3DescMask | kDstDescMask,
           kDescriptors,

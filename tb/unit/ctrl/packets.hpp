@@ -2,7 +2,7 @@
 // Random packets: sound ones, and sound ones with one thing wrong.
 #pragma once
 
-#include "contract.hpp"
+#include "expected.hpp"
 
 // What lies where in the bench's memory.
 constexpr uint64_t kRing = kMemBase;
@@ -155,8 +155,8 @@ class PacketMaker {
   }
 
   void vector(Packet& p) {
-    const uint32_t number = uint32_t(random_.below(kPrograms.size()));
-    const VectorProgram& program = kPrograms[number];
+    const uint32_t number = uint32_t(random_.below(programs().size()));
+    const npu::Program& program = *programs().find(number);
     const auto shape = sizes();
     auto result = shape;
     if (program.reduce != Reduce::kNone) result.back() = 1;
@@ -218,9 +218,9 @@ class PacketMaker {
   // Another program, mostly a reduction of as many sources.
   void another_program(Packet& p) {
     const unsigned sources = program_of(p)->sources;
-    const VectorProgram* now = nullptr;
+    const npu::Program* now = nullptr;
     do {
-      p.param[kVectorProgram] = uint32_t(random_.below(kPrograms.size() + 2));
+      p.param[kVectorProgram] = uint32_t(random_.below(programs().size() + 2));
       now = program_of(p);
     } while (random_.chance(90) &&
              (now == nullptr || now->sources != sources || now->reduce == Reduce::kNone));

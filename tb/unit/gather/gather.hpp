@@ -2,108 +2,77 @@
 // GATHER and SCATTER commands: random views and indices, and what they must do to the memory.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <numeric>
-
-#include "sum.hpp"
-#include "world.hpp"
-
-using Dims = std::array<uint32_t, 5>;
+#include "gather.h"
+#include "reference.hpp"
 
 // Indices lie below what else is constant.
 constexpr uint64_t kIndexEnd = kConstBase + 0x40000;
-constexpr std::array<unsigned, 7> kBytes{4, 2, 2, 1, 4, 1, 8};
 
 struct GatherCommand {
-  bool scatter = false, add = false, wide = false;  // wide: INT64 indices
-  unsigned dtype = 0, dim = 4;
-  Dims size{1, 1, 1, 1, 1};  // of indices and plain side
-  Dims table_size{1, 1, 1, 1, 1}, table_stride{}, index_stride{}, plain_stride{};
-  uint64_t table = 0, index = kConstBase, plain = 0;
+  bool scatter = false, add = false;
+  unsigned dim = 4;
+  TensorView table = view_of(DType::kFp32, kOnes, {});
+  TensorView index = view_of(DType::kInt32, kOnes, {}, kConstBase);
+  TensorView plain = view_of(DType::kFp32, kOnes, {});  // of the indices' sizes
 
-  unsigned elem() const { return kBytes[dtype]; }
-  unsigned index_bytes() const { return wide ? 8 : 4; }
-  uint64_t count() const { return product(size); }
-  static uint64_t product(const Dims& dims) {
-    return std::accumulate(dims.begin(), dims.end(), uint64_t(1), std::multiplies<>());
-  }
-  // Elements from the first to the last of a view.
-  static uint64_t extent(const Dims& size, const Dims& stride) {
-    uint64_t last = 0;
-    for (unsigned d = 0; d < 5; ++d) last += uint64_t(size[d] - 1) * stride[d];
-    return last + 1;
-  }
-  static Dims place(uint64_t i, const Dims& size) {
-    Dims at{};
-    for (int d = 4; d >= 0; --d) {
-      at[d] = uint32_t(i % size[d]);
-      i /= size[d];
-    }
-    return at;
-  }
-  static uint64_t offset(const Dims& at, const Dims& stride) {
-    uint64_t sum = 0;
-    for (unsigned d = 0; d < 5; ++d) sum += uint64_t(at[d]) * stride[d];
-    return sum;
-  }
-  uint64_t index_addr(const Dims& at) const {
-    return index + offset(at, index_stride) * index_bytes();
-  }
-  uint64_t plain_addr(const Dims& at) const { return plain + offset(at, plain_stride) * elem(); }
-  uint64_t table_addr(Dims at, uint32_t chosen) const {
-    at[dim] = chosen;
-    return table + offset(at, table_stride) * elem();
+  const Dims& size() const { return plain.shape.size; }
+  uint64_t table_size() const { return table.shape.size[dim]; }  // in the dimension of the indices
+  const TensorView& source() const { return scatter ? plain : table; }
+  const TensorView& destination() const { return scatter ? table : plain; }
+  void apply(Memory& memory) const {
+    npu::Memory expected = expected_of(memory);
+    const npu::IndexedMove move{plain, index, table, dim};
+    scatter ? npu::scatter(expected, move, add) : npu::gather(expected, move);
   }
 };
 
-// A little-endian number of `bytes` bytes.
-inline uint64_t load(const std::vector<uint8_t>& bytes, uint64_t addr, unsigned count) {
+// The number in [addr, addr + count) of what memory should be, little endian.
+inline uint64_t load(const Memory& memory, uint64_t addr, unsigned count) {
   uint64_t value = 0;
-  std::memcpy(&value, &bytes[addr - kMemBase], count);
+  std::memcpy(&value, &memory.expected[addr - kMemBase], count);
   return value;
 }
-inline void store(std::vector<uint8_t>& bytes, uint64_t addr, unsigned count, uint64_t value) {
-  std::memcpy(&bytes[addr - kMemBase], &value, count);
+inline void store(Memory& memory, uint64_t addr, unsigned count, uint64_t value) {
+  std::memcpy(&memory.at(addr), &value, count);
+  std::memcpy(&memory.want(addr), &value, count);
 }
 
-// Runs the command on what memory should be, as far as its first error. Tells which error codes the
-// engine may answer with.
+// The error codes that the engine may answer with.
 struct Outcome {
   unsigned error = 0;      // of the first element that has one, but for writes
   bool write_bad = false;  // a write before that fails
 
+  bool clean() const { return error == 0 && !write_bad; }
   bool allows(unsigned code) const {
     if (write_bad) return code == 9 || (error != 0 && code == error);
     return code == error;
   }
 };
 
-inline Outcome apply(const GatherCommand& c, Memory& memory) {
+// Of the elements in row-major order. The cmodel looks at all indices first; the engine, as the
+// contract allows, reports the first error that it meets.
+inline Outcome outcome_of(const GatherCommand& c, const Memory& memory) {
   Outcome outcome;
-  auto bad = [&](uint64_t addr, unsigned bytes) {
+  const auto bad = [&](uint64_t addr, unsigned bytes) {
     return memory.bad_within(addr, addr + bytes - 1);
   };
-  for (uint64_t i = 0; i < c.count(); ++i) {
-    const Dims at = GatherCommand::place(i, c.size);
-    const uint64_t where = c.index_addr(at);
+  const unsigned index_bytes = c.index.element_bytes(), bytes = c.table.element_bytes();
+  for (uint64_t i = 0; i < count_of(c.size()); ++i) {
+    Dims place = place_of(i, c.size());
+    const uint64_t where = address_of(c.index, place), plain = address_of(c.plain, place);
     outcome.error = 8;
-    if (bad(where, c.index_bytes())) return outcome;
-    int64_t chosen = int64_t(load(memory.expected, where, c.index_bytes()));
-    if (!c.wide) chosen = int32_t(chosen);
-    if (chosen < 0 || chosen >= int64_t(c.table_size[c.dim])) {
-      outcome.error = 10;
-      return outcome;
-    }
-    const uint64_t entry = c.table_addr(at, uint32_t(chosen)), plain = c.plain_addr(at);
+    if (bad(where, index_bytes)) return outcome;
+    const uint64_t bits = load(memory, where, index_bytes);
+    const int64_t chosen = index_bytes == 8 ? int64_t(bits) : int32_t(bits);
+    outcome.error = 10;
+    if (chosen < 0 || chosen >= int64_t(c.table_size())) return outcome;
+    place[c.dim] = uint64_t(chosen);
+    const uint64_t entry = address_of(c.table, place);
     const uint64_t from = c.scatter ? plain : entry, to = c.scatter ? entry : plain;
-    if (bad(from, c.elem()) || (c.add && bad(to, c.elem()))) return outcome;
+    outcome.error = 8;
+    if (bad(from, bytes) || (c.add && bad(to, bytes))) return outcome;
     outcome.error = 0;
-    outcome.write_bad |= bad(to, c.elem());
-    uint64_t value = load(memory.expected, from, c.elem());
-    if (c.add)
-      value = added(c.dtype, uint32_t(load(memory.expected, to, c.elem())), uint32_t(value));
-    store(memory.expected, to, c.elem(), value);
+    outcome.write_bad |= bad(to, bytes);
   }
   return outcome;
 }
@@ -125,15 +94,15 @@ class GatherMaker {
 
   // Makes one index wrong.
   void spoil_index(const GatherCommand& c) {
-    const Dims at = GatherCommand::place(random_.below(c.count()), c.size);
-    const uint64_t limit = c.table_size[c.dim];
+    const Dims at = place_of(random_.below(count_of(c.size())), c.size());
+    const uint64_t limit = c.table_size();
     const uint64_t wrong[] = {limit,
                               ~uint64_t(0),
                               uint64_t(1) << 31,
                               uint64_t(1) << 32,
                               uint64_t(1) << 63,
                               limit + random_.below(1000)};
-    put_index(c, c.index_addr(at), wrong[random_.below(c.wide ? 6 : 3)]);
+    put_index(c, at, wrong[random_.below(c.index.dtype == DType::kInt64 ? 6 : 3)]);
   }
 
  private:
@@ -141,29 +110,35 @@ class GatherMaker {
     GatherCommand c;
     c.scatter = random_.chance(60);
     c.add = c.scatter && random_.chance(60);
-    static constexpr unsigned kAdds[] = {0, 1, 2, 4};
-    c.dtype = unsigned(c.add ? kAdds[random_.below(4)] : random_.below(7));
-    c.wide = random_.chance(50);
-    const unsigned rank = unsigned(random_.between(1, 5));
-    c.dim = 5 - rank + unsigned(random_.below(rank));
-    uint64_t room = random_.chance(90) ? 1500 : 12000;
-    for (unsigned d = 5 - rank; d < 5; ++d) {
-      const uint64_t limit = random_.chance(30) ? 3 : random_.size(std::max<uint64_t>(room, 1));
-      c.size[d] = uint32_t(random_.between(1, std::max<uint64_t>(std::min(limit, room), 1)));
-      room /= c.size[d];
-    }
-    std::shuffle(c.size.begin() + (5 - rank), c.size.end(), random_.engine);
-    c.table_size = c.size;
-    c.table_size[c.dim] = uint32_t(random_.size(300));
+    c.table.dtype = c.add ? npu::isa::kScatterAddDTypes[random_.below(4)] : DType(random_.below(7));
+    c.plain.dtype = c.table.dtype;
+    c.index.dtype = random_.chance(50) ? DType::kInt64 : DType::kInt32;
+    const uint64_t rank = random_.between(1, 5);
+    c.dim = unsigned(5 - rank + random_.below(rank));
+    const Dims size = sizes(rank);
+    c.plain.shape.size = c.index.shape.size = c.table.shape.size = size;
+    c.table.shape.size[c.dim] = random_.size(300);
     const bool rows = random_.chance(50);  // whole rows of the table: an embedding
-    c.table_stride = strides(c.table_size, rows || random_.chance(50), rows);
-    c.plain_stride = strides(c.size, random_.chance(70), random_.chance(60));
-    c.index_stride = strides(c.size, random_.chance(70), random_.chance(60));
+    c.table.stride = strides(c.table.shape.size, rows || random_.chance(50), rows);
+    c.plain.stride = strides(size, random_.chance(70), random_.chance(60));
+    c.index.stride = strides(size, random_.chance(70), random_.chance(60));
     for (unsigned d = 0; d < 5; ++d) {
-      if (d > c.dim ? rows || random_.chance(20) : random_.chance(10)) c.index_stride[d] = 0;
-      if (c.scatter && random_.chance(10)) c.plain_stride[d] = 0;
+      if (d > c.dim ? rows || random_.chance(20) : random_.chance(10)) c.index.stride[d] = 0;
+      if (c.scatter && random_.chance(10)) c.plain.stride[d] = 0;
     }
     return c;
+  }
+
+  Dims sizes(uint64_t rank) {
+    Dims size = kOnes;
+    uint64_t room = random_.chance(90) ? 1500 : 12000;
+    for (uint64_t d = 5 - rank; d < 5; ++d) {
+      const uint64_t limit = random_.chance(30) ? 3 : random_.size(std::max<uint64_t>(room, 1));
+      size[d] = random_.between(1, std::max<uint64_t>(std::min(limit, room), 1));
+      room /= size[d];
+    }
+    std::shuffle(size.begin() + long(5 - rank), size.end(), random_.engine);
+    return size;
   }
 
   // Dimensions follow each other in a random order, dense or with gaps; those of size 1 may have
@@ -174,57 +149,41 @@ class GatherMaker {
     Dims stride{};
     uint64_t next = dense ? 1 : random_.between(1, 3);
     for (const unsigned d : order) {
-      stride[d] = uint32_t(next);
+      stride[d] = next;
       next *= size[d];
       if (!dense && random_.chance(30)) next += random_.below(9);
-      if (size[d] == 1 && random_.chance(30)) stride[d] = uint32_t(random_.below(1000000));
+      if (size[d] == 1 && random_.chance(30)) stride[d] = random_.below(1000000);
     }
     return stride;
   }
 
   // Finds places for the tensors; false when they are too large.
   bool place(GatherCommand& c) {
-    uint64_t& source = c.scatter ? c.plain : c.table;
-    uint64_t& target = c.scatter ? c.table : c.plain;
-    const uint64_t table = GatherCommand::extent(c.table_size, c.table_stride) * c.elem();
-    const uint64_t plain = GatherCommand::extent(c.size, c.plain_stride) * c.elem();
-    const uint64_t index = GatherCommand::extent(c.size, c.index_stride) * c.index_bytes();
-    return put(source, kIndexEnd, kConstEnd, c.scatter ? plain : table, c.elem()) &&
-           put(target, kMoveBase, kMoveEnd, c.scatter ? table : plain, c.elem()) &&
-           put(c.index, kConstBase, kIndexEnd, index, c.index_bytes());
-  }
-  bool put(uint64_t& base, uint64_t first, uint64_t end, uint64_t bytes, unsigned align) {
-    if (bytes > end - first) return false;
-    base = first + random_.below((end - first - bytes) / align + 1) * align;
-    return true;
+    TensorView& source = c.scatter ? c.plain : c.table;
+    TensorView& target = c.scatter ? c.table : c.plain;
+    return put(random_, source, kIndexEnd, kConstEnd) &&
+           put(random_, target, kMoveBase, kMoveEnd) &&
+           put(random_, c.index, kConstBase, kIndexEnd);
   }
 
-  void put_index(const GatherCommand& c, uint64_t addr, uint64_t value) {
-    store(memory_.bytes, addr, c.index_bytes(), value);
-    store(memory_.expected, addr, c.index_bytes(), value);
+  void put_index(const GatherCommand& c, const Dims& place, uint64_t value) {
+    store(memory_, address_of(c.index, place), c.index.element_bytes(), value);
   }
   void write_indices(const GatherCommand& c) {
     // Few different ones make equal places, one after the other or nearly so.
-    const uint64_t limit = c.table_size[c.dim];
+    const uint64_t limit = c.table_size();
     const uint64_t few =
         random_.chance(40) ? std::min<uint64_t>(limit, random_.between(1, 4)) : limit;
-    for (uint64_t i = 0; i < c.count(); ++i)
-      put_index(c, c.index_addr(GatherCommand::place(i, c.size)), random_.below(few));
+    each_place(c.size(), [&](const Dims& place) { put_index(c, place, random_.below(few)); });
   }
 
   // Numbers of like magnitude instead of random bits: their sums round.
   void ordinary_values(const GatherCommand& c) {
-    auto fill = [&](const Dims& size, const Dims& stride, uint64_t base) {
-      for (uint64_t i = 0; i < GatherCommand::product(size); ++i) {
-        const uint64_t addr =
-            base + GatherCommand::offset(GatherCommand::place(i, size), stride) * c.elem();
-        const uint64_t value = ordinary(c.dtype);
-        store(memory_.bytes, addr, c.elem(), value);
-        store(memory_.expected, addr, c.elem(), value);
-      }
-    };
-    fill(c.size, c.plain_stride, c.plain);
-    fill(c.table_size, c.table_stride, c.table);
+    for (const TensorView* view : {&c.plain, &c.table})
+      each_place(view->shape.size, [&](const Dims& place) {
+        store(memory_, address_of(*view, place), view->element_bytes(),
+              ordinary(unsigned(view->dtype)));
+      });
   }
   uint64_t ordinary(unsigned dtype) {
     const uint64_t bits = random_.engine();
@@ -253,18 +212,18 @@ class Gatherer : public Model {
     top.cmd_valid = offered_;
     top.cmd_scatter = c_.scatter;
     top.cmd_add = c_.add;
-    top.cmd_dtype = c_.dtype;
-    top.cmd_wide = c_.wide;
-    top.cmd_dim = c_.dim;
-    top.cmd_table_base = c_.table;
-    top.cmd_index_base = c_.index;
-    top.cmd_plain_base = c_.plain;
+    top.cmd_dtype = static_cast<uint8_t>(c_.table.dtype);
+    top.cmd_wide = c_.index.dtype == DType::kInt64;
+    top.cmd_dim = static_cast<uint8_t>(c_.dim);
+    top.cmd_table_base = c_.table.base;
+    top.cmd_index_base = c_.index.base;
+    top.cmd_plain_base = c_.plain.base;
     for (unsigned d = 0; d < 5; ++d) {
-      top.cmd_size[d] = c_.size[d];
-      top.cmd_table_size[d] = c_.table_size[d];
-      top.cmd_table_stride[d] = c_.table_stride[d];
-      top.cmd_index_stride[d] = c_.index_stride[d];
-      top.cmd_plain_stride[d] = c_.plain_stride[d];
+      top.cmd_size[d] = static_cast<uint32_t>(c_.size()[d]);
+      top.cmd_table_size[d] = static_cast<uint32_t>(c_.table.shape.size[d]);
+      top.cmd_table_stride[d] = static_cast<uint32_t>(c_.table.stride[d]);
+      top.cmd_index_stride[d] = static_cast<uint32_t>(c_.index.stride[d]);
+      top.cmd_plain_stride[d] = static_cast<uint32_t>(c_.plain.stride[d]);
     }
   }
   void sample(Vbench& top, uint64_t cycle) override {

@@ -27,12 +27,12 @@ void commands(uint64_t seed, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) {
     shuffle_conditions(bench);
     const GatherCommand command = maker.make();
-    apply(command, bench.memory);
+    command.apply(bench.memory);
     if (bench.random.chance(30)) bench.traffic(3);
     bench.engine.start(command);
     bench.run(kPatience);
     check(bench.engine.err == 0, "command %llu: error %u", (unsigned long long)i, bench.engine.err);
-    elements[command.scatter + command.add] += command.count();
+    elements[command.scatter + command.add] += count_of(command.size());
     summary.compared += bench.memory.compare(kMemBase, kMemLimit, "command");
   }
   std::printf("commands %llu; elements gathered %llu, scattered %llu, added %llu; differing 0\n",
@@ -40,28 +40,13 @@ void commands(uint64_t seed, uint64_t count) {
               (unsigned long long)elements[1], (unsigned long long)elements[2]);
 }
 
-// The destination is unspecified after an error; every other byte must survive.
-void accept_destination(Bench& bench, const GatherCommand& c) {
-  const Dims& size = c.scatter ? c.table_size : c.size;
-  const Dims& stride = c.scatter ? c.table_stride : c.plain_stride;
-  for (uint64_t i = 0; i < GatherCommand::product(size); ++i) {
-    const Dims at = GatherCommand::place(i, size);
-    const uint64_t addr =
-        (c.scatter ? c.table : c.plain) + GatherCommand::offset(at, stride) * c.elem();
-    for (unsigned b = 0; b < c.elem(); ++b) bench.memory.want(addr + b) = bench.memory.at(addr + b);
-  }
-}
-
 void spoil(Bench& bench, GatherMaker& maker, const GatherCommand& c) {
   Memory& memory = bench.memory;
   std::fill(memory.bad.begin(), memory.bad.end(), false);
-  const uint64_t ends[][2] = {
-      {c.index, GatherCommand::extent(c.size, c.index_stride) * c.index_bytes()},
-      {c.table, GatherCommand::extent(c.table_size, c.table_stride) * c.elem()},
-      {c.plain, GatherCommand::extent(c.size, c.plain_stride) * c.elem()}};
+  const TensorView* const views[] = {&c.index, &c.table, &c.plain};
   for (uint64_t lines = bench.random.below(3); lines != 0; --lines) {
-    const auto& [base, bytes] = ends[bench.random.below(3)];
-    memory.bad[(base + bench.random.below(bytes) - kMemBase) / kLine] = true;
+    const TensorView& view = *views[bench.random.below(3)];
+    memory.bad[(view.base + bench.random.below(span_of(view)) - kMemBase) / kLine] = true;
   }
   if (bench.random.chance(50)) maker.spoil_index(c);
 }
@@ -75,13 +60,15 @@ void errors(uint64_t seed, uint64_t count) {
     std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
     const GatherCommand command = maker.make();
     spoil(bench, maker, command);
-    const Outcome outcome = apply(command, bench.memory);
+    const Outcome outcome = outcome_of(command, bench.memory);
+    if (outcome.clean()) command.apply(bench.memory);
     bench.engine.start(command);
     bench.run(kPatience);
     const unsigned code = bench.engine.err;
     check(outcome.allows(code), "command %llu: error %u, expected %u or a write error: %d",
           (unsigned long long)i, code, outcome.error, outcome.write_bad);
-    if (code != 0) accept_destination(bench, command);
+    // The destination is unspecified after an error; every other byte must survive.
+    if (code != 0) accept(bench.memory, command.destination());
     summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
     ++codes[code];
   }
@@ -92,29 +79,22 @@ void errors(uint64_t seed, uint64_t count) {
 }
 
 // Rows of `columns` elements, or with one column single elements, from or to random places.
-GatherCommand rows_of(uint32_t rows, uint32_t columns, bool scatter, bool add) {
-  GatherCommand c;
-  c.scatter = scatter;
-  c.add = add;
-  c.dim = 3;
-  c.size = {1, 1, 1, rows, columns};
-  c.table_size = {1, 1, 1, 64 * 512 / columns, columns};
-  c.table_stride = c.plain_stride = {0, 0, 0, columns, 1};
-  c.index_stride = {0, 0, 0, 1, 0};
-  (scatter ? c.plain : c.table) = kIndexEnd;
-  (scatter ? c.table : c.plain) = kMoveBase;
+GatherCommand rows_of(uint64_t rows, uint64_t columns, bool scatter, bool add) {
+  GatherCommand c{.scatter = scatter, .add = add, .dim = 3};
+  const Dims size{1, 1, 1, rows, columns}, stride{0, 0, 0, columns, 1};
+  c.index = view_of(DType::kInt32, size, {0, 0, 0, 1, 0}, kConstBase);
+  c.plain = view_of(DType::kFp32, size, stride, scatter ? kIndexEnd : kMoveBase);
+  c.table = view_of(DType::kFp32, {1, 1, 1, 64 * 512 / columns, columns}, stride,
+                    scatter ? kMoveBase : kIndexEnd);
   return c;
 }
 
 // Runs a command alone; its cycles per `unit`, a beat or an element, must keep a bound.
 void time_command(const char* name, const GatherCommand& c, uint64_t units, double most) {
   Bench bench(1);
-  for (uint64_t i = 0; i < c.size[3]; ++i) {
-    const uint64_t chosen = bench.random.below(c.table_size[3]);
-    store(bench.memory.bytes, c.index + 4 * i, 4, chosen);
-    store(bench.memory.expected, c.index + 4 * i, 4, chosen);
-  }
-  apply(c, bench.memory);
+  for (uint64_t i = 0; i < c.size()[3]; ++i)
+    store(bench.memory, c.index.base + 4 * i, 4, bench.random.below(c.table_size()));
+  c.apply(bench.memory);
   bench.engine.start(c);
   bench.run(kPatience);
   summary.compared += bench.memory.compare(kMemBase, kMemLimit, name);

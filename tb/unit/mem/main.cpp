@@ -83,20 +83,13 @@ void moves(uint64_t seed, uint64_t commands) {
               (unsigned long long)compared);
 }
 
-// Bytes that the command does not own must survive an error; its destination is unspecified.
-void accept_destination(Bench& bench, const MoveCommand& move) {
-  move.each([&](uint64_t, uint64_t to) {
-    for (unsigned b = 0; b < move.elem(); ++b) bench.memory.want(to + b) = bench.memory.at(to + b);
-  });
-}
-
 // A few bad lines around the first and the last byte that the command may touch.
 void spoil(Bench& bench, const MoveCommand& move) {
   std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
   for (uint64_t lines = bench.random.below(4); lines != 0; --lines) {
     const bool source = bench.random.chance(50);
-    const uint64_t span = move.span(source ? move.src_stride : move.dst_stride);
-    const uint64_t addr = (source ? move.src : move.dst) + bench.random.below(span);
+    const TensorView& view = source ? move.src : move.dst;
+    const uint64_t addr = view.base + bench.random.below(span_of(view));
     bench.memory.bad[(addr - kMemBase) / kLine] = true;
   }
 }
@@ -108,12 +101,13 @@ void errors(uint64_t seed, uint64_t commands) {
     shuffle_conditions(bench);
     const MoveCommand move = random_move(bench.random);
     spoil(bench, move);
-    const bool source = !move.fill && move.touches_bad(bench.memory, true);
-    const bool target = move.touches_bad(bench.memory, false);
+    const bool source = !move.fill && touches_bad(bench.memory, move.src);
+    const bool target = touches_bad(bench.memory, move.dst);
     if (!source && !target) move.apply(bench.memory);
     bench.engine.start(move);
     bench.run(kPatience);
-    accept_destination(bench, move);
+    // Bytes that the command does not own must survive an error.
+    accept(bench.memory, move.dst);
     summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
     const unsigned got = bench.engine.err;
     const bool ok = source && target ? got == 8 || got == 9

@@ -2,63 +2,31 @@
 // COPY and FILL commands: random views, and what they must do to the memory.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <numeric>
-
-#include "world.hpp"
+#include "move.h"
+#include "reference.hpp"
 
 struct MoveCommand {
   bool fill = false;
-  unsigned dtype = 0;
   uint32_t value = 0;
-  uint64_t src = kConstBase, dst = kMoveBase;
-  std::array<uint32_t, 5> size{1, 1, 1, 1, 1}, src_stride{}, dst_stride{};
+  TensorView src = view_of(DType::kFp32, kOnes, {}, kConstBase);
+  TensorView dst = view_of(DType::kFp32, kOnes, {}, kMoveBase);
 
-  unsigned elem() const { return std::array<unsigned, 7>{4, 2, 2, 1, 4, 1, 8}[dtype]; }
-  uint64_t count() const {
-    return std::accumulate(size.begin(), size.end(), uint64_t(1), std::multiplies<>());
-  }
-  uint64_t span(const std::array<uint32_t, 5>& stride) const {
-    uint64_t last = 0;
-    for (unsigned d = 0; d < 5; ++d) last += uint64_t(size[d] - 1) * stride[d];
-    return (last + 1) * elem();
-  }
-  // Calls visit(source address, destination address) for every element in row-major order.
-  template <typename Visit>
-  void each(Visit visit) const {
-    for (uint64_t i = 0; i < count(); ++i) {
-      uint64_t rest = i, from = src, to = dst;
-      for (int d = 4; d >= 0; --d) {
-        from += rest % size[d] * src_stride[d] * elem();
-        to += rest % size[d] * dst_stride[d] * elem();
-        rest /= size[d];
-      }
-      visit(from, to);
-    }
-  }
+  void resize(const Dims& size) { src.shape.size = dst.shape.size = size; }
+  uint64_t count() const { return count_of(dst.shape.size); }
   void apply(Memory& memory) const {
-    each([&](uint64_t from, uint64_t to) {
-      for (unsigned b = 0; b < elem(); ++b)
-        memory.want(to + b) = fill ? uint8_t(value >> 8 * b) : memory.at(from + b);
-    });
-  }
-  bool touches_bad(const Memory& memory, bool source) const {
-    bool bad = false;
-    each([&](uint64_t from, uint64_t to) { bad |= memory.bad_at(source ? from : to); });
-    return bad;
+    npu::Memory expected = expected_of(memory);
+    fill ? npu::fill(expected, dst, value) : npu::copy(expected, src, dst);
   }
 };
 
 // Strides in which the dimensions follow each other in a random order, dense or with gaps.
-inline std::array<uint32_t, 5> random_strides(Random& random, const std::array<uint32_t, 5>& size,
-                                              bool in_order) {
+inline Dims random_strides(Random& random, const Dims& size, bool in_order) {
   std::array<unsigned, 5> order{4, 3, 2, 1, 0};
   if (!in_order) std::shuffle(order.begin(), order.end(), random.engine);
-  std::array<uint32_t, 5> stride{};
+  Dims stride{};
   uint64_t next = random.chance(80) ? 1 : random.between(1, 3);
   for (const unsigned d : order) {
-    stride[d] = static_cast<uint32_t>(next);
+    stride[d] = next;
     next *= size[d];
     if (random.chance(30)) next += random.below(9);
     if (size[d] == 1 && random.chance(30)) stride[d] = static_cast<uint32_t>(random.engine());
@@ -66,36 +34,38 @@ inline std::array<uint32_t, 5> random_strides(Random& random, const std::array<u
   return stride;
 }
 
+inline Dims random_size(Random& random) {
+  const uint64_t rank = random.between(1, 5);
+  uint64_t room = random.chance(85) ? 2048 : 70000;
+  Dims size{};
+  for (unsigned d = 0; d < 5; ++d) {
+    const uint64_t limit = std::max<uint64_t>(room, 1);
+    size[d] = d < 5 - rank ? 1 : random.size(limit);
+    if (d >= 5 - rank && random.chance(25)) size[d] = random.between(1, 3);
+    size[d] = std::min(size[d], limit);
+    room /= size[d];
+  }
+  std::shuffle(size.begin() + long(5 - rank), size.end(), random.engine);
+  return size;
+}
+
 inline MoveCommand random_move(Random& random) {
   MoveCommand move;
   move.fill = random.chance(25);
-  move.dtype = static_cast<unsigned>(random.below(move.fill ? 6 : 7));  // no FILL of INT64
+  move.src.dtype = move.dst.dtype = DType(random.below(move.fill ? 6 : 7));  // no FILL of INT64
   move.value = static_cast<uint32_t>(random.engine());
-  while (true) {
-    const unsigned rank = static_cast<unsigned>(random.between(1, 5));
-    uint64_t room = random.chance(85) ? 2048 : 70000;
-    for (unsigned d = 0; d < 5; ++d) {
-      move.size[d] =
-          d < 5 - rank ? 1 : static_cast<uint32_t>(random.size(std::max<uint64_t>(room, 1)));
-      if (d >= 5 - rank && random.chance(25))
-        move.size[d] = static_cast<uint32_t>(random.between(1, 3));
-      move.size[d] =
-          static_cast<uint32_t>(std::min<uint64_t>(move.size[d], std::max<uint64_t>(room, 1)));
-      room /= move.size[d];
-    }
-    std::shuffle(move.size.begin() + (5 - rank), move.size.end(), random.engine);
-    move.src_stride = random_strides(random, move.size, random.chance(60));
-    move.dst_stride = random_strides(random, move.size, random.chance(70));
-    for (unsigned d = 0; d < 5; ++d)
-      if (random.chance(15)) move.src_stride[d] = 0;
+  do {
+    const Dims size = random_size(random);
+    move.resize(size);
+    move.src.stride = random_strides(random, size, random.chance(60));
+    move.dst.stride = random_strides(random, size, random.chance(70));
+    for (auto& stride : move.src.stride)
+      if (random.chance(15)) stride = 0;
     // Strides of dimensions of size 1 are ignored, whatever they are.
-    const uint64_t src_span = move.span(move.src_stride), dst_span = move.span(move.dst_stride);
-    if (src_span > kConstEnd - kConstBase || dst_span > kMoveEnd - kMoveBase) continue;
-    const unsigned elem = move.elem();
-    move.src = kConstBase + random.below((kConstEnd - kConstBase - src_span) / elem + 1) * elem;
-    move.dst = kMoveBase + random.below((kMoveEnd - kMoveBase - dst_span) / elem + 1) * elem;
-    return move;
-  }
+  } while (span_of(move.src) > kConstEnd - kConstBase || span_of(move.dst) > kMoveEnd - kMoveBase);
+  put(random, move.src, kConstBase, kConstEnd);
+  put(random, move.dst, kMoveBase, kMoveEnd);
+  return move;
 }
 
 // Gives the engine one command at a time and keeps the times of the last one.
@@ -114,14 +84,14 @@ class Mover : public Model {
   void drive(Vbench& top) override {
     top.cmd_valid = offered_;
     top.cmd_fill = move_.fill;
-    top.cmd_dtype = move_.dtype;
+    top.cmd_dtype = static_cast<uint8_t>(move_.dst.dtype);
     top.cmd_value = move_.value;
-    top.cmd_src_base = move_.src;
-    top.cmd_dst_base = move_.dst;
+    top.cmd_src_base = move_.src.base;
+    top.cmd_dst_base = move_.dst.base;
     for (unsigned d = 0; d < 5; ++d) {
-      top.cmd_size[d] = move_.size[d];
-      top.cmd_src_stride[d] = move_.src_stride[d];
-      top.cmd_dst_stride[d] = move_.dst_stride[d];
+      top.cmd_size[d] = static_cast<uint32_t>(move_.dst.shape.size[d]);
+      top.cmd_src_stride[d] = static_cast<uint32_t>(move_.src.stride[d]);
+      top.cmd_dst_stride[d] = static_cast<uint32_t>(move_.dst.stride[d]);
     }
   }
   void sample(Vbench& top, uint64_t cycle) override {

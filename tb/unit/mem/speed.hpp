@@ -12,23 +12,17 @@ constexpr uint64_t kLatency = 100;
 constexpr uint64_t kOverhead = 16;
 
 inline MoveCommand copy_1d(uint64_t bytes, uint64_t src_offset, uint64_t dst_offset) {
-  MoveCommand move;
-  move.dtype = 3;
-  move.size = {1, 1, 1, 1, static_cast<uint32_t>(bytes)};
-  move.src_stride = move.dst_stride = {0, 0, 0, 0, 1};
-  move.src += src_offset;
-  move.dst += dst_offset;
-  return move;
+  const Dims size{1, 1, 1, 1, bytes}, stride{0, 0, 0, 0, 1};
+  return {.src = view_of(DType::kInt8, size, stride, kConstBase + src_offset),
+          .dst = view_of(DType::kInt8, size, stride, kMoveBase + dst_offset)};
 }
 
-inline MoveCommand copy_2d(uint32_t rows, uint32_t columns, std::array<uint32_t, 2> src,
-                           std::array<uint32_t, 2> dst) {
-  MoveCommand move;
-  move.size = {1, 1, 1, rows, columns};
+inline MoveCommand copy_2d(uint64_t rows, uint64_t columns, std::array<uint64_t, 2> src,
+                           std::array<uint64_t, 2> dst) {
+  const Dims size{1, 1, 1, rows, columns};
   // The strides of dimensions of size 1 mean nothing and must cost nothing.
-  move.src_stride = {5, 7, 0, src[0], src[1]};
-  move.dst_stride = {0, 3, 9, dst[0], dst[1]};
-  return move;
+  return {.src = view_of(DType::kFp32, size, {5, 7, 0, src[0], src[1]}, kConstBase),
+          .dst = view_of(DType::kFp32, size, {0, 3, 9, dst[0], dst[1]}, kMoveBase)};
 }
 
 // Runs a command alone; it must take `beats` cycles and little else.
@@ -81,7 +75,7 @@ inline void time_short_reads(uint64_t requests) {
 inline void time_error() {
   Bench bench(1);
   const MoveCommand move = copy_2d(256, 256, {1, 256}, {1, 256});
-  for (const uint64_t addr : {move.src, move.dst})
+  for (const uint64_t addr : {move.src.base, move.dst.base})
     bench.memory.bad[(addr - kMemBase) / kLine] = true;
   bench.engine.start(move);
   bench.run(kPatience);
@@ -105,8 +99,8 @@ inline void speed() {
   time_move("COPY 64 rows of one KiB row", copy_2d(64, 256, {0, 1}, {256, 1}), kBeats);
   time_move("COPY 64 rows of 1 KiB, pitched", copy_2d(64, 256, {320, 1}, {512, 1}), kBeats);
   MoveCommand split = copy_2d(1, 2, {3, 1}, {9, 1});
-  split.size[2] = 8192;
-  split.src_stride[2] = split.dst_stride[2] = 2;
+  split.resize({1, 1, 8192, 1, 2});
+  split.src.stride[2] = split.dst.stride[2] = 2;
   time_move("COPY 8192x1x2, contiguous", split, kBeats);
   time_move("COPY 64x64 transposed", copy_2d(64, 64, {1, 64}, {64, 1}), 4096);
   time_move("COPY 64x64, strided both sides", copy_2d(64, 64, {1, 64}, {1, 64}), 4096);

@@ -2,103 +2,39 @@
 // VECTOR commands: random programs, views and types, and what they must do to the memory.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <numeric>
-
-#include "interpret.hpp"
-#include "world.hpp"
-
-using Dims = std::array<uint32_t, 5>;
+#include "elements.h"
+#include "program_table.hpp"
+#include "reference.hpp"
+#include "vector.h"
 
 // In-place commands and destinations share the region of the engine's writes.
 constexpr uint64_t kDstBase = kMoveBase, kDstEnd = kMoveEnd;
 
-struct View {
-  unsigned dtype = 0;
-  uint64_t base = 0;
-  Dims stride{};
-
-  unsigned elem() const { return interpret::kBytes[dtype]; }
-  uint64_t at(const Dims& place) const {
-    uint64_t sum = 0;
-    for (unsigned d = 0; d < 5; ++d) sum += uint64_t(place[d]) * stride[d];
-    return base + sum * elem();
-  }
-  uint64_t span(const Dims& size) const {
-    uint64_t last = 0;
-    for (unsigned d = 0; d < 5; ++d) last += uint64_t(size[d] - 1) * stride[d];
-    return (last + 1) * elem();
-  }
-};
-
 struct VectorCommand {
   unsigned program = 0;
   std::array<uint32_t, 4> imm{};
-  Dims size{1, 1, 1, 1, 1};
-  std::array<View, 4> view;  // src1, src2, src3, dst
+  Dims size = kOnes;
+  std::array<TensorView, 3> sources;
+  TensorView dst;
 
-  const npu::isa::VectorProgram& info() const { return npu::isa::kPrograms[program]; }
+  const npu::Program& info() const { return *programs().find(program); }
+  const char* name() const { return kProgramNames[program]; }
   bool reduces() const { return info().reduce != npu::isa::Reduce::kNone; }
-  const View& dst() const { return view[3]; }
+  std::span<const TensorView> used_sources() const {
+    return std::span(sources).first(info().sources);
+  }
   Dims dst_size() const {
     Dims dims = size;
     if (reduces()) dims[4] = 1;
     return dims;
   }
-  static uint64_t count(const Dims& dims) {
-    return std::accumulate(dims.begin(), dims.end(), uint64_t(1), std::multiplies<>());
-  }
-  // Calls visit(place) for every place of `dims` in row-major order.
-  template <typename Visit>
-  static void each(const Dims& dims, Visit visit) {
-    for (uint64_t i = 0; i < count(dims); ++i) {
-      Dims place{};
-      uint64_t rest = i;
-      for (int d = 4; d >= 0; --d) {
-        place[d] = uint32_t(rest % dims[d]);
-        rest /= dims[d];
-      }
-      visit(place);
-    }
-  }
-
-  uint32_t element(const Memory& memory, const Dims& place) const {
-    interpret::Element element;
-    element.imm = imm;
-    element.index = place[4];
-    for (unsigned i = 0; i < info().sources; ++i) {
-      uint64_t bits = 0;
-      std::memcpy(&bits, &memory.bytes[view[i].at(place) - kMemBase], view[i].elem());
-      element.source[i] = interpret::load(view[i].dtype, bits);
-    }
-    return interpret::run(info(), element);
-  }
   void apply(Memory& memory) const {
-    each(dst_size(), [&](Dims place) {
-      uint32_t word = 0;
-      if (reduces()) {
-        std::vector<uint32_t> row;
-        for (place[4] = 0; place[4] < size[4]; ++place[4]) row.push_back(element(memory, place));
-        word = interpret::reduce_row(info().reduce, row);
-        place[4] = 0;
-      } else {
-        word = element(memory, place);
-      }
-      const uint64_t bits = interpret::store(dst().dtype, word);
-      std::memcpy(&memory.want(dst().at(place)), &bits, dst().elem());
-    });
+    const npu::Shape shape{npu::isa::kMaxRank, size};
+    npu::run_vector(expected_of(memory), {info(), imm, used_sources(), dst, shape}, 1);
   }
   bool reads_bad(const Memory& memory) const {
-    bool bad = false;
-    for (unsigned i = 0; i < info().sources; ++i)
-      each(size, [&](const Dims& place) { bad |= memory.bad_at(view[i].at(place)); });
-    return bad;
-  }
-  bool writes_bad(const Memory& memory) const {
-    bool bad = false;
-    each(dst_size(), [&](const Dims& place) { bad |= memory.bad_at(dst().at(place)); });
-    return bad;
+    return std::ranges::any_of(used_sources(),
+                               [&](auto& view) { return touches_bad(memory, view); });
   }
 };
 
@@ -114,10 +50,17 @@ inline uint32_t random_float(Random& random) {
   return (word & 0x807FFFFF) | static_cast<uint32_t>(random.between(110, 140)) << 23;
 }
 
-inline uint64_t random_bits(Random& random, unsigned dtype) {
-  if (dtype <= interpret::kBf16) return interpret::store(dtype, random_float(random));
-  const uint64_t word = random.engine();
-  return random.chance(50) ? word : word % 5;  // truth values and equal elements
+inline uint64_t random_bits(Random& random, DType dtype) {
+  uint64_t bits = 0;
+  if (dtype <= DType::kBf16) {
+    const uint32_t word = random_float(random);
+    npu::scalar::with_dtype(dtype, [&](auto type) {
+      npu::scalar::store_element<type>(word, reinterpret_cast<std::byte*>(&bits));
+    });
+    return bits;
+  }
+  bits = random.engine();
+  return random.chance(50) ? bits : bits % 5;  // truth values and equal elements
 }
 
 // Strides in which the dimensions follow each other in a random order, dense or with gaps.
@@ -127,7 +70,7 @@ inline Dims random_strides(Random& random, const Dims& size, bool in_order) {
   Dims stride{};
   uint64_t next = random.chance(80) ? 1 : random.between(1, 3);
   for (const unsigned d : order) {
-    stride[d] = static_cast<uint32_t>(next);
+    stride[d] = next;
     next *= size[d];
     if (random.chance(30)) next += random.below(9);
   }
@@ -135,15 +78,15 @@ inline Dims random_strides(Random& random, const Dims& size, bool in_order) {
 }
 
 inline Dims random_size(Random& random, uint64_t room) {
-  const unsigned rank = static_cast<unsigned>(random.between(1, 5));
-  Dims size{1, 1, 1, 1, 1};
-  for (unsigned d = 5 - rank; d < 5; ++d) {
+  const uint64_t rank = random.between(1, 5);
+  Dims size = kOnes;
+  for (uint64_t d = 5 - rank; d < 5; ++d) {
     const uint64_t limit = std::max<uint64_t>(room, 1);
-    size[d] = uint32_t(random.chance(25) ? random.between(1, std::min<uint64_t>(limit, 3))
-                                         : random.size(limit));
+    size[d] =
+        random.chance(25) ? random.between(1, std::min<uint64_t>(limit, 3)) : random.size(limit);
     room /= size[d];
   }
-  std::shuffle(size.begin() + (5 - rank), size.end(), random.engine);
+  std::shuffle(size.begin() + long(5 - rank), size.end(), random.engine);
   return size;
 }
 
@@ -154,7 +97,7 @@ class CommandMaker {
   VectorCommand make() {
     while (true) {
       VectorCommand command;
-      command.program = unsigned(random_.below(npu::isa::kPrograms.size()));
+      command.program = unsigned(random_.below(programs().size()));
       for (auto& word : command.imm)
         word = random_.chance(70) ? random_float(random_) : uint32_t(random_.engine());
       command.size = random_size(random_, random_.chance(90) ? 1500 : 12000);
@@ -167,46 +110,38 @@ class CommandMaker {
 
   // Random numbers in the sources; what memory should be, too.
   void fill(const VectorCommand& command) {
-    for (unsigned i = 0; i < command.info().sources; ++i) {
-      const View& view = command.view[i];
-      VectorCommand::each(command.size, [&](const Dims& place) {
-        const uint64_t bits = random_bits(random_, view.dtype);
-        std::memcpy(&memory_.at(view.at(place)), &bits, view.elem());
-        std::memcpy(&memory_.want(view.at(place)), &bits, view.elem());
+    for (const TensorView& view : command.used_sources()) {
+      each_place(command.size, [&](const Dims& place) {
+        const uint64_t bits = random_bits(random_, view.dtype), at = address_of(view, place);
+        std::memcpy(&memory_.at(at), &bits, view.element_bytes());
+        std::memcpy(&memory_.want(at), &bits, view.element_bytes());
       });
     }
   }
 
  private:
-  bool put(View& view, const Dims& size, uint64_t base, uint64_t end) {
-    const uint64_t span = view.span(size);
-    if (span > end - base) return false;
-    view.base = base + random_.below((end - base - span) / view.elem() + 1) * view.elem();
-    view.base -= view.base % view.elem();
-    return view.base >= base;
-  }
-
   bool place(VectorCommand& command) {
-    View& dst = command.view[3];
-    dst.dtype = unsigned(random_.below(7));
-    dst.stride = random_strides(random_, command.dst_size(), random_.chance(70));
-    if (!put(dst, command.dst_size(), kDstBase, kDstEnd)) return false;
+    const Dims dst_size = command.dst_size();
+    const DType dst_dtype = DType(random_.below(7));
+    command.dst =
+        view_of(dst_dtype, dst_size, random_strides(random_, dst_size, random_.chance(70)));
+    if (!put(random_, command.dst, kDstBase, kDstEnd)) return false;
     // Two elements of a vector that is stored in place must not be one element of the source.
     const unsigned sources = command.info().sources;
-    const unsigned in_place = !command.reduces() && sources != 0 && random_.chance(20)
-                                  ? unsigned(random_.below(sources))
-                                  : 3;
+    const uint64_t in_place =
+        !command.reduces() && sources != 0 && random_.chance(20) ? random_.below(sources) : 3;
     for (unsigned i = 0; i < sources; ++i) {
-      View& view = command.view[i];
+      TensorView& view = command.sources[i];
       if (i == in_place) {
-        view = dst;
+        view = command.dst;
         continue;
       }
-      view.dtype = unsigned(random_.below(7));
-      view.stride = random_strides(random_, command.size, random_.chance(60));
+      const DType dtype = DType(random_.below(7));
+      view =
+          view_of(dtype, command.size, random_strides(random_, command.size, random_.chance(60)));
       for (auto& stride : view.stride)
         if (random_.chance(15)) stride = 0;
-      if (!put(view, command.size, kConstBase, kConstEnd)) return false;
+      if (!put(random_, view, kConstBase, kConstEnd)) return false;
     }
     return true;
   }
@@ -231,16 +166,17 @@ class Vectorer : public Model {
   void drive(Vbench& top) override {
     top.cmd_valid = offered_;
     top.cmd_program = static_cast<uint16_t>(command_.program);
-    for (unsigned i = 0; i < 4; ++i) {
-      top.cmd_imm[i] = command_.imm[i];
-      top.cmd_dtype[i] = static_cast<uint8_t>(command_.view[i].dtype);
-      top.cmd_base[i] = command_.view[i].base;
-      for (unsigned d = 0; d < 5; ++d) top.cmd_stride[i][d] = command_.view[i].stride[d];
-    }
     const Dims dst_size = command_.dst_size();
+    for (unsigned i = 0; i < 4; ++i) {
+      const TensorView& view = i < 3 ? command_.sources[i] : command_.dst;
+      top.cmd_imm[i] = command_.imm[i];
+      top.cmd_dtype[i] = static_cast<uint8_t>(view.dtype);
+      top.cmd_base[i] = view.base;
+      for (unsigned d = 0; d < 5; ++d) top.cmd_stride[i][d] = static_cast<uint32_t>(view.stride[d]);
+    }
     for (unsigned d = 0; d < 5; ++d) {
-      top.cmd_size[d] = command_.size[d];
-      top.cmd_dst_size[d] = dst_size[d];
+      top.cmd_size[d] = static_cast<uint32_t>(command_.size[d]);
+      top.cmd_dst_size[d] = static_cast<uint32_t>(dst_size[d]);
     }
   }
   void sample(Vbench& top, uint64_t cycle) override {

@@ -20,20 +20,24 @@ void shuffle_conditions(Bench& bench) {
   bench.slave.shape.reorder = bench.random.chance(70);
 }
 
+std::string text(const Dims& dims) {
+  std::string words;
+  for (const uint64_t number : dims) words += (words.empty() ? "" : " ") + std::to_string(number);
+  return words;
+}
+
 // The first element that differs, with what the engine made of it.
-void explain(const Bench& bench, const VectorCommand& command) {
-  VectorCommand::each(command.dst_size(), [&](const Dims& place) {
-    const uint64_t at = command.dst().at(place) - kMemBase;
+void explain(Bench& bench, const VectorCommand& command) {
+  each_place(command.dst_size(), [&](const Dims& place) {
+    const uint64_t at = address_of(command.dst, place);
     uint64_t is = 0, should = 0;
-    std::memcpy(&is, &bench.memory.bytes[at], command.dst().elem());
-    std::memcpy(&should, &bench.memory.expected[at], command.dst().elem());
+    std::memcpy(&is, &bench.memory.at(at), command.dst.element_bytes());
+    std::memcpy(&should, &bench.memory.want(at), command.dst.element_bytes());
     if (is != should)
-      fail(
-          "%s, types %u %u %u to %u, element %u %u %u %u %u of %u %u %u %u %u: %llx, expected %llx",
-          command.info().name, command.view[0].dtype, command.view[1].dtype, command.view[2].dtype,
-          command.dst().dtype, place[0], place[1], place[2], place[3], place[4], command.size[0],
-          command.size[1], command.size[2], command.size[3], command.size[4],
-          (unsigned long long)is, (unsigned long long)should);
+      fail("%s, types %u %u %u to %u, element %s of %s: %llx, expected %llx", command.name(),
+           unsigned(command.sources[0].dtype), unsigned(command.sources[1].dtype),
+           unsigned(command.sources[2].dtype), unsigned(command.dst.dtype), text(place).c_str(),
+           text(command.size).c_str(), (unsigned long long)is, (unsigned long long)should);
   });
 }
 
@@ -41,9 +45,9 @@ void execute(Bench& bench, const VectorCommand& command) {
   command.apply(bench.memory);
   bench.engine.start(command);
   bench.run(kPatience);
-  check(bench.engine.err == 0, "%s: error %u", command.info().name, bench.engine.err);
+  check(bench.engine.err == 0, "%s: error %u", command.name(), bench.engine.err);
   explain(bench, command);
-  summary.compared += bench.memory.compare(kMemBase, kMemLimit, command.info().name);
+  summary.compared += bench.memory.compare(kMemBase, kMemLimit, command.name());
 }
 
 void commands(uint64_t seed, uint64_t count) {
@@ -55,7 +59,7 @@ void commands(uint64_t seed, uint64_t count) {
     const VectorCommand command = maker.make();
     if (bench.random.chance(30)) bench.traffic(3);
     execute(bench, command);
-    elements += VectorCommand::count(command.size);
+    elements += count_of(command.size);
   }
   std::printf("commands %llu, %llu elements, differing 0\n", (unsigned long long)count,
               (unsigned long long)elements);
@@ -67,9 +71,8 @@ void spoil(Bench& bench, const VectorCommand& command) {
   for (uint64_t lines = bench.random.below(4); lines != 0; --lines) {
     const uint64_t choice = bench.random.below(command.info().sources + 1);
     const bool dst = choice == command.info().sources;
-    const View& view = dst ? command.dst() : command.view[choice];
-    const uint64_t span = view.span(dst ? command.dst_size() : command.size);
-    bench.memory.bad[(view.base + bench.random.below(span) - kMemBase) / kLine] = true;
+    const TensorView& view = dst ? command.dst : command.sources[choice];
+    bench.memory.bad[(view.base + bench.random.below(span_of(view)) - kMemBase) / kLine] = true;
   }
 }
 
@@ -82,19 +85,15 @@ void errors(uint64_t seed, uint64_t count) {
     std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
     const VectorCommand command = maker.make();
     spoil(bench, command);
-    const bool source = command.reads_bad(bench.memory), target = command.writes_bad(bench.memory);
+    const bool source = command.reads_bad(bench.memory),
+               target = touches_bad(bench.memory, command.dst);
     if (!source && !target) command.apply(bench.memory);
     bench.engine.start(command);
     bench.run(kPatience);
     const unsigned expected = source ? 8 : target ? 9 : 0, got = bench.engine.err;
-    check(got == expected, "%s: error %u, expected %u", command.info().name, got, expected);
+    check(got == expected, "%s: error %u, expected %u", command.name(), got, expected);
     // The destination is unspecified after an error; every other byte must survive.
-    if (source || target)
-      VectorCommand::each(command.dst_size(), [&](const Dims& place) {
-        const uint64_t addr = command.dst().at(place);
-        for (unsigned b = 0; b < command.dst().elem(); ++b)
-          bench.memory.want(addr + b) = bench.memory.at(addr + b);
-      });
+    if (source || target) accept(bench.memory, command.dst);
     summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
     reads += got == 8, writes += got == 9, clean += got == 0;
   }
@@ -105,13 +104,20 @@ void errors(uint64_t seed, uint64_t count) {
 }
 
 unsigned program_named(const char* name) {
-  for (unsigned i = 0; i < npu::isa::kPrograms.size(); ++i)
-    if (std::string(npu::isa::kPrograms[i].name) == name) return i;
+  for (unsigned i = 0; i < programs().size(); ++i)
+    if (std::string(kProgramNames[i]) == name) return i;
   fail("no program %s", name);
 }
 
+Dims dense(const Dims& size) {
+  Dims stride{};
+  uint64_t step = 1;
+  for (unsigned d = 5; d-- > 0; step *= size[d]) stride[d] = step;
+  return stride;
+}
+
 // Cycles per vector of 16 elements, without the latencies of its first read and its last write.
-void time_one(const char* figure, const char* program, unsigned dtype, Dims size,
+void time_one(const char* figure, const char* program, DType dtype, const Dims& size,
               uint64_t src_offset = 0) {
   Bench bench(1);
   bench.slave.shape = {0, kLatency, kLatency, false};
@@ -120,23 +126,16 @@ void time_one(const char* figure, const char* program, unsigned dtype, Dims size
   command.program = program_named(program);
   command.size = size;
   command.imm = {0x3F800000, 0x40000000, 0, 0};
-  const unsigned elem = interpret::kBytes[dtype];
-  uint64_t base = kConstBase / 64 * 64 + 64 + src_offset * elem;
-  for (unsigned i = 0; i < 4; ++i) {
-    View& view = command.view[i];
-    view.dtype = dtype;
-    uint64_t step = 1;
-    for (int d = 4; d >= 0; --d) {
-      view.stride[d] = uint32_t(step);
-      step *= (i == 3 ? command.dst_size() : size)[d];
-    }
-    view.base = i == 3 ? kDstBase : base;
-    base += view.span(size) / 64 * 64 + 64;
+  command.dst = view_of(dtype, command.dst_size(), dense(command.dst_size()), kDstBase);
+  uint64_t base = kConstBase / 64 * 64 + 64 + src_offset * command.dst.element_bytes();
+  for (TensorView& view : command.sources) {
+    view = view_of(dtype, size, dense(size), base);
+    base += span_of(view) / 64 * 64 + 64;
   }
   maker.fill(command);
   execute(bench, command);
   const double cycles = double(bench.engine.finished - bench.engine.started) - 2.0 * kLatency;
-  const double vectors = double(VectorCommand::count(size) / size[4] * ((size[4] + 15) / 16));
+  const double vectors = double(count_of(size) / size[4] * ((size[4] + 15) / 16));
   summary.figures[figure] = cycles / vectors;
   std::printf("speed    %-34s %6.2f cycles per vector; active %llu, stalls %llu + %llu\n", figure,
               cycles / vectors, (unsigned long long)bench.engine.active,
@@ -145,7 +144,7 @@ void time_one(const char* figure, const char* program, unsigned dtype, Dims size
 }
 
 void speed() {
-  using namespace interpret;
+  using enum DType;
   time_one("move fp32", "move", kFp32, {1, 1, 1, 1, 32768});
   time_one("move bf16", "move", kBf16, {1, 1, 1, 1, 32768});
   time_one("move bf16, unaligned", "move", kBf16, {1, 1, 1, 1, 32768}, 5);

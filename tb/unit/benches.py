@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The unit benches: one row each, and the program that a row stands for.
+
+An arithmetic bench is a top level in `hdl` around functions of rtl/fpu. The bench of a block is a
+folder with a `main.cpp`, which links the cmodel as its reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from driver.errors import InputError
+from tb.sim.spec import REPOSITORY
+from tb.unit.model import BenchProgram, rtl_sources
+from tb.unit.mutants import mutant_sources
+
+BUS_WIDTHS = (128, 256, 512)
+CONVERSIONS = ("f16_to_f32", "bf16_to_f32", "f32_to_f16", "f32_to_bf16")
+ALU_OPERATIONS = (
+    *("f32_max", "f32_min", "f32_lt", "f32_le", "f32_eq"),
+    *("i32_to_f32", "f32_to_i32", "f32_to_i32_r_minMag"),
+)
+ARITHMETIC: dict[str, tuple[str, ...]] = {
+    "fp_fma": ("f32_mulAdd",),
+    "fp_cast": CONVERSIONS,
+    "int8_mac": ("int8_mac",),
+    "fp_div": ("f32_div", "f32_sqrt"),
+    "fp_alu": ALU_OPERATIONS,
+}
+"""The arithmetic benches, with their operations by the names that Berkeley TestFloat gives them."""
+
+_FOLDER = Path(__file__).parent
+_CMODEL = REPOSITORY / "golden" / "cmodel"
+_REGISTERS = REPOSITORY / "rtl" / "csr" / "gen"
+_MEMORY = _FOLDER / "mem"
+"""The memory with everything around it serves all engines behind the memory controller."""
+
+
+@dataclass(frozen=True)
+class BlockBench:
+    """One row: the bench of a block, in the folder of its name. Its top level is `NAME_bench`."""
+
+    rtl_folders: tuple[str, ...]
+    rounds: int
+    """How often the random parts run without being told."""
+    include: tuple[Path, ...] = (_MEMORY,)
+    """Folders of headers beside its own and the cmodel's."""
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    by_bus: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
+    """More parameters for each bus width, so that the bench of all widths sees every value."""
+
+
+BLOCKS: dict[str, BlockBench] = {
+    "mem": BlockBench(("pkg", "common", "mem", "move"), 20),
+    "ctrl": BlockBench(
+        ("pkg", "common", "csr", "gen", "ctrl"),
+        40,
+        (_REGISTERS,),
+        {"MemBase": "64'h500100000", "MemLimit": "64'h500200000"},
+    ),
+    "gather": BlockBench(("pkg", "fpu", "common", "mem", "move", "gather"), 20),
+    "vector": BlockBench(
+        ("pkg", "fpu", "common", "mem", "move", "vector"),
+        20,
+        by_bus={
+            128: {"VectorLanes": "4", "FmaLatency": "1"},
+            256: {"VectorLanes": "16", "FmaLatency": "4"},
+            512: {"VectorLanes": "8", "FmaLatency": "8"},
+        },
+    ),
+}
+
+
+def arithmetic_program(test: str, instead: Mapping[str, Path] | None = None) -> BenchProgram:
+    """The program of an arithmetic bench; `instead` maps names of RTL files to others.
+
+    InputError: no such file.
+    """
+    return BenchProgram(
+        name=test,
+        folder=_FOLDER / "fp",
+        top=test,
+        sources=(*rtl_sources(("fpu",), instead), _FOLDER / "hdl" / f"{test}.sv"),
+        cpp_sources=(f"{test}.cpp", "bench.cpp", "testfloat.cpp"),
+        prefix=f"V{test}",
+        optimise="-O3",
+    )
+
+
+def block_program(name: str, bus_bits: int, mutant: int | None = None) -> BenchProgram:
+    """The program of a block's bench; with `mutant`, that of the RTL with selectable mutants.
+
+    InputError: no such bus width.
+    """
+    if bus_bits not in BUS_WIDTHS:
+        raise InputError("command line", "bus", bus_bits, f"one of {BUS_WIDTHS}")
+    bench = BLOCKS[name]
+    top = f"{name}_bench"
+    parameters = {"BusBits": str(bus_bits), **bench.parameters, **bench.by_bus.get(bus_bits, {})}
+    return BenchProgram(
+        name=f"{name}{bus_bits}",
+        folder=_FOLDER / name,
+        top=top,
+        sources=(
+            *rtl_sources(bench.rtl_folders, mutant_sources(name, mutant)),
+            _FOLDER / name / f"{top}.sv",
+        ),
+        parameters=parameters,
+        defines=(f"BUS_BITS={bus_bits}",),
+        include=(*bench.include, _FOLDER, _CMODEL),
+        cmodel=True,
+    )
