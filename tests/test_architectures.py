@@ -37,6 +37,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     made.close()
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("name", ["bert", "llama", "t5", "resnet", "clip"])
 def test_every_op_of_an_architecture_is_on_the_npu_and_right(session: Session, name: str) -> None:
     found = surveyed(session, name, 1)

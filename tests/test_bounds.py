@@ -21,7 +21,11 @@ from golden.judge import Blame, expectations, judge, supports
 from golden.reference import tensor_bits
 
 ARRAY = 4
-AWKWARD = pytest.mark.parametrize("awkward", [False, True], ids=["ordinary", "awkward"])
+AWKWARD = pytest.mark.parametrize(
+    "awkward",
+    [False, pytest.param(True, marks=pytest.mark.broad)],
+    ids=["ordinary", "awkward"],
+)
 TYPES = pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: str(d).removeprefix("torch."))
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+from functools import cache
 
 import numpy as np
 import numpy.typing as npt
@@ -130,6 +131,19 @@ def test_broadcast_operands_repeat_their_elements(src: DType, dst: DType) -> Non
     assert compared == 9 * batch * m * n
 
 
+@cache
+def sampled_product(
+    src: DType, dst: DType, m: int, k: int, n: int
+) -> tuple[Array, Array, Array, dict[tuple[int, int, int], int]]:
+    """A, B, C and some elements of the product by softfloat; the same for all kernels."""
+    rng = np.random.default_rng(10)
+    a, b = random_bits(rng, src, (1, m, k)), random_bits(rng, src, (1, k, n))
+    c = random_bits(rng, dst, (1, m, n))
+    corners = itertools.product((0,), (0, m // 2, m - 1), (0, n // 2, n - 1))
+    sampled = {*corners, *((0, int(rng.integers(m)), int(rng.integers(n))) for _ in range(10))}
+    return a, b, c, {index: expected_element(a, b, c, index, src, dst) for index in sampled}
+
+
 @pytest.mark.parametrize("kernels", KERNELS)
 @pytest.mark.parametrize(
     ("m", "k", "n"),
@@ -142,16 +156,11 @@ def test_broadcast_operands_repeat_their_elements(src: DType, dst: DType) -> Non
 def test_blocking_does_not_show(
     *, src: DType, dst: DType, m: int, k: int, n: int, kernels: str
 ) -> None:
-    rng = np.random.default_rng(10)
-    a, b = random_bits(rng, src, (1, m, k)), random_bits(rng, src, (1, k, n))
-    c = random_bits(rng, dst, (1, m, n))
+    a, b, c, expected = sampled_product(src, dst, m, k, n)
     got = product(a, b, c, src, dst, kernels=kernels, threads=2)
     np.testing.assert_array_equal(got, product(a, b, c, src, dst, kernels=KERNELS[-1]))
-    corners = itertools.product((0,), (0, m // 2, m - 1), (0, n // 2, n - 1))
-    sampled = {*corners, *((0, int(rng.integers(m)), int(rng.integers(n))) for _ in range(10))}
-    for index in sampled:
-        assert got[index] == expected_element(a, b, c, index, src, dst)
-    assert len(sampled) > 10
+    assert {index: got[index] for index in expected} == expected
+    assert len(expected) > 10
 
 
 @PAIRS

@@ -5,12 +5,15 @@ sees a wrong line, wherever it is."""
 from __future__ import annotations
 
 import pytest
+from unit_host import other_width
 
 from tb.unit.block import run_block
 from tb.unit.mutants import MUTANTS, SOUND
 
 
-@pytest.mark.parametrize(("bus_bits", "rounds"), [(128, 4), (256, 15), (512, 4)])
+@pytest.mark.parametrize(
+    ("bus_bits", "rounds"), [other_width(128, 4), (256, 15), other_width(512, 4)]
+)
 def test_no_byte_differs_and_every_error_is_the_first_one(bus_bits: int, rounds: int) -> None:
     result = run_block("gather", bus_bits, seed=1, rounds=rounds)
     assert result.failure == "", result.report

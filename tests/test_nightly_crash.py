@@ -84,6 +84,7 @@ def _round(runner: subprocess.Popen[str], kind: str, after_s: float, watch_s: fl
     return {line.split()[1] for line in said.splitlines() if line.startswith("ack ")}
 
 
+@pytest.mark.broad
 def test_nothing_acknowledged_is_lost_and_nothing_runs_twice(tmp_path: Path) -> None:
     dice = random.Random(1)
     config = write_config(tmp_path / "c.yaml", {"simulating": 4 * ROUNDS, "quick": 4 * ROUNDS})

@@ -5,13 +5,14 @@ that its bench sees a wrong line, wherever it is."""
 from __future__ import annotations
 
 import pytest
+from unit_host import other_width
 
 from driver.errors import InputError
 from tb.unit.block import run_block
 from tb.unit.mutants import MUTANTS, SOUND
 
 
-@pytest.mark.parametrize("bus_bits", [128, 256, 512])
+@pytest.mark.parametrize("bus_bits", [other_width(128), 256, other_width(512)])
 def test_no_byte_differs_and_errors_are_reported(bus_bits: int) -> None:
     result = run_block("vector", bus_bits, seed=1, rounds=10)
     assert result.failure == "", result.report
