@@ -16,7 +16,7 @@ import pytest
 from driver.errors import InfrastructureError, InputError
 from driver.results import OpEvent, OpRow, RunResult, RunSpec
 from tb.checks import check_row, checks_result, picked
-from tb.ops.runner import Progress
+from tb.ops.runner import RunObserver
 
 ROOT = Path(__file__).resolve().parents[1]
 _COMPLETE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
@@ -26,7 +26,7 @@ _DETAIL_CHARACTERS = 400
 class _Recorder:
     """A plug-in of pytest: picks the checks of `spec`, and makes a row of each report."""
 
-    def __init__(self, spec: RunSpec, progress: Progress) -> None:
+    def __init__(self, spec: RunSpec, progress: RunObserver) -> None:
         self._spec = spec
         self._progress = progress
         self._stdout = sys.stdout
@@ -80,7 +80,7 @@ def _why(report: pytest.TestReport) -> str:
 
 
 def run_pytest(
-    spec: RunSpec, progress: Progress, marker: str, folder: Path | None = None
+    spec: RunSpec, progress: RunObserver, marker: str, folder: Path | None = None
 ) -> RunResult:
     """Run the tests below `folder` (the project's if None) that have `marker`, one row each.
 

@@ -29,7 +29,7 @@ from driver.results import (
     read_json,
     write_json,
 )
-from tb.ops.runner import Progress, run_ops
+from tb.ops.runner import RunObserver, run_ops
 from tb.ops.stopped import RunBroken
 from tb.tests import infos, load
 
@@ -41,7 +41,7 @@ def _print(event: AnyEvent) -> None:
     sys.stdout.flush()
 
 
-class _StdoutProgress(Progress):
+class _StdoutProgress(RunObserver):
     """Events as lines, each at once: the reader may be a progress bar."""
 
     def plan(self, ops: int) -> None:
@@ -57,7 +57,7 @@ class _StdoutProgress(Progress):
 class _NoteHandler(logging.Handler):
     """What the build and the device say while the user waits."""
 
-    def __init__(self, progress: Progress) -> None:
+    def __init__(self, progress: RunObserver) -> None:
         super().__init__(logging.INFO)
         self._progress = progress
 

@@ -12,7 +12,7 @@ from driver.capture import capture, save_capsule
 from driver.config import load_config
 from driver.results import RunResult, RunSpec
 from regress.paths import CONFIG_FILE
-from tb.ops.runner import Progress, run_ops
+from tb.ops.runner import RunObserver, run_ops
 from tb.tests import replay
 
 ONES = torch.arange(1, 22).reshape(3, 7)
@@ -27,7 +27,7 @@ class Asks(torch.nn.Module):
         return x + 1 if torch.equal(x, self.other) else x * 2
 
 
-class Quiet(Progress):
+class Quiet(RunObserver):
     def plan(self, ops: int) -> None: ...
 
     def op(self, event: object) -> None: ...

@@ -13,7 +13,7 @@ import pytest
 from driver.capture import save_capsule
 from driver.config import load_config
 from driver.results import Mode, OpEvent, RunResult, RunSpec
-from tb.ops.chain import Final
+from tb.ops.chain import ModelOutput
 from tb.ops.runner import run_ops
 from tb.tests import _tokens, lenet, qwen_layer, qwen_prefill
 from workloads import capture_workload
@@ -69,8 +69,8 @@ def test_a_class_that_is_not_torchs_fails_the_test(record: Record) -> None:
     scores = np.eye(10)[np.arange(64) % 10]
     other = scores.copy()
     other[5] = np.roll(other[5], 1)
-    assert lenet.conclude(None, [Final(scores, scores)]).ok  # type: ignore[arg-type]
-    wrong = lenet.conclude(None, [Final(other, scores)])  # type: ignore[arg-type]
+    assert lenet.conclude(None, [ModelOutput(scores, scores)]).ok  # type: ignore[arg-type]
+    wrong = lenet.conclude(None, [ModelOutput(other, scores)])  # type: ignore[arg-type]
     assert not wrong.ok and "63 of 64" in wrong.text
 
 
@@ -101,6 +101,6 @@ def test_two_layers_and_lm_head_choose_torchs_tokens_from_their_own_cache(
 
 def test_another_token_fails_the_test() -> None:
     tokens = np.array([[3, 4]])
-    assert _tokens.conclude(None, [Final(tokens, tokens)]).ok  # type: ignore[arg-type]
-    wrong = _tokens.conclude(None, [Final(tokens, tokens + 1)])  # type: ignore[arg-type]
+    assert _tokens.conclude(None, [ModelOutput(tokens, tokens)]).ok  # type: ignore[arg-type]
+    wrong = _tokens.conclude(None, [ModelOutput(tokens, tokens + 1)])  # type: ignore[arg-type]
     assert not wrong.ok and wrong.text == "greedy tokens [3, 4], torch has [4, 5]"

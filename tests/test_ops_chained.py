@@ -16,7 +16,8 @@ from driver.isa import ErrorCode, Opcode
 from driver.results import Mode, OpEvent, OpRow, RunResult, RunSpec, Shard
 from golden.backend import CmodelBackend
 from tb.ops.capsules import capsule_steps, model_entries
-from tb.ops.chained import ChainedRun, Step, drift_between
+from tb.ops.chained import ChainedOp, ChainedRun
+from tb.ops.drift import drift_between
 from tb.ops.rows import CpuOp
 from tb.ops.runner import run_ops
 from tb.ops.session import Session
@@ -65,7 +66,7 @@ def spec(out: Path, backend: str = "cmodel", **changes: object) -> RunSpec:
     return base.model_copy(update={"backend": backend, **changes})
 
 
-def steps_of(capsule: Capsule) -> list[Step]:
+def steps_of(capsule: Capsule) -> list[ChainedOp]:
     return list(capsule_steps(capsule, iter(range(10_000))))
 
 

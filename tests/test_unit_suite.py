@@ -13,7 +13,7 @@ from regress.nightly.settings import load_nightly
 from regress.paths import CONFIG_FILE
 from regress.units import known_units
 from tb.checks import picked
-from tb.ops.runner import Progress
+from tb.ops.runner import RunObserver
 from tb.unit import suite
 from tb.unit.benches import BLOCKS, BUS_WIDTHS
 
@@ -35,7 +35,7 @@ def spec(out: Path, op: int | None = None, seed: int = 1) -> RunSpec:
     )
 
 
-class Heard(Progress):
+class Heard(RunObserver):
     def __init__(self) -> None:
         self.planned = 0
         self.events: list[OpEvent] = []

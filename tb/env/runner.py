@@ -11,7 +11,7 @@ from driver.errors import InfrastructureError, VerdictError
 from driver.results import COCOTB_FOLDER, SPEC_FILE, OpEvent, OpRow, RunResult, RunSpec
 from tb.checks import check_row, checks_result, picked
 from tb.env.verdict import VERDICTS
-from tb.ops.runner import Progress
+from tb.ops.runner import RunObserver
 from tb.ops.stopped import RunBroken
 from tb.sim.build import build
 from tb.sim.cocotb_run import CocotbRun, run_cocotb
@@ -21,7 +21,9 @@ SPEC_VARIABLE = "NPU_RUN_SPEC"
 SUMMARY_FILE = "summary.json"
 
 
-def run_bench(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progress) -> RunResult:
+def run_bench(
+    spec: RunSpec, config: HwConfig, module: ModuleType, progress: RunObserver
+) -> RunResult:
     """Run the UVM tests that `module` lists, all or the one that the spec picks by number."""
     tests = [(index, module.TESTS[index]) for index in picked(spec, len(module.TESTS))]
     progress.plan(len(tests))

@@ -13,7 +13,7 @@ from driver.capture.decompose import ROOM
 from driver.config import load_config
 from driver.results import RunSpec
 from tb.ops.case import Case, Entry, recorded_case
-from tb.ops.chained import Step
+from tb.ops.chained import ChainedOp
 from tb.ops.recorded import prove, prove_view
 from tb.ops.refusals import check_all
 
@@ -43,14 +43,14 @@ def _proven_case(capsule: Capsule, op: Op, index: int) -> Case:
     return recorded_case(capsule, op, index)
 
 
-def capsule_steps(capsule: Capsule, numbers: Iterator[int]) -> Iterator[Step]:
+def capsule_steps(capsule: Capsule, numbers: Iterator[int]) -> Iterator[ChainedOp]:
     """Each op in program order, on the NPU's own earlier results."""
     for op in capsule.ops:
         if not is_free(op):
-            yield Step(next(numbers), capsule, op)
+            yield ChainedOp(next(numbers), capsule, op)
 
 
-def model_entries(spec: RunSpec) -> Iterator[Entry | Step]:
+def model_entries(spec: RunSpec) -> Iterator[Entry | ChainedOp]:
     """The ops of the spec's capsules, one capsule after the other: isolated, then chained.
 
     An op has the same number whichever modes are asked for.

@@ -32,7 +32,7 @@ Values = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Final:
+class ModelOutput:
     """One result of the whole run, in values."""
 
     npu: Values
@@ -131,10 +131,12 @@ class Chain:
             if not np.array_equal(data, self._pair.contents(address, data.size)):
                 self._pair.write(address, data)
 
-    def finals(self) -> list[Final]:
+    def finals(self) -> list[ModelOutput]:
         """The results of the run, here and in torch."""
         outputs = self._capsule.document.outputs
-        return [Final(self.values(ref), recorded_values(self._capsule, ref)) for ref in outputs]
+        return [
+            ModelOutput(self.values(ref), recorded_values(self._capsule, ref)) for ref in outputs
+        ]
 
     def values(self, ref: TensorRef) -> Values:
         """A tensor's values in device memory."""

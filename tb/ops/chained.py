@@ -3,12 +3,11 @@
 
 Each op is judged as a case of its own, on the operands that the chain really gave it: RTL against
 cmodel bit for bit, the result against torch's answer to those operands within the op's bound. How
-far the results have moved from those that torch recorded is judged by tb.ops.shadow's budget.
+far the results have moved from those that torch recorded is judged by tb.ops.drift's budget.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,18 +20,18 @@ from golden.formats import Floats
 from golden.judge import Blame, judge
 from tb.ops.case import Case
 from tb.ops.chain import Chain, Values, recorded_values
-from tb.ops.held import Held
+from tb.ops.drift import FACTOR, PerturbedRuns, distance, distances, drift_between
+from tb.ops.host_writes import HostWrites
 from tb.ops.images import buffer_of, draws_numbers
 from tb.ops.placing import Placed
 from tb.ops.recorded import prove
 from tb.ops.rows import CpuOp, failed, no_element, refused
 from tb.ops.session import Session
-from tb.ops.shadow import FACTOR, Shadows, distance, distances
 from tb.ops.stopped import naming
 
 
 @dataclass(frozen=True)
-class Step:
+class ChainedOp:
     """An op of a capsule, to run on what the ops before it left in memory."""
 
     index: int
@@ -46,14 +45,14 @@ class ChainedRun:
     def __init__(self, session: Session, capsule: Capsule) -> None:
         self._session, self._capsule = session, capsule
         self.chain = Chain(session.pair, capsule, session.spec.seed)
-        self._shadows: Shadows | None = None
-        self._held = Held()
+        self._perturbed: PerturbedRuns | None = None
+        self._host_writes = HostWrites()
         self._first = 0
         """The chain's first step."""
         self._together = True
         """The devices' sequence numbers are in step."""
 
-    def rows(self, steps: Sequence[Step], wanted: set[int]) -> Iterator[OpRow | CpuOp]:
+    def rows(self, steps: Sequence[ChainedOp], wanted: set[int]) -> Iterator[OpRow | CpuOp]:
         """Run up to the last wanted step, and answer for the wanted ones. The RTL runs only these:
         for the others the cmodel's results are its memory's.
 
@@ -64,7 +63,7 @@ class ChainedRun:
         last, self._first = max(wanted), steps[0].index
         whole = wanted >= {step.index for step in steps if step.index <= last}
         if whole or self._session.spec.shard is not None:
-            self._shadows = Shadows(self._capsule, self._session.spec.seed)
+            self._perturbed = PerturbedRuns(self._capsule, self._session.spec.seed)
         for op in self._capsule.ops:
             index = numbers.get(op.index)
             self._take_changes(op)
@@ -74,22 +73,22 @@ class ChainedRun:
                 row = self._step(op, index, wanted=index in wanted)
                 if row is not None:
                     yield row
-            self._held.after(op)
+            self._host_writes.after(op)
             self._release(op)
             if index == last:
                 break
 
     def _take_changes(self, op: Op) -> None:
-        """Bring the NPU's memory, and the shadows, to what the model's own code wrote there."""
-        for ref in self._held.changed(op):
+        """Bring all memories to what the model's own code wrote to its own."""
+        for ref in self._host_writes.changed(op):
             self.chain.load(ref)
-            if self._shadows is not None:
-                self._shadows.release(buffer_of(ref))
+            if self._perturbed is not None:
+                self._perturbed.release(buffer_of(ref))
 
     def _release(self, op: Op) -> None:
         for buffer in self.chain.release(op):
-            if self._shadows is not None:
-                self._shadows.release(buffer)
+            if self._perturbed is not None:
+                self._perturbed.release(buffer)
 
     def _step(self, op: Op, index: int, *, wanted: bool) -> OpRow | CpuOp | None:
         case = self.chain.case(op, index)
@@ -99,8 +98,8 @@ class ChainedRun:
         except UnsupportedOp as error:
             outcome = refused(case, error, allow_cpu=self._session.spec.allow_cpu)
             self.chain.compute_on_cpu(op)
-            if self._shadows is not None:
-                self._shadows.step(op)
+            if self._perturbed is not None:
+                self._perturbed.step(op)
             return outcome if wanted else None
         if not wanted and self._session.rtl is not None:
             self._run_model_only(op, case, placed)
@@ -111,13 +110,13 @@ class ChainedRun:
     def _run_model_only(self, op: Op, case: Case, placed: Placed) -> None:
         self._session.pair.model_only(placed.packets)
         self._together = False
-        if self._shadows is not None:
+        if self._perturbed is not None:
             bits = tuple(
                 None if view is None else self._session.pair.elements(view)
                 for view in placed.results
             )
             verdict = judge(case.call, bits, None, self._session.config.array_size)
-            self._shadows.step(op, () if draws_numbers(op) else verdict.reaches)
+            self._perturbed.step(op, () if draws_numbers(op) else verdict.reaches)
         self._after_draw(op)
 
     def _after_draw(self, op: Op) -> None:
@@ -145,17 +144,17 @@ class ChainedRun:
 
         What is computed from a result that failed is not held against the ops that follow.
         """
-        if self._shadows is not None:
-            self._shadows.step(op, () if draws_numbers(op) else reaches)
+        if self._perturbed is not None:
+            self._perturbed.step(op, () if draws_numbers(op) else reaches)
             if row.status == "fail":
-                self._shadows.give_up(op)
+                self._perturbed.give_up(op)
         first: Drift | None = None
         for number, ref in enumerate(op.outputs):
             if ref is None or not ref.numel:
                 continue
             npu, torch = self.chain.values(ref), recorded_values(self._capsule, ref)
             reach = reaches[number] if number < len(reaches) and not draws_numbers(op) else None
-            budget = None if self._shadows is None else self._shadows.budget(ref, torch, reach)
+            budget = None if self._perturbed is None else self._perturbed.budget(ref, torch, reach)
             drift = drift_between(npu, torch, budget)
             first = first or drift
             if row.status == "pass" and budget is not None and drift.max_abs > budget:
@@ -165,8 +164,8 @@ class ChainedRun:
         return row.model_copy(update={"drift": first})
 
     def _give_up(self, op: Op) -> None:
-        if self._shadows is not None:
-            self._shadows.give_up(op)
+        if self._perturbed is not None:
+            self._perturbed.give_up(op)
 
 
 def _beyond(ref: TensorRef, npu: Values, torch: Values, budget: float) -> str:
@@ -178,22 +177,3 @@ def _beyond(ref: TensorRef, npu: Values, torch: Values, budget: float) -> str:
         f"torch's by {distance(npu, torch):.2g}, at {element}: {npu[at]!s} for {torch[at]!s}; "
         f"{budget:.2g} is {FACTOR:g} times what the bounds of the ops up to it explain"
     )
-
-
-def drift_between(npu: Values, torch: Values, budget: float | None = None) -> Drift:
-    """How far the NPU's values are from torch's. What is not finite in both alike is no drift."""
-    left, right = (np.ravel(values).astype(np.float64) for values in (npu, torch))
-    both = np.isfinite(left) & np.isfinite(right)
-    largest = distance(npu, torch)
-    scale = float(np.max(np.abs(right[both]), initial=0.0))
-    relative = largest / scale if scale else (0.0 if largest == 0 else float("inf"))
-    cosine = _cosine(left[both], right[both])
-    return Drift(max_abs=largest, max_rel=relative, cosine=cosine, budget=budget)
-
-
-def _cosine(left: Values, right: Values) -> float:
-    """By sums of their own: a BLAS would start its threads for every op."""
-    norms = math.sqrt(float(np.sum(left * left)) * float(np.sum(right * right)))
-    if norms == 0:
-        return 1.0 if np.array_equal(left, right) else 0.0
-    return float(np.clip(np.sum(left * right) / norms, -1.0, 1.0))

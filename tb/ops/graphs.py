@@ -14,8 +14,8 @@ import torch
 Tensor = torch.Tensor
 Choose = Callable[[int], int]
 """A number of 0 to n − 1."""
-Step = Callable[[list[Tensor]], Tensor]
-Maker = Callable[[Choose, list[Tensor]], Step]
+GraphStep = Callable[[list[Tensor]], Tensor]
+Maker = Callable[[Choose, list[Tensor]], GraphStep]
 """Choices, and the values so far → a step on them."""
 
 MAX_ELEMENTS = 2048
@@ -68,7 +68,7 @@ _SHAPES: tuple[Callable[[Tensor], Tensor], ...] = (
 class Graph(torch.nn.Module):
     """Runs its steps in order; the result is the last value, and the last but one."""
 
-    def __init__(self, steps: list[Step]) -> None:
+    def __init__(self, steps: list[GraphStep]) -> None:
         super().__init__()
         self._steps = steps
 
@@ -85,7 +85,7 @@ def random_graph(choose: Choose, length: int) -> tuple[Graph, tuple[Tensor, ...]
     generator = torch.Generator().manual_seed(choose(1 << 16))
     inputs = tuple(_input(choose, generator) for _ in range(1 + choose(2)))
     values: list[Tensor] = list(inputs)
-    steps: list[Step] = []
+    steps: list[GraphStep] = []
     for _ in range(length):
         step = _MAKERS[choose(len(_MAKERS))](choose, values)
         made = step(values)
@@ -108,17 +108,17 @@ def _one(choose: Choose, values: list[Tensor]) -> int:
     return max(choose(len(values)), choose(len(values)))
 
 
-def _unary(choose: Choose, values: list[Tensor]) -> Step:
+def _unary(choose: Choose, values: list[Tensor]) -> GraphStep:
     at, function = _one(choose, values), _UNARY[choose(len(_UNARY))]
     return lambda values: function(values[at])
 
 
-def _shaped(choose: Choose, values: list[Tensor]) -> Step:
+def _shaped(choose: Choose, values: list[Tensor]) -> GraphStep:
     at, function = _one(choose, values), _SHAPES[choose(len(_SHAPES))]
     return lambda values: function(values[at].reshape(1) if not values[at].dim() else values[at])
 
 
-def _along(choose: Choose, values: list[Tensor]) -> Step:
+def _along(choose: Choose, values: list[Tensor]) -> GraphStep:
     at, function = _one(choose, values), _BY_DIMENSION[choose(len(_BY_DIMENSION))]
     rank = values[at].dim()
     if not rank:
@@ -127,7 +127,7 @@ def _along(choose: Choose, values: list[Tensor]) -> Step:
     return lambda values: function(values[at], dim)
 
 
-def _binary(choose: Choose, values: list[Tensor]) -> Step:
+def _binary(choose: Choose, values: list[Tensor]) -> GraphStep:
     """With any earlier value that broadcasts, else with itself."""
     at, function = _one(choose, values), _BINARY[choose(len(_BINARY))]
     mates = [i for i, other in enumerate(values) if _broadcasts(other, values[at])]
@@ -142,14 +142,14 @@ def _broadcasts(other: Tensor, to: Tensor) -> bool:
         return False
 
 
-def _product(choose: Choose, values: list[Tensor]) -> Step:
+def _product(choose: Choose, values: list[Tensor]) -> GraphStep:
     at = _one(choose, values)
     if values[at].dim() < 2:
         return lambda values: values[at] + values[at]
     return lambda values: values[at] @ values[at].mT
 
 
-def _cast(choose: Choose, values: list[Tensor]) -> Step:
+def _cast(choose: Choose, values: list[Tensor]) -> GraphStep:
     at, dtype = _one(choose, values), _DTYPES[choose(len(_DTYPES))]
     return lambda values: values[at].to(dtype, copy=True)
 

@@ -18,44 +18,44 @@ from driver.config import HwConfig
 from driver.errors import InputError, VerdictError
 from driver.reproduce import reproduce_line
 from driver.results import LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Site
-from tb.ops.again import with_prefixes
 from tb.ops.capsules import is_free
 from tb.ops.case import Entry
-from tb.ops.chain import Final
-from tb.ops.chained import ChainedRun, Step
+from tb.ops.chain import ModelOutput
+from tb.ops.chained import ChainedOp, ChainedRun
+from tb.ops.replay_prefix import with_prefixes
 from tb.ops.rows import CpuOp
 from tb.ops.session import Session
 from tb.ops.stopped import OpStopped, RunBroken, place_of, stopped_row
 
-Runnable = Entry | Step
+Runnable = Entry | ChainedOp
 Outcome = OpRow | CpuOp
 
 
-class Progress(Protocol):
-    """Who watches."""
+class RunObserver(Protocol):
+    """Told of a run while it goes on."""
 
     def plan(self, ops: int) -> None:
-        """So many ops will run."""
+        """`ops`: how many will run."""
         ...
 
     def op(self, event: OpEvent) -> None:
-        """One is done."""
+        """An op is done."""
         ...
 
     def note(self, text: str) -> None:
-        """Something to tell while the user waits."""
+        """A line for the user."""
         ...
 
 
 @dataclass(frozen=True)
-class Conclusion:
-    """What a test has to say of a model's results as a whole."""
+class ModelCheck:
+    """What a test finds about a model's results as a whole."""
 
     ok: bool
     text: str
 
 
-Conclude = Callable[[Capsule, Sequence[Final]], Conclusion]
+CheckModel = Callable[[Capsule, Sequence[ModelOutput]], ModelCheck]
 """A test module's `conclude`: the results of a chained run, here and in torch."""
 
 _COUNTS = ("elements_compared", "zeros")
@@ -64,7 +64,9 @@ _VIEW = "moves no data"
 _READ = "the host reads an element of the NPU's memory"
 
 
-def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progress) -> RunResult:
+def run_ops(
+    spec: RunSpec, config: HwConfig, module: ModuleType, progress: RunObserver
+) -> RunResult:
     """Run the entries of `module`, all or those that the spec picks.
 
     A device that stops (it hangs, an assertion fails) fails its op, and the ops after it do not
@@ -74,32 +76,32 @@ def run_ops(spec: RunSpec, config: HwConfig, module: ModuleType, progress: Progr
     plan = _Plan(entries, _picked(spec, entries), module, [])
     progress.plan(len(plan.picked))
     stall = getattr(module, "DRAM_STALL", 0)
-    tally = _Tally()
+    state = _RunState()
     session = Session(spec, config, stall=stall)
     try:
-        _take(_run(session, plan), tally, spec, progress)
+        _take(_run(session, plan), state, spec, progress)
     finally:
         session.close()
-    if tally.broken is not None:
-        raise RunBroken(_broken(spec, tally), tally.broken.error) from tally.broken
+    if state.broken is not None:
+        raise RunBroken(_broken(spec, state), state.broken.error) from state.broken
     if len(plan.picked) > 1:
-        again = partial(_run_again, config, plan, stall)
-        numbers = [entry.index for entry in _siblings(entries, tally.rows)]
-        tally.rows = with_prefixes(spec, tally.rows, numbers, again)
+        rerun = partial(_rerun, config, plan, stall)
+        numbers = [entry.index for entry in _siblings(entries, state.rows)]
+        state.rows = with_prefixes(spec, state.rows, numbers, rerun)
     if spec.waves != "none":
         recorder = partial(Session, spec, config, variant="waves", stall=stall)
-        _record_waves(spec, recorder, plan, tally.rows, progress)
-    if all(row.where == "cpu" for row in tally.rows):
-        found = f"{len(tally.rows)}, all on the CPU"
+        _record_waves(spec, recorder, plan, state.rows, progress)
+    if all(row.where == "cpu" for row in state.rows):
+        found = f"{len(state.rows)}, all on the CPU"
         raise InputError(spec.test, "ops", found, "one for the NPU to run")
     if spec.op_filter is None and (spec.shard is None or spec.shard.index == 0):
-        tally.ledger.update(_views(entries))
-    result = _result(spec, tally, plan.conclusions)
+        state.ledger.update(_views(entries))
+    result = _result(spec, state, plan.checks)
     return result.model_copy(update={"digest": session.digest})
 
 
 @dataclass
-class _Tally:
+class _RunState:
     """What a run has found so far."""
 
     rows: list[OpRow] = field(default_factory=list)
@@ -110,13 +112,13 @@ class _Tally:
 
 
 def _take(
-    found: Iterator[tuple[OpRow, str]], tally: _Tally, spec: RunSpec, progress: Progress
+    found: Iterator[tuple[OpRow, str]], state: _RunState, spec: RunSpec, progress: RunObserver
 ) -> None:
     """Tell of each row as it comes, up to the op in which something stopped."""
 
     def add(row: OpRow, reason: str) -> None:
-        tally.rows.append(row)
-        tally.ledger[row.op, "host" if reason == _READ else row.where, reason] += 1
+        state.rows.append(row)
+        state.ledger[row.op, "host" if reason == _READ else row.where, reason] += 1
         progress.op(OpEvent.of(row))
 
     try:
@@ -124,10 +126,10 @@ def _take(
             add(row, reason)
     except OpStopped as stop:
         if not isinstance(stop.error, VerdictError):
-            tally.broken = stop
+            state.broken = stop
             return
         add(stopped_row(stop, spec), _ON_NPU)
-        tally.notes.append(f"the device stopped in {place_of(stop.case)}: no op after it was run")
+        state.notes.append(f"the device stopped in {place_of(stop.case)}: no op after it was run")
 
 
 def _siblings(entries: Sequence[Runnable], rows: Sequence[OpRow]) -> list[Runnable]:
@@ -138,22 +140,22 @@ def _siblings(entries: Sequence[Runnable], rows: Sequence[OpRow]) -> list[Runnab
     return [entry for entry in entries if _chain_of(entry) in chains]
 
 
-def _run_again(
+def _rerun(
     config: HwConfig, plan: _Plan, stall: int, spec: RunSpec, numbers: set[int]
 ) -> Iterator[OpRow]:
     """The rows of these ops alone, on fresh devices."""
     session = Session(spec, config, stall=stall)
     try:
-        yield from (row for row, _ in _run(session, replace(plan, picked=numbers, conclusions=[])))
+        yield from (row for row, _ in _run(session, replace(plan, picked=numbers, checks=[])))
     finally:
         session.close()
 
 
-def _broken(spec: RunSpec, tally: _Tally) -> RunResult:
+def _broken(spec: RunSpec, state: _RunState) -> RunResult:
     """The result of a run that broke off: what was finished, and where it ended."""
-    stop = tally.broken
+    stop = state.broken
     assert stop is not None
-    return _result(spec, tally, []).model_copy(
+    return _result(spec, state, []).model_copy(
         update={
             "status": "error",
             "message": f"{place_of(stop.case)}: {stop.error}",
@@ -162,12 +164,12 @@ def _broken(spec: RunSpec, tally: _Tally) -> RunResult:
     )
 
 
-def _result(spec: RunSpec, tally: _Tally, conclusions: Sequence[Conclusion]) -> RunResult:
-    rows = tally.rows
+def _result(spec: RunSpec, state: _RunState, checks: Sequence[ModelCheck]) -> RunResult:
+    rows = state.rows
     failed = [row for row in rows if row.status == "fail"]
-    wrong = [said.text for said in conclusions if not said.ok]
+    wrong = [said.text for said in checks if not said.ok]
     wrong += [] if failed else _vacuous(spec, rows)
-    again = (failed[0].index, failed[0].replay_from) if failed else ()
+    replayed = (failed[0].index, failed[0].replay_from) if failed else ()
     return RunResult(
         test=spec.test,
         status="fail" if failed or wrong else "pass",
@@ -177,14 +179,14 @@ def _result(spec: RunSpec, tally: _Tally, conclusions: Sequence[Conclusion]) -> 
         array=spec.array,
         cycles=sum(row.cycles or 0 for row in rows) if spec.backend == "rtl" else None,
         wall_seconds=0.0,
-        reproduce=reproduce_line(spec, *again),
+        reproduce=reproduce_line(spec, *replayed),
         message="; ".join(wrong) or None,
         ops=tuple(rows),
         ledger=tuple(
             LedgerRow(op=op, where=where, count=count, reason=reason)
-            for (op, where, reason), count in sorted(tally.ledger.items())
+            for (op, where, reason), count in sorted(state.ledger.items())
         ),
-        notes=(*tally.notes, *(said.text for said in conclusions)),
+        notes=(*state.notes, *(said.text for said in checks)),
     )
 
 
@@ -228,12 +230,12 @@ class _Plan:
     entries: Sequence[Runnable]
     picked: set[int]
     module: ModuleType
-    conclusions: list[Conclusion]
+    checks: list[ModelCheck]
     """What the test says of whole models is added here."""
 
     @property
-    def conclude(self) -> Conclude | None:
-        found: Conclude | None = getattr(self.module, "conclude", None)
+    def conclude(self) -> CheckModel | None:
+        found: CheckModel | None = getattr(self.module, "conclude", None)
         return found
 
     def chain(self, session: Session, capsule: Capsule) -> ChainedRun:
@@ -252,18 +254,18 @@ def _run(session: Session, plan: _Plan) -> Iterator[tuple[OpRow, str]]:
                 if entry.index in wanted and isinstance(entry, Entry):
                     yield _accounted(session.run(entry.make()))
             continue
-        steps = [entry for entry in members if isinstance(entry, Step)]
+        steps = [entry for entry in members if isinstance(entry, ChainedOp)]
         run = plan.chain(session, steps[0].capsule)
         try:
             yield from map(_accounted, run.rows(steps, wanted))
             if plan.conclude is not None and steps[-1].index in wanted:
-                plan.conclusions.append(plan.conclude(steps[0].capsule, run.chain.finals()))
+                plan.checks.append(plan.conclude(steps[0].capsule, run.chain.finals()))
         finally:
             run.chain.close()
 
 
 def _chain_of(entry: Runnable) -> str | None:
-    return f"{entry.capsule.name} {entry.capsule.hash}" if isinstance(entry, Step) else None
+    return f"{entry.capsule.name} {entry.capsule.hash}" if isinstance(entry, ChainedOp) else None
 
 
 def _accounted(outcome: Outcome) -> tuple[OpRow, str]:
@@ -284,7 +286,7 @@ def _record_waves(
     recorder: Callable[[], Session],
     plan: _Plan,
     rows: Sequence[OpRow],
-    progress: Progress,
+    progress: RunObserver,
 ) -> None:
     """Run one op again in a fresh simulator that records: the first that failed, else the first.
 
@@ -302,7 +304,7 @@ def _record_waves(
         assert session.rtl is not None
         session.rtl.record_waves(path)
         with suppress(OpStopped):  # the waves of a device that stops end there
-            ((row, _),) = _run(session, replace(plan, picked={wanted.index}, conclusions=[]))
+            ((row, _),) = _run(session, replace(plan, picked={wanted.index}, checks=[]))
             session.rtl.stop_waves()
     finally:
         session.close()

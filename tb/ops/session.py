@@ -14,10 +14,10 @@ from golden.backend import CmodelBackend
 from golden.judge import Blame, Verdict, judge
 from tb.ops import evidence
 from tb.ops.case import Case
-from tb.ops.packets import first_wrong_packet
 from tb.ops.pair import DevicePair, PairResult
 from tb.ops.rows import CpuOp, address_of, also, judged_row, no_element, refused
 from tb.ops.stopped import naming
+from tb.ops.wrong_packet import first_wrong_packet
 
 _FAULT_DETAIL = "device fault: "
 

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from driver.capture import Capsule
-from tb.ops.chain import Final
-from tb.ops.runner import Conclusion
+from tb.ops.chain import ModelOutput
+from tb.ops.runner import ModelCheck
 
 
-def conclude(capsule: Capsule, finals: Sequence[Final]) -> Conclusion:
+def conclude(capsule: Capsule, finals: Sequence[ModelOutput]) -> ModelCheck:
     """Greedy tokens must be torch's: each is the largest of 151,936 scores."""
     (tokens,) = finals
     npu, torch = ([int(token) for token in values.ravel()] for values in (tokens.npu, tokens.torch))
     said = f"greedy tokens {npu}" + ("" if npu == torch else f", torch has {torch}")
-    return Conclusion(bool(npu) and npu == torch, said)
+    return ModelCheck(bool(npu) and npu == torch, said)

@@ -11,8 +11,8 @@ from driver.capture import Capsule
 from driver.config import HwConfig
 from driver.results import RunSpec, TestInfo
 from tb.ops.capsules import model_entries
-from tb.ops.chain import Final
-from tb.ops.runner import Conclusion, Runnable
+from tb.ops.chain import ModelOutput
+from tb.ops.runner import ModelCheck, Runnable
 from workloads.lenet import held_out
 
 INFO = TestInfo(
@@ -30,7 +30,7 @@ def cases(spec: RunSpec, config: HwConfig) -> Iterator[Runnable]:
     yield from model_entries(spec)
 
 
-def conclude(capsule: Capsule, finals: Sequence[Final]) -> Conclusion:
+def conclude(capsule: Capsule, finals: Sequence[ModelOutput]) -> ModelCheck:
     """The classes must be torch's; how many of them are right is a figure."""
     (scores,) = finals
     npu, torch = (np.argmax(values, -1).ravel() for values in (scores.npu, scores.torch))
@@ -40,4 +40,4 @@ def conclude(capsule: Capsule, finals: Sequence[Final]) -> Conclusion:
         f"classes: {same} of {len(npu)} as torch predicts them, "
         f"accuracy {right}/{len(labels)} = {right / len(labels):.1%}"
     )
-    return Conclusion(same == len(npu) == len(labels), text)
+    return ModelCheck(same == len(npu) == len(labels), text)

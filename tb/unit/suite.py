@@ -9,7 +9,7 @@ from functools import partial
 
 from driver.results import OpEvent, RunResult, RunSpec
 from tb.checks import check_row, checks_result, picked
-from tb.ops.runner import Progress
+from tb.ops.runner import RunObserver
 from tb.unit.arithmetic import run_arithmetic
 from tb.unit.benches import ARITHMETIC, BLOCKS, BUS_WIDTHS
 from tb.unit.block import run_block
@@ -44,7 +44,7 @@ CHECKS: tuple[UnitCheck, ...] = (
 )
 
 
-def run_suite(spec: RunSpec, progress: Progress) -> RunResult:
+def run_suite(spec: RunSpec, progress: RunObserver) -> RunResult:
     """Run the checks that the spec picks, one row each.
 
     InputError: a check or seed that does not exist. InfrastructureError: no tools, a bench that

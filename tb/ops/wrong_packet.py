@@ -66,7 +66,7 @@ def packet_name(packet: Packet) -> str:
 
 
 @dataclass(frozen=True)
-class _Retry:
+class _StepwiseRun:
     """The case, to be run again in steps."""
 
     pair: DevicePair
@@ -95,17 +95,17 @@ class _Retry:
 
 def first_wrong_packet(pair: DevicePair, case: Case, seed: int) -> WrongPacket | None:
     """The packet; None when nothing differs this time."""
-    retry = _Retry(pair, case, seed)
+    stepwise = _StepwiseRun(pair, case, seed)
     wrong: tuple[int, Packet, Element | None] | None = None
     count = 0
-    for number, packet, result in retry.steps():
+    for number, packet, result in stepwise.steps():
         count = number
         if wrong is None and _differs(result):
             wrong = (number, packet, _element(result))
     if wrong is None:
         return None
     number, packet, element = wrong
-    blame, right = (None, None) if element is None else retry.third_opinion(number, element)
+    blame, right = (None, None) if element is None else stepwise.third_opinion(number, element)
     return WrongPacket(number, count, packet, element, blame, right)
 
 

@@ -16,9 +16,9 @@ from driver.results import OpRow, RunSpec
 from golden.backend import CmodelBackend
 from golden.judge import Blame
 from tb.ops.case import Case
-from tb.ops.packets import first_wrong_packet
 from tb.ops.pair import DevicePair
 from tb.ops.session import Session
+from tb.ops.wrong_packet import first_wrong_packet
 
 CONFIG_FILE = Path(__file__).parents[1] / "sim_config.yaml"
 CONFIG: HwConfig = load_config(CONFIG_FILE, "small")

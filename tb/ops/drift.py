@@ -22,7 +22,8 @@ import numpy as np
 import torch
 
 from driver.capture import Capsule, Op, TensorRef
-from golden.formats import Floats
+from driver.results import Drift
+from golden.formats import Floats, Values
 from golden.reference import exact_values
 from tb.ops.images import BufferKey, Images, buffer_of
 
@@ -36,8 +37,8 @@ Reaches = Sequence[Floats | None]
 """For each output of an op how far each element may be from the true value."""
 
 
-class Shadows:
-    """Torch's runs of one capsule, op by op beside the NPU's."""
+class PerturbedRuns:
+    """Torch's runs of one capsule, op by op beside the NPU's, each with other errors."""
 
     def __init__(self, capsule: Capsule, seed: int) -> None:
         self._capsule = capsule
@@ -87,12 +88,12 @@ class Shadows:
         result.copy_(result.double() + step.reshape(result.shape))
 
 
-def distance(values: Floats, torch_values: Floats) -> float:
+def distance(values: Values, torch_values: Values) -> float:
     """Largest of `distances`; 0 without elements."""
     return float(np.max(distances(values, torch_values), initial=0.0))
 
 
-def distances(values: Floats, torch_values: Floats) -> Floats:
+def distances(values: Values, torch_values: Values) -> Floats:
     """|values − torch's| per element, in one dimension; what is not finite in both alike is 0, in
     one alone infinite."""
     left, right = (np.ravel(side).astype(np.float64) for side in (values, torch_values))
@@ -100,3 +101,22 @@ def distances(values: Floats, torch_values: Floats) -> Floats:
     alike = (left == right) | (np.isnan(left) & np.isnan(right))
     with np.errstate(invalid="ignore"):
         return np.where(alike, 0.0, np.where(both, np.abs(left - right), np.inf))
+
+
+def drift_between(npu: Values, torch_values: Values, budget: float | None = None) -> Drift:
+    """How far the NPU's values are from torch's. What is not finite in both alike is no drift."""
+    left, right = (np.ravel(values).astype(np.float64) for values in (npu, torch_values))
+    both = np.isfinite(left) & np.isfinite(right)
+    largest = distance(npu, torch_values)
+    scale = float(np.max(np.abs(right[both]), initial=0.0))
+    relative = largest / scale if scale else (0.0 if largest == 0 else float("inf"))
+    cosine = _cosine(left[both], right[both])
+    return Drift(max_abs=largest, max_rel=relative, cosine=cosine, budget=budget)
+
+
+def _cosine(left: Floats, right: Floats) -> float:
+    """By sums of their own: a BLAS would start its threads for every op."""
+    norms = math.sqrt(float(np.sum(left * left)) * float(np.sum(right * right)))
+    if norms == 0:
+        return 1.0 if np.array_equal(left, right) else 0.0
+    return float(np.clip(np.sum(left * right) / norms, -1.0, 1.0))
