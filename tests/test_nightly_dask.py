@@ -192,7 +192,7 @@ def test_builds_happen_where_the_jobs_will_run(address: str, tmp_path: Path) -> 
 def test_nobody_at_that_address_is_one_typed_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regress.nightly.dask_pool._CONNECT_S", 1)
+    monkeypatch.setattr("regress.nightly.dask_workers.CONNECT_S", 1)
     with pytest.raises(InfrastructureError, match="no dask workers at tcp"):
         _pool("tcp://127.0.0.1:9", tmp_path)
 
@@ -245,7 +245,7 @@ def test_this_machine_needs_no_certificate(host: str) -> None:
 def test_a_scheduler_that_nobody_can_reach_leaves_no_plan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regress.nightly.dask_pool._CONNECT_S", 1)
+    monkeypatch.setattr("regress.nightly.dask_workers.CONNECT_S", 1)
     config = write_config(tmp_path / "c.yaml", {"quick": 1})
     with pytest.raises(InfrastructureError, match="no dask workers at tcp"):
         go(config, tmp_path / "s", scheduler="tcp://127.0.0.1:9")
@@ -334,3 +334,20 @@ def test_the_documented_scheduler_and_worker_listen_to_this_machine_only() -> No
         for process in started:
             process.kill()
             process.wait()
+
+
+@pytest.mark.parametrize(
+    ("name", "package"), [("tcp://127.0.0.1:1", "distributed"), ("slurm", "dask_jobqueue")]
+)
+def test_a_scheduler_without_its_package_says_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str
+) -> None:
+    installed = {"distributed": object(), "dask_jobqueue": object(), package: None}
+    monkeypatch.setattr("regress.nightly.cluster.find_spec", installed.get)
+    with pytest.raises(InputError, match=rf"without the package {package}.*npu-cosim\[dask\]"):
+        check_scheduler(name, ClusterConfig(), tmp_path / "c.yaml")
+
+
+def test_only_a_scheduler_imports_dask() -> None:
+    code = "import sys, regress.night_commands; sys.exit('distributed' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)

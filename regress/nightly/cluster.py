@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,10 @@ def check_scheduler(name: str, cluster: ClusterConfig, file: Path) -> None:
     if name not in _BATCH and (found is None or int(found[3]) not in _PORTS):
         expected = f"tcp://HOST:PORT, tls://HOST:PORT or one of {', '.join(_BATCH)}"
         raise InputError(COMMAND_LINE, "--scheduler", name, expected)
+    for package in ("distributed", *(("dask_jobqueue",) if name in _BATCH else ())):
+        if find_spec(package) is None:
+            problem = f"{name} without the package {package}"
+            raise InputError(COMMAND_LINE, "--scheduler", problem, "pip install 'npu-cosim[dask]'")
     if found is not None and found[1] == "tcp":
         if not _THIS_MACHINE.fullmatch(found[2]):
             expected = "tls://HOST:PORT, or tcp:// on this machine: without TLS, others run code"
@@ -81,13 +86,8 @@ def scheduler_at(name: str, cluster: ClusterConfig, security: Any = None) -> Ite
 
 
 def _batch(name: str, cluster: ClusterConfig, security: Any) -> Any:
-    try:
-        import dask_jobqueue  # noqa: PLC0415 (an extra of its own)
-    except ImportError as error:
-        expected = "pip install npu-cosim[cluster]"
-        raise InputError(
-            COMMAND_LINE, "--scheduler", f"{name} without dask-jobqueue", expected
-        ) from error
+    import dask_jobqueue  # noqa: PLC0415 (an optional package)
+
     make = getattr(dask_jobqueue, _BATCH[name])
     try:
         return make(

@@ -9,29 +9,26 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import queue
 import time
 import uuid
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from distributed import Client, Event, get_worker
+from distributed import Event, get_worker
 from distributed.scheduler import KilledWorker
 
-from driver.capture.store import DOCUMENT_FILE, TENSOR_FILE
 from driver.errors import InfrastructureError
 from regress.nightly import remote
+from regress.nightly.dask_workers import CONNECT_S, DaskWorkers
 from regress.nightly.job import JobSpec, collected
 from regress.nightly.pool import guarded
 from regress.nightly.prepare import PrepareResult, PrepareStep
 from regress.nightly.remote import (
     JOB_REPLY,
     JOB_REQUEST,
-    CapsuleUpload,
     JobReply,
     JobRequest,
     ReplyWithFiles,
@@ -41,13 +38,8 @@ from regress.results.model import Attempt, JobStatus
 
 _event: Any = Event  # untyped in dask
 
-log = logging.getLogger(__name__)
-
-_CONNECT_S = 30
 _NO_WORKER_S = 300.0
 """So long without any worker is a broken cluster."""
-_STEP_S = 3600
-_PART_BYTES = 16 << 20
 _STOP_POLL_S = 1.0
 
 
@@ -100,36 +92,26 @@ class DaskPool:
     """The workers behind one scheduler."""
 
     def __init__(
-        self, address: str, root: Path, lending: RemoteSettings, security: Any = None
+        self, address: str, root: Path, settings: RemoteSettings, security: Any = None
     ) -> None:
-        """`security` is dask's. InfrastructureError when nobody answers there, when it does not
-        take our certificate, or when no worker comes."""
+        """`root`: folder of the store. `security` and InfrastructureError as DaskWorkers."""
         self._root = root
-        self._lending = lending
-        try:
-            connect: Any = Client  # untyped in dask
-            options = {"security": security, "timeout": _CONNECT_S, "set_as_default": False}
-            self._client = connect(address, **options)
-            self._client.wait_for_workers(1, timeout=_CONNECT_S)
-        except (TimeoutError, OSError, ValueError, RuntimeError, TypeError) as error:
-            raise InfrastructureError(f"no dask workers at {address}: {error}") from error
+        self._settings = settings
+        self._workers = DaskWorkers(address, settings.cache, security)
+        self._client = self._workers.client
         self._stop = f"stop-{uuid.uuid4().hex}"
         self._event = _event(self._stop, client=self._client)
         self._jobs: dict[str, _SubmittedJob] = {}
         """By the key of its future."""
-        self._unfit: set[str] = set()
-        """Workers that can take no order of this plan."""
         self._losses: Counter[str] = Counter()
         self._supplied: Counter[str] = Counter()
-        self._sent: set[tuple[str, str]] = set()
-        """Machine and hash of every capsule that was sent."""
         self._done: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._last_worker = time.monotonic()
 
     @property
     def slots(self) -> int:
         """Threads of all fit workers there are now."""
-        return sum(worker["nthreads"] for worker in self._workers().values())
+        return sum(worker["nthreads"] for worker in self._workers.present().values())
 
     def submit(self, job: JobSpec) -> None:
         """Give it to any worker."""
@@ -153,29 +135,12 @@ class DaskPool:
         self.cancel()
         for sent in self._jobs.values():
             with contextlib.suppress(Exception):
-                sent.future.result(timeout=_CONNECT_S)
+                sent.future.result(timeout=CONNECT_S)
         self._client.close()
 
     def build(self, step: PrepareStep, config_file: Path) -> tuple[PrepareResult, bool]:
-        """Do a step on one worker of every machine; the first that fails, or the last."""
-        text = config_file.read_text(encoding="utf-8")
-        machines = {worker["host"]: address for address, worker in self._workers().items()}
-        futures = [
-            self._client.submit(
-                remote.run_step,
-                step.kind,
-                step.what,
-                step.how,
-                text,
-                workers=[address],
-                pure=False,
-            )
-            for address in machines.values()
-        ]
-        answers = [remote.step_result(future.result(timeout=_STEP_S)) for future in futures]
-        cached = all(was for _, was in answers)
-        worst = min((prepared for prepared, _ in answers), key=lambda prepared: prepared.ok)
-        return worst, cached
+        """Do a step on every machine."""
+        return self._workers.build(step, config_file)
 
     # ------------------------------------------------------------------ jobs
     def _send(self, job: JobSpec, worker: str | None = None) -> None:
@@ -189,25 +154,27 @@ class DaskPool:
             runner=job.runner,
             config_text=job.spec.config_file.read_text(encoding="utf-8"),
             capsules=dict(job.capsules),
-            sources=self._lending.sources,
+            sources=self._settings.sources,
         )
         text = JOB_REQUEST.dump_json(order).decode()
         where: dict[str, Any] = {}
         if worker is not None:
-            where = {"workers": [worker], "allow_other_workers": not self._unfit}
-        elif self._unfit:
-            where = {"workers": list(self._workers())}
+            where = {"workers": [worker], "allow_other_workers": not self._workers.restricted}
+        elif self._workers.restricted:
+            where = {"workers": list(self._workers.present())}
         future = self._client.submit(
-            _work, text, self._stop, str(self._lending.cache), pure=False, **where
+            _work, text, self._stop, str(self._settings.cache), pure=False, **where
         )
-        allowed = frozenset(where.get("workers", ())) if self._unfit else frozenset[str]()
+        allowed = (
+            frozenset(where.get("workers", ())) if self._workers.restricted else frozenset[str]()
+        )
         self._jobs[future.key] = _SubmittedJob(job, future, allowed)
         future.add_done_callback(lambda done: self._done.put(done.key))
 
     def _taken(self, job: JobSpec, future: Any) -> Attempt | None:
         """The attempt that a worker gave back; None when the job had to be given away again."""
         try:
-            text, files = future.result(timeout=_CONNECT_S)
+            text, files = future.result(timeout=CONNECT_S)
         except KilledWorker as error:
             return self._lost(job, str(error))
         except Exception as error:  # a mistake of ours, or no such function over there
@@ -221,9 +188,8 @@ class DaskPool:
 
     def _refused(self, job: JobSpec, reply: JobReply) -> Attempt | None:
         """That worker is given no more jobs; another takes this one."""
-        log.warning("worker %s is given no more jobs: %s", reply.worker, reply.unfit)
-        self._unfit.add(reply.worker)
-        if not self._workers():
+        self._workers.exclude(reply.worker, reply.unfit)
+        if not self._workers.present():
             return job.attempt(JobStatus.KILLED, f"no worker can take it: {reply.unfit}")
         self._send(job)
         return None
@@ -238,58 +204,30 @@ class DaskPool:
 
     def _lost(self, job: JobSpec, why: str) -> Attempt | None:
         self._losses[job.item.id] += 1
-        if self._event.is_set() or self._losses[job.item.id] > self._lending.losses:
+        if self._event.is_set() or self._losses[job.item.id] > self._settings.losses:
             return job.attempt(JobStatus.KILLED, f"its worker was lost: {why}")
         self._send(job)
         return None
 
-    # ------------------------------------------------------------------ capsules
     def _supply(self, job: JobSpec, reply: JobReply) -> Attempt | None:
         """Send the capsules a worker asked for, then the job again."""
         again = self._supplied[job.item.id]
         self._supplied[job.item.id] += 1
-        if again > self._lending.losses:
+        if again > self._settings.losses:
             return job.attempt(JobStatus.ERROR, f"{reply.worker} keeps no capsules")
         folders = {key: job.spec.capsules[name] for name, key in job.capsules}
+        wanted = {key: folders[key] for key in reply.needs}
         try:
-            for key in reply.needs:
-                place = (self._workers()[reply.worker]["host"], key)
-                if again or place not in self._sent:
-                    self._upload(key, folders[key], reply.worker)
-                    self._sent.add(place)
+            self._workers.upload(reply.worker, wanted, repeat=bool(again))
         except (KilledWorker, KeyError, OSError, asyncio.CancelledError) as error:
             return self._lost(job, f"{type(error).__name__} while capsules were sent")
         self._send(job, reply.worker)
         return None
 
-    def _upload(self, key: str, folder: Path, worker: str) -> None:
-        """Part after part, so that no more than one is in anybody's memory."""
-        upload = CapsuleUpload(str(self._lending.cache), key)
-        for name, offset, data in _parts(folder):
-            self._at(worker, remote.put_part, upload, name, offset, data)
-        self._at(worker, remote.finish_upload, upload)
-
-    def _at(self, worker: str, function: Any, *arguments: Any) -> None:
-        """Call a function in one worker; OSError when that worker has gone."""
-        future = self._client.submit(function, *arguments, workers=[worker], pure=False)
-        while not future.done():
-            if worker not in self._workers():
-                future.cancel()
-                raise ConnectionError(f"worker {worker} has gone")
-            with contextlib.suppress(asyncio.TimeoutError):
-                future.result(timeout=1)
-        future.result()
-
-    # ------------------------------------------------------------------ workers
-    def _workers(self) -> dict[str, Any]:
-        """The fit ones there are now."""
-        found = self._client.scheduler_info(n_workers=-1)["workers"]
-        return {address: info for address, info in found.items() if address not in self._unfit}
-
     def _check_workers(self) -> None:
         """Give away again what only lost workers may run. InfrastructureError when there has been
         no worker for long."""
-        now, present = time.monotonic(), self._workers().keys()
+        now, present = time.monotonic(), self._workers.present().keys()
         if present:
             self._last_worker = now
         elif now - self._last_worker > _NO_WORKER_S:
@@ -299,15 +237,3 @@ class DaskPool:
                 del self._jobs[key]
                 sent.future.cancel()
                 self._send(sent.job)
-
-
-def _parts(folder: Path) -> Iterator[tuple[str, int, bytes]]:
-    """Name, offset and bytes of each part of a capsule's files; an empty file is one part."""
-    for name in (DOCUMENT_FILE, TENSOR_FILE):
-        with (folder / name).open("rb") as file:
-            offset = 0
-            while (data := file.read(_PART_BYTES)) or not offset:
-                yield name, offset, data
-                offset += len(data)
-                if not data:
-                    break
