@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from night_host import add, attempt, item, plan, result, row
+from night_host import add, attempt, item, plan, result, row, spec
 
 from driver.errors import InputError
-from driver.results import OpRow
+from driver.results import OpRow, write_json
 from regress.analysis.baseline import (
     FOLDER,
     ChangeKind,
+    JobBaseline,
     TierBaseline,
     compare,
     load,
@@ -23,7 +24,7 @@ from regress.analysis.baseline import (
     to_text,
 )
 from regress.nightly.settings import Tolerances
-from regress.results.model import JobStatus
+from regress.results.model import JobStatus, PlanItem, PreparationRecord
 from regress.results.night import Night, load_night
 from regress.results.store import Store
 
@@ -70,8 +71,33 @@ def test_the_ratchet_turns_at_one_percent_both_ways(
     assert steps(before, now, [item().label]) == expected
 
 
-def test_only_losses_are_red() -> None:
-    assert [step for step in ChangeKind if step.red] == [ChangeKind.WORSE, ChangeKind.LOST]
+def test_only_losses_and_other_bits_are_red() -> None:
+    red = [ChangeKind.WORSE, ChangeKind.LOST, ChangeKind.BITS]
+    assert [kind for kind in ChangeKind if kind.red] == red
+
+
+def test_other_bits_on_equal_inputs_are_red_and_on_other_inputs_nothing() -> None:
+    def tier(digest: str | None, inputs: str) -> TierBaseline:
+        jobs = {"lenet": JobBaseline(digest=digest, inputs=inputs, seconds=3.0)}
+        return TierBaseline(tier="ci", passing=("lenet",), jobs=jobs, ops={})
+
+    assert steps(tier("a", ""), tier("b", ""), ["lenet"]) == [(ChangeKind.BITS, "digest")]
+    assert steps(tier("a", "x"), tier("b", "y"), ["lenet"]) == []
+    assert steps(tier("a", "x"), tier("a", "x"), ["lenet"]) == []
+
+
+def test_the_digest_and_the_capsules_of_a_job_are_recorded(store: Store) -> None:
+    of, left = PlanItem("replay", "small", 1, "rtl", workload="mlp"), plan(1)
+    bits = result(of, (row(),)).model_copy(update={"digest": "d" * 64})
+    stored = add(store, left, [(of, attempt(left, of, JobStatus.PASS), bits)])
+    folder = load_night(store, stored).jobs[0].folder
+    asked = spec(of.test, folder).model_copy(update={"capsules": {"capsule": folder}})
+    write_json(folder / "run.json", asked)
+    before = measure(load_night(store, stored)).jobs[of.label]
+    assert (before.digest, before.seconds) == ("d" * 64, 10)
+    store.add_preparation(PreparationRecord(stored.id, "capsule mlp 1", True, False, 1.0, 1.0, "h"))
+    after = measure(load_night(store, stored)).jobs[of.label]
+    assert before.inputs != after.inputs
 
 
 def test_a_job_that_no_longer_passes_is_lost_and_one_not_tried_is_not(store: Store) -> None:
@@ -110,7 +136,7 @@ def test_what_is_recorded_is_read_back_and_jobs_not_tried_keep_theirs(
     assert merged is not None
     assert (merged.passing, len(merged.ops)) == (("other", item().label), 2)
     assert merged.figures == {"coverage": 0.5, "speed": 2.0}
-    assert path.read_text().count("\n") == 13
+    assert path.read_text().count("\n") == 16
 
 
 def test_a_fall_of_coverage_is_red(store: Store) -> None:

@@ -156,3 +156,14 @@ def test_an_op_that_passes_alone_is_said_to(job: StoredJob, tmp_path: Path) -> N
             shrink_job(job, None, out=tmp_path, runner=right)
     finally:
         job.__dict__["spec"] = spec_on_cmodel
+
+
+def test_operands_that_do_not_align_at_the_last_dimension_are_cut_by_size() -> None:
+    shapes = {"input": (2, 6, 3, 5), "weight": (6,), "bias": (6,)}
+    found = {axis.size: axis.places for axis in axes("aten.native_batch_norm.default", shapes)}
+    assert found == {
+        2: (("input", 0),),
+        6: (("input", 1), ("weight", 0), ("bias", 0)),
+        3: (("input", 2),),
+        5: (("input", 3),),
+    }

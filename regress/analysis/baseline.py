@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ratchets: what each op cost and which jobs passed when somebody last looked, and what it is now.
+"""Baselines: what each op cost, which bits each job gave and which jobs passed when last recorded.
 
 Owns regress/baselines/TIER.json, one line per op, so that a change of cost shows in a review.
 Cycles are exact: equal sources give equal numbers. Beyond the tolerances of sim_config.yaml a loss
-is red, and a gain asks to be recorded.
+is red, and a gain asks to be recorded. Other bits on equal inputs are red.
 """
 
 from __future__ import annotations
@@ -19,12 +19,14 @@ from pydantic import Field
 
 from driver.frozen import Frozen
 from driver.results import Count, RunResult, read_json, write_text
+from regress.nightly.prepare import CAPSULE_STEP
 from regress.nightly.settings import Tolerances
 from regress.paths import ROOT
-from regress.results.model import JobStatus, PlanItem
-from regress.results.night import Night
+from regress.results.model import JobStatus, PlanItem, digest
+from regress.results.night import Night, StoredJob
 
 FOLDER = ROOT / "regress" / "baselines"
+_INPUTS_CHARACTERS = 12
 _ROUNDING = 1e-9
 """Of the comparison itself: exactly 1 % is within 1 %."""
 
@@ -36,6 +38,17 @@ class OpBaseline(Frozen):
     utilisation: Annotated[float, Field(ge=0)] | None
 
 
+class JobBaseline(Frozen):
+    """What one job gave."""
+
+    digest: str | None
+    """Of the bits of all its results; None for a test that has no such results."""
+    inputs: str
+    """Of the capsules that it ran on: only on equal ones must the bits be equal."""
+    seconds: Annotated[float, Field(ge=0)]
+    """How long it took, for estimates of machines without a record; never compared."""
+
+
 class TierBaseline(Frozen):
     """A tier's numbers as they were recorded."""
 
@@ -43,6 +56,8 @@ class TierBaseline(Frozen):
     tier: str
     passing: tuple[str, ...]
     """Labels of the jobs that passed."""
+    jobs: dict[str, JobBaseline] = Field(default_factory=dict)
+    """Label → what it gave, for the jobs that passed."""
     ops: dict[str, OpBaseline]
     """`label | index op dtype shapes` → cost."""
     figures: dict[str, float] = Field(default_factory=dict)
@@ -59,12 +74,14 @@ class ChangeKind(StrEnum):
     LOST = "lost"
     """A job that passed no longer does."""
     GAINED = "gained"
-    """A job or an op that nobody has recorded yet."""
+    """A job or an op that is not recorded yet."""
+    BITS = "other bits"
+    """A job that gave other bits on equal inputs."""
 
     @property
     def red(self) -> bool:
         """Whether it fails the night."""
-        return self in (ChangeKind.WORSE, ChangeKind.LOST)
+        return self in (ChangeKind.WORSE, ChangeKind.LOST, ChangeKind.BITS)
 
 
 @dataclass(frozen=True)
@@ -107,16 +124,32 @@ def load(tier: str, folder: Path = FOLDER) -> TierBaseline | None:
 def measure(night: Night, figures: Mapping[str, float] | None = None) -> TierBaseline:
     """The numbers of a night, of what ran on the RTL and passed."""
     ops: dict[str, OpBaseline] = {}
+    jobs: dict[str, JobBaseline] = {}
     passing = []
     for job in night.jobs:
         if job.attempt.status is JobStatus.PASS:
             passing.append(job.item.label)
+            jobs[job.item.label] = _job_baseline(night, job)
             ops.update(_costs(job.item, job.result))
     return TierBaseline(
         tier=night.plan.tier,
         passing=tuple(sorted(passing)),
+        jobs=jobs,
         ops=ops,
         figures=dict(figures or {}),
+    )
+
+
+def _job_baseline(night: Night, job: StoredJob) -> JobBaseline:
+    capsules = {row.name: row.detail for row in night.preparations}
+    spec, result = job.spec, job.result
+    names = () if spec is None else spec.capsules
+    workloads = [job.item.workload if name == "capsule" else name for name in names]
+    used = [capsules.get(f"{CAPSULE_STEP} {name} {job.item.seed}", "") for name in workloads]
+    return JobBaseline(
+        digest=None if result is None else result.digest,
+        inputs=digest(used, _INPUTS_CHARACTERS) if used else "",
+        seconds=round(job.attempt.seconds),
     )
 
 
@@ -136,6 +169,7 @@ def compare(
     """What moved. `tried` are the labels of all jobs that were run to an end: only they count."""
     moves = [
         *_passes(before, now, set(tried)),
+        *_bits(before, now),
         *_ops(before, now, tolerances),
         *_figures(before, now, tolerances.coverage_percent),
     ]
@@ -147,6 +181,13 @@ def _passes(before: TierBaseline, now: TierBaseline, tried: set[str]) -> Iterato
         yield BaselineChange(ChangeKind.LOST, label, "pass", None, None)
     for label in sorted(set(now.passing) - set(before.passing)):
         yield BaselineChange(ChangeKind.GAINED, label, "pass", None, None)
+
+
+def _bits(before: TierBaseline, now: TierBaseline) -> Iterator[BaselineChange]:
+    for label in sorted(before.jobs.keys() & now.jobs.keys()):
+        old, new = before.jobs[label], now.jobs[label]
+        if old.inputs == new.inputs and old.digest != new.digest:
+            yield BaselineChange(ChangeKind.BITS, label, "digest", None, None)
 
 
 def _ops(
@@ -194,10 +235,12 @@ def record(now: TierBaseline, tried: Iterable[str], folder: Path = FOLDER) -> Pa
 
 def _merged(old: TierBaseline, now: TierBaseline, tried: set[str]) -> TierBaseline:
     kept = {k: v for k, v in old.ops.items() if k.partition(" | ")[0] not in tried}
+    jobs = {k: v for k, v in old.jobs.items() if k not in tried}
     passing = {*now.passing, *(label for label in old.passing if label not in tried)}
     return TierBaseline(
         tier=now.tier,
         passing=tuple(sorted(passing)),
+        jobs=jobs | now.jobs,
         ops=kept | now.ops,
         figures={**old.figures, **now.figures},
     )
@@ -210,13 +253,17 @@ def to_text(baseline: TierBaseline) -> str:
     def lines(entries: Iterable[str]) -> str:
         return ",\n".join(f"    {entry}" for entry in entries)
 
-    ops = [f"{_json(name)}: {_json(fields['ops'][name])}" for name in sorted(fields["ops"])]
+    def table(name: str) -> str:
+        entries = fields[name]
+        return lines(f"{_json(key)}: {_json(entries[key])}" for key in sorted(entries))
+
     body = [
         f'  "schema_version": {fields["schema_version"]}',
         f'  "tier": {_json(fields["tier"])}',
         f'  "figures": {_json(fields["figures"])}',
         f'  "passing": [\n{lines(map(_json, sorted(fields["passing"])))}\n  ]',
-        f'  "ops": {{\n{lines(ops)}\n  }}',
+        f'  "jobs": {{\n{table("jobs")}\n  }}',
+        f'  "ops": {{\n{table("ops")}\n  }}',
     ]
     return "{\n" + ",\n".join(body) + "\n}\n"
 

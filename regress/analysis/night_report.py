@@ -19,7 +19,7 @@ from regress.analysis.triage import StatusChange, TriageResult, triage
 from regress.nightly.run_plan import SITE_FOLDER
 from regress.nightly.settings import Tolerances, load_nightly
 from regress.paths import CONFIG_FILE, ROOT
-from regress.results.model import ItemResult, Plan, PreparationRecord
+from regress.results.model import ItemResult, Plan
 from regress.results.night import Night, load_night
 from regress.results.store import Store
 
@@ -46,7 +46,6 @@ class NightReport:
     moves: tuple[baseline.BaselineChange, ...]
     has_baseline: bool
     """Whether a baseline of the tier is recorded at all."""
-    preparations: tuple[PreparationRecord, ...]
     metrics: tuple[NightMetrics, ...]
     """Of this night and those before it, oldest first."""
 
@@ -93,7 +92,6 @@ def night_report(store: Store, plan_id: str, files: ReferenceFiles | None = None
         triage=_triage(store, night, files.issues),
         moves=() if recorded is None else _moves(recorded, night, metrics),
         has_baseline=recorded is not None,
-        preparations=tuple(store.preparations(plan_id)),
         metrics=(*_earlier(store, plan), metrics),
     )
 

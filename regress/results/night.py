@@ -28,7 +28,7 @@ from driver.results import (
 )
 from regress.paths import NIGHTLY
 from regress.process import last_lines
-from regress.results.model import Attempt, ItemResult, JobStatus, Plan, PlanItem
+from regress.results.model import Attempt, ItemResult, JobStatus, Plan, PlanItem, PreparationRecord
 from regress.results.store import Store
 from regress.run import LOG_FILE
 
@@ -103,6 +103,8 @@ class Night:
     """The store's."""
     jobs: tuple[StoredJob, ...] = field(default=())
     """Of the items that were tried, in the order of the plan."""
+    preparations: tuple[PreparationRecord, ...] = field(default=())
+    """The builds and captures of the plan."""
 
     @property
     def day(self) -> str:
@@ -135,7 +137,7 @@ def load_night(store: Store, plan: Plan) -> Night:
         for item_result in item_results
         if item_result.last is not None
     )
-    return Night(plan, item_results, store.folder, jobs)
+    return Night(plan, item_results, store.folder, jobs, tuple(store.preparations(plan.id)))
 
 
 def load_job(store: Store, identity: str) -> StoredJob:

@@ -6,7 +6,7 @@ Knows einsum notation for products; all other ops broadcast, aligned at the last
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 PRODUCTS: dict[str, str] = {
@@ -37,11 +37,11 @@ class OperandAxis:
 def axes(op: str, shapes: Shapes) -> tuple[OperandAxis, ...]:
     """The axes longer than 1. A dimension of 1 that is stretched to another's size stays."""
     letters, result = _letters(op, shapes)
-    found: dict[str, list[tuple[str, int]]] = {}
-    for operand, shape in shapes.items():
-        for dimension, (letter, size) in enumerate(zip(letters[operand], shape, strict=True)):
-            if size > 1:
-                found.setdefault(letter, []).append((operand, dimension))
+    found = _places(letters, shapes)
+    if any(len({shapes[o][d] for o, d in places}) > 1 for places in found.values()):
+        # Not aligned at the last dimension, as the channels of a batch norm: equal sizes are one.
+        found = _places({o: tuple(map(str, shape)) for o, shape in shapes.items()}, shapes)
+        result = ""
     return tuple(
         OperandAxis(
             name=letter,
@@ -51,6 +51,18 @@ def axes(op: str, shapes: Shapes) -> tuple[OperandAxis, ...]:
         )
         for letter, places in sorted(found.items())
     )
+
+
+def _places(
+    letters: Mapping[str, Sequence[str]], shapes: Shapes
+) -> dict[str, list[tuple[str, int]]]:
+    """Letter → the (operand, dimension) pairs that have it and are longer than 1."""
+    found: dict[str, list[tuple[str, int]]] = {}
+    for operand, shape in shapes.items():
+        for dimension, (letter, size) in enumerate(zip(letters[operand], shape, strict=True)):
+            if size > 1:
+                found.setdefault(letter, []).append((operand, dimension))
+    return found
 
 
 def _letters(op: str, shapes: Shapes) -> tuple[dict[str, str], str]:
