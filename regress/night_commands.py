@@ -89,7 +89,7 @@ class CommandOutput:
 
 def nightly(console: Console, request: TierRequest) -> int:
     """`npu-cosim nightly`: run a tier, then write its pages."""
-    return run_tier(console, request, write_report)
+    return run_tier(console, request, write_report, recorded=baselines.recorded_seconds())
 
 
 def write_report(store: Store, plan_id: str) -> ReportVerdict:

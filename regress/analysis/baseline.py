@@ -121,6 +121,12 @@ def load(tier: str, folder: Path = FOLDER) -> TierBaseline | None:
     return read_json(path, TierBaseline) if path.exists() else None
 
 
+def recorded_seconds(folder: Path = FOLDER) -> dict[str, float]:
+    """Label → s that a job took when a baseline was recorded, over all tiers."""
+    tiers = [read_json(path, TierBaseline) for path in sorted(folder.glob("*.json"))]
+    return {label: job.seconds for tier in tiers for label, job in tier.jobs.items()}
+
+
 def measure(night: Night, figures: Mapping[str, float] | None = None) -> TierBaseline:
     """The numbers of a night, of what ran on the RTL and passed."""
     ops: dict[str, OpBaseline] = {}

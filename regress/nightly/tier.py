@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,8 +16,9 @@ from regress.invoke import INTERRUPTED
 from regress.nightly import priority, summary
 from regress.nightly.cluster import check_scheduler, scheduler_at, security_of
 from regress.nightly.display import PlanDisplay
+from regress.nightly.estimate import duration_text, estimate, expected_seconds, stored_seconds
 from regress.nightly.pool import LocalPool, Pool
-from regress.nightly.prepare import BuildFunction
+from regress.nightly.prepare import BuildFunction, PrepareStep
 from regress.nightly.request import TierRequest, planned
 from regress.nightly.run_plan import (
     PLANS_FOLDER,
@@ -66,8 +67,12 @@ def run_tier(
     request: TierRequest,
     write_report: WriteReport = no_report,
     setting: PlanContext | None = None,
+    recorded: Mapping[str, float] | None = None,
 ) -> int:
-    """Exit status: that of the summary, or 130 when the user ended the run."""
+    """Exit status: that of the summary, or 130 when the user ended the run.
+
+    `recorded`: label → s that a job took elsewhere, for a dry run on a machine without a record.
+    """
     request.check()
     settings = load_nightly(request.config_file)
     if request.scheduler is not None:
@@ -78,7 +83,8 @@ def run_tier(
     with Store.open(request.folder, request.store_url) as store:
         if request.dry_run:
             plan, items = planned(store, request, settings, setting)
-            return _show_plan(console, _order(store, plan, items))
+            dry = _DryRun(store, setting, request.jobs or settings.jobs, recorded or {})
+            return dry.show(console, _order(store, plan, items))
         with locked(store.folder, "folder"):
             plan, items = planned(store, request, settings, setting)
             if not store.plans(limit=1):
@@ -125,12 +131,34 @@ def _order(store: Store, plan: Plan, items: Sequence[PlanItem]) -> tuple[PlanIte
     return priority.by_priority(items, history, priority.changed_since, sequence)
 
 
-def _show_plan(console: Console, items: Sequence[PlanItem]) -> int:
-    for item in items:
-        skip = f"  skipped: {item.skip}" if item.skip else ""
-        console.print(f"{item.id}  {item.label}{skip}", markup=False, highlight=False)
-    console.print(f"{len(items)} jobs", highlight=False)
-    return 0
+@dataclass(frozen=True)
+class _DryRun:
+    """Shows a plan with the times that its jobs are expected to take."""
+
+    store: Store
+    context: PlanContext
+    slots: int
+    recorded: Mapping[str, float]
+
+    def show(self, console: Console, items: Sequence[PlanItem]) -> int:
+        expected = expected_seconds({**self.recorded, **stored_seconds(self.store)})
+        for item in items:
+            seconds = expected(item)
+            time = "-" if seconds is None else duration_text(seconds)
+            note = f"skipped: {item.skip}" if item.skip else time
+            console.print(f"{item.id}  {item.label}  {note}", markup=False, highlight=False)
+        total = estimate(items, expected, self.slots, self._preparations(items))
+        console.print(str(total), markup=False, highlight=False, soft_wrap=True)
+        return 0
+
+    def _preparations(self, items: Sequence[PlanItem]) -> Iterator[float]:
+        """Seconds of the builds and captures of the items, where they have been made before."""
+        names = {step.name for item in items for step in self._steps(item)}
+        made = self.store.preparation_seconds()
+        return (made[name] for name in names if name in made)
+
+    def _steps(self, item: PlanItem) -> tuple[PrepareStep, ...]:
+        return self.context.steps_of(item, self.context.tests)
 
 
 class TierRun:

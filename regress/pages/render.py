@@ -10,6 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from driver.errors import InputError
 from driver.results import write_text
+from regress.nightly.estimate import duration_text
 
 _TEMPLATES = Path(__file__).with_name("templates")
 STYLE_FILE = "style.css"
@@ -27,7 +28,7 @@ def _environment() -> Environment:
     found.filters["count"] = lambda value: "–" if value is None else f"{value:,}"
     found.filters["percent"] = lambda value: "–" if value is None else f"{value:.1%}"
     found.filters["number"] = _number
-    found.filters["seconds"] = _duration
+    found.filters["seconds"] = duration_text
     found.filters["sizes"] = lambda shapes: " ".join("×".join(map(str, s)) or "()" for s in shapes)
     return found
 
@@ -37,15 +38,6 @@ def _number(value: float | None) -> str:
     if value is None:
         return "–"
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:.4g}"
-
-
-def _duration(seconds: float) -> str:
-    """Seconds as people say them."""
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
 
 
 _ENVIRONMENT = _environment()

@@ -217,6 +217,13 @@ class Store:
         query = select(table).where(table.c.plan_id == plan_id).order_by(table.c.number)
         return tables.records(self._all(query), tables.preparation_of)
 
+    def preparation_seconds(self) -> dict[str, float]:
+        """Name → s of each build and capture when it was last made, not found."""
+        table = tables.PREPARATIONS
+        made = table.c.ok & ~table.c.cached
+        query = select(table.c.name, table.c.seconds).where(made).order_by(table.c.number)
+        return dict(self._all(query))
+
     def path(self, relative: str) -> Path:
         """Where an artefact or a job folder of this store is."""
         return self.folder / relative
