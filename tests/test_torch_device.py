@@ -141,6 +141,29 @@ def test_a_result_may_share_memory_with_an_operand(name: str) -> None:
     on_both(write, 5, 5)
 
 
+def test_a_remembered_program_serves_other_tensors_of_the_same_shapes() -> None:
+    with_own = torch.randn(3, 3)
+    for _ in range(3):
+        x, y = torch.randn(3, 3), torch.randn(3, 3)
+        a, b = x.to("npu"), y.to("npu")
+        torch.testing.assert_close((a + b).cpu(), x + y)
+        torch.testing.assert_close((a + a).cpu(), x + x)
+        torch.testing.assert_close(a.add_(b).cpu(), x + y)
+        torch.testing.assert_close(torch.mm(b, b, out=b).cpu(), y @ y)
+        torch.testing.assert_close((a.t() @ with_own.to("npu")).cpu(), (x + y).t() @ with_own)
+
+
+def test_a_program_is_remembered_for_its_scalars_to_the_sign_of_zero() -> None:
+    zeros = torch.zeros(4).neg().to("npu")
+    for value, sign in [(0.0, False), (-0.0, True), (0.0, False)]:
+        assert (zeros + value).cpu().signbit().all().item() is sign
+    whole = torch.ones(4, dtype=torch.int32, device="npu")
+    for value in (1, True, 1.0):
+        made = torch.full_like(whole, 3).mul(value)
+        assert made.dtype == (torch.ones(4, dtype=torch.int32) * value).dtype
+        assert made.cpu().tolist() == [3, 3, 3, 3]
+
+
 def test_random_numbers_follow_the_seed() -> None:
     torch.manual_seed(7)
     first = torch.randn(100, device="npu").cpu()

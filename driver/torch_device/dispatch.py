@@ -17,6 +17,7 @@ import torch
 from driver.errors import UnsupportedOp
 from driver.lower import Arg
 from driver.random_stream import RandomStream
+from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device import _core
 from driver.torch_device.counted import COUNTED, INDEXED, masks_as_places
 from driver.torch_device.hardware import view_of
@@ -136,15 +137,15 @@ def _numbers(row: str, device: torch.device) -> Iterator[Any]:
     def as_view(tensor: Tensor) -> Arg:
         if is_npu(tensor):
             return view(row, tensor)
-        dtype = str(tensor.dtype).removeprefix("torch.")
-        if view_of(0, dtype, (), ()) is None:
+        dtype = NPU_TYPES.get(tensor.dtype)
+        if dtype is None:
             number: bool | int | float = tensor.item()
             return number
         size_bytes = tensor.element_size()
         placed.append(hardware.allocate(size_bytes))
         data = tensor.detach().reshape(1).view(torch.uint8).numpy()
         hardware.bytes_at(placed[-1], size_bytes)[:] = data
-        return view_of(placed[-1], dtype, (), ())
+        return view_of(placed[-1], dtype, (), (), tensor.dtype is torch.bool)
 
     try:
         yield as_view

@@ -15,25 +15,19 @@ from numpy.typing import NDArray
 
 from driver.backend import open_backend
 from driver.config import load_config
-from driver.isa import Opcode, csr
-from driver.isa.micro import Reduce
-from driver.isa.programs import PROGRAMS
-from driver.lower import LOWERINGS, Arg, lower
-from driver.lower.registry import views_in
+from driver.isa import DType, csr
+from driver.lower import LOWERINGS, Arg
 from driver.random_stream import RandomStream
-from driver.runtime import Buffer, Device, Program, TensorView, dense
+from driver.runtime import Buffer, Device, TensorView
 from driver.runtime.memory import RegionUse
-from driver.runtime.types import NPU_TYPES
+from driver.runtime.views import dense_strides
+from driver.torch_device.programs import ProgramCache, Results, RowCall
 from driver.torch_device.settings import CONFIG_FILE, DeviceSettings
 
-Results = Sequence[TensorView | None]
 REGION = "activations"
 COPY_ROW = "aten.copy_.default"
 _WHOLE = Buffer(0, REGION, "device memory", base=0)
 """All tensors lie in it, at their addresses."""
-_REDUCING = frozenset(
-    program.number for program in PROGRAMS.values() if program.reduce is not Reduce.NONE
-)
 
 
 class OpenDevice:
@@ -44,6 +38,7 @@ class OpenDevice:
         self._backend = open_backend(settings.backend, config)
         self._device = Device(self._backend, config)
         self._base = config.memory.base
+        self._programs = ProgramCache(config)
         self._lock = RLock()
 
     def allocate(self, size_bytes: int) -> int:
@@ -86,23 +81,21 @@ class OpenDevice:
         UnsupportedOp when the NPU cannot; then nothing has run.
         """
         with self._lock:
-            config = self._device.config
-            program = lower(row, args, kwargs, results, config, stream)
-            shared = _shared(row, args, kwargs, results)
-            if not shared or _reads_where_it_writes(program, shared):
-                self._device.execute(program)
+            found, addresses = self._programs.find(RowCall(row, args, kwargs, results, stream))
+            if found.writes_safely(addresses):
+                self._device.execute(found.program, [addresses[at] for at in found.begins])
                 return
             fresh = [None if view is None else self._like(view) for view in results]
-            self._device.execute(lower(row, args, kwargs, fresh, config, stream))
+            self.run(row, args, kwargs, fresh, stream)
             for view, made in zip(results, fresh, strict=True):
                 if view is not None and made is not None:
-                    self._device.execute(lower(COPY_ROW, (view, made), {}, (view,), config))
-                    self._device.free(made.buffer)
+                    self.run(COPY_ROW, (view, made), {}, (view,))
+                    self.free([made.address])
 
     def _like(self, view: TensorView) -> TensorView:
         """Fresh memory for the same elements."""
-        buffer = self._device.alloc(max(view.extent_bytes, 1), REGION)
-        return replace(dense(buffer, view.dtype, view.sizes), boolean=view.boolean)
+        dense = view.reshaped(view.sizes, dense_strides(view.sizes))
+        return replace(dense, offset_bytes=self.allocate(max(dense.extent_bytes, 1)))
 
     def close(self) -> None:
         """Release the backend."""
@@ -115,58 +108,7 @@ def has_row(op: str) -> bool:
 
 
 def view_of(
-    address: int, dtype: str, sizes: Sequence[int], strides: Sequence[int]
-) -> TensorView | None:
-    """Elements of torch's type `dtype` ("float32") as rows take them; None if the NPU has no such
-    type."""
-    found = NPU_TYPES.get(dtype)
-    if found is None:
-        return None
-    return TensorView(_WHOLE, address, found, tuple(sizes), tuple(strides), dtype == "bool")
-
-
-# ---------------------------------------------------------------------- shared memory
-def _shared(
-    row: str, args: Sequence[Arg], kwargs: Mapping[str, Arg], results: Results
-) -> list[tuple[TensorView, TensorView]]:
-    """Operands with the results that they share bytes with.
-
-    Without the first operand where it is the result itself and the op has a form in place: such
-    rows are written for that.
-    """
-    operands = list(views_in([*args, *kwargs.values()]))
-    in_place = args[0] if args and _in_place(row) in LOWERINGS else None
-    return [
-        (operand, result)
-        for result in results
-        if result is not None and result.count
-        for operand in operands
-        if operand.count and _overlap(operand, result)
-        if not (operand is in_place and operand == result)
-    ]
-
-
-def _in_place(row: str) -> str:
-    """The name of the same overload in place: aten.add.Tensor → aten.add_.Tensor."""
-    space, name, overload = row.split(".")
-    return f"{space}.{name.removesuffix('_')}_.{overload}"
-
-
-def _reads_where_it_writes(
-    program: Program, shared: Sequence[tuple[TensorView, TensorView]]
-) -> bool:
-    """Whether every element is read before it is written: a single pass over equal views.
-
-    docs/isa.md allows that for VECTOR without reduction; anything else gives undefined data.
-    """
-    if len(program.packets) > 1 or any(operand != result for operand, result in shared):
-        return False
-    return all(
-        packet.opcode == Opcode.VECTOR and packet.params[0] not in _REDUCING
-        for packet in program.packets
-    )
-
-
-def _overlap(a: TensorView, b: TensorView) -> bool:
-    """Whether the two reach over common bytes, elements or gaps."""
-    return a.address < b.address + b.extent_bytes and b.address < a.address + a.extent_bytes
+    address: int, dtype: DType, sizes: tuple[int, ...], strides: tuple[int, ...], boolean: bool
+) -> TensorView:
+    """Elements at an address as rows take them."""
+    return TensorView(_WHOLE, address, dtype, sizes, strides, boolean)

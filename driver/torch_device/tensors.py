@@ -11,6 +11,7 @@ import torch
 from driver.errors import UnsupportedOp
 from driver.lower import Arg
 from driver.runtime import TensorView
+from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device.hardware import COPY_ROW, OpenDevice, view_of
 from driver.torch_device.pool import POOL
 
@@ -33,12 +34,13 @@ def device_of(tensor: Tensor) -> OpenDevice:
 
 def view(op: object, tensor: Tensor) -> TensorView:
     """The tensor as rows of the op table take it. UnsupportedOp for a type that the NPU has not."""
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    found = view_of(tensor.data_ptr() & _ADDRESS, dtype, tensor.shape, tensor.stride())
-    if found is None or tensor.is_conj() or tensor.is_neg():
-        kind = dtype if found is None else f"{dtype}, negated or conjugated"
+    dtype = NPU_TYPES.get(tensor.dtype)
+    if dtype is None or tensor.is_neg():
+        kind = f"{tensor.dtype}{', negated' if tensor.is_neg() else ''}".removeprefix("torch.")
         raise UnsupportedOp(str(op), "dtype", kind, "a type that the NPU computes with")
-    return found
+    address = tensor.data_ptr() & _ADDRESS
+    boolean = tensor.dtype is torch.bool
+    return view_of(address, dtype, tuple(tensor.shape), tensor.stride(), boolean)
 
 
 def argument(value: Any, as_view: Callable[[Tensor], Arg]) -> Arg:

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs by signature: a row called again with tensors of the same shapes is not lowered again.
+
+The signature holds all that decides the packets: row, types, sizes, strides, every other argument,
+and which tensors begin at the same byte. A program has no addresses, so they are not part of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from driver.config import HwConfig
+from driver.isa import Opcode
+from driver.isa.micro import Reduce
+from driver.isa.programs import PROGRAMS
+from driver.lower import LOWERINGS, Arg, lower
+from driver.random_stream import RandomStream
+from driver.runtime import Buffer, Program, TensorView
+
+Results = Sequence[TensorView | None]
+_REMEMBERED = 4096
+_REDUCING = frozenset(
+    program.number for program in PROGRAMS.values() if program.reduce is not Reduce.NONE
+)
+
+
+class RowCall(NamedTuple):
+    """A row of the op table with the arguments and results of one call."""
+
+    row: str
+    args: Sequence[Arg]
+    kwargs: Mapping[str, Arg]
+    results: Results
+    stream: RandomStream | None = None
+
+
+@dataclass(frozen=True)
+class RememberedProgram:
+    """A program, and how the tensors of a call are its operands."""
+
+    program: Program
+    begins: tuple[int, ...]
+    """For each operand of the program, the tensor of the call that begins it."""
+    shapes: tuple[TensorView, ...]
+    """The tensors, arguments before results, on buffers of the program."""
+    extents: tuple[int, ...]
+    """Their bytes, from the first to the last."""
+    arguments: int
+    """How many of them are arguments."""
+    may_write_to_operands: bool
+    """Whether results may be operands, where a tensor of the call is both."""
+
+    def writes_safely(self, addresses: Sequence[int]) -> bool:
+        """Whether the packets are right for tensors at these addresses.
+
+        They are when no result shares bytes with an operand, or is one and the packets allow that.
+        """
+        for result in range(self.arguments, len(addresses)):
+            begin, extent = addresses[result], self.extents[result]
+            for operand in range(self.arguments):
+                other = addresses[operand]
+                if other >= begin + extent or begin >= other + self.extents[operand]:
+                    continue
+                equal = self.shapes[operand] == self.shapes[result]
+                if not (equal and self.may_write_to_operands):
+                    return False
+        return True
+
+
+class ProgramCache:
+    """The programs of one device's configuration."""
+
+    def __init__(self, config: HwConfig) -> None:
+        self._config = config
+        self._known: dict[object, RememberedProgram] = {}
+
+    def find(self, call: RowCall) -> tuple[RememberedProgram, list[int]]:
+        """The program for such a call, and the addresses of the call's tensors.
+
+        UnsupportedOp when the NPU cannot run it.
+        """
+        row, args, kwargs, results, stream = call
+        tensors: list[TensorView] = []
+        given = tuple([_signature(value, tensors) for value in args])
+        named = tuple([(name, _signature(value, tensors)) for name, value in kwargs.items()])
+        arguments = len(tensors)
+        wanted = tuple([_signature(view, tensors) for view in results])
+        addresses = [tensor.offset_bytes for tensor in tensors]
+        same = tuple([addresses.index(address) for address in addresses])
+        key = (row, given, named, wanted, same)
+        found = self._known.get(key) if stream is None else None
+        if found is None:
+            found = self._lowered(call, _on_buffers(tensors, same), arguments)
+            if stream is None:
+                self._remember(key, found)
+        return found, addresses
+
+    def _lowered(
+        self, call: RowCall, shapes: tuple[TensorView, ...], arguments: int
+    ) -> RememberedProgram:
+        row, args, kwargs, results, stream = call
+        replaced = iter(shapes)
+        given = [_replaced(value, replaced) for value in args]
+        named = {name: _replaced(value, replaced) for name, value in kwargs.items()}
+        outputs = [None if view is None else next(replaced) for view in results]
+        program = lower(row, given, named, outputs, self._config, stream)
+        buffers = [shape.buffer for shape in shapes]
+        in_place = bool(args) and isinstance(args[0], TensorView) and _in_place(row) in LOWERINGS
+        return RememberedProgram(
+            program=program,
+            begins=tuple(buffers.index(buffer) for buffer in program.operands),
+            shapes=shapes,
+            extents=tuple(shape.extent_bytes for shape in shapes),
+            arguments=arguments,
+            may_write_to_operands=_is_single_pass(program)
+            or (in_place and not set(shapes[1:arguments]) & set(shapes[arguments:])),
+        )
+
+    def _remember(self, key: object, program: RememberedProgram) -> None:
+        if len(self._known) >= _REMEMBERED:
+            self._known.clear()
+        self._known[key] = program
+
+
+def _signature(value: Arg, tensors: list[TensorView]) -> object:
+    """What of an argument decides the packets; its tensors are added to `tensors`."""
+    if isinstance(value, TensorView):
+        tensors.append(value)
+        return value.dtype, value.sizes, value.strides, value.boolean
+    if isinstance(value, tuple | list):
+        return tuple([_signature(item, tensors) for item in value])
+    return type(value), value or repr(value)  # 1, 1.0 and True differ, and so do 0.0 and -0.0
+
+
+def _on_buffers(tensors: Sequence[TensorView], same: Sequence[int]) -> tuple[TensorView, ...]:
+    """The tensors at the beginning of buffers, in one buffer if they begin at the same byte."""
+    buffers: dict[int, Buffer] = {}
+    for tensor, first in zip(tensors, same, strict=True):
+        known = buffers.get(first)
+        size_bytes = max(tensor.extent_bytes, known.size_bytes if known else 0)
+        buffers[first] = Buffer(size_bytes)
+    return tuple(
+        replace(tensor, buffer=buffers[first], offset_bytes=0)
+        for tensor, first in zip(tensors, same, strict=True)
+    )
+
+
+def _replaced(value: Arg, tensors: Iterator[TensorView]) -> Arg:
+    """The argument with its tensors replaced by the next ones."""
+    if isinstance(value, TensorView):
+        return next(tensors)
+    if isinstance(value, tuple | list):
+        return tuple(_replaced(item, tensors) for item in value)
+    return value
+
+
+def _in_place(row: str) -> str:
+    """The name of the same overload in place: aten.add.Tensor → aten.add_.Tensor.
+
+    A row that has such a form is written for a result that is its first operand.
+    """
+    space, name, overload = row.split(".")
+    return f"{space}.{name.removesuffix('_')}_.{overload}"
+
+
+def _is_single_pass(program: Program) -> bool:
+    """Whether every element is read before the same one is written.
+
+    docs/isa.md allows that for VECTOR without reduction; anything else gives undefined data.
+    """
+    return len(program.packets) <= 1 and all(
+        packet.opcode == Opcode.VECTOR and packet.params[0] not in _REDUCING
+        for packet in program.packets
+    )
