@@ -193,7 +193,8 @@ module npu_gather
 
   assign rd_req_o[0].data_ready = 1'b1;
   assign rd_req_o[1].data_ready = 1'b1;
-  assign rd_req_o[1].range      = gather ? table_range : plain_range;
+  assign rd_req_o[1].range.addr  = gather ? table_range.addr : plain_range.addr;
+  assign rd_req_o[1].range.bytes = gather ? table_range.bytes : plain_range.bytes;
   assign src_fire               = rd_req_o[1].valid && rd_rsp_i[1].ready;
 
   npu_gather_land #(.BusBits(BusBits), .Beats(DataBeats)) u_data_land (
@@ -223,7 +224,8 @@ module npu_gather
   assign write_valid    = flowing_q && dst_room
                         && (gather ? plain_valid : table_valid && (!add || old_sent_q));
   assign wr_req_o.valid = write_valid;
-  assign wr_req_o.range = gather ? plain_range : table_range;
+  assign wr_req_o.range.addr  = gather ? plain_range.addr : table_range.addr;
+  assign wr_req_o.range.bytes = gather ? plain_range.bytes : table_range.bytes;
   assign write_fire     = write_valid && wr_rsp_i.ready;
 
   npu_move_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_dst_run (

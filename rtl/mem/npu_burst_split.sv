@@ -15,7 +15,8 @@ module npu_burst_split
 
   input  logic                       in_valid_i,
   output logic                       in_ready_o,
-  input  mem_range_t                 in_range_i,
+  input  logic [ADDR_WIDTH-1:0]      in_addr_i,
+  input  logic [REQ_BYTES_WIDTH-1:0] in_bytes_i,
 
   output logic                       out_valid_o,
   input  logic                       out_ready_i,
@@ -43,7 +44,7 @@ module npu_burst_split
   assign out_fire    = valid_q && out_ready_i;
 
   // Bytes from the start of the first beat, rounded up to whole beats.
-  assign in_beats = BeatsW'((in_range_i.bytes + REQ_BYTES_WIDTH'(in_range_i.addr[OffW-1:0])
+  assign in_beats = BeatsW'((in_bytes_i + REQ_BYTES_WIDTH'(in_addr_i[OffW-1:0])
                              + REQ_BYTES_WIDTH'(BusBits / 8 - 1)) >> OffW);
 
   always_ff @(posedge clk_i) begin
@@ -54,7 +55,7 @@ module npu_burst_split
 
   always_ff @(posedge clk_i) begin
     if (in_fire) begin
-      addr_q <= in_range_i.addr[ADDR_WIDTH-1:OffW];
+      addr_q <= in_addr_i[ADDR_WIDTH-1:OffW];
       left_q <= in_beats;
     end else if (out_fire) begin
       addr_q <= addr_q + $bits(addr_q)'(beats);
@@ -63,6 +64,6 @@ module npu_burst_split
   end
 
   BytesInRange: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      in_valid_i |-> in_range_i.bytes != '0 && in_range_i.bytes <= REQ_BYTES_WIDTH'(65536))
-    else $error("npu_burst_split: request of %0d bytes", in_range_i.bytes);
+      in_valid_i |-> in_bytes_i != '0 && in_bytes_i <= REQ_BYTES_WIDTH'(65536))
+    else $error("npu_burst_split: request of %0d bytes", in_bytes_i);
 endmodule

@@ -67,7 +67,8 @@ module npu_read_path
   for (genvar c = 0; c < NumClients; c++) begin : gen_client
     npu_burst_split #(.BusBits(BusBits)) u_split (
       .clk_i, .rst_ni,
-      .in_valid_i(req_i[c].valid), .in_ready_o(rsp_o[c].ready), .in_range_i(req_i[c].range),
+      .in_valid_i(req_i[c].valid), .in_ready_o(rsp_o[c].ready),
+      .in_addr_i(req_i[c].range.addr), .in_bytes_i(req_i[c].range.bytes),
       .out_valid_o(split_valid[c]), .out_ready_i(grant[c] && ar_ready),
       .out_addr_o(split_addr[c]), .out_len_o(split_len[c]), .out_last_o()
     );
