@@ -107,7 +107,9 @@ def state_of(of: PlanItem, night: int) -> tuple[JobStatus, int | None]:
 def leave(store: Store, made: Attempt, of: PlanItem, left: RunResult, wrong: int | None) -> None:
     folder = store.path(made.folder)
     write_json(folder / "result.json", left)
-    write_json(folder / "run.json", spec(of.test, folder, of.seed, of.config))
+    asked = spec(of.test, folder, of.seed, of.config)
+    capsules = {"capsule": folder} if of.workload else {}
+    write_json(folder / "run.json", asked.model_copy(update={"capsules": capsules}))
     write_text(folder / "sim.log", "starting the simulator\n%Warning: an example\nop 3 of 12\n")
     if wrong is None:
         return

@@ -21,6 +21,7 @@ _NORMAL: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b0x[0-9a-fA-F]+\b"), "HEX"),
     (re.compile(r"[-+]?\b\d+(?:\.\d+)?(?:e[-+]?\d+)?\b"), "N"),
     (re.compile(r"\b(?:nan|inf|-inf)\b"), "N"),
+    (re.compile(r"\[N(?:, N)*\]"), "[N]"),
     (re.compile(r"\s+"), " "),
 )
 """What differs between two meetings of one bug: paths, addresses, numbers, spaces."""
@@ -37,7 +38,7 @@ def normalised(text: str) -> str:
 def op_signature(row: OpRow) -> str:
     """Of a failing op: whose fault, which op and type, why. Shapes and places do not count."""
     detail = "" if row.failure is None else normalised(row.failure.detail)
-    return f"blame {row.blame}: {row.op} {row.dtype}: {detail}"
+    return f"blame {row.blame}: {f'{row.op} {row.dtype}'.strip()}: {detail}"
 
 
 def signature(attempt: Attempt, result: RunResult | None) -> str:

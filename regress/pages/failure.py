@@ -8,6 +8,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from driver.evidence import CAPSULE, folder_of
 from driver.results import OpRow, RunSpec
 from regress.failures.waves import waves_folder
 from regress.pages.errormap import overview_picture, tile_picture
@@ -57,9 +58,19 @@ def _write(path: Path, plan: Plan, job: StoredJob, row: OpRow | None) -> Path:
         neighbours=[] if row is None else _neighbours(job, row),
         linked={other.index for other in job.failing[:MOST_OPS]},
         replay=job.replay_line(row),
+        commands={} if row is None else _commands(job, row),
         facts=_facts(plan, job, job.spec),
         log=job.log(row),
     )
+
+
+def _commands(job: StoredJob, row: OpRow) -> dict[str, str]:
+    """The further commands that can do something about this op: not all have waves or operands."""
+    has_operands = (folder_of(job.folder, row.index) / CAPSULE).is_dir()
+    on_rtl = job.item.backend == "rtl" and row.cycles is not None
+    wanted = {"Waves": ("waves", on_rtl), "smaller": ("shrink", has_operands)}
+    found = {what: job.line(name, row) for what, (name, useful) in wanted.items() if useful}
+    return {**found, "since when": f"{job.line('bisect', row)} GOOD=revision"}
 
 
 def _pictures(job: StoredJob, row: OpRow | None) -> tuple[Markup, Markup] | None:

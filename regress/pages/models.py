@@ -59,7 +59,7 @@ def models_of(site: Path, night: Night) -> tuple[ModelSection, ...]:
     found: dict[str, list[tuple[StoredJob, OpRow]]] = {}
     for job, row in night.rows():
         name = model_name(row)
-        if name:
+        if name and job.spec is not None and job.spec.capsules:  # random graphs are no models
             found.setdefault(name, []).append((job, row))
     return tuple(
         ModelSection(name, _ledger(pairs), _runs(site, name, pairs))
