@@ -13,7 +13,7 @@ import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
 from driver.errors import UnsupportedOp
 from driver.isa import DType
 from driver.lower import LOWERINGS, Arg, lower
-from driver.lower.registry import overload
+from driver.lower.registry import LoweringRule, overload
 from driver.runtime import Buffer, Program, TensorView, dense
 
 ANY = inspect.Parameter.VAR_KEYWORD
@@ -24,9 +24,12 @@ def schema(name: str) -> torch._C.FunctionSchema:
     return getattr(getattr(getattr(torch.ops, namespace), packet), which)._schema
 
 
-@pytest.mark.parametrize("name", LOWERINGS)
-def test_a_row_takes_every_call_that_torchs_schema_allows(name: str) -> None:
-    _, _, *given = inspect.signature(LOWERINGS[name].rule).parameters.values()
+RULES = [(name, rule) for name, row in LOWERINGS.items() for rule in row.rules]
+
+
+@pytest.mark.parametrize(("name", "rule"), RULES, ids=[f"{op}-{rule.name}" for op, rule in RULES])
+def test_a_rule_takes_every_call_that_torchs_schema_allows(name: str, rule: LoweringRule) -> None:
+    _, _, *given = inspect.signature(rule.function).parameters.values()
     names = [parameter.name.removesuffix("_") for parameter in given]  # from_ is torch's `from`
     parameters = dict(zip(names, given, strict=True))
     arguments = [a for a in schema(name).arguments if a.name != "generator"]

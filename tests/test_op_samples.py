@@ -42,10 +42,12 @@ def case_of(variant: SampleCall) -> Case:
     return Case(0, variant.sample.op, args, "sample", kwargs=kwargs)
 
 
-def problem_with(pair: DevicePair, variant: SampleCall) -> tuple[str | None, int]:
+def problem_with(
+    pair: DevicePair, variant: SampleCall, rule: str | None = None
+) -> tuple[str | None, int]:
     """(what is wrong with the NPU's answer, elements compared)."""
     case = case_of(variant)
-    result = pair.run(case, SEED)
+    result = pair.run(case, SEED, rule)
     if result.cmodel.fault is not None:
         return f"{variant}: {result.cmodel.fault}", 0
     made = [view for view in result.results if view is not None]
@@ -69,6 +71,28 @@ def test_samples_are_answered_within_their_bounds(pair: DevicePair, op: str) -> 
         compared += elements
         wrong += [problem] if problem else []
     assert not wrong, "\n".join([f"{len(wrong)} wrong", *wrong[:8]])
+    assert compared > 0
+
+
+CHOICES = [(op, rule.name) for op, row in LOWERINGS.items() for rule in row.rules[1:]]
+
+
+@pytest.mark.parametrize(("op", "rule"), CHOICES)
+def test_each_of_several_rules_answers_within_the_bounds(
+    pair: DevicePair, op: str, rule: str
+) -> None:
+    """Every sample by every rule that computes it; the first of an op is what a run takes."""
+    wrong: list[str] = []
+    compared = 0
+    for variant in variants(SAMPLES[op]):
+        try:
+            problem, elements = problem_with(pair, variant, rule)
+        except UnsupportedOp as error:
+            assert (error.field, error.value) == ("rule", rule)
+            continue
+        compared += elements
+        wrong += [problem] if problem else []
+    assert wrong == []
     assert compared > 0
 
 

@@ -16,10 +16,10 @@ from driver.lower.convert import as_type, is_float
 from driver.lower.functions import variant
 from driver.lower.matmul import product
 from driver.lower.norm import LOWEST
-from driver.lower.registry import Scalar, Table
+from driver.lower.registry import LoweringTable, Scalar
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 @dataclass(frozen=True)

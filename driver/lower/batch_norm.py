@@ -15,11 +15,11 @@ from driver.lower.convert import as_float, convert
 from driver.lower.elementwise import divide_by
 from driver.lower.norm import apply_standardised, channels
 from driver.lower.reduce import squared_differences
-from driver.lower.registry import Scalar, Table
+from driver.lower.registry import LoweringTable, Scalar
 from driver.lower.words import fp32
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 Optional = TensorView | None
 
 

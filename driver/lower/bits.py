@@ -9,13 +9,13 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import constant, is_float
 from driver.lower.elementwise import whole
 from driver.lower.long_views import is_long
-from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
-def _shift(direction: str) -> Rule:
+def _shift(direction: str) -> RuleFunction:
     def rule(
         b: ProgramBuilder,
         out: TensorView,

@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from driver.lower.builder import ProgramBuilder
-from driver.lower.registry import Rule, Table
+from driver.lower.registry import LoweringTable, RuleFunction
 from driver.lower.taken import take
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 Position = Callable[[int, int], int]
 """(position beside or in a line, the line's length) → the position whose element is there."""
 
@@ -24,7 +24,7 @@ def _repeated(at: int, length: int) -> int:
     return min(max(at, 0), length - 1)
 
 
-def _padding(position: Position, dims: int) -> Rule:
+def _padding(position: Position, dims: int) -> RuleFunction:
     def rule(
         b: ProgramBuilder, out: TensorView, self: TensorView, padding: tuple[int, ...]
     ) -> None:

@@ -19,11 +19,11 @@ from driver.lower.convert import (
 )
 from driver.lower.elementwise import whole
 from driver.lower.long_views import is_long, words
-from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.lower.words import FLOATS, rounded, wrapped
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 _RELATIONS: dict[str, tuple[str, str, bool]] = {
     "lt": ("less", "less_imm", False),
@@ -43,7 +43,7 @@ def _promoted(*views: TensorView) -> DType:
     return ranked.pop() if len(ranked) == 1 else DType.FP32
 
 
-def _relation(name: str) -> Rule:
+def _relation(name: str) -> RuleFunction:
     program, _, swapped = _RELATIONS[name]
 
     def rule(
@@ -134,14 +134,14 @@ def logical_not(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
     _logic(b, "logical_not", out, (self,))
 
 
-def _logical(name: str) -> Rule:
+def _logical(name: str) -> RuleFunction:
     def rule(b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView) -> None:
         _logic(b, f"logical_{name}", out, (self, other))
 
     return rule
 
 
-def _bitwise(name: str) -> Rule:
+def _bitwise(name: str) -> RuleFunction:
     def rule(
         b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView | Scalar
     ) -> None:

@@ -8,19 +8,21 @@ more than _WINDOW_BYTES are laid out and multiplied part by part, in the same me
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import prod
 
+from driver.config import HwConfig
 from driver.isa import DTYPE_BYTES
 from driver.lower import conv_transpose
 from driver.lower.builder import ProgramBuilder
 from driver.lower.matmul import product
-from driver.lower.registry import Table
+from driver.lower.registry import LoweringTable, RuleFunction
 from driver.lower.shape import padded
+from driver.runtime.buffer import Buffer
 from driver.runtime.views import TensorView, dense
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 def each(values: Sequence[int], count: int) -> tuple[int, ...]:
@@ -28,13 +30,18 @@ def each(values: Sequence[int], count: int) -> tuple[int, ...]:
     return tuple(values) * count if len(values) == 1 else tuple(values)
 
 
+def border_sizes(x: TensorView, padding: Sequence[int]) -> tuple[int, ...]:
+    """Of x […, spatial…] with its border."""
+    lead = x.rank - len(padding)
+    spatial = zip(x.sizes[lead:], padding, strict=True)
+    return (*x.sizes[:lead], *(size + 2 * pad for size, pad in spatial))
+
+
 def bordered(b: ProgramBuilder, x: TensorView, padding: Sequence[int]) -> TensorView:
     """x […, spatial…] within a border of zeros, where there is one."""
     if not any(padding):
         return x
-    lead = x.rank - len(padding)
-    spatial = zip(x.sizes[lead:], padding, strict=True)
-    fresh = b.temp(x.dtype, (*x.sizes[:lead], *(size + 2 * pad for size, pad in spatial)))
+    fresh = b.temp(x.dtype, border_sizes(x, padding))
     padded(b, x, fresh, [width for pad in reversed(padding) for width in (pad, pad)], 0)
     return fresh
 
@@ -102,43 +109,112 @@ def _laid_out(
     return fresh.reshaped(shape, (*fresh.strides[:2], prod(counts), 1))
 
 
-@TABLE.op("convolution")
-def convolution(
-    b: ProgramBuilder,
+@dataclass(frozen=True)
+class _Convolution:
+    """The arguments of a convolution, one value per spatial dimension."""
+
+    x: TensorView
+    weight: TensorView
+    bias: TensorView | None
+    padding: tuple[int, ...]
+    windows: _Windows
+    groups: int
+
+
+def _rule(compute: Callable[[ProgramBuilder, TensorView, _Convolution], None]) -> RuleFunction:
+    """input [N, C, …] * weight [O, C ÷ groups, …] + bias [O], by `compute`."""
+
+    def rule(
+        b: ProgramBuilder,
+        out: TensorView,
+        input: TensorView,
+        weight: TensorView,
+        bias: TensorView | None,
+        stride: tuple[int, ...],
+        padding: tuple[int, ...],
+        dilation: tuple[int, ...],
+        transposed: bool,
+        output_padding: tuple[int, ...],
+        groups: int,
+    ) -> None:
+        rank = weight.rank - 2
+        windows = _Windows(weight.sizes[2:], each(stride, rank), each(dilation, rank))
+        call = _Convolution(input, weight, bias, each(padding, rank), windows, groups)
+        compute(b, out, call)
+
+    return rule
+
+
+def _transposed(b: ProgramBuilder, out: TensorView, call: _Convolution) -> None:
+    steps = (call.windows.stride, call.padding, call.windows.dilation)
+    conv_transpose.transposed(b, out, call.x, call.weight, call.bias, steps, call.groups)
+
+
+def _in_place(b: ProgramBuilder, out: TensorView, call: _Convolution) -> None:
+    """The product of the weights with the input itself: windows of one element."""
+    x, flat = _prepared(b, out, call)
+    whole = call.windows.in_place(x, out.sizes[2:])
+    assert whole is not None, "the rule's condition"
+    _multiply(b, whole, flat, out, call.groups, accumulate=call.bias is not None)
+
+
+def _laid_out_windows(b: ProgramBuilder, out: TensorView, call: _Convolution) -> None:
+    """The product with windows laid out in memory, part by part."""
+    x, flat = _prepared(b, out, call)
+    room: TensorView | None = None
+    for part, target in call.windows.parts(x, out):
+        counts = target.sizes[2:]
+        if room is None:  # the first part is the largest
+            room = b.temp(x.dtype, call.windows.view(part, counts).sizes)
+        laid = _laid_out(b, part, call.windows, counts, room)
+        _multiply(b, laid, flat, target, call.groups, accumulate=call.bias is not None)
+
+
+def _prepared(
+    b: ProgramBuilder, out: TensorView, call: _Convolution
+) -> tuple[TensorView, TensorView]:
+    """The input within its border, and the weights as rows; the result holds the bias."""
+    if call.bias is not None:
+        ones = (1,) * (call.weight.rank - 2)
+        per_channel = call.bias.reshaped(
+            (*call.bias.sizes, *ones), (*call.bias.strides, *(0 for _ in ones))
+        )
+        b.copy(b.expanded(per_channel, out.sizes), out)
+    return bordered(b, call.x, call.padding), _dense_weight(b, call.weight)
+
+
+def _is_transposed(hw: HwConfig, out: TensorView, *, transposed: bool, **_: object) -> bool:
+    return transposed
+
+
+def _is_plain(hw: HwConfig, out: TensorView, *, transposed: bool, **_: object) -> bool:
+    return not transposed
+
+
+def _lies_in_place(
+    hw: HwConfig,
     out: TensorView,
+    *,
     input: TensorView,
     weight: TensorView,
-    bias: TensorView | None,
     stride: tuple[int, ...],
     padding: tuple[int, ...],
     dilation: tuple[int, ...],
     transposed: bool,
-    output_padding: tuple[int, ...],
-    groups: int,
-) -> None:
-    """input [N, C, …] * weight [O, C ÷ groups, …] + bias [O]"""
+    **_: object,
+) -> bool:
+    """Whether windows have one element, and their positions merge into one dimension."""
     rank = weight.rank - 2
-    if transposed:
-        moves = (each(stride, rank), each(padding, rank), each(dilation, rank))
-        conv_transpose.transposed(b, out, input, weight, bias, moves, groups)
-        return
-    if bias is not None:
-        per_channel = bias.reshaped((*bias.sizes, *(1,) * rank), (*bias.strides, *(0,) * rank))
-        b.copy(b.expanded(per_channel, out.sizes), out)
-    x = bordered(b, input, each(padding, rank))
     windows = _Windows(weight.sizes[2:], each(stride, rank), each(dilation, rank))
-    flat = _dense_weight(b, weight)
-    whole = windows.in_place(x, out.sizes[2:])
-    if whole is not None:
-        _multiply(b, whole, flat, out, groups, accumulate=bias is not None)
-        return
-    room: TensorView | None = None
-    for part, target in windows.parts(x, out):
-        counts = target.sizes[2:]
-        if room is None:  # the first part is the largest
-            room = b.temp(x.dtype, windows.view(part, counts).sizes)
-        laid = _laid_out(b, part, windows, counts, room)
-        _multiply(b, laid, flat, target, groups, accumulate=bias is not None)
+    x = input
+    if any(padding):
+        x = dense(Buffer(0), x.dtype, border_sizes(x, each(padding, rank)))
+    return not transposed and windows.in_place(x, out.sizes[2:]) is not None
+
+
+TABLE.op("convolution", rule="transposed", when=_is_transposed)(_rule(_transposed))
+TABLE.op("convolution", rule="in_place", when=_lies_in_place)(_rule(_in_place))
+TABLE.op("convolution", rule="windows", when=_is_plain)(_rule(_laid_out_windows))
 
 
 def _dense_weight(b: ProgramBuilder, weight: TensorView) -> TensorView:

@@ -14,10 +14,10 @@ from driver.lower.compare import TABLE as RELATIONS
 from driver.lower.convert import constant, convert
 from driver.lower.index import as_indices, in_line
 from driver.lower.reduce import reduce
-from driver.lower.registry import Scalar, Table
+from driver.lower.registry import LoweringTable, Scalar
 from driver.runtime.views import TensorView, broadcast
 
-TABLE = Table()
+TABLE = LoweringTable()
 _MOST_PAIRS = 1 << 26
 """Beyond, comparing all pairs takes too long and too much memory."""
 
@@ -37,7 +37,7 @@ def _over_pairs(
         raise b.unsupported("pairs", shapes, f"at most {_MOST_PAIRS} pairs of elements")
     truth = b.temp(DType.UINT8, sizes)
     left, right = (b.expanded(view, sizes) for view in pair)
-    RELATIONS.rows[f"aten.{relation}.Tensor"].rule(b, truth, left, right)
+    RELATIONS.function(f"{relation}.Tensor")(b, truth, left, right)
     reduce(b, program, truth, out.inserted(out.rank), (out.rank,))
 
 
@@ -134,7 +134,7 @@ def isin_scalar(
     invert: bool = False,
 ) -> None:
     """Whether each element is the number"""
-    RELATIONS.rows[f"aten.{'ne' if invert else 'eq'}.Scalar"].rule(b, out, elements, test_element)
+    RELATIONS.function(f"{'ne' if invert else 'eq'}.Scalar")(b, out, elements, test_element)
 
 
 # ---------------------------------------------------------------------- bins

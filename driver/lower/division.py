@@ -12,14 +12,14 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, constant, convert, is_float
 from driver.lower.elementwise import Operand, div, whole
 from driver.lower.long_views import is_long
-from driver.lower.registry import Rule, Table
+from driver.lower.registry import LoweringTable, RuleFunction
 from driver.lower.words import rounded
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
-def _rounding(program: str) -> Rule:
+def _rounding(program: str) -> RuleFunction:
     def rule(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
         if is_float(out):
             b.vector(program, (self,), out)

@@ -15,11 +15,11 @@ from driver.lower import long
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_compared, as_float, constant, convert, is_float, word_type
 from driver.lower.long_views import is_long
-from driver.lower.registry import Scalar, Table
+from driver.lower.registry import LoweringTable, Scalar
 from driver.lower.words import wrapped
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 Operand = TensorView | Scalar
 _INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.lower import compare, reduce
 from driver.lower.builder import ProgramBuilder
-from driver.lower.registry import Table
+from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 @TABLE.op("equal")

@@ -10,10 +10,10 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, constant, convert, is_float, word_type
 from driver.lower.elementwise import divide_by, mul, whole
 from driver.lower.long_views import is_long
-from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 _INT_MAX = (1 << 31) - 1
 _HALVES = (DType.FP16, DType.BF16)
 
@@ -32,7 +32,7 @@ def variant(name: str, dtype: DType) -> str:
     return next((candidate for candidate in short if candidate in PROGRAMS), name)
 
 
-def _function(name: str) -> Rule:
+def _function(name: str) -> RuleFunction:
     def rule(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
         b.vector(variant(name, out.dtype), (as_float(b, self),), out)
 

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from driver.lower.builder import ProgramBuilder
-from driver.lower.registry import Results, Table
+from driver.lower.registry import LoweringTable, Results
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 @TABLE.op("_local_scalar_dense", outputs=None)

@@ -9,10 +9,10 @@ from driver.isa import DType
 from driver.isa.types import INDEX_DTYPES
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_type, convert, is_float
-from driver.lower.registry import Table
+from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView, broadcast
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 def as_indices(b: ProgramBuilder, view: TensorView) -> TensorView:

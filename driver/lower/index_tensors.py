@@ -11,11 +11,11 @@ from driver.lower.convert import as_truth, as_type
 from driver.lower.elementwise import TABLE as SUMS
 from driver.lower.index import along, by_tensors, in_line, is_mask, mergeable, merged_at, take
 from driver.lower.masks import chosen_places
-from driver.lower.registry import Table
+from driver.lower.registry import LoweringTable
 from driver.lower.scatter import scatter
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 Indices = tuple[TensorView | None, ...]
 
 
@@ -117,6 +117,6 @@ def _put_one(
         wide = wide.inserted(wide.rank)
     if accumulate:
         total = replace(b.temp(out.dtype, out.sizes), boolean=out.boolean)
-        SUMS.rows["aten.add.Tensor"].rule(b, total, self, kept)
+        SUMS.function("add.Tensor")(b, total, self, kept)
         kept = total
     where(b, out, b.expanded(wide, out.sizes), kept, self)

@@ -12,10 +12,10 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, convert, is_float
 from driver.lower.elementwise import divide_by
 from driver.lower.reduce import reduce
-from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView, broadcast, dense_strides
 
-TABLE = Table()
+TABLE = LoweringTable()
 Optional = TensorView | None
 
 
@@ -198,7 +198,7 @@ def _weighted(
 
 
 # ---------------------------------------------------------------------- of classes
-def _likelihood(class_dim: Callable[[TensorView], int]) -> Rule:
+def _likelihood(class_dim: Callable[[TensorView], int]) -> RuleFunction:
     """−weight[target]·self[target], 0 where the target is ignored; the mean by the weights."""
 
     def rule(

@@ -15,10 +15,10 @@ from driver.lower.compare import where
 from driver.lower.convert import as_truth, as_type, convert
 from driver.lower.index import in_line
 from driver.lower.prefix import PrefixSums
-from driver.lower.registry import Table
+from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView, broadcast
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 def numbered(b: ProgramBuilder, mask: TensorView) -> TensorView:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.registry import Scalar, Table
+from driver.lower.registry import LoweringTable, Scalar
 from driver.lower.words import FLOATS
 from driver.runtime.views import TensorView, collapse
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 def product(

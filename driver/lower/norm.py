@@ -15,10 +15,10 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, convert
 from driver.lower.functions import variant
 from driver.lower.reduce import reduce, squared_differences
-from driver.lower.registry import Scalar, Table
+from driver.lower.registry import LoweringTable, Scalar
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 LOWEST = -3.4028234663852886e38
 """The least fp32 number: a peak that −∞ can be subtracted from."""
 _EPSILON = {DType.FP32: 2.0**-23, DType.FP16: 2.0**-10, DType.BF16: 2.0**-7}

@@ -9,7 +9,7 @@ looked for in the blocks with the smallest minima only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import isqrt
 
 from driver.isa import DType
@@ -19,6 +19,8 @@ from driver.lower.long_views import high_words, low_words
 from driver.lower.prefix import PrefixSums
 from driver.runtime.views import TensorView
 
+KeyOrder = Callable[[ProgramBuilder, TensorView, Sequence[int]], TensorView]
+"""Positions of int32 keys [rows, length] in order; only the given bits differ."""
 SHORT = 512
 """Rows up to this long are sorted by ranks, which costs their length per element."""
 _SIGN = -(1 << 31)
@@ -32,8 +34,15 @@ _KEY_BITS: dict[DType, tuple[int, ...]] = {
 """The bits of a key in which elements of a type may differ; those beyond int8's follow its sign."""
 
 
-def order(b: ProgramBuilder, rows: TensorView, *, descending: bool = False) -> TensorView:
-    """Positions along the innermost dimension in ascending or descending order, int32.
+def order(
+    b: ProgramBuilder,
+    rows: TensorView,
+    *,
+    descending: bool = False,
+    by: KeyOrder | None = None,
+) -> TensorView:
+    """Positions along the innermost dimension in ascending or descending order, int32; `by` ranks
+    or bits, as the length of rows says if None.
 
     Of equal elements the first comes first. Result: dense, [rows, length].
     """
@@ -41,7 +50,7 @@ def order(b: ProgramBuilder, rows: TensorView, *, descending: bool = False) -> T
     found: TensorView | None = None
     for keys in _keys(b, rows, descending):
         moved = keys if found is None else _taken(b, keys, found)
-        made = _order_of_keys(b, moved, bits)
+        made = (by or _order_of_keys)(b, moved, bits)
         found = made if found is None else _taken(b, found, made)
     assert found is not None
     return found
@@ -88,10 +97,15 @@ def _positions(b: ProgramBuilder, keys: TensorView) -> TensorView:
 
 
 def _order_of_keys(b: ProgramBuilder, keys: TensorView, bits: Sequence[int]) -> TensorView:
-    return _by_ranks(b, keys) if keys.sizes[1] <= SHORT else _by_bits(b, keys, bits)
+    return (by_ranks if is_short(keys) else by_bits)(b, keys, bits)
 
 
-def _by_ranks(b: ProgramBuilder, keys: TensorView) -> TensorView:
+def is_short(rows: TensorView) -> bool:
+    """Whether ranks are the better way."""
+    return rows.sizes[-1] <= SHORT
+
+
+def by_ranks(b: ProgramBuilder, keys: TensorView, bits: Sequence[int]) -> TensorView:
     """Each element's rank is how many come before it."""
     count, length = keys.sizes
     places = _positions(b, keys)
@@ -104,7 +118,7 @@ def _by_ranks(b: ProgramBuilder, keys: TensorView) -> TensorView:
     return made
 
 
-def _by_bits(b: ProgramBuilder, keys: TensorView, bits: Sequence[int]) -> TensorView:
+def by_bits(b: ProgramBuilder, keys: TensorView, bits: Sequence[int]) -> TensorView:
     """Radix sort, lowest bit first. Takes two buffers for keys and two for positions."""
     sums, places = PrefixSums(b), _positions(b, keys)
     flags, goals = b.temp(DType.FP32, keys.sizes), b.temp(DType.INT32, keys.sizes)
@@ -122,6 +136,12 @@ def _by_bits(b: ProgramBuilder, keys: TensorView, bits: Sequence[int]) -> Tensor
     return places
 
 
+def has_blocks(rows: TensorView, count: int) -> bool:
+    """Whether rows are long enough to be looked at by blocks, for so many elements."""
+    length = rows.sizes[-1]
+    return length > SHORT and isqrt(length // count) >= 2
+
+
 def _first_keys(b: ProgramBuilder, keys: TensorView, count: int, bits: Sequence[int]) -> TensorView:
     """The positions of the `count` smallest keys, in order.
 
@@ -130,7 +150,7 @@ def _first_keys(b: ProgramBuilder, keys: TensorView, count: int, bits: Sequence[
     """
     rows, length = keys.sizes
     size = isqrt(length // count)
-    if length <= SHORT or size < 2:
+    if not has_blocks(keys, count):
         return _order_of_keys(b, keys, bits).sliced(1, 0, count)
     blocks = length // size
     rest = length - blocks * size

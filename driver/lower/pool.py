@@ -16,10 +16,10 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.conv import each
 from driver.lower.convert import convert, is_float
 from driver.lower.elementwise import maximum
-from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView, dense_strides
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def axes_of(
 
 
 # ---------------------------------------------------------------------- maximum
-def _with_indices(dims: int) -> Rule:
+def _with_indices(dims: int) -> RuleFunction:
     """The largest element of each window, and its place in the image."""
 
     def rule(
@@ -157,7 +157,7 @@ def _with_indices(dims: int) -> Rule:
     return rule
 
 
-def _largest(dims: int) -> Rule:
+def _largest(dims: int) -> RuleFunction:
     """The largest element of each window."""
 
     def rule(

@@ -15,11 +15,11 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert
 from driver.lower.index import in_line
 from driver.lower.pool import PoolingAxis, places, pooled
-from driver.lower.registry import Rule, Table
+from driver.lower.registry import LoweringTable, RuleFunction
 from driver.lower.taken import take
 from driver.runtime.views import TensorView, dense_strides
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 def _positions(length: int, count: int) -> list[list[int]]:
@@ -29,7 +29,7 @@ def _positions(length: int, count: int) -> list[list[int]]:
     return [[min(start + at, stop - 1) for at in range(size)] for start, stop in bounds]
 
 
-def _adaptive(dims: int) -> Rule:
+def _adaptive(dims: int) -> RuleFunction:
     def rule(
         b: ProgramBuilder,
         outs: tuple[TensorView, TensorView | None],

@@ -13,10 +13,10 @@ from driver.lower.convert import is_float
 from driver.lower.elementwise import divide_by, is_power_of_two
 from driver.lower.pool import axes_of, pooled
 from driver.lower.reduce import reduce
-from driver.lower.registry import Rule, Table
+from driver.lower.registry import LoweringTable, RuleFunction
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 _FEW = 16
 """Windows of so many elements are cheaper position by position than as reductions."""
 
@@ -54,7 +54,7 @@ def _average(
     _divide(b, sums, out, counts)
 
 
-def _mean(dims: int) -> Rule:
+def _mean(dims: int) -> RuleFunction:
     """The mean of each window."""
 
     def rule(
@@ -112,7 +112,7 @@ def _vector(b: ProgramBuilder, values: Sequence[int]) -> TensorView:
     return line
 
 
-def _adaptive(dims: int) -> Rule:
+def _adaptive(dims: int) -> RuleFunction:
     """Means of windows that divide the image as evenly as they can."""
 
     def rule(

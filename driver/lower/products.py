@@ -12,10 +12,10 @@ from driver.lower.convert import as_type, convert, is_float, word_type
 from driver.lower.elementwise import maximum, minimum, mul
 from driver.lower.long_views import is_long
 from driver.lower.reduce import spread
-from driver.lower.registry import Rule, Table
+from driver.lower.registry import LoweringTable, RuleFunction
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 Pairwise = Callable[[ProgramBuilder, TensorView, TensorView, TensorView], None]
 """(builder, result, first, second) → adds the packets."""
 
@@ -81,7 +81,7 @@ def cumprod(
     convert(b, _running(b, _words(b, x, out), dim % x.rank, mul), wide)
 
 
-def _running_extreme(pick: Pairwise) -> Rule:
+def _running_extreme(pick: Pairwise) -> RuleFunction:
     def rule(
         b: ProgramBuilder, outs: tuple[TensorView, TensorView], self: TensorView, dim: int
     ) -> None:

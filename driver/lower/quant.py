@@ -9,10 +9,10 @@ from __future__ import annotations
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import is_float
 from driver.lower.matmul import combine
-from driver.lower.registry import Table
+from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 def _per_axis(values: TensorView, rank: int, axis: int | None) -> TensorView:

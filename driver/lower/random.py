@@ -7,12 +7,12 @@ from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import constant, is_float
 from driver.lower.philox import shaped, words, words_like
-from driver.lower.registry import Table
+from driver.lower.registry import LoweringTable
 from driver.lower.shape import Option
 from driver.lower.words import below, fp32
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 _UNIT_SHIFT = {DType.FP32: 8, DType.FP16: 21, DType.BF16: 24}
 """32 less the bits of a unit."""

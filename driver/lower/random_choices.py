@@ -8,12 +8,12 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, constant, is_float
 from driver.lower.philox import words_like
 from driver.lower.reduce import index_of, reduce
-from driver.lower.registry import Table
+from driver.lower.registry import LoweringTable
 from driver.lower.sort import best
 from driver.lower.words import word
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 def _bernoulli(b: ProgramBuilder, out: TensorView, chance: TensorView) -> None:

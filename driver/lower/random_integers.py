@@ -9,11 +9,11 @@ from driver.lower.convert import convert, is_float
 from driver.lower.long_views import high_words, low_words
 from driver.lower.order import order
 from driver.lower.philox import shaped, words, words_like
-from driver.lower.registry import Table
+from driver.lower.registry import LoweringTable
 from driver.lower.shape import Option
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 _WHOLE = {
     DType.FP32: 1 << 24,

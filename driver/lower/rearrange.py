@@ -9,10 +9,10 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.conv import bordered, each
 from driver.lower.convert import is_float
 from driver.lower.overlap import add_windows
-from driver.lower.registry import Table
+from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 @TABLE.op("pixel_shuffle")

@@ -8,19 +8,20 @@ reduced one after the other, with 32-bit words in between, so there is one round
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
+from driver.config import HwConfig
 from driver.isa import DTYPE_BYTES, DType
 from driver.lower import long_reduce
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, as_truth, as_type, is_float, word_type
 from driver.lower.elementwise import divide_by
 from driver.lower.long_views import is_long
-from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView, collapse
 
-TABLE = Table()
+TABLE = LoweringTable()
 Dims = int | tuple[int, ...] | None
 
 
@@ -91,31 +92,53 @@ def _typed(out: TensorView, program: str) -> str:
 
 
 # ---------------------------------------------------------------------- sums and means
-@TABLE.op("sum", "sum.dim_IntList")
-def total(
-    b: ProgramBuilder,
-    out: TensorView,
-    self: TensorView,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: str | None = None,
-) -> None:
-    """Σ self"""
-    x, wide, dims = spread(self, out, dim, keepdim)
-    if is_float(x) and not is_float(out):
-        x = as_type(b, x, out.dtype)
-    if not x.count:
-        b.fill(out, 0)
-    elif is_long(out) and not _fits_word(x, prod(x.sizes[at] for at in dims)):
-        long_reduce.total(b, x, wide, dims)
-    else:
-        reduce(b, _typed(out, "sum"), as_float(b, x) if is_float(out) else x, wide, dims)
+def _sum(
+    add: Callable[[ProgramBuilder, TensorView, TensorView, Sequence[int]], None],
+) -> RuleFunction:
+    """Σ self, where there is an element, by `add`."""
+
+    def rule(
+        b: ProgramBuilder,
+        out: TensorView,
+        self: TensorView,
+        dim: Dims = None,
+        keepdim: bool = False,
+        *,
+        dtype: str | None = None,
+    ) -> None:
+        x, wide, dims = spread(self, out, dim, keepdim)
+        if is_float(x) and not is_float(out):
+            x = as_type(b, x, out.dtype)
+        if x.count:
+            add(b, x, wide, dims)
+        else:
+            b.fill(out, 0)
+
+    return rule
 
 
-def _fits_word(x: TensorView, count: int) -> bool:
-    """Whether so many integers of this type have a sum within int32."""
-    return count << 8 * DTYPE_BYTES[x.dtype] < 1 << 31
+def _add_words(b: ProgramBuilder, x: TensorView, out: TensorView, dims: Sequence[int]) -> None:
+    reduce(b, _typed(out, "sum"), as_float(b, x) if is_float(out) else x, out, dims)
+
+
+def _fits_words(
+    hw: HwConfig, out: TensorView, *, self: TensorView, dim: Dims, keepdim: bool, **_other: object
+) -> bool:
+    """Whether sums are in 32 bits, or integers of this type and number have no larger ones."""
+    if not is_long(out) or not self.count:
+        return True
+    dtype = out.dtype if is_float(self) else self.dtype
+    x, _, dims = spread(self, out, dim, keepdim)
+    return prod(x.sizes[at] for at in dims) << 8 * DTYPE_BYTES[dtype] < 1 << 31
+
+
+def _is_long_sum(hw: HwConfig, out: TensorView, **_: object) -> bool:
+    return is_long(out)
+
+
+_SUMS = ("sum", "sum.dim_IntList")
+TABLE.op(*_SUMS, rule="words", when=_fits_words)(_sum(_add_words))
+TABLE.op(*_SUMS, rule="halves", when=_is_long_sum)(_sum(long_reduce.total))
 
 
 @TABLE.op("mean", "mean.dim")
@@ -138,7 +161,7 @@ def mean(
     divide_by(b, sums, wide, prod(x.sizes[at] for at in dims))
 
 
-def _variance(*, root: bool) -> Rule:
+def _variance(*, root: bool) -> RuleFunction:
     def rule(
         b: ProgramBuilder,
         out: TensorView,
@@ -180,7 +203,7 @@ def squared_differences(
 
 
 # ---------------------------------------------------------------------- extremes
-def _extreme(program: str) -> Rule:
+def _extreme(program: str) -> RuleFunction:
     def rule(
         b: ProgramBuilder,
         out: TensorView,
@@ -208,7 +231,7 @@ TABLE.op("amax", "max")(_extreme("amax"))
 TABLE.op("amin", "min")(_extreme("amin"))
 
 
-def _truth(program: str) -> Rule:
+def _truth(program: str) -> RuleFunction:
     """any and all: the largest and the smallest truth value."""
 
     def rule(
@@ -241,7 +264,7 @@ def index_of(b: ProgramBuilder, x: TensorView, best: TensorView, out: TensorView
     b.vector(program, (x.with_last([dim]), wide.with_last([dim])), out.with_last([dim]))
 
 
-def _index_of_extreme(program: str) -> Rule:
+def _index_of_extreme(program: str) -> RuleFunction:
     def rule(
         b: ProgramBuilder,
         out: TensorView,
@@ -275,7 +298,7 @@ TABLE.op("argmax")(_index_of_extreme("amax"))
 TABLE.op("argmin")(_index_of_extreme("amin"))
 
 
-def _extreme_and_index(program: str) -> Rule:
+def _extreme_and_index(program: str) -> RuleFunction:
     def rule(
         b: ProgramBuilder,
         outs: tuple[TensorView, TensorView],

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of the op table: a function per op whose signature is the op's schema.
+"""Rows of the op table: one or several rules per op, functions whose signature is the op's schema.
 
-A lowering's parameters after the builder and the result carry the names, order, defaults and types
+A rule's parameters after the builder and the result carry the names, order, defaults and types
 of the ATen schema; pydantic checks a call against them. Knows no op.
 """
 
@@ -15,6 +15,7 @@ from typing import Any
 
 from pydantic import ConfigDict, ValidationError, validate_call
 
+from driver.config import HwConfig
 from driver.lower.builder import ProgramBuilder
 from driver.runtime.views import TensorView
 
@@ -23,17 +24,60 @@ Arg = TensorView | tuple["Arg", ...] | bool | int | float | str | None
 """An op's argument; dtypes, layouts and memory formats by name ("float32")."""
 Results = tuple[TensorView | None, ...]
 """Where an op's outputs go, in its order; None for what is no tensor, or not wanted."""
-Rule = Callable[..., None]
+RuleFunction = Callable[..., None]
+"""Adds the packets of one op: (builder, result or results, then the op's schema)."""
+Condition = Callable[..., bool]
+"""Whether a rule computes a call: (HwConfig, result or results), then the arguments by name, of
+which it declares those that it looks at, and `**_`."""
 
+DEFAULT_RULE = "default"
+"""The name of an op's only rule."""
 _CHECKED = ConfigDict(arbitrary_types_allowed=True, strict=True)
 
 
 @dataclass(frozen=True)
-class Lowering:
-    """How one op becomes packets. `outputs` None: the function gets all results."""
+class LoweringRule:
+    """One way to compute an op."""
 
-    rule: Rule
+    name: str
+    function: RuleFunction
+    condition: Condition | None
+    """None: the rule computes every call of the op."""
+
+    def applies(
+        self, hw: HwConfig, given: Any, args: Sequence[Arg], kwargs: Mapping[str, Arg]
+    ) -> bool:
+        """Whether the rule computes the call; TypeError for one that the schema does not have."""
+        if self.condition is None:
+            return True
+        call = signature(self.function).bind(None, given, *args, **kwargs)
+        call.apply_defaults()
+        _, _, *arguments = call.arguments.items()
+        return self.condition(hw, given, **dict(arguments))
+
+
+@dataclass(frozen=True)
+class Lowering:
+    """How one op becomes packets. `outputs` None: rules get all results."""
+
+    rules: tuple[LoweringRule, ...]
+    """Best first; each op has at least one."""
     outputs: int | None
+
+    def applicable(
+        self,
+        builder: ProgramBuilder,
+        args: Sequence[Arg],
+        kwargs: Mapping[str, Arg],
+        results: Results,
+    ) -> tuple[LoweringRule, ...]:
+        """The rules that compute this call, best first."""
+        given = self._given(builder, results)
+        named = {_parameter(key): kwargs[key] for key in kwargs}
+        try:
+            return tuple(r for r in self.rules if r.applies(builder.hw, given, args, named))
+        except (TypeError, ValidationError):
+            return self.rules[:1]  # which says what is wrong with the arguments
 
     def apply(
         self,
@@ -41,29 +85,39 @@ class Lowering:
         args: Sequence[Arg],
         kwargs: Mapping[str, Arg],
         results: Results,
+        wanted: str | None,
     ) -> None:
-        """Add the op's packets. UnsupportedOp for arguments that the schema does not have."""
-        given: Any = results
+        """Add the packets of the rule `wanted`, by default the best one. UnsupportedOp for
+        arguments that the schema does not have, or that the rule does not compute."""
+        rules = {rule.name: rule for rule in self.applicable(builder, args, kwargs, results)}
+        name = next(iter(rules), None) if wanted is None else wanted
+        if name not in rules:
+            known = ", ".join(rules) or "arguments that a rule of the op computes"
+            raise builder.unsupported("rule", wanted, known)
+        rule = rules[name]
+        named = {_parameter(key): kwargs[key] for key in kwargs}
+        try:
+            rule.function(builder, self._given(builder, results), *args, **named)
+        except ValidationError as error:
+            first = error.errors()[0]
+            field = f"argument {_name(rule.function, first['loc'][0])}"
+            raise builder.unsupported(field, first["input"], first["msg"]) from None
+
+    def _given(self, builder: ProgramBuilder, results: Results) -> Any:
+        """The results as rules take them."""
         if self.outputs == 1:
             if len(results) != 1 or results[0] is None:
                 raise builder.unsupported("results", len(results), "1 tensor")
-            (given,) = results
-        elif self.outputs is not None and len(results) != self.outputs:
+            return results[0]
+        if self.outputs is not None and len(results) != self.outputs:
             raise builder.unsupported("results", len(results), str(self.outputs))
-        try:
-            self.rule(builder, given, *args, **{_parameter(key): kwargs[key] for key in kwargs})
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise builder.unsupported(
-                f"argument {self._name(first['loc'][0])}", first["input"], first["msg"]
-            ) from None
+        return results
 
-    def _name(self, where: int | str) -> str:
-        """A parameter's name, from its name or its position."""
-        names = list(signature(self.rule).parameters)
-        return str(
-            where if isinstance(where, str) else [*names, "too many"][min(where, len(names))]
-        )
+
+def _name(function: RuleFunction, where: int | str) -> str:
+    """A parameter's name, from its name or its position."""
+    names = list(signature(function).parameters)
+    return str(where if isinstance(where, str) else [*names, "too many"][min(where, len(names))])
 
 
 def _parameter(name: str) -> str:
@@ -80,31 +134,45 @@ def views_in(values: Iterable[Arg]) -> Iterator[TensorView]:
             yield from views_in(value)
 
 
-class Table:
+class LoweringTable:
     """The ops of one family. Fill it with the decorator `op`."""
 
     def __init__(self) -> None:
         self.rows: dict[str, Lowering] = {}
 
-    def op(self, *names: str, outputs: int | None = 1) -> Callable[[Rule], Rule]:
-        """Declare the decorated function as the lowering of these overloads.
+    def op(
+        self,
+        *names: str,
+        outputs: int | None = 1,
+        rule: str = DEFAULT_RULE,
+        when: Condition | None = None,
+    ) -> Callable[[RuleFunction], RuleFunction]:
+        """Declare the decorated function as a rule of these overloads, after those declared before.
 
         "aten.add.Tensor" and the like; a name without namespace is one of aten's, one that ends in
         ".default" may leave it away. With one output the function gets its view, else a tuple.
         """
 
-        def declare(rule: Rule) -> Rule:
-            checked = validate_call(config=_CHECKED)(rule)
+        def declare(function: RuleFunction) -> RuleFunction:
+            check = validate_call(config=_CHECKED)
+            found = LoweringRule(rule, check(function), None if when is None else check(when))
             for name in names:
-                self.add(overload(name), checked, outputs)
-            return rule
+                self.add(overload(name), found, outputs)
+            return function
 
         return declare
 
-    def add(self, name: str, rule: Rule, outputs: int | None = 1) -> None:
-        """Declare one overload, by its full name."""
-        assert name not in self.rows, f"two lowerings of {name}"
-        self.rows[name] = Lowering(rule, outputs)
+    def function(self, name: str) -> RuleFunction:
+        """The best rule of an overload without conditions."""
+        return self.rows[overload(name)].rules[0].function
+
+    def add(self, name: str, rule: LoweringRule, outputs: int | None = 1) -> None:
+        """Declare a rule of one overload, by its full name."""
+        before = self.rows[name].rules if name in self.rows else ()
+        twice = [other.name for other in before if other.name == rule.name]
+        assert not twice, f"two rules {twice} of {name}"
+        assert all(other.condition for other in before), f"{name}: {rule.name} is never best"
+        self.rows[name] = Lowering((*before, rule), outputs)
 
 
 def overload(name: str) -> str:

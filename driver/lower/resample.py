@@ -15,12 +15,12 @@ from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import is_float
 from driver.lower.index import along
-from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.lower.taken import take
 from driver.lower.words import fp32
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 @dataclass(frozen=True)
@@ -246,7 +246,7 @@ def trilinear(
     _weighted(b, out, self, _linear, align_corners, (scales_d, scales_h, scales_w))
 
 
-def _planar(taps_of: Callable[[_Line, bool], list[Tap]]) -> Rule:
+def _planar(taps_of: Callable[[_Line, bool], list[Tap]]) -> RuleFunction:
     def rule(
         b: ProgramBuilder,
         out: TensorView,

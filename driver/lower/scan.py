@@ -7,10 +7,10 @@ from driver.lower import long
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert, is_float, word_type
 from driver.lower.long_views import is_long
-from driver.lower.registry import Table
+from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 @TABLE.op("cumsum", "cumsum_")

@@ -10,10 +10,10 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_type, constant, convert
 from driver.lower.index import along, as_indices, cropped, in_line, merged_at
 from driver.lower.long_views import is_long
-from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 def scatter(
@@ -38,7 +38,7 @@ def scatter(
     convert(b, sums, out)
 
 
-def _scattered(*, accumulate: bool) -> Rule:
+def _scattered(*, accumulate: bool) -> RuleFunction:
     def rule(
         b: ProgramBuilder,
         out: TensorView,
@@ -76,7 +76,7 @@ def scatter_value(
     _scattered(accumulate=False)(b, out, self, dim, index, source)
 
 
-def _by_line(*, accumulate: bool) -> Rule:
+def _by_line(*, accumulate: bool) -> RuleFunction:
     """index_copy and index_add: whole positions of a dimension."""
 
     def rule(

@@ -11,11 +11,11 @@ from driver.lower.compare import where
 from driver.lower.convert import as_float, constant, convert, is_float
 from driver.lower.index import as_indices, cropped
 from driver.lower.long_views import is_long
-from driver.lower.registry import Table
+from driver.lower.registry import LoweringTable
 from driver.lower.scatter import scatter
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 _MOST_PAIRS = 1 << 26
 
 

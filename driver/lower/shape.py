@@ -10,10 +10,10 @@ from driver.lower import long
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert, is_float
 from driver.lower.long_views import high_words, is_long, low_words
-from driver.lower.registry import Rule, Scalar, Table
+from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 Option = str | bool | None
 """dtype, layout, device, pin_memory, memory_format: the result's view says what matters."""
 
@@ -177,7 +177,7 @@ def scalar_tensor(b: ProgramBuilder, out: TensorView, s: Scalar, **options: Opti
     b.fill(out, s)
 
 
-def _constant(value: int) -> tuple[Rule, Rule, Rule]:
+def _constant(value: int) -> tuple[RuleFunction, RuleFunction, RuleFunction]:
     """The lowerings of zeros or ones: by size, like a tensor, of a tensor's type."""
 
     def by_size(
@@ -246,7 +246,7 @@ def arange_from(
     _range(b, out, start, step)
 
 
-def _triangle(program: str) -> Rule:
+def _triangle(program: str) -> RuleFunction:
     def rule(b: ProgramBuilder, out: TensorView, self: TensorView, diagonal: int = 0) -> None:
         limits = b.temp(DType.INT32, (self.sizes[-2], 1))
         b.vector("int_range", (), limits.transposed(), diagonal, 1)

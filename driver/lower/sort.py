@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from driver.config import HwConfig
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert, is_float
 from driver.lower.index import in_line
-from driver.lower.order import first, order
+from driver.lower.long_views import is_long
+from driver.lower.order import KeyOrder, by_bits, by_ranks, first, has_blocks, is_short, order
 from driver.lower.reduce import index_of, reduce
-from driver.lower.registry import Table
+from driver.lower.registry import Condition, LoweringTable, RuleFunction
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 Pair = tuple[TensorView | None, TensorView | None]
 """Where values and positions go."""
 
@@ -43,71 +47,119 @@ def best(b: ProgramBuilder, outs: Pair, rows: TensorView, *, count: int, largest
     _deliver(b, outs, rows, first(b, rows, count, descending=largest))
 
 
-def _sorted(b: ProgramBuilder, outs: Pair, x: TensorView, dim: int, descending: bool) -> None:
-    rows = _lines(x, dim)
-    _deliver(b, _oriented(outs, dim), rows, order(b, rows, descending=descending))
+def _sort(by: KeyOrder) -> RuleFunction:
+    """Values in order, and their indices."""
+
+    def rule(
+        b: ProgramBuilder, outs: Pair, self: TensorView, dim: int = -1, descending: bool = False
+    ) -> None:
+        rows = _lines(self, dim)
+        _deliver(b, _oriented(outs, dim), rows, order(b, rows, descending=descending, by=by))
+
+    return rule
 
 
-@TABLE.op("sort", outputs=2)
-def sort(
-    b: ProgramBuilder, outs: Pair, self: TensorView, dim: int = -1, descending: bool = False
-) -> None:
-    """Values in order, and their indices"""
-    _sorted(b, outs, self, dim, descending)
+def _stable(sort: RuleFunction) -> RuleFunction:
+    """The same: every sort here is stable."""
+
+    def rule(
+        b: ProgramBuilder,
+        outs: Pair,
+        self: TensorView,
+        *,
+        stable: bool | None = None,
+        dim: int = -1,
+        descending: bool = False,
+    ) -> None:
+        sort(b, outs, self, dim, descending)
+
+    return rule
 
 
-@TABLE.op("sort.stable", outputs=2)
-def sort_stable(
-    b: ProgramBuilder,
-    outs: Pair,
-    self: TensorView,
-    *,
-    stable: bool | None = None,
-    dim: int = -1,
-    descending: bool = False,
-) -> None:
-    """The same: every sort here is stable"""
-    _sorted(b, outs, self, dim, descending)
+def _argsort(sort: RuleFunction) -> RuleFunction:
+    """Indices of the values in order."""
+
+    def rule(
+        b: ProgramBuilder,
+        out: TensorView,
+        self: TensorView,
+        dim: int = -1,
+        descending: bool = False,
+    ) -> None:
+        sort(b, (None, out), self, dim, descending)
+
+    return rule
 
 
-@TABLE.op("argsort")
-def argsort(
-    b: ProgramBuilder,
-    out: TensorView,
-    self: TensorView,
-    dim: int = -1,
-    descending: bool = False,
-) -> None:
-    """Indices of the values in order"""
-    _sorted(b, (None, out), self, dim, descending)
+def _stable_argsort(sort: RuleFunction) -> RuleFunction:
+    """The same."""
+
+    def rule(
+        b: ProgramBuilder,
+        out: TensorView,
+        self: TensorView,
+        *,
+        stable: bool,
+        dim: int = -1,
+        descending: bool = False,
+    ) -> None:
+        sort(b, (None, out), self, dim, descending)
+
+    return rule
 
 
-@TABLE.op("argsort.stable")
-def argsort_stable(
-    b: ProgramBuilder,
-    out: TensorView,
-    self: TensorView,
-    *,
-    stable: bool,
-    dim: int = -1,
-    descending: bool = False,
-) -> None:
-    """The same"""
-    _sorted(b, (None, out), self, dim, descending)
+def _rows_are_short(hw: HwConfig, out: object, *, self: TensorView, dim: int, **_: object) -> bool:
+    return is_short(_lines(self, dim))
 
 
-@TABLE.op("topk", outputs=2)
-def topk(
-    b: ProgramBuilder,
-    outs: Pair,
-    self: TensorView,
-    k: int,
-    dim: int = -1,
-    largest: bool = True,
-    sorted: bool = True,
-) -> None:
-    """The k largest or smallest in order, and their indices"""
-    best(b, _oriented(outs, dim), _lines(self, dim), count=k, largest=largest)
+def _declare_sorts(rule: str, by: KeyOrder, when: Condition | None) -> None:
+    """One way to sort, in all of its overloads."""
+    sort = _sort(by)
+    TABLE.op("sort", outputs=2, rule=rule, when=when)(sort)
+    TABLE.op("sort.stable", outputs=2, rule=rule, when=when)(_stable(sort))
+    TABLE.op("argsort", rule=rule, when=when)(_argsort(sort))
+    TABLE.op("argsort.stable", rule=rule, when=when)(_stable_argsort(sort))
+
+
+_declare_sorts("ranks", by_ranks, _rows_are_short)
+_declare_sorts("bits", by_bits, None)
+
+
+def _topk(places: Callable[[ProgramBuilder, TensorView, int, bool], TensorView]) -> RuleFunction:
+    """The k largest or smallest in order, and their indices."""
+
+    def rule(
+        b: ProgramBuilder,
+        outs: Pair,
+        self: TensorView,
+        k: int,
+        dim: int = -1,
+        largest: bool = True,
+        sorted: bool = True,
+    ) -> None:
+        rows = _lines(self, dim)
+        _deliver(b, _oriented(outs, dim), rows, places(b, rows, k, largest))
+
+    return rule
+
+
+def _of_blocks(b: ProgramBuilder, rows: TensorView, count: int, largest: bool) -> TensorView:
+    return first(b, rows, count, descending=largest)
+
+
+def _of_all(b: ProgramBuilder, rows: TensorView, count: int, largest: bool) -> TensorView:
+    return order(b, rows, descending=largest).sliced(1, 0, count)
+
+
+def _rows_have_blocks(
+    hw: HwConfig, out: object, *, self: TensorView, k: int, dim: int, **_: object
+) -> bool:
+    rows = _lines(self, dim)
+    return k > 0 and not is_long(rows) and has_blocks(rows, k)
+
+
+TABLE.op("topk", outputs=2, rule="blocks", when=_rows_have_blocks)(_topk(_of_blocks))
+TABLE.op("topk", outputs=2, rule="whole_rows")(_topk(_of_all))
 
 
 @TABLE.op("kthvalue", outputs=2)

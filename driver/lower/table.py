@@ -49,7 +49,7 @@ from driver.lower import (
     unique,
 )
 from driver.lower.builder import ProgramBuilder
-from driver.lower.registry import Arg, Lowering, Table, views_in
+from driver.lower.registry import Arg, Lowering, LoweringTable, views_in
 from driver.random_stream import RandomStream
 from driver.runtime.program import Program
 from driver.runtime.views import TensorView
@@ -75,10 +75,10 @@ _MODULES = (
     *(random, random_integers, random_choices),
     *(batch_norm, border, resample, rearrange, pool_mean, pool_adaptive, loss),
 )
-FAMILIES: tuple[Table, ...] = tuple(module.TABLE for module in _MODULES)
+FAMILIES: tuple[LoweringTable, ...] = tuple(module.TABLE for module in _MODULES)
 
 
-def _merged(families: Sequence[Table]) -> dict[str, Lowering]:
+def _merged(families: Sequence[LoweringTable]) -> dict[str, Lowering]:
     table: dict[str, Lowering] = {}
     for family in families:
         twice = table.keys() & family.rows.keys()
@@ -98,19 +98,38 @@ def lower(
     results: Sequence[TensorView | None],
     hw: HwConfig,
     stream: RandomStream | None = None,
+    rule: str | None = None,
 ) -> Program:
     """The program of one op, called with torch's arguments, tensors as views of buffers.
 
     `results`: where the outputs go, in the op's order, with torch's sizes and types; None for what
     is no tensor. Without an element to compute there are no packets. `stream`: what a random op
-    draws. The buffers of args, kwargs and results are the program's operands, in this order.
+    draws. `rule`: the name of the rule to use (see `rules`), by default the best one. The buffers
+    of args, kwargs and results are the program's operands, in this order.
     UnsupportedOp when the NPU cannot run it.
     """
-    lowering = LOWERINGS.get(op)
-    if lowering is None:
-        raise UnsupportedOp(op, "op", op, f"one of {', '.join(LOWERINGS)}")
+    lowering = _row(op)
     operands = dict.fromkeys(view.buffer for view in views_in((*args, *kwargs.values(), *results)))
     builder = ProgramBuilder(op, hw, stream, tuple(operands))
     if any(view is not None and view.count for view in results):
-        lowering.apply(builder, args, kwargs, tuple(results))
+        lowering.apply(builder, args, kwargs, tuple(results), rule)
     return builder.program()
+
+
+def rules(
+    op: str,
+    args: Sequence[Arg],
+    kwargs: Mapping[str, Arg],
+    results: Sequence[TensorView | None],
+    hw: HwConfig,
+) -> tuple[str, ...]:
+    """Names of the rules that compute this call, the one that `lower` takes first. UnsupportedOp
+    for an op without a row."""
+    found = _row(op).applicable(ProgramBuilder(op, hw), args, kwargs, tuple(results))
+    return tuple(rule.name for rule in found)
+
+
+def _row(op: str) -> Lowering:
+    if op not in LOWERINGS:
+        raise UnsupportedOp(op, "op", op, f"one of {', '.join(LOWERINGS)}")
+    return LOWERINGS[op]

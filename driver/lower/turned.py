@@ -8,10 +8,10 @@ from itertools import product
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.index import along
-from driver.lower.registry import Table
+from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 
 
 @TABLE.op("flip")

@@ -10,10 +10,10 @@ from driver.lower.convert import convert
 from driver.lower.index import in_line
 from driver.lower.masks import compacted, counted, numbered
 from driver.lower.order import order
-from driver.lower.registry import Table
+from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
 
-TABLE = Table()
+TABLE = LoweringTable()
 Results = tuple[TensorView, TensorView, TensorView]
 """Values, each element's place among them, how often each occurs. Empty: not asked for."""
 
@@ -31,7 +31,7 @@ def _firsts(b: ProgramBuilder, line: TensorView) -> TensorView:
     rest = line.count - 1
     if rest:
         pair = (line.sliced(0, 1, rest), line.sliced(0, 0, rest))
-        RELATIONS.rows["aten.ne.Tensor"].rule(b, made.sliced(0, 1, rest), *pair)
+        RELATIONS.function("ne.Tensor")(b, made.sliced(0, 1, rest), *pair)
     return made
 
 

@@ -107,12 +107,14 @@ class DevicePair:
         return self.contents(address, size_bytes).tobytes()
 
     # ------------------------------------------------------------------ running
-    def run(self, case: Case, seed: int) -> PairResult:
+    def run(self, case: Case, seed: int, rule: str | None = None) -> PairResult:
         """Place the case's operands, run its packets on both devices, compare the memories.
+
+        `rule`: the name of the lowering rule to use, by default the best one.
 
         OutOfMemory when the operands do not fit; SimulatorDied and SimulatorTimeout as they come.
         """
-        with placed(self, case, seed) as here:
+        with placed(self, case, seed, rule) as here:
             result = self.execute(here.packets, here.results)
             return replace(result, compulsory_bytes=here.compulsory_bytes)
 

@@ -84,9 +84,10 @@ class Placed:
 
 
 @contextmanager
-def placed(memory: Memory, case: Case, seed: int) -> Iterator[Placed]:
+def placed(memory: Memory, case: Case, seed: int, rule: str | None = None) -> Iterator[Placed]:
     """Operands, results, temporaries and descriptors in memory; freed afterwards.
 
+    `rule`: of the op's lowering rules, by default the best one.
     UnsupportedOp when the op has no packets, OutOfMemory when something does not fit.
     """
     fresh = NoisyMemory(memory, np.random.default_rng([seed, case.index]))
@@ -110,7 +111,7 @@ def placed(memory: Memory, case: Case, seed: int) -> Iterator[Placed]:
             for view, output in zip(results, case.outputs, strict=True)
             if output is None or output.returned
         )
-        program = lower(case.op, args, kwargs, returned, memory.config, case.stream)
+        program = lower(case.op, args, kwargs, returned, memory.config, case.stream, rule)
         bound = stack.enter_context(loaded(fresh, program))
         read = compulsory_bytes(case.op, args, kwargs, results)
         yield Placed(bound.packets, results, read)
