@@ -56,6 +56,14 @@ class Session {
     return run(by_ring, d_.random.below(12));
   }
 
+  // One packet with two things wrong: the first that the contract looks at is reported.
+  Outcome twice_wrong() {
+    begin();
+    packets_.push_back(maker_.mutated());
+    d_.random.chance(50) ? maker_.mutate(packets_.back()) : maker_.spoil_descriptor();
+    return run(false, kNoMishap);
+  }
+
   // One packet through the window.
   Outcome single(const Packet& packet) {
     begin();

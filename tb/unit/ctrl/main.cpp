@@ -157,6 +157,18 @@ uint64_t random_batches(uint64_t seed, uint64_t batches) {
   return commands;
 }
 
+// Which of two wrong things is reported. Returns how many packets it compared.
+uint64_t order_of_checks(uint64_t seed, uint64_t packets) {
+  Device device(seed);
+  Session session(device);
+  uint64_t refused = 0;
+  for (uint64_t i = 0; i < packets; ++i) refused += session.twice_wrong().error != ErrorCode::kNone;
+  check(refused > packets / 2, "only %llu packets were refused", (unsigned long long)refused);
+  std::printf("order       %llu packets with two things wrong, %llu refused, differing 0\n",
+              (unsigned long long)packets, (unsigned long long)refused);
+  return packets;
+}
+
 // Cycles that a command costs beside its engine's work, at 100 cycles of memory latency.
 uint64_t overhead(const char* name, const Packet& packet) {
   Device device(1);
@@ -201,7 +213,7 @@ int main(int argc, char** argv) {
     queues(seed);
     soft_reset(seed);
     edges(seed);
-    compared = random_batches(seed, batches);
+    compared = random_batches(seed, batches) + order_of_checks(seed + 1, batches);
     nop = overhead("NOP", {});
     matmul =
         overhead("MATMUL", {uint32_t(Opcode::kMatmul), 0, kData, kData, kData, {16, 16, 16, 2}});

@@ -48,9 +48,14 @@ class PacketMaker {
     return p;
   }
 
-  // One of the ways to be wrong; some of them leave some packets sound.
   Packet mutated() {
     Packet p = sound();
+    mutate(p);
+    return p;
+  }
+
+  // One of the ways to be wrong; some of them leave some packets sound.
+  void mutate(Packet& p) {
     uint64_t* const addresses[] = {&p.src1, &p.src2, &p.dst};
     uint64_t& address = *addresses[random_.below(3)];
     const uint64_t grain = random_.chance(30) ? 64 : 1ull << random_.below(3);
@@ -93,7 +98,49 @@ class PacketMaker {
         spoil_descriptor();
         break;
     }
-    return p;
+  }
+
+  // Makes one word of the last descriptor wrong.
+  void spoil_descriptor() {
+    if (last_descriptor_ == 0) return;
+    auto desc = memory_.get<Descriptor>(last_descriptor_);
+    const unsigned dim = unsigned(random_.below(kMaxRank));
+    switch (random_.below(11)) {
+      case 0:
+        desc.reserved = random_.engine() >> random_.below(64);
+        break;
+      case 1:
+        desc.rank = uint32_t(random_.chance(50) ? random_.below(8) : random_.engine());
+        break;
+      case 2:
+        desc.dtype ^= 1u << random_.below(32);
+        break;
+      case 3:
+        desc.size[dim] = uint32_t(random_.below(3));
+        break;
+      case 4:
+        desc.stride[dim] = uint32_t(random_.below(2));
+        break;
+      case 5:
+        desc.size[dim] = desc.stride[dim] = UINT32_MAX;
+        break;
+      case 6:
+        desc.base += random_.between(1, 4);
+        break;
+      case 7:
+        wrap_around(desc);
+        break;
+      case 8:
+        add_dimension(desc);
+        break;
+      case 9:
+        desc.base = kMemLimit - 4 * random_.between(0, 64);
+        break;
+      default:
+        desc.base = ~0ull - 4 * random_.below(64) + 1;
+        break;
+    }
+    memory_.put(last_descriptor_, desc);
   }
 
  private:
@@ -217,6 +264,7 @@ class PacketMaker {
 
   // Another program, mostly a reduction of as many sources.
   void another_program(Packet& p) {
+    if (program_of(p) == nullptr) return;
     const unsigned sources = program_of(p)->sources;
     const npu::Program* now = nullptr;
     do {
@@ -228,6 +276,7 @@ class PacketMaker {
 
   // Another dimension, often the first that is not there.
   void another_dimension(Packet& p) {
+    if (memory_.error_at(p.src1) || p.src1 > kMemLimit - sizeof(Descriptor)) return;
     const uint32_t rank = memory_.get<Descriptor>(p.src1).rank;
     p.param[kGatherDim] = random_.chance(50) ? rank : uint32_t(random_.below(kMaxRank + 2));
   }
@@ -251,48 +300,6 @@ class PacketMaker {
     std::vector<uint32_t> all(random_.between(1, kMaxRank));
     for (auto& one : all) one = size(6);
     return all;
-  }
-
-  void spoil_descriptor() {
-    if (last_descriptor_ == 0) return;
-    auto desc = memory_.get<Descriptor>(last_descriptor_);
-    const unsigned dim = unsigned(random_.below(kMaxRank));
-    switch (random_.below(11)) {
-      case 0:
-        desc.reserved = random_.engine() >> random_.below(64);
-        break;
-      case 1:
-        desc.rank = uint32_t(random_.chance(50) ? random_.below(8) : random_.engine());
-        break;
-      case 2:
-        desc.dtype ^= 1u << random_.below(32);
-        break;
-      case 3:
-        desc.size[dim] = uint32_t(random_.below(3));
-        break;
-      case 4:
-        desc.stride[dim] = uint32_t(random_.below(2));
-        break;
-      case 5:
-        desc.size[dim] = desc.stride[dim] = UINT32_MAX;
-        break;
-      case 6:
-        desc.base += random_.between(1, 4);
-        break;
-      case 7:
-        wrap_around(desc);
-        break;
-      case 8:
-        add_dimension(desc);
-        break;
-      case 9:
-        desc.base = kMemLimit - 4 * random_.between(0, 64);
-        break;
-      default:
-        desc.base = ~0ull - 4 * random_.below(64) + 1;
-        break;
-    }
-    memory_.put(last_descriptor_, desc);
   }
 
   // The same tensor with one dimension more, of size 1: another shape to the contract.
