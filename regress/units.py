@@ -17,6 +17,8 @@ from regress.process import execute, last_lines, terminable
 
 FOLDER = ROOT / "tb" / "unit"
 LIMIT_S = 1800.0
+MUTANTS = "mutants"
+"""In place of a bench: planted errors, each on the bench that must catch it."""
 _STATUSES = (0, 1, 2, 3)
 _ERROR_LINES = 8
 
@@ -34,8 +36,9 @@ def known_units() -> tuple[str, ...]:
 
 def unit_command(name: str, vectors: Path | None, seed: int) -> list[str]:
     """The command of a bench. InputError for an unknown one, or vectors it cannot read."""
-    if name not in known_units():
-        expected = f"one of {', '.join(known_units())}"
+    known = (*known_units(), MUTANTS)
+    if name not in known:
+        expected = f"one of {', '.join(known)}"
         raise InputError("command line", "TEST", name or "nothing", expected)
     arithmetic = arithmetic_units()
     command = [sys.executable, "-m", "tb.unit.run", name, "--seed", str(seed)]

@@ -44,7 +44,10 @@ class BlockBench:
 
     rtl_folders: tuple[str, ...]
     rounds: int
-    """How often the random parts run without being told."""
+    """Scale of the random parts."""
+    mutant_bus: int
+    """The bus width at which mutants are tried."""
+    mutant_rounds: int
     include: tuple[Path, ...] = (_MEMORY,)
     """Folders of headers beside its own and the cmodel's."""
     parameters: Mapping[str, str] = field(default_factory=dict)
@@ -53,17 +56,21 @@ class BlockBench:
 
 
 BLOCKS: dict[str, BlockBench] = {
-    "mem": BlockBench(("pkg", "common", "mem", "move"), 20),
+    "mem": BlockBench(("pkg", "common", "mem", "move"), 20, 128, 10),
     "ctrl": BlockBench(
         ("pkg", "common", "csr", "gen", "ctrl"),
         40,
+        256,
+        20,
         (_REGISTERS,),
         {"MemBase": "64'h500100000", "MemLimit": "64'h500200000"},
     ),
-    "gather": BlockBench(("pkg", "fpu", "common", "mem", "move", "gather"), 20),
+    "gather": BlockBench(("pkg", "fpu", "common", "mem", "move", "gather"), 20, 256, 10),
     "vector": BlockBench(
         ("pkg", "fpu", "common", "mem", "move", "vector"),
         20,
+        128,
+        5,
         by_bus={
             128: {"VectorLanes": "4", "FmaLatency": "1"},
             256: {"VectorLanes": "16", "FmaLatency": "4"},

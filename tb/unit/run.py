@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command line of the unit benches: `python -m tb.unit.run mem --seed 1`.
+"""The command line of the unit benches: `python -m tb.unit.run mem --seed 1`, and of the mutants.
 
 Exit status: 0 no difference, 1 a difference or a broken rule, 2 bad input, 3 infrastructure.
 """
@@ -14,12 +14,15 @@ from driver.errors import NpuError
 from tb.unit.arithmetic import run_arithmetic
 from tb.unit.benches import ARITHMETIC, BLOCKS, BUS_WIDTHS, CONVERSIONS
 from tb.unit.block import run_block
+from tb.unit.campaign import print_campaign
+
+MUTANT_CAMPAIGN = "mutants"
 
 
 def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tb.unit.run", description=__doc__)
     tests = parser.add_subparsers(dest="test", required=True)
-    for name in (*ARITHMETIC, *BLOCKS):
+    for name in (*ARITHMETIC, *BLOCKS, MUTANT_CAMPAIGN):
         test = tests.add_parser(name)
         test.add_argument("--seed", type=int, default=1)
         if name in ARITHMETIC:
@@ -27,7 +30,7 @@ def _arguments() -> argparse.ArgumentParser:
             test.add_argument("--operation", help=f"of the file: {', '.join(CONVERSIONS)}")
             test.add_argument("--count", type=int, help="random vectors per operation")
             test.add_argument("--result", type=Path, help="write the counts here as JSON")
-        else:
+        elif name in BLOCKS:
             test.add_argument("--bus", type=int, help=f"bits, of {BUS_WIDTHS}; without it, all")
             test.add_argument("--rounds", type=int, help="scales the random parts")
     return parser
@@ -58,11 +61,17 @@ def _run_block(given: argparse.Namespace) -> bool:
     return not any(failures)
 
 
+def _run(given: argparse.Namespace) -> bool:
+    if given.test == MUTANT_CAMPAIGN:
+        return print_campaign(given.seed)
+    return _run_arithmetic(given) if given.test in ARITHMETIC else _run_block(given)
+
+
 def main() -> int:
     """Run the bench that the command line names; errors are one line on stderr."""
     given = _arguments().parse_args()
     try:
-        right = _run_arithmetic(given) if given.test in ARITHMETIC else _run_block(given)
+        right = _run(given)
     except NpuError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code
