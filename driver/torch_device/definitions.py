@@ -137,9 +137,51 @@ def index_put_impl(
     return found
 
 
+def addbmm(
+    self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
+) -> Tensor:
+    """beta·self + alpha·(the sum of the products of a batch)."""
+    found: Tensor = torch.bmm(batch1, batch2).sum(0) * alpha
+    return found if beta == 0 else found + self * beta
+
+
+def fmax(self: Tensor, other: Tensor) -> Tensor:
+    """The larger one, or the one that is a number."""
+    larger = torch.maximum(self, other)
+    return torch.where(self.isnan(), other, torch.where(other.isnan(), self, larger))
+
+
+def fmin(self: Tensor, other: Tensor) -> Tensor:
+    """The smaller one, or the one that is a number."""
+    smaller = torch.minimum(self, other)
+    return torch.where(self.isnan(), other, torch.where(other.isnan(), self, smaller))
+
+
+def index_fill_(self: Tensor, dim: int, index: Tensor, value: float | Tensor) -> Tensor:
+    """`value` at these positions of a dimension."""
+    sizes = list(self.shape)
+    if sizes:
+        sizes[dim] = index.numel()
+    filled = self.new_empty(sizes)
+    filled = filled.copy_(value) if isinstance(value, Tensor) else filled.fill_(value)
+    return self.index_copy_(dim, index, filled)
+
+
+def shrink_backward(grad_output: Tensor, self: Tensor, lambd: float) -> Tensor:
+    """The gradient where hardshrink and softshrink are not flat."""
+    return torch.where(self.abs() > lambd, grad_output, torch.zeros_like(grad_output))
+
+
 DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.convolution_backward.default": convolution_backward,
+    "aten.addbmm.default": addbmm,
     "aten.avg_pool2d_backward.default": avg_pool2d_backward,
+    "aten.fmax.default": fmax,
+    "aten.fmin.default": fmin,
+    "aten.hardshrink_backward.default": shrink_backward,
+    "aten.softshrink_backward.default": shrink_backward,
+    "aten.index_fill_.int_Scalar": index_fill_,
+    "aten.index_fill_.int_Tensor": index_fill_,
     "aten._index_put_impl_.default": index_put_impl,
     "aten._thnn_fused_lstm_cell.default": layers.lstm_cell,
     "aten._thnn_fused_lstm_cell_backward_impl.default": layers.lstm_cell_backward,
