@@ -149,6 +149,7 @@ def wrong(
     return folder, wrong_store[1]
 
 
+@pytest.mark.broad
 def test_reproduce_and_waves_say_what_they_found(
     wrong: tuple[Path, str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

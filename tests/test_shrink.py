@@ -105,6 +105,7 @@ def test_bfloat16_survives_as_bits() -> None:
     assert call.args[0].dtype is torch.bfloat16
 
 
+@pytest.mark.broad
 def test_a_failing_op_shrinks_to_what_the_bug_needs(job: StoredJob, tmp_path: Path) -> None:
     products = [
         row
