@@ -18,13 +18,13 @@ from driver.config import HwConfig, load_config
 from driver.errors import InputError, NpuError
 from driver.optable import Listing, OpTypeRow, SampleCounts, SurveyTask, TaskAnswer
 from tb.optable.database import DATABASE, calls, own_names, supports
-from tb.optable.judging import Judge, Outcome, is_core
+from tb.optable.judging import Judge, SampleResult, is_core
 
 _SHOWN = 3
 """Failures of one row that are told in words."""
 
 
-def row_of(op: str, dtype: str, outcomes: list[Outcome]) -> OpTypeRow:
+def row_of(op: str, dtype: str, outcomes: list[SampleResult]) -> OpTypeRow:
     """The outcomes of one op's samples in one type, counted."""
     refusals: Counter[str] = Counter()
     core_refusals: Counter[str] = Counter()
