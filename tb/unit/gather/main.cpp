@@ -30,7 +30,7 @@ void commands(uint64_t seed, uint64_t count) {
     command.apply(bench.memory);
     if (bench.random.chance(30)) bench.traffic(3);
     bench.engine.start(command);
-    bench.run(kPatience);
+    bench.run();
     check(bench.engine.err == 0, "command %llu: error %u", (unsigned long long)i, bench.engine.err);
     elements[command.scatter + command.add] += count_of(command.size());
     summary.compared += bench.memory.compare(kMemBase, kMemLimit, "command");
@@ -63,7 +63,7 @@ void errors(uint64_t seed, uint64_t count) {
     const Outcome outcome = outcome_of(command, bench.memory);
     if (outcome.clean()) command.apply(bench.memory);
     bench.engine.start(command);
-    bench.run(kPatience);
+    bench.run();
     const unsigned code = bench.engine.err;
     check(outcome.allows(code), "command %llu: error %u, expected %u or a write error: %d",
           (unsigned long long)i, code, outcome.error, outcome.write_bad);
@@ -96,7 +96,7 @@ void time_command(const char* name, const GatherCommand& c, uint64_t units, doub
     store(bench.memory, c.index.base + 4 * i, 4, bench.random.below(c.table_size()));
   c.apply(bench.memory);
   bench.engine.start(c);
-  bench.run(kPatience);
+  bench.run();
   summary.compared += bench.memory.compare(kMemBase, kMemLimit, name);
   const uint64_t total = bench.engine.finished - bench.engine.started;
   // Beside the work: the first index, the first data, the last write.

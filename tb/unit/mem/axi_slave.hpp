@@ -40,6 +40,7 @@ class AxiSlave : public Model {
   SlaveShape shape;
   uint64_t read_beats = 0, write_beats = 0, read_bursts = 0, write_bursts = 0;
   uint64_t first_read = 0, last_read = 0, most_reads = 0;
+  uint64_t last_transfer = 0;  // cycle, on any channel
 
   void drive(Vbench& top) override {
     top.m_arready = !stall();
@@ -70,6 +71,10 @@ class AxiSlave : public Model {
     ar_stable_.see(top.m_arvalid, top.m_arready, ar, "AR");
     aw_stable_.see(top.m_awvalid, top.m_awready, aw, "AW");
     w_stable(top);
+    if ((top.m_arvalid && top.m_arready) || (top.m_awvalid && top.m_awready) ||
+        (top.m_wvalid && top.m_wready) || (top.m_rvalid && top.m_rready) ||
+        (top.m_bvalid && top.m_bready))
+      last_transfer = cycle;
     if (top.m_arvalid && top.m_arready) {
       legal(ar, "AR");
       reads_.push_back({ar, 0, due(), 0});

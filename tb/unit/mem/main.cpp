@@ -32,7 +32,7 @@ void stuck_host(uint64_t seed, bool gives, bool takes) {
     check(i < 100000, "a stuck host holds up COPY%s", "");
   }
   bench.host.gives = bench.host.takes = true;
-  bench.run(kPatience);
+  bench.run();
   const uint64_t compared = bench.memory.compare(kMemBase, kMemLimit, "after a stuck host");
   summary.compared += compared;
   std::printf("stuck    COPY past a host that %s nothing, compared %llu bytes, differing 0\n",
@@ -46,7 +46,7 @@ void clients(uint64_t seed, uint64_t rounds) {
     shuffle_conditions(bench);
     for (auto&& bad : bench.memory.bad) bad = round % 4 == 3 && bench.random.below(200) == 0;
     bench.traffic(60);
-    bench.run(kPatience);
+    bench.run();
     compared += bench.memory.compare(kMemBase, kMemLimit, "memory");
   }
   check(bench.host.refused > rounds, "only %llu illegal bursts",
@@ -72,7 +72,7 @@ void moves(uint64_t seed, uint64_t commands) {
     move.apply(bench.memory);
     if (bench.random.chance(30)) bench.traffic(3);
     bench.engine.start(move);
-    bench.run(kPatience);
+    bench.run();
     check(bench.engine.err == 0, "move %llu: error %u", (unsigned long long)i, bench.engine.err);
     elements += move.count();
     compared += bench.memory.compare(kMemBase, kMemLimit, "move");
@@ -105,7 +105,7 @@ void errors(uint64_t seed, uint64_t commands) {
     const bool target = touches_bad(bench.memory, move.dst);
     if (!source && !target) move.apply(bench.memory);
     bench.engine.start(move);
-    bench.run(kPatience);
+    bench.run();
     // Bytes that the command does not own must survive an error.
     accept(bench.memory, move.dst);
     summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");

@@ -30,7 +30,7 @@ inline void time_move(const char* name, const MoveCommand& move, uint64_t beats)
   Bench bench(1);
   move.apply(bench.memory);
   bench.engine.start(move);
-  bench.run(kPatience);
+  bench.run();
   summary.compared += bench.memory.compare(kMemBase, kMemLimit, name);
   const AxiSlave& slave = bench.slave;
   const uint64_t total = bench.engine.finished - bench.engine.started;
@@ -58,7 +58,7 @@ inline void time_short_reads(uint64_t requests) {
   while (bench.reader0.to_issue != 0 && bench.reader1.to_issue != 0) bench.tick();
   const uint64_t behind = bench.reader0.to_issue + bench.reader1.to_issue;
   check(behind < 4, "2-beat reads: one client is %llu requests behind", (unsigned long long)behind);
-  bench.run(kPatience);
+  bench.run();
   const AxiSlave& slave = bench.slave;
   const double rate = double(slave.read_beats) / double(slave.last_read - slave.first_read + 1);
   summary.figures["2-beat reads"] = rate;
@@ -78,7 +78,7 @@ inline void time_error() {
   for (const uint64_t addr : {move.src.base, move.dst.base})
     bench.memory.bad[(addr - kMemBase) / kLine] = true;
   bench.engine.start(move);
-  bench.run(kPatience);
+  bench.run();
   const uint64_t reads = bench.slave.read_bursts, writes = bench.slave.write_bursts;
   std::printf("speed    %-30s %6llu cycles, %llu of 65536 reads sent\n", "COPY, first read fails",
               (unsigned long long)(bench.engine.finished - bench.engine.started),

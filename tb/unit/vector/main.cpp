@@ -44,7 +44,7 @@ void explain(Bench& bench, const VectorCommand& command) {
 void execute(Bench& bench, const VectorCommand& command) {
   command.apply(bench.memory);
   bench.engine.start(command);
-  bench.run(kPatience);
+  bench.run();
   check(bench.engine.err == 0, "%s: error %u", command.name(), bench.engine.err);
   explain(bench, command);
   summary.compared += bench.memory.compare(kMemBase, kMemLimit, command.name());
@@ -89,7 +89,7 @@ void errors(uint64_t seed, uint64_t count) {
                target = touches_bad(bench.memory, command.dst);
     if (!source && !target) command.apply(bench.memory);
     bench.engine.start(command);
-    bench.run(kPatience);
+    bench.run();
     const unsigned expected = source ? 8 : target ? 9 : 0, got = bench.engine.err;
     check(got == expected, "%s: error %u, expected %u", command.name(), got, expected);
     // The destination is unspecified after an error; every other byte must survive.
