@@ -47,7 +47,7 @@ def _one_line(value: object) -> str:
 
 
 class NpuError(Exception):
-    """Base of all typed errors; `exit_code` is what the process leaves when nobody handles it."""
+    """Base of all typed errors; `exit_code` is the process's exit status if it is not handled."""
 
     exit_code: ClassVar[int] = 3
 

@@ -245,7 +245,7 @@ class OpRow(Frozen):
         if self.status == "pass" and not (self.where == "cpu" or empty or self.elements_compared):
             raise _contradiction("an op that passed on the NPU was compared, or had no element")
         if self.status == "fail" and self.blame == "none":
-            raise _contradiction("a failing op has somebody to blame")
+            raise _contradiction("a failing op has a blame")
         return self
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The third opinion on one packet: an element of its destination, by integers, from its memory.
 
-Where golden.judge asks what an op's tensors give, this asks what a packet's bytes give: who
-of RTL and cmodel executed it wrongly. Reads packets and descriptors by driver.isa's layout alone;
+golden.judge decides by an op's tensors; this module decides by a packet's bytes which of RTL and
+cmodel executed it wrongly. Reads packets and descriptors by driver.isa's layout alone;
 shares no code with the cmodel, and knows nothing of lowering.
 """
 

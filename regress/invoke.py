@@ -64,7 +64,7 @@ def _unforeseen(error: Exception) -> str:
 
 def _fail(text: str, code: int) -> int:
     line = shorten(printable(" ".join(text.split())), _SHOWN_CHARACTERS)
-    with contextlib.suppress(OSError):  # nobody can be told; the exit status still says it
+    with contextlib.suppress(OSError):  # the text cannot be printed; the exit status remains
         sys.stderr.write(f"error: {line}\n" if text else "")
         sys.stderr.flush()
     return code

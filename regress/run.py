@@ -85,7 +85,7 @@ class RunOutcome:
 
 
 class RunListener(Protocol):
-    """Who follows a run; what a method raises ends the run."""
+    """What follows a run; an exception of a method ends the run."""
 
     def __enter__(self) -> Any: ...
 

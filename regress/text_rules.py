@@ -37,7 +37,7 @@ _INLINE_PRAGMA = re.compile(r"verilator\s+(?:lint_off|lint_on|tracing_off|public
 
 
 def source_files(root: Path = ROOT) -> list[Path]:
-    """Every file of the project that somebody wrote, sorted."""
+    """Every file of the project with source text, sorted."""
     return sorted(_walk(root))
 
 

@@ -126,7 +126,7 @@ def main(arguments: list[str]) -> int:
         return _ended(broken.cause)
     except NpuError as error:
         return _ended(error)
-    except KeyboardInterrupt:  # by the user, or at the time limit: whoever waits says which
+    except KeyboardInterrupt:  # by the user, or at the time limit: the parent knows which
         sys.stderr.write("interrupted\n")
         return INTERRUPTED
     _print(EndEvent(cpu_seconds=_cpu_seconds()))

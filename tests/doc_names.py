@@ -30,6 +30,11 @@ _MAKE = re.compile(r"(?:^|\s)make((?: -C \S+)?(?: (?:[A-Z_]+=(?:'[^']*'|\S+)|[a-
 _PROGRAM = re.compile(r"(?:^|[\s/])npu-cosim ([a-z][a-z-]*)((?: \S+)*)")
 _VARIABLE = re.compile(r"(?<![\w.-])([A-Z][A-Z_]+)=(\S*)")
 
+_UNWANTED = re.compile(
+    r"\b(nobody|somebody|anybody|everybody|whoever|who watches|the morning after)\b", re.IGNORECASE
+)
+
+
 FOREIGN = frozenset(
     ("Python.h", "lz4.h", "svdpi.h", "verilated.h", "jobqueue.yaml", "modeling_qwen2.py")
 )
@@ -113,6 +118,11 @@ def _matches(name: str, known: Iterable[str]) -> bool:
     pattern += "-*" if name.startswith("docs/adr/") else ""
     pattern = f"*{pattern}" if name.startswith("_") else pattern
     return "*" in pattern and any(fnmatchcase(file, pattern) for file in known)
+
+
+def unwanted_words(texts: Iterable[Text]) -> list[str]:
+    """Words that make persons of processes: name the process, the user or the passive instead."""
+    return [f"{place}: {word}" for place, text in texts for word in _UNWANTED.findall(text)]
 
 
 def missing_modules(texts: Iterable[Text], root: Path = ROOT) -> list[str]:

@@ -23,6 +23,7 @@ from doc_names import (
     missing_tests,
     pages,
     source_texts,
+    unwanted_words,
     wrong_commands,
     wrong_make,
     wrong_variables,
@@ -86,6 +87,7 @@ def test_every_file_module_and_test_that_a_text_names_exists() -> None:
     assert missing_files(texts, files()) == []
     assert missing_modules(texts) == []
     assert missing_tests(texts) == []
+    assert unwanted_words(texts) == []
 
 
 def test_every_command_on_a_page_exists_and_takes_what_it_is_given() -> None:
@@ -126,6 +128,7 @@ WRONG = {
     "    npu-cosim run units --gone": "npu-cosim run --gone: no such option",
     "with `--gone 3`": "--gone: no command has this option",
     "`GONE_VARIABLE=1`": "GONE_VARIABLE: no such variable",
+    "a byte that nobody wrote": "nobody",
     "`TEST=gone` fails": "TEST=gone: no such test",
     "`CONFIG=gone` fails": "CONFIG=gone: no such config",
 }
@@ -136,7 +139,12 @@ def test_a_name_that_is_gone_is_found(line: str) -> None:
     texts = [Text("docs/page.md:3", line)]
     shown = list(commands(texts))
     found = missing_files(texts, files()) + missing_modules(texts) + missing_tests(texts)
-    found += wrong_make(shown) + wrong_commands(shown, options()) + wrong_variables(shown)
+    found += (
+        unwanted_words(texts)
+        + wrong_make(shown)
+        + wrong_commands(shown, options())
+        + wrong_variables(shown)
+    )
     assert found == [f"docs/page.md:3: {WRONG[line]}"]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Who may import whom: the layers of docs/architecture.md, enforced on the syntax tree."""
+"""Which package may import which: the layers of docs/architecture.md, on the syntax tree."""
 
 from __future__ import annotations
 

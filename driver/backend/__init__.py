@@ -2,7 +2,7 @@
 """What a device looks like from the driver: registers, memory, one interrupt.
 
 A backend is whatever answers these verbs: a model, a simulator in its own process, hardware.
-Each is found by name and imported only when opened, so a missing simulator hurts nobody else.
+Each is found by name and imported when it is opened: a missing simulator affects no other one.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Simulator:
         self._connection: socket.socket | None = None
         self._log_start = log.stat().st_size if log.exists() else 0
         with tempfile.TemporaryDirectory(prefix="npu-") as folder:
-            path = Path(folder) / "s"  # a folder of mode 0700: nobody else can connect
+            path = Path(folder) / "s"  # a folder of mode 0700: no other user can connect
             with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
                 listener.bind(str(path))
                 listener.listen(1)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Capsules of exactly one ATen call: what a failing op was given, and smaller versions of it.
 
-Owns making such capsules. Refuses to know why somebody wants one.
+Owns making such capsules. Does not know what they are used for.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ void multiply_batch(const Kernels& kernels, const MatmulJob& job, std::size_t ba
   const Plane a = plane_of(job.a, batch);
   std::optional<WordBuffer> storage;
   std::optional<WordRows> words = words_in_place(a);
-  // With one panel every row is needed once, by whom it is in the cache for.
+  // With one panel every row is needed once, by the thread whose cache holds it.
   if (!words && panels > 1) words = packed_rows(kernels, {a, job.m, job.k}, threads, storage);
   const Product product{.kernels = kernels,
                         .m = job.m,

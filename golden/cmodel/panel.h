@@ -19,7 +19,7 @@ struct Product {
   const Kernels& kernels;
   std::size_t m, k, n;
   Plane a, b, c;
-  std::optional<WordRows> a_words;  // A's rows as words; none: whoever needs rows packs them
+  std::optional<WordRows> a_words;  // A's rows as words; none: the user of rows packs them
   bool accumulate;
 };
 

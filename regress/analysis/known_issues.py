@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Failures that somebody knows of: who, why, and until when they are expected.
+"""Known failures: their owner, their reason, and the last day on which they are expected.
 
 Owns regress/baselines/known_issues.yaml and its strict schema. An entry past its day expects
 nothing any more: what it covered is red again.

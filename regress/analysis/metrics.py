@@ -29,7 +29,7 @@ class NightMetrics(Frozen):
     day: str
     revision: str
     states: dict[str, Count]
-    """State → items; "missing" for those that nobody tried."""
+    """Status → items; "missing" for those without an attempt."""
     pass_rate: Annotated[float, Field(ge=0, le=1)] | None
     """Of the items with a verdict."""
     cycles: Count

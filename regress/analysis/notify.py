@@ -41,7 +41,7 @@ class Notification:
     worse: tuple[str, ...]
     """Ratchets that were lost."""
     replay: tuple[str, ...]
-    """One line to paste per bug that nobody knows of."""
+    """One command per bug that is not a known issue."""
     report: str
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Waves of one failing op, made when somebody asks: the run, its markers, the viewers' files.
+"""Waves of one failing op, made on request: the run, its markers, the viewers' files.
 
 The op runs alone from its recorded inputs, in a simulator that records from before its packet is
 fetched to its end. Passing runs are never recorded.

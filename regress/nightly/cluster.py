@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a dask scheduler is: one that runs already, or one made for this run in a batch system.
 
-Whoever reaches a dask scheduler or worker runs code there. So one without TLS is taken on this
+Any client of a dask scheduler or worker can run code there. So one without TLS is taken on this
 machine only, and every other connection proves itself with the certificates of the settings.
 """
 

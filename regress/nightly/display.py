@@ -80,7 +80,7 @@ class PlanDisplay:
         self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
     def left(self) -> str:
-        """Time left: what items usually take, the mean of this run where nobody knows."""
+        """Time left: what items usually take, the mean of this run where no time is known."""
         done = self._total - len(self._left)
         if not done or not self._left:
             return ""

@@ -118,7 +118,7 @@ class _RunWatcher:
         self.tick()
 
     def tick(self) -> None:
-        """End the run when nobody wants it any more."""
+        """End the run when it is not wanted any more."""
         if self._cancelled():
             raise _RunStopped(JobStatus.KILLED, "stopped on request")
 

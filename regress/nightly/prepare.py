@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What jobs share and must not race for: simulators and capsules, each made once, before the runs.
 
-Each step is a process of its own with a log; what fails is told to whoever plans, and ends nothing.
+Each step is a process of its own with a log; a failure is reported to the caller, and ends nothing.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def prepare(
     record: Callable[[PrepareStep, PrepareResult, PreparationRecord], None],
     wanted: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Do each step once, in order, as long as somebody wants them; `record` hears of each.
+    """Do each step once, in order, as long as they are wanted; `record` hears of each.
 
     The plan's id in the records is empty: the caller knows it.
     """

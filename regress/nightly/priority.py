@@ -22,7 +22,7 @@ _RECENT_PLANS = 3
 AttemptHistory = Mapping[str, Sequence[PastAttempt]]
 """Item → its executed attempts, newest first."""
 ChangedPaths = Callable[[str], frozenset[str] | None]
-"""Revision → paths that differ from it now; None when nobody can tell."""
+"""Revision → paths that differ from it now; None when it is unknown."""
 
 
 def by_priority(

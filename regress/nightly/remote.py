@@ -70,7 +70,7 @@ ReplyWithFiles = tuple[str, dict[str, bytes]]
 
 @dataclass(frozen=True)
 class WorkerContext:
-    """Where a worker keeps things, and who tells it to stop."""
+    """Where a worker keeps its files, and what tells it to stop."""
 
     address: str
     cache: Path
@@ -160,7 +160,7 @@ class CapsuleUpload:
     key: str
     """Its content hash."""
     way: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
-    """Nobody else's."""
+    """Of this worker alone."""
 
     @property
     def folder(self) -> Path:

@@ -222,12 +222,12 @@ class PlanRunner:
         )
 
     def _inputs(self, item: PlanItem, capsules: list[str]) -> str:
-        """Of everything that decides the result, as it is now: somebody may edit meanwhile."""
+        """Of everything that decides the result, as it is now: files may be edited meanwhile."""
         plan, sources = self._plan, self._setting.sources()
         return digest([item.id, sources, plan.config_digest, dict(plan.tools), capsules])
 
     def _fresh_folder(self, item: PlanItem, number: int) -> Path:
-        """Never one that somebody else may still be writing to."""
+        """Never one that another process may still be writing to."""
         parent = plan_folder(self._store, self._plan.id) / folder_name(item)
         taken = 0
         while True:

@@ -61,7 +61,7 @@ def interruptible(control: RunControl, note: Callable[[str], None]) -> Iterator[
 
 
 class SchedulerDisplay(Protocol):
-    """Who watches."""
+    """What is told of a run of jobs."""
 
     def started(self, item: PlanItem) -> None:
         """A job has been given to the pool."""
@@ -83,7 +83,7 @@ class TimeBudget:
 
     seconds: float
     expected: Callable[[PlanItem], float]
-    """Usual duration of an item, 0 where nobody knows."""
+    """Usual duration of an item, 0 where it is unknown."""
     clock: Callable[[], float] = time.monotonic
     _start: float = field(init=False)
 

@@ -94,7 +94,7 @@ class TierEntry(Frozen):
 
 
 class TlsFiles(Frozen):
-    """PEM files with which runner, scheduler and workers prove who they are; paths are relative to
+    """PEM files with which runner, scheduler and workers identify themselves; paths are relative to
     the file of the settings. On a batch system, all machines see them."""
 
     ca: Annotated[str, _NotEmpty]
@@ -113,7 +113,7 @@ class ClusterConfig(Frozen):
     memory: str = "4GB"
     """Of each worker."""
     tls: TlsFiles | None = None
-    """Required for every scheduler that is not on this machine: whoever reaches a scheduler or a
+    """Required for every scheduler that is not on this machine: any client of a scheduler or a
     worker without it runs code there."""
 
 

@@ -25,7 +25,7 @@ class HeatmapCell:
 def heat_map(
     ops: Sequence[str], configs: Sequence[str], cells: Mapping[tuple[str, str], HeatmapCell]
 ) -> Markup:
-    """Utilisation as colour, failures as a cross and a number; white is what nobody tried."""
+    """Utilisation as colour, failures as a cross and a number; white was not tried."""
     wide, high, left = 132, 30, 210
     content: list[Markup] = [
         text(left + wide * i + wide / 2, 14, name, text_anchor="middle")

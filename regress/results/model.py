@@ -42,7 +42,7 @@ class JobStatus(StrEnum):
 
     @property
     def red(self) -> bool:
-        """Whether somebody has to look at it. A skipped item is red by its cause."""
+        """Whether it makes the run fail. A skipped item is red by its cause."""
         return self not in (JobStatus.PASS, JobStatus.SKIPPED)
 
 

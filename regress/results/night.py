@@ -62,7 +62,7 @@ class StoredJob:
         return () if result is None else tuple(op for op in result.ops if op.status == "fail")
 
     def error_map(self, row: OpRow) -> ErrorMap | None:
-        """Where the result of an op is wrong; None where nobody left a map."""
+        """Where the result of an op is wrong; None where there is no map."""
         return _read(folder_of(self.folder, row.index) / MAP_FILE, ErrorMap)
 
     def log(self, row: OpRow | None = None) -> tuple[Path, list[str]]:
@@ -112,7 +112,7 @@ class Night:
         return self.plan.created_utc[:16].replace("T", " ")
 
     def statuses(self) -> dict[JobStatus | None, int]:
-        """How many items are in which status; None for those that nobody tried."""
+        """How many items are in which status; None for those without an attempt."""
         counts: dict[JobStatus | None, int] = {}
         for item_result in self.item_results:
             status = None if item_result.last is None else item_result.last.status

@@ -230,7 +230,7 @@ class Store:
 
     # ------------------------------------------------------------------ connection
     def _create(self) -> None:
-        """Make the tables unless they are there: who only reads never waits for a writer."""
+        """Make the tables unless they are there: a reader never waits for a writer."""
         with self._transaction(self._reader) as connection:
             there = inspect(connection).has_table(tables.META.name)
             tables_there = [] if there else inspect(connection).get_table_names()

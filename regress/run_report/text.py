@@ -122,7 +122,7 @@ def verdict(row: OpRow) -> str:
 
 
 def _op_name(name: str) -> str:
-    """`aten.mm.default` is mm to everybody."""
+    """`aten.mm.default` is shown as mm."""
     return name.removeprefix("aten.").removesuffix(".default")
 
 

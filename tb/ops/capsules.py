@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ops of capsules as entries of a test. What costs nothing is counted, not run: views, which
-move no data, and ops that only make room, whose bytes nobody has defined."""
+move no data, and ops that only make room, whose bytes are undefined."""
 
 from __future__ import annotations
 

@@ -152,7 +152,7 @@ class Chain:
 
     # ------------------------------------------------------------------ buffers
     def _buffer(self, ref: TensorRef) -> Buffer:
-        """The tensor's buffer; it is loaded from the capsule where nobody made it."""
+        """The tensor's buffer; it is loaded from the capsule if no op has made it."""
         key = buffer_of(ref)
         if key not in self._buffers:
             data = self._capsule.data[ref.storage]

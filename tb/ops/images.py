@@ -54,8 +54,8 @@ class _Image:
 class Images:
     """One image per buffer, made when it is first named. `load` says what is in it then.
 
-    `shared`: the loaded bytes are somebody else's and stay as they are; they are copied before the
-    first op that may write to them.
+    `shared`: the loaded bytes belong to another owner and are never written; they are copied before
+    the first op that may write to them.
     """
 
     def __init__(self, capsule: Capsule, load: Load, *, shared: bool = False) -> None:

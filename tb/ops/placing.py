@@ -2,7 +2,7 @@
 """Where the tensors of a case lie in device memory, and how its arguments look to the lowering.
 
 Owns allocation and initial bytes: results and temporaries start as noise, so that an element that
-nobody writes, or that is read before it is written, does not look right.
+no packet writes, or that is read before it is written, does not look right.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ class Session:
         return (Blame.LOWERING if same else Blame.RTL), no_element(_FAULT_DETAIL + text)
 
     def stray_finding(self, result: PairResult) -> tuple[Blame, Failure] | None:
-        """Bytes outside the result differ: whoever wrote them is to blame.
+        """Bytes outside the result differ: the side that wrote them is to blame.
 
         A completion record that the RTL never wrote is missing: the cmodel's have no arithmetic.
         """

@@ -53,7 +53,7 @@ class SharedMemory {
  public:
   // Maps the file. Throws std::runtime_error when it is not ours.
   explicit SharedMemory(int file_descriptor);
-  // An anonymous one, for a simulation that nobody shares.
+  // An anonymous one, for a simulation that is not shared.
   static int create_anonymous(std::uint64_t base, std::uint64_t bytes);
 
   SharedHeader& header() { return *header_; }

@@ -86,7 +86,7 @@ class Simulation {
     return &context_;
   }
 
-  // Inputs start with random values, too: nobody asks for anything, and nobody answers.
+  // Inputs start with random values, too: there is no request and no response.
   void release_pins() {
     top_.clk = 0;
     top_.rst_n = 0;

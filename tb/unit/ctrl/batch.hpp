@@ -144,7 +144,7 @@ class Session {
     return expected;
   }
 
-  // Who runs a packet; kEngines when none does.
+  // The engine that runs a packet; kEngines when none does.
   static Engine engine_of(const Packet& packet) {
     switch (Opcode(packet.opcode)) {
       case Opcode::kMatmul:

@@ -26,7 +26,7 @@ constexpr uint64_t kHigh = 0x3'0000'0000;
 constexpr uint64_t kMemBase = kHigh + 0x100640;
 constexpr uint64_t kMemLimit = kHigh + 0x2ff9c0;
 
-// Regions by who writes them, so that no two writers race.
+// Regions by their writer, so that no two writers race.
 constexpr uint64_t kConstBase = kMemBase, kConstEnd = kHigh + 0x200000;
 constexpr uint64_t kClientBase = kConstEnd, kClientEnd = kHigh + 0x240000;
 constexpr uint64_t kHostBase = kClientEnd, kHostEnd = kHigh + 0x280000;
