@@ -54,7 +54,7 @@ class Memory(Protocol):
 
 @dataclass(frozen=True)
 class NoisyMemory:
-    """Memory whose fresh bytes are random: what nobody wrote does not look right."""
+    """Memory whose fresh bytes are random: a byte that no packet writes is detected."""
 
     memory: Memory
     noise: np.random.Generator

@@ -16,7 +16,7 @@ struct Expected {
   ErrorCode error = ErrorCode::kNone;
   View src1{}, src2{}, src3{}, dst{};
   unsigned dim = 0;         // GATHER, SCATTER: where the dimension lies in the views
-  bool dispatched = false;  // an engine sees it; set by whoever runs the packet
+  bool dispatched = false;  // an engine sees it; set by the function that runs the packet
 };
 
 // The program of a VECTOR packet; nullptr when it does not exist.
