@@ -87,7 +87,7 @@ def test_every_file_module_and_test_that_a_text_names_exists() -> None:
     assert missing_files(texts, files()) == []
     assert missing_modules(texts) == []
     assert missing_tests(texts) == []
-    assert unwanted_words(texts) == []
+    assert unwanted_words(pages()) == []
 
 
 def test_every_command_on_a_page_exists_and_takes_what_it_is_given() -> None:

@@ -80,7 +80,7 @@ def _work(text: str, stop: str, cache: str) -> ReplyWithFiles:
 
 @dataclass(frozen=True)
 class _SubmittedJob:
-    """A job that somebody has."""
+    """A job that a worker has."""
 
     job: JobSpec
     future: Any
