@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from regress import commands, nightly_cli
+from regress import commands, nightly_cli, op_info
 from regress.console import console
 from regress.invoke import invoke, mend_streams
 from regress.options import (
@@ -163,6 +163,7 @@ def architectures(
 
 
 nightly_cli.mount(app)
+op_info.mount(app)
 
 
 def main() -> None:

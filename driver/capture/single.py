@@ -64,6 +64,12 @@ def overload(name: str) -> Any:
     return found
 
 
+def overload_names(space: str, name: str) -> list[str]:
+    """Every overload of an op, as aten.add.Tensor; none where torch has no such op."""
+    packet = getattr(getattr(torch.ops, space), name, None)
+    return [] if packet is None else [f"{space}.{name}.{one}" for one in packet.overloads()]
+
+
 def single_call(name: str, calls: Sequence[Call], seed: int = 0) -> Capsule:
     """A capsule of these calls, one op each, with the module paths and sources they came with.
 
