@@ -90,10 +90,12 @@ def facts(overload: str) -> Iterator[tuple[str, str]]:
         yield "lowering", f"none: {decomposed if _is_decomposed(overload) else other}"
         return
     base = base_name(overload)
-    yield "lowering", _function(lowering.rule)
-    rule = RULES.get(base)
-    if rule is not None:
-        yield "bound", " ".join([_function(rule), *_lines(_BOUNDS, {base})])
+    for rule in lowering.rules:
+        several = f" rule {rule.name}" if len(lowering.rules) > 1 else ""
+        yield "lowering", _function(rule.function) + several
+    bound = RULES.get(base)
+    if bound is not None:
+        yield "bound", " ".join([_function(bound), *_lines(_BOUNDS, {base})])
     names = {overload, overload.removesuffix(".default"), base, base.strip("_")}
     names |= {name.removeprefix("aten.") for name in names}
     yield "samples", " ".join(_lines(_SAMPLES, names)) or f"{_SAMPLES}, built in a loop"
