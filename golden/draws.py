@@ -17,9 +17,10 @@ import torch
 from driver.errors import UnsupportedOp
 from driver.isa import DType
 from driver.random_stream import RandomStream
+from driver.runtime.torch_types import NPU_TYPES
 from golden import philox
 from golden.formats import FLOAT_FORMATS, Floats
-from golden.reference import NPU_TYPES, exact_values
+from golden.reference import exact_values
 
 Tensor = torch.Tensor
 

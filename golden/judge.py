@@ -19,13 +19,14 @@ import torch
 from driver.errors import UnsupportedOp
 from driver.isa import DType
 from driver.results import Failure
+from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds import RULES, Expectation
 from golden.bounds.expectation import Subject, ulp
 from golden.calls import OpCall, Result, answers, base_name, values_of
 from golden.comparison import Comparison, compare, first, joined, reach
 from golden.formats import FLOAT_FORMATS, UINTS, Bits, Floats, Mask, Values, decode
 from golden.products import Product, chain_bits
-from golden.reference import NPU_TYPES, tensor_bits
+from golden.reference import tensor_bits
 
 _NOTHING_COMPARED = "nothing was compared: no bound is known for any of the {} elements"
 _GROSS = 16

@@ -15,8 +15,9 @@ import numpy as np
 import torch
 
 from driver.isa import MATMUL_DTYPES, DType
+from driver.runtime.torch_types import NPU_TYPES, TORCH_TYPES
 from golden.formats import Values
-from golden.reference import NPU_TYPES, TORCH_TYPES, exact_values, full_precision, tensor_bits
+from golden.reference import exact_values, full_precision, tensor_bits
 from golden.softfloat import chain
 
 Tensor = torch.Tensor

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""torch's tensors as golden reads them: the NPU's types, exact values, bits."""
+"""torch's tensors as golden reads them: exact values, bits."""
 
 from __future__ import annotations
 
@@ -9,20 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 import torch
 
-from driver.isa import DType
 from golden.formats import UINTS, Bits, Values
-
-NPU_TYPES: dict[torch.dtype, DType] = {
-    torch.float32: DType.FP32,
-    torch.float16: DType.FP16,
-    torch.bfloat16: DType.BF16,
-    torch.int8: DType.INT8,
-    torch.int32: DType.INT32,
-    torch.uint8: DType.UINT8,
-    torch.bool: DType.UINT8,
-    torch.int64: DType.INT64,
-}
-TORCH_TYPES = {npu: dtype for dtype, npu in NPU_TYPES.items() if dtype is not torch.bool}
 
 
 def exact_values(tensor: torch.Tensor) -> Values:

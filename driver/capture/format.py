@@ -22,6 +22,7 @@ from pydantic import (
 
 from driver.frozen import Frozen
 from driver.isa import DType
+from driver.runtime.types import NPU_TYPES
 
 SCHEMA_VERSION: Final = 1
 """Raised by one whenever a capsule of the former version could be misread."""
@@ -42,18 +43,6 @@ ELEMENT_BYTES: dict[str, int] = {
     "uint8": 1,
     "bool": 1,
 }
-
-NPU_TYPES: dict[str, DType] = {
-    "float32": DType.FP32,
-    "float16": DType.FP16,
-    "bfloat16": DType.BF16,
-    "int8": DType.INT8,
-    "int32": DType.INT32,
-    "int64": DType.INT64,
-    "uint8": DType.UINT8,
-    "bool": DType.UINT8,
-}
-"""Element types that the NPU holds; it has no others."""
 
 MAX_BROADCAST: Final = 1 << 28
 """Elements of a tensor that repeats its storage's elements by strides of 0."""

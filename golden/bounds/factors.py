@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import (
@@ -39,7 +40,6 @@ from golden.bounds.expectation import (
 )
 from golden.calls import values_of
 from golden.formats import FLOAT_FORMATS, Floats, Mask
-from golden.reference import NPU_TYPES
 
 _LEAST = 2.0**-126
 _LARGEST = 2.0**127

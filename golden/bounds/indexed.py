@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import torch
 
+from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import by_type, equal, moved
 from golden.bounds.expectation import SLACK, Expectation, Rule, Subject, near, unclaimed
 from golden.bounds.reductions import finite
 from golden.calls import truths, values_of
 from golden.formats import FLOAT_FORMATS
-from golden.reference import NPU_TYPES
 
 _SUMMED = ("self", "src", "source", "values", "grad_output", "updates")
 

@@ -43,12 +43,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from driver.isa import DType
+from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import FLUSH, Expectation, Interval, Rule, Subject, U, gamma
 from golden.bounds.products import last_size, summed
 from golden.formats import FLOAT_FORMATS, Floats, Mask, Values, round_to
 from golden.products import Product
-from golden.reference import NPU_TYPES
 
 _U64 = 2.0**-53
 _HALF_SUBNORMAL = 2.0**-150

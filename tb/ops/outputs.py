@@ -12,9 +12,9 @@ from driver.capture.format import HOST_READ
 from driver.capture.single import overload
 from driver.errors import UnsupportedOp
 from driver.isa import DType
+from driver.runtime.torch_types import NPU_TYPES
 from golden.calls import OpCall, answers
 from golden.judge import supports
-from golden.reference import NPU_TYPES
 
 Place = int | str
 """Which argument: its position, or its keyword."""

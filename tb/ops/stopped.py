@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 from driver.errors import InfrastructureError, VerdictError
 from driver.results import OpRow, RunResult, RunSpec
+from driver.runtime.torch_types import NPU_TYPES
 from golden.judge import Blame
-from golden.reference import NPU_TYPES
 from tb.ops.case import Case
 from tb.ops.rows import no_element, row_about
 
