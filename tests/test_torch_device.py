@@ -15,6 +15,9 @@ from pathlib import Path
 import pytest
 import torch
 
+from driver.errors import InputError
+from driver.torch_device.settings import DeviceSettings
+
 ROOT = Path(__file__).parents[1]
 Op = Callable[[torch.Tensor], torch.Tensor]
 
@@ -322,3 +325,22 @@ def test_without_its_core_there_is_a_warning_and_torch_works() -> None:
     assert done.stdout == "2.0\n"
     assert "no device npu" in done.stderr
     assert "make setup" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("NPU_DEVICES", "0", "a number, 1 to 16"),
+        ("NPU_DEVICES", "many", "a number, 1 to 16"),
+        ("NPU_BACKEND", "abacus", "one of null, cmodel, rtl"),
+    ],
+)
+def test_a_wrong_setting_is_named(name: str, value: str, expected: str) -> None:
+    with pytest.raises(InputError, match=f"environment: {name}: got {value}, .*{expected}"):
+        DeviceSettings.from_environment({name: value})
+
+
+def test_with_a_wrong_setting_torch_works_without_the_device() -> None:
+    done = run_python("import torch; print(torch.ones(2).sum().item())", NPU_DEVICES="none")
+    assert done.stdout == "2.0\n"
+    assert "no device npu: environment: NPU_DEVICES: got none" in done.stderr

@@ -68,7 +68,8 @@ class FunctionalBackend(ABC):
 
     def __init__(self, config: HwConfig) -> None:
         self._config = config
-        self._memory = MemoryWindow(config.memory.base, config.memory.limit)
+        self._base_address = config.memory.base  # of the memory; the configuration sorts for it
+        self._memory = MemoryWindow(self._base_address, config.memory.limit)
         self._faults: list[FaultRange] = []
         self._record_pages: set[int] = set()
         self.reset()
@@ -271,7 +272,7 @@ class FunctionalBackend(ABC):
             return False
         record = CompletionRecord(self._seq, code, 0, 0, 0, 0, 0, 0, 0, opcode)
         self._memory.write(address, record.pack())
-        self._record_pages.add(address - (address - self._config.memory.base) % PAGE_BYTES)
+        self._record_pages.add(address - (address - self._base_address) % PAGE_BYTES)
         return True
 
     def _bus_fails(self, address: int, size_bytes: int, *, write: bool) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from driver.backend import BACKENDS
 from driver.errors import InputError
 
 CONFIG_FILE = Path(__file__).parents[2] / "sim_config.yaml"
@@ -26,12 +27,11 @@ class DeviceSettings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> DeviceSettings:
-        """NPU_DEVICES, NPU_BACKEND and NPU_CONFIG. InputError for a count that is none."""
+        """NPU_DEVICES, NPU_BACKEND and NPU_CONFIG. InputError for a wrong number or backend."""
         count = environment.get("NPU_DEVICES", "1")
         if not count.isdecimal() or not 1 <= int(count) <= _MAX_DEVICES:
             raise InputError("environment", "NPU_DEVICES", count, f"a number, 1 to {_MAX_DEVICES}")
-        return cls(
-            int(count),
-            environment.get("NPU_BACKEND", cls.backend),
-            environment.get("NPU_CONFIG", cls.config),
-        )
+        backend = environment.get("NPU_BACKEND", cls.backend)
+        if backend not in BACKENDS:
+            raise InputError("environment", "NPU_BACKEND", backend, f"one of {', '.join(BACKENDS)}")
+        return cls(int(count), backend, environment.get("NPU_CONFIG", cls.config))
