@@ -33,7 +33,7 @@ _RUN = 256
 
 
 @dataclass(frozen=True)
-class Format:
+class AccuracyFormat:
     """A floating-point format and how its numbers meet fp32, as words of 32 bits."""
 
     name: str
@@ -69,9 +69,9 @@ class Format:
         return finite[np.lexsort((~np.signbit(finite.view(np.float32)), finite.view(np.float32)))]
 
 
-FP32 = Format("fp32", 23, -126, 127)
-FP16 = Format("fp16", 10, -14, 15, _cmodel.widen_fp16, _cmodel.narrow_fp16)
-BF16 = Format("bf16", 7, -126, 127, _cmodel.widen_bf16, _cmodel.narrow_bf16)
+FP32 = AccuracyFormat("fp32", 23, -126, 127)
+FP16 = AccuracyFormat("fp16", 10, -14, 15, _cmodel.widen_fp16, _cmodel.narrow_fp16)
+BF16 = AccuracyFormat("bf16", 7, -126, 127, _cmodel.widen_bf16, _cmodel.narrow_bf16)
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def run(program: VectorProgram, *sources: Words) -> Words:
     return out
 
 
-def measure(function: Function, form: Format, points: int, seed: int = 1) -> Accuracy:
+def measure(function: Function, form: AccuracyFormat, points: int, seed: int = 1) -> Accuracy:
     """The largest error over the function's domain; ∞ if ∞, NaN or the sign of a 0 is wrong."""
     program = PROGRAMS[function.program(form.name)]
     worst, at, count = 0.0, (0.0,) * program.sources, 0
@@ -138,7 +138,7 @@ def _values(words: Words) -> Floats:
         return words.view(np.float32).astype(np.float64)
 
 
-def errors(form: Format, got: Floats, true: Floats) -> Floats:
+def errors(form: AccuracyFormat, got: Floats, true: Floats) -> Floats:
     """|got − true| in ULP; ∞ counts as the first number beyond the range, NaN only as NaN.
 
     A zero for a true value of zero has to have its sign.
@@ -154,7 +154,7 @@ def errors(form: Format, got: Floats, true: Floats) -> Floats:
 
 
 def _operands(
-    function: Function, form: Format, points: int, seed: int
+    function: Function, form: AccuracyFormat, points: int, seed: int
 ) -> Iterator[tuple[Words, ...]]:
     if function.pairs is not None:
         rng = np.random.default_rng(seed)
@@ -187,7 +187,7 @@ def _fp32_numbers(function: Function, points: int) -> Iterator[Words]:
             yield (np.arange(start, end, step, dtype=np.int64) | sign).astype(np.uint32)
 
 
-def _is_monotonic(function: Function, form: Format, points: int, seed: int) -> bool | None:
+def _is_monotonic(function: Function, form: AccuracyFormat, points: int, seed: int) -> bool | None:
     """Whether no neighbours in the function's monotonic part go the other way."""
     if function.monotonic is None:
         return None

@@ -17,7 +17,7 @@ from rich.console import Console
 from driver.errors import InputError
 from driver.frozen import Frozen
 from driver.results import write_text
-from golden.accuracy import BF16, FP16, FP32, Format, measure
+from golden.accuracy import BF16, FP16, FP32, AccuracyFormat, measure
 from golden.functions import FUNCTIONS, Function
 from regress.paths import ROOT
 
@@ -81,7 +81,7 @@ def _put_on_record(fresh: Sequence[AccuracyRow]) -> None:
     write_text(ROOT / PAGE, with_table(page, rows))
 
 
-def _row(function: Function, form: Format, points: int) -> AccuracyRow:
+def _row(function: Function, form: AccuracyFormat, points: int) -> AccuracyRow:
     found = measure(function, form, points)
     return AccuracyRow(
         function=function.name,

@@ -12,10 +12,8 @@ PACKAGES = ("driver", "golden", "tb", "regress", "workloads")
 _CLASS = re.compile(r"^class ([A-Za-z]\w*)", re.MULTILINE)
 _PLACES = re.compile(r"((?:`\w+`(?:, )?)+) \(([^)]+)\)")
 
-REPEATED: Mapping[str, str] = {
-    "Format": "golden/accuracy.py: TableFormat; golden/softfloat.py: SoftFormat",
-}
-"""Class names that several files declare today, with names to take instead. It only shrinks."""
+REPEATED: Mapping[str, str] = {}
+"""Class names that several files may declare, with the reason. It stays empty if possible."""
 
 
 def class_files(root: Path) -> dict[str, list[str]]:
