@@ -5,47 +5,19 @@
 #pragma once
 
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <deque>
-#include <random>
 #include <set>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
-#include "Vbench.h"
+#include "common.hpp"
 #include "memory.h"
 
-#ifndef BUS_BITS
-#define BUS_BITS 256
-#endif
-
-constexpr unsigned kBusBytes = BUS_BITS / 8;
 // Beyond 4 GiB, so that an address whose upper word is lost points outside.
 constexpr uint64_t kMemBase = 0x5'0010'0000;
 constexpr uint64_t kMemLimit = 0x5'0020'0000;
-
-struct Failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-template <typename... Args>
-void check(bool ok, const char* format, Args... args) {
-  if (ok) return;
-  char text[256];
-  std::snprintf(text, sizeof text, format, args...);
-  throw Failure(text);
-}
-
-struct Random {
-  std::mt19937_64 engine;
-  explicit Random(uint64_t seed) : engine(seed) {}
-  uint64_t below(uint64_t n) { return engine() % n; }
-  uint64_t between(uint64_t low, uint64_t high) { return low + below(high - low + 1); }
-  bool chance(unsigned percent) { return below(100) < percent; }
-};
 
 // Bytes of [kMemBase, kMemLimit); outside it, and on lines marked bad, every access is an error.
 class Memory {

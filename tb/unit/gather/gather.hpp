@@ -2,6 +2,7 @@
 // GATHER and SCATTER commands: random views and indices, and what they must do to the memory.
 #pragma once
 
+#include "bench.hpp"
 #include "gather.h"
 #include "reference.hpp"
 
@@ -196,51 +197,26 @@ class GatherMaker {
   Random& random_;
 };
 
-// Gives the engine one command at a time and keeps the times of the last one.
-class Gatherer : public Model {
+class Gatherer : public EngineModel<GatherCommand> {
  public:
   static constexpr unsigned kReaders = 2, kWriters = 1;
 
-  uint64_t started = 0, finished = 0;
-  unsigned err = 0;
-
-  void start(const GatherCommand& command) {
-    c_ = command;
-    offered_ = busy_ = true;
-  }
   void drive(Vbench& top) override {
     top.cmd_valid = offered_;
-    top.cmd_scatter = c_.scatter;
-    top.cmd_add = c_.add;
-    top.cmd_dtype = static_cast<uint8_t>(c_.table.dtype);
-    top.cmd_wide = c_.index.dtype == DType::kInt64;
-    top.cmd_dim = static_cast<uint8_t>(c_.dim);
-    top.cmd_table_base = c_.table.base;
-    top.cmd_index_base = c_.index.base;
-    top.cmd_plain_base = c_.plain.base;
+    top.cmd_scatter = command_.scatter;
+    top.cmd_add = command_.add;
+    top.cmd_dtype = static_cast<uint8_t>(command_.table.dtype);
+    top.cmd_wide = command_.index.dtype == DType::kInt64;
+    top.cmd_dim = static_cast<uint8_t>(command_.dim);
+    top.cmd_table_base = command_.table.base;
+    top.cmd_index_base = command_.index.base;
+    top.cmd_plain_base = command_.plain.base;
     for (unsigned d = 0; d < 5; ++d) {
-      top.cmd_size[d] = static_cast<uint32_t>(c_.size()[d]);
-      top.cmd_table_size[d] = static_cast<uint32_t>(c_.table.shape.size[d]);
-      top.cmd_table_stride[d] = static_cast<uint32_t>(c_.table.stride[d]);
-      top.cmd_index_stride[d] = static_cast<uint32_t>(c_.index.stride[d]);
-      top.cmd_plain_stride[d] = static_cast<uint32_t>(c_.plain.stride[d]);
+      top.cmd_size[d] = static_cast<uint32_t>(command_.size()[d]);
+      top.cmd_table_size[d] = static_cast<uint32_t>(command_.table.shape.size[d]);
+      top.cmd_table_stride[d] = static_cast<uint32_t>(command_.table.stride[d]);
+      top.cmd_index_stride[d] = static_cast<uint32_t>(command_.index.stride[d]);
+      top.cmd_plain_stride[d] = static_cast<uint32_t>(command_.plain.stride[d]);
     }
   }
-  void sample(Vbench& top, uint64_t cycle) override {
-    if (top.cmd_valid && top.cmd_ready) {
-      started = cycle;
-      offered_ = false;
-    }
-    check(__builtin_popcount(top.stats) <= 1, "stats %u: more than one kind of cycle", top.stats);
-    if (!top.done) return;
-    check(busy_ && !offered_, "gather: done without a command%s", "");
-    finished = cycle;
-    err = top.err;
-    busy_ = false;
-  }
-  bool idle() const override { return !busy_; }
-
- private:
-  GatherCommand c_;
-  bool offered_ = false, busy_ = false;
 };

@@ -11,21 +11,12 @@ namespace {
 
 constexpr uint64_t kLatency = 100;
 
-void shuffle_conditions(Bench& bench) {
-  static constexpr unsigned kStalls[] = {0, 5, 30, 70};
-  bench.stalls(kStalls[bench.random.below(4)]);
-  bench.slave.shape.latency_min = unsigned(bench.random.below(20));
-  bench.slave.shape.latency_max =
-      bench.slave.shape.latency_min + unsigned(bench.random.below(2) * bench.random.below(600));
-  bench.slave.shape.reorder = bench.random.chance(70);
-}
-
 void commands(uint64_t seed, uint64_t count) {
   Bench bench(seed);
   GatherMaker maker(bench.memory, bench.random);
   std::array<uint64_t, 3> elements{};
   for (uint64_t i = 0; i < count; ++i) {
-    shuffle_conditions(bench);
+    bench.shuffle_conditions();
     const GatherCommand command = maker.make();
     command.apply(bench.memory);
     if (bench.random.chance(30)) bench.traffic(3);
@@ -56,7 +47,7 @@ void errors(uint64_t seed, uint64_t count) {
   GatherMaker maker(bench.memory, bench.random);
   std::array<uint64_t, 11> codes{};
   for (uint64_t i = 0; i < count; ++i) {
-    shuffle_conditions(bench);
+    bench.shuffle_conditions();
     std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
     const GatherCommand command = maker.make();
     spoil(bench, maker, command);
@@ -127,20 +118,9 @@ void speed() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Verilated::commandArgs(argc, argv);
-  const uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
-  const uint64_t rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 20;
-  Verilated::randReset(2);
-  Verilated::randSeed(static_cast<int>(seed % 0x7fffffff) + 1);
-  try {
+  return bench_main(argc, argv, [](uint64_t seed, uint64_t rounds) {
     speed();
     commands(seed, rounds * 20);
     errors(seed + 1, std::max<uint64_t>(rounds * 20, 200));
-  } catch (const Failure& failure) {
-    summary.failure = failure.what();
-    std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed,
-                failure.what());
-  }
-  if (argc > 3) summary.write(argv[3]);
-  return summary.failure.empty() ? 0 : 1;
+  });
 }

@@ -33,6 +33,44 @@ struct Summary {
 };
 inline Summary summary;
 
+// Gives an engine one command at a time and keeps the times and the stalls of the last one.
+template <typename Command>
+class EngineModel : public Model {
+ public:
+  uint64_t started = 0, finished = 0;
+  unsigned err = 0;
+  uint64_t active = 0, operand_stall = 0, result_stall = 0;
+
+  void start(const Command& command) {
+    command_ = command;
+    offered_ = busy_ = true;
+    active = operand_stall = result_stall = 0;
+  }
+  void sample(Vbench& top, uint64_t cycle) override {
+    if (top.cmd_valid && top.cmd_ready) {
+      started = cycle;
+      offered_ = false;
+    }
+    check(__builtin_popcount(top.stats) <= 1, "stats %u: more than one kind of cycle", top.stats);
+    active += top.stats >> 2 & 1;
+    operand_stall += top.stats >> 1 & 1;
+    result_stall += top.stats & 1;
+    if (!top.done) return;
+    check(busy_ && !offered_, "engine: done without a command%s", "");
+    finished = cycle;
+    err = top.err;
+    busy_ = false;
+  }
+  bool idle() const override { return !busy_; }
+
+ protected:
+  Command command_;
+  bool offered_ = false;
+
+ private:
+  bool busy_ = false;
+};
+
 // `Engine` drives the commands of the engine under test, whose first clients `kReaders` and
 // `kWriters` count.
 template <typename Engine>
@@ -80,6 +118,16 @@ class BenchOf {
     writer.stall_percent = host.stall_percent = percent;
   }
 
+  // Random stalls, latencies and order of answers.
+  void shuffle_conditions() {
+    static constexpr unsigned kStalls[] = {0, 5, 30, 70};
+    stalls(kStalls[random.below(4)]);
+    slave.shape.latency_min = unsigned(random.below(20));
+    slave.shape.latency_max =
+        slave.shape.latency_min + unsigned(random.below(2) * random.below(600));
+    slave.shape.reorder = random.chance(70);
+  }
+
   void traffic(uint64_t requests) {
     reader0.to_issue = reader1.to_issue = writer.to_issue = requests;
     host.to_read = host.to_write = requests;
@@ -105,3 +153,22 @@ class BenchOf {
 
   std::vector<Model*> models_{&slave, &reader0, &reader1, &writer, &host, &engine};
 };
+
+// Runs body(seed, rounds), reports its failure and writes the result. Returns the exit status.
+template <typename Body>
+int bench_main(int argc, char** argv, Body body) {
+  Verilated::commandArgs(argc, argv);
+  const uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
+  const uint64_t rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 20;
+  Verilated::randReset(2);
+  Verilated::randSeed(static_cast<int>(seed % 0x7fffffff) + 1);
+  try {
+    body(seed, rounds);
+  } catch (const Failure& failure) {
+    summary.failure = failure.what();
+    std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed,
+                failure.what());
+  }
+  if (argc > 3) summary.write(argv[3]);
+  return summary.failure.empty() ? 0 : 1;
+}

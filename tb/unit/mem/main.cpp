@@ -7,15 +7,6 @@
 
 namespace {
 
-void shuffle_conditions(Bench& bench) {
-  static constexpr unsigned kStalls[] = {0, 5, 30, 70};
-  bench.stalls(kStalls[bench.random.below(4)]);
-  bench.slave.shape.latency_min = unsigned(bench.random.below(20));
-  bench.slave.shape.latency_max =
-      bench.slave.shape.latency_min + unsigned(bench.random.below(2) * bench.random.below(600));
-  bench.slave.shape.reorder = bench.random.chance(70);
-}
-
 // A host that starts bursts and then neither gives nor takes anything must not hold up the engines.
 void stuck_host(uint64_t seed, bool gives, bool takes) {
   Bench bench(seed);
@@ -43,7 +34,7 @@ void clients(uint64_t seed, uint64_t rounds) {
   Bench bench(seed);
   uint64_t compared = 0;
   for (uint64_t round = 0; round < rounds; ++round) {
-    shuffle_conditions(bench);
+    bench.shuffle_conditions();
     for (auto&& bad : bench.memory.bad) bad = round % 4 == 3 && bench.random.below(200) == 0;
     bench.traffic(60);
     bench.run();
@@ -67,7 +58,7 @@ void moves(uint64_t seed, uint64_t commands) {
   Bench bench(seed);
   uint64_t elements = 0, compared = 0;
   for (uint64_t i = 0; i < commands; ++i) {
-    shuffle_conditions(bench);
+    bench.shuffle_conditions();
     const MoveCommand move = random_move(bench.random);
     move.apply(bench.memory);
     if (bench.random.chance(30)) bench.traffic(3);
@@ -98,7 +89,7 @@ void errors(uint64_t seed, uint64_t commands) {
   Bench bench(seed);
   uint64_t reads = 0, writes = 0, clean = 0;
   for (uint64_t i = 0; i < commands; ++i) {
-    shuffle_conditions(bench);
+    bench.shuffle_conditions();
     const MoveCommand move = random_move(bench.random);
     spoil(bench, move);
     const bool source = !move.fill && touches_bad(bench.memory, move.src);
@@ -127,23 +118,12 @@ void errors(uint64_t seed, uint64_t commands) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Verilated::commandArgs(argc, argv);
-  const uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
-  const uint64_t rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 20;
-  Verilated::randReset(2);
-  Verilated::randSeed(static_cast<int>(seed % 0x7fffffff) + 1);
-  try {
+  return bench_main(argc, argv, [](uint64_t seed, uint64_t rounds) {
     speed();
     stuck_host(seed, false, true);
     stuck_host(seed, true, false);
     clients(seed, rounds);
     moves(seed + 1, rounds * 20);
     errors(seed + 2, std::max<uint64_t>(rounds * 10, 150));
-  } catch (const Failure& failure) {
-    summary.failure = failure.what();
-    std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed,
-                failure.what());
-  }
-  if (argc > 3) summary.write(argv[3]);
-  return summary.failure.empty() ? 0 : 1;
+  });
 }

@@ -2,6 +2,7 @@
 // COPY and FILL commands: random views, and what they must do to the memory.
 #pragma once
 
+#include "bench.hpp"
 #include "move.h"
 #include "reference.hpp"
 
@@ -68,50 +69,21 @@ inline MoveCommand random_move(Random& random) {
   return move;
 }
 
-// Gives the engine one command at a time and keeps the times of the last one.
-class Mover : public Model {
+class Mover : public EngineModel<MoveCommand> {
  public:
   static constexpr unsigned kReaders = 1, kWriters = 1;
-  uint64_t started = 0, finished = 0;
-  unsigned err = 0;
-  uint64_t active = 0, operand_stall = 0, result_stall = 0;
 
-  void start(const MoveCommand& move) {
-    move_ = move;
-    offered_ = busy_ = true;
-    active = operand_stall = result_stall = 0;
-  }
   void drive(Vbench& top) override {
     top.cmd_valid = offered_;
-    top.cmd_fill = move_.fill;
-    top.cmd_dtype = static_cast<uint8_t>(move_.dst.dtype);
-    top.cmd_value = move_.value;
-    top.cmd_src_base = move_.src.base;
-    top.cmd_dst_base = move_.dst.base;
+    top.cmd_fill = command_.fill;
+    top.cmd_dtype = static_cast<uint8_t>(command_.dst.dtype);
+    top.cmd_value = command_.value;
+    top.cmd_src_base = command_.src.base;
+    top.cmd_dst_base = command_.dst.base;
     for (unsigned d = 0; d < 5; ++d) {
-      top.cmd_size[d] = static_cast<uint32_t>(move_.dst.shape.size[d]);
-      top.cmd_src_stride[d] = static_cast<uint32_t>(move_.src.stride[d]);
-      top.cmd_dst_stride[d] = static_cast<uint32_t>(move_.dst.stride[d]);
+      top.cmd_size[d] = static_cast<uint32_t>(command_.dst.shape.size[d]);
+      top.cmd_src_stride[d] = static_cast<uint32_t>(command_.src.stride[d]);
+      top.cmd_dst_stride[d] = static_cast<uint32_t>(command_.dst.stride[d]);
     }
   }
-  void sample(Vbench& top, uint64_t cycle) override {
-    if (top.cmd_valid && top.cmd_ready) {
-      started = cycle;
-      offered_ = false;
-    }
-    check(__builtin_popcount(top.stats) <= 1, "stats %u: more than one kind of cycle", top.stats);
-    active += top.stats >> 2 & 1;
-    operand_stall += top.stats >> 1 & 1;
-    result_stall += top.stats & 1;
-    if (!top.done) return;
-    check(busy_ && !offered_, "move: done without a command%s", "");
-    finished = cycle;
-    err = top.err;
-    busy_ = false;
-  }
-  bool idle() const override { return !busy_; }
-
- private:
-  MoveCommand move_;
-  bool offered_ = false, busy_ = false;
 };

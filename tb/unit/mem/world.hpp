@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every model of this bench shares: the memory, the random source, the bus beat, the failure.
+// What the benches behind the memory controller share: the memory, the bus beat, the model.
 #pragma once
 
-#include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <random>
-#include <stdexcept>
 #include <string>
-#include <vector>
 
-#include "Vbench.h"
+#include "common.hpp"
 
-#ifndef BUS_BITS
-#define BUS_BITS 256
-#endif
-
-constexpr unsigned kBusBytes = BUS_BITS / 8;
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kLine = 64;  // bytes that fail together; no bus beat is longer
 // Not on a page, so that both ends of the range check are seen; beyond 4 GiB, so that an address
@@ -32,24 +22,6 @@ constexpr uint64_t kClientBase = kConstEnd, kClientEnd = kHigh + 0x240000;
 constexpr uint64_t kHostBase = kClientEnd, kHostEnd = kHigh + 0x280000;
 constexpr uint64_t kMoveBase = kHostEnd, kMoveEnd = kMemLimit;
 
-struct Failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-template <typename... Args>
-[[noreturn]] void fail(const char* format, Args... args) {
-  char text[256];
-  std::snprintf(text, sizeof text, format, args...);
-  throw Failure(text);
-}
-
-template <typename... Args>
-void check(bool ok, const char* format, Args... args) {
-  if (!ok) fail(format, args...);
-}
-
-using Beat = std::vector<uint8_t>;
-
 template <typename Wide>
 Beat to_beat(const Wide& wide) {
   Beat beat(kBusBytes);
@@ -61,24 +33,6 @@ template <typename Wide>
 void from_beat(Wide& wide, const Beat& beat) {
   std::memcpy(wide.data(), beat.data(), kBusBytes);
 }
-
-struct Random {
-  std::mt19937_64 engine;
-  explicit Random(uint64_t seed) : engine(seed) {}
-  uint64_t below(uint64_t n) { return engine() % n; }
-  uint64_t between(uint64_t low, uint64_t high) { return low + below(high - low + 1); }
-  bool chance(unsigned percent) { return below(100) < percent; }
-  Beat beat() {
-    Beat bytes(kBusBytes);
-    for (auto& byte : bytes) byte = static_cast<uint8_t>(engine());
-    return bytes;
-  }
-  // Small values most of the time, the whole range now and then.
-  uint64_t size(uint64_t limit) {
-    const uint64_t bound = chance(60) ? 64 : chance(80) ? 1024 : limit;
-    return between(1, bound < limit ? bound : limit);
-  }
-};
 
 // The DRAM's bytes and what they should be; lines that answer with SLVERR.
 struct Memory {

@@ -2,6 +2,7 @@
 // VECTOR commands: random programs, views and types, and what they must do to the memory.
 #pragma once
 
+#include "bench.hpp"
 #include "elements.h"
 #include "program_table.hpp"
 #include "reference.hpp"
@@ -150,19 +151,10 @@ class CommandMaker {
   Random& random_;
 };
 
-// Gives the engine one command at a time and keeps the times of the last one.
-class Vectorer : public Model {
+class Vectorer : public EngineModel<VectorCommand> {
  public:
   static constexpr unsigned kReaders = 3, kWriters = 1;
-  uint64_t started = 0, finished = 0;
-  unsigned err = 0;
-  uint64_t active = 0, operand_stall = 0, result_stall = 0;
 
-  void start(const VectorCommand& command) {
-    command_ = command;
-    offered_ = busy_ = true;
-    active = operand_stall = result_stall = 0;
-  }
   void drive(Vbench& top) override {
     top.cmd_valid = offered_;
     top.cmd_program = static_cast<uint16_t>(command_.program);
@@ -179,24 +171,4 @@ class Vectorer : public Model {
       top.cmd_dst_size[d] = static_cast<uint32_t>(dst_size[d]);
     }
   }
-  void sample(Vbench& top, uint64_t cycle) override {
-    if (top.cmd_valid && top.cmd_ready) {
-      started = cycle;
-      offered_ = false;
-    }
-    check(__builtin_popcount(top.stats) <= 1, "stats %u: more than one kind of cycle", top.stats);
-    active += top.stats >> 2 & 1;
-    operand_stall += top.stats >> 1 & 1;
-    result_stall += top.stats & 1;
-    if (!top.done) return;
-    check(busy_ && !offered_, "vector: done without a command%s", "");
-    finished = cycle;
-    err = top.err;
-    busy_ = false;
-  }
-  bool idle() const override { return !busy_; }
-
- private:
-  VectorCommand command_;
-  bool offered_ = false, busy_ = false;
 };
