@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import io
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -34,14 +35,16 @@ def on_both(op: Op, *sizes: int, dtype: torch.dtype = torch.float32) -> torch.Te
     return found
 
 
-def run_python(source: str, **environment: str) -> subprocess.CompletedProcess[str]:
+def run_python(
+    source: str, timeout_s: float = 120, **environment: str
+) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", source],
         cwd=ROOT,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=timeout_s,
         check=False,
     )
 
@@ -234,6 +237,7 @@ def test_modules_keep_tied_weights_and_copies_are_their_own(tmp_path: Path) -> N
     loaded = torch.load(tmp_path / "model.pt", weights_only=True)
     assert loaded["0.weight"].device == torch.device("npu", 0)
     assert torch.equal(loaded["0.weight"].cpu(), parameter.detach().cpu())
+    assert torch.equal(pickle.loads(pickle.dumps(parameter.detach())), parameter)  # noqa: S301
     buffer = io.BytesIO()
     torch.save(parameter.detach(), buffer)
     buffer.seek(0)
@@ -344,3 +348,45 @@ def test_with_a_wrong_setting_torch_works_without_the_device() -> None:
     done = run_python("import torch; print(torch.ones(2).sum().item())", NPU_DEVICES="none")
     assert done.stdout == "2.0\n"
     assert "no device npu: environment: NPU_DEVICES: got none" in done.stderr
+
+
+STEP = """
+import torch
+torch.manual_seed(1)
+model = torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.Tanh(), torch.nn.Linear(4, 3)).to("npu")
+loss = model(torch.randn(6, 5).to("npu")).softmax(-1).square().mean()
+loss.backward()
+for parameter in model.parameters():
+    print(parameter.grad.cpu().numpy().tobytes().hex())
+begin, end = (torch.npu.Event(enable_timing=True) for _ in range(2))
+begin.record()
+loss * 2
+end.record()
+print(begin.elapsed_time(end) > 50)
+"""
+
+
+@pytest.mark.broad
+def test_gradients_have_the_same_bits_on_rtl_and_cmodel() -> None:
+    found = {
+        name: run_python(STEP, 1800, NPU_BACKEND=name, NPU_CONFIG="small")
+        for name in ("rtl", "cmodel")
+    }
+    for done in found.values():
+        assert done.returncode == 0, done.stderr
+    *rtl, takes_cycles = found["rtl"].stdout.split()
+    *cmodel, _ = found["cmodel"].stdout.split()
+    assert rtl == cmodel
+    assert sum(map(len, rtl)) // 8 == 5 * 4 + 4 + 4 * 3 + 3
+    assert takes_cycles == "True"
+
+
+def test_thousands_of_ops_keep_no_memory() -> None:
+    x = torch.randn(4, 4, device="npu")
+    x @ x + x
+    before = torch.npu.memory_allocated()
+    used = torch.npu.memory_summary()
+    for _ in range(1000):
+        x @ x + x
+    assert torch.npu.memory_allocated() == before
+    assert torch.npu.memory_summary().partition("peak")[0] == used.partition("peak")[0]
