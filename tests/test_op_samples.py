@@ -62,6 +62,7 @@ def problem_with(
     return None, verdict.elements_compared
 
 
+@pytest.mark.broad
 @pytest.mark.parametrize("op", sorted(SAMPLES))
 def test_samples_are_answered_within_their_bounds(pair: DevicePair, op: str) -> None:
     wrong: list[str] = []
