@@ -7,20 +7,22 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from night_host import RUNNER
+from night_host import RUNNER, row
 from wrong_runner import LEAST_K
 
 from driver.capture.single import Call, recall, single_call
-from driver.errors import InputError
+from driver.errors import InfrastructureError, InputError
+from driver.results import OpRow
 from regress.failures.shrink import shrink_job
 from regress.failures.shrink.axes import axes
 from regress.failures.shrink.candidates import OpCandidate, plainer, shorter
+from regress.failures.shrink.search import rows_of
 from regress.results.night import StoredJob, load_job
 from regress.results.store import Store
 
@@ -168,3 +170,17 @@ def test_operands_that_do_not_align_at_the_last_dimension_are_cut_by_size() -> N
         3: (("input", 2),),
         5: (("input", 3),),
     }
+
+
+def test_a_candidate_that_ends_its_run_is_left_out_and_the_others_are_tried() -> None:
+    runs: list[list[int]] = []
+
+    def run(sizes: Sequence[int]) -> list[OpRow]:
+        runs.append(list(sizes))
+        if 3 in sizes:
+            raise InfrastructureError("division by zero")
+        return [row(size) for size in sizes]
+
+    found = rows_of([1, 2, 3, 4], run)
+    assert [None if one is None else one.index for one in found] == [1, 2, None, 4]
+    assert runs == [[1, 2, 3, 4], [1, 2], [3, 4], [3], [4]]

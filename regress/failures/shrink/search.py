@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -53,9 +54,10 @@ class _CandidateRunner:
     rounds: int = 0
 
     def fails(
-        self, candidates: Sequence[OpCandidate], like: OpRow
+        self, candidates: Sequence[OpCandidate], like: OpRow, *, strict: bool = False
     ) -> list[tuple[OpCandidate, OpRow]]:
-        """Those that fail in that way. Calls that torch refuses are left out."""
+        """Those that fail as `like` does. Calls that torch refuses are left out; `strict`: one that
+        ends its run with an error is InfrastructureError."""
         from driver.capture.single import recall, single_call  # noqa: PLC0415 (torch takes seconds)
 
         legal, calls = [], []
@@ -69,9 +71,14 @@ class _CandidateRunner:
             calls.append(call)
         if not calls:
             return []
-        rows = self._run(single_call("candidates", calls, self.recorded.seed)).ops
+        rows = self._rows(calls) if strict else rows_of(calls, self._rows)
         pairs = zip(legal, rows, strict=True)
-        return [(c, row) for c, row in pairs if row.status == "fail" and _kind(row) == _kind(like)]
+        return [(c, row) for c, row in pairs if row is not None and _fails_like(row, like)]
+
+    def _rows(self, calls: Sequence[Any]) -> Sequence[OpRow]:
+        from driver.capture.single import single_call  # noqa: PLC0415 (torch takes seconds)
+
+        return self._run(single_call("candidates", calls, self.recorded.seed)).ops
 
     def _run(self, capsule: Capsule) -> RunResult:
         self.rounds += 1
@@ -86,6 +93,20 @@ class _CandidateRunner:
         if result.status == "error":
             raise InfrastructureError(f"run {self.rounds} of the search: {result.message}")
         return result
+
+
+def rows_of(
+    calls: Sequence[Any], run: Callable[[Sequence[Any]], Sequence[OpRow]]
+) -> list[OpRow | None]:
+    """The row of each call; None for a call that ends its run with an error, as one that torch
+    refuses only when it sees the numbers: the others are run without it."""
+    try:
+        return list(run(calls))
+    except InfrastructureError:
+        if len(calls) == 1:
+            return [None]
+    half = len(calls) // 2
+    return [*rows_of(calls[:half], run), *rows_of(calls[half:], run)]
 
 
 def shrink_job(
@@ -112,7 +133,7 @@ def shrink_job(
     spec = spec_of(job, folder).model_copy(update=alone)
     bench = _CandidateRunner(spec, load_capsule(kept), runner)
     start = _operands(bench.recorded)
-    found = bench.fails([start], row)
+    found = bench.fails([start], row, strict=True)
     if not found:
         expected = "an op that fails alone: this one needs stalls, or the ops before it"
         raise InputError(job.item.label, f"op {row.index}", "passes alone", expected)
@@ -120,6 +141,10 @@ def shrink_job(
     capsule = _alone(bench, smallest, folder / CAPSULE)
     test = write_test(folder, load_capsule(capsule), spec, failing, job.attempt.id)
     return ShrinkResult(str(start), str(smallest), bench.trials, bench.rounds, test, capsule)
+
+
+def _fails_like(row: OpRow, like: OpRow) -> bool:
+    return row.status == "fail" and _kind(row) == _kind(like)
 
 
 def _kind(row: OpRow) -> tuple[str, bool]:
