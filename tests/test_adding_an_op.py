@@ -62,5 +62,5 @@ def test_names_that_the_page_counts_on_exist() -> None:
     ):
         assert name in (ROOT / path).read_text(encoding="utf-8"), path
     lengths = {name: len(PROGRAMS[name].code) for name in ("silu", "silu_bf16")}
-    assert f"`silu` is {lengths['silu']}" in PAGE
-    assert f"`silu_bf16` {lengths['silu_bf16']}" in PAGE
+    assert f"`silu` has {lengths['silu']} instructions" in PAGE
+    assert f"`silu_bf16` has {lengths['silu_bf16']}" in PAGE

@@ -175,7 +175,9 @@ def test_every_python_block_parses(page: Path) -> None:
         assert ast.parse(block).body
 
 
-@pytest.mark.parametrize(("page", "shown"), [("capsule", "8, 4"), ("debugging", "BUS_READ")])
+@pytest.mark.parametrize(
+    ("page", "shown"), [("capsule", "8, 4"), ("debugging", "BUS_READ"), ("runtime", "VECTOR exp")]
+)
 def test_the_examples_run(page: str, shown: str, tmp_path: Path) -> None:
     shutil.copy(ROOT / "sim_config.yaml", tmp_path)
     example = blocks(ROOT / "docs" / f"{page}.md")[0].replace(*ON_CMODEL)
