@@ -39,7 +39,7 @@ COCOTB_FOLDER: Final = "tests"
 """In the folder of a run: a folder for each of the cocotb tests that it ran."""
 
 PROGRAM: Final = ".venv/bin/npu-cosim"
-"""The command line as one types it where `make` has set up everything."""
+"""The command line as a user types it after `make setup`."""
 
 _SHARD = re.compile("([0-9]{1,9})/([0-9]{1,9})")
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")

@@ -28,7 +28,7 @@ def _generated() -> frozenset[str]:
 
 
 def _tool(*command: str) -> str:
-    """What a tool of the environment has to say; empty when it is content."""
+    """The output of a tool of the environment; empty if it found no problem."""
     done = subprocess.run(
         [str(Path(sys.executable).parent / command[0]), *command[1:]],
         cwd=ROOT,

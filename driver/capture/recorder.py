@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs a torch module once and records every ATen op that reaches the dispatcher.
 
-Owns the torch side of capture. Refuses to know which ops the NPU can do: that is lowering's.
+Owns the torch side of capture. Does not know which ops the NPU can run: driver.lower does.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ def plan_folder(store: Store, plan_id: str) -> Path:
 
 
 class PlanRunner:
-    """One go at a plan."""
+    """One execution of a plan."""
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ def interruptible(control: RunControl, note: Callable[[str], None]) -> Iterator[
 
 
 class SchedulerDisplay(Protocol):
-    """What is told of a run of jobs."""
+    """Receives the progress of a run of jobs."""
 
     def started(self, item: PlanItem) -> None:
         """A job has been given to the pool."""
