@@ -109,6 +109,21 @@ def test_torch_out_of_bounds_is_a_matter_of_precision(monkeypatch: pytest.Monkey
     assert verdict.blame is Blame.PRECISION
 
 
+def test_a_wrong_element_of_the_npu_goes_before_one_of_torch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    call = product_call()
+    bits = computed(call)
+    bits[1, 5, 4] ^= 1 << 29
+    (right,) = answers(call)
+    assert right is not None
+    right[0, 0, 0] += 1e-3
+    monkeypatch.setattr(judges, "answers", lambda _: (right,))
+    verdict = judge(call, [bits], [bits.copy()], ARRAY)
+    assert verdict.blame is Blame.LOWERING
+    assert verdict.failure is not None and verdict.failure.element == (1, 5, 4)
+
+
 @pytest.mark.parametrize("operand", TYPES)
 def test_third_opinion_agrees_with_the_cmodel_on_every_element(operand: DType) -> None:
     call = product_call(operand, batch=1)
