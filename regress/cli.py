@@ -55,7 +55,7 @@ def replay(options: ReplayOptions, capsule: Capsule) -> int:
 @with_options(CaptureOptions)
 def capture(
     options: CaptureOptions,
-    workload: Annotated[str, typer.Argument(help="Its name, or the path of its Python file.")],
+    workload: Annotated[str, typer.Argument(help="A name, or the path of a Python file.")],
 ) -> int:
     """Record a workload into a capsule."""
     return commands.capture(console(), workload, options)
@@ -82,7 +82,7 @@ def gen() -> int:
 
 @app.command("gen-check")
 def gen_check() -> int:
-    """Compare the generated files with their sources; writes nothing."""
+    """Check that the generated files match their sources."""
     return commands.generated_is_fresh(console())
 
 
@@ -94,19 +94,19 @@ def regs(out: Out = None) -> int:
 
 @app.command()
 def lint() -> int:
-    """Style, licences, file lengths; RTL lint in two front ends."""
+    """Check style, licences and file lengths; lint the RTL."""
     return commands.checks(console(), "lint")
 
 
 @app.command("format")
 def reformat() -> int:
-    """Put Python and C++ sources into the project's form."""
+    """Format the Python and C++ sources."""
     return commands.reformat(console())
 
 
 @app.command()
 def types() -> int:
-    """Static types of the Python packages."""
+    """Check the static types of the Python packages."""
     return commands.checks(console(), "types")
 
 
@@ -114,7 +114,7 @@ def types() -> int:
 def test(
     only: Annotated[list[str] | None, typer.Argument(help="Steps to run; all by default.")] = None,
 ) -> int:
-    """Everything a change has to pass."""
+    """Run every check that a change has to pass."""
     return commands.test_all(console(), only or [])
 
 
@@ -135,7 +135,7 @@ def accuracy(
         int, typer.Option(help="fp32 numbers per function.", min=1000, max=1 << 32)
     ] = 40_000_000,
 ) -> int:
-    """Measure the functions' errors for docs/numerics.md; with fewer points only print them."""
+    """Measure the errors of functions. With the default points, docs/numerics.md is written."""
     from regress.accuracy import accuracy as measure  # noqa: PLC0415 - needs the built cmodel
 
     return measure(console(), names or [], points)
@@ -147,7 +147,7 @@ def optable(
     options: OpSurveyOptions,
     ops: Annotated[list[str] | None, typer.Argument(help="Ops of op_db; all by default.")] = None,
 ) -> int:
-    """Run torch's own op samples on the cmodel; all of them write docs/ops.md."""
+    """Run torch's own op samples on the cmodel. A run of all ops writes docs/ops.md."""
     return commands.optable(console(), ops or [], options)
 
 
@@ -158,7 +158,7 @@ def architectures(
     ] = None,
     seed: Seed = 1,
 ) -> int:
-    """Run the ops of transformers' architectures on the cmodel; all write docs/architectures.md."""
+    """Run the models of transformers on the cmodel. A run of all writes docs/architectures.md."""
     return commands.architectures(console(), names or [], seed)
 
 

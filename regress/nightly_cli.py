@@ -42,23 +42,29 @@ def duration_s(text: str) -> float:
 
 
 def nightly(
-    tier: Annotated[str, typer.Argument(help="A tier of the file.")] = "nightly",
+    tier: Annotated[str, typer.Argument(help="A tier of sim_config.yaml.")] = "nightly",
     *,
-    resume: Annotated[bool, typer.Option(help="Run what is missing of the last plan.")] = False,
-    only_failed: Annotated[bool, typer.Option(help="Only what was red last time.")] = False,
+    resume: Annotated[bool, typer.Option(help="Run the missing jobs of the last plan.")] = False,
+    only_failed: Annotated[
+        bool, typer.Option(help="Run only the jobs that were red last time.")
+    ] = False,
     dry_run: Annotated[bool, typer.Option(help="Show the plan and run nothing.")] = False,
-    filter: Annotated[str | None, typer.Option(help="As `test=mat* config=small`.")] = None,
-    reseed: Annotated[
-        int | None, typer.Option(help="Another first seed.", min=0, max=MAX_SEED)
+    filter: Annotated[
+        str | None, typer.Option(help="Only these jobs: `test=mat* config=small`.")
     ] = None,
-    budget: Annotated[str | None, typer.Option(help="As 90m: the most valuable first.")] = None,
-    jobs: Annotated[int | None, typer.Option("-j", "--jobs", help="At once.", min=1)] = None,
-    scheduler: Annotated[str | None, typer.Option(help="dask: tcp://HOST:PORT.")] = None,
+    reseed: Annotated[
+        int | None, typer.Option(help="First seed, in place of the file's.", min=0, max=MAX_SEED)
+    ] = None,
+    budget: Annotated[str | None, typer.Option(help="Time limit, for example 90m.")] = None,
+    jobs: Annotated[
+        int | None, typer.Option("-j", "--jobs", help="Jobs at the same time.", min=1)
+    ] = None,
+    scheduler: Annotated[str | None, typer.Option(help="dask scheduler: tcp://HOST:PORT.")] = None,
     store: Annotated[str | None, typer.Option(help="Database URL; default: SQLite.")] = None,
     out: Annotated[Path, path_option("Folder of the store.")] = NIGHTLY,
     config_file: ConfigFile = CONFIG_FILE,
 ) -> int:
-    """Run a tier of tests, keep every result, and say what is wrong."""
+    """Run a tier of tests, store the results and write reports."""
     from regress import night_commands  # noqa: PLC0415 (SQLAlchemy)
     from regress.nightly.request import TierRequest  # noqa: PLC0415
 
@@ -83,7 +89,7 @@ def nightly(
 def reproduce(
     identity: Identity, *, op: Op = None, store: StoreUrl = None, out: Folder = NIGHTLY
 ) -> int:
-    """Run a stored failure again and compare its first mismatch with the stored one."""
+    """Run a stored failure again. Its first mismatch is compared with the stored one."""
     from regress import night_commands  # noqa: PLC0415
 
     return night_commands.reproduce(
@@ -99,7 +105,7 @@ def waves(
     store: StoreUrl = None,
     out: Folder = NIGHTLY,
 ) -> int:
-    """Record the waves of a stored failure, with markers and views."""
+    """Record the waves of a stored failure, with markers."""
     from regress import night_commands  # noqa: PLC0415
 
     return night_commands.waves(
@@ -113,9 +119,9 @@ def shrink(
     op: Op = None,
     store: StoreUrl = None,
     out: Folder = NIGHTLY,
-    rounds: Annotated[int, typer.Option(help="At most.", min=1)] = 40,
+    rounds: Annotated[int, typer.Option(help="Rounds at most.", min=1)] = 40,
 ) -> int:
-    """Reduce a stored failure to the smallest op, shape and data that still fail, as a test."""
+    """Reduce a stored failure to a small test. Op, shape and data are the smallest found."""
     from regress import night_commands  # noqa: PLC0415
 
     return night_commands.shrink(
@@ -124,7 +130,7 @@ def shrink(
 
 
 def triage(*, plan: Plan = None, store: StoreUrl = None, out: Folder = NIGHTLY) -> int:
-    """Sort the failures of a night: bugs, known issues, flaky jobs, changes."""
+    """Sort the failures of a night into bugs and known issues."""
     from regress import night_commands  # noqa: PLC0415
 
     return night_commands.triage(console(), night_commands.StoreLocation(out, store), plan)
@@ -139,7 +145,7 @@ def bisect(
     store: StoreUrl = None,
     out: Folder = NIGHTLY,
 ) -> int:
-    """Find the revision that broke a stored failure, by running it in each that is in question."""
+    """Find the revision that introduced a stored failure."""
     from regress import night_commands  # noqa: PLC0415
 
     return night_commands.bisect(
@@ -151,11 +157,11 @@ def baseline(
     tier: Tier = None,
     *,
     plan: Plan = None,
-    check: Annotated[bool, typer.Option("--check", help="Compare, write nothing.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Compare only; write nothing.")] = False,
     store: StoreUrl = None,
     out: Folder = NIGHTLY,
 ) -> int:
-    """Record cycles, utilisation, coverage and passes of a night as what later nights must keep."""
+    """Record the figures of a night as the baseline."""
     from regress import night_commands  # noqa: PLC0415
 
     return night_commands.baseline(
@@ -166,14 +172,14 @@ def baseline(
 def report(
     *,
     plan: Plan = None,
-    webhook: Annotated[str | None, typer.Option(help="Address that gets the news.")] = None,
-    mail: Annotated[Path | None, path_option("File for the news as a message.")] = None,
-    sender: Annotated[str, typer.Option(help="Of the message.")] = "npu-cosim@localhost",
-    to: Annotated[list[str] | None, typer.Option(help="Readers of the message.")] = None,
+    webhook: Annotated[str | None, typer.Option(help="URL that receives the summary.")] = None,
+    mail: Annotated[Path | None, path_option("File for the summary as an e-mail message.")] = None,
+    sender: Annotated[str, typer.Option(help="Sender of the message.")] = "npu-cosim@localhost",
+    to: Annotated[list[str] | None, typer.Option(help="Recipients of the message.")] = None,
     store: StoreUrl = None,
     out: Folder = NIGHTLY,
 ) -> int:
-    """Write the dashboard of a night again; send the news where asked."""
+    """Write the pages of a night again, and send its summary."""
     from regress import night_commands  # noqa: PLC0415
 
     readers = tuple(filter(None, to or ())) or ("root@localhost",)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from inspect import unwrap
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -29,8 +29,12 @@ def mount(app: typer.Typer) -> None:
     """Add the command."""
 
     @app.command("op")
-    def op(name: str) -> int:
-        """Show where an op is lowered, bounded and sampled: softmax, aten.add.Tensor."""
+    def op(
+        name: Annotated[
+            str, typer.Argument(help="An op or an overload: softmax, aten.add.Tensor.")
+        ],
+    ) -> int:
+        """Show where an op is lowered, bounded and sampled."""
         return show(console(), name)
 
 
@@ -60,7 +64,7 @@ def overloads(name: str) -> list[str]:
     runs = [known for known in found if known in LOWERINGS or _is_decomposed(known)]
     found = runs or found[:1]
     if not found:
-        expected = "an op of torch, as softmax or aten.add.Tensor"
+        expected = "an op of torch such as softmax, or an overload such as aten.add.Tensor"
         raise InputError("command line", "op", name, expected)
     return found
 

@@ -48,12 +48,14 @@ def path_option(help_text: str) -> Any:
 
 Out = Annotated[Path | None, path_option("Folder of the results.")]
 ConfigFile = Annotated[Path, path_option("Hardware configurations.")]
-Seed = Annotated[int, typer.Option(help="Of all that is random.", min=0, max=MAX_SEED)]
+Seed = Annotated[int, typer.Option(help="Seed of all random data.", min=0, max=MAX_SEED)]
 Capsule = Annotated[Path, typer.Argument(parser=_given_path(_CAPSULE), metavar="CAPSULE")]
 Identity = Annotated[
     str,
     typer.Argument(
-        metavar="ID", help="Of an attempt, or how it begins.", parser=_given("the id of an attempt")
+        metavar="ID",
+        help="Id of an attempt, or its first characters.",
+        parser=_given("the id of an attempt"),
     ),
 ]
 
@@ -64,30 +66,32 @@ def _renamed_fpu(value: str | None) -> None:
 
 
 _ConfigName = Annotated[
-    str | None, typer.Option(help="A configuration of the file; the test's own if none is given.")
+    str | None, typer.Option(help="A configuration; the test's own by default.")
 ]
 _Waves = Annotated[str, typer.Option(help="none, vcd or fst.")]
 _Backend = Annotated[str, typer.Option(help="rtl or cmodel.")]
 _OpIndex = Annotated[str | None, typer.Option(help="Run only this op, or FIRST..LAST.")]
 _Timeout = Annotated[float, typer.Option(help="Wall-clock limit in seconds.", min=1.0, max=_WEEK_S)]
-_Mode = Annotated[
-    str, typer.Option(help="isolated, chained, or the test's own: what ops of a model work on.")
+_Mode = Annotated[str, typer.Option(help="isolated or chained; the test's own by default.")]
+_AllowCpu = Annotated[
+    bool, typer.Option("--allow-cpu", help="Run ops on the CPU that the NPU cannot run.")
 ]
-_AllowCpu = Annotated[bool, typer.Option("--allow-cpu", help="Run on the CPU what the NPU cannot.")]
 _Array = Annotated[
-    str, typer.Option(help="rtl, or behavioural: a model of array and fma (faster, no assertions).")
+    str, typer.Option(help="rtl, or behavioural: models of array and fma (faster, no assertions).")
 ]
 _Fpu = Annotated[
     str | None,
-    typer.Option("--fpu", hidden=True, callback=_renamed_fpu, parser=str, help="Now ARRAY."),
+    typer.Option("--fpu", hidden=True, callback=_renamed_fpu, parser=str, help="Renamed to ARRAY."),
 ]
 _Checkpoint = Annotated[Path | None, path_option("Folder with real weights.")]
-_Shard = Annotated[str | None, typer.Option(help="Only one part of the ops, as 2/4.")]
-_Shards = Annotated[
-    int | None, typer.Option(help="Jobs that share the ops.", min=1, max=MAX_SHARDS)
+_Shard = Annotated[
+    str | None, typer.Option(help="Run only this shard of the ops, for example 2/4.")
 ]
-_ShardJobs = Annotated[int, typer.Option("-j", "--jobs", help="Shards at once.", min=1)]
-_Resume = Annotated[bool, typer.Option(help="Run the shards that are missing.")]
+_Shards = Annotated[
+    int | None, typer.Option(help="Number of shards of the ops.", min=1, max=MAX_SHARDS)
+]
+_ShardJobs = Annotated[int, typer.Option("-j", "--jobs", help="Shards at the same time.", min=1)]
+_Resume = Annotated[bool, typer.Option(help="Run only the missing shards.")]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +155,7 @@ class OpSurveyOptions:
     """Of `optable`."""
 
     dtype: Annotated[list[str] | None, typer.Option(help="A type; all by default.")] = None
-    samples: Annotated[int, typer.Option(help="At most so many per op and type.", min=1)] = 10
+    samples: Annotated[int, typer.Option(help="Samples at most, for each op and type.", min=1)] = 10
     seed: Seed = 1
     jobs: Annotated[int, typer.Option("-j", "--jobs", help="Processes.", min=1)] = 2
 
