@@ -22,6 +22,7 @@ from driver.lower import (
     elementwise,
     equality,
     functions,
+    gradients,
     host,
     index,
     index_tensors,
@@ -74,6 +75,7 @@ _MODULES = (
     ),
     *(random, random_integers, random_choices),
     *(batch_norm, border, resample, rearrange, pool_mean, pool_adaptive, loss),
+    gradients,
 )
 FAMILIES: tuple[LoweringTable, ...] = tuple(module.TABLE for module in _MODULES)
 

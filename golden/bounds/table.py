@@ -9,6 +9,7 @@ from golden.bounds import (
     custom,
     elementwise,
     factors,
+    gradients,
     indexed,
     losses,
     matmul,
@@ -57,7 +58,7 @@ _FAMILIES = (
     *(factors, remainders),
     *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, random),
     *(reductions, softmax, softplus),
-    *(losses, matmul, moves, resampling),
+    *(gradients, losses, matmul, moves, resampling),
 )
 
 

@@ -12,6 +12,7 @@ from tb.ops.samples import (
     batch,
     counting,
     elementwise,
+    gradients,
     images,
     index,
     long,
@@ -30,7 +31,7 @@ __all__ = ["SAMPLES", "Sample", "T"]
 _FAMILIES = (
     *(whole,),
     *(elementwise, reduce, matmul, nn, attention, shape, index, long, random),
-    *(batch, images, loss, counting),
+    *(batch, images, loss, counting, gradients),
 )
 
 
