@@ -72,15 +72,15 @@ def test_a_check_by_its_number(tmp_path: Path) -> None:
 
 
 def test_a_failing_check_is_a_red_row_with_its_own_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     seeds = []
 
-    def wrong(seed: int) -> tuple[int, str | None]:
+    def wrong(seed: int) -> suite.UnitFindings:
         seeds.append(seed)
-        return 7, "expected 0x1, actual 0x2"
+        return suite.UnitFindings(7, "expected 0x1, actual 0x2", "speed 5\nFAILED 0x2\n")
 
-    right = suite.UnitCheck("mem", "bus of 128 bits", lambda seed: (5, None))
+    right = suite.UnitCheck("mem", "bus of 128 bits", lambda _: suite.UnitFindings(5, "", "fine\n"))
     checks = (right, suite.UnitCheck("ctrl", "bus of 256 bits", wrong))
     monkeypatch.setattr(suite, "CHECKS", checks)
     result = suite.run_suite(spec(tmp_path, seed=12), Heard())
@@ -90,6 +90,8 @@ def test_a_failing_check_is_a_red_row_with_its_own_line(
     assert result.ops[1].failure is not None
     assert result.ops[1].failure.detail == "expected 0x1, actual 0x2"
     assert result.reproduce.endswith("run units --config default --seed 12 --op 1")
+    # Standard error becomes the log of the run.
+    assert capfd.readouterr().err == "ctrl, bus of 256 bits, seed 12\nspeed 5\nFAILED 0x2\n"
 
 
 def test_shards_hold_each_check_once(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -16,22 +17,33 @@ from tb.unit.block import run_block
 
 
 @dataclass(frozen=True)
+class UnitFindings:
+    """What a bench said: how many results it compared, the first thing wrong, and its report."""
+
+    compared: int
+    failure: str
+    """Empty when nothing is wrong."""
+    report: str
+
+
+@dataclass(frozen=True)
 class UnitCheck:
-    """One bench in one shape. `run` takes the seed; (results compared, what is wrong or None)."""
+    """One bench in one shape. `run` takes the seed."""
 
     name: str
     shape: str
-    run: Callable[[int], tuple[int, str | None]]
+    run: Callable[[int], UnitFindings]
 
 
-def _arithmetic(name: str, seed: int) -> tuple[int, str | None]:
+def _arithmetic(name: str, seed: int) -> UnitFindings:
     found = run_arithmetic(name, None, seed)
-    return found.compared, found.differences[0] if found.differing else None
+    report = "".join(f"{line}\n" for line in found.differences)
+    return UnitFindings(found.compared, found.differences[0] if found.differing else "", report)
 
 
-def _block(name: str, bus_bits: int, seed: int) -> tuple[int, str | None]:
+def _block(name: str, bus_bits: int, seed: int) -> UnitFindings:
     found = run_block(name, bus_bits, seed)
-    return found.compared, found.failure or None
+    return UnitFindings(found.compared, found.failure, found.report)
 
 
 CHECKS: tuple[UnitCheck, ...] = (
@@ -45,7 +57,8 @@ CHECKS: tuple[UnitCheck, ...] = (
 
 
 def run_suite(spec: RunSpec, progress: RunObserver) -> RunResult:
-    """Run the checks that the spec picks, one row each.
+    """Run the checks that the spec picks, one row each. The report of one that fails goes to
+    standard error, the log of the run.
 
     InputError: a check or seed that does not exist. InfrastructureError: no tools, a bench that
     dies.
@@ -55,7 +68,10 @@ def run_suite(spec: RunSpec, progress: RunObserver) -> RunResult:
     rows = []
     for index in numbers:
         check = CHECKS[index]
-        compared, failure = check.run(spec.seed)
-        rows.append(check_row(index, check.name, check.shape, compared, failure))
+        found = check.run(spec.seed)
+        if found.failure:
+            sys.stderr.write(f"{check.name}, {check.shape}, seed {spec.seed}\n{found.report}")
+        failure = found.failure or None
+        rows.append(check_row(index, check.name, check.shape, found.compared, failure))
         progress.op(OpEvent.of(rows[-1]))
     return checks_result(spec, rows)
