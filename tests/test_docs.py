@@ -35,7 +35,7 @@ from source_names import (
     named_in_code,
     repetitions,
 )
-from test_imports import FORBIDDEN, LAYERS, REGRESS_ORDER, STDLIB_ONLY
+from test_imports import FORBIDDEN, LAYERS, REGRESS_ORDER, STDLIB_ONLY, is_inside
 from typer.core import TyperGroup
 
 from regress.cli import app
@@ -154,7 +154,9 @@ def import_rows() -> list[str]:
     for name, allowed in LAYERS.items():
         inside = [other for other in sorted(LAYERS) if other.startswith(f"{name}.")]
         others = [
-            f"`{other}`" for other in sorted({*allowed, *inside} - {name, *FORBIDDEN.get(name, ())})
+            f"`{other}`"
+            for other in sorted({*allowed, *inside} - {name})
+            if not any(is_inside(other, refused) for refused in FORBIDDEN.get(name, ()))
         ]
         refused = [f"`{other}`" for other in sorted(FORBIDDEN.get(name, ()))]
         text = "the standard library" if name in STDLIB_ONLY else ", ".join(others)

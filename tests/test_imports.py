@@ -20,6 +20,7 @@ LAYERS: dict[str, frozenset[str]] = {
     "driver.runtime": BELOW_RUNTIME,
     "driver.lower": BELOW_RUNTIME - {"driver.backend"} | {"driver.lower", "driver.random_stream"},
     "driver.torch_device": frozenset({"driver"}),
+    "driver.torch_device.judging": frozenset({"driver", "golden"}),
     "golden": frozenset({"golden", "driver"}),
     "tb": frozenset({"tb", "golden", "driver", "workloads"}),
     "regress": frozenset({"regress", "golden", "driver", "workloads"}),

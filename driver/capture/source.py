@@ -13,7 +13,8 @@ from torch.utils.hooks import RemovableHandle
 
 from driver.errors import printable
 
-_INTERNAL = ("torch", "driver.capture")
+_INTERNAL = ("torch", "driver.capture", "driver.torch_device")
+UNKNOWN = "unknown:0"
 
 
 class ModulePath:
@@ -60,20 +61,20 @@ class ModulePath:
         self._hooks.append(module.register_forward_hook(leave, always_call=True))
 
 
-def source_line(stop: CodeType) -> str:
+def source_line(stop: CodeType | None = None) -> str:
     """`package/file.py:line` of the innermost frame outside torch, looking up to `stop`'s frame.
 
     A model made of torch's own modules only has no such frame: then it is torch's line that made
     the call. Paths start at the top-level package, so they are the same on every machine.
     """
     frame: FrameType | None = sys._getframe(1)
-    fallback = "unknown:0"
+    fallback = UNKNOWN
     while frame is not None and frame.f_code is not stop:
         name = str(frame.f_globals.get("__name__", ""))
         generated = frame.f_code.co_filename.startswith("<")
         if not generated and not _is_internal(name):
             return _relative(frame, name)
-        if fallback == "unknown:0" and name.startswith("torch.nn."):
+        if fallback == UNKNOWN and name.startswith("torch.nn."):
             fallback = _relative(frame, name)
         frame = frame.f_back
     return fallback

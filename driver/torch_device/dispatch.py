@@ -19,6 +19,7 @@ from driver.lower import Arg
 from driver.random_stream import RandomStream
 from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device import _core
+from driver.torch_device.check import begin
 from driver.torch_device.counted import COUNTED, INDEXED, masks_as_places
 from driver.torch_device.hardware import view_of
 from driver.torch_device.overloads import (
@@ -81,7 +82,10 @@ def _run_row(
         }
         views = [None if x is None else view(row, x) for x in results]
         stream = _stream(device, args, kwargs) if arrived.random else None
+        finish = begin(row, args, kwargs, stream)
         hardware.run(row, given, named, views, stream)
+    if finish is not None:
+        finish(results)
     if arrived.returns_number:
         (number,) = results
         assert number is not None

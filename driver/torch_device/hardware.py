@@ -35,11 +35,17 @@ class OpenDevice:
 
     def __init__(self, settings: DeviceSettings) -> None:
         config = load_config(CONFIG_FILE, settings.config)
+        self._config = config
         self._backend = open_backend(settings.backend, config)
         self._device = Device(self._backend, config)
         self._base = config.memory.base
         self._programs = ProgramCache(config)
         self._lock = RLock()
+
+    @property
+    def array_size(self) -> int:
+        """Side of the matrix engine's tiles."""
+        return self._config.array_size
 
     def allocate(self, size_bytes: int) -> int:
         """The address of fresh memory. OutOfMemory with the region's numbers."""

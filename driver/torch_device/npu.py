@@ -13,11 +13,14 @@ import torch
 from torch import accelerator
 
 from driver.torch_device import _core
+from driver.torch_device import check as checking
 from driver.torch_device.pool import POOL, free_released
 
 DeviceLike = torch.device | str | int | None
 Stream = torch.Stream
 Event = torch.Event
+check = checking.Check
+WrongResult = checking.WrongResult
 
 default_generators: tuple[torch.Generator, ...] = ()
 """One per device; filled when the device is registered."""

@@ -48,7 +48,7 @@ def register() -> None:
     running = torch.__version__.partition("+")[0]
     if running != _core.TORCH_VERSION:
         raise CoreMissing(f"built for torch {_core.TORCH_VERSION}, this is {running}: make setup")
-    from driver.torch_device import npu, pool  # noqa: PLC0415
+    from driver.torch_device import check, npu, pool  # noqa: PLC0415
 
     rename_privateuse1_backend("npu")
     count = pool.POOL.settings.count
@@ -58,6 +58,8 @@ def register() -> None:
     npu.fill_generators()
     _register_kernels()
     _print_on_the_host()
+    if pool.POOL.settings.check:
+        check.check_whole_process()
 
 
 def _register_kernels() -> None:

@@ -24,14 +24,20 @@ class DeviceSettings:
     """A name of driver.backend.BACKENDS."""
     config: str = "default"
     """A configuration of sim_config.yaml."""
+    check: bool = False
+    """Whether every op is judged as it runs."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> DeviceSettings:
-        """NPU_DEVICES, NPU_BACKEND and NPU_CONFIG. InputError for a wrong number or backend."""
+        """NPU_DEVICES, NPU_BACKEND, NPU_CONFIG and NPU_CHECK. InputError for a wrong value."""
         count = environment.get("NPU_DEVICES", "1")
         if not count.isdecimal() or not 1 <= int(count) <= _MAX_DEVICES:
             raise InputError("environment", "NPU_DEVICES", count, f"a number, 1 to {_MAX_DEVICES}")
         backend = environment.get("NPU_BACKEND", cls.backend)
         if backend not in BACKENDS:
             raise InputError("environment", "NPU_BACKEND", backend, f"one of {', '.join(BACKENDS)}")
-        return cls(int(count), backend, environment.get("NPU_CONFIG", cls.config))
+        check = environment.get("NPU_CHECK", "0")
+        if check not in ("0", "1"):
+            raise InputError("environment", "NPU_CHECK", check, "0 or 1")
+        config = environment.get("NPU_CONFIG", cls.config)
+        return cls(int(count), backend, config, check == "1")

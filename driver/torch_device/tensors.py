@@ -12,6 +12,7 @@ from driver.errors import UnsupportedOp
 from driver.lower import Arg
 from driver.runtime import TensorView
 from driver.runtime.torch_types import NPU_TYPES
+from driver.torch_device.check import begin
 from driver.torch_device.hardware import COPY_ROW, OpenDevice, view_of
 from driver.torch_device.pool import POOL
 
@@ -77,10 +78,14 @@ def copy_from(source: Tensor, target: Tensor, non_blocking: bool = False) -> Ten
     if source.device == target.device:
         try:
             into = view(COPY_ROW, target)
-            device_of(target).run(COPY_ROW, (into, view(COPY_ROW, source)), {}, (into,))
+            given = view(COPY_ROW, source)
+            finish = begin(COPY_ROW, (target, source), {}, None)
+            device_of(target).run(COPY_ROW, (into, given), {}, (into,))
         except UnsupportedOp:
             pass
         else:
+            if finish is not None:
+                finish((target,))
             return target
     there = in_place(source) if is_npu(source) else source.detach()
     (in_place(target) if is_npu(target) else target.detach()).copy_(there)

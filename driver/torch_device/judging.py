@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One row of the op table that a torch program ran, judged by golden; a capsule if it is wrong.
+
+The only module of the driver that knows golden. It asks about the op that torch was asked for, with
+copies of the arguments; what the row was lowered to is not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from driver.capture import save_capsule
+from driver.capture.single import Call, overload, single_call
+from driver.errors import InputError
+from driver.random_stream import FIRST_STREAM, RandomStream
+from driver.runtime.torch_types import NPU_TYPES
+from driver.torch_device.check import Check, WrongResult
+from driver.torch_device.tensors import device_of, in_place, is_npu
+from golden.calls import OpCall, answers
+from golden.formats import Bits
+from golden.judge import Verdict, judge, supports
+from golden.reference import tensor_bits
+
+Tensor = torch.Tensor
+_NOT_ASKED = ("device", "generator", "pin_memory")
+"""Keywords that say where, not what."""
+
+
+class CheckedRow:
+    """A row about to run, its arguments kept as they are before it."""
+
+    def __init__(
+        self,
+        check: Check,
+        row: str,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        stream: RandomStream | None,
+    ) -> None:
+        wanted = {str(a.name): str(a.type) for a in overload(row)._schema.arguments}
+        given = {name: value for name, value in kwargs.items() if name in wanted}
+        self._check = check
+        self._given = {**dict(zip(wanted, args, strict=False)), **given}
+        self._call = OpCall(
+            row,
+            [_on_host(value, kind) for value, kind in zip(args, wanted.values(), strict=False)],
+            {
+                name: _on_host(value, wanted[name])
+                for name, value in given.items()
+                if name not in _NOT_ASKED
+            },
+            stream or FIRST_STREAM,
+        )
+
+    def judge(self, results: Sequence[Tensor | None]) -> None:
+        """WrongResult with op, blame, element, place in the program and capsule."""
+        left = [self._given[name] for name in self._call.written()]
+        made = [None if x is None else _on_host(x, "Tensor") for x in (*results, *left)]
+        verdict = self._verdict(made, _array_size(results, left))
+        report = self._check.report
+        with self._check.lock:
+            report.ops += 1
+            if verdict is None:
+                report.not_judged[self._call.op] += 1
+                return
+            report.elements += verdict.elements_compared
+        if verdict.failure is not None:
+            raise WrongResult(self._text(verdict, made))
+
+    def _verdict(self, made: Sequence[Tensor | None], array_size: int) -> Verdict | None:
+        """None where golden has no answer of the types that the device has."""
+        if not supports(self._call.op):
+            return None
+        with torch.random.fork_rng(devices=[]):  # the program's own numbers stay as they are
+            expected = answers(self._call)
+            for answer, x in zip(expected, made, strict=True):
+                if answer is not None and x is not None and answer.dtype is not x.dtype:
+                    return None
+            bits: list[Bits | None] = [None if x is None else tensor_bits(x) for x in made]
+            return judge(self._call, bits, None, array_size)
+
+    def _text(self, verdict: Verdict, made: Sequence[Tensor | None]) -> str:
+        failure, origin = verdict.failure, self._check.origin()
+        assert failure is not None
+        call = Call(
+            self._call.op,
+            self._call.args,
+            self._call.kwargs,
+            origin.module,
+            origin.source,
+            stream=self._call.stream,
+        )
+        sizes = made[failure.output]
+        shape = "" if sizes is None else f" of {list(sizes.shape)}"
+        return (
+            f"npu: {self._call.op} is wrong ({verdict.blame.value}) at {origin}: "
+            f"element {list(failure.element)}{shape} is {failure.actual!r}, "
+            f"expected {failure.expected!r}; {failure.detail}; {self._kept(call)}"
+        )
+
+    def _kept(self, call: Call) -> str:
+        """Where the capsule is, or why there is none."""
+        path: Path = self._check.folder / call.op
+        try:
+            save_capsule(single_call(call.op, [call]), path)
+        except InputError as error:
+            return f"no capsule: {error}"
+        return f"to run it again: make replay CAPSULE={path.resolve()}"
+
+
+def _on_host(value: Any, kind: str) -> Any:
+    """The same argument with CPU tensors of the same strides; a number for a tensor as one."""
+    if isinstance(value, list | tuple):
+        return [_on_host(item, kind.removesuffix("[]")) for item in value]
+    if isinstance(value, Tensor):
+        if is_npu(value):
+            return _copied(value)
+        return value.detach().clone() if value.dtype in NPU_TYPES else torch.tensor(value.item())
+    if kind == "Tensor" and isinstance(value, bool | int | float):
+        return torch.tensor(value)
+    return value
+
+
+def _copied(tensor: Tensor) -> Tensor:
+    """A copy of the memory that a tensor spans."""
+    if not tensor.numel():
+        return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
+    there = in_place(tensor.detach())
+    steps = zip(there.shape, there.stride(), strict=True)
+    span = there.as_strided((1 + sum((size - 1) * step for size, step in steps),), (1,))
+    return span.clone().as_strided(there.shape, there.stride())
+
+
+def _array_size(*results: Sequence[Tensor | None]) -> int:
+    tensors = [x for group in results for x in group if x is not None and is_npu(x)]
+    return device_of(tensors[0]).array_size if tensors else 1
