@@ -7,6 +7,7 @@ import math
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
+from driver.lower.convert import is_float
 from driver.lower.registry import LoweringTable, Scalar
 from driver.runtime.views import TensorView
 
@@ -51,6 +52,9 @@ def threshold_backward(
     threshold: Scalar,
 ) -> None:
     """grad, but 0 where self ≤ threshold"""
+    for view in (grad_output, self):
+        if not is_float(view):
+            raise b.unsupported("dtype", view.dtype.name, "a floating-point type")
     flat = b.temp(DType.UINT8, out.sizes)
     b.vector("less_equal_imm", (self,), flat, float(threshold))
     b.vector("masked_fill", (grad_output, flat), out, 0.0)

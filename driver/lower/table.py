@@ -30,6 +30,7 @@ from driver.lower import (
     masks,
     matmul,
     norm,
+    optimizers,
     pool,
     pool_adaptive,
     pool_mean,
@@ -75,7 +76,7 @@ _MODULES = (
     ),
     *(random, random_integers, random_choices),
     *(batch_norm, border, resample, rearrange, pool_mean, pool_adaptive, loss),
-    gradients,
+    *(gradients, optimizers),
 )
 FAMILIES: tuple[LoweringTable, ...] = tuple(module.TABLE for module in _MODULES)
 

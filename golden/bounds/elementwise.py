@@ -203,16 +203,6 @@ def _addcmul(call: OpCall) -> torch.Tensor:
     return a + abs(float(call["value"])) * b * c
 
 
-def _addcdiv(call: OpCall) -> torch.Tensor:
-    a, b, c = (_wide(call[name]).abs() for name in ("self", "tensor1", "tensor2"))
-    return a + abs(float(call["value"])) * b / c
-
-
-def _lerp(call: OpCall) -> torch.Tensor:
-    a, b, w = (_wide(call[n]).abs() for n in ("self", "end", "weight"))
-    return (a + b) * (1 + w)
-
-
 def _arange(subject: Subject) -> tuple[Expectation | None, ...]:
     """start + step·i with both rounded to fp32: 3 roundings of either term.
 
@@ -237,8 +227,6 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(("add", "sub", "rsub"), by_type(sum_rule)),
     **dict.fromkeys(("mul", "div"), by_type(product_rule)),
     "addcmul": running(_addcmul, 3),
-    "addcdiv": running(_addcdiv, 4),
-    "lerp": running(_lerp, 4),
     "square": by_type(function("square", 1.0)),
     "pow": by_type(function("pow", 3.0)),
     "gelu": function("gelu", 6.0, true=_gelu, torch_scale=_size),

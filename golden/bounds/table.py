@@ -15,6 +15,7 @@ from golden.bounds import (
     matmul,
     moves,
     norms,
+    optimizers,
     pooling,
     products,
     random,
@@ -58,7 +59,7 @@ _FAMILIES = (
     *(factors, remainders),
     *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, random),
     *(reductions, softmax, softplus),
-    *(gradients, losses, matmul, moves, resampling),
+    *(gradients, losses, matmul, moves, optimizers, resampling),
 )
 
 

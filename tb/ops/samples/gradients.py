@@ -27,4 +27,17 @@ def _softmax() -> Iterator[Sample]:
                 yield Sample(f"aten.{name}.default", args, (dtype,), special=False)
 
 
-SAMPLES = (*_activations(), *_softmax())
+def _optimizers() -> Iterator[Sample]:
+    place = T(plain=True)
+    for weight in (0.1, 0.75, -3.0):
+        yield Sample("aten.lerp.Scalar", (T(), T(), weight))
+    yield Sample("aten.lerp_.Scalar", (place, T(), 0.25))
+    for values in ("any", "unit"):
+        yield Sample("aten.lerp.Tensor", (T(), T(), T(values=values)))
+    yield Sample("aten.lerp_.Tensor", (place, T(), T(values="unit")))
+    for value in (1, -0.001, 7.5):
+        yield Sample("aten.addcdiv.default", (T(), T(), T()), kwargs={"value": value})
+    yield Sample("aten.addcdiv_.default", (place, T(), T(values="positive")))
+
+
+SAMPLES = (*_optimizers(), *_activations(), *_softmax())

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What optimizers do with gradients.
+
+*addcdiv*: a + v·(b ÷ c). The quotient rounds once (below the normal range by 2^-149), the product
+and the sum once together (fma): u·(|v·b/c| + |result|) + 2^-149·(1 + |v|). torch takes (v·b) ÷ c
+and adds: three roundings, of which the first loses up to 2^-149 that is divided by c. Where b/c or
+v·b exceeds the largest fp32 number, nothing is claimed.
+
+*lerp*: a + w·(b − a), from |w| = ½ on b − (1 − w)·(b − a): the difference, 1 − w, and the product
+and the sum, at most 4 roundings of (|a| + |b|)·(1 + |w|).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from golden.bounds.elementwise import running, true_of
+from golden.bounds.expectation import (
+    FLUSH,
+    TINY,
+    Expectation,
+    Rule,
+    Subject,
+    U,
+    is_short,
+    near,
+    unit,
+)
+from golden.bounds.reductions import finite
+from golden.calls import OpCall, values_of, widened
+
+
+def _addcdiv(subject: Subject) -> tuple[Expectation | None, ...]:
+    call, dtype = subject.call, subject.answer().dtype
+    a, b, c = (finite(call[name]).abs() for name in ("self", "tensor1", "tensor2"))
+    v = abs(float(np.float32(call["value"])))
+    divides = call["tensor2"].double().abs() > 0
+    inverse = torch.where(divides & call["tensor2"].isfinite(), 1 / c, 0.0)
+    quotient = b * inverse
+    size = a + 2 * v * quotient
+    npu = 2 * U * size + TINY * (2 + v)
+    other = 2 * npu + FLUSH * (inverse + 1)
+    if is_short(dtype):
+        other = other + 3 * unit(dtype) * size
+    peak = torch.maximum(torch.maximum(size, quotient), v * b)
+    true = true_of(subject)
+    left, right, top = (values_of(torch.broadcast_to(x, true.shape)) for x in (npu, other, peak))
+    limit = top if is_short(dtype) else 0.0
+    return (near(dtype, true, left, right, peak=top, torch_peak=limit),)
+
+
+def _lerp(call: OpCall) -> torch.Tensor:
+    a, b, w = (torch.as_tensor(widened(call[n])).abs() for n in ("self", "end", "weight"))
+    return (a + b) * (1 + w)
+
+
+RULES: dict[str, Rule] = {"addcdiv": _addcdiv, "lerp": running(_lerp, 4)}
