@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The instruction set, declared once. A leaf: standard library only, imports nothing of ours.
+"""The instruction set, declared once. Imports the standard library only.
 
 `python -m driver.isa.generate` (or `make gen`) emits rtl/pkg/npu_isa_pkg.sv,
 golden/cmodel/npu_isa.h and docs/isa.md from these tables.

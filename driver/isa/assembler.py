@@ -5,8 +5,8 @@
     def axpy(p: Assembler) -> Value:
         return p.fma(p.imm(0), p.src1, p.src2)
 
-Equal expressions are computed once, unused ones not at all. Knows no arithmetic: an instruction's
-meaning is docs/numerics.md's.
+Equal expressions are computed once, unused ones not at all. The meaning of an
+instruction is in docs/numerics.md, not here.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Lines that both emitters of generated SystemVerilog and C++ write. Knows no table."""
+"""Lines that both emitters of generated SystemVerilog and C++ write."""
 
 from __future__ import annotations
 

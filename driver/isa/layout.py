@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Byte layouts declared as tables: packet, descriptor, completion record; what opcodes use.
 
-Every emitter (SystemVerilog, C++, Markdown) and the Python codecs read these tables; nothing else
-states an offset.
+Every emitter (SystemVerilog, C++, Markdown) and the Python codecs read these tables; no offset
+is written elsewhere.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ COMPLETION_FIELDS: tuple[Field, ...] = (
 )
 
 COMPLETION_TIMING_BYTES = range(8, 44)
-"""Bytes of a completion record that tell time; a functional model leaves them zero."""
+"""Bytes of a completion record that depend on timing; a functional model leaves them zero."""
 
 FLAG_FIELDS: tuple[BitField, ...] = (
     BitField("SRC_DTYPE", 0, 4, "element type of the sources; VECTOR, GATHER, SCATTER: of src1"),
@@ -146,15 +146,15 @@ OPERATIONS: tuple[Operation, ...] = (
         ("SRC_DTYPE", "DST_DTYPE", "SRC1_DESC", "DST_DESC", "IRQ"),
         ("src1", "dst"),
         ("count",),
-        "Moves elements, bits untouched. `count` elements when neither side is a descriptor, "
-        "else 0 and the descriptor gives the shape.",
+        "Copies elements without a change of bits: `count` elements when neither side is a "
+        "descriptor; else `count` is 0 and the descriptor gives the shape.",
     ),
     Operation(
         Opcode.FILL,
         ("DST_DTYPE", "DST_DESC", "IRQ"),
         ("dst",),
         ("count", "value"),
-        "Writes the element `value` everywhere. `count` as for COPY; bits of `value` above the "
+        "Writes `value` to every element. `count` as for COPY; bits of `value` above the "
         "element's width must be zero. Not for INT64.",
     ),
     Operation(
@@ -177,8 +177,8 @@ OPERATIONS: tuple[Operation, ...] = (
         ("src1", "src2", "dst"),
         ("dim",),
         "dst[i with i[dim] replaced by src2[i]] = src1[i], or += with ACCUMULATE, for i in "
-        "row-major order: of equal places the last wins. All three are descriptors of one rank; "
-        "src2 has src1's sizes, dst as well except in dimension `dim`.",
+        "row-major order: at equal places the last element remains. All three are descriptors of "
+        "one rank; src2 has src1's sizes, dst as well except in dimension `dim`.",
     ),
     Operation(
         Opcode.FENCE, ("IRQ",), (), (), "Completes when every earlier write is acknowledged."
@@ -197,8 +197,8 @@ CHECK_ORDER: tuple[str, ...] = (
     "BAD_OPCODE: the opcode has no entry under Operations.",
     "RESERVED_BITS: a flag, address or parameter that the opcode does not use is not zero, or "
     "FILL's value has bits above the element's width (for an element type that exists). VECTOR: "
-    "so are DTYPE, DESC flag, address and parameters of the sources that an existing program does "
-    "not have.",
+    "so is a DTYPE, DESC flag, address or parameter of a source that the program, if it exists, "
+    "does not have.",
     "BAD_DTYPE: a type number that does not exist; a MATMUL pair that is not listed; COPY, GATHER "
     "or SCATTER between different types; FILL of INT64; indices that are not INT32 or INT64; "
     "SCATTER with ACCUMULATE in INT8, UINT8 or INT64.",
@@ -210,11 +210,11 @@ CHECK_ORDER: tuple[str, ...] = (
     "dst, then src1, which has dst's shape). If it is a descriptor: MISALIGNED when its "
     "address is no multiple of 64, OUT_OF_RANGE when its 64 bytes are not all in memory, BUS_READ "
     "when reading it fails, then BAD_DESCRIPTOR: reserved or unused words not zero, rank outside "
-    "1…5, a size of zero, a type or shape at odds with the packet (COPY: dst against src1; "
+    "1…5, a size of zero, a type or shape that contradicts the packet (COPY: dst against src1; "
     "VECTOR: rank and sizes against the first source, a reduction's dst having size 1 in the "
     "innermost dimension; GATHER, SCATTER: as under Operations against src1, and dim not below "
     "the rank), dst with stride 0 where the size is above 1. Then, descriptor or not: MISALIGNED "
     "when the base is no multiple of the element size, OUT_OF_RANGE when first or last byte is "
     "not in memory (computed without wrapping), or a dense operand needs a stride of 2³² elements "
-    "or more. One operand is finished before the next is looked at.",
+    "or more. All checks of one operand come before those of the next.",
 )

@@ -16,13 +16,13 @@ A direct operand (its DESC flag clear) is dense, row-major, of the operation's s
 [batch, M, K] (TRANS_A: [batch, K, M]), src2 [batch, K, N] (TRANS_B: [batch, N, K]), dst
 [batch, M, N]. A MATMUL descriptor has rank 3 and that same stored shape, with any strides. COPY
 with one descriptor: the direct side is dense with the descriptor's sizes. A destination that
-overlaps a source, or itself, gives undefined data, but for VECTOR without reduction: its dst may
-be a source, element for element at the same addresses.
+overlaps a source, or itself, gives undefined data. The exception is VECTOR without reduction:
+its dst may be a source, element for element at the same addresses.
 """
 
 _VECTOR = """
 VECTOR runs one of the [vector programs](vector-programs.md) on every element. The program has 0 to
-3 sources, the first so many of src1, src2 and src3; src3's address is `src3_low` + 2³² ·
+3 sources, in the order src1, src2, src3; src3's address is `src3_low` + 2³² ·
 `src3_high`. With `count` all operands are direct and dense, of `count` elements. Without, all are
 descriptors of the same rank and sizes; strides of 0 repeat a source. A program that reduces takes
 descriptors only, and its dst has size 1 in the innermost dimension, where the sources' elements
@@ -35,7 +35,7 @@ or extended in sign (INT64).
 _RECORD = """
 Written at CPL_BASE + (seq mod entries)·64 after the command's last write is acknowledged, for
 failed commands too. RING_HEAD, COMPLETED and the interrupt follow its own acknowledgement. A
-functional model leaves bytes {start} to {end} zero: they tell time.
+functional model leaves bytes {start} to {end} zero: they depend on timing.
 """
 
 _ORDER = """
@@ -46,7 +46,7 @@ before all its checks have passed:
 _RECOVERY = """
 A bus error during execution leaves the command's destination unspecified. After any error the
 queue stops in state ERROR and nothing later executes. CTRL.error_ack drops all that is queued
-(RING_HEAD takes the value of RING_TAIL) and returns to IDLE; sequence numbers go on.
+(RING_HEAD takes the value of RING_TAIL) and returns to IDLE; sequence numbers continue.
 CTRL.soft_reset clears everything and restarts them at 0.
 """
 

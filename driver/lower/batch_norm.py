@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Batch normalisation: by running statistics, or by those of the batch, which then move them.
+"""Batch normalisation: by running statistics, or by those of the batch, which then update
+the running ones.
 
 Statistics are fp32 in fresh memory, [1, C, 1, …]; running statistics are updated in place.
 """

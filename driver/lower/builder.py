@@ -2,7 +2,7 @@
 """Packets and descriptors for passes, products, copies and gathers of arbitrary views.
 
 An operand goes into the packet directly when it is dense, or when its transpose is; otherwise
-through a descriptor. Decides layout only: which packets an op needs is the table's business.
+through a descriptor. It decides layout only; the lowering rules decide which packets an op needs.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ _POSITIONAL = frozenset(
 
 
 class ProgramBuilder:
-    """Collects the packets of one op. UnsupportedOp, naming it, for what they cannot express.
+    """Collects the packets of one op. Raises UnsupportedOp, which names the op, for
+    what packets cannot express.
 
     `operands`: the buffers of the call; others that packets name are appended in order of use.
     """
@@ -68,7 +69,7 @@ class ProgramBuilder:
         self._known = list(operands)
 
     def program(self) -> Program:
-        """What was collected."""
+        """The program of the collected packets."""
         return self._sections.linked(self._op, self._known, self._packets)
 
     def unsupported(self, field: str, value: object, expected: str) -> UnsupportedOp:
@@ -85,7 +86,7 @@ class ProgramBuilder:
 
     @property
     def stream(self) -> RandomStream:
-        """What this op draws. UnsupportedOp when the caller gave no stream."""
+        """The random stream of this op. UnsupportedOp when the caller gave no stream."""
         if self._stream is None:
             raise self.unsupported("stream", None, "the seed and the number of a random op")
         return self._stream

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Element types: conversions of all pairs, and which arithmetic an op's operands call for."""
+"""Element types: conversions of all pairs, and the type in which an op computes."""
 
 from __future__ import annotations
 

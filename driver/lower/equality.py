@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two whole tensors are equal: one truth value, which torch hands on as a Python bool."""
+"""Whether two whole tensors are equal: one truth value, which torch returns as a Python bool."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the host does with a tensor of the NPU: it reads an element. No packet runs for that."""
+"""Ops in which the host reads one element of a tensor. They need no packet."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From collected packets to a Program: sections numbered, relocations and lifetimes found."""
+"""Makes a Program of collected packets: it numbers sections and finds relocations and lifetimes."""
 
 from __future__ import annotations
 

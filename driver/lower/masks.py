@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Elements that a mask chooses: how many there are is in the data.
+"""Elements that a mask chooses. Their number depends on the data.
 
 Each chosen element's number is a running count of the mask, and a SCATTER puts it there. Place 0 of
-the target takes all that is not chosen. How many results there are was recorded. One too many is a
-BAD_INDEX of the SCATTER; where one is missing, the memory's old bytes stand. So the count is judged
-as well.
+the target takes all elements that are not chosen. The number of results is that of the recorded op.
+One result too many is a BAD_INDEX of the SCATTER; one too few leaves old bytes in the result. So
+the number is checked as well.
 """
 
 from __future__ import annotations

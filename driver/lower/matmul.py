@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Matrix products: mm and its kin. Knows how products batch; the packets are the builder's."""
+"""Matrix products: mm and similar ops. How products are batched; the builder makes the packets."""
 
 from __future__ import annotations
 

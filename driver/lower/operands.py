@@ -32,7 +32,7 @@ def direct(view: TensorView, *flags: str) -> PacketOperand:
 
 
 class OperandEncoder:
-    """Decides how packets name views. `refuse` makes the error for what no way fits: (field, value,
+    """Decides how packets name views. `refuse` makes the error when no way fits: (field, value,
     expected); `describe` gives the section for a descriptor and the buffer that it describes."""
 
     def __init__(

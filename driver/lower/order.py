@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""In which order rows of elements come: positions, stable, NaN as the largest.
+"""The order of the elements of rows: positions, stable, NaN as the largest.
 
 Elements become int32 keys that order alike; int64 has two, of which the low one is sorted first.
 Short rows count each element's rank over all pairs. Long ones are sorted bit by bit: the elements

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Windows that overlap, added up where they lie. Knows no op."""
+"""Windows that overlap, added up where they lie."""
 
 from __future__ import annotations
 

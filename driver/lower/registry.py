@@ -2,7 +2,7 @@
 """Rows of the op table: one or several rules per op, functions whose signature is the op's schema.
 
 A rule's parameters after the builder and the result carry the names, order, defaults and types
-of the ATen schema; pydantic checks a call against them. Knows no op.
+of the ATen schema; pydantic checks a call against them. 
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ class LoweringTable:
     ) -> Callable[[RuleFunction], RuleFunction]:
         """Declare the decorated function as a rule of these overloads, after those declared before.
 
-        "aten.add.Tensor" and the like; a name without namespace is one of aten's, one that ends in
-        ".default" may leave it away. With one output the function gets its view, else a tuple.
+        "aten.add.Tensor" and the like; a name without namespace is one of aten's, the ending
+        ".default" may be left out. With one output the function gets its view, else a tuple.
         """
 
         def declare(function: RuleFunction) -> RuleFunction:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops that write by index: scatter and its kin, the gradient of embedding."""
+"""Ops that write by index: scatter and similar ops, the gradient of embedding."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def _sort(by: KeyOrder) -> RuleFunction:
 
 
 def _stable(sort: RuleFunction) -> RuleFunction:
-    """The same: every sort here is stable."""
+    """As `_sort`: every sort here is stable."""
 
     def rule(
         b: ProgramBuilder,
@@ -92,7 +92,7 @@ def _argsort(sort: RuleFunction) -> RuleFunction:
 
 
 def _stable_argsort(sort: RuleFunction) -> RuleFunction:
-    """The same."""
+    """As `_argsort`."""
 
     def rule(
         b: ProgramBuilder,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Positions of a dimension in any order, known when the op is lowered. Knows no op."""
+"""Positions of a dimension in any order, known when the op is lowered."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Python numbers as the bits that packets carry. Knows neither packets nor ops."""
+"""Python numbers as the bits that packets carry."""
 
 from __future__ import annotations
 

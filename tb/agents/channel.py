@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watching one valid/ready channel without waking Python while it is idle."""
+"""Watches one valid/ready channel without running Python while it is idle."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ class CommandItem(uvm_sequence_item):
 
 
 class CommandDriver(uvm_driver):
-    """Queues packets; waits only for room, never for their end."""
+    """Queues packets; waits for free entries, but never for completion."""
 
     def build_phase(self) -> None:
         self.axil: AxilAgent = ConfigDB().get(self, "", "axil")

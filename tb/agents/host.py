@@ -60,7 +60,7 @@ class HostDriver(uvm_driver):
 class HostMonitor(uvm_monitor):
     """Reports each burst beat by beat as the bytes it wrote or read, when it is answered.
 
-    Knows INCR bursts, which is what the driver makes; another kind is an error of the bench.
+    Supports INCR bursts, the only kind that the driver makes; others are an error of the bench.
     """
 
     def build_phase(self) -> None:

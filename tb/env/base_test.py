@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reset, bring-up and the end that every UVM test of this bench shares."""
+"""Reset, bring-up and end of every UVM test of this bench."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What should have happened: the cmodel, fed with what the monitors saw on the pins."""
+"""The expected behaviour: the cmodel runs the accesses that the monitors saw on the pins."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _HostTap(uvm_subscriber):
 
 
 class Predictor(uvm_component):
-    """Both taps on one model. The model never waits: it is ahead of the device."""
+    """Both taps on one model. The model takes no simulated time, so it is ahead of the device."""
 
     def build_phase(self) -> None:
         self.registers = _RegisterTap("registers", self)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A whole test of kind "cocotb": each UVM test in a simulator of its own, one row each."""
+"""Runs a test of kind "cocotb": each of its UVM tests in a simulator of its own, one row each."""
 
 from __future__ import annotations
 

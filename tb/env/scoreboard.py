@@ -93,11 +93,11 @@ class Scoreboard(uvm_component):
 
     @property
     def total(self) -> int:
-        """All that was compared."""
+        """The number of all comparisons."""
         return self.compared.total()
 
     def report(self, text: str) -> None:
-        """Something differs."""
+        """Record a difference."""
         self.mismatches.append(text)
         self.logger.error(text)
 
@@ -126,7 +126,7 @@ class Scoreboard(uvm_component):
             self.compare_bytes("memory", page, actual, expected)
 
     def check_phase(self) -> None:
-        """The verdict. A scoreboard that did not see what the test did is an error of the bench."""
+        """The verdict. Traffic of the test that was not seen is an error of the bench."""
         if self.mismatches:
             raise Mismatch(f"{len(self.mismatches)} mismatches, {self.mismatches[0]}")
         check_tally(self.compared, self.compares, self.host_reads_expected)

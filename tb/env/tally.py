@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a scoreboard has compared what its test did: one that sees nothing must not be green."""
+"""Checks that a scoreboard has compared the traffic of its test: if it saw none, it fails."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a UVM test says of the device, as opposed to what goes wrong in the bench itself."""
+"""Mismatches of the device in a UVM test, apart from errors of the bench itself."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Mismatch(Exception):
 
 
 def expect(what: str, actual: object, expected: object) -> None:
-    """Mismatch unless the device's `actual` is `expected`; integers are told in hexadecimal."""
+    """Mismatch unless the device's `actual` is `expected`; the text has integers in hexadecimal."""
     if actual != expected:
         raise Mismatch(f"{what}: got {_told(actual)}, expected {_told(expected)}")
 

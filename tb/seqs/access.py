@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One item on one sequencer: what the other sequences are made of."""
+"""One item on one sequencer: the building block of the other sequences."""
 
 from __future__ import annotations
 

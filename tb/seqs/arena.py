@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the operands of random packets lie, and what is in them. Knows no opcode."""
+"""Where the operands of random packets lie, and their contents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Arena:
         return ((1 << 31) + self.rng.randint(-30_000, 30_000)).to_bytes(4, "little")
 
     def taken(self) -> list[tuple[int, bytes]]:
-        """The contents since the last call."""
+        """The contents that were added since the last call."""
         contents, self.contents = self.contents, []
         return contents
 

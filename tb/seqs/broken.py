@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Illegal packets, each with one thing wrong. Knows no simulator, and not which error each gives:
-the model says that."""
+"""Illegal packets, each with one thing wrong. The model says which error each one gives."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets that are legal and fail: on memory that answers with a bus error, or by an index. Knows
-no simulator.
+"""Packets that are legal and fail: on memory that answers with a bus error, or by an index.
 
 Operands and ranges are cut at 64 bytes, the widest beat: device and model then fail alike.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random packets with operands of every kind: direct, transposed, strided, broadcast, misfit.
 
-Legal by construction; `tb.seqs.broken` makes illegal ones. Knows no simulator.
+Legal by construction; `tb.seqs.broken` makes illegal ones.
 """
 
 from __future__ import annotations

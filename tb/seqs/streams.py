@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random VECTOR, GATHER and SCATTER packets: any program, any types, any views. Knows no simulator.
+"""Random VECTOR, GATHER and SCATTER packets: any program, any types, any views.
 
 Legal by construction. Sources are random bits: a program meets NaN and infinity now and then.
 """

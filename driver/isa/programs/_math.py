@@ -3,7 +3,7 @@
 
 Polynomials are minimax fits in the stated norm, rounded to fp32 one coefficient at a time, lowest
 power first, the others fitted again (tests/minimax.py is the tool, tests/test_minimax.py repeats
-the fits). Knows only instructions; what a program promises is in docs/numerics.md.
+the fits). The accuracy of a program is in docs/numerics.md.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Activation functions. One named after a 16-bit type is shorter, and for results of that type."""
+"""Activation functions. A program with the suffix of a 16-bit type is shorter and serves
+results of that type."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Exponentials below a row's maximum: what softmax and attention are made of. src1 ≤ src2.
 
-Those ending in 16 are shorter, and good to 2^-13.6: for 16-bit results.
+Programs whose name ends in 16 are shorter and serve 16-bit results: their error is 2^-13.6.
 """
 
 from __future__ import annotations
