@@ -14,9 +14,9 @@ from driver.isa.programs import CONSTANTS, FAMILIES, PROGRAMS
 _INTRODUCTION = """
 The parameter `program` of VECTOR selects one of these programs. A program runs once per element;
 `src1` to `src3` are the operands' elements, `imm0` to `imm3` words of the packet, `index` the
-position in the innermost dimension. A program that reduces gives one element per innermost row. What each instruction
-computes, and how a row is reduced, is in [numerics.md](numerics.md); programs are declared in
-`driver/isa/programs`.
+position in the innermost dimension. A program that reduces gives one element per innermost row.
+What each instruction computes, and how a row is reduced, is in [numerics.md](numerics.md);
+programs are declared in `driver/isa/programs`.
 """
 
 _WORD_BITS = micro.OP_BITS + micro.DST_BITS + 3 * micro.OPERAND_BITS

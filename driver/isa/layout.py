@@ -197,8 +197,8 @@ CHECK_ORDER: tuple[str, ...] = (
     "BAD_OPCODE: the opcode has no entry under Operations.",
     "RESERVED_BITS: a flag, address or parameter that the opcode does not use is not zero, or "
     "FILL's value has bits above the element's width (for an element type that exists). VECTOR: "
-    "so is a DTYPE, DESC flag, address or parameter of a source that the program, if it exists, "
-    "does not have.",
+    "also a DTYPE, DESC flag, address or parameter of a source that the program does not have, "
+    "if the program exists.",
     "BAD_DTYPE: a type number that does not exist; a MATMUL pair that is not listed; COPY, GATHER "
     "or SCATTER between different types; FILL of INT64; indices that are not INT32 or INT64; "
     "SCATTER with ACCUMULATE in INT8, UINT8 or INT64.",

@@ -21,8 +21,8 @@ its dst may be a source, element for element at the same addresses.
 """
 
 _VECTOR = """
-VECTOR runs one of the [vector programs](vector-programs.md) on every element. The program has 0 to
-3 sources, in the order src1, src2, src3; src3's address is `src3_low` + 2³² ·
+VECTOR runs one of the [vector programs](vector-programs.md) on every element. A program with n
+sources, 0 to 3, uses the first n of src1, src2 and src3; src3's address is `src3_low` + 2³² ·
 `src3_high`. With `count` all operands are direct and dense, of `count` elements. Without, all are
 descriptors of the same rank and sizes; strides of 0 repeat a source. A program that reduces takes
 descriptors only, and its dst has size 1 in the innermost dimension, where the sources' elements

@@ -2,7 +2,7 @@
 """Rows of the op table: one or several rules per op, functions whose signature is the op's schema.
 
 A rule's parameters after the builder and the result carry the names, order, defaults and types
-of the ATen schema; pydantic checks a call against them. 
+of the ATen schema; pydantic checks a call against them.
 """
 
 from __future__ import annotations
