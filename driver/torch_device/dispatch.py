@@ -21,6 +21,7 @@ from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device import _core
 from driver.torch_device.check import begin
 from driver.torch_device.counted import COUNTED, INDEXED, masks_as_places
+from driver.torch_device.fallback import is_allowed, run_on_cpu
 from driver.torch_device.hardware import view_of
 from driver.torch_device.overloads import (
     ArrivingOp,
@@ -59,6 +60,8 @@ def dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
             return _run_row(arrived, device, args, kwargs)
         return _by_smaller_ops(arrived, args, kwargs)
     except UnsupportedOp as error:
+        if is_allowed():
+            return run_on_cpu(op, device, args, kwargs, str(error))
         raise NotImplementedError(
             f"npu: {_call(op, args, kwargs)} does not run on the NPU: {error}"
         ) from error

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import accelerator
 
-from driver.torch_device import _core
+from driver.torch_device import _core, fallback
 from driver.torch_device import check as checking
 from driver.torch_device.pool import POOL, free_released
 
@@ -21,6 +21,8 @@ Stream = torch.Stream
 Event = torch.Event
 check = checking.Check
 WrongResult = checking.WrongResult
+allow_cpu_fallback = fallback.allow_cpu_fallback
+cpu_fallbacks = fallback.cpu_fallbacks
 
 default_generators: tuple[torch.Generator, ...] = ()
 """One per device; filled when the device is registered."""

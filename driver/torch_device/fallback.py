@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops that the NPU refuses, on the CPU instead: only where the program allows it, and counted."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+Tensor = torch.Tensor
+_allowed = False
+_ran: Counter[str] = Counter()
+
+
+def allow_cpu_fallback(allowed: bool = True) -> None:
+    """Whether an op that the NPU refuses runs on the CPU, with a warning at the first of each."""
+    global _allowed  # noqa: PLW0603
+    _allowed = allowed
+
+
+def cpu_fallbacks() -> Mapping[str, int]:
+    """How often each op ran on the CPU in this process."""
+    return dict(_ran)
+
+
+def is_allowed() -> bool:
+    """Whether the program has allowed it."""
+    return _allowed
+
+
+def run_on_cpu(
+    op: torch._ops.OpOverload,
+    device: torch.device,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    reason: str,
+) -> Any:
+    """The op by CPU torch; what it writes and returns is on `device` afterwards.
+
+    A random op draws from the CPU's generator.
+    """
+    if str(op) not in _ran:
+        warnings.warn(f"npu: {op} runs on the CPU: {reason}", RuntimeWarning, stacklevel=2)
+    _ran[str(op)] += 1
+    copies: dict[int, Tensor] = {}
+    given = [_to_cpu(value, copies) for value in args]
+    named = {name: _to_cpu(value, copies) for name, value in kwargs.items()}
+    made = op(*given, **named)
+    schema = op._schema
+    places = dict(zip([a.name for a in schema.arguments], args, strict=False)) | dict(kwargs)
+    back: dict[int, Tensor] = {}
+    for argument in schema.arguments:
+        if argument.alias_info is None or not argument.alias_info.is_write:
+            continue
+        for tensor in _tensors(places.get(argument.name)):
+            fresh = copies.get(id(tensor), tensor)
+            if fresh is not tensor:
+                back[id(fresh)] = _stored(fresh, tensor)
+    return _to_device(made, device, back)
+
+
+def _to_cpu(value: Any, copies: dict[int, Tensor]) -> Any:
+    if isinstance(value, Tensor):
+        if value.device.type == "cpu":
+            return value
+        if id(value) not in copies:
+            copies[id(value)] = value.detach().cpu()
+        return copies[id(value)]
+    if isinstance(value, list | tuple):
+        return [_to_cpu(item, copies) for item in value]
+    if isinstance(value, torch.device):
+        return torch.device("cpu")
+    return None if isinstance(value, torch.Generator) else value
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    items = value if isinstance(value, list | tuple) else [value]
+    return [item for item in items if isinstance(item, Tensor)]
+
+
+def _stored(fresh: Tensor, tensor: Tensor) -> Tensor:
+    """The tensor of the program with what the CPU left in its copy."""
+    if tensor.shape != fresh.shape:
+        tensor.resize_(fresh.shape)
+    if tensor.numel():
+        tensor.detach().copy_(fresh)
+    return tensor
+
+
+def _to_device(made: Any, device: torch.device, back: Mapping[int, Tensor]) -> Any:
+    """Results on the device: the program's own tensor where the op returned one."""
+    if isinstance(made, list | tuple):
+        items = [_to_device(item, device, back) for item in made]
+        return items if isinstance(made, list) else tuple(items)
+    if not isinstance(made, Tensor):
+        return made
+    return back[id(made)] if id(made) in back else made.to(device)
