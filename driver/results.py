@@ -86,7 +86,11 @@ BoundBy = Literal["compute", "memory", "overhead"]
 Verdict = Literal["pass", "fail"]
 RunStatus = Literal["pass", "fail", "error"]
 Blame = Literal["none", "rtl", "cmodel", "lowering", "precision", "unknown"]
-""""unknown": of a failed Python test, whose message says what is wrong."""
+"""Whose fault a failure is. "rtl" and "cmodel": the third opinion agrees with the other of the two.
+"lowering": they agree on something else than the op asked for: the packets are wrong. "precision":
+the result is computed as docs/numerics.md says, and yet torch is further away than the derived
+bound: reference, bound or contract. "unknown": of a Python test, whose message says what is wrong.
+"""
 
 
 class TestInfo(Frozen):

@@ -19,9 +19,8 @@ from driver.capture.single import overload
 from driver.isa import DType
 from driver.random_stream import FIRST_STREAM, RandomStream
 from golden.draws import DRAWS, Draw
-from golden.formats import Values
 from golden.products import Product, product_of, reference
-from golden.reference import exact_values, full_precision
+from golden.tensors import full_precision
 
 Tensor = torch.Tensor
 Result = Tensor | None
@@ -150,11 +149,6 @@ def widened(value: Any) -> Any:
         with np.errstate(over="ignore"):
             return float(np.float32(value))
     return value
-
-
-def values_of(result: Tensor) -> Values:
-    """Values as float64 (int64 for integers and truth values), with the tensor's shape."""
-    return exact_values(result).reshape(tuple(result.shape))
 
 
 def _copied(value: Any) -> Any:

@@ -20,7 +20,7 @@ from driver.random_stream import RandomStream
 from driver.runtime.torch_types import NPU_TYPES
 from golden import philox
 from golden.formats import FLOAT_FORMATS, Floats
-from golden.reference import exact_values
+from golden.tensors import values_of
 
 Tensor = torch.Tensor
 
@@ -114,7 +114,7 @@ def true_normal(draw: Draw) -> tuple[Floats, Floats, Floats]:
 
 def _parameter(value: Tensor | float) -> Floats:
     if isinstance(value, Tensor):
-        return exact_values(value).reshape(tuple(value.shape))
+        return values_of(value)
     return np.asarray(fp32(value))
 
 
@@ -194,7 +194,7 @@ def _dropout(draw: Draw) -> tuple[Tensor, ...]:
 
 def race(draw: Draw) -> Floats:
     """weight ÷ exponential(1) per category: [rows, draws, categories], one draw if none repeats."""
-    weights = exact_values(draw["self"]).reshape(-1, draw["self"].shape[-1])
+    weights = values_of(draw["self"]).reshape(-1, draw["self"].shape[-1])
     draws = draw["num_samples"] if draw["replacement"] else 1
     shape = (weights.shape[0], draws, weights.shape[1])
     noise = true_exponential(draw.words(int(np.prod(shape)))).reshape(shape)

@@ -11,41 +11,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 import torch
 
 from driver.errors import UnsupportedOp
 from driver.isa import DType
-from driver.results import Failure
+from driver.results import Blame, Failure
 from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds import RULES, Expectation
 from golden.bounds.expectation import Subject, ulp
-from golden.calls import OpCall, Result, answers, base_name, values_of
+from golden.calls import OpCall, Result, answers, base_name
 from golden.comparison import Comparison, compare, first, joined, reach
 from golden.formats import FLOAT_FORMATS, UINTS, Bits, Floats, Mask, Values, decode
 from golden.products import Product, chain_bits
-from golden.reference import tensor_bits
+from golden.tensors import tensor_bits, values_of
 
 _NOTHING_COMPARED = "nothing was compared: no bound is known for any of the {} elements"
 _GROSS = 16
 """So many bounds away, a result is not a matter of precision."""
-
-
-class Blame(Enum):
-    """Whose fault a failed verdict is."""
-
-    NONE = "none"
-    RTL = "rtl"
-    """The third opinion agrees with the cmodel."""
-    CMODEL = "cmodel"
-    """The third opinion agrees with the RTL."""
-    LOWERING = "lowering"
-    """RTL and cmodel agree on something else than the op asked for: the packets are wrong."""
-    PRECISION = "precision"
-    """The result is computed as docs/numerics.md says, and yet torch is further away than the
-    derived bound: reference, bound or contract."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +55,7 @@ class Verdict:
     @property
     def ok(self) -> bool:
         """Elements were compared, and nothing was found."""
-        return self.blame is Blame.NONE and self.elements_compared > 0
+        return self.blame == "none" and self.elements_compared > 0
 
 
 @dataclass(frozen=True)
@@ -147,7 +131,7 @@ def judge(
     outputs = _outputs(call, cmodel, rtl, array_size)
     parts = [compare(output.expectation, output.npu, output.torch) for output in outputs]
     comparison = joined(parts)
-    blame, failure = _found(outputs, comparison) or (Blame.NONE, None)
+    blame, failure = _found(outputs, comparison) or ("none", None)
     reaches: list[Floats | None] = [None] * len(cmodel)
     for output in outputs:
         reaches[output.number] = reach(output.expectation, output.torch)
@@ -196,7 +180,7 @@ def _found(outputs: Sequence[_Output], comparison: Comparison) -> tuple[Blame, F
     if comparison.unbounded and not comparison.elements_compared:
         output = next(output for output in outputs if output.cmodel.size)
         detail = _NOTHING_COMPARED.format(comparison.unbounded)
-        return Blame.PRECISION, _failure(output, (0,) * output.cmodel.ndim, detail)
+        return "precision", _failure(output, (0,) * output.cmodel.ndim, detail)
     return None
 
 
@@ -208,15 +192,15 @@ def _between_models(output: _Output, index: tuple[int, ...]) -> tuple[Blame, Fai
         blame, detail = _by_bounds(output, index)
     else:
         blame, detail = _by_chain(right, int(output.cmodel[index]), int(output.rtl[index]))
-    return blame, _failure(output, index, detail, swapped=blame is Blame.CMODEL)
+    return blame, _failure(output, index, detail, swapped=blame == "cmodel")
 
 
 def _by_chain(right: int, cmodel: int, rtl: int) -> tuple[Blame, str]:
     if right == rtl:
-        return Blame.CMODEL, "the RTL agrees with the integer-only chain, the cmodel does not"
+        return "cmodel", "the RTL agrees with the integer-only chain, the cmodel does not"
     if right == cmodel:
-        return Blame.RTL, "the cmodel agrees with the integer-only chain, the RTL does not"
-    return Blame.RTL, (
+        return "rtl", "the cmodel agrees with the integer-only chain, the RTL does not"
+    return "rtl", (
         f"the chain on the original tensors gives {right:#x}, the cmodel agrees with neither: "
         "the packets are suspect as well"
     )
@@ -229,11 +213,11 @@ def _by_bounds(output: _Output, index: tuple[int, ...]) -> tuple[Blame, str]:
     other = decode(output.rtl, output.dtype).reshape(output.npu.shape)
     rtl_good = bool(output.expectation.admits_npu(other)[index])
     if rtl_good and output.bad_npu[index]:
-        return Blame.CMODEL, "the RTL is within the op's bound, the cmodel is not"
+        return "cmodel", "the RTL is within the op's bound, the cmodel is not"
     if output.bad_npu[index]:
-        return Blame.RTL, "RTL and cmodel differ, and neither is within the op's bound"
+        return "rtl", "RTL and cmodel differ, and neither is within the op's bound"
     which = "is as well" if rtl_good else "is not"
-    return Blame.RTL, f"RTL and cmodel differ; the cmodel is within the op's bound, the RTL {which}"
+    return "rtl", f"RTL and cmodel differ; the cmodel is within the op's bound, the RTL {which}"
 
 
 # ---------------------------------------------------------------------- against torch
@@ -258,7 +242,7 @@ def _against_torch(output: _Output, index: tuple[int, ...]) -> tuple[Blame, Fail
             detail = (
                 "the packets compute something else than the op: the chain on its tensors differs"
             )
-    blame = Blame.LOWERING if wrong else Blame.PRECISION
+    blame: Blame = "lowering" if wrong else "precision"
     return blame, _failure(output, index, detail, right=right)
 
 

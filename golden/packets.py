@@ -23,8 +23,8 @@ from driver.isa import (
 )
 from driver.isa.micro import Reduce
 from driver.isa.programs import PROGRAMS
+from driver.results import Blame
 from golden import softfloat, softvector
-from golden.judge import Blame
 
 ReadMemory = Callable[[int, int], bytes]
 """(address, bytes) → what lay there before the packet ran."""
@@ -110,7 +110,7 @@ def blame_packet(
     The RTL when neither agrees with the third opinion.
     """
     right = third_opinion_packet(packet, read, index)
-    return (Blame.CMODEL if rtl == right != cmodel else Blame.RTL), right
+    return ("cmodel" if rtl == right != cmodel else "rtl"), right
 
 
 # ---------------------------------------------------------------------- MATMUL

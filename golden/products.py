@@ -17,8 +17,8 @@ import torch
 from driver.isa import MATMUL_DTYPES, DType
 from driver.runtime.torch_types import NPU_TYPES, TORCH_TYPES
 from golden.formats import Values
-from golden.reference import exact_values, full_precision, tensor_bits
 from golden.softfloat import chain
+from golden.tensors import full_precision, tensor_bits, values_of
 
 Tensor = torch.Tensor
 
@@ -57,8 +57,8 @@ class Product:
 
     def values(self) -> tuple[Values, Values, Values | None]:
         """Exact values: a [batch, M, K], b [batch, K, N], c [batch, M, N] or None."""
-        a, b = (exact_values(x if x.dim() == 3 else x[None]) for x in (self.a, self.b))
-        c = None if self.c is None else np.broadcast_to(exact_values(self.c), self.shape)
+        a, b = (values_of(x if x.dim() == 3 else x[None]) for x in (self.a, self.b))
+        c = None if self.c is None else np.broadcast_to(values_of(self.c), self.shape)
         return a, b, c
 
     def place(self, element: Sequence[int]) -> tuple[int, int, int]:

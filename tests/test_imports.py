@@ -72,7 +72,7 @@ CONFINED: dict[str, tuple[str, ...]] = {
         "golden.draws",  # answers in torch's sizes and types
         "golden.judge",
         "golden.products",
-        "golden.reference",
+        "golden.tensors",
         "tb.bench",  # what speed is compared with
         "tb.optable",  # torch's own samples; a process of its own
         "tb.ops",  # holds the tensors of the ops it tries; outside the simulator
@@ -218,7 +218,7 @@ KEPT = [
     ("driver/isa/codec.py", "import struct\nfrom .types import DType\nfrom driver.isa import csr"),
     ("driver/runtime/device.py", "import numpy\nfrom driver.isa import Packet\nfrom . import ring"),
     ("driver/capture/api.py", "import torch"),
-    ("golden/reference.py", "import torch\nfrom driver.capture import capsule"),
+    ("golden/tensors.py", "import torch\nfrom driver.capture import capsule"),
     (
         "tb/env/env.py",
         "import cocotb\nfrom golden import backend\nfrom cocotbext.axi import AxiRam",

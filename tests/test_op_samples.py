@@ -58,7 +58,7 @@ def problem_with(
         return None, 0  # special values of which no bound is known: red in a run, not counted here
     if verdict.failure is not None:
         found = verdict.failure
-        return f"{variant}: {verdict.blame.value} {found.element}: {found.detail}", 0
+        return f"{variant}: {verdict.blame} {found.element}: {found.detail}", 0
     return None, verdict.elements_compared
 
 

@@ -20,7 +20,7 @@ from golden.calls import OpCall
 from golden.comparison import Comparison
 from golden.formats import Floats, Values, round_to
 from golden.products import Product, reference
-from golden.reference import exact_values
+from golden.tensors import values_of
 
 FLOATS = {DType.FP32: torch.float32, DType.FP16: torch.float16, DType.BF16: torch.bfloat16}
 PAIRS = [
@@ -96,7 +96,7 @@ def problem_of(
     else:
         call = OpCall("aten.bmm.default", (a, b), result=result)
     assert call.product is not None
-    return call.product, exact_values(reference(call.product))
+    return call.product, values_of(reference(call.product))
 
 
 def fp32_product(a: list[float], b: list[float], c: float | None = None) -> Product:
@@ -230,14 +230,14 @@ def test_not_finite_operands_decide_in_any_order(x: float, y: float, c: float | 
     (expected,) = chain(problem).flatten()
     a, b = (v.float() for v in (problem.a, problem.b))
     total = torch.bmm(a, b) if c is None else torch.baddbmm(torch.full((1, 1, 1), c), a, b)
-    assert compare(problem, one(expected), exact_values(total)).ok
+    assert compare(problem, one(expected), values_of(total)).ok
     wrong = 7.0 if not np.isfinite(expected) else INF
-    assert compare(problem, one(wrong), exact_values(total)).npu_violations == 1
+    assert compare(problem, one(wrong), values_of(total)).npu_violations == 1
     if np.isnan(expected):
-        assert compare(problem, one(INF), exact_values(total)).npu_violations == 1
+        assert compare(problem, one(INF), values_of(total)).npu_violations == 1
     elif np.isinf(expected):
-        assert compare(problem, one(-expected), exact_values(total)).npu_violations == 1
-        assert compare(problem, one(NAN), exact_values(total)).npu_violations == 1
+        assert compare(problem, one(-expected), values_of(total)).npu_violations == 1
+        assert compare(problem, one(NAN), values_of(total)).npu_violations == 1
 
 
 def test_overflow_that_depends_on_the_order_claims_nothing_and_says_so() -> None:

@@ -11,18 +11,18 @@ import torch
 
 from driver.isa import DType
 from golden.bounds.matmul import product_bounds
-from golden.calls import OpCall, answers, truths, values_of, widened
+from golden.calls import OpCall, answers, truths, widened
 from golden.formats import round_to
 from golden.judge import expectations
-from golden.reference import exact_values
+from golden.tensors import values_of
 
 
 def test_operands_and_values_are_widened_not_rounded() -> None:
     tiny = torch.tensor([1.0 + 2.0**-40, 1e300], dtype=torch.float64)
-    assert exact_values(tiny).tolist() == tiny.tolist()
+    assert values_of(tiny).tolist() == tiny.tolist()
     assert widened(torch.ones(2)).dtype == torch.float64
     assert widened([torch.ones(2, dtype=torch.bfloat16)])[0].dtype == torch.float64
-    assert exact_values(torch.tensor([2**53 + 1])).tolist() == [2**53 + 1]
+    assert values_of(torch.tensor([2**53 + 1])).tolist() == [2**53 + 1]
 
 
 @pytest.mark.parametrize(

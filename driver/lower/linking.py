@@ -11,13 +11,12 @@ import numpy as np
 
 from driver.config import ALIGNMENT_BYTES
 from driver.isa import Opcode, Packet
-from driver.isa.programs import PROGRAMS
+from driver.isa.programs import PROGRAM_NAMES
 from driver.runtime.buffer import Buffer
 from driver.runtime.program import PACKET_WORDS, WORD_BYTES, Program, Relocations, Section
 
 _ADDRESS_WORDS = (1, 2, 3, 7)
 """Words of a packet with an address: src1, src2, dst, and src3 of VECTOR."""
-_PROGRAM_NAMES = {program.number: name for name, program in PROGRAMS.items()}
 Collected = tuple[Packet, tuple[Buffer | None, ...]]
 """A packet, and the buffers of src1, src2, dst and src3."""
 
@@ -78,7 +77,7 @@ class Sections:
             image=np.frombuffer(bytes(image), np.uint64),
             packet_count=len(packets),
             relocations=Relocations(table[:, 0].copy(), table[:, 1].copy()),
-            vector_programs=tuple(dict.fromkeys(_PROGRAM_NAMES[number] for number in programs)),
+            vector_programs=tuple(dict.fromkeys(PROGRAM_NAMES[number] for number in programs)),
         )
 
     def _named(self, packets: Sequence[Collected]) -> Iterator[Buffer]:

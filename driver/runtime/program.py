@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driver.isa import PACKET_BYTES, Opcode, Packet
-from driver.isa.programs import PROGRAMS
+from driver.isa.programs import PROGRAM_NAMES
 from driver.runtime.buffer import Buffer
 
 WORD_BYTES = 8
@@ -135,14 +135,13 @@ def unpacked(data: bytes) -> tuple[Packet, ...]:
 
 _ADDRESS_WORDS = {1: "src1", 2: "src2", 7: "src3", 3: "dst"}
 """Word of a packet → the operand whose address it is; src3 is a VECTOR's last two parameters."""
-_PROGRAM_NAMES = {program.number: name for name, program in PROGRAMS.items()}
 
 
 def _line(packet: Packet, where: dict[int, str]) -> str:
     name = Opcode(packet.opcode).name
     params = [*packet.params]
     if packet.opcode == Opcode.VECTOR:
-        name += f" {_PROGRAM_NAMES[params[0]]}"
+        name += f" {PROGRAM_NAMES[params[0]]}"
         params = params[1:6]
     offsets = (0, packet.src1, packet.src2, packet.dst, 0, 0, 0, packet.params[6])
     parts = [

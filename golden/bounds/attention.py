@@ -47,8 +47,9 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import finite, roundings
-from golden.calls import OpCall, truths, values_of
+from golden.calls import OpCall, truths
 from golden.formats import FLOAT_FORMATS, Floats, Mask
+from golden.tensors import values_of
 
 _LINEAR = 0.25
 """The largest error of a score that counts as a relative one of its exponential."""

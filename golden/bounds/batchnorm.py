@@ -39,8 +39,9 @@ from golden.bounds.expectation import (
 from golden.bounds.norms import bounded, flat, open_affine, short_error, true_values
 from golden.bounds.reductions import finite, roundings
 from golden.bounds.rows import RowErrors, Rows
-from golden.calls import base_name, values_of
+from golden.calls import base_name
 from golden.formats import Floats, Mask
+from golden.tensors import values_of
 
 
 def _batch_norm(subject: Subject) -> tuple[Expectation | None, ...]:

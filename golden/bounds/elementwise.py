@@ -39,8 +39,9 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.remainders import floored
-from golden.calls import OpCall, truths, values_of, widened
+from golden.calls import OpCall, truths, widened
 from golden.formats import Floats
+from golden.tensors import values_of
 
 
 def true_of(subject: Subject, output: int = 0) -> Floats:

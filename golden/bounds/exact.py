@@ -12,8 +12,9 @@ import numpy as np
 import torch
 
 from golden.bounds.expectation import Expectation, Interval, Rule, Subject, exact, unclaimed
-from golden.calls import OpCall, values_of
+from golden.calls import OpCall
 from golden.formats import Mask, Values
+from golden.tensors import values_of
 
 
 def equal(subject: Subject) -> tuple[Expectation | None, ...]:

@@ -21,8 +21,9 @@ import torch
 
 from driver.isa import DType
 from driver.runtime.torch_types import NPU_TYPES
-from golden.calls import OpCall, Result, values_of
+from golden.calls import OpCall, Result
 from golden.formats import FLOAT_FORMATS, Floats, Mask, Values, round_to
+from golden.tensors import values_of
 
 U = FLOAT_FORMATS[DType.FP32].unit_roundoff
 """Unit roundoff of fp32: one rounding changes a normal number by at most this fraction."""

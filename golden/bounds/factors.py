@@ -38,8 +38,8 @@ from golden.bounds.expectation import (
     unclaimed,
     unit,
 )
-from golden.calls import values_of
 from golden.formats import FLOAT_FORMATS, Floats, Mask
+from golden.tensors import values_of
 
 _LEAST = 2.0**-126
 _LARGEST = 2.0**127

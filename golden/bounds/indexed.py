@@ -16,8 +16,9 @@ from golden.bounds.elementwise import true_of
 from golden.bounds.exact import by_type, equal, moved
 from golden.bounds.expectation import SLACK, Expectation, Rule, Subject, near, unclaimed
 from golden.bounds.reductions import finite
-from golden.calls import truths, values_of
+from golden.calls import truths
 from golden.formats import FLOAT_FORMATS
+from golden.tensors import values_of
 
 _SUMMED = ("self", "src", "source", "values", "grad_output", "updates")
 

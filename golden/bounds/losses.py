@@ -40,8 +40,9 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import finite, roundings
-from golden.calls import OpCall, base_name, truths, values_of
+from golden.calls import OpCall, base_name, truths
 from golden.formats import Floats
+from golden.tensors import values_of
 
 _OVERFLOW = 88.0
 

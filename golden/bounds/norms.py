@@ -45,8 +45,9 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.reductions import finite, roundings
 from golden.bounds.rows import Rows, root_error
-from golden.calls import truths, values_of
+from golden.calls import truths
 from golden.formats import Floats, Mask
+from golden.tensors import values_of
 
 
 def flat(tensor: torch.Tensor | None, count: int, default: float) -> Floats:

@@ -12,7 +12,8 @@ from golden.bounds.elementwise import true_of
 from golden.bounds.exact import equal
 from golden.bounds.expectation import TINY, Expectation, Rule, Subject, gamma, is_short, near, unit
 from golden.bounds.reductions import finite
-from golden.calls import OpCall, base_name, truths, values_of
+from golden.calls import OpCall, base_name, truths
+from golden.tensors import values_of
 
 
 def _window(call: OpCall) -> int:

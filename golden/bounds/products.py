@@ -32,7 +32,8 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import finite
-from golden.calls import OpCall, truths, values_of
+from golden.calls import OpCall, truths
+from golden.tensors import values_of
 
 
 def _conv_terms(call: OpCall) -> int:

@@ -36,8 +36,9 @@ from golden.bounds.expectation import (
     near,
     unit,
 )
-from golden.calls import OpCall, values_of, widened
+from golden.calls import OpCall, widened
 from golden.formats import Floats
+from golden.tensors import values_of
 
 _PASSES = 6
 """Roundings that a further pass over reduced dimensions adds: a tree of 4, a lane, the store."""

@@ -25,8 +25,8 @@ from golden.bounds.expectation import (
     unclaimed,
     unit,
 )
-from golden.calls import values_of
 from golden.formats import Floats, Mask
+from golden.tensors import values_of
 
 _CERTAIN = 2.0**12
 _LARGEST = float(np.finfo(np.float32).max)

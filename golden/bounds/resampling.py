@@ -37,8 +37,9 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import finite
-from golden.calls import base_name, truths, values_of
+from golden.calls import base_name, truths
 from golden.formats import Floats
+from golden.tensors import values_of
 
 Weights = Callable[[Floats, int], Floats]
 """(places on the input's line, its length) → a matrix [result, input]."""

@@ -35,8 +35,9 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import roundings
-from golden.calls import base_name, values_of
+from golden.calls import base_name
 from golden.formats import Floats
+from golden.tensors import values_of
 
 _TORCH_EXP = 8 * U
 

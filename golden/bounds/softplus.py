@@ -27,7 +27,7 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import finite
-from golden.calls import values_of
+from golden.tensors import values_of
 
 _TORCH = 10 * U
 """exp and log1p of torch, together."""

@@ -21,7 +21,7 @@ from driver.capture.single import recorded_stream
 from driver.capture.tensors import as_tensor
 from driver.lower import Arg, lower
 from driver.runtime import Buffer, loaded
-from golden.reference import exact_values
+from golden.tensors import values_of
 from tb.ops.case import Case, module_path
 from tb.ops.cost import compulsory_bytes
 from tb.ops.images import BufferKey, Images, buffer_of
@@ -140,7 +140,7 @@ class Chain:
 
     def values(self, ref: TensorRef) -> Values:
         """A tensor's values in device memory."""
-        return exact_values(self._images().tensor(ref))
+        return values_of(self._images().tensor(ref))
 
     def _images(self) -> Images:
         """What is in memory now, for torch."""
@@ -182,4 +182,4 @@ class Chain:
 
 def recorded_values(capsule: Capsule, ref: TensorRef) -> Values:
     """What torch had, in values."""
-    return exact_values(as_tensor(capsule, ref))
+    return values_of(as_tensor(capsule, ref))

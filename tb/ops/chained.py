@@ -17,7 +17,7 @@ from driver.capture import Capsule, Op, TensorRef
 from driver.errors import UnsupportedOp
 from driver.results import Drift, OpRow
 from golden.formats import Floats
-from golden.judge import Blame, judge
+from golden.judge import judge
 from tb.ops.case import Case
 from tb.ops.chain import Chain, Values, recorded_values
 from tb.ops.drift import FACTOR, PerturbedRuns, distance, distances, drift_between
@@ -158,7 +158,7 @@ class ChainedRun:
             drift = drift_between(npu, torch, budget)
             first = first or drift
             if row.status == "pass" and budget is not None and drift.max_abs > budget:
-                row = failed(row, Blame.PRECISION, no_element(_beyond(ref, npu, torch, budget)))
+                row = failed(row, "precision", no_element(_beyond(ref, npu, torch, budget)))
                 row = row.model_copy(update={"replay_from": self._first})
                 self._give_up(op)
         return row.model_copy(update={"drift": first})

@@ -24,7 +24,7 @@ import torch
 from driver.capture import Capsule, Op, TensorRef
 from driver.results import Drift
 from golden.formats import Floats, Values
-from golden.reference import exact_values
+from golden.tensors import values_of
 from tb.ops.images import BufferKey, Images, buffer_of
 
 FACTOR = 4.0
@@ -72,7 +72,7 @@ class PerturbedRuns:
             return None
         found = [0.0 if reach is None else float(np.max(reach, initial=0.0))]
         for images in self._runs:
-            found.append(distance(exact_values(images.tensor(ref)), recorded))
+            found.append(distance(values_of(images.tensor(ref)), recorded))
         return FACTOR * max(found) if all(map(math.isfinite, found)) else None
 
     def release(self, buffer: BufferKey) -> None:

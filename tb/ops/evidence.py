@@ -15,7 +15,7 @@ from driver.errors import InputError
 from driver.evidence import CAPSULE, MAP_FILE, Bits, ErrorMap, Reference, error_map, folder_of
 from driver.results import OpRow, write_json
 from golden.calls import answers
-from golden.reference import tensor_bits
+from golden.tensors import tensor_bits
 from tb.ops.case import Case
 from tb.ops.pair import PairResult
 

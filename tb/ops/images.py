@@ -18,7 +18,7 @@ from driver.capture.capsule import Bytes
 from driver.capture.single import overload
 from driver.capture.tensors import TORCH_TYPES, as_tensor, storage_view, to_torch
 from driver.errors import UnsupportedOp
-from golden.reference import full_precision
+from golden.tensors import full_precision
 
 BufferKey = int | str
 """Which buffer of the model a tensor lies in."""

@@ -21,9 +21,10 @@ from driver.capture.format import MAX_BROADCAST
 from driver.capture.single import overload
 from driver.capture.tensors import ELEMENT_NAMES, TORCH_TYPES, as_tensor, to_torch
 from driver.errors import InputError
-from golden.calls import OpCall, Result, torch_answers, values_of
+from golden.calls import OpCall, Result, torch_answers
 from golden.formats import Mask
 from golden.judge import expectations, supports
+from golden.tensors import values_of
 
 Tensor = torch.Tensor
 _REFUSALS = (

@@ -9,10 +9,10 @@ from typing import Any
 from driver.config import HwConfig
 from driver.errors import UnsupportedOp
 from driver.isa import DTYPE_BYTES
-from driver.results import BackendName, Failure, OpRow, Where
+from driver.results import BackendName, Blame, Failure, OpRow, Where
 from driver.runtime import TensorView
 from driver.runtime.torch_types import NPU_TYPES
-from golden.judge import Blame, Verdict
+from golden.judge import Verdict
 from tb.ops.case import Case
 from tb.ops.cost import cost_of
 from tb.ops.pair import PairResult
@@ -71,7 +71,7 @@ def judged_row(
     """
     rtl, comparison = result.rtl, verdict.comparison
     cost = cost_of(result.packets, None if rtl is None else rtl.records, config)
-    blame, failure = found or (Blame.NONE, None)
+    blame, failure = found or ("none", None)
     return row_about(
         case,
         where,
@@ -85,7 +85,7 @@ def judged_row(
         macs=cost.macs,
         utilisation=cost.utilisation,
         status="pass" if failure is None else "fail",
-        blame=blame.value,
+        blame=blame,
         failure=failure,
         packets=cost.packets,
         dram_bytes=cost.dram_bytes,
@@ -112,7 +112,7 @@ def address_of(view: TensorView, element: tuple[int, ...]) -> int:
 
 def failed(row: OpRow, blame: Blame, failure: Failure) -> OpRow:
     """The row as one of an op that failed."""
-    update = {"status": "fail", "blame": blame.value, "failure": failure}
+    update = {"status": "fail", "blame": blame, "failure": failure}
     return OpRow.model_validate({**dict(row), **update})
 
 

@@ -9,9 +9,9 @@ from driver.backend import InspectableBackend
 from driver.backend.rtl import RtlBackend
 from driver.config import HwConfig
 from driver.errors import UnsupportedOp, VerdictError
-from driver.results import Failure, OpRow, RunSpec
+from driver.results import Blame, Failure, OpRow, RunSpec
 from golden.backend import CmodelBackend
-from golden.judge import Blame, Verdict, judge
+from golden.judge import Verdict, judge
 from tb.ops import evidence
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair, PairResult
@@ -132,7 +132,7 @@ class Session:
     ) -> tuple[Blame, Failure]:
         """Between RTL and cmodel, what one packet's memory says is more precise than what the op's
         tensors say, but for a product, which is one packet with an opinion of its own."""
-        if blame not in (Blame.RTL, Blame.CMODEL):
+        if blame not in ("rtl", "cmodel"):
             return blame, failure
         if verdict.by_integers and len(result.packets) == 1:
             return blame, failure
@@ -161,7 +161,7 @@ class Session:
             for who, fault in zip(("cmodel:", "rtl:"), faults, strict=True)
             if fault
         )
-        return (Blame.LOWERING if same else Blame.RTL), no_element(_FAULT_DETAIL + text)
+        return ("lowering" if same else "rtl"), no_element(_FAULT_DETAIL + text)
 
     def stray_finding(self, result: PairResult) -> tuple[Blame, Failure] | None:
         """Bytes outside the result differ: the side that wrote them is to blame.
@@ -173,6 +173,6 @@ class Session:
         address = result.stray[0]
         cycle = self.written(address)
         missing = self.pair.is_record(address)
-        blame = Blame.CMODEL if cycle is None and not missing else Blame.RTL
+        blame: Blame = "cmodel" if cycle is None and not missing else "rtl"
         text = f"memory differs outside the result, first at {address:#x}"
         return blame, no_element(text, cycle)

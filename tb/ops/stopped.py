@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from driver.errors import InfrastructureError, VerdictError
 from driver.results import OpRow, RunResult, RunSpec
 from driver.runtime.torch_types import NPU_TYPES
-from golden.judge import Blame
 from tb.ops.case import Case
 from tb.ops.rows import no_element, row_about
 
@@ -53,7 +52,7 @@ def stopped_row(stop: OpStopped, spec: RunSpec) -> OpRow:
         spec.backend,
         dtype="" if found is None else found.name.lower(),
         status="fail",
-        blame=Blame.RTL.value,
+        blame="rtl",
         failure=no_element(str(stop.error)),
     )
 

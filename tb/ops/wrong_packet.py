@@ -13,15 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from driver.isa import DTYPE_BYTES, Opcode, Packet
-from driver.isa.programs import PROGRAMS
+from driver.isa.programs import PROGRAM_NAMES
+from driver.results import Blame
 from driver.runtime import Buffer, TensorView
-from golden.judge import Blame
 from golden.packets import blame_packet, destination
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair, PairResult
 from tb.ops.placing import placed
 
-_PROGRAM_NAMES = {program.number: name for name, program in PROGRAMS.items()}
 _WRITING = (Opcode.MATMUL, Opcode.VECTOR, Opcode.COPY, Opcode.FILL, Opcode.GATHER, Opcode.SCATTER)
 Read = Callable[[int, int], bytes]
 
@@ -62,7 +61,7 @@ def packet_name(packet: Packet) -> str:
     name = Opcode(packet.opcode).name
     if packet.opcode != Opcode.VECTOR:
         return name
-    return f"{name} {_PROGRAM_NAMES.get(packet.params[0], packet.params[0])}"
+    return f"{name} {PROGRAM_NAMES[packet.params[0]]}"
 
 
 @dataclass(frozen=True)

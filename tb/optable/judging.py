@@ -125,7 +125,7 @@ class Judge:
             return None
         shapes = " ".join("×".join(map(str, shape)) or "0-d" for shape in case.shapes())
         return (
-            f"{case.dtype()} {shapes}: {verdict.blame.value} {verdict.failure.element}: "
+            f"{case.dtype()} {shapes}: {verdict.blame} {verdict.failure.element}: "
             f"{verdict.failure.detail}"
         )
 

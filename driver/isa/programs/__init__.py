@@ -53,6 +53,8 @@ FAMILIES = (
 
 _CATALOGUE = Catalogue(module.FAMILY for module in FAMILIES)
 PROGRAMS = _CATALOGUE.programs
+PROGRAM_NAMES = tuple(PROGRAMS)
+"""By number."""
 CONSTANTS = _CATALOGUE.constants
 
-__all__ = ["CONSTANTS", "FAMILIES", "PROGRAMS"]
+__all__ = ["CONSTANTS", "FAMILIES", "PROGRAMS", "PROGRAM_NAMES"]

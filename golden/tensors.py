@@ -12,7 +12,7 @@ import torch
 from golden.formats import UINTS, Bits, Values
 
 
-def exact_values(tensor: torch.Tensor) -> Values:
+def values_of(tensor: torch.Tensor) -> Values:
     """A tensor's values as float64 (int64 for integers and truth values), with its shape."""
     exact = tensor.detach().to(torch.float64 if tensor.is_floating_point() else torch.int64)
     return np.ascontiguousarray(exact.numpy()).reshape(tuple(tensor.shape))
