@@ -34,6 +34,7 @@ from regress.failures.waves import record_waves
 from regress.nightly.request import TierRequest
 from regress.nightly.run_plan import SITE_FOLDER
 from regress.nightly.tier import ReportVerdict, run_tier
+from regress.options import StoreOptions
 from regress.pages.failure import STRIP_FILE, write_failures
 from regress.pages.render import write_style
 from regress.pages.site import write_site
@@ -45,21 +46,6 @@ from regress.results.store import Store
 from regress.run_report.text import show
 
 Kind = Literal["fst", "vcd"]
-
-
-@dataclass(frozen=True)
-class StoreLocation:
-    """A store that commands read."""
-
-    folder: Path
-    url: str | None
-
-    def open(self) -> Store:
-        """The store. InputError where there is none: these commands only read."""
-        if self.url is None and not self.folder.is_dir():
-            expected = f"a folder of results, as `{PROGRAM} nightly` makes it"
-            raise InputError(self.folder, "folder", "missing", expected)
-        return Store.open(self.folder, self.url)
 
 
 @dataclass(frozen=True)
@@ -106,10 +92,10 @@ def report_pages(store: Store, plan_id: str, files: ReferenceFiles | None = None
     return report
 
 
-def reproduce(console: Console, location: StoreLocation, identity: str, op: int | None) -> int:
+def reproduce(console: Console, location: StoreOptions, identity: str, op: int | None) -> int:
     """`npu-cosim reproduce`."""
     output = CommandOutput(console)
-    with location.open() as store:
+    with _opened(location) as store:
         found = replay_job(load_job(store, identity), output.progress, op)
     show(console, found.outcome.result, map(str, found.outcome.artefacts))
     output.line(f"stored  {found.stored}")
@@ -119,13 +105,13 @@ def reproduce(console: Console, location: StoreLocation, identity: str, op: int 
 
 
 def waves(
-    console: Console, location: StoreLocation, identity: str, op: int | None, kind: str
+    console: Console, location: StoreOptions, identity: str, op: int | None, kind: str
 ) -> int:
     """`npu-cosim waves`. The verdict of the recorded run is the exit status."""
     if kind not in get_args(Kind):
         raise InputError("command line", "kind", kind, f"one of {', '.join(get_args(Kind))}")
     output = CommandOutput(console)
-    with location.open() as store:
+    with _opened(location) as store:
         job = load_job(store, identity)
         found = record_waves(job, output.progress, op, "vcd" if kind == "vcd" else "fst")
         strip = found.waves.with_name(STRIP_FILE)
@@ -150,11 +136,11 @@ def _page_of(pages: list[Path], name: str) -> Path:
 
 
 def shrink(
-    console: Console, location: StoreLocation, identity: str, op: int | None, rounds: int
+    console: Console, location: StoreOptions, identity: str, op: int | None, rounds: int
 ) -> int:
     """`npu-cosim shrink`."""
     output = CommandOutput(console)
-    with location.open() as store:
+    with _opened(location) as store:
         job = load_job(store, identity)
         found = shrink_job(job, op, rounds, note=output.line)
     output.line(f"{found.before} → {found.after}, {found.trials} trials in {found.rounds} runs")
@@ -163,10 +149,10 @@ def shrink(
     return 0
 
 
-def triage(console: Console, location: StoreLocation, plan_id: str | None) -> int:
+def triage(console: Console, location: StoreOptions, plan_id: str | None) -> int:
     """`npu-cosim triage`."""
     output = CommandOutput(console)
-    with location.open() as store:
+    with _opened(location) as store:
         report = night_report(store, _plan(store, None, plan_id).id)
     labels = {result.item.id: result.item.label for result in report.night.item_results}
     for item, change in report.triage.changes.items():
@@ -178,14 +164,14 @@ def triage(console: Console, location: StoreLocation, plan_id: str | None) -> in
 
 def bisect(
     console: Console,
-    location: StoreLocation,
+    location: StoreOptions,
     identity: str,
     op: int | None,
     span: tuple[str, str],
 ) -> int:
     """`npu-cosim bisect`."""
     output = CommandOutput(console)
-    with location.open() as store:
+    with _opened(location) as store:
         job = load_job(store, identity)
         row = failing_row(job, op)
         found = bisection.bisect_job(job, row, span, note=output.line)
@@ -196,11 +182,11 @@ def bisect(
 
 
 def baseline(
-    console: Console, location: StoreLocation, tier: str | None, plan_id: str | None, check: bool
+    console: Console, location: StoreOptions, tier: str | None, plan_id: str | None, check: bool
 ) -> int:
     """`npu-cosim baseline`."""
     output = CommandOutput(console)
-    with location.open() as store:
+    with _opened(location) as store:
         plan = _plan(store, tier, plan_id)
         if check:
             moves = night_report(store, plan.id).moves
@@ -215,12 +201,12 @@ def baseline(
     return 0
 
 
-def report(console: Console, location: StoreLocation, plan_id: str | None, to: Recipients) -> int:
+def report(console: Console, location: StoreOptions, plan_id: str | None, to: Recipients) -> int:
     """`npu-cosim report`."""
     if to.webhook is not None:
         notify.check_webhook(to.webhook)
     output = CommandOutput(console)
-    with location.open() as store:
+    with _opened(location) as store:
         found = report_pages(store, _plan(store, None, plan_id).id)
     message = notification(found)
     if to.mail is not None:
@@ -231,6 +217,14 @@ def report(console: Console, location: StoreLocation, plan_id: str | None, to: R
         output.line("sent to the webhook")
     output.line(f"open {found.page}")
     return 0
+
+
+def _opened(location: StoreOptions) -> Store:
+    """The store. InputError where there is none: these commands only read."""
+    if location.store is None and not location.out.is_dir():
+        expected = f"a folder of results, as `{PROGRAM} nightly` makes it"
+        raise InputError(location.out, "folder", "missing", expected)
+    return Store.open(location.out, location.store)
 
 
 def _plan(store: Store, tier: str | None, plan_id: str | None) -> Plan:

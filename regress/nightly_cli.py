@@ -17,12 +17,18 @@ import typer
 from driver.errors import InputError
 from driver.results import MAX_SEED, PROGRAM
 from regress.console import console
-from regress.options import ConfigFile, Identity, path_option
+from regress.options import (
+    ConfigFile,
+    Identity,
+    StoreFolder,
+    StoreOptions,
+    StoreUrl,
+    path_option,
+    with_options,
+)
 from regress.paths import CONFIG_FILE, NIGHTLY
 
 Op = Annotated[int | None, typer.Option(help="A failing op; the first by default.", min=0)]
-StoreUrl = Annotated[str | None, typer.Option(help="Database URL; default: SQLite.")]
-Folder = Annotated[Path, path_option("Folder of the store.")]
 Plan = Annotated[str | None, typer.Option(help="Id of a plan; the last one by default.")]
 Tier = Annotated[str | None, typer.Argument(help="A tier; the last plan's by default.")]
 
@@ -60,8 +66,8 @@ def nightly(
         int | None, typer.Option("-j", "--jobs", help="Jobs at the same time.", min=1)
     ] = None,
     scheduler: Annotated[str | None, typer.Option(help="dask scheduler: tcp://HOST:PORT.")] = None,
-    store: Annotated[str | None, typer.Option(help="Database URL; default: SQLite.")] = None,
-    out: Annotated[Path, path_option("Folder of the store.")] = NIGHTLY,
+    store: StoreUrl = None,
+    out: StoreFolder = NIGHTLY,
     config_file: ConfigFile = CONFIG_FILE,
 ) -> int:
     """Run a tier of tests, store the results and write reports."""
@@ -86,105 +92,95 @@ def nightly(
     return night_commands.nightly(console(), request)
 
 
-def reproduce(
-    identity: Identity, *, op: Op = None, store: StoreUrl = None, out: Folder = NIGHTLY
-) -> int:
+@with_options(StoreOptions)
+def reproduce(location: StoreOptions, identity: Identity, *, op: Op = None) -> int:
     """Run a stored failure again. Its first mismatch is compared with the stored one."""
     from regress import night_commands  # noqa: PLC0415
 
-    return night_commands.reproduce(
-        console(), night_commands.StoreLocation(out, store), identity, op
-    )
+    return night_commands.reproduce(console(), location, identity, op)
 
 
+@with_options(StoreOptions)
 def waves(
+    location: StoreOptions,
     identity: Identity,
     *,
     op: Op = None,
     kind: Annotated[str, typer.Option(help="fst or vcd.")] = "fst",
-    store: StoreUrl = None,
-    out: Folder = NIGHTLY,
 ) -> int:
     """Record the waves of a stored failure, with markers."""
     from regress import night_commands  # noqa: PLC0415
 
-    return night_commands.waves(
-        console(), night_commands.StoreLocation(out, store), identity, op, kind
-    )
+    return night_commands.waves(console(), location, identity, op, kind)
 
 
+@with_options(StoreOptions)
 def shrink(
+    location: StoreOptions,
     identity: Identity,
     *,
     op: Op = None,
-    store: StoreUrl = None,
-    out: Folder = NIGHTLY,
     rounds: Annotated[int, typer.Option(help="Rounds at most.", min=1)] = 40,
 ) -> int:
     """Reduce a stored failure to a small test. Op, shape and data are the smallest found."""
     from regress import night_commands  # noqa: PLC0415
 
-    return night_commands.shrink(
-        console(), night_commands.StoreLocation(out, store), identity, op, rounds
-    )
+    return night_commands.shrink(console(), location, identity, op, rounds)
 
 
-def triage(*, plan: Plan = None, store: StoreUrl = None, out: Folder = NIGHTLY) -> int:
+@with_options(StoreOptions)
+def triage(location: StoreOptions, *, plan: Plan = None) -> int:
     """Sort the failures of a night into bugs and known issues."""
     from regress import night_commands  # noqa: PLC0415
 
-    return night_commands.triage(console(), night_commands.StoreLocation(out, store), plan)
+    return night_commands.triage(console(), location, plan)
 
 
+@with_options(StoreOptions)
 def bisect(
+    location: StoreOptions,
     identity: Identity,
     *,
     good: Annotated[str, typer.Option(help="A revision in which it passed.")],
     bad: Annotated[str, typer.Option(help="A revision in which it fails.")] = "HEAD",
     op: Op = None,
-    store: StoreUrl = None,
-    out: Folder = NIGHTLY,
 ) -> int:
     """Find the revision that introduced a stored failure."""
     from regress import night_commands  # noqa: PLC0415
 
-    return night_commands.bisect(
-        console(), night_commands.StoreLocation(out, store), identity, op, (good, bad)
-    )
+    return night_commands.bisect(console(), location, identity, op, (good, bad))
 
 
+@with_options(StoreOptions)
 def baseline(
+    location: StoreOptions,
     tier: Tier = None,
     *,
     plan: Plan = None,
     check: Annotated[bool, typer.Option("--check", help="Compare only; write nothing.")] = False,
-    store: StoreUrl = None,
-    out: Folder = NIGHTLY,
 ) -> int:
     """Record the figures of a night as the baseline."""
     from regress import night_commands  # noqa: PLC0415
 
-    return night_commands.baseline(
-        console(), night_commands.StoreLocation(out, store), tier, plan, check
-    )
+    return night_commands.baseline(console(), location, tier, plan, check)
 
 
+@with_options(StoreOptions)
 def report(
+    location: StoreOptions,
     *,
     plan: Plan = None,
     webhook: Annotated[str | None, typer.Option(help="URL that receives the summary.")] = None,
     mail: Annotated[Path | None, path_option("File for the summary as an e-mail message.")] = None,
     sender: Annotated[str, typer.Option(help="Sender of the message.")] = "npu-cosim@localhost",
     to: Annotated[list[str] | None, typer.Option(help="Recipients of the message.")] = None,
-    store: StoreUrl = None,
-    out: Folder = NIGHTLY,
 ) -> int:
     """Write the pages of a night again, and send its summary."""
     from regress import night_commands  # noqa: PLC0415
 
     readers = tuple(filter(None, to or ())) or ("root@localhost",)
     news = night_commands.Recipients(webhook or None, mail, sender, readers)
-    return night_commands.report(console(), night_commands.StoreLocation(out, store), plan, news)
+    return night_commands.report(console(), location, plan, news)
 
 
 COMMANDS: Final = (nightly, reproduce, waves, shrink, triage, bisect, baseline, report)

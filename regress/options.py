@@ -16,7 +16,7 @@ import typer
 
 from driver.errors import InputError
 from driver.results import MAX_SEED, MAX_SHARDS
-from regress.paths import CONFIG_FILE
+from regress.paths import CONFIG_FILE, NIGHTLY
 
 _WEEK_S = 7.0 * 86_400
 _CAPSULE = "the folder of a capsule (make replay takes CAPSULE=, or ID= of a stored failure)"
@@ -48,6 +48,8 @@ def path_option(help_text: str) -> Any:
 
 Out = Annotated[Path | None, path_option("Folder of the results.")]
 ConfigFile = Annotated[Path, path_option("Hardware configurations.")]
+StoreUrl = Annotated[str | None, typer.Option(help="Database URL; default: SQLite.")]
+StoreFolder = Annotated[Path, path_option("Folder of the store.")]
 Seed = Annotated[int, typer.Option(help="Seed of all random data.", min=0, max=MAX_SEED)]
 Capsule = Annotated[Path, typer.Argument(parser=_given_path(_CAPSULE), metavar="CAPSULE")]
 Identity = Annotated[
@@ -158,6 +160,14 @@ class OpSurveyOptions:
     samples: Annotated[int, typer.Option(help="Samples at most, for each op and type.", min=1)] = 10
     seed: Seed = 1
     jobs: Annotated[int, typer.Option("-j", "--jobs", help="Processes.", min=1)] = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoreOptions:
+    """Of the commands that read a store."""
+
+    store: StoreUrl = None
+    out: StoreFolder = NIGHTLY
 
 
 def with_options(options: type[Any]) -> Callable[[Callable[..., int]], Callable[..., int]]:
