@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import ValidationError
 from rich.console import Console
@@ -17,6 +18,7 @@ from driver.errors import InfrastructureError, InputError
 from driver.files import write_text
 from driver.survey import Surveyed
 from regress.architectures_page import page, totals
+from regress.console import print_line
 from regress.paths import CONFIG_FILE, OUT, ROOT
 from regress.process import execute, terminable
 
@@ -50,7 +52,7 @@ def run_architectures(console: Console, request: SurveyRequest) -> int:
     for name in request.names:
         if name not in known:
             raise InputError("command line", "name", name, f"one of {', '.join(known)}")
-    say = _sayer(console)
+    say = partial(print_line, console)
     found = survey(request.names or tuple(known), request.seed, lambda one: say(_line(one)))
     for line in totals(found):
         say(line)
@@ -95,7 +97,3 @@ def _line(one: Surveyed) -> str:
         f"{one.count(kind)} {kind}" for kind in ("refused", "wrong", "crash") if one.count(kind)
     )
     return f"{one.name}: {one.npu} of {one.ops} ops" + (f", {troubles}" if troubles else "")
-
-
-def _sayer(console: Console) -> Callable[[str], None]:
-    return lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)

@@ -12,6 +12,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -23,6 +24,7 @@ from rich.text import Text
 from driver.errors import InfrastructureError, InputError, NpuError
 from driver.frozen import Frozen
 from driver.results import NoteEvent, parse_event
+from regress.console import print_line
 from regress.folder import keep_text
 from regress.paths import BUILD, ROOT
 from regress.process import execute, last_lines, terminable
@@ -115,10 +117,7 @@ def run_bench(console: Console, names: Sequence[str], rounds: int, out: Path) ->
         raise InputError("command line", "BENCH", unknown[0], f"one of {', '.join(known)}")
     taken: list[tuple[Figure, MeasuredFigure]] = []
     lost = 0
-
-    def say(text: str) -> None:
-        console.print(Text(text), soft_wrap=True, highlight=False)
-
+    say = partial(print_line, console)
     keep_text(out, BENCH_FILE, _document(taken))  # a folder that cannot be used is said now
     with terminable():
         for name in names or list(known):

@@ -11,9 +11,13 @@ from typing import Annotated
 
 import typer
 
+from driver.optable import DTYPES
 from regress import commands, nightly_cli, op_info
+from regress.architectures import SurveyRequest, run_architectures
+from regress.bench import run_bench
 from regress.console import console
 from regress.invoke import invoke, mend_streams
+from regress.optable import OpSurveyRequest, run_optable
 from regress.options import (
     BenchOptions,
     Capsule,
@@ -26,6 +30,7 @@ from regress.options import (
     UnitOptions,
     with_options,
 )
+from regress.paths import OUT
 
 app = typer.Typer(
     name="npu-cosim",
@@ -95,7 +100,7 @@ def regs(out: Out = None) -> int:
 @app.command()
 def lint() -> int:
     """Check style, licences and file lengths; lint the RTL."""
-    return commands.checks(console(), "lint")
+    return commands.checks(console(), ["lint"])
 
 
 @app.command("format")
@@ -107,7 +112,7 @@ def reformat() -> int:
 @app.command()
 def types() -> int:
     """Check the static types of the Python packages."""
-    return commands.checks(console(), "types")
+    return commands.checks(console(), ["types"])
 
 
 @app.command()
@@ -115,7 +120,7 @@ def test(
     only: Annotated[list[str] | None, typer.Argument(help="Steps to run; all by default.")] = None,
 ) -> int:
     """Run every check that a change has to pass."""
-    return commands.test_all(console(), only or [])
+    return commands.checks(console(), only or [])
 
 
 @app.command()
@@ -125,7 +130,8 @@ def bench(
     names: Annotated[list[str] | None, typer.Argument(help="Figures; all by default.")] = None,
 ) -> int:
     """Measure the figures of merit."""
-    return commands.bench(console(), names or [], options)
+    out = (options.out or OUT / "bench").absolute()
+    return run_bench(console(), names or [], options.rounds, out)
 
 
 @app.command()
@@ -148,7 +154,9 @@ def optable(
     ops: Annotated[list[str] | None, typer.Argument(help="Ops of op_db; all by default.")] = None,
 ) -> int:
     """Run torch's own op samples on the cmodel. A run of all ops writes docs/ops.md."""
-    return commands.optable(console(), ops or [], options)
+    dtypes = tuple(options.dtype or ()) or DTYPES
+    asked = OpSurveyRequest(tuple(ops or ()), dtypes, options.samples, options.seed, options.jobs)
+    return run_optable(console(), asked)
 
 
 @app.command()
@@ -159,7 +167,7 @@ def architectures(
     seed: Seed = 1,
 ) -> int:
     """Run the models of transformers on the cmodel. A run of all writes docs/architectures.md."""
-    return commands.architectures(console(), names or [], seed)
+    return run_architectures(console(), SurveyRequest(tuple(names or ()), seed))
 
 
 nightly_cli.mount(app)

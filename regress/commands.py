@@ -11,12 +11,11 @@ import shlex
 import shutil
 import sys
 import time
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import get_args
 
 from rich.console import Console
-from rich.text import Text
 
 from driver.backend import BACKENDS
 from driver.config import load_config, load_configs
@@ -34,11 +33,10 @@ from driver.results import (
     TestInfo,
     Waves,
 )
+from regress.console import print_line
 from regress.folder import keep_text
 from regress.options import (
-    BenchOptions,
     CaptureOptions,
-    OpSurveyOptions,
     ReplayOptions,
     RunOptions,
     UnitOptions,
@@ -48,6 +46,7 @@ from regress.progress import ProgressBar
 from regress.run import RunOutcome, list_tests, run, test_named
 from regress.run_report import roofline
 from regress.run_report import text as report
+from regress.units import known_units, run_unit, unit_command
 
 _COMMAND_LINE = "command line"
 _REPLAY = "replay"
@@ -121,7 +120,9 @@ def run_test(console: Console, name: str, options: RunOptions) -> int:
     if test.workloads:
         from regress.capsules import kept_capsules  # noqa: PLC0415 (numpy, safetensors)
 
-        capsules = kept_capsules(test.workloads, options.seed, _noter(console), checkpoint)
+        capsules = kept_capsules(
+            test.workloads, options.seed, partial(print_line, console), checkpoint
+        )
     own: dict[str, object] = {
         "config": config,
         "modes": _modes(options, test.modes),
@@ -180,10 +181,6 @@ def _shown(path: Path) -> str:
         return str(path)
 
 
-def _noter(console: Console) -> Callable[[str], None]:
-    return lambda text: console.print(Text(text), soft_wrap=True, highlight=False)
-
-
 def capture(console: Console, workload: str, options: CaptureOptions) -> int:
     """`npu-cosim capture`."""
     from driver.capture import save_capsule  # noqa: PLC0415 (numpy, safetensors)
@@ -195,7 +192,7 @@ def capture(console: Console, workload: str, options: CaptureOptions) -> int:
     )
     target = options.out or OUT / "capsules" / f"{capsule.name}-{options.seed}"
     save_capsule(capsule, target)
-    note = _noter(console)
+    note = partial(print_line, console)
     size = sum(array.nbytes for array in capsule.data.values())
     note(f"{capsule.name}: {len(capsule.ops)} ops, {size / 1e6:.1f} MB of tensors")
     note(f"  hash {capsule.hash}, seed {options.seed}, {time.monotonic() - start:.1f} s")
@@ -206,20 +203,17 @@ def capture(console: Console, workload: str, options: CaptureOptions) -> int:
 
 def unit(console: Console, name: str, options: UnitOptions) -> int:
     """`npu-cosim unit`."""
-    from regress.units import run_unit, unit_command  # noqa: PLC0415 (only here)
-
     command = unit_command(name, options.vectors, options.seed)
     _check_compiler()
     _check_no_space(ROOT)
-    return run_unit(name, command, _noter(console))
+    return run_unit(name, command, partial(print_line, console))
 
 
 def list_all(console: Console) -> int:
     """`npu-cosim tests`."""
     from regress.capsules import known_workloads  # noqa: PLC0415 (numpy, safetensors)
-    from regress.units import known_units  # noqa: PLC0415
 
-    note = _noter(console)
+    note = partial(print_line, console)
     tests = list_tests()
     width = max(len(test.name) for test in tests)
     note("tests (make SIM=verilator TEST=…)")
@@ -240,7 +234,7 @@ def generate(console: Console) -> int:
     """`npu-cosim gen`."""
     from regress.generate import write  # noqa: PLC0415 (the SystemRDL compiler)
 
-    note = _noter(console)
+    note = partial(print_line, console)
     for path in write():
         note(f"wrote {path}")
     note("generated files are up to date")
@@ -251,7 +245,7 @@ def generated_is_fresh(console: Console) -> int:
     """`npu-cosim gen-check`."""
     from regress.generate import COMMAND, stale  # noqa: PLC0415 (the SystemRDL compiler)
 
-    note = _noter(console)
+    note = partial(print_line, console)
     outdated = sorted(stale())
     for path in outdated:
         note(f"{path}: out of date with its source; run `{COMMAND}` and commit the result")
@@ -266,53 +260,22 @@ def registers(console: Console, out: Path | None) -> int:
 
     target = out or ROOT / "build" / "regs"
     write_html(target)
-    _noter(console)(f"open {_shown(target.absolute() / 'index.html')}")
+    print_line(console, f"open {_shown(target.absolute() / 'index.html')}")
     return 0
 
 
 def reformat(console: Console) -> int:
     """`npu-cosim format`."""
-    from regress import lint  # noqa: PLC0415 (pulls in every check)
+    from regress import lint  # noqa: PLC0415 (the SystemRDL compiler)
 
     problems = lint.reformat()
     if problems:
-        _noter(console)(problems)
+        print_line(console, problems)
     return 1 if problems else 0
 
 
-def checks(console: Console, name: str) -> int:
-    """`npu-cosim lint` and `types`."""
-    from regress.check.runner import run_steps  # noqa: PLC0415 (pulls in every check)
-
-    return run_steps(console, [name], sys.stdout.isatty())
-
-
-def test_all(console: Console, only: list[str]) -> int:
-    """`npu-cosim test`."""
-    from regress.check.runner import run_steps  # noqa: PLC0415 (pulls in every check)
+def checks(console: Console, only: list[str]) -> int:
+    """`npu-cosim test`, and `lint` and `types` of it."""
+    from regress.check.runner import run_steps  # noqa: PLC0415 (the SystemRDL compiler)
 
     return run_steps(console, only, sys.stdout.isatty())
-
-
-def bench(console: Console, names: list[str], options: BenchOptions) -> int:
-    """`npu-cosim bench`."""
-    from regress.bench import run_bench  # noqa: PLC0415 (pulls in every measurement)
-
-    return run_bench(console, names, options.rounds, (options.out or OUT / "bench").absolute())
-
-
-def optable(console: Console, ops: list[str], options: OpSurveyOptions) -> int:
-    """`npu-cosim optable`."""
-    from driver.optable import DTYPES  # noqa: PLC0415 (only here)
-    from regress.optable import OpSurveyRequest, optable  # noqa: PLC0415 (only here)
-
-    dtypes = tuple(options.dtype or ()) or DTYPES
-    request = OpSurveyRequest(tuple(ops), dtypes, options.samples, options.seed, options.jobs)
-    return optable(console, request)
-
-
-def architectures(console: Console, names: list[str], seed: int) -> int:
-    """`npu-cosim architectures`."""
-    from regress.architectures import SurveyRequest, run_architectures  # noqa: PLC0415 (only here)
-
-    return run_architectures(console, SurveyRequest(tuple(names), seed))

@@ -49,6 +49,11 @@ def _escaped(text: str) -> str:
     return _NOT_SHOWN.sub(lambda found: printable(found[0]), text)
 
 
+def print_line(where: Console, text: str) -> None:
+    """A line as it is, however wide: the terminal breaks it, so that it can be copied whole."""
+    where.print(Text(text), soft_wrap=True, highlight=False)
+
+
 def console() -> Console:
     """The console of the command line."""
     plain = None if sys.stdout.isatty() or os.environ.get("COLUMNS") else _PLAIN_WIDTH

@@ -8,11 +8,11 @@ only module that knows the pages.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
 from rich.console import Console
-from rich.text import Text
 
 from driver.errors import InputError
 from driver.results import PROGRAM, write_text
@@ -27,6 +27,7 @@ from regress.analysis.night_report import (
     notification,
     text_lines,
 )
+from regress.console import print_line
 from regress.failures import bisect as bisection
 from regress.failures.replay import ReplayVerdict, failing_row, replay_job
 from regress.failures.shrink import shrink_job
@@ -58,21 +59,6 @@ class Recipients:
     to: tuple[str, ...]
 
 
-class CommandOutput:
-    """A console with its progress bars."""
-
-    def __init__(self, console: Console) -> None:
-        self.console = console
-
-    def line(self, text: str) -> None:
-        """Print a line."""
-        self.console.print(Text(text), soft_wrap=True, highlight=False)
-
-    def progress(self, title: str) -> ProgressBar:
-        """A progress bar, or lines where the console is no terminal."""
-        return ProgressBar(self.console, title)
-
-
 def nightly(console: Console, request: TierRequest) -> int:
     """`npu-cosim nightly`: run a tier, then write its pages."""
     return run_tier(console, request, write_report, recorded=baselines.recorded_seconds())
@@ -94,13 +80,13 @@ def report_pages(store: Store, plan_id: str, files: ReferenceFiles | None = None
 
 def reproduce(console: Console, location: StoreOptions, identity: str, op: int | None) -> int:
     """`npu-cosim reproduce`."""
-    output = CommandOutput(console)
+    note = partial(print_line, console)
     with _opened(location) as store:
-        found = replay_job(load_job(store, identity), output.progress, op)
+        found = replay_job(load_job(store, identity), partial(ProgressBar, console), op)
     show(console, found.outcome.result, map(str, found.outcome.artefacts))
-    output.line(f"stored  {found.stored}")
-    output.line(f"now     {found.now}")
-    output.line(f"{found.verdict.value}")
+    note(f"stored  {found.stored}")
+    note(f"now     {found.now}")
+    note(f"{found.verdict.value}")
     return int(found.verdict is not ReplayVerdict.GONE)
 
 
@@ -110,10 +96,12 @@ def waves(
     """`npu-cosim waves`. The verdict of the recorded run is the exit status."""
     if kind not in get_args(Kind):
         raise InputError("command line", "kind", kind, f"one of {', '.join(get_args(Kind))}")
-    output = CommandOutput(console)
+    note = partial(print_line, console)
     with _opened(location) as store:
         job = load_job(store, identity)
-        found = record_waves(job, output.progress, op, "vcd" if kind == "vcd" else "fst")
+        found = record_waves(
+            job, partial(ProgressBar, console), op, "vcd" if kind == "vcd" else "fst"
+        )
         strip = found.waves.with_name(STRIP_FILE)
         write_text(strip, draw_strip(found.file, found.markers))
         site = store.folder / SITE_FOLDER
@@ -122,11 +110,11 @@ def waves(
             write_failures(site, store.plan(job.attempt.plan_id), load_job(store, identity))
         )
     for name, cycle in found.markers.items():
-        output.line(f"{name:18} cycle {cycle:,}")
-    output.line(f"gtkwave {found.waves} {found.gtkwave_view}")
-    output.line(f"surfer -c {found.surfer_commands} {found.waves}")
-    output.line(f"strip   {strip}")
-    output.line(f"page    {_page_of(pages, job.page(found.row))}")
+        note(f"{name:18} cycle {cycle:,}")
+    note(f"gtkwave {found.waves} {found.gtkwave_view}")
+    note(f"surfer -c {found.surfer_commands} {found.waves}")
+    note(f"strip   {strip}")
+    note(f"page    {_page_of(pages, job.page(found.row))}")
     return found.outcome.exit_code
 
 
@@ -139,26 +127,26 @@ def shrink(
     console: Console, location: StoreOptions, identity: str, op: int | None, rounds: int
 ) -> int:
     """`npu-cosim shrink`."""
-    output = CommandOutput(console)
+    note = partial(print_line, console)
     with _opened(location) as store:
         job = load_job(store, identity)
-        found = shrink_job(job, op, rounds, note=output.line)
-    output.line(f"{found.before} → {found.after}, {found.trials} trials in {found.rounds} runs")
-    output.line(f"test    {found.test}")
-    output.line(f"capsule {found.capsule}")
+        found = shrink_job(job, op, rounds, note=note)
+    note(f"{found.before} → {found.after}, {found.trials} trials in {found.rounds} runs")
+    note(f"test    {found.test}")
+    note(f"capsule {found.capsule}")
     return 0
 
 
 def triage(console: Console, location: StoreOptions, plan_id: str | None) -> int:
     """`npu-cosim triage`."""
-    output = CommandOutput(console)
+    note = partial(print_line, console)
     with _opened(location) as store:
         report = night_report(store, _plan(store, None, plan_id).id)
     labels = {result.item.id: result.item.label for result in report.night.item_results}
     for item, change in report.triage.changes.items():
-        output.line(f"{change.value:6} {labels[item]}")
-    for line in text_lines(report):
-        output.line(line)
+        note(f"{change.value:6} {labels[item]}")
+    for text in text_lines(report):
+        note(text)
     return int(report.failed)
 
 
@@ -170,14 +158,14 @@ def bisect(
     span: tuple[str, str],
 ) -> int:
     """`npu-cosim bisect`."""
-    output = CommandOutput(console)
+    note = partial(print_line, console)
     with _opened(location) as store:
         job = load_job(store, identity)
         row = failing_row(job, op)
-        found = bisection.bisect_job(job, row, span, note=output.line)
-    output.line(f"first bad revision: {found.first_bad} {found.subject}")
+        found = bisection.bisect_job(job, row, span, note=note)
+    note(f"first bad revision: {found.first_bad} {found.subject}")
     if found.untestable:
-        output.line(f"could not be tried, and may be it as well: {' '.join(found.untestable)}")
+        note(f"could not be tried, and may be it as well: {' '.join(found.untestable)}")
     return 0
 
 
@@ -185,19 +173,19 @@ def baseline(
     console: Console, location: StoreOptions, tier: str | None, plan_id: str | None, check: bool
 ) -> int:
     """`npu-cosim baseline`."""
-    output = CommandOutput(console)
+    note = partial(print_line, console)
     with _opened(location) as store:
         plan = _plan(store, tier, plan_id)
         if check:
             moves = night_report(store, plan.id).moves
             for move in moves:
-                output.line(str(move))
-            output.line(f"{len(moves)} moves against {baselines.path_of(plan.tier)}")
+                note(str(move))
+            note(f"{len(moves)} moves against {baselines.path_of(plan.tier)}")
             return int(any(move.kind.red for move in moves))
         night = load_night(store, plan)
         now = baselines.measure(night, metrics_of(night).ratchets())
         path = baselines.record(now, executed_labels(night))
-    output.line(f"recorded {len(now.passing)} jobs and {len(now.ops)} ops: commit {path}")
+    note(f"recorded {len(now.passing)} jobs and {len(now.ops)} ops: commit {path}")
     return 0
 
 
@@ -205,17 +193,17 @@ def report(console: Console, location: StoreOptions, plan_id: str | None, to: Re
     """`npu-cosim report`."""
     if to.webhook is not None:
         notify.check_webhook(to.webhook)
-    output = CommandOutput(console)
+    note = partial(print_line, console)
     with _opened(location) as store:
         found = report_pages(store, _plan(store, None, plan_id).id)
     message = notification(found)
     if to.mail is not None:
         notify.write_mail(to.mail, message, to.sender, to.to)
-        output.line(f"wrote {to.mail}")
+        note(f"wrote {to.mail}")
     if to.webhook is not None:
         notify.post(to.webhook, message)
-        output.line("sent to the webhook")
-    output.line(f"open {found.page}")
+        note("sent to the webhook")
+    note(f"open {found.page}")
     return 0
 
 

@@ -14,8 +14,8 @@ import subprocess
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -26,6 +26,7 @@ from driver.errors import InfrastructureError, InputError
 from driver.files import write_text
 from driver.optable import DTYPES, Listing, OpTypeRow, SampleCounts, SurveyTask, TaskAnswer
 from regress import optable_baseline as baseline
+from regress.console import print_line
 from regress.optable_page import page, totals
 from regress.paths import CONFIG_FILE, OUT, ROOT
 from regress.process import environment
@@ -65,7 +66,7 @@ class Measured:
     rows: list[OpTypeRow] = field(default_factory=list)
 
 
-def optable(console: Console, request: OpSurveyRequest) -> int:
+def run_optable(console: Console, request: OpSurveyRequest) -> int:
     """Run, print the totals, write page and baseline if everything was run.
 
     1 when a sample is wrong, ended the worker or took too long, or when one that passed does not.
@@ -76,7 +77,7 @@ def optable(console: Console, request: OpSurveyRequest) -> int:
     load_config(CONFIG_FILE, _CONFIG)
     former = baseline.recorded()
     found = measure(request, ProgressBar(console, "optable"))
-    say = _sayer(console)
+    say = partial(print_line, console)
     for line in totals(found.rows):
         say(line)
     lost = baseline.lost(former, found.torch, request.samples, request.seed, found.rows)
@@ -92,10 +93,6 @@ def optable(console: Console, request: OpSurveyRequest) -> int:
             say(f"wrote {PAGE.relative_to(ROOT)} and {baseline.FILE.relative_to(ROOT)}")
     bad = sum((row.count for row in found.rows), SampleCounts()).failed
     return 1 if lost or bad else 0
-
-
-def _sayer(console: Console) -> Callable[[str], None]:
-    return lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def measure(request: OpSurveyRequest, progress: ProgressBar) -> Measured:

@@ -10,6 +10,7 @@ from rich import progress as bars
 from rich.console import Console
 
 from driver.results import OpRow
+from regress.console import print_line
 
 _LINE_EVERY_S = 15.0
 
@@ -72,7 +73,7 @@ class ProgressBar:
 
     def note(self, text: str) -> None:
         """A line for the reader that stays."""
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        print_line(self._console, text)
 
     def tick(self) -> None:
         """Nothing has happened for a moment."""

@@ -36,6 +36,7 @@ FORBIDDEN: dict[str, frozenset[str]] = {
 device stands on the rest of the driver."""
 
 REGRESS_ORDER = (
+    "regress.check",
     "regress.run_report",
     "regress.results",
     "regress.nightly",
@@ -54,8 +55,11 @@ REGRESS_COMMANDS = (
 )
 """Modules of regress that may import its folders; all other modules are used by the folders."""
 
-ONLY_IMPORTER = {"regress.pages": "regress.night_commands"}
-"""A leaf → the one module outside it that may import it."""
+ONLY_IMPORTER = {
+    "regress.check": "regress.commands",
+    "regress.pages": "regress.night_commands",
+}
+"""A folder → the one module outside it that may import it."""
 
 STDLIB_ONLY = ("driver.isa",)
 
@@ -192,6 +196,8 @@ BROKEN = [
     ("regress/cli.py", "from tb.sim import build", "regress must not know tb.sim"),
     ("regress/cli.py", "import pyuvm", "pyuvm belongs into tb"),
     ("regress/cli.py", "from regress.pages import site", "only regress.night_commands imports"),
+    ("regress/lint.py", "from regress.check import steps", "only regress.commands imports"),
+    ("regress/check/steps.py", "import regress.results.store", "regress.check comes before"),
     ("regress/nightly/tier.py", "def f():\n    import regress.analysis.triage", "comes before"),
     ("regress/run.py", "from regress.results import store", "which it must not import"),
     ("regress/night_commands.py", "import tb.run", "regress must not know tb.run"),

@@ -14,7 +14,7 @@ from driver.config import load_config
 from driver.errors import InputError
 from driver.optable import Listing, OpTypeRow, SampleCounts, SurveyTask, TaskAnswer
 from regress import optable_baseline as baseline
-from regress.optable import OpSurveyRequest, measure, optable
+from regress.optable import OpSurveyRequest, measure, run_optable
 from regress.optable_page import page, totals
 from regress.progress import ProgressBar
 from tb.optable.__main__ import answer
@@ -174,7 +174,7 @@ def test_the_command_runs_workers_and_counts(
     monkeypatch.setattr("regress.optable.OUT", tmp_path)
     console = Console(file=(tmp_path / "text").open("w"), width=120)
     asked = OpSurveyRequest(ops=("add", "sub"), dtypes=("float32", "bool"), samples=2, jobs=1)
-    assert optable(console, asked) == 0
+    assert run_optable(console, asked) == 0
     console.file.flush()
     assert "all: 6 samples, 6 (100.0 %) pass" in (tmp_path / "text").read_text()
     with pytest.raises(InputError, match="no_such_op"):
@@ -237,4 +237,4 @@ def _no_process(self: Any, log: Path) -> None:
 
 def test_an_unknown_type_is_one_line() -> None:
     with pytest.raises(InputError, match="float64"):
-        optable(Console(), OpSurveyRequest(dtypes=("float64",)))
+        run_optable(Console(), OpSurveyRequest(dtypes=("float64",)))

@@ -53,7 +53,8 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import finite, roundings
-from golden.calls import OpCall, values_of
+from golden.calls import OpCall
+from golden.tensors import values_of
 
 Tensor = torch.Tensor
 GROWN = 1 + 64 * U

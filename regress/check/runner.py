@@ -26,6 +26,7 @@ from regress.check.steps import (
     Phase,
     StepLister,
 )
+from regress.console import print_line
 from regress.paths import OUT
 from regress.process import terminable
 
@@ -111,12 +112,12 @@ def _show_step(console: Console, step: CheckStep, result: CheckResult, seconds: 
     line.append(f"{step.group}: {step.name}  {seconds:.1f} s", style="default not bold")
     console.print(line, soft_wrap=True, highlight=False)
     for note in result.notes:
-        console.print(Text(f"     {note}"), soft_wrap=True, highlight=False)
+        print_line(console, f"     {note}")
     if result.failed:
         lines = result.text.splitlines()
         more = len(lines) - _SHOWN_LINES
         for text in [*lines[:_SHOWN_LINES], *([f"… and {more} more lines"] if more > 0 else [])]:
-            console.print(Text(f"     {text}"), soft_wrap=True, highlight=False)
+            print_line(console, f"     {text}")
 
 
 def _show_summary(console: Console, rows: list[_Row]) -> int:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from rich import progress as bars
 from rich.console import Console
 
+from regress.console import print_line
 from regress.results.model import Attempt, PlanItem
 
 _LINE_EVERY_S = 15.0
@@ -77,7 +78,7 @@ class PlanDisplay:
 
     def note(self, text: str) -> None:
         """A line for the reader that stays."""
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        print_line(self._console, text)
 
     def left(self) -> str:
         """Time left: what items usually take, the mean of this run where no time is known."""

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 
 from driver.errors import InfrastructureError, InputError
 from driver.results import RESULT_FILE, RunResult, RunSpec, Shard, TestInfo, read_json, write_json
+from regress.console import print_line
 from regress.folder import fresh, locked
 from regress.invoke import INTERRUPTED
 from regress.nightly.display import PlanDisplay
@@ -73,7 +74,7 @@ def run_sharded(
     ):
         plan, items = _planned(store, spec, how, setting.sources())
         control = RunControl()
-        note = _noter(console)
+        note = partial(print_line, console)
         run = PlanRunner(store, plan, setting, control, note)
         usual = usual_seconds(store.history_of_items(1))
         with interruptible(control, note):
@@ -88,10 +89,6 @@ def run_sharded(
         result = _merged(store, spec, item_results, time.monotonic() - started)
         write_json(spec.out / RESULT_FILE, result)
     return ShardedResult(result, EXIT_CODES[result.status])
-
-
-def _noter(console: Console) -> Callable[[str], None]:
-    return lambda text: console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 # ---------------------------------------------------------------------- planning

@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from driver.errors import InfrastructureError, NpuError
+from regress.console import print_line
 from regress.folder import check_absent, locked, present
 from regress.invoke import INTERRUPTED
 from regress.nightly import priority, summary
@@ -148,7 +149,7 @@ class _DryRun:
             note = f"skipped: {item.skip}" if item.skip else time
             console.print(f"{item.id}  {item.label}  {note}", markup=False, highlight=False)
         total = estimate(items, expected, self.slots, self._preparations(items))
-        console.print(str(total), markup=False, highlight=False, soft_wrap=True)
+        print_line(console, str(total))
         return 0
 
     def _preparations(self, items: Sequence[PlanItem]) -> Iterator[float]:
@@ -228,4 +229,4 @@ class TierRun:
             self._note(line)
 
     def _note(self, text: str) -> None:
-        self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+        print_line(self._console, text)
