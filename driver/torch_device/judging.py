@@ -23,7 +23,7 @@ from driver.torch_device.tensors import device_of, in_place, is_npu
 from golden.calls import OpCall, answers
 from golden.formats import Bits
 from golden.judge import Verdict, judge, supports
-from golden.reference import tensor_bits
+from golden.tensors import tensor_bits
 
 Tensor = torch.Tensor
 _NOT_ASKED = ("device", "generator", "pin_memory")
@@ -97,7 +97,7 @@ class CheckedRow:
         sizes = made[failure.output]
         shape = "" if sizes is None else f" of {list(sizes.shape)}"
         return (
-            f"npu: {self._call.op} is wrong ({verdict.blame.value}) at {origin}: "
+            f"npu: {self._call.op} is wrong ({verdict.blame}) at {origin}: "
             f"element {list(failure.element)}{shape} is {failure.actual!r}, "
             f"expected {failure.expected!r}; {failure.detail}; {self._kept(call)}"
         )

@@ -28,7 +28,8 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import finite
-from golden.calls import OpCall, values_of, widened
+from golden.calls import OpCall, widened
+from golden.tensors import values_of
 
 
 def _addcdiv(subject: Subject) -> tuple[Expectation | None, ...]:
