@@ -46,7 +46,7 @@ from regress.progress import ProgressBar
 from regress.run import RunOutcome, list_tests, run, test_named
 from regress.run_report import roofline
 from regress.run_report import text as report
-from regress.units import known_units, run_unit, unit_command
+from regress.units import MUTANTS, known_units, run_unit, unit_command
 
 _COMMAND_LINE = "command line"
 _REPLAY = "replay"
@@ -220,7 +220,7 @@ def list_all(console: Console) -> int:
     for test in tests:
         note(f"  {test.name:{width}}  {test.summary} [{', '.join(test.backends)}]")
     groups = {
-        "unit benches (make unit TEST=…)": known_units(),
+        "unit benches (make unit TEST=…)": (*known_units(), MUTANTS),
         "workloads (WORKLOAD=)": known_workloads(),
         "configurations (CONFIG=)": tuple(load_configs(CONFIG_FILE)),
         "backends (BACKEND=)": tuple(name for name in BACKENDS if name in get_args(BackendName)),

@@ -86,7 +86,7 @@ def _read(
 
 
 def _weights(b: ProgramBuilder, call: _Attention, dtype: DType) -> _Weights:
-    """Scores, masked, to powers good enough for results of `dtype`."""
+    """Powers of the masked scores, with the accuracy that results of `dtype` need."""
     rows, columns = call.query.sizes[-2], call.key.sizes[-2]
     sizes = (*call.query.sizes[:-1], columns)
     scores = b.temp(DType.FP32, sizes)

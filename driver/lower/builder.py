@@ -49,7 +49,7 @@ class ProgramBuilder:
     """Collects the packets of one op. Raises UnsupportedOp, which names the op, for
     what packets cannot express.
 
-    `operands`: the buffers of the call; others that packets name are appended in order of use.
+    `operands`: the buffers of the call; others that packets name follow in order of use.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class ProgramBuilder:
         """One pass of a vector program; ints and floats of `imms` as int32 and fp32 words.
 
         Sources broadcast to the result's sizes. If the program reduces, they broadcast to each
-        other, and the result has their sizes but for 1 in the innermost dimension.
+        other, and the result has their sizes, except 1 in the innermost dimension.
         """
         declared = PROGRAMS[program]
         assert len(sources) == declared.sources, f"{program} has {declared.sources} sources"

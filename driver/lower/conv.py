@@ -87,7 +87,7 @@ class _Windows:
             yield from self.parts(self._needed(x, dim, start, count), out.sliced(dim, start, count))
 
     def _needed(self, x: TensorView, dim: int, start: int, count: int) -> TensorView:
-        """What these results of a dimension are made of."""
+        """The part of the input from which these results of a dimension are computed."""
         if dim == 0:
             return x.sliced(0, start, count)
         step, reach = self.stride[dim - 2], (self.kernel[dim - 2] - 1) * self.dilation[dim - 2]

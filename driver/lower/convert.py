@@ -52,7 +52,9 @@ def _truth(b: ProgramBuilder, source: TensorView, result: TensorView) -> None:
 
 
 def as_type(b: ProgramBuilder, view: TensorView, dtype: DType) -> TensorView:
-    """The view, or its elements as `dtype` in fresh memory; what strides of 0 repeat only once."""
+    """The view, or its elements as `dtype` in fresh memory. Repeated elements (strides of 0)
+    are stored once.
+    """
     if view.dtype is dtype:
         return view
     walk = zip(view.sizes, view.strides, strict=True)

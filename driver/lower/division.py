@@ -65,7 +65,7 @@ def frac(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
 def _pair(
     b: ProgramBuilder, out: TensorView, self: Operand, other: Operand
 ) -> tuple[TensorView, TensorView]:
-    """Both as tensors of floats; numbers in the type that torch gives them."""
+    """Both as tensors of floats; Python numbers in the type that torch gives them."""
     left, right = (
         as_float(b, x)
         if isinstance(x, TensorView)

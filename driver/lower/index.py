@@ -112,7 +112,7 @@ def gather(
 
 
 def cropped(view: TensorView, index: TensorView, dim: int) -> TensorView:
-    """The part of the view that indices of these sizes reach: smaller but in `dim`."""
+    """The part of the view that indices of these sizes reach: smaller, except in `dim`."""
     for at in range(view.rank):
         if at != dim:
             view = view.sliced(at, 0, index.sizes[at])
@@ -121,7 +121,7 @@ def cropped(view: TensorView, index: TensorView, dim: int) -> TensorView:
 
 # ---------------------------------------------------------------------- several indices
 def is_mask(index: TensorView | None) -> bool:
-    """Whether an index says of each element if it is taken: bool, or uint8 as torch once had it."""
+    """Whether an index is a mask of elements: bool, or uint8, torch's former type of masks."""
     return index is not None and index.dtype is DType.UINT8
 
 

@@ -105,7 +105,7 @@ def _put_one(
     *,
     accumulate: bool,
 ) -> None:
-    """One value for all that the mask chooses: how many are chosen does not matter."""
+    """One value for all elements that the mask chooses, whatever their number."""
     kept = as_type(b, values, out.dtype)
     if kept.rank > behind:  # the chosen elements' dimension becomes the mask's
         at = kept.rank - behind - 1

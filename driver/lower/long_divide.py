@@ -26,7 +26,7 @@ def divide(
     remainder: bool,
     floor: bool,
 ) -> None:
-    """x ÷ y rounded towards 0, or towards −∞ with `floor`; or what the product with y leaves of x.
+    """x ÷ y rounded towards 0, or towards −∞ with `floor`; or the remainder.
 
     Integers of any type that broadcast to the int64 result. Unspecified where y is 0.
     """

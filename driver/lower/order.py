@@ -42,7 +42,7 @@ def order(
     by: KeyOrder | None = None,
 ) -> TensorView:
     """Positions along the innermost dimension in ascending or descending order, int32; `by` ranks
-    or bits, as the length of rows says if None.
+    or bits; None: the length of rows decides.
 
     Of equal elements the first comes first. Result: dense, [rows, length].
     """
@@ -57,7 +57,7 @@ def order(
 
 
 def first(b: ProgramBuilder, rows: TensorView, count: int, *, descending: bool) -> TensorView:
-    """The first `count` positions of `order`; which of equal elements they name is open."""
+    """The first `count` positions of `order`; their order among equal elements is not defined."""
     if rows.dtype is DType.INT64:
         return order(b, rows, descending=descending).sliced(1, 0, count)
     (keys,) = _keys(b, rows, descending)
@@ -101,12 +101,12 @@ def _order_of_keys(b: ProgramBuilder, keys: TensorView, bits: Sequence[int]) -> 
 
 
 def is_short(rows: TensorView) -> bool:
-    """Whether ranks are the better way."""
+    """Whether rows are short enough for sorting by ranks."""
     return rows.sizes[-1] <= SHORT
 
 
 def by_ranks(b: ProgramBuilder, keys: TensorView, bits: Sequence[int]) -> TensorView:
-    """Each element's rank is how many come before it."""
+    """The place of each element is its rank: the number of elements before it."""
     count, length = keys.sizes
     places = _positions(b, keys)
     ranks, made = (b.temp(DType.INT32, keys.sizes) for _ in range(2))
@@ -137,7 +137,7 @@ def by_bits(b: ProgramBuilder, keys: TensorView, bits: Sequence[int]) -> TensorV
 
 
 def has_blocks(rows: TensorView, count: int) -> bool:
-    """Whether rows are long enough to be looked at by blocks, for so many elements."""
+    """Whether rows are long enough for a search by blocks, for so many elements."""
     length = rows.sizes[-1]
     return length > SHORT and isqrt(length // count) >= 2
 

@@ -12,10 +12,10 @@ from driver.runtime.views import TensorView, collapse
 def pieces(
     views: Sequence[TensorView], apart: int | None = None
 ) -> Iterator[tuple[list[TensorView], int]]:
-    """The views of one rank cut so that descriptors hold them, with the place of dimension `apart`.
+    """The views, all of one rank, cut so that descriptors can hold them, with the place of `apart`.
 
-    Sizes are alike but in `apart`, which no other dimension is merged with. The other dimensions
-    merge where they can; what is still more than a descriptor holds becomes several pieces.
+    Sizes are equal except in dimension `apart`, which is not merged. The other dimensions are
+    merged where possible; a view with still too many dimensions becomes several pieces.
     """
     merged, apart = _merged(views, apart)
     rank = merged[0].rank

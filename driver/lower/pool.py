@@ -94,7 +94,7 @@ def _along(
 
 
 def _lowest(view: TensorView) -> Scalar:
-    """What is below every number of the view's type: the maximum of an empty window."""
+    """A number below every other of the view's type: the maximum of an empty window."""
     if is_float(view):
         return -math.inf
     return 0 if view.dtype is DType.UINT8 else -(1 << 8 * DTYPE_BYTES[view.dtype] - 1)

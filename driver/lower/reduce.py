@@ -28,7 +28,7 @@ Dims = int | tuple[int, ...] | None
 def spread(
     x: TensorView, out: TensorView, dim: Dims, keepdim: bool
 ) -> tuple[TensorView, TensorView, tuple[int, ...]]:
-    """(x, out, dims): the reduced dimensions, ascending, of which out has size 1 in place.
+    """(x, out, dims): the reduced dimensions, ascending; out keeps them with size 1.
 
     None and () mean all dimensions. A tensor without dimensions gets one.
     """

@@ -25,7 +25,7 @@ def scatter(
     *,
     accumulate: bool,
 ) -> None:
-    """The builder's scatter; types it cannot add in go by way of int32 or its halves."""
+    """The builder's scatter. Types in which SCATTER cannot add are added as int32 or as halves."""
     if not accumulate or out.dtype in SCATTER_ADD_DTYPES:
         b.scatter(source, index, out, dim, accumulate=accumulate)
         return

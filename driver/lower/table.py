@@ -91,7 +91,7 @@ def _merged(families: Sequence[LoweringTable]) -> dict[str, Lowering]:
 
 
 LOWERINGS: Mapping[str, Lowering] = _merged(FAMILIES)
-"""ATen overload → how the NPU computes it. What is not here runs on the CPU."""
+"""ATen overload → how the NPU computes it. An op that is not here is refused."""
 
 
 def lower(
@@ -105,8 +105,8 @@ def lower(
 ) -> Program:
     """The program of one op, called with torch's arguments, tensors as views of buffers.
 
-    `results`: where the outputs go, in the op's order, with torch's sizes and types; None for what
-    is no tensor. Without an element to compute there are no packets. `stream`: what a random op
+    `results`: views for the outputs, in the op's order, with torch's sizes and types; None for a
+    result that is no tensor. An op without elements has no packets. `stream`: what a random op
     draws. `rule`: the name of the rule to use (see `rules`), by default the best one. The buffers
     of args, kwargs and results are the program's operands, in this order.
     UnsupportedOp when the NPU cannot run it.

@@ -22,7 +22,7 @@ from tb.agents.channel import accepted
 
 
 class AxilItem(uvm_sequence_item):
-    """One 32-bit access. `data` is what was written or read, `response` AXI's code."""
+    """One 32-bit access. `data`: the word written or read; `response`: the code of AXI."""
 
     def __init__(self, offset: int, data: int | None = None) -> None:
         super().__init__("axil")

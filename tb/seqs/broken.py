@@ -67,7 +67,7 @@ def _stream(arena: Arena, name: str, **changes: Any) -> Packet:
 
 
 def _counted(packet: Packet) -> Packet:
-    """The same with a count, its descriptors' flags as they were."""
+    """The same with a count; the flags of its descriptors are unchanged."""
     return replace(packet, params=(packet.params[0], 1, *packet.params[2:]))
 
 

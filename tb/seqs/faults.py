@@ -52,7 +52,7 @@ def _product(arena: Arena, operand: int, *flags: str, write: bool = False) -> Fa
 
 
 def _copy(arena: Arena, *, write: bool) -> Faulty:
-    """A COPY of two pages; its fault is in the first, so that the last burst is answered well."""
+    """A COPY of two pages: the first has the fault, so that the last burst has no error."""
     src, dst = (arena.place(2 * _PAGE, _PAGE) for _ in range(2))
     arena.fill(src, 2 * _PAGE)
     packet = Packet(Opcode.COPY, flag_word(DType.INT8, DType.INT8), src, 0, dst, (2 * _PAGE,))

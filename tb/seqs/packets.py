@@ -58,7 +58,7 @@ def copy(arena: Arena, longest: int) -> Packet:
 
 
 def long_copy(arena: Arena) -> Packet:
-    """A COPY of more bytes than one request to the memory controller has, at odd addresses."""
+    """A COPY of more bytes than one request to the memory controller can move, at odd addresses."""
     count = (1 << 16) + arena.rng.randint(1, 1 << 13)
     src, dst = (arena.place(count, 1) for _ in range(2))
     arena.fill(src, count)
