@@ -146,8 +146,8 @@ def test_the_side_outside_the_bound_is_blamed_when_rtl_and_cmodel_differ() -> No
         verdict = judge(call, [cmodel], [rtl], ARRAY)
         assert (verdict.blame, verdict.rtl_mismatches) == (blame, 1)
         assert verdict.failure is not None
-        assert verdict.failure.expected_bits == int(good[1, 2])
-        assert verdict.failure.actual_bits == int(wrong[1, 2])
+        assert verdict.failure.expected_bits == hex(good[1, 2])
+        assert verdict.failure.actual_bits == hex(wrong[1, 2])
 
 
 def test_positions_of_equal_values_are_open_and_others_are_not() -> None:

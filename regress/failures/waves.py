@@ -30,6 +30,7 @@ FETCH, FIRST_BEAT, WRONG_WRITE = "fetch", "first beat", "first wrong write"
 _DATA_PIN = re.compile(r"(\S+data)\[\d+:0\]")
 _PIN = "tb_top.m_axi_"
 _CORE = "tb_top.u_npu.u_core."
+_ENGINES = ("matrix", "move", "vector", "gather")
 _LETTERS = 26
 _LEAD_PS = 100_000
 """How much of the time before the last marker a viewer opens with."""
@@ -91,7 +92,7 @@ def _finish(outcome: RunOutcome, waves: Path, attempt: Attempt, row: OpRow) -> R
 def find_markers(file: WaveFile, result: RunResult) -> dict[str, int]:
     """Cycles to look at, in the order of time. What never happened has none."""
     found: dict[str, int | None] = {FETCH: _handshake(file, "ar", 0)}
-    starts = [file.trace(f"{_CORE}{engine}_valid") for engine in ("matrix", "move", "vector")]
+    starts = [file.trace(f"{_CORE}u_{engine}.req_i.valid") for engine in _ENGINES]
     engines = [first_together([start]) for start in starts if start is not None]
     begun = min((cycle for cycle in engines if cycle is not None), default=None)
     if begun is not None:
