@@ -18,7 +18,7 @@ from driver.errors import UnsupportedOp
 from driver.lower import Arg
 from driver.random_stream import RandomStream
 from driver.runtime.torch_types import NPU_TYPES
-from driver.torch_device import _core
+from driver.torch_device import _core, debug
 from driver.torch_device.check import begin
 from driver.torch_device.counted import COUNTED, INDEXED, masks_as_places
 from driver.torch_device.fallback import is_allowed, run_on_cpu
@@ -61,6 +61,8 @@ def dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
         return _by_smaller_ops(arrived, args, kwargs)
     except UnsupportedOp as error:
         if is_allowed():
+            if debug.prints(debug.OPS):
+                debug.line("CPU", debug.op_text(op, args, kwargs))
             return run_on_cpu(op, device, args, kwargs, str(error))
         raise NotImplementedError(
             f"npu: {_call(op, args, kwargs)} does not run on the NPU: {error}"
@@ -86,7 +88,11 @@ def _run_row(
         views = [None if x is None else view(row, x) for x in results]
         stream = _stream(device, args, kwargs) if arrived.random else None
         finish = begin(row, args, kwargs, stream)
+        began = hardware.cycles() if hardware.has_clock and debug.prints(debug.OPS) else None
         hardware.run(row, given, named, views, stream)
+        if debug.prints(debug.OPS):
+            took = "" if began is None else f" {hardware.cycles() - began} cycles"
+            debug.line("NPU", debug.op_text(row, args, kwargs) + took)
     if finish is not None:
         finish(results)
     if arrived.returns_number:

@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from driver.backend import open_backend
 from driver.config import load_config
-from driver.isa import DType, csr
+from driver.isa import DType, Opcode, csr
 from driver.lower import LOWERINGS, Arg
 from driver.random_stream import RandomStream
 from driver.runtime import Buffer, Device, TensorView
 from driver.runtime.memory import RegionUse
 from driver.runtime.views import dense_strides
+from driver.torch_device import debug
 from driver.torch_device.programs import ProgramCache, Results, RowCall
 from driver.torch_device.settings import CONFIG_FILE, DeviceSettings
 
@@ -36,11 +37,17 @@ class OpenDevice:
     def __init__(self, settings: DeviceSettings) -> None:
         config = load_config(CONFIG_FILE, settings.config)
         self._config = config
+        self._backend_name = settings.backend
         self._backend = open_backend(settings.backend, config)
         self._device = Device(self._backend, config)
         self._base = config.memory.base
         self._programs = ProgramCache(config)
         self._lock = RLock()
+
+    @property
+    def has_clock(self) -> bool:
+        """Whether `cycles` counts clock cycles."""
+        return self._backend_name != "cmodel"
 
     @property
     def array_size(self) -> int:
@@ -89,6 +96,9 @@ class OpenDevice:
         with self._lock:
             found, addresses = self._programs.find(RowCall(row, args, kwargs, results, stream))
             if found.writes_safely(addresses):
+                if debug.prints(debug.PACKETS):
+                    for packet in found.program.packets:
+                        debug.line("PACKET", f"{Opcode(packet.opcode).name} for {row}")
                 self._device.execute(found.program, [addresses[at] for at in found.begins])
                 return
             fresh = [None if view is None else self._like(view) for view in results]

@@ -14,6 +14,7 @@ from torch import accelerator
 
 from driver.torch_device import _core, fallback
 from driver.torch_device import check as checking
+from driver.torch_device import debug as debugging
 from driver.torch_device.pool import POOL, free_released
 
 DeviceLike = torch.device | str | int | None
@@ -22,6 +23,7 @@ Event = torch.Event
 check = checking.Check
 WrongResult = checking.WrongResult
 allow_cpu_fallback = fallback.allow_cpu_fallback
+debug = debugging
 cpu_fallbacks = fallback.cpu_fallbacks
 
 default_generators: tuple[torch.Generator, ...] = ()

@@ -58,6 +58,7 @@ def register() -> None:
     npu.fill_generators()
     _register_kernels()
     _print_on_the_host()
+    npu.debug.enable(pool.POOL.settings.debug)
     if pool.POOL.settings.check:
         check.check_whole_process()
 

@@ -24,12 +24,14 @@ class DeviceSettings:
     """A name of driver.backend.BACKENDS."""
     config: str = "default"
     """A configuration of sim_config.yaml."""
+    debug: int = 0
+    """Level of driver.torch_device.debug."""
     check: bool = False
     """Whether every op is judged as it runs."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> DeviceSettings:
-        """NPU_DEVICES, NPU_BACKEND, NPU_CONFIG and NPU_CHECK. InputError for a wrong value."""
+        """The variables of docs/torch-device.md. InputError for a wrong value."""
         count = environment.get("NPU_DEVICES", "1")
         if not count.isdecimal() or not 1 <= int(count) <= _MAX_DEVICES:
             raise InputError("environment", "NPU_DEVICES", count, f"a number, 1 to {_MAX_DEVICES}")
@@ -39,5 +41,8 @@ class DeviceSettings:
         check = environment.get("NPU_CHECK", "0")
         if check not in ("0", "1"):
             raise InputError("environment", "NPU_CHECK", check, "0 or 1")
+        level = environment.get("NPU_DEBUG", "0")
+        if level not in ("0", "1", "2", "3"):
+            raise InputError("environment", "NPU_DEBUG", level, "0 to 3")
         config = environment.get("NPU_CONFIG", cls.config)
-        return cls(int(count), backend, config, check == "1")
+        return cls(int(count), backend, config, int(level), check == "1")

@@ -12,6 +12,7 @@ from driver.errors import UnsupportedOp
 from driver.lower import Arg
 from driver.runtime import TensorView
 from driver.runtime.torch_types import NPU_TYPES
+from driver.torch_device import debug
 from driver.torch_device.check import begin
 from driver.torch_device.hardware import COPY_ROW, OpenDevice, view_of
 from driver.torch_device.pool import POOL
@@ -84,9 +85,13 @@ def copy_from(source: Tensor, target: Tensor, non_blocking: bool = False) -> Ten
         except UnsupportedOp:
             pass
         else:
+            if debug.prints(debug.COPIES):
+                debug.copy_line(source, target)
             if finish is not None:
                 finish((target,))
             return target
+    if debug.prints(debug.COPIES):
+        debug.copy_line(source, target)
     there = in_place(source) if is_npu(source) else source.detach()
     (in_place(target) if is_npu(target) else target.detach()).copy_(there)
     return target
