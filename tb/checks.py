@@ -55,11 +55,12 @@ def check_row(
         utilisation=None,
         status="pass" if failure is None else "fail",
         blame="none" if failure is None else blame,
-        failure=None if failure is None else _failure(failure),
+        failure=None if failure is None else no_element(failure),
     )
 
 
-def _failure(text: str) -> Failure:
+def no_element(detail: str, cycle: int | None = None) -> Failure:
+    """A failure that no element of a result shows."""
     return Failure(
         element=(),
         tile=None,
@@ -67,8 +68,8 @@ def _failure(text: str) -> Failure:
         actual_bits="0x0",
         expected=0.0,
         actual=0.0,
-        cycle=None,
-        detail=text,
+        cycle=cycle,
+        detail=detail,
     )
 
 

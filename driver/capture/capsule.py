@@ -71,10 +71,6 @@ class Capsule:
         """The recorded ops in program order."""
         return self.document.ops
 
-    def storage_bytes(self, ref: TensorRef) -> Bytes:
-        """All bytes of the storage that a tensor views (read-only, one dimension)."""
-        return self.data[ref.storage]
-
     def array(self, ref: TensorRef) -> npt.NDArray[Any]:
         """The tensor as a read-only strided numpy view; bfloat16 comes as its uint16 bits."""
         dtype = np.dtype(_NUMPY_TYPES[ref.dtype])

@@ -18,6 +18,7 @@ from driver.errors import UnsupportedOp
 from driver.results import Drift, OpRow
 from golden.formats import Floats
 from golden.judge import judge
+from tb.checks import no_element
 from tb.ops.case import Case
 from tb.ops.chain import Chain, Values, recorded_values
 from tb.ops.drift import FACTOR, PerturbedRuns, distance, distances, drift_between
@@ -25,7 +26,7 @@ from tb.ops.host_writes import HostWrites
 from tb.ops.images import buffer_of, draws_numbers
 from tb.ops.placing import Placed
 from tb.ops.recorded import prove
-from tb.ops.rows import CpuOp, failed, no_element, refused
+from tb.ops.rows import CpuOp, failed, refused
 from tb.ops.session import Session
 from tb.ops.stopped import naming
 

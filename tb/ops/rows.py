@@ -119,17 +119,3 @@ def failed(row: OpRow, blame: Blame, failure: Failure) -> OpRow:
 def also(failure: Failure, text: str) -> Failure:
     """The failure with another fact in its detail."""
     return failure.model_copy(update={"detail": f"{failure.detail}; {text}"})
-
-
-def no_element(detail: str, cycle: int | None = None) -> Failure:
-    """A failure that no element of a result shows."""
-    return Failure(
-        element=(),
-        tile=None,
-        expected_bits="0x0",
-        actual_bits="0x0",
-        expected=0.0,
-        actual=0.0,
-        cycle=cycle,
-        detail=detail,
-    )

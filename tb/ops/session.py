@@ -12,10 +12,11 @@ from driver.errors import UnsupportedOp, VerdictError
 from driver.results import Blame, Failure, OpRow, RunSpec
 from golden.backend import CmodelBackend
 from golden.judge import Verdict, judge
+from tb.checks import no_element
 from tb.ops import evidence
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair, PairResult
-from tb.ops.rows import CpuOp, address_of, also, judged_row, no_element, refused
+from tb.ops.rows import CpuOp, address_of, also, judged_row, refused
 from tb.ops.stopped import naming
 from tb.ops.wrong_packet import first_wrong_packet
 

@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from driver.errors import InfrastructureError, VerdictError
 from driver.results import OpRow, RunResult, RunSpec
 from driver.runtime.torch_types import NPU_TYPES
+from tb.checks import no_element
 from tb.ops.case import Case
-from tb.ops.rows import no_element, row_about
+from tb.ops.rows import row_about
 
 
 class OpStopped(Exception):

@@ -137,11 +137,6 @@ def sign_of(p: Assembler, x: Value) -> Value:
     return p.op(MicroOp.AND, x, p.word(SIGN))
 
 
-def unit_of_sign(p: Assembler, x: Value) -> Value:
-    """1 or −1, with the sign bit of x."""
-    return p.op(MicroOp.OR, sign_of(p, x), p.f(1.0))
-
-
 def negative_abs(p: Assembler, x: Value) -> Value:
     """−|x|."""
     return p.op(MicroOp.OR, x, p.word(SIGN))
