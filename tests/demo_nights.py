@@ -19,7 +19,7 @@ from regress.analysis.baseline import measure, record
 from regress.analysis.metrics import metrics_of
 from regress.analysis.night_report import NightReport, ReferenceFiles
 from regress.night_commands import report_pages
-from regress.results.model import Attempt, JobStatus, Plan, PlanItem, PreparationRecord, SkipCause
+from regress.results.model import Attempt, JobStatus, Plan, PlannedJob, PreparationRecord, SkipCause
 from regress.results.night import load_night
 from regress.results.store import Store
 
@@ -38,11 +38,13 @@ ISSUES = """issues:
 """
 
 
-def items() -> list[PlanItem]:
-    found = [PlanItem("smoke", config, seed, "rtl") for config in CONFIGS for seed in (1, 2)]
+def items() -> list[PlannedJob]:
+    found = [PlannedJob("smoke", config, seed, "rtl") for config in CONFIGS for seed in (1, 2)]
     models = ("lenet", "qwen_layer")
-    found += [PlanItem("replay", c, 1, "rtl", workload=model) for model in models for c in CONFIGS]
-    found.append(PlanItem("stalls", "small", 1, "rtl", skip="the bench is being rebuilt"))
+    found += [
+        PlannedJob("replay", c, 1, "rtl", workload=model) for model in models for c in CONFIGS
+    ]
+    found.append(PlannedJob("stalls", "small", 1, "rtl", skip="the bench is being rebuilt"))
     return [replace(one, ordinal=number) for number, one in enumerate(found)]
 
 
@@ -55,7 +57,7 @@ def wrong_element() -> Failure:
     )  # fmt: skip
 
 
-def ops(of: PlanItem, night: int, wrong: int | None) -> tuple[OpRow, ...]:
+def ops(of: PlannedJob, night: int, wrong: int | None) -> tuple[OpRow, ...]:
     """The rows of a job: products and others, one on the CPU, perhaps one wrong."""
     rng = random.Random(f"{of.id}")
     speed = {"small": 1.0, "default": 0.3, "large": 0.09}[of.config] * (1.02 if night == 4 else 1)
@@ -88,7 +90,7 @@ def ops(of: PlanItem, night: int, wrong: int | None) -> tuple[OpRow, ...]:
     return tuple(rows)
 
 
-def state_of(of: PlanItem, night: int) -> tuple[JobStatus, int | None]:
+def state_of(of: PlannedJob, night: int) -> tuple[JobStatus, int | None]:
     """How a job ended that night, and which op was wrong."""
     table = {
         ("lenet", "default"): (JobStatus.FAIL, 0) if night in (4, 5) else (JobStatus.PASS, None),
@@ -104,7 +106,7 @@ def state_of(of: PlanItem, night: int) -> tuple[JobStatus, int | None]:
     return table.get((of.workload or "", of.config), (JobStatus.PASS, None))
 
 
-def leave(store: Store, made: Attempt, of: PlanItem, left: RunResult, wrong: int | None) -> None:
+def leave(store: Store, made: Attempt, of: PlannedJob, left: RunResult, wrong: int | None) -> None:
     folder = store.path(made.folder)
     write_json(folder / "result.json", left)
     asked = spec(of.test, folder, of.seed, of.config)

@@ -13,7 +13,7 @@ from rich.console import Console
 from driver.results import OpRow, RunResult, RunSpec, write_json
 from regress.paths import CONFIG_FILE
 from regress.progress import ProgressBar
-from regress.results.model import Attempt, JobStatus, Plan, PlanItem, digest
+from regress.results.model import Attempt, JobStatus, Plan, PlannedJob, digest
 from regress.results.store import Store
 from regress.run import run
 
@@ -41,12 +41,12 @@ def plan(number: int) -> Plan:
     )
 
 
-def item(test: str = "smoke", config: str = "small", seed: int = 1, ordinal: int = 0) -> PlanItem:
+def item(test: str = "smoke", config: str = "small", seed: int = 1, ordinal: int = 0) -> PlannedJob:
     """An item of a plan."""
-    return PlanItem(test, config, seed, "rtl", ordinal=ordinal)
+    return PlannedJob(test, config, seed, "rtl", ordinal=ordinal)
 
 
-def attempt(night: Plan, of: PlanItem, state: JobStatus, **fields: object) -> Attempt:
+def attempt(night: Plan, of: PlannedJob, state: JobStatus, **fields: object) -> Attempt:
     """An attempt whose folder is named after it."""
     made = Attempt(night.id, of.id, 1, state)
     folder = f"{night.id}/{of.id}"
@@ -75,7 +75,7 @@ def row(index: int = 0, **fields: object) -> OpRow:
     return OpRow(**{**passed, **fields})  # type: ignore[arg-type]
 
 
-def result(of: PlanItem, ops: tuple[OpRow, ...], message: str | None = None) -> RunResult:
+def result(of: PlannedJob, ops: tuple[OpRow, ...], message: str | None = None) -> RunResult:
     """The result of a job with these ops."""
     failed = any(op.status == "fail" for op in ops)
     status = "fail" if failed else ("error" if message else "pass")
@@ -86,7 +86,9 @@ def result(of: PlanItem, ops: tuple[OpRow, ...], message: str | None = None) -> 
     )  # fmt: skip
 
 
-def add(store: Store, night: Plan, tried: list[tuple[PlanItem, Attempt, RunResult | None]]) -> Plan:
+def add(
+    store: Store, night: Plan, tried: list[tuple[PlannedJob, Attempt, RunResult | None]]
+) -> Plan:
     """Store a night whose jobs left these results."""
     stored = store.add_plan(night, [of for of, _, _ in tried])
     for of, made, left in tried:
@@ -98,7 +100,7 @@ def add(store: Store, night: Plan, tried: list[tuple[PlanItem, Attempt, RunResul
     return stored
 
 
-def wrong_night(store: Store) -> tuple[Plan, PlanItem, Attempt]:
+def wrong_night(store: Store) -> tuple[Plan, PlannedJob, Attempt]:
     """A night of one job that really ran on a wrong device, with all the files it left."""
     night, of = plan(1), item()
     stored = store.add_plan(night, [of])

@@ -24,7 +24,7 @@ from regress.nightly.request import TierRequest
 from regress.nightly.run_plan import PlanContext
 from regress.nightly.tier import run_tier
 from regress.paths import CONFIG_FILE
-from regress.results.model import Attempt, ItemResult, PlanItem
+from regress.results.model import Attempt, ItemResult, PlannedJob
 from regress.results.store import Store
 
 FAKE_RUNNER = (sys.executable, "-E", "-S", str(Path(__file__).parent / "nightly_fake.py"))
@@ -56,7 +56,7 @@ def _no_steps(_item: object, _tests: object) -> tuple[()]:
     return ()
 
 
-def spec_of(item: PlanItem, out: Path) -> RunSpec:
+def spec_of(item: PlannedJob, out: Path) -> RunSpec:
     """What the bench would be asked for an item, by `setting`."""
     return setting(CONFIG_FILE).spec(item, {}, out)
 

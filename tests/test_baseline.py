@@ -24,7 +24,7 @@ from regress.analysis.baseline import (
     to_text,
 )
 from regress.nightly.settings import Tolerances
-from regress.results.model import JobStatus, PlanItem, PreparationRecord
+from regress.results.model import JobStatus, PlannedJob, PreparationRecord
 from regress.results.night import Night, load_night
 from regress.results.store import Store
 
@@ -87,7 +87,7 @@ def test_other_bits_on_equal_inputs_are_red_and_on_other_inputs_nothing() -> Non
 
 
 def test_the_digest_and_the_capsules_of_a_job_are_recorded(store: Store) -> None:
-    of, left = PlanItem("replay", "small", 1, "rtl", workload="mlp"), plan(1)
+    of, left = PlannedJob("replay", "small", 1, "rtl", workload="mlp"), plan(1)
     bits = result(of, (row(),)).model_copy(update={"digest": "d" * 64})
     stored = add(store, left, [(of, attempt(left, of, JobStatus.PASS), bits)])
     folder = load_night(store, stored).jobs[0].folder

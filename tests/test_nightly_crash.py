@@ -22,7 +22,7 @@ import pytest
 from nightly_host import go, item_results, spec_of, states, write_config
 
 from regress.nightly.job import JobSpec, run_job
-from regress.results.model import JobStatus, PlanItem
+from regress.results.model import JobStatus, PlannedJob
 from regress.results.store import Store
 
 HOST = Path(__file__).with_name("nightly_host.py")
@@ -189,7 +189,7 @@ def _gone(pid: int) -> bool:
 
 
 def test_a_runner_that_cannot_start_is_that_jobs_error(tmp_path: Path) -> None:
-    item = PlanItem("quick", "small", 1, "rtl")
+    item = PlannedJob("quick", "small", 1, "rtl")
     job = JobSpec("p", item, 1, spec_of(item, tmp_path / "job"), "i", ("/no/such/runner",))
     attempt = run_job(job)
     assert attempt.status is JobStatus.ERROR

@@ -30,7 +30,7 @@ from regress.nightly.job import JobSpec
 from regress.nightly.prepare import PrepareStep
 from regress.nightly.settings import ClusterConfig
 from regress.paths import ROOT
-from regress.results.model import Attempt, JobStatus, PlanItem
+from regress.results.model import Attempt, JobStatus, PlannedJob
 from regress.results.store import Store
 
 WORKERS = 3
@@ -61,7 +61,7 @@ def _pool(address: str, tmp_path: Path, **fields: Any) -> DaskPool:
 
 
 def _job(tmp_path: Path, test: str, seed: int = 1, folder: Path | None = None) -> JobSpec:
-    item = PlanItem(test, "small", seed, "rtl", wall_s=60)
+    item = PlannedJob(test, "small", seed, "rtl", wall_s=60)
     spec = spec_of(item, tmp_path / f"job-{test}-{seed}")
     return JobSpec("p", item, 1, spec, "i", FAKE_RUNNER)
 

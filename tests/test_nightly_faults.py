@@ -21,7 +21,7 @@ from regress.nightly.prepare import PrepareResult, PrepareStep
 from regress.nightly.provenance import sources
 from regress.nightly.run_plan import PlanRunner
 from regress.nightly.scheduler import RunControl
-from regress.results.model import JobStatus, Plan, PlanItem
+from regress.results.model import JobStatus, Plan, PlannedJob
 from regress.results.store import Store
 
 SMALL = "[small] seed 1"
@@ -83,7 +83,7 @@ def test_files_that_cannot_be_made_durable_are_that_jobs_error(
     def full(path: Path) -> tuple[str, int]:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
 
-    item = PlanItem("quick", "small", 1, "rtl", wall_s=30)
+    item = PlannedJob("quick", "small", 1, "rtl", wall_s=30)
     job = JobSpec("p", item, 1, spec_of(item, tmp_path / "job"), "i", FAKE_RUNNER)
     monkeypatch.setattr("regress.nightly.job._durable", full)
     attempt = perform(job, tmp_path)
@@ -97,7 +97,7 @@ def test_ctrl_c_while_building_starts_no_other_build_and_no_job(tmp_path: Path) 
     config = write_config(tmp_path / "c.yaml", {"passing": 1, "failing": 1})
     control, notes = RunControl(), []
     own = setting(config, steps_of=lambda item, tests: (PrepareStep("build", item.test, "check"),))
-    items = [PlanItem(test, "small", 1, "rtl") for test in ("passing", "failing")]
+    items = [PlannedJob(test, "small", 1, "rtl") for test in ("passing", "failing")]
     with Store.open(tmp_path / "s") as store:
         plan = store.add_plan(Plan("p", "t", "", 1, "", False, {}, "", "", ""), items)
 

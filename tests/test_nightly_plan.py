@@ -17,7 +17,7 @@ from regress.nightly.plan import AvailableNames, selected, tier_items
 from regress.nightly.settings import load_nightly
 from regress.nightly_cli import duration_s
 from regress.paths import CONFIG_FILE
-from regress.results.model import PlanItem
+from regress.results.model import PlannedJob
 from regress.run import list_tests
 
 KNOWN = AvailableNames(Path("c.yaml"), ("small", "default"), FAKE_TESTS, ("mlp", "lenet"))
@@ -158,15 +158,17 @@ def test_hardware_does_not_care_about_the_section(tmp_path: Path) -> None:
 
 
 def test_a_plan_is_estimated_by_its_own_record_then_by_jobs_like_it() -> None:
-    jobs = [PlanItem("ops", config, seed, "rtl") for config, seed in (("a", 1), ("a", 2), ("b", 1))]
+    jobs = [
+        PlannedJob("ops", config, seed, "rtl") for config, seed in (("a", 1), ("a", 2), ("b", 1))
+    ]
     expected = expected_seconds({jobs[0].label: 10.0, "bus[a] seed 1": 100.0})
     assert [expected(job) for job in jobs] == [10.0, 10.0, 10.0]
-    other = PlanItem("lenet", "a", 1, "rtl")
+    other = PlannedJob("lenet", "a", 1, "rtl")
     assert expected(other) is None
     precise = expected_seconds({jobs[0].label: 10.0, jobs[1].label: 20.0, jobs[2].label: 60.0})
     assert precise(jobs[0]) == 10.0
-    assert precise(PlanItem("ops", "a", 7, "rtl")) == 15.0
-    assert precise(PlanItem("ops", "c", 7, "rtl")) == 30.0
+    assert precise(PlannedJob("ops", "a", 7, "rtl")) == 15.0
+    assert precise(PlannedJob("ops", "c", 7, "rtl")) == 30.0
     found = estimate([*jobs, other], precise, 2, [5.0])
     assert (found.jobs, found.unknown, found.job_seconds) == (4, 1, 90.0)
     assert found.wall_seconds == 70.0, "the third job starts when the first has ended"

@@ -27,12 +27,12 @@ from regress.nightly.scheduler import (
     TimeBudget,
     interruptible,
 )
-from regress.results.model import Attempt, JobStatus, PlanItem, SkipCause
+from regress.results.model import Attempt, JobStatus, PlannedJob, SkipCause
 
-ITEMS = tuple(PlanItem("quick", "small", seed, "rtl", ordinal=seed) for seed in range(6))
+ITEMS = tuple(PlannedJob("quick", "small", seed, "rtl", ordinal=seed) for seed in range(6))
 
 
-def _job(item: PlanItem) -> JobSpec:
+def _job(item: PlannedJob) -> JobSpec:
     return JobSpec("p", item, 1, spec_of(item, Path("/nowhere")), "i")
 
 
@@ -73,10 +73,10 @@ class Watcher:
         self.ticks = 0
         self._at_end = at_end
 
-    def started(self, item: PlanItem) -> None:
+    def started(self, item: PlannedJob) -> None:
         pass
 
-    def done(self, item: PlanItem, attempt: Attempt) -> None:
+    def done(self, item: PlannedJob, attempt: Attempt) -> None:
         assert attempt.item_id == item.id
         self.states.append(attempt.status)
         self._at_end(len(self.states))
@@ -90,11 +90,11 @@ def _run(
     watcher: Watcher,
     control: RunControl | None = None,
     budget: TimeBudget | None = None,
-    items: tuple[PlanItem, ...] = ITEMS,
+    items: tuple[PlannedJob, ...] = ITEMS,
 ) -> list[Attempt]:
     stored: list[Attempt] = []
 
-    def unaffordable(item: PlanItem) -> Attempt:
+    def unaffordable(item: PlannedJob) -> Attempt:
         return skipped("p", item, 1, SkipCause.BUDGET, "budget")
 
     handlers = SchedulerCallbacks(_job, stored.append, unaffordable)
@@ -201,7 +201,9 @@ def _seen(sequence: int, state: JobStatus = JobStatus.PASS, revision: str = "sam
 
 def test_most_valuable_first_failed_then_changed_then_longest_unseen() -> None:
     items = tuple(
-        PlanItem("quick", "small", n, "rtl", ordinal=n, areas=("rtl/mem",) if n == 3 else ("docs",))
+        PlannedJob(
+            "quick", "small", n, "rtl", ordinal=n, areas=("rtl/mem",) if n == 3 else ("docs",)
+        )
         for n in range(6)
     )
     record = {

@@ -17,13 +17,13 @@ from regress.nightly.merge import merged
 from regress.nightly.shards import ShardedResult, ShardOptions, run_sharded
 from regress.paths import CONFIG_FILE
 from regress.process import execute
-from regress.results.model import PlanItem
+from regress.results.model import PlannedJob
 from regress.results.store import Store
 from regress.run import RUNNER
 
 
 def _spec(out: Path, test: str = "quick") -> RunSpec:
-    return spec_of(PlanItem(test, "small", 1, "rtl", wall_s=30), out)
+    return spec_of(PlannedJob(test, "small", 1, "rtl", wall_s=30), out)
 
 
 def _run(spec: RunSpec, how: ShardOptions) -> tuple[ShardedResult, str]:

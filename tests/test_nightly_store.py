@@ -23,7 +23,7 @@ from regress.results.model import (
     ItemResult,
     JobStatus,
     Plan,
-    PlanItem,
+    PlannedJob,
     PreparationRecord,
     SkipCause,
 )
@@ -42,7 +42,7 @@ PLAN = Plan(
     command="npu-cosim nightly smoke",
 )
 ITEMS = tuple(
-    PlanItem("matmul", "small", seed, "rtl", shard=Shard(index=1, count=3), ordinal=seed)
+    PlannedJob("matmul", "small", seed, "rtl", shard=Shard(index=1, count=3), ordinal=seed)
     for seed in range(4)
 )
 PASS = Attempt("p1", ITEMS[0].id, 1, JobStatus.PASS, ops=2, result_hash="r", inputs_hash="i")

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from driver.errors import InputError
 from regress.nightly import summary
-from regress.results.model import Attempt, ItemResult, JobStatus, Plan, PlanItem
+from regress.results.model import Attempt, ItemResult, JobStatus, Plan, PlannedJob
 from regress.results.store import Store
 
 SMALL = "[small] seed 1"
@@ -213,7 +213,7 @@ def test_ten_thousand_jobs_are_planned_and_shown_in_time(tmp_path: Path) -> None
 
 def test_ten_thousand_jobs_are_reported_in_time(tmp_path: Path) -> None:
     """Aim: reported in 10 s."""
-    items = [PlanItem("quick", "small", seed, "rtl", ordinal=seed) for seed in range(10_000)]
+    items = [PlannedJob("quick", "small", seed, "rtl", ordinal=seed) for seed in range(10_000)]
     done = [ItemResult(item, (Attempt("p", item.id, 1, JobStatus.PASS),)) for item in items]
     plan = Plan("p", "t", "", 1, "", False, {}, "", "", "")
     before = time.process_time()

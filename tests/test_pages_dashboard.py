@@ -33,7 +33,7 @@ from regress.pages.heatmap import cells
 from regress.pages.render import render
 from regress.pages.timeline import perfetto
 from regress.pages.trend import TrendSeries, trend
-from regress.results.model import JobStatus, PlanItem
+from regress.results.model import JobStatus, PlannedJob
 from regress.results.night import load_night
 from regress.results.store import Store
 
@@ -79,7 +79,7 @@ def test_every_red_job_and_failing_op_has_its_page(made: NightReport, site: Path
 
 def test_where_everything_fails_the_first_of_each_kind_have_pages(tmp_path: Path) -> None:
     night = plan(1)
-    items = [PlanItem("smoke", "small", seed, "rtl", ordinal=seed) for seed in range(30)]
+    items = [PlannedJob("smoke", "small", seed, "rtl", ordinal=seed) for seed in range(30)]
     failure = demo_nights.wrong_element()
     rows = tuple(row(i, status="fail", blame="rtl", failure=failure) for i in range(40))
     with Store.open(tmp_path) as store:
@@ -113,7 +113,7 @@ def test_tonight_says_what_happened(made: NightReport, site: Path) -> None:
 
 def test_a_plan_of_fewer_jobs_has_not_lost_coverage(tmp_path: Path) -> None:
     first, second = plan(1), plan(2)
-    items = [PlanItem("smoke", "small", seed, "rtl", ordinal=seed) for seed in (1, 2)]
+    items = [PlannedJob("smoke", "small", seed, "rtl", ordinal=seed) for seed in (1, 2)]
     kinds = [(row(),), (row(op="aten.bmm.default"),)]
     with Store.open(tmp_path / "s") as store:
         jobs = [
@@ -247,7 +247,7 @@ def test_pages_are_usable_by_keyboard_and_reader(site: Path) -> None:
 
 def test_ten_thousand_jobs_are_reported_within_ten_seconds_of_cpu(tmp_path: Path) -> None:
     night, count = plan(1), 10_000
-    items = [PlanItem("smoke", "small", seed, "rtl", ordinal=seed) for seed in range(count)]
+    items = [PlannedJob("smoke", "small", seed, "rtl", ordinal=seed) for seed in range(count)]
     text = result(items[0], (row(), row(1))).model_dump_json()
     with Store.open(tmp_path) as store:
         store.add_plan(night, items)

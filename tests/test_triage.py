@@ -14,7 +14,7 @@ from driver.errors import InputError
 from driver.results import Failure, OpRow, RunResult
 from regress.analysis.known_issues import KNOWN_ISSUES, KnownIssue, load_known_issues
 from regress.analysis.triage import StatusChange, TriageResult, normalised, op_signature, triage
-from regress.results.model import Attempt, ItemResult, JobStatus, PlanItem, SkipCause
+from regress.results.model import Attempt, ItemResult, JobStatus, PlannedJob, SkipCause
 
 TODAY = date(2026, 11, 21)
 
@@ -28,7 +28,7 @@ def failing(index: int = 0, detail: str = "the RTL does not", **fields: object) 
 
 
 def job(
-    of: PlanItem, state: JobStatus, *ops: OpRow, night: int = 1, **fields: object
+    of: PlannedJob, state: JobStatus, *ops: OpRow, night: int = 1, **fields: object
 ) -> tuple[ItemResult, dict[str, RunResult | None]]:
     made = attempt(plan(night), of, state, **fields)
     return ItemResult(of, (made,)), {made.id: result(of, ops, None if ops else "dead")}

@@ -22,7 +22,7 @@ from driver.results import Count, RunResult, read_json, write_text
 from regress.nightly.prepare import CAPSULE_STEP
 from regress.nightly.settings import Tolerances
 from regress.paths import ROOT
-from regress.results.model import JobStatus, PlanItem, digest
+from regress.results.model import JobStatus, PlannedJob, digest
 from regress.results.night import Night, StoredJob
 
 FOLDER = ROOT / "regress" / "baselines"
@@ -159,7 +159,7 @@ def _job_baseline(night: Night, job: StoredJob) -> JobBaseline:
     )
 
 
-def _costs(item: PlanItem, result: RunResult | None) -> Iterator[tuple[str, OpBaseline]]:
+def _costs(item: PlannedJob, result: RunResult | None) -> Iterator[tuple[str, OpBaseline]]:
     for row in () if result is None else result.ops:
         if row.cycles is None or row.where != "rtl":
             continue

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from driver.results import OpRow, RunResult
 from regress.analysis.known_issues import KnownIssue
-from regress.results.model import Attempt, ItemResult, JobStatus, PlanItem
+from regress.results.model import Attempt, ItemResult, JobStatus, PlannedJob
 
 _NORMAL: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"/\S+/"), ""),
@@ -54,7 +54,7 @@ def signature(attempt: Attempt, result: RunResult | None) -> str:
 class FailedJob:
     """A job that did not pass, and the known issue that explains it, if any."""
 
-    item: PlanItem
+    item: PlannedJob
     attempt: Attempt
     signature: str
     issue: KnownIssue | None = None
@@ -93,7 +93,7 @@ class TriageResult:
     """Largest first; unknown ones before known ones."""
     changes: Mapping[str, StatusChange]
     """Item id → change, where there is one."""
-    flaky: tuple[PlanItem, ...]
+    flaky: tuple[PlannedJob, ...]
     """Equal inputs, different results: within the night, or against the former one."""
     unexpected_passes: tuple[KnownIssue, ...]
     """Known issues whose tests ran and did not fail so: no longer true, or no longer met."""
@@ -141,7 +141,7 @@ def triage(
 
 
 def _failed_job(
-    item: PlanItem, attempt: Attempt, result: RunResult | None, issues: Iterable[KnownIssue]
+    item: PlannedJob, attempt: Attempt, result: RunResult | None, issues: Iterable[KnownIssue]
 ) -> FailedJob:
     """Known only when every failing op is: a new bug does not hide behind an old one."""
     failing = [] if result is None else [op for op in result.ops if op.status == "fail"]
@@ -161,7 +161,7 @@ def _is(issue: KnownIssue, job: FailedJob) -> bool:
 
 
 def _unexpected_pass(
-    issue: KnownIssue, tried: Iterable[tuple[PlanItem, Attempt]], jobs: Iterable[FailedJob]
+    issue: KnownIssue, tried: Iterable[tuple[PlannedJob, Attempt]], jobs: Iterable[FailedJob]
 ) -> bool:
     """Its tests ran to a verdict, and none failed that way."""
     ran = any(
@@ -202,7 +202,7 @@ def _changes(
 
 def _flaky(
     item_results: Iterable[ItemResult], before: Iterable[ItemResult]
-) -> tuple[PlanItem, ...]:
+) -> tuple[PlannedJob, ...]:
     former = {item_result.item.id: item_result for item_result in before}
     found = []
     for item_result in item_results:

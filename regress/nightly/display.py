@@ -10,7 +10,7 @@ from rich import progress as bars
 from rich.console import Console
 
 from regress.console import print_line
-from regress.results.model import Attempt, PlanItem
+from regress.results.model import Attempt, PlannedJob
 
 _LINE_EVERY_S = 15.0
 
@@ -22,9 +22,9 @@ class PlanDisplay:
         self,
         console: Console,
         title: str,
-        items: Iterable[PlanItem],
+        items: Iterable[PlannedJob],
         slots: int,
-        expected: Callable[[PlanItem], float],
+        expected: Callable[[PlannedJob], float],
     ) -> None:
         self._console = console
         self._title = title
@@ -58,12 +58,12 @@ class PlanDisplay:
             self._bar.stop()
             self._bar = None
 
-    def started(self, item: PlanItem) -> None:
+    def started(self, item: PlannedJob) -> None:
         """A job has been given to the pool."""
         self._started[item.id] = time.monotonic()
         self._show()
 
-    def done(self, item: PlanItem, attempt: Attempt) -> None:
+    def done(self, item: PlannedJob, attempt: Attempt) -> None:
         """An item has ended."""
         self._left.pop(item.id, None)
         self._busy_s += attempt.seconds

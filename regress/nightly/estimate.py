@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from regress.results.model import PlanItem
+from regress.results.model import PlannedJob
 from regress.results.store import Store
 
 _PLANS = 10
@@ -18,7 +18,7 @@ _PLANS = 10
 _SEED = re.compile(r" seed \d+")
 _CONFIG = re.compile(r"\[[^\]]*\]")
 
-Seconds = Callable[[PlanItem], float | None]
+Seconds = Callable[[PlannedJob], float | None]
 """Expected wall-clock time of a job in s; None when nothing like it has run."""
 
 
@@ -76,7 +76,7 @@ def expected_seconds(recorded: Mapping[str, float]) -> Seconds:
         for key in {label, *_likenesses(label)}:
             groups[key].append(seconds)
 
-    def expected(item: PlanItem) -> float | None:
+    def expected(item: PlannedJob) -> float | None:
         keys = (item.label, *_likenesses(item.label))
         return next((statistics.fmean(groups[key]) for key in keys if key in groups), None)
 
@@ -90,7 +90,7 @@ def _likenesses(label: str) -> tuple[str, str]:
 
 
 def estimate(
-    items: Sequence[PlanItem], expected: Seconds, slots: int, preparations: Iterable[float] = ()
+    items: Sequence[PlannedJob], expected: Seconds, slots: int, preparations: Iterable[float] = ()
 ) -> Estimate:
     """The times of `items` in their order; `preparations`: s of the builds and captures."""
     times = [expected(item) for item in items if not item.skip]

@@ -25,7 +25,7 @@ from regress.results.model import (
     Artefact,
     Attempt,
     JobStatus,
-    PlanItem,
+    PlannedJob,
     SkipCause,
     artefact_path,
     digest,
@@ -45,7 +45,7 @@ class JobSpec:
     """Everything that running an item takes."""
 
     plan_id: str
-    item: PlanItem
+    item: PlannedJob
     number: int
     """Of the attempt."""
     spec: RunSpec
@@ -74,7 +74,7 @@ class JobSpec:
         )
 
 
-def capsule_names(item: PlanItem, wanted: tuple[str, ...]) -> dict[str, str]:
+def capsule_names(item: PlannedJob, wanted: tuple[str, ...]) -> dict[str, str]:
     """Name in the spec → workload, for the capsules that an item needs; `wanted` are its test's."""
     if item.test == REPLAY and item.workload is not None:
         return {"capsule": item.workload}
@@ -244,7 +244,7 @@ def _durable_names(folder: Path, root: Path) -> None:
             os.close(descriptor)
 
 
-def skipped(plan_id: str, item: PlanItem, number: int, cause: SkipCause, reason: str) -> Attempt:
+def skipped(plan_id: str, item: PlannedJob, number: int, cause: SkipCause, reason: str) -> Attempt:
     """The attempt of an item that was not started."""
     return Attempt(
         plan_id=plan_id,

@@ -25,7 +25,7 @@ from regress.nightly.request import TierRequest, new_plan
 from regress.nightly.run_plan import PlanContext, PlanRunner
 from regress.nightly.scheduler import RunControl
 from regress.paths import CONFIG_FILE
-from regress.results.model import JobStatus, PlanItem
+from regress.results.model import JobStatus, PlannedJob
 from regress.results.store import Store
 
 _BURN = """
@@ -45,8 +45,8 @@ _TEST = "smoke"
 _PLANNED = 10_000
 
 
-def _items(count: int) -> tuple[PlanItem, ...]:
-    return tuple(PlanItem(_TEST, "small", seed, "rtl", ordinal=seed) for seed in range(count))
+def _items(count: int) -> tuple[PlannedJob, ...]:
+    return tuple(PlannedJob(_TEST, "small", seed, "rtl", ordinal=seed) for seed in range(count))
 
 
 def _run(folder: Path, jobs: int, count: int, busy_s: float) -> float:

@@ -14,7 +14,7 @@ from pathlib import Path
 from driver.errors import InputError
 from driver.results import MAX_SEED, Shard, TestInfo
 from regress.nightly.settings import SECTION, JobLimits, NightlyConfig, TestEntry, TierEntry
-from regress.results.model import PlanItem
+from regress.results.model import PlannedJob
 
 REPLAY = "replay"
 _COMMAND_LINE = "command line"
@@ -32,14 +32,14 @@ class AvailableNames:
 
 def tier_items(
     settings: NightlyConfig, tier: str, known: AvailableNames, first_seed: int | None = None
-) -> tuple[PlanItem, ...]:
+) -> tuple[PlannedJob, ...]:
     """The items of a tier in the order of the file. InputError for a name that there is not, or
     for two items that are the same work."""
     if tier not in settings.tiers:
         expected = f"one of {', '.join(settings.tiers)}"
         raise InputError(_COMMAND_LINE, "tier", tier or "nothing", expected)
     seed = settings.seed if first_seed is None else first_seed
-    items: list[PlanItem] = []
+    items: list[PlannedJob] = []
     for name, use in settings.tiers[tier].items():
         row = settings.tests[name]
         if seed + use.seeds - 1 > MAX_SEED:
@@ -51,9 +51,9 @@ def tier_items(
     return numbered(items, known.file)
 
 
-def numbered(items: Iterable[PlanItem], file: Path) -> tuple[PlanItem, ...]:
+def numbered(items: Iterable[PlannedJob], file: Path) -> tuple[PlannedJob, ...]:
     """With their positions. InputError when two are the same work."""
-    seen: dict[str, PlanItem] = {}
+    seen: dict[str, PlannedJob] = {}
     for ordinal, item in enumerate(items):
         if item.id in seen:
             raise InputError(file, SECTION, f"{item.label} twice", "every job once")
@@ -63,13 +63,13 @@ def numbered(items: Iterable[PlanItem], file: Path) -> tuple[PlanItem, ...]:
 
 def row_items(
     row: TestEntry, use: TierEntry, first_seed: int, limits: JobLimits
-) -> Iterator[PlanItem]:
+) -> Iterator[PlannedJob]:
     """The items of one test in one tier; not numbered, and no name checked."""
     for config in use.configs:
         for backend in use.backends:
             for seed in range(first_seed, first_seed + use.seeds):
                 for index in range(row.shards):
-                    yield PlanItem(
+                    yield PlannedJob(
                         test=row.test,
                         config=config,
                         seed=seed,
@@ -107,7 +107,7 @@ def _check(
 _FIELDS = ("test", "config", "seed", "backend", "workload", "mode", "array", "shard", "id")
 
 
-def selected(items: Sequence[PlanItem], words: str) -> tuple[PlanItem, ...]:
+def selected(items: Sequence[PlannedJob], words: str) -> tuple[PlannedJob, ...]:
     """The items that every word of a filter admits: `test=mat* config=default`, or a bare pattern
     for the label. InputError for an unknown field, or when nothing is left."""
     patterns = [_parsed(word) for word in words.split()]
@@ -131,6 +131,6 @@ def _parsed(word: str) -> tuple[str, str]:
     return field, pattern
 
 
-def _text(item: PlanItem, field: str) -> str:
+def _text(item: PlannedJob, field: str) -> str:
     value = getattr(item, field)
     return "" if value is None else str(value)

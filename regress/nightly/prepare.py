@@ -19,7 +19,7 @@ from driver.errors import InfrastructureError, NpuError
 from driver.results import TestInfo
 from regress.nightly.job import capsule_names
 from regress.process import execute, last_lines
-from regress.results.model import PlanItem, PreparationRecord
+from regress.results.model import PlannedJob, PreparationRecord
 
 _LIMIT_S = 3600.0
 _VARIANTS = {"ops": "check", "cocotb": "cocotb"}
@@ -68,7 +68,7 @@ BuildFunction = Callable[[PrepareStep, Path], tuple[PrepareResult, bool]]
 """Step and sim_config.yaml → what it left, and whether it had been there."""
 
 
-def steps_of(item: PlanItem, tests: Mapping[str, TestInfo]) -> tuple[PrepareStep, ...]:
+def steps_of(item: PlannedJob, tests: Mapping[str, TestInfo]) -> tuple[PrepareStep, ...]:
     """What an item needs before it can start."""
     info = tests[item.test]
     workloads = capsule_names(item, info.workloads).values()

@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from regress.paths import ROOT
-from regress.results.model import PastAttempt, PlanItem
+from regress.results.model import PastAttempt, PlannedJob
 
 _GIT_LIMIT_S = 30
 _RECENT_PLANS = 3
@@ -26,11 +26,11 @@ ChangedPaths = Callable[[str], frozenset[str] | None]
 
 
 def by_priority(
-    items: Iterable[PlanItem], record: AttemptHistory, changed: ChangedPaths, sequence: int
-) -> tuple[PlanItem, ...]:
+    items: Iterable[PlannedJob], record: AttemptHistory, changed: ChangedPaths, sequence: int
+) -> tuple[PlannedJob, ...]:
     """Most valuable first. `sequence` is the plan's that will run."""
 
-    def key(item: PlanItem) -> tuple[bool, bool, int, int]:
+    def key(item: PlannedJob) -> tuple[bool, bool, int, int]:
         seen = record.get(item.id, ())
         recent = [entry for entry in seen if entry.sequence >= sequence - _RECENT_PLANS]
         failed = any(entry.status.red for entry in recent)
@@ -41,7 +41,7 @@ def by_priority(
     return tuple(sorted(items, key=key))
 
 
-def _touched(item: PlanItem, paths: frozenset[str] | None) -> bool:
+def _touched(item: PlannedJob, paths: frozenset[str] | None) -> bool:
     """Whether something that the item is about has changed."""
     if paths is None:
         return True
@@ -65,10 +65,10 @@ def changed_since(revision: str, root: Path = ROOT) -> frozenset[str] | None:
     return frozenset(path for path in done.stdout.split("\0") if path)
 
 
-def usual_seconds(record: AttemptHistory) -> Callable[[PlanItem], float]:
+def usual_seconds(record: AttemptHistory) -> Callable[[PlannedJob], float]:
     """How long an item took when it last ran; 0 where it never did."""
 
-    def seconds(item: PlanItem) -> float:
+    def seconds(item: PlannedJob) -> float:
         seen = record.get(item.id, ())
         return seen[0].seconds if seen else 0.0
 

@@ -25,7 +25,7 @@ from driver.results import RunSpec
 from regress.nightly.job import JobSpec, run_job
 from regress.nightly.prepare import PrepareResult, PrepareStep, do_step
 from regress.nightly.provenance import sources
-from regress.results.model import Attempt, PlanItem
+from regress.results.model import Attempt, PlannedJob
 
 _LOG_LIMIT_BYTES = 8 << 20
 _CONFIG_FILE = "sim_config.yaml"
@@ -36,7 +36,7 @@ class JobRequest:
     """A job as it travels. Paths in the spec mean nothing on the other side."""
 
     plan_id: str
-    item: PlanItem
+    item: PlannedJob
     number: int
     spec: RunSpec
     inputs_hash: str

@@ -16,7 +16,7 @@ from regress.nightly.plan import AvailableNames, numbered, selected, tier_items
 from regress.nightly.run_plan import PlanContext, failed, missing
 from regress.nightly.settings import NightlyConfig
 from regress.paths import CONFIG_FILE, NIGHTLY
-from regress.results.model import Plan, PlanItem
+from regress.results.model import Plan, PlannedJob
 from regress.results.store import Store
 
 COMMAND_LINE = "command line"
@@ -52,7 +52,7 @@ class TierRequest:
 
 def planned(
     store: Store, request: TierRequest, settings: NightlyConfig, setting: PlanContext
-) -> tuple[Plan, tuple[PlanItem, ...]]:
+) -> tuple[Plan, tuple[PlannedJob, ...]]:
     """The plan and what to run of it; a plan without sequence is not stored yet."""
     if request.resume:
         return _resumed(store, request, setting.sources())
@@ -100,7 +100,9 @@ def latest(store: Store, tier: str) -> Plan:
     return plans[0]
 
 
-def _resumed(store: Store, request: TierRequest, sources: str) -> tuple[Plan, tuple[PlanItem, ...]]:
+def _resumed(
+    store: Store, request: TierRequest, sources: str
+) -> tuple[Plan, tuple[PlannedJob, ...]]:
     """The newest plan, which must be of the present sources: one plan, one state of the design."""
     plan = latest(store, request.tier)
     if (plan.sources, plan.config_digest) != (sources, _digest(request.config_file)):

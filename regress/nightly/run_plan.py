@@ -37,7 +37,7 @@ from regress.results.model import (
     Attempt,
     ItemResult,
     Plan,
-    PlanItem,
+    PlannedJob,
     PreparationRecord,
     SkipCause,
     digest,
@@ -58,7 +58,7 @@ class PlanContext:
     config_file: Path
     tests: Mapping[str, TestInfo]
     runner: tuple[str, ...] = RUNNER
-    steps_of: Callable[[PlanItem, Mapping[str, TestInfo]], tuple[PrepareStep, ...]] = steps_of
+    steps_of: Callable[[PlannedJob, Mapping[str, TestInfo]], tuple[PrepareStep, ...]] = steps_of
     sources: Callable[[], str] = sources
     """Digest of what decides the results."""
     cache: Path = BUILD / "capsules" / "by-hash"
@@ -72,7 +72,7 @@ class PlanContext:
         """The digest that workers must agree with."""
         return self.sources() if self.in_project else None
 
-    def spec(self, item: PlanItem, capsules: dict[str, Path], out: Path) -> RunSpec:
+    def spec(self, item: PlannedJob, capsules: dict[str, Path], out: Path) -> RunSpec:
         """What the bench is asked for an item."""
         if self.base is not None:
             return self.base.model_copy(update={"out": out, "shard": item.shard})
@@ -118,7 +118,7 @@ class PlanRunner:
         self._prepared: dict[PrepareStep, PrepareResult] = {}
         self._numbers = Counter(attempt.item_id for attempt in store.attempts(plan.id))
 
-    def leave_out(self, items: Iterable[PlanItem], cause: SkipCause, reason: str | None) -> None:
+    def leave_out(self, items: Iterable[PlannedJob], cause: SkipCause, reason: str | None) -> None:
         """Record items as not started; `reason` None takes each item's own."""
         attempts = [
             skipped(self._plan.id, item, self._next(item), cause, reason or item.skip or "")
@@ -128,8 +128,8 @@ class PlanRunner:
         self._numbers.update(attempt.item_id for attempt in attempts)
 
     def prepare(
-        self, items: Sequence[PlanItem], build: BuildFunction | None = None
-    ) -> tuple[PlanItem, ...]:
+        self, items: Sequence[PlannedJob], build: BuildFunction | None = None
+    ) -> tuple[PlannedJob, ...]:
         """Build and capture for the items; those that can run. The others are left out.
 
         `build` makes simulators where the jobs will run, when that is not here.
@@ -155,7 +155,7 @@ class PlanRunner:
 
     def run(
         self,
-        items: Iterable[PlanItem],
+        items: Iterable[PlannedJob],
         pool: Pool,
         display: SchedulerDisplay,
         budget: TimeBudget | None = None,
@@ -170,7 +170,7 @@ class PlanRunner:
             self._note("warning: sources changed during the run; results are of different states")
 
     # ------------------------------------------------------------------ steps
-    def _steps(self, item: PlanItem) -> tuple[PrepareStep, ...]:
+    def _steps(self, item: PlannedJob) -> tuple[PrepareStep, ...]:
         return self._setting.steps_of(item, self._setting.tests)
 
     def _wanted(self) -> bool:
@@ -197,10 +197,10 @@ class PlanRunner:
             self._note(f"{step.name}: {row.seconds:.0f} s")
 
     # ------------------------------------------------------------------ jobs
-    def _next(self, item: PlanItem) -> int:
+    def _next(self, item: PlannedJob) -> int:
         return self._numbers[item.id] + 1
 
-    def _job(self, item: PlanItem) -> JobSpec:
+    def _job(self, item: PlannedJob) -> JobSpec:
         number = self._next(item)
         info = self._setting.tests[item.test]
         capsules = {
@@ -221,12 +221,12 @@ class PlanRunner:
             capsules=tuple((name, found.detail) for name, found in capsules.items()),
         )
 
-    def _inputs(self, item: PlanItem, capsules: list[str]) -> str:
+    def _inputs(self, item: PlannedJob, capsules: list[str]) -> str:
         """Of everything that decides the result, as it is now: files may be edited meanwhile."""
         plan, sources = self._plan, self._setting.sources()
         return digest([item.id, sources, plan.config_digest, dict(plan.tools), capsules])
 
-    def _fresh_folder(self, item: PlanItem, number: int) -> Path:
+    def _fresh_folder(self, item: PlannedJob, number: int) -> Path:
         """Never one that another process may still be writing to."""
         parent = plan_folder(self._store, self._plan.id) / folder_name(item)
         taken = 0
@@ -240,7 +240,7 @@ class PlanRunner:
         self._store.add_attempt(attempt)
         self._numbers[attempt.item_id] += 1
 
-    def _unaffordable(self, item: PlanItem) -> Attempt:
+    def _unaffordable(self, item: PlannedJob) -> Attempt:
         reason = "left out by --budget"
         return skipped(self._plan.id, item, self._next(item), SkipCause.BUDGET, reason)
 
@@ -250,7 +250,7 @@ def _folder(prepared: PrepareResult) -> Path:
     return prepared.folder
 
 
-def folder_name(item: PlanItem) -> str:
+def folder_name(item: PlannedJob) -> str:
     """A name that a reader finds: 00012-replay-qwen_layer-default-s1-2of4."""
     array = None if item.array == "rtl" else item.array
     backend = None if item.backend == "rtl" else item.backend
@@ -260,11 +260,11 @@ def folder_name(item: PlanItem) -> str:
     return "-".join(word for word in words if word)
 
 
-def missing(item_results: Iterable[ItemResult]) -> tuple[PlanItem, ...]:
+def missing(item_results: Iterable[ItemResult]) -> tuple[PlannedJob, ...]:
     """What a resumed plan still has to run."""
     return tuple(item_result.item for item_result in item_results if item_result.missing)
 
 
-def failed(item_results: Iterable[ItemResult]) -> tuple[PlanItem, ...]:
+def failed(item_results: Iterable[ItemResult]) -> tuple[PlannedJob, ...]:
     """What --only-failed runs: whose last attempt is red."""
     return tuple(o.item for o in item_results if o.last is not None and o.last.red)

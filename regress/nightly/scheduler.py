@@ -17,7 +17,7 @@ from typing import Protocol
 
 from regress.nightly.job import JobSpec
 from regress.nightly.pool import Pool
-from regress.results.model import Attempt, PlanItem
+from regress.results.model import Attempt, PlannedJob
 
 _POLL_S = 0.2
 
@@ -63,11 +63,11 @@ def interruptible(control: RunControl, note: Callable[[str], None]) -> Iterator[
 class SchedulerDisplay(Protocol):
     """Receives the progress of a run of jobs."""
 
-    def started(self, item: PlanItem) -> None:
+    def started(self, item: PlannedJob) -> None:
         """A job has been given to the pool."""
         ...
 
-    def done(self, item: PlanItem, attempt: Attempt) -> None:
+    def done(self, item: PlannedJob, attempt: Attempt) -> None:
         """An item has ended."""
         ...
 
@@ -82,7 +82,7 @@ class TimeBudget:
     fit into what is left is not started."""
 
     seconds: float
-    expected: Callable[[PlanItem], float]
+    expected: Callable[[PlannedJob], float]
     """Usual duration of an item, 0 where it is unknown."""
     clock: Callable[[], float] = time.monotonic
     _start: float = field(init=False)
@@ -90,7 +90,7 @@ class TimeBudget:
     def __post_init__(self) -> None:
         self._start = self.clock()
 
-    def affords(self, item: PlanItem) -> bool:
+    def affords(self, item: PlannedJob) -> bool:
         """Whether there is time left, and enough for this item."""
         left = self.seconds - (self.clock() - self._start)
         return left > 0 and self.expected(item) <= left
@@ -100,11 +100,11 @@ class TimeBudget:
 class SchedulerCallbacks:
     """What the scheduler calls."""
 
-    start: Callable[[PlanItem], JobSpec]
+    start: Callable[[PlannedJob], JobSpec]
     """Make the job of an item."""
     record: Callable[[Attempt], None]
     """Store an attempt: durable when it returns."""
-    unaffordable: Callable[[PlanItem], Attempt]
+    unaffordable: Callable[[PlannedJob], Attempt]
     """The attempt of an item that the budget leaves out."""
 
 
@@ -117,9 +117,9 @@ class Scheduler:
     display: SchedulerDisplay
     control: RunControl
     budget: TimeBudget | None = None
-    _running: dict[str, PlanItem] = field(default_factory=dict)
+    _running: dict[str, PlannedJob] = field(default_factory=dict)
 
-    def run(self, items: Iterable[PlanItem]) -> None:
+    def run(self, items: Iterable[PlannedJob]) -> None:
         """Run the items in their order; closes the pool. Returns when nothing runs any more: all
         done, or stopped. What `record` raises ends everything that runs, and is raised."""
         waiting = deque(items)
@@ -135,7 +135,7 @@ class Scheduler:
         finally:
             self.pool.close()
 
-    def _start(self, item: PlanItem) -> None:
+    def _start(self, item: PlannedJob) -> None:
         if self.budget is not None and not self.budget.affords(item):
             attempt = self.handlers.unaffordable(item)
             self.handlers.record(attempt)

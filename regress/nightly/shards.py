@@ -27,7 +27,7 @@ from regress.nightly.priority import usual_seconds
 from regress.nightly.request import COMMAND_LINE, TierRequest, new_plan
 from regress.nightly.run_plan import PlanContext, PlanRunner, missing
 from regress.nightly.scheduler import RunControl, interruptible
-from regress.results.model import ItemResult, JobStatus, Plan, PlanItem, digest
+from regress.results.model import ItemResult, JobStatus, Plan, PlannedJob, digest
 from regress.results.store import Store
 from regress.run import EXIT_CODES, SHOWN_NAMES
 
@@ -102,9 +102,9 @@ def _check(spec: RunSpec) -> None:
             raise InputError(COMMAND_LINE, option, given, "the whole test with --shards")
 
 
-def _items(spec: RunSpec, shards: int) -> tuple[PlanItem, ...]:
+def _items(spec: RunSpec, shards: int) -> tuple[PlannedJob, ...]:
     return tuple(
-        PlanItem(
+        PlannedJob(
             test=spec.test,
             config=spec.config,
             seed=spec.seed,
@@ -121,7 +121,7 @@ def _items(spec: RunSpec, shards: int) -> tuple[PlanItem, ...]:
 
 def _planned(
     store: Store, spec: RunSpec, how: ShardOptions, sources: str
-) -> tuple[Plan, tuple[PlanItem, ...]]:
+) -> tuple[Plan, tuple[PlannedJob, ...]]:
     if how.resume:
         plan = _resumable(store, _fresh(store, spec, sources))
         item_results = store.item_results(plan.id)

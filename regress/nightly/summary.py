@@ -18,7 +18,7 @@ from regress.results.model import (
     ItemResult,
     JobStatus,
     Plan,
-    PlanItem,
+    PlannedJob,
     PreparationRecord,
     SkipCause,
 )
@@ -136,7 +136,7 @@ def _groups(item_results: Iterable[ItemResult]) -> dict[str, list[ItemResult]]:
     return groups
 
 
-def _group(item: PlanItem) -> str:
+def _group(item: PlannedJob) -> str:
     name = item.test if item.workload is None else f"{item.test}:{item.workload}"
     return f"{name}[{item.config}]{'' if item.backend == 'rtl' else f' {item.backend}'}"
 

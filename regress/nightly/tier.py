@@ -32,7 +32,7 @@ from regress.nightly.run_plan import (
 from regress.nightly.scheduler import RunControl, TimeBudget, interruptible
 from regress.nightly.settings import NightlyConfig, load_nightly
 from regress.results.database import DATABASE_FILE
-from regress.results.model import ItemResult, Plan, PlanItem, SkipCause
+from regress.results.model import ItemResult, Plan, PlannedJob, SkipCause
 from regress.results.store import Store
 from regress.run import list_tests
 
@@ -125,7 +125,7 @@ def _pool(
         yield pool, pool.build
 
 
-def _order(store: Store, plan: Plan, items: Sequence[PlanItem]) -> tuple[PlanItem, ...]:
+def _order(store: Store, plan: Plan, items: Sequence[PlannedJob]) -> tuple[PlannedJob, ...]:
     """Most valuable first; a plan that is not stored yet will be the next."""
     sequence = plan.sequence or 1 + max((last.sequence for last in store.plans(limit=1)), default=0)
     history = store.history_of_items(_HISTORY_PLANS)
@@ -141,7 +141,7 @@ class _DryRun:
     slots: int
     recorded: Mapping[str, float]
 
-    def show(self, console: Console, items: Sequence[PlanItem]) -> int:
+    def show(self, console: Console, items: Sequence[PlannedJob]) -> int:
         expected = expected_seconds({**self.recorded, **stored_seconds(self.store)})
         for item in items:
             seconds = expected(item)
@@ -152,13 +152,13 @@ class _DryRun:
         print_line(console, str(total))
         return 0
 
-    def _preparations(self, items: Sequence[PlanItem]) -> Iterator[float]:
+    def _preparations(self, items: Sequence[PlannedJob]) -> Iterator[float]:
         """Seconds of the builds and captures of the items, where they have been made before."""
         names = {step.name for item in items for step in self._steps(item)}
         made = self.store.preparation_seconds()
         return (made[name] for name in names if name in made)
 
-    def _steps(self, item: PlanItem) -> tuple[PrepareStep, ...]:
+    def _steps(self, item: PlannedJob) -> tuple[PrepareStep, ...]:
         return self.context.steps_of(item, self.context.tests)
 
 
@@ -182,7 +182,7 @@ class TierRun:
 
     def run(
         self,
-        items: Sequence[PlanItem],
+        items: Sequence[PlannedJob],
         pool: Pool,
         budget_s: float | None = None,
         build: BuildFunction | None = None,

@@ -63,7 +63,7 @@ class SkipCause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class PlanItem:
+class PlannedJob:
     """One job: a test on one configuration with one seed, or one shard of it."""
 
     test: str
@@ -224,7 +224,7 @@ class PreparationRecord:
 class ItemResult:
     """An item of a plan and what came of it so far."""
 
-    item: PlanItem
+    item: PlannedJob
     attempts: tuple[Attempt, ...] = field(default=())
     """Oldest first."""
 

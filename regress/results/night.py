@@ -28,7 +28,14 @@ from driver.results import (
 )
 from regress.paths import NIGHTLY
 from regress.process import last_lines
-from regress.results.model import Attempt, ItemResult, JobStatus, Plan, PlanItem, PreparationRecord
+from regress.results.model import (
+    Attempt,
+    ItemResult,
+    JobStatus,
+    Plan,
+    PlannedJob,
+    PreparationRecord,
+)
 from regress.results.store import Store
 from regress.run import LOG_FILE
 
@@ -39,7 +46,7 @@ _LOG_LINES = 40
 class StoredJob:
     """The attempt of an item that counts, with its files."""
 
-    item: PlanItem
+    item: PlannedJob
     attempt: Attempt
     folder: Path
     store: Path = NIGHTLY

@@ -27,7 +27,7 @@ from regress.results.model import (
     JobStatus,
     PastAttempt,
     Plan,
-    PlanItem,
+    PlannedJob,
     PreparationRecord,
 )
 
@@ -77,7 +77,7 @@ class Store:
         self.close()
 
     # ------------------------------------------------------------------ writing
-    def add_plan(self, plan: Plan, items: Iterable[PlanItem]) -> Plan:
+    def add_plan(self, plan: Plan, items: Iterable[PlannedJob]) -> Plan:
         """Commit a plan and all its items at once; the plan with its sequence."""
         rows = [tables.item_row(plan.id, item) for item in items]
         with self._transaction() as connection:
@@ -143,7 +143,7 @@ class Store:
             raise InputError(self.folder, "plan", plan_id, "the id of a stored plan")
         return tables.plan_of(row)
 
-    def items(self, plan_id: str) -> list[PlanItem]:
+    def items(self, plan_id: str) -> list[PlannedJob]:
         """In the order of the plan."""
         table = tables.ITEMS
         query = select(table).where(table.c.plan_id == plan_id).order_by(table.c.ordinal)
@@ -163,7 +163,7 @@ class Store:
             found[attempt.item_id].append(attempt)
         return [ItemResult(item, tuple(found.get(item.id, ()))) for item in self.items(plan_id)]
 
-    def attempt(self, identity: str) -> tuple[PlanItem, Attempt]:
+    def attempt(self, identity: str) -> tuple[PlannedJob, Attempt]:
         """The attempt of that id, or of the only one that begins so, with its item.
 
         InputError when there is none, or more than one.

@@ -28,7 +28,7 @@ from regress.results.model import (
     Attempt,
     JobStatus,
     Plan,
-    PlanItem,
+    PlannedJob,
     PreparationRecord,
     SkipCause,
 )
@@ -136,7 +136,7 @@ def plan_of(row: Row) -> Plan:
     return Plan(**{**row, "tools": json.loads(row["tools"])})
 
 
-def item_row(plan_id: str, item: PlanItem) -> dict[str, Any]:
+def item_row(plan_id: str, item: PlannedJob) -> dict[str, Any]:
     """A row of ITEMS."""
     row = {field.name: getattr(item, field.name) for field in fields(item)}
     shard = row.pop("shard")
@@ -149,13 +149,13 @@ def item_row(plan_id: str, item: PlanItem) -> dict[str, Any]:
     }
 
 
-def item_of(row: Row) -> PlanItem:
+def item_of(row: Row) -> PlannedJob:
     """The record of a row of ITEMS."""
     rest = {k: row[k] for k in row if k not in ("plan_id", "item_id", "shard_index", "shard_count")}
     shard = None
     if row["shard_index"] is not None:
         shard = Shard(index=row["shard_index"], count=row["shard_count"])
-    return PlanItem(**{**rest, "shard": shard, "areas": tuple(json.loads(row["areas"]))})
+    return PlannedJob(**{**rest, "shard": shard, "areas": tuple(json.loads(row["areas"]))})
 
 
 def attempt_row(attempt: Attempt) -> dict[str, Any]:
