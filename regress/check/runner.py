@@ -52,6 +52,7 @@ def run_steps(
         raise InputError("command line", "steps", unknown[0], f"one of {', '.join(groups)}")
     logs.mkdir(parents=True, exist_ok=True)
     rows: list[_Row] = []
+    start = time.monotonic()
     with terminable():
         for phase in phases:
             listers = [(group, lister) for group, lister in phase if not only or group in only]
@@ -59,7 +60,7 @@ def run_steps(
             for row in _finished(console, steps, live, logs):
                 rows.append(row)
                 _show_step(console, *row)
-    return _show_summary(console, rows)
+    return _show_summary(console, rows, time.monotonic() - start)
 
 
 def _listed(group: str, lister: StepLister) -> list[CheckStep]:
@@ -120,18 +121,18 @@ def _show_step(console: Console, step: CheckStep, result: CheckResult, seconds: 
             print_line(console, f"     {text}")
 
 
-def _show_summary(console: Console, rows: list[_Row]) -> int:
+def _show_summary(console: Console, rows: list[_Row], seconds: float) -> int:
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", show_edge=False)
     for name in ("group", "passed", "failed", "seconds"):
         table.add_column(name, justify="left" if name == "group" else "right")
     for group in dict.fromkeys(step.group for step, _, _ in rows):
-        own = [(result, seconds) for step, result, seconds in rows if step.group == group]
+        own = [(result, lasted) for step, result, lasted in rows if step.group == group]
         failed = sum(result.failed for result, _ in own)
         table.add_row(
             group,
             str(sum(result.passed for result, _ in own)),
             Text(str(failed), style="bold red" if failed else ""),
-            f"{sum(seconds for _, seconds in own):.0f}",
+            f"{sum(lasted for _, lasted in own):.0f}",
         )
     passed = sum(result.passed for _, result, _ in rows)
     failed = sum(result.failed for _, result, _ in rows)
@@ -140,5 +141,7 @@ def _show_summary(console: Console, rows: list[_Row]) -> int:
     elsewhere = sum(result.elsewhere for _, result, _ in rows)
     if elsewhere:
         console.print(f"\nand in `make ci`: {elsewhere} broad tests", highlight=False)
-    console.print(f"\n{passed} passed, {failed} failed", highlight=False)
+    minutes, rest = divmod(round(seconds), 60)
+    console.print(f"\nin {minutes} min {rest} s", highlight=False)
+    console.print(f"{passed} passed, {failed} failed", highlight=False)
     return 1 if failed or not passed else 0

@@ -32,17 +32,18 @@ _COLLECTED = re.compile(r"(\d+)(?:/\d+)? tests collected")
 _CLI = (sys.executable, "-m", "regress.cli")
 
 RTL_RUNS: tuple[tuple[str, str], ...] = (
+    ("smoke", "large"),
     ("matmul", "default"),
     ("smoke", "small"),
     ("stalls", "small"),
-    ("smoke", "large"),
     ("ops", "small"),
     ("ops", "default"),
     ("ops_stalls", "near"),
     ("graphs", "small"),
     ("lenet", "default"),
 )
-"""Test and configuration; all cocotb tests come on top of these, in the default configuration."""
+"""Test and configuration, behind all cocotb tests in the default configuration. What takes longest
+comes first: two run at once, and the last one must not run alone."""
 
 SAME_BITS: tuple[tuple[str, ...], ...] = (("ops", "ops_stalls"), ("lenet",))
 """Tests whose runs, on whatever configuration, DRAM or backend, have one digest. The others of
@@ -178,7 +179,7 @@ def _run_unit(name: str, commands: Commands) -> CheckResult:
 
 def _rtl() -> Iterator[CheckStep]:
     benches = [(test.name, "default") for test in list_tests() if test.kind == "cocotb"]
-    for name, config in [*RTL_RUNS, *benches]:
+    for name, config in [*benches, *RTL_RUNS]:
         yield CheckStep("RTL tests", f"{name}, {config}", partial(_run_rtl, name, config))
 
 
