@@ -40,7 +40,7 @@ _MEMORY = _FOLDER / "mem"
 
 @dataclass(frozen=True)
 class BlockBench:
-    """One row: the bench of a block, in the folder of its name. Its top level is `NAME_bench`."""
+    """One row: the bench of a block, in the folder of its name."""
 
     rtl_folders: tuple[str, ...]
     rounds: int
@@ -51,12 +51,19 @@ class BlockBench:
     include: tuple[Path, ...] = (_MEMORY,)
     """Folders of headers beside its own and the cmodel's."""
     parameters: Mapping[str, str] = field(default_factory=dict)
-    by_bus: Mapping[int, Mapping[str, str]] = field(default_factory=dict)
-    """More parameters for each bus width, so that the bench of all widths sees every value."""
+    readers: int = 0
+    """Read clients of the folder's `bench_engine`, which `engine_bench` puts behind the memory
+    controller. 0: the folder has a top level of its own, `NAME_bench`."""
+
+    def top_level(self, name: str) -> tuple[Path, ...]:
+        """The SystemVerilog of the bench; its top level, last, is named as its file."""
+        if not self.readers:
+            return (_FOLDER / name / f"{name}_bench.sv",)
+        return (_FOLDER / name / "bench_engine.sv", _MEMORY / "engine_bench.sv")
 
 
 BLOCKS: dict[str, BlockBench] = {
-    "mem": BlockBench(("pkg", "common", "mem", "move"), 20, 128, 10),
+    "mem": BlockBench(("pkg", "common", "mem", "move"), 20, 128, 10, readers=1),
     "ctrl": BlockBench(
         ("pkg", "common", "csr", "gen", "ctrl"),
         40,
@@ -65,18 +72,8 @@ BLOCKS: dict[str, BlockBench] = {
         (_REGISTERS,),
         {"MemBase": "64'h500100000", "MemLimit": "64'h500200000"},
     ),
-    "gather": BlockBench(("pkg", "fpu", "common", "mem", "move", "gather"), 20, 256, 10),
-    "vector": BlockBench(
-        ("pkg", "fpu", "common", "mem", "move", "vector"),
-        20,
-        128,
-        5,
-        by_bus={
-            128: {"VectorLanes": "4", "FmaLatency": "1"},
-            256: {"VectorLanes": "16", "FmaLatency": "4"},
-            512: {"VectorLanes": "8", "FmaLatency": "8"},
-        },
-    ),
+    "gather": BlockBench(("pkg", "fpu", "common", "mem", "move", "gather"), 20, 256, 10, readers=2),
+    "vector": BlockBench(("pkg", "fpu", "common", "mem", "move", "vector"), 20, 128, 5, readers=3),
 }
 
 
@@ -104,17 +101,14 @@ def block_program(name: str, bus_bits: int, mutant: int | None = None) -> BenchP
     if bus_bits not in BUS_WIDTHS:
         raise InputError("command line", "bus", bus_bits, f"one of {BUS_WIDTHS}")
     bench = BLOCKS[name]
-    top = f"{name}_bench"
-    parameters = {"BusBits": str(bus_bits), **bench.parameters, **bench.by_bus.get(bus_bits, {})}
+    top_level = bench.top_level(name)
+    engine = {"Readers": str(bench.readers)} if bench.readers else {}
     return BenchProgram(
         name=f"{name}{bus_bits}",
         folder=_FOLDER / name,
-        top=top,
-        sources=(
-            *rtl_sources(bench.rtl_folders, mutant_sources(name, mutant)),
-            _FOLDER / name / f"{top}.sv",
-        ),
-        parameters=parameters,
+        top=top_level[-1].stem,
+        sources=(*rtl_sources(bench.rtl_folders, mutant_sources(name, mutant)), *top_level),
+        parameters={"BusBits": str(bus_bits), **bench.parameters, **engine},
         defines=(f"BUS_BITS={bus_bits}",),
         include=(*bench.include, _FOLDER, _CMODEL),
         cmodel=True,

@@ -51,7 +51,7 @@ class BenchProgram:
     """The sources and options of one program."""
 
     name: str
-    """Of the program's folder; it tells apart the programs of one bench."""
+    """Of the program and its folder; it tells apart the programs of one bench."""
     folder: Path
     """Of the C++ sources and their headers."""
     top: str
@@ -183,7 +183,7 @@ def _build_locked(inputs: _BuildInputs, folder: Path) -> None:
     store = ObjectStore(folder.parent / "objects", inputs.compiler, jobs=2)
     objects = store.compile(_units(inputs, unfinished), lambda done, total: None)
     linker = replace(inputs.compiler, command=inputs.compiler.command[-1:])
-    linked = ["-o", inputs.bench.top, *(str(path) for path in objects), "-pthread"]
+    linked = ["-o", inputs.bench.name, *(str(path) for path in objects), "-pthread"]
     run_compiler(linker, linked, unfinished)
     shutil.rmtree(folder, ignore_errors=True)
     unfinished.rename(folder)
@@ -198,7 +198,7 @@ def build_model(bench: BenchProgram, root: Path = BUILD_ROOT) -> Path:
     """
     inputs = _BuildInputs(bench, find_verilator(), find_compiler())
     folder = root / f"{bench.name}-{inputs.key()}"
-    program = folder / bench.top
+    program = folder / bench.name
     if program.is_file():
         return program
     try:
@@ -209,5 +209,5 @@ def build_model(bench: BenchProgram, root: Path = BUILD_ROOT) -> Path:
     except Timeout as error:
         raise InfrastructureError(f"another build holds {root} for too long") from error
     except OSError as error:
-        raise InfrastructureError(f"build of {bench.top} failed: {error}") from error
+        raise InfrastructureError(f"build of {bench.name} failed: {error}") from error
     return program

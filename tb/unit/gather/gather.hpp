@@ -203,20 +203,12 @@ class Gatherer : public EngineModel<GatherCommand> {
 
   void drive(Vbench& top) override {
     top.cmd_valid = offered_;
-    top.cmd_scatter = command_.scatter;
-    top.cmd_add = command_.add;
-    top.cmd_dtype = static_cast<uint8_t>(command_.table.dtype);
-    top.cmd_wide = command_.index.dtype == DType::kInt64;
+    top.cmd_opcode = uint32_t(command_.scatter ? Opcode::kScatter : Opcode::kGather);
+    top.cmd_accumulate = command_.add;
     top.cmd_dim = static_cast<uint8_t>(command_.dim);
-    top.cmd_table_base = command_.table.base;
-    top.cmd_index_base = command_.index.base;
-    top.cmd_plain_base = command_.plain.base;
-    for (unsigned d = 0; d < 5; ++d) {
-      top.cmd_size[d] = static_cast<uint32_t>(command_.size()[d]);
-      top.cmd_table_size[d] = static_cast<uint32_t>(command_.table.shape.size[d]);
-      top.cmd_table_stride[d] = static_cast<uint32_t>(command_.table.stride[d]);
-      top.cmd_index_stride[d] = static_cast<uint32_t>(command_.index.stride[d]);
-      top.cmd_plain_stride[d] = static_cast<uint32_t>(command_.plain.stride[d]);
-    }
+    const TensorView &source = command_.source(), &destination = command_.destination();
+    drive_operand(top, 0, source, source.shape.size);
+    drive_operand(top, 1, command_.index, command_.size());
+    drive_operand(top, kDestination, destination, destination.shape.size);
   }
 };

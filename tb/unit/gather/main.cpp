@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bench of the GATHER/SCATTER engine behind the memory controller, with other traffic beside it:
-// random commands, errors, and cycle counts. Usage: gather_bench [seed] [rounds] [result.json]. One
+// random commands, errors, and cycle counts. Arguments: [seed] [rounds] [result.json]. One
 // line per part; stops at the first difference.
 #include "bench.hpp"
 #include "gather.hpp"

@@ -7,6 +7,7 @@
 
 #include "clients.hpp"
 #include "host.hpp"
+#include "reference.hpp"
 
 // A run hangs when the memory transfers nothing for so many cycles. How long a run may take says
 // less: single elements behind a slow memory that stalls take some million cycles.
@@ -64,6 +65,18 @@ class EngineModel : public Model {
   bool idle() const override { return !busy_; }
 
  protected:
+  static constexpr unsigned kDestination = 3;
+
+  // The pins of a source, 0 to 2, or of the destination.
+  static void drive_operand(Vbench& top, unsigned place, const TensorView& view, const Dims& size) {
+    top.cmd_dtype[place] = static_cast<uint8_t>(view.dtype);
+    top.cmd_base[place] = view.base;
+    for (unsigned d = 0; d < size.size(); ++d) {
+      top.cmd_size[place][d] = static_cast<uint32_t>(size[d]);
+      top.cmd_stride[place][d] = static_cast<uint32_t>(view.stride[d]);
+    }
+  }
+
   Command command_;
   bool offered_ = false;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bench of the memory controller and the COPY/FILL engine: random traffic, errors, and cycle
-// counts. Usage: mem_bench [seed] [rounds] [result.json]. One line per part; stops at the first
+// counts. Arguments: [seed] [rounds] [result.json]. One line per part; stops at the first
 // difference.
 #include "bench.hpp"
 #include "speed.hpp"

@@ -75,15 +75,9 @@ class Mover : public EngineModel<MoveCommand> {
 
   void drive(Vbench& top) override {
     top.cmd_valid = offered_;
-    top.cmd_fill = command_.fill;
-    top.cmd_dtype = static_cast<uint8_t>(command_.dst.dtype);
-    top.cmd_value = command_.value;
-    top.cmd_src_base = command_.src.base;
-    top.cmd_dst_base = command_.dst.base;
-    for (unsigned d = 0; d < 5; ++d) {
-      top.cmd_size[d] = static_cast<uint32_t>(command_.dst.shape.size[d]);
-      top.cmd_src_stride[d] = static_cast<uint32_t>(command_.src.stride[d]);
-      top.cmd_dst_stride[d] = static_cast<uint32_t>(command_.dst.stride[d]);
-    }
+    top.cmd_opcode = uint32_t(command_.fill ? Opcode::kFill : Opcode::kCopy);
+    top.cmd_fill_value = command_.value;
+    drive_operand(top, 0, command_.src, command_.src.shape.size);
+    drive_operand(top, kDestination, command_.dst, command_.dst.shape.size);
   }
 };

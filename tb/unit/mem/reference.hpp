@@ -13,6 +13,7 @@
 
 using npu::TensorView;
 using npu::isa::DType;
+using npu::isa::Opcode;
 using Dims = std::array<uint64_t, npu::isa::kMaxRank>;
 
 constexpr Dims kOnes{1, 1, 1, 1, 1};

@@ -157,18 +157,11 @@ class Vectorer : public EngineModel<VectorCommand> {
 
   void drive(Vbench& top) override {
     top.cmd_valid = offered_;
+    top.cmd_opcode = uint32_t(Opcode::kVector);
     top.cmd_program = static_cast<uint16_t>(command_.program);
-    const Dims dst_size = command_.dst_size();
-    for (unsigned i = 0; i < 4; ++i) {
-      const TensorView& view = i < 3 ? command_.sources[i] : command_.dst;
-      top.cmd_imm[i] = command_.imm[i];
-      top.cmd_dtype[i] = static_cast<uint8_t>(view.dtype);
-      top.cmd_base[i] = view.base;
-      for (unsigned d = 0; d < 5; ++d) top.cmd_stride[i][d] = static_cast<uint32_t>(view.stride[d]);
-    }
-    for (unsigned d = 0; d < 5; ++d) {
-      top.cmd_size[d] = static_cast<uint32_t>(command_.size[d]);
-      top.cmd_dst_size[d] = static_cast<uint32_t>(dst_size[d]);
-    }
+    for (unsigned i = 0; i < command_.imm.size(); ++i) top.cmd_imm[i] = command_.imm[i];
+    for (unsigned i = 0; i < kReaders; ++i)
+      drive_operand(top, i, command_.sources[i], command_.size);
+    drive_operand(top, kDestination, command_.dst, command_.dst_size());
   }
 };

@@ -1,39 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The memory controller with the vector engine on read clients 0 to 2 and on write client 0, and
-/// plain pins on the others.
-module vector_bench
+/// The memory controller with an engine on its first read clients and on write client 0, and plain
+/// pins on the others. Each bench has its own module `bench_engine`.
+module engine_bench
   import npu_isa_pkg::*;
   import npu_pkg::*;
-  import npu_vector_pkg::*;
   import npu_mem_pkg::*;
+  import npu_vector_pkg::IMMEDIATES;
 #(
-  parameter int unsigned BusBits     = 256,
-  parameter int unsigned VectorLanes = 16,
-  parameter int unsigned FmaLatency  = 4,
+  parameter int unsigned BusBits  = 256,
+  /// Read clients of the engine.
+  parameter int unsigned Readers  = 1,
   parameter logic [63:0] MemBase  = 64'h3_0010_0640,
   parameter logic [63:0] MemLimit = 64'h3_002f_f9c0,
   localparam int unsigned StrbW   = BusBits / 8,
-  localparam int unsigned NumRead = 5,
+  localparam int unsigned NumRead = Readers + 2,
   localparam int unsigned NumWrite = 2
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
 
-  // Engine command; sources and destination [0] to [3]
+  // Engine command; sources [0] to [2] and destination [3]
   input  logic                    cmd_valid,
   output logic                    cmd_ready,
+  input  logic [31:0]             cmd_opcode,
+  input  logic                    cmd_accumulate,
+  input  logic [31:0]             cmd_fill_value,
   input  logic [15:0]             cmd_program,
-  input  logic [3:0]              cmd_dtype [4],
   input  logic [31:0]             cmd_imm [IMMEDIATES],
+  input  logic [2:0]              cmd_dim,
+  input  logic [3:0]              cmd_dtype [4],
   input  logic [63:0]             cmd_base [4],
+  input  logic [MAX_RANK*32-1:0]  cmd_size [4],
   input  logic [MAX_RANK*32-1:0]  cmd_stride [4],
-  input  logic [MAX_RANK*32-1:0]  cmd_size,
-  input  logic [MAX_RANK*32-1:0]  cmd_dst_size,
   output logic                    done,
   output logic [3:0]              err,
   output logic [2:0]              stats,
 
-  // Read clients 3 and 4
+  // The last two read clients
   input  logic [1:0]              rd_req_valid,
   output logic [1:0]              rd_req_ready,
   input  logic [63:0]             rd_req_addr0,
@@ -121,6 +124,7 @@ module vector_bench
   output logic                    rd_beat,
   output logic                    wr_beat
 );
+  npu_tensor_t [3:0]          views;
   npu_engine_cmd_t            cmd;
   engine_rsp_t                engine_rsp;
   mem_rd_req_t [NumRead-1:0]  rd_req;
@@ -135,18 +139,17 @@ module vector_bench
   axi_rsp_t                   axi_rsp;
 
   always_comb begin
-    cmd            = '0;
-    cmd.opcode     = OPCODE_VECTOR;
-    cmd.prog       = cmd_program;
-    cmd.src_dtype  = dtype_e'(cmd_dtype[0]);
-    cmd.src2_dtype = dtype_e'(cmd_dtype[1]);
-    cmd.src3_dtype = dtype_e'(cmd_dtype[2]);
-    cmd.dst_dtype  = dtype_e'(cmd_dtype[3]);
+    for (int unsigned i = 0; i < 4; i++) begin
+      views[i] = '{base: cmd_base[i], size: cmd_size[i], stride: cmd_stride[i]};
+    end
+    cmd = '{
+      opcode: opcode_e'(cmd_opcode), accumulate: cmd_accumulate, fill_value: cmd_fill_value,
+      prog: cmd_program, imm: '0, dim: cmd_dim,
+      src_dtype: dtype_e'(cmd_dtype[0]), src2_dtype: dtype_e'(cmd_dtype[1]),
+      src3_dtype: dtype_e'(cmd_dtype[2]), dst_dtype: dtype_e'(cmd_dtype[3]),
+      src1: views[0], src2: views[1], src3: views[2], dst: views[3]
+    };
     for (int unsigned i = 0; i < IMMEDIATES; i++) cmd.imm[i] = cmd_imm[i];
-    cmd.src1       = '{base: cmd_base[0], size: cmd_size, stride: cmd_stride[0]};
-    cmd.src2       = '{base: cmd_base[1], size: cmd_size, stride: cmd_stride[1]};
-    cmd.src3       = '{base: cmd_base[2], size: cmd_size, stride: cmd_stride[2]};
-    cmd.dst        = '{base: cmd_base[3], size: cmd_dst_size, stride: cmd_stride[3]};
   end
 
   assign cmd_ready = engine_rsp.ready;
@@ -154,12 +157,12 @@ module vector_bench
   assign err       = engine_rsp.err;
   assign stats     = engine_rsp.stats;
 
-  assign rd_req[NumRead-2] = '{valid: rd_req_valid[0], range: '{rd_req_addr0, rd_req_bytes0},
+  assign rd_req[Readers]   = '{valid: rd_req_valid[0], range: '{rd_req_addr0, rd_req_bytes0},
                                data_ready: rd_rsp_ready[0]};
-  assign rd_req[NumRead-1] = '{valid: rd_req_valid[1], range: '{rd_req_addr1, rd_req_bytes1},
+  assign rd_req[Readers+1] = '{valid: rd_req_valid[1], range: '{rd_req_addr1, rd_req_bytes1},
                                data_ready: rd_rsp_ready[1]};
-  assign rd_req_ready = {rd_rsp[NumRead-1].ready, rd_rsp[NumRead-2].ready};
-  assign rd_rsp_valid = {rd_rsp[NumRead-1].data_valid, rd_rsp[NumRead-2].data_valid};
+  assign rd_req_ready = {rd_rsp[Readers+1].ready, rd_rsp[Readers].ready};
+  assign rd_rsp_valid = {rd_rsp[Readers+1].data_valid, rd_rsp[Readers].data_valid};
   assign rd_rsp_err   = rd_rsp[0].data_err;
 
   assign wr_reqs[1]    = '{valid: wr_req_valid, range: '{wr_req_addr, wr_req_bytes},
@@ -193,11 +196,9 @@ module vector_bench
   assign {m_arid, m_araddr, m_arlen, m_arsize, m_arburst} = axi_req.ar;
   assign {m_awid, m_awaddr, m_awlen, m_awsize, m_awburst} = axi_req.aw;
 
-  npu_vector #(
-    .VectorLanes(VectorLanes), .BusBits(BusBits), .FmaLatency(FmaLatency)
-  ) u_vector (
+  bench_engine #(.BusBits(BusBits), .Readers(Readers)) u_engine (
     .clk_i, .rst_ni, .req_i('{valid: cmd_valid, cmd: cmd}), .rsp_o(engine_rsp),
-    .rd_req_o(rd_req[0 +: 3]), .rd_rsp_i(rd_rsp[0 +: 3]), .rd_data_i(rd_rsp_data),
+    .rd_req_o(rd_req[Readers-1:0]), .rd_rsp_i(rd_rsp[Readers-1:0]), .rd_data_i(rd_rsp_data),
     .wr_req_o(wr_reqs[0]), .wr_rsp_i(wr_rsps[0]), .wr_data_o(engine_data), .wr_strb_o(engine_strb)
   );
 

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The engine of this bench: GATHER and SCATTER.
+module bench_engine
+  import npu_pkg::*;
+#(
+  parameter int unsigned BusBits = 256,
+  parameter int unsigned Readers = 2,
+  localparam int unsigned StrbW  = BusBits / 8
+) (
+  input  logic                      clk_i,
+  input  logic                      rst_ni,
+  input  engine_req_t               req_i,
+  output engine_rsp_t               rsp_o,
+  output mem_rd_req_t [Readers-1:0] rd_req_o,
+  input  mem_rd_rsp_t [Readers-1:0] rd_rsp_i,
+  input  logic [BusBits-1:0]        rd_data_i,
+  output mem_wr_req_t               wr_req_o,
+  input  mem_wr_rsp_t               wr_rsp_i,
+  output logic [BusBits-1:0]        wr_data_o,
+  output logic [StrbW-1:0]          wr_strb_o
+);
+  npu_gather #(.BusBits(BusBits)) u_gather (
+    .clk_i, .rst_ni, .req_i, .rsp_o, .rd_req_o, .rd_rsp_i, .rd_data_i, .wr_req_o, .wr_rsp_i,
+    .wr_data_o, .wr_strb_o
+  );
+endmodule
