@@ -30,6 +30,7 @@ from driver.lower import (
     masks,
     matmul,
     norm,
+    norm_backward,
     optimizers,
     pool,
     pool_adaptive,
@@ -76,7 +77,7 @@ _MODULES = (
     ),
     *(random, random_integers, random_choices),
     *(batch_norm, border, resample, rearrange, pool_mean, pool_adaptive, loss),
-    *(gradients, optimizers),
+    *(gradients, norm_backward, optimizers),
 )
 FAMILIES: tuple[LoweringTable, ...] = tuple(module.TABLE for module in _MODULES)
 

@@ -14,6 +14,7 @@ from golden.bounds import (
     losses,
     matmul,
     moves,
+    norm_gradients,
     norms,
     optimizers,
     pooling,
@@ -59,7 +60,7 @@ _FAMILIES = (
     *(factors, remainders),
     *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, random),
     *(reductions, softmax, softplus),
-    *(gradients, losses, matmul, moves, optimizers, resampling),
+    *(gradients, losses, matmul, moves, norm_gradients, optimizers, resampling),
 )
 
 

@@ -40,4 +40,36 @@ def _optimizers() -> Iterator[Sample]:
     yield Sample("aten.addcdiv_.default", (place, T(), T(values="positive")))
 
 
-SAMPLES = (*_optimizers(), *_activations(), *_softmax())
+_ALL = [True, True, True]
+
+
+def _batch_norms() -> Iterator[Sample]:
+    name = "aten.native_batch_norm_backward.default"
+    channel, spread = T((3,), plain=True), T((3,), "positive", plain=True)
+    for shape in ((4, 3, 5, 6), (7, 3), (2, 3, 4, 2, 3)):
+        x = T(shape)
+        for train in (True, False):
+            args = (x, x, spread, channel, spread, channel, spread, train, 1e-5, _ALL)
+            yield Sample(name, args, special=False)
+    x = T((4, 3, 33))
+    for mask in (_ALL, [True, False, False], [False, True, True]):
+        args = (x, x, None, None, None, channel, spread, True, 1e-5, mask)
+        yield Sample(name, args, special=False)
+
+
+def _layer_norms() -> Iterator[Sample]:
+    name = "aten.native_layer_norm_backward.default"
+    for inner in ((33,), (6, 33)):
+        x, lead = T((4, 6, 33)), (4, 6, 33)[: 3 - len(inner)]
+        sizes = (*lead, *[1] * len(inner))
+        mean, rstd = T(sizes, plain=True), T(sizes, "positive", plain=True)
+        weight, bias = T(inner, plain=True), T(inner, plain=True)
+        yield Sample(name, (x, x, list(inner), mean, rstd, weight, bias, _ALL), special=False)
+    args = (x, x, list(inner), mean, rstd, None, None, [True, False, False])
+    yield Sample(name, args, special=False)
+    none, row = T((0, 5), plain=True), T((5,), plain=True)
+    empty = T((0, 1), plain=True)
+    yield Sample(name, (none, none, [5], empty, empty, row, row, _ALL), special=False)
+
+
+SAMPLES = (*_batch_norms(), *_layer_norms(), *_optimizers(), *_activations(), *_softmax())

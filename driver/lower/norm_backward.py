@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of batch and layer normalisation, from the statistics that the forward op saved.
+
+With n = (x − mean)·r: grad_input = (g − n·mean of g·n − mean of g)·r·weight, grad_weight = Σ g·n,
+grad_bias = Σ g. Everything between packets is fp32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from driver.isa import DType
+from driver.lower.builder import ProgramBuilder
+from driver.lower.convert import convert, is_float
+from driver.lower.elementwise import divide_by
+from driver.lower.norm import channels
+from driver.lower.reduce import reduce
+from driver.lower.registry import LoweringTable, Scalar
+from driver.runtime.views import TensorView
+
+TABLE = LoweringTable()
+Optional = TensorView | None
+
+
+def _normalised(
+    b: ProgramBuilder, x: TensorView, mean: TensorView, r: TensorView, grad: TensorView
+) -> tuple[TensorView, TensorView]:
+    """(n, g·n)"""
+    if not is_float(x):
+        raise b.unsupported("dtype", x.dtype.name, "a floating-point type")
+    normal, product = (b.temp(DType.FP32, x.sizes) for _ in range(2))
+    b.vector("sub_scale", (x, mean, r), normal)
+    b.vector("mul", (grad, normal), product)
+    return normal, product
+
+
+def _sum(b: ProgramBuilder, x: TensorView, dims: Sequence[int]) -> TensorView:
+    """Σ x in fp32, of size 1 in `dims`."""
+    total = b.temp(DType.FP32, [1 if at in dims else size for at, size in enumerate(x.sizes)])
+    if x.count:
+        reduce(b, "sum", x, total, dims)
+    else:
+        b.fill(total, 0.0)
+    return total
+
+
+def _without_means(
+    b: ProgramBuilder,
+    out: TensorView,
+    grad: TensorView,
+    normal: TensorView,
+    sums: tuple[TensorView, TensorView],
+    scale: TensorView,
+) -> None:
+    """out = (g − n·Σ(g·n) ÷ K − Σ g ÷ K)·scale; `sums`: of g·n and of g, over K elements each."""
+    count = out.count // max(sums[0].count, 1)
+    means = [b.temp(DType.FP32, total.sizes) for total in sums]
+    for total, average in zip(sums, means, strict=True):
+        divide_by(b, total, average, count)
+    rest = b.temp(DType.FP32, out.sizes)
+    b.vector("sub_mul", (normal, means[0], grad), rest)
+    b.vector("sub_scale", (rest, means[1], scale), out)
+
+
+@TABLE.op("native_batch_norm_backward", outputs=3)
+def batch_norm_backward(
+    b: ProgramBuilder,
+    outs: tuple[Optional, ...],
+    grad_out: TensorView,
+    input: TensorView,
+    weight: Optional,
+    running_mean: Optional,
+    running_var: Optional,
+    save_mean: Optional,
+    save_invstd: Optional,
+    train: bool,
+    eps: Scalar,
+    output_mask: tuple[bool, ...],
+) -> None:
+    """By the batch's statistics; in evaluation by the running ones, which are constants"""
+    mean, r = (save_mean, save_invstd) if train else (running_mean, running_var)
+    if mean is None or r is None:
+        name = "save_mean" if train else "running_mean"
+        raise b.unsupported(name, None, "the statistics of the forward op")
+    if not train:
+        root = b.temp(DType.FP32, r.sizes)
+        b.vector("rsqrt_affine", (r,), root, 1.0, float(eps))
+        r = root
+    grad_input, grad_weight, grad_bias = outs
+    dims = (0, *range(2, input.rank))
+    mean, r = (channels(view, max(input.rank, 2)) for view in (mean, r))
+    scale = r
+    if weight is not None:
+        scale = b.temp(DType.FP32, r.sizes)
+        b.vector("mul", (r, channels(weight, max(input.rank, 2))), scale)
+    if grad_input is not None and not train:
+        b.vector("mul", (grad_out, scale), grad_input)
+        if grad_weight is None and grad_bias is None:
+            return
+    normal, product = _normalised(b, input, mean, r, grad_out)
+    sums = (_sum(b, product, dims), _sum(b, grad_out, dims))
+    if grad_input is not None and train:
+        _without_means(b, grad_input, grad_out, normal, sums, scale)
+    for total, view in zip(sums, (grad_weight, grad_bias), strict=True):
+        if view is not None:
+            convert(b, total.reshaped(total.sizes[1:2], total.strides[1:2]), view)
+
+
+@TABLE.op("native_layer_norm_backward", outputs=3)
+def layer_norm_backward(
+    b: ProgramBuilder,
+    outs: tuple[Optional, ...],
+    grad_out: TensorView,
+    input: TensorView,
+    normalized_shape: tuple[int, ...],
+    mean: TensorView,
+    rstd: TensorView,
+    weight: Optional,
+    bias: Optional,
+    output_mask: tuple[bool, ...],
+) -> None:
+    """Sums of g·weight along each row, of g and of g·n over the rows"""
+    grad_input, grad_weight, grad_bias = outs
+    outer = input.rank - len(normalized_shape)
+    rows, inner = tuple(range(outer)), tuple(range(outer, input.rank))
+    normal, product = _normalised(b, input, mean, rstd, grad_out)
+    for terms, view in ((product, grad_weight), (grad_out, grad_bias)):
+        if view is not None:
+            total = _sum(b, terms, rows)
+            convert(b, total.reshaped(total.sizes[outer:], total.strides[outer:]), view)
+    if grad_input is None:
+        return
+    grad = grad_out
+    if weight is not None:
+        grad = b.temp(DType.FP32, input.sizes)
+        b.vector("mul", (grad_out, weight), grad)
+        b.vector("mul", (grad, normal), product)
+    sums = (_sum(b, product, inner), _sum(b, grad, inner))
+    _without_means(b, grad_input, grad, normal, sums, rstd)

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of batch and layer normalisation; the statistics m and r are exact operands.
+
+With n = (x − m)·r, h = g (batch) or g·weight (layer), over the K elements of a channel or row:
+
+    grad_input = (h − n·Σ(h·n)/K − Σh/K)·s, s = r·weight or r
+
+n has two roundings, h one, their product another, the sum as many as golden.bounds.reductions
+says, /K and the product with n one each: the middle term is within γ_{n+8}·|n|·Σ|h·n|/K, the last
+one within γ_{n+2}·Σ|h|/K. h and the three steps that follow: 6u of the terms' magnitudes T = |h| +
+|n|·|Σ(h·n)|/K + |Σh|/K; that covers s, too.
+grad_weight = Σ g·n: γ_{n+4}·Σ|g·n|, grad_bias: γ_n·Σ|g|.
+In evaluation r = 1/√(v + eps) has three roundings more, and grad_input = g·s.
+
+torch's batch norm has the same terms, any order of sums. Its layer norm takes Σh·x and Σh and
+multiplies out: r·h + β·x + c with β = (m·Σh − Σh·x)·r³/K, c = −β·m − r·Σh/K: γ_{K+10} of the
+magnitudes (|m|·Σ|h| + Σ|h·x|)·(|x| + |m|)·r³/K + r·(|h| + Σ|h|/K); weights alike. Three roundings
+to a 16-bit type.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from golden.bounds.elementwise import true_of
+from golden.bounds.expectation import (
+    FLUSH,
+    TINY,
+    Expectation,
+    Rule,
+    Subject,
+    U,
+    gamma,
+    is_short,
+    near,
+    unit,
+)
+from golden.bounds.reductions import finite, roundings
+from golden.tensors import values_of
+
+Tensor = torch.Tensor
+
+
+@dataclass(frozen=True)
+class _Sized:
+    """An output's magnitude, and the errors of either side."""
+
+    size: Tensor
+    npu: Tensor
+    torch: Tensor
+
+
+@dataclass(frozen=True)
+class _Norm:
+    """Operands in float64; m, r and s broadcast to x."""
+
+    g: Tensor
+    x: Tensor
+    m: Tensor
+    r: Tensor
+    weight: Tensor | None
+    """Broadcasts to x."""
+    over: tuple[int, ...]
+    """The dimensions that m and r are constant in."""
+    rows: tuple[int, ...]
+    """The dimensions that weights are constant in."""
+    extra: int
+    """Roundings of r."""
+
+    def of_input(self, h: Tensor, s: Tensor) -> _Sized:
+        """grad_input = (h − n·Σ(h·n)/K − Σh/K)·s."""
+        n = (self.x - self.m) * self.r
+        count = max(self.x.numel() // max(self.m.numel(), 1), 1)
+        inner, plain = (t.abs().sum(self.over, keepdim=True) / count for t in (h * n, h))
+        size = (h.abs() + n.abs() * inner + plain) * s.abs()
+        errors = [
+            (n.abs() * inner * gamma(k + 8) + plain * gamma(k + 2)) * s.abs() + 6 * U * size
+            for k in (roundings(count, len(self.over)), count + 4)
+        ]
+        return _Sized(size, *errors)
+
+    def of_input_in_layers(self, h: Tensor) -> _Sized:
+        """The same, with torch's layer norm."""
+        made = self.of_input(h, self.r)
+        count = max(self.x.numel() // max(self.m.numel(), 1), 1)
+        plain, moved = (t.abs().sum(self.over, keepdim=True) / count for t in (h, h * self.x))
+        factor = (self.m.abs() * plain + moved) * self.r.abs() ** 3
+        size = factor * (self.x.abs() + self.m.abs()) + self.r.abs() * (h.abs() + plain)
+        return _Sized(size, made.npu, made.torch + gamma(count + 10) * size)
+
+    def of_weight(self) -> _Sized:
+        """Σ g·n; torch may take Σ g·x·r and Σ g·m·r apart."""
+        apart = (self.g * self.r).abs() * (self.x.abs() + self.m.abs())
+        size = (self.g * (self.x - self.m) * self.r).abs()
+        count = max(self.g[self.corner].numel(), 1)
+        npu = gamma(roundings(count, len(self.rows)) + 4 + self.extra) * size.sum(self.rows)
+        return _Sized(apart.sum(self.rows), npu, gamma(count + 8) * apart.sum(self.rows))
+
+    def of_bias(self) -> _Sized:
+        """Σ g."""
+        size = self.g.abs().sum(self.rows)
+        count = max(self.g[self.corner].numel(), 1)
+        npu = gamma(roundings(count, len(self.rows))) * size
+        return _Sized(size, npu, gamma(count + 1) * size)
+
+    @property
+    def corner(self) -> tuple[slice | int, ...]:
+        """The elements that one weight meets."""
+        return tuple(slice(None) if at in self.rows else 0 for at in range(self.g.dim()))
+
+
+def _batch(subject: Subject) -> tuple[Expectation | None, ...]:
+    call = subject.call
+    g, x = finite(call["grad_out"]), finite(call["input"])
+    shape = (1, -1, *[1] * (x.dim() - 2))
+    train = call["train"]
+    m, r = (
+        finite(call[name]).reshape(shape)
+        for name in (("save_mean", "save_invstd") if train else ("running_mean", "running_var"))
+    )
+    r = r if train else (r + call["eps"]).rsqrt()
+    weight = None if call["weight"] is None else finite(call["weight"]).reshape(shape)
+    dims = (0, *range(2, x.dim()))
+    norm = _Norm(g, x, m, r, weight, dims, dims, 0 if train else 3)
+    s = r if weight is None else r * weight
+    if train:
+        first = norm.of_input(g, s)
+    else:
+        size = (g * s).abs()
+        first = _Sized(size, 6 * U * size, 8 * U * size)
+    return _expected(subject, norm, first)
+
+
+def _layer(subject: Subject) -> tuple[Expectation | None, ...]:
+    call = subject.call
+    g, x = finite(call["grad_out"]), finite(call["input"])
+    split = x.dim() - len(call["normalized_shape"])
+    weight = None if call["weight"] is None else finite(call["weight"])
+    over, rows = tuple(range(split, x.dim())), tuple(range(split))
+    norm = _Norm(g, x, finite(call["mean"]), finite(call["rstd"]), weight, over, rows, 0)
+    return _expected(subject, norm, norm.of_input_in_layers(g if weight is None else g * weight))
+
+
+def _expected(subject: Subject, norm: _Norm, first: _Sized) -> tuple[Expectation | None, ...]:
+    found: list[Expectation | None] = []
+    for at, made in enumerate((first, norm.of_weight(), norm.of_bias())):
+        answer = subject.answers[at]
+        if answer is None:
+            found.append(None)
+            continue
+        tiny = TINY * 64 * (1 + made.size)
+        other = 2 * made.torch + made.npu + FLUSH
+        if is_short(answer.dtype):
+            other = other + 3 * unit(answer.dtype) * made.size
+        npu, far, top = (
+            values_of(t.broadcast_to(answer.shape).contiguous())
+            for t in (made.npu + tiny, other + tiny, made.size)
+        )
+        limit = top if is_short(answer.dtype) else 0.0
+        found.append(near(answer.dtype, true_of(subject, at), npu, far, peak=top, torch_peak=limit))
+    return tuple(found)
+
+
+RULES: dict[str, Rule] = {
+    "native_batch_norm_backward": _batch,
+    "native_layer_norm_backward": _layer,
+}
