@@ -89,7 +89,7 @@ def facts(overload: str) -> Iterator[tuple[str, str]]:
 
     lowering = LOWERINGS.get(overload)
     if lowering is None:
-        decomposed = "torch defines the op by smaller ops, and these are recorded"
+        decomposed = "torch defines the op by smaller ops (driver/capture/decompose.py)"
         other = "a view, which costs nothing, or an op that the NPU refuses"
         yield "lowering", f"none: {decomposed if _is_decomposed(overload) else other}"
         return
