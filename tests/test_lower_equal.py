@@ -63,6 +63,6 @@ def test_equal_is_judged_as_an_op(tmp_path: Path, dtype: torch.dtype, change: st
 def test_a_wrong_truth_value_is_a_failed_op(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("driver.lower.reduce.every", lambda b, out, same: b.fill(out, 0))
+    monkeypatch.setattr("driver.lower.extremes.every", lambda b, out, same: b.fill(out, 0))
     result, _ = run(ONES.float(), ONES.float(), tmp_path)
     assert [row.op for row in result.ops if row.status == "fail"] == ["aten.equal.default"]

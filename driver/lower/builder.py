@@ -12,15 +12,7 @@ from math import prod
 
 from driver.config import HwConfig
 from driver.errors import UnsupportedOp
-from driver.isa import (
-    DTYPE_BYTES,
-    FLAGS,
-    MATMUL_DTYPES,
-    DType,
-    Opcode,
-    Packet,
-    flag_word,
-)
+from driver.isa import DTYPE_BYTES, FLAGS, MATMUL_DTYPES, DType, Opcode, Packet, flag_word
 from driver.isa.micro import OPERAND_INDEX, Reduce
 from driver.isa.programs import PROGRAMS
 from driver.isa.types import INDEX_DTYPES, SCATTER_ADD_DTYPES
@@ -244,10 +236,8 @@ class ProgramBuilder:
         for views, at in pieces([source, index, result], dim % index.rank):
             self._encoder.check(*views)
             part, places, target = views
-            src1, src2 = (
-                self._encoder.described(part, "SRC1_DESC"),
-                self._encoder.described(places, "SRC2_DESC"),
-            )
+            src1 = self._encoder.described(part, "SRC1_DESC")
+            src2 = self._encoder.described(places, "SRC2_DESC")
             dst = self._encoder.destination(target, described=True)
             flags = flag_word(part.dtype, target.dtype, *names)
             flags |= places.dtype << FLAGS["SRC2_DTYPE"].lsb

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from driver.isa import DType
-from driver.lower import compare, reduce
+from driver.lower import compare, extremes
 from driver.lower.builder import ProgramBuilder
 from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
@@ -20,4 +20,4 @@ def equal(b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorVie
         return
     same = b.temp(DType.UINT8, self.sizes)
     compare.equal_elements(b, same, self, other)
-    reduce.every(b, out, same)
+    extremes.every(b, out, same)

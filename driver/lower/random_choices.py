@@ -6,8 +6,9 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, constant, is_float
+from driver.lower.extremes import index_of
 from driver.lower.philox import words_like
-from driver.lower.reduce import index_of, reduce
+from driver.lower.reduce import reduce
 from driver.lower.registry import LoweringTable
 from driver.lower.sort import best
 from driver.lower.words import word

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reductions over any dimensions, extremes with their indices, variance.
+"""Reductions over any dimensions: sums, means, variance. See extremes.py for largest and smallest.
 
 A packet reduces the innermost dimension. Dimensions that merge into one are one packet; others are
 reduced one after the other, with 32-bit words in between, so there is one rounding at the end.
@@ -15,7 +15,7 @@ from driver.config import HwConfig
 from driver.isa import DTYPE_BYTES, DType
 from driver.lower import long_reduce
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_float, as_truth, as_type, is_float, word_type
+from driver.lower.convert import as_float, as_type, is_float
 from driver.lower.elementwise import divide_by
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
@@ -87,7 +87,8 @@ _NEXT = {
 }
 
 
-def _typed(out: TensorView, program: str) -> str:
+def typed(out: TensorView, program: str) -> str:
+    """The program, or the one for integers where `out` holds them."""
     return program if is_float(out) else f"int_{program}"
 
 
@@ -118,7 +119,7 @@ def _sum(
 
 
 def _add_words(b: ProgramBuilder, x: TensorView, out: TensorView, dims: Sequence[int]) -> None:
-    reduce(b, _typed(out, "sum"), as_float(b, x) if is_float(out) else x, out, dims)
+    reduce(b, typed(out, "sum"), as_float(b, x) if is_float(out) else x, out, dims)
 
 
 def _fits_words(
@@ -200,120 +201,3 @@ def squared_differences(
     wide = b.expanded(means, x.sizes)
     reduce_pair(b, "sum_square_differences", (x, wide), out, dims)
     return means
-
-
-# ---------------------------------------------------------------------- extremes
-def _extreme(program: str) -> RuleFunction:
-    def rule(
-        b: ProgramBuilder,
-        out: TensorView,
-        self: TensorView,
-        dim: Dims = None,
-        keepdim: bool = False,
-    ) -> None:
-        x, wide, dims = spread(self, out, dim, keepdim)
-        _reduce_extreme(b, program, x, wide, dims)
-
-    return rule
-
-
-def _reduce_extreme(
-    b: ProgramBuilder, program: str, x: TensorView, out: TensorView, dims: Sequence[int]
-) -> None:
-    """out = amax or amin of x, of its type or a wider one."""
-    if is_long(x):
-        long_reduce.extreme(b, program, x, out, dims)
-    else:
-        reduce(b, _typed(x, program), x, out, dims)
-
-
-TABLE.op("amax", "max")(_extreme("amax"))
-TABLE.op("amin", "min")(_extreme("amin"))
-
-
-def _truth(program: str) -> RuleFunction:
-    """any and all: the largest and the smallest truth value."""
-
-    def rule(
-        b: ProgramBuilder,
-        out: TensorView,
-        self: TensorView,
-        dim: Dims = None,
-        keepdim: bool = False,
-    ) -> None:
-        x, wide, dims = spread(self, out, dim, keepdim)
-        if not x.count:
-            b.fill(out, int(program == "int_amin"))
-            return
-        reduce(b, program, as_truth(b, x), wide, dims)
-
-    return rule
-
-
-TABLE.op("any", "any.dim", "any.dims")(_truth("int_amax"))
-every = TABLE.op("all", "all.dim", "all.dims")(_truth("int_amin"))
-
-
-def index_of(b: ProgramBuilder, x: TensorView, best: TensorView, out: TensorView, dim: int) -> None:
-    """Where along `dim` x first equals `best`, its extreme, or is a NaN."""
-    if is_long(x):
-        long_reduce.index_of(b, x, best, out, dim)
-        return
-    program = "first_equal" if is_float(x) else "int_first_equal"
-    wide = b.expanded(best, x.sizes)
-    b.vector(program, (x.with_last([dim]), wide.with_last([dim])), out.with_last([dim]))
-
-
-def _index_of_extreme(program: str) -> RuleFunction:
-    def rule(
-        b: ProgramBuilder,
-        out: TensorView,
-        self: TensorView,
-        dim: int | None = None,
-        keepdim: bool = False,
-    ) -> None:
-        whole = dim is None
-        flat = _flat(b, self) if whole else self
-        target = out.reshaped((), ()) if whole else out
-        x, wide, (at,) = spread(flat, target, dim, keepdim and not whole)
-        best = b.temp(word_type(x), wide.sizes)
-        _reduce_extreme(b, program, x, best, (at,))
-        index_of(b, x, best, wide, at)
-
-    return rule
-
-
-def _flat(b: ProgramBuilder, view: TensorView) -> TensorView:
-    """All elements in row-major order as one dimension, copied if their strides need it."""
-    flat = view.flattened()
-    if flat is None:
-        fresh = b.temp(view.dtype, view.sizes)
-        b.copy(view, fresh)
-        flat = fresh.flattened()
-    assert flat is not None
-    return flat
-
-
-TABLE.op("argmax")(_index_of_extreme("amax"))
-TABLE.op("argmin")(_index_of_extreme("amin"))
-
-
-def _extreme_and_index(program: str) -> RuleFunction:
-    def rule(
-        b: ProgramBuilder,
-        outs: tuple[TensorView, TensorView],
-        self: TensorView,
-        dim: int,
-        keepdim: bool = False,
-    ) -> None:
-        values, indices = outs
-        _, indices, _ = spread(self, indices, dim, keepdim)
-        x, values, (at,) = spread(self, values, dim, keepdim)
-        _reduce_extreme(b, program, x, values, (at,))
-        index_of(b, x, values, indices, at)
-
-    return rule
-
-
-TABLE.op("max.dim", outputs=2)(_extreme_and_index("amax"))
-TABLE.op("min.dim", outputs=2)(_extreme_and_index("amin"))

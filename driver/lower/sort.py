@@ -9,10 +9,11 @@ from driver.config import HwConfig
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert, is_float
+from driver.lower.extremes import index_of
 from driver.lower.index import in_line
 from driver.lower.long_views import is_long
 from driver.lower.order import KeyOrder, by_bits, by_ranks, first, has_blocks, is_short, order
-from driver.lower.reduce import index_of, reduce
+from driver.lower.reduce import reduce
 from driver.lower.registry import Condition, LoweringTable, RuleFunction
 from driver.runtime.views import TensorView
 
