@@ -173,8 +173,7 @@ def batch_norm_with_update(
     eps: Scalar,
 ) -> None:
     """Training; the fourth result, room for a backward pass, is empty on the CPU"""
-    call = _Batch(input, weight, bias, running_mean, running_var, float(eps))
-    _train(b, outs, call, (running_mean, running_var), float(momentum))
+    native_batch_norm(b, outs, input, weight, bias, running_mean, running_var, True, momentum, eps)
 
 
 @TABLE.op("_native_batch_norm_legit_no_training", outputs=3)

@@ -264,10 +264,8 @@ class Device:
             raise error.in_command(command) from error
         except SimulatorTimeout as error:
             commands = packets()
-            raise SimulatorTimeout(
-                f"command {self._next_seq} (packet {done} of {len(commands)}, {commands[done]}): "
-                f"{error}"
-            ) from error
+            where = f"packet {done} of {len(commands)}, {commands[done]}"
+            raise SimulatorTimeout(f"command {self._next_seq} ({where}): {error}") from error
 
     def _read_fault(self, packets: Packets, done: int) -> DeviceFault:
         code = ErrorCode(self._backend.read_csr(csr.ERROR_CODE))
