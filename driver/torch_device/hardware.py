@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from driver.backend import open_backend
 from driver.config import load_config
+from driver.errors import DeviceFault
 from driver.isa import DType, Opcode, csr
 from driver.lower import LOWERINGS, Arg
 from driver.random_stream import RandomStream
@@ -22,7 +23,7 @@ from driver.runtime import Buffer, Device, TensorView
 from driver.runtime.memory import RegionUse
 from driver.runtime.views import dense_strides
 from driver.torch_device import debug
-from driver.torch_device.programs import ProgramCache, Results, RowCall
+from driver.torch_device.programs import ProgramCache, RememberedProgram, Results, RowCall
 from driver.torch_device.settings import CONFIG_FILE, DeviceSettings
 
 REGION = "activations"
@@ -47,7 +48,7 @@ class OpenDevice:
     @property
     def has_clock(self) -> bool:
         """Whether `cycles` counts clock cycles."""
-        return self._backend_name != "cmodel"
+        return self._backend_name == "rtl"
 
     @property
     def array_size(self) -> int:
@@ -91,7 +92,8 @@ class OpenDevice:
     ) -> None:
         """Compute a row of the op table into `results`, which may share memory with arguments.
 
-        UnsupportedOp when the NPU cannot; then nothing has run.
+        UnsupportedOp when the NPU cannot; then nothing has run. DeviceFault when a command fails;
+        the next op runs again.
         """
         with self._lock:
             found, addresses = self._programs.find(RowCall(row, args, kwargs, results, stream))
@@ -99,14 +101,23 @@ class OpenDevice:
                 if debug.prints(debug.PACKETS):
                     for packet in found.program.packets:
                         debug.line("PACKET", f"{Opcode(packet.opcode).name} for {row}")
-                self._device.execute(found.program, [addresses[at] for at in found.begins])
+                self._execute(found, addresses)
                 return
             fresh = [None if view is None else self._like(view) for view in results]
-            self.run(row, args, kwargs, fresh, stream)
-            for view, made in zip(results, fresh, strict=True):
-                if view is not None and made is not None:
-                    self.run(COPY_ROW, (view, made), {}, (view,))
-                    self.free([made.address])
+            try:
+                self.run(row, args, kwargs, fresh, stream)
+                for view, made in zip(results, fresh, strict=True):
+                    if view is not None and made is not None:
+                        self.run(COPY_ROW, (view, made), {}, (view,))
+            finally:
+                self.free([made.address for made in fresh if made is not None])
+
+    def _execute(self, found: RememberedProgram, addresses: Sequence[int]) -> None:
+        try:
+            self._device.execute(found.program, [addresses[at] for at in found.begins])
+        except DeviceFault:
+            self._device.recover()  # the op is lost, the device is not
+            raise
 
     def _like(self, view: TensorView) -> TensorView:
         """Fresh memory for the same elements."""

@@ -6,16 +6,21 @@ What it shares with torch.accelerator is that: `torch.npu.synchronize` and its l
 
 from __future__ import annotations
 
+import gc
 from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
 from torch import accelerator
 
+from driver.backend import BACKENDS
+from driver.config import load_config
+from driver.isa import ISA_VERSION
 from driver.torch_device import _core, fallback
 from driver.torch_device import check as checking
 from driver.torch_device import debug as debugging
 from driver.torch_device.pool import POOL, free_released
+from driver.torch_device.settings import CONFIG_FILE
 
 DeviceLike = torch.device | str | int | None
 Stream = torch.Stream
@@ -95,8 +100,43 @@ def get_device_name(device: DeviceLike = None) -> str:
 
 
 def get_backend_name() -> str:
-    """The backend of the devices: "cmodel" unless NPU_BACKEND says another."""
+    """The backend of the devices: "cmodel" unless NPU_BACKEND or `set_backend` says another."""
     return POOL.settings.backend
+
+
+def list_backends() -> tuple[str, ...]:
+    """The names that `set_backend` takes."""
+    return tuple(BACKENDS)
+
+
+def set_backend(name: str) -> None:
+    """Put another backend behind all devices, opened anew at their next tensor.
+
+    RuntimeError while tensors are on a device: their memory would be gone. InputError for an
+    unknown name.
+    """
+    gc.collect()
+    free_released()
+    for index in POOL.opened:
+        used = memory_allocated(index)
+        if used:
+            raise RuntimeError(
+                f"npu:{index}: {used} bytes of tensors are on it: "
+                "copy them to the host and delete them before set_backend"
+            )
+    POOL.use_backend(name)
+
+
+def get_backend_info() -> dict[str, str | int | bool]:
+    """The backend, its version of the instruction set, and the hardware's configuration."""
+    config = load_config(CONFIG_FILE, POOL.settings.config)
+    return {
+        "name": POOL.settings.backend,
+        "isa_version": ISA_VERSION,
+        "config": config.name,
+        "array_size": config.array_size,
+        "has_clock": POOL.settings.backend == "rtl",
+    }
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:

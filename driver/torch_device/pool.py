@@ -9,12 +9,14 @@ from __future__ import annotations
 import atexit
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING
 
 import torch
 
-from driver.errors import InfrastructureError, OutOfMemory
+from driver.backend import BACKENDS
+from driver.errors import InfrastructureError, InputError, OutOfMemory
 from driver.torch_device import _core
 from driver.torch_device.settings import DeviceSettings
 
@@ -54,6 +56,14 @@ class DevicePool:
     def opened(self) -> Mapping[int, OpenDevice]:
         """The devices in use."""
         return self._open
+
+    def use_backend(self, name: str) -> None:
+        """Open the devices anew, empty, with this backend. InputError for an unknown name."""
+        if name not in BACKENDS:
+            raise InputError("torch.npu", "backend", name, f"one of {', '.join(BACKENDS)}")
+        with self._lock:
+            self.close()
+            self.settings = replace(self.settings, backend=name)
 
     def close(self) -> None:
         """Release all that were opened; they open anew, empty, when they are used again."""
