@@ -35,6 +35,7 @@ from driver.lower import (
     optimizers,
     pool,
     pool_adaptive,
+    pool_backward,
     pool_mean,
     products,
     quant,
@@ -66,7 +67,7 @@ _MODULES = (
     *(conv, pool, quant, host),
     *(random, random_integers, random_choices),
     *(batch_norm, border, resample, rearrange, pool_mean, pool_adaptive, loss),
-    *(gradients, norm_backward, optimizers),
+    *(gradients, norm_backward, optimizers, pool_backward),
 )
 FAMILIES: tuple[LoweringTable, ...] = tuple(module.TABLE for module in _MODULES)
 

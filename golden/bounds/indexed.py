@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums into chosen elements: scatter_add, index_add, index_put, the gradient of embedding.
+"""Sums into chosen elements: scatter_add, index_add, index_put, the gradients of embedding and
+of maxima.
 
 The contract stores after each addition, so an element hit h times is rounded h times to the
 result's own type: within γ_h(u)·S, u that type's, S the magnitudes of what is summed. Both S and
@@ -73,5 +74,6 @@ def _mean(subject: Subject) -> tuple[Expectation | None, ...]:
 RULES: dict[str, Rule] = {
     "scatter_reduce": _scatter_reduced,
     **dict.fromkeys(("scatter_add", "index_add", "embedding_dense_backward"), by_type(_added)),
+    "max_pool2d_with_indices_backward": _added,
     **dict.fromkeys(("index_put", "_unsafe_index_put"), _put),
 }

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import torch
+
 from tb.ops.samples.model import FLOATS, Sample, T
 
 
@@ -72,4 +74,20 @@ def _layer_norms() -> Iterator[Sample]:
     yield Sample(name, (none, none, [5], empty, empty, row, row, _ALL), special=False)
 
 
-SAMPLES = (*_batch_norms(), *_layer_norms(), *_optimizers(), *_activations(), *_softmax())
+def _pools() -> Iterator[Sample]:
+    name = "aten.max_pool2d_with_indices_backward.default"
+    for lead in ((2, 3), (3,)):
+        x, grad = T((*lead, 9, 8), plain=True), T((*lead, 5, 4))
+        places = T((*lead, 5, 4), "index", torch.int64, 72)
+        args = (grad, x, [3, 3], [2, 2], [1, 1], [1, 1], False, places)
+        yield Sample(name, args, special=False)
+
+
+SAMPLES = (
+    *_pools(),
+    *_batch_norms(),
+    *_layer_norms(),
+    *_optimizers(),
+    *_activations(),
+    *_softmax(),
+)
