@@ -100,6 +100,15 @@ def test_the_digest_and_the_capsules_of_a_job_are_recorded(store: Store) -> None
     assert before.inputs != after.inputs
 
 
+def test_the_bits_of_two_lists_of_ops_are_not_compared(store: Store) -> None:
+    def inputs(number: int, rows: tuple[OpRow, ...]) -> set[str]:
+        return {job.inputs for job in measure(night(store, number, rows)).jobs.values()}
+
+    longer = (row(), row().model_copy(update={"index": 1}))
+    first, again, other = inputs(1, (row(),)), inputs(2, (row(),)), inputs(3, longer)
+    assert first == again != other
+
+
 def test_a_job_that_no_longer_passes_is_lost_and_one_not_tried_is_not(store: Store) -> None:
     before = measure(night(store, 1, (row(),)))
     failed = measure(night(store, 2, (row(),), JobStatus.TIMEOUT))

@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from driver.frozen import Frozen
-from driver.results import Count, RunResult, read_json, write_text
+from driver.results import Count, OpRow, RunResult, read_json, write_text
 from regress.nightly.prepare import CAPSULE_STEP
 from regress.nightly.settings import Tolerances
 from regress.paths import ROOT
@@ -44,7 +44,8 @@ class JobBaseline(Frozen):
     digest: str | None
     """Of the bits of all its results; None for a test that has no such results."""
     inputs: str
-    """Of the capsules that it ran on: only on equal ones must the bits be equal."""
+    """Of the capsules that it ran on and of the list of its ops: only where both are equal must the
+    bits be equal. A new op sample is no other result."""
     seconds: Annotated[float, Field(ge=0)]
     """How long it took, for estimates of machines without a record; never compared."""
 
@@ -152,9 +153,10 @@ def _job_baseline(night: Night, job: StoredJob) -> JobBaseline:
     names = () if spec is None else spec.capsules
     workloads = [job.item.workload if name == "capsule" else name for name in names]
     used = [capsules.get(f"{CAPSULE_STEP} {name} {job.item.seed}", "") for name in workloads]
+    ops = [] if result is None else [_name(row) for row in result.ops]
     return JobBaseline(
         digest=None if result is None else result.digest,
-        inputs=digest(used, _INPUTS_CHARACTERS) if used else "",
+        inputs=digest([*used, *ops], _INPUTS_CHARACTERS),
         seconds=round(job.attempt.seconds),
     )
 
@@ -163,10 +165,13 @@ def _costs(item: PlannedJob, result: RunResult | None) -> Iterator[tuple[str, Op
     for row in () if result is None else result.ops:
         if row.cycles is None or row.where != "rtl":
             continue
-        shapes = " ".join("×".join(map(str, shape)) for shape in row.shapes)
         use = None if row.utilisation is None else round(row.utilisation, 6)
-        name = f"{item.label} | {row.index} {row.op} {row.dtype} {shapes}"
-        yield name, OpBaseline(cycles=row.cycles, utilisation=use)
+        yield f"{item.label} | {_name(row)}", OpBaseline(cycles=row.cycles, utilisation=use)
+
+
+def _name(row: OpRow) -> str:
+    shapes = " ".join("×".join(map(str, shape)) for shape in row.shapes)
+    return f"{row.index} {row.op} {row.dtype} {shapes}"
 
 
 def compare(
