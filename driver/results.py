@@ -162,7 +162,7 @@ class RunSpec(Frozen):
     checkpoint: Path | None = None
     """Folder that the capsules' weights came from; None: seeded random numbers."""
     array: ArrayModel = "rtl"
-    """"host": the RTL's fused multiply-add is the host's, for speed; no assertions."""
+    """"behavioural": models in place of the matrix array and the multiply-add; no assertions."""
     allow_cpu: bool = False
     """Let the CPU run what the NPU cannot, and say so; otherwise that is an error."""
 

@@ -37,7 +37,8 @@ def render() -> dict[str, str]:
     switches = {p.name.upper() for own in found.values() for p in own if _is_switch(p)}
     flags = [f"{name}_flags = $(strip {' '.join(map(_call, own))})" for name, own in found.items()]
     lines = [f"export {' '.join(VARIABLES)}", f"SWITCHES := {' '.join(sorted(switches))}", *flags]
-    help_lines = ["", "Variables of a run", *map(_help, found["run"])]
+    shown = [parameter for parameter in found["run"] if not _option(parameter).hidden]
+    help_lines = ["", "Variables of a run", *map(_help, shown)]
     return {MAKE_FILE: _HEAD + _text(lines), HELP_FILE: _text(help_lines)}
 
 
@@ -58,10 +59,14 @@ def _call(parameter: inspect.Parameter) -> str:
 
 
 def _help(parameter: inspect.Parameter) -> str:
-    (info,) = (one for one in parameter.annotation.__metadata__ if isinstance(one, OptionInfo))
     default = parameter.default
     shown = "" if default in (None, "", False) else f" Default: {default}."
-    return f"  {parameter.name.upper() + '=':14} {info.help}{shown}"
+    return f"  {parameter.name.upper() + '=':14} {_option(parameter).help}{shown}"
+
+
+def _option(parameter: inspect.Parameter) -> OptionInfo:
+    found = (one for one in parameter.annotation.__metadata__ if isinstance(one, OptionInfo))
+    return next(found)
 
 
 def _text(lines: list[str]) -> str:

@@ -10,12 +10,12 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
 from driver.errors import InputError
-from driver.results import MAX_SEED, MAX_SHARDS
+from driver.results import MAX_SEED, MAX_SHARDS, ArrayModel, BackendName, Mode, Waves
 from regress.paths import CONFIG_FILE, NIGHTLY
 
 _WEEK_S = 7.0 * 86_400
@@ -46,6 +46,12 @@ def path_option(help_text: str) -> Any:
     return typer.Option(help=help_text, parser=_given_path(), metavar="PATH")
 
 
+def _one_of(values: object) -> str:
+    """The values of a field of the result's schema, as a text: "none, vcd or fst"."""
+    *first, last = get_args(values)
+    return f"{', '.join(first)} or {last}"
+
+
 Out = Annotated[Path | None, path_option("Folder of the results.")]
 ConfigFile = Annotated[Path, path_option("Hardware configurations.")]
 StoreUrl = Annotated[str | None, typer.Option(help="Database URL; default: SQLite.")]
@@ -70,16 +76,17 @@ def _renamed_fpu(value: str | None) -> None:
 _ConfigName = Annotated[
     str | None, typer.Option(help="A configuration; the test's own by default.")
 ]
-_Waves = Annotated[str, typer.Option(help="none, vcd or fst.")]
-_Backend = Annotated[str, typer.Option(help="rtl or cmodel.")]
+_Waves = Annotated[str, typer.Option(help=f"{_one_of(Waves)}.")]
+_Backend = Annotated[str, typer.Option(help=f"{_one_of(BackendName)}.")]
 _OpIndex = Annotated[str | None, typer.Option(help="Run only this op, or FIRST..LAST.")]
 _Timeout = Annotated[float, typer.Option(help="Wall-clock limit in seconds.", min=1.0, max=_WEEK_S)]
-_Mode = Annotated[str, typer.Option(help="isolated or chained; the test's own by default.")]
+_Mode = Annotated[str, typer.Option(help=f"{_one_of(Mode)}; the test's own by default.")]
 _AllowCpu = Annotated[
     bool, typer.Option("--allow-cpu", help="Run ops on the CPU that the NPU cannot run.")
 ]
 _Array = Annotated[
-    str, typer.Option(help="rtl, or behavioural: models of array and fma (faster, no assertions).")
+    str,
+    typer.Option(help=f"{_one_of(ArrayModel)}: models of array and fma (faster, no assertions)."),
 ]
 _Fpu = Annotated[
     str | None,
