@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from distributed import Client
+from distributed.comm.core import connect
+from distributed.security import Security
 
 from driver.capture.store import DOCUMENT_FILE, TENSOR_FILE
 from driver.errors import InfrastructureError
@@ -24,6 +26,9 @@ from regress.nightly.remote import CapsuleUpload
 log = logging.getLogger(__name__)
 
 CONNECT_S = 30
+_CLIENT: Any = Client  # untyped in dask, as the next two
+_CONNECT: Any = connect
+_SECURITY: Any = Security
 _STEP_S = 3600
 _PART_BYTES = 16 << 20
 
@@ -39,9 +44,9 @@ class DaskWorkers:
         """
         self._cache = cache
         try:
-            connect: Any = Client  # untyped in dask
+            asyncio.run(_reach(address, security))
             options = {"security": security, "timeout": CONNECT_S, "set_as_default": False}
-            self.client = connect(address, **options)
+            self.client = _CLIENT(address, **options)
             self.client.wait_for_workers(1, timeout=CONNECT_S)
         except (TimeoutError, OSError, ValueError, RuntimeError, TypeError) as error:
             raise InfrastructureError(f"no dask workers at {address}: {error}") from error
@@ -116,3 +121,11 @@ def _parts(folder: Path) -> Iterator[tuple[str, int, bytes]]:
                 offset += len(data)
                 if not data:
                     break
+
+
+async def _reach(address: str, security: Any) -> None:
+    """Connect once, without a client: one that fails to start is left to the garbage collector, and
+    its `__del__` blocks for ever when that happens while another client starts."""
+    own = _SECURITY() if security is None else security
+    comm = await _CONNECT(address, timeout=CONNECT_S, **own.get_connection_args("client"))
+    await comm.close()
