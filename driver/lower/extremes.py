@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from driver.lower import long_reduce
 from driver.lower.builder import ProgramBuilder
@@ -16,7 +16,12 @@ from driver.runtime.views import TensorView
 TABLE = LoweringTable()
 
 
-def _extreme(program: str) -> RuleFunction:
+def _over_dims(
+    compute: Callable[[ProgramBuilder, TensorView, TensorView, tuple[int, ...]], None],
+) -> RuleFunction:
+    """A reduction of `self` over `dim`: `compute` gets x, the result with the reduced dimensions
+    of size 1, and those dimensions."""
+
     def rule(
         b: ProgramBuilder,
         out: TensorView,
@@ -25,9 +30,13 @@ def _extreme(program: str) -> RuleFunction:
         keepdim: bool = False,
     ) -> None:
         x, wide, dims = spread(self, out, dim, keepdim)
-        _reduce_extreme(b, program, x, wide, dims)
+        compute(b, x, wide, dims)
 
     return rule
+
+
+def _extreme(program: str) -> RuleFunction:
+    return _over_dims(lambda b, x, out, dims: _reduce_extreme(b, program, x, out, dims))
 
 
 def _reduce_extreme(
@@ -47,20 +56,13 @@ TABLE.op("amin", "min")(_extreme("amin"))
 def _truth(program: str) -> RuleFunction:
     """any and all: the largest and the smallest truth value."""
 
-    def rule(
-        b: ProgramBuilder,
-        out: TensorView,
-        self: TensorView,
-        dim: Dims = None,
-        keepdim: bool = False,
-    ) -> None:
-        x, wide, dims = spread(self, out, dim, keepdim)
-        if not x.count:
+    def compute(b: ProgramBuilder, x: TensorView, out: TensorView, dims: tuple[int, ...]) -> None:
+        if x.count:
+            reduce(b, program, as_truth(b, x), out, dims)
+        else:
             b.fill(out, int(program == "int_amin"))
-            return
-        reduce(b, program, as_truth(b, x), wide, dims)
 
-    return rule
+    return _over_dims(compute)
 
 
 TABLE.op("any", "any.dim", "any.dims")(_truth("int_amax"))

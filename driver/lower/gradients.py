@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import is_float
-from driver.lower.registry import LoweringTable, Scalar
+from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
@@ -119,42 +120,48 @@ def _gelu_by_tanh(b: ProgramBuilder, x: TensorView) -> TensorView:
 
 
 # ---------------------------------------------------------------------- softmax
-def _rows(dim: int, *views: TensorView) -> tuple[TensorView, ...]:
-    """The views with `dim` innermost."""
-    return tuple(v.with_last([dim % v.rank]) if v.rank else v.inserted(0) for v in views)
+def _of_rows(
+    compute: Callable[[ProgramBuilder, TensorView, TensorView, TensorView, TensorView], None],
+) -> RuleFunction:
+    """A gradient of rows: `compute` gets the gradient, the op's result y and where the gradient
+    goes, `dim` innermost, and an fp32 per row."""
+
+    def rule(
+        b: ProgramBuilder,
+        out: TensorView,
+        grad_output: TensorView,
+        output: TensorView,
+        dim: int,
+        input_dtype: str,
+    ) -> None:
+        grad, y, result = (
+            view.with_last([dim % view.rank]) if view.rank else view.inserted(0)
+            for view in (grad_output, output, out)
+        )
+        compute(b, result, grad, y, b.temp(DType.FP32, (*y.sizes[:-1], 1)))
+
+    return rule
 
 
-@TABLE.op("_softmax_backward_data")
-def softmax_backward(
-    b: ProgramBuilder,
-    out: TensorView,
-    grad_output: TensorView,
-    output: TensorView,
-    dim: int,
-    input_dtype: str,
+def _softmax(
+    b: ProgramBuilder, out: TensorView, grad: TensorView, y: TensorView, total: TensorView
 ) -> None:
     """(grad − Σ grad·y)·y"""
-    grad, y, result = _rows(dim, grad_output, output, out)
-    (product,) = _temps(b, result, 1)
-    total = b.temp(DType.FP32, (*y.sizes[:-1], 1))
+    (product,) = _temps(b, out, 1)
     b.vector("mul", (grad, y), product)
     b.vector("sum", (product,), total)
-    b.vector("sub_scale", (grad, total, y), result)
+    b.vector("sub_scale", (grad, total, y), out)
 
 
-@TABLE.op("_log_softmax_backward_data")
-def log_softmax_backward(
-    b: ProgramBuilder,
-    out: TensorView,
-    grad_output: TensorView,
-    output: TensorView,
-    dim: int,
-    input_dtype: str,
+def _log_softmax(
+    b: ProgramBuilder, out: TensorView, grad: TensorView, y: TensorView, total: TensorView
 ) -> None:
     """grad − e^y·Σ grad"""
-    grad, y, result = _rows(dim, grad_output, output, out)
-    (power,) = _temps(b, result, 1)
-    total = b.temp(DType.FP32, (*y.sizes[:-1], 1))
+    (power,) = _temps(b, out, 1)
     b.vector("sum", (grad,), total)
     b.vector("exp", (y,), power)
-    b.vector("sub_mul", (power, total, grad), result)
+    b.vector("sub_mul", (power, total, grad), out)
+
+
+TABLE.op("_softmax_backward_data")(_of_rows(_softmax))
+TABLE.op("_log_softmax_backward_data")(_of_rows(_log_softmax))

@@ -93,10 +93,11 @@ def typed(out: TensorView, program: str) -> str:
 
 
 # ---------------------------------------------------------------------- sums and means
-def _sum(
-    add: Callable[[ProgramBuilder, TensorView, TensorView, Sequence[int]], None],
+def _over_dims(
+    compute: Callable[[ProgramBuilder, TensorView, TensorView, tuple[int, ...]], None],
 ) -> RuleFunction:
-    """Σ self, where there is an element, by `add`."""
+    """A reduction of `self` over `dim`: `compute` gets x, the result with the reduced dimensions
+    of size 1, and those dimensions."""
 
     def rule(
         b: ProgramBuilder,
@@ -108,14 +109,25 @@ def _sum(
         dtype: str | None = None,
     ) -> None:
         x, wide, dims = spread(self, out, dim, keepdim)
+        compute(b, x, wide, dims)
+
+    return rule
+
+
+def _sum(
+    add: Callable[[ProgramBuilder, TensorView, TensorView, tuple[int, ...]], None],
+) -> RuleFunction:
+    """Σ self, where there is an element, by `add`."""
+
+    def compute(b: ProgramBuilder, x: TensorView, out: TensorView, dims: tuple[int, ...]) -> None:
         if is_float(x) and not is_float(out):
             x = as_type(b, x, out.dtype)
         if x.count:
-            add(b, x, wide, dims)
+            add(b, x, out, dims)
         else:
             b.fill(out, 0)
 
-    return rule
+    return _over_dims(compute)
 
 
 def _add_words(b: ProgramBuilder, x: TensorView, out: TensorView, dims: Sequence[int]) -> None:
@@ -142,24 +154,17 @@ TABLE.op(*_SUMS, rule="words", when=_fits_words)(_sum(_add_words))
 TABLE.op(*_SUMS, rule="halves", when=_is_long_sum)(_sum(long_reduce.total))
 
 
-@TABLE.op("mean", "mean.dim")
-def mean(
-    b: ProgramBuilder,
-    out: TensorView,
-    self: TensorView,
-    dim: Dims = None,
-    keepdim: bool = False,
-    *,
-    dtype: str | None = None,
-) -> None:
+def _mean(b: ProgramBuilder, x: TensorView, out: TensorView, dims: tuple[int, ...]) -> None:
     """Σ self ÷ count"""
-    x, wide, dims = spread(self, out, dim, keepdim)
     if not x.count:
         b.fill(out, math.nan)
         return
-    sums = wide if wide.dtype is DType.FP32 else b.temp(DType.FP32, wide.sizes)
+    sums = out if out.dtype is DType.FP32 else b.temp(DType.FP32, out.sizes)
     reduce(b, "sum", as_float(b, x), sums, dims)
-    divide_by(b, sums, wide, prod(x.sizes[at] for at in dims))
+    divide_by(b, sums, out, prod(x.sizes[at] for at in dims))
+
+
+TABLE.op("mean", "mean.dim")(_over_dims(_mean))
 
 
 def _variance(*, root: bool) -> RuleFunction:
