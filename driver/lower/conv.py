@@ -47,7 +47,7 @@ def bordered(b: ProgramBuilder, x: TensorView, padding: Sequence[int]) -> Tensor
 
 
 @dataclass(frozen=True)
-class _Windows:
+class Windows:
     """Where the windows of a convolution lie, per spatial dimension."""
 
     kernel: tuple[int, ...]
@@ -99,7 +99,7 @@ _WINDOW_BYTES = 1 << 23
 
 
 def _laid_out(
-    b: ProgramBuilder, x: TensorView, windows: _Windows, counts: Sequence[int], room: TensorView
+    b: ProgramBuilder, x: TensorView, windows: Windows, counts: Sequence[int], room: TensorView
 ) -> TensorView:
     """[N, C, kernel, positions] of x [N, C, spatial…], in the memory of `room`."""
     view = windows.view(x, counts)
@@ -110,18 +110,18 @@ def _laid_out(
 
 
 @dataclass(frozen=True)
-class _Convolution:
+class Convolution:
     """The arguments of a convolution, one value per spatial dimension."""
 
     x: TensorView
     weight: TensorView
     bias: TensorView | None
     padding: tuple[int, ...]
-    windows: _Windows
+    windows: Windows
     groups: int
 
 
-def _rule(compute: Callable[[ProgramBuilder, TensorView, _Convolution], None]) -> RuleFunction:
+def _rule(compute: Callable[[ProgramBuilder, TensorView, Convolution], None]) -> RuleFunction:
     """input [N, C, …] * weight [O, C ÷ groups, …] + bias [O], by `compute`."""
 
     def rule(
@@ -138,19 +138,19 @@ def _rule(compute: Callable[[ProgramBuilder, TensorView, _Convolution], None]) -
         groups: int,
     ) -> None:
         rank = weight.rank - 2
-        windows = _Windows(weight.sizes[2:], each(stride, rank), each(dilation, rank))
-        call = _Convolution(input, weight, bias, each(padding, rank), windows, groups)
+        windows = Windows(weight.sizes[2:], each(stride, rank), each(dilation, rank))
+        call = Convolution(input, weight, bias, each(padding, rank), windows, groups)
         compute(b, out, call)
 
     return rule
 
 
-def _transposed(b: ProgramBuilder, out: TensorView, call: _Convolution) -> None:
+def _transposed(b: ProgramBuilder, out: TensorView, call: Convolution) -> None:
     steps = (call.windows.stride, call.padding, call.windows.dilation)
     conv_transpose.transposed(b, out, call.x, call.weight, call.bias, steps, call.groups)
 
 
-def _in_place(b: ProgramBuilder, out: TensorView, call: _Convolution) -> None:
+def _in_place(b: ProgramBuilder, out: TensorView, call: Convolution) -> None:
     """The product of the weights with the input itself: windows of one element."""
     x, flat = _prepared(b, out, call)
     whole = call.windows.in_place(x, out.sizes[2:])
@@ -158,7 +158,7 @@ def _in_place(b: ProgramBuilder, out: TensorView, call: _Convolution) -> None:
     _multiply(b, whole, flat, out, call.groups, accumulate=call.bias is not None)
 
 
-def _laid_out_windows(b: ProgramBuilder, out: TensorView, call: _Convolution) -> None:
+def by_windows(b: ProgramBuilder, out: TensorView, call: Convolution) -> None:
     """The product with windows laid out in memory, part by part."""
     x, flat = _prepared(b, out, call)
     room: TensorView | None = None
@@ -171,7 +171,7 @@ def _laid_out_windows(b: ProgramBuilder, out: TensorView, call: _Convolution) ->
 
 
 def _prepared(
-    b: ProgramBuilder, out: TensorView, call: _Convolution
+    b: ProgramBuilder, out: TensorView, call: Convolution
 ) -> tuple[TensorView, TensorView]:
     """The input within its border, and the weights as rows; the result holds the bias."""
     if call.bias is not None:
@@ -205,7 +205,7 @@ def _lies_in_place(
 ) -> bool:
     """Whether windows have one element, and their positions merge into one dimension."""
     rank = weight.rank - 2
-    windows = _Windows(weight.sizes[2:], each(stride, rank), each(dilation, rank))
+    windows = Windows(weight.sizes[2:], each(stride, rank), each(dilation, rank))
     x = input
     if any(padding):
         x = dense(Buffer(0), x.dtype, border_sizes(x, each(padding, rank)))
@@ -214,7 +214,7 @@ def _lies_in_place(
 
 TABLE.op("convolution", rule="transposed", when=_is_transposed)(_rule(_transposed))
 TABLE.op("convolution", rule="in_place", when=_lies_in_place)(_rule(_in_place))
-TABLE.op("convolution", rule="windows", when=_is_plain)(_rule(_laid_out_windows))
+TABLE.op("convolution", rule="windows", when=_is_plain)(_rule(by_windows))
 
 
 def _dense_weight(b: ProgramBuilder, weight: TensorView) -> TensorView:

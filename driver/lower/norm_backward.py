@@ -7,14 +7,12 @@ grad_bias = Σ g. Everything between packets is fp32.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert, is_float
 from driver.lower.elementwise import divide_by
 from driver.lower.norm import channels
-from driver.lower.reduce import reduce
+from driver.lower.reduce import summed
 from driver.lower.registry import LoweringTable, Scalar
 from driver.runtime.views import TensorView
 
@@ -32,16 +30,6 @@ def _normalised(
     b.vector("sub_scale", (x, mean, r), normal)
     b.vector("mul", (grad, normal), product)
     return normal, product
-
-
-def _sum(b: ProgramBuilder, x: TensorView, dims: Sequence[int]) -> TensorView:
-    """Σ x in fp32, of size 1 in `dims`."""
-    total = b.temp(DType.FP32, [1 if at in dims else size for at, size in enumerate(x.sizes)])
-    if x.count:
-        reduce(b, "sum", x, total, dims)
-    else:
-        b.fill(total, 0.0)
-    return total
 
 
 def _without_means(
@@ -98,7 +86,7 @@ def batch_norm_backward(
         if grad_weight is None and grad_bias is None:
             return
     normal, product = _normalised(b, input, mean, r, grad_out)
-    sums = (_sum(b, product, dims), _sum(b, grad_out, dims))
+    sums = (summed(b, product, dims), summed(b, grad_out, dims))
     if grad_input is not None and train:
         _without_means(b, grad_input, grad_out, normal, sums, scale)
     for total, view in zip(sums, (grad_weight, grad_bias), strict=True):
@@ -126,7 +114,7 @@ def layer_norm_backward(
     normal, product = _normalised(b, input, mean, rstd, grad_out)
     for terms, view in ((product, grad_weight), (grad_out, grad_bias)):
         if view is not None:
-            total = _sum(b, terms, rows)
+            total = summed(b, terms, rows)
             convert(b, total.reshaped(total.sizes[outer:], total.strides[outer:]), view)
     if grad_input is None:
         return
@@ -135,5 +123,5 @@ def layer_norm_backward(
         grad = b.temp(DType.FP32, input.sizes)
         b.vector("mul", (grad_out, weight), grad)
         b.vector("mul", (grad, normal), product)
-    sums = (_sum(b, product, inner), _sum(b, grad, inner))
+    sums = (summed(b, product, inner), summed(b, grad, inner))
     _without_means(b, grad_input, grad, normal, sums, rstd)

@@ -87,6 +87,16 @@ _NEXT = {
 }
 
 
+def summed(b: ProgramBuilder, x: TensorView, dims: Sequence[int]) -> TensorView:
+    """Σ x in fp32, of size 1 in `dims`; 0 without an element."""
+    total = b.temp(DType.FP32, [1 if at in dims else size for at, size in enumerate(x.sizes)])
+    if x.count:
+        reduce(b, "sum", x, total, dims)
+    else:
+        b.fill(total, 0.0)
+    return total
+
+
 def typed(out: TensorView, program: str) -> str:
     """The program, or the one for integers where `out` holds them."""
     return program if is_float(out) else f"int_{program}"

@@ -17,6 +17,7 @@ from driver.lower import (
     border,
     compare,
     conv,
+    conv_backward,
     counting,
     division,
     elementwise,
@@ -67,7 +68,7 @@ _MODULES = (
     *(conv, pool, quant, host),
     *(random, random_integers, random_choices),
     *(batch_norm, border, resample, rearrange, pool_mean, pool_adaptive, loss),
-    *(gradients, norm_backward, optimizers, pool_backward),
+    *(conv_backward, gradients, norm_backward, optimizers, pool_backward),
 )
 FAMILIES: tuple[LoweringTable, ...] = tuple(module.TABLE for module in _MODULES)
 

@@ -13,89 +13,6 @@ from driver.torch_device import layers
 Tensor = torch.Tensor
 
 
-def convolution_backward(
-    grad_output: Tensor,
-    input: Tensor,
-    weight: Tensor,
-    bias_sizes: Sequence[int] | None,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    output_padding: Sequence[int],
-    groups: int,
-    output_mask: Sequence[bool],
-) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
-    """Gradients of input, weight and bias, those that `output_mask` wants.
-
-    Each is a convolution again: of the gradient with the weight, transposed the other way, and of
-    input and gradient with batch and channels exchanged.
-    """
-    dims = range(2, grad_output.dim())
-    grad_input = grad_weight = grad_bias = None
-    if output_mask[0]:
-        grad_input = _input_gradient(
-            grad_output, input, weight, stride, padding, dilation, transposed, groups
-        )
-    if output_mask[1]:
-        image, window = (grad_output, input) if transposed else (input, grad_output)
-        sizes = weight.shape[2:]
-        parts = [
-            _weight_gradient(part, other, sizes, stride, padding, dilation)
-            for part, other in zip(image.chunk(groups, 1), window.chunk(groups, 1), strict=True)
-        ]
-        grad_weight = parts[0] if groups == 1 else torch.cat(parts, 0)
-    if output_mask[2]:
-        grad_bias = grad_output.sum((0, *dims))
-    return grad_input, grad_weight, grad_bias
-
-
-def _input_gradient(
-    grad: Tensor,
-    input: Tensor,
-    weight: Tensor,
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-    transposed: bool,
-    groups: int,
-) -> Tensor:
-    zeros = [0] * len(stride)
-    if transposed:
-        found = torch.convolution(
-            grad, weight, None, stride, padding, dilation, False, zeros, groups
-        )
-        for at, size in enumerate(input.shape[2:]):  # without what output_padding adds
-            found = found.narrow(2 + at, 0, size)
-        return found
-    # What the window's last step left over at the far edge.
-    rest = [
-        input.shape[2 + at]
-        - ((grad.shape[2 + at] - 1) * step - 2 * pad + spread * (weight.shape[2 + at] - 1) + 1)
-        for at, (step, pad, spread) in enumerate(zip(stride, padding, dilation, strict=True))
-    ]
-    return torch.convolution(grad, weight, None, stride, padding, dilation, True, rest, groups)
-
-
-def _weight_gradient(
-    image: Tensor,
-    window: Tensor,
-    sizes: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    dilation: Sequence[int],
-) -> Tensor:
-    """[window's channels, image's channels, sizes…]: Σ over the batch of image ⋆ window."""
-    zeros = [0] * len(stride)
-    images, windows = image.transpose(0, 1), window.transpose(0, 1)
-    found = torch.convolution(
-        images, windows, None, dilation, padding, stride, False, zeros, groups=1
-    )
-    for at, size in enumerate(sizes):
-        found = found.narrow(2 + at, 0, size)
-    return found.transpose(0, 1).contiguous()
-
-
 def avg_pool2d_backward(
     grad_output: Tensor,
     self: Tensor,
@@ -173,7 +90,6 @@ def shrink_backward(grad_output: Tensor, self: Tensor, lambd: float) -> Tensor:
 
 
 DEFINITIONS: dict[str, Callable[..., Any]] = {
-    "aten.convolution_backward.default": convolution_backward,
     "aten.addbmm.default": addbmm,
     "aten.avg_pool2d_backward.default": avg_pool2d_backward,
     "aten.fmax.default": fmax,

@@ -6,6 +6,7 @@ from __future__ import annotations
 from golden.bounds import (
     attention,
     batchnorm,
+    conv_gradients,
     custom,
     elementwise,
     factors,
@@ -60,7 +61,7 @@ _FAMILIES = (
     *(factors, remainders),
     *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, random),
     *(reductions, softmax, softplus),
-    *(gradients, losses, matmul, moves, norm_gradients, optimizers, resampling),
+    *(conv_gradients, gradients, losses, matmul, moves, norm_gradients, optimizers, resampling),
 )
 
 

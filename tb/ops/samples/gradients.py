@@ -83,7 +83,44 @@ def _pools() -> Iterator[Sample]:
         yield Sample(name, args, special=False)
 
 
+_CONVOLUTIONS: tuple[
+    tuple[tuple[int, ...], tuple[int, ...], list[int], list[int], list[int], int], ...
+] = (
+    ((2, 3, 9, 8), (4, 3, 3, 3), [1, 1], [0, 0], [1, 1], 1),
+    ((2, 3, 9, 8), (4, 3, 3, 2), [2, 1], [1, 1], [1, 1], 1),
+    ((1, 4, 9, 9), (6, 2, 3, 3), [1, 1], [1, 1], [2, 2], 2),
+    ((2, 4, 6, 6), (4, 1, 3, 3), [1, 1], [1, 1], [1, 1], 4),
+    ((3, 3, 5, 7), (5, 3, 1, 1), [2, 2], [0, 0], [1, 1], 1),
+    ((2, 3, 6, 7), (5, 3, 4, 4), [4, 4], [0, 0], [1, 1], 1),
+    ((2, 3, 12), (4, 3, 5), [2], [2], [1], 1),
+    ((2, 2, 4, 5, 3), (3, 2, 2, 3, 2), [1, 1, 1], [0, 1, 1], [1, 1, 1], 1),
+)
+"""Input, weight, stride, padding, dilation, groups."""
+
+
+def _convolutions() -> Iterator[Sample]:
+    name = "aten.convolution_backward.default"
+    for x, w, stride, padding, dilation, groups in _CONVOLUTIONS:
+        dims = range(len(stride))
+        tail = (stride, padding, dilation, False, [0 for _ in dims], groups)
+        positions = [
+            (x[2 + at] + 2 * padding[at] - dilation[at] * (w[2 + at] - 1) - 1) // stride[at] + 1
+            for at in dims
+        ]
+        grad = T((x[0], w[0], *positions))
+        args = (grad, T(x), T(w, plain=True), [w[0]], *tail)
+        yield Sample(name, (*args, _ALL), special=False)
+    for mask in ([True, False, False], [False, True, False], [False, False, True]):
+        yield Sample(name, (*args, mask), special=False)
+    for extra in (0, 1):
+        tail = ([2, 3], [1, 1], [1, 2], True, [extra, extra], 2)
+        x, grad = T((2, 4, 4, 3)), T((2, 6, 2 * 3 - 2 + 2 + 1 + extra, 3 * 2 - 2 + 4 + 1 + extra))
+        args = (grad, x, T((4, 3, 3, 3), plain=True), [6], *tail, _ALL)
+        yield Sample(name, args, special=False)
+
+
 SAMPLES = (
+    *_convolutions(),
     *_pools(),
     *_batch_norms(),
     *_layer_norms(),

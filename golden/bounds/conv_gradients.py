@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of convolution: each is a sum of products, and S, the sum of their magnitudes, the same
+op on magnitudes.
+
+*Input*: O ÷ groups products in one chain for each of the K places of the kernel, then a sum of the
+places: an addend passes at most O ÷ groups + K roundings. Of a transposed convolution one chain
+over both, of K·O ÷ groups. *Weights*: one chain over all N images and P positions, N·P roundings;
+where windows are laid out in parts, the chain goes on from the sum so far, in fp32. *Bias*: the sum
+of golden.bounds.reductions over N·P. So each is within γ_{n+3}·S before the rounding to its type.
+
+torch adds in any order, in 16 bits image by image (weights) and place by place (input), so it
+rounds N or K times more to that type; its 16-bit kernels take subnormal operands as 0.
+Like golden.bounds.products, nothing is claimed of torch where the truth is not finite.
+"""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from golden.bounds.elementwise import true_of
+from golden.bounds.expectation import (
+    FLUSH,
+    TINY,
+    Expectation,
+    Rule,
+    Subject,
+    gamma,
+    is_short,
+    near,
+    torch_open,
+    unit,
+)
+from golden.bounds.reductions import finite, roundings
+from golden.calls import OpCall, truths
+from golden.tensors import values_of
+
+
+def _counts(call: OpCall) -> tuple[tuple[int, int, int], ...]:
+    """Per gradient: the NPU's roundings, the terms, and how often torch rounds to 16 bits."""
+    weight, transposed = call["weight"], call["transposed"]
+    places = prod(weight.shape[2:])
+    grad = call["grad_output"]
+    depth = weight.shape[1] if transposed else weight.shape[0] // call["groups"]
+    images, spatial = grad.shape[0], prod(grad.shape[2:])
+    positions = prod(call["input"].shape[2:]) if transposed else spatial
+    dims = grad.dim() - 1
+    return (
+        (depth * places if transposed else depth + places, depth * places, places),
+        (images * positions, images * positions, images),
+        (roundings(images * spatial, dims), images * spatial, 1),
+    )
+
+
+def _convolution(subject: Subject) -> tuple[Expectation | None, ...]:
+    call = subject.call
+    positive = {name: finite(call[name]).abs() for name in ("grad_output", "input", "weight")}
+    sizes = truths(call, **positive)
+    found: list[Expectation | None] = []
+    for at, (answer, counts) in enumerate(zip(subject.answers, _counts(call), strict=True)):
+        magnitude = sizes[at]
+        if answer is None or magnitude is None:
+            found.append(None)
+            continue
+        own, terms, stored = counts
+        size, short = values_of(magnitude), is_short(answer.dtype)
+        npu = gamma(own + 3) * size + TINY * (terms + 1)
+        other = gamma(2 * terms + 3) * size + (terms + 1) * (TINY + FLUSH)
+        if short:
+            other = other + (stored + 2) * (unit(answer.dtype) * size + FLUSH)
+        made = near(
+            answer.dtype,
+            true_of(subject, at),
+            npu,
+            other,
+            peak=size,
+            torch_peak=size if short else 0.0,
+        )
+        found.append(torch_open(made, ~np.isfinite(made.true)))
+    return tuple(found)
+
+
+RULES: dict[str, Rule] = {"convolution_backward": _convolution}
