@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from driver.errors import InputError
 from driver.torch_device import fallback
 
 Op = Callable[[torch.Tensor], torch.Tensor]
@@ -76,3 +77,101 @@ def test_without_leave_nothing_runs_on_the_cpu() -> None:
     with pytest.raises(NotImplementedError, match="float64"):
         torch.ones(3, dtype=torch.float64).to("npu").exp()
     assert torch.npu.cpu_fallbacks() == before
+
+
+# ---------------------------------------------------------------------- named ops
+@pytest.fixture
+def registered(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
+    monkeypatch.setattr(fallback, "_ran", Counter())
+    monkeypatch.setattr(fallback, "_registered", {})
+    return torch.npu.register_cpu_fallback
+
+
+@pytest.mark.parametrize("name", ["aten::exp", "aten::add"])
+def test_a_registered_op_runs_on_the_cpu_in_all_its_forms(
+    registered: Callable[[str], None], capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    op = getattr(torch, name.removeprefix("aten::"))
+    x = torch.rand(3)
+    given = (x,) if name == "aten::exp" else (x, 2.0)
+    there = tuple(torch.clone(x).to("npu") if isinstance(x, torch.Tensor) else x for x in given)
+    expected = op(*given)
+    registered(name)
+    assert torch.npu.list_cpu_fallbacks() == (name,)
+    warned = pytest.warns(RuntimeWarning, match=f"runs on the CPU: {name} is registered")
+    with warned, torch.npu.debug.debug_mode(1):
+        found = [op(*there), op(*there, out=torch.empty(3, device="npu"))]
+        found.append(getattr(there[0], f"{op.__name__}_")(*there[1:]))
+    assert all(torch.equal(x.cpu(), expected) for x in found)
+    assert capsys.readouterr().err.count(f"[CPU] {op.__name__} [3]") == 3
+    assert sum(torch.npu.cpu_fallbacks().values()) == 3
+    torch.npu.unregister_cpu_fallback(name)
+    there[0].exp()
+    assert sum(torch.npu.cpu_fallbacks().values()) == 3
+
+
+def test_other_ops_stay_on_the_npu_and_are_refused_as_before(
+    registered: Callable[[str], None],
+) -> None:
+    registered("aten::exp")
+    wide = torch.ones(3, dtype=torch.float64).to("npu")
+    with pytest.raises(NotImplementedError, match=r"aten\.sin"):
+        wide.sin()
+    torch.ones(3, device="npu").sin()
+    assert torch.npu.cpu_fallbacks() == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("aten::no_such_op", "an op of torch"),
+        ("exp", "an op of torch"),
+        ("aten::exp.out", "an op of torch"),
+        ("aten::linear", "an op that reaches the device"),
+    ],
+)
+def test_a_name_that_cannot_be_registered_is_refused(
+    registered: Callable[[str], None], name: str, expected: str
+) -> None:
+    with pytest.raises(InputError, match=expected):
+        registered(name)
+    with pytest.raises(InputError, match="expected one of none"):
+        torch.npu.unregister_cpu_fallback(name)
+    assert torch.npu.list_cpu_fallbacks() == ()
+
+
+# ---------------------------------------------------------------------- what an error says
+class Wide(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.act = nn.Sequential(nn.Identity(), nn.Tanh())
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.act(x)
+
+
+def test_an_error_names_op_type_module_and_line() -> None:
+    x = torch.ones(3, dtype=torch.float64).to("npu")
+    with pytest.raises(NotImplementedError) as caught:
+        Wide()(x)
+    text = str(caught.value)
+    assert text.startswith("npu: aten.tanh")
+    assert "float64" in text
+    assert "in Wide.act.1 (Tanh)" in text
+    assert "test_torch_fallback.py:" in text
+    assert "\n" not in text
+
+
+def test_an_error_in_backward_names_the_autograd_node() -> None:
+    class Widened(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: object, x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: object, grad: torch.Tensor) -> torch.Tensor:
+            return grad.double().tanh().float()
+
+    x = torch.ones(3, device="npu", requires_grad=True)
+    with pytest.raises(NotImplementedError, match=r"in WidenedBackward"):
+        Widened.apply(x).sum().backward()

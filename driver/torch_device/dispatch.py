@@ -21,7 +21,7 @@ from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device import _core, debug
 from driver.torch_device.check import begin
 from driver.torch_device.counted import COUNTED, INDEXED, masks_as_places
-from driver.torch_device.fallback import is_allowed, run_on_cpu
+from driver.torch_device.fallback import is_allowed, registered_name, run_on_cpu
 from driver.torch_device.hardware import view_of
 from driver.torch_device.overloads import (
     ArrivingOp,
@@ -31,6 +31,7 @@ from driver.torch_device.overloads import (
     smaller_ops,
     without_out,
 )
+from driver.torch_device.places import place
 from driver.torch_device.pool import POOL
 from driver.torch_device.shapes import ResultShape, ResultShapes, result_shapes
 from driver.torch_device.tensors import Tensor, argument, is_npu, view
@@ -56,17 +57,28 @@ def dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
     arrived = arriving(op)
     device = _device(op, args, kwargs)
     try:
+        name = registered_name(op)
+        if name is not None:
+            return _on_cpu(op, device, args, kwargs, f"{name} is registered for it")
         if arrived.row is not None:
             return _run_row(arrived, device, args, kwargs)
         return _by_smaller_ops(arrived, args, kwargs)
     except UnsupportedOp as error:
         if is_allowed():
-            if debug.prints(debug.OPS):
-                debug.line("CPU", debug.op_text(op, args, kwargs))
-            return run_on_cpu(op, device, args, kwargs, str(error))
+            return _on_cpu(op, device, args, kwargs, str(error))
+        where = place()
         raise NotImplementedError(
             f"npu: {_call(op, args, kwargs)} does not run on the NPU: {error}"
+            + (f"; at {where}" if where else "")
         ) from error
+
+
+def _on_cpu(
+    op: Overload, device: torch.device, args: Sequence[Any], kwargs: Mapping[str, Any], reason: str
+) -> Any:
+    if debug.prints(debug.OPS):
+        debug.line("CPU", debug.op_text(op, args, kwargs))
+    return run_on_cpu(op, device, args, kwargs, reason)
 
 
 # ---------------------------------------------------------------------- a row

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ops that the NPU refuses, on the CPU instead: only where the program allows it, and counted."""
+"""Ops on the CPU: those that the NPU refuses where the program allows it, and those that it names.
+
+All are counted.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
+from torch._C import DispatchKey
+
+from driver.errors import InputError
 
 Tensor = torch.Tensor
+Overload = torch._ops.OpOverload
 _allowed = False
 _ran: Counter[str] = Counter()
+_registered: dict[str, frozenset[str]] = {}
+"""What `register_cpu_fallback` was given → the schemas' names of all overloads that it means."""
 
 
 def allow_cpu_fallback(allowed: bool = True) -> None:
@@ -31,8 +40,54 @@ def is_allowed() -> bool:
     return _allowed
 
 
+def register_cpu_fallback(name: str) -> None:
+    """From now on the CPU runs this op, also where the NPU could: for bringing up an op.
+
+    `name`: "aten::cumsum", with all its overloads, `out` and in-place forms. InputError for a name
+    that torch does not have, or an op that torch takes apart above all devices.
+    """
+    space, _, op = name.partition("::")
+    found = [*_overloads(space, op), *_overloads(space, f"{op}_")]
+    if not found:
+        raise InputError("register_cpu_fallback", "name", name, "an op of torch, as aten::cumsum")
+    if all(_is_composite(one) for one in found if not any(a.is_out for a in one._schema.arguments)):
+        expected = "an op that reaches the device: torch runs this one by smaller ops"
+        raise InputError("register_cpu_fallback", "name", name, expected)
+    _registered[name] = frozenset(one._name for one in found)
+
+
+def unregister_cpu_fallback(name: str) -> None:
+    """Undo `register_cpu_fallback`. InputError for a name that is not registered."""
+    if name not in _registered:
+        known = f"one of {', '.join(_registered) or 'none'}"
+        raise InputError("unregister_cpu_fallback", "name", name, known)
+    del _registered[name]
+
+
+def list_cpu_fallbacks() -> tuple[str, ...]:
+    """The names registered, in the order of their registration."""
+    return tuple(_registered)
+
+
+def registered_name(op: Overload) -> str | None:
+    """The name by which an overload was registered; None for all others."""
+    return next((name for name, ops in _registered.items() if op._name in ops), None)
+
+
+def _overloads(space: str, name: str) -> list[Overload]:
+    """Those on tensors; TorchScript's alone have no place in the dispatcher."""
+    packet = getattr(getattr(torch.ops, space), name, None) if space and name else None
+    found = [] if packet is None else [getattr(packet, one) for one in packet.overloads()]
+    return [one for one in found if torch._C._dispatch_has_kernel(one._name)]
+
+
+def _is_composite(op: Overload) -> bool:
+    has_kernel = torch._C._dispatch_has_kernel_for_dispatch_key
+    return bool(has_kernel(op._name, DispatchKey.CompositeImplicitAutograd))
+
+
 def run_on_cpu(
-    op: torch._ops.OpOverload,
+    op: Overload,
     device: torch.device,
     args: Sequence[Any],
     kwargs: Mapping[str, Any],

@@ -30,6 +30,9 @@ WrongResult = checking.WrongResult
 allow_cpu_fallback = fallback.allow_cpu_fallback
 debug = debugging
 cpu_fallbacks = fallback.cpu_fallbacks
+register_cpu_fallback = fallback.register_cpu_fallback
+unregister_cpu_fallback = fallback.unregister_cpu_fallback
+list_cpu_fallbacks = fallback.list_cpu_fallbacks
 
 default_generators: tuple[torch.Generator, ...] = ()
 """One per device; filled when the device is registered."""
