@@ -9,6 +9,7 @@ from typing import Any, cast
 import torch
 
 from driver.torch_device import layers
+from driver.torch_device.formulas import FORMULAS
 
 Tensor = torch.Tensor
 
@@ -90,6 +91,7 @@ def shrink_backward(grad_output: Tensor, self: Tensor, lambd: float) -> Tensor:
 
 
 DEFINITIONS: dict[str, Callable[..., Any]] = {
+    **FORMULAS,
     "aten.addbmm.default": addbmm,
     "aten.avg_pool2d_backward.default": avg_pool2d_backward,
     "aten.fmax.default": fmax,

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ops that neither have a row nor a definition in torch: formulas of ops with rows.
+
+Each module has a table DEFINITIONS, op → function with the op's arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from driver.torch_device.formulas import bessel, gamma, polynomials, special
+
+_MODULES = (bessel, gamma, polynomials, special)
+
+
+def _merged() -> dict[str, Callable[..., Any]]:
+    table: dict[str, Callable[..., Any]] = {}
+    for module in _MODULES:
+        twice = table.keys() & module.DEFINITIONS.keys()
+        assert not twice, f"two formulas of {sorted(twice)}"
+        table |= module.DEFINITIONS
+    return table
+
+
+FORMULAS: dict[str, Callable[..., Any]] = _merged()
