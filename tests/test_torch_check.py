@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import torch
 from judged_call import CONFIG, open_pair
 from test_torch_device import run_python
 from test_torch_training import OPTIMIZERS, lenet_of_tutorials, train
-from torch import nn
+from torch import Tensor, nn
+from torch.nn import functional
 
+from driver.backend import BACKENDS
 from driver.capture import Capsule, load_capsule
 from driver.capture.single import recall
 from driver.config import load_config
@@ -57,7 +60,11 @@ def test_a_training_step_is_checked() -> None:
     ("op", "other", "place"),
     [
         ("aten.tanh.default", "aten.sigmoid.default", "in Sequential.1:"),
-        ("aten.tanh_backward.default", "aten.sigmoid_backward.default", "in TanhBackward0:"),
+        (
+            "aten.tanh_backward.default",
+            "aten.sigmoid_backward.default",
+            "in Sequential.1 (TanhBackward0):",
+        ),
     ],
 )
 def test_a_wrong_op_is_caught_named_and_kept(
@@ -71,12 +78,102 @@ def test_a_wrong_op_is_caught_named_and_kept(
         capsule = load_capsule(tmp_path / op)
         assert verdict_of(capsule).blame == "lowering"
     text = str(caught.value)
-    assert f"{op} is wrong (lowering) at " in text
+    assert f"{op} is wrong (lowering or cmodel, a run on the RTL decides) at " in text
     assert place in text
     assert "test_torch_check.py:" in text
     assert f"make replay CAPSULE={tmp_path / op}" in text
     assert report.ops >= 2
     assert verdict_of(capsule).ok
+
+
+def test_a_wrong_op_of_an_optimizer_names_it_and_its_group(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    first, second = (torch.ones(3, device="npu", requires_grad=True) for _ in range(2))
+    optimizer = torch.optim.SGD([{"params": [first]}, {"params": [second]}], lr=0.1, foreach=False)
+    second.grad = torch.ones(3).to("npu")
+    with monkeypatch.context() as broken:
+        lower_as(broken, "aten.add.Tensor", "aten.sub.Tensor")
+        with torch.npu.check(tmp_path), pytest.raises(torch.npu.WrongResult) as caught:
+            optimizer.step()
+    assert "in SGD group 1: element [0] of [3] is 1.1" in str(caught.value)
+    assert "test_torch_check.py:" in str(caught.value)
+
+
+@pytest.fixture
+def wrong_backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A device beside the cmodel, whose products of K ≥ 3 have one wrong element."""
+    monkeypatch.setitem(BACKENDS, "wrong", "wrong_runner:WrongDevice")
+    torch.npu.set_backend("wrong")
+    yield
+    torch.npu.set_backend("cmodel")
+
+
+@pytest.mark.usefixtures("wrong_backend")
+def test_a_backend_that_differs_from_the_cmodel_is_to_blame(tmp_path: Path) -> None:
+    x = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
+    with torch.npu.check(tmp_path), pytest.raises(torch.npu.WrongResult) as caught:
+        x.to("npu") @ x.to("npu")
+    assert "aten.mm.default is wrong (rtl) at " in str(caught.value)
+    assert "element [0, 1] of [4, 4]" in str(caught.value)
+
+
+def test_a_check_that_compared_nothing_is_an_error() -> None:
+    nothing = pytest.raises(torch.npu.NothingChecked, match="nothing was checked: 0 ops")
+    with nothing, torch.npu.check():
+        torch.ones(3) + 1
+    with pytest.raises(KeyError), torch.npu.check():
+        raise KeyError("the program's own error")
+
+
+def test_what_is_not_judged_is_said() -> None:
+    x = torch.ones(3).to("npu")
+    torch.npu.allow_cpu_fallback(True)
+    try:
+        with torch.npu.check() as report, pytest.warns(RuntimeWarning, match="sin"):
+            (x + 1).double().sin()
+    finally:
+        torch.npu.allow_cpu_fallback(False)
+    expected = "1 ops checked, 3 elements within their bounds; not judged: "
+    expected += "a copy float32 → float64 by the host (1), aten.sin"
+    assert str(report).startswith(expected)
+
+
+def in_place() -> Tensor:
+    x = torch.randn(4, 4).to("npu")
+    x[1:3, ::2] += 2
+    return x.t().mul_(3)
+
+
+def into_out() -> Tensor:
+    x = torch.randn(4, 4).to("npu")
+    torch.add(x, x.t(), out=x[:4])
+    return torch.mm(x, x, out=x)
+
+
+def under_autocast() -> Tensor:
+    layer = nn.Linear(5, 3).to("npu")
+    with torch.autocast("npu", dtype=torch.bfloat16):
+        made = layer(torch.randn(2, 5).to("npu")).softmax(1)
+    made.sum().backward()
+    return made
+
+
+def at_random() -> Tensor:
+    x = torch.randn(50).to("npu").requires_grad_()
+    made = functional.dropout(x, 0.3)
+    made.sum().backward()
+    return made
+
+
+@pytest.mark.parametrize("program", [in_place, into_out, under_autocast, at_random])
+def test_every_form_of_an_op_is_judged(program: Callable[[], Tensor]) -> None:
+    torch.manual_seed(3)
+    with torch.npu.check() as report:
+        made = program()
+    assert report.elements >= made.numel()
+    assert not report.not_judged
+    assert not report.unbounded
 
 
 def test_every_check_counts_anew(tmp_path: Path) -> None:

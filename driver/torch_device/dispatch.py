@@ -19,10 +19,10 @@ from driver.lower import Arg
 from driver.random_stream import RandomStream
 from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device import _core, debug
-from driver.torch_device.check import begin
 from driver.torch_device.counted import COUNTED, INDEXED, masks_as_places
 from driver.torch_device.fallback import is_allowed, registered_name, run_on_cpu
 from driver.torch_device.hardware import view_of
+from driver.torch_device.observers import begin
 from driver.torch_device.overloads import (
     ArrivingOp,
     Overload,
@@ -99,14 +99,14 @@ def _run_row(
         }
         views = [None if x is None else view(row, x) for x in results]
         stream = _stream(device, args, kwargs) if arrived.random else None
-        finish = begin(row, args, kwargs, stream)
+        finish = begin(row, args, kwargs, results, stream)
         began = hardware.cycles() if hardware.has_clock and debug.prints(debug.OPS) else None
         hardware.run(row, given, named, views, stream)
         if debug.prints(debug.OPS):
             took = "" if began is None else f" {hardware.cycles() - began} cycles"
             debug.line("NPU", debug.op_text(row, args, kwargs) + took)
     if finish is not None:
-        finish(results)
+        finish()
     if arrived.returns_number:
         (number,) = results
         assert number is not None

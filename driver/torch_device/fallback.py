@@ -16,6 +16,8 @@ from torch._C import DispatchKey
 
 from driver.errors import InputError
 
+from driver.torch_device.observers import not_seen
+
 Tensor = torch.Tensor
 Overload = torch._ops.OpOverload
 _allowed = False
@@ -100,6 +102,7 @@ def run_on_cpu(
     if str(op) not in _ran:
         warnings.warn(f"npu: {op} runs on the CPU: {reason}", RuntimeWarning, stacklevel=2)
     _ran[str(op)] += 1
+    not_seen(f"{op} on the CPU")
     copies: dict[int, Tensor] = {}
     given = [_to_cpu(value, copies) for value in args]
     named = {name: _to_cpu(value, copies) for name, value in kwargs.items()}

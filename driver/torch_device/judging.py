@@ -7,18 +7,21 @@ copies of the arguments; what the row was lowered to is not looked at.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from driver.capture import save_capsule
+from driver.capture import Capsule, save_capsule
 from driver.capture.single import Call, overload, single_call
 from driver.errors import InputError
-from driver.random_stream import FIRST_STREAM, RandomStream
+from driver.random_stream import FIRST_STREAM
 from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device.check import Check, WrongResult
+from driver.torch_device.observers import RowRun
+from driver.torch_device.origins import Origin
+from driver.torch_device.pool import POOL
+from driver.torch_device.replaying import CmodelReplay
 from driver.torch_device.tensors import device_of, in_place, is_npu
 from golden.calls import OpCall, answers
 from golden.formats import Bits
@@ -33,31 +36,26 @@ _NOT_ASKED = ("device", "generator", "pin_memory")
 class CheckedRow:
     """A row about to run, its arguments kept as they are before it."""
 
-    def __init__(
-        self,
-        check: Check,
-        row: str,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        stream: RandomStream | None,
-    ) -> None:
-        wanted = {str(a.name): str(a.type) for a in overload(row)._schema.arguments}
-        given = {name: value for name, value in kwargs.items() if name in wanted}
+    def __init__(self, check: Check, run: RowRun) -> None:
+        wanted = {str(a.name): str(a.type) for a in overload(run.row)._schema.arguments}
+        given = {name: value for name, value in run.kwargs.items() if name in wanted}
         self._check = check
-        self._given = {**dict(zip(wanted, args, strict=False)), **given}
+        self._results = run.results
+        self._given = {**dict(zip(wanted, run.args, strict=False)), **given}
         self._call = OpCall(
-            row,
-            [_on_host(value, kind) for value, kind in zip(args, wanted.values(), strict=False)],
+            run.row,
+            [_on_host(value, kind) for value, kind in zip(run.args, wanted.values(), strict=False)],
             {
                 name: _on_host(value, wanted[name])
                 for name, value in given.items()
                 if name not in _NOT_ASKED
             },
-            stream or FIRST_STREAM,
+            run.stream or FIRST_STREAM,
         )
 
-    def judge(self, results: Sequence[Tensor | None]) -> None:
+    def judge(self) -> None:
         """WrongResult with op, blame, element, place in the program and capsule."""
+        results = self._results
         left = [self._given[name] for name in self._call.written()]
         made = [None if x is None else _on_host(x, "Tensor") for x in (*results, *left)]
         verdict = self._verdict(made, _array_size(results, left))
@@ -68,6 +66,7 @@ class CheckedRow:
                 report.not_judged[self._call.op] += 1
                 return
             report.elements += verdict.elements_compared
+            report.unbounded += verdict.comparison.unbounded
         if verdict.failure is not None:
             raise WrongResult(self._text(verdict, made))
 
@@ -84,32 +83,55 @@ class CheckedRow:
             return judge(self._call, bits, None, array_size)
 
     def _text(self, verdict: Verdict, made: Sequence[Tensor | None]) -> str:
-        failure, origin = verdict.failure, self._check.origin()
+        origin = self._check.origin()
+        try:
+            capsule = self._capsule(origin)
+            verdict = self._blamed(capsule, verdict, made)
+            path = (self._check.folder / self._call.op).resolve()
+            save_capsule(capsule, path)
+            kept = f"to run it again: make replay CAPSULE={path}"
+        except InputError as error:
+            kept = f"no capsule: {error}"
+        failure = verdict.failure
         assert failure is not None
+        sizes = made[failure.output]
+        shape = "" if sizes is None else f" of {list(sizes.shape)}"
+        return (
+            f"npu: {self._call.op} is wrong ({_blame(verdict)}) at {origin}: "
+            f"element {list(failure.element)}{shape} is {failure.actual!r}, "
+            f"expected {failure.expected!r}; {failure.detail}; {kept}"
+        )
+
+    def _capsule(self, origin: Origin) -> Capsule:
+        """The op alone. InputError when torch has no such call."""
         call = Call(
             self._call.op,
             self._call.args,
             self._call.kwargs,
-            origin.module,
+            origin.place,
             origin.source,
             stream=self._call.stream,
         )
-        sizes = made[failure.output]
-        shape = "" if sizes is None else f" of {list(sizes.shape)}"
-        return (
-            f"npu: {self._call.op} is wrong ({verdict.blame}) at {origin}: "
-            f"element {list(failure.element)}{shape} is {failure.actual!r}, "
-            f"expected {failure.expected!r}; {failure.detail}; {self._kept(call)}"
-        )
+        return single_call(call.op, [call])
 
-    def _kept(self, call: Call) -> str:
-        """Where the capsule is, or why there is none."""
-        path: Path = self._check.folder / call.op
-        try:
-            save_capsule(single_call(call.op, [call]), path)
-        except InputError as error:
-            return f"no capsule: {error}"
-        return f"to run it again: make replay CAPSULE={path.resolve()}"
+    def _blamed(self, capsule: Capsule, verdict: Verdict, made: Sequence[Tensor | None]) -> Verdict:
+        """On another backend than the cmodel: the verdict on both, for the cmodel runs the op too.
+
+        Where the cmodel is right the backend is to blame, as the bench would say of the RTL.
+        """
+        if POOL.settings.backend == "cmodel" or self._call.written():
+            return verdict
+        with CmodelReplay(capsule, POOL.settings.config) as replay:
+            cmodel = replay.bits()
+        theirs = [None if x is None else tensor_bits(x) for x in made]
+        both = judge(self._call, cmodel, theirs, 1)
+        return both if both.failure is not None else verdict
+
+
+def _blame(verdict: Verdict) -> str:
+    """With the cmodel alone, packets and model cannot be told apart."""
+    alone = POOL.settings.backend == "cmodel" and verdict.blame == "lowering"
+    return "lowering or cmodel, a run on the RTL decides" if alone else verdict.blame
 
 
 def _on_host(value: Any, kind: str) -> Any:

@@ -27,6 +27,7 @@ Stream = torch.Stream
 Event = torch.Event
 check = checking.Check
 WrongResult = checking.WrongResult
+NothingChecked = checking.NothingChecked
 allow_cpu_fallback = fallback.allow_cpu_fallback
 debug = debugging
 cpu_fallbacks = fallback.cpu_fallbacks

@@ -8,13 +8,14 @@ from typing import Any
 
 import torch
 
+from driver.capture.format import HOST_READ
 from driver.errors import UnsupportedOp
 from driver.lower import Arg
 from driver.runtime import TensorView
 from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device import debug
-from driver.torch_device.check import begin
 from driver.torch_device.hardware import COPY_ROW, OpenDevice, view_of
+from driver.torch_device.observers import begin, not_seen
 from driver.torch_device.pool import POOL
 
 Tensor = torch.Tensor
@@ -80,15 +81,15 @@ def copy_from(source: Tensor, target: Tensor, non_blocking: bool = False) -> Ten
         try:
             into = view(COPY_ROW, target)
             given = view(COPY_ROW, source)
-            finish = begin(COPY_ROW, (target, source), {}, None)
+            finish = begin(COPY_ROW, (target, source), {}, (target,))
             device_of(target).run(COPY_ROW, (into, given), {}, (into,))
         except UnsupportedOp:
-            pass
+            not_seen(f"a copy {_type(source)} → {_type(target)} by the host")
         else:
             if debug.prints(debug.COPIES):
                 debug.copy_line(source, target)
             if finish is not None:
-                finish((target,))
+                finish()
             return target
     if debug.prints(debug.COPIES):
         debug.copy_line(source, target)
@@ -104,4 +105,9 @@ def copy_from_and_resize(source: Tensor, target: Tensor) -> Tensor:
 
 def local_scalar_dense(tensor: Tensor) -> bool | int | float | complex:
     """The only element, as a number."""
+    begin(HOST_READ, (tensor,), {}, (tensor,))
     return in_place(tensor).item()
+
+
+def _type(tensor: Tensor) -> str:
+    return str(tensor.dtype).removeprefix("torch.")

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What looks at ops as they run: check mode, a capture. While one does, ops run one by one.
+
+Light, as every process that imports torch has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+
+from driver.random_stream import RandomStream
+
+Results = Sequence[torch.Tensor | None]
+Finish = Callable[[], None]
+"""To be called once the row has run."""
+
+
+@dataclass(frozen=True)
+class RowRun:
+    """A row of the op table that is about to run."""
+
+    row: str
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    results: Results
+    """The tensors that it will write; they may be among the arguments."""
+    stream: RandomStream | None = None
+    """What a random op draws."""
+
+
+class Observer(Protocol):
+    """Sees every row of every device, in all threads: autograd runs backward ops in its own."""
+
+    def begin(self, run: RowRun) -> Finish | None:
+        """Keep what is needed of the operands; None when the end of the row is of no interest."""
+        ...
+
+    def not_seen(self, what: str) -> None:
+        """Values changed by something else than a row: `what` computed them, on the host."""
+        ...
+
+
+OBSERVERS: list[Observer] = []
+"""Those that look at this process now."""
+
+
+def begin(
+    row: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    results: Results,
+    stream: RandomStream | None = None,
+) -> Finish | None:
+    """Before a row runs. None when nothing looks at it."""
+    if not OBSERVERS:
+        return None
+    run = RowRun(row, args, kwargs, results, stream)
+    wanted = [finish for one in OBSERVERS if (finish := one.begin(run)) is not None]
+
+    def finish_all() -> None:
+        for finish in wanted:
+            finish()
+
+    return finish_all
+
+
+def not_seen(what: str) -> None:
+    """Tell the observers of values that no row computes."""
+    for observer in OBSERVERS:
+        observer.not_seen(what)
