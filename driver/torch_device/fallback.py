@@ -15,7 +15,6 @@ import torch
 from torch._C import DispatchKey
 
 from driver.errors import InputError
-
 from driver.torch_device.observers import not_seen
 
 Tensor = torch.Tensor
