@@ -13,6 +13,7 @@ from types import FrameType
 from typing import Any
 
 import torch
+from torch._C._autograd import _get_sequence_nr
 from torch.nn.modules import module as torch_module
 from torch.utils._pytree import tree_leaves
 
@@ -81,7 +82,7 @@ class Origins(local):
 
     def here(self) -> Origin:
         """Of the op that this thread is running."""
-        node = torch._C._current_autograd_node()
+        node: Any = torch._C._current_autograd_node()
         source = source_line()
         if node is None:
             root, path = (self._root, self._running[-1][0]) if self._running else ("", "")
@@ -96,7 +97,7 @@ class Origins(local):
             self._root = type(module).__name__
             self._names = {id(part): printable(name) for name, part in module.named_modules()}
         path = self._names.get(id(module), type(module).__name__)
-        self._running.append((path, torch.autograd._get_sequence_nr()))
+        self._running.append((path, _get_sequence_nr()))
 
     def _leave(self, _module: torch.nn.Module, _inputs: Any, output: Any) -> None:
         if not self._running:

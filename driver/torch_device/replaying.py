@@ -80,9 +80,7 @@ class CmodelReplay:
         outputs = [None if ref is None else self._view(op, ref) for ref in op.outputs]
         if op.op != HOST_READ:
             self._device.run(op.op, args, kwargs, outputs, recorded_stream(self._capsule, op))
-        for ref in op.outputs:
-            if ref is not None:
-                self._held[_key(ref)] = ref.storage
+        self._held |= {_key(ref): ref.storage for ref in op.outputs if ref is not None}
         return [
             None if ref is None else self._device.bytes_at(*self._places[_key(ref)])
             for ref in op.outputs
