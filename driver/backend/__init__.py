@@ -1,88 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a device looks like from the driver: registers, memory, one interrupt.
+"""Devices below the driver: the verbs of one, and the backends that answer them, found by name."""
 
-A backend is whatever answers these verbs: a model, a simulator in its own process, hardware.
-Each is found by name and imported when it is opened: a missing simulator affects no other one.
-"""
+from driver.backend.protocol import Backend, Feature, InspectableBackend
+from driver.backend.registry import (
+    BACKENDS,
+    BackendInfo,
+    backend_info,
+    backend_names,
+    check_name,
+    open_backend,
+)
 
-from __future__ import annotations
-
-from importlib import import_module
-from typing import Any, Protocol, cast
-
-import numpy as np
-from numpy.typing import NDArray
-
-from driver.backend.shared_memory import FaultRange
-from driver.config import HwConfig
-from driver.errors import InputError
-
-BACKENDS: dict[str, str] = {
-    "null": "driver.backend.null:NullBackend",
-    "cmodel": "golden.backend:CmodelBackend",
-    "rtl": "driver.backend.rtl:RtlBackend",
-}
-"""Name → "module:Class"; the class is called with the configuration and the backend's options."""
-
-
-class Backend(Protocol):
-    """One device. Behind a simulator any verb may raise SimulatorDied or SimulatorTimeout."""
-
-    def read_csr(self, offset: int) -> int:
-        """The 32-bit register at `offset` (driver.isa.csr). RegisterError outside the map."""
-        ...
-
-    def write_csr(self, offset: int, value: int) -> None:
-        """Write a 32-bit register. RegisterError outside the map, or when value does not fit."""
-        ...
-
-    def read_memory(self, address: int, size_bytes: int) -> bytes:
-        """Bytes of device memory. AddressError unless all lie inside [MemBase, MemLimit)."""
-        ...
-
-    def write_memory(self, address: int, data: bytes | bytearray | memoryview) -> None:
-        """Write bytes to device memory. AddressError, and nothing written, when out of range."""
-        ...
-
-    def wait_interrupt(self, timeout_s: float) -> int:
-        """Wait until irq is high; returns IRQ_STATUS. SimulatorTimeout after that many seconds."""
-        ...
-
-    def reset(self) -> None:
-        """Pull rst_n: registers, queues and sequence numbers start anew, memory keeps its bytes."""
-        ...
-
-    def close(self) -> None:
-        """Release the device. Any number of calls is fine; no other verb may follow."""
-        ...
-
-
-class InspectableBackend(Backend, Protocol):
-    """A device in this machine, whose memory can be looked at and made to fail."""
-
-    @property
-    def memory(self) -> NDArray[np.uint8]:
-        """Device memory in place; index 0 is address MemBase."""
-        ...
-
-    def dirty_pages(self) -> list[int]:
-        """Addresses of the 4 KiB pages that the device wrote since clear_dirty(), ascending."""
-        ...
-
-    def clear_dirty(self) -> None:
-        """Forget which pages were written."""
-        ...
-
-    def set_faults(self, ranges: list[FaultRange]) -> None:
-        """Replace the address ranges that answer the device with a bus error."""
-        ...
-
-
-def open_backend(name: str, config: HwConfig, **options: Any) -> InspectableBackend:
-    """The backend `name`, opened; `options` are its own. InputError when there is no such name."""
-    target = BACKENDS.get(name)
-    if target is None:
-        raise InputError("command line", "backend", name, f"one of {', '.join(BACKENDS)}")
-    module, attribute = target.split(":")
-    factory = getattr(import_module(module), attribute)
-    return cast("InspectableBackend", factory(config, **options))
+__all__ = [
+    "BACKENDS",
+    "Backend",
+    "BackendInfo",
+    "Feature",
+    "InspectableBackend",
+    "backend_info",
+    "backend_names",
+    "check_name",
+    "open_backend",
+]

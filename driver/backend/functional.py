@@ -11,10 +11,12 @@ from __future__ import annotations
 import struct
 from abc import ABC, abstractmethod
 from collections import deque
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from driver.backend.protocol import Feature
 from driver.backend.shared_memory import PAGE_BYTES, FaultRange
 from driver.backend.window import MemoryWindow
 from driver.config import HwConfig
@@ -65,6 +67,8 @@ _PAIRS = (
 
 class FunctionalBackend(ABC):
     """A device that computes in the host's thread. A subclass executes single packets."""
+
+    features: ClassVar = frozenset({Feature.MAPPED_MEMORY, Feature.DIRTY_PAGES, Feature.FAULTS})
 
     def __init__(self, config: HwConfig) -> None:
         self._config = config

@@ -18,11 +18,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driver.backend.ports import describe
+from driver.backend.protocol import Feature
 from driver.backend.shared_memory import FaultRange, SharedMemory
 from driver.backend.simulator import DramSetting, Simulator, Status, StopReason, Verb
 from driver.config import HwConfig
@@ -74,6 +76,8 @@ def build_simulator(config_file: Path, config: str, variant: str) -> Path:
 
 class RtlBackend:
     """The device under test in its simulator. See driver.backend.Backend for the verbs."""
+
+    features: ClassVar = frozenset(Feature)
 
     def __init__(
         self,

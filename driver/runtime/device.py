@@ -12,12 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from driver.backend import Backend
+from driver.backend.accesses import ReadRegister, TakeInterrupt, perform
 from driver.config import HwConfig
 from driver.errors import (
     DeviceFault,
@@ -240,20 +241,28 @@ class Device:
                 # No more in flight than completion records that can wait to be read.
                 room = self._completions.entries - (queued - len(records))
                 queued += port.push(view[queued * PACKET_BYTES : (queued + room) * PACKET_BYTES])
-                irq = self._wait(packets, len(records), limit_s)
-                self._backend.write_csr(csr.IRQ_STATUS, irq)
+                irq, done, data = self._wait(packets, len(records), queued, limit_s)
                 if irq & csr.IRQ_STATUS_ERROR_MASK:
                     self._fault = self._read_fault(packets, len(records))
                     raise self._fault
-                done = self._backend.read_csr(csr.COMPLETED)
                 finished = (done - self._next_seq) & _SEQ_MASK
-                records += self._completions.read(self._next_seq, finished)
+                data = data[: finished * COMPLETION_BYTES]
+                records += self._completions.records(self._next_seq, data)
                 self._next_seq = done
         return records
 
-    def _wait(self, packets: Packets, done: int, limit_s: float) -> int:
+    def _wait(
+        self, packets: Packets, done: int, queued: int, limit_s: float
+    ) -> tuple[int, int, bytes]:
+        """IRQ_STATUS, cleared; then COMPLETED, and the slots of the records of all in flight.
+
+        One message to the backend. What it clears came before COMPLETED is read, so that no
+        interrupt is lost.
+        """
+        reads = self._completions.reads(self._next_seq, queued - done)
+        accesses = (TakeInterrupt(limit_s), ReadRegister(csr.COMPLETED), *reads)
         try:
-            return self._backend.wait_interrupt(limit_s)
+            irq, completed, *slots = perform(self._backend, accesses)
         except DeviceHung as error:
             completed = error.standstill.completed
             ended = 0 if completed is None else (completed - self._next_seq) & _SEQ_MASK
@@ -266,6 +275,7 @@ class Device:
             commands = packets()
             where = f"packet {done} of {len(commands)}, {commands[done]}"
             raise SimulatorTimeout(f"command {self._next_seq} ({where}): {error}") from error
+        return cast("int", irq), cast("int", completed), b"".join(cast("list[bytes]", slots))
 
     def _read_fault(self, packets: Packets, done: int) -> DeviceFault:
         code = ErrorCode(self._backend.read_csr(csr.ERROR_CODE))

@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from driver.backend import Backend
+from driver.backend.accesses import Access, ReadMemory
 from driver.errors import InfrastructureError, InputError
 from driver.isa import COMPLETION_BYTES, PACKET_BYTES, CompletionRecord, csr
 
@@ -49,6 +50,8 @@ class CommandRing:
         self._entries = entries
         self._log2 = log2_entries(entries)
         self._tail = 0
+        self._head = 0
+        """Of the device, when it was last read: it may have moved on, never back."""
 
     def start(self) -> None:
         """Point the device at the ring, empty, and let it fetch."""
@@ -59,14 +62,14 @@ class CommandRing:
 
     def resync(self) -> None:
         """Take the device's head as the empty ring, after it was reset or dropped its queue."""
-        self._tail = self._backend.read_csr(csr.RING_HEAD)
+        self._tail = self._head = self._backend.read_csr(csr.RING_HEAD)
         self._backend.write_csr(csr.RING_TAIL, self._tail)
 
     def push(self, packets: memoryview) -> int:
         """See CommandPort. One doorbell for all of them, after they are in memory."""
-        head = self._backend.read_csr(csr.RING_HEAD)
-        free = (head - self._tail - 1) % self._entries
-        data = packets[: free * PACKET_BYTES]
+        if len(packets) > self._free() * PACKET_BYTES:
+            self._head = self._backend.read_csr(csr.RING_HEAD)
+        data = packets[: self._free() * PACKET_BYTES]
         if not data:
             return 0
         until_wrap = (self._entries - self._tail) * PACKET_BYTES
@@ -77,6 +80,9 @@ class CommandRing:
         self._tail = (self._tail + taken) % self._entries
         self._backend.write_csr(csr.RING_TAIL, self._tail)
         return taken
+
+    def _free(self) -> int:
+        return (self._head - self._tail - 1) % self._entries
 
 
 class CommandWindow:
@@ -124,15 +130,23 @@ class CompletionRing:
         control = self._log2 << csr.CPL_CTRL_LOG2_ENTRIES_LSB | csr.CPL_CTRL_ENABLE_MASK
         self._backend.write_csr(csr.CPL_CTRL, control)
 
-    def read(self, first_seq: int, count: int) -> list[CompletionRecord]:
-        """The records of commands first_seq … first_seq + count - 1 (modulo 2³²).
-
-        InfrastructureError when a slot holds another command's record.
-        """
+    def reads(self, first_seq: int, count: int) -> list[Access]:
+        """The accesses that read the records of so many commands from first_seq on."""
         assert count <= self._entries, "records already written over"
         slot = first_seq % self._entries
         before_wrap = min(count, self._entries - slot)
-        data = self._slots(slot, before_wrap) + self._slots(0, count - before_wrap)
+        return [
+            ReadMemory(self._base + first * COMPLETION_BYTES, number * COMPLETION_BYTES)
+            for first, number in ((slot, before_wrap), (0, count - before_wrap))
+            if number
+        ]
+
+    @staticmethod
+    def records(first_seq: int, data: bytes) -> list[CompletionRecord]:
+        """The records in `data`, of commands first_seq, first_seq + 1, … (modulo 2³²).
+
+        InfrastructureError when a slot holds another command's record.
+        """
         records = [
             CompletionRecord.unpack(data[at : at + COMPLETION_BYTES])
             for at in range(0, len(data), COMPLETION_BYTES)
@@ -142,9 +156,3 @@ class CompletionRing:
             if record.seq != seq:
                 raise InfrastructureError(f"completion record of command {seq}: found {record}")
         return records
-
-    def _slots(self, first: int, count: int) -> bytes:
-        if not count:
-            return b""
-        address = self._base + first * COMPLETION_BYTES
-        return self._backend.read_memory(address, count * COMPLETION_BYTES)

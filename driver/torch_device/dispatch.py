@@ -169,7 +169,8 @@ def _numbers(row: str, device: torch.device) -> Iterator[Any]:
         size_bytes = tensor.element_size()
         placed.append(hardware.allocate(size_bytes))
         data = tensor.detach().reshape(1).view(torch.uint8).numpy()
-        hardware.bytes_at(placed[-1], size_bytes)[:] = data
+        with hardware.host_bytes(placed[-1], size_bytes, reads=False, writes=True) as there:
+            there[:] = data
         return view_of(placed[-1], dtype, (), (), tensor.dtype is torch.bool)
 
     try:

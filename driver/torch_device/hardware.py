@@ -6,14 +6,15 @@ The only module here that knows `driver.runtime` and `driver.lower`. Knows no to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from threading import RLock
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driver.backend import open_backend
+from driver.backend import BackendInfo, Feature, backend_info, open_backend
 from driver.config import load_config
 from driver.errors import DeviceFault
 from driver.isa import DType, Opcode, csr
@@ -38,8 +39,10 @@ class OpenDevice:
     def __init__(self, settings: DeviceSettings) -> None:
         config = load_config(CONFIG_FILE, settings.config)
         self._config = config
-        self._backend_name = settings.backend
         self._backend = open_backend(settings.backend, config)
+        self._info = backend_info(settings.backend, self._backend)
+        mapped = Feature.MAPPED_MEMORY in self._info.features
+        self._memory = self._backend.memory if mapped else None
         self._device = Device(self._backend, config)
         self._base = config.memory.base
         self._programs = ProgramCache(config)
@@ -48,7 +51,17 @@ class OpenDevice:
     @property
     def has_clock(self) -> bool:
         """Whether `cycles` counts clock cycles."""
-        return self._backend_name == "rtl"
+        return Feature.CLOCK in self._info.features
+
+    @property
+    def info(self) -> BackendInfo:
+        """What is behind the device."""
+        return self._info
+
+    @property
+    def config_name(self) -> str:
+        """Of the hardware's configuration."""
+        return self._config.name
 
     @property
     def array_size(self) -> int:
@@ -71,10 +84,25 @@ class OpenDevice:
         with self._lock:
             return self._device.memory_report()
 
-    def bytes_at(self, address: int, size_bytes: int) -> NDArray[np.uint8]:
-        """Device memory in place."""
-        start = address - self._base
-        return self._backend.memory[start : start + size_bytes]
+    @contextmanager
+    def host_bytes(
+        self, address: int, size_bytes: int, *, reads: bool = True, writes: bool = False
+    ) -> Iterator[NDArray[np.uint8]]:
+        """Device memory for the host while a `with` block lasts.
+
+        It is the memory itself if the backend maps it into this process, otherwise a copy, which
+        `writes` stores when the block ends. Without `reads` the block writes every byte.
+        """
+        if self._memory is not None:
+            start = address - self._base
+            yield self._memory[start : start + size_bytes]
+            return
+        with self._lock:
+            data = self._backend.read_memory(address, size_bytes) if reads else bytes(size_bytes)
+            copy = np.frombuffer(bytearray(data), np.uint8)
+            yield copy
+            if writes:
+                self._backend.write_memory(address, copy.data)
 
     def cycles(self) -> int:
         """The device's cycle counter. The cmodel has no clock: it counts accesses of the host."""

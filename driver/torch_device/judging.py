@@ -151,10 +151,10 @@ def _copied(tensor: Tensor) -> Tensor:
     """A copy of the memory that a tensor spans."""
     if not tensor.numel():
         return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
-    there = in_place(tensor.detach())
-    steps = zip(there.shape, there.stride(), strict=True)
-    span = there.as_strided((1 + sum((size - 1) * step for size, step in steps),), (1,))
-    return span.clone().as_strided(there.shape, there.stride())
+    with in_place(tensor.detach()) as there:
+        steps = zip(there.shape, there.stride(), strict=True)
+        span = there.as_strided((1 + sum((size - 1) * step for size, step in steps),), (1,))
+        return span.clone().as_strided(there.shape, there.stride())
 
 
 def _array_size(*results: Sequence[Tensor | None]) -> int:

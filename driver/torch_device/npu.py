@@ -13,14 +13,12 @@ from typing import Any
 import torch
 from torch import accelerator
 
-from driver.backend import BACKENDS
-from driver.config import load_config
+from driver.backend import backend_names
 from driver.isa import ISA_VERSION
 from driver.torch_device import _core, fallback
 from driver.torch_device import check as checking
 from driver.torch_device import debug as debugging
 from driver.torch_device.pool import POOL, free_released
-from driver.torch_device.settings import CONFIG_FILE
 
 DeviceLike = torch.device | str | int | None
 Stream = torch.Stream
@@ -109,8 +107,8 @@ def get_backend_name() -> str:
 
 
 def list_backends() -> tuple[str, ...]:
-    """The names that `set_backend` takes."""
-    return tuple(BACKENDS)
+    """The names that `set_backend` takes, besides remote://host:port."""
+    return backend_names()
 
 
 def set_backend(name: str) -> None:
@@ -131,15 +129,19 @@ def set_backend(name: str) -> None:
     POOL.use_backend(name)
 
 
-def get_backend_info() -> dict[str, str | int | bool]:
-    """The backend, its version of the instruction set, and the hardware's configuration."""
-    config = load_config(CONFIG_FILE, POOL.settings.config)
+def get_backend_info(device: DeviceLike = None) -> dict[str, str | int | bool | tuple[str, ...]]:
+    """What is behind a device, which is opened for that: the backend's name, version and features
+    (driver.backend.Feature), the version of the instruction set, the hardware's configuration.
+    """
+    opened = POOL[_index(device)]
     return {
-        "name": POOL.settings.backend,
+        "name": opened.info.name,
+        "version": opened.info.version,
+        "features": opened.info.features,
         "isa_version": ISA_VERSION,
-        "config": config.name,
-        "array_size": config.array_size,
-        "has_clock": POOL.settings.backend == "rtl",
+        "config": opened.config_name,
+        "array_size": opened.array_size,
+        "has_clock": opened.has_clock,
     }
 
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from driver.backend import BACKENDS
-from driver.errors import InfrastructureError, InputError, OutOfMemory
+from driver.backend import check_name
+from driver.errors import InfrastructureError, OutOfMemory
 from driver.torch_device import _core
 from driver.torch_device.settings import DeviceSettings
 
@@ -59,8 +59,7 @@ class DevicePool:
 
     def use_backend(self, name: str) -> None:
         """Open the devices anew, empty, with this backend. InputError for an unknown name."""
-        if name not in BACKENDS:
-            raise InputError("torch.npu", "backend", name, f"one of {', '.join(BACKENDS)}")
+        check_name(name, "torch.npu")
         with self._lock:
             self.close()
             self.settings = replace(self.settings, backend=name)
@@ -100,7 +99,11 @@ def free_released() -> None:
 def copy_bytes(device: int, to: int, source: int, size_bytes: int) -> None:
     """Copy within one device's memory."""
     memory = POOL[device]
-    memory.bytes_at(to, size_bytes)[:] = memory.bytes_at(source, size_bytes)
+    with (
+        memory.host_bytes(source, size_bytes) as given,
+        memory.host_bytes(to, size_bytes, reads=False, writes=True) as target,
+    ):
+        target[:] = given
 
 
 def cycles(device: int) -> float:

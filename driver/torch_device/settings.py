@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from driver.backend import BACKENDS
+from driver.backend import check_name
 from driver.errors import InputError
 
 CONFIG_FILE = Path(__file__).parents[2] / "sim_config.yaml"
@@ -21,7 +21,7 @@ class DeviceSettings:
 
     count: int = 1
     backend: str = "cmodel"
-    """A name of driver.backend.BACKENDS."""
+    """A name of driver.backend.backend_names(), or remote://host:port."""
     config: str = "default"
     """A configuration of sim_config.yaml."""
     debug: int = 0
@@ -36,8 +36,8 @@ class DeviceSettings:
         if not count.isdecimal() or not 1 <= int(count) <= _MAX_DEVICES:
             raise InputError("environment", "NPU_DEVICES", count, f"a number, 1 to {_MAX_DEVICES}")
         backend = environment.get("NPU_BACKEND", cls.backend)
-        if backend not in BACKENDS:
-            raise InputError("environment", "NPU_BACKEND", backend, f"one of {', '.join(BACKENDS)}")
+        if backend != cls.backend:
+            check_name(backend, "environment", "NPU_BACKEND")
         check = environment.get("NPU_CHECK", "0")
         if check not in ("0", "1"):
             raise InputError("environment", "NPU_CHECK", check, "0 or 1")

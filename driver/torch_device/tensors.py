@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -58,14 +59,21 @@ def argument(value: Any, as_view: Callable[[Tensor], Arg]) -> Arg:
     return number
 
 
-def in_place(tensor: Tensor) -> Tensor:
-    """A CPU tensor over the bytes of device memory that the tensor lies in; nothing is copied."""
+@contextmanager
+def in_place(tensor: Tensor, *, writes: bool = False) -> Iterator[Tensor]:
+    """A CPU tensor over the bytes of device memory that the tensor spans, in a `with` block.
+
+    Nothing is copied where the backend maps its memory. `writes`: the block writes all elements.
+    """
     last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
     size_bytes = (last + 1) * tensor.element_size()
-    data = device_of(tensor).bytes_at(tensor.data_ptr() & _ADDRESS, size_bytes)
-    there = torch.from_numpy(data).view(tensor.dtype).as_strided(tensor.shape, tensor.stride())
-    there = there.conj() if tensor.is_conj() else there
-    return torch._neg_view(there) if tensor.is_neg() else there
+    reads = not writes or last + 1 != tensor.numel()
+    address = tensor.data_ptr() & _ADDRESS
+    with device_of(tensor).host_bytes(address, size_bytes, reads=reads, writes=writes) as data:
+        there = torch.from_numpy(data).view(tensor.dtype)
+        there = there.as_strided(tensor.shape, tensor.stride())
+        there = there.conj() if tensor.is_conj() else there
+        yield torch._neg_view(there) if tensor.is_neg() else there
 
 
 # ---------------------------------------------------------------------- copies
@@ -93,9 +101,13 @@ def copy_from(source: Tensor, target: Tensor, non_blocking: bool = False) -> Ten
             return target
     if debug.prints(debug.COPIES):
         debug.copy_line(source, target)
-    there = in_place(source) if is_npu(source) else source.detach()
-    (in_place(target) if is_npu(target) else target.detach()).copy_(there)
+    with _on_host(source) as values, _on_host(target, writes=True) as there:
+        there.copy_(values)
     return target
+
+
+def _on_host(tensor: Tensor, writes: bool = False) -> AbstractContextManager[Tensor]:
+    return in_place(tensor, writes=writes) if is_npu(tensor) else nullcontext(tensor.detach())
 
 
 def copy_from_and_resize(source: Tensor, target: Tensor) -> Tensor:
@@ -106,7 +118,8 @@ def copy_from_and_resize(source: Tensor, target: Tensor) -> Tensor:
 def local_scalar_dense(tensor: Tensor) -> bool | int | float | complex:
     """The only element, as a number."""
     begin(HOST_READ, (tensor,), {}, (tensor,))
-    return in_place(tensor).item()
+    with in_place(tensor) as there:
+        return there.item()
 
 
 def _type(tensor: Tensor) -> str:
