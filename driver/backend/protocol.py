@@ -2,7 +2,7 @@
 """What a device looks like from the driver: registers, memory, one interrupt.
 
 A backend is whatever answers these verbs: a model, a simulator in its own process, a server,
-hardware. docs/adding-a-backend.md says how to write one.
+hardware.
 """
 
 from __future__ import annotations
