@@ -81,10 +81,11 @@ class CmodelReplay:
         if op.op != HOST_READ:
             self._device.run(op.op, args, kwargs, outputs, recorded_stream(self._capsule, op))
         self._held |= {_key(ref): ref.storage for ref in op.outputs if ref is not None}
-        return [
-            None if ref is None else self._device.bytes_at(*self._places[_key(ref)])
-            for ref in op.outputs
-        ]
+        return [None if ref is None else self._buffer(ref) for ref in op.outputs]
+
+    def _buffer(self, ref: TensorRef) -> Bytes:
+        with self._device.host_bytes(*self._places[_key(ref)]) as data:
+            return data  # the cmodel's memory itself
 
     def _load(self, ref: TensorRef) -> None:
         """Have the operand's buffer hold what it held when it was recorded."""
@@ -94,7 +95,8 @@ class CmodelReplay:
             self.host_writes += 1
         address, size_bytes = self._place(ref)
         data = self._capsule.data[ref.storage]
-        self._device.bytes_at(address, size_bytes)[: data.size] = data
+        with self._device.host_bytes(address, size_bytes, writes=True) as there:
+            there[: data.size] = data
         self._held[_key(ref)] = ref.storage
 
     def _place(self, ref: TensorRef) -> tuple[int, int]:
