@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -25,6 +25,10 @@ from golden.tensors import full_precision
 Tensor = torch.Tensor
 Result = Tensor | None
 """An output; None when it is no tensor."""
+_CPU_KEYS = (
+    *("CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd"),
+    "CompositeExplicitAutogradNonFunctional",
+)
 _WRITTEN_IN_TRAINING = {"aten.native_batch_norm.default": ("running_mean", "running_var")}
 """Arguments that an op writes to although its schema does not say so."""
 
@@ -169,10 +173,20 @@ def _run(call: OpCall, prepare: Callable[[Any], Any]) -> tuple[Result, ...]:
     positional = [arguments[a.name] for a in schema.arguments if not a.kwarg_only]
     named = {a.name: arguments[a.name] for a in schema.arguments if a.kwarg_only}
     with full_precision(), torch.no_grad():
-        made = call.overload(*positional, **named)
+        made = _on_cpu(call.overload)(*positional, **named)
     outputs = [*(made if isinstance(made, tuple | list) else (made,))]
     outputs = [*outputs[: len(outputs) if schema.returns else 0], *(arguments[n] for n in left)]
     return tuple(_result(call, item) for item in outputs)
+
+
+def _on_cpu(overload: Any) -> Callable[..., Any]:
+    """The op itself, or torch's definition of it by smaller ops where the CPU has no kernel."""
+    name = overload._name
+    if any(torch._C._dispatch_has_kernel_for_dispatch_key(name, key) for key in _CPU_KEYS):
+        return cast("Callable[..., Any]", overload)
+    from torch._decomp import decomposition_table  # noqa: PLC0415 (slow, and seldom needed)
+
+    return cast("Callable[..., Any]", decomposition_table.get(overload, overload))
 
 
 def _result(call: OpCall, made: object) -> Result:

@@ -97,3 +97,8 @@ def constant(
     fresh = replace(b.temp(dtype, ()), boolean=boolean)
     b.fill(fresh, value)
     return fresh
+
+
+def number(b: ProgramBuilder, value: float) -> TensorView:
+    """A number as an fp32 operand, without a packet."""
+    return b.table(DType.FP32, (value,)).reshaped((), ())

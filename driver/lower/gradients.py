@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import is_float
+from driver.lower.convert import is_float, number
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView
 
@@ -19,18 +19,13 @@ def _temps(b: ProgramBuilder, like: TensorView, count: int) -> tuple[TensorView,
     return tuple(b.temp(DType.FP32, like.sizes) for _ in range(count))
 
 
-def _number(b: ProgramBuilder, value: float) -> TensorView:
-    """A number as an operand, without a packet."""
-    return b.table(DType.FP32, (value,)).reshaped((), ())
-
-
 @TABLE.op("tanh_backward")
 def tanh_backward(
     b: ProgramBuilder, out: TensorView, grad_output: TensorView, output: TensorView
 ) -> None:
     """grad·(1 − y²), the bracket with one rounding"""
     (slope,) = _temps(b, out, 1)
-    b.vector("sub_mul", (output, output, _number(b, 1.0)), slope)
+    b.vector("sub_mul", (output, output, number(b, 1.0)), slope)
     b.vector("mul", (grad_output, slope), out)
 
 
@@ -68,7 +63,7 @@ def silu_backward(
     """grad·s·(1 + x·(1 − s)), s = 1 ÷ (1 + e^−x)"""
     s, slope = _temps(b, out, 2)
     b.vector("sigmoid", (self,), s)
-    b.vector("linear_part", (self, s, _number(b, 1.0)), slope)
+    b.vector("linear_part", (self, s, number(b, 1.0)), slope)
     b.vector("mul_mul", (grad_output, s, slope), out)
 
 
@@ -86,7 +81,7 @@ def gelu_backward(
     if approximate not in slopes:
         raise b.unsupported("approximate", approximate, "none or tanh")
     less_half = slopes[approximate](b, self)
-    b.vector("sub_scale", (less_half, _number(b, -0.5), grad_output), out)
+    b.vector("sub_scale", (less_half, number(b, -0.5), grad_output), out)
 
 
 def _gelu_by_erf(b: ProgramBuilder, x: TensorView) -> TensorView:
@@ -95,7 +90,7 @@ def _gelu_by_erf(b: ProgramBuilder, x: TensorView) -> TensorView:
     b.vector("affine", (x,), odd, math.sqrt(0.5), -0.0)
     b.vector("erf", (odd,), odd)
     b.vector("square", (x,), bell)
-    b.vector("exp_scale_difference", (_number(b, 0.0), bell), bell, 0.5)
+    b.vector("exp_scale_difference", (number(b, 0.0), bell), bell, 0.5)
     b.vector("mul", (x, bell), bell)
     b.vector("axpby", (odd, bell), odd, 0.5, 1 / math.sqrt(2 * math.pi))
     return odd
@@ -113,7 +108,7 @@ def _gelu_by_tanh(b: ProgramBuilder, x: TensorView) -> TensorView:
     b.vector("mul", (x, t), t)
     b.vector("tanh", (t,), t)
     b.vector("affine", (square,), square, 1.5 * _GELU_SCALE * GELU_CUBE, _GELU_SCALE / 2)
-    b.vector("sub_mul", (t, t, _number(b, 1.0)), rest)
+    b.vector("sub_mul", (t, t, number(b, 1.0)), rest)
     b.vector("mul_mul", (x, rest, square), rest)
     b.vector("add", (rest, t), rest, 0.5)
     return rest

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import IntEnum
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_float, convert, is_float
+from driver.lower.convert import as_float, convert, is_float, number
 from driver.lower.elementwise import divide_by
 from driver.lower.reduce import reduce
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
@@ -211,18 +211,26 @@ def _likelihood(class_dim: Callable[[TensorView], int]) -> RuleFunction:
         ignore_index: int,
     ) -> None:
         dim = class_dim(self)
-        kept, place = b.temp(DType.UINT8, target.sizes), b.temp(DType.INT32, target.sizes)
-        b.vector("int_not_equal_imm", (target,), kept, ignore_index)
-        b.vector("int_clamp", (target,), place, 0, self.sizes[dim] - 1)
+        place, kept = places_of(b, target, self.sizes[dim], ignore_index)
         chosen = _chosen(b, self, place, dim)
-        weights = _weights(b, weight, place, kept)
+        weights = weights_of(b, weight, place, kept)
         values = b.temp(DType.FP32, target.sizes)
         b.vector("mul", (chosen, weights), values)
         b.vector("neg", (values,), values)
-        b.vector("where", (kept, values, _zero(b)), values)
+        b.vector("where", (kept, values, number(b, 0.0)), values)
         _finish(b, values, weights, outs, reduction)
 
     return rule
+
+
+def places_of(
+    b: ProgramBuilder, target: TensorView, classes: int, ignore_index: int
+) -> tuple[TensorView, TensorView]:
+    """The class of each target as int32, any one where it is ignored; whether it is not."""
+    kept, place = b.temp(DType.UINT8, target.sizes), b.temp(DType.INT32, target.sizes)
+    b.vector("int_not_equal_imm", (target,), kept, ignore_index)
+    b.vector("int_clamp", (target,), place, 0, classes - 1)
+    return place, kept
 
 
 def _finish(
@@ -249,12 +257,6 @@ def _finish(
         convert(b, norm, total)
 
 
-def _zero(b: ProgramBuilder) -> TensorView:
-    zero = b.temp(DType.FP32, ())
-    b.fill(zero, 0)
-    return zero
-
-
 def _chosen(b: ProgramBuilder, x: TensorView, place: TensorView, dim: int) -> TensorView:
     """x at the class of each target, in fp32."""
     index = place.inserted(dim)
@@ -273,7 +275,7 @@ def as_float_32(b: ProgramBuilder, view: TensorView) -> TensorView:
     return fresh
 
 
-def _weights(
+def weights_of(
     b: ProgramBuilder, weight: Optional, place: TensorView, kept: TensorView
 ) -> TensorView:
     """The weight of each target, 0 where it is ignored."""
@@ -285,9 +287,15 @@ def _weights(
         taken = b.temp(weight.dtype, line.sizes)
         b.gather(weight, line, taken, 0)
         convert(b, taken.reshaped(place.sizes, dense_strides(place.sizes)), found)
-    b.vector("where", (kept, found, _zero(b)), found)
+    b.vector("where", (kept, found, number(b, 0.0)), found)
     return found
 
 
-TABLE.op("nll_loss_forward", outputs=2)(_likelihood(lambda x: x.rank - 1))
-TABLE.op("nll_loss2d_forward", outputs=2)(_likelihood(lambda x: 1))
+CLASS_DIM: Mapping[str, Callable[[TensorView], int]] = {
+    "nll_loss": lambda x: x.rank - 1,
+    "nll_loss2d": lambda x: 1,
+}
+"""The dimension of the classes, by the loss."""
+
+for _name, _dim in CLASS_DIM.items():
+    TABLE.op(f"{_name}_forward", outputs=2)(_likelihood(_dim))

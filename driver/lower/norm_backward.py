@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of batch and layer normalisation, from the statistics that the forward op saved.
+"""Gradients of normalisations, from the statistics that the forward op saved.
 
 With n = (x − mean)·r: grad_input = (g − n·mean of g·n − mean of g)·r·weight, grad_weight = Σ g·n,
-grad_bias = Σ g. Everything between packets is fp32.
+grad_bias = Σ g. rms_norm has n = x·r and nothing of means of g. Everything between packets is fp32.
 """
 
 from __future__ import annotations
+
+from math import prod
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
@@ -125,3 +127,79 @@ def layer_norm_backward(
         b.vector("mul", (grad, normal), product)
     sums = (summed(b, product, inner), summed(b, grad, inner))
     _without_means(b, grad_input, grad, normal, sums, rstd)
+
+
+@TABLE.op("native_group_norm_backward", outputs=3)
+def group_norm_backward(
+    b: ProgramBuilder,
+    outs: tuple[Optional, ...],
+    grad_out: TensorView,
+    input: TensorView,
+    mean: TensorView,
+    rstd: TensorView,
+    weight: Optional,
+    N: int,
+    C: int,
+    HxW: int,
+    group: int,
+    output_mask: tuple[bool, ...],
+) -> None:
+    """As layer_norm_backward, each group of channels of each image a row"""
+    grad_input, grad_weight, grad_bias = outs
+    x, grad = (view.split(1, (group, C // group)) for view in (input, grad_out))
+    inner = tuple(range(2, x.rank))
+    mean, r = (
+        view.reshaped((N, group, *(1,) * len(inner)), (*view.strides, *(0,) * len(inner)))
+        for view in (mean, rstd)
+    )
+    normal, product = _normalised(b, x, mean, r, grad)
+    for terms, view in ((product, grad_weight), (grad, grad_bias)):
+        if view is not None:
+            total = summed(b, terms, (0, *inner[1:]))
+            target = view.split(0, (group, C // group))
+            convert(b, total.reshaped(target.sizes, total.strides[1:3]), target)
+    if grad_input is None:
+        return
+    if weight is not None:
+        scaled = b.temp(DType.FP32, x.sizes)
+        b.vector("mul", (grad, channels(weight, input.rank).split(0, (group, C // group))), scaled)
+        b.vector("mul", (scaled, normal), product)
+        grad = scaled
+    sums = (summed(b, product, inner), summed(b, grad, inner))
+    _without_means(b, grad_input.split(1, (group, C // group)), grad, normal, sums, r)
+
+
+@TABLE.op("_fused_rms_norm_backward", outputs=2)
+def rms_norm_backward(
+    b: ProgramBuilder,
+    outs: tuple[Optional, ...],
+    grad_out: TensorView,
+    input: TensorView,
+    normalized_shape: tuple[int, ...],
+    rstd: TensorView,
+    weight: Optional,
+    output_mask: tuple[bool, ...],
+) -> None:
+    """(g·weight − n·mean of g·weight·n)·r, and Σ g·n over the rows"""
+    grad_input, grad_weight = outs
+    if not is_float(input):
+        raise b.unsupported("dtype", input.dtype.name, "a floating-point type")
+    outer = input.rank - len(normalized_shape)
+    inner = tuple(range(outer, input.rank))
+    normal, product = (b.temp(DType.FP32, input.sizes) for _ in range(2))
+    b.vector("mul", (input, rstd), normal)
+    b.vector("mul", (grad_out, normal), product)
+    if grad_weight is not None:
+        total = summed(b, product, tuple(range(outer)))
+        convert(b, total.reshaped(total.sizes[outer:], total.strides[outer:]), grad_weight)
+    if grad_input is None:
+        return
+    grad = grad_out
+    if weight is not None:
+        grad = b.temp(DType.FP32, input.sizes)
+        b.vector("mul", (grad_out, weight), grad)
+        b.vector("mul", (grad, normal), product)
+    average = summed(b, product, inner)
+    divide_by(b, average, average, prod(normalized_shape))
+    b.vector("sub_mul", (normal, average, grad), product)
+    b.vector("mul", (product, rstd), grad_input)

@@ -52,7 +52,7 @@ class PoolingAxis:
         return min(start + self.size, high) - max(start, low)
 
 
-def _part(
+def part_of(
     view: TensorView, dim: int, axis: PoolingAxis, position: int, windows: range
 ) -> TensorView:
     """The input's elements at one position of these windows."""
@@ -72,7 +72,7 @@ def _along(
     """out = amax or sum of x over the windows of one dimension; a sum may be scaled."""
     first: TensorView | None = None
     if axis.is_inside:
-        first = _part(x, dim, axis, 0, range(axis.count))
+        first = part_of(x, dim, axis, 0, range(axis.count))
     else:
         b.fill(out, 0 if program == "sum" else _lowest(out))
     if axis.size == 1 and first is not None:
@@ -82,7 +82,7 @@ def _along(
         windows = axis.valid(position)
         if windows:
             target = out.sliced(dim, windows.start, len(windows))
-            source = _part(x, dim, axis, position, windows)
+            source = part_of(x, dim, axis, position, windows)
             last = position == axis.size - 1
             if program == "amax":
                 maximum(b, target, first or target, source)
@@ -202,7 +202,7 @@ def places(
             continue
         source, peak, place = x, best, found
         for dim, axis, position, windows in zip(dims, axes, at, ranges, strict=True):
-            source = _part(source, dim, axis, position, windows)
+            source = part_of(source, dim, axis, position, windows)
             peak, place = (view.sliced(dim, windows.start, len(windows)) for view in (peak, place))
         offset = sum(p * a.spread * step for p, a, step in zip(at, axes, steps, strict=True))
         _match(b, source, peak, place, offset)

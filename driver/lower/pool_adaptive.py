@@ -15,6 +15,7 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert
 from driver.lower.index import in_line
 from driver.lower.pool import PoolingAxis, places, pooled
+from driver.lower.pool_mean import adaptive_bounds
 from driver.lower.registry import LoweringTable, RuleFunction
 from driver.lower.taken import take
 from driver.runtime.views import TensorView, dense_strides
@@ -24,7 +25,7 @@ TABLE = LoweringTable()
 
 def _positions(length: int, count: int) -> list[list[int]]:
     """The positions of every window, all windows of one size."""
-    bounds = [(at * length // count, -(-(at + 1) * length // count)) for at in range(count)]
+    bounds = adaptive_bounds(length, count)
     size = max(stop - start for start, stop in bounds)
     return [[min(start + at, stop - 1) for at in range(size)] for start, stop in bounds]
 

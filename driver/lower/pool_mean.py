@@ -11,7 +11,7 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.conv import each
 from driver.lower.convert import is_float
 from driver.lower.elementwise import divide_by, is_power_of_two
-from driver.lower.pool import axes_of, pooled
+from driver.lower.pool import PoolingAxis, axes_of, pooled
 from driver.lower.reduce import reduce
 from driver.lower.registry import LoweringTable, RuleFunction
 from driver.runtime.views import TensorView
@@ -36,12 +36,7 @@ def _average(
     if not is_float(x):
         raise b.unsupported("dtype", x.dtype.name, "a floating-point type")
     axes = axes_of(x, out, dims, *windows)
-    counts = [
-        [axis.elements(window, padding=count_padding) for window in range(axis.count)]
-        for axis in axes
-    ]
-    if divisor is not None:
-        counts = [[divisor] * axes[0].count, *([1] * axis.count for axis in axes[1:])]
+    counts = counts_of(axes, count_padding=count_padding, divisor=divisor)
     whole = prod(line[0] for line in counts)
     alike = all(len(set(line)) == 1 for line in counts)
     last = axes[-1]
@@ -51,7 +46,20 @@ def _average(
         return
     sums = out if out.dtype is DType.FP32 else b.temp(DType.FP32, out.sizes)
     pooled(b, "sum", x, sums, axes)
-    _divide(b, sums, out, counts)
+    divide_by_counts(b, sums, out, counts)
+
+
+def counts_of(
+    axes: Sequence[PoolingAxis], *, count_padding: bool, divisor: int | None
+) -> list[list[int]]:
+    """For each dimension, the positions of each window; their product is what a sum is divided
+    by: the positions that count, or the number given."""
+    if divisor is not None:
+        return [[divisor] * axes[0].count, *([1] * axis.count for axis in axes[1:])]
+    return [
+        [axis.elements(window, padding=count_padding) for window in range(axis.count)]
+        for axis in axes
+    ]
 
 
 def _mean(dims: int) -> RuleFunction:
@@ -86,7 +94,7 @@ for _dims in (2, 3):
     TABLE.op(f"avg_pool{_dims}d")(_mean(_dims))
 
 
-def _divide(
+def divide_by_counts(
     b: ProgramBuilder, sums: TensorView, out: TensorView, counts: Sequence[Sequence[int]]
 ) -> None:
     """out = sums ÷ the product of the counts of each dimension"""
@@ -112,6 +120,11 @@ def _vector(b: ProgramBuilder, values: Sequence[int]) -> TensorView:
     return line
 
 
+def adaptive_bounds(length: int, count: int) -> list[tuple[int, int]]:
+    """Where each of `count` windows over `length` positions starts and stops."""
+    return [(at * length // count, -(-(at + 1) * length // count)) for at in range(count)]
+
+
 def _adaptive(dims: int) -> RuleFunction:
     """Means of windows that divide the image as evenly as they can."""
 
@@ -124,10 +137,7 @@ def _adaptive(dims: int) -> RuleFunction:
             if prod(kernel) <= _FEW:
                 _average(b, out, self, dims, (kernel, (), each((0,), dims)))
                 return
-        bounds = [
-            [(at * length // count, -(-(at + 1) * length // count)) for at in range(count)]
-            for length, count in zip(lengths, counts, strict=True)
-        ]
+        bounds = [adaptive_bounds(*sizes) for sizes in zip(lengths, counts, strict=True)]
         sums = out if out.dtype is DType.FP32 else b.temp(DType.FP32, out.sizes)
         x = self
         for number, line in enumerate(bounds):
@@ -138,7 +148,7 @@ def _adaptive(dims: int) -> RuleFunction:
                 part = x.sliced(dim, start, stop - start)
                 reduce(b, "sum", part, target.sliced(dim, at, 1), (dim,))
             x = target
-        _divide(b, sums, out, [[stop - start for start, stop in line] for line in bounds])
+        divide_by_counts(b, sums, out, [[stop - start for start, stop in line] for line in bounds])
 
     return rule
 

@@ -7,7 +7,7 @@ from driver.isa import DType
 from driver.isa.types import SCATTER_ADD_DTYPES
 from driver.lower import long_reduce
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_type, constant, convert
+from driver.lower.convert import as_type, constant, convert, number
 from driver.lower.index import along, as_indices, cropped, in_line, merged_at
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
@@ -116,9 +116,8 @@ def embedding_backward(
     padding_idx: int,
     scale_grad_by_freq: bool,
 ) -> None:
-    """The gradient's rows added up where their indices point; none for padding_idx"""
-    if scale_grad_by_freq:
-        raise b.unsupported("scale_grad_by_freq", True, "False")
+    """The gradient's rows added up where their indices point, in the order of the indices; none
+    for padding_idx"""
     b.fill(out, 0)
     if not indices.count:
         return
@@ -127,7 +126,22 @@ def embedding_backward(
         fresh = b.temp(grad_output.dtype, grad_output.sizes)
         b.copy(grad_output, fresh)
         rows = fresh.reshaped((indices.count, out.sizes[1]), (out.sizes[1], 1))
-    places = b.expanded(along(in_line(b, as_indices(b, indices)), 2, 0), rows.sizes)
+    line = in_line(b, as_indices(b, indices))
+    if scale_grad_by_freq:
+        rows = _per_use(b, rows, line, num_weights)
+    places = b.expanded(along(line, 2, 0), rows.sizes)
     scatter(b, rows, places, out, 0, accumulate=True)
     if 0 <= padding_idx < num_weights:
         b.fill(out.selected(0, padding_idx), 0)
+
+
+def _per_use(b: ProgramBuilder, rows: TensorView, line: TensorView, num_weights: int) -> TensorView:
+    """Each row divided by the number of rows with its index, rounded to its type."""
+    uses = b.temp(DType.FP32, (num_weights,))
+    b.fill(uses, 0.0)
+    b.scatter(b.expanded(number(b, 1.0), line.sizes), line, uses, 0, accumulate=True)
+    count = b.temp(DType.FP32, (line.count, 1))
+    b.gather(uses, line, count.reshaped((line.count,), (1,)), 0)
+    shares = b.temp(rows.dtype, rows.sizes)
+    b.vector("div", (rows, count), shares)
+    return shares

@@ -29,6 +29,7 @@ from driver.lower import (
     index,
     index_tensors,
     loss,
+    loss_backward,
     masks,
     matmul,
     norm,
@@ -68,7 +69,7 @@ _MODULES = (
     *(conv, pool, quant, host),
     *(random, random_integers, random_choices),
     *(batch_norm, border, resample, rearrange, pool_mean, pool_adaptive, loss),
-    *(conv_backward, gradients, norm_backward, optimizers, pool_backward),
+    *(conv_backward, gradients, loss_backward, norm_backward, optimizers, pool_backward),
 )
 FAMILIES: tuple[LoweringTable, ...] = tuple(module.TABLE for module in _MODULES)
 

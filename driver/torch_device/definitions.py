@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any
 
 import torch
 
@@ -12,35 +12,6 @@ from driver.torch_device import layers
 from driver.torch_device.formulas import FORMULAS
 
 Tensor = torch.Tensor
-
-
-def avg_pool2d_backward(
-    grad_output: Tensor,
-    self: Tensor,
-    kernel_size: Sequence[int],
-    stride: Sequence[int],
-    padding: Sequence[int],
-    ceil_mode: bool,
-    count_include_pad: bool,
-    divisor_override: int | None,
-) -> Tensor:
-    """The gradient of each mean, spread over its window and added up.
-
-    NotImplemented for windows of different sizes: at a padded edge that does not count, or cut by
-    ceil_mode.
-    """
-    if ceil_mode or (any(padding) and not count_include_pad and not divisor_override):
-        return cast("Tensor", NotImplemented)
-    kernel = list(kernel_size) * (2 // len(kernel_size))
-    step = list(stride or kernel) * (2 // len(stride or kernel))
-    pad = list(padding) * (2 // len(padding))
-    area = kernel[0] * kernel[1]
-    lead, count = grad_output.shape[:-2], grad_output.shape[-2] * grad_output.shape[-1]
-    share = grad_output * (1.0 / (divisor_override or area))
-    columns = share.reshape(*lead, 1, count).expand(*lead, area, count)
-    columns = columns.reshape(*lead[:-1], lead[-1] * area, count)
-    found: Tensor = torch.ops.aten.col2im(columns, self.shape[-2:], kernel, [1, 1], pad, step)
-    return found
 
 
 def index_put_impl(
@@ -93,7 +64,6 @@ def shrink_backward(grad_output: Tensor, self: Tensor, lambd: float) -> Tensor:
 DEFINITIONS: dict[str, Callable[..., Any]] = {
     **FORMULAS,
     "aten.addbmm.default": addbmm,
-    "aten.avg_pool2d_backward.default": avg_pool2d_backward,
     "aten.fmax.default": fmax,
     "aten.fmin.default": fmin,
     "aten.hardshrink_backward.default": shrink_backward,

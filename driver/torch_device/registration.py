@@ -15,6 +15,7 @@ from torch.utils.backend_registration import (
 )
 
 WHOLE = (
+    "_fused_rms_norm",
     "_safe_softmax",
     "constant_pad_nd",
     "convolution",

@@ -5,7 +5,8 @@ of maxima.
 The contract stores after each addition, so an element hit h times is rounded h times to the
 result's own type: within γ_h(u)·S, u that type's, S the magnitudes of what is summed. Both S and
 h are the same op, on magnitudes and on ones. torch rounds as often or less. A sum that may pass
-the type's largest number on the way is open.
+the type's largest number on the way is open. Embedding's rows may be divided by the number of their
+uses first: a quotient more, in torch a reciprocal and a product.
 """
 
 from __future__ import annotations
@@ -32,11 +33,13 @@ def _added(subject: Subject) -> tuple[Expectation | None, ...]:
         if name in _SUMMED and isinstance(value, torch.Tensor)
     }
     (size,) = truths(call, **{name: finite(x).abs() for name, x in floats.items()})
-    (hits,) = truths(call, **{name: torch.ones_like(x) for name, x in floats.items()})
+    ones: dict[str, object] = {name: torch.ones_like(x) for name, x in floats.items()}
+    shared = bool(call.arguments.get("scale_grad_by_freq"))
+    (hits,) = truths(call, **ones | ({"scale_grad_by_freq": False} if shared else {}))
     assert size is not None
     assert hits is not None
     form = FLOAT_FORMATS[NPU_TYPES[dtype]]
-    grown = values_of(hits) * form.unit_roundoff
+    grown = (values_of(hits) + 2 * shared) * form.unit_roundoff
     relative = grown / (1 - grown.clip(max=0.5))
     error = (relative + SLACK) * values_of(size) + values_of(hits) * 2.0**form.min_quantum
     made = near(dtype, true_of(subject), error)
@@ -74,6 +77,7 @@ def _mean(subject: Subject) -> tuple[Expectation | None, ...]:
 RULES: dict[str, Rule] = {
     "scatter_reduce": _scatter_reduced,
     **dict.fromkeys(("scatter_add", "index_add", "embedding_dense_backward"), by_type(_added)),
-    "max_pool2d_with_indices_backward": _added,
+    **{f"max_pool{dims}d_with_indices_backward": _added for dims in (2, 3)},
+    **{f"adaptive_max_pool{dims}d_backward": _added for dims in (2, 3)},
     **dict.fromkeys(("index_put", "_unsafe_index_put"), _put),
 }

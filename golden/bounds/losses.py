@@ -12,6 +12,8 @@ log(1 + e^a) with a rounded once: u·|a|·σ(a) + 4u·e; torch takes e^a and 1 +
 u·(|a| + 10) absolutely, and overflows where a is above 88. *nll*: a product, so u·e; with weights
 the mean divides by their sum, γ_n and a rounding more.
 
+Its gradient −w·g ÷ Σw is a product and a quotient: 2u of it, nothing but the zeros that are exact.
+
 torch rounds each element to a 16-bit type up to four times, and the sum before the mean.
 """
 
@@ -23,6 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.elementwise import true_of
 from golden.bounds.expectation import (
     FLUSH,
@@ -41,7 +44,7 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.reductions import finite, roundings
 from golden.calls import OpCall, base_name, truths
-from golden.formats import Floats
+from golden.formats import FLOAT_FORMATS, Floats
 from golden.tensors import values_of
 
 _OVERFLOW = 88.0
@@ -195,6 +198,26 @@ def _likelihood(subject: Subject) -> tuple[Expectation | None, ...]:
     return first, near(dtype, total, npu_norm, other_norm)
 
 
+def _gradient(subject: Subject) -> tuple[Expectation | None, ...]:
+    call, true, dtype = subject.call, true_of(subject), subject.answer().dtype
+    size = np.abs(np.where(np.isfinite(true), true, 0.0))
+    weight = 1.0 if call["weight"] is None else float(finite(call["weight"]).abs().max())
+    total = float(finite(call["total_weight"]).abs()) if call["reduction"] == 1 else 1.0
+    inverse = 1 / total if total else 0.0  # then nothing is finite
+    apart = (size > 0).astype(np.float64)
+    npu = gamma(3) * size + apart * TINY * (1 + inverse)
+    other = npu + apart * TINY * (1 + weight)
+    if is_short(dtype):
+        other = other + 3 * unit(dtype) * size + apart * _least(dtype) * (1 + weight)
+    first = float(finite(call["grad_output"]).abs().max()) * inverse  # what torch begins with
+    return (near(dtype, true, npu, other, peak=size * total, torch_peak=apart * first),)
+
+
+def _least(dtype: torch.dtype) -> float:
+    """The least number of a type."""
+    return float(2.0 ** FLOAT_FORMATS[NPU_TYPES[dtype]].min_quantum)
+
+
 _ELEMENTS: dict[str, Callable[[OpCall], _Elements]] = {
     "mse_loss": _mse,
     "smooth_l1_loss": _limited("beta"),
@@ -206,4 +229,5 @@ _ELEMENTS: dict[str, Callable[[OpCall], _Elements]] = {
 RULES: dict[str, Rule] = {
     **{name: _rule(elements) for name, elements in _ELEMENTS.items()},
     **dict.fromkeys(("nll_loss_forward", "nll_loss2d_forward"), _likelihood),
+    **dict.fromkeys(("nll_loss_backward", "nll_loss2d_backward"), _gradient),
 }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of batch and layer normalisation; the statistics m and r are exact operands.
+"""Gradients of normalisations; the statistics m and r are exact operands.
 
-With n = (x − m)·r, h = g (batch) or g·weight (layer), over the K elements of a channel or row:
+With n = (x − m)·r, h = g (batch) or g·weight (layer, group), over the K elements of a row:
 
     grad_input = (h − n·Σ(h·n)/K − Σh/K)·s, s = r·weight or r
 
@@ -14,8 +14,11 @@ In evaluation r = 1/√(v + eps) has three roundings more, and grad_input = g·s
 
 torch's batch norm has the same terms, any order of sums. Its layer norm takes Σh·x and Σh and
 multiplies out: r·h + β·x + c with β = (m·Σh − Σh·x)·r³/K, c = −β·m − r·Σh/K: γ_{K+10} of the
-magnitudes (|m|·Σ|h| + Σ|h·x|)·(|x| + |m|)·r³/K + r·(|h| + Σ|h|/K); weights alike. Three roundings
-to a 16-bit type.
+magnitudes (|m|·Σ|h| + Σ|h·x|)·(|x| + |m|)·r³/K + r·(|h| + Σ|h|/K); weights alike; its group norm
+too. Three roundings to a 16-bit type.
+
+*rms_norm*: n = x·r, one rounding, and no mean of h: the same with m = 0 and without the last term.
+CPU torch has no such op; its answer is its definition by smaller ops, in fp32.
 """
 
 from __future__ import annotations
@@ -69,11 +72,12 @@ class _Norm:
     extra: int
     """Roundings of r."""
 
-    def of_input(self, h: Tensor, s: Tensor) -> _Sized:
-        """grad_input = (h − n·Σ(h·n)/K − Σh/K)·s."""
+    def of_input(self, h: Tensor, s: Tensor, *, centred: bool = True) -> _Sized:
+        """grad_input = (h − n·Σ(h·n)/K − Σh/K)·s; without the last term if not `centred`."""
         n = (self.x - self.m) * self.r
-        count = max(self.x.numel() // max(self.m.numel(), 1), 1)
+        count = max(self.x.numel() // max(self.r.numel(), 1), 1)
         inner, plain = (t.abs().sum(self.over, keepdim=True) / count for t in (h * n, h))
+        plain = plain * centred
         size = (h.abs() + n.abs() * inner + plain) * s.abs()
         errors = [
             (n.abs() * inner * gamma(k + 8) + plain * gamma(k + 2)) * s.abs() + 6 * U * size
@@ -143,10 +147,33 @@ def _layer(subject: Subject) -> tuple[Expectation | None, ...]:
     return _expected(subject, norm, norm.of_input_in_layers(g if weight is None else g * weight))
 
 
+def _group(subject: Subject) -> tuple[Expectation | None, ...]:
+    call = subject.call
+    groups, channels = call["group"], call["C"]
+    split = (call["N"], groups, channels // groups, call["HxW"])
+    g, x = (finite(call[name]).reshape(split) for name in ("grad_out", "input"))
+    m, r = (finite(call[name]).reshape(*split[:2], 1, 1) for name in ("mean", "rstd"))
+    weight = call["weight"]
+    weight = None if weight is None else finite(weight).reshape(1, groups, -1, 1)
+    norm = _Norm(g, x, m, r, weight, (2, 3), (0, 3), 0)
+    return _expected(subject, norm, norm.of_input_in_layers(g if weight is None else g * weight))
+
+
+def _rms(subject: Subject) -> tuple[Expectation | None, ...]:
+    call = subject.call
+    g, x, r = (finite(call[name]) for name in ("grad_out", "input", "rstd"))
+    split = x.dim() - len(call["normalized_shape"])
+    weight = None if call["weight"] is None else finite(call["weight"])
+    over, rows = tuple(range(split, x.dim())), tuple(range(split))
+    norm = _Norm(g, x, torch.zeros_like(r), r, weight, over, rows, 0)
+    h = g if weight is None else g * weight
+    return _expected(subject, norm, norm.of_input(h, r, centred=False))
+
+
 def _expected(subject: Subject, norm: _Norm, first: _Sized) -> tuple[Expectation | None, ...]:
     found: list[Expectation | None] = []
-    for at, made in enumerate((first, norm.of_weight(), norm.of_bias())):
-        answer = subject.answers[at]
+    sides = (first, norm.of_weight(), norm.of_bias())
+    for at, (answer, made) in enumerate(zip(subject.answers, sides, strict=False)):
         if answer is None:
             found.append(None)
             continue
@@ -155,7 +182,7 @@ def _expected(subject: Subject, norm: _Norm, first: _Sized) -> tuple[Expectation
         if is_short(answer.dtype):
             other = other + 3 * unit(answer.dtype) * made.size
         npu, far, top = (
-            values_of(t.broadcast_to(answer.shape).contiguous())
+            values_of(t.reshape(answer.shape).contiguous())
             for t in (made.npu + tiny, other + tiny, made.size)
         )
         limit = top if is_short(answer.dtype) else 0.0
@@ -166,4 +193,6 @@ def _expected(subject: Subject, norm: _Norm, first: _Sized) -> tuple[Expectation
 RULES: dict[str, Rule] = {
     "native_batch_norm_backward": _batch,
     "native_layer_norm_backward": _layer,
+    "native_group_norm_backward": _group,
+    "_fused_rms_norm_backward": _rms,
 }

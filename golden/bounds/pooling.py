@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pooling. A maximum is exact; an average is a sum of at most `kernel` terms and a quotient, so
-within γ_{n+2} of the average of the magnitudes, which is the same op on them."""
+within γ_{n+2} of the average of the magnitudes, which is the same op on them.
+
+The gradient of an average: each position gets g ÷ count of the windows that it lies in, at most n =
+Π ⌈size ÷ stride⌉ of them; adaptive windows overlap by at most two in a dimension. The quotient and
+the sum, dimension by dimension, are n + 2 roundings at most. torch adds in the result's type."""
 
 from __future__ import annotations
 
@@ -8,11 +12,22 @@ from math import ceil, prod
 
 import numpy as np
 
+from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import equal
-from golden.bounds.expectation import TINY, Expectation, Rule, Subject, gamma, is_short, near, unit
+from golden.bounds.expectation import (
+    TINY,
+    Expectation,
+    Rule,
+    Subject,
+    gamma,
+    is_short,
+    near,
+    unit,
+)
 from golden.bounds.reductions import finite
 from golden.calls import OpCall, base_name, truths
+from golden.formats import FLOAT_FORMATS
 from golden.tensors import values_of
 
 
@@ -42,6 +57,30 @@ def _average(subject: Subject) -> tuple[Expectation | None, ...]:
     return (near(dtype, true_of(subject), error, other, peak=size * count, torch_peak=short),)
 
 
+def _overlap(call: OpCall) -> int:
+    """The most windows that a position lies in."""
+    dims = 3 if base_name(call.op).endswith("3d_backward") else 2
+    if "kernel_size" not in call.arguments:
+        return int(2**dims)
+    kernel, stride = ([*call[name]] for name in ("kernel_size", "stride"))
+    stride = stride or kernel
+    sizes = zip(kernel * (dims // len(kernel)), stride * (dims // len(stride)), strict=True)
+    return prod(ceil(size / step) for size, step in sizes)
+
+
+def _gradient_of_average(subject: Subject) -> tuple[Expectation | None, ...]:
+    call, dtype = subject.call, subject.answer().dtype
+    (magnitudes,) = truths(call, grad_output=finite(call["grad_output"]).abs())
+    assert magnitudes is not None
+    size, count = np.abs(values_of(magnitudes)), _overlap(call)
+    error = gamma(count + 2) * size + (count + 1) * TINY
+    if not is_short(dtype):
+        return (near(dtype, true_of(subject), error, peak=size),)
+    least = 2.0 ** FLOAT_FORMATS[NPU_TYPES[dtype]].min_quantum
+    other = error + (count + 2) * (unit(dtype) * size + least)
+    return (near(dtype, true_of(subject), error, other, peak=size, torch_peak=size),)
+
+
 RULES: dict[str, Rule] = {
     **{f"max_pool{dims}d": equal for dims in (2, 3)},
     **{f"max_pool{dims}d_with_indices": equal for dims in (2, 3)},
@@ -49,4 +88,6 @@ RULES: dict[str, Rule] = {
     **{f"avg_pool{dims}d": _average for dims in (2, 3)},
     **{f"_adaptive_avg_pool{dims}d": _average for dims in (2, 3)},
     **{f"adaptive_avg_pool{dims}d": _average for dims in (2, 3)},
+    **{f"avg_pool{dims}d_backward": _gradient_of_average for dims in (2, 3)},
+    **{f"_adaptive_avg_pool{dims}d_backward": _gradient_of_average for dims in (2, 3)},
 }

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
+from typing import Any
 
 import torch
 
 from tb.ops.samples.model import FLOATS, Sample, T
+from tb.ops.samples.nn import VOLUMES
 
 
 def _activations() -> Iterator[Sample]:
@@ -74,13 +77,70 @@ def _layer_norms() -> Iterator[Sample]:
     yield Sample(name, (none, none, [5], empty, empty, row, row, _ALL), special=False)
 
 
-def _pools() -> Iterator[Sample]:
+def _group_norms() -> Iterator[Sample]:
+    name = "aten.native_group_norm_backward.default"
+    for shape in ((2, 6, 5, 7), (3, 6, 4), (2, 6)):
+        x, channel = T(shape, plain=True), T((6,), plain=True)
+        sizes = (shape[0], 6, prod(shape[2:]), 3)
+        mean, rstd = T((shape[0], 3), plain=True), T((shape[0], 3), "positive", plain=True)
+        for weight, mask in ((channel, _ALL), (None, [True, False, False])):
+            args = (x, x, mean, rstd, weight, *sizes, mask)
+            yield Sample(name, args, special=False)
+
+
+def _rms_norms() -> Iterator[Sample]:
+    name = "aten._fused_rms_norm_backward.default"
+    for inner in ((33,), (6, 33)):
+        x, lead = T((4, 6, 33)), (4, 6, 33)[: 3 - len(inner)]
+        rstd = T((*lead, *[1] * len(inner)), "positive", plain=True)
+        for weight, mask in ((T(inner, plain=True), [True, True]), (None, [True, False])):
+            yield Sample(name, (x, x, list(inner), rstd, weight, mask), special=False)
+
+
+def _maxima() -> Iterator[Sample]:
     name = "aten.max_pool2d_with_indices_backward.default"
     for lead in ((2, 3), (3,)):
         x, grad = T((*lead, 9, 8), plain=True), T((*lead, 5, 4))
         places = T((*lead, 5, 4), "index", torch.int64, 72)
         args = (grad, x, [3, 3], [2, 2], [1, 1], [1, 1], False, places)
         yield Sample(name, args, special=False)
+        yield Sample("aten.adaptive_max_pool2d_backward.default", (grad, x, places), special=False)
+    x, grad = T((2, 3, 4, 5, 6), plain=True), T((2, 3, 2, 2, 3))
+    places = T((2, 3, 2, 2, 3), "index", torch.int64, 120, plain=True)  # torch reads them so
+    args = (grad, x, [2] * 3, [2] * 3, [0] * 3, [1] * 3, False, places)
+    yield Sample("aten.max_pool3d_with_indices_backward.default", args, special=False)
+    yield Sample("aten.adaptive_max_pool3d_backward.default", (grad, x, places), special=False)
+
+
+_MEANS: tuple[tuple[tuple[int, int], tuple[Any, ...]], ...] = (
+    ((4, 4), ([2, 2], [2, 2], [0, 0], False, True, None)),
+    ((4, 4), ([2, 2], [], [0, 0], False, True, 3)),
+    ((5, 4), ([3, 3], [2, 2], [1, 1], False, True, None)),
+    ((5, 4), ([3], [2], [1], False, False, None)),
+    ((5, 4), ([2, 2], [2, 2], [0, 0], True, True, None)),
+    ((4, 7), ([3, 2], [2, 1], [0, 0], False, True, -5)),
+)
+"""Windows, and the arguments behind the image of 9 × 8."""
+
+
+def _means() -> Iterator[Sample]:
+    for positions, tail in _MEANS:
+        for lead in ((2, 3), (3,)):
+            args = (T((*lead, *positions)), T((*lead, 9, 8), plain=True), *tail)
+            yield Sample("aten.avg_pool2d_backward.default", args)
+    for positions in ((3, 4), (4, 5), (1, 1), (2, 9)):
+        args = (T((2, 3, *positions)), T((2, 3, 9, 8), plain=True))
+        yield Sample("aten._adaptive_avg_pool2d_backward.default", args)
+    x = T((1, 2, 6, 5, 7), plain=True)
+    for volumes, tail in (
+        ((3, 2, 3), ([2] * 3, [2] * 3, [0] * 3, False, True, None)),
+        ((3, 3, 4), ([3, 2, 2], [2] * 3, [1, 1, 1], False, False, None)),
+    ):
+        args = (T((1, 2, *volumes)), x, *tail)
+        yield Sample("aten.avg_pool3d_backward.default", args, VOLUMES)
+    for volumes in ((3, 5, 1), (4, 2, 3)):
+        args = (T((1, 2, *volumes)), x)
+        yield Sample("aten._adaptive_avg_pool3d_backward.default", args, VOLUMES)
 
 
 _CONVOLUTIONS: tuple[
@@ -121,9 +181,12 @@ def _convolutions() -> Iterator[Sample]:
 
 SAMPLES = (
     *_convolutions(),
-    *_pools(),
+    *_maxima(),
+    *_means(),
     *_batch_norms(),
     *_layer_norms(),
+    *_group_norms(),
+    *_rms_norms(),
     *_optimizers(),
     *_activations(),
     *_softmax(),

@@ -80,6 +80,8 @@ def _writes() -> Iterator[Sample]:
     yield Sample("aten._unsafe_index_put.default", puts, EVERY)
     back = (T((2, 5, 6)), _at((2, 5), 11), 11, -1, False)
     yield Sample("aten.embedding_dense_backward.default", back, FLOATS)
+    again = (T((4, 5, 6)), _at((4, 5), 7), 7, 3, True)
+    yield Sample("aten.embedding_dense_backward.default", again, FLOATS)
 
 
 def _sorting() -> Iterator[Sample]:

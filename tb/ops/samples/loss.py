@@ -50,4 +50,22 @@ def _classes() -> Iterator[Sample]:
         yield Sample("aten.nll_loss_forward.default", (*one, None, reduction, -100), special=False)
 
 
-SAMPLES = (*_pairs(), *_probabilities(), *_classes())
+def _gradients_of_classes() -> Iterator[Sample]:
+    line, image = T((6,), "index", _INDEX, 5, plain=True), T((2, 3, 4), "index", _INDEX, 5)
+    for reduction in (0, 1, 2):
+        for weight in (None, T((5,), "positive", plain=True)):
+            for ignored in (-100, 3):
+                total = T((), "positive", plain=True)
+                tail = (weight, reduction, ignored, total)
+                grad = T(() if reduction else (6,))
+                args = (grad, T((6, 5), plain=True), line, *tail)
+                yield Sample("aten.nll_loss_backward.default", args)
+                grad = T(() if reduction else (2, 3, 4))
+                args = (grad, T((2, 5, 3, 4), plain=True), image, *tail)
+                yield Sample("aten.nll_loss2d_backward.default", args)
+        one = (T(()), T((5,), plain=True), T((), "index", _INDEX, 5, plain=True))
+        args = (*one, None, reduction, -100, T((), "positive", plain=True))
+        yield Sample("aten.nll_loss_backward.default", args)
+
+
+SAMPLES = (*_gradients_of_classes(), *_pairs(), *_probabilities(), *_classes())

@@ -10,7 +10,7 @@ import torch
 from tb.ops.samples.model import FLOATS, Sample, T
 
 _FP16 = (torch.float16, torch.bfloat16)
-_VOLUMES = (torch.float32,)
+VOLUMES = (torch.float32,)
 """Types that torch averages volumes in."""
 _CONVOLUTIONS: tuple[
     tuple[tuple[int, ...], tuple[int, ...], list[int], list[int], list[int], int], ...
@@ -66,9 +66,9 @@ def _pools_of_volumes() -> Iterator[Sample]:
         yield Sample(largest, (x, [2, 2, 2]))
         yield Sample(largest, (x, [3, 2, 2], [2, 1, 2], [1, 1, 0], [1, 1, 2], True))
     mean = "aten.avg_pool3d.default"
-    yield Sample(mean, (x, [2, 2, 2]), _VOLUMES)
-    yield Sample(mean, (x, [3, 2, 3], [2, 2, 1], [1, 1, 1], True, False), _VOLUMES)
-    yield Sample(mean, (x, [3, 2, 1], [2, 2, 1], [1, 0, 0], False, True, -3), _VOLUMES)
+    yield Sample(mean, (x, [2, 2, 2]), VOLUMES)
+    yield Sample(mean, (x, [3, 2, 3], [2, 2, 1], [1, 1, 1], True, False), VOLUMES)
+    yield Sample(mean, (x, [3, 2, 1], [2, 2, 1], [1, 0, 0], False, True, -3), VOLUMES)
     for size in ([1, 1, 1], [3, 2, 4], [2, 5, 7]):
         yield Sample("aten._adaptive_avg_pool3d.default", (x, size))
         yield Sample("aten.adaptive_max_pool3d.default", (x, size))
