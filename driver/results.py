@@ -262,6 +262,23 @@ class LedgerRow(Frozen):
     reason: str
 
 
+class Curve(Frozen):
+    """A value of a training at each step, on the NPU and by CPU torch."""
+
+    model: str
+    """Name of the capsule or program that trained."""
+    name: str
+    """What the value is: "loss"."""
+    npu: tuple[Number, ...]
+    torch: tuple[Number, ...]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Curve:
+        if len(self.npu) != len(self.torch) or not self.npu:
+            raise _contradiction("a curve has one value per step on both sides, and a step")
+        return self
+
+
 class RunResult(Frozen):
     """result.json: the whole outcome of a run."""
 
@@ -283,6 +300,8 @@ class RunResult(Frozen):
     ledger: tuple[LedgerRow, ...]
     notes: tuple[str, ...] = ()
     """What else the test found worth saying, one line each."""
+    curves: tuple[Curve, ...] = ()
+    """Of trainings."""
     digest: str | None = None
     """SHA-256 of the bits of all results in order: equal on every configuration and backend."""
 

@@ -44,7 +44,7 @@ from regress.options import (
 from regress.paths import CONFIG_FILE, OUT, ROOT
 from regress.progress import ProgressBar
 from regress.run import RunOutcome, list_tests, run, test_named
-from regress.run_report import roofline
+from regress.run_report import curves, roofline
 from regress.run_report import text as report
 from regress.units import MUTANTS, known_units, run_unit, unit_command
 
@@ -163,13 +163,15 @@ def _run(console: Console, spec: RunSpec) -> int:
 
 
 def _pictures(spec: RunSpec, result: RunResult) -> list[Path]:
-    """The table of all ops, and where they stand under the roof."""
+    """The table of all ops, where they stand under the roof, and the curves of a training."""
     if not result.ops:
         return []
     kept = [keep_text(spec.out, report.OPS_FILE, report.all_ops(result))]
     figure = roofline.figure(result, load_config(spec.config_file, spec.config))
     if figure is not None:
         kept.append(keep_text(spec.out, roofline.FILE, figure))
+    if result.curves:
+        kept.append(keep_text(spec.out, curves.FILE, curves.figure(result)))
     return kept
 
 

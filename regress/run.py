@@ -41,14 +41,14 @@ from driver.results import (
 from regress.folder import fresh, locked
 from regress.paths import BUILD, ROOT
 from regress.process import Ended, execute, last_lines, terminable
-from regress.run_report import roofline
+from regress.run_report import curves, roofline
 from regress.run_report.junit import JUNIT_FILE, write_junit
 from regress.run_report.text import OPS_FILE
 
 LOG_FILE = "sim.log"
 RUNNER: tuple[str, ...] = (sys.executable, "-m", "tb.run")
 LISTS = BUILD / "tests"
-SHOWN_NAMES = (RESULT_FILE, OPS_FILE, roofline.FILE)
+SHOWN_NAMES = (RESULT_FILE, OPS_FILE, roofline.FILE, curves.FILE)
 """What the command line leaves for a reader, also of a test that ran in shards."""
 OWN_NAMES = (
     *(*SHOWN_NAMES, SPEC_FILE, JUNIT_FILE, LOG_FILE, evidence.FOLDER, COCOTB_FOLDER),

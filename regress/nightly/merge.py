@@ -36,6 +36,7 @@ def merged(spec: RunSpec, results: Sequence[RunResult], wall_seconds: float) -> 
         ops=rows,
         ledger=_ledger(results),
         notes=tuple(dict.fromkeys(note for result in results for note in result.notes)),
+        curves=tuple(curve for result in results for curve in result.curves),
     )
 
 

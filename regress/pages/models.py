@@ -15,6 +15,7 @@ from driver.errors import InputError
 from driver.results import OpRow, RunResult, write_text
 from regress.pages.timeline import perfetto, timeline
 from regress.results.night import Night, StoredJob
+from regress.run_report.curves import draw as draw_curves
 from regress.run_report.roofline import draw, points
 
 FOLDER = "traces"
@@ -41,6 +42,8 @@ class ModelRun:
     utilisation: float | None
     roofline: Markup | None
     timeline: Markup | None
+    curves: Markup | None
+    """Of a training, by CPU torch and on the NPU."""
     trace: str
     """Of Perfetto, relative to the site; empty where nothing was timed."""
 
@@ -120,6 +123,7 @@ def _run(site: Path, name: str, pairs: Sequence[tuple[StoredJob, OpRow]]) -> Mod
         utilisation=used / cycles if cycles else None,
         roofline=_roofline(name, job, rows),
         timeline=timeline(rows) if timed else None,
+        curves=_curves(name, pairs),
         trace=_trace(site, name, job, rows) if timed else "",
     )
 
@@ -136,6 +140,13 @@ def _roofline(name: str, job: StoredJob, rows: Sequence[OpRow]) -> Markup | None
     if not found:
         return None
     return Markup(draw(config, found, f"{name} on {config.name}"))  # noqa: S704 (escapes itself)
+
+
+def _curves(name: str, pairs: Sequence[tuple[StoredJob, OpRow]]) -> Markup | None:
+    results = {id(job.result): job.result for job, _ in pairs}.values()
+    found = [c for result in results if result is not None for c in result.curves]
+    own = [curve for curve in found if curve.model == name]
+    return Markup(draw_curves(own, name)) if own else None  # noqa: S704 (escapes itself)
 
 
 def _trace(site: Path, name: str, job: StoredJob, rows: Sequence[OpRow]) -> str:

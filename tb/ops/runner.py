@@ -17,7 +17,7 @@ from driver.capture.format import HOST_READ
 from driver.config import HwConfig
 from driver.errors import InputError, VerdictError
 from driver.reproduce import reproduce_line
-from driver.results import LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Site
+from driver.results import Curve, LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Site
 from tb.ops.capsules import is_free
 from tb.ops.case import Entry
 from tb.ops.chain import ModelOutput
@@ -53,6 +53,8 @@ class ModelCheck:
 
     ok: bool
     text: str
+    curves: tuple[Curve, ...] = ()
+    """If the model is a training."""
 
 
 CheckModel = Callable[[Capsule, Sequence[ModelOutput]], ModelCheck]
@@ -187,6 +189,7 @@ def _result(spec: RunSpec, state: _RunState, checks: Sequence[ModelCheck]) -> Ru
             for (op, where, reason), count in sorted(state.ledger.items())
         ),
         notes=(*state.notes, *(said.text for said in checks)),
+        curves=tuple(curve for said in checks for curve in said.curves),
     )
 
 
