@@ -2,7 +2,8 @@
 """Which ops a capsule holds whole, and what torch turns the others into.
 
 An op with a row in the op table is recorded as it is, and so is what moves no data or draws random
-numbers. Any other op is run as torch defines it by smaller ones, if it does: a composite kernel, a
+numbers. A step of an optimizer on lists becomes steps on one parameter. Any other op is run as
+torch defines it by smaller ones, if it does: a composite kernel, a
 decomposition (`torch._decomp`), a primitive's ATen form, or for an op in place or into `out` the op
 itself and a copy. What is left is recorded whole, and refused when it is lowered.
 """
@@ -16,6 +17,8 @@ from typing import Any
 import torch
 from torch._C import DispatchKey
 
+import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
+from driver.capture.npu_optimizer_ops import DEFINITIONS
 from driver.errors import UnsupportedOp
 from driver.lower import LOWERINGS
 
@@ -37,6 +40,8 @@ def definition(func: Overload) -> Definition | None:
     """What to call instead of the op, with its arguments; None when it is recorded whole."""
     if str(func) in LOWERINGS or str(func) in ROOM:
         return None
+    if str(func) in DEFINITIONS:
+        return DEFINITIONS[str(func)]
     if is_composite(func):
         return func.decompose
     if torch.Tag.nondeterministic_seeded in func.tags or _is_view(func):

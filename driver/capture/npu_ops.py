@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import torch
 
+from driver.capture import npu_optimizer_ops
+
 Tensor = torch.Tensor
 
 INT8_MIN, INT8_MAX = -128, 127
@@ -91,4 +93,9 @@ _SCHEMAS = {
 
 for _schema, _kernel in _SCHEMAS.items():
     _LIBRARY.define(_schema)  # type: ignore[no-untyped-call]
-    _LIBRARY.impl(_schema.partition("(")[0], _kernel, "CompositeExplicitAutograd")  # type: ignore[no-untyped-call]
+    for _key in ("CPU", "Meta"):
+        _LIBRARY.impl(_schema.partition("(")[0], _kernel, _key)  # type: ignore[no-untyped-call]
+for _name, _schema in npu_optimizer_ops.SCHEMAS.items():
+    _LIBRARY.define(f"{_name}{_schema}")  # type: ignore[no-untyped-call]
+    _LIBRARY.impl(_name, npu_optimizer_ops.KERNELS[_name], "CPU")  # type: ignore[no-untyped-call]
+    _LIBRARY.impl(_name, npu_optimizer_ops.written(_name), "Meta")  # type: ignore[no-untyped-call]

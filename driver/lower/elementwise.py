@@ -154,11 +154,12 @@ def addcmul(
     """self + value·tensor1·tensor2"""
     if not is_float(out):
         raise b.unsupported("dtype", out.dtype.name, "a floating-point type")
-    if value != 1:
-        scaled = b.temp(DType.FP32, tensor1.sizes)
-        b.vector("affine", (tensor1,), scaled, float(value), -0.0)
-        tensor1 = scaled
-    b.vector("mul_add", (tensor1, tensor2, self), out)
+    if tensor1 == tensor2:  # read once
+        b.vector("mean_square", (self, tensor1), out, 1.0, float(value))
+    elif value == 1:
+        b.vector("mul_add", (tensor1, tensor2, self), out)
+    else:
+        b.vector("scale_mul_add", (tensor1, tensor2, self), out, float(value))
 
 
 # ---------------------------------------------------------------------- limits

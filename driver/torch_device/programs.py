@@ -107,7 +107,6 @@ class ProgramCache:
         outputs = [None if view is None else next(replaced) for view in results]
         program = lower(row, given, named, outputs, self._config, stream)
         buffers = [shape.buffer for shape in shapes]
-        in_place = bool(args) and isinstance(args[0], TensorView) and _in_place(row) in LOWERINGS
         return RememberedProgram(
             program=program,
             begins=tuple(buffers.index(buffer) for buffer in program.operands),
@@ -115,7 +114,7 @@ class ProgramCache:
             extents=tuple(shape.extent_bytes for shape in shapes),
             arguments=arguments,
             may_write_to_operands=_is_single_pass(program)
-            or (in_place and not set(shapes[1:arguments]) & set(shapes[arguments:])),
+            or _is_in_place(row, args, shapes[:arguments], shapes[arguments:]),
         )
 
     def _remember(self, key: object, program: RememberedProgram) -> None:
@@ -156,13 +155,24 @@ def _replaced(value: Arg, tensors: Iterator[TensorView]) -> Arg:
     return value
 
 
-def _in_place(row: str) -> str:
-    """The name of the same overload in place: aten.add.Tensor → aten.add_.Tensor.
+def _is_in_place(
+    row: str,
+    args: Sequence[Arg],
+    operands: Sequence[TensorView],
+    results: Sequence[TensorView],
+) -> bool:
+    """Whether a row is written for results that are operands, and each is that operand alone.
 
-    A row that has such a form is written for a result that is its first operand.
+    A row that has a form in place (aten.add.Tensor: aten.add_.Tensor) is, for its first operand; a
+    row with several results that is in place itself, for those that its schema says.
     """
     space, name, overload = row.split(".")
-    return f"{space}.{name.removesuffix('_')}_.{overload}"
+    if f"{space}.{name.removesuffix('_')}_.{overload}" not in LOWERINGS:
+        return False
+    if name.endswith("_") and len(results) > 1:
+        return all(operands.count(result) <= 1 for result in results)
+    begins = bool(args) and isinstance(args[0], TensorView)
+    return begins and not set(operands[1:]) & set(results)
 
 
 def _is_single_pass(program: Program) -> bool:

@@ -49,7 +49,8 @@ def register() -> None:
     running = torch.__version__.partition("+")[0]
     if running != _core.TORCH_VERSION:
         raise CoreMissing(f"built for torch {_core.TORCH_VERSION}, this is {running}: make setup")
-    from driver.torch_device import check, npu, pool  # noqa: PLC0415
+    from driver.capture import npu_ops  # noqa: F401, PLC0415 (makes torch.ops.npu)
+    from driver.torch_device import amp, check, npu, pool  # noqa: PLC0415
 
     rename_privateuse1_backend("npu")
     count = pool.POOL.settings.count
@@ -59,6 +60,7 @@ def register() -> None:
     npu.fill_generators()
     _register_kernels()
     _print_on_the_host()
+    amp.unscale_in_fp32()
     npu.debug.enable(pool.POOL.settings.debug)
     if pool.POOL.settings.check:
         check.check_whole_process()

@@ -199,11 +199,6 @@ def running(terms: Callable[[OpCall], torch.Tensor], roundings: int) -> Rule:
     return rule
 
 
-def _addcmul(call: OpCall) -> torch.Tensor:
-    a, b, c = (_wide(call[name]).abs() for name in ("self", "tensor1", "tensor2"))
-    return a + abs(float(call["value"])) * b * c
-
-
 def _arange(subject: Subject) -> tuple[Expectation | None, ...]:
     """start + step·i with both rounded to fp32: 3 roundings of either term.
 
@@ -227,7 +222,6 @@ RULES: dict[str, Rule] = {
     "arange": by_type(_arange),
     **dict.fromkeys(("add", "sub", "rsub"), by_type(sum_rule)),
     **dict.fromkeys(("mul", "div"), by_type(product_rule)),
-    "addcmul": running(_addcmul, 3),
     "square": by_type(function("square", 1.0)),
     "pow": by_type(function("pow", 3.0)),
     "gelu": function("gelu", 6.0, true=_gelu, torch_scale=_size),

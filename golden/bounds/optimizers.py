@@ -6,6 +6,10 @@ and the sum once together (fma): u·(|v·b/c| + |result|) + 2^-149·(1 + |v|). t
 and adds: three roundings, of which the first loses up to 2^-149 that is divided by c. Where b/c or
 v·b exceeds the largest fp32 number, nothing is claimed.
 
+*addcmul*: a + v·b·c. v and v·b round (below the normal range by 2^-149, which is multiplied by c),
+the product and the sum once together: 4·u·(|a| + |v·b·c|) + 2^-149·(1 + |c|). torch rounds those as
+well, or multiplies b and c first: 5·u and 2^-149·(2 + |c| + |v|).
+
 *lerp*: a + w·(b − a), from |w| = ½ on b − (1 − w)·(b − a): the difference, 1 − w, and the product
 and the sum, at most 4 roundings of (|a| + |b|)·(1 + |w|).
 """
@@ -51,9 +55,24 @@ def _addcdiv(subject: Subject) -> tuple[Expectation | None, ...]:
     return (near(dtype, true, left, right, peak=top, torch_peak=limit),)
 
 
+def _addcmul(subject: Subject) -> tuple[Expectation | None, ...]:
+    call, dtype = subject.call, subject.answer().dtype
+    a, b, c = (finite(call[name]).abs() for name in ("self", "tensor1", "tensor2"))
+    v = abs(float(np.float32(call["value"])))
+    size = a + v * b * c
+    npu = 4 * U * size + TINY * (1 + c)
+    other = 5 * U * size + TINY * (2 + c + v)
+    if is_short(dtype):
+        other = other + 2 * unit(dtype) * size
+    peak = torch.maximum(size, torch.maximum(v * b, b * c))
+    true = true_of(subject)
+    left, right, top = (values_of(torch.broadcast_to(x, true.shape)) for x in (npu, other, peak))
+    return (near(dtype, true, left, right, peak=top),)
+
+
 def _lerp(call: OpCall) -> torch.Tensor:
     a, b, w = (torch.as_tensor(widened(call[n])).abs() for n in ("self", "end", "weight"))
     return (a + b) * (1 + w)
 
 
-RULES: dict[str, Rule] = {"addcdiv": _addcdiv, "lerp": running(_lerp, 4)}
+RULES: dict[str, Rule] = {"addcdiv": _addcdiv, "addcmul": _addcmul, "lerp": running(_lerp, 4)}

@@ -17,6 +17,7 @@ from golden.bounds import (
     moves,
     norm_gradients,
     norms,
+    optimizer_steps,
     optimizers,
     pooling,
     products,
@@ -62,6 +63,7 @@ _FAMILIES = (
     *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, random),
     *(reductions, softmax, softplus),
     *(conv_gradients, gradients, losses, matmul, moves, norm_gradients, optimizers, resampling),
+    optimizer_steps,
 )
 
 

@@ -81,7 +81,7 @@ package npu_vector_pkg;
     endcase
   endfunction
 
-  localparam int unsigned PROGRAM_COUNT = 218;
+  localparam int unsigned PROGRAM_COUNT = 231;
   localparam program_t PROGRAMS [PROGRAM_COUNT] = '{
     /* 0 move */ '{16'd0, 8'd1, 2'd1, REDUCE_NONE},
     /* 1 constant */ '{16'd1, 8'd1, 2'd0, REDUCE_NONE},
@@ -300,10 +300,23 @@ package npu_vector_pkg;
     /* 214 huber */ '{16'd2614, 8'd8, 2'd2, REDUCE_NONE},
     /* 215 cross_entropy_of_logs */ '{16'd2622, 8'd6, 2'd3, REDUCE_NONE},
     /* 216 linear_part */ '{16'd2628, 8'd2, 2'd3, REDUCE_NONE},
-    /* 217 weighted_part */ '{16'd2630, 8'd3, 2'd3, REDUCE_NONE}
+    /* 217 weighted_part */ '{16'd2630, 8'd3, 2'd3, REDUCE_NONE},
+    /* 218 lerp */ '{16'd2633, 8'd3, 2'd2, REDUCE_NONE},
+    /* 219 addcdiv */ '{16'd2636, 8'd2, 2'd3, REDUCE_NONE},
+    /* 220 scale_mul_add */ '{16'd2638, 8'd2, 2'd3, REDUCE_NONE},
+    /* 221 decayed_sgd */ '{16'd2640, 8'd3, 2'd2, REDUCE_NONE},
+    /* 222 decayed_momentum */ '{16'd2643, 8'd4, 2'd3, REDUCE_NONE},
+    /* 223 decayed_nesterov */ '{16'd2647, 8'd4, 2'd3, REDUCE_NONE},
+    /* 224 nesterov */ '{16'd2651, 8'd3, 2'd3, REDUCE_NONE},
+    /* 225 decayed_lerp */ '{16'd2654, 8'd4, 2'd3, REDUCE_NONE},
+    /* 226 mean_square */ '{16'd2658, 8'd3, 2'd2, REDUCE_NONE},
+    /* 227 decayed_mean_square */ '{16'd2661, 8'd5, 2'd3, REDUCE_NONE},
+    /* 228 root_over */ '{16'd2666, 8'd3, 2'd3, REDUCE_NONE},
+    /* 229 keep_sub_quotient */ '{16'd2669, 8'd3, 2'd3, REDUCE_NONE},
+    /* 230 largest_bits */ '{16'd2672, 8'd1, 2'd1, REDUCE_IMAX}
   };
 
-  localparam int unsigned CODE_COUNT = 2633;
+  localparam int unsigned CODE_COUNT = 2673;
   localparam instruction_t CODE [CODE_COUNT] = '{
     35'h010100000,
     35'h010140000,
@@ -2937,7 +2950,47 @@ package npu_vector_pkg;
     35'h030001012,
     35'h020212510,
     35'h020001121,
-    35'h030120020
+    35'h030120020,
+    35'h180102000,
+    35'h020111500,
+    35'h030001410,
+    35'h040111200,
+    35'h030001410,
+    35'h020101420,
+    35'h030001112,
+    35'h020111620,
+    35'h020101500,
+    35'h030001410,
+    35'h020111720,
+    35'h020121600,
+    35'h021101420,
+    35'h030001501,
+    35'h020111720,
+    35'h020101600,
+    35'h020121500,
+    35'h030001410,
+    35'h020111620,
+    35'h020121500,
+    35'h030001410,
+    35'h020111620,
+    35'h020121500,
+    35'h020102500,
+    35'h030001410,
+    35'h020111520,
+    35'h021101420,
+    35'h030001101,
+    35'h020111720,
+    35'h020121600,
+    35'h021001520,
+    35'h022101420,
+    35'h030010002,
+    35'h060100000,
+    35'h020001114,
+    35'h050001200,
+    35'h020101420,
+    35'h041111200,
+    35'h030012500,
+    35'h150102200
   };
 
   localparam int unsigned CONSTANT_COUNT = 196;

@@ -19,6 +19,7 @@ from driver.isa.programs import (
     long_floats,
     long_rows,
     losses,
+    optimizers,
     order,
     power,
     quantisation,
@@ -48,6 +49,7 @@ FAMILIES = (
     random,
     order,
     losses,
+    optimizers,
 )
 """Modules in the order of their programs' numbers."""
 

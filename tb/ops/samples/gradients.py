@@ -43,6 +43,59 @@ def _optimizers() -> Iterator[Sample]:
     for value in (1, -0.001, 7.5):
         yield Sample("aten.addcdiv.default", (T(), T(), T()), kwargs={"value": value})
     yield Sample("aten.addcdiv_.default", (place, T(), T(values="positive")))
+    yield Sample("aten.addcmul.default", (T(), T(), T()), kwargs={"value": -0.3})
+
+
+_RATES = {"lr": 1e-2, "maximize": False}
+
+
+def _descents() -> Iterator[Sample]:
+    place, plain = T(plain=True), {"weight_decay": 0.0, **_RATES}
+    decays = {"weight_decay": 0.1, "maximize": True}
+    for options in (plain, plain | decays):
+        yield Sample("npu.sgd_.default", (place, T()), kwargs=options)
+    momentum = {"momentum": 0.9, "dampening": 0.0, "nesterov": False, "is_first_step": False}
+    for changed in (
+        {},
+        {"nesterov": True} | decays,
+        {"dampening": 0.3, "momentum": 0.5},
+        {"is_first_step": True, "weight_decay": 0.1},
+        {"is_first_step": True, "nesterov": True, "maximize": True},
+    ):
+        options = plain | momentum | changed
+        yield Sample("npu.sgd_momentum_.default", (place, place, place), kwargs=options)
+
+
+def _adams() -> Iterator[Sample]:
+    place, square = T(plain=True), T(values="positive", plain=True)
+    plain = {"beta1": 0.9, "beta2": 0.999, "weight_decay": 0.01, "eps": 1e-8, "decoupled": True}
+    step, late = T((), "positive", torch.float32), T((), "index", torch.float32, 20_000)
+    for changed, when in (
+        ({}, step),
+        ({"decoupled": False, "maximize": True}, step),
+        ({"decoupled": False, "weight_decay": 0.0, "beta1": 0.0}, late),
+        ({"beta1": 0.4, "beta2": 0.9, "eps": 1e-3, "lr": 0.5}, late),
+        ({"maximize": True, "lr": 0.0}, step),
+    ):
+        options = _RATES | plain | changed
+        state = (place, place, place, square)
+        yield Sample("npu.adam_.default", (*state, when), kwargs=options, special=False)
+        largest = (*state, square, when)
+        yield Sample("npu.amsgrad_.default", largest, kwargs=options, special=False)
+
+
+def _scalers() -> Iterator[Sample]:
+    found, scale = T((), "ties", torch.float32), T((), "positive", torch.float32)
+    none = T((), "index", torch.float32, 1)
+    for flag in (none, T((), "all set", torch.float32)):
+        yield Sample("npu.unscale_.default", (T(plain=True), flag, scale))
+    tracker = T((), "index", torch.int32, 1)
+    for flag in (none, found):
+        for interval in (1, 2):
+            args = (scale, tracker, flag, 2.0, 0.5, interval)
+            yield Sample("aten._amp_update_scale_.default", args, FLOATS[:1])
+    args = (T((), "all set", torch.float32), tracker, none, 3.3e38, 0.3, 1)
+    yield Sample("aten._amp_update_scale_.default", args, FLOATS[:1])
 
 
 _ALL = [True, True, True]
@@ -188,6 +241,9 @@ SAMPLES = (
     *_group_norms(),
     *_rms_norms(),
     *_optimizers(),
+    *_descents(),
+    *_adams(),
+    *_scalers(),
     *_activations(),
     *_softmax(),
 )
