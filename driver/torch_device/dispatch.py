@@ -20,6 +20,7 @@ from driver.random_stream import RandomStream
 from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device import _core, debug
 from driver.torch_device.counted import COUNTED, INDEXED, masks_as_places
+from driver.torch_device.definitions import DEFINITIONS
 from driver.torch_device.fallback import is_allowed, registered_name, run_on_cpu
 from driver.torch_device.hardware import view_of
 from driver.torch_device.observers import begin
@@ -61,7 +62,7 @@ def dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
         if name is not None:
             return _on_cpu(op, device, args, kwargs, f"{name} is registered for it")
         if arrived.row is not None:
-            return _run_row(arrived, device, args, kwargs)
+            return _row_or_formula(arrived, device, args, kwargs)
         return _by_smaller_ops(arrived, args, kwargs)
     except UnsupportedOp as error:
         if is_allowed():
@@ -82,6 +83,21 @@ def _on_cpu(
 
 
 # ---------------------------------------------------------------------- a row
+def _row_or_formula(
+    arrived: ArrivingOp, device: torch.device, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """The row; where it refuses the call, the op's formula if there is one."""
+    try:
+        return _run_row(arrived, device, args, kwargs)
+    except UnsupportedOp as refused:
+        if arrived.op in _WITHIN.ops or str(without_out(arrived.op)) not in DEFINITIONS:
+            raise
+        try:
+            return _by_smaller_ops(arrived, args, kwargs)
+        except UnsupportedOp:
+            raise refused from None
+
+
 def _run_row(
     arrived: ArrivingOp, device: torch.device, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:

@@ -9,9 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from driver.torch_device.formulas import bessel, gamma, polynomials, special
+from driver.torch_device.formulas import (
+    bessel,
+    complex_numbers,
+    distances,
+    drawn,
+    fourier,
+    gamma,
+    places,
+    polynomials,
+    resampling,
+    rotations,
+    special,
+    triangles,
+    wide,
+)
 
-_MODULES = (bessel, gamma, polynomials, special)
+_MODULES = (
+    *(bessel, complex_numbers, distances, drawn, fourier, gamma),
+    *(places, polynomials, resampling, rotations, special, triangles, wide),
+)
 
 
 def _merged() -> dict[str, Callable[..., Any]]:

@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from driver.errors import UnsupportedOp
-from driver.torch_device.formulas import coefficients
+from driver.torch_device.formulas import coefficients, complex_numbers
 from driver.torch_device.formulas.coefficients import FittedPolynomial
 
 Tensor = torch.Tensor
@@ -143,13 +143,20 @@ def hypot(self: Tensor, other: Tensor) -> Tensor:
 
 def angle(self: Tensor) -> Tensor:
     """0 for positive numbers, π for negative ones."""
+    if self.is_complex():
+        return complex_numbers.angle(self)
     x = floating(self)
     return rounded(torch.where(x.isnan(), x, torch.where(x < 0, math.pi, 0.0)), self)
 
 
 def sgn(self: Tensor) -> Tensor:
-    """−1, 0 or 1"""
-    return self.sign()
+    """−1, 0 or 1; of a complex number that of size 1 in its direction"""
+    return complex_numbers.sgn(self) if self.is_complex() else self.sign()
+
+
+def zeros(size: Sequence[int], **options: Any) -> Tensor:
+    """Zeros; torch marks those of some gradients, so as not to store them."""
+    return torch.zeros(list(size), **options)
 
 
 DEFINITIONS: dict[str, Callable[..., Any]] = {
@@ -162,4 +169,5 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.hypot.default": hypot,
     "aten.angle.default": angle,
     "aten.sgn.default": sgn,
+    "aten._efficientzerotensor.default": zeros,
 }
