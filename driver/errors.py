@@ -245,7 +245,11 @@ class InfrastructureError(NpuError):
     exit_code = 3
 
 
-class SimulatorDied(InfrastructureError):
+class BackendDied(InfrastructureError):
+    """A device is gone, with all in its memory. A new one has to be opened."""
+
+
+class SimulatorDied(BackendDied):
     """The simulator's process ended, or closed its connection, while it was needed."""
 
 

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from driver.optable import DTYPES
-from regress import commands, nightly_cli, op_info
+from regress import commands, nightly_cli, op_info, serve
 from regress.architectures import SurveyRequest, run_architectures
 from regress.bench import run_bench
 from regress.console import console
@@ -172,6 +172,7 @@ def architectures(
 
 nightly_cli.mount(app)
 op_info.mount(app)
+serve.mount(app)
 
 
 def main() -> None:

@@ -22,8 +22,8 @@ from driver.isa import (
     flag_word,
 )
 
-EXECUTING = ("cmodel", "rtl")
-"""Backends that compute."""
+EXECUTING = ("cmodel", "rtl", "remote")
+"""Backends that compute; "remote" is a cmodel behind a server."""
 BACKENDS = ("null", *EXECUTING)
 CONFIG = load_config(Path(__file__).parents[1] / "sim_config.yaml", "small")
 executes = pytest.mark.parametrize("opened", EXECUTING, indirect=True)

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from backend_host import BACKENDS, CONFIG, Host
+from remote_host import connect, serving
 
 from driver.backend import InspectableBackend, open_backend
 
@@ -19,9 +21,13 @@ if TYPE_CHECKING:
 @pytest.fixture(scope="module", params=BACKENDS)
 def opened(request: pytest.FixtureRequest) -> Iterator[InspectableBackend]:
     """One device per backend and test file."""
-    backend = open_backend(request.param, CONFIG)
-    yield backend
-    backend.close()
+    with ExitStack() as stack:
+        if request.param == "remote":
+            backend = connect(stack.enter_context(serving("cmodel")))
+        else:
+            backend = open_backend(request.param, CONFIG)
+        stack.callback(backend.close)
+        yield backend
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several accesses of a device at once: one round trip where the device is far away."""
+"""Accesses of a device as data, so that one message can carry several to a device far away."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
+from driver.backend.protocol import Backend
+from driver.backend.shared_memory import FaultRange
 from driver.isa import csr
 
 
@@ -42,30 +44,54 @@ class WriteMemory:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeInterrupt:
-    """Waits for the interrupt, then clears the bits of IRQ_STATUS that were set; gives them."""
+class WaitInterrupt:
+    """Gives IRQ_STATUS when the interrupt is high."""
 
     timeout_s: float
 
 
-Access = ReadRegister | WriteRegister | ReadMemory | WriteMemory | TakeInterrupt
-AccessResult = int | bytes | None
+@dataclass(frozen=True, slots=True)
+class TakeInterrupt:
+    """The same, and clears the bits of IRQ_STATUS that it gives."""
+
+    timeout_s: float
 
 
-class SingleAccesses(Protocol):
-    """The verbs of a backend that an access is made of."""
+@dataclass(frozen=True, slots=True)
+class Reset:
+    """Gives None."""
 
-    def read_csr(self, offset: int) -> int: ...  # noqa: D102 (driver.backend.Backend)
 
-    def write_csr(self, offset: int, value: int) -> None: ...  # noqa: D102
+@dataclass(frozen=True, slots=True)
+class SetFaults:
+    """Gives None. Of an InspectableBackend, as the following ones."""
 
-    def read_memory(self, address: int, size_bytes: int) -> bytes: ...  # noqa: D102
+    ranges: tuple[FaultRange, ...]
 
-    def write_memory(  # noqa: D102
-        self, address: int, data: bytes | bytearray | memoryview
-    ) -> None: ...
 
-    def wait_interrupt(self, timeout_s: float) -> int: ...  # noqa: D102
+@dataclass(frozen=True, slots=True)
+class ReadDirtyPages:
+    """Gives the addresses of the pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClearDirtyPages:
+    """Gives None."""
+
+
+Access = (
+    ReadRegister
+    | WriteRegister
+    | ReadMemory
+    | WriteMemory
+    | WaitInterrupt
+    | TakeInterrupt
+    | Reset
+    | SetFaults
+    | ReadDirtyPages
+    | ClearDirtyPages
+)
+AccessResult = int | bytes | list[int] | None
 
 
 @runtime_checkable
@@ -77,26 +103,36 @@ class BatchingBackend(Protocol):
         ...
 
 
-def perform(backend: SingleAccesses, accesses: Sequence[Access]) -> list[AccessResult]:
+def perform(backend: Backend, accesses: Sequence[Access]) -> list[AccessResult]:
     """The result of each access, made in this order: in one message if the backend can."""
     if isinstance(backend, BatchingBackend):
         return backend.exchange(accesses)
     return [perform_one(backend, access) for access in accesses]
 
 
-def perform_one(backend: SingleAccesses, access: Access) -> AccessResult:
+def perform_one(backend: Any, access: Access) -> AccessResult:
     """The result of one access, by the backend's own verbs and errors."""
+    result: AccessResult = None
     match access:
         case ReadRegister(offset):
-            return backend.read_csr(offset)
+            result = backend.read_csr(offset)
         case WriteRegister(offset, value):
             backend.write_csr(offset, value)
         case ReadMemory(address, size_bytes):
-            return backend.read_memory(address, size_bytes)
+            result = backend.read_memory(address, size_bytes)
         case WriteMemory(address, data):
             backend.write_memory(address, data)
+        case WaitInterrupt(timeout_s):
+            result = backend.wait_interrupt(timeout_s)
         case TakeInterrupt(timeout_s):
-            irq = backend.wait_interrupt(timeout_s)
+            result = irq = backend.wait_interrupt(timeout_s)
             backend.write_csr(csr.IRQ_STATUS, irq)
-            return irq
-    return None
+        case Reset():
+            backend.reset()
+        case SetFaults(ranges):
+            backend.set_faults(list(ranges))
+        case ReadDirtyPages():
+            result = backend.dirty_pages()
+        case ClearDirtyPages():
+            backend.clear_dirty()
+    return result

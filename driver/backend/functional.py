@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driver.backend.protocol import Feature
+from driver.backend.registers import COMMAND_WORDS, check_register
 from driver.backend.shared_memory import PAGE_BYTES, FaultRange
 from driver.backend.window import MemoryWindow
 from driver.config import HwConfig
-from driver.errors import RegisterError, SimulatorTimeout
+from driver.errors import SimulatorTimeout
 from driver.isa import (
     COMPLETION_BYTES,
     DEVICE_ID,
@@ -37,8 +38,6 @@ from driver.isa import (
 _WORD_MASK = 0xFFFF_FFFF
 _QUEUE_DEPTH = 4
 _MAX_LOG2_ENTRIES = 16
-_WORDS = range(csr.CMD_WORD, csr.CMD_WORD + 4 * csr.CMD_WORD_COUNT, 4)
-_OFFSETS = frozenset(csr.OFFSETS.values()) | frozenset(_WORDS)
 _WRITABLE: dict[int, int] = {
     csr.IRQ_ENABLE: csr.IRQ_ENABLE_COMPLETE_MASK
     | csr.IRQ_ENABLE_EMPTY_MASK
@@ -50,7 +49,7 @@ _WRITABLE: dict[int, int] = {
     csr.CPL_BASE_LO: csr.CPL_BASE_LO_ADDR_MASK,
     csr.CPL_BASE_HI: _WORD_MASK,
     csr.CPL_CTRL: csr.CPL_CTRL_ENABLE_MASK | csr.CPL_CTRL_LOG2_ENTRIES_MASK,
-    **dict.fromkeys(_WORDS, _WORD_MASK),
+    **dict.fromkeys(COMMAND_WORDS, _WORD_MASK),
 }
 """Offset → bits that keep what software writes."""
 _PAIRS = (
@@ -85,7 +84,7 @@ class FunctionalBackend(ABC):
     # ------------------------------------------------------------------ Backend verbs
     def read_csr(self, offset: int) -> int:
         """See Backend."""
-        self._check_register(offset)
+        check_register(offset)
         value = self._value(offset)
         self._cycle += 1
         self._step()
@@ -93,9 +92,7 @@ class FunctionalBackend(ABC):
 
     def write_csr(self, offset: int, value: int) -> None:
         """See Backend."""
-        self._check_register(offset)
-        if not 0 <= value <= _WORD_MASK:
-            raise RegisterError(offset, f"a 32-bit value, got {value}")
+        check_register(offset, value)
         self._cycle += 1
         if offset in _WRITABLE:
             self._registers[offset] = value & _WRITABLE[offset]
@@ -105,7 +102,9 @@ class FunctionalBackend(ABC):
             self._irq_status &= ~value
         elif offset == csr.CMD_PUSH and value & csr.CMD_PUSH_PUSH_MASK:
             if len(self._queue) < _QUEUE_DEPTH:
-                self._queue.append(struct.pack("<16I", *(self._registers[w] for w in _WORDS)))
+                self._queue.append(
+                    struct.pack("<16I", *(self._registers[w] for w in COMMAND_WORDS))
+                )
         elif offset == csr.PERF_CTRL and value & csr.PERF_CTRL_CLEAR_MASK:
             self._commands = 0
 
@@ -165,11 +164,6 @@ class FunctionalBackend(ABC):
         self._faults = list(ranges)
 
     # ------------------------------------------------------------------ registers
-    @staticmethod
-    def _check_register(offset: int) -> None:
-        if offset not in _OFFSETS:
-            raise RegisterError(offset, "the offset of a register (docs/registers.md)")
-
     def _value(self, offset: int) -> int:
         if offset in self._registers:
             return self._registers[offset]
