@@ -12,7 +12,7 @@ from backend_host import CONFIG
 
 from driver.backend.remote import RemoteBackend
 from driver.backend.server import BackendServer, ServerSettings
-from driver.backend.settings import RemoteSettings
+from driver.backend.settings import ClientSettings
 
 
 @contextmanager
@@ -31,4 +31,4 @@ def serving(backend: str = "cmodel", **settings: Any) -> Iterator[BackendServer]
 
 def connect(server: BackendServer, **settings: Any) -> RemoteBackend:
     """A client of it."""
-    return RemoteBackend(CONFIG, address=server.address, settings=RemoteSettings(**settings))
+    return RemoteBackend(CONFIG, address=server.address, settings=ClientSettings(**settings))

@@ -28,7 +28,7 @@ from driver.backend.accesses import ReadMemory, ReadRegister, WriteMemory, perfo
 from driver.backend.handshake import read_token
 from driver.backend.remote import RemoteBackend
 from driver.backend.server import BackendServer, ServerSettings
-from driver.backend.settings import RemoteSettings
+from driver.backend.settings import ClientSettings
 from driver.config import HwConfig, load_config
 from driver.errors import (
     AddressError,
@@ -164,7 +164,7 @@ def test_a_token_file_is_the_owners_alone(tmp_path: Path) -> None:
     path.chmod(0o600)
     assert read_token(path) == TOKEN
     environment = {"NPU_REMOTE_TOKEN_FILE": str(path), "NPU_REMOTE_CA": "ca.pem"}
-    assert RemoteSettings.from_environment(environment).token == TOKEN
+    assert ClientSettings.from_environment(environment).token == TOKEN
     path.write_text("short")
     with pytest.raises(InputError, match="16 to 1024"):
         read_token(path)
@@ -175,7 +175,7 @@ def test_a_token_file_is_the_owners_alone(tmp_path: Path) -> None:
 def test_another_memory_map_is_refused(server: BackendServer) -> None:
     other = load_config(ROOT / "sim_config.yaml", "qwen")
     with pytest.raises(InputError, match="memory: got"):
-        RemoteBackend(other, address=server.address, settings=RemoteSettings())
+        RemoteBackend(other, address=server.address, settings=ClientSettings())
 
 
 def test_beyond_this_machine_token_and_tls_are_needed(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_a_host_beyond_this_machine_is_never_spoken_to_without_tls(
         thread = threading.Thread(target=accept)
         thread.start()
         with pytest.raises(InfrastructureError, match="TLS"):
-            RemoteBackend(CONFIG, address=listener.getsockname(), settings=RemoteSettings(TOKEN))
+            RemoteBackend(CONFIG, address=listener.getsockname(), settings=ClientSettings(TOKEN))
         thread.join(10)
     assert begun == [b"\x16"], "a TLS record of a handshake"
 
@@ -262,12 +262,12 @@ def test_a_killed_server_is_an_error_of_the_next_call_and_a_new_one_can_be_opene
 
 def test_a_server_that_does_not_answer_is_a_timeout() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        settings = RemoteSettings(connect_s=0.2)
+        settings = ClientSettings(connect_s=0.2)
         with pytest.raises(BackendDied, match="no answer to the handshake"):
             RemoteBackend(CONFIG, address=listener.getsockname(), settings=settings)
     process, name = start_server()
     address = ("127.0.0.1", int(name.rpartition(":")[2]))
-    backend = RemoteBackend(CONFIG, address=address, settings=RemoteSettings(answer_s=0.5))
+    backend = RemoteBackend(CONFIG, address=address, settings=ClientSettings(answer_s=0.5))
     process.send_signal(signal.SIGSTOP)
     deadline = time.monotonic() + 10
     with pytest.raises(SimulatorTimeout):

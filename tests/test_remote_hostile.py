@@ -35,7 +35,7 @@ from driver.backend.accesses import (
 from driver.backend.handshake import RemoteError, from_remote
 from driver.backend.remote import RemoteBackend
 from driver.backend.server import BackendServer
-from driver.backend.settings import RemoteSettings
+from driver.backend.settings import ClientSettings
 from driver.backend.shared_memory import FaultRange
 from driver.backend.wire import (
     MAX_ACCESSES,
@@ -270,7 +270,7 @@ def served_by(answers: Callable[[socket.socket], None]) -> InfrastructureError:
 
         thread = threading.Thread(target=talk)
         thread.start()
-        settings = RemoteSettings(connect_s=0.5, answer_s=0.5)
+        settings = ClientSettings(connect_s=0.5, answer_s=0.5)
         try:
             with pytest.raises(InfrastructureError) as caught:
                 backend = RemoteBackend(CONFIG, address=listener.getsockname(), settings=settings)

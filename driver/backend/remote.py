@@ -39,7 +39,7 @@ from driver.backend.handshake import (
     proof,
 )
 from driver.backend.registers import check_register
-from driver.backend.settings import RemoteSettings
+from driver.backend.settings import ClientSettings
 from driver.backend.shared_memory import FaultRange
 from driver.backend.wire import (
     HANDSHAKE_BYTES,
@@ -80,9 +80,9 @@ class RemoteBackend:
     """
 
     def __init__(
-        self, config: HwConfig, *, address: tuple[str, int], settings: RemoteSettings | None = None
+        self, config: HwConfig, *, address: tuple[str, int], settings: ClientSettings | None = None
     ) -> None:
-        self._settings = settings or RemoteSettings.from_environment()
+        self._settings = settings or ClientSettings.from_environment()
         host, port = address
         self._name = f"remote://[{host}]:{port}" if ":" in host else f"remote://{host}:{port}"
         self._memory = range(config.memory.base, config.memory.limit)

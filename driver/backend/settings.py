@@ -14,7 +14,7 @@ TOKEN, TOKEN_FILE, CA_FILE = "NPU_REMOTE_TOKEN", "NPU_REMOTE_TOKEN_FILE", "NPU_R
 
 
 @dataclass(frozen=True)
-class RemoteSettings:
+class ClientSettings:
     """How a client reaches a server, besides its address."""
 
     token: bytes | None = None
@@ -26,7 +26,7 @@ class RemoteSettings:
     """Longest silence of the server, beyond the time that an access itself asks for."""
 
     @classmethod
-    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> RemoteSettings:
+    def from_environment(cls, environment: Mapping[str, str] = os.environ) -> ClientSettings:
         """The variables of docs/remote.md. InputError for a wrong value."""
         token = None
         if TOKEN in environment:
