@@ -16,11 +16,10 @@ from driver.backend.handshake import read_token, token_of
 from driver.backend.server import BackendServer, ServerSettings
 from driver.backend.settings import TOKEN
 from driver.config import load_config
-from regress.console import console
+from regress.console import console, print_line
 from regress.options import ConfigFile, path_option, with_options
 from regress.paths import CONFIG_FILE
 from regress.process import terminable
-from regress.progress import print_line
 
 _MIB = 1 << 20
 
