@@ -19,7 +19,7 @@ from driver.errors import InputError, printable
 class StorageBook:
     """Storage contents, named in order of appearance, and the memories that held them."""
 
-    def __init__(self, capsule_name: str, module: torch.nn.Module) -> None:
+    def __init__(self, capsule_name: str, module: torch.nn.Module | None = None) -> None:
         self.storages: dict[str, Storage] = {}
         self.data: dict[str, Bytes] = {}
         self.capsule_name = capsule_name
@@ -27,22 +27,39 @@ class StorageBook:
         """The bytes behind `data`: a bytearray compares itself with a buffer ten times faster
         than SHA-256 reads it."""
         self._names: dict[str, str] = {}
-        tensors = [*module.named_parameters(), *module.named_buffers()]
-        self._parameters = {
-            tensor.untyped_storage().data_ptr(): printable(name)
-            for name, tensor in tensors
-            if tensor.numel()
-        }
+        self._parameters: dict[int, str] = {}
+        if module is not None:
+            self.name_parameters(module)
         self._buffers: dict[int, tuple[StorageWeakRef, int]] = {}
         self._last: dict[int, str] = {}
         """Number of a memory → name of the content it had when it was last looked at."""
+
+    def name_parameters(self, module: torch.nn.Module) -> None:
+        """Storages of its parameters and buffers are named after them from now on."""
+        self._parameters |= {
+            tensor.untyped_storage().data_ptr(): printable(name)
+            for name, tensor in [*module.named_parameters(), *module.named_buffers()]
+            if tensor.numel()
+        }
+
+    def bytes_of(self, tensor: torch.Tensor) -> Bytes:
+        """The bytes of the tensor's whole storage, without a copy."""
+        return storage_view(tensor)
+
+    def living(self) -> set[int]:
+        """The numbers of the memories that are still in use."""
+        return {
+            number
+            for alive, number in self._buffers.values()
+            if not alive.expired()  # type: ignore[no-untyped-call]
+        }
 
     def ref(self, tensor: torch.Tensor, field: str) -> TensorRef:
         """Record a tensor; its bytes are copied if they are new.
 
         InputError when it is no strided CPU tensor of a type that capsules hold.
         """
-        self._check(tensor, field)
+        self.check(tensor, field)
         buffer = self._buffer(tensor)
         name = self._last[buffer] = self._content(tensor, self._last.get(buffer))
         return TensorRef.model_validate(
@@ -59,7 +76,7 @@ class StorageBook:
     def _content(self, tensor: torch.Tensor, former: str | None) -> str:
         """The name of what the tensor's whole storage holds now, recorded if it is new. A memory
         mostly holds what it held before: that is compared, not hashed."""
-        view = storage_view(tensor)
+        view = self.bytes_of(tensor)
         if former is not None and self._copies[former] == view.data:
             return former
         digest = hashlib.sha256(view.data).hexdigest()
@@ -85,7 +102,8 @@ class StorageBook:
         fresh = (alive, len(self._buffers))
         return self._buffers.setdefault(storage_key(tensor), fresh)[1]
 
-    def _check(self, tensor: torch.Tensor, field: str) -> None:
+    def check(self, tensor: torch.Tensor, field: str) -> None:
+        """InputError unless the tensor has a place in a capsule."""
         if tensor.layout is not torch.strided or tensor.device.type != "cpu":
             value = f"{tensor.layout} tensor on {tensor.device}"
             raise InputError(self.capsule_name, field, value, "a strided tensor on the CPU")

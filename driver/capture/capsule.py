@@ -41,6 +41,12 @@ def content_hash(fields: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
+def signed(fields: Mapping[str, Any]) -> Document:
+    """A document of these fields, with the hash that fits."""
+    unsigned = Document(**{**fields, "hash": "0" * 64})
+    return Document(**{**fields, "hash": content_hash(unsigned.model_dump(mode="json"))})
+
+
 @dataclass(frozen=True)
 class Capsule:
     """Ops with their real operands and results; immutable.

@@ -215,6 +215,13 @@ class Storage(Frozen):
     """Name of the module's parameter or buffer that lives here, if any."""
 
 
+class RecordedOn(Frozen):
+    """The NPU that computed what a capsule of a running program holds."""
+
+    backend: Name
+    config: Name
+
+
 class Document(Frozen):
     """The whole of capsule.json."""
 
@@ -230,6 +237,16 @@ class Document(Frozen):
     inputs: tuple[TensorRef, ...]
     outputs: tuple[TensorRef, ...]
     ops: tuple[Op, ...]
+    device: RecordedOn | None = None
+    """Where the outputs were computed, if not by CPU torch."""
+
+    @model_serializer(mode="wrap")
+    def _without_cpu(self, fields: SerializerFunctionWrapHandler) -> dict[str, object]:
+        """Nothing is written for CPU torch: capsules of it keep their hash."""
+        written: dict[str, object] = fields(self)
+        if self.device is None:
+            del written["device"]
+        return written
 
     def refs(self) -> Iterator[tuple[str, TensorRef]]:
         """Every tensor of the capsule with the name of its field."""

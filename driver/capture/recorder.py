@@ -18,9 +18,9 @@ from torch.utils._pytree import tree_leaves
 
 import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
 from driver.capture.book import StorageBook, storage_key
-from driver.capture.capsule import Capsule, content_hash
+from driver.capture.capsule import Capsule, signed
 from driver.capture.decompose import Definition, definition, is_composite, is_view
-from driver.capture.format import HOST_READ, Document, Item, Op, TensorRef, Value
+from driver.capture.format import HOST_READ, Item, Op, TensorRef, Value
 from driver.capture.source import ModulePath, source_line
 from driver.capture.tensors import to_constant
 from driver.errors import InputError
@@ -61,9 +61,7 @@ def capture(
         "outputs": _leaf_refs(book, result),
         "ops": tuple(recorder.ops),
     }
-    unsigned = Document(hash="0" * 64, **fields)
-    signed = Document(hash=content_hash(unsigned.model_dump(mode="json")), **fields)
-    return Capsule(signed, book.data)
+    return Capsule(signed(fields), book.data)
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]

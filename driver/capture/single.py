@@ -15,8 +15,8 @@ import numpy.typing as npt
 import torch
 
 import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
-from driver.capture.capsule import Capsule, content_hash
-from driver.capture.format import Document, Op, TensorRef, Value
+from driver.capture.capsule import Capsule, signed
+from driver.capture.format import Op, TensorRef, Value
 from driver.capture.recorder import capture
 from driver.capture.tensors import to_torch
 from driver.errors import InputError
@@ -106,10 +106,7 @@ def _as_it_was(op: Op, call: Call) -> Op:
 
 def _with_ops(capsule: Capsule, ops: tuple[Op, ...]) -> Capsule:
     """The capsule with other ops of the same tensors, signed anew."""
-    fields = {**dict(capsule.document), "ops": ops, "hash": "0" * 64}
-    unsigned = Document(**fields)
-    fields["hash"] = content_hash(unsigned.model_dump(mode="json"))
-    return Capsule(Document(**fields), capsule.data)
+    return Capsule(signed({**dict(capsule.document), "ops": ops}), capsule.data)
 
 
 def recorded_stream(capsule: Capsule, op: Op) -> RandomStream:

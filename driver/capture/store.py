@@ -51,7 +51,7 @@ def save_capsule(capsule: Capsule, path: Path) -> None:
         InputError: `path` exists and is not a capsule, or it cannot be written.
     """
     path = Path(path)
-    _check_replaceable(path)
+    check_replaceable(path)
     fresh: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -82,7 +82,8 @@ def load_capsule(path: Path) -> Capsule:
     return Capsule(document, data)
 
 
-def _check_replaceable(path: Path) -> None:
+def check_replaceable(path: Path) -> None:
+    """InputError when something that is no capsule is at `path`."""
     if not path.exists() and not path.is_symlink():
         return
     known = {DOCUMENT_FILE, TENSOR_FILE}

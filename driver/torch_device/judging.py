@@ -7,12 +7,14 @@ copies of the arguments; what the row was lowered to is not looked at.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from driver.capture import Capsule, save_capsule
+from driver.capture.format import HOST_READ
 from driver.capture.single import Call, overload, single_call
 from driver.errors import InputError
 from driver.random_stream import FIRST_STREAM
@@ -26,6 +28,7 @@ from driver.torch_device.tensors import device_of, in_place, is_npu
 from golden.calls import OpCall, answers
 from golden.formats import Bits
 from golden.judge import Verdict, judge, supports
+from golden.recorded import judge_record
 from golden.tensors import tensor_bits
 
 Tensor = torch.Tensor
@@ -126,6 +129,31 @@ class CheckedRow:
         theirs = [None if x is None else tensor_bits(x) for x in made]
         both = judge(self._call, cmodel, theirs, 1)
         return both if both.failure is not None else verdict
+
+
+def judge_capsule(capsule: Capsule) -> tuple[int, Counter[str]]:
+    """Judge every op of a capsule by its record: elements compared, and ops without a bound.
+
+    WrongResult for the first result that golden does not admit.
+    """
+    elements, not_judged = 0, Counter[str]()
+    for op in capsule.ops:
+        if op.op == HOST_READ:
+            continue
+        verdict = judge_record(capsule, op)
+        if verdict is None:
+            not_judged[op.op] += 1
+        elif verdict.failure is not None:
+            failure = verdict.failure
+            raise WrongResult(
+                f"npu: the capsule is not written: ops[{op.index}] {op.op} is wrong "
+                f"({_blame(verdict)}) at {op.source}, in {op.module or 'no module'}: element "
+                f"{list(failure.element)} is {failure.actual!r}, expected {failure.expected!r}; "
+                f"{failure.detail}"
+            )
+        else:
+            elements += verdict.elements_compared
+    return elements, not_judged
 
 
 def _blame(verdict: Verdict) -> str:

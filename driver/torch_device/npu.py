@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -143,6 +144,22 @@ def get_backend_info(device: DeviceLike = None) -> dict[str, str | int | bool | 
         "array_size": opened.array_size,
         "has_clock": opened.has_clock,
     }
+
+
+# ---------------------------------------------------------------------- capsules
+def capture(
+    path: str | Path, *, max_ops: int = 100_000, max_bytes: int = 1 << 30
+) -> AbstractContextManager[Any]:
+    """Record what the devices run inside a `with` block as a capsule in the folder `path`.
+
+    `max_bytes`: of all distinct tensor contents. The block gives a report. Raises InputError for a
+    path that is no place for a capsule, and in the block at the op that exceeds a limit; after it
+    WrongResult when the recorded values are not right, and NothingChecked when no op ran.
+    """
+    from driver.torch_device.capture_book import CaptureLimits  # noqa: PLC0415 (heavy)
+    from driver.torch_device.recording import Capture  # noqa: PLC0415
+
+    return Capture(path, CaptureLimits(max_ops, max_bytes))
 
 
 def get_amp_supported_dtype() -> list[torch.dtype]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import local
@@ -61,7 +61,9 @@ class Origins(local):
     thread, with no module running.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_root: Callable[[torch.nn.Module], None] | None = None) -> None:
+        """`on_root` is called with each outermost module when it begins."""
+        self._on_root = on_root
         self._running: list[tuple[str, int]] = []
         """Path of each module, and the number of the next autograd node when it was entered."""
         self._root = ""
@@ -95,6 +97,8 @@ class Origins(local):
     def _enter(self, module: torch.nn.Module, _inputs: Any) -> None:
         if not self._running:
             self._root = type(module).__name__
+            if self._on_root is not None:
+                self._on_root(module)
             self._names = {id(part): printable(name) for name, part in module.named_modules()}
         path = self._names.get(id(module), type(module).__name__)
         self._running.append((path, _get_sequence_nr()))

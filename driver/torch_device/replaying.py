@@ -6,7 +6,7 @@ Buffers are those of the capsule. What no op of it wrote is taken from its stora
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -29,8 +29,12 @@ Bits = NDArray[Any]
 class CmodelReplay:
     """Use as a context manager; the cmodel has the memory of configuration `config`."""
 
-    def __init__(self, capsule: Capsule, config: str) -> None:
-        self._capsule = capsule
+    def __init__(
+        self, capsule: Capsule, config: str, left: Mapping[tuple[int, BufferKey], str] | None = None
+    ) -> None:
+        """`left`: (op, buffer) → the storage that the op left there in the program, for arguments
+        that it writes to without returning them: a capsule has no place for them."""
+        self._capsule, self._left = capsule, left or {}
         self._device = OpenDevice(DeviceSettings(backend="cmodel", config=config))
         self._places: dict[BufferKey, tuple[int, int]] = {}
         """Address and bytes of each buffer."""
@@ -70,7 +74,21 @@ class CmodelReplay:
                     recorded = self._capsule.data[ref.storage]
                     if not np.array_equal(data[: recorded.size], recorded):
                         return op
+            if not self._left_as_recorded(op):
+                return op
         return None
+
+    def _left_as_recorded(self, op: Op) -> bool:
+        """Whether the arguments that an op writes to without returning them are the program's."""
+        for ref in op.operands():
+            storage = self._left.get((op.index, _key(ref)))
+            if storage is not None:
+                recorded = self._capsule.data[storage]
+                data = self._device.bytes_at(*self._places[_key(ref)])
+                if not np.array_equal(data[: recorded.size], recorded):
+                    return False
+                self._held[_key(ref)] = storage
+        return True
 
     def _run(self, op: Op) -> list[Bytes | None]:
         for ref in op.operands():

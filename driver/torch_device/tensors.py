@@ -76,6 +76,15 @@ def in_place(tensor: Tensor, *, writes: bool = False) -> Iterator[Tensor]:
         yield torch._neg_view(there) if tensor.is_neg() else there
 
 
+def storage_in_place(tensor: Tensor) -> Tensor:
+    """The tensor's whole storage as CPU bytes; nothing is copied."""
+    storage = tensor.untyped_storage()
+    if not storage.nbytes():
+        return torch.empty(0, dtype=torch.uint8)
+    flat = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    return in_place(flat.set_(storage, 0, (storage.nbytes(),), (1,)))
+
+
 # ---------------------------------------------------------------------- copies
 def copy_from(source: Tensor, target: Tensor, non_blocking: bool = False) -> Tensor:
     """Store the source's elements, broadcast, as the target's type.

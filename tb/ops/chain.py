@@ -8,6 +8,7 @@ buffers; judging is the session's.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -17,10 +18,10 @@ from numpy.typing import NDArray
 
 from driver.capture import Capsule, Op, TensorRef, Value
 from driver.capture.capsule import Bytes
-from driver.capture.single import recorded_stream
+from driver.capture.single import overload, recorded_stream
 from driver.capture.tensors import as_tensor
 from driver.lower import Arg, lower
-from driver.runtime import Buffer, loaded
+from driver.runtime import Buffer, TensorView, loaded
 from golden.tensors import values_of
 from tb.ops.case import Case, module_path
 from tb.ops.cost import compulsory_bytes
@@ -66,8 +67,11 @@ class Chain:
         self._buffers.clear()
 
     # ------------------------------------------------------------------ one op
-    def place(self, op: Op) -> Placed:
-        """The op's packets on the buffers. UnsupportedOp when it has none."""
+    def place(self, op: Op, written: Sequence[str] = ()) -> Placed:
+        """The op's packets on the buffers. UnsupportedOp when it has none.
+
+        `written`: arguments that it writes to without returning them; they are results too.
+        """
         args = tuple(self._argument(op, value) for value in op.inputs)
         kwargs = {name: self._argument(op, value) for name, value in op.kwargs.items()}
         results = tuple(
@@ -77,6 +81,10 @@ class Chain:
         stream = recorded_stream(self._capsule, op)
         program = lower(op.op, args, kwargs, results, self._pair.config, stream)
         bound = self._loaded.enter_context(loaded(self._fresh_memory, program))
+        names = [argument.name for argument in overload(op.op)._schema.arguments]
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        left = [view for name in written if isinstance(view := given[name], TensorView)]
+        results = (*results, *left)
         return Placed(bound.packets, results, compulsory_bytes(op.op, args, kwargs, results))
 
     def load(self, ref: TensorRef) -> None:

@@ -95,7 +95,7 @@ class ChainedRun:
         case = self.chain.case(op, index)
         try:
             case.check()
-            placed = self.chain.place(op)
+            placed = self.chain.place(op, case.call.written())
         except UnsupportedOp as error:
             outcome = refused(case, error, allow_cpu=self._session.spec.allow_cpu)
             self.chain.compute_on_cpu(op)

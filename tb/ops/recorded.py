@@ -17,13 +17,14 @@ import numpy as np
 import torch
 
 from driver.capture import Capsule, Op, TensorRef, Value
-from driver.capture.format import MAX_BROADCAST
+from driver.capture.format import HOST_READ, MAX_BROADCAST
 from driver.capture.single import overload
 from driver.capture.tensors import ELEMENT_NAMES, TORCH_TYPES, as_tensor, to_torch
 from driver.errors import InputError
 from golden.calls import OpCall, Result, torch_answers
 from golden.formats import Mask
 from golden.judge import expectations, supports
+from golden.recorded import judge_record
 from golden.tensors import values_of
 
 Tensor = torch.Tensor
@@ -53,6 +54,9 @@ def prove(capsule: Capsule, op: Op) -> None:
         raise InputError(capsule.name, field, _brief(error), "a call torch accepts") from error
     returned = _returned(op, found)
     _check_shapes(capsule, op, field, returned)
+    if capsule.document.device is not None:
+        _check_as_judged(capsule, op, field)
+        return
     if torch.Tag.nondeterministic_seeded in call.overload.tags:
         return
     for number, (answer, ref) in enumerate(zip(returned, op.outputs, strict=True)):
@@ -61,6 +65,15 @@ def prove(capsule: Capsule, op: Op) -> None:
             if not _same_bits(recorded, answer):
                 place = (capsule.name, f"{field}: outputs[{number}]")
                 _check_values(place, (call, found), number, recorded)
+
+
+def _check_as_judged(capsule: Capsule, op: Op, field: str) -> None:
+    """The results are an NPU's: the judge has to admit them. A read by the host is none."""
+    verdict = None if op.op == HOST_READ else judge_record(capsule, op)
+    if verdict is not None and verdict.failure is not None:
+        failure = verdict.failure
+        value = f"{failure.actual!r} at {list(failure.element)} of outputs[{failure.output}]"
+        raise InputError(capsule.name, field, value, f"{failure.expected!r}; {failure.detail}")
 
 
 def prove_view(capsule: Capsule, op: Op) -> None:
