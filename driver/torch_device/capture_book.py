@@ -19,7 +19,7 @@ from driver.capture.tensors import ELEMENT_NAMES
 from driver.errors import InputError
 from driver.torch_device.hardware import has_row
 from driver.torch_device.observers import RowRun
-from driver.torch_device.tensors import is_npu, storage_in_place
+from driver.torch_device.tensors import is_npu, storage_bytes
 
 Tensor = torch.Tensor
 CAPTURE = "torch.npu.capture"
@@ -73,7 +73,7 @@ class DeviceBook(StorageBook):
         """See StorageBook."""
         if not is_npu(tensor):
             return super().bytes_of(tensor)
-        data: Bytes = storage_in_place(tensor).numpy()
+        data: Bytes = storage_bytes(tensor).numpy()
         return data
 
     def check(self, tensor: Tensor, field: str) -> None:

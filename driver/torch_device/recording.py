@@ -38,7 +38,7 @@ from driver.torch_device.observers import OBSERVERS, Finish, RowRun
 from driver.torch_device.origins import Origin, Origins
 from driver.torch_device.pool import POOL
 from driver.torch_device.replaying import BufferKey, CmodelReplay
-from driver.torch_device.tensors import in_place, is_npu
+from driver.torch_device.tensors import dense_copy, is_npu
 
 Tensor = torch.Tensor
 _NOT_ASKED = ("device", "generator", "pin_memory")
@@ -153,7 +153,7 @@ class Capture:
         """Record the row; results that are part of other memory as fresh tensors, copied there."""
         with self._lock:
             results = [
-                x if before is None or x is None else in_place(x.detach()).clone()
+                x if before is None or x is None else dense_copy(x)
                 for x, before in zip(begun.run.results, begun.before, strict=True)
             ]
             outputs = self._refs(begun, results)

@@ -84,8 +84,7 @@ class CmodelReplay:
             storage = self._left.get((op.index, _key(ref)))
             if storage is not None:
                 recorded = self._capsule.data[storage]
-                data = self._device.bytes_at(*self._places[_key(ref)])
-                if not np.array_equal(data[: recorded.size], recorded):
+                if not np.array_equal(self._buffer(ref)[: recorded.size], recorded):
                     return False
                 self._held[_key(ref)] = storage
         return True

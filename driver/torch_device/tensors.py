@@ -76,13 +76,20 @@ def in_place(tensor: Tensor, *, writes: bool = False) -> Iterator[Tensor]:
         yield torch._neg_view(there) if tensor.is_neg() else there
 
 
-def storage_in_place(tensor: Tensor) -> Tensor:
-    """The tensor's whole storage as CPU bytes; nothing is copied."""
+def storage_bytes(tensor: Tensor) -> Tensor:
+    """A copy of the tensor's whole storage, as bytes on the CPU."""
     storage = tensor.untyped_storage()
     if not storage.nbytes():
         return torch.empty(0, dtype=torch.uint8)
     flat = torch.empty(0, dtype=torch.uint8, device=tensor.device)
-    return in_place(flat.set_(storage, 0, (storage.nbytes(),), (1,)))
+    with in_place(flat.set_(storage, 0, (storage.nbytes(),), (1,))) as there:
+        return there.clone()
+
+
+def dense_copy(tensor: Tensor) -> Tensor:
+    """The tensor's elements on the CPU, in memory of their own."""
+    with in_place(tensor.detach()) as there:
+        return there.clone()
 
 
 # ---------------------------------------------------------------------- copies
