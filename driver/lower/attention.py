@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_type, is_float
+from driver.lower.convert import as_type, is_float, number
 from driver.lower.functions import variant
 from driver.lower.matmul import product
 from driver.lower.norm import LOWEST
@@ -23,7 +23,7 @@ TABLE = LoweringTable()
 
 
 @dataclass(frozen=True)
-class _Attention:
+class Attention:
     """The operands: query, key and value as [batch…, heads, groups, rows, columns].
 
     `groups` queries share a key and value head; heads of keys and values have stride 0 there.
@@ -48,7 +48,7 @@ class _Weights:
     """What a score, and so the peak, is yet to be multiplied by."""
 
 
-def _grouped(b: ProgramBuilder, view: TensorView, heads: int, groups: int) -> TensorView:
+def grouped(b: ProgramBuilder, view: TensorView, heads: int, groups: int) -> TensorView:
     """[…, heads·groups or heads, rows, columns] as [..., heads, groups, rows, columns]."""
     if view.rank < 3:
         return view.inserted(0).inserted(0)
@@ -59,7 +59,7 @@ def _grouped(b: ProgramBuilder, view: TensorView, heads: int, groups: int) -> Te
     return view.inserted(view.rank - 2, groups)
 
 
-def _read(
+def read_attention(
     b: ProgramBuilder,
     query: TensorView,
     key: TensorView,
@@ -67,7 +67,8 @@ def _read(
     mask: TensorView | None,
     is_causal: bool,
     scale: Scalar | None,
-) -> _Attention:
+) -> Attention:
+    """The operands of a call; UnsupportedOp for shapes that do not go together."""
     if not is_float(query) or query.rank < 2:
         raise b.unsupported("query", f"{query.dtype.name} {query.sizes}", "floats [..., L, E]")
     heads = key.sizes[-3] if key.rank > 2 else 1
@@ -75,23 +76,21 @@ def _read(
     factor = 1.0 / math.sqrt(query.sizes[-1]) if scale is None else float(scale)
     if is_causal and mask is not None:
         raise b.unsupported("attn_mask", mask.sizes, "none beside is_causal")
-    query, key, value = (_grouped(b, view, heads, groups) for view in (query, key, value))
+    query, key, value = (grouped(b, view, heads, groups) for view in (query, key, value))
     if mask is not None:
         scores = (*query.sizes[:-1], key.sizes[-2])
         flat = (*scores[:-4], heads * groups, *scores[-2:])
         mask = b.expanded(mask, flat[-2:] if query.rank == 4 and mask.rank == 2 else flat)
-        mask = _grouped(b, mask, heads, groups)
+        mask = grouped(b, mask, heads, groups)
         mask = b.expanded(mask, scores)
-    return _Attention(query, key, value, mask, is_causal, factor)
+    return Attention(query, key, value, mask, is_causal, factor)
 
 
-def _weights(b: ProgramBuilder, call: _Attention, dtype: DType) -> _Weights:
-    """Powers of the masked scores, with the accuracy that results of `dtype` need."""
+def scores_of(b: ProgramBuilder, call: Attention) -> tuple[TensorView, float]:
+    """query·keyᵀ, scaled and masked, in fp32; what it is yet to be multiplied by."""
     rows, columns = call.query.sizes[-2], call.key.sizes[-2]
-    sizes = (*call.query.sizes[:-1], columns)
-    scores = b.temp(DType.FP32, sizes)
+    scores = b.temp(DType.FP32, (*call.query.sizes[:-1], columns))
     product(b, call.query, call.key.transposed(), scores)
-    factor = 1.0
     if call.is_causal:
         last = b.temp(DType.INT32, (rows, 1))
         b.vector("int_range", (), last.transposed(), 0, 1)
@@ -101,10 +100,16 @@ def _weights(b: ProgramBuilder, call: _Attention, dtype: DType) -> _Weights:
     elif call.mask is not None:
         b.vector("scale_where", (scores, call.mask), scores, call.scale)
     elif call.scale > 0:
-        factor = call.scale
+        return scores, call.scale
     else:
         b.vector("affine", (scores,), scores, call.scale, -0.0)
-    peak, total = (b.temp(DType.FP32, (*sizes[:-1], 1)) for _ in range(2))
+    return scores, 1.0
+
+
+def _weights(b: ProgramBuilder, call: Attention, dtype: DType) -> _Weights:
+    """Powers of the masked scores, with the accuracy that results of `dtype` need."""
+    scores, factor = scores_of(b, call)
+    peak, total = (b.temp(DType.FP32, (*scores.sizes[:-1], 1)) for _ in range(2))
     b.vector("amax", (scores,), peak)
     if call.mask is not None:  # a row with nothing to attend to has weights 0, not NaN
         b.vector("clamp", (peak,), peak, LOWEST, math.inf)
@@ -116,16 +121,16 @@ def _weights(b: ProgramBuilder, call: _Attention, dtype: DType) -> _Weights:
     return _Weights(scores, total, peak, factor)
 
 
-def _apply(b: ProgramBuilder, call: _Attention, weights: _Weights, out: TensorView) -> None:
+def _apply(b: ProgramBuilder, call: Attention, weights: _Weights, out: TensorView) -> None:
     """out = powers·value ÷ total"""
     heads, groups = call.query.sizes[-4:-2]
-    out = _grouped(b, out, heads, groups)
+    out = grouped(b, out, heads, groups)
     sums = out if out.dtype is DType.FP32 else b.temp(DType.FP32, out.sizes)
     product(b, weights.powers, as_type(b, call.value, DType.FP32), sums)
     b.vector("mul", (sums, weights.total), out)
 
 
-def _invert(b: ProgramBuilder, call: _Attention, weights: _Weights) -> None:
+def _invert(b: ProgramBuilder, call: Attention, weights: _Weights) -> None:
     """1 ÷ total in its place; 0 for a row of zeros, which only a mask makes."""
     if call.mask is None:
         b.vector("imm_div", (weights.total,), weights.total, 1.0)
@@ -133,7 +138,8 @@ def _invert(b: ProgramBuilder, call: _Attention, weights: _Weights) -> None:
         b.vector("reciprocal_or_zero", (weights.total,), weights.total)
 
 
-def _check_dropout(b: ProgramBuilder, dropout_p: Scalar) -> None:
+def check_dropout(b: ProgramBuilder, dropout_p: Scalar) -> None:
+    """UnsupportedOp for attention with dropout."""
     if dropout_p:
         raise b.unsupported("dropout_p", dropout_p, "0: inference")
 
@@ -153,8 +159,8 @@ def attention(
     enable_gqa: bool = False,
 ) -> None:
     """softmax(query·keyᵀ·scale + mask)·value"""
-    _check_dropout(b, dropout_p)
-    call = _read(b, query, key, value, attn_mask, is_causal, scale)
+    check_dropout(b, dropout_p)
+    call = read_attention(b, query, key, value, attn_mask, is_causal, scale)
     weights = _weights(b, call, out.dtype)
     _invert(b, call, weights)
     _apply(b, call, weights, out)
@@ -175,15 +181,19 @@ def flash_attention(
 ) -> None:
     """The same, and log Σ e^score per row"""
     out, log_sum = outs
-    _check_dropout(b, dropout_p)
-    call = _read(b, query, key, value, attn_mask, is_causal, scale)
+    check_dropout(b, dropout_p)
+    call = read_attention(b, query, key, value, attn_mask, is_causal, scale)
     weights = _weights(b, call, out.dtype if log_sum is None else log_sum.dtype)
     if log_sum is not None:
         heads, groups = call.query.sizes[-4:-2]
         logs = b.temp(DType.FP32, weights.total.sizes)
         b.vector("log", (weights.total,), logs)
-        target = _grouped(b, log_sum.inserted(log_sum.rank), heads, groups)
-        b.vector("add", (logs, weights.peak), target, weights.factor)
+        target = grouped(b, log_sum.inserted(log_sum.rank), heads, groups)
+        if call.mask is None:
+            b.vector("add", (logs, weights.peak), target, weights.factor)
+        else:  # torch has 0 for a row with nothing to attend to
+            b.vector("add", (logs, weights.peak), logs, weights.factor)
+            b.vector("where", (weights.total, logs, number(b, 0.0)), target)
     _invert(b, call, weights)
     _apply(b, call, weights, out)
 
@@ -205,16 +215,16 @@ def attention_math(
 ) -> None:
     """The same, and the softmax itself"""
     out, probabilities = outs
-    _check_dropout(b, dropout_p)
+    check_dropout(b, dropout_p)
     if dropout_mask is not None:
         raise b.unsupported("dropout_mask", dropout_mask.sizes, "none: inference")
-    call = _read(b, query, key, value, attn_mask, is_causal, scale)
+    call = read_attention(b, query, key, value, attn_mask, is_causal, scale)
     weights = _weights(b, call, out.dtype)
     _invert(b, call, weights)
     _apply(b, call, weights, out)
     if probabilities is not None:
         heads, groups = call.query.sizes[-4:-2]
-        target = _grouped(b, probabilities, heads, groups)
+        target = grouped(b, probabilities, heads, groups)
         b.vector("mul", (weights.powers, weights.total), target)
 
 

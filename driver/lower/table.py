@@ -12,6 +12,7 @@ from driver.config import HwConfig
 from driver.errors import UnsupportedOp
 from driver.lower import (
     attention,
+    attention_backward,
     batch_norm,
     bits,
     border,
@@ -64,7 +65,7 @@ from driver.runtime.views import TensorView
 _MODULES = (
     *(division, products, turned),
     *(elementwise, functions, compare, equality, bits, reduce, extremes, scan),
-    *(norm, attention, matmul),
+    *(norm, attention, attention_backward, matmul),
     *(shape, index, index_tensors, masks, scatter, scatter_reduce, counting, unique, sort),
     *(conv, pool, quant, host),
     *(random, random_integers, random_choices),

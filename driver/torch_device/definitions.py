@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from driver.torch_device import layers
+from driver.torch_device import attention, layers
 from driver.torch_device.formulas import FORMULAS
 
 Tensor = torch.Tensor
@@ -71,6 +71,10 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.index_fill_.int_Scalar": index_fill_,
     "aten.index_fill_.int_Tensor": index_fill_,
     "aten._index_put_impl_.default": index_put_impl,
+    "aten._scaled_dot_product_fused_attention_overrideable.default": attention.attention,
+    "aten._scaled_dot_product_fused_attention_overrideable_backward.default": (
+        attention.attention_backward
+    ),
     "aten._thnn_fused_lstm_cell.default": layers.lstm_cell,
     "aten._thnn_fused_lstm_cell_backward_impl.default": layers.lstm_cell_backward,
     "aten._thnn_fused_gru_cell.default": layers.gru_cell,

@@ -17,6 +17,8 @@ from torch.utils.backend_registration import (
 WHOLE = (
     "_fused_rms_norm",
     "_safe_softmax",
+    "_scaled_dot_product_fused_attention_overrideable",
+    "_scaled_dot_product_fused_attention_overrideable_backward",
     "constant_pad_nd",
     "convolution",
     "convolution_backward",

@@ -57,7 +57,7 @@ _OVERFLOW = FLOAT_FORMATS[DType.FP32].max_finite
 
 
 @dataclass(frozen=True)
-class _Scores:
+class Scores:
     """In float64: s with −∞ where masked, and Σ|q·k|·scale + |mask|."""
 
     true: torch.Tensor
@@ -66,7 +66,8 @@ class _Scores:
     """|V|, a head of it per head of Q."""
 
 
-def _scores(call: OpCall) -> _Scores:
+def scores_of(call: OpCall) -> Scores:
+    """The scores of a call, and what their errors are relative to."""
     q, k, v = (finite(call[name]) for name in ("query", "key", "value"))
     if k.shape[-3:-2] != q.shape[-3:-2] and q.dim() > 2:
         groups = q.shape[-3] // k.shape[-3]
@@ -84,7 +85,13 @@ def _scores(call: OpCall) -> _Scores:
     elif mask is not None:
         true = true + mask.double()
         absolute = absolute + finite(mask).abs()
-    return _Scores(true, absolute, v.abs())
+    return Scores(true, absolute, v.abs())
+
+
+def score_errors(scores: Scores, depth: int, growth: int) -> torch.Tensor:
+    """ε of scores over `depth` products, whose own bound counts `growth` times."""
+    s = torch.where(scores.true.isfinite(), scores.true, 0.0)
+    return growth * gamma(depth + 3) * scores.absolute + 2 * U * s.abs()
 
 
 @dataclass(frozen=True)
@@ -108,13 +115,13 @@ class _Errors:
     log_sum: Floats
 
 
-def _errors(scores: _Scores, depth: int, side: _Side) -> _Errors:
+def _errors(scores: Scores, depth: int, side: _Side) -> _Errors:
     length = scores.true.shape[-1]
     s = torch.where(scores.true.isfinite(), scores.true, 0.0)
     maximum = scores.true.amax(-1, keepdim=True).nan_to_num(neginf=0.0)
     d = (scores.true - maximum).nan_to_num(nan=0.0, neginf=-torch.inf)
     p = (d.exp() / d.exp().sum(-1, keepdim=True)).nan_to_num()
-    error = side.growth * gamma(depth + 3) * scores.absolute + 2 * U * s.abs()
+    error = score_errors(scores, depth, side.growth)
     error = error + side.rounded * (s.abs() + maximum.abs())
     term = error + U * torch.where(d.isfinite(), d.abs(), 0.0) + side.exponential
     total = (p * term).sum(-1, keepdim=True) + gamma(side.roundings)
@@ -152,7 +159,7 @@ def _others(x: torch.Tensor) -> torch.Tensor:
 
 def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
     call, dtype = subject.call, subject.answer().dtype
-    scores = _scores(call)
+    scores = scores_of(call)
     length, depth = scores.true.shape[-1], call["query"].shape[-1]
     short = unit(dtype) if is_short(dtype) else 0.0
     sides = (
@@ -187,7 +194,7 @@ def _open(call: OpCall, scores: torch.Tensor) -> tuple[Mask, Mask]:
     return (row | head).numpy(), column.numpy()
 
 
-def _overflowing(call: OpCall, scores: _Scores) -> Mask:
+def _overflowing(call: OpCall, scores: Scores) -> Mask:
     """Rows with a score that may overflow on the way."""
     scale = call["scale"]
     scale = call["query"].shape[-1] ** -0.5 if scale is None else abs(float(scale))

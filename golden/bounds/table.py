@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from golden.bounds import (
     attention,
+    attention_gradients,
     batchnorm,
     conv_gradients,
     custom,
@@ -62,7 +63,8 @@ _FAMILIES = (
     *(factors, remainders),
     *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, random),
     *(reductions, softmax, softplus),
-    *(conv_gradients, gradients, losses, matmul, moves, norm_gradients, optimizers, resampling),
+    *(attention_gradients, conv_gradients, gradients, norm_gradients, optimizers),
+    *(losses, matmul, moves, resampling),
     optimizer_steps,
 )
 

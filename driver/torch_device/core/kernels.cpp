@@ -111,11 +111,27 @@ bool has_compatible_shallow_copy_type(const at::Tensor& a, const at::Tensor& b) 
   return fits(a) && fits(b);
 }
 
-// Attention as its defining products and softmax.
-int64_t attention_by_products(const at::Tensor&, const at::Tensor&, const at::Tensor&,
-                              const std::optional<at::Tensor>&, double, bool, std::optional<double>,
-                              bool) {
-  return static_cast<int64_t>(at::SDPBackend::math);
+bool is_attention_operand(const at::Tensor& x, const at::Tensor& query) {
+  const auto dtype = x.scalar_type();
+  return x.dim() == 4 && x.numel() > 0 && dtype == query.scalar_type() &&
+         x.size(3) == query.size(3) &&
+         (dtype == at::kFloat || dtype == at::kHalf || dtype == at::kBFloat16);
+}
+
+// Attention as one op with a gradient of its own; else as its defining products: with dropout, a
+// mask that wants a gradient, or operands that the op table's row does not take.
+int64_t attention_choice(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                         const std::optional<at::Tensor>& mask, double dropout_p, bool is_causal,
+                         std::optional<double>, bool enable_gqa) {
+  const bool masked = mask && mask->defined();
+  const bool whole =
+      dropout_p == 0.0 && is_attention_operand(query, query) && is_attention_operand(key, query) &&
+      is_attention_operand(value, query) && query.size(0) == key.size(0) &&
+      key.size(0) == value.size(0) && key.size(1) == value.size(1) &&
+      key.size(2) == value.size(2) &&
+      (key.size(1) == query.size(1) || (enable_gqa && query.size(1) % key.size(1) == 0)) &&
+      !(masked && (is_causal || mask->requires_grad()));
+  return static_cast<int64_t>(whole ? at::SDPBackend::overrideable : at::SDPBackend::math);
 }
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
@@ -160,5 +176,5 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
 }  // namespace npu
 
 namespace at::native {
-REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &npu::attention_by_products)
+REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &npu::attention_choice)
 }

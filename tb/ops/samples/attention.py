@@ -34,9 +34,24 @@ def _attention() -> Iterator[Sample]:
     yield Sample(flash, (q, kv, kv), FLOATS, {"attn_mask": mask}, special=False)
     yield Sample(math, (_Q, _KV, _KV, _MASK), special=False)
     yield Sample(math, (_Q, _Q, _Q), FLOATS, {"is_causal": True}, special=False)
+    yield from _gradients()
     angles = T((1, 1, 5, 8))
     yield Sample("npu.rotary.default", (_Q, angles, angles), special=False)
     yield Sample("npu.rotary.default", (_Q, T((5, 8)), T((5, 8))), special=False)
+
+
+def _gradients() -> Iterator[Sample]:
+    """With any result and any sums near the scores: the formula holds for all."""
+    name = "aten._scaled_dot_product_flash_attention_for_cpu_backward.default"
+    q, kv, shared = (T((2, *size, 8), "unit", plain=True) for size in ((4, 5), (4, 7), (2, 7)))
+    grad = T((2, 4, 5, 8), plain=True)
+    sums = T((2, 4, 5), "rising", torch.float32, plain=True)
+    yield Sample(name, (grad, q, kv, kv, q, sums, 0.0, False), special=False)
+    yield Sample(name, (grad, q, q, q, q, sums, 0.0, True), special=False)
+    for mask in (T((5, 7), plain=True), T((2, 1, 5, 7), plain=True)):
+        named = {"attn_mask": mask, "scale": 0.3}
+        yield Sample(name, (grad, q, kv, kv, q, sums, 0.0, False), FLOATS, named, special=False)
+    yield Sample(name, (grad, q, shared, shared, q, sums, 0.0, False), special=False)
 
 
 SAMPLES = tuple(_attention())

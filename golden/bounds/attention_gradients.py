@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of attention; the forward result and the logarithms of its sums are exact operands.
+
+With s the scores of golden.bounds.attention, ε their absolute error, λ a row's operand logsumexp:
+
+*P = e^(s − λ)*: the difference adds u·|s − λ|, the function 4u: with η = ε + u·|s − λ| + 4u, P is
+within P·(e^η − 1) = δP, however large η is.
+*D = Σ g·out* over E: γ_{n+1}·Σ|g·out| = δD. *g·Vᵀ*: γ_{E+1}·Σ|g|·|V| = δR.
+*S = P·(R − D)*, R = g·Vᵀ: with T = R − D, two roundings: (P + δP)·(δR + δD + 3u·|T|) + δP·|T| = δS.
+*grad_query = scale·S·K* over the N keys: |scale|·(Σ δS·|K| + γ_{N+3}·Σ (|S| + δS)·|K|), grad_key
+over the M rows that see a key alike. *grad_value = Pᵀ·g*: Σ δP·|g| + γ_{M+2}·Σ (P + δP)·|g|.
+
+torch adds in any order, has e^x to 8u, and rounds P and S to a 16-bit type before their products.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from golden.bounds.attention import score_errors, scores_of
+from golden.bounds.elementwise import true_of
+from golden.bounds.expectation import (
+    TINY,
+    Expectation,
+    Rule,
+    Subject,
+    U,
+    gamma,
+    is_short,
+    near,
+    unit,
+)
+from golden.bounds.reductions import finite, roundings
+from golden.calls import OpCall
+from golden.tensors import values_of
+
+Tensor = torch.Tensor
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What the NPU and torch do differently."""
+
+    sum: int
+    """Roundings of a sum over E."""
+    growth: int
+    """How often a product's bound is to be counted."""
+    exponential: float
+    rounded: float
+    """Relative error of P and S where they are rounded on the way."""
+
+
+@dataclass(frozen=True)
+class _Operands:
+    """In float64, heads of keys and values repeated to those of queries."""
+
+    g: Tensor
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    out: Tensor
+    scale: float
+    groups: int
+
+    def per_key(self, x: Tensor) -> Tensor:
+        """Summed over the queries' heads that share one."""
+        batch, heads, *rest = x.shape
+        return x.reshape(batch, heads // self.groups, self.groups, *rest).sum(2)
+
+
+def _operands(call: OpCall) -> _Operands:
+    g, q, k, v, out = (finite(call[n]) for n in ("grad_out", "query", "key", "value", "out"))
+    groups = q.shape[1] // k.shape[1]
+    k, v = (x.repeat_interleave(groups, 1) for x in (k, v))
+    scale = call["scale"]
+    return _Operands(
+        g, q, k, v, out, q.shape[-1] ** -0.5 if scale is None else float(scale), groups
+    )
+
+
+def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
+    call = subject.call
+    scores, x = scores_of(call), _operands(call)
+    short = unit(call["query"].dtype) if is_short(call["query"].dtype) else 0.0
+    depth = x.q.shape[-1]
+    npu = _Side(roundings(depth) + 1, 1, 4 * U, 0.0)
+    other = _Side(depth + 1, 2, 8 * U, short)
+    lost = call["logsumexp"].double().unsqueeze(-1)
+    far = (scores.true - lost).abs()
+    power = (scores.true - lost).exp()
+    apart = x.g @ x.v.mT - (x.g * x.out).sum(-1, keepdim=True)
+    sides = []
+    for side in (npu, other):
+        error = score_errors(scores, depth, side.growth)
+        eta = error + U * torch.where(far.isfinite(), far, 0.0) + side.exponential
+        off_p = power * (torch.expm1(eta) + side.rounded) + TINY
+        sides.append(_errors(x, side, power, off_p, apart))
+    sizes = _sizes(x, power, apart)
+    largest = float(max(power.max(), (power * apart.abs()).max()))
+    found: list[Expectation | None] = []
+    for at, answer in enumerate(subject.answers):
+        assert answer is not None
+        own, far, size = (values_of(made[at]) for made in (*sides, sizes))
+        limit = np.maximum(size, largest) if short else 0.0
+        true = true_of(subject, at)
+        made = near(answer.dtype, true, own, far + short * size, peak=size, torch_peak=limit)
+        found.append(made)
+    return tuple(found)
+
+
+def _errors(
+    x: _Operands, side: _Side, power: Tensor, off_p: Tensor, apart: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Of the gradients of query, key and value."""
+    rows, keys = power.shape[-2:]
+    off_d = gamma(side.sum) * (x.g * x.out).abs().sum(-1, keepdim=True)
+    off_r = side.growth * gamma(x.q.shape[-1] + 1) * (x.g.abs() @ x.v.abs().mT)
+    slope = power * apart.abs()
+    off_s = (power + off_p) * (off_r + off_d + 3 * U * apart.abs()) + off_p * apart.abs()
+    off_s = off_s + side.rounded * slope + TINY
+    scale, many = abs(x.scale), rows * x.groups
+    by_key = gamma(side.growth * (keys + 3)) * (slope + off_s) + off_s
+    by_row = gamma(side.growth * (many + 3)) * (slope + off_s) + off_s
+    by_value = gamma(side.growth * (many + 2)) * (power + off_p) + off_p
+    return (
+        scale * (by_key @ x.k.abs()) + TINY,
+        scale * x.per_key(by_row.mT @ x.q.abs()) + TINY,
+        x.per_key(by_value.mT @ x.g.abs()) + TINY,
+    )
+
+
+def _sizes(x: _Operands, power: Tensor, apart: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The sums of magnitudes."""
+    slope, scale = power * apart.abs(), max(abs(x.scale), 1.0)
+    return (
+        scale * (slope @ x.k.abs()),
+        scale * x.per_key(slope.mT @ x.q.abs()),
+        x.per_key(power.mT @ x.g.abs()),
+    )
+
+
+RULES: dict[str, Rule] = {"_scaled_dot_product_flash_attention_for_cpu_backward": _attention}
