@@ -13,6 +13,7 @@ vector/npu_vector_types_pkg.sv
 csr/gen/npu_csr_pkg.sv
 ctrl/npu_ctrl_pkg.sv
 // cells
+common/npu_clock_gate.sv
 common/npu_fifo.sv
 common/npu_stream_reg.sv
 // memory controller

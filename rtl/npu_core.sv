@@ -62,7 +62,16 @@ module npu_core
   engine_req_t                     engine_req [NUM_ENGINES];
   engine_rsp_t                     engine_rsp [NUM_ENGINES];
 
+  logic [NUM_ENGINES-1:0]          engine_on;
+  logic                            engine_clk [NUM_ENGINES];
+
   assign engine_rst_n = rst_ni && !soft_rst;
+
+  // An engine is clocked in reset, when it is offered a command, and until it is ready again.
+  for (genvar e = 0; e < NUM_ENGINES; e++) begin : gen_engine_clock
+    assign engine_on[e] = !engine_rst_n || engine_req[e].valid || !engine_rsp[e].ready;
+    npu_clock_gate u_gate (.clk_i, .en_i(engine_on[e]), .clk_o(engine_clk[e]));
+  end
 
   npu_ctrl #(
     .ArraySize(ArraySize), .BusBits(BusBits), .FmaLatency(FmaLatency), .MemBase(MemBase),
@@ -81,7 +90,7 @@ module npu_core
     .ArraySize(ArraySize), .BusBits(BusBits), .FmaLatency(FmaLatency), .AccTiles(AccTiles),
     .RowTiles(RowTiles), .WeightSlots(WeightSlots)
   ) u_matrix (
-    .clk_i, .rst_ni(engine_rst_n),
+    .clk_i(engine_clk[ENGINE_MATRIX]), .rst_ni(engine_rst_n),
     .req_i(engine_req[ENGINE_MATRIX]), .rsp_o(engine_rsp[ENGINE_MATRIX]),
     .rd_req_o(rd_req[Matrix]), .rd_rsp_i(rd_rsp[Matrix]), .rd_data_i(rd_data),
     .wr_req_o(wr_req[Matrix]), .wr_rsp_i(wr_rsp[Matrix]), .wr_data_o(wr_data[Matrix]),
@@ -89,7 +98,7 @@ module npu_core
   );
 
   npu_move #(.BusBits(BusBits)) u_move (
-    .clk_i, .rst_ni(engine_rst_n),
+    .clk_i(engine_clk[ENGINE_MOVE]), .rst_ni(engine_rst_n),
     .req_i(engine_req[ENGINE_MOVE]), .rsp_o(engine_rsp[ENGINE_MOVE]),
     .rd_req_o(rd_req[Move]), .rd_rsp_i(rd_rsp[Move]), .rd_data_i(rd_data),
     .wr_req_o(wr_req[Move]), .wr_rsp_i(wr_rsp[Move]), .wr_data_o(wr_data[Move]),
@@ -99,7 +108,7 @@ module npu_core
   npu_vector #(
     .VectorLanes(VectorLanes), .BusBits(BusBits), .FmaLatency(FmaLatency)
   ) u_vector (
-    .clk_i, .rst_ni(engine_rst_n),
+    .clk_i(engine_clk[ENGINE_VECTOR]), .rst_ni(engine_rst_n),
     .req_i(engine_req[ENGINE_VECTOR]), .rsp_o(engine_rsp[ENGINE_VECTOR]),
     .rd_req_o(rd_req[VectorSource +: MAX_SOURCES]),
     .rd_rsp_i(rd_rsp[VectorSource +: MAX_SOURCES]), .rd_data_i(rd_data),
@@ -108,7 +117,7 @@ module npu_core
   );
 
   npu_gather #(.BusBits(BusBits), .FmaLatency(FmaLatency)) u_gather (
-    .clk_i, .rst_ni(engine_rst_n),
+    .clk_i(engine_clk[ENGINE_GATHER]), .rst_ni(engine_rst_n),
     .req_i(engine_req[ENGINE_GATHER]), .rsp_o(engine_rsp[ENGINE_GATHER]),
     .rd_req_o(rd_req[GatherSource +: 2]), .rd_rsp_i(rd_rsp[GatherSource +: 2]), .rd_data_i(rd_data),
     .wr_req_o(wr_req[Gather]), .wr_rsp_i(wr_rsp[Gather]), .wr_data_o(wr_data[Gather]),
@@ -126,4 +135,17 @@ module npu_core
     .axi_req_o, .axi_rsp_i, .axi_w_data_o, .axi_w_strb_o, .axi_r_data_i,
     .rd_beat_o(rd_beat), .wr_beat_o(wr_beat)
   );
+
+  // Responses that an engine without a clock would miss
+  logic [NUM_ENGINES-1:0] answered;
+  assign answered[ENGINE_MOVE]   = rd_rsp[Move].data_valid || wr_rsp[Move].done;
+  assign answered[ENGINE_MATRIX] = rd_rsp[Matrix].data_valid || wr_rsp[Matrix].done;
+  assign answered[ENGINE_VECTOR] = rd_rsp[VectorSource].data_valid ||
+      rd_rsp[VectorSource+1].data_valid || rd_rsp[VectorSource+2].data_valid || wr_rsp[Vector].done;
+  assign answered[ENGINE_GATHER] = rd_rsp[GatherSource].data_valid ||
+      rd_rsp[GatherSource+1].data_valid || wr_rsp[Gather].done;
+
+  AnsweredEngineHasClock: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      (answered & ~engine_on) == '0)
+    else $error("npu_core: a response for an engine without a clock (engines %04b)", answered);
 endmodule

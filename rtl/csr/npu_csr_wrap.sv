@@ -39,8 +39,25 @@ module npu_csr_wrap
   npu_csr_pkg::npu_csr__in_t  hwif_in;
   npu_csr_pkg::npu_csr__out_t hwif_out;
 
+  // The registers are clocked while the bus is in use, and two cycles more: a write's pulse ends
+  // after its response, and two requests can wait for each other. Else only by events.
+  logic       bus_active, event_now, csr_clk;
+  logic [1:0] bus_was_active_q;
+
+  assign bus_active = axil_req_i.aw_valid || axil_req_i.w_valid || axil_req_i.ar_valid ||
+                      axil_rsp_o.b_valid || axil_rsp_o.r_valid;
+  assign event_now  = !rst_ni || soft_rst_i || error_ack_clear_i || irq_events_i != '0;
+
+  always_ff @(posedge clk_i) bus_was_active_q <= {bus_was_active_q[0], bus_active};
+
+  npu_clock_gate u_gate (
+    .clk_i,
+    .en_i (bus_active || bus_was_active_q != '0 || event_now),
+    .clk_o(csr_clk)
+  );
+
   npu_csr u_csr (
-    .clk           (clk_i),
+    .clk           (csr_clk),
     .rst_n         (rst_ni),
     .s_axil_awready(axil_rsp_o.aw_ready),
     .s_axil_awvalid(axil_req_i.aw_valid),
@@ -118,22 +135,26 @@ module npu_csr_wrap
     assign push_packet_o[32*i+:32] = hwif_out.CMD_WORD[i].word.value;
   end
 
+  perf_counts_t counts;
+
   npu_perf_counters u_perf_counters (
     .clk_i,
-    .rst_ni         (field_rst_n),
-    .clear_i        (hwif_out.PERF_CTRL.clear.value),
-    .busy_i         (status_i.state == STATE_BUSY),
-    .command_i      (retire_i),
-    .events_i       (perf_events_i),
+    .read_clk_i(csr_clk),
+    .rst_ni    (field_rst_n),
+    .clear_i   (hwif_out.PERF_CTRL.clear.value),
+    .busy_i    (status_i.state == STATE_BUSY),
+    .command_i (retire_i),
+    .events_i  (perf_events_i),
     .cycle_o,
-    .busy_o         (hwif_in.BUSY_CYCLES.value.next),
-    .active_o       (hwif_in.ACTIVE_CYCLES.value.next),
-    .operand_stall_o(hwif_in.OPERAND_STALL.value.next),
-    .result_stall_o (hwif_in.RESULT_STALL.value.next),
-    .read_beats_o   (hwif_in.READ_BEATS.value.next),
-    .write_beats_o  (hwif_in.WRITE_BEATS.value.next),
-    .commands_o     (hwif_in.COMMANDS.value.next)
+    .counts_o  (counts)
   );
 
-  assign hwif_in.CYCLE.value.next = cycle_o;
+  assign hwif_in.CYCLE.value.next         = counts.cycle;
+  assign hwif_in.BUSY_CYCLES.value.next   = counts.busy;
+  assign hwif_in.ACTIVE_CYCLES.value.next = counts.active;
+  assign hwif_in.OPERAND_STALL.value.next = counts.operand_stall;
+  assign hwif_in.RESULT_STALL.value.next  = counts.result_stall;
+  assign hwif_in.READ_BEATS.value.next    = counts.read_beats;
+  assign hwif_in.WRITE_BEATS.value.next   = counts.write_beats;
+  assign hwif_in.COMMANDS.value.next      = counts.commands;
 endmodule

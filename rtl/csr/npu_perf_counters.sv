@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The 64-bit event counters. `clear_i` zeroes all but the cycle count and wins over an event.
+///
+/// The registers read `counts_o`, a copy that is made with `read_clk_i`, a gate of `clk_i`: after a
+/// cycle in which that gate was open the copy is equal to the counters. They count on in every
+/// cycle, the wide multiplexer behind the copy rests while nobody reads.
 module npu_perf_counters
   import npu_ctrl_pkg::*;
 (
   input  logic         clk_i,
+  input  logic         read_clk_i,
   input  logic         rst_ni,
 
   input  logic         clear_i,
@@ -11,37 +16,26 @@ module npu_perf_counters
   input  logic         command_i,  // a command has finished
   input  perf_events_t events_i,
 
-  output logic [63:0]  cycle_o,
-  output logic [63:0]  busy_o,
-  output logic [63:0]  active_o,
-  output logic [63:0]  operand_stall_o,
-  output logic [63:0]  result_stall_o,
-  output logic [63:0]  read_beats_o,
-  output logic [63:0]  write_beats_o,
-  output logic [63:0]  commands_o
+  output logic [63:0]  cycle_o,    // of the counter itself
+  output perf_counts_t counts_o
 );
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) cycle_o <= '0;
-    else         cycle_o <= cycle_o + 64'd1;
+  perf_counts_t counts_q, counts_d;
+
+  always_comb begin
+    counts_d = counts_q;
+    if (busy_i)                 counts_d.busy          += 64'd1;
+    if (events_i.active)        counts_d.active        += 64'd1;
+    if (events_i.operand_stall) counts_d.operand_stall += 64'd1;
+    if (events_i.result_stall)  counts_d.result_stall  += 64'd1;
+    if (events_i.read_beat)     counts_d.read_beats    += 64'd1;
+    if (events_i.write_beat)    counts_d.write_beats   += 64'd1;
+    if (command_i)              counts_d.commands      += 64'd1;
+    if (!rst_ni || clear_i)     counts_d                = '0;
+    counts_d.cycle = rst_ni ? counts_q.cycle + 64'd1 : '0;
   end
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni || clear_i) begin
-      busy_o          <= '0;
-      active_o        <= '0;
-      operand_stall_o <= '0;
-      result_stall_o  <= '0;
-      read_beats_o    <= '0;
-      write_beats_o   <= '0;
-      commands_o      <= '0;
-    end else begin
-      if (busy_i)                 busy_o          <= busy_o + 64'd1;
-      if (events_i.active)        active_o        <= active_o + 64'd1;
-      if (events_i.operand_stall) operand_stall_o <= operand_stall_o + 64'd1;
-      if (events_i.result_stall)  result_stall_o  <= result_stall_o + 64'd1;
-      if (events_i.read_beat)     read_beats_o    <= read_beats_o + 64'd1;
-      if (events_i.write_beat)    write_beats_o   <= write_beats_o + 64'd1;
-      if (command_i)              commands_o      <= commands_o + 64'd1;
-    end
-  end
+  always_ff @(posedge clk_i)      counts_q <= counts_d;
+  always_ff @(posedge read_clk_i) counts_o <= counts_d;
+
+  assign cycle_o = counts_q.cycle;
 endmodule

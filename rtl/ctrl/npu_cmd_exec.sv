@@ -50,6 +50,7 @@ module npu_cmd_exec
   output error_e                 error_o,        // of the command that runs or stopped the queue
   output logic [31:0]            seq_o,          // of the command that runs, or runs next
   output logic                   idle_o,
+  output logic                   waits_o,   // another clock would change nothing
   output logic                   in_error_o
 );
   typedef enum logic [3:0] {
@@ -173,5 +174,6 @@ module npu_cmd_exec
   assign error_o         = error_q;
   assign seq_o           = seq_q;
   assign idle_o          = state_q == IDLE || state_q == ERROR;
+  assign waits_o         = state_d == state_q && (idle_o || state_q == RUN);
   assign in_error_o      = state_q == ERROR;
 endmodule

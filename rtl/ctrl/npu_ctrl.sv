@@ -79,9 +79,19 @@ module npu_ctrl
     .irq_o
   );
 
+  // Everything but registers and counters stands still while an engine runs and the prefetched ring
+  // is full, and while there is nothing to do. One clock more lets the pulses after a command end.
+  logic           exec_waits, reader_idle, fetch_valid, active, active_q, ctrl_clk;
+
+  assign active = !core_rst_n || !exec_waits || !reader_idle || fetch_valid || push;
+
+  always_ff @(posedge clk_i) active_q <= active;
+
+  npu_clock_gate u_gate (.clk_i, .en_i(active || active_q), .clk_o(ctrl_clk));
+
   // Queue and line reader
   logic           hold, flush, queue_pending;
-  logic           fetch_valid, fetch_ready, fetch_line_valid, line_err, reader_idle;
+  logic           fetch_ready, fetch_line_valid, line_err;
   line_addr_t     fetch_addr, desc_addr;
   line_t          line;
   logic           desc_valid, desc_ready, desc_line_valid, cmd_valid, cmd_ready;
@@ -89,7 +99,7 @@ module npu_ctrl
   queued_packet_t cmd;
 
   npu_cmd_queue u_cmd_queue (
-    .clk_i,
+    .clk_i          (ctrl_clk),
     .rst_ni         (core_rst_n),
     .push_i         (push),
     .push_packet_i  (push_packet),
@@ -115,7 +125,7 @@ module npu_ctrl
   );
 
   npu_line_reader #(.BusBits(BusBits)) u_line_reader (
-    .clk_i,
+    .clk_i            (ctrl_clk),
     .rst_ni           (core_rst_n),
     .desc_valid_i     (desc_valid),
     .desc_ready_o     (desc_ready),
@@ -167,7 +177,7 @@ module npu_ctrl
   npu_cmd_decode u_cmd_decode (.packet_i(packet), .error_o(decode_error));
 
   npu_operand_resolve #(.MemBase(MemBase), .MemLimit(MemLimit)) u_operand_resolve (
-    .clk_i,
+    .clk_i       (ctrl_clk),
     .rst_ni      (core_rst_n),
     .start_i     (resolve_start),
     .packet_i    (packet),
@@ -201,7 +211,7 @@ module npu_ctrl
   end
 
   npu_cmd_exec u_cmd_exec (
-    .clk_i,
+    .clk_i          (ctrl_clk),
     .rst_ni         (core_rst_n),
     .cmd_valid_i    (cmd_valid),
     .cmd_ready_o    (cmd_ready),
@@ -230,6 +240,7 @@ module npu_ctrl
     .error_o        (error),
     .seq_o          (seq),
     .idle_o         (exec_idle),
+    .waits_o        (exec_waits),
     .in_error_o     (in_error)
   );
 
@@ -252,7 +263,7 @@ module npu_ctrl
                         {(ADDR_WIDTH - LINE_ADDR_WIDTH){1'b0}}};
 
   npu_line_writer #(.BusBits(BusBits)) u_line_writer (
-    .clk_i,
+    .clk_i          (ctrl_clk),
     .rst_ni         (core_rst_n),
     .req_valid_i    (write_valid),
     .req_ready_o    (write_ready),
@@ -267,7 +278,7 @@ module npu_ctrl
 
   // State, interrupts, events
   npu_ctrl_status u_ctrl_status (
-    .clk_i,
+    .clk_i           (ctrl_clk),
     .rst_ni          (core_rst_n),
     .queue_pending_i (queue_pending),
     .exec_idle_i     (exec_idle),
@@ -296,4 +307,8 @@ module npu_ctrl
     active: stats.active, operand_stall: stats.operand_stall, result_stall: stats.result_stall,
     read_beat: rd_beat_i, write_beat: wr_beat_i
   };
+
+  AnsweredWithClock: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      rd_rsp_i.data_valid || wr_rsp_i.done |-> active || active_q)
+    else $error("npu_ctrl: a response while the clock is off");
 endmodule

@@ -93,6 +93,18 @@ package npu_ctrl_pkg;
     logic write_beat;
   } perf_events_t;
 
+  /// 64-bit counts of the cycles since reset, and of commands and events since the last clear.
+  typedef struct packed {
+    logic [63:0] cycle;
+    logic [63:0] busy;
+    logic [63:0] active;
+    logic [63:0] operand_stall;
+    logic [63:0] result_stall;
+    logic [63:0] read_beats;
+    logic [63:0] write_beats;
+    logic [63:0] commands;
+  } perf_counts_t;
+
   typedef enum logic [1:0] {
     OPERAND_SRC1 = 2'd0,
     OPERAND_SRC2 = 2'd1,

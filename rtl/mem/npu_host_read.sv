@@ -55,8 +55,13 @@ module npu_host_read
   host_addr_t        head;
   beat_t             ret;
 
+  // Clocked while something is on its way.
+  logic active, host_clk;
+  assign active = !rst_ni || ar_valid_i || head_valid || room_q != CountW'(ReturnBeats);
+  npu_clock_gate u_gate (.clk_i, .en_i(active), .clk_o(host_clk));
+
   npu_fifo #(.Width($bits(host_addr_t)), .Depth(2)) u_requests (
-    .clk_i, .rst_ni, .flush_i(1'b0),
+    .clk_i(host_clk), .rst_ni, .flush_i(1'b0),
     .in_valid_i(ar_valid_i), .in_ready_o(ar_ready_o), .in_data_i(ar_i),
     .out_valid_o(head_valid), .out_ready_i(head_pop), .out_data_o(head), .count_o()
   );
@@ -67,7 +72,7 @@ module npu_host_read
   );
 
   npu_fifo #(.Width($bits(beat_t)), .Depth(ReturnBeats)) u_return (
-    .clk_i, .rst_ni, .flush_i(1'b0),
+    .clk_i(host_clk), .rst_ni, .flush_i(1'b0),
     .in_valid_i(beat_valid_i), .in_ready_o(ret_room),
     .in_data_i({beat_id_i, beat_resp_i, beat_last_i, beat_data_i}),
     .out_valid_o(ret_valid), .out_ready_i(ret_pop), .out_data_o(ret), .count_o()
@@ -90,7 +95,7 @@ module npu_host_read
   assign r_resp_o  = refuse ? RESP_DECERR : ret.resp;
   assign r_last_o  = refuse ? refuse_last : ret.last;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge host_clk) begin
     if (!rst_ni) begin
       room_q    <= CountW'(ReturnBeats);
       refused_q <= '0;

@@ -64,8 +64,14 @@ module npu_host_write
   logic [HOST_ID_WIDTH-1:0] ack_id;
   resp_e                  ack_resp;
 
+  // Clocked while something is on its way.
+  logic active, host_clk;
+  assign active = !rst_ni || aw_valid_i || w_valid_i || head_valid || data_valid_o ||
+                  room_q != BurstCountW'(MaxBursts);
+  npu_clock_gate u_gate (.clk_i, .en_i(active), .clk_o(host_clk));
+
   npu_fifo #(.Width($bits(host_addr_t)), .Depth(2)) u_requests (
-    .clk_i, .rst_ni, .flush_i(1'b0),
+    .clk_i(host_clk), .rst_ni, .flush_i(1'b0),
     .in_valid_i(aw_valid_i), .in_ready_o(aw_ready_o), .in_data_i(aw_i),
     .out_valid_o(head_valid), .out_ready_i(head_pop), .out_data_o(head), .count_o()
   );
@@ -76,13 +82,13 @@ module npu_host_write
   );
 
   npu_fifo #(.Width($bits(beat_t)), .Depth(DataBeats)) u_data (
-    .clk_i, .rst_ni, .flush_i(1'b0),
+    .clk_i(host_clk), .rst_ni, .flush_i(1'b0),
     .in_valid_i(w_valid_i), .in_ready_o(w_ready_o), .in_data_i({w_last_i, w_strb_i, w_data_i}),
     .out_valid_o(data_valid_o), .out_ready_i(data_pop), .out_data_o(beat), .count_o()
   );
 
   npu_fifo #(.Width(HOST_ID_WIDTH + $bits(resp_e)), .Depth(MaxBursts)) u_acks (
-    .clk_i, .rst_ni, .flush_i(1'b0),
+    .clk_i(host_clk), .rst_ni, .flush_i(1'b0),
     .in_valid_i(ack_valid_i), .in_ready_o(ack_room), .in_data_i({ack_id_i, ack_resp_i}),
     .out_valid_o(ack_valid), .out_ready_i(b_pop), .out_data_o({ack_id, ack_resp}), .count_o()
   );
@@ -108,7 +114,7 @@ module npu_host_write
   assign whole_in  = w_valid_i && w_ready_o && w_last_i;
   assign whole_out = burst_fire || (drop && beat.last);
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge host_clk) begin
     if (!rst_ni) begin
       whole_q     <= '0;
       room_q      <= BurstCountW'(MaxBursts);

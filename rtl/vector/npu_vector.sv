@@ -75,9 +75,12 @@ module npu_vector
   assign source_dtype = '{cmd.src_dtype, cmd.src2_dtype, cmd.src3_dtype};
 
   for (genvar s = 0; s < MAX_SOURCES; s++) begin : gen_source
+    logic used, source_clk;
+    assign used = s < 32'(prog.sources);
+    npu_clock_gate u_gate (.clk_i, .en_i(!rst_ni || used), .clk_o(source_clk));
     npu_vector_load #(.BusBits(BusBits)) u_load (
-      .clk_i, .rst_ni,
-      .start_i(start && s < 32'(prog.sources)), .view_i(source[s]), .dtype_i(source_dtype[s]),
+      .clk_i(source_clk), .rst_ni,
+      .start_i(start && used), .view_i(source[s]), .dtype_i(source_dtype[s]),
       .req_valid_o(rd_req_o[s].valid), .req_ready_i(rd_rsp_i[s].ready),
       .req_range_o(rd_req_o[s].range), .beat_valid_i(rd_rsp_i[s].data_valid), .beat_i(rd_data_i),
       .vec_valid_o(vec_valid[s]), .vec_ready_i(fill), .vec_o(vec[s])
@@ -165,13 +168,15 @@ module npu_vector
     else room_q <= room_q + RoomW'(out_valid && out_ready) - RoomW'(issue && out && beat_last);
   end
 
-  logic        reduce_ready, row_valid, store_valid, store_ready;
+  logic        reduce_clk, reduce_ready, row_valid, store_valid, store_ready;
   logic [31:0] row;
   vector_t     store_vec;
   count_t      store_count;
 
+  npu_clock_gate u_reduce_gate (.clk_i, .en_i(!rst_ni || reduces), .clk_o(reduce_clk));
+
   npu_vector_reduce #(.FmaLatency(FmaLatency)) u_reduce (
-    .clk_i, .rst_ni, .reduce_i(prog.reduce),
+    .clk_i(reduce_clk), .rst_ni, .reduce_i(prog.reduce),
     .vec_valid_i(out_valid && reduces), .vec_ready_o(reduce_ready), .vec_i(queued.data),
     .count_i(queued.count), .row_end_i(queued.row_end),
     .out_valid_o(row_valid), .out_ready_i(store_ready && reduces), .out_o(row)

@@ -133,6 +133,19 @@ module npu_vector_lanes
     end
   endfunction
 
+  // Most programs divide seldom or never: the long pipeline is clocked while something is in it.
+  logic                               slow_clk;
+  logic [$clog2(DIV_LATENCY + 1)-1:0] slow_left_q;
+
+  npu_clock_gate u_slow_gate (
+    .clk_i, .en_i(!rst_ni || slow || slow_left_q != '0), .clk_o(slow_clk)
+  );
+  always_ff @(posedge slow_clk) begin
+    if (!rst_ni)                  slow_left_q <= '0;
+    else if (slow)                slow_left_q <= ($clog2(DIV_LATENCY + 1))'(DIV_LATENCY);
+    else                          slow_left_q <= slow_left_q - 1'b1;
+  end
+
   assign slow = tag_i.valid && is_slow(op_i);
   assign fast = tag_i.valid && !is_slow(op_i);
 
@@ -144,7 +157,7 @@ module npu_vector_lanes
     end
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge slow_clk) begin
     if (slow) begin
       if (op_i == MICRO_DIV) slow_q[0] <= present(div_row(a_i, b_i), slow_q[0], tag_i);
       else                   slow_q[0] <= present(sqrt_row(a_i), slow_q[0], tag_i);
@@ -157,7 +170,7 @@ module npu_vector_lanes
     end
   end
   for (genvar s = 1; s < DIV_LATENCY; s++) begin : gen_slow
-    always_ff @(posedge clk_i) begin
+    always_ff @(posedge slow_clk) begin
       if (slow_tag_q[s-1].valid) slow_q[s] <= slow_q[s-1];
     end
   end
@@ -172,7 +185,7 @@ module npu_vector_lanes
       end else fast_tag_q[s] <= fast_tag_q[s-1];
     end
   end
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge slow_clk) begin
     // verilator unroll_full
     for (int unsigned s = 0; s < DIV_LATENCY; s++) begin
       if (!rst_ni) slow_tag_q[s] <= '0;

@@ -4,9 +4,10 @@
 /// Behaviour: every pin of npu_top is a signal of the same name here, driven by C++ (the server
 /// and the clock) or by cocotb. `dram_on` = 1 connects m_axi_* to the shared memory (npu_dram);
 /// 0 connects it to ext_axi_*, where a bench puts a memory model of its own; the idle side sees no
-/// valid. `dram_latency`, `dram_stall` and `dram_seed` are npu_dram's settings. `moved` counts the
-/// cycles in which a channel of any port transferred; `waiting`, `open_reads` and `open_writes` are
-/// those of npu_port_watch for {m_axi, s_axi, s_axil}.
+/// valid. `dram_latency`, `dram_stall` and `dram_seed` are npu_dram's settings. Without VPI inputs
+/// take effect when `changed` changes. `moved` counts the cycles in which a channel of any port
+/// transferred; `waiting`, `open_reads` and `open_writes` are those of npu_port_watch for {m_axi,
+/// s_axi, s_axil}.
 ///
 /// Odd input: change `dram_on` only in reset, or answers are lost.
 module tb_top #(
@@ -21,6 +22,7 @@ module tb_top #(
   parameter logic [63:0] MemLimit = 64'h2000_0000
 ) (
   input  logic                 clk,
+  input  logic                 changed,
   input  logic                 rst_n,
   output logic                 irq,
 
@@ -118,6 +120,76 @@ module tb_top #(
   input  logic                       ext_axi_rvalid,
   output logic                       ext_axi_rready
 );
+  // The inputs as everything below sees them. Verilator evaluates all that depends on an input of
+  // its model whenever the clock changes. The server changes inputs only now and then, and toggles
+  // `changed` then; cocotb changes them by itself, so there they are wires.
+  typedef struct packed {
+    logic                 rst_n;
+    logic                 dram_on;
+    logic [15:0]          dram_latency;
+    logic [7:0]           dram_stall;
+    logic [31:0]          dram_seed;
+    logic [15:0]          s_axil_awaddr;
+    logic [2:0]           s_axil_awprot;
+    logic                 s_axil_awvalid;
+    logic [31:0]          s_axil_wdata;
+    logic [3:0]           s_axil_wstrb;
+    logic                 s_axil_wvalid;
+    logic                 s_axil_bready;
+    logic [15:0]          s_axil_araddr;
+    logic [2:0]           s_axil_arprot;
+    logic                 s_axil_arvalid;
+    logic                 s_axil_rready;
+    logic [3:0]           s_axi_awid;
+    logic [63:0]          s_axi_awaddr;
+    logic [7:0]           s_axi_awlen;
+    logic [2:0]           s_axi_awsize;
+    logic [1:0]           s_axi_awburst;
+    logic                 s_axi_awvalid;
+    logic [BusBits-1:0]   s_axi_wdata;
+    logic [BusBits/8-1:0] s_axi_wstrb;
+    logic                 s_axi_wlast;
+    logic                 s_axi_wvalid;
+    logic                 s_axi_bready;
+    logic [3:0]           s_axi_arid;
+    logic [63:0]          s_axi_araddr;
+    logic [7:0]           s_axi_arlen;
+    logic [2:0]           s_axi_arsize;
+    logic [1:0]           s_axi_arburst;
+    logic                 s_axi_arvalid;
+    logic                 s_axi_rready;
+    logic                 ext_axi_awready;
+    logic                 ext_axi_wready;
+    logic [7:0]           ext_axi_bid;
+    logic [1:0]           ext_axi_bresp;
+    logic                 ext_axi_bvalid;
+    logic                 ext_axi_arready;
+    logic [7:0]           ext_axi_rid;
+    logic [BusBits-1:0]   ext_axi_rdata;
+    logic [1:0]           ext_axi_rresp;
+    logic                 ext_axi_rlast;
+    logic                 ext_axi_rvalid;
+  } pins_t;
+
+  pins_t now, pins;
+
+  assign now = '{
+    rst_n, dram_on, dram_latency, dram_stall, dram_seed, s_axil_awaddr, s_axil_awprot,
+    s_axil_awvalid, s_axil_wdata, s_axil_wstrb, s_axil_wvalid, s_axil_bready, s_axil_araddr,
+    s_axil_arprot, s_axil_arvalid, s_axil_rready, s_axi_awid, s_axi_awaddr, s_axi_awlen,
+    s_axi_awsize, s_axi_awburst, s_axi_awvalid, s_axi_wdata, s_axi_wstrb, s_axi_wlast,
+    s_axi_wvalid, s_axi_bready, s_axi_arid, s_axi_araddr, s_axi_arlen, s_axi_arsize,
+    s_axi_arburst, s_axi_arvalid, s_axi_rready, ext_axi_awready, ext_axi_wready, ext_axi_bid,
+    ext_axi_bresp, ext_axi_bvalid, ext_axi_arready, ext_axi_rid, ext_axi_rdata, ext_axi_rresp,
+    ext_axi_rlast, ext_axi_rvalid
+  };
+
+`ifdef NPU_SAMPLED_PINS
+  always @(posedge changed or negedge changed) pins <= now;
+`else
+  assign pins = now;
+`endif
+
   logic [7:0]                 m_axi_awid;
   logic [63:0]                m_axi_awaddr;
   logic [7:0]                 m_axi_awlen;
@@ -163,115 +235,58 @@ module tb_top #(
     .MemBase     (MemBase),
     .MemLimit    (MemLimit)
   ) u_npu (
-    .clk            (clk),
-    .rst_n          (rst_n),
-    .irq            (irq),
-    .s_axil_awaddr  (s_axil_awaddr),
-    .s_axil_awprot  (s_axil_awprot),
-    .s_axil_awvalid (s_axil_awvalid),
-    .s_axil_awready (s_axil_awready),
-    .s_axil_wdata   (s_axil_wdata),
-    .s_axil_wstrb   (s_axil_wstrb),
-    .s_axil_wvalid  (s_axil_wvalid),
-    .s_axil_wready  (s_axil_wready),
-    .s_axil_bresp   (s_axil_bresp),
-    .s_axil_bvalid  (s_axil_bvalid),
-    .s_axil_bready  (s_axil_bready),
-    .s_axil_araddr  (s_axil_araddr),
-    .s_axil_arprot  (s_axil_arprot),
-    .s_axil_arvalid (s_axil_arvalid),
-    .s_axil_arready (s_axil_arready),
-    .s_axil_rdata   (s_axil_rdata),
-    .s_axil_rresp   (s_axil_rresp),
-    .s_axil_rvalid  (s_axil_rvalid),
-    .s_axil_rready  (s_axil_rready),
-    .s_axi_awid     (s_axi_awid),
-    .s_axi_awaddr   (s_axi_awaddr),
-    .s_axi_awlen    (s_axi_awlen),
-    .s_axi_awsize   (s_axi_awsize),
-    .s_axi_awburst  (s_axi_awburst),
-    .s_axi_awvalid  (s_axi_awvalid),
-    .s_axi_awready  (s_axi_awready),
-    .s_axi_wdata    (s_axi_wdata),
-    .s_axi_wstrb    (s_axi_wstrb),
-    .s_axi_wlast    (s_axi_wlast),
-    .s_axi_wvalid   (s_axi_wvalid),
-    .s_axi_wready   (s_axi_wready),
-    .s_axi_bid      (s_axi_bid),
-    .s_axi_bresp    (s_axi_bresp),
-    .s_axi_bvalid   (s_axi_bvalid),
-    .s_axi_bready   (s_axi_bready),
-    .s_axi_arid     (s_axi_arid),
-    .s_axi_araddr   (s_axi_araddr),
-    .s_axi_arlen    (s_axi_arlen),
-    .s_axi_arsize   (s_axi_arsize),
-    .s_axi_arburst  (s_axi_arburst),
-    .s_axi_arvalid  (s_axi_arvalid),
-    .s_axi_arready  (s_axi_arready),
-    .s_axi_rid      (s_axi_rid),
-    .s_axi_rdata    (s_axi_rdata),
-    .s_axi_rresp    (s_axi_rresp),
-    .s_axi_rlast    (s_axi_rlast),
-    .s_axi_rvalid   (s_axi_rvalid),
-    .s_axi_rready   (s_axi_rready),
-    .m_axi_awid     (m_axi_awid),
-    .m_axi_awaddr   (m_axi_awaddr),
-    .m_axi_awlen    (m_axi_awlen),
-    .m_axi_awsize   (m_axi_awsize),
-    .m_axi_awburst  (m_axi_awburst),
-    .m_axi_awcache  (m_axi_awcache),
-    .m_axi_awprot   (m_axi_awprot),
-    .m_axi_awvalid  (m_axi_awvalid),
-    .m_axi_awready  (m_axi_awready),
-    .m_axi_wdata    (m_axi_wdata),
-    .m_axi_wstrb    (m_axi_wstrb),
-    .m_axi_wlast    (m_axi_wlast),
-    .m_axi_wvalid   (m_axi_wvalid),
-    .m_axi_wready   (m_axi_wready),
-    .m_axi_bid      (m_axi_bid),
-    .m_axi_bresp    (m_axi_bresp),
-    .m_axi_bvalid   (m_axi_bvalid),
-    .m_axi_bready   (m_axi_bready),
-    .m_axi_arid     (m_axi_arid),
-    .m_axi_araddr   (m_axi_araddr),
-    .m_axi_arlen    (m_axi_arlen),
-    .m_axi_arsize   (m_axi_arsize),
-    .m_axi_arburst  (m_axi_arburst),
-    .m_axi_arcache  (m_axi_arcache),
-    .m_axi_arprot   (m_axi_arprot),
-    .m_axi_arvalid  (m_axi_arvalid),
-    .m_axi_arready  (m_axi_arready),
-    .m_axi_rid      (m_axi_rid),
-    .m_axi_rdata    (m_axi_rdata),
-    .m_axi_rresp    (m_axi_rresp),
-    .m_axi_rlast    (m_axi_rlast),
-    .m_axi_rvalid   (m_axi_rvalid),
-    .m_axi_rready   (m_axi_rready)
+    .clk, .rst_n(pins.rst_n), .irq,
+    .s_axil_awaddr(pins.s_axil_awaddr), .s_axil_awprot(pins.s_axil_awprot),
+    .s_axil_awvalid(pins.s_axil_awvalid), .s_axil_awready,
+    .s_axil_wdata(pins.s_axil_wdata), .s_axil_wstrb(pins.s_axil_wstrb),
+    .s_axil_wvalid(pins.s_axil_wvalid), .s_axil_wready,
+    .s_axil_bresp, .s_axil_bvalid, .s_axil_bready(pins.s_axil_bready),
+    .s_axil_araddr(pins.s_axil_araddr), .s_axil_arprot(pins.s_axil_arprot),
+    .s_axil_arvalid(pins.s_axil_arvalid), .s_axil_arready,
+    .s_axil_rdata, .s_axil_rresp, .s_axil_rvalid, .s_axil_rready(pins.s_axil_rready),
+    .s_axi_awid(pins.s_axi_awid), .s_axi_awaddr(pins.s_axi_awaddr),
+    .s_axi_awlen(pins.s_axi_awlen), .s_axi_awsize(pins.s_axi_awsize),
+    .s_axi_awburst(pins.s_axi_awburst), .s_axi_awvalid(pins.s_axi_awvalid), .s_axi_awready,
+    .s_axi_wdata(pins.s_axi_wdata), .s_axi_wstrb(pins.s_axi_wstrb),
+    .s_axi_wlast(pins.s_axi_wlast), .s_axi_wvalid(pins.s_axi_wvalid), .s_axi_wready,
+    .s_axi_bid, .s_axi_bresp, .s_axi_bvalid, .s_axi_bready(pins.s_axi_bready),
+    .s_axi_arid(pins.s_axi_arid), .s_axi_araddr(pins.s_axi_araddr),
+    .s_axi_arlen(pins.s_axi_arlen), .s_axi_arsize(pins.s_axi_arsize),
+    .s_axi_arburst(pins.s_axi_arburst), .s_axi_arvalid(pins.s_axi_arvalid), .s_axi_arready,
+    .s_axi_rid, .s_axi_rdata, .s_axi_rresp, .s_axi_rlast, .s_axi_rvalid,
+    .s_axi_rready(pins.s_axi_rready),
+    .m_axi_awid, .m_axi_awaddr, .m_axi_awlen, .m_axi_awsize, .m_axi_awburst, .m_axi_awcache,
+    .m_axi_awprot, .m_axi_awvalid, .m_axi_awready,
+    .m_axi_wdata, .m_axi_wstrb, .m_axi_wlast, .m_axi_wvalid, .m_axi_wready,
+    .m_axi_bid, .m_axi_bresp, .m_axi_bvalid, .m_axi_bready,
+    .m_axi_arid, .m_axi_araddr, .m_axi_arlen, .m_axi_arsize, .m_axi_arburst, .m_axi_arcache,
+    .m_axi_arprot, .m_axi_arvalid, .m_axi_arready,
+    .m_axi_rid, .m_axi_rdata, .m_axi_rresp, .m_axi_rlast, .m_axi_rvalid, .m_axi_rready
   );
 
   logic [2:0] port_moved;
   npu_port_watch u_s_axil_watch (
-    .clk_i (clk), .rst_ni (rst_n),
-    .aw_valid_i (s_axil_awvalid), .aw_ready_i (s_axil_awready),
-    .w_valid_i (s_axil_wvalid), .w_ready_i (s_axil_wready),
-    .b_valid_i (s_axil_bvalid), .b_ready_i (s_axil_bready),
-    .ar_valid_i (s_axil_arvalid), .ar_ready_i (s_axil_arready),
-    .r_valid_i (s_axil_rvalid), .r_ready_i (s_axil_rready), .r_last_i (1'b1),
+    .clk_i (clk), .rst_ni (pins.rst_n),
+    .aw_valid_i (pins.s_axil_awvalid), .aw_ready_i (s_axil_awready),
+    .w_valid_i (pins.s_axil_wvalid), .w_ready_i (s_axil_wready),
+    .b_valid_i (s_axil_bvalid), .b_ready_i (pins.s_axil_bready),
+    .ar_valid_i (pins.s_axil_arvalid), .ar_ready_i (s_axil_arready),
+    .r_valid_i (s_axil_rvalid), .r_ready_i (pins.s_axil_rready), .r_last_i (1'b1),
     .moved_o (port_moved[0]), .waiting_o (waiting[0 +: 5]),
     .reads_o (open_reads[0 +: 16]), .writes_o (open_writes[0 +: 16])
   );
   npu_port_watch u_s_axi_watch (
-    .clk_i (clk), .rst_ni (rst_n),
-    .aw_valid_i (s_axi_awvalid), .aw_ready_i (s_axi_awready),
-    .w_valid_i (s_axi_wvalid), .w_ready_i (s_axi_wready),
-    .b_valid_i (s_axi_bvalid), .b_ready_i (s_axi_bready),
-    .ar_valid_i (s_axi_arvalid), .ar_ready_i (s_axi_arready),
-    .r_valid_i (s_axi_rvalid), .r_ready_i (s_axi_rready), .r_last_i (s_axi_rlast),
+    .clk_i (clk), .rst_ni (pins.rst_n),
+    .aw_valid_i (pins.s_axi_awvalid), .aw_ready_i (s_axi_awready),
+    .w_valid_i (pins.s_axi_wvalid), .w_ready_i (s_axi_wready),
+    .b_valid_i (s_axi_bvalid), .b_ready_i (pins.s_axi_bready),
+    .ar_valid_i (pins.s_axi_arvalid), .ar_ready_i (s_axi_arready),
+    .r_valid_i (s_axi_rvalid), .r_ready_i (pins.s_axi_rready), .r_last_i (s_axi_rlast),
     .moved_o (port_moved[1]), .waiting_o (waiting[5 +: 5]),
     .reads_o (open_reads[16 +: 16]), .writes_o (open_writes[16 +: 16])
   );
   npu_port_watch u_m_axi_watch (
-    .clk_i (clk), .rst_ni (rst_n),
+    .clk_i (clk), .rst_ni (pins.rst_n),
     .aw_valid_i (m_axi_awvalid), .aw_ready_i (m_axi_awready),
     .w_valid_i (m_axi_wvalid), .w_ready_i (m_axi_wready),
     .b_valid_i (m_axi_bvalid), .b_ready_i (m_axi_bready),
@@ -281,7 +296,7 @@ module tb_top #(
     .reads_o (open_reads[32 +: 16]), .writes_o (open_writes[32 +: 16])
   );
   always_ff @(posedge clk) begin
-    if (!rst_n)                moved <= '0;
+    if (!pins.rst_n)                moved <= '0;
     else if (port_moved != '0) moved <= moved + 32'd1;
   end
 
@@ -298,17 +313,17 @@ module tb_top #(
   logic                       dram_rlast;
   logic                       dram_rvalid;
 
-  assign m_axi_awready  = dram_on ? dram_awready : ext_axi_awready;
-  assign m_axi_wready   = dram_on ? dram_wready : ext_axi_wready;
-  assign m_axi_bid      = dram_on ? dram_bid : ext_axi_bid;
-  assign m_axi_bresp    = dram_on ? dram_bresp : ext_axi_bresp;
-  assign m_axi_bvalid   = dram_on ? dram_bvalid : ext_axi_bvalid;
-  assign m_axi_arready  = dram_on ? dram_arready : ext_axi_arready;
-  assign m_axi_rid      = dram_on ? dram_rid : ext_axi_rid;
-  assign m_axi_rdata    = dram_on ? dram_rdata : ext_axi_rdata;
-  assign m_axi_rresp    = dram_on ? dram_rresp : ext_axi_rresp;
-  assign m_axi_rlast    = dram_on ? dram_rlast : ext_axi_rlast;
-  assign m_axi_rvalid   = dram_on ? dram_rvalid : ext_axi_rvalid;
+  assign m_axi_awready  = pins.dram_on ? dram_awready : pins.ext_axi_awready;
+  assign m_axi_wready   = pins.dram_on ? dram_wready : pins.ext_axi_wready;
+  assign m_axi_bid      = pins.dram_on ? dram_bid : pins.ext_axi_bid;
+  assign m_axi_bresp    = pins.dram_on ? dram_bresp : pins.ext_axi_bresp;
+  assign m_axi_bvalid   = pins.dram_on ? dram_bvalid : pins.ext_axi_bvalid;
+  assign m_axi_arready  = pins.dram_on ? dram_arready : pins.ext_axi_arready;
+  assign m_axi_rid      = pins.dram_on ? dram_rid : pins.ext_axi_rid;
+  assign m_axi_rdata    = pins.dram_on ? dram_rdata : pins.ext_axi_rdata;
+  assign m_axi_rresp    = pins.dram_on ? dram_rresp : pins.ext_axi_rresp;
+  assign m_axi_rlast    = pins.dram_on ? dram_rlast : pins.ext_axi_rlast;
+  assign m_axi_rvalid   = pins.dram_on ? dram_rvalid : pins.ext_axi_rvalid;
 
   assign ext_axi_awid     = m_axi_awid;
   assign ext_axi_awaddr   = m_axi_awaddr;
@@ -317,11 +332,11 @@ module tb_top #(
   assign ext_axi_awburst  = m_axi_awburst;
   assign ext_axi_awcache  = m_axi_awcache;
   assign ext_axi_awprot   = m_axi_awprot;
-  assign ext_axi_awvalid  = m_axi_awvalid && !dram_on;
+  assign ext_axi_awvalid  = m_axi_awvalid && !pins.dram_on;
   assign ext_axi_wdata    = m_axi_wdata;
   assign ext_axi_wstrb    = m_axi_wstrb;
   assign ext_axi_wlast    = m_axi_wlast;
-  assign ext_axi_wvalid   = m_axi_wvalid && !dram_on;
+  assign ext_axi_wvalid   = m_axi_wvalid && !pins.dram_on;
   assign ext_axi_bready   = m_axi_bready;
   assign ext_axi_arid     = m_axi_arid;
   assign ext_axi_araddr   = m_axi_araddr;
@@ -330,28 +345,28 @@ module tb_top #(
   assign ext_axi_arburst  = m_axi_arburst;
   assign ext_axi_arcache  = m_axi_arcache;
   assign ext_axi_arprot   = m_axi_arprot;
-  assign ext_axi_arvalid  = m_axi_arvalid && !dram_on;
+  assign ext_axi_arvalid  = m_axi_arvalid && !pins.dram_on;
   assign ext_axi_rready   = m_axi_rready;
 
   npu_dram #(
     .BusBits (BusBits)
   ) u_dram (
     .clk_i     (clk),
-    .rst_ni    (rst_n),
-    .latency_i (dram_latency),
-    .stall_i   (dram_stall),
-    .seed_i    (dram_seed),
+    .rst_ni    (pins.rst_n),
+    .latency_i (pins.dram_latency),
+    .stall_i   (pins.dram_stall),
+    .seed_i    (pins.dram_seed),
     .awid      (m_axi_awid),
     .awaddr    (m_axi_awaddr),
     .awlen     (m_axi_awlen),
     .awsize    (m_axi_awsize),
     .awburst   (m_axi_awburst),
-    .awvalid   (m_axi_awvalid && dram_on),
+    .awvalid   (m_axi_awvalid && pins.dram_on),
     .awready   (dram_awready),
     .wdata     (m_axi_wdata),
     .wstrb     (m_axi_wstrb),
     .wlast     (m_axi_wlast),
-    .wvalid    (m_axi_wvalid && dram_on),
+    .wvalid    (m_axi_wvalid && pins.dram_on),
     .wready    (dram_wready),
     .bid       (dram_bid),
     .bresp     (dram_bresp),
@@ -362,7 +377,7 @@ module tb_top #(
     .arlen     (m_axi_arlen),
     .arsize    (m_axi_arsize),
     .arburst   (m_axi_arburst),
-    .arvalid   (m_axi_arvalid && dram_on),
+    .arvalid   (m_axi_arvalid && pins.dram_on),
     .arready   (dram_arready),
     .rid       (dram_rid),
     .rdata     (dram_rdata),

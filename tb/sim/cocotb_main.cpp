@@ -40,13 +40,13 @@ int run_cocotb(const npu_sim::Options& options, int argc, char** argv) {
   npu_sim::SharedMemory shared(descriptor);
   npu_sim::Simulation simulation(argc, argv, shared);
   if (options.has("waves")) {
-    simulation.waves().open(simulation.top(), options.text("waves"),
+    simulation.waves().open(simulation.model(), options.text("waves"),
                             options.number("waves-from", 0),
                             options.number("waves-to", std::numeric_limits<std::uint64_t>::max()));
   }
   npu_sim::CocotbLoop loop(simulation, options.text("clock", "own") == "own");
   loop.run();
-  simulation.top().final();
+  simulation.model().final();
   simulation.waves().close();
   return simulation.context().errorCount() > 0 ? 1 : 0;
 }

@@ -44,8 +44,7 @@ def verilator_flags(variant: BuildVariant) -> list[str]:
     flags += ["-Wno-lint", "-Wno-style", "-Wno-fatal"]
     if variant.trace:
         flags += ["--trace-vcd", "--trace-structs"]
-    if variant.vpi:
-        flags.append("--vpi")
+    flags += ["--vpi"] if variant.vpi else ["+define+NPU_SAMPLED_PINS"]
     return flags
 
 

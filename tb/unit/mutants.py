@@ -86,6 +86,9 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_rr_arb.sv", "«(behind != '0) ? behind : req_i»", "req_i", "behind"),
         Mutant("npu_host_check.sv", "«len_i < 8'd16»", "len_i < 8'd17", "resp"),
         Mutant("npu_host_write.sv", "&& «whole_q != '0» && room_q", "1'b1", "stuck host"),
+        # clocks that stop too early
+        Mutant("npu_host_read.sv", "head_valid || «room_q != CountW'(ReturnBeats)»", "1'b0"),
+        Mutant("npu_host_write.sv", "«room_q != BurstCountW'(MaxBursts)»;\n  npu_clock", "1'b0"),
         Mutant("npu_wr_collect.sv", "<= «!last» && (err_q", "1'b1", "write client: err"),
         Mutant("npu_write_path.sv", ".b_err_i(«b_resp_i[1]»)", "b_resp_i == 2'b10", "err"),
         Mutant(
@@ -109,7 +112,18 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "result_stall_q",
             "counts",
         ),
-        Mutant("npu_perf_counters.sv", "result_stall_o  <= «'0»", "result_stall_o", "clear leaves"),
+        Mutant(
+            "npu_perf_counters.sv",
+            "|| clear_i)     counts_d                = «'0»",
+            "512'(counts_q.result_stall) << 192",
+            "clear leaves",
+        ),
+        # clocks that stop too early
+        Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0"),
+        Mutant("npu_ctrl.sv", ".en_i(active || «active_q»)", "1'b0"),
+        Mutant("npu_ctrl.sv", "|| «push»;", "1'b0"),
+        Mutant("npu_csr_wrap.sv", "|| «bus_was_active_q != '0»", "1'b0"),
+        Mutant("npu_csr_wrap.sv", "|| «irq_events_i != '0»", "1'b0"),
         Mutant("npu_csr_wrap.sv", "{«hwif_out.RING_BASE_HI.addr.value»", "32'd0", "command starts"),
         Mutant("npu_csr_wrap.sv", "{«hwif_out.CPL_BASE_HI.addr.value»", "32'd0", "sixth push"),
         Mutant(
@@ -132,6 +146,10 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
     "vector": (
         Mutant("npu_vector_load.sv", "queue_room && «beats <= credit_q»", "1'b1", "room for"),
         Mutant("npu_vector_unpack.sv", "words8(part, «1'b1»)", "1'b0", "expected"),
+        # clocks that stop too early
+        Mutant("npu_vector.sv", "!rst_ni || «used»", "s == 0"),
+        Mutant("npu_vector.sv", "!rst_ni || «reduces»", "prog.reduce == REDUCE_SUM"),
+        Mutant("npu_vector_lanes.sv", "|| «slow_left_q != '0»", "slow_left_q > 1"),
     ),
 }
 """Per bench; a mutant's number is its place, from 1."""

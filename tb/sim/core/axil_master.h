@@ -22,9 +22,10 @@ class AxilMaster {
 
   template <typename Abandoned>
   std::optional<AxilResult> read(std::uint16_t offset, std::uint64_t limit, Abandoned abandoned) {
-    top_.s_axil_araddr = offset;
-    top_.s_axil_arvalid = 1;
-    top_.s_axil_rready = 1;
+    Vtb_top& pins = sim_.pins();
+    pins.s_axil_araddr = offset;
+    pins.s_axil_arvalid = 1;
+    pins.s_axil_rready = 1;
     std::optional<AxilResult> result;
     for (std::uint64_t i = 0; i < limit && !result && !sim_.finished(); ++i) {
       if (i % kAskEvery == kAskEvery - 1 && abandoned()) break;
@@ -32,22 +33,23 @@ class AxilMaster {
       const bool address_taken = top_.s_axil_arvalid && top_.s_axil_arready;
       if (top_.s_axil_rvalid) result = {top_.s_axil_rdata, AxiResponse(top_.s_axil_rresp)};
       sim_.half_cycle();
-      if (address_taken) top_.s_axil_arvalid = 0;
+      if (address_taken) sim_.pins().s_axil_arvalid = 0;
     }
-    top_.s_axil_arvalid = 0;
-    top_.s_axil_rready = 0;
+    sim_.pins().s_axil_arvalid = 0;
+    sim_.pins().s_axil_rready = 0;
     return result;
   }
 
   template <typename Abandoned>
   std::optional<AxilResult> write(std::uint16_t offset, std::uint32_t data, std::uint64_t limit,
                                   Abandoned abandoned) {
-    top_.s_axil_awaddr = offset;
-    top_.s_axil_awvalid = 1;
-    top_.s_axil_wdata = data;
-    top_.s_axil_wstrb = 0xF;
-    top_.s_axil_wvalid = 1;
-    top_.s_axil_bready = 1;
+    Vtb_top& pins = sim_.pins();
+    pins.s_axil_awaddr = offset;
+    pins.s_axil_awvalid = 1;
+    pins.s_axil_wdata = data;
+    pins.s_axil_wstrb = 0xF;
+    pins.s_axil_wvalid = 1;
+    pins.s_axil_bready = 1;
     std::optional<AxilResult> result;
     for (std::uint64_t i = 0; i < limit && !result && !sim_.finished(); ++i) {
       if (i % kAskEvery == kAskEvery - 1 && abandoned()) break;
@@ -56,18 +58,18 @@ class AxilMaster {
       const bool data_taken = top_.s_axil_wvalid && top_.s_axil_wready;
       if (top_.s_axil_bvalid) result = {0, AxiResponse(top_.s_axil_bresp)};
       sim_.half_cycle();
-      if (address_taken) top_.s_axil_awvalid = 0;
-      if (data_taken) top_.s_axil_wvalid = 0;
+      if (address_taken) sim_.pins().s_axil_awvalid = 0;
+      if (data_taken) sim_.pins().s_axil_wvalid = 0;
     }
-    top_.s_axil_awvalid = 0;
-    top_.s_axil_wvalid = 0;
-    top_.s_axil_bready = 0;
+    sim_.pins().s_axil_awvalid = 0;
+    sim_.pins().s_axil_wvalid = 0;
+    sim_.pins().s_axil_bready = 0;
     return result;
   }
 
  private:
   Simulation& sim_;
-  Vtb_top& top_;
+  const Vtb_top& top_;
 };
 
 }  // namespace npu_sim

@@ -42,7 +42,7 @@ bool CocotbLoop::burst(std::uint64_t deadline) {
   // Callbacks come and go only while Python runs: this holds for the whole burst. It is never the
   // clock that is watched: each of its edges calls back, and what calls back is no burst.
   const bool watched = VerilatedVpi::hasCbs(cbValueChange);
-  Vtb_top& top = sim_.top();
+  Vtb_top& top = sim_.model();
   while (edge_ < deadline && !sim_.finished()) {
     toggle();
     top.eval();
@@ -80,7 +80,7 @@ bool CocotbLoop::evaluate() {
   bool python_ran = false;
   do {
     do {
-      sim_.top().eval_step();
+      sim_.model().eval_step();
       VerilatedVpi::clearEvalNeeded();
       VerilatedVpi::doInertialPuts();
       python_ran |= settle();
@@ -89,7 +89,7 @@ bool CocotbLoop::evaluate() {
     VerilatedVpi::doInertialPuts();
     python_ran |= settle();
   } while (VerilatedVpi::evalNeeded());
-  sim_.top().eval_end_step();
+  sim_.model().eval_end_step();
   python_ran |= VerilatedVpi::callCbs(cbReadOnlySynch);
   sim_.sample_waves();
   return python_ran;

@@ -93,7 +93,7 @@ Server::Reply Server::csr(std::optional<AxilResult> result) {
 
 Server::Reply Server::run(std::uint64_t cycles, std::uint64_t wall_ms, bool stop_on_irq,
                           std::uint64_t quiet_limit) {
-  Vtb_top& top = sim_.top();
+  const Vtb_top& top = sim_.top();
   const auto deadline = Clock::now() + std::chrono::milliseconds(wall_ms);
   auto next_check = Clock::now() + kLeftCheck;
   const std::uint64_t cpu_before = cpu_ns();
@@ -143,7 +143,7 @@ Server::Reply Server::ports() {
 }
 
 Server::Reply Server::set(Setting setting, std::uint64_t value) {
-  Vtb_top& top = sim_.top();
+  Vtb_top& top = sim_.pins();
   switch (setting) {
     case Setting::kLatency:
       top.dram_latency = static_cast<std::uint16_t>(std::clamp<std::uint64_t>(value, 1, 0xFFFF));
@@ -163,7 +163,7 @@ Server::Reply Server::waves(std::uint64_t from, std::uint64_t to, const std::str
     if (path.empty()) {
       sim_.waves().close();
     } else {
-      sim_.waves().open(sim_.top(), path, from, to);
+      sim_.waves().open(sim_.model(), path, from, to);
     }
   } catch (const std::runtime_error& error) {
     return {Status::kBadRequest, {}, error.what()};
@@ -213,7 +213,7 @@ void serve(const Options& options, int argc, char** argv) {
   simulation.reset();
   Server server(simulation, socket, std::chrono::seconds(options.number("idle-seconds", 600)));
   server.serve();
-  simulation.top().final();
+  simulation.model().final();
   simulation.waves().close();
 }
 

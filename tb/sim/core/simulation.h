@@ -31,9 +31,20 @@ class Simulation {
     top_.dram_latency = 100;
     top_.dram_stall = 0;
     top_.dram_seed = 1;
+    top_.changed = 0;
+    evaluate();
+    pins();
+    evaluate();  // before the first edge of the clock
   }
 
-  Vtb_top& top() { return top_; }
+  const Vtb_top& top() const { return top_; }
+  // For whoever changes inputs: those changes take effect with the next change of the clock.
+  Vtb_top& pins() {
+    top_.changed = !changed_;
+    return top_;
+  }
+  // Everything, for waves and cocotb.
+  Vtb_top& model() { return top_; }
   VerilatedContext& context() { return context_; }
   Waves& waves() { return waves_; }
   SharedMemory& shared() { return shared_; }
@@ -51,7 +62,7 @@ class Simulation {
 
   void half_cycle() {
     toggle(context_.time() + kHalfPeriod);
-    top_.eval();
+    evaluate();
     sample_waves();
   }
 
@@ -66,12 +77,12 @@ class Simulation {
   template <typename Abandoned>
   void reset(std::uint64_t cycles, Abandoned abandoned) {
     if (top_.clk == 0) half_cycle();
-    top_.rst_n = 0;
+    pins().rst_n = 0;
     for (std::uint64_t i = 0; i < cycles; ++i) {
       if (i % kAskEvery == kAskEvery - 1 && abandoned()) return;
       cycle_once();
     }
-    top_.rst_n = 1;
+    pins().rst_n = 1;
     cycle_once();
   }
 
@@ -80,6 +91,11 @@ class Simulation {
   }
 
  private:
+  void evaluate() {
+    top_.eval();
+    changed_ = top_.changed;
+  }
+
   VerilatedContext* configured(int argc, char** argv) {
     context_.commandArgs(argc, argv);
     waves_.prepare(context_);
@@ -110,6 +126,7 @@ class Simulation {
   }
 
   VerilatedContext context_;
+  bool changed_ = false;  // the pin `changed` when the model was last evaluated
   SharedMemory& shared_;
   Waves waves_;
   Vtb_top top_;
