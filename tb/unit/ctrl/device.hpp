@@ -113,12 +113,16 @@ class Device {
     ++cycle;
   }
 
-  // Ticks until it is so; a failure when that takes for ever.
+  // Ticks until it is so.
   template <typename Condition>
   void until(const char* what, Condition&& so) {
+    for (const uint64_t start = cycle; !so(); tick()) in_time(start, what);
+  }
+
+  // A failure when that takes for ever.
+  void in_time(uint64_t start, const char* what) {
     constexpr uint64_t kForEver = 1'000'000;
-    for (const uint64_t start = cycle; !so(); tick())
-      check(cycle - start < kForEver, "%s: not within %u cycles", what, unsigned(kForEver));
+    check(cycle - start < kForEver, "%s: not within %u cycles", what, unsigned(kForEver));
   }
 
   // 32-bit write; returns the AXI response.
@@ -127,7 +131,8 @@ class Device {
     top.s_axil_wdata_i = value;
     top.s_axil_wstrb_i = 0xF;
     top.s_axil_awvalid_i = top.s_axil_wvalid_i = top.s_axil_bready_i = 1;
-    for (bool done = false; !done;) {
+    const uint64_t start = cycle;
+    for (bool done = false; !done; in_time(start, "a register is written")) {
       top.clk_i = 0;
       top.eval();
       const bool aw = top.s_axil_awvalid_i && top.s_axil_awready_o;
@@ -148,7 +153,8 @@ class Device {
     uint32_t data = 0;
     top.s_axil_araddr_i = offset;
     top.s_axil_arvalid_i = top.s_axil_rready_i = 1;
-    for (bool done = false; !done;) {
+    const uint64_t start = cycle;
+    for (bool done = false; !done; in_time(start, "a register is read")) {
       top.clk_i = 0;
       top.eval();
       const bool ar = top.s_axil_arvalid_i && top.s_axil_arready_o;
