@@ -151,14 +151,19 @@ class RegisterError(NpuError):
 class DeviceFault(VerdictError):
     """A command stopped the queue. `packet` is the command, where the driver still knows it."""
 
-    def __init__(self, code: ErrorCode, seq: int, packet: Packet | None = None) -> None:
+    def __init__(
+        self, code: ErrorCode, seq: int, packet: Packet | None = None, op: str = ""
+    ) -> None:
         self.code = code
         self.seq = seq
         self.packet = packet
-        super().__init__(code, seq, packet)
+        self.op = op
+        """The op that the command belongs to, where it was queued by one."""
+        super().__init__(code, seq, packet, op)
 
     def __str__(self) -> str:
         text = f"device fault {self.code.name} ({ERROR_TEXT[self.code]}) in command {self.seq}"
+        text += f" of {self.op}" if self.op else ""
         return text if self.packet is None else f"{text}: {_one_line(self.packet)}"
 
 

@@ -362,6 +362,7 @@ begin, end = (torch.npu.Event(enable_timing=True) for _ in range(2))
 begin.record()
 loss * 2
 end.record()
+end.synchronize()
 print(begin.elapsed_time(end) > 50)
 """
 

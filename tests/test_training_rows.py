@@ -13,7 +13,7 @@ from test_torch_training import lenet, lenet_of_tutorials
 from torch import nn
 from torch.nn import functional
 
-from driver.torch_device import dispatch
+from driver.torch_device import _core, dispatch
 from driver.torch_device.overloads import ArrivingOp
 from golden.judge import supports
 from tb.ops.samples import SAMPLES
@@ -114,6 +114,7 @@ def test_a_training_step_runs_rows_that_have_bound_and_sample(
         apart[str(arrived.op).split(".")[1]] += 1
         return by_smaller_ops(arrived, *rest)
 
+    _core.forget_calls()  # of other tests: they would not come here
     monkeypatch.setattr(dispatch, "_run_row", noted_row)
     monkeypatch.setattr(dispatch, "_by_smaller_ops", noted_op)
     build, optimizer, wanted = STEPS[name]

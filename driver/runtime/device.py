@@ -41,7 +41,7 @@ from driver.isa import (
 from driver.runtime.buffer import DEFAULT_REGION, Buffer
 from driver.runtime.loading import loaded
 from driver.runtime.memory import Allocator, RegionUse
-from driver.runtime.program import Program
+from driver.runtime.program import Program, unpacked
 from driver.runtime.ring import (
     CommandPort,
     CommandRing,
@@ -112,6 +112,17 @@ class Device:
         """Addresses of the completion ring: what the device writes besides results."""
         return self._completions.addresses
 
+    @property
+    def next_seq(self) -> int:
+        """The sequence number that the next command gets."""
+        return self._next_seq
+
+    def cycles(self) -> int:
+        """The device's cycle counter. A model without a clock counts accesses of the host."""
+        with self._lock:
+            low = self._backend.read_csr(csr.CYCLE_LO)
+            return low | self._backend.read_csr(csr.CYCLE_HI) << 32
+
     def close(self) -> None:
         """Release the backend."""
         self._backend.close()
@@ -181,6 +192,13 @@ class Device:
         """
         return self._run(self._ring, _packed(packets), lambda: packets, timeout_s)
 
+    def run(self, packets: bytes, timeout_s: float | None = None) -> None:
+        """As `submit`, for packets as bytes and without their completion records."""
+        with self._lock:
+            self._finish(
+                self._ring, packets, lambda: unpacked(packets), timeout_s, self._completions.check
+            )
+
     def submit_window(
         self, packets: Sequence[Packet], timeout_s: float | None = None
     ) -> list[CompletionRecord]:
@@ -230,26 +248,43 @@ class Device:
     def _run(
         self, port: CommandPort, data: bytes, packets: Packets, timeout_s: float | None
     ) -> list[CompletionRecord]:
-        """`data`: what `packets` gives, as bytes; the packets themselves only errors need."""
-        limit_s = self._config.timeouts.wait_s if timeout_s is None else timeout_s
         records: list[CompletionRecord] = []
-        count, queued, view = len(data) // PACKET_BYTES, 0, memoryview(data)
+
+        def read(first_seq: int, data: bytes) -> None:
+            records.extend(self._completions.records(first_seq, data))
+
         with self._lock:
-            if self._fault is not None:
-                raise self._fault
-            while len(records) < count:
-                # No more in flight than completion records that can wait to be read.
-                room = self._completions.entries - (queued - len(records))
-                queued += port.push(view[queued * PACKET_BYTES : (queued + room) * PACKET_BYTES])
-                irq, done, data = self._wait(packets, len(records), queued, limit_s)
-                if irq & csr.IRQ_STATUS_ERROR_MASK:
-                    self._fault = self._read_fault(packets, len(records))
-                    raise self._fault
-                finished = (done - self._next_seq) & _SEQ_MASK
-                data = data[: finished * COMPLETION_BYTES]
-                records += self._completions.records(self._next_seq, data)
-                self._next_seq = done
+            self._finish(port, data, packets, timeout_s, read)
         return records
+
+    def _finish(
+        self,
+        port: CommandPort,
+        data: bytes,
+        packets: Packets,
+        timeout_s: float | None,
+        ended: Callable[[int, bytes], None],
+    ) -> None:
+        """Run `data`: what `packets` gives, as bytes; the packets themselves only errors need.
+
+        `ended` is told of commands that have: the number of the first, and their records.
+        """
+        limit_s = self._config.timeouts.wait_s if timeout_s is None else timeout_s
+        count, queued, done, view = len(data) // PACKET_BYTES, 0, 0, memoryview(data)
+        if self._fault is not None:
+            raise self._fault
+        while done < count:
+            # No more in flight than completion records that can wait to be read.
+            room = self._completions.entries - (queued - done)
+            queued += port.push(view[queued * PACKET_BYTES : (queued + room) * PACKET_BYTES])
+            irq, completed, slots = self._wait(packets, done, queued, limit_s)
+            if irq & csr.IRQ_STATUS_ERROR_MASK:
+                self._fault = self._read_fault(packets, done)
+                raise self._fault
+            finished = (completed - self._next_seq) & _SEQ_MASK
+            ended(self._next_seq, slots[: finished * COMPLETION_BYTES])
+            self._next_seq = completed
+            done += finished
 
     def _wait(
         self, packets: Packets, done: int, queued: int, limit_s: float

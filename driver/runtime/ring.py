@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from driver.backend import Backend
 from driver.backend.accesses import Access, ReadMemory
 from driver.errors import InfrastructureError, InputError
 from driver.isa import COMPLETION_BYTES, PACKET_BYTES, CompletionRecord, csr
 
 _WORD_MASK = 0xFFFF_FFFF
+_RECORDS = np.dtype({"names": ["seq"], "formats": ["<u4"], "itemsize": COMPLETION_BYTES})
 MAX_LOG2_ENTRIES = 16
 
 
@@ -156,3 +159,10 @@ class CompletionRing:
             if record.seq != seq:
                 raise InfrastructureError(f"completion record of command {seq}: found {record}")
         return records
+
+    @classmethod
+    def check(cls, first_seq: int, data: bytes) -> None:
+        """As `records`, where only that they are there is asked."""
+        found = np.frombuffer(data, _RECORDS)["seq"]
+        if np.any(found != (first_seq + np.arange(found.size)) & _WORD_MASK):
+            cls.records(first_seq, data)  # raises with the record

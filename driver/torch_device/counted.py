@@ -37,9 +37,14 @@ INDEXED = frozenset(
 """Rows that take masks as indices in torch, and places in the op table."""
 
 
-def masks_as_places(args: Sequence[Any]) -> tuple[Any, ...]:
-    """The arguments of an op of INDEXED, each mask as the places where it is true."""
+def masks_as_places(args: Sequence[Any]) -> Sequence[Any]:
+    """The arguments of an op of INDEXED, each mask as the places where it is true.
+
+    The same object when there is no mask.
+    """
     self, indices, *rest = args
+    if all(index is None or index.dtype not in _MASKS for index in indices):
+        return args
     places: list[Tensor | None] = []
     for index in indices:
         if index is not None and index.dtype in _MASKS:

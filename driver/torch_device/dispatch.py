@@ -34,6 +34,8 @@ from driver.torch_device.overloads import (
 )
 from driver.torch_device.places import place
 from driver.torch_device.pool import POOL
+from driver.torch_device.programs import RememberedProgram
+from driver.torch_device.replays import QueuedCall, remember
 from driver.torch_device.shapes import ResultShape, ResultShapes, result_shapes
 from driver.torch_device.tensors import Tensor, argument, is_npu, view
 
@@ -101,11 +103,42 @@ def _row_or_formula(
 def _run_row(
     arrived: ArrivingOp, device: torch.device, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Any:
+    row = arrived.row
+    assert row is not None
+    signed = _core.signature(arrived.op, args, kwargs) if _is_lasting(arrived) else None
+    if row in INDEXED:
+        placed = masks_as_places(args)
+        signed = signed if placed is args else None
+        args = placed
+    results = _results(arrived, device, _shapes(arrived, args, kwargs), args, kwargs)
+    found = _queue_row(arrived, device, args, kwargs, results)
+    if signed is not None and found is not None:
+        again = _core.signature(arrived.op, args, kwargs)
+        if again is not None and again[0] == signed[0]:  # no result had to be resized
+            call = QueuedCall(arrived.op, args, kwargs, arrived.outs, results)
+            remember(signed, call, found)
+    if arrived.returns_number:
+        (number,) = results
+        assert number is not None
+        return number.item()
+    return tuple(results) if len(results) > 1 else results[0]
+
+
+def _is_lasting(arrived: ArrivingOp) -> bool:
+    """Whether equal calls do the same with their tensors."""
+    return not (arrived.random or arrived.returns_number or arrived.row in COUNTED)
+
+
+def _queue_row(
+    arrived: ArrivingOp,
+    device: torch.device,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    results: Sequence[Tensor | None],
+) -> RememberedProgram | None:
+    """Queue a row; its program, if that alone was queued. What watches the program sees it."""
     hardware, row = POOL[device.index], arrived.row
     assert row is not None
-    if row in INDEXED:
-        args = masks_as_places(args)
-    results = _results(arrived, device, _shapes(arrived, args, kwargs), args, kwargs)
     with _numbers(row, device) as as_view:
         given = [argument(value, as_view) for value in args]
         named = {
@@ -117,17 +150,13 @@ def _run_row(
         stream = _stream(device, args, kwargs) if arrived.random else None
         finish = begin(row, args, kwargs, results, stream)
         began = hardware.cycles() if hardware.has_clock and debug.prints(debug.OPS) else None
-        hardware.run(row, given, named, views, stream)
+        found = hardware.run(row, given, named, views, stream)
         if debug.prints(debug.OPS):
             took = "" if began is None else f" {hardware.cycles() - began} cycles"
             debug.line("NPU", debug.op_text(row, args, kwargs) + took)
     if finish is not None:
         finish()
-    if arrived.returns_number:
-        (number,) = results
-        assert number is not None
-        return number.item()
-    return tuple(results) if len(results) > 1 else results[0]
+    return found
 
 
 def _shapes(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ResultShapes:
@@ -185,8 +214,7 @@ def _numbers(row: str, device: torch.device) -> Iterator[Any]:
         size_bytes = tensor.element_size()
         placed.append(hardware.allocate(size_bytes))
         data = tensor.detach().reshape(1).view(torch.uint8).numpy()
-        with hardware.host_bytes(placed[-1], size_bytes, reads=False, writes=True) as there:
-            there[:] = data
+        hardware.queue.write(placed[-1], data)
         return view_of(placed[-1], dtype, (), (), tensor.dtype is torch.bool)
 
     try:

@@ -15,6 +15,7 @@ import torch
 from torch._C import DispatchKey
 
 from driver.errors import InputError
+from driver.torch_device import _core
 from driver.torch_device.observers import not_seen
 
 Tensor = torch.Tensor
@@ -55,6 +56,7 @@ def register_cpu_fallback(name: str) -> None:
         expected = "an op that reaches the device: torch runs this one by smaller ops"
         raise InputError("register_cpu_fallback", "name", name, expected)
     _registered[name] = frozenset(one._name for one in found)
+    _core.forget_calls()  # they ran on the NPU
 
 
 def unregister_cpu_fallback(name: str) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One device behind "npu": its memory, and rows of the op table run on it, by one thread at a time.
+"""One device behind "npu": its memory, and rows of the op table, queued for it.
 
 The only module here that knows `driver.runtime` and `driver.lower`. Knows no torch.
 """
@@ -9,23 +9,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from threading import RLock
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driver.backend import BackendInfo, Feature, backend_info, open_backend
 from driver.config import load_config
-from driver.errors import DeviceFault
-from driver.isa import DType, Opcode, csr
+from driver.isa import DType, Opcode
 from driver.lower import LOWERINGS, Arg
 from driver.random_stream import RandomStream
 from driver.runtime import Buffer, Device, TensorView
 from driver.runtime.memory import RegionUse
 from driver.runtime.views import dense_strides
-from driver.torch_device import debug
+from driver.torch_device import _core, debug
 from driver.torch_device.programs import ProgramCache, RememberedProgram, Results, RowCall
 from driver.torch_device.settings import CONFIG_FILE, DeviceSettings
+from driver.torch_device.work_queue import WorkQueue
 
 REGION = "activations"
 COPY_ROW = "aten.copy_.default"
@@ -34,9 +33,10 @@ _WHOLE = Buffer(0, REGION, "device memory", base=0)
 
 
 class OpenDevice:
-    """One device: memory, and the rows of the op table run on it."""
+    """One device: memory, and the rows of the op table queued for it."""
 
-    def __init__(self, settings: DeviceSettings) -> None:
+    def __init__(self, settings: DeviceSettings, index: int) -> None:
+        """`index`: its number."""
         config = load_config(CONFIG_FILE, settings.config)
         self._config = config
         self._backend = open_backend(settings.backend, config)
@@ -45,8 +45,10 @@ class OpenDevice:
         self._memory = self._backend.memory if mapped else None
         self._device = Device(self._backend, config)
         self._base = config.memory.base
+        self.index = index
         self._programs = ProgramCache(config)
-        self._lock = RLock()
+        self.queue = WorkQueue(self._device, index)
+        """What it has been asked to do."""
 
     @property
     def has_clock(self) -> bool:
@@ -70,45 +72,45 @@ class OpenDevice:
 
     def allocate(self, size_bytes: int) -> int:
         """The address of fresh memory. OutOfMemory with the region's numbers."""
-        with self._lock:
-            return self._device.alloc(size_bytes, REGION).address
+        self.queue.check()
+        return self._device.alloc(size_bytes, REGION).address
 
     def free(self, addresses: Iterable[int]) -> None:
-        """Give back what was allocated."""
-        with self._lock:
-            for address in addresses:
-                self._device.free(Buffer(0, REGION, base=address))
+        """Give back what was allocated, for use by what is queued later."""
+        for address in addresses:
+            self._device.free(Buffer(0, REGION, base=address))
 
     def memory_report(self) -> tuple[RegionUse, ...]:
         """Use and fragmentation per region, the device's own rings included."""
-        with self._lock:
-            return self._device.memory_report()
+        return self._device.memory_report()
 
     @contextmanager
     def host_bytes(
         self, address: int, size_bytes: int, *, reads: bool = True, writes: bool = False
     ) -> Iterator[NDArray[np.uint8]]:
-        """Device memory for the host while a `with` block lasts.
+        """Device memory for the host while a `with` block lasts, once all that was queued has run.
 
         It is the memory itself if the backend maps it into this process, otherwise a copy, which
-        `writes` stores when the block ends. Without `reads` the block writes every byte.
+        `writes` stores when the block ends. Without `reads` the block writes every byte. Errors as
+        WorkQueue.wait.
         """
+        self.queue.wait()
         if self._memory is not None:
             start = address - self._base
             yield self._memory[start : start + size_bytes]
             return
-        with self._lock:
-            data = self._backend.read_memory(address, size_bytes) if reads else bytes(size_bytes)
-            copy = np.frombuffer(bytearray(data), np.uint8)
-            yield copy
-            if writes:
-                self._backend.write_memory(address, copy.data)
+        if reads:
+            copy = self._device.download(address, (size_bytes,), np.uint8)
+        else:
+            copy = np.zeros(size_bytes, np.uint8)
+        yield copy
+        if writes:
+            self._device.write(address, copy)
 
     def cycles(self) -> int:
         """The device's cycle counter. The cmodel has no clock: it counts accesses of the host."""
-        with self._lock:
-            low = self._backend.read_csr(csr.CYCLE_LO)
-            return low | self._backend.read_csr(csr.CYCLE_HI) << 32
+        self.queue.wait()
+        return self._device.cycles()
 
     def run(
         self,
@@ -117,35 +119,28 @@ class OpenDevice:
         kwargs: Mapping[str, Arg],
         results: Results,
         stream: RandomStream | None = None,
-    ) -> None:
-        """Compute a row of the op table into `results`, which may share memory with arguments.
+    ) -> RememberedProgram | None:
+        """Queue a row of the op table into `results`, which may share memory with arguments.
 
-        UnsupportedOp when the NPU cannot; then nothing has run. DeviceFault when a command fails;
-        the next op runs again.
+        The program, if that alone was queued. UnsupportedOp when the NPU cannot; then nothing was.
         """
-        with self._lock:
-            found, addresses = self._programs.find(RowCall(row, args, kwargs, results, stream))
-            if found.writes_safely(addresses):
-                if debug.prints(debug.PACKETS):
-                    for packet in found.program.packets:
-                        debug.line("PACKET", f"{Opcode(packet.opcode).name} for {row}")
-                self._execute(found, addresses)
-                return
-            fresh = [None if view is None else self._like(view) for view in results]
-            try:
-                self.run(row, args, kwargs, fresh, stream)
-                for view, made in zip(results, fresh, strict=True):
-                    if view is not None and made is not None:
-                        self.run(COPY_ROW, (view, made), {}, (view,))
-            finally:
-                self.free([made.address for made in fresh if made is not None])
-
-    def _execute(self, found: RememberedProgram, addresses: Sequence[int]) -> None:
+        self.queue.check()
+        found, addresses = self._programs.find(RowCall(row, args, kwargs, results, stream))
+        if found.writes_safely(addresses):
+            if debug.prints(debug.PACKETS):
+                for packet in found.program.packets:
+                    debug.line("PACKET", f"{Opcode(packet.opcode).name} for {row}")
+            _core.enqueue(self.index, found.queued, [addresses[at] for at in found.begins])
+            return found
+        fresh = [None if view is None else self._like(view) for view in results]
         try:
-            self._device.execute(found.program, [addresses[at] for at in found.begins])
-        except DeviceFault:
-            self._device.recover()  # the op is lost, the device is not
-            raise
+            self.run(row, args, kwargs, fresh, stream)
+            for view, made in zip(results, fresh, strict=True):
+                if view is not None and made is not None:
+                    self.run(COPY_ROW, (view, made), {}, (view,))
+        finally:
+            self.free([made.address for made in fresh if made is not None])
+        return None
 
     def _like(self, view: TensorView) -> TensorView:
         """Fresh memory for the same elements."""
@@ -153,7 +148,8 @@ class OpenDevice:
         return replace(dense, offset_bytes=self.allocate(max(dense.extent_bytes, 1)))
 
     def close(self) -> None:
-        """Release the backend."""
+        """Release the backend, after what is queued."""
+        self.queue.close()
         self._device.close()
 
 

@@ -119,7 +119,6 @@ def set_backend(name: str) -> None:
     unknown name.
     """
     gc.collect()
-    free_released()
     for index in POOL.opened:
         used = memory_allocated(index)
         if used:
@@ -169,13 +168,14 @@ def get_amp_supported_dtype() -> list[torch.dtype]:
 
 # ---------------------------------------------------------------------- memory
 def empty_cache() -> None:
-    """Free the memory of tensors that are gone; otherwise that is done at the next allocation."""
-    free_released()
+    """Free the memory of tensors that are gone, instead of keeping it for others of their size."""
+    for index in POOL.opened:
+        free_released(index)
 
 
 def memory_summary(device: DeviceLike = None) -> str:
     """Use and fragmentation of the device's memory, a line per region. Sizes in bytes."""
-    free_released()
+    free_released(_index(device))
     lines = [
         f"{use.region}: {use.used_bytes} of {use.size_bytes} used in {use.allocations} blocks, "
         f"peak {use.peak_bytes}, largest hole {use.largest_hole_bytes}, "

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 import torch
 
 from driver.random_stream import RandomStream
+from driver.torch_device import debug
 
 Results = Sequence[torch.Tensor | None]
 Finish = Callable[[], None]
@@ -46,6 +47,11 @@ class Observer(Protocol):
 
 OBSERVERS: list[Observer] = []
 """Those that look at this process now."""
+
+
+def op_by_op() -> bool:
+    """Whether each op has to be seen as it runs, not queued as a call that is known."""
+    return bool(OBSERVERS) or debug.prints(debug.OPS)
 
 
 def begin(

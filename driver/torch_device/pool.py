@@ -18,10 +18,14 @@ import torch
 from driver.backend import check_name
 from driver.errors import InfrastructureError, OutOfMemory
 from driver.torch_device import _core
-from driver.torch_device.settings import DeviceSettings
+from driver.torch_device.settings import MOST_DEVICES, DeviceSettings
 
 if TYPE_CHECKING:
     from driver.torch_device.hardware import OpenDevice
+
+
+_PRIVATE = range(MOST_DEVICES, 31)
+"""Numbers of devices that no tensor can be on; a pointer has five bits for them."""
 
 
 class DevicePool:
@@ -32,12 +36,13 @@ class DevicePool:
         self.forked = False
         """Whether this process was forked from one that had devices open."""
         self._open: dict[int, OpenDevice] = {}
+        self._private: dict[int, OpenDevice] = {}
         self._lock = RLock()
         os.register_at_fork(after_in_child=self._abandon)
         atexit.register(self.close)
 
     def __getitem__(self, index: int) -> OpenDevice:
-        found = self._open.get(index)
+        found = self._open.get(index) or self._private.get(index)
         if found is not None:
             return found
         if self.forked:
@@ -49,7 +54,7 @@ class DevicePool:
             if index not in self._open:
                 from driver.torch_device.hardware import OpenDevice  # noqa: PLC0415 (see above)
 
-                self._open[index] = OpenDevice(self.settings)
+                self._open[index] = OpenDevice(self.settings, index)
             return self._open[index]
 
     @property
@@ -64,11 +69,32 @@ class DevicePool:
             self.close()
             self.settings = replace(self.settings, backend=name)
 
+    def open_private(self, settings: DeviceSettings) -> OpenDevice:
+        """A device that no tensor can be on: for rows that the program does not ask for."""
+        from driver.torch_device.hardware import OpenDevice  # noqa: PLC0415 (see above)
+
+        with self._lock:
+            index = min(set(_PRIVATE) - set(self._private))
+            self._private[index] = OpenDevice(settings, index)
+            return self._private[index]
+
+    def close_private(self, device: OpenDevice) -> None:
+        """Release it."""
+        self._release(device)
+        del self._private[device.index]
+
+    @staticmethod
+    def _release(device: OpenDevice) -> None:
+        device.close()
+        _core.take_batch(device.index)
+        _core.forget_memory(device.index)
+
     def close(self) -> None:
         """Release all that were opened; they open anew, empty, when they are used again."""
         for device in self._open.values():
-            device.close()
+            self._release(device)
         self._open.clear()
+        _core.forget_calls()  # they were lowered for those devices
 
     def _abandon(self) -> None:
         self.forked = bool(self._open)
@@ -82,18 +108,19 @@ POOL = DevicePool(DeviceSettings.from_environment())
 # ---------------------------------------------------------------------- what the C++ core calls
 def allocate(device: int, size_bytes: int) -> int:
     """The address of fresh memory. torch.OutOfMemoryError with the region's numbers."""
-    free_released()
     try:
-        return POOL[device].allocate(size_bytes)
+        try:
+            return POOL[device].allocate(size_bytes)
+        except OutOfMemory:
+            free_released(device)
+            return POOL[device].allocate(size_bytes)
     except OutOfMemory as error:
         raise torch.OutOfMemoryError(f"npu:{device}: {error}") from error
 
 
-def free_released() -> None:
-    """Free the memory of tensors that are gone."""
-    for device, address in _core.take_released():
-        if device in POOL.opened:
-            POOL[device].free([address])
+def free_released(device: int) -> None:
+    """Free the memory of tensors that are gone, instead of keeping it for others of their size."""
+    POOL[device].free(_core.take_released(device))
 
 
 def copy_bytes(device: int, to: int, source: int, size_bytes: int) -> None:
@@ -106,6 +133,22 @@ def copy_bytes(device: int, to: int, source: int, size_bytes: int) -> None:
         target[:] = given
 
 
-def cycles(device: int) -> float:
-    """The device's cycle counter."""
-    return POOL[device].cycles()
+def submit(device: int, needed_bytes: int) -> None:
+    """Hand the device's batch of commands over; see WorkQueue."""
+    POOL[device].queue.submit(needed_bytes)
+
+
+def wait(device: int) -> None:
+    """Until all that was queued has run. Raises what went wrong."""
+    if device in POOL.opened:
+        POOL[device].queue.wait()
+
+
+def is_idle(device: int) -> bool:
+    """Whether all that was queued has run."""
+    return device not in POOL.opened or POOL[device].queue.is_idle()
+
+
+def record(device: int, mark: _core.Mark) -> None:
+    """Note the device's cycle counter after all that is queued."""
+    POOL[device].queue.record(mark)

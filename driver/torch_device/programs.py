@@ -18,6 +18,7 @@ from driver.isa.programs import PROGRAMS
 from driver.lower import LOWERINGS, Arg, lower
 from driver.random_stream import RandomStream
 from driver.runtime import Buffer, Program, TensorView
+from driver.torch_device import _core
 
 Results = Sequence[TensorView | None]
 _REMEMBERED = 4096
@@ -41,6 +42,8 @@ class RememberedProgram:
     """A program, and how the tensors of a call are its operands."""
 
     program: Program
+    queued: _core.Program
+    """The same for the queue, with the row's name."""
     begins: tuple[int, ...]
     """For each operand of the program, the tensor of the call that begins it."""
     shapes: tuple[TensorView, ...]
@@ -63,10 +66,13 @@ class RememberedProgram:
                 other = addresses[operand]
                 if other >= begin + extent or begin >= other + self.extents[operand]:
                     continue
-                equal = self.shapes[operand] == self.shapes[result]
-                if not (equal and self.may_write_to_operands):
+                if not self.may_share(result, operand):
                     return False
         return True
+
+    def may_share(self, result: int, operand: int) -> bool:
+        """Whether a result and an operand, by their numbers, may be one."""
+        return self.may_write_to_operands and self.shapes[operand] == self.shapes[result]
 
 
 class ProgramCache:
@@ -90,11 +96,13 @@ class ProgramCache:
         addresses = [tensor.offset_bytes for tensor in tensors]
         same = tuple([addresses.index(address) for address in addresses])
         key = (row, given, named, wanted, same)
-        found = self._known.get(key) if stream is None else None
+        found = self._known.pop(key, None) if stream is None else None
         if found is None:
             found = self._lowered(call, _on_buffers(tensors, same), arguments)
-            if stream is None:
-                self._remember(key, found)
+        if stream is None:
+            self._known[key] = found  # now the last: the first is the one not used for longest
+            if len(self._known) > _REMEMBERED:
+                del self._known[next(iter(self._known))]
         return found, addresses
 
     def _lowered(
@@ -109,6 +117,7 @@ class ProgramCache:
         buffers = [shape.buffer for shape in shapes]
         return RememberedProgram(
             program=program,
+            queued=_queued(row, program),
             begins=tuple(buffers.index(buffer) for buffer in program.operands),
             shapes=shapes,
             extents=tuple(shape.extent_bytes for shape in shapes),
@@ -117,10 +126,20 @@ class ProgramCache:
             or _is_in_place(row, args, shapes[:arguments], shapes[arguments:]),
         )
 
-    def _remember(self, key: object, program: RememberedProgram) -> None:
-        if len(self._known) >= _REMEMBERED:
-            self._known.clear()
-        self._known[key] = program
+
+def _queued(row: str, program: Program) -> _core.Program:
+    sections = [
+        (part.size_bytes, -1 if part.content is None else part.content) for part in program.sections
+    ]
+    return _core.program(
+        row,
+        len(program.operands),
+        program.packet_count,
+        program.image,
+        program.relocations.words,
+        program.relocations.symbols,
+        sections,
+    )
 
 
 def _signature(value: Arg, tensors: list[TensorView]) -> object:

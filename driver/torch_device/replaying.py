@@ -19,7 +19,8 @@ from driver.capture.single import recorded_stream
 from driver.errors import UnsupportedOp
 from driver.lower import Arg
 from driver.runtime import TensorView
-from driver.torch_device.hardware import OpenDevice, view_of
+from driver.torch_device.hardware import view_of
+from driver.torch_device.pool import POOL
 from driver.torch_device.settings import DeviceSettings
 
 BufferKey = int | str
@@ -35,7 +36,7 @@ class CmodelReplay:
         """`left`: (op, buffer) → the storage that the op left there in the program, for arguments
         that it writes to without returning them: a capsule has no place for them."""
         self._capsule, self._left = capsule, left or {}
-        self._device = OpenDevice(DeviceSettings(backend="cmodel", config=config))
+        self._device = POOL.open_private(DeviceSettings(backend="cmodel", config=config))
         self._places: dict[BufferKey, tuple[int, int]] = {}
         """Address and bytes of each buffer."""
         self._held: dict[BufferKey, str] = {}
@@ -48,7 +49,7 @@ class CmodelReplay:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._device.close()
+        POOL.close_private(self._device)
 
     def bits(self) -> list[Bits | None]:
         """The elements of the results of the capsule's only op, as unsigned integers."""

@@ -12,7 +12,7 @@ from driver.backend import check_name
 from driver.errors import InputError
 
 CONFIG_FILE = Path(__file__).parents[2] / "sim_config.yaml"
-_MAX_DEVICES = 16
+MOST_DEVICES = 16
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class DeviceSettings:
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> DeviceSettings:
         """The variables of docs/torch-device.md. InputError for a wrong value."""
         count = environment.get("NPU_DEVICES", "1")
-        if not count.isdecimal() or not 1 <= int(count) <= _MAX_DEVICES:
-            raise InputError("environment", "NPU_DEVICES", count, f"a number, 1 to {_MAX_DEVICES}")
+        if not count.isdecimal() or not 1 <= int(count) <= MOST_DEVICES:
+            raise InputError("environment", "NPU_DEVICES", count, f"a number, 1 to {MOST_DEVICES}")
         backend = environment.get("NPU_BACKEND", cls.backend)
         if backend != cls.backend:
             check_name(backend, "environment", "NPU_BACKEND")

@@ -42,12 +42,12 @@ def result_shapes(
         _signature(args, arrived.pointwise),
         tuple((name, _signature(value, arrived.pointwise)) for name, value in kwargs.items()),
     )
-    found = _known.get(key)
+    found = _known.pop(key, None)
     if found is None:
         found = _by_meta(arrived, args, kwargs)
-        if len(_known) >= _REMEMBERED:
-            _known.clear()
-        _known[key] = found
+    _known[key] = found  # now the last: the first is the one not used for longest
+    if len(_known) > _REMEMBERED:
+        _known.pop(next(iter(_known)), None)
     return found
 
 

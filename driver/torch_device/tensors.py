@@ -14,14 +14,13 @@ from driver.errors import UnsupportedOp
 from driver.lower import Arg
 from driver.runtime import TensorView
 from driver.runtime.torch_types import NPU_TYPES
-from driver.torch_device import debug
+from driver.torch_device import _core, debug
 from driver.torch_device.hardware import COPY_ROW, OpenDevice, view_of
-from driver.torch_device.observers import begin, not_seen
+from driver.torch_device.observers import begin, not_seen, op_by_op
 from driver.torch_device.pool import POOL
+from driver.torch_device.replays import QueuedCall, remember
 
 Tensor = torch.Tensor
-_ADDRESS = (1 << 48) - 1
-"""Of a pointer; the bits above are the device's number + 1."""
 _WORDS = (torch.dtype, torch.layout, torch.memory_format)
 
 
@@ -42,7 +41,7 @@ def view(op: object, tensor: Tensor) -> TensorView:
     if dtype is None or tensor.is_neg():
         kind = f"{tensor.dtype}{', negated' if tensor.is_neg() else ''}".removeprefix("torch.")
         raise UnsupportedOp(str(op), "dtype", kind, "a type that the NPU computes with")
-    address = tensor.data_ptr() & _ADDRESS
+    address = _core.address(tensor.data_ptr())
     boolean = tensor.dtype is torch.bool
     return view_of(address, dtype, tuple(tensor.shape), tensor.stride(), boolean)
 
@@ -68,7 +67,7 @@ def in_place(tensor: Tensor, *, writes: bool = False) -> Iterator[Tensor]:
     last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
     size_bytes = (last + 1) * tensor.element_size()
     reads = not writes or last + 1 != tensor.numel()
-    address = tensor.data_ptr() & _ADDRESS
+    address = _core.address(tensor.data_ptr())
     with device_of(tensor).host_bytes(address, size_bytes, reads=reads, writes=writes) as data:
         there = torch.from_numpy(data).view(tensor.dtype)
         there = there.as_strided(tensor.shape, tensor.stride())
@@ -102,24 +101,46 @@ def copy_from(source: Tensor, target: Tensor, non_blocking: bool = False) -> Ten
     if not target.numel():
         return target
     if source.device == target.device:
-        try:
-            into = view(COPY_ROW, target)
-            given = view(COPY_ROW, source)
-            finish = begin(COPY_ROW, (target, source), {}, (target,))
-            device_of(target).run(COPY_ROW, (into, given), {}, (into,))
-        except UnsupportedOp:
-            not_seen(f"a copy {_type(source)} → {_type(target)} by the host")
-        else:
-            if debug.prints(debug.COPIES):
-                debug.copy_line(source, target)
-            if finish is not None:
-                finish()
+        if not op_by_op() and _core.replayed(COPY_ROW, (target, source), {}) is not NotImplemented:
+            return target
+        if _copied_by_the_npu(source, target):
             return target
     if debug.prints(debug.COPIES):
         debug.copy_line(source, target)
-    with _on_host(source) as values, _on_host(target, writes=True) as there:
-        there.copy_(values)
+    with _on_host(source) as values:
+        if not (is_npu(target) and _queued(values, target)):
+            with _on_host(target, writes=True) as there:
+                there.copy_(values)
     return target
+
+
+def _copied_by_the_npu(source: Tensor, target: Tensor) -> bool:
+    """Queue a copy within a device; False for types that the NPU has not."""
+    try:
+        into, given = view(COPY_ROW, target), view(COPY_ROW, source)
+        signed = _core.signature(COPY_ROW, (target, source), {})
+        finish = begin(COPY_ROW, (target, source), {}, (target,))
+        found = device_of(target).run(COPY_ROW, (into, given), {}, (into,))
+    except UnsupportedOp:
+        not_seen(f"a copy {_type(source)} → {_type(target)} by the host")
+        return False
+    if signed is not None and found is not None:
+        remember(signed, QueuedCall(COPY_ROW, (target, source), {}, (), (target,)), found)
+    if debug.prints(debug.COPIES):
+        debug.copy_line(source, target)
+    if finish is not None:
+        finish()
+    return True
+
+
+def _queued(source: Tensor, target: Tensor) -> bool:
+    """Whether a CPU tensor's elements are stored in their turn: they are for a plain target."""
+    if not target.is_contiguous() or target.is_conj() or target.is_neg():
+        return False
+    data = source.to(target.dtype).expand(target.shape).contiguous()
+    flat = data.resolve_conj().resolve_neg().reshape(-1).view(torch.uint8).numpy()
+    device_of(target).queue.write(_core.address(target.data_ptr()), flat)
+    return True
 
 
 def _on_host(tensor: Tensor, writes: bool = False) -> AbstractContextManager[Tensor]:

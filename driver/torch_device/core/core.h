@@ -7,14 +7,21 @@
 #include <c10/core/GeneratorImpl.h>
 #include <c10/core/Storage.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
 namespace npu {
 
 inline constexpr auto kNpu = c10::DeviceType::PrivateUse1;
+
+// The device's cycle counter at some place in its queue; negative until that is reached.
+struct Mark {
+  std::atomic<double> cycles = -1;
+};
 
 // What Python does for the core. Each takes the number of the device first; sizes in bytes. They
 // may be called by any thread, and throw what Python raised.
@@ -23,8 +30,14 @@ struct Callbacks {
   std::function<uint64_t(int, size_t)> allocate;
   // Copies bytes (to, from, size) within the memory of one device.
   std::function<void(int, uint64_t, uint64_t, size_t)> copy;
-  // The device's cycle counter.
-  std::function<double(int)> cycles;
+  // Hands the batch of commands over, and gives the next one so many bytes for contents.
+  std::function<void(int, size_t)> submit;
+  // Waits until all that was queued has run.
+  std::function<void(int)> wait;
+  // Whether all of it has.
+  std::function<bool(int)> is_idle;
+  // Has the device note its cycle counter once all that was queued before has run.
+  std::function<void(int, std::shared_ptr<Mark>)> record;
 };
 
 // Makes the device known to torch. No device is opened before the first allocation.
@@ -32,23 +45,39 @@ void start(int device_count, Callbacks callbacks);
 int device_count();
 const Callbacks& callbacks();
 
-// A storage's pointer holds the device's number + 1 in its upper 16 bits and the address in device
-// memory below: address 0 is no null pointer, and storages of two devices are never the same.
+// A storage's pointer holds in its upper 16 bits how often the device was opened anew and the
+// device's number + 1, and the address in device memory below: address 0 is no null pointer, and
+// storages of two devices are never the same.
 inline constexpr int kAddressBits = 48;
+inline constexpr int kDeviceBits = 5;
+inline constexpr unsigned kGenerations = 1 << (15 - kDeviceBits);  // pointers are not negative
 inline uint64_t address_of(const void* pointer) {
   return reinterpret_cast<uint64_t>(pointer) & ((uint64_t{1} << kAddressBits) - 1);
 }
 inline c10::DeviceIndex device_of(const void* pointer) {
-  return static_cast<c10::DeviceIndex>((reinterpret_cast<uint64_t>(pointer) >> kAddressBits) - 1);
+  const uint64_t above = reinterpret_cast<uint64_t>(pointer) >> kAddressBits;
+  return static_cast<c10::DeviceIndex>((above & ((1 << kDeviceBits) - 1)) - 1);
 }
+inline unsigned generation_of(const void* pointer) {
+  return static_cast<unsigned>(reinterpret_cast<uint64_t>(pointer) >> (kAddressBits + kDeviceBits));
+}
+inline void* pointer_to(c10::DeviceIndex device, unsigned generation, uint64_t address) {
+  const uint64_t above = uint64_t{generation} << kDeviceBits | uint64_t(device + 1);
+  return reinterpret_cast<void*>(above << kAddressBits | address);
+}
+// Throws for a pointer into memory that its device had before it was opened anew.
+void check_alive(const void* pointer);
 
 c10::DeviceAllocator* allocator();
 c10::DataPtr allocate_on(c10::DeviceIndex device, size_t size);
 // Replaces the storage's memory by one of `size` bytes that begins with the same bytes.
 void resize_storage(const c10::Storage& storage, size_t size);
-// Blocks (device, address) whose tensors are gone. A deleter runs in any thread, inside kernels and
-// after Python has ended: it only takes a note, and Python frees the blocks when it allocates.
-std::vector<std::pair<int, uint64_t>> take_released();
+// A deleter runs in any thread, inside kernels and after Python has ended: it only takes a note.
+// Blocks whose tensors are gone are given to the next tensors of their size. This takes those that
+// are left, for Python to free.
+std::vector<uint64_t> take_released(c10::DeviceIndex device);
+// The device's memory is gone; all tensors in it are dead.
+void forget_memory(c10::DeviceIndex device);
 
 c10::Allocator* pinned_allocator();
 bool is_pinned(const void* pointer);

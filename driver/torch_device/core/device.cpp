@@ -19,8 +19,8 @@ int g_device_count = 0;
 Callbacks g_callbacks;
 thread_local c10::DeviceIndex t_current = 0;
 
-// One stream per device. Work is done in the order of its submission and has ended when the call
-// returns, so there is nothing to wait for.
+// A device has one queue. All streams are that queue, so the work of one stream comes after what
+// any stream was given before, and no stream has to wait for another.
 struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceType type() const override { return kNpu; }
   c10::Device exchangeDevice(c10::Device device) const override {
@@ -47,25 +47,40 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   c10::DeviceIndex deviceCount() const noexcept override {
     return static_cast<c10::DeviceIndex>(g_device_count);
   }
-  bool queryStream(const c10::Stream&) const override { return true; }
-  void synchronizeStream(const c10::Stream&) const override {}
-  void synchronizeDevice(c10::DeviceIndex) const override {}
+  bool queryStream(const c10::Stream& stream) const override {
+    return g_callbacks.is_idle(stream.device_index());
+  }
+  void synchronizeStream(const c10::Stream& stream) const override {
+    g_callbacks.wait(stream.device_index());
+  }
+  void synchronizeDevice(c10::DeviceIndex device) const override { g_callbacks.wait(device); }
 
-  // An event is the device's cycle counter when it was recorded; time passes in cycles.
+  // An event is a place in the queue; its time is the device's cycle counter there.
+  struct Event {
+    c10::DeviceIndex device;
+    std::shared_ptr<Mark> mark;
+  };
   void record(void** event, const c10::Stream& stream, c10::DeviceIndex,
               c10::EventFlag) const override {
-    const double now = g_callbacks.cycles(stream.device_index());
-    if (*event == nullptr) *event = new double;
-    *static_cast<double*>(*event) = now;
+    auto mark = std::make_shared<Mark>();
+    g_callbacks.record(stream.device_index(), mark);
+    destroyEvent(*event, stream.device_index());
+    *event = new Event{stream.device_index(), std::move(mark)};
   }
   void block(void*, const c10::Stream&) const override {}
-  bool queryEvent(void*) const override { return true; }
-  void synchronizeEvent(void*) const override {}
+  bool queryEvent(void* event) const override {
+    return event == nullptr || static_cast<Event*>(event)->mark->cycles >= 0;
+  }
+  void synchronizeEvent(void* event) const override {
+    if (!queryEvent(event)) g_callbacks.wait(static_cast<Event*>(event)->device);
+  }
   void destroyEvent(void* event, c10::DeviceIndex) const noexcept override {
-    delete static_cast<double*>(event);
+    delete static_cast<Event*>(event);
   }
   double elapsedTime(void* begin, void* end, c10::DeviceIndex) const override {
-    return *static_cast<double*>(end) - *static_cast<double*>(begin);
+    synchronizeEvent(begin);
+    synchronizeEvent(end);
+    return static_cast<Event*>(end)->mark->cycles - static_cast<Event*>(begin)->mark->cycles;
   }
 };
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard)

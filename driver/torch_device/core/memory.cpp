@@ -3,8 +3,11 @@
 #include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/CPUAllocator.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
+#include <optional>
+#include <unordered_map>
 
 #include "core.h"
 
@@ -13,19 +16,22 @@ namespace {
 
 struct Block {
   c10::DeviceIndex device;
+  unsigned generation;
   uint64_t address;
   size_t size;
 };
 
 struct DeviceUse {
+  unsigned generation = 0;
   c10::CachingAllocator::Stat blocks;
   c10::CachingAllocator::Stat bytes;
+  // Blocks whose tensors are gone, by their size: the next tensors' memory.
+  std::unordered_map<size_t, std::vector<uint64_t>> released;
 };
 
 // Never destroyed: tensors may die after the static objects of this library.
 struct Ledger {
   std::mutex mutex;
-  std::vector<std::pair<int, uint64_t>> released;
   std::map<c10::DeviceIndex, DeviceUse> use;
 };
 Ledger& ledger() {
@@ -33,12 +39,24 @@ Ledger& ledger() {
   return *instance;
 }
 
+// Devices allocate in granules of 64 bytes.
+size_t rounded(size_t size) { return (size + 63) / 64 * 64; }
+
+std::optional<uint64_t> taken_from_released(DeviceUse& use, size_t size) {
+  const auto found = use.released.find(size);
+  if (found == use.released.end() || found->second.empty()) return std::nullopt;
+  const uint64_t address = found->second.back();
+  found->second.pop_back();
+  return address;
+}
+
 void release(void* context) {
   const std::unique_ptr<Block> block(static_cast<Block*>(context));
   auto& book = ledger();
   const std::lock_guard lock(book.mutex);
-  book.released.emplace_back(block->device, block->address);
   auto& use = book.use[block->device];
+  if (block->generation != use.generation) return;  // the device that it lay on is gone
+  use.released[rounded(block->size)].push_back(block->address);
   use.blocks.decrease(1);
   use.bytes.decrease(block->size);
 }
@@ -89,16 +107,20 @@ c10::DataPtr allocate_on(c10::DeviceIndex device, size_t size) {
   const c10::Device where(kNpu, device);
   if (size == 0) return {nullptr, where};
   TORCH_CHECK(callbacks().allocate, "npu: the device is not started");
-  const uint64_t address = callbacks().allocate(device, size);
-  TORCH_CHECK(address >> kAddressBits == 0, "npu: address ", address, " has more than 48 bits");
   auto& book = ledger();
-  {
-    const std::lock_guard lock(book.mutex);
-    book.use[device].blocks.increase(1);
-    book.use[device].bytes.increase(size);
+  std::unique_lock lock(book.mutex);
+  auto& use = book.use[device];
+  auto address = taken_from_released(use, rounded(size));
+  if (!address) {
+    lock.unlock();
+    address = callbacks().allocate(device, rounded(size));
+    TORCH_CHECK(*address >> kAddressBits == 0, "npu: address ", *address, " has more than 48 bits");
+    lock.lock();
   }
-  const uint64_t pointer = address | uint64_t(device + 1) << kAddressBits;
-  return {reinterpret_cast<void*>(pointer), new Block{device, address, size}, &release, where};
+  use.blocks.increase(1);
+  use.bytes.increase(static_cast<int64_t>(size));
+  return {pointer_to(device, use.generation, *address),
+          new Block{device, use.generation, *address, size}, &release, where};
 }
 
 void resize_storage(const c10::Storage& storage, size_t size) {
@@ -111,10 +133,32 @@ void resize_storage(const c10::Storage& storage, size_t size) {
   impl->set_nbytes(size);
 }
 
-std::vector<std::pair<int, uint64_t>> take_released() {
+std::vector<uint64_t> take_released(c10::DeviceIndex device) {
   auto& book = ledger();
   const std::lock_guard lock(book.mutex);
-  return std::exchange(book.released, {});
+  std::vector<uint64_t> taken;
+  for (const auto& [size, blocks] : std::exchange(book.use[device].released, {})) {
+    taken.insert(taken.end(), blocks.begin(), blocks.end());
+  }
+  std::sort(taken.begin(), taken.end());
+  return taken;
+}
+
+void forget_memory(c10::DeviceIndex device) {
+  auto& book = ledger();
+  const std::lock_guard lock(book.mutex);
+  auto& use = book.use[device];
+  use = DeviceUse{
+      .generation = (use.generation + 1) % kGenerations, .blocks = {}, .bytes = {}, .released = {}};
+}
+
+void check_alive(const void* pointer) {
+  if (pointer == nullptr) return;
+  auto& book = ledger();
+  const std::lock_guard lock(book.mutex);
+  const auto device = device_of(pointer);
+  TORCH_CHECK(generation_of(pointer) == book.use[device].generation, "npu:", int(device),
+              ": the memory of this tensor is gone: its device was closed and opened anew");
 }
 
 // ---------------------------------------------------------------------- pinned host memory

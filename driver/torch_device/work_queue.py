@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The work of one device in the order in which the program asked for it, run by one thread.
+
+The C++ core collects the commands of ops in a batch. A full batch, or one that somebody waits for,
+goes to the thread, between bytes that the host stores and places where time is noted. The limits of
+a batch are counts, never times: the same program makes the same batches.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Condition, Thread
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driver.errors import DeviceFault, NpuError
+from driver.runtime import Buffer, Device
+from driver.torch_device import _core
+
+_SEQ_MASK = 0xFFFF_FFFF
+_AHEAD = 2
+"""Batches that may wait or run while the next one is written."""
+_CONTENTS_BYTES = 1 << 18
+"""Memory for the descriptors and constants of one batch."""
+_COPIED_BYTES = 1 << 20
+"""More than that is stored when the queue is empty, instead of copied until its turn."""
+
+
+@dataclass(frozen=True)
+class QueuedCommands:
+    """Bytes to store, then commands to run."""
+
+    packets: bytes
+    address: int
+    contents: bytes
+    ops: Sequence[tuple[int, str]]
+    """The number of the first packet of each op, and its name."""
+
+    def op_of(self, packet: int) -> int:
+        """The number of the op that has this packet."""
+        return max(at for at, (first, _) in enumerate(self.ops) if first <= packet)
+
+
+@dataclass(frozen=True, eq=False)
+class QueuedBytes:
+    """Bytes that the host stores after all commands before them."""
+
+    address: int
+    data: NDArray[np.uint8]
+
+
+@dataclass(frozen=True)
+class QueuedMark:
+    """Where the cycle counter is noted."""
+
+    mark: _core.Mark
+
+
+Item = QueuedCommands | QueuedBytes | QueuedMark
+
+
+class ContentsMemory:
+    """Device memory for the contents of batches: one block per batch that may wait, run or grow.
+
+    They take turns. The blocks are allocated before any command is queued, so none uses them.
+    """
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._blocks = [device.alloc(_CONTENTS_BYTES) for _ in range(_AHEAD + 1)]
+        self._used_until = [0] * len(self._blocks)
+        self._next = 0
+        self._large: Buffer | None = None
+
+    def free_after(self, size_bytes: int, queued: int) -> int:
+        """How many items must be done before there are so many bytes, if so many are queued."""
+        return queued if size_bytes > _CONTENTS_BYTES else self._used_until[self._next]
+
+    def take(self, size_bytes: int) -> Buffer:
+        """The next block; nothing that is queued uses it. OutOfMemory."""
+        if size_bytes > _CONTENTS_BYTES:
+            if self._large is not None:
+                self._device.free(self._large)
+                self._large = None
+            self._large = self._device.alloc(size_bytes)
+            return self._large
+        block = self._blocks[self._next]
+        self._next = (self._next + 1) % len(self._blocks)
+        return block
+
+    def note(self, address: int, item: int) -> None:
+        """That the block at an address is in use until an item is done."""
+        for at, block in enumerate(self._blocks):
+            if block.address == address:
+                self._used_until[at] = item
+
+
+class WorkQueue:
+    """One device's queue. Every method may be called from any thread."""
+
+    def __init__(self, device: Device, index: int) -> None:
+        """`index`: the device's number in the C++ core."""
+        self._device = device
+        self._index = index
+        self._changed = Condition()
+        self._items: deque[Item] = deque()
+        self._queued = 0
+        self._done = 0
+        self._fault: DeviceFault | None = None
+        self._lost = 0
+        self._dead: BaseException | None = None
+        self._closed = False
+        self._contents = ContentsMemory(device)
+        self._thread = Thread(target=self._work, name=f"npu:{index}", daemon=True)
+        self._thread.start()
+
+    # ------------------------------------------------------------------ the program's side
+    def is_idle(self) -> bool:
+        """Whether nothing is waiting or running."""
+        with self._changed:
+            self._hand_over()
+            return self._done == self._queued
+
+    def submit(self, needed_bytes: int = 0) -> None:
+        """Hand the batch over; the next one gets memory for so many bytes of contents.
+
+        Waits while two batches are ahead of it. OutOfMemory.
+        """
+        with self._changed:
+            self._make_room()
+            self._hand_over()
+            if needed_bytes:
+                self._wait_until(self._contents.free_after(needed_bytes, self._queued))
+                memory = self._contents.take(needed_bytes)
+                _core.set_contents_memory(self._index, memory.address, memory.size_bytes)
+
+    def wait(self) -> None:
+        """Until all that was queued has run. What went wrong since the last wait is raised."""
+        with self._changed:
+            self._hand_over()
+            self._wait_until(self._queued)
+            self._raise()
+
+    def write(self, address: int, data: NDArray[np.uint8]) -> None:
+        """Store bytes after everything that is queued; `data` may change afterwards."""
+        with self._changed:
+            self._make_room()
+            self._hand_over()
+            if data.nbytes > _COPIED_BYTES:
+                self._wait_until(self._queued)
+            if self._done < self._queued:
+                self._append(QueuedBytes(address, data.copy()))
+            elif self._dead is None:
+                self._device.write(address, data)
+
+    def record(self, mark: _core.Mark) -> None:
+        """Note the cycle counter after everything that is queued."""
+        with self._changed:
+            self._make_room()
+            self._hand_over()
+            self._append(QueuedMark(mark))
+
+    def check(self) -> None:
+        """Raise why the device can run nothing any more, if it cannot."""
+        if self._dead is not None:
+            raise self._dead.with_traceback(None)
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether it can run nothing any more."""
+        return self._dead is not None
+
+    def close(self) -> None:
+        """End the thread, after what is queued. An error that was never raised goes to stderr."""
+        try:
+            self.wait()
+        except NpuError as error:
+            if not self.is_dead:
+                sys.stderr.write(f"npu:{self._index}: {error}\n")
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._thread.join()
+
+    def _make_room(self) -> None:
+        self._wait_until(self._queued - _AHEAD + 1)
+
+    def _wait_until(self, done: int) -> None:
+        while self._done < done:
+            self._changed.wait()
+
+    def _hand_over(self) -> None:
+        batch = _core.take_batch(self._index)
+        if batch is not None:
+            item = QueuedCommands(*batch)
+            if item.contents:
+                self._contents.note(item.address, self._queued + 1)
+            self._append(item)
+
+    def _append(self, item: Item) -> None:
+        self._items.append(item)
+        self._queued += 1
+        self._changed.notify_all()
+
+    def _raise(self) -> None:
+        self.check()
+        if self._fault is not None:
+            fault, lost = self._fault, self._lost
+            self._fault, self._lost = None, 0
+            after = f" (the {lost} ops queued after it did not run)" if lost else ""
+            raise DeviceFault(fault.code, fault.seq, fault.packet, fault.op + after)
+
+    # ------------------------------------------------------------------ the thread's side
+    def _work(self) -> None:
+        while True:
+            with self._changed:
+                while not self._items and not self._closed:
+                    self._changed.wait()
+                if not self._items:
+                    return
+                item = self._items[0]
+            try:
+                self._run(item)
+            except BaseException as error:  # raised again where the program waits
+                self._dead = error
+                _core.forget_calls()  # so that the next call of any op comes here and gets it
+            with self._changed:
+                self._items.popleft()
+                self._done += 1
+                self._changed.notify_all()
+
+    def _run(self, item: Item) -> None:
+        if self._dead is not None:
+            return
+        match item:
+            case QueuedBytes():
+                self._device.write(item.address, item.data)
+            case QueuedMark():
+                item.mark.reach(self._device.cycles())
+            case QueuedCommands():
+                self._run_commands(item)
+
+    def _run_commands(self, item: QueuedCommands) -> None:
+        if self._fault is not None:  # what comes after it may need what it did not compute
+            self._lost += len(item.ops)
+            return
+        if item.contents:
+            self._device.write(item.address, np.frombuffer(item.contents, np.uint8))
+        first = self._device.next_seq
+        limit_s = self._device.config.timeouts.wait_s * len(item.ops)
+        try:
+            self._device.run(item.packets, limit_s)
+        except DeviceFault as fault:
+            self._device.recover()  # the op is lost, the device is not
+            at = item.op_of((fault.seq - first) & _SEQ_MASK)
+            self._lost = len(item.ops) - 1 - at
+            self._fault = DeviceFault(fault.code, fault.seq, fault.packet, item.ops[at][1])

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device "npu" works asynchronously: what is queued, who waits, and who hears of errors."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+import torch
+from test_torch_device import run_python
+
+from driver.backend.shared_memory import FaultRange
+from driver.errors import DeviceFault
+from driver.torch_device import _core
+from driver.torch_device.pool import POOL
+from driver.torch_device.work_queue import QueuedCommands
+
+
+@contextmanager
+def unreadable(tensor: torch.Tensor) -> Iterator[None]:
+    """The device cannot read the first bytes of a tensor."""
+    torch.npu.synchronize()
+    backend = POOL[tensor.device.index]._backend
+    address = tensor.data_ptr() & ((1 << 48) - 1)
+    backend.set_faults([FaultRange(address, address + 64)])
+    try:
+        yield
+    finally:
+        backend.set_faults([])
+
+
+WAITING: dict[str, Callable[[torch.Tensor], object]] = {
+    "synchronize": lambda kept: torch.npu.synchronize(),
+    "a copy to the host": lambda kept: kept.cpu(),
+    "a number": lambda kept: kept.sum().item(),
+    "a text": str,
+}
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_a_fault_of_a_queued_op_is_raised_where_the_program_waits(name: str) -> None:
+    x, kept = torch.ones(64, device="npu"), torch.ones(64, device="npu")
+    with unreadable(x):
+        kept + 1
+        torch.tanh(x)
+        kept + 2
+        kept * 3
+        with pytest.raises(DeviceFault, match=r"aten\.tanh\.default \(the [2-9] ops queued after"):
+            WAITING[name](kept)
+        torch.npu.synchronize()
+        assert (kept + 1).sum().item() == 128
+    assert (x + 1).sum().item() == 128
+
+
+def test_bytes_of_the_host_are_stored_also_after_a_fault() -> None:
+    x = torch.ones(64, device="npu")
+    with unreadable(x):
+        x + 1
+        given = torch.arange(5.0).to("npu")
+        with pytest.raises(DeviceFault):
+            torch.npu.synchronize()
+    assert given.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_the_host_may_change_what_it_copied_at_once() -> None:
+    given = torch.ones(100)
+    x = torch.zeros(100, device="npu")
+    for value in range(20):
+        given.fill_(value)
+        x += given.to("npu")
+    assert x.tolist() == [sum(range(20))] * 100
+
+
+def test_memory_of_a_tensor_that_is_gone_is_used_again_in_the_order_of_the_queue() -> None:
+    total = torch.zeros(1000, device="npu")
+    for value in range(300):
+        fresh = torch.full((1000,), float(value), device="npu")
+        total += fresh * 2
+        del fresh
+        torch.full((1000,), -1.0, device="npu")
+    assert total.tolist() == [2 * sum(range(300))] * 1000
+
+
+def test_equal_programs_make_equal_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[tuple[bytes, int, bytes, list[tuple[int, str]]]] = []
+    take = _core.take_batch
+
+    def noted(device: int) -> object:
+        batch = take(device)
+        if batch is not None:
+            taken.append(batch)
+        return batch
+
+    def run() -> list[tuple[int, list[tuple[int, str]]]]:
+        taken.clear()
+        x = torch.ones(20, 30, device="npu")
+        for _ in range(30):
+            x = (x.t().contiguous().t() @ x.t() @ x).tanh().softmax(-1)
+        x.cpu()
+        return [(len(QueuedCommands(*batch).contents), batch[3]) for batch in taken]
+
+    torch.npu.synchronize()
+    monkeypatch.setattr(_core, "take_batch", noted)
+    run()
+    first = run()
+    assert first == run()
+    assert len(first) > 2
+    assert sum(len(ops) for _, ops in first) > 150
+
+
+def test_an_op_with_more_constants_than_a_batch_holds_runs() -> None:
+    given = torch.randn(3000, 50)
+    order = torch.randperm(3000)
+    x = given.to("npu")
+    for _ in range(3):
+        torch.testing.assert_close(x.sort(0).values.cpu(), given.sort(0).values)
+        torch.testing.assert_close(x[order.to("npu")].cpu(), given[order])
+
+
+def test_a_call_is_remembered_by_all_that_decides_it() -> None:
+    torch.npu.synchronize()
+    x = torch.arange(24.0).reshape(4, 6).to("npu")
+    host = x.cpu()
+    for _ in range(3):
+        for op in (
+            lambda t: t + 1,
+            lambda t: t + 2,
+            lambda t: t + 1.0,
+            lambda t: t + t,
+            lambda t: t[:, ::2] + t[:, 1::2],
+            lambda t: t.t() + 1,
+            lambda t: t.sum(0),
+            lambda t: t.sum(1),
+            lambda t: t.sum(1, keepdim=True),
+            lambda t: torch.add(t, t, alpha=3),
+            lambda t: t.clone().add_(t),
+            lambda t: torch.cat([t, t[1:]], 0),
+        ):
+            torch.testing.assert_close(op(x).cpu(), op(host), rtol=0, atol=0)
+    known = _core.remembered()
+    assert known > 10
+    x + 1
+    assert _core.remembered() == known
+
+
+def test_an_out_that_is_too_small_is_resized_each_time() -> None:
+    x = torch.ones(5, device="npu")
+    for _ in range(3):
+        out = torch.empty(0, device="npu")
+        assert torch.add(x, x, out=out).tolist() == [2] * 5
+        assert out.tolist() == [2] * 5
+
+
+@pytest.mark.broad
+def test_calls_that_are_remembered_are_bounded() -> None:
+    x = torch.ones(2, device="npu")
+    for value in range(4200):
+        x + value
+    assert _core.remembered() == 4096
+    assert (x + 0).tolist() == [1, 1]
+
+
+def test_six_threads_share_the_queue() -> None:
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        ours = torch.full((8, 8), float(number), device="npu")
+        for _ in range(40):
+            ours = (ours @ ours) * (1 / (8 * number))
+        if not torch.equal(ours.cpu(), torch.full((8, 8), float(number))):
+            wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(1 << at,)) for at in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert wrong == []
+
+
+def test_two_streams_share_the_queue() -> None:
+    first, second = torch.npu.Stream(), torch.npu.Stream()
+    x = torch.ones(4, device="npu")
+    with first:
+        y = x + 1
+    second.wait_stream(first)
+    with second:
+        z = y * 2
+    second.synchronize()
+    assert second.query()
+    assert z.tolist() == [4] * 4
+
+
+def test_an_event_is_reached_when_its_work_is_done() -> None:
+    event = torch.npu.Event()
+    x = torch.ones(4, device="npu") + 1
+    event.record()
+    event.synchronize()
+    assert event.query()
+    assert x.tolist() == [2] * 4
+
+
+def test_work_that_nobody_waits_for_runs_before_the_process_ends() -> None:
+    done = run_python(
+        "import torch\n"
+        "from driver.torch_device.pool import POOL\n"
+        "x = torch.ones(4, device='npu') + 1\n"
+        "del x\n"
+        "queue = POOL[0].queue\n"
+        "import atexit, threading\n"
+        "close = queue.close\n"
+        "def closed():\n"
+        "    close()\n"
+        "    print(queue._queued, queue._done)\n"
+        "queue.close = closed\n"
+    )
+    assert done.returncode == 0, done.stderr
+    queued, ran = done.stdout.split()
+    assert queued == ran != "0"
+
+
+INTERRUPTED = """
+import _thread, threading, torch
+x = torch.randn(300, 300, device="npu")
+threading.Timer(0.5, _thread.interrupt_main).start()
+try:
+    while True:
+        y = x
+        for _ in range(20):
+            y = y @ x
+        y.cpu()
+except KeyboardInterrupt:
+    print("interrupted")
+print((torch.ones(3, device="npu") + 1).tolist())
+torch.npu.synchronize()
+"""
+
+
+def test_the_device_is_usable_after_ctrl_c() -> None:
+    done = run_python(INTERRUPTED)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "interrupted\n[2.0, 2.0, 2.0]\n"
