@@ -167,6 +167,19 @@ LAYERS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "sigmoid": torch.sigmoid,
     "an index": lambda x: x[:, torch.tensor([0, 2, 0], device=x.device)],
     "attention": lambda x: functional.scaled_dot_product_attention(x, x + 1, x - 1),
+    "nearest pixels": lambda x: functional.interpolate(x, (5, 17)),
+    "nearest centres": lambda x: functional.interpolate(x, (9, 5), mode="nearest-exact"),
+    "nearest of a line": lambda x: functional.interpolate(x[0], scale_factor=2.5),
+    "linear": lambda x: functional.interpolate(x[0], 12, mode="linear"),
+    "bilinear": lambda x: functional.interpolate(x, scale_factor=2, mode="bilinear"),
+    "bilinear to the corners": lambda x: functional.interpolate(
+        x, (3, 11), mode="bilinear", align_corners=True
+    ),
+    "bicubic": lambda x: functional.interpolate(x, (10, 6), mode="bicubic"),
+    "trilinear": lambda x: functional.interpolate(x[None], (3, 9, 5), mode="trilinear"),
+    "frozen batch norm": lambda x: functional.batch_norm(
+        x, x.new_full((4,), 0.5), x.new_full((4,), 2.0), training=False
+    ),
 }
 
 

@@ -81,5 +81,6 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten._thnn_fused_gru_cell_backward.default": layers.gru_cell_backward,
     "aten._native_multi_head_attention.default": layers.multi_head_attention,
     "aten._transformer_encoder_layer_fwd.default": layers.transformer_encoder_layer,
+    "aten._nested_tensor_from_mask_left_aligned.default": layers.no_nested_tensor,
 }
 """Op → its definition by ops with rows, with the op's arguments."""

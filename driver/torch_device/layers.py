@@ -176,3 +176,11 @@ def transformer_encoder_layer(
         return x + feed_forward(norm_2(x))
     x = norm_1(src + attend(src))
     return norm_2(x + feed_forward(x))
+
+
+def no_nested_tensor(t: Tensor, mask: Tensor) -> bool:
+    """Whether nn.TransformerEncoder may drop padding by a nested tensor: never, there are none.
+
+    It then computes the padded positions too, as in training.
+    """
+    return False

@@ -28,6 +28,15 @@ ResultShapes = tuple[ResultShape | None, ...]
 
 _known: dict[Any, ResultShapes] = {}
 
+_BATCH_NORMS = {
+    "aten.native_batch_norm.default",
+    "aten._native_batch_norm_legit.default",
+    "aten._native_batch_norm_legit.no_stats",
+    "aten._native_batch_norm_legit_no_training.default",
+}
+_EMPTY_STATISTIC = ResultShape((0,), (1,), torch.float32)
+"""What the CPU saves of a batch in evaluation. The meta kernels are CUDA's, with channels."""
+
 
 def result_shapes(
     arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -45,10 +54,19 @@ def result_shapes(
     found = _known.pop(key, None)
     if found is None:
         found = _by_meta(arrived, args, kwargs)
+        if arrived.row in _BATCH_NORMS and not _trains(arrived, args, kwargs):
+            found = (found[0], *(_EMPTY_STATISTIC,) * (len(found) - 1))
     _known[key] = found  # now the last: the first is the one not used for longest
     if len(_known) > _REMEMBERED:
         _known.pop(next(iter(_known)), None)
     return found
+
+
+def _trains(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """The op's argument `training`, which ops for evaluation alone have not."""
+    names = [a.name for a in arrived.op._schema.arguments]
+    given = dict(zip(names, args, strict=False)) | dict(kwargs)
+    return bool(given.get("training", False))
 
 
 def _signature(value: Any, pointwise: bool) -> Any:
