@@ -197,6 +197,15 @@ def test_a_layer_has_the_gradient_of_the_cpu(name: str) -> None:
     assert found.device.type == "npu"
 
 
+def test_a_batch_norm_in_evaluation_saves_no_statistics() -> None:
+    ones = torch.ones(4)
+    for op in (torch.native_batch_norm, torch.ops.aten._native_batch_norm_legit):
+        for device in ("cpu", "npu"):
+            given = torch.ones(3, 4, 5, device=device)
+            made = op(given, None, None, *(2 * [ones.to(device)]), False, 0.1, 1e-5)
+            assert [x.shape for x in made] == [(3, 4, 5), (0,), (0,)]
+
+
 def test_dropout_draws_from_the_device_and_masks_its_gradient() -> None:
     x = torch.ones(64, 64, device="npu", requires_grad=True)
     torch.manual_seed(1)
