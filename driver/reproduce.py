@@ -45,11 +45,14 @@ def reproduce_line(spec: RunSpec, op: int | None = None, first: int | None = Non
     words += ["--mode chained"] if spec.modes == ("chained",) else []
     words += [] if spec.array == "rtl" else [f"--array {spec.array}"]
     words += ["--allow-cpu"] if spec.allow_cpu else []
+    if spec.custom_ops is not None:
+        words += [f"--custom-ops {shlex.quote(str(spec.custom_ops))}"]
     if spec.checkpoint is not None:
         words += [f"--checkpoint {shlex.quote(str(spec.checkpoint))}"]
     index, begin = (spec.op_filter, spec.op_from) if op is None else (op, first)
     if index is not None:  # says it all, whatever the shard
         words += [f"--op {op_range(index, begin)}"]
-    elif spec.shard is not None:
-        words += [f"--shard {spec.shard}"]
+        return " ".join(words)
+    words += [] if spec.shard is None else [f"--shard {spec.shard}"]
+    words += [] if spec.name_filter is None else [f"--filter {shlex.quote(spec.name_filter)}"]
     return " ".join(words)

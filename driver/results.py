@@ -163,6 +163,10 @@ class RunSpec(Frozen):
     """Folder that the capsules' weights came from; None: seeded random numbers."""
     array: ArrayModel = "rtl"
     """"behavioural": models in place of the matrix array and the multiply-add; no assertions."""
+    name_filter: str | None = None
+    """Run only the ops with this in their name."""
+    custom_ops: Path | None = None
+    """A Python file that declares ops (driver.custom_ops)."""
     allow_cpu: bool = False
     """Let the CPU run what the NPU cannot, and say so; otherwise that is an error."""
 

@@ -15,11 +15,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from driver.custom_ops import CUSTOM_OPS
 from driver.errors import UnsupportedOp
 from driver.isa import DType
 from driver.results import Blame, Failure
 from driver.runtime.torch_types import NPU_TYPES
-from golden.bounds import RULES, Expectation
+from golden.bounds import RULES, Expectation, Rule
 from golden.bounds.expectation import Subject, ulp
 from golden.calls import OpCall, Result, answers, base_name
 from golden.comparison import Comparison, compare, first, joined, reach
@@ -103,14 +104,20 @@ class _Output:
         return row // self.array_size, column // self.array_size
 
 
+def rule_of(op: str) -> Rule | None:
+    """The rule for an overload, of the table or of a custom op."""
+    custom = CUSTOM_OPS.get(op)
+    return RULES.get(base_name(op)) if custom is None else custom.bound
+
+
 def supports(op: str) -> bool:
     """Whether there is a rule for this overload ("aten.add.Tensor")."""
-    return base_name(op) in RULES
+    return rule_of(op) is not None
 
 
 def expectations(call: OpCall, found: tuple[Result, ...]) -> tuple[Expectation | None, ...]:
     """What is admissible for each output, given torch's answers."""
-    rule = RULES.get(base_name(call.op))
+    rule = rule_of(call.op)
     if rule is None:
         raise UnsupportedOp(call.op, "op", call.op, "an op of golden.bounds.table")
     with np.errstate(over="ignore", invalid="ignore"):

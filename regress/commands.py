@@ -81,6 +81,7 @@ def _spec(options: ReplayOptions, test: str, folder: str) -> RunSpec:
             "modes": _modes(options, ("isolated",)),
             "array": _one_of("ARRAY", options.array, get_args(ArrayModel)),
             "allow_cpu": options.allow_cpu,
+            "custom_ops": options.custom_ops and options.custom_ops.absolute(),
         }
     )
 
@@ -128,9 +129,12 @@ def run_test(console: Console, name: str, options: RunOptions) -> int:
         "modes": _modes(options, test.modes),
         "capsules": capsules,
     }
-    own |= {"shard": shard, "checkpoint": checkpoint}
+    own |= {"shard": shard, "checkpoint": checkpoint, "name_filter": options.filter}
     spec = _spec(options, test.name, test.name).model_copy(update=own)
     if options.shards is not None or options.resume:
+        for field, value in (("FILTER", options.filter), ("CUSTOM_OPS", options.custom_ops)):
+            if value is not None:
+                raise InputError(_COMMAND_LINE, field, value, "a run that is not in shards")
         return _run_in_shards(console, spec, test, options)
     return _run(console, spec)
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Variables, and the flags of each command. Made by `make gen` from regress/options.py.
-export SIM TEST WORKLOAD CAPSULE ID TIER BENCH PYTHON CONFIG SEED WAVES OUT BACKEND OP TIMEOUT MODE ALLOW_CPU ARRAY FPU CHECKPOINT DTYPE DEVICE VECTORS SHARDS JOBS RESUME ONLY_FAILED DRY_RUN FILTER RESEED BUDGET SCHEDULER STORE PLAN GOOD BAD
+export SIM TEST WORKLOAD CAPSULE ID TIER BENCH PYTHON CONFIG SEED WAVES OUT BACKEND OP TIMEOUT MODE ALLOW_CPU ARRAY CUSTOM_OPS FPU CHECKPOINT DTYPE DEVICE VECTORS SHARDS JOBS RESUME ONLY_FAILED DRY_RUN FILTER RESEED BUDGET SCHEDULER STORE PLAN GOOD BAD
 SWITCHES := ALLOW_CPU DRY_RUN ONLY_FAILED RESUME
-run_flags = $(strip $(call flag,CONFIG,config) $(call flag,SEED,seed) $(call flag,WAVES,waves) $(call flag,OUT,out) $(call flag,BACKEND,backend) $(call flag,OP,op) $(call flag,TIMEOUT,timeout) $(call flag,MODE,mode) $(call switch,ALLOW_CPU,allow-cpu) $(call flag,ARRAY,array) $(call flag,FPU,fpu) $(call flag,CHECKPOINT,checkpoint) $(call flag,SHARDS,shards) $(call flag,JOBS,jobs) $(call switch,RESUME,resume))
-replay_flags = $(strip $(call flag,CONFIG,config) $(call flag,SEED,seed) $(call flag,WAVES,waves) $(call flag,OUT,out) $(call flag,BACKEND,backend) $(call flag,OP,op) $(call flag,TIMEOUT,timeout) $(call flag,MODE,mode) $(call switch,ALLOW_CPU,allow-cpu) $(call flag,ARRAY,array) $(call flag,FPU,fpu))
+run_flags = $(strip $(call flag,CONFIG,config) $(call flag,SEED,seed) $(call flag,WAVES,waves) $(call flag,OUT,out) $(call flag,BACKEND,backend) $(call flag,OP,op) $(call flag,TIMEOUT,timeout) $(call flag,MODE,mode) $(call switch,ALLOW_CPU,allow-cpu) $(call flag,ARRAY,array) $(call flag,CUSTOM_OPS,custom-ops) $(call flag,FPU,fpu) $(call flag,FILTER,filter) $(call flag,CHECKPOINT,checkpoint) $(call flag,SHARDS,shards) $(call flag,JOBS,jobs) $(call switch,RESUME,resume))
+replay_flags = $(strip $(call flag,CONFIG,config) $(call flag,SEED,seed) $(call flag,WAVES,waves) $(call flag,OUT,out) $(call flag,BACKEND,backend) $(call flag,OP,op) $(call flag,TIMEOUT,timeout) $(call flag,MODE,mode) $(call switch,ALLOW_CPU,allow-cpu) $(call flag,ARRAY,array) $(call flag,CUSTOM_OPS,custom-ops) $(call flag,FPU,fpu))
 capture_flags = $(strip $(call flag,SEED,seed) $(call flag,CHECKPOINT,checkpoint) $(call flag,DTYPE,dtype) $(call flag,DEVICE,device) $(call flag,OUT,out))
 unit_flags = $(strip $(call flag,VECTORS,vectors) $(call flag,SEED,seed))
 bench_flags = $(strip $(call flag,OUT,out))

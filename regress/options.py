@@ -84,6 +84,15 @@ _Mode = Annotated[str, typer.Option(help=f"{_one_of(Mode)}; the test's own by de
 _AllowCpu = Annotated[
     bool, typer.Option("--allow-cpu", help="Run ops on the CPU that the NPU cannot run.")
 ]
+_CustomOps = Annotated[Path | None, path_option("Python file with ops of your own.")]
+_NameFilter = Annotated[
+    str | None,
+    typer.Option(
+        help="Run only the ops with this in their name (TEST=ops).",
+        parser=_given("a part of an op's name"),
+        metavar="TEXT",
+    ),
+]
 _Array = Annotated[
     str,
     typer.Option(help=f"{_one_of(ArrayModel)}: models of array and fma (faster, no assertions)."),
@@ -118,6 +127,7 @@ class ReplayOptions:
     mode: _Mode = ""
     allow_cpu: _AllowCpu = False
     array: _Array = "rtl"
+    custom_ops: _CustomOps = None
     fpu: _Fpu = None
 
 
@@ -125,6 +135,7 @@ class ReplayOptions:
 class RunOptions(ReplayOptions):
     """Of `run`."""
 
+    filter: _NameFilter = None
     checkpoint: _Checkpoint = None
     shard: _Shard = None
     shards: _Shards = None

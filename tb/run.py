@@ -15,6 +15,7 @@ import time
 from pathlib import Path
 
 from driver.config import load_config
+from driver.custom_ops import load_custom_ops
 from driver.errors import InputError, NpuError
 from driver.results import (
     RESULT_FILE,
@@ -70,7 +71,11 @@ def run(spec: RunSpec) -> RunResult:
     progress = _StdoutProgress()
     for name in ("driver.backend.rtl", "tb.ops.evidence"):
         logging.getLogger(name).addHandler(_NoteHandler(progress))
+    if spec.custom_ops is not None:
+        load_custom_ops(spec.custom_ops)
     module = load(spec.test)
+    if spec.name_filter is not None and not getattr(module, "FILTERS_BY_NAME", False):
+        raise InputError("command line", "filter", spec.name_filter, "TEST=ops")
     if spec.backend not in module.INFO.backends:
         known = ", ".join(module.INFO.backends)
         raise InputError("command line", "backend", spec.backend, f"one of {known}")

@@ -175,9 +175,15 @@ class LoweringTable:
         self.rows[name] = Lowering((*before, rule), outputs)
 
 
+_FULL = 2
+"""Dots in an overload's full name."""
+
+
 def overload(name: str) -> str:
     """The full name: "add.Tensor" → "aten.add.Tensor", "exp" → "aten.exp.default"."""
     namespace, dot, rest = name.partition(".")
+    if name.count(".") == _FULL:
+        return name
     if dot and namespace in ("aten", "npu"):
         return name if "." in rest else f"{name}.default"
     return f"aten.{name}" if dot else f"aten.{name}.default"

@@ -57,7 +57,7 @@ from driver.lower import (
     unique,
 )
 from driver.lower.builder import ProgramBuilder
-from driver.lower.registry import Arg, Lowering, LoweringTable, views_in
+from driver.lower.registry import Arg, Lowering, LoweringTable, RuleFunction, views_in
 from driver.random_stream import RandomStream
 from driver.runtime.program import Program
 from driver.runtime.views import TensorView
@@ -84,8 +84,16 @@ def _merged(families: Sequence[LoweringTable]) -> dict[str, Lowering]:
     return table
 
 
-LOWERINGS: Mapping[str, Lowering] = _merged(FAMILIES)
+_ROWS = _merged(FAMILIES)
+LOWERINGS: Mapping[str, Lowering] = _ROWS
 """ATen overload → how the NPU computes it. An op that is not here is refused."""
+
+
+def add_row(name: str, function: RuleFunction, outputs: int) -> None:
+    """Declare the only rule of a custom op, by its overload; in place of an older one."""
+    table = LoweringTable()
+    table.op(name, outputs=outputs)(function)
+    _ROWS[name] = table.rows[name]
 
 
 def lower(

@@ -147,6 +147,10 @@ class OpenDevice:
         dense = view.reshaped(view.sizes, dense_strides(view.sizes))
         return replace(dense, offset_bytes=self.allocate(max(dense.extent_bytes, 1)))
 
+    def forget_programs(self) -> None:
+        """Lower every op anew: the op table has changed."""
+        self._programs = ProgramCache(self._config)
+
     def close(self) -> None:
         """Release the backend, after what is queued."""
         self.queue.close()

@@ -16,6 +16,7 @@ import torch
 from driver.capture import Capsule, save_capsule
 from driver.capture.format import HOST_READ
 from driver.capture.single import Call, overload, single_call
+from driver.custom_ops import replay_options
 from driver.errors import InputError
 from driver.random_stream import FIRST_STREAM
 from driver.runtime.torch_types import NPU_TYPES
@@ -92,7 +93,7 @@ class CheckedRow:
             verdict = self._blamed(capsule, verdict, made)
             path = (self._check.folder / self._call.op).resolve()
             save_capsule(capsule, path)
-            kept = f"to run it again: make replay CAPSULE={path}"
+            kept = f"to run it again: make replay CAPSULE={path}{replay_options(self._call.op)}"
         except InputError as error:
             kept = f"no capsule: {error}"
         failure = verdict.failure

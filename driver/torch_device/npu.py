@@ -18,6 +18,7 @@ from driver.backend import backend_names
 from driver.isa import ISA_VERSION
 from driver.torch_device import _core, fallback
 from driver.torch_device import check as checking
+from driver.torch_device import custom_ops as customs
 from driver.torch_device import debug as debugging
 from driver.torch_device.pool import POOL, free_released
 
@@ -30,6 +31,7 @@ NothingChecked = checking.NothingChecked
 allow_cpu_fallback = fallback.allow_cpu_fallback
 debug = debugging
 cpu_fallbacks = fallback.cpu_fallbacks
+custom_op = customs.custom_op
 register_cpu_fallback = fallback.register_cpu_fallback
 unregister_cpu_fallback = fallback.unregister_cpu_fallback
 list_cpu_fallbacks = fallback.list_cpu_fallbacks

@@ -11,9 +11,10 @@ from functools import partial
 from itertools import count
 
 from driver.config import HwConfig
+from driver.errors import InputError
 from driver.results import RunSpec, TestInfo
 from tb.ops.case import Case, Entry
-from tb.ops.samples import SAMPLES
+from tb.ops.samples import SAMPLES, with_custom_ops
 from tb.ops.samples.variants import SampleCall, variants
 
 INFO = TestInfo(
@@ -23,18 +24,23 @@ INFO = TestInfo(
     backends=("rtl", "cmodel"),
 )
 
+FILTERS_BY_NAME = True
 _EMPTY = ("empty",)
 """Variants without an element: nothing to run."""
 _PER_TYPE = 1
 
 
 def cases(spec: RunSpec, config: HwConfig) -> Iterator[Entry]:
-    """Numbered by op, in the order of the table of samples."""
-    numbers = count()
-    for op in sorted(SAMPLES):
-        for variant in _chosen(list(variants(SAMPLES[op]))):
+    """Numbered by op, in the order of the table of samples; custom ops come last."""
+    every, numbers = with_custom_ops(), count()
+    wanted = spec.name_filter or ""
+    if not any(wanted in op for op in every):
+        raise InputError("command line", "filter", wanted, "a part of the name of an op")
+    for op in (*sorted(SAMPLES), *(op for op in every if op not in SAMPLES)):
+        for variant in _chosen(list(variants(every[op]))):
             index = next(numbers)
-            yield Entry(index, partial(_case, variant, index, spec.seed))
+            if wanted in op:
+                yield Entry(index, partial(_case, variant, index, spec.seed))
 
 
 def _chosen(every: list[SampleCall]) -> Iterator[SampleCall]:

@@ -7,6 +7,7 @@ family; its types, layouts, sizes and values vary by themselves (`variants`).
 
 from __future__ import annotations
 
+from driver.custom_ops import CUSTOM_OPS
 from tb.ops.samples import (
     attention,
     batch,
@@ -26,7 +27,7 @@ from tb.ops.samples import (
 )
 from tb.ops.samples.model import Sample, T
 
-__all__ = ["SAMPLES", "Sample", "T"]
+__all__ = ["SAMPLES", "Sample", "T", "with_custom_ops"]
 
 _FAMILIES = (
     *(whole,),
@@ -45,3 +46,11 @@ def _by_op() -> dict[str, tuple[Sample, ...]]:
 
 SAMPLES = _by_op()
 """Overload → its samples."""
+
+
+def with_custom_ops() -> dict[str, tuple[Sample, ...]]:
+    """Those, and the samples of the custom ops of this process."""
+    return SAMPLES | {
+        op.name: tuple(Sample(op.name, args, op.dtypes, special=False) for args in op.samples)
+        for op in CUSTOM_OPS.values()
+    }

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Custom ops of this process: what golden and the benches know of them.
+
+`torch.npu.custom_op` (driver.torch_device.custom_ops) fills it. Imports no torch.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from driver.errors import InputError, NpuError
+
+
+@dataclass(frozen=True)
+class CustomOp:
+    """An op outside torch and this project."""
+
+    name: str
+    """Its overload, as mylib.quantize.default."""
+    bound: Any
+    """A rule of golden.bounds."""
+    samples: tuple[tuple[Any, ...], ...]
+    """Arguments to try it with; tensors as tb.ops.samples.T."""
+    dtypes: tuple[Any, ...]
+    """torch's types that the samples are tried in."""
+    file: Path
+    """Where it is declared."""
+
+
+_OPS: dict[str, CustomOp] = {}
+CUSTOM_OPS: Mapping[str, CustomOp] = _OPS
+"""By name, in the order of their declaration."""
+
+
+def declare(op: CustomOp) -> None:
+    """Add an op, in place of an older one of its name."""
+    _OPS[op.name] = op
+
+
+def replay_options(name: str) -> str:
+    """What `make replay` needs besides a capsule of this op; "" for ops of torch."""
+    return f" CUSTOM_OPS={CUSTOM_OPS[name].file}" if name in CUSTOM_OPS else ""
+
+
+def load_custom_ops(file: Path) -> tuple[CustomOp, ...]:
+    """The ops that a Python file declares. InputError where it does not load or declares none."""
+    if not file.is_file():
+        raise InputError("command line", "custom-ops", file, "a Python file that is there")
+    before = dict(_OPS)
+    name = f"_custom_ops_{file.stem}"
+    found = importlib.util.spec_from_file_location(name, file)
+    if found is None or found.loader is None:
+        raise InputError(file, "file", file.name, "a Python file, which ends in .py")
+    module = importlib.util.module_from_spec(found)
+    sys.modules[name] = module
+    try:
+        found.loader.exec_module(module)
+    except NpuError:
+        raise
+    except Exception as error:
+        raise InputError(
+            file, "file", f"{type(error).__name__}: {error}", "one that loads"
+        ) from error
+    made = tuple(op for op in _OPS.values() if before.get(op.name) is not op)
+    if not made:
+        raise InputError(file, "ops", "none", "a function under torch.npu.custom_op")
+    return made
