@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,21 +11,26 @@ from typing import Any
 import pytest
 import torch
 from judged_call import CONFIG, open_pair
+from test_ops_chained import Quiet, spec
 from test_torch_device import run_python
 from test_torch_training import OPTIMIZERS, lenet_of_tutorials, train
 from torch import Tensor, nn
 from torch.nn import functional
+from wrong_runner import WrongDevice
 
 from driver.backend import BACKENDS
 from driver.capture import Capsule, load_capsule
 from driver.capture.single import recall
 from driver.config import load_config
 from driver.lower import LOWERINGS
+from driver.results import OpRow
 from driver.torch_device.pool import POOL
 from driver.torch_device.programs import ProgramCache
 from driver.torch_device.settings import CONFIG_FILE
 from golden.judge import Verdict, judge
 from tb.ops.case import Case
+from tb.ops.runner import run_ops
+from tb.tests import replay
 
 
 def verdict_of(capsule: Capsule) -> Verdict:
@@ -204,3 +210,33 @@ def test_a_whole_process_is_checked_by_its_environment() -> None:
     assert "[NPU] 4 ops checked, 10 elements within their bounds" in done.stderr
     refused = run_python("import torch", NPU_CHECK="yes")
     assert "NPU_CHECK: " in refused.stderr
+
+
+def replayed(folder: Path) -> OpRow:
+    """The row of a capsule's only op on the RTL, as `make replay CONFIG=small` runs it."""
+    asked = spec(folder.parent, "rtl", capsules={"capsule": folder}, timeout_s=600.0)
+    (row,) = run_ops(asked, CONFIG, replay, Quiet()).ops
+    assert row.where == "rtl"
+    return row
+
+
+@pytest.mark.broad
+def test_the_rtl_decides_who_is_to_blame(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    x = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
+    with monkeypatch.context() as broken:  # packets
+        lower_as(broken, "aten.tanh.default", "aten.sigmoid.default")
+        with torch.npu.check(tmp_path), pytest.raises(torch.npu.WrongResult):
+            torch.tanh(x.to("npu"))
+        assert replayed(tmp_path / "aten.tanh.default").blame == "lowering"
+    assert replayed(tmp_path / "aten.tanh.default").status == "pass"
+    gc.collect()
+    with monkeypatch.context() as broken:  # the model, in the device and in the bench
+        broken.setitem(BACKENDS, "cmodel", "wrong_runner:WrongDevice")
+        broken.setattr("tb.ops.session.CmodelBackend", WrongDevice)
+        torch.npu.set_backend("cmodel")
+        with torch.npu.check(tmp_path), pytest.raises(torch.npu.WrongResult, match="or cmodel"):
+            x.to("npu") @ x.to("npu")
+        assert replayed(tmp_path / "aten.mm.default").blame == "cmodel"
+    gc.collect()
+    torch.npu.set_backend("cmodel")
+    assert replayed(tmp_path / "aten.mm.default").status == "pass"
