@@ -178,13 +178,12 @@ NB_MODULE(_core, m) {
     const at::Device where(at::kPrivateUse1, static_cast<c10::DeviceIndex>(device));
     return nb::steal(THPGenerator_Wrap(at::globalContext().defaultGenerator(where)));
   });
-  m.def("register_profiler", [](nb::callable watch) {
-    npu::register_profiler(callback<void, bool>(std::move(watch)));
-  });
-  m.def("profile_op", [](std::string name, int device, int64_t begin_ns, int64_t end_ns,
-                         int64_t cycles) {
-    npu::profile_op({std::move(name), device, begin_ns, end_ns, cycles});
-  });
+  m.def("register_profiler",
+        [](nb::callable watch) { npu::register_profiler(callback<void, bool>(std::move(watch))); });
+  m.def("profile_op",
+        [](std::string name, int device, int64_t begin_ns, int64_t end_ns, int64_t cycles) {
+          npu::profile_op({std::move(name), device, begin_ns, end_ns, cycles});
+        });
   m.def("next_stream", [](nb::handle generator) { return generator_of(generator).next_stream(); });
   bind_queue(m);
 }
