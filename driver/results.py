@@ -100,7 +100,7 @@ class TestInfo(Frozen):
 
     name: Name
     summary: str
-    kind: Literal["ops", "cocotb", "unit", "pytest"]
+    kind: Literal["ops", "cocotb", "unit", "pytest", "program"]
     backends: tuple[BackendName, ...]
     workloads: tuple[Name, ...] = ()
     """The capsules it wants: the command line captures them and passes them in the spec."""

@@ -22,7 +22,7 @@ from regress.process import execute, last_lines
 from regress.results.model import PlannedJob, PreparationRecord
 
 _LIMIT_S = 3600.0
-_VARIANTS = {"ops": "check", "cocotb": "cocotb"}
+_VARIANTS = {"ops": "check", "cocotb": "cocotb", "program": "fast"}
 """Kind of test → the build its simulator comes from (tb/sim/spec.py), with the array of the
 RTL. Unit benches build their own programs."""
 

@@ -146,7 +146,7 @@ def _curves(name: str, pairs: Sequence[tuple[StoredJob, OpRow]]) -> Markup | Non
     results = {id(job.result): job.result for job, _ in pairs}.values()
     found = [c for result in results if result is not None for c in result.curves]
     own = [curve for curve in found if curve.model == name]
-    return Markup(draw_curves(own, name)) if own else None  # noqa: S704 (escapes itself)
+    return Markup(draw_curves(own, f"on {pairs[0][0].item.config}")) if own else None  # noqa: S704 (escapes itself)
 
 
 def _trace(site: Path, name: str, job: StoredJob, rows: Sequence[OpRow]) -> str:

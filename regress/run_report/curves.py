@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m regress.run_report.curves RESULT.json FIGURE.svg`: draws the curves of a training.
+"""`python -m regress.run_report.curves RESULT.json FIGURE.svg [MODEL]`: the curves of a training.
 
 Above the value of each step, by CPU torch as a line and on the NPU as points; below how far apart
 the two are, on a logarithmic axis. Knows results; draws SVG as text.
@@ -47,7 +47,7 @@ class _Area:
 
 
 def draw(curves: Sequence[Curve], title: str) -> str:
-    """The figure of one or more curves, one below the other."""
+    """The figure of one or more curves, one below the other; `title` follows the model's name."""
     height = _HEIGHT * len(curves)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" '
@@ -55,7 +55,8 @@ def draw(curves: Sequence[Curve], title: str) -> str:
         f'<rect width="{_WIDTH}" height="{height}" fill="white"/>',
     ]
     for number, curve in enumerate(curves):
-        lines += [f'<g transform="translate(0 {number * _HEIGHT})">', *_one(curve, title), "</g>"]
+        place = f'<g transform="translate(0 {number * _HEIGHT})">'
+        lines += [place, *_one(curve, f"{curve.model} {title}"), "</g>"]
     return "\n".join([*lines, "</svg>"]) + "\n"
 
 
@@ -115,7 +116,7 @@ def _legend(name: str) -> Iterator[str]:
 
 def _steps(area: _Area) -> Iterator[str]:
     foot = area.top + area.height
-    every = max(1, round(_grid_step(2 * area.steps)))
+    every = max(1, round(_grid_step(area.steps)))
     for step in range(0, area.steps, every):
         yield _text(area.at(step, area.low)[0], foot + 18, str(step + 1), anchor="middle")
     yield _text((_LEFT + _WIDTH) / 2, foot + 36, "step", anchor="middle")
@@ -138,20 +139,22 @@ def _text(x: float, y: float, text: str, *, size: int = 12, anchor: str = "start
 
 def figure(result: RunResult) -> str:
     """The picture of a run that has curves."""
-    models = ", ".join(dict.fromkeys(curve.model for curve in result.curves))
     array = "" if result.array == "rtl" else f" ARRAY={result.array}"
     where = f"{result.backend}{array}, CONFIG={result.config} SEED={result.seed}"
-    return draw(result.curves, f"{models} on {where}")
+    return draw(result.curves, f"on {where}")
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit status: 0, or 2 after one line that says what is wrong."""
     try:
-        if len(arguments) != 2:
-            raise InputError("command line", "arguments", len(arguments), "RESULT.json FIGURE.svg")
+        if not 2 <= len(arguments) <= 3:
+            usage = "RESULT.json FIGURE.svg [MODEL]"
+            raise InputError("command line", "arguments", len(arguments), usage)
         result = read_json(Path(arguments[0]), RunResult)
-        if not result.curves:
+        curves = tuple(c for c in result.curves if c.model in (arguments[2:] or [c.model]))
+        if not curves:
             raise InputError(arguments[0], "curves", "none", "the result of a training")
+        result = result.model_copy(update={"curves": curves})
         write_text(Path(arguments[1]), figure(result))
     except NpuError as error:
         sys.stderr.write(f"error: {error}\n")
