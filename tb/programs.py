@@ -6,6 +6,7 @@ Owns which backend is behind the device while the test runs; knows no program.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,13 +18,16 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from driver.config import HwConfig
-from driver.errors import InputError
+from driver.errors import InfrastructureError, InputError
+from driver.reproduce import reproduce_line
 from driver.results import BackendName, Blame, Curve, LedgerRow, OpEvent, OpRow, RunResult, RunSpec
 from driver.torch_device.pool import POOL
 from driver.torch_device.settings import CONFIG_FILE
 from tb.checks import checks_result, no_element
 from tb.ops.runner import RunObserver
+from tb.ops.stopped import RunBroken
 
+_LOG = logging.getLogger(__name__)
 _PLACES = {"npu": "computed on the device", "view": "moves no data", "host": "copied to the host"}
 
 
@@ -52,16 +56,28 @@ def run_program(
     program: Program = module.program(spec, config)
     progress.plan(program.planned)
     rows = []
-    for row in program.checks():
-        rows.append(row)
-        progress.op(OpEvent.of(row))
+    try:
+        for row in program.checks():
+            rows.append(row)
+            progress.op(OpEvent.of(row))
+    except RuntimeError as error:  # torch's own, as for memory that does not suffice
+        _LOG.exception("check %d", len(rows))
+        said = str(error).strip().split("\n", maxsplit=1)[0]
+        text = f"check {len(rows)}: {type(error).__name__}: {said}"
+        result = checks_result(spec, rows, (len(rows), text))
+        raise RunBroken(_whole(spec, result), InfrastructureError(text)) from error
     assert len(rows) == program.planned, f"{len(rows)} checks of {program.planned}"
     fields = {
         "ledger": program.ledger.rows(),
         "curves": tuple(program.curves),
         "notes": tuple(program.notes),
     }
-    return RunResult(**{**dict(checks_result(spec, rows)), **fields})
+    return RunResult(**{**dict(_whole(spec, checks_result(spec, rows))), **fields})
+
+
+def _whole(spec: RunSpec, result: RunResult) -> RunResult:
+    """Repeated as a whole: no check runs alone."""
+    return result.model_copy(update={"reproduce": reproduce_line(spec)})
 
 
 @contextmanager

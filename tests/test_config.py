@@ -50,6 +50,7 @@ def test_the_projects_configurations_have_the_promised_sizes() -> None:
         "small": (8, 128, 4),
         "large": (32, 512, 4),
         "qwen": (16, 256, 4),
+        "training": (16, 256, 4),
         "lanes8": (16, 128, 4),
         "near": (8, 128, 4),
     }

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 import torch
 
-from driver.results import OpRow, RunResult, RunSpec
+from driver.errors import InputError
+from driver.results import OpRow, RunResult, RunSpec, Shard
 from tb import lora_program
 from tb.lora import LoraTraining, StepMode, StepResult, relative_distance
 from tb.lora_program import LoraProgram
 from tb.ops.runner import RunObserver
-from tb.programs import run_program
+from tb.ops.stopped import RunBroken
+from tb.programs import check_of, run_program
 from workloads._lora import LoraSize
 
 NARROW = LoraSize(layers=1, vocabulary=256, tokens=12, narrow=True)
@@ -124,3 +126,30 @@ def test_a_distance_that_is_no_number_is_infinite() -> None:
     assert relative_distance(one, {"x": torch.full((3,), 1.5)}) == 0.5
     assert relative_distance(one, {"x": torch.tensor([1.0, float("nan"), 1.0])}) == float("inf")
     assert relative_distance({"x": torch.zeros(3)}, one) == float("inf")
+
+
+def test_what_torch_raises_is_one_line_after_the_checks_that_were_done(tmp_path: Path) -> None:
+    class Raises:
+        planned = 2
+        ledger, curves, notes = None, (), ()
+
+        def checks(self) -> Iterator[OpRow]:
+            yield check_of(0, "first", spec(tmp_path), compared=3)
+            raise RuntimeError("no room\nand a stack")
+
+    class Test:
+        @staticmethod
+        def program(spec: RunSpec, _config: object) -> Raises:
+            return Raises()
+
+    with pytest.raises(RunBroken, match="check 1: RuntimeError: no room$") as caught:
+        run_program(spec(tmp_path), None, Test, OBSERVER)  # type: ignore[arg-type]
+    result = caught.value.result
+    assert (result.status, len(result.ops)) == ("error", 1)
+    assert "--op" not in result.reproduce
+
+
+@pytest.mark.parametrize("part", [{"op_filter": 3}, {"shard": Shard(index=0, count=2)}])
+def test_a_part_of_a_training_is_refused(tmp_path: Path, part: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match="is one program"):
+        run_program(spec(tmp_path).model_copy(update=part), None, Module, OBSERVER)  # type: ignore[arg-type]
