@@ -142,7 +142,7 @@ def test_what_torch_raises_is_one_line_after_the_checks_that_were_done(tmp_path:
         def program(spec: RunSpec, _config: object) -> Raises:
             return Raises()
 
-    with pytest.raises(RunBroken, match="check 1: RuntimeError: no room$") as caught:
+    with pytest.raises(RunBroken, match=r"check 1: RuntimeError: no room$") as caught:
         run_program(spec(tmp_path), None, Test, OBSERVER)  # type: ignore[arg-type]
     result = caught.value.result
     assert (result.status, len(result.ops)) == ("error", 1)
