@@ -95,7 +95,7 @@ def run(spec: RunSpec) -> RunResult:
 
         return run_pytest(spec, progress, module.INFO.name)
     if module.INFO.kind == "program":
-        from tb.programs import run_program  # noqa: PLC0415 (only here: it opens device "npu")
+        from tb.programs.runner import run_program  # noqa: PLC0415 (only here: it opens device "npu")
 
         return run_program(spec, config, module, progress)
     return run_ops(spec, config, module, progress)

@@ -12,12 +12,12 @@ import torch
 
 from driver.errors import InputError
 from driver.results import OpRow, RunResult, RunSpec, Shard
-from tb import lora_program
-from tb.lora import LoraTraining, StepMode, StepResult, relative_distance
-from tb.lora_program import LoraProgram
 from tb.ops.runner import RunObserver
 from tb.ops.stopped import RunBroken
-from tb.programs import check_of, run_program
+from tb.programs import lora_checks
+from tb.programs.lora_checks import LoraProgram
+from tb.programs.lora_training import LoraTraining, StepMode, StepResult, relative_distance
+from tb.programs.runner import check_of, run_program
 from workloads._lora import LoraSize
 
 NARROW = LoraSize(layers=1, vocabulary=256, tokens=12, narrow=True)
@@ -38,8 +38,8 @@ OBSERVER: RunObserver = Quiet()
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lora_program, "STEPS", MODES)
-    monkeypatch.setattr(lora_program, "_FALL", 1)
+    monkeypatch.setattr(lora_checks, "STEPS", MODES)
+    monkeypatch.setattr(lora_checks, "_FALL", 1)
     torch.set_num_threads(1)
 
 
@@ -116,7 +116,7 @@ def _against_rtl(
     program: LoraProgram, wanted: list[StepResult], monkeypatch: pytest.MonkeyPatch
 ) -> list[OpRow]:
     made = LoraTraining(program._model(), "cpu")
-    monkeypatch.setattr(lora_program, "LoraTraining", lambda _model, _device: made)
+    monkeypatch.setattr(lora_checks, "LoraTraining", lambda _model, _device: made)
     found: Iterator[OpRow] = program._on_rtl(wanted)
     return list(found)
 

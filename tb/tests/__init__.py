@@ -4,7 +4,7 @@
 kind "ops":    `cases(spec, config)` yields the entries (tb.ops.case.Entry) in order.
 kind "cocotb": `MODULE` and `TESTS` name the UVM tests; see tb.env.runner.
 kind "unit":   the unit benches; see tb.unit.suite.
-kind "program": `program(spec, config)` is a PyTorch program on device "npu"; see tb.programs.
+kind "program": `program(spec, config)` is a PyTorch program on device "npu"; tb.programs.runner.
 kind "pytest": the Python tests with the marker of the test's name; see tb.pytest_suite.
 """
 

@@ -13,7 +13,7 @@ from driver.config import HwConfig
 from driver.results import RunSpec, TestInfo
 
 if TYPE_CHECKING:
-    from tb.lora_program import LoraProgram
+    from tb.programs.lora_checks import LoraProgram
 
 INFO = TestInfo(
     name="qwen_lora",
@@ -26,7 +26,7 @@ INFO = TestInfo(
 
 def program(spec: RunSpec, config: HwConfig) -> LoraProgram:
     """The training that fits the backend."""
-    from tb.lora_program import LoraProgram  # noqa: PLC0415 (transformers and peft take seconds)
+    from tb.programs.lora_checks import LoraProgram  # noqa: PLC0415 (transformers and peft take seconds)
     from workloads._lora import TWO_LAYERS, WHOLE  # noqa: PLC0415
 
     return LoraProgram(spec, WHOLE if spec.backend == "cmodel" else TWO_LAYERS)

@@ -14,7 +14,7 @@ import torch
 from peft import PeftModel
 
 from driver.results import Curve, OpRow, RunSpec
-from tb.lora import (
+from tb.programs.lora_training import (
     PASSES,
     LoraTraining,
     StepMode,
@@ -22,7 +22,7 @@ from tb.lora import (
     differing_bits,
     relative_distance,
 )
-from tb.programs import OpLedger, check_of, device_behind
+from tb.programs.runner import OpLedger, check_of, device_behind
 from workloads._lora import LoraSize, adapted, passages
 
 STEPS = (
@@ -61,7 +61,7 @@ MERGED = 1e-4
 
 @dataclass
 class LoraProgram:
-    """See tb.programs.Program."""
+    """See tb.programs.runner.Program."""
 
     spec: RunSpec
     size: LoraSize
