@@ -61,7 +61,7 @@ MERGED = 1e-4
 
 @dataclass
 class LoraProgram:
-    """See tb.programs.runner.Program."""
+    """See tb.programs.runner.DeviceProgram."""
 
     spec: RunSpec
     size: LoraSize

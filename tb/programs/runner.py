@@ -31,7 +31,7 @@ _LOG = logging.getLogger(__name__)
 _PLACES = {"npu": "computed on the device", "view": "moves no data", "host": "copied to the host"}
 
 
-class Program(Protocol):
+class DeviceProgram(Protocol):
     """What a test module's `program(spec, config)` returns."""
 
     planned: int
@@ -53,7 +53,7 @@ def run_program(
         raise InputError("command line", "op", "a part", f"all checks: {spec.test} is one program")
     if spec.config_file.resolve() != CONFIG_FILE.resolve():
         raise InputError("command line", "config-file", spec.config_file, str(CONFIG_FILE))
-    program: Program = module.program(spec, config)
+    program: DeviceProgram = module.program(spec, config)
     progress.plan(program.planned)
     rows = []
     try:
