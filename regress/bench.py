@@ -61,7 +61,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure("copy_rate", "the same for 64 KiB more: without the latencies", 0.99, "higher"),
     Figure("rtl_vs_torch", "CPU time of RTL ÷ torch, 1 thread, fp32 512³", 1000, "lower"),
     Figure("cmodel_vs_torch", "speed of cmodel ÷ torch, fp32 1024³", 1.0, "higher"),
-    Figure("eager_op", "CPU time of an add on device npu, cmodel", 25, "lower", "µs"),
+    Figure("eager_op", "CPU time of the host for an add on device npu", 25, "lower", "µs"),
     Figure("lenet_step", "CPU time of a training step, device npu ÷ torch", 10, "lower"),
     Figure("scoreboard", "CPU time with scoreboard ÷ without", 1.02, "lower"),
     Figure("ulp", "largest error of a function in fp32, 10⁶ numbers each", 2.0, "lower", "ULP"),

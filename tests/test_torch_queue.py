@@ -145,6 +145,18 @@ def test_a_call_is_remembered_by_all_that_decides_it() -> None:
     assert _core.remembered() == known
 
 
+def test_a_call_with_a_number_is_remembered_when_it_comes_again() -> None:
+    x = torch.ones(3, device="npu")
+    torch.npu.synchronize()
+    known = _core.remembered()
+    for value in (0.11, 0.12, 0.13):
+        x + value
+    assert _core.remembered() == known
+    x + 0.12
+    assert _core.remembered() == known + 1
+    assert (x + 0.12).tolist() == (torch.ones(3) + 0.12).tolist()
+
+
 def test_an_out_that_is_too_small_is_resized_each_time() -> None:
     x = torch.ones(5, device="npu")
     for _ in range(3):
@@ -242,3 +254,100 @@ def test_the_device_is_usable_after_ctrl_c() -> None:
     done = run_python(INTERRUPTED)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "interrupted\n[2.0, 2.0, 2.0]\n"
+
+
+DEAD = """
+import torch
+from driver.errors import SimulatorDied
+from driver.torch_device.pool import POOL
+
+def die(timeout_s):
+    raise SimulatorDied("the simulator has ended")
+
+x = torch.ones(3, device="npu")
+kept = (x + 1).cpu()
+POOL[0]._backend.wait_interrupt = die
+y = x + 1
+def show(call):
+    try:
+        call()
+    except Exception as error:
+        print(type(error).__name__, error)
+show(torch.npu.synchronize)
+show(lambda: x + 1)
+show(lambda: x.cpu())
+torch.npu.set_backend("cmodel")
+show(lambda: x + 1)
+show(lambda: x.tolist())
+show(lambda: x.add_(x))
+print(torch.npu.memory_allocated())
+z = kept.to("npu")
+print((z + 1).tolist())
+del x, y
+print((z + 1).tolist(), torch.npu.memory_allocated())
+"""
+
+
+def test_after_a_backend_died_its_tensors_are_errors_and_a_new_one_works() -> None:
+    done = run_python(DEAD)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:3] == ["SimulatorDied the simulator has ended"] * 3
+    for line in lines[3:6]:
+        assert line.startswith("RuntimeError npu:0: the memory of this tensor is gone")
+    assert lines[6:] == ["0", "[3.0, 3.0, 3.0]", "[3.0, 3.0, 3.0] 12"]
+    assert done.stderr == ""
+
+
+GROWN = """
+import gc, resource, torch
+from driver.torch_device import _core
+from driver.torch_device.pool import POOL
+
+def used():
+    gc.collect()
+    torch.npu.synchronize()
+    torch.npu.empty_cache()
+    memory = sum(use.used_bytes for use in POOL[0].memory_report())
+    with open("/proc/self/statm") as file:
+        resident = int(file.read().split()[1]) * resource.getpagesize()
+    return memory, len(gc.get_objects()), _core.remembered(), resident
+
+def ops():
+    x = torch.randn(4, 4, device="npu")
+    for _ in range(2500):
+        y = (x @ x).add_(x).softmax(-1)
+        y.sum()
+
+model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Dropout(), torch.nn.Linear(8, 2))
+model.to("npu")
+optimizer = torch.optim.AdamW(model.parameters())
+images, classes = torch.randn(4, 8), torch.tensor([0, 1, 1, 0])
+
+def steps():
+    for _ in range(50):
+        optimizer.zero_grad()
+        made = model(images.to("npu"))
+        torch.nn.functional.cross_entropy(made, classes.to("npu")).backward()
+        optimizer.step()
+
+WORK()
+before = used()
+for _ in range(4):
+    WORK()
+after = used()
+print(*before)
+print(*after)
+"""
+
+
+@pytest.mark.broad
+@pytest.mark.parametrize("work", ["ops", "steps"])
+def test_thousands_of_ops_and_hundreds_of_steps_grow_nothing(work: str) -> None:
+    done = run_python(GROWN.replace("WORK", work), 600)
+    assert done.returncode == 0, done.stderr
+    before, after = (list(map(int, line.split())) for line in done.stdout.splitlines())
+    assert after[0] == before[0], "device memory"
+    assert after[1] <= before[1] + 50, "objects of Python"
+    assert after[2] == before[2] > 0, "remembered calls"
+    assert after[3] <= before[3] + (8 << 20), "resident bytes"

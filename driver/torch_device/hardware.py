@@ -122,7 +122,8 @@ class OpenDevice:
     ) -> RememberedProgram | None:
         """Queue a row of the op table into `results`, which may share memory with arguments.
 
-        The program, if that alone was queued. UnsupportedOp when the NPU cannot; then nothing was.
+        The program, if that alone was queued and equal calls get it again. UnsupportedOp when the
+        NPU cannot; then nothing was.
         """
         self.queue.check()
         found, addresses = self._programs.find(RowCall(row, args, kwargs, results, stream))
@@ -131,7 +132,7 @@ class OpenDevice:
                 for packet in found.program.packets:
                     debug.line("PACKET", f"{Opcode(packet.opcode).name} for {row}")
             _core.enqueue(self.index, found.queued, [addresses[at] for at in found.begins])
-            return found
+            return found if found.is_kept else None
         fresh = [None if view is None else self._like(view) for view in results]
         try:
             self.run(row, args, kwargs, fresh, stream)

@@ -117,13 +117,14 @@ def list_backends() -> tuple[str, ...]:
 def set_backend(name: str) -> None:
     """Put another backend behind all devices, opened anew at their next tensor.
 
-    RuntimeError while tensors are on a device: their memory would be gone. InputError for an
-    unknown name.
+    RuntimeError while tensors are on a device: their memory would be gone. That of a device whose
+    backend died is gone already: its tensors raise RuntimeError when they are used. InputError for
+    an unknown name.
     """
     gc.collect()
     for index in POOL.opened:
         used = memory_allocated(index)
-        if used:
+        if used and not POOL[index].queue.is_dead:
             raise RuntimeError(
                 f"npu:{index}: {used} bytes of tensors are on it: "
                 "copy them to the host and delete them before set_backend"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from driver.config import HwConfig
 from driver.isa import Opcode
@@ -54,6 +54,8 @@ class RememberedProgram:
     """How many of them are arguments."""
     may_write_to_operands: bool
     """Whether results may be operands, where a tensor of the call is both."""
+    is_kept: bool
+    """Whether the next equal call gets it again."""
 
     def writes_safely(self, addresses: Sequence[int]) -> bool:
         """Whether the packets are right for tensors at these addresses.
@@ -81,13 +83,14 @@ class ProgramCache:
     def __init__(self, config: HwConfig) -> None:
         self._config = config
         self._known: dict[object, RememberedProgram] = {}
+        self._seen: dict[int, None] = {}
 
     def find(self, call: RowCall) -> tuple[RememberedProgram, list[int]]:
         """The program for such a call, and the addresses of the call's tensors.
 
         UnsupportedOp when the NPU cannot run it.
         """
-        row, args, kwargs, results, stream = call
+        row, args, kwargs, results, _ = call
         tensors: list[TensorView] = []
         given = tuple([_signature(value, tensors) for value in args])
         named = tuple([(name, _signature(value, tensors)) for name, value in kwargs.items()])
@@ -96,17 +99,28 @@ class ProgramCache:
         addresses = [tensor.offset_bytes for tensor in tensors]
         same = tuple([addresses.index(address) for address in addresses])
         key = (row, given, named, wanted, same)
-        found = self._known.pop(key, None) if stream is None else None
+        found = self._known.pop(key, None)
         if found is None:
-            found = self._lowered(call, _on_buffers(tensors, same), arguments)
-        if stream is None:
-            self._known[key] = found  # now the last: the first is the one not used for longest
-            if len(self._known) > _REMEMBERED:
-                del self._known[next(iter(self._known))]
+            kept = self._is_worth_keeping(call, key)
+            found = self._lowered(call, _on_buffers(tensors, same), arguments, kept)
+        if found.is_kept:
+            self._known[key] = found
+            _keep_last(self._known)
         return found, addresses
 
+    def _is_worth_keeping(self, call: RowCall, key: object) -> bool:
+        """A call with a number only when it comes again: optimizers have new ones at every step."""
+        if call.stream is not None:
+            return False
+        if not any(isinstance(value, float) for value in (*call.args, *call.kwargs.values())):
+            return True
+        again = hash(key) in self._seen
+        self._seen[hash(key)] = None
+        _keep_last(self._seen)
+        return again
+
     def _lowered(
-        self, call: RowCall, shapes: tuple[TensorView, ...], arguments: int
+        self, call: RowCall, shapes: tuple[TensorView, ...], arguments: int, kept: bool
     ) -> RememberedProgram:
         row, args, kwargs, results, stream = call
         replaced = iter(shapes)
@@ -124,7 +138,14 @@ class ProgramCache:
             arguments=arguments,
             may_write_to_operands=_is_single_pass(program)
             or _is_in_place(row, args, shapes[:arguments], shapes[arguments:]),
+            is_kept=kept,
         )
+
+
+def _keep_last(known: dict[Any, Any]) -> None:
+    """The first entry is the one that was not used for the longest time."""
+    if len(known) > _REMEMBERED:
+        del known[next(iter(known))]
 
 
 def _queued(row: str, program: Program) -> _core.Program:

@@ -40,13 +40,17 @@ std::function<Result(Arguments...)> callback(nb::callable function) {
   };
 }
 
-// Calls what may run callbacks: what they raised goes back to Python as it is.
+// Calls what may run callbacks: what they raised goes back to Python as it is, and torch's own
+// errors without the stack of C++.
 template <typename Call>
 auto raising(Call call) {
   try {
     return call();
   } catch (::python_error& error) {
     error.restore();
+    throw nb::python_error();
+  } catch (c10::Error& error) {
+    PyErr_SetString(PyExc_RuntimeError, error.what_without_backtrace());
     throw nb::python_error();
   }
 }
@@ -117,7 +121,7 @@ nb::object replayed(nb::handle op, nb::handle args, nb::handle kwargs) {
 }
 
 nb::object signature(nb::handle op, nb::handle args, nb::handle kwargs) {
-  const auto call = npu::signature(op.ptr(), args.ptr(), kwargs.ptr());
+  const auto call = raising([&] { return npu::signature(op.ptr(), args.ptr(), kwargs.ptr()); });
   if (!call) return nb::none();
   nb::list tensors;
   for (PyObject* const tensor : call->tensors) tensors.append(nb::borrow(tensor));
@@ -171,7 +175,7 @@ NB_MODULE(_core, m) {
   m.def("forget_memory", &npu::forget_memory);
   m.def("address", [](uint64_t pointer) {
     const auto* const at = reinterpret_cast<const void*>(pointer);
-    npu::check_alive(at);
+    raising([&] { npu::check_alive(at); });
     return npu::address_of(at);
   });
   m.def("default_generator", [](int device) {
