@@ -11,6 +11,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from driver.errors import DeviceFault
+
 
 def lenet() -> nn.Sequential:
     return nn.Sequential(
@@ -204,6 +206,17 @@ def test_a_batch_norm_in_evaluation_saves_no_statistics() -> None:
             given = torch.ones(3, 4, 5, device=device)
             made = op(given, None, None, *(2 * [ones.to(device)]), False, 0.1, 1e-5)
             assert [x.shape for x in made] == [(3, 4, 5), (0,), (0,)]
+
+
+@pytest.mark.parametrize("target", [[0, 4, 1], [0, -5, 1], [3, 3, -100]])
+def test_a_target_that_is_no_class_is_an_error(target: list[int]) -> None:
+    scores, places = torch.randn(3, 4), torch.tensor(target)
+    ignored = 0 if -100 in target else -100
+    with pytest.raises(IndexError, match="out of bounds"):
+        functional.cross_entropy(scores, places, ignore_index=ignored)
+    with pytest.raises(DeviceFault, match="BAD_INDEX"):
+        functional.cross_entropy(scores.to("npu"), places.to("npu"), ignore_index=ignored).item()
+    assert torch.ones(3, device="npu").sum().item() == 3
 
 
 def test_dropout_draws_from_the_device_and_masks_its_gradient() -> None:

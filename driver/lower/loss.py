@@ -226,10 +226,15 @@ def _likelihood(class_dim: Callable[[TensorView], int]) -> RuleFunction:
 def places_of(
     b: ProgramBuilder, target: TensorView, classes: int, ignore_index: int
 ) -> tuple[TensorView, TensorView]:
-    """The class of each target as int32, any one where it is ignored; whether it is not."""
+    """The class of each target as int32, 0 where it is ignored; whether it is not.
+
+    A target that is no class stays outside, and the gather that reads its element fails.
+    """
     kept, place = b.temp(DType.UINT8, target.sizes), b.temp(DType.INT32, target.sizes)
     b.vector("int_not_equal_imm", (target,), kept, ignore_index)
-    b.vector("int_clamp", (target,), place, 0, classes - 1)
+    b.vector("int_clamp", (target,), place, -1, classes)
+    zero = b.table(DType.INT32, (0,)).reshaped((), ())
+    b.vector("where", (kept, place, zero), place)
     return place, kept
 
 
