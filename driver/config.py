@@ -7,6 +7,7 @@ file is one InputError that names file, dotted field, value and what was expecte
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
@@ -23,8 +24,13 @@ ALIGNMENT_BYTES = 64
 
 _ADDRESS_LIMIT = 1 << 64
 CONFIG_NAME = re.compile(r"[a-z][a-z0-9_]{0,31}")
-_SECTIONS = ("common", "configs", "nightly")
-"""The last is of no interest here: regress/nightly/settings.py reads it."""
+_SECTIONS = ("common", "configs", "nightly", "backends", "torch_device")
+"""The last three are of no interest here: regress/nightly/settings.py and driver/backend/named.py
+read them."""
+CONFIG_FILE = Path(
+    os.environ.get("NPU_CONFIG_FILE") or Path(__file__).parents[1] / "sim_config.yaml"
+)
+"""Of programs that are not told another one."""
 
 Address = Annotated[int, Field(ge=0, lt=_ADDRESS_LIMIT, multiple_of=ALIGNMENT_BYTES)]
 SizeBytes = Annotated[

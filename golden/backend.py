@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from driver.backend.functional import FunctionalBackend
 from driver.backend.shared_memory import FaultRange
+from driver.backend.window import MemoryWindow
 from driver.config import HwConfig
 from driver.isa import ErrorCode
 from golden._cmodel import CModel
@@ -14,13 +15,16 @@ from golden.programs import TABLES
 class CmodelBackend(FunctionalBackend):
     """Registers and queues as FunctionalBackend, commands by golden._cmodel.
 
-    `threads`: at most so many, 0 for one per processor; the bits do not depend on it.
+    `threads`: at most so many, 0 for one per processor; the bits do not depend on it. `window`: the
+    memory, instead of one of its own.
     """
 
-    def __init__(self, config: HwConfig, *, threads: int = 0) -> None:
-        super().__init__(config)
-        window = config.memory
-        self._model = CModel(self.memory, window.base, window.limit, threads, TABLES)
+    def __init__(
+        self, config: HwConfig, *, threads: int = 0, window: MemoryWindow | None = None
+    ) -> None:
+        super().__init__(config, window)
+        base, limit = config.memory.base, config.memory.limit
+        self._model = CModel(self.memory, base, limit, threads, TABLES)
 
     @property
     def last_fault(self) -> str:

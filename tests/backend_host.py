@@ -22,8 +22,9 @@ from driver.isa import (
     flag_word,
 )
 
-EXECUTING = ("cmodel", "rtl", "remote")
-"""Backends that compute; "remote" is a cmodel behind a server."""
+EXECUTING = ("cmodel", "rtl", "remote", "uio", "uio-polled")
+"""Backends that compute; "remote" is a cmodel behind a server, "uio" one behind the files of a
+board, with and without interrupts."""
 BACKENDS = ("null", *EXECUTING)
 CONFIG = load_config(Path(__file__).parents[1] / "sim_config.yaml", "small")
 executes = pytest.mark.parametrize("opened", EXECUTING, indirect=True)

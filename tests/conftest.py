@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from backend_host import BACKENDS, CONFIG, Host
 from remote_host import connect, serving
+from uio_standin import StandInBoard
 
 from driver.backend import InspectableBackend, open_backend
 
@@ -19,11 +20,16 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def opened(request: pytest.FixtureRequest) -> Iterator[InspectableBackend]:
+def opened(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[InspectableBackend]:
     """One device per backend and test file."""
     with ExitStack() as stack:
         if request.param == "remote":
             backend = connect(stack.enter_context(serving("cmodel")))
+        elif request.param.startswith("uio"):
+            folder = tmp_path_factory.mktemp("board")
+            backend = StandInBoard(CONFIG, folder, polled=request.param == "uio-polled")
         else:
             backend = open_backend(request.param, CONFIG)
         stack.callback(backend.close)

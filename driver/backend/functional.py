@@ -69,10 +69,11 @@ class FunctionalBackend(ABC):
 
     features: ClassVar = frozenset({Feature.MAPPED_MEMORY, Feature.DIRTY_PAGES, Feature.FAULTS})
 
-    def __init__(self, config: HwConfig) -> None:
+    def __init__(self, config: HwConfig, window: MemoryWindow | None = None) -> None:
+        """`window`: the device's memory, instead of one of its own."""
         self._config = config
         self._base_address = config.memory.base  # of the memory; the configuration sorts for it
-        self._memory = MemoryWindow(self._base_address, config.memory.limit)
+        self._memory = window or MemoryWindow(self._base_address, config.memory.limit)
         self._faults: list[FaultRange] = []
         self._record_pages: set[int] = set()
         self.reset()

@@ -6,15 +6,16 @@ Nothing is imported before it is opened: a missing simulator affects no other ba
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points, version
+from pathlib import Path
 from typing import Any, cast
 
+from driver.backend.named import Entry, RemoteEntry, UioEntry, named_backends, options_of
 from driver.backend.protocol import Backend, InspectableBackend
-from driver.config import HwConfig
+from driver.config import CONFIG_FILE, HwConfig
 from driver.errors import InfrastructureError, InputError, NpuError
 
 BACKENDS: dict[str, str] = {
@@ -24,6 +25,11 @@ BACKENDS: dict[str, str] = {
 }
 """Name → "module:Class"; the class is called with the configuration and the backend's options."""
 
+_WITH_SETTINGS = {
+    "remote": "driver.backend.remote:RemoteBackend",
+    "uio": "driver.backend.uio:UioBackend",
+}
+"""Those that cannot be opened by their name alone."""
 REMOTE = "remote://"
 """How the name of a backend on a server begins; the rest is its host:port."""
 GROUP = "npu_cosim.backends"
@@ -43,42 +49,69 @@ class BackendInfo:
     """Values of driver.backend.Feature, sorted."""
 
 
-def backend_names() -> tuple[str, ...]:
-    """The names that `open_backend` takes, besides remote://host:port; plug-ins come last."""
-    own = tuple(BACKENDS)
-    return own + tuple(sorted({point.name for point in _plug_ins()} - set(own)))
+def backend_names(file: Path = CONFIG_FILE) -> tuple[str, ...]:
+    """The names that `open_backend` takes, besides remote://host:port: this project's, those of
+    the file's section `backends`, plug-ins."""
+    names = [*BACKENDS, *named_backends(file), *sorted(point.name for point in _plug_ins())]
+    return tuple(dict.fromkeys(names))
 
 
-def check_name(name: str, where: str = "command line", field: str = "backend") -> None:
+def check_name(
+    name: str, where: str = "command line", field: str = "backend", file: Path = CONFIG_FILE
+) -> None:
     """InputError unless there is exactly one backend of this name, or it is a server's address."""
     if name.startswith(REMOTE):
         server_address(name, where, field)
         return
-    found = [point for point in _plug_ins() if point.name == name]
-    if name not in BACKENDS and not found:
-        expected = f"one of {', '.join(backend_names())}, or {REMOTE}host:port"
+    owners = [_PROJECT] * (name in BACKENDS) + [str(file)] * (name in named_backends(file))
+    owners += [_package(point) for point in _plug_ins() if point.name == name]
+    if not owners:
+        expected = f"one of {', '.join(backend_names(file))}, or {REMOTE}host:port"
         raise InputError(where, field, name, expected)
-    owners = [_PROJECT] * (name in BACKENDS) + [_package(point) for point in found]
     if len(owners) > 1:
-        raise InputError(where, field, name, f"one such backend, not those of {_listed(owners)}")
+        expected = f"one such backend, not those of {' and '.join(owners)}"
+        raise InputError(where, field, name, expected)
 
 
-def open_backend(name: str, config: HwConfig, **options: Any) -> InspectableBackend:
+def open_backend(
+    name: str, config: HwConfig, *, file: Path = CONFIG_FILE, **options: Any
+) -> InspectableBackend:
     """The backend `name`, opened; `options` are its own. InputError when there is no such name.
 
     A plug-in that cannot be imported or opened, or lacks a verb, is one InfrastructureError that
     names its package.
     """
-    check_name(name)
+    check_name(name, file=file)
+    entry = named_backends(file).get(name)
+    if entry is not None:
+        return _open_entry(name, entry, config, file, options)
     if name.startswith(REMOTE):
-        name, options = "remote", {"address": server_address(name), **options}
-    if name in BACKENDS or name == "remote":
-        target = BACKENDS.get(name, "driver.backend.remote:RemoteBackend")
-        module, attribute = target.split(":")
-        factory = getattr(import_module(module), attribute)
-        return cast("InspectableBackend", factory(config, **options))
+        return _made("remote", config, {"address": server_address(name), **options})
+    if name in BACKENDS:
+        return _made(name, config, options)
     (point,) = (point for point in _plug_ins() if point.name == name)
     return _open_plug_in(point, config, options)
+
+
+def _open_entry(
+    name: str, entry: Entry, config: HwConfig, file: Path, options: dict[str, Any]
+) -> InspectableBackend:
+    options = {**options_of(entry), **options}
+    if isinstance(entry, RemoteEntry):
+        place = f"backends.{name}.address"
+        address = server_address(REMOTE + entry.address, str(file), place)
+        return _made("remote", config, {"address": address, **options})
+    if isinstance(entry, UioEntry):
+        return _made("uio", config, options)
+    if entry.kind in named_backends(file):
+        raise InputError(file, f"backends.{name}.kind", entry.kind, "a kind of backend, no entry")
+    return open_backend(entry.kind, config, file=file, **options)
+
+
+def _made(name: str, config: HwConfig, options: dict[str, Any]) -> InspectableBackend:
+    module, attribute = (BACKENDS | _WITH_SETTINGS)[name].split(":")
+    factory = getattr(import_module(module), attribute)
+    return cast("InspectableBackend", factory(config, **options))
 
 
 def backend_info(name: str, backend: Backend) -> BackendInfo:
@@ -127,7 +160,3 @@ def _plug_ins() -> tuple[EntryPoint, ...]:
 
 def _package(point: EntryPoint) -> str:
     return "an unknown package" if point.dist is None else point.dist.name
-
-
-def _listed(names: Iterable[str]) -> str:
-    return " and ".join(names)

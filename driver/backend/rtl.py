@@ -27,7 +27,7 @@ from driver.backend.ports import describe
 from driver.backend.protocol import Feature
 from driver.backend.shared_memory import FaultRange, SharedMemory
 from driver.backend.simulator import DramSetting, Simulator, Status, StopReason, Verb
-from driver.config import HwConfig
+from driver.config import CONFIG_FILE, HwConfig
 from driver.errors import (
     BuildRefused,
     DeviceHung,
@@ -40,7 +40,6 @@ from driver.isa import DeviceState, csr
 
 log = logging.getLogger(__name__)
 
-SIM_CONFIG = Path(__file__).parents[2] / "sim_config.yaml"
 CSR_CYCLES = 10_000
 """Longest register access, in cycles."""
 RESET_CYCLES = 8
@@ -85,7 +84,7 @@ class RtlBackend:
         *,
         binary: Path | None = None,
         variant: str = "fast",
-        config_file: Path = SIM_CONFIG,
+        config_file: Path = CONFIG_FILE,
         sim_log: Path | None = None,
         seed: int = 0,
         stall: int = 0,

@@ -35,3 +35,15 @@ class ClientSettings:
             token = read_token(Path(environment[TOKEN_FILE]))
         ca_file = environment.get(CA_FILE)
         return cls(token, None if ca_file is None else Path(ca_file))
+
+
+@dataclass(frozen=True)
+class UioSettings:
+    """The files of a board (docs/adding-a-backend.md). Offsets in bytes, multiples of a page."""
+
+    registers: Path
+    memory: Path
+    interrupt: Path | None = None
+    """A UIO device; None: the status is polled."""
+    registers_offset: int = 0
+    memory_offset: int = 0

@@ -17,11 +17,14 @@ from driver.errors import AddressError
 class MemoryWindow:
     """Device memory with host addresses behind it."""
 
-    def __init__(self, base: int, limit: int) -> None:
+    def __init__(self, base: int, limit: int, mapped: mmap.mmap | None = None) -> None:
+        """`mapped`: the bytes themselves, instead of fresh ones."""
         self._base = base
         self._limit = limit
         flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        self._bytes = np.frombuffer(mmap.mmap(-1, limit - base, flags=flags), dtype=np.uint8)
+        if mapped is None:
+            mapped = mmap.mmap(-1, limit - base, flags=flags)
+        self._bytes = np.frombuffer(mapped, dtype=np.uint8, count=limit - base)
 
     @property
     def array(self) -> NDArray[np.uint8]:

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 import torch
 
 from driver.backend import check_name
+from driver.backend.named import MOST_DEVICES
 from driver.errors import InfrastructureError, OutOfMemory
 from driver.torch_device import _core
-from driver.torch_device.settings import MOST_DEVICES, DeviceSettings
+from driver.torch_device.settings import DeviceSettings
 
 if TYPE_CHECKING:
     from driver.torch_device.hardware import OpenDevice

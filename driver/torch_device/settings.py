@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How many devices there are, and what is behind them: read once from the environment."""
+"""How many devices there are, and what is behind them: read once from the environment and
+the configuration file."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
+import driver.config
 from driver.backend import check_name
+from driver.backend.named import MOST_DEVICES, torch_device_section
 from driver.errors import InputError
 
-CONFIG_FILE = Path(__file__).parents[2] / "sim_config.yaml"
-MOST_DEVICES = 16
+CONFIG_FILE = driver.config.CONFIG_FILE
 
 
 @dataclass(frozen=True)
@@ -31,11 +32,13 @@ class DeviceSettings:
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> DeviceSettings:
-        """The variables of docs/torch-device.md. InputError for a wrong value."""
-        count = environment.get("NPU_DEVICES", "1")
+        """The variables of docs/torch-device.md, and the section torch_device of the configuration
+        file for those that are not set. InputError for a wrong value."""
+        section = torch_device_section(CONFIG_FILE)
+        count = environment.get("NPU_DEVICES", str(section.devices))
         if not count.isdecimal() or not 1 <= int(count) <= MOST_DEVICES:
             raise InputError("environment", "NPU_DEVICES", count, f"a number, 1 to {MOST_DEVICES}")
-        backend = environment.get("NPU_BACKEND", cls.backend)
+        backend = environment.get("NPU_BACKEND", section.backend)
         if backend != cls.backend:
             check_name(backend, "environment", "NPU_BACKEND")
         check = environment.get("NPU_CHECK", "0")
@@ -44,5 +47,5 @@ class DeviceSettings:
         level = environment.get("NPU_DEBUG", "0")
         if level not in ("0", "1", "2", "3"):
             raise InputError("environment", "NPU_DEBUG", level, "0 to 3")
-        config = environment.get("NPU_CONFIG", cls.config)
+        config = environment.get("NPU_CONFIG", section.config)
         return cls(int(count), backend, config, int(level), check == "1")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """JSON schema of sim_config.yaml for editors: docs/sim_config.schema.json. Checks nothing itself.
 
-Made of the records that do check (driver/config.py, settings.py); what lies between fields, an
-editor does not see.
+Made of the records that do check (driver/config.py, driver/backend/named.py, settings.py); what
+lies between fields, an editor does not see.
 """
 
 from __future__ import annotations
@@ -10,6 +10,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from driver.backend.named import (
+    BACKENDS_SECTION,
+    DEVICE_SECTION,
+    PlugInEntry,
+    RemoteEntry,
+    TorchDeviceSection,
+    UioEntry,
+)
 from driver.config import CONFIG_NAME, HwConfig
 from regress.nightly.settings import SECTION, NightlyConfig
 
@@ -22,6 +30,7 @@ def config_schema() -> str:
     hardware = HwConfig.model_json_schema()
     nightly = NightlyConfig.model_json_schema()
     definitions = hardware.pop(_DEFINITIONS) | nightly.pop(_DEFINITIONS)
+    entries = [kind.model_json_schema() for kind in (RemoteEntry, UioEntry, PlugInEntry)]
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "sim_config.yaml",
@@ -37,6 +46,13 @@ def config_schema() -> str:
                 "additionalProperties": _partial(hardware, "A configuration of the hardware."),
             },
             SECTION: nightly,
+            DEVICE_SECTION: TorchDeviceSection.model_json_schema(),
+            BACKENDS_SECTION: {
+                "type": "object",
+                "description": "Backends by a name of your own.",
+                "propertyNames": {"pattern": f"^{CONFIG_NAME.pattern}$"},
+                "additionalProperties": {"anyOf": entries},
+            },
         },
         _DEFINITIONS: dict(sorted(definitions.items())),
     }
