@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
 from backend_host import CONFIG, Host, executes, fill_bytes, nop, sync
 
-from driver.backend import InspectableBackend
+from driver.backend import InspectableBackend, open_backend
 from driver.backend.accesses import perform
 from driver.backend.shared_memory import FaultRange
 from driver.errors import (
@@ -32,6 +32,13 @@ WAYS: list[Submit] = [Device.submit, Device.submit_window]
 @pytest.fixture
 def device(host: Host) -> Device:
     return Device(host.backend, CONFIG, ring_entries=4)
+
+
+@pytest.fixture
+def npu_host() -> Iterator[Host]:
+    backend = open_backend("cmodel", CONFIG)
+    yield Host(backend, CONFIG)
+    backend.close()
 
 
 ways = pytest.mark.parametrize("submit", WAYS, ids=["ring", "window"])
@@ -166,6 +173,32 @@ def test_a_fault_names_code_sequence_and_packet(
     records = submit(device, [nop(), sync(word, 7)] * 4)
     assert [record.seq for record in records] == list(range(6 + before, 14 + before))
     assert device.download(word, (1,), np.uint32)[0] == 7
+
+
+@pytest.mark.parametrize("after", [1, 2, 3])
+def test_a_command_that_fails_while_its_predecessor_is_read_is_noticed(
+    npu_host: Host, after: int
+) -> None:
+    """COMPLETED counts it, although the interrupt that was waited for came before."""
+    bad = Packet(Opcode.SYNC, 0, dst=npu_host.data + 2, params=(1,))
+    packets = [nop(irq=True), nop(), nop(), nop()]
+    packets[after] = bad
+
+    class Fast:
+        """A device on which three commands end before the host reads COMPLETED."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(npu_host.backend, name)
+
+        def read_csr(self, offset: int) -> int:
+            for _ in range(3 * (offset == csr.COMPLETED)):
+                npu_host.backend.read_csr(csr.ID)
+            return npu_host.backend.read_csr(offset)
+
+    device = Device(Fast(), CONFIG, ring_entries=8)
+    with pytest.raises(DeviceFault) as caught:
+        device.submit(packets)
+    assert (caught.value.seq, caught.value.packet) == (after, bad)
 
 
 @executes

@@ -292,12 +292,13 @@ class Device:
         """IRQ_STATUS, cleared; then COMPLETED, and the slots of the records of all in flight.
 
         One message to the backend. What it clears came before COMPLETED is read, so that no
-        interrupt is lost.
+        interrupt is lost. COMPLETED counts a command that failed in between as well: the error
+        that came after the interrupt is looked for once more.
         """
         reads = self._completions.reads(self._next_seq, queued - done)
-        accesses = (TakeInterrupt(limit_s), ReadRegister(csr.COMPLETED), *reads)
+        after = (ReadRegister(csr.COMPLETED), ReadRegister(csr.IRQ_STATUS))
         try:
-            irq, completed, *slots = perform(self._backend, accesses)
+            found = perform(self._backend, (TakeInterrupt(limit_s), *after, *reads))
         except DeviceHung as error:
             completed = error.standstill.completed
             ended = 0 if completed is None else (completed - self._next_seq) & _SEQ_MASK
@@ -310,7 +311,9 @@ class Device:
             commands = packets()
             where = f"packet {done} of {len(commands)}, {commands[done]}"
             raise SimulatorTimeout(f"command {self._next_seq} ({where}): {error}") from error
-        return cast("int", irq), cast("int", completed), b"".join(cast("list[bytes]", slots))
+        irq, completed, later = cast("list[int]", found[:3])
+        slots = cast("list[bytes]", found[3:])
+        return irq | later & csr.IRQ_STATUS_ERROR_MASK, completed, b"".join(slots)
 
     def _read_fault(self, packets: Packets, done: int) -> DeviceFault:
         code = ErrorCode(self._backend.read_csr(csr.ERROR_CODE))
