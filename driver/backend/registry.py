@@ -116,7 +116,7 @@ def _made(name: str, config: HwConfig, options: dict[str, Any]) -> InspectableBa
 
 def backend_info(name: str, backend: Backend) -> BackendInfo:
     """What is known of an opened backend."""
-    features = sorted(getattr(backend, "features", ()))
+    features = sorted(str(feature) for feature in getattr(backend, "features", ()))
     own_version = getattr(backend, "version", None)
     if own_version is None:
         dists = [p.dist.version for p in _plug_ins() if p.name == name and p.dist is not None]

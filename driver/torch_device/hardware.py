@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from driver.backend import BackendInfo, Feature, backend_info, open_backend
 from driver.config import load_config
+from driver.errors import InfrastructureError
 from driver.isa import DType, Opcode
 from driver.lower import LOWERINGS, Arg
 from driver.random_stream import RandomStream
@@ -151,6 +152,16 @@ class OpenDevice:
     def forget_programs(self) -> None:
         """Lower every op anew: the op table has changed."""
         self._programs = ProgramCache(self._config)
+
+    @property
+    def is_dead(self) -> bool:
+        """Whether the backend is gone, with all tensors; it is asked if that is not known."""
+        if not self.queue.is_dead:
+            try:
+                self._device.cycles()
+            except InfrastructureError:
+                return True
+        return self.queue.is_dead
 
     def close(self) -> None:
         """Release the backend, after what is queued."""

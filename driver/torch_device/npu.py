@@ -122,9 +122,9 @@ def set_backend(name: str) -> None:
     an unknown name.
     """
     gc.collect()
-    for index in POOL.opened:
+    for index, opened in POOL.opened.items():
         used = memory_allocated(index)
-        if used and not POOL[index].queue.is_dead:
+        if used and not opened.is_dead:
             raise RuntimeError(
                 f"npu:{index}: {used} bytes of tensors are on it: "
                 "copy them to the host and delete them before set_backend"
