@@ -83,6 +83,7 @@ def reduce_pair(
 _NEXT = {
     **{name: name for name in ("sum", "amax", "amin", "int_sum", "int_amax", "int_amin")},
     "largest_bits": "int_amax",
+    "sum_magnitudes": "sum",
     "sum_squares": "sum",
     "sum_square_differences": "sum",
 }

@@ -55,6 +55,7 @@ from driver.lower import (
     sort,
     turned,
     unique,
+    vector_norm,
 )
 from driver.lower.builder import ProgramBuilder
 from driver.lower.registry import Arg, Lowering, LoweringTable, RuleFunction, views_in
@@ -65,7 +66,7 @@ from driver.runtime.views import TensorView
 _MODULES = (
     *(division, products, turned),
     *(elementwise, functions, compare, equality, bits, reduce, extremes, scan),
-    *(norm, attention, attention_backward, matmul),
+    *(norm, vector_norm, attention, attention_backward, matmul),
     *(shape, index, index_tensors, masks, scatter, scatter_reduce, counting, unique, sort),
     *(conv, pool, quant, host),
     *(random, random_integers, random_choices),

@@ -28,6 +28,7 @@ from golden.bounds import (
     resampling,
     softmax,
     softplus,
+    vector_norm,
 )
 from golden.bounds.exact import (
     converted,
@@ -65,7 +66,7 @@ _FAMILIES = (
     *(reductions, softmax, softplus),
     *(attention_gradients, conv_gradients, gradients, norm_gradients, optimizers),
     *(losses, matmul, moves, resampling),
-    optimizer_steps,
+    *(optimizer_steps, vector_norm),
 )
 
 

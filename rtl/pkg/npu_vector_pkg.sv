@@ -81,7 +81,7 @@ package npu_vector_pkg;
     endcase
   endfunction
 
-  localparam int unsigned PROGRAM_COUNT = 231;
+  localparam int unsigned PROGRAM_COUNT = 232;
   localparam program_t PROGRAMS [PROGRAM_COUNT] = '{
     /* 0 move */ '{16'd0, 8'd1, 2'd1, REDUCE_NONE},
     /* 1 constant */ '{16'd1, 8'd1, 2'd0, REDUCE_NONE},
@@ -313,10 +313,11 @@ package npu_vector_pkg;
     /* 227 decayed_mean_square */ '{16'd2661, 8'd5, 2'd3, REDUCE_NONE},
     /* 228 root_over */ '{16'd2666, 8'd3, 2'd3, REDUCE_NONE},
     /* 229 keep_sub_quotient */ '{16'd2669, 8'd3, 2'd3, REDUCE_NONE},
-    /* 230 largest_bits */ '{16'd2672, 8'd1, 2'd1, REDUCE_IMAX}
+    /* 230 sum_magnitudes */ '{16'd2672, 8'd1, 2'd1, REDUCE_FADD},
+    /* 231 largest_bits */ '{16'd2673, 8'd1, 2'd1, REDUCE_IMAX}
   };
 
-  localparam int unsigned CODE_COUNT = 2673;
+  localparam int unsigned CODE_COUNT = 2674;
   localparam instruction_t CODE [CODE_COUNT] = '{
     35'h010100000,
     35'h010140000,
@@ -2990,6 +2991,7 @@ package npu_vector_pkg;
     35'h020101420,
     35'h041111200,
     35'h030012500,
+    35'h150102200,
     35'h150102200
   };
 

@@ -107,7 +107,12 @@ def keep_sub_quotient(p: Assembler) -> Value:
     return p.sub(p.mul(p.src1, p.imm(0)), p.div(p.src2, p.src3))
 
 
-# ---------------------------------------------------------------------- gradient scaling
+# ---------------------------------------------------------------------- clipping, gradient scaling
+@program("Σ |src1|", sources=1, reduce=Reduce.FADD)
+def sum_magnitudes(p: Assembler) -> Value:
+    return p.abs(p.src1)
+
+
 @program(
     "the largest |src1| by its bits, int32: from 2³¹ − 2²³ on no number",
     sources=1,

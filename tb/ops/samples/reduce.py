@@ -121,4 +121,15 @@ def _batch_norms() -> Iterator[Sample]:
     yield Sample("aten.native_group_norm.default", group, special=False)
 
 
-SAMPLES = (*_sums(), *_extremes(), *_truth(), *_scans(), *_softmax(), *_norms())
+def _vector_norms() -> Iterator[Sample]:
+    name, inf = "aten.linalg_vector_norm.default", float("inf")
+    for shape, dims, keep in (*_DIMS, *_EMPTY_SUMS):
+        for order in (2, 1):
+            yield Sample(name, (T(shape), order, dims, keep))
+    for order in (2, 1, inf, -inf, 0, 3, 0.5, -1.5):
+        yield Sample(name, (T((3, 21)), order, [1]))
+        yield Sample(name, (T((2, 3, 17)), order))
+    yield Sample(name, (T((3, 21)),), kwargs={"dtype": torch.float32})
+
+
+SAMPLES = (*_vector_norms(), *_sums(), *_extremes(), *_truth(), *_scans(), *_softmax(), *_norms())
