@@ -112,3 +112,24 @@ def test_results_are_torchs() -> None:
     out = found.document.outputs[0]
     raw = found.data[out.storage].view("float32").reshape(out.sizes)
     assert torch.allclose(torch.from_numpy(raw.copy()), call(x), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("amsgrad", "expected"), [(False, "npu.adam_.default"), (True, "npu.amsgrad_.default")]
+)
+def test_a_step_on_lists_is_recorded_as_steps_on_one_parameter(
+    amsgrad: bool, expected: str
+) -> None:
+    def step(x: torch.Tensor) -> torch.Tensor:
+        lists = [[x.clone(), x[0].abs()] for _ in range(5)]
+        steps = [torch.ones(()), torch.ones(())]
+        numbers = {"lr": 0.1, "beta1": 0.9, "beta2": 0.9, "weight_decay": 0.0, "eps": 1e-3}
+        largest = lists[4] if amsgrad else []
+        lists[3] = [y.abs() for y in lists[3]]
+        args = (*lists[:4], largest, steps)
+        torch._fused_adamw_(*args, **numbers, amsgrad=amsgrad, maximize=False)
+        return lists[0][0]
+
+    names = recorded(step)
+    assert names.count(expected) == 2
+    assert not [name for name in names if "fused" in name]

@@ -74,6 +74,56 @@ def test_an_optimizer_goes_where_the_cpus_goes(name: str) -> None:
     assert all((x - y).abs().max() > 1e-3 for x, y in zip(start, found, strict=True))
 
 
+OTHERS = (
+    *("Adadelta", "Adafactor", "Adagrad", "Adamax", "ASGD", "LBFGS", "Muon", "NAdam", "RAdam"),
+    *("RMSprop", "Rprop"),
+)
+
+
+@pytest.mark.broad
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_optimizer_of_torch_steps_as_on_the_cpu(name: str) -> None:
+    ends = []
+    for device in ("cpu", "npu"):
+        net = model().to(device)
+        chosen = [p for p in net.parameters() if name != "Muon" or p.dim() == 2]
+        optimizer = getattr(torch.optim, name)(chosen)
+        x = torch.linspace(-1, 1, 70).reshape(10, 7).to(device)
+
+        def loss(
+            net: nn.Module = net, optimizer: Any = optimizer, x: torch.Tensor = x
+        ) -> torch.Tensor:
+            optimizer.zero_grad()
+            value = net(x).square().mean()
+            value.backward()
+            return value
+
+        for _ in range(3):
+            optimizer.step(loss)
+        ends.append([p.detach().cpu() for p in net.parameters()])
+    apart = 2e-4 if name == "LBFGS" else 2e-6  # differences of near gradients lose their digits
+    for mine, theirs in zip(*ends, strict=True):
+        torch.testing.assert_close(theirs, mine, rtol=1e-5, atol=apart)
+
+
+def test_clipping_reads_each_gradient_once_for_its_norm(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    grads = [torch.randn(3, 5), torch.randn(7)]
+    parameters = [nn.Parameter(torch.zeros_like(x).to("npu")) for x in grads]
+    for parameter, grad in zip(parameters, grads, strict=True):
+        parameter.grad = grad.to("npu")
+    with torch.npu.debug.debug_mode(1):
+        total = nn.utils.clip_grad_norm_(parameters, 0.5)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if "norm" in line and "x5]" in line] == [
+        "[NPU] linalg_vector_norm [3x5], 2.0"
+    ]
+    assert total.item() == pytest.approx(torch.cat([x.flatten() for x in grads]).norm().item())
+    clipped = torch.cat([p.grad.cpu().flatten() for p in parameters if p.grad is not None])
+    assert clipped.norm().item() == pytest.approx(0.5, rel=1e-5)
+
+
 @pytest.mark.parametrize("name", ["adamw maximize", "sgd all", "adam foreach"])
 def test_every_op_of_a_step_is_judged(name: str) -> None:
     net = model().to("npu")
