@@ -22,7 +22,7 @@ def printed(level: int, capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 def test_each_level_says_more(capsys: pytest.CaptureFixture[str]) -> None:
     product = "[NPU] mm [32x48] @ [48x32]"
-    copies = ["[COPY] H→D 6 KB", product, "[COPY] D→H 4 KB"]
+    copies = ["[COPY] H→D 6 KB", "[VIEW] [32x48] → [48x32]", product, "[COPY] D→H 4 KB"]
     assert printed(0, capsys) == []
     assert printed(1, capsys) == [product]
     assert printed(2, capsys) == copies
@@ -52,3 +52,14 @@ def test_the_environment_sets_the_level() -> None:
     done = run_python(source, NPU_DEBUG="1")
     assert done.stderr.splitlines() == ["[NPU] fill_ [2], 1.0", "[NPU] add [2], 1"]
     assert "0 to 3" in run_python("import torch", NPU_DEBUG="all").stderr
+
+
+def test_a_terminal_gets_colours_unless_it_wants_none(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    torch.npu.debug.line("NPU", "add [2]")
+    monkeypatch.setenv("NO_COLOR", "1")
+    torch.npu.debug.line("NPU", "add [2]")
+    assert capsys.readouterr().err == "\033[32m[NPU]\033[0m add [2]\n[NPU] add [2]\n"

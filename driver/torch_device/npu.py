@@ -177,13 +177,15 @@ def empty_cache() -> None:
 
 
 def memory_summary(device: DeviceLike = None) -> str:
-    """Use and fragmentation of the device's memory, a line per region. Sizes in bytes."""
-    free_released(_index(device))
-    lines = [
-        f"{use.region}: {use.used_bytes} of {use.size_bytes} used in {use.allocations} blocks, "
-        f"peak {use.peak_bytes}, largest hole {use.largest_hole_bytes}, "
-        f"fragmentation {use.fragmentation:.0%}"
-        for use in POOL[_index(device)].memory_report()
+    """Use and fragmentation of the device's memory, a line per region."""
+    index, text = _index(device), debugging.size_text
+    free_released(index)
+    lines = [f"npu:{index}, {get_device_name(index)}"]
+    lines += [
+        f"  {use.region:<12} {text(use.used_bytes)} ({use.used_bytes} bytes) of "
+        f"{text(use.size_bytes)} used in {use.allocations} blocks, peak {text(use.peak_bytes)}, "
+        f"largest hole {text(use.largest_hole_bytes)}, fragmentation {use.fragmentation:.0%}"
+        for use in POOL[index].memory_report()
     ]
     return "\n".join(lines)
 

@@ -182,6 +182,10 @@ NB_MODULE(_core, m) {
     const at::Device where(at::kPrivateUse1, static_cast<c10::DeviceIndex>(device));
     return nb::steal(THPGenerator_Wrap(at::globalContext().defaultGenerator(where)));
   });
+  m.def("watch_views", [](const std::optional<nb::callable>& view) {
+    if (!view) return npu::watch_views({});
+    npu::watch_views(callback<void, npu::Sizes, npu::Sizes>(*view));
+  });
   m.def("register_profiler",
         [](nb::callable watch) { npu::register_profiler(callback<void, bool>(std::move(watch))); });
   m.def("profile_op",

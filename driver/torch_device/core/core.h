@@ -42,6 +42,11 @@ struct Callbacks {
 
 // Makes the device known to torch. No device is opened before the first allocation.
 void start(int device_count, Callbacks callbacks);
+
+// Calls `view` with the sizes of a tensor and of the view that is made of it, from now on; an empty
+// function ends that.
+using Sizes = std::vector<int64_t>;
+void watch_views(std::function<void(const Sizes&, const Sizes&)> view);
 int device_count();
 const Callbacks& callbacks();
 

@@ -16,6 +16,8 @@
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
+#include <atomic>
+
 #include "core.h"
 
 namespace npu {
@@ -57,6 +59,15 @@ void fit_storage(c10::TensorImpl* tensor) {
       tensor->sizes(), tensor->strides(), tensor->itemsize(), tensor->storage_offset());
   const auto& storage = tensor->unsafe_storage();
   if (size > storage.nbytes()) resize_storage(storage, size);
+}
+
+// Set and called while Python's lock is held by the caller or taken by the function itself.
+std::function<void(const Sizes&, const Sizes&)> g_view;
+std::atomic<bool> g_watched = false;
+
+at::Tensor watched(const at::Tensor& self, at::Tensor made) {
+  if (g_watched) g_view(self.sizes().vec(), made.sizes().vec());
+  return made;
 }
 
 const at::Tensor& resize_(const at::Tensor& self, at::IntArrayRef sizes,
@@ -140,12 +151,16 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("empty.memory_format", empty);
   m.impl("empty_strided", empty_strided);
   m.impl("resize_", resize_);
-  m.impl("as_strided", TORCH_FN(at::cpu::as_strided));
-  m.impl("view",
-         [](const at::Tensor& self, at::IntArrayRef size) { return at::cpu::view(self, size); });
+  m.impl("as_strided", [](const at::Tensor& self, at::IntArrayRef size, at::IntArrayRef stride,
+                          std::optional<int64_t> offset) {
+    return watched(self, at::cpu::as_strided(self, size, stride, offset));
+  });
+  m.impl("view", [](const at::Tensor& self, at::IntArrayRef size) {
+    return watched(self, at::cpu::view(self, size));
+  });
   m.impl("_reshape_alias",
          [](const at::Tensor& self, at::IntArrayRef size, at::IntArrayRef stride) {
-           return at::cpu::_reshape_alias(self, size, stride);
+           return watched(self, at::cpu::_reshape_alias(self, size, stride));
          });
   m.impl("unfold", TORCH_FN(at::cpu::unfold));
   m.impl("view_as_real", TORCH_FN(at::cpu::view_as_real));
@@ -173,6 +188,13 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
 }
 
 }  // namespace
+
+void watch_views(std::function<void(const Sizes&, const Sizes&)> view) {
+  const bool wanted(view);
+  if (wanted) g_view = std::move(view);  // the former one may still be running: never emptied
+  g_watched = wanted;
+}
+
 }  // namespace npu
 
 namespace at::native {
