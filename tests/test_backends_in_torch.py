@@ -130,9 +130,18 @@ torch.npu.set_backend(first)
 model, optimizer = model_and_optimizer()
 steps(model, optimizer, range(2))
 torch.save([model.state_dict(), optimizer.state_dict()], "checkpoint.pt")
+from driver.torch_device.pool import POOL
+backend = POOL[0]._backend
+if first.startswith("remote://"):  # 50 ops are one doorbell and one round trip, and so is one
+    x = torch.ones(8).to("npu")
+    for count in (1, 50):
+        torch.npu.synchronize()
+        waits = backend.waits
+        made = [x + 1 for _ in range(count)]
+        torch.npu.synchronize()
+        assert backend.waits - waits == 1
 if victim == "simulator":
-    from driver.torch_device.pool import POOL
-    victim = POOL[0]._backend.simulator.pid
+    victim = backend.simulator.pid
 os.kill(int(victim), signal.SIGKILL)
 for _ in range(2):
     try:
