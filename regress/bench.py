@@ -63,6 +63,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure("cmodel_vs_torch", "speed of cmodel ÷ torch, fp32 1024³", 1.0, "higher"),
     Figure("eager_op", "CPU time of the host for an add on device npu", 25, "lower", "µs"),
     Figure("lenet_step", "CPU time of a training step, device npu ÷ torch", 10, "lower"),
+    Figure("qwen_lora_step", "the same, LoRA on 2 layers of Qwen2.5-0.5B", 5, "lower"),
     Figure("scoreboard", "CPU time with scoreboard ÷ without", 1.02, "lower"),
     Figure("ulp", "largest error of a function in fp32, 10⁶ numbers each", 2.0, "lower", "ULP"),
     Figure("rebuild", "rebuild after touching one RTL module ÷ cold build", 0.25, "lower"),

@@ -288,6 +288,28 @@ print((z + 1).tolist(), torch.npu.memory_allocated())
 """
 
 
+@pytest.mark.parametrize("failing", ["a command", "the backend"])
+def test_an_error_that_nobody_waited_for_is_said_when_the_process_ends(failing: str) -> None:
+    error = {
+        "a command": "DeviceFault(ErrorCode.BUS_READ, 7)",
+        "the backend": "SimulatorDied('it has ended')",
+    }[failing]
+    done = run_python(
+        "import torch\n"
+        "from driver.errors import DeviceFault, SimulatorDied\n"
+        "from driver.isa import ErrorCode\n"
+        "from driver.torch_device.pool import POOL\n"
+        "x = torch.ones(4, device='npu')\n"
+        "torch.npu.synchronize()\n"
+        "def fail(packets, limit_s): raise " + error + "\n"
+        "POOL[0]._device.run = fail\n"
+        "y = x.tanh()\n"
+    )
+    said = {"a command": "DeviceFault: device fault BUS_READ", "the backend": "SimulatorDied: it"}
+    assert done.stderr.startswith(f"npu:0: {said[failing]}")
+    assert done.stderr.count("\n") == 1
+
+
 def test_after_a_backend_died_its_tensors_are_errors_and_a_new_one_works() -> None:
     done = run_python(DEAD)
     assert done.returncode == 0, done.stderr

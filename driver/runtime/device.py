@@ -2,7 +2,7 @@
 """One NPU as its user sees it: memory to allocate, arrays to move, programs and packets to run.
 
 Sleeps on the interrupt; no command is polled for. Knows packets, not ops. Safe to call from several
-threads: one lock per device, held by whatever allocates, moves bytes or submits.
+threads: one lock per device for whatever moves bytes or submits, one for its map of memory.
 """
 
 from __future__ import annotations
@@ -75,6 +75,7 @@ class Device:
         self._config = config
         log2_entries(ring_entries)
         self._lock = threading.RLock()
+        self._allocating = threading.Lock()
         self._check_identity()
         self._allocator = Allocator(config.memory)
         ring = self._allocator.alloc(ring_entries * PACKET_BYTES)
@@ -130,17 +131,17 @@ class Device:
     # ------------------------------------------------------------------ memory
     def alloc(self, size_bytes: int, region: str = DEFAULT_REGION, name: str = "") -> Buffer:
         """`size_bytes` fresh bytes. OutOfMemory, InputError as the allocator's."""
-        with self._lock:
+        with self._allocating:
             return Buffer(size_bytes, region, name, self._allocator.alloc(size_bytes, region))
 
     def free(self, buffer: Buffer) -> None:
         """Give back an allocation. AddressError when it is none."""
-        with self._lock:
+        with self._allocating:
             self._allocator.free(buffer.address)
 
     def memory_report(self) -> tuple[RegionUse, ...]:
         """Use and fragmentation per region, the device's own rings included."""
-        with self._lock:
+        with self._allocating:
             return self._allocator.report()
 
     def upload(self, array: NDArray[Any], region: str = DEFAULT_REGION) -> Buffer:

@@ -17,7 +17,7 @@ from threading import Condition, Thread
 import numpy as np
 from numpy.typing import NDArray
 
-from driver.errors import DeviceFault, NpuError
+from driver.errors import DeviceFault
 from driver.runtime import Buffer, Device
 from driver.torch_device import _core
 
@@ -113,6 +113,7 @@ class WorkQueue:
         self._fault: DeviceFault | None = None
         self._lost = 0
         self._dead: BaseException | None = None
+        self._is_told = False
         self._closed = False
         self._contents = ContentsMemory(device)
         self._thread = Thread(target=self._work, name=f"npu:{index}", daemon=True)
@@ -167,6 +168,7 @@ class WorkQueue:
     def check(self) -> None:
         """Raise why the device can run nothing any more, if it cannot."""
         if self._dead is not None:
+            self._is_told = True
             raise self._dead.with_traceback(None)
 
     @property
@@ -176,11 +178,12 @@ class WorkQueue:
 
     def close(self) -> None:
         """End the thread, after what is queued. An error that was never raised goes to stderr."""
+        told = self._is_told
         try:
             self.wait()
-        except NpuError as error:
-            if not self.is_dead:
-                sys.stderr.write(f"npu:{self._index}: {error}\n")
+        except BaseException as error:  # no caller is left who could handle it
+            if not told:
+                sys.stderr.write(f"npu:{self._index}: {type(error).__name__}: {error}\n")
         with self._changed:
             self._closed = True
             self._changed.notify_all()
