@@ -1,143 +1,127 @@
 # SPDX-License-Identifier: Apache-2.0
-"""PyTorch's own OpInfo database on device "npu" in fp32: forward, `out` and gradients.
+"""PyTorch's own OpInfo database on device "npu", in every type that the NPU holds.
 
-No value may differ from CPU torch's, and no op may crash. tests/torch_opinfo_refused.txt names the
-ops that the NPU refuses; one that is refused and not in it fails, and one that is in it and works.
+No value may differ from CPU torch's, no op may crash, and one that compares nothing does not pass.
+tests/torch_opinfo_refused.txt names the ops that the NPU refuses, in which types, and why; one that
+is refused and not in it fails, and one that is in it and works.
 """
 
 from __future__ import annotations
 
-import time
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 import torch
-from torch.utils._pytree import tree_leaves
+
+from tests import opinfo_cases
+from tests.opinfo_cases import DTYPES, EXEMPT, OTHER_VALUES, cases, on_npu, outcome
 
 REFUSED = Path(__file__).with_name("torch_opinfo_refused.txt")
-SHARDS = 6
-MAX_SAMPLES, MAX_ELEMENTS, MAX_CPU_S = 3, 20_000, 1.0
-RANDOM = (
-    "rrelu",
-    *("dropout", "rand", "normal", "bernoulli", "multinomial", "empty", "uniform", "exponential"),
-    *("cauchy", "geometric", "attention"),  # attention: with dropout
-)
-"""Parts of the names of ops whose values are not compared: drawn by the NPU, or not defined."""
-EXEMPT = {
-    "as_strided.partial_views": "looks beyond the sample's tensor, at bytes that a copy has not",
-    "native_batch_norm": "saves statistics in evaluation, as on other accelerators",
-    "_native_batch_norm_legit": "saves statistics in evaluation, as on other accelerators",
-    "tensor_split": "wants its sections on the CPU, as on other accelerators",
-    **dict.fromkeys(
-        (
-            *("jiterator_unary", "jiterator_binary", "jiterator_4inputs_with_extra_args"),
-            *("jiterator_binary_return_by_ref", "jiterator_2inputs_2outputs"),
-        ),
-        "torch has it for CUDA alone",
-    ),
-    "sparse.sampled_addmm": "sparse tensors",
-    "sparse.mm.reduce": "sparse tensors",
-}
-"""OpInfos that ask for something else than an op of dense tensors on an accelerator."""
+SHARDS = [
+    (dtype, shard, 3 if dtype.is_floating_point else 1) for dtype in DTYPES for shard in range(3)
+]
+SHARDS = [(dtype, shard, of) for dtype, shard, of in SHARDS if shard < of]
+SAMPLE, SEED = 20, 7
+LEAST_FP32 = 0.93
+"""Of all OpInfos that CPU torch has in fp32; the share may only grow."""
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-FREE_SIGNS = frozenset({"linalg.eigh"})
-"""Ops whose results have free signs: what `output_process_fn_grad` makes of them is compared."""
+def refused() -> set[tuple[str, torch.dtype]]:
+    """The pairs of the list: `name: types  # why` in each line."""
+    found = set()
+    for line in REFUSED.read_text(encoding="utf-8").splitlines():
+        name, _, types = line.partition("#")[0].partition(":")
+        assert line.partition("#")[2].strip(), f"no reason: {line}"
+        found |= {(name.strip(), getattr(torch, dtype)) for dtype in types.split()}
+    return found
 
 
-def tensors(tree: object) -> list[torch.Tensor]:
-    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, torch.Tensor)]
-
-
-def on_npu(value: object) -> object:
-    if isinstance(value, torch.Tensor):
-        return value.detach().to("npu").requires_grad_(value.requires_grad)
-    return torch.device("npu") if isinstance(value, torch.device) else value
-
-
-def compare(found: list[torch.Tensor], expected: list[torch.Tensor], bound: float) -> int:
-    for mine, theirs in zip(found, expected, strict=True):
-        torch.testing.assert_close(
-            mine.detach().cpu(), theirs.detach(), equal_nan=True, rtol=bound, atol=bound
-        )
-    return sum(x.numel() for x in expected)
-
-
-def gradients(op: Any, sample: Any, made: object) -> list[torch.Tensor]:
-    """Of the sum of all results, with regard to every input that wants one."""
-    inputs = [x for x in tensors((sample.input, sample.args, sample.kwargs)) if x.requires_grad]
-    made = sample.output_process_fn_grad(made) if sample.output_process_fn_grad else made
-    sums = [
-        x.abs().sum() if x.is_complex() else x.sum()
-        for x in tensors(made)
-        if x.requires_grad and (x.is_floating_point() or x.is_complex())
-    ]
-    if not sums or not inputs:
-        return []
-    found = torch.autograd.grad(sum(sums[1:], sums[0]), inputs, allow_unused=True)
-    return [x for x in found if x is not None]
-
-
-def check(op: Any, sample: Any) -> int:
-    """Compare one sample; how many elements. NotImplementedError when the NPU refuses it."""
-    there = sample.transform(on_npu)
-    compared_values = not any(part in op.name for part in RANDOM)
-    expected = op(sample.input, *sample.args, **sample.kwargs)
-    found = op(there.input, *there.args, **there.kwargs)
-    compared = 0
-    if compared_values:
-        process = sample.output_process_fn_grad if op.full_name in FREE_SIGNS else tensors
-        compared += compare(tensors(process(found)), tensors(process(expected)), 2e-4)
-    if op.supports_out and isinstance(found, torch.Tensor):
-        with torch.no_grad():
-            out = torch.empty_like(found, requires_grad=False)
-            assert op(there.input, *there.args, **there.kwargs, out=out) is out
-            if compared_values:
-                compared += compare([out], tensors(expected), 2e-4)
-    pairs = gradients(op, there, found), gradients(op, sample, expected)
-    return compared + (compare(*pairs, 1e-3) if compared_values else 0)
-
-
-def samples(op: Any) -> Iterator[Any]:
-    torch.manual_seed(0)
-    wants_gradient = torch.float32 in op.supported_backward_dtypes("cpu")
-    start, count = time.thread_time(), 0
-    for sample in op.sample_inputs("cpu", torch.float32, requires_grad=wants_gradient):
-        if any(x.numel() > MAX_ELEMENTS for x in tensors((sample.input, sample.args))):
-            continue
-        if count == MAX_SAMPLES or time.thread_time() - start > MAX_CPU_S:
-            return
-        count += 1
-        yield sample
+def differences(ops: list[Any], dtype: torch.dtype) -> list[str]:
+    """What is not as it should be, one line per op."""
+    known, found = refused(), []
+    for op in ops:
+        text, _ = outcome(op, dtype)
+        listed = (op.full_name, dtype) in known
+        if text.startswith("refused"):
+            if not listed:
+                found.append(f"{op.full_name} {dtype}: {text}; not in {REFUSED.name}")
+        elif text:
+            found.append(f"{op.full_name} {dtype}: {text}")
+        elif listed:
+            found.append(f"{op.full_name} {dtype}: works; remove it from {REFUSED.name}")
+    return found
 
 
 @pytest.mark.broad
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("shard", range(SHARDS))
-def test_every_opinfo_is_right_or_refused_by_name(shard: int) -> None:
-    from torch.testing._internal.common_methods_invocations import op_db  # noqa: PLC0415
-
-    known = set(REFUSED.read_text(encoding="utf-8").split())
-    unknown = known - {op.full_name for op in op_db}
-    assert unknown == set(), "no such OpInfo: remove the line"
-    ops = [op for op in op_db if torch.float32 in op.supported_dtypes("cpu")]
-    refused, failed, compared = set(), {}, 0
-    mine = [op for op in ops[shard::SHARDS] if op.full_name not in EXEMPT]
-    for op in mine:
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                compared += sum(check(op, sample) for sample in samples(op))
-        except NotImplementedError:
-            refused.add(op.full_name)
-        except Exception as error:  # a wrong value or a crash
-            failed[op.full_name] = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-    assert failed == {}
-    expected = known & {op.full_name for op in mine}
-    assert refused - expected == set(), "refused, and not in the list"
-    assert expected - refused == set(), "works: remove the line"
+@pytest.mark.parametrize(("dtype", "shard", "of"), SHARDS)
+def test_every_opinfo_is_right_or_refused_by_name(dtype: torch.dtype, shard: int, of: int) -> None:
+    mine = cases(dtype)[shard::of]
     assert len(mine) > 100
-    assert compared > 1000
+    assert differences(mine, dtype) == []
+
+
+def test_a_sample_of_opinfos_is_right_or_refused_by_name() -> None:
+    pairs = [(op, dtype) for dtype in DTYPES for op in cases(dtype)]
+    chosen = Random(SEED).sample(pairs, SAMPLE)
+    assert [line for op, dtype in chosen for line in differences([op], dtype)] == []
+
+
+def test_the_list_of_refused_ops_names_cases_only() -> None:
+    pairs = {(op.full_name, dtype) for dtype in DTYPES for op in cases(dtype)}
+    assert refused() - pairs == set()
+
+
+def test_most_opinfos_pass_in_fp32() -> None:
+    names = {op.full_name for op in cases(torch.float32)}
+    passing = names - {name for name, dtype in refused() if dtype is torch.float32}
+    counted = (
+        len(names)
+        + len(EXEMPT)
+        + len({n for n, (d, _) in OTHER_VALUES.items() if d is torch.float32})
+    )
+    assert len(passing) / counted >= LEAST_FP32
+
+
+def test_a_wrong_value_and_an_empty_comparison_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    op = next(op for op in cases(torch.float32) if op.name == "tanh")
+    assert outcome(op, torch.float32)[0] == ""
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            opinfo_cases,
+            "on_npu",
+            lambda x: on_npu(x * 1.001 if isinstance(x, torch.Tensor) else x),
+        )
+        assert outcome(op, torch.float32)[0].startswith("wrong: AssertionError")
+    monkeypatch.setattr(opinfo_cases, "samples", lambda op, dtype: iter(()))
+    assert outcome(op, torch.float32)[0] == "wrong: nothing was compared"
+
+
+@pytest.mark.broad
+@pytest.mark.parametrize("shard", range(2))
+def test_wrong_arguments_are_errors_on_the_device_as_well(shard: int) -> None:
+    """The kind of error that the OpInfo names, or NotImplementedError by name; never a result."""
+    tried, silent, other = 0, [], []
+    for op in [op for op in cases(torch.float32)[shard::2] if op.error_inputs_func is not None]:
+        for given in op.error_inputs("cpu"):
+            sample = given.sample_input
+            if _error(op, sample) is None:  # CPU torch takes it
+                continue
+            tried += 1
+            error = _error(op, sample.transform(on_npu))
+            if error is None:
+                silent.append(f"{op.full_name}: {given.error_regex}")
+            elif not isinstance(error, given.error_type | NotImplementedError | RuntimeError):
+                other.append(f"{op.full_name}: {type(error).__name__}, not {given.error_type}")
+    assert tried > 100
+    assert (silent, other) == ([], [])
+
+
+def _error(op: Any, sample: Any) -> Exception | None:
+    try:
+        op(sample.input, *sample.args, **sample.kwargs)
+    except Exception as error:  # of any kind: the caller asks which
+        return error
+    return None

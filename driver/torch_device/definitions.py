@@ -29,9 +29,27 @@ def index_put_impl(
 def addbmm(
     self: Tensor, batch1: Tensor, batch2: Tensor, *, beta: float = 1, alpha: float = 1
 ) -> Tensor:
-    """beta·self + alpha·(the sum of the products of a batch)."""
-    found: Tensor = torch.bmm(batch1, batch2).sum(0) * alpha
-    return found if beta == 0 else found + self * beta
+    """beta·self + alpha·(the sum of the products of a batch), rounded once."""
+    found: Tensor = torch.bmm(_wide(batch1), _wide(batch2)).sum(0) * _factor(self, alpha)
+    found = found if beta == 0 else found + _wide(self) * _factor(self, beta)
+    return found.to(batch1.dtype)
+
+
+def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
+    """beta·self + alpha·(the products of all pairs), rounded once."""
+    found = torch.outer(_wide(vec1), _wide(vec2)) * _factor(self, alpha)
+    found = found if beta == 0 else found + _wide(self) * _factor(self, beta)
+    return found.to(torch.promote_types(self.dtype, torch.promote_types(vec1.dtype, vec2.dtype)))
+
+
+def _factor(x: Tensor, factor: float) -> float:
+    """As torch takes it: cut to a whole number for integers."""
+    return factor if x.is_floating_point() else int(factor)
+
+
+def _wide(x: Tensor) -> Tensor:
+    """In fp32, if it is in a shorter floating-point type."""
+    return x.float() if x.is_floating_point() else x
 
 
 def fmax(self: Tensor, other: Tensor) -> Tensor:
@@ -64,6 +82,7 @@ def shrink_backward(grad_output: Tensor, self: Tensor, lambd: float) -> Tensor:
 DEFINITIONS: dict[str, Callable[..., Any]] = {
     **FORMULAS,
     "aten.addbmm.default": addbmm,
+    "aten.addr.default": addr,
     "aten.fmax.default": fmax,
     "aten.fmin.default": fmin,
     "aten.hardshrink_backward.default": shrink_backward,

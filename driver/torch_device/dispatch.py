@@ -112,7 +112,8 @@ def _run_row(
         args = placed
     results = _results(arrived, device, _shapes(arrived, args, kwargs), args, kwargs)
     found = _queue_row(arrived, device, args, kwargs, results)
-    if signed is not None and found is not None:
+    converted = [x is not kwargs[name] for x, name in zip(results, arrived.outs, strict=False)]
+    if signed is not None and found is not None and not any(converted):
         again = _core.signature(arrived.op, args, kwargs)
         if again is not None and again[0] == signed[0]:  # no result had to be resized
             call = QueuedCall(arrived.op, args, kwargs, arrived.outs, results)
@@ -121,6 +122,8 @@ def _run_row(
         (number,) = results
         assert number is not None
         return number.item()
+    if any(converted):
+        results = [_stored(x, kwargs[name]) for x, name in zip(results, arrived.outs, strict=True)]
     return tuple(results) if len(results) > 1 else results[0]
 
 
@@ -194,8 +197,14 @@ def _results(
         else:
             if tensor.shape != shape.sizes:
                 tensor.resize_(shape.sizes)
-            found.append(tensor)
+            same = tensor.dtype is shape.dtype
+            found.append(tensor if same else torch.empty_like(tensor, dtype=shape.dtype))
     return found
+
+
+def _stored(result: Tensor | None, out: Tensor) -> Tensor:
+    """`out` itself, with a result that was computed in another type converted into it."""
+    return out if result is None or result is out else out.copy_(result)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from driver.torch_device.overloads import ArrivingOp
+from driver.torch_device.overloads import ArrivingOp, arriving, is_factory, without_out
 
 _REMEMBERED = 4096
 
@@ -94,13 +94,32 @@ def _by_meta(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]
         ),
         **given,
     )
-    results = made if isinstance(made, list | tuple) else (made,)
+    results: Sequence[Any] = made if isinstance(made, list | tuple) else (made,)
+    if arrived.outs and arrived.pointwise:
+        results = _as_computed(arrived, args, kwargs) or results
     return tuple(
         ResultShape(tuple(x.shape), tuple(x.stride()), x.dtype)
         if isinstance(x, torch.Tensor)
         else None
         for x in results
     )
+
+
+def _as_computed(
+    arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Sequence[Any] | None:
+    """Results of the form without `out`: in the type in which the op computes, which is another
+    than that of `out` for x.lt_(y), or for a sum of int32 into fp32. None if there is no such form.
+    """
+    plain = without_out(arrived.op)
+    if plain is None or is_factory(plain):
+        return None
+    given = {name: value for name, value in kwargs.items() if name not in arrived.outs}
+    found = _by_meta(arriving(plain), args, given)
+    return [
+        None if x is None else torch.empty_strided(x.sizes, x.strides, dtype=x.dtype, device="meta")
+        for x in found
+    ]
 
 
 def _is_number(value: Any) -> bool:

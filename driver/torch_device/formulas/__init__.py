@@ -22,12 +22,14 @@ from driver.torch_device.formulas import (
     rotations,
     special,
     triangles,
+    whole_numbers,
     wide,
 )
 
 _MODULES = (
     *(bessel, complex_numbers, distances, drawn, fourier, gamma),
-    *(places, polynomials, resampling, rotations, special, triangles, wide),
+    *(places, polynomials, resampling, rotations, special, triangles),
+    *(whole_numbers, wide),
 )
 
 

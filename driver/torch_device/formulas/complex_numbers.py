@@ -11,6 +11,8 @@ from typing import Any, cast
 
 import torch
 
+from driver.torch_device.formulas import whole_numbers
+
 Tensor = torch.Tensor
 Operand = Tensor | complex
 Parts = tuple[Tensor, Tensor]
@@ -199,7 +201,7 @@ def product_of_matrices(self: Tensor, other: Tensor) -> Tensor:
     """The matrix product, by three or four real ones"""
     dtype = _type_of(self, other)
     if dtype is None:
-        return _refused()
+        return whole_numbers.matrix_product(self, other)
     (a, b), (c, d) = parts(self), parts(other)
     return joined(a @ c - b @ d, a @ d + b @ c, dtype)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
 
@@ -112,7 +112,10 @@ def bilinear_antialiased(
     scales_h: Scale = None,
     scales_w: Scale = None,
 ) -> Tensor:
-    """Resampling of an image by triangles, which average where it shrinks."""
+    """Resampling of an image by triangles, which average where it shrinks; NotImplemented for
+    integers, which torch resamples in fixed point."""
+    if not self.is_floating_point():
+        return cast("Tensor", NotImplemented)
     found = self.float()
     for at, (size, scale) in enumerate(zip(output_size, (scales_h, scales_w), strict=True)):
         unit = _unit(self.shape[at + 2], self)
