@@ -124,6 +124,19 @@ def test_clipping_reads_each_gradient_once_for_its_norm(
     assert clipped.norm().item() == pytest.approx(0.5, rel=1e-5)
 
 
+@pytest.mark.parametrize("order", [2.0, 1.0, float("inf"), 3.0])
+def test_gradients_of_complex_parameters_are_clipped(order: float) -> None:
+    grad = torch.randn(3, 4, dtype=torch.complex64, generator=torch.Generator().manual_seed(1))
+    norms, clipped = [], []
+    for device in ("cpu", "npu"):
+        parameter = nn.Parameter(torch.zeros_like(grad).to(device))
+        parameter.grad = grad.to(device, copy=True)
+        norms.append(nn.utils.clip_grad_norm_([parameter], 0.5, order).item())
+        clipped.append(parameter.grad.cpu())
+    assert norms[1] == pytest.approx(norms[0], rel=1e-6)
+    torch.testing.assert_close(clipped[1], clipped[0], rtol=1e-5, atol=1e-7)
+
+
 @pytest.mark.parametrize("name", ["adamw maximize", "sgd all", "adam foreach"])
 def test_every_op_of_a_step_is_judged(name: str) -> None:
     net = model().to("npu")

@@ -206,7 +206,24 @@ def product_of_matrices(self: Tensor, other: Tensor) -> Tensor:
     return joined(a @ c - b @ d, a @ d + b @ c, dtype)
 
 
+def vector_norm(
+    self: Tensor,
+    ord: float = 2,
+    dim: Sequence[int] | None = None,
+    keepdim: bool = False,
+    *,
+    dtype: torch.dtype | None = None,
+) -> Tensor:
+    """Of the absolute values"""
+    if not self.is_complex():
+        return _refused()
+    real = None if dtype is None else torch.empty(0, dtype=dtype, device="meta").abs().dtype
+    found: Tensor = torch.linalg.vector_norm(self.abs(), ord, dim, keepdim, dtype=real)
+    return found
+
+
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "linalg_vector_norm.default": vector_norm,
     "mul.Tensor": mul,
     "mul.Scalar": mul,
     "add.Tensor": add,
