@@ -150,6 +150,18 @@ def test_a_write_to_a_part_keeps_the_rest(tmp_path: Path) -> None:
     assert holds(capsule, x.t().cpu())
 
 
+def test_what_an_op_leaves_in_its_arguments_is_no_write_of_the_host(tmp_path: Path) -> None:
+    scale, tracker = torch.ones(1, device="npu"), torch.zeros(1, dtype=torch.int32, device="npu")
+    inf = torch.zeros(1, device="npu")
+    with torch.npu.capture(tmp_path / "scale") as report:
+        for _ in range(3):
+            torch._amp_update_scale_(scale, tracker, inf, 2.0, 0.5, 2)
+        tracker + 1
+    assert report.host_writes == 0
+    assert (scale.item(), tracker.item()) == (2, 1)
+    assert run(tmp_path / "scale", modes=("chained",)).status == "pass"
+
+
 def test_wrong_values_are_not_written(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     x = torch.randn(3, 4).to("npu")
     with monkeypatch.context() as broken:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import torch
@@ -23,6 +24,8 @@ from driver.torch_device.tensors import is_npu, storage_bytes
 
 Tensor = torch.Tensor
 CAPTURE = "torch.npu.capture"
+_HIDDEN_WRITES = "batch_norm"
+"""In the names of ops that write to running statistics though their schema does not say so."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +132,15 @@ def _is_first(run: RowRun, result: Tensor | None) -> bool:
         return False
     same = first.data_ptr() == result.data_ptr() and first.dtype is result.dtype
     return same and first.shape == result.shape and first.stride() == result.stride()
+
+
+@cache
+def leaves_writes(op: str) -> bool:
+    """Whether the op may write to arguments that it does not return."""
+    schema = overload(op)._schema
+    returned = {x for made in schema.returns if made.alias_info for x in made.alias_info.before_set}
+    infos = [a.alias_info for a in schema.arguments if a.alias_info and a.alias_info.is_write]
+    return _HIDDEN_WRITES in op or any(not info.before_set & returned for info in infos)
 
 
 def _is_whole(result: Tensor, held: set[int]) -> bool:

@@ -31,6 +31,7 @@ from driver.torch_device.capture_book import (
     CaptureReport,
     DeviceBook,
     form_of,
+    leaves_writes,
 )
 from driver.torch_device.check import NothingChecked, WrongResult
 from driver.torch_device.hardware import COPY_ROW
@@ -43,8 +44,6 @@ from driver.torch_device.tensors import dense_copy, is_npu
 Tensor = torch.Tensor
 _NOT_ASKED = ("device", "generator", "pin_memory")
 """Keywords that say where, not what."""
-_HIDDEN_WRITES = "batch_norm"
-"""In the names of rows that write to running statistics though their schema does not say so."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +170,7 @@ class Capture:
 
     def _add(self, begun: _Begun, op: str, outputs: tuple[TensorRef | None, ...]) -> None:
         run, index = begun.run, len(self._ops)
-        if _HIDDEN_WRITES in op:
+        if leaves_writes(op):
             left = [x for x in (*run.args, *run.kwargs.values()) if is_npu(x)]
             refs = [self._book.ref(x, f"ops[{index}] {op}") for x in left]
             self._left |= {(index, ref.buffer): ref.storage for ref in refs if ref.buffer}
