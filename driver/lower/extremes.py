@@ -43,6 +43,8 @@ def _reduce_extreme(
     b: ProgramBuilder, program: str, x: TensorView, out: TensorView, dims: Sequence[int]
 ) -> None:
     """out = amax or amin of x, of its type or a wider one."""
+    if out.count and not x.count:
+        raise b.unsupported("sizes", list(x.sizes), "at least one element to choose from")
     if is_long(x):
         long_reduce.extreme(b, program, x, out, dims)
     else:

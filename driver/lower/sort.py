@@ -193,6 +193,8 @@ def _kth(b: ProgramBuilder, x: TensorView, k: int, dim: int) -> tuple[TensorView
 # ---------------------------------------------------------------------- median
 def _median(b: ProgramBuilder, outs: Pair, x: TensorView, dim: int) -> None:
     """The lower median of rows [.., length], or their first NaN; results have size 1 in `dim`."""
+    if not x.count:
+        raise b.unsupported("sizes", list(x.sizes), "at least one element to choose from")
     rows, places = _kth(b, x, (_lines(x, dim).sizes[-1] + 1) // 2, dim)
     if not is_float(x):
         _deliver(b, outs, rows, places)
