@@ -7,7 +7,8 @@ What it shares with torch.accelerator is that: `torch.npu.synchronize` and its l
 from __future__ import annotations
 
 import gc
-from contextlib import AbstractContextManager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -41,9 +42,11 @@ default_generators: tuple[torch.Generator, ...] = ()
 
 current_stream = accelerator.current_stream
 max_memory_allocated = accelerator.max_memory_allocated
+max_memory_reserved = accelerator.max_memory_reserved
 memory_allocated = accelerator.memory_allocated
 memory_reserved = accelerator.memory_reserved
 memory_stats = accelerator.memory_stats
+reset_accumulated_memory_stats = accelerator.reset_accumulated_memory_stats
 reset_peak_memory_stats = accelerator.reset_peak_memory_stats
 synchronize = accelerator.synchronize
 
@@ -164,6 +167,11 @@ def capture(
     return Capture(path, CaptureLimits(max_ops, max_bytes))
 
 
+def is_bf16_supported() -> bool:
+    """Whether the NPU computes in bfloat16."""
+    return True
+
+
 def get_amp_supported_dtype() -> list[torch.dtype]:
     """Types that torch.autocast may compute in."""
     return [torch.bfloat16, torch.float16]
@@ -174,6 +182,15 @@ def empty_cache() -> None:
     """Free the memory of tensors that are gone, instead of keeping it for others of their size."""
     for index in POOL.opened:
         free_released(index)
+
+
+def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
+    """Free and all bytes of the region that tensors lie in; free ones may be in several holes."""
+    from driver.torch_device.hardware import REGION  # noqa: PLC0415 (the op table)
+
+    free_released(_index(device))
+    (use,) = (x for x in POOL[_index(device)].memory_report() if x.region == REGION)
+    return use.free_bytes, use.size_bytes
 
 
 def memory_summary(device: DeviceLike = None) -> str:
@@ -226,6 +243,28 @@ def get_rng_state(device: DeviceLike = None) -> torch.Tensor:
 def set_rng_state(state: torch.Tensor, device: DeviceLike = None) -> None:
     """Go on from a state of `get_rng_state`."""
     default_generators[_index(device)].set_state(state)
+
+
+def get_rng_state_all() -> list[torch.Tensor]:
+    """The states of all devices' generators."""
+    return [generator.get_state() for generator in default_generators]
+
+
+def set_rng_state_all(states: Iterable[torch.Tensor]) -> None:
+    """Go on from states of `get_rng_state_all`."""
+    for generator, state in zip(default_generators, states, strict=True):
+        generator.set_state(state)
+
+
+# ---------------------------------------------------------------------- streams
+def default_stream(device: DeviceLike = None) -> torch.Stream:
+    """The only stream of the device."""
+    return accelerator.current_stream(_index(device))
+
+
+def stream(stream: torch.Stream | None) -> AbstractContextManager[Any]:
+    """Submit the ops of a `with` block to this stream; all streams of a device are one."""
+    return nullcontext() if stream is None else stream
 
 
 def fill_generators() -> None:

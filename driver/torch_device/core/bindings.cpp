@@ -58,7 +58,10 @@ auto raising(Call call) {
 npu::Generator& generator_of(nb::handle generator) {
   if (!THPGenerator_Check(generator.ptr())) throw nb::type_error("not a torch.Generator");
   const auto& wrapped = reinterpret_cast<THPGenerator*>(generator.ptr())->cdata;
-  if (!wrapped.device().is_privateuseone()) throw nb::value_error("not a generator of the npu");
+  if (!wrapped.device().is_privateuseone()) {  // as torch says it
+    throw std::runtime_error("Expected a 'npu' device type for generator but found '" +
+                             c10::DeviceTypeName(wrapped.device().type(), true) + "'");
+  }
   return *wrapped.get<npu::Generator>();
 }
 

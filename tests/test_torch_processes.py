@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Device "npu" and processes: workers, exit, interrupts, several devices, memory that runs out."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from mixed_devices import CALLS
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+
+ROOT = Path(__file__).parents[1]
+
+
+def start(*arguments: str, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, *arguments],
+        cwd=ROOT,
+        env={**os.environ, **environment},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def run(source: str, code: int = 0) -> str:
+    """What the program prints; it ends with this status, in time."""
+    done = start("-c", source)
+    out, err = done.communicate(timeout=120)
+    assert done.returncode == code, err
+    return out + err
+
+
+# ---------------------------------------------------------------------- workers
+class OnTheDevice(Dataset[torch.Tensor]):
+    def __len__(self) -> int:
+        return 4
+
+    def __getitem__(self, at: int) -> torch.Tensor:
+        return torch.ones(2, device="npu") * at
+
+
+WORKER = """
+import sys, torch
+sys.path.insert(0, "tests")
+from test_torch_processes import OnTheDevice
+try:
+    list(torch.utils.data.DataLoader(OnTheDevice(), num_workers=1))
+except Exception as error:
+    print(str(error).splitlines()[-1])
+"""
+
+
+def test_a_worker_cannot_use_a_device_and_says_what_to_do() -> None:
+    assert "let the dataset return CPU tensors" in run(WORKER)
+
+
+def test_a_worker_of_a_process_with_devices_is_refused() -> None:
+    torch.ones(2, device="npu")
+    with pytest.raises(Exception, match='start it with the method "spawn"'):
+        list(DataLoader(OnTheDevice(), num_workers=1))
+
+
+def test_workers_feed_pinned_batches() -> None:
+    given = torch.arange(12.0).reshape(6, 2)
+    loader = DataLoader(TensorDataset(given), batch_size=2, num_workers=2, pin_memory=True)
+    pinned = [x for (x,) in loader]
+    assert all(x.is_pinned() for x in pinned)
+    there = torch.cat([x.to("npu", non_blocking=True) for x in pinned])
+    assert torch.equal(there.cpu(), given)
+
+
+@pytest.mark.broad
+def test_a_spawned_process_has_a_device_of_its_own() -> None:
+    source = (
+        "import multiprocessing, torch\n"
+        "def work(): print((torch.ones(2, device='npu') + 1).sum().item(), flush=True)\n"
+    )
+    out = run(
+        f"{source}kept = torch.ones(2, device='npu')\n"
+        "import subprocess, sys\n"
+        f"subprocess.run([sys.executable, '-c', {source + 'work()'!r}], check=True)\n"
+        "print(kept.sum().item())\n"
+    )
+    assert out == "4.0\n2.0\n"
+
+
+# ---------------------------------------------------------------------- exit and interrupts
+def test_a_process_ends_with_its_own_status_whatever_lives() -> None:
+    source = (
+        "import atexit, sys, torch\n"
+        "torch.kept = torch.ones(3, device='npu', requires_grad=True)\n"
+        "torch.loss = (torch.nn.Linear(3, 3).to('npu')(torch.kept) * 2).sum()\n"
+        "atexit.register(lambda: print(torch.kept.sum().item()))\n"
+    )
+    assert run(f"{source}sys.exit(3)", code=3) == "3.0\n"
+    assert "ValueError: mine" in run(f"{source}raise ValueError('mine')", code=1)
+
+
+def test_ctrl_c_ends_training_and_the_device_goes_on() -> None:
+    done = start(
+        "-c",
+        "import torch\n"
+        "model = torch.nn.Linear(32, 32).to('npu')\n"
+        "x = torch.ones(32, 32, device='npu')\n"
+        "model(x).sum().backward()\n"
+        "try:\n"
+        "    print('ready', flush=True)\n"
+        "    while True: model(x).sum().backward()\n"
+        "except KeyboardInterrupt:\n"
+        "    print((x + 1).sum().item())\n",
+    )
+    assert done.stdout is not None
+    assert done.stdout.readline() == "ready\n"
+    done.send_signal(signal.SIGINT)
+    out, err = done.communicate(timeout=60)
+    assert done.returncode == 0, err
+    assert out == "2048.0\n"
+
+
+# ---------------------------------------------------------------------- devices and memory
+def test_tensors_of_two_devices_are_an_error_for_every_op() -> None:
+    done = start("tests/mixed_devices.py", NPU_DEVICES="2")
+    out, err = done.communicate(timeout=120)
+    assert done.returncode == 0, err
+    assert out == f"{len(CALLS)} calls\n"
+    assert len(CALLS) > 40
+
+
+@pytest.mark.parametrize("options", [{"foreach": True}, {"foreach": False}, {"fused": True}])
+def test_an_optimizer_does_not_mix_devices(options: dict[str, bool]) -> None:
+    weight = torch.nn.Parameter(torch.ones(3, device="npu"))
+    optimizer = torch.optim.AdamW([weight], **options)
+    weight.grad = torch.ones(3, device="npu")
+    optimizer.step()
+    optimizer.state[weight]["exp_avg"] = torch.zeros(3)
+    with pytest.raises(RuntimeError, match="same device"):
+        optimizer.step()
+
+
+def test_memory_that_ran_out_comes_back() -> None:
+    free, size = torch.npu.mem_get_info()
+    assert 0 < free <= size
+    kept = []
+    with pytest.raises(torch.OutOfMemoryError, match=r"got \d+ bytes .*largest hole"):
+        while True:
+            kept.append(torch.empty(1 << 22, device="npu"))
+    count = len(kept)
+    column = torch.ones(1 << 13, 1, device="npu")
+    with pytest.raises(torch.OutOfMemoryError):
+        column * column.t()  # the result of an op
+    assert (column + 1).sum().item() == 2 << 13
+    del kept[:]
+    kept += [torch.empty(1 << 22, device="npu") for _ in range(count - 1)]
+    assert len(kept) == count - 1 > 5
+    del kept[:]
+    torch.npu.empty_cache()
+
+
+# ---------------------------------------------------------------------- what users call
+def test_the_module_answers_what_programs_ask() -> None:
+    x = torch.ones(3, device="npu")
+    assert torch.get_device_module("npu") is torch.npu
+    assert torch.npu.max_memory_allocated() >= torch.npu.memory_allocated() >= 12
+    torch.npu.reset_peak_memory_stats()
+    torch.npu.reset_accumulated_memory_stats()
+    assert torch.npu.max_memory_reserved() == torch.npu.memory_reserved()
+    assert torch.npu.memory_stats()["allocated_bytes.all.current"] >= 12
+    assert torch.npu.is_bf16_supported()
+    with torch.npu.stream(torch.npu.Stream()), torch.npu.stream(None):
+        assert (x + 1).sum().item() == 6
+    assert torch.npu.default_stream() == torch.npu.current_stream()
+    states = torch.npu.get_rng_state_all()
+    first = torch.rand(4, device="npu").cpu()
+    torch.npu.set_rng_state_all(states)
+    assert torch.equal(torch.rand(4, device="npu").cpu(), first)
+    torch.npu.manual_seed_all(9)
+    assert torch.npu.initial_seed() == 9
+
+
+def test_factories_follow_the_default_device() -> None:
+    with torch.device("npu"):
+        assert torch.ones(2).device == torch.nn.Linear(2, 2).weight.device == torch.device("npu:0")
+    torch.set_default_device("npu")
+    try:
+        made = [torch.randn(2), torch.tensor([1.0]), torch.arange(3), torch.randperm(3)]
+    finally:
+        torch.set_default_device(None)
+    assert {x.device.type for x in made} == {"npu"}
+
+
+def test_random_numbers_inside_fork_rng_leave_no_trace() -> None:
+    before = torch.npu.get_rng_state()
+    with torch.random.fork_rng(devices=[0], device_type="npu"):
+        torch.rand(3, device="npu")
+    assert torch.equal(torch.npu.get_rng_state(), before)
+    with pytest.raises(RuntimeError, match="'npu' device type for generator but found 'cpu'"):
+        torch.rand(2, device="npu", generator=torch.Generator())
+
+
+def test_deterministic_algorithms_are_all_there_are() -> None:
+    torch.use_deterministic_algorithms(True)
+    try:
+        twice = torch.zeros(2, dtype=torch.int64, device="npu")
+        ones, zeros = torch.ones(2, device="npu"), torch.zeros(3, device="npu")
+        sums = [
+            zeros.index_add(0, twice, ones),
+            zeros.scatter_add(0, twice, ones),
+            zeros.index_put((twice,), ones, accumulate=True),
+        ]
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert [x.cpu().tolist() for x in sums] == [[2.0, 0.0, 0.0]] * 3
+
+
+def test_the_memory_of_others_is_refused_in_words() -> None:
+    x = torch.ones(2, device="npu")
+    with pytest.raises(TypeError, match=r"Use Tensor\.cpu\(\)"):
+        x.numpy()
+    with pytest.raises(ValueError, match="Unknown device type npu for Dlpack"):
+        torch.from_dlpack(x)
+    with pytest.raises(RuntimeError, match="only dense CPU tensors can be pinned"):
+        x.pin_memory()
+
+
+@pytest.mark.parametrize("choose", [torch.max, torch.min, torch.median])
+def test_there_is_no_largest_of_nothing(choose: object) -> None:
+    assert callable(choose)
+    with pytest.raises(RuntimeError, match="at least one element"):
+        choose(torch.zeros(0, device="npu"))
