@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients of losses of classes: one number per target, at the place of its class."""
+"""Gradients of losses: of classes one number per target, at the place of its class; of pairs a
+difference, limited or divided, times the gradient that comes in and 1 ÷ count for a mean."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
+from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_type, is_float, number
 from driver.lower.loss import CLASS_DIM, Reduction, places_of, weights_of
@@ -12,6 +15,8 @@ from driver.lower.registry import LoweringTable, RuleFunction
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
+_LEAST_SPREAD = 1e-12
+"""torch's: what the gradient of binary cross entropy is divided by at least."""
 
 
 def _likelihood(class_dim: Callable[[TensorView], int]) -> RuleFunction:
@@ -43,6 +48,104 @@ def _likelihood(class_dim: Callable[[TensorView], int]) -> RuleFunction:
         b.scatter(as_type(b, values, out.dtype).inserted(dim), place.inserted(dim), out, dim)
 
     return rule
+
+
+# ---------------------------------------------------------------------- of pairs
+def _finish(
+    b: ProgramBuilder,
+    out: TensorView,
+    slope: TensorView,
+    grad_output: TensorView,
+    reduction: int,
+    scale: float = 1.0,
+) -> None:
+    """out = slope·grad·scale, ÷ count for a mean."""
+    b.vector("mul", (slope, b.expanded(grad_output, slope.sizes)), slope)
+    factor = scale / slope.count if reduction == Reduction.MEAN else scale
+    b.vector("affine", (slope,), out, factor, -0.0)
+
+
+def _apart(b: ProgramBuilder, out: TensorView, x: TensorView, target: TensorView) -> TensorView:
+    """x − target in fp32."""
+    for view in (x, target):
+        if not is_float(view):
+            raise b.unsupported("dtype", view.dtype.name, "a floating-point type")
+    found = b.temp(DType.FP32, out.sizes)
+    b.vector("add", (x, target), found, -1.0)
+    return found
+
+
+@TABLE.op("mse_loss_backward")
+def mse_backward(
+    b: ProgramBuilder,
+    out: TensorView,
+    grad_output: TensorView,
+    self: TensorView,
+    target: TensorView,
+    reduction: int,
+) -> None:
+    """2·(self − target)·grad"""
+    _finish(b, out, _apart(b, out, self, target), grad_output, reduction, 2.0)
+
+
+@TABLE.op("smooth_l1_loss_backward")
+def smooth_l1_backward(
+    b: ProgramBuilder,
+    out: TensorView,
+    grad_output: TensorView,
+    self: TensorView,
+    target: TensorView,
+    reduction: int,
+    beta: float,
+) -> None:
+    """(self − target) ÷ beta within −1 and 1, times grad; without beta −1 up to 0, 1 above"""
+    slope = _apart(b, out, self, target)
+    if beta:
+        b.vector("div_imm", (slope,), slope, float(beta))
+        b.vector("clamp", (slope,), slope, -1.0, 1.0)
+    else:
+        above = b.temp(DType.UINT8, out.sizes)
+        b.vector("greater_imm", (slope,), above, 0.0)
+        b.vector("where", (above, number(b, 1.0), number(b, -1.0)), slope)
+    _finish(b, out, slope, grad_output, reduction)
+
+
+@TABLE.op("huber_loss_backward")
+def huber_backward(
+    b: ProgramBuilder,
+    out: TensorView,
+    grad_output: TensorView,
+    self: TensorView,
+    target: TensorView,
+    reduction: int,
+    delta: float,
+) -> None:
+    """self − target within −delta and delta, times grad"""
+    slope = _apart(b, out, self, target)
+    b.vector("clamp", (slope,), slope, -float(delta), float(delta))
+    _finish(b, out, slope, grad_output, reduction)
+
+
+@TABLE.op("binary_cross_entropy_backward")
+def binary_cross_entropy_backward(
+    b: ProgramBuilder,
+    out: TensorView,
+    grad_output: TensorView,
+    self: TensorView,
+    target: TensorView,
+    weight: TensorView | None = None,
+    reduction: int = 1,
+) -> None:
+    """(self − target) ÷ max((1 − self)·self, 10⁻¹²), times weight and grad"""
+    slope = _apart(b, out, self, target)
+    spread = b.temp(DType.FP32, out.sizes)
+    b.vector("affine", (self,), spread, -1.0, 1.0)
+    b.vector("mul", (self, spread), spread)
+    b.vector("clamp", (spread,), spread, _LEAST_SPREAD, math.inf)
+    b.vector("div", (slope, spread), slope)
+    if weight is not None:
+        b.vector("mul", (slope, weight), slope)
+    _finish(b, out, slope, grad_output, reduction)
 
 
 for _name, _dim in CLASS_DIM.items():

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from driver.config import HwConfig
 from driver.errors import UnsupportedOp
 from driver.lower import (
+    activations,
     attention,
     attention_backward,
     batch_norm,
@@ -71,7 +72,15 @@ _MODULES = (
     *(conv, pool, quant, host),
     *(random, random_integers, random_choices),
     *(batch_norm, border, resample, rearrange, pool_mean, pool_adaptive, loss),
-    *(conv_backward, gradients, loss_backward, norm_backward, optimizers, pool_backward),
+    *(
+        activations,
+        conv_backward,
+        gradients,
+        loss_backward,
+        norm_backward,
+        optimizers,
+        pool_backward,
+    ),
 )
 FAMILIES: tuple[LoweringTable, ...] = tuple(module.TABLE for module in _MODULES)
 

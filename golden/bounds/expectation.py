@@ -82,7 +82,7 @@ class Expectation:
     def _admits(self, interval: Interval, values: Values) -> Mask:
         inside = interval.admits(values)
         if self.signed_zeros and values.dtype == np.float64:
-            zero = (values == 0) & (self.true == 0)
+            zero = (values == 0) & (self.true == 0) & ~interval.unbounded
             inside &= ~zero | (np.signbit(values) == np.signbit(self.true))
         return np.asarray(inside)
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from golden.bounds import (
+    activations,
     attention,
     attention_gradients,
     batchnorm,
@@ -64,7 +65,7 @@ _FAMILIES = (
     *(factors, remainders),
     *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, random),
     *(reductions, softmax, softplus),
-    *(attention_gradients, conv_gradients, gradients, norm_gradients, optimizers),
+    *(activations, attention_gradients, conv_gradients, gradients, norm_gradients, optimizers),
     *(losses, matmul, moves, resampling),
     *(optimizer_steps, vector_norm),
 )

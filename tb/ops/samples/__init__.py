@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from driver.custom_ops import CUSTOM_OPS
 from tb.ops.samples import (
+    activations,
     attention,
     batch,
     counting,
@@ -32,7 +33,7 @@ __all__ = ["SAMPLES", "Sample", "T", "with_custom_ops"]
 _FAMILIES = (
     *(whole,),
     *(elementwise, reduce, matmul, nn, attention, shape, index, long, random),
-    *(batch, images, loss, counting, gradients),
+    *(batch, images, loss, counting, gradients, activations),
 )
 
 
