@@ -246,6 +246,12 @@ def test_a_backend_has_a_name_in_the_file(tmp_path: Path) -> None:
     section = torch_device_section(path)
     assert (section.backend, section.config, section.devices) == ("model", "default", 2)
     assert "model" in backend_names(path)
+
+
+@pytest.mark.broad
+def test_the_file_that_a_variable_names_decides_for_torch(tmp_path: Path) -> None:
+    text = "backends: {model: {kind: cmodel, options: {threads: 1}}}\n"
+    path = config_file(tmp_path, text + "torch_device: {backend: model, devices: 2}\n")
     code = 'import torch; print(torch.npu.get_backend_info()["name"], torch.npu.device_count())'
     done = run_python(code, NPU_CONFIG_FILE=str(path))
     assert done.stdout.split() == ["model", "2"], done.stderr

@@ -14,10 +14,12 @@ import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from backend_host import CONFIG
 from remote_host import connect, serving
+from tls_pair import make_pair
 
 from driver.backend.accesses import (
     Access,
@@ -241,6 +243,20 @@ def test_a_frame_that_does_not_end_is_cut_off(server: BackendServer) -> None:
                     time.sleep(0.1)
             assert time.monotonic() - started < limit_s + 5
     check_alive(server)
+
+
+def test_a_tls_handshake_that_does_not_end_is_cut_off(tmp_path: Path) -> None:
+    certificate, key = make_pair(tmp_path)
+    with (
+        serving(certificate=certificate, key=key, handshake_s=0.5) as server,
+        socket.create_connection(server.address, 5) as connection,
+    ):
+        started = time.monotonic()
+        with pytest.raises(ConnectionError):
+            for byte in b"\x16\x03\x01\x02\x00" + bytes(100):
+                connection.sendall(bytes([byte]))
+                time.sleep(0.1)
+        assert time.monotonic() - started < 5
 
 
 def test_silent_connections_do_not_keep_others_out(server: BackendServer) -> None:

@@ -11,6 +11,7 @@ import secrets
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -47,6 +48,7 @@ _POLL_S = 0.2
 _MORE_HANDSHAKES = 8
 """Connections that may be in their handshake while all devices are in use."""
 _SENDING_S = 60.0
+_ENDING_S = 0.5
 _PASSED_ON = frozenset(set(Feature) - {Feature.MAPPED_MEMORY})
 """Features that a client has too."""
 
@@ -93,6 +95,7 @@ class BackendServer:
         self._stopping = threading.Event()
         self._sessions: dict[threading.Thread, socket.socket] = {}
         self._lock = threading.Lock()
+        open_backend(settings.backend, settings.config).close()  # builds a simulator now
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         try:
             self._listener = socket.create_server((settings.host, settings.port), family=family)
@@ -100,7 +103,6 @@ class BackendServer:
             where = f"{settings.host}:{settings.port}"
             raise InputError("serve", "host and port", where, f"a free one: {error}") from error
         self._listener.settimeout(_POLL_S)
-        open_backend(settings.backend, settings.config).close()  # builds a simulator now
 
     @property
     def address(self) -> tuple[str, int]:
@@ -155,8 +157,7 @@ class BackendServer:
         finally:
             with self._lock:
                 current = self._sessions.pop(threading.current_thread())
-            with suppress(OSError):
-                current.close()
+            _end(current)
             self._connections.release()
 
     def _shake_hands(self, connection: socket.socket) -> FrameStream:
@@ -297,6 +298,18 @@ def _closed_after(connection: socket.socket, seconds: float) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
+
+
+def _end(connection: socket.socket) -> None:
+    """Close it; what was sent before arrives, although the client may still be sending."""
+    deadline = time.monotonic() + _ENDING_S
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_WR)
+        connection.settimeout(_ENDING_S)
+        while time.monotonic() < deadline and connection.recv(1 << 16):
+            pass
+    with suppress(OSError):
+        connection.close()
 
 
 def _send_error(stream: FrameStream, number: int, error: NpuError) -> None:
