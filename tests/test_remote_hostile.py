@@ -253,7 +253,7 @@ def test_a_tls_handshake_that_does_not_end_is_cut_off(tmp_path: Path) -> None:
     ):
         started = time.monotonic()
         with pytest.raises(ConnectionError):
-            for byte in b"\x16\x03\x01\x02\x00" + bytes(100):
+            for byte in b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(60):
                 connection.sendall(bytes([byte]))
                 time.sleep(0.1)
         assert time.monotonic() - started < 5
