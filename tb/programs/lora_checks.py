@@ -54,7 +54,7 @@ BUDGETS: dict[StepMode, LoraBudget] = {
     StepMode.CHECKPOINTED: LoraBudget(1e-3, 1e-2),
     StepMode.BF16: LoraBudget(5e-2, 0.2),
 }
-"""The largest of seeds 1 to 3 were a loss of 2e-5 and 2e-3 (bf16), gradients of 6e-4 and 3e-2."""
+"""Measured with seed 1: losses at most 3.8e-4 apart in fp32 (24 layers) and 1.8e-3 in bf16 (two)."""
 MERGED = 1e-4
 """The scores of the merged model: products in another order, over the largest score."""
 
