@@ -54,7 +54,7 @@ BUDGETS: dict[StepMode, LoraBudget] = {
     StepMode.CHECKPOINTED: LoraBudget(1e-3, 1e-2),
     StepMode.BF16: LoraBudget(5e-2, 0.2),
 }
-"""Measured with seed 1: losses at most 3.8e-4 apart in fp32 (24 layers) and 1.8e-3 in bf16 (two)."""
+"""With seed 1 losses are at most 3.8e-4 apart in fp32 (24 layers), 1.8e-3 in bf16 (two layers)."""
 MERGED = 1e-4
 """The scores of the merged model: products in another order, over the largest score."""
 
