@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pydantic import ValidationError
 
 from driver.results import Curve, RunResult, write_json
+from regress.pages.models import trainings_of
+from regress.pages.render import render
 from regress.run_report.curves import draw, figure, main
 from tests.test_roofline import result, row
 
@@ -73,3 +76,25 @@ def test_a_result_without_a_training_is_one_line(
     assert main([str(tmp_path / "result.json"), str(tmp_path / "figure.svg")]) == 2
     assert "expected the result of a training" in capsys.readouterr().err
     assert not (tmp_path / "figure.svg").exists()
+
+
+def test_the_models_page_shows_each_training_of_the_night() -> None:
+    item = SimpleNamespace(backend="rtl", config="small", seed=4)
+    jobs = [
+        SimpleNamespace(item=item, result=trained((2.0, 1.0), (2.0, 1.0))),
+        SimpleNamespace(item=item, result=result(row(0))),
+        SimpleNamespace(item=item, result=None),
+    ]
+    (picture,) = trainings_of(SimpleNamespace(jobs=jobs))  # type: ignore[arg-type]
+    assert "lenet_train on rtl, CONFIG=small SEED=4" in picture
+    plan = SimpleNamespace(tier="ci", id="1", revision="abc", sequence=1, dirty=False)
+    page = render(
+        "models.html.j2",
+        models=(),
+        trainings=(picture,),
+        root="",
+        here="models.html",
+        plan=plan,
+        day="",
+    )
+    assert picture in page

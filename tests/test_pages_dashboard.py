@@ -218,7 +218,8 @@ def test_a_trend_of_any_numbers_stays_inside_its_picture(values: tuple[float | N
 
 
 def test_a_night_with_nothing_in_it_still_has_its_page() -> None:
-    page = render("models.html.j2", root="", here="models.html", models=(), day="d", plan=None)
+    frame = {"root": "", "here": "models.html", "day": "d", "plan": None}
+    page = render("models.html.j2", models=(), trainings=(), **frame)
     assert "No model was replayed." in page
     page = render("heatmap.html.j2", root="", here="", picture=None, ops=[], configs=[], cells={})
     assert "No op ran on the NPU." in page

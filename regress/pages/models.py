@@ -42,8 +42,6 @@ class ModelRun:
     utilisation: float | None
     roofline: Markup | None
     timeline: Markup | None
-    curves: Markup | None
-    """Of a training, by CPU torch and on the NPU."""
     trace: str
     """Of Perfetto, relative to the site; empty where nothing was timed."""
 
@@ -68,6 +66,19 @@ def models_of(site: Path, night: Night) -> tuple[ModelSection, ...]:
         ModelSection(name, _ledger(pairs), _runs(site, name, pairs))
         for name, pairs in sorted(found.items())
     )
+
+
+def trainings_of(night: Night) -> tuple[Markup, ...]:
+    """The curves of the night's trainings, each job's in one picture."""
+    return tuple(
+        Markup(draw_curves(job.result.curves, _where(job)))  # noqa: S704 (escapes itself)
+        for job in night.jobs
+        if job.result is not None and job.result.curves
+    )
+
+
+def _where(job: StoredJob) -> str:
+    return f"on {job.item.backend}, CONFIG={job.item.config} SEED={job.item.seed}"
 
 
 def model_name(row: OpRow) -> str:
@@ -123,7 +134,6 @@ def _run(site: Path, name: str, pairs: Sequence[tuple[StoredJob, OpRow]]) -> Mod
         utilisation=used / cycles if cycles else None,
         roofline=_roofline(name, job, rows),
         timeline=timeline(rows) if timed else None,
-        curves=_curves(name, pairs),
         trace=_trace(site, name, job, rows) if timed else "",
     )
 
@@ -140,13 +150,6 @@ def _roofline(name: str, job: StoredJob, rows: Sequence[OpRow]) -> Markup | None
     if not found:
         return None
     return Markup(draw(config, found, f"{name} on {config.name}"))  # noqa: S704 (escapes itself)
-
-
-def _curves(name: str, pairs: Sequence[tuple[StoredJob, OpRow]]) -> Markup | None:
-    results = {id(job.result): job.result for job, _ in pairs}.values()
-    found = [c for result in results if result is not None for c in result.curves]
-    own = [curve for curve in found if curve.model == name]
-    return Markup(draw_curves(own, f"on {pairs[0][0].item.config}")) if own else None  # noqa: S704 (escapes itself)
 
 
 def _trace(site: Path, name: str, job: StoredJob, rows: Sequence[OpRow]) -> str:

@@ -11,7 +11,7 @@ from regress.analysis.metrics import NightMetrics
 from regress.analysis.night_report import NightReport
 from regress.pages.failure import write_failures
 from regress.pages.heatmap import cells, heat_map
-from regress.pages.models import models_of
+from regress.pages.models import models_of, trainings_of
 from regress.pages.render import write_page, write_style
 from regress.pages.trend import TrendSeries, trend
 from regress.results.night import Night, StoredJob
@@ -33,7 +33,7 @@ def write_site(report: NightReport) -> None:
         "jobs": {"night": night, "failures": failures},
         "trends": {"pictures": list(_trends(report.metrics)), "metrics": report.metrics},
         "heatmap": _heatmap(night),
-        "models": {"models": models_of(site, night)},
+        "models": {"models": models_of(site, night), "trainings": trainings_of(night)},
     }
     for name, values in pages.items():
         values |= {"root": "", "here": f"{name}.html", "plan": night.plan, "day": night.day}
