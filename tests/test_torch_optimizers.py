@@ -207,6 +207,24 @@ def test_a_step_moves_so_many_bytes_per_parameter(
     assert moved_bytes(op, tensors, **options) == expected
 
 
+@pytest.mark.parametrize(
+    ("op", "tensors", "options", "sources"),
+    [
+        ("addcmul", (0, 1, 1), {"value": 0.1}, 2),
+        ("addcmul", (0, 1, 2), {"value": 0.1}, 3),
+        ("addcmul", (0, 1, 2), {}, 3),
+        ("addcdiv", (0, 1, 2), {"value": -0.1}, 3),
+    ],
+)
+def test_an_op_of_the_foreach_form_is_one_pass(
+    op: str, tensors: tuple[int, ...], options: dict[str, float], sources: int
+) -> None:
+    state = [dense(Buffer(64), DType.FP32, (16,)) for _ in range(3)]
+    given = [state[at] for at in tensors]
+    (packet,) = lower(f"aten.{op}.default", given, options, [state[0]], CONFIG).packets
+    assert list(PROGRAMS.values())[packet.params[0]].sources == sources
+
+
 def test_a_step_on_the_device_copies_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     net = model().to("npu")
     optimizer = ADAMW(net.parameters(), fused=True)

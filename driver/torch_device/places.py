@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 from driver.capture.source import UNKNOWN, source_line
+from driver.errors import printable
 
 _CALL = nn.Module._call_impl.__code__
 
@@ -42,4 +43,4 @@ def _module() -> str:
     path = next((name for name, part in root.named_modules() if part is inner), "")
     if not path:
         return type(inner).__name__
-    return f"{type(root).__name__}.{path} ({type(inner).__name__})"
+    return f"{type(root).__name__}.{printable(path)} ({type(inner).__name__})"
