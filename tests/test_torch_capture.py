@@ -22,6 +22,7 @@ from driver.config import load_config
 from driver.errors import InputError
 from driver.results import RunResult
 from driver.torch_device.settings import CONFIG_FILE
+from regress import capsules
 from tb.ops.runner import run_ops
 from tb.tests import replay
 
@@ -226,3 +227,14 @@ def test_what_runs_elsewhere_is_said(tmp_path: Path) -> None:
     assert "not recorded: a copy float32 → float64 by the host (1)" in str(report)
     assert "on the CPU" in str(report)
     assert run(tmp_path / "sinh").status == "pass"
+
+
+def test_a_capsule_among_the_workloads_is_one(
+    captured: tuple[Path, Tensor, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = captured[0]
+    monkeypatch.setattr(capsules, "CAPTURED", folder.parent)
+    assert folder.name in capsules.known_workloads()
+    notes: list[str] = []
+    found = capsules.kept_capsules([folder.name], 7, notes.append)
+    assert (found, notes) == ({folder.name: folder}, [])
