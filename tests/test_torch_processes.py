@@ -233,3 +233,13 @@ def test_there_is_no_largest_of_nothing(choose: object) -> None:
     assert callable(choose)
     with pytest.raises(RuntimeError, match="at least one element"):
         choose(torch.zeros(0, device="npu"))
+
+
+@pytest.mark.parametrize("counts", [[2, 0, 3], [0, 0, 1], [1, 1, 1], [0, 0, 0]])
+def test_rows_are_repeated_by_a_tensor_of_counts(counts: list[int]) -> None:
+    rows, repeats = torch.arange(6.0).reshape(3, 2), torch.tensor(counts)
+    expected = torch.repeat_interleave(rows, repeats, 0)
+    found = torch.repeat_interleave(rows.to("npu"), repeats.to("npu"), 0)
+    assert torch.equal(found.cpu(), expected)
+    with pytest.raises(RuntimeError, match="negative"):
+        torch.repeat_interleave(rows.to("npu"), -1 - repeats.to("npu"), 0)

@@ -74,6 +74,23 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: float | Tensor) ->
     return self.index_copy_(dim, index, filled)
 
 
+def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Tensor:
+    """Each place as often as `repeats` says: places [their sum], of its type.
+
+    RuntimeError for a negative number, and when the sum is not `output_size`.
+    """
+    if not repeats.numel():
+        return torch.empty_like(repeats)
+    ends = repeats.cumsum(0)
+    if bool((repeats < 0).any()):
+        raise RuntimeError("repeats can not be negative")
+    count = int(ends[-1])
+    if output_size is not None and output_size != count:
+        raise RuntimeError(f"allocated size {output_size} does not match required size {count}")
+    places = torch.arange(count, dtype=ends.dtype, device=repeats.device)
+    return torch.searchsorted(ends, places, right=True).to(repeats.dtype)
+
+
 def shrink_backward(grad_output: Tensor, self: Tensor, lambd: float) -> Tensor:
     """The gradient where hardshrink and softshrink are not flat."""
     return torch.where(self.abs() > lambd, grad_output, torch.zeros_like(grad_output))
@@ -85,6 +102,7 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.addr.default": addr,
     "aten.fmax.default": fmax,
     "aten.fmin.default": fmin,
+    "aten.repeat_interleave.Tensor": repeat_interleave,
     "aten.hardshrink_backward.default": shrink_backward,
     "aten.softshrink_backward.default": shrink_backward,
     "aten.index_fill_.int_Scalar": index_fill_,
