@@ -14,6 +14,7 @@ from test_torch_device import run_python
 from driver.backend.shared_memory import FaultRange
 from driver.errors import DeviceFault
 from driver.torch_device import _core
+from driver.torch_device.last_used import LastUsed
 from driver.torch_device.pool import POOL
 from driver.torch_device.work_queue import QueuedCommands
 
@@ -163,6 +164,16 @@ def test_an_out_that_is_too_small_is_resized_each_time() -> None:
         out = torch.empty(0, device="npu")
         assert torch.add(x, x, out=out).tolist() == [2] * 5
         assert out.tolist() == [2] * 5
+
+
+def test_what_was_not_used_for_the_longest_time_goes_first() -> None:
+    kept: LastUsed[int, str] = LastUsed(2)
+    kept.put(1, "one")
+    kept.put(2, "two")
+    assert kept.get(1) == "one"
+    kept.put(3, "three")
+    assert [kept.get(number) for number in (1, 2, 3)] == ["one", None, "three"]
+    assert len(kept) == 2
 
 
 @pytest.mark.broad
@@ -324,6 +335,7 @@ def test_after_a_backend_died_its_tensors_are_errors_and_a_new_one_works() -> No
 GROWN = """
 import gc, resource, torch
 from driver.torch_device import _core
+from driver.torch_device.last_used import LastUsed
 from driver.torch_device.pool import POOL
 
 def used():

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from driver.config import HwConfig
 from driver.isa import Opcode
@@ -19,9 +19,9 @@ from driver.lower import LOWERINGS, Arg, lower
 from driver.random_stream import RandomStream
 from driver.runtime import Buffer, Program, TensorView
 from driver.torch_device import _core
+from driver.torch_device.last_used import LastUsed
 
 Results = Sequence[TensorView | None]
-_REMEMBERED = 4096
 _REDUCING = frozenset(
     program.number for program in PROGRAMS.values() if program.reduce is not Reduce.NONE
 )
@@ -82,8 +82,8 @@ class ProgramCache:
 
     def __init__(self, config: HwConfig) -> None:
         self._config = config
-        self._known: dict[object, RememberedProgram] = {}
-        self._seen: dict[int, None] = {}
+        self._known: LastUsed[object, RememberedProgram] = LastUsed()
+        self._seen: LastUsed[int, bool] = LastUsed()
 
     def find(self, call: RowCall) -> tuple[RememberedProgram, list[int]]:
         """The program for such a call, and the addresses of the call's tensors.
@@ -99,13 +99,12 @@ class ProgramCache:
         addresses = [tensor.offset_bytes for tensor in tensors]
         same = tuple([addresses.index(address) for address in addresses])
         key = (row, given, named, wanted, same)
-        found = self._known.pop(key, None)
+        found = self._known.get(key) if call.stream is None else None
         if found is None:
             kept = self._is_worth_keeping(call, key)
             found = self._lowered(call, _on_buffers(tensors, same), arguments, kept)
-        if found.is_kept:
-            self._known[key] = found
-            _keep_last(self._known)
+            if kept:
+                self._known.put(key, found)
         return found, addresses
 
     def _is_worth_keeping(self, call: RowCall, key: object) -> bool:
@@ -114,9 +113,8 @@ class ProgramCache:
             return False
         if not any(isinstance(value, float) for value in (*call.args, *call.kwargs.values())):
             return True
-        again = hash(key) in self._seen
-        self._seen[hash(key)] = None
-        _keep_last(self._seen)
+        again = self._seen.get(hash(key)) is not None
+        self._seen.put(hash(key), True)
         return again
 
     def _lowered(
@@ -140,12 +138,6 @@ class ProgramCache:
             or _is_in_place(row, args, shapes[:arguments], shapes[arguments:]),
             is_kept=kept,
         )
-
-
-def _keep_last(known: dict[Any, Any]) -> None:
-    """The first entry is the one that was not used for the longest time."""
-    if len(known) > _REMEMBERED:
-        del known[next(iter(known))]
 
 
 def _queued(row: str, program: Program) -> _core.Program:

@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
+from driver.torch_device.last_used import LastUsed
 from driver.torch_device.overloads import ArrivingOp, arriving, is_factory, without_out
-
-_REMEMBERED = 4096
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class ResultShape:
 ResultShapes = tuple[ResultShape | None, ...]
 """In the op's order; None for a result that is no tensor."""
 
-_known: dict[Any, ResultShapes] = {}
+_known: LastUsed[Any, ResultShapes] = LastUsed()
 
 _BATCH_NORMS = {
     "aten.native_batch_norm.default",
@@ -51,14 +50,10 @@ def result_shapes(
         _signature(args, arrived.pointwise),
         tuple((name, _signature(value, arrived.pointwise)) for name, value in kwargs.items()),
     )
-    found = _known.pop(key, None)
+    found = _known.get(key)
     if found is None:
         found = _by_meta(arrived, args, kwargs)
-        if arrived.row in _BATCH_NORMS and not _trains(arrived, args, kwargs):
-            found = (found[0], *(_EMPTY_STATISTIC,) * (len(found) - 1))
-    _known[key] = found  # now the last: the first is the one not used for longest
-    if len(_known) > _REMEMBERED:
-        _known.pop(next(iter(_known)), None)
+        _known.put(key, found)
     return found
 
 
