@@ -23,6 +23,8 @@ def cauchy_(
     self: Tensor, median: float = 0, sigma: float = 1, *, generator: Generator = None
 ) -> Tensor:
     """The tangent of a uniform angle."""
+    if sigma <= 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma}")
     angle = (_uniform(self, generator) - 0.5) * math.pi
     return self.copy_(angle.tan() * sigma + median)
 
