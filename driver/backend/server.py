@@ -147,9 +147,7 @@ class BackendServer:
     # ------------------------------------------------------------------ one client
     def _session(self, connection: socket.socket, peer: str) -> None:
         try:
-            with _closed_after(connection, self._settings.handshake_s):
-                stream = self._shake_hands(connection)
-            self._talk(stream, peer)
+            self._talk(self._shake_hands(connection), peer)
         except (OSError, NpuError) as error:
             self._note(printable(f"{peer}: {error}"))
         except Exception as error:  # a fault of the server must not end the other sessions
@@ -161,7 +159,7 @@ class BackendServer:
             self._connections.release()
 
     def _shake_hands(self, connection: socket.socket) -> FrameStream:
-        connection.settimeout(self._settings.handshake_s)
+        connection.settimeout(self._settings.handshake_s)  # of the TLS handshake as a whole
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if self._tls is not None:
             connection = self._tls.wrap_socket(connection, server_side=True)
@@ -281,23 +279,6 @@ def _errors_sent(stream: FrameStream) -> Iterator[None]:
     except NpuError as error:
         _send_error(stream, 0, error)
         raise
-
-
-@contextmanager
-def _closed_after(connection: socket.socket, seconds: float) -> Iterator[None]:
-    """Cut the connection if the block takes longer, whatever it waits for."""
-
-    def cut() -> None:
-        with suppress(OSError):
-            connection.shutdown(socket.SHUT_RDWR)
-
-    timer = threading.Timer(seconds, cut)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
 
 
 def _end(connection: socket.socket) -> None:
