@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.utils.checkpoint import checkpoint
 
 from driver.errors import DeviceFault
 
@@ -227,6 +228,24 @@ def test_dropout_draws_from_the_device_and_masks_its_gradient() -> None:
     assert x.grad is not None
     assert torch.equal(x.grad.cpu(), made.detach().cpu())
     assert made.detach().cpu().count_nonzero().item() / 4096 == pytest.approx(0.75, abs=0.03)
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_checkpoint_draws_the_same_dropout_again(reentrant: bool) -> None:
+    x = torch.randn(40, 40).to("npu").requires_grad_()
+    state = torch.npu.get_rng_state()
+    found = []
+    for run in (lambda f: f(x), lambda f: checkpoint(f, x, use_reentrant=reentrant)):
+        torch.npu.set_rng_state(state)
+        made = run(lambda t: functional.dropout(t.tanh(), 0.4))
+        made.sum().backward()
+        assert x.grad is not None
+        found.append((made.detach().cpu(), x.grad.cpu().clone()))
+        x.grad = None
+    (plain, expected), (again, gradient) = found
+    assert torch.equal(plain, again)
+    assert torch.equal(expected, gradient)
+    assert gradient.count_nonzero() > 500
 
 
 def test_autocast_computes_products_in_half() -> None:

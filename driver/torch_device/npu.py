@@ -87,6 +87,10 @@ def device(device: DeviceLike) -> AbstractContextManager[Any]:
     return accelerator.device_index(_index(device))
 
 
+_initialized = True
+"""What torch.utils.checkpoint asks before it keeps the state of the device's random numbers."""
+
+
 def is_initialized() -> bool:
     """Whether a device has been opened."""
     return bool(POOL.opened)
