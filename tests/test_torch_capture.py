@@ -112,11 +112,13 @@ def holds(capsule: Capsule, tensor: Tensor) -> bool:
 def test_the_bench_replays_it(captured: tuple[Path, Tensor, str], mode: str) -> None:
     result = run(captured[0], modes=(mode,))
     assert result.status == "pass"
-    assert len(result.ops) == len(load_capsule(captured[0]).ops)
-    assert sum(row.elements_compared for row in result.ops) > 7000
+    ops = load_capsule(captured[0]).ops
+    assert len(result.ops) == len(ops) > 50
+    made = sum(ref.numel for op in ops for ref in op.outputs if ref is not None)
+    assert sum(row.elements_compared for row in result.ops) >= made > 4000
     if mode == "chained":  # the NPU again, from the same operands: the same bits
         drifts = [row.drift for row in result.ops if row.drift is not None]
-        assert len(drifts) > 100
+        assert len(drifts) == len(ops)
         assert {drift.max_abs for drift in drifts} == {0.0}
 
 
