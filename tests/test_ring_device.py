@@ -226,7 +226,7 @@ def test_a_timeout_says_which_packet_was_waited_for(device: Device) -> None:
     device.submit([nop()] * 3)
     device.backend.write_csr(csr.IRQ_ENABLE, 0)
     with pytest.raises(SimulatorTimeout, match=r"command 3 \(packet 0 of 2, Packet"):
-        device.submit([nop(), nop()], timeout_s=0.2)
+        device.submit([nop(), nop()], timeout_s=0.01)
 
 
 def test_another_configurations_device_is_refused(host: Host) -> None:
