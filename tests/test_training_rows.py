@@ -86,11 +86,18 @@ STEPS: dict[str, tuple[Callable[[], tuple[nn.Module, Any]], Any, Sequence[str]]]
     "qwen2": (
         qwen,
         torch.optim.AdamW,
-        ("_softmax_backward_data", "embedding_dense_backward", "lerp", "addcdiv"),
+        (
+            "_scaled_dot_product_flash_attention_for_cpu_backward",
+            "embedding_dense_backward",
+            "lerp",
+            "addcdiv",
+        ),
     ),
 }
 """Model → how to make it and its loss, its optimizer, rows that its step must run whole."""
 DEFINED_BY_ROWS = {
+    "_scaled_dot_product_fused_attention_overrideable": "attention, with the row's operands",
+    "_scaled_dot_product_fused_attention_overrideable_backward": "its gradient, likewise",
     "convolution_backward": "convolutions of other operands, each a row",
     "avg_pool2d_backward": "a product and col2im",
     "nll_loss_backward": "torch's own decomposition",
