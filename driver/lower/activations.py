@@ -300,4 +300,7 @@ def dropout_backward(
     b: ProgramBuilder, out: TensorView, grad_output: TensorView, mask: TensorView, scale: Scalar
 ) -> None:
     """grad·scale where the mask is set"""
+    _floats(b, grad_output)
+    if not mask.boolean:  # torch multiplies by it
+        raise b.unsupported("mask", mask.dtype.name, "truth values")
     b.vector("dropout", (grad_output, mask), out, float(scale))

@@ -75,10 +75,16 @@ def rrelu_with_noise_(
     return self.copy_(rrelu_with_noise(self, noise, lower, upper, training, generator))
 
 
+def dropout_backward(grad_output: Tensor, mask: Tensor, scale: float) -> Tensor:
+    """grad·mask·scale, for integers and for masks that are numbers."""
+    return grad_output * (mask.to(grad_output.dtype) * scale)
+
+
 DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.cauchy_.default": cauchy_,
     "aten.geometric_.default": geometric_,
     "aten.log_normal_.default": log_normal_,
+    "aten.native_dropout_backward.default": dropout_backward,
     "aten.rrelu_with_noise.default": rrelu_with_noise,
     "aten.rrelu_with_noise_.default": rrelu_with_noise_,
 }
