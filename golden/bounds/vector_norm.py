@@ -5,6 +5,7 @@ Order ±∞ chooses an element and 0 counts: equality. Order 1 is a sum: γ_n·S
 once, e(S) = γ_{n+1}·S + 2^-149·(K + 1). Other orders: powers have 2 ULP, e(S) = (γ_n + 5·u)·S +
 2^-149·(K + 1), torch's 4 ULP. The root of S ± e(S) in float64 gives the interval, of which the root
 rounds (2 u), or is a power (2 ULP, torch's 4) of an exponent that is rounded: u·|log S ÷ p| of it.
+Of a zero element a negative order makes S infinite and the norm 0, without an error.
 """
 
 from __future__ import annotations
@@ -55,15 +56,18 @@ def _norm(subject: Subject) -> tuple[Expectation | None, ...]:
     with np.errstate(all="ignore"):
         terms = finite(call["self"]).abs() ** order
         total = values_of(terms.sum(dims) if dims else terms).reshape(true.shape)
+        exact = np.isinf(total) & (true == 0)
         errors = []
         for n, ulps in ((roundings(count, len(dims)), 2), (count + 2, 4)):
             own = gamma(n + 1) if order in (1, 2) else gamma(n) + U * (2 * ulps + 1)
             error = own * total + TINY * (count + 1)
-            errors.append(error if order == 1 else _root_error(total, error, order, ulps))
+            found = error if order == 1 else _root_error(total, error, order, ulps)
+            errors.append(np.where(exact, 0.0, found))
         npu, other = errors
         if is_short(dtype):
             other = other + 2 * unit(dtype) * np.where(np.isfinite(true), true, 0.0)
-        return (near(dtype, true, npu, other, peak=np.where(np.isfinite(total), total, np.inf)),)
+        peak = np.where(exact, 0.0, np.where(np.isfinite(total), total, np.inf))
+        return (near(dtype, true, npu, other, peak=peak),)
 
 
 RULES: dict[str, Rule] = {"linalg_vector_norm": _norm}
