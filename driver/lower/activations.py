@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import is_float, number
+from driver.lower.convert import as_type, is_float, number
 from driver.lower.registry import LoweringTable, Scalar
 from driver.lower.words import fp32
 from driver.runtime.views import TensorView
@@ -300,7 +300,7 @@ def dropout_backward(
     b: ProgramBuilder, out: TensorView, grad_output: TensorView, mask: TensorView, scale: Scalar
 ) -> None:
     """grad·scale where the mask is set"""
-    _floats(b, grad_output)
     if not mask.boolean:  # torch multiplies by it
         raise b.unsupported("mask", mask.dtype.name, "truth values")
-    b.vector("dropout", (grad_output, mask), out, float(scale))
+    grad = grad_output if is_float(grad_output) else as_type(b, grad_output, DType.FP32)
+    b.vector("dropout", (grad, mask), out, float(scale))
