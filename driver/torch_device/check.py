@@ -14,8 +14,6 @@ from pathlib import Path
 from threading import Lock
 from types import TracebackType
 
-import torch
-
 from driver.capture.format import HOST_READ
 from driver.torch_device.observers import OBSERVERS, Finish, RowRun
 from driver.torch_device.origins import Origin, Origins
@@ -68,14 +66,11 @@ class Check:
         self.report = CheckReport()
         self.lock = Lock()
         self._origins = Origins()
-        self._anomaly: torch.autograd.set_detect_anomaly | None = None
 
     def __enter__(self) -> CheckReport:
         if any(isinstance(other, Check) for other in OBSERVERS):
             raise RuntimeError("npu: a check is running already")
         self._origins.start()
-        # autograd then remembers where each node was made: the source of its backward ops
-        self._anomaly = torch.autograd.set_detect_anomaly(True, check_nan=False)
         OBSERVERS.append(self)
         return self.report
 
@@ -86,8 +81,6 @@ class Check:
         trace: TracebackType | None,
     ) -> None:
         OBSERVERS.remove(self)
-        assert self._anomaly is not None
-        self._anomaly.__exit__(kind, error, trace)
         self._origins.stop()
         if kind is None and not self.report.ok:
             raise NothingChecked(f"npu: {self.report}")

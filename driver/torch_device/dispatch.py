@@ -24,6 +24,7 @@ from driver.torch_device.definitions import DEFINITIONS
 from driver.torch_device.fallback import is_allowed, registered_name, run_on_cpu
 from driver.torch_device.hardware import view_of
 from driver.torch_device.observers import begin
+from driver.torch_device.origins import place
 from driver.torch_device.overloads import (
     ArrivingOp,
     Overload,
@@ -32,7 +33,6 @@ from driver.torch_device.overloads import (
     smaller_ops,
     without_out,
 )
-from driver.torch_device.places import place
 from driver.torch_device.pool import POOL
 from driver.torch_device.programs import RememberedProgram
 from driver.torch_device.replays import QueuedCall, remember

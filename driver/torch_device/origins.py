@@ -24,6 +24,7 @@ _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 _TORCH = str(Path(torch.__file__).parent)
 _TAG = "npu_module"
 """Key of an autograd node's metadata: the module whose forward made the node."""
+_CALL = torch.nn.Module._call_impl.__code__
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ class Origins(local):
         self._names: dict[int, str] = {}
 
     def start(self) -> None:
-        """Follow all modules of the process."""
+        """Follow all modules of the process, and let autograd remember where it makes each node."""
+        self._anomaly = torch.autograd.set_detect_anomaly(True, check_nan=False)
         self._hooks = [
             torch_module.register_module_forward_pre_hook(self._enter),
             torch_module.register_module_forward_hook(self._leave, always_call=True),
@@ -78,6 +80,7 @@ class Origins(local):
 
     def stop(self) -> None:
         """Follow them no more."""
+        self._anomaly.__exit__(None, None, None)
         for hook in self._hooks:
             hook.remove()
         self._running.clear()
@@ -147,3 +150,34 @@ def _made_at(node: Any) -> str:
         if found and not found["file"].startswith((_TORCH, str(Path(__file__).parent), "<")):
             return f"{Path(found['file']).name}:{found['line']}"
     return UNKNOWN
+
+
+def place() -> str:
+    """Of the running op without an Origins: file and line, then the module as LeNet.features.3
+    (Tanh), or for a backward op its node. "" where neither is known.
+
+    Read from the stack when an error needs it: an op without an error pays nothing for it.
+    """
+    node = torch._C._current_autograd_node()
+    source = source_line()
+    parts = [] if source == UNKNOWN else [source]
+    module = _module() if node is None else node.name()
+    parts += [f"in {module}"] if module else []
+    return ", ".join(parts)
+
+
+def _module() -> str:
+    """The innermost running module of this thread, by its path below the outermost one."""
+    running: list[torch.nn.Module] = []
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code is _CALL:
+            running.append(frame.f_locals["self"])
+        frame = frame.f_back
+    if not running:
+        return ""
+    inner, root = running[0], running[-1]
+    path = next((name for name, part in root.named_modules() if part is inner), "")
+    if not path:
+        return type(inner).__name__
+    return f"{type(root).__name__}.{printable(path)} ({type(inner).__name__})"

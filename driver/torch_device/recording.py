@@ -81,14 +81,11 @@ class Capture:
         self._left: dict[tuple[int, BufferKey], str] = {}
         """(op, buffer) → the storage that the op left in an argument that it does not return."""
         self._lock = RLock()
-        self._anomaly: torch.autograd.set_detect_anomaly | None = None
 
     def __enter__(self) -> CaptureReport:
         if any(isinstance(other, Capture) for other in OBSERVERS):
             raise RuntimeError("npu: a capture is running already")
         self._origins.start()
-        # autograd then remembers where each node was made: the source of its backward ops
-        self._anomaly = torch.autograd.set_detect_anomaly(True, check_nan=False)
         OBSERVERS.append(self)
         return self.report
 
@@ -99,8 +96,6 @@ class Capture:
         trace: TracebackType | None,
     ) -> None:
         OBSERVERS.remove(self)
-        assert self._anomaly is not None
-        self._anomaly.__exit__(kind, error, trace)
         self._origins.stop()
         if kind is None:
             capsule = self._capsule()
