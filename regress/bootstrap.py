@@ -34,6 +34,8 @@ _EXTENSION_SOURCES = (
         for kind in ("cpp", "h")
     ),
 )
+_PACKAGES = ("driver", "golden", "regress", "tb", "workloads")
+"""Of pyproject.toml. The installed project knows each of their folders by name."""
 
 
 class SetupError(Exception):
@@ -91,9 +93,11 @@ class Environment:
         """What each of the two steps depends on, as hashes."""
         packages = self._digest([self.root / LOCK], str(self.folder))
         sources = [path for glob in _EXTENSION_SOURCES for path in sorted(self.root.glob(glob))]
+        marks = [mark for name in _PACKAGES for mark in self.root.glob(f"{name}/**/__init__.py")]
+        folders = sorted(str(mark.relative_to(self.root)) for mark in marks)
         return {
             "packages": packages,
-            "project": self._digest([self.root / "pyproject.toml", *sources], packages),
+            "project": self._digest([self.root / "pyproject.toml", *sources], packages, *folders),
         }
 
     def finished(self) -> dict[str, str]:

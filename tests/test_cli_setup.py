@@ -80,6 +80,7 @@ def test_what_has_not_changed_is_left_alone(project: Path, calls: Calls) -> None
         ("golden/cmodel/a.cpp", ["project"]),
         ("golden/cmodel/new.h", ["project"]),
         ("golden/other.py", []),
+        ("golden/cmodel/__init__.py", ["project"]),  # a module that becomes a package
     ],
 )
 def test_only_what_depends_on_a_change_is_done_again(
