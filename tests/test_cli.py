@@ -133,7 +133,7 @@ def test_a_run_of_one_op_does_not_overwrite_the_whole_run(call: Call, tmp_path: 
         (["run"], "command line: Missing argument"),
         (["nope"], "command line: No such command 'nope'"),
         (["replay", "none"], "none/capsule.json: file: got No such file"),
-        (["capture", "nope"], "command line: WORKLOAD: got nope, expected one of lenet, mlp"),
+        (["capture", "nope"], "command line: WORKLOAD: got nope, expected one of lenet, "),
         (["test", "nope"], "command line: steps: got nope, expected one of lint, types"),
         (["bench", "nope"], "command line: BENCH: got nope, expected one of"),
     ],

@@ -4,6 +4,7 @@ and the drift from torch against what the bounds of its ops explain."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -158,8 +159,8 @@ def test_a_chain_writes_noise_into_its_results_first(
     seen: list[int] = []
     place = Chain.place
 
-    def placed(self: Chain, op: Op) -> object:
-        found = place(self, op)
+    def placed(self: Chain, op: Op, written: Sequence[str]) -> object:
+        found = place(self, op, written)
         for view in found.results:
             if view is not None:
                 seen.append(int(np.count_nonzero(self._pair.elements(view))) * 10 // view.count)
