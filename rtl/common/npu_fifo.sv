@@ -55,6 +55,12 @@ module npu_fifo #(
     end
   end
 
-  CountInRange: assert property (@(posedge clk_i) disable iff (!rst_ni) count_q <= CountW'(Depth))
-    else $error("npu_fifo: %0d words in %0d slots", count_q, Depth);
+  // Immediate, as all assertions in blocks with many instances: the operands of a concurrent one
+  // are copied in every cycle.
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      CountInRange: assert (count_q <= CountW'(Depth))
+        else $error("npu_fifo: %0d words in %0d slots", count_q, Depth);
+    end
+  end
 endmodule

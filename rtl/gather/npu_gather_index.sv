@@ -84,7 +84,8 @@ module npu_gather_index
     index = '0;
     value = '0;
     if (take) begin
-      word         = 64'(beat_i >> {lane, 3'b0});
+      word[63:32]  = beat_i[{lane[LaneW-1:3], 6'd32} +: 32];
+      word[31:0]   = beat_i[{lane[LaneW-1:2], 5'b0} +: 32];
       value        = wide ? word : {{32{word[31]}}, word[31:0]};
       index.err    = beat_err_i;
       index.bad    = value >= 64'(limit_i);  // a negative one is huge

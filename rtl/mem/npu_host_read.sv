@@ -107,6 +107,10 @@ module npu_host_read
     end
   end
 
-  ReturnHasRoom: assert property (@(posedge clk_i) disable iff (!rst_ni) beat_valid_i |-> ret_room)
-    else $error("npu_host_read: data without room");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && beat_valid_i) begin
+      ReturnHasRoom: assert (ret_room)
+        else $error("npu_host_read: data without room");
+    end
+  end
 endmodule

@@ -131,6 +131,10 @@ module npu_host_write
     end
   end
 
-  AckHasRoom: assert property (@(posedge clk_i) disable iff (!rst_ni) ack_valid_i |-> ack_room)
-    else $error("npu_host_write: response without room");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && ack_valid_i) begin
+      AckHasRoom: assert (ack_room)
+        else $error("npu_host_write: response without room");
+    end
+  end
 endmodule

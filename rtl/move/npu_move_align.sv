@@ -77,14 +77,21 @@ module npu_move_align
   assign dst_take_o   = step;
   assign dst_bytes_o  = bytes;
 
-  // Rotate left by `turn` bytes: source lane s lands in lane s + turn.
+  // Rotate left by `turn` bytes: source lane s lands in lane s + turn. Not inlined: Verilator would
+  // evaluate both shifts of each instance in every cycle, whatever the conditions around them.
+  function automatic logic [BusBits-1:0] rotated(input logic [BusBits-1:0] whole,
+                                                 input logic [LaneW-1:0]   by);
+    // verilator no_inline_task
+    rotated = (whole << {by, 3'b0}) | (whole >> {AllLanes - (LaneW + 1)'(by), 3'b0});
+  endfunction
+
   assign turn = dst_lane_i - src_lane_i;
   always_comb begin
     turned = '0;
     if (out_valid_o || step) begin
       if (fill_i)           turned = {(BusBits / 32){pattern_i}};
       else if (turn == '0)  turned = beat_i;
-      else turned = (beat_i << {turn, 3'b0}) | (beat_i >> {AllLanes - (LaneW + 1)'(turn), 3'b0});
+      else                  turned = rotated(beat_i, turn);
     end
   end
 

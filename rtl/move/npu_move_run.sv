@@ -58,7 +58,10 @@ module npu_move_run
     end
   end
 
-  TakesWhatIsThere: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      take_i |-> valid_q && REQ_BYTES_WIDTH'(take_bytes_i) <= left_q)
-    else $error("npu_move_run: took %0d of %0d bytes", take_bytes_i, left_q);
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && take_i) begin
+      TakesWhatIsThere: assert (valid_q && REQ_BYTES_WIDTH'(take_bytes_i) <= left_q)
+        else $error("npu_move_run: took %0d of %0d bytes", take_bytes_i, left_q);
+    end
+  end
 endmodule

@@ -34,7 +34,11 @@ module npu_order_checker #(
     else         open_q <= open_q + 32'(opened) - 32'(closed);
   end
 
-  EnginesAnswered: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      awvalid && awid[IdBits-1-:4] == Processor |-> open_q == '0)
-    else $error("m_axi: record or word of SYNC written with %0d writes of engines open", open_q);
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && awvalid && awid[IdBits-1-:4] == Processor) begin
+      EnginesAnswered: assert (open_q == '0)
+        else $error("m_axi: record or word of SYNC written with %0d writes of engines open",
+                    open_q);
+    end
+  end
 endmodule

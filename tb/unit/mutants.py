@@ -82,7 +82,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_fp_alu_pkg.sv", "«(fraction << 1) != 0»", "1'b0"),
     ),
     "mem": (
-        Mutant("npu_burst_split.sv", "left_q <= «room»;", "room + BeatsW'(1)", "page"),
+        Mutant("npu_burst_split.sv", "left <= «room»;", "room + BeatsW'(1)", "page"),
         Mutant("npu_rr_arb.sv", "«(behind != '0) ? behind : req_i»", "req_i", "behind"),
         Mutant("npu_host_check.sv", "«len_i < 8'd16»", "len_i < 8'd17", "resp"),
         Mutant("npu_host_write.sv", "&& «whole_q != '0» && room_q", "1'b1", "stuck host"),
