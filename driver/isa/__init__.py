@@ -5,7 +5,14 @@
 golden/cmodel/npu_isa.h and docs/isa.md from these tables.
 """
 
-from driver.isa.codec import CompletionRecord, Descriptor, Packet, flag_field, flag_word
+from driver.isa.codec import (
+    CompletionRecord,
+    Descriptor,
+    Packet,
+    WindowDescriptor,
+    flag_field,
+    flag_word,
+)
 from driver.isa.layout import (
     COMPLETION_BYTES,
     COMPLETION_TIMING_BYTES,
@@ -16,6 +23,9 @@ from driver.isa.layout import (
     OPERATIONS,
     PACKET_BYTES,
     PARAM_COUNT,
+    WINDOW_BYTES,
+    WINDOW_GROUP,
+    WINDOW_RANK,
 )
 from driver.isa.types import (
     DEVICE_ID,
@@ -44,6 +54,9 @@ __all__ = [
     "OPERATION_OF",
     "PACKET_BYTES",
     "PARAM_COUNT",
+    "WINDOW_BYTES",
+    "WINDOW_GROUP",
+    "WINDOW_RANK",
     "CompletionRecord",
     "DType",
     "Descriptor",
@@ -51,6 +64,7 @@ __all__ = [
     "ErrorCode",
     "Opcode",
     "Packet",
+    "WindowDescriptor",
     "flag_field",
     "flag_word",
 ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Packets, descriptors and completion records as Python values, and their 64 bytes."""
+"""Packets, descriptors and completion records as Python values, and their bytes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from driver.isa.layout import (
     PACKET_BYTES,
     PACKET_FIELDS,
     PARAM_COUNT,
+    WINDOW_BYTES,
+    WINDOW_FIELDS,
+    WINDOW_GROUP,
+    WINDOW_RANK,
     Field,
 )
 from driver.isa.types import DType, ErrorCode
@@ -36,6 +40,7 @@ def _format(fields: tuple[Field, ...], size_bytes: int) -> struct.Struct:
 
 _PACKET = _format(PACKET_FIELDS, PACKET_BYTES)
 _DESCRIPTOR = _format(DESCRIPTOR_FIELDS, DESCRIPTOR_BYTES)
+_WINDOW = _format(WINDOW_FIELDS, WINDOW_BYTES)
 _COMPLETION = _format(COMPLETION_FIELDS, COMPLETION_BYTES)
 
 
@@ -102,6 +107,39 @@ class Descriptor:
         base, dtype, rank, *rest = _DESCRIPTOR.unpack(data)
         sizes, strides = rest[:MAX_RANK], rest[MAX_RANK : 2 * MAX_RANK]
         return cls(base, dtype, tuple(sizes[:rank]), tuple(strides[:rank]))
+
+
+@dataclass(frozen=True)
+class WindowDescriptor:
+    """A matrix operand whose rows and columns each have three dimensions with own strides.
+
+    `sizes` and `strides`: batch, three of the row, three of the column, outermost first. Row r has
+    the three indices of r in the mixed radix of the row's sizes, the last one fastest; columns
+    likewise.
+    """
+
+    base: int
+    dtype: int
+    sizes: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    def pack(self) -> bytes:
+        """The 128 bytes. struct.error if a value does not fit."""
+        assert len(self.sizes) == len(self.strides) == WINDOW_RANK
+        head = (self.base, self.dtype, WINDOW_RANK)
+        return _WINDOW.pack(*head, *self.sizes, *(0,) * 5, *self.strides, *(0,) * 9)
+
+    @classmethod
+    def unpack(cls, data: bytes) -> WindowDescriptor:
+        """The window in exactly 128 bytes."""
+        base, dtype, _, *rest = _WINDOW.unpack(data)
+        strides = rest[WINDOW_RANK + 5 :][:WINDOW_RANK]
+        return cls(base, dtype, tuple(rest[:WINDOW_RANK]), tuple(strides))
+
+    @property
+    def groups(self) -> tuple[slice, slice]:
+        """Where the row's and the column's entries are in `sizes` and `strides`."""
+        return slice(1, 1 + WINDOW_GROUP), slice(1 + WINDOW_GROUP, WINDOW_RANK)
 
 
 def _padded(values: Sequence[int]) -> tuple[int, ...]:

@@ -16,6 +16,7 @@ from driver.isa.markdown import NOTICE
 _STRUCTS: tuple[tuple[str, int, tuple[layout.Field, ...]], ...] = (
     ("packet", layout.PACKET_BYTES, layout.PACKET_FIELDS),
     ("descriptor", layout.DESCRIPTOR_BYTES, layout.DESCRIPTOR_FIELDS),
+    ("window", layout.WINDOW_BYTES, layout.WINDOW_FIELDS),
     ("completion", layout.COMPLETION_BYTES, layout.COMPLETION_FIELDS),
 )
 _ENUMS: tuple[tuple[str, int, type[IntEnum]], ...] = (
@@ -26,9 +27,9 @@ _ENUMS: tuple[tuple[str, int, type[IntEnum]], ...] = (
 )
 
 
-def _sv_struct(name: str, fields: tuple[layout.Field, ...]) -> Iterable[str]:
+def _sv_struct(name: str, size: int, fields: tuple[layout.Field, ...]) -> Iterable[str]:
     # A packed struct lists its most significant member first: the last byte of the line.
-    yield f"  /// {name.capitalize()} as a 512-bit word, byte 0 in bits 7:0."
+    yield f"  /// {name.capitalize()} as a {8 * size}-bit word, byte 0 in bits 7:0."
     yield "  typedef struct packed {"
     for field in reversed(fields):
         array = f" [{field.count - 1}:0]" if field.count > 1 else ""
@@ -118,12 +119,14 @@ def _sv() -> Iterable[str]:
     yield f"  localparam logic [31:0] DEVICE_ID = 32'h{types.DEVICE_ID:08x};"
     yield f"  localparam logic [31:0] ISA_VERSION = 32'h{types.ISA_VERSION:08x};"
     yield f"  localparam int unsigned MAX_RANK = {layout.MAX_RANK};"
+    yield f"  localparam int unsigned WINDOW_RANK = {layout.WINDOW_RANK};"
+    yield f"  localparam int unsigned WINDOW_GROUP = {layout.WINDOW_GROUP};"
     yield f"  localparam int unsigned PARAM_COUNT = {layout.PARAM_COUNT};"
     yield ""
     for name, bits, enum in _ENUMS:
         yield from sv_enum(name, bits, enum)
-    for name, _, fields in _STRUCTS:
-        yield from _sv_struct(name, fields)
+    for name, size, fields in _STRUCTS:
+        yield from _sv_struct(name, size, fields)
     yield from _sv_flags()
     yield from _sv_operations()
     yield from _sv_dtypes()
@@ -193,6 +196,8 @@ def _cpp_operations() -> Iterable[str]:
 def _cpp() -> Iterable[str]:
     yield from cpp_head()
     yield f"inline constexpr unsigned kMaxRank = {layout.MAX_RANK};"
+    yield f"inline constexpr unsigned kWindowRank = {layout.WINDOW_RANK};"
+    yield f"inline constexpr unsigned kWindowGroup = {layout.WINDOW_GROUP};"
     yield f"inline constexpr unsigned kParamCount = {layout.PARAM_COUNT};"
     yield ""
     for name, enum in (

@@ -13,8 +13,13 @@ from driver.isa.types import Opcode
 
 PACKET_BYTES = 64
 DESCRIPTOR_BYTES = 64
+WINDOW_BYTES = 128
 COMPLETION_BYTES = 64
 MAX_RANK = 5
+WINDOW_RANK = 7
+"""In place of a rank, it marks a window descriptor; also the number of its dimensions."""
+WINDOW_GROUP = 3
+"""Dimensions of a window's rows, and of its columns."""
 PARAM_COUNT = 8
 
 
@@ -60,6 +65,22 @@ DESCRIPTOR_FIELDS: tuple[Field, ...] = (
     Field("size", 16, 32, "elements per dimension, outermost first; 0 beyond the rank", MAX_RANK),
     Field("stride", 36, 32, "step in elements; 0 repeats (broadcast); 0 beyond the rank", MAX_RANK),
     Field("reserved", 56, 64, "zero"),
+)
+
+WINDOW_FIELDS: tuple[Field, ...] = (
+    Field("base", 0, 64, "byte address of element [0, …, 0]"),
+    Field("dtype", 8, 32, "element type; equals the packet's"),
+    Field("rank", 12, 32, "7: marks a window descriptor"),
+    Field(
+        "size",
+        16,
+        32,
+        "elements: batch, 3 of the row, 3 of the column, outermost first",
+        WINDOW_RANK,
+    ),
+    Field("reserved", 44, 32, "zero", 5),
+    Field("stride", 64, 32, "step in elements, likewise; 0 repeats", WINDOW_RANK),
+    Field("reserved_end", 92, 32, "zero", 9),
 )
 
 COMPLETION_FIELDS: tuple[Field, ...] = (
@@ -216,5 +237,11 @@ CHECK_ORDER: tuple[str, ...] = (
     "the rank), dst with stride 0 where the size is above 1. Then, descriptor or not: MISALIGNED "
     "when the base is no multiple of the element size, OUT_OF_RANGE when first or last byte is "
     "not in memory (computed without wrapping), or a dense operand needs a stride of 2³² elements "
-    "or more. All checks of one operand come before those of the next.",
+    "or more. All checks of one operand come before those of the next. A MATMUL descriptor of rank "
+    "7 is a window: after its first 64 bytes, OUT_OF_RANGE when its second 64 bytes are not all "
+    "in memory, BUS_READ when reading them fails, then BAD_DESCRIPTOR: reserved words not zero, "
+    "a size of zero, a type that is not the packet's, a batch, product of row sizes or product "
+    "of column sizes that is not the packet's (computed without wrapping), TRANS_A for src1 or "
+    "TRANS_B for src2, dst with stride 0 where the size is above 1. Rank 7 with another opcode "
+    "is a rank outside 1…5.",
 )

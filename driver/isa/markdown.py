@@ -20,6 +20,18 @@ overlaps a source, or itself, gives undefined data. The exception is VECTOR with
 its dst may be a source, element for element at the same addresses.
 """
 
+_WINDOW = """
+An operand of MATMUL may be a window: its DESC flag is set, and its descriptor has rank 7 and 128
+bytes. A window's rows and columns have three dimensions each, with a size and a stride of their
+own: row r is read as three indices in mixed radix, the last of them fastest, and columns alike.
+Element (b, r, c) lies at `base` + (b·stride[0] + Σ index·stride of the row + Σ index·stride of the
+column) elements. size[0] is the packet's batch. The product of the row's sizes is M (src1, dst) or
+K (src2), that of the column's sizes K (src1) or N (src2, dst). Each operand has its own factors:
+src1's K may have three dimensions while src2's K has one. A window is never transposed: TRANS_A
+and TRANS_B of the operand are 0. Sources may overlap themselves, as the windows of a convolution
+do. Unused dimensions have size 1. ACCUMULATE reads dst through its window.
+"""
+
 _VECTOR = """
 VECTOR runs one of the [vector programs](vector-programs.md) on every element. A program with n
 sources, 0 to 3, uses the first n of src1, src2 and src3; src3's address is `src3_low` + 2³² ·
@@ -61,12 +73,14 @@ def page() -> Iterable[str]:
         "[numerics.md](numerics.md). Registers: [registers.md](registers.md). All addresses are "
         "physical byte addresses."
     )
-    yield from _struct("Packet", layout.PACKET_FIELDS)
+    yield from _struct("Packet", layout.PACKET_BYTES, layout.PACKET_FIELDS)
     yield from _flags()
     yield from _operations()
-    yield from _struct("Tensor descriptor", layout.DESCRIPTOR_FIELDS)
-    yield from paragraph("Descriptors lie on multiples of 64 bytes.")
-    yield from _struct("Completion record", layout.COMPLETION_FIELDS)
+    yield from _struct("Tensor descriptor", layout.DESCRIPTOR_BYTES, layout.DESCRIPTOR_FIELDS)
+    yield from paragraph("Descriptors, of tensors and of windows, lie on multiples of 64 bytes.")
+    yield from _struct("Window descriptor", layout.WINDOW_BYTES, layout.WINDOW_FIELDS)
+    yield from paragraph(_WINDOW)
+    yield from _struct("Completion record", layout.COMPLETION_BYTES, layout.COMPLETION_FIELDS)
     timing = layout.COMPLETION_TIMING_BYTES
     yield from paragraph(_RECORD.format(start=timing.start, end=timing.stop - 1))
     yield "## Data types"
@@ -91,8 +105,8 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterable[st
     yield ""
 
 
-def _struct(title: str, fields: tuple[layout.Field, ...]) -> Iterable[str]:
-    yield f"## {title}: 64 bytes, little endian"
+def _struct(title: str, size: int, fields: tuple[layout.Field, ...]) -> Iterable[str]:
+    yield f"## {title}: {size} bytes, little endian"
     yield ""
     rows = (
         (

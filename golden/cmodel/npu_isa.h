@@ -9,6 +9,8 @@
 namespace npu::isa {
 
 inline constexpr unsigned kMaxRank = 5;
+inline constexpr unsigned kWindowRank = 7;
+inline constexpr unsigned kWindowGroup = 3;
 inline constexpr unsigned kParamCount = 8;
 
 enum class Opcode : std::uint32_t {
@@ -66,6 +68,17 @@ struct Descriptor {
   std::uint64_t reserved;  // zero
 };
 static_assert(sizeof(Descriptor) == 64);
+
+struct Window {
+  std::uint64_t base;  // byte address of element [0, …, 0]
+  std::uint32_t dtype;  // element type; equals the packet's
+  std::uint32_t rank;  // 7: marks a window descriptor
+  std::array<std::uint32_t, 7> size;  // elements: batch, 3 of the row, 3 of the column, outermost first
+  std::array<std::uint32_t, 5> reserved;  // zero
+  std::array<std::uint32_t, 7> stride;  // step in elements, likewise; 0 repeats
+  std::array<std::uint32_t, 9> reserved_end;  // zero
+};
+static_assert(sizeof(Window) == 128);
 
 struct Completion {
   std::uint32_t seq;  // number of the command since reset, in order of execution

@@ -3,8 +3,10 @@
 /// Numbers and layouts of the instruction set; described in docs/isa.md.
 package npu_isa_pkg;
   localparam logic [31:0] DEVICE_ID = 32'h4e505530;
-  localparam logic [31:0] ISA_VERSION = 32'h00010001;
+  localparam logic [31:0] ISA_VERSION = 32'h00020000;
   localparam int unsigned MAX_RANK = 5;
+  localparam int unsigned WINDOW_RANK = 7;
+  localparam int unsigned WINDOW_GROUP = 3;
   localparam int unsigned PARAM_COUNT = 8;
 
   typedef enum logic [31:0] {
@@ -69,6 +71,17 @@ package npu_isa_pkg;
     logic [31:0] dtype;
     logic [63:0] base;
   } descriptor_t;
+
+  /// Window as a 1024-bit word, byte 0 in bits 7:0.
+  typedef struct packed {
+    logic [8:0] [31:0] reserved_end;
+    logic [6:0] [31:0] stride;
+    logic [4:0] [31:0] reserved;
+    logic [6:0] [31:0] size;
+    logic [31:0] rank;
+    logic [31:0] dtype;
+    logic [63:0] base;
+  } window_t;
 
   /// Completion as a 512-bit word, byte 0 in bits 7:0.
   typedef struct packed {
