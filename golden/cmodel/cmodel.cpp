@@ -9,6 +9,7 @@
 #include "move.h"
 #include "operands.h"
 #include "vector.h"
+#include "window.h"
 
 namespace npu {
 
@@ -17,7 +18,9 @@ namespace {
 using isa::Packet;
 
 /// The view as the product sees it: a transposed operand has its last two dimensions exchanged.
-MatrixRef matrix_ref(const Memory& memory, const TensorView& view, bool swapped) {
+MatrixRef matrix_ref(const Memory& memory, const TensorView& view, bool swapped,
+                     WindowOffsets& offsets) {
+  if (view.is_window()) return offsets.matrix(memory, view);
   const auto stride = [&](std::size_t d) { return static_cast<std::ptrdiff_t>(view.stride[d]); };
   return {memory.at(view.base), view.dtype, stride(0), stride(swapped ? 2 : 1),
           stride(swapped ? 1 : 2)};
@@ -66,13 +69,14 @@ void CModel::run_matmul(const Packet& packet) {
   if (accumulate) check_readable(memory_, "dst", c);
   check_writable(memory_, "dst", c);
 
+  WindowOffsets a_offsets, b_offsets, c_offsets;
   matmul({.batch = packet.param[isa::kMatmulBatch],
           .m = packet.param[isa::kMatmulM],
           .k = packet.param[isa::kMatmulK],
           .n = packet.param[isa::kMatmulN],
-          .a = matrix_ref(memory_, a, has_flag(packet, isa::kTransAMask)),
-          .b = matrix_ref(memory_, b, has_flag(packet, isa::kTransBMask)),
-          .c = matrix_ref(memory_, c, false),
+          .a = matrix_ref(memory_, a, has_flag(packet, isa::kTransAMask), a_offsets),
+          .b = matrix_ref(memory_, b, has_flag(packet, isa::kTransBMask), b_offsets),
+          .c = matrix_ref(memory_, c, false, c_offsets),
           .accumulate = accumulate},
          threads_);
   mark_written(memory_, c);

@@ -26,6 +26,7 @@ constexpr std::size_t kUnitsPerThread = 4;
 MatmulJob transposed(const MatmulJob& job) {
   const auto flip = [](MatrixRef ref) {
     std::swap(ref.row_stride, ref.column_stride);
+    std::swap(ref.offsets.row, ref.offsets.column);
     return ref;
   };
   MatmulJob result = job;
@@ -39,19 +40,19 @@ MatmulJob transposed(const MatmulJob& job) {
 /// Rows of A are read along k as they lie in memory, panels of B along j after packing: put the
 /// larger matrix where its layout needs no transposition.
 bool prefers_transposed(const MatmulJob& job) {
-  return job.b.row_stride == 1 && job.b.column_stride != 1 && job.m < job.n;
+  return !job.b.offsets && job.b.row_stride == 1 && job.b.column_stride != 1 && job.m < job.n;
 }
 
 Plane plane_of(const MatrixRef& ref, std::size_t batch) {
   const auto offset = static_cast<std::ptrdiff_t>(batch) * ref.batch_stride;
   return {ref.data + offset * static_cast<std::ptrdiff_t>(dtype_bytes(ref.dtype)), ref.dtype,
-          ref.row_stride, ref.column_stride};
+          ref.row_stride, ref.column_stride, ref.offsets};
 }
 
 /// A's rows as they lie, if they are words along k.
 std::optional<WordRows> words_in_place(const Plane& plane) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(plane.data) % alignof(std::uint32_t) == 0;
-  if (plane.dtype != DType::kFp32 || plane.column_stride != 1 || !aligned) return std::nullopt;
+  if (plane.dtype != DType::kFp32 || !plane.is_line(1) || !aligned) return std::nullopt;
   return WordRows{reinterpret_cast<const std::uint32_t*>(plane.data), plane.row_stride};
 }
 

@@ -16,6 +16,7 @@
 
 #include "kernels.h"
 #include "npu_isa.h"
+#include "offsets.h"
 
 namespace npu {
 
@@ -26,6 +27,7 @@ struct MatrixRef {
   std::ptrdiff_t batch_stride;
   std::ptrdiff_t row_stride;
   std::ptrdiff_t column_stride;
+  Offsets offsets{};  // of a window, instead of both strides
 };
 
 /// c[batch, m, n] = a[batch, m, k] · b[batch, k, n], or c + that.

@@ -43,9 +43,14 @@ Operands matmul_operands(const Memory& memory, const Packet& packet) {
   const Shape a = matrix_shape(batch, m, k, has_flag(packet, isa::kTransAMask));
   const Shape b = matrix_shape(batch, k, n, has_flag(packet, isa::kTransBMask));
   Operands operands;
-  operands.src1 = resolve(memory, src1_of(packet), a);
-  operands.src2 = resolve(memory, src2_of(packet, src_dtype(packet)), b);
-  operands.dst = resolve(memory, dst_of(packet), matrix_shape(batch, m, n, false));
+  const auto matrix = [&](OperandRef ref, const Shape& shape, std::uint32_t transposed) {
+    ref.may_be_window = true;
+    ref.is_transposed = has_flag(packet, transposed);
+    return resolve(memory, ref, shape);
+  };
+  operands.src1 = matrix(src1_of(packet), a, isa::kTransAMask);
+  operands.src2 = matrix(src2_of(packet, src_dtype(packet)), b, isa::kTransBMask);
+  operands.dst = matrix(dst_of(packet), matrix_shape(batch, m, n, false), 0);
   return operands;
 }
 

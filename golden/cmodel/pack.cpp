@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <vector>
 
 #include "scalar.h"
 
@@ -15,6 +16,8 @@ using isa::DType;
 
 /// Side of the square that a transposition keeps in the first-level cache.
 constexpr std::size_t kSquare = 32;
+/// Mean length from which runs are faster than single elements.
+constexpr std::size_t kWorthwhileRun = 4;
 
 std::uint32_t widen(DType dtype, const std::byte* element) {
   switch (dtype) {
@@ -39,6 +42,23 @@ void widen_adjacent(const Kernels& kernels, DType dtype, const std::byte* src, s
   }
 }
 
+/// Neighbours that are adjacent in memory.
+struct AdjacentRun {
+  std::size_t first;
+  std::size_t count;
+};
+
+/// The rows or columns 0 … count − 1 as runs of adjacent ones.
+std::vector<AdjacentRun> runs_of(const std::ptrdiff_t* offsets, std::size_t count) {
+  std::vector<AdjacentRun> runs;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool adjacent = i > 0 && offsets[i] == offsets[i - 1] + 1;
+    if (!adjacent) runs.push_back({i, 0});
+    ++runs.back().count;
+  }
+  return runs;
+}
+
 /// For a source whose columns are contiguous: widen them, then turn squares round.
 void pack_transposed(const Kernels& kernels, const Block& src, std::uint32_t* dst,
                      std::ptrdiff_t dst_stride) {
@@ -58,6 +78,32 @@ void pack_transposed(const Kernels& kernels, const Block& src, std::uint32_t* ds
   }
 }
 
+/// For a window: by runs of adjacent columns, or of adjacent rows, or element by element.
+void pack_window(const Kernels& kernels, const Block& src, std::uint32_t* dst,
+                 std::ptrdiff_t dst_stride) {
+  const Plane& plane = src.plane;
+  const auto columns = runs_of(plane.offsets.column, src.columns);
+  if (src.columns >= kWorthwhileRun * columns.size()) {
+    for (std::size_t r = 0; r < src.rows; ++r, dst += dst_stride) {
+      for (const AdjacentRun& run : columns) {
+        widen_adjacent(kernels, plane.dtype, plane.at(r, run.first), run.count, dst + run.first);
+      }
+    }
+    return;
+  }
+  const auto rows = runs_of(plane.offsets.row, src.rows);
+  if (src.rows >= kWorthwhileRun * rows.size()) {
+    for (const AdjacentRun& run : rows) {
+      pack_transposed(kernels, {plane.from(run.first, 0), run.count, src.columns},
+                      dst + static_cast<std::ptrdiff_t>(run.first) * dst_stride, dst_stride);
+    }
+    return;
+  }
+  for (std::size_t r = 0; r < src.rows; ++r, dst += dst_stride) {
+    for (std::size_t c = 0; c < src.columns; ++c) dst[c] = widen(plane.dtype, plane.at(r, c));
+  }
+}
+
 /// An int8 element as the 16 bits of half a pair.
 std::uint32_t half(const Plane& plane, std::size_t row, std::size_t column) {
   const auto value = static_cast<std::int8_t>(*plane.at(row, column));
@@ -71,6 +117,13 @@ void unpack_rows(const std::uint32_t* src, std::ptrdiff_t src_stride, const Bloc
   const std::ptrdiff_t step =
       dst.plane.column_stride * static_cast<std::ptrdiff_t>(sizeof(Element));
   for (std::size_t r = 0; r < dst.rows; ++r, src += src_stride) {
+    if (dst.plane.offsets) {
+      for (std::size_t c = 0; c < dst.columns; ++c) {
+        const Element value = convert(src[c]);
+        std::memcpy(dst.plane.at(r, c), &value, sizeof(Element));
+      }
+      continue;
+    }
     std::byte* out = dst.plane.at(r, 0);
     if (dst.plane.column_stride == 1) {  // the constant step lets this loop vectorise
       for (std::size_t c = 0; c < dst.columns; ++c) {
@@ -91,6 +144,7 @@ void unpack_rows(const std::uint32_t* src, std::ptrdiff_t src_stride, const Bloc
 void pack_words(const Kernels& kernels, const Block& src, std::uint32_t* dst,
                 std::ptrdiff_t dst_stride) {
   const Plane& plane = src.plane;
+  if (plane.offsets) return pack_window(kernels, src, dst, dst_stride);
   if (plane.column_stride != 1 && plane.row_stride == 1) {
     return pack_transposed(kernels, src, dst, dst_stride);
   }

@@ -3,25 +3,35 @@
 #pragma once
 
 #include "kernels.h"
+#include "offsets.h"
 #include "packet.h"
 
 namespace npu {
 
-/// One matrix in host memory; strides in elements, any sign.
+/// One matrix in host memory; strides in elements, any sign, or tables in their place.
 struct Plane {
   std::byte* data;
   isa::DType dtype;
   std::ptrdiff_t row_stride;
   std::ptrdiff_t column_stride;
+  Offsets offsets{};
 
   [[nodiscard]] std::byte* at(std::size_t row, std::size_t column) const {
-    const auto index = static_cast<std::ptrdiff_t>(row) * row_stride +
-                       static_cast<std::ptrdiff_t>(column) * column_stride;
+    const auto index = offsets ? offsets.row[row] + offsets.column[column]
+                               : static_cast<std::ptrdiff_t>(row) * row_stride +
+                                     static_cast<std::ptrdiff_t>(column) * column_stride;
     return data + index * static_cast<std::ptrdiff_t>(dtype_bytes(dtype));
   }
   /// The plane that begins at (row, column) of this one.
   [[nodiscard]] Plane from(std::size_t row, std::size_t column) const {
+    if (offsets) {
+      return {data, dtype, 0, 0, {offsets.row + row, offsets.column + column}};
+    }
     return {at(row, column), dtype, row_stride, column_stride};
+  }
+  /// Whether neighbours in a row are `stride` elements apart throughout.
+  [[nodiscard]] bool is_line(std::ptrdiff_t stride) const {
+    return !offsets && column_stride == stride;
   }
 };
 

@@ -31,7 +31,7 @@ WordRows columns_of_b(const Product& product, const Range& rows, const Columns& 
                       std::optional<WordBuffer>& storage) {
   const Plane b = product.b.from(0, columns.first);
   const bool aligned = reinterpret_cast<std::uintptr_t>(b.data) % alignof(std::uint32_t) == 0;
-  if (b.dtype == isa::DType::kFp32 && b.column_stride == 1 && aligned && rows.count <= kFewRows &&
+  if (b.dtype == isa::DType::kFp32 && b.is_line(1) && aligned && rows.count <= kFewRows &&
       columns.count == columns.width) {
     return {reinterpret_cast<const std::uint32_t*>(b.data), b.row_stride};
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tensor_view.h"
 
+#include <bit>
 #include <cstring>
 #include <limits>
 #include <string>
@@ -55,19 +56,32 @@ const char* malformation(const isa::Descriptor& raw, const OperandRef& ref) {
   return raw.dtype == static_cast<std::uint32_t>(ref.dtype) ? nullptr : "type is not the packet's";
 }
 
-isa::Descriptor fetch_descriptor(const Memory& memory, const OperandRef& ref) {
-  constexpr std::uint64_t kBytes = sizeof(isa::Descriptor);
-  const Address address = ref.address;
-  fail_if(address % kBytes != 0, ErrorCode::kMisaligned, [&] {
-    return words(ref.name, "descriptor address " + hex(address) + " is not 64-aligned");
-  });
+/// The first thing wrong with a window, or null.
+const char* malformation(const isa::Window& raw, const OperandRef& ref) {
+  const auto zero = [](std::uint32_t word) { return word == 0; };
+  if (!std::ranges::all_of(raw.reserved, zero) || !std::ranges::all_of(raw.reserved_end, zero)) {
+    return "reserved word not zero";
+  }
+  for (std::size_t d = 0; d < isa::kWindowRank; ++d) {
+    if (raw.size[d] == 0) return "a size is zero";
+    if (ref.is_destination && raw.stride[d] == 0 && raw.size[d] > 1) {
+      return "destination is broadcast";
+    }
+  }
+  if (ref.is_transposed) return "a window is not transposed";
+  return raw.dtype == static_cast<std::uint32_t>(ref.dtype) ? nullptr : "type is not the packet's";
+}
+
+constexpr std::uint64_t kDescriptorBytes = sizeof(isa::Descriptor);
+
+/// Copies the 64 bytes at `address`, a descriptor or half of a window, to `to`.
+void fetch_line(const Memory& memory, const OperandRef& ref, Address address, std::byte* to) {
+  constexpr std::uint64_t kBytes = kDescriptorBytes;
   fail_if(!memory.contains(address, address + (kBytes - 1)), ErrorCode::kOutOfRange,
           [&] { return words(ref.name, "descriptor at " + hex(address) + " is not in memory"); });
   fail_if(memory.read_fails(address, kBytes), ErrorCode::kBusRead,
           [&] { return words(ref.name, "bus error on the descriptor at " + hex(address)); });
-  isa::Descriptor raw{};
-  std::memcpy(&raw, memory.at(address), kBytes);
-  return raw;
+  std::memcpy(to, memory.at(address), kBytes);
 }
 
 /// Dense row-major view. A stride beyond 32 bits saturates, so that no memory holds the view.
@@ -82,8 +96,32 @@ TensorView dense_view(Address base, isa::DType dtype, const Shape& shape) {
   return view;
 }
 
+/// The window whose first half, at the operand's address, has been fetched.
+TensorView load_window(const Memory& memory, const OperandRef& ref, const ShapeRule& rule) {
+  std::array<std::byte, sizeof(isa::Window)> bytes{};
+  for (std::size_t at = 0; at < bytes.size(); at += kDescriptorBytes) {
+    fetch_line(memory, ref, ref.address + at, bytes.data() + at);
+  }
+  const auto raw = std::bit_cast<isa::Window>(bytes);
+  const char* wrong = malformation(raw, ref);
+  fail_if(wrong != nullptr, ErrorCode::kBadDescriptor,
+          [&] { return words(ref.name, "window at " + hex(ref.address) + ": " + wrong); });
+  TensorView view{raw.base, ref.dtype, {isa::kWindowRank, {}}, {}};
+  std::ranges::copy(raw.size, view.shape.size.begin());
+  std::ranges::copy(raw.stride, view.stride.begin());
+  fail_if(!rule.admits_window(view.shape), ErrorCode::kBadDescriptor,
+          [&] { return words(ref.name, "window at " + hex(ref.address) + ": sizes at odds"); });
+  return view;
+}
+
 TensorView load_descriptor(const Memory& memory, const OperandRef& ref, const ShapeRule& rule) {
-  const isa::Descriptor raw = fetch_descriptor(memory, ref);
+  fail_if(ref.address % kDescriptorBytes != 0, ErrorCode::kMisaligned, [&] {
+    return words(ref.name, "descriptor address " + hex(ref.address) + " is not 64-aligned");
+  });
+  std::array<std::byte, kDescriptorBytes> bytes{};
+  fetch_line(memory, ref, ref.address, bytes.data());
+  const auto raw = std::bit_cast<isa::Descriptor>(bytes);
+  if (raw.rank == isa::kWindowRank && ref.may_be_window) return load_window(memory, ref, rule);
   const char* wrong = malformation(raw, ref);
   fail_if(wrong != nullptr, ErrorCode::kBadDescriptor,
           [&] { return words(ref.name, "descriptor at " + hex(ref.address) + ": " + wrong); });
@@ -117,6 +155,18 @@ bool ShapeRule::admits(const Shape& given) const {
   Shape demanded = *shape;
   if (free_dim) demanded.size[*free_dim] = given.size[*free_dim];
   return demanded == given;
+}
+
+bool ShapeRule::admits_window(const Shape& given) const {
+  const auto product = [&](std::size_t first) {
+    std::uint64_t result = 1;
+    for (std::size_t d = first; d < first + isa::kWindowGroup; ++d) {
+      result = saturating_mul(result, given.size[d]);
+    }
+    return result;
+  };
+  const Shape found{3, {given.size[0], product(1), product(1 + isa::kWindowGroup)}};
+  return shape.has_value() && found == *shape;
 }
 
 TensorView resolve(const Memory& memory, const OperandRef& ref, const ShapeRule& rule) {

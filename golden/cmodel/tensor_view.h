@@ -13,10 +13,13 @@
 
 namespace npu {
 
+/// Dimensions of a view: those of a tensor, or a window's.
+inline constexpr std::size_t kViewRank = std::max(isa::kMaxRank, isa::kWindowRank);
+
 /// Sizes, outermost first. Entries at and beyond `rank` are zero.
 struct Shape {
   unsigned rank = 0;
-  std::array<std::uint64_t, isa::kMaxRank> size{};
+  std::array<std::uint64_t, kViewRank> size{};
 
   friend bool operator==(const Shape&, const Shape&) = default;
 };
@@ -26,9 +29,11 @@ struct TensorView {
   Address base = 0;
   isa::DType dtype{};
   Shape shape;
-  std::array<std::uint64_t, isa::kMaxRank> stride{};  // in elements
+  std::array<std::uint64_t, kViewRank> stride{};  // in elements
 
   [[nodiscard]] unsigned element_bytes() const { return dtype_bytes(dtype); }
+  /// A matrix operand whose rows and columns have three dimensions each.
+  [[nodiscard]] bool is_window() const { return shape.rank == isa::kWindowRank; }
 };
 
 /// What a packet demands of an operand's shape.
@@ -41,6 +46,8 @@ struct ShapeRule {
   ShapeRule(std::optional<Shape> demanded, std::size_t dim) : shape(demanded), free_dim(dim) {}
 
   [[nodiscard]] bool admits(const Shape& given) const;
+  /// Whether a window has this batch, and this many rows and columns; the shape has rank 3.
+  [[nodiscard]] bool admits_window(const Shape& given) const;
 };
 
 /// One of a packet's addresses with what the packet says of it.
@@ -50,6 +57,8 @@ struct OperandRef {
   bool is_descriptor = false;
   bool is_destination = false;
   isa::DType dtype{};
+  bool may_be_window = false;  // of MATMUL
+  bool is_transposed = false;
 };
 
 /// The whole of check 5 for one operand. A direct one is dense, of the rule's shape.
@@ -61,8 +70,8 @@ struct OperandRef {
 template <class Visit>
 void for_each_run(const TensorView& view, Visit&& visit) {
   const std::uint64_t bytes = view.element_bytes();
-  std::array<std::uint64_t, isa::kMaxRank> size{};
-  std::array<std::uint64_t, isa::kMaxRank> step{};
+  std::array<std::uint64_t, kViewRank> size{};
+  std::array<std::uint64_t, kViewRank> step{};
   std::size_t rank = 0;
   std::uint64_t run = bytes;
   bool adjacent = true;
@@ -77,7 +86,7 @@ void for_each_run(const TensorView& view, Visit&& visit) {
       step[rank++] = view.stride[d] * bytes;
     }
   }
-  std::array<std::uint64_t, isa::kMaxRank> index{};
+  std::array<std::uint64_t, kViewRank> index{};
   for (Address address = view.base;;) {
     visit(address, run);
     std::size_t d = 0;
