@@ -15,10 +15,15 @@ from math import prod
 from driver.isa import (
     DESCRIPTOR_BYTES,
     DTYPE_BYTES,
+    WINDOW_BYTES,
+    WINDOW_GROUP,
+    WINDOW_RANK,
     Descriptor,
     DType,
     Opcode,
     Packet,
+    WindowDescriptor,
+    begins_window,
     flag_field,
 )
 from driver.isa.micro import Reduce
@@ -83,13 +88,57 @@ class Execution:
         return self.packet.params[number] if number < len(self.packet.params) else 0
 
     def view(self, name: str, address: int, dtype: int, sizes: tuple[int, ...] | None) -> View:
-        """Operand `name`: by its descriptor, or dense with `sizes`."""
+        """Operand `name`: by its descriptor or window, or dense with `sizes`."""
         if self.flag(f"{name}_DESC"):
-            found = Descriptor.unpack(self.read(address, DESCRIPTOR_BYTES))
+            found: Descriptor | WindowDescriptor
+            data = self.read(address, DESCRIPTOR_BYTES)
+            if begins_window(data):
+                found = WindowDescriptor.unpack(self.read(address, WINDOW_BYTES))
+            else:
+                found = Descriptor.unpack(data)
             return View(found.base, DType(dtype), found.sizes, found.strides)
         assert sizes is not None
         strides = tuple(prod(sizes[d + 1 :]) for d in range(len(sizes)))
         return View(address, DType(dtype), sizes, strides)
+
+
+@dataclass(frozen=True)
+class _Matrix:
+    """An operand of MATMUL: a view of [batch, row, column], of its transpose, or of a window."""
+
+    view: View
+    is_transposed: bool
+
+    def index(self, batch: int, row: int, column: int) -> Index:
+        """Where the view has an element."""
+        if len(self.view.sizes) != WINDOW_RANK:
+            return (batch, column, row) if self.is_transposed else (batch, row, column)
+        rows, columns = (self.view.sizes[at : at + WINDOW_GROUP] for at in (1, 1 + WINDOW_GROUP))
+        return (batch, *_digits(row, rows), *_digits(column, columns))
+
+    def place(self, index: Index) -> Index:
+        """Batch, row and column of an element of the view."""
+        if len(index) != WINDOW_RANK:
+            return index
+        sizes = self.view.sizes
+        row, column = 0, 0
+        for at in range(WINDOW_GROUP):
+            row = row * sizes[1 + at] + index[1 + at]
+            column = column * sizes[1 + WINDOW_GROUP + at] + index[1 + WINDOW_GROUP + at]
+        return (index[0], row, column)
+
+    def bits(self, read: ReadMemory, batch: int, row: int, column: int) -> int:
+        """An element."""
+        return self.view.bits(read, self.index(batch, row, column))
+
+
+def _digits(number: int, sizes: tuple[int, ...]) -> Index:
+    """A number in mixed radix, the last digit the fastest."""
+    digits = []
+    for size in reversed(sizes):
+        digits.append(number % size)
+        number //= size
+    return tuple(reversed(digits))
 
 
 def destination(packet: Packet, read: ReadMemory) -> View:
@@ -114,28 +163,35 @@ def blame_packet(
 
 
 # ---------------------------------------------------------------------- MATMUL
-def _matmul_views(run: Execution) -> tuple[View, View, View]:
+def _matrix(
+    run: Execution, name: str, address: int, shape: tuple[int, int, int], trans: str = ""
+) -> _Matrix:
+    """Operand `name`, of [batch, rows, columns]; `trans`: the flag that says it is transposed."""
+    dtype = run.flag("DST_DTYPE" if name == "DST" else "SRC_DTYPE")
+    batch, rows, columns = shape
+    swapped = bool(trans and run.flag(trans))
+    stored = (batch, columns, rows) if swapped else shape
+    return _Matrix(run.view(name, address, dtype, stored), swapped)
+
+
+def _matmul_operands(run: Execution) -> tuple[_Matrix, _Matrix, _Matrix]:
     m, k, n, batch = (run.param(i) for i in range(4))
-    src, dst = run.flag("SRC_DTYPE"), run.flag("DST_DTYPE")
-    a_sizes = (batch, k, m) if run.flag("TRANS_A") else (batch, m, k)
-    b_sizes = (batch, n, k) if run.flag("TRANS_B") else (batch, k, n)
     packet = run.packet
     return (
-        run.view("SRC1", packet.src1, src, a_sizes),
-        run.view("SRC2", packet.src2, src, b_sizes),
-        run.view("DST", packet.dst, dst, (batch, m, n)),
+        _matrix(run, "SRC1", packet.src1, (batch, m, k), "TRANS_A"),
+        _matrix(run, "SRC2", packet.src2, (batch, k, n), "TRANS_B"),
+        _matrix(run, "DST", packet.dst, (batch, m, n)),
     )
 
 
 def _matmul_element(run: Execution, index: Index) -> int:
-    a, b, c = _matmul_views(run)
-    batch, row, column = index
+    a, b, c = _matmul_operands(run)
+    batch, row, column = c.place(index)
     terms = range(run.param(1))
-    left = [(batch, k, row) if run.flag("TRANS_A") else (batch, row, k) for k in terms]
-    right = [(batch, column, k) if run.flag("TRANS_B") else (batch, k, column) for k in terms]
-    start = c.bits(run.read, index) if run.flag("ACCUMULATE") else None
-    factors = ([a.bits(run.read, at) for at in left], [b.bits(run.read, at) for at in right])
-    return softfloat.chain(*factors, start, a.dtype, c.dtype)
+    start = c.view.bits(run.read, index) if run.flag("ACCUMULATE") else None
+    left = [a.bits(run.read, batch, row, k) for k in terms]
+    right = [b.bits(run.read, batch, k, column) for k in terms]
+    return softfloat.chain(left, right, start, a.view.dtype, c.view.dtype)
 
 
 # ---------------------------------------------------------------------- VECTOR
@@ -235,7 +291,7 @@ class _Operation:
 
 
 _OPERATIONS: dict[Opcode, _Operation] = {
-    Opcode.MATMUL: _Operation(lambda run: _matmul_views(run)[2], _matmul_element),
+    Opcode.MATMUL: _Operation(lambda run: _matmul_operands(run)[2].view, _matmul_element),
     Opcode.VECTOR: _Operation(_vector_destination, _vector_element),
     Opcode.COPY: _Operation(
         lambda run: _copy_views(run)[1],

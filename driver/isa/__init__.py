@@ -10,6 +10,7 @@ from driver.isa.codec import (
     Descriptor,
     Packet,
     WindowDescriptor,
+    begins_window,
     flag_field,
     flag_word,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "Opcode",
     "Packet",
     "WindowDescriptor",
+    "begins_window",
     "flag_field",
     "flag_word",
 ]

@@ -142,6 +142,11 @@ class WindowDescriptor:
         return slice(1, 1 + WINDOW_GROUP), slice(1 + WINDOW_GROUP, WINDOW_RANK)
 
 
+def begins_window(data: bytes) -> bool:
+    """Whether the 64 bytes of a descriptor are the first half of a window's."""
+    return bool(_DESCRIPTOR.unpack(data)[2] == WINDOW_RANK)
+
+
 def _padded(values: Sequence[int]) -> tuple[int, ...]:
     return tuple(values) + (0,) * (MAX_RANK - len(values))
 
