@@ -167,7 +167,7 @@ def _matrix(
     run: Execution, name: str, address: int, shape: tuple[int, int, int], trans: str = ""
 ) -> _Matrix:
     """Operand `name`, of [batch, rows, columns]; `trans`: the flag that says it is transposed."""
-    dtype = run.flag("DST_DTYPE" if name == "DST" else "SRC_DTYPE")
+    dtype = run.flag("DST_DTYPE" if name in ("SRC3", "DST") else "SRC_DTYPE")
     batch, rows, columns = shape
     swapped = bool(trans and run.flag(trans))
     stored = (batch, columns, rows) if swapped else shape
@@ -188,7 +188,13 @@ def _matmul_element(run: Execution, index: Index) -> int:
     a, b, c = _matmul_operands(run)
     batch, row, column = c.place(index)
     terms = range(run.param(1))
-    start = c.view.bits(run.read, index) if run.flag("ACCUMULATE") else None
+    start = None
+    if run.flag("SRC3_DESC"):
+        address = run.param(6) | run.param(7) << 32
+        third = _matrix(run, "SRC3", address, (run.param(3), run.param(0), run.param(2)))
+        start = third.bits(run.read, batch, row, column)
+    elif run.flag("ACCUMULATE"):
+        start = c.view.bits(run.read, index)
     left = [a.bits(run.read, batch, row, k) for k in terms]
     right = [b.bits(run.read, batch, k, column) for k in terms]
     return softfloat.chain(left, right, start, a.view.dtype, c.view.dtype)

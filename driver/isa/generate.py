@@ -68,7 +68,7 @@ def _sv_operations() -> Iterable[str]:
     yield "    unique case (opcode)"
     for op in layout.OPERATIONS:
         uses = [f"1'b{int(name in op.addresses)}" for name in ("src1", "src2", "dst")]
-        params = f"{layout.PARAM_COUNT}'h{(1 << len(op.params)) - 1:02x}"
+        params = f"{layout.PARAM_COUNT}'h{op.param_mask:02x}"
         yield (
             f"      OPCODE_{op.opcode.name}: return '{{known: 1'b1, flags: 32'h{op.flag_mask:08x},"
         )
@@ -132,7 +132,7 @@ def _sv() -> Iterable[str]:
     yield from _sv_dtypes()
     yield "  // Positions in param[]."
     for op in layout.OPERATIONS:
-        for index, param in enumerate(op.params):
+        for param, index in op.param_at.items():
             yield f"  localparam int unsigned {op.opcode.name}_{param.upper()} = {index};"
     yield "endpackage"
 
@@ -154,7 +154,7 @@ def _cpp_operations() -> Iterable[str]:
     yield "  Opcode opcode;"
     yield "  std::uint32_t flags;"
     yield "  bool src1, src2, dst;"
-    yield "  unsigned params;"
+    yield "  unsigned params;  // bit i: parameter i"
     yield "};"
     yield ""
     yield f"inline constexpr std::array<Usage, {len(layout.OPERATIONS)}> kOperations{{{{"
@@ -162,7 +162,7 @@ def _cpp_operations() -> Iterable[str]:
         uses = ", ".join(str(n in op.addresses).lower() for n in ("src1", "src2", "dst"))
         yield (
             f"    {{Opcode::k{camel(op.opcode.name)}, 0x{op.flag_mask:08x}, "
-            f"{uses}, {len(op.params)}}},"
+            f"{uses}, 0x{op.param_mask:02x}}},"
         )
     yield "}};"
     yield ""
@@ -188,7 +188,7 @@ def _cpp_operations() -> Iterable[str]:
     yield ""
     yield "// Positions in Packet::param."
     for op in layout.OPERATIONS:
-        for index, param in enumerate(op.params):
+        for param, index in op.param_at.items():
             yield (f"inline constexpr unsigned k{camel(op.opcode.name)}{camel(param)} = {index};")
     yield ""
 

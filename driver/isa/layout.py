@@ -109,8 +109,8 @@ FLAG_FIELDS: tuple[BitField, ...] = (
         "ACCUMULATE",
         10,
         1,
-        "MATMUL: start each sum from the destination's old value instead "
-        "of +0; SCATTER: add to the destination instead of replacing",
+        "MATMUL: start each sum from the destination's old value, or with SRC3_DESC from src3, "
+        "instead of +0; SCATTER: add to the destination instead of replacing",
     ),
     BitField("SRC3_DESC", 11, 1, "src3 is the address of a descriptor"),
     BitField("SRC1_DESC", 12, 1, "src1 is the address of a descriptor"),
@@ -131,12 +131,23 @@ class Operation:
     flags: tuple[str, ...]
     addresses: tuple[str, ...]
     params: tuple[str, ...]
+    """By position; "" for one between them that is not used."""
     text: str
 
     @property
     def flag_mask(self) -> int:
         """The flag bits that this opcode may set."""
         return sum(FLAGS[name].mask for name in self.flags)
+
+    @property
+    def param_mask(self) -> int:
+        """Bit i: parameter i is used."""
+        return sum(1 << index for index, name in enumerate(self.params) if name)
+
+    @property
+    def param_at(self) -> dict[str, int]:
+        """Name of each parameter that is used, and its number."""
+        return {name: index for index, name in enumerate(self.params) if name}
 
 
 OPERATIONS: tuple[Operation, ...] = (
@@ -145,11 +156,12 @@ OPERATIONS: tuple[Operation, ...] = (
         Opcode.MATMUL,
         (
             *("SRC_DTYPE", "DST_DTYPE", "TRANS_A", "TRANS_B", "ACCUMULATE"),
-            *("SRC1_DESC", "SRC2_DESC", "DST_DESC", "IRQ"),
+            *("SRC1_DESC", "SRC2_DESC", "SRC3_DESC", "DST_DESC", "IRQ"),
         ),
         ("src1", "src2", "dst"),
-        ("m", "k", "n", "batch"),
-        "dst[b,i,j] = convert(fma chain over k of src1[b,i,k]·src2[b,k,j]).",
+        ("m", "k", "n", "batch", "", "", "src3_low", "src3_high"),
+        "dst[b,i,j] = convert(fma chain over k of src1[b,i,k]·src2[b,k,j]); with ACCUMULATE from "
+        "dst[b,i,j] on, with SRC3_DESC from src3[b,i,j] on.",
     ),
     Operation(
         Opcode.VECTOR,
@@ -217,9 +229,10 @@ OPERATION_OF: dict[Opcode, Operation] = {operation.opcode: operation for operati
 CHECK_ORDER: tuple[str, ...] = (
     "BAD_OPCODE: the opcode has no entry under Operations.",
     "RESERVED_BITS: a flag, address or parameter that the opcode does not use is not zero, or "
-    "FILL's value has bits above the element's width (for an element type that exists). VECTOR: "
-    "also a DTYPE, DESC flag, address or parameter of a source that the program does not have, "
-    "if the program exists.",
+    "FILL's value has bits above the element's width (for an element type that exists). MATMUL: "
+    "also SRC3_DESC without ACCUMULATE, src3_low or src3_high without SRC3_DESC. VECTOR: also a "
+    "DTYPE, DESC flag, address or parameter of a source that the program does not have, if the "
+    "program exists.",
     "BAD_DTYPE: a type number that does not exist; a MATMUL pair that is not listed; COPY, GATHER "
     "or SCATTER between different types; FILL of INT64; indices that are not INT32 or INT64; "
     "SCATTER with ACCUMULATE in INT8, UINT8 or INT64.",

@@ -13,23 +13,26 @@ _WIDTH = 100
 
 _OPERANDS = """
 A direct operand (its DESC flag clear) is dense, row-major, of the operation's shape: MATMUL src1
-[batch, M, K] (TRANS_A: [batch, K, M]), src2 [batch, K, N] (TRANS_B: [batch, N, K]), dst
-[batch, M, N]. A MATMUL descriptor has rank 3 and that same stored shape, with any strides. COPY
-with one descriptor: the direct side is dense with the descriptor's sizes. A destination that
-overlaps a source, or itself, gives undefined data. The exception is VECTOR without reduction:
-its dst may be a source, element for element at the same addresses.
+[batch, M, K] (TRANS_A: [batch, K, M]), src2 [batch, K, N] (TRANS_B: [batch, N, K]), dst [batch,
+M, N]. A MATMUL descriptor has rank 3 and that same stored shape, with any strides. With
+SRC3_DESC, which needs ACCUMULATE, MATMUL's sums start from a third source instead of dst:
+`src3_low` + 2³² · `src3_high` is the address of its descriptor, of dst's type and [batch, M, N].
+COPY with one descriptor: the direct side is dense with the descriptor's sizes. A destination that
+overlaps a source, or itself, gives undefined data. The exception is VECTOR without reduction: its
+dst may be a source, element for element at the same addresses.
 """
 
 _WINDOW = """
-An operand of MATMUL may be a window: its DESC flag is set, and its descriptor has rank 7 and 128
-bytes. A window's rows and columns have three dimensions each, with a size and a stride of their
-own: row r is read as three indices in mixed radix, the last of them fastest, and columns alike.
-Element (b, r, c) lies at `base` + (b·stride[0] + Σ index·stride of the row + Σ index·stride of the
-column) elements. size[0] is the packet's batch. The product of the row's sizes is M (src1, dst) or
-K (src2), that of the column's sizes K (src1) or N (src2, dst). Each operand has its own factors:
-src1's K may have three dimensions while src2's K has one. A window is never transposed: TRANS_A
-and TRANS_B of the operand are 0. Sources may overlap themselves, as the windows of a convolution
-do. Unused dimensions have size 1. ACCUMULATE reads dst through its window.
+An operand of MATMUL, src3 included, may be a window: its DESC flag is set, and its descriptor has
+rank 7 and 128 bytes. A window's rows and columns have three dimensions each, with a size and a
+stride of their own: row r is read as three indices in mixed radix, the last of them fastest, and
+columns alike. Element (b, r, c) lies at `base` + (b·stride[0] + Σ index·stride of the row + Σ
+index·stride of the column) elements. size[0] is the packet's batch. The product of the row's
+sizes is M (src1, src3, dst) or K (src2), that of the column's sizes K (src1) or N (src2, src3,
+dst). Each operand has its own factors: src1's K may have three dimensions while src2's K has one.
+A window is never transposed: TRANS_A and TRANS_B of the operand are 0. Sources may overlap
+themselves, as the windows of a convolution do. Unused dimensions have size 1. ACCUMULATE reads
+dst through its window.
 """
 
 _VECTOR = """
@@ -145,7 +148,7 @@ def _operations() -> Iterable[str]:
             f"{op.opcode.value} {op.opcode.name}",
             ", ".join(op.flags) or "none",
             ", ".join(op.addresses) or "none",
-            ", ".join(f"{i} {name}" for i, name in enumerate(op.params)) or "none",
+            ", ".join(f"{i} {name}" for name, i in op.param_at.items()) or "none",
             op.text,
         )
         for op in layout.OPERATIONS

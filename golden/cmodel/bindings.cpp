@@ -86,6 +86,7 @@ void matmul(const Matrix& a, const Matrix& b, OutMatrix& c, unsigned src_dtype, 
                            .a = matrix_ref("a", a, src_dtype),
                            .b = matrix_ref("b", b, src_dtype),
                            .c = matrix_ref("c", c, dst_dtype),
+                           .start = matrix_ref("c", c, dst_dtype),
                            .accumulate = accumulate};
   const bool fits = a.shape(0) == job.batch && a.shape(1) == job.m && b.shape(0) == job.batch &&
                     b.shape(1) == job.k && b.shape(2) == job.n && c.size() * job.k != 0;

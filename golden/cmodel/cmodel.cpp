@@ -64,12 +64,14 @@ void CModel::run(const Packet& packet) {
 void CModel::run_matmul(const Packet& packet) {
   const auto [a, b, src3, c] = resolve_operands(memory_, packet, programs_);
   const bool accumulate = has_flag(packet, isa::kAccumulateMask);
+  const bool has_start = has_flag(packet, isa::kSrc3DescMask);
+  const TensorView& start = has_start ? src3 : c;
   check_readable(memory_, "src1", a);
   check_readable(memory_, "src2", b);
-  if (accumulate) check_readable(memory_, "dst", c);
+  if (accumulate) check_readable(memory_, has_start ? "src3" : "dst", start);
   check_writable(memory_, "dst", c);
 
-  WindowOffsets a_offsets, b_offsets, c_offsets;
+  WindowOffsets a_offsets, b_offsets, c_offsets, start_offsets;
   matmul({.batch = packet.param[isa::kMatmulBatch],
           .m = packet.param[isa::kMatmulM],
           .k = packet.param[isa::kMatmulK],
@@ -77,6 +79,7 @@ void CModel::run_matmul(const Packet& packet) {
           .a = matrix_ref(memory_, a, has_flag(packet, isa::kTransAMask), a_offsets),
           .b = matrix_ref(memory_, b, has_flag(packet, isa::kTransBMask), b_offsets),
           .c = matrix_ref(memory_, c, false, c_offsets),
+          .start = matrix_ref(memory_, start, false, start_offsets),
           .accumulate = accumulate},
          threads_);
   mark_written(memory_, c);

@@ -34,6 +34,7 @@ MatmulJob transposed(const MatmulJob& job) {
   result.a = flip(job.b);
   result.b = flip(job.a);
   result.c = flip(job.c);
+  result.start = flip(job.start);
   return result;
 }
 
@@ -93,6 +94,7 @@ void multiply_batch(const Kernels& kernels, const MatmulJob& job, std::size_t ba
                         .a = a,
                         .b = plane_of(job.b, batch),
                         .c = plane_of(job.c, batch),
+                        .start = plane_of(job.start, batch),
                         .a_words = words,
                         .accumulate = job.accumulate};
   const std::size_t height = rows_per_unit(job.m, panels, threads);

@@ -30,15 +30,16 @@ struct MatrixRef {
   Offsets offsets{};  // of a window, instead of both strides
 };
 
-/// c[batch, m, n] = a[batch, m, k] · b[batch, k, n], or c + that.
+/// c[batch, m, n] = a[batch, m, k] · b[batch, k, n], or start + that, of c's type.
 struct MatmulJob {
   std::size_t batch, m, k, n;
-  MatrixRef a, b, c;
+  MatrixRef a, b, c, start;
   bool accumulate;
 };
 
 /// Computes the job on `threads` threads, 0 meaning one per host processor. The types are one of
-/// isa::kMatmulDTypes; c overlaps neither a nor b nor itself.
+/// isa::kMatmulDTypes; c overlaps neither a nor b nor
+/// itself; start is c, or does not overlap it.
 void matmul(const MatmulJob& job, unsigned threads,
             const Kernels& kernels = *usable_kernels().front());
 

@@ -126,19 +126,19 @@ struct Usage {
   Opcode opcode;
   std::uint32_t flags;
   bool src1, src2, dst;
-  unsigned params;
+  unsigned params;  // bit i: parameter i
 };
 
 inline constexpr std::array<Usage, 9> kOperations{{
-    {Opcode::kNop, 0x00008000, false, false, false, 0},
-    {Opcode::kMatmul, 0x0000f7ff, true, true, true, 4},
-    {Opcode::kVector, 0x00fff8ff, true, true, true, 8},
-    {Opcode::kCopy, 0x0000d0ff, true, false, true, 1},
-    {Opcode::kFill, 0x0000c0f0, false, false, true, 2},
-    {Opcode::kGather, 0x000ff0ff, true, true, true, 1},
-    {Opcode::kScatter, 0x000ff4ff, true, true, true, 1},
-    {Opcode::kFence, 0x00008000, false, false, false, 0},
-    {Opcode::kSync, 0x00008000, false, false, true, 1},
+    {Opcode::kNop, 0x00008000, false, false, false, 0x00},
+    {Opcode::kMatmul, 0x0000ffff, true, true, true, 0xcf},
+    {Opcode::kVector, 0x00fff8ff, true, true, true, 0xff},
+    {Opcode::kCopy, 0x0000d0ff, true, false, true, 0x01},
+    {Opcode::kFill, 0x0000c0f0, false, false, true, 0x03},
+    {Opcode::kGather, 0x000ff0ff, true, true, true, 0x01},
+    {Opcode::kScatter, 0x000ff4ff, true, true, true, 0x01},
+    {Opcode::kFence, 0x00008000, false, false, false, 0x00},
+    {Opcode::kSync, 0x00008000, false, false, true, 0x01},
 }};
 
 /// (operand type, result type) that MATMUL accepts.
@@ -165,6 +165,8 @@ inline constexpr unsigned kMatmulM = 0;
 inline constexpr unsigned kMatmulK = 1;
 inline constexpr unsigned kMatmulN = 2;
 inline constexpr unsigned kMatmulBatch = 3;
+inline constexpr unsigned kMatmulSrc3Low = 6;
+inline constexpr unsigned kMatmulSrc3High = 7;
 inline constexpr unsigned kVectorProgram = 0;
 inline constexpr unsigned kVectorCount = 1;
 inline constexpr unsigned kVectorImm0 = 2;

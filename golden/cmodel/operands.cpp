@@ -50,7 +50,13 @@ Operands matmul_operands(const Memory& memory, const Packet& packet) {
   };
   operands.src1 = matrix(src1_of(packet), a, isa::kTransAMask);
   operands.src2 = matrix(src2_of(packet, src_dtype(packet)), b, isa::kTransBMask);
-  operands.dst = matrix(dst_of(packet), matrix_shape(batch, m, n, false), 0);
+  const Shape c = matrix_shape(batch, m, n, false);
+  if (has_flag(packet, isa::kSrc3DescMask)) {
+    OperandRef start = third_source_of(packet);
+    start.dtype = dst_dtype(packet);
+    operands.src3 = matrix(start, c, 0);
+  }
+  operands.dst = matrix(dst_of(packet), c, 0);
   return operands;
 }
 

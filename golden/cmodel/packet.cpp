@@ -53,18 +53,30 @@ struct SourceUse {
            {src3_of(packet), part(isa::kSrc3DtypeMask | isa::kSrc3DescMask)}}};
 }
 
+void must_be_zero(const char* name, std::uint64_t value) {
+  fail_if(value != 0, ErrorCode::kReservedBits,
+          [&] { return std::string(name) + " must be zero: " + hex(value); });
+}
+
+/// A third source is where the sums of a MATMUL start.
+void check_start(const Packet& packet) {
+  const bool has_start = has_flag(packet, isa::kSrc3DescMask);
+  must_be_zero("address of a third source that the packet does not have",
+               has_start ? 0 : src3_of(packet));
+  must_be_zero("SRC3_DESC without ACCUMULATE",
+               has_flag(packet, isa::kAccumulateMask) ? 0 : packet.flags & isa::kSrc3DescMask);
+}
+
 void check_reserved(const Packet& packet, const isa::Usage& usage, const Programs& programs) {
-  const auto must_be_zero = [](const char* name, std::uint64_t value) {
-    fail_if(value != 0, ErrorCode::kReservedBits,
-            [&] { return std::string(name) + " must be zero: " + hex(value); });
-  };
   must_be_zero("flags not used by the opcode", packet.flags & ~usage.flags);
   must_be_zero("src1, not used by the opcode,", usage.src1 ? 0 : packet.src1);
   must_be_zero("src2, not used by the opcode,", usage.src2 ? 0 : packet.src2);
   must_be_zero("dst, not used by the opcode,", usage.dst ? 0 : packet.dst);
-  for (unsigned i = usage.params; i < isa::kParamCount; ++i) {
-    must_be_zero("a parameter not used by the opcode", packet.param[i]);
+  for (unsigned i = 0; i < isa::kParamCount; ++i) {
+    const bool used = (usage.params >> i & 1U) != 0;
+    must_be_zero("a parameter not used by the opcode", used ? 0 : packet.param[i]);
   }
+  if (static_cast<Opcode>(packet.opcode) == Opcode::kMatmul) check_start(packet);
   must_be_zero("bits of FILL's value above the element", excess_fill_bits(packet));
   if (static_cast<Opcode>(packet.opcode) != Opcode::kVector) return;
   const Program* program = program_of(packet, programs);

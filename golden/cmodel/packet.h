@@ -24,11 +24,14 @@ namespace npu {
   return static_cast<isa::DType>((packet.flags & isa::kSrc3DtypeMask) >> isa::kSrc3DtypeShift);
 }
 
-/// VECTOR's third source, which is split over two parameters.
+/// The third source of VECTOR and MATMUL, which is split over two parameters.
 [[nodiscard]] inline std::uint64_t src3_of(const isa::Packet& packet) {
   return packet.param[isa::kVectorSrc3Low] |
          static_cast<std::uint64_t>(packet.param[isa::kVectorSrc3High]) << 32;
 }
+
+static_assert(isa::kMatmulSrc3Low == isa::kVectorSrc3Low &&
+              isa::kMatmulSrc3High == isa::kVectorSrc3High);
 
 /// The program that a VECTOR packet names, or null if there is none of that number.
 [[nodiscard]] inline const Program* program_of(const isa::Packet& packet,

@@ -115,7 +115,10 @@ void multiply_panel(const Product& product, const Range& rows, const Range& rang
     const Range part{rows.first + r, std::min(height, rows.count - r)};
     const Block c{product.c.from(part.first, columns.first), part.count, columns.count};
     std::fill_n(sums.data(), part.count * columns.width, 0);
-    if (product.accumulate) pack_words(product.kernels, c, sums.data(), stride);
+    if (product.accumulate) {
+      const Plane start = product.start.from(part.first, columns.first);
+      pack_words(product.kernels, {start, part.count, columns.count}, sums.data(), stride);
+    }
     multiply_rows(product, part.count, a.words(part), b, columns, sums.data());
     unpack_words(sums.data(), stride, c);
   }

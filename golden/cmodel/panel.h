@@ -18,7 +18,7 @@ struct WordRows {
 struct Product {
   const Kernels& kernels;
   std::size_t m, k, n;
-  Plane a, b, c;
+  Plane a, b, c, start;
   std::optional<WordRows> a_words;  // A's rows as words; none: the user of rows packs them
   bool accumulate;
 };

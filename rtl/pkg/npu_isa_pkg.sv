@@ -129,8 +129,8 @@ package npu_isa_pkg;
     unique case (opcode)
       OPCODE_NOP: return '{known: 1'b1, flags: 32'h00008000,
         src1: 1'b0, src2: 1'b0, dst: 1'b0, params: 8'h00};
-      OPCODE_MATMUL: return '{known: 1'b1, flags: 32'h0000f7ff,
-        src1: 1'b1, src2: 1'b1, dst: 1'b1, params: 8'h0f};
+      OPCODE_MATMUL: return '{known: 1'b1, flags: 32'h0000ffff,
+        src1: 1'b1, src2: 1'b1, dst: 1'b1, params: 8'hcf};
       OPCODE_VECTOR: return '{known: 1'b1, flags: 32'h00fff8ff,
         src1: 1'b1, src2: 1'b1, dst: 1'b1, params: 8'hff};
       OPCODE_COPY: return '{known: 1'b1, flags: 32'h0000d0ff,
@@ -190,6 +190,8 @@ package npu_isa_pkg;
   localparam int unsigned MATMUL_K = 1;
   localparam int unsigned MATMUL_N = 2;
   localparam int unsigned MATMUL_BATCH = 3;
+  localparam int unsigned MATMUL_SRC3_LOW = 6;
+  localparam int unsigned MATMUL_SRC3_HIGH = 7;
   localparam int unsigned VECTOR_PROGRAM = 0;
   localparam int unsigned VECTOR_COUNT = 1;
   localparam int unsigned VECTOR_IMM0 = 2;
