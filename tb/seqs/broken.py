@@ -20,6 +20,7 @@ from driver.isa import (
 from driver.isa.programs import PROGRAMS
 from tb.seqs.arena import Arena, place_view
 from tb.seqs.streams import indices, stream_flags, stream_packet
+from tb.seqs.windows import WINDOW_BREAKS
 
 _STRIDE_BYTE = 36
 """Where a descriptor's strides start."""
@@ -93,9 +94,9 @@ def _typed(packet: Packet, name: str, dtype: int) -> Packet:
 
 _OF_A_PRODUCT: dict[str, Callable[[Packet, Arena], Packet]] = {
     "unknown opcode": lambda p, a: replace(p, opcode=a.rng.choice((9, 15, 0x8000_0001))),
-    "reserved flag": lambda p, _: replace(p, flags=p.flags | 1 << 11),
-    "reserved parameter": lambda p, _: replace(p, params=(*p.params, 0, 0, 0, 1)[:8]),
-    "reserved flag, unknown type": lambda p, _: replace(p, flags=p.flags | 1 << 11 | 0xFF),
+    "reserved flag": lambda p, _: replace(p, flags=p.flags | 1 << 16),
+    "reserved parameter": lambda p, _: replace(p, params=(*p.params[:4], 0, 1, *p.params[6:])),
+    "reserved flag, unknown type": lambda p, _: replace(p, flags=p.flags | 1 << 16 | 0xFF),
     "unknown type": lambda p, _: replace(p, flags=p.flags | 0xFF),
     "zero size": lambda p, _: replace(p, params=(0, *p.params[1:])),
     "misaligned": lambda p, _: replace(p, src1=p.src1 | 1, flags=p.flags & ~0xFF | 0x00),
@@ -158,5 +159,5 @@ _OF_AN_INDEX: dict[str, Callable[[Packet, Arena], Packet]] = {
 }
 """GATHER and SCATTER packets of their own, and one FILL."""
 
-BREAKS = {**_OF_A_PRODUCT, **_OF_A_STREAM, **_OF_AN_INDEX}
+BREAKS = {**_OF_A_PRODUCT, **_OF_A_STREAM, **_OF_AN_INDEX, **WINDOW_BREAKS}
 """Ways to be wrong, from a legal MATMUL and room for more."""

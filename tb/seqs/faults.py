@@ -14,6 +14,7 @@ from driver.isa import DESCRIPTOR_BYTES, FLAGS, Descriptor, DType, Opcode, Packe
 from driver.isa.programs import PROGRAMS
 from tb.seqs.arena import Arena
 from tb.seqs.streams import indices, stream_flags, stream_packet
+from tb.seqs.windows import aligned_product
 
 _LINE = 64
 _SIDE = 16
@@ -49,6 +50,16 @@ def _product(arena: Arena, operand: int, *flags: str, write: bool = False) -> Fa
     packet = Packet(Opcode.MATMUL, word, *places, (_SIDE, _SIDE, _SIDE, 1))
     fault = _line(places[operand], _MATRIX_BYTES, write=write, arena=arena)
     return Faulty(packet, fault, range(places[2], places[2] + _MATRIX_BYTES))
+
+
+def _window(arena: Arena, which: int, *, write: bool = False) -> Faulty:
+    """A product of windows of which A, B, the start of the sums, C, or the second half of the
+    window of A or C (0 to 5) fails."""
+    packet, places = aligned_product(arena, _SIDE)
+    size_bytes = _MATRIX_BYTES if which < len(places) - 2 else _LINE
+    fault = _line(places[which], size_bytes, write=write, arena=arena)
+    spoilt = range(places[3], places[3] + _MATRIX_BYTES) if size_bytes > _LINE else range(0)
+    return Faulty(packet, fault, spoilt)
 
 
 def _copy(arena: Arena, *, write: bool) -> Faulty:
@@ -120,6 +131,12 @@ FAULTS: dict[str, Callable[[Arena], Faulty]] = {
     "B": lambda arena: _product(arena, 1),
     "old C": lambda arena: _product(arena, 2, "ACCUMULATE"),
     "C": lambda arena: _product(arena, 2, write=True),
+    "window A": lambda arena: _window(arena, 0),
+    "window B": lambda arena: _window(arena, 1),
+    "window where sums start": lambda arena: _window(arena, 2),
+    "window C": lambda arena: _window(arena, 3, write=True),
+    "second half of window A": lambda arena: _window(arena, 4),
+    "second half of window C": lambda arena: _window(arena, 5),
     "source of a copy": lambda arena: _copy(arena, write=False),
     "destination of a copy": lambda arena: _copy(arena, write=True),
     "word of a sync": _sync,

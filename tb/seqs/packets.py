@@ -19,8 +19,9 @@ from driver.isa import (
     Packet,
     flag_word,
 )
-from tb.seqs.arena import Arena, place_operand, place_view
+from tb.seqs.arena import Arena, place_operand, place_view, strides
 from tb.seqs.streams import gather, scatter, vector
+from tb.seqs.windows import place_window
 
 
 def matmul(arena: Arena, longest: int) -> Packet:
@@ -29,16 +30,42 @@ def matmul(arena: Arena, longest: int) -> Packet:
     source, result = rng.choice(MATMUL_DTYPES)
     m, k, n = (rng.randint(1, longest) for _ in range(3))
     batch = rng.choice((1, 1, 1, 2, 3))
-    flags = [name for name in ("TRANS_A", "TRANS_B", "ACCUMULATE", "IRQ") if rng.random() < 0.3]
-    a_sizes = (batch, k, m) if "TRANS_A" in flags else (batch, m, k)
-    b_sizes = (batch, n, k) if "TRANS_B" in flags else (batch, k, n)
-    a = place_operand(arena, a_sizes, source, source=True)
-    b = place_operand(arena, b_sizes, source, source=True)
-    c = place_operand(arena, (batch, m, n), result, source=False)
-    for name, operand in (("SRC1_DESC", a), ("SRC2_DESC", b), ("DST_DESC", c)):
-        flags += [name] if operand.descriptor else []
+    flags = [name for name in ("ACCUMULATE", "IRQ") if rng.random() < 0.3]
+
+    def factor(name: str, trans: str, shape: tuple[int, int, int]) -> int:
+        """A source: direct, described or a window; its address."""
+        if rng.random() < 0.3:
+            flags.append(name)
+            return place_window(arena, shape, source, source=True)[0]
+        if rng.random() < 0.3:
+            flags.append(trans)
+            shape = (shape[0], shape[2], shape[1])
+        operand = place_operand(arena, shape, source, source=True)
+        flags.extend([name] if operand.descriptor else [])
+        return operand.address
+
+    a = factor("SRC1_DESC", "TRANS_A", (batch, m, k))
+    b = factor("SRC2_DESC", "TRANS_B", (batch, k, n))
+    shape = (batch, m, n)
+    third = _start(arena, shape, result) if "ACCUMULATE" in flags and rng.random() < 0.5 else 0
+    flags += ["SRC3_DESC"] if third else []
+    if rng.random() < 0.3:
+        flags.append("DST_DESC")
+        c = place_window(arena, shape, result, source=False)[0]
+    else:
+        operand = place_operand(arena, shape, result, source=False)
+        flags += ["DST_DESC"] if operand.descriptor else []
+        c = operand.address
     word = flag_word(source, result, *flags)
-    return Packet(Opcode.MATMUL, word, a.address, b.address, c.address, (m, k, n, batch))
+    params = (m, k, n, batch, 0, 0, third & 0xFFFF_FFFF, third >> 32)
+    return Packet(Opcode.MATMUL, word, a, b, c, params)
+
+
+def _start(arena: Arena, shape: tuple[int, int, int], dtype: DType) -> int:
+    """Where the sums of a product start: the address of a descriptor or of a window."""
+    if arena.rng.random() < 0.5:
+        return place_window(arena, shape, dtype, source=True)[0]
+    return place_view(arena, dtype, shape, strides(arena.rng, shape, broadcast=True))
 
 
 def copy(arena: Arena, longest: int) -> Packet:
@@ -80,8 +107,8 @@ def offset_copies(arena: Arena, beat: int) -> Iterator[Packet]:
 
 def repeating_copies(arena: Arena) -> Iterator[Packet]:
     """Sources that repeat along each of three short dimensions."""
-    for strides in ((0, 2, 1), (2, 0, 1), (2, 1, 0)):
-        src = place_view(arena, DType.INT8, (2, 2, 2), strides)
+    for steps in ((0, 2, 1), (2, 0, 1), (2, 1, 0)):
+        src = place_view(arena, DType.INT8, (2, 2, 2), steps)
         dst = place_view(arena, DType.INT8, (2, 2, 2), (4, 2, 1))
         word = flag_word(DType.INT8, DType.INT8, "SRC1_DESC", "DST_DESC")
         yield Packet(Opcode.COPY, word, src, 0, dst)

@@ -20,6 +20,7 @@ from driver.isa import (
     DType,
     Opcode,
     Packet,
+    WindowDescriptor,
     csr,
     flag_word,
 )
@@ -212,6 +213,13 @@ class Errors(_Failing):
         )
         await self.command([last], Way.RING)
         await self.settle()
+        edge = self.config.memory.limit - 64
+        window = WindowDescriptor(self.config.memory.base, DType.FP32, (1,) * 7, (1,) * 7).pack()
+        self.memory.write(edge, window[:64])
+        self.model.write_memory(edge, window[:64])
+        flags = flag_word(DType.FP32, DType.FP32, "SRC1_DESC")
+        half = Packet(Opcode.MATMUL, flags, edge, last.dst & ~63, last.dst & ~63, (1, 1, 1, 1))
+        await self.expect_error("half of a window in memory", [half], Way.RING)
         await self.expect_error("one byte too far", [replace(last, dst=last.dst + 1)], Way.RING)
 
 

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random packets of the bench, on the cmodel alone: legal ones are accepted, others refused."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from driver.isa import FLAGS, ErrorCode, Opcode, Packet
+from golden._cmodel import CModel
+from golden.programs import TABLES
+from tb.seqs.arena import Arena
+from tb.seqs.broken import BREAKS
+from tb.seqs.faults import FAULTS
+from tb.seqs.packets import legal, matmul
+
+BASE, SIZE = 1 << 20, 1 << 22
+
+
+class Host:
+    """A cmodel on a few MiB, and an arena in them."""
+
+    def __init__(self, seed: int) -> None:
+        self.memory = np.zeros(SIZE, np.uint8)
+        self.model = CModel(self.memory, BASE, BASE + SIZE, 1, TABLES)
+        self.arena = Arena(random.Random(seed), BASE + 4096, BASE + SIZE)
+
+    def run(self, packet: Packet) -> ErrorCode:
+        """The packet's answer, with the arena's contents in memory."""
+        for address, data in self.arena.taken():
+            self.memory[address - BASE :][: len(data)] = np.frombuffer(data, np.uint8)
+        return ErrorCode(self.model.execute(packet.pack()))
+
+
+def test_legal_packets_are_accepted_and_products_have_windows_and_starts() -> None:
+    host = Host(1)
+    seen = dict.fromkeys(("SRC1_DESC", "SRC2_DESC", "SRC3_DESC", "DST_DESC"), 0)
+    for number in range(400):
+        packet = legal(host.arena, 20)
+        assert host.run(packet) == ErrorCode.NONE, f"{number}: {host.model.last_fault}"
+        for name in seen if packet.opcode == Opcode.MATMUL else ():
+            seen[name] += bool(packet.flags & FLAGS[name].mask)
+    assert min(seen.values()) > 5, seen
+
+
+@pytest.mark.parametrize("name", BREAKS)
+def test_broken_packets_are_refused(name: str) -> None:
+    for seed in range(12):
+        host = Host(seed)
+        packet = BREAKS[name](matmul(host.arena, 20), host.arena)
+        assert host.run(packet) != ErrorCode.NONE, f"seed {seed}"
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_faulty_packets_fail_with_their_fault_and_pass_without(name: str) -> None:
+    for seed in range(4):
+        host = Host(seed)
+        faulty = FAULTS[name](host.arena)
+        fault = faulty.fault
+        size = fault.end - fault.begin
+        host.model.poison(fault.begin, size, fault.on_read, fault.on_write)
+        code = host.run(faulty.packet)
+        assert code in (ErrorCode.BUS_READ, ErrorCode.BUS_WRITE, ErrorCode.BAD_INDEX), f"{seed}"
+        host.model.clear_poison()
+        expected = ErrorCode.BAD_INDEX if code is ErrorCode.BAD_INDEX else ErrorCode.NONE
+        assert host.run(faulty.packet) == expected
