@@ -35,8 +35,8 @@ def lowered(op: str, *views: TensorView, **scalars: float) -> Program:
 HALF, INT, I8 = DType.FP16, DType.INT32, DType.INT8
 REFUSED = [
     ("sgn", (view(2), view(2)), {}, "op: got aten.sgn.default, expected one of aten."),
-    ("mm", (view(2, 3), view(4, 5), view(2, 5)), {}, "shapes: got (1, 2, 3) · (1, 4, 5)"),
-    ("mm", (view(2, 3), view(3, 5), view(3, 5)), {}, "shapes: got (1, 2, 3) · (1, 3, 5)"),
+    ("mm", (view(2, 3), view(4, 5), view(2, 5)), {}, "shapes: got (2, 3) · (4, 5)"),
+    ("mm", (view(2, 3), view(3, 5), view(3, 5)), {}, "shapes: got (2, 3) · (3, 5)"),
     ("bmm", (view(2, 2, 3), view(1, 3, 5), view(2, 2, 5)), {}, "shapes: got (2, 2, 3)"),
     ("mm", (view(3), view(3, 5), view(3, 5)), {}, "ranks: got (1, 2, 2), expected (2, 2, 2)"),
     ("mm", (view(2, 3), view(2, 5)), {}, "argument mat2: got"),
@@ -78,15 +78,20 @@ REFUSED = [
         "strides: got size 4294967296 with stride 1",
     ),
     (
-        "addmm",
-        (
-            dense(Buffer(1 << 34), DType.FP32, (1 << 16, 1 << 16)),
-            view(1 << 16, 1),
-            view(1, 1 << 16),
-            view(1 << 16, 1 << 16),
-        ),
+        "clone",
+        (dense(Buffer(1 << 34), DType.FP32, (1 << 16, 1 << 16)), view(1 << 16, 1 << 16)),
         {},
         "strides: got size 4294967296 with stride 1",
+    ),
+    (
+        "linear",
+        (
+            view(1 << 16, 1 << 16, 1, strides=(1, 1 << 17, 1)),
+            view(1, 1),
+            view(1 << 16, 1 << 16, 1, strides=(1, 1 << 17, 1)),
+        ),
+        {},
+        "sizes: got (4294967296, 1, 1)",
     ),
 ]
 
@@ -107,8 +112,16 @@ def test_refusals_name_the_op_and_the_reason(
 def test_a_copy_with_more_strides_than_a_descriptor_holds_is_several() -> None:
     strides = (1, 2, 4, 8, 16, 32, 64)
     x = view(*[2] * 6, 3, strides=strides)
+    program = lowered("clone", x, view(*[2] * 6, 3))
+    assert [packet.opcode for packet in program.packets] == [Opcode.COPY] * 4
+
+
+def test_rows_of_more_dimensions_than_a_window_holds_are_several_products() -> None:
+    strides = (1, 2, 4, 8, 16, 32, 64)
+    x = view(*[2] * 6, 3, strides=strides)
     program = lowered("linear", x, view(5, 3), view(*[2] * 6, 5))
-    assert [packet.opcode for packet in program.packets] == [Opcode.COPY] * 4 + [Opcode.MATMUL]
+    assert [packet.opcode for packet in program.packets] == [Opcode.MATMUL] * 4
+    assert {packet.params[:4] for packet in program.packets} == {(8, 3, 5, 2)}
 
 
 def test_a_size_of_one_may_have_any_stride() -> None:

@@ -18,7 +18,13 @@ from driver.isa.programs import PROGRAMS
 from driver.isa.types import INDEX_DTYPES, SCATTER_ADD_DTYPES
 from driver.lower.linking import Sections
 from driver.lower.long_views import high_words, low_words, split, words
-from driver.lower.operands import NO_OPERAND, OperandEncoder, PacketOperand, direct
+from driver.lower.operands import (
+    NO_OPERAND,
+    MatrixView,
+    OperandEncoder,
+    PacketOperand,
+    direct,
+)
 from driver.lower.pieces import pieces
 from driver.lower.words import element, word
 from driver.random_stream import RandomStream
@@ -28,6 +34,7 @@ from driver.runtime.views import TensorView, broadcast, dense
 
 _MAX_PACKETS = 1 << 16
 _FAR = 1 << 31
+_WORD_LIMIT = 1 << 32
 _POSITIONAL = frozenset(
     name
     for name, program in PROGRAMS.items()
@@ -245,29 +252,44 @@ class ProgramBuilder:
 
     # ------------------------------------------------------------------ matrix engine
     def matmul(
-        self, a: TensorView, b: TensorView, result: TensorView, *, accumulate: bool = False
+        self,
+        a: MatrixView,
+        b: MatrixView,
+        result: MatrixView,
+        *,
+        start: MatrixView | None = None,
+        accumulate: bool = False,
     ) -> None:
-        """result = a·b, or result += a·b: views of [batch, M, K], [batch, K, N], [batch, M, N].
+        """result = a·b; plus `start`; or result += a·b. One packet of [batch, M, K], [batch, K, N],
+        [batch, M, N].
 
         Accumulating into fp16 or bf16 widens the old value exactly and rounds once at the end, so
         the bits are those of one chain that starts from it (docs/numerics.md).
         """
-        batch, m, k = a.sizes
-        n = b.sizes[2]
-        if b.sizes != (batch, k, n) or result.sizes != (batch, m, n):
-            shapes = f"{a.sizes} · {b.sizes} = {result.sizes}"
+        (batch, m, k), n = a.shape, b.shape[2]
+        if b.shape != (batch, k, n) or result.shape != (batch, m, n):
+            shapes = f"{a.shape} · {b.shape} = {result.shape}"
             raise self.unsupported("shapes", shapes, "[b, m, k] · [b, k, n] = [b, m, n]")
-        if a.dtype != b.dtype or (a.dtype, result.dtype) not in MATMUL_DTYPES:
-            types = f"{a.dtype.name} · {b.dtype.name} = {result.dtype.name}"
+        types = (a.view.dtype, result.view.dtype)
+        if a.view.dtype != b.view.dtype or types not in MATMUL_DTYPES:
+            found = f"{a.view.dtype.name} · {b.view.dtype.name} = {result.view.dtype.name}"
             pairs = ", ".join(f"{src.name} to {dst.name}" for src, dst in MATMUL_DTYPES)
-            raise self.unsupported("dtype", types, f"operands of one type, and {pairs}")
-        self._encoder.check(a, b, result)
-        src1 = self._encoder.placed(a, "SRC1_DESC", "TRANS_A")
-        src2 = self._encoder.placed(b, "SRC2_DESC", "TRANS_B")
-        dst = self._encoder.destination(result)
-        extra = ("ACCUMULATE",) if accumulate else ()
-        flags = flag_word(a.dtype, result.dtype, *extra)
-        self._add(Opcode.MATMUL, flags, (src1, src2), dst, (m, k, n, batch))
+            raise self.unsupported("dtype", found, f"operands of one type, and {pairs}")
+        self._encoder.check(a.view, b.view, result.view)
+        if max(m, k, n, batch) >= _WORD_LIMIT:
+            raise self.unsupported("sizes", (m, k, n), "products of sizes up to 2³² - 1")
+        sources = [
+            self._encoder.matrix(a, "SRC1_DESC", "TRANS_A"),
+            self._encoder.matrix(b, "SRC2_DESC", "TRANS_B"),
+        ]
+        if start is not None:
+            assert start.shape == result.shape and start.view.dtype == result.view.dtype
+            self._encoder.check(start.view)
+            sources.append(self._encoder.start(start))
+        extra = ("ACCUMULATE",) if accumulate or start is not None else ()
+        flags = flag_word(*types, *extra)
+        sizes = (m, k, n, batch, 0, 0)
+        self._add(Opcode.MATMUL, flags, sources, self._encoder.product(result), sizes)
 
     # ------------------------------------------------------------------ words
     def _add(

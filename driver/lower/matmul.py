@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
+from driver.lower.contraction import contract
 from driver.lower.registry import LoweringTable, Scalar
 from driver.lower.words import FLOATS
-from driver.runtime.views import TensorView, collapse
+from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
 
@@ -18,33 +19,12 @@ def product(
     right: TensorView,
     result: TensorView,
     *,
+    start: TensorView | None = None,
     accumulate: bool = False,
 ) -> None:
-    """result = left·right, or += it, for any number of leading (batch) dimensions, alike in all.
-
-    One packet where the batch dimensions merge; else one for each index of all but the largest.
-    """
-    lead = left.sizes[:-2]
-    if right.sizes[:-2] != lead or result.sizes[:-2] != lead:
-        shapes = f"{left.sizes} · {right.sizes} = {result.sizes}"
-        raise b.unsupported("shapes", shapes, "batches alike")
-    views = (left, right, result)
-    sizes, walks = collapse(lead, *(view.strides[:-2] for view in views))
-    flat = [
-        view.reshaped((*sizes, *view.sizes[-2:]), (*walk, *view.strides[-2:]))
-        for view, walk in zip(views, walks, strict=True)
-    ]
-    _each_batch(b, flat, accumulate)
-
-
-def _each_batch(b: ProgramBuilder, views: list[TensorView], accumulate: bool) -> None:
-    if views[0].rank == 3:
-        b.matmul(views[0], views[1], views[2], accumulate=accumulate)
-        return
-    batches = views[0].sizes[:-2]
-    looped = batches.index(min(batches))
-    for index in range(batches[looped]):
-        _each_batch(b, [view.selected(looped, index) for view in views], accumulate)
+    """result = left·right, plus `start`, or += it, for any leading (batch) dimensions, alike in
+    all."""
+    contract(b, left, right, result, start=start, accumulate=accumulate)
 
 
 def combine(
@@ -62,11 +42,24 @@ def combine(
     if not left.sizes[-1]:
         _without_product(b, result, addend, beta)
     elif alpha == 1 and (addend is None or (beta == 1 and addend.dtype == result.dtype)):
-        if addend is not None:
-            b.copy(addend, result)
-        product(b, left, right, result, accumulate=addend is not None)
+        _added(b, left, right, result, addend)
     else:
         _scaled(b, left, right, result, addend, beta=beta, alpha=alpha)
+
+
+def _added(
+    b: ProgramBuilder,
+    left: TensorView,
+    right: TensorView,
+    result: TensorView,
+    addend: TensorView | None,
+) -> None:
+    """result = left·right + addend, of one type."""
+    if addend is not None and addend.buffer is result.buffer:  # in place, or it may overlap
+        b.copy(addend, result)
+        product(b, left, right, result, accumulate=True)
+    else:
+        product(b, left, right, result, start=addend)
 
 
 def _without_product(
@@ -210,28 +203,10 @@ def linear(
     _check_ranks(b, (2, input.rank), weight, out)
     if not input.sizes or input.sizes[:-1] != out.sizes[:-1]:
         raise b.unsupported("shapes", input.sizes, f"[..., K] for the result {out.sizes}")
-    left, result = rows(b, input, out)
     right = weight.transposed()
-    right = b.expanded(right, (*left.sizes[:-2], *right.sizes))
-    if bias is not None:
-        bias = b.expanded(bias, result.sizes)
-    combine(b, left, right, result, bias)
-
-
-def rows(b: ProgramBuilder, x: TensorView, result: TensorView) -> tuple[TensorView, TensorView]:
-    """x and result as [batch, rows, …]: one batch where both allow it, else as few as they do.
-
-    When that takes more than one batch dimension, a dense copy of x is cheaper than many packets.
-    """
-    sizes, walks = collapse(x.sizes[:-1], x.strides[:-1], result.strides[:-1])
-    if len(sizes) > 2:
-        fresh = b.temp(x.dtype, x.sizes)
-        b.copy(x, fresh)
-        x = fresh
-        sizes, walks = collapse(x.sizes[:-1], x.strides[:-1], result.strides[:-1])
-    if len(sizes) == 1:
-        sizes, walks = (1, *sizes), tuple((0, *walk) for walk in walks)
-    return (
-        x.reshaped((*sizes, x.sizes[-1]), (*walks[0], x.strides[-1])),
-        result.reshaped((*sizes, result.sizes[-1]), (*walks[1], result.strides[-1])),
-    )
+    bias = None if bias is None else b.expanded(bias, out.sizes)
+    if input.rank == 1:
+        input, out = input.inserted(0), out.inserted(0)
+        bias = None if bias is None else bias.inserted(0)
+    right = b.expanded(right, (*input.sizes[:-2], *right.sizes))
+    combine(b, input, right, out, bias)

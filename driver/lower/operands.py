@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How a packet refers to a view: by its place, by that of its transpose, or by a descriptor."""
+"""How a packet refers to a view: by its place, by that of its transpose, by a descriptor or, as a
+matrix, by a window."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 
 from driver.errors import UnsupportedOp
-from driver.isa import Descriptor
+from driver.isa import WINDOW_GROUP, Descriptor, WindowDescriptor
 from driver.runtime.buffer import Buffer
 from driver.runtime.views import TensorView
 
@@ -24,6 +26,40 @@ class PacketOperand:
 
 
 NO_OPERAND = PacketOperand(None)
+
+
+@dataclass(frozen=True)
+class MatrixView:
+    """A view [batch, rows…, columns…] as matrices; up to three dimensions of each."""
+
+    view: TensorView
+    rows: int
+    """How many dimensions the rows have."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """[batch, rows, columns]."""
+        split = 1 + self.rows
+        return self.view.sizes[0], prod(self.view.sizes[1:split]), prod(self.view.sizes[split:])
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether rows and columns are one dimension each."""
+        return self.rows == 1 and self.view.rank == 3
+
+    def window(self) -> WindowDescriptor:
+        """The window of these matrices at the view's offset; dimensions that are absent have size
+        1."""
+        split = 1 + self.rows
+        walk = list(zip(self.view.sizes, self.view.strides, strict=True))
+        parts = (walk[:1], walk[1:split], walk[split:])
+        dims = []
+        for part, room in zip(parts, (1, WINDOW_GROUP, WINDOW_GROUP), strict=True):
+            assert len(part) <= room, "at most three dimensions of rows and of columns"
+            dims += [(1, 0)] * (room - len(part)) + part
+        sizes = tuple(size for size, _ in dims)
+        strides = tuple(stride if size > 1 else 0 for size, stride in dims)
+        return WindowDescriptor(self.view.offset_bytes, self.view.dtype, sizes, strides)
 
 
 def direct(view: TensorView, *flags: str) -> PacketOperand:
@@ -60,6 +96,26 @@ class OperandEncoder:
             return direct(view, trans)
         return self.described(view, descriptor_flag)
 
+    def matrix(self, matrix: MatrixView, descriptor_flag: str, trans: str = "") -> PacketOperand:
+        """A factor of a product: as `placed` has it, or by a window."""
+        if matrix.is_plain:
+            return self.placed(matrix.view, descriptor_flag, trans)
+        return self._stored(matrix.window().pack(), matrix.view.buffer, descriptor_flag)
+
+    def start(self, matrix: MatrixView) -> PacketOperand:
+        """What the sums of a product start from: always by a descriptor."""
+        if matrix.is_plain:
+            return self.described(matrix.view, "SRC3_DESC")
+        return self._stored(matrix.window().pack(), matrix.view.buffer, "SRC3_DESC")
+
+    def product(self, matrix: MatrixView) -> PacketOperand:
+        """The result of a product."""
+        if matrix.is_plain:
+            return self.destination(matrix.view)
+        if matrix.view.repeats:
+            raise self._refuse("result", matrix.view.strides, "no stride of 0")
+        return self._stored(matrix.window().pack(), matrix.view.buffer, "DST_DESC")
+
     def described(self, view: TensorView, descriptor_flag: str) -> PacketOperand:
         """The view by a descriptor, the same one for equal views."""
         # A size of 1 says nothing by its stride; torch's may be any number.
@@ -68,9 +124,12 @@ class OperandEncoder:
             for size, stride in zip(view.sizes, view.strides, strict=True)
         )
         data = Descriptor(view.offset_bytes, view.dtype, view.sizes, strides).pack()
-        key = (view.buffer, data)
+        return self._stored(data, view.buffer, descriptor_flag)
+
+    def _stored(self, data: bytes, described: Buffer, descriptor_flag: str) -> PacketOperand:
+        key = (described, data)
         if key not in self._descriptors:
-            self._descriptors[key] = self._describe(data, view.buffer)
+            self._descriptors[key] = self._describe(data, described)
         return PacketOperand(self._descriptors[key], 0, (descriptor_flag,))
 
     def check(self, *views: TensorView) -> None:

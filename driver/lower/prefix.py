@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
+from driver.lower.contraction import contract
 from driver.runtime.views import TensorView
 
 MAX_SUM = 1 << 24
@@ -53,7 +54,7 @@ class PrefixSums:
     def _product(self, rows: TensorView) -> TensorView:
         sums = self._b.temp(DType.FP32, rows.sizes)
         triangle = self._triangle(rows.sizes[1])
-        self._b.matmul(rows.inserted(0), triangle.inserted(0), sums.inserted(0))
+        contract(self._b, rows, triangle, sums)
         return sums
 
     def _triangle(self, size: int) -> TensorView:
