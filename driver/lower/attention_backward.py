@@ -19,6 +19,7 @@ from driver.lower.attention import (
     scores_of,
 )
 from driver.lower.builder import ProgramBuilder
+from driver.lower.contraction import contract
 from driver.lower.convert import as_type, convert
 from driver.lower.matmul import product
 from driver.lower.registry import LoweringTable, Scalar
@@ -91,22 +92,10 @@ def _slopes(
 
 
 def _over_rows(b: ProgramBuilder, weights: TensorView, x: TensorView) -> TensorView:
-    """weightsᵀ·x of dense weights [..., heads, groups, L, S] and x [..., heads, groups, L, E],
-    summed over groups: [..., heads, 1, S, E] in fp32."""
-    groups = weights.sizes[-3]
-    wide = as_type(b, x, DType.FP32)
-    if groups > 1:
-        fresh = b.temp(DType.FP32, x.sizes)
-        convert(b, x, fresh)
-        wide = _rows_merged(fresh)
-        weights = _rows_merged(weights)
+    """weightsᵀ·x of weights [..., heads, groups, L, S] and x [..., heads, groups, L, E]: the sums
+    over groups and L, [..., heads, 1, S, E], in fp32."""
+    lead = range(weights.rank - 3)
     found = b.temp(DType.FP32, (*weights.sizes[:-3], 1, weights.sizes[-1], x.sizes[-1]))
-    product(b, weights.transposed(), wide, found)
+    left = weights.permuted([*lead, -1, -3, -2])
+    contract(b, left, as_type(b, x, DType.FP32), found.selected(-3, 0), (1, 2, 1))
     return found
-
-
-def _rows_merged(dense: TensorView) -> TensorView:
-    """[..., groups, rows, columns] as [..., 1, groups·rows, columns]."""
-    *lead, groups, rows, columns = dense.sizes
-    sizes = (*lead, 1, groups * rows, columns)
-    return dense.reshaped(sizes, (*dense.strides[:-3], 0, *dense.strides[-2:]))

@@ -1,28 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Convolution as a matrix product with the input's windows, laid out in memory first.
+"""Convolution as one matrix product of the weights and the input's windows, where they lie.
 
-Windows [N, C·K, positions] are one copy of an overlapping view; their product with the weights
-[O, C·K] is the result in its own layout. A border of zeros takes one more copy. Windows that take
-more than _WINDOW_BYTES are laid out and multiplied part by part, in the same memory.
+The result [O, N·positions] is weights [O, C·K] · windows [C·K, N·positions], whose rows have the
+dimensions C and kernel, and whose columns N and positions. The sums start from the bias. A border
+of zeros takes a copy of the input.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
 from driver.config import HwConfig
-from driver.isa import DTYPE_BYTES
+from driver.isa import DTYPE_BYTES, WINDOW_GROUP
 from driver.lower import conv_transpose
 from driver.lower.builder import ProgramBuilder
-from driver.lower.matmul import product
+from driver.lower.contraction import contract
 from driver.lower.registry import LoweringTable, RuleFunction
 from driver.lower.shape import padded
-from driver.runtime.buffer import Buffer
-from driver.runtime.views import TensorView, dense
+from driver.runtime.views import TensorView, collapse, dense
 
 TABLE = LoweringTable()
+_LAID_OUT_BYTES = 1 << 23
+"""What is laid out in memory takes no more, unless one image alone does."""
 
 
 def each(values: Sequence[int], count: int) -> tuple[int, ...]:
@@ -60,53 +61,6 @@ class Windows:
             x = x.windows(2 + at, counts[at], self.stride[at], size, self.dilation[at])
         rank = len(self.kernel)
         return x.permuted([0, 1, *range(2 + rank, 2 + 2 * rank), *range(2, 2 + rank)])
-
-    def in_place(self, x: TensorView, counts: Sequence[int]) -> TensorView | None:
-        """[N, C, 1, positions] of x itself: windows of one element whose positions merge."""
-        if prod(self.kernel) > 1:
-            return None
-        view = self.view(x, counts)
-        spatial = slice(2 + len(self.kernel), None)
-        inner = view.reshaped(view.sizes[spatial], view.strides[spatial]).flattened()
-        if inner is None:
-            return None
-        sizes = (*x.sizes[:2], 1, inner.count)
-        return x.reshaped(sizes, (*x.strides[:2], 1, inner.strides[0]))
-
-    def parts(self, x: TensorView, out: TensorView) -> Iterator[tuple[TensorView, TensorView]]:
-        """x and out cut by images, then along the spatial dimensions, until windows fit."""
-        one = x.sizes[1] * prod(self.kernel) * DTYPE_BYTES[x.dtype]
-        total = one * out.sizes[0] * prod(out.sizes[2:])
-        dim = next((at for at in (0, *range(2, out.rank)) if out.sizes[at] > 1), None)
-        if total <= _WINDOW_BYTES or dim is None:
-            yield x, out
-            return
-        many = max(1, _WINDOW_BYTES // (total // out.sizes[dim]))
-        for start in range(0, out.sizes[dim], many):
-            count = min(many, out.sizes[dim] - start)
-            yield from self.parts(self._needed(x, dim, start, count), out.sliced(dim, start, count))
-
-    def _needed(self, x: TensorView, dim: int, start: int, count: int) -> TensorView:
-        """The part of the input from which these results of a dimension are computed."""
-        if dim == 0:
-            return x.sliced(0, start, count)
-        step, reach = self.stride[dim - 2], (self.kernel[dim - 2] - 1) * self.dilation[dim - 2]
-        return x.sliced(dim, start * step, (count - 1) * step + reach + 1)
-
-
-_WINDOW_BYTES = 1 << 23
-"""Windows of a convolution take no more memory than this, unless one position's alone do."""
-
-
-def _laid_out(
-    b: ProgramBuilder, x: TensorView, windows: Windows, counts: Sequence[int], room: TensorView
-) -> TensorView:
-    """[N, C, kernel, positions] of x [N, C, spatial…], in the memory of `room`."""
-    view = windows.view(x, counts)
-    fresh = dense(room.buffer, x.dtype, view.sizes)
-    b.copy(view, fresh)
-    shape = (*x.sizes[:2], prod(windows.kernel), prod(counts))
-    return fresh.reshaped(shape, (*fresh.strides[:2], prod(counts), 1))
 
 
 @dataclass(frozen=True)
@@ -150,37 +104,83 @@ def _transposed(b: ProgramBuilder, out: TensorView, call: Convolution) -> None:
     conv_transpose.transposed(b, out, call.x, call.weight, call.bias, steps, call.groups)
 
 
-def _in_place(b: ProgramBuilder, out: TensorView, call: Convolution) -> None:
-    """The product of the weights with the input itself: windows of one element."""
-    x, flat = _prepared(b, out, call)
-    whole = call.windows.in_place(x, out.sizes[2:])
-    assert whole is not None, "the rule's condition"
-    _multiply(b, whole, flat, out, call.groups, accumulate=call.bias is not None)
-
-
 def by_windows(b: ProgramBuilder, out: TensorView, call: Convolution) -> None:
-    """The product with windows laid out in memory, part by part."""
-    x, flat = _prepared(b, out, call)
-    room: TensorView | None = None
-    for part, target in call.windows.parts(x, out):
-        counts = target.sizes[2:]
-        if room is None:  # the first part is the largest
-            room = b.temp(x.dtype, call.windows.view(part, counts).sizes)
-        laid = _laid_out(b, part, call.windows, counts, room)
-        _multiply(b, laid, flat, target, call.groups, accumulate=call.bias is not None)
-
-
-def _prepared(
-    b: ProgramBuilder, out: TensorView, call: Convolution
-) -> tuple[TensorView, TensorView]:
-    """The input within its border, and the weights as rows; the result holds the bias."""
+    """One product: the weights, and the windows of the input where it lies."""
+    groups, rank = call.groups, len(call.windows.kernel)
+    x = bordered(b, call.x, call.padding)
+    per_group = out.sizes[1] // groups
+    windows = windows_of(x, call.windows, out.sizes[2:], groups)
+    if not fits(windows, 1 + rank):
+        _by_planes(b, out, replace(call, x=x, padding=(0,) * rank))
+        return
+    weight = call.weight
+    if not fits(weight, 1 + rank):
+        weight = dense_copy(b, weight)
+    start = None
     if call.bias is not None:
-        ones = (1,) * (call.weight.rank - 2)
-        per_channel = call.bias.reshaped(
-            (*call.bias.sizes, *ones), (*call.bias.strides, *(0 for _ in ones))
+        start = call.bias.split(0, (groups, per_group))
+        for _ in range(1 + rank):
+            start = start.inserted(start.rank)
+    left = weight.split(0, (groups, per_group))
+    result = by_channel(out, groups)
+    contract(b, left, windows, result, (1, 1 + rank, 1 + rank), start=start)
+
+
+def windows_of(x: TensorView, windows: Windows, counts: Sequence[int], groups: int) -> TensorView:
+    """[groups, C, kernel…, N, positions…] of x [N, groups·C, spatial…]."""
+    view = windows.view(x, counts).split(1, (groups, x.sizes[1] // groups))
+    rank = len(windows.kernel)
+    return view.permuted([1, 2, *range(3, 3 + rank), 0, *range(3 + rank, view.rank)])
+
+
+def by_channel(view: TensorView, groups: int) -> TensorView:
+    """[groups, C, N, spatial…] of a view [N, groups·C, spatial…]."""
+    split = view.split(1, (groups, view.sizes[1] // groups))
+    return split.permuted([1, 2, 0, *range(3, split.rank)])
+
+
+def fits(view: TensorView, dims: int) -> bool:
+    """Whether the dimensions 1 to `dims` of a view merge into as many as windows have."""
+    walk = slice(1, 1 + dims)
+    return len(collapse(view.sizes[walk], view.strides[walk])[0]) <= WINDOW_GROUP
+
+
+def dense_copy(b: ProgramBuilder, view: TensorView) -> TensorView:
+    """The view, or a copy that is dense."""
+    if view.is_dense:
+        return view
+    fresh = b.temp(view.dtype, view.sizes)
+    b.copy(view, fresh)
+    return fresh
+
+
+def _by_planes(b: ProgramBuilder, out: TensorView, call: Convolution) -> None:
+    """A volume's windows have a dimension too many: those of the first are laid out in memory, next
+    to the channels, for as many images at once as _LAID_OUT_BYTES hold."""
+    x, windows = call.x, call.windows
+    kernel, places = windows.kernel[0], out.sizes[2]
+    sizes = (x.sizes[1], kernel, places, *x.sizes[3:])
+    many = max(1, _LAID_OUT_BYTES // (prod(sizes) * DTYPE_BYTES[x.dtype]))
+    room = b.temp(x.dtype, (min(many, x.sizes[0]), *sizes))
+    weight = dense_copy(b, call.weight)
+    flat = dense(
+        weight.buffer,
+        weight.dtype,
+        (weight.sizes[0], weight.sizes[1] * kernel, 1, *weight.sizes[3:]),
+        weight.offset_bytes,
+    )
+    one = (1,)
+    inner = Windows(one + windows.kernel[1:], one + windows.stride[1:], one + windows.dilation[1:])
+    for first in range(0, x.sizes[0], many):
+        count = min(many, x.sizes[0] - first)
+        spread = x.sliced(0, first, count).windows(
+            2, places, windows.stride[0], kernel, windows.dilation[0]
         )
-        b.copy(b.expanded(per_channel, out.sizes), out)
-    return bordered(b, call.x, call.padding), _dense_weight(b, call.weight)
+        laid = room.sliced(0, 0, count)
+        b.copy(spread.permuted([0, 1, spread.rank - 1, *range(2, spread.rank - 1)]), laid)
+        lines = dense(room.buffer, x.dtype, (count, x.sizes[1] * kernel, places, *x.sizes[3:]))
+        part = replace(call, x=lines, weight=flat, windows=inner)
+        by_windows(b, out.sliced(0, first, count), part)
 
 
 def _is_transposed(hw: HwConfig, out: TensorView, *, transposed: bool, **_: object) -> bool:
@@ -191,70 +191,5 @@ def _is_plain(hw: HwConfig, out: TensorView, *, transposed: bool, **_: object) -
     return not transposed
 
 
-def _lies_in_place(
-    hw: HwConfig,
-    out: TensorView,
-    *,
-    input: TensorView,
-    weight: TensorView,
-    stride: tuple[int, ...],
-    padding: tuple[int, ...],
-    dilation: tuple[int, ...],
-    transposed: bool,
-    **_: object,
-) -> bool:
-    """Whether windows have one element, and their positions merge into one dimension."""
-    rank = weight.rank - 2
-    windows = Windows(weight.sizes[2:], each(stride, rank), each(dilation, rank))
-    x = input
-    if any(padding):
-        x = dense(Buffer(0), x.dtype, border_sizes(x, each(padding, rank)))
-    return not transposed and windows.in_place(x, out.sizes[2:]) is not None
-
-
 TABLE.op("convolution", rule="transposed", when=_is_transposed)(_rule(_transposed))
-TABLE.op("convolution", rule="in_place", when=_lies_in_place)(_rule(_in_place))
 TABLE.op("convolution", rule="windows", when=_is_plain)(_rule(by_windows))
-
-
-def _dense_weight(b: ProgramBuilder, weight: TensorView) -> TensorView:
-    """[O, C·K] of weight [O, C, kernel…], copied where its strides do not merge."""
-    inner = weight.reshaped(weight.sizes[1:], weight.strides[1:]).flattened()
-    if inner is None:
-        fresh = b.temp(weight.dtype, weight.sizes)
-        b.copy(weight, fresh)
-        return _dense_weight(b, fresh)
-    return weight.reshaped((weight.sizes[0], inner.count), (weight.strides[0], inner.strides[0]))
-
-
-def _multiply(
-    b: ProgramBuilder,
-    windows: TensorView,
-    weight: TensorView,
-    out: TensorView,
-    groups: int,
-    *,
-    accumulate: bool,
-) -> None:
-    """out [N, O, positions…] = weight [O, C·K ÷ groups] · windows [N, C, K, positions]."""
-    positions = out.reshaped(out.sizes[2:], out.strides[2:]).flattened()
-    if positions is None:
-        fresh = b.temp(out.dtype, out.sizes)
-        if accumulate:
-            b.copy(out, fresh)
-        _multiply(b, windows, weight, fresh, groups, accumulate=accumulate)
-        b.copy(fresh, out)
-        return
-    images, channels, taps, count = windows.sizes
-    depth = channels // groups * taps
-    merged = windows.reshaped((channels, taps), windows.strides[1:3]).flattened()
-    assert merged is not None, "windows are dense, or have one tap"
-    right = windows.reshaped(
-        (images, channels * taps, count), (windows.strides[0], *merged.strides, windows.strides[3])
-    ).split(1, (groups, depth))
-    per_group = weight.sizes[0] // groups
-    left = weight.split(0, (groups, per_group)).inserted(0)
-    left = b.expanded(left, (images, groups, per_group, depth))
-    result = out.reshaped((*out.sizes[:2], count), (*out.strides[:2], *positions.strides))
-    result = result.split(1, (groups, per_group))
-    product(b, left, right, result, accumulate=accumulate)

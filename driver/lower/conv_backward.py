@@ -3,23 +3,29 @@
 
 The input's is the convolution of the gradient with the weights, transposed the other way. The
 weights' is one product per group, [O, N·positions] · [N·positions, C·K], of the gradient with the
-input's windows laid out in memory, part by part; a transposed convolution has gradient and input
-exchanged there. Everything between packets is fp32.
+input's windows where they lie; a transposed convolution has gradient and input exchanged there.
+Everything between packets is fp32.
 """
 
 from __future__ import annotations
 
-from math import prod
-
 from driver.isa import DType
 from driver.lower import conv_transpose
 from driver.lower.builder import ProgramBuilder
-from driver.lower.conv import Convolution, Windows, bordered, by_windows, each
+from driver.lower.contraction import contract
+from driver.lower.conv import (
+    Convolution,
+    Windows,
+    bordered,
+    by_channel,
+    by_windows,
+    each,
+    windows_of,
+)
 from driver.lower.convert import convert, is_float
-from driver.lower.matmul import product
 from driver.lower.reduce import summed
 from driver.lower.registry import LoweringTable
-from driver.runtime.views import TensorView, dense
+from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
 
@@ -77,48 +83,16 @@ def _weight_gradient(
     if not grad.count:
         b.fill(out, 0)
         return
-    plain = out if out.dtype is DType.FP32 and out.is_dense else b.temp(DType.FP32, out.sizes)
-    depth = prod(out.sizes[1:])
-    result = dense(plain.buffer, DType.FP32, (out.sizes[0], depth), plain.offset_bytes)
-    room: TensorView | None = None
-    for number, (part, target) in enumerate(windows.parts(image, _in_lines(b, grad))):
-        if room is None:  # the first part is the largest
-            room = b.temp(image.dtype, windows.view(part, target.sizes[2:]).sizes)
-        right = _windows_in_lines(b, part, windows, target, room)
-        left = target.permuted([1, 0, *range(2, target.rank)])
-        inner = left.reshaped(left.sizes[1:], left.strides[1:]).flattened()
-        assert inner is not None, "parts of lines are lines"
-        left = left.reshaped((left.sizes[0], inner.count), (left.strides[0], *inner.strides))
-        product(
-            b,
-            left.split(0, (groups, out.sizes[0] // groups)),
-            right.split(0, (groups, depth)).transposed(),
-            result.split(0, (groups, out.sizes[0] // groups)),
-            accumulate=number > 0,
-        )
-    if plain is not out:
-        convert(b, plain, out)
-
-
-def _windows_in_lines(
-    b: ProgramBuilder, image: TensorView, windows: Windows, grad: TensorView, room: TensorView
-) -> TensorView:
-    """[C·K, N·positions] of image [N, C, …], in the memory of `room`."""
-    view = windows.view(image, grad.sizes[2:])
-    kernel = range(2, 2 + len(windows.kernel))
-    view = view.permuted([1, *kernel, 0, *range(kernel.stop, view.rank)])
-    fresh = dense(room.buffer, image.dtype, view.sizes)
-    b.copy(view, fresh)
-    lines = image.sizes[1] * prod(windows.kernel)
-    return dense(room.buffer, image.dtype, (lines, fresh.count // lines))
-
-
-def _in_lines(b: ProgramBuilder, grad: TensorView) -> TensorView:
-    """grad [N, O, positions…] whose images and positions lie in line for each channel, copied if
-    its strides need it."""
-    lines = grad.permuted([1, 0, *range(2, grad.rank)])
-    if lines.reshaped(lines.sizes[1:], lines.strides[1:]).flattened() is not None:
-        return grad
-    fresh = b.temp(grad.dtype, lines.sizes)
-    b.copy(lines, fresh)
-    return fresh.permuted([1, 0, *range(2, grad.rank)])
+    rank = len(windows.kernel)
+    sums = out if out.dtype is DType.FP32 else b.temp(DType.FP32, out.sizes)
+    right = windows_of(image, windows, grad.sizes[2:], groups)
+    taps, places = range(1, 2 + rank), range(2 + rank, right.rank)
+    contract(
+        b,
+        by_channel(grad, groups),
+        right.permuted([0, *places, *taps]),
+        sums.split(0, (groups, out.sizes[0] // groups)),
+        (1, 1 + rank, 1 + rank),
+    )
+    if sums is not out:
+        convert(b, sums, out)
