@@ -11,8 +11,8 @@ from math import prod
 
 from driver.isa import DTYPE_BYTES, DType
 from driver.lower.builder import ProgramBuilder
+from driver.lower.contraction import contract
 from driver.lower.convert import is_float
-from driver.lower.matmul import product
 from driver.lower.overlap import add_windows
 from driver.runtime.views import TensorView, dense
 
@@ -33,8 +33,10 @@ def transposed(
     if not is_float(x):
         raise b.unsupported("dtype", x.dtype.name, "a floating-point type")
     kernel, spatial = weight.sizes[2:], x.sizes[2:]
-    lines = _lines(b, x).split(1, (groups, x.sizes[1] // groups))
-    weights = _dense(b, weight).split(0, (groups, x.sizes[1] // groups))
+    rank = len(kernel)
+    inputs = x.split(1, (groups, x.sizes[1] // groups))
+    weights = weight.split(0, (groups, x.sizes[1] // groups))
+    weights = weights.permuted([0, *range(2, weights.rank), 1])
     per_group = weight.sizes[1]
     target = out.split(1, (groups, per_group))
     one = DTYPE_BYTES[DType.FP32] * groups * prod(kernel) * prod(spatial)
@@ -45,40 +47,13 @@ def transposed(
         many = min(images, x.sizes[0] - image)
         for first in range(0, per_group, channels):
             depth = min(channels, per_group - first)
-            columns = dense(
-                room.buffer, DType.FP32, (many, groups, depth * prod(kernel), prod(spatial))
-            )
-            left = _rows(weights.sliced(2, first, depth)).inserted(0, many)
-            product(b, left, lines.sliced(0, image, many), columns)
+            columns = dense(room.buffer, DType.FP32, (many, groups, depth, *kernel, *spatial))
+            left = weights.sliced(1, first, depth).inserted(0, many)
+            contract(b, left, inputs.sliced(0, image, many), columns, (1 + rank, 1, rank))
             part = target.sliced(0, image, many).sliced(2, first, depth)
-            windows = columns.split(-1, spatial).split(2, (depth, *kernel))
             stride, padding, dilation = steps
             addend = None if bias is None else _per_channel(bias, part, groups, first, depth)
-            add_windows(b, windows, part, dilation, padding, stride, addend)
-
-
-def _lines(b: ProgramBuilder, x: TensorView) -> TensorView:
-    """[N, C, positions] of x [N, C, spatial…]."""
-    inner = x.reshaped(x.sizes[2:], x.strides[2:]).flattened()
-    if inner is None:
-        fresh = b.temp(x.dtype, x.sizes)
-        b.copy(x, fresh)
-        return _lines(b, fresh)
-    return x.reshaped((*x.sizes[:2], inner.count), (*x.strides[:2], *inner.strides))
-
-
-def _dense(b: ProgramBuilder, weight: TensorView) -> TensorView:
-    if weight.is_dense:
-        return weight
-    fresh = b.temp(weight.dtype, weight.sizes)
-    b.copy(weight, fresh)
-    return fresh
-
-
-def _rows(weight: TensorView) -> TensorView:
-    """[groups, O·K, C] of dense weights [groups, C, O, kernel…]."""
-    sizes = (*weight.sizes[:2], prod(weight.sizes[2:]))
-    return weight.reshaped(sizes, (*weight.strides[:2], 1)).transposed()
+            add_windows(b, columns, part, dilation, padding, stride, addend)
 
 
 def _per_channel(
