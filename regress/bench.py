@@ -59,6 +59,12 @@ FIGURES: tuple[Figure, ...] = (
     Figure("utilisation", "matrix utilisation, fp32 512³, doorbell to done", 0.99, "higher"),
     Figure("copy_beats", "read beats ÷ busy cycles, 64 KiB COPY, latency 100", 0.99, "higher"),
     Figure("copy_rate", "the same for 64 KiB more: without the latencies", 0.99, "higher"),
+    Figure("lenet_pass", "a pass of LeNet, 64 images, each op alone", 0.6, "lower", "Mcycles"),
+    Figure("qwen_layer", "a Qwen2.5-0.5B layer, 32 tokens, bf16", 1.92, "lower", "Mcycles"),
+    Figure(
+        "qwen_layer_short", "the same, 16 tokens: bound of bus and array ÷ cycles", 0.97, "higher"
+    ),
+    Figure("decode_token", "bus busy in the products of one token, bf16", 0.97, "higher"),
     Figure("rtl_vs_torch", "CPU time of RTL ÷ torch, 1 thread, fp32 512³", 1000, "lower"),
     Figure("cmodel_vs_torch", "speed of cmodel ÷ torch, fp32 1024³", 1.0, "higher"),
     Figure("eager_op", "CPU time of the host for an add on device npu", 25, "lower", "µs"),
