@@ -39,6 +39,7 @@ gather/npu_gather_index.sv
 gather/npu_gather_add.sv
 gather/npu_gather.sv
 // matrix engine
+matrix/npu_matrix_walk.sv
 matrix/npu_matrix_blocks.sv
 matrix/npu_matrix_tiles.sv
 matrix/npu_matrix_lines.sv

@@ -51,6 +51,7 @@ module npu_matrix
   logic   wr_valid, tile_done, a_free, b_free;
   block_t block;
   tile_t  tile;
+  position_t line_next, elem_next;
   pending_t pend_new, pend;
   place_t wr_place;
   logic [ArraySize-1:0]       wr_mask;
@@ -68,12 +69,14 @@ module npu_matrix
     .block_valid_i(block_valid), .block_ready_o(block_ready), .block_i(block),
     .seq_valid_o(seq_push), .seq_ready_i(seq_room && half_free),
     .a_free_i(a_free), .b_free_i(b_free),
-    .tile_valid_o(tile_valid), .tile_ready_i(tile_ready), .tile_o(tile)
+    .tile_valid_o(tile_valid), .tile_ready_i(tile_ready), .tile_o(tile),
+    .line_next_i(line_next), .elem_next_i(elem_next)
   );
 
   npu_matrix_lines #(.BusBits(BusBits)) u_lines (
     .clk_i, .rst_ni, .cmd_i(req_i.cmd),
     .tile_valid_i(tile_valid), .tile_ready_o(tile_ready), .tile_i(tile),
+    .line_next_o(line_next), .elem_next_o(elem_next),
     .req_valid_o(rd_req_o.valid), .req_ready_i(rd_rsp_i.ready), .req_range_o(rd_req_o.range),
     .pending_valid_o(pend_push), .pending_ready_i(pend_room), .pending_o(pend_new)
   );
@@ -129,6 +132,7 @@ module npu_matrix
   // ---- store ----
   logic   acc_rd, acc_rd_half, line_valid, line_ready, last_line, drained;
   entry_t acc_rd_entry;
+  lane_t  line_first;
   extent_t line_elems;
   logic [63:0] line_addr;
   logic [ArraySize*32-1:0] line_data;
@@ -152,19 +156,20 @@ module npu_matrix
   );
 
   npu_matrix_drain #(.ArraySize(ArraySize)) u_drain (
-    .clk_i, .rst_ni, .cmd_i(req_i.cmd),
+    .clk_i, .rst_ni, .start_i(start), .cmd_i(req_i.cmd),
     .block_valid_i(drain_valid), .block_ready_o(drain_ready), .block_i(drain_block),
     .block_done_i(sum_token.valid && sum_token.block_end),
     .acc_valid_o(acc_rd), .acc_half_o(acc_rd_half), .acc_entry_o(acc_rd_entry),
     .line_valid_o(line_valid), .line_ready_i(line_ready),
-    .line_addr_o(line_addr), .line_elems_o(line_elems),
+    .line_addr_o(line_addr), .line_first_o(line_first), .line_elems_o(line_elems),
     .half_free_o(drained), .last_o(last_line)
   );
 
   npu_matrix_pack #(.ArraySize(ArraySize), .BusBits(BusBits)) u_pack (
     .clk_i, .rst_ni, .cmd_i(req_i.cmd),
     .line_valid_i(line_valid), .line_ready_o(line_ready),
-    .line_addr_i(line_addr), .line_elems_i(line_elems), .line_data_i(line_data),
+    .line_addr_i(line_addr), .line_first_i(line_first), .line_elems_i(line_elems),
+    .line_data_i(line_data),
     .wr_req_o, .wr_rsp_i, .wr_data_o, .wr_strb_o
   );
 

@@ -24,35 +24,16 @@ module npu_matrix_blocks
 );
   localparam int unsigned LaneW   = $clog2(ArraySize);
   localparam int unsigned BlockRows = RowTiles * ArraySize;
-  localparam int unsigned RowShift  = $clog2(BlockRows);
-
-  // A position in one operand: the addresses to return to when an inner loop restarts.
-  typedef struct packed {
-    logic [63:0] batch;
-    logic [63:0] row;
-    logic [63:0] here;
-  } cursor_t;
 
   logic        active_q, active_d;
   logic        half_q;
   logic [31:0] batches_q, batches_d;
   logic [31:0] rows_q, rows_d;
   logic [31:0] cols_q, cols_d;
-  cursor_t     a_q, a_d, b_q, b_d, c_q, c_d;
 
-  logic [1:0]  src_shift, dst_shift;
   logic [3:0]  log2_row_tiles;
   logic [31:0] col_limit;
   logic        last_col, last_row, last_batch;
-  logic [63:0] a_row_step, b_col_step, c_row_step, c_col_step;
-  logic [5:0]  col_shift;
-
-  assign src_shift = dtype_log2_bytes(cmd_i.src_dtype);
-  assign dst_shift = dtype_log2_bytes(cmd_i.dst_dtype);
-
-  function automatic logic [63:0] step_bytes(logic [31:0] stride, logic [1:0] log2_bytes);
-    return 64'(stride) << log2_bytes;
-  endfunction
 
   // ---- the block at the current position ----
   always_comb begin
@@ -63,24 +44,17 @@ module npu_matrix_blocks
       if (block_o.row_tiles <= 8'(1 << i)) log2_row_tiles = 4'(i);
     end
     col_limit         = 32'(AccTiles * ArraySize) >> log2_row_tiles;
-    col_shift         = 6'($clog2(AccTiles * ArraySize)) - 6'(log2_row_tiles);
     block_o.cols      = (cols_q > col_limit) ? col_limit[15:0] : cols_q[15:0];
     block_o.col_tiles = 8'((block_o.cols + 16'(ArraySize - 1)) >> LaneW);
-    block_o.a_addr    = a_q.here;
-    block_o.b_addr    = b_q.here;
-    block_o.c_addr    = c_q.here;
     block_o.half      = half_q;
     last_col          = cols_q <= col_limit;
     last_row          = rows_q <= 32'(BlockRows);
     last_batch        = batches_q == 32'd1;
+    block_o.last_col  = last_col;
+    block_o.last_row  = last_row;
     block_o.last      = last_col && last_row && last_batch;
   end
   assign valid_o = active_q;
-
-  assign a_row_step = step_bytes(cmd_i.src1.stride[DIM_ROW], src_shift) << RowShift;
-  assign c_row_step = step_bytes(cmd_i.dst.stride[DIM_ROW], dst_shift) << RowShift;
-  assign b_col_step = step_bytes(cmd_i.src2.stride[DIM_COL], src_shift) << col_shift;
-  assign c_col_step = step_bytes(cmd_i.dst.stride[DIM_COL], dst_shift) << col_shift;
 
   // ---- step to the next ----
   always_comb begin
@@ -88,37 +62,22 @@ module npu_matrix_blocks
     batches_d = batches_q;
     rows_d    = rows_q;
     cols_d    = cols_q;
-    a_d       = a_q;
-    b_d       = b_q;
-    c_d       = c_q;
     if (start_i) begin
       active_d  = 1'b1;
-      batches_d = cmd_i.dst.size[DIM_BATCH];
-      rows_d    = cmd_i.dst.size[DIM_ROW];
-      cols_d    = cmd_i.dst.size[DIM_COL];
-      a_d       = {3{cmd_i.src1.base}};
-      b_d       = {3{cmd_i.src2.base}};
-      c_d       = {3{cmd_i.dst.base}};
+      batches_d = cmd_i.product.batch;
+      rows_d    = cmd_i.product.m;
+      cols_d    = cmd_i.product.n;
     end else if (valid_o && ready_i) begin
       if (!last_col) begin
-        cols_d   = cols_q - col_limit;
-        b_d.here = b_q.here + b_col_step;
-        c_d.here = c_q.here + c_col_step;
+        cols_d = cols_q - col_limit;
       end else if (!last_row) begin
-        cols_d   = cmd_i.dst.size[DIM_COL];
-        rows_d   = rows_q - 32'(BlockRows);
-        a_d.here = a_q.here + a_row_step;
-        b_d.here = b_q.batch;
-        c_d.row  = c_q.row + c_row_step;
-        c_d.here = c_q.row + c_row_step;
+        cols_d = cmd_i.product.n;
+        rows_d = rows_q - 32'(BlockRows);
       end else begin
         active_d  = !last_batch;
         batches_d = batches_q - 32'd1;
-        rows_d    = cmd_i.dst.size[DIM_ROW];
-        cols_d    = cmd_i.dst.size[DIM_COL];
-        a_d = {3{a_q.batch + step_bytes(cmd_i.src1.stride[DIM_BATCH], src_shift)}};
-        b_d = {3{b_q.batch + step_bytes(cmd_i.src2.stride[DIM_BATCH], src_shift)}};
-        c_d = {3{c_q.batch + step_bytes(cmd_i.dst.stride[DIM_BATCH], dst_shift)}};
+        rows_d    = cmd_i.product.m;
+        cols_d    = cmd_i.product.n;
       end
     end
   end
@@ -134,9 +93,6 @@ module npu_matrix_blocks
       batches_q <= batches_d;
       rows_q    <= rows_d;
       cols_q    <= cols_d;
-      a_q       <= a_d;
-      b_q       <= b_d;
-      c_q       <= c_d;
     end
   end
 endmodule

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Turns tiles into read requests, one per line (or per element where no direction has unit
-/// stride), each with a `pending_t` that tells the unpacker what its beats are.
+/// Turns tiles into read requests, each with a `pending_t` that tells the unpacker what its beats
+/// are: one per line, one per run where the line crosses the end of a digit, one per element where
+/// elements are not adjacent.
 ///
-/// Up to one request per cycle. A tile is accepted with its last request.
+/// Up to one request per cycle. A tile is accepted with its last request; `line_next_o` and
+/// `elem_next_o` are then the places behind the tile in both directions.
 module npu_matrix_lines
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -17,6 +19,8 @@ module npu_matrix_lines
   input  logic            tile_valid_i,
   output logic            tile_ready_o,
   input  tile_t           tile_i,
+  output position_t       line_next_o,
+  output position_t       elem_next_o,
 
   output logic            req_valid_o,
   input  logic            req_ready_i,
@@ -28,21 +32,49 @@ module npu_matrix_lines
 );
   localparam int unsigned BeatW = $clog2(BusBits / 8);
 
-  logic        first_q;              // the next request is the tile's first
   lane_t       line_q, elem_q;
-  logic [63:0] line_addr_q, addr_q;  // of the current line and request
-  logic [63:0] line_addr, addr;
+  position_t   line_pos_q, elem_pos_q;  // of the line and of the request, when not the first
+  position_t   line_pos, elem_pos;
+  npu_axis_t   line_axis, elem_axis;
   logic        last_elem, last_line, step;
   logic [1:0]  log2_bytes;
-  logic [8:0]  bytes;                // at most 32 elements of 4 bytes
+  logic [63:0] addr;
+  extent_t     left, count;
+  logic [8:0]  bytes;                   // at most 32 elements of 4 bytes
+
+  always_comb begin
+    unique case (tile_i.operand)
+      OPERAND_A: {line_axis, elem_axis} = tile_i.along_k ? {cmd_i.a.row, cmd_i.a.col}
+                                                         : {cmd_i.a.col, cmd_i.a.row};
+      OPERAND_B: {line_axis, elem_axis} = tile_i.along_k ? {cmd_i.b.col, cmd_i.b.row}
+                                                         : {cmd_i.b.row, cmd_i.b.col};
+      default:   {line_axis, elem_axis} = {cmd_i.init.row, cmd_i.init.col};
+    endcase
+  end
 
   assign log2_bytes = dtype_log2_bytes(
       (tile_i.operand == OPERAND_C) ? cmd_i.dst_dtype : cmd_i.src_dtype);
-  assign line_addr  = first_q ? tile_i.addr : line_addr_q;
-  assign addr       = first_q ? tile_i.addr : addr_q;
-  assign bytes      = tile_i.single ? (9'd1 << log2_bytes) : (9'(tile_i.elems) << log2_bytes);
-  assign last_elem  = !tile_i.single || 6'(elem_q) + 6'd1 == tile_i.elems;
+  assign line_pos   = (line_q == '0) ? tile_i.line : line_pos_q;
+  assign elem_pos   = (elem_q == '0) ? tile_i.elem : elem_pos_q;
+  assign addr       = tile_i.base + ((line_pos.offset + elem_pos.offset) << log2_bytes);
+
+  assign left  = tile_i.elems - 6'(elem_q);
+  always_comb begin
+    count = (elem_pos.inner < 32'(left)) ? elem_pos.inner[5:0] : left;
+    if (tile_i.run == RUN_SINGLE) count = extent_t'(1);
+  end
+  assign bytes      = (tile_i.run == RUN_REPEAT) ? 9'd1 << log2_bytes : 9'(count) << log2_bytes;
+  assign last_elem  = count == left;
   assign last_line  = 6'(line_q) + 6'd1 == tile_i.lines;
+
+  npu_matrix_walk u_line_walk (
+    .axis_i(line_axis), .run_i(RUN_SINGLE), .here_i(line_pos), .count_i(extent_t'(1)),
+    .next_o(line_next_o)
+  );
+  npu_matrix_walk u_elem_walk (
+    .axis_i(elem_axis), .run_i(tile_i.run), .here_i(elem_pos), .count_i(count),
+    .next_o(elem_next_o)
+  );
 
   assign req_valid_o     = tile_valid_i && pending_ready_i;
   assign req_range_o     = '{addr: addr, bytes: REQ_BYTES_WIDTH'(bytes)};
@@ -55,41 +87,31 @@ module npu_matrix_lines
     pending_o.half    = tile_i.half;
     pending_o.place   = tile_i.place;
     pending_o.along_k = tile_i.along_k;
-    pending_o.single  = tile_i.single;
+    pending_o.same    = tile_i.run == RUN_REPEAT;
     pending_o.last    = last_elem && last_line;
     pending_o.line    = line_q;
     pending_o.elem    = elem_q;
-    pending_o.elems   = tile_i.single ? 6'd1 : tile_i.elems;
-    pending_o.offset  = 6'(addr[BeatW-1:0]);
+    pending_o.elems   = count;
+    pending_o.skew    = 8'(addr[BeatW-1:0]);
+    if (!pending_o.same) pending_o.skew = pending_o.skew - 8'(8'(elem_q) << log2_bytes);
     // At most 63 + 128 bytes over 16-byte beats: 12.
     pending_o.beats   = 4'((9'(addr[BeatW-1:0]) + bytes + 9'(BusBits / 8 - 1)) >> BeatW);
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      first_q <= 1'b1;
-      line_q  <= '0;
-      elem_q  <= '0;
+      line_q <= '0;
+      elem_q <= '0;
     end else if (step) begin
-      first_q <= last_elem && last_line;
-      if (last_elem) begin
-        elem_q <= '0;
-        line_q <= last_line ? '0 : line_q + lane_t'(1);
-      end else begin
-        elem_q <= elem_q + lane_t'(1);
-      end
+      elem_q <= last_elem ? '0 : elem_q + lane_t'(count);
+      if (last_elem) line_q <= last_line ? '0 : line_q + lane_t'(1);
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (step) begin
-      if (last_elem) begin
-        line_addr_q <= line_addr + tile_i.line_step;
-        addr_q      <= line_addr + tile_i.line_step;
-      end else begin
-        line_addr_q <= line_addr;
-        addr_q      <= addr + tile_i.elem_step;
-      end
+      elem_pos_q <= elem_next_o;
+      if (last_elem) line_pos_q <= line_next_o;
     end
   end
 endmodule

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Converts a tile row to the destination type and writes it: one request per line, or one per
-/// element where columns of the destination are not adjacent.
+/// Converts a line of a tile row to the destination type and writes it with one request.
 ///
 /// A line of b beats takes b cycles. Its first beat goes with or after its request. A line is
 /// accepted with its last beat; the input must be stable until then.
@@ -19,8 +18,9 @@ module npu_matrix_pack
   input  logic                    line_valid_i,
   output logic                    line_ready_o,
   input  logic [63:0]             line_addr_i,
+  input  lane_t                   line_first_i,   // its first column in the tile row
   input  extent_t                 line_elems_i,
-  input  logic [ArraySize*32-1:0] line_data_i,
+  input  logic [ArraySize*32-1:0] line_data_i,    // the tile row
 
   output mem_wr_req_t                wr_req_o,
   input  mem_wr_rsp_t                wr_rsp_i,
@@ -35,14 +35,11 @@ module npu_matrix_pack
   localparam int unsigned Beats       = WindowBits / BusBits;
   localparam int unsigned CountW      = $clog2(Beats + 1);
 
-  logic              req_sent_q;     // for the line or element at hand
+  logic              req_sent_q;     // for the line at hand
   logic [CountW-1:0] beat_q;
-  lane_t             elem_q;
-  logic [63:0]       elem_addr_q;    // of element elem_q, when it is not the first
 
-  logic                    single, last_elem, last_beat, step, finished;
+  logic                    last_beat, step;
   logic [1:0]              log2_bytes;
-  logic [63:0]             addr, elem_step;
   logic [7:0]              bytes;
   logic [BeatW-1:0]        offset;
   logic [LineBits-1:0]     packed_line;
@@ -50,12 +47,8 @@ module npu_matrix_pack
   logic [WindowBytes-1:0]  window_strb;
 
   assign log2_bytes = dtype_log2_bytes(cmd_i.dst_dtype);
-  assign elem_step  = 64'(cmd_i.dst.stride[DIM_COL]) << log2_bytes;
-  assign single     = cmd_i.dst.stride[DIM_COL] != 32'd1 && cmd_i.dst.size[DIM_COL] != 32'd1;
-  assign addr       = (elem_q == '0) ? line_addr_i : elem_addr_q;
-  assign offset     = addr[BeatW-1:0];
-  assign bytes      = single ? (8'd1 << log2_bytes) : (8'(line_elems_i) << log2_bytes);
-  assign last_elem  = !single || 6'(elem_q) + 6'd1 == line_elems_i;
+  assign offset     = line_addr_i[BeatW-1:0];
+  assign bytes      = 8'(line_elems_i) << log2_bytes;
   assign last_beat  = (9'(beat_q) + 9'd1) << BeatW >= 9'(offset) + 9'(bytes);
 
   // ---- the line in the destination type, from bit 0 ----
@@ -71,7 +64,9 @@ module npu_matrix_pack
         end
         default: packed_line = line_data_i;
       endcase
-      if (single) packed_line = packed_line >> ({27'b0, elem_q} << log2_bytes << 3);
+      if (line_first_i != '0) begin
+        packed_line = packed_line >> ({27'b0, line_first_i} << log2_bytes << 3);
+      end
     end
   end
 
@@ -85,29 +80,22 @@ module npu_matrix_pack
   end
 
   assign wr_req_o.valid      = line_valid_i && !req_sent_q;
-  assign wr_req_o.range      = '{addr: addr, bytes: REQ_BYTES_WIDTH'(bytes)};
+  assign wr_req_o.range      = '{addr: line_addr_i, bytes: REQ_BYTES_WIDTH'(bytes)};
   assign wr_req_o.data_valid = line_valid_i && (req_sent_q || wr_rsp_i.ready);
   assign wr_data_o       = window[beat_q*BusBits +: BusBits];
   assign wr_strb_o       = window_strb[beat_q*BusBytes +: BusBytes];
 
   assign step         = wr_req_o.data_valid && wr_rsp_i.data_ready;
-  assign finished     = step && last_beat;
-  assign line_ready_o = finished && last_elem;
+  assign line_ready_o = step && last_beat;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       req_sent_q <= 1'b0;
       beat_q     <= '0;
-      elem_q     <= '0;
     end else begin
-      if (finished)                              req_sent_q <= 1'b0;
+      if (line_ready_o)                          req_sent_q <= 1'b0;
       else if (wr_req_o.valid && wr_rsp_i.ready) req_sent_q <= 1'b1;
       if (step) beat_q <= last_beat ? '0 : beat_q + CountW'(1);
-      if (finished) elem_q <= last_elem ? '0 : elem_q + lane_t'(1);
     end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (finished) elem_addr_q <= addr + elem_step;
   end
 endmodule

@@ -4,22 +4,36 @@
 /// A tile is ArraySize × ArraySize elements. A block is the part of one output matrix that the
 /// accumulators hold at a time: up to RowTiles row tiles, and as many column tiles as then fit.
 package npu_matrix_pkg;
+  import npu_pkg::*;
+
   typedef logic [5:0] slot_t;    // of an operand buffer, in tiles
   typedef logic [4:0] lane_t;    // 0 … ArraySize-1
   typedef logic [5:0] extent_t;  // 0 … ArraySize valid rows, columns or ks of a tile
   typedef logic [15:0] entry_t;  // of the accumulators, one row of one tile
 
+  /// A place in the rows or columns of an operand: how much is left of the two fastest digits, this
+  /// place included, and the distance from place 0 in elements.
+  typedef struct packed {
+    logic [63:0] offset;
+    logic [31:0] middle;
+    logic [31:0] inner;
+  } position_t;
+
+  /// Place 0.
+  function automatic position_t origin(npu_axis_t axis);
+    return '{offset: '0, middle: axis.middle, inner: axis.inner};
+  endfunction
+
   /// One block of work, handed from loader to sequencer to drain.
   typedef struct packed {
-    logic [63:0] a_addr;  // of A[b, first row, 0]
-    logic [63:0] b_addr;  // of B[b, 0, first column]
-    logic [63:0] c_addr;  // of C[b, first row, first column]
     logic [15:0] rows;
     logic [15:0] cols;
     logic [7:0]  row_tiles;
     logic [7:0]  col_tiles;
-    logic        half;    // of the accumulators
-    logic        last;    // of the command
+    logic        half;      // of the accumulators
+    logic        last_col;  // no block beside it
+    logic        last_row;  // nor below it
+    logic        last;      // of the command
   } block_t;
 
   typedef enum logic [1:0] {
@@ -28,18 +42,32 @@ package npu_matrix_pkg;
     OPERAND_C
   } operand_e;
 
-  /// A tile to fetch, as lines of elements: the direction in memory that has unit stride.
+  /// How the elements of a line follow each other in memory, within the innermost digit.
+  typedef enum logic [1:0] {
+    RUN_SINGLE,  // with gaps: each element is a request of its own
+    RUN_UNIT,    // adjacent
+    RUN_REPEAT   // one element in all places
+  } run_e;
+
+  function automatic run_e run_of(npu_axis_t axis);
+    if (axis.inner == 32'd1)   return RUN_SINGLE;
+    if (axis.step[0] == 64'd1) return RUN_UNIT;
+    if (axis.step[0] == '0)    return RUN_REPEAT;
+    return RUN_SINGLE;
+  endfunction
+
+  /// A tile to fetch, as lines of elements: the direction that has the longer runs in memory.
   typedef struct packed {
     operand_e    operand;
     logic        half;         // of the accumulators (C)
     entry_t      place;        // slot of A or B; first entry of C
     logic        along_k;      // a line runs along k (A, B)
-    logic        single;       // no unit stride: each element is a request of its own
-    logic [63:0] addr;
-    logic [63:0] line_step;    // bytes
-    logic [63:0] elem_step;    // bytes
+    run_e        run;
     extent_t     lines;
     extent_t     elems;
+    logic [63:0] base;         // of the operand in this batch
+    position_t   line;         // of the first line
+    position_t   elem;         // of the first element of each line
   } tile_t;
 
   /// What to do with the beats of one read request.
@@ -48,12 +76,12 @@ package npu_matrix_pkg;
     logic       half;
     entry_t     place;
     logic       along_k;
-    logic       single;
+    logic       same;          // one element for all lanes
     logic       last;          // request of its tile
     lane_t      line;
     lane_t      elem;          // first element in the line
     extent_t    elems;
-    logic [5:0] offset;        // bytes before the first element in the first beat
+    logic [7:0] skew;          // byte of lane 0, were it there, in the first beat; modulo 256
     logic [3:0] beats;
   } pending_t;
 

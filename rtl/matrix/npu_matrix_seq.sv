@@ -100,7 +100,7 @@ module npu_matrix_seq
       guard_q   <= '0;
     end else if (!running_q) begin
       running_q    <= block_valid_i;
-      k_left_q     <= cmd_i.src1.size[DIM_COL];
+      k_left_q     <= cmd_i.product.k;
       first_pass_q <= 1'b1;
       col_q        <= '0;
       row_q        <= '0;

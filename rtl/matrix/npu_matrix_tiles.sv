@@ -5,6 +5,9 @@
 /// ArraySize along k: A0 B0 A1 … A(m-1) B1 … B(n-1), so that the first rows can start after two
 /// tiles. A tile of A or B is offered only when its buffer has a free slot: what is requested can
 /// always be stored. The block is handed on to the sequencer when its first tile is offered.
+///
+/// The reader of the tiles walks through them and tells where each one ends; that is where its
+/// neighbours begin. So this module keeps places and never computes one.
 module npu_matrix_tiles
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -31,7 +34,9 @@ module npu_matrix_tiles
 
   output logic            tile_valid_o,
   input  logic            tile_ready_i,
-  output tile_t           tile_o
+  output tile_t           tile_o,
+  input  position_t       line_next_i,   // with tile_ready: behind the tile's last line
+  input  position_t       elem_next_i    // behind the last element of its lines
 );
   localparam int unsigned LaneW  = $clog2(ArraySize);
   localparam int unsigned ASlots = 2 * RowTiles;
@@ -42,40 +47,42 @@ module npu_matrix_tiles
     StOperands  // tiles of A and B
   } state_e;
 
-  state_e      state_q, state_d;
-  logic [31:0] k_left_q, k_left_d;
-  logic [7:0]  row_q, row_d;            // next row tile of A (or C)
-  logic [7:0]  col_q, col_d;            // next column tile of B (or C)
-  logic [63:0] a_k_q, a_k_d;            // address of A[first row, k]
-  logic [63:0] b_k_q, b_k_d;            // address of B[k, first column]
-  logic [63:0] row_addr_q, row_addr_d;  // of the next tile of A
-  logic [63:0] col_addr_q, col_addr_d;  // of the next tile of B, or column of C tiles
-  logic [63:0] c_addr_q, c_addr_d;
-  entry_t      c_entry_q, c_entry_d;
+  // Where A, B or C is read. `outer` counts rows of A and C, columns of B.
+  typedef struct packed {
+    logic [63:0] base;        // of this batch
+    position_t   outer;       // of the next tile
+    position_t   outer_block; // of the block's first tile
+  } reader_t;
+
+  state_e      state_q;
+  logic [31:0] k_left_q;
+  logic [7:0]  row_q, col_q;            // next row tile of A (or C), column tile of B (or C)
+  reader_t     a_q, b_q, c_q;
+  position_t   a_k_q, b_k_q;            // of this step along k
+  position_t   a_k_next_q, b_k_next_q;  // of the next
+  position_t   c_col_q, c_col_block_q;
+  entry_t      c_entry_q;
   slot_t       a_slot_q, b_slot_q;
   slot_t       a_left_q, b_left_q;      // free slots
 
-  logic [1:0]  src_shift, dst_shift;
-  logic        take_a, take_b, step, last_tile;
+  logic        take_a, take_b, step, last_tile, last_k;
+  logic        a_along_k, b_along_k;
+  run_e        a_run_k, a_run_m, b_run_k, b_run_n;
   extent_t     ks, tile_rows, tile_cols;
-  logic        a_unit_k, a_unit_m, b_unit_k, b_unit_n, c_unit_n;
-  logic [63:0] a_row_step, a_k_step, b_k_step, b_col_step, c_row_step, c_col_step;
+  position_t   outer_next, k_next;
 
-  assign src_shift = dtype_log2_bytes(cmd_i.src_dtype);
-  assign dst_shift = dtype_log2_bytes(cmd_i.dst_dtype);
-  // Bytes from one element to the next.
-  assign a_row_step = 64'(cmd_i.src1.stride[DIM_ROW]) << src_shift;
-  assign a_k_step   = 64'(cmd_i.src1.stride[DIM_COL]) << src_shift;
-  assign b_k_step   = 64'(cmd_i.src2.stride[DIM_ROW]) << src_shift;
-  assign b_col_step = 64'(cmd_i.src2.stride[DIM_COL]) << src_shift;
-  assign c_row_step = 64'(cmd_i.dst.stride[DIM_ROW]) << dst_shift;
-  assign c_col_step = 64'(cmd_i.dst.stride[DIM_COL]) << dst_shift;
-  // A dimension of size 1 has no direction, whatever its stride says.
-  assign a_unit_k = cmd_i.src1.stride[DIM_COL] == 32'd1 && cmd_i.src1.size[DIM_COL] != 32'd1;
-  assign a_unit_m = cmd_i.src1.stride[DIM_ROW] == 32'd1 && cmd_i.src1.size[DIM_ROW] != 32'd1;
-  assign b_unit_k = cmd_i.src2.stride[DIM_ROW] == 32'd1 && cmd_i.src2.size[DIM_ROW] != 32'd1;
-  assign b_unit_n = cmd_i.src2.stride[DIM_COL] == 32'd1 && cmd_i.src2.size[DIM_COL] != 32'd1;
-  assign c_unit_n = cmd_i.dst.stride[DIM_COL] == 32'd1;
+  // ---- how lines lie in memory ----
+  assign a_run_k = run_of(cmd_i.a.col);
+  assign a_run_m = run_of(cmd_i.a.row);
+  assign b_run_k = run_of(cmd_i.b.row);
+  assign b_run_n = run_of(cmd_i.b.col);
+
+  // The elements that one request can bring.
+  function automatic logic [31:0] run_length(run_e run, npu_axis_t axis);
+    return (run == RUN_SINGLE) ? 32'd1 : axis.inner;
+  endfunction
+  assign a_along_k = run_length(a_run_k, cmd_i.a.col) >= run_length(a_run_m, cmd_i.a.row);
+  assign b_along_k = run_length(b_run_k, cmd_i.b.row) > run_length(b_run_n, cmd_i.b.col);
 
   function automatic extent_t valid_part(logic [31:0] total, logic [7:0] tile);
     logic [31:0] left;
@@ -86,6 +93,7 @@ module npu_matrix_tiles
   assign ks        = valid_part(k_left_q, 8'd0);
   assign tile_rows = valid_part(32'(block_i.rows), row_q);
   assign tile_cols = valid_part(32'(block_i.cols), col_q);
+  assign last_k    = k_left_q <= 32'(ArraySize);
 
   // ---- the tile that is next ----
   assign take_a = row_q == 8'd0 || (col_q != 8'd0 && row_q != block_i.row_tiles);
@@ -97,42 +105,32 @@ module npu_matrix_tiles
 
   always_comb begin
     tile_o = '0;
-    unique case (state_q)
-      StPreload: begin
-        tile_o.operand   = OPERAND_C;
-        tile_o.half      = block_i.half;
-        tile_o.place     = c_entry_q;
-        tile_o.single    = !c_unit_n;
-        tile_o.addr      = c_addr_q;
-        tile_o.line_step = c_row_step;
-        tile_o.elem_step = c_col_step;
-        tile_o.lines     = tile_rows;
-        tile_o.elems     = tile_cols;
+    if (state_q == StPreload) begin
+      tile_o.operand = OPERAND_C;
+      tile_o.half    = block_i.half;
+      tile_o.place   = c_entry_q;
+      tile_o.run     = run_of(cmd_i.init.col);
+      tile_o.lines   = tile_rows;
+      tile_o.elems   = tile_cols;
+      tile_o.base    = c_q.base;
+      tile_o.line    = c_q.outer;
+      tile_o.elem    = c_col_q;
+    end else begin
+      tile_o.operand = take_a ? OPERAND_A : OPERAND_B;
+      tile_o.place   = take_a ? entry_t'(a_slot_q) : entry_t'(b_slot_q);
+      tile_o.along_k = take_a ? a_along_k : b_along_k;
+      tile_o.base    = take_a ? a_q.base : b_q.base;
+      tile_o.line    = take_a ? a_q.outer : b_q.outer;
+      tile_o.elem    = take_a ? a_k_q : b_k_q;
+      tile_o.lines   = take_a ? tile_rows : tile_cols;
+      tile_o.elems   = ks;
+      tile_o.run     = take_a ? a_run_k : b_run_k;
+      if (!tile_o.along_k) begin
+        {tile_o.line, tile_o.elem}   = {tile_o.elem, tile_o.line};
+        {tile_o.lines, tile_o.elems} = {tile_o.elems, tile_o.lines};
+        tile_o.run                   = take_a ? a_run_m : b_run_n;
       end
-      default: begin
-        if (take_a) begin
-          tile_o.operand   = OPERAND_A;
-          tile_o.place     = entry_t'(a_slot_q);
-          tile_o.addr      = row_addr_q;
-          tile_o.along_k   = a_unit_k || !a_unit_m;
-          tile_o.single    = !a_unit_k && !a_unit_m;
-          tile_o.line_step = tile_o.along_k ? a_row_step : a_k_step;
-          tile_o.elem_step = tile_o.along_k ? a_k_step : a_row_step;
-          tile_o.lines     = tile_o.along_k ? tile_rows : ks;
-          tile_o.elems     = tile_o.along_k ? ks : tile_rows;
-        end else begin
-          tile_o.operand   = OPERAND_B;
-          tile_o.place     = entry_t'(b_slot_q);
-          tile_o.addr      = col_addr_q;
-          tile_o.along_k   = b_unit_k && !b_unit_n;
-          tile_o.single    = !b_unit_k && !b_unit_n;
-          tile_o.line_step = tile_o.along_k ? b_col_step : b_k_step;
-          tile_o.elem_step = tile_o.along_k ? b_k_step : b_col_step;
-          tile_o.lines     = tile_o.along_k ? tile_cols : ks;
-          tile_o.elems     = tile_o.along_k ? ks : tile_cols;
-        end
-      end
-    endcase
+    end
   end
 
   always_comb begin
@@ -145,87 +143,105 @@ module npu_matrix_tiles
   assign step = tile_valid_o && tile_ready_i;
 
   assign seq_valid_o   = state_q == StIdle && block_valid_i;
-  assign block_ready_o = state_q == StOperands && step && last_tile && k_left_q <= 32'(ArraySize);
+  assign block_ready_o = state_q == StOperands && step && last_tile && last_k;
+
+  // Places behind this tile; C's lines are rows.
+  assign outer_next = (tile_o.along_k || state_q == StPreload) ? line_next_i : elem_next_i;
+  assign k_next     = tile_o.along_k ? elem_next_i : line_next_i;
 
   // ---- walk ----
-  always_comb begin
-    state_d    = state_q;
-    k_left_d   = k_left_q;
-    row_d      = row_q;
-    col_d      = col_q;
-    a_k_d      = a_k_q;
-    b_k_d      = b_k_q;
-    row_addr_d = row_addr_q;
-    col_addr_d = col_addr_q;
-    c_addr_d   = c_addr_q;
-    c_entry_d  = c_entry_q;
-    unique case (state_q)
-      StIdle: if (block_valid_i && seq_ready_i) begin
-        state_d    = cmd_i.accumulate ? StPreload : StOperands;
-        k_left_d   = cmd_i.src1.size[DIM_COL];
-        row_d      = '0;
-        col_d      = '0;
-        a_k_d      = block_i.a_addr;
-        b_k_d      = block_i.b_addr;
-        row_addr_d = block_i.a_addr;
-        col_addr_d = cmd_i.accumulate ? block_i.c_addr : block_i.b_addr;
-        c_addr_d   = block_i.c_addr;
-        c_entry_d  = '0;
-      end
-      StPreload: if (step) begin
-        c_entry_d = c_entry_q + entry_t'(ArraySize);
-        if (last_tile) begin
-          state_d    = StOperands;
-          row_d      = '0;
-          col_d      = '0;
-          col_addr_d = b_k_q;
-        end else if (row_q + 8'd1 == block_i.row_tiles) begin
-          row_d      = '0;
-          col_d      = col_q + 8'd1;
-          col_addr_d = col_addr_q + (c_col_step << LaneW);
-          c_addr_d   = col_addr_q + (c_col_step << LaneW);
-        end else begin
-          row_d    = row_q + 8'd1;
-          c_addr_d = c_addr_q + (c_row_step << LaneW);
-        end
-      end
-      default: if (step) begin
-        if (last_tile) begin
-          row_d      = '0;
-          col_d      = '0;
-          k_left_d   = k_left_q - 32'(ArraySize);
-          a_k_d      = a_k_q + (a_k_step << LaneW);
-          b_k_d      = b_k_q + (b_k_step << LaneW);
-          row_addr_d = a_k_q + (a_k_step << LaneW);
-          col_addr_d = b_k_q + (b_k_step << LaneW);
-          if (k_left_q <= 32'(ArraySize)) state_d = StIdle;
-        end else if (take_a) begin
-          row_d      = row_q + 8'd1;
-          row_addr_d = row_addr_q + (a_row_step << LaneW);
-        end else begin
-          col_d      = col_q + 8'd1;
-          col_addr_d = col_addr_q + (b_col_step << LaneW);
-        end
-      end
-    endcase
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= StIdle;
+    end else begin
+      unique case (state_q)
+        StIdle:
+          if (block_valid_i && seq_ready_i) state_q <= cmd_i.accumulate ? StPreload : StOperands;
+        StPreload: if (step && last_tile) state_q <= StOperands;
+        default:   if (block_ready_o)     state_q <= StIdle;
+      endcase
+    end
   end
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) state_q <= StIdle;
-    else         state_q <= state_d;
+    if (state_q == StIdle) begin
+      k_left_q  <= cmd_i.product.k;
+      row_q     <= '0;
+      col_q     <= '0;
+      c_entry_q <= '0;
+      c_col_q   <= c_col_block_q;
+      a_k_q     <= origin(cmd_i.a.col);
+      b_k_q     <= origin(cmd_i.b.row);
+    end else if (step) begin
+      if (state_q == StPreload) begin
+        c_entry_q <= c_entry_q + entry_t'(ArraySize);
+        row_q     <= row_q + 8'd1;
+        if (row_q + 8'd1 == block_i.row_tiles) begin
+          row_q   <= '0;
+          col_q   <= last_tile ? '0 : col_q + 8'd1;
+          c_col_q <= elem_next_i;
+        end
+      end else if (last_tile) begin
+        k_left_q <= k_left_q - 32'(ArraySize);
+        row_q    <= '0;
+        col_q    <= '0;
+        // The first tile of a step is one of A; the only tile of B may be its last.
+        a_k_q    <= a_k_next_q;
+        b_k_q    <= take_b ? k_next : b_k_next_q;
+      end else if (take_a) begin
+        row_q      <= row_q + 8'd1;
+        a_k_next_q <= k_next;
+      end else begin
+        col_q      <= col_q + 8'd1;
+        b_k_next_q <= k_next;
+      end
+    end
   end
 
+  // A reader goes back to the block's first tile for the next step along k, and on to the next
+  // block, which is beside this one, below it, or in the next batch.
+  function automatic reader_t stepped(reader_t here, logic moves, position_t behind, logic again,
+                                      logic next_block, logic restart, npu_axis_t axis,
+                                      logic next_batch, logic [63:0] batch_bytes);
+    stepped = here;
+    if (moves) stepped.outer = behind;
+    if (next_block) stepped.outer_block = restart ? origin(axis) : stepped.outer;
+    if (again) stepped.outer = stepped.outer_block;
+    if (next_batch) stepped.base = here.base + batch_bytes;
+  endfunction
+
+  logic       pass_end, col_end, block_end, next_row, next_batch;
+  logic [1:0] src_shift, dst_shift;
+  assign src_shift  = dtype_log2_bytes(cmd_i.src_dtype);
+  assign dst_shift  = dtype_log2_bytes(cmd_i.dst_dtype);
+  assign pass_end   = step && state_q == StOperands && last_tile;
+  assign col_end    = step && state_q == StPreload && row_q + 8'd1 == block_i.row_tiles;
+  assign block_end  = block_ready_o;
+  assign next_row   = block_end && block_i.last_col;
+  assign next_batch = next_row && block_i.last_row;
+
   always_ff @(posedge clk_i) begin
-    if (step || state_q == StIdle) begin
-      k_left_q   <= k_left_d;
-      row_q      <= row_d;
-      col_q      <= col_d;
-      a_k_q      <= a_k_d;
-      b_k_q      <= b_k_d;
-      row_addr_q <= row_addr_d;
-      col_addr_q <= col_addr_d;
-      c_addr_q   <= c_addr_d;
-      c_entry_q  <= c_entry_d;
+    if (start_i) begin
+      a_q <= '{base: cmd_i.a.base, outer: origin(cmd_i.a.row), outer_block: origin(cmd_i.a.row)};
+      b_q <= '{base: cmd_i.b.base, outer: origin(cmd_i.b.col), outer_block: origin(cmd_i.b.col)};
+      c_q <= '{base: cmd_i.init.base, outer: origin(cmd_i.init.row),
+               outer_block: origin(cmd_i.init.row)};
+      c_col_block_q <= origin(cmd_i.init.col);
+    end else if (step) begin
+      if (state_q == StPreload) begin
+        // The rows' end stays until the block ends: it may be where the next block begins.
+        c_q.outer <= (col_end && !last_tile) ? c_q.outer_block : line_next_i;
+      end else begin
+        a_q <= stepped(a_q, take_a, outer_next, pass_end, next_row, next_batch, cmd_i.a.row,
+                       next_batch, 64'(cmd_i.a.batch) << src_shift);
+        b_q <= stepped(b_q, take_b, outer_next, pass_end, block_end, next_row, cmd_i.b.col,
+                       next_batch, 64'(cmd_i.b.batch) << src_shift);
+        if (block_end) begin
+          c_q <= stepped(c_q, 1'b0, '0, 1'b1, next_row, next_batch, cmd_i.init.row,
+                         next_batch, 64'(cmd_i.init.batch) << dst_shift);
+          c_col_block_q <= block_i.last_col ? origin(cmd_i.init.col) : c_col_q;
+        end
+      end
     end
   end
 

@@ -36,6 +36,7 @@ module npu_matrix_unpack
   logic [3:0]             dtype;
   logic [1:0]             log2_bytes;
   logic [BusBits-1:0]     line_bytes;  // the beat, rotated so that lane 0's byte is at 0
+  logic [BeatW-1:0]       offset;
   logic [ArraySize-1:0]   mask;
   logic [ArraySize-1:0][31:0] lanes;
 
@@ -45,24 +46,21 @@ module npu_matrix_unpack
   assign dtype      = (pending_i.operand == OPERAND_C) ? cmd_i.dst_dtype : cmd_i.src_dtype;
   assign log2_bytes = dtype_log2_bytes(dtype);
 
+  assign offset = pending_i.skew[BeatW-1:0];
+
   always_comb begin
     line_bytes = beat_i;
-    if (step && pending_i.offset != '0) begin
-      line_bytes = BusBits'({beat_i, beat_i} >> {pending_i.offset, 3'b000});
-    end
+    if (step && offset != '0) line_bytes = BusBits'({beat_i, beat_i} >> {offset, 3'b000});
   end
 
-  // Lane l starts at byte (offset + l·size) of the request, so in beat (…) >> BeatW.
+  // Lane l starts at byte (skew + l·size) of the request, so in beat (…) >> BeatW; that is not
+  // negative for the lanes that the request covers.
   always_comb begin
     mask = '0;
     if (step) begin
-      if (pending_i.single) begin
-        mask[pending_i.elem[$clog2(ArraySize)-1:0]] = 1'b1;
-      end else begin
-        for (int l = 0; l < ArraySize; l++) begin
-          mask[l] = 6'(l) < pending_i.elems &&
-              4'((8'(pending_i.offset) + (8'(l) << log2_bytes)) >> BeatW) == beat_q;
-        end
+      for (int l = 0; l < ArraySize; l++) begin
+        mask[l] = 6'(l) - 6'(pending_i.elem) < pending_i.elems && (pending_i.same ||
+            4'((8'(pending_i.skew) + (8'(l) << log2_bytes)) >> BeatW) == beat_q);
       end
     end
   end
@@ -72,17 +70,17 @@ module npu_matrix_unpack
     if (step) begin
       unique case (log2_bytes)
         2'd0: for (int l = 0; l < ArraySize; l++) begin
-          lanes[l] = 32'(signed'(line_bytes[(pending_i.single ? 0 : l % (BusBits / 8)) * 8 +: 8]));
+          lanes[l] = 32'(signed'(line_bytes[(pending_i.same ? 0 : l % (BusBits / 8)) * 8 +: 8]));
         end
         2'd1: for (int l = 0; l < ArraySize; l++) begin
           lanes[l] = (dtype == DTYPE_FP16)
               ? npu_fp_pkg::fp16_to_fp32(
-                  line_bytes[(pending_i.single ? 0 : l % (BusBits / 16)) * 16 +: 16])
+                  line_bytes[(pending_i.same ? 0 : l % (BusBits / 16)) * 16 +: 16])
               : npu_fp_pkg::bf16_to_fp32(
-                  line_bytes[(pending_i.single ? 0 : l % (BusBits / 16)) * 16 +: 16]);
+                  line_bytes[(pending_i.same ? 0 : l % (BusBits / 16)) * 16 +: 16]);
         end
         default: for (int l = 0; l < ArraySize; l++) begin
-          lanes[l] = line_bytes[(pending_i.single ? 0 : l % (BusBits / 32)) * 32 +: 32];
+          lanes[l] = line_bytes[(pending_i.same ? 0 : l % (BusBits / 32)) * 32 +: 32];
         end
       endcase
     end

@@ -28,9 +28,37 @@ package npu_pkg;
   localparam int unsigned DIM_ROW = MAX_RANK - 2;
   localparam int unsigned DIM_COL = MAX_RANK - 1;
 
-  /// A command whose checks have all passed. MATMUL: src1 is [batch, M, K], src2 [batch, K, N],
-  /// dst [batch, M, N], transposes already folded into the strides. VECTOR: the sources that the
-  /// program has are of one shape, dst too, but for a reduction's innermost size of 1.
+  /// The rows or the columns of a matrix: places counted in mixed radix, with three digits. `inner`
+  /// and `middle` are the sizes of the two fastest digits; how many places there are says the
+  /// command. step: elements from one place to the next; [0] within the innermost digit, [1] when
+  /// it starts again and the middle one counts, [2] when the outermost one counts.
+  typedef struct packed {
+    logic [2:0][ADDR_WIDTH-1:0] step;
+    logic [31:0] middle;
+    logic [31:0] inner;
+  } npu_axis_t;
+
+  /// MATMUL's view of an operand. `batch` is the step in elements from one matrix to the next.
+  typedef struct packed {
+    npu_axis_t row;
+    npu_axis_t col;
+    logic [31:0] batch;
+    logic [ADDR_WIDTH-1:0] base;
+  } npu_window_t;
+
+  /// The sizes of a MATMUL.
+  typedef struct packed {
+    logic [31:0] batch;
+    logic [31:0] n;
+    logic [31:0] k;
+    logic [31:0] m;
+  } npu_product_t;
+
+  /// A command whose checks have all passed. MATMUL: the operands are windows and the tensors mean
+  /// nothing; a is [batch, M, K], b [batch, K, N], c [batch, M, N], transposes already folded into
+  /// the steps; with `accumulate` the sums start from `init`, which is c unless the packet names
+  /// another. VECTOR: the sources that the program has are of one shape, dst too, but for a
+  /// reduction's innermost size of 1.
   typedef struct packed {
     opcode_e opcode;
     dtype_e src_dtype;
@@ -46,6 +74,11 @@ package npu_pkg;
     npu_tensor_t src2;
     npu_tensor_t src3;
     npu_tensor_t dst;
+    npu_product_t product;               // MATMUL
+    npu_window_t a;
+    npu_window_t b;
+    npu_window_t init;
+    npu_window_t c;
   } npu_engine_cmd_t;
 
   /// The engines, as indices of arrays with one element per engine; the last row is their number.
