@@ -14,7 +14,7 @@ module npu_cmd_decode
   flags_t   flags;
   program_t prog;
   logic     unused_flags, unused_prog;
-  logic     unused_param, reserved_bad, value_bad, source_bad, dtype_bad, param_bad;
+  logic     unused_param, reserved_bad, value_bad, source_bad, init_bad, dtype_bad, param_bad;
   logic     move_by_count;  // no operand is a descriptor: the packet gives the element count
   logic     prog_known, all_desc, any_desc, vector_bad, indexed_bad;
   logic [MAX_SOURCES-1:0] present;  // sources that VECTOR's program has
@@ -53,11 +53,15 @@ module npu_cmd_decode
                        packet_i.param[VECTOR_SRC3_LOW] != '0 ||
                        packet_i.param[VECTOR_SRC3_HIGH] != '0)));
 
+  // Where MATMUL's sums start, when not from the destination's old values.
+  assign init_bad = packet_i.opcode == OPCODE_MATMUL && (flags.src3_desc ? !flags.accumulate :
+      packet_i.param[MATMUL_SRC3_LOW] != '0 || packet_i.param[MATMUL_SRC3_HIGH] != '0);
+
   assign reserved_bad = (packet_i.flags & ~usage.flags) != '0 ||
                         (!usage.src1 && packet_i.src1 != '0) ||
                         (!usage.src2 && packet_i.src2 != '0) ||
                         (!usage.dst && packet_i.dst != '0) ||
-                        unused_param || value_bad || source_bad;
+                        unused_param || value_bad || source_bad || init_bad;
 
   assign move_by_count = !flags.src1_desc && !flags.dst_desc;
 

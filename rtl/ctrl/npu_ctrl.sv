@@ -168,6 +168,7 @@ module npu_ctrl
   completion_t            record;
   logic [31:0]            seq;
   npu_engine_cmd_t        engine_cmd;
+  npu_window_t            init_window;
   npu_stats_t             stats;
   logic [NUM_ENGINES-1:0] engine_valid;
 
@@ -187,6 +188,10 @@ module npu_ctrl
     .src2_o      (engine_cmd.src2),
     .src3_o      (engine_cmd.src3),
     .dst_o       (engine_cmd.dst),
+    .src1_window_o(engine_cmd.a),
+    .src2_window_o(engine_cmd.b),
+    .src3_window_o(init_window),
+    .dst_window_o (engine_cmd.c),
     .dim_o       (engine_cmd.dim),
     .req_valid_o (desc_valid),
     .req_ready_i (desc_ready),
@@ -196,6 +201,11 @@ module npu_ctrl
     .line_err_i  (line_err)
   );
 
+  assign engine_cmd.init       = flags.src3_desc ? init_window : engine_cmd.c;
+  assign engine_cmd.product    = '{
+    m: packet.param[MATMUL_M], k: packet.param[MATMUL_K], n: packet.param[MATMUL_N],
+    batch: packet.param[MATMUL_BATCH]
+  };
   assign engine_cmd.opcode     = opcode_e'(packet.opcode);
   assign engine_cmd.src_dtype  = dtype_e'(flags.src_dtype);
   assign engine_cmd.src2_dtype = dtype_e'(flags.src2_dtype);

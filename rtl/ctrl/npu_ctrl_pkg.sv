@@ -17,6 +17,19 @@ package npu_ctrl_pkg;
   typedef logic [INDEX_WIDTH-1:0]       index_t;
   typedef logic [MAX_RANK-1:0][31:0]    shape_t;  // [MAX_RANK-1] innermost, missing dimensions 1
 
+  /// What lies in memory: a window, or a tensor in the innermost dimensions. [WINDOW_RANK-1] is the
+  /// innermost; missing dimensions have size 1 and stride 0.
+  typedef struct packed {
+    logic [ADDR_WIDTH-1:0]        base;
+    logic [WINDOW_RANK-1:0][31:0] size;
+    logic [WINDOW_RANK-1:0][31:0] stride;
+  } view_t;
+  // Where a tensor begins in a view, and a window's batch, rows and columns.
+  localparam int unsigned VIEW_TENSOR = WINDOW_RANK - MAX_RANK;
+  localparam int unsigned VIEW_BATCH  = 0;
+  localparam int unsigned VIEW_ROW    = 1;
+  localparam int unsigned VIEW_COL    = VIEW_ROW + WINDOW_GROUP;
+
   /// What the host drives on the AXI4-Lite port.
   typedef struct packed {
     logic        aw_valid;

@@ -4,13 +4,14 @@
 ///
 /// `start_i` begins with a packet that has passed npu_cmd_decode and stays stable until `done_o`,
 /// which pulses with the first failing check in `error_o`, or ERROR_NONE and the tensors of the
-/// operands that the opcode uses, MATMUL's transposes folded in, and `dim_o`, the position of
-/// GATHER's and SCATTER's dimension. Order: src1, src2, src3, dst; but a COPY from direct data to a
+/// operands that the opcode uses, or for MATMUL its windows, transposes folded in, and `dim_o`, the
+/// position of GATHER's and SCATTER's dimension. Order: src1, src2, src3, dst; but a COPY from direct data to a
 /// descriptor looks at dst first, because that gives src1 its shape.
 ///
 /// All descriptors are requested first, one per cycle, up to one whose address is illegal; then the
-/// operands are checked one after the other as the descriptors arrive. After an error, descriptors
-/// that are still on their way are awaited and dropped.
+/// operands are checked one after the other as the descriptors arrive. The second line of a window
+/// is requested when its first one arrives. After an error, lines that are still on their way are
+/// awaited and dropped.
 module npu_operand_resolve
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -30,6 +31,10 @@ module npu_operand_resolve
   output npu_tensor_t src2_o,
   output npu_tensor_t src3_o,
   output npu_tensor_t dst_o,
+  output npu_window_t src1_window_o,
+  output npu_window_t src2_window_o,
+  output npu_window_t src3_window_o,
+  output npu_window_t dst_window_o,
   output logic [2:0]  dim_o,
 
   // Descriptor port of the line reader
@@ -40,12 +45,14 @@ module npu_operand_resolve
   input  line_t       line_i,
   input  logic        line_err_i
 );
-  typedef enum logic [2:0] {
+  typedef enum logic [3:0] {
     IDLE,
     REQUEST,   // request the descriptors
     SELECT,    // look at the next operand
     RECEIVE,   // wait for its descriptor
     VALIDATE,  // check the descriptor
+    EXTEND,    // wait for the second line of a window
+    WINDOW,    // wait for npu_window_check
     RANGE,     // wait for npu_range_check
     DRAIN,     // wait for what is left of the descriptors
     FINISH
@@ -53,25 +60,34 @@ module npu_operand_resolve
 
   localparam operand_e    LastStep = OPERAND_DST;
   localparam int unsigned MaxDescs = 4;
-  localparam int unsigned CountW   = $clog2(MaxDescs + 1);
+  localparam int unsigned CountW   = $clog2(2 * MaxDescs + 1);  // a window has two lines
 
   state_e      state_q, state_d;
   operand_e    step_q, which;
   operand_t    operand;
   error_e      error_q, error_d;
-  descriptor_t desc_q;
-  npu_tensor_t desc_tensor, range_in, range_out, engine_view;
+  line_t       desc_q, extension_q;
+  window_t     window;
+  view_t       range_in, range_out;
+  npu_tensor_t desc_tensor, engine_view;
+  npu_window_t engine_window;
   npu_tensor_t src1_q, src2_q, src3_q, dst_q;
+  npu_window_t src1_window_q, src2_window_q, src3_window_q, dst_window_q;
+  logic [WINDOW_RANK-1:0][63:0] range_step;
   logic        ref_valid_q;
   logic [2:0]  ref_rank_q, desc_rank;
   shape_t      ref_shape_q;
-  logic        desc_ok, desc_legal, desc_inside, range_start, range_done, next_step;
+  logic        desc_ok, desc_legal, range_start, range_done, next_step;
   logic        ask, asked, all_asked, arrived, take, room;
+  logic        is_matmul, is_window, window_start, window_done, window_ok, window_q;
+  logic        extend_valid, extend, extend_asked, extension_arrived, take_extension;
+  logic        first_line, extension_err, extension_room, window_started_q;
+  line_addr_t  first_addr, extend_addr;
+  line_t       arrived_extension;
   error_e      range_error, address_error;
-  logic [64:0] desc_offset;
   logic        arrived_err;
   line_t       arrived_line;
-  logic [CountW-1:0] awaited_q;  // requested, and not yet taken
+  logic [CountW-1:0] awaited_q;  // lines requested, and not yet taken
 
   npu_operand_select u_select (
     .packet_i,
@@ -84,7 +100,7 @@ module npu_operand_resolve
   );
 
   npu_desc_check u_desc_check (
-    .desc_i       (desc_q),
+    .desc_i       (descriptor_t'(desc_q)),
     .is_dst_i     (operand.is_dst),
     .dtype_i      (operand.dtype),
     .shape_known_i(operand.shape_known),
@@ -105,22 +121,50 @@ module npu_operand_resolve
     .clk_i,
     .rst_ni,
     .start_i     (range_start),
-    .tensor_i    (range_in),
+    .view_i      (range_in),
+    .window_i    (window_q),
     .dense_i     (!operand.is_desc),
     .log2_bytes_i(operand.log2_bytes),
     .done_o      (range_done),
     .error_o     (range_error),
-    .tensor_o    (range_out)
+    .view_o      (range_out),
+    .step_o      (range_step)
   );
 
+  npu_window_check u_window_check (
+    .clk_i,
+    .rst_ni,
+    .start_i     (window_start),
+    .window_i    (window),
+    .is_dst_i    (operand.is_dst),
+    .transposed_i(operand.transposed),
+    .dtype_i     (operand.dtype),
+    .shape_i     (operand.shape),
+    .done_o      (window_done),
+    .ok_o        (window_ok)
+  );
+
+  function automatic logic is_window_line(line_t line);
+    descriptor_t desc;
+    desc = line;
+    return desc.rank == WINDOW_RANK;
+  endfunction
+
+  function automatic line_addr_t behind(line_addr_t line);
+    return line + LINE_ADDR_WIDTH'(1);
+  endfunction
+
   // Negative, that is, with its top bit set, below the memory.
-  assign desc_offset = 65'(operand.addr) - 65'(MemBase);
-  assign desc_inside = !desc_offset[64] && desc_offset <= 65'(MemLimit - MemBase) - 65'(LINE_BYTES);
+  function automatic logic line_inside(line_addr_t line);
+    logic [64:0] offset;
+    offset = 65'({line, 6'b0}) - 65'(MemBase);
+    return !offset[64] && offset <= 65'(MemLimit - MemBase) - 65'(LINE_BYTES);
+  endfunction
 
   always_comb begin
     address_error = ERROR_NONE;
     if (operand.addr[5:0] != '0) address_error = ERROR_MISALIGNED;
-    else if (!desc_inside)       address_error = ERROR_OUT_OF_RANGE;
+    else if (!line_inside(operand.addr[63:6])) address_error = ERROR_OUT_OF_RANGE;
   end
 
   assign desc_legal = address_error == ERROR_NONE;
@@ -131,24 +175,72 @@ module npu_operand_resolve
 
   npu_fifo #(.Width(LINE_BITS + 1), .Depth(MaxDescs)) u_descs (
     .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(line_valid_i), .in_ready_o(room), .in_data_i({line_err_i, line_i}),
+    .in_valid_i(line_valid_i && first_line), .in_ready_o(room), .in_data_i({line_err_i, line_i}),
     .out_valid_o(arrived), .out_ready_i(take), .out_data_o({arrived_err, arrived_line}),
     .count_o()
   );
 
   assign take = arrived && (state_q == RECEIVE || state_q == DRAIN);
 
+  // ---- second lines of windows ----
+  // Where the first lines on their way lie; when none is left, all that arrives are second lines.
+  npu_fifo #(.Width(LINE_ADDR_WIDTH), .Depth(MaxDescs)) u_first_addrs (
+    .clk_i, .rst_ni, .flush_i(1'b0),
+    .in_valid_i(asked), .in_ready_o(), .in_data_i(operand.addr[63:6]),
+    .out_valid_o(first_line), .out_ready_i(line_valid_i), .out_data_o(first_addr),
+    .count_o()
+  );
+
+  assign is_matmul = packet_i.opcode == OPCODE_MATMUL;
+
+  // Requests wait until those of the first lines are made, so that these arrive first.
+  npu_fifo #(.Width(LINE_ADDR_WIDTH), .Depth(MaxDescs)) u_extend_addrs (
+    .clk_i, .rst_ni, .flush_i(state_q == DRAIN),
+    .in_valid_i(line_valid_i && first_line && !line_err_i && is_matmul && is_window_line(line_i) &&
+                line_inside(behind(first_addr))),
+    .in_ready_o(), .in_data_i(behind(first_addr)),
+    .out_valid_o(extend_valid), .out_ready_i(extend_asked), .out_data_o(extend_addr),
+    .count_o()
+  );
+
+  npu_fifo #(.Width(LINE_BITS + 1), .Depth(MaxDescs)) u_extensions (
+    .clk_i, .rst_ni, .flush_i(1'b0),
+    .in_valid_i(line_valid_i && !first_line), .in_ready_o(extension_room),
+    .in_data_i({line_err_i, line_i}),
+    .out_valid_o(extension_arrived), .out_ready_i(take_extension),
+    .out_data_o({extension_err, arrived_extension}),
+    .count_o()
+  );
+
+  assign extend         = extend_valid && state_q != REQUEST && state_q != DRAIN;
+  assign extend_asked   = extend && req_ready_i;
+  assign take_extension = extension_arrived &&
+                          (state_q == EXTEND || (state_q == DRAIN && !arrived));
+
   always_ff @(posedge clk_i) begin
-    if (!rst_ni)            awaited_q <= '0;
-    else if (asked != take) awaited_q <= asked ? awaited_q + CountW'(1) : awaited_q - CountW'(1);
+    if (!rst_ni) begin
+      awaited_q <= '0;
+    end else begin
+      awaited_q <= awaited_q + CountW'(asked || extend_asked) - CountW'(take || take_extension);
+    end
   end
 
+  assign window    = {extension_q, desc_q};
+  assign is_window = is_matmul && is_window_line(desc_q);
+
   always_comb begin
-    range_in = desc_tensor;
-    if (!operand.is_desc) begin
-      range_in.base   = operand.addr;
-      range_in.size   = operand.shape;
+    range_in.base = window.base;
+    for (int unsigned i = 0; i < WINDOW_RANK; i++) begin
+      range_in.size[i]   = window.size[i];
+      range_in.stride[i] = window.stride[i];
+    end
+    if (!window_q) begin
+      range_in.base   = operand.is_desc ? desc_tensor.base : operand.addr;
+      range_in.size   = {WINDOW_RANK{32'd1}};
       range_in.stride = '0;
+      range_in.size[WINDOW_RANK-1:VIEW_TENSOR]   = operand.is_desc ? desc_tensor.size
+                                                                   : operand.shape;
+      range_in.stride[WINDOW_RANK-1:VIEW_TENSOR] = operand.is_desc ? desc_tensor.stride : '0;
     end
   end
 
@@ -157,6 +249,7 @@ module npu_operand_resolve
     error_d     = error_q;
     range_start = 1'b0;
     next_step   = 1'b0;
+    window_start = 1'b0;
     unique case (state_q)
       IDLE: if (start_i) state_d = REQUEST;
       REQUEST: if ((!ask || req_ready_i) && all_asked) state_d = SELECT;
@@ -175,10 +268,25 @@ module npu_operand_resolve
         state_d = VALIDATE;
         if (arrived_err) error_d = ERROR_BUS_READ;
       end
-      VALIDATE: begin
+      VALIDATE: if (is_window) begin
+        state_d = EXTEND;
+        if (!line_inside(behind(operand.addr[63:6]))) error_d = ERROR_OUT_OF_RANGE;
+      end else begin
         range_start = desc_ok;
         state_d     = RANGE;
         if (!desc_ok) error_d = ERROR_BAD_DESCRIPTOR;
+      end
+      EXTEND: if (extension_arrived) begin
+        state_d = WINDOW;
+        if (extension_err) error_d = ERROR_BUS_READ;
+      end
+      WINDOW: begin
+        window_start = !window_started_q;
+        if (window_done) begin
+          range_start = window_ok;
+          state_d     = RANGE;
+          if (!window_ok) error_d = ERROR_BAD_DESCRIPTOR;
+        end
       end
       RANGE: if (range_done) begin
         next_step = 1'b1;
@@ -215,6 +323,14 @@ module npu_operand_resolve
       step_q <= operand_e'(step_q + 2'd1);
     end
     if (take) desc_q <= arrived_line;
+    if (take_extension) extension_q <= arrived_extension;
+  end
+
+  always_ff @(posedge clk_i) begin
+    window_started_q <= state_q == WINDOW;
+    // The operand at hand is a window.
+    if (start_i || next_step)     window_q <= 1'b0;
+    else if (state_q == VALIDATE) window_q <= is_window;
   end
 
   // What the next operand's shape is compared with.
@@ -228,18 +344,48 @@ module npu_operand_resolve
     end
   end
 
+  assign engine_view = '{
+    base: range_out.base, size: range_out.size[WINDOW_RANK-1:VIEW_TENSOR],
+    stride: range_out.stride[WINDOW_RANK-1:VIEW_TENSOR]
+  };
+
+  // Rows or columns of one dimension.
+  function automatic npu_axis_t one_digit(logic [31:0] size, logic [31:0] stride);
+    return '{inner: size, middle: 32'd1, step: 192'(stride)};
+  endfunction
+
+  function automatic npu_axis_t three_digits(view_t view, logic [WINDOW_RANK-1:0][63:0] step,
+                                             int unsigned group);
+    return '{inner: view.size[group+2], middle: view.size[group+1],
+             step: {step[group], step[group+1], step[group+2]}};
+  endfunction
+
+  // MATMUL's operand, its descriptor or dense data being a window with two digits of size 1.
   always_comb begin
-    engine_view = range_out;
-    if (operand.transposed) begin
-      engine_view.size[DIM_ROW]   = range_out.size[DIM_COL];
-      engine_view.size[DIM_COL]   = range_out.size[DIM_ROW];
-      engine_view.stride[DIM_ROW] = range_out.stride[DIM_COL];
-      engine_view.stride[DIM_COL] = range_out.stride[DIM_ROW];
+    engine_window.base = range_out.base;
+    if (window_q) begin
+      engine_window.batch = range_out.stride[VIEW_BATCH];
+      engine_window.row   = three_digits(range_out, range_step, VIEW_ROW);
+      engine_window.col   = three_digits(range_out, range_step, VIEW_COL);
+    end else begin
+      engine_window.batch = engine_view.stride[DIM_BATCH];
+      engine_window.row   = one_digit(engine_view.size[DIM_ROW], engine_view.stride[DIM_ROW]);
+      engine_window.col   = one_digit(engine_view.size[DIM_COL], engine_view.stride[DIM_COL]);
+      if (operand.transposed) begin
+        {engine_window.row, engine_window.col} = {engine_window.col, engine_window.row};
+      end
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (range_done) begin
+    if (range_done && is_matmul) begin
+      unique case (which)
+        OPERAND_SRC1: src1_window_q <= engine_window;
+        OPERAND_SRC2: src2_window_q <= engine_window;
+        OPERAND_SRC3: src3_window_q <= engine_window;
+        default:      dst_window_q  <= engine_window;
+      endcase
+    end else if (range_done) begin
       unique case (which)
         OPERAND_SRC1: src1_q <= engine_view;
         OPERAND_SRC2: src2_q <= engine_view;
@@ -249,17 +395,21 @@ module npu_operand_resolve
     end
   end
 
-  assign req_valid_o = ask;
-  assign req_addr_o  = operand.addr[63:6];
+  assign req_valid_o = ask || extend;
+  assign req_addr_o  = ask ? operand.addr[63:6] : extend_addr;
   assign done_o      = state_q == FINISH;
   assign error_o     = error_q;
   assign src1_o      = src1_q;
   assign src2_o      = src2_q;
   assign src3_o      = src3_q;
   assign dst_o       = dst_q;
+  assign src1_window_o = src1_window_q;
+  assign src2_window_o = src2_window_q;
+  assign src3_window_o = src3_window_q;
+  assign dst_window_o  = dst_window_q;
   assign dim_o       = tensor_dim(operand.dim, ref_rank_q);
 
   DescriptorHasRoom: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      line_valid_i |-> room && awaited_q != '0)
+      line_valid_i |-> (first_line ? room : extension_room) && awaited_q != '0)
     else $error("npu_operand_resolve: a descriptor that was not requested");
 endmodule

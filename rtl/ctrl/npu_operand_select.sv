@@ -78,10 +78,11 @@ module npu_operand_select
         if (packet_i.opcode != OPCODE_MATMUL) operand_o.dtype = flags.src2_dtype;
       end
       OPERAND_SRC3: begin
-        operand_o.used    = is_vector && prog.sources > 2'd2;
+        operand_o.used    = is_vector ? prog.sources > 2'd2
+                                      : flags.src3_desc;  // MATMUL: its sums start from there
         operand_o.is_desc = flags.src3_desc;
         operand_o.addr    = {packet_i.param[VECTOR_SRC3_HIGH], packet_i.param[VECTOR_SRC3_LOW]};
-        operand_o.dtype   = flags.src3_dtype;
+        operand_o.dtype   = is_vector ? flags.src3_dtype : flags.dst_dtype;
       end
       default: begin
         operand_o.used    = usage.dst;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Checks that a whole tensor lies in memory; gives a dense tensor its strides on the way.
+/// Checks that a whole tensor or window lies in memory; gives a dense tensor its strides on the way,
+/// and a window the steps from place to place (npu_axis_t).
 ///
-/// Starts on `start_i`, when the inputs are taken; `done_o` pulses 2 to 12 cycles later with
-/// `error_o` (ERROR_MISALIGNED before ERROR_OUT_OF_RANGE) and, if none, `tensor_o`, which stays.
-/// The sum of (size - 1) * stride is formed without wrapping, one dimension after the other,
+/// Starts on `start_i`, when the inputs are taken; `done_o` pulses 2 to 16 cycles later with
+/// `error_o` (ERROR_MISALIGNED before ERROR_OUT_OF_RANGE) and, if none, the other outputs, which
+/// stay. The sum of (size - 1) * stride is formed without wrapping, one dimension after the other,
 /// innermost first. A dense tensor that needs a stride of 2^32 elements or more is out of range.
 module npu_range_check
   import npu_isa_pkg::*;
   import npu_pkg::*;
+  import npu_ctrl_pkg::*;
 #(
   parameter logic [63:0] MemBase  = 64'h0000_0000,
   parameter logic [63:0] MemLimit = 64'h2000_0000
@@ -16,17 +18,20 @@ module npu_range_check
   input  logic        rst_ni,
 
   input  logic        start_i,
-  input  npu_tensor_t tensor_i,
-  input  logic        dense_i,  // ignore tensor_i's strides, make row-major ones
+  input  view_t       view_i,
+  input  logic        window_i,
+  input  logic        dense_i,  // ignore view_i's strides, make row-major ones
   input  logic [1:0]  log2_bytes_i,
 
   output logic        done_o,
   output error_e      error_o,
-  output npu_tensor_t tensor_o
+  output view_t       view_o,
+  // Of a window, per dimension: its stride less the way back over the faster ones of its group
+  output logic [WINDOW_RANK-1:0][63:0] step_o
 );
-  localparam int unsigned ExtentW = 67;             // 5 products of 64 bits
+  localparam int unsigned ExtentW = 67;             // 7 products of 64 bits
   localparam int unsigned EndW    = ExtentW + 3 + 2;  // 8-byte elements, plus the base, and a sign
-  localparam logic [2:0]  LastDim = 3'(MAX_RANK - 1);
+  localparam logic [2:0]  LastDim = 3'(WINDOW_RANK - 1);
 
   typedef enum logic [1:0] {
     IDLE,
@@ -37,27 +42,31 @@ module npu_range_check
 
   state_e             state_q, state_d;
   logic [2:0]         dim_q;
-  npu_tensor_t        tensor_q;
-  logic               dense_q, too_far_q;
+  view_t              view_q;
+  logic               window_q, dense_q, too_far_q;
   logic [1:0]         log2_bytes_q;
   logic [31:0]        size, stride;
   logic [63:0]        product_q;
   logic [63:0]        dense_stride_q;  // elements within the inner dimensions
   logic [ExtentW-1:0] extent_q;
   logic [EndW-1:0]    offset, last_byte;  // from MemBase; a negative offset is below the memory
-  logic               step_over, misaligned, outside;
+  logic [63:0]        group_q;                    // extent of the window's group so far
+  logic [WINDOW_RANK-1:0][63:0] step_q;
+  logic               step_over, misaligned, outside, outermost, group_end;
 
-  assign size      = tensor_q.size[dim_q];
-  assign stride    = dense_q ? dense_stride_q[31:0] : tensor_q.stride[dim_q];
+  assign size      = view_q.size[dim_q];
+  assign stride    = dense_q ? dense_stride_q[31:0] : view_q.stride[dim_q];
   assign step_over = size == 32'd1;
+  assign outermost = dim_q == (window_q ? 3'(VIEW_BATCH) : 3'(VIEW_TENSOR));
+  assign group_end = dim_q == 3'(VIEW_ROW) || dim_q == 3'(VIEW_COL);
 
   always_comb begin
     state_d = state_q;
     unique case (state_q)
       IDLE:    if (start_i) state_d = PRODUCT;
       PRODUCT: if (!step_over) state_d = SUM;
-               else if (dim_q == '0) state_d = VERDICT;
-      SUM:     state_d = (dim_q == '0) ? VERDICT : PRODUCT;
+               else if (outermost) state_d = VERDICT;
+      SUM:     state_d = outermost ? VERDICT : PRODUCT;
       VERDICT: state_d = IDLE;
       default: state_d = IDLE;
     endcase
@@ -71,22 +80,29 @@ module npu_range_check
   always_ff @(posedge clk_i) begin
     unique case (state_q)
       IDLE: if (start_i) begin
-        tensor_q       <= tensor_i;
+        view_q         <= view_i;
+        window_q       <= window_i;
         dense_q        <= dense_i;
         log2_bytes_q   <= log2_bytes_i;
         dim_q          <= LastDim;
         extent_q       <= '0;
+        group_q        <= '0;
+        step_q         <= '0;
         dense_stride_q <= 64'd1;
         too_far_q      <= 1'b0;
       end
       PRODUCT: begin
         product_q <= 64'(size - 32'd1) * 64'(stride);
-        if (dense_q) tensor_q.stride[dim_q] <= step_over ? '0 : stride;
-        if (step_over) dim_q <= dim_q - 3'd1;
-        else if (dense_q && dense_stride_q[63:32] != '0) too_far_q <= 1'b1;
+        step_q[dim_q] <= 64'(stride) - group_q;
+        if (dense_q) view_q.stride[dim_q] <= step_over ? '0 : stride;
+        if (step_over) begin
+          dim_q <= dim_q - 3'd1;
+          if (group_end) group_q <= '0;
+        end else if (dense_q && dense_stride_q[63:32] != '0) too_far_q <= 1'b1;
       end
       SUM: begin
         extent_q       <= extent_q + ExtentW'(product_q);
+        group_q        <= group_end ? '0 : group_q + product_q;
         dense_stride_q <= product_q + 64'(stride);  // size * stride
         dim_q          <= dim_q - 3'd1;
       end
@@ -97,12 +113,13 @@ module npu_range_check
   // The mask of bytes within an element is (1 << log2_bytes) - 1: 0, 1, 3 or 7.
   logic [2:0] byte_mask;
   assign byte_mask  = 3'((4'd1 << log2_bytes_q) - 4'd1);
-  assign offset     = EndW'(tensor_q.base) - EndW'(MemBase);
+  assign offset     = EndW'(view_q.base) - EndW'(MemBase);
   assign last_byte  = offset + (EndW'(extent_q) << log2_bytes_q) + EndW'(byte_mask);
-  assign misaligned = (tensor_q.base[2:0] & byte_mask) != '0;
+  assign misaligned = (view_q.base[2:0] & byte_mask) != '0;
   assign outside    = offset[EndW-1] || last_byte >= EndW'(MemLimit - MemBase) || too_far_q;
 
   assign done_o   = state_q == VERDICT;
   assign error_o  = misaligned ? ERROR_MISALIGNED : (outside ? ERROR_OUT_OF_RANGE : ERROR_NONE);
-  assign tensor_o = tensor_q;
+  assign view_o   = view_q;
+  assign step_o   = step_q;
 endmodule
