@@ -16,7 +16,7 @@ struct GatherCommand {
   TensorView index = view_of(DType::kInt32, kOnes, {}, kConstBase);
   TensorView plain = view_of(DType::kFp32, kOnes, {});  // of the indices' sizes
 
-  const Dims& size() const { return plain.shape.size; }
+  Dims size() const { return plain.shape.size; }
   uint64_t table_size() const { return table.shape.size[dim]; }  // in the dimension of the indices
   const TensorView& source() const { return scatter ? plain : table; }
   const TensorView& destination() const { return scatter ? table : plain; }

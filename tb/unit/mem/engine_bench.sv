@@ -13,6 +13,7 @@ module engine_bench
   parameter logic [63:0] MemBase  = 64'h3_0010_0640,
   parameter logic [63:0] MemLimit = 64'h3_002f_f9c0,
   localparam int unsigned StrbW   = BusBits / 8,
+  localparam int unsigned WindowBits = $bits(npu_window_t),
   localparam int unsigned NumRead = Readers + 2,
   localparam int unsigned NumWrite = 2
 ) (
@@ -32,6 +33,9 @@ module engine_bench
   input  logic [63:0]             cmd_base [4],
   input  logic [MAX_RANK*32-1:0]  cmd_size [4],
   input  logic [MAX_RANK*32-1:0]  cmd_stride [4],
+  // MATMUL: m, k, n, batch; a, b, init, c
+  input  logic [31:0]             cmd_product [4],
+  input  logic [WindowBits-1:0]   cmd_window [4],
   output logic                    done,
   output logic [3:0]              err,
   output logic [2:0]              stats,
@@ -147,7 +151,11 @@ module engine_bench
       prog: cmd_program, imm: '0, dim: cmd_dim,
       src_dtype: dtype_e'(cmd_dtype[0]), src2_dtype: dtype_e'(cmd_dtype[1]),
       src3_dtype: dtype_e'(cmd_dtype[2]), dst_dtype: dtype_e'(cmd_dtype[3]),
-      src1: views[0], src2: views[1], src3: views[2], dst: views[3]
+      src1: views[0], src2: views[1], src3: views[2], dst: views[3],
+      product: '{
+        m: cmd_product[0], k: cmd_product[1], n: cmd_product[2], batch: cmd_product[3]
+      },
+      a: cmd_window[0], b: cmd_window[1], init: cmd_window[2], c: cmd_window[3]
     };
     for (int unsigned i = 0; i < IMMEDIATES; i++) cmd.imm[i] = cmd_imm[i];
   end

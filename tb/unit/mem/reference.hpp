@@ -14,7 +14,21 @@
 using npu::TensorView;
 using npu::isa::DType;
 using npu::isa::Opcode;
-using Dims = std::array<uint64_t, npu::isa::kMaxRank>;
+
+// Five dimensions; the model's views have room for more.
+struct Dims : std::array<uint64_t, npu::isa::kMaxRank> {
+  using Wide = std::array<uint64_t, npu::kViewRank>;
+  constexpr Dims() : array{} {}
+  constexpr Dims(std::initializer_list<uint64_t> dims) : array{} {
+    std::copy(dims.begin(), dims.end(), begin());
+  }
+  constexpr Dims(const Wide& wide) : array{} { std::copy_n(wide.begin(), size(), begin()); }
+  constexpr operator Wide() const {
+    Wide wide{};
+    std::copy(begin(), end(), wide.begin());
+    return wide;
+  }
+};
 
 constexpr Dims kOnes{1, 1, 1, 1, 1};
 

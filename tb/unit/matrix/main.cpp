@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Bench of the matrix engine behind the memory controller, with other traffic beside it: random
+// windows, errors, and cycle counts. Arguments: [seed] [rounds] [result.json]. One line per part;
+// stops at the first difference.
+#include "bench.hpp"
+#include "product.hpp"
+
+using Bench = BenchOf<Multiplier>;
+
+namespace {
+
+// The first element that differs, with what the engine made of it.
+void explain(Bench& bench, const Product& product) {
+  product.each_result([&](uint64_t i, uint64_t y, uint64_t x, uint64_t at) {
+    const uint32_t is = load(product.c.dtype, &bench.memory.at(at));
+    const uint32_t should = load(product.c.dtype, &bench.memory.want(at));
+    if (is != should)
+      fail("%s, %llu × %llu × %llu × %llu, types %u to %u, element %llu %llu %llu: %x, expected %x",
+           product.name, (unsigned long long)product.batch, (unsigned long long)product.m,
+           (unsigned long long)product.k, (unsigned long long)product.n, unsigned(product.a.dtype),
+           unsigned(product.c.dtype), (unsigned long long)i, (unsigned long long)y,
+           (unsigned long long)x, is, should);
+  });
+}
+
+void execute(Bench& bench, const Product& product) {
+  product.apply(bench.memory);
+  bench.engine.start(product);
+  bench.run();
+  check(bench.engine.err == 0, "%s: error %u", product.name, bench.engine.err);
+  explain(bench, product);
+  summary.compared += bench.memory.compare(kMemBase, kMemLimit, product.name);
+}
+
+void products(uint64_t seed, uint64_t count) {
+  Bench bench(seed);
+  ProductMaker maker(bench.memory, bench.random);
+  uint64_t terms = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    bench.shuffle_conditions();
+    const Product product = maker.make();
+    if (bench.random.chance(30)) bench.traffic(3);
+    execute(bench, product);
+    terms += product.batch * product.m * product.k * product.n;
+  }
+  std::printf("products %llu, %llu terms, differing 0\n", (unsigned long long)count,
+              (unsigned long long)terms);
+}
+
+// A few bad lines around what the command touches.
+void spoil(Bench& bench, const Product& product) {
+  std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
+  const Window* windows[] = {&product.a, &product.b, &product.c};
+  for (uint64_t lines = bench.random.below(4); lines != 0; --lines) {
+    const uint64_t choice = bench.random.below(3);
+    const Window& window = *windows[choice];
+    const uint64_t rows = choice == 1 ? product.k : product.m;
+    const uint64_t cols = choice == 0 ? product.k : product.n;
+    const uint64_t at = window.at(bench.random.below(product.batch), bench.random.below(rows),
+                                  bench.random.below(cols));
+    bench.memory.bad[(at - kMemBase) / kLine] = true;
+  }
+}
+
+void errors(uint64_t seed, uint64_t count) {
+  Bench bench(seed);
+  ProductMaker maker(bench.memory, bench.random);
+  uint64_t reads = 0, writes = 0, clean = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    bench.shuffle_conditions();
+    std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
+    const Product product = maker.make();
+    spoil(bench, product);
+    bool source = false, target = false;
+    product.each_source(
+        [&](const Window&, uint64_t at) { source |= bench.memory.bad_at(at); });
+    product.each_result([&](uint64_t, uint64_t, uint64_t, uint64_t at) {
+      target |= bench.memory.bad_at(at);
+    });
+    if (!source && !target) product.apply(bench.memory);
+    bench.engine.start(product);
+    bench.run();
+    const unsigned expected = source ? 8 : target ? 9 : 0, got = bench.engine.err;
+    check(got == expected, "%s: error %u, expected %u", product.name, got, expected);
+    // The destination is unspecified after an error; every other byte must survive.
+    if (source || target)
+      product.each_result([&](uint64_t, uint64_t, uint64_t, uint64_t at) {
+        std::memcpy(&bench.memory.want(at), &bench.memory.at(at), product.c.bytes());
+      });
+    summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
+    reads += got == 8, writes += got == 9, clean += got == 0;
+  }
+  check(reads && writes && clean, "errors: a case never happened%s", "");
+  std::printf("errors   %llu products: %llu read, %llu write, %llu clean\n",
+              (unsigned long long)count, (unsigned long long)reads, (unsigned long long)writes,
+              (unsigned long long)clean);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return bench_main(argc, argv, [](uint64_t seed, uint64_t rounds) {
+    products(seed + 1, rounds * 10);
+    errors(seed + 2, std::max<uint64_t>(rounds * 2, 40));
+  });
+}
