@@ -14,6 +14,7 @@
 
 #include "common.hpp"
 #include "memory.h"
+#include "windows.hpp"
 
 // Beyond 4 GiB, so that an address whose upper word is lost points outside.
 constexpr uint64_t kMemBase = 0x5'0010'0000;
@@ -69,6 +70,8 @@ struct Dispatch {
   uint32_t opcode, src_dtype, src2_dtype, src3_dtype, dst_dtype, accumulate, value, program;
   uint32_t imm[4], dim;
   View src1, src2, src3, dst;
+  std::array<uint32_t, 4> product;    // MATMUL: m, k, n, batch
+  std::array<WindowView, 4> windows;  // MATMUL: a, b, init, c
 };
 
 class Device {
@@ -296,6 +299,8 @@ class Device {
     next_bit_ = 0;
     Dispatch d{};
     d.engine = engine;
+    for (unsigned i = d.windows.size(); i-- > 0;) d.windows[i] = next_window();
+    for (uint32_t& size : d.product) size = next(32);
     for (View* view : {&d.dst, &d.src3, &d.src2, &d.src1}) *view = next_view();
     d.dim = next(3);
     for (uint32_t& word : d.imm) word = next(32);
@@ -334,6 +339,23 @@ class Device {
     return v;
   }
 
+  uint64_t next_word64() {
+    const uint64_t low = next(32);
+    return low | uint64_t(next(32)) << 32;
+  }
+  // npu_window_t: base, batch, columns, rows.
+  WindowView next_window() {
+    WindowView window;
+    window.base = next_word64();
+    window.batch = next(32);
+    for (AxisView* axis : {&window.col, &window.row}) {
+      axis->inner = next(32);
+      axis->middle = next(32);
+      for (uint64_t& step : axis->step) step = next_word64();
+    }
+    return window;
+  }
+
   void quiet_at_reset() {
     check(reads_.empty() && write_due_ == 0 && engine_due_ == 0, "soft reset with work under way");
     ++soft_resets;
@@ -343,8 +365,8 @@ class Device {
   uint64_t write_addr_ = 0, write_bytes_ = 0, write_due_ = 0;
   bool write_error_ = false;
   std::vector<std::pair<std::vector<uint8_t>, uint64_t>> write_beats_;
-  // Four tensors of 384 bits and 228 more.
-  static constexpr unsigned kCommandWords = (4 * 384 + 228 + 31) / 32;
+  // Four windows of 608 bits, four sizes, four tensors of 384 bits and 228 more.
+  static constexpr unsigned kCommandWords = (4 * 608 + 4 * 32 + 4 * 384 + 228 + 31) / 32;
   Engine engine_ = kMove;
   Events pending_;  // what the pins say in this cycle
   uint64_t engine_due_ = 0;

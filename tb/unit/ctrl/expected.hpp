@@ -15,7 +15,8 @@ using namespace npu::isa;
 struct Expected {
   ErrorCode error = ErrorCode::kNone;
   View src1{}, src2{}, src3{}, dst{};
-  unsigned dim = 0;         // GATHER, SCATTER: where the dimension lies in the views
+  std::array<WindowView, 4> windows{};  // MATMUL: a, b, init, c
+  unsigned dim = 0;                     // GATHER, SCATTER: where the dimension lies in the views
   bool dispatched = false;  // an engine sees it; set by the function that runs the packet
 };
 
@@ -24,17 +25,13 @@ inline const npu::Program* program_of(const Packet& packet) {
   return npu::program_of(packet, programs());
 }
 
-// The view in five dimensions, the innermost one last; `transposed` exchanges the last two.
-inline View engine_view(const npu::TensorView& operand, bool transposed) {
+// The view in five dimensions, the innermost one last.
+inline View engine_view(const npu::TensorView& operand) {
   View view{operand.base, {1, 1, 1, 1, 1}, {}};
   const unsigned rank = operand.shape.rank;
   for (unsigned d = 0; d < rank; ++d) {
     view.size[kMaxRank - rank + d] = uint32_t(operand.shape.size[d]);
     view.stride[kMaxRank - rank + d] = uint32_t(operand.stride[d]);
-  }
-  if (transposed) {
-    std::swap(view.size[3], view.size[4]);
-    std::swap(view.stride[3], view.stride[4]);
   }
   return view;
 }
@@ -44,10 +41,18 @@ inline Expected expected_of(Memory& memory, const Packet& packet) {
   try {
     npu::check_packet(packet, programs());
     const npu::Operands operands = npu::resolve_operands(memory.model(), packet, programs());
-    expected.src1 = engine_view(operands.src1, npu::has_flag(packet, kTransAMask));
-    expected.src2 = engine_view(operands.src2, npu::has_flag(packet, kTransBMask));
-    expected.src3 = engine_view(operands.src3, false);
-    expected.dst = engine_view(operands.dst, false);
+    if (packet.opcode == uint32_t(Opcode::kMatmul)) {
+      const npu::TensorView& init =
+          npu::has_flag(packet, kSrc3DescMask) ? operands.src3 : operands.dst;
+      expected.windows = {engine_window(operands.src1, npu::has_flag(packet, kTransAMask)),
+                          engine_window(operands.src2, npu::has_flag(packet, kTransBMask)),
+                          engine_window(init, false), engine_window(operands.dst, false)};
+      return expected;
+    }
+    expected.src1 = engine_view(operands.src1);
+    expected.src2 = engine_view(operands.src2);
+    expected.src3 = engine_view(operands.src3);
+    expected.dst = engine_view(operands.dst);
     expected.dim = kMaxRank - operands.src1.shape.rank + packet.param[kGatherDim];
   } catch (const npu::Fault& fault) {
     expected.error = fault.code;

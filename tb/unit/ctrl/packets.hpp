@@ -16,7 +16,7 @@ class PacketMaker {
 
   Packet sound() {
     Packet p{};
-    switch (random_.below(12)) {
+    switch (random_.below(14)) {
       case 0:
         p.opcode = uint32_t(random_.chance(50) ? Opcode::kNop : Opcode::kFence);
         break;
@@ -88,7 +88,7 @@ class PacketMaker {
         p.flags ^= uint32_t(random_.below(16)) << std::array{0, 4, 16, 20}[random_.below(4)];
         break;
       case 9:
-        memory_.bad_lines.insert(last_descriptor_ / 64);
+        memory_.bad_lines.insert(last_descriptor_ / 64 + random_.chance(30));
         break;
       case 10:
       case 11:
@@ -103,6 +103,12 @@ class PacketMaker {
   // Makes one word of the last descriptor wrong.
   void spoil_descriptor() {
     if (last_descriptor_ == 0) return;
+    auto window = memory_.get<Window>(last_descriptor_);
+    if (window.rank == kWindowRank && random_.chance(90)) {
+      spoil_window(window);
+      memory_.put(last_descriptor_, window);
+      return;
+    }
     auto desc = memory_.get<Descriptor>(last_descriptor_);
     const unsigned dim = unsigned(random_.below(kMaxRank));
     switch (random_.below(11)) {
@@ -257,9 +263,93 @@ class PacketMaker {
               uint32_t(random_.below(8)) << kTransAShift;  // TRANS_A, TRANS_B, ACCUMULATE
     p.param = {m, k, n, batch};
     const bool ta = p.flags & kTransAMask, tb = p.flags & kTransBMask;
-    p.src1 = operand(p, kSrc1DescMask, src, {batch, ta ? k : m, ta ? m : k});
-    p.src2 = operand(p, kSrc2DescMask, src, {batch, tb ? n : k, tb ? k : n});
-    p.dst = operand(p, kDstDescMask, dst, {batch, m, n});
+    p.src1 = matrix(p, kSrc1DescMask, src, {batch, ta ? k : m, ta ? m : k}, !ta);
+    p.src2 = matrix(p, kSrc2DescMask, src, {batch, tb ? n : k, tb ? k : n}, !tb);
+    if ((p.flags & kAccumulateMask) && random_.chance(50)) {
+      p.flags |= kSrc3DescMask;
+      const uint64_t init = random_.chance(50) ? describe_window(dst, {batch, m, n}, false)
+                                               : describe(dst, {batch, m, n}, false);
+      p.param[kMatmulSrc3Low] = uint32_t(init);
+      p.param[kMatmulSrc3High] = uint32_t(init >> 32);
+    }
+    p.dst = matrix(p, kDstDescMask, dst, {batch, m, n}, true);
+  }
+
+  // Direct, a descriptor, or a window where a transposed flag does not forbid it; now and then one
+  // where it does.
+  uint64_t matrix(Packet& p, uint32_t desc_flag, uint32_t dtype, const std::vector<uint32_t>& sizes,
+                  bool may_be_window) {
+    if (!random_.chance(may_be_window ? 40 : 3)) return operand(p, desc_flag, dtype, sizes);
+    p.flags |= desc_flag;
+    return describe_window(dtype, sizes, desc_flag == kDstDescMask);
+  }
+
+  uint64_t describe_window(uint32_t dtype, const std::vector<uint32_t>& sizes, bool is_dst) {
+    Window window{};
+    window.base = data(dtype);
+    window.dtype = dtype;
+    window.rank = kWindowRank;
+    window.size.fill(1);
+    window.size[0] = sizes[0];
+    for (unsigned group = 0; group < 2; ++group) {
+      uint32_t left = sizes[1 + group];
+      for (uint32_t factor = 2; left > 1;) {
+        if (left % factor != 0) {
+          ++factor;
+        } else {
+          window.size[1 + kWindowGroup * group + random_.below(kWindowGroup)] *= factor;
+          left /= factor;
+        }
+      }
+    }
+    for (uint32_t& stride : window.stride)
+      stride = uint32_t(random_.below(random_.chance(70) ? 8 : 1000)) + is_dst;
+    if (slot_ % 128 == 127) ++slot_;  // two lines that follow each other
+    const uint64_t slot = kDescriptors + 64 * (slot_++ % 128);
+    ++slot_;
+    memory_.bad_lines.erase(slot / 64);
+    memory_.bad_lines.erase(slot / 64 + 1);
+    memory_.put(slot, window);
+    if (last_descriptor_ == 0 || random_.chance(60)) last_descriptor_ = slot;
+    return slot;
+  }
+
+  // Makes one word of a window wrong.
+  void spoil_window(Window& window) {
+    const unsigned dim = unsigned(random_.below(kWindowRank));
+    switch (random_.below(10)) {
+      case 0:
+        window.reserved[random_.below(window.reserved.size())] = 1u << random_.below(32);
+        break;
+      case 1:
+        window.reserved_end[random_.below(window.reserved_end.size())] = 1u << random_.below(32);
+        break;
+      case 2:
+        window.rank = uint32_t(random_.below(9));
+        break;
+      case 3:
+        window.dtype ^= 1u << random_.below(32);
+        break;
+      case 4:
+        window.size[dim] = uint32_t(random_.below(3));
+        break;
+      case 5:
+        window.stride[dim] = uint32_t(random_.below(2));
+        break;
+      case 6:  // a product that is right modulo 2^32, or nearly
+        window.size[dim == 0 ? 1 : dim] = 0x8000'0000u >> random_.below(2);
+        window.size[dim % 6 + 1] *= uint32_t(1 + random_.below(4));
+        break;
+      case 7:
+        window.stride[dim] = UINT32_MAX;
+        break;
+      case 8:
+        window.base = kMemLimit - 4 * random_.between(0, 64);
+        break;
+      default:
+        window.base = ~0ull - 4 * random_.below(64) + 1;
+        break;
+    }
   }
 
   // Another program, mostly a reduction of as many sources.

@@ -72,11 +72,9 @@ void errors(uint64_t seed, uint64_t count) {
     const Product product = maker.make();
     spoil(bench, product);
     bool source = false, target = false;
-    product.each_source(
-        [&](const Window&, uint64_t at) { source |= bench.memory.bad_at(at); });
-    product.each_result([&](uint64_t, uint64_t, uint64_t, uint64_t at) {
-      target |= bench.memory.bad_at(at);
-    });
+    product.each_source([&](const Window&, uint64_t at) { source |= bench.memory.bad_at(at); });
+    product.each_result(
+        [&](uint64_t, uint64_t, uint64_t, uint64_t at) { target |= bench.memory.bad_at(at); });
     if (!source && !target) product.apply(bench.memory);
     bench.engine.start(product);
     bench.run();

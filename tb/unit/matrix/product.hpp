@@ -97,8 +97,8 @@ struct Product {
 
 // Numbers of a size that arithmetic does something with, and now and then of every class.
 inline uint32_t random_number(Random& random) {
-  static constexpr uint32_t kSpecial[] = {0x00000000, 0x00000001, 0x00800000, 0x7F7FFFFF,
-                                          0x7F800000, 0x7FC00000};
+  static constexpr uint32_t kSpecial[] = {0x00000000, 0x00000001, 0x00800000,
+                                          0x7F7FFFFF, 0x7F800000, 0x7FC00000};
   const auto word = static_cast<uint32_t>(random.engine());
   if (random.below(1000) < 3)
     return kSpecial[random.below(std::size(kSpecial))] | (word & 0x80000000);
@@ -144,7 +144,9 @@ class ProductMaker {
 
  private:
   uint64_t digit() {
-    return random_.chance(30) ? 1 : random_.chance(70) ? random_.between(2, 6) : random_.below(36) + 1;
+    return random_.chance(30)   ? 1
+           : random_.chance(70) ? random_.between(2, 6)
+                                : random_.below(36) + 1;
   }
   Digits digits() {
     return random_.chance(30) ? Digits{1, 1, random_.between(1, 70)}
@@ -190,9 +192,9 @@ class ProductMaker {
   }
 
   bool put(const Product& product, Window& window, uint64_t first, uint64_t end) {
-    const uint64_t bytes = ((product.batch - 1) * window.batch + window.row.extent() +
-                            window.col.extent() + 1) *
-                           window.bytes();
+    const uint64_t bytes =
+        ((product.batch - 1) * window.batch + window.row.extent() + window.col.extent() + 1) *
+        window.bytes();
     if (bytes > end - first) return false;
     window.base =
         first + random_.below((end - first - bytes) / window.bytes() + 1) * window.bytes();
