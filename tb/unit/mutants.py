@@ -118,6 +118,17 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "512'(counts_q.result_stall) << 192",
             "clear leaves",
         ),
+        # windows
+        Mutant("npu_window_check.sv", "wide_q <= «product_q[63:32] != '0»;", "1'b0", "error code"),
+        Mutant("npu_window_check.sv", "|| «transposed_i» ||", "1'b0", "error code"),
+        Mutant("npu_range_check.sv", "group_q        <= «group_end» ?", "1'b0", "window"),
+        Mutant(
+            "npu_operand_resolve.sv",
+            "if («!line_inside(behind(operand.addr[63:6]))») error_d",
+            "1'b0",
+        ),
+        Mutant("npu_operand_resolve.sv", "extend_valid && «state_q != REQUEST» &&", "1'b1"),
+        Mutant("npu_cmd_decode.sv", "«!flags.accumulate» :", "1'b0", "error code"),
         # clocks that stop too early
         Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0"),
         Mutant("npu_ctrl.sv", ".en_i(active || «active_q»)", "1'b0"),
@@ -142,6 +153,29 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_gather_land.sv", "&& «room_q >= req_beats_o»", "1'b1", "without room"),
         Mutant("npu_gather.sv", "«(gather ? src_empty : dst_empty)»", "1'b1", "error"),
         Mutant("npu_gather.sv", "«cmd.src2.stride[i] == '0» ||", "1'b1", "expected"),
+    ),
+    "matrix": (
+        # a place in mixed radix
+        Mutant("npu_matrix_walk.sv", "«here_i.middle == 32'd1»;", "1'b0", "expected"),
+        Mutant("npu_matrix_walk.sv", "next_o.inner  = «wraps» ?", "1'b0", "BytesInRange"),
+        Mutant("npu_matrix_walk.sv", "+ «passed» + step", "64'd0", "expected"),
+        # where the next tile, and the next block, begin
+        Mutant("npu_matrix_tiles.sv", "a_k_q    <= «a_k_next_q»;", "a_k_q", "expected"),
+        Mutant(
+            "npu_matrix_tiles.sv", "restart ? origin(axis) : «stepped.outer»;", "here.outer_block"
+        ),
+        Mutant(
+            "npu_matrix_tiles.sv",
+            "<= «block_i.last_col» ? origin(cmd_i.init.col)",
+            "1'b1",
+            "expected",
+        ),
+        Mutant("npu_matrix_drain.sv", "if («!block_i.last_col») begin", "1'b0", "expected"),
+        # lines that cross the end of a digit
+        Mutant("npu_matrix_lines.sv", "(«elem_pos.inner < 32'(left)») ?", "1'b0"),
+        Mutant("npu_matrix_drain.sv", "(«col_pos_q.inner < 32'(left)») ?", "1'b0"),
+        Mutant("npu_matrix_unpack.sv", "(«pending_i.same» ||", "1'b0", "expected"),
+        Mutant("npu_matrix_pack.sv", "if («line_first_i != '0») begin", "1'b0", "expected"),
     ),
     "vector": (
         Mutant("npu_vector_load.sv", "queue_room && «beats <= credit_q»", "1'b1", "room for"),
