@@ -126,6 +126,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "npu_operand_resolve.sv",
             "if («!line_inside(behind(operand.addr[63:6]))») error_d",
             "1'b0",
+            "interrupt",
         ),
         Mutant("npu_operand_resolve.sv", "extend_valid && «state_q != REQUEST» &&", "1'b1"),
         Mutant("npu_cmd_decode.sv", "«!flags.accumulate» :", "1'b0", "error code"),

@@ -2,6 +2,8 @@
 // Random packets: sound ones, and sound ones with one thing wrong.
 #pragma once
 
+#include <bit>
+
 #include "expected.hpp"
 
 // What lies where in the bench's memory.
@@ -304,6 +306,12 @@ class PacketMaker {
     }
     for (uint32_t& stride : window.stride)
       stride = uint32_t(random_.below(random_.chance(70) ? 8 : 1000)) + is_dst;
+    if (random_.chance(3)) {  // only its first line lies in memory
+      const uint64_t last = kMemLimit - 64;
+      memory_.bad_lines.erase(last / 64);
+      memory_.put(last, std::bit_cast<std::array<Descriptor, 2>>(window)[0]);
+      return last;
+    }
     if (slot_ % 128 == 127) ++slot_;  // two lines that follow each other
     const uint64_t slot = kDescriptors + 64 * (slot_++ % 128);
     ++slot_;
@@ -336,10 +344,15 @@ class PacketMaker {
       case 5:
         window.stride[dim] = uint32_t(random_.below(2));
         break;
-      case 6:  // a product that is right modulo 2^32, or nearly
-        window.size[dim == 0 ? 1 : dim] = 0x8000'0000u >> random_.below(2);
-        window.size[dim % 6 + 1] *= uint32_t(1 + random_.below(4));
+      case 6: {  // products that are right modulo 2^32: 641 · 6700417 is 2^32 + 1
+        uint32_t* const group = &window.size[1 + kWindowGroup * random_.below(2)];
+        const uint32_t right = group[0] * group[1] * group[2];
+        const std::array<uint32_t, 3> wrong = random_.chance(50)
+                                                  ? std::array{right, 6700417u, 641u}
+                                                  : std::array{6700417u, 641u, right};
+        std::copy(wrong.begin(), wrong.end(), group);
         break;
+      }
       case 7:
         window.stride[dim] = UINT32_MAX;
         break;
