@@ -73,9 +73,7 @@ BLOCKS: dict[str, BlockBench] = {
         {"MemBase": "64'h500100000", "MemLimit": "64'h500200000"},
     ),
     "gather": BlockBench(("pkg", "fpu", "common", "mem", "move", "gather"), 20, 256, 10, readers=2),
-    "matrix": BlockBench(
-        ("pkg", "fpu", "common", "mem", "move", "matrix"), 20, 128, 10, readers=1
-    ),
+    "matrix": BlockBench(("pkg", "fpu", "common", "mem", "move", "matrix"), 20, 128, 10, readers=1),
     "vector": BlockBench(("pkg", "fpu", "common", "mem", "move", "vector"), 20, 128, 5, readers=3),
 }
 
