@@ -76,6 +76,7 @@ ctrl/npu_operand_select.sv
 ctrl/npu_desc_check.sv
 ctrl/npu_window_check.sv
 ctrl/npu_range_check.sv
+ctrl/npu_desc_lines.sv
 ctrl/npu_operand_resolve.sv
 ctrl/npu_cmd_exec.sv
 ctrl/npu_cmd_stats.sv

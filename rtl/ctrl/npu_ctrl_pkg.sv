@@ -170,4 +170,23 @@ package npu_ctrl_pkg;
   function automatic program_t vector_program(logic [31:0] number);
     return (number < PROGRAM_COUNT) ? PROGRAMS[number[PROGRAM_INDEX_WIDTH-1:0]] : '0;
   endfunction
+
+  /// Whether a first line says that it is a window's.
+  function automatic logic line_is_window(line_t line);
+    descriptor_t desc;
+    desc = line;
+    return desc.rank == WINDOW_RANK;
+  endfunction
+
+  function automatic line_addr_t line_behind(line_addr_t line);
+    return line + LINE_ADDR_WIDTH'(1);
+  endfunction
+
+  /// Whether a line lies in [base, limit). The offset is negative, that is, with its top bit set,
+  /// below the memory.
+  function automatic logic line_inside(line_addr_t line, logic [63:0] base, logic [63:0] limit);
+    logic [64:0] offset;
+    offset = 65'({line, 6'b0}) - 65'(base);
+    return !offset[64] && offset <= 65'(limit - base) - 65'(LINE_BYTES);
+  endfunction
 endpackage

@@ -5,8 +5,8 @@
 /// `start_i` begins with a packet that has passed npu_cmd_decode and stays stable until `done_o`,
 /// which pulses with the first failing check in `error_o`, or ERROR_NONE and the tensors of the
 /// operands that the opcode uses, or for MATMUL its windows, transposes folded in, and `dim_o`, the
-/// position of GATHER's and SCATTER's dimension. Order: src1, src2, src3, dst; but a COPY from direct data to a
-/// descriptor looks at dst first, because that gives src1 its shape.
+/// position of GATHER's and SCATTER's dimension. Order: src1, src2, src3, dst; but a COPY from
+/// direct data to a descriptor looks at dst first, because that gives src1 its shape.
 ///
 /// All descriptors are requested first, one per cycle, up to one whose address is illegal; then the
 /// operands are checked one after the other as the descriptors arrive. The second line of a window
@@ -60,7 +60,6 @@ module npu_operand_resolve
 
   localparam operand_e    LastStep = OPERAND_DST;
   localparam int unsigned MaxDescs = 4;
-  localparam int unsigned CountW   = $clog2(2 * MaxDescs + 1);  // a window has two lines
 
   state_e      state_q, state_d;
   operand_e    step_q, which;
@@ -78,16 +77,14 @@ module npu_operand_resolve
   logic [2:0]  ref_rank_q, desc_rank;
   shape_t      ref_shape_q;
   logic        desc_ok, desc_legal, range_start, range_done, next_step;
-  logic        ask, asked, all_asked, arrived, take, room;
+  logic        ask, asked, all_asked, arrived, take, awaited;
   logic        is_matmul, is_window, window_start, window_done, window_ok, window_q;
-  logic        extend_valid, extend, extend_asked, extension_arrived, take_extension;
-  logic        first_line, extension_err, extension_room, window_started_q;
-  line_addr_t  first_addr, extend_addr;
+  logic        extend, extension_arrived, take_extension, extension_err, window_started_q;
+  line_addr_t  extend_addr;
   line_t       arrived_extension;
   error_e      range_error, address_error;
   logic        arrived_err;
   line_t       arrived_line;
-  logic [CountW-1:0] awaited_q;  // lines requested, and not yet taken
 
   npu_operand_select u_select (
     .packet_i,
@@ -144,27 +141,12 @@ module npu_operand_resolve
     .ok_o        (window_ok)
   );
 
-  function automatic logic is_window_line(line_t line);
-    descriptor_t desc;
-    desc = line;
-    return desc.rank == WINDOW_RANK;
-  endfunction
-
-  function automatic line_addr_t behind(line_addr_t line);
-    return line + LINE_ADDR_WIDTH'(1);
-  endfunction
-
-  // Negative, that is, with its top bit set, below the memory.
-  function automatic logic line_inside(line_addr_t line);
-    logic [64:0] offset;
-    offset = 65'({line, 6'b0}) - 65'(MemBase);
-    return !offset[64] && offset <= 65'(MemLimit - MemBase) - 65'(LINE_BYTES);
-  endfunction
-
   always_comb begin
     address_error = ERROR_NONE;
     if (operand.addr[5:0] != '0) address_error = ERROR_MISALIGNED;
-    else if (!line_inside(operand.addr[63:6])) address_error = ERROR_OUT_OF_RANGE;
+    else if (!line_inside(operand.addr[63:6], MemBase, MemLimit)) begin
+      address_error = ERROR_OUT_OF_RANGE;
+    end
   end
 
   assign desc_legal = address_error == ERROR_NONE;
@@ -173,60 +155,26 @@ module npu_operand_resolve
   // No operand behind an illegal descriptor address is looked at.
   assign all_asked  = step_q == LastStep || (operand.used && operand.is_desc && !desc_legal);
 
-  npu_fifo #(.Width(LINE_BITS + 1), .Depth(MaxDescs)) u_descs (
-    .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(line_valid_i && first_line), .in_ready_o(room), .in_data_i({line_err_i, line_i}),
-    .out_valid_o(arrived), .out_ready_i(take), .out_data_o({arrived_err, arrived_line}),
-    .count_o()
+  npu_desc_lines #(.MaxDescs(MaxDescs), .MemBase(MemBase), .MemLimit(MemLimit)) u_lines (
+    .clk_i, .rst_ni,
+    .asked_i(asked), .asked_addr_i(operand.addr[63:6]), .windows_i(is_matmul),
+    .ask_i(state_q != REQUEST), .drop_i(state_q == DRAIN),
+    .req_valid_o(extend), .req_ready_i, .req_addr_o(extend_addr),
+    .line_valid_i, .line_i, .line_err_i,
+    .first_valid_o(arrived), .first_ready_i(take), .first_o(arrived_line),
+    .first_err_o(arrived_err),
+    .second_valid_o(extension_arrived), .second_ready_i(take_extension),
+    .second_o(arrived_extension), .second_err_o(extension_err),
+    .awaited_o(awaited)
   );
 
-  assign take = arrived && (state_q == RECEIVE || state_q == DRAIN);
-
-  // ---- second lines of windows ----
-  // Where the first lines on their way lie; when none is left, all that arrives are second lines.
-  npu_fifo #(.Width(LINE_ADDR_WIDTH), .Depth(MaxDescs)) u_first_addrs (
-    .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(asked), .in_ready_o(), .in_data_i(operand.addr[63:6]),
-    .out_valid_o(first_line), .out_ready_i(line_valid_i), .out_data_o(first_addr),
-    .count_o()
-  );
-
-  assign is_matmul = packet_i.opcode == OPCODE_MATMUL;
-
-  // Requests wait until those of the first lines are made, so that these arrive first.
-  npu_fifo #(.Width(LINE_ADDR_WIDTH), .Depth(MaxDescs)) u_extend_addrs (
-    .clk_i, .rst_ni, .flush_i(state_q == DRAIN),
-    .in_valid_i(line_valid_i && first_line && !line_err_i && is_matmul && is_window_line(line_i) &&
-                line_inside(behind(first_addr))),
-    .in_ready_o(), .in_data_i(behind(first_addr)),
-    .out_valid_o(extend_valid), .out_ready_i(extend_asked), .out_data_o(extend_addr),
-    .count_o()
-  );
-
-  npu_fifo #(.Width(LINE_BITS + 1), .Depth(MaxDescs)) u_extensions (
-    .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(line_valid_i && !first_line), .in_ready_o(extension_room),
-    .in_data_i({line_err_i, line_i}),
-    .out_valid_o(extension_arrived), .out_ready_i(take_extension),
-    .out_data_o({extension_err, arrived_extension}),
-    .count_o()
-  );
-
-  assign extend         = extend_valid && state_q != REQUEST && state_q != DRAIN;
-  assign extend_asked   = extend && req_ready_i;
+  assign is_matmul      = packet_i.opcode == OPCODE_MATMUL;
+  assign take           = arrived && (state_q == RECEIVE || state_q == DRAIN);
   assign take_extension = extension_arrived &&
                           (state_q == EXTEND || (state_q == DRAIN && !arrived));
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      awaited_q <= '0;
-    end else begin
-      awaited_q <= awaited_q + CountW'(asked || extend_asked) - CountW'(take || take_extension);
-    end
-  end
-
   assign window    = {extension_q, desc_q};
-  assign is_window = is_matmul && is_window_line(desc_q);
+  assign is_window = is_matmul && line_is_window(desc_q);
 
   always_comb begin
     range_in.base = window.base;
@@ -270,7 +218,9 @@ module npu_operand_resolve
       end
       VALIDATE: if (is_window) begin
         state_d = EXTEND;
-        if (!line_inside(behind(operand.addr[63:6]))) error_d = ERROR_OUT_OF_RANGE;
+        if (!line_inside(line_behind(operand.addr[63:6]), MemBase, MemLimit)) begin
+          error_d = ERROR_OUT_OF_RANGE;
+        end
       end else begin
         range_start = desc_ok;
         state_d     = RANGE;
@@ -292,7 +242,7 @@ module npu_operand_resolve
         next_step = 1'b1;
         error_d   = range_error;
       end
-      DRAIN: if (awaited_q == '0) state_d = FINISH;
+      DRAIN: if (!awaited) state_d = FINISH;
       FINISH: begin
         state_d = IDLE;
         error_d = ERROR_NONE;
@@ -408,8 +358,4 @@ module npu_operand_resolve
   assign src3_window_o = src3_window_q;
   assign dst_window_o  = dst_window_q;
   assign dim_o       = tensor_dim(operand.dim, ref_rank_q);
-
-  DescriptorHasRoom: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      line_valid_i |-> (first_line ? room : extension_room) && awaited_q != '0)
-    else $error("npu_operand_resolve: a descriptor that was not requested");
 endmodule

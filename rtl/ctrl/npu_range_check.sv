@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Checks that a whole tensor or window lies in memory; gives a dense tensor its strides on the way,
-/// and a window the steps from place to place (npu_axis_t).
+/// Checks that a whole tensor or window lies in memory; gives a dense tensor its strides on the
+/// way, and a window the steps from place to place (npu_axis_t).
 ///
 /// Starts on `start_i`, when the inputs are taken; `done_o` pulses 2 to 16 cycles later with
 /// `error_o` (ERROR_MISALIGNED before ERROR_OUT_OF_RANGE) and, if none, the other outputs, which

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Checks a window descriptor against what its packet says.
 ///
-/// Starts on `start_i`; the inputs stay until `done_o`, which pulses 6 cycles later with `ok_o`: low
-/// means ERROR_BAD_DESCRIPTOR. The products of sizes are formed with one multiplier, one size after
-/// the other. A product that needs more than 32 bits contradicts the packet, since no size is 0.
+/// Starts on `start_i`; the inputs stay until `done_o`, which pulses 6 cycles later with `ok_o`:
+/// low means ERROR_BAD_DESCRIPTOR. The products of sizes are formed with one multiplier, one size
+/// after the other. A product that needs more than 32 bits contradicts the packet, since no size is
+/// 0.
 module npu_window_check
   import npu_isa_pkg::*;
   import npu_ctrl_pkg::*;

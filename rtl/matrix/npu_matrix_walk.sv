@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Moves a place along the rows or columns of an operand, which are counted in mixed radix.
 ///
-/// Combinational. `count_i` places further, at most as many as are left of the innermost digit; more
-/// than one only where that digit's places are adjacent or all the same. Behind the last place of
-/// the axis the result means nothing. There is neither divider nor multiplier: a digit that starts
-/// again is a step of its own.
+/// Combinational. `count_i` places further, at most as many as are left of the innermost digit;
+/// more than one only where that digit's places are adjacent or all the same. Behind the last place
+/// of the axis the result means nothing. There is neither divider nor multiplier: a digit that
+/// starts again is a step of its own.
 module npu_matrix_walk
   import npu_pkg::*;
   import npu_matrix_pkg::*;

@@ -105,7 +105,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant(
             "npu_operand_resolve.sv", "«tensor_dim(operand.dim, ref_rank_q)»", "operand.dim", "dim"
         ),
-        Mutant("npu_operand_resolve.sv", "«awaited_q == '0») state_d", "1'b1"),
+        Mutant("npu_operand_resolve.sv", "DRAIN: if («!awaited») state_d", "1'b1"),
         Mutant(
             "npu_cmd_stats.sv",
             "record_o.operand_stall = «operand_stall_q»",
@@ -124,11 +124,11 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_range_check.sv", "group_q        <= «group_end» ?", "1'b0", "window"),
         Mutant(
             "npu_operand_resolve.sv",
-            "if («!line_inside(behind(operand.addr[63:6]))») error_d",
+            "if («!line_inside(line_behind(operand.addr[63:6]), MemBase, MemLimit)») begin",
             "1'b0",
             "interrupt",
         ),
-        Mutant("npu_operand_resolve.sv", "extend_valid && «state_q != REQUEST» &&", "1'b1"),
+        Mutant("npu_operand_resolve.sv", ".drop_i(«state_q == DRAIN»)", "1'b0"),
         Mutant("npu_cmd_decode.sv", "«!flags.accumulate» :", "1'b0", "error code"),
         # clocks that stop too early
         Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0"),

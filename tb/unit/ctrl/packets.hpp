@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "expected.hpp"
+#include "random_windows.hpp"
 
 // What lies where in the bench's memory.
 constexpr uint64_t kRing = kMemBase;
@@ -107,7 +108,7 @@ class PacketMaker {
     if (last_descriptor_ == 0) return;
     auto window = memory_.get<Window>(last_descriptor_);
     if (window.rank == kWindowRank && random_.chance(90)) {
-      spoil_window(window);
+      spoil(window, random_, kMemLimit);
       memory_.put(last_descriptor_, window);
       return;
     }
@@ -287,25 +288,8 @@ class PacketMaker {
   }
 
   uint64_t describe_window(uint32_t dtype, const std::vector<uint32_t>& sizes, bool is_dst) {
-    Window window{};
+    Window window = random_window(random_, dtype, sizes, is_dst);
     window.base = data(dtype);
-    window.dtype = dtype;
-    window.rank = kWindowRank;
-    window.size.fill(1);
-    window.size[0] = sizes[0];
-    for (unsigned group = 0; group < 2; ++group) {
-      uint32_t left = sizes[1 + group];
-      for (uint32_t factor = 2; left > 1;) {
-        if (left % factor != 0) {
-          ++factor;
-        } else {
-          window.size[1 + kWindowGroup * group + random_.below(kWindowGroup)] *= factor;
-          left /= factor;
-        }
-      }
-    }
-    for (uint32_t& stride : window.stride)
-      stride = uint32_t(random_.below(random_.chance(70) ? 8 : 1000)) + is_dst;
     if (random_.chance(3)) {  // only its first line lies in memory
       const uint64_t last = kMemLimit - 64;
       memory_.bad_lines.erase(last / 64);
@@ -320,49 +304,6 @@ class PacketMaker {
     memory_.put(slot, window);
     if (last_descriptor_ == 0 || random_.chance(60)) last_descriptor_ = slot;
     return slot;
-  }
-
-  // Makes one word of a window wrong.
-  void spoil_window(Window& window) {
-    const unsigned dim = unsigned(random_.below(kWindowRank));
-    switch (random_.below(10)) {
-      case 0:
-        window.reserved[random_.below(window.reserved.size())] = 1u << random_.below(32);
-        break;
-      case 1:
-        window.reserved_end[random_.below(window.reserved_end.size())] = 1u << random_.below(32);
-        break;
-      case 2:
-        window.rank = uint32_t(random_.below(9));
-        break;
-      case 3:
-        window.dtype ^= 1u << random_.below(32);
-        break;
-      case 4:
-        window.size[dim] = uint32_t(random_.below(3));
-        break;
-      case 5:
-        window.stride[dim] = uint32_t(random_.below(2));
-        break;
-      case 6: {  // products that are right modulo 2^32: 641 · 6700417 is 2^32 + 1
-        uint32_t* const group = &window.size[1 + kWindowGroup * random_.below(2)];
-        const uint32_t right = group[0] * group[1] * group[2];
-        const std::array<uint32_t, 3> wrong = random_.chance(50)
-                                                  ? std::array{right, 6700417u, 641u}
-                                                  : std::array{6700417u, 641u, right};
-        std::copy(wrong.begin(), wrong.end(), group);
-        break;
-      }
-      case 7:
-        window.stride[dim] = UINT32_MAX;
-        break;
-      case 8:
-        window.base = kMemLimit - 4 * random_.between(0, 64);
-        break;
-      default:
-        window.base = ~0ull - 4 * random_.below(64) + 1;
-        break;
-    }
   }
 
   // Another program, mostly a reduction of as many sources.

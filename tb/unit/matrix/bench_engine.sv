@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The engine of this bench: MATMUL, with another array and small buffers at each bus width, so that
-/// small products have many blocks.
+/// The engine of this bench: MATMUL, with another array and small buffers at each bus width, so
+/// that small products have many blocks.
 module bench_engine
   import npu_pkg::*;
 #(
