@@ -128,7 +128,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "1'b0",
             "interrupt",
         ),
-        Mutant("npu_operand_resolve.sv", ".drop_i(«state_q == DRAIN»)", "1'b0"),
+        Mutant("npu_desc_lines.sv", "(asked_i || «asked_second») -", "1'b0"),
         Mutant("npu_cmd_decode.sv", "«!flags.accumulate» :", "1'b0", "error code"),
         # clocks that stop too early
         Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0"),
