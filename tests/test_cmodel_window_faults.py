@@ -215,6 +215,18 @@ def test_only_a_product_takes_windows(opcode: Opcode) -> None:
     assert_refused(Case(opcode.name, BAD, packet, placed(GOOD)))
 
 
+@pytest.mark.parametrize("flag", ["TRANS_A", "TRANS_B"])
+def test_a_window_is_not_transposed_even_where_it_is_square(flag: str) -> None:
+    sizes, strides = (1, 1, 2, 2, 1, 2, 2), (0, 0, 8, 4, 0, 2, 1)
+    square = WindowProduct(
+        *(WindowDescriptor(base, DType.FP32, sizes, strides) for base in (A, B, C)),
+        accumulate=False,
+    )
+    case = Case(flag, BAD, with_flags(square.packet, FLAGS[flag].mask), placed(square))
+    assert prepared(case).run(square.packet) == ErrorCode.NONE
+    assert_refused(case)
+
+
 def test_bus_errors_concern_only_bytes_of_elements() -> None:
     device = prepared(Case("", ErrorCode.NONE, GOOD.packet, placed(GOOD)))
     device.model.poison(A + 24 * 4, 64, True, True)  # behind the last element

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cmodel_util import STORAGE, SmallDevice
+from cmodel_util import STORAGE, SmallDevice, random_bits
 from test_cmodel_matmul import expected_product
 from test_packets import agreed
 from window_products import (
@@ -87,3 +87,31 @@ def test_a_convolution_is_one_product_of_overlapping_windows() -> None:
     patches = np.lib.stride_tricks.sliding_window_view(x, (kernel, kernel), (2, 3))
     wanted = np.einsum("ncpqij,ocij->nopq", patches, weight)
     np.testing.assert_array_equal(found.reshape(wanted.shape), wanted)
+
+
+@pytest.mark.parametrize(("src", "dst"), MATMUL_DTYPES)
+def test_the_gradient_of_weights_has_windows_with_long_rows(src: DType, dst: DType) -> None:
+    """Neighbours of a row of B are adjacent in memory, and in runs; those of a column are not."""
+    images, side, out, kernel = 2, 11, 3, 3
+    places = side - kernel + 1
+    device, rng = SmallDevice(), np.random.default_rng(6)
+    for base, count in ((A, images * out * places**2), (B, images * side**2)):
+        device.store(base, random_bits(rng, src, (count,), 0.002))
+    area, plane = places * places, side * side
+    grad = WindowDescriptor(
+        A, src, (1, 1, 1, out, 1, images, area), (0, 0, 0, area, 0, out * area, 1)
+    )
+    windows = WindowDescriptor(
+        B,
+        src,
+        (1, images, places, places, 1, kernel, kernel),
+        (0, plane, side, 1, 0, side, 1),
+    )
+    device.store(WINDOWS["SRC1_DESC"], grad.pack())
+    device.store(WINDOWS["SRC2_DESC"], windows.pack())
+    flags = flag_word(src, dst, "SRC1_DESC", "SRC2_DESC")
+    sizes = (out, images * area, kernel * kernel, 1)
+    wanted = expected_product(elements(device, grad), elements(device, windows), None, src, dst)
+    packet = Packet(Opcode.MATMUL, flags, WINDOWS["SRC1_DESC"], WINDOWS["SRC2_DESC"], C, sizes)
+    assert device.run(packet) == ErrorCode.NONE, device.model.last_fault
+    np.testing.assert_array_equal(device.load(C, dst, wanted.size), wanted.reshape(-1))
