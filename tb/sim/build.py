@@ -8,7 +8,8 @@ Two kinds of folder under the build root:
   with that name is complete. Never changed afterwards; one whose binary has another hash than when
   it was linked is made anew.
 - `family-<key>/`: the generated C++ of builds with the same parameters and flags, whatever their
-  RTL, under one lock: never two builders in one folder.
+  RTL, under one lock: never two builders in one folder. The counts of a profile-guided
+  build lie there.
 - `objects/`: compiled files by content, for all builds: after an edit only the C++ that changed is
   compiled.
 """
@@ -30,9 +31,9 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from driver.errors import InfrastructureError, InputError
-from tb.sim.compile import compile_all
+from tb.sim.compile import ProfileStage, compile_all
 from tb.sim.objects import ObjectStore, run_compiler
-from tb.sim.plan import BuildPlan, make_plan
+from tb.sim.plan import COLLECT, USE, BuildPlan, make_plan
 from tb.sim.spec import REPOSITORY, BuildSpec, BuiltModel
 
 log = logging.getLogger(__name__)
@@ -90,14 +91,18 @@ def _refusal(output: str, status: int) -> InputError | InfrastructureError:
     return InputError(located["file"], place, located["message"], "sources that elaborate")
 
 
+def _link(plan: BuildPlan, objects: Sequence[Path], folder: Path, *flags: str) -> None:
+    linker = replace(plan.compiler, command=plan.compiler.command[-1:])
+    names = [str(path) for path in objects]
+    run_compiler(linker, ["-o", _BINARY, *flags, *names, *plan.link_flags], folder)
+
+
 def _finish(plan: BuildPlan, objects: Sequence[Path], built: BuiltModel) -> None:
     """Link beside the final folder, then rename."""
     unfinished = built.folder.with_name(f".{built.folder.name}.{os.getpid()}")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
-    linker = replace(plan.compiler, command=plan.compiler.command[-1:])
-    arguments = ["-o", _BINARY, *(str(path) for path in objects), *plan.link_flags]
-    run_compiler(linker, arguments, unfinished)
+    _link(plan, objects, unfinished)
     digest = hashlib.sha256((unfinished / _BINARY).read_bytes()).hexdigest()
     (unfinished / _DIGEST).write_text(digest + "\n")
     (unfinished / _MANIFEST).write_text(built.to_json() + "\n")
@@ -149,13 +154,36 @@ def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltMode
     _verilate(plan, generated)
     progress("verilated")
     store = ObjectStore(family.parent / "objects", plan.compiler, plan.spec.jobs)
-    objects = compile_all(plan, generated, store, progress)
+    stage = None
+    if plan.variant.profiled:
+        stage = _profiled(plan, family / "profile", generated, store, progress)
+    objects = compile_all(plan, generated, store, progress, stage)
     finished = replace(
         built, cached=False, objects_compiled=store.compiled, objects_reused=store.reused
     )
     _finish(plan, objects, finished)
     store.drop_old()
     return finished
+
+
+def _profiled(
+    plan: BuildPlan, folder: Path, generated: Path, store: ObjectStore, progress: _Progress
+) -> ProfileStage:
+    """The second stage of a profile-guided build, after the first: a simulator that counts has run
+    the training programs, and left the counts in `folder`."""
+    from tb.training import train  # noqa: PLC0415 - only this build runs its simulator
+
+    if plan.spec.config is None:
+        raise InfrastructureError(f"build {plan.spec.label}: no configuration to train it for")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    objects = compile_all(plan, generated, store, progress, ProfileStage(COLLECT, folder))
+    _link(plan, objects, folder, *COLLECT)
+    progress("training")
+    train(folder / _BINARY, plan.spec.config)
+    if not any(folder.glob("*.gcda")):
+        raise InfrastructureError("the training programs left no profile: is the compiler g++?")
+    return ProfileStage(USE, folder)
 
 
 if __name__ == "__main__":

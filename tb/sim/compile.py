@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from tb.sim.objects import ObjectStore, Unit
@@ -17,24 +18,51 @@ _PRECOMPILE_FROM = 4
 """From so many files on, precompiling the headers costs less than it saves."""
 
 
+@dataclass(frozen=True)
+class ProfileStage:
+    """One of the two compilations of a profile-guided build, of the files that run in every cycle.
+
+    The compiler looks for the counts of `NAME.cpp` in `folder`/NAME.gcda.
+    """
+
+    flags: tuple[str, ...]
+    folder: Path
+
+    def unit(self, unit: Unit) -> Unit:
+        """`unit` in this stage: its counts are a part of what decides the object."""
+        name = unit.source.name
+        place = ("-dumpdir", f"{self.folder}/", "-dumpbase", name, "-dumpbase-ext", ".cpp")
+        counts = self.folder / f"{unit.source.stem}.gcda"
+        seen = digest([unit.context, counts.read_bytes() if counts.is_file() else b""])
+        return Unit(unit.source, (*unit.flags, *self.flags, *place), seen, unit.folder)
+
+
 def compile_all(
-    plan: BuildPlan, generated: Path, store: ObjectStore, progress: Callable[[str], None]
+    plan: BuildPlan,
+    generated: Path,
+    store: ObjectStore,
+    progress: Callable[[str], None],
+    stage: ProfileStage | None = None,
 ) -> list[Path]:
-    """The objects of the whole simulator."""
+    """The objects of the whole simulator; with `stage`, of a step of a profile-guided build."""
     sources = json.loads((generated / f"{PREFIX}.json").read_text())["sources"]
     flags = plan.compile_flags
     units: list[Unit] = []
     for kind, level in (("fast", FAST), ("slow", SLOW)):
         names = [*sources.get(f"classes_{kind}", []), *sources.get(f"support_{kind}", [])]
         files = _merged(generated, kind, [generated / Path(name).name for name in names])
-        units += _model_units(generated, kind, (*flags, *level, "-w"), files, store)
+        own = (*flags, *level, "-w")
+        if stage is not None and kind == "fast":
+            units += [stage.unit(unit) for unit in _plain_units(generated, own, files)]
+        else:
+            units += _model_units(generated, kind, own, files, store)
         progress("precompiled headers")
     runtime = (*flags, *RUNTIME, "-w")
-    own = _header_key(own_headers())
-    version = digest([plan.verilator.version, own])
+    headers = _header_key(own_headers())
+    version = digest([plan.verilator.version, headers])
     units += [Unit(Path(name), runtime, version, generated) for name in sources["global"]]
     pins = _header_key([generated / f"{PREFIX}.h", generated / f"{PREFIX}__Dpi.h"])
-    ports = digest([pins, own])
+    ports = digest([pins, headers])
     units += [Unit(path, (*flags, *OWN), ports, generated) for path in plan.own_sources]
 
     def report(done: int, total: int) -> None:
@@ -53,6 +81,13 @@ def _merged(generated: Path, kind: str, files: list[Path]) -> list[Path]:
     together = generated / f"{PREFIX}__small_{kind}.cpp"
     together.write_text("".join(path.read_text() for path in small))
     return [together, *(path for path in files if path not in small)]
+
+
+def _plain_units(generated: Path, flags: tuple[str, ...], files: list[Path]) -> list[Unit]:
+    """Without a precompiled header: the compiler refuses one made without a profile."""
+    headers = _header_key(sorted(generated.glob("*.h")))
+    include = ("-include", f"{PREFIX}__pch.h")
+    return [Unit(Path(path.name), (*flags, *include), headers, generated) for path in files]
 
 
 def _model_units(

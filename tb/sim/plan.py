@@ -14,6 +14,7 @@ from tb.sim.spec import (
     REPOSITORY,
     SIM_FOLDER,
     TOP,
+    TRAINING,
     BuildSpec,
     BuildVariant,
     digest,
@@ -28,6 +29,10 @@ FAST = ("-O3", "-march=native")
 SLOW = ("-O0",)
 RUNTIME = ("-O2", "-march=native")
 OWN = ("-O2", "-march=native", "-Wall", "-Wextra", "-Werror")
+COLLECT = ("-fprofile-generate", "-fprofile-update=single")
+"""Counts the branches that are taken; the model has one thread."""
+USE = ("-fprofile-use", "-fprofile-partial-training")
+"""What the training never ran is compiled as without a profile, not for size."""
 OUTPUT_SPLIT = 5000
 """Size of one generated C++ file, in Verilator's node count: smaller compiles less after an edit,
 larger optimises across more."""
@@ -93,14 +98,17 @@ class BuildPlan:
     def family_key(self) -> str:
         """Hash of what does not depend on the text of the sources."""
         tools = [self.verilator.version, self.compiler.identity]
-        return digest([*tools, *self.arguments, "--", *self.compile_flags, *self.link_flags])[:16]
+        flags = [*self.arguments, "--", *self.compile_flags, *self.link_flags]
+        profiled = ["profiled"] if self.variant.profiled else []
+        return digest([*tools, *flags, *profiled])[:16]
 
     def key(self) -> str:
         """Hash of everything."""
         own = sorted([*self.own_sources, *own_headers()])
-        files = [*self.sources, *own]
+        files = [*self.sources, *own, *([TRAINING] if self.variant.profiled else [])]
         names = [os.path.relpath(path, REPOSITORY) for path in files]
-        constants = [*FAST, *SLOW, *RUNTIME, *OWN]
+        profile = [*COLLECT, *USE] if self.variant.profiled else []
+        constants = [*FAST, *SLOW, *RUNTIME, *OWN, *profile]
         return digest(
             [self.family_key(), *constants, *names, *(path.read_bytes() for path in files)]
         )[:16]

@@ -17,6 +17,8 @@ SIM_FOLDER = REPOSITORY / "tb" / "sim"
 HDL_FOLDER = REPOSITORY / "tb" / "hdl"
 FILELIST = REPOSITORY / "rtl" / "filelist.f"
 BUILD_ROOT = REPOSITORY / "build" / "sim"
+TRAINING = REPOSITORY / "tb" / "training.py"
+"""The programs that a profile is taken from."""
 TOP = "tb_top"
 BENCH = tuple(HDL_FOLDER / f"{name}.sv" for name in ("npu_dram", "npu_port_watch", "tb_top"))
 CHECKERS = tuple(
@@ -43,18 +45,24 @@ class BuildVariant:
     vpi: bool = False
     behavioural_array: bool = False
     """Matrix array and multiply-add are models: see BEHAVIOURAL_ARRAY."""
+    profiled: bool = False
+    """Compiled for the branches that tb/training.py's programs take (tb/sim/profile.py)."""
 
 
 VARIANTS: dict[str, BuildVariant] = {
     "fast": BuildVariant(),
     "behavioural": BuildVariant(behavioural_array=True),
     "check": BuildVariant(assertions=True, random_init=True),
+    "fast-pgo": BuildVariant(profiled=True),
+    "behavioural-pgo": BuildVariant(behavioural_array=True, profiled=True),
+    "check-pgo": BuildVariant(assertions=True, random_init=True, profiled=True),
     "waves": BuildVariant(assertions=True, random_init=True, trace=True),
     "cocotb": BuildVariant(assertions=True, random_init=True, vpi=True),
     "cocotb-fast": BuildVariant(vpi=True),
     "cocotb-waves": BuildVariant(assertions=True, random_init=True, trace=True, vpi=True),
 }
-"""The builds by name. A variant with waves runs the same cycles as the one without."""
+"""The builds by name. A variant with waves runs the same cycles as the one without, and so does a
+profile-guided one (pgo)."""
 
 
 def variant_named(name: str) -> BuildVariant:
@@ -77,6 +85,8 @@ class BuildSpec:
     build_root: Path = BUILD_ROOT
     label: str = "npu"
     """Only names the folder."""
+    config: HwConfig | None = field(default=None, compare=False)
+    """What the training programs of a profiled build are made for."""
     jobs: int = field(default=2, compare=False)
 
 
@@ -118,6 +128,7 @@ def spec_for(
         bench=(*BENCH, *checkers),
         build_root=build_root,
         label=config.name,
+        config=config,
         jobs=jobs,
     )
 
