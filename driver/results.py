@@ -76,6 +76,7 @@ Bits = Annotated[str, Field(pattern=r"^0x[0-9a-f]+$")]
 BackendName = Literal["rtl", "cmodel"]
 Waves = Literal["none", "vcd", "fst"]
 ArrayModel = Literal["rtl", "behavioural"]
+BuildKind = Literal["plain", "pgo"]
 Where = Literal["rtl", "cmodel", "cpu"]
 Site = Literal["rtl", "cmodel", "cpu", "view", "host"]
 """Where a ledger counts an op. A view moves no data and runs nowhere; the host reads an element of
@@ -163,6 +164,8 @@ class RunSpec(Frozen):
     """Folder that the capsules' weights came from; None: seeded random numbers."""
     array: ArrayModel = "rtl"
     """"behavioural": models in place of the matrix array and the multiply-add; no assertions."""
+    variant: BuildKind = "plain"
+    """"pgo": the build that was compiled with a profile; the same bits and cycles."""
     name_filter: str | None = None
     """Run only the ops with this in their name."""
     custom_ops: Path | None = None

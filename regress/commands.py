@@ -26,6 +26,7 @@ from driver.results import (
     RESULT_FILE,
     ArrayModel,
     BackendName,
+    BuildKind,
     Mode,
     RunResult,
     RunSpec,
@@ -80,6 +81,7 @@ def _spec(options: ReplayOptions, test: str, folder: str) -> RunSpec:
             "timeout_s": options.timeout,
             "modes": _modes(options, ("isolated",)),
             "array": _one_of("ARRAY", options.array, get_args(ArrayModel)),
+            "variant": _one_of("VARIANT", options.variant, get_args(BuildKind)),
             "allow_cpu": options.allow_cpu,
             "custom_ops": options.custom_ops and options.custom_ops.absolute(),
         }

@@ -15,7 +15,15 @@ from typing import Annotated, Any, get_args
 import typer
 
 from driver.errors import InputError
-from driver.results import MAX_SEED, MAX_SHARDS, ArrayModel, BackendName, Mode, Waves
+from driver.results import (
+    MAX_SEED,
+    MAX_SHARDS,
+    ArrayModel,
+    BackendName,
+    BuildKind,
+    Mode,
+    Waves,
+)
 from regress.paths import CONFIG_FILE, NIGHTLY
 
 _WEEK_S = 7.0 * 86_400
@@ -97,6 +105,10 @@ _Array = Annotated[
     str,
     typer.Option(help=f"{_one_of(ArrayModel)}: models of array and fma (faster, no assertions)."),
 ]
+_Variant = Annotated[
+    str,
+    typer.Option(help=f"{_one_of(BuildKind)}: compiled with a profile (faster, a longer build)."),
+]
 _Fpu = Annotated[
     str | None,
     typer.Option("--fpu", hidden=True, callback=_renamed_fpu, parser=str, help="Renamed to ARRAY."),
@@ -127,6 +139,7 @@ class ReplayOptions:
     mode: _Mode = ""
     allow_cpu: _AllowCpu = False
     array: _Array = "rtl"
+    variant: _Variant = "plain"
     custom_ops: _CustomOps = None
     fpu: _Fpu = None
 

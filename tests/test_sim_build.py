@@ -17,7 +17,10 @@ from pathlib import Path
 import pytest
 from sim_host import CONFIG, STANDIN, standin_spec
 
+from driver.backend.rtl import RtlBackend
+from driver.config import HwConfig
 from driver.errors import InfrastructureError, InputError
+from tb import training
 from tb.sim import toolchain
 from tb.sim.build import build
 from tb.sim.plan import make_plan
@@ -108,6 +111,41 @@ def test_key_depends_on_everything_that_decides_the_simulator(project: BuildSpec
     keys.append(key(replace(project, bench=project.bench[::-1])))
     assert len(set(keys)) == len(variants) + 3
     assert key(replace(project, jobs=1, label="other")) == keys[0]
+
+
+@pytest.mark.broad
+def test_a_profile_guided_build_runs_its_training_first(
+    project: BuildSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained: list[bytes] = []
+
+    def train(binary: Path, config: HwConfig) -> None:
+        trained.append(binary.read_bytes())
+        with RtlBackend(config, binary=binary) as backend:
+            backend.run(1000, 10.0)
+
+    monkeypatch.setattr(training, "train", train)
+    spec = replace(project, variant="fast-pgo")
+    first = build(spec)
+    assert build(spec).cached
+    assert len(trained) == 1
+    assert trained[0] != first.binary.read_bytes()
+    assert b"gcda" in trained[0]
+    assert b"gcda" not in first.binary.read_bytes()
+    edit(project, "cycles_q + 32'd1", "cycles_q + 32'd2")
+    assert not build(spec).cached
+    assert len(trained) == 2
+
+
+@pytest.mark.broad
+def test_training_that_runs_nothing_makes_no_build(
+    project: BuildSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "train", lambda _binary, _config: None)
+    spec = replace(project, variant="fast-pgo")
+    with pytest.raises(InfrastructureError, match="no profile"):
+        build(spec)
+    assert not list(project.build_root.glob("*-fast-pgo-*"))
 
 
 SCRIPT = """

@@ -22,6 +22,8 @@ from regress.process import execute, last_lines
 from regress.results.model import PlannedJob, PreparationRecord
 
 _LIMIT_S = 3600.0
+_PROFILED = {name: f"{name}-pgo" for name in ("check", "behavioural")}
+"""The same builds compiled with a profile."""
 _VARIANTS = {"ops": "check", "cocotb": "cocotb", "program": "fast"}
 """Kind of test → the build its simulator comes from (tb/sim/spec.py), with the array of the
 RTL. Unit benches build their own programs."""
@@ -77,6 +79,13 @@ def steps_of(item: PlannedJob, tests: Mapping[str, TestInfo]) -> tuple[PrepareSt
         variant = _VARIANTS[info.kind] if item.array == "rtl" else item.array
         steps.append(PrepareStep(BUILD_STEP, item.config, variant))
     return tuple(steps)
+
+
+def profiled(step: PrepareStep) -> PrepareStep:
+    """The step with a profile-guided build in place of a plain one, where there is one."""
+    if step.kind != BUILD_STEP:
+        return step
+    return PrepareStep(step.kind, step.what, _PROFILED.get(step.how, step.how))
 
 
 def prepare(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from driver.results import RunSpec, TestInfo
+from regress.nightly.estimate import expected_seconds, stored_seconds
 from regress.nightly.job import JobSpec, capsule_names, skipped
 from regress.nightly.pool import Pool
 from regress.nightly.prepare import (
@@ -22,6 +23,7 @@ from regress.nightly.prepare import (
     PrepareStep,
     do_step,
     prepare,
+    profiled,
     steps_of,
 )
 from regress.nightly.provenance import sources
@@ -32,6 +34,7 @@ from regress.nightly.scheduler import (
     SchedulerDisplay,
     TimeBudget,
 )
+from regress.nightly.variants import Simulator, profiled_simulators, simulator_of
 from regress.paths import BUILD
 from regress.results.model import (
     Attempt,
@@ -116,6 +119,7 @@ class PlanRunner:
         self._control = control
         self._note = note
         self._prepared: dict[PrepareStep, PrepareResult] = {}
+        self._profiled: frozenset[Simulator] = frozenset()
         self._numbers = Counter(attempt.item_id for attempt in store.attempts(plan.id))
 
     def leave_out(self, items: Iterable[PlannedJob], cause: SkipCause, reason: str | None) -> None:
@@ -134,6 +138,7 @@ class PlanRunner:
 
         `build` makes simulators where the jobs will run, when that is not here.
         """
+        self._choose_builds(items)
         steps = {item: self._steps(item) for item in items}
         prepare(
             (step for wanted in steps.values() for step in wanted),
@@ -170,8 +175,21 @@ class PlanRunner:
             self._note("warning: sources changed during the run; results are of different states")
 
     # ------------------------------------------------------------------ steps
+    def _choose_builds(self, items: Sequence[PlannedJob]) -> None:
+        """The simulators that are worth a profile-guided build, by the stored times of jobs."""
+        tests = self._setting.tests
+        on_rtl = [i for i in items if i.backend == "rtl" and tests[i.test].kind == "ops"]
+        expected = expected_seconds(stored_seconds(self._store))
+        self._profiled = profiled_simulators(on_rtl, expected)
+        if self._setting.base is not None and self._setting.base.variant == "pgo":
+            self._profiled |= {simulator_of(item) for item in on_rtl}
+
+    def _pgo(self, item: PlannedJob) -> bool:
+        return item.backend == "rtl" and simulator_of(item) in self._profiled
+
     def _steps(self, item: PlannedJob) -> tuple[PrepareStep, ...]:
-        return self._setting.steps_of(item, self._setting.tests)
+        steps = self._setting.steps_of(item, self._setting.tests)
+        return tuple(map(profiled, steps)) if self._pgo(item) else steps
 
     def _wanted(self) -> bool:
         return not self._control.stop
@@ -215,11 +233,15 @@ class PlanRunner:
             plan_id=self._plan.id,
             item=item,
             number=number,
-            spec=self._setting.spec(item, paths, folder),
+            spec=self._spec(item, paths, folder),
             inputs_hash=self._inputs(item, [found.detail for found in capsules.values()]),
             runner=self._setting.runner,
             capsules=tuple((name, found.detail) for name, found in capsules.items()),
         )
+
+    def _spec(self, item: PlannedJob, capsules: dict[str, Path], out: Path) -> RunSpec:
+        spec = self._setting.spec(item, capsules, out)
+        return spec.model_copy(update={"variant": "pgo"}) if self._pgo(item) else spec
 
     def _inputs(self, item: PlannedJob, capsules: list[str]) -> str:
         """Of everything that decides the result, as it is now: files may be edited meanwhile."""

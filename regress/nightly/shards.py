@@ -140,9 +140,12 @@ def _fresh(store: Store, spec: RunSpec, sources: str) -> Plan:
     return new_plan(request, spec.seed, sources)
 
 
+_NO_IDENTITY = {"out", "config_file", "capsules", "timeout_s", "variant"}
+
+
 def _identity(spec: RunSpec) -> str:
     """Equal for specs that ask for the same: paths do not matter, capsules' contents do."""
-    plain = spec.model_dump(mode="json", exclude={"out", "config_file", "capsules", "timeout_s"})
+    plain = spec.model_dump(mode="json", exclude=_NO_IDENTITY)
     return digest([plain, {name: _content(path) for name, path in spec.capsules.items()}], 12)
 
 

@@ -23,6 +23,12 @@ from tb.ops.wrong_packet import first_wrong_packet
 _FAULT_DETAIL = "device fault: "
 
 
+def _variant_of(spec: RunSpec) -> str:
+    """The build that a run uses (tb/sim/spec.py)."""
+    plain = "check" if spec.array == "rtl" else spec.array
+    return plain if spec.variant == "plain" else f"{plain}-{spec.variant}"
+
+
 class Session:
     """A device pair for one configuration and seed."""
 
@@ -35,7 +41,7 @@ class Session:
         self.spec = spec
         self._config = config
         self._stall = stall
-        variant = variant or ("check" if spec.array == "rtl" else spec.array)
+        variant = variant or _variant_of(spec)
         self.rtl = self._open_rtl(variant) if spec.backend == "rtl" else None
         rtl: InspectableBackend | None = self.rtl
         self.pair = DevicePair(config, CmodelBackend(config), rtl)
