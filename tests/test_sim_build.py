@@ -15,7 +15,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sim_host import CONFIG, STANDIN, standin_spec
+from sim_host import CONFIG, CYCLES, STANDIN, standin_spec
 
 from driver.backend.rtl import RtlBackend
 from driver.config import HwConfig
@@ -85,6 +85,21 @@ def test_edit_rebuilds_only_what_changed_and_undoing_it_nothing(project: BuildSp
     assert second.objects_reused >= 5
     edit(project, "cycles_q + 32'd2", "cycles_q + 32'd1")
     assert build(project).cached
+
+
+def test_a_new_register_leaves_the_rest_of_the_model_alone(project: BuildSpec) -> None:
+    extra = "  logic [31:0] extra_q;\n  always_ff @(posedge clk) extra_q <= extra_q + 32'd3;\n"
+    used = '  always_ff @(posedge clk) assert (extra_q != \'1) else $error("extra");\nendmodule'
+    build(project)
+    edit(project, "endmodule", extra + used)
+    build(project)
+    edit(project, "endmodule", (extra + used).replace("extra_q", "another_q"))
+    second = build(project)
+    assert second.objects_reused >= 5
+    with RtlBackend(CONFIG, binary=second.binary) as backend:
+        before = backend.read_csr(CYCLES)
+        backend.run(100, 10.0)
+        assert backend.read_csr(CYCLES) - before > 100
 
 
 def test_comment_compiles_nothing(project: BuildSpec) -> None:

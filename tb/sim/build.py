@@ -31,9 +31,10 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from driver.errors import InfrastructureError, InputError
-from tb.sim.compile import ProfileStage, compile_all
+from tb.sim.compile import GeneratedModel, ProfileStage, compile_all
+from tb.sim.layout import keep_in_place
 from tb.sim.objects import ObjectStore, run_compiler
-from tb.sim.plan import COLLECT, USE, BuildPlan, make_plan
+from tb.sim.plan import COLLECT, PREFIX, USE, BuildPlan, make_plan
 from tb.sim.spec import REPOSITORY, BuildSpec, BuiltModel
 
 log = logging.getLogger(__name__)
@@ -41,6 +42,7 @@ log = logging.getLogger(__name__)
 _LOCK_TIMEOUT_S = 1800
 _PROGRESS_AFTER_S = 10.0
 _BINARY = "npu_sim"
+_LAYOUT = "layout.json"
 _MANIFEST = "build.json"
 _DIGEST = "npu_sim.sha256"
 _LOCATED = re.compile(r"%Error[^:]*: (?P<file>[^:]+):(?P<line>\d+):\d+: (?P<message>.*)")
@@ -152,12 +154,15 @@ def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltMode
     progress = _Progress(f"{plan.spec.label} ({plan.spec.variant})")
     generated = family / "generated"
     _verilate(plan, generated)
+    root_header = generated / f"{PREFIX}___024root.h"
+    headers = sorted(generated.glob("*.h"))
+    model = GeneratedModel(generated, keep_in_place(root_header, headers, family / _LAYOUT))
     progress("verilated")
     store = ObjectStore(family.parent / "objects", plan.compiler, plan.spec.jobs)
     stage = None
     if plan.variant.profiled:
-        stage = _profiled(plan, family / "profile", generated, store, progress)
-    objects = compile_all(plan, generated, store, progress, stage)
+        stage = _profiled(plan, model, store, progress)
+    objects = compile_all(plan, model, store, progress, stage)
     finished = replace(
         built, cached=False, objects_compiled=store.compiled, objects_reused=store.reused
     )
@@ -167,17 +172,19 @@ def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltMode
 
 
 def _profiled(
-    plan: BuildPlan, folder: Path, generated: Path, store: ObjectStore, progress: _Progress
+    plan: BuildPlan, model: GeneratedModel, store: ObjectStore, progress: _Progress
 ) -> ProfileStage:
     """The second stage of a profile-guided build, after the first: a simulator that counts has run
-    the training programs, and left the counts in `folder`."""
+    the training programs, and left its counts."""
     from tb.training import train  # noqa: PLC0415 - only this build runs its simulator
 
     if plan.spec.config is None:
         raise InfrastructureError(f"build {plan.spec.label}: no configuration to train it for")
+    folder = model.folder.with_name("profile")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    objects = compile_all(plan, generated, store, progress, ProfileStage(COLLECT, folder))
+    stage = ProfileStage(COLLECT, folder)
+    objects = compile_all(plan, model, store, progress, stage)
     _link(plan, objects, folder, *COLLECT)
     progress("training")
     train(folder / _BINARY, plan.spec.config)

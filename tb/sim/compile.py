@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tb.sim.layout import Dependence
 from tb.sim.objects import ObjectStore, Unit
 from tb.sim.plan import FAST, OWN, PREFIX, RUNTIME, SLOW, BuildPlan, own_headers
 from tb.sim.spec import digest
@@ -16,6 +17,14 @@ _SMALL_BYTES = 64 * 1024
 """Generated files below this are compiled as one: their headers cost more than they do."""
 _PRECOMPILE_FROM = 4
 """From so many files on, precompiling the headers costs less than it saves."""
+
+
+@dataclass(frozen=True)
+class GeneratedModel:
+    """What Verilator wrote, with its header rewritten (tb/sim/layout.py)."""
+
+    folder: Path
+    dependence: Dependence
 
 
 @dataclass(frozen=True)
@@ -39,12 +48,13 @@ class ProfileStage:
 
 def compile_all(
     plan: BuildPlan,
-    generated: Path,
+    model: GeneratedModel,
     store: ObjectStore,
     progress: Callable[[str], None],
     stage: ProfileStage | None = None,
 ) -> list[Path]:
     """The objects of the whole simulator; with `stage`, of a step of a profile-guided build."""
+    generated, dependence = model.folder, model.dependence
     sources = json.loads((generated / f"{PREFIX}.json").read_text())["sources"]
     flags = plan.compile_flags
     units: list[Unit] = []
@@ -53,9 +63,11 @@ def compile_all(
         files = _merged(generated, kind, [generated / Path(name).name for name in names])
         own = (*flags, *level, "-w")
         if stage is not None and kind == "fast":
-            units += [stage.unit(unit) for unit in _plain_units(generated, own, files)]
+            units += [
+                stage.unit(unit) for unit in _units(f"{PREFIX}__pch.h", own, files, dependence)
+            ]
         else:
-            units += _model_units(generated, kind, own, files, store)
+            units += _model_units(kind, own, files, dependence, store)
         progress("precompiled headers")
     runtime = (*flags, *RUNTIME, "-w")
     headers = _header_key(own_headers())
@@ -83,19 +95,25 @@ def _merged(generated: Path, kind: str, files: list[Path]) -> list[Path]:
     return [together, *(path for path in files if path not in small)]
 
 
-def _plain_units(generated: Path, flags: tuple[str, ...], files: list[Path]) -> list[Unit]:
-    """Without a precompiled header: the compiler refuses one made without a profile."""
-    headers = _header_key(sorted(generated.glob("*.h")))
-    include = ("-include", f"{PREFIX}__pch.h")
-    return [Unit(Path(path.name), (*flags, *include), headers, generated) for path in files]
+def _units(
+    header: str, flags: tuple[str, ...], files: list[Path], dependence: Dependence
+) -> list[Unit]:
+    flags = (*flags, "-include", header)
+    return [Unit(Path(path.name), flags, dependence.of(path), path.parent) for path in files]
 
 
 def _model_units(
-    generated: Path, kind: str, flags: tuple[str, ...], files: list[Path], store: ObjectStore
+    kind: str,
+    flags: tuple[str, ...],
+    files: list[Path],
+    dependence: Dependence,
+    store: ObjectStore,
 ) -> list[Unit]:
-    headers = _header_key(sorted(generated.glob("*.h")))
-    if len(files) >= _PRECOMPILE_FROM:
-        name = f"{PREFIX}__pch.h.{kind}"
-        store.precompiled_header(generated / f"{PREFIX}__pch.h", name, flags, headers)
-        flags = (*flags, "-include", name)
-    return [Unit(Path(path.name), flags, headers, generated) for path in files]
+    """With a precompiled header where enough of the files have changed."""
+    header = files[0].parent / f"{PREFIX}__pch.h"
+    name = f"{header.name}.{kind}"
+    header.with_name(name).write_text(f'#include "{header.name}"\n')
+    units = _units(name, flags, files, dependence)
+    if store.missing(units) >= _PRECOMPILE_FROM:
+        store.precompiled_header(header, name, flags, dependence.whole)
+    return units

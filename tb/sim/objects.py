@@ -73,6 +73,10 @@ class ObjectStore:
         target.unlink(missing_ok=True)
         os.link(stored, target)
 
+    def missing(self, units: Sequence[Unit]) -> int:
+        """How many of the objects are not there yet."""
+        return sum(not self._object_path(unit).exists() for unit in units)
+
     def compile(self, units: Sequence[Unit], progress: Callable[[int, int], None]) -> list[Path]:
         """The objects of `units`, in order; `progress` hears (done, to do)."""
         objects = [self._object_path(unit) for unit in units]

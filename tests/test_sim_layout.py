@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Members of the generated model keep their place; a file depends on those that it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tb.sim.layout import Dependence, following, keep_in_place
+
+A, B, C, D = (f"IData/*31:0*/ {name};" for name in "abcd")
+HEADER = """\
+class Vtop final {{
+  public:
+    // DESIGN SPECIFIC STATE
+    struct {{
+{members}    }};
+    VlUnpacked<CData/*7:0*/, 4> memory;
+
+    // INTERNAL VARIABLES
+    Vtop__Syms* vlSymsp;
+
+    // CONSTRUCTORS
+    Vtop(Vtop__Syms* symsp, const char* namep);
+}};
+"""
+
+
+class Model:
+    """A generated header that is written again and again, with one memory of its order."""
+
+    def __init__(self, folder: Path) -> None:
+        self.header, self.memory = folder / "Vtop.h", folder / "layout.json"
+        self.folder = folder
+
+    def generate(self, *members: str) -> Dependence:
+        self.header.write_text(
+            HEADER.format(members="".join(f"        {line}\n" for line in members))
+        )
+        return keep_in_place(self.header, [self.header], self.memory)
+
+    def order(self) -> list[int]:
+        text = self.header.read_text()
+        return [text.index(f" {name}") for name in ("vlSymsp", "a;", "c;", "memory;", "b;")]
+
+    def file(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+
+def test_a_new_member_goes_to_the_end() -> None:
+    assert following([A, C], [A, B, C]) == [A, C, B]
+    with_gap = [A, "VlWide<3> gone;", B, C, D]
+    assert following(with_gap, [A, B, C, D]) == with_gap
+
+
+def test_a_member_of_another_type_or_many_that_have_gone_begin_anew() -> None:
+    assert following([A, B], ["QData/*63:0*/ a;", B]) == ["QData/*63:0*/ a;", B]
+    assert following([A, B, C, D], [A, B]) == [A, B]
+    assert following([A, B, C, D, "Vtop_struct e;"], [A, B, C, D]) == [A, B, C, D]
+
+
+def test_files_are_stale_when_what_they_name_has_moved(tmp_path: Path) -> None:
+    model = Model(tmp_path)
+    first = model.generate(A, C)
+    uses_a = model.file("Vtop__0.cpp", "vlSelf->a = vlSymsp->name();")
+    uses_memory = model.file("Vtop__1__Slow.cpp", "vlSelfRef.memory[1U] = 0U;")
+    constructs = model.file("Vtop__Slow.cpp", "Vtop::Vtop(Vtop__Syms* symsp) {}")
+    passes = model.file("Vtop__2.cpp", "vlSymsp->TOP__other.x = vlSelf->a;")
+    second = model.generate(A, B, C)
+    assert model.order() == sorted(model.order())
+    for file in (uses_a, uses_memory):
+        assert first.of(file) == second.of(file)
+    for file in (constructs, passes):
+        assert first.of(file) != second.of(file)
+    wider = model.generate("QData/*63:0*/ a;", B, C)
+    for file in (uses_a, uses_memory, constructs, passes):
+        assert wider.of(file) != second.of(file)
+
+
+def test_other_text_of_the_header_makes_every_file_stale(tmp_path: Path) -> None:
+    model = Model(tmp_path)
+    first = model.generate(A, C)
+    file = model.file("Vtop__0.cpp", "vlSelf->a = 1U;")
+    other = tmp_path / "Vother.h"
+    other.write_text("struct Other { int x; };\n")
+    model.header.write_text(HEADER.format(members=f"        {A}\n        {C}\n"))
+    assert keep_in_place(model.header, [model.header, other], model.memory).of(file) != first.of(
+        file
+    )
+
+
+def test_a_header_of_another_form_or_a_damaged_memory_is_taken_as_it_is(tmp_path: Path) -> None:
+    model = Model(tmp_path)
+    file = model.file("Vtop__0.cpp", "vlSelf->a = 1U;")
+    model.header.write_text("class Vtop {};\n")
+    unknown = keep_in_place(model.header, [model.header], model.memory)
+    assert unknown.of(file) == unknown.whole
+    assert model.header.read_text() == "class Vtop {};\n"
+    expected = model.generate(A, C)
+    model.memory.write_text("{")
+    assert model.generate(A, C) == expected
