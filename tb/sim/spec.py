@@ -46,7 +46,7 @@ class BuildVariant:
     behavioural_array: bool = False
     """Matrix array and multiply-add are models: see BEHAVIOURAL_ARRAY."""
     profiled: bool = False
-    """Compiled for the branches that tb/training.py's programs take (tb/sim/profile.py)."""
+    """Compiled for the branches that the programs of tb/training.py take."""
 
 
 VARIANTS: dict[str, BuildVariant] = {
