@@ -6,7 +6,7 @@
 .DEFAULT_GOAL := $(if $(TEST)$(SIM)$(OP),run,help)
 MAKEFLAGS += --no-print-directory
 
-SUPPORTED_SIMS := verilator
+SUPPORTED_SIMS := verilator cxxrtl
 ifneq ($(filter-out $(SUPPORTED_SIMS),$(SIM)),)
   $(error SIM=$(SIM) is not supported; supported: $(SUPPORTED_SIMS))
 endif

@@ -77,6 +77,7 @@ BackendName = Literal["rtl", "cmodel"]
 Waves = Literal["none", "vcd", "fst"]
 ArrayModel = Literal["rtl", "behavioural"]
 BuildKind = Literal["plain", "pgo"]
+SimulatorName = Literal["verilator", "cxxrtl"]
 Where = Literal["rtl", "cmodel", "cpu"]
 Site = Literal["rtl", "cmodel", "cpu", "view", "host"]
 """Where a ledger counts an op. A view moves no data and runs nowhere; the host reads an element of
@@ -166,6 +167,8 @@ class RunSpec(Frozen):
     """"behavioural": models in place of the matrix array and the multiply-add; no assertions."""
     variant: BuildKind = "plain"
     """"pgo": the build that was compiled with a profile; the same bits and cycles."""
+    simulator: SimulatorName = "verilator"
+    """"cxxrtl": the same RTL by another tool; no assertions, no waves, slower."""
     name_filter: str | None = None
     """Run only the ops with this in their name."""
     custom_ops: Path | None = None
@@ -296,6 +299,7 @@ class RunResult(Frozen):
     seed: Count
     backend: BackendName
     array: ArrayModel = "rtl"
+    simulator: SimulatorName = "verilator"
     """Of the RTL: "host" where its fused multiply-add was the host's."""
     cycles: Count | None
     wall_seconds: Annotated[float, Field(ge=0)]

@@ -31,6 +31,7 @@ from driver.results import (
     RunResult,
     RunSpec,
     Shard,
+    SimulatorName,
     TestInfo,
     Waves,
 )
@@ -82,6 +83,7 @@ def _spec(options: ReplayOptions, test: str, folder: str) -> RunSpec:
             "modes": _modes(options, ("isolated",)),
             "array": _one_of("ARRAY", options.array, get_args(ArrayModel)),
             "variant": _one_of("VARIANT", options.variant, get_args(BuildKind)),
+            "simulator": _one_of("SIM", options.sim, get_args(SimulatorName)),
             "allow_cpu": options.allow_cpu,
             "custom_ops": options.custom_ops and options.custom_ops.absolute(),
         }

@@ -22,6 +22,7 @@ from driver.results import (
     BackendName,
     BuildKind,
     Mode,
+    SimulatorName,
     Waves,
 )
 from regress.paths import CONFIG_FILE, NIGHTLY
@@ -109,6 +110,7 @@ _Variant = Annotated[
     str,
     typer.Option(help=f"{_one_of(BuildKind)}: compiled with a profile (faster, a longer build)."),
 ]
+_Sim = Annotated[str, typer.Option(help=f"{_one_of(SimulatorName)}, the same RTL by another tool.")]
 _Fpu = Annotated[
     str | None,
     typer.Option("--fpu", hidden=True, callback=_renamed_fpu, parser=str, help="Renamed to ARRAY."),
@@ -140,6 +142,7 @@ class ReplayOptions:
     allow_cpu: _AllowCpu = False
     array: _Array = "rtl"
     variant: _Variant = "plain"
+    sim: _Sim = "verilator"
     custom_ops: _CustomOps = None
     fpu: _Fpu = None
 

@@ -249,6 +249,7 @@ def _broken(spec: RunSpec, what: str, seconds: float) -> _Judged:
         seed=spec.seed,
         backend=spec.backend,
         array=spec.array,
+        simulator=spec.simulator,
         cycles=None,
         wall_seconds=seconds,
         reproduce=reproduce_line(spec),

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 from typing import Final
 
-ARGUMENTS: Final = ("SIM", "TEST", "WORKLOAD", "CAPSULE", "ID", "TIER", "BENCH", "PYTHON")
+ARGUMENTS: Final = ("TEST", "WORKLOAD", "CAPSULE", "ID", "TIER", "BENCH", "PYTHON")
 
 OPTIONS: Final = (
     *("CONFIG", "SEED", "WAVES", "OUT", "BACKEND", "OP", "TIMEOUT", "MODE", "ALLOW_CPU", "ARRAY"),
-    *("VARIANT", "CUSTOM_OPS"),
+    *("VARIANT", "CUSTOM_OPS", "SIM"),
     *("FPU", "CHECKPOINT", "DTYPE", "DEVICE", "VECTORS", "SHARDS", "JOBS", "RESUME", "ONLY_FAILED"),
     *("DRY_RUN", "FILTER", "RESEED", "BUDGET", "SCHEDULER", "STORE", "PLAN", "GOOD", "BAD"),
 )

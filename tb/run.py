@@ -66,6 +66,14 @@ class _NoteHandler(logging.Handler):
         self._progress.note(record.getMessage())
 
 
+def _check_second_simulator(spec: RunSpec, kind: str) -> None:
+    """InputError for what the other simulator cannot do."""
+    asked = (("kind of test", kind, "ops"), ("backend", spec.backend, "rtl"))
+    for field, value, only in (*asked, ("array", spec.array, "rtl"), ("waves", spec.waves, "none")):
+        if value != only:
+            raise InputError("command line", field, value, f"{only}, with SIM={spec.simulator}")
+
+
 def run(spec: RunSpec) -> RunResult:
     """Run the test of `spec`. NpuError for whatever is not a verdict."""
     progress = _StdoutProgress()
@@ -82,6 +90,8 @@ def run(spec: RunSpec) -> RunResult:
     config = load_config(spec.config_file, spec.config)
     if spec.array != "rtl" and (spec.backend != "rtl" or module.INFO.kind != "ops"):
         raise InputError("command line", "array", spec.array, "an ops test with the rtl backend")
+    if spec.simulator != "verilator":
+        _check_second_simulator(spec, module.INFO.kind)
     if module.INFO.kind == "cocotb":
         from tb.env.runner import run_bench  # noqa: PLC0415 (needs cocotb)
 

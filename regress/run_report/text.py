@@ -163,7 +163,8 @@ def ledger_table(rows: Iterable[LedgerRow]) -> Table:
 
 def ran_on(result: RunResult) -> str:
     """The backend, and what of it is not the RTL itself."""
-    return result.backend + ("" if result.array == "rtl" else f" with array {result.array}")
+    array = "" if result.array == "rtl" else f" with array {result.array}"
+    return result.backend + array + ("" if result.simulator == "verilator" else " by CXXRTL")
 
 
 def ledger_line(result: RunResult) -> str:

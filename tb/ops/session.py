@@ -25,6 +25,8 @@ _FAULT_DETAIL = "device fault: "
 
 def _variant_of(spec: RunSpec) -> str:
     """The build that a run uses (tb/sim/spec.py)."""
+    if spec.simulator != "verilator":
+        return spec.simulator
     plain = "check" if spec.array == "rtl" else spec.array
     return plain if spec.variant == "plain" else f"{plain}-{spec.variant}"
 

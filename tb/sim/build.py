@@ -48,7 +48,7 @@ _DIGEST = "npu_sim.sha256"
 _LOCATED = re.compile(r"%Error[^:]*: (?P<file>[^:]+):(?P<line>\d+):\d+: (?P<message>.*)")
 
 
-class _Progress:
+class Progress:
     """Says what a long build is doing, once it has taken ten seconds, then every ten."""
 
     def __init__(self, label: str) -> None:
@@ -151,7 +151,7 @@ def build(spec: BuildSpec) -> BuiltModel:
 
 
 def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltModel:
-    progress = _Progress(f"{plan.spec.label} ({plan.spec.variant})")
+    progress = Progress(f"{plan.spec.label} ({plan.spec.variant})")
     generated = family / "generated"
     _verilate(plan, generated)
     root_header = generated / f"{PREFIX}___024root.h"

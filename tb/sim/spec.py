@@ -64,6 +64,9 @@ VARIANTS: dict[str, BuildVariant] = {
 """The builds by name. A variant with waves runs the same cycles as the one without, and so does a
 profile-guided one (pgo)."""
 
+SECOND_SIMULATOR = "cxxrtl"
+"""The name under which callers ask for the build of tb/cxxrtl."""
+
 
 def variant_named(name: str) -> BuildVariant:
     """The variant `name`, or InputError."""
