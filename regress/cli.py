@@ -27,6 +27,7 @@ from regress.options import (
     ReplayOptions,
     RunOptions,
     Seed,
+    SynthesisOptions,
     UnitOptions,
     with_options,
 )
@@ -168,6 +169,16 @@ def architectures(
 ) -> int:
     """Run the models of transformers on the cmodel. A run of all writes docs/architectures.md."""
     return run_architectures(console(), SurveyRequest(tuple(names or ()), seed))
+
+
+@app.command()
+@with_options(SynthesisOptions)
+def synth(options: SynthesisOptions) -> int:
+    """Count what the netlist costs: cells, registers, memories, multipliers, longest paths."""
+    from regress.synthesis import run_synthesis  # noqa: PLC0415 - only here
+
+    asked = (options.config, options.config_file, options.out, options.record)
+    return run_synthesis(console(), *asked)
 
 
 nightly_cli.mount(app)

@@ -22,6 +22,7 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "unit": options.UnitOptions,
     "bench": options.BenchOptions,
     "optable": options.OpSurveyOptions,
+    "synth": options.SynthesisOptions,
     **{command.__name__: command for command in nightly_cli.COMMANDS},
 }
 """Command → what its options are the parameters of."""

@@ -197,6 +197,18 @@ class OpSurveyOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SynthesisOptions:
+    """Of `synth`."""
+
+    config: Annotated[str | None, typer.Option(help="A configuration; default: each size.")] = None
+    config_file: ConfigFile = CONFIG_FILE
+    out: Out = None
+    record: Annotated[bool, typer.Option("--record", help="Make these figures the baseline.")] = (
+        False
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
 class StoreOptions:
     """Of the commands that read a store."""
 

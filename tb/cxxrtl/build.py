@@ -85,26 +85,40 @@ def _build(
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     generate(read, folder, progress)
-    compiler = find_compiler()
-    store = ObjectStore(folder.parent / "objects", compiler, jobs)
-    objects = store.compile(_units(folder), lambda done, all_: progress(f"{done} of {all_} files"))
-    linker = replace(compiler, command=compiler.command[-1:])
-    run_compiler(linker, ["-o", _BINARY, *map(str, objects), "-pthread"], folder)
-    found = hashlib.sha256((folder / _BINARY).read_bytes()).hexdigest()
+    store = ObjectStore(folder.parent / "objects", find_compiler(), jobs)
+    _link(folder, store.compile(_units(folder), _counted(progress)))
     for intermediate in folder.glob("*.il"):
         intermediate.unlink()
+    found = hashlib.sha256(built.binary.read_bytes()).hexdigest()
     (folder / _DIGEST).write_text(f"{found}\n")
     return replace(
         built, cached=False, objects_compiled=store.compiled, objects_reused=store.reused
     )
 
 
+def compile_model(folder: Path, objects: Path, jobs: int = 2) -> Path:
+    """The simulator of the generated code that is in `folder`, also when it was edited there."""
+    store = ObjectStore(objects, find_compiler(), jobs)
+    _link(folder, store.compile(_units(folder), lambda _done, _all: None))
+    return folder / _BINARY
+
+
+def _link(folder: Path, objects: list[Path]) -> None:
+    compiler = find_compiler()
+    linker = replace(compiler, command=compiler.command[-1:])
+    run_compiler(linker, ["-o", _BINARY, *map(str, objects), "-pthread"], folder)
+
+
+def _counted(progress: Callable[[str], None]) -> Callable[[int, int], None]:
+    return lambda done, count: progress(f"compiled {done} of {count} files")
+
+
 def generate(read: Elaboration, folder: Path, progress: Callable[[str], None]) -> None:
-    """The C++ of the model in `folder`: npu.h and *.cc."""
+    """The C++ of the model in `folder`: a header and the files that include it."""
     script = _FLATTEN.format(read=read.command)
-    run_yosys("flatten", script, folder, read.mounts, _LIMIT_S, progress)
+    run_yosys("flatten", script, folder, read.mounts, limit_s=_LIMIT_S, progress=progress)
     (folder / "ungated.il").write_text(ungated((folder / "flat.il").read_text(), CLOCK))
-    run_yosys("generate", _GENERATE, folder, {}, _LIMIT_S, progress)
+    run_yosys("generate", _GENERATE, folder, {}, limit_s=_LIMIT_S, progress=progress)
     header, source = folder / "npu.h", folder / "npu.cc"
     pieces = split(header.read_text(), source.read_text(), header.name, "p_clk")
     source.unlink()

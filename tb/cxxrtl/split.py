@@ -121,7 +121,7 @@ def _placed(
     """Values that several functions use, and by function those that only it uses."""
     users: dict[str, list[str]] = defaultdict(list)
     for name, text in chunks.items():
-        for word in set(_WORD.findall(text)):
+        for word in dict.fromkeys(_WORD.findall(text)):
             if word in locals_:
                 users[word].append(name)
     own: dict[str, list[str]] = defaultdict(list)

@@ -38,6 +38,7 @@ def run_yosys(
     script: str,
     folder: Path,
     mounts: Mapping[str, Path],
+    *,
     limit_s: float,
     progress: Callable[[str], None],
 ) -> None:

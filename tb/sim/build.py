@@ -57,6 +57,7 @@ class Progress:
         self._next = _PROGRESS_AFTER_S
 
     def __call__(self, doing: str) -> None:
+        """`doing` is what the build does now."""
         elapsed = time.monotonic() - self._start
         if elapsed >= self._next:
             self._next = elapsed + _PROGRESS_AFTER_S

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page of `npu-cosim synth`: blocks as bars, figures as a table, longest paths."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from markupsafe import Markup
+
+from driver.synthesis import FIGURES, BlockCost, Figure, SynthesisReport
+from regress.pages.render import write_page, write_style
+from regress.pages.svg import SERIES, on, picture, tag, text
+
+_BARS: tuple[tuple[Figure, str], ...] = (
+    ("cells", "cells"),
+    ("flip_flops", "flip-flops"),
+    ("memory_bits", "memory bits"),
+    ("dsp", "18×18 multipliers"),
+)
+_LEFT, _WIDTH, _HIGH, _GAP = 150, 640, 34, 10
+_NAMED_FROM = 46
+"""A part of a bar that is narrower has its name only in its tooltip."""
+
+
+def write_synthesis_page(folder: Path, reports: Sequence[SynthesisReport]) -> Path:
+    """index.html in `folder`, with its style sheet."""
+    write_style(folder)
+    shown = [{"report": one, "picture": shares(one), "blocks": list(_rows(one))} for one in reports]
+    return write_page(
+        folder / "index.html", "synthesis.html.j2", root="", shown=shown, figures=FIGURES
+    )
+
+
+def parts(report: SynthesisReport) -> list[BlockCost]:
+    """The blocks that are directly in npu_core, largest first."""
+    found = [one for one in report.blocks if one.block.count(".") == 1 and one.cells > 8]
+    return sorted(found, key=lambda one: -one.cells)
+
+
+def shares(report: SynthesisReport) -> Markup:
+    """A bar for each figure: which block has how much of it."""
+    blocks = parts(report)
+    content: list[Markup] = []
+    for row, (figure, name) in enumerate(_BARS):
+        y = row * (_HIGH + _GAP) + 4
+        whole = getattr(report.blocks[0], figure)
+        content.append(text(_LEFT - 10, y + 15, name, text_anchor="end"))
+        content.append(text(_LEFT - 10, y + 30, f"{whole:,}", text_anchor="end", class_="soft"))
+        x = float(_LEFT)
+        for number, block in enumerate(blocks):
+            value = getattr(block, figure)
+            wide = _WIDTH * value / whole if whole else 0.0
+            content.append(_part(block, value, whole, (x, y, wide), SERIES[number % len(SERIES)]))
+            x += wide
+    high = len(_BARS) * (_HIGH + _GAP)
+    label = f"{report.config}: shares of {', '.join(one.block for one in blocks)}"
+    return picture(_LEFT + _WIDTH + 4, high, label, content)
+
+
+def _part(
+    block: BlockCost, value: int, whole: int, place: tuple[float, float, float], colour: str
+) -> Markup:
+    x, y, wide = place
+    name = block.block.rpartition(".")[2].removeprefix("u_")
+    title = tag("title", f"{name}: {value:,}, {value / whole:.1%}" if whole else name)
+    box = tag("rect", title, x=x, y=y, width=max(wide - 1, 0.0), height=_HIGH, fill=colour)
+    if wide < _NAMED_FROM:
+        return box
+    ink = {"style": f"fill:{on(colour)}", "text_anchor": "middle"}
+    return tag("g", box, text(x + wide / 2, y + _HIGH / 2 + 4, name, **ink))
+
+
+def _rows(report: SynthesisReport) -> list[tuple[str, list[int]]]:
+    """Indented name and figures of every block that is worth a line."""
+    rows = []
+    for block in report.blocks:
+        if block.block == "u_core" or not (block.cells > 8 or block.memory_bits):
+            continue
+        indent = "\u2003" * block.block.count(".")
+        name = block.block.rpartition(".")[2] or "npu_top"
+        rows.append((indent + name, [getattr(block, figure) for figure in FIGURES]))
+    return rows

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`npu-cosim synth`: what the netlist of each configuration costs, against the recorded figures.
+
+The netlist is made and counted by `tb.netlist.measure`, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from driver.config import load_config, load_configs
+from driver.errors import InfrastructureError, InputError
+from driver.files import read_json
+from driver.results import write_json
+from driver.synthesis import FIGURES, BlockCost, SynthesisReport
+from regress import synthesis_baseline as baseline
+from regress.console import print_line
+from regress.pages.synthesis import write_synthesis_page
+from regress.paths import CONFIG_FILE, OUT
+from regress.process import execute, last_lines, terminable
+from regress.progress import ProgressBar
+
+CONFIGS = ("small", "default", "large", "lanes8")
+"""Those measured without CONFIG=: the others have the parameters of one of them, or its shape."""
+LIMIT_S = 3600.0
+_SHOWN_DEPTH = 2
+_PATHS = 3
+
+
+def run_synthesis(
+    console: Console, config: str | None, config_file: Path, out: Path | None, record: bool
+) -> int:
+    """Measure, print, write page and JSON, compare with the baseline or record it.
+
+    1 when a figure has left its baseline, or there is a latch that is no clock gate's.
+    """
+    known = load_configs(config_file)
+    if config is not None:
+        load_config(config_file, config)
+    names = (config,) if config else tuple(name for name in CONFIGS if name in known)
+    if record and config_file != CONFIG_FILE:
+        raise InputError("command line", "config_file", config_file, f"{CONFIG_FILE} to record")
+    folder = (out or OUT / "synth").absolute()
+    reports = _measured(names, config_file, folder, ProgressBar(console, "synth"))
+    say = partial(print_line, console)
+    for report in reports:
+        console.print(table(report))
+        _say_paths(report, say)
+    write_json(folder / "synthesis.json", baseline.SynthesisReports(reports=reports))
+    page = write_synthesis_page(folder, reports)
+    say(f"page: {page}")
+    bad = [f"{one.config}: a latch: {latch}" for one in reports for latch in one.latches]
+    moved = [] if record else baseline.moved(baseline.recorded(), reports)
+    for line in (*bad, *moved):
+        say(line)
+    if moved:
+        say("after a change that means it: make synth RECORD=1")
+    if record and not bad:
+        baseline.record(reports)
+        say(f"recorded {', '.join(names)} in {baseline.FILE.name}")
+    return 1 if bad or moved else 0
+
+
+def _measured(
+    names: Sequence[str], config_file: Path, folder: Path, progress: ProgressBar
+) -> tuple[SynthesisReport, ...]:
+    folder.mkdir(parents=True, exist_ok=True)
+    reports = []
+    with terminable(), progress:
+        progress.plan(len(names))
+        for name in names:
+            reports.append(_measure(name, config_file, folder, progress))
+            progress.done()
+    return tuple(reports)
+
+
+def _measure(name: str, config_file: Path, folder: Path, progress: ProgressBar) -> SynthesisReport:
+    file, log = folder / f"{name}.json", folder / f"{name}.log"
+    command = [sys.executable, "-m", "tb.netlist.measure", "--config", name]
+    command += ["--sim-config", str(config_file.absolute()), "--out", str(file)]
+    command += ["--limit", str(LIMIT_S)]
+    ended = execute(command, log, LIMIT_S, progress.note, on_idle=progress.tick)
+    if ended.status == 0 and not ended.timed_out:
+        return read_json(file, SynthesisReport)
+    said = "".join(last_lines(log, 1))
+    if ended.status == InputError.exit_code and said:
+        raise SynthesisRefused(said)
+    raise InfrastructureError(f"netlist of {name}: {said or ended.describe(LIMIT_S)}")
+
+
+class SynthesisRefused(InputError):
+    """The measurement's own line."""
+
+    def __init__(self, text: str) -> None:
+        Exception.__init__(self, text)
+
+
+def table(report: SynthesisReport) -> Table:
+    """The blocks of one configuration."""
+    shown = Table(title=f"{report.config} ({report.tool})", title_justify="left", box=None)
+    shown.add_column("block")
+    for name in HEADS.values():
+        shown.add_column(name, justify="right")
+    for block in report.blocks:
+        if depth(block) <= _SHOWN_DEPTH and worth_showing(block):
+            values = (f"{getattr(block, figure):,}".replace(",", " ") for figure in FIGURES)
+            shown.add_row(f"{'  ' * depth(block)}{label(block)}", *values)
+    return shown
+
+
+HEADS = {
+    "cells": "cells",
+    "flip_flops": "flip-flops",
+    "memories": "memories",
+    "memory_bits": "memory bits",
+    "multipliers": "multipliers",
+    "dsp": "18×18",
+}
+"""Figure → head of its column."""
+
+
+def depth(block: BlockCost) -> int:
+    """0 for the top, 1 for what is directly in npu_core."""
+    return 0 if not block.block else block.block.count(".")
+
+
+def label(block: BlockCost) -> str:
+    """The last part of the path."""
+    return block.block.rpartition(".")[2] or "npu_top"
+
+
+def worth_showing(block: BlockCost) -> bool:
+    """Not the core, which is the whole, and not the gates."""
+    return block.block != "u_core" and (block.cells > 8 or block.memory_bits > 0)
+
+
+def _say_paths(report: SynthesisReport, say: Callable[[str], None]) -> None:
+    for path in report.paths[:_PATHS]:
+        way = ", ".join(f"{block} {levels}" for block, levels in path.by_block)
+        say(f"  {path.levels} levels: {path.start} → {path.end} ({way})")
+    gates = len(report.clock_gates)
+    say(f"  {gates} clock gates, {len(report.latches)} other latches")

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recorded figures of `npu-cosim synth`: they move only when someone says so.
+
+Owns regress/synthesis_baseline.json: the blocks that are directly in npu_core, by configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from driver.files import read_json
+from driver.frozen import Frozen
+from driver.results import write_json
+from driver.synthesis import FIGURES, BlockCost, SynthesisReport
+from regress.paths import ROOT
+
+FILE = ROOT / "regress" / "synthesis_baseline.json"
+TOLERANCE = 0.02
+"""A figure may differ by so much; a block may not come or go."""
+
+
+class SynthesisReports(Frozen):
+    """Reports of several configurations."""
+
+    reports: tuple[SynthesisReport, ...]
+
+
+class SynthesisBaseline(Frozen):
+    """Configuration → its blocks, the whole first; and its longest path in levels."""
+
+    blocks: dict[str, tuple[BlockCost, ...]]
+    levels: dict[str, int]
+
+
+def recorded(file: Path = FILE) -> SynthesisBaseline | None:
+    """The baseline on file; None without one."""
+    return read_json(file, SynthesisBaseline) if file.exists() else None
+
+
+def kept(report: SynthesisReport) -> tuple[BlockCost, ...]:
+    """The blocks that are compared."""
+    found = (one for one in report.blocks if one.block != "u_core" and one.block.count(".") <= 1)
+    return tuple(one for one in found if one.cells > 8 or one.memory_bits)
+
+
+def moved(former: SynthesisBaseline | None, reports: Sequence[SynthesisReport]) -> list[str]:
+    """A line for each figure that has left its baseline. A configuration without one is a line."""
+    lines: list[str] = []
+    for report in reports:
+        if former is None or report.config not in former.blocks:
+            lines.append(f"{report.config}: no baseline is recorded")
+            continue
+        lines += _blocks_moved(report.config, former.blocks[report.config], kept(report))
+        before, now = former.levels[report.config], _levels(report)
+        if before != now:
+            lines.append(f"{report.config}: longest path of {now} levels, recorded {before}")
+    return lines
+
+
+def _blocks_moved(
+    config: str, before: Sequence[BlockCost], now: Sequence[BlockCost]
+) -> Iterator[str]:
+    old, new = ({one.block: one for one in blocks} for blocks in (before, now))
+    for block in sorted(old.keys() ^ new.keys()):
+        yield f"{config} {block}: {'new' if block in new else 'gone'}"
+    for block in sorted(old.keys() & new.keys()):
+        for figure in FIGURES:
+            was, is_now = getattr(old[block], figure), getattr(new[block], figure)
+            if abs(is_now - was) > TOLERANCE * was:
+                yield f"{config} {block or 'npu_top'}: {figure} {is_now:,}, recorded {was:,}"
+
+
+def _levels(report: SynthesisReport) -> int:
+    return max((path.levels for path in report.paths), default=0)
+
+
+def record(reports: Sequence[SynthesisReport], file: Path = FILE) -> None:
+    """Write the figures of these configurations; the others stay."""
+    former = recorded(file) or SynthesisBaseline(blocks={}, levels={})
+    blocks = {**former.blocks, **{one.config: kept(one) for one in reports}}
+    levels = {**former.levels, **{one.config: _levels(one) for one in reports}}
+    write_json(file, SynthesisBaseline(blocks=blocks, levels=levels))

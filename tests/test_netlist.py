@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The netlist: clock gates as enables, counts, longest paths, latches, and the baseline."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from driver.config import CONFIG_FILE, load_config
+from driver.errors import InfrastructureError, InputError
+from driver.synthesis import BlockCost, LogicPath, SynthesisReport
+from regress import synthesis_baseline as baseline
+from tb.netlist.clock_gates import ungated
+from tb.netlist.depth import longest_paths
+from tb.netlist.flat import block_of, load_flat
+from tb.netlist.measure import measure
+from tb.netlist.yosys import run_yosys
+from tb.sim.spec import FILELIST
+
+LATCH = """  attribute \\src "rtl/gate.sv:1"
+  cell $dlatch $1
+    parameter \\EN_POLARITY {polarity}
+    parameter \\WIDTH 1
+    connect \\EN {clock}
+    connect \\D {enable}
+    connect \\Q {held}
+  end
+  cell $and $2{gated}
+    connect \\A {clock}
+    connect \\B {held}
+    connect \\Y {gated}
+  end
+"""
+OUTER = LATCH.format(polarity=0, clock="\\clk", enable="\\on", held="\\h0", gated="\\g0")
+INNER = LATCH.format(polarity=0, clock="\\g0", enable="\\on2", held="\\h1", gated="\\g1")
+FF = """  cell $dff $3
+    parameter \\WIDTH 4
+    parameter \\CLK_POLARITY 1
+    connect \\CLK {clock}
+    connect \\D \\d
+    connect \\Q \\q
+  end
+"""
+WRITE = """  cell $memwr_v2 $4
+    parameter \\WIDTH 8
+    connect \\CLK \\g0
+    connect \\EN {{ \\a \\a }}
+    connect \\ADDR \\w
+    connect \\DATA \\x
+  end
+"""
+
+
+def module(*cells: str) -> str:
+    return (
+        f"module \\top\n  wire \\clk\n{''.join(cells).replace('{{', '{').replace('}}', '}')}end\n"
+    )
+
+
+def test_register_behind_gates_has_their_enables() -> None:
+    text = ungated(module(OUTER, INNER, FF.format(clock="\\g1")), "\\clk")
+    assert "$dlatch" not in text
+    assert "cell $dffe $3\n    parameter \\EN_POLARITY 1\n" in text
+    assert "connect \\CLK \\clk\n    connect \\D \\d" in text
+    assert "connect \\A \\on\n    connect \\B \\on2\n    connect \\Y $gate_enable$0" in text
+    assert "connect \\EN $gate_enable$0" in text
+
+
+def test_memory_behind_a_gate_is_written_only_with_its_enable() -> None:
+    text = ungated(module(OUTER, WRITE), "\\clk")
+    assert "connect \\B { \\a \\a }\n    connect \\S \\on\n    connect \\Y $gated$4" in text
+    assert "connect \\CLK \\clk\n    connect \\EN $gated$4" in text
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        (LATCH.format(polarity=1, clock="\\clk", enable="\\on", held="\\h", gated="\\g"),),
+        (OUTER.replace("$and", "$or"),),  # a latch that no clock goes through
+        (FF.format(clock="\\another"),),
+        (OUTER, FF.format(clock="\\g0").replace("$dff", "$adff")),
+    ],
+)
+def test_other_clocks_and_latches_are_refused(cells: tuple[str, ...]) -> None:
+    with pytest.raises(InputError):
+        ungated(module(*cells), "\\clk")
+
+
+def cell(kind: str, source: str = "rtl/a.sv:1", **ports: list[int]) -> dict[str, object]:
+    ways = {port: "output" if port in ("Y", "Q", "DATA_OUT") else "input" for port in ports}
+    return {
+        "type": kind,
+        "attributes": {"src": source},
+        "parameters": {},
+        "port_directions": ways,
+        "connections": ports,
+    }
+
+
+def netlist(folder: Path, cells: dict[str, object]) -> Path:
+    path = folder / "flat.json"
+    names = {"\\q": {"hide_name": 0, "bits": [1]}, "r_q": {"hide_name": 0, "bits": [9]}}
+    path.write_text(json.dumps({"modules": {"top": {"cells": cells, "netnames": names}}}))
+    return path
+
+
+def test_longest_path_ends_at_registers(tmp_path: Path) -> None:
+    cells = {
+        "$flatten\\u_a.$1": cell("$dff", CLK=[99], D=[8], Q=[1]),
+        "$flatten\\u_a.$2": cell("$not", A=[1], Y=[2]),
+        "$flatten\\u_b.$3": cell("$add", A=[2, 2, 2, 2], B=[1, 1, 1, 1], Y=[3, 4, 5, 6]),
+        "$flatten\\u_b.$4": cell("$dff", CLK=[99], D=[6], Q=[9]),
+    }
+    (path,) = longest_paths(load_flat(netlist(tmp_path, cells), "top"))
+    assert (path.levels, path.end) == (1 + 4, "r_q")
+    assert path.by_block == (("u_a", 1), ("u_b", 4))
+
+
+def test_loop_of_logic_is_refused(tmp_path: Path) -> None:
+    cells = {"$1": cell("$not", A=[1], Y=[2]), "$2": cell("$not", A=[2], Y=[1])}
+    with pytest.raises(InfrastructureError, match="a loop of logic"):
+        longest_paths(load_flat(netlist(tmp_path, cells), "top"))
+
+
+def test_block_of_a_cell() -> None:
+    assert block_of("$flatten\\u_core.\\u_x[2].$auto$proc.cc:1:f$7") == "u_core.u_x[2]"
+    assert block_of("$5") == ""
+
+
+def report(cells: int = 1000, levels: int = 50) -> SynthesisReport:
+    block = {"flip_flops": 10, "memories": 1, "memory_bits": 64, "multipliers": 0, "dsp": 0}
+    paths = (LogicPath(levels=levels, start="a", end="b", by_block=()),)
+    return SynthesisReport(
+        config="small", parameters={}, tool="t", key="k", paths=paths, clock_gates=(), latches=(),
+        blocks=(BlockCost(block="", cells=cells, **block),
+                BlockCost(block="u_core.u_a", cells=cells, **block)),
+    )  # fmt: skip
+
+
+def test_baseline_moves_only_on_purpose(tmp_path: Path) -> None:
+    file = tmp_path / "baseline.json"
+    assert baseline.moved(baseline.recorded(file), [report()]) == ["small: no baseline is recorded"]
+    baseline.record([report()], file)
+    former = baseline.recorded(file)
+    assert baseline.moved(former, [report()]) == []
+    assert baseline.moved(former, [report(cells=1015)]) == []
+    grown = baseline.moved(former, [report(cells=1100)])
+    assert grown[0] == "small npu_top: cells 1,100, recorded 1,000"
+    assert baseline.moved(former, [report(levels=51)]) == [
+        "small: longest path of 51 levels, recorded 50"
+    ]
+
+
+@pytest.mark.broad
+def test_planted_latch_is_found(tmp_path: Path) -> None:
+    rtl = shutil.copytree(FILELIST.parent, tmp_path / "rtl")
+    stream = rtl / "common" / "npu_stream_reg.sv"
+    text = stream.read_text()
+    planted = "  logic planted;\n  always_latch if (in_valid_i) planted = out_ready_i;\n"
+    head, _, _ = text.rpartition("endmodule")
+    assert "assign out_valid_o = " in head
+    head = head.replace("assign out_valid_o = ", "assign out_valid_o = planted && ", 1)
+    stream.write_text(f"{head}{planted}endmodule\n")
+    config = load_config(CONFIG_FILE, "small")
+    found = measure(config, 600.0, lambda _: None, rtl / "filelist.f", tmp_path / "cache")
+    assert found.latches
+    assert all("npu_stream_reg" in latch for latch in found.latches)
+    assert len(found.clock_gates) >= 10
+
+
+@pytest.mark.broad
+def test_refused_source_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nonsense"):
+        run_yosys("t", "nonsense\n", tmp_path, {}, limit_s=120.0, progress=lambda _: None)
+    with pytest.raises(InfrastructureError, match="time limit"):
+        run_yosys("t", "help\n", tmp_path, {}, limit_s=0.0, progress=lambda _: None)
