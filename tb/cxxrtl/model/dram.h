@@ -169,9 +169,8 @@ class Dram {
   void take_write(const DramInputs<BusBits>& in) {
     const DramBurst& burst = writes_.front();
     if (w_beat_ == 0) w_address_ = burst.address;
-    const auto response = static_cast<std::uint8_t>(
-        npu_dram_write(w_address_, 1U << burst.size, kBusBytes, in.w_data.data(),
-                       in.w_strobe.data()));
+    const auto response = static_cast<std::uint8_t>(npu_dram_write(
+        w_address_, 1U << burst.size, kBusBytes, in.w_data.data(), in.w_strobe.data()));
     w_response_ = std::max(w_response_, response);
     w_address_ = next_address(w_address_, burst);
     if (w_beat_++ == burst.length) {
