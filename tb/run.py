@@ -68,8 +68,13 @@ class _NoteHandler(logging.Handler):
 
 def _check_second_simulator(spec: RunSpec, kind: str) -> None:
     """InputError for what the other simulator cannot do."""
-    asked = (("kind of test", kind, "ops"), ("backend", spec.backend, "rtl"))
-    for field, value, only in (*asked, ("array", spec.array, "rtl"), ("waves", spec.waves, "none")):
+    for field, value, only in (
+        ("kind of test", kind, "ops"),
+        ("backend", spec.backend, "rtl"),
+        ("array", spec.array, "rtl"),
+        ("variant", spec.variant, "plain"),
+        ("waves", spec.waves, "none"),
+    ):
         if value != only:
             raise InputError("command line", field, value, f"{only}, with SIM={spec.simulator}")
 

@@ -173,7 +173,7 @@ def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltMode
 
 
 def _profiled(
-    plan: BuildPlan, model: GeneratedModel, store: ObjectStore, progress: _Progress
+    plan: BuildPlan, model: GeneratedModel, store: ObjectStore, progress: Progress
 ) -> ProfileStage:
     """The second stage of a profile-guided build, after the first: a simulator that counts has run
     the training programs, and left its counts."""
