@@ -152,14 +152,21 @@ class DeviceFault(VerdictError):
     """A command stopped the queue. `packet` is the command, where the driver still knows it."""
 
     def __init__(
-        self, code: ErrorCode, seq: int, packet: Packet | None = None, op: str = ""
+        self,
+        code: ErrorCode,
+        seq: int,
+        packet: Packet | None = None,
+        op: str = "",
+        number: int = 0,
     ) -> None:
         self.code = code
         self.seq = seq
         self.packet = packet
         self.op = op
         """The op that the command belongs to, where it was queued by one."""
-        super().__init__(code, seq, packet, op)
+        self.number = number
+        """Which of the packets that were submitted together."""
+        super().__init__(code, seq, packet, op, number)
 
     def __str__(self) -> str:
         text = f"device fault {self.code.name} ({ERROR_TEXT[self.code]}) in command {self.seq}"

@@ -31,7 +31,8 @@ class CModel:
 
         The array is used in place (a sparse mapping is fine) and kept alive; it must be writable,
         one-dimensional and contiguous. `threads`: at most so many, 0 for one per processor; the
-        bits do not depend on it. `programs`: what VECTOR runs, see golden.programs.
+        bits do not depend on it. `programs`: images from line 0 of program memory on, which stay
+        (driver.isa.programs.BOOT_IMAGE).
         """
 
     def execute(self, packet: bytes, seq: int = 0) -> int:
@@ -39,6 +40,9 @@ class CModel:
 
         Unless it returns 0 nothing was written. `seq` only names the command in `last_fault`.
         """
+
+    def forget_loaded_programs(self) -> None:
+        """What a reset does: the programs of LOAD are gone."""
 
     @property
     def last_fault(self) -> str:
@@ -87,17 +91,16 @@ def micro(op: int, a: _Words, b: _Words, c: _Words, out: _Words, kernels: str = 
     """out[i] = instruction `op` (a MicroOp) of a[i], b[i], c[i], by the loops that VECTOR uses."""
 
 def run_program(
-    programs: bytes,
-    number: int,
+    image: bytes,
     sources: list[_Words],
     imms: list[int],
-    out: _Words,
+    outs: list[_Words],
     kernels: str = "",
 ) -> None:
-    """out[i] = vector program `number` on the words of its sources; `index` is i.
+    """outs[r][i] = result r of the program in an image, on element i of its sources; `index` is i.
 
     What VECTOR computes of FP32 or INT32 operands, without memory. A program that reduces gives its
-    elements before they are reduced. `imms`: up to four words.
+    elements before they are reduced. `imms`: up to six words. ValueError on a malformed image.
     """
 
 def fma32(a: _Words, b: _Words, c: _Words, out: _Words) -> None:

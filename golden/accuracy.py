@@ -8,19 +8,18 @@ format at the true value. Knows no torch, no packets and no page: regress.accura
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from driver.isa import micro
-from driver.isa.micro import VectorProgram
-from driver.isa.programs import CONSTANTS, PROGRAMS
+from driver.isa import image
+from driver.isa.micro import Reduce, VectorProgram
+from driver.isa.programs import PROGRAMS
 from golden import _cmodel
 from golden.functions import Function
-from golden.programs import TABLES
+from golden.programs import run_words
 
 Words = npt.NDArray[np.uint32]
 Floats = npt.NDArray[np.float64]
@@ -92,25 +91,13 @@ class Accuracy:
 
 
 def digest(program: VectorProgram) -> str:
-    """Of what the program computes, wherever its constants and number lie."""
-    text = "\n".join(
-        f"{line.op.name} {line.dst} "
-        + " ".join(str(_operand(code)) for code in (line.a, line.b, line.c))
-        for line in program.code
-    )
-    return hashlib.sha256(text.encode()).hexdigest()[:12]
-
-
-def _operand(code: int) -> str:
-    constant = code - micro.OPERAND_CONST
-    return f"r{code}" if constant < 0 else f"{CONSTANTS[constant]:08x}"
+    """Of what the program computes of one element."""
+    return image.digest(replace(program, reduce=Reduce.NONE))[:12]
 
 
 def run(program: VectorProgram, *sources: Words) -> Words:
     """The program's results on fp32 words."""
-    out = np.empty_like(sources[0])
-    words = [np.ascontiguousarray(source) for source in sources]
-    _cmodel.run_program(TABLES, program.number, words, [], out)
+    (out,) = run_words(program, sources)
     return out
 
 

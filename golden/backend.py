@@ -8,8 +8,8 @@ from driver.backend.shared_memory import FaultRange
 from driver.backend.window import MemoryWindow
 from driver.config import HwConfig
 from driver.isa import ErrorCode
+from driver.isa.programs import BOOT_IMAGE
 from golden._cmodel import CModel
-from golden.programs import TABLES
 
 
 class CmodelBackend(FunctionalBackend):
@@ -24,7 +24,7 @@ class CmodelBackend(FunctionalBackend):
     ) -> None:
         super().__init__(config, window)
         base, limit = config.memory.base, config.memory.limit
-        self._model = CModel(self.memory, base, limit, threads, TABLES)
+        self._model = CModel(self.memory, base, limit, threads, BOOT_IMAGE)
 
     @property
     def last_fault(self) -> str:
@@ -33,6 +33,11 @@ class CmodelBackend(FunctionalBackend):
 
     def _execute(self, packet: bytes) -> ErrorCode:
         return ErrorCode(self._model.execute(packet, self._seq))
+
+    def reset(self) -> None:
+        """See Backend."""
+        super().reset()
+        self._model.forget_loaded_programs()
 
     def dirty_pages(self) -> list[int]:
         """See InspectableBackend."""

@@ -9,7 +9,7 @@ shares no code with the cmodel, and knows nothing of lowering.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 
 from driver.isa import (
@@ -26,16 +26,15 @@ from driver.isa import (
     begins_window,
     flag_field,
 )
-from driver.isa.micro import Reduce
-from driver.isa.programs import PROGRAMS
+from driver.isa.micro import Reduce, VectorProgram
 from driver.results import Blame
+from driver.runtime.vector_programs import named_by
 from golden import softfloat, softvector
 
 ReadMemory = Callable[[int, int], bytes]
 """(address, bytes) → what lay there before the packet ran."""
 Index = tuple[int, ...]
 
-_PROGRAMS = list(PROGRAMS.values())
 _IMM0 = 2
 _ONE = 0x3F80_0000
 
@@ -78,6 +77,8 @@ class Execution:
 
     packet: Packet
     read: ReadMemory
+    result: int = 0
+    """Which of its results is looked at."""
 
     def flag(self, name: str) -> int:
         """A field of the flags."""
@@ -90,16 +91,20 @@ class Execution:
     def view(self, name: str, address: int, dtype: int, sizes: tuple[int, ...] | None) -> View:
         """Operand `name`: by its descriptor or window, or dense with `sizes`."""
         if self.flag(f"{name}_DESC"):
-            found: Descriptor | WindowDescriptor
-            data = self.read(address, DESCRIPTOR_BYTES)
-            if begins_window(data):
-                found = WindowDescriptor.unpack(self.read(address, WINDOW_BYTES))
-            else:
-                found = Descriptor.unpack(data)
-            return View(found.base, DType(dtype), found.sizes, found.strides)
+            return replace(self.described(address), dtype=DType(dtype))
         assert sizes is not None
         strides = tuple(prod(sizes[d + 1 :]) for d in range(len(sizes)))
         return View(address, DType(dtype), sizes, strides)
+
+    def described(self, address: int) -> View:
+        """What the descriptor or the window at an address describes."""
+        found: Descriptor | WindowDescriptor
+        data = self.read(address, DESCRIPTOR_BYTES)
+        if begins_window(data):
+            found = WindowDescriptor.unpack(self.read(address, WINDOW_BYTES))
+        else:
+            found = Descriptor.unpack(data)
+        return View(found.base, DType(found.dtype), found.sizes, found.strides)
 
 
 @dataclass(frozen=True)
@@ -141,24 +146,24 @@ def _digits(number: int, sizes: tuple[int, ...]) -> Index:
     return tuple(reversed(digits))
 
 
-def destination(packet: Packet, read: ReadMemory) -> View:
-    """Where the packet writes."""
-    return _OPERATIONS[Opcode(packet.opcode)].destination(Execution(packet, read))
+def destinations(packet: Packet, read: ReadMemory) -> list[View]:
+    """Where the packet writes: one tensor, or each result of a VECTOR with several."""
+    return _OPERATIONS[Opcode(packet.opcode)].destinations(Execution(packet, read))
 
 
-def third_opinion_packet(packet: Packet, read: ReadMemory, index: Index) -> int:
-    """Bits of element `index` of the destination after the packet."""
-    return _OPERATIONS[Opcode(packet.opcode)].element(Execution(packet, read), index)
+def third_opinion_packet(packet: Packet, read: ReadMemory, index: Index, result: int = 0) -> int:
+    """Bits of element `index` of a destination after the packet."""
+    return _OPERATIONS[Opcode(packet.opcode)].element(Execution(packet, read, result), index)
 
 
 def blame_packet(
-    packet: Packet, read: ReadMemory, index: Index, cmodel: int, rtl: int
+    packet: Packet, read: ReadMemory, index: Index, cmodel: int, rtl: int, *, result: int = 0
 ) -> tuple[Blame, int]:
-    """Whose bits of an element of the destination are wrong, and the right ones.
+    """Whose bits of an element of a destination are wrong, and the right ones.
 
     The RTL when neither agrees with the third opinion.
     """
-    right = third_opinion_packet(packet, read, index)
+    right = third_opinion_packet(packet, read, index, result)
     return ("cmodel" if rtl == right != cmodel else "rtl"), right
 
 
@@ -201,34 +206,43 @@ def _matmul_element(run: Execution, index: Index) -> int:
 
 
 # ---------------------------------------------------------------------- VECTOR
-def _vector_sources(run: Execution) -> list[View]:
-    program = _PROGRAMS[run.param(0)]
-    addresses = (run.packet.src1, run.packet.src2, run.param(6) | run.param(7) << 32)
+def _vector_program(run: Execution) -> VectorProgram:
+    program = named_by(run.param(0))
+    assert program is not None, f"no program is known by the number {run.param(0)}"
+    return program
+
+
+def _vector_views(run: Execution) -> tuple[list[View], list[View]]:
+    """Sources and results."""
+    program, packet = _vector_program(run), run.packet
+    if run.flag("OPERAND_LIST"):
+        count = program.sources + program.results
+        views = [run.described(packet.src1 + at * DESCRIPTOR_BYTES) for at in range(count)]
+        return views[: program.sources], views[program.sources :]
+    addresses = (packet.src1, packet.src2, run.param(6) | run.param(7) << 32)
     types = (run.flag("SRC_DTYPE"), run.flag("SRC2_DTYPE"), run.flag("SRC3_DTYPE"))
-    return [
-        run.view(f"SRC{i + 1}", addresses[i], types[i], (run.param(1),))
-        for i in range(program.sources)
+    dense = (run.param(1),)
+    sources = [
+        run.view(f"SRC{i + 1}", addresses[i], types[i], dense) for i in range(program.sources)
     ]
-
-
-def _vector_destination(run: Execution) -> View:
-    return run.view("DST", run.packet.dst, run.flag("DST_DTYPE"), (run.param(1),))
+    return sources, [run.view("DST", packet.dst, run.flag("DST_DTYPE"), dense)]
 
 
 def _vector_element(run: Execution, index: Index) -> int:
-    program, sources = _PROGRAMS[run.param(0)], _vector_sources(run)
-    imms = [run.param(_IMM0 + i) for i in range(4)]
+    program = _vector_program(run)
+    sources, results = _vector_views(run)
+    imms = [run.param(_IMM0 + i) for i in range(6 if run.flag("OPERAND_LIST") else 4)]
 
     def word(at: Index) -> int:
         operands = [softvector.load(x.dtype, x.bits(run.read, at)) for x in sources]
-        return softvector.run(program, operands, imms, at[-1])
+        return softvector.run(program, operands, imms, at[-1])[run.result]
 
     if program.reduce is Reduce.NONE:
         result = word(index)
     else:
         row = range(sources[0].sizes[-1])
         result = softvector.reduce(program.reduce, [word((*index[:-1], i)) for i in row])
-    return softvector.store(_vector_destination(run).dtype, result)
+    return softvector.store(results[run.result].dtype, result)
 
 
 # ---------------------------------------------------------------------- COPY, FILL, SYNC
@@ -290,22 +304,22 @@ def _added(dtype: DType, old: int, new: int) -> int:
 
 @dataclass(frozen=True)
 class _Operation:
-    """How an opcode's destination is found and one element of it computed."""
+    """How an opcode's destinations are found and one element computed."""
 
-    destination: Callable[[Execution], View]
+    destinations: Callable[[Execution], list[View]]
     element: Callable[[Execution, Index], int]
 
 
 _OPERATIONS: dict[Opcode, _Operation] = {
-    Opcode.MATMUL: _Operation(lambda run: _matmul_operands(run)[2].view, _matmul_element),
-    Opcode.VECTOR: _Operation(_vector_destination, _vector_element),
+    Opcode.MATMUL: _Operation(lambda run: [_matmul_operands(run)[2].view], _matmul_element),
+    Opcode.VECTOR: _Operation(lambda run: _vector_views(run)[1], _vector_element),
     Opcode.COPY: _Operation(
-        lambda run: _copy_views(run)[1],
+        lambda run: [_copy_views(run)[1]],
         lambda run, index: _copy_views(run)[0].bits(run.read, index),
     ),
-    Opcode.FILL: _Operation(_fill_destination, lambda run, _: run.param(1)),
-    Opcode.SYNC: _Operation(_sync_destination, lambda run, _: run.param(0)),
-    Opcode.GATHER: _Operation(lambda run: _indexed_views(run)[2], _gather_element),
-    Opcode.SCATTER: _Operation(lambda run: _indexed_views(run)[2], _scatter_element),
+    Opcode.FILL: _Operation(lambda run: [_fill_destination(run)], lambda run, _: run.param(1)),
+    Opcode.SYNC: _Operation(lambda run: [_sync_destination(run)], lambda run, _: run.param(0)),
+    Opcode.GATHER: _Operation(lambda run: [_indexed_views(run)[2]], _gather_element),
+    Opcode.SCATTER: _Operation(lambda run: [_indexed_views(run)[2]], _scatter_element),
 }
-"""Opcodes that write; NOP and FENCE have no destination."""
+"""Opcodes that write memory; NOP, FENCE and LOAD have no destination."""

@@ -1,26 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The vector programs of driver.isa as golden._cmodel takes them: bytes, no numbers of its own."""
+"""Vector programs on arrays of words, by the loops of the cmodel: no packet, no memory."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
+from driver.isa.image import pack
 from driver.isa.micro import VectorProgram
-from driver.isa.programs import CONSTANTS, PROGRAMS
+from golden import _cmodel
+
+Words = NDArray[np.uint32]
 
 
-def encode(programs: Sequence[VectorProgram], constants: Sequence[int]) -> bytes:
-    """Three counts; instructions (op, dst, a, b, c); constants; programs (instructions, sources,
-    reduction). Little endian, in the order of the programs' numbers.
+def run_words(
+    program: VectorProgram, sources: Sequence[Words], imms: Sequence[int] = (), *, count: int = 0
+) -> list[Words]:
+    """Each result of the program on the elements of its sources, `count` of them if it has none.
+
+    The index of an element is its place; a reduction's elements are those before it reduces.
     """
-    code = [line for program in programs for line in program.code]
-    parts = [struct.pack("<3I", len(code), len(constants), len(programs))]
-    parts += [struct.pack("<5B", line.op, line.dst, line.a, line.b, line.c) for line in code]
-    parts += [struct.pack("<I", word) for word in constants]
-    parts += [struct.pack("<HBB", len(p.code), p.sources, p.reduce) for p in programs]
-    return b"".join(parts)
-
-
-TABLES = encode(list(PROGRAMS.values()), CONSTANTS)
-"""All programs."""
+    count = len(sources[0]) if sources else count
+    words = [np.ascontiguousarray(source) for source in sources]
+    results = [np.empty(count, np.uint32) for _ in range(program.results)]
+    _cmodel.run_program(pack(program), words, list(imms), results)
+    return results

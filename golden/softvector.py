@@ -11,20 +11,18 @@ from collections.abc import Callable, Sequence
 
 from driver.isa import DTYPE_BYTES, DType
 from driver.isa.micro import (
-    DST_OUT,
-    MICRO_INFO,
+    DST_RESULT,
+    IMMEDIATES,
     OPERAND_CONST,
     OPERAND_IMM,
     OPERAND_INDEX,
     OPERAND_SRC,
     REDUCE_IDENTITY,
     REDUCTION_LANES,
-    Instruction,
     MicroOp,
     Reduce,
     VectorProgram,
 )
-from driver.isa.programs import CONSTANTS
 from golden import softfloat
 from golden.softfloat import FORMATS
 
@@ -84,6 +82,8 @@ MICRO: dict[MicroOp, Callable[..., int]] = {
     MicroOp.I2F: lambda a: softfloat.from_int(signed(a)),
     MicroOp.F2I: lambda a: softfloat.to_int32(a, truncate=False),
     MicroOp.F2I_TRUNC: lambda a: softfloat.to_int32(a, truncate=True),
+    MicroOp.ROUND_FP16: lambda a: load(DType.FP16, store(DType.FP16, a)),
+    MicroOp.ROUND_BF16: lambda a: load(DType.BF16, store(DType.BF16, a)),
 }
 """Each instruction on 32-bit words."""
 
@@ -97,29 +97,20 @@ _COMBINE: dict[Reduce, Callable[[int, int], int]] = {
 }
 
 
-def run(program: VectorProgram, sources: Sequence[int], imms: Sequence[int], index: int = 0) -> int:
-    """The program's result for one element: words in, word out."""
-    registers: dict[int, int] = {}
-
-    def operand(code: int) -> int:
-        if code >= OPERAND_CONST:
-            return CONSTANTS[code - OPERAND_CONST]
-        if code >= OPERAND_IMM:
-            return imms[code - OPERAND_IMM]
-        if code == OPERAND_INDEX:
-            return index
-        return sources[code - OPERAND_SRC] if code >= OPERAND_SRC else registers[code]
-
-    def value(line: Instruction) -> int:
-        codes = (line.a, line.b, line.c)[: MICRO_INFO[line.op].operands]
-        return MICRO[line.op](*map(operand, codes))
-
-    result = 0
+def run(
+    program: VectorProgram, sources: Sequence[int], imms: Sequence[int], index: int = 0
+) -> tuple[int, ...]:
+    """The program's results for one element: words in, words out. Immediates not given are 0."""
+    values: dict[int, int] = {OPERAND_INDEX: index}
+    values |= {OPERAND_SRC + at: word for at, word in enumerate(sources)}
+    values |= {OPERAND_IMM + at: 0 for at in range(IMMEDIATES)}
+    values |= {OPERAND_IMM + at: word for at, word in enumerate(imms)}
+    values |= {OPERAND_CONST + at: word for at, word in enumerate(program.constants)}
+    results: dict[int, int] = {}
     for line in program.code:
-        result = value(line)
-        if line.dst != DST_OUT:
-            registers[line.dst] = result
-    return result
+        written = values if line.dst < DST_RESULT else results
+        written[line.dst] = MICRO[line.op](*(values[code] for code in line.operands))
+    return tuple(results[DST_RESULT + at] for at in range(program.results))
 
 
 def reduce(kind: Reduce, elements: Sequence[int]) -> int:

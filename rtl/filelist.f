@@ -52,6 +52,11 @@ matrix/npu_matrix_drain.sv
 matrix/npu_matrix_pack.sv
 matrix/npu_matrix.sv
 // vector engine
+vector/npu_program_mem.sv
+vector/npu_program_check.sv
+vector/npu_program_dir.sv
+vector/npu_program_load.sv
+vector/npu_vector_fetch.sv
 vector/npu_vector_unpack.sv
 vector/npu_vector_load.sv
 vector/npu_vector_groups.sv
@@ -61,6 +66,7 @@ vector/npu_vector_lanes.sv
 vector/npu_vector_fold.sv
 vector/npu_vector_reduce.sv
 vector/npu_vector_store.sv
+vector/npu_vector_results.sv
 vector/npu_vector.sv
 // registers
 csr/gen/npu_csr.sv

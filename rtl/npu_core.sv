@@ -4,6 +4,7 @@ module npu_core
   import npu_isa_pkg::*;
   import npu_pkg::*;
   import npu_vector_pkg::MAX_SOURCES;
+  import npu_vector_pkg::MAX_RESULTS;
   import npu_mem_pkg::*;
   import npu_ctrl_pkg::*;
 #(
@@ -40,16 +41,16 @@ module npu_core
   output logic [StrbW-1:0] axi_w_strb_o,
   input  logic [BusBits-1:0] axi_r_data_i
 );
-  // Clients of the memory controller; vector and gather read through several.
-  localparam int unsigned Readers      = 8;
-  localparam int unsigned Writers      = 1 + NUM_ENGINES;
+  // Clients of the memory controller; vector and gather have several.
+  localparam int unsigned Readers      = 5 + MAX_SOURCES;
+  localparam int unsigned Writers      = NUM_ENGINES + MAX_RESULTS;
   localparam int unsigned Ctrl         = 0;
   localparam int unsigned Move         = 1 + ENGINE_MOVE;
   localparam int unsigned Matrix       = 1 + ENGINE_MATRIX;
-  localparam int unsigned VectorSource = 3;  // to 5: src1 to src3
-  localparam int unsigned GatherSource = 6;  // indices and old values; 7: data
-  localparam int unsigned Vector       = 1 + ENGINE_VECTOR;
-  localparam int unsigned Gather       = 1 + ENGINE_GATHER;
+  localparam int unsigned VectorSource = 3;  // src1 and the next ones
+  localparam int unsigned GatherSource = VectorSource + MAX_SOURCES;  // indices and old values; data
+  localparam int unsigned VectorResult = 3;  // the first result and the next ones
+  localparam int unsigned Gather       = VectorResult + MAX_RESULTS;
 
   mem_rd_req_t [Readers-1:0]       rd_req;
   mem_rd_rsp_t [Readers-1:0]       rd_rsp;
@@ -59,6 +60,8 @@ module npu_core
   logic [Writers-1:0][BusBits-1:0] wr_data;
   logic [Writers-1:0][StrbW-1:0]   wr_strb;
   logic                            rd_beat, wr_beat, soft_rst, engine_rst_n;
+  logic [31:0]                     program_line;
+  program_info_t                   program_info;
   engine_req_t                     engine_req [NUM_ENGINES];
   engine_rsp_t                     engine_rsp [NUM_ENGINES];
 
@@ -82,6 +85,7 @@ module npu_core
     .rd_req_o(rd_req[Ctrl]), .rd_rsp_i(rd_rsp[Ctrl]), .rd_data_i(rd_data),
     .wr_req_o(wr_req[Ctrl]), .wr_rsp_i(wr_rsp[Ctrl]), .wr_data_o(wr_data[Ctrl]),
     .wr_strb_o(wr_strb[Ctrl]),
+    .program_line_o(program_line), .program_info_i(program_info),
     .engine_req_o(engine_req), .engine_rsp_i(engine_rsp),
     .rd_beat_i(rd_beat), .wr_beat_i(wr_beat)
   );
@@ -110,10 +114,12 @@ module npu_core
   ) u_vector (
     .clk_i(engine_clk[ENGINE_VECTOR]), .rst_ni(engine_rst_n),
     .req_i(engine_req[ENGINE_VECTOR]), .rsp_o(engine_rsp[ENGINE_VECTOR]),
+    .program_line_i(program_line), .program_info_o(program_info),
     .rd_req_o(rd_req[VectorSource +: MAX_SOURCES]),
     .rd_rsp_i(rd_rsp[VectorSource +: MAX_SOURCES]), .rd_data_i(rd_data),
-    .wr_req_o(wr_req[Vector]), .wr_rsp_i(wr_rsp[Vector]), .wr_data_o(wr_data[Vector]),
-    .wr_strb_o(wr_strb[Vector])
+    .wr_req_o(wr_req[VectorResult +: MAX_RESULTS]), .wr_rsp_i(wr_rsp[VectorResult +: MAX_RESULTS]),
+    .wr_data_o(wr_data[VectorResult +: MAX_RESULTS]),
+    .wr_strb_o(wr_strb[VectorResult +: MAX_RESULTS])
   );
 
   npu_gather #(.BusBits(BusBits), .FmaLatency(FmaLatency)) u_gather (
@@ -138,12 +144,19 @@ module npu_core
 
   // Responses that an engine without a clock would miss
   logic [NUM_ENGINES-1:0] answered;
-  assign answered[ENGINE_MOVE]   = rd_rsp[Move].data_valid || wr_rsp[Move].done;
-  assign answered[ENGINE_MATRIX] = rd_rsp[Matrix].data_valid || wr_rsp[Matrix].done;
-  assign answered[ENGINE_VECTOR] = rd_rsp[VectorSource].data_valid ||
-      rd_rsp[VectorSource+1].data_valid || rd_rsp[VectorSource+2].data_valid || wr_rsp[Vector].done;
-  assign answered[ENGINE_GATHER] = rd_rsp[GatherSource].data_valid ||
-      rd_rsp[GatherSource+1].data_valid || wr_rsp[Gather].done;
+  always_comb begin
+    answered                = '0;
+    answered[ENGINE_MOVE]   = rd_rsp[Move].data_valid || wr_rsp[Move].done;
+    answered[ENGINE_MATRIX] = rd_rsp[Matrix].data_valid || wr_rsp[Matrix].done;
+    answered[ENGINE_GATHER] = rd_rsp[GatherSource].data_valid || rd_rsp[GatherSource+1].data_valid
+                            || wr_rsp[Gather].done;
+    for (int unsigned s = 0; s < MAX_SOURCES; s++) begin
+      if (rd_rsp[VectorSource+s].data_valid) answered[ENGINE_VECTOR] = 1'b1;
+    end
+    for (int unsigned n = 0; n < MAX_RESULTS; n++) begin
+      if (wr_rsp[VectorResult+n].done) answered[ENGINE_VECTOR] = 1'b1;
+    end
+  end
 
   AnsweredEngineHasClock: assert property (@(posedge clk_i) disable iff (!rst_ni)
       (answered & ~engine_on) == '0)

@@ -21,6 +21,8 @@ from driver.isa import (
     csr,
     flag_word,
 )
+from driver.isa.image import PROGRAM_RAM, PROGRAM_RAM_LINES
+from driver.isa.programs import BOOT_DIGEST
 
 EXECUTING = ("cmodel", "rtl", "remote", "uio", "uio-polled")
 """Backends that compute; "remote" is a cmodel behind a server, "uio" one behind the files of a
@@ -144,6 +146,9 @@ def reset_values(config: HwConfig) -> dict[int, int]:
     values |= {csr.CMD_WORD + 4 * index: 0 for index in range(16)}
     values[csr.ID] = DEVICE_ID
     values[csr.VERSION] = ISA_VERSION
+    values[csr.PROGRAM_RAM] = PROGRAM_RAM | PROGRAM_RAM_LINES << 16
+    values[csr.PROGRAM_DIGEST_LO] = BOOT_DIGEST & 0xFFFF_FFFF
+    values[csr.PROGRAM_DIGEST_HI] = BOOT_DIGEST >> 32
     values[csr.CONFIG] = config.array_size | config.bus_bits << 8 | config.fma_latency << 24
     values[csr.STATUS] = 1 << 8 | 1 << 10
     del values[csr.CYCLE_LO], values[csr.CYCLE_HI]

@@ -85,7 +85,7 @@ def patched(address: int, offset: int, value: int) -> tuple[tuple[int, Descripto
 
 
 def opcode_cases() -> list[Case]:
-    reserved = (9, 10, 0x8000_0000, 0xFFFF_FFFF, 0x0100_0001, 0x0000_0102)
+    reserved = (10, 11, 0x8000_0000, 0xFFFF_FFFF, 0x0100_0001, 0x0000_0102)
     return [Case(f"opcode {op:#x}", ErrorCode.BAD_OPCODE, Packet(op)) for op in reserved]
 
 

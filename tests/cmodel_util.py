@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from driver.isa import DTYPE_BYTES, Descriptor, DType, ErrorCode, Packet
+from driver.isa.programs import BOOT_IMAGE
 from golden import softfloat
 from golden._cmodel import CModel
-from golden.programs import TABLES
 
 Words = npt.NDArray[np.uint32]
 
@@ -89,7 +89,7 @@ class SmallDevice:
 
     def __init__(self, threads: int = 1) -> None:
         self.memory = np.zeros(self.SIZE, dtype=np.uint8)
-        self.model = CModel(self.memory, self.BASE, self.LIMIT, threads, TABLES)
+        self.model = CModel(self.memory, self.BASE, self.LIMIT, threads, BOOT_IMAGE)
 
     def store(self, address: int, data: bytes | npt.NDArray[np.unsignedinteger]) -> None:
         """Puts bytes into memory without the model noticing."""

@@ -24,7 +24,8 @@ from cmodel_cases import (
 )
 
 from driver.isa import FLAGS, Descriptor, DType, ErrorCode, Opcode, Packet
-from driver.isa.programs import PROGRAMS
+from driver.isa.image import LINE_BYTES, PROGRAM_RAM
+from driver.isa.programs import BOOT_IMAGE, LINES, PROGRAM_AT
 
 THIRD = 0x5000
 DESC_D = 0x80C0
@@ -33,12 +34,16 @@ SOURCES = {DESC_A: A, DESC_B: B, DESC_D: THIRD}
 """Descriptor of src1, src2, src3 → its data."""
 
 
+NO_PROGRAM = next(line for line in range(len(PROGRAM_AT) + 1) if line not in PROGRAM_AT)
+"""A line in the middle of a boot program."""
+
+
 def flag(name: str, value: int = 1) -> int:
     return value << FLAGS[name].lsb
 
 
 def number(name: str) -> int:
-    return PROGRAMS[name].number
+    return LINES[name]
 
 
 def view(base: int, dtype: DType = FP32, sizes: tuple[int, ...] = (2, 3)) -> Descriptor:
@@ -126,7 +131,7 @@ def reserved_cases() -> list[Case]:
 def dtype_cases() -> list[Case]:
     code, cases = ErrorCode.BAD_DTYPE, []
     fields = ("SRC_DTYPE", "SRC2_DTYPE", "SRC3_DTYPE", "DST_DTYPE")
-    missing_program = with_param(COUNTED, 0, len(PROGRAMS))
+    missing_program = with_param(COUNTED, 0, NO_PROGRAM)
     for bad in range(len(DType), 16):
         cases += [
             Case(f"{field} {bad}", code, with_flags(packet, flag(field, bad)))
@@ -158,9 +163,13 @@ def param_cases() -> list[Case]:
     indexed = [flag(f"{name}_DESC") for name in ("SRC1", "SRC2", "DST")]
     return [
         *(
-            Case(f"program {program:#x}", code, with_param(packet, 0, program))
-            for program in (len(PROGRAMS), 0xFFFF_FFFF)
-            for packet in (COUNTED, DESCRIBED)
+            Case(f"program {line:#x}", ErrorCode.NOT_LOADED, with_param(packet, 0, line))
+            for line in (NO_PROGRAM, len(BOOT_IMAGE) // LINE_BYTES, PROGRAM_RAM, 1536, 0xFFFF_FFFF)
+            for packet in (
+                COUNTED,
+                DESCRIBED,
+                replace(DESCRIBED, flags=ALL_DESC & ~FLAGS["SRC3_DESC"].mask),
+            )
         ),
         Case("count zero", code, with_param(COUNTED, 1, 0)),
         Case("range, count zero", code, with_param(RANGE, 1, 0)),

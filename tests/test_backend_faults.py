@@ -32,6 +32,7 @@ from driver.isa import (
     csr,
     flag_word,
 )
+from driver.isa.image import PROGRAM_RAM
 
 INDEXED = {
     0x1100: (0x1400, DType.FP32, 4),
@@ -66,7 +67,7 @@ def faulty_packets(data: int) -> dict[ErrorCode, tuple[Packet, ...]]:
     bad_descriptor = data + 0x1000
     failing = data + 0x2000
     return {
-        ErrorCode.BAD_OPCODE: tuple(Packet(opcode) for opcode in (9, 15, 1 << 16, 1 << 31)),
+        ErrorCode.BAD_OPCODE: tuple(Packet(opcode) for opcode in (10, 15, 1 << 16, 1 << 31)),
         ErrorCode.RESERVED_BITS: (
             Packet(Opcode.NOP, 1 << 11),
             Packet(Opcode.FENCE, 0, src1=64),
@@ -97,6 +98,11 @@ def faulty_packets(data: int) -> dict[ErrorCode, tuple[Packet, ...]]:
         ErrorCode.BUS_READ: (Packet(Opcode.COPY, copy, failing, 0, data, (16,)),),
         ErrorCode.BUS_WRITE: (sync(failing, 1),),
         ErrorCode.BAD_INDEX: (gather(data),),
+        ErrorCode.NOT_LOADED: (
+            Packet(Opcode.VECTOR, 0, data, 0, data, (PROGRAM_RAM, 1)),
+            Packet(Opcode.VECTOR, FLAGS["OPERAND_LIST"].mask, data, params=(1023, 1)),
+        ),
+        ErrorCode.BAD_IMAGE: (Packet(Opcode.LOAD, 0, data, params=(PROGRAM_RAM, 2)),),
     }
 
 

@@ -38,7 +38,7 @@ BROKEN_FROM = 0xFFFF_FFFF_FFFF_FFF1
 
 ORDER = [
     # Each breaks one rule more than the next, the earlier rule in the order of checks.
-    Case("opcode", ErrorCode.BAD_OPCODE, Packet(9, 0xFFFF_FFFF, 1, 1, 1, (0,) * 8)),
+    Case("opcode", ErrorCode.BAD_OPCODE, Packet(10, 0xFFFF_FFFF, 1, 1, 1, (0,) * 8)),
     Case("reserved", ErrorCode.RESERVED_BITS, Packet(1, 0x0001_00FF, 1, 1, 1, (0,) * 8)),
     Case("type", ErrorCode.BAD_DTYPE, Packet(1, 0xFF, 1, 1, 1, (0,) * 8)),
     Case("params", ErrorCode.BAD_PARAM, Packet(1, 0, 1, 1, 1, (1, 1, 1, 0))),

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from cmodel_util import Words, special_bits
 
+from driver.isa.image import pack
 from driver.isa.micro import MICRO_INFO, MicroOp
-from driver.isa.programs import CONSTANTS, PROGRAMS
+from driver.isa.programs import LINES, PROGRAMS
 from golden import _cmodel, softvector
-from golden.programs import TABLES, encode
 from golden.softfloat import FP32
 
 COUNT = 1500
@@ -55,18 +53,18 @@ def test_an_instruction_has_the_bits_of_the_contract(op: MicroOp, kernels: str) 
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_gives_the_same_bits_in_all_loops_and_in_integers(name: str) -> None:
     program = PROGRAMS[name]
-    rng = np.random.default_rng(program.number)
+    rng = np.random.default_rng(LINES[name])
     sources = [words(rng, 1100) for _ in range(program.sources)]
     imms = words(rng, 4).tolist()
     results = []
     for kernels in _cmodel.kernel_names():
         results.append(np.zeros(1100, np.uint32))
-        _cmodel.run_program(TABLES, program.number, sources, imms, results[-1], kernels)
+        _cmodel.run_program(pack(program), sources, imms, [results[-1]], kernels)
         np.testing.assert_array_equal(results[0], results[-1])
     picked = rng.choice(1100, 120, replace=False).tolist()
     for i in picked:
         element = [int(source[i]) for source in sources]
-        assert softvector.run(program, element, imms, i) == results[0][i]
+        assert softvector.run(program, element, imms, i) == (results[0][i],)
 
 
 def test_what_does_not_fit_is_refused() -> None:
@@ -76,30 +74,22 @@ def test_what_does_not_fit_is_refused() -> None:
         _cmodel.micro(len(MicroOp), word, word, word, out)
     with pytest.raises(ValueError, match="lengths differ"):
         _cmodel.micro(0, word[:2].copy(), word, word, out)
-    with pytest.raises(ValueError, match="no such program"):
-        _cmodel.run_program(TABLES, len(PROGRAMS), [word], [], out)
-    for sources, imms in (([], []), ([word, word], []), ([word[:2].copy()], []), ([word], [0] * 5)):
+    neg = pack(PROGRAMS["neg"])
+    for sources, imms in (([], []), ([word, word], []), ([word[:2].copy()], []), ([word], [0] * 7)):
         with pytest.raises(ValueError, match="do not fit"):
-            _cmodel.run_program(TABLES, PROGRAMS["neg"].number, sources, imms, out)
+            _cmodel.run_program(neg, sources, imms, [out])
+    for outs in ([], [out, out]):
+        with pytest.raises(ValueError, match="do not fit"):
+            _cmodel.run_program(neg, [word], [], outs)
 
 
-def test_tables_that_cannot_be_run_are_refused() -> None:
-    neg, total = PROGRAMS["neg"], PROGRAMS["sum"]
-    good = encode([neg], CONSTANTS)
+def test_boot_programs_that_are_malformed_are_refused() -> None:
     memory = np.zeros(4096, np.uint8)
-    for programs, text in [
-        (good[:-1], "end early"),
-        (good + b"0", "longer"),
-        (b"\0\0\0\xff" * 3, "end early"),
-        (encode([neg], ()), "no such operand"),
-        (encode([replace(neg, sources=4)], CONSTANTS), "too many sources"),
-        (encode([replace(total, sources=0)], CONSTANTS), "first source"),
-        (encode([replace(neg, code=())], CONSTANTS), "code is missing"),
-        (good[:12] + bytes([len(MicroOp)]) + good[13:], "no such instruction"),
-        (good[:13] + b"\x11" + good[14:], "no such destination"),
-        (good[:13] + b"\x00" + good[14:], "no result"),
-        (good[:14] + b"\x18" + good[15:], "no such operand"),
-        (good[:-1] + b"\x07", "no such reduction"),
+    neg = pack(PROGRAMS["neg"])
+    for boot, text in [
+        (neg[:-1], "line 0: image: another number of lines"),
+        (neg + b"0", "line 1: image: the header's magic"),
+        (neg * 1025, "longer than the read-only lines"),
     ]:
         with pytest.raises(ValueError, match=text):
-            _cmodel.CModel(memory, 0, 4096, 1, programs)
+            _cmodel.CModel(memory, 0, 4096, 1, boot)

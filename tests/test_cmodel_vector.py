@@ -11,8 +11,8 @@ import pytest
 from cmodel_util import STORAGE, SmallDevice, random_bits
 
 from driver.isa import DTYPE_BYTES, FLAGS, Descriptor, DType, ErrorCode, Opcode, Packet
-from driver.isa.micro import MAX_SOURCES, Reduce, VectorProgram
-from driver.isa.programs import PROGRAMS
+from driver.isa.micro import PLAIN_SOURCES, Reduce, VectorProgram
+from driver.isa.programs import LINES, PROGRAMS
 from golden import softvector
 
 BASES = (0x2000, 0x5000, 0x8000)
@@ -70,7 +70,7 @@ def vector_packet(
             addresses[i] = DESCRIPTORS[i]
         target = DESCRIPTORS[len(sources)]
     count = int(np.prod(dst.sizes)) if device is None else 0
-    params = (program.number, count, *imms, addresses[2] & 0xFFFF_FFFF, addresses[2] >> 32)
+    params = (LINES[program.name], count, *imms, addresses[2] & 0xFFFF_FFFF, addresses[2] >> 32)
     return Packet(Opcode.VECTOR, flags, addresses[0], addresses[1], target, params)
 
 
@@ -86,7 +86,7 @@ def expected(
             softvector.load(view.dtype, int(array[index]))
             for view, array in zip(sources, arrays, strict=True)
         ]
-        words[index] = softvector.run(program, element, imms, index[-1])
+        (words[index],) = softvector.run(program, element, imms, index[-1])
     if program.reduce is not Reduce.NONE:
         rows = [
             softvector.reduce(program.reduce, row.tolist()) for row in words.reshape(-1, shape[-1])
@@ -114,7 +114,7 @@ def check(
     program: VectorProgram, sources: list[View], dst: View, device: SmallDevice, *, count: bool
 ) -> int:
     """Run on random operands; the number of elements compared."""
-    rng = np.random.default_rng([program.number, dst.sizes[-1], dst.dtype])
+    rng = np.random.default_rng([LINES[program.name], dst.sizes[-1], dst.dtype])
     for view in [*sources, dst]:
         array = view.array(device)
         array[...] = random_bits(rng, view.dtype, array.shape, specials=0.2)
@@ -141,13 +141,13 @@ def check(
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_random_views_and_types(name: str, threads: int) -> None:
     program, device = PROGRAMS[name], SmallDevice(threads)
-    rng = np.random.default_rng([program.number, threads])
+    rng = np.random.default_rng([LINES[name], threads])
     compared = 0
     for _ in range(6):
         sizes = tuple(int(s) for s in rng.integers(1, 4, rng.integers(1, 6)))
         if rng.random() < 0.3:
             sizes = (int(rng.integers(1, 3)), int(rng.integers(17, 80)))
-        types = rng.choice(list(DType), MAX_SOURCES + 1)
+        types = rng.choice(list(DType), PLAIN_SOURCES + 1)
         sources = [
             random_view(rng, BASES[i], DType(types[i]), sizes, dst=False)
             for i in range(program.sources)

@@ -31,5 +31,5 @@ def test_a_broken_rule_is_refused_with_its_code_and_writes_nothing(case: Case) -
 
 def test_every_code_is_met() -> None:
     assert {case.code for case in CASES} == set(ErrorCode) - {
-        *(ErrorCode.NONE, ErrorCode.BAD_OPCODE, ErrorCode.BAD_INDEX)
+        *(ErrorCode.NONE, ErrorCode.BAD_OPCODE, ErrorCode.BAD_INDEX, ErrorCode.BAD_IMAGE)
     }

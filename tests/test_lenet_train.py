@@ -14,7 +14,7 @@ import torch
 
 from driver.capture import Capsule, capture
 from driver.isa import ErrorCode, Opcode
-from driver.isa.programs import PROGRAMS
+from driver.isa.programs import LINES
 from driver.results import OpRow
 from golden.backend import CmodelBackend
 from tb.ops.chain import ModelOutput
@@ -75,10 +75,10 @@ class OneBit(CmodelBackend):
         code = super()._execute(packet)
         opcode, program = (int.from_bytes(packet[at : at + 4], "little") for at in (0, 32))
         vector = opcode == Opcode.VECTOR
-        if self._next and not self._done and vector and program == PROGRAMS["mul"].number:
+        if self._next and not self._done and vector and program == LINES["mul"]:
             self.memory[int.from_bytes(packet[24:32], "little")] ^= 1
             self._done = True
-        self._next = vector and program == PROGRAMS[SLOPE].number
+        self._next = vector and program == LINES[SLOPE]
         return code
 
     def last_writer(self, address: int) -> int | None:

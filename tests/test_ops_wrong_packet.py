@@ -11,7 +11,7 @@ import torch
 
 from driver.config import HwConfig, load_config
 from driver.isa import ErrorCode, Opcode
-from driver.isa.programs import PROGRAM_NAMES, PROGRAMS
+from driver.isa.programs import LINES, PROGRAM_AT
 from driver.results import OpRow, RunSpec
 from golden.backend import CmodelBackend
 from tb.ops.case import Case
@@ -30,7 +30,7 @@ class Spoiler(CmodelBackend):
 
     def __init__(self, config: HwConfig, program: str, *, offset: int = 1) -> None:
         super().__init__(config)
-        self._number, self._offset = PROGRAMS[program].number, offset
+        self._number, self._offset = LINES[program], offset
 
     def _execute(self, packet: bytes) -> ErrorCode:
         code = super()._execute(packet)
@@ -57,7 +57,7 @@ def programs_of(made: Case) -> list[str]:
     """The vector programs that the case runs, in order."""
     pair = DevicePair(CONFIG, CmodelBackend(CONFIG), None)
     packets = pair.run(made, 1).packets
-    return [PROGRAM_NAMES[p.params[0]] for p in packets if p.opcode == Opcode.VECTOR]
+    return [PROGRAM_AT[p.params[0]].name for p in packets if p.opcode == Opcode.VECTOR]
 
 
 def test_the_packet_that_goes_wrong_first_is_named_and_its_device_blamed() -> None:

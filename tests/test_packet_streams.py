@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from driver.isa import FLAGS, ErrorCode, Opcode, Packet
+from driver.isa.programs import BOOT_IMAGE
 from golden._cmodel import CModel
-from golden.programs import TABLES
 from tb.seqs.arena import Arena
 from tb.seqs.broken import BREAKS
 from tb.seqs.faults import FAULTS
@@ -24,7 +24,7 @@ class Host:
 
     def __init__(self, seed: int) -> None:
         self.memory = np.zeros(SIZE, np.uint8)
-        self.model = CModel(self.memory, BASE, BASE + SIZE, 1, TABLES)
+        self.model = CModel(self.memory, BASE, BASE + SIZE, 1, BOOT_IMAGE)
         self.arena = Arena(random.Random(seed), BASE + 4096, BASE + SIZE)
 
     def run(self, packet: Packet) -> ErrorCode:

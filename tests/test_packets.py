@@ -14,8 +14,8 @@ from test_cmodel_vector import BASES, DST, View, flag, random_view, vector_packe
 
 from driver.isa import Descriptor, DType, ErrorCode, Opcode, Packet
 from driver.isa.micro import Reduce
-from driver.isa.programs import PROGRAMS
-from golden.packets import blame_packet, destination, third_opinion_packet
+from driver.isa.programs import LINES, PROGRAMS
+from golden.packets import blame_packet, destinations, third_opinion_packet
 
 
 def reader(memory: np.ndarray) -> Callable[[int, int], bytes]:
@@ -26,7 +26,7 @@ def agreed(device: SmallDevice, packet: Packet) -> int:
     """Run a packet; elements of its destination on which the third opinion agrees: all."""
     before = device.memory.copy()
     assert device.run(packet) == ErrorCode.NONE, device.model.last_fault
-    view = destination(packet, reader(before))
+    (view,) = destinations(packet, reader(before))
     after = reader(device.memory)
     for index in np.ndindex(view.sizes):
         assert third_opinion_packet(packet, reader(before), index) == view.bits(after, index)
@@ -98,7 +98,7 @@ def test_moves() -> None:
 
 
 def test_who_does_not_agree_with_the_integers_is_wrong() -> None:
-    packet = Packet(Opcode.VECTOR, 0, BASES[0], BASES[1], DST, (PROGRAMS["mul"].number, 8))
+    packet = Packet(Opcode.VECTOR, 0, BASES[0], BASES[1], DST, (LINES["mul"], 8))
     device = filled(SmallDevice(), 7)
     read = reader(device.memory.copy())
     right = third_opinion_packet(packet, read, (5,))
@@ -111,6 +111,6 @@ def test_bytes_between_elements_belong_to_none() -> None:
     device = SmallDevice()
     device.describe(0x1000, Descriptor(DST, DType.FP32, (2, 3), (10, 2)))
     packet = Packet(Opcode.FILL, flag("DST_DESC"), dst=0x1000, params=(0, 1))
-    view = destination(packet, reader(device.memory))
+    (view,) = destinations(packet, reader(device.memory))
     found = {view.index_of(DST + 4 * word) for word in range(-1, 18)}
     assert found == {None, *np.ndindex(2, 3)}

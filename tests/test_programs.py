@@ -9,11 +9,20 @@ import numpy as np
 import pytest
 
 from driver.isa import micro
-from driver.isa.assembler import Assembler, Catalogue, Constants, Declaration, Family, Value
+from driver.isa.assembler import (
+    Assembler,
+    Declaration,
+    Family,
+    ProgramError,
+    Value,
+    vector_program,
+)
+from driver.isa.catalogue import Catalogue
+from driver.isa.image import LINE_BYTES, lines_of, pack
 from driver.isa.micro import MICRO_INFO, MicroOp, Reduce
-from driver.isa.programs import CONSTANTS, FAMILIES, PROGRAMS
-from golden import _cmodel, softvector
-from golden.programs import TABLES
+from driver.isa.programs import BOOT_IMAGE, FAMILIES, LINES, PROGRAM_AT, PROGRAMS
+from golden import softvector
+from golden.programs import run_words
 
 DECLARED = {d.name: d for module in FAMILIES for d in module.FAMILY.declared}
 WORDS = (
@@ -27,14 +36,14 @@ COUNT = 64
 class Computed(Value):
     """An operand that is its own value."""
 
-    word: int = 0
+    word: int = 0  # type: ignore[assignment]
 
 
 class Evaluator(Assembler):
     """Takes an assembler's place and computes each instruction at once, by integers."""
 
     def __init__(self, sources: tuple[int, ...], imms: tuple[int, ...], index: int) -> None:
-        super().__init__(Constants())
+        super().__init__()
         self._operands = (sources, imms, index)
 
     def src(self, number: int) -> Value:
@@ -59,13 +68,12 @@ class Evaluator(Assembler):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_the_code_computes_the_expression(name: str) -> None:
     program = PROGRAMS[name]
-    rng = np.random.default_rng(program.number)
+    rng = np.random.default_rng(LINES[name])
     near = rng.normal(size=(program.sources, COUNT)).astype(np.float32).view(np.uint32)
     sources = np.where(rng.random(near.shape) < 0.5, near, rng.choice(np.uint32(WORDS), near.shape))
     imms = tuple(int(word) for word in rng.choice(WORDS, micro.IMMEDIATES))
-    out = np.zeros(COUNT, np.uint32)
     rows = [np.ascontiguousarray(row) for row in sources.astype(np.uint32)]
-    _cmodel.run_program(TABLES, program.number, rows, list(imms), out)
+    (out,) = run_words(program, rows, imms, count=COUNT)
     for at in range(COUNT):
         evaluator = Evaluator(tuple(int(row[at]) for row in rows), imms, at)
         value = DECLARED[name].body(evaluator)
@@ -73,11 +81,17 @@ def test_the_code_computes_the_expression(name: str) -> None:
         assert value.word == out[at], f"element {at} of {[hex(row[at]) for row in rows]}"
 
 
-def test_a_number_is_a_place_in_the_order_of_the_families() -> None:
+def test_programs_lie_one_behind_the_other_in_the_order_of_their_families() -> None:
     assert list(PROGRAMS) == list(DECLARED)
-    assert [program.number for program in PROGRAMS.values()] == list(range(len(PROGRAMS)))
-    assert len(CONSTANTS) <= micro.CONSTANTS
-    assert len(set(CONSTANTS)) == len(CONSTANTS)
+    at = 0
+    for name, program in PROGRAMS.items():
+        assert LINES[name] == at and PROGRAM_AT[at] is program
+        count = lines_of(program)
+        assert BOOT_IMAGE[at * LINE_BYTES : (at + count) * LINE_BYTES] == pack(program)
+        at += count
+    assert at * LINE_BYTES == len(BOOT_IMAGE)
+    for program in PROGRAMS.values():
+        assert len(set(program.constants)) == len(program.constants) <= micro.MAX_CONSTANTS
 
 
 def assembled(*declarations: Declaration) -> Catalogue:
@@ -104,7 +118,7 @@ def test_registers_are_used_again_and_16_values_at_once_are_all() -> None:
     def chain(p: Assembler) -> Value:
         value = p.src1
         for step in range(100):
-            value = p.add(value, p.f(step))
+            value = p.add(value, p.f(step % 50))
         return value
 
     def fan(width: int) -> Declaration:
@@ -122,13 +136,13 @@ def test_registers_are_used_again_and_16_values_at_once_are_all() -> None:
     assert max(line.dst for line in code[:-1]) == 0
     most = micro.REGISTERS
     assert len(assembled(fan(most)).programs["it"].code) == 2 * most - 1
-    with pytest.raises(AssertionError, match="more than 16 registers"):
+    with pytest.raises(ProgramError, match="more than 16 values are live"):
         assembled(fan(most + 1))
 
 
 def test_a_result_that_is_an_operand_is_moved() -> None:
     (line,) = assembled(declaration(lambda p: p.src1)).programs["it"].code
-    assert (line.op, line.dst, line.a) == (MicroOp.MOV, micro.DST_OUT, micro.OPERAND_SRC)
+    assert (line.op, line.dst, line.a) == (MicroOp.MOV, micro.DST_RESULT, micro.OPERAND_SRC)
 
 
 @pytest.mark.parametrize(
@@ -136,15 +150,21 @@ def test_a_result_that_is_an_operand_is_moved() -> None:
     [
         (declaration(lambda p: p.src2), "reads src2"),
         (declaration(lambda p: p.imm(0)), "imm0"),
-        (declaration(lambda p: p.op(MicroOp.FMA, p.src1)), "FMA has 1 operands"),
+        (declaration(lambda p: p.op(MicroOp.FMA, p.src1)), "FMA of 1 operands"),
         (
-            declaration(lambda p: p.horner(p.src1, [float(i) for i in range(230)])),
-            "more than 224 constants",
+            declaration(lambda p: p.horner(p.src1, [float(i) for i in range(65)])),
+            "65 constants, at most 64 fit",
         ),
+        (declaration(lambda p: ()), "0 results"),
+        (declaration(lambda p: (p.src1,) * 4), "4 results"),
+        (declaration(lambda p: p.src(4)), "source 4"),
+        (declaration(lambda p: p.imm(6)), "immediate 6"),
+        (Declaration("it", lambda p: (p.src1,) * 2, "", 1, (), Reduce.FADD), "2 results"),
+        (Declaration("it", lambda p: p.index, "", 0, (), Reduce.IADD), "without a source"),
     ],
 )
 def test_a_mistake_in_a_declaration_stops_the_import(wrong: Declaration, message: str) -> None:
-    with pytest.raises(AssertionError, match=message):
+    with pytest.raises(ProgramError, match=f"^vector program it: .*{message}"):
         assembled(wrong)
 
 
@@ -161,10 +181,51 @@ def test_a_program_that_is_too_long_is_refused() -> None:
             value = p.add(value, p.src1)
         return value
 
-    with pytest.raises(AssertionError, match="256 instructions"):
+    with pytest.raises(ProgramError, match="256 instructions, at most 255"):
         assembled(declaration(body))
 
 
 def test_every_instruction_is_in_use() -> None:
     used = {line.op for program in PROGRAMS.values() for line in program.code}
-    assert used == set(MICRO_INFO)
+    # Roundings between steps are what generated programs need.
+    assert used == {*MICRO_INFO} - {MicroOp.ROUND_FP16, MicroOp.ROUND_BF16}
+
+
+def lines(program: micro.VectorProgram) -> list[tuple[MicroOp, int, tuple[int, ...]]]:
+    return [(line.op, line.dst, line.operands) for line in program.code]
+
+
+def test_a_result_that_is_used_again_is_moved_out_of_its_register() -> None:
+    def body(p: Assembler) -> tuple[Value, ...]:
+        total = p.add(p.src1, p.src2)
+        return total, p.mul(total, p.src4), p.src3
+
+    program = vector_program(body, sources=4)
+    one, minus_zero = 0x3F80_0000, 0x8000_0000
+    assert (program.results, program.constants) == (3, (one, minus_zero))
+    assert lines(program) == [
+        (MicroOp.FMA, 0, (16, 64, 17)),
+        (MicroOp.MOV, 16, (0,)),
+        (MicroOp.FMA, 17, (0, 19, 65)),
+        (MicroOp.MOV, 18, (18,)),
+    ]
+
+
+def test_one_value_can_be_several_results() -> None:
+    program = vector_program(lambda p: (p.sqrt(p.src1),) * 3, sources=1)
+    assert lines(program) == [
+        (MicroOp.SQRT, 0, (16,)),
+        *((MicroOp.MOV, 16 + at, (0,)) for at in range(3)),
+    ]
+
+
+def test_the_register_of_a_value_that_is_only_results_is_free_again() -> None:
+    def body(p: Assembler) -> tuple[Value, ...]:
+        root = p.sqrt(p.src1)
+        values = [p.add(p.src1, p.f(step + 1)) for step in range(micro.REGISTERS)]
+        total = values[0]
+        for value in values[1:]:
+            total = p.mul(total, value)
+        return root, root, total
+
+    assert len(vector_program(body, sources=1).code) == 3 + 2 * micro.REGISTERS - 1

@@ -88,13 +88,13 @@ def test_what_is_longer_than_a_frame_is_cut() -> None:
 def test_errors_keep_their_type_and_the_session_goes_on(server: BackendServer) -> None:
     backend = connect(server)
     for wrong, error in (
-        (lambda: backend.read_csr(0xC), RegisterError),
+        (lambda: backend.read_csr(0x54), RegisterError),
         (lambda: backend.write_csr(csr.RING_TAIL, -1), RegisterError),
         (lambda: backend.read_memory(CONFIG.memory.limit - 1, 2), AddressError),
         (lambda: backend.write_memory(BASE - 1, b"xx"), AddressError),
         (lambda: backend.wait_interrupt(0.1), SimulatorTimeout),
         # what this side does not check, the server does
-        (lambda: perform(backend, [ReadRegister(0xC)]), RegisterError),
+        (lambda: perform(backend, [ReadRegister(0x54)]), RegisterError),
         (lambda: perform(backend, [ReadMemory(CONFIG.memory.limit, 9)]), AddressError),
     ):
         with pytest.raises(error):

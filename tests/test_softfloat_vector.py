@@ -159,7 +159,8 @@ def test_a_row_is_summed_in_lanes_and_then_by_the_tree() -> None:
 
 def test_programs_see_sources_immediates_constants_and_the_index() -> None:
     def run(name: str, *sources: int, imms: tuple[int, ...] = (), index: int = 0) -> int:
-        return softvector.run(PROGRAMS[name], sources, imms, index)
+        (result,) = softvector.run(PROGRAMS[name], sources, imms, index)
+        return result
 
     assert run("add", ONE, TWO, imms=(TWO,)) == softfloat.from_int(5)
     assert run("mul", TWO, THREE) == softfloat.from_int(6)

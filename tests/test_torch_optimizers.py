@@ -13,7 +13,7 @@ from backend_host import CONFIG
 from torch import nn
 
 from driver.isa import DTYPE_BYTES, DType, Opcode
-from driver.isa.programs import PROGRAMS
+from driver.isa.programs import PROGRAM_AT, PROGRAMS
 from driver.lower import lower
 from driver.runtime import Buffer, dense
 
@@ -175,10 +175,9 @@ def moved_bytes(op: str, tensors: int, **options: Any) -> float:
     kwargs = {"lr": 0.1, "maximize": False, **options}
     program = lower(f"npu.{op}.default", given, kwargs, results, CONFIG)
     total = 0
-    names = list(PROGRAMS)
     for packet in program.packets:
         assert packet.opcode == Opcode.VECTOR
-        name = names[packet.params[0]]
+        name = PROGRAM_AT[packet.params[0]].name
         scalars = {"root_over": 2}.get(name, 0)
         small = name in ("expm1", "rsqrt_affine", "imm_div", "mul")
         if not small:
@@ -222,7 +221,7 @@ def test_an_op_of_the_foreach_form_is_one_pass(
     state = [dense(Buffer(64), DType.FP32, (16,)) for _ in range(3)]
     given = [state[at] for at in tensors]
     (packet,) = lower(f"aten.{op}.default", given, options, [state[0]], CONFIG).packets
-    assert list(PROGRAMS.values())[packet.params[0]].sources == sources
+    assert PROGRAM_AT[packet.params[0]].sources == sources
 
 
 def test_a_step_on_the_device_copies_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -34,6 +34,8 @@ from driver.isa import (
     Packet,
     csr,
 )
+from driver.isa.image import PROGRAM_RAM, PROGRAM_RAM_LINES
+from driver.isa.programs import BOOT_DIGEST
 
 _WORD_MASK = 0xFFFF_FFFF
 _QUEUE_DEPTH = 4
@@ -76,7 +78,7 @@ class FunctionalBackend(ABC):
         self._memory = window or MemoryWindow(self._base_address, config.memory.limit)
         self._faults: list[FaultRange] = []
         self._record_pages: set[int] = set()
-        self.reset()
+        self._start()
 
     @abstractmethod
     def _execute(self, packet: bytes) -> ErrorCode:
@@ -130,6 +132,10 @@ class FunctionalBackend(ABC):
 
     def reset(self) -> None:
         """See Backend."""
+        self._start()
+
+    def _start(self) -> None:
+        """Registers and queues as after a reset."""
         self._registers = dict.fromkeys(_WRITABLE, 0)
         self._queue: deque[bytes] = deque()
         self._latched: dict[int, int] = {}
@@ -179,6 +185,10 @@ class FunctionalBackend(ABC):
             csr.CONFIG: config.array_size << csr.CONFIG_ARRAY_SIZE_LSB
             | config.bus_bits << csr.CONFIG_BUS_BITS_LSB
             | config.fma_latency << csr.CONFIG_FMA_LATENCY_LSB,
+            csr.PROGRAM_RAM: PROGRAM_RAM << csr.PROGRAM_RAM_FIRST_LSB
+            | PROGRAM_RAM_LINES << csr.PROGRAM_RAM_LINES_LSB,
+            csr.PROGRAM_DIGEST_LO: BOOT_DIGEST & _WORD_MASK,
+            csr.PROGRAM_DIGEST_HI: BOOT_DIGEST >> 32,
             csr.STATUS: self._status(),
             csr.ERROR_CODE: self._error,
             csr.ERROR_SEQ: self._error_seq,

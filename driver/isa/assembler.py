@@ -6,58 +6,31 @@
         return p.fma(p.imm(0), p.src1, p.src2)
 
 Equal expressions are computed once, unused ones not at all. The meaning of an
-instruction is in docs/numerics.md, not here.
+instruction is in docs/numerics.md, not here. A function of several results returns a tuple.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import overload
 
+from driver.isa.allocation import Allocation, Node, ProgramError, Value
 from driver.isa.micro import (
-    CONSTANTS,
-    DST_OUT,
     IMMEDIATES,
-    MAX_INSTRUCTIONS,
+    MAX_RESULTS,
     MAX_SOURCES,
     MICRO_INFO,
     OPERAND_CONST,
     OPERAND_IMM,
     OPERAND_INDEX,
     OPERAND_SRC,
-    REGISTERS,
     Instruction,
     MicroOp,
     Reduce,
     VectorProgram,
 )
-
-
-@dataclass(frozen=True)
-class Value:
-    """An operand: a result of this program, or (`node` negative) an operand code as it stands."""
-
-    node: int
-    code: int = 0
-
-
-class Constants:
-    """The words that all programs share, in order of first use."""
-
-    def __init__(self) -> None:
-        self._words: dict[int, int] = {}
-
-    def code(self, word: int) -> int:
-        """Operand code of a 32-bit word."""
-        at = self._words.setdefault(word, len(self._words))
-        assert at < CONSTANTS, f"more than {CONSTANTS} constants"
-        return OPERAND_CONST + at
-
-    @property
-    def words(self) -> tuple[int, ...]:
-        """The table."""
-        return tuple(self._words)
 
 
 def float_bits(value: float) -> int:
@@ -66,24 +39,31 @@ def float_bits(value: float) -> int:
     return int(word)
 
 
-@dataclass(frozen=True)
-class _Node:
-    op: MicroOp
-    operands: tuple[Value, ...]
+__all__ = [
+    "Assembler",
+    "Body",
+    "Declaration",
+    "Family",
+    "ProgramError",
+    "Value",
+    "assembled",
+    "float_bits",
+    "vector_program",
+]
 
 
 class Assembler:
     """What a program's function builds its expression with. Operands and results are Values."""
 
-    def __init__(self, constants: Constants) -> None:
-        self._constants = constants
-        self._nodes: list[_Node] = []
-        self._known: dict[_Node, Value] = {}
+    def __init__(self) -> None:
+        self._nodes: list[Node] = []
+        self._known: dict[Node, Value] = {}
 
     # ------------------------------------------------------------------ operands
     def src(self, number: int) -> Value:
-        """Source 0, 1 or 2: the element, widened to 32 bits."""
-        assert 0 <= number < MAX_SOURCES
+        """Source 0 to 3: the element, widened to 32 bits."""
+        if not 0 <= number < MAX_SOURCES:
+            raise ProgramError(f"source {number}: expected 0 to {MAX_SOURCES - 1}")
         return Value(-1, OPERAND_SRC + number)
 
     @property
@@ -102,13 +82,19 @@ class Assembler:
         return self.src(2)
 
     @property
+    def src4(self) -> Value:
+        """The fourth source's element; it needs an operand list."""
+        return self.src(3)
+
+    @property
     def index(self) -> Value:
         """Position in the innermost dimension, an int32."""
         return Value(-1, OPERAND_INDEX)
 
     def imm(self, number: int) -> Value:
-        """A word of the packet: imm0 to imm3."""
-        assert 0 <= number < IMMEDIATES
+        """A word of the packet: imm0 to imm5; those past imm3 need an operand list."""
+        if not 0 <= number < IMMEDIATES:
+            raise ProgramError(f"immediate {number}: expected 0 to {IMMEDIATES - 1}")
         return Value(-1, OPERAND_IMM + number)
 
     def f(self, value: float) -> Value:
@@ -117,13 +103,15 @@ class Assembler:
 
     def word(self, bits: int) -> Value:
         """A constant of these 32 bits; negative numbers in two's complement."""
-        return Value(-1, self._constants.code(bits & 0xFFFF_FFFF))
+        return Value(-1, OPERAND_CONST, bits & 0xFFFF_FFFF)
 
     # ------------------------------------------------------------------ instructions
     def op(self, op: MicroOp, *operands: Value) -> Value:
         """The result of any instruction."""
-        assert len(operands) == MICRO_INFO[op].operands, f"{op.name} has {len(operands)} operands"
-        node = _Node(op, operands)
+        count = MICRO_INFO[op].operands
+        if len(operands) != count:
+            raise ProgramError(f"{op.name} of {len(operands)} operands, expected {count}")
+        node = Node(op, operands)
         if node not in self._known:
             self._known[node] = Value(len(self._nodes))
             self._nodes.append(node)
@@ -173,44 +161,25 @@ class Assembler:
         return value
 
     # ------------------------------------------------------------------ assembly
-    def assemble(self, result: Value) -> tuple[Instruction, ...]:
-        """The instructions that compute `result`; registers of dead values are used again."""
-        if result.node < 0:
-            result = self.op(MicroOp.MOV, result)
-        live = self._needed(result)
-        last_use = {
-            operand.node: at for at in live for operand in self._nodes[at].operands
-        }  # later uses overwrite earlier ones
-        free = list(range(REGISTERS))[::-1]
-        register: dict[int, int] = {}
-        code = []
-        for at in live:
-            node = self._nodes[at]
-            operands = [
-                operand.code if operand.node < 0 else register[operand.node]
-                for operand in node.operands
-            ]
-            for operand in {o.node for o in node.operands if o.node >= 0}:
-                if last_use[operand] == at:
-                    free.append(register[operand])
-            if at == result.node:
-                dst = DST_OUT
-            else:
-                assert free, f"a program needs more than {REGISTERS} registers"
-                dst = register[at] = free.pop()
-            code.append(Instruction(node.op, dst, *operands))
-        return tuple(code)
+    def assemble(self, *results: Value) -> tuple[tuple[Instruction, ...], tuple[int, ...]]:
+        """The instructions that compute `results`, and their constants. Registers of dead values
+        are used again. ProgramError beyond the limits of a program.
+        """
+        numbers: dict[int, list[int]] = {}
+        for number, result in enumerate(results):
+            numbers.setdefault(self._computed(result), []).append(number)
+        allocation = Allocation(self._nodes, numbers)
+        return allocation.code, allocation.constants
 
-    def _needed(self, result: Value) -> list[int]:
-        """Nodes that the result depends on, itself last."""
-        needed = {result.node}
-        for at in range(result.node, -1, -1):
-            if at in needed:
-                needed |= {o.node for o in self._nodes[at].operands if o.node >= 0}
-        return sorted(needed)
+    def _computed(self, result: Value) -> int:
+        """The node of a result; an operand as it stands is moved."""
+        if result.node >= 0:
+            return result.node
+        self._nodes.append(Node(MicroOp.MOV, (result,)))
+        return len(self._nodes) - 1
 
 
-Body = Callable[[Assembler], Value]
+Body = Callable[[Assembler], "Value | tuple[Value, ...]"]
 
 
 @dataclass(frozen=True)
@@ -259,35 +228,76 @@ class Family:
         self.declared.append(Declaration(name, body, text, sources, imms, reduce))
 
 
-class Catalogue:
-    """All programs, assembled. Numbers follow the order of families, and of declaration within."""
+def assembled(declaration: Declaration, family: str = "") -> VectorProgram:
+    """The program of a declaration. ProgramError, which names it, when it is none."""
+    try:
+        return _assembled(declaration, family)
+    except ProgramError as error:
+        raise ProgramError(f"vector program {declaration.name}: {error}") from None
 
-    def __init__(self, families: Iterable[Family]) -> None:
-        self._constants = Constants()
-        self.programs: dict[str, VectorProgram] = {}
-        for family in families:
-            for declaration in family.declared:
-                self._assemble(family.name, declaration)
 
-    @property
-    def constants(self) -> tuple[int, ...]:
-        """The words of the constant table."""
-        return self._constants.words
+@overload
+def vector_program(
+    body: Body, /, *, sources: int, imms: tuple[str, ...] = (), reduce: Reduce = Reduce.NONE,
+    text: str = "",
+) -> VectorProgram: ...  # fmt: skip
 
-    def _assemble(self, family: str, program: Declaration) -> None:
-        name = program.name
-        assert name not in self.programs, f"two programs named {name}"
-        assembler = Assembler(self._constants)
-        code = assembler.assemble(program.body(assembler))
-        assert len(code) <= MAX_INSTRUCTIONS, f"{name} has {len(code)} instructions"
-        used = {operand for line in code for operand in (line.a, line.b, line.c)}
-        for number in range(MAX_SOURCES):
-            reads = OPERAND_SRC + number in used
-            assert not reads or number < program.sources, f"{name} reads src{number + 1}"
-        for number in range(IMMEDIATES):
-            known = number < len(program.imms)
-            assert OPERAND_IMM + number not in used or known, f"{name}: imm{number}"
-        self.programs[name] = VectorProgram(
-            len(self.programs), name, family, program.text, program.sources, program.imms,
-            program.reduce, code,
-        )  # fmt: skip
+
+@overload
+def vector_program(
+    *, sources: int, imms: tuple[str, ...] = (), reduce: Reduce = Reduce.NONE, text: str = ""
+) -> Callable[[Body], VectorProgram]: ...
+
+
+def vector_program(
+    body: Body | None = None,
+    /,
+    *,
+    sources: int,
+    imms: tuple[str, ...] = (),
+    reduce: Reduce = Reduce.NONE,
+    text: str = "",
+) -> VectorProgram | Callable[[Body], VectorProgram]:
+    """A function as a program that a device can load: no generated file knows of it.
+
+        @vector_program(sources=2, imms=("alpha",))
+        def axpy(p: Assembler) -> Value:
+            return p.fma(p.imm(0), p.src1, p.src2)
+
+    Args:
+        body: the function, where this is not used as a decorator.
+        sources: how many it reads: src1, src2, …, at most four.
+        imms: what imm0, imm1, … mean, at most six.
+        reduce: how a row of results becomes one element.
+        text: what it computes, for listings.
+
+    Raises:
+        ProgramError: it names the program and the limit that is exceeded.
+    """
+
+    def made(function: Body) -> VectorProgram:
+        return assembled(Declaration(function.__name__, function, text, sources, imms, reduce))
+
+    return made if body is None else made(body)
+
+
+def _assembled(declared: Declaration, family: str) -> VectorProgram:
+    assembler = Assembler()
+    body = declared.body(assembler)
+    results = body if isinstance(body, tuple) else (body,)
+    if not 1 <= len(results) <= (MAX_RESULTS if declared.reduce is Reduce.NONE else 1):
+        raise ProgramError(f"{len(results)} results; 1 to {MAX_RESULTS} fit, 1 of a reduction")
+    if declared.reduce is not Reduce.NONE and not declared.sources:
+        raise ProgramError("a reduction without a source has no rows")
+    code, constants = assembler.assemble(*results)
+    used = {operand for line in code for operand in line.operands}
+    for number in range(MAX_SOURCES):
+        if OPERAND_SRC + number in used and number >= declared.sources:
+            raise ProgramError(f"reads src{number + 1} of {declared.sources} sources")
+    for number in range(IMMEDIATES):
+        if OPERAND_IMM + number in used and number >= len(declared.imms):
+            raise ProgramError(f"reads imm{number}, which has no name")
+    return VectorProgram(
+        declared.name, family, declared.text, declared.sources, declared.imms, declared.reduce,
+        code, constants, len(results),
+    )  # fmt: skip

@@ -1,26 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Emits the vector programs: ROM in SystemVerilog, instructions in C++, the reference page."""
+"""Emits the vector programs: boot image in SystemVerilog, instructions in C++, reference page."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import struct
+from collections.abc import Iterable
 
-from driver.isa import micro
+from driver.isa import image, micro
 from driver.isa.emit import camel, cpp_enum, cpp_head, sv_enum
 from driver.isa.markdown import NOTICE, paragraph, table
 from driver.isa.micro import Instruction, MicroOp, Reduce, VectorProgram
-from driver.isa.programs import CONSTANTS, FAMILIES, PROGRAMS
+from driver.isa.programs import BOOT_DIGEST, BOOT_IMAGE, FAMILIES, LINES, PROGRAMS
 
 _INTRODUCTION = """
-The parameter `program` of VECTOR selects one of these programs. A program runs once per element;
-`src1` to `src3` are the operands' elements, `imm0` to `imm3` words of the packet, `index` the
-position in the innermost dimension. A program that reduces gives one element per innermost row.
-What each instruction computes, and how a row is reduced, is in [numerics.md](numerics.md);
-programs are declared in `driver/isa/programs`.
+These programs are in program memory after a reset. The parameter `program` of VECTOR is the line at
+which a program begins, the number in the first column; others can be
+[loaded](isa.md#program-image). A program runs once per element; `src1` to `src4` are the operands'
+elements, `imm0` to `imm5` words of the packet, `index` the position in the innermost dimension. A
+program that reduces gives one element per innermost row. What each instruction computes, and how a
+row is reduced, is in [numerics.md](numerics.md); programs are declared in `driver/isa/programs`.
 """
 
-_WORD_BITS = micro.OP_BITS + micro.DST_BITS + 3 * micro.OPERAND_BITS
-_START_BITS, _LENGTH_BITS, _SOURCES_BITS, _REDUCE_BITS = 16, 8, 2, 3
+_REDUCE_BITS = 3
 
 _CODES: tuple[tuple[str, int], ...] = (
     ("REGISTERS", micro.REGISTERS),
@@ -31,28 +32,25 @@ _CODES: tuple[tuple[str, int], ...] = (
     ("OPERAND_INDEX", micro.OPERAND_INDEX),
     ("OPERAND_IMM", micro.OPERAND_IMM),
     ("OPERAND_CONST", micro.OPERAND_CONST),
-    ("DST_OUT", micro.DST_OUT),
+    ("DST_RESULT", micro.DST_RESULT),
+    ("PLAIN_IMMEDIATES", micro.PLAIN_IMMEDIATES),
+    ("PLAIN_SOURCES", micro.PLAIN_SOURCES),
+    ("MAX_RESULTS", micro.MAX_RESULTS),
+    ("MAX_INSTRUCTIONS", micro.MAX_INSTRUCTIONS),
+    ("MAX_CONSTANTS", micro.MAX_CONSTANTS),
+    ("LINE_WORDS", image.LINE_WORDS),
+    ("PROGRAM_MAGIC", image.MAGIC),
+    ("PROGRAM_MAX_LINES", image.MAX_LINES),
+    ("PROGRAM_RAM", image.PROGRAM_RAM),
+    ("PROGRAM_RAM_LINES", image.PROGRAM_RAM_LINES),
+    ("BOOT_LINES", len(BOOT_IMAGE) // image.LINE_BYTES),
 )
+_HEADER_FIELDS = ("instructions", "constants", "sources", "results", "reduce", "zero")
+_INSTRUCTION_FIELDS = ("op", "dst", "a", "b", "c")
 
 
-def _word(line: Instruction) -> int:
-    """An instruction as the ROM holds it: op in the upper bits, then dst, a, b, c."""
-    value = line.op << micro.DST_BITS | line.dst
-    for operand in (line.a, line.b, line.c):
-        value = value << micro.OPERAND_BITS | operand
-    return value
-
-
-def _starts() -> Iterator[tuple[VectorProgram, int]]:
-    """Every program with the place of its first instruction."""
-    at = 0
-    for program in PROGRAMS.values():
-        yield program, at
-        at += len(program.code)
-
-
-def operand_text(code: int) -> str:
-    """An operand code as the reference page shows it."""
+def operand_text(code: int, constants: tuple[int, ...]) -> str:
+    """An operand code as the reference page shows it; constants by their word."""
     if code < micro.REGISTERS:
         return f"r{code}"
     if code < micro.OPERAND_INDEX:
@@ -61,15 +59,58 @@ def operand_text(code: int) -> str:
         return "index"
     if code < micro.OPERAND_IMM + micro.IMMEDIATES:
         return f"imm{code - micro.OPERAND_IMM}"
-    return f"{CONSTANTS[code - micro.OPERAND_CONST]:08x}"
+    return f"{constants[code - micro.OPERAND_CONST]:08x}"
 
 
-def instruction_text(line: Instruction) -> str:
-    """An instruction as the reference page shows it."""
-    count = micro.MICRO_INFO[line.op].operands
-    operands = ", ".join(operand_text(code) for code in (line.a, line.b, line.c)[:count])
-    dst = "out" if line.dst == micro.DST_OUT else f"r{line.dst}"
+def instruction_text(line: Instruction, program: VectorProgram) -> str:
+    """An instruction of the program as the reference page shows it."""
+    operands = ", ".join(operand_text(code, program.constants) for code in line.operands)
+    dst = f"r{line.dst}"
+    if line.dst >= micro.DST_RESULT:
+        dst = "out" if program.results == 1 else f"out{line.dst - micro.DST_RESULT + 1}"
     return f"{dst} = {line.op.name} {operands}"
+
+
+def _sv_image_words() -> Iterable[str]:
+    """What the words of an image are; a packed struct lists its most significant member first."""
+    yield "  /// Word 0 of a program's image."
+    yield "  typedef struct packed {"
+    yield "    logic [15:0] magic;"
+    yield from (f"    logic [7:0] {name};" for name in reversed(_HEADER_FIELDS))
+    yield "  } program_header_t;"
+    yield ""
+    yield "  /// An instruction of a program's image."
+    yield "  typedef struct packed {"
+    yield "    logic [23:0] zero;"
+    yield from (f"    logic [7:0] {name};" for name in reversed(_INSTRUCTION_FIELDS))
+    yield "  } program_instruction_t;"
+    yield ""
+    yield "  /// Operands that an instruction has; 0 for one that does not exist."
+    yield "  function automatic logic [1:0] micro_operands(logic [7:0] op);"
+    yield "    unique case (op)"
+    for op, info in micro.MICRO_INFO.items():
+        yield f"      8'd{op.value}: return 2'd{info.operands};  // {op.name}"
+    yield "      default: return '0;"
+    yield "    endcase"
+    yield "  endfunction"
+    yield ""
+    yield f"  localparam int unsigned MICRO_OPS = {len(MicroOp)};"
+    yield f"  localparam int unsigned REDUCTIONS = {len(Reduce)};"
+    yield ""
+
+
+def _sv_boot() -> Iterable[str]:
+    """The boot image: words, digest, and the lines at which programs begin."""
+    words = struct.unpack(f"<{len(BOOT_IMAGE) // 8}Q", BOOT_IMAGE)
+    starts = sum(1 << line for line in LINES.values())
+    yield "  /// First 8 bytes of SHA-256 over BOOT_IMAGE, little endian."
+    yield f"  localparam logic [63:0] PROGRAM_DIGEST = 64'h{BOOT_DIGEST:016x};"
+    yield "  /// Bit i: a program begins at line i."
+    yield f"  localparam logic [BOOT_LINES-1:0] BOOT_STARTS = {len(BOOT_IMAGE) // 64}'h{starts:x};"
+    yield "  localparam logic [63:0] BOOT_IMAGE [BOOT_LINES*LINE_WORDS] = '{"
+    rows = [words[at : at + 4] for at in range(0, len(words), 4)]
+    yield ",\n".join("    " + ", ".join(f"64'h{word:016x}" for word in row) for row in rows)
+    yield "  };"
 
 
 def sv() -> Iterable[str]:
@@ -91,13 +132,7 @@ def sv() -> Iterable[str]:
         yield f"    logic [{micro.OPERAND_BITS - 1}:0] {name};"
     yield "  } instruction_t;"
     yield ""
-    yield "  typedef struct packed {"
-    yield f"    logic [{_START_BITS - 1}:0] start;"
-    yield f"    logic [{_LENGTH_BITS - 1}:0] length;"
-    yield f"    logic [{_SOURCES_BITS - 1}:0] sources;"
-    yield "    reduce_e reduce;"
-    yield "  } program_t;"
-    yield ""
+    yield from _sv_image_words()
     yield "  /// Where every lane of a reduction starts."
     yield "  function automatic logic [31:0] reduce_identity(reduce_e reduce);"
     yield "    unique case (reduce)"
@@ -107,25 +142,7 @@ def sv() -> Iterable[str]:
     yield "    endcase"
     yield "  endfunction"
     yield ""
-    yield f"  localparam int unsigned PROGRAM_COUNT = {len(PROGRAMS)};"
-    yield "  localparam program_t PROGRAMS [PROGRAM_COUNT] = '{"
-    yield ",\n".join(
-        f"    /* {p.number} {p.name} */ '{{{_START_BITS}'d{start}, {_LENGTH_BITS}'d{len(p.code)}, "
-        f"{_SOURCES_BITS}'d{p.sources}, REDUCE_{p.reduce.name}}}"
-        for p, start in _starts()
-    )
-    yield "  };"
-    yield ""
-    yield f"  localparam int unsigned CODE_COUNT = {sum(len(p.code) for p in PROGRAMS.values())};"
-    yield "  localparam instruction_t CODE [CODE_COUNT] = '{"
-    words = [_word(line) for p in PROGRAMS.values() for line in p.code]
-    yield ",\n".join(f"    {_WORD_BITS}'h{word:09x}" for word in words)
-    yield "  };"
-    yield ""
-    yield f"  localparam int unsigned CONSTANT_COUNT = {len(CONSTANTS)};"
-    yield "  localparam logic [31:0] CONSTANTS [CONSTANT_COUNT] = '{"
-    yield ",\n".join(f"    32'h{word:08x}" for word in CONSTANTS)
-    yield "  };"
+    yield from _sv_boot()
     yield "endpackage"
 
 
@@ -141,6 +158,10 @@ def cpp_micro() -> Iterable[str]:
     yield "  MicroOp op;"
     yield "  std::uint8_t dst, a, b, c;"
     yield "};"
+    yield ""
+    yield "/// Operands that an instruction has, indexed by MicroOp."
+    counts = ", ".join(str(info.operands) for info in micro.MICRO_INFO.values())
+    yield f"inline constexpr std::array<unsigned, {len(MicroOp)}> kMicroOperands{{{counts}}};"
     yield ""
     yield "/// Where every lane of a reduction starts, indexed by Reduce."
     identities = ", ".join(f"0x{word:08x}" for word in micro.REDUCE_IDENTITY.values())
@@ -162,7 +183,7 @@ def page() -> Iterable[str]:
         yield ""
         rows = (
             (
-                f"{p.number} `{p.name}`",
+                f"{LINES[p.name]} `{p.name}`",
                 p.text.replace("|", "\\|"),
                 ", ".join(f"{i} {name}" for i, name in enumerate(p.imms)) or "none",
                 "" if p.reduce is Reduce.NONE else p.reduce.name,
@@ -180,6 +201,6 @@ def page() -> Iterable[str]:
     yield ""
     yield "```"
     for p in PROGRAMS.values():
-        yield f"{p.number} {p.name}"
-        yield from (f"  {instruction_text(line)}" for line in p.code)
+        yield f"{LINES[p.name]} {p.name}"
+        yield from (f"  {instruction_text(line, p)}" for line in p.code)
     yield "```"

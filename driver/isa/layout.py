@@ -119,6 +119,9 @@ FLAG_FIELDS: tuple[BitField, ...] = (
     BitField("IRQ", 15, 1, "raise IRQ_STATUS.complete when the command finishes"),
     BitField("SRC2_DTYPE", 16, 4, "VECTOR: element type of src2; GATHER, SCATTER: of the indices"),
     BitField("SRC3_DTYPE", 20, 4, "VECTOR: element type of src3"),
+    BitField(
+        "OPERAND_LIST", 24, 1, "VECTOR: src1 is the address of descriptors of all its operands"
+    ),
 )
 FLAGS: dict[str, BitField] = {field.name: field for field in FLAG_FIELDS}
 
@@ -167,7 +170,7 @@ OPERATIONS: tuple[Operation, ...] = (
         Opcode.VECTOR,
         (
             *("SRC_DTYPE", "DST_DTYPE", "SRC2_DTYPE", "SRC3_DTYPE"),
-            *("SRC1_DESC", "SRC2_DESC", "SRC3_DESC", "DST_DESC", "IRQ"),
+            *("SRC1_DESC", "SRC2_DESC", "SRC3_DESC", "DST_DESC", "OPERAND_LIST", "IRQ"),
         ),
         ("src1", "src2", "dst"),
         ("program", "count", "imm0", "imm1", "imm2", "imm3", "src3_low", "src3_high"),
@@ -223,6 +226,14 @@ OPERATIONS: tuple[Operation, ...] = (
         ("value",),
         "A FENCE that then writes the 32-bit word `value` to dst (4-byte aligned).",
     ),
+    Operation(
+        Opcode.LOAD,
+        ("IRQ",),
+        ("src1",),
+        ("line", "lines"),
+        "Program memory from line `line` on = the program image of `lines` lines at src1. See "
+        "below.",
+    ),
 )
 OPERATION_OF: dict[Opcode, Operation] = {operation.opcode: operation for operation in OPERATIONS}
 
@@ -230,16 +241,18 @@ CHECK_ORDER: tuple[str, ...] = (
     "BAD_OPCODE: the opcode has no entry under Operations.",
     "RESERVED_BITS: a flag, address or parameter that the opcode does not use is not zero, or "
     "FILL's value has bits above the element's width (for an element type that exists). MATMUL: "
-    "also SRC3_DESC without ACCUMULATE, src3_low or src3_high without SRC3_DESC. VECTOR: also a "
-    "DTYPE, DESC flag, address or parameter of a source that the program does not have, if the "
-    "program exists.",
+    "SRC3_DESC without ACCUMULATE, src3_low or src3_high without SRC3_DESC. VECTOR: with "
+    "OPERAND_LIST a DTYPE or other DESC flag, src2 or dst; without, a DTYPE, DESC flag, address "
+    "or parameter of a source that the program does not have, if it is loaded.",
     "BAD_DTYPE: a type number that does not exist; a MATMUL pair that is not listed; COPY, GATHER "
     "or SCATTER between different types; FILL of INT64; indices that are not INT32 or INT64; "
     "SCATTER with ACCUMULATE in INT8, UINT8 or INT64.",
     "BAD_PARAM: m, k, n, batch zero; count zero without a descriptor, or not zero with one. "
-    "VECTOR: a program that does not exist; count zero and an operand that is no descriptor; "
-    "count not zero and one that is, or a program that reduces. GATHER, SCATTER: an operand that "
-    "is no descriptor, or dim above 4.",
+    "VECTOR: first NOT_LOADED when no program begins at line `program`. Then BAD_PARAM: with "
+    "OPERAND_LIST, count not zero; without, a program of four sources or of several results; count "
+    "zero and an operand that is no descriptor; count not zero and one that is, or a program that "
+    "reduces. GATHER, SCATTER: an operand that is no descriptor, or dim above 4. LOAD: lines 0 or "
+    "above the longest image, or a line that is not loadable.",
     "For each operand in the order src1, src2, src3, dst (COPY from direct data to a descriptor: "
     "dst, then src1, which has dst's shape). If it is a descriptor: MISALIGNED when its "
     "address is no multiple of 64, OUT_OF_RANGE when its 64 bytes are not all in memory, BUS_READ "
@@ -255,6 +268,11 @@ CHECK_ORDER: tuple[str, ...] = (
     "in memory, BUS_READ when reading them fails, then BAD_DESCRIPTOR: reserved words not zero, "
     "a size of zero, a type that is not the packet's, a batch, product of row sizes or product "
     "of column sizes that is not the packet's (computed without wrapping), TRANS_A for src1 or "
-    "TRANS_B for src2, dst with stride 0 where the size is above 1. Rank 7 with another opcode "
-    "is a rank outside 1…5.",
+    "TRANS_B for src2, dst with stride 0 where the size is above 1. Rank 7 with another opcode is "
+    "a rank outside 1…5. OPERAND_LIST: MISALIGNED when src1 is no multiple of 64, then the "
+    "operands in the order of the list, each as a descriptor; a type that does not exist is "
+    "BAD_DESCRIPTOR. LOAD: src1 MISALIGNED unless a multiple of 64, OUT_OF_RANGE unless all bytes "
+    "of the image are in memory.",
+    "LOAD, when all commands before it have finished: BUS_READ when reading any line of the image "
+    "fails, then BAD_IMAGE when it is malformed (Program image).",
 )

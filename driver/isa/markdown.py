@@ -6,7 +6,8 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable
 
-from driver.isa import layout, types
+from driver.isa import image, layout, micro, types
+from driver.isa.programs import BOOT_IMAGE
 
 NOTICE = "Generated from driver/isa by `make gen`. Do not edit."
 _WIDTH = 100
@@ -36,15 +37,53 @@ dst through its window.
 """
 
 _VECTOR = """
-VECTOR runs one of the [vector programs](vector-programs.md) on every element. A program with n
-sources, 0 to 3, uses the first n of src1, src2 and src3; src3's address is `src3_low` + 2³² ·
-`src3_high`. With `count` all operands are direct and dense, of `count` elements. Without, all are
-descriptors of the same rank and sizes; strides of 0 repeat a source. A program that reduces takes
-descriptors only, and its dst has size 1 in the innermost dimension, where the sources' elements
-are reduced. Sources may be of any type: FP16 and BF16 are widened, INT8 extends its sign, UINT8 is
-extended by zeros, FP32 and INT32 are taken as they are, INT64 gives its low word. The result's 32
-bits are stored as they are (FP32, INT32), narrowed (FP16, BF16), cut to the low byte (INT8, UINT8)
-or extended in sign (INT64).
+VECTOR runs one of the [vector programs](vector-programs.md) on every element: the one that begins
+at line `program` of program memory. A program with n sources, 0 to 3, uses the first n of src1,
+src2 and src3; src3's address is `src3_low` + 2³² · `src3_high`. With `count` all operands are
+direct and dense, of `count` elements. Without, all are descriptors of the same rank and sizes;
+strides of 0 repeat a source. A program that reduces takes descriptors only, and its dst has size 1
+in the innermost dimension, where the sources' elements are reduced. Sources may be of any type:
+FP16 and BF16 are widened, INT8 extends its sign, UINT8 is extended by zeros, FP32 and INT32 are
+taken as they are, INT64 gives its low word. The result's 32 bits are stored as they are (FP32,
+INT32), narrowed (FP16, BF16), cut to the low byte (INT8, UINT8) or extended in sign (INT64).
+imm{plain_imms} to imm{last_imm} are 0.
+"""
+
+_LIST = """
+With OPERAND_LIST src1 is the address of an operand list: descriptors one behind the other, of the
+program's sources first, then of its results. Types come from the descriptors; the DTYPE fields, the
+other DESC flags, src2, dst and `count` are zero, and param 2 to 7 are imm0 to imm5. Only so can a
+program have {sources} sources, {results} results or use imm{plain_imms} and imm{last_imm}. All
+operands have the rank and sizes of the first source, without sources of the first result; a
+reduction's result has size 1 in the innermost dimension. Results must not overlap each other.
+Each may be a source, element for element at the same addresses.
+"""
+
+_LOAD = """
+The vector engine's program memory has lines of {line_bytes} bytes. Lines 0 to {boot_last} are
+read-only and hold the programs of [vector-programs.md](vector-programs.md); lines {ram_first} to
+{ram_last} can be loaded. LOAD copies the image of one program from src1 to the lines from `line`
+on. It runs in the vector engine, in order: it never meets a program that runs, and the checks of
+the next command wait until it has finished. A program of which a LOAD overwrites any line is no
+longer loaded. Reset and CTRL.soft_reset forget all loaded programs; CTRL.error_ack does not. A
+LOAD that fails leaves program memory as it is. One exception: the image is read twice, to check it
+and to store it, and a bus error in the second reading leaves its lines not loaded.
+"""
+
+_IMAGE = """
+The image is a sequence of 64-bit words, little endian, and ends with its last line.
+"""
+
+_CODES = """
+Operand codes: 0 to 15 a register, {src} to {src_last} src1 to src{sources}, {index} the index,
+{imm} to {imm_last} imm0 to imm{last_imm}, {const} to {const_last} the program's constants. Codes of
+destinations: 0 to 15 a register, {dst} to {dst_last} result 1 to {results}. An image is malformed
+unless all of this holds: the header's numbers are within their limits, and `lines` is exactly what
+they need; `reduce` is not 0 only with one result and at least one source; every op exists; a
+destination is a register or one of the program's results; every result is written once, and the
+last instruction writes one; an operand that the instruction has is a register that an earlier
+instruction has written, a source or a constant that the program has, the index or an immediate; an
+operand that it does not have is 0; everything called zero is zero.
 """
 
 _RECORD = """
@@ -159,7 +198,63 @@ def _operations() -> Iterable[str]:
         f"MATMUL's pairs of operand and result type: {pairs}. ACCUMULATE reads dst in its type."
     )
     yield from paragraph(_OPERANDS)
-    yield from paragraph(_VECTOR)
+    for text in (_VECTOR, _LIST):
+        yield from paragraph(text.format(**_NUMBERS))
+    yield from _program_memory()
+
+
+_NUMBERS = {
+    "boot_last": len(BOOT_IMAGE) // image.LINE_BYTES - 1,
+    "line_bytes": image.LINE_BYTES,
+    "ram_first": image.PROGRAM_RAM,
+    "ram_last": image.PROGRAM_RAM + image.PROGRAM_RAM_LINES - 1,
+    "max_lines": image.MAX_LINES,
+    "sources": micro.MAX_SOURCES,
+    "results": micro.MAX_RESULTS,
+    "plain_imms": micro.PLAIN_IMMEDIATES,
+    "last_imm": micro.IMMEDIATES - 1,
+    "src": micro.OPERAND_SRC,
+    "src_last": micro.OPERAND_SRC + micro.MAX_SOURCES - 1,
+    "index": micro.OPERAND_INDEX,
+    "imm": micro.OPERAND_IMM,
+    "imm_last": micro.OPERAND_IMM + micro.IMMEDIATES - 1,
+    "const": micro.OPERAND_CONST,
+    "const_last": micro.OPERAND_CONST + micro.MAX_CONSTANTS - 1,
+    "dst": micro.DST_RESULT,
+    "dst_last": micro.DST_RESULT + micro.MAX_RESULTS - 1,
+}
+
+
+def _program_memory() -> Iterable[str]:
+    yield "### Program image"
+    yield ""
+    yield from paragraph(_LOAD.format(**_NUMBERS))
+    yield from paragraph(_IMAGE)
+    limits = (
+        f"byte 0 `instructions`, 1 to {micro.MAX_INSTRUCTIONS}; 1 `constants`, 0 to "
+        f"{micro.MAX_CONSTANTS}; 2 `sources`, 0 to {micro.MAX_SOURCES}; 3 `results`, 1 to "
+        f"{micro.MAX_RESULTS}; 4 `reduce`, 0 to {len(micro.Reduce) - 1}; 5 zero; 6 and 7 "
+        f"{image.MAGIC:#06x}"
+    )
+    kinds = ", ".join(f"{kind.value} {kind.name}" for kind in micro.Reduce)
+    rows = (
+        ("0", "header", f"{limits}. Reductions: {kinds}"),
+        (
+            "1 to I",
+            "instructions",
+            "byte 0 op; 1 destination; 2, 3, 4 operands a, b, c; 5 to 7 zero",
+        ),
+        ("from I + 1 on", "constants", "two per word, the first in the low half"),
+        (
+            "to the end of the line",
+            "padding",
+            f"zero. The longest image has {image.MAX_LINES} lines",
+        ),
+    )
+    yield from table(("words", "content", ""), rows)
+    yield from paragraph(_CODES.format(**_NUMBERS))
+    ops = ", ".join(f"{op.value} {op.name}" for op in micro.MicroOp)
+    yield from paragraph(f"Instructions: {ops}.")
 
 
 def _errors() -> Iterable[str]:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vector engine's instructions: what a lane does to 32-bit words, as docs/numerics.md defines.
 
-A program is a straight line of instructions on registers; it runs once per element. The last one
-writes OUT, which is stored, or goes into the reduction over the innermost dimension.
+A program is a straight line of instructions on registers; it runs once per element. It writes one
+to three results, which are stored; a single one can be reduced over the innermost dimension.
+driver.isa.image has a program's form in memory.
 """
 
 from __future__ import annotations
@@ -11,9 +12,15 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 REGISTERS = 16
-IMMEDIATES = 4
-MAX_SOURCES = 3
+IMMEDIATES = 6
+PLAIN_IMMEDIATES = 4
+"""Immediates of a VECTOR packet without operand list; the others are 0 there."""
+MAX_SOURCES = 4
+PLAIN_SOURCES = 3
+"""Sources that a VECTOR packet without operand list can name."""
+MAX_RESULTS = 3
 MAX_INSTRUCTIONS = 255
+MAX_CONSTANTS = 64
 REDUCTION_LANES = 16
 """Logical lanes of a reduction, whatever the number of physical ones."""
 
@@ -47,6 +54,8 @@ class MicroOp(IntEnum):
     I2F = 23
     F2I = 24
     F2I_TRUNC = 25
+    ROUND_FP16 = 26
+    ROUND_BF16 = 27
 
 
 @dataclass(frozen=True)
@@ -84,6 +93,8 @@ MICRO_INFO: dict[MicroOp, MicroInfo] = {
     MicroOp.I2F: MicroInfo(1, "int32 to fp32, rounded to nearest even"),
     MicroOp.F2I: MicroInfo(1, "fp32 to int32, rounded to nearest even; saturates, NaN gives 0"),
     MicroOp.F2I_TRUNC: MicroInfo(1, "fp32 to int32, rounded towards 0; saturates, NaN gives 0"),
+    MicroOp.ROUND_FP16: MicroInfo(1, "a rounded to fp16, as fp32: stored and loaded in one step"),
+    MicroOp.ROUND_BF16: MicroInfo(1, "a rounded to bf16, as fp32: stored and loaded in one step"),
 }
 
 
@@ -111,19 +122,18 @@ REDUCE_IDENTITY: dict[Reduce, int] = {
 """Where every lane of a reduction starts; a bit pattern."""
 
 
-# Operand codes: one byte. Registers first, then what the command brings, then constants.
+# Operand codes: registers first, then what the command brings, then the program's constants.
 OPERAND_SRC = 16
-OPERAND_INDEX = 19
+OPERAND_INDEX = 20
 """The element's position in the innermost dimension, an int32 from 0."""
-OPERAND_IMM = 20
-OPERAND_CONST = 32
-CONSTANTS = 256 - OPERAND_CONST
-DST_OUT = 16
-"""Destination codes: 0 to 15 a register, 16 the result."""
+OPERAND_IMM = 24
+OPERAND_CONST = 64
+DST_RESULT = 16
+"""Destination codes: 0 to 15 a register, 16 the first result, 17 and 18 the next."""
 
 OP_BITS = 6
 DST_BITS = 5
-OPERAND_BITS = 8
+OPERAND_BITS = 7
 
 
 @dataclass(frozen=True)
@@ -136,18 +146,32 @@ class Instruction:
     b: int = 0
     c: int = 0
 
+    @property
+    def operands(self) -> tuple[int, ...]:
+        """Codes of the operands that the instruction has."""
+        return (self.a, self.b, self.c)[: MICRO_INFO[self.op].operands]
+
 
 @dataclass(frozen=True)
 class VectorProgram:
-    """A program, assembled. Operand codes from OPERAND_CONST on index the catalogue's constants."""
+    """A program, assembled. Where it lies in program memory is not part of it."""
 
-    number: int
     name: str
     family: str
     text: str
     sources: int
-    """How many of src1, src2, src3 it reads: the first so many."""
+    """How many sources it reads: the first so many."""
     imms: tuple[str, ...]
     """What imm0, imm1, … mean."""
     reduce: Reduce
     code: tuple[Instruction, ...]
+    constants: tuple[int, ...] = ()
+    """32-bit words; operand code OPERAND_CONST + i is constant i."""
+    results: int = 1
+
+    @property
+    def positional(self) -> bool:
+        """Whether the innermost dimension means something: it is reduced or its index is read."""
+        return self.reduce is not Reduce.NONE or any(
+            OPERAND_INDEX in line.operands for line in self.code
+        )

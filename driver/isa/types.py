@@ -24,6 +24,7 @@ class Opcode(IntEnum):
     SCATTER = 6
     FENCE = 7
     SYNC = 8
+    LOAD = 9
 
 
 class DType(IntEnum):
@@ -81,6 +82,8 @@ class ErrorCode(IntEnum):
     BUS_READ = 8
     BUS_WRITE = 9
     BAD_INDEX = 10
+    NOT_LOADED = 11
+    BAD_IMAGE = 12
 
 
 ERROR_TEXT: dict[ErrorCode, str] = {
@@ -88,7 +91,7 @@ ERROR_TEXT: dict[ErrorCode, str] = {
     ErrorCode.BAD_OPCODE: "opcode unknown or reserved",
     ErrorCode.RESERVED_BITS: "a bit that this opcode does not use is set",
     ErrorCode.BAD_DTYPE: "data type, or pair of data types, not supported by this opcode",
-    ErrorCode.BAD_PARAM: "a size or count is zero, or a program or dimension does not exist",
+    ErrorCode.BAD_PARAM: "a size, count, line or dimension that does not exist or fit",
     ErrorCode.BAD_DESCRIPTOR: (
         "descriptor malformed, at odds with the packet, or its destination is broadcast"
     ),
@@ -97,6 +100,8 @@ ERROR_TEXT: dict[ErrorCode, str] = {
     ErrorCode.BUS_READ: "a read of packet, descriptor or operand was answered with an error",
     ErrorCode.BUS_WRITE: "a write was answered with an error",
     ErrorCode.BAD_INDEX: "an index of GATHER or SCATTER lies outside the table",
+    ErrorCode.NOT_LOADED: "no vector program begins at that line of program memory",
+    ErrorCode.BAD_IMAGE: "the image that LOAD read is no program; program memory is unchanged",
 }
 
 

@@ -13,8 +13,8 @@ from math import prod
 from driver.config import HwConfig
 from driver.errors import UnsupportedOp
 from driver.isa import DTYPE_BYTES, FLAGS, MATMUL_DTYPES, DType, Opcode, Packet, flag_word
-from driver.isa.micro import OPERAND_INDEX, Reduce
-from driver.isa.programs import PROGRAMS
+from driver.isa.micro import PLAIN_IMMEDIATES, PLAIN_SOURCES, Reduce, VectorProgram
+from driver.isa.programs import LINES, PROGRAMS
 from driver.isa.types import INDEX_DTYPES, SCATTER_ADD_DTYPES
 from driver.lower.linking import Sections
 from driver.lower.long_views import high_words, low_words, split, words
@@ -30,18 +30,12 @@ from driver.lower.words import element, word
 from driver.random_stream import RandomStream
 from driver.runtime.buffer import Buffer
 from driver.runtime.program import Program
+from driver.runtime.vector_programs import placeholder
 from driver.runtime.views import TensorView, broadcast, dense
 
 _MAX_PACKETS = 1 << 16
 _FAR = 1 << 31
 _WORD_LIMIT = 1 << 32
-_POSITIONAL = frozenset(
-    name
-    for name, program in PROGRAMS.items()
-    if program.reduce is not Reduce.NONE
-    or any(OPERAND_INDEX in (line.a, line.b, line.c) for line in program.code)
-)
-"""Programs to which the innermost dimension means something."""
 
 
 class ProgramBuilder:
@@ -80,7 +74,7 @@ class ProgramBuilder:
         size_bytes = max(prod(sizes), 1) * DTYPE_BYTES[dtype]
         return dense(self._sections.add("temporary", size_bytes), dtype, tuple(sizes))
 
-    def _descriptor(self, data: bytes, described: Buffer) -> Buffer:
+    def _descriptor(self, data: bytes, described: Sequence[Buffer]) -> Buffer:
         return self._sections.add("descriptor", len(data), data, described)
 
     @property
@@ -100,29 +94,38 @@ class ProgramBuilder:
 
     # ------------------------------------------------------------------ vector engine
     def vector(
-        self, program: str, sources: Sequence[TensorView], result: TensorView, *imms: float
+        self,
+        program: str | VectorProgram,
+        sources: Sequence[TensorView],
+        result: TensorView | Sequence[TensorView],
+        *imms: float,
     ) -> None:
         """One pass of a vector program; ints and floats of `imms` as int32 and fp32 words.
 
-        Sources broadcast to the result's sizes. If the program reduces, they broadcast to each
-        other, and the result has their sizes, except 1 in the innermost dimension.
+        `program`: the name of one of driver.isa.programs, or any other, which devices then load.
+        Sources broadcast to the sizes of the results, which have equal ones. If the program
+        reduces, they broadcast to each other, and the result has their sizes, except 1 in the
+        innermost dimension.
         """
-        declared = PROGRAMS[program]
-        assert len(sources) == declared.sources, f"{program} has {declared.sources} sources"
-        assert len(imms) == len(declared.imms), f"{program}: {declared.imms}"
+        declared = PROGRAMS[program] if isinstance(program, str) else program
+        results = [result] if isinstance(result, TensorView) else list(result)
+        name = declared.name
+        assert len(sources) == declared.sources, f"{name} has {declared.sources} sources"
+        assert len(results) == declared.results, f"{name} has {declared.results} results"
+        assert len(imms) == len(declared.imms), f"{name}: {declared.imms}"
+        assert len({view.sizes for view in results}) == 1, f"{name}: results of unequal sizes"
         words = [self._word(imm) for imm in imms]
-        reduces = declared.reduce is not Reduce.NONE
-        views = [*self._broadcast(sources, result, reduces), result]
+        first, positional = results[0], declared.positional
+        views = [*self._broadcast(sources, first, declared.reduce is not Reduce.NONE), *results]
         if not views[0].count:
             return
-        positional = program in _POSITIONAL
         inner = [views[0].rank - 1] if positional else []
         walk = sorted(
-            (at for at in range(result.rank) if at not in inner), key=lambda at: -result.strides[at]
+            (at for at in range(first.rank) if at not in inner), key=lambda at: -first.strides[at]
         )
         views = [view.permuted([*walk, *inner]) for view in views]
-        for piece, _ in pieces(views, result.rank - 1 if positional else None):
-            self._pass(declared.number, piece, words, countable=not positional)
+        for piece, _ in pieces(views, first.rank - 1 if positional else None):
+            self._pass(declared, piece, words)
 
     def _broadcast(
         self, sources: Sequence[TensorView], result: TensorView, reduces: bool
@@ -142,12 +145,19 @@ class ProgramBuilder:
             raise self.unsupported("shape", view.sizes, f"one that broadcasts to {tuple(sizes)}")
         return wide
 
-    def _pass(
-        self, number: int, views: Sequence[TensorView], words: list[int], *, countable: bool
-    ) -> None:
-        """One VECTOR packet: sources, then the destination, of at most five dimensions."""
-        *sources, result = views
+    def _pass(self, program: VectorProgram, views: Sequence[TensorView], words: list[int]) -> None:
+        """One VECTOR packet: sources, then results, of at most five dimensions."""
+        number = LINES[program.name] if program is PROGRAMS.get(program.name) else None
+        number = placeholder(program) if number is None else number
+        sources, results = views[: program.sources], views[program.sources :]
         self._encoder.check(*views)
+        plain = program.sources <= PLAIN_SOURCES and len(results) == 1
+        if not plain or len(words) > PLAIN_IMMEDIATES:
+            listed = self._encoder.listed(sources, results)
+            self._add(Opcode.VECTOR, 0, (listed,), NO_OPERAND, (number, 0, *words))
+            return
+        (result,) = results
+        countable = not program.positional
         linear = countable and all(view.rank == 1 and view.is_dense for view in views)
         flags = flag_word(sources[0].dtype if sources else DType.FP32, result.dtype)
         for view, name in zip(sources[1:], ("SRC2_DTYPE", "SRC3_DTYPE"), strict=False):
@@ -158,7 +168,7 @@ class ProgramBuilder:
             for at, view in enumerate(sources, 1)
         ]
         dst = direct(result) if linear else encoder.destination(result, described=True)
-        imms = [*words, 0, 0, 0, 0][:4]
+        imms = [*words, 0, 0, 0, 0][:PLAIN_IMMEDIATES]
         params = (number, result.count if linear else 0, *imms)
         self._add(Opcode.VECTOR, flags, operands, dst, params)
 

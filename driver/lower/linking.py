@@ -10,10 +10,10 @@ from typing import Literal
 import numpy as np
 
 from driver.config import ALIGNMENT_BYTES
-from driver.isa import Opcode, Packet
-from driver.isa.programs import PROGRAM_NAMES
+from driver.isa import DESCRIPTOR_BYTES, Opcode, Packet
 from driver.runtime.buffer import Buffer
 from driver.runtime.program import PACKET_WORDS, WORD_BYTES, Program, Relocations, Section
+from driver.runtime.vector_programs import name_of
 
 _ADDRESS_WORDS = (1, 2, 3, 7)
 """Words of a packet with an address: src1, src2, dst, and src3 of VECTOR."""
@@ -26,7 +26,8 @@ class _Part:
     kind: Literal["temporary", "constant", "descriptor"]
     buffer: Buffer
     content: bytes
-    described: Buffer | None
+    described: tuple[Buffer, ...]
+    """Buffer i has the address in the first word of descriptor i of the content."""
 
 
 class Sections:
@@ -40,11 +41,11 @@ class Sections:
         kind: Literal["temporary", "constant", "descriptor"],
         size_bytes: int,
         content: bytes = b"",
-        described: Buffer | None = None,
+        described: Sequence[Buffer] = (),
     ) -> Buffer:
-        """A new section. `described`: the buffer whose address is a descriptor's first word."""
+        """A new section. `described`: the buffers whose addresses the descriptors begin with."""
         buffer = Buffer(size_bytes, name=f"{kind} {len(self._parts)}")
-        self._parts[buffer] = _Part(kind, buffer, content, described)
+        self._parts[buffer] = _Part(kind, buffer, content, tuple(described))
         return buffer
 
     def linked(self, op: str, operands: Sequence[Buffer], packets: Sequence[Collected]) -> Program:
@@ -65,8 +66,9 @@ class Sections:
             first, last = lives.get(part.buffer, (None, None))
             start = len(image) if part.content else None
             sections.append(Section(part.kind, part.buffer.size_bytes, first, last, start))
-            if part.described is not None:
-                words.append((len(image) // WORD_BYTES, at[part.described]))
+            for number, buffer in enumerate(part.described):
+                place = len(image) + number * DESCRIPTOR_BYTES
+                words.append((place // WORD_BYTES, at[buffer]))
             image += part.content + bytes(-len(part.content) % ALIGNMENT_BYTES)
         table = np.array(words, np.int64).reshape(-1, 2)
         programs = (packet.params[0] for packet, _ in packets if packet.opcode == Opcode.VECTOR)
@@ -77,7 +79,7 @@ class Sections:
             image=np.frombuffer(bytes(image), np.uint64),
             packet_count=len(packets),
             relocations=Relocations(table[:, 0].copy(), table[:, 1].copy()),
-            vector_programs=tuple(dict.fromkeys(PROGRAM_NAMES[number] for number in programs)),
+            vector_programs=tuple(dict.fromkeys(name_of(number) for number in programs)),
         )
 
     def _named(self, packets: Sequence[Collected]) -> Iterator[Buffer]:
@@ -90,8 +92,8 @@ class Sections:
     def _behind(self, buffer: Buffer) -> Iterator[Buffer]:
         yield buffer
         part = self._parts.get(buffer)
-        if part is not None and part.described is not None:
-            yield part.described
+        if part is not None:
+            yield from part.described
 
     def _lifetimes(self, packets: Sequence[Collected]) -> dict[Buffer, tuple[int, int]]:
         """First and last packet that names each buffer."""

@@ -4,7 +4,7 @@ matrix, by a window."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -69,16 +69,16 @@ def direct(view: TensorView, *flags: str) -> PacketOperand:
 
 class OperandEncoder:
     """Decides how packets name views. `refuse` makes the error when no way fits: (field, value,
-    expected); `describe` gives the section for a descriptor and the buffer that it describes."""
+    expected); `describe` gives the section for descriptors and the buffers that they describe."""
 
     def __init__(
         self,
         refuse: Callable[[str, object, str], UnsupportedOp],
-        describe: Callable[[bytes, Buffer], Buffer],
+        describe: Callable[[bytes, Sequence[Buffer]], Buffer],
     ) -> None:
         self._refuse = refuse
         self._describe = describe
-        self._descriptors: dict[tuple[Buffer, bytes], Buffer] = {}
+        self._descriptors: dict[tuple[tuple[Buffer, ...], bytes], Buffer] = {}
 
     def destination(self, view: TensorView, *, described: bool = False) -> PacketOperand:
         """A view to write to."""
@@ -100,13 +100,13 @@ class OperandEncoder:
         """A factor of a product: as `placed` has it, or by a window."""
         if matrix.is_plain:
             return self.placed(matrix.view, descriptor_flag, trans)
-        return self._stored(matrix.window().pack(), matrix.view.buffer, descriptor_flag)
+        return self._window(matrix, descriptor_flag)
 
     def start(self, matrix: MatrixView) -> PacketOperand:
         """What the sums of a product start from: always by a descriptor."""
         if matrix.is_plain:
             return self.described(matrix.view, "SRC3_DESC")
-        return self._stored(matrix.window().pack(), matrix.view.buffer, "SRC3_DESC")
+        return self._window(matrix, "SRC3_DESC")
 
     def product(self, matrix: MatrixView) -> PacketOperand:
         """The result of a product."""
@@ -114,23 +114,33 @@ class OperandEncoder:
             return self.destination(matrix.view)
         if matrix.view.repeats:
             raise self._refuse("result", matrix.view.strides, "no stride of 0")
-        return self._stored(matrix.window().pack(), matrix.view.buffer, "DST_DESC")
+        return self._window(matrix, "DST_DESC")
 
     def described(self, view: TensorView, descriptor_flag: str) -> PacketOperand:
         """The view by a descriptor, the same one for equal views."""
-        # A size of 1 says nothing by its stride; torch's may be any number.
-        strides = tuple(
-            1 if size == 1 else stride
-            for size, stride in zip(view.sizes, view.strides, strict=True)
-        )
-        data = Descriptor(view.offset_bytes, view.dtype, view.sizes, strides).pack()
-        return self._stored(data, view.buffer, descriptor_flag)
+        return PacketOperand(self._section((view,)), 0, (descriptor_flag,))
 
-    def _stored(self, data: bytes, described: Buffer, descriptor_flag: str) -> PacketOperand:
+    def listed(self, sources: Sequence[TensorView], results: Sequence[TensorView]) -> PacketOperand:
+        """All operands of a packet by an operand list."""
+        for view in results:
+            if view.repeats:
+                raise self._refuse("result", view.strides, "no stride of 0")
+        return PacketOperand(self._section((*sources, *results)), 0, ("OPERAND_LIST",))
+
+    def _section(self, views: tuple[TensorView, ...]) -> Buffer:
+        """The section of the views' descriptors, the same one for equal views."""
+        described = tuple(view.buffer for view in views)
+        return self._stored(b"".join(map(_packed, views)), described)
+
+    def _window(self, matrix: MatrixView, descriptor_flag: str) -> PacketOperand:
+        section = self._stored(matrix.window().pack(), (matrix.view.buffer,))
+        return PacketOperand(section, 0, (descriptor_flag,))
+
+    def _stored(self, data: bytes, described: tuple[Buffer, ...]) -> Buffer:
         key = (described, data)
         if key not in self._descriptors:
             self._descriptors[key] = self._describe(data, described)
-        return PacketOperand(self._descriptors[key], 0, (descriptor_flag,))
+        return self._descriptors[key]
 
     def check(self, *views: TensorView) -> None:
         """UnsupportedOp unless sizes, strides and counts are 32-bit words, and none is empty."""
@@ -141,3 +151,12 @@ class OperandEncoder:
                 if size >= _WORD_LIMIT or (size > 1 and not 0 <= stride < _WORD_LIMIT):
                     words = f"size {size} with stride {stride}"
                     raise self._refuse("strides", words, "0 to 2³² - 1")
+
+
+def _packed(view: TensorView) -> bytes:
+    """The view's descriptor, with its offset for an address."""
+    # A size of 1 says nothing by its stride; torch's may be any number.
+    strides = tuple(
+        1 if size == 1 else stride for size, stride in zip(view.sizes, view.strides, strict=True)
+    )
+    return Descriptor(view.offset_bytes, view.dtype, view.sizes, strides).pack()

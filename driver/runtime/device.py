@@ -11,6 +11,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, cast
 
@@ -23,25 +24,25 @@ from driver.config import HwConfig
 from driver.errors import (
     DeviceFault,
     DeviceHung,
-    InfrastructureError,
     SimulatorTimeout,
     Standstill,
     SubmittedCommand,
 )
 from driver.isa import (
     COMPLETION_BYTES,
-    DEVICE_ID,
-    ISA_VERSION,
     PACKET_BYTES,
     CompletionRecord,
     ErrorCode,
     Packet,
     csr,
 )
+from driver.isa.image import LINE_BYTES, OWN_LINES
 from driver.runtime.buffer import DEFAULT_REGION, Buffer
+from driver.runtime.identity import check_identity, loadable_lines
 from driver.runtime.loading import loaded
 from driver.runtime.memory import Allocator, RegionUse
 from driver.runtime.program import Program, unpacked
+from driver.runtime.resident import CommandSegment, ResidentPrograms
 from driver.runtime.ring import (
     CommandPort,
     CommandRing,
@@ -52,6 +53,7 @@ from driver.runtime.ring import (
 
 _LOG = logging.getLogger(__name__)
 _SEQ_MASK = 0xFFFF_FFFF
+_PAGE_BYTES = 4096
 _ALL_IRQS = csr.IRQ_ENABLE_COMPLETE_MASK | csr.IRQ_ENABLE_EMPTY_MASK | csr.IRQ_ENABLE_ERROR_MASK
 DEFAULT_RING_ENTRIES = 256
 _PROGRESS = (csr.ACTIVE_CYCLES_LO, csr.READ_BEATS_LO, csr.WRITE_BEATS_LO, csr.COMPLETED)
@@ -76,13 +78,14 @@ class Device:
         log2_entries(ring_entries)
         self._lock = threading.RLock()
         self._allocating = threading.Lock()
-        self._check_identity()
+        check_identity(backend, config)
         self._allocator = Allocator(config.memory)
         ring = self._allocator.alloc(ring_entries * PACKET_BYTES)
         records = self._allocator.alloc(ring_entries * COMPLETION_BYTES)
         self._ring = CommandRing(backend, ring, ring_entries)
         self._window = CommandWindow(backend)
         self._completions = CompletionRing(backend, records, ring_entries)
+        self._resident = self._resident_programs()
         self._next_seq = 0
         self._fault: DeviceFault | None = None
         self.reset()
@@ -123,6 +126,11 @@ class Device:
         with self._lock:
             low = self._backend.read_csr(csr.CYCLE_LO)
             return low | self._backend.read_csr(csr.CYCLE_HI) << 32
+
+    @property
+    def programs_loaded(self) -> int:
+        """How many times a vector program has been loaded."""
+        return self._resident.loads
 
     def close(self) -> None:
         """Release the backend."""
@@ -226,6 +234,7 @@ class Device:
         self._backend.write_csr(csr.IRQ_ENABLE, _ALL_IRQS)
         self._next_seq = self._backend.read_csr(csr.COMPLETED)
         self._fault = None
+        self._resident.clear()
 
     def _request(self, control: int) -> None:
         """Set bits of CTRL and wait for the device to clear them."""
@@ -255,8 +264,8 @@ class Device:
             records.extend(self._completions.records(first_seq, data))
 
         with self._lock:
-            self._finish(port, data, packets, timeout_s, read)
-        return records
+            loads = self._finish(port, data, packets, timeout_s, read)
+        return [record for at, record in enumerate(records) if at not in loads]
 
     def _finish(
         self,
@@ -265,22 +274,45 @@ class Device:
         packets: Packets,
         timeout_s: float | None,
         ended: Callable[[int, bytes], None],
-    ) -> None:
+    ) -> set[int]:
         """Run `data`: what `packets` gives, as bytes; the packets themselves only errors need.
 
-        `ended` is told of commands that have: the number of the first, and their records.
+        `ended` is told of commands that have: the number of the first, and their records. Which
+        of them are LOADs that packets needed is returned.
         """
-        limit_s = self._config.timeouts.wait_s if timeout_s is None else timeout_s
-        count, queued, done, view = len(data) // PACKET_BYTES, 0, 0, memoryview(data)
         if self._fault is not None:
             raise self._fault
+        limit_s = self._config.timeouts.wait_s if timeout_s is None else timeout_s
+        loads: set[int] = set()
+        count = 0
+        try:
+            for segment in self._resident.segments(data):
+                given = partial(unpacked, segment.data) if segment.loads else packets
+                self._finish_segment(port, segment, given, limit_s, ended)
+                loads.update(count + load for load in segment.loads)
+                count += len(segment.data) // PACKET_BYTES
+        except BaseException:
+            self._resident.clear()  # some LOADs may not have run
+            raise
+        return loads
+
+    def _finish_segment(
+        self,
+        port: CommandPort,
+        segment: CommandSegment,
+        packets: Packets,
+        limit_s: float,
+        ended: Callable[[int, bytes], None],
+    ) -> None:
+        data = segment.data
+        count, queued, done, view = len(data) // PACKET_BYTES, 0, 0, memoryview(data)
         while done < count:
             # No more in flight than completion records that can wait to be read.
             room = self._completions.entries - (queued - done)
             queued += port.push(view[queued * PACKET_BYTES : (queued + room) * PACKET_BYTES])
             irq, completed, slots = self._wait(packets, done, queued, limit_s)
             if irq & csr.IRQ_STATUS_ERROR_MASK:
-                self._fault = self._read_fault(packets, done)
+                self._fault = self._read_fault(packets, done, segment)
                 raise self._fault
             finished = (completed - self._next_seq) & _SEQ_MASK
             ended(self._next_seq, slots[: finished * COMPLETION_BYTES])
@@ -316,33 +348,23 @@ class Device:
         slots = cast("list[bytes]", found[3:])
         return irq | later & csr.IRQ_STATUS_ERROR_MASK, completed, b"".join(slots)
 
-    def _read_fault(self, packets: Packets, done: int) -> DeviceFault:
+    def _read_fault(self, packets: Packets, done: int, segment: CommandSegment) -> DeviceFault:
         code = ErrorCode(self._backend.read_csr(csr.ERROR_CODE))
         seq = self._backend.read_csr(csr.ERROR_SEQ)
         index = done + ((seq - self._next_seq) & _SEQ_MASK)
         commands = packets()
         packet = commands[index] if index < len(commands) else None
-        fault = DeviceFault(code, seq, packet)
+        fault = DeviceFault(code, seq, packet, number=segment.number_of(index))
         _LOG.info("%s", fault)
         return fault
 
-    # ------------------------------------------------------------------ identity
-    def _check_identity(self) -> None:
-        config = self._config
-        expected = {
-            csr.ID: DEVICE_ID,
-            csr.VERSION: ISA_VERSION,
-            csr.CONFIG: config.array_size << csr.CONFIG_ARRAY_SIZE_LSB
-            | config.bus_bits << csr.CONFIG_BUS_BITS_LSB
-            | config.fma_latency << csr.CONFIG_FMA_LATENCY_LSB,
-        }
-        for offset, value in expected.items():
-            found = self._backend.read_csr(offset)
-            if found != value:
-                raise InfrastructureError(
-                    f"not the device of configuration {config.name}: register {offset:#05x} "
-                    f"reads {found:#x}, expected {value:#x}"
-                )
+    def _resident_programs(self) -> ResidentPrograms:
+        """None loaded. Their images have pages of their own: what the driver alone changes."""
+        lines = loadable_lines(self._backend)[:-OWN_LINES]
+        pages = -(-len(lines) * LINE_BYTES // _PAGE_BYTES)
+        memory = self._allocator.alloc((pages + 1) * _PAGE_BYTES)
+        address = memory + (self._config.memory.base - memory) % _PAGE_BYTES
+        return ResidentPrograms(lines, address, self.write)
 
 
 def _packed(packets: Sequence[Packet]) -> bytes:

@@ -17,12 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driver.isa import PACKET_BYTES, Opcode, Packet
-from driver.isa.programs import PROGRAM_NAMES
+from driver.isa.image import digest as image_digest
+from driver.isa.micro import VectorProgram
 from driver.runtime.buffer import Buffer
+from driver.runtime.vector_programs import FIRST_PLACEHOLDER, name_of, named_by
 
 WORD_BYTES = 8
 """Of the image: addresses are 64-bit words in packets and descriptors alike."""
 PACKET_WORDS = PACKET_BYTES // WORD_BYTES
+_PROGRAM_WORD = 8
+"""Of a VECTOR packet: the 32-bit word with its parameter `program`."""
 Words = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 
@@ -63,7 +67,19 @@ class Program:
     packet_count: int
     relocations: Relocations
     vector_programs: tuple[str, ...]
-    """Programs of the vector engine that the packets name."""
+    """Programs of the vector engine that the packets name, by name."""
+
+    @cached_property
+    def loadable(self) -> tuple[tuple[int, VectorProgram], ...]:
+        """Packets that name a program which a device must load, by their numbers."""
+        words = self.image[: self.packet_count * PACKET_WORDS].view(np.uint32)
+        found = []
+        for number, packet in enumerate(words.reshape(-1, 2 * PACKET_WORDS)):
+            if packet[0] == Opcode.VECTOR and packet[_PROGRAM_WORD] >= FIRST_PLACEHOLDER:
+                program = named_by(int(packet[_PROGRAM_WORD]))
+                assert program is not None, "a placeholder of another process"
+                found.append((number, program))
+        return tuple(found)
 
     @cached_property
     def packets(self) -> tuple[Packet, ...]:
@@ -73,8 +89,17 @@ class Program:
     @cached_property
     def digest(self) -> str:
         """SHA-256 of what the program does, wherever it is bound: equal programs, equal digests."""
-        head = (len(self.operands), self.packet_count, self.sections, self.vector_programs)
-        parts = (self.image, self.relocations.words, self.relocations.symbols)
+        head: tuple[object, ...] = (
+            len(self.operands),
+            self.packet_count,
+            self.sections,
+            self.vector_programs,
+        )
+        image = self.image.copy()
+        for number, program in self.loadable:  # placeholders are this process's
+            image.view(np.uint32)[2 * number * PACKET_WORDS + _PROGRAM_WORD] = 0
+            head = (*head, image_digest(program))
+        parts = (image, self.relocations.words, self.relocations.symbols)
         return hashlib.sha256(
             repr(head).encode() + b"".join(part.tobytes() for part in parts)
         ).hexdigest()
@@ -141,7 +166,7 @@ def _line(packet: Packet, where: dict[int, str]) -> str:
     name = Opcode(packet.opcode).name
     params = [*packet.params]
     if packet.opcode == Opcode.VECTOR:
-        name += f" {PROGRAM_NAMES[params[0]]}"
+        name += f" {name_of(params[0])}"
         params = params[1:6]
     offsets = (0, packet.src1, packet.src2, packet.dst, 0, 0, 0, packet.params[6])
     parts = [

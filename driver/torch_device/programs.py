@@ -12,19 +12,16 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from driver.config import HwConfig
-from driver.isa import Opcode
+from driver.isa import Opcode, Packet
 from driver.isa.micro import Reduce
-from driver.isa.programs import PROGRAMS
 from driver.lower import LOWERINGS, Arg, lower
 from driver.random_stream import RandomStream
 from driver.runtime import Buffer, Program, TensorView
+from driver.runtime.vector_programs import named_by
 from driver.torch_device import _core
 from driver.torch_device.last_used import LastUsed
 
 Results = Sequence[TensorView | None]
-_REDUCING = frozenset(
-    program.number for program in PROGRAMS.values() if program.reduce is not Reduce.NONE
-)
 
 
 class RowCall(NamedTuple):
@@ -212,7 +209,9 @@ def _is_single_pass(program: Program) -> bool:
 
     docs/isa.md allows that for VECTOR without reduction; anything else gives undefined data.
     """
-    return len(program.packets) <= 1 and all(
-        packet.opcode == Opcode.VECTOR and packet.params[0] not in _REDUCING
-        for packet in program.packets
-    )
+    return len(program.packets) <= 1 and all(map(_keeps_elements_apart, program.packets))
+
+
+def _keeps_elements_apart(packet: Packet) -> bool:
+    found = named_by(packet.params[0]) if packet.opcode == Opcode.VECTOR else None
+    return found is not None and found.reduce is Reduce.NONE

@@ -21,7 +21,6 @@ from driver.errors import DeviceFault
 from driver.runtime import Buffer, Device
 from driver.torch_device import _core
 
-_SEQ_MASK = 0xFFFF_FFFF
 _AHEAD = 2
 """Batches that may wait or run while the next one is written."""
 _CONTENTS_BYTES = 1 << 18
@@ -253,12 +252,11 @@ class WorkQueue:
             return
         if item.contents:
             self._device.write(item.address, np.frombuffer(item.contents, np.uint8))
-        first = self._device.next_seq
         limit_s = self._device.config.timeouts.wait_s * len(item.ops)
         try:
             self._device.run(item.packets, limit_s)
         except DeviceFault as fault:
             self._device.recover()  # the op is lost, the device is not
-            at = item.op_of((fault.seq - first) & _SEQ_MASK)
+            at = item.op_of(fault.number)
             self._lost = len(item.ops) - 1 - at
             self._fault = DeviceFault(fault.code, fault.seq, fault.packet, item.ops[at][1])

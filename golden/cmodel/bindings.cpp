@@ -11,6 +11,7 @@
 
 #include "block.h"
 #include "cmodel.h"
+#include "image.h"
 #include "kernels.h"
 #include "matmul.h"
 #include "parallel.h"
@@ -27,11 +28,17 @@ using OutMatrix = nb::ndarray<nb::ndim<3>, nb::device::cpu>;
 using Words = nb::ndarray<const std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using OutWords = nb::ndarray<std::uint32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
-/// Empty bytes are no programs.
-npu::Programs parsed(const nb::bytes& programs) {
-  if (programs.size() == 0) return {};
-  const auto* first = static_cast<const std::byte*>(programs.data());
-  return npu::Programs({first, programs.size()});
+std::span<const std::byte> span_of(const nb::bytes& bytes) {
+  return {static_cast<const std::byte*>(bytes.data()), bytes.size()};
+}
+
+/// The program in an image, or std::invalid_argument that says what is malformed.
+npu::Program parsed(const nb::bytes& image) {
+  try {
+    return npu::parse_image(span_of(image));
+  } catch (const npu::Fault& fault) {
+    throw std::invalid_argument(fault.detail);
+  }
 }
 
 /// A CModel that keeps the array alive whose bytes it changes.
@@ -42,7 +49,7 @@ class PyCModel {
       : array_(std::move(memory)),
         model_(npu::Memory(std::as_writable_bytes(std::span(array_.data(), array_.size())), base,
                            limit),
-               threads, parsed(programs)) {}
+               threads, npu::ProgramMemory(span_of(programs))) {}
 
   unsigned execute(const nb::bytes& packet, std::uint32_t seq) {
     if (packet.size() != sizeof(npu::isa::Packet)) {
@@ -132,18 +139,18 @@ void micro(unsigned op, const Words& a, const Words& b, const Words& c, OutWords
 }
 
 /// A program on words, element by element; a reduction's elements before they are reduced.
-void run_program(const nb::bytes& programs, unsigned number, const std::vector<Words>& sources,
-                 const std::vector<std::uint32_t>& imms, OutWords out, const std::string& kernels) {
+void run_program(const nb::bytes& image, const std::vector<Words>& sources,
+                 const std::vector<std::uint32_t>& imms, std::vector<OutWords> outs,
+                 const std::string& kernels) {
   constexpr auto kWord = npu::isa::DType::kInt32;
-  const npu::Programs table = parsed(programs);
-  const npu::Program* found = table.find(number);
-  if (found == nullptr) throw std::invalid_argument("run_program: no such program");
-  const npu::Program& program = *found;
+  const npu::Program program = parsed(image);
+  const std::size_t elements = outs.empty() ? 0 : outs.front().size();
+  const auto is_long = [&](const auto& words) { return words.size() == elements; };
   std::array<std::uint32_t, npu::isa::kImmediates> words{};
-  const bool fits = sources.size() == program.sources && imms.size() <= words.size() &&
-                    std::ranges::all_of(
-                        sources, [&](const Words& source) { return source.size() == out.size(); });
-  if (!fits) throw std::invalid_argument("run_program: sources, imms and out do not fit");
+  const bool fits = sources.size() == program.sources && outs.size() == program.results &&
+                    imms.size() <= words.size() && std::ranges::all_of(sources, is_long) &&
+                    std::ranges::all_of(outs, is_long);
+  if (!fits) throw std::invalid_argument("run_program: sources, imms and outs do not fit");
   std::ranges::copy(imms, words.begin());
   npu::Block block(program, words, kernels_named(kernels).vector);
   const nb::gil_scoped_release release;
@@ -152,15 +159,17 @@ void run_program(const nb::bytes& programs, unsigned number, const std::vector<W
     auto* bytes = const_cast<std::byte*>(reinterpret_cast<const std::byte*>(at));
     return npu::Run{bytes, kWord, sizeof *at, count};
   };
-  for (std::size_t first = 0; first < out.size(); first += npu::kBlockWords) {
-    const std::size_t count = std::min(npu::kBlockWords, out.size() - first);
+  for (std::size_t first = 0; first < elements; first += npu::kBlockWords) {
+    const std::size_t count = std::min(npu::kBlockWords, elements - first);
     block.begin(count);
     for (std::size_t s = 0; s < sources.size(); ++s) {
       block.load(s, 0, run(sources[s].data() + first, count));
     }
     block.number(0, count, first);
     block.execute();
-    block.store(0, run(out.data() + first, count));
+    for (std::size_t r = 0; r < outs.size(); ++r) {
+      block.store(r, 0, run(outs[r].data() + first, count));
+    }
   }
 }
 
@@ -221,6 +230,7 @@ NB_MODULE(_cmodel, module) {
            "memory"_a.noconvert(), "mem_base"_a, "mem_limit"_a, "threads"_a = 0,
            "programs"_a = nb::bytes("", 0))
       .def("execute", &PyCModel::execute, "packet"_a, "seq"_a = 0)
+      .def("forget_loaded_programs", [](PyCModel& self) { self.model().forget_loaded_programs(); })
       .def_prop_ro("last_fault", [](PyCModel& self) { return self.model().last_fault(); })
       .def(
           "poison",
@@ -241,7 +251,7 @@ NB_MODULE(_cmodel, module) {
   });
   module.def("micro", &micro, "op"_a, "a"_a.noconvert(), "b"_a.noconvert(), "c"_a.noconvert(),
              "out"_a.noconvert(), "kernels"_a = "");
-  module.def("run_program", &run_program, "programs"_a, "number"_a, "sources"_a, "imms"_a,
-             "out"_a.noconvert(), "kernels"_a = "");
+  module.def("run_program", &run_program, "image"_a, "sources"_a, "imms"_a, "outs"_a.noconvert(),
+             "kernels"_a = "");
   bind_scalars(module);
 }

@@ -14,7 +14,7 @@ namespace {
 using isa::Reduce;
 
 /// Buffers of a block: destination codes, then sources, then positions.
-constexpr std::size_t kSourceBuffer = isa::kDstOut + 1;
+constexpr std::size_t kSourceBuffer = isa::kDstResult + isa::kMaxResults;
 constexpr std::size_t kIndexBuffer = kSourceBuffer + isa::kMaxSources;
 constexpr std::size_t kBuffers = kIndexBuffer + 1;
 
@@ -101,8 +101,8 @@ void Block::execute() {
   }
 }
 
-void Block::store(std::size_t at, const Run& run) const {
-  const std::uint32_t* const src = words(isa::kDstOut) + at;
+void Block::store(std::size_t result, std::size_t at, const Run& run) const {
+  const std::uint32_t* const src = words(isa::kDstResult + result) + at;
   const auto type = static_cast<std::size_t>(run.dtype);
   if (run.step == isa::kDTypeBytes[type]) return kernels_.store[type](src, run.count, run.first);
   scalar::with_dtype(run.dtype, [&](auto dtype) {
@@ -115,7 +115,7 @@ void Block::store(std::size_t at, const Run& run) const {
 void Block::fold_begin() { lanes_.fill(isa::kIdentity[static_cast<std::size_t>(program_.reduce)]); }
 
 void Block::fold(std::size_t at, std::size_t count) {
-  kernels_.fold[static_cast<std::size_t>(program_.reduce)](words(isa::kDstOut) + at, count,
+  kernels_.fold[static_cast<std::size_t>(program_.reduce)](words(isa::kDstResult) + at, count,
                                                            lanes_.data());
 }
 

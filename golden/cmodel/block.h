@@ -40,8 +40,8 @@ class Block {
 
   void execute();
 
-  /// Puts the results `at`, … away.
-  void store(std::size_t at, const Run& run) const;
+  /// Puts elements `at`, … of a result away, by its number.
+  void store(std::size_t result, std::size_t at, const Run& run) const;
   /// Begins a reduction, takes results into it, stores its one element.
   void fold_begin();
   void fold(std::size_t at, std::size_t count);
@@ -60,7 +60,7 @@ class Block {
   std::size_t count_ = 0;
   std::array<bool, isa::kMaxSources> repeated_{};
   std::array<std::uint32_t, isa::kReductionLanes> lanes_{};
-  mutable WordBuffer storage_;  // registers and result, sources, positions
+  mutable WordBuffer storage_;  // registers and results, sources, positions
 };
 
 }  // namespace npu

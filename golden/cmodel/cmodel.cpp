@@ -5,6 +5,7 @@
 #include <span>
 
 #include "gather.h"
+#include "image.h"
 #include "matmul.h"
 #include "move.h"
 #include "operands.h"
@@ -54,6 +55,8 @@ void CModel::run(const Packet& packet) {
       return run_copy(packet);
     case isa::Opcode::kFill:
       return run_fill(packet, packet.param[isa::kFillValue]);
+    case isa::Opcode::kLoad:
+      return run_load(packet);
     case isa::Opcode::kSync:
       return run_fill(packet, packet.param[isa::kSyncValue]);
     default:
@@ -62,7 +65,7 @@ void CModel::run(const Packet& packet) {
 }
 
 void CModel::run_matmul(const Packet& packet) {
-  const auto [a, b, src3, c] = resolve_operands(memory_, packet, programs_);
+  const auto [a, b, src3, c] = resolve_operands(memory_, packet);
   const bool accumulate = has_flag(packet, isa::kAccumulateMask);
   const bool has_start = has_flag(packet, isa::kSrc3DescMask);
   const TensorView& start = has_start ? src3 : c;
@@ -87,25 +90,40 @@ void CModel::run_matmul(const Packet& packet) {
 
 void CModel::run_vector_program(const Packet& packet) {
   const Program& program = *program_of(packet, programs_);
-  const auto [src1, src2, src3, dst] = resolve_operands(memory_, packet, programs_);
-  constexpr std::array kNames{"src1", "src2", "src3"};
-  const std::array views{src1, src2, src3};
-  const std::span sources = std::span(views).first(program.sources);
-  for (std::size_t i = 0; i < sources.size(); ++i) check_readable(memory_, kNames[i], sources[i]);
-  check_writable(memory_, "dst", dst);
+  const VectorOperands operands = resolve_vector_operands(memory_, packet, program);
+  const auto sources = operands.sources();
+  const auto results = operands.results();
+  for (const TensorView& source : sources) check_readable(memory_, "a source", source);
+  for (const TensorView& result : results) check_writable(memory_, "a result", result);
 
   VectorJob job{.program = program,
                 .imm = {},
                 .sources = sources,
-                .dst = dst,
-                .shape = sources.empty() ? dst.shape : src1.shape};
-  std::copy_n(packet.param.begin() + isa::kVectorImm0, job.imm.size(), job.imm.begin());
+                .results = results,
+                .shape = sources.empty() ? results.front().shape : sources.front().shape};
+  const bool list = has_flag(packet, isa::kOperandListMask);
+  std::copy_n(packet.param.begin() + isa::kVectorImm0,
+              list ? isa::kImmediates : isa::kPlainImmediates, job.imm.begin());
   run_vector(memory_, job, threads_);
-  mark_written(memory_, dst);
+  for (const TensorView& result : results) mark_written(memory_, result);
+}
+
+void CModel::run_load(const Packet& packet) {
+  const std::uint32_t lines = packet.param[isa::kLoadLines];
+  const std::uint64_t bytes = lines * kLineBytes;
+  const Address last = packet.src1 + (bytes - 1);
+  fail_if(packet.src1 % kLineBytes != 0, isa::ErrorCode::kMisaligned,
+          [&] { return "image " + hex(packet.src1) + " is not 64-aligned"; });
+  fail_if(!memory_.contains(packet.src1, last), isa::ErrorCode::kOutOfRange,
+          [&] { return "image at " + hex(packet.src1) + " is not all in memory"; });
+  fail_if(memory_.read_fails(packet.src1, bytes), isa::ErrorCode::kBusRead,
+          [&] { return "bus error on the image at " + hex(packet.src1); });
+  programs_.load(packet.param[isa::kLoadLine], lines,
+                 parse_image({memory_.at(packet.src1), bytes}));
 }
 
 void CModel::run_gather(const Packet& packet) {
-  const auto [table, index, src3, dst] = resolve_operands(memory_, packet, programs_);
+  const auto [table, index, src3, dst] = resolve_operands(memory_, packet);
   const IndexedMove move{dst, index, table, packet.param[isa::kGatherDim]};
   check_readable(memory_, "src2", index);
   check_indices(memory_, move, true, false);
@@ -114,7 +132,7 @@ void CModel::run_gather(const Packet& packet) {
 }
 
 void CModel::run_scatter(const Packet& packet) {
-  const auto [src, index, src3, table] = resolve_operands(memory_, packet, programs_);
+  const auto [src, index, src3, table] = resolve_operands(memory_, packet);
   const IndexedMove move{src, index, table, packet.param[isa::kScatterDim]};
   const bool accumulate = has_flag(packet, isa::kAccumulateMask);
   check_readable(memory_, "src1", src);
@@ -124,14 +142,14 @@ void CModel::run_scatter(const Packet& packet) {
 }
 
 void CModel::run_copy(const Packet& packet) {
-  const auto [src, src2, src3, dst] = resolve_operands(memory_, packet, programs_);
+  const auto [src, src2, src3, dst] = resolve_operands(memory_, packet);
   check_readable(memory_, "src1", src);
   check_writable(memory_, "dst", dst);
   copy(memory_, src, dst);
 }
 
 void CModel::run_fill(const Packet& packet, std::uint32_t value) {
-  const TensorView dst = resolve_operands(memory_, packet, programs_).dst;
+  const TensorView dst = resolve_operands(memory_, packet).dst;
   check_writable(memory_, "dst", dst);
   fill(memory_, dst, value);
 }

@@ -15,8 +15,8 @@ namespace npu {
 class CModel {
  public:
   /// `threads` as in matmul(): 0 means one per host processor. Never changes a bit of a result.
-  /// `programs` are what VECTOR runs.
-  CModel(Memory memory, unsigned threads, Programs programs = {})
+  /// `programs`: those that VECTOR runs before any is loaded.
+  CModel(Memory memory, unsigned threads, ProgramMemory programs = {})
       : memory_(std::move(memory)), threads_(threads), programs_(std::move(programs)) {}
 
   /// Executes one command; `seq` only names it in last_fault(). Memory changes only when the answer
@@ -29,6 +29,9 @@ class CModel {
 
   [[nodiscard]] Memory& memory() { return memory_; }
 
+  /// What a reset does here: loaded programs are gone.
+  void forget_loaded_programs() { programs_.forget_loaded(); }
+
  private:
   void run(const isa::Packet& packet);
   void run_matmul(const isa::Packet& packet);
@@ -36,11 +39,12 @@ class CModel {
   void run_gather(const isa::Packet& packet);
   void run_scatter(const isa::Packet& packet);
   void run_copy(const isa::Packet& packet);
+  void run_load(const isa::Packet& packet);
   void run_fill(const isa::Packet& packet, std::uint32_t value);
 
   Memory memory_;
   unsigned threads_;
-  Programs programs_;
+  ProgramMemory programs_;
   std::string last_fault_;
 };
 

@@ -119,6 +119,10 @@ template <isa::MicroOp kOp>
       return float_to_int(round_even(a));
     case kF2iTrunc:
       return float_to_int(as_float(a));
+    case kRoundFp16:
+      return widen_fp16(narrow_fp16(a));  // a canonical NaN stays one
+    case kRoundBf16:
+      return widen_bf16(narrow_bf16(a));
   }
 }
 

@@ -23,6 +23,7 @@ enum class Opcode : std::uint32_t {
   kScatter = 6,
   kFence = 7,
   kSync = 8,
+  kLoad = 9,
 };
 
 enum class DType : std::uint32_t {
@@ -47,6 +48,8 @@ enum class ErrorCode : std::uint32_t {
   kBusRead = 8,
   kBusWrite = 9,
   kBadIndex = 10,
+  kNotLoaded = 11,
+  kBadImage = 12,
 };
 
 struct Packet {
@@ -120,6 +123,8 @@ inline constexpr std::uint32_t kSrc2DtypeMask = 0x000f0000;
 inline constexpr unsigned kSrc2DtypeShift = 16;
 inline constexpr std::uint32_t kSrc3DtypeMask = 0x00f00000;
 inline constexpr unsigned kSrc3DtypeShift = 20;
+inline constexpr std::uint32_t kOperandListMask = 0x01000000;
+inline constexpr unsigned kOperandListShift = 24;
 
 /// What an opcode may use; everything else in its packet must be zero.
 struct Usage {
@@ -129,16 +134,17 @@ struct Usage {
   unsigned params;  // bit i: parameter i
 };
 
-inline constexpr std::array<Usage, 9> kOperations{{
+inline constexpr std::array<Usage, 10> kOperations{{
     {Opcode::kNop, 0x00008000, false, false, false, 0x00},
     {Opcode::kMatmul, 0x0000ffff, true, true, true, 0xcf},
-    {Opcode::kVector, 0x00fff8ff, true, true, true, 0xff},
+    {Opcode::kVector, 0x01fff8ff, true, true, true, 0xff},
     {Opcode::kCopy, 0x0000d0ff, true, false, true, 0x01},
     {Opcode::kFill, 0x0000c0f0, false, false, true, 0x03},
     {Opcode::kGather, 0x000ff0ff, true, true, true, 0x01},
     {Opcode::kScatter, 0x000ff4ff, true, true, true, 0x01},
     {Opcode::kFence, 0x00008000, false, false, false, 0x00},
     {Opcode::kSync, 0x00008000, false, false, true, 0x01},
+    {Opcode::kLoad, 0x00008000, true, false, false, 0x03},
 }};
 
 /// (operand type, result type) that MATMUL accepts.
@@ -181,5 +187,7 @@ inline constexpr unsigned kFillValue = 1;
 inline constexpr unsigned kGatherDim = 0;
 inline constexpr unsigned kScatterDim = 0;
 inline constexpr unsigned kSyncValue = 0;
+inline constexpr unsigned kLoadLine = 0;
+inline constexpr unsigned kLoadLines = 1;
 
 }  // namespace npu::isa

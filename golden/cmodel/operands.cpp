@@ -3,6 +3,9 @@
 
 #include <array>
 #include <optional>
+#include <string>
+
+#include "fault.h"
 
 namespace npu {
 
@@ -60,19 +63,20 @@ Operands matmul_operands(const Memory& memory, const Packet& packet) {
   return operands;
 }
 
-Operands vector_operands(const Memory& memory, const Packet& packet, const Program& program) {
-  const std::array refs{src1_of(packet), src2_of(packet, src2_dtype(packet)),
-                        third_source_of(packet)};
-  std::array<TensorView, isa::kMaxSources> views;
-  const std::uint32_t count = packet.param[isa::kVectorCount];
-  ShapeRule rule;
-  if (count != 0) rule = Shape{1, {count}};
-  for (std::size_t i = 0; i < program.sources; ++i) {
-    views[i] = resolve(memory, refs[i], rule);
-    rule = views[i].shape;
+/// What a VECTOR packet says of operand `at` of its program: sources, then results.
+OperandRef vector_ref(const Packet& packet, const Program& program, std::size_t at) {
+  const bool is_destination = at >= program.sources;
+  if (!has_flag(packet, isa::kOperandListMask)) {
+    if (is_destination) return dst_of(packet);
+    return at == 0 ? src1_of(packet)
+                   : (at == 1 ? src2_of(packet, src2_dtype(packet)) : third_source_of(packet));
   }
-  if (program.reduce != isa::Reduce::kNone) rule.shape->size[rule.shape->rank - 1] = 1;
-  return {views[0], views[1], views[2], resolve(memory, dst_of(packet), rule)};
+  constexpr std::array kSources{"src1", "src2", "src3", "src4"};
+  constexpr std::array kResults{"result 1", "result 2", "result 3"};
+  static_assert(kSources.size() == isa::kMaxSources && kResults.size() == isa::kMaxResults);
+  const char* name = is_destination ? kResults[at - program.sources] : kSources[at];
+  const Address address = packet.src1 + at * sizeof(isa::Descriptor);
+  return {name, address, true, is_destination, std::nullopt};
 }
 
 Operands gather_operands(const Memory& memory, const Packet& packet) {
@@ -122,12 +126,31 @@ TensorView sync_operand(const Memory& memory, const Packet& packet) {
 
 }  // namespace
 
-Operands resolve_operands(const Memory& memory, const Packet& packet, const Programs& programs) {
+VectorOperands resolve_vector_operands(const Memory& memory, const Packet& packet,
+                                       const Program& program) {
+  fail_if(has_flag(packet, isa::kOperandListMask) && packet.src1 % sizeof(isa::Descriptor) != 0,
+          isa::ErrorCode::kMisaligned,
+          [&] { return "operand list " + hex(packet.src1) + " is not 64-aligned"; });
+  VectorOperands operands;
+  const std::uint32_t count = packet.param[isa::kVectorCount];
+  ShapeRule rule;
+  if (count != 0) rule = Shape{1, {count}};
+  for (std::size_t i = 0; i < program.sources; ++i) {
+    operands.source[i] = resolve(memory, vector_ref(packet, program, i), rule);
+    rule = operands.source[operands.source_count++].shape;
+  }
+  if (program.reduce != isa::Reduce::kNone) rule.shape->size[rule.shape->rank - 1] = 1;
+  for (std::size_t i = 0; i < program.results; ++i) {
+    operands.result[i] = resolve(memory, vector_ref(packet, program, program.sources + i), rule);
+    rule = operands.result[operands.result_count++].shape;
+  }
+  return operands;
+}
+
+Operands resolve_operands(const Memory& memory, const Packet& packet) {
   switch (static_cast<isa::Opcode>(packet.opcode)) {
     case isa::Opcode::kMatmul:
       return matmul_operands(memory, packet);
-    case isa::Opcode::kVector:
-      return vector_operands(memory, packet, *program_of(packet, programs));
     case isa::Opcode::kGather:
       return gather_operands(memory, packet);
     case isa::Opcode::kScatter:

@@ -46,7 +46,7 @@ struct SourceUse {
   std::uint32_t flags;  // type and DESC
 };
 
-[[nodiscard]] std::array<SourceUse, isa::kMaxSources> sources_of(const Packet& packet) {
+[[nodiscard]] std::array<SourceUse, isa::kPlainSources> sources_of(const Packet& packet) {
   const auto part = [&](std::uint32_t mask) { return packet.flags & mask; };
   return {{{packet.src1, part(isa::kSrcDtypeMask | isa::kSrc1DescMask)},
            {packet.src2, part(isa::kSrc2DtypeMask | isa::kSrc2DescMask)},
@@ -67,7 +67,24 @@ void check_start(const Packet& packet) {
                has_flag(packet, isa::kAccumulateMask) ? 0 : packet.flags & isa::kSrc3DescMask);
 }
 
-void check_reserved(const Packet& packet, const isa::Usage& usage, const Programs& programs) {
+void check_vector_reserved(const Packet& packet, const ProgramMemory& programs) {
+  if (has_flag(packet, isa::kOperandListMask)) {
+    constexpr std::uint32_t kUsed = isa::kOperandListMask | isa::kIrqMask;
+    must_be_zero("flags not used with an operand list", packet.flags & ~kUsed);
+    must_be_zero("src2, not used with an operand list,", packet.src2);
+    must_be_zero("dst, not used with an operand list,", packet.dst);
+    return;
+  }
+  const Program* program = program_of(packet, programs);
+  const auto sources = sources_of(packet);
+  for (std::size_t i = program == nullptr ? sources.size() : program->sources; i < sources.size();
+       ++i) {
+    must_be_zero("address of a source that the program does not have", sources[i].address);
+    must_be_zero("flags of a source that the program does not have", sources[i].flags);
+  }
+}
+
+void check_reserved(const Packet& packet, const isa::Usage& usage, const ProgramMemory& programs) {
   must_be_zero("flags not used by the opcode", packet.flags & ~usage.flags);
   must_be_zero("src1, not used by the opcode,", usage.src1 ? 0 : packet.src1);
   must_be_zero("src2, not used by the opcode,", usage.src2 ? 0 : packet.src2);
@@ -78,13 +95,8 @@ void check_reserved(const Packet& packet, const isa::Usage& usage, const Program
   }
   if (static_cast<Opcode>(packet.opcode) == Opcode::kMatmul) check_start(packet);
   must_be_zero("bits of FILL's value above the element", excess_fill_bits(packet));
-  if (static_cast<Opcode>(packet.opcode) != Opcode::kVector) return;
-  const Program* program = program_of(packet, programs);
-  const auto sources = sources_of(packet);
-  for (std::size_t i = program == nullptr ? sources.size() : program->sources; i < sources.size();
-       ++i) {
-    must_be_zero("address of a source that the program does not have", sources[i].address);
-    must_be_zero("flags of a source that the program does not have", sources[i].flags);
+  if (static_cast<Opcode>(packet.opcode) == Opcode::kVector) {
+    check_vector_reserved(packet, programs);
   }
 }
 
@@ -118,12 +130,18 @@ void check_count(std::uint32_t count, bool any_descriptor) {
   });
 }
 
-void check_vector_params(const Packet& packet, const Programs& programs) {
+void check_vector_params(const Packet& packet, const ProgramMemory& programs) {
   const Program* program = program_of(packet, programs);
-  fail_if(program == nullptr, ErrorCode::kBadParam, [&] {
-    return "program " + std::to_string(packet.param[isa::kVectorProgram]) + " does not exist";
+  fail_if(program == nullptr, ErrorCode::kNotLoaded, [&] {
+    return "no program begins at line " + std::to_string(packet.param[isa::kVectorProgram]);
   });
   const std::uint32_t count = packet.param[isa::kVectorCount];
+  if (has_flag(packet, isa::kOperandListMask)) {
+    fail_if(count != 0, ErrorCode::kBadParam, [] { return "count with an operand list"; });
+    return;
+  }
+  fail_if(program->sources > isa::kPlainSources || program->results > 1, ErrorCode::kBadParam,
+          [] { return "a program of four sources or several results needs an operand list"; });
   constexpr std::array kDesc{isa::kSrc1DescMask, isa::kSrc2DescMask, isa::kSrc3DescMask};
   std::uint32_t used = isa::kDstDescMask;
   for (std::size_t i = 0; i < program->sources; ++i) used |= kDesc[i];
@@ -136,6 +154,16 @@ void check_vector_params(const Packet& packet, const Programs& programs) {
           [] { return "a program that reduces takes descriptors, not a count"; });
 }
 
+void check_load_params(const Packet& packet) {
+  const std::uint32_t line = packet.param[isa::kLoadLine];
+  const std::uint32_t lines = packet.param[isa::kLoadLines];
+  fail_if(lines == 0 || lines > isa::kProgramMaxLines, ErrorCode::kBadParam,
+          [&] { return "no image has " + std::to_string(lines) + " lines"; });
+  fail_if(!ProgramMemory::is_loadable(line, lines), ErrorCode::kBadParam, [&] {
+    return std::to_string(lines) + " lines from " + std::to_string(line) + " are not loadable";
+  });
+}
+
 void check_index_params(const Packet& packet) {
   constexpr std::uint32_t kAll = isa::kSrc1DescMask | isa::kSrc2DescMask | isa::kDstDescMask;
   fail_if((packet.flags & kAll) != kAll, ErrorCode::kBadParam,
@@ -145,7 +173,7 @@ void check_index_params(const Packet& packet) {
           [&] { return "dimension " + std::to_string(dim) + " does not exist"; });
 }
 
-void check_params(const Packet& packet, const Programs& programs) {
+void check_params(const Packet& packet, const ProgramMemory& programs) {
   switch (static_cast<Opcode>(packet.opcode)) {
     case Opcode::kMatmul:
       for (const unsigned i : {isa::kMatmulM, isa::kMatmulK, isa::kMatmulN, isa::kMatmulBatch}) {
@@ -160,6 +188,8 @@ void check_params(const Packet& packet, const Programs& programs) {
       return check_count(packet.param[isa::kFillCount], has_flag(packet, isa::kDstDescMask));
     case Opcode::kVector:
       return check_vector_params(packet, programs);
+    case Opcode::kLoad:
+      return check_load_params(packet);
     case Opcode::kGather:
     case Opcode::kScatter:
       return check_index_params(packet);
@@ -170,7 +200,7 @@ void check_params(const Packet& packet, const Programs& programs) {
 
 }  // namespace
 
-void check_packet(const Packet& packet, const Programs& programs) {
+void check_packet(const Packet& packet, const ProgramMemory& programs) {
   const isa::Usage& usage = check_opcode(packet);
   check_reserved(packet, usage, programs);
   fail_if(!dtypes_accepted(packet), ErrorCode::kBadDtype,

@@ -33,9 +33,9 @@ namespace npu {
 static_assert(isa::kMatmulSrc3Low == isa::kVectorSrc3Low &&
               isa::kMatmulSrc3High == isa::kVectorSrc3High);
 
-/// The program that a VECTOR packet names, or null if there is none of that number.
+/// The program that a VECTOR packet names, or null if none begins at that line.
 [[nodiscard]] inline const Program* program_of(const isa::Packet& packet,
-                                               const Programs& programs) {
+                                               const ProgramMemory& programs) {
   return programs.find(packet.param[isa::kVectorProgram]);
 }
 
@@ -49,6 +49,6 @@ static_assert(isa::kMatmulSrc3Low == isa::kVectorSrc3Low &&
 }
 
 /// Throws the first Fault of: opcode, reserved bits, types, parameters.
-void check_packet(const isa::Packet& packet, const Programs& programs);
+void check_packet(const isa::Packet& packet, const ProgramMemory& programs);
 
 }  // namespace npu

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The vector programs that a model runs, handed over as bytes when it is made: a program added in
-/// driver/isa/programs needs no new build of the model. What an instruction computes is micro.h's.
+/// The vector programs that a model runs, by their lines of program memory. The boot programs are
+/// handed over as bytes when a model is made: a program added in driver/isa/programs needs no new
+/// build of the model. What an instruction computes is micro.h's.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -12,38 +14,44 @@
 
 namespace npu {
 
-/// One program. The spans belong to its Programs.
 struct Program {
-  std::span<const isa::Instruction> code;
-  std::span<const std::uint32_t> constants;  // by operand code, less kOperandConst
-  unsigned sources;
-  isa::Reduce reduce;
+  std::vector<isa::Instruction> code;
+  std::vector<std::uint32_t> constants;  // by operand code, less kOperandConst
+  unsigned sources = 0;
+  unsigned results = 1;
+  isa::Reduce reduce{};
 
   /// Whether it reads an element's position in its row.
   [[nodiscard]] bool numbers_elements() const;
 };
 
-class Programs {
+class ProgramMemory {
  public:
   /// No program at all.
-  Programs() = default;
-  /// Little endian: three u32 counts; instructions of 5 bytes (op, dst, a, b, c), constants of 4,
-  /// programs of 4 (u16 instructions, u8 sources, u8 reduction), whose code follows each other.
-  /// Throws std::invalid_argument on anything that a model could not run.
-  explicit Programs(std::span<const std::byte> tables);
-  Programs(Programs&&) = default;
-  Programs& operator=(Programs&&) = default;
+  ProgramMemory() : ProgramMemory(std::span<const std::byte>{}) {}
+  /// `boot`: images one behind the other, from line 0 on; these stay for ever. Throws
+  /// std::invalid_argument when they are none, or reach into the loadable lines.
+  explicit ProgramMemory(std::span<const std::byte> boot);
+  ProgramMemory(ProgramMemory&&) = default;
+  ProgramMemory& operator=(ProgramMemory&&) = default;
 
-  [[nodiscard]] std::size_t size() const { return programs_.size(); }
-  /// The program of that number, or null.
-  [[nodiscard]] const Program* find(std::uint32_t number) const {
-    return number < programs_.size() ? &programs_[number] : nullptr;
+  /// The program that begins at a line, or null.
+  [[nodiscard]] const Program* find(std::uint32_t line) const {
+    return line < slots_.size() ? slots_[line].program.get() : nullptr;
   }
+  /// Whether LOAD may write these lines.
+  [[nodiscard]] static bool is_loadable(std::uint32_t line, std::uint32_t lines);
+  /// Puts a program of so many loadable lines at `line`, in place of all that it overlaps.
+  void load(std::uint32_t line, std::uint32_t lines, Program program);
+  /// Forgets all but the boot programs.
+  void forget_loaded();
 
  private:
-  std::vector<isa::Instruction> code_;
-  std::vector<std::uint32_t> constants_;
-  std::vector<Program> programs_;
+  struct Slot {
+    std::unique_ptr<const Program> program;
+    std::uint32_t lines = 0;
+  };
+  std::vector<Slot> slots_;  // by first line
 };
 
 }  // namespace npu

@@ -53,7 +53,8 @@ const char* malformation(const isa::Descriptor& raw, const OperandRef& ref) {
       return "destination is broadcast";
     }
   }
-  return raw.dtype == static_cast<std::uint32_t>(ref.dtype) ? nullptr : "type is not the packet's";
+  if (!ref.dtype) return raw.dtype < isa::kDTypeBytes.size() ? nullptr : "type does not exist";
+  return raw.dtype == static_cast<std::uint32_t>(*ref.dtype) ? nullptr : "type is not the packet's";
 }
 
 /// The first thing wrong with a window, or null.
@@ -69,7 +70,7 @@ const char* malformation(const isa::Window& raw, const OperandRef& ref) {
     }
   }
   if (ref.is_transposed) return "a window is not transposed";
-  return raw.dtype == static_cast<std::uint32_t>(ref.dtype) ? nullptr : "type is not the packet's";
+  return raw.dtype == static_cast<std::uint32_t>(*ref.dtype) ? nullptr : "type is not the packet's";
 }
 
 constexpr std::uint64_t kDescriptorBytes = sizeof(isa::Descriptor);
@@ -106,7 +107,7 @@ TensorView load_window(const Memory& memory, const OperandRef& ref, const ShapeR
   const char* wrong = malformation(raw, ref);
   fail_if(wrong != nullptr, ErrorCode::kBadDescriptor,
           [&] { return words(ref.name, "window at " + hex(ref.address) + ": " + wrong); });
-  TensorView view{raw.base, ref.dtype, {isa::kWindowRank, {}}, {}};
+  TensorView view{raw.base, *ref.dtype, {isa::kWindowRank, {}}, {}};
   std::ranges::copy(raw.size, view.shape.size.begin());
   std::ranges::copy(raw.stride, view.stride.begin());
   fail_if(!rule.admits_window(view.shape), ErrorCode::kBadDescriptor,
@@ -125,7 +126,7 @@ TensorView load_descriptor(const Memory& memory, const OperandRef& ref, const Sh
   const char* wrong = malformation(raw, ref);
   fail_if(wrong != nullptr, ErrorCode::kBadDescriptor,
           [&] { return words(ref.name, "descriptor at " + hex(ref.address) + ": " + wrong); });
-  TensorView view{raw.base, ref.dtype, {raw.rank, {}}, {}};
+  TensorView view{raw.base, static_cast<isa::DType>(raw.dtype), {raw.rank, {}}, {}};
   std::ranges::copy(raw.size, view.shape.size.begin());
   std::ranges::copy(raw.stride, view.stride.begin());
   fail_if(!rule.admits(view.shape), ErrorCode::kBadDescriptor,
@@ -172,7 +173,7 @@ bool ShapeRule::admits_window(const Shape& given) const {
 TensorView resolve(const Memory& memory, const OperandRef& ref, const ShapeRule& rule) {
   const TensorView view = ref.is_descriptor
                               ? load_descriptor(memory, ref, rule)
-                              : dense_view(ref.address, ref.dtype, rule.shape.value());
+                              : dense_view(ref.address, ref.dtype.value(), rule.shape.value());
   check_alignment(ref, view);
   check_extent(memory, ref, view);
   return view;

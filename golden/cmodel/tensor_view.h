@@ -52,12 +52,12 @@ struct ShapeRule {
 
 /// One of a packet's addresses with what the packet says of it.
 struct OperandRef {
-  std::string_view name;  // src1, src2, src3 or dst
+  std::string_view name;  // src1, src2, …, dst or a result
   Address address = 0;
   bool is_descriptor = false;
   bool is_destination = false;
-  isa::DType dtype{};
-  bool may_be_window = false;  // of MATMUL
+  std::optional<isa::DType> dtype;  // none: the descriptor's
+  bool may_be_window = false;       // of MATMUL
   bool is_transposed = false;
 };
 

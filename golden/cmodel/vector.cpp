@@ -28,7 +28,7 @@ class Runner {
         kernels_(kernels.vector),
         reduces_(job.program.reduce != Reduce::kNone),
         operands_(all_operands(job)),
-        walk_(job.shape, std::span(operands_).first(job.sources.size() + 1),
+        walk_(job.shape, std::span(operands_).first(job.sources.size() + job.results.size()),
               reduces_ || job.program.numbers_elements()) {}
 
   /// Units of work: a row, a part of a long one, or as many short ones as a block holds.
@@ -53,15 +53,17 @@ class Runner {
  private:
   using Operands = std::array<TensorView, kMaxOperands>;
 
-  /// The sources, then the destination.
+  /// The sources, then the results.
   static Operands all_operands(const VectorJob& job) {
     Operands operands{};
     std::ranges::copy(job.sources, operands.begin());
-    operands[job.sources.size()] = job.dst;
+    std::ranges::copy(job.results, operands.begin() + job.sources.size());
     return operands;
   }
 
-  [[nodiscard]] std::size_t dst() const { return job_.sources.size(); }
+  [[nodiscard]] std::size_t result(std::size_t number = 0) const {
+    return job_.sources.size() + number;
+  }
   [[nodiscard]] bool grouped() const { return walk_.row_elements() <= kBlockWords / 2; }
   [[nodiscard]] std::uint64_t group() const { return kBlockWords / walk_.row_elements(); }
   /// Blocks per row; a reduction needs the row in one unit.
@@ -96,9 +98,9 @@ class Runner {
       if (reduces_) {
         block.fold_begin();
         block.fold(r * elements, elements);
-        block.fold_end(run_of(dst(), cursor.offset(dst()), 1));
+        block.fold_end(run_of(result(), cursor.offset(result()), 1));
       } else {
-        block.store(r * elements, run_of(dst(), cursor.offset(dst()), elements));
+        store(block, r * elements, cursor, 0, elements);
       }
     }
   }
@@ -123,7 +125,17 @@ class Runner {
   void run_part(Block& block, std::uint64_t row, std::uint64_t first) const {
     const Walk::Cursor cursor(walk_, row);
     const std::size_t count = execute_part(block, cursor, first);
-    block.store(0, run_of(dst(), cursor.offset(dst()) + first * walk_.step(dst()), count));
+    store(block, 0, cursor, first, count);
+  }
+
+  /// Elements `at`, … of the block as elements `first`, … of a row of each result.
+  void store(const Block& block, std::size_t at, const Walk::Cursor& cursor, std::uint64_t first,
+             std::size_t count) const {
+    for (std::size_t number = 0; number < job_.results.size(); ++number) {
+      const std::size_t operand = result(number);
+      const std::uint64_t offset = cursor.offset(operand) + first * walk_.step(operand);
+      block.store(number, at, run_of(operand, offset, count));
+    }
   }
 
   void reduce_row(Block& block, std::uint64_t row) const {
@@ -132,7 +144,7 @@ class Runner {
     for (std::uint64_t first = 0; first < walk_.row_elements(); first += kBlockWords) {
       block.fold(0, execute_part(block, cursor, first));
     }
-    block.fold_end(run_of(dst(), cursor.offset(dst()), 1));
+    block.fold_end(run_of(result(), cursor.offset(result()), 1));
   }
 
   const Memory& memory_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// VECTOR: a program run on every element of up to three operands, its results stored or reduced
-/// along the innermost dimension.
+/// VECTOR: a program run on every element of its sources, its results stored, or a single one
+/// reduced along the innermost dimension.
 ///
 /// Programs are interpreted: an instruction works on a block of elements at once, so that the loops
 /// in vector_template.h do the work. Blocks are independent, hence the bits depend neither on their
@@ -21,8 +21,8 @@ struct VectorJob {
   const Program& program;
   std::array<std::uint32_t, isa::kImmediates> imm;
   std::span<const TensorView> sources;
-  TensorView dst;
-  Shape shape;  // of the elements that the program runs on; dst's but for a reduction
+  std::span<const TensorView> results;
+  Shape shape;  // of the elements that the program runs on; the results' but for a reduction
 };
 
 /// Runs the job on views that passed every check; does not mark what it wrote. `threads` as in

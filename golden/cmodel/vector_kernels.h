@@ -35,7 +35,7 @@ using ReduceFunction = void (*)(const std::uint32_t* words, std::size_t count,
 using LoadFunction = void (*)(const std::byte* src, std::size_t count, std::uint32_t* dst);
 using StoreFunction = void (*)(const std::uint32_t* src, std::size_t count, std::byte* dst);
 
-inline constexpr std::size_t kMicroOps = static_cast<std::size_t>(isa::MicroOp::kF2iTrunc) + 1;
+inline constexpr std::size_t kMicroOps = isa::kMicroOperands.size();
 
 struct VectorKernels {
   std::array<MicroFunction, kMicroOps> micro;              // by MicroOp

@@ -3,7 +3,8 @@
 
 namespace npu {
 
-Walk::Walk(const Shape& shape, std::span<const TensorView> operands, bool keep_rows) {
+Walk::Walk(const Shape& shape, std::span<const TensorView> operands, bool keep_rows)
+    : operands_(operands.size()) {
   for (std::size_t d = shape.rank; d-- > 0;) {
     Offsets stride{};
     for (std::size_t i = 0; i < operands.size(); ++i) {
@@ -21,7 +22,7 @@ void Walk::add_dimension(std::uint64_t size, const Offsets& stride, bool may_mer
   if (rank_ > 0 && may_merge) {
     const std::size_t inner = rank_ - 1;
     bool adjacent = true;
-    for (std::size_t i = 0; i < kMaxOperands; ++i) {
+    for (std::size_t i = 0; i < operands_; ++i) {
       adjacent = adjacent && stride[i] == size_[inner] * stride_[inner][i];
     }
     if (adjacent) {
@@ -45,7 +46,7 @@ Walk::Cursor::Cursor(const Walk& walk, std::uint64_t row) : walk_(&walk) {
   for (std::size_t d = 1; d < walk.rank_; ++d) {
     index_[d - 1] = row % walk.size_[d];
     row /= walk.size_[d];
-    for (std::size_t i = 0; i < kMaxOperands; ++i) {
+    for (std::size_t i = 0; i < walk.operands_; ++i) {
       offsets_[i] += index_[d - 1] * walk.stride_[d][i];
     }
   }
@@ -56,7 +57,7 @@ void Walk::Cursor::advance() {
     const bool wraps = ++index_[d - 1] == walk_->size_[d];
     const std::uint64_t steps = wraps ? walk_->size_[d] - 1 : 1;
     if (wraps) index_[d - 1] = 0;
-    for (std::size_t i = 0; i < kMaxOperands; ++i) {
+    for (std::size_t i = 0; i < walk_->operands_; ++i) {
       const std::uint64_t bytes = steps * walk_->stride_[d][i];
       offsets_[i] = wraps ? offsets_[i] - bytes : offsets_[i] + bytes;
     }

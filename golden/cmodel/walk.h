@@ -7,12 +7,13 @@
 #include <cstdint>
 #include <span>
 
+#include "npu_micro.h"
 #include "tensor_view.h"
 
 namespace npu {
 
-/// Sources and destination of one command.
-inline constexpr std::size_t kMaxOperands = 4;
+/// Sources and results of one command.
+inline constexpr std::size_t kMaxOperands = isa::kMaxSources + isa::kMaxResults;
 
 /// The index space of a command in as few dimensions as walk it in the same order.
 class Walk {
@@ -48,6 +49,7 @@ class Walk {
  private:
   void add_dimension(std::uint64_t size, const Offsets& stride, bool may_merge);
 
+  std::size_t operands_;
   std::size_t rank_ = 0;  // dimension 0 is the innermost
   std::array<std::uint64_t, isa::kMaxRank + 1> size_{};
   std::array<Offsets, isa::kMaxRank + 1> stride_{};  // in bytes

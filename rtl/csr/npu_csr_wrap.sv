@@ -5,6 +5,9 @@
 /// pulses with `push_packet_o` in the cycle after the write of CMD_PUSH. `irq_o` is a level.
 module npu_csr_wrap
   import npu_isa_pkg::*;
+  import npu_vector_pkg::PROGRAM_DIGEST;
+  import npu_vector_pkg::PROGRAM_RAM;
+  import npu_vector_pkg::PROGRAM_RAM_LINES;
   import npu_ctrl_pkg::*;
 #(
   parameter int unsigned ArraySize  = 16,
@@ -93,6 +96,10 @@ module npu_csr_wrap
   assign hwif_in.CONFIG.array_size.next  = 8'(ArraySize);
   assign hwif_in.CONFIG.bus_bits.next    = 16'(BusBits);
   assign hwif_in.CONFIG.fma_latency.next = 8'(FmaLatency);
+  assign hwif_in.PROGRAM_RAM.first.next  = 16'(PROGRAM_RAM);
+  assign hwif_in.PROGRAM_RAM.lines.next  = 16'(PROGRAM_RAM_LINES);
+  assign {hwif_in.PROGRAM_DIGEST_HI.value.next, hwif_in.PROGRAM_DIGEST_LO.value.next} =
+      PROGRAM_DIGEST;
 
   // Control and state
   assign hwif_in.CTRL.error_ack.hwclr        = error_ack_clear_i;

@@ -1,32 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The checks that a packet's own words decide: opcode, reserved bits, data types, parameters.
 ///
-/// Combinational. `error_o` is the first failing check in that order, or ERROR_NONE.
+/// Combinational. `prog_i` is the program at the line that a VECTOR names. `error_o` is the first
+/// failing check in that order, or ERROR_NONE.
 module npu_cmd_decode
   import npu_isa_pkg::*;
+  import npu_pkg::*;
   import npu_vector_pkg::*;
   import npu_ctrl_pkg::*;
 (
-  input  packet_t packet_i,
-  output error_e  error_o
+  input  packet_t       packet_i,
+  input  program_info_t prog_i,
+  output error_e        error_o
 );
   usage_t   usage;
   flags_t   flags;
-  program_t prog;
   logic     unused_flags, unused_prog;
-  logic     unused_param, reserved_bad, value_bad, source_bad, init_bad, dtype_bad, param_bad;
+  logic     unused_param, reserved_bad, value_bad, vector_reserved, init_bad, dtype_bad, param_bad;
   logic     move_by_count;  // no operand is a descriptor: the packet gives the element count
-  logic     prog_known, all_desc, any_desc, vector_bad, indexed_bad;
-  logic [MAX_SOURCES-1:0] present;  // sources that VECTOR's program has
+  logic     is_vector, listed, not_loaded, all_desc, any_desc, any_dtype, plain_bad, indexed_bad;
+  logic     src3_set, load_bad;
+  logic [PLAIN_SOURCES-1:0] present, has_desc;  // sources that VECTOR's program has
 
   assign usage = opcode_usage(packet_i.opcode);
   assign flags = packet_i.flags;
-  assign prog  = vector_program(packet_i.param[VECTOR_PROGRAM]);
-  assign unused_flags = ^flags;  // the word as a whole is checked against the opcode's mask
-  assign unused_prog  = ^prog;   // where the program lies concerns the engine
+  assign unused_flags = ^flags;   // the word as a whole is checked against the opcode's mask
+  assign unused_prog  = ^prog_i;  // its length concerns the engine
 
-  assign prog_known = packet_i.param[VECTOR_PROGRAM] < PROGRAM_COUNT;
-  assign present    = {prog.sources > 2'd2, prog.sources > 2'd1, prog.sources > 2'd0};
+  assign is_vector = packet_i.opcode == OPCODE_VECTOR;
+  assign listed    = flags.operand_list;
+  assign present   = {prog_i.sources > 3'd2, prog_i.sources > 3'd1, prog_i.sources > 3'd0};
+  assign has_desc  = {flags.src3_desc, flags.src2_desc, flags.src1_desc};
+  assign src3_set  = packet_i.param[VECTOR_SRC3_LOW] != '0 || packet_i.param[VECTOR_SRC3_HIGH] != '0;
 
   always_comb begin
     unused_param = 1'b0;
@@ -45,13 +50,20 @@ module npu_cmd_decode
     if (!dtype_known(flags.dst_dtype) || packet_i.opcode != OPCODE_FILL) value_bad = 1'b0;
   end
 
-  // What VECTOR's packet says of a source that its program does not have.
-  assign source_bad = packet_i.opcode == OPCODE_VECTOR && prog_known && (
-      (!present[0] && (flags.src_dtype != '0 || flags.src1_desc || packet_i.src1 != '0)) ||
-      (!present[1] && (flags.src2_dtype != '0 || flags.src2_desc || packet_i.src2 != '0)) ||
-      (!present[2] && (flags.src3_dtype != '0 || flags.src3_desc ||
-                       packet_i.param[VECTOR_SRC3_LOW] != '0 ||
-                       packet_i.param[VECTOR_SRC3_HIGH] != '0)));
+  // What VECTOR's packet says of a source that its program does not have, or besides its list.
+  assign any_dtype = {flags.src_dtype, flags.src2_dtype, flags.src3_dtype, flags.dst_dtype} != '0;
+  assign any_desc  = flags.dst_desc || has_desc != '0;
+  always_comb begin
+    vector_reserved = 1'b0;
+    if (listed) begin
+      vector_reserved = any_dtype || any_desc || packet_i.src2 != '0 || packet_i.dst != '0;
+    end else if (prog_i.loaded) begin
+      if (!present[0]) vector_reserved = flags.src_dtype != '0 || packet_i.src1 != '0;
+      if (!present[1] && (flags.src2_dtype != '0 || packet_i.src2 != '0)) vector_reserved = 1'b1;
+      if (!present[2] && (flags.src3_dtype != '0 || src3_set))            vector_reserved = 1'b1;
+      if ((has_desc & ~present) != '0)                                    vector_reserved = 1'b1;
+    end
+  end
 
   // Where MATMUL's sums start, when not from the destination's old values.
   assign init_bad = packet_i.opcode == OPCODE_MATMUL && (flags.src3_desc ? !flags.accumulate :
@@ -61,17 +73,30 @@ module npu_cmd_decode
                         (!usage.src1 && packet_i.src1 != '0) ||
                         (!usage.src2 && packet_i.src2 != '0) ||
                         (!usage.dst && packet_i.dst != '0) ||
-                        unused_param || value_bad || source_bad || init_bad;
+                        unused_param || value_bad || init_bad || (is_vector && vector_reserved);
 
   assign move_by_count = !flags.src1_desc && !flags.dst_desc;
 
-  // VECTOR's operands are all direct, with a count, or all descriptors, without.
-  assign all_desc   = flags.dst_desc
-                    && ({flags.src3_desc, flags.src2_desc, flags.src1_desc} | ~present) == '1;
-  assign any_desc   = flags.dst_desc
-                    || {flags.src3_desc, flags.src2_desc, flags.src1_desc} != '0;
-  assign vector_bad = !prog_known || (packet_i.param[VECTOR_COUNT] == '0
-                    ? !all_desc : any_desc || prog.reduce != REDUCE_NONE);
+  // VECTOR's operands are all direct, with a count, or all descriptors, without. The plain form
+  // does not reach all sources and results.
+  assign not_loaded = is_vector && !prog_i.loaded;
+  assign all_desc   = flags.dst_desc && (has_desc | ~present) == '1;
+  always_comb begin
+    plain_bad = prog_i.sources > 3'(PLAIN_SOURCES) || prog_i.results > 2'd1;
+    if (packet_i.param[VECTOR_COUNT] == '0) begin
+      if (!all_desc) plain_bad = 1'b1;
+    end else begin
+      if (any_desc || prog_i.reduce != REDUCE_NONE) plain_bad = 1'b1;
+    end
+  end
+
+  // LOAD: lines of the loadable part, computed without wrapping.
+  assign load_bad = packet_i.param[LOAD_LINES] == '0
+                 || packet_i.param[LOAD_LINES] > 32'(PROGRAM_MAX_LINES)
+                 || packet_i.param[LOAD_LINE] < 32'(PROGRAM_RAM)
+                 || packet_i.param[LOAD_LINE] >= 32'(PROGRAM_RAM + PROGRAM_RAM_LINES)
+                 || packet_i.param[LOAD_LINE] + packet_i.param[LOAD_LINES]
+                    > 32'(PROGRAM_RAM + PROGRAM_RAM_LINES);
 
   // GATHER and SCATTER: the dimension is in the same place.
   assign indexed_bad = !flags.src1_desc || !flags.src2_desc || !flags.dst_desc ||
@@ -89,7 +114,7 @@ module npu_cmd_decode
       OPCODE_VECTOR: begin
         dtype_bad = !dtype_known(flags.src_dtype) || !dtype_known(flags.src2_dtype) ||
                     !dtype_known(flags.src3_dtype) || !dtype_known(flags.dst_dtype);
-        param_bad = vector_bad;
+        param_bad = listed ? packet_i.param[VECTOR_COUNT] != '0 : plain_bad;
       end
       OPCODE_COPY: begin
         dtype_bad = !dtype_known(flags.src_dtype) || flags.src_dtype != flags.dst_dtype;
@@ -105,6 +130,7 @@ module npu_cmd_decode
                     (flags.accumulate && !scatter_add_dtype_ok(flags.src_dtype));
         param_bad = indexed_bad;
       end
+      OPCODE_LOAD: param_bad = load_bad;
       default: ;
     endcase
   end
@@ -113,6 +139,7 @@ module npu_cmd_decode
     if (!usage.known)      error_o = ERROR_BAD_OPCODE;
     else if (reserved_bad) error_o = ERROR_RESERVED_BITS;
     else if (dtype_bad)    error_o = ERROR_BAD_DTYPE;
+    else if (not_loaded)   error_o = ERROR_NOT_LOADED;
     else if (param_bad)    error_o = ERROR_BAD_PARAM;
     else                   error_o = ERROR_NONE;
   end

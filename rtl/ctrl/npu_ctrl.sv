@@ -10,6 +10,7 @@ module npu_ctrl
   import npu_isa_pkg::*;
   import npu_pkg::*;
   import npu_vector_pkg::IMMEDIATES;
+  import npu_vector_pkg::PLAIN_IMMEDIATES;
   import npu_ctrl_pkg::*;
 #(
   parameter int unsigned       ArraySize  = 16,
@@ -36,6 +37,10 @@ module npu_ctrl
   input  mem_wr_rsp_t                wr_rsp_i,
   output logic [BusBits-1:0]         wr_data_o,
   output logic [StrbW-1:0]           wr_strb_o,
+
+  // The program that begins at the line which a VECTOR names
+  output logic [31:0]                program_line_o,
+  input  program_info_t              program_info_i,
 
   output engine_req_t                engine_req_o [NUM_ENGINES],
   input  engine_rsp_t                engine_rsp_i [NUM_ENGINES],
@@ -175,19 +180,32 @@ module npu_ctrl
   assign flags        = packet.flags;
   assign unused_flags = ^flags;  // this module needs some of them
 
-  npu_cmd_decode u_cmd_decode (.packet_i(packet), .error_o(decode_error));
+  dtype_e listed_dtype [NUM_OPERANDS];
+  logic   listed;
+
+  assign listed         = flags.operand_list;
+  assign program_line_o = packet.param[VECTOR_PROGRAM];
+
+  npu_cmd_decode u_cmd_decode (
+    .packet_i(packet), .prog_i(program_info_i), .error_o(decode_error)
+  );
 
   npu_operand_resolve #(.MemBase(MemBase), .MemLimit(MemLimit)) u_operand_resolve (
     .clk_i       (ctrl_clk),
     .rst_ni      (core_rst_n),
     .start_i     (resolve_start),
     .packet_i    (packet),
+    .prog_i      (program_info_i),
     .done_o      (resolve_done),
     .error_o     (resolve_error),
     .src1_o      (engine_cmd.src1),
     .src2_o      (engine_cmd.src2),
     .src3_o      (engine_cmd.src3),
+    .src4_o      (engine_cmd.src4),
     .dst_o       (engine_cmd.dst),
+    .dst2_o      (engine_cmd.dst2),
+    .dst3_o      (engine_cmd.dst3),
+    .dtypes_o    (listed_dtype),
     .src1_window_o(engine_cmd.a),
     .src2_window_o(engine_cmd.b),
     .src3_window_o(init_window),
@@ -207,14 +225,25 @@ module npu_ctrl
     batch: packet.param[MATMUL_BATCH]
   };
   assign engine_cmd.opcode     = opcode_e'(packet.opcode);
-  assign engine_cmd.src_dtype  = dtype_e'(flags.src_dtype);
-  assign engine_cmd.src2_dtype = dtype_e'(flags.src2_dtype);
-  assign engine_cmd.src3_dtype = dtype_e'(flags.src3_dtype);
-  assign engine_cmd.dst_dtype  = dtype_e'(flags.dst_dtype);
+  assign engine_cmd.src_dtype  = listed ? listed_dtype[OPERAND_SRC1] : dtype_e'(flags.src_dtype);
+  assign engine_cmd.src2_dtype = listed ? listed_dtype[OPERAND_SRC2] : dtype_e'(flags.src2_dtype);
+  assign engine_cmd.src3_dtype = listed ? listed_dtype[OPERAND_SRC3] : dtype_e'(flags.src3_dtype);
+  assign engine_cmd.src4_dtype = listed_dtype[OPERAND_SRC4];
+  assign engine_cmd.dst_dtype  = listed ? listed_dtype[OPERAND_DST] : dtype_e'(flags.dst_dtype);
+  assign engine_cmd.dst2_dtype = listed_dtype[OPERAND_DST2];
+  assign engine_cmd.dst3_dtype = listed_dtype[OPERAND_DST3];
   assign engine_cmd.accumulate = flags.accumulate;
   assign engine_cmd.fill_value = packet.param[FILL_VALUE];
-  assign engine_cmd.prog       = packet.param[VECTOR_PROGRAM][PROGRAM_WIDTH-1:0];
-  assign engine_cmd.imm        = packet.param[VECTOR_IMM0+:IMMEDIATES];
+  assign engine_cmd.prog       = packet.param[VECTOR_PROGRAM][PROGRAM_LINE_WIDTH-1:0];  // LOAD_LINE
+  assign engine_cmd.prog_info  = program_info_i;
+  assign engine_cmd.load_lines = packet.param[LOAD_LINES][IMAGE_LINES_WIDTH-1:0];
+
+  // Only an operand list leaves room for the last immediates.
+  always_comb begin
+    for (int unsigned i = 0; i < IMMEDIATES; i++) begin
+      engine_cmd.imm[i] = (listed || i < PLAIN_IMMEDIATES) ? packet.param[VECTOR_IMM0+i] : '0;
+    end
+  end
 
   for (genvar e = 0; e < NUM_ENGINES; e++) begin : gen_engine
     assign engine_req_o[e] = '{valid: engine_valid[e], cmd: engine_cmd};

@@ -10,7 +10,6 @@ package npu_ctrl_pkg;
   localparam int unsigned LINE_BYTES      = 64;
   localparam int unsigned LINE_ADDR_WIDTH = 58;  // byte address bits 63:6
   localparam int unsigned INDEX_WIDTH     = 16;  // slots of the largest ring: 2^16
-  localparam int unsigned PROGRAM_INDEX_WIDTH = $clog2(PROGRAM_COUNT);
 
   typedef logic [LINE_BITS-1:0]         line_t;
   typedef logic [LINE_ADDR_WIDTH-1:0]   line_addr_t;
@@ -118,19 +117,25 @@ package npu_ctrl_pkg;
     logic [63:0] commands;
   } perf_counts_t;
 
-  typedef enum logic [1:0] {
-    OPERAND_SRC1 = 2'd0,
-    OPERAND_SRC2 = 2'd1,
-    OPERAND_SRC3 = 2'd2,
-    OPERAND_DST  = 2'd3
+  /// In the order in which they are checked.
+  typedef enum logic [2:0] {
+    OPERAND_SRC1 = 3'd0,
+    OPERAND_SRC2 = 3'd1,
+    OPERAND_SRC3 = 3'd2,
+    OPERAND_SRC4 = 3'd3,
+    OPERAND_DST  = 3'd4,
+    OPERAND_DST2 = 3'd5,
+    OPERAND_DST3 = 3'd6
   } operand_e;
+
+  localparam int unsigned NUM_OPERANDS = 7;
 
   /// Which engine runs an opcode.
   function automatic engine_e opcode_engine(logic [31:0] opcode);
     unique case (opcode)
       OPCODE_COPY, OPCODE_FILL:      return ENGINE_MOVE;
       OPCODE_MATMUL:                 return ENGINE_MATRIX;
-      OPCODE_VECTOR:                 return ENGINE_VECTOR;
+      OPCODE_VECTOR, OPCODE_LOAD:    return ENGINE_VECTOR;
       OPCODE_GATHER, OPCODE_SCATTER: return ENGINE_GATHER;
       default:                       return ENGINE_NONE;
     endcase
@@ -139,9 +144,10 @@ package npu_ctrl_pkg;
   /// One operand as the packet states it. `shape` is that of the data in memory; it is meaningless
   /// for a descriptor unless `shape_known`, and must then be the descriptor's, `rank` included.
   /// With `has_dim` the packet picks dimension `dim`, which must exist; with `free_dim` the
-  /// descriptor's size there is its own.
+  /// descriptor's size there is its own. With `own_dtype` the descriptor says the type, not `dtype`.
   typedef struct packed {
-    logic        used;
+    logic        is_line;     // begins at a line: a program's image
+    logic        own_dtype;
     logic        is_desc;
     logic        is_dst;
     logic        transposed;  // the engine's view swaps the two inner dimensions
@@ -164,11 +170,6 @@ package npu_ctrl_pkg;
   /// Where dimension `dim` of a descriptor of that rank lies in npu_tensor_t and shape_t.
   function automatic logic [2:0] tensor_dim(logic [2:0] dim, logic [2:0] rank);
     return dim + 3'(MAX_RANK) - rank;
-  endfunction
-
-  /// The program that a VECTOR packet names; of no meaning unless it exists.
-  function automatic program_t vector_program(logic [31:0] number);
-    return (number < PROGRAM_COUNT) ? PROGRAMS[number[PROGRAM_INDEX_WIDTH-1:0]] : '0;
   endfunction
 
   /// Whether a first line says that it is a window's.

@@ -11,6 +11,7 @@ module npu_desc_check
   input  descriptor_t desc_i,
   input  logic        is_dst_i,
   input  logic [3:0]  dtype_i,
+  input  logic        own_dtype_i,    // any type that exists, instead
   input  logic        shape_known_i,  // then rank and shape must be these
   input  logic [2:0]  rank_i,
   input  shape_t      shape_i,
@@ -21,7 +22,7 @@ module npu_desc_check
   output logic [2:0]  rank_o,
   output npu_tensor_t tensor_o
 );
-  logic       entries_bad, sizes_bad, shape_bad, dim_bad, broadcast_bad, rank_ok;
+  logic       entries_bad, sizes_bad, shape_bad, dim_bad, broadcast_bad, rank_ok, dtype_ok;
   logic [2:0] first;  // where dimension 0 goes; indices below it are padding
 
   assign rank_ok = desc_i.rank >= 32'd1 && desc_i.rank <= 32'(MAX_RANK);
@@ -72,6 +73,9 @@ module npu_desc_check
   assign shape_bad = shape_known_i && (rank_o != rank_i || sizes_bad);
   assign dim_bad   = has_dim_i && dim_i >= rank_o;
 
-  assign ok_o = rank_ok && !entries_bad && !shape_bad && !dim_bad && !broadcast_bad &&
-                desc_i.dtype == 32'(dtype_i) && desc_i.reserved == '0;
+  assign dtype_ok  = own_dtype_i ? desc_i.dtype[31:4] == '0 && dtype_known(desc_i.dtype[3:0])
+                                 : desc_i.dtype == 32'(dtype_i);
+
+  assign ok_o = rank_ok && !entries_bad && !shape_bad && !dim_bad && !broadcast_bad && dtype_ok
+              && desc_i.reserved == '0;
 endmodule

@@ -5,8 +5,9 @@
 /// `start_i` begins with a packet that has passed npu_cmd_decode and stays stable until `done_o`,
 /// which pulses with the first failing check in `error_o`, or ERROR_NONE and the tensors of the
 /// operands that the opcode uses, or for MATMUL its windows, transposes folded in, and `dim_o`, the
-/// position of GATHER's and SCATTER's dimension. Order: src1, src2, src3, dst; but a COPY from
-/// direct data to a descriptor looks at dst first, because that gives src1 its shape.
+/// position of GATHER's and SCATTER's dimension. Order: src1 to src4, dst to dst3; but a COPY from
+/// direct data to a descriptor looks at dst first, because that gives src1 its shape. `dtypes_o` are
+/// the types that the descriptors of an operand list state.
 ///
 /// All descriptors are requested first, one per cycle, up to one whose address is illegal; then the
 /// operands are checked one after the other as the descriptors arrive. The second line of a window
@@ -25,12 +26,17 @@ module npu_operand_resolve
 
   input  logic        start_i,
   input  packet_t     packet_i,
+  input  program_info_t prog_i,  // of a VECTOR; stable like packet_i
   output logic        done_o,
   output error_e      error_o,
   output npu_tensor_t src1_o,
   output npu_tensor_t src2_o,
   output npu_tensor_t src3_o,
+  output npu_tensor_t src4_o,
   output npu_tensor_t dst_o,
+  output npu_tensor_t dst2_o,
+  output npu_tensor_t dst3_o,
+  output dtype_e      dtypes_o [NUM_OPERANDS],
   output npu_window_t src1_window_o,
   output npu_window_t src2_window_o,
   output npu_window_t src3_window_o,
@@ -58,11 +64,14 @@ module npu_operand_resolve
     FINISH
   } state_e;
 
-  localparam operand_e    LastStep = OPERAND_DST;
-  localparam int unsigned MaxDescs = 4;
+  localparam int unsigned MaxDescs = NUM_OPERANDS + 1;
 
   state_e      state_q, state_d;
-  operand_e    step_q, which;
+  operand_e    step_q, which, first_step, next_operand;
+  logic [NUM_OPERANDS-1:0] used;
+  dtype_e      dtype_q [NUM_OPERANDS];
+  logic [1:0]  log2_bytes;
+  logic        last_step, misaligned_line;
   operand_t    operand;
   error_e      error_q, error_d;
   line_t       desc_q, extension_q;
@@ -70,7 +79,7 @@ module npu_operand_resolve
   view_t       range_in, range_out;
   npu_tensor_t desc_tensor, engine_view;
   npu_window_t engine_window;
-  npu_tensor_t src1_q, src2_q, src3_q, dst_q;
+  npu_tensor_t src1_q, src2_q, src3_q, src4_q, dst_q, dst2_q, dst3_q;
   npu_window_t src1_window_q, src2_window_q, src3_window_q, dst_window_q;
   logic [WINDOW_RANK-1:0][63:0] range_step;
   logic        ref_valid_q;
@@ -88,10 +97,12 @@ module npu_operand_resolve
 
   npu_operand_select u_select (
     .packet_i,
+    .prog_i,
     .step_i     (step_q),
     .ref_valid_i(ref_valid_q),
     .ref_rank_i (ref_rank_q),
     .ref_shape_i(ref_shape_q),
+    .used_o     (used),
     .which_o    (which),
     .operand_o  (operand)
   );
@@ -100,6 +111,7 @@ module npu_operand_resolve
     .desc_i       (descriptor_t'(desc_q)),
     .is_dst_i     (operand.is_dst),
     .dtype_i      (operand.dtype),
+    .own_dtype_i  (operand.own_dtype),
     .shape_known_i(operand.shape_known),
     .rank_i       (operand.rank),
     .shape_i      (operand.shape),
@@ -121,7 +133,7 @@ module npu_operand_resolve
     .view_i      (range_in),
     .window_i    (window_q),
     .dense_i     (!operand.is_desc),
-    .log2_bytes_i(operand.log2_bytes),
+    .log2_bytes_i(log2_bytes),
     .done_o      (range_done),
     .error_o     (range_error),
     .view_o      (range_out),
@@ -149,11 +161,30 @@ module npu_operand_resolve
     end
   end
 
+  // Steps without an operand are passed over.
+  always_comb begin
+    first_step   = OPERAND_DST;
+    next_operand = OPERAND_DST;
+    last_step    = 1'b1;
+    for (int s = NUM_OPERANDS - 1; s >= 0; s--) begin
+      if (used[s]) begin
+        first_step = operand_e'(3'(s));
+        if (3'(s) > step_q) begin
+          next_operand = operand_e'(3'(s));
+          last_step    = 1'b0;
+        end
+      end
+    end
+  end
+
+  assign log2_bytes = operand.own_dtype ? dtype_log2_bytes(window.dtype[3:0]) : operand.log2_bytes;
+
   assign desc_legal = address_error == ERROR_NONE;
-  assign ask        = state_q == REQUEST && operand.used && operand.is_desc && desc_legal;
+  assign ask        = state_q == REQUEST && operand.is_desc && desc_legal;
   assign asked      = ask && req_ready_i;
   // No operand behind an illegal descriptor address is looked at.
-  assign all_asked  = step_q == LastStep || (operand.used && operand.is_desc && !desc_legal);
+  assign all_asked  = last_step || (operand.is_desc && !desc_legal);
+  assign misaligned_line = operand.is_line && operand.addr[5:0] != '0;
 
   npu_desc_lines #(.MaxDescs(MaxDescs), .MemBase(MemBase), .MemLimit(MemLimit)) u_lines (
     .clk_i, .rst_ni,
@@ -202,11 +233,10 @@ module npu_operand_resolve
       IDLE: if (start_i) state_d = REQUEST;
       REQUEST: if ((!ask || req_ready_i) && all_asked) state_d = SELECT;
       SELECT: begin
-        if (!operand.used) begin
-          next_step = 1'b1;
-        end else if (!operand.is_desc) begin
-          range_start = 1'b1;
+        if (!operand.is_desc) begin
+          range_start = !misaligned_line;
           state_d     = RANGE;
+          if (misaligned_line) error_d = ERROR_MISALIGNED;
         end else begin
           state_d = RECEIVE;
           error_d = address_error;
@@ -249,7 +279,7 @@ module npu_operand_resolve
       end
       default: state_d = IDLE;
     endcase
-    if (next_step) state_d = (step_q == LastStep) ? FINISH : SELECT;
+    if (next_step) state_d = last_step ? FINISH : SELECT;
     if (error_q == ERROR_NONE && error_d != ERROR_NONE) state_d = DRAIN;
   end
 
@@ -265,12 +295,12 @@ module npu_operand_resolve
 
   always_ff @(posedge clk_i) begin
     if (start_i) begin
-      step_q <= OPERAND_SRC1;
+      step_q <= first_step;
     end else if (state_q == REQUEST) begin
-      if (state_d == SELECT)        step_q <= OPERAND_SRC1;
-      else if (!ask || req_ready_i) step_q <= operand_e'(step_q + 2'd1);
+      if (state_d == SELECT)        step_q <= first_step;
+      else if (!ask || req_ready_i) step_q <= next_operand;
     end else if (next_step) begin
-      step_q <= operand_e'(step_q + 2'd1);
+      step_q <= next_operand;
     end
     if (take) desc_q <= arrived_line;
     if (take_extension) extension_q <= arrived_extension;
@@ -340,8 +370,12 @@ module npu_operand_resolve
         OPERAND_SRC1: src1_q <= engine_view;
         OPERAND_SRC2: src2_q <= engine_view;
         OPERAND_SRC3: src3_q <= engine_view;
+        OPERAND_SRC4: src4_q <= engine_view;
+        OPERAND_DST2: dst2_q <= engine_view;
+        OPERAND_DST3: dst3_q <= engine_view;
         default:      dst_q  <= engine_view;
       endcase
+      dtype_q[which] <= dtype_e'(window.dtype[3:0]);
     end
   end
 
@@ -352,7 +386,11 @@ module npu_operand_resolve
   assign src1_o      = src1_q;
   assign src2_o      = src2_q;
   assign src3_o      = src3_q;
+  assign src4_o      = src4_q;
   assign dst_o       = dst_q;
+  assign dst2_o      = dst2_q;
+  assign dst3_o      = dst3_q;
+  assign dtypes_o    = dtype_q;
   assign src1_window_o = src1_window_q;
   assign src2_window_o = src2_window_q;
   assign src3_window_o = src3_window_q;

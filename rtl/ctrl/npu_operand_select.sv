@@ -1,44 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What a packet says of one of its operands: where it is, of which type, of which shape.
 ///
-/// Combinational; the packet must have passed npu_cmd_decode. Each step selects the operand of its
-/// name, except for a COPY from direct data to a descriptor, where dst comes first.
+/// Combinational; the packet must have passed npu_cmd_decode, with `prog_i` as the program of a
+/// VECTOR. Each step selects the operand of its name, except for a COPY from direct data to a
+/// descriptor, where dst comes first; `used_o` has a bit for every step that has an operand.
 /// `ref_*_i` is the shape of the descriptor that was looked at before this one, if any
 /// (`ref_valid_i`): COPY's other operand, VECTOR's source before this operand, GATHER's and
 /// SCATTER's src1 for src2 and src2 for dst.
 module npu_operand_select
   import npu_isa_pkg::*;
+  import npu_pkg::*;
   import npu_vector_pkg::*;
   import npu_ctrl_pkg::*;
 (
-  input  packet_t    packet_i,
-  input  operand_e   step_i,
-  input  logic       ref_valid_i,
-  input  logic [2:0] ref_rank_i,
-  input  shape_t     ref_shape_i,
-  output operand_e   which_o,
-  output operand_t   operand_o
+  input  packet_t                 packet_i,
+  input  program_info_t           prog_i,
+  input  operand_e                step_i,
+  input  logic                    ref_valid_i,
+  input  logic [2:0]              ref_rank_i,
+  input  shape_t                  ref_shape_i,
+  output logic [NUM_OPERANDS-1:0] used_o,
+  output operand_e                which_o,
+  output operand_t                operand_o
 );
   localparam logic [31:0] One = 32'd1;
 
   flags_t      flags;
   usage_t      usage;
-  program_t    prog;
-  logic        unused_flags, unused_usage, unused_prog, is_vector;
+  logic        unused_flags, unused_usage, unused_prog, is_vector, listed;
+  logic [2:0]  place;  // in VECTOR's operand list
   logic [31:0] m, k, n, rows, cols;
 
   // The members that do not concern an operand have been checked before.
   assign flags        = packet_i.flags;
   assign usage        = opcode_usage(packet_i.opcode);
-  assign prog         = vector_program(packet_i.param[VECTOR_PROGRAM]);
   assign is_vector    = packet_i.opcode == OPCODE_VECTOR;
   assign unused_flags = ^flags;
   assign unused_usage = ^usage;
-  assign unused_prog  = ^prog;
+  assign unused_prog  = ^prog_i;
+  assign listed       = is_vector && flags.operand_list;
 
   assign m = packet_i.param[MATMUL_M];
   assign k = packet_i.param[MATMUL_K];
   assign n = packet_i.param[MATMUL_N];
+
+  // Which steps have an operand.
+  always_comb begin
+    used_o = '0;
+    if (is_vector) begin
+      for (int unsigned s = 0; s < MAX_SOURCES; s++) begin
+        used_o[32'(OPERAND_SRC1) + s] = s < 32'(prog_i.sources);
+      end
+      for (int unsigned r = 0; r < MAX_RESULTS; r++) begin
+        used_o[32'(OPERAND_DST) + r] = r < 32'(prog_i.results);
+      end
+    end else begin
+      used_o[OPERAND_SRC1] = usage.src1;
+      used_o[OPERAND_SRC2] = usage.src2;
+      used_o[OPERAND_SRC3] = flags.src3_desc;  // MATMUL: its sums start from there
+      used_o[OPERAND_DST]  = usage.dst;
+    end
+  end
+
+  assign place = (step_i >= OPERAND_DST) ? 3'(step_i - OPERAND_DST) + prog_i.sources : step_i;
 
   // The operand of this step.
   always_comb begin
@@ -61,36 +85,36 @@ module npu_operand_select
   // Which operand: address, type, descriptor or not.
   always_comb begin
     operand_o         = '0;
-    operand_o.is_dst  = which_o == OPERAND_DST;
+    operand_o.is_dst  = which_o >= OPERAND_DST;
     operand_o.dtype   = flags.src_dtype;
     unique case (which_o)
       OPERAND_SRC1: begin
-        operand_o.used       = is_vector ? prog.sources > 2'd0 : usage.src1;
         operand_o.is_desc    = flags.src1_desc;
         operand_o.addr       = packet_i.src1;
         operand_o.transposed = flags.trans_a;
       end
       OPERAND_SRC2: begin
-        operand_o.used       = is_vector ? prog.sources > 2'd1 : usage.src2;
         operand_o.is_desc    = flags.src2_desc;
         operand_o.addr       = packet_i.src2;
         operand_o.transposed = flags.trans_b;
         if (packet_i.opcode != OPCODE_MATMUL) operand_o.dtype = flags.src2_dtype;
       end
       OPERAND_SRC3: begin
-        operand_o.used    = is_vector ? prog.sources > 2'd2
-                                      : flags.src3_desc;  // MATMUL: its sums start from there
         operand_o.is_desc = flags.src3_desc;
         operand_o.addr    = {packet_i.param[VECTOR_SRC3_HIGH], packet_i.param[VECTOR_SRC3_LOW]};
         operand_o.dtype   = is_vector ? flags.src3_dtype : flags.dst_dtype;
       end
       default: begin
-        operand_o.used    = usage.dst;
         operand_o.is_desc = flags.dst_desc;
         operand_o.addr    = packet_i.dst;
         operand_o.dtype   = flags.dst_dtype;
       end
     endcase
+    if (listed) begin
+      operand_o.is_desc   = 1'b1;
+      operand_o.own_dtype = 1'b1;
+      operand_o.addr      = packet_i.src1 + {55'd0, place, 6'd0};
+    end
     operand_o.log2_bytes = dtype_log2_bytes(operand_o.dtype);
 
     // Its shape, as far as the packet or the other operand gives it.
@@ -116,7 +140,7 @@ module npu_operand_select
         operand_o.shape       = ref_shape_i;
         if (packet_i.param[VECTOR_COUNT] != '0) begin
           operand_o.shape = {packet_i.param[VECTOR_COUNT], One, One, One, One};
-        end else if (which_o == OPERAND_DST && prog.reduce != REDUCE_NONE) begin
+        end else if (which_o == OPERAND_DST && prog_i.reduce != REDUCE_NONE) begin
           operand_o.shape[MAX_RANK-1] = One;
         end
       end
@@ -133,6 +157,11 @@ module npu_operand_select
       OPCODE_FILL: begin
         operand_o.shape_known = 1'b0;
         operand_o.shape       = {packet_i.param[FILL_COUNT], One, One, One, One};
+      end
+      OPCODE_LOAD: begin
+        operand_o.is_line    = 1'b1;
+        operand_o.log2_bytes = '0;
+        operand_o.shape      = {32'(LINE_BYTES) * packet_i.param[LOAD_LINES], One, One, One, One};
       end
       OPCODE_SYNC: operand_o.log2_bytes = dtype_log2_bytes(DTYPE_INT32);  // writes one u32
       default: ;

@@ -103,14 +103,14 @@ module npu_gather
 
   npu_move_walk #(.RequestW(DataRequestW)) u_place_walk (
     .clk_i, .rst_ni, .start_i(start), .stop_i(stop), .busy_o(place_busy),
-    .view_i(place_view), .merge_i(repeats), .elem_log2_i(elem_log2),
+    .view_i(place_view), .merge_i(repeats), .short_i(1'b0), .elem_log2_i(elem_log2),
     .req_valid_o(place_valid), .req_ready_i(place_ready), .req_range_o(place_range),
     .req_last_o(place_last), .loop_o(loops)
   );
 
   npu_move_walk #(.RequestW(DataRequestW)) u_plain_walk (
     .clk_i, .rst_ni, .start_i(start), .stop_i(drain), .busy_o(plain_busy),
-    .view_i(plain_view), .merge_i('1), .elem_log2_i(elem_log2),
+    .view_i(plain_view), .merge_i('1), .short_i(1'b0), .elem_log2_i(elem_log2),
     .req_valid_o(plain_valid), .req_ready_i(plain_ready), .req_range_o(plain_range),
     .req_last_o(), .loop_o()
   );

@@ -58,7 +58,7 @@ module npu_gather_index
 
   npu_move_walk #(.RequestW(RequestW)) u_walk (
     .clk_i, .rst_ni, .start_i, .stop_i(drop_i), .busy_o(walk_busy),
-    .view_i, .merge_i('1), .elem_log2_i(wide ? 2'd3 : 2'd2),
+    .view_i, .merge_i('1), .short_i(1'b0), .elem_log2_i(wide ? 2'd3 : 2'd2),
     .req_valid_o(walk_valid), .req_ready_i(room && req_ready_i), .req_range_o,
     .req_last_o(), .loop_o()
   );

@@ -81,7 +81,7 @@ module npu_move
   npu_move_walk #(.RunW(RunW)) u_src_walk (
     .clk_i, .rst_ni,
     .start_i(start && !fill), .stop_i(drain), .busy_o(src_busy),
-    .view_i(cmd.src1), .merge_i('1), .elem_log2_i(elem_log2),
+    .view_i(cmd.src1), .merge_i('1), .short_i(1'b0), .elem_log2_i(elem_log2),
     .req_valid_o(src_valid), .req_ready_i(src_ready),
     .req_range_o(rd_req_o.range), .req_last_o(), .loop_o()
   );
@@ -101,7 +101,7 @@ module npu_move
   npu_move_walk #(.RunW(RunW)) u_dst_walk (
     .clk_i, .rst_ni,
     .start_i(start), .stop_i(drain), .busy_o(dst_busy),
-    .view_i(cmd.dst), .merge_i('1), .elem_log2_i(elem_log2),
+    .view_i(cmd.dst), .merge_i('1), .short_i(1'b0), .elem_log2_i(elem_log2),
     .req_valid_o(dst_valid), .req_ready_i(dst_ready),
     .req_range_o(wr_req_o.range), .req_last_o(), .loop_o()
   );

@@ -4,16 +4,17 @@
 /// Dimensions that are contiguous from the innermost outwards are merged into the run, one per
 /// cycle, as long as `merge_i` allows and the run stays below 2^RunW bytes; the rest are loops, one
 /// run per cycle. Runs longer than a request of 2^RequestW bytes are cut at multiples of that, or
-/// of a page where that is less. `req_last_o` marks the last request of a run. First request 2 to 6
-/// cycles after `start_i`; `loop_o`, the dimensions that are loops, is valid from then on. `view_i`
-/// and `merge_i` must be stable while `busy_o`. `stop_i` ends the walk after the request that is
-/// offered.
+/// of a page where that is less; with `short_i` at multiples of 2^ShortW. `req_last_o` marks the
+/// last request of a run. First request 2 to 6 cycles after `start_i`; `loop_o`, the dimensions that
+/// are loops, is valid from then on. `view_i`, `merge_i` and `short_i` must be stable while `busy_o`.
+/// `stop_i` ends the walk after the request that is offered.
 module npu_move_walk
   import npu_isa_pkg::*;
   import npu_pkg::*;
 #(
   parameter int unsigned RunW     = 32,
-  parameter int unsigned RequestW = 16
+  parameter int unsigned RequestW = 16,
+  localparam int unsigned ShortW  = 7
 ) (
   input  logic                       clk_i,
   input  logic                       rst_ni,
@@ -23,6 +24,7 @@ module npu_move_walk
   output logic                       busy_o,
   input  npu_tensor_t                view_i,
   input  logic [MAX_RANK-1:0]        merge_i,
+  input  logic                       short_i,
   input  logic [1:0]                 elem_log2_i,
 
   output logic                       req_valid_o,
@@ -74,6 +76,7 @@ module npu_move_walk
   // A run that does not end inside one request is cut so that the next one starts aligned.
   always_comb begin
     chunk = RunW'(MaxRequest) - RunW'(addr_q[CutW-1:0]);
+    if (short_i) chunk = (RunW'(1) << ShortW) - RunW'(addr_q[ShortW-1:0]);
     if (left_q < chunk) chunk = left_q;
   end
 

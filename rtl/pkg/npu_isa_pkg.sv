@@ -18,7 +18,8 @@ package npu_isa_pkg;
     OPCODE_GATHER = 32'd5,
     OPCODE_SCATTER = 32'd6,
     OPCODE_FENCE = 32'd7,
-    OPCODE_SYNC = 32'd8
+    OPCODE_SYNC = 32'd8,
+    OPCODE_LOAD = 32'd9
   } opcode_e;
 
   typedef enum logic [3:0] {
@@ -42,7 +43,9 @@ package npu_isa_pkg;
     ERROR_OUT_OF_RANGE = 4'd7,
     ERROR_BUS_READ = 4'd8,
     ERROR_BUS_WRITE = 4'd9,
-    ERROR_BAD_INDEX = 4'd10
+    ERROR_BAD_INDEX = 4'd10,
+    ERROR_NOT_LOADED = 4'd11,
+    ERROR_BAD_IMAGE = 4'd12
   } error_e;
 
   typedef enum logic [1:0] {
@@ -100,7 +103,8 @@ package npu_isa_pkg;
 
   /// The flags word of a packet.
   typedef struct packed {
-    logic [7:0] reserved_24;
+    logic [6:0] reserved_25;
+    logic operand_list;
     logic [3:0] src3_dtype;
     logic [3:0] src2_dtype;
     logic irq;
@@ -131,7 +135,7 @@ package npu_isa_pkg;
         src1: 1'b0, src2: 1'b0, dst: 1'b0, params: 8'h00};
       OPCODE_MATMUL: return '{known: 1'b1, flags: 32'h0000ffff,
         src1: 1'b1, src2: 1'b1, dst: 1'b1, params: 8'hcf};
-      OPCODE_VECTOR: return '{known: 1'b1, flags: 32'h00fff8ff,
+      OPCODE_VECTOR: return '{known: 1'b1, flags: 32'h01fff8ff,
         src1: 1'b1, src2: 1'b1, dst: 1'b1, params: 8'hff};
       OPCODE_COPY: return '{known: 1'b1, flags: 32'h0000d0ff,
         src1: 1'b1, src2: 1'b0, dst: 1'b1, params: 8'h01};
@@ -145,6 +149,8 @@ package npu_isa_pkg;
         src1: 1'b0, src2: 1'b0, dst: 1'b0, params: 8'h00};
       OPCODE_SYNC: return '{known: 1'b1, flags: 32'h00008000,
         src1: 1'b0, src2: 1'b0, dst: 1'b1, params: 8'h01};
+      OPCODE_LOAD: return '{known: 1'b1, flags: 32'h00008000,
+        src1: 1'b1, src2: 1'b0, dst: 1'b0, params: 8'h03};
       default: return '0;
     endcase
   endfunction
@@ -206,4 +212,6 @@ package npu_isa_pkg;
   localparam int unsigned GATHER_DIM = 0;
   localparam int unsigned SCATTER_DIM = 0;
   localparam int unsigned SYNC_VALUE = 0;
+  localparam int unsigned LOAD_LINE = 0;
+  localparam int unsigned LOAD_LINES = 1;
 endpackage

@@ -5,12 +5,26 @@
 /// data has ports of its own beside them: its width is a parameter, which a package does not know.
 package npu_pkg;
   import npu_isa_pkg::*;
-  import npu_vector_pkg::IMMEDIATES;
+  import npu_vector_pkg::*;
 
   localparam int unsigned ADDR_WIDTH = 64;
 
-  /// Numbers of vector programs.
-  localparam int unsigned PROGRAM_WIDTH = 16;
+  /// Lines of program memory.
+  localparam int unsigned PROGRAM_LINE_WIDTH = $clog2(2 * PROGRAM_RAM);
+
+  /// Lines of an image, 1 to PROGRAM_MAX_LINES.
+  localparam int unsigned IMAGE_LINES_WIDTH = $clog2(PROGRAM_MAX_LINES + 1);
+  typedef logic [IMAGE_LINES_WIDTH-1:0] image_lines_t;
+
+  /// What the header of a program says; `loaded` is low where no program begins.
+  typedef struct packed {
+    logic loaded;
+    logic [7:0] instructions;
+    logic [6:0] constants;
+    logic [2:0] sources;
+    logic [1:0] results;
+    reduce_e reduce;
+  } program_info_t;
 
   /// Bytes of one client request to the memory controller, 1 to 65536.
   localparam int unsigned REQ_BYTES_WIDTH = 17;
@@ -57,23 +71,31 @@ package npu_pkg;
   /// A command whose checks have all passed. MATMUL: the operands are windows and the tensors mean
   /// nothing; a is [batch, M, K], b [batch, K, N], c [batch, M, N], transposes already folded into
   /// the steps; with `accumulate` the sums start from `init`, which is c unless the packet names
-  /// another. VECTOR: the sources that the program has are of one shape, dst too, but for a
+  /// another. VECTOR: the sources that the program has are of one shape, its results too, but for a
   /// reduction's innermost size of 1.
   typedef struct packed {
     opcode_e opcode;
     dtype_e src_dtype;
     dtype_e src2_dtype;  // VECTOR; GATHER and SCATTER: of the indices
     dtype_e src3_dtype;  // VECTOR
+    dtype_e src4_dtype;  // VECTOR
     dtype_e dst_dtype;
+    dtype_e dst2_dtype;  // VECTOR: of the second and third result
+    dtype_e dst3_dtype;
     logic accumulate;
     logic [31:0] fill_value;
-    logic [PROGRAM_WIDTH-1:0] prog;      // VECTOR: an existing program
+    logic [PROGRAM_LINE_WIDTH-1:0] prog; // VECTOR: where its program begins; LOAD: first line
+    program_info_t prog_info;            // VECTOR: what is loaded there
+    image_lines_t load_lines;            // LOAD
     logic [IMMEDIATES-1:0][31:0] imm;    // VECTOR
     logic [2:0] dim;                     // GATHER, SCATTER: position in npu_tensor_t's arrays
     npu_tensor_t src1;
     npu_tensor_t src2;
     npu_tensor_t src3;
+    npu_tensor_t src4;
     npu_tensor_t dst;
+    npu_tensor_t dst2;
+    npu_tensor_t dst3;
     npu_product_t product;               // MATMUL
     npu_window_t a;
     npu_window_t b;

@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Vector engine: one VECTOR command is one pass of a program over up to three strided sources.
+/// Vector engine: one VECTOR command is one pass of a program over up to four strided sources, with
+/// up to three results.
 ///
-///     load ×3 → groups → seq → operands → lanes → results → store → (memory)
-///                                  ↑________|        ↘ reduce ↗
+///     load ×4 → groups → seq → operands → lanes → results ×3 → store ×3 → (memory)
+///               fetch ↗             ↑________|           ↘ reduce ↗
 ///
 /// Rows of any length stream through; nothing of them is kept. Takes a command when idle. After a
-/// bus error the command runs to its end (its result is unspecified) and is then reported, a read
-/// error before a write error. The destination may be a source, element for element: an element is
-/// read before it is written, and never again.
+/// bus error the command runs to its end (its results are unspecified) and is then reported, a read
+/// error before a write error. A result may be a source, element for element: an element is read
+/// before it is written, and never again.
+///
+/// LOAD puts a program into the program memory; `program_line_i` asks which program begins at a
+/// line, at any time. The first source reads the image, as rows of one line.
 module npu_vector
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -25,19 +29,20 @@ module npu_vector
   input  engine_req_t                   req_i,
   output engine_rsp_t                   rsp_o,
 
+  // What is loaded
+  input  logic [31:0]                   program_line_i,
+  output program_info_t                 program_info_o,
+
   // Memory controller
   output mem_rd_req_t [MAX_SOURCES-1:0] rd_req_o,
   input  mem_rd_rsp_t [MAX_SOURCES-1:0] rd_rsp_i,
   input  logic [BusBits-1:0]            rd_data_i,
-  output mem_wr_req_t                   wr_req_o,
-  input  mem_wr_rsp_t                   wr_rsp_i,
-  output logic [BusBits-1:0]            wr_data_o,
-  output logic [StrbW-1:0]              wr_strb_o
+  output mem_wr_req_t [MAX_RESULTS-1:0] wr_req_o,
+  input  mem_wr_rsp_t [MAX_RESULTS-1:0] wr_rsp_i,
+  output logic [MAX_RESULTS-1:0][BusBits-1:0] wr_data_o,
+  output logic [MAX_RESULTS-1:0][StrbW-1:0]   wr_strb_o
 );
   localparam int unsigned BeatBits = 32 * VectorLanes;
-  // Vectors in the lanes and waiting for the store: two groups.
-  localparam int unsigned OutDepth = 2 * GROUP;
-  localparam int unsigned RoomW = $clog2(OutDepth + 1);
 
   typedef enum logic [1:0] {
     IDLE,  // waiting for a command
@@ -45,25 +50,69 @@ module npu_vector
     DONE   // reporting
   } state_e;
 
-  typedef struct packed {
-    logic    row_end;
-    count_t  count;
-    vector_t data;
-  } result_t;
+  state_e                 state_q, state_d;
+  npu_engine_cmd_t        cmd;
+  program_info_t          prog;
+  logic                   start, start_vector, read_err, read_err_q, results_busy, drained;
+  logic                   write_err, write_err_q, loads, load_done, ended;
+  error_e                 load_error_q;
 
-  state_e          state_q, state_d;
-  npu_engine_cmd_t cmd;
-  program_t        prog;
-  logic            start, reduces, store_busy, read_err, read_err_q, write_err_q;
+  assign cmd          = req_i.cmd;
+  assign prog         = loads ? '0 : cmd.prog_info;
+  assign loads        = cmd.opcode == OPCODE_LOAD;
+  assign rsp_o.ready  = state_q == IDLE;
+  assign start        = req_i.valid && rsp_o.ready;
+  assign start_vector = start && !loads;
 
-  assign cmd         = req_i.cmd;
-  assign prog        = PROGRAMS[$clog2(PROGRAM_COUNT)'(cmd.prog)];
-  assign reduces     = prog.reduce != REDUCE_NONE;
-  assign rsp_o.ready = state_q == IDLE;
-  assign start       = req_i.valid && rsp_o.ready;
+  // ---- program memory ----
+  logic          image_read, image_valid, image_ready, load_stores, load_word, load_waits;
+  logic          forget, dir_busy, learn, fetch_read, ram_write, pair_valid;
+  logic          program_ready, program_last, program_advance;
+  error_e        load_error;
+  program_addr_t fetch_addr;
+  logic [63:0]   fetched, ram_data, pair_data;
+  ram_addr_t     ram_addr;
+  ram_line_t     load_line;
+  program_info_t learnt;
+  pair_t         pair;
+  instruction_t  instruction;
+  vector_t       image_line;
 
-  // ---- sources ----
-  npu_tensor_t            source [MAX_SOURCES];
+  logic load_clk;
+  npu_clock_gate u_load_gate (.clk_i, .en_i(!rst_ni || loads), .clk_o(load_clk));
+
+  assign load_line = ram_line_t'(cmd.prog);  // PROGRAM_RAM is a multiple of PROGRAM_RAM_LINES
+
+  npu_program_load u_program_load (
+    .clk_i(load_clk), .rst_ni, .start_i(start && loads), .line_i(load_line), .lines_i(cmd.load_lines),
+    .done_o(load_done), .error_o(load_error), .stores_o(load_stores), .word_o(load_word),
+    .waits_o(load_waits),
+    .read_o(image_read), .read_err_i(read_err), .vec_valid_i(image_valid),
+    .vec_ready_o(image_ready), .vec_i(image_line),
+    .write_o(ram_write), .write_addr_o(ram_addr), .write_data_o(ram_data),
+    .forget_o(forget), .dir_busy_i(dir_busy), .learn_o(learn), .learn_info_o(learnt)
+  );
+
+  npu_program_dir u_program_dir (
+    .clk_i(load_clk), .rst_ni, .line_i(program_line_i), .info_o(program_info_o),
+    .forget_i(forget), .forget_line_i(load_line), .forget_lines_i(cmd.load_lines),
+    .busy_o(dir_busy), .learn_i(learn), .learn_line_i(load_line), .learn_info_i(learnt)
+  );
+
+  npu_program_mem u_program_mem (
+    .clk_i, .read_i(fetch_read), .read_addr_i(fetch_addr), .read_data_o(fetched),
+    .write_i(ram_write), .write_addr_i(ram_addr), .write_data_i(ram_data)
+  );
+
+  npu_vector_fetch u_fetch (
+    .clk_i, .rst_ni, .start_i(start_vector), .forget_i(load_stores),
+    .line_i(cmd.prog), .info_i(prog), .ready_o(program_ready), .instruction_o(instruction),
+    .last_o(program_last), .advance_i(program_advance), .pair_valid_o(pair_valid), .pair_o(pair),
+    .pair_data_o(pair_data), .read_o(fetch_read), .read_addr_o(fetch_addr), .read_data_i(fetched)
+  );
+
+  // ---- sources; the first one reads the image of a LOAD ----
+  npu_tensor_t            source [MAX_SOURCES], image;
   dtype_e                 source_dtype [MAX_SOURCES];
   logic [MAX_SOURCES-1:0] vec_valid;
   vector_t                vec [MAX_SOURCES];
@@ -71,25 +120,36 @@ module npu_vector
   slot_t                  fill_slot, group_last, slot;
   meta_t                  meta;
 
-  assign source       = '{cmd.src1, cmd.src2, cmd.src3};
-  assign source_dtype = '{cmd.src_dtype, cmd.src2_dtype, cmd.src3_dtype};
+  always_comb begin
+    image = '{base: cmd.src1.base, size: {5{32'd1}}, stride: '0};
+    image.size[MAX_RANK-1]   = 32'(LOGICAL_LANES) * 32'(cmd.load_lines);
+    image.stride[MAX_RANK-1] = 32'd1;
+  end
+
+  assign source       = '{loads ? image : cmd.src1, cmd.src2, cmd.src3, cmd.src4};
+  assign source_dtype = '{loads ? DTYPE_INT32 : cmd.src_dtype, cmd.src2_dtype, cmd.src3_dtype,
+                          cmd.src4_dtype};
+  assign image_line   = vec[0];
+  assign image_valid  = vec_valid[0];
 
   for (genvar s = 0; s < MAX_SOURCES; s++) begin : gen_source
-    logic used, source_clk;
-    assign used = s < 32'(prog.sources);
+    logic used, is_image, source_clk;
+    assign is_image = loads && s == 0;
+    assign used     = is_image || s < 32'(prog.sources);
     npu_clock_gate u_gate (.clk_i, .en_i(!rst_ni || used), .clk_o(source_clk));
     npu_vector_load #(.BusBits(BusBits)) u_load (
       .clk_i(source_clk), .rst_ni,
-      .start_i(start && used), .view_i(source[s]), .dtype_i(source_dtype[s]),
+      .start_i(is_image ? image_read : start_vector && used),
+      .view_i(source[s]), .dtype_i(source_dtype[s]),
       .req_valid_o(rd_req_o[s].valid), .req_ready_i(rd_rsp_i[s].ready),
       .req_range_o(rd_req_o[s].range), .beat_valid_i(rd_rsp_i[s].data_valid), .beat_i(rd_data_i),
-      .vec_valid_o(vec_valid[s]), .vec_ready_i(fill), .vec_o(vec[s])
+      .vec_valid_o(vec_valid[s]), .vec_ready_i(is_image ? image_ready : fill), .vec_o(vec[s])
     );
     assign rd_req_o[s].data_ready = 1'b1;
   end
 
   npu_vector_groups u_groups (
-    .clk_i, .rst_ni, .start_i(start),
+    .clk_i, .rst_ni, .start_i(start_vector),
     .size_i((prog.sources != '0) ? cmd.src1.size : cmd.dst.size), .sources_i(prog.sources),
     .vec_valid_i(vec_valid), .vec_ready_o(fill), .filling_o(filling),
     .fill_half_o(fill_half), .fill_slot_o(fill_slot),
@@ -98,37 +158,36 @@ module npu_vector
   );
 
   // ---- compute ----
-  logic                issue, beat_last, room, waits_room, out;
-  logic [RoomW-1:0]    room_q;
-  instruction_t        instruction;
-  micro_op_e           op_q;
-  beat_t               beat;
-  tag_t                tag_q, tag;
-  logic [BeatBits-1:0] a, b, c, result;
+  logic                   issue, beat_last, waits_room, out;
+  result_no_t             result_no;
+  logic [MAX_RESULTS-1:0] room;
+  micro_op_e              op_q;
+  beat_t                  beat;
+  tag_t                   tag_q, tag;
+  logic [BeatBits-1:0]    a, b, c, result;
 
   npu_vector_seq #(.VectorLanes(VectorLanes), .FmaLatency(FmaLatency)) u_seq (
-    .clk_i, .rst_ni, .program_i(prog),
+    .clk_i, .rst_ni, .ready_i(program_ready), .instruction_i(instruction), .last_i(program_last),
+    .advance_o(program_advance),
     .group_valid_i(group_valid), .group_last_i(group_last), .group_free_o(group_free),
-    .slot_o(slot), .meta_i(meta), .out_room_i(room), .issue_o(issue),
-    .instruction_o(instruction), .beat_o(beat), .beat_last_o(beat_last),
-    .waits_room_o(waits_room)
+    .slot_o(slot), .meta_i(meta), .room_i(room), .issue_o(issue), .out_o(out),
+    .result_o(result_no), .beat_o(beat), .beat_last_o(beat_last), .waits_room_o(waits_room)
   );
 
   npu_vector_operands #(.VectorLanes(VectorLanes)) u_operands (
     .clk_i, .imm_i(cmd.imm), .sources_i(prog.sources),
+    .pair_valid_i(pair_valid), .pair_i(pair), .pair_data_i(pair_data),
     .fill_i(fill), .fill_half_i(fill_half), .fill_slot_i(fill_slot), .fill_vec_i(vec),
     .issue_i(issue), .instruction_i(instruction), .half_i(group_half), .slot_i(slot),
     .beat_i(beat), .meta_i(meta), .a_o(a), .b_o(b), .c_o(c),
     .write_i(tag), .result_i(result)
   );
 
-  assign out = instruction.dst == 5'(DST_OUT);
-
   always_ff @(posedge clk_i) begin
     if (!rst_ni) tag_q <= '0;
     else if (issue) begin
-      tag_q <= '{valid: 1'b1, out: out, dst: instruction.dst[3:0], slot: slot, beat: beat,
-                 last: beat_last, row_end: meta.row_end, count: meta.count};
+      tag_q <= '{valid: 1'b1, out: out, result: result_no, dst: instruction.dst[3:0], slot: slot,
+                 beat: beat, last: beat_last, row_end: meta.row_end, count: meta.count};
     end else tag_q.valid <= 1'b0;
   end
   always_ff @(posedge clk_i) begin
@@ -141,8 +200,9 @@ module npu_vector
   );
 
   // ---- results: the beats of a vector, then a queue in front of store or reduction ----
-  logic    push_q, out_valid, out_ready;
-  result_t whole_q, queued;
+  logic       push_q;
+  result_no_t push_no_q;
+  result_t    whole_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) push_q <= 1'b0;
@@ -150,58 +210,30 @@ module npu_vector
   end
   always_ff @(posedge clk_i) begin
     if (tag.valid && tag.out) begin
-      whole_q.row_end                                      <= tag.row_end;
-      whole_q.count                                        <= tag.count;
-      whole_q.data[32'(tag.beat) * BeatBits +: BeatBits]   <= result;
+      push_no_q                                          <= tag.result;
+      whole_q.row_end                                    <= tag.row_end;
+      whole_q.count                                      <= tag.count;
+      whole_q.data[32'(tag.beat) * BeatBits +: BeatBits] <= result;
     end
   end
 
-  npu_fifo #(.Width($bits(result_t)), .Depth(OutDepth)) u_results (
-    .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(push_q), .in_ready_o(), .in_data_i(whole_q),
-    .out_valid_o(out_valid), .out_ready_i(out_ready), .out_data_o(queued), .count_o()
-  );
-
-  assign room = room_q != '0;
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) room_q <= RoomW'(OutDepth);
-    else room_q <= room_q + RoomW'(out_valid && out_ready) - RoomW'(issue && out && beat_last);
-  end
-
-  logic        reduce_clk, reduce_ready, row_valid, store_valid, store_ready;
-  logic [31:0] row;
-  vector_t     store_vec;
-  count_t      store_count;
-
-  npu_clock_gate u_reduce_gate (.clk_i, .en_i(!rst_ni || reduces), .clk_o(reduce_clk));
-
-  npu_vector_reduce #(.FmaLatency(FmaLatency)) u_reduce (
-    .clk_i(reduce_clk), .rst_ni, .reduce_i(prog.reduce),
-    .vec_valid_i(out_valid && reduces), .vec_ready_o(reduce_ready), .vec_i(queued.data),
-    .count_i(queued.count), .row_end_i(queued.row_end),
-    .out_valid_o(row_valid), .out_ready_i(store_ready && reduces), .out_o(row)
-  );
-
-  assign out_ready   = reduces ? reduce_ready : store_ready;
-  assign store_valid = reduces ? row_valid : out_valid;
-  assign store_vec   = reduces ? VECTOR_BITS'(row) : queued.data;
-  assign store_count = reduces ? count_t'(1) : queued.count;
-
-  npu_vector_store #(.BusBits(BusBits)) u_store (
-    .clk_i, .rst_ni, .start_i(start), .busy_o(store_busy),
-    .view_i(cmd.dst), .dtype_i(cmd.dst_dtype),
-    .vec_valid_i(store_valid), .vec_ready_o(store_ready), .vec_i(store_vec),
-    .count_i(store_count),
+  npu_vector_results #(.BusBits(BusBits), .FmaLatency(FmaLatency)) u_results (
+    .clk_i, .rst_ni, .start_i(start_vector), .reduce_i(prog.reduce), .results_i(prog.results),
+    .view_i('{cmd.dst, cmd.dst2, cmd.dst3}),
+    .dtype_i('{cmd.dst_dtype, cmd.dst2_dtype, cmd.dst3_dtype}), .busy_o(results_busy),
+    .leaves_i(issue && out && beat_last), .leaves_no_i(result_no), .room_o(room),
+    .push_i(push_q), .push_no_i(push_no_q), .vec_i(whole_q), .drained_o(drained),
     .wr_req_o, .wr_rsp_i, .wr_data_o, .wr_strb_o
   );
 
   // ---- begin and end ----
   assign rsp_o.done = state_q == DONE;
-  assign rsp_o.err  = read_err_q ? ERROR_BUS_READ : write_err_q ? ERROR_BUS_WRITE : ERROR_NONE;
+  assign rsp_o.err  = loads ? load_error_q
+                    : read_err_q ? ERROR_BUS_READ : write_err_q ? ERROR_BUS_WRITE : ERROR_NONE;
 
-  assign rsp_o.stats.active        = issue;
+  assign rsp_o.stats.active        = issue || load_word;
   assign rsp_o.stats.result_stall  = waits_room;
-  assign rsp_o.stats.operand_stall = filling && !group_valid;
+  assign rsp_o.stats.operand_stall = load_waits || (group_valid ? !program_ready : filling);
 
   always_comb begin
     read_err = 1'b0;
@@ -211,9 +243,18 @@ module npu_vector
   end
 
   always_comb begin
+    write_err = 1'b0;
+    for (int unsigned n = 0; n < MAX_RESULTS; n++) begin
+      if (wr_rsp_i[n].done && wr_rsp_i[n].err) write_err = 1'b1;
+    end
+  end
+
+  assign ended = loads ? load_done : !results_busy;
+
+  always_comb begin
     unique case (state_q)
       IDLE:    state_d = start ? BUSY : IDLE;
-      BUSY:    state_d = store_busy ? BUSY : DONE;
+      BUSY:    state_d = ended ? DONE : BUSY;
       DONE:    state_d = IDLE;
       default: state_d = IDLE;
     endcase
@@ -230,13 +271,17 @@ module npu_vector
         read_err_q  <= 1'b0;
         write_err_q <= 1'b0;
       end else begin
-        if (read_err)                      read_err_q <= 1'b1;
-        if (wr_rsp_i.done && wr_rsp_i.err) write_err_q <= 1'b1;
+        if (read_err)  read_err_q <= 1'b1;
+        if (write_err) write_err_q <= 1'b1;
       end
     end
   end
 
+  always_ff @(posedge clk_i) begin
+    if (load_done) load_error_q <= load_error;
+  end
+
   EveryElementStored: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      rsp_o.done |-> !group_valid && !out_valid && !row_valid && room_q == RoomW'(OutDepth))
+      rsp_o.done |-> !group_valid && drained)
     else $error("npu_vector: done with results under way");
 endmodule

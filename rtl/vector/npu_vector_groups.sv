@@ -17,7 +17,7 @@ module npu_vector_groups
   // Stable from start_i until the last group is free
   input  logic                      start_i,
   input  logic [MAX_RANK-1:0][31:0] size_i,
-  input  logic [1:0]                sources_i,
+  input  logic [2:0]                sources_i,
 
   input  logic [MAX_SOURCES-1:0]    vec_valid_i,
   output logic                      vec_ready_o,

@@ -102,6 +102,8 @@ module npu_vector_lanes
       MICRO_I2F:       return npu_fp_alu_pkg::int32_to_fp32(a);
       MICRO_F2I:       return npu_fp_alu_pkg::fp32_to_int32(a, 32'd1);
       MICRO_F2I_TRUNC: return npu_fp_alu_pkg::fp32_to_int32(a, 32'd0);
+      MICRO_ROUND_FP16: return npu_fp_pkg::fp16_to_fp32(npu_fp_pkg::fp32_to_fp16(a));
+      MICRO_ROUND_BF16: return npu_fp_pkg::bf16_to_fp32(npu_fp_pkg::fp32_to_bf16(a));
       default:         return a;
     endcase
   endfunction

@@ -65,7 +65,7 @@ module npu_vector_load
 
   npu_move_walk #(.RequestW(RequestW)) u_walk (
     .clk_i, .rst_ni, .start_i, .stop_i(1'b0), .busy_o(),
-    .view_i(view), .merge_i('1), .elem_log2_i(elem_log2),
+    .view_i(view), .merge_i('1), .short_i(1'b0), .elem_log2_i(elem_log2),
     .req_valid_o(walk_valid), .req_ready_i(walk_ready),
     .req_range_o, .req_last_o(), .loop_o()
   );

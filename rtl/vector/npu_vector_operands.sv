@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The storage of the lanes (sources of two groups, registers of one) and the operands of a beat.
+/// The storage of the lanes (sources of two groups, registers of one, the program's constants) and
+/// the operands of a beat.
 ///
 /// A beat that is issued has its operands at the output in the next cycle; lanes without an
 /// element, operands that the instruction does not have, and cycles without a beat keep theirs. A
@@ -14,7 +15,12 @@ module npu_vector_operands
   input  logic                         clk_i,
 
   input  logic [IMMEDIATES-1:0][31:0]  imm_i,
-  input  logic [1:0]                   sources_i,
+  input  logic [2:0]                   sources_i,
+
+  // Constants, two per pair
+  input  logic                         pair_valid_i,
+  input  pair_t                        pair_i,
+  input  logic [63:0]                  pair_data_i,
 
   // Sources
   input  logic                         fill_i,
@@ -39,6 +45,7 @@ module npu_vector_operands
 );
   vector_t             source_q [MAX_SOURCES * 2 * GROUP];
   vector_t             register_q [REGISTERS * GROUP];
+  logic [63:0]         constant_q [MAX_CONSTANTS / 2];
   logic [BeatBits-1:0] a_q, b_q, c_q;
 
   function automatic logic [BeatBits-1:0] beat_of(vector_t vector, beat_t beat);
@@ -52,15 +59,14 @@ module npu_vector_operands
     end
   endfunction
 
-  function automatic logic [BeatBits-1:0] operand(logic [7:0] code);
-    logic [1:0] source, imm;
-    source = 2'(code - 8'(OPERAND_SRC));
-    imm    = 2'(code - 8'(OPERAND_IMM));
-    if (code < 8'(OPERAND_SRC)) return beat_of(register_q[{code[3:0], slot_i}], beat_i);
-    if (code < 8'(OPERAND_INDEX)) return beat_of(source_q[{source, half_i, slot_i}], beat_i);
-    if (code == 8'(OPERAND_INDEX)) return indices(meta_i.index, beat_i);
-    if (code < 8'(OPERAND_CONST)) return {VectorLanes{imm_i[imm]}};
-    return {VectorLanes{CONSTANTS[$clog2(CONSTANT_COUNT)'(code - 8'(OPERAND_CONST))]}};
+  // Codes begin at multiples of the powers of two that hold them: their low bits say which one.
+  function automatic logic [BeatBits-1:0] operand(logic [6:0] code);
+    if (code >= 7'(OPERAND_CONST))
+      return {VectorLanes{constant_q[code[5:1]][32'(code[0]) * 32 +: 32]}};
+    if (code < 7'(OPERAND_SRC)) return beat_of(register_q[{code[3:0], slot_i}], beat_i);
+    if (code < 7'(OPERAND_INDEX)) return beat_of(source_q[{code[1:0], half_i, slot_i}], beat_i);
+    if (code == 7'(OPERAND_INDEX)) return indices(meta_i.index, beat_i);
+    return {VectorLanes{imm_i[code[2:0]]}};
   endfunction
 
   // Lanes with an element take the new operand.
@@ -74,6 +80,10 @@ module npu_vector_operands
       end
     end
   endfunction
+
+  always_ff @(posedge clk_i) begin
+    if (pair_valid_i) constant_q[pair_i] <= pair_data_i;
+  end
 
   always_ff @(posedge clk_i) begin
     if (fill_i) begin

@@ -5,7 +5,8 @@
 /// An instruction starts when the results of the one before are in their registers: with a full
 /// group that is at once, for the vectors before hide the latency. DIV and SQRT take longer than
 /// the rest: what follows them starts late enough that results leave in the order of the beats. A
-/// result that leaves for memory or reduction needs room there first.
+/// result that leaves for memory or reduction needs room there first. `advance_o` asks for the next
+/// instruction.
 module npu_vector_seq
   import npu_vector_pkg::*;
   import npu_vector_types_pkg::*;
@@ -16,7 +17,11 @@ module npu_vector_seq
   input  logic         clk_i,
   input  logic         rst_ni,
 
-  input  program_t     program_i,
+  // The program
+  input  logic         ready_i,
+  input  instruction_t instruction_i,
+  input  logic         last_i,         // the last one of the program
+  output logic         advance_o,
 
   input  logic         group_valid_i,
   input  slot_t        group_last_i,
@@ -24,57 +29,54 @@ module npu_vector_seq
   output slot_t        slot_o,
   input  meta_t        meta_i,         // of that slot
 
-  input  logic         out_room_i,
+  input  logic [MAX_RESULTS-1:0] room_i,  // of each result
   output logic         issue_o,
-  output instruction_t instruction_o,
+  output logic         out_o,          // as result result_o
+  output result_no_t   result_o,
   output beat_t        beat_o,
   output logic         beat_last_o,    // of its vector
 
   output logic         waits_room_o
 );
-  localparam int unsigned CodeW = $clog2(CODE_COUNT);
   localparam int unsigned BeatShift = $clog2(VectorLanes);
   localparam int unsigned AgeW = 4;
   // Cycles from a beat to the next that may read its result.
   localparam logic [AgeW-1:0] FastAge = AgeW'(FmaLatency + 2);
   localparam logic [AgeW-1:0] SlowAge = AgeW'(DIV_LATENCY + 2);
 
-  logic [7:0]       pc_q;        // instruction of the program
+  logic             start_q;     // at the first instruction of a group
   slot_t            slot_q;
   beat_t            beat_q;
   logic [AgeW-1:0]  age_q;       // cycles since the first beat of the instruction before
   logic [AgeW-1:0]  need_q;      // that the next one has to wait for
   logic [AgeW-1:0]  slow_q;      // cycles in which a fast result would overtake a slow one
-  instruction_t     instruction;
-  logic             slow, out, first, ready, ordered, last_slot, last_pc;
+  logic             slow, room, first, ready, ordered, last_slot;
 
-  assign instruction   = CODE[CodeW'(program_i.start) + CodeW'(pc_q)];
-  assign slow          = is_slow(instruction.op);
-  assign out           = instruction.dst == 5'(DST_OUT);
+  assign slow          = is_slow(instruction_i.op);
+  assign out_o         = instruction_i.dst >= 5'(DST_RESULT);
+  assign result_o      = instruction_i.dst[1:0];
+  assign room          = !out_o || room_i[result_o];
   assign first         = slot_q == '0 && beat_q == '0;
-  assign ready         = !first || pc_q == '0 || age_q >= need_q;
+  assign ready         = !first || start_q || age_q >= need_q;
   assign ordered       = slow || slow_q == '0;
   assign beat_last_o   = (32'(beat_q) + 32'd1) << BeatShift >= 32'(meta_i.count);
-  assign issue_o       = group_valid_i && ready && ordered && (!out || out_room_i);
-  assign waits_room_o  = group_valid_i && ready && ordered && out && !out_room_i;
+  assign issue_o       = group_valid_i && ready_i && ready && ordered && room;
+  assign waits_room_o  = group_valid_i && ready_i && ready && ordered && !room;
   assign last_slot     = slot_q == group_last_i;
-  assign last_pc       = pc_q + 8'd1 == program_i.length;
-  assign group_free_o  = issue_o && beat_last_o && last_slot && last_pc;
+  assign advance_o     = issue_o && beat_last_o && last_slot;
+  assign group_free_o  = advance_o && last_i;
   assign slot_o        = slot_q;
-  assign instruction_o = instruction;
   assign beat_o        = beat_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      pc_q   <= '0;
-      slot_q <= '0;
-      beat_q <= '0;
+      start_q <= 1'b1;
+      slot_q  <= '0;
+      beat_q  <= '0;
     end else if (issue_o) begin
       beat_q <= beat_last_o ? '0 : beat_q + beat_t'(1);
-      if (beat_last_o) begin
-        slot_q <= last_slot ? '0 : slot_q + slot_t'(1);
-        if (last_slot) pc_q <= last_pc ? '0 : pc_q + 8'd1;
-      end
+      if (beat_last_o) slot_q <= last_slot ? '0 : slot_q + slot_t'(1);
+      if (advance_o)   start_q <= last_i;
     end
   end
 
@@ -94,7 +96,7 @@ module npu_vector_seq
     if (issue_o) need_q <= slow ? SlowAge : FastAge;
   end
 
-  OnlyTheLastLeaves: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      issue_o |-> out == last_pc)
-    else $error("npu_vector_seq: instruction %0d of %0d and the result", pc_q, program_i.length);
+  TheLastLeaves: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      issue_o && last_i |-> out_o)
+    else $error("npu_vector_seq: the last instruction gives no result");
 endmodule

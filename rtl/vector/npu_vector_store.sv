@@ -4,7 +4,10 @@
 /// Words become elements by what docs/numerics.md calls the store of their type. Contiguous
 /// elements leave at the rate of the bus or a vector per cycle, others one per cycle. A write is
 /// requested when its first data is here, and is short, so that other writers are not delayed for
-/// long. `busy_o` falls when every write is acknowledged.
+/// long. With `whole_i` all its data must have arrived, here or in the queue in front of `vec_i`:
+/// then no write waits for what another store's vectors hold up. Such writes are of one row and at
+/// most 128 bytes, so that a queue of 10 vectors holds what one needs. `busy_o` falls when every
+/// write is acknowledged.
 module npu_vector_store
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -21,6 +24,11 @@ module npu_vector_store
   output logic                       busy_o,
   input  npu_tensor_t                view_i,
   input  dtype_e                     dtype_i,
+  input  logic                       whole_i,
+
+  // A vector that enters the queue
+  input  logic                       arrive_i,
+  input  count_t                     arrive_count_i,
 
   input  logic                       vec_valid_i,
   output logic                       vec_ready_o,
@@ -42,6 +50,9 @@ module npu_vector_store
   localparam int unsigned MaxWrites = 8;
   // Requests not yet acknowledged: the memory controller tracks 256 bursts and a few.
   localparam int unsigned AckW = 12;
+  // Elements that have arrived: of 32 vectors.
+  localparam int unsigned ArrivedW = 10;
+  localparam logic [MAX_RANK-1:0] RowOnly = MAX_RANK'(1) << (MAX_RANK - 1);
 
   logic [1:0]                 elem_log2;
   logic                       full_q, load, used_up, dst_busy, dst_valid, dst_ready, dst_room;
@@ -54,6 +65,8 @@ module npu_vector_store
   logic [BusBits-1:0]         beat, out_data;
   logic [StrbW-1:0]           out_strb;
   logic [AckW-1:0]            unacked_q;
+  logic [ArrivedW-1:0]        arrived_q;   // and not yet in a request
+  logic                       enough;
 
   assign elem_log2 = dtype_log2_bytes(dtype_i);
 
@@ -106,15 +119,25 @@ module npu_vector_store
   // ---- the destination, as in npu_move ----
   npu_move_walk #(.RequestW(RequestW)) u_walk (
     .clk_i, .rst_ni, .start_i, .stop_i(1'b0), .busy_o(dst_busy),
-    .view_i, .merge_i('1), .elem_log2_i(elem_log2),
+    .view_i, .merge_i(whole_i ? RowOnly : '1), .short_i(whole_i), .elem_log2_i(elem_log2),
     .req_valid_o(dst_valid), .req_ready_i(dst_ready),
     .req_range_o(wr_req_o.range), .req_last_o(), .loop_o()
   );
 
   // Offered when there is data, and then until it is taken.
-  assign wr_req_o.valid = dst_valid && dst_room && (full_q || offered_q);
+  assign enough         = whole_i ? wr_req_o.range.bytes >> elem_log2 <= REQ_BYTES_WIDTH'(arrived_q)
+                                  : full_q;
+  assign wr_req_o.valid = dst_valid && dst_room && (enough || offered_q);
   assign dst_ready      = write_fire;
   assign write_fire     = wr_req_o.valid && wr_rsp_i.ready;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) arrived_q <= '0;
+    else if (whole_i) begin
+      arrived_q <= arrived_q + (arrive_i ? ArrivedW'(arrive_count_i) : '0)
+                 - (write_fire ? ArrivedW'(wr_req_o.range.bytes >> elem_log2) : '0);
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) offered_q <= 1'b0;

@@ -6,6 +6,7 @@
 /// program runs instruction by instruction, so that the vectors of a group hide the latency of the
 /// lanes. Physical lanes take a vector in one or more beats.
 package npu_vector_types_pkg;
+  import npu_pkg::*;
   import npu_vector_pkg::*;
 
   localparam int unsigned LOGICAL_LANES = REDUCTION_LANES;
@@ -19,6 +20,8 @@ package npu_vector_types_pkg;
   typedef logic [1:0] beat_t;   // of a vector, ascending
   typedef logic [4:0] count_t;  // elements of a vector, 1 to 16
 
+  typedef logic [1:0] result_no_t;  // of a program: 0 is result 1
+
   typedef struct packed {
     logic        row_end;
     count_t      count;
@@ -28,7 +31,8 @@ package npu_vector_types_pkg;
   /// One beat on its way through the lanes. Payload beside it.
   typedef struct packed {
     logic       valid;
-    logic       out;       // leaves the lanes instead of going to register `dst`
+    logic       out;       // leaves the lanes as result `result`, else it goes to register `dst`
+    result_no_t result;
     logic [3:0] dst;
     slot_t      slot;
     beat_t      beat;
@@ -37,15 +41,54 @@ package npu_vector_types_pkg;
     count_t     count;
   } tag_t;
 
+  /// A vector of a result, on its way to memory.
+  typedef struct packed {
+    logic    row_end;
+    count_t  count;
+    vector_t data;
+  } result_t;
+
+  // ---- program memory ----
+  typedef logic [$clog2(PROGRAM_RAM)+$clog2(LINE_WORDS):0] program_addr_t;  // of a word
+  typedef logic [$clog2(PROGRAM_RAM):0] program_line_t;
+  typedef logic [$clog2(PROGRAM_RAM_LINES*LINE_WORDS)-1:0] ram_addr_t;      // in the loadable part
+  typedef logic [$clog2(PROGRAM_RAM_LINES)-1:0] ram_line_t;
+  typedef logic [8:0] image_word_t;                                         // of an image
+  typedef logic [4:0] pair_t;                                               // of constants
+
+  /// Lines that an image with these numbers of instructions and constants has.
+  function automatic image_word_t image_lines(logic [7:0] instructions, logic [7:0] constants);
+    return (image_word_t'(instructions) + ((image_word_t'(constants) + 9'd1) >> 1)
+            + image_word_t'(LINE_WORDS)) / image_word_t'(LINE_WORDS);
+  endfunction
+
+  /// Lines of a program that is loaded.
+  function automatic image_word_t program_lines(program_info_t info);
+    return image_lines(info.instructions, 8'(info.constants));
+  endfunction
+
+  /// What the header of a sound image says.
+  function automatic program_info_t info_of(program_header_t header);
+    return '{loaded: 1'b1, instructions: header.instructions, constants: header.constants[6:0],
+             sources: header.sources[2:0], results: header.results[1:0],
+             reduce: reduce_e'(header.reduce[2:0])};
+  endfunction
+
+  /// An instruction of a sound image as the lanes take it.
+  function automatic instruction_t instruction_of(program_instruction_t word);
+    return '{op: micro_op_e'(word.op[5:0]), dst: word.dst[4:0], a: word.a[6:0], b: word.b[6:0],
+             c: word.c[6:0]};
+  endfunction
+
   function automatic logic is_slow(micro_op_e op);
     return op == MICRO_DIV || op == MICRO_SQRT;
   endfunction
 
   function automatic logic has_b(micro_op_e op);
-    return !(op inside {MICRO_MOV, MICRO_SQRT, MICRO_I2F, MICRO_F2I, MICRO_F2I_TRUNC});
+    return micro_operands(8'(op)) > 2'd1;
   endfunction
 
   function automatic logic has_c(micro_op_e op);
-    return op inside {MICRO_FMA, MICRO_SEL};
+    return micro_operands(8'(op)) > 2'd2;
   endfunction
 endpackage

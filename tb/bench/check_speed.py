@@ -11,7 +11,7 @@ import numpy as np
 
 from driver.isa import DType, Opcode, Packet
 from driver.isa.codec import flag_word
-from driver.isa.programs import PROGRAMS
+from driver.isa.programs import LINES
 from tb.bench.device import DeviceBench, rtl_bench, square_matmul
 from tb.bench.measure import Measurement, Note, interleaved, timed
 
@@ -30,7 +30,7 @@ def _tanh(bench: DeviceBench) -> Packet:
         source.address,
         0,
         target.address,
-        (PROGRAMS["tanh"].number, data.size),
+        (LINES["tanh"], data.size),
     )
 
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from driver.isa import DTYPE_BYTES, Opcode, Packet
-from driver.isa.programs import PROGRAM_NAMES
 from driver.results import Blame
 from driver.runtime import Buffer, TensorView
-from golden.packets import blame_packet, destination
+from driver.runtime.vector_programs import name_of
+from golden.packets import blame_packet, destinations
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair, PairResult
 from tb.ops.placing import placed
@@ -27,11 +27,13 @@ Read = Callable[[int, int], bytes]
 
 @dataclass(frozen=True)
 class Element:
-    """An element of a packet's destination that the devices answer differently."""
+    """An element of a destination of a packet that the devices answer differently."""
 
     index: tuple[int, ...]
     cmodel: int
     rtl: int
+    result: int = 0
+    """Which of the packet's destinations."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def packet_name(packet: Packet) -> str:
     name = Opcode(packet.opcode).name
     if packet.opcode != Opcode.VECTOR:
         return name
-    return f"{name} {PROGRAM_NAMES[packet.params[0]]}"
+    return f"{name} {name_of(packet.params[0])}"
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,7 @@ class _StepwiseRun:
         """Each packet alone: its number from 1, and what the devices made of it."""
         with placed(self.pair, self.case, self.seed) as here:
             for number, packet in enumerate(here.packets, 1):
-                view = _destination(packet, self.pair.read)
-                results = () if view is None else (view,)
+                results = _destinations(packet, self.pair.read)
                 yield number, packet, self.pair.execute((packet,), results)
 
     def third_opinion(self, number: int, element: Element) -> tuple[Blame, int]:
@@ -86,8 +87,8 @@ class _StepwiseRun:
             *before, packet = here.packets[:number]
             for earlier in before:
                 self.pair.model_only((earlier,))
-            bits = (element.cmodel, element.rtl)
-            found = blame_packet(packet, self.pair.read, element.index, *bits)
+            given = (element.index, element.cmodel, element.rtl)
+            found = blame_packet(packet, self.pair.read, *given, result=element.result)
         self.pair.reset()
         return found
 
@@ -108,12 +109,12 @@ def first_wrong_packet(pair: DevicePair, case: Case, seed: int) -> WrongPacket |
     return WrongPacket(number, count, packet, element, blame, right)
 
 
-def _destination(packet: Packet, read: Read) -> TensorView | None:
+def _destinations(packet: Packet, read: Read) -> list[TensorView]:
     if packet.opcode not in _WRITING:
-        return None
-    view = destination(packet, read)
-    assert view.base % DTYPE_BYTES[view.dtype] == 0
-    return TensorView(Buffer(0, base=view.base), 0, view.dtype, view.sizes, view.strides)
+        return []
+    views = destinations(packet, read)
+    assert all(view.base % DTYPE_BYTES[view.dtype] == 0 for view in views)
+    return [TensorView(Buffer(0, base=v.base), 0, v.dtype, v.sizes, v.strides) for v in views]
 
 
 def _differs(result: PairResult) -> bool:
@@ -124,9 +125,10 @@ def _differs(result: PairResult) -> bool:
 
 def _element(result: PairResult) -> Element | None:
     assert result.rtl is not None
-    for left, right in zip(result.cmodel.bits, result.rtl.bits, strict=True):
+    pairs = zip(result.cmodel.bits, result.rtl.bits, strict=True)
+    for number, (left, right) in enumerate(pairs):
         if left is None or right is None or np.array_equal(left, right):
             continue
         index = tuple(int(i) for i in np.unravel_index(int(np.argmax(left != right)), left.shape))
-        return Element(index, int(left[index]), int(right[index]))
+        return Element(index, int(left[index]), int(right[index]), number)
     return None

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from driver.isa import DESCRIPTOR_BYTES, DTYPE_BYTES, Descriptor, DType
+from driver.isa.micro import VectorProgram
 
 _GAP_BYTES = 256
 
@@ -20,6 +21,8 @@ class Arena:
     base: int
     limit: int
     contents: list[tuple[int, bytes]] = field(default_factory=list)
+    loaded: dict[int, VectorProgram] = field(default_factory=dict)
+    """Programs that packets so far have loaded, by their first lines."""
 
     def place(self, size_bytes: int, alignment: int) -> int:
         """Somewhere within the next few hundred bytes."""

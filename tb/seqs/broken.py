@@ -17,8 +17,9 @@ from driver.isa import (
     Packet,
     flag_word,
 )
-from driver.isa.programs import PROGRAMS
+from driver.isa.programs import LINES, PROGRAMS
 from tb.seqs.arena import Arena, place_view
+from tb.seqs.loading import LISTED, example_load, square_list
 from tb.seqs.streams import indices, stream_flags, stream_packet
 from tb.seqs.windows import WINDOW_BREAKS
 
@@ -63,7 +64,7 @@ def _stream(arena: Arena, name: str, **changes: Any) -> Packet:
     result = _SIZES if not program.reduce else (*_SIZES[:-1], 1)
     dst = _dense(arena, DType.FP32, result)
     flags = stream_flags([DType.FP32] * program.sources, DType.FP32, descriptors=True)
-    packet = stream_packet(program.number, flags, sources, dst, count=0, imms=[0] * 4)
+    packet = stream_packet(LINES[name], flags, sources, dst, count=0, imms=[0] * 4)
     return replace(packet, **changes)
 
 
@@ -93,7 +94,7 @@ def _typed(packet: Packet, name: str, dtype: int) -> Packet:
 
 
 _OF_A_PRODUCT: dict[str, Callable[[Packet, Arena], Packet]] = {
-    "unknown opcode": lambda p, a: replace(p, opcode=a.rng.choice((9, 15, 0x8000_0001))),
+    "unknown opcode": lambda p, a: replace(p, opcode=a.rng.choice((10, 15, 0x8000_0001))),
     "reserved flag": lambda p, _: replace(p, flags=p.flags | 1 << 16),
     "reserved parameter": lambda p, _: replace(p, params=(*p.params[:4], 0, 1, *p.params[6:])),
     "reserved flag, unknown type": lambda p, _: replace(p, flags=p.flags | 1 << 16 | 0xFF),
@@ -107,7 +108,7 @@ _OF_A_PRODUCT: dict[str, Callable[[Packet, Arena], Packet]] = {
 """From a legal MATMUL."""
 
 _OF_A_STREAM: dict[str, Callable[[Packet, Arena], Packet]] = {
-    "no such program": lambda _, a: _stream(a, "move", params=(len(PROGRAMS),)),
+    "no such program": lambda _, a: _stream(a, "move", params=(1535,)),
     "absent source typed": lambda _, a: _typed(_stream(a, "move"), "SRC2_DTYPE", DType.INT8),
     "absent source placed": lambda _, a: _stream(a, "neg", src2=64),
     "absent source described": lambda _, a: _stream(
@@ -159,5 +160,62 @@ _OF_AN_INDEX: dict[str, Callable[[Packet, Arena], Packet]] = {
 }
 """GATHER and SCATTER packets of their own, and one FILL."""
 
-BREAKS = {**_OF_A_PRODUCT, **_OF_A_STREAM, **_OF_AN_INDEX, **WINDOW_BREAKS}
+
+def _listed(arena: Arena, **changes: Any) -> Packet:
+    """A legal VECTOR with an operand list, then the changes."""
+    return replace(square_list(arena, LINES["mul"], PROGRAMS["mul"]), **changes)
+
+
+def _patched(arena: Arena, byte: int, value: int) -> Packet:
+    """The same with a byte of its list replaced."""
+    packet = _listed(arena)
+    address, data = arena.contents.pop()
+    changed = bytearray(data)
+    assert changed[byte] != value
+    changed[byte] = value
+    arena.contents.append((address, bytes(changed)))
+    return packet
+
+
+_OF_A_LIST: dict[str, Callable[[Packet, Arena], Packet]] = {
+    "list with a type": lambda _, a: _typed(_listed(a), "SRC2_DTYPE", DType.INT8),
+    "list with a descriptor flag": lambda _, a: _listed(a, flags=LISTED | FLAGS["DST_DESC"].mask),
+    "list with src2": lambda _, a: _listed(a, src2=64),
+    "list with dst": lambda _, a: _listed(a, dst=1 << 40),
+    "list and no program": lambda _, a: _listed(a, params=(1023, 1)),
+    "list with a count": lambda _, a: _listed(a, params=(LINES["mul"], 256)),
+    "list misaligned": lambda _, a: replace((p := _listed(a)), src1=p.src1 + 32),
+    "list out of range": lambda _, a: _listed(a, src1=(a.limit | (1 << 40)) & ~63),
+    "list with an unknown type": lambda _, a: _patched(a, 8, 7),
+    "list with a rank of 7": lambda _, a: _patched(a, 12, 7),
+    "list with reserved bits": lambda _, a: _patched(a, 64 + 56, 1),
+    "list with other sizes": lambda _, a: _patched(a, 64 + 16, 17),
+    "list with a result of other sizes": lambda _, a: _patched(a, 128 + 20, 15),
+    "list with a result that repeats": lambda _, a: _patched(a, 128 + 40, 0),
+    "list with misaligned data": lambda _, a: _patched(a, 64, 2),
+    "list with data out of range": lambda _, a: _patched(a, 7, 1),
+}
+"""VECTOR packets with an operand list."""
+
+_OF_A_LOAD: dict[str, Callable[[Packet, Arena], Packet]] = {
+    "load of no lines": lambda _, a: replace((p := example_load(a)), params=(p.params[0], 0)),
+    "load of too many lines": lambda _, a: replace(example_load(a), params=(1024, 37)),
+    "load to boot lines": lambda _, a: replace(example_load(a), params=(1023, 1)),
+    "load past the last line": lambda _, a: replace(example_load(a), params=(1535, 2)),
+    "load with dst": lambda _, a: replace(example_load(a), dst=64),
+    "load with a flag": lambda _, a: replace(example_load(a), flags=1),
+    "load with a parameter": lambda _, a: replace((p := example_load(a)), params=(*p.params, 0, 1)),
+    "load misaligned": lambda _, a: replace((p := example_load(a)), src1=p.src1 + 8),
+    "load out of range": lambda _, a: replace(example_load(a), src1=(a.limit | (1 << 40)) & ~63),
+}
+"""LOADs; malformed images are tb.seqs.images.IMAGE_BREAKS."""
+
+BREAKS = {
+    **_OF_A_PRODUCT,
+    **_OF_A_STREAM,
+    **_OF_AN_INDEX,
+    **_OF_A_LIST,
+    **_OF_A_LOAD,
+    **WINDOW_BREAKS,
+}
 """Ways to be wrong, from a legal MATMUL and room for more."""

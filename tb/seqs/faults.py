@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 from driver.backend.shared_memory import FaultRange
 from driver.isa import DESCRIPTOR_BYTES, FLAGS, Descriptor, DType, Opcode, Packet, flag_word
-from driver.isa.programs import PROGRAMS
+from driver.isa.programs import LINES, PROGRAMS
 from tb.seqs.arena import Arena
+from tb.seqs.loading import example_load, line_of, square_list
 from tb.seqs.streams import indices, stream_flags, stream_packet
 from tb.seqs.windows import aligned_product
 
@@ -100,7 +101,7 @@ def _stream(arena: Arena, operand: int, *, write: bool = False) -> Faulty:
     program = PROGRAMS["mul_add"]
     flags = stream_flags([DType.FP32] * program.sources, DType.FP32, descriptors=True)
     packet = stream_packet(
-        program.number, flags, list(descriptors[:3]), descriptors[3], count=0, imms=[0] * 4
+        LINES[program.name], flags, list(descriptors[:3]), descriptors[3], count=0, imms=[0] * 4
     )
     fault = _line(data[operand], _SQUARE_BYTES, write=write, arena=arena)
     return Faulty(packet, fault, range(data[3], data[3] + _SQUARE_BYTES))
@@ -126,6 +127,24 @@ def _indexed(arena: Arena, opcode: Opcode, failing: str, *flags: str) -> Faulty:
     return Faulty(packet, fault, range(dst, dst + _SQUARE_BYTES))
 
 
+def _listed(arena: Arena, failing: int | str) -> Faulty:
+    """A VECTOR with an operand list: descriptor `failing` fails, or "a source", or "a result"."""
+    packet = square_list(arena, LINES["mul"], PROGRAMS["mul"])
+    (address, data) = arena.contents[-1]
+    bases = [Descriptor.unpack(data[at : at + 64]).base for at in range(0, len(data), 64)]
+    spoilt = range(bases[-1], bases[-1] + _SQUARE_BYTES)
+    if isinstance(failing, int):
+        return Faulty(packet, line_of(address, failing), range(0))
+    base = bases[-1] if failing == "a result" else bases[1]
+    number = arena.rng.randrange(_SQUARE_BYTES // _LINE)
+    return Faulty(packet, line_of(base, number, write=failing == "a result"), spoilt)
+
+
+def _load(arena: Arena) -> Faulty:
+    packet = example_load(arena)
+    return Faulty(packet, line_of(packet.src1, 0), range(0))
+
+
 FAULTS: dict[str, Callable[[Arena], Faulty]] = {
     "A": lambda arena: _product(arena, 0),
     "B": lambda arena: _product(arena, 1),
@@ -145,6 +164,11 @@ FAULTS: dict[str, Callable[[Arena], Faulty]] = {
     "second source of a stream": lambda arena: _stream(arena, 1),
     "third source of a stream": lambda arena: _stream(arena, 2),
     "result of a stream": lambda arena: _stream(arena, 3, write=True),
+    "first descriptor of a list": lambda arena: _listed(arena, 0),
+    "last descriptor of a list": lambda arena: _listed(arena, 2),
+    "source in a list": lambda arena: _listed(arena, "a source"),
+    "result in a list": lambda arena: _listed(arena, "a result"),
+    "image of a load": _load,
     "indices": lambda arena: _indexed(arena, Opcode.GATHER, "indices"),
     "table": lambda arena: _indexed(arena, Opcode.GATHER, "source"),
     "gathered": lambda arena: _indexed(arena, Opcode.GATHER, "destination"),

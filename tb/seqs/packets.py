@@ -20,6 +20,7 @@ from driver.isa import (
     flag_word,
 )
 from tb.seqs.arena import Arena, place_operand, place_view, strides
+from tb.seqs.loading import load, vector_of_any
 from tb.seqs.streams import gather, scatter, vector
 from tb.seqs.windows import place_window
 
@@ -147,6 +148,8 @@ MAKERS: tuple[tuple[Callable[[Arena, int], Packet], int], ...] = (
     (sync, 1),
     (nop, 1),
     (vector, 4),
+    (load, 2),
+    (vector_of_any, 4),
     (gather, 2),
     (scatter, 2),
 )

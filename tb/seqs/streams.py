@@ -18,12 +18,11 @@ from driver.isa import (
     Opcode,
     Packet,
 )
-from driver.isa.micro import MAX_SOURCES, Reduce, VectorProgram
-from driver.isa.programs import PROGRAMS
+from driver.isa.micro import PLAIN_IMMEDIATES, PLAIN_SOURCES, Reduce, VectorProgram
+from driver.isa.programs import LINES, PROGRAMS
 from driver.isa.types import INDEX_DTYPES, SCATTER_ADD_DTYPES
 from tb.seqs.arena import Arena, place_view, strides
 
-_IMMEDIATES = 4
 _TYPE_FLAGS = ("SRC_DTYPE", "SRC2_DTYPE", "SRC3_DTYPE")
 _DESC_FLAGS = ("SRC1_DESC", "SRC2_DESC", "SRC3_DESC")
 _NOTABLE = (0x3F80_0000, 0xBF80_0000, 0x4000_0000, 1, 0xFFFF_FFFF, 7)
@@ -42,7 +41,7 @@ def stream_packet(
     program: int, flags: int, sources: list[int], dst: int, *, count: int, imms: list[int]
 ) -> Packet:
     """A VECTOR packet with its sources in their places."""
-    src1, src2, src3 = (*sources, 0, 0, 0)[:MAX_SOURCES]
+    src1, src2, src3 = (*sources, 0, 0, 0)[:PLAIN_SOURCES]
     params = (program, count, *imms, src3 & 0xFFFF_FFFF, src3 >> 32)
     return Packet(Opcode.VECTOR, flags, src1, src2, dst, params)
 
@@ -57,7 +56,7 @@ def _sizes(rng: random.Random, longest: int) -> tuple[int, ...]:
 def _imms(rng: random.Random) -> list[int]:
     return [
         rng.choice(_NOTABLE) if rng.random() < 0.7 else rng.getrandbits(32)
-        for _ in range(_IMMEDIATES)
+        for _ in range(PLAIN_IMMEDIATES)
     ]
 
 
@@ -73,13 +72,19 @@ def _scattered(arena: Arena, dtype: DType, sizes: tuple[int, ...], *, source: bo
 
 
 def vector(arena: Arena, longest: int) -> Packet:
-    """A random VECTOR of any program."""
+    """A random VECTOR of any boot program."""
     program = arena.rng.choice(tuple(PROGRAMS.values()))
+    return plain_vector(arena, LINES[program.name], program, longest)
+
+
+def plain_vector(arena: Arena, line: int, program: VectorProgram, longest: int) -> Packet:
+    """A random VECTOR of the program at a line, without operand list."""
     direct = program.reduce is Reduce.NONE and arena.rng.random() < 0.4
-    return _direct(arena, program, longest) if direct else _described(arena, program, longest)
+    make = _direct if direct else _described
+    return make(arena, line, program, longest)
 
 
-def _direct(arena: Arena, program: VectorProgram, longest: int) -> Packet:
+def _direct(arena: Arena, line: int, program: VectorProgram, longest: int) -> Packet:
     rng = arena.rng
     count = rng.randint(1, 20 * longest)
     types = [rng.choice(list(DType)) for _ in range(program.sources)]
@@ -89,10 +94,10 @@ def _direct(arena: Arena, program: VectorProgram, longest: int) -> Packet:
     if types and rng.random() < 0.2:  # in place
         result, dst = types[-1], sources[-1]
     flags = stream_flags(types, result, descriptors=False)
-    return stream_packet(program.number, flags, sources, dst, count=count, imms=_imms(rng))
+    return stream_packet(line, flags, sources, dst, count=count, imms=_imms(rng))
 
 
-def _described(arena: Arena, program: VectorProgram, longest: int) -> Packet:
+def _described(arena: Arena, line: int, program: VectorProgram, longest: int) -> Packet:
     rng = arena.rng
     sizes = _sizes(rng, longest)
     reduced = sizes if program.reduce is Reduce.NONE else (*sizes[:-1], 1)
@@ -101,7 +106,7 @@ def _described(arena: Arena, program: VectorProgram, longest: int) -> Packet:
     sources = [_scattered(arena, dtype, sizes, source=True) for dtype in types]
     dst = _scattered(arena, result, reduced, source=False)
     flags = stream_flags(types, result, descriptors=True)
-    return stream_packet(program.number, flags, sources, dst, count=0, imms=_imms(rng))
+    return stream_packet(line, flags, sources, dst, count=0, imms=_imms(rng))
 
 
 def indices(arena: Arena, dtype: DType, sizes: tuple[int, ...], limit: int, last: int) -> int:

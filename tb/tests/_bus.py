@@ -29,6 +29,8 @@ from tb.env.base_test import RING_ENTRIES, BusTest
 from tb.env.verdict import Mismatch, expect, expect_bytes
 from tb.seqs.broken import BREAKS
 from tb.seqs.faults import FAULTS, Faulty
+from tb.seqs.images import EXAMPLE, IMAGE_BREAKS
+from tb.seqs.loading import broken_load, example_load, square_list
 from tb.seqs.packets import legal, long_copy, matmul, offset_copies, repeating_copies
 
 _LIMIT = {"timeout_time": 2, "timeout_unit": "ms"}
@@ -221,6 +223,26 @@ class Errors(_Failing):
         half = Packet(Opcode.MATMUL, flags, edge, last.dst & ~63, last.dst & ~63, (1, 1, 1, 1))
         await self.expect_error("half of a window in memory", [half], Way.RING)
         await self.expect_error("one byte too far", [replace(last, dst=last.dst + 1)], Way.RING)
+
+
+@pyuvm.test(**_LIMIT)
+class MalformedImages(_Failing):
+    """No malformed image is loaded, and none harms the program that was there before."""
+
+    async def stimulus(self) -> None:
+        good = example_load(self.arena)
+        (line, _) = good.params
+        use = square_list(self.arena, line, EXAMPLE)
+        self.place()
+        await self.command([good, use], Way.RING)
+        await self.settle()
+        for name, broken in IMAGE_BREAKS.items():
+            bad = broken_load(self.arena, broken)
+            after = matmul(self.arena, _LONGEST)
+            self.place()
+            await self.expect_error(name, [bad, after], self.rng.choice(list(Way)))
+            await self.command([use], Way.RING)
+            await self.settle()
 
 
 @pyuvm.test(**_LIMIT)

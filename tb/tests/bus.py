@@ -22,5 +22,6 @@ TESTS = (
     "SecondMemory",
     "Interrupts",
     "BusErrors",
+    "MalformedImages",
 )
 """Each runs in a simulator of its own."""

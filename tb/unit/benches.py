@@ -54,6 +54,8 @@ class BlockBench:
     readers: int = 0
     """Read clients of the folder's `bench_engine`, which `engine_bench` puts behind the memory
     controller. 0: the folder has a top level of its own, `NAME_bench`."""
+    writers: int = 1
+    """Its write clients."""
 
     def top_level(self, name: str) -> tuple[Path, ...]:
         """The SystemVerilog of the bench; its top level, last, is named as its file."""
@@ -74,7 +76,9 @@ BLOCKS: dict[str, BlockBench] = {
     ),
     "gather": BlockBench(("pkg", "fpu", "common", "mem", "move", "gather"), 20, 256, 10, readers=2),
     "matrix": BlockBench(("pkg", "fpu", "common", "mem", "move", "matrix"), 20, 128, 10, readers=1),
-    "vector": BlockBench(("pkg", "fpu", "common", "mem", "move", "vector"), 20, 128, 5, readers=3),
+    "vector": BlockBench(
+        ("pkg", "fpu", "common", "mem", "move", "vector"), 20, 128, 5, readers=4, writers=3
+    ),
 }
 
 
@@ -103,7 +107,7 @@ def block_program(name: str, bus_bits: int, mutant: int | None = None) -> BenchP
         raise InputError("command line", "bus", bus_bits, f"one of {BUS_WIDTHS}")
     bench = BLOCKS[name]
     top_level = bench.top_level(name)
-    engine = {"Readers": str(bench.readers)} if bench.readers else {}
+    engine = {"Readers": str(bench.readers), "Writers": str(bench.writers)} if bench.readers else {}
     return BenchProgram(
         name=f"{name}{bus_bits}",
         folder=_FOLDER / name,

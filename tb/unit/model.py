@@ -18,8 +18,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from driver.errors import InfrastructureError, InputError
-from driver.isa.programs import PROGRAMS
-from golden.programs import TABLES
+from driver.isa.programs import BOOT_IMAGE, LINES
 from tb.sim.objects import ObjectStore, Unit, run_compiler
 from tb.sim.spec import FILELIST, REPOSITORY, digest, read_filelist
 from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_verilator
@@ -39,8 +38,8 @@ _CMODEL = REPOSITORY / "golden" / "cmodel"
 # The contract is bits: no contraction that the source does not spell as fma.
 _CMODEL_FLAGS = ("-std=c++20", "-march=native", "-O2", "-ffp-contract=off", *_STRICT)
 CMODEL_SOURCES = (
-    *("block", "dispatch_portable", "gather", "kernels_portable", "memory", "move", "operands"),
-    *("packet", "parallel", "programs", "tensor_view", "vector", "walk"),
+    *("block", "dispatch_portable", "gather", "image", "kernels_portable", "memory", "move"),
+    *("operands", "packet", "parallel", "programs", "tensor_view", "vector", "walk"),
 )
 """The checks of packets, VECTOR, COPY, FILL, GATHER and SCATTER, without the Python module."""
 _TABLES_SOURCE = "program_table.cpp"
@@ -95,7 +94,7 @@ class _BuildInputs:
         parameters = [f"{name}={value}" for name, value in sorted(bench.parameters.items())]
         tools = [self.verilator.version, self.compiler.identity, bench.top, *parameters]
         flags = [*_VERILATE, *_RANDOM_STATE, *_COMPILE, bench.optimise, *bench.defines]
-        library = [*_CMODEL_FLAGS, TABLES] if bench.cmodel else []
+        library = [*_CMODEL_FLAGS, BOOT_IMAGE] if bench.cmodel else []
         return digest([*tools, *flags, *library, *(path.read_bytes() for path in files)])[:16]
 
 
@@ -160,17 +159,20 @@ def _units(inputs: _BuildInputs, folder: Path) -> list[Unit]:
 def _cmodel_units(inputs: _BuildInputs, folder: Path) -> list[Unit]:
     if not inputs.bench.cmodel:
         return []
-    names = ", ".join(f'"{name}"' for name in PROGRAMS)
+    lines_of = ", ".join(f'{{"{name}", {line}}}' for name, line in LINES.items())
     lines = (
-        "#include <cstddef>",
-        f"extern const unsigned char kProgramTables[] = {{{', '.join(map(str, TABLES))}}};",
-        f"extern const std::size_t kProgramTableBytes = {len(TABLES)};",
-        f"extern const char* const kProgramNames[] = {{{names}}};",
+        '#include "program_table.hpp"',
+        f"const unsigned char kBootImage[] = {{{', '.join(map(str, BOOT_IMAGE))}}};",
+        f"const std::size_t kBootImageBytes = {len(BOOT_IMAGE)};",
+        f"const NamedProgram kPrograms[] = {{{lines_of}}};",
+        f"const std::size_t kProgramCount = {len(LINES)};",
     )
     (folder / _TABLES_SOURCE).write_text("\n".join(lines) + "\n")
-    headers = digest(path.read_bytes() for path in sorted(_CMODEL.glob("*.h")))
+    table = Path(__file__).parent / "program_table.hpp"
+    headers = digest(path.read_bytes() for path in (table, *sorted(_CMODEL.glob("*.h"))))
+    include = (f"-I{table.parent}", f"-I{_CMODEL}")
     return [
-        Unit(Path(_TABLES_SOURCE), ("-std=c++20",), "", folder),
+        Unit(Path(_TABLES_SOURCE), ("-std=c++20", *include), headers, folder),
         *(Unit(path, _CMODEL_FLAGS, headers, folder) for path in inputs.cmodel_sources()),
     ]
 

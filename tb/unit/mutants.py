@@ -99,7 +99,19 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_move.sv", "&& «unacked_q == '0»", "1'b1", "unanswered"),
     ),
     "ctrl": (
-        Mutant("npu_cmd_decode.sv", " || «prog.reduce != REDUCE_NONE»", "1'b0", "error code"),
+        Mutant("npu_cmd_decode.sv", " || «prog_i.reduce != REDUCE_NONE»", "1'b0", "error code"),
+        Mutant("npu_cmd_decode.sv", "is_vector && «!prog_i.loaded»", "1'b0", "error code"),
+        Mutant("npu_cmd_decode.sv", "|| «prog_i.results > 2'd1»;", "1'b0", "error code"),
+        Mutant(
+            "npu_cmd_decode.sv", "«packet_i.param[LOAD_LINES] > 32'(PROGRAM_MAX_LINES)»", "1'b0"
+        ),
+        Mutant("npu_cmd_decode.sv", "+ «packet_i.param[LOAD_LINES]»", "32'd0", "error code"),
+        Mutant(
+            "npu_operand_select.sv", "3'(step_i - OPERAND_DST) + «prog_i.sources»", "3'd3", "result"
+        ),
+        Mutant("npu_desc_check.sv", "«desc_i.dtype[31:4] == '0»", "1'b1", "error code"),
+        Mutant("npu_operand_resolve.sv", "dtype_log2_bytes(«desc_q.dtype[3:0]»)", "operand.dtype"),
+        Mutant("npu_operand_resolve.sv", "operand.is_line && «operand.addr[5:0] != '0»", "1'b0"),
         Mutant("npu_desc_check.sv", "«dim_i >= rank_o»", "dim_i > rank_o", "error code"),
         Mutant("npu_operand_select.sv", "operand_o.shape[MAX_RANK-1] = «One»;", "'0", "error code"),
         Mutant(
@@ -181,9 +193,35 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
     "vector": (
         Mutant("npu_vector_load.sv", "queue_room && «beats <= credit_q»", "1'b1", "room for"),
         Mutant("npu_vector_unpack.sv", "words8(part, «1'b1»)", "1'b0", "expected"),
+        # program images
+        Mutant("npu_program_check.sv", "return «!written_q[code[3:0]]»", "1'b0", "expected 12"),
+        Mutant("npu_program_check.sv", "if («results_q[result]»)", "1'b0", "expected 12"),
+        Mutant("npu_program_check.sv", "&& «word_i[63:32] != '0»", "1'b0", "expected 12"),
+        Mutant("npu_program_check.sv", "= «word_i != '0»", "1'b0", "expected 12"),
+        Mutant("npu_program_check.sv", "!bad_q && «results_q == all_results»", "1'b1"),
+        # which programs are loaded
+        Mutant("npu_program_dir.sv", "= «walk_end > first»", "walk_q >= first", "program at line"),
+        Mutant("npu_program_dir.sv", "first - «FarthestStart»", "RangeW'(8)", "program at line"),
+        Mutant("npu_program_dir.sv", "«BOOT_STARTS[line_i[BootLineW-1:0]]» ?", "1'b1", "at line"),
+        Mutant("npu_program_dir.sv", "(«ram_line < 32'(PROGRAM_RAM_LINES)» &&", "1'b1", "at line"),
+        Mutant("npu_program_load.sv", "if («read_err_q»)", "1'b0", "expected 8"),
+        Mutant("npu_program_load.sv", "STORE_VERDICT: if («!dir_busy_i»)", "1'b1"),
+        Mutant("npu_program_load.sv", "done_o && «verdict == ERROR_NONE»", "1'b1", "at line"),
+        Mutant("npu_program_load.sv", "word_o && «state_q == STORE»", "1'b1"),
+        # what is fetched of them
+        Mutant("npu_program_mem.sv", "ram_q[«write_addr_i»]", "write_addr_i & 12'h7ff"),
+        Mutant("npu_vector_fetch.sv", "!(«held_q» &&", "1'b1"),
+        Mutant("npu_vector_fetch.sv", "(info_i.constants + «7'd1»)", "7'd0"),
+        Mutant("npu_vector_fetch.sv", "following(«next_q», info_i", "pc_q"),
+        # results
+        Mutant("npu_vector_results.sv", "(«results_i > 2'd1»)", "1'b0", "no transfer"),
+        Mutant("npu_vector_results.sv", "push_no_i == «result_no_t'(n)»", "2'd0"),
+        Mutant("npu_vector_seq.sv", "|| «room_i[result_o]»", "room_i[0]"),
         # clocks that stop too early
         Mutant("npu_vector.sv", "!rst_ni || «used»", "s == 0"),
-        Mutant("npu_vector.sv", "!rst_ni || «reduces»", "prog.reduce == REDUCE_SUM"),
+        Mutant("npu_vector_results.sv", "!rst_ni || «reduces»", "reduce_i == REDUCE_FADD"),
+        Mutant("npu_vector_results.sv", "!rst_ni || «used»", "n == 0"),
+        Mutant("npu_vector.sv", "!rst_ni || «loads»", "start"),
         Mutant("npu_vector_lanes.sv", "|| «slow_left_q != '0»", "slow_left_q > 1"),
     ),
 }

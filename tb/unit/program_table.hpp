@@ -1,17 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vector programs of driver/isa. The build of a bench writes the tables and links them.
+// The boot programs of driver/isa. The build of a bench writes the image and links it.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "programs.h"
 
-extern const unsigned char kProgramTables[];
-extern const std::size_t kProgramTableBytes;
-extern const char* const kProgramNames[];
+struct NamedProgram {
+  std::string_view name;
+  std::uint32_t line;
+};
 
-inline const npu::Programs& programs() {
-  static const npu::Programs all(std::as_bytes(std::span(kProgramTables, kProgramTableBytes)));
+extern const unsigned char kBootImage[];
+extern const std::size_t kBootImageBytes;
+extern const NamedProgram kPrograms[];
+extern const std::size_t kProgramCount;
+
+inline std::span<const NamedProgram> named_programs() { return {kPrograms, kProgramCount}; }
+
+inline npu::ProgramMemory& programs() {
+  static npu::ProgramMemory all(std::as_bytes(std::span(kBootImage, kBootImageBytes)));
   return all;
 }

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The vector programs: one file per family. Importing this package assembles all of them.
 
-A program's number is its place in the order of FAMILIES; numbers are not stable between versions
-of the instruction set, names are.
+They lie in program memory from line 0 on, in the order of FAMILIES. Their lines are not stable
+between versions of the instruction set, names are; BOOT_DIGEST says which ones a device has.
 """
 
-from driver.isa.assembler import Catalogue
+from hashlib import sha256
+
+from driver.isa.catalogue import Catalogue
+from driver.isa.image import pack
 from driver.isa.programs import (
     activations,
     arithmetic,
@@ -51,12 +54,17 @@ FAMILIES = (
     losses,
     optimizers,
 )
-"""Modules in the order of their programs' numbers."""
+"""Modules in the order of their programs' lines."""
 
 _CATALOGUE = Catalogue(module.FAMILY for module in FAMILIES)
 PROGRAMS = _CATALOGUE.programs
-PROGRAM_NAMES = tuple(PROGRAMS)
-"""By number."""
-CONSTANTS = _CATALOGUE.constants
+LINES = _CATALOGUE.lines
+"""First line of each program in the memory of a device that has just been reset."""
+PROGRAM_AT = {line: PROGRAMS[name] for name, line in LINES.items()}
+"""The program that begins at a line."""
+BOOT_IMAGE = b"".join(map(pack, PROGRAMS.values()))
+"""The lines from 0 on that are there after a reset and cannot be overwritten."""
+BOOT_DIGEST = int.from_bytes(sha256(BOOT_IMAGE).digest()[:8], "little")
+"""What the registers PROGRAM_DIGEST_LO and _HI say of it."""
 
-__all__ = ["CONSTANTS", "FAMILIES", "PROGRAMS", "PROGRAM_NAMES"]
+__all__ = ["BOOT_DIGEST", "BOOT_IMAGE", "FAMILIES", "LINES", "PROGRAMS", "PROGRAM_AT"]

@@ -8,6 +8,7 @@ namespace npu::csr {
 inline constexpr unsigned kId = 0x000;
 inline constexpr unsigned kVersion = 0x004;
 inline constexpr unsigned kConfig = 0x008;
+inline constexpr unsigned kProgramRam = 0x00c;
 inline constexpr unsigned kCtrl = 0x010;
 inline constexpr unsigned kStatus = 0x014;
 inline constexpr unsigned kErrorCode = 0x018;
@@ -25,6 +26,8 @@ inline constexpr unsigned kRingTail = 0x050;
 inline constexpr unsigned kCplBaseLo = 0x058;
 inline constexpr unsigned kCplBaseHi = 0x05c;
 inline constexpr unsigned kCplCtrl = 0x060;
+inline constexpr unsigned kProgramDigestLo = 0x068;
+inline constexpr unsigned kProgramDigestHi = 0x06c;
 inline constexpr unsigned kCmdWord = 0x080;
 inline constexpr unsigned kCmdPush = 0x0c0;
 inline constexpr unsigned kBusyCyclesLo = 0x100;

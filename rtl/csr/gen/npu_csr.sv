@@ -230,6 +230,7 @@ module npu_csr (
         logic ID;
         logic VERSION;
         logic CONFIG;
+        logic PROGRAM_RAM;
         logic CTRL;
         logic STATUS;
         logic ERROR_CODE;
@@ -246,6 +247,8 @@ module npu_csr (
         logic CPL_BASE_LO;
         logic CPL_BASE_HI;
         logic CPL_CTRL;
+        logic PROGRAM_DIGEST_LO;
+        logic PROGRAM_DIGEST_HI;
         logic CMD_WORD[16];
         logic CMD_PUSH;
         logic [1:0] BUSY_CYCLES;
@@ -276,6 +279,8 @@ module npu_csr (
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'h4);
         decoded_reg_strb.CONFIG = cpuif_req_masked & (cpuif_addr == 16'h8) & !cpuif_req_is_wr;
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'h8);
+        decoded_reg_strb.PROGRAM_RAM = cpuif_req_masked & (cpuif_addr == 16'hc) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'hc);
         decoded_reg_strb.CTRL = cpuif_req_masked & (cpuif_addr == 16'h10);
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'h10);
         decoded_reg_strb.STATUS = cpuif_req_masked & (cpuif_addr == 16'h14) & !cpuif_req_is_wr;
@@ -310,6 +315,10 @@ module npu_csr (
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'h5c);
         decoded_reg_strb.CPL_CTRL = cpuif_req_masked & (cpuif_addr == 16'h60);
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'h60);
+        decoded_reg_strb.PROGRAM_DIGEST_LO = cpuif_req_masked & (cpuif_addr == 16'h68) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'h68);
+        decoded_reg_strb.PROGRAM_DIGEST_HI = cpuif_req_masked & (cpuif_addr == 16'h6c) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'h6c);
         for(int i0=0; i0<16; i0++) begin
             decoded_reg_strb.CMD_WORD[i0] = cpuif_req_masked & (cpuif_addr == 16'h80 + (16)'(i0) * 16'h4);
             is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'h80 + (16)'(i0) * 16'h4);
@@ -1144,6 +1153,10 @@ module npu_csr (
             readback_data_var[23:8] = hwif_in.CONFIG.bus_bits.next;
             readback_data_var[31:24] = hwif_in.CONFIG.fma_latency.next;
         end
+        if(rd_mux_addr == 16'hc) begin
+            readback_data_var[15:0] = hwif_in.PROGRAM_RAM.first.next;
+            readback_data_var[31:16] = hwif_in.PROGRAM_RAM.lines.next;
+        end
         if(rd_mux_addr == 16'h10) begin
             readback_data_var[0] = field_storage.CTRL.soft_reset.value;
             readback_data_var[1] = field_storage.CTRL.error_ack.value;
@@ -1204,6 +1217,12 @@ module npu_csr (
         if(rd_mux_addr == 16'h60) begin
             readback_data_var[0] = field_storage.CPL_CTRL.enable.value;
             readback_data_var[12:8] = field_storage.CPL_CTRL.log2_entries.value;
+        end
+        if(rd_mux_addr == 16'h68) begin
+            readback_data_var[31:0] = hwif_in.PROGRAM_DIGEST_LO.value.next;
+        end
+        if(rd_mux_addr == 16'h6c) begin
+            readback_data_var[31:0] = hwif_in.PROGRAM_DIGEST_HI.value.next;
         end
         for(int i0=0; i0<16; i0++) begin
             if(rd_mux_addr == 16'h80 + (16)'(i0) * 16'h4) begin

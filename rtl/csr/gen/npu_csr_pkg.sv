@@ -49,6 +49,19 @@ package npu_csr_pkg;
     } npu_csr__CONFIG__in_t;
 
     typedef struct {
+        logic [15:0] next;
+    } npu_csr__PROGRAM_RAM__first__in_t;
+
+    typedef struct {
+        logic [15:0] next;
+    } npu_csr__PROGRAM_RAM__lines__in_t;
+
+    typedef struct {
+        npu_csr__PROGRAM_RAM__first__in_t first;
+        npu_csr__PROGRAM_RAM__lines__in_t lines;
+    } npu_csr__PROGRAM_RAM__in_t;
+
+    typedef struct {
         logic hwclr;
     } npu_csr__CTRL__error_ack__in_t;
 
@@ -138,6 +151,22 @@ package npu_csr_pkg;
     } npu_csr__RING_HEAD__in_t;
 
     typedef struct {
+        logic [31:0] next;
+    } npu_csr__PROGRAM_DIGEST_LO__value__in_t;
+
+    typedef struct {
+        npu_csr__PROGRAM_DIGEST_LO__value__in_t value;
+    } npu_csr__PROGRAM_DIGEST_LO__in_t;
+
+    typedef struct {
+        logic [31:0] next;
+    } npu_csr__PROGRAM_DIGEST_HI__value__in_t;
+
+    typedef struct {
+        npu_csr__PROGRAM_DIGEST_HI__value__in_t value;
+    } npu_csr__PROGRAM_DIGEST_HI__in_t;
+
+    typedef struct {
         logic [63:0] next;
     } npu_csr__BUSY_CYCLES__value__in_t;
 
@@ -198,6 +227,7 @@ package npu_csr_pkg;
         npu_csr__ID__in_t ID;
         npu_csr__VERSION__in_t VERSION;
         npu_csr__CONFIG__in_t CONFIG;
+        npu_csr__PROGRAM_RAM__in_t PROGRAM_RAM;
         npu_csr__CTRL__in_t CTRL;
         npu_csr__STATUS__in_t STATUS;
         npu_csr__ERROR_CODE__in_t ERROR_CODE;
@@ -206,6 +236,8 @@ package npu_csr_pkg;
         npu_csr__COMPLETED__in_t COMPLETED;
         npu_csr__IRQ_STATUS__in_t IRQ_STATUS;
         npu_csr__RING_HEAD__in_t RING_HEAD;
+        npu_csr__PROGRAM_DIGEST_LO__in_t PROGRAM_DIGEST_LO;
+        npu_csr__PROGRAM_DIGEST_HI__in_t PROGRAM_DIGEST_HI;
         npu_csr__BUSY_CYCLES__in_t BUSY_CYCLES;
         npu_csr__ACTIVE_CYCLES__in_t ACTIVE_CYCLES;
         npu_csr__OPERAND_STALL__in_t OPERAND_STALL;

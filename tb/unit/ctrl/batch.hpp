@@ -110,8 +110,8 @@ class Session {
     if (mishap == 3) {
       d_.failing_dispatch = victim;
       static constexpr ErrorCode kCodes[] = {ErrorCode::kBusRead, ErrorCode::kBusWrite,
-                                             ErrorCode::kBadIndex};
-      d_.engine_error = uint32_t(kCodes[d_.random.below(3)]);
+                                             ErrorCode::kBadIndex, ErrorCode::kBadImage};
+      d_.engine_error = uint32_t(kCodes[d_.random.below(std::size(kCodes))]);
     }
   }
 
@@ -155,6 +155,7 @@ class Session {
       case Opcode::kFill:
         return kMove;
       case Opcode::kVector:
+      case Opcode::kLoad:
         return kVector;
       case Opcode::kGather:
       case Opcode::kScatter:
@@ -198,16 +199,20 @@ class Session {
       check(next < d_.dispatched.size(), "command %zu never reached an engine", i);
       const Dispatch& got = d_.dispatched[next++];
       check(got.engine == engine_of(p) && got.opcode == p.opcode, "command %zu: wrong engine", i);
-      check(got.dst_dtype == (p.flags >> kDstDtypeShift & 15), "command %zu: dst_dtype", i);
-      if (got.engine == kMatrix)
-        compare_product(i, got);
-      else
-        check(same(got.dst, v.dst), "command %zu: dst", i);
-      if (p.opcode == uint32_t(Opcode::kFill)) {
-        check(got.value == p.param[kFillValue], "command %zu: value", i);
-        continue;
+      if (got.engine == kMatrix) compare_product(i, got);
+      for (size_t s = 0; s < v.sources.size(); ++s) {
+        check(same(got.sources[s], v.sources[s]), "command %zu: src%zu", i, s + 1);
+        check(got.src_dtypes[s] == v.src_dtypes[s], "command %zu: type of src%zu", i, s + 1);
       }
-      compare_sources(i, got);
+      for (size_t r = 0; r < v.results.size(); ++r) {
+        check(same(got.results[r], v.results[r]), "command %zu: result %zu", i, r + 1);
+        check(got.dst_dtypes[r] == v.dst_dtypes[r], "command %zu: type of result %zu", i, r + 1);
+      }
+      check(got.accumulate == bool(p.flags & kAccumulateMask), "command %zu: accumulate", i);
+      if (p.opcode == uint32_t(Opcode::kFill))
+        check(got.value == p.param[kFillValue], "command %zu: value", i);
+      if (got.engine == kVector) compare_program(i, got);
+      if (got.engine == kGather) check(got.dim == v.dim, "command %zu: dim", i);
     }
     check(next == d_.dispatched.size(), "%zu commands too many", d_.dispatched.size() - next);
   }
@@ -219,25 +224,20 @@ class Session {
       check(expected_[i].windows[s].matches(got.windows[s]), "command %zu: window %u", i, s);
   }
 
-  void compare_sources(size_t i, const Dispatch& got) const {
+  void compare_program(size_t i, const Dispatch& got) const {
     const Packet& p = packets_[i];
-    const Expected& v = expected_[i];
-    const bool vector = got.engine == kVector;
-    const unsigned sources = vector ? program_of(p)->sources : got.engine == kMove ? 1 : 2;
-    const View* expected[] = {&v.src1, &v.src2, &v.src3};
-    const View* actual[] = {&got.src1, &got.src2, &got.src3};
-    for (unsigned s = 0; s < sources && got.engine != kMatrix; ++s)
-      check(same(*actual[s], *expected[s]), "command %zu: src%u", i, s + 1);
-    check(got.src_dtype == (p.flags & 15), "command %zu: src_dtype", i);
-    check(got.src2_dtype == (p.flags >> kSrc2DtypeShift & 15), "command %zu: src2_dtype", i);
-    check(got.src3_dtype == (p.flags >> kSrc3DtypeShift & 15), "command %zu: src3_dtype", i);
-    check(got.accumulate == bool(p.flags & kAccumulateMask), "command %zu: accumulate", i);
-    if (vector) {
-      check(got.program == p.param[kVectorProgram], "command %zu: program", i);
-      for (unsigned k = 0; k < kImmediates; ++k)
-        check(got.imm[k] == p.param[kVectorImm0 + k], "command %zu: imm%u", i, k);
+    if (p.opcode == uint32_t(Opcode::kLoad)) {
+      check(got.program == p.param[kLoadLine] && got.lines == p.param[kLoadLines],
+            "command %zu: lines", i);
+      return;
     }
-    if (got.engine == kGather) check(got.dim == v.dim, "command %zu: dim", i);
+    check(got.program == p.param[kVectorProgram], "command %zu: program", i);
+    check(got.info == info_of(program_of(p)), "command %zu: what the program is", i);
+    const bool listed = npu::has_flag(p, kOperandListMask);
+    for (unsigned k = 0; k < kImmediates; ++k) {
+      const uint32_t word = listed || k < kPlainImmediates ? p.param[kVectorImm0 + k] : 0;
+      check(got.imm[k] == word, "command %zu: imm%u", i, k);
+    }
   }
 
   bool last_sync_to(size_t i) const {

@@ -57,6 +57,9 @@ module ctrl_bench
   input  logic                       wr_rsp_valid_i,
   input  logic                       wr_rsp_err_i,
 
+  output logic [31:0]                program_line_o,
+  input  logic [$bits(program_info_t)-1:0] program_info_i,
+
   output npu_engine_cmd_t            engine_cmd_o,
   output logic                       engine_valid_o [NUM_ENGINES],
   input  logic                       engine_ready_i [NUM_ENGINES],
@@ -117,7 +120,8 @@ module ctrl_bench
     .wr_req_o(wr_req),
     .wr_rsp_i('{ready: wr_req_ready_i, data_ready: wr_data_ready_i, done: wr_rsp_valid_i,
                 err: wr_rsp_err_i}),
-    .wr_data_o, .wr_strb_o, .engine_req_o(engine_req), .engine_rsp_i(engine_rsp),
+    .wr_data_o, .wr_strb_o, .program_line_o, .program_info_i,
+    .engine_req_o(engine_req), .engine_rsp_i(engine_rsp),
     .rd_beat_i, .wr_beat_i
   );
 endmodule

@@ -4,9 +4,11 @@
 // to compare.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <ranges>
 #include <set>
 #include <span>
 #include <string>
@@ -14,7 +16,10 @@
 
 #include "common.hpp"
 #include "memory.h"
+#include "program_table.hpp"
 #include "windows.hpp"
+
+using namespace npu::isa;
 
 // Beyond 4 GiB, so that an address whose upper word is lost points outside.
 constexpr uint64_t kMemBase = 0x5'0010'0000;
@@ -67,12 +72,24 @@ struct Events {
 // What an engine was handed: npu_engine_cmd_t.
 struct Dispatch {
   Engine engine;
-  uint32_t opcode, src_dtype, src2_dtype, src3_dtype, dst_dtype, accumulate, value, program;
-  uint32_t imm[4], dim;
-  View src1, src2, src3, dst;
+  uint32_t opcode, accumulate, value, program, info, lines;
+  std::array<uint32_t, kImmediates> imm;
+  uint32_t dim;
+  std::array<uint32_t, kMaxSources> src_dtypes;
+  std::array<uint32_t, kMaxResults> dst_dtypes;
+  std::array<View, kMaxSources> sources;
+  std::array<View, kMaxResults> results;
   std::array<uint32_t, 4> product;    // MATMUL: m, k, n, batch
   std::array<WindowView, 4> windows;  // MATMUL: a, b, init, c
 };
+
+// program_info_t as a word; 0 where no program begins.
+inline uint32_t info_of(const npu::Program* program) {
+  if (program == nullptr) return 0;
+  return 1u << 23 | uint32_t(program->code.size()) << 15 |
+         uint32_t(program->constants.size()) << 8 | program->sources << 5 | program->results << 3 |
+         uint32_t(program->reduce);
+}
 
 class Device {
  public:
@@ -103,6 +120,9 @@ class Device {
     drive_reads();
     drive_writes();
     drive_engines();
+    top.eval();
+    // The directory of programs answers in the same cycle.
+    top.program_info_i = info_of(programs().find(top.program_line_o));
     top.eval();
     if (top.rst_ni) {
       sample_reads();
@@ -301,14 +321,17 @@ class Device {
     d.engine = engine;
     for (unsigned i = d.windows.size(); i-- > 0;) d.windows[i] = next_window();
     for (uint32_t& size : d.product) size = next(32);
-    for (View* view : {&d.dst, &d.src3, &d.src2, &d.src1}) *view = next_view();
+    for (View& view : std::views::reverse(d.results)) view = next_view();
+    for (View& view : std::views::reverse(d.sources)) view = next_view();
     d.dim = next(3);
     for (uint32_t& word : d.imm) word = next(32);
-    d.program = next(16);
+    d.lines = next(6);
+    d.info = next(24);
+    d.program = next(11);
     d.value = next(32);
     d.accumulate = next(1);
-    for (uint32_t* dtype : {&d.dst_dtype, &d.src3_dtype, &d.src2_dtype, &d.src_dtype})
-      *dtype = next(4);
+    for (uint32_t& dtype : std::views::reverse(d.dst_dtypes)) dtype = next(4);
+    for (uint32_t& dtype : std::views::reverse(d.src_dtypes)) dtype = next(4);
     d.opcode = next(32);
     dispatched.push_back(d);
     events.push_back({});
@@ -365,8 +388,8 @@ class Device {
   uint64_t write_addr_ = 0, write_bytes_ = 0, write_due_ = 0;
   bool write_error_ = false;
   std::vector<std::pair<std::vector<uint8_t>, uint64_t>> write_beats_;
-  // Four windows of 608 bits, four sizes, four tensors of 384 bits and 228 more.
-  static constexpr unsigned kCommandWords = (4 * 608 + 4 * 32 + 4 * 384 + 228 + 31) / 32;
+  // Four windows of 608 bits, four sizes, seven tensors of 384 bits and 329 more.
+  static constexpr unsigned kCommandWords = (4 * 608 + 4 * 32 + 7 * 384 + 329 + 31) / 32;
   Engine engine_ = kMove;
   Events pending_;  // what the pins say in this cycle
   uint64_t engine_due_ = 0;

@@ -10,11 +10,11 @@
 #include "operands.h"
 #include "program_table.hpp"
 
-using namespace npu::isa;
-
 struct Expected {
   ErrorCode error = ErrorCode::kNone;
-  View src1{}, src2{}, src3{}, dst{};
+  // What an engine needs of them, in order.
+  std::vector<View> sources, results;
+  std::vector<uint32_t> src_dtypes, dst_dtypes;
   std::array<WindowView, 4> windows{};  // MATMUL: a, b, init, c
   unsigned dim = 0;                     // GATHER, SCATTER: where the dimension lies in the views
   bool dispatched = false;  // an engine sees it; set by the function that runs the packet
@@ -36,24 +36,67 @@ inline View engine_view(const npu::TensorView& operand) {
   return view;
 }
 
+// A VECTOR's operands, in the packet or in its list.
+inline void expect_vector(Expected& expected, Memory& memory, const Packet& packet) {
+  const auto operands = npu::resolve_vector_operands(memory.model(), packet, *program_of(packet));
+  for (const npu::TensorView& source : operands.sources) {
+    expected.sources.push_back(engine_view(source));
+    expected.src_dtypes.push_back(uint32_t(source.dtype));
+  }
+  for (const npu::TensorView& result : operands.results) {
+    expected.results.push_back(engine_view(result));
+    expected.dst_dtypes.push_back(uint32_t(result.dtype));
+  }
+}
+
+// A LOAD's image; the engine reads it.
+inline void expect_image(Expected& expected, Memory& memory, const Packet& packet) {
+  const uint32_t bytes = 64 * packet.param[kLoadLines];
+  const uint64_t last = packet.src1 + bytes - 1;
+  if (packet.src1 % 64 != 0)
+    expected.error = ErrorCode::kMisaligned;
+  else if (!memory.model().contains(packet.src1, last))
+    expected.error = ErrorCode::kOutOfRange;
+  expected.sources = {{packet.src1, {1, 1, 1, 1, bytes}, {0, 0, 0, 0, 1}}};
+  expected.src_dtypes = {0};
+}
+
+inline void expect_operands(Expected& expected, Memory& memory, const Packet& packet) {
+  const npu::Operands operands = npu::resolve_operands(memory.model(), packet);
+  const Opcode opcode = Opcode(packet.opcode);
+  if (opcode == Opcode::kMatmul) {
+    const npu::TensorView& init =
+        npu::has_flag(packet, kSrc3DescMask) ? operands.src3 : operands.dst;
+    expected.windows = {engine_window(operands.src1, npu::has_flag(packet, kTransAMask)),
+                        engine_window(operands.src2, npu::has_flag(packet, kTransBMask)),
+                        engine_window(init, false), engine_window(operands.dst, false)};
+    return;
+  }
+  const bool fills = opcode == Opcode::kFill, copies = opcode == Opcode::kCopy;
+  if (!fills) {
+    expected.sources = {engine_view(operands.src1)};
+    expected.src_dtypes = {packet.flags >> kSrcDtypeShift & 15};
+  }
+  if (!fills && !copies) {
+    expected.sources.push_back(engine_view(operands.src2));
+    expected.src_dtypes.push_back(packet.flags >> kSrc2DtypeShift & 15);
+  }
+  expected.results = {engine_view(operands.dst)};
+  expected.dst_dtypes = {packet.flags >> kDstDtypeShift & 15};
+  expected.dim = kMaxRank - operands.src1.shape.rank + packet.param[kGatherDim];
+}
+
 inline Expected expected_of(Memory& memory, const Packet& packet) {
   Expected expected;
   try {
     npu::check_packet(packet, programs());
-    const npu::Operands operands = npu::resolve_operands(memory.model(), packet, programs());
-    if (packet.opcode == uint32_t(Opcode::kMatmul)) {
-      const npu::TensorView& init =
-          npu::has_flag(packet, kSrc3DescMask) ? operands.src3 : operands.dst;
-      expected.windows = {engine_window(operands.src1, npu::has_flag(packet, kTransAMask)),
-                          engine_window(operands.src2, npu::has_flag(packet, kTransBMask)),
-                          engine_window(init, false), engine_window(operands.dst, false)};
-      return expected;
-    }
-    expected.src1 = engine_view(operands.src1);
-    expected.src2 = engine_view(operands.src2);
-    expected.src3 = engine_view(operands.src3);
-    expected.dst = engine_view(operands.dst);
-    expected.dim = kMaxRank - operands.src1.shape.rank + packet.param[kGatherDim];
+    const Opcode opcode = Opcode(packet.opcode);
+    if (opcode == Opcode::kVector)
+      expect_vector(expected, memory, packet);
+    else if (opcode == Opcode::kLoad)
+      expect_image(expected, memory, packet);
+    else
+      expect_operands(expected, memory, packet);
   } catch (const npu::Fault& fault) {
     expected.error = fault.code;
   }

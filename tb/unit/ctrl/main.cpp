@@ -14,10 +14,11 @@ void registers(uint64_t seed) {
   check(device.read(csr::kId) == 0x4E505530, "ID");
   check(device.read(csr::kVersion) == 0x00020000, "VERSION");
   check(device.read(csr::kConfig) == (16 | BUS_BITS << 8 | 4 << 24), "CONFIG");
+  check(device.read(csr::kProgramRam) == (kProgramRam | kProgramRamLines << 16), "PROGRAM_RAM");
   check(device.read(csr::kStatus) == 0x500, "STATUS after reset");
   check(device.read(csr::kErrorSeq) == 0 && device.read(csr::kCompleted) == 0,
         "numbers after reset");
-  for (uint32_t offset : {0x00Cu, 0x02Cu, 0x0C4u, 0x13Cu, 0x1000u, 0xFFFCu}) {
+  for (uint32_t offset : {0x02Cu, 0x0C4u, 0x13Cu, 0x1000u, 0xFFFCu}) {
     unsigned response = 0;
     device.read(offset, &response);
     check(response == 2, "read of %x answered %u", offset, response);
@@ -139,7 +140,7 @@ void edges(uint64_t seed) {
 uint64_t random_batches(uint64_t seed, uint64_t batches) {
   Device device(seed);
   Session session(device);
-  std::array<uint64_t, 11> errors{};
+  std::array<uint64_t, 13> errors{};
   uint64_t commands = 0;
   for (uint64_t i = 0; i < batches; ++i) {
     device.stall_percent = unsigned(device.random.below(4) * 25);
@@ -191,7 +192,8 @@ uint64_t overhead(const char* name, const Packet& packet) {
 // A program of three sources, all operands the same descriptor.
 Packet with_descriptors() {
   uint32_t number = 0;
-  while (programs().find(number)->sources != 3) ++number;
+  for (const auto& named : named_programs())
+    if (programs().find(named.line)->sources == 3) number = named.line;
   return {uint32_t(Opcode::kVector),
           kSrc1DescMask | kSrc2DescMask | kSrc3DescMask | kDstDescMask,
           kDescriptors,

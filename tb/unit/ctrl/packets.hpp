@@ -15,11 +15,16 @@ constexpr uint64_t kData = kMemBase + 0x10000;
 
 class PacketMaker {
  public:
-  PacketMaker(Memory& memory, Random& random) : memory_(memory), random_(random) {}
+  PacketMaker(Memory& memory, Random& random) : memory_(memory), random_(random) {
+    load_programs();
+  }
 
   Packet sound() {
     Packet p{};
-    switch (random_.below(14)) {
+    switch (random_.below(15)) {
+      case 14:
+        load(p);
+        break;
       case 0:
         p.opcode = uint32_t(random_.chance(50) ? Opcode::kNop : Opcode::kFence);
         break;
@@ -62,7 +67,10 @@ class PacketMaker {
     uint64_t* const addresses[] = {&p.src1, &p.src2, &p.dst};
     uint64_t& address = *addresses[random_.below(3)];
     const uint64_t grain = random_.chance(30) ? 64 : 1ull << random_.below(3);
-    switch (random_.below(13)) {
+    switch (random_.below(14)) {
+      case 13:
+        p.flags ^= kOperandListMask;
+        break;
       case 0:
         p.opcode = uint32_t(random_.chance(50) ? random_.below(12) : random_.engine());
         break;
@@ -170,7 +178,7 @@ class PacketMaker {
       desc.stride[i] = random_.chance(70) ? step : uint32_t(random_.below(100)) + is_dst;
       step *= sizes[i];
     }
-    const uint64_t slot = kDescriptors + 64 * (slot_++ % 128);
+    const uint64_t slot = kDescriptors + 64 * (slot_++ % kSlots);
     memory_.bad_lines.erase(slot / 64);
     memory_.put(slot, desc);
     // One of the packet's descriptors is the one that a mishap befalls.
@@ -210,18 +218,61 @@ class PacketMaker {
       p.param[kCopyCount] = size(random_.chance(50) ? 8 : 100000);
   }
 
+  // Programs of every number of sources and results beside the boot programs; the device has them
+  // because it asks the bench. At the ends of the loadable part too.
+  void load_programs() {
+    uint32_t line = kProgramRam;
+    for (unsigned sources = 0; sources <= kMaxSources; ++sources) {
+      for (unsigned results = 1; results <= kMaxResults; ++results, line += 3) {
+        npu::Program program;
+        for (unsigned r = 0; r < results; ++r)
+          program.code.push_back(
+              {MicroOp::kMov, uint8_t(kDstResult + r), uint8_t(kOperandIndex), 0, 0});
+        program.sources = sources;
+        program.results = results;
+        if (results == 1 && sources == 4) program.reduce = Reduce::kFadd;
+        const bool last = sources == kMaxSources && results == kMaxResults;
+        loaded_.push_back(last ? kProgramRam + kProgramRamLines - 1 : line);
+        programs().load(loaded_.back(), 1, program);
+      }
+    }
+  }
+
+  uint32_t a_line() {
+    if (random_.chance(50)) return loaded_[random_.below(loaded_.size())];
+    return named_programs()[random_.below(kProgramCount)].line;
+  }
+
+  void load(Packet& p) {
+    p.opcode = uint32_t(Opcode::kLoad);
+    const uint32_t lines = size(random_.chance(50) ? 4 : kProgramMaxLines);
+    const uint32_t room = kProgramRamLines - lines;
+    p.param[kLoadLines] = lines;
+    p.param[kLoadLine] = kProgramRam + (random_.chance(20) ? room : uint32_t(random_.below(room)));
+    p.src1 = data(uint32_t(DType::kFp32)) / 64 * 64;
+  }
+
   void vector(Packet& p) {
-    const uint32_t number = uint32_t(random_.below(programs().size()));
-    const npu::Program& program = *programs().find(number);
+    const uint32_t line = a_line();
+    const npu::Program& program = *programs().find(line);
     const auto shape = sizes();
     auto result = shape;
     if (program.reduce != Reduce::kNone) result.back() = 1;
-    const bool direct = program.reduce == Reduce::kNone && random_.chance(40);
     p.opcode = uint32_t(Opcode::kVector);
-    p.param[kVectorProgram] = number;
-    if (direct) p.param[kVectorCount] = size(random_.chance(50) ? 8 : 1000);
-    for (unsigned i = 0; i < kImmediates; ++i)
+    p.param[kVectorProgram] = line;
+    for (unsigned i = 0; i < kPlainImmediates; ++i)
       p.param[kVectorImm0 + i] = uint32_t(random_.engine());
+    const bool plain = program.sources <= kPlainSources && program.results == 1;
+    if (plain && random_.chance(70))
+      plain_operands(p, program, shape, result);
+    else
+      operand_list(p, program, shape, result);
+  }
+
+  void plain_operands(Packet& p, const npu::Program& program, const std::vector<uint32_t>& shape,
+                      const std::vector<uint32_t>& result) {
+    const bool direct = program.reduce == Reduce::kNone && random_.chance(40);
+    if (direct) p.param[kVectorCount] = size(random_.chance(50) ? 8 : 1000);
     const auto place = [&](unsigned shift, uint32_t mask, const std::vector<uint32_t>& sizes) {
       const uint32_t dtype = uint32_t(random_.below(kDTypeBytes.size()));
       p.flags |= dtype << shift | (direct ? 0 : mask);
@@ -235,6 +286,27 @@ class PacketMaker {
       p.param[kVectorSrc3High] = uint32_t(src3 >> 32);
     }
     p.dst = place(kDstDtypeShift, kDstDescMask, result);
+  }
+
+  // Descriptors one behind the other, now and then so that the memory ends among them.
+  void operand_list(Packet& p, const npu::Program& program, const std::vector<uint32_t>& shape,
+                    const std::vector<uint32_t>& result) {
+    const unsigned operands = program.sources + program.results;
+    p.flags |= kOperandListMask;
+    p.param[kVectorSrc3Low] = uint32_t(random_.engine());  // imm4, imm5
+    p.param[kVectorSrc3High] = uint32_t(random_.engine());
+    if (slot_ % kSlots + operands > kSlots) slot_ = 0;
+    for (unsigned i = 0; i < operands; ++i) {
+      const bool is_result = i >= program.sources;
+      const uint32_t dtype = uint32_t(random_.below(kDTypeBytes.size()));
+      const uint64_t at = describe(dtype, is_result ? result : shape, is_result);
+      if (i == 0) p.src1 = at;
+    }
+    if (random_.chance(90)) return;
+    const uint64_t inside = random_.between(1, operands), from = p.src1;
+    p.src1 = kMemLimit - 64 * inside;
+    for (uint64_t i = 0; i < inside; ++i)
+      memory_.put(p.src1 + 64 * i, memory_.get<Descriptor>(from + 64 * i));
   }
 
   void indexed(Packet& p) {
@@ -306,16 +378,17 @@ class PacketMaker {
     return slot;
   }
 
-  // Another program, mostly a reduction of as many sources.
+  // Another program, mostly of as many sources; or a line at which none begins.
   void another_program(Packet& p) {
     if (program_of(p) == nullptr) return;
     const unsigned sources = program_of(p)->sources;
     const npu::Program* now = nullptr;
     do {
-      p.param[kVectorProgram] = uint32_t(random_.below(programs().size() + 2));
+      p.param[kVectorProgram] = random_.chance(70) ? a_line() : a_line() + 1;
+      if (random_.chance(10)) p.param[kVectorProgram] |= 1u << random_.between(11, 31);
       now = program_of(p);
-    } while (random_.chance(90) &&
-             (now == nullptr || now->sources != sources || now->reduce == Reduce::kNone));
+    } while (random_.chance(90) && now != nullptr &&
+             (now->sources != sources || (now->reduce == Reduce::kNone && now->results == 1)));
   }
 
   // Another dimension, often the first that is not there.
@@ -334,10 +407,24 @@ class PacketMaker {
       case Opcode::kScatter:
         another_dimension(p);
         break;
+      case Opcode::kLoad:
+        p.param[random_.below(2)] = another_extent(p);
+        break;
       default:
         p.param[0] = uint32_t(random_.below(3));
         break;
     }
+  }
+
+  // Around the ends of what LOAD may be given.
+  uint32_t another_extent(const Packet& p) {
+    const uint32_t ends[] = {0,
+                             kProgramMaxLines,
+                             kProgramRam,
+                             kProgramRam + kProgramRamLines,
+                             kProgramRam + kProgramRamLines - p.param[kLoadLines],
+                             UINT32_MAX - 4};
+    return ends[random_.below(std::size(ends))] + uint32_t(random_.below(3)) - 1;
   }
 
   std::vector<uint32_t> sizes() {
@@ -366,7 +453,10 @@ class PacketMaker {
     }
   }
 
+  static constexpr uint64_t kSlots = 128;  // of descriptors
+
   Memory& memory_;
   Random& random_;
+  std::vector<uint32_t> loaded_;  // where programs begin beside the boot programs
   uint64_t slot_ = 0, last_descriptor_ = 0;
 };

@@ -6,6 +6,7 @@ module bench_engine
 #(
   parameter int unsigned BusBits = 256,
   parameter int unsigned Readers = 1,
+  parameter int unsigned Writers = 1,
   localparam int unsigned StrbW  = BusBits / 8
 ) (
   input  logic                      clk_i,
@@ -15,10 +16,12 @@ module bench_engine
   output mem_rd_req_t [Readers-1:0] rd_req_o,
   input  mem_rd_rsp_t [Readers-1:0] rd_rsp_i,
   input  logic [BusBits-1:0]        rd_data_i,
-  output mem_wr_req_t               wr_req_o,
-  input  mem_wr_rsp_t               wr_rsp_i,
-  output logic [BusBits-1:0]        wr_data_o,
-  output logic [StrbW-1:0]          wr_strb_o
+  input  logic [31:0]               program_line_i,
+  output program_info_t             program_info_o,
+  output mem_wr_req_t [Writers-1:0] wr_req_o,
+  input  mem_wr_rsp_t [Writers-1:0] wr_rsp_i,
+  output logic [Writers-1:0][BusBits-1:0] wr_data_o,
+  output logic [Writers-1:0][StrbW-1:0]   wr_strb_o
 );
   localparam int unsigned ArraySize  = BusBits == 128 ? 8 : BusBits == 256 ? 16 : 32;
   localparam int unsigned FmaLatency = BusBits == 128 ? 1 : BusBits == 256 ? 4 : 2;
@@ -30,4 +33,9 @@ module bench_engine
     .clk_i, .rst_ni, .req_i, .rsp_o, .rd_req_o(rd_req_o[0]), .rd_rsp_i(rd_rsp_i[0]), .rd_data_i,
     .wr_req_o, .wr_rsp_i, .wr_data_o, .wr_strb_o
   );
+
+  // No programs here.
+  logic unused_line;
+  assign unused_line    = ^program_line_i;
+  assign program_info_o = '0;
 endmodule

@@ -65,9 +65,9 @@ class EngineModel : public Model {
   bool idle() const override { return !busy_; }
 
  protected:
-  static constexpr unsigned kDestination = 3;
+  static constexpr unsigned kDestination = 4;
 
-  // The pins of a source, 0 to 2, or of the destination.
+  // The pins of a source, 0 to 3, or of a destination, from kDestination on.
   static void drive_operand(Vbench& top, unsigned place, const TensorView& view, const Dims& size) {
     top.cmd_dtype[place] = static_cast<uint8_t>(view.dtype);
     top.cmd_base[place] = view.base;

@@ -1,44 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The memory controller with an engine on its first read clients and on write client 0, and plain
-/// pins on the others. Each bench has its own module `bench_engine`.
+/// The memory controller with an engine on its first clients, and plain pins on the others. Each
+/// bench has its own module `bench_engine`.
 module engine_bench
   import npu_isa_pkg::*;
   import npu_pkg::*;
   import npu_mem_pkg::*;
   import npu_vector_pkg::IMMEDIATES;
+  import npu_vector_pkg::MAX_SOURCES;
+  import npu_vector_pkg::MAX_RESULTS;
 #(
   parameter int unsigned BusBits  = 256,
-  /// Read clients of the engine.
+  /// Clients of the engine.
   parameter int unsigned Readers  = 1,
+  parameter int unsigned Writers  = 1,
   parameter logic [63:0] MemBase  = 64'h3_0010_0640,
   parameter logic [63:0] MemLimit = 64'h3_002f_f9c0,
   localparam int unsigned StrbW   = BusBits / 8,
   localparam int unsigned WindowBits = $bits(npu_window_t),
   localparam int unsigned NumRead = Readers + 2,
-  localparam int unsigned NumWrite = 2
+  localparam int unsigned NumWrite = Writers + 1,
+  localparam int unsigned NumViews = MAX_SOURCES + MAX_RESULTS
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
 
-  // Engine command; sources [0] to [2] and destination [3]
+  // Engine command; sources [0] to [3] and destinations [4] to [6]
   input  logic                    cmd_valid,
   output logic                    cmd_ready,
   input  logic [31:0]             cmd_opcode,
   input  logic                    cmd_accumulate,
   input  logic [31:0]             cmd_fill_value,
-  input  logic [15:0]             cmd_program,
+  input  logic [PROGRAM_LINE_WIDTH-1:0] cmd_program,
+  input  logic [$bits(program_info_t)-1:0] cmd_info,
+  input  image_lines_t            cmd_lines,
   input  logic [31:0]             cmd_imm [IMMEDIATES],
   input  logic [2:0]              cmd_dim,
-  input  logic [3:0]              cmd_dtype [4],
-  input  logic [63:0]             cmd_base [4],
-  input  logic [MAX_RANK*32-1:0]  cmd_size [4],
-  input  logic [MAX_RANK*32-1:0]  cmd_stride [4],
+  input  logic [3:0]              cmd_dtype [NumViews],
+  input  logic [63:0]             cmd_base [NumViews],
+  input  logic [MAX_RANK*32-1:0]  cmd_size [NumViews],
+  input  logic [MAX_RANK*32-1:0]  cmd_stride [NumViews],
   // MATMUL: m, k, n, batch; a, b, init, c
   input  logic [31:0]             cmd_product [4],
   input  logic [WindowBits-1:0]   cmd_window [4],
   output logic                    done,
   output logic [3:0]              err,
   output logic [2:0]              stats,
+
+  // Which program begins at a line
+  input  logic [31:0]             program_line,
+  output logic [$bits(program_info_t)-1:0] program_info,
 
   // The last two read clients
   input  logic [1:0]              rd_req_valid,
@@ -52,7 +62,7 @@ module engine_bench
   output logic [BusBits-1:0]      rd_rsp_data,
   output logic                    rd_rsp_err,
 
-  // Write client 1
+  // The last write client
   input  logic                    wr_req_valid,
   output logic                    wr_req_ready,
   input  logic [63:0]             wr_req_addr,
@@ -128,30 +138,33 @@ module engine_bench
   output logic                    rd_beat,
   output logic                    wr_beat
 );
-  npu_tensor_t [3:0]          views;
+  npu_tensor_t [NumViews-1:0] views;
   npu_engine_cmd_t            cmd;
   engine_rsp_t                engine_rsp;
   mem_rd_req_t [NumRead-1:0]  rd_req;
   mem_rd_rsp_t [NumRead-1:0]  rd_rsp;
   mem_wr_req_t [NumWrite-1:0] wr_reqs;
   mem_wr_rsp_t [NumWrite-1:0] wr_rsps;
-  logic [BusBits-1:0]         engine_data;
-  logic [StrbW-1:0]           engine_strb;
+  logic [Writers-1:0][BusBits-1:0] engine_data;
+  logic [Writers-1:0][StrbW-1:0]   engine_strb;
   host_req_t                  host_req;
   host_rsp_t                  host_rsp;
   axi_req_t                   axi_req;
   axi_rsp_t                   axi_rsp;
 
   always_comb begin
-    for (int unsigned i = 0; i < 4; i++) begin
+    for (int unsigned i = 0; i < NumViews; i++) begin
       views[i] = '{base: cmd_base[i], size: cmd_size[i], stride: cmd_stride[i]};
     end
     cmd = '{
       opcode: opcode_e'(cmd_opcode), accumulate: cmd_accumulate, fill_value: cmd_fill_value,
-      prog: cmd_program, imm: '0, dim: cmd_dim,
+      prog: cmd_program, prog_info: cmd_info, load_lines: cmd_lines, imm: '0, dim: cmd_dim,
       src_dtype: dtype_e'(cmd_dtype[0]), src2_dtype: dtype_e'(cmd_dtype[1]),
-      src3_dtype: dtype_e'(cmd_dtype[2]), dst_dtype: dtype_e'(cmd_dtype[3]),
-      src1: views[0], src2: views[1], src3: views[2], dst: views[3],
+      src3_dtype: dtype_e'(cmd_dtype[2]), src4_dtype: dtype_e'(cmd_dtype[3]),
+      dst_dtype: dtype_e'(cmd_dtype[4]), dst2_dtype: dtype_e'(cmd_dtype[5]),
+      dst3_dtype: dtype_e'(cmd_dtype[6]),
+      src1: views[0], src2: views[1], src3: views[2], src4: views[3],
+      dst: views[4], dst2: views[5], dst3: views[6],
       product: '{
         m: cmd_product[0], k: cmd_product[1], n: cmd_product[2], batch: cmd_product[3]
       },
@@ -173,12 +186,12 @@ module engine_bench
   assign rd_rsp_valid = {rd_rsp[Readers+1].data_valid, rd_rsp[Readers].data_valid};
   assign rd_rsp_err   = rd_rsp[0].data_err;
 
-  assign wr_reqs[1]    = '{valid: wr_req_valid, range: '{wr_req_addr, wr_req_bytes},
-                           data_valid: wr_data_valid};
-  assign wr_req_ready  = wr_rsps[1].ready;
-  assign wr_data_ready = wr_rsps[1].data_ready;
-  assign wr_rsp_valid  = wr_rsps[1].done;
-  assign wr_rsp_err    = wr_rsps[1].err;
+  assign wr_reqs[Writers] = '{valid: wr_req_valid, range: '{wr_req_addr, wr_req_bytes},
+                              data_valid: wr_data_valid};
+  assign wr_req_ready  = wr_rsps[Writers].ready;
+  assign wr_data_ready = wr_rsps[Writers].data_ready;
+  assign wr_rsp_valid  = wr_rsps[Writers].done;
+  assign wr_rsp_err    = wr_rsps[Writers].err;
 
   assign host_req = '{
     ar_valid: s_arvalid, ar: {s_arid, s_araddr, s_arlen, s_arsize, s_arburst}, r_ready: s_rready,
@@ -204,10 +217,12 @@ module engine_bench
   assign {m_arid, m_araddr, m_arlen, m_arsize, m_arburst} = axi_req.ar;
   assign {m_awid, m_awaddr, m_awlen, m_awsize, m_awburst} = axi_req.aw;
 
-  bench_engine #(.BusBits(BusBits), .Readers(Readers)) u_engine (
+  bench_engine #(.BusBits(BusBits), .Readers(Readers), .Writers(Writers)) u_engine (
     .clk_i, .rst_ni, .req_i('{valid: cmd_valid, cmd: cmd}), .rsp_o(engine_rsp),
     .rd_req_o(rd_req[Readers-1:0]), .rd_rsp_i(rd_rsp[Readers-1:0]), .rd_data_i(rd_rsp_data),
-    .wr_req_o(wr_reqs[0]), .wr_rsp_i(wr_rsps[0]), .wr_data_o(engine_data), .wr_strb_o(engine_strb)
+    .program_line_i(program_line), .program_info_o(program_info),
+    .wr_req_o(wr_reqs[Writers-1:0]), .wr_rsp_i(wr_rsps[Writers-1:0]), .wr_data_o(engine_data),
+    .wr_strb_o(engine_strb)
   );
 
   npu_mem_ctrl #(

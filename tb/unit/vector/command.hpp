@@ -1,28 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// VECTOR commands: random programs, views and types, and what they must do to the memory.
+// VECTOR and LOAD commands: random programs, views and types, and what they must do to the memory.
 #pragma once
+
+#include <functional>
 
 #include "bench.hpp"
 #include "elements.h"
-#include "program_table.hpp"
+#include "image.hpp"
 #include "reference.hpp"
 #include "vector.h"
 
 // In-place commands and destinations share the region of the engine's writes.
 constexpr uint64_t kDstBase = kMoveBase, kDstEnd = kMoveEnd;
+constexpr unsigned kSources = npu::isa::kMaxSources, kResults = npu::isa::kMaxResults;
 
 struct VectorCommand {
-  unsigned program = 0;
-  std::array<uint32_t, 4> imm{};
+  Opcode opcode = Opcode::kVector;
+  uint32_t line = 0;
+  uint32_t lines = 0;  // LOAD
+  uint64_t image = 0;  // LOAD: its address
+  const npu::Program* program = nullptr;
+  std::array<uint32_t, npu::isa::kImmediates> imm{};
   Dims size = kOnes;
-  std::array<TensorView, 3> sources;
-  TensorView dst;
+  std::array<TensorView, kSources> sources;
+  std::array<TensorView, kResults> results;
 
-  const npu::Program& info() const { return *programs().find(program); }
-  const char* name() const { return kProgramNames[program]; }
-  bool reduces() const { return info().reduce != npu::isa::Reduce::kNone; }
+  const npu::Program& info() const { return *program; }
+  std::string name() const {
+    for (const auto& [known, at] : named_programs())
+      if (at == line) return std::string(known);
+    return "line " + std::to_string(line);
+  }
+  bool reduces() const { return info().reduce != Reduce::kNone; }
   std::span<const TensorView> used_sources() const {
     return std::span(sources).first(info().sources);
+  }
+  std::span<const TensorView> used_results() const {
+    return std::span(results).first(info().results);
   }
   Dims dst_size() const {
     Dims dims = size;
@@ -31,25 +45,12 @@ struct VectorCommand {
   }
   void apply(Memory& memory) const {
     const npu::Shape shape{npu::isa::kMaxRank, size};
-    npu::run_vector(expected_of(memory), {info(), imm, used_sources(), dst, shape}, 1);
+    npu::run_vector(expected_of(memory), {info(), imm, used_sources(), used_results(), shape}, 1);
   }
-  bool reads_bad(const Memory& memory) const {
-    return std::ranges::any_of(used_sources(),
-                               [&](auto& view) { return touches_bad(memory, view); });
+  static bool any_bad(const Memory& memory, std::span<const TensorView> views) {
+    return std::ranges::any_of(views, [&](auto& view) { return touches_bad(memory, view); });
   }
 };
-
-// Numbers of every class, and of a size that arithmetic does something with.
-inline uint32_t random_float(Random& random) {
-  static constexpr uint32_t kSpecial[] = {0x00000000, 0x00000001, 0x007FFFFF, 0x00800000,
-                                          0x3F800000, 0x4F000000, 0x7F7FFFFF, 0x7F800000,
-                                          0x7F800001, 0x7FC00000};
-  const auto word = static_cast<uint32_t>(random.engine());
-  if (random.chance(10)) return kSpecial[random.below(std::size(kSpecial))] | (word & 0x80000000);
-  if (random.chance(10)) return word;
-  if (random.chance(20)) return std::bit_cast<uint32_t>(float(int(word % 65) - 32) / 2);
-  return (word & 0x807FFFFF) | static_cast<uint32_t>(random.between(110, 140)) << 23;
-}
 
 inline uint64_t random_bits(Random& random, DType dtype) {
   uint64_t bits = 0;
@@ -93,15 +94,21 @@ inline Dims random_size(Random& random, uint64_t room) {
 
 class CommandMaker {
  public:
-  CommandMaker(Memory& memory, Random& random) : memory_(memory), random_(random) {}
+  CommandMaker(Memory& memory, Random& random, const Directory& directory)
+      : memory_(memory), random_(random), directory_(directory) {}
 
-  VectorCommand make() {
+  // Of any boot program.
+  VectorCommand make() { return make(named_programs()[random_.below(kProgramCount)].line); }
+
+  VectorCommand make(uint32_t line) {
     while (true) {
       VectorCommand command;
-      command.program = unsigned(random_.below(programs().size()));
+      command.line = line;
+      command.program = directory_.find(line);
       for (auto& word : command.imm)
         word = random_.chance(70) ? random_float(random_) : uint32_t(random_.engine());
-      command.size = random_size(random_, random_.chance(90) ? 1500 : 12000);
+      const bool small = command.info().code.size() > 40 || random_.chance(90);
+      command.size = random_size(random_, small ? 1500 : 12000);
       if (place(command)) {
         fill(command);
         return command;
@@ -120,21 +127,42 @@ class CommandMaker {
     }
   }
 
+  // Puts an image into memory at a multiple of 64 and returns its address.
+  uint64_t store(const Words& words) {
+    const uint64_t bytes = words.size() * 8;
+    const uint64_t first = (kConstBase + 63) / 64, end = (kConstEnd - bytes) / 64;
+    const uint64_t at = random_.between(first, end) * 64;
+    overwrite(at, words);
+    return at;
+  }
+  void overwrite(uint64_t at, const Words& words) {
+    std::memcpy(&memory_.at(at), words.data(), words.size() * 8);
+    std::memcpy(&memory_.want(at), words.data(), words.size() * 8);
+  }
+
  private:
+  // A result for each part of the region, in any order.
+  bool place_results(VectorCommand& command) {
+    const Dims size = command.dst_size();
+    const uint64_t results = command.info().results, part = (kDstEnd - kDstBase) / results;
+    const uint64_t turn = random_.below(results);
+    for (unsigned r = 0; r < results; ++r) {
+      TensorView& view = command.results[r];
+      const DType dtype = DType(random_.below(7));
+      view = view_of(dtype, size, random_strides(random_, size, random_.chance(70)));
+      const uint64_t first = kDstBase + (r + turn) % results * part;
+      if (!put(random_, view, (first + 7) / 8 * 8, first + part)) return false;
+    }
+    return true;
+  }
+
   bool place(VectorCommand& command) {
-    const Dims dst_size = command.dst_size();
-    const DType dst_dtype = DType(random_.below(7));
-    command.dst =
-        view_of(dst_dtype, dst_size, random_strides(random_, dst_size, random_.chance(70)));
-    if (!put(random_, command.dst, kDstBase, kDstEnd)) return false;
-    // Two elements of a vector that is stored in place must not be one element of the source.
-    const unsigned sources = command.info().sources;
-    const uint64_t in_place =
-        !command.reduces() && sources != 0 && random_.chance(20) ? random_.below(sources) : 3;
-    for (unsigned i = 0; i < sources; ++i) {
+    if (!place_results(command)) return false;
+    for (unsigned i = 0; i < command.info().sources; ++i) {
       TensorView& view = command.sources[i];
-      if (i == in_place) {
-        view = command.dst;
+      // Sources may share a result; two elements of one must not be one element of the source.
+      if (!command.reduces() && random_.chance(10)) {
+        view = command.results[random_.below(command.info().results)];
         continue;
       }
       const DType dtype = DType(random_.below(7));
@@ -149,19 +177,37 @@ class CommandMaker {
 
   Memory& memory_;
   Random& random_;
+  const Directory& directory_;
 };
 
 class Vectorer : public EngineModel<VectorCommand> {
  public:
-  static constexpr unsigned kReaders = 3, kWriters = 1;
+  static constexpr unsigned kReaders = kSources, kWriters = kResults;
+
+  Directory directory;
+  // Called once, when the first reading of a LOAD has ended.
+  std::function<void()> between_readings;
 
   void drive(Vbench& top) override {
     top.cmd_valid = offered_;
-    top.cmd_opcode = uint32_t(Opcode::kVector);
-    top.cmd_program = static_cast<uint16_t>(command_.program);
+    top.cmd_opcode = uint32_t(command_.opcode);
+    top.cmd_program = static_cast<uint16_t>(command_.line);
+    top.cmd_lines = static_cast<uint8_t>(command_.lines);
+    top.cmd_info = info_of(command_.program);
     for (unsigned i = 0; i < command_.imm.size(); ++i) top.cmd_imm[i] = command_.imm[i];
-    for (unsigned i = 0; i < kReaders; ++i)
+    for (unsigned i = 0; i < kSources; ++i)
       drive_operand(top, i, command_.sources[i], command_.size);
-    drive_operand(top, kDestination, command_.dst, command_.dst_size());
+    if (command_.opcode == Opcode::kLoad) top.cmd_base[0] = command_.image;
+    for (unsigned r = 0; r < kResults; ++r)
+      drive_operand(top, kDestination + r, command_.results[r],
+                    command_.program == nullptr ? kOnes : command_.dst_size());
+  }
+
+  void sample(Vbench& top, uint64_t cycle) override {
+    EngineModel::sample(top, cycle);
+    const bool read_once = active == uint64_t(command_.lines) * npu::isa::kLineWords;
+    if (!between_readings || !read_once) return;
+    between_readings();
+    between_readings = nullptr;
   }
 };

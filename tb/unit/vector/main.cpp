@@ -19,31 +19,35 @@ std::string text(const Dims& dims) {
 
 // The first element that differs, with what the engine made of it.
 void explain(Bench& bench, const VectorCommand& command) {
-  each_place(command.dst_size(), [&](const Dims& place) {
-    const uint64_t at = address_of(command.dst, place);
-    uint64_t is = 0, should = 0;
-    std::memcpy(&is, &bench.memory.at(at), command.dst.element_bytes());
-    std::memcpy(&should, &bench.memory.want(at), command.dst.element_bytes());
-    if (is != should)
-      fail("%s, types %u %u %u to %u, element %s of %s: %llx, expected %llx", command.name(),
-           unsigned(command.sources[0].dtype), unsigned(command.sources[1].dtype),
-           unsigned(command.sources[2].dtype), unsigned(command.dst.dtype), text(place).c_str(),
-           text(command.size).c_str(), (unsigned long long)is, (unsigned long long)should);
-  });
+  for (unsigned r = 0; r < command.info().results; ++r) {
+    const TensorView& view = command.results[r];
+    each_place(command.dst_size(), [&](const Dims& place) {
+      const uint64_t at = address_of(view, place);
+      uint64_t is = 0, should = 0;
+      std::memcpy(&is, &bench.memory.at(at), view.element_bytes());
+      std::memcpy(&should, &bench.memory.want(at), view.element_bytes());
+      if (is != should)
+        fail("%s, types %u %u %u %u to %u, result %u, element %s of %s: %llx, expected %llx",
+             command.name().c_str(), unsigned(command.sources[0].dtype),
+             unsigned(command.sources[1].dtype), unsigned(command.sources[2].dtype),
+             unsigned(command.sources[3].dtype), unsigned(view.dtype), r + 1, text(place).c_str(),
+             text(command.size).c_str(), (unsigned long long)is, (unsigned long long)should);
+    });
+  }
 }
 
 void execute(Bench& bench, const VectorCommand& command) {
   command.apply(bench.memory);
   bench.engine.start(command);
   bench.run();
-  check(bench.engine.err == 0, "%s: error %u", command.name(), bench.engine.err);
+  check(bench.engine.err == 0, "%s: error %u", command.name().c_str(), bench.engine.err);
   explain(bench, command);
-  summary.compared += bench.memory.compare(kMemBase, kMemLimit, command.name());
+  summary.compared += bench.memory.compare(kMemBase, kMemLimit, command.name().c_str());
 }
 
 void commands(uint64_t seed, uint64_t count) {
   Bench bench(seed);
-  CommandMaker maker(bench.memory, bench.random);
+  CommandMaker maker(bench.memory, bench.random, bench.engine.directory);
   uint64_t elements = 0;
   for (uint64_t i = 0; i < count; ++i) {
     bench.shuffle_conditions();
@@ -56,47 +60,215 @@ void commands(uint64_t seed, uint64_t count) {
               (unsigned long long)elements);
 }
 
+void unspoil(Bench& bench) { std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false); }
+
 // A few bad lines around what the command touches.
 void spoil(Bench& bench, const VectorCommand& command) {
-  std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
+  unspoil(bench);
+  const unsigned sources = command.info().sources, results = command.info().results;
   for (uint64_t lines = bench.random.below(4); lines != 0; --lines) {
-    const uint64_t choice = bench.random.below(command.info().sources + 1);
-    const bool dst = choice == command.info().sources;
-    const TensorView& view = dst ? command.dst : command.sources[choice];
+    const uint64_t choice = bench.random.below(sources + results);
+    const TensorView& view =
+        choice < sources ? command.sources[choice] : command.results[choice - sources];
     bench.memory.bad[(view.base + bench.random.below(span_of(view)) - kMemBase) / kLine] = true;
   }
 }
 
-void errors(uint64_t seed, uint64_t count) {
-  Bench bench(seed);
-  CommandMaker maker(bench.memory, bench.random);
-  uint64_t reads = 0, writes = 0, clean = 0;
-  for (uint64_t i = 0; i < count; ++i) {
-    bench.shuffle_conditions();
-    std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
-    const VectorCommand command = maker.make();
-    spoil(bench, command);
-    const bool source = command.reads_bad(bench.memory),
-               target = touches_bad(bench.memory, command.dst);
-    if (!source && !target) command.apply(bench.memory);
-    bench.engine.start(command);
-    bench.run();
-    const unsigned expected = source ? 8 : target ? 9 : 0, got = bench.engine.err;
-    check(got == expected, "%s: error %u, expected %u", command.name(), got, expected);
-    // The destination is unspecified after an error; every other byte must survive.
-    if (source || target) accept(bench.memory, command.dst);
-    summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
-    reads += got == 8, writes += got == 9, clean += got == 0;
-  }
-  check(reads && writes && clean, "errors: a case never happened%s", "");
-  std::printf("errors   %llu commands: %llu read, %llu write, %llu clean\n",
-              (unsigned long long)count, (unsigned long long)reads, (unsigned long long)writes,
-              (unsigned long long)clean);
+// Runs a command with bad lines about; returns the error, which is checked.
+unsigned run_spoilt(Bench& bench, const VectorCommand& command) {
+  spoil(bench, command);
+  const bool source = VectorCommand::any_bad(bench.memory, command.used_sources()),
+             target = VectorCommand::any_bad(bench.memory, command.used_results());
+  if (!source && !target) command.apply(bench.memory);
+  bench.engine.start(command);
+  bench.run();
+  const unsigned expected = source ? 8 : target ? 9 : 0, got = bench.engine.err;
+  check(got == expected, "%s: error %u, expected %u", command.name().c_str(), got, expected);
+  // The results are unspecified after an error; every other byte must survive.
+  if (source || target)
+    for (const TensorView& view : command.used_results()) accept(bench.memory, view);
+  summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
+  unspoil(bench);
+  return got;
 }
 
-unsigned program_named(const char* name) {
-  for (unsigned i = 0; i < programs().size(); ++i)
-    if (std::string(kProgramNames[i]) == name) return i;
+void errors(uint64_t seed, uint64_t count) {
+  Bench bench(seed);
+  CommandMaker maker(bench.memory, bench.random, bench.engine.directory);
+  std::array<uint64_t, 10> seen{};
+  for (uint64_t i = 0; i < count; ++i) {
+    bench.shuffle_conditions();
+    ++seen[run_spoilt(bench, maker.make())];
+  }
+  check(seen[0] && seen[8] && seen[9], "errors: a case never happened%s", "");
+  std::printf("errors   %llu commands: %llu read, %llu write, %llu clean\n",
+              (unsigned long long)count, (unsigned long long)seen[8], (unsigned long long)seen[9],
+              (unsigned long long)seen[0]);
+}
+
+// ---- loaded programs ----
+
+constexpr uint32_t kRam = npu::isa::kProgramRam, kRamEnd = kRam + npu::isa::kProgramRamLines;
+
+// What the device says of a line.
+void look_up(Bench& bench, uint32_t line) {
+  bench.top.program_line = line;
+  bench.top.eval();
+  const uint32_t expected = info_of(bench.engine.directory.find(line));
+  check(bench.top.program_info == expected, "program at line %u: %x, expected %x", line,
+        bench.top.program_info, expected);
+}
+
+// Every line around a LOAD and every boot line, and some that there are not.
+void look_around(Bench& bench, uint32_t line, uint32_t lines) {
+  for (uint32_t at = std::max(line, 60u) - 60; at < line + lines + 4; ++at) look_up(bench, at);
+  for (unsigned i = 0; i < 20; ++i) look_up(bench, uint32_t(bench.random.below(kRamEnd + 600)));
+  look_up(bench, line + 0x10000);
+  look_up(bench, line | 0x80000000);
+}
+
+// How a LOAD ends, and why.
+struct LoadOutcome {
+  unsigned error;
+  bool second;  // the second reading failed
+};
+
+class Loader {
+ public:
+  Loader(Bench& bench, CommandMaker& maker) : b_(bench), maker_(maker), images_(bench.random) {}
+
+  // A LOAD of a sound image, or with one of the things that may go wrong.
+  LoadOutcome load() { return load(unsigned(b_.random.below(3 * ImageMaker::kMishaps))); }
+
+  // A LOAD of an image with that mishap; of a sound one beyond the last.
+  LoadOutcome load(unsigned mishap) {
+    const Words sound = images_.sound();
+    const bool wrong = mishap < ImageMaker::kMishaps;
+    const Words words = wrong ? images_.malformed(mishap) : sound;
+    auto program = program_in(words);
+    command_ = {};
+    command_.opcode = Opcode::kLoad;
+    command_.lines = uint32_t(words.size() / 8);
+    command_.line = last_line_ = place(command_.lines);
+    command_.image = maker_.store(words);
+    if (wrong && !program) ++malformed[mishap];
+    LoadOutcome expected{program ? 0u : 12u, false};
+    const unsigned trouble = unsigned(b_.random.below(12));
+    if (trouble == 0) {
+      spoil();
+      expected = {8, false};
+    } else if (trouble == 1 && program) {
+      b_.engine.between_readings = [this] { spoil(); };
+      expected = {8, true};
+    } else if (trouble == 2 && program) {
+      b_.engine.between_readings = [this, changed = images_.malformed(7)] {
+        maker_.overwrite(command_.image, changed);
+      };
+      expected = {12, true};
+    }
+    run(expected);
+    if (expected.error == 0)
+      b_.engine.directory.load(command_.line, command_.lines, std::move(*program));
+    if (expected.second) b_.engine.directory.forget(command_.line, command_.lines);
+    look_around(b_, command_.line, command_.lines);
+    return expected;
+  }
+
+  uint32_t line() const { return command_.line; }
+  uint32_t lines() const { return command_.lines; }
+
+  // By what was wrong: LOADs that were refused for it.
+  std::array<uint64_t, ImageMaker::kMishaps> malformed{};
+
+ private:
+  // Close together, so that they overwrite each other; in place of what may just have run; at both
+  // ends of the loadable part.
+  uint32_t place(uint32_t lines) {
+    if (b_.random.chance(25) && last_line_ + lines <= kRamEnd) return last_line_;
+    if (b_.random.chance(10)) return kRamEnd - lines;
+    if (b_.random.chance(10)) return kRam;
+    return kRam + uint32_t(b_.random.chance(80) ? 200 + b_.random.below(60)
+                                                : b_.random.below(kRamEnd - kRam - lines + 1));
+  }
+
+  void spoil() {
+    const uint64_t at = command_.image + b_.random.below(command_.lines * kLineBytes);
+    b_.memory.bad[(at - kMemBase) / kLine] = true;
+  }
+
+  void run(const LoadOutcome& expected) {
+    if (b_.random.chance(30)) b_.traffic(2);
+    b_.engine.start(command_);
+    b_.run();
+    unspoil(b_);
+    check(b_.engine.err == expected.error, "LOAD: error %u, expected %u", b_.engine.err,
+          expected.error);
+    summary.compared += b_.memory.compare(kMemBase, kMemLimit, "LOAD");
+  }
+
+  Bench& b_;
+  CommandMaker& maker_;
+  ImageMaker images_;
+  VectorCommand command_;
+  uint32_t last_line_ = kRam;
+};
+
+// A line to run: mostly one of a loaded program, now and then of the boot programs.
+uint32_t a_line(Bench& bench) {
+  const auto loaded = bench.engine.directory.loaded();
+  if (loaded.empty() || bench.random.chance(20))
+    return named_programs()[bench.random.below(kProgramCount)].line;
+  return loaded[bench.random.below(loaded.size())];
+}
+
+void loads(uint64_t seed, uint64_t count) {
+  Bench bench(seed);
+  CommandMaker maker(bench.memory, bench.random, bench.engine.directory);
+  Loader loader(bench, maker);
+  uint64_t sound = 0, first = 0, second = 0, ran = 0, several = 0;
+  for (uint32_t line = 0; line < kRamEnd + 100; ++line) look_up(bench, line);
+  for (uint64_t i = 0; i < count; ++i) {
+    bench.shuffle_conditions();
+    const LoadOutcome outcome = loader.load();
+    ++(outcome.error == 0 ? sound : outcome.second ? second : first);
+    for (uint64_t more = bench.random.below(3); more != 0; --more, ++ran) {
+      // What a refused LOAD would have overwritten is still what it was.
+      const bool here = bench.engine.directory.find(loader.line()) && bench.random.chance(50);
+      const VectorCommand command = maker.make(here ? loader.line() : a_line(bench));
+      several += command.info().results > 1;
+      if (bench.random.chance(20)) bench.traffic(2);
+      bench.random.chance(15) ? void(run_spoilt(bench, command)) : execute(bench, command);
+    }
+  }
+  check(sound && first && second && several, "loads: a case never happened%s", "");
+  std::printf(
+      "loads    %llu: %llu sound, %llu refused, %llu failed in the second reading; %llu "
+      "programs run, %llu of several results\n",
+      (unsigned long long)count, (unsigned long long)sound, (unsigned long long)first,
+      (unsigned long long)second, (unsigned long long)ran, (unsigned long long)several);
+}
+
+// Many images for each way to be malformed.
+void malformed(uint64_t seed, uint64_t count) {
+  Bench bench(seed);
+  CommandMaker maker(bench.memory, bench.random, bench.engine.directory);
+  Loader loader(bench, maker);
+  for (uint64_t i = 0; i < count; ++i)
+    for (unsigned mishap = 0; mishap < ImageMaker::kMishaps; ++mishap) loader.load(mishap);
+  uint64_t refused = 0, least = count;
+  for (const uint64_t one : loader.malformed) {
+    refused += one;
+    least = std::min(least, one);
+  }
+  check(least > count / 10, "only %llu images of one kind were malformed",
+        (unsigned long long)least);
+  std::printf("images   %llu, %llu malformed\n", (unsigned long long)(count * ImageMaker::kMishaps),
+              (unsigned long long)refused);
+}
+
+uint32_t program_named(const char* name) {
+  for (const auto& [known, line] : named_programs())
+    if (known == name) return line;
   fail("no program %s", name);
 }
 
@@ -108,17 +280,20 @@ Dims dense(const Dims& size) {
 }
 
 // Cycles per vector of 16 elements, without the latencies of its first read and its last write.
-void time_one(const char* figure, const char* program, DType dtype, const Dims& size,
-              uint64_t src_offset = 0) {
-  Bench bench(1);
-  bench.slave.shape = {0, kLatency, kLatency, false};
-  CommandMaker maker(bench.memory, bench.random);
+void time_line(Bench& bench, const char* figure, uint32_t line, DType dtype, const Dims& size,
+               uint64_t src_offset = 0) {
+  CommandMaker maker(bench.memory, bench.random, bench.engine.directory);
   VectorCommand command;
-  command.program = program_named(program);
+  command.line = line;
+  command.program = bench.engine.directory.find(line);
   command.size = size;
   command.imm = {0x3F800000, 0x40000000, 0, 0};
-  command.dst = view_of(dtype, command.dst_size(), dense(command.dst_size()), kDstBase);
-  uint64_t base = kConstBase / 64 * 64 + 64 + src_offset * command.dst.element_bytes();
+  uint64_t to = kDstBase / 64 * 64 + 64;
+  for (TensorView& view : command.results) {
+    view = view_of(dtype, command.dst_size(), dense(command.dst_size()), to);
+    to += span_of(view) / 64 * 64 + 64;
+  }
+  uint64_t base = kConstBase / 64 * 64 + 64 + src_offset * command.results[0].element_bytes();
   for (TensorView& view : command.sources) {
     view = view_of(dtype, size, dense(size), base);
     base += span_of(view) / 64 * 64 + 64;
@@ -134,6 +309,33 @@ void time_one(const char* figure, const char* program, DType dtype, const Dims& 
               (unsigned long long)bench.engine.result_stall);
 }
 
+void time_one(const char* figure, const char* program, DType dtype, const Dims& size,
+              uint64_t src_offset = 0) {
+  Bench bench(1);
+  bench.slave.shape = {0, kLatency, kLatency, false};
+  time_line(bench, figure, program_named(program), dtype, size, src_offset);
+}
+
+// Three results of four sources, each of one instruction: what memory allows.
+void time_several(const char* figure, DType dtype) {
+  Bench bench(1);
+  bench.slave.shape = {0, kLatency, kLatency, false};
+  CommandMaker maker(bench.memory, bench.random, bench.engine.directory);
+  const Words image{
+      0x5056'0000'0304'0003, 0x12'1110'10'01, 0x13'1110'11'01, 0x13'1211'12'01, 0, 0, 0, 0};
+  VectorCommand load;
+  load.opcode = Opcode::kLoad;
+  load.line = kRam;
+  load.lines = 1;
+  load.image = maker.store(image);
+  bench.engine.start(load);
+  bench.run();
+  check(bench.engine.err == 0, "LOAD: error %u", bench.engine.err);
+  summary.figures["LOAD of a line"] = double(bench.engine.finished - bench.engine.started);
+  bench.engine.directory.load(kRam, 1, *program_in(image));
+  time_line(bench, figure, kRam, dtype, {1, 1, 1, 1, 16384});
+}
+
 void speed() {
   using enum DType;
   time_one("move fp32", "move", kFp32, {1, 1, 1, 1, 32768});
@@ -147,6 +349,9 @@ void speed() {
   time_one("div fp32", "div", kFp32, {1, 1, 1, 1, 32768});
   time_one("sum fp32, one row", "sum", kFp32, {1, 1, 1, 1, 32768});
   time_one("sum fp32, rows of 32", "sum", kFp32, {1, 1, 1, 448, 32});
+  time_one("exp fp32, a vector", "exp", kFp32, {1, 1, 1, 1, 16});
+  time_several("3 results of 4 sources, fp32", kFp32);
+  time_several("3 results of 4 sources, bf16", kBf16);
 }
 
 }  // namespace
@@ -156,5 +361,7 @@ int main(int argc, char** argv) {
     speed();
     commands(seed + 1, rounds * 20);
     errors(seed + 2, std::max<uint64_t>(rounds * 5, 100));
+    malformed(seed + 3, 20 + rounds);
+    loads(seed + 4, rounds * 20);
   });
 }

@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random vector programs, and ways in which the image of one is malformed."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+from driver.isa.image import LINE_BYTES, WORD_BYTES, pack
+from driver.isa.micro import (
+    DST_RESULT,
+    IMMEDIATES,
+    MAX_CONSTANTS,
+    MAX_INSTRUCTIONS,
+    MAX_RESULTS,
+    MAX_SOURCES,
+    MICRO_INFO,
+    OPERAND_CONST,
+    OPERAND_IMM,
+    OPERAND_INDEX,
+    OPERAND_SRC,
+    REGISTERS,
+    Instruction,
+    MicroOp,
+    Reduce,
+    VectorProgram,
+)
+
+_NOTABLE = (0x3F80_0000, 0xBF80_0000, 0x8000_0000, 0x7FC0_0001, 1, 0xFFFF_FFFF, 23, 0x4B00_0000)
+_OFTEN = 20
+"""Instructions of most random programs, at most."""
+
+
+def random_program(rng: random.Random) -> VectorProgram:
+    """A legal program of any number of sources and results; now and then of greatest size."""
+    sources, results = rng.randint(0, MAX_SOURCES), rng.randint(1, MAX_RESULTS)
+    largest = rng.random() < 0.02
+    count = MAX_INSTRUCTIONS if largest else rng.randint(results, _OFTEN)
+    constants = MAX_CONSTANTS if largest else rng.choice((0, 0, 1, 2, rng.randint(3, 12)))
+    reduces = results == 1 and sources > 0 and rng.random() < 0.4
+    words = [rng.choice((rng.choice(_NOTABLE), rng.getrandbits(32))) for _ in range(constants)]
+    code = _random_code(rng, count, sources, results, constants)
+    kind = rng.choice(list(Reduce)) if reduces else Reduce.NONE
+    return VectorProgram("random", "", "", sources, (), kind, code, tuple(words), results)
+
+
+def _random_code(
+    rng: random.Random, count: int, sources: int, results: int, constants: int
+) -> tuple[Instruction, ...]:
+    places = [*rng.sample(range(count - 1), results - 1), count - 1]
+    result_at = dict(zip(places, rng.sample(range(results), results), strict=True))
+    given = [OPERAND_SRC + at for at in range(sources)] * 2
+    given += [OPERAND_CONST + at for at in range(constants)]
+    given += [OPERAND_INDEX, *(OPERAND_IMM + at for at in range(IMMEDIATES))]
+    written: list[int] = []
+    code = []
+    for at in range(count):
+        op = rng.choice(list(MicroOp))
+        codes = [
+            rng.choice(written if written and rng.random() < 0.6 else given)
+            for _ in range(MICRO_INFO[op].operands)
+        ]
+        result = result_at.get(at)
+        dst = rng.randrange(REGISTERS) if result is None else DST_RESULT + result
+        code.append(Instruction(op, dst, *codes))
+        if result is None:
+            written.append(dst)
+    return tuple(code)
+
+
+def _words(program: VectorProgram) -> list[int]:
+    """Where the words of the example's image begin."""
+    return [WORD_BYTES * at for at in range(1 + len(program.code))]
+
+
+EXAMPLE = VectorProgram(
+    "example",
+    "",
+    "(√(src1·src2 + 1), (src1·src2 + 1)·3 − 0)",
+    sources=2,
+    imms=(),
+    reduce=Reduce.NONE,
+    code=(
+        Instruction(MicroOp.FMA, 0, 16, 17, 64),
+        Instruction(MicroOp.SQRT, 1, 0),
+        Instruction(MicroOp.MOV, 16, 1),
+        Instruction(MicroOp.FMA, 17, 0, 65, 66),
+    ),
+    constants=(0x3F80_0000, 0x4040_0000, 0x8000_0000),
+    results=2,
+)
+"""The program whose image the breaks below start from: an odd number of constants, two results."""
+
+_HEAD, _FMA, _SQRT, _MOV, _LAST = _words(EXAMPLE)
+_PADDING = _LAST + WORD_BYTES + 4 * len(EXAMPLE.constants)
+
+
+@dataclass(frozen=True)
+class ImageBreak:
+    """Bytes of the example's image that are others, and how many lines LOAD says too many."""
+
+    bytes: dict[int, int]
+    lines: int = 0
+
+    def image(self) -> bytes:
+        """The malformed image, of one line more than LOAD could ask for."""
+        data = bytearray(pack(EXAMPLE))
+        for at, value in self.bytes.items():
+            assert data[at] != value
+            data[at] = value
+        return bytes(data) + bytes(LINE_BYTES)
+
+
+def _each(name: str, at: int, *values: int) -> dict[str, ImageBreak]:
+    """A break per value of one byte."""
+    return {f"{name} {value}": ImageBreak({at: value}) for value in values}
+
+
+IMAGE_BREAKS: dict[str, ImageBreak] = {
+    **_each("instructions", _HEAD, 0, 3, 12, 255),
+    **_each("constants", _HEAD + 1, 1, 2, 7, 64, 65, 255),
+    **_each("sources", _HEAD + 2, 1, 5, 255),
+    **_each("results", _HEAD + 3, 0, 1, 3, 4, 255),
+    **_each("reduction", _HEAD + 4, 1, 6, 7, 255),
+    **_each("header byte 5", _HEAD + 5, 1, 0x80),
+    **_each("magic, low byte", _HEAD + 6, 0x57, 0),
+    **_each("magic, high byte", _HEAD + 7, 0x51, 0),
+    **_each("op", _FMA, len(MicroOp), 0x40, 0x81, 255),
+    **_each("dst", _SQRT + 1, 18, 19, 31, 32, 64, 255),
+    **_each("result written twice", _MOV + 1, 17),
+    **_each("result not written", _MOV + 1, 2),
+    **_each("last one writes a register", _LAST + 1, 5),
+    **_each("operand a", _FMA + 2, 0, 15, 18, 19, 21, 23, 30, 63, 67, 127, 128, 144, 255),
+    **_each("operand b", _FMA + 3, 3, 18, 22, 31, 67, 192),
+    **_each("operand c", _FMA + 4, 1, 19, 21, 32, 68, 255),
+    **_each("register written later", _FMA + 4, 1),
+    **_each("operand b of one", _SQRT + 3, 1, 16, 255),
+    **_each("operand c of one", _SQRT + 4, 1, 64),
+    **_each("byte 5 of an instruction", _MOV + 5, 1, 0x80),
+    **_each("byte 6 of an instruction", _SQRT + 6, 1, 0x80),
+    **_each("byte 7 of an instruction", _LAST + 7, 1, 0x80),
+    **_each("upper half of an odd constant", _PADDING, 1),
+    **_each("upper half of an odd constant, last byte", _PADDING + 3, 0x80),
+    **_each("padding", LINE_BYTES - 1, 1, 0x80),
+    **_each("padding, first byte", _PADDING + 4, 1),
+    "a line too many": ImageBreak({}, lines=1),
+}
+"""Every field of an image, wrong. Each makes it malformed."""

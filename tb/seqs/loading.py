@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random LOADs, and VECTORs that run loaded programs or have their operands in a list."""
+
+from __future__ import annotations
+
+import random
+
+from driver.backend.shared_memory import FaultRange
+from driver.isa import DESCRIPTOR_BYTES, FLAGS, MAX_RANK, Descriptor, DType, Opcode, Packet
+from driver.isa.image import LINE_BYTES, PROGRAM_RAM, PROGRAM_RAM_LINES, lines_of, pack
+from driver.isa.micro import IMMEDIATES, PLAIN_SOURCES, Reduce, VectorProgram
+from driver.isa.programs import LINES, PROGRAMS
+from tb.seqs.arena import Arena, place_view, strides
+from tb.seqs.images import EXAMPLE, ImageBreak, random_program
+from tb.seqs.streams import plain_vector
+
+LISTED = FLAGS["OPERAND_LIST"].mask
+_FEW_LINES = 96
+"""Where random programs go: so few lines that they overwrite each other."""
+
+
+def _load_of(arena: Arena, image: bytes, line: int, lines: int) -> Packet:
+    address = arena.place(len(image), LINE_BYTES)
+    arena.contents.append((address, image))
+    return Packet(Opcode.LOAD, 0, address, params=(line, lines))
+
+
+def load(arena: Arena, longest: int) -> Packet:
+    """A random program to some of few lines; what it overwrites is no longer loaded."""
+    program = random_program(arena.rng)
+    count = lines_of(program)
+    first = arena.rng.choice((PROGRAM_RAM, PROGRAM_RAM + PROGRAM_RAM_LINES - _FEW_LINES))
+    line = first + arena.rng.randrange(_FEW_LINES - count + 1)
+    for other, one in list(arena.loaded.items()):
+        if other < line + count and line < other + lines_of(one):
+            del arena.loaded[other]
+    arena.loaded[line] = program
+    return _load_of(arena, pack(program), line, count)
+
+
+def vector_of_any(arena: Arena, longest: int) -> Packet:
+    """A random VECTOR of a loaded program, or of a boot program by a list."""
+    line, program = arena.rng.choice(
+        [*arena.loaded.items(), *((LINES[name], one) for name, one in PROGRAMS.items())][:40]
+    )
+    fits = program.sources <= PLAIN_SOURCES and program.results == 1
+    if fits and arena.rng.random() < 0.5:
+        return plain_vector(arena, line, program, longest)
+    return listed_vector(arena, line, program, _sizes(arena.rng, longest))
+
+
+def _sizes(rng: random.Random, longest: int) -> tuple[int, ...]:
+    """A few elements: a program may have hundreds of instructions."""
+    rank = rng.randint(1, MAX_RANK)
+    most = (2 * longest, longest, longest // 2, 5, 3)[rank - 1]
+    return tuple(rng.randint(1, max(2, most)) for _ in range(rank))
+
+
+def listed_vector(
+    arena: Arena, line: int, program: VectorProgram, sizes: tuple[int, ...]
+) -> Packet:
+    """A VECTOR of the program at a line, with operands of random types and views in a list."""
+    rng = arena.rng
+    reduced = sizes if program.reduce is Reduce.NONE else (*sizes[:-1], 1)
+    shapes = [sizes] * program.sources + [reduced] * program.results
+    descriptors = b""
+    for at, shape in enumerate(shapes):
+        source = at < program.sources
+        steps = strides(rng, shape, broadcast=source)
+        place_view(arena, rng.choice(list(DType)), shape, steps)
+        descriptors += arena.contents.pop()[1]
+    address = arena.place(len(descriptors), DESCRIPTOR_BYTES)
+    arena.contents.append((address, descriptors))
+    imms = (rng.getrandbits(32) for _ in range(IMMEDIATES))
+    return Packet(Opcode.VECTOR, LISTED, address, params=(line, 0, *imms))
+
+
+def example_load(arena: Arena) -> Packet:
+    """The LOAD of a small program, which forgets no random one."""
+    return _load_of(arena, pack(EXAMPLE), PROGRAM_RAM + _FEW_LINES, lines_of(EXAMPLE))
+
+
+def broken_load(arena: Arena, broken: ImageBreak) -> Packet:
+    """The LOAD of a malformed image."""
+    lines = lines_of(EXAMPLE) + broken.lines
+    return _load_of(arena, broken.image(), PROGRAM_RAM + _FEW_LINES, lines)
+
+
+def square_list(arena: Arena, line: int, program: VectorProgram) -> Packet:
+    """A legal VECTOR with a list of dense FP32 operands of 16 times 16 elements, on lines."""
+    views = []
+    for _ in range(program.sources + program.results):
+        base = arena.place(1024, LINE_BYTES)
+        arena.fill(base, 1024)
+        views.append(Descriptor(base, DType.FP32, (16, 16), (16, 1)).pack())
+    address = arena.place(DESCRIPTOR_BYTES * len(views), DESCRIPTOR_BYTES)
+    arena.contents.append((address, b"".join(views)))
+    return Packet(Opcode.VECTOR, LISTED, address, params=(line,))
+
+
+def line_of(address: int, number: int, *, write: bool = False) -> FaultRange:
+    """Line `number` from an address on, which fails in one direction."""
+    begin = address + number * LINE_BYTES
+    return FaultRange(begin, begin + LINE_BYTES, on_read=not write, on_write=write)

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// Program images: random sound ones, sound ones with one thing wrong, and which of them a device
+// has loaded.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "bench.hpp"
+#include "fault.h"
+#include "image.h"
+#include "program_table.hpp"
+
+using npu::isa::MicroOp;
+using npu::isa::Reduce;
+using Words = std::vector<uint64_t>;
+
+constexpr unsigned kLineBytes = unsigned(npu::kLineBytes);
+
+// What the program memory holds, by docs/isa.md: the boot programs and those that were loaded.
+class Directory {
+ public:
+  const npu::Program* find(uint32_t line) const {
+    const auto found = loaded_.find(line);
+    return found == loaded_.end() ? programs().find(line) : &found->second.program;
+  }
+  // Drops every program that has one of these lines.
+  void forget(uint32_t line, uint32_t lines) {
+    std::erase_if(loaded_, [&](const auto& entry) {
+      return entry.first < line + lines && entry.first + entry.second.lines > line;
+    });
+  }
+  void load(uint32_t line, uint32_t lines, npu::Program program) {
+    forget(line, lines);
+    loaded_[line] = {lines, std::move(program)};
+  }
+  std::vector<uint32_t> loaded() const {
+    std::vector<uint32_t> lines;
+    for (const auto& entry : loaded_) lines.push_back(entry.first);
+    return lines;
+  }
+
+ private:
+  struct Entry {
+    uint32_t lines;
+    npu::Program program;
+  };
+  std::map<uint32_t, Entry> loaded_;
+};
+
+// program_info_t as a word; 0 where no program begins.
+inline uint32_t info_of(const npu::Program* program) {
+  if (program == nullptr) return 0;
+  return 1u << 23 | uint32_t(program->code.size()) << 15 |
+         uint32_t(program->constants.size()) << 8 | program->sources << 5 | program->results << 3 |
+         uint32_t(program->reduce);
+}
+
+inline unsigned operands_of(MicroOp op) {
+  using enum MicroOp;
+  static constexpr MicroOp kOne[] = {kMov, kSqrt, kI2f, kF2i, kF2iTrunc, kRoundFp16, kRoundBf16};
+  if (std::ranges::count(kOne, op) != 0) return 1;
+  return op == kFma || op == kSel ? 3 : 2;
+}
+
+// Numbers of every class, and of a size that arithmetic does something with.
+inline uint32_t random_float(Random& random) {
+  static constexpr uint32_t kSpecial[] = {0x00000000, 0x00000001, 0x007FFFFF, 0x00800000,
+                                          0x3F800000, 0x4F000000, 0x7F7FFFFF, 0x7F800000,
+                                          0x7F800001, 0x7FC00000};
+  const auto word = static_cast<uint32_t>(random.engine());
+  if (random.chance(10)) return kSpecial[random.below(std::size(kSpecial))] | (word & 0x80000000);
+  if (random.chance(10)) return word;
+  if (random.chance(20)) return std::bit_cast<uint32_t>(float(int(word % 65) - 32) / 2);
+  return (word & 0x807FFFFF) | static_cast<uint32_t>(random.between(110, 140)) << 23;
+}
+
+class ImageMaker {
+ public:
+  explicit ImageMaker(Random& random) : random_(random) {}
+
+  // A sound image of whole lines.
+  Words sound() {
+    instructions_ = unsigned(random_.chance(85) ? random_.between(1, 12) : random_.between(1, 255));
+    constants_ = unsigned(random_.chance(30) ? 0 : random_.below(65));
+    const unsigned sources = unsigned(random_.below(5));
+    const unsigned results = unsigned(random_.between(1, std::min(3u, instructions_)));
+    const bool reduces = results == 1 && sources != 0 && random_.chance(30);
+    start(sources, results, reduces ? unsigned(random_.between(1, 6)) : 0);
+    for (unsigned i = 0; i < instructions_; ++i) words_.push_back(instruction(i));
+    for (unsigned c = 0; c < constants_; ++c) {
+      if (c % 2 == 0) words_.push_back(0);
+      words_.back() |= uint64_t(random_float(random_)) << 32 * (c % 2);
+    }
+    words_.resize((words_.size() + 7) / 8 * 8);
+    return words_;
+  }
+
+  static constexpr unsigned kMishaps = 18;
+
+  // One thing wrong with the last sound image; now and then it is sound all the same.
+  Words malformed(unsigned mishap) {
+    Words words = words_;
+    const unsigned at = 1 + unsigned(random_.below(instructions_));
+    const auto byte = [&](unsigned word, unsigned number, uint64_t value) {
+      words[word] = (words[word] & ~(0xFFull << 8 * number)) | value << 8 * number;
+    };
+    switch (mishap) {
+      case 0:  // a byte of the header
+      case 1:
+      case 2:
+      case 3:
+      case 4:
+      case 5:
+        byte(0, mishap, random_.chance(50) ? random_.below(8) : random_.below(256));
+        break;
+      case 6:  // the magic
+        words[0] ^= 1ull << random_.between(48, 63);
+        break;
+      case 7:
+        byte(at, 0, random_.between(28, 255));
+        break;
+      case 8:  // a destination
+        byte(at, 1, random_.chance(50) ? random_.between(16, 20) : random_.below(256));
+        break;
+      case 9:
+      case 10:
+      case 11:
+        byte(at, mishap - 7, random_.chance(50) ? random_.below(32) : random_.below(256));
+        break;
+      case 12:
+        words[at] |= 1ull << random_.between(40, 63);
+        break;
+      case 13:  // padding
+        words.back() |= 1ull << random_.below(64);
+        break;
+      case 14:  // a line too many, or too few
+        words.resize(words.size() > 8 && random_.chance(50) ? words.size() - 8 : words.size() + 8);
+        break;
+      case 15:  // the half behind an odd constant
+        if (constants_ % 2 != 0) words[instructions_ + (constants_ + 1) / 2] |= 1ull << 32;
+        break;
+      case 16:  // the result of the last one
+        byte(at, 1, words[instructions_] >> 8 & 0xFF);
+        break;
+      default:
+        words[random_.below(words.size())] ^= 1ull << random_.below(64);
+        break;
+    }
+    return words;
+  }
+
+ private:
+  void start(unsigned sources, unsigned results, unsigned reduce) {
+    words_ = {uint64_t(0x5056) << 48 | uint64_t(reduce) << 32 | uint64_t(results) << 24 |
+              uint64_t(sources) << 16 | uint64_t(constants_) << 8 | instructions_};
+    readable_.clear();
+    for (unsigned s = 0; s < sources; ++s) readable_.push_back(16 + s);
+    readable_.push_back(20);
+    for (unsigned i = 0; i < 6; ++i) readable_.push_back(24 + i);
+    for (unsigned c = 0; c < std::min(constants_, 12u); ++c)
+      readable_.push_back(64 + unsigned(random_.below(constants_)));
+    // Which instruction gives which result; the last one gives one.
+    result_of_.assign(instructions_, 0);
+    std::vector<unsigned> order{16, 17, 18};
+    order.resize(results);
+    std::shuffle(order.begin(), order.end(), random_.engine);
+    result_of_.back() = order.back();
+    order.pop_back();
+    while (!order.empty()) {
+      unsigned& place = result_of_[random_.below(instructions_)];
+      if (place != 0) continue;
+      place = order.back();
+      order.pop_back();
+    }
+  }
+
+  uint64_t instruction(unsigned number) {
+    const auto op = MicroOp(random_.below(28));
+    uint64_t word = uint64_t(op);
+    for (unsigned i = 0; i < operands_of(op); ++i)
+      word |= uint64_t(readable_[random_.below(readable_.size())]) << (16 + 8 * i);
+    unsigned dst = result_of_[number];
+    if (dst == 0) {
+      dst = unsigned(random_.below(16));
+      // What was written before is read more often.
+      for (unsigned i = 0; i < 3; ++i) readable_.push_back(dst);
+    }
+    return word | uint64_t(dst) << 8;
+  }
+
+  Random& random_;
+  unsigned instructions_ = 1, constants_ = 0;
+  std::vector<unsigned> readable_, result_of_;
+  Words words_;
+};
+
+// What LOAD makes of an image; nothing when it is malformed.
+inline std::optional<npu::Program> program_in(const Words& words) {
+  try {
+    return npu::parse_image(std::as_bytes(std::span(words)));
+  } catch (const npu::Fault& fault) {
+    check(fault.code == npu::isa::ErrorCode::kBadImage, "error %u of an image",
+          unsigned(fault.code));
+    return std::nullopt;
+  }
+}
