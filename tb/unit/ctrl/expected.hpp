@@ -39,11 +39,11 @@ inline View engine_view(const npu::TensorView& operand) {
 // A VECTOR's operands, in the packet or in its list.
 inline void expect_vector(Expected& expected, Memory& memory, const Packet& packet) {
   const auto operands = npu::resolve_vector_operands(memory.model(), packet, *program_of(packet));
-  for (const npu::TensorView& source : operands.sources) {
+  for (const npu::TensorView& source : operands.sources()) {
     expected.sources.push_back(engine_view(source));
     expected.src_dtypes.push_back(uint32_t(source.dtype));
   }
-  for (const npu::TensorView& result : operands.results) {
+  for (const npu::TensorView& result : operands.results()) {
     expected.results.push_back(engine_view(result));
     expected.dst_dtypes.push_back(uint32_t(result.dtype));
   }
