@@ -48,7 +48,7 @@ module npu_core
   localparam int unsigned Move         = 1 + ENGINE_MOVE;
   localparam int unsigned Matrix       = 1 + ENGINE_MATRIX;
   localparam int unsigned VectorSource = 3;  // src1 and the next ones
-  localparam int unsigned GatherSource = VectorSource + MAX_SOURCES;  // indices and old values; data
+  localparam int unsigned GatherSource = VectorSource + MAX_SOURCES;  // indices, old values; data
   localparam int unsigned VectorResult = 3;  // the first result and the next ones
   localparam int unsigned Gather       = VectorResult + MAX_RESULTS;
 

@@ -31,7 +31,8 @@ module npu_cmd_decode
   assign listed    = flags.operand_list;
   assign present   = {prog_i.sources > 3'd2, prog_i.sources > 3'd1, prog_i.sources > 3'd0};
   assign has_desc  = {flags.src3_desc, flags.src2_desc, flags.src1_desc};
-  assign src3_set  = packet_i.param[VECTOR_SRC3_LOW] != '0 || packet_i.param[VECTOR_SRC3_HIGH] != '0;
+  assign src3_set  = packet_i.param[VECTOR_SRC3_LOW] != '0
+                  || packet_i.param[VECTOR_SRC3_HIGH] != '0;
 
   always_comb begin
     unused_param = 1'b0;

@@ -144,7 +144,8 @@ package npu_ctrl_pkg;
   /// One operand as the packet states it. `shape` is that of the data in memory; it is meaningless
   /// for a descriptor unless `shape_known`, and must then be the descriptor's, `rank` included.
   /// With `has_dim` the packet picks dimension `dim`, which must exist; with `free_dim` the
-  /// descriptor's size there is its own. With `own_dtype` the descriptor says the type, not `dtype`.
+  /// descriptor's size there is its own. With `own_dtype` the descriptor says the type, and `dtype`
+  /// nothing.
   typedef struct packed {
     logic        is_line;     // begins at a line: a program's image
     logic        own_dtype;

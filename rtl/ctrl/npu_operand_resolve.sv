@@ -6,8 +6,8 @@
 /// which pulses with the first failing check in `error_o`, or ERROR_NONE and the tensors of the
 /// operands that the opcode uses, or for MATMUL its windows, transposes folded in, and `dim_o`, the
 /// position of GATHER's and SCATTER's dimension. Order: src1 to src4, dst to dst3; but a COPY from
-/// direct data to a descriptor looks at dst first, because that gives src1 its shape. `dtypes_o` are
-/// the types that the descriptors of an operand list state.
+/// direct data to a descriptor looks at dst first, because that gives src1 its shape. `dtypes_o`
+/// are the types that the descriptors of an operand list state.
 ///
 /// All descriptors are requested first, one per cycle, up to one whose address is illegal; then the
 /// operands are checked one after the other as the descriptors arrive. The second line of a window

@@ -48,7 +48,9 @@ module npu_program_check
                || header.results > 8'(MAX_RESULTS) || header.reduce >= 8'(REDUCTIONS)
                || header.zero != '0 || header.magic != 16'(PROGRAM_MAGIC)
                || (header.reduce != '0 && (header.results != 8'd1 || header.sources == '0));
-    if (image_lines(header.instructions, header.constants) != image_word_t'(lines_i)) header_bad = 1'b1;
+    if (image_lines(header.instructions, header.constants) != image_word_t'(lines_i)) begin
+      header_bad = 1'b1;
+    end
   end
 
   // An operand that the instruction has.

@@ -84,7 +84,8 @@ module npu_vector
   assign load_line = ram_line_t'(cmd.prog);  // PROGRAM_RAM is a multiple of PROGRAM_RAM_LINES
 
   npu_program_load u_program_load (
-    .clk_i(load_clk), .rst_ni, .start_i(start && loads), .line_i(load_line), .lines_i(cmd.load_lines),
+    .clk_i(load_clk), .rst_ni,
+    .start_i(start && loads), .line_i(load_line), .lines_i(cmd.load_lines),
     .done_o(load_done), .error_o(load_error), .stores_o(load_stores), .word_o(load_word),
     .waits_o(load_waits),
     .read_o(image_read), .read_err_i(read_err), .vec_valid_i(image_valid),
