@@ -103,44 +103,64 @@ module npu_axi_checker #(
   assign ar = arvalid && arready;
   assign r  = rvalid && rready;
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      aw_count_q <= '0;
-      w_count_q  <= '0;
-      w_beat_q   <= '0;
-      b_count_q  <= '0;
-      for (int i = 0; i < Ids; i++) b_open_q[i] <= '0;
-    end else begin
-      if (aw) begin
-        aw_len_q[slot_t'(aw_count_q)]   <= awlen;
-        aw_addr_q[slot_t'(aw_count_q)]  <= awaddr;
-        aw_size_q[slot_t'(aw_count_q)]  <= awsize;
-        aw_burst_q[slot_t'(aw_count_q)] <= awburst;
-        aw_count_q                      <= aw_count_q + 32'd1;
-      end
-      if (w) begin
-        w_beat_q <= wlast ? '0 : w_beat_q + 8'd1;
-        if (wlast) begin
-          w_len_q[slot_t'(w_count_q)] <= w_beat_q;
-          w_count_q                   <= w_count_q + 32'd1;
-        end
-      end
-      if (b) b_count_q <= b_count_q + 32'd1;
-      if (aw && !(b && bid == awid)) b_open_q[awid] <= b_open_q[awid] + 32'd1;
-      if (b && !(aw && bid == awid)) b_open_q[bid] <= b_open_q[bid] - 32'd1;
-    end
-  end
-
-  // Data against address: whichever comes second is compared.
-  logic [31:0] compared_q;
-  logic        compare;
+  // One process each for writes and reads: first the rules, then the new state, with blocking
+  // assignments, as nothing else reads it. Non-blocking ones to memories cost a queue of updates.
+  logic [31:0] compared_q;  // bursts whose length of data was compared with that of the address
   slot_t       w_slot, compared_slot;
-  assign compare       = compared_q != aw_count_q && compared_q != w_count_q;
-  assign w_slot        = slot_t'(w_count_q);
-  assign compared_slot = slot_t'(compared_q);
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni)      compared_q <= '0;
-    else if (compare) compared_q <= compared_q + 32'd1;
+  logic        fits;
+
+  always @(posedge clk_i) begin
+    if (!rst_ni) begin
+      aw_count_q = '0;
+      w_count_q  = '0;
+      w_beat_q   = '0;
+      b_count_q  = '0;
+      compared_q = '0;
+      for (int i = 0; i < Ids; i++) b_open_q[i] = '0;
+    end else begin
+      // Data against address: whichever comes second is compared.
+      if (compared_q != aw_count_q && compared_q != w_count_q) begin
+        compared_slot = slot_t'(compared_q);
+        WLastPlace: assert (aw_len_q[compared_slot] == w_len_q[compared_slot])
+          else $error("%s: WLAST after %0d beats of a burst of %0d", Port,
+                      w_len_q[compared_slot] + 1, aw_len_q[compared_slot] + 1);
+        compared_q = compared_q + 32'd1;
+      end
+      w_slot = slot_t'(w_count_q);
+      if (wvalid && w_count_q != aw_count_q && aw_burst_q[w_slot] == Incr) begin
+        fits = (wstrb & ~lanes(aw_addr_q[w_slot], aw_size_q[w_slot], w_beat_q)) == '0;
+        WStrbLanes: assert (fits)
+          else $error("%s: strobes %h outside the lanes of beat %0d of the burst at %h", Port,
+                      wstrb, w_beat_q, aw_addr_q[w_slot]);
+      end
+      if (bvalid) begin
+        BHasAddress: assert (b_open_q[bid] != '0)
+          else $error("%s: write response with id %h that has no open write", Port, bid);
+        BAfterData: assert (b_count_q < w_count_q)
+          else $error("%s: write response before the last beat of its data", Port);
+      end
+      if (aw) begin
+        NotTooManyWrites: assert (aw_count_q - b_count_q < Depth)
+          else $error("%s: more open writes than the checker can follow", Port);
+        aw_len_q[slot_t'(aw_count_q)]   = awlen;
+        aw_addr_q[slot_t'(aw_count_q)]  = awaddr;
+        aw_size_q[slot_t'(aw_count_q)]  = awsize;
+        aw_burst_q[slot_t'(aw_count_q)] = awburst;
+        aw_count_q                      = aw_count_q + 32'd1;
+        b_open_q[awid]                  = b_open_q[awid] + 32'd1;
+      end
+      if (w && wlast) begin
+        w_len_q[w_slot] = w_beat_q;
+        w_count_q       = w_count_q + 32'd1;
+        w_beat_q        = '0;
+      end else if (w) begin
+        w_beat_q = w_beat_q + 8'd1;
+      end
+      if (b) begin
+        b_count_q     = b_count_q + 32'd1;
+        b_open_q[bid] = b_open_q[bid] - 32'd1;
+      end
+    end
   end
 
   // ---- reads: open bursts of each id in order ----
@@ -149,21 +169,33 @@ module npu_axi_checker #(
   logic [31:0] r_count_q [Ids];
   logic [7:0]  r_beat_q [Ids];
 
-  always_ff @(posedge clk_i) begin
+  always @(posedge clk_i) begin
     if (!rst_ni) begin
       for (int i = 0; i < Ids; i++) begin
-        ar_count_q[i] <= '0;
-        r_count_q[i]  <= '0;
-        r_beat_q[i]   <= '0;
+        ar_count_q[i] = '0;
+        r_count_q[i]  = '0;
+        r_beat_q[i]   = '0;
       end
     end else begin
-      if (ar) begin
-        ar_len_q[arid][slot_t'(ar_count_q[arid])] <= arlen;
-        ar_count_q[arid]                          <= ar_count_q[arid] + 32'd1;
+      if (rvalid) begin
+        RHasAddress: assert (r_count_q[rid] != ar_count_q[rid])
+          else $error("%s: read data with id %h that has no open read", Port, rid);
+        RLastPlace: assert (r_count_q[rid] == ar_count_q[rid] ||
+                            rlast == (r_beat_q[rid] == ar_len_q[rid][slot_t'(r_count_q[rid])]))
+          else $error("%s: RLAST is %0d on beat %0d of a burst with id %h", Port, rlast,
+                      r_beat_q[rid], rid);
       end
-      if (r) begin
-        r_beat_q[rid] <= rlast ? '0 : r_beat_q[rid] + 8'd1;
-        if (rlast) r_count_q[rid] <= r_count_q[rid] + 32'd1;
+      if (ar) begin
+        NotTooManyReads: assert (ar_count_q[arid] - r_count_q[arid] < Depth)
+          else $error("%s: more open reads than the checker can follow", Port);
+        ar_len_q[arid][slot_t'(ar_count_q[arid])] = arlen;
+        ar_count_q[arid]                          = ar_count_q[arid] + 32'd1;
+      end
+      if (r && rlast) begin
+        r_count_q[rid] = r_count_q[rid] + 32'd1;
+        r_beat_q[rid]  = '0;
+      end else if (r) begin
+        r_beat_q[rid] = r_beat_q[rid] + 8'd1;
       end
     end
   end
@@ -205,39 +237,6 @@ module npu_axi_checker #(
       ArLegal: assert (legal(araddr, arlen, arsize, arburst))
         else $error("%s: illegal read burst at %h: len %0d size %0d burst %0d", Port, araddr,
                     arlen, arsize, arburst);
-    end
-    if (rst_ni && compare) begin
-      WLastPlace: assert (aw_len_q[compared_slot] == w_len_q[compared_slot])
-        else $error("%s: WLAST after %0d beats of a burst of %0d", Port,
-                    w_len_q[compared_slot] + 1, aw_len_q[compared_slot] + 1);
-    end
-    if (rst_ni && wvalid && w_count_q != aw_count_q && aw_burst_q[w_slot] == Incr) begin
-      WStrbLanes: assert (
-          (wstrb & ~lanes(aw_addr_q[w_slot], aw_size_q[w_slot], w_beat_q)) == '0)
-        else $error("%s: strobes %h outside the lanes of beat %0d of the burst at %h", Port,
-                    wstrb, w_beat_q, aw_addr_q[w_slot]);
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && bvalid) begin
-      BHasAddress: assert (b_open_q[bid] != '0)
-        else $error("%s: write response with id %h that has no open write", Port, bid);
-      BAfterData: assert (b_count_q < w_count_q)
-        else $error("%s: write response before the last beat of its data", Port);
-    end
-    if (rst_ni && rvalid) begin
-      RHasAddress: assert (r_count_q[rid] != ar_count_q[rid])
-        else $error("%s: read data with id %h that has no open read", Port, rid);
-      RLastPlace: assert (r_count_q[rid] == ar_count_q[rid] ||
-                          rlast == (r_beat_q[rid] == ar_len_q[rid][slot_t'(r_count_q[rid])]))
-        else $error("%s: RLAST is %0d on beat %0d of a burst with id %h", Port, rlast,
-                    r_beat_q[rid], rid);
-    end
-    if (rst_ni && (aw || ar)) begin
-      NotTooMany: assert ((!aw || aw_count_q - b_count_q < Depth) &&
-                          (!ar || ar_count_q[arid] - r_count_q[arid] < Depth))
-        else $error("%s: more open bursts than the checker can follow", Port);
     end
   end
 

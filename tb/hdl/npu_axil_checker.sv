@@ -28,35 +28,50 @@ module npu_axil_checker (
     if (!rst_ni) begin
       {aw_q, w_q, b_q, ar_q, r_q} <= '0;
     end else begin
-      aw_q <= aw_q + 32'(awvalid && awready);
-      w_q  <= w_q + 32'(wvalid && wready);
-      b_q  <= b_q + 32'(bvalid && bready);
-      ar_q <= ar_q + 32'(arvalid && arready);
-      r_q  <= r_q + 32'(rvalid && rready);
+      if (awvalid && awready) aw_q <= aw_q + 32'd1;
+      if (wvalid && wready)   w_q <= w_q + 32'd1;
+      if (bvalid && bready)   b_q <= b_q + 32'd1;
+      if (arvalid && arready) ar_q <= ar_q + 32'd1;
+      if (rvalid && rready)   r_q <= r_q + 32'd1;
     end
   end
 
-  AwStable: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      awvalid && !awready |=> awvalid && $stable(awaddr))
-    else $error("s_axil: AW changed before it was accepted");
-  WStable: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      wvalid && !wready |=> wvalid && $stable({wdata, wstrb}))
-    else $error("s_axil: W changed before it was accepted");
-  BStable: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      bvalid && !bready |=> bvalid && $stable(bresp))
-    else $error("s_axil: B changed before it was accepted");
-  ArStable: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      arvalid && !arready |=> arvalid && $stable(araddr))
-    else $error("s_axil: AR changed before it was accepted");
-  RStable: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      rvalid && !rready |=> rvalid && $stable({rdata, rresp}))
-    else $error("s_axil: R changed before it was accepted");
-  BHasRequest: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      bvalid |-> b_q < aw_q && b_q < w_q)
-    else $error("s_axil: write response without address and data");
-  RHasRequest: assert property (@(posedge clk_i) disable iff (!rst_ni) rvalid |-> r_q < ar_q)
-    else $error("s_axil: read data without address");
-  QuietAfterReset: assert property (@(posedge clk_i)
-      $rose(rst_ni) |-> !awvalid && !wvalid && !bvalid && !arvalid && !rvalid)
-    else $error("s_axil: a valid is high in the first cycle after reset");
+  // Immediate assertions, as in npu_axi_checker: concurrent ones copy all pins in every cycle.
+  `define NPU_STABLE(name, channel, valid, ready, waited, held, payload) \
+    always_ff @(posedge clk_i) begin \
+      waited <= rst_ni && valid && !ready; \
+      if (valid && !ready) held <= payload; \
+      if (rst_ni && waited) begin \
+        name: assert (valid && held == payload) \
+          else $error("s_axil: %s changed before it was accepted", channel); \
+      end \
+    end
+
+  logic        aw_waited_q, w_waited_q, b_waited_q, ar_waited_q, r_waited_q, rst_nq;
+  logic [15:0] aw_held_q, ar_held_q;
+  logic [35:0] w_held_q;  // data, strobes
+  logic [1:0]  b_held_q;
+  logic [33:0] r_held_q;  // data, response
+
+  `NPU_STABLE(AwStable, "AW", awvalid, awready, aw_waited_q, aw_held_q, awaddr)
+  `NPU_STABLE(WStable, "W", wvalid, wready, w_waited_q, w_held_q, {wdata, wstrb})
+  `NPU_STABLE(BStable, "B", bvalid, bready, b_waited_q, b_held_q, bresp)
+  `NPU_STABLE(ArStable, "AR", arvalid, arready, ar_waited_q, ar_held_q, araddr)
+  `NPU_STABLE(RStable, "R", rvalid, rready, r_waited_q, r_held_q, {rdata, rresp})
+  `undef NPU_STABLE
+
+  always_ff @(posedge clk_i) begin
+    rst_nq <= rst_ni;
+    if (rst_ni && !rst_nq) begin
+      QuietAfterReset: assert (!awvalid && !wvalid && !bvalid && !arvalid && !rvalid)
+        else $error("s_axil: a valid is high in the first cycle after reset");
+    end
+    if (rst_ni && bvalid) begin
+      BHasRequest: assert (b_q < aw_q && b_q < w_q)
+        else $error("s_axil: write response without address and data");
+    end
+    if (rst_ni && rvalid) begin
+      RHasRequest: assert (r_q < ar_q) else $error("s_axil: read data without address");
+    end
+  end
 endmodule
