@@ -24,7 +24,7 @@ CLI := .venv/bin/npu-cosim
 flag = $(if $($(1)),--$(2) "$$$(1)")
 switch = $(if $(filter $(ON),$($(1))),--$(2))
 
-.PHONY: help synth run smoke ci nightly weekly replay waves shrink bisect triage report baseline capture unit tests test lint format types gen gen-check regs bench optable architectures setup lock clean
+.PHONY: help synth power run smoke ci nightly weekly replay waves shrink bisect triage report baseline capture unit tests test lint format types gen gen-check regs bench optable architectures setup lock clean
 
 help:
 	@cat regress/help.txt regress/variables.txt
@@ -44,7 +44,7 @@ replay: setup
 waves shrink bisect: setup
 	@$(CLI) $@ $($@_flags) -- "$$ID"
 
-triage report optable synth: setup
+triage report optable synth power: setup
 	@$(CLI) $@ $($@_flags)
 
 baseline: setup

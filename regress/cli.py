@@ -24,6 +24,7 @@ from regress.options import (
     CaptureOptions,
     OpSurveyOptions,
     Out,
+    PowerOptions,
     ReplayOptions,
     RunOptions,
     Seed,
@@ -179,6 +180,21 @@ def synth(options: SynthesisOptions) -> int:
 
     asked = (options.config, options.config_file, options.out, options.record)
     return run_synthesis(console(), *asked)
+
+
+@app.command()
+@with_options(PowerOptions)
+def power(
+    options: PowerOptions,
+    ops: Annotated[
+        list[str] | None, typer.Argument(help="Ops of TEST=ops; one per engine.")
+    ] = None,
+) -> int:
+    """Count which registers toggle in which op, and which clocks stand still."""
+    from regress.power import run_power  # noqa: PLC0415 - only here
+
+    asked = (options.config, options.config_file, options.out)
+    return run_power(console(), ops or [], *asked)
 
 
 nightly_cli.mount(app)

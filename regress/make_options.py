@@ -23,6 +23,7 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "bench": options.BenchOptions,
     "optable": options.OpSurveyOptions,
     "synth": options.SynthesisOptions,
+    "power": options.PowerOptions,
     **{command.__name__: command for command in nightly_cli.COMMANDS},
 }
 """Command → what its options are the parameters of."""

@@ -209,6 +209,15 @@ class SynthesisOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PowerOptions:
+    """Of `power`."""
+
+    config: Annotated[str | None, typer.Option(help="A configuration; default: small.")] = None
+    config_file: ConfigFile = CONFIG_FILE
+    out: Out = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class StoreOptions:
     """Of the commands that read a store."""
 

@@ -49,6 +49,13 @@ class WaveFile:
         factor = 1 if scale is None else scale.factor
         self._unit_ps = factor * 10.0 ** ((exponent or _EXPONENT_PS) - _EXPONENT_PS)
 
+    def signals(self) -> list[list[str]]:
+        """Each signal as all of its full names: a port has one at either side."""
+        found: dict[str, list[str]] = {}
+        for name, var in self._vars.items():
+            found.setdefault(str(var.signal_id), []).append(name)
+        return list(found.values())
+
     def trace(self, path: str) -> SignalTrace | None:
         """The signal of that full name; None when the file has none."""
         var = self._vars.get(path)
