@@ -68,6 +68,7 @@ def test_register_of_a_module() -> None:
     assert register_block(f"{core}.u_a.gen_x[3].u_b.mem_q[7]") == "u_a.gen_x[3].u_b"
     assert register_block(f"{core}.u_a.req_q.valid") == "u_a"
     assert register_block(f"{core}.u_a.req_d.valid") is None
+    assert register_block(f"{core}.u_a.u_gate.en_q") is None  # the latch of a gate
     assert register_block("tb_top.u_dram.now_q") is None
 
 

@@ -113,7 +113,7 @@ def register_block(name: str) -> str | None:
         return None
     parts = name.removeprefix(f"{ROOT}.").split(".")
     for number, part in enumerate(parts):
-        if _REGISTER.search(part):
+        if _REGISTER.search(part) and not (number and parts[number - 1].endswith("_gate")):
             return ".".join(parts[:number])
     return None
 

@@ -54,7 +54,7 @@ def _map(
     rows: Sequence[str],
     value: Callable[[OpActivity, str], tuple[float, str]],
 ) -> Markup:
-    """A cell for each row and op; the darker, the more."""
+    """A cell for each row and op; the darker, the more; empty where nothing moves."""
     content: list[Markup] = []
     for column, op in enumerate(ops):
         x = _LEFT + _WIDE * column + _WIDE / 2
@@ -74,9 +74,12 @@ def _map(
 
 
 def _cell(share: float, words: str, place: tuple[float, float], what: str) -> Markup:
-    colour = viridis(share)
     title = tag("title", f"{what}: {words}")
     x, y = place
+    if not share:
+        size = {"width": _WIDE - 2, "height": _HIGH - 2}
+        return tag("rect", title, x=x + 1, y=y + 1, **size, fill="none", class_="grid-line")
+    colour = viridis(share)
     box = tag("rect", title, x=x + 1, y=y + 1, width=_WIDE - 2, height=_HIGH - 2, fill=colour)
     ink = {"style": f"fill:{on(colour)}", "text_anchor": "middle"}
     return tag("g", box, text(x + _WIDE / 2, y + 17, words, **ink))
