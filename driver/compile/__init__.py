@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compilation between the lowering and the device: passes of the vector engine become fewer."""
+
+from driver.compile.fusing import fused
+from driver.compile.passes import Command, OtherCommand, VectorPass
+
+__all__ = ["Command", "OtherCommand", "VectorPass", "fused"]

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of several passes as one, with the roundings that memory between them made.
+
+What goes from one pass to the next was stored in a type and loaded again. docs/numerics.md says what
+that does to a word; the fused program does it by instructions, so its bits are those of the passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+
+from driver.compile.passes import VectorPass
+from driver.compile.tracing import DataFlow, External, Forwarded, NotFusable
+from driver.isa import DType
+from driver.isa.allocation import ProgramError
+from driver.isa.assembler import Assembler, Declaration, Value, assembled
+from driver.isa.micro import (
+    DST_RESULT,
+    IMMEDIATES,
+    OPERAND_CONST,
+    OPERAND_IMM,
+    OPERAND_INDEX,
+    OPERAND_SRC,
+    REGISTERS,
+    MicroOp,
+    VectorProgram,
+)
+
+_TRUTHS = frozenset((MicroOp.FLT, MicroOp.FLE, MicroOp.FEQ, MicroOp.ILT, MicroOp.IEQ))
+"""Instructions that give 0 or 1, which a byte holds."""
+_ROUND = {"fp16": MicroOp.ROUND_FP16, "bf16": MicroOp.ROUND_BF16}
+
+
+def composed(passes: Sequence[VectorPass], flow: DataFlow) -> tuple[VectorProgram, tuple[int, ...]]:
+    """The program of all passes, and its immediates: the first six of the packets' numbers stay
+    immediates, further ones become constants. NotFusable beyond the limits of a program."""
+    composer = _Composer(passes, flow)
+    try:
+        program = assembled(
+            Declaration(
+                name="+".join(one.program.name for one in passes),
+                body=composer.body,
+                text="one pass of several",
+                sources=len(flow.sources),
+                imms=tuple(f"imm{number}" for number in range(len(composer.imms))),
+                reduce=passes[-1].program.reduce,
+            )
+        )
+    except ProgramError as error:
+        raise NotFusable(str(error)) from None
+    return program, tuple(composer.imms)
+
+
+class _Composer:
+    """Emits one program after the other into an assembler."""
+
+    def __init__(self, passes: Sequence[VectorPass], flow: DataFlow) -> None:
+        self._passes = passes
+        self._flow = flow
+        self.imms = list(islice((imm for one in passes for imm in one.imms), IMMEDIATES))
+
+    def body(self, p: Assembler) -> tuple[Value, ...]:
+        """The function of the fused program."""
+        emitted = _Emitted(p)
+        results: list[tuple[Value, ...]] = []
+        imms = self._immediates(p)
+        for one, operands in zip(self._passes, self._flow.operands, strict=True):
+            sources = [self._operand(emitted, operand, results) for operand in operands]
+            own = list(islice(imms, len(one.imms)))
+            results.append(emitted.inline(one.program, sources, own))
+        return tuple(results[origin.at][origin.result] for origin, _ in self._flow.stored)
+
+    def _immediates(self, p: Assembler) -> Iterator[Value]:
+        """In the order of the passes: immediates as long as there are any, then constants."""
+        words = [imm for one in self._passes for imm in one.imms]
+        for number, word in enumerate(words):
+            yield p.imm(number) if number < IMMEDIATES else p.word(word)
+
+    def _operand(
+        self,
+        emitted: _Emitted,
+        operand: External | Forwarded,
+        results: Sequence[tuple[Value, ...]],
+    ) -> Value:
+        if isinstance(operand, External):
+            return emitted.source(operand.number, self._flow.sources[operand.number].dtype)
+        value = results[operand.origin.at][operand.origin.result]
+        return emitted.stored_and_loaded(value, operand)
+
+
+class _Emitted:
+    """An assembler, and which of its values a type holds without a change."""
+
+    def __init__(self, p: Assembler) -> None:
+        self._p = p
+        self._held: set[tuple[Value, str]] = set()
+
+    def source(self, number: int, dtype: DType) -> Value:
+        """A source of the fused pass; its type holds what was loaded from it."""
+        value = self._p.src(number)
+        if dtype in (DType.FP16, DType.BF16):
+            self._held.add((value, dtype.name.lower()))
+        elif dtype in (DType.INT8, DType.UINT8):
+            self._held.add((value, dtype.name))
+        return value
+
+    def stored_and_loaded(self, value: Value, through: Forwarded) -> Value:
+        """What a load gives after the value was stored."""
+        p, part = self._p, through.part
+        if part == "word":
+            return value
+        if part == "sign":
+            return p.op(MicroOp.SRA, value, p.word(31))
+        kind = through.dtype.name if part == "byte" else part
+        if (value, kind) in self._held:
+            return value
+        if part != "byte":
+            loaded = p.op(_ROUND[part], value)
+        elif through.dtype is DType.UINT8:
+            loaded = p.op(MicroOp.AND, value, p.word(0xFF))
+        else:
+            shift = p.word(24)
+            loaded = p.op(MicroOp.SRA, p.op(MicroOp.SHL, value, shift), shift)
+        self._held.add((loaded, kind))
+        return loaded
+
+    def inline(
+        self, program: VectorProgram, sources: Sequence[Value], imms: Sequence[Value]
+    ) -> tuple[Value, ...]:
+        """The results of a program, each register replaced by the value that it holds."""
+        p = self._p
+        held: dict[int, Value] = {}
+        for line in program.code:
+            operands = [
+                _operand(p, program, code, held, sources, imms) for code in line.operands
+            ]
+            if line.op is MicroOp.MOV:
+                held[line.dst] = operands[0]
+                continue
+            value = held[line.dst] = p.op(line.op, *operands)
+            if line.op in _TRUTHS:
+                self._held |= {(value, DType.INT8.name), (value, DType.UINT8.name)}
+        return tuple(held[DST_RESULT + number] for number in range(program.results))
+
+
+def _operand(
+    p: Assembler,
+    program: VectorProgram,
+    code: int,
+    held: dict[int, Value],
+    sources: Sequence[Value],
+    imms: Sequence[Value],
+) -> Value:
+    """The value that an operand code means."""
+    if code < REGISTERS:
+        return held[code]
+    if code < OPERAND_INDEX:
+        return sources[code - OPERAND_SRC]
+    if code == OPERAND_INDEX:
+        return p.index
+    if code < OPERAND_CONST:
+        return imms[code - OPERAND_IMM]
+    return p.word(program.constants[code - OPERAND_CONST])

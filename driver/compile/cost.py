@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a pass costs, roughly: cycles of the vector engine, and bytes on the bus.
+
+An estimate to decide by, not a model of the hardware: what runs is measured (docs/fusion.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from driver.config import HwConfig
+from driver.compile.passes import VectorPass
+from driver.isa import DTYPE_BYTES
+from driver.runtime.views import TensorView
+
+_COMMAND_CYCLES = 100
+"""Fetch, check, descriptors, first data and the completion record of one command."""
+_BITS = 8
+
+
+@dataclass(frozen=True)
+class PassCost:
+    """One pass, or the sum of several."""
+
+    cycles: int
+    size_bytes: int
+    """Elements read and written, each once; a repeated element counts once per row."""
+
+    def __add__(self, other: PassCost) -> PassCost:
+        return PassCost(self.cycles + other.cycles, self.size_bytes + other.size_bytes)
+
+
+def pass_cost(one: VectorPass, hw: HwConfig) -> PassCost:
+    """Of one VECTOR command."""
+    bus_bytes = hw.bus_bits // _BITS
+    vectors = -(-prod(one.sizes) // hw.vector_lanes)
+    operands = (*one.sources, *one.results)
+    beats = sum(_beats(view, bus_bytes) for view in operands)
+    cycles = _COMMAND_CYCLES + max(vectors * len(one.program.code), beats)
+    return PassCost(cycles, sum(_elements(view) * DTYPE_BYTES[view.dtype] for view in operands))
+
+
+def _elements(view: TensorView) -> int:
+    """Elements that are moved: along a row, repeated ones are one."""
+    *outer, inner = zip(view.sizes, view.strides, strict=True)
+    rows = prod(size for size, _ in outer)
+    if not any(stride for _, stride in outer):
+        rows = 1
+    size, stride = inner
+    return rows * (size if stride else 1)
+
+
+def _beats(view: TensorView, bus_bytes: int) -> int:
+    """Bus beats for the elements: those that lie next to each other share beats."""
+    size, stride = view.sizes[-1], view.strides[-1]
+    rows = _elements(view) // (size if stride else 1)
+    step = stride * DTYPE_BYTES[view.dtype]
+    return rows * max(1, -(-size * min(step, bus_bytes) // bus_bytes))

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands as fusion sees them: passes of the vector engine as views, everything else opaque."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from driver.isa import Packet
+from driver.isa.micro import VectorProgram
+from driver.runtime.buffer import Buffer
+from driver.runtime.views import TensorView
+
+
+@dataclass(frozen=True)
+class VectorPass:
+    """One VECTOR command: a program over operands of equal rank and sizes.
+
+    The result of a program that reduces has size 1 in the innermost dimension.
+    """
+
+    program: VectorProgram
+    sources: tuple[TensorView, ...]
+    results: tuple[TensorView, ...]
+    imms: tuple[int, ...]
+    """32-bit words, one per immediate that the program names."""
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Elements per dimension of what the pass walks."""
+        return (*self.sources, *self.results)[0].sizes
+
+    @property
+    def reads(self) -> frozenset[Buffer]:
+        """Buffers that it reads."""
+        return frozenset(view.buffer for view in self.sources)
+
+    @property
+    def writes(self) -> frozenset[Buffer]:
+        """Buffers that it writes."""
+        return frozenset(view.buffer for view in self.results)
+
+
+@dataclass(frozen=True)
+class OtherCommand:
+    """A command that is not fused: its packet as it stands, and the buffers that it uses."""
+
+    packet: Packet
+    """Addresses are offsets into buffers."""
+    buffers: tuple[Buffer | None, ...]
+    """Of src1, src2, dst and src3; sections for descriptors."""
+    reads: frozenset[Buffer]
+    writes: frozenset[Buffer]
+
+
+Command = VectorPass | OtherCommand
