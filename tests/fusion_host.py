@@ -27,7 +27,17 @@ SHAPES: tuple[tuple[int, ...], ...] = (
 SPECIAL = {
     1: (0, 1, 0x7F, 0x80, 0xFF),
     2: (0, 0x8000, 1, 0x8001, 0x7C00, 0xFC00, 0x7C01, 0x7F80, 0x7FC1, 0xFF81, 0x3C00, 0x3F80),
-    4: (0, 1 << 31, 1, 0x7F80_0000, 0xFF80_0000, 0x7F80_0001, 0xFFC0_1234, 0x3F80_0000, 0x33FF_FFFF),
+    4: (
+        0,
+        1 << 31,
+        1,
+        0x7F80_0000,
+        0xFF80_0000,
+        0x7F80_0001,
+        0xFFC0_1234,
+        0x3F80_0000,
+        0x33FF_FFFF,
+    ),
     8: (0, 1, 1 << 63, (1 << 32) - 1, 1 << 31, (1 << 64) - 1),
 }
 """Zeros of both signs, subnormals, infinities, NaNs with payloads, and words that carry."""
@@ -204,9 +214,7 @@ def _elements(one: VectorPass, memory: Memory) -> Iterator[tuple[Buffer, int, by
         if not reduces:
             words = _run(one.program, one, memory, index)
         else:
-            row = [
-                _run(one.program, one, memory, (*index, at))[0] for at in range(one.sizes[-1])
-            ]
+            row = [_run(one.program, one, memory, (*index, at))[0] for at in range(one.sizes[-1])]
             words = (softvector.reduce(one.program.reduce, row),)
         for view, word in zip(one.results, words, strict=True):
             bits = softvector.store(view.dtype, word)

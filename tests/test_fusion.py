@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import pytest
 from backend_host import CONFIG
 from fusion_host import RandomPasses, executed, random_passes
 

@@ -3,5 +3,6 @@
 
 from driver.compile.fusing import fused
 from driver.compile.passes import Command, OtherCommand, VectorPass
+from driver.compile.programs import fused_program, joined
 
-__all__ = ["Command", "OtherCommand", "VectorPass", "fused"]
+__all__ = ["Command", "OtherCommand", "VectorPass", "fused", "fused_program", "joined"]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The programs of several passes as one, with the roundings that memory between them made.
 
-What goes from one pass to the next was stored in a type and loaded again. docs/numerics.md says what
-that does to a word; the fused program does it by instructions, so its bits are those of the passes.
+What goes from one pass to the next was stored in a type and loaded again. docs/numerics.md says
+what that does to a word; the fused program does it by instructions, so its bits are those of the
+passes.
 """
 
 from __future__ import annotations
@@ -130,35 +131,16 @@ class _Emitted:
     ) -> tuple[Value, ...]:
         """The results of a program, each register replaced by the value that it holds."""
         p = self._p
-        held: dict[int, Value] = {}
+        held: dict[int, Value] = {OPERAND_INDEX: p.index}
+        held |= {OPERAND_SRC + number: value for number, value in enumerate(sources)}
+        held |= {OPERAND_IMM + number: value for number, value in enumerate(imms)}
+        held |= {OPERAND_CONST + at: p.word(word) for at, word in enumerate(program.constants)}
+        results: dict[int, Value] = {}
         for line in program.code:
-            operands = [
-                _operand(p, program, code, held, sources, imms) for code in line.operands
-            ]
-            if line.op is MicroOp.MOV:
-                held[line.dst] = operands[0]
-                continue
-            value = held[line.dst] = p.op(line.op, *operands)
+            operands = [held[code] for code in line.operands]
+            value = operands[0] if line.op is MicroOp.MOV else p.op(line.op, *operands)
+            written = held if line.dst < REGISTERS else results
+            written[line.dst] = value
             if line.op in _TRUTHS:
                 self._held |= {(value, DType.INT8.name), (value, DType.UINT8.name)}
-        return tuple(held[DST_RESULT + number] for number in range(program.results))
-
-
-def _operand(
-    p: Assembler,
-    program: VectorProgram,
-    code: int,
-    held: dict[int, Value],
-    sources: Sequence[Value],
-    imms: Sequence[Value],
-) -> Value:
-    """The value that an operand code means."""
-    if code < REGISTERS:
-        return held[code]
-    if code < OPERAND_INDEX:
-        return sources[code - OPERAND_SRC]
-    if code == OPERAND_INDEX:
-        return p.index
-    if code < OPERAND_CONST:
-        return imms[code - OPERAND_IMM]
-    return p.word(program.constants[code - OPERAND_CONST])
+        return tuple(results[DST_RESULT + number] for number in range(program.results))

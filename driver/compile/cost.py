@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from driver.config import HwConfig
 from driver.compile.passes import VectorPass
+from driver.config import HwConfig
 from driver.isa import DTYPE_BYTES
 from driver.runtime.views import TensorView
 

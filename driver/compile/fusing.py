@@ -32,7 +32,7 @@ def fused(
     `temporaries`: buffers that only these commands use.
     """
     passes = sum(isinstance(command, VectorPass) for command in commands)
-    if passes < 2 or len(commands) > MOST_COMMANDS:  # noqa: PLR2004
+    if passes < 2 or len(commands) > MOST_COMMANDS:
         return list(commands)
     return [unit.command for unit in _Fusing(commands, temporaries, hw).units()]
 
@@ -57,9 +57,7 @@ class _Unit:
 
     def minds(self, other: _Unit) -> bool:
         """Whether the order of the two matters."""
-        return bool(
-            self.writes & (other.reads | other.writes) or self.reads & other.writes
-        )
+        return bool(self.writes & (other.reads | other.writes) or self.reads & other.writes)
 
 
 class _Fusing:
@@ -87,7 +85,7 @@ class _Fusing:
         return units
 
     def _joined(self, units: list[_Unit], at: int) -> int | None:
-        """The new place of the unit at `at`, after it has joined an earlier one; None: it has not."""
+        """The new place of the unit at `at` after it has joined an earlier one, else None."""
         unit = units[at]
         if unit.group is None:
             return None

@@ -39,6 +39,11 @@ class VectorPass:
         """Buffers that it writes."""
         return frozenset(view.buffer for view in self.results)
 
+    @property
+    def buffers(self) -> frozenset[Buffer]:
+        """Buffers that it reads or writes."""
+        return self.reads | self.writes
+
 
 @dataclass(frozen=True)
 class OtherCommand:
@@ -46,10 +51,16 @@ class OtherCommand:
 
     packet: Packet
     """Addresses are offsets into buffers."""
-    buffers: tuple[Buffer | None, ...]
+    packet_buffers: tuple[Buffer | None, ...]
     """Of src1, src2, dst and src3; sections for descriptors."""
     reads: frozenset[Buffer]
     writes: frozenset[Buffer]
+
+    @property
+    def buffers(self) -> frozenset[Buffer]:
+        """All that its addresses name, and what is behind descriptors."""
+        named = frozenset(buffer for buffer in self.packet_buffers if buffer is not None)
+        return named | self.reads | self.writes
 
 
 Command = VectorPass | OtherCommand

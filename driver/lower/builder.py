@@ -16,7 +16,7 @@ from driver.isa import DTYPE_BYTES, FLAGS, MATMUL_DTYPES, DType, Opcode, Packet,
 from driver.isa.micro import PLAIN_IMMEDIATES, PLAIN_SOURCES, Reduce, VectorProgram
 from driver.isa.programs import LINES, PROGRAMS
 from driver.isa.types import INDEX_DTYPES, SCATTER_ADD_DTYPES
-from driver.lower.linking import Sections
+from driver.lower.linking import SectionKind, Sections
 from driver.lower.long_views import high_words, low_words, split, words
 from driver.lower.operands import (
     NO_OPERAND,
@@ -76,6 +76,17 @@ class ProgramBuilder:
 
     def _descriptor(self, data: bytes, described: Sequence[Buffer]) -> Buffer:
         return self._sections.add("descriptor", len(data), data, described)
+
+    def keep(
+        self, buffer: Buffer, kind: SectionKind, content: bytes, described: Sequence[Buffer]
+    ) -> None:
+        """Take over a section of another program, under its own buffer."""
+        self._sections.keep(buffer, kind, content, described)
+
+    def packet(self, packet: Packet, buffers: tuple[Buffer | None, ...]) -> None:
+        """A packet of another program: its addresses are offsets into the buffers of src1, src2,
+        dst and src3."""
+        self._packets.append((packet, buffers))
 
     @property
     def stream(self) -> RandomStream:

@@ -21,9 +21,12 @@ Collected = tuple[Packet, tuple[Buffer | None, ...]]
 """A packet, and the buffers of src1, src2, dst and src3."""
 
 
+SectionKind = Literal["temporary", "constant", "descriptor"]
+
+
 @dataclass(frozen=True)
 class _Part:
-    kind: Literal["temporary", "constant", "descriptor"]
+    kind: SectionKind
     buffer: Buffer
     content: bytes
     described: tuple[Buffer, ...]
@@ -38,15 +41,21 @@ class Sections:
 
     def add(
         self,
-        kind: Literal["temporary", "constant", "descriptor"],
+        kind: SectionKind,
         size_bytes: int,
         content: bytes = b"",
         described: Sequence[Buffer] = (),
     ) -> Buffer:
         """A new section. `described`: the buffers whose addresses the descriptors begin with."""
         buffer = Buffer(size_bytes, name=f"{kind} {len(self._parts)}")
-        self._parts[buffer] = _Part(kind, buffer, content, tuple(described))
+        self.keep(buffer, kind, content, described)
         return buffer
+
+    def keep(
+        self, buffer: Buffer, kind: SectionKind, content: bytes, described: Sequence[Buffer]
+    ) -> None:
+        """A section under this buffer."""
+        self._parts[buffer] = _Part(kind, buffer, content, tuple(described))
 
     def linked(self, op: str, operands: Sequence[Buffer], packets: Sequence[Collected]) -> Program:
         """The program of these packets."""

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Programs of the runtime with fewer passes; several programs as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+
+from driver.compile.decoding import DecodedProgram, SectionContent, vector_commands
+from driver.compile.fusing import fused
+from driver.compile.passes import Command, VectorPass
+from driver.config import HwConfig
+from driver.lower.builder import ProgramBuilder
+from driver.runtime.buffer import Buffer
+from driver.runtime.program import Program
+
+
+def fused_program(program: Program, hw: HwConfig) -> Program:
+    """A program that leaves the same bits in the operands, with fewer passes where there can be;
+    the program itself where there cannot."""
+    if vector_commands(program) <= 1:
+        return program
+    decoded = DecodedProgram(program)
+    commands = fused(decoded.commands, decoded.temporaries, hw)
+    if len(commands) == len(decoded.commands):
+        return program
+    return _encoded(program.op, program.operands, commands, decoded.sections, hw)
+
+
+def joined(
+    op: str,
+    programs: Sequence[Program],
+    temporaries: Iterable[Buffer],
+    hw: HwConfig,
+    *,
+    fuse: bool = True,
+) -> Program:
+    """Several programs, one after the other, as one; operands that they share are one buffer.
+
+    `temporaries`: operands whose content is of no use afterwards. They become sections, and need
+    no memory where a fused pass does not store them.
+    """
+    decoded = [DecodedProgram(program) for program in programs]
+    commands: list[Command] = list(chain.from_iterable(one.commands for one in decoded))
+    sections: dict[Buffer, SectionContent] = {}
+    for one in decoded:
+        sections |= one.sections
+    for buffer in temporaries:
+        sections[buffer] = SectionContent("temporary", b"", ())
+    if fuse:
+        free = frozenset(b for b, section in sections.items() if section.kind == "temporary")
+        commands = fused(commands, free, hw)
+    operands = dict.fromkeys(chain.from_iterable(program.operands for program in programs))
+    kept = tuple(buffer for buffer in operands if buffer not in sections)
+    return _encoded(op, kept, commands, sections, hw)
+
+
+def _encoded(
+    op: str,
+    operands: Sequence[Buffer],
+    commands: Sequence[Command],
+    sections: dict[Buffer, SectionContent],
+    hw: HwConfig,
+) -> Program:
+    """The program of these commands, with those of the sections that they use."""
+    builder = ProgramBuilder(op, hw, operands=operands)
+    named = {buffer for command in commands for buffer in command.buffers}
+    named |= {
+        behind for buffer in named if buffer in sections for behind in sections[buffer].described
+    }
+    for buffer, section in sections.items():
+        if buffer in named:
+            builder.keep(buffer, section.kind, section.data, section.described)
+    for command in commands:
+        if isinstance(command, VectorPass):
+            builder.vector(command.program, command.sources, command.results, *command.imms)
+        else:
+            builder.packet(command.packet, command.packet_buffers)
+    return builder.program()
