@@ -136,6 +136,8 @@ class HwConfig(Frozen):
     registers: Region
     dram: Dram
     timeouts: Timeouts
+    fusion: bool = True
+    """Whether the passes of one op are fused where that keeps their bits (docs/fusion.md)."""
 
     def rtl_parameters(self) -> dict[str, int]:
         """Parameter of npu_top → value."""

@@ -17,8 +17,8 @@ from driver.runtime.program import Program
 
 def fused_program(program: Program, hw: HwConfig) -> Program:
     """A program that leaves the same bits in the operands, with fewer passes where there can be;
-    the program itself where there cannot."""
-    if vector_commands(program) <= 1:
+    the program itself where there cannot, or where the configuration says so."""
+    if not hw.fusion or vector_commands(program) <= 1:
         return program
     decoded = DecodedProgram(program)
     commands = fused(decoded.commands, decoded.temporaries, hw)

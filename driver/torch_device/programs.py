@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from driver.compile import fused_program
 from driver.config import HwConfig
 from driver.isa import Opcode, Packet
 from driver.isa.micro import Reduce
@@ -122,7 +123,8 @@ class ProgramCache:
         given = [_replaced(value, replaced) for value in args]
         named = {name: _replaced(value, replaced) for name, value in kwargs.items()}
         outputs = [None if view is None else next(replaced) for view in results]
-        program = lower(row, given, named, outputs, self._config, stream)
+        lowered = lower(row, given, named, outputs, self._config, stream)
+        program = fused_program(lowered, self._config)
         buffers = [shape.buffer for shape in shapes]
         return RememberedProgram(
             program=program,
@@ -131,7 +133,7 @@ class ProgramCache:
             shapes=shapes,
             extents=tuple(shape.extent_bytes for shape in shapes),
             arguments=arguments,
-            may_write_to_operands=_is_single_pass(program)
+            may_write_to_operands=_is_single_pass(lowered)
             or _is_in_place(row, args, shapes[:arguments], shapes[arguments:]),
             is_kept=kept,
         )

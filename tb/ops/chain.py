@@ -20,6 +20,7 @@ from driver.capture import Capsule, Op, TensorRef, Value
 from driver.capture.capsule import Bytes
 from driver.capture.single import overload, recorded_stream
 from driver.capture.tensors import as_tensor
+from driver.compile import fused_program
 from driver.lower import Arg, lower
 from driver.runtime import Buffer, TensorView, loaded
 from golden.tensors import values_of
@@ -79,7 +80,8 @@ class Chain:
             for ref in op.outputs
         )
         stream = recorded_stream(self._capsule, op)
-        program = lower(op.op, args, kwargs, results, self._pair.config, stream)
+        lowered = lower(op.op, args, kwargs, results, self._pair.config, stream)
+        program = fused_program(lowered, self._pair.config)
         bound = self._loaded.enter_context(loaded(self._fresh_memory, program))
         names = [argument.name for argument in overload(op.op)._schema.arguments]
         given = {**dict(zip(names, args, strict=False)), **kwargs}

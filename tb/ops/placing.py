@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from driver.capture import Constant, TensorRef, Value
 from driver.capture.tensors import storage_view
+from driver.compile import fused_program
 from driver.config import HwConfig
 from driver.errors import UnsupportedOp
 from driver.isa import DTYPE_BYTES, DType, Packet
@@ -111,7 +112,8 @@ def placed(memory: Memory, case: Case, seed: int, rule: str | None = None) -> It
             for view, output in zip(results, case.outputs, strict=True)
             if output is None or output.returned
         )
-        program = lower(case.op, args, kwargs, returned, memory.config, case.stream, rule)
+        lowered = lower(case.op, args, kwargs, returned, memory.config, case.stream, rule)
+        program = fused_program(lowered, memory.config)
         bound = stack.enter_context(loaded(fresh, program))
         read = compulsory_bytes(case.op, args, kwargs, results)
         yield Placed(bound.packets, results, read)
