@@ -51,6 +51,11 @@ class RandomPasses:
     temporaries: frozenset[Buffer]
     memory: Memory
 
+    @property
+    def operands(self) -> tuple[Buffer, ...]:
+        """The other buffers."""
+        return tuple(buffer for buffer in self.memory if buffer not in self.temporaries)
+
 
 class _Drawing:
     """One list in the making."""

@@ -9,13 +9,21 @@ passes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import count, islice
 
-from driver.compile.passes import VectorPass
-from driver.compile.tracing import DataFlow, External, Forwarded, NotFusable
+from driver.compile.passes import PatchedConstant, VectorPass
+from driver.compile.tracing import (
+    DataFlow,
+    External,
+    Forwarded,
+    NotFusable,
+    Origin,
+    Patched,
+)
 from driver.isa import DType
 from driver.isa.allocation import ProgramError
 from driver.isa.assembler import Assembler, Declaration, Value, assembled
+from driver.isa.image import OWN_LINES, lines_of
 from driver.isa.micro import (
     DST_RESULT,
     IMMEDIATES,
@@ -27,15 +35,20 @@ from driver.isa.micro import (
     MicroOp,
     VectorProgram,
 )
+from driver.runtime.views import TensorView
 
+_STAND_INS = 0x7FA0_0000
+"""From here on the words are NaNs, which no program has for a constant."""
 _TRUTHS = frozenset((MicroOp.FLT, MicroOp.FLE, MicroOp.FEQ, MicroOp.ILT, MicroOp.IEQ))
 """Instructions that give 0 or 1, which a byte holds."""
 _ROUND = {"fp16": MicroOp.ROUND_FP16, "bf16": MicroOp.ROUND_BF16}
 
 
-def composed(passes: Sequence[VectorPass], flow: DataFlow) -> tuple[VectorProgram, tuple[int, ...]]:
-    """The program of all passes, and its immediates: the first six of the packets' numbers stay
-    immediates, further ones become constants. NotFusable beyond the limits of a program."""
+def composed(
+    passes: Sequence[VectorPass], flow: DataFlow, results: Sequence[TensorView]
+) -> VectorPass:
+    """The pass that stores `results`. The first six of the packets' immediates stay immediates,
+    further ones become constants. NotFusable beyond the limits of a program."""
     composer = _Composer(passes, flow)
     try:
         program = assembled(
@@ -50,7 +63,15 @@ def composed(passes: Sequence[VectorPass], flow: DataFlow) -> tuple[VectorProgra
         )
     except ProgramError as error:
         raise NotFusable(str(error)) from None
-    return program, tuple(composer.imms)
+    if flow.words and lines_of(program) > OWN_LINES:
+        raise NotFusable(f"{lines_of(program)} lines with constants that the device computes")
+    words = tuple(
+        PatchedConstant(program.constants.index(stand_in), view)
+        for stand_in, view in zip(composer.stand_ins, flow.words, strict=True)
+        if stand_in in program.constants
+    )
+    sources, imms = tuple(flow.sources), tuple(composer.imms)
+    return VectorPass(program, sources, tuple(results), imms, words)
 
 
 class _Composer:
@@ -60,6 +81,10 @@ class _Composer:
         self._passes = passes
         self._flow = flow
         self.imms = list(islice((imm for one in passes for imm in one.imms), IMMEDIATES))
+        used = {word for one in passes for word in (*one.program.constants, *one.imms)}
+        free = (word for word in count(_STAND_INS) if word not in used)
+        self.stand_ins = tuple(islice(free, len(flow.words)))
+        """What the assembler has for patched constants, unlike any other constant."""
 
     def body(self, p: Assembler) -> tuple[Value, ...]:
         """The function of the fused program."""
@@ -81,11 +106,13 @@ class _Composer:
     def _operand(
         self,
         emitted: _Emitted,
-        operand: External | Forwarded,
+        operand: Origin,
         results: Sequence[tuple[Value, ...]],
     ) -> Value:
         if isinstance(operand, External):
             return emitted.source(operand.number, self._flow.sources[operand.number].dtype)
+        if isinstance(operand, Patched):
+            return emitted.word(self.stand_ins[operand.number])
         value = results[operand.origin.at][operand.origin.result]
         return emitted.stored_and_loaded(value, operand)
 
@@ -105,6 +132,10 @@ class _Emitted:
         elif dtype in (DType.INT8, DType.UINT8):
             self._held.add((value, dtype.name))
         return value
+
+    def word(self, bits: int) -> Value:
+        """A constant."""
+        return self._p.word(bits)
 
     def stored_and_loaded(self, value: Value, through: Forwarded) -> Value:
         """What a load gives after the value was stored."""

@@ -23,12 +23,13 @@ _BITS = 8
 class PassCost:
     """One pass, or the sum of several."""
 
-    cycles: int
+    effort: int
+    """Cycles of the engine, and those that the bus is busy: others wait for either."""
     size_bytes: int
     """Elements read and written, each once; a repeated element counts once per row."""
 
     def __add__(self, other: PassCost) -> PassCost:
-        return PassCost(self.cycles + other.cycles, self.size_bytes + other.size_bytes)
+        return PassCost(self.effort + other.effort, self.size_bytes + other.size_bytes)
 
 
 def pass_cost(one: VectorPass, hw: HwConfig) -> PassCost:
@@ -37,8 +38,11 @@ def pass_cost(one: VectorPass, hw: HwConfig) -> PassCost:
     vectors = -(-prod(one.sizes) // hw.vector_lanes)
     operands = (*one.sources, *one.results)
     beats = sum(_beats(view, bus_bytes) for view in operands)
-    cycles = _COMMAND_CYCLES + max(vectors * len(one.program.code), beats)
-    return PassCost(cycles, sum(_elements(view) * DTYPE_BYTES[view.dtype] for view in operands))
+    commands = 1 + (1 + len(one.words) if one.words else 0)  # LOAD, and a COPY per word
+    cycles = commands * _COMMAND_CYCLES + max(vectors * len(one.program.code), beats)
+    return PassCost(
+        cycles + beats, sum(_elements(view) * DTYPE_BYTES[view.dtype] for view in operands)
+    )
 
 
 def _elements(view: TensorView) -> int:

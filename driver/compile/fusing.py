@@ -124,7 +124,7 @@ class _Fusing:
         best, cost = None, limit
         for group in merged(first.group, second.group, is_read_later):
             new = pass_cost(group.fused, self._hw)
-            if new.cycles <= cost.cycles and new.size_bytes <= cost.size_bytes:
+            if new.effort <= cost.effort and new.size_bytes <= cost.size_bytes:
                 best, cost = group, new
         return None if best is None else (best, goes_down)
 

@@ -129,8 +129,7 @@ def fused_pass(
 ) -> VectorPass:
     """The one pass for several on the same sizes. NotFusable when there is none."""
     flow = trace(passes, sizes, is_read_later)
-    program, imms = composed(passes, flow)
-    results = tuple(view for _, view in flow.stored)
-    if program.reduce is not Reduce.NONE:
-        results = tuple(view.sliced(-1, 0, 1) for view in results)
-    return VectorPass(program, tuple(flow.sources), results, imms)
+    results = [view for _, view in flow.stored]
+    if passes[-1].program.reduce is not Reduce.NONE:
+        results = [view.sliced(-1, 0, 1) for view in results]
+    return composed(passes, flow, results)

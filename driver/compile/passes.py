@@ -12,6 +12,16 @@ from driver.runtime.views import TensorView
 
 
 @dataclass(frozen=True)
+class PatchedConstant:
+    """A constant of a program whose word is in device memory when the program is loaded."""
+
+    number: int
+    """Among the program's constants."""
+    view: TensorView
+    """The word, FP32 or INT32, repeated over the pass."""
+
+
+@dataclass(frozen=True)
 class VectorPass:
     """One VECTOR command: a program over operands of equal rank and sizes.
 
@@ -23,6 +33,8 @@ class VectorPass:
     results: tuple[TensorView, ...]
     imms: tuple[int, ...]
     """32-bit words, one per immediate that the program names."""
+    words: tuple[PatchedConstant, ...] = ()
+    """Constants of the program that the device itself computes before the pass."""
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -32,7 +44,7 @@ class VectorPass:
     @property
     def reads(self) -> frozenset[Buffer]:
         """Buffers that it reads."""
-        return frozenset(view.buffer for view in self.sources)
+        return frozenset(view.buffer for view in (*self.sources, *(w.view for w in self.words)))
 
     @property
     def writes(self) -> frozenset[Buffer]:

@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from driver.compile.decoding import DecodedProgram, SectionContent, vector_commands
 from driver.compile.fusing import fused
 from driver.compile.passes import Command, VectorPass
 from driver.config import HwConfig
+from driver.isa import DTYPE_BYTES
+from driver.isa.image import OWN_LINE, WORD_BYTES, pack
 from driver.lower.builder import ProgramBuilder
 from driver.runtime.buffer import Buffer
 from driver.runtime.program import Program
+from driver.runtime.views import TensorView
 
 
 def fused_program(program: Program, hw: HwConfig) -> Program:
@@ -73,7 +77,23 @@ def _encoded(
             builder.keep(buffer, section.kind, section.data, section.described)
     for command in commands:
         if isinstance(command, VectorPass):
-            builder.vector(command.program, command.sources, command.results, *command.imms)
+            _add_pass(builder, command)
         else:
             builder.packet(command.packet, command.packet_buffers)
     return builder.program()
+
+
+def _add_pass(builder: ProgramBuilder, one: VectorPass) -> None:
+    """A pass; if the device computes constants of its program, it loads that itself before."""
+    if not one.words:
+        builder.vector(one.program, one.sources, one.results, *one.imms)
+        return
+    image = builder.constant(pack(one.program))
+    first = (1 + len(one.program.code)) * WORD_BYTES
+    for word in one.words:
+        where = TensorView(
+            image, first + word.number * DTYPE_BYTES[word.view.dtype], word.view.dtype, (1,), (1,)
+        )
+        builder.copy(replace(word.view, sizes=(1,), strides=(1,)), where)
+    builder.load(image, OWN_LINE)
+    builder.vector(one.program, one.sources, one.results, *one.imms, line=OWN_LINE)

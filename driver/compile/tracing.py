@@ -62,13 +62,25 @@ class External:
     number: int
 
 
+@dataclass(frozen=True)
+class Patched:
+    """A source that is one word for all elements: its number among the patched constants."""
+
+    number: int
+
+
+Origin = External | Forwarded | Patched
+
+
 @dataclass
 class DataFlow:
     """Where each source of each pass comes from, and what has to be stored."""
 
     sources: list[TensorView] = field(default_factory=list)
     """Of the fused pass."""
-    operands: list[tuple[External | Forwarded, ...]] = field(default_factory=list)
+    words: list[TensorView] = field(default_factory=list)
+    """Sources that become constants of the fused program, since there are too many sources."""
+    operands: list[tuple[Origin, ...]] = field(default_factory=list)
     """Of each pass."""
     stored: list[tuple[ResultOf, TensorView]] = field(default_factory=list)
     """Results of the fused pass."""
@@ -93,8 +105,7 @@ def trace(
     ]
     if not 1 <= len(flow.stored) <= MAX_RESULTS:
         raise NotFusable(f"{len(flow.stored)} results")
-    if len(flow.sources) > MAX_SOURCES:
-        raise NotFusable(f"{len(flow.sources)} sources")
+    _patch(flow)
     last = len(passes) - 1
     if passes[-1].program.reduce is not Reduce.NONE and [
         origin.at for origin, _ in flow.stored
@@ -104,6 +115,26 @@ def trace(
         if passes[origin.at].program.reduce is Reduce.NONE and view.repeats:
             raise NotFusable("a result would be stored several times")
     return flow
+
+
+def _patch(flow: DataFlow) -> None:
+    """Make as many sources constants as there are too many; those that are one word can be."""
+    single = [at for at, view in enumerate(flow.sources) if _is_word(view)]
+    patched = single[: max(len(flow.sources) - MAX_SOURCES, 0)]
+    if len(flow.sources) - len(patched) > MAX_SOURCES:
+        raise NotFusable(f"{len(flow.sources)} sources")
+    kept = [at for at in range(len(flow.sources)) if at not in patched]
+    new: dict[Origin, Origin] = {External(at): External(kept.index(at)) for at in kept}
+    new |= {External(at): Patched(patched.index(at)) for at in patched}
+    flow.operands = [tuple(new.get(one, one) for one in operands) for operands in flow.operands]
+    flow.words = [flow.sources[at] for at in patched]
+    flow.sources = [flow.sources[at] for at in kept]
+
+
+def _is_word(view: TensorView) -> bool:
+    """Whether all elements are one word of 32 bits."""
+    single = all(size == 1 or not step for size, step in zip(view.sizes, view.strides, strict=True))
+    return single and view.dtype in (DType.FP32, DType.INT32)
 
 
 class _Memory:

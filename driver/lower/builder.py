@@ -13,6 +13,7 @@ from math import prod
 from driver.config import HwConfig
 from driver.errors import UnsupportedOp
 from driver.isa import DTYPE_BYTES, FLAGS, MATMUL_DTYPES, DType, Opcode, Packet, flag_word
+from driver.isa.image import LINE_BYTES
 from driver.isa.micro import PLAIN_IMMEDIATES, PLAIN_SOURCES, Reduce, VectorProgram
 from driver.isa.programs import LINES, PROGRAMS
 from driver.isa.types import INDEX_DTYPES, SCATTER_ADD_DTYPES
@@ -103,20 +104,31 @@ class ProgramBuilder:
             return self.temp(dtype, (0,))
         return dense(self._sections.add("constant", len(data), data), dtype, (len(values),))
 
+    def constant(self, data: bytes) -> Buffer:
+        """A section that starts with these bytes."""
+        return self._sections.add("constant", len(data), data)
+
     # ------------------------------------------------------------------ vector engine
+    def load(self, image: Buffer, line: int) -> None:
+        """Load the program whose image is in a section, to line `line` of program memory."""
+        lines = image.size_bytes // LINE_BYTES
+        self._add(Opcode.LOAD, 0, (PacketOperand(image),), NO_OPERAND, (line, lines))
+
     def vector(
         self,
         program: str | VectorProgram,
         sources: Sequence[TensorView],
         result: TensorView | Sequence[TensorView],
         *imms: float,
+        line: int | None = None,
     ) -> None:
         """One pass of a vector program; ints and floats of `imms` as int32 and fp32 words.
 
         `program`: the name of one of driver.isa.programs, or any other, which devices then load.
         Sources broadcast to the sizes of the results, which have equal ones. If the program
         reduces, they broadcast to each other, and the result has their sizes, except 1 in the
-        innermost dimension.
+        innermost dimension. `line`: where `load` has put the program, for one that is loaded by
+        packets of the op itself.
         """
         declared = PROGRAMS[program] if isinstance(program, str) else program
         results = [result] if isinstance(result, TensorView) else list(result)
@@ -136,7 +148,7 @@ class ProgramBuilder:
         )
         views = [view.permuted([*walk, *inner]) for view in views]
         for piece, _ in pieces(views, first.rank - 1 if positional else None):
-            self._pass(declared, piece, words)
+            self._pass(declared, piece, words, line)
 
     def _broadcast(
         self, sources: Sequence[TensorView], result: TensorView, reduces: bool
@@ -156,9 +168,15 @@ class ProgramBuilder:
             raise self.unsupported("shape", view.sizes, f"one that broadcasts to {tuple(sizes)}")
         return wide
 
-    def _pass(self, program: VectorProgram, views: Sequence[TensorView], words: list[int]) -> None:
+    def _pass(
+        self,
+        program: VectorProgram,
+        views: Sequence[TensorView],
+        words: list[int],
+        line: int | None,
+    ) -> None:
         """One VECTOR packet: sources, then results, of at most five dimensions."""
-        number = LINES[program.name] if program is PROGRAMS.get(program.name) else None
+        number = LINES[program.name] if program is PROGRAMS.get(program.name) else line
         number = placeholder(program) if number is None else number
         sources, results = views[: program.sources], views[program.sources :]
         self._encoder.check(*views)
