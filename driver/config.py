@@ -136,7 +136,7 @@ class HwConfig(Frozen):
     registers: Region
     dram: Dram
     timeouts: Timeouts
-    fusion: bool = True
+    fusion: bool
     """Whether the passes of one op are fused where that keeps their bits (docs/fusion.md)."""
 
     def rtl_parameters(self) -> dict[str, int]:

@@ -8,7 +8,7 @@ shares no code with the cmodel, and knows nothing of lowering.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -26,6 +26,7 @@ from driver.isa import (
     begins_window,
     flag_field,
 )
+from driver.isa.image import LINE_BYTES, unpack
 from driver.isa.micro import Reduce, VectorProgram
 from driver.results import Blame
 from driver.runtime.vector_programs import named_by
@@ -79,6 +80,8 @@ class Execution:
     read: ReadMemory
     result: int = 0
     """Which of its results is looked at."""
+    before: Sequence[Packet] = ()
+    """The packets of the op that ran before it: they may load programs."""
 
     def flag(self, name: str) -> int:
         """A field of the flags."""
@@ -146,24 +149,40 @@ def _digits(number: int, sizes: tuple[int, ...]) -> Index:
     return tuple(reversed(digits))
 
 
-def destinations(packet: Packet, read: ReadMemory) -> list[View]:
-    """Where the packet writes: one tensor, or each result of a VECTOR with several."""
-    return _OPERATIONS[Opcode(packet.opcode)].destinations(Execution(packet, read))
+def destinations(packet: Packet, read: ReadMemory, before: Sequence[Packet] = ()) -> list[View]:
+    """Where the packet writes: one tensor, or each result of a VECTOR with several. `before`: the
+    packets of its op that have run."""
+    run = Execution(packet, read, before=before)
+    return _OPERATIONS[Opcode(packet.opcode)].destinations(run)
 
 
-def third_opinion_packet(packet: Packet, read: ReadMemory, index: Index, result: int = 0) -> int:
-    """Bits of element `index` of a destination after the packet."""
-    return _OPERATIONS[Opcode(packet.opcode)].element(Execution(packet, read, result), index)
+def third_opinion_packet(
+    packet: Packet,
+    read: ReadMemory,
+    index: Index,
+    result: int = 0,
+    before: Sequence[Packet] = (),
+) -> int:
+    """Bits of element `index` of a destination after the packet; `before` as for destinations."""
+    run = Execution(packet, read, result, before)
+    return _OPERATIONS[Opcode(packet.opcode)].element(run, index)
 
 
 def blame_packet(
-    packet: Packet, read: ReadMemory, index: Index, cmodel: int, rtl: int, *, result: int = 0
+    packet: Packet,
+    read: ReadMemory,
+    index: Index,
+    cmodel: int,
+    rtl: int,
+    *,
+    result: int = 0,
+    before: Sequence[Packet] = (),
 ) -> tuple[Blame, int]:
     """Whose bits of an element of a destination are wrong, and the right ones.
 
-    The RTL when neither agrees with the third opinion.
+    The RTL when neither agrees with the third opinion. `before` as for destinations.
     """
-    right = third_opinion_packet(packet, read, index, result)
+    right = third_opinion_packet(packet, read, index, result, before)
     return ("cmodel" if rtl == right != cmodel else "rtl"), right
 
 
@@ -207,8 +226,12 @@ def _matmul_element(run: Execution, index: Index) -> int:
 
 # ---------------------------------------------------------------------- VECTOR
 def _vector_program(run: Execution) -> VectorProgram:
-    program = named_by(run.param(0))
-    assert program is not None, f"no program is known by the number {run.param(0)}"
+    line = run.param(0)
+    for packet in reversed(run.before):
+        if packet.opcode == Opcode.LOAD and packet.params[0] == line:
+            return unpack(run.read(packet.src1, packet.params[1] * LINE_BYTES))
+    program = named_by(line)
+    assert program is not None, f"no program is known by the number {line}"
     return program
 
 

@@ -19,6 +19,7 @@ common:
   row_tiles: 8
   weight_slots: 16
   vector_lanes: 16
+  fusion: true
   memory:
     regions:
       weights: {base: 0x0, size_bytes: 0x1000}
@@ -172,7 +173,7 @@ def test_a_file_without_configurations_is_refused(tmp_path: Path, text: str) -> 
 def test_every_field_of_a_configuration_is_checked(tmp_path: Path) -> None:
     """No field may default silently: leaving out any of them is an error that names it."""
     fields = [name for name in HwConfig.model_fields if name != "name"]
-    assert len(fields) == 11
+    assert len(fields) == 12
     for field in fields:
         lines = TEXT.splitlines()
         kept = []

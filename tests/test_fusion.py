@@ -18,9 +18,10 @@ from driver.isa.micro import MAX_RESULTS, MAX_SOURCES, Reduce
 from driver.isa.programs import PROGRAMS
 from driver.lower import Arg, lower
 from driver.lower.builder import ProgramBuilder
-from driver.runtime import Buffer, Device, Program, TensorView
+from driver.runtime import Buffer, Device, Program, TensorView, loaded
 from driver.runtime.views import dense
 from golden.backend import CmodelBackend
+from golden.packets import third_opinion_packet
 
 PLAIN = CONFIG.model_copy(update={"fusion": False})
 
@@ -289,6 +290,27 @@ def test_adamw_reads_four_tensors_and_writes_three(device: Device) -> None:
     expected = run(device, program, start)
     assert run(device, one_pass, start) == expected
     assert expected != start
+
+
+def test_a_program_that_an_op_loads_has_a_third_opinion(device: Device) -> None:
+    program = fused_program(adam(1000), CONFIG)
+    places = [device.upload(np.full(1000, 0.5 + at, np.float32)) for at in range(5)]
+    with loaded(device, program, [place.address for place in places]) as bound:
+        *before, last = bound.packets
+        device.submit(before)
+        start = device.download(0, (CONFIG.memory.limit,), np.uint8)
+
+        def read(address: int, size_bytes: int) -> bytes:
+            return start[address : address + size_bytes].tobytes()
+
+        device.submit([last])
+    for number, place in enumerate((places[0], places[2], places[3])):
+        (found,) = device.download(place.address + 4 * 77, (1,), np.uint32)
+        opinions = [third_opinion_packet(last, read, (77,), result, before) for result in range(3)]
+        assert int(found) in opinions, number
+    assert len(set(opinions)) == 3
+    for place in places:
+        device.free(place)
 
 
 def tensor_bytes(program: Program, elements: int) -> int:

@@ -39,6 +39,8 @@ class OpenDevice:
     def __init__(self, settings: DeviceSettings, index: int) -> None:
         """`index`: its number."""
         config = load_config(CONFIG_FILE, settings.config)
+        if not settings.fusion:
+            config = config.model_copy(update={"fusion": False})
         self._config = config
         self._backend = open_backend(settings.backend, config)
         self._info = backend_info(settings.backend, self._backend)

@@ -29,6 +29,8 @@ class DeviceSettings:
     """Level of driver.torch_device.debug."""
     check: bool = False
     """Whether every op is judged as it runs."""
+    fusion: bool = True
+    """False: no passes are fused, whatever the configuration says."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> DeviceSettings:
@@ -44,8 +46,11 @@ class DeviceSettings:
         check = environment.get("NPU_CHECK", "0")
         if check not in ("0", "1"):
             raise InputError("environment", "NPU_CHECK", check, "0 or 1")
+        fusion = environment.get("NPU_FUSION", "1")
+        if fusion not in ("0", "1"):
+            raise InputError("environment", "NPU_FUSION", fusion, "0 or 1")
         level = environment.get("NPU_DEBUG", "0")
         if level not in ("0", "1", "2", "3"):
             raise InputError("environment", "NPU_DEBUG", level, "0 to 3")
         config = environment.get("NPU_CONFIG", section.config)
-        return cls(int(count), backend, config, int(level), check == "1")
+        return cls(int(count), backend, config, int(level), check == "1", fusion == "1")

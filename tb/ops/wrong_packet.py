@@ -7,7 +7,7 @@ only, from the memory that the packet began with (golden.packets).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +78,8 @@ class _StepwiseRun:
         """Each packet alone: its number from 1, and what the devices made of it."""
         with placed(self.pair, self.case, self.seed) as here:
             for number, packet in enumerate(here.packets, 1):
-                results = _destinations(packet, self.pair.read)
+                before = here.packets[: number - 1]
+                results = _destinations(packet, self.pair.read, before)
                 yield number, packet, self.pair.execute((packet,), results)
 
     def third_opinion(self, number: int, element: Element) -> tuple[Blame, int]:
@@ -88,7 +89,9 @@ class _StepwiseRun:
             for earlier in before:
                 self.pair.model_only((earlier,))
             given = (element.index, element.cmodel, element.rtl)
-            found = blame_packet(packet, self.pair.read, *given, result=element.result)
+            found = blame_packet(
+                packet, self.pair.read, *given, result=element.result, before=before
+            )
         self.pair.reset()
         return found
 
@@ -109,10 +112,10 @@ def first_wrong_packet(pair: DevicePair, case: Case, seed: int) -> WrongPacket |
     return WrongPacket(number, count, packet, element, blame, right)
 
 
-def _destinations(packet: Packet, read: Read) -> list[TensorView]:
+def _destinations(packet: Packet, read: Read, before: Sequence[Packet]) -> list[TensorView]:
     if packet.opcode not in _WRITING:
         return []
-    views = destinations(packet, read)
+    views = destinations(packet, read, before)
     assert all(view.base % DTYPE_BYTES[view.dtype] == 0 for view in views)
     return [TensorView(Buffer(0, base=v.base), 0, v.dtype, v.sizes, v.strides) for v in views]
 
