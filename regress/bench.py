@@ -72,6 +72,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure("qwen_lora_step", "the same, LoRA on 2 layers of Qwen2.5-0.5B", 5, "lower"),
     Figure("scoreboard", "CPU time with scoreboard ÷ without", 1.02, "lower"),
     Figure("ulp", "largest error of a function in fp32, 10⁶ numbers each", 2.0, "lower", "ULP"),
+    Figure("fusion", "bytes that a step of AdamW moves per parameter", 28, "lower", "bytes"),
     Figure("rebuild", "rebuild after touching one RTL module ÷ cold build", 0.25, "lower"),
     Figure("nightly_overhead", "CPU time of the runner per job", 50, "lower", "ms", _NIGHTLY),
     Figure("nightly_speedup", "jobs one at a time ÷ two at a time", 1.9, "higher", module=_NIGHTLY),

@@ -11,8 +11,16 @@ import pytest
 from backend_host import CONFIG
 from fusion_host import Memory, RandomPasses, executed, random_passes
 
-from driver.compile import Command, VectorPass, composing, fused, fused_program, joined
-from driver.compile.decoding import DecodedProgram, vector_commands
+from driver.compile import (
+    Command,
+    VectorPass,
+    composing,
+    fused,
+    fused_program,
+    joined,
+    vector_traffic,
+)
+from driver.compile.decoding import vector_commands
 from driver.isa import DType, Opcode
 from driver.isa.micro import MAX_RESULTS, MAX_SOURCES, Reduce
 from driver.isa.programs import PROGRAMS
@@ -280,8 +288,8 @@ def test_adamw_reads_four_tensors_and_writes_three(device: Device) -> None:
         Opcode.VECTOR,
     ]
     assert len(large) == vector_commands(program) - 4
-    assert tensor_bytes(program, elements) == 48 * elements
-    assert tensor_bytes(one_pass, elements) == 28 * elements
+    assert vector_traffic(program).size_bytes // elements == 48
+    assert vector_traffic(one_pass).size_bytes // elements == 28
     rng = np.random.default_rng(5)
     tensors = rng.standard_normal((4, elements)).astype(np.float32)
     tensors[3] **= 2
@@ -311,13 +319,3 @@ def test_a_program_that_an_op_loads_has_a_third_opinion(device: Device) -> None:
     assert len(set(opinions)) == 3
     for place in places:
         device.free(place)
-
-
-def tensor_bytes(program: Program, elements: int) -> int:
-    """Bytes of the operands of passes over whole tensors."""
-    passes = [one for one in DecodedProgram(program).commands if isinstance(one, VectorPass)]
-    views = [view for one in passes for view in (*one.sources, *one.results) if any(view.strides)]
-    listed = [view for view in views if view.count == elements]
-    if program.packets[-1].opcode == Opcode.VECTOR and len(passes) < vector_commands(program):
-        return 7 * 4 * elements + 4 * len(listed) * elements  # the pass that loads its program
-    return 4 * len(listed) * elements

@@ -19,6 +19,7 @@ LAYERS: dict[str, frozenset[str]] = {
     "driver": frozenset({"driver"}),
     "driver.runtime": BELOW_RUNTIME,
     "driver.lower": BELOW_RUNTIME - {"driver.backend"} | {"driver.lower", "driver.random_stream"},
+    "driver.compile": BELOW_RUNTIME - {"driver.backend"} | {"driver.compile", "driver.lower"},
     "driver.torch_device": frozenset({"driver"}),
     "driver.torch_device.judging": frozenset({"driver", "golden"}),
     "golden": frozenset({"golden", "driver"}),

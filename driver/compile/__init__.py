@@ -1,8 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compilation between the lowering and the device: passes of the vector engine become fewer."""
 
+from driver.compile.cost import VectorTraffic, vector_traffic
 from driver.compile.fusing import fused
 from driver.compile.passes import Command, OtherCommand, VectorPass
 from driver.compile.programs import fused_program, joined
 
-__all__ = ["Command", "OtherCommand", "VectorPass", "fused", "fused_program", "joined"]
+__all__ = [
+    "Command",
+    "OtherCommand",
+    "VectorPass",
+    "VectorTraffic",
+    "fused",
+    "fused_program",
+    "joined",
+    "vector_traffic",
+]

@@ -9,14 +9,40 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from driver.compile.decoding import DecodedProgram
 from driver.compile.passes import VectorPass
 from driver.config import HwConfig
-from driver.isa import DTYPE_BYTES
+from driver.isa import DTYPE_BYTES, Opcode
+from driver.runtime.program import Program
 from driver.runtime.views import TensorView
 
 _COMMAND_CYCLES = 100
 """Fetch, check, descriptors, first data and the completion record of one command."""
 _BITS = 8
+
+
+@dataclass(frozen=True)
+class VectorTraffic:
+    """What the vector engine does for a program."""
+
+    passes: int
+    size_bytes: int
+    """Elements read and written, as PassCost counts them; descriptors and images are not."""
+
+
+def vector_traffic(program: Program) -> VectorTraffic:
+    """Of all VECTOR commands."""
+    passes, size_bytes = 0, 0
+    for command in DecodedProgram(program).commands:
+        if isinstance(command, VectorPass):
+            views: tuple[TensorView, ...] = (*command.sources, *command.results)
+        elif command.packet.opcode == Opcode.VECTOR:
+            views = command.listed
+        else:
+            continue
+        passes += 1
+        size_bytes += sum(_elements(view) * DTYPE_BYTES[view.dtype] for view in views)
+    return VectorTraffic(passes, size_bytes)
 
 
 @dataclass(frozen=True)

@@ -103,9 +103,10 @@ class DecodedProgram:
         reads = frozenset[Buffer]().union(*(behind[place] for place in _SOURCE_PLACES))
         if flag_field(packet.flags, "ACCUMULATE"):
             reads |= writes
-        if flag_field(packet.flags, "OPERAND_LIST"):
-            writes = reads
-        return OtherCommand(packet, buffers, reads, writes)
+        if not flag_field(packet.flags, "OPERAND_LIST"):
+            return OtherCommand(packet, buffers, reads, writes)
+        listed = self._listed(buffers[0], packet.src1)
+        return OtherCommand(packet, buffers, reads, reads, listed)  # any of them may be a result
 
     def _behind(self, buffer: Buffer | None) -> frozenset[Buffer]:
         """The buffers of data that an address stands for."""

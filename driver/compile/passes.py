@@ -67,6 +67,8 @@ class OtherCommand:
     """Of src1, src2, dst and src3; sections for descriptors."""
     reads: frozenset[Buffer]
     writes: frozenset[Buffer]
+    listed: tuple[TensorView, ...] = ()
+    """Operands of a VECTOR with an operand list whose program the op itself loads."""
 
     @property
     def buffers(self) -> frozenset[Buffer]:
