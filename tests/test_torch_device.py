@@ -391,3 +391,10 @@ def test_thousands_of_ops_keep_no_memory() -> None:
         x @ x + x
     assert torch.npu.memory_allocated() == before
     assert torch.npu.memory_summary().partition("peak")[0] == used.partition("peak")[0]
+
+
+def test_the_environment_turns_fusion_off() -> None:
+    assert DeviceSettings.from_environment({}).fusion
+    assert not DeviceSettings.from_environment({"NPU_FUSION": "0"}).fusion
+    with pytest.raises(InputError, match="NPU_FUSION"):
+        DeviceSettings.from_environment({"NPU_FUSION": "off"})

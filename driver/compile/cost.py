@@ -50,7 +50,7 @@ class PassCost:
     """One pass, or the sum of several."""
 
     effort: int
-    """Cycles of the engine, and those that the bus is busy: others wait for either."""
+    """Cycles of the engine, and beats on the bus, which other engines then cannot have."""
     size_bytes: int
     """Elements read and written, each once; a repeated element counts once per row."""
 
@@ -62,13 +62,14 @@ def pass_cost(one: VectorPass, hw: HwConfig) -> PassCost:
     """Of one VECTOR command."""
     bus_bytes = hw.bus_bits // _BITS
     vectors = -(-prod(one.sizes) // hw.vector_lanes)
-    operands = (*one.sources, *one.results)
-    beats = sum(_beats(view, bus_bytes) for view in operands)
-    commands = 1 + (1 + len(one.words) if one.words else 0)  # LOAD, and a COPY per word
-    cycles = commands * _COMMAND_CYCLES + max(vectors * len(one.program.code), beats)
-    return PassCost(
-        cycles + beats, sum(_elements(view) * DTYPE_BYTES[view.dtype] for view in operands)
+    read, written = (
+        sum(_beats(view, bus_bytes) for view in views) for views in (one.sources, one.results)
     )
+    commands = 1 + (1 + len(one.words) if one.words else 0)  # LOAD, and a COPY per word
+    cycles = commands * _COMMAND_CYCLES + max(vectors * len(one.program.code), read, written)
+    moved = (*one.sources, *one.results)
+    size_bytes = sum(_elements(view) * DTYPE_BYTES[view.dtype] for view in moved)
+    return PassCost(cycles + read + written, size_bytes)
 
 
 def _elements(view: TensorView) -> int:
