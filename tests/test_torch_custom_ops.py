@@ -18,17 +18,24 @@ from judged_call import CONFIG, open_pair
 from driver import custom_ops
 from driver.custom_ops import CUSTOM_OPS, load_custom_ops
 from driver.errors import InputError
+from driver.isa import DESCRIPTOR_BYTES, FLAGS, ErrorCode, Opcode, Packet
+from driver.isa.assembler import Assembler, Value, vector_program
+from driver.isa.image import PROGRAM_RAM, PROGRAM_RAM_LINES
 from driver.lower import table
 from driver.reproduce import reproduce_line
 from driver.results import RunSpec
+from golden.backend import CmodelBackend
 from golden.bounds import own
 from golden.judge import judge, supports
 from tb.ops.case import Case
+from tb.ops.pair import DevicePair
 from tb.ops.samples import T, with_custom_ops
 from tb.ops.samples.variants import variants
+from tb.ops.wrong_packet import first_wrong_packet
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "custom_op.py"
+OWN_PROGRAM = ROOT / "examples" / "own_program.py"
 PAGE = (ROOT / "docs" / "custom-ops.md").read_text(encoding="utf-8")
 SAMPLES = [(T(),)]
 
@@ -104,10 +111,25 @@ def test_check_mode_judges_the_op_and_its_gradient() -> None:
     assert report.elements > 60
 
 
+def test_an_op_brings_its_own_vector_program() -> None:
+    load_custom_ops(OWN_PROGRAM)
+    x = torch.linspace(-3, 3, 700)
+    x[:3] = torch.tensor([torch.nan, torch.inf, -torch.inf])
+    for dtype in (torch.float32, torch.bfloat16):
+        given = x.to(dtype)
+        with torch.npu.check() as report:
+            found = torch.ops.mylib.squared_relu(given.to("npu").reshape(7, 100).t(), 0.25)
+        wanted = torch.ops.mylib.squared_relu(given.reshape(7, 100).t(), 0.25)
+        torch.testing.assert_close(found.cpu(), wanted, rtol=0, atol=0, equal_nan=True)
+        assert not report.not_judged and report.elements >= 690
+
+
 def test_its_samples_are_right_on_the_cmodel() -> None:
     example()
+    load_custom_ops(OWN_PROGRAM)
     pair, compared = open_pair(), 0
-    for name in ("mylib.quantize.default", "mylib.fake_quantize.default"):
+    for op in ("quantize", "fake_quantize", "squared_relu"):
+        name = f"mylib.{op}.default"
         assert supports(name)
         for variant in variants(with_custom_ops()[name]):
             args, kwargs = variant.arguments(7)
@@ -119,6 +141,59 @@ def test_its_samples_are_right_on_the_cmodel() -> None:
 
 
 # ---------------------------------------------------------------------- wrong ones
+class SecondResultSpoiled(CmodelBackend):
+    """Stands in for an RTL: a bit of the second result of a loaded program with a list is wrong."""
+
+    cycle = 0
+
+    def _execute(self, packet: bytes) -> ErrorCode:
+        code = super()._execute(packet)
+        command = Packet.unpack(packet)
+        if command.opcode == Opcode.VECTOR and command.flags & FLAGS["OPERAND_LIST"].mask:
+            assert PROGRAM_RAM <= command.params[0] < PROGRAM_RAM + PROGRAM_RAM_LINES
+            at = command.src1 - CONFIG.memory.base + 2 * DESCRIPTOR_BYTES
+            base = int.from_bytes(self.memory[at : at + 8].tobytes(), "little")
+            self.memory[base - CONFIG.memory.base + 4] ^= 2
+        return code
+
+    def last_writer(self, address: int) -> int | None:
+        return 7
+
+
+def test_a_wrong_result_of_an_own_program_is_named_and_the_device_blamed() -> None:
+    @vector_program(sources=1)
+    def first(p: Assembler) -> Value:
+        return p.mul(p.src1, p.src1)
+
+    @vector_program(sources=1)
+    def both(p: Assembler) -> tuple[Value, Value]:
+        return p.add(p.src1, p.f(1.0)), p.sub(p.src1, p.f(1.0))
+
+    def reference(x: torch.Tensor) -> torch.Tensor:
+        return (x * x + 1) * (x * x - 1)
+
+    def rule(b: Any, out: Any, x: Any) -> None:
+        square, above, below = (b.temp(out.dtype, out.sizes) for _ in range(3))
+        b.vector(first, (x,), square)
+        b.vector(both, (square,), [above, below])
+        b.vector("mul", (above, below), out)
+
+    torch.npu.custom_op("mylib::quartic", reference=reference, bound=own.ulps(9), samples=SAMPLES)(
+        rule
+    )
+    case = Case(0, "mylib.quartic.default", (torch.linspace(1, 2, 40),), "net")
+    pair = DevicePair(CONFIG, CmodelBackend(CONFIG), SecondResultSpoiled(CONFIG))
+    for _ in range(2):  # the memories are alike again
+        found = first_wrong_packet(pair, case, 1)
+        assert found is not None and found.element is not None
+        assert (found.number, found.count, found.blame) == (2, 3, "rtl")
+        assert (found.element.result, found.element.index) == (1, (1,))
+        assert "packet 2 of 3, VECTOR both, element [1]" in str(found)
+        assert found.right == found.element.cmodel == found.element.rtl ^ 2
+    sound = DevicePair(CONFIG, CmodelBackend(CONFIG), CmodelBackend(CONFIG))
+    assert first_wrong_packet(sound, case, 1) is None
+
+
 def halved(name: str, program: str, bound: Any) -> Any:
     def reference(x: torch.Tensor) -> torch.Tensor:
         return x / 3
@@ -181,6 +256,7 @@ def test_a_wrong_declaration_says_what_was_expected(
 # ---------------------------------------------------------------------- files and the page
 WRONG = """
 import torch
+from golden.backend import CmodelBackend
 from golden.bounds import own
 from tb.ops.samples import T
 
