@@ -86,7 +86,7 @@ def test_a_reduction_without_sources_is_malformed() -> None:
 def test_any_byte_that_is_another_is_judged_alike_by_both_readers() -> None:
     rng, device = random.Random(7), SmallDevice()
     accepted = refused = 0
-    for _ in range(4000):
+    for _ in range(1500):
         image = bytearray(pack(random_program(rng)))
         at = rng.randrange(min(len(image), 3 * LINE_BYTES))
         image[at] = rng.choice((image[at] ^ 1 << rng.randrange(8), rng.randrange(256)))
@@ -99,7 +99,7 @@ def test_any_byte_that_is_another_is_judged_alike_by_both_readers() -> None:
             accepted += 1
             wanted = ErrorCode.NONE
         assert load(device, bytes(image)) == wanted, f"byte {at}: {device.model.last_fault}"
-    assert min(accepted, refused) > 300
+    assert min(accepted, refused) > 120
 
 
 def test_a_program_that_is_overwritten_in_part_is_no_longer_loaded() -> None:
