@@ -106,11 +106,9 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "npu_cmd_decode.sv", "«packet_i.param[LOAD_LINES] > 32'(PROGRAM_MAX_LINES)»", "1'b0"
         ),
         Mutant("npu_cmd_decode.sv", "+ «packet_i.param[LOAD_LINES]»", "32'd0", "error code"),
-        Mutant(
-            "npu_operand_select.sv", "3'(step_i - OPERAND_DST) + «prog_i.sources»", "3'd3", "result"
-        ),
+        Mutant("npu_operand_select.sv", "3'(step_i - OPERAND_DST) + «prog_i.sources»", "3'd3"),
         Mutant("npu_desc_check.sv", "«desc_i.dtype[31:4] == '0»", "1'b1", "error code"),
-        Mutant("npu_operand_resolve.sv", "dtype_log2_bytes(«desc_q.dtype[3:0]»)", "operand.dtype"),
+        Mutant("npu_operand_resolve.sv", "dtype_log2_bytes(«window.dtype[3:0]»)", "operand.dtype"),
         Mutant("npu_operand_resolve.sv", "operand.is_line && «operand.addr[5:0] != '0»", "1'b0"),
         Mutant("npu_desc_check.sv", "«dim_i >= rank_o»", "dim_i > rank_o", "error code"),
         Mutant("npu_operand_select.sv", "operand_o.shape[MAX_RANK-1] = «One»;", "'0", "error code"),
@@ -132,13 +130,12 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         ),
         # windows
         Mutant("npu_window_check.sv", "wide_q <= «product_q[63:32] != '0»;", "1'b0", "error code"),
-        Mutant("npu_window_check.sv", "|| «transposed_i» ||", "1'b0", "error code"),
+        Mutant("npu_window_check.sv", "|| «transposed_i» ||", "1'b0"),
         Mutant("npu_range_check.sv", "group_q        <= «group_end» ?", "1'b0", "window"),
         Mutant(
             "npu_operand_resolve.sv",
             "if («!line_inside(line_behind(operand.addr[63:6]), MemBase, MemLimit)») begin",
             "1'b0",
-            "interrupt",
         ),
         Mutant("npu_desc_lines.sv", "(asked_i || «asked_second») -", "1'b0"),
         Mutant("npu_cmd_decode.sv", "«!flags.accumulate» :", "1'b0", "error code"),
