@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -172,3 +173,27 @@ def test_a_half_precision_sum_is_rounded_once(bench: Bench) -> None:
         bench.device.write(placed.view.address, np.array(values, np.float16))
     bench.run("aten.addmm.default", [addend, x, y], result)
     assert bench.device.download(result.view.address, (1,), np.float16)[0] == 2050
+
+
+def test_factors_change_places_where_rows_of_the_result_are_adjacent(bench: Bench) -> None:
+    x, y = operands(bench, (4, 5), (5, 6))
+    result = bench.place((4, 6), DType.FP32, order=(1, 0))
+    (packet,) = bench.run("aten.mm.default", [x, y], result)
+    assert flags_of(packet.flags) == {"TRANS_A", "TRANS_B"}
+    assert packet.params[:4] == (6, 5, 4, 1)
+    assert bench.check(result, x.values @ y.values) == 24
+
+
+def test_batches_along_which_a_factor_repeats_are_rows_or_columns(bench: Bench) -> None:
+    x, y, result = operands(bench, (3, 4, 5), (5, 6), (3, 4, 6))
+    wide = replace(y, view=y.view.inserted(0, 3))
+    (packet,) = bench.run("aten.bmm.default", [x, wide], result)
+    assert packet.params[:4] == (12, 5, 6, 1)
+    assert bench.check(result, x.values @ y.values) == 72
+    other, product = operands(bench, (3, 5, 6), (3, 4, 6))
+    row = bench.place((4, 5), DType.FP32)
+    tall = replace(row, view=row.view.inserted(0, 3))
+    (packet,) = bench.run("aten.bmm.default", [tall, other], product)
+    assert packet.params[:4] == (4, 5, 18, 1)
+    assert flags_of(packet.flags) == {"SRC2_DESC", "DST_DESC"}
+    assert bench.check(product, row.values @ other.values) == 72

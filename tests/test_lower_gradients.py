@@ -80,3 +80,13 @@ def test_a_volumes_windows_are_laid_out_along_one_dimension_part_by_part(
     assert len(parts.packets) > len(whole.packets)
     assert all((a == b).all() for a, b in zip(parts.cmodel.bits, whole.cmodel.bits, strict=True))
     assert passes(pair, *call) > 0
+
+
+def test_queries_that_share_a_key_head_are_rows_of_one_product(pair: DevicePair) -> None:
+    torch.manual_seed(6)
+    query, key, value = torch.randn(2, 6, 5, 8), torch.randn(2, 2, 7, 8), torch.randn(2, 2, 7, 8)
+    name = "aten.scaled_dot_product_attention.default"
+    call = (name, query, key, value, None, 0.0, False)
+    result, _ = run(pair, *call, enable_gqa=True)
+    products = [packet for packet in result.packets if packet.opcode == Opcode.MATMUL]
+    assert [packet.params[:4] for packet in products] == [(15, 8, 7, 4), (15, 7, 8, 4)]
