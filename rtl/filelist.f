@@ -43,6 +43,8 @@ matrix/npu_matrix_walk.sv
 matrix/npu_matrix_blocks.sv
 matrix/npu_matrix_tiles.sv
 matrix/npu_matrix_lines.sv
+matrix/npu_matrix_tags.sv
+matrix/npu_matrix_banks.sv
 matrix/npu_matrix_unpack.sv
 matrix/npu_matrix_seq.sv
 matrix/npu_matrix_row.sv

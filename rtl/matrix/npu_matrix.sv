@@ -43,8 +43,6 @@ module npu_matrix
   assign start = req_i.valid && rsp_o.ready;
   assign int8  = req_i.cmd.src_dtype == DTYPE_INT8;
 
-  assign rd_req_o.data_ready = 1'b1;
-
   // ---- load ----
   logic   block_valid, block_ready, seq_push, seq_room, half_free;
   logic   tile_valid, tile_ready, pend_push, pend_room, pend_valid, pend_pop;
@@ -52,7 +50,11 @@ module npu_matrix
   block_t block;
   tile_t  tile;
   position_t line_next, elem_next;
-  pending_t pend_new, pend;
+  pending_t line_pending, pend_new, pend, buffer_line;
+  mem_range_t line_range;
+  logic   line_req, line_taken, buffered, buffer_clk, bank_pop, beat_pop, bank_beat;
+  logic   buffer_line_valid;
+  logic [ArraySize*32-1:0] buffer_line_data;
   place_t wr_place;
   logic [ArraySize-1:0]       wr_mask;
   logic [ArraySize-1:0][31:0] wr_data;
@@ -73,10 +75,22 @@ module npu_matrix
     .line_next_i(line_next), .elem_next_i(elem_next)
   );
 
-  npu_matrix_lines #(.BusBits(BusBits)) u_lines (
+  npu_matrix_lines #(.ArraySize(ArraySize), .BusBits(BusBits)) u_lines (
     .clk_i, .rst_ni, .cmd_i(req_i.cmd),
     .tile_valid_i(tile_valid), .tile_ready_o(tile_ready), .tile_i(tile),
     .line_next_o(line_next), .elem_next_o(elem_next),
+    .req_valid_o(line_req), .req_ready_i(line_taken), .req_range_o(line_range),
+    .pending_o(line_pending)
+  );
+
+  // The operand buffer has a clock while a command uses it.
+  assign buffered = reads_again(req_i.cmd.a) || reads_again(req_i.cmd.b) ||
+                    (req_i.cmd.accumulate && run_of(req_i.cmd.init.col) == RUN_REPEAT);
+  npu_clock_gate u_buffer_gate (.clk_i, .en_i(!rst_ni || buffered), .clk_o(buffer_clk));
+
+  npu_matrix_tags #(.BusBits(BusBits)) u_tags (
+    .clk_i(buffer_clk), .rst_ni, .start_i(start),
+    .in_valid_i(line_req), .in_ready_o(line_taken), .in_range_i(line_range), .in_i(line_pending),
     .req_valid_o(rd_req_o.valid), .req_ready_i(rd_rsp_i.ready), .req_range_o(rd_req_o.range),
     .pending_valid_o(pend_push), .pending_ready_i(pend_room), .pending_o(pend_new)
   );
@@ -88,9 +102,21 @@ module npu_matrix
     .count_o()
   );
 
+  npu_matrix_banks #(.ArraySize(ArraySize), .BusBits(BusBits)) u_banks (
+    .clk_i(buffer_clk), .rst_ni,
+    .pending_valid_i(pend_valid && pend.reuse), .pending_ready_o(bank_pop), .pending_i(pend),
+    .beat_valid_i(rd_rsp_i.data_valid), .beat_ready_o(bank_beat), .beat_i(rd_data_i),
+    .line_valid_o(buffer_line_valid), .line_o(buffer_line), .line_data_o(buffer_line_data)
+  );
+
+  // Beats arrive in the order of the requests: what the head does not want is for a later one.
+  assign rd_req_o.data_ready = pend_valid && (pend.reuse ? bank_beat : !buffer_line_valid);
+  assign pend_pop            = bank_pop || beat_pop;
+
   npu_matrix_unpack #(.ArraySize(ArraySize), .BusBits(BusBits)) u_unpack (
     .clk_i, .rst_ni, .cmd_i(req_i.cmd),
-    .pending_valid_i(pend_valid), .pending_ready_o(pend_pop), .pending_i(pend),
+    .line_valid_i(buffer_line_valid), .line_i(buffer_line), .line_data_i(buffer_line_data),
+    .pending_valid_i(pend_valid && !pend.reuse), .pending_ready_o(beat_pop), .pending_i(pend),
     .beat_valid_i(rd_rsp_i.data_valid), .beat_i(rd_data_i),
     .wr_valid_o(wr_valid), .wr_place_o(wr_place), .wr_mask_o(wr_mask), .wr_data_o(wr_data),
     .tile_done_o(tile_done)
@@ -206,7 +232,7 @@ module npu_matrix
       read_err_q  <= 1'b0;
       write_err_q <= 1'b0;
     end else begin
-      if (rd_rsp_i.data_valid && rd_rsp_i.data_err) read_err_q <= 1'b1;
+      if (rd_rsp_i.data_valid && rd_req_o.data_ready && rd_rsp_i.data_err) read_err_q <= 1'b1;
       if (wr_rsp_i.done && wr_rsp_i.err)            write_err_q <= 1'b1;
     end
   end

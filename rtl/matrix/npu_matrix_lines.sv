@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Turns tiles into read requests, each with a `pending_t` that tells the unpacker what its beats
 /// are: one per line, one per run where the line crosses the end of a digit, one per element where
-/// elements are not adjacent.
+/// elements are not adjacent. A request through the operand buffer is of no more beats than it has
+/// banks.
 ///
 /// Up to one request per cycle. A tile is accepted with its last request; `line_next_o` and
 /// `elem_next_o` are then the places behind the tile in both directions.
@@ -10,7 +11,8 @@ module npu_matrix_lines
   import npu_pkg::*;
   import npu_matrix_pkg::*;
 #(
-  parameter int unsigned BusBits = 256
+  parameter int unsigned ArraySize = 16,
+  parameter int unsigned BusBits   = 256
 ) (
   input  logic            clk_i,
   input  logic            rst_ni,
@@ -26,11 +28,11 @@ module npu_matrix_lines
   input  logic            req_ready_i,
   output mem_range_t      req_range_o,
 
-  output logic            pending_valid_o,  // pushed together with the request
-  input  logic            pending_ready_i,
-  output pending_t        pending_o
+  output pending_t        pending_o         // goes with the request
 );
   localparam int unsigned BeatW = $clog2(BusBits / 8);
+  // A line may cover more beats than the operand buffer has banks.
+  localparam bit LongLines = ArraySize * 32 > (REUSE_BANKS - 1) * BusBits;
 
   lane_t       line_q, elem_q;
   position_t   line_pos_q, elem_pos_q;  // of the line and of the request, when not the first
@@ -39,7 +41,7 @@ module npu_matrix_lines
   logic        last_elem, last_line, step;
   logic [1:0]  log2_bytes;
   logic [63:0] addr;
-  extent_t     left, count;
+  extent_t     left, count, room;       // room: elements that lie within the banks' beats
   logic [8:0]  bytes;                   // at most 32 elements of 4 bytes
 
   always_comb begin
@@ -59,9 +61,11 @@ module npu_matrix_lines
   assign addr       = tile_i.base + ((line_pos.offset + elem_pos.offset) << log2_bytes);
 
   assign left  = tile_i.elems - 6'(elem_q);
+  assign room  = extent_t'((9'(REUSE_BANKS * BusBits / 8) - 9'(addr[BeatW-1:0])) >> log2_bytes);
   always_comb begin
     count = (elem_pos.inner < 32'(left)) ? elem_pos.inner[5:0] : left;
     if (tile_i.run == RUN_SINGLE) count = extent_t'(1);
+    if (LongLines && tile_i.reuse && tile_i.run == RUN_UNIT && count > room) count = room;
   end
   assign bytes      = (tile_i.run == RUN_REPEAT) ? 9'd1 << log2_bytes : 9'(count) << log2_bytes;
   assign last_elem  = count == left;
@@ -76,14 +80,15 @@ module npu_matrix_lines
     .next_o(elem_next_o)
   );
 
-  assign req_valid_o     = tile_valid_i && pending_ready_i;
+  assign req_valid_o     = tile_valid_i;
   assign req_range_o     = '{addr: addr, bytes: REQ_BYTES_WIDTH'(bytes)};
   assign step            = req_valid_o && req_ready_i;
-  assign pending_valid_o = step;
   assign tile_ready_o    = step && last_elem && last_line;
 
   always_comb begin
+    pending_o         = '0;
     pending_o.operand = tile_i.operand;
+    pending_o.reuse   = tile_i.reuse;
     pending_o.half    = tile_i.half;
     pending_o.place   = tile_i.place;
     pending_o.along_k = tile_i.along_k;

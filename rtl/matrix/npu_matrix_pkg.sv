@@ -62,6 +62,7 @@ package npu_matrix_pkg;
     logic        half;         // of the accumulators (C)
     entry_t      place;        // slot of A or B; first entry of C
     logic        along_k;      // a line runs along k (A, B)
+    logic        reuse;        // read through the operand buffer
     run_e        run;
     extent_t     lines;
     extent_t     elems;
@@ -69,6 +70,17 @@ package npu_matrix_pkg;
     position_t   line;         // of the first line
     position_t   elem;         // of the first element of each line
   } tile_t;
+
+  /// The operand buffer: beats in REUSE_BANKS banks, 2^REUSE_WIDTH of them together.
+  localparam int unsigned REUSE_BANKS = 4;
+  localparam int unsigned REUSE_WIDTH = 8;
+
+  /// Whether an operand reads elements again, or may: its rows or columns have more than one digit,
+  /// or both of them are adjacent elements.
+  function automatic logic reads_again(npu_window_t window);
+    return window.row.middle != 32'd1 || window.col.middle != 32'd1 ||
+           (run_of(window.row) == RUN_UNIT && run_of(window.col) == RUN_UNIT);
+  endfunction
 
   /// What to do with the beats of one read request.
   typedef struct packed {
@@ -83,6 +95,10 @@ package npu_matrix_pkg;
     extent_t    elems;
     logic [7:0] skew;          // byte of lane 0, were it there, in the first beat; modulo 256
     logic [3:0] beats;
+    logic       reuse;         // through the operand buffer; where its beats are there:
+    logic [REUSE_WIDTH-1:0] first;   // the first one
+    logic [REUSE_WIDTH-1:0] missed;  // the first one that is requested
+    logic [2:0]             misses;  // so many are
   } pending_t;
 
   /// Where a (partial) line goes in the operand buffers or accumulators; data travels beside it.

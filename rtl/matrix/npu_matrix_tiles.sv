@@ -110,6 +110,7 @@ module npu_matrix_tiles
       tile_o.half    = block_i.half;
       tile_o.place   = c_entry_q;
       tile_o.run     = run_of(cmd_i.init.col);
+      tile_o.reuse   = tile_o.run == RUN_REPEAT;
       tile_o.lines   = tile_rows;
       tile_o.elems   = tile_cols;
       tile_o.base    = c_q.base;
@@ -119,6 +120,7 @@ module npu_matrix_tiles
       tile_o.operand = take_a ? OPERAND_A : OPERAND_B;
       tile_o.place   = take_a ? entry_t'(a_slot_q) : entry_t'(b_slot_q);
       tile_o.along_k = take_a ? a_along_k : b_along_k;
+      tile_o.reuse   = take_a ? reads_again(cmd_i.a) : reads_again(cmd_i.b);
       tile_o.base    = take_a ? a_q.base : b_q.base;
       tile_o.line    = take_a ? a_q.outer : b_q.outer;
       tile_o.elem    = take_a ? a_k_q : b_k_q;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Takes the beats of operand reads apart into lines of 32-bit lanes.
+/// Takes the beats of operand reads, or whole lines from the operand buffer, apart into 32-bit
+/// lanes.
 ///
 /// Each beat gives the lanes it covers: fp16 and bf16 widened to fp32, int8 sign extended, 32-bit
 /// types as they are. One beat per cycle, never stalls (buffers were reserved at request time);
@@ -16,7 +17,12 @@ module npu_matrix_unpack
   input  logic            rst_ni,
   input  npu_engine_cmd_t cmd_i,
 
-  input  logic            pending_valid_i,
+  // From the operand buffer; no beat is taken in the same cycle
+  input  logic                    line_valid_i,
+  input  pending_t                line_i,
+  input  logic [ArraySize*32-1:0] line_data_i,
+
+  input  logic            pending_valid_i,  // a request past the operand buffer
   output logic            pending_ready_o,
   input  pending_t        pending_i,
 
@@ -33,6 +39,7 @@ module npu_matrix_unpack
 
   logic [3:0]             beat_q;
   logic                   last_beat, step;
+  pending_t               source;
   logic [3:0]             dtype;
   logic [1:0]             log2_bytes;
   logic [BusBits-1:0]     line_bytes;  // the beat, rotated so that lane 0's byte is at 0
@@ -40,11 +47,17 @@ module npu_matrix_unpack
   logic [ArraySize-1:0]   mask;
   logic [ArraySize-1:0][31:0] lanes;
 
-  assign step            = beat_valid_i && pending_valid_i;
+  assign step            = beat_valid_i && pending_valid_i && !line_valid_i;
   assign last_beat       = beat_q + 4'd1 == pending_i.beats;
-  assign pending_ready_o = beat_valid_i && last_beat;
-  assign dtype      = (pending_i.operand == OPERAND_C) ? cmd_i.dst_dtype : cmd_i.src_dtype;
+  assign pending_ready_o = step && last_beat;
+  assign source          = line_valid_i ? line_i : pending_i;
+  assign dtype      = (source.operand == OPERAND_C) ? cmd_i.dst_dtype : cmd_i.src_dtype;
   assign log2_bytes = dtype_log2_bytes(dtype);
+
+  function automatic logic [31:0] widened(logic [3:0] of_dtype, logic [15:0] word);
+    return (of_dtype == DTYPE_FP16) ? npu_fp_pkg::fp16_to_fp32(word)
+                                    : npu_fp_pkg::bf16_to_fp32(word);
+  endfunction
 
   assign offset = pending_i.skew[BeatW-1:0];
 
@@ -57,27 +70,36 @@ module npu_matrix_unpack
   // negative for the lanes that the request covers.
   always_comb begin
     mask = '0;
-    if (step) begin
+    if (step || line_valid_i) begin
       for (int l = 0; l < ArraySize; l++) begin
-        mask[l] = 6'(l) - 6'(pending_i.elem) < pending_i.elems && (pending_i.same ||
-            4'((8'(pending_i.skew) + (8'(l) << log2_bytes)) >> BeatW) == beat_q);
+        mask[l] = 6'(l) - 6'(source.elem) < source.elems && (line_valid_i || source.same ||
+            4'((8'(source.skew) + (8'(l) << log2_bytes)) >> BeatW) == beat_q);
       end
     end
   end
 
   always_comb begin
     lanes = '0;
-    if (step) begin
+    if (line_valid_i) begin
+      unique case (log2_bytes)
+        2'd0: for (int l = 0; l < ArraySize; l++) begin
+          lanes[l] = 32'(signed'(line_data_i[(line_i.same ? 0 : l) * 8 +: 8]));
+        end
+        2'd1: for (int l = 0; l < ArraySize; l++) begin
+          lanes[l] = widened(dtype, line_data_i[(line_i.same ? 0 : l) * 16 +: 16]);
+        end
+        default: for (int l = 0; l < ArraySize; l++) begin
+          lanes[l] = line_data_i[(line_i.same ? 0 : l) * 32 +: 32];
+        end
+      endcase
+    end else if (step) begin
       unique case (log2_bytes)
         2'd0: for (int l = 0; l < ArraySize; l++) begin
           lanes[l] = 32'(signed'(line_bytes[(pending_i.same ? 0 : l % (BusBits / 8)) * 8 +: 8]));
         end
         2'd1: for (int l = 0; l < ArraySize; l++) begin
-          lanes[l] = (dtype == DTYPE_FP16)
-              ? npu_fp_pkg::fp16_to_fp32(
-                  line_bytes[(pending_i.same ? 0 : l % (BusBits / 16)) * 16 +: 16])
-              : npu_fp_pkg::bf16_to_fp32(
-                  line_bytes[(pending_i.same ? 0 : l % (BusBits / 16)) * 16 +: 16]);
+          lanes[l] = widened(dtype,
+              line_bytes[(pending_i.same ? 0 : l % (BusBits / 16)) * 16 +: 16]);
         end
         default: for (int l = 0; l < ArraySize; l++) begin
           lanes[l] = line_bytes[(pending_i.same ? 0 : l % (BusBits / 32)) * 32 +: 32];
@@ -93,21 +115,17 @@ module npu_matrix_unpack
       tile_done_o <= 1'b0;
     end else begin
       if (step) beat_q <= last_beat ? '0 : beat_q + 4'd1;
-      wr_valid_o  <= step;
-      tile_done_o <= step && last_beat && pending_i.last;
+      wr_valid_o  <= step || line_valid_i;
+      tile_done_o <= (line_valid_i || (step && last_beat)) && source.last;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (step) begin
-      wr_place_o <= '{operand: pending_i.operand, half: pending_i.half, place: pending_i.place,
-                      along_k: pending_i.along_k, line: pending_i.line};
+    if (step || line_valid_i) begin
+      wr_place_o <= '{operand: source.operand, half: source.half, place: source.place,
+                      along_k: source.along_k, line: source.line};
       wr_mask_o  <= mask;
       wr_data_o  <= lanes;
     end
   end
-
-  BeatExpected: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      beat_valid_i |-> pending_valid_i)
-    else $error("npu_matrix_unpack: a beat without a request");
 endmodule
