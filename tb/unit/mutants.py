@@ -186,6 +186,15 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_matrix_drain.sv", "(«col_pos_q.inner < 32'(left)») ?", "1'b0"),
         Mutant("npu_matrix_unpack.sv", "(«pending_i.same» ||", "1'b0", "expected"),
         Mutant("npu_matrix_pack.sv", "if («line_first_i != '0») begin", "1'b0", "expected"),
+        # the operand buffer
+        Mutant("npu_matrix_tags.sv", "|| «start_i») valid_q", "1'b0", "expected"),
+        Mutant("npu_matrix_tags.sv", "&& «tag_q[set] == row[LineW-1:REUSE_WIDTH]»", "1'b1"),
+        Mutant("npu_matrix_tags.sv", "&& «place <= last_miss»;", "1'b1", "expected"),
+        Mutant("npu_matrix_banks.sv", "= «fresh_q[b]» ?", "1'b0", "expected"),
+        Mutant("npu_matrix_banks.sv", "SetW'(«3'(pending_i.first[1:0]) > 3'(b)»)", "1'b0"),
+        Mutant("npu_matrix_banks.sv", "beat_ready_o    = «needs»;", "1'b1"),
+        # clocks that stop too early
+        Mutant("npu_matrix.sv", ".en_i(!rst_ni || «buffered»)", "reads_again(req_i.cmd.b)"),
     ),
     "vector": (
         Mutant("npu_vector_load.sv", "queue_room && «beats <= credit_q»", "1'b1", "room for"),
