@@ -184,7 +184,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         # lines that cross the end of a digit
         Mutant("npu_matrix_lines.sv", "(«elem_pos.inner < 32'(left)») ?", "1'b0"),
         Mutant("npu_matrix_drain.sv", "(«col_pos_q.inner < 32'(left)») ?", "1'b0"),
-        Mutant("npu_matrix_unpack.sv", "(«pending_i.same» ||", "1'b0", "expected"),
+        Mutant("npu_matrix_unpack.sv", "widened(dtype, line_data_i[(«line_i.same» ?", "1'b0"),
         Mutant("npu_matrix_pack.sv", "if («line_first_i != '0») begin", "1'b0", "expected"),
         # the operand buffer
         Mutant("npu_matrix_tags.sv", "|| «start_i») valid_q", "1'b0", "expected"),
