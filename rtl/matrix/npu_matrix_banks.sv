@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The operand buffer: beats of the bus that window operands read again and again, in banks that are
-/// read together. Gives the line of one request per cycle, wherever it lies.
+/// The operand buffer: beats of the bus that window operands read again and again, in banks that
+/// are read together. Gives the line of one request per cycle, wherever it lies.
 ///
-/// The request at the head of the queue takes the beats that it missed, one per cycle; with the last
-/// of them, or at once without, all its beats are read. The line leaves one cycle later:
+/// The request at the head of the queue takes the beats that it missed, one per cycle; with the
+/// last of them, or at once without, all its beats are read. The line leaves one cycle later:
 /// `line_valid_o` with its request and its elements, lane 0's first. Beats of later requests wait:
 /// `beat_ready_o`. That delays other clients at most by the requests in front, one cycle each.
 module npu_matrix_banks
