@@ -20,6 +20,7 @@ common/npu_stream_reg.sv
 mem/npu_burst_split.sv
 mem/npu_rr_arb.sv
 mem/npu_wr_collect.sv
+mem/npu_read_land.sv
 mem/npu_host_check.sv
 mem/npu_host_read.sv
 mem/npu_host_write.sv
@@ -32,7 +33,6 @@ move/npu_move_run.sv
 move/npu_move_walk.sv
 move/npu_move.sv
 // gather engine
-gather/npu_gather_land.sv
 gather/npu_gather_port.sv
 gather/npu_gather_hazard.sv
 gather/npu_gather_index.sv
@@ -86,8 +86,17 @@ ctrl/npu_window_check.sv
 ctrl/npu_range_check.sv
 ctrl/npu_desc_lines.sv
 ctrl/npu_operand_resolve.sv
-ctrl/npu_cmd_exec.sv
-ctrl/npu_cmd_stats.sv
+ctrl/npu_cmd_check.sv
+ctrl/npu_hazard.sv
+ctrl/npu_cmd_awaited.sv
+ctrl/npu_cmd_waits.sv
+ctrl/npu_cmd_order.sv
+ctrl/npu_cmd_issue.sv
+ctrl/npu_engine_slot.sv
+ctrl/npu_cmd_engines.sv
+ctrl/npu_cmd_table.sv
+ctrl/npu_cmd_retire.sv
+ctrl/npu_cmd_flight.sv
 ctrl/npu_recovery.sv
 ctrl/npu_ctrl_status.sv
 ctrl/npu_ctrl.sv

@@ -59,9 +59,12 @@ module npu_core
   mem_wr_rsp_t [Writers-1:0]       wr_rsp;
   logic [Writers-1:0][BusBits-1:0] wr_data;
   logic [Writers-1:0][StrbW-1:0]   wr_strb;
+  logic [Readers-1:0]              reader_beat;
+  logic [Writers-1:0]              writer_beat;
   logic                            rd_beat, wr_beat, soft_rst, engine_rst_n;
   logic [31:0]                     program_line;
   program_info_t                   program_info;
+  logic [NUM_ENGINES-1:0]          engine_rd_beat, engine_wr_beat;
   engine_req_t                     engine_req [NUM_ENGINES];
   engine_rsp_t                     engine_rsp [NUM_ENGINES];
 
@@ -87,7 +90,8 @@ module npu_core
     .wr_strb_o(wr_strb[Ctrl]),
     .program_line_o(program_line), .program_info_i(program_info),
     .engine_req_o(engine_req), .engine_rsp_i(engine_rsp),
-    .rd_beat_i(rd_beat), .wr_beat_i(wr_beat)
+    .rd_beat_i(rd_beat), .wr_beat_i(wr_beat),
+    .engine_rd_beat_i(engine_rd_beat), .engine_wr_beat_i(engine_wr_beat)
   );
 
   npu_matrix #(
@@ -141,6 +145,22 @@ module npu_core
     .axi_req_o, .axi_rsp_i, .axi_w_data_o, .axi_w_strb_o, .axi_r_data_i,
     .rd_beat_o(rd_beat), .wr_beat_o(wr_beat)
   );
+
+  // Beats of each engine
+  for (genvar c = 0; c < Readers; c++) begin : gen_reader_beat
+    assign reader_beat[c] = rd_rsp[c].data_valid && rd_req[c].data_ready;
+  end
+  for (genvar c = 0; c < Writers; c++) begin : gen_writer_beat
+    assign writer_beat[c] = wr_req[c].data_valid && wr_rsp[c].data_ready;
+  end
+  assign engine_wr_beat[ENGINE_MOVE]   = writer_beat[Move];
+  assign engine_wr_beat[ENGINE_MATRIX] = writer_beat[Matrix];
+  assign engine_wr_beat[ENGINE_VECTOR] = writer_beat[VectorResult+:MAX_RESULTS] != '0;
+  assign engine_wr_beat[ENGINE_GATHER] = writer_beat[Gather];
+  assign engine_rd_beat[ENGINE_MOVE]   = reader_beat[Move];
+  assign engine_rd_beat[ENGINE_MATRIX] = reader_beat[Matrix];
+  assign engine_rd_beat[ENGINE_VECTOR] = reader_beat[VectorSource+:MAX_SOURCES] != '0;
+  assign engine_rd_beat[ENGINE_GATHER] = reader_beat[GatherSource+:2] != '0;
 
   // Responses that an engine without a clock would miss
   logic [NUM_ENGINES-1:0] answered;

@@ -17,14 +17,17 @@ PRODUCT = Packet(Opcode.MATMUL, params=(8, 16, 4, 2))
 PASS = Packet(Opcode.VECTOR, params=(3, 100))
 
 
-def record(opcode: Opcode, cycles: int, active: int, stall: int, beats: int) -> CompletionRecord:
+def record(
+    opcode: Opcode, cycles: int, active: int, stall: int, beats: int, *, start: int = 1000
+) -> CompletionRecord:
     return CompletionRecord(
-        0, ErrorCode.NONE, 1000, 1000 + cycles, active, stall, 0, beats, 1, opcode
+        0, ErrorCode.NONE, start, start + cycles, active, stall, 0, beats, 1, opcode
     )
 
 
 def test_macs_are_the_products_and_utilisation_is_theirs_alone() -> None:
-    records = [record(Opcode.MATMUL, 32, 20, 4, 9), record(Opcode.VECTOR, 68, 60, 0, 9)]
+    overlapping = record(Opcode.VECTOR, 80, 60, 0, 9, start=1020)
+    records = [record(Opcode.MATMUL, 32, 20, 4, 9), overlapping]
     cost = cost_of([PRODUCT, PASS], records, CONFIG)
     assert (cost.packets, cost.macs, cost.cycles) == (2, 8 * 16 * 4 * 2, 100)
     assert cost.utilisation == 1024 / (32 * 64)

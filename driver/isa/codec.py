@@ -165,10 +165,13 @@ class CompletionRecord:
     read_beats: int
     write_beats: int
     opcode: int
+    engine_wait: int = 0
+    operand_wait: int = 0
+    waited_for: int = 0
 
     @property
     def cycles(self) -> int:
-        """From leaving the queue to the last acknowledged write."""
+        """From its start to the last acknowledged write."""
         return self.end_cycle - self.start_cycle
 
     def pack(self) -> bytes:
@@ -184,12 +187,14 @@ class CompletionRecord:
             self.read_beats,
             self.write_beats,
             self.opcode,
-            0,
+            self.engine_wait,
+            self.operand_wait,
+            self.waited_for,
             0,
         )
 
     @classmethod
     def unpack(cls, data: bytes) -> CompletionRecord:
         """The record in exactly 64 bytes; ValueError on an unknown status."""
-        seq, status, *others = _COMPLETION.unpack(data)[:-2]
+        seq, status, *others = _COMPLETION.unpack(data)[:-1]
         return cls(seq, ErrorCode(status), *others)

@@ -86,18 +86,22 @@ WINDOW_FIELDS: tuple[Field, ...] = (
 COMPLETION_FIELDS: tuple[Field, ...] = (
     Field("seq", 0, 32, "number of the command since reset, in order of execution"),
     Field("status", 4, 32, "error code, 0 when the command finished"),
-    Field("start_cycle", 8, 64, "cycle in which the packet left the queue"),
+    Field("start_cycle", 8, 64, "cycle in which it started, or in which its checks failed"),
     Field("end_cycle", 16, 64, "cycle in which its last write was acknowledged"),
-    Field("active_cycles", 24, 32, "cycles in which an engine did useful work"),
-    Field("operand_stall", 28, 32, "cycles an engine waited for operands"),
-    Field("result_stall", 32, 32, "cycles an engine waited to put results away"),
-    Field("read_beats", 36, 32, "beats read on m_axi meanwhile"),
-    Field("write_beats", 40, 32, "beats written on m_axi meanwhile"),
+    Field("active_cycles", 24, 32, "cycles in which its engine did useful work"),
+    Field("operand_stall", 28, 32, "cycles its engine waited for operands"),
+    Field("result_stall", 32, 32, "cycles its engine waited to put results away"),
+    Field("read_beats", 36, 32, "beats that its engine read on m_axi"),
+    Field("write_beats", 40, 32, "beats that its engine wrote on m_axi"),
     Field("opcode", 44, 32, "opcode word of the packet"),
-    Field("reserved", 48, 64, "zero", 2),
+    Field("engine_wait", 48, 32, "cycles it was ready to start but its engine was busy"),
+    Field("operand_wait", 52, 32, "cycles it waited for memory that an earlier command used"),
+    Field("waited_for", 56, 32, "seq of the last command of those; 0 without operand_wait"),
+    Field("reserved", 60, 32, "zero"),
 )
 
-COMPLETION_TIMING_BYTES = range(8, 44)
+COMPLETION_TIMING_RANGES = (range(8, 44), range(48, 60))
+COMPLETION_TIMING_BYTES = frozenset(at for part in COMPLETION_TIMING_RANGES for at in part)
 """Bytes of a completion record that depend on timing; a functional model leaves them zero."""
 
 FLAG_FIELDS: tuple[BitField, ...] = (
@@ -216,9 +220,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "row-major order: at equal places the last element remains. All three are descriptors of "
         "one rank; src2 has src1's sizes, dst as well except in dimension `dim`.",
     ),
-    Operation(
-        Opcode.FENCE, ("IRQ",), (), (), "Completes when every earlier write is acknowledged."
-    ),
+    Operation(Opcode.FENCE, ("IRQ",), (), (), "Completes when every earlier command is completed."),
     Operation(
         Opcode.SYNC,
         ("IRQ",),

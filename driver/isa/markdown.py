@@ -87,9 +87,23 @@ operand that it does not have is 0; everything called zero is zero.
 """
 
 _RECORD = """
-Written at CPL_BASE + (seq mod entries)·64 after the command's last write is acknowledged, for
-failed commands too. RING_HEAD, COMPLETED and the interrupt follow its own acknowledgement. A
-functional model leaves bytes {start} to {end} zero: they depend on timing.
+Written at CPL_BASE + (seq mod entries)·64 after the last write of the command, and of all before
+it, is acknowledged, for failed commands too. RING_HEAD, COMPLETED and the interrupt follow its own
+acknowledgement. A functional model leaves bytes {bytes} zero: they depend on timing.
+"""
+
+_OVERLAP = """
+Commands start in the order of their packets and are completed in that order; in between they run
+at the same time where they can. While commands run, the next packet is fetched and checked. It
+starts when its engine is free and when no unfinished command writes a byte that it reads or
+writes, or reads a byte that it writes. The bytes of an operand are all from its first to its last
+one, gaps included. A descriptor is not read while an unfinished command may write it. So memory is
+as if one command ran at a time. This does not hold for packets and completion records: a command
+must not write a packet that is queued, and must not have an operand in the records.
+
+NOP starts in its turn like any other. FENCE, SYNC and LOAD start when everything before them is
+completed. Behind GATHER and SCATTER, whose indices may be wrong, nothing starts before they have
+finished; behind LOAD nothing is checked before.
 """
 
 _ORDER = """
@@ -98,8 +112,11 @@ before all its checks have passed:
 """
 
 _RECOVERY = """
-A bus error during execution leaves the command's destination unspecified. After any error the
-queue stops in state ERROR and nothing later executes. CTRL.error_ack drops all that is queued
+Nothing behind a command that fails its checks, or by an index, has started. A bus error during
+execution leaves the command's destination unspecified; nothing starts from then on, and the
+destinations of commands behind it that ran at the same time are unspecified as well. Those
+commands are not reported: the first that failed is, when all before it are completed and all
+behind it have ended. The queue then stops in state ERROR. CTRL.error_ack drops all that is queued
 (RING_HEAD takes the value of RING_TAIL) and returns to IDLE; sequence numbers continue.
 CTRL.soft_reset clears everything and restarts them at 0.
 """
@@ -122,9 +139,13 @@ def page() -> Iterable[str]:
     yield from paragraph("Descriptors, of tensors and of windows, lie on multiples of 64 bytes.")
     yield from _struct("Window descriptor", layout.WINDOW_BYTES, layout.WINDOW_FIELDS)
     yield from paragraph(_WINDOW)
+    yield "## Order and overlap"
+    yield ""
+    for text in _OVERLAP.strip().split("\n\n"):
+        yield from paragraph(text)
     yield from _struct("Completion record", layout.COMPLETION_BYTES, layout.COMPLETION_FIELDS)
-    timing = layout.COMPLETION_TIMING_BYTES
-    yield from paragraph(_RECORD.format(start=timing.start, end=timing.stop - 1))
+    timing = (f"{part.start} to {part.stop - 1}" for part in layout.COMPLETION_TIMING_RANGES)
+    yield from paragraph(_RECORD.format(bytes=" and ".join(timing)))
     yield "## Data types"
     yield ""
     rows = ((str(d.value), d.name, str(size)) for d, size in types.DTYPE_BYTES.items())

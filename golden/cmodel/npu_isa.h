@@ -86,15 +86,18 @@ static_assert(sizeof(Window) == 128);
 struct Completion {
   std::uint32_t seq;  // number of the command since reset, in order of execution
   std::uint32_t status;  // error code, 0 when the command finished
-  std::uint64_t start_cycle;  // cycle in which the packet left the queue
+  std::uint64_t start_cycle;  // cycle in which it started, or in which its checks failed
   std::uint64_t end_cycle;  // cycle in which its last write was acknowledged
-  std::uint32_t active_cycles;  // cycles in which an engine did useful work
-  std::uint32_t operand_stall;  // cycles an engine waited for operands
-  std::uint32_t result_stall;  // cycles an engine waited to put results away
-  std::uint32_t read_beats;  // beats read on m_axi meanwhile
-  std::uint32_t write_beats;  // beats written on m_axi meanwhile
+  std::uint32_t active_cycles;  // cycles in which its engine did useful work
+  std::uint32_t operand_stall;  // cycles its engine waited for operands
+  std::uint32_t result_stall;  // cycles its engine waited to put results away
+  std::uint32_t read_beats;  // beats that its engine read on m_axi
+  std::uint32_t write_beats;  // beats that its engine wrote on m_axi
   std::uint32_t opcode;  // opcode word of the packet
-  std::array<std::uint64_t, 2> reserved;  // zero
+  std::uint32_t engine_wait;  // cycles it was ready to start but its engine was busy
+  std::uint32_t operand_wait;  // cycles it waited for memory that an earlier command used
+  std::uint32_t waited_for;  // seq of the last command of those; 0 without operand_wait
+  std::uint32_t reserved;  // zero
 };
 static_assert(sizeof(Completion) == 64);
 

@@ -2,10 +2,11 @@
 /// Command processor: registers, command queue, checks, dispatch to the engines, completion
 /// records.
 ///
-/// One command runs at a time, on one engine; the ring is prefetched meanwhile. Every engine is
-/// offered the same command, and only the one with `valid` takes it. `soft_rst_o` is high for one
-/// cycle when CTRL.soft_reset takes effect: the engines and this module's memory clients are idle
-/// then, so that no bus transaction is abandoned.
+/// Commands start in the order of their packets, each as soon as its engine is free and the memory
+/// of its operands is no earlier command's; they are completed in that order. While commands run,
+/// the ring is prefetched and the next packet is checked. `soft_rst_o` is high for one cycle when
+/// CTRL.soft_reset takes effect: the engines and this module's memory clients are idle then, so
+/// that no bus transaction is abandoned.
 module npu_ctrl
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -45,9 +46,11 @@ module npu_ctrl
   output engine_req_t                engine_req_o [NUM_ENGINES],
   input  engine_rsp_t                engine_rsp_i [NUM_ENGINES],
 
-  // One bit per beat on m_axi's R and W channels
+  // One bit per beat on m_axi's R and W channels: any, and those of each engine
   input  logic                       rd_beat_i,
-  input  logic                       wr_beat_i
+  input  logic                       wr_beat_i,
+  input  logic [NUM_ENGINES-1:0]     engine_rd_beat_i,
+  input  logic [NUM_ENGINES-1:0]     engine_wr_beat_i
 );
   // Registers
   logic         core_rst_n, retire, soft_reset, error_ack, ack_clear;
@@ -84,11 +87,12 @@ module npu_ctrl
     .irq_o
   );
 
-  // Everything but registers and counters stands still while an engine runs and the prefetched ring
-  // is full, and while there is nothing to do. One clock more lets the pulses after a command end.
-  logic           exec_waits, reader_idle, fetch_valid, active, active_q, ctrl_clk;
+  // Everything but registers and counters stands still while the engines run and nothing can start,
+  // and while there is nothing to do. One clock more lets the pulses after a command end.
+  logic           issue_waits, flight_waits, reader_idle, fetch_valid, active, active_q, ctrl_clk;
 
-  assign active = !core_rst_n || !exec_waits || !reader_idle || fetch_valid || push;
+  assign active = !core_rst_n || !issue_waits || !flight_waits || !reader_idle || fetch_valid ||
+                  push;
 
   always_ff @(posedge clk_i) active_q <= active;
 
@@ -100,7 +104,7 @@ module npu_ctrl
   line_addr_t     fetch_addr, desc_addr;
   line_t          line;
   logic           desc_valid, desc_ready, desc_line_valid, cmd_valid, cmd_ready;
-  logic           start, finish, retire_ring, exec_idle, in_error;
+  logic           retire_ring, irq_wanted, exec_idle, in_error;
   queued_packet_t cmd;
 
   npu_cmd_queue u_cmd_queue (
@@ -132,7 +136,7 @@ module npu_ctrl
   npu_line_reader #(.BusBits(BusBits)) u_line_reader (
     .clk_i            (ctrl_clk),
     .rst_ni           (core_rst_n),
-    .desc_valid_i     (desc_valid),
+    .desc_valid_i     (desc_valid && !line_blocked),
     .desc_ready_o     (desc_ready),
     .desc_addr_i      (desc_addr),
     .desc_line_valid_o(desc_line_valid),
@@ -160,146 +164,165 @@ module npu_ctrl
     .ack_clear_o  (ack_clear)
   );
 
-  // Checks and execution
+  // The packet that is being checked, and what it waits for
   packet_t                packet;
   flags_t                 flags;
   logic                   unused_flags;
-  error_e                 decode_error, resolve_error, error;
-  logic                   resolve_start, resolve_done;
-  logic                   write_valid, write_ready, write_done, write_err;
-  logic [ADDR_WIDTH-1:0]  record_addr;
-  line_write_t            write;
-  index_t                 record_slot;
-  completion_t            record;
-  logic [31:0]            seq;
+  error_e                 decode_error, resolve_error, issue_error, error;
+  logic                   resolve_start, resolve_done, span_valid, take, checked, blocked;
+  logic                   line_blocked;
+  span_t                  span;
   npu_engine_cmd_t        engine_cmd;
-  npu_window_t            init_window;
-  npu_stats_t             stats;
-  logic [NUM_ENGINES-1:0] engine_valid;
+  logic [NUM_ENGINES-1:0] engine_start, engine_free;
+  slots_t                 used, unfinished, may_fail;
+  slot_t                  next_slot, awaited_slot;
+  logic [31:0]            awaited_seq, next_seq;
+  cmd_waits_t             waits;
+
+  // Commands on their way
+  logic                   push_command, push_ended, push_from_ring, full, stop;
+  logic                   issue_idle, flight_idle;
+  logic [63:0]            start_cycle;
+  logic [31:0]            retire_seq;
+  cmd_started_t           started;
+
+  // Writes of SYNC and of records: never both
+  logic                   write_valid, write_ready, write_done, write_err, sync_valid;
+  logic                   record_valid;
+  line_write_t            write, sync_write, record_write;
 
   assign flags        = packet.flags;
-  assign unused_flags = ^flags;  // this module needs some of them
+  assign unused_flags = ^flags;  // this module needs one of them
 
-  dtype_e listed_dtype [NUM_OPERANDS];
-  logic   listed;
-
-  assign listed         = flags.operand_list;
-  assign program_line_o = packet.param[VECTOR_PROGRAM];
-
-  npu_cmd_decode u_cmd_decode (
-    .packet_i(packet), .prog_i(program_info_i), .error_o(decode_error)
+  npu_cmd_check #(.MemBase(MemBase), .MemLimit(MemLimit)) u_cmd_check (
+    .clk_i          (ctrl_clk),
+    .rst_ni         (core_rst_n),
+    .packet_i       (packet),
+    .program_line_o,
+    .program_info_i,
+    .decode_error_o (decode_error),
+    .resolve_start_i(resolve_start),
+    .resolve_done_o (resolve_done),
+    .resolve_error_o(resolve_error),
+    .cmd_o          (engine_cmd),
+    .span_valid_o   (span_valid),
+    .span_o         (span),
+    .req_valid_o    (desc_valid),
+    .req_ready_i    (desc_ready && !line_blocked),
+    .req_addr_o     (desc_addr),
+    .line_valid_i   (desc_line_valid),
+    .line_i         (line),
+    .line_err_i     (line_err)
   );
 
-  npu_operand_resolve #(.MemBase(MemBase), .MemLimit(MemLimit)) u_operand_resolve (
-    .clk_i       (ctrl_clk),
-    .rst_ni      (core_rst_n),
-    .start_i     (resolve_start),
-    .packet_i    (packet),
-    .prog_i      (program_info_i),
-    .done_o      (resolve_done),
-    .error_o     (resolve_error),
-    .src1_o      (engine_cmd.src1),
-    .src2_o      (engine_cmd.src2),
-    .src3_o      (engine_cmd.src3),
-    .src4_o      (engine_cmd.src4),
-    .dst_o       (engine_cmd.dst),
-    .dst2_o      (engine_cmd.dst2),
-    .dst3_o      (engine_cmd.dst3),
-    .dtypes_o    (listed_dtype),
-    .src1_window_o(engine_cmd.a),
-    .src2_window_o(engine_cmd.b),
-    .src3_window_o(init_window),
-    .dst_window_o (engine_cmd.c),
-    .dim_o       (engine_cmd.dim),
-    .req_valid_o (desc_valid),
-    .req_ready_i (desc_ready),
-    .req_addr_o  (desc_addr),
-    .line_valid_i(desc_line_valid),
-    .line_i      (line),
-    .line_err_i  (line_err)
+  npu_cmd_order #(.MemBase(MemBase), .MemLimit(MemLimit)) u_cmd_order (
+    .clk_i,
+    .ctrl_clk_i    (ctrl_clk),
+    .rst_ni        (core_rst_n),
+    .take_i        (take),
+    .opcode_i      (packet.opcode),
+    .slot_i        (next_slot),
+    .span_valid_i  (span_valid),
+    .span_i        (span),
+    .line_valid_i  (desc_valid),
+    .line_addr_i   (desc_addr),
+    .checked_i     (checked),
+    .start_i       (engine_start != '0),
+    .used_i        (used),
+    .unfinished_i  (unfinished),
+    .may_fail_i    (may_fail),
+    .awaited_o     (awaited_slot),
+    .awaited_seq_i (awaited_seq),
+    .blocked_o     (blocked),
+    .line_blocked_o(line_blocked),
+    .waits_o       (waits)
   );
 
-  assign engine_cmd.init       = flags.src3_desc ? init_window : engine_cmd.c;
-  assign engine_cmd.product    = '{
-    m: packet.param[MATMUL_M], k: packet.param[MATMUL_K], n: packet.param[MATMUL_N],
-    batch: packet.param[MATMUL_BATCH]
-  };
-  assign engine_cmd.opcode     = opcode_e'(packet.opcode);
-  assign engine_cmd.src_dtype  = listed ? listed_dtype[OPERAND_SRC1] : dtype_e'(flags.src_dtype);
-  assign engine_cmd.src2_dtype = listed ? listed_dtype[OPERAND_SRC2] : dtype_e'(flags.src2_dtype);
-  assign engine_cmd.src3_dtype = listed ? listed_dtype[OPERAND_SRC3] : dtype_e'(flags.src3_dtype);
-  assign engine_cmd.src4_dtype = listed_dtype[OPERAND_SRC4];
-  assign engine_cmd.dst_dtype  = listed ? listed_dtype[OPERAND_DST] : dtype_e'(flags.dst_dtype);
-  assign engine_cmd.dst2_dtype = listed_dtype[OPERAND_DST2];
-  assign engine_cmd.dst3_dtype = listed_dtype[OPERAND_DST3];
-  assign engine_cmd.accumulate = flags.accumulate;
-  assign engine_cmd.fill_value = packet.param[FILL_VALUE];
-  assign engine_cmd.prog       = packet.param[VECTOR_PROGRAM][PROGRAM_LINE_WIDTH-1:0];  // LOAD_LINE
-  assign engine_cmd.prog_info  = program_info_i;
-  assign engine_cmd.load_lines = packet.param[LOAD_LINES][IMAGE_LINES_WIDTH-1:0];
-
-  // Only an operand list leaves room for the last immediates.
-  always_comb begin
-    for (int unsigned i = 0; i < IMMEDIATES; i++) begin
-      engine_cmd.imm[i] = (listed || i < PLAIN_IMMEDIATES) ? packet.param[VECTOR_IMM0+i] : '0;
-    end
-  end
-
-  for (genvar e = 0; e < NUM_ENGINES; e++) begin : gen_engine
-    assign engine_req_o[e] = '{valid: engine_valid[e], cmd: engine_cmd};
-  end
-
-  npu_cmd_exec u_cmd_exec (
+  npu_cmd_issue u_cmd_issue (
     .clk_i          (ctrl_clk),
     .rst_ni         (core_rst_n),
     .cmd_valid_i    (cmd_valid),
     .cmd_ready_o    (cmd_ready),
     .cmd_i          (cmd),
     .hold_i         (hold),
+    .stop_i         (stop),
     .resume_i       (flush),
+    .full_i         (full),
     .packet_o       (packet),
     .decode_error_i (decode_error),
     .resolve_start_o(resolve_start),
     .resolve_done_i (resolve_done),
     .resolve_error_i(resolve_error),
-    .engine_valid_o (engine_valid),
-    .engine_rsp_i,
-    .record_enable_i(records.enable),
-    .record_addr_i  (record_addr),
-    .record_i       (record),
-    .write_valid_o  (write_valid),
+    .blocked_i      (blocked),
+    .engine_free_i  (engine_free),
+    .cycle_i        (cycle),
+    .write_valid_o  (sync_valid),
     .write_ready_i  (write_ready),
-    .write_o        (write),
+    .write_o        (sync_write),
     .write_done_i   (write_done),
     .write_err_i    (write_err),
-    .start_o        (start),
-    .finish_o       (finish),
-    .retire_o       (retire),
-    .retire_ring_o  (retire_ring),
-    .error_o        (error),
-    .seq_o          (seq),
-    .idle_o         (exec_idle),
-    .waits_o        (exec_waits),
-    .in_error_o     (in_error)
+    .take_o         (take),
+    .start_o        (engine_start),
+    .start_cycle_o  (start_cycle),
+    .push_o         (push_command),
+    .ended_o        (push_ended),
+    .error_o        (issue_error),
+    .from_ring_o    (push_from_ring),
+    .checked_o      (checked),
+    .idle_o         (issue_idle),
+    .waits_o        (issue_waits)
   );
 
-  // Completion records
-  npu_cmd_stats u_cmd_stats (
+  assign started = '{from_ring: push_from_ring, irq: flags.irq, seq: next_seq,
+                     opcode: packet.opcode, start_cycle: start_cycle, waits: waits};
+
+  npu_cmd_flight u_cmd_flight (
     .clk_i,
-    .rst_ni  (core_rst_n),
-    .start_i (start),
-    .finish_i(finish),
-    .events_i(perf_events),
-    .cycle_i (cycle),
-    .seq_i   (seq),
-    .error_i (error),
-    .opcode_i(packet.opcode),
-    .record_o(record)
+    .ctrl_clk_i    (ctrl_clk),
+    .rst_ni        (core_rst_n),
+    .resume_i      (flush),
+    .cycle_i       (cycle),
+    .push_i        (push_command),
+    .push_ended_i  (push_ended),
+    .push_error_i  (issue_error),
+    .push_command_i(started),
+    .start_i       (engine_start),
+    .cmd_i         (engine_cmd),
+    .issue_idle_i  (issue_idle),
+    .free_o        (engine_free),
+    .full_o        (full),
+    .stop_o        (stop),
+    .next_slot_o   (next_slot),
+    .next_seq_o    (next_seq),
+    .used_o        (used),
+    .unfinished_o  (unfinished),
+    .may_fail_o    (may_fail),
+    .seq_slot_i    (awaited_slot),
+    .seq_o         (awaited_seq),
+    .req_o         (engine_req_o),
+    .rsp_i         (engine_rsp_i),
+    .read_beat_i   (engine_rd_beat_i),
+    .write_beat_i  (engine_wr_beat_i),
+    .records_i     (records),
+    .write_valid_o (record_valid),
+    .write_ready_i (write_ready),
+    .write_o       (record_write),
+    .write_done_i  (write_done),
+    .write_err_i   (write_err),
+    .retire_o      (retire),
+    .retire_ring_o (retire_ring),
+    .irq_wanted_o  (irq_wanted),
+    .error_o       (error),
+    .retire_seq_o  (retire_seq),
+    .completed_o   (status.completed),
+    .idle_o        (flight_idle),
+    .waits_o       (flight_waits),
+    .in_error_o    (in_error)
   );
 
-  assign record_slot = seq[INDEX_WIDTH-1:0] & index_mask(records.log2_entries);
-  assign record_addr = {records.base + LINE_ADDR_WIDTH'(record_slot),
-                        {(ADDR_WIDTH - LINE_ADDR_WIDTH){1'b0}}};
+  assign exec_idle   = issue_idle && flight_idle;
+  assign write_valid = sync_valid || record_valid;
+  assign write       = sync_valid ? sync_write : record_write;
 
   npu_line_writer #(.BusBits(BusBits)) u_line_writer (
     .clk_i          (ctrl_clk),
@@ -326,28 +349,27 @@ module npu_ctrl
     .flush_i         (flush),
     .retire_i        (retire),
     .error_i         (error),
-    .irq_wanted_i    (flags.irq),
-    .seq_i           (seq),
+    .irq_wanted_i    (irq_wanted),
+    .seq_i           (retire_seq),
     .state_o         (status.state),
     .error_seq_o     (status.error_seq),
     .irq_events_o    (irq_events)
   );
 
   assign status.error_code = in_error ? error : ERROR_NONE;
-  assign status.completed  = seq;
 
-  // One engine runs at a time; the others are idle.
   always_comb begin
-    stats = '0;
-    for (int unsigned e = 0; e < NUM_ENGINES; e++) stats |= engine_rsp_i[e].stats;
+    perf_events = '{read_beat: rd_beat_i, write_beat: wr_beat_i, default: '0};
+    for (int unsigned e = 0; e < NUM_ENGINES; e++) begin
+      perf_events.active        |= engine_rsp_i[e].stats.active;
+      perf_events.operand_stall |= engine_rsp_i[e].stats.operand_stall;
+      perf_events.result_stall  |= engine_rsp_i[e].stats.result_stall;
+    end
   end
-
-  assign perf_events = '{
-    active: stats.active, operand_stall: stats.operand_stall, result_stall: stats.result_stall,
-    read_beat: rd_beat_i, write_beat: wr_beat_i
-  };
 
   AnsweredWithClock: assert property (@(posedge clk_i) disable iff (!rst_ni)
       rd_rsp_i.data_valid || wr_rsp_i.done |-> active || active_q)
     else $error("npu_ctrl: a response while the clock is off");
+  OneWriter: assert property (@(posedge clk_i) disable iff (!rst_ni) !(sync_valid && record_valid))
+    else $error("npu_ctrl: SYNC writes its word beside a record");
 endmodule

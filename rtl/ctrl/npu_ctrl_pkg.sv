@@ -63,6 +63,55 @@ package npu_ctrl_pkg;
     line_addr_t base;
   } ring_config_t;
 
+  /// Commands that have started and are not completed, at most; a power of two.
+  localparam int unsigned CMD_SLOTS  = 8;
+  localparam int unsigned SLOT_WIDTH = $clog2(CMD_SLOTS);
+  /// Operands of one command, at most: sources and results.
+  localparam int unsigned CMD_SPANS  = 8;
+
+  typedef logic [SLOT_WIDTH-1:0] slot_t;
+  typedef logic [CMD_SLOTS-1:0]  slots_t;  // one bit per slot
+
+  /// The bytes of an operand, from its first to its last one, counted from the start of the memory.
+  typedef struct packed {
+    logic        write;  // a destination
+    logic [63:0] first;
+    logic [63:0] last;
+  } span_t;
+
+  /// What one command cost its engine, in cycles and beats; counts wrap.
+  typedef struct packed {
+    logic [31:0] active;
+    logic [31:0] operand_stall;
+    logic [31:0] result_stall;
+    logic [31:0] read_beats;
+    logic [31:0] write_beats;
+  } cmd_counts_t;
+
+  /// How long a command waited between its checks and its start.
+  typedef struct packed {
+    logic [31:0] engine;      // cycles: its engine was busy
+    logic [31:0] operand;     // cycles: an earlier command was not done with its memory
+    logic [31:0] waited_for;  // sequence number of the last one of those
+  } cmd_waits_t;
+
+  /// A command that has started.
+  typedef struct packed {
+    logic        from_ring;
+    logic        irq;
+    logic [31:0] seq;
+    logic [31:0] opcode;
+    logic [63:0] start_cycle;
+    cmd_waits_t  waits;
+  } cmd_started_t;
+
+  /// How a command ended.
+  typedef struct packed {
+    error_e      error;
+    logic [63:0] end_cycle;
+    cmd_counts_t counts;
+  } cmd_ended_t;
+
   /// A packet on its way from the queue. A packet that could not be read has `fetch_err`.
   typedef struct packed {
     logic  from_ring;
@@ -139,6 +188,16 @@ package npu_ctrl_pkg;
       OPCODE_GATHER, OPCODE_SCATTER: return ENGINE_GATHER;
       default:                       return ENGINE_NONE;
     endcase
+  endfunction
+
+  /// Starts when every command before it has ended.
+  function automatic logic opcode_waits_for_all(logic [31:0] opcode);
+    return opcode == OPCODE_FENCE || opcode == OPCODE_SYNC || opcode == OPCODE_LOAD;
+  endfunction
+
+  /// May fail by its data: nothing behind it starts before it has ended.
+  function automatic logic opcode_fails_by_data(logic [31:0] opcode);
+    return opcode == OPCODE_GATHER || opcode == OPCODE_SCATTER || opcode == OPCODE_LOAD;
   endfunction
 
   /// One operand as the packet states it. `shape` is that of the data in memory; it is meaningless

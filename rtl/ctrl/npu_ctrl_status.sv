@@ -2,8 +2,8 @@
 /// STATUS.state and the interrupt causes.
 ///
 /// DONE remembers that a command has finished since reset or the last error acknowledge. A command
-/// that fails raises `error` alone. Causes come one cycle after `retire_i`, when the queue says
-/// whether the command was its last: `empty`.
+/// that fails raises `error` alone. Causes come one cycle after `retire_i`, when queue and table
+/// say whether the command was the last: `empty`.
 module npu_ctrl_status
   import npu_isa_pkg::*;
   import npu_ctrl_pkg::*;
@@ -61,6 +61,6 @@ module npu_ctrl_status
   assign error_seq_o = error_seq_q;
 
   assign irq_events_o.complete = passed_q && irq_wanted_q;
-  assign irq_events_o.empty    = passed_q && !queue_pending_i;
+  assign irq_events_o.empty    = passed_q && !queue_pending_i && exec_idle_i;
   assign irq_events_o.error    = failed_q;
 endmodule

@@ -5,7 +5,8 @@
 /// `start_i` begins with a packet that has passed npu_cmd_decode and stays stable until `done_o`,
 /// which pulses with the first failing check in `error_o`, or ERROR_NONE and the tensors of the
 /// operands that the opcode uses, or for MATMUL its windows, transposes folded in, and `dim_o`, the
-/// position of GATHER's and SCATTER's dimension. Order: src1 to src4, dst to dst3; but a COPY from
+/// position of GATHER's and SCATTER's dimension. Before that, `span_valid_o` pulses once per
+/// operand with the bytes that it lies in. Order: src1 to src4, dst to dst3; but a COPY from
 /// direct data to a descriptor looks at dst first, because that gives src1 its shape. `dtypes_o`
 /// are the types that the descriptors of an operand list state.
 ///
@@ -42,6 +43,8 @@ module npu_operand_resolve
   output npu_window_t src3_window_o,
   output npu_window_t dst_window_o,
   output logic [2:0]  dim_o,
+  output logic        span_valid_o,  // an operand has passed its checks
+  output span_t       span_o,
 
   // Descriptor port of the line reader
   output logic        req_valid_o,
@@ -137,7 +140,9 @@ module npu_operand_resolve
     .done_o      (range_done),
     .error_o     (range_error),
     .view_o      (range_out),
-    .step_o      (range_step)
+    .step_o      (range_step),
+    .first_o     (span_o.first),
+    .last_o      (span_o.last)
   );
 
   npu_window_check u_window_check (
@@ -381,6 +386,9 @@ module npu_operand_resolve
 
   assign req_valid_o = ask || extend;
   assign req_addr_o  = ask ? operand.addr[63:6] : extend_addr;
+  assign span_valid_o = range_done && range_error == ERROR_NONE;
+  assign span_o.write = operand.is_dst;
+
   assign done_o      = state_q == FINISH;
   assign error_o     = error_q;
   assign src1_o      = src1_q;

@@ -27,7 +27,10 @@ module npu_range_check
   output error_e      error_o,
   output view_t       view_o,
   // Of a window, per dimension: its stride less the way back over the faster ones of its group
-  output logic [WINDOW_RANK-1:0][63:0] step_o
+  output logic [WINDOW_RANK-1:0][63:0] step_o,
+  // Without an error: its first and last byte, counted from MemBase
+  output logic [63:0] first_o,
+  output logic [63:0] last_o
 );
   localparam int unsigned ExtentW = 67;             // 7 products of 64 bits
   localparam int unsigned EndW    = ExtentW + 3 + 2;  // 8-byte elements, plus the base, and a sign
@@ -122,4 +125,6 @@ module npu_range_check
   assign error_o  = misaligned ? ERROR_MISALIGNED : (outside ? ERROR_OUT_OF_RANGE : ERROR_NONE);
   assign view_o   = view_q;
   assign step_o   = step_q;
+  assign first_o  = offset[63:0];
+  assign last_o   = last_byte[63:0];
 endmodule

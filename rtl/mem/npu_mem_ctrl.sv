@@ -2,8 +2,9 @@
 /// Memory controller: turns the requests of its clients and of the host into legal AXI4 bursts.
 ///
 /// npu_pkg states what clients ask for and what they get. A read client that refuses a beat delays
-/// every client, so it must not wait for anything but its own earlier beats and its own writes
-/// before it takes one. A write client that supplies data late delays every writer.
+/// every client, and one that waits for its own writes before it takes one can block for ever:
+/// another client's write may be before them that needs data from behind the beat. So a client asks
+/// only for what it has room for. A write client that supplies data late delays every writer.
 ///
 /// The host window cannot delay the engines: its writes wait for all their data and its reads for
 /// room to land. Illegal host bursts and those that leave [MemBase, MemLimit) are answered DECERR.

@@ -4,7 +4,9 @@
 /// Two walkers turn source and destination, each by itself, into requests of contiguous bytes in
 /// the same element order; the aligner in between moves a stream of bytes. Contiguous runs move at
 /// one bus beat per cycle at any pair of alignments, single elements at one per cycle, with up to
-/// MaxReads requests in flight. Writes are requested once the first data of the command is here.
+/// MaxReads requests and LandBeats beats in flight: what is requested has room to land, so that a
+/// write that waits for its turn does not hold up the reads of other engines. Writes are requested
+/// once the first data of the command is here.
 /// After a bus error no new request is made, what was requested is drained, and `done` comes with
 /// BUS_READ or else BUS_WRITE. The destination is then unspecified.
 ///
@@ -16,6 +18,8 @@ module npu_move
   parameter int unsigned BusBits  = 256,
   /// Read requests in flight: covers the DRAM latency when every element is a request.
   parameter int unsigned MaxReads = 256,
+  /// Beats of data that can land: covers the DRAM latency of contiguous runs.
+  parameter int unsigned LandBeats = 256,
   /// Contiguous runs of 2^RunW bytes and more are walked dimension by dimension.
   parameter int unsigned RunW     = 32,
   localparam int unsigned StrbW   = BusBits / 8
@@ -36,6 +40,8 @@ module npu_move
   output logic [StrbW-1:0]   wr_strb_o
 );
   localparam int unsigned LaneW = $clog2(StrbW);
+  // A quarter of what can land.
+  localparam int unsigned ReadRequestW = LaneW + $clog2(LandBeats / 4);
   // Write requests ahead of their data; the memory controller takes only a few.
   localparam int unsigned MaxWrites = 8;
   // Requests not yet acknowledged: the memory controller tracks 256 bursts and a few.
@@ -53,7 +59,9 @@ module npu_move
   logic [AckW-1:0]            unacked_q;
   logic                       src_busy, src_valid, src_ready, src_room, src_empty;
   logic                       dst_busy, dst_valid, dst_ready, dst_room;
-  logic                       src_run, src_take, dst_run, dst_take, read_fire, write_fire;
+  logic                       src_run, src_take, dst_run, dst_take, write_fire;
+  logic                       landed, land_ready;
+  logic [BusBits-1:0]         land_beat;
   logic [LaneW-1:0]           src_lane, dst_lane;
   logic [REQ_BYTES_WIDTH-1:0] src_left, dst_left;
   logic [LaneW:0]             src_bytes, dst_bytes;
@@ -78,7 +86,7 @@ module npu_move
     endcase
   end
 
-  npu_move_walk #(.RunW(RunW)) u_src_walk (
+  npu_move_walk #(.RunW(RunW), .RequestW(ReadRequestW)) u_src_walk (
     .clk_i, .rst_ni,
     .start_i(start && !fill), .stop_i(drain), .busy_o(src_busy),
     .view_i(cmd.src1), .merge_i('1), .short_i(1'b0), .elem_log2_i(elem_log2),
@@ -86,13 +94,22 @@ module npu_move
     .req_range_o(rd_req_o.range), .req_last_o(), .loop_o()
   );
 
+  npu_read_land #(.BusBits(BusBits), .Beats(LandBeats)) u_land (
+    .clk_i, .rst_ni,
+    .req_valid_i(src_valid && src_room), .req_range_i(rd_req_o.range), .req_beats_o(),
+    .mem_valid_o(rd_req_o.valid), .mem_ready_i(rd_rsp_i.ready),
+    .data_valid_i(rd_rsp_i.data_valid), .data_i(rd_data_i), .data_err_i(rd_rsp_i.data_err),
+    .beat_valid_o(landed), .beat_ready_i(land_ready), .beat_o(land_beat), .beat_err_o(),
+    .idle_o()
+  );
+
   // A request goes to the memory controller and to the queue in the same cycle.
-  assign rd_req_o.valid = src_valid && src_room;
-  assign src_ready      = rd_rsp_i.ready && src_room;
+  assign src_ready           = rd_req_o.valid && rd_rsp_i.ready;
+  assign rd_req_o.data_ready = 1'b1;
 
   npu_move_run #(.BusBits(BusBits), .Depth(MaxReads)) u_src_run (
     .clk_i, .rst_ni,
-    .request_valid_i(src_valid && rd_rsp_i.ready), .request_ready_o(src_room),
+    .request_valid_i(src_ready), .request_ready_o(src_room),
     .request_range_i(rd_req_o.range),
     .empty_o(src_empty), .valid_o(src_run), .lane_o(src_lane), .left_o(src_left),
     .take_i(src_take), .take_bytes_i(src_bytes)
@@ -109,7 +126,6 @@ module npu_move
   assign wr_req_o.valid = dst_valid && dst_room && flowing_q;
   assign dst_ready      = wr_rsp_i.ready && dst_room && flowing_q;
   assign write_fire     = wr_req_o.valid && wr_rsp_i.ready;
-  assign read_fire      = rd_rsp_i.data_valid && rd_req_o.data_ready;
 
   npu_move_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_dst_run (
     .clk_i, .rst_ni,
@@ -123,7 +139,7 @@ module npu_move
     .clk_i, .rst_ni, .fill_i(fill), .pattern_i(pattern), .drain_i(drain),
     .src_valid_i(src_run), .src_lane_i(src_lane), .src_left_i(src_left),
     .src_take_o(src_take), .src_bytes_o(src_bytes),
-    .beat_valid_i(rd_rsp_i.data_valid), .beat_ready_o(rd_req_o.data_ready), .beat_i(rd_data_i),
+    .beat_valid_i(landed), .beat_ready_o(land_ready), .beat_i(land_beat),
     .dst_valid_i(dst_run), .dst_lane_i(dst_lane), .dst_left_i(dst_left),
     .dst_take_o(dst_take), .dst_bytes_o(dst_bytes),
     .out_valid_o(out_valid), .out_ready_i(out_ready), .out_o(out_data), .strb_o(out_strb),
@@ -166,7 +182,7 @@ module npu_move
         write_err_q <= 1'b0;
       end else if (state_q == BUSY) begin
         flowing_q   <= flowing_q || rd_rsp_i.data_valid;
-        read_err_q  <= read_err_q || (read_fire && rd_rsp_i.data_err);
+        read_err_q  <= read_err_q || (rd_rsp_i.data_valid && rd_rsp_i.data_err);
         write_err_q <= write_err_q || (wr_rsp_i.done && wr_rsp_i.err);
       end
       if (write_fire != wr_rsp_i.done) begin

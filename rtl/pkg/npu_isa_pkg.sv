@@ -88,7 +88,10 @@ package npu_isa_pkg;
 
   /// Completion as a 512-bit word, byte 0 in bits 7:0.
   typedef struct packed {
-    logic [1:0] [63:0] reserved;
+    logic [31:0] reserved;
+    logic [31:0] waited_for;
+    logic [31:0] operand_wait;
+    logic [31:0] engine_wait;
     logic [31:0] opcode;
     logic [31:0] write_beats;
     logic [31:0] read_beats;

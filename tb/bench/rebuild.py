@@ -15,7 +15,7 @@ from tb.bench.measure import Measurement, Note, interleaved, timed
 from tb.sim.build import build
 from tb.sim.spec import REPOSITORY, BuildSpec, spec_for
 
-EDITED = "ctrl/npu_cmd_stats.sv"
+EDITED = "ctrl/npu_engine_slot.sv"
 """A module in the middle of the design."""
 
 

@@ -42,8 +42,11 @@ bind npu_top npu_axil_checker u_s_axil_checker (
   .rdata(s_axil_rdata), .rresp(s_axil_rresp)
 );
 
-bind npu_top npu_order_checker #(.IdBits(8)) u_order_checker (
-  .clk_i(clk), .rst_ni(rst_n),
-  .awvalid(m_axi_awvalid), .awready(m_axi_awready), .awid(m_axi_awid),
-  .bvalid(m_axi_bvalid), .bready(m_axi_bready), .bid(m_axi_bid)
+bind npu_core npu_order_checker #(.IdBits(8)) u_order_checker (
+  .clk_i, .rst_ni(engine_rst_n),
+  .awvalid(axi_req_o.aw_valid), .awready(axi_rsp_i.aw_ready), .awid(axi_req_o.aw.id),
+  .bvalid(axi_rsp_i.b_valid), .bready(axi_req_o.b_ready), .bid(axi_rsp_i.b_id),
+  .engine_req_i(engine_req), .engine_rsp_i(engine_rsp),
+  .write_valid(u_ctrl.write_valid), .write_ready(u_ctrl.write_ready), .write_i(u_ctrl.write),
+  .dropped_i(u_ctrl.u_cmd_flight.drop)
 );

@@ -1,9 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Order of writes on m_axi (simulation only): the command processor's own writes, SYNC's word and
-/// completion records, start only when every write of the engines before them is acknowledged.
-/// A DRAM that answers in order would hide a violation. Ids are {client, host id}.
-module npu_order_checker #(
-  parameter int unsigned IdBits = 8
+/// Order of the command processor's own writes, completion records and SYNC's word, against the
+/// writes of the engines on m_axi (simulation only). Ids are {client, host id}.
+///
+/// An engine is done only when every burst that it wrote is acknowledged. A record is written only
+/// when the engine of its command, and those of all commands that started before it, are done;
+/// records name the commands in the order in which engines were offered them. SYNC's word is
+/// written only when nothing runs. A DRAM that answers in order would hide a violation of the first rule.
+module npu_order_checker
+  import npu_isa_pkg::*;
+  import npu_pkg::*;
+  import npu_vector_pkg::MAX_RESULTS;
+  import npu_ctrl_pkg::*;
+#(
+  parameter int unsigned IdBits = 8,
+  parameter int unsigned Depth  = 16
 ) (
   input logic              clk_i,
   input logic              rst_ni,
@@ -13,32 +23,91 @@ module npu_order_checker #(
   input logic [IdBits-1:0] awid,
   input logic              bvalid,
   input logic              bready,
-  input logic [IdBits-1:0] bid
+  input logic [IdBits-1:0] bid,
+
+  input engine_req_t       engine_req_i [NUM_ENGINES],
+  input engine_rsp_t       engine_rsp_i [NUM_ENGINES],
+
+  // Writes of the command processor, as it hands them over
+  input logic              write_valid,
+  input logic              write_ready,
+  input line_write_t       write_i,
+  input logic              dropped_i  // commands behind one that failed will have no records
 );
-  // Clients of npu_mem_ctrl as npu_core numbers them.
-  localparam logic [3:0] Processor = 4'd0;
-  localparam logic [3:0] Host      = npu_mem_pkg::HOST_CLIENT;
+  localparam int unsigned CountW = 32;
+  localparam int unsigned PtrW   = $clog2(Depth);
 
-  logic [31:0] open_q;  // bursts of the engines without a response
-  logic        opened, closed;
-
-  function automatic logic of_engine(logic [IdBits-1:0] id);
-    return id[IdBits-1-:4] != Processor && id[IdBits-1-:4] != Host;
+  // Whether a client is the engine's, as npu_core numbers them.
+  function automatic logic writes(int unsigned engine, logic [IdBits-1:0] id);
+    logic [3:0] first;
+    first = 4'(1 + engine + (engine > ENGINE_VECTOR ? MAX_RESULTS - 1 : 0));
+    return id[IdBits-1-:4] >= first &&
+           id[IdBits-1-:4] < first + 4'(engine == ENGINE_VECTOR ? MAX_RESULTS : 1);
   endfunction
 
-  assign opened = awvalid && awready && of_engine(awid);
-  assign closed = bvalid && bready && of_engine(bid);
+  // Bursts of each engine without a response
+  logic [NUM_ENGINES-1:0][CountW-1:0] open_q;
+  logic [NUM_ENGINES-1:0]             offered_q, taken, done;
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) open_q <= '0;
-    else         open_q <= open_q + 32'(opened) - 32'(closed);
+  for (genvar e = 0; e < NUM_ENGINES; e++) begin : gen_engine
+    logic opened, closed;
+    assign opened   = awvalid && awready && writes(e, awid);
+    assign closed   = bvalid && bready && writes(e, bid);
+    assign taken[e] = engine_req_i[e].valid && !offered_q[e];
+    assign done[e]  = engine_rsp_i[e].done;
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) open_q[e] <= '0;
+      else         open_q[e] <= open_q[e] + CountW'(opened) - CountW'(closed);
+      offered_q[e] <= rst_ni && engine_req_i[e].valid;
+    end
+
+    DoneWhenAnswered: assert property (@(posedge clk_i) disable iff (!rst_ni)
+        done[e] |-> open_q[e] == '0)
+      else $error("m_axi: engine %0d is done with %0d writes open", e, open_q[e]);
   end
 
+  // The commands that engines were offered, oldest first, until their records are written
+  logic [Depth-1:0][31:0]    opcode_q;
+  logic [Depth-1:0]          done_q;
+  logic [NUM_ENGINES-1:0][PtrW-1:0] current_q;  // of each engine
+  logic [PtrW-1:0]           head_q, tail_q;
+  completion_t               record;
+  logic                      record_now, of_engine, unused;
+
+  assign record     = write_i.data;
+  assign record_now = write_valid && write_ready && !write_i.word;
+  assign of_engine  = opcode_engine(record.opcode) != ENGINE_NONE;
+  assign unused     = ^{record, write_i.addr};
+
   always_ff @(posedge clk_i) begin
-    if (rst_ni && awvalid && awid[IdBits-1-:4] == Processor) begin
-      EnginesAnswered: assert (open_q == '0)
-        else $error("m_axi: record or word of SYNC written with %0d writes of engines open",
-                    open_q);
+    if (!rst_ni) begin
+      head_q <= '0;
+      tail_q <= '0;
+      done_q <= '0;
+    end else begin
+      for (int unsigned e = 0; e < NUM_ENGINES; e++) begin
+        if (taken[e]) begin
+          opcode_q[tail_q] <= engine_req_i[e].cmd.opcode;
+          done_q[tail_q]   <= 1'b0;
+          current_q[e]     <= tail_q;
+          tail_q           <= tail_q + PtrW'(1);
+        end
+        if (done[e]) done_q[current_q[e]] <= 1'b1;
+      end
+      // A command that failed its checks never reached an engine.
+      if (dropped_i)                                            head_q <= tail_q;
+      else if (record_now && of_engine && record.status == '0) head_q <= head_q + PtrW'(1);
     end
   end
+
+  OneOfferAtATime: assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(taken))
+    else $error("engines %04b are offered commands in one cycle", taken);
+  RecordAfterWrites: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      record_now && of_engine && record.status == '0
+      |-> head_q != tail_q && done_q[head_q] && opcode_q[head_q] == record.opcode)
+    else $error("record of command %0d written before its writes, or out of order", record.seq);
+  SyncAfterAll: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      write_valid && write_ready && write_i.word |-> open_q == '0 && head_q == tail_q)
+    else $error("SYNC writes its word with commands under way");
 endmodule

@@ -48,11 +48,19 @@ def cost_of(
     return Cost(
         packets=len(packets),
         macs=macs or None,
-        cycles=sum(record.cycles for record in records),
+        cycles=_elapsed(records),
         utilisation=macs / (busy * config.array_size**2) if busy and macs else None,
         dram_bytes=beats * config.bus_bits // 8,
         bound_by=_bound_by(records),
     )
+
+
+def _elapsed(records: Sequence[CompletionRecord]) -> int:
+    """From the start of the first command to the end of the last: they may overlap."""
+    if not records:
+        return 0
+    first = min(record.start_cycle for record in records)
+    return max(record.end_cycle for record in records) - first
 
 
 def _bound_by(records: Sequence[CompletionRecord]) -> BoundBy | None:
@@ -63,7 +71,7 @@ def _bound_by(records: Sequence[CompletionRecord]) -> BoundBy | None:
     shares: dict[BoundBy, int] = {
         "compute": compute,
         "memory": memory,
-        "overhead": sum(record.cycles for record in records) - compute - memory,
+        "overhead": _elapsed(records) - compute - memory,
     }
     return max(shares, key=lambda name: shares[name])
 

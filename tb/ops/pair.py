@@ -198,7 +198,7 @@ class DevicePair:
 
     def _is_timing(self, addresses: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which addresses lie in the timing fields of completion records."""
-        records, timing = self._devices[0].completion_records, COMPLETION_TIMING_BYTES
+        records, timing = self._devices[0].completion_records, list(COMPLETION_TIMING_BYTES)
         inside = (addresses >= records.start) & (addresses < records.stop)
         field = (addresses - records.start) % COMPLETION_BYTES
-        return inside & (field >= timing.start) & (field < timing.stop)
+        return inside & np.isin(field, timing)

@@ -117,11 +117,34 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         ),
         Mutant("npu_operand_resolve.sv", "DRAIN: if («!awaited») state_d", "1'b1"),
         Mutant(
-            "npu_cmd_stats.sv",
-            "record_o.operand_stall = «operand_stall_q»",
-            "result_stall_q",
+            "npu_cmd_retire.sv",
+            "record.operand_stall = «end_i.counts.operand_stall»",
+            "end_i.counts.result_stall",
             "counts",
         ),
+        # commands that overlap
+        Mutant("npu_hazard.sv", "|| «held.write») &&", "1'b0", "uses its memory"),
+        Mutant("npu_hazard.sv", "used_q[i] && («spans_q[i].write» ||", "1'b0", "uses its memory"),
+        Mutant(
+            "npu_hazard.sv",
+            "«spans_q[i].first <= held.last»",
+            "spans_q[i].first < held.last",
+            "uses its memory",
+        ),
+        Mutant(
+            "npu_hazard.sv",
+            "«held.first <= spans_q[i].last»",
+            "held.first < spans_q[i].last",
+            "uses its memory",
+        ),
+        Mutant(
+            "npu_hazard.sv", "«spans_q[i].first <= line_last»", "1'b0", "while a command writes it"
+        ),
+        Mutant("npu_cmd_awaited.sv", "span_blocked_i | «may_fail_i»", "'0", "unfinished GATHER"),
+        Mutant("npu_cmd_table.sv", "used_q[head_q] && «!unfinished_q[head_q]»", "1'b1"),
+        Mutant("npu_cmd_retire.sv", "«drained_i») state_d", "1'b1"),
+        Mutant("npu_cmd_issue.sv", "= hold_i || «stop_i»", "1'b0"),
+        Mutant("npu_cmd_engines.sv", "(«end_valid[e]» && !hold", "end_valid[e] && e != 2"),
         Mutant(
             "npu_perf_counters.sv",
             "|| clear_i)     counts_d                = «'0»",
@@ -142,11 +165,13 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         # clocks that stop too early
         Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0"),
         Mutant("npu_ctrl.sv", ".en_i(active || «active_q»)", "1'b0"),
-        Mutant("npu_ctrl.sv", "|| «push»;", "1'b0"),
+        Mutant("npu_cmd_flight.sv", "retire_waits && «!engine_ending»", "1'b1"),
+        Mutant("npu_ctrl.sv", "||\n                  «push»;", "1'b0"),
+        Mutant("npu_cmd_engines.sv", "|| «!free_o[e]»)", "1'b0"),
         Mutant("npu_csr_wrap.sv", "|| «bus_was_active_q != '0»", "1'b0"),
         Mutant("npu_csr_wrap.sv", "|| «irq_events_i != '0»", "1'b0"),
         Mutant("npu_csr_wrap.sv", "{«hwif_out.RING_BASE_HI.addr.value»", "32'd0", "command starts"),
-        Mutant("npu_csr_wrap.sv", "{«hwif_out.CPL_BASE_HI.addr.value»", "32'd0", "sixth push"),
+        Mutant("npu_csr_wrap.sv", "{«hwif_out.CPL_BASE_HI.addr.value»", "32'd0", "seventh push"),
         Mutant(
             "npu_csr_wrap.sv",
             "«hwif_out.CMD_WORD[i].word.value»",
@@ -160,7 +185,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         ),
         Mutant("npu_gather_index.sv", "= wide ? «word» :", "64'(word[31:0])", "expected 10"),
         Mutant("npu_gather_add.sv", "«fp32_fma(was, One, more)»", "more", "expected"),
-        Mutant("npu_gather_land.sv", "&& «room_q >= req_beats_o»", "1'b1", "without room"),
+        Mutant("npu_read_land.sv", "&& «room_q >= req_beats_o»", "1'b1", "without room"),
         Mutant("npu_gather.sv", "«(gather ? src_empty : dst_empty)»", "1'b1", "error"),
         Mutant("npu_gather.sv", "«cmd.src2.stride[i] == '0» ||", "1'b1", "expected"),
     ),

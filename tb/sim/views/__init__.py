@@ -61,10 +61,10 @@ GROUPS: dict[str, tuple[Signal, ...]] = {
         Signal("error code", f"{_CTRL}.status.error_code", 4),
         Signal("error sequence", f"{_CTRL}.status.error_seq", 32, decimal=True),
         Signal("completed", f"{_CTRL}.status.completed", 32, decimal=True),
-        Signal("command step", f"{_CTRL}.u_cmd_exec.state_q", 4),
-        Signal("operand step", f"{_CTRL}.u_operand_resolve.state_q", 3),
+        Signal("command step", f"{_CTRL}.u_cmd_issue.state_q", 3),
+        Signal("operand step", f"{_CTRL}.u_cmd_check.u_operand_resolve.state_q", 3),
     ),
-    "packet": (Signal("sequence", f"{_CTRL}.seq", 32, decimal=True), *_packet()),
+    "packet": (Signal("sequence", f"{_CTRL}.next_seq", 32, decimal=True), *_packet()),
     "engines": (
         Signal("matrix start", f"{_CORE}.u_matrix.req_i.valid"),
         Signal("matrix done", f"{_CORE}.u_matrix.rsp_o.done"),

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "npu_csr.h"
+#include "order.hpp"
 #include "packets.hpp"
 
 namespace csr = npu::csr;
@@ -25,6 +26,7 @@ class Session {
     d_.write(csr::kCplBaseHi, uint32_t(kRecords >> 32));
     d_.write(csr::kCplCtrl, 1 | kLog2Records << 8);
     d_.write(csr::kIrqEnable, 7);
+    watch_order(d_);
   }
 
   void push(const Packet& packet) {
@@ -115,19 +117,34 @@ class Session {
     }
   }
 
-  // What must come of the packets: everything up to and including the first that fails.
+  // What must come of the packets: everything up to and including the first that fails. When that
+  // fails late, by its engine or its record, the packets behind it may have started as well.
   void predict(uint32_t seq, uint32_t head, bool by_ring) {
     outcome_ = {};
+    behind_.clear();
+    bool late = false;
     size_t dispatches = 0;
-    for (unsigned i = 0; i < packets_.size() && outcome_.error == ErrorCode::kNone; ++i) {
+    for (unsigned i = 0; i < packets_.size() && (outcome_.error == ErrorCode::kNone || late); ++i) {
       Expected expected = foresee(i, by_ring ? kRing + 64 * ((head + i) % kSlots) : 0, dispatches);
+      if (late) {
+        if (expected.error != ErrorCode::kNone || is(i, Opcode::kFence) || is(i, Opcode::kSync))
+          break;
+        if (expected.dispatched) behind_.push_back(i);
+        if (expected.dispatched && engine_of(packets_[i]) == kGather) break;
+        continue;
+      }
       ++outcome_.commands;
       outcome_.error = expected.error;
-      if (expected.error == ErrorCode::kNone && d_.memory.error_at(record_of(seq + i)))
+      const bool in_engine = expected.dispatched && engine_of(packets_[i]) != kGather;
+      late = expected.error != ErrorCode::kNone && in_engine;
+      if (expected.error == ErrorCode::kNone && d_.memory.error_at(record_of(seq + i))) {
         outcome_.error = ErrorCode::kBusWrite;
+        late = true;
+      }
       expected_.push_back(expected);
     }
   }
+  bool is(unsigned i, Opcode opcode) const { return packets_[i].opcode == uint32_t(opcode); }
 
   Expected foresee(unsigned i, uint64_t slot, size_t& dispatches) {
     Expected expected;
@@ -146,24 +163,7 @@ class Session {
     return expected;
   }
 
-  // The engine that runs a packet; kEngines when none does.
-  static Engine engine_of(const Packet& packet) {
-    switch (Opcode(packet.opcode)) {
-      case Opcode::kMatmul:
-        return kMatrix;
-      case Opcode::kCopy:
-      case Opcode::kFill:
-        return kMove;
-      case Opcode::kVector:
-      case Opcode::kLoad:
-        return kVector;
-      case Opcode::kGather:
-      case Opcode::kScatter:
-        return kGather;
-      default:
-        return kEngines;
-    }
-  }
+  static Engine engine_of(const Packet& packet) { return ::engine_of(packet.opcode); }
   static uint64_t record_of(uint32_t seq) { return kRecords + 64 * (seq % kRecordSlots); }
   bool failed() const { return outcome_.error != ErrorCode::kNone; }
 
@@ -198,7 +198,9 @@ class Session {
       if (!v.dispatched) continue;
       check(next < d_.dispatched.size(), "command %zu never reached an engine", i);
       const Dispatch& got = d_.dispatched[next++];
-      check(got.engine == engine_of(p) && got.opcode == p.opcode, "command %zu: wrong engine", i);
+      check(got.engine == engine_of(p) && got.opcode == p.opcode,
+            "command %zu of opcode %u: engine %u has opcode %u", i, p.opcode, got.engine,
+            got.opcode);
       if (got.engine == kMatrix) compare_product(i, got);
       for (size_t s = 0; s < v.sources.size(); ++s) {
         check(same(got.sources[s], v.sources[s]), "command %zu: src%zu", i, s + 1);
@@ -213,6 +215,12 @@ class Session {
         check(got.value == p.param[kFillValue], "command %zu: value", i);
       if (got.engine == kVector) compare_program(i, got);
       if (got.engine == kGather) check(got.dim == v.dim, "command %zu: dim", i);
+    }
+    for (const unsigned i : behind_) {
+      if (next == d_.dispatched.size()) return;
+      const Dispatch& got = d_.dispatched[next++];
+      check(got.engine == engine_of(packets_[i]) && got.opcode == packets_[i].opcode,
+            "command %u behind a failed one: wrong engine", i);
     }
     check(next == d_.dispatched.size(), "%zu commands too many", d_.dispatched.size() - next);
   }
@@ -248,6 +256,7 @@ class Session {
   }
 
   void compare_records(uint32_t seq) {
+    first_seq_ = seq;
     uint64_t before = 0;
     size_t dispatches = 0;
     for (size_t i = 0; i < expected_.size(); ++i) {
@@ -258,13 +267,17 @@ class Session {
       check(record.seq == seq + i && record.opcode == packets_[i].opcode, "record %zu", i);
       check(record.status == uint32_t(expected_[i].error), "record %zu: status %u, expected %u", i,
             record.status, uint32_t(expected_[i].error));
-      check(record.start_cycle > before && record.end_cycle > record.start_cycle,
+      check(record.start_cycle > before && record.end_cycle >= record.start_cycle,
             "record %zu: time", i);
-      before = record.end_cycle;
+      before = record.start_cycle;
       const Events counted{record.active_cycles, record.operand_stall, record.result_stall,
                            record.read_beats, record.write_beats};
       check(counted == expected, "record %zu: counts", i);
-      check(record.reserved[0] == 0 && record.reserved[1] == 0, "record %zu: reserved", i);
+      check(record.reserved == 0, "record %zu: reserved", i);
+      const bool waited = record.operand_wait != 0;
+      check(waited ? record.waited_for - first_seq_ < record.seq - first_seq_
+                   : record.waited_for == 0,
+            "record %zu: waited %u cycles for %u", i, record.operand_wait, record.waited_for);
     }
   }
 
@@ -331,5 +344,7 @@ class Session {
   uint64_t cleared_ = 0;
   std::vector<Packet> packets_;
   std::vector<Expected> expected_;
+  std::vector<unsigned> behind_;  // packets that may have started although an earlier one failed
+  uint32_t first_seq_ = 0;        // of this batch
   Outcome outcome_;
 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The command processor with plain pins: its structures taken apart for C++.
 ///
-/// `engine_*` have one element per engine, in the order of engine_e; all engines are offered the
-/// same command.
+/// `engine_*` have one element per engine, in the order of engine_e.
 module ctrl_bench
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -60,7 +59,7 @@ module ctrl_bench
   output logic [31:0]                program_line_o,
   input  logic [$bits(program_info_t)-1:0] program_info_i,
 
-  output npu_engine_cmd_t            engine_cmd_o,
+  output npu_engine_cmd_t            engine_cmd_o [NUM_ENGINES],
   output logic                       engine_valid_o [NUM_ENGINES],
   input  logic                       engine_ready_i [NUM_ENGINES],
   input  logic                       engine_done_i [NUM_ENGINES],
@@ -68,7 +67,9 @@ module ctrl_bench
   input  logic [2:0]                 engine_stats_i [NUM_ENGINES],
 
   input  logic                       rd_beat_i,
-  input  logic                       wr_beat_i
+  input  logic                       wr_beat_i,
+  input  logic [NUM_ENGINES-1:0]     engine_rd_beat_i,
+  input  logic [NUM_ENGINES-1:0]     engine_wr_beat_i
 );
   axil_req_t   axil_req;
   axil_rsp_t   axil_rsp;
@@ -101,15 +102,11 @@ module ctrl_bench
   assign wr_req_bytes_o  = wr_req.range.bytes;
   assign wr_data_valid_o = wr_req.data_valid;
 
-  assign engine_cmd_o = engine_req[0].cmd;
-
   for (genvar e = 0; e < NUM_ENGINES; e++) begin : gen_engine
     assign engine_valid_o[e] = engine_req[e].valid;
+    assign engine_cmd_o[e]   = engine_req[e].cmd;
     assign engine_rsp[e] = '{ready: engine_ready_i[e], done: engine_done_i[e],
                              err: error_e'(engine_err_i[e]), stats: engine_stats_i[e]};
-    SameCommand: assert property (@(posedge clk_i) disable iff (!rst_ni)
-        engine_req[e].cmd == engine_req[0].cmd)
-      else $error("ctrl_bench: engine %0d is offered another command", e);
   end
 
   npu_ctrl #(.BusBits(BusBits), .MemBase(MemBase), .MemLimit(MemLimit)) u_ctrl (
@@ -122,6 +119,6 @@ module ctrl_bench
                 err: wr_rsp_err_i}),
     .wr_data_o, .wr_strb_o, .program_line_o, .program_info_i,
     .engine_req_o(engine_req), .engine_rsp_i(engine_rsp),
-    .rd_beat_i, .wr_beat_i
+    .rd_beat_i, .wr_beat_i, .engine_rd_beat_i, .engine_wr_beat_i
   );
 endmodule

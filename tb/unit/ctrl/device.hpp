@@ -4,10 +4,12 @@
 // to compare.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <ranges>
 #include <set>
 #include <span>
@@ -15,73 +17,10 @@
 #include <vector>
 
 #include "common.hpp"
-#include "memory.h"
+#include "dispatch.hpp"
 #include "program_table.hpp"
-#include "windows.hpp"
 
 using namespace npu::isa;
-
-// Beyond 4 GiB, so that an address whose upper word is lost points outside.
-constexpr uint64_t kMemBase = 0x5'0010'0000;
-constexpr uint64_t kMemLimit = 0x5'0020'0000;
-
-// Bytes of [kMemBase, kMemLimit); outside it, and on lines marked bad, every access is an error.
-class Memory {
- public:
-  Memory() : bytes_(kMemLimit - kMemBase) {}
-  std::set<uint64_t> bad_lines;
-
-  bool error_at(uint64_t addr) const {
-    return addr < kMemBase || addr >= kMemLimit || bad_lines.count(addr / 64) != 0;
-  }
-  template <typename T>
-  void put(uint64_t addr, const T& value) {
-    std::memcpy(&bytes_.at(addr - kMemBase), &value, sizeof value);
-  }
-  template <typename T>
-  T get(uint64_t addr) const {
-    T value;
-    std::memcpy(&value, &bytes_.at(addr - kMemBase), sizeof value);
-    return value;
-  }
-  // The memory as the cmodel sees it.
-  npu::Memory model() {
-    npu::Memory memory(std::as_writable_bytes(std::span(bytes_)), kMemBase, kMemLimit);
-    for (const uint64_t line : bad_lines) memory.poison(line * 64, 64, true, true);
-    return memory;
-  }
-
- private:
-  std::vector<uint8_t> bytes_;
-};
-
-struct View {
-  uint64_t base;
-  uint32_t size[5], stride[5];
-};
-
-// In the order of engine_e.
-enum Engine { kMove, kMatrix, kVector, kGather, kEngines };
-
-// What the counters of the device count.
-struct Events {
-  uint64_t active = 0, operand_stall = 0, result_stall = 0, read_beats = 0, write_beats = 0;
-  bool operator==(const Events&) const = default;
-};
-
-// What an engine was handed: npu_engine_cmd_t.
-struct Dispatch {
-  Engine engine;
-  uint32_t opcode, accumulate, value, program, info, lines;
-  std::array<uint32_t, kImmediates> imm;
-  uint32_t dim;
-  std::array<uint32_t, kMaxSources> src_dtypes;
-  std::array<uint32_t, kMaxResults> dst_dtypes;
-  std::array<View, kMaxSources> sources;
-  std::array<View, kMaxResults> results;
-  std::array<uint32_t, 4> product;    // MATMUL: m, k, n, batch
-  std::array<WindowView, 4> windows;  // MATMUL: a, b, init, c
-};
 
 // program_info_t as a word; 0 where no program begins.
 inline uint32_t info_of(const npu::Program* program) {
@@ -114,6 +53,11 @@ class Device {
   uint64_t soft_resets = 0;
   std::vector<Events> events;  // of each dispatched command, in the cycles that its engine ran
   Events total;                // of all of them
+  unsigned most_running = 0;   // engines at a time
+  // Called with the number of a dispatch that starts, and those that run, itself included.
+  std::function<void(size_t, const std::vector<size_t>&)> on_start;
+  // Called with the address of each line that is read.
+  std::function<void(uint64_t)> on_read;
 
   void tick() {
     top.clk_i = 0;
@@ -222,6 +166,7 @@ class Device {
           top.rd_req_bytes_o, (unsigned long long)top.rd_req_addr_o);
     reads_.push_back({top.rd_req_addr_o, due() + read_delay, 0});
     ++lines_read;
+    if (on_read) on_read(top.rd_req_addr_o);
   }
 
   void drive_writes() {
@@ -273,49 +218,71 @@ class Device {
   }
 
   void drive_engines() {
+    pending_.fill({});
+    seen_ = {};
+    const unsigned reader = unsigned(random.below(2 * kEngines));
+    const unsigned writer = unsigned(random.below(2 * kEngines));
+    top.engine_rd_beat_i = top.engine_wr_beat_i = 0;
     for (unsigned i = 0; i < kEngines; ++i) {
       Pins engine = pins(i);
-      const bool running = engine_due_ != 0 && engine_ == i;
-      engine.ready = engine_due_ == 0 && !stall();
-      engine.done = running && engine_due_ <= cycle;
-      engine.err = dispatched.size() == failing_dispatch + 1 ? engine_error : 0;
+      Run& run = runs_[i];
+      const bool running = run.due != 0;
+      engine.ready = !running && !stall();
+      engine.done = running && run.due <= cycle;
+      engine.err = run.number == failing_dispatch ? engine_error : 0;
       // A member of npu_stats_t per bit, the first one uppermost.
       engine.stats = running ? uint8_t(random.below(8)) : 0;
+      if (!running) continue;
+      if (reader == i) top.engine_rd_beat_i |= 1 << i;
+      if (writer == i) top.engine_wr_beat_i |= 1 << i;
+      const unsigned stats = engine.stats;
+      pending_[i] = {stats >> 2 & 1, stats >> 1 & 1, stats & 1, reader == i, writer == i};
+      seen_.active |= stats >> 2 & 1;
+      seen_.operand_stall |= stats >> 1 & 1;
+      seen_.result_stall |= stats & 1;
     }
-    top.rd_beat_i = engine_due_ != 0 && random.chance(60);
-    top.wr_beat_i = engine_due_ != 0 && random.chance(30);
-    pending_ = {};
-    if (engine_due_ == 0) return;
-    const unsigned stats = pins(engine_).stats;
-    pending_ = {stats >> 2 & 1, stats >> 1 & 1, stats & 1, top.rd_beat_i, top.wr_beat_i};
+    // Beats of the host and of the processor count for the device alone.
+    const bool busy = !running_numbers().empty();
+    top.rd_beat_i = top.engine_rd_beat_i != 0 || (busy && random.chance(10));
+    top.wr_beat_i = top.engine_wr_beat_i != 0 || (busy && random.chance(10));
+    seen_.read_beats = top.rd_beat_i;
+    seen_.write_beats = top.wr_beat_i;
   }
 
-  // The pins of this cycle belong to the command that ran when they were driven.
+  // The pins of this cycle belong to the commands that ran when they were driven.
   void count_events() {
-    if (events.empty()) return;
-    for (Events* counts : {&total, &events.back()}) {
-      counts->active += pending_.active;
-      counts->operand_stall += pending_.operand_stall;
-      counts->result_stall += pending_.result_stall;
-      counts->read_beats += pending_.read_beats;
-      counts->write_beats += pending_.write_beats;
-    }
-    pending_ = {};
+    add(total, seen_);
+    for (unsigned i = 0; i < kEngines; ++i)
+      if (runs_[i].number < events.size()) add(events[runs_[i].number], pending_[i]);
+  }
+  static void add(Events& counts, const Events& more) {
+    counts.active += more.active;
+    counts.operand_stall += more.operand_stall;
+    counts.result_stall += more.result_stall;
+    counts.read_beats += more.read_beats;
+    counts.write_beats += more.write_beats;
   }
 
   void sample_engines() {
-    if (engine_due_ != 0 && pins(engine_).done) engine_due_ = 0;
-    if (engine_due_ != 0) check(command_ == command_words(), "the command changed under way");
-    unsigned asked = 0;
+    unsigned running = 0;
     for (unsigned i = 0; i < kEngines; ++i) {
-      asked += pins(i).valid;
-      if (pins(i).valid && pins(i).ready) start(Engine(i));
+      Run& run = runs_[i];
+      if (run.due != 0 && pins(i).done) run.due = 0;
+      if (run.due != 0) check(run.command == command_words(i), "the command changed under way");
+      if (pins(i).valid && !run.offered) offer(Engine(i));
+      if (pins(i).valid && pins(i).ready) {
+        run.offered = false;
+        run.due = due() + engine_latency;
+      }
+      running += run.due != 0;
     }
-    check(asked <= 1, "%u engines asked for at a time", asked);
+    most_running = std::max(most_running, running);
   }
 
-  void start(Engine engine) {
-    command_ = command_words();
+  // Commands start in order; engines take them when they are ready.
+  void offer(Engine engine) {
+    Run& run = runs_[engine];
+    words_ = run.command = command_words(engine);
     next_bit_ = 0;
     Dispatch d{};
     d.engine = engine;
@@ -333,21 +300,30 @@ class Device {
     for (uint32_t& dtype : std::views::reverse(d.dst_dtypes)) dtype = next(4);
     for (uint32_t& dtype : std::views::reverse(d.src_dtypes)) dtype = next(4);
     d.opcode = next(32);
+    run.number = dispatched.size();
+    run.offered = true;
     dispatched.push_back(d);
     events.push_back({});
-    engine_ = engine;
-    engine_due_ = due() + engine_latency;
+    if (on_start) on_start(run.number, running_numbers());
   }
 
-  std::vector<uint32_t> command_words() {
+  // Numbers of the dispatches that run now.
+  std::vector<size_t> running_numbers() const {
+    std::vector<size_t> numbers;
+    for (const Run& run : runs_)
+      if (run.offered || run.due != 0) numbers.push_back(run.number);
+    return numbers;
+  }
+
+  std::vector<uint32_t> command_words(unsigned engine) {
     std::vector<uint32_t> words;
-    for (unsigned i = 0; i < kCommandWords; ++i) words.push_back(top.engine_cmd_o[i]);
+    for (unsigned i = 0; i < kCommandWords; ++i) words.push_back(top.engine_cmd_o[engine][i]);
     return words;
   }
   // The next bits of the command, from its least significant one.
   uint32_t next(unsigned bits) {
-    uint64_t window = command_.at(next_bit_ / 32);
-    if (next_bit_ % 32 + bits > 32) window |= uint64_t(command_.at(next_bit_ / 32 + 1)) << 32;
+    uint64_t window = words_.at(next_bit_ / 32);
+    if (next_bit_ % 32 + bits > 32) window |= uint64_t(words_.at(next_bit_ / 32 + 1)) << 32;
     window >>= next_bit_ % 32;
     next_bit_ += bits;
     return uint32_t(window & ((uint64_t(1) << bits) - 1));
@@ -380,7 +356,8 @@ class Device {
   }
 
   void quiet_at_reset() {
-    check(reads_.empty() && write_due_ == 0 && engine_due_ == 0, "soft reset with work under way");
+    check(reads_.empty() && write_due_ == 0 && running_numbers().empty(),
+          "soft reset with work under way");
     ++soft_resets;
   }
 
@@ -390,10 +367,17 @@ class Device {
   std::vector<std::pair<std::vector<uint8_t>, uint64_t>> write_beats_;
   // Four windows of 608 bits, four sizes, seven tensors of 384 bits and 329 more.
   static constexpr unsigned kCommandWords = (4 * 608 + 4 * 32 + 7 * 384 + 329 + 31) / 32;
-  Engine engine_ = kMove;
-  Events pending_;  // what the pins say in this cycle
-  uint64_t engine_due_ = 0;
-  std::vector<uint32_t> command_;
+  // What an engine is doing: dispatch `number` until cycle `due`; 0 when it is free.
+  struct Run {
+    size_t number = SIZE_MAX;
+    bool offered = false;
+    uint64_t due = 0;
+    std::vector<uint32_t> command;
+  };
+  std::array<Run, kEngines> runs_;
+  std::array<Events, kEngines> pending_;  // what the pins say in this cycle
+  Events seen_;                           // of the whole device
+  std::vector<uint32_t> words_;
   unsigned next_bit_ = 0;
   unsigned response_ = 0;
 };

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that overlap on the pins, against the model, which runs one at a time."""
+
+from __future__ import annotations
+
+from driver.results import TestInfo
+
+INFO = TestInfo(
+    name="overlap",
+    summary="streams of commands that depend on each other, with stalls and with errors",
+    kind="cocotb",
+    backends=("rtl",),
+)
+
+MODULE = "tb.tests._overlap"
+TESTS = ("Dependent", "DependentStalls", "FailsInTheMiddle")
+"""Each runs in a simulator of its own."""
