@@ -3,7 +3,8 @@
 ///
 /// `start_i`, one bit per engine, hands `cmd_i` to an engine that is free. `end_o` announces the
 /// end of the command of `end_slot_o`, in the cycle of its engine's `done` or later: at most one
-/// per cycle, and none while `hold_end_i`. Each engine's own part has a clock only while it is in use.
+/// per cycle, and none while `hold_end_i`. Each engine's own part has a
+/// clock only while it is in use.
 module npu_cmd_engines
   import npu_pkg::*;
   import npu_ctrl_pkg::*;

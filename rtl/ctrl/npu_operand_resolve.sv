@@ -384,24 +384,16 @@ module npu_operand_resolve
     end
   end
 
-  assign req_valid_o = ask || extend;
-  assign req_addr_o  = ask ? operand.addr[63:6] : extend_addr;
+  assign req_valid_o  = ask || extend;
+  assign req_addr_o   = ask ? operand.addr[63:6] : extend_addr;
   assign span_valid_o = range_done && range_error == ERROR_NONE;
   assign span_o.write = operand.is_dst;
-
-  assign done_o      = state_q == FINISH;
-  assign error_o     = error_q;
-  assign src1_o      = src1_q;
-  assign src2_o      = src2_q;
-  assign src3_o      = src3_q;
-  assign src4_o      = src4_q;
-  assign dst_o       = dst_q;
-  assign dst2_o      = dst2_q;
-  assign dst3_o      = dst3_q;
-  assign dtypes_o    = dtype_q;
-  assign src1_window_o = src1_window_q;
-  assign src2_window_o = src2_window_q;
-  assign src3_window_o = src3_window_q;
-  assign dst_window_o  = dst_window_q;
-  assign dim_o       = tensor_dim(operand.dim, ref_rank_q);
+  assign done_o       = state_q == FINISH;
+  assign error_o      = error_q;
+  assign dtypes_o     = dtype_q;
+  assign dim_o        = tensor_dim(operand.dim, ref_rank_q);
+  assign {src1_o, src2_o, src3_o, src4_o} = {src1_q, src2_q, src3_q, src4_q};
+  assign {dst_o, dst2_o, dst3_o}          = {dst_q, dst2_q, dst3_q};
+  assign {src1_window_o, src2_window_o}   = {src1_window_q, src2_window_q};
+  assign {src3_window_o, dst_window_o}    = {src3_window_q, dst_window_q};
 endmodule

@@ -5,7 +5,8 @@
 /// An engine is done only when every burst that it wrote is acknowledged. A record is written only
 /// when the engine of its command, and those of all commands that started before it, are done;
 /// records name the commands in the order in which engines were offered them. SYNC's word is
-/// written only when nothing runs. A DRAM that answers in order would hide a violation of the first rule.
+/// written only when nothing runs. A DRAM that answers in order would hide a violation of
+/// the first rule.
 module npu_order_checker
   import npu_isa_pkg::*;
   import npu_pkg::*;
