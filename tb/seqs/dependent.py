@@ -19,7 +19,7 @@ _LINE = 64
 
 
 @dataclass
-class SharedMemory:
+class SharedOperands:
     """The shared bytes, and the operands that the command being made has in them."""
 
     arena: Arena
@@ -38,20 +38,20 @@ class SharedMemory:
                 return address
 
 
-def shared_memory(arena: Arena, size_bytes: int = 2048) -> SharedMemory:
+def shared_memory(arena: Arena, size_bytes: int = 2048) -> SharedOperands:
     """Fresh memory with random bytes."""
     base = arena.place(size_bytes, _LINE)
     arena.fill(base, size_bytes)
-    return SharedMemory(arena, base, size_bytes)
+    return SharedOperands(arena, base, size_bytes)
 
 
-def _copy(memory: SharedMemory) -> list[Packet]:
+def _copy(memory: SharedOperands) -> list[Packet]:
     count = memory.arena.rng.choice((1, 7, 64, memory.arena.rng.randint(1, 400)))
     src, dst = memory.operand(count, 1), memory.operand(count, 1)
     return [Packet(Opcode.COPY, flag_word(DType.INT8, DType.INT8), src, 0, dst, (count,))]
 
 
-def _fill(memory: SharedMemory) -> list[Packet]:
+def _fill(memory: SharedOperands) -> list[Packet]:
     rng = memory.arena.rng
     dtype = rng.choice((DType.INT8, DType.FP16, DType.INT32))
     width = DTYPE_BYTES[dtype]
@@ -61,7 +61,7 @@ def _fill(memory: SharedMemory) -> list[Packet]:
     return [Packet(Opcode.FILL, flag_word(DType.FP32, dtype), 0, 0, dst, params)]
 
 
-def _product(memory: SharedMemory) -> list[Packet]:
+def _product(memory: SharedOperands) -> list[Packet]:
     rng = memory.arena.rng
     source, result = rng.choice(((DType.FP32, DType.FP32), (DType.INT8, DType.INT32)))
     m, k, n = (rng.randint(1, 9) for _ in range(3))
@@ -73,7 +73,7 @@ def _product(memory: SharedMemory) -> list[Packet]:
     return [Packet(Opcode.MATMUL, word, src1, src2, dst, (m, k, n, 1))]
 
 
-def _pass(memory: SharedMemory) -> list[Packet]:
+def _pass(memory: SharedOperands) -> list[Packet]:
     count = memory.arena.rng.randint(1, 60)
     program = PROGRAMS["add"]
     sources = [memory.operand(4 * count, 4) for _ in range(program.sources)]
@@ -82,13 +82,13 @@ def _pass(memory: SharedMemory) -> list[Packet]:
     return [stream_packet(LINES["add"], flags, sources, dst, count=count, imms=[0] * 4)]
 
 
-def _described(memory: SharedMemory, base: int, count: int) -> int:
+def _described(memory: SharedOperands, base: int, count: int) -> int:
     at = memory.arena.place(_LINE, _LINE)
     memory.arena.contents.append((at, Descriptor(base, DType.INT32, (count,), (1,)).pack()))
     return at
 
 
-def _gather(memory: SharedMemory) -> list[Packet]:
+def _gather(memory: SharedOperands) -> list[Packet]:
     rng = memory.arena.rng
     table, count = rng.randint(1, 40), rng.randint(1, 40)
     src = _described(memory, memory.operand(4 * table, 4), table)
@@ -98,7 +98,7 @@ def _gather(memory: SharedMemory) -> list[Packet]:
     return [Packet(Opcode.GATHER, word, src, picked, dst, (0,))]
 
 
-def _order(memory: SharedMemory) -> list[Packet]:
+def _order(memory: SharedOperands) -> list[Packet]:
     rng = memory.arena.rng
     if rng.random() < 0.4:
         word = memory.operand(4, 4)
@@ -106,7 +106,7 @@ def _order(memory: SharedMemory) -> list[Packet]:
     return [Packet(rng.choice((Opcode.NOP, Opcode.FENCE)))]
 
 
-def _new_descriptor(memory: SharedMemory) -> list[Packet]:
+def _new_descriptor(memory: SharedOperands) -> list[Packet]:
     """A COPY that changes the descriptor of the command behind it."""
     count = memory.arena.rng.randint(1, 30)
     src = memory.operand(4 * count, 4)
@@ -124,7 +124,7 @@ def _new_descriptor(memory: SharedMemory) -> list[Packet]:
     return [change, Packet(Opcode.COPY, word, src, 0, used)]
 
 
-_MAKERS: tuple[tuple[Callable[[SharedMemory], list[Packet]], int], ...] = (
+_MAKERS: tuple[tuple[Callable[[SharedOperands], list[Packet]], int], ...] = (
     (_copy, 5),
     (_fill, 4),
     (_product, 5),
@@ -135,7 +135,7 @@ _MAKERS: tuple[tuple[Callable[[SharedMemory], list[Packet]], int], ...] = (
 )
 
 
-def dependent(memory: SharedMemory, count: int) -> list[Packet]:
+def dependent(memory: SharedOperands, count: int) -> list[Packet]:
     """At least `count` commands on the shared memory."""
     makers, weights = zip(*_MAKERS, strict=True)
     packets: list[Packet] = []
