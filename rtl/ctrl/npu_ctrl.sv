@@ -133,6 +133,7 @@ module npu_ctrl
     .cmd_o          (cmd)
   );
 
+  logic                   line_blocked;
   npu_line_reader #(.BusBits(BusBits)) u_line_reader (
     .clk_i            (ctrl_clk),
     .rst_ni           (core_rst_n),
@@ -170,7 +171,6 @@ module npu_ctrl
   logic                   unused_flags;
   error_e                 decode_error, resolve_error, issue_error, error;
   logic                   resolve_start, resolve_done, span_valid, take, checked, blocked;
-  logic                   line_blocked;
   span_t                  span;
   npu_engine_cmd_t        engine_cmd;
   logic [NUM_ENGINES-1:0] engine_start, engine_free;

