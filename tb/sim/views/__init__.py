@@ -62,7 +62,7 @@ GROUPS: dict[str, tuple[Signal, ...]] = {
         Signal("error sequence", f"{_CTRL}.status.error_seq", 32, decimal=True),
         Signal("completed", f"{_CTRL}.status.completed", 32, decimal=True),
         Signal("command step", f"{_CTRL}.u_cmd_issue.state_q", 3),
-        Signal("operand step", f"{_CTRL}.u_cmd_check.u_operand_resolve.state_q", 3),
+        Signal("operand step", f"{_CTRL}.u_cmd_check.u_operand_resolve.state_q", 4),
     ),
     "packet": (Signal("sequence", f"{_CTRL}.next_seq", 32, decimal=True), *_packet()),
     "engines": (
