@@ -192,7 +192,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
     "matrix": (
         # a place in mixed radix
         Mutant("npu_matrix_walk.sv", "«here_i.middle == 32'd1»;", "1'b0", "expected"),
-        Mutant("npu_matrix_walk.sv", "next_o.inner  = «wraps» ?", "1'b0", "BytesInRange"),
+        Mutant("npu_matrix_walk.sv", "next_o.inner  = «wraps» ?", "1'b0", "no transfer"),
         Mutant("npu_matrix_walk.sv", "+ «passed» + step", "64'd0", "expected"),
         # where the next tile, and the next block, begin
         Mutant("npu_matrix_tiles.sv", "a_k_q    <= «a_k_next_q»;", "a_k_q", "expected"),
