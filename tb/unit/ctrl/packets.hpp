@@ -181,7 +181,7 @@ class PacketMaker : public DescriptorMaker {
 
   void plain_operands(Packet& p, const npu::Program& program, const std::vector<uint32_t>& shape,
                       const std::vector<uint32_t>& result) {
-    const bool direct = program.reduce == Reduce::kNone && random_.chance(40);
+    const bool direct = random_.chance(program.reduce == Reduce::kNone ? 40 : 10);
     if (direct) p.param[kVectorCount] = size(random_.chance(50) ? 8 : 1000);
     const auto place = [&](unsigned shift, uint32_t mask, const std::vector<uint32_t>& sizes) {
       const uint32_t dtype = uint32_t(random_.below(kDTypeBytes.size()));
@@ -250,7 +250,7 @@ class PacketMaker : public DescriptorMaker {
     const bool ta = p.flags & kTransAMask, tb = p.flags & kTransBMask;
     p.src1 = matrix(p, kSrc1DescMask, src, {batch, ta ? k : m, ta ? m : k}, !ta);
     p.src2 = matrix(p, kSrc2DescMask, src, {batch, tb ? n : k, tb ? k : n}, !tb);
-    if ((p.flags & kAccumulateMask) && random_.chance(50)) {
+    if (random_.chance((p.flags & kAccumulateMask) ? 50 : 5)) {
       p.flags |= kSrc3DescMask;
       const uint64_t init = random_.chance(50) ? describe_window(dst, {batch, m, n}, false)
                                                : describe(dst, {batch, m, n}, false);
