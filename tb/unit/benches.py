@@ -70,7 +70,7 @@ BLOCKS: dict[str, BlockBench] = {
         ("pkg", "common", "csr", "gen", "ctrl"),
         40,
         256,
-        40,
+        120,
         (_REGISTERS,),
         {"MemBase": "64'h500100000", "MemLimit": "64'h500200000"},
     ),
