@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,18 @@ def test_a_sample_over_its_cpu_time_is_told_apart() -> None:
             torch.ones(3)
 
     found = judged(endless, limit_s=0.05)
+    assert found is not None and found.status == "timeout"
+
+
+def test_a_limit_whose_exception_is_dropped_strikes_again() -> None:
+    def deaf() -> torch.Tensor:
+        with contextlib.suppress(Exception):
+            while True:
+                torch.ones(3)
+        while True:
+            torch.ones(3)
+
+    found = judged(deaf, limit_s=0.05)
     assert found is not None and found.status == "timeout"
 
 

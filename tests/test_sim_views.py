@@ -11,6 +11,8 @@ from sim_host import REPOSITORY
 
 from driver.backend.rtl import RtlBackend
 from driver.config import load_config
+from regress.failures.waves import ENGINE_STARTS
+from regress.pages.strip import SIGNALS
 from tb.sim.build import build
 from tb.sim.spec import spec_for
 from tb.sim.views import DATA_BITS, FILES, FOLDER, GROUPS
@@ -49,3 +51,4 @@ def test_every_signal_exists_with_its_width(tmp_path: Path) -> None:
     assert len(signals) > 40
     widths = {s.path: config.bus_bits if s.width == DATA_BITS else s.width for s in signals}
     assert widths == {s.path: found.get(s.path) for s in signals}
+    assert {*ENGINE_STARTS, *(signal.path for signal in SIGNALS)} <= set(found)

@@ -30,7 +30,8 @@ FETCH, FIRST_BEAT, WRONG_WRITE = "fetch", "first beat", "first wrong write"
 _DATA_PIN = re.compile(r"(\S+data)\[\d+:0\]")
 _PIN = "tb_top.m_axi_"
 _CORE = "tb_top.u_npu.u_core."
-_ENGINES = ("matrix", "move", "vector", "gather")
+ENGINE_STARTS = tuple(f"{_CORE}u_{name}.start" for name in ("matrix", "move", "vector", "gather"))
+"""Each high in the cycle in which its engine takes a command."""
 _LETTERS = 26
 _LEAD_PS = 100_000
 """How much of the time before the last marker a viewer opens with."""
@@ -92,7 +93,7 @@ def _finish(outcome: RunOutcome, waves: Path, attempt: Attempt, row: OpRow) -> R
 def find_markers(file: WaveFile, result: RunResult) -> dict[str, int]:
     """Cycles to look at, in the order of time. What never happened has none."""
     found: dict[str, int | None] = {FETCH: _handshake(file, "ar", 0)}
-    starts = [file.trace(f"{_CORE}u_{engine}.req_i.valid") for engine in _ENGINES]
+    starts = [file.trace(path) for path in ENGINE_STARTS]
     engines = [first_together([start]) for start in starts if start is not None]
     begun = min((cycle for cycle in engines if cycle is not None), default=None)
     if begun is not None:

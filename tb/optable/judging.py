@@ -47,6 +47,10 @@ class _OverTime(Exception):
     """The sample's CPU time is used up."""
 
 
+_AGAIN_S = 0.5
+"""CPU time between two of them: more than the way out of a sample takes."""
+
+
 class Judge:
     """A cmodel that samples run on, one after the other."""
 
@@ -189,13 +193,16 @@ def _line(error: BaseException) -> str:
 
 @contextmanager
 def _cpu_limit(seconds: float) -> Iterator[None]:
-    """Raise _OverTime after so much CPU time: the load of the machine does not count."""
+    """Raise _OverTime after so much CPU time: the load of the machine does not count.
+
+    Again and again: Python drops what is raised in a callback of its own, such as a weakref's.
+    """
 
     def expired(_number: int, _frame: object) -> None:
         raise _OverTime
 
     former = signal.signal(signal.SIGPROF, expired)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_PROF, seconds, max(seconds, _AGAIN_S))
     try:
         yield
     finally:
