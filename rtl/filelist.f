@@ -73,6 +73,7 @@ vector/npu_vector.sv
 // registers
 csr/gen/npu_csr.sv
 csr/npu_perf_counters.sv
+csr/npu_engine_counters.sv
 csr/npu_csr_wrap.sv
 // command processor
 ctrl/npu_line_reader.sv

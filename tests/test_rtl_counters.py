@@ -10,6 +10,7 @@ from backend_host import CONFIG, Host
 
 from driver.backend.rtl import RtlBackend
 from driver.isa import COMPLETION_BYTES, CompletionRecord, DType, Opcode, Packet, csr, flag_word
+from driver.runtime.engine_counters import Engine, EngineCounters, read_engine_counters
 
 BUS_BYTES = CONFIG.bus_bits // 8
 RECORD_BEATS = COMPLETION_BYTES // BUS_BYTES
@@ -81,3 +82,22 @@ def test_clear_zeroes_every_counter(rtl: Host) -> None:
     rtl.backend.write_csr(csr.PERF_CTRL, 1)
     for low in COUNTERS:
         assert (rtl.backend.read_csr(low), rtl.backend.read_csr(low + 4)) == (0, 0), hex(low)
+    idle = EngineCounters(0, 0, dict.fromkeys(Engine, 0))
+    assert read_engine_counters(rtl.backend) == dict.fromkeys(Engine, idle)
+
+
+def test_counters_per_engine_say_who_waited_for_whom(rtl: Host) -> None:
+    """A product, a COPY of its result, and a FILL elsewhere behind that."""
+    rtl.backend.reset()
+    rtl.start()
+    fill = Packet(Opcode.FILL, FP32, 0, 0, B + 0x1_0000, (4, 7))
+    from_result = Packet(Opcode.COPY, FP32, C, 0, A - 0x1_0000, (M * N,))
+    for packet in (PRODUCT, from_result, fill):
+        rtl.push(packet)
+    rtl.wait_until(3)
+    product, copy, filled = (rtl.record(index) for index in range(3))
+    counters = read_engine_counters(rtl.backend)
+    assert counters[Engine.MATRIX].busy == product.cycles
+    assert counters[Engine.MOVE].waited_for[Engine.MATRIX] == copy.operand_wait > 0
+    assert counters[Engine.MOVE].wanted == filled.engine_wait
+    assert counters[Engine.VECTOR] == EngineCounters(0, 0, dict.fromkeys(Engine, 0))

@@ -5,6 +5,7 @@
 /// pulses with `push_packet_o` in the cycle after the write of CMD_PUSH. `irq_o` is a level.
 module npu_csr_wrap
   import npu_isa_pkg::*;
+  import npu_pkg::*;
   import npu_vector_pkg::PROGRAM_DIGEST;
   import npu_vector_pkg::PROGRAM_RAM;
   import npu_vector_pkg::PROGRAM_RAM_LINES;
@@ -37,6 +38,7 @@ module npu_csr_wrap
   input  irq_events_t  irq_events_i,
   input  logic         retire_i,
   input  perf_events_t perf_events_i,
+  input  engine_events_t engine_events_i,
   output logic         irq_o
 );
   npu_csr_pkg::npu_csr__in_t  hwif_in;
@@ -164,4 +166,23 @@ module npu_csr_wrap
   assign hwif_in.READ_BEATS.value.next    = counts.read_beats;
   assign hwif_in.WRITE_BEATS.value.next   = counts.write_beats;
   assign hwif_in.COMMANDS.value.next      = counts.commands;
+
+  engine_counts_t engine_counts;
+
+  npu_engine_counters u_engine_counters (
+    .clk_i,
+    .read_clk_i(csr_clk),
+    .rst_ni    (field_rst_n),
+    .clear_i   (hwif_out.PERF_CTRL.clear.value),
+    .events_i  (engine_events_i),
+    .counts_o  (engine_counts)
+  );
+
+  for (genvar e = 0; e < NUM_ENGINES; e++) begin : gen_engine
+    assign hwif_in.ENGINE_BUSY[e].cycles.next = engine_counts.busy[e];
+    assign hwif_in.ENGINE_WAIT[e].cycles.next = engine_counts.engine_wait[e];
+  end
+  for (genvar i = 0; i < ENGINE_PAIRS; i++) begin : gen_pair
+    assign hwif_in.COMMAND_WAIT[i].cycles.next = engine_counts.command_wait[i];
+  end
 endmodule

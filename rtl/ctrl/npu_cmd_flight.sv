@@ -34,6 +34,7 @@ module npu_cmd_flight
   output slots_t                 may_fail_o,
   input  slot_t                  seq_slot_i,
   output logic [31:0]            seq_o,
+  output logic [31:0]            opcode_o,
 
   // Engines
   output engine_req_t            req_o [NUM_ENGINES],
@@ -111,7 +112,8 @@ module npu_cmd_flight
     .oldest_end_o  (oldest_end),
     .pop_i         (retire_o),
     .seq_slot_i,
-    .seq_o
+    .seq_o,
+    .opcode_o
   );
 
   assign drained = unfinished_o == '0 && issue_idle_i;

@@ -32,12 +32,16 @@ module npu_cmd_order
   input  slots_t      may_fail_i,
   output slot_t       awaited_o,     // the last one that it waits for
   input  logic [31:0] awaited_seq_i,
+  input  logic [31:0] awaited_opcode_i,
 
   output logic        blocked_o,
   output logic        line_blocked_o,
-  output cmd_waits_t  waits_o
+  output cmd_waits_t  waits_o,
+  output logic        engine_wait_o,  // in this cycle it waits for its engine
+  output logic [ENGINE_PAIRS-1:0] command_wait_o  // for which of the engines' commands it waits
 );
   slots_t span_blocked, line_blocked, awaited;
+  logic   operand_wait;
 
   npu_hazard #(.MemBase(MemBase), .MemLimit(MemLimit)) u_hazard (
     .clk_i         (ctrl_clk_i),
@@ -68,11 +72,15 @@ module npu_cmd_order
   assign blocked_o      = awaited != '0;
   assign line_blocked_o = line_blocked != '0;
 
+  assign operand_wait   = blocked_o && (checked_i || line_valid_i);
+  assign engine_wait_o  = checked_i && !blocked_o && !start_i;
+  assign command_wait_o = operand_wait ? wait_pair(opcode_i, awaited_opcode_i) : '0;
+
   npu_cmd_waits u_cmd_waits (
     .clk_i,
     .take_i,
-    .operand_i(blocked_o && (checked_i || line_valid_i)),
-    .engine_i (checked_i && !blocked_o && !start_i),
+    .operand_i(operand_wait),
+    .engine_i (engine_wait_o),
     .seq_i    (awaited_seq_i),
     .waits_o
   );

@@ -36,7 +36,8 @@ module npu_cmd_table
   input  logic         pop_i,
 
   input  slot_t        seq_slot_i,
-  output logic [31:0]  seq_o  // of the command in seq_slot_i
+  output logic [31:0]  seq_o,  // of the command in seq_slot_i
+  output logic [31:0]  opcode_o
 );
   cmd_started_t [CMD_SLOTS-1:0] started_q;
   cmd_ended_t   [CMD_SLOTS-1:0] ended_q;
@@ -104,6 +105,7 @@ module npu_cmd_table
   assign oldest_o       = started_q[head_q];
   assign oldest_end_o   = ended_q[head_q];
   assign seq_o          = started_q[seq_slot_i].seq;
+  assign opcode_o       = started_q[seq_slot_i].opcode;
 
   RoomForPush: assert property (@(posedge clk_i) disable iff (!rst_ni)
       push_i |-> !used_q[tail_q])

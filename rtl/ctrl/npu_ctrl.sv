@@ -62,6 +62,7 @@ module npu_ctrl
   ctrl_status_t status;
   irq_events_t  irq_events;
   perf_events_t perf_events;
+  engine_events_t engine_events;
 
   assign core_rst_n = rst_ni && !soft_rst_o;
 
@@ -84,6 +85,7 @@ module npu_ctrl
     .irq_events_i     (irq_events),
     .retire_i         (retire),
     .perf_events_i    (perf_events),
+    .engine_events_i  (engine_events),
     .irq_o
   );
 
@@ -176,7 +178,9 @@ module npu_ctrl
   logic [NUM_ENGINES-1:0] engine_start, engine_free;
   slots_t                 used, unfinished, may_fail;
   slot_t                  next_slot, awaited_slot;
-  logic [31:0]            awaited_seq, next_seq;
+  logic [31:0]            awaited_seq, awaited_opcode, next_seq;
+  logic                   engine_wait;
+  logic [NUM_ENGINES-1:0] engine_wanted;
   cmd_waits_t             waits;
 
   // Commands on their way
@@ -233,9 +237,12 @@ module npu_ctrl
     .may_fail_i    (may_fail),
     .awaited_o     (awaited_slot),
     .awaited_seq_i (awaited_seq),
+    .awaited_opcode_i(awaited_opcode),
     .blocked_o     (blocked),
     .line_blocked_o(line_blocked),
-    .waits_o       (waits)
+    .waits_o       (waits),
+    .engine_wait_o (engine_wait),
+    .command_wait_o(engine_events.command_wait)
   );
 
   npu_cmd_issue u_cmd_issue (
@@ -299,6 +306,7 @@ module npu_ctrl
     .may_fail_o    (may_fail),
     .seq_slot_i    (awaited_slot),
     .seq_o         (awaited_seq),
+    .opcode_o      (awaited_opcode),
     .req_o         (engine_req_o),
     .rsp_i         (engine_rsp_i),
     .read_beat_i   (engine_rd_beat_i),
@@ -364,6 +372,15 @@ module npu_ctrl
       perf_events.active        |= engine_rsp_i[e].stats.active;
       perf_events.operand_stall |= engine_rsp_i[e].stats.operand_stall;
       perf_events.result_stall  |= engine_rsp_i[e].stats.result_stall;
+    end
+  end
+
+  assign engine_events.busy        = ~engine_free;
+  assign engine_events.engine_wait = engine_wait ? engine_wanted : '0;
+
+  always_comb begin
+    for (int unsigned e = 0; e < NUM_ENGINES; e++) begin
+      engine_wanted[e] = opcode_engine(packet.opcode) == engine_e'(e);
     end
   end
 

@@ -154,6 +154,22 @@ package npu_ctrl_pkg;
     logic write_beat;
   } perf_events_t;
 
+  localparam int unsigned ENGINE_PAIRS = NUM_ENGINES * NUM_ENGINES;
+
+  /// What is counted for each engine, one bit per cycle.
+  typedef struct packed {
+    logic [NUM_ENGINES-1:0]  busy;          // it has a command
+    logic [NUM_ENGINES-1:0]  engine_wait;   // a command waits for it
+    logic [ENGINE_PAIRS-1:0] command_wait;  // see wait_pair
+  } engine_events_t;
+
+  /// 32-bit counts of those since the last clear.
+  typedef struct packed {
+    logic [NUM_ENGINES-1:0][31:0]  busy;
+    logic [NUM_ENGINES-1:0][31:0]  engine_wait;
+    logic [ENGINE_PAIRS-1:0][31:0] command_wait;
+  } engine_counts_t;
+
   /// 64-bit counts of the cycles since reset, and of commands and events since the last clear.
   typedef struct packed {
     logic [63:0] cycle;
@@ -198,6 +214,17 @@ package npu_ctrl_pkg;
   /// May fail by its data: nothing behind it starts before it has ended.
   function automatic logic opcode_fails_by_data(logic [31:0] opcode);
     return opcode == OPCODE_GATHER || opcode == OPCODE_SCATTER || opcode == OPCODE_LOAD;
+  endfunction
+
+  /// The bit of "a command of `opcode` waits for one of `awaited`", if both have an engine.
+  function automatic logic [ENGINE_PAIRS-1:0] wait_pair(logic [31:0] opcode, logic [31:0] awaited);
+    logic [ENGINE_PAIRS-1:0] pair;
+    pair = '0;
+    for (int unsigned i = 0; i < ENGINE_PAIRS; i++) begin
+      pair[i] = opcode_engine(opcode) == engine_e'(i / NUM_ENGINES)
+             && opcode_engine(awaited) == engine_e'(i % NUM_ENGINES);
+    end
+    return pair;
   endfunction
 
   /// One operand as the packet states it. `shape` is that of the data in memory; it is meaningless

@@ -151,6 +151,15 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "512'(counts_q.result_stall) << 192",
             "clear leaves",
         ),
+        # counters per engine
+        Mutant(
+            "npu_cmd_order.sv",
+            "wait_pair(opcode_i, «awaited_opcode_i»)",
+            "opcode_i",
+            "COMMAND_WAIT",
+        ),
+        Mutant("npu_cmd_order.sv", "checked_i && «!blocked_o» && !start_i;", "1'b1", "ENGINE_WAIT"),
+        Mutant("npu_ctrl.sv", "engine_events.busy        = «~engine_free»", "engine_start", "BUSY"),
         # windows
         Mutant("npu_window_check.sv", "wide_q <= «product_q[63:32] != '0»;", "1'b0", "error code"),
         Mutant("npu_window_check.sv", "|| «transposed_i» ||", "1'b0"),

@@ -45,5 +45,8 @@ inline constexpr unsigned kWriteBeatsHi = 0x12c;
 inline constexpr unsigned kCommandsLo = 0x130;
 inline constexpr unsigned kCommandsHi = 0x134;
 inline constexpr unsigned kPerfCtrl = 0x138;
+inline constexpr unsigned kEngineBusy = 0x140;
+inline constexpr unsigned kEngineWait = 0x150;
+inline constexpr unsigned kCommandWait = 0x160;
 
 }  // namespace npu::csr

@@ -259,6 +259,9 @@ module npu_csr (
         logic [1:0] WRITE_BEATS;
         logic [1:0] COMMANDS;
         logic PERF_CTRL;
+        logic ENGINE_BUSY[4];
+        logic ENGINE_WAIT[4];
+        logic COMMAND_WAIT[16];
     } decoded_reg_strb_t;
     decoded_reg_strb_t decoded_reg_strb;
     logic decoded_err;
@@ -355,6 +358,18 @@ module npu_csr (
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'h134);
         decoded_reg_strb.PERF_CTRL = cpuif_req_masked & (cpuif_addr == 16'h138);
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'h138);
+        for(int i0=0; i0<4; i0++) begin
+            decoded_reg_strb.ENGINE_BUSY[i0] = cpuif_req_masked & (cpuif_addr == 16'h140 + (16)'(i0) * 16'h4) & !cpuif_req_is_wr;
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'h140 + (16)'(i0) * 16'h4);
+        end
+        for(int i0=0; i0<4; i0++) begin
+            decoded_reg_strb.ENGINE_WAIT[i0] = cpuif_req_masked & (cpuif_addr == 16'h150 + (16)'(i0) * 16'h4) & !cpuif_req_is_wr;
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'h150 + (16)'(i0) * 16'h4);
+        end
+        for(int i0=0; i0<16; i0++) begin
+            decoded_reg_strb.COMMAND_WAIT[i0] = cpuif_req_masked & (cpuif_addr == 16'h160 + (16)'(i0) * 16'h4) & !cpuif_req_is_wr;
+            is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'h160 + (16)'(i0) * 16'h4);
+        end
         decoded_err = ~is_valid_addr & decoded_req;
     end
 
@@ -1276,6 +1291,21 @@ module npu_csr (
         end
         if(rd_mux_addr == 16'h138) begin
             readback_data_var[0] = field_storage.PERF_CTRL.clear.value;
+        end
+        for(int i0=0; i0<4; i0++) begin
+            if(rd_mux_addr == 16'h140 + (16)'(i0) * 16'h4) begin
+                readback_data_var[31:0] = hwif_in.ENGINE_BUSY[i0].cycles.next;
+            end
+        end
+        for(int i0=0; i0<4; i0++) begin
+            if(rd_mux_addr == 16'h150 + (16)'(i0) * 16'h4) begin
+                readback_data_var[31:0] = hwif_in.ENGINE_WAIT[i0].cycles.next;
+            end
+        end
+        for(int i0=0; i0<16; i0++) begin
+            if(rd_mux_addr == 16'h160 + (16)'(i0) * 16'h4) begin
+                readback_data_var[31:0] = hwif_in.COMMAND_WAIT[i0].cycles.next;
+            end
         end
         readback_data = readback_data_var;
         readback_done = decoded_req & ~decoded_req_is_wr;

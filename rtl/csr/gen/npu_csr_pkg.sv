@@ -7,7 +7,7 @@ package npu_csr_pkg;
 
     localparam NPU_CSR_DATA_WIDTH = 32;
     localparam NPU_CSR_MIN_ADDR_WIDTH = 16;
-    localparam NPU_CSR_SIZE = 'h13c;
+    localparam NPU_CSR_SIZE = 'h1a0;
 
     typedef struct {
         logic [31:0] next;
@@ -223,6 +223,30 @@ package npu_csr_pkg;
     } npu_csr__COMMANDS__in_t;
 
     typedef struct {
+        logic [31:0] next;
+    } npu_csr__ENGINE_BUSYx__cycles__in_t;
+
+    typedef struct {
+        npu_csr__ENGINE_BUSYx__cycles__in_t cycles;
+    } npu_csr__ENGINE_BUSYx__in_t;
+
+    typedef struct {
+        logic [31:0] next;
+    } npu_csr__ENGINE_WAITx__cycles__in_t;
+
+    typedef struct {
+        npu_csr__ENGINE_WAITx__cycles__in_t cycles;
+    } npu_csr__ENGINE_WAITx__in_t;
+
+    typedef struct {
+        logic [31:0] next;
+    } npu_csr__COMMAND_WAITx__cycles__in_t;
+
+    typedef struct {
+        npu_csr__COMMAND_WAITx__cycles__in_t cycles;
+    } npu_csr__COMMAND_WAITx__in_t;
+
+    typedef struct {
         logic field_rst_n;
         npu_csr__ID__in_t ID;
         npu_csr__VERSION__in_t VERSION;
@@ -245,6 +269,9 @@ package npu_csr_pkg;
         npu_csr__READ_BEATS__in_t READ_BEATS;
         npu_csr__WRITE_BEATS__in_t WRITE_BEATS;
         npu_csr__COMMANDS__in_t COMMANDS;
+        npu_csr__ENGINE_BUSYx__in_t ENGINE_BUSY[4];
+        npu_csr__ENGINE_WAITx__in_t ENGINE_WAIT[4];
+        npu_csr__COMMAND_WAITx__in_t COMMAND_WAIT[16];
     } npu_csr__in_t;
 
     typedef struct {

@@ -2,6 +2,8 @@
 // Drives the device as software does, and compares what a batch of packets left behind.
 #pragma once
 
+#include <utility>
+
 #include "npu_csr.h"
 #include "order.hpp"
 #include "packets.hpp"
@@ -294,13 +296,55 @@ class Session {
     const uint64_t busy = counter(csr::kBusyCyclesLo);
     check(busy > busy_ && busy - busy_ <= d_.cycle - cleared_, "BUSY_CYCLES");
     busy_ = busy;
+    compare_engines();
     if (!d_.random.chance(30)) return;
     d_.write(csr::kPerfCtrl, 1);
     for (unsigned low = csr::kBusyCyclesLo; low <= csr::kCommandsLo; low += 8)
       check(counter(low) == 0, "PERF_CTRL.clear leaves the counter at %x", low);
+    for (unsigned at = csr::kEngineBusy; at < csr::kCommandWait + 64; at += 4)
+      check(d_.read(at) == 0, "PERF_CTRL.clear leaves the counter at %x", at);
+    before_.fill({});
     d_.total = {};
     commands_ = busy_ = 0;
     cleared_ = d_.cycle;
+  }
+
+  // Cycles that an engine was busy, that commands waited for it, and that its own commands waited.
+  using EngineCounts = std::array<uint32_t, 3>;
+
+  EngineCounts engine_counts(unsigned e) {
+    EngineCounts counts{d_.read(csr::kEngineBusy + 4 * e), d_.read(csr::kEngineWait + 4 * e), 0};
+    for (unsigned f = 0; f < kEngines; ++f)
+      counts[2] += d_.read(csr::kCommandWait + 4 * (kEngines * e + f));
+    return counts;
+  }
+
+  // They are the sums over the records, where all of these are at hand.
+  void compare_engines() {
+    std::array<EngineCounts, kEngines> now{}, sums{};
+    unsigned loads = 0;
+    for (unsigned e = 0; e < kEngines; ++e) now[e] = engine_counts(e);
+    const auto before = std::exchange(before_, now);
+    if (failed() || expected_.size() > kRecordSlots) return;
+    for (size_t i = 0; i < expected_.size(); ++i) {
+      const auto record = d_.memory.get<Completion>(record_of(first_seq_ + uint32_t(i)));
+      const Engine engine = engine_of(packets_[i]);
+      loads += packets_[i].opcode == uint32_t(Opcode::kLoad);
+      if (engine == kEngines) continue;
+      const uint32_t ran = uint32_t(record.end_cycle - record.start_cycle);
+      const EngineCounts more{ran, record.engine_wait, record.operand_wait};
+      for (unsigned k = 0; k < more.size(); ++k) sums[engine][k] += more[k];
+    }
+    for (unsigned e = 0; e < kEngines; ++e) {
+      // The end of a command waits while that of another engine is noted; LOAD also waits for
+      // commands without an engine.
+      const uint32_t busy = now[e][0] - before[e][0], waited = now[e][2] - before[e][2];
+      check(busy >= sums[e][0] && busy <= sums[e][0] + kEngines * expected_.size(),
+            "ENGINE_BUSY of engine %u: %u cycles, records say %u", e, busy, sums[e][0]);
+      check(now[e][1] - before[e][1] == sums[e][1], "ENGINE_WAIT of engine %u", e);
+      check(waited == sums[e][2] || (e == kVector && loads != 0 && waited < sums[e][2]),
+            "COMMAND_WAIT of engine %u: %u cycles, records say %u", e, waited, sums[e][2]);
+    }
   }
 
   void compare_interrupts(bool by_ring) {
@@ -342,6 +386,7 @@ class Session {
   uint32_t tail_ = 0;
   uint64_t commands_ = 0, busy_ = 0;  // since the counters were cleared
   uint64_t cleared_ = 0;
+  std::array<EngineCounts, kEngines> before_{};
   std::vector<Packet> packets_;
   std::vector<Expected> expected_;
   std::vector<unsigned> behind_;  // packets that may have started although an earlier one failed

@@ -80,9 +80,24 @@ class Overlap {
               record(4).waited_for == first_ + 3,
           "COPY behind GATHER: waited for %u", record(4).waited_for);
     check(d_.most_running >= 2, "%u engines at a time", d_.most_running);
+    waits_of_engines();
   }
 
  private:
+  // After engines(): FILL waited for COPY's engine, the last COPY for the GATHER, nobody else.
+  void waits_of_engines() {
+    const uint32_t busy = uint32_t(record(3).end_cycle - record(3).start_cycle);
+    check(d_.read(csr::kEngineBusy + 4 * kGather) == busy, "ENGINE_BUSY");
+    check(d_.read(csr::kEngineBusy + 4 * kVector) == 0, "ENGINE_BUSY without a command");
+    for (unsigned i = 0; i < kEngines; ++i)
+      check(d_.read(csr::kEngineWait + 4 * i) == (i == kMove ? record(2).engine_wait : 0),
+            "ENGINE_WAIT of engine %u", i);
+    for (unsigned i = 0; i < kEngines * kEngines; ++i)
+      check(d_.read(csr::kCommandWait + 4 * i) ==
+                (i == kMove * kEngines + kGather ? record(4).operand_wait : 0),
+            "COMMAND_WAIT of pair %u", i);
+  }
+
   static constexpr uint64_t kLong = 600;
 
   static Packet copy(uint64_t from, uint64_t to) {
@@ -97,6 +112,7 @@ class Overlap {
 
   void run(const std::vector<Packet>& packets) {
     first_ = d_.read(csr::kCompleted);
+    d_.write(csr::kPerfCtrl, 1);
     d_.dispatched.clear();
     d_.events.clear();
     for (const Packet& packet : packets) session_.append(packet);
