@@ -5,7 +5,9 @@
 ///
 /// Requests only what its own buffer of Depth beats can hold, so it takes every beat at once and
 /// never delays another client. Contiguous elements arrive at the rate of the bus whatever their
-/// alignment, others one per cycle; an element that is repeated along the row is read once per row.
+/// alignment. Every second or fourth element is read with what lies between, if a beat then holds
+/// two or more of them: no beat is read that has none. Others arrive one per cycle; an element that
+/// is repeated along the row is read once per row.
 module npu_vector_load
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -42,8 +44,8 @@ module npu_vector_load
 
   logic                       splat, walk_valid, walk_ready, queue_room, room;
   npu_tensor_t                view;
-  logic [1:0]                 elem_log2;
-  logic [31:0]                row_elems;
+  logic [1:0]                 elem_log2, gap_log2;
+  logic [31:0]                row_elems;  // as they are read
   logic [RowW-1:0]            row_bytes, row_left_q;
   logic [CreditW-1:0]         credit_q, beats;
   logic                       run_valid, run_take, row_take, beat_valid, beat_ready;
@@ -55,12 +57,24 @@ module npu_vector_load
 
   assign elem_log2 = dtype_log2_bytes(dtype_i);
   assign splat     = view_i.stride[MAX_RANK-1] == '0;
-  assign row_elems = splat ? 32'd1 : view_i.size[MAX_RANK-1];
   assign row_bytes = RowW'(row_elems) << elem_log2;
 
+  // The distance of a row's elements, as a power of two; 0 as well where each is read alone. So
+  // short a row that its elements with all between them can be counted.
   always_comb begin
-    view                  = view_i;
+    gap_log2 = 2'd0;
+    if (view_i.stride[MAX_RANK-1] == 32'd2) gap_log2 = 2'd1;
+    if (view_i.stride[MAX_RANK-1] == 32'd4) gap_log2 = 2'd2;
+    if (32'(elem_log2) + 32'(gap_log2) >= LaneW || view_i.size[MAX_RANK-1] >= 32'h4000_0000) begin
+      gap_log2 = 2'd0;
+    end
+  end
+
+  always_comb begin
+    row_elems = splat ? 32'd1 : ((view_i.size[MAX_RANK-1] - 32'd1) << gap_log2) + 32'd1;
+    view      = view_i;
     view.size[MAX_RANK-1] = row_elems;
+    if (gap_log2 != 2'd0) view.stride[MAX_RANK-1] = 32'd1;
   end
 
   npu_move_walk #(.RequestW(RequestW)) u_walk (
@@ -134,7 +148,8 @@ module npu_vector_load
   );
 
   npu_vector_unpack #(.BusBits(BusBits)) u_unpack (
-    .clk_i, .rst_ni, .start_i, .dtype_i, .splat_i(splat), .row_elems_i(view_i.size[MAX_RANK-1]),
+    .clk_i, .rst_ni, .start_i, .dtype_i, .splat_i(splat), .gap_log2_i(gap_log2),
+    .row_elems_i(view_i.size[MAX_RANK-1]),
     .beat_valid_i(fifo_valid), .beat_ready_o(fifo_ready), .beat_i(fifo_beat),
     .vec_valid_o, .vec_ready_i, .vec_o
   );

@@ -3,7 +3,8 @@
 ///
 /// Per cycle one beat is taken or, where a beat holds several vectors, one vector made of it. Words
 /// are what docs/numerics.md calls the load of their type. With `splat_i` a row has one element,
-/// which becomes all elements of the row's vectors. Lanes beyond the end of a row are not defined.
+/// which becomes all elements of the row's vectors. With `gap_log2_i` the row's elements are every
+/// second or fourth one of its beats. Lanes beyond the end of a row are not defined.
 module npu_vector_unpack
   import npu_isa_pkg::*;
   import npu_vector_types_pkg::*;
@@ -17,6 +18,7 @@ module npu_vector_unpack
   input  logic               start_i,
   input  dtype_e             dtype_i,
   input  logic               splat_i,
+  input  logic [1:0]         gap_log2_i,
   input  logic [31:0]        row_elems_i,
 
   input  logic               beat_valid_i,
@@ -78,11 +80,29 @@ module npu_vector_unpack
     end
   endfunction
 
-  // Where a beat holds several vectors, the one that is next.
-  logic [BusBits-1:0] part;
+  // Every second element of a beat, twice.
+  localparam int unsigned HalfBits = BusBits / 2;
+  function automatic logic [BusBits-1:0] thinned(logic [BusBits-1:0] data, dtype_e dtype);
+    logic [HalfBits-1:0] half;
+    // verilator no_inline_task
+    half = '0;
+    unique case (dtype_log2_bytes(dtype))
+      2'd0:    for (int unsigned l = 0; l < HalfBits; l += 8) half[l +: 8] = data[2*l +: 8];
+      2'd1:    for (int unsigned l = 0; l < HalfBits; l += 16) half[l +: 16] = data[2*l +: 16];
+      2'd2:    for (int unsigned l = 0; l < HalfBits; l += 32) half[l +: 32] = data[2*l +: 32];
+      default: for (int unsigned l = 0; l < HalfBits; l += 64) half[l +: 64] = data[2*l +: 64];
+    endcase
+    thinned = {2{half}};
+  endfunction
+
+  // The row's own elements of the beat. Where it holds several vectors, the one that is next.
+  logic [BusBits-1:0] own, part;
   always_comb begin
-    part = beat_i;
-    if (take && part_q != '0) part = beat_i >> ((32'(part_q) << dtype_log2_bytes(dtype_i)) * 128);
+    own = beat_i;
+    if (take && gap_log2_i != 2'd0) own = thinned(beat_i, dtype_i);
+    if (take && gap_log2_i == 2'd2) own = thinned(own, dtype_i);
+    part = own;
+    if (take && part_q != '0) part = own >> ((32'(part_q) << dtype_log2_bytes(dtype_i)) * 128);
   end
 
   vector_t words, merged;
@@ -112,7 +132,8 @@ module npu_vector_unpack
     end
   end
 
-  assign beat_elems = 7'(BusBits / 8) >> dtype_log2_bytes(dtype_i);
+  // One shift: Verilator 5.048 adds the amounts of two in their own two bits.
+  assign beat_elems = 7'(BusBits / 8) >> (3'(dtype_log2_bytes(dtype_i)) + 3'(gap_log2_i));
   assign free       = !full_q || (vec_ready_i && vec_done);
   assign take       = beat_valid_i && free;
   assign want       = (splat_i ? 32'd1 : (left_q < Lanes) ? left_q : Lanes) - 32'(first_q);

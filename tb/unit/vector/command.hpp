@@ -70,7 +70,7 @@ inline Dims random_strides(Random& random, const Dims& size, bool in_order) {
   std::array<unsigned, 5> order{4, 3, 2, 1, 0};
   if (!in_order) std::shuffle(order.begin(), order.end(), random.engine);
   Dims stride{};
-  uint64_t next = random.chance(80) ? 1 : random.between(1, 3);
+  uint64_t next = random.chance(70) ? 1 : random.between(1, 5);
   for (const unsigned d : order) {
     stride[d] = next;
     next *= size[d];

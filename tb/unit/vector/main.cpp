@@ -281,7 +281,7 @@ Dims dense(const Dims& size) {
 
 // Cycles per vector of 16 elements, without the latencies of its first read and its last write.
 void time_line(Bench& bench, const char* figure, uint32_t line, DType dtype, const Dims& size,
-               uint64_t src_offset = 0) {
+               uint64_t src_offset = 0, uint64_t src_step = 1) {
   CommandMaker maker(bench.memory, bench.random, bench.engine.directory);
   VectorCommand command;
   command.line = line;
@@ -295,7 +295,9 @@ void time_line(Bench& bench, const char* figure, uint32_t line, DType dtype, con
   }
   uint64_t base = kConstBase / 64 * 64 + 64 + src_offset * command.results[0].element_bytes();
   for (TensorView& view : command.sources) {
-    view = view_of(dtype, size, dense(size), base);
+    Dims stride = dense(size);
+    for (uint64_t& step : stride) step *= src_step;
+    view = view_of(dtype, size, stride, base);
     base += span_of(view) / 64 * 64 + 64;
   }
   maker.fill(command);
@@ -310,10 +312,10 @@ void time_line(Bench& bench, const char* figure, uint32_t line, DType dtype, con
 }
 
 void time_one(const char* figure, const char* program, DType dtype, const Dims& size,
-              uint64_t src_offset = 0) {
+              uint64_t src_offset = 0, uint64_t src_step = 1) {
   Bench bench(1);
   bench.slave.shape = {0, kLatency, kLatency, false};
-  time_line(bench, figure, program_named(program), dtype, size, src_offset);
+  time_line(bench, figure, program_named(program), dtype, size, src_offset, src_step);
 }
 
 // Three results of four sources, each of one instruction: what memory allows.
@@ -344,6 +346,8 @@ void speed() {
   time_one("add fp32", "add", kFp32, {1, 1, 1, 1, 32768});
   time_one("add bf16", "add", kBf16, {1, 1, 1, 1, 32768});
   time_one("add bf16, rows of 37", "add", kBf16, {1, 1, 1, 500, 37});
+  time_one("add fp32, every second element", "add", kFp32, {1, 1, 1, 500, 14}, 0, 2);
+  time_one("move bf16, every fourth element", "move", kBf16, {1, 1, 1, 1, 8192}, 0, 4);
   time_one("mul_add bf16", "mul_add", kBf16, {1, 1, 1, 1, 32768});
   time_one("clamp bf16", "clamp", kBf16, {1, 1, 1, 1, 32768});
   time_one("div fp32", "div", kFp32, {1, 1, 1, 1, 32768});
