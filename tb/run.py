@@ -35,6 +35,7 @@ from tb.ops.stopped import RunBroken
 from tb.tests import infos, load
 
 INTERRUPTED = 130
+_SECOND = "SIM=cxxrtl"
 
 
 def _print(event: AnyEvent) -> None:
@@ -68,15 +69,16 @@ class _NoteHandler(logging.Handler):
 
 def _check_second_simulator(spec: RunSpec, kind: str) -> None:
     """InputError for what the other simulator cannot do."""
+    if kind not in ("ops", "cocotb"):
+        raise InputError("command line", "kind of test", kind, f"ops or cocotb, with {_SECOND}")
     for field, value, only in (
-        ("kind of test", kind, "ops"),
         ("backend", spec.backend, "rtl"),
         ("array", spec.array, "rtl"),
         ("variant", spec.variant, "plain"),
         ("waves", spec.waves, "none"),
     ):
         if value != only:
-            raise InputError("command line", field, value, f"{only}, with SIM={spec.simulator}")
+            raise InputError("command line", field, value, f"{only}, with {_SECOND}")
 
 
 def run(spec: RunSpec) -> RunResult:
@@ -97,6 +99,10 @@ def run(spec: RunSpec) -> RunResult:
         raise InputError("command line", "array", spec.array, "an ops test with the rtl backend")
     if spec.simulator != "verilator":
         _check_second_simulator(spec, module.INFO.kind)
+    if module.INFO.kind == "cocotb" and spec.simulator != "verilator":
+        from tb.env.on_backend import run_on_backend  # noqa: PLC0415 (needs pyuvm)
+
+        return run_on_backend(spec, config, module, progress)
     if module.INFO.kind == "cocotb":
         from tb.env.runner import run_bench  # noqa: PLC0415 (needs cocotb)
 

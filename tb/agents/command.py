@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from enum import Enum
-
 from pyuvm import (
     ConfigDB,
     uvm_agent,
@@ -18,14 +16,8 @@ from pyuvm import (
 from driver.isa import PACKET_BYTES, Packet, csr
 from tb.agents.axil import AxilAgent, AxilItem
 from tb.agents.host import HostAgent, HostItem
+from tb.agents.packet_queue import PacketQueue, Way
 from tb.seqs.access import perform
-
-
-class Way(Enum):
-    """How a packet gets into the device."""
-
-    RING = "ring"
-    WINDOW = "window"
 
 
 class CommandItem(uvm_sequence_item):
@@ -38,22 +30,18 @@ class CommandItem(uvm_sequence_item):
 
 
 class CommandDriver(uvm_driver):
-    """Queues packets; waits for free entries, but never for completion."""
+    """Queues packets on the pins: registers by s_axil, the ring by s_axi."""
 
     def build_phase(self) -> None:
         self.axil: AxilAgent = ConfigDB().get(self, "", "axil")
         self.host: HostAgent = ConfigDB().get(self, "", "host")
-        self.ring_base: int = ConfigDB().get(self, "", "ring_base")
-        self.ring_entries: int = ConfigDB().get(self, "", "ring_entries")
-        self._tail = 0
+        base, entries = (ConfigDB().get(self, "", f"ring_{name}") for name in ("base", "entries"))
+        self.queue = PacketQueue(self.read, self.write, self._store, base, entries)
 
     async def run_phase(self) -> None:
         while True:
             item: CommandItem = await self.seq_item_port.get_next_item()
-            if item.way is Way.RING:
-                await self._ring(item.packets)
-            else:
-                await self._window(item.packets)
+            await self.queue.queue(item.packets, item.way)
             self.seq_item_port.item_done()
 
     async def read(self, offset: int) -> int:
@@ -66,30 +54,8 @@ class CommandDriver(uvm_driver):
         """Likewise."""
         await perform(self.axil.sequencer, AxilItem(offset, value))
 
-    async def resync(self) -> None:
-        """Start at the device's head again, after a reset or a dropped queue."""
-        self._tail = await self.read(csr.RING_HEAD)
-        await self.write(csr.RING_TAIL, self._tail)
-
-    async def _ring(self, packets: list[Packet]) -> None:
-        for packet in packets:
-            following = (self._tail + 1) % self.ring_entries
-            while await self.read(csr.RING_HEAD) == following:
-                await self.write(csr.RING_TAIL, self._tail)
-            address = self.ring_base + self._tail * PACKET_BYTES
-            await perform(self.host.sequencer, HostItem(address, packet.pack()))
-            self._tail = following
-        await self.write(csr.RING_TAIL, self._tail)
-
-    async def _window(self, packets: list[Packet]) -> None:
-        for packet in packets:
-            while await self.read(csr.STATUS) & csr.STATUS_CSR_QUEUE_FULL_MASK:
-                pass
-            data = packet.pack()
-            for at in range(0, PACKET_BYTES, 4):
-                word = int.from_bytes(data[at : at + 4], "little")
-                await self.write(csr.CMD_WORD + at, word)
-            await self.write(csr.CMD_PUSH, csr.CMD_PUSH_PUSH_MASK)
+    async def _store(self, address: int, data: bytes) -> None:
+        await perform(self.host.sequencer, HostItem(address, data))
 
 
 class CommandMonitor(uvm_subscriber):

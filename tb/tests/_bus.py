@@ -6,9 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import product
 
-import cocotb
 import pyuvm
-from cocotb.triggers import ClockCycles
 
 from driver.backend.shared_memory import BusError, FaultRange
 from driver.isa import (
@@ -24,8 +22,9 @@ from driver.isa import (
     csr,
     flag_word,
 )
-from tb.agents.command import Way
-from tb.env.base_test import RING_ENTRIES, BusTest
+from tb.agents.packet_queue import Way
+from tb.env.base_test import BusTest
+from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch, expect, expect_bytes
 from tb.seqs.broken import BREAKS
 from tb.seqs.faults import FAULTS, Faulty
@@ -74,7 +73,7 @@ class Interrupts(BusTest):
             await self.write(csr.IRQ_ENABLE, enabled)
             for packet in (plain, flagged, broken):
                 await self.command([packet], self.rng.choice(list(Way)))
-                while not await self._is_idle():
+                while not await self.is_idle():
                     pass
                 await self._compare_causes(enabled)
                 if packet is broken:
@@ -87,9 +86,8 @@ class Interrupts(BusTest):
         for cause in (0, 1, 2, 4):
             await self.write(csr.IRQ_STATUS, cause)
             causes &= ~cause
-            await ClockCycles(self.dut.clk, 2)
             which = f"pin irq with causes {causes:#x}, of which {enabled:#x} are enabled"
-            expect(which, int(self.dut.irq.value), int(bool(causes & enabled)))
+            expect(which, await self.irq_after(2), int(bool(causes & enabled)))
 
 
 @pyuvm.test(**_LIMIT)
@@ -132,7 +130,7 @@ class _Random(BusTest):
         directed += repeating_copies(self.arena)
         self.place()
         await self.command(directed, Way.RING)
-        traffic = cocotb.start_soon(self._host_traffic())
+        traffic = self.beside(self._host_traffic())
         left = self.commands
         while left:
             group = [legal(self.arena, _LONGEST) for _ in range(self.rng.randint(1, min(5, left)))]

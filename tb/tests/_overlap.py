@@ -6,7 +6,7 @@ from __future__ import annotations
 import pyuvm
 
 from driver.isa import Packet, csr
-from tb.agents.command import Way
+from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.verdict import Mismatch
 from tb.seqs.dependent import dependent, shared_memory

@@ -25,3 +25,5 @@ TESTS = (
     "MalformedImages",
 )
 """Each runs in a simulator of its own."""
+NEED_PINS = ("FrontDoor", "SecondMemory")
+"""These cannot run on a simulator without VPI: the host window, a memory in Python."""

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How software queues packets: by the ring in memory, or by the registers. Knows no pins."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from enum import Enum
+
+from driver.isa import PACKET_BYTES, Packet, csr
+
+
+class Way(Enum):
+    """How a packet gets into the device."""
+
+    RING = "ring"
+    WINDOW = "window"
+
+
+@dataclass
+class PacketQueue:
+    """Queues packets; waits for free entries, but never for completion."""
+
+    read: Callable[[int], Awaitable[int]]
+    """A register at an offset."""
+    write: Callable[[int, int], Awaitable[None]]
+    """Offset, value."""
+    store: Callable[[int, bytes], Awaitable[None]]
+    """Bytes at an address of device memory."""
+    ring_base: int
+    ring_entries: int
+    _tail: int = 0
+
+    async def queue(self, packets: list[Packet], way: Way) -> None:
+        """By one doorbell, or one push each."""
+        if way is Way.RING:
+            await self._ring(packets)
+        else:
+            await self._window(packets)
+
+    async def resync(self) -> None:
+        """Start at the device's head again, after a reset or a dropped queue."""
+        self._tail = await self.read(csr.RING_HEAD)
+        await self.write(csr.RING_TAIL, self._tail)
+
+    async def _ring(self, packets: list[Packet]) -> None:
+        for packet in packets:
+            following = (self._tail + 1) % self.ring_entries
+            while await self.read(csr.RING_HEAD) == following:
+                await self.write(csr.RING_TAIL, self._tail)
+            await self.store(self.ring_base + self._tail * PACKET_BYTES, packet.pack())
+            self._tail = following
+        await self.write(csr.RING_TAIL, self._tail)
+
+    async def _window(self, packets: list[Packet]) -> None:
+        for packet in packets:
+            while await self.read(csr.STATUS) & csr.STATUS_CSR_QUEUE_FULL_MASK:
+                pass
+            data = packet.pack()
+            for at in range(0, PACKET_BYTES, 4):
+                word = int.from_bytes(data[at : at + 4], "little")
+                await self.write(csr.CMD_WORD + at, word)
+            await self.write(csr.CMD_PUSH, csr.CMD_PUSH_PUSH_MASK)

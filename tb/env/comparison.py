@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compares a device with the model: registers when they are read, memory that either has written.
+
+Knows no pins: the scoreboard of the UVM bench and the bench on a back end use the same rules.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from dataclasses import dataclass, field
+
+from driver.backend.shared_memory import PAGE_BYTES
+from driver.isa import COMPLETION_BYTES, COMPLETION_TIMING_BYTES, csr
+from golden.backend import CmodelBackend
+from tb.env.memory import BenchMemory
+from tb.env.tally import Compared
+from tb.env.verdict import Mismatch
+
+log = logging.getLogger(__name__)
+
+_MAX_REPORTED = 8
+STEADY_REGISTERS = frozenset(
+    {
+        csr.ID,
+        csr.VERSION,
+        csr.CONFIG,
+        csr.IRQ_ENABLE,
+        csr.RING_BASE_LO,
+        csr.RING_BASE_HI,
+        csr.RING_CTRL,
+        csr.RING_TAIL,
+        csr.CPL_BASE_LO,
+        csr.CPL_BASE_HI,
+        csr.CPL_CTRL,
+        *(csr.CMD_WORD + 4 * index for index in range(csr.CMD_WORD_COUNT)),
+    }
+)
+"""Registers that software alone changes: equal at any time. The rest is compared when idle."""
+IDLE_REGISTERS = frozenset(
+    {csr.STATUS, csr.ERROR_CODE, csr.ERROR_SEQ, csr.COMPLETED, csr.RING_HEAD, csr.COMMANDS_LO}
+)
+
+
+@dataclass
+class Comparison:
+    """What was compared, and what differed."""
+
+    model: CmodelBackend
+    memory: BenchMemory
+    records: range
+    """Addresses of the completion records."""
+    compared: Counter[Compared] = field(default_factory=Counter)
+    """Registers, and bytes of memory and of the host's reads."""
+    idle: bool = False
+    """Set by the test while nothing is queued."""
+    mismatches: list[str] = field(default_factory=list)
+
+    @property
+    def total(self) -> int:
+        """The number of all comparisons."""
+        return self.compared.total()
+
+    def compare_register(self, offset: int, value: int) -> None:
+        """What the device answered. Registers that depend on time are compared while idle only."""
+        if not (offset in STEADY_REGISTERS or (self.idle and offset in IDLE_REGISTERS)):
+            return
+        self.compared["registers"] += 1
+        expected = self.model.read_csr(offset)
+        if value != expected:
+            self._report(f"register {offset:#05x}: device {value:#x}, model {expected:#x}")
+
+    def compare_bytes(self, what: Compared, address: int, actual: bytes) -> None:
+        """Byte for byte, but for the timing fields of completion records."""
+        expected = self.model.read_memory(address, len(actual))
+        self.compared[what] += len(actual)
+        if actual == expected:
+            return
+        wrong = [
+            at
+            for at, (left, right) in enumerate(zip(actual, expected, strict=True), start=address)
+            if left != right and not self._is_timing(at)
+        ]
+        for at in wrong[:_MAX_REPORTED]:
+            self._report(
+                f"{what}, byte {at:#x}: device {actual[at - address]:#04x}, "
+                f"model {expected[at - address]:#04x} (of {len(wrong)} bytes that differ)"
+            )
+
+    def compare_memory(self) -> None:
+        """All pages that the device or the model wrote."""
+        for page in sorted(self.memory.dirty_pages() | set(self.model.dirty_pages())):
+            self.compare_bytes("memory", page, self.memory.read(page, PAGE_BYTES))
+
+    def check(self) -> None:
+        """Mismatch when anything differed."""
+        if self.mismatches:
+            raise Mismatch(f"{len(self.mismatches)} mismatches, {self.mismatches[0]}")
+
+    def _report(self, text: str) -> None:
+        self.mismatches.append(text)
+        log.error("%s", text)
+
+    def _is_timing(self, address: int) -> bool:
+        offset = (address - self.records.start) % COMPLETION_BYTES
+        return address in self.records and offset in COMPLETION_TIMING_BYTES

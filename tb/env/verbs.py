@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a test of the bench says to a device, without the pins: queue, wait, compare, acknowledge.
+
+The tests behind TEST=bus and TEST=overlap are written in these verbs. BusTest gives them on the
+pins, tb.env.on_backend on a back end, for a simulator in which cocotb does not run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Coroutine
+from typing import Any
+
+from driver.config import HwConfig
+from driver.isa import COMPLETION_BYTES, PACKET_BYTES, DeviceState, Packet, csr
+from golden.backend import CmodelBackend
+from tb.agents.packet_queue import Way
+from tb.env.comparison import Comparison
+from tb.env.memory import BenchMemory
+from tb.env.tally import Compared
+from tb.env.verdict import expect
+from tb.seqs.arena import Arena
+
+RING_ENTRIES = 8
+IRQ_ALL = csr.IRQ_ENABLE_COMPLETE_MASK | csr.IRQ_ENABLE_EMPTY_MASK | csr.IRQ_ENABLE_ERROR_MASK
+_LOG2_ENTRIES = RING_ENTRIES.bit_length() - 1
+
+
+class DeviceVerbs:
+    """A device, the model of it, and the memories of both."""
+
+    dram_stall = 0
+    """Chance out of 256 that a channel of the DRAM holds back for a cycle."""
+    compares: tuple[Compared, ...] = ("registers",)
+    """Of these the scoreboard must have compared something, or the test is no test."""
+
+    config: HwConfig
+    rng: random.Random
+    memory: BenchMemory
+    model: CmodelBackend
+
+    def lay_out(self) -> None:
+        """Places of ring, records and operands, from the configuration."""
+        base = self.config.memory.base
+        self.ring_base = base
+        self.records_base = base + 4096
+        self.records = range(self.records_base, self.records_base + RING_ENTRIES * COMPLETION_BYTES)
+        self.arena = Arena(self.rng, base + (1 << 16), base + (1 << 24))
+
+    # ------------------------------------------------------------------ given by the bench
+    @property
+    def found(self) -> Comparison:
+        """What was compared so far."""
+        raise NotImplementedError
+
+    async def read(self, offset: int) -> int:
+        """A register; compared with the model."""
+        raise NotImplementedError
+
+    async def write(self, offset: int, value: int) -> None:
+        """A register, of the device and then of the model, which executes at once."""
+        raise NotImplementedError
+
+    async def queue(self, packets: list[Packet], way: Way) -> None:
+        """Queue packets."""
+        raise NotImplementedError
+
+    async def resync(self) -> None:
+        """Begin at the device's head again."""
+        raise NotImplementedError
+
+    async def interrupt(self) -> None:
+        """Wait until irq is high."""
+        raise NotImplementedError
+
+    async def irq_after(self, cycles: int) -> int:
+        """The pin irq, so many cycles later."""
+        raise NotImplementedError
+
+    def beside(self, traffic: Coroutine[Any, Any, None]) -> Awaitable[None]:
+        """Let the host use its window at the same time; await what this returns for its end."""
+        raise NotImplementedError
+
+    # ------------------------------------------------------------------ for tests
+    def place(self) -> None:
+        """The arena's new contents into both memories, through the back door."""
+        for address, data in self.arena.taken():
+            self.memory.write(address, data)
+            self.model.write_memory(address, data)
+
+    async def command(self, packets: list[Packet], way: Way) -> None:
+        """Queue packets; registers that depend on time are not compared until `settle`."""
+        self.found.idle = False
+        await self.queue(packets, way)
+
+    async def settle(self) -> None:
+        """Wait until nothing is queued or the queue has stopped; then compare all registers."""
+        while not await self.is_idle():
+            state = DeviceState(await self.read(csr.STATUS) & csr.STATUS_STATE_MASK)
+            if state is not DeviceState.BUSY:
+                done, expected = await self.read(csr.COMPLETED), self.model.read_csr(csr.COMPLETED)
+                expect(f"commands completed in state {state.name}", done, expected)
+                break
+            await self.interrupt()
+            await self.write(csr.IRQ_STATUS, IRQ_ALL)
+        self.found.idle = True
+        for offset in sorted(csr.OFFSETS.values()):
+            await self.read(offset)
+
+    async def acknowledge(self) -> None:
+        """Leave ERROR; what was queued is gone on both sides."""
+        await self.write(csr.CTRL, csr.CTRL_ERROR_ACK_MASK)
+        await self.resync()
+
+    async def is_idle(self) -> bool:
+        """Finished, or stopped by an error, as far as the model has come."""
+        done = await self.read(csr.COMPLETED)
+        return done == self.model.read_csr(csr.COMPLETED)
+
+    # ------------------------------------------------------------------ for benches
+    async def bring_up(self) -> None:
+        """Ring, records and interrupts, as a driver sets them."""
+        self.memory.write(self.ring_base, bytes(RING_ENTRIES * PACKET_BYTES))
+        settings = {
+            csr.RING_BASE_LO: self.ring_base & 0xFFFF_FFFF,
+            csr.RING_BASE_HI: self.ring_base >> 32,
+            csr.RING_CTRL: _LOG2_ENTRIES << csr.RING_CTRL_LOG2_ENTRIES_LSB
+            | csr.RING_CTRL_ENABLE_MASK,
+            csr.CPL_BASE_LO: self.records_base & 0xFFFF_FFFF,
+            csr.CPL_BASE_HI: self.records_base >> 32,
+            csr.CPL_CTRL: _LOG2_ENTRIES << csr.CPL_CTRL_LOG2_ENTRIES_LSB | csr.CPL_CTRL_ENABLE_MASK,
+            csr.IRQ_ENABLE: IRQ_ALL,
+        }
+        for offset, value in settings.items():
+            await self.write(offset, value)

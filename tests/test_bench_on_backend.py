@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tests of the bench without pins: on a right device, on wrong ones, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from driver.backend.simulator import StopReason
+from driver.config import CONFIG_FILE, HwConfig, load_config
+from driver.errors import InfrastructureError
+from driver.isa import csr
+from golden.backend import CmodelBackend
+from tb.env.on_backend import on_backend
+from tb.env.verdict import Mismatch
+from tb.tests import _bus, _overlap, bus
+
+CONFIG = load_config(CONFIG_FILE, "small")
+
+
+class ModelDevice(CmodelBackend):
+    """A second model with the verbs of a simulator."""
+
+    def __init__(self, config: HwConfig) -> None:
+        super().__init__(config)
+        self.stall = 0
+
+    def run(self, cycles: int, timeout_s: float, *, until_irq: bool = False) -> StopReason:
+        high = self.read_csr(csr.IRQ_STATUS) & self.read_csr(csr.IRQ_ENABLE)
+        return StopReason.IRQ if until_irq and high else StopReason.CYCLES
+
+    def set_dram(self, latency_cycles: int, stall: int = 0, seed: int = 0) -> None:
+        self.stall = stall
+
+
+class WrongMemory(ModelDevice):
+    """A bit of the first page that it writes is wrong."""
+
+    def dirty_pages(self) -> list[int]:
+        pages = super().dirty_pages()
+        self.memory[pages[-1] - CONFIG.memory.base + 4095] ^= 1
+        return pages
+
+
+class WrongRegister(ModelDevice):
+    """A configuration register answers with another number."""
+
+    def read_csr(self, offset: int) -> int:
+        return super().read_csr(offset) ^ (4 if offset == csr.CONFIG else 0)
+
+
+TESTS = [_bus.Errors, _bus.Interrupts, _bus.Stalls, _overlap.FailsInTheMiddle]
+
+
+@pytest.mark.parametrize("test", TESTS, ids=lambda test: test.__name__)
+def test_runs_to_its_end_and_compares(test: type) -> None:
+    device = ModelDevice(CONFIG)
+    assert on_backend(test)(CONFIG, 1, device, 1.0).execute() > 1000
+    assert device.stall == test.dram_stall
+
+
+@pytest.mark.parametrize("wrong", [WrongMemory, WrongRegister])
+def test_wrong_device_is_a_mismatch(wrong: type[ModelDevice]) -> None:
+    with pytest.raises(Mismatch, match=r"mismatches, (memory, byte|register)"):
+        on_backend(_overlap.FailsInTheMiddle)(CONFIG, 1, wrong(CONFIG), 1.0).execute()
+
+
+@pytest.mark.parametrize("name", bus.NEED_PINS)
+def test_what_needs_pins_is_refused(name: str) -> None:
+    with pytest.raises(InfrastructureError, match="needs pins"):
+        on_backend(getattr(_bus, name))(CONFIG, 1, ModelDevice(CONFIG), 1.0).execute()
