@@ -21,7 +21,7 @@ from golden.backend import CmodelBackend
 from tb.agents.command import CommandItem
 from tb.agents.host import HostItem
 from tb.agents.packet_queue import Way
-from tb.env.comparison import Comparison
+from tb.env.comparison import DeviceComparison
 from tb.env.env import NpuEnv
 from tb.env.memory import DpiMemory, RamMemory
 from tb.env.runner import SPEC_VARIABLE, SUMMARY_FILE
@@ -77,7 +77,7 @@ class BusTest(DeviceVerbs, uvm_test):
 
     # ------------------------------------------------------------------ on the pins
     @property
-    def found(self) -> Comparison:
+    def found(self) -> DeviceComparison:
         return self.env.scoreboard.found
 
     async def read(self, offset: int) -> int:

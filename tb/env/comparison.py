@@ -43,7 +43,7 @@ IDLE_REGISTERS = frozenset(
 
 
 @dataclass
-class Comparison:
+class DeviceComparison:
     """What was compared, and what differed."""
 
     model: CmodelBackend

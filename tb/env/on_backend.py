@@ -25,7 +25,7 @@ from driver.results import COCOTB_FOLDER, OpEvent, OpRow, RunResult, RunSpec
 from golden.backend import CmodelBackend
 from tb.agents.packet_queue import PacketQueue, Way
 from tb.checks import check_row, checks_result, picked
-from tb.env.comparison import Comparison
+from tb.env.comparison import DeviceComparison
 from tb.env.tally import check_tally
 from tb.env.verbs import RING_ENTRIES, DeviceVerbs
 from tb.env.verdict import Mismatch
@@ -80,7 +80,7 @@ class OnBackend(DeviceVerbs):
         self.memory = _BackendMemory(device)
         self.model = CmodelBackend(config)
         self.lay_out()
-        self._found = Comparison(self.model, self.memory, self.records)
+        self._found = DeviceComparison(self.model, self.memory, self.records)
         self._queue = PacketQueue(self.read, self.write, self._store, self.ring_base, RING_ENTRIES)
 
     def execute(self) -> int:
@@ -104,7 +104,7 @@ class OnBackend(DeviceVerbs):
         self._found.compare_memory()
 
     @property
-    def found(self) -> Comparison:
+    def found(self) -> DeviceComparison:
         return self._found
 
     async def read(self, offset: int) -> int:

@@ -8,7 +8,7 @@ from pyuvm import ConfigDB, uvm_component, uvm_subscriber
 from tb.agents.axil import AxilItem
 from tb.agents.command import CommandItem
 from tb.agents.host import HostItem
-from tb.env.comparison import Comparison
+from tb.env.comparison import DeviceComparison
 from tb.env.tally import Compared, check_tally
 
 
@@ -47,7 +47,7 @@ class Scoreboard(uvm_component):
         model, memory, records = (
             ConfigDB().get(self, "", name) for name in ("model", "memory", "records")
         )
-        self.found = Comparison(model, memory, records)
+        self.found = DeviceComparison(model, memory, records)
         self.compares: tuple[Compared, ...] = ("registers",)
         self.host_reads_expected = 0
         """Bytes that the test read through the window without an error."""

@@ -15,7 +15,7 @@ from driver.config import HwConfig
 from driver.isa import COMPLETION_BYTES, PACKET_BYTES, DeviceState, Packet, csr
 from golden.backend import CmodelBackend
 from tb.agents.packet_queue import Way
-from tb.env.comparison import Comparison
+from tb.env.comparison import DeviceComparison
 from tb.env.memory import BenchMemory
 from tb.env.tally import Compared
 from tb.env.verdict import expect
@@ -49,7 +49,7 @@ class DeviceVerbs:
 
     # ------------------------------------------------------------------ given by the bench
     @property
-    def found(self) -> Comparison:
+    def found(self) -> DeviceComparison:
         """What was compared so far."""
         raise NotImplementedError
 
