@@ -45,6 +45,7 @@ def reproduce_line(spec: RunSpec, op: int | None = None, first: int | None = Non
     words += ["--mode chained"] if spec.modes == ("chained",) else []
     words += [] if spec.array == "rtl" else [f"--array {spec.array}"]
     words += [] if spec.simulator == "verilator" else [f"--sim {spec.simulator}"]
+    words += [] if spec.mutant is None else [f"--mutant {spec.mutant}"]
     words += ["--allow-cpu"] if spec.allow_cpu else []
     if spec.custom_ops is not None:
         words += [f"--custom-ops {shlex.quote(str(spec.custom_ops))}"]

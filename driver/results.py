@@ -169,6 +169,8 @@ class RunSpec(Frozen):
     """"pgo": the build that was compiled with a profile; the same bits and cycles."""
     simulator: SimulatorName = "verilator"
     """"cxxrtl": the same RTL by another tool; no assertions, no waves, slower."""
+    mutant: str | None = None
+    """The wrong line that is planted in the RTL: the run shows whether it is caught."""
     name_filter: str | None = None
     """Run only the ops with this in their name."""
     custom_ops: Path | None = None
@@ -300,7 +302,8 @@ class RunResult(Frozen):
     backend: BackendName
     array: ArrayModel = "rtl"
     simulator: SimulatorName = "verilator"
-    """Of the RTL: "host" where its fused multiply-add was the host's."""
+    mutant: str | None = None
+    """The wrong line that was planted in the RTL; a pass means that it was not caught."""
     cycles: Count | None
     wall_seconds: Annotated[float, Field(ge=0)]
     reproduce: str

@@ -84,6 +84,7 @@ def _spec(options: ReplayOptions, test: str, folder: str) -> RunSpec:
             "array": _one_of("ARRAY", options.array, get_args(ArrayModel)),
             "variant": _one_of("VARIANT", options.variant, get_args(BuildKind)),
             "simulator": _one_of("SIM", options.sim, get_args(SimulatorName)),
+            "mutant": options.mutant,
             "allow_cpu": options.allow_cpu,
             "custom_ops": options.custom_ops and options.custom_ops.absolute(),
         }
@@ -136,7 +137,12 @@ def run_test(console: Console, name: str, options: RunOptions) -> int:
     own |= {"shard": shard, "checkpoint": checkpoint, "name_filter": options.filter}
     spec = _spec(options, test.name, test.name).model_copy(update=own)
     if options.shards is not None or options.resume:
-        for field, value in (("FILTER", options.filter), ("CUSTOM_OPS", options.custom_ops)):
+        whole = {
+            "FILTER": options.filter,
+            "CUSTOM_OPS": options.custom_ops,
+            "MUTANT": options.mutant,
+        }
+        for field, value in whole.items():
             if value is not None:
                 raise InputError(_COMMAND_LINE, field, value, "a run that is not in shards")
         return _run_in_shards(console, spec, test, options)

@@ -111,6 +111,14 @@ _Variant = Annotated[
     typer.Option(help=f"{_one_of(BuildKind)}: compiled with a profile (faster, a longer build)."),
 ]
 _Sim = Annotated[str, typer.Option(help=f"{_one_of(SimulatorName)}, the same RTL by another tool.")]
+_MutantName = Annotated[
+    str | None,
+    typer.Option(
+        help="Plant a wrong line in the RTL, which the run must catch (docs/mutants.md).",
+        parser=_given("the name of a mutant"),
+        metavar="NAME",
+    ),
+]
 _Fpu = Annotated[
     str | None,
     typer.Option("--fpu", hidden=True, callback=_renamed_fpu, parser=str, help="Renamed to ARRAY."),
@@ -143,6 +151,7 @@ class ReplayOptions:
     array: _Array = "rtl"
     variant: _Variant = "plain"
     sim: _Sim = "verilator"
+    mutant: _MutantName = None
     custom_ops: _CustomOps = None
     fpu: _Fpu = None
 

@@ -250,6 +250,7 @@ def _broken(spec: RunSpec, what: str, seconds: float) -> _Judged:
         backend=spec.backend,
         array=spec.array,
         simulator=spec.simulator,
+        mutant=spec.mutant,
         cycles=None,
         wall_seconds=seconds,
         reproduce=reproduce_line(spec),

@@ -89,6 +89,7 @@ def checks_result(
         config=spec.config,
         seed=spec.seed,
         backend=spec.backend,
+        mutant=spec.mutant,
         cycles=None,
         wall_seconds=0.0,
         reproduce=reproduce_line(spec, again),

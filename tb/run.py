@@ -81,6 +81,24 @@ def _check_second_simulator(spec: RunSpec, kind: str) -> None:
             raise InputError("command line", field, value, f"{only}, with {_SECOND}")
 
 
+def _check_mutant(spec: RunSpec, kind: str) -> None:
+    """InputError where no mutant can be planted, or for one that does not exist."""
+    from tb.mutants.table import planted_argument  # noqa: PLC0415 (only here)
+
+    assert spec.mutant is not None
+    planted_argument(spec.mutant)
+    if kind not in ("ops", "cocotb"):
+        raise InputError("command line", "mutant", spec.mutant, "none, with a test of this kind")
+    for field, value, only in (
+        ("backend", spec.backend, "rtl"),
+        ("array", spec.array, "rtl"),
+        ("variant", spec.variant, "plain"),
+        ("simulator", spec.simulator, "verilator"),
+    ):
+        if value != only:
+            raise InputError("command line", field, value, f"{only}, with MUTANT={spec.mutant}")
+
+
 def run(spec: RunSpec) -> RunResult:
     """Run the test of `spec`. NpuError for whatever is not a verdict."""
     progress = _StdoutProgress()
@@ -99,6 +117,8 @@ def run(spec: RunSpec) -> RunResult:
         raise InputError("command line", "array", spec.array, "an ops test with the rtl backend")
     if spec.simulator != "verilator":
         _check_second_simulator(spec, module.INFO.kind)
+    if spec.mutant is not None:
+        _check_mutant(spec, module.INFO.kind)
     if module.INFO.kind == "cocotb" and spec.simulator != "verilator":
         from tb.env.on_backend import run_on_backend  # noqa: PLC0415 (needs pyuvm)
 

@@ -8,11 +8,13 @@ import random
 import numpy as np
 import pytest
 
+from driver.backend.shared_memory import FaultRange
 from driver.isa import FLAGS, ErrorCode, Opcode, Packet
 from driver.isa.programs import BOOT_IMAGE
 from golden._cmodel import CModel
 from tb.seqs.arena import Arena
 from tb.seqs.broken import BREAKS
+from tb.seqs.failing import failing_stream
 from tb.seqs.faults import FAULTS
 from tb.seqs.packets import legal, matmul
 
@@ -32,6 +34,12 @@ class Host:
         for address, data in self.arena.taken():
             self.memory[address - BASE :][: len(data)] = np.frombuffer(data, np.uint8)
         return ErrorCode(self.model.execute(packet.pack()))
+
+    def poison(self, faults: list[FaultRange]) -> None:
+        """From now on these ranges answer with a bus error, and no others."""
+        self.model.clear_poison()
+        for one in faults:
+            self.model.poison(one.begin, one.end - one.begin, one.on_read, one.on_write)
 
 
 def test_legal_packets_are_accepted_and_products_have_windows_and_starts() -> None:
@@ -58,11 +66,31 @@ def test_faulty_packets_fail_with_their_fault_and_pass_without(name: str) -> Non
     for seed in range(4):
         host = Host(seed)
         faulty = FAULTS[name](host.arena)
-        fault = faulty.fault
-        size = fault.end - fault.begin
-        host.model.poison(fault.begin, size, fault.on_read, fault.on_write)
+        host.poison([faulty.fault])
         code = host.run(faulty.packet)
         assert code in (ErrorCode.BUS_READ, ErrorCode.BUS_WRITE, ErrorCode.BAD_INDEX), f"{seed}"
-        host.model.clear_poison()
+        host.poison([])
         expected = ErrorCode.BAD_INDEX if code is ErrorCode.BAD_INDEX else ErrorCode.NONE
         assert host.run(faulty.packet) == expected
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_streams_fail_at_their_packet_and_what_runs_beside_it_is_independent(name: str) -> None:
+    for seed in range(8):
+        host = Host(seed)
+        stream = failing_stream(host.arena, name, 7)
+        assert len(stream.packets) == 7
+        host.run(Packet(Opcode.NOP))  # places the contents
+        host.poison(stream.faults)
+        codes = [host.run(packet) for packet in stream.packets[: stream.failing + 1]]
+        assert [bool(code) for code in codes] == [False] * stream.failing + [True], f"seed {seed}"
+        host.poison(stream.faults[1:])
+        before = host.memory.copy()
+        for packet in stream.packets[stream.failing + 1 : stream.waiting]:
+            host.run(packet)
+        written = set((np.flatnonzero(host.memory != before) + BASE).tolist())
+        assert not written - {address for spoilt in stream.spoilt for address in spoilt}
+        before = host.memory.copy()
+        for packet in stream.packets[stream.waiting :]:
+            host.run(packet)
+        assert (host.memory != before).any(), f"seed {seed}: nothing would show that they ran"

@@ -164,6 +164,7 @@ def ledger_table(rows: Iterable[LedgerRow]) -> Table:
 def ran_on(result: RunResult) -> str:
     """The backend, and what of it is not the RTL itself."""
     array = "" if result.array == "rtl" else f" with array {result.array}"
+    array += "" if result.mutant is None else f" with mutant {result.mutant}"
     return result.backend + array + ("" if result.simulator == "verilator" else " by CXXRTL")
 
 

@@ -180,6 +180,7 @@ def _result(spec: RunSpec, state: _RunState, checks: Sequence[ModelCheck]) -> Ru
         backend=spec.backend,
         array=spec.array,
         simulator=spec.simulator,
+        mutant=spec.mutant,
         cycles=sum(row.cycles or 0 for row in rows) if spec.backend == "rtl" else None,
         wall_seconds=0.0,
         reproduce=reproduce_line(spec, *replayed),

@@ -6,8 +6,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Final
 
 from driver.config import HwConfig
 from driver.errors import InputError
@@ -47,6 +48,8 @@ class BuildVariant:
     """Matrix array and multiply-add are models: see BEHAVIOURAL_ARRAY."""
     profiled: bool = False
     """Compiled for the branches that the programs of tb/training.py take."""
+    mutants: bool = False
+    """With the wrong lines of tb/mutants/table.py, of which an argument activates one."""
 
 
 VARIANTS: dict[str, BuildVariant] = {
@@ -60,6 +63,12 @@ VARIANTS: dict[str, BuildVariant] = {
     "cocotb": BuildVariant(assertions=True, random_init=True, vpi=True),
     "cocotb-fast": BuildVariant(vpi=True),
     "cocotb-waves": BuildVariant(assertions=True, random_init=True, trace=True, vpi=True),
+}
+MUTANTS: Final = "-mutants"
+"""What follows the name of a variant whose RTL has mutants."""
+VARIANTS |= {
+    f"{name}{MUTANTS}": replace(VARIANTS[name], mutants=True)
+    for name in ("check", "waves", "cocotb", "cocotb-waves")
 }
 """The builds by name. A variant with waves runs the same cycles as the one without, and so does a
 profile-guided one (pgo)."""

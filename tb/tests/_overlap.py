@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyuvm
 
+from driver.backend.shared_memory import BusError, FaultRange
 from driver.isa import Packet, csr
 from tb.agents.packet_queue import Way
-from tb.env.base_test import BusTest
-from tb.env.verdict import Mismatch
+from tb.env.base_test import RING_ENTRIES, BusTest
+from tb.env.verdict import Mismatch, expect
 from tb.seqs.dependent import dependent, shared_memory
+from tb.seqs.failing import FailingStream, failing_stream
+from tb.seqs.faults import FAULTS
 
 _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
 """Of simulated time: a device that hangs ends as a failure."""
@@ -62,3 +67,63 @@ class FailsInTheMiddle(BusTest):
             if not await self.read(csr.ERROR_CODE):
                 raise Mismatch("the device accepted an opcode that does not exist")
             await self.acknowledge()
+
+
+class _FailingStreams(BusTest):
+    """Commands that DRAM refuses in the middle of streams: the first that fails is reported, all
+    before it has finished, and nothing that waits for it has begun; then all goes on."""
+
+    compares = ("registers", "memory")
+    streams = 8
+
+    async def stimulus(self) -> None:
+        for number, name in enumerate(self.rng.sample(list(FAULTS), self.streams)):
+            stream = failing_stream(self.arena, name, RING_ENTRIES - 1)
+            response = self.rng.choice(list(BusError))
+            faults = [replace(fault, response=response) for fault in stream.faults]
+            await self._fails(f"{name}, {response.name}", stream, faults)
+            for spoilt in stream.spoilt:
+                self.arena.fill(spoilt.start, len(spoilt))
+            if number % 2:
+                await self._reset_by_software()
+            await self._goes_on()
+
+    async def _fails(self, name: str, stream: FailingStream, faults: list[FaultRange]) -> None:
+        self.place()
+        before = await self.read(csr.COMPLETED)
+        for memory in (self.memory, self.model):
+            memory.set_faults(faults)
+        await self.command(stream.packets, Way.RING)
+        await self.settle()
+        for memory in (self.memory, self.model):
+            memory.set_faults([])
+        if not await self.read(csr.ERROR_CODE):
+            raise Mismatch(f"{name}: the device accepted the command, expected an error")
+        completed = await self.read(csr.COMPLETED) - before
+        expect(f"{name}: commands completed", completed, stream.failing + 1)
+        await self.acknowledge()
+
+    async def _reset_by_software(self) -> None:
+        await self.write(csr.CTRL, csr.CTRL_SOFT_RESET_MASK)
+        while await self.read(csr.CTRL) & csr.CTRL_SOFT_RESET_MASK:
+            pass
+        await self._bring_up()
+        await self.env.command.driver.resync()
+
+    async def _goes_on(self) -> None:
+        packets = dependent(shared_memory(self.arena), RING_ENTRIES - 2)[: RING_ENTRIES - 1]
+        self.place()
+        await self.command(packets, Way.RING)
+        await self.settle()
+
+
+@pyuvm.test(**_LIMIT)
+class BusErrorInStream(_FailingStreams):
+    """On a DRAM that answers evenly."""
+
+
+@pyuvm.test(**_LIMIT)
+class BusErrorInStreamStalls(_FailingStreams):
+    """On a DRAM whose channels hold back at random."""
+
+    dram_stall = 100

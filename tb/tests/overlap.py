@@ -13,5 +13,11 @@ INFO = TestInfo(
 )
 
 MODULE = "tb.tests._overlap"
-TESTS = ("Dependent", "DependentStalls", "FailsInTheMiddle")
+TESTS = (
+    "Dependent",
+    "DependentStalls",
+    "FailsInTheMiddle",
+    "BusErrorInStream",
+    "BusErrorInStreamStalls",
+)
 """Each runs in a simulator of its own."""

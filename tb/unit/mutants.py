@@ -1,47 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Wrong lines of RTL that the unit benches must catch, all of a bench in one program.
 
-Each mutant replaces one expression. The source becomes `($test$plusargs("mutantNN") ? (wrong) :
-(right))`, so that one build serves every mutant and the sound RTL beside them. Owns the table and
-the rewritten sources; running and judging are the bench's.
+One build serves every mutant and the sound RTL beside them (tb.mutants.expression). Owns the table;
+running and judging are the bench's.
 """
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from driver.errors import InputError
-from tb.sim.spec import FILELIST, read_filelist
+from tb.mutants.expression import Mutant, write_sources
 from tb.unit.model import BUILD_ROOT
 
 SOUND = 0
 """The mutant number that changes nothing."""
 _FOLDER = BUILD_ROOT / "mutants"
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One wrong expression: `place` is text of `file` with the right expression between « and »."""
-
-    file: str
-    place: str
-    wrong: str
-    seen: str = ""
-    """Part of the failure that the bench of a block must report."""
-
-    @property
-    def right(self) -> str:
-        """The expression that is replaced."""
-        return self.place.partition("«")[2].partition("»")[0]
-
-    @property
-    def text(self) -> str:
-        """`place` as it stands in the file."""
-        return self.place.replace("«", "").replace("»", "")
 
 
 _TIES_AWAY = ("«{63'b0, shifted[39]}»", "64'd1")
@@ -293,30 +269,5 @@ def _name(number: int) -> str:
 
 @cache
 def _write(bench: str) -> Mapping[str, Path]:
-    folder = _FOLDER / bench
-    folder.mkdir(parents=True, exist_ok=True)
-    return {name: _store(folder / name, text) for name, text in _rewritten(bench).items()}
-
-
-def _rewritten(bench: str) -> dict[str, str]:
-    listed = {path.name: path for path in read_filelist(FILELIST)}
-    texts: dict[str, str] = {}
-    for number, mutant in enumerate(MUTANTS[bench], start=1):
-        text = texts.get(mutant.file) or listed[mutant.file].read_text(encoding="utf-8")
-        if text.count(mutant.text) != 1:
-            places = f"{text.count(mutant.text)} places of {mutant.text!r}"
-            raise InputError(
-                listed[mutant.file], f"mutant {number} of {bench}", places, "one place"
-            )
-        choice = f'($test$plusargs("{_name(number)}") ? ({mutant.wrong}) : ({mutant.right}))'
-        before, _, rest = mutant.place.partition("«")
-        after = rest.partition("»")[2]
-        texts[mutant.file] = text.replace(mutant.text, f"{before}{choice}{after}")
-    return texts
-
-
-def _store(path: Path, text: str) -> Path:
-    """Write it in one step: another process may be reading."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, delete=False) as file:
-        file.write(text)
-    return Path(file.name).replace(path)
+    numbered = {_name(number): one for number, one in enumerate(MUTANTS[bench], start=1)}
+    return write_sources(numbered, _FOLDER / bench)

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every planted mutant in the run that must catch it, and again by the line that the run printed.
+
+A run is a process of the command line, as a user starts it; result.json says what it found.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from driver.errors import InfrastructureError
+from driver.results import PROGRAM, RESULT_FILE, OpRow, RunResult, read_json
+from tb.mutants.table import PLANTED
+from tb.sim.spec import REPOSITORY
+
+CONFIG = "small"
+_LIMIT_S = 3600.0
+_FAILED = 1
+"""Exit status of a run with a verdict that is not a pass."""
+_SHOWN = 100
+
+
+@dataclass(frozen=True)
+class PlantedRun:
+    """What the run of a mutant found, and what the printed line found."""
+
+    name: str
+    first: OpRow | None
+    """The first row that failed; None when the mutant was not caught."""
+    again: OpRow | None
+    """The same by the printed line, None likewise."""
+    reproduce: str
+
+    @property
+    def right(self) -> bool:
+        """Whether the mutant was caught, blamed on the RTL, and found again where it was."""
+        rows = (self.first, self.again)
+        found = [row for row in rows if row is not None and row.blame == "rtl"]
+        return len(found) == len(rows) and found[0].index == found[1].index
+
+    def line(self) -> str:
+        """Its row of the table."""
+        head = f"{self.name:20} {PLANTED[self.name].block:18}"
+        if self.first is None:
+            return f"{head} SURVIVED  {self.reproduce}"
+        assert self.first.failure is not None
+        again = "NOT REPRODUCED" if self.again is None else "reproduced"
+        said = self.first.failure.detail.partition(" (log: ")[0]
+        where = f"{' '.join(PLANTED[self.name].run[:1])} {self.first.index} {self.first.op}"
+        return f"{head} {where}: blame {self.first.blame}, {again}  {said:.{_SHOWN}}"
+
+
+def run_planted(name: str, folder: Path, seed: int = 1) -> PlantedRun:
+    """Run a mutant and what its run prints; results below `folder`.
+
+    InputError: no such mutant. InfrastructureError: a run without a verdict.
+    """
+    words = [PROGRAM, "run", *PLANTED[name].run, "--config", CONFIG, "--seed", str(seed)]
+    result = _run([*words, "--mutant", name], folder / name)
+    first = _failed(result)
+    if first is None:
+        return PlantedRun(name, None, None, result.reproduce)
+    again = _failed(_run(shlex.split(result.reproduce), folder / f"{name}-again"))
+    return PlantedRun(name, first, again, result.reproduce)
+
+
+def _run(words: list[str], folder: Path) -> RunResult:
+    command = [*words, "--out", str(folder)]
+    try:
+        done = subprocess.run(
+            command, cwd=REPOSITORY, capture_output=True, text=True, timeout=_LIMIT_S, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise InfrastructureError(f"{shlex.join(command)}: no end in {_LIMIT_S:g} s") from error
+    if done.returncode not in (0, _FAILED):
+        last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+        raise InfrastructureError(f"{shlex.join(command)}: status {done.returncode}, {last}")
+    return read_json(folder / RESULT_FILE, RunResult)
+
+
+def _failed(result: RunResult) -> OpRow | None:
+    return next((row for row in result.ops if row.status == "fail"), None)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong lines planted in the whole NPU: selectable, refused where they cannot be, and caught."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from driver.config import CONFIG_FILE
+from driver.errors import InputError
+from driver.reproduce import reproduce_line
+from driver.results import OpRow, RunSpec
+from tb.checks import check_row
+from tb.mutants.campaign import PlantedRun, run_planted
+from tb.mutants.expression import Mutant, rewritten
+from tb.mutants.table import PLANTED, planted_argument, planted_sources
+from tb.run import run
+
+TELLING = (
+    *("hazard-write", "hazard-read", "hazard-descriptor"),
+    *("window-digit", "buffer-stale", "buffer-tag"),
+    *("load-image", "program-overwritten", "program-stale"),
+)
+"""Three of each new block, for the tiers; `python -m tb.mutants` runs all."""
+
+
+def test_every_mutant_is_at_one_place_and_selectable() -> None:
+    sources = planted_sources()
+    texts = {path.name: path.read_text() for path in sources.values()}
+    for name, planted in PLANTED.items():
+        argument = planted_argument(name).removeprefix("+")
+        choice = f'($test$plusargs("{argument}") ? ({planted.mutant.wrong}) :'
+        assert texts[planted.mutant.file].count(choice) == 1, name
+    assert min(Counter(one.block for one in PLANTED.values()).values()) >= 3
+
+
+def test_no_argument_activates_two_mutants() -> None:
+    arguments = [planted_argument(name) for name in PLANTED]
+    assert not [a for a in arguments for b in arguments if a != b and b.startswith(a)]
+
+
+def test_a_text_that_is_not_there_is_refused() -> None:
+    with pytest.raises(InputError, match="0 places of 'no such text'"):
+        rewritten({"one": Mutant("npu_hazard.sv", "«no such» text", "1'b0")})
+
+
+def _spec(folder: Path, **fields: object) -> RunSpec:
+    draft = {
+        "test": "bus",
+        "config": "small",
+        "config_file": CONFIG_FILE,
+        "seed": 1,
+        "backend": "rtl",
+        "waves": "none",
+        "out": folder,
+        "capsules": {},
+        "op_filter": None,
+        "timeout_s": 60.0,
+        "mutant": "program-stale",
+    }
+    return RunSpec.model_validate(draft | fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"mutant": "nothing"}, "mutant: got nothing, expected one of hazard-write"),
+        ({"test": "units"}, "mutant: got program-stale, expected none, with a test of this kind"),
+        ({"test": "smoke", "backend": "cmodel"}, "backend: got cmodel, expected rtl"),
+        ({"test": "smoke", "array": "behavioural"}, "array: got behavioural, expected rtl"),
+        ({"test": "smoke", "variant": "pgo"}, "variant: got pgo, expected plain"),
+    ],
+)
+def test_a_mutant_that_cannot_be_planted_is_bad_input(
+    fields: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=message):
+        run(_spec(tmp_path, **fields))
+
+
+def test_the_printed_line_names_the_mutant(tmp_path: Path) -> None:
+    line = reproduce_line(_spec(tmp_path, op_filter=2))
+    assert "--mutant program-stale --op 2" in line
+
+
+def _row(index: int, blame: str = "rtl") -> OpRow:
+    row = check_row(index, "Dependent", "tb.tests._overlap", 9, "wrong")
+    return row.model_copy(update={"blame": blame})
+
+
+@pytest.mark.parametrize(
+    ("first", "again", "right"),
+    [
+        (_row(0), _row(0), True),
+        (None, None, False),
+        (_row(0), None, False),
+        (_row(0), _row(1), False),
+        (_row(0, "lowering"), _row(0, "lowering"), False),
+    ],
+)
+def test_caught_means_blamed_on_the_rtl_and_reproduced(
+    first: OpRow | None, again: OpRow | None, *, right: bool
+) -> None:
+    run = PlantedRun("hazard-write", first, again, "line")
+    assert run.right is right
+    assert ("SURVIVED" in run.line()) is (first is None)
+
+
+@pytest.mark.broad
+@pytest.mark.parametrize("name", TELLING)
+def test_a_planted_mutant_is_caught_blamed_and_reproduced(name: str, tmp_path: Path) -> None:
+    run = run_planted(name, tmp_path)
+    assert run.right, run.line()
