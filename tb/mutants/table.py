@@ -19,6 +19,7 @@ from tb.sim.spec import BUILD_ROOT, FILELIST, read_filelist
 
 _STREAMS: Final = ("overlap", "--op", "0")
 _STREAM_FAILS: Final = ("overlap", "--op", "2")
+_STREAM_BUS_ERRORS: Final = ("overlap", "--op", "3")
 _RANDOM: Final = ("bus", "--op", "2")
 _ERRORS: Final = ("bus", "--op", "4")
 _BUS_ERRORS: Final = ("bus", "--op", "7")
@@ -82,6 +83,16 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     ),
     "order-after-failure": PlantedMutant(
         _ORDER, _STREAM_FAILS, Mutant("npu_cmd_issue.sv", "= hold_i || «stop_i»", "1'b0")
+    ),
+    "order-after-bus-error": PlantedMutant(
+        _ORDER,
+        _STREAM_BUS_ERRORS,
+        Mutant("npu_cmd_table.sv", "if (ended_i.error != ERROR_NONE) failed_q <= «1'b1»;", "1'b0"),
+    ),
+    "order-drain": PlantedMutant(
+        _ORDER,
+        _STREAM_BUS_ERRORS,
+        Mutant("npu_cmd_retire.sv", "DRAIN:  if («drained_i») state_d", "1'b1"),
     ),
     # a wrong operand is accepted, or the bytes of one are counted wrong
     "check-dimension": PlantedMutant(

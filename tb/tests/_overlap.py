@@ -8,9 +8,10 @@ from dataclasses import replace
 import pyuvm
 
 from driver.backend.shared_memory import BusError, FaultRange
-from driver.isa import Packet, csr
+from driver.isa import PACKET_BYTES, Packet, csr
 from tb.agents.packet_queue import Way
-from tb.env.base_test import RING_ENTRIES, BusTest
+from tb.env.base_test import BusTest
+from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch, expect
 from tb.seqs.dependent import dependent, shared_memory
 from tb.seqs.failing import FailingStream, failing_stream
@@ -107,8 +108,9 @@ class _FailingStreams(BusTest):
         await self.write(csr.CTRL, csr.CTRL_SOFT_RESET_MASK)
         while await self.read(csr.CTRL) & csr.CTRL_SOFT_RESET_MASK:
             pass
-        await self._bring_up()
-        await self.env.command.driver.resync()
+        await self.bring_up()  # clears the ring in the device's memory
+        self.model.write_memory(self.ring_base, bytes(RING_ENTRIES * PACKET_BYTES))
+        await self.resync()
 
     async def _goes_on(self) -> None:
         packets = dependent(shared_memory(self.arena), RING_ENTRIES - 2)[: RING_ENTRIES - 1]
