@@ -61,6 +61,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure("copy_rate", "the same for 64 KiB more: without the latencies", 0.99, "higher"),
     Figure("lenet_pass", "a pass of LeNet, 64 images, each op alone", 0.6, "lower", "Mcycles"),
     Figure("qwen_layer", "a Qwen2.5-0.5B layer, 32 tokens, bf16", 1.92, "lower", "Mcycles"),
+    Figure("qwen_queue", "the same, its commands in one queue", 1.92, "lower", "Mcycles"),
     Figure(
         "qwen_layer_short", "the same, 16 tokens: bound of bus and array ÷ cycles", 0.97, "higher"
     ),

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ops of a model cost on the RTL, each alone, next to what bus and array allow."""
+"""What the ops of a model cost on the RTL, each alone or all in one queue, next to what bus and
+array allow."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from driver.backend.rtl import RtlBackend
@@ -13,10 +16,12 @@ from driver.capture import capture
 from driver.config import HwConfig, load_config
 from driver.errors import VerdictError
 from driver.isa import Opcode, Packet
+from driver.runtime import TensorView
 from golden.backend import CmodelBackend
 from tb.ops.capsules import is_free
 from tb.ops.case import Case, recorded_case
-from tb.ops.pair import DevicePair
+from tb.ops.chain import Chain
+from tb.ops.pair import DevicePair, PairResult
 from tb.sim.spec import REPOSITORY
 
 _SEED = 1
@@ -78,15 +83,86 @@ def _cost(pair: DevicePair, config: HwConfig, case: Case) -> OpCost:
     )
 
 
-def cost_of_cases(cases: Sequence[Case], config_name: str = "default") -> Iterator[OpCost]:
-    """The cost of each case on the build without assertions, in turn."""
+@dataclass(frozen=True)
+class QueueCost:
+    """The ops of a model in one queue, each on the results of those before it."""
+
+    commands: int
+    cycles: int
+    """From the first command's start to the last one's end."""
+    busy: int
+    """Cycles that the commands took, each by itself: more than `cycles` where they overlap."""
+    array_cycles: int
+
+    def __str__(self) -> str:
+        return (
+            f"{self.commands:,} commands in {self.cycles:,} cycles, {self.busy:,} one by one; "
+            f"array {self.array_cycles:,}: {self.array_cycles / self.cycles:.1%}"
+        )
+
+
+def queue_cost(result: PairResult, side: int) -> QueueCost:
+    """VerdictError when a device failed, or when their memories differ."""
+    assert result.rtl is not None
+    for device in (result.cmodel, result.rtl):
+        if device.fault is not None:
+            raise VerdictError(f"the queue: {device.fault}")
+    pairs = list(zip(result.cmodel.bits, result.rtl.bits, strict=True))
+    compared = [(a, b) for a, b in pairs if a is not None and b is not None and a.size]
+    if not compared or not result.bytes_compared:
+        raise VerdictError("the queue: nothing was compared")
+    if result.stray or not all(np.array_equal(a, b) for a, b in compared):
+        raise VerdictError("the queue: RTL and cmodel differ")
+    records = result.rtl.records
+    return QueueCost(
+        commands=len(records),
+        cycles=max(record.end_cycle for record in records) - records[0].start_cycle,
+        busy=sum(record.cycles for record in records),
+        array_cycles=array_cycles(result.packets, side),
+    )
+
+
+def cost_of_queue(
+    module: torch.nn.Module,
+    inputs: tuple[torch.Tensor, ...],
+    name: str,
+    config_name: str = "default",
+) -> QueueCost:
+    """The forward pass as one submission: commands overlap where their operands allow it.
+
+    All bytes that either device wrote are compared. VerdictError when they differ.
+    """
+    capsule = capture(module, inputs, name=name, seed=_SEED)
+    with _pair(config_name) as pair:
+        chain = Chain(pair, capsule, _SEED)
+        packets: list[Packet] = []
+        views: list[TensorView | None] = []
+        for op in capsule.ops:
+            if not is_free(op):
+                placed = chain.place(op)
+                packets += placed.packets
+                views += placed.results
+        cost = queue_cost(pair.execute(packets, views), pair.config.array_size)
+        chain.close()
+    return cost
+
+
+@contextmanager
+def _pair(config_name: str) -> Iterator[DevicePair]:
+    """The build without assertions, and the cmodel."""
     config_file = REPOSITORY / "sim_config.yaml"
     config = load_config(config_file, config_name)
     with RtlBackend(config, variant="fast", config_file=config_file) as rtl:
         pair = DevicePair(config, CmodelBackend(config, threads=1), rtl)
-        for case in cases:
-            yield _cost(pair, config, case)
+        yield pair
         pair.close()
+
+
+def cost_of_cases(cases: Sequence[Case], config_name: str = "default") -> Iterator[OpCost]:
+    """The cost of each case on the build without assertions, in turn."""
+    with _pair(config_name) as pair:
+        for case in cases:
+            yield _cost(pair, pair.config, case)
 
 
 def cost_of_model(
