@@ -31,10 +31,12 @@ from driver.isa.micro import (
     OPERAND_IMM,
     OPERAND_INDEX,
     OPERAND_SRC,
+    OPERAND_TABLE,
     REGISTERS,
     MicroOp,
     VectorProgram,
 )
+from driver.isa.tables import TABLES
 from driver.runtime.views import TensorView
 
 _STAND_INS = 0x7FA0_0000
@@ -169,7 +171,14 @@ class _Emitted:
         results: dict[int, Value] = {}
         for line in program.code:
             operands = [held[code] for code in line.operands]
-            value = operands[0] if line.op is MicroOp.MOV else p.op(line.op, *operands)
+            if line.op is MicroOp.SEGMENT:
+                table = TABLES[line.b]
+                value = p.segment(operands[0], table.name)
+                held |= {OPERAND_TABLE + at: p.column(value, at) for at in range(table.columns)}
+            elif line.op is MicroOp.MOV and operands[0].column is None:
+                value = operands[0]
+            else:
+                value = p.op(line.op, *operands)
             written = held if line.dst < REGISTERS else results
             written[line.dst] = value
             if line.op in _TRUTHS:

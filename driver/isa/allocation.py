@@ -11,6 +11,7 @@ from driver.isa.micro import (
     MAX_CONSTANTS,
     MAX_INSTRUCTIONS,
     OPERAND_CONST,
+    OPERAND_TABLE,
     REGISTERS,
     Instruction,
     MicroOp,
@@ -24,12 +25,18 @@ class ProgramError(ValueError):
 @dataclass(frozen=True)
 class Value:
     """An operand: a result of this program, or (`node` negative) what the command brings, by its
-    code, or a constant, by its word.
+    code, or a constant, by its word, or a `column` of the table whose SEGMENT is `node`.
     """
 
     node: int
     code: int = 0
     word: int | None = None
+    column: int | None = None
+
+    @property
+    def in_register(self) -> bool:
+        """Whether it is a result of this program."""
+        return self.node >= 0 and self.column is None
 
 
 @dataclass(frozen=True)
@@ -38,6 +45,8 @@ class Node:
 
     op: MicroOp
     operands: tuple[Value, ...]
+    table: int = 0
+    """The table of a SEGMENT."""
 
 
 class Allocation:
@@ -53,9 +62,10 @@ class Allocation:
         self._register: dict[int, int] = {}
         self._constants: dict[int, int] = {}
         self._code: list[Instruction] = []
+        self._segment = -1
         live = _needed(nodes, results)
         self._last_use = {
-            operand.node: at for at in live for operand in nodes[at].operands
+            operand.node: at for at in live for operand in nodes[at].operands if operand.in_register
         }  # later uses overwrite earlier ones
         for at in live:
             self._place(at, nodes[at], results.get(at, []))
@@ -76,7 +86,12 @@ class Allocation:
 
     def _place(self, at: int, node: Node, results: Sequence[int]) -> None:
         operands = [self._operand(operand) for operand in node.operands]
-        for operand in {o.node for o in node.operands if o.node >= 0}:
+        if sum(operand.column is not None for operand in node.operands) > 1:
+            raise ProgramError(f"{node.op.name} reads two columns of a table, one fits")
+        if node.op is MicroOp.SEGMENT:
+            self._segment = at
+            operands.append(node.table)
+        for operand in {o.node for o in node.operands if o.in_register}:
             if self._last_use[operand] == at:
                 self._free.append(self._register[operand])
         used = at in self._last_use
@@ -94,6 +109,10 @@ class Allocation:
     def _operand(self, operand: Value) -> int:
         if operand.word is not None:
             return OPERAND_CONST + self._constants.setdefault(operand.word, len(self._constants))
+        if operand.column is not None:
+            if operand.node != self._segment:
+                raise ProgramError("a column of a table is read behind another SEGMENT")
+            return OPERAND_TABLE + operand.column
         return operand.code if operand.node < 0 else self._register[operand.node]
 
 

@@ -31,6 +31,7 @@ from driver.isa.micro import (
     Reduce,
     VectorProgram,
 )
+from driver.isa.tables import TABLE_NUMBER, TABLES
 
 
 def float_bits(value: float) -> int:
@@ -58,6 +59,7 @@ class Assembler:
     def __init__(self) -> None:
         self._nodes: list[Node] = []
         self._known: dict[Node, Value] = {}
+        self._segment: Node | None = None
 
     # ------------------------------------------------------------------ operands
     def src(self, number: int) -> Value:
@@ -111,11 +113,36 @@ class Assembler:
         count = MICRO_INFO[op].operands
         if len(operands) != count:
             raise ProgramError(f"{op.name} of {len(operands)} operands, expected {count}")
-        node = Node(op, operands)
+        if op is MicroOp.SEGMENT:
+            raise ProgramError("SEGMENT without a table: expected a call of segment")
+        return self._value(Node(op, operands))
+
+    def _value(self, node: Node) -> Value:
         if node not in self._known:
             self._known[node] = Value(len(self._nodes))
             self._nodes.append(node)
         return self._known[node]
+
+    def segment(self, a: Value, table: str) -> Value:
+        """|a|, at most the table's end. `column` then reads the element's row of the table."""
+        if table not in TABLE_NUMBER:
+            raise ProgramError(f"table {table}: expected one of {', '.join(TABLE_NUMBER)}")
+        node = Node(MicroOp.SEGMENT, (a,), TABLE_NUMBER[table])
+        if node != self._segment:  # one before another SEGMENT does not serve any more
+            self._known.pop(node, None)
+        self._segment = node
+        return self._value(node)
+
+    def column(self, segment: Value, number: int) -> Value:
+        """A column of the row that `segment`, of the method of that name, found.
+
+        An instruction reads at most one, before the next SEGMENT.
+        """
+        node = self._nodes[segment.node]
+        count = TABLES[node.table].columns
+        if node.op is not MicroOp.SEGMENT or not 0 <= number < count:
+            raise ProgramError(f"column {number}: expected 0 to {count - 1} of a segment")
+        return Value(segment.node, column=number)
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:
         """a·b + c, one rounding."""
@@ -173,7 +200,7 @@ class Assembler:
 
     def _computed(self, result: Value) -> int:
         """The node of a result; an operand as it stands is moved."""
-        if result.node >= 0:
+        if result.in_register:
             return result.node
         self._nodes.append(Node(MicroOp.MOV, (result,)))
         return len(self._nodes) - 1

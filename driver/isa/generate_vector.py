@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from driver.isa import image, micro
 from driver.isa.emit import camel, cpp_enum, cpp_head, sv_enum
 from driver.isa.markdown import NOTICE, paragraph, table
 from driver.isa.micro import Instruction, MicroOp, Reduce, VectorProgram
 from driver.isa.programs import BOOT_DIGEST, BOOT_IMAGE, FAMILIES, LINES, PROGRAMS
+from driver.isa.tables import TABLE_COLUMNS, TABLE_ROW, TABLE_ROWS, TABLES, Table
 
 _INTRODUCTION = """
 These programs are in program memory after a reset. The parameter `program` of VECTOR is the line at
@@ -19,6 +20,13 @@ which a program begins, the number in the first column; others can be
 elements, `imm0` to `imm5` words of the packet, `index` the position in the innermost dimension. A
 program that reduces gives one element per innermost row. What each instruction computes, and how a
 row is reduced, is in [numerics.md](numerics.md); programs are declared in `driver/isa/programs`.
+"""
+
+_TABLES = """
+SEGMENT names a table; `t0` to `t7` are then columns of the element's row. Segment 0 begins at 0;
+beyond the end is the last segment. Polynomials are in |a| − m, coefficients from the constant on.
+What SEGMENT does is in [numerics.md](numerics.md#tables); tables are declared in
+`driver/isa/tables`, and `tests/table_fits.py` derives their words.
 """
 
 _REDUCE_BITS = 3
@@ -31,6 +39,7 @@ _CODES: tuple[tuple[str, int], ...] = (
     ("OPERAND_SRC", micro.OPERAND_SRC),
     ("OPERAND_INDEX", micro.OPERAND_INDEX),
     ("OPERAND_IMM", micro.OPERAND_IMM),
+    ("OPERAND_TABLE", micro.OPERAND_TABLE),
     ("OPERAND_CONST", micro.OPERAND_CONST),
     ("DST_RESULT", micro.DST_RESULT),
     ("PLAIN_IMMEDIATES", micro.PLAIN_IMMEDIATES),
@@ -44,6 +53,9 @@ _CODES: tuple[tuple[str, int], ...] = (
     ("PROGRAM_RAM", image.PROGRAM_RAM),
     ("PROGRAM_RAM_LINES", image.PROGRAM_RAM_LINES),
     ("BOOT_LINES", len(BOOT_IMAGE) // image.LINE_BYTES),
+    ("TABLES", len(TABLES)),
+    ("TABLE_COLUMNS", TABLE_COLUMNS),
+    ("TABLE_ROWS", TABLE_ROWS),
 )
 _HEADER_FIELDS = ("instructions", "constants", "sources", "results", "reduce", "zero")
 _INSTRUCTION_FIELDS = ("op", "dst", "a", "b", "c")
@@ -59,6 +71,8 @@ def operand_text(code: int, constants: tuple[int, ...]) -> str:
         return "index"
     if code < micro.OPERAND_IMM + micro.IMMEDIATES:
         return f"imm{code - micro.OPERAND_IMM}"
+    if code < micro.OPERAND_CONST:
+        return f"t{code - micro.OPERAND_TABLE}"
     return f"{constants[code - micro.OPERAND_CONST]:08x}"
 
 
@@ -68,7 +82,8 @@ def instruction_text(line: Instruction, program: VectorProgram) -> str:
     dst = f"r{line.dst}"
     if line.dst >= micro.DST_RESULT:
         dst = "out" if program.results == 1 else f"out{line.dst - micro.DST_RESULT + 1}"
-    return f"{dst} = {line.op.name} {operands}"
+    of_table = f" in {TABLES[line.b].name}" if line.op is MicroOp.SEGMENT else ""
+    return f"{dst} = {line.op.name} {operands}{of_table}"
 
 
 def _sv_image_words() -> Iterable[str]:
@@ -103,7 +118,7 @@ def _sv_boot() -> Iterable[str]:
     """The boot image: words, digest, and the lines at which programs begin."""
     words = struct.unpack(f"<{len(BOOT_IMAGE) // 8}Q", BOOT_IMAGE)
     starts = sum(1 << line for line in LINES.values())
-    yield "  /// First 8 bytes of SHA-256 over BOOT_IMAGE, little endian."
+    yield "  /// First 8 bytes of SHA-256 over the boot programs and the tables, little endian."
     yield f"  localparam logic [63:0] PROGRAM_DIGEST = 64'h{BOOT_DIGEST:016x};"
     yield "  /// Bit i: a program begins at line i."
     yield f"  localparam logic [BOOT_LINES-1:0] BOOT_STARTS = {len(BOOT_IMAGE) // 64}'h{starts:x};"
@@ -111,6 +126,51 @@ def _sv_boot() -> Iterable[str]:
     rows = [words[at : at + 4] for at in range(0, len(words), 4)]
     yield ",\n".join("    " + ", ".join(f"64'h{word:016x}" for word in row) for row in rows)
     yield "  };"
+
+
+_TABLE_FIELDS: tuple[tuple[str, int, str, Callable[[int, Table], int]], ...] = (
+    ("FIRST", 32, "Bits of the number at which segment 1 begins, less 2^shift.", lambda n, t: t.first),
+    ("LIMIT", 32, "Bits of the last number of the last segment.", lambda n, t: t.limit),
+    ("SHIFT", 5, "Bits of a number within its segment.", lambda n, t: t.shift),
+    ("LAST", 7, "Number of the last segment.", lambda n, t: t.last),
+    ("ROW", 9, "Row of segment 0 in TABLE_ROM.", lambda n, t: TABLE_ROW[n]),
+    ("USED", 4, "Columns that the table has.", lambda n, t: t.columns),
+    ("ODD", 8, "Bit c: the sign of column c is inverted for a negative number.", lambda n, t: t.odd_mask),
+)  # fmt: skip
+"""What the packages say of each table, by its number: name, bits, meaning, value."""
+
+
+def _table_words() -> list[int]:
+    """The words of all rows, columns that a table lacks 0."""
+    rows = [row for table in TABLES for row in table.rows]
+    return [word for row in rows for word in (*row, *[0] * (TABLE_COLUMNS - len(row)))]
+
+
+def _sv_tables() -> Iterable[str]:
+    for name, bits, text, value in _TABLE_FIELDS:
+        entries = ", ".join(f"{bits}'h{value(n, table):x}" for n, table in enumerate(TABLES))
+        yield f"  /// By table: {text}"
+        yield f"  localparam logic [{bits - 1}:0] TABLE_{name} [TABLES] = '{{{entries}}};"
+    yield "  /// Row by row; columns that a table lacks are 0."
+    yield "  localparam logic [31:0] TABLE_ROM [TABLE_ROWS*TABLE_COLUMNS] = '{"
+    words = _table_words()
+    rows = [words[at : at + TABLE_COLUMNS] for at in range(0, len(words), TABLE_COLUMNS)]
+    yield ",\n".join("    " + ", ".join(f"32'h{word:08x}" for word in row) for row in rows)
+    yield "  };"
+
+
+def _cpp_tables() -> Iterable[str]:
+    for name, bits, text, value in _TABLE_FIELDS:
+        entries = ", ".join(f"{value(n, table):#x}" for n, table in enumerate(TABLES))
+        yield f"/// By table: {text}"
+        yield f"inline constexpr std::array<std::uint32_t, kTables> kTable{camel(name)}{{{entries}}};"
+    yield "/// Row by row; columns that a table lacks are 0."
+    yield "inline constexpr std::array<std::uint32_t, kTableRows * kTableColumns> kTableWords{"
+    words = _table_words()
+    for at in range(0, len(words), TABLE_COLUMNS):
+        yield "  " + ", ".join(f"0x{word:08x}" for word in words[at : at + TABLE_COLUMNS]) + ","
+    yield "};"
+    yield ""
 
 
 def sv() -> Iterable[str]:
@@ -142,6 +202,8 @@ def sv() -> Iterable[str]:
     yield "    endcase"
     yield "  endfunction"
     yield ""
+    yield from _sv_tables()
+    yield ""
     yield from _sv_boot()
     yield "endpackage"
 
@@ -168,6 +230,7 @@ def cpp_micro() -> Iterable[str]:
     count = len(micro.REDUCE_IDENTITY)
     yield f"inline constexpr std::array<std::uint32_t, {count}> kIdentity{{{identities}}};"
     yield ""
+    yield from _cpp_tables()
     yield "}  // namespace npu::isa"
 
 
@@ -197,6 +260,23 @@ def page() -> Iterable[str]:
     yield ""
     meanings = ((f"`{op.name}`", info.text) for op, info in micro.MICRO_INFO.items())
     yield from table(("instruction", "result"), meanings)
+    yield "## Tables"
+    yield ""
+    yield from paragraph(_TABLES)
+    heads = ("table", "columns", "segments", "segment 1 from", "bits of a segment", "end", "odd")
+    entries = (
+        (
+            f"{n} `{one.name}`",
+            one.text.replace("|", "\\|"),
+            str(len(one.rows)),
+            f"{one.first + (1 << one.shift):08x}",
+            str(one.shift),
+            f"{one.limit:08x}",
+            ", ".join(map(str, one.odd)) or "none",
+        )
+        for n, one in enumerate(TABLES)
+    )
+    yield from table(heads, entries)
     yield "## Listing"
     yield ""
     yield "```"

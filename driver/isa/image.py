@@ -23,12 +23,14 @@ from driver.isa.micro import (
     OPERAND_IMM,
     OPERAND_INDEX,
     OPERAND_SRC,
+    OPERAND_TABLE,
     REGISTERS,
     Instruction,
     MicroOp,
     Reduce,
     VectorProgram,
 )
+from driver.isa.tables import TABLE_COLUMNS, TABLES
 
 WORD_BYTES = 8
 LINE_WORDS = 8
@@ -118,6 +120,7 @@ def _checked(
     words: Sequence[bytes], sources: int, results: int, constants: int
 ) -> Iterator[Instruction]:
     """The instructions in these words, each checked with what those before it wrote."""
+    columns = range(OPERAND_TABLE, OPERAND_TABLE + TABLE_COLUMNS)
     written: set[int] = set()
     given = {OPERAND_INDEX, *range(OPERAND_IMM, OPERAND_IMM + IMMEDIATES)}
     given |= {*range(OPERAND_SRC, OPERAND_SRC + sources)}
@@ -134,6 +137,13 @@ def _checked(
         for letter, code in zip("abc"[:count], operands, strict=False):
             if code not in given and not (code < REGISTERS and code in written):
                 raise ImageError(where + letter, code, "an operand that has a value")
+        read = sum(code in columns for code in operands[:count])
+        _within(where + "columns of a table", read, range(2))
+        if op == MicroOp.SEGMENT:
+            _within(where + "table", operands[1], range(len(TABLES)))
+            given -= {*columns}
+            given |= {*columns[: TABLES[operands[1]].columns]}
+            count += 1
         _within(where + "unused operands", max([0, *operands[count:]]), range(1))
         written.add(dst)
         yield Instruction(MicroOp(op), dst, *operands)

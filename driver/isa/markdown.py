@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from driver.isa import image, layout, micro, types
 from driver.isa.programs import BOOT_IMAGE
+from driver.isa.tables import TABLE_COLUMNS, TABLES
 
 NOTICE = "Generated from driver/isa by `make gen`. Do not edit."
 _WIDTH = 100
@@ -76,14 +77,18 @@ The image is a sequence of 64-bit words, little endian, and ends with its last l
 
 _CODES = """
 Operand codes: 0 to 15 a register, {src} to {src_last} src1 to src{sources}, {index} the index,
-{imm} to {imm_last} imm0 to imm{last_imm}, {const} to {const_last} the program's constants. Codes of
-destinations: 0 to 15 a register, {dst} to {dst_last} result 1 to {results}. An image is malformed
+{imm} to {imm_last} imm0 to imm{last_imm}, {table} to {table_last} columns 0 to {last_column} of the
+element's row of a table, {const} to {const_last} the program's constants. Codes of destinations: 0
+to 15 a register, {dst} to {dst_last} result 1 to {results}. Byte b of SEGMENT is no operand but the
+number of a [table](vector-programs.md#tables), 0 to {tables_last}. An image is malformed
 unless all of this holds: the header's numbers are within their limits, and `lines` is exactly what
 they need; `reduce` is not 0 only with one result and at least one source; every op exists; a
 destination is a register or one of the program's results; every result is written once, and the
 last instruction writes one; an operand that the instruction has is a register that an earlier
-instruction has written, a source or a constant that the program has, the index or an immediate; an
-operand that it does not have is 0; everything called zero is zero.
+instruction has written, a source or a constant that the program has, the index, an immediate, or a
+column that the table of the last SEGMENT before it has; at most one operand of an instruction is a
+column; the table of a SEGMENT exists; an operand that an instruction does not have is 0; everything
+called zero is zero.
 """
 
 _RECORD = """
@@ -241,6 +246,10 @@ _NUMBERS = {
     "imm_last": micro.OPERAND_IMM + micro.IMMEDIATES - 1,
     "const": micro.OPERAND_CONST,
     "const_last": micro.OPERAND_CONST + micro.MAX_CONSTANTS - 1,
+    "table": micro.OPERAND_TABLE,
+    "table_last": micro.OPERAND_TABLE + TABLE_COLUMNS - 1,
+    "last_column": TABLE_COLUMNS - 1,
+    "tables_last": len(TABLES) - 1,
     "dst": micro.DST_RESULT,
     "dst_last": micro.DST_RESULT + micro.MAX_RESULTS - 1,
 }

@@ -56,6 +56,7 @@ class MicroOp(IntEnum):
     F2I_TRUNC = 25
     ROUND_FP16 = 26
     ROUND_BF16 = 27
+    SEGMENT = 28
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,7 @@ MICRO_INFO: dict[MicroOp, MicroInfo] = {
     MicroOp.F2I_TRUNC: MicroInfo(1, "fp32 to int32, rounded towards 0; saturates, NaN gives 0"),
     MicroOp.ROUND_FP16: MicroInfo(1, "a rounded to fp16, as fp32: stored and loaded in one step"),
     MicroOp.ROUND_BF16: MicroInfo(1, "a rounded to bf16, as fp32: stored and loaded in one step"),
+    MicroOp.SEGMENT: MicroInfo(1, "|a|, at most the table's end; the segment of |a| in table b"),
 }
 
 
@@ -127,6 +129,8 @@ OPERAND_SRC = 16
 OPERAND_INDEX = 20
 """The element's position in the innermost dimension, an int32 from 0."""
 OPERAND_IMM = 24
+OPERAND_TABLE = 32
+"""Column 0 of the element's row of the table that the last SEGMENT named; then the next columns."""
 OPERAND_CONST = 64
 DST_RESULT = 16
 """Destination codes: 0 to 15 a register, 16 the first result, 17 and 18 the next."""
@@ -138,7 +142,10 @@ OPERAND_BITS = 7
 
 @dataclass(frozen=True)
 class Instruction:
-    """One line of a program: codes of destination and operands; unused operands are 0."""
+    """One line of a program: codes of destination and operands; unused operands are 0.
+
+    b of SEGMENT is no operand but the number of a table.
+    """
 
     op: MicroOp
     dst: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from enum import IntEnum
 
-ISA_VERSION = 0x0002_0000
+ISA_VERSION = 0x0002_0001
 """Major in the upper, minor in the lower half word; read back from the VERSION register."""
 
 DEVICE_ID = 0x4E50_5530

@@ -3,7 +3,7 @@
 /// Numbers and layouts of the instruction set; described in docs/isa.md.
 package npu_isa_pkg;
   localparam logic [31:0] DEVICE_ID = 32'h4e505530;
-  localparam logic [31:0] ISA_VERSION = 32'h00020000;
+  localparam logic [31:0] ISA_VERSION = 32'h00020001;
   localparam int unsigned MAX_RANK = 5;
   localparam int unsigned WINDOW_RANK = 7;
   localparam int unsigned WINDOW_GROUP = 3;

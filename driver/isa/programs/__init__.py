@@ -31,6 +31,7 @@ from driver.isa.programs import (
     softmax,
     trigonometry,
 )
+from driver.isa.tables import table_bytes
 
 FAMILIES = (
     arithmetic,
@@ -64,7 +65,7 @@ PROGRAM_AT = {line: PROGRAMS[name] for name, line in LINES.items()}
 """The program that begins at a line."""
 BOOT_IMAGE = b"".join(map(pack, PROGRAMS.values()))
 """The lines from 0 on that are there after a reset and cannot be overwritten."""
-BOOT_DIGEST = int.from_bytes(sha256(BOOT_IMAGE).digest()[:8], "little")
-"""What the registers PROGRAM_DIGEST_LO and _HI say of it."""
+BOOT_DIGEST = int.from_bytes(sha256(BOOT_IMAGE + table_bytes()).digest()[:8], "little")
+"""What the registers PROGRAM_DIGEST_LO and _HI say of them and of the tables."""
 
 __all__ = ["BOOT_DIGEST", "BOOT_IMAGE", "FAMILIES", "LINES", "PROGRAMS", "PROGRAM_AT"]

@@ -12,6 +12,7 @@ import math
 
 from driver.isa.assembler import Assembler, Value
 from driver.isa.micro import MicroOp
+from driver.isa.tables import TABLE_NUMBER, TABLES
 
 SIGN = 0x8000_0000
 NAN = 0x7FC0_0000
@@ -173,6 +174,19 @@ def minus_ratio(p: Assembler, e: Value, n: Value, factor: Value | None = None) -
     q = p.mul(n if factor is None else p.mul(n, factor), y)
     remainder = p.fma(q, e, p.fma(n, factor or p.f(1.0), q))
     return p.fma(remainder, y, q)
+
+
+def from_table(p: Assembler, x: Value, table: str) -> Value:
+    """A table's polynomial in |x| − m: column 0 is −m, then come the coefficients from the constant
+    on. With odd coefficients it has the sign of x.
+    """
+    magnitude = p.segment(x, table)
+    t = p.add(magnitude, p.column(magnitude, 0))
+    top, *rest = range(TABLES[TABLE_NUMBER[table]].columns - 1, 0, -1)
+    value = p.op(MicroOp.MOV, p.column(magnitude, top))
+    for column in rest:
+        value = p.fma(value, t, p.column(magnitude, column))
+    return value
 
 
 def sine(p: Assembler, r: Value, z: Value) -> Value:

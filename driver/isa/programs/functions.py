@@ -71,15 +71,7 @@ def sigmoid(p: Assembler) -> Value:
 
 @program("(e^src1 − e^−src1) ÷ (e^src1 + e^−src1)", sources=1)
 def tanh(p: Assembler) -> Value:
-    # With e = exp(−2|x|) − 1: −e ÷ (2 + e). From |x| = 9.02 on it rounds to 1.
-    x = p.op(MicroOp.FMAX, m.negative_abs(p, p.src1), p.f(-10.0))
-    twice = p.add(x, x)
-    exponent, r = m.exp_reduced(p, twice, 0, exact=False)
-    power = p.op(MicroOp.IADD, exponent, p.f(1.0))
-    head = p.fma(p.mul(r, r), p.horner(r, m.EXPM1_7), r)
-    e = p.fma(power, head, p.sub(power, p.f(1.0)))
-    negative = p.op(MicroOp.XOR, m.negative_abs(p, e), m.sign_of(p, p.src1))
-    return m.minus_ratio(p, p.add(e, p.f(1.0)), negative)
+    return m.from_table(p, p.src1, "tanh")
 
 
 _SQRT_HALF = 0x3F35_04F3

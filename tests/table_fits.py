@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the words of driver/isa/tables come from: a polynomial per segment, rounded to fp32.
+
+A segment's polynomial is in t = |a| − m. m is the number nearest to the middle of the segment, among
+a few thousand, at which the function is nearest to an fp32 number, the constant coefficient; so that
+rounding it costs nothing (Gal, Computing elementary functions, 1986). The others are minimax fits,
+rounded one at a time as in tests/minimax.py.
+
+    .venv/bin/python tests/table_fits.py tanh
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import mpmath as mp
+import numpy as np
+import numpy.typing as npt
+
+from driver.isa.assembler import float_bits
+from driver.isa.tables import TABLE_NUMBER, TABLES, Table, words_file
+
+Floats = npt.NDArray[np.float64]
+_GRID = 48
+_ROUNDS = 60
+_CANDIDATES = 2048
+"""Numbers on either side of the middle that m is chosen from."""
+
+
+@dataclass(frozen=True)
+class TableFit:
+    """Σ c·t^k for k = 0 … degree near `target`, errors relative to it."""
+
+    table: str
+    target: Callable[[mp.mpf], mp.mpf]
+    degree: int
+    first: int
+    shift: int
+    end: float
+    """Inside the last segment."""
+
+    @property
+    def segments(self) -> int:
+        """How many there are."""
+        return (float_bits(self.end) - self.first >> self.shift) + 1
+
+    def ends(self, segment: int) -> tuple[int, int]:
+        """Bits of the first number of a segment and of the one behind its last."""
+        start = self.first + (segment << self.shift) if segment else 0
+        return start, self.first + (segment + 1 << self.shift)
+
+    def true(self, values: Floats) -> Floats:
+        """The function, correct in float64."""
+        with mp.workdps(30):
+            return np.array([float(self.target(mp.mpf(float(value)))) for value in values])
+
+
+def number(bits: int) -> float:
+    """The fp32 number of these bits."""
+    return float(np.uint32(bits).view(np.float32))
+
+
+def _centre(fit: TableFit, low: int, high: int) -> tuple[float, float]:
+    """m and the function's value there."""
+    middle = float_bits((number(low) + number(high)) / 2)
+    reach = min(_CANDIDATES, (high - low) // 16)
+    near = np.arange(middle - reach, middle + reach, dtype=np.uint32).view(np.float32)
+    candidates = near.astype(np.float64)
+    true = fit.true(candidates)
+    single = true.astype(np.float32)
+    best = int(np.argmin(np.abs(single - true) / np.spacing(single)))
+    return float(candidates[best]), float(single[best])
+
+
+def _lawson(columns: Floats, wanted: Floats) -> Floats:
+    """The coefficients of least largest error, nearly."""
+    share = np.full(wanted.size, 1 / wanted.size)
+    best, least = np.zeros(columns.shape[1]), np.inf
+    for _ in range(_ROUNDS):
+        root = np.sqrt(share)
+        solution = np.linalg.lstsq(columns * root[:, None], wanted * root, rcond=None)[0]
+        error = np.abs(columns @ solution - wanted)
+        if error.max() < least:
+            best, least = solution, float(error.max())
+        if not error.any():
+            break
+        share *= error
+        share /= share.sum()
+    return best
+
+
+def grid(low: int, high: int, count: int = _GRID) -> Floats:
+    """Chebyshev points between two numbers given by their bits."""
+    a, b = number(low), number(high)
+    angle = np.pi * (np.arange(count) + 0.5) / count
+    points: Floats = (a + b) / 2 + (b - a) / 2 * np.cos(angle)
+    return points
+
+
+def row(fit: TableFit, segment: int) -> tuple[float, ...]:
+    """−m and the coefficients, lowest power first."""
+    low, high = fit.ends(segment)
+    m, constant = _centre(fit, low, high) if segment else (0.0, 0.0)
+    x = grid(low, high)
+    t, true = x - m, fit.true(x)
+    reach, weight = float(np.abs(t).max()), 1 / np.abs(true)
+    chosen = {0: constant}
+    for power in range(1, fit.degree + 1):
+        rest = true - sum(c * t**p for p, c in chosen.items())
+        free = range(power, fit.degree + 1)
+        columns = np.stack([(t / reach) ** p * weight for p in free], 1)
+        chosen[power] = float(np.float32(_lawson(columns, rest * weight)[0] / reach**power))
+    return (-m, *(chosen[power] for power in range(fit.degree + 1)))
+
+
+def error(fit: TableFit, segment: int, words: tuple[int, ...]) -> float:
+    """Largest relative error of a row's polynomial, evaluated in float64."""
+    minus_m, *coefficients = (number(word) for word in words)
+    x = grid(*fit.ends(segment), 4 * _GRID)
+    true = fit.true(x)
+    got = np.polynomial.polynomial.polyval(x + minus_m, coefficients)
+    return float(np.max(np.abs(got - true) / np.abs(true)))
+
+
+FITS: dict[str, TableFit] = {
+    fit.table: fit
+    for fit in (
+        TableFit("tanh", mp.tanh, 3, 0x3D30_0000, 19, 9.25),
+        TableFit("erf", mp.erf, 4, 0x3D70_0000, 19, 3.98),
+    )
+}
+"""Every table, with what it approximates."""
+
+
+def table_of(fit: TableFit) -> Table:
+    """The table that the fit belongs to."""
+    return TABLES[TABLE_NUMBER[fit.table]]
+
+
+def main() -> None:
+    """Fit the tables named on the command line, or all, and write their words."""
+    for name in sys.argv[1:] or FITS:
+        fit = FITS[name]
+        rows = [tuple(map(float_bits, row(fit, at))) for at in range(fit.segments)]
+        lines = [" ".join(f"{word:08x}" for word in words) for words in rows]
+        head = (
+            "# −m, then coefficients of powers of |a| − m from the constant on; tests/table_fits.py"
+        )
+        words_file(name).write_text("\n".join((head.replace("−", "-"), *lines, "")), "ascii")
+        worst = max(error(fit, at, words) for at, words in enumerate(rows))
+        sys.stdout.write(f"{name}: {len(rows)} segments, relative error 2^{np.log2(worst):.2f}\n")
+
+
+if __name__ == "__main__":
+    main()
