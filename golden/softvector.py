@@ -17,17 +17,20 @@ from driver.isa.micro import (
     OPERAND_IMM,
     OPERAND_INDEX,
     OPERAND_SRC,
+    OPERAND_TABLE,
     REDUCE_IDENTITY,
     REDUCTION_LANES,
     MicroOp,
     Reduce,
     VectorProgram,
 )
+from driver.isa.tables import TABLES
 from golden import softfloat
 from golden.softfloat import FORMATS
 
 _WORD = 0xFFFF_FFFF
 _ONE = 0x3F80_0000
+_INFINITY = 0x7F80_0000
 
 
 def signed(word: int) -> int:
@@ -49,6 +52,20 @@ def store(dtype: DType, word: int) -> int:
     if dtype in FORMATS:
         return word if dtype is DType.FP32 else softfloat.narrow(dtype, word)
     return signed(word) & ((1 << 8 * DTYPE_BYTES[dtype]) - 1)
+
+
+def segment(word: int, number: int) -> tuple[int, list[int]]:
+    """What SEGMENT gives of a word in the table of this number: its result, the row's columns."""
+    table = TABLES[number]
+    sign, magnitude = word >> 31, word & 0x7FFF_FFFF
+    above = max(magnitude - table.first, 0) >> table.shift
+    index = min(above, len(table.rows) - 1)
+    end = table.first + len(table.rows) * (1 << table.shift) - 1
+    columns = [
+        entry ^ (sign << 31 if column in table.odd else 0)
+        for column, entry in enumerate(table.rows[index])
+    ]
+    return end if above > index and magnitude <= _INFINITY else magnitude, columns
 
 
 def _ordering(*accepted: int) -> Callable[[int, int], int]:
@@ -85,7 +102,7 @@ MICRO: dict[MicroOp, Callable[..., int]] = {
     MicroOp.ROUND_FP16: lambda a: load(DType.FP16, store(DType.FP16, a)),
     MicroOp.ROUND_BF16: lambda a: load(DType.BF16, store(DType.BF16, a)),
 }
-"""Each instruction on 32-bit words."""
+"""Each instruction on 32-bit words; SEGMENT is `segment`."""
 
 _COMBINE: dict[Reduce, Callable[[int, int], int]] = {
     Reduce.FADD: lambda lane, element: softfloat.fma(lane, _ONE, element),
@@ -109,6 +126,10 @@ def run(
     results: dict[int, int] = {}
     for line in program.code:
         written = values if line.dst < DST_RESULT else results
+        if line.op is MicroOp.SEGMENT:
+            written[line.dst], columns = segment(values[line.a], line.b)
+            values |= {OPERAND_TABLE + at: word for at, word in enumerate(columns)}
+            continue
         written[line.dst] = MICRO[line.op](*(values[code] for code in line.operands))
     return tuple(results[DST_RESULT + at] for at in range(program.results))
 

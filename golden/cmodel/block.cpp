@@ -13,10 +13,12 @@ namespace {
 
 using isa::Reduce;
 
-/// Buffers of a block: destination codes, then sources, then positions.
+/// Buffers of a block: destination codes, sources, positions, rows of a table, one of its columns.
 constexpr std::size_t kSourceBuffer = isa::kDstResult + isa::kMaxResults;
 constexpr std::size_t kIndexBuffer = kSourceBuffer + isa::kMaxSources;
-constexpr std::size_t kBuffers = kIndexBuffer + 1;
+constexpr std::size_t kPlaceBuffer = kIndexBuffer + 1;
+constexpr std::size_t kColumnBuffer = kPlaceBuffer + 1;
+constexpr std::size_t kBuffers = kColumnBuffer + 1;
 
 std::uint32_t load_one(const Run& run) {
   return scalar::with_dtype(run.dtype,
@@ -85,6 +87,13 @@ void Block::number(std::size_t at, std::size_t count, std::uint64_t first) {
 
 MicroOperand Block::operand(std::uint8_t code) const {
   if (code >= isa::kOperandConst) return {&program_.constants[code - isa::kOperandConst], true};
+  if (code >= isa::kOperandTable) {
+    const unsigned column = code - isa::kOperandTable;
+    const bool odd = (isa::kTableOdd[table_] >> column & 1U) != 0;
+    std::uint32_t* const dst = words(kColumnBuffer);  // an instruction has one column at most
+    kernels_.column({words(kPlaceBuffer), column, odd, dst, count_});
+    return {dst, false};
+  }
   if (code >= isa::kOperandImm) return {&imm_[code - isa::kOperandImm], true};
   if (code == isa::kOperandIndex) return {words(kIndexBuffer), false};
   if (code >= isa::kOperandSrc) {
@@ -96,9 +105,20 @@ MicroOperand Block::operand(std::uint8_t code) const {
 
 void Block::execute() {
   for (const isa::Instruction& line : program_.code) {
+    if (line.op == isa::MicroOp::kSegment) {
+      segment(line, operand(line.a));
+      continue;
+    }
     kernels_.micro[static_cast<std::size_t>(line.op)](
         {{operand(line.a), operand(line.b), operand(line.c)}, words(line.dst), count_});
   }
+}
+
+void Block::segment(const isa::Instruction& line, const MicroOperand& a) {
+  const MicroOperand limit{&isa::kTableLimit[line.b], true};
+  kernels_.segment({a, line.b, words(kPlaceBuffer), count_});
+  table_ = line.b;
+  kernels_.micro[static_cast<std::size_t>(line.op)]({{a, limit, limit}, words(line.dst), count_});
 }
 
 void Block::store(std::size_t result, std::size_t at, const Run& run) const {

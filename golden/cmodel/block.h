@@ -52,15 +52,18 @@ class Block {
     return storage_.data() + buffer * kBlockWords;
   }
   [[nodiscard]] MicroOperand operand(std::uint8_t code) const;
+  /// Finds the elements' rows of the table that the instruction names.
+  void segment(const isa::Instruction& line, const MicroOperand& a);
 
   const Program& program_;
   std::array<std::uint32_t, isa::kImmediates> imm_;
   const VectorKernels& kernels_;
   bool numbered_;
   std::size_t count_ = 0;
+  unsigned table_ = 0;  // of the last SEGMENT
   std::array<bool, isa::kMaxSources> repeated_{};
   std::array<std::uint32_t, isa::kReductionLanes> lanes_{};
-  mutable WordBuffer storage_;  // registers and results, sources, positions
+  mutable WordBuffer storage_;  // registers and results, sources, positions, rows, a column
 };
 
 }  // namespace npu

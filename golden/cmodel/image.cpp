@@ -75,13 +75,20 @@ class Reader {
     require((x | y | z) == 0, "upper bytes of an instruction are not zero");
     require(op < isa::kMicroOperands.size(), "no such instruction");
     const std::array operands{a, b, c};
+    const bool segment = op == static_cast<std::uint8_t>(isa::MicroOp::kSegment);
+    unsigned columns = 0;
     for (std::size_t i = 0; i < operands.size(); ++i) {
       if (i < isa::kMicroOperands[op]) {
         require(defined_[operands[i]], "an operand has no value");
+        columns += is_column(operands[i]) ? 1 : 0;
+      } else if (segment && i == 1) {
+        require(operands[i] < isa::kTables, "no such table");
       } else {
         require(operands[i] == 0, "an operand that the instruction does not have is not zero");
       }
     }
+    require(columns <= 1, "two operands are columns of a table");
+    if (segment) define_columns(isa::kTableUsed[b]);
     write(dst);
     return {static_cast<isa::MicroOp>(op), dst, a, b, c};
   }
@@ -92,6 +99,17 @@ class Reader {
   }
 
  private:
+  static bool is_column(unsigned code) {
+    return code >= isa::kOperandTable && code < isa::kOperandTable + isa::kTableColumns;
+  }
+
+  /// The columns that instructions behind a SEGMENT can read, and no others.
+  void define_columns(unsigned count) {
+    for (unsigned column = 0; column < isa::kTableColumns; ++column) {
+      defined_.set(isa::kOperandTable + column, column < count);
+    }
+  }
+
   void write(std::uint8_t dst) {
     last_is_result_ = dst >= isa::kDstResult;
     if (!last_is_result_) {

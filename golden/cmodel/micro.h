@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// What an instruction of a vector program computes, on 32-bit words (docs/numerics.md, VECTOR).
 /// Branch-free and always inlined, as scalar.h; operands that an instruction does not have are
-/// ignored.
+/// ignored. b of SEGMENT is the bits of the last number of its table.
 #pragma once
 
 #include "npu_micro.h"
@@ -59,6 +59,22 @@ inline constexpr std::uint32_t kOne = 0x3F80'0000;
   const float rounded = (as_float(magnitude) + 0x1p23F) - 0x1p23F;
   const std::uint32_t small = std::bit_cast<std::uint32_t>(rounded) | (bits & kFp32Sign);
   return as_float(magnitude < 0x4B00'0000 ? small : bits);
+}
+
+/// |a|, but beyond the table's end its last number; a NaN is not beyond.
+[[gnu::always_inline]] inline std::uint32_t segment_result(std::uint32_t a, std::uint32_t limit) {
+  const std::uint32_t magnitude = a & ~kFp32Sign;
+  return magnitude > limit && !is_nan(magnitude) ? limit : magnitude;
+}
+
+/// Where an element's row begins among kTableWords, and above it the sign of a.
+[[gnu::always_inline]] inline std::uint32_t segment_place(std::uint32_t a, std::uint32_t first,
+                                                          std::uint32_t shift, std::uint32_t last,
+                                                          std::uint32_t row) {
+  const std::uint32_t magnitude = a & ~kFp32Sign;
+  const std::uint32_t above = (magnitude > first ? magnitude - first : 0) >> shift;
+  const std::uint32_t index = above < last ? above : last;
+  return (row + index) * isa::kTableColumns | (a & kFp32Sign);
 }
 
 template <isa::MicroOp kOp>
@@ -123,6 +139,8 @@ template <isa::MicroOp kOp>
       return widen_fp16(narrow_fp16(a));  // a canonical NaN stays one
     case kRoundBf16:
       return widen_bf16(narrow_bf16(a));
+    case kSegment:
+      return segment_result(a, b);
   }
 }
 

@@ -27,6 +27,25 @@ struct MicroStep {
   std::size_t count;
 };
 
+/// places[i] = row of a[i] in the table, as an index of kTableWords, with the sign of a[i] in bit 31.
+struct SegmentStep {
+  MicroOperand a;
+  unsigned table;
+  std::uint32_t* places;
+  std::size_t count;
+};
+
+/// dst[i] = that column's word in the row of places[i], of an odd one with its sign.
+struct ColumnStep {
+  const std::uint32_t* places;
+  unsigned column;
+  bool odd;
+  std::uint32_t* dst;
+  std::size_t count;
+};
+
+using SegmentFunction = void (*)(const SegmentStep& step);
+using ColumnFunction = void (*)(const ColumnStep& step);
 using MicroFunction = void (*)(const MicroStep& step);
 /// lanes[i mod 16] = combine(lanes[i mod 16], words[i]), ascending.
 using ReduceFunction = void (*)(const std::uint32_t* words, std::size_t count,
@@ -42,6 +61,8 @@ struct VectorKernels {
   std::array<ReduceFunction, isa::kIdentity.size()> fold;  // by Reduce
   std::array<LoadFunction, isa::kDTypeBytes.size()> load;  // by DType
   std::array<StoreFunction, isa::kDTypeBytes.size()> store;
+  SegmentFunction segment;
+  ColumnFunction column;
 };
 
 }  // namespace npu

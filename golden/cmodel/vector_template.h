@@ -43,6 +43,31 @@ void micro_step(const MicroStep& step) {
   pick_micro<kOp>(step, std::make_integer_sequence<unsigned, 8>{});
 }
 
+void find_segments(const SegmentStep& step) {
+  const std::uint32_t first = isa::kTableFirst[step.table];
+  const std::uint32_t shift = isa::kTableShift[step.table];
+  const std::uint32_t last = isa::kTableLast[step.table];
+  const std::uint32_t row = isa::kTableRow[step.table];
+  const std::size_t count = step.count / kVectorWords * kVectorWords;
+  const std::uint32_t* const a = step.a.words;
+  const bool repeated = step.a.repeated;
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < count; ++i) {
+    step.places[i] = scalar::segment_place(repeated ? *a : a[i], first, shift, last, row);
+  }
+}
+
+void read_column(const ColumnStep& step) {
+  const std::uint32_t* const words = isa::kTableWords.data() + step.column;
+  const std::uint32_t sign = step.odd ? scalar::kFp32Sign : 0;
+  const std::size_t count = step.count / kVectorWords * kVectorWords;
+#pragma GCC ivdep
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t place = step.places[i];
+    step.dst[i] = words[place & ~scalar::kFp32Sign] ^ (place & sign);
+  }
+}
+
 template <isa::Reduce kReduce>
 void fold_words(const std::uint32_t* words, std::size_t count, std::uint32_t* lanes) {
   constexpr std::size_t kLanes = isa::kReductionLanes;
@@ -81,7 +106,9 @@ constexpr VectorKernels make_vector_kernels(std::index_sequence<kOps...>,
   return {{micro_step<static_cast<isa::MicroOp>(kOps)>...},
           {fold_words<static_cast<isa::Reduce>(kReductions)>...},
           {load_adjacent<static_cast<isa::DType>(kDTypes)>...},
-          {store_adjacent<static_cast<isa::DType>(kDTypes)>...}};
+          {store_adjacent<static_cast<isa::DType>(kDTypes)>...},
+          find_segments,
+          read_column};
 }
 
 constexpr VectorKernels kVectorKernels = make_vector_kernels(

@@ -84,7 +84,7 @@ def _table(name: str, text: str, first: int, shift: int, odd: Sequence[int]) -> 
 
 
 TABLES: tuple[Table, ...] = (
-    _table("tanh", "−m, then tanh m + …: a cubic in |a| − m", 0x3D30_0000, 19, range(1, 5)),
+    _table("tanh", "−m, then tanh m + …: a cubic in |a| − m", 0x3D18_0000, 19, range(1, 5)),
     _table("erf", "−m, then erf m + …: of degree 4 in |a| − m", 0x3D70_0000, 19, range(1, 6)),
 )
 """By number."""
