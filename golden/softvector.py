@@ -65,7 +65,11 @@ def segment(word: int, number: int) -> tuple[int, list[int]]:
         entry ^ (sign << 31 if column in table.odd else 0)
         for column, entry in enumerate(table.rows[index])
     ]
-    return end if above > index and magnitude <= _INFINITY else magnitude, columns
+    return _cut(magnitude, end), columns
+
+
+def _cut(magnitude: int, end: int) -> int:
+    return end if end < magnitude <= _INFINITY else magnitude
 
 
 def _ordering(*accepted: int) -> Callable[[int, int], int]:
@@ -100,9 +104,10 @@ MICRO: dict[MicroOp, Callable[..., int]] = {
     MicroOp.F2I: lambda a: softfloat.to_int32(a, truncate=False),
     MicroOp.F2I_TRUNC: lambda a: softfloat.to_int32(a, truncate=True),
     MicroOp.ROUND_FP16: lambda a: load(DType.FP16, store(DType.FP16, a)),
+    MicroOp.SEGMENT: lambda a, limit: _cut(a & _WORD >> 1, limit),
     MicroOp.ROUND_BF16: lambda a: load(DType.BF16, store(DType.BF16, a)),
 }
-"""Each instruction on 32-bit words; SEGMENT is `segment`."""
+"""Each instruction on 32-bit words. Of SEGMENT the result only, b the last number of the table."""
 
 _COMBINE: dict[Reduce, Callable[[int, int], int]] = {
     Reduce.FADD: lambda lane, element: softfloat.fma(lane, _ONE, element),

@@ -22,7 +22,7 @@ from driver.compile import (
 )
 from driver.compile.decoding import vector_commands
 from driver.isa import DType, Opcode
-from driver.isa.micro import MAX_RESULTS, MAX_SOURCES, Reduce
+from driver.isa.micro import MAX_RESULTS, MAX_SOURCES, MicroOp, Reduce
 from driver.isa.programs import PROGRAMS
 from driver.lower import Arg, lower
 from driver.lower.builder import ProgramBuilder
@@ -162,6 +162,23 @@ def test_a_rounding_left_out_is_seen(dtype: DType, monkeypatch: pytest.MonkeyPat
         composing._Emitted, "stored_and_loaded", lambda _self, value, _through: value
     )
     assert result() != expected
+
+
+def test_tables_of_several_passes_do_not_mix() -> None:
+    x, out = dense(Buffer(64), DType.FP32, (16,)), dense(Buffer(64), DType.FP32, (16,))
+    between = [dense(Buffer(64), DType.FP32, (16,)) for _ in range(4)]
+    passes = (
+        *(step("tanh", x, between[0]), step("neg", x, between[1])),
+        *(step("tanh", between[1], between[2]), step("tanh", x, between[3])),
+        step("where", *between[:1], *between[2:], out),
+    )
+    memory = {view.buffer: bytearray(64) for view in (*between, out)}
+    memory[x.buffer] = bytearray(np.linspace(-3, 11, 16, dtype=np.float32).tobytes())
+    expected = executed(passes, memory)[out.buffer]
+    (one,) = fused(passes, frozenset(view.buffer for view in between), CONFIG)
+    assert isinstance(one, VectorPass)
+    assert sum(line.op is MicroOp.SEGMENT for line in one.program.code) >= 2
+    assert executed((one,), memory)[out.buffer] == expected
 
 
 # ---------------------------------------------------------------------- single cases

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +22,8 @@ from driver.isa.catalogue import Catalogue
 from driver.isa.image import LINE_BYTES, lines_of, pack
 from driver.isa.micro import MICRO_INFO, MicroOp, Reduce
 from driver.isa.programs import BOOT_IMAGE, FAMILIES, LINES, PROGRAM_AT, PROGRAMS
+from driver.isa.programs._math import from_table
+from driver.isa.tables import TABLE_NUMBER
 from golden import softvector
 from golden.programs import run_words
 
@@ -45,6 +48,7 @@ class Evaluator(Assembler):
     def __init__(self, sources: tuple[int, ...], imms: tuple[int, ...], index: int) -> None:
         super().__init__()
         self._operands = (sources, imms, index)
+        self._columns: list[int] = []
 
     def src(self, number: int) -> Value:
         return Computed(-1, word=self._operands[0][number])
@@ -63,6 +67,14 @@ class Evaluator(Assembler):
         assert all(isinstance(operand, Computed) for operand in operands)
         words = [operand.word for operand in operands if isinstance(operand, Computed)]
         return Computed(-1, word=softvector.MICRO[op](*words))
+
+    def segment(self, a: Value, table: str) -> Value:
+        assert isinstance(a, Computed)
+        result, self._columns = softvector.segment(a.word, TABLE_NUMBER[table])
+        return Computed(-1, word=result)
+
+    def column(self, segment: Value, number: int) -> Value:
+        return Computed(-1, word=self._columns[number])
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -145,6 +157,40 @@ def test_a_result_that_is_an_operand_is_moved() -> None:
     assert (line.op, line.dst, line.a) == (MicroOp.MOV, micro.DST_RESULT, micro.OPERAND_SRC)
 
 
+def two_columns(p: Assembler) -> Value:
+    one = p.segment(p.src1, "tanh")
+    return p.fma(p.column(one, 1), one, p.column(one, 1))
+
+
+def late_column(p: Assembler) -> Value:
+    one, two = p.segment(p.src1, "tanh"), p.segment(p.src2, "tanh")
+    return p.add(p.column(one, 0), p.op(MicroOp.MOV, p.column(two, 0)))
+
+
+def test_a_row_that_another_segment_replaced_is_found_again() -> None:
+    def body(p: Assembler) -> tuple[Value, ...]:
+        first = from_table(p, p.src1, "tanh")
+        again = from_table(p, p.src1, "tanh")  # nothing between: the same values
+        second = from_table(p, p.src2, "erf")
+        third = from_table(p, p.src1, "tanh")
+        return p.add(first, again), second, third
+
+    program = vector_program(body, sources=2)
+    segments = [(line.a, line.b) for line in program.code if line.op is MicroOp.SEGMENT]
+    numbers = TABLE_NUMBER["tanh"], TABLE_NUMBER["erf"]
+    assert segments == [(16, numbers[0]), (17, numbers[1]), (16, numbers[0])]
+    first, second, third = run_words(program, [np.array([0x3F80_0000], np.uint32)] * 2)
+    assert first.view(np.float32) == 2 * third.view(np.float32) == np.float32(2 * math.tanh(1.0))
+    assert abs(second.view(np.float32) - math.erf(1.0)) < 2e-7
+
+
+def test_a_segment_whose_result_nobody_reads_stays() -> None:
+    program = vector_program(
+        lambda p: p.op(MicroOp.MOV, p.column(p.segment(p.src1, "tanh"), 1)), sources=1
+    )
+    assert lines(program) == [(MicroOp.SEGMENT, 0, (16,)), (MicroOp.MOV, 16, (33,))]
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -159,6 +205,16 @@ def test_a_result_that_is_an_operand_is_moved() -> None:
         (declaration(lambda p: (p.src1,) * 4), "4 results"),
         (declaration(lambda p: p.src(4)), "source 4"),
         (declaration(lambda p: p.imm(6)), "immediate 6"),
+        (declaration(lambda p: p.segment(p.src1, "tan")), "table tan: expected one of tanh, "),
+        (declaration(lambda p: p.op(MicroOp.SEGMENT, p.src1)), "SEGMENT without a table"),
+        (
+            declaration(lambda p: p.column(p.segment(p.src1, "tanh"), 5)),
+            "column 5: expected 0 to 4",
+        ),
+        (declaration(lambda p: p.column(p.sqrt(p.src1), 0)), "column 0"),
+        (declaration(lambda p: p.column(p.src1, 0)), "column 0"),
+        (declaration(lambda p: two_columns(p)), "FMA reads two columns"),
+        (declaration(lambda p: late_column(p)), "a column of a table is read behind another"),
         (Declaration("it", lambda p: (p.src1,) * 2, "", 1, (), Reduce.FADD), "2 results"),
         (Declaration("it", lambda p: p.index, "", 0, (), Reduce.IADD), "without a source"),
     ],

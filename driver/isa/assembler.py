@@ -138,10 +138,12 @@ class Assembler:
 
         An instruction reads at most one, before the next SEGMENT.
         """
-        node = self._nodes[segment.node]
+        node = self._nodes[segment.node] if segment.in_register else None
+        if node is None or node.op is not MicroOp.SEGMENT:
+            raise ProgramError(f"column {number} of what is no segment")
         count = TABLES[node.table].columns
-        if node.op is not MicroOp.SEGMENT or not 0 <= number < count:
-            raise ProgramError(f"column {number}: expected 0 to {count - 1} of a segment")
+        if not 0 <= number < count:
+            raise ProgramError(f"column {number}: expected 0 to {count - 1}")
         return Value(segment.node, column=number)
 
     def fma(self, a: Value, b: Value, c: Value) -> Value:

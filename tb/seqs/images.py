@@ -19,12 +19,14 @@ from driver.isa.micro import (
     OPERAND_IMM,
     OPERAND_INDEX,
     OPERAND_SRC,
+    OPERAND_TABLE,
     REGISTERS,
     Instruction,
     MicroOp,
     Reduce,
     VectorProgram,
 )
+from driver.isa.tables import TABLE_NUMBER, TABLES
 
 _NOTABLE = (0x3F80_0000, 0xBF80_0000, 0x8000_0000, 0x7FC0_0001, 1, 0xFFFF_FFFF, 23, 0x4B00_0000)
 _OFTEN = 20
@@ -53,13 +55,19 @@ def _random_code(
     given += [OPERAND_CONST + at for at in range(constants)]
     given += [OPERAND_INDEX, *(OPERAND_IMM + at for at in range(IMMEDIATES))]
     written: list[int] = []
+    columns: list[int] = []
     code = []
     for at in range(count):
-        op = rng.choice(list(MicroOp))
+        op = MicroOp.SEGMENT if rng.random() < 0.1 else rng.choice(list(MicroOp))
         codes = [
             rng.choice(written if written and rng.random() < 0.6 else given)
             for _ in range(MICRO_INFO[op].operands)
         ]
+        if columns and rng.random() < 0.5:
+            codes[rng.randrange(len(codes))] = rng.choice(columns)
+        if op is MicroOp.SEGMENT:
+            codes.append(rng.randrange(len(TABLES)))
+            columns = [OPERAND_TABLE + column for column in range(TABLES[codes[1]].columns)]
         result = result_at.get(at)
         dst = rng.randrange(REGISTERS) if result is None else DST_RESULT + result
         code.append(Instruction(op, dst, *codes))
@@ -76,7 +84,7 @@ def _words(program: VectorProgram) -> list[int]:
 EXAMPLE = VectorProgram(
     "example",
     "",
-    "(√(src1·src2 + 1), (src1·src2 + 1)·3 − 0)",
+    "(√(src1·src2 + 3), (src1·src2 + 3)·3 + a coefficient of tanh)",
     sources=2,
     imms=(),
     reduce=Reduce.NONE,
@@ -84,14 +92,15 @@ EXAMPLE = VectorProgram(
         Instruction(MicroOp.FMA, 0, 16, 17, 64),
         Instruction(MicroOp.SQRT, 1, 0),
         Instruction(MicroOp.MOV, 16, 1),
-        Instruction(MicroOp.FMA, 17, 0, 65, 66),
+        Instruction(MicroOp.SEGMENT, 2, 0, TABLE_NUMBER["tanh"]),
+        Instruction(MicroOp.FMA, 17, 0, 64, OPERAND_TABLE + 4),
     ),
-    constants=(0x3F80_0000, 0x4040_0000, 0x8000_0000),
+    constants=(0x4040_0000,),
     results=2,
 )
 """The program whose image the breaks below start from: an odd number of constants, two results."""
 
-_HEAD, _FMA, _SQRT, _MOV, _LAST = _words(EXAMPLE)
+_HEAD, _FMA, _SQRT, _MOV, _SEGMENT, _LAST = _words(EXAMPLE)
 _PADDING = _LAST + WORD_BYTES + 4 * len(EXAMPLE.constants)
 
 
@@ -118,7 +127,7 @@ def _each(name: str, at: int, *values: int) -> dict[str, ImageBreak]:
 
 IMAGE_BREAKS: dict[str, ImageBreak] = {
     **_each("instructions", _HEAD, 0, 3, 12, 255),
-    **_each("constants", _HEAD + 1, 1, 2, 7, 64, 65, 255),
+    **_each("constants", _HEAD + 1, 0, 5, 64, 65, 255),
     **_each("sources", _HEAD + 2, 1, 5, 255),
     **_each("results", _HEAD + 3, 0, 1, 3, 4, 255),
     **_each("reduction", _HEAD + 4, 1, 6, 7, 255),
@@ -130,9 +139,16 @@ IMAGE_BREAKS: dict[str, ImageBreak] = {
     **_each("result written twice", _MOV + 1, 17),
     **_each("result not written", _MOV + 1, 2),
     **_each("last one writes a register", _LAST + 1, 5),
-    **_each("operand a", _FMA + 2, 0, 15, 18, 19, 21, 23, 30, 63, 67, 127, 128, 144, 255),
+    **_each("operand a", _FMA + 2, 0, 15, 18, 19, 21, 23, 30, 31, 40, 63, 67, 127, 128, 144, 255),
     **_each("operand b", _FMA + 3, 3, 18, 22, 31, 67, 192),
     **_each("operand c", _FMA + 4, 1, 19, 21, 32, 68, 255),
+    **_each("column before a SEGMENT", _FMA + 2, 32, 39),
+    **_each("column as operand of the first SEGMENT", _SEGMENT + 2, 32),
+    **_each("column that the table lacks", _LAST + 4, 37, 38, 39, 40),
+    **_each("two columns", _LAST + 3, 32, 36),
+    **_each("two columns, the first operand", _LAST + 2, 36),
+    **_each("table", _SEGMENT + 3, len(TABLES), 0x80, 255),
+    **_each("operand c of SEGMENT", _SEGMENT + 4, 1, 32, 64),
     **_each("register written later", _FMA + 4, 1),
     **_each("operand b of one", _SQRT + 3, 1, 16, 255),
     **_each("operand c of one", _SQRT + 4, 1, 64),
