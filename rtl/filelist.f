@@ -63,6 +63,7 @@ vector/npu_vector_unpack.sv
 vector/npu_vector_load.sv
 vector/npu_vector_groups.sv
 vector/npu_vector_seq.sv
+vector/npu_vector_table.sv
 vector/npu_vector_operands.sv
 vector/npu_vector_lanes.sv
 vector/npu_vector_fold.sv

@@ -27,7 +27,9 @@ module npu_program_check
   logic                   bad_q, header_bad, line_bad, constant_bad, word_bad;
   logic [REGISTERS-1:0]   written_q;    // registers that an instruction has written
   logic [MAX_RESULTS-1:0] results_q;    // results likewise
+  column_count_t          columns_q;    // of the last SEGMENT's table; none before the first one
   logic                   is_header, is_line, is_constant, is_last_line, dst_is_register;
+  logic                   is_segment;
   logic [MAX_RESULTS-1:0] all_results;
   logic [1:0]             result;
 
@@ -60,18 +62,32 @@ module npu_program_check
     if (code == 8'(OPERAND_INDEX))     return 1'b0;
     if (code < 8'(OPERAND_IMM))        return 1'b1;
     if (code < 8'(OPERAND_IMM + IMMEDIATES)) return 1'b0;
+    if (code < 8'(OPERAND_TABLE))      return 1'b1;
+    if (is_column(code))               return column_count_t'(code[2:0]) >= columns_q;
     if (code < 8'(OPERAND_CONST))      return 1'b1;
     return code - 8'(OPERAND_CONST) >= 8'(info_q.constants);
   endfunction
 
+  function automatic logic is_column(logic [7:0] code);
+    return code >= 8'(OPERAND_TABLE) && code < 8'(OPERAND_TABLE + TABLE_COLUMNS);
+  endfunction
+
+  assign is_segment      = line.op == 8'(MICRO_SEGMENT);
   assign dst_is_register = line.dst < 8'(REGISTERS);
   assign result          = 2'(line.dst - 8'(DST_RESULT));
 
   always_comb begin
     line_bad = line.op >= 8'(MICRO_OPS) || line.zero != '0;
     if (operand_bad(line.a)) line_bad = 1'b1;
-    if (micro_operands(line.op) > 2'd1 ? operand_bad(line.b) : line.b != '0) line_bad = 1'b1;
+    if (is_segment) begin
+      if (line.b >= 8'(TABLES)) line_bad = 1'b1;
+    end else if (micro_operands(line.op) > 2'd1 ? operand_bad(line.b) : line.b != '0) begin
+      line_bad = 1'b1;
+    end
     if (micro_operands(line.op) > 2'd2 ? operand_bad(line.c) : line.c != '0) line_bad = 1'b1;
+    // An operand that the instruction does not have is 0 in a sound line: it counts as none.
+    if (2'(is_column(line.a)) + 2'(!is_segment && is_column(line.b)) + 2'(is_column(line.c)) > 2'd1)
+      line_bad = 1'b1;
     if (!dst_is_register) begin
       if (line.dst < 8'(DST_RESULT)
           || line.dst - 8'(DST_RESULT) >= 8'(info_q.results)) line_bad = 1'b1;
@@ -96,9 +112,13 @@ module npu_program_check
       bad_q     <= 1'b0;
       written_q <= '0;
       results_q <= '0;
+      columns_q <= '0;
     end else if (valid_i) begin
       place_q <= place_q + image_word_t'(1);
       bad_q   <= bad_q || word_bad;
+      if (is_line && is_segment) begin
+        columns_q <= (line.b < 8'(TABLES)) ? TABLE_USED[table_t'(line.b)] : '0;
+      end
       if (is_line && dst_is_register)  written_q[line.dst[3:0]] <= 1'b1;
       if (is_line && !dst_is_register) results_q <= results_q | (MAX_RESULTS'(1) << result);
     end

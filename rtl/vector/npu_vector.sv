@@ -3,7 +3,7 @@
 /// up to three results.
 ///
 ///     load ×4 → groups → seq → operands → lanes → results ×3 → store ×3 → (memory)
-///               fetch ↗             ↑________|           ↘ reduce ↗
+///               fetch ↗    ↘ table ↗↑________|           ↘ reduce ↗
 ///
 /// Rows of any length stream through; nothing of them is kept. Takes a command when idle. After a
 /// bus error the command runs to its end (its results are unspecified) and is then reported, a read
@@ -165,7 +165,7 @@ module npu_vector
   micro_op_e              op_q;
   beat_t                  beat;
   tag_t                   tag_q, tag;
-  logic [BeatBits-1:0]    a, b, c, result;
+  logic [BeatBits-1:0]    a, b, c, from_table, result;
 
   npu_vector_seq #(.VectorLanes(VectorLanes), .FmaLatency(FmaLatency)) u_seq (
     .clk_i, .rst_ni, .ready_i(program_ready), .instruction_i(instruction), .last_i(program_last),
@@ -180,8 +180,13 @@ module npu_vector
     .pair_valid_i(pair_valid), .pair_i(pair), .pair_data_i(pair_data),
     .fill_i(fill), .fill_half_i(fill_half), .fill_slot_i(fill_slot), .fill_vec_i(vec),
     .issue_i(issue), .instruction_i(instruction), .half_i(group_half), .slot_i(slot),
-    .beat_i(beat), .meta_i(meta), .a_o(a), .b_o(b), .c_o(c),
+    .beat_i(beat), .meta_i(meta), .table_i(from_table), .a_o(a), .b_o(b), .c_o(c),
     .write_i(tag), .result_i(result)
+  );
+
+  npu_vector_table #(.VectorLanes(VectorLanes)) u_table (
+    .clk_i, .rst_ni, .issue_i(issue), .advance_i(program_advance), .instruction_i(instruction),
+    .slot_i(slot), .beat_i(beat), .count_i(meta.count), .a_i(a), .word_o(from_table)
   );
 
   always_ff @(posedge clk_i) begin

@@ -77,6 +77,12 @@ module npu_vector_lanes
     for (int unsigned l = 0; l < VectorLanes; l++) sqrt_row[l*32 +: 32] = x[l];
   endfunction
 
+  // |a|, but not above the end of the table; NaNs pass.
+  function automatic logic [31:0] within_table(input logic [31:0] magnitude,
+                                              input logic [31:0] limit);
+    return magnitude > limit && magnitude <= npu_fp_pkg::FP32_INF ? limit : magnitude;
+  endfunction
+
   function automatic logic [31:0] alu(input micro_op_e op, input logic [31:0] a,
                                       input logic [31:0] b, input logic [31:0] c);
     unique case (op)
@@ -104,6 +110,7 @@ module npu_vector_lanes
       MICRO_F2I_TRUNC: return npu_fp_alu_pkg::fp32_to_int32(a, 32'd0);
       MICRO_ROUND_FP16: return npu_fp_pkg::fp16_to_fp32(npu_fp_pkg::fp32_to_fp16(a));
       MICRO_ROUND_BF16: return npu_fp_pkg::bf16_to_fp32(npu_fp_pkg::fp32_to_bf16(a));
+      MICRO_SEGMENT:   return within_table({1'b0, a[30:0]}, b);
       default:         return a;
     endcase
   endfunction

@@ -4,7 +4,8 @@
 ///
 /// A beat that is issued has its operands at the output in the next cycle; lanes without an
 /// element, operands that the instruction does not have, and cycles without a beat keep theirs. A
-/// result that is written back is readable from the next cycle on.
+/// column of a table comes from npu_vector_table in that cycle. A result that is written back is
+/// readable from the next cycle on.
 module npu_vector_operands
   import npu_vector_pkg::*;
   import npu_vector_types_pkg::*;
@@ -35,6 +36,7 @@ module npu_vector_operands
   input  slot_t                        slot_i,
   input  beat_t                        beat_i,
   input  meta_t                        meta_i,
+  input  logic [BeatBits-1:0]          table_i,        // in the cycle after the issue
   output logic [BeatBits-1:0]          a_o,
   output logic [BeatBits-1:0]          b_o,
   output logic [BeatBits-1:0]          c_o,
@@ -47,6 +49,7 @@ module npu_vector_operands
   vector_t             register_q [REGISTERS * GROUP];
   logic [63:0]         constant_q [MAX_CONSTANTS / 2];
   logic [BeatBits-1:0] a_q, b_q, c_q;
+  logic                a_table_q, b_table_q, c_table_q;  // the operand is table_i instead
 
   function automatic logic [BeatBits-1:0] beat_of(vector_t vector, beat_t beat);
     return BeatBits'(vector >> (32'(beat) * BeatBits));
@@ -67,6 +70,11 @@ module npu_vector_operands
     if (code < 7'(OPERAND_INDEX)) return beat_of(source_q[{code[1:0], half_i, slot_i}], beat_i);
     if (code == 7'(OPERAND_INDEX)) return indices(meta_i.index, beat_i);
     return {VectorLanes{imm_i[code[2:0]]}};
+  endfunction
+
+  // SEGMENT has no operand b, and its b is the number of a table: the lanes get the table's end.
+  function automatic logic [BeatBits-1:0] operand_b(micro_op_e op, logic [6:0] code);
+    return op == MICRO_SEGMENT ? {VectorLanes{TABLE_LIMIT[table_t'(code)]}} : operand(code);
   endfunction
 
   // Lanes with an element take the new operand.
@@ -96,9 +104,17 @@ module npu_vector_operands
 
   always_ff @(posedge clk_i) begin
     if (issue_i) begin
-      a_q <= present(operand(instruction_i.a), a_q);
-      if (has_b(instruction_i.op)) b_q <= present(operand(instruction_i.b), b_q);
-      if (has_c(instruction_i.op)) c_q <= present(operand(instruction_i.c), c_q);
+      a_table_q <= is_table(instruction_i.a);
+      b_table_q <= is_table(instruction_i.b);
+      c_table_q <= is_table(instruction_i.c);
+      if (!is_table(instruction_i.a)) a_q <= present(operand(instruction_i.a), a_q);
+      if (instruction_i.op == MICRO_SEGMENT
+          || (has_b(instruction_i.op) && !is_table(instruction_i.b))) begin
+        b_q <= present(operand_b(instruction_i.op, instruction_i.b), b_q);
+      end
+      if (has_c(instruction_i.op) && !is_table(instruction_i.c)) begin
+        c_q <= present(operand(instruction_i.c), c_q);
+      end
     end
   end
 
@@ -108,7 +124,7 @@ module npu_vector_operands
     end
   end
 
-  assign a_o = a_q;
-  assign b_o = b_q;
-  assign c_o = c_q;
+  assign a_o = a_table_q ? table_i : a_q;
+  assign b_o = b_table_q ? table_i : b_q;
+  assign c_o = c_table_q ? table_i : c_q;
 endmodule

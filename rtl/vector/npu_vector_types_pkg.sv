@@ -48,6 +48,11 @@ package npu_vector_types_pkg;
     vector_t data;
   } result_t;
 
+  // ---- tables of piecewise functions ----
+  typedef logic [(TABLES > 1 ? $clog2(TABLES) : 1)-1:0] table_t;  // its number
+  typedef logic [2:0] column_t;
+  typedef logic [3:0] column_count_t;
+
   // ---- program memory ----
   typedef logic [$clog2(PROGRAM_RAM)+$clog2(LINE_WORDS):0] program_addr_t;  // of a word
   typedef logic [$clog2(PROGRAM_RAM):0] program_line_t;
@@ -78,6 +83,23 @@ package npu_vector_types_pkg;
   function automatic instruction_t instruction_of(program_instruction_t word);
     return '{op: micro_op_e'(word.op[5:0]), dst: word.dst[4:0], a: word.a[6:0], b: word.b[6:0],
              c: word.c[6:0]};
+  endfunction
+
+  /// A column of a table. The codes of the columns fill a power of two: the upper bits tell.
+  function automatic logic is_table(logic [6:0] code);
+    return code[6:3] == 4'(OPERAND_TABLE >> 3);
+  endfunction
+
+  /// An operand of the instruction is one. Operands that a sound instruction does not have are 0,
+  /// and the table's number of SEGMENT is below 8.
+  function automatic logic reads_table(instruction_t instruction);
+    return is_table(instruction.a) || is_table(instruction.b) || is_table(instruction.c);
+  endfunction
+
+  /// Which one that is; there is one at most.
+  function automatic column_t table_column(instruction_t instruction);
+    if (is_table(instruction.a)) return instruction.a[2:0];
+    return is_table(instruction.b) ? instruction.b[2:0] : instruction.c[2:0];
   endfunction
 
   function automatic logic is_slow(micro_op_e op);
