@@ -29,7 +29,8 @@ module npu_program_check
   logic [MAX_RESULTS-1:0] results_q;    // results likewise
   column_count_t          columns_q;    // of the last SEGMENT's table; none before the first one
   logic                   is_header, is_line, is_constant, is_last_line, dst_is_register;
-  logic                   is_segment;
+  logic                   is_segment, b_bad;
+  logic [1:0]             columns;      // operands of the instruction that are columns
   logic [MAX_RESULTS-1:0] all_results;
   logic [1:0]             result;
 
@@ -72,6 +73,9 @@ module npu_program_check
     return code >= 8'(OPERAND_TABLE) && code < 8'(OPERAND_TABLE + TABLE_COLUMNS);
   endfunction
 
+  // Whether the instruction has it or not: where it has none, a column is malformed anyway.
+  assign columns = 2'(is_column(line.a)) + 2'(is_column(line.b)) + 2'(is_column(line.c));
+
   assign is_segment      = line.op == 8'(MICRO_SEGMENT);
   assign dst_is_register = line.dst < 8'(REGISTERS);
   assign result          = 2'(line.dst - 8'(DST_RESULT));
@@ -79,15 +83,12 @@ module npu_program_check
   always_comb begin
     line_bad = line.op >= 8'(MICRO_OPS) || line.zero != '0;
     if (operand_bad(line.a)) line_bad = 1'b1;
-    if (is_segment) begin
-      if (line.b >= 8'(TABLES)) line_bad = 1'b1;
-    end else if (micro_operands(line.op) > 2'd1 ? operand_bad(line.b) : line.b != '0) begin
-      line_bad = 1'b1;
-    end
+    if (is_segment)                           b_bad = line.b >= 8'(TABLES);
+    else if (micro_operands(line.op) > 2'd1)  b_bad = operand_bad(line.b);
+    else                                      b_bad = line.b != '0;
+    if (b_bad) line_bad = 1'b1;
     if (micro_operands(line.op) > 2'd2 ? operand_bad(line.c) : line.c != '0) line_bad = 1'b1;
-    // An operand that the instruction does not have is 0 in a sound line: it counts as none.
-    if (2'(is_column(line.a)) + 2'(!is_segment && is_column(line.b)) + 2'(is_column(line.c)) > 2'd1)
-      line_bad = 1'b1;
+    if (columns > 2'd1) line_bad = 1'b1;
     if (!dst_is_register) begin
       if (line.dst < 8'(DST_RESULT)
           || line.dst - 8'(DST_RESULT) >= 8'(info_q.results)) line_bad = 1'b1;
@@ -116,9 +117,7 @@ module npu_program_check
     end else if (valid_i) begin
       place_q <= place_q + image_word_t'(1);
       bad_q   <= bad_q || word_bad;
-      if (is_line && is_segment) begin
-        columns_q <= (line.b < 8'(TABLES)) ? TABLE_USED[table_t'(line.b)] : '0;
-      end
+      if (is_line && is_segment)       columns_q <= TABLE_USED[table_t'(line.b)];
       if (is_line && dst_is_register)  written_q[line.dst[3:0]] <= 1'b1;
       if (is_line && !dst_is_register) results_q <= results_q | (MAX_RESULTS'(1) << result);
     end

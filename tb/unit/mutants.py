@@ -219,6 +219,10 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_program_check.sv", "&& «word_i[63:32] != '0»", "1'b0", "expected 12"),
         Mutant("npu_program_check.sv", "= «word_i != '0»", "1'b0", "expected 12"),
         Mutant("npu_program_check.sv", "!bad_q && «results_q == all_results»", "1'b1"),
+        Mutant("npu_program_check.sv", "«line.b >= 8'(TABLES)»", "1'b0", "expected 12"),
+        Mutant("npu_program_check.sv", ">= «columns_q»", "columns_q + 4'd1", "expected 12"),
+        Mutant("npu_program_check.sv", "columns_q <= «'0»", "4'd8", "expected 12"),
+        Mutant("npu_program_check.sv", "(«columns > 2'd1»)", "1'b0", "expected 12"),
         # which programs are loaded
         Mutant("npu_program_dir.sv", "= «walk_end > first»", "walk_q >= first", "program at line"),
         Mutant("npu_program_dir.sv", "first - «FarthestStart»", "RangeW'(8)", "program at line"),
@@ -233,6 +237,23 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_vector_fetch.sv", "!(«held_q» &&", "1'b1"),
         Mutant("npu_vector_fetch.sv", "(info_i.constants + «7'd1»)", "7'd0"),
         Mutant("npu_vector_fetch.sv", "following(«next_q», info_i", "pc_q"),
+        # tables
+        Mutant("npu_vector_lanes.sv", "&& «magnitude <= npu_fp_pkg::FP32_INF»", "1'b1"),
+        Mutant("npu_vector_lanes.sv", "«magnitude > limit» &&", "1'b0"),
+        Mutant("npu_vector_table.sv", "index = «magnitude < TABLE_FIRST[number]»", "1'b0"),
+        Mutant("npu_vector_table.sv", "if («index > 32'(TABLE_LAST[number])»)", "1'b0"),
+        Mutant("npu_vector_table.sv", "{negative: «word[31]»,", "1'b0"),
+        Mutant("npu_vector_table.sv", "«segments[l].negative» &&", "a_i[l*32 + 31]"),
+        Mutant("npu_vector_table.sv", "&& «TABLE_ODD[table_q][column]»", "1'b1"),
+        Mutant("npu_vector_table.sv", "if («segment && advance_i») table_q", "segment"),
+        Mutant("npu_vector_table.sv", "= segment_q[«slot_i»]", "found_slot_q"),
+        Mutant("npu_vector_table.sv", "segment_of(a_i[l*32 +: 32], «found_table_q»)", "table_q"),
+        Mutant(
+            "npu_vector_types_pkg.sv",
+            "return is_table(instruction.b) ? «instruction.b[2:0]»",
+            "instruction.c[2:0]",
+        ),
+        Mutant("npu_vector_operands.sv", "b_o = «b_table_q» ?", "1'b0"),
         # results
         Mutant("npu_vector_results.sv", "(«results_i > 2'd1»)", "1'b0", "no transfer"),
         Mutant("npu_vector_results.sv", "push_no_i == «result_no_t'(n)»", "2'd0"),
@@ -243,6 +264,8 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_vector_results.sv", "!rst_ni || «used»", "n == 0"),
         Mutant("npu_vector.sv", "!rst_ni || «loads»", "start"),
         Mutant("npu_vector_lanes.sv", "|| «slow_left_q != '0»", "slow_left_q > 1"),
+        Mutant("npu_vector_table.sv", "segment || reads || «found_q»", "1'b0"),
+        Mutant("npu_vector_table.sv", "segment || «reads» ||", "1'b0"),
     ),
 }
 """Per bench; a mutant's number is its place, from 1."""

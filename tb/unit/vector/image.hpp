@@ -62,9 +62,18 @@ inline uint32_t info_of(const npu::Program* program) {
 
 inline unsigned operands_of(MicroOp op) {
   using enum MicroOp;
-  static constexpr MicroOp kOne[] = {kMov, kSqrt, kI2f, kF2i, kF2iTrunc, kRoundFp16, kRoundBf16};
+  static constexpr MicroOp kOne[] = {kMov,      kSqrt,      kI2f,       kF2i,
+                                     kF2iTrunc, kRoundFp16, kRoundBf16, kSegment};
   if (std::ranges::count(kOne, op) != 0) return 1;
   return op == kFma || op == kSel ? 3 : 2;
+}
+
+// Next to a border of a segment of some table, without a sign.
+inline uint32_t random_border(Random& random) {
+  const auto table = unsigned(random.below(npu::isa::kTables));
+  const uint64_t segment = random.below(npu::isa::kTableLast[table] + 2);
+  return uint32_t(npu::isa::kTableFirst[table] + (segment << npu::isa::kTableShift[table]) +
+                  random.below(3) - 1);
 }
 
 // Numbers of every class, and of a size that arithmetic does something with.
@@ -75,6 +84,7 @@ inline uint32_t random_float(Random& random) {
   const auto word = static_cast<uint32_t>(random.engine());
   if (random.chance(10)) return kSpecial[random.below(std::size(kSpecial))] | (word & 0x80000000);
   if (random.chance(10)) return word;
+  if (random.chance(10)) return random_border(random) | (word & 0x80000000);
   if (random.chance(20)) return std::bit_cast<uint32_t>(float(int(word % 65) - 32) / 2);
   return (word & 0x807FFFFF) | static_cast<uint32_t>(random.between(110, 140)) << 23;
 }
@@ -91,6 +101,7 @@ class ImageMaker {
     const unsigned results = unsigned(random_.between(1, std::min(3u, instructions_)));
     const bool reduces = results == 1 && sources != 0 && random_.chance(30);
     start(sources, results, reduces ? unsigned(random_.between(1, 6)) : 0);
+    segments_ = unsigned(random_.chance(40) ? 0 : random_.between(5, 40));
     for (unsigned i = 0; i < instructions_; ++i) words_.push_back(instruction(i));
     for (unsigned c = 0; c < constants_; ++c) {
       if (c % 2 == 0) words_.push_back(0);
@@ -100,7 +111,7 @@ class ImageMaker {
     return words_;
   }
 
-  static constexpr unsigned kMishaps = 18;
+  static constexpr unsigned kMishaps = 21;
 
   // One thing wrong with the last sound image; now and then it is sound all the same.
   Words malformed(unsigned mishap) {
@@ -122,7 +133,7 @@ class ImageMaker {
         words[0] ^= 1ull << random_.between(48, 63);
         break;
       case 7:
-        byte(at, 0, random_.between(28, 255));
+        byte(at, 0, random_.between(kOps, 255));
         break;
       case 8:  // a destination
         byte(at, 1, random_.chance(50) ? random_.between(16, 20) : random_.below(256));
@@ -147,6 +158,18 @@ class ImageMaker {
       case 16:  // the result of the last one
         byte(at, 1, words[instructions_] >> 8 & 0xFF);
         break;
+      case 17:  // a table that does not exist
+        byte(at, 0, uint64_t(MicroOp::kSegment));
+        byte(at, 3, random_.chance(50) ? npu::isa::kTables : random_.below(256));
+        byte(at, 4, 0);
+        break;
+      case 18:  // a column that the table does not have, or of no table
+        byte(at, 2, kTable + (table_of_[at - 1] < 0 ? random_.below(8) : columns_at(at - 1)));
+        break;
+      case 19:  // two columns
+        byte(at, 2, kTable);
+        byte(at, 3, kTable);
+        break;
       default:
         words[random_.below(words.size())] ^= 1ull << random_.below(64);
         break;
@@ -159,6 +182,7 @@ class ImageMaker {
     words_ = {uint64_t(0x5056) << 48 | uint64_t(reduce) << 32 | uint64_t(results) << 24 |
               uint64_t(sources) << 16 | uint64_t(constants_) << 8 | instructions_};
     readable_.clear();
+    table_of_.assign(1, -1);
     for (unsigned s = 0; s < sources; ++s) readable_.push_back(16 + s);
     readable_.push_back(20);
     for (unsigned i = 0; i < 6; ++i) readable_.push_back(24 + i);
@@ -180,10 +204,22 @@ class ImageMaker {
   }
 
   uint64_t instruction(unsigned number) {
-    const auto op = MicroOp(random_.below(28));
+    const bool segments = random_.chance(segments_);
+    const auto op = segments ? MicroOp::kSegment : MicroOp(random_.below(kOps));
+    const int table = table_of_.back();
     uint64_t word = uint64_t(op);
     for (unsigned i = 0; i < operands_of(op); ++i)
       word |= uint64_t(readable_[random_.below(readable_.size())]) << (16 + 8 * i);
+    // One of the operands may be a column.
+    if (table >= 0 && random_.chance(60)) {
+      const uint64_t place = 16 + 8 * random_.below(operands_of(op));
+      word = (word & ~(0xFFull << place)) | (kTable + random_.below(columns_at(number))) << place;
+    }
+    table_of_.push_back(table);
+    if (op == MicroOp::kSegment) {
+      table_of_.back() = int(random_.below(npu::isa::kTables));
+      word |= uint64_t(table_of_.back()) << 24;
+    }
     unsigned dst = result_of_[number];
     if (dst == 0) {
       dst = unsigned(random_.below(16));
@@ -193,9 +229,18 @@ class ImageMaker {
     return word | uint64_t(dst) << 8;
   }
 
+  // Columns of the table that an instruction may read.
+  uint64_t columns_at(unsigned number) const {
+    return npu::isa::kTableUsed[unsigned(table_of_[number])];
+  }
+
+  static constexpr uint64_t kOps = npu::isa::kMicroOperands.size();
+  static constexpr uint64_t kTable = npu::isa::kOperandTable;
+
   Random& random_;
-  unsigned instructions_ = 1, constants_ = 0;
+  unsigned instructions_ = 1, constants_ = 0, segments_ = 0;  // the last in percent
   std::vector<unsigned> readable_, result_of_;
+  std::vector<int> table_of_;  // of the SEGMENT before instruction i, or −1; one more at the end
   Words words_;
 };
 
