@@ -210,10 +210,11 @@ class ImageMaker {
     uint64_t word = uint64_t(op);
     for (unsigned i = 0; i < operands_of(op); ++i)
       word |= uint64_t(readable_[random_.below(readable_.size())]) << (16 + 8 * i);
-    // One of the operands may be a column.
+    // One of the operands may be a column; the last one, which fewest tables have, more often.
     if (table >= 0 && random_.chance(60)) {
-      const uint64_t place = 16 + 8 * random_.below(operands_of(op));
-      word = (word & ~(0xFFull << place)) | (kTable + random_.below(columns_at(number))) << place;
+      const uint64_t place = 16 + 8 * random_.below(operands_of(op)), columns = columns_at(number);
+      const uint64_t column = random_.chance(30) ? columns - 1 : random_.below(columns);
+      word = (word & ~(0xFFull << place)) | (kTable + column) << place;
     }
     table_of_.push_back(table);
     if (op == MicroOp::kSegment) {
