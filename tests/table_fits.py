@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from driver.isa.assembler import float_bits
+from driver.isa.programs.activations import SIGMOID_16_OFFSET, SIGMOID_16_SCALE
 from driver.isa.tables import TABLE_NUMBER, TABLES, Table, words_file
 
 Floats = npt.NDArray[np.float64]
@@ -41,6 +42,12 @@ class TableFit:
     shift: int
     end: float
     """Inside the last segment."""
+    centred: bool = False
+    """m is just the middle and the constant is fitted too: for 16-bit results."""
+    extra: float | None = None
+    """In the last column of segment 0, 0 in the others: the part of the slope that is apart."""
+    first_row: tuple[float, ...] = ()
+    """Given, not fitted."""
 
     @property
     def segments(self) -> int:
@@ -106,34 +113,59 @@ def grid(low: int, high: int, count: int = _GRID) -> Floats:
 
 def row(fit: TableFit, segment: int) -> tuple[float, ...]:
     """−m and the coefficients, lowest power first."""
+    if fit.first_row and not segment:
+        return fit.first_row
     low, high = fit.ends(segment)
-    m, constant = _centre(fit, low, high) if segment else (0.0, 0.0)
+    chosen: dict[int, float] = {}
+    if fit.centred:
+        m = (number(low) + number(high)) / 2
+    else:
+        m, chosen[0] = _centre(fit, low, high) if segment else (0.0, 0.0)
     x = grid(low, high)
     t, true = x - m, fit.true(x)
-    reach, weight = float(np.abs(t).max()), 1 / np.abs(true)
-    chosen = {0: constant}
-    for power in range(1, fit.degree + 1):
-        rest = true - sum(c * t**p for p, c in chosen.items())
+    if fit.extra is not None and not segment:
+        true -= fit.extra * t
+    reach, weight = float(np.abs(t).max()), 1 / np.abs(fit.true(x))
+    for power in range(len(chosen), fit.degree + 1):
+        rest = true - sum((c * t**p for p, c in chosen.items()), np.zeros_like(t))
         free = range(power, fit.degree + 1)
         columns = np.stack([(t / reach) ** p * weight for p in free], 1)
         chosen[power] = float(np.float32(_lawson(columns, rest * weight)[0] / reach**power))
-    return (-m, *(chosen[power] for power in range(fit.degree + 1)))
+    extra = () if fit.extra is None else ((0.0,) if segment else (fit.extra,))
+    return (-m, *(chosen[power] for power in range(fit.degree + 1)), *extra)
 
 
 def error(fit: TableFit, segment: int, words: tuple[int, ...]) -> float:
     """Largest relative error of a row's polynomial, evaluated in float64."""
     minus_m, *coefficients = (number(word) for word in words)
+    if fit.extra is not None:
+        coefficients[1] += coefficients.pop()
     x = grid(*fit.ends(segment), 4 * _GRID)
     true = fit.true(x)
     got = np.polynomial.polynomial.polyval(x + minus_m, coefficients)
     return float(np.max(np.abs(got - true) / np.abs(true)))
 
 
+def _sigmoid_16(y: mp.mpf) -> mp.mpf:
+    """The logistic function of x, y being what activations.sigmoid_16 makes of it."""
+    return 1 / (1 + mp.exp((mp.mpf(SIGMOID_16_OFFSET) - y) / SIGMOID_16_SCALE))
+
+
 FITS: dict[str, TableFit] = {
     fit.table: fit
     for fit in (
         TableFit("tanh", mp.tanh, 3, 0x3D18_0000, 19, 9.25),
-        TableFit("erf", mp.erf, 4, 0x3D70_0000, 19, 3.98),
+        TableFit("erf", mp.erf, 4, 0x3D70_0000, 19, 3.98, extra=1.0),
+        TableFit(
+            "sigmoid_16",
+            _sigmoid_16,
+            3,
+            0x4300_0000,
+            16,
+            255.5,
+            centred=True,
+            first_row=(0.0,) * 5,
+        ),
     )
 }
 """Every table, with what it approximates."""
@@ -152,7 +184,8 @@ def main() -> None:
         lines = [" ".join(f"{word:08x}" for word in words) for words in rows]
         head = "# -m, then the coefficients in |a| - m from the constant on; tests/table_fits.py"
         words_file(name).write_text("\n".join((head, *lines, "")), "ascii")
-        worst = max(error(fit, at, words) for at, words in enumerate(rows))
+        fitted = list(enumerate(rows))[bool(fit.first_row) :]
+        worst = max(error(fit, at, words) for at, words in fitted)
         sys.stdout.write(f"{name}: {len(rows)} segments, relative error 2^{np.log2(worst):.2f}\n")
 
 

@@ -176,17 +176,22 @@ def minus_ratio(p: Assembler, e: Value, n: Value, factor: Value | None = None) -
     return p.fma(remainder, y, q)
 
 
-def from_table(p: Assembler, x: Value, table: str) -> Value:
-    """A table's polynomial in |x| − m: column 0 is −m, then come the coefficients from the constant
-    on. With odd coefficients it has the sign of x.
+def from_table(p: Assembler, x: Value, table: str, *, extra: bool = False) -> Value:
+    """A table's polynomial in t = |x| − m: column 0 is −m, then come the coefficients from the
+    constant on. With odd coefficients it has the sign of x.
+
+    `extra`: the last column times t is added to the constant, which it must not round.
     """
     magnitude = p.segment(x, table)
     t = p.add(magnitude, p.column(magnitude, 0))
-    top, *rest = range(TABLES[TABLE_NUMBER[table]].columns - 1, 0, -1)
+    top, *rest = range(TABLES[TABLE_NUMBER[table]].columns - 1 - extra, 1, -1)
     value = p.op(MicroOp.MOV, p.column(magnitude, top))
     for column in rest:
         value = p.fma(value, t, p.column(magnitude, column))
-    return value
+    if not extra:
+        return p.fma(value, t, p.column(magnitude, 1))
+    factor = p.op(MicroOp.MOV, p.column(magnitude, top + 1))
+    return p.fma(value, t, p.fma(t, factor, p.column(magnitude, 1)))
 
 
 def sine(p: Assembler, r: Value, z: Value) -> Value:

@@ -46,39 +46,19 @@ def silu(p: Assembler) -> Value:
     return gated(p, p.src1, m.negative_abs(p, p.src1))
 
 
-_SHORT_SCALE = -36
-"""(1 + e^−x)·2^-36 and its reciprocal are normal numbers for x from −110 to 40."""
+SIGMOID_16_SCALE = 1.1851851940155029
+SIGMOID_16_OFFSET = 244.5625
+"""32/27 to fp32. x from −97.5 on gives 129 and more, where segments of width 1 begin."""
+_SIGMOID_16_LEAST = -98.0
 
 
-def _minus_denominator(p: Assembler, x: Value, coefficients: tuple[float, ...]) -> Value:
-    """−(1 + e^−x)·2^-36."""
-    x = p.op(MicroOp.FMIN, p.op(MicroOp.FMAX, x, p.f(-110.0)), p.f(40.0))
-    e = m.minus_exp_of_minus(p, x, coefficients, _SHORT_SCALE)
-    return p.sub(e, p.f(2.0**_SHORT_SCALE))
+def sigmoid_16(p: Assembler, x: Value) -> Value:
+    """1 ÷ (1 + e^−x) to 2^-12.4; 0 below −97.5, where x·e^x is less than half of every bf16 number."""
+    x = p.op(MicroOp.FMAX, x, p.f(_SIGMOID_16_LEAST))
+    y = p.fma(x, p.f(SIGMOID_16_SCALE), p.f(SIGMOID_16_OFFSET))
+    return m.from_table(p, y, "sigmoid_16")
 
 
-def sigmoid_fp16(p: Assembler, x: Value) -> Value:
-    """1 ÷ (1 + e^−x) to 2^-12.1; 0 below −104."""
-    minus_d = _minus_denominator(p, x, m.EXP_3)
-    y = m.minus_reciprocal_guess(p, minus_d)
-    error = p.fma(minus_d, y, p.f(1.0))
-    return p.mul(p.fma(p.fma(error, error, error), y, y), p.f(2.0**_SHORT_SCALE))
-
-
-def sigmoid_bf16(p: Assembler, x: Value) -> Value:
-    """1 ÷ (1 + e^−x) to 2^-8.3; 0 below −104."""
-    minus_d = _minus_denominator(p, x, m.EXP_2)
-    y = m.minus_reciprocal_guess(p, minus_d)
-    # Newton's step, which ends below 1/d, raised to the middle of its error.
-    newton = p.mul(y, p.fma(minus_d, y, p.f(2.0013)))
-    return p.mul(newton, p.f(2.0**_SHORT_SCALE))
-
-
-@program("silu to 2^-12.1, for fp16 results", sources=1)
-def silu_fp16(p: Assembler) -> Value:
-    return p.mul(sigmoid_fp16(p, p.src1), p.src1)
-
-
-@program("silu to 2^-8.3, for bf16 results", sources=1)
-def silu_bf16(p: Assembler) -> Value:
-    return p.mul(sigmoid_bf16(p, p.src1), p.src1)
+@program("silu to 2^-12.4, for 16-bit results", sources=1)
+def silu_16(p: Assembler) -> Value:
+    return p.mul(sigmoid_16(p, p.src1), p.src1)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from driver.isa.assembler import Assembler, Family, Value
 from driver.isa.micro import MicroOp
 from driver.isa.programs import _math as m
-from driver.isa.programs.activations import gated, sigmoid_fp16
+from driver.isa.programs.activations import gated, sigmoid_16
 from driver.isa.programs.functions import exp_negative_16
 
 FAMILY = Family("gelu")
@@ -96,8 +96,8 @@ def gelu_erf_16(p: Assembler) -> Value:
     return p.mul(share, p.src1)
 
 
-@program("gelu_tanh to 2^-12.1, for 16-bit results", sources=1)
+@program("gelu_tanh to 2^-12.4, for 16-bit results", sources=1)
 def gelu_tanh_16(p: Assembler) -> Value:
     x = p.src1
     v = p.mul(x, p.fma(p.mul(x, x), p.f(_TANH_3), p.f(_TANH_1)))
-    return p.mul(sigmoid_fp16(p, v), x)
+    return p.mul(sigmoid_16(p, v), x)

@@ -85,7 +85,20 @@ def _table(name: str, text: str, first: int, shift: int, odd: Sequence[int]) -> 
 
 TABLES: tuple[Table, ...] = (
     _table("tanh", "−m, then tanh m + …: a cubic in |a| − m", 0x3D18_0000, 19, range(1, 5)),
-    _table("erf", "−m, then erf m + …: of degree 4 in |a| − m", 0x3D70_0000, 19, range(1, 6)),
+    _table(
+        "erf",
+        "−m, then erf m + …: of degree 4 in |a| − m; 1 if m = 0",
+        0x3D70_0000,
+        19,
+        range(1, 7),
+    ),
+    _table(
+        "sigmoid_16",
+        "−m, then 1 ÷ (1 + e^−x): a cubic in |a| − m, |a| = x·32/27 + 244.5625",
+        0x4300_0000,
+        16,
+        (),
+    ),
 )
 """By number."""
 TABLE_NUMBER = {table.name: number for number, table in enumerate(TABLES)}
