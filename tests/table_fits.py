@@ -2,9 +2,9 @@
 """Where the words of driver/isa/tables come from: a polynomial per segment, rounded to fp32.
 
 A segment's polynomial is in t = |a| − m. m is the number nearest to the middle of the segment at
-which the function is an fp32 number but for 2^-9 ULP: that is the constant coefficient, so rounding
-it costs nothing (Gal, Computing elementary functions, 1986). The others are minimax fits, rounded one
-at a time as in tests/minimax.py.
+which the function is an fp32 number but for 2^-9 ULP: that is the constant coefficient, so that
+rounding it costs nothing (Gal, Computing elementary functions, 1986). The others are minimax fits,
+rounded one at a time as in tests/minimax.py.
 
     .venv/bin/python tests/table_fits.py tanh
 """

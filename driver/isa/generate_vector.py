@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from driver.isa import image, micro
 from driver.isa.emit import camel, cpp_enum, cpp_head, sv_enum
@@ -129,13 +129,13 @@ def _sv_boot() -> Iterable[str]:
 
 
 _TABLE_FIELDS: tuple[tuple[str, int, str, Callable[[int, Table], int]], ...] = (
-    ("FIRST", 32, "Bits of the number at which segment 1 begins, less 2^shift.", lambda n, t: t.first),
+    ("FIRST", 32, "Where segment 1 begins, less 2^shift; bits.", lambda n, t: t.first),
     ("LIMIT", 32, "Bits of the last number of the last segment.", lambda n, t: t.limit),
     ("SHIFT", 5, "Bits of a number within its segment.", lambda n, t: t.shift),
     ("LAST", 7, "Number of the last segment.", lambda n, t: t.last),
     ("ROW", 9, "Row of segment 0 in TABLE_ROM.", lambda n, t: TABLE_ROW[n]),
     ("USED", 4, "Columns that the table has.", lambda n, t: t.columns),
-    ("ODD", 8, "Bit c: the sign of column c is inverted for a negative number.", lambda n, t: t.odd_mask),
+    ("ODD", 8, "Bit c: column c is odd.", lambda n, t: t.odd_mask),
 )  # fmt: skip
 """What the packages say of each table, by its number: name, bits, meaning, value."""
 
@@ -160,17 +160,20 @@ def _sv_tables() -> Iterable[str]:
 
 
 def _cpp_tables() -> Iterable[str]:
-    for name, bits, text, value in _TABLE_FIELDS:
-        entries = ", ".join(f"{value(n, table):#x}" for n, table in enumerate(TABLES))
+    for name, _, text, value in _TABLE_FIELDS:
+        words = [value(n, table) for n, table in enumerate(TABLES)]
         yield f"/// By table: {text}"
-        yield f"inline constexpr std::array<std::uint32_t, kTables> kTable{camel(name)}{{{entries}}};"
+        yield from _cpp_array("kTables", f"kTable{camel(name)}", words)
     yield "/// Row by row; columns that a table lacks are 0."
-    yield "inline constexpr std::array<std::uint32_t, kTableRows * kTableColumns> kTableWords{"
-    words = _table_words()
+    yield from _cpp_array("kTableRows * kTableColumns", "kTableWords", _table_words())
+    yield ""
+
+
+def _cpp_array(size: str, name: str, words: Sequence[int]) -> Iterable[str]:
+    yield f"inline constexpr std::array<std::uint32_t, {size}> {name}{{"
     for at in range(0, len(words), TABLE_COLUMNS):
         yield "  " + ", ".join(f"0x{word:08x}" for word in words[at : at + TABLE_COLUMNS]) + ","
     yield "};"
-    yield ""
 
 
 def sv() -> Iterable[str]:

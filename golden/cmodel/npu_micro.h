@@ -86,20 +86,34 @@ inline constexpr std::array<unsigned, 29> kMicroOperands{1, 3, 2, 1, 2, 2, 2, 2,
 /// Where every lane of a reduction starts, indexed by Reduce.
 inline constexpr std::array<std::uint32_t, 7> kIdentity{0x00000000, 0x80000000, 0xff800000, 0x7f800000, 0x00000000, 0x80000000, 0x7fffffff};
 
-/// By table: Bits of the number at which segment 1 begins, less 2^shift.
-inline constexpr std::array<std::uint32_t, kTables> kTableFirst{0x3d180000, 0x3d700000, 0x43000000};
+/// By table: Where segment 1 begins, less 2^shift; bits.
+inline constexpr std::array<std::uint32_t, kTables> kTableFirst{
+  0x3d180000, 0x3d700000, 0x43000000,
+};
 /// By table: Bits of the last number of the last segment.
-inline constexpr std::array<std::uint32_t, kTables> kTableLimit{0x4117ffff, 0x407fffff, 0x437fffff};
+inline constexpr std::array<std::uint32_t, kTables> kTableLimit{
+  0x4117ffff, 0x407fffff, 0x437fffff,
+};
 /// By table: Bits of a number within its segment.
-inline constexpr std::array<std::uint32_t, kTables> kTableShift{0x13, 0x13, 0x10};
+inline constexpr std::array<std::uint32_t, kTables> kTableShift{
+  0x00000013, 0x00000013, 0x00000010,
+};
 /// By table: Number of the last segment.
-inline constexpr std::array<std::uint32_t, kTables> kTableLast{0x7f, 0x61, 0x7f};
+inline constexpr std::array<std::uint32_t, kTables> kTableLast{
+  0x0000007f, 0x00000061, 0x0000007f,
+};
 /// By table: Row of segment 0 in TABLE_ROM.
-inline constexpr std::array<std::uint32_t, kTables> kTableRow{0x0, 0x80, 0xe2};
+inline constexpr std::array<std::uint32_t, kTables> kTableRow{
+  0x00000000, 0x00000080, 0x000000e2,
+};
 /// By table: Columns that the table has.
-inline constexpr std::array<std::uint32_t, kTables> kTableUsed{0x5, 0x7, 0x5};
-/// By table: Bit c: the sign of column c is inverted for a negative number.
-inline constexpr std::array<std::uint32_t, kTables> kTableOdd{0x1e, 0x7e, 0x0};
+inline constexpr std::array<std::uint32_t, kTables> kTableUsed{
+  0x00000005, 0x00000007, 0x00000005,
+};
+/// By table: Bit c: column c is odd.
+inline constexpr std::array<std::uint32_t, kTables> kTableOdd{
+  0x0000001e, 0x0000007e, 0x00000000,
+};
 /// Row by row; columns that a table lacks are 0.
 inline constexpr std::array<std::uint32_t, kTableRows * kTableColumns> kTableWords{
   0x80000000, 0x00000000, 0x3f800000, 0xb6b6c078, 0xbeaa7fc1, 0x00000000, 0x00000000, 0x00000000,

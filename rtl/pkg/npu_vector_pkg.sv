@@ -152,7 +152,7 @@ package npu_vector_pkg;
     endcase
   endfunction
 
-  /// By table: Bits of the number at which segment 1 begins, less 2^shift.
+  /// By table: Where segment 1 begins, less 2^shift; bits.
   localparam logic [31:0] TABLE_FIRST [TABLES] = '{32'h3d180000, 32'h3d700000, 32'h43000000};
   /// By table: Bits of the last number of the last segment.
   localparam logic [31:0] TABLE_LIMIT [TABLES] = '{32'h4117ffff, 32'h407fffff, 32'h437fffff};
@@ -164,7 +164,7 @@ package npu_vector_pkg;
   localparam logic [8:0] TABLE_ROW [TABLES] = '{9'h0, 9'h80, 9'he2};
   /// By table: Columns that the table has.
   localparam logic [3:0] TABLE_USED [TABLES] = '{4'h5, 4'h7, 4'h5};
-  /// By table: Bit c: the sign of column c is inverted for a negative number.
+  /// By table: Bit c: column c is odd.
   localparam logic [7:0] TABLE_ODD [TABLES] = '{8'h1e, 8'h7e, 8'h0};
   /// Row by row; columns that a table lacks are 0.
   localparam logic [31:0] TABLE_ROM [TABLE_ROWS*TABLE_COLUMNS] = '{

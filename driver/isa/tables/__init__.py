@@ -25,7 +25,7 @@ _MAGNITUDE = 0x7FFF_FFFF
 
 @dataclass(frozen=True)
 class Table:
-    """Coefficients by segment. Segment 0 begins at 0, segment i > 0 at the bits `first` + i·2^shift.
+    """Coefficients by segment. Segment 0 begins at 0, segment i at the bits `first` + i·2^shift.
 
     With shift 23 − n there are 2^n segments per octave of |a|.
     """
