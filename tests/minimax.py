@@ -116,7 +116,6 @@ _MILLS_END = (gelu._MILLS_SHIFT - 14) / (gelu._MILLS_SHIFT + 14)
 FITS: dict[str, Fit] = {
     "EXP_6": Fit(m.EXP_6, _down(6), -_HALF_LN2, _HALF_LN2, mp.exp, fixed=2),
     "EXP_3": Fit(m.EXP_3, _down(3), -_HALF_LN2, _HALF_LN2, mp.exp),
-    "EXP_2": Fit(m.EXP_2, _down(2), -_HALF_LN2, _HALF_LN2, mp.exp),
     "EXPM1_7": Fit(
         m.EXPM1_7, _down(7, 2), -_HALF_LN2, _HALF_LN2, mp.expm1, known=lambda r: r
     ),
@@ -127,13 +126,6 @@ FITS: dict[str, Fit] = {
     "MINUS_RECIPROCAL_2": Fit(m.MINUS_RECIPROCAL_2, _down(2), 1.0, 2.0, lambda d: -1 / d),
     "SIN_3": Fit(m.SIN_3, _down(7, 3, 2), 1e-3, 0.795, mp.sin, known=lambda r: r),
     "COS_5": Fit(m.COS_5, _down(8, 0, 2), 1e-3, 0.795, mp.cos, fixed=2),
-    "ERF_INNER": Fit(
-        m.ERF_INNER, _down(11, 1, 2), 1e-4, 0.85, mp.erf, known=lambda x: x
-    ),
-    "ERF_OUTER": Fit(
-        m.ERF_OUTER, _down(6), 0.85, 4.0, lambda x: mp.log(mp.erfc(x)),
-        scale=lambda x: mp.erf(x) / mp.erfc(x),
-    ),
     "ATAN_4": Fit(
         trigonometry._ATAN_4, _down(9, 3, 2), 1e-3, 0.4143, mp.atan, known=lambda t: t
     ),

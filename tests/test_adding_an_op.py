@@ -63,6 +63,6 @@ def test_names_that_the_page_counts_on_exist() -> None:
         ("driver/capture/npu_ops.py", "_SCHEMAS"),
     ):
         assert name in (ROOT / path).read_text(encoding="utf-8"), path
-    lengths = {name: len(PROGRAMS[name].code) for name in ("silu", "silu_bf16")}
+    lengths = {name: len(PROGRAMS[name].code) for name in ("silu", "silu_16")}
     assert f"`silu` has {lengths['silu']} instructions" in PAGE
-    assert f"`silu_bf16` has {lengths['silu_bf16']}" in PAGE
+    assert f"`silu_16` has {lengths['silu_16']}" in PAGE

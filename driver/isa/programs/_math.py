@@ -33,9 +33,6 @@ EXP_6 = (0.0013821196043863893, 0.008368666283786297, 0.04166825860738754,
 """eʳ on ±0.34665, the last two coefficients fixed: relative error 2^-28.3."""
 EXP_3 = (0.16566815972328186, 0.504965603351593, 1.000164270401001, 0.9999279975891113)
 """eʳ on ±0.34665: relative error 2^-13.7."""
-EXP_2 = (0.4962562322616577, 1.0148674249649048, 1.0004435777664185)
-"""eʳ on ±0.34665: relative error 2^-9.2."""
-
 MINUS_RECIPROCAL_2 = (-0.3232322037220001, 1.454545021057129, -2.1212117671966553)
 """−1/d on [1, 2]: relative error 2^-6.6."""
 
@@ -53,15 +50,6 @@ LOG_10 = (-0.07660098373889923, 0.12930086255073547, -0.13239949941635132, 0.141
 EXPM1_7 = (0.0001976100029423833, 0.001393231563270092, 0.008333547040820122, 0.04166649281978607,
            0.1666666567325592, 0.5)  # fmt: skip
 """(eʳ − 1 − r) / r² on ±0.34665: eʳ − 1 to a relative 2^-31."""
-
-
-ERF_INNER = (-0.0006348518654704094, 0.0050577037036418915, -0.026807287707924843,
-             0.11282864958047867, -0.37612590193748474, 0.12837916612625122)  # fmt: skip
-"""erf(x)/x − 1 in x² on [0, 0.85]: erf to a relative 2^-27.1."""
-ERF_OUTER = (0.0002036944788414985, -0.003117973217740655, 0.02251935936510563,
-             -0.10452630370855331, -0.6365187168121338, -1.128061056137085,
-             -0.00010452319111209363)  # fmt: skip
-"""log(1 − erf x) on [0.85, 4]: erf to a relative 2^-28.8."""
 
 
 def shifted_exponent(p: Assembler, rounded: Value) -> Value:
@@ -98,18 +86,6 @@ def exp_pair(p: Assembler, x: Value, low: Value, offset: int) -> tuple[Value, Pa
     lost = p.sub(second, p.sub(r, first))
     high, rest = horner_pair(p, r, EXP_6)
     return shifted_exponent(p, rounded), (high, p.fma(lost, high, rest))
-
-
-def minus_exp_of_minus(
-    p: Assembler, x: Value, coefficients: tuple[float, ...], offset: int
-) -> Value:
-    """−e^(−x)·2^offset where that is a normal number, as good as the polynomial for eʳ."""
-    magic = p.f(ROUND + offset)
-    rounded = p.fma(x, p.f(-LOG2_E), magic)
-    minus_r = p.fma(p.sub(rounded, magic), p.f(LN2_HIGH), x)
-    top = len(coefficients) - 1
-    negated = [c if (top - at) % 2 else -c for at, c in enumerate(coefficients)]
-    return p.op(MicroOp.IADD, p.horner(minus_r, negated), shifted_exponent(p, rounded))
 
 
 Pair = tuple[Value, Value]

@@ -53,7 +53,9 @@ _SIGMOID_16_LEAST = -98.0
 
 
 def sigmoid_16(p: Assembler, x: Value) -> Value:
-    """1 ÷ (1 + e^−x) to 2^-12.4; 0 below −97.5: there x·e^x is below half the least bf16 number."""
+    """1 ÷ (1 + e^−x) to 2^-12.4, or 2^-149 where that is more; 0 below −97.5, where x·e^x is below
+    half the least bf16 number.
+    """
     x = p.op(MicroOp.FMAX, x, p.f(_SIGMOID_16_LEAST))
     y = p.fma(x, p.f(SIGMOID_16_SCALE), p.f(SIGMOID_16_OFFSET))
     return m.from_table(p, y, "sigmoid_16")
