@@ -27,7 +27,8 @@ struct MicroStep {
   std::size_t count;
 };
 
-/// places[i] = row of a[i] in the table, as an index of kTableWords, with the sign of a[i] in bit 31.
+/// places[i] = row of a[i] in the table, as an index of kTableWords, with the sign of a[i] in
+/// bit 31.
 struct SegmentStep {
   MicroOperand a;
   unsigned table;
