@@ -160,10 +160,9 @@ def test_planted_latch_is_found(tmp_path: Path) -> None:
     stream = rtl / "common" / "npu_stream_reg.sv"
     text = stream.read_text()
     planted = "  logic planted;\n  always_latch if (in_valid_i) planted = out_ready_i;\n"
-    head, _, _ = text.rpartition("endmodule")
-    assert "assign out_valid_o = " in head
-    head = head.replace("assign out_valid_o = ", "assign out_valid_o = planted && ", 1)
-    stream.write_text(f"{head}{planted}endmodule\n")
+    place = "  assign out_valid_o = "
+    assert text.count(place) == 1
+    stream.write_text(text.replace(place, f"{planted}{place}planted && "))
     config = load_config(CONFIG_FILE, "small")
     found = measure(config, 600.0, lambda _: None, rtl / "filelist.f", tmp_path / "cache")
     assert found.latches
