@@ -36,10 +36,14 @@ class PlantedRun:
 
     @property
     def right(self) -> bool:
-        """Whether the mutant was caught, blamed on the RTL, and found again where it was."""
+        """Whether the mutant was caught by what must catch it, blamed on the RTL, and found again
+        where it was."""
         rows = (self.first, self.again)
         found = [row for row in rows if row is not None and row.blame == "rtl"]
-        return len(found) == len(rows) and found[0].index == found[1].index
+        if len(found) < len(rows) or found[0].index != found[1].index:
+            return False
+        failures = [row.failure.detail for row in found if row.failure is not None]
+        return all(PLANTED[self.name].mutant.seen in text for text in failures)
 
     def line(self) -> str:
         """Its row of the table."""

@@ -24,7 +24,7 @@ class Mutant:
     place: str
     wrong: str
     seen: str = ""
-    """Part of the failure that the bench of a block must report."""
+    """Part of the failure that must be reported."""
 
     @property
     def right(self) -> str:

@@ -20,10 +20,12 @@ from tb.sim.spec import BUILD_ROOT, FILELIST, read_filelist
 _STREAMS: Final = ("overlap", "--op", "0")
 _STREAM_FAILS: Final = ("overlap", "--op", "2")
 _STREAM_BUS_ERRORS: Final = ("overlap", "--op", "3")
+_RANDOM_STALLS: Final = ("bus", "--op", "3")
 _RANDOM: Final = ("bus", "--op", "2")
 _ERRORS: Final = ("bus", "--op", "4")
 _BUS_ERRORS: Final = ("bus", "--op", "7")
 _IMAGES: Final = ("bus", "--op", "8")
+_RELOADS: Final = ("bus", "--op", "9")
 _PRODUCTS: Final = ("ops", "--filter", "convolution")
 """Convolutions: products of windows, each judged on its own."""
 
@@ -66,15 +68,29 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     ),
     # commands begin or end out of order
     "order-gather": PlantedMutant(
-        _ORDER, _ERRORS, Mutant("npu_cmd_awaited.sv", "span_blocked_i | «may_fail_i»", "'0")
+        _ORDER,
+        _STREAM_BUS_ERRORS,
+        Mutant("npu_cmd_awaited.sv", "span_blocked_i | «may_fail_i»", "'0"),
     ),
     "order-fence": PlantedMutant(
-        _ORDER, _STREAMS, Mutant("npu_cmd_awaited.sv", "awaited_o = «used_i»;", "'0")
+        _ORDER,
+        _STREAMS,
+        Mutant("npu_cmd_awaited.sv", "awaited_o = «used_i»;", "'0", "SyncAfterAll"),
     ),
     "order-record": PlantedMutant(
         _ORDER,
         _STREAMS,
-        Mutant("npu_cmd_table.sv", "used_q[head_q] && «!unfinished_q[head_q]»", "1'b1"),
+        Mutant(
+            "npu_cmd_table.sv",
+            "used_q[head_q] && «!unfinished_q[head_q]»",
+            "1'b1",
+            "RecordAfterWrites",
+        ),
+    ),
+    "order-unanswered": PlantedMutant(
+        _ORDER,
+        _RANDOM_STALLS,
+        Mutant("npu_move.sv", "&& «unacked_q == '0»", "1'b1", "DoneWhenAnswered"),
     ),
     "order-number": PlantedMutant(
         _ORDER,
@@ -123,10 +139,10 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     ),
     # programs: which are loaded, and what is fetched
     "program-overwritten": PlantedMutant(
-        _PROGRAMS, _RANDOM, Mutant("npu_program_dir.sv", "= «walk_end > first»", "walk_q >= first")
+        _PROGRAMS, _RELOADS, Mutant("npu_program_dir.sv", "= «walk_end > first»", "walk_q >= first")
     ),
     "program-stale": PlantedMutant(
-        _PROGRAMS, _RANDOM, Mutant("npu_vector_fetch.sv", "!(«held_q» &&", "1'b1")
+        _PROGRAMS, _RELOADS, Mutant("npu_vector_fetch.sv", "!(«held_q» &&", "1'b1")
     ),
     "program-address": PlantedMutant(
         _PROGRAMS,

@@ -182,3 +182,5 @@ FAULTS: dict[str, Callable[[Arena], Faulty]] = {
     "last index of a scatter": lambda arena: _indexed(arena, Opcode.SCATTER, "", "ACCUMULATE"),
 }
 """What fails, by name."""
+INDEX_FAULTS = ("last index of a gather", "last index of a scatter")
+"""Those of them in which no access fails."""

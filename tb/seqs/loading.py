@@ -102,3 +102,10 @@ def line_of(address: int, number: int, *, write: bool = False) -> FaultRange:
     """Line `number` from an address on, which fails in one direction."""
     begin = address + number * LINE_BYTES
     return FaultRange(begin, begin + LINE_BYTES, on_read=not write, on_write=write)
+
+
+def reload(arena: Arena, line: int) -> tuple[Packet, Packet]:
+    """The LOAD of a random program to a line, and a VECTOR that runs it."""
+    program = random_program(arena.rng)
+    first = _load_of(arena, pack(program), line, lines_of(program))
+    return first, listed_vector(arena, line, program, (3, 5))

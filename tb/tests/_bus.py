@@ -22,6 +22,7 @@ from driver.isa import (
     csr,
     flag_word,
 )
+from driver.isa.image import PROGRAM_RAM, PROGRAM_RAM_LINES
 from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.verbs import RING_ENTRIES
@@ -29,7 +30,7 @@ from tb.env.verdict import Mismatch, expect, expect_bytes
 from tb.seqs.broken import BREAKS
 from tb.seqs.faults import FAULTS, Faulty
 from tb.seqs.images import EXAMPLE, IMAGE_BREAKS
-from tb.seqs.loading import broken_load, example_load, square_list
+from tb.seqs.loading import broken_load, example_load, reload, square_list
 from tb.seqs.packets import legal, long_copy, matmul, offset_copies, repeating_copies
 
 _LIMIT = {"timeout_time": 2, "timeout_unit": "ms"}
@@ -241,6 +242,26 @@ class MalformedImages(_Failing):
             await self.expect_error(name, [bad, after], self.rng.choice(list(Way)))
             await self.command([use], Way.RING)
             await self.settle()
+
+
+@pyuvm.test(**_LIMIT)
+class ReloadedPrograms(_Failing):
+    """A program in the place of another is the one that runs, and the other is loaded no more."""
+
+    async def stimulus(self) -> None:
+        first = PROGRAM_RAM + PROGRAM_RAM_LINES // 2
+        for _ in range(6):
+            old, old_use = reload(self.arena, first)
+            new, new_use = reload(self.arena, first)
+            (_, lines) = new.params
+            behind, _ = reload(self.arena, first - lines + 1)
+            self.place()
+            await self.command([old, old_use, new, new_use], self.rng.choice(list(Way)))
+            await self.settle()
+            await self.command([behind], Way.RING)
+            await self.settle()
+            if behind.params[1] >= lines:
+                await self.expect_error("a program that is overwritten", [new_use], Way.RING)
 
 
 @pyuvm.test(**_LIMIT)

@@ -15,7 +15,7 @@ from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch, expect
 from tb.seqs.dependent import dependent, shared_memory
 from tb.seqs.failing import FailingStream, failing_stream
-from tb.seqs.faults import FAULTS
+from tb.seqs.faults import FAULTS, INDEX_FAULTS
 
 _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
 """Of simulated time: a device that hangs ends as a failure."""
@@ -78,7 +78,9 @@ class _FailingStreams(BusTest):
     streams = 8
 
     async def stimulus(self) -> None:
-        for number, name in enumerate(self.rng.sample(list(FAULTS), self.streams)):
+        others = [name for name in FAULTS if name not in INDEX_FAULTS]
+        names = [*INDEX_FAULTS, *self.rng.sample(others, self.streams - len(INDEX_FAULTS))]
+        for number, name in enumerate(names):
             stream = failing_stream(self.arena, name, RING_ENTRIES - 1)
             response = self.rng.choice(list(BusError))
             faults = [replace(fault, response=response) for fault in stream.faults]

@@ -23,6 +23,7 @@ TESTS = (
     "Interrupts",
     "BusErrors",
     "MalformedImages",
+    "ReloadedPrograms",
 )
 """Each runs in a simulator of its own."""
 NEED_PINS = ("FrontDoor", "SecondMemory")

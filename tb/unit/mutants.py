@@ -146,6 +146,8 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "1'b0",
         ),
         Mutant("npu_desc_lines.sv", "(asked_i || «asked_second») -", "1'b0"),
+        Mutant("npu_desc_lines.sv", "second_req_valid && «ask_i» &&", "1'b1"),
+        Mutant("npu_desc_lines.sv", ".flush_i(«drop_i»),", "1'b0"),
         Mutant("npu_cmd_decode.sv", "«!flags.accumulate» :", "1'b0", "error code"),
         # clocks that stop too early
         Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0"),
