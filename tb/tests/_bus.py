@@ -254,14 +254,13 @@ class ReloadedPrograms(_Failing):
             old, old_use = reload(self.arena, first)
             new, new_use = reload(self.arena, first)
             (_, lines) = new.params
-            behind, _ = reload(self.arena, first - lines + 1)
+            inside, _ = reload(self.arena, first + lines - 1)
             self.place()
             await self.command([old, old_use, new, new_use], self.rng.choice(list(Way)))
             await self.settle()
-            await self.command([behind], Way.RING)
+            await self.command([inside], Way.RING)
             await self.settle()
-            if behind.params[1] >= lines:
-                await self.expect_error("a program that is overwritten", [new_use], Way.RING)
+            await self.expect_error("a program that is overwritten", [new_use], Way.RING)
 
 
 @pyuvm.test(**_LIMIT)
