@@ -212,7 +212,12 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_vector_load.sv", "queue_room && «beats <= credit_q»", "1'b1", "room for"),
         Mutant("npu_vector_unpack.sv", "words8(part, «1'b1»)", "1'b0", "expected"),
         # elements at a distance
-        Mutant("npu_vector_load.sv", "«32'(elem_log2) + 32'(gap_log2) >= LaneW» ||", "1'b0"),
+        Mutant(
+            "npu_vector_load.sv",
+            "if («view_i.stride[MAX_RANK-1] == 32'd2»)",
+            "view_i.stride[MAX_RANK-1][31:1] == 31'd1",
+            "expected",
+        ),
         Mutant("npu_vector_load.sv", "(view_i.size[MAX_RANK-1] - «32'd1») <<", "32'd0", "expected"),
         Mutant("npu_vector_unpack.sv", "take && «gap_log2_i == 2'd2») own", "1'b0", "expected"),
         # program images
