@@ -35,6 +35,48 @@ class BlockCost(Frozen):
     """Multiplier blocks of 18×18 bits that the multipliers would take; an estimate from widths."""
 
 
+FpgaFigure = Literal["luts", "carries", "lut_rams", "flip_flops", "block_rams", "multipliers"]
+FPGA_FIGURES: tuple[FpgaFigure, ...] = (
+    "luts",
+    "carries",
+    "lut_rams",
+    "flip_flops",
+    "block_rams",
+    "multipliers",
+)
+"""The fields of an FpgaCost that are numbers, in the order of every table."""
+
+
+class FpgaCost(Frozen):
+    """Cells of an ECP5 that one block takes, mapped by itself, before placement."""
+
+    block: str
+    """Path of the instance."""
+    luts: int
+    """LUT4, without those inside carries and LUT RAMs."""
+    carries: int
+    """CCU2C: two bits of a carry chain, with two LUTs."""
+    lut_rams: int
+    """TRELLIS_DPR16X4: 16 words of 4 bits."""
+    flip_flops: int
+    block_rams: int
+    """DP16KD: 18 Kibit."""
+    multipliers: int
+    """MULT18X18D."""
+
+
+class FpgaMapping(Frozen):
+    """The blocks of one configuration on an FPGA."""
+
+    device: str
+    tool: str
+    limit_s: float
+    """Time that each block was given."""
+    blocks: tuple[FpgaCost, ...]
+    unmapped: tuple[str, ...]
+    """Blocks that were not done in that time."""
+
+
 class LogicPath(Frozen):
     """A longest path between registers, memories and pins."""
 
@@ -59,3 +101,5 @@ class SynthesisReport(Frozen):
     clock_gates: tuple[str, ...]
     latches: tuple[str, ...]
     """Those that are no clock gate's: there must be none."""
+    fpga: FpgaMapping | None = None
+    """None: it was not asked for."""

@@ -178,8 +178,7 @@ def synth(options: SynthesisOptions) -> int:
     """Count what the netlist costs: cells, registers, memories, multipliers, longest paths."""
     from regress.synthesis import run_synthesis  # noqa: PLC0415 - only here
 
-    asked = (options.config, options.config_file, options.out, options.record)
-    return run_synthesis(console(), *asked)
+    return run_synthesis(console(), options)
 
 
 @app.command()

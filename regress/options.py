@@ -215,6 +215,9 @@ class SynthesisOptions:
     record: Annotated[bool, typer.Option("--record", help="Make these figures the baseline.")] = (
         False
     )
+    fpga: Annotated[
+        bool, typer.Option("--fpga", help="Map each block to an ECP5 FPGA too: minutes.")
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,9 +18,10 @@ from driver.config import load_config, load_configs
 from driver.errors import InfrastructureError, InputError
 from driver.files import read_json
 from driver.results import write_json
-from driver.synthesis import FIGURES, BlockCost, SynthesisReport
+from driver.synthesis import FIGURES, FPGA_FIGURES, BlockCost, FpgaMapping, SynthesisReport
 from regress import synthesis_baseline as baseline
 from regress.console import print_line
+from regress.options import SynthesisOptions
 from regress.pages.synthesis import write_synthesis_page
 from regress.paths import CONFIG_FILE, OUT
 from regress.process import execute, last_lines, terminable
@@ -29,29 +30,31 @@ from regress.progress import ProgressBar
 CONFIGS = ("small", "default", "large", "lanes8")
 """Those measured without CONFIG=: the others have the parameters of one of them, or its shape."""
 LIMIT_S = 3600.0
+FPGA_LIMIT_S = 3 * LIMIT_S
+"""With every block mapped; each has a limit of its own (tb/netlist/fpga.py)."""
 _SHOWN_DEPTH = 2
 _PATHS = 3
 
 
-def run_synthesis(
-    console: Console, config: str | None, config_file: Path, out: Path | None, record: bool
-) -> int:
+def run_synthesis(console: Console, options: SynthesisOptions) -> int:
     """Measure, print, write page and JSON, compare with the baseline or record it.
 
     1 when a figure has left its baseline, or there is a latch that is no clock gate's.
     """
+    config, config_file, record = options.config, options.config_file, options.record
     known = load_configs(config_file)
     if config is not None:
         load_config(config_file, config)
     names = (config,) if config else tuple(name for name in CONFIGS if name in known)
     if record and config_file != CONFIG_FILE:
         raise InputError("command line", "config_file", config_file, f"{CONFIG_FILE} to record")
-    folder = (out or OUT / "synth").absolute()
-    reports = _measured(names, config_file, folder, ProgressBar(console, "synth"))
+    folder = (options.out or OUT / "synth").absolute()
+    reports = _measured(names, config_file, folder, ProgressBar(console, "synth"), options.fpga)
     say = partial(print_line, console)
     for report in reports:
         console.print(table(report))
         _say_paths(report, say)
+        _say_fpga(report, console)
     write_json(folder / "synthesis.json", baseline.SynthesisReports(reports=reports))
     page = write_synthesis_page(folder, reports)
     say(f"page: {page}")
@@ -68,30 +71,34 @@ def run_synthesis(
 
 
 def _measured(
-    names: Sequence[str], config_file: Path, folder: Path, progress: ProgressBar
+    names: Sequence[str], config_file: Path, folder: Path, progress: ProgressBar, fpga: bool
 ) -> tuple[SynthesisReport, ...]:
     folder.mkdir(parents=True, exist_ok=True)
     reports = []
     with terminable(), progress:
         progress.plan(len(names))
         for name in names:
-            reports.append(_measure(name, config_file, folder, progress))
+            reports.append(_measure(name, config_file, folder, progress, fpga))
             progress.done()
     return tuple(reports)
 
 
-def _measure(name: str, config_file: Path, folder: Path, progress: ProgressBar) -> SynthesisReport:
+def _measure(
+    name: str, config_file: Path, folder: Path, progress: ProgressBar, fpga: bool
+) -> SynthesisReport:
     file, log = folder / f"{name}.json", folder / f"{name}.log"
     command = [sys.executable, "-m", "tb.netlist.measure", "--config", name]
     command += ["--sim-config", str(config_file.absolute()), "--out", str(file)]
     command += ["--limit", str(LIMIT_S)]
-    ended = execute(command, log, LIMIT_S, progress.note, on_idle=progress.tick)
+    command += ["--fpga"] if fpga else []
+    limit_s = FPGA_LIMIT_S if fpga else LIMIT_S
+    ended = execute(command, log, limit_s, progress.note, on_idle=progress.tick)
     if ended.status == 0 and not ended.timed_out:
         return read_json(file, SynthesisReport)
     said = "".join(last_lines(log, 1))
     if ended.status == InputError.exit_code and said:
         raise SynthesisRefused(said)
-    raise InfrastructureError(f"netlist of {name}: {said or ended.describe(LIMIT_S)}")
+    raise InfrastructureError(f"netlist of {name}: {said or ended.describe(limit_s)}")
 
 
 class SynthesisRefused(InputError):
@@ -114,6 +121,21 @@ def table(report: SynthesisReport) -> Table:
     return shown
 
 
+def fpga_table(config: str, mapping: FpgaMapping) -> Table:
+    """The blocks of one configuration on an FPGA."""
+    title = f"{config}, each block mapped to {mapping.device}"
+    shown = Table(title=title, title_justify="left", box=None)
+    shown.add_column("block")
+    for name in FPGA_HEADS.values():
+        shown.add_column(name, justify="right")
+    for block in mapping.blocks:
+        values = (f"{getattr(block, figure):,}".replace(",", " ") for figure in FPGA_FIGURES)
+        shown.add_row(block.block.rpartition(".")[2], *values)
+    for name in mapping.unmapped:
+        shown.add_row(name.rpartition(".")[2], f"not done in {mapping.limit_s:g} s")
+    return shown
+
+
 HEADS = {
     "cells": "cells",
     "flip_flops": "flip-flops",
@@ -123,6 +145,16 @@ HEADS = {
     "dsp": "18×18",
 }
 """Figure → head of its column."""
+
+FPGA_HEADS = {
+    "luts": "LUT4",
+    "carries": "carry CCU2C",
+    "lut_rams": "LUT RAM 16×4",
+    "flip_flops": "flip-flops",
+    "block_rams": "block RAM 18K",
+    "multipliers": "18×18",
+}
+"""The same for those of an FPGA."""
 
 
 def depth(block: BlockCost) -> int:
@@ -146,3 +178,8 @@ def _say_paths(report: SynthesisReport, say: Callable[[str], None]) -> None:
         say(f"  {path.levels} levels: {path.start} → {path.end} ({way})")
     gates = len(report.clock_gates)
     say(f"  {gates} clock gates, {len(report.latches)} other latches")
+
+
+def _say_fpga(report: SynthesisReport, console: Console) -> None:
+    if report.fpga is not None:
+        console.print(fpga_table(report.config, report.fpga))

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from pydantic import Field
+
 from driver.files import read_json
 from driver.frozen import Frozen
 from driver.results import write_json
-from driver.synthesis import FIGURES, BlockCost, SynthesisReport
+from driver.synthesis import FIGURES, FPGA_FIGURES, BlockCost, FpgaCost, SynthesisReport
 from regress.paths import ROOT
 
 FILE = ROOT / "regress" / "synthesis_baseline.json"
@@ -27,10 +29,12 @@ class SynthesisReports(Frozen):
 
 
 class SynthesisBaseline(Frozen):
-    """Configuration → its blocks, the whole first; and its longest path in levels."""
+    """Configuration → its blocks, the whole first; its longest path in levels; and its blocks on an
+    FPGA, if they were mapped."""
 
     blocks: dict[str, tuple[BlockCost, ...]]
     levels: dict[str, int]
+    fpga: dict[str, tuple[FpgaCost, ...]] = Field(default_factory=dict)
 
 
 def recorded(file: Path = FILE) -> SynthesisBaseline | None:
@@ -51,21 +55,35 @@ def moved(former: SynthesisBaseline | None, reports: Sequence[SynthesisReport]) 
         if former is None or report.config not in former.blocks:
             lines.append(f"{report.config}: no baseline is recorded")
             continue
-        lines += _blocks_moved(report.config, former.blocks[report.config], kept(report))
+        lines += _blocks_moved(report.config, former.blocks[report.config], kept(report), FIGURES)
+        lines += _fpga_moved(former, report)
         before, now = former.levels[report.config], _levels(report)
         if before != now:
             lines.append(f"{report.config}: longest path of {now} levels, recorded {before}")
     return lines
 
 
+def _fpga_moved(former: SynthesisBaseline, report: SynthesisReport) -> Iterator[str]:
+    if report.fpga is None:
+        return
+    if report.config not in former.fpga:
+        yield f"{report.config}: no baseline of an FPGA is recorded"
+        return
+    before, now = former.fpga[report.config], report.fpga.blocks
+    yield from _blocks_moved(f"{report.config} on {report.fpga.device}", before, now, FPGA_FIGURES)
+
+
 def _blocks_moved(
-    config: str, before: Sequence[BlockCost], now: Sequence[BlockCost]
+    config: str,
+    before: Sequence[BlockCost | FpgaCost],
+    now: Sequence[BlockCost | FpgaCost],
+    figures: Sequence[str],
 ) -> Iterator[str]:
     old, new = ({one.block: one for one in blocks} for blocks in (before, now))
     for block in sorted(old.keys() ^ new.keys()):
         yield f"{config} {block}: {'new' if block in new else 'gone'}"
     for block in sorted(old.keys() & new.keys()):
-        for figure in FIGURES:
+        for figure in figures:
             was, is_now = getattr(old[block], figure), getattr(new[block], figure)
             if abs(is_now - was) > TOLERANCE * was:
                 yield f"{config} {block or 'npu_top'}: {figure} {is_now:,}, recorded {was:,}"
@@ -80,4 +98,6 @@ def record(reports: Sequence[SynthesisReport], file: Path = FILE) -> None:
     former = recorded(file) or SynthesisBaseline(blocks={}, levels={})
     blocks = {**former.blocks, **{one.config: kept(one) for one in reports}}
     levels = {**former.levels, **{one.config: _levels(one) for one in reports}}
-    write_json(file, SynthesisBaseline(blocks=blocks, levels=levels))
+    mapped = {one.config: one.fpga.blocks for one in reports if one.fpga is not None}
+    fpga = {**former.fpga, **mapped}
+    write_json(file, SynthesisBaseline(blocks=blocks, levels=levels, fpga=fpga))

@@ -52,6 +52,9 @@ sim_config.yaml are the nightly tier's."""
 BROAD = "broad"
 """The marker of the tests that the ci tier runs in place of `npu-cosim test`."""
 
+NIGHTLY_ONLY = "second_simulator"
+"""The same for the nightly tier."""
+
 
 @dataclass(frozen=True)
 class CheckResult:
@@ -145,7 +148,7 @@ def _pytest(commands: Commands) -> CheckResult:
     """pytest, counted from its own report."""
     report = commands.logs / "pytest.xml"
     report.unlink(missing_ok=True)
-    options = ["-m", f"not {BROAD}", "-n", str(CORES), "--dist", "worksteal"]
+    options = ["-m", f"not {BROAD} and not {NIGHTLY_ONLY}", "-n", str(CORES), "--dist", "worksteal"]
     status, text = commands.run(
         "pytest", [sys.executable, "-m", "pytest", *options, f"--junitxml={report}"]
     )

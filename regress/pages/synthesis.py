@@ -3,20 +3,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from markupsafe import Markup
 
-from driver.synthesis import FIGURES, BlockCost, Figure, SynthesisReport
+from driver.synthesis import (
+    FIGURES,
+    FPGA_FIGURES,
+    BlockCost,
+    FpgaCost,
+    FpgaFigure,
+    FpgaMapping,
+    SynthesisReport,
+)
 from regress.pages.render import write_page, write_style
 from regress.pages.svg import SERIES, on, picture, tag, text
 
-_BARS: tuple[tuple[Figure, str], ...] = (
+_BARS = (
     ("cells", "cells"),
     ("flip_flops", "flip-flops"),
     ("memory_bits", "memory bits"),
     ("dsp", "18×18 multipliers"),
+)
+_FPGA_BARS: tuple[tuple[FpgaFigure, str], ...] = (
+    ("luts", "LUT4"),
+    ("flip_flops", "flip-flops"),
+    ("block_rams", "block RAMs"),
+    ("multipliers", "18×18 multipliers"),
 )
 _LEFT, _WIDTH, _HIGH, _GAP = 150, 640, 34, 10
 _NAMED_FROM = 46
@@ -26,7 +40,16 @@ _NAMED_FROM = 46
 def write_synthesis_page(folder: Path, reports: Sequence[SynthesisReport]) -> Path:
     """index.html in `folder`, with its style sheet."""
     write_style(folder)
-    shown = [{"report": one, "picture": shares(one), "blocks": list(_rows(one))} for one in reports]
+    shown = [
+        {
+            "report": one,
+            "picture": shares(one),
+            "blocks": list(_rows(one)),
+            "fpga": fpga_shares(one.config, one.fpga) if one.fpga is not None else None,
+            "mapped": list(_fpga_rows(one.fpga)) if one.fpga is not None else [],
+        }
+        for one in reports
+    ]
     return write_page(
         folder / "index.html", "synthesis.html.j2", root="", shown=shown, figures=FIGURES
     )
@@ -40,11 +63,29 @@ def parts(report: SynthesisReport) -> list[BlockCost]:
 
 def shares(report: SynthesisReport) -> Markup:
     """A bar for each figure: which block has how much of it."""
-    blocks = parts(report)
+    wholes = {figure: getattr(report.blocks[0], figure) for figure, _ in _BARS}
+    return _bars(report.config, parts(report), _BARS, wholes)
+
+
+def fpga_shares(config: str, mapping: FpgaMapping) -> Markup:
+    """The same for what was mapped to an FPGA; the whole is the sum of the blocks."""
+    blocks = sorted(mapping.blocks, key=lambda one: -one.luts)
+    wholes: dict[str, int] = {
+        name: sum(getattr(one, name) for one in blocks) for name, _ in _FPGA_BARS
+    }
+    return _bars(f"{config} on {mapping.device}", blocks, _FPGA_BARS, wholes)
+
+
+def _bars(
+    config: str,
+    blocks: Sequence[BlockCost | FpgaCost],
+    figures: Sequence[tuple[str, str]],
+    wholes: Mapping[str, int],
+) -> Markup:
     content: list[Markup] = []
-    for row, (figure, name) in enumerate(_BARS):
+    for row, (figure, name) in enumerate(figures):
         y = row * (_HIGH + _GAP) + 4
-        whole = getattr(report.blocks[0], figure)
+        whole = wholes[figure]
         content.append(text(_LEFT - 10, y + 15, name, text_anchor="end"))
         content.append(text(_LEFT - 10, y + 30, f"{whole:,}", text_anchor="end", class_="soft"))
         x = float(_LEFT)
@@ -53,13 +94,17 @@ def shares(report: SynthesisReport) -> Markup:
             wide = _WIDTH * value / whole if whole else 0.0
             content.append(_part(block, value, whole, (x, y, wide), SERIES[number % len(SERIES)]))
             x += wide
-    high = len(_BARS) * (_HIGH + _GAP)
-    label = f"{report.config}: shares of {', '.join(one.block for one in blocks)}"
+    high = len(figures) * (_HIGH + _GAP)
+    label = f"{config}: shares of {', '.join(one.block for one in blocks)}"
     return picture(_LEFT + _WIDTH + 4, high, label, content)
 
 
 def _part(
-    block: BlockCost, value: int, whole: int, place: tuple[float, float, float], colour: str
+    block: BlockCost | FpgaCost,
+    value: int,
+    whole: int,
+    place: tuple[float, float, float],
+    colour: str,
 ) -> Markup:
     x, y, wide = place
     name = block.block.rpartition(".")[2].removeprefix("u_")
@@ -81,3 +126,10 @@ def _rows(report: SynthesisReport) -> list[tuple[str, list[int]]]:
         name = block.block.rpartition(".")[2] or "npu_top"
         rows.append((indent + name, [getattr(block, figure) for figure in FIGURES]))
     return rows
+
+
+def _fpga_rows(mapping: FpgaMapping) -> Iterator[tuple[str, list[int]]]:
+    """Name and figures of every block that was mapped."""
+    for one in mapping.blocks:
+        name = one.block.rpartition(".")[2]
+        yield name, [getattr(one, figure) for figure in FPGA_FIGURES]

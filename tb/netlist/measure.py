@@ -19,6 +19,7 @@ from driver.synthesis import FIGURES, BlockCost, Figure, SynthesisReport
 from tb.netlist.depth import longest_paths
 from tb.netlist.elaborate import DESIGN, Elaboration, elaboration
 from tb.netlist.flat import FlatCell, FlatNetlist, load_flat
+from tb.netlist.fpga import CACHE, map_blocks
 from tb.netlist.yosys import WORK, run_yosys, yosys_version
 from tb.sim.build import Progress
 from tb.sim.spec import FILELIST, REPOSITORY
@@ -43,7 +44,6 @@ _NO_LOGIC = frozenset(("$meminit", "$meminit_v2", "$buf", "$scopeinfo"))
 _DSP_BITS = 18
 _DEPTH = 4
 """Levels of instances that a report names: u_core.u_matrix.u_array.gen_row[0].u_row is one more."""
-CACHE = REPOSITORY / "build" / "netlist"
 
 
 def measure(
@@ -139,6 +139,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser.add_argument("--config", required=True)
     parser.add_argument("--sim-config", type=Path, default=REPOSITORY / "sim_config.yaml")
     parser.add_argument("--out", type=Path, required=True, help="the file to write")
+    parser.add_argument("--fpga", action="store_true", help="map the blocks to an FPGA too")
     parser.add_argument("--limit", type=float, default=1800.0, help="seconds")
     return parser
 
@@ -152,7 +153,10 @@ def main() -> int:
         if arguments.limit <= 0:
             raise InputError("command line", "limit", arguments.limit, "seconds above 0")
         progress = Progress(f"the netlist of {config.name}")
-        write_json(arguments.out, measure(config, arguments.limit, progress))
+        report = measure(config, arguments.limit, progress)
+        if arguments.fpga:
+            report = report.model_copy(update={"fpga": map_blocks(config, progress)})
+        write_json(arguments.out, report)
     except NpuError as error:
         sys.stderr.write(f"{error}\n")
         return error.exit_code

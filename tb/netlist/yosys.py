@@ -25,6 +25,10 @@ WORK = "/work"
 """The work folder as scripts name it. The tool sees nothing but the folders that it is given."""
 
 
+class YosysTimeout(InfrastructureError):
+    """A script needed more than its time."""
+
+
 def yosys_version() -> str:
     """Of the wheel. InfrastructureError without it."""
     try:
@@ -86,7 +90,7 @@ def _wait(
             return
         except subprocess.TimeoutExpired:
             if time.monotonic() > deadline:
-                raise InfrastructureError(
+                raise YosysTimeout(
                     f"yosys, {name}: not done after its time limit of {limit_s:g} s"
                 ) from None
         progress(_doing(log))
