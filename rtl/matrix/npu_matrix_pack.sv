@@ -70,20 +70,28 @@ module npu_matrix_pack
     end
   end
 
+  // Idle, the beat is zero. Selected in a loop: an expression would be evaluated with the data of
+  // all writers, in every cycle in which one of them works.
   always_comb begin
     window      = '0;
     window_strb = '0;
+    wr_data_o   = '0;
+    wr_strb_o   = '0;
     if (line_valid_i) begin
       window      = WindowBits'(packed_line) << {offset, 3'b000};
       window_strb = ((WindowBytes'(1) << bytes) - WindowBytes'(1)) << offset;
+      for (int b = 0; b < Beats; b++) begin
+        if (beat_q == CountW'(b)) begin
+          wr_data_o = window[b*BusBits +: BusBits];
+          wr_strb_o = window_strb[b*BusBytes +: BusBytes];
+        end
+      end
     end
   end
 
   assign wr_req_o.valid      = line_valid_i && !req_sent_q;
   assign wr_req_o.range      = '{addr: line_addr_i, bytes: REQ_BYTES_WIDTH'(bytes)};
   assign wr_req_o.data_valid = line_valid_i && (req_sent_q || wr_rsp_i.ready);
-  assign wr_data_o       = window[beat_q*BusBits +: BusBits];
-  assign wr_strb_o       = window_strb[beat_q*BusBytes +: BusBytes];
 
   assign step         = wr_req_o.data_valid && wr_rsp_i.data_ready;
   assign line_ready_o = step && last_beat;
