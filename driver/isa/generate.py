@@ -122,6 +122,8 @@ def _sv() -> Iterable[str]:
     yield f"  localparam int unsigned WINDOW_RANK = {layout.WINDOW_RANK};"
     yield f"  localparam int unsigned WINDOW_GROUP = {layout.WINDOW_GROUP};"
     yield f"  localparam int unsigned PARAM_COUNT = {layout.PARAM_COUNT};"
+    yield f"  localparam int unsigned INT4_ROWS = {types.INT4_ROWS};"
+    yield f"  localparam int unsigned INT4_FIRST_GROUP = {types.INT4_GROUPS[0]};"
     yield ""
     for name, bits, enum in _ENUMS:
         yield from sv_enum(name, bits, enum)
@@ -198,6 +200,8 @@ def _cpp() -> Iterable[str]:
     yield f"inline constexpr unsigned kMaxRank = {layout.MAX_RANK};"
     yield f"inline constexpr unsigned kWindowRank = {layout.WINDOW_RANK};"
     yield f"inline constexpr unsigned kWindowGroup = {layout.WINDOW_GROUP};"
+    yield f"inline constexpr unsigned kInt4Rows = {types.INT4_ROWS};"
+    yield f"inline constexpr unsigned kInt4FirstGroup = {types.INT4_GROUPS[0]};"
     yield f"inline constexpr unsigned kParamCount = {layout.PARAM_COUNT};"
     yield ""
     for name, enum in (

@@ -37,6 +37,16 @@ themselves, as the windows of a convolution do. Unused dimensions have size 1. A
 dst through its window.
 """
 
+_INT4 = """
+With INT4_GROUP = g, 3 to 15, MATMUL's second factor is of weights of four bits with scales. src2
+has ⌈K ÷ 8⌉ rows of INT32 words in place of its K rows of elements: bits 4j to 4j + 3 of word
+[b, i, c] are the weight of row 8i + j of column c, as a number from 0 to 15 that stands for −8 to
+7. Weights of rows beyond K are not used. src3 is then not where the sums start but the scales:
+SRC_DTYPE, [batch, ⌈K ÷ 2^g⌉, N], a row of scales for 2^g rows of weights; direct, or with SRC3_DESC
+a descriptor. ACCUMULATE reads dst. The weights that the product sees are of SRC_DTYPE:
+[numerics.md](numerics.md#matmul).
+"""
+
 _VECTOR = """
 VECTOR runs one of the [vector programs](vector-programs.md) on every element: the one that begins
 at line `program` of program memory. A program with n sources, 0 to 3, uses the first n of src1,
@@ -224,6 +234,7 @@ def _operations() -> Iterable[str]:
         f"MATMUL's pairs of operand and result type: {pairs}. ACCUMULATE reads dst in its type."
     )
     yield from paragraph(_OPERANDS)
+    yield from paragraph(_INT4)
     for text in (_VECTOR, _LIST):
         yield from paragraph(text.format(**_NUMBERS))
     yield from _program_memory()

@@ -61,6 +61,12 @@ MATMUL_DTYPES: tuple[tuple[DType, DType], ...] = (
 )
 """(operand type, result type) pairs that MATMUL accepts; any other is BAD_DTYPE."""
 
+INT4_ROWS = 8
+"""Rows of a matrix of weights of four bits that one 32-bit word holds."""
+
+INT4_GROUPS = range(3, 16)
+"""INT4_GROUP of a MATMUL that has such weights: log2 of the rows that share a scale."""
+
 INDEX_DTYPES: tuple[DType, ...] = (DType.INT32, DType.INT64)
 """Types of GATHER's and SCATTER's indices; any other is BAD_DTYPE."""
 

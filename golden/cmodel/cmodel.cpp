@@ -2,10 +2,12 @@
 #include "cmodel.h"
 
 #include <algorithm>
+#include <optional>
 #include <span>
 
 #include "gather.h"
 #include "image.h"
+#include "int4.h"
 #include "matmul.h"
 #include "move.h"
 #include "operands.h"
@@ -67,20 +69,35 @@ void CModel::run(const Packet& packet) {
 void CModel::run_matmul(const Packet& packet) {
   const auto [a, b, src3, c] = resolve_operands(memory_, packet);
   const bool accumulate = has_flag(packet, isa::kAccumulateMask);
-  const bool has_start = has_flag(packet, isa::kSrc3DescMask);
+  const unsigned group = int4_group(packet);
+  const bool has_start = group == 0 && has_flag(packet, isa::kSrc3DescMask);
   const TensorView& start = has_start ? src3 : c;
   check_readable(memory_, "src1", a);
   check_readable(memory_, "src2", b);
+  if (group != 0) check_readable(memory_, "src3", src3);
   if (accumulate) check_readable(memory_, has_start ? "src3" : "dst", start);
   check_writable(memory_, "dst", c);
 
-  WindowOffsets a_offsets, b_offsets, c_offsets, start_offsets;
+  WindowOffsets a_offsets, b_offsets, c_offsets, start_offsets, scale_offsets;
+  const std::size_t k = packet.param[isa::kMatmulK];
+  const std::size_t n = packet.param[isa::kMatmulN];
+  MatrixRef right = matrix_ref(memory_, b, has_flag(packet, isa::kTransBMask), b_offsets);
+  std::optional<WordBuffer> weights;
+  if (group != 0) {
+    const MatrixRef scales = matrix_ref(memory_, src3, false, scale_offsets);
+    weights = expand_int4({packet.param[isa::kMatmulBatch], k, n, right, scales, group}, threads_);
+    right = {.data = reinterpret_cast<std::byte*>(weights->data()),
+             .dtype = isa::DType::kFp32,
+             .batch_stride = static_cast<std::ptrdiff_t>(k * n),
+             .row_stride = static_cast<std::ptrdiff_t>(n),
+             .column_stride = 1};
+  }
   matmul({.batch = packet.param[isa::kMatmulBatch],
           .m = packet.param[isa::kMatmulM],
-          .k = packet.param[isa::kMatmulK],
-          .n = packet.param[isa::kMatmulN],
+          .k = k,
+          .n = n,
           .a = matrix_ref(memory_, a, has_flag(packet, isa::kTransAMask), a_offsets),
-          .b = matrix_ref(memory_, b, has_flag(packet, isa::kTransBMask), b_offsets),
+          .b = right,
           .c = matrix_ref(memory_, c, false, c_offsets),
           .start = matrix_ref(memory_, start, false, start_offsets),
           .accumulate = accumulate},

@@ -11,6 +11,8 @@ namespace npu::isa {
 inline constexpr unsigned kMaxRank = 5;
 inline constexpr unsigned kWindowRank = 7;
 inline constexpr unsigned kWindowGroup = 3;
+inline constexpr unsigned kInt4Rows = 8;
+inline constexpr unsigned kInt4FirstGroup = 3;
 inline constexpr unsigned kParamCount = 8;
 
 enum class Opcode : std::uint32_t {
@@ -128,6 +130,8 @@ inline constexpr std::uint32_t kSrc3DtypeMask = 0x00f00000;
 inline constexpr unsigned kSrc3DtypeShift = 20;
 inline constexpr std::uint32_t kOperandListMask = 0x01000000;
 inline constexpr unsigned kOperandListShift = 24;
+inline constexpr std::uint32_t kInt4GroupMask = 0x1e000000;
+inline constexpr unsigned kInt4GroupShift = 25;
 
 /// What an opcode may use; everything else in its packet must be zero.
 struct Usage {
@@ -139,7 +143,7 @@ struct Usage {
 
 inline constexpr std::array<Usage, 10> kOperations{{
     {Opcode::kNop, 0x00008000, false, false, false, 0x00},
-    {Opcode::kMatmul, 0x0000ffff, true, true, true, 0xcf},
+    {Opcode::kMatmul, 0x1e00ffff, true, true, true, 0xcf},
     {Opcode::kVector, 0x01fff8ff, true, true, true, 0xff},
     {Opcode::kCopy, 0x0000d0ff, true, false, true, 0x01},
     {Opcode::kFill, 0x0000c0f0, false, false, true, 0x03},

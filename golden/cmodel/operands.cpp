@@ -38,13 +38,20 @@ ShapeRule counted(const OperandRef& ref, std::uint32_t count) {
   return ref.is_descriptor ? ShapeRule{} : ShapeRule{Shape{1, {count}}};
 }
 
+/// Rows of 2^shift each that hold `rows` rows.
+std::uint64_t groups_of(std::uint64_t rows, unsigned shift) {
+  return (rows + (std::uint64_t{1} << shift) - 1) >> shift;
+}
+
 Operands matmul_operands(const Memory& memory, const Packet& packet) {
   const std::uint64_t m = packet.param[isa::kMatmulM];
   const std::uint64_t k = packet.param[isa::kMatmulK];
   const std::uint64_t n = packet.param[isa::kMatmulN];
   const std::uint64_t batch = packet.param[isa::kMatmulBatch];
   const Shape a = matrix_shape(batch, m, k, has_flag(packet, isa::kTransAMask));
-  const Shape b = matrix_shape(batch, k, n, has_flag(packet, isa::kTransBMask));
+  const unsigned group = int4_group(packet);
+  const std::uint64_t b_rows = group == 0 ? k : (k + isa::kInt4Rows - 1) / isa::kInt4Rows;
+  const Shape b = matrix_shape(batch, b_rows, n, has_flag(packet, isa::kTransBMask));
   Operands operands;
   const auto matrix = [&](OperandRef ref, const Shape& shape, std::uint32_t transposed) {
     ref.may_be_window = true;
@@ -52,9 +59,14 @@ Operands matmul_operands(const Memory& memory, const Packet& packet) {
     return resolve(memory, ref, shape);
   };
   operands.src1 = matrix(src1_of(packet), a, isa::kTransAMask);
-  operands.src2 = matrix(src2_of(packet, src_dtype(packet)), b, isa::kTransBMask);
+  const isa::DType b_dtype = group == 0 ? src_dtype(packet) : isa::DType::kInt32;
+  operands.src2 = matrix(src2_of(packet, b_dtype), b, isa::kTransBMask);
   const Shape c = matrix_shape(batch, m, n, false);
-  if (has_flag(packet, isa::kSrc3DescMask)) {
+  if (group != 0) {
+    OperandRef scales = third_source_of(packet);
+    scales.dtype = src_dtype(packet);
+    operands.src3 = matrix(scales, matrix_shape(batch, groups_of(k, group), n, false), 0);
+  } else if (has_flag(packet, isa::kSrc3DescMask)) {
     OperandRef start = third_source_of(packet);
     start.dtype = dst_dtype(packet);
     operands.src3 = matrix(start, c, 0);

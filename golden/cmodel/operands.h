@@ -15,7 +15,7 @@ namespace npu {
 struct Operands {
   TensorView src1;
   TensorView src2;
-  TensorView src3;  // of MATMUL: where its sums start
+  TensorView src3;  // of MATMUL: where its sums start, or the scales of its weights
   TensorView dst;
 };
 

@@ -58,8 +58,9 @@ void must_be_zero(const char* name, std::uint64_t value) {
           [&] { return std::string(name) + " must be zero: " + hex(value); });
 }
 
-/// A third source is where the sums of a MATMUL start.
+/// A third source is where the sums of a MATMUL start, or the scales of its weights.
 void check_start(const Packet& packet) {
+  if (int4_group(packet) != 0) return;
   const bool has_start = has_flag(packet, isa::kSrc3DescMask);
   must_be_zero("address of a third source that the packet does not have",
                has_start ? 0 : src3_of(packet));
@@ -106,7 +107,8 @@ void check_reserved(const Packet& packet, const isa::Usage& usage, const Program
   switch (static_cast<Opcode>(packet.opcode)) {
     case Opcode::kMatmul:
       return std::ranges::find(isa::kMatmulDTypes, std::array{src, dst}) !=
-             isa::kMatmulDTypes.end();
+                 isa::kMatmulDTypes.end() &&
+             (int4_group(packet) == 0 || src != DType::kInt8);
     case Opcode::kCopy:
       return exists(src) && src == dst;
     case Opcode::kFill:
@@ -173,14 +175,20 @@ void check_index_params(const Packet& packet) {
           [&] { return "dimension " + std::to_string(dim) + " does not exist"; });
 }
 
+void check_matmul_params(const Packet& packet) {
+  for (const unsigned i : {isa::kMatmulM, isa::kMatmulK, isa::kMatmulN, isa::kMatmulBatch}) {
+    fail_if(packet.param[i] == 0, ErrorCode::kBadParam,
+            [&] { return "param[" + std::to_string(i) + "], a dimension, is zero"; });
+  }
+  const unsigned group = int4_group(packet);
+  fail_if(group != 0 && group < isa::kInt4FirstGroup, ErrorCode::kBadParam,
+          [&] { return "INT4_GROUP is " + std::to_string(group) + ", not 0 or 3 to 15"; });
+}
+
 void check_params(const Packet& packet, const ProgramMemory& programs) {
   switch (static_cast<Opcode>(packet.opcode)) {
     case Opcode::kMatmul:
-      for (const unsigned i : {isa::kMatmulM, isa::kMatmulK, isa::kMatmulN, isa::kMatmulBatch}) {
-        fail_if(packet.param[i] == 0, ErrorCode::kBadParam,
-                [&] { return "param[" + std::to_string(i) + "], a dimension, is zero"; });
-      }
-      return;
+      return check_matmul_params(packet);
     case Opcode::kCopy:
       return check_count(packet.param[isa::kCopyCount],
                          has_flag(packet, isa::kSrc1DescMask | isa::kDstDescMask));

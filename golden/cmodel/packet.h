@@ -43,6 +43,11 @@ static_assert(isa::kMatmulSrc3Low == isa::kVectorSrc3Low &&
   return (packet.flags & mask) != 0;
 }
 
+/// log2 of the rows that share a scale of weights of four bits; 0 where a MATMUL has none.
+[[nodiscard]] inline unsigned int4_group(const isa::Packet& packet) {
+  return (packet.flags & isa::kInt4GroupMask) >> isa::kInt4GroupShift;
+}
+
 /// Bytes per element of a type that exists.
 [[nodiscard]] inline unsigned dtype_bytes(isa::DType dtype) {
   return isa::kDTypeBytes[static_cast<std::size_t>(dtype)];

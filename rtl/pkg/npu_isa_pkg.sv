@@ -8,6 +8,8 @@ package npu_isa_pkg;
   localparam int unsigned WINDOW_RANK = 7;
   localparam int unsigned WINDOW_GROUP = 3;
   localparam int unsigned PARAM_COUNT = 8;
+  localparam int unsigned INT4_ROWS = 8;
+  localparam int unsigned INT4_FIRST_GROUP = 3;
 
   typedef enum logic [31:0] {
     OPCODE_NOP = 32'd0,
@@ -106,7 +108,8 @@ package npu_isa_pkg;
 
   /// The flags word of a packet.
   typedef struct packed {
-    logic [6:0] reserved_25;
+    logic [2:0] reserved_29;
+    logic [3:0] int4_group;
     logic operand_list;
     logic [3:0] src3_dtype;
     logic [3:0] src2_dtype;
@@ -136,7 +139,7 @@ package npu_isa_pkg;
     unique case (opcode)
       OPCODE_NOP: return '{known: 1'b1, flags: 32'h00008000,
         src1: 1'b0, src2: 1'b0, dst: 1'b0, params: 8'h00};
-      OPCODE_MATMUL: return '{known: 1'b1, flags: 32'h0000ffff,
+      OPCODE_MATMUL: return '{known: 1'b1, flags: 32'h1e00ffff,
         src1: 1'b1, src2: 1'b1, dst: 1'b1, params: 8'hcf};
       OPCODE_VECTOR: return '{known: 1'b1, flags: 32'h01fff8ff,
         src1: 1'b1, src2: 1'b1, dst: 1'b1, params: 8'hff};
