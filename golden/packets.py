@@ -28,6 +28,7 @@ from driver.isa import (
 )
 from driver.isa.image import LINE_BYTES, unpack
 from driver.isa.micro import Reduce, VectorProgram
+from driver.isa.types import INT4_ROWS
 from driver.results import Blame
 from driver.runtime.vector_programs import named_by
 from golden import softfloat, softvector
@@ -38,6 +39,9 @@ Index = tuple[int, ...]
 
 _IMM0 = 2
 _ONE = 0x3F80_0000
+_MINUS_ZERO = 0x8000_0000
+_INT4_BITS = 4
+_INT4_ZERO = 8
 
 
 @dataclass(frozen=True)
@@ -188,22 +192,57 @@ def blame_packet(
 
 # ---------------------------------------------------------------------- MATMUL
 def _matrix(
-    run: Execution, name: str, address: int, shape: tuple[int, int, int], trans: str = ""
+    run: Execution,
+    name: str,
+    address: int,
+    shape: tuple[int, int, int],
+    trans: str = "",
+    *,
+    dtype: int | None = None,
 ) -> _Matrix:
     """Operand `name`, of [batch, rows, columns]; `trans`: the flag that says it is transposed."""
-    dtype = run.flag("DST_DTYPE" if name in ("SRC3", "DST") else "SRC_DTYPE")
+    if dtype is None:
+        dtype = run.flag("DST_DTYPE" if name in ("SRC3", "DST") else "SRC_DTYPE")
     batch, rows, columns = shape
     swapped = bool(trans and run.flag(trans))
     stored = (batch, columns, rows) if swapped else shape
     return _Matrix(run.view(name, address, dtype, stored), swapped)
 
 
-def _matmul_operands(run: Execution) -> tuple[_Matrix, _Matrix, _Matrix]:
+class _Int4Matrix:
+    """The second factor of MATMUL with INT4_GROUP: weights of four bits, and scales."""
+
+    def __init__(self, run: Execution) -> None:
+        _, k, n, batch = (run.param(i) for i in range(4))
+        self._group = 1 << run.flag("INT4_GROUP")
+        self._dtype = DType(run.flag("SRC_DTYPE"))
+        address = run.param(6) | run.param(7) << 32
+        words = (batch, -(-k // INT4_ROWS), n)
+        self._words = _matrix(run, "SRC2", run.packet.src2, words, "TRANS_B", dtype=DType.INT32)
+        scales = (batch, -(-k // self._group), n)
+        self._scales = _matrix(run, "SRC3", address, scales, dtype=self._dtype)
+
+    def bits(self, read: ReadMemory, batch: int, row: int, column: int) -> int:
+        """A weight, in the type of the sources."""
+        word = self._words.bits(read, batch, row // INT4_ROWS, column)
+        number = (word >> row % INT4_ROWS * _INT4_BITS & 15) - _INT4_ZERO
+        scale = self._scales.bits(read, batch, row // self._group, column)
+        wide = softvector.load(self._dtype, scale)
+        product = softfloat.fma(softfloat.from_int(number), wide, _MINUS_ZERO)
+        return softvector.store(self._dtype, product)
+
+
+def _matmul_operands(run: Execution) -> tuple[_Matrix, _Matrix | _Int4Matrix, _Matrix]:
     m, k, n, batch = (run.param(i) for i in range(4))
     packet = run.packet
+    right = (
+        _Int4Matrix(run)
+        if run.flag("INT4_GROUP")
+        else _matrix(run, "SRC2", packet.src2, (batch, k, n), "TRANS_B")
+    )
     return (
         _matrix(run, "SRC1", packet.src1, (batch, m, k), "TRANS_A"),
-        _matrix(run, "SRC2", packet.src2, (batch, k, n), "TRANS_B"),
+        right,
         _matrix(run, "DST", packet.dst, (batch, m, n)),
     )
 
@@ -213,7 +252,7 @@ def _matmul_element(run: Execution, index: Index) -> int:
     batch, row, column = c.place(index)
     terms = range(run.param(1))
     start = None
-    if run.flag("SRC3_DESC"):
+    if run.flag("SRC3_DESC") and not run.flag("INT4_GROUP"):
         address = run.param(6) | run.param(7) << 32
         third = _matrix(run, "SRC3", address, (run.param(3), run.param(0), run.param(2)))
         start = third.bits(run.read, batch, row, column)

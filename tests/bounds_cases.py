@@ -135,8 +135,8 @@ def ours(t: Tensors) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:
     sums = t.ints(100_000, 4, 6, dtype=torch.int32)
     yield "npu.requantize.default", (sums, torch.tensor(1e-3), torch.tensor(4)), {}
     yield "npu.rotary.default", (t(2, 5, 8), t(5, 8), t(5, 8)), {}
-    weights = t.ints(256, 8, 6, dtype=torch.uint8)
-    yield "npu.int4_mm.default", (t(3, 16), weights, t(4, 6, positive=True), 4), {}
+    weights = t.ints(2**31, 3, 6, dtype=torch.int32)
+    yield "npu.int4_mm.default", (t(3, 20), weights, t(3, 6, positive=True), 8), {}
 
 
 def moves(t: Tensors) -> Iterator[tuple[str, tuple[Any, ...], dict[str, Any]]]:

@@ -320,12 +320,17 @@ def test_an_op_of_ours_is_recorded_whole_and_means_what_it_says() -> None:
 
 
 def test_int4_weights_come_out_of_their_nibbles() -> None:
-    weight = torch.tensor([[0x19, 0xF8], [0x7A, 0x80]], dtype=torch.uint8)
+    weight = torch.tensor([[0x7A19, -0x7FFFFF08], [0x8, 0x9]], dtype=torch.int32)
     scales = torch.tensor([[0.5, 2.0], [1.0, 0.25]], dtype=torch.float16)
-    dense = torch.tensor([[0.5, 0.0], [-3.5, 14.0], [2.0, -2.0], [-1.0, 0.0]])
-    assert torch.equal(int4_weights(weight, scales, 2).float(), dense)
-    x = torch.tensor([[1.0, 2.0, 3.0, 4.0]], dtype=torch.float16)
-    made = torch.ops.npu.int4_mm(x, weight, scales, 2)
+    zeros = [[-4.0, -16.0]] * 3
+    dense = torch.tensor([[0.5, 0.0], [-3.5, 14.0], [1.0, -16.0], [-0.5, -16.0], *zeros])
+    wide = int4_weights(weight, scales, 8).float()
+    assert wide.shape == (16, 2)
+    assert torch.equal(wide[:7], dense)
+    assert wide[7:9].tolist() == [[-4.0, 0.0], [0.0, 0.25]]
+    x = torch.arange(1.0, 10.0, dtype=torch.float16)[None]
+    made = torch.ops.npu.int4_mm(x, weight, scales, 8)
+    dense = wide[:9]
     assert made.dtype == torch.float16
     assert torch.equal(made.float(), x.float() @ dense)
 

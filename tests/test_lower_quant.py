@@ -7,6 +7,8 @@ import pytest
 import torch
 from lower_torch import TorchBench, layouts, numbers
 
+from driver.capture.npu_ops import int4_weights
+
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 floats = pytest.mark.parametrize("dtype", FLOATS, ids=str)
 
@@ -39,15 +41,32 @@ def test_quantising_saturates(npu: TorchBench) -> None:
 
 
 @floats
-@pytest.mark.parametrize("group", [2, 8, 16])
-def test_int4_products_unpack_in_two_passes(
-    npu: TorchBench, dtype: torch.dtype, group: int
+@pytest.mark.parametrize("group", [8, 16, 1 << 15])
+@pytest.mark.parametrize("depth", [16, 21, 40])
+def test_an_int4_product_is_one_packet(
+    npu: TorchBench, dtype: torch.dtype, group: int, depth: int
 ) -> None:
-    x, scales = numbers(5, 16, dtype=dtype).round(), numbers(16 // group, 7, dtype=dtype).round()
-    weight = torch.randint(0, 256, (8, 7), dtype=torch.uint8)
-    answer = npu.call("npu.int4_mm", x, weight, scales, group)
-    assert answer.exact() == 35
-    assert len(answer.program.packets) == 3
+    x, scales = numbers(5, depth, dtype=dtype).round(), numbers(-(-depth // group), 7, dtype=dtype)
+    scales = scales.round()
+    weight = torch.randint(-(2**31), 2**31, (-(-depth // 8), 7), dtype=torch.int32)
+    for words, factors in zip(layouts(weight).values(), layouts(scales).values(), strict=True):
+        answer = npu.call("npu.int4_mm", x, words, factors, group)
+        assert answer.exact() == 35
+        assert len(answer.program.packets) == 1
+
+
+@floats
+def test_int4_weights_round_as_the_custom_op_says(npu: TorchBench, dtype: torch.dtype) -> None:
+    """Every weight of every class of scale, by a product that selects it."""
+    scales = torch.tensor([0.0, -0.0, 1e-45, 6e-8, 3e-39, 1e-5, 0.1, -0.3, 7e3, 3e38, torch.inf])
+    scales = torch.cat([scales, numbers(53)]).to(dtype)[None]
+    low, high = 0x76543210, -0x01234568  # nibbles 0 to 7, and 8 to 15
+    weight = torch.tensor([[low], [high]], dtype=torch.int32).repeat(1, 64)
+    answer = npu.call("npu.int4_mm", torch.eye(16, dtype=dtype), weight, scales, 16)
+    weights = int4_weights(weight, scales, 16)  # torch's own product flushes subnormals of bf16
+    finite = torch.isfinite(weights).all(0)
+    assert torch.equal(answer.pair[0][:, finite], weights[:, finite])
+    assert finite.sum() > 50
 
 
 @pytest.mark.parametrize(

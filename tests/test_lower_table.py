@@ -114,10 +114,10 @@ REFUSED: list[tuple[str, tuple[Arg, ...], dict[str, Arg], tuple[TensorView, ...]
     ("npu.quantize", (INT, view(), view(dtype=DType.INT32)), {}, (X,), "dtype: got INT32"),
     (
         "npu.int4_mm",
-        (X, view(3, 5, dtype=DType.UINT8), view(2, 5), 3),
+        (X, view(1, 5, dtype=DType.INT32), view(1, 5), 24),
         {},
         (view(2, 5),),
-        "group_size: got 3, expected an even divisor of 6",
+        "group_size: got 24, expected a power of two from 8 to 32768",
     ),
 ]
 

@@ -18,6 +18,8 @@ INT8_MIN, INT8_MAX = -128, 127
 INT4_ZERO = 8
 """The nibble that stands for 0."""
 
+INT4_BITS = 4
+
 _LIBRARY = torch.library.Library("npu", "DEF")  # type: ignore[no-untyped-call]
 
 
@@ -68,18 +70,19 @@ def requantize(acc: Tensor, scale: Tensor, zero_point: Tensor, axis: int | None 
 
 
 def int4_weights(weight: Tensor, scales: Tensor, group_size: int) -> Tensor:
-    """[K, N] of the scales' type from [K/2, N] bytes: row 2k in the low nibbles, 2k + 1 in the
-    high; a nibble n is (n − 8) times the scale of its group of rows and its column."""
-    nibbles = torch.stack([weight & 15, weight >> 4], 1).reshape(-1, weight.shape[1])
+    """[8·R, N] of the scales' type from int32 words [R, N]: row 8k + j in bits 4j to 4j + 3 of row
+    k; a nibble n is (n − 8) times the scale of its group of rows and its column."""
+    shifts = torch.arange(0, 32, INT4_BITS, dtype=torch.int32, device=weight.device)
+    nibbles = (weight[:, None] >> shifts[:, None] & 15).reshape(-1, weight.shape[1])
     dtype = _working(scales)
-    wide = scales.to(dtype).repeat_interleave(group_size, 0)
+    wide = scales.to(dtype).repeat_interleave(group_size, 0)[: nibbles.shape[0]]
     return ((nibbles.to(dtype) - INT4_ZERO) * wide).to(scales.dtype)
 
 
 def int4_mm(x: Tensor, weight: Tensor, scales: Tensor, group_size: int) -> Tensor:
-    """x [M, K] · weights [K, N]: x and scales [K/group_size, N] of one type, weights rounded to
-    it (`int4_weights`)."""
-    return torch.mm(x, int4_weights(weight, scales, group_size))
+    """x [M, K] · weights [K, N]: words [⌈K/8⌉, N], x and scales [⌈K/group_size⌉, N] of one type,
+    weights rounded to it (`int4_weights`). group_size: a power of two, at least 8."""
+    return torch.mm(x, int4_weights(weight, scales, group_size)[: x.shape[1]])
 
 
 _AXIS = "int? axis=None"

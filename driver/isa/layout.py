@@ -250,14 +250,14 @@ CHECK_ORDER: tuple[str, ...] = (
     "BAD_OPCODE: the opcode has no entry under Operations.",
     "RESERVED_BITS: a flag, address or parameter that the opcode does not use is not zero, or "
     "FILL's value has bits above the element's width (for an element type that exists). MATMUL "
-    "without INT4_GROUP: SRC3_DESC without ACCUMULATE, src3_low or src3_high without SRC3_DESC. VECTOR: with "
-    "OPERAND_LIST a DTYPE or other DESC flag, src2 or dst; without, a DTYPE, DESC flag, address "
+    "without INT4_GROUP: SRC3_DESC without ACCUMULATE, src3_low or src3_high without SRC3_DESC. "
+    "VECTOR: with OPERAND_LIST a DTYPE or other DESC flag, src2 or dst; without, a DTYPE, DESC flag, address "
     "or parameter of a source that the program does not have, if it is loaded.",
-    "BAD_DTYPE: a type number that does not exist; a MATMUL pair that is not listed, or INT8 with INT4_GROUP; COPY, GATHER "
-    "or SCATTER between different types; FILL of INT64; indices that are not INT32 or INT64; "
+    "BAD_DTYPE: a type number that does not exist; a MATMUL pair that is not listed, or INT8 with "
+    "INT4_GROUP; COPY, GATHER or SCATTER between different types; FILL of INT64; indices that are not INT32 or INT64; "
     "SCATTER with ACCUMULATE in INT8, UINT8 or INT64.",
-    "BAD_PARAM: m, k, n, batch zero; INT4_GROUP 1 or 2; count zero without a descriptor, or not zero with one. "
-    "VECTOR: first NOT_LOADED when no program begins at line `program`. Then BAD_PARAM: with "
+    "BAD_PARAM: m, k, n, batch zero; INT4_GROUP 1 or 2; count zero without a descriptor, or not "
+    "zero with one. VECTOR: first NOT_LOADED when no program begins at line `program`. Then BAD_PARAM: with "
     "OPERAND_LIST, count not zero; without, a program of four sources or of several results; count "
     "zero and an operand that is no descriptor; count not zero and one that is, or a program that "
     "reduces. GATHER, SCATTER: an operand that is no descriptor, or dim above 4. LOAD: lines 0 or "

@@ -330,6 +330,22 @@ class ProgramBuilder:
         sizes = (m, k, n, batch, 0, 0)
         self._add(Opcode.MATMUL, flags, sources, self._encoder.product(result), sizes)
 
+    def int4_matmul(
+        self, a: TensorView, words: TensorView, scales: TensorView, result: TensorView, group: int
+    ) -> None:
+        """result [batch, M, N] = a [batch, M, K] · weights of four bits: `words`
+        [batch, ⌈K ÷ 8⌉, N] of INT32, `scales` [batch, ⌈K ÷ 2^group⌉, N] of a's type. One packet."""
+        self._encoder.check(a, words, scales, result)
+        sources = [
+            self._encoder.placed(a, "SRC1_DESC", "TRANS_A"),
+            self._encoder.placed(words, "SRC2_DESC", "TRANS_B"),
+            self._encoder.placed(scales, "SRC3_DESC"),
+        ]
+        flags = flag_word(a.dtype, result.dtype) | group << FLAGS["INT4_GROUP"].lsb
+        batch, m, k = a.sizes
+        sizes = (m, k, result.sizes[2], batch, 0, 0)
+        self._add(Opcode.MATMUL, flags, sources, self._encoder.destination(result), sizes)
+
     # ------------------------------------------------------------------ words
     def _add(
         self,

@@ -6,9 +6,10 @@ Scales and zero points are tensors of one element, or one for each index of `axi
 
 from __future__ import annotations
 
+from driver.isa import DType
+from driver.isa.types import INT4_GROUPS, INT4_ROWS
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import is_float
-from driver.lower.matmul import combine
 from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
 
@@ -90,15 +91,22 @@ def int4_mm(
     scales: TensorView,
     group_size: int,
 ) -> None:
-    """x [M, K] · weights [K, N]: bytes [K ÷ 2, N] hold rows 2k in their low, 2k + 1 in their high
-    nibbles; each is 8 less, times the scale of its group of rows and its column"""
-    halves, columns = weight.sizes
-    if group_size < 2 or group_size % 2 or 2 * halves % group_size:
-        raise b.unsupported("group_size", group_size, f"an even divisor of {2 * halves}")
-    groups = 2 * halves // group_size
-    wide = b.temp(x.dtype, (2 * halves, columns))
-    rows = wide.split(0, (groups, group_size // 2, 2))
-    packed, factors = weight.split(0, (groups, group_size // 2)), scales.inserted(1)
-    for at, program in enumerate(("int4_low", "int4_high")):
-        b.vector(program, (packed, factors), rows.selected(2, at))
-    combine(b, x, wide, out, None)
+    """x [M, K] · weights [K, N]: words [⌈K ÷ 8⌉, N] hold rows 8k, 8k + 1, … from their lowest four
+    bits on; each is 8 less, times the scale of its group of rows and its column"""
+    group = group_size.bit_length() - 1
+    if group_size != 1 << max(group, 0) or group not in INT4_GROUPS:
+        few, many = (1 << INT4_GROUPS[at] for at in (0, -1))
+        raise b.unsupported("group_size", group_size, f"a power of two from {few} to {many}")
+    if not is_float(x) or scales.dtype != x.dtype or weight.dtype is not DType.INT32:
+        types = ", ".join(view.dtype.name for view in (x, weight, scales))
+        raise b.unsupported("dtype", types, "x and scales of one floating-point type, INT32 words")
+    rows, depth = x.sizes
+    columns = out.sizes[-1]
+    sizes = [(-(-depth // per_row), columns) for per_row in (INT4_ROWS, group_size)]
+    if [weight.sizes, scales.sizes] != sizes or out.sizes != (rows, columns):
+        raise b.unsupported("shapes", (weight.sizes, scales.sizes), f"{sizes} for {x.sizes}")
+    if not depth:
+        b.fill(out, 0)
+    elif out.count:
+        left, words, factors, result = (view.inserted(0) for view in (x, weight, scales, out))
+        b.int4_matmul(left, words, factors, result, group)

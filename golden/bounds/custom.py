@@ -41,6 +41,7 @@ def _turned(call: OpCall) -> torch.Tensor:
 def _int4_mm(subject: Subject) -> tuple[Expectation | None, ...]:
     call = subject.call
     weights = int4_weights(call["weight"], call["scales"], call["group_size"])
+    weights = weights[: call["x"].shape[1]]
     product = OpCall("aten.mm.default", (call["x"], weights))
     return summed(lambda call: int(call["self"].shape[-1]))(Subject(product, subject.answers))
 

@@ -28,7 +28,7 @@ def _cases() -> list[Case]:
         cases.append(Case(index, "aten.linear.default", (x, weight), "bf16"))
     for index, (depth, width) in enumerate(_SIZES):
         x = torch.randn(1, depth, generator=generator).bfloat16()
-        packed = torch.randint(0, 256, (depth // 2, width), dtype=torch.uint8, generator=generator)
+        packed = torch.randint(-(2**31), 2**31, (depth // 8, width), generator=generator).int()
         scales = torch.rand(depth // _GROUP, width, generator=generator).bfloat16()
         call = (x, packed, scales, _GROUP)
         cases.append(Case(len(_SIZES) + index, "npu.int4_mm.default", call, "int4"))

@@ -88,9 +88,10 @@ def _quantised() -> Iterator[Sample]:
     yield Sample("npu.dequantize.default", (codes, each, zeros), f32, per)
     yield Sample("npu.requantize.default", (sums, one, zero), f32)
     yield Sample("npu.requantize.default", (sums, each, zeros), f32, per)
-    packed = T((8, 9), "any", torch.uint8)
-    half = (T((5, 16)), packed, T((4, 9), "positive"), 4)
-    yield Sample("npu.int4_mm.default", half, _FP16, special=False)
+    for depth, group in ((16, 16), (43, 8)):
+        packed = T((-(-depth // 8), 9), "any", torch.int32)
+        scales = T((-(-depth // group), 9), "positive")
+        yield Sample("npu.int4_mm.default", (T((5, depth)), packed, scales, group), special=False)
 
 
 SAMPLES = (*_convolutions(), *_pools(), *_pools_of_volumes(), *_quantised())
