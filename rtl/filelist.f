@@ -46,6 +46,7 @@ matrix/npu_matrix_lines.sv
 matrix/npu_matrix_tags.sv
 matrix/npu_matrix_banks.sv
 matrix/npu_matrix_unpack.sv
+matrix/npu_matrix_dequant.sv
 matrix/npu_matrix_seq.sv
 matrix/npu_matrix_row.sv
 matrix/npu_matrix_array.sv

@@ -23,7 +23,7 @@ std::uint32_t weight(std::uint32_t nibble, std::uint32_t scale) {
   const auto number = static_cast<float>(static_cast<int>(nibble) - kZero);
   const std::uint32_t product =
       scalar::fma32(std::bit_cast<std::uint32_t>(number), scale, kMinusZero);
-  std::byte element[sizeof(std::uint32_t)];
+  std::byte element[sizeof(std::uint32_t)]{};
   scalar::store_element<kDType>(product, element);
   return scalar::load_element<kDType>(element);
 }

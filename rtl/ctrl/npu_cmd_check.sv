@@ -81,7 +81,9 @@ module npu_cmd_check
     .line_err_i
   );
 
-  assign cmd_o.init       = flags.src3_desc ? init_window : cmd_o.c;
+  assign cmd_o.init       = (flags.src3_desc && flags.int4_group == '0) ? init_window : cmd_o.c;
+  assign cmd_o.scales     = init_window;
+  assign cmd_o.int4_group = flags.int4_group;
   assign cmd_o.product    = '{
     m: packet_i.param[MATMUL_M], k: packet_i.param[MATMUL_K], n: packet_i.param[MATMUL_N],
     batch: packet_i.param[MATMUL_BATCH]

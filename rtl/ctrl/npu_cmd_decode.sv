@@ -19,7 +19,7 @@ module npu_cmd_decode
   logic     unused_param, reserved_bad, value_bad, vector_reserved, init_bad, dtype_bad, param_bad;
   logic     move_by_count;  // no operand is a descriptor: the packet gives the element count
   logic     is_vector, listed, not_loaded, all_desc, any_desc, any_dtype, plain_bad, indexed_bad;
-  logic     src3_set, load_bad;
+  logic     src3_set, load_bad, int4;
   logic [PLAIN_SOURCES-1:0] present, has_desc;  // sources that VECTOR's program has
 
   assign usage = opcode_usage(packet_i.opcode);
@@ -66,8 +66,10 @@ module npu_cmd_decode
     end
   end
 
-  // Where MATMUL's sums start, when not from the destination's old values.
-  assign init_bad = packet_i.opcode == OPCODE_MATMUL && (flags.src3_desc ? !flags.accumulate :
+  // Where MATMUL's sums start, when not from the destination's old values; with weights of four
+  // bits the third source is their scales.
+  assign int4     = flags.int4_group != '0;
+  assign init_bad = packet_i.opcode == OPCODE_MATMUL && !int4 && (flags.src3_desc ? !flags.accumulate :
       packet_i.param[MATMUL_SRC3_LOW] != '0 || packet_i.param[MATMUL_SRC3_HIGH] != '0);
 
   assign reserved_bad = (packet_i.flags & ~usage.flags) != '0 ||
@@ -108,9 +110,11 @@ module npu_cmd_decode
     param_bad = 1'b0;
     unique case (packet_i.opcode)
       OPCODE_MATMUL: begin
-        dtype_bad = !matmul_dtypes_ok(flags.src_dtype, flags.dst_dtype);
+        dtype_bad = !matmul_dtypes_ok(flags.src_dtype, flags.dst_dtype) ||
+                    (int4 && flags.src_dtype == DTYPE_INT8);
         param_bad = packet_i.param[MATMUL_M] == '0 || packet_i.param[MATMUL_K] == '0 ||
-                    packet_i.param[MATMUL_N] == '0 || packet_i.param[MATMUL_BATCH] == '0;
+                    packet_i.param[MATMUL_N] == '0 || packet_i.param[MATMUL_BATCH] == '0 ||
+                    (int4 && flags.int4_group < 4'(INT4_FIRST_GROUP));
       end
       OPCODE_VECTOR: begin
         dtype_bad = !dtype_known(flags.src_dtype) || !dtype_known(flags.src2_dtype) ||

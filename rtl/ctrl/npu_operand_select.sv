@@ -29,7 +29,8 @@ module npu_operand_select
   usage_t      usage;
   logic        unused_flags, unused_usage, unused_prog, is_vector, listed;
   logic [2:0]  place;  // in VECTOR's operand list
-  logic [31:0] m, k, n, rows, cols;
+  logic [31:0] m, k, n, rows, cols, b_rows;
+  logic        int4;
 
   // The members that do not concern an operand have been checked before.
   assign flags        = packet_i.flags;
@@ -44,6 +45,13 @@ module npu_operand_select
   assign k = packet_i.param[MATMUL_K];
   assign n = packet_i.param[MATMUL_N];
 
+  // Rows of 2^shift that hold so many rows.
+  function automatic logic [31:0] rounded_up(logic [31:0] rows_of_one, logic [3:0] shift);
+    return 32'((33'(rows_of_one) + (33'd1 << shift) - 33'd1) >> shift);
+  endfunction
+  assign int4   = flags.int4_group != '0;
+  assign b_rows = int4 ? rounded_up(k, 4'($clog2(INT4_ROWS))) : k;
+
   // Which steps have an operand.
   always_comb begin
     used_o = '0;
@@ -57,7 +65,7 @@ module npu_operand_select
     end else begin
       used_o[OPERAND_SRC1] = usage.src1;
       used_o[OPERAND_SRC2] = usage.src2;
-      used_o[OPERAND_SRC3] = flags.src3_desc;  // MATMUL: its sums start from there
+      used_o[OPERAND_SRC3] = flags.src3_desc || int4;  // MATMUL: where its sums start, or scales
       used_o[OPERAND_DST]  = usage.dst;
     end
   end
@@ -77,7 +85,8 @@ module npu_operand_select
   always_comb begin
     unique case (which_o)
       OPERAND_SRC1: {cols, rows} = flags.trans_a ? {m, k} : {k, m};
-      OPERAND_SRC2: {cols, rows} = flags.trans_b ? {k, n} : {n, k};
+      OPERAND_SRC2: {cols, rows} = flags.trans_b ? {b_rows, n} : {n, b_rows};
+      OPERAND_SRC3: {cols, rows} = {n, int4 ? rounded_up(k, flags.int4_group) : m};
       default:      {cols, rows} = {n, m};
     endcase
   end
@@ -98,11 +107,13 @@ module npu_operand_select
         operand_o.addr       = packet_i.src2;
         operand_o.transposed = flags.trans_b;
         if (packet_i.opcode != OPCODE_MATMUL) operand_o.dtype = flags.src2_dtype;
+        else if (int4)                        operand_o.dtype = DTYPE_INT32;
       end
       OPERAND_SRC3: begin
         operand_o.is_desc = flags.src3_desc;
         operand_o.addr    = {packet_i.param[VECTOR_SRC3_HIGH], packet_i.param[VECTOR_SRC3_LOW]};
-        operand_o.dtype   = is_vector ? flags.src3_dtype : flags.dst_dtype;
+        operand_o.dtype   = is_vector ? flags.src3_dtype
+                                      : int4 ? flags.src_dtype : flags.dst_dtype;
       end
       default: begin
         operand_o.is_desc = flags.dst_desc;

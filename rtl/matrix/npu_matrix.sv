@@ -35,6 +35,7 @@ module npu_matrix
   output logic [BusBits-1:0] wr_data_o,
   output logic [StrbW-1:0]   wr_strb_o
 );
+  localparam int unsigned Words      = BusBits / 32;
   localparam int unsigned ASlots     = 2 * RowTiles;
   // Requests in flight: latency of the memory in one-beat lines, with room to spare.
   localparam int unsigned MaxPending = 256;
@@ -122,6 +123,23 @@ module npu_matrix
     .tile_done_o(tile_done)
   );
 
+  // Weights of four bits and their scales: a clock for the commands that have them.
+  logic  int4, int4_clk, int4_valid, int4_done;
+  place_t int4_place;
+  logic [ArraySize-1:0]                  int4_mask;
+  logic [INT4_ROWS-1:0][Words-1:0][31:0] int4_data;
+
+  assign int4 = req_i.cmd.int4_group != '0;
+  npu_clock_gate u_int4_gate (.clk_i, .en_i(!rst_ni || int4), .clk_o(int4_clk));
+
+  npu_matrix_dequant #(.ArraySize(ArraySize), .AccTiles(AccTiles), .Words(Words)) u_dequant (
+    .clk_i(int4_clk), .rst_ni, .dtype_i(req_i.cmd.src_dtype), .group_i(req_i.cmd.int4_group),
+    .wr_valid_i(wr_valid), .wr_place_i(wr_place), .wr_mask_i(wr_mask), .wr_data_i(wr_data),
+    .tile_done_i(tile_done),
+    .valid_o(int4_valid), .place_o(int4_place), .mask_o(int4_mask),
+    .data_o(int4_data), .done_o(int4_done)
+  );
+
   // ---- compute ----
   logic   seq_valid, seq_ready, drain_room, drain_valid, drain_ready;
   block_t seq_block, drain_block;
@@ -142,15 +160,19 @@ module npu_matrix
     .clk_i, .rst_ni, .start_i(start), .cmd_i(req_i.cmd),
     .block_valid_i(seq_valid), .block_ready_o(seq_ready), .block_i(seq_block),
     .a_done_i(tile_done && wr_place.operand == OPERAND_A),
-    .b_done_i(tile_done && wr_place.operand == OPERAND_B),
+    .b_done_i(int4 ? int4_done : tile_done && wr_place.operand == OPERAND_B),
     .token_o(token), .stats_o(rsp_o.stats)
   );
 
   npu_matrix_array #(
-    .ArraySize(ArraySize), .FmaLatency(FmaLatency), .ASlots(ASlots), .WeightSlots(WeightSlots)
+    .ArraySize(ArraySize), .FmaLatency(FmaLatency), .ASlots(ASlots), .WeightSlots(WeightSlots),
+    .Words(Words)
   ) u_array (
     .clk_i, .rst_ni, .int8_i(int8),
-    .wr_valid_i(wr_valid), .wr_place_i(wr_place), .wr_mask_i(wr_mask), .wr_data_i(wr_data),
+    .wr_valid_i(wr_valid && !(int4 && wr_place.operand == OPERAND_B)),
+    .wr_place_i(wr_place), .wr_mask_i(wr_mask), .wr_data_i(wr_data),
+    .int4_valid_i(int4 && int4_valid), .int4_place_i(int4_place),
+    .int4_mask_i(int4_mask), .int4_data_i(int4_data),
     .token_i(token), .psum_i(psum), .token_o(sum_token), .sum_o(sum),
     .a_free_o(a_free), .b_free_o(b_free)
   );

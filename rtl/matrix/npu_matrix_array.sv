@@ -5,12 +5,14 @@
 /// `psum_i` belongs to `token_i` one cycle later; `sum_o` and `token_o` leave together
 /// ArraySize × FmaLatency + 1 cycles after `token_i`.
 module npu_matrix_array
+  import npu_isa_pkg::*;
   import npu_matrix_pkg::*;
 #(
   parameter int unsigned ArraySize   = 16,
   parameter int unsigned FmaLatency  = 4,
   parameter int unsigned ASlots      = 16,
-  parameter int unsigned WeightSlots = 16
+  parameter int unsigned WeightSlots = 16,
+  parameter int unsigned Words       = 8
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -20,6 +22,11 @@ module npu_matrix_array
   input  place_t                     wr_place_i,
   input  logic [ArraySize-1:0]       wr_mask_i,
   input  logic [ArraySize-1:0][31:0] wr_data_i,
+
+  input  logic                                  int4_valid_i,
+  input  place_t                                int4_place_i,
+  input  logic [ArraySize-1:0]                  int4_mask_i,
+  input  logic [INT4_ROWS-1:0][Words-1:0][31:0] int4_data_i,
 
   input  token_t                  token_i,
   input  logic [ArraySize*32-1:0] psum_i,
@@ -63,7 +70,7 @@ module npu_matrix_array
   for (genvar r = 0; r < ArraySize; r++) begin : gen_row
     npu_matrix_row #(
       .ArraySize(ArraySize), .FmaLatency(FmaLatency), .ASlots(ASlots), .WeightSlots(WeightSlots),
-      .Row(r)
+      .Words(Words), .Row(r)
     ) u_row (
       .clk_i,
       .rst_ni,
@@ -72,6 +79,10 @@ module npu_matrix_array
       .wr_place_i,
       .wr_mask_i,
       .wr_data_i,
+      .int4_valid_i,
+      .int4_place_i,
+      .int4_mask_i,
+      .int4_data_i(int4_data_i[r%INT4_ROWS]),
       .token_i(line[r*FmaLatency*TokenW +: TokenW]),
       .psum_i (psum[r]),
       .psum_o (psum[r+1])

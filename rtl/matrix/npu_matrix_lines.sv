@@ -50,12 +50,12 @@ module npu_matrix_lines
                                                          : {cmd_i.a.col, cmd_i.a.row};
       OPERAND_B: {line_axis, elem_axis} = tile_i.along_k ? {cmd_i.b.col, cmd_i.b.row}
                                                          : {cmd_i.b.row, cmd_i.b.col};
+      OPERAND_S: {line_axis, elem_axis} = {cmd_i.scales.row, cmd_i.scales.col};
       default:   {line_axis, elem_axis} = {cmd_i.init.row, cmd_i.init.col};
     endcase
   end
 
-  assign log2_bytes = dtype_log2_bytes(
-      (tile_i.operand == OPERAND_C) ? cmd_i.dst_dtype : cmd_i.src_dtype);
+  assign log2_bytes = dtype_log2_bytes(operand_dtype(cmd_i, tile_i.operand));
   assign line_pos   = (line_q == '0) ? tile_i.line : line_pos_q;
   assign elem_pos   = (elem_q == '0) ? tile_i.elem : elem_pos_q;
   assign addr       = tile_i.base + ((line_pos.offset + elem_pos.offset) << log2_bytes);

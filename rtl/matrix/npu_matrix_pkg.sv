@@ -4,6 +4,7 @@
 /// A tile is ArraySize × ArraySize elements. A block is the part of one output matrix that the
 /// accumulators hold at a time: up to RowTiles row tiles, and as many column tiles as then fit.
 package npu_matrix_pkg;
+  import npu_isa_pkg::*;
   import npu_pkg::*;
 
   typedef logic [5:0] slot_t;    // of an operand buffer, in tiles
@@ -39,8 +40,15 @@ package npu_matrix_pkg;
   typedef enum logic [1:0] {
     OPERAND_A,
     OPERAND_B,
-    OPERAND_C
+    OPERAND_C,
+    OPERAND_S   // scales of weights of four bits
   } operand_e;
+
+  function automatic logic [3:0] operand_dtype(npu_engine_cmd_t cmd, operand_e operand);
+    if (operand == OPERAND_C)                           return cmd.dst_dtype;
+    if (operand == OPERAND_B && cmd.int4_group != '0) return DTYPE_INT32;
+    return cmd.src_dtype;
+  endfunction
 
   /// How the elements of a line follow each other in memory, within the innermost digit.
   typedef enum logic [1:0] {
@@ -56,11 +64,16 @@ package npu_matrix_pkg;
     return RUN_SINGLE;
   endfunction
 
+  /// The place of a tile of B of four bits: its slot, and the first entry of its scales.
+  function automatic entry_t place_of_int4(slot_t slot, logic [7:0] scales);
+    return {scales, 2'b00, slot};
+  endfunction
+
   /// A tile to fetch, as lines of elements: the direction that has the longer runs in memory.
   typedef struct packed {
     operand_e    operand;
     logic        half;         // of the accumulators (C)
-    entry_t      place;        // slot of A or B; first entry of C
+    entry_t      place;        // slot of A or B; first entry of C or of the scales
     logic        along_k;      // a line runs along k (A, B)
     logic        reuse;        // read through the operand buffer
     run_e        run;

@@ -9,12 +9,14 @@
 /// costs the simulator one evaluation per result. A row beyond `ks` passes sums through untouched,
 /// so that a tail of K adds no terms. Rows and columns without work keep their registers.
 module npu_matrix_row
+  import npu_isa_pkg::*;
   import npu_matrix_pkg::*;
 #(
   parameter int unsigned ArraySize   = 16,
   parameter int unsigned FmaLatency  = 4,
   parameter int unsigned ASlots      = 16,
   parameter int unsigned WeightSlots = 16,
+  parameter int unsigned Words       = 8,  // of weights of four bits at a time
   parameter int unsigned Row         = 0
 ) (
   input  logic clk_i,
@@ -25,6 +27,12 @@ module npu_matrix_row
   input  place_t                     wr_place_i,
   input  logic [ArraySize-1:0]       wr_mask_i,
   input  logic [ArraySize-1:0][31:0] wr_data_i,
+
+  // Weights of four bits, as numbers
+  input  logic                       int4_valid_i,
+  input  place_t                     int4_place_i,  // `line`: of INT4_ROWS rows
+  input  logic [ArraySize-1:0]       int4_mask_i,
+  input  logic [Words-1:0][31:0]     int4_data_i,   // this row's; column c has word c modulo Words
 
   input  token_t                  token_i,
   input  logic [ArraySize*32-1:0] psum_i,
@@ -56,6 +64,14 @@ module npu_matrix_row
     // verilator unroll_full
     for (int unsigned l = 0; l < ArraySize; l++) begin
       if (wr_mask_i[l]) written[l*32 +: 32] = wr_data_i[l];
+    end
+  endfunction
+
+  function automatic logic [ArraySize*32-1:0] expanded(logic [ArraySize*32-1:0] held);
+    expanded = held;
+    // verilator unroll_full
+    for (int unsigned l = 0; l < ArraySize; l++) begin
+      if (int4_mask_i[l]) expanded[l*32 +: 32] = int4_data_i[l%Words];
     end
   endfunction
 
@@ -94,11 +110,13 @@ module npu_matrix_row
 
   // ---- buffers: a line along k gives each row one element, any other line belongs to one row ----
   logic [ASlotW-1:0] wr_a_slot;
-  logic [BSlotW-1:0] wr_b_slot;
-  logic              wr_element, wr_line;
+  logic [BSlotW-1:0] wr_b_slot, int4_b_slot;
+  logic              wr_element, wr_line, wr_int4;
   assign wr_a_slot  = wr_place_i.place[ASlotW-1:0];
   assign wr_b_slot  = wr_place_i.place[BSlotW-1:0];
   assign wr_element = wr_valid_i && wr_place_i.along_k && wr_mask_i[Row];
+  assign int4_b_slot = int4_place_i.place[BSlotW-1:0];
+  assign wr_int4    = int4_valid_i && int4_place_i.line == lane_t'(Row / INT4_ROWS);
   assign wr_line    = wr_valid_i && !wr_place_i.along_k && wr_place_i.line == lane_t'(Row);
 
   always_ff @(posedge clk_i) begin
@@ -109,7 +127,9 @@ module npu_matrix_row
   end
 
   always_ff @(posedge clk_i) begin
-    if (wr_place_i.operand == OPERAND_B) begin
+    if (wr_int4) begin
+      b_mem_q[int4_b_slot] <= expanded(b_mem_q[int4_b_slot]);
+    end else if (wr_place_i.operand == OPERAND_B) begin
       if (wr_element)   b_mem_q[wr_b_slot][bit_of(wr_place_i.line) +: 32] <= wr_data_i[Row];
       else if (wr_line) b_mem_q[wr_b_slot] <= written(b_mem_q[wr_b_slot]);
     end

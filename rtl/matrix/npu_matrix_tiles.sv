@@ -3,7 +3,8 @@
 ///
 /// With ACCUMULATE all tiles of C first (into the free accumulator half), then for each step of
 /// ArraySize along k: A0 B0 A1 … A(m-1) B1 … B(n-1), so that the first rows can start after two
-/// tiles. A tile of A or B is offered only when its buffer has a free slot: what is requested can
+/// tiles. With weights of four bits the scales of a tile of B, S, come before it in each step that
+/// begins a group. A tile of A or B is offered only when its buffer has a free slot: what is requested can
 /// always be stored. The block is handed on to the sequencer when its first tile is offered.
 ///
 /// The reader of the tiles walks through them and tells where each one ends; that is where its
@@ -57,7 +58,11 @@ module npu_matrix_tiles
   state_e      state_q;
   logic [31:0] k_left_q;
   logic [7:0]  row_q, col_q;            // next row tile of A (or C), column tile of B (or C)
-  reader_t     a_q, b_q, c_q;
+  reader_t     a_q, b_q, c_q, s_q;
+  position_t   s_k_q, s_k_next_q;       // of the next group's scales, and behind them
+  position_t   s_end_q;                 // behind the block's last scales
+  logic [12:0] group_left_q;            // steps along k until a group begins
+  logic        scaled_q;                // the scales of the next tile of B are requested
   position_t   a_k_q, b_k_q;            // of this step along k
   position_t   a_k_next_q, b_k_next_q;  // of the next
   position_t   c_col_q, c_col_block_q;
@@ -65,6 +70,7 @@ module npu_matrix_tiles
   slot_t       a_slot_q, b_slot_q;
   slot_t       a_left_q, b_left_q;      // free slots
 
+  logic        int4, small_group, take_s, fresh;
   logic        take_a, take_b, step, last_tile, last_k;
   logic        a_along_k, b_along_k;
   run_e        a_run_k, a_run_m, b_run_k, b_run_n;
@@ -75,19 +81,27 @@ module npu_matrix_tiles
   assign a_run_k = run_of(cmd_i.a.col);
   assign a_run_m = run_of(cmd_i.a.row);
   assign b_run_k = run_of(cmd_i.b.row);
-  assign b_run_n = run_of(cmd_i.b.col);
+  // Words of one beat go to lanes of their own: a word is not repeated.
+  assign b_run_n = (int4 && run_of(cmd_i.b.col) == RUN_REPEAT) ? RUN_SINGLE : run_of(cmd_i.b.col);
 
   // The elements that one request can bring.
   function automatic logic [31:0] run_length(run_e run, npu_axis_t axis);
     return (run == RUN_SINGLE) ? 32'd1 : axis.inner;
   endfunction
+  assign int4        = cmd_i.int4_group != '0;
+  assign small_group = cmd_i.int4_group < 4'(LaneW);
   assign a_along_k = run_length(a_run_k, cmd_i.a.col) >= run_length(a_run_m, cmd_i.a.row);
-  assign b_along_k = run_length(b_run_k, cmd_i.b.row) > run_length(b_run_n, cmd_i.b.col);
+  assign b_along_k = !int4 && run_length(b_run_k, cmd_i.b.row) > run_length(b_run_n, cmd_i.b.col);
 
   function automatic extent_t valid_part(logic [31:0] total, logic [7:0] tile);
     logic [31:0] left;
     left = total - (32'(tile) << LaneW);
     return (left > 32'(ArraySize)) ? extent_t'(ArraySize) : left[5:0];
+  endfunction
+
+  // Lines of 2^shift rows that hold so many rows.
+  function automatic extent_t rounded_up(extent_t rows, logic [3:0] shift);
+    return extent_t'((7'(rows) + (7'd1 << shift) - 7'd1) >> shift);
   endfunction
 
   assign ks        = valid_part(k_left_q, 8'd0);
@@ -97,11 +111,13 @@ module npu_matrix_tiles
 
   // ---- the tile that is next ----
   assign take_a = row_q == 8'd0 || (col_q != 8'd0 && row_q != block_i.row_tiles);
-  assign take_b = !take_a;
+  assign fresh  = int4 && group_left_q == '0;
+  assign take_s = !take_a && fresh && !scaled_q;
+  assign take_b = !take_a && !take_s;
   assign last_tile = (state_q == StPreload)
       ? (row_q + 8'd1 == block_i.row_tiles && col_q + 8'd1 == block_i.col_tiles)
       : (take_a ? (row_q + 8'd1 == block_i.row_tiles && col_q == block_i.col_tiles)
-                : (row_q == block_i.row_tiles && col_q + 8'd1 == block_i.col_tiles));
+                : (take_b && row_q == block_i.row_tiles && col_q + 8'd1 == block_i.col_tiles));
 
   always_comb begin
     tile_o = '0;
@@ -116,6 +132,15 @@ module npu_matrix_tiles
       tile_o.base    = c_q.base;
       tile_o.line    = c_q.outer;
       tile_o.elem    = c_col_q;
+    end else if (take_s) begin
+      tile_o.operand = OPERAND_S;
+      tile_o.place   = small_group ? '0 : entry_t'(col_q);
+      tile_o.run     = run_of(cmd_i.scales.col);
+      tile_o.lines   = small_group ? rounded_up(ks, cmd_i.int4_group) : extent_t'(1);
+      tile_o.elems   = tile_cols;
+      tile_o.base    = s_q.base;
+      tile_o.line    = s_k_q;
+      tile_o.elem    = s_q.outer;
     end else begin
       tile_o.operand = take_a ? OPERAND_A : OPERAND_B;
       tile_o.place   = take_a ? entry_t'(a_slot_q) : entry_t'(b_slot_q);
@@ -132,13 +157,18 @@ module npu_matrix_tiles
         {tile_o.lines, tile_o.elems} = {tile_o.elems, tile_o.lines};
         tile_o.run                   = take_a ? a_run_m : b_run_n;
       end
+      if (int4 && take_b) begin
+        tile_o.place = place_of_int4(b_slot_q, small_group ? '0 : col_q);
+        tile_o.reuse = 1'b0;
+        tile_o.lines = rounded_up(ks, 4'($clog2(INT4_ROWS)));
+      end
     end
   end
 
   always_comb begin
     unique case (state_q)
       StPreload:  tile_valid_o = 1'b1;
-      StOperands: tile_valid_o = take_a ? (a_left_q != '0) : (b_left_q != '0);
+      StOperands: tile_valid_o = take_s || (take_a ? (a_left_q != '0) : (b_left_q != '0));
       default:    tile_valid_o = 1'b0;
     endcase
   end
@@ -193,9 +223,32 @@ module npu_matrix_tiles
       end else if (take_a) begin
         row_q      <= row_q + 8'd1;
         a_k_next_q <= k_next;
-      end else begin
+      end else if (take_b) begin
         col_q      <= col_q + 8'd1;
         b_k_next_q <= k_next;
+      end
+    end
+  end
+
+  // ---- scales: their rows follow the groups, their columns those of B ----
+  always_ff @(posedge clk_i) begin
+    if (state_q == StIdle) begin
+      s_k_q        <= origin(cmd_i.scales.row);
+      group_left_q <= '0;
+      scaled_q     <= 1'b0;
+    end else if (int4 && step && state_q == StOperands) begin
+      if (take_s) scaled_q <= 1'b1;
+      if (take_b) scaled_q <= 1'b0;
+      if (take_s) begin
+        s_k_next_q <= k_next;
+        s_end_q    <= outer_next;
+      end
+      if (last_tile) begin
+        group_left_q <= group_left_q - 13'd1;
+        if (fresh) begin
+          s_k_q        <= s_k_next_q;
+          group_left_q <= small_group ? '0 : 13'((14'd1 << (cmd_i.int4_group - 4'(LaneW))) - 14'd1);
+        end
       end
     end
   end
@@ -229,6 +282,8 @@ module npu_matrix_tiles
       c_q <= '{base: cmd_i.init.base, outer: origin(cmd_i.init.row),
                outer_block: origin(cmd_i.init.row)};
       c_col_block_q <= origin(cmd_i.init.col);
+      s_q <= '{base: cmd_i.scales.base, outer: origin(cmd_i.scales.col),
+               outer_block: origin(cmd_i.scales.col)};
     end else if (step) begin
       if (state_q == StPreload) begin
         // The rows' end stays until the block ends: it may be where the next block begins.
@@ -237,7 +292,12 @@ module npu_matrix_tiles
         a_q <= stepped(a_q, take_a, outer_next, pass_end, next_row, next_batch, cmd_i.a.row,
                        next_batch, 64'(cmd_i.a.batch) << src_shift);
         b_q <= stepped(b_q, take_b, outer_next, pass_end, block_end, next_row, cmd_i.b.col,
-                       next_batch, 64'(cmd_i.b.batch) << src_shift);
+                       next_batch, 64'(cmd_i.b.batch) << (int4 ? 2'd2 : src_shift));
+        if (int4) begin
+          s_q <= stepped(s_q, take_s || block_end, take_s ? outer_next : s_end_q, pass_end,
+                         block_end, next_row, cmd_i.scales.col, next_batch,
+                         64'(cmd_i.scales.batch) << src_shift);
+        end
         if (block_end) begin
           c_q <= stepped(c_q, 1'b0, '0, 1'b1, next_row, next_batch, cmd_i.init.row,
                          next_batch, 64'(cmd_i.init.batch) << dst_shift);

@@ -3,7 +3,7 @@
 /// lanes.
 ///
 /// Each beat gives the lanes it covers: fp16 and bf16 widened to fp32, int8 sign extended, 32-bit
-/// types as they are. One beat per cycle, never stalls (buffers were reserved at request time);
+/// types as they are, as words of weights of four bits. One beat per cycle, never stalls (buffers were reserved at request time);
 /// the write leaves one cycle after its beat. `tile_done_o` pulses with a tile's last write.
 module npu_matrix_unpack
   import npu_isa_pkg::*;
@@ -51,7 +51,7 @@ module npu_matrix_unpack
   assign last_beat       = beat_q + 4'd1 == pending_i.beats;
   assign pending_ready_o = step && last_beat;
   assign source          = line_valid_i ? line_i : pending_i;
-  assign dtype      = (source.operand == OPERAND_C) ? cmd_i.dst_dtype : cmd_i.src_dtype;
+  assign dtype      = operand_dtype(cmd_i, source.operand);
   assign log2_bytes = dtype_log2_bytes(dtype);
 
   function automatic logic [31:0] widened(logic [3:0] of_dtype, logic [15:0] word);

@@ -71,7 +71,8 @@ package npu_pkg;
   /// A command whose checks have all passed. MATMUL: the operands are windows and the tensors mean
   /// nothing; a is [batch, M, K], b [batch, K, N], c [batch, M, N], transposes already folded into
   /// the steps; with `accumulate` the sums start from `init`, which is c unless the packet names
-  /// another. VECTOR: the sources that the program has are of one shape, its results too, but for a
+  /// another. With `int4_group` b is of words of INT4_ROWS rows, and `scales` of one row for
+  /// 2^int4_group rows. VECTOR: the sources that the program has are of one shape, its results too, but for a
   /// reduction's innermost size of 1.
   typedef struct packed {
     opcode_e opcode;
@@ -83,6 +84,7 @@ package npu_pkg;
     dtype_e dst2_dtype;  // VECTOR: of the second and third result
     dtype_e dst3_dtype;
     logic accumulate;
+    logic [3:0] int4_group;              // MATMUL; 0: no weights of four bits
     logic [31:0] fill_value;
     logic [PROGRAM_LINE_WIDTH-1:0] prog; // VECTOR: where its program begins; LOAD: first line
     program_info_t prog_info;            // VECTOR: what is loaded there
@@ -100,6 +102,7 @@ package npu_pkg;
     npu_window_t a;
     npu_window_t b;
     npu_window_t init;
+    npu_window_t scales;
     npu_window_t c;
   } npu_engine_cmd_t;
 

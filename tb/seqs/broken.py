@@ -19,6 +19,7 @@ from driver.isa import (
 )
 from driver.isa.programs import LINES, PROGRAMS
 from tb.seqs.arena import Arena, place_view
+from tb.seqs.int4 import INT4_BREAKS
 from tb.seqs.loading import LISTED, example_load, square_list
 from tb.seqs.streams import indices, stream_flags, stream_packet
 from tb.seqs.windows import WINDOW_BREAKS
@@ -217,5 +218,6 @@ BREAKS = {
     **_OF_A_LIST,
     **_OF_A_LOAD,
     **WINDOW_BREAKS,
+    **INT4_BREAKS,
 }
 """Ways to be wrong, from a legal MATMUL and room for more."""

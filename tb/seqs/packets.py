@@ -19,6 +19,7 @@ from driver.isa import (
     Packet,
     flag_word,
 )
+from driver.isa.types import INT4_ROWS
 from tb.seqs.arena import Arena, place_operand, place_view, strides
 from tb.seqs.loading import load, vector_of_any
 from tb.seqs.streams import gather, scatter, vector
@@ -33,23 +34,29 @@ def matmul(arena: Arena, longest: int) -> Packet:
     batch = rng.choice((1, 1, 1, 2, 3))
     flags = [name for name in ("ACCUMULATE", "IRQ") if rng.random() < 0.3]
 
-    def factor(name: str, trans: str, shape: tuple[int, int, int]) -> int:
+    def factor(name: str, trans: str, shape: tuple[int, int, int], dtype: DType = source) -> int:
         """A source: direct, described or a window; its address."""
         if rng.random() < 0.3:
             flags.append(name)
-            return place_window(arena, shape, source, source=True)[0]
-        if rng.random() < 0.3:
+            return place_window(arena, shape, dtype, source=True)[0]
+        if trans and rng.random() < 0.3:
             flags.append(trans)
             shape = (shape[0], shape[2], shape[1])
-        operand = place_operand(arena, shape, source, source=True)
+        operand = place_operand(arena, shape, dtype, source=True)
         flags.extend([name] if operand.descriptor else [])
         return operand.address
 
     a = factor("SRC1_DESC", "TRANS_A", (batch, m, k))
-    b = factor("SRC2_DESC", "TRANS_B", (batch, k, n))
-    shape = (batch, m, n)
-    third = _start(arena, shape, result) if "ACCUMULATE" in flags and rng.random() < 0.5 else 0
-    flags += ["SRC3_DESC"] if third else []
+    shape, third, group = (batch, m, n), 0, 0
+    if source is not DType.INT8 and rng.random() < 0.3:
+        group = rng.choice((3, 3, 4, 5, 6, 15))
+        b = factor("SRC2_DESC", "TRANS_B", (batch, -(-k // INT4_ROWS), n), DType.INT32)
+        third = factor("SRC3_DESC", "", (batch, -(-k // (1 << group)), n))
+    else:
+        b = factor("SRC2_DESC", "TRANS_B", (batch, k, n))
+        if "ACCUMULATE" in flags and rng.random() < 0.5:
+            third = _start(arena, shape, result)
+            flags.append("SRC3_DESC")
     if rng.random() < 0.3:
         flags.append("DST_DESC")
         c = place_window(arena, shape, result, source=False)[0]
@@ -57,7 +64,7 @@ def matmul(arena: Arena, longest: int) -> Packet:
         operand = place_operand(arena, shape, result, source=False)
         flags += ["DST_DESC"] if operand.descriptor else []
         c = operand.address
-    word = flag_word(source, result, *flags)
+    word = flag_word(source, result, *flags) | group << FLAGS["INT4_GROUP"].lsb
     params = (m, k, n, batch, 0, 0, third & 0xFFFF_FFFF, third >> 32)
     return Packet(Opcode.MATMUL, word, a, b, c, params)
 

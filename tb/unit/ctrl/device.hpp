@@ -296,6 +296,7 @@ class Device {
     d.info = next(24);
     d.program = next(11);
     d.value = next(32);
+    d.int4_group = next(4);
     d.accumulate = next(1);
     for (uint32_t& dtype : std::views::reverse(d.dst_dtypes)) dtype = next(4);
     for (uint32_t& dtype : std::views::reverse(d.src_dtypes)) dtype = next(4);

@@ -63,10 +63,12 @@ struct Events {
   bool operator==(const Events&) const = default;
 };
 
+constexpr unsigned kScales = 3;  // of a Dispatch's windows
+
 // What an engine was handed: npu_engine_cmd_t.
 struct Dispatch {
   Engine engine;
-  uint32_t opcode, accumulate, value, program, info, lines;
+  uint32_t opcode, accumulate, int4_group, value, program, info, lines;
   std::array<uint32_t, kImmediates> imm;
   uint32_t dim;
   std::array<uint32_t, kMaxSources> src_dtypes;
@@ -74,5 +76,5 @@ struct Dispatch {
   std::array<View, kMaxSources> sources;
   std::array<View, kMaxResults> results;
   std::array<uint32_t, 4> product;    // MATMUL: m, k, n, batch
-  std::array<WindowView, 4> windows;  // MATMUL: a, b, init, c
+  std::array<WindowView, 5> windows;  // MATMUL: a, b, init, scales, c
 };

@@ -15,7 +15,7 @@ struct Expected {
   // What an engine needs of them, in order.
   std::vector<View> sources, results;
   std::vector<uint32_t> src_dtypes, dst_dtypes;
-  std::array<WindowView, 4> windows{};  // MATMUL: a, b, init, c
+  std::array<WindowView, 5> windows{};  // MATMUL: a, b, init, scales, c
   unsigned dim = 0;                     // GATHER, SCATTER: where the dimension lies in the views
   bool dispatched = false;  // an engine sees it; set by the function that runs the packet
 };
@@ -65,11 +65,14 @@ inline void expect_operands(Expected& expected, Memory& memory, const Packet& pa
   const npu::Operands operands = npu::resolve_operands(memory.model(), packet);
   const Opcode opcode = Opcode(packet.opcode);
   if (opcode == Opcode::kMatmul) {
+    const bool int4 = npu::int4_group(packet) != 0;
     const npu::TensorView& init =
-        npu::has_flag(packet, kSrc3DescMask) ? operands.src3 : operands.dst;
+        npu::has_flag(packet, kSrc3DescMask) && !int4 ? operands.src3 : operands.dst;
     expected.windows = {engine_window(operands.src1, npu::has_flag(packet, kTransAMask)),
                         engine_window(operands.src2, npu::has_flag(packet, kTransBMask)),
-                        engine_window(init, false), engine_window(operands.dst, false)};
+                        engine_window(init, false),
+                        int4 ? engine_window(operands.src3, false) : WindowView{},
+                        engine_window(operands.dst, false)};
     return;
   }
   const bool fills = opcode == Opcode::kFill, copies = opcode == Opcode::kCopy;

@@ -61,12 +61,22 @@ inline Span span_of(const WindowView& window, uint64_t batch, uint64_t rows, uin
   return {window.base, window.base + (last + 1) * kDTypeBytes.at(dtype) - 1, write};
 }
 
+// Groups of 2^shift rows that hold so many rows.
+inline uint64_t rounded_up(uint64_t rows, unsigned shift) {
+  return (rows + (uint64_t(1) << shift) - 1) >> shift;
+}
+
 inline std::vector<Span> product_spans(const Dispatch& d) {
   // npu_product_t: m, k, n, batch.
   const auto [m, k, n, batch] = d.product;
+  const bool int4 = d.int4_group != 0;
   std::vector<Span> spans{span_of(d.windows[0], batch, m, k, d.src_dtypes[0], false),
-                          span_of(d.windows[1], batch, k, n, d.src_dtypes[0], false),
-                          span_of(d.windows[3], batch, m, n, d.dst_dtypes[0], true)};
+                          span_of(d.windows[1], batch, int4 ? rounded_up(k, 3) : k, n,
+                                  int4 ? uint32_t(DType::kInt32) : d.src_dtypes[0], false),
+                          span_of(d.windows[4], batch, m, n, d.dst_dtypes[0], true)};
+  if (int4)
+    spans.push_back(
+        span_of(d.windows[kScales], batch, rounded_up(k, d.int4_group), n, d.src_dtypes[0], false));
   if (d.accumulate) spans.push_back(span_of(d.windows[2], batch, m, n, d.dst_dtypes[0], false));
   return spans;
 }

@@ -249,15 +249,32 @@ class PacketMaker : public DescriptorMaker {
     p.param = {m, k, n, batch};
     const bool ta = p.flags & kTransAMask, tb = p.flags & kTransBMask;
     p.src1 = matrix(p, kSrc1DescMask, src, {batch, ta ? k : m, ta ? m : k}, !ta);
-    p.src2 = matrix(p, kSrc2DescMask, src, {batch, tb ? n : k, tb ? k : n}, !tb);
-    if (random_.chance((p.flags & kAccumulateMask) ? 50 : 5)) {
+    const uint32_t group = random_.chance(25) ? another_group() : 0;
+    p.flags |= group << kInt4GroupShift;
+    const uint32_t rows = group ? (k + 7) / 8 : k;
+    const uint32_t b_type = group ? uint32_t(DType::kInt32) : src;
+    p.src2 = matrix(p, kSrc2DescMask, b_type, {batch, tb ? n : rows, tb ? rows : n}, !tb);
+    if (group) {
+      const uint32_t scales = (k + (1u << group) - 1) >> group;
+      set_src3(p, matrix(p, kSrc3DescMask, src, {batch, scales, n}, true));
+    } else if (random_.chance((p.flags & kAccumulateMask) ? 50 : 5)) {
       p.flags |= kSrc3DescMask;
       const uint64_t init = random_.chance(50) ? describe_window(dst, {batch, m, n}, false)
                                                : describe(dst, {batch, m, n}, false);
-      p.param[kMatmulSrc3Low] = uint32_t(init);
-      p.param[kMatmulSrc3High] = uint32_t(init >> 32);
+      set_src3(p, init);
     }
     p.dst = matrix(p, kDstDescMask, dst, {batch, m, n}, true);
+  }
+
+  // log2 of the rows that share a scale; now and then one that does not exist.
+  uint32_t another_group() {
+    return uint32_t(random_.chance(90) ? random_.between(3, random_.chance(80) ? 6 : 15)
+                                       : random_.between(1, 2));
+  }
+
+  static void set_src3(Packet& p, uint64_t address) {
+    p.param[kMatmulSrc3Low] = uint32_t(address);
+    p.param[kMatmulSrc3High] = uint32_t(address >> 32);
   }
 
   // Another program, mostly of as many sources; or a line at which none begins.

@@ -54,7 +54,7 @@ void spoil(Bench& bench, const Product& product) {
   for (uint64_t lines = bench.random.below(4); lines != 0; --lines) {
     const uint64_t choice = bench.random.below(3);
     const Window& window = *windows[choice];
-    const uint64_t rows = choice == 1 ? product.k : product.m;
+    const uint64_t rows = choice == 1 ? product.b_rows() : product.m;
     const uint64_t cols = choice == 0 ? product.k : product.n;
     const uint64_t at = window.at(bench.random.below(product.batch), bench.random.below(rows),
                                   bench.random.below(cols));

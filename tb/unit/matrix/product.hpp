@@ -9,6 +9,7 @@
 
 using npu::isa::DType;
 
+constexpr unsigned kInt4Rows = npu::isa::kInt4Rows;
 constexpr unsigned kDigits = npu::isa::kWindowGroup;
 using Digits = std::array<uint64_t, kDigits>;  // outermost first
 constexpr uint64_t kDstBase = kMoveBase, kDstEnd = kMoveEnd;
@@ -59,17 +60,25 @@ struct Product {
   const char* name = "random product";
   uint64_t batch = 1, m = 1, k = 1, n = 1;
   bool accumulate = false;
-  Window a, b, init, c;
+  // log2 of the rows that share a scale; not 0: b has rows of words of eight weights of four bits
+  unsigned int4_group = 0;
+  Window a, b, init, c, scales;
 
   bool integer() const { return a.dtype == DType::kInt8; }
+  uint64_t b_rows() const { return int4_group ? (k + kInt4Rows - 1) / kInt4Rows : k; }
+  uint64_t scale_rows() const {
+    return int4_group ? (k + (1u << int4_group) - 1) >> int4_group : 0;
+  }
   // Calls visit(window, address) for every element that is read.
   template <typename Visit>
   void each_source(Visit visit) const {
     for (uint64_t i = 0; i < batch; ++i) {
       for (uint64_t y = 0; y < m; ++y)
         for (uint64_t z = 0; z < k; ++z) visit(a, a.at(i, y, z));
-      for (uint64_t z = 0; z < k; ++z)
+      for (uint64_t z = 0; z < b_rows(); ++z)
         for (uint64_t x = 0; x < n; ++x) visit(b, b.at(i, z, x));
+      for (uint64_t z = 0; z < scale_rows(); ++z)
+        for (uint64_t x = 0; x < n; ++x) visit(scales, scales.at(i, z, x));
       for (uint64_t y = 0; accumulate && y < m; ++y)
         for (uint64_t x = 0; x < n; ++x) visit(init, init.at(i, y, x));
     }
@@ -80,6 +89,15 @@ struct Product {
       for (uint64_t y = 0; y < m; ++y)
         for (uint64_t x = 0; x < n; ++x) visit(i, y, x, c.at(i, y, x));
   }
+  // A weight of four bits as the word that enters the chain: the integers -8 to 7 are exact, and so
+  // is their product with a scale of 16 bits.
+  uint32_t weight(uint32_t words, uint64_t z, uint32_t scale) const {
+    const auto number = static_cast<float>(int(words >> 4 * (z % kInt4Rows) & 15) - 8);
+    const uint32_t scaled = npu::scalar::fma32(std::bit_cast<uint32_t>(number), scale, 0x80000000);
+    uint8_t element[8]{};  // room for any type
+    store(scales.dtype, scaled, element);
+    return load(scales.dtype, element);
+  }
   void apply(Memory& memory) const {
     const auto word = [&](const Window& window, uint64_t at) {
       return load(window.dtype, &memory.want(at));
@@ -87,7 +105,10 @@ struct Product {
     each_result([&](uint64_t i, uint64_t y, uint64_t x, uint64_t at) {
       uint32_t sum = accumulate ? word(init, init.at(i, y, x)) : 0;
       for (uint64_t z = 0; z < k; ++z) {
-        const uint32_t left = word(a, a.at(i, y, z)), right = word(b, b.at(i, z, x));
+        const uint32_t left = word(a, a.at(i, y, z));
+        const uint32_t stored = word(b, b.at(i, int4_group ? z / kInt4Rows : z, x));
+        const uint32_t right =
+            int4_group ? weight(stored, z, word(scales, scales.at(i, z >> int4_group, x))) : stored;
         sum = integer() ? sum + left * right : npu::scalar::fma32(left, right, sum);
       }
       store(c.dtype, sum, &memory.want(at));
@@ -122,8 +143,16 @@ class ProductMaker {
       product.m = product.a.row.count(), product.k = product.a.col.count();
       product.n = product.b.col.count();
       if (product.batch * product.m * product.k * product.n > 60000) continue;
-      product.b.row.size = factors(product.k);
       product.a.dtype = product.b.dtype = types[0];
+      if (types[0] != DType::kInt8 && random_.chance(30)) {
+        product.name = "product with weights of four bits";
+        product.int4_group = static_cast<unsigned>(random_.between(3, random_.chance(80) ? 6 : 15));
+        product.b.dtype = DType::kInt32;
+        product.scales.dtype = types[0];
+        product.scales.row.size = factors(product.scale_rows());
+        product.scales.col.size = factors(product.n);
+      }
+      product.b.row.size = factors(product.b_rows());
       product.c.dtype = types[1];
       if (place(product)) {
         fill(product);
@@ -135,8 +164,9 @@ class ProductMaker {
   // Random numbers in all that is read; what memory should be, too.
   void fill(const Product& product) {
     product.each_source([&](const Window& window, uint64_t at) {
-      const uint32_t word =
-          product.integer() ? static_cast<uint32_t>(random_.engine()) : random_number(random_);
+      const uint32_t word = window.dtype == DType::kInt8 || window.dtype == DType::kInt32
+                                ? static_cast<uint32_t>(random_.engine())
+                                : random_number(random_);
       store(window.dtype, word, &memory_.at(at));
       std::memcpy(&memory_.want(at), &memory_.at(at), window.bytes());
     });
@@ -203,6 +233,7 @@ class ProductMaker {
 
   bool place(Product& product) {
     source_strides(product.a), source_strides(product.b);
+    if (product.int4_group) source_strides(product.scales);
     product.c.row.size = factors(product.m), product.c.col.size = factors(product.n);
     target_strides(product, product.c);
     if (!put(product, product.c, kDstBase, kDstEnd)) return false;
@@ -215,6 +246,8 @@ class ProductMaker {
     }
     // No operand's numbers are written over by another type's.
     const uint64_t third = (kConstEnd - kConstBase) / 4;
+    if (product.int4_group && !put(product, product.scales, kConstBase + 3 * third, kConstEnd))
+      return false;
     return put(product, product.a, kConstBase, kConstBase + third) &&
            put(product, product.b, kConstBase + third, kConstBase + 2 * third);
   }
@@ -231,11 +264,13 @@ class Multiplier : public EngineModel<Product> {
     top.cmd_valid = offered_;
     top.cmd_opcode = uint32_t(npu::isa::Opcode::kMatmul);
     top.cmd_accumulate = command_.accumulate;
+    top.cmd_int4_group = static_cast<uint8_t>(command_.int4_group);
     top.cmd_dtype[0] = static_cast<uint8_t>(command_.a.dtype);
     top.cmd_dtype[kDestination] = static_cast<uint8_t>(command_.c.dtype);
     const std::array<uint64_t, 4> sizes{command_.m, command_.k, command_.n, command_.batch};
     for (unsigned i = 0; i < sizes.size(); ++i) top.cmd_product[i] = uint32_t(sizes[i]);
-    const Window* windows[] = {&command_.a, &command_.b, &command_.init, &command_.c};
+    const Window* windows[] = {&command_.a, &command_.b, &command_.init, &command_.c,
+                               &command_.scales};
     for (unsigned i = 0; i < std::size(windows); ++i) drive_window(top, i, *windows[i]);
   }
 

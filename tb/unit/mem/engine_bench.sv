@@ -29,6 +29,7 @@ module engine_bench
   output logic                    cmd_ready,
   input  logic [31:0]             cmd_opcode,
   input  logic                    cmd_accumulate,
+  input  logic [3:0]              cmd_int4_group,
   input  logic [31:0]             cmd_fill_value,
   input  logic [PROGRAM_LINE_WIDTH-1:0] cmd_program,
   input  logic [$bits(program_info_t)-1:0] cmd_info,
@@ -41,7 +42,7 @@ module engine_bench
   input  logic [MAX_RANK*32-1:0]  cmd_stride [NumViews],
   // MATMUL: m, k, n, batch; a, b, init, c
   input  logic [31:0]             cmd_product [4],
-  input  logic [WindowBits-1:0]   cmd_window [4],
+  input  logic [WindowBits-1:0]   cmd_window [5],
   output logic                    done,
   output logic [3:0]              err,
   output logic [2:0]              stats,
@@ -157,7 +158,8 @@ module engine_bench
       views[i] = '{base: cmd_base[i], size: cmd_size[i], stride: cmd_stride[i]};
     end
     cmd = '{
-      opcode: opcode_e'(cmd_opcode), accumulate: cmd_accumulate, fill_value: cmd_fill_value,
+      opcode: opcode_e'(cmd_opcode), accumulate: cmd_accumulate,
+      int4_group: cmd_int4_group, fill_value: cmd_fill_value,
       prog: cmd_program, prog_info: cmd_info, load_lines: cmd_lines, imm: '0, dim: cmd_dim,
       src_dtype: dtype_e'(cmd_dtype[0]), src2_dtype: dtype_e'(cmd_dtype[1]),
       src3_dtype: dtype_e'(cmd_dtype[2]), src4_dtype: dtype_e'(cmd_dtype[3]),
@@ -168,7 +170,8 @@ module engine_bench
       product: '{
         m: cmd_product[0], k: cmd_product[1], n: cmd_product[2], batch: cmd_product[3]
       },
-      a: cmd_window[0], b: cmd_window[1], init: cmd_window[2], c: cmd_window[3]
+      a: cmd_window[0], b: cmd_window[1], init: cmd_window[2], c: cmd_window[3],
+      scales: cmd_window[4]
     };
     for (int unsigned i = 0; i < IMMEDIATES; i++) cmd.imm[i] = cmd_imm[i];
   end

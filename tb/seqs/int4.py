@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MATMUL with weights of four bits, each with one thing wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from driver.isa import FLAGS, DType, Opcode, Packet, flag_word
+from driver.isa.types import INT4_ROWS
+from tb.seqs.arena import Arena, place_view
+
+_GROUP = 4
+_ROWS, _DEPTH, _COLUMNS = 3, 40, 6
+
+
+def _dense(arena: Arena, dtype: DType, rows: int, columns: int) -> int:
+    return place_view(arena, dtype, (1, rows, columns), (rows * columns, columns, 1))
+
+
+def _product(arena: Arena, **changes: int) -> Packet:
+    """A legal product whose words and scales have descriptors; `changes`: sizes that are other."""
+    sizes = {"words": -(-_DEPTH // INT4_ROWS), "scales": -(-_DEPTH // (1 << _GROUP)), **changes}
+    kind = DType(sizes.get("kind", DType.INT32))
+    factor = DType(sizes.get("factor", DType.BF16))
+    a = _dense(arena, DType.BF16, _ROWS, _DEPTH)
+    words = _dense(arena, kind, sizes["words"], sizes.get("columns", _COLUMNS))
+    scales = _dense(arena, factor, sizes["scales"], _COLUMNS)
+    c = _dense(arena, DType.BF16, _ROWS, _COLUMNS)
+    flags = flag_word(DType.BF16, DType.BF16, "SRC1_DESC", "SRC2_DESC", "SRC3_DESC", "DST_DESC")
+    flags |= _GROUP << FLAGS["INT4_GROUP"].lsb
+    params = (_ROWS, _DEPTH, _COLUMNS, 1, 0, 0, scales & 0xFFFF_FFFF, scales >> 32)
+    return Packet(Opcode.MATMUL, flags, a, words, c, params)
+
+
+def _field(packet: Packet, name: str, value: int) -> Packet:
+    field = FLAGS[name]
+    return replace(packet, flags=packet.flags & ~field.mask | value << field.lsb)
+
+
+def _direct_scales(arena: Arena, address: int) -> Packet:
+    """Scales that are no descriptor, at an address."""
+    packet = _field(_product(arena), "SRC3_DESC", 0)
+    return replace(
+        packet, params=(*packet.params[:6], address & 0xFFFF_FFFF, address >> 32 & 0xFFFF_FFFF)
+    )
+
+
+INT4_BREAKS: dict[str, Callable[[Packet, Arena], Packet]] = {
+    "int4, group of 2 rows": lambda _, a: _field(_product(a), "INT4_GROUP", 1),
+    "int4, group of 4 rows": lambda _, a: _field(_product(a), "INT4_GROUP", 2),
+    "int4, scales without groups": lambda _, a: _field(_product(a), "INT4_GROUP", 0),
+    "int4, other group": lambda _, a: _field(_product(a), "INT4_GROUP", 3),
+    "int4, sources of int8": lambda _, a: _field(
+        _field(_product(a), "SRC_DTYPE", DType.INT8), "DST_DTYPE", DType.INT32
+    ),
+    "int4, words too few": lambda _, a: _product(a, words=4),
+    "int4, words as rows": lambda _, a: _product(a, words=_DEPTH),
+    "int4, words of another type": lambda _, a: _product(a, kind=DType.BF16),
+    "int4, words transposed": lambda _, a: _field(_product(a), "TRANS_B", 1),
+    "int4, columns too few": lambda _, a: _product(a, columns=_COLUMNS - 1),
+    "int4, scales too many": lambda _, a: _product(a, scales=4),
+    "int4, scales of another type": lambda _, a: _product(a, factor=DType.FP32),
+    "int4, scales misaligned": lambda _, a: _direct_scales(a, a.place(64, 64) + 1),
+    "int4, scales out of range": lambda _, a: _direct_scales(a, (a.limit | 1 << 40) & ~63),
+    "int4, reserved parameter": lambda _, a: replace(
+        (p := _product(a)), params=(*p.params[:4], 1, *p.params[5:])
+    ),
+    "int4 of a copy": lambda _, a: Packet(
+        Opcode.COPY,
+        flag_word(DType.FP32, DType.FP32) | _GROUP << FLAGS["INT4_GROUP"].lsb,
+        a.place(64, 4),
+        0,
+        a.place(64, 4),
+        (4,),
+    ),
+}
+"""Ways to be wrong; the packet that they are given is not used."""
+
+
+def legal_int4(arena: Arena) -> Packet:
+    """The product that nothing is wrong with."""
+    return _product(arena)
