@@ -39,6 +39,8 @@ module npu_matrix
   localparam int unsigned ASlots     = 2 * RowTiles;
   // Requests in flight: latency of the memory in one-beat lines, with room to spare.
   localparam int unsigned MaxPending = 256;
+  // Of a command with weights of four bits, likewise.
+  localparam int unsigned LandBeats  = 128;
 
   logic start, int8;
   assign start = req_i.valid && rsp_o.ready;
@@ -55,6 +57,9 @@ module npu_matrix
   mem_range_t line_range;
   logic   line_req, line_taken, buffered, buffer_clk, bank_pop, beat_pop, bank_beat;
   logic   buffer_line_valid;
+  logic   int4, int4_clk, range_valid, land_request, land_valid, beat_valid, beat_ready;
+  logic   unpack_beat, b_full;
+  logic [BusBits-1:0] land_beat, beat;
   logic [ArraySize*32-1:0] buffer_line_data;
   place_t wr_place;
   logic [ArraySize-1:0]       wr_mask;
@@ -73,6 +78,7 @@ module npu_matrix
     .seq_valid_o(seq_push), .seq_ready_i(seq_room && half_free),
     .a_free_i(a_free), .b_free_i(b_free),
     .tile_valid_o(tile_valid), .tile_ready_i(tile_ready), .tile_o(tile),
+    .b_fill_i(beat_pop && pend.last && pend.operand == OPERAND_B), .b_full_o(b_full),
     .line_next_i(line_next), .elem_next_i(elem_next)
   );
 
@@ -92,7 +98,8 @@ module npu_matrix
   npu_matrix_tags #(.BusBits(BusBits)) u_tags (
     .clk_i(buffer_clk), .rst_ni, .start_i(start),
     .in_valid_i(line_req), .in_ready_o(line_taken), .in_range_i(line_range), .in_i(line_pending),
-    .req_valid_o(rd_req_o.valid), .req_ready_i(rd_rsp_i.ready), .req_range_o(rd_req_o.range),
+    .req_valid_o(range_valid), .req_ready_i(rd_rsp_i.ready && (!int4 || land_request)),
+    .req_range_o(rd_req_o.range),
     .pending_valid_o(pend_push), .pending_ready_i(pend_room), .pending_o(pend_new)
   );
 
@@ -106,25 +113,39 @@ module npu_matrix
   npu_matrix_banks #(.ArraySize(ArraySize), .BusBits(BusBits)) u_banks (
     .clk_i(buffer_clk), .rst_ni,
     .pending_valid_i(pend_valid && pend.reuse), .pending_ready_o(bank_pop), .pending_i(pend),
-    .beat_valid_i(rd_rsp_i.data_valid), .beat_ready_o(bank_beat), .beat_i(rd_data_i),
+    .beat_valid_i(beat_valid), .beat_ready_o(bank_beat), .beat_i(beat),
     .line_valid_o(buffer_line_valid), .line_o(buffer_line), .line_data_o(buffer_line_data)
   );
 
   // Beats arrive in the order of the requests: what the head does not want is for a later one.
-  assign rd_req_o.data_ready = pend_valid && (pend.reuse ? bank_beat : !buffer_line_valid);
+  assign beat_ready          = pend_valid && (pend.reuse ? bank_beat : unpack_beat);
+  assign rd_req_o.data_ready = int4 || beat_ready;
   assign pend_pop            = bank_pop || beat_pop;
 
   npu_matrix_unpack #(.ArraySize(ArraySize), .BusBits(BusBits)) u_unpack (
     .clk_i, .rst_ni, .cmd_i(req_i.cmd),
     .line_valid_i(buffer_line_valid), .line_i(buffer_line), .line_data_i(buffer_line_data),
     .pending_valid_i(pend_valid && !pend.reuse), .pending_ready_o(beat_pop), .pending_i(pend),
-    .beat_valid_i(rd_rsp_i.data_valid), .beat_i(rd_data_i),
+    .beat_valid_i(beat_valid), .beat_ready_o(unpack_beat), .beat_i(beat), .b_hold_i(b_full),
     .wr_valid_o(wr_valid), .wr_place_o(wr_place), .wr_mask_o(wr_mask), .wr_data_o(wr_data),
     .tile_done_o(tile_done)
   );
 
+  // Beats of a command with weights of four bits land here and wait for a slot of B.
+  npu_read_land #(.BusBits(BusBits), .Beats(LandBeats)) u_land (
+    .clk_i(int4_clk), .rst_ni,
+    .req_valid_i(range_valid), .req_range_i(rd_req_o.range), .req_beats_o(),
+    .mem_valid_o(land_request), .mem_ready_i(rd_rsp_i.ready),
+    .data_valid_i(int4 && rd_rsp_i.data_valid), .data_i(rd_data_i), .data_err_i(1'b0),
+    .beat_valid_o(land_valid), .beat_ready_i(beat_ready), .beat_o(land_beat), .beat_err_o(),
+    .idle_o()
+  );
+  assign rd_req_o.valid = int4 ? land_request : range_valid;
+  assign beat_valid     = int4 ? land_valid : rd_rsp_i.data_valid;
+  assign beat           = int4 ? land_beat : rd_data_i;
+
   // Weights of four bits and their scales: a clock for the commands that have them.
-  logic  int4, int4_clk, int4_valid, int4_done;
+  logic  int4_valid, int4_done;
   place_t int4_place;
   logic [ArraySize-1:0]                  int4_mask;
   logic [INT4_ROWS-1:0][Words-1:0][31:0] int4_data;

@@ -5,7 +5,8 @@
 /// ArraySize along k: A0 B0 A1 … A(m-1) B1 … B(n-1), so that the first rows can start after two
 /// tiles. With weights of four bits the scales of a tile of B, S, come before it in each step that
 /// begins a group. A tile of A or B is offered only when its buffer has a free slot: what is requested can
-/// always be stored. The block is handed on to the sequencer when its first tile is offered.
+/// always be stored. Tiles of four bits are so small that all slots would not cover the latency of
+/// the memory: their beats wait in front of the unpacker until a slot is free. The block is handed on to the sequencer when its first tile is offered.
 ///
 /// The reader of the tiles walks through them and tells where each one ends; that is where its
 /// neighbours begin. So this module keeps places and never computes one.
@@ -32,6 +33,8 @@ module npu_matrix_tiles
 
   input  logic            a_free_i,      // one slot of A freed
   input  logic            b_free_i,
+  input  logic            b_fill_i,      // with weights of four bits: a slot of B is filled
+  output logic            b_full_o,      // and none is free
 
   output logic            tile_valid_o,
   input  logic            tile_ready_i,
@@ -168,7 +171,7 @@ module npu_matrix_tiles
   always_comb begin
     unique case (state_q)
       StPreload:  tile_valid_o = 1'b1;
-      StOperands: tile_valid_o = take_s || (take_a ? (a_left_q != '0) : (b_left_q != '0));
+      StOperands: tile_valid_o = take_s || (take_a ? (a_left_q != '0) : (int4 || b_left_q != '0));
       default:    tile_valid_o = 1'b0;
     endcase
   end
@@ -308,8 +311,10 @@ module npu_matrix_tiles
   end
 
   // ---- slots ----
-  logic take_a_slot, take_b_slot;
+  logic take_a_slot, take_b_slot, fill_b_slot;
   assign take_a_slot = step && state_q == StOperands && take_a;
+  assign fill_b_slot = int4 ? b_fill_i : take_b_slot;
+  assign b_full_o    = int4 && b_left_q == '0;
   assign take_b_slot = step && state_q == StOperands && take_b;
 
   always_ff @(posedge clk_i) begin
@@ -324,7 +329,7 @@ module npu_matrix_tiles
         b_slot_q <= (b_slot_q == slot_t'(WeightSlots - 1)) ? '0 : b_slot_q + slot_t'(1);
       end
       a_left_q <= a_left_q + slot_t'(a_free_i) - slot_t'(take_a_slot);
-      b_left_q <= b_left_q + slot_t'(b_free_i) - slot_t'(take_b_slot);
+      b_left_q <= b_left_q + slot_t'(b_free_i) - slot_t'(fill_b_slot);
     end
   end
 endmodule

@@ -22,8 +22,11 @@ module npu_matrix_unpack
   input  pending_t                line_i,
   input  logic [ArraySize*32-1:0] line_data_i,
 
+  input  logic            b_hold_i,         // beats of B wait
+
   input  logic            pending_valid_i,  // a request past the operand buffer
   output logic            pending_ready_o,
+  output logic            beat_ready_o,
   input  pending_t        pending_i,
 
   input  logic               beat_valid_i,
@@ -38,7 +41,7 @@ module npu_matrix_unpack
   localparam int unsigned BeatW = $clog2(BusBits / 8);
 
   logic [3:0]             beat_q;
-  logic                   last_beat, step;
+  logic                   last_beat, step, held;
   pending_t               source;
   logic [3:0]             dtype;
   logic [1:0]             log2_bytes;
@@ -47,8 +50,10 @@ module npu_matrix_unpack
   logic [ArraySize-1:0]   mask;
   logic [ArraySize-1:0][31:0] lanes;
 
-  assign step            = beat_valid_i && pending_valid_i && !line_valid_i;
+  assign step            = beat_valid_i && pending_valid_i && !line_valid_i && !held;
+  assign held            = b_hold_i && pending_i.operand == OPERAND_B;
   assign last_beat       = beat_q + 4'd1 == pending_i.beats;
+  assign beat_ready_o    = pending_valid_i && !line_valid_i && !held;
   assign pending_ready_o = step && last_beat;
   assign source          = line_valid_i ? line_i : pending_i;
   assign dtype      = operand_dtype(cmd_i, source.operand);
