@@ -367,7 +367,7 @@ class Device {
   bool write_error_ = false;
   std::vector<std::pair<std::vector<uint8_t>, uint64_t>> write_beats_;
   // Four windows of 608 bits, four sizes, seven tensors of 384 bits and 329 more.
-  static constexpr unsigned kCommandWords = (4 * 608 + 4 * 32 + 7 * 384 + 329 + 31) / 32;
+  static constexpr unsigned kCommandWords = (5 * 608 + 4 * 32 + 7 * 384 + 333 + 31) / 32;
   // What an engine is doing: dispatch `number` until cycle `due`; 0 when it is free.
   struct Run {
     size_t number = SIZE_MAX;
