@@ -69,7 +69,8 @@ module npu_cmd_decode
   // Where MATMUL's sums start, when not from the destination's old values; with weights of four
   // bits the third source is their scales.
   assign int4     = flags.int4_group != '0;
-  assign init_bad = packet_i.opcode == OPCODE_MATMUL && !int4 && (flags.src3_desc ? !flags.accumulate :
+  assign init_bad = packet_i.opcode == OPCODE_MATMUL && !int4 &&
+                    (flags.src3_desc ? !flags.accumulate :
       packet_i.param[MATMUL_SRC3_LOW] != '0 || packet_i.param[MATMUL_SRC3_HIGH] != '0);
 
   assign reserved_bad = (packet_i.flags & ~usage.flags) != '0 ||

@@ -4,7 +4,8 @@
 ///
 /// Takes lines from the unpacker: of OPERAND_S, which it keeps, and of OPERAND_B, where a lane is a
 /// word of INT4_ROWS rows of its column. A beat of such words leaves two cycles later as a weight
-/// for each of INT4_ROWS rows of the array; words of one beat are in lanes that differ modulo Words.
+/// for each of INT4_ROWS rows of the array. Words of one beat are in lanes that differ modulo
+/// Words.
 /// `done_o` pulses with the last of a tile. Scales are here before their words, because both come
 /// in the order of their requests: a row per column tile of a block, or, where a tile has several
 /// groups, a row per group of the tile at hand.
@@ -52,8 +53,8 @@ module npu_matrix_dequant
   assign take        = wr_valid_i && wr_place_i.operand == OPERAND_B;
   assign write_entry = EntryW'(wr_place_i.place) + EntryW'(wr_place_i.line);
   // A group of ArraySize rows or more is that of the whole tile.
-  assign group_line  = (group_i >= 4'($clog2(ArraySize))) ? '0
-                                                          : wr_place_i.line >> (group_i - 4'(RowsW));
+  assign group_line  = (group_i >= 4'($clog2(ArraySize)))
+                       ? '0 : wr_place_i.line >> (group_i - 4'(RowsW));
   assign read_entry  = EntryW'(wr_place_i.place[15:8]) + EntryW'(group_line);
 
   // The lane of each word that a beat brings.

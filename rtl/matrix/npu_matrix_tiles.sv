@@ -4,9 +4,10 @@
 /// With ACCUMULATE all tiles of C first (into the free accumulator half), then for each step of
 /// ArraySize along k: A0 B0 A1 … A(m-1) B1 … B(n-1), so that the first rows can start after two
 /// tiles. With weights of four bits the scales of a tile of B, S, come before it in each step that
-/// begins a group. A tile of A or B is offered only when its buffer has a free slot: what is requested can
-/// always be stored. Tiles of four bits are so small that all slots would not cover the latency of
-/// the memory: their beats wait in front of the unpacker until a slot is free. The block is handed on to the sequencer when its first tile is offered.
+/// begins a group. A tile of A or B is offered only when its buffer has a free slot: what is
+/// requested can always be stored. Tiles of four bits are so small that all slots would not cover
+/// the latency of the memory: their beats wait in front of the unpacker until a slot is free. The
+/// block is handed on to the sequencer when its first tile is offered.
 ///
 /// The reader of the tiles walks through them and tells where each one ends; that is where its
 /// neighbours begin. So this module keeps places and never computes one.

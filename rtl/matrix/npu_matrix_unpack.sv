@@ -3,8 +3,9 @@
 /// lanes.
 ///
 /// Each beat gives the lanes it covers: fp16 and bf16 widened to fp32, int8 sign extended, 32-bit
-/// types as they are, as words of weights of four bits. One beat per cycle, never stalls (buffers were reserved at request time);
-/// the write leaves one cycle after its beat. `tile_done_o` pulses with a tile's last write.
+/// types as they are, as are words of weights of four bits. One beat per cycle; only those of B
+/// wait, while `b_hold_i` (other buffers were reserved at request time). The write leaves one cycle
+/// after its beat. `tile_done_o` pulses with a tile's last write.
 module npu_matrix_unpack
   import npu_isa_pkg::*;
   import npu_pkg::*;

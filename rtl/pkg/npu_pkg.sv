@@ -72,8 +72,8 @@ package npu_pkg;
   /// nothing; a is [batch, M, K], b [batch, K, N], c [batch, M, N], transposes already folded into
   /// the steps; with `accumulate` the sums start from `init`, which is c unless the packet names
   /// another. With `int4_group` b is of words of INT4_ROWS rows, and `scales` of one row for
-  /// 2^int4_group rows. VECTOR: the sources that the program has are of one shape, its results too, but for a
-  /// reduction's innermost size of 1.
+  /// 2^int4_group rows. VECTOR: the sources that the program has are of one shape, its results
+  /// too, but for a reduction's innermost size of 1.
   typedef struct packed {
     opcode_e opcode;
     dtype_e src_dtype;
