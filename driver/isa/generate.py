@@ -197,6 +197,7 @@ def _cpp_operations() -> Iterable[str]:
 
 def _cpp() -> Iterable[str]:
     yield from cpp_head()
+    yield f"inline constexpr std::uint32_t kVersion = 0x{types.ISA_VERSION:08X};"
     yield f"inline constexpr unsigned kMaxRank = {layout.MAX_RANK};"
     yield f"inline constexpr unsigned kWindowRank = {layout.WINDOW_RANK};"
     yield f"inline constexpr unsigned kWindowGroup = {layout.WINDOW_GROUP};"

@@ -8,6 +8,7 @@
 
 namespace npu::isa {
 
+inline constexpr std::uint32_t kVersion = 0x00020001;
 inline constexpr unsigned kMaxRank = 5;
 inline constexpr unsigned kWindowRank = 7;
 inline constexpr unsigned kWindowGroup = 3;

@@ -12,7 +12,7 @@ namespace {
 void registers(uint64_t seed) {
   Device device(seed);
   check(device.read(csr::kId) == 0x4E505530, "ID");
-  check(device.read(csr::kVersion) == 0x00020000, "VERSION");
+  check(device.read(csr::kVersion) == npu::isa::kVersion, "VERSION");
   check(device.read(csr::kConfig) == (16 | BUS_BITS << 8 | 4 << 24), "CONFIG");
   check(device.read(csr::kProgramRam) == (kProgramRam | kProgramRamLines << 16), "PROGRAM_RAM");
   check(device.read(csr::kStatus) == 0x500, "STATUS after reset");
