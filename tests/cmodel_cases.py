@@ -98,7 +98,7 @@ def reserved_cases() -> list[Case]:
         SYNC: (0x8000, ("dst",), 1),
         FILL: (0xC0F0, ("dst",), 2),
         COPY: (0xD0FF, ("src1", "dst"), 1),
-        MATMUL: (0xF7FF, ("src1", "src2", "dst"), 4),
+        MATMUL: (0x1E00_F7FF, ("src1", "src2", "dst"), 4),
     }
     for packet, (mask, addresses, params) in usage.items():
         name = Opcode(packet.opcode).name
@@ -133,6 +133,7 @@ def dtype_cases() -> list[Case]:
             for s, d in every
             if (s, d) not in good
         ),
+        Case("MATMUL INT4_GROUP of INT8", code, replace(MATMUL, flags=3 | 4 << 4 | 3 << 25)),
         *(
             Case(f"COPY {s}->{d}", code, replace(COPY, flags=s | d << 4))
             for s, d in every
@@ -151,6 +152,7 @@ def param_cases() -> list[Case]:
         for name in ("SRC1_DESC", "DST_DESC")
     )
     return [
+        *(Case(f"MATMUL INT4_GROUP {g}", code, with_flags(MATMUL, g << 25)) for g in (1, 2)),
         *(Case(f"MATMUL param {i} zero", code, with_param(MATMUL, i, 0)) for i in range(4)),
         Case("COPY count zero", code, with_param(COPY, 0, 0)),
         Case("FILL count zero", code, with_param(FILL, 0, 0)),
