@@ -205,8 +205,15 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_matrix_banks.sv", "= «fresh_q[b]» ?", "1'b0", "expected"),
         Mutant("npu_matrix_banks.sv", "SetW'(«3'(pending_i.first[1:0]) > 3'(b)»)", "1'b0"),
         Mutant("npu_matrix_banks.sv", "beat_ready_o    = «needs»;", "1'b1"),
+        # weights of four bits: ties, the zero of the nibbles, which scales, whose clock
+        Mutant("npu_matrix_dequant.sv", "&& «product[0]»);", "1'b1", "expected"),
+        Mutant("npu_matrix_dequant.sv", "if («number == '0») scaled", "1'b0", "expected"),
+        Mutant("npu_matrix_dequant.sv", "= EntryW'(«wr_place_i.place[15:8]»)", "8'd0", "expected"),
+        Mutant("npu_matrix_tiles.sv", "s_k_q        <= «s_k_next_q»;", "s_k_q", "expected"),
+        Mutant("npu_matrix_tiles.sv", "take_s ? outer_next : «s_end_q»,", "s_q.outer", "expected"),
         # clocks that stop too early
         Mutant("npu_matrix.sv", ".en_i(!rst_ni || «buffered»)", "reads_again(req_i.cmd.b)"),
+        Mutant("npu_matrix.sv", "u_int4_gate (.clk_i, .en_i(!rst_ni || «int4»)", "buffered"),
     ),
     "vector": (
         Mutant("npu_vector_load.sv", "queue_room && «beats <= credit_q»", "1'b1", "room for"),
