@@ -26,9 +26,11 @@ def test_rendering_twice_gives_the_same_and_no_absolute_path() -> None:
 
 
 def test_registers_are_words_that_do_not_overlap() -> None:
-    words = [offset for name, offset in csr.OFFSETS.items() if name != "CMD_WORD"]
-    words += [csr.CMD_WORD + 4 * index for index in range(csr.CMD_WORD_COUNT)]
-    assert len(set(words)) == len(words) == 55
+    counts = {name: getattr(csr, f"{name}_COUNT", 1) for name in csr.OFFSETS}
+    arrays = {"CMD_WORD": 16, "ENGINE_BUSY": 4, "ENGINE_WAIT": 4, "COMMAND_WAIT": 16}
+    assert {name: count for name, count in counts.items() if count != 1} == arrays
+    words = [csr.OFFSETS[name] + 4 * at for name, count in counts.items() for at in range(count)]
+    assert len(set(words)) == len(words) == 79
     assert all(offset % 4 == 0 and offset < 0x1_0000 for offset in words)
 
 

@@ -14,7 +14,7 @@ from backend_host import CONFIG, executes
 
 from driver.backend import InspectableBackend
 from driver.errors import DeviceFault, InfrastructureError
-from driver.isa import DType, ErrorCode, Opcode, Packet, csr
+from driver.isa import ISA_VERSION, DType, ErrorCode, Opcode, Packet, csr
 from driver.isa.assembler import Assembler, Value, vector_program
 from driver.isa.image import OWN_LINE, PROGRAM_RAM, lines_of, pack
 from driver.isa.micro import MicroOp, Reduce, VectorProgram
@@ -221,10 +221,13 @@ class OtherDevice(CmodelBackend):
         return self._other.get(offset, value)
 
 
+_OWN = rf"{ISA_VERSION >> 16}\.{ISA_VERSION & 0xFFFF}"
+
+
 @pytest.mark.parametrize(
     ("offset", "value", "text"),
     [
-        (csr.VERSION, 0x0001_0001, "the device has instruction set 1.1, expected 2.0"),
+        (csr.VERSION, 0x0001_0001, f"the device has instruction set 1.1, expected {_OWN}, that"),
         (csr.PROGRAM_DIGEST_LO, 0, "booted with other vector programs: digest [0-9a-f]{8}0{8}, e"),
         (csr.PROGRAM_DIGEST_HI, 7, "booted with other vector programs: digest 00000007"),
         (csr.ID, 1, "not the device of configuration"),

@@ -18,7 +18,7 @@ import pytest
 from sim_host import CONFIG, CYCLES, STANDIN, standin_spec
 
 from driver.backend.rtl import RtlBackend
-from driver.config import HwConfig
+from driver.config import HwConfig, load_config
 from driver.errors import InfrastructureError, InputError
 from tb import training
 from tb.sim import toolchain
@@ -119,13 +119,16 @@ def test_key_depends_on_everything_that_decides_the_simulator(project: BuildSpec
         list_file.write_text(order)
         return make_plan(spec).key()
 
-    variants = [name for name, variant in VARIANTS.items() if not variant.behavioural_array]
+    special = {name for name, v in VARIANTS.items() if v.behavioural_array or v.mutants}
+    variants = [name for name in VARIANTS if name not in special]
     keys = [key(replace(project, variant=name)) for name in variants]
     keys.append(key(project, "b.sv\na.sv\nnpu_top.sv\n"))
     keys.append(key(replace(project, parameters=(("ArraySize", "8"),))))
     keys.append(key(replace(project, bench=project.bench[::-1])))
     assert len(set(keys)) == len(variants) + 3
     assert key(replace(project, jobs=1, label="other")) == keys[0]
+    whole = spec_for(load_config(REPOSITORY / "sim_config.yaml", "small"), "check")
+    assert make_plan(whole).key() != make_plan(replace(whole, variant="check-mutants")).key()
 
 
 @pytest.mark.broad

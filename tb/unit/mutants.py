@@ -148,7 +148,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_desc_lines.sv", "(asked_i || «asked_second») -", "1'b0"),
         Mutant("npu_desc_lines.sv", "second_req_valid && «ask_i» &&", "1'b1"),
         Mutant("npu_desc_lines.sv", ".flush_i(«drop_i»),", "1'b0"),
-        Mutant("npu_cmd_decode.sv", "«!flags.accumulate» :", "1'b0", "error code"),
+        Mutant("npu_cmd_decode.sv", "«!flags.accumulate» :", "1'b0"),
         # clocks that stop too early
         Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0"),
         Mutant("npu_ctrl.sv", ".en_i(active || «active_q»)", "1'b0"),
@@ -179,7 +179,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
     "matrix": (
         # a place in mixed radix
         Mutant("npu_matrix_walk.sv", "«here_i.middle == 32'd1»;", "1'b0", "expected"),
-        Mutant("npu_matrix_walk.sv", "next_o.inner  = «wraps» ?", "1'b0", "no transfer"),
+        Mutant("npu_matrix_walk.sv", "next_o.inner  = «wraps» ?", "1'b0"),
         Mutant("npu_matrix_walk.sv", "+ «passed» + step", "64'd0", "expected"),
         # where the next tile, and the next block, begin
         Mutant("npu_matrix_tiles.sv", "a_k_q    <= «a_k_next_q»;", "a_k_q", "expected"),
