@@ -253,8 +253,9 @@ class ReloadedPrograms(_Failing):
         for _ in range(6):
             old, old_use = reload(self.arena, first)
             new, new_use = reload(self.arena, first)
-            (_, lines) = new.params
-            inside, _ = reload(self.arena, first + lines - 1)
+            while new.params[1] == 1:  # nothing begins inside a single line
+                new, new_use = reload(self.arena, first)
+            inside, _ = reload(self.arena, first + new.params[1] - 1)
             self.place()
             await self.command([old, old_use, new, new_use], self.rng.choice(list(Way)))
             await self.settle()
