@@ -95,9 +95,13 @@ def test_planted_error_in_the_generated_code_is_a_difference(tmp_path: Path) -> 
     built = build_cxxrtl(load_config(CONFIG_FILE, "small"))
     assert differing(built.binary) == 0
     folder = shutil.copytree(built.folder, tmp_path / "model")
-    parts = folder.glob("part*.cc")
-    part = max(parts, key=lambda one: one.read_text().count("mul_uu<"))  # that of the array
-    text = part.read_text()
-    assert "mul_uu<" in text
-    part.write_text(text.replace("mul_uu<", "add_uu<"))
+    planted = 0
+    for part in folder.glob("part*.cc"):
+        lines = part.read_text().split("\n")
+        for at, line in enumerate(lines):
+            if "mul_uu<" in line and "u__array" in line:
+                lines[at] = line.replace("mul_uu<", "add_uu<")
+                planted += 1
+        part.write_text("\n".join(lines))
+    assert planted > 0
     assert differing(compile_model(folder, built.folder.parent / "objects")) > 0

@@ -184,7 +184,7 @@ def test_refused_source_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nonsense"):
         run_yosys("t", "nonsense\n", tmp_path, {}, limit_s=120.0, progress=lambda _: None)
     with pytest.raises(InfrastructureError, match="time limit"):
-        run_yosys("t", "help\n", tmp_path, {}, limit_s=0.0, progress=lambda _: None)
+        run_yosys("t", "help -all\n" * 10_000, tmp_path, {}, limit_s=0.0, progress=lambda _: None)
 
 
 def statistics(folder: Path, cells: dict[str, int]) -> Path:
