@@ -67,18 +67,20 @@ class _NoteHandler(logging.Handler):
         self._progress.note(record.getMessage())
 
 
+def _check_plain(spec: RunSpec, last: str, wanted: str, what: str) -> None:
+    """InputError unless the RTL runs as it is and the field `last` as wanted: `what` needs it."""
+    expected = {"backend": "rtl", "array": "rtl", "variant": "plain", last: wanted}
+    for field, only in expected.items():
+        value = getattr(spec, field)
+        if value != only:
+            raise InputError("command line", field, value, f"{only}, with {what}")
+
+
 def _check_second_simulator(spec: RunSpec, kind: str) -> None:
     """InputError for what the other simulator cannot do."""
     if kind not in ("ops", "cocotb"):
         raise InputError("command line", "kind of test", kind, f"ops or cocotb, with {_SECOND}")
-    for field, value, only in (
-        ("backend", spec.backend, "rtl"),
-        ("array", spec.array, "rtl"),
-        ("variant", spec.variant, "plain"),
-        ("waves", spec.waves, "none"),
-    ):
-        if value != only:
-            raise InputError("command line", field, value, f"{only}, with {_SECOND}")
+    _check_plain(spec, "waves", "none", _SECOND)
 
 
 def _check_mutant(spec: RunSpec, kind: str) -> None:
@@ -89,14 +91,7 @@ def _check_mutant(spec: RunSpec, kind: str) -> None:
     planted_argument(spec.mutant)
     if kind not in ("ops", "cocotb"):
         raise InputError("command line", "mutant", spec.mutant, "none, with a test of this kind")
-    for field, value, only in (
-        ("backend", spec.backend, "rtl"),
-        ("array", spec.array, "rtl"),
-        ("variant", spec.variant, "plain"),
-        ("simulator", spec.simulator, "verilator"),
-    ):
-        if value != only:
-            raise InputError("command line", field, value, f"{only}, with MUTANT={spec.mutant}")
+    _check_plain(spec, "simulator", "verilator", f"MUTANT={spec.mutant}")
 
 
 def run(spec: RunSpec) -> RunResult:

@@ -65,16 +65,18 @@ class Fit:
         return float(np.max(np.abs(sum(c * x**p for p, c in terms) - wanted) * weight))
 
 
-def _lawson(columns: Floats, wanted: Floats) -> Floats:
+def lawson(columns: Floats, wanted: Floats, rounds: int = _ROUNDS) -> Floats:
     """The coefficients of least largest error, nearly."""
     share = np.full(wanted.size, 1 / wanted.size)
     best, least = np.zeros(columns.shape[1]), np.inf
-    for _ in range(_ROUNDS):
+    for _ in range(rounds):
         root = np.sqrt(share)
         solution = np.linalg.lstsq(columns * root[:, None], wanted * root, rcond=None)[0]
         error = np.abs(columns @ solution - wanted)
         if error.max() < least:
             best, least = solution, float(error.max())
+        if not error.any():
+            break
         share *= error
         share /= share.sum()
     return best
@@ -90,7 +92,7 @@ def solve(fit: Fit) -> tuple[float, ...]:
         free = [power for power in fit.powers if power not in chosen]
         rest = wanted - sum(c * x**power for power, c in chosen.items())
         columns = np.stack([(x / reach) ** power * weight for power in free], 1)
-        solution = dict(zip(free, _lawson(columns, rest * weight), strict=True))
+        solution = dict(zip(free, lawson(columns, rest * weight), strict=True))
         lowest = min(free)
         chosen[lowest] = float(np.float32(solution[lowest] / reach**lowest))
     return tuple(chosen[power] for power in fit.powers)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import mpmath as mp
 import numpy as np
 import numpy.typing as npt
+from minimax import lawson
 
 from driver.isa.assembler import float_bits
 from driver.isa.programs.activations import SIGMOID_16_OFFSET, SIGMOID_16_SCALE
@@ -86,23 +87,6 @@ def _centre(fit: TableFit, low: int, high: int) -> tuple[float, float]:
     raise ValueError(f"{fit.table}: no m for the segment from {number(low)} on")
 
 
-def _lawson(columns: Floats, wanted: Floats) -> Floats:
-    """The coefficients of least largest error, nearly."""
-    share = np.full(wanted.size, 1 / wanted.size)
-    best, least = np.zeros(columns.shape[1]), np.inf
-    for _ in range(_ROUNDS):
-        root = np.sqrt(share)
-        solution = np.linalg.lstsq(columns * root[:, None], wanted * root, rcond=None)[0]
-        error = np.abs(columns @ solution - wanted)
-        if error.max() < least:
-            best, least = solution, float(error.max())
-        if not error.any():
-            break
-        share *= error
-        share /= share.sum()
-    return best
-
-
 def grid(low: int, high: int, count: int = _GRID) -> Floats:
     """Chebyshev points between two numbers given by their bits."""
     a, b = number(low), number(high)
@@ -130,7 +114,7 @@ def row(fit: TableFit, segment: int) -> tuple[float, ...]:
         rest = true - sum((c * t**p for p, c in chosen.items()), np.zeros_like(t))
         free = range(power, fit.degree + 1)
         columns = np.stack([(t / reach) ** p * weight for p in free], 1)
-        chosen[power] = float(np.float32(_lawson(columns, rest * weight)[0] / reach**power))
+        chosen[power] = float(np.float32(lawson(columns, rest * weight, _ROUNDS)[0] / reach**power))
     extra = () if fit.extra is None else ((0.0,) if segment else (fit.extra,))
     return (-m, *(chosen[power] for power in range(fit.degree + 1)), *extra)
 
