@@ -89,6 +89,8 @@ def run_pytest(
     """
     recorder = _Recorder(spec, progress)
     options = ["-c", str(ROOT / "pyproject.toml"), "-m", marker, "-p", "no:cacheprovider"]
+    # A job has its own limit of time, which may be longer than that of the project's tests.
+    options += ["-o", f"faulthandler_timeout={spec.timeout_s}"]
     with contextlib.redirect_stdout(sys.stderr):
         code = pytest.main([*options, str(folder or ROOT / "tests")], plugins=[recorder])
     if recorder.refused is not None:

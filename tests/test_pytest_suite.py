@@ -89,6 +89,13 @@ def test_tests_that_cannot_be_collected_are_no_verdict(tmp_path: Path) -> None:
         run(tmp_path, "import nothing_of_that_name\n")
 
 
+def test_a_test_may_take_as_long_as_its_job(tmp_path: Path) -> None:
+    limit = 'assert float(pytestconfig.getini("faulthandler_timeout")) == 4321'
+    text = f"import pytest\n@pytest.mark.broad\ndef test_limit(pytestconfig): {limit}\n"
+    (row,) = run(tmp_path, text, timeout_s=4321.0)[0].ops
+    assert row.status == "pass", row.failure
+
+
 def test_the_tiers_run_what_the_second_command_leaves_out() -> None:
     tiers = load_nightly(CONFIG_FILE).tiers
     assert {tier for tier, tests in tiers.items() if "broad" in tests} == {
