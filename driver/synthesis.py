@@ -48,10 +48,10 @@ FPGA_FIGURES: tuple[FpgaFigure, ...] = (
 
 
 class FpgaCost(Frozen):
-    """Cells of an ECP5 that one block takes, mapped by itself, before placement."""
+    """Cells of an ECP5, before placement: the sum over modules that are mapped one by one."""
 
     block: str
-    """Path of the instance."""
+    """Path of the instance; the top module is ""."""
     luts: int
     """LUT4, without those inside carries and LUT RAMs."""
     carries: int
@@ -65,16 +65,34 @@ class FpgaCost(Frozen):
     """MULT18X18D."""
 
 
+class FpgaUnmapped(Frozen):
+    """A block without figures."""
+
+    block: str
+    modules: tuple[str, ...]
+    """The modules in it that were not done in their time."""
+
+
+class FpgaModule(Frozen):
+    """All instances of one module of the RTL."""
+
+    instances: int
+    cost: FpgaCost
+    """Of all of them together, without the modules in them; `block` is the module's name."""
+
+
 class FpgaMapping(Frozen):
     """The blocks of one configuration on an FPGA."""
 
     device: str
     tool: str
     limit_s: float
-    """Time that each block was given."""
+    """Time that each module was given."""
     blocks: tuple[FpgaCost, ...]
-    unmapped: tuple[str, ...]
-    """Blocks that were not done in that time."""
+    """Those that are directly in npu_core, the whole first."""
+    unmapped: tuple[FpgaUnmapped, ...]
+    modules: tuple[FpgaModule, ...]
+    """Most LUTs first."""
 
 
 class LogicPath(Frozen):

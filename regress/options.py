@@ -216,7 +216,7 @@ class SynthesisOptions:
         False
     )
     fpga: Annotated[
-        bool, typer.Option("--fpga", help="Map each block to an ECP5 FPGA too: minutes.")
+        bool, typer.Option("--fpga", help="Map every module to an ECP5 FPGA too: minutes.")
     ] = False
 
 

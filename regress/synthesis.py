@@ -18,7 +18,15 @@ from driver.config import load_config, load_configs
 from driver.errors import InfrastructureError, InputError
 from driver.files import read_json
 from driver.results import write_json
-from driver.synthesis import FIGURES, FPGA_FIGURES, BlockCost, FpgaMapping, SynthesisReport
+from driver.synthesis import (
+    FIGURES,
+    FPGA_FIGURES,
+    BlockCost,
+    FpgaCost,
+    FpgaMapping,
+    FpgaUnmapped,
+    SynthesisReport,
+)
 from regress import synthesis_baseline as baseline
 from regress.console import print_line
 from regress.options import SynthesisOptions
@@ -31,7 +39,7 @@ CONFIGS = ("small", "default", "large", "lanes8")
 """Those measured without CONFIG=: the others have the parameters of one of them, or its shape."""
 LIMIT_S = 3600.0
 FPGA_LIMIT_S = 3 * LIMIT_S
-"""With every block mapped; each has a limit of its own (tb/netlist/fpga.py)."""
+"""With every module mapped; each has a limit of its own (tb/netlist/fpga.py)."""
 _SHOWN_DEPTH = 2
 _PATHS = 3
 
@@ -59,8 +67,10 @@ def run_synthesis(console: Console, options: SynthesisOptions) -> int:
     page = write_synthesis_page(folder, reports)
     say(f"page: {page}")
     bad = [f"{one.config}: a latch: {latch}" for one in reports for latch in one.latches]
-    moved = [] if record else baseline.moved(baseline.recorded(), reports)
-    for line in (*bad, *moved):
+    former = baseline.recorded()
+    moved = [] if record else baseline.moved(former, reports)
+    notes = [] if record else baseline.without_fpga(former, reports)
+    for line in (*bad, *moved, *notes):
         say(line)
     if moved:
         say("after a change that means it: make synth RECORD=1")
@@ -123,16 +133,17 @@ def table(report: SynthesisReport) -> Table:
 
 def fpga_table(config: str, mapping: FpgaMapping) -> Table:
     """The blocks of one configuration on an FPGA."""
-    title = f"{config}, each block mapped to {mapping.device}"
+    title = f"{config} on {mapping.device}, module by module"
     shown = Table(title=title, title_justify="left", box=None)
     shown.add_column("block")
     for name in FPGA_HEADS.values():
         shown.add_column(name, justify="right")
     for block in mapping.blocks:
         values = (f"{getattr(block, figure):,}".replace(",", " ") for figure in FPGA_FIGURES)
-        shown.add_row(block.block.rpartition(".")[2], *values)
-    for name in mapping.unmapped:
-        shown.add_row(name.rpartition(".")[2], f"not done in {mapping.limit_s:g} s")
+        shown.add_row(label(block), *values)
+    for missing in mapping.unmapped:
+        kinds = ", ".join(missing.modules)
+        shown.add_row(label(missing), f"{kinds}: not done in {mapping.limit_s:g} s")
     return shown
 
 
@@ -162,7 +173,7 @@ def depth(block: BlockCost) -> int:
     return 0 if not block.block else block.block.count(".")
 
 
-def label(block: BlockCost) -> str:
+def label(block: BlockCost | FpgaCost | FpgaUnmapped) -> str:
     """The last part of the path."""
     return block.block.rpartition(".")[2] or "npu_top"
 

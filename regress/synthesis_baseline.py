@@ -63,11 +63,19 @@ def moved(former: SynthesisBaseline | None, reports: Sequence[SynthesisReport]) 
     return lines
 
 
+def without_fpga(former: SynthesisBaseline | None, reports: Sequence[SynthesisReport]) -> list[str]:
+    """A line for each configuration that was mapped and has nothing to be compared with."""
+    known = former.fpga if former is not None else {}
+    return [
+        f"{one.config}: on {one.fpga.device} nothing is compared, since no baseline is recorded; "
+        f"make synth CONFIG={one.config} FPGA=1 RECORD=1 records one"
+        for one in reports
+        if one.fpga is not None and one.config not in known
+    ]
+
+
 def _fpga_moved(former: SynthesisBaseline, report: SynthesisReport) -> Iterator[str]:
-    if report.fpga is None:
-        return
-    if report.config not in former.fpga:
-        yield f"{report.config}: no baseline of an FPGA is recorded"
+    if report.fpga is None or report.config not in former.fpga:
         return
     before, now = former.fpga[report.config], report.fpga.blocks
     yield from _blocks_moved(f"{report.config} on {report.fpga.device}", before, now, FPGA_FIGURES)

@@ -16,6 +16,8 @@ from driver.synthesis import (
     BlockCost,
     FpgaCost,
     FpgaMapping,
+    FpgaModule,
+    FpgaUnmapped,
     LogicPath,
     SynthesisReport,
 )
@@ -24,7 +26,6 @@ from regress.pages.synthesis import write_synthesis_page
 from tb.netlist.clock_gates import ungated
 from tb.netlist.depth import longest_paths
 from tb.netlist.flat import block_of, load_flat
-from tb.netlist.fpga import cost
 from tb.netlist.measure import measure
 from tb.netlist.yosys import run_yosys
 from tb.sim.spec import FILELIST
@@ -187,31 +188,17 @@ def test_refused_source_is_one_line(tmp_path: Path) -> None:
         run_yosys("t", "help -all\n" * 10_000, tmp_path, {}, limit_s=0.0, progress=lambda _: None)
 
 
-def statistics(folder: Path, cells: dict[str, int]) -> Path:
-    file = folder / "u_a.json"
-    file.write_text(json.dumps({"design": {"num_cells_by_type": cells}}))
-    return file
-
-
-def test_cells_of_an_fpga_are_counted_and_none_is_left_out(tmp_path: Path) -> None:
-    cells = {"LUT4": 5, "CCU2C": 2, "DP16KD": 1, "PFUMX": 3, "npu_clock_gate$npu_top.x": 1}
-    found = cost("u_core.u_a", statistics(tmp_path, cells))
-    assert (found.luts, found.carries, found.block_rams, found.flip_flops) == (5, 2, 1, 0)
-    with pytest.raises(InfrastructureError, match=r"4 cells \$mul were not mapped"):
-        cost("u_core.u_a", statistics(tmp_path, {**cells, "$mul": 4}))
-    with pytest.raises(InfrastructureError, match="no statistics"):
-        cost("u_core.u_a", tmp_path / "none.json")
-
-
 def mapped(luts: int = 1000, *, done: bool = True) -> SynthesisReport:
     none = dict.fromkeys(FPGA_FIGURES, 0)
     block = FpgaCost.model_validate({**none, "block": "u_core.u_a", "luts": luts})
+    kind = FpgaModule(instances=3, cost=block.model_copy(update={"block": "npu_a"}))
     mapping = FpgaMapping(
         device="ECP5",
         tool="t",
         limit_s=9.0,
         blocks=(block,) if done else (),
-        unmapped=() if done else (block.block,),
+        unmapped=() if done else (FpgaUnmapped(block="u_core.u_a", modules=("npu_a",)),),
+        modules=(kind,) if done else (),
     )
     return report().model_copy(update={"fpga": mapping})
 
@@ -219,12 +206,15 @@ def mapped(luts: int = 1000, *, done: bool = True) -> SynthesisReport:
 def test_baseline_of_an_fpga(tmp_path: Path) -> None:
     file = tmp_path / "baseline.json"
     baseline.record([report()], file)
-    assert baseline.moved(baseline.recorded(file), [mapped()]) == [
-        "small: no baseline of an FPGA is recorded"
-    ]
+    former = baseline.recorded(file)
+    assert baseline.moved(former, [mapped()]) == []
+    (note,) = baseline.without_fpga(former, [mapped()])
+    assert "no baseline is recorded" in note
+    assert baseline.without_fpga(former, [report()]) == []
     baseline.record([mapped()], file)
     former = baseline.recorded(file)
     assert baseline.moved(former, [mapped()]) == baseline.moved(former, [report()]) == []
+    assert baseline.without_fpga(former, [mapped()]) == []
     assert baseline.moved(former, [mapped(luts=1021)]) == [
         "small on ECP5 u_core.u_a: luts 1,021, recorded 1,000"
     ]
@@ -237,5 +227,6 @@ def test_page_shows_the_blocks_of_an_fpga(tmp_path: Path) -> None:
     text = write_synthesis_page(tmp_path, [mapped()]).read_text()
     assert "On ECP5" in text
     assert "shares of u_core.u_a" in text
+    assert "npu_a" in text
     text = write_synthesis_page(tmp_path, [mapped(done=False)]).read_text()
-    assert "Not done in 9 s: u_core.u_a" in text
+    assert "u_core.u_a has no figures: npu_a not done in 9 s" in text

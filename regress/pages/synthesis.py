@@ -32,6 +32,8 @@ _FPGA_BARS: tuple[tuple[FpgaFigure, str], ...] = (
     ("block_rams", "block RAMs"),
     ("multipliers", "18×18 multipliers"),
 )
+_MODULES = 12
+"""Shown of the modules on an FPGA."""
 _LEFT, _WIDTH, _HIGH, _GAP = 150, 640, 34, 10
 _NAMED_FROM = 46
 """A part of a bar that is narrower has its name only in its tooltip."""
@@ -47,6 +49,7 @@ def write_synthesis_page(folder: Path, reports: Sequence[SynthesisReport]) -> Pa
             "blocks": list(_rows(one)),
             "fpga": fpga_shares(one.config, one.fpga) if one.fpga is not None else None,
             "mapped": list(_fpga_rows(one.fpga)) if one.fpga is not None else [],
+            "modules": list(_module_rows(one.fpga)) if one.fpga is not None else [],
         }
         for one in reports
     ]
@@ -68,8 +71,8 @@ def shares(report: SynthesisReport) -> Markup:
 
 
 def fpga_shares(config: str, mapping: FpgaMapping) -> Markup:
-    """The same for what was mapped to an FPGA; the whole is the sum of the blocks."""
-    blocks = sorted(mapping.blocks, key=lambda one: -one.luts)
+    """The same for what was mapped to an FPGA; the whole is the sum of the blocks that were."""
+    blocks = sorted((one for one in mapping.blocks if one.block), key=lambda one: -one.luts)
     wholes: dict[str, int] = {
         name: sum(getattr(one, name) for one in blocks) for name, _ in _FPGA_BARS
     }
@@ -131,5 +134,12 @@ def _rows(report: SynthesisReport) -> list[tuple[str, list[int]]]:
 def _fpga_rows(mapping: FpgaMapping) -> Iterator[tuple[str, list[int]]]:
     """Name and figures of every block that was mapped."""
     for one in mapping.blocks:
-        name = one.block.rpartition(".")[2]
+        name = one.block.rpartition(".")[2] or "npu_top"
         yield name, [getattr(one, figure) for figure in FPGA_FIGURES]
+
+
+def _module_rows(mapping: FpgaMapping) -> Iterator[tuple[str, list[int]]]:
+    """The modules that take most: name, instances, and figures of all of them together."""
+    for one in mapping.modules[:_MODULES]:
+        figures = [getattr(one.cost, figure) for figure in FPGA_FIGURES]
+        yield one.cost.block, [one.instances, *figures]

