@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from driver.errors import InfrastructureError, InputError
+from regress.job_clock import JobClock
 from regress.paths import ROOT
 from regress.variables import VARIABLES
 
@@ -80,6 +81,7 @@ def execute(
 ) -> Ended:
     """Run a command at the project's root; its stdout comes line by line, its stderr goes to `log`.
 
+    The limit is one of the clock of regress.job_clock: waiting for a CPU hardly counts.
     Whatever ends this call — the child's end, the limit, an exception, Ctrl-C, SIGKILL of this
     process — no process of the child's group is left. InputError when the log cannot be written,
     InfrastructureError when the command cannot be started.
@@ -103,7 +105,7 @@ def execute(
             raise InfrastructureError(f"{launcher[0]} does not start: {error.strerror}") from error
     timed_out = False
     try:
-        timed_out = not _pump(child, start + limit_s, on_line, on_idle)
+        timed_out = not _pump(child, JobClock(child.pid, limit_s), on_line, on_idle)
     finally:
         _end(child)
     return Ended(child.returncode, timed_out, time.monotonic() - start)
@@ -120,16 +122,16 @@ def _log(path: Path) -> BinaryIO:
 
 def _pump(
     child: subprocess.Popen[bytes],
-    deadline: float,
+    clock: JobClock,
     on_line: Callable[[str], None],
     on_idle: Callable[[], None],
 ) -> bool:
-    """Pass lines on until the child has ended; False when the deadline came first."""
+    """Pass lines on until the child has ended; False when the limit came first."""
     assert child.stdout is not None
     pending = b""
     with selectors.DefaultSelector() as selector:
         selector.register(child.stdout, selectors.EVENT_READ)
-        while time.monotonic() < deadline:
+        while not clock.over():
             data = b""
             ready = bool(selector.select(_POLL_S))
             if ready:
@@ -141,17 +143,17 @@ def _pump(
             if (ready and not data) or (not ready and child.poll() is not None):
                 if pending:
                     on_line(pending.decode(errors="replace"))
-                return _wait(child, deadline)
+                return _wait(child, clock)
             on_idle()
     return False
 
 
-def _wait(child: subprocess.Popen[bytes], deadline: float) -> bool:
-    try:
-        child.wait(max(deadline - time.monotonic(), _POLL_S))
-    except subprocess.TimeoutExpired:
-        return False
-    return True
+def _wait(child: subprocess.Popen[bytes], clock: JobClock) -> bool:
+    while not clock.over():
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(_POLL_S)
+            return True
+    return False
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:

@@ -14,7 +14,7 @@ from driver.reproduce import reproduce_line
 from driver.results import OpRow, RunSpec
 from tb.checks import check_row
 from tb.mutants.campaign import PlantedRun, run_planted
-from tb.mutants.expression import Mutant, rewritten
+from tb.mutants.expression import Mutant, chosen, rewritten
 from tb.mutants.table import PLANTED, planted_argument, planted_sources
 from tb.run import run
 
@@ -29,10 +29,15 @@ TELLING = (
 def test_every_mutant_is_at_one_place_and_selectable() -> None:
     sources = planted_sources()
     texts = {path.name: path.read_text() for path in sources.values()}
+    every = "".join(texts.values())
     for name, planted in PLANTED.items():
         argument = planted_argument(name).removeprefix("+")
-        choice = f'($test$plusargs("{argument}") ? ({planted.mutant.wrong}) :'
+        variable = chosen(argument)
+        choice = f"({variable} ? ({planted.mutant.wrong}) :"
         assert texts[planted.mutant.file].count(choice) == 1, name
+        assert every.count(f"{variable} ") == 1, name
+        _, _, bit = variable.partition("::")
+        assert every.count(f'  bit {bit} = $test$plusargs("{argument}") != 0;') == 1, name
     assert min(Counter(one.block for one in PLANTED.values()).values()) >= 3
 
 

@@ -1,19 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """A wrong expression in a source of the RTL, which an argument of the simulator activates.
 
-The source becomes `($test$plusargs("NAME") ? (wrong) : (right))`, so that one build serves all
-mutants of a table and the sound RTL beside them. Knows no table, no bench and no test.
+The expression becomes `(npu_mutants_pkg::NAME ? (wrong) : (right))`, so that one build serves all
+mutants of a table and the sound RTL beside them. The variable is set from the arguments once, when
+the simulation begins: $test$plusargs in the expression itself would compare strings in every
+evaluation, which took more than half of a run's time. Knows no table, no bench and no test.
 """
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from driver.errors import InputError
 from tb.sim.spec import FILELIST, read_filelist
+
+_PACKAGE = "npu_mutants_pkg"
+_IMPURE = "// verilator lint_off IMPURE\n"
+"""A function that is not inlined may read the variables: they never change after the beginning."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,8 @@ def write_sources(mutants: Mapping[str, Mutant], folder: Path) -> dict[str, Path
 
 
 def rewritten(mutants: Mapping[str, Mutant]) -> dict[str, str]:
-    """The texts of these files, by name. InputError as `write_sources`."""
+    """The texts of these files, by name, in the order of the file list. The first of them begins
+    with the package of the variables. InputError as `write_sources`."""
     listed = {path.name: path for path in read_filelist(FILELIST)}
     texts: dict[str, str] = {}
     for plusarg, mutant in mutants.items():
@@ -57,11 +65,28 @@ def rewritten(mutants: Mapping[str, Mutant]) -> dict[str, str]:
         if found != 1:
             places = f"{found} places of {mutant.text!r}"
             raise InputError(listed[mutant.file], f"mutant {plusarg}", places, "one place")
-        choice = f'($test$plusargs("{plusarg}") ? ({mutant.wrong}) : ({mutant.right}))'
+        choice = f"({chosen(plusarg)} ? ({mutant.wrong}) : ({mutant.right}))"
         before, _, rest = mutant.place.partition("«")
         after = rest.partition("»")[2]
         texts[mutant.file] = text.replace(mutant.text, f"{before}{choice}{after}")
-    return texts
+    ordered = {name: _IMPURE + texts[name] for name in listed if name in texts}
+    first = next(iter(ordered))
+    return ordered | {first: _package(mutants) + ordered[first]}
+
+
+def chosen(plusarg: str) -> str:
+    """The variable that says whether the mutant is active, as SystemVerilog names it."""
+    return f"{_PACKAGE}::{_variable(plusarg)}"
+
+
+def _variable(plusarg: str) -> str:
+    return re.sub(r"\W", "_", plusarg)
+
+
+def _package(plusargs: Iterable[str]) -> str:
+    """A bit for each argument."""
+    lines = (f'  bit {_variable(name)} = $test$plusargs("{name}") != 0;\n' for name in plusargs)
+    return f"package {_PACKAGE};\n{''.join(lines)}endpackage\n\n"
 
 
 def _store(path: Path, text: str) -> Path:
