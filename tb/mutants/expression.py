@@ -19,8 +19,8 @@ from driver.errors import InputError
 from tb.sim.spec import FILELIST, read_filelist
 
 _PACKAGE = "npu_mutants_pkg"
-_IMPURE = "// verilator lint_off IMPURE\n"
-"""A function that is not inlined may read the variables: they never change after the beginning."""
+WAIVERS = Path(__file__).with_name("mutants.vlt")
+"""Goes before the sources of a build with mutants."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def rewritten(mutants: Mapping[str, Mutant]) -> dict[str, str]:
         before, _, rest = mutant.place.partition("«")
         after = rest.partition("»")[2]
         texts[mutant.file] = text.replace(mutant.text, f"{before}{choice}{after}")
-    ordered = {name: _IMPURE + texts[name] for name in listed if name in texts}
+    ordered = {name: texts[name] for name in listed if name in texts}
     first = next(iter(ordered))
     return ordered | {first: _package(mutants) + ordered[first]}
 

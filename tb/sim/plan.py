@@ -150,9 +150,10 @@ def make_plan(spec: BuildSpec) -> BuildPlan:
     if variant.behavioural_array:
         sources = [BEHAVIOURAL_ARRAY.get(source, source) for source in sources]
     if variant.mutants:
-        from tb.mutants.table import planted_sources  # noqa: PLC0415 - only builds with mutants
+        from tb.mutants.expression import WAIVERS  # noqa: PLC0415 - only builds with mutants
+        from tb.mutants.table import planted_sources  # noqa: PLC0415
 
-        sources = [planted_sources().get(source, source) for source in sources]
+        sources = [WAIVERS, *(planted_sources().get(source, source) for source in sources)]
     # In every variant: the models are then the same, and 4 % faster than without (256³ on 16×16,
     # mean of five copies of each binary: where its pages come to lie moves each copy by ±6 %).
     sources.insert(0, HDL_FOLDER / "pins.vlt")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from driver.errors import InputError
+from tb.mutants.expression import WAIVERS
 from tb.sim.spec import REPOSITORY
 from tb.unit.model import BenchProgram, rtl_sources
 from tb.unit.mutants import mutant_sources
@@ -82,6 +83,12 @@ BLOCKS: dict[str, BlockBench] = {
 }
 
 
+def _rtl(folders: tuple[str, ...], instead: Mapping[str, Path] | None) -> tuple[Path, ...]:
+    """RTL of a bench, with what mutants need when files are replaced. InputError: no such file."""
+    sources = rtl_sources(folders, instead)
+    return (WAIVERS, *sources) if instead else sources
+
+
 def arithmetic_program(test: str, instead: Mapping[str, Path] | None = None) -> BenchProgram:
     """The program of an arithmetic bench; `instead` maps names of RTL files to others.
 
@@ -91,7 +98,7 @@ def arithmetic_program(test: str, instead: Mapping[str, Path] | None = None) -> 
         name=test,
         folder=_FOLDER / "fp",
         top=test,
-        sources=(*rtl_sources(("fpu",), instead), _FOLDER / "hdl" / f"{test}.sv"),
+        sources=(*_rtl(("fpu",), instead), _FOLDER / "hdl" / f"{test}.sv"),
         cpp_sources=(f"{test}.cpp", "bench.cpp", "testfloat.cpp"),
         prefix=f"V{test}",
         optimise="-O3",
@@ -112,7 +119,7 @@ def block_program(name: str, bus_bits: int, mutant: int | None = None) -> BenchP
         name=f"{name}{bus_bits}",
         folder=_FOLDER / name,
         top=top_level[-1].stem,
-        sources=(*rtl_sources(bench.rtl_folders, mutant_sources(name, mutant)), *top_level),
+        sources=(*_rtl(bench.rtl_folders, mutant_sources(name, mutant)), *top_level),
         parameters={"BusBits": str(bus_bits), **bench.parameters, **engine},
         defines=(f"BUS_BITS={bus_bits}",),
         include=(*bench.include, _FOLDER, _CMODEL),
