@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from tb.seqs.arena import Arena
 from tb.seqs.broken import BREAKS
 from tb.seqs.failing import failing_stream
 from tb.seqs.faults import FAULTS
+from tb.seqs.mixed import mixed
 from tb.seqs.packets import legal, matmul
 
 BASE, SIZE = 1 << 20, 1 << 22
@@ -94,3 +96,31 @@ def test_streams_fail_at_their_packet_and_what_runs_beside_it_is_independent(nam
         for packet in stream.packets[stream.waiting :]:
             host.run(packet)
         assert (host.memory != before).any(), f"seed {seed}: nothing would show that they ran"
+
+
+def test_mixed_streams_are_legal_and_have_commands_of_every_kind_that_depend_on_each_other() -> (
+    None
+):
+    seen: Counter[str] = Counter()
+    for seed in range(12):
+        host = Host(seed)
+        packets = mixed(host.arena, 40)
+        host.run(Packet(Opcode.NOP))  # places the contents
+        start = host.memory.copy()
+        for number, packet in enumerate(packets):
+            assert host.run(packet) == ErrorCode.NONE, f"{seed}, {number}: {host.model.last_fault}"
+            seen[Opcode(packet.opcode).name] += 1
+            seen.update(name for name in _NOTABLE if packet.flags & FLAGS[name].mask)
+        whole = host.memory.copy()
+        host.memory[:] = start
+        for at in range(0, len(packets) - 1, 2):
+            codes = [host.run(packet) for packet in (packets[at + 1], packets[at])]
+            seen["an order that cannot be otherwise"] += any(codes)
+        seen["other bits in another order"] += bool((host.memory != whole).any())
+    assert seen["other bits in another order"] == 12
+    assert seen["an order that cannot be otherwise"] > 20, seen
+    assert all(seen[opcode.name] >= 3 for opcode in Opcode), seen
+    assert all(seen[name] >= 10 for name in _NOTABLE), seen
+
+
+_NOTABLE = ("INT4_GROUP", "OPERAND_LIST", "SRC3_DESC", "ACCUMULATE")

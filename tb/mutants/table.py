@@ -20,6 +20,7 @@ from tb.sim.spec import BUILD_ROOT, FILELIST, read_filelist
 _STREAMS: Final = ("overlap", "--op", "0")
 _STREAM_FAILS: Final = ("overlap", "--op", "2")
 _STREAM_BUS_ERRORS: Final = ("overlap", "--op", "3")
+_MIXED: Final = ("overlap", "--op", "5")
 _RANDOM_STALLS: Final = ("bus", "--op", "3")
 _RANDOM: Final = ("bus", "--op", "2")
 _ERRORS: Final = ("bus", "--op", "4")
@@ -28,6 +29,10 @@ _IMAGES: Final = ("bus", "--op", "8")
 _RELOADS: Final = ("bus", "--op", "9")
 _PRODUCTS: Final = ("ops", "--filter", "convolution")
 """Convolutions: products of windows, each judged on its own."""
+_INT4: Final = ("ops", "--filter", "int4_mm")
+_TABLES: Final = ("ops", "--filter", "aten.tanh.")
+_GATES: Final = ("ops", "--filter", "gelu")
+_POOLS: Final = ("ops", "--filter", "pool2d")
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,7 @@ class PlantedMutant:
 _HAZARD, _ORDER, _CHECK = "hazard checker", "order of commands", "operand checks"
 _LOAD, _PROGRAMS = "program load", "program memory"
 _WINDOW, _BUFFER, _CLOCK = "windows", "operand buffer", "clock gates"
+_INT4_WEIGHTS, _TABLE, _STRIDES = "weights of four bits", "tables", "strided sources"
 
 PLANTED: Final[Mapping[str, PlantedMutant]] = {
     # a command does not see that it uses the memory of an earlier one
@@ -121,7 +127,7 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     ),
     "check-list": PlantedMutant(
         _CHECK,
-        _BUS_ERRORS,
+        _RANDOM,
         Mutant("npu_operand_resolve.sv", "dtype_log2_bytes(«window.dtype[3:0]»)", "operand.dtype"),
     ),
     # programs: loading
@@ -186,7 +192,69 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
         _PRODUCTS,
         Mutant("npu_matrix_banks.sv", "SetW'(«3'(pending_i.first[1:0]) > 3'(b)»)", "1'b0"),
     ),
+    # weights of four bits
+    "int4-sign": PlantedMutant(
+        _INT4_WEIGHTS, _INT4, Mutant("npu_matrix_dequant.sv", "scale[31] ^ «!nibble[3]»", "1'b0")
+    ),
+    "int4-tie": PlantedMutant(
+        _INT4_WEIGHTS, _INT4, Mutant("npu_matrix_dequant.sv", "&& «product[0]»);", "1'b1")
+    ),
+    "int4-scale": PlantedMutant(
+        _INT4_WEIGHTS,
+        _INT4,
+        Mutant("npu_matrix_dequant.sv", "= EntryW'(«wr_place_i.place[15:8]»)", "8'd0"),
+    ),
+    "int4-group": PlantedMutant(
+        _INT4_WEIGHTS,
+        _INT4,
+        Mutant("npu_matrix_tiles.sv", "s_k_q        <= «s_k_next_q»;", "s_k_q"),
+    ),
+    # tables
+    "table-end": PlantedMutant(
+        _TABLE,
+        _TABLES,
+        Mutant("npu_vector_table.sv", "if («index > 32'(TABLE_LAST[number])»)", "1'b0"),
+    ),
+    "table-sign": PlantedMutant(
+        _TABLE, _TABLES, Mutant("npu_vector_table.sv", "{negative: «word[31]»,", "1'b0")
+    ),
+    "table-row": PlantedMutant(
+        _TABLE, _TABLES, Mutant("npu_vector_table.sv", "= segment_q[«slot_i»]", "found_slot_q")
+    ),
+    "table-number": PlantedMutant(
+        _TABLE,
+        _GATES,
+        Mutant("npu_vector_table.sv", "segment_of(a_i[l*32 +: 32], «found_table_q»)", "table_q"),
+    ),
+    # sources whose elements are at a distance
+    "stride-three": PlantedMutant(
+        _STRIDES,
+        _MIXED,
+        Mutant(
+            "npu_vector_load.sv",
+            "if («view_i.stride[MAX_RANK-1] == 32'd2»)",
+            "view_i.stride[MAX_RANK-1][31:1] == 31'd1",
+        ),
+    ),
+    "stride-four": PlantedMutant(
+        _STRIDES,
+        _POOLS,
+        Mutant("npu_vector_unpack.sv", "take && «gap_log2_i == 2'd2») own", "1'b0"),
+    ),
+    "stride-elements": PlantedMutant(
+        _STRIDES,
+        _POOLS,
+        Mutant("npu_vector_load.sv", "(view_i.size[MAX_RANK-1] - «32'd1») <<", "32'd0"),
+    ),
     # clocks that stop too early
+    "clock-weights": PlantedMutant(
+        _CLOCK,
+        _INT4,
+        Mutant("npu_matrix.sv", "u_int4_gate (.clk_i, .en_i(!rst_ni || «int4»)", "buffered"),
+    ),
+    "clock-table": PlantedMutant(
+        _CLOCK, _TABLES, Mutant("npu_vector_table.sv", "segment || reads || «found_q»", "1'b0")
+    ),
     "clock-engine": PlantedMutant(
         _CLOCK, _STREAMS, Mutant("npu_core.sv", "|| «!engine_rsp[e].ready»;", "1'b0")
     ),

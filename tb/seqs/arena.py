@@ -32,6 +32,10 @@ class Arena:
         assert self.base <= self.limit, "arena is full"
         return address
 
+    def operand(self, size_bytes: int, alignment: int, *, source: bool = False) -> int:
+        """Where the data of an operand lie; `source`: they are only read."""
+        return self.place(size_bytes, alignment)
+
     def fill(self, address: int, size_bytes: int, dtype: DType = DType.INT8) -> None:
         """Random bytes there before the packet runs; INT32 close to where it wraps."""
         data = self.rng.randbytes(size_bytes)
@@ -76,19 +80,25 @@ def place_operand(
     rng, width = arena.rng, DTYPE_BYTES[dtype]
     if rng.random() < 0.5:
         size_bytes = prod(sizes) * width
-        address = arena.place(size_bytes, width)
+        address = arena.operand(size_bytes, width, source=source)
         arena.fill(address, size_bytes, dtype)
         return ArenaOperand(address, False)
-    return ArenaOperand(
-        place_view(arena, dtype, sizes, strides(rng, sizes, broadcast=source)), True
-    )
+    steps = strides(rng, sizes, broadcast=source)
+    return ArenaOperand(place_view(arena, dtype, sizes, steps, source=source), True)
 
 
-def place_view(arena: Arena, dtype: DType, sizes: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """Random data and the descriptor of it: the descriptor's address."""
+def place_view(
+    arena: Arena,
+    dtype: DType,
+    sizes: tuple[int, ...],
+    strides: tuple[int, ...],
+    *,
+    source: bool = False,
+) -> int:
+    """Random data and the descriptor of it: the descriptor's address. `source`: as for operand."""
     width = DTYPE_BYTES[dtype]
     span = sum((size - 1) * stride for size, stride in zip(sizes, strides, strict=True)) + 1
-    base = arena.place(span * width, width)
+    base = arena.operand(span * width, width, source=source)
     arena.fill(base, span * width, dtype)
     at = arena.place(DESCRIPTOR_BYTES, DESCRIPTOR_BYTES)
     arena.contents.append((at, Descriptor(base, dtype, sizes, strides).pack()))

@@ -89,6 +89,11 @@ def _indexed(arena: Arena, opcode: Opcode, **changes: Any) -> Packet:
     return replace(packet, **changes)
 
 
+def _squares(arena: Arena) -> dict[str, int]:
+    """Table, elements and result of one shape: only the dimension can be wrong."""
+    return {name: _dense(arena, DType.FP32, _SIZES) for name in ("src1", "dst")}
+
+
 def _typed(packet: Packet, name: str, dtype: int) -> Packet:
     field = FLAGS[name]
     return replace(packet, flags=packet.flags & ~field.mask | dtype << field.lsb)
@@ -149,6 +154,9 @@ _OF_AN_INDEX: dict[str, Callable[[Packet, Arena], Packet]] = {
     ),
     "dimension beyond all": lambda _, a: _indexed(a, Opcode.SCATTER, params=(MAX_RANK,)),
     "dimension beyond the rank": lambda _, a: _indexed(a, Opcode.GATHER, params=(len(_SIZES),)),
+    "dimension beyond the rank of equal sizes": lambda _, a: _indexed(
+        a, a.rng.choice((Opcode.GATHER, Opcode.SCATTER)), params=(len(_SIZES),), **_squares(a)
+    ),
     "table of other sizes": lambda _, a: _indexed(
         a, Opcode.GATHER, src1=_dense(a, DType.FP32, (5, _SIZES[1] + 1))
     ),

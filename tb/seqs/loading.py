@@ -67,7 +67,7 @@ def listed_vector(
     for at, shape in enumerate(shapes):
         source = at < program.sources
         steps = strides(rng, shape, broadcast=source)
-        place_view(arena, rng.choice(list(DType)), shape, steps)
+        place_view(arena, rng.choice(list(DType)), shape, steps, source=source)
         descriptors += arena.contents.pop()[1]
     address = arena.place(len(descriptors), DESCRIPTOR_BYTES)
     arena.contents.append((address, descriptors))

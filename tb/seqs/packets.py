@@ -73,7 +73,8 @@ def _start(arena: Arena, shape: tuple[int, int, int], dtype: DType) -> int:
     """Where the sums of a product start: the address of a descriptor or of a window."""
     if arena.rng.random() < 0.5:
         return place_window(arena, shape, dtype, source=True)[0]
-    return place_view(arena, dtype, shape, strides(arena.rng, shape, broadcast=True))
+    steps = strides(arena.rng, shape, broadcast=True)
+    return place_view(arena, dtype, shape, steps, source=True)
 
 
 def copy(arena: Arena, longest: int) -> Packet:
@@ -138,7 +139,7 @@ def fill(arena: Arena, longest: int) -> Packet:
 def sync(arena: Arena, longest: int) -> Packet:
     """A SYNC somewhere."""
     return Packet(
-        Opcode.SYNC, dst=arena.place(4, 4), params=(arena.rng.getrandbits(32) % (longest << 24),)
+        Opcode.SYNC, dst=arena.operand(4, 4), params=(arena.rng.getrandbits(32) % (longest << 24),)
     )
 
 

@@ -62,13 +62,14 @@ def _imms(rng: random.Random) -> list[int]:
 
 def _dense(arena: Arena, dtype: DType, count: int) -> int:
     size_bytes = count * DTYPE_BYTES[dtype]
-    address = arena.place(size_bytes, DTYPE_BYTES[dtype])
+    address = arena.operand(size_bytes, DTYPE_BYTES[dtype])
     arena.fill(address, size_bytes, dtype)
     return address
 
 
 def _scattered(arena: Arena, dtype: DType, sizes: tuple[int, ...], *, source: bool) -> int:
-    return place_view(arena, dtype, sizes, strides(arena.rng, sizes, broadcast=source))
+    steps = strides(arena.rng, sizes, broadcast=source)
+    return place_view(arena, dtype, sizes, steps, source=source)
 
 
 def vector(arena: Arena, longest: int) -> Packet:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -55,7 +56,7 @@ def place_window(
     else:
         steps = strides(rng, sizes, broadcast=False)
     span = sum((size - 1) * step for size, step in zip(sizes, steps, strict=True)) + 1
-    base = arena.place(span * width, width)
+    base = arena.operand(span * width, width, source=source)
     arena.fill(base, span * width, dtype)
     window = WindowDescriptor(base, dtype, sizes, steps)
     at = arena.place(WINDOW_BYTES, _LINE)
@@ -101,6 +102,17 @@ def _patch(offsets: tuple[int, ...], value: Callable[[int], int]) -> Callable[..
     return change
 
 
+def _wrapping(arena: Arena, at: int, sizes: tuple[int, ...]) -> Packet:
+    """The product with three sizes of A's window, from word `at` on, whose product is that of the
+    packet if it is formed in 32 bits."""
+    packet = _product(arena)
+    (number,) = (i for i, (address, _) in enumerate(arena.contents) if address == packet.src1)
+    raw = bytearray(arena.contents[number][1])
+    struct.pack_into("<3I", raw, at, *sizes)
+    arena.contents[number] = (packet.src1, bytes(raw))
+    return packet
+
+
 def _flagged(arena: Arena, *, on: str = "", off: str = "") -> Packet:
     """The product with a flag set or cleared."""
     packet = _product(arena)
@@ -118,6 +130,8 @@ def _repeating_destination(arena: Arena) -> Packet:
     return replace(packet, dst=at)
 
 
+_WRAPS = (1 << 31) + 1
+"""Twice that is 2 in 32 bits."""
 _SIZES = tuple(range(16, 16 + 4 * WINDOW_RANK, 4))
 WINDOW_BREAKS: dict[str, Callable[[Packet, Arena], Packet]] = {
     "window, reserved word": lambda _, a: _windowed(a, _patch(_RESERVED, lambda _: 1 << 20)),
@@ -127,6 +141,8 @@ WINDOW_BREAKS: dict[str, Callable[[Packet, Arena], Packet]] = {
     "window, no size": lambda _, a: _windowed(a, _patch(_SIZES, lambda _: 0)),
     "window, other size": lambda _, a: _windowed(a, _patch(_SIZES, lambda size: size + 1)),
     "window, far size": lambda _, a: _windowed(a, _patch(_SIZES, lambda size: size + (1 << 31))),
+    "window, rows that wrap": lambda _, a: _wrapping(a, 20, (1, 2, _WRAPS)),
+    "window, columns that wrap": lambda _, a: _wrapping(a, 32, (2, _WRAPS, 2)),
     "window, odd base": lambda _, a: _windowed(a, _patch((0,), lambda word: word | 2)),
     "window, far base": lambda _, a: _windowed(a, _patch((4,), lambda _: 1 << 30)),
     "window, repeating destination": lambda _, a: _repeating_destination(a),

@@ -16,6 +16,7 @@ from tb.env.verdict import Mismatch, expect
 from tb.seqs.dependent import dependent, shared_memory
 from tb.seqs.failing import FailingStream, failing_stream
 from tb.seqs.faults import FAULTS, INDEX_FAULTS
+from tb.seqs.mixed import mixed
 
 _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
 """Of simulated time: a device that hangs ends as a failure."""
@@ -31,11 +32,14 @@ class _Streams(BusTest):
 
     async def stimulus(self) -> None:
         for number in range(self.streams):
-            memory = shared_memory(self.arena)
-            packets = dependent(memory, self.commands)
+            packets = self.packets()
             self.place()
             await self.command(packets, Way.WINDOW if number % 3 == 2 else Way.RING)
             await self.settle()
+
+    def packets(self) -> list[Packet]:
+        """One stream."""
+        return dependent(shared_memory(self.arena), self.commands)
 
 
 @pyuvm.test(**_LIMIT)
@@ -48,6 +52,28 @@ class DependentStalls(_Streams):
     """On a DRAM whose channels hold back at random."""
 
     streams = 4
+    dram_stall = 100
+
+
+class _Mixed(_Streams):
+    """Streams of commands of every kind that share memory and overwrite each other's programs."""
+
+    streams = 4
+
+    def packets(self) -> list[Packet]:
+        return mixed(self.arena, self.commands)
+
+
+@pyuvm.test(**_LIMIT)
+class Mixed(_Mixed):
+    """On a DRAM that answers evenly."""
+
+
+@pyuvm.test(**_LIMIT)
+class MixedStalls(_Mixed):
+    """On a DRAM whose channels hold back at random."""
+
+    streams = 3
     dram_stall = 100
 
 

@@ -19,5 +19,7 @@ TESTS = (
     "FailsInTheMiddle",
     "BusErrorInStream",
     "BusErrorInStreamStalls",
+    "Mixed",
+    "MixedStalls",
 )
 """Each runs in a simulator of its own."""
