@@ -199,7 +199,7 @@ module npu_matrix
   );
 
   // ---- store ----
-  logic   acc_rd, acc_rd_half, line_valid, line_ready, last_line, drained;
+  logic   acc_rd, acc_room, acc_rd_half, line_valid, line_ready, last_line, drained;
   entry_t acc_rd_entry;
   lane_t  line_first;
   extent_t line_elems;
@@ -212,14 +212,15 @@ module npu_matrix
     .load_valid_i(wr_valid && wr_place.operand == OPERAND_C),
     .load_half_i(wr_place.half), .load_entry_i(wr_place.place + entry_t'(wr_place.line)),
     .load_mask_i(wr_mask), .load_data_i(wr_data),
-    .drain_valid_i(acc_rd), .drain_half_i(acc_rd_half), .drain_entry_i(acc_rd_entry),
-    .drain_data_o(line_data)
+    .drain_valid_i(acc_rd), .drain_ready_o(acc_room), .drain_half_i(acc_rd_half),
+    .drain_entry_i(acc_rd_entry), .drain_data_o(line_data)
   );
 
-  // Holds at most one block per accumulator half, so it always has room.
+  // Holds at most one block per accumulator half, so it always has room. A block is here from the
+  // beginning: its first column tiles leave while the array works on the others.
   npu_fifo #(.Width($bits(block_t)), .Depth(2)) u_drain_blocks (
     .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(seq_ready), .in_ready_o(drain_room), .in_data_i(seq_block),
+    .in_valid_i(seq_push && seq_room && half_free), .in_ready_o(drain_room), .in_data_i(block),
     .out_valid_o(drain_valid), .out_ready_i(drain_ready), .out_data_o(drain_block),
     .count_o()
   );
@@ -227,8 +228,9 @@ module npu_matrix
   npu_matrix_drain #(.ArraySize(ArraySize)) u_drain (
     .clk_i, .rst_ni, .start_i(start), .cmd_i(req_i.cmd),
     .block_valid_i(drain_valid), .block_ready_o(drain_ready), .block_i(drain_block),
-    .block_done_i(sum_token.valid && sum_token.block_end),
-    .acc_valid_o(acc_rd), .acc_half_o(acc_rd_half), .acc_entry_o(acc_rd_entry),
+    .tile_done_i(sum_token.valid && sum_token.tile_end),
+    .acc_valid_o(acc_rd), .acc_ready_i(acc_room),
+    .acc_half_o(acc_rd_half), .acc_entry_o(acc_rd_entry),
     .line_valid_o(line_valid), .line_ready_i(line_ready),
     .line_addr_o(line_addr), .line_first_o(line_first), .line_elems_o(line_elems),
     .half_free_o(drained), .last_o(last_line)
@@ -280,6 +282,7 @@ module npu_matrix
     end
   end
 
-  DrainHasRoom: assert property (@(posedge clk_i) disable iff (!rst_ni) seq_ready |-> drain_room)
+  DrainHasRoom: assert property (@(posedge clk_i) disable iff (!rst_ni)
+                                      seq_push && seq_room && half_free |-> drain_room)
     else $error("npu_matrix: more blocks under way than accumulator halves");
 endmodule

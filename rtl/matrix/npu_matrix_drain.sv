@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Reads finished blocks from the accumulators, row by row, and hands each tile row on in lines:
-/// runs of columns that are adjacent in memory, or single columns. A half is free again when its
-/// last line has been taken, since its data stays in the accumulators' output until then.
+/// Reads finished column tiles from the accumulators, row by row, and hands each tile row on in
+/// lines: runs of columns that are adjacent in memory, or single columns. A tile leaves while the
+/// array still works on those behind it. A half is free again when its last line has been taken.
 module npu_matrix_drain
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -14,12 +14,13 @@ module npu_matrix_drain
   input  logic            start_i,
   input  npu_engine_cmd_t cmd_i,
 
-  input  logic            block_valid_i,
+  input  logic            block_valid_i,  // from when it is loaded
   output logic            block_ready_o,
   input  block_t          block_i,
-  input  logic            block_done_i,   // the array has written a block's last sum
+  input  logic            tile_done_i,    // the array has written a column tile's last sum
 
   output logic            acc_valid_o,    // read this entry; data stays until the next read
+  input  logic            acc_ready_i,
   output logic            acc_half_o,
   output entry_t          acc_entry_o,
 
@@ -42,29 +43,28 @@ module npu_matrix_drain
     logic [63:0] addr;
   } line_t;
 
-  logic [1:0]  done_q;                      // blocks finished and not yet drained
-  logic        running_q;
+  logic [7:0]  done_q;                      // column tiles finished and not yet drained
   logic [15:0] row_q;
   logic [7:0]  col_q;
   lane_t       elem_q;                      // first column of the next line in this tile
-  entry_t      entry_q;
+  entry_t      entry_q, tile_entry_q;       // of this row, and of row 0 of this tile
   logic [63:0] base_q;                      // of this batch
   position_t   row_pos_q, row_block_q;      // of this row; of the block's first
-  position_t   col_pos_q, col_block_q;      // of the next line; of the block's first
+  position_t   col_pos_q, col_tile_q;       // of the next line; of the tile's first
   logic        line_valid_q;
   line_t       line_q;
 
-  logic        step, last_row, last_col, last_elem, end_row, end_block;
+  logic        step, last_row, last_col, last_elem, end_tile, end_block;
   logic [15:0] cols_left;
   logic [1:0]  dst_shift;
   run_e        run;
   extent_t     tile_cols, left, count;
-  entry_t      tile_entries;
+  entry_t      next_tile;
   position_t   row_next, col_next;
 
   assign dst_shift    = dtype_log2_bytes(cmd_i.dst_dtype);
   assign run          = run_of(cmd_i.c.col);
-  assign tile_entries = entry_t'(block_i.row_tiles) << LaneW;
+  assign next_tile    = tile_entry_q + (entry_t'(block_i.row_tiles) << LaneW);
   assign last_row     = row_q + 16'd1 == block_i.rows;
   assign last_col     = col_q + 8'd1 == block_i.col_tiles;
   assign cols_left    = block_i.cols - (16'(col_q) << LaneW);
@@ -76,8 +76,8 @@ module npu_matrix_drain
     if (run != RUN_UNIT) count = extent_t'(1);
   end
   assign last_elem = count == left;
-  assign end_row   = last_elem && last_col;
-  assign end_block = end_row && last_row;
+  assign end_tile  = last_elem && last_row;
+  assign end_block = end_tile && last_col;
 
   npu_matrix_walk u_row_walk (
     .axis_i(cmd_i.c.row), .run_i(RUN_SINGLE), .here_i(row_pos_q), .count_i(extent_t'(1)),
@@ -87,7 +87,8 @@ module npu_matrix_drain
     .axis_i(cmd_i.c.col), .run_i(run), .here_i(col_pos_q), .count_i(count), .next_o(col_next)
   );
 
-  assign step          = running_q && (!line_valid_q || line_ready_i);
+  assign step          = block_valid_i && done_q != '0 && (!line_valid_q || line_ready_i) &&
+                         (elem_q != '0 || acc_ready_i);
   assign acc_valid_o   = step && elem_q == '0;
   assign acc_half_o    = block_i.half;
   assign acc_entry_o   = entry_q;
@@ -103,12 +104,9 @@ module npu_matrix_drain
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       done_q       <= '0;
-      running_q    <= 1'b0;
       line_valid_q <= 1'b0;
     end else begin
-      done_q <= done_q + 2'(block_done_i) - 2'(block_ready_o);
-      if (!running_q)         running_q <= block_valid_i && done_q != '0;
-      else if (block_ready_o) running_q <= 1'b0;
+      done_q <= done_q + 8'(tile_done_i) - 8'(step && end_tile);
       if (step)              line_valid_q <= 1'b1;
       else if (line_ready_i) line_valid_q <= 1'b0;
     end
@@ -116,24 +114,31 @@ module npu_matrix_drain
 
   // ---- position in the block ----
   always_ff @(posedge clk_i) begin
-    if (!running_q) begin
-      row_q   <= '0;
-      col_q   <= '0;
-      elem_q  <= '0;
-      entry_q <= '0;
+    if (!rst_ni || (step && end_block)) begin
+      row_q        <= '0;
+      col_q        <= '0;
+      elem_q       <= '0;
+      entry_q      <= '0;
+      tile_entry_q <= '0;
     end else if (step) begin
+      elem_q <= last_elem ? '0 : elem_q + lane_t'(count);
+      if (end_tile) begin
+        row_q        <= '0;
+        col_q        <= col_q + 8'd1;
+        entry_q      <= next_tile;
+        tile_entry_q <= next_tile;
+      end else if (last_elem) begin
+        row_q   <= row_q + 16'd1;
+        entry_q <= entry_q + entry_t'(1);
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (step) begin
       line_q <= '{addr: base_q + ((row_pos_q.offset + col_pos_q.offset) << dst_shift),
                   first: elem_q, elems: count, last: block_i.last && end_block,
                   block_end: end_block};
-      elem_q <= last_elem ? '0 : elem_q + lane_t'(count);
-      if (end_row) begin
-        row_q   <= row_q + 16'd1;
-        col_q   <= '0;
-        entry_q <= row_q + 16'd1;
-      end else if (last_elem) begin
-        col_q   <= col_q + 8'd1;
-        entry_q <= entry_q + tile_entries;
-      end
     end
   end
 
@@ -144,22 +149,20 @@ module npu_matrix_drain
       row_pos_q   <= origin(cmd_i.c.row);
       row_block_q <= origin(cmd_i.c.row);
       col_pos_q   <= origin(cmd_i.c.col);
-      col_block_q <= origin(cmd_i.c.col);
+      col_tile_q  <= origin(cmd_i.c.col);
     end else if (step) begin
-      col_pos_q <= end_row ? col_block_q : col_next;
-      if (end_row) row_pos_q <= row_next;
-      if (end_block) begin
-        if (!block_i.last_col) begin
-          col_pos_q   <= col_next;
-          col_block_q <= col_next;
-          row_pos_q   <= row_block_q;
-        end else begin
-          col_pos_q   <= origin(cmd_i.c.col);
-          col_block_q <= origin(cmd_i.c.col);
-          row_pos_q   <= block_i.last_row ? origin(cmd_i.c.row) : row_next;
-          row_block_q <= block_i.last_row ? origin(cmd_i.c.row) : row_next;
-          if (block_i.last_row) base_q <= base_q + (64'(cmd_i.c.batch) << dst_shift);
-        end
+      col_pos_q <= (last_elem && !last_row) ? col_tile_q : col_next;
+      if (last_elem) row_pos_q <= row_next;
+      if (end_tile) begin
+        col_tile_q <= col_next;
+        row_pos_q  <= row_block_q;
+      end
+      if (end_block && block_i.last_col) begin
+        col_pos_q   <= origin(cmd_i.c.col);
+        col_tile_q  <= origin(cmd_i.c.col);
+        row_pos_q   <= block_i.last_row ? origin(cmd_i.c.row) : row_next;
+        row_block_q <= block_i.last_row ? origin(cmd_i.c.row) : row_next;
+        if (block_i.last_row) base_q <= base_q + (64'(cmd_i.c.batch) << dst_shift);
       end
     end
   end

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Converts a line of a tile row to the destination type and writes it with one request.
 ///
-/// A line of b beats takes b cycles. Its first beat goes with or after its request. A line is
-/// accepted with its last beat; the input must be stable until then.
+/// A line is accepted with its request and waits, converted, for the beats of those before it: the
+/// memory controller takes data only some cycles after the request, and lines of one beat follow
+/// each other in every cycle.
 module npu_matrix_pack
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -35,21 +36,29 @@ module npu_matrix_pack
   localparam int unsigned Beats       = WindowBits / BusBits;
   localparam int unsigned CountW      = $clog2(Beats + 1);
 
-  logic              req_sent_q;     // for the line at hand
+  // Lines between request and data, as many as cover the controller's latency.
+  localparam int unsigned MaxAhead = 4;
+
+  // Data lowest: whole words for the simulator.
+  typedef struct packed {
+    logic [7:0]          bytes;
+    logic [BeatW-1:0]    offset;  // in its first beat
+    logic [LineBits-1:0] data;    // from bit 0
+  } line_t;
+
   logic [CountW-1:0] beat_q;
 
-  logic                    last_beat, step;
+  logic                    last_beat, step, room, line_valid;
+  line_t                   line;
   logic [1:0]              log2_bytes;
   logic [7:0]              bytes;
-  logic [BeatW-1:0]        offset;
   logic [LineBits-1:0]     packed_line;
   logic [WindowBits-1:0]   window;
   logic [WindowBytes-1:0]  window_strb;
 
   assign log2_bytes = dtype_log2_bytes(cmd_i.dst_dtype);
-  assign offset     = line_addr_i[BeatW-1:0];
   assign bytes      = 8'(line_elems_i) << log2_bytes;
-  assign last_beat  = (9'(beat_q) + 9'd1) << BeatW >= 9'(offset) + 9'(bytes);
+  assign last_beat  = (9'(beat_q) + 9'd1) << BeatW >= 9'(line.offset) + 9'(line.bytes);
 
   // ---- the line in the destination type, from bit 0 ----
   always_comb begin
@@ -70,6 +79,18 @@ module npu_matrix_pack
     end
   end
 
+  assign wr_req_o.valid = line_valid_i && room;
+  assign wr_req_o.range = '{addr: line_addr_i, bytes: REQ_BYTES_WIDTH'(bytes)};
+  assign line_ready_o   = wr_req_o.valid && wr_rsp_i.ready;
+
+  npu_fifo #(.Width($bits(line_t)), .Depth(MaxAhead)) u_lines (
+    .clk_i, .rst_ni, .flush_i(1'b0),
+    .in_valid_i(line_ready_o), .in_ready_o(room),
+    .in_data_i({bytes, line_addr_i[BeatW-1:0], packed_line}),
+    .out_valid_o(line_valid), .out_ready_i(step && last_beat), .out_data_o(line),
+    .count_o()
+  );
+
   // Idle, the beat is zero. Selected in a loop: an expression would be evaluated with the data of
   // all writers, in every cycle in which one of them works.
   always_comb begin
@@ -77,9 +98,9 @@ module npu_matrix_pack
     window_strb = '0;
     wr_data_o   = '0;
     wr_strb_o   = '0;
-    if (line_valid_i) begin
-      window      = WindowBits'(packed_line) << {offset, 3'b000};
-      window_strb = ((WindowBytes'(1) << bytes) - WindowBytes'(1)) << offset;
+    if (line_valid) begin
+      window      = WindowBits'(line.data) << {line.offset, 3'b000};
+      window_strb = ((WindowBytes'(1) << line.bytes) - WindowBytes'(1)) << line.offset;
       for (int b = 0; b < Beats; b++) begin
         if (beat_q == CountW'(b)) begin
           wr_data_o = window[b*BusBits +: BusBits];
@@ -89,21 +110,11 @@ module npu_matrix_pack
     end
   end
 
-  assign wr_req_o.valid      = line_valid_i && !req_sent_q;
-  assign wr_req_o.range      = '{addr: line_addr_i, bytes: REQ_BYTES_WIDTH'(bytes)};
-  assign wr_req_o.data_valid = line_valid_i && (req_sent_q || wr_rsp_i.ready);
-
-  assign step         = wr_req_o.data_valid && wr_rsp_i.data_ready;
-  assign line_ready_o = step && last_beat;
+  assign wr_req_o.data_valid = line_valid;
+  assign step                = line_valid && wr_rsp_i.data_ready;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      req_sent_q <= 1'b0;
-      beat_q     <= '0;
-    end else begin
-      if (line_ready_o)                          req_sent_q <= 1'b0;
-      else if (wr_req_o.valid && wr_rsp_i.ready) req_sent_q <= 1'b1;
-      if (step) beat_q <= last_beat ? '0 : beat_q + CountW'(1);
-    end
+    if (!rst_ni)   beat_q <= '0;
+    else if (step) beat_q <= last_beat ? '0 : beat_q + CountW'(1);
   end
 endmodule

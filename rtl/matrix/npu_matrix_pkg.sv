@@ -136,6 +136,6 @@ package npu_matrix_pkg;
     logic    first;       // partial sum starts at +0
     logic    half;        // accumulator half
     entry_t  entry;
-    logic    block_end;
+    logic    tile_end;    // last pass: the sums of a column tile are final
   } token_t;
 endpackage

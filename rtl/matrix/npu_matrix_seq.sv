@@ -69,7 +69,7 @@ module npu_matrix_seq
     token_d.weights   = issue && row_q == '0;
     token_d.a_free    = issue && last_col &&
                         (last_row || row_q[LaneW-1:0] == LaneW'(ArraySize - 1));
-    token_d.block_end = issue && last_row && last_col && last_pass;
+    token_d.tile_end  = issue && last_row && last_pass;
     if (issue) begin
       token_d.a_slot = a_slot;
       token_d.a_lane = lane_t'(row_q[LaneW-1:0]);
@@ -82,7 +82,7 @@ module npu_matrix_seq
     end
   end
   assign token_o       = token_q;
-  assign block_ready_o = token_d.block_end;
+  assign block_ready_o = token_d.tile_end && last_col;
 
   assign stats_o.active        = issue;
   assign stats_o.operand_stall = running_q && guard_q == '0 && !operands;
