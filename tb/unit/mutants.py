@@ -194,7 +194,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         ),
         Mutant("npu_matrix_drain.sv", "_block && «block_i.last_col») begin", "1'b1", "expected"),
         Mutant("npu_matrix_drain.sv", "<= («last_elem && !last_row») ?", "1'b0", "expected"),
-        Mutant("npu_matrix_drain.sv", "_block && «block_i.last_col») begin", "1'b1", "expected"),
+        Mutant("npu_matrix_drain.sv", "_q      <= «next_tile»;", "entry_q + 16'd1", "expected"),
         # a half that array and drain share, and lines ahead of their data
         Mutant("npu_matrix_drain.sv", "(elem_q != '0 || «acc_ready_i»)", "1'b1"),
         Mutant("npu_matrix_acc.sv", "= «drained_q» ? drained", "1'b1", "expected"),
