@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from unit_host import other_width
+from unit_host import other_width, ten_rounds
 
 from driver.errors import InputError
 from tb.unit.block import run_block
@@ -12,14 +12,14 @@ from tb.unit.block import run_block
 
 @pytest.mark.parametrize("bus_bits", [other_width(128), 256, other_width(512)])
 def test_no_byte_differs_and_errors_are_reported(bus_bits: int) -> None:
-    result = run_block("vector", bus_bits, seed=1, rounds=10)
+    result = ten_rounds("vector", bus_bits)
     assert result.failure == "", result.report
     assert result.compared > 500_000_000
 
 
 def test_short_programs_run_at_the_rate_of_the_bus() -> None:
     """Cycles per vector of 16 elements; a beat of 256 bits is 8 fp32 or 16 bf16 elements."""
-    figures = run_block("vector", 256, seed=1, rounds=10).figures
+    figures = ten_rounds("vector", 256).figures
     bound = {
         "move fp32": 2.0,
         "move bf16": 1.0,

@@ -30,8 +30,13 @@ _WAIVERS = REPOSITORY / "rtl" / "lint" / "npu.vlt"
 _LOCK_TIMEOUT_S = 900
 _VERILATE = ("--cc", "--make", "json", "--no-timing", "--quiet", "-O3", "--assert")
 _RANDOM_STATE = ("--x-assign", "unique", "--x-initial", "unique", "-Wno-lint", "-Wno-style")
+_KINDS = ("classes", "support")
+"""Of the generated files; each has those that run in every cycle and those that do not."""
 _DEFINES = ("-DVERILATOR=1", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0")
 _COMPILE = ("-std=c++20", "-march=native", *_DEFINES, "-DVM_TIMING=0", "-I.")
+_ONCE = "-O0"
+"""What runs before the first cycle only, a third of the generated text: optimising it takes longer
+than running it."""
 _STRICT = ("-Wall", "-Wextra", "-Werror")
 
 _CMODEL = REPOSITORY / "golden" / "cmodel"
@@ -93,7 +98,7 @@ class _BuildInputs:
         files = [_WAIVERS, *bench.sources, *own, *self.headers(), *self.cmodel_sources()]
         parameters = [f"{name}={value}" for name, value in sorted(bench.parameters.items())]
         tools = [self.verilator.version, self.compiler.identity, bench.top, *parameters]
-        flags = [*_VERILATE, *_RANDOM_STATE, *_COMPILE, bench.optimise, *bench.defines]
+        flags = [*_VERILATE, *_RANDOM_STATE, *_COMPILE, _ONCE, bench.optimise, *bench.defines]
         library = [*_CMODEL_FLAGS, BOOT_IMAGE] if bench.cmodel else []
         return digest([*tools, *flags, *library, *(path.read_bytes() for path in files)])[:16]
 
@@ -139,8 +144,10 @@ def _units(inputs: _BuildInputs, folder: Path) -> list[Unit]:
     include = inputs.verilator.include
     system = ("-isystem", str(include), "-isystem", str(include / "vltstd"))
     headers = digest(path.read_bytes() for path in sorted(folder.glob("*.h")))
-    groups = ("classes_fast", "classes_slow", "support_fast", "support_slow")
-    model = [Path(Path(name).name) for group in groups for name in generated.get(group, [])]
+    fast, slow = (
+        [Path(Path(name).name) for kind in _KINDS for name in generated.get(f"{kind}_{speed}", [])]
+        for speed in ("fast", "slow")
+    )
     own = digest([headers, *(path.read_bytes() for path in inputs.headers())])
     compile_flags = (*_COMPILE, bench.optimise)
     quiet = (*compile_flags, *system, "-w")
@@ -149,7 +156,8 @@ def _units(inputs: _BuildInputs, folder: Path) -> list[Unit]:
     strict = (*compile_flags, *system, *local, *defines, *_STRICT)
     runtime = inputs.verilator.version
     return [
-        *(Unit(path, quiet, headers, folder) for path in model),
+        *(Unit(path, quiet, headers, folder) for path in fast),
+        *(Unit(path, (*quiet, _ONCE), headers, folder) for path in slow),
         *(Unit(Path(name), quiet, runtime, folder) for name in generated["global"]),
         *(Unit(bench.folder / name, strict, own, folder) for name in bench.cpp_sources),
         *_cmodel_units(inputs, folder),
