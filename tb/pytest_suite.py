@@ -21,6 +21,8 @@ from tb.ops.runner import RunObserver
 ROOT = Path(__file__).resolve().parents[1]
 _COMPLETE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 _DETAIL_CHARACTERS = 400
+_SLOWEST = 20
+"""So many tests are named in the log with the time that they took."""
 
 
 class _Recorder:
@@ -89,6 +91,7 @@ def run_pytest(
     """
     recorder = _Recorder(spec, progress)
     options = ["-c", str(ROOT / "pyproject.toml"), "-m", marker, "-p", "no:cacheprovider"]
+    options.append(f"--durations={_SLOWEST}")
     # A job has its own limit of time, which may be longer than that of the project's tests.
     options += ["-o", f"faulthandler_timeout={spec.timeout_s}"]
     with contextlib.redirect_stdout(sys.stderr):
