@@ -4,8 +4,14 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -148,6 +154,35 @@ def mapped_names(monkeypatch: pytest.MonkeyPatch, failing: str = "none") -> list
 
     monkeypatch.setattr(tb.netlist.fpga, "run_yosys", noted)
     return names
+
+
+def children(pid: int) -> list[int]:
+    try:
+        return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def wait_for(condition: Callable[[], Any]) -> Any:
+    deadline = time.monotonic() + 60.0
+    while not (found := condition()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    return found
+
+
+@pytest.mark.broad
+def test_yosys_ends_with_the_group_of_its_caller(tmp_path: Path) -> None:
+    call = f"run_yosys('t', 'help -all\\n' * 10**6, Path({str(tmp_path)!r}), {{}}, limit_s=300.0,"
+    code = f"from pathlib import Path; from tb.netlist.yosys import run_yosys; {call} progress=id)"
+    caller = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    try:
+        (yosys,) = wait_for(lambda: children(caller.pid))
+        assert Path(f"/proc/{yosys}").exists()
+    finally:
+        os.killpg(caller.pid, signal.SIGKILL)
+        caller.wait()
+    wait_for(lambda: not Path(f"/proc/{yosys}").exists())
 
 
 @pytest.mark.broad

@@ -10,10 +10,13 @@ by the clock enable of the device's clock network.
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from pathlib import Path
 
 from pydantic import Field
@@ -32,6 +35,8 @@ from tb.sim.spec import FILELIST, REPOSITORY, digest
 CACHE = REPOSITORY / "build" / "netlist"
 MODULE_LIMIT_S = 900.0
 """Of one module."""
+_JOBS = 4
+"""Modules at once at most; each needs up to 0.5 GB."""
 _CORE = "npu_core"
 _GATE = "npu_clock_gate"
 _KINDS: dict[str, FpgaFigure] = {
@@ -105,19 +110,40 @@ def map_blocks(
     store.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".fpga-", dir=cache) as name:
         modules = _split(elaboration(config, filelist), Path(name), progress)
-        mapped: dict[str, MappedModule] = {}
-        for number, module in enumerate(modules.values(), 1):
-
-            def said(text: str, place: str = f"{number}/{len(modules)} {module.kind}") -> None:
-                progress(f"{place}: {text}")
-
-            if module.black_box:
-                continue
-            try:
-                mapped[module.name] = _mapped(module, modules, (Path(name), store), limit_s, said)
-            except YosysTimeout:
-                said(f"not done in {limit_s:g} s")
+        mapped = _map_all(modules, (Path(name), store), limit_s, progress)
     return _summed(modules, mapped, limit_s)
+
+
+def _map_all(
+    modules: Mapping[str, Module],
+    places: tuple[Path, Path],
+    limit_s: float,
+    progress: Callable[[str], None],
+) -> dict[str, MappedModule]:
+    """Those that were done in their time; the longest first, several at once."""
+    waiting = [one for one in modules.values() if not one.black_box]
+    waiting.sort(key=lambda one: (-len(one.body), one.name))
+    mapped: dict[str, MappedModule] = {}
+    executor = ThreadPoolExecutor(min(_JOBS, os.cpu_count() or 1))
+    try:
+        said = {one.name: partial(_say, progress, one.kind) for one in waiting}
+        runs = {
+            executor.submit(_mapped, one, modules, places, limit_s, said[one.name]): one
+            for one in waiting
+        }
+        for number, run in enumerate(as_completed(runs), 1):
+            try:
+                mapped[runs[run].name] = run.result()
+                progress(f"mapped {number} of {len(runs)} modules")
+            except YosysTimeout:
+                progress(f"{runs[run].kind}: not done in {limit_s:g} s")
+    finally:
+        executor.shutdown(cancel_futures=True)
+    return mapped
+
+
+def _say(progress: Callable[[str], None], kind: str, text: str) -> None:
+    progress(f"{kind}: {text}")
 
 
 def _split(read: Elaboration, folder: Path, progress: Callable[[str], None]) -> dict[str, Module]:

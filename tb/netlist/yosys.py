@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.metadata
 import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -58,19 +56,18 @@ def run_yosys(
     seen = ":".join(f"{inside}={outside}" for inside, outside in {WORK: folder, **mounts}.items())
     command = [sys.executable, "-c", _START, "-q", "-l", f"{WORK}/{log.name}"]
     with (folder / f"{name}.err").open("wb") as errors:
+        # In the group of its caller, and a single process: what ends the one ends the other.
         child = subprocess.Popen(
             [*command, "-s", f"{WORK}/{script_file.name}"],
             env={**os.environ, "YOWASP_MOUNT": seen},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=errors,
-            start_new_session=True,
         )
         try:
             _wait(child, name, log, limit_s, progress)
         finally:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(child.pid, signal.SIGKILL)
+            child.kill()
             child.wait()
     if child.returncode != 0:
         raise _refusal(name, log, folder / f"{name}.err", child.returncode)
