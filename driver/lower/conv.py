@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from driver.config import HwConfig
-from driver.isa import DTYPE_BYTES, WINDOW_GROUP
+from driver.isa import DTYPE_BYTES, WINDOW_GROUP, DType
 from driver.lower import conv_transpose
 from driver.lower.builder import ProgramBuilder
 from driver.lower.contraction import contract
 from driver.lower.registry import LoweringTable, RuleFunction
 from driver.lower.shape import padded
-from driver.runtime.views import TensorView, collapse, dense
+from driver.runtime.views import TensorView, collapse, dense, dense_strides
 
 TABLE = LoweringTable()
 _LAID_OUT_BYTES = 1 << 23
@@ -39,12 +39,33 @@ def border_sizes(x: TensorView, padding: Sequence[int]) -> tuple[int, ...]:
 
 
 def bordered(b: ProgramBuilder, x: TensorView, padding: Sequence[int]) -> TensorView:
-    """x […, spatial…] within a border of zeros, where there is one."""
+    """x […, spatial…] within a border of zeros, where there is one. To be read only: neighbours may
+    share their border."""
     if not any(padding):
         return x
+    if len(padding) == 2 and x.dtype is not DType.INT64 and x.count and min(padding) >= 0:
+        return _in_shared_border(b, x, *padding)
     fresh = b.temp(x.dtype, border_sizes(x, padding))
     padded(b, x, fresh, [width for pad in reversed(padding) for width in (pad, pad)], 0)
     return fresh
+
+
+def _in_shared_border(b: ProgramBuilder, x: TensorView, rows: int, columns: int) -> TensorView:
+    """Images […, H, W] with so many rows and columns of zeros around each: the columns right of a
+    row are those left of the next, the rows below an image those above the next. Only what the
+    images leave is filled, so the product reads less and no element is written twice."""
+    height, width = x.sizes[-2:]
+    images, pitch = prod(x.sizes[:-2]), width + columns
+    plane, above = (height + rows) * pitch, rows * pitch + columns
+    room = b.temp(x.dtype, (images * plane + above,))
+    b.fill(room.reshaped((images + 1, above), (plane, 1)), 0)
+    if columns and height > 1:
+        beside = room.sliced(0, above + width, columns)
+        b.fill(beside.reshaped((images, height - 1, columns), (plane, pitch, 1)), 0)
+    lead = [step * plane for step in dense_strides(x.sizes[:-2])]
+    inner = room.sliced(0, above, 1)
+    b.copy(x, inner.reshaped(x.sizes, (*lead, pitch, 1)))
+    return room.reshaped(border_sizes(x, (rows, columns)), (*lead, pitch, 1))
 
 
 @dataclass(frozen=True)
