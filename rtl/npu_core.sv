@@ -178,7 +178,10 @@ module npu_core
     end
   end
 
-  AnsweredEngineHasClock: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      (answered & ~engine_on) == '0)
-    else $error("npu_core: a response for an engine without a clock (engines %04b)", answered);
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      AnsweredEngineHasClock: assert ((answered & ~engine_on) == '0)
+        else $error("npu_core: a response for an engine without a clock (engines %04b)", answered);
+    end
+  end
 endmodule

@@ -107,13 +107,18 @@ module npu_cmd_table
   assign seq_o          = started_q[seq_slot_i].seq;
   assign opcode_o       = started_q[seq_slot_i].opcode;
 
-  RoomForPush: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      push_i |-> !used_q[tail_q])
-    else $error("npu_cmd_table: push into a full table");
-  OneEndAtATime: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      !(end_i && push_i && push_ended_i))
-    else $error("npu_cmd_table: two commands end in one cycle");
-  EndsOnce: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      end_i |-> unfinished_q[end_slot_i])
-    else $error("npu_cmd_table: the command of slot %0d has ended before", end_slot_i);
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && push_i) begin
+      RoomForPush: assert (!used_q[tail_q])
+        else $error("npu_cmd_table: push into a full table");
+    end
+    if (rst_ni) begin
+      OneEndAtATime: assert (!(end_i && push_i && push_ended_i))
+        else $error("npu_cmd_table: two commands end in one cycle");
+    end
+    if (rst_ni && end_i) begin
+      EndsOnce: assert (unfinished_q[end_slot_i])
+        else $error("npu_cmd_table: the command of slot %0d has ended before", end_slot_i);
+    end
+  end
 endmodule

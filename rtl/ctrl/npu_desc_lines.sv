@@ -94,7 +94,10 @@ module npu_desc_lines
     else         awaited_q <= awaited_q + CountW'(asked_i || asked_second) - CountW'(left);
   end
 
-  DescriptorHasRoom: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      line_valid_i |-> (is_first ? first_room : second_room) && awaited_q != '0)
-    else $error("npu_desc_lines: a line that was not requested");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && line_valid_i) begin
+      DescriptorHasRoom: assert ((is_first ? first_room : second_room) && awaited_q != '0)
+        else $error("npu_desc_lines: a line that was not requested");
+    end
+  end
 endmodule

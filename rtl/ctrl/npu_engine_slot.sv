@@ -92,6 +92,10 @@ module npu_engine_slot
   assign end_slot_o  = slot_q;
   assign ended_o     = ended_d;
 
-  StartsWhenFree: assert property (@(posedge clk_i) disable iff (!rst_ni) start_i |-> free_o)
-    else $error("npu_engine_slot: a command is lost");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && start_i) begin
+      StartsWhenFree: assert (free_o)
+        else $error("npu_engine_slot: a command is lost");
+    end
+  end
 endmodule

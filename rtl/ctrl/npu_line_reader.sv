@@ -112,7 +112,10 @@ module npu_line_reader
   assign ring_line_valid_o = done_q && !tag_is_desc;
   assign idle_o            = tag_count == '0;
 
-  ResponseWasAskedFor: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    rd_rsp_i.data_valid |-> tag_valid)
-    else $error("npu_line_reader: response beat without a request");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && rd_rsp_i.data_valid) begin
+      ResponseWasAskedFor: assert (tag_valid)
+        else $error("npu_line_reader: response beat without a request");
+    end
+  end
 endmodule

@@ -74,7 +74,10 @@ module npu_line_writer
   assign done_o               = busy_q && wr_rsp_i.done;
   assign err_o                = wr_rsp_i.err;
 
-  AcknowledgedAfterData: assert property (@(posedge clk_i) disable iff (!rst_ni)
-    wr_rsp_i.done |-> busy_q && !req_valid_q && beats_left_q == '0)
-    else $error("npu_line_writer: acknowledged before request and data were taken");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && wr_rsp_i.done) begin
+      AcknowledgedAfterData: assert (busy_q && !req_valid_q && beats_left_q == '0)
+        else $error("npu_line_writer: acknowledged before request and data were taken");
+    end
+  end
 endmodule

@@ -83,8 +83,14 @@ module npu_ring_fetch
     .count_o    (stored)
   );
 
-  LineHasRoom: assert property (@(posedge clk_i) disable iff (!rst_ni) line_valid_i |-> store_ready)
-    else $error("npu_ring_fetch: a line came back with no room for it");
-  InUseCountsStored: assert property (@(posedge clk_i) disable iff (!rst_ni) stored <= in_use_q)
-    else $error("npu_ring_fetch: %0d packets stored, %0d accounted for", stored, in_use_q);
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && line_valid_i) begin
+      LineHasRoom: assert (store_ready)
+        else $error("npu_ring_fetch: a line came back with no room for it");
+    end
+    if (rst_ni) begin
+      InUseCountsStored: assert (stored <= in_use_q)
+        else $error("npu_ring_fetch: %0d packets stored, %0d accounted for", stored, in_use_q);
+    end
+  end
 endmodule

@@ -70,6 +70,10 @@ module npu_gather_hazard
     end
   end
 
-  PushHasRoom: assert property (@(posedge clk_i) disable iff (!rst_ni) push_i |-> room_o)
-    else $error("npu_gather_hazard: more than %0d writes", Depth);
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && push_i) begin
+      PushHasRoom: assert (room_o)
+        else $error("npu_gather_hazard: more than %0d writes", Depth);
+    end
+  end
 endmodule

@@ -56,7 +56,10 @@ module npu_gather_port
     end
   end
 
-  ResponseExpected: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      data_valid_i |-> known)
-    else $error("npu_gather_port: a beat without a request");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && data_valid_i) begin
+      ResponseExpected: assert (known)
+        else $error("npu_gather_port: a beat without a request");
+    end
+  end
 endmodule

@@ -62,9 +62,14 @@ module npu_read_land
     .count_o()
   );
 
-  RoomToLand: assert property (@(posedge clk_i) disable iff (!rst_ni) data_valid_i |-> landed)
-    else $error("npu_read_land: a beat without room");
-  RequestFits: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      req_valid_i |-> req_beats_o <= BeatsW'(Beats) && req_beats_o != '0)
-    else $error("npu_read_land: a request of %0d beats", req_beats_o);
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && data_valid_i) begin
+      RoomToLand: assert (landed)
+        else $error("npu_read_land: a beat without room");
+    end
+    if (rst_ni && req_valid_i) begin
+      RequestFits: assert (req_beats_o <= BeatsW'(Beats) && req_beats_o != '0)
+        else $error("npu_read_land: a request of %0d beats", req_beats_o);
+    end
+  end
 endmodule

@@ -80,7 +80,10 @@ module npu_program_dir
     if (learn_i) info_q[learn_line_i] <= learn_info_i;
   end
 
-  OneAtATime: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      busy_q |-> !learn_i && !forget_i && range_end <= RangeW'(PROGRAM_RAM_LINES))
-    else $error("npu_program_dir: a walk over [%0d, %0d) is disturbed", first, range_end);
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && busy_q) begin
+      OneAtATime: assert (!learn_i && !forget_i && range_end <= RangeW'(PROGRAM_RAM_LINES))
+        else $error("npu_program_dir: a walk over [%0d, %0d) is disturbed", first, range_end);
+    end
+  end
 endmodule

@@ -287,7 +287,10 @@ module npu_vector
     if (load_done) load_error_q <= load_error;
   end
 
-  EveryElementStored: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      rsp_o.done |-> !group_valid && drained)
-    else $error("npu_vector: done with results under way");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && rsp_o.done) begin
+      EveryElementStored: assert (!group_valid && drained)
+        else $error("npu_vector: done with results under way");
+    end
+  end
 endmodule

@@ -112,7 +112,10 @@ module npu_vector_fetch
     if (state_q != READY)              pair_q    <= asked;
   end
 
-  AdvancesWhenReady: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      advance_i |-> state_q == READY && !start_i)
-    else $error("npu_vector_fetch: moves on before its program is here");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && advance_i) begin
+      AdvancesWhenReady: assert (state_q == READY && !start_i)
+        else $error("npu_vector_fetch: moves on before its program is here");
+    end
+  end
 endmodule

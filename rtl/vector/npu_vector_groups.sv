@@ -117,7 +117,10 @@ module npu_vector_groups
     if (hand_over) last_slot_q[half_q]      <= slot_q;
   end
 
-  FreesWhatItHas: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      group_free_i |-> group_valid_o)
-    else $error("npu_vector_groups: freed a group that was not handed over");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && group_free_i) begin
+      FreesWhatItHas: assert (group_valid_o)
+        else $error("npu_vector_groups: freed a group that was not handed over");
+    end
+  end
 endmodule

@@ -154,7 +154,10 @@ module npu_vector_load
     .vec_valid_o, .vec_ready_i, .vec_o
   );
 
-  RoomForEveryBeat: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      beats <= CreditW'(Depth) && credit_q <= CreditW'(Depth))
-    else $error("npu_vector_load: %0d beats requested, room for %0d", beats, credit_q);
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      RoomForEveryBeat: assert (beats <= CreditW'(Depth) && credit_q <= CreditW'(Depth))
+        else $error("npu_vector_load: %0d beats requested, room for %0d", beats, credit_q);
+    end
+  end
 endmodule

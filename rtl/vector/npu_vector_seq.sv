@@ -96,7 +96,10 @@ module npu_vector_seq
     if (issue_o) need_q <= slow ? SlowAge : FastAge;
   end
 
-  TheLastLeaves: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      issue_o && last_i |-> out_o)
-    else $error("npu_vector_seq: the last instruction gives no result");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && issue_o && last_i) begin
+      TheLastLeaves: assert (out_o)
+        else $error("npu_vector_seq: the last instruction gives no result");
+    end
+  end
 endmodule
