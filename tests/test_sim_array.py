@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The behavioural array gives the bits of the RTL's array, in the same cycles, for every operand
-type and every size of the array."""
+"""The behavioural array has the ports of the RTL's array and gives its bits in the same cycles, for
+every operand type, weights of four bits, and every size of the array."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -19,6 +20,19 @@ RTL_FOLDERS = ("pkg", "fpu", "matrix")
 NEEDED = ("npu_fp_pkg.sv", "npu_fma_pkg.sv", "npu_matrix_pkg.sv", "npu_matrix_row.sv")
 NAMES = {"npu_matrix_array": "behavioural_array", "npu_fma_pkg": "host_fma_pkg"}
 TYPES = {"fp32", "fp16", "bf16", "int8"}
+LEAST_PORTS = 15
+
+
+def _interface(source: Path) -> list[str]:
+    """Names of parameters and ports, in order."""
+    code = re.sub(r" *//.*", "", source.read_text())
+    ports = r"^ *(?:input|output|parameter)\b.*?(\w+)(?: *=.*)?,?$"
+    return re.findall(ports, code.partition(");")[0], re.MULTILINE)
+
+
+def _arrays() -> tuple[Path, Path]:
+    """The RTL's array, and its replacement."""
+    return next(pair for pair in BEHAVIOURAL_ARRAY.items() if "array" in pair[0].stem)
 
 
 def behavioural(folder: Path, change: tuple[str, str] | None = None) -> list[Path]:
@@ -64,6 +78,18 @@ def test_every_type_gives_the_same_bits_in_the_same_cycles(size: int, tmp_path: 
     assert set(result.figures) == TYPES
     # Finite sums of each type: neither zeros of an idle array nor NaNs alone were compared.
     assert min(result.figures.values()) > result.compared / len(TYPES) / 2
+
+
+def test_a_row_that_takes_the_weights_of_four_bits_of_another_is_seen(tmp_path: Path) -> None:
+    result = compare(8, tmp_path, 1, ("int4_data_i[row%INT4_ROWS]", "int4_data_i[0]"))
+    assert "sum column" in result.failure
+
+
+def test_the_behavioural_array_fits_the_place_of_the_array() -> None:
+    """The modules of `array_pair` do not tell: the RTL connects the ports itself."""
+    array, model = map(_interface, _arrays())
+    assert model == array
+    assert len(array) > LEAST_PORTS
 
 
 def test_a_wrong_link_of_the_chain_is_seen(tmp_path: Path) -> None:

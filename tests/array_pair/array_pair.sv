@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The matrix array of the RTL and the behavioural one, side by side on the same inputs.
 module array_pair
+  import npu_isa_pkg::*;
   import npu_matrix_pkg::*;
 #(
-  parameter int unsigned ArraySize = 8
+  parameter int unsigned  ArraySize = 8,
+  localparam int unsigned Words     = 8
 ) (
   input  logic                       clk_i,
   input  logic                       rst_ni,
@@ -16,6 +18,12 @@ module array_pair
   input  logic [4:0]                 wr_line_i,
   input  logic [ArraySize-1:0]       wr_mask_i,
   input  logic [ArraySize*32-1:0]    wr_data_i,
+
+  input  logic                          int4_valid_i,
+  input  logic [3:0]                    int4_slot_i,
+  input  logic [4:0]                    int4_line_i,
+  input  logic [ArraySize-1:0]          int4_mask_i,
+  input  logic [INT4_ROWS*Words*32-1:0] int4_data_i,
 
   input  logic                       valid_i,
   input  logic                       weights_i,
@@ -35,7 +43,7 @@ module array_pair
   output logic [ArraySize*32-1:0]    model_sum_o
 );
   token_t token, rtl_token, model_token;
-  place_t place;
+  place_t place, int4_place;
   logic   rtl_a_free, rtl_b_free, model_a_free, model_b_free;
 
   assign token = '{valid: valid_i, a_slot: slot_t'(a_slot_i), a_lane: a_lane_i,
@@ -44,15 +52,19 @@ module array_pair
                    block_end: entry_i[2]};
   assign place = '{operand: wr_b_i ? OPERAND_B : OPERAND_A, half: 1'b0,
                    place: entry_t'(wr_slot_i), along_k: wr_along_k_i, line: wr_line_i};
+  assign int4_place = '{operand: OPERAND_B, half: 1'b0, place: entry_t'(int4_slot_i),
+                        along_k: 1'b0, line: int4_line_i};
 
-  npu_matrix_array #(.ArraySize(ArraySize)) u_rtl (
+  npu_matrix_array #(.ArraySize(ArraySize), .Words(Words)) u_rtl (
     .clk_i, .rst_ni, .int8_i, .wr_valid_i, .wr_place_i(place), .wr_mask_i,
-    .wr_data_i, .token_i(token), .psum_i, .token_o(rtl_token), .sum_o(rtl_sum_o),
+    .wr_data_i, .int4_valid_i, .int4_place_i(int4_place), .int4_mask_i, .int4_data_i,
+    .token_i(token), .psum_i, .token_o(rtl_token), .sum_o(rtl_sum_o),
     .a_free_o(rtl_a_free), .b_free_o(rtl_b_free)
   );
-  behavioural_array #(.ArraySize(ArraySize)) u_model (
+  behavioural_array #(.ArraySize(ArraySize), .Words(Words)) u_model (
     .clk_i, .rst_ni, .int8_i, .wr_valid_i, .wr_place_i(place), .wr_mask_i,
-    .wr_data_i, .token_i(token), .psum_i, .token_o(model_token), .sum_o(model_sum_o),
+    .wr_data_i, .int4_valid_i, .int4_place_i(int4_place), .int4_mask_i, .int4_data_i,
+    .token_i(token), .psum_i, .token_o(model_token), .sum_o(model_sum_o),
     .a_free_o(model_a_free), .b_free_o(model_b_free)
   );
 

@@ -19,6 +19,8 @@ constexpr unsigned kFmaLatency = 4;
 constexpr unsigned kDelay = kSize * kFmaLatency + 1;
 constexpr unsigned kSlots = 16;
 constexpr unsigned kHalf = kSlots / 2;
+constexpr unsigned kInt4Rows = 8;
+constexpr unsigned kWords = 8;
 
 enum class Type { kFp32, kFp16, kBf16, kInt8 };
 constexpr Type kTypes[] = {Type::kFp32, Type::kFp16, Type::kBf16, Type::kInt8};
@@ -30,6 +32,7 @@ class Pair {
     top_.rst_ni = 0;
     top_.valid_i = 0;
     top_.wr_valid_i = 0;
+    top_.int4_valid_i = 0;
     for (unsigned i = 0; i < kDelay + 4; ++i) clock();
     top_.rst_ni = 1;
   }
@@ -90,6 +93,15 @@ class Pair {
     for (unsigned i = 0; i < kSize; ++i) top_.wr_data_i[i] = word();
   }
 
+  // A line of weights of four bits: words of kInt4Rows rows.
+  void put_int4(unsigned slot, unsigned mask) {
+    top_.int4_valid_i = 1;
+    top_.int4_slot_i = slot;
+    top_.int4_line_i = below(kSize / kInt4Rows);
+    top_.int4_mask_i = mask & (~std::uint32_t{0} >> (32 - kSize));
+    for (unsigned i = 0; i < kInt4Rows * kWords; ++i) top_.int4_data_i[i] = word();
+  }
+
   void write_tile(bool b, unsigned slot) {
     const bool along_k = below(2) != 0;
     for (unsigned line = 0; line < kSize; ++line) {
@@ -101,6 +113,11 @@ class Pair {
     top_.wr_mask_i = static_cast<std::uint32_t>(random_()) & (~std::uint32_t{0} >> (32 - kSize));
     clock();
     top_.wr_valid_i = 0;
+    if (b && type_ != Type::kInt8) {
+      put_int4(slot, static_cast<std::uint32_t>(random_()));
+      clock();
+      top_.int4_valid_i = 0;
+    }
   }
 
   void stream(unsigned first) {
@@ -122,6 +139,8 @@ class Pair {
         const unsigned slot = kHalf - first + below(kHalf);
         top_.wr_valid_i = 0;
         if (below(2) != 0) put_line(below(2) != 0, slot, below(2) != 0, below(kSize));
+        top_.int4_valid_i = 0;
+        if (below(4) == 0) put_int4(slot, static_cast<std::uint32_t>(random_()));
         clock();
         if (valid) ++row;
       }
@@ -129,6 +148,7 @@ class Pair {
     top_.valid_i = 0;
     top_.weights_i = 0;
     top_.wr_valid_i = 0;
+    top_.int4_valid_i = 0;
     drain();
   }
 

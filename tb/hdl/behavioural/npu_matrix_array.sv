@@ -9,12 +9,14 @@
 /// that it reads are held until then. Columns beyond the tile's are computed as well; they are
 /// not read.
 module npu_matrix_array
+  import npu_isa_pkg::*;
   import npu_matrix_pkg::*;
 #(
   parameter int unsigned ArraySize   = 16,
   parameter int unsigned FmaLatency  = 4,
   parameter int unsigned ASlots      = 16,
-  parameter int unsigned WeightSlots = 16
+  parameter int unsigned WeightSlots = 16,
+  parameter int unsigned Words       = 8
 ) (
   input  logic clk_i,
   input  logic rst_ni,
@@ -24,6 +26,11 @@ module npu_matrix_array
   input  place_t                     wr_place_i,
   input  logic [ArraySize-1:0]       wr_mask_i,
   input  logic [ArraySize-1:0][31:0] wr_data_i,
+
+  input  logic                                  int4_valid_i,
+  input  place_t                                int4_place_i,
+  input  logic [ArraySize-1:0]                  int4_mask_i,
+  input  logic [INT4_ROWS-1:0][Words-1:0][31:0] int4_data_i,
 
   input  token_t                  token_i,
   input  logic [ArraySize*32-1:0] psum_i,
@@ -54,17 +61,27 @@ module npu_matrix_array
     end
   endfunction
 
+  function automatic row_t expanded(row_t held, int unsigned row);
+    expanded = held;
+    // verilator unroll_full
+    for (int unsigned l = 0; l < ArraySize; l++) begin
+      if (int4_mask_i[l]) expanded[l*32 +: 32] = int4_data_i[row%INT4_ROWS][l%Words];
+    end
+  endfunction
+
   logic                           wr_a, wr_b;
   logic [$clog2(ASlots)-1:0]      a_slot;
-  logic [$clog2(WeightSlots)-1:0] b_slot;
+  logic [$clog2(WeightSlots)-1:0] b_slot, int4_slot;
   logic [LaneW-1:0]               line;
   assign wr_a   = wr_valid_i && wr_place_i.operand == OPERAND_A;
   assign wr_b   = wr_valid_i && wr_place_i.operand == OPERAND_B;
   assign a_slot = wr_place_i.place[$clog2(ASlots)-1:0];
   assign b_slot = wr_place_i.place[$clog2(WeightSlots)-1:0];
   assign line   = wr_place_i.line[LaneW-1:0];
+  assign int4_slot = int4_place_i.place[$clog2(WeightSlots)-1:0];
 
-  // A line along k gives each row one element, any other line belongs to one row.
+  // A line along k gives each row one element, any other line belongs to one row; a line of weights
+  // of four bits belongs to INT4_ROWS rows.
   for (genvar r = 0; r < ArraySize; r++) begin : gen_along_k
     always_ff @(posedge clk_i) begin
       if (wr_a && wr_place_i.along_k && wr_mask_i[r]) begin
@@ -72,7 +89,9 @@ module npu_matrix_array
       end else if (wr_a && !wr_place_i.along_k && 32'(line) == r) begin
         a_mem_q[r][a_slot] <= merged(a_mem_q[r][a_slot]);
       end
-      if (wr_b && wr_place_i.along_k && wr_mask_i[r]) begin
+      if (int4_valid_i && int4_place_i.line == lane_t'(r / INT4_ROWS)) begin
+        b_mem_q[r][int4_slot] <= expanded(b_mem_q[r][int4_slot], r);
+      end else if (wr_b && wr_place_i.along_k && wr_mask_i[r]) begin
         b_mem_q[r][b_slot][{line, 5'b0} +: 32] <= wr_data_i[r];
       end else if (wr_b && !wr_place_i.along_k && 32'(line) == r) begin
         b_mem_q[r][b_slot] <= merged(b_mem_q[r][b_slot]);
