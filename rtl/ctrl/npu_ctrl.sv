@@ -384,14 +384,9 @@ module npu_ctrl
     end
   end
 
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && (rd_rsp_i.data_valid || wr_rsp_i.done)) begin
-      AnsweredWithClock: assert (active || active_q)
-        else $error("npu_ctrl: a response while the clock is off");
-    end
-    if (rst_ni) begin
-      OneWriter: assert (!(sync_valid && record_valid))
-        else $error("npu_ctrl: SYNC writes its word beside a record");
-    end
-  end
+  AnsweredWithClock: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      rd_rsp_i.data_valid || wr_rsp_i.done |-> active || active_q)
+    else $error("npu_ctrl: a response while the clock is off");
+  OneWriter: assert property (@(posedge clk_i) disable iff (!rst_ni) !(sync_valid && record_valid))
+    else $error("npu_ctrl: SYNC writes its word beside a record");
 endmodule

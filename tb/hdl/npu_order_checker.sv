@@ -63,12 +63,9 @@ module npu_order_checker
       offered_q[e] <= rst_ni && engine_req_i[e].valid;
     end
 
-    always_ff @(posedge clk_i) begin
-      if (rst_ni && done[e]) begin
-        DoneWhenAnswered: assert (open_q[e] == '0)
-          else $error("m_axi: engine %0d is done with %0d writes open", e, open_q[e]);
-      end
-    end
+    DoneWhenAnswered: assert property (@(posedge clk_i) disable iff (!rst_ni)
+        done[e] |-> open_q[e] == '0)
+      else $error("m_axi: engine %0d is done with %0d writes open", e, open_q[e]);
   end
 
   // The commands that engines were offered, oldest first, until their records are written
@@ -105,19 +102,13 @@ module npu_order_checker
     end
   end
 
-  always_ff @(posedge clk_i) begin
-    if (rst_ni) begin
-      OneOfferAtATime: assert ($onehot0(taken))
-        else $error("engines %04b are offered commands in one cycle", taken);
-    end
-    if (rst_ni && record_now && of_engine && record.status == '0) begin
-      RecordAfterWrites: assert (head_q != tail_q && done_q[head_q] &&
-                                 opcode_q[head_q] == record.opcode)
-        else $error("record of command %0d written before its writes, or out of order", record.seq);
-    end
-    if (rst_ni && write_valid && write_ready && write_i.word) begin
-      SyncAfterAll: assert (open_q == '0 && head_q == tail_q)
-        else $error("SYNC writes its word with commands under way");
-    end
-  end
+  OneOfferAtATime: assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(taken))
+    else $error("engines %04b are offered commands in one cycle", taken);
+  RecordAfterWrites: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      record_now && of_engine && record.status == '0
+      |-> head_q != tail_q && done_q[head_q] && opcode_q[head_q] == record.opcode)
+    else $error("record of command %0d written before its writes, or out of order", record.seq);
+  SyncAfterAll: assert property (@(posedge clk_i) disable iff (!rst_ni)
+      write_valid && write_ready && write_i.word |-> open_q == '0 && head_q == tail_q)
+    else $error("SYNC writes its word with commands under way");
 endmodule
