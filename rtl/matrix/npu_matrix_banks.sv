@@ -4,7 +4,8 @@
 ///
 /// The request at the head of the queue takes the beats that it missed, one per cycle; with the
 /// last of them, or at once without, all its beats are read. The line leaves one cycle later:
-/// `line_valid_o` with its request and its elements, lane 0's first. Beats of later requests wait:
+/// `line_valid_o` with its request and its elements, lane 0's first, without the gaps between
+/// runs. Beats of later requests wait:
 /// `beat_ready_o`. That delays other clients at most by the requests in front, one cycle each.
 module npu_matrix_banks
   import npu_matrix_pkg::*;
@@ -85,18 +86,39 @@ module npu_matrix_banks
 
   // ---- the line: the request's beats in order, turned until lane 0 is at bit 0 ----
   logic [WindowBits-1:0] window;
-  logic [ByteW-1:0]      skew;
+  logic [LineBits-1:0]   line;
+  logic [ByteW-1:0]      skew, gap;
   always_comb begin
     window = '0;
+    line   = '0;
     if (valid_q) begin
       for (int unsigned p = 0; p < REUSE_BANKS; p++) begin
         window[p*BusBits +: BusBits] = bank_data[2'(p) + line_q.first[1:0]];
       end
       window = WindowBits'({window, window} >> {skew, 3'b000});
+      line   = LineBits'(window);
+      if (line_q.cut != '1) line = merged(line, turned(window, gap), line_q.cut);
+      if (line_q.cut2 != '1) line = merged(line, turned(window, gap << 1), line_q.cut2);
     end
   end
   assign skew         = ByteW'(line_q.skew);
+  assign gap          = ByteW'(line_q.gap);
   assign line_valid_o = valid_q;
   assign line_o       = line_q;
-  assign line_data_o  = LineBits'(window);
+  assign line_data_o  = line;
+
+  // The bytes of the window from `by` on: behind a gap, or two.
+  function automatic logic [LineBits-1:0] turned(logic [WindowBits-1:0] held,
+                                                 logic [ByteW-1:0] by);
+    return LineBits'({held, held} >> {by, 3'b000});
+  endfunction
+
+  // From byte `cut` on the second line.
+  function automatic logic [LineBits-1:0] merged(logic [LineBits-1:0] low,
+                                                 logic [LineBits-1:0] high, logic [7:0] cut);
+    logic [LineBits-1:0] rest;
+    rest = '1;
+    rest = rest << {cut, 3'b000};
+    return (low & ~rest) | (high & rest);
+  endfunction
 endmodule

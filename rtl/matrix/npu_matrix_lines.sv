@@ -2,7 +2,8 @@
 /// Turns tiles into read requests, each with a `pending_t` that tells the unpacker what its beats
 /// are: one per line, one per run where the line crosses the end of a digit, one per element where
 /// elements are not adjacent. A request through the operand buffer is of no more beats than it has
-/// banks.
+/// banks, but of up to three runs where each beat holds an element: those of adjacent rows of a
+/// narrow image, which are the windows of a convolution.
 ///
 /// Up to one request per cycle. A tile is accepted with its last request; `line_next_o` and
 /// `elem_next_o` are then the places behind the tile in both directions.
@@ -41,8 +42,13 @@ module npu_matrix_lines
   logic        last_elem, last_line, step;
   logic [1:0]  log2_bytes;
   logic [63:0] addr;
-  extent_t     left, count, room;       // room: elements that lie within the banks' beats
-  logic [8:0]  bytes;                   // at most 32 elements of 4 bytes
+  extent_t     left, count;
+  logic [8:0]  bytes;                   // at most 256
+  // Runs of one request, in elements. room: what lies within the banks' beats, gaps included.
+  logic        joins, join2, join3;
+  logic [63:0] gap;
+  logic [8:0]  room, first, size, upto2, upto3, span2, span3, earlier, skipped;
+  position_t   last_run;
 
   always_comb begin
     unique case (tile_i.operand)
@@ -61,13 +67,40 @@ module npu_matrix_lines
   assign addr       = tile_i.base + ((line_pos.offset + elem_pos.offset) << log2_bytes);
 
   assign left  = tile_i.elems - 6'(elem_q);
-  assign room  = extent_t'((9'(REUSE_BANKS * BusBits / 8) - 9'(addr[BeatW-1:0])) >> log2_bytes);
+  assign room  = (9'(REUSE_BANKS * BusBits / 8) - 9'(addr[BeatW-1:0])) >> log2_bytes;
+
+  // A gap shorter than a beat leaves an element in every beat: nothing else is read.
+  assign gap   = elem_axis.step[1] - 64'd1;
+  assign joins = tile_i.reuse && tile_i.run == RUN_UNIT && elem_pos.inner < 32'(left) &&
+                 gap < 64'(BusBits / 8) >> log2_bytes;
+  assign first = 9'(elem_pos.inner[5:0]);
+  assign size  = (elem_axis.inner < 32'(ArraySize)) ? 9'(elem_axis.inner[5:0]) : 9'(ArraySize);
+  assign upto2 = (first + size < 9'(left)) ? first + size : 9'(left);
+  assign upto3 = (first + 2 * size < 9'(left)) ? first + 2 * size : 9'(left);
+  assign span2 = upto2 + 9'(gap[5:0]);
+  assign span3 = upto3 + 2 * 9'(gap[5:0]);
+  assign join2 = joins && elem_pos.middle > 32'd1 && span2 <= room;
+  assign join3 = join2 && first + size < 9'(left) && elem_pos.middle > 32'd2 && span3 <= room;
+
   always_comb begin
     count = (elem_pos.inner < 32'(left)) ? elem_pos.inner[5:0] : left;
     if (tile_i.run == RUN_SINGLE) count = extent_t'(1);
-    if (LongLines && tile_i.reuse && tile_i.run == RUN_UNIT && count > room) count = room;
+    if (LongLines && tile_i.reuse && tile_i.run == RUN_UNIT && 9'(count) > room) begin
+      count = extent_t'(room);
+    end
+    earlier   = '0;
+    skipped  = '0;
+    last_run = elem_pos;
+    if (join2) begin
+      count    = extent_t'(join3 ? upto3 : upto2);
+      earlier   = join3 ? first + size : first;
+      skipped  = join3 ? 2 * 9'(gap[5:0]) : 9'(gap[5:0]);
+      last_run = '{offset: elem_pos.offset + 64'(earlier + skipped), inner: elem_axis.inner,
+                   middle: elem_pos.middle - (join3 ? 32'd2 : 32'd1)};
+    end
   end
-  assign bytes      = (tile_i.run == RUN_REPEAT) ? 9'd1 << log2_bytes : 9'(count) << log2_bytes;
+  assign bytes      = (tile_i.run == RUN_REPEAT) ? 9'd1 << log2_bytes
+                                                 : (9'(count) + skipped) << log2_bytes;
   assign last_elem  = count == left;
   assign last_line  = 6'(line_q) + 6'd1 == tile_i.lines;
 
@@ -76,8 +109,8 @@ module npu_matrix_lines
     .next_o(line_next_o)
   );
   npu_matrix_walk u_elem_walk (
-    .axis_i(elem_axis), .run_i(tile_i.run), .here_i(elem_pos), .count_i(count),
-    .next_o(elem_next_o)
+    .axis_i(elem_axis), .run_i(tile_i.run), .here_i(last_run),
+    .count_i(count - extent_t'(earlier)), .next_o(elem_next_o)
   );
 
   assign req_valid_o     = tile_valid_i;
@@ -97,6 +130,9 @@ module npu_matrix_lines
     pending_o.line    = line_q;
     pending_o.elem    = elem_q;
     pending_o.elems   = count;
+    pending_o.cut     = join2 ? 8'((9'(elem_q) + first) << log2_bytes) : '1;
+    pending_o.cut2    = join3 ? 8'((9'(elem_q) + first + size) << log2_bytes) : '1;
+    pending_o.gap     = 6'(gap[5:0] << log2_bytes);
     pending_o.skew    = 8'(addr[BeatW-1:0]);
     if (!pending_o.same) pending_o.skew = pending_o.skew - 8'(8'(elem_q) << log2_bytes);
     // At most 63 + 128 bytes over 16-byte beats: 12.

@@ -211,6 +211,11 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_matrix_banks.sv", "= «fresh_q[b]» ?", "1'b0", "expected"),
         Mutant("npu_matrix_banks.sv", "SetW'(«3'(pending_i.first[1:0]) > 3'(b)»)", "1'b0"),
         Mutant("npu_matrix_banks.sv", "beat_ready_o    = «needs»;", "1'b1"),
+        # several runs in one request
+        Mutant("npu_matrix_lines.sv", "join2 && «first + size < 9'(left)»", "1'b1"),
+        Mutant("npu_matrix_lines.sv", "&& «elem_pos.middle > 32'd2» &&", "1'b1"),
+        Mutant("npu_matrix_lines.sv", "«gap < 64'(BusBits / 8) >> log2_bytes»", "1'b1"),
+        Mutant("npu_matrix_banks.sv", "turned(window, «gap << 1»)", "gap", "expected"),
         # weights of four bits: ties, the zero of the nibbles, which scales, whose clock
         Mutant("npu_matrix_dequant.sv", "&& «product[0]»);", "1'b1", "expected"),
         Mutant("npu_matrix_dequant.sv", "if («number == '0») scaled", "1'b0", "expected"),

@@ -201,6 +201,11 @@ class ProductMaker {
     for (Axis* axis : {&window.row, &window.col}) {
       for (auto& stride : axis->stride) stride = random_.below(random_.chance(50) ? 8 : 200);
       if (random_.chance(50)) axis->stride[kDigits - 1] = 1;
+      // Rows of an image with a little between them
+      if (random_.chance(30)) {
+        axis->stride[kDigits - 1] = 1;
+        axis->stride[kDigits - 2] = axis->size[kDigits - 1] + random_.below(5);
+      }
       if (random_.chance(15)) axis->stride[random_.below(kDigits)] = 0;
     }
     window.batch = random_.below(50);
