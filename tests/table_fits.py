@@ -21,7 +21,12 @@ import numpy.typing as npt
 from minimax import lawson
 
 from driver.isa.assembler import float_bits
-from driver.isa.programs.activations import SIGMOID_16_OFFSET, SIGMOID_16_SCALE
+from driver.isa.programs.activations import (
+    LOGISTIC_MIRROR,
+    LOGISTIC_SCALE,
+    SIGMOID_16_OFFSET,
+    SIGMOID_16_SCALE,
+)
 from driver.isa.tables import TABLE_NUMBER, TABLES, Table, words_file
 
 Floats = npt.NDArray[np.float64]
@@ -48,7 +53,14 @@ class TableFit:
     extra: float | None = None
     """In the last column of segment 0, 0 in the others: the part of the slope that is apart."""
     first_row: tuple[float, ...] = ()
+    last_row: tuple[float, ...] = ()
     """Given, not fitted."""
+    start: float = 0.0
+    """Of segment 0, as far as it is fitted."""
+    mirror: float | None = None
+    """|a| is this less the function's x, and the polynomial is in x − m."""
+    place: float = 0.5
+    """Of m in a segment, from its least x on: off the middle where that makes |t·v| less."""
 
     @property
     def segments(self) -> int:
@@ -57,8 +69,19 @@ class TableFit:
 
     def ends(self, segment: int) -> tuple[int, int]:
         """Bits of the first number of a segment and of the one behind its last."""
-        start = self.first + (segment << self.shift) if segment else 0
+        start = self.first + (segment << self.shift) if segment else float_bits(self.start)
         return start, self.first + (segment + 1 << self.shift)
+
+    def points(self, segment: int, count: int) -> Floats:
+        """Numbers x of a segment."""
+        magnitudes = grid(*self.ends(segment), count)
+        return magnitudes if self.mirror is None else self.mirror - magnitudes
+
+    def given(self, segment: int) -> tuple[float, ...]:
+        """The row where it is not fitted."""
+        if segment == self.segments - 1 and self.last_row:
+            return self.last_row
+        return () if segment else self.first_row
 
     def true(self, values: Floats) -> Floats:
         """The function, correct in float64."""
@@ -71,11 +94,12 @@ def number(bits: int) -> float:
     return float(np.uint32(bits).view(np.float32))
 
 
-def _centre(fit: TableFit, low: int, high: int) -> tuple[float, float]:
+def _centre(fit: TableFit, x: Floats) -> tuple[float, float]:
     """m and the function's value there."""
-    middle = float_bits((number(low) + number(high)) / 2)
+    middle = float_bits(x.min() + fit.place * (x.max() - x.min()))
     offsets = sorted(range(-_CANDIDATES, _CANDIDATES), key=abs)
-    for step in (1, 3 * (1 << fit.shift) // 2 // _CANDIDATES):
+    wide = 1.5 * (x.max() - x.min()) / np.spacing(np.float32(number(middle)))
+    for step in (1, max(1, round(wide / _CANDIDATES))):
         bits = np.array([middle + step * offset for offset in offsets], np.uint32)
         candidates = bits.view(np.float32).astype(np.float64)
         true = fit.true(candidates)
@@ -84,10 +108,10 @@ def _centre(fit: TableFit, low: int, high: int) -> tuple[float, float]:
         if near.any():
             best = int(np.argmax(near))
             return float(candidates[best]), float(single[best])
-    raise ValueError(f"{fit.table}: no m for the segment from {number(low)} on")
+    raise ValueError(f"{fit.table}: no m for the segment from {x.min()} on")
 
 
-def grid(low: int, high: int, count: int = _GRID) -> Floats:
+def grid(low: int, high: int, count: int) -> Floats:
     """Chebyshev points between two numbers given by their bits."""
     a, b = number(low), number(high)
     angle = np.pi * (np.arange(count) + 0.5) / count
@@ -97,15 +121,15 @@ def grid(low: int, high: int, count: int = _GRID) -> Floats:
 
 def row(fit: TableFit, segment: int) -> tuple[float, ...]:
     """−m and the coefficients, lowest power first."""
-    if fit.first_row and not segment:
-        return fit.first_row
-    low, high = fit.ends(segment)
+    if fit.given(segment):
+        return fit.given(segment)
+    x = fit.points(segment, _GRID)
     chosen: dict[int, float] = {}
     if fit.centred:
+        low, high = fit.ends(segment)
         m = (number(low) + number(high)) / 2
     else:
-        m, chosen[0] = _centre(fit, low, high) if segment else (0.0, 0.0)
-    x = grid(low, high)
+        m, chosen[0] = _centre(fit, x) if segment or fit.start else (0.0, 0.0)
     t, true = x - m, fit.true(x)
     if fit.extra is not None and not segment:
         true -= fit.extra * t
@@ -124,7 +148,7 @@ def error(fit: TableFit, segment: int, words: tuple[int, ...]) -> float:
     minus_m, *coefficients = (number(word) for word in words)
     if fit.extra is not None:
         coefficients[1] += coefficients.pop()
-    x = grid(*fit.ends(segment), 4 * _GRID)
+    x = fit.points(segment, 4 * _GRID)
     true = fit.true(x)
     got = np.polynomial.polynomial.polyval(x + minus_m, coefficients)
     return float(np.max(np.abs(got - true) / np.abs(true)))
@@ -150,6 +174,18 @@ FITS: dict[str, TableFit] = {
             centred=True,
             first_row=(0.0,) * 5,
         ),
+        TableFit(
+            "logistic",
+            lambda x: LOGISTIC_SCALE / (1 + mp.exp(-x)),
+            6,
+            0x42D2_0000,
+            16,
+            231.5,
+            last_row=(110.5, *(0.0,) * 7),
+            start=104.5,
+            mirror=LOGISTIC_MIRROR,
+            place=0.4,
+        ),
     )
 }
 """Every table, with what it approximates."""
@@ -168,7 +204,7 @@ def main() -> None:
         lines = [" ".join(f"{word:08x}" for word in words) for words in rows]
         head = "# -m, then the coefficients in |a| - m from the constant on; tests/table_fits.py"
         words_file(name).write_text("\n".join((head, *lines, "")), "ascii")
-        fitted = list(enumerate(rows))[bool(fit.first_row) :]
+        fitted = [(at, words) for at, words in enumerate(rows) if not fit.given(at)]
         worst = max(error(fit, at, words) for at, words in fitted)
         sys.stdout.write(f"{name}: {len(rows)} segments, relative error 2^{np.log2(worst):.2f}\n")
 

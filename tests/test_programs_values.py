@@ -110,15 +110,3 @@ def test_a_zero_point_beyond_int8_does_not_wrap() -> None:
     zeros = np.array([2**29, -(2**29)], np.int32).view(np.uint32)
     got = run(PROGRAMS["quantize"], words([-3e38, 3e38]), words([1.0, 1.0]), zeros)
     assert got.view(np.int32).tolist() == [-128, 127]
-
-
-def test_nibbles_are_the_weights_of_the_custom_op() -> None:
-    packed = np.arange(256, dtype=np.uint32)
-    scale = np.float32(0.37)
-    low, high = (
-        run(PROGRAMS[name], packed, words(np.full(256, scale))).view(np.float32)
-        for name in ("int4_low", "int4_high")
-    )
-    weight = torch.arange(256, dtype=torch.int32)[None]
-    wanted = npu_ops.int4_weights(weight, torch.full((1, 256), float(scale)), 8)[:2].numpy()
-    np.testing.assert_array_equal(np.stack([low, high]), wanted)

@@ -132,7 +132,7 @@ _TABLE_FIELDS: tuple[tuple[str, int, str, Callable[[int, Table], int]], ...] = (
     ("FIRST", 32, "Where segment 1 begins, less 2^shift; bits.", lambda n, t: t.first),
     ("LIMIT", 32, "Bits of the last number of the last segment.", lambda n, t: t.limit),
     ("SHIFT", 5, "Bits of a number within its segment.", lambda n, t: t.shift),
-    ("LAST", 7, "Number of the last segment.", lambda n, t: t.last),
+    ("LAST", 8, "Number of the last segment.", lambda n, t: t.last),
     ("ROW", 9, "Row of segment 0 in TABLE_ROM.", lambda n, t: TABLE_ROW[n]),
     ("USED", 4, "Columns that the table has.", lambda n, t: t.columns),
     ("ODD", 8, "Bit c: column c is odd.", lambda n, t: t.odd_mask),

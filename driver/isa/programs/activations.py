@@ -17,33 +17,57 @@ def relu(p: Assembler) -> Value:
     return p.op(MicroOp.FMAX, p.src1, p.word(0))
 
 
-_SCALE = 60
-_GONE = -110.0
-"""x·e^x rounds to −0 below."""
+LOGISTIC_MIRROR = 122.0
+"""122 − x finds the segment: ½ wide from x = 17 to −6, where it is 128, and 1 wide below."""
+LOGISTIC_SCALE = 2.0**60
+_LOGISTIC_LEAST = -110.0
+"""The table is 0 from −109 on: x·e^x is less than half the least number. Its m is near, for x·t has
+to be finite."""
+_LOGISTIC_MOST = 17.5
+"""1 ÷ (1 + e^−x) is 1 to half a unit in the last place from here on."""
 
 
-def gated(p: Assembler, x: Value, minus_v: Value, low: Value | None = None) -> Value:
-    """x ÷ (1 + e^−v) for a v of x's sign, given −|v| as minus_v + low.
+def _logistic(p: Assembler, x: Value, low: Value | None = None) -> tuple[Value, Value, Value]:
+    """2^60 ÷ (1 + e^−(x + low)) as (t + low)·v + c, for x from −120 to 17.5: (t, v, c).
 
-    As min(x, largest)·(1 or e) ÷ (1 + e) with e = e^−|v|, for the quotient wants finite numbers.
-    Where x < 0, e is 2^60 times itself till the last rounding, and 0 below _GONE: −∞·0 is a NaN as
-    in torch. +∞ comes back as x − largest, which is below the quotient for every other x.
+    c is a column, so one instruction may have it. It has no error, and |t·v| is at most half of the
+    sum. x = 0 is the upper end of a segment, so t·v is not below 0 there.
     """
-    exponent, r = m.exp_reduced(p, p.op(MicroOp.FMAX, minus_v, p.f(_GONE)), _SCALE, low=low)
-    scaled = p.op(MicroOp.IADD, p.horner(r, m.EXP_6), exponent)
-    unscale, one, largest = p.f(2.0**-_SCALE), p.f(1.0), p.f(m.LARGEST)
-    negative = m.sign_of(p, x)
-    kept = p.select(p.op(MicroOp.FLT, p.f(_GONE), minus_v), scaled, p.f(0.0))
-    factor = p.select(negative, kept, one)
-    finite = p.op(MicroOp.FMIN, x, largest)
-    minus_quotient = m.minus_ratio(p, p.mul(scaled, unscale), finite, factor)
-    quotient = p.mul(minus_quotient, p.select(negative, p.f(-(2.0**-_SCALE)), p.f(-1.0)))
-    return p.op(MicroOp.FMAX, quotient, p.sub(x, largest))
+    segment = p.segment(p.sub(p.f(LOGISTIC_MIRROR), x), "logistic")
+    t = p.add(x, p.column(segment, 0))
+    variable = t if low is None else p.add(t, low)
+    v = p.op(MicroOp.MOV, p.column(segment, 7))
+    for column in range(6, 1, -1):
+        v = p.fma(v, variable, p.column(segment, column))
+    return t, v, p.column(segment, 1)
+
+
+@program("1 ÷ (1 + e^−src1)", sources=1)
+def sigmoid(p: Assembler) -> Value:
+    x = p.op(MicroOp.FMIN, p.op(MicroOp.FMAX, p.src1, p.f(_LOGISTIC_LEAST)), p.f(_LOGISTIC_MOST))
+    t, v, constant = _logistic(p, x)
+    return p.mul(p.fma(t, v, constant), p.f(1 / LOGISTIC_SCALE))
+
+
+def gated(p: Assembler, x: Value, most: float, argument: Value, low: Value | None = None) -> Value:
+    """x ÷ (1 + e^−(argument + low)), which is x from `most` on; x is below `most` in the argument.
+
+    The product with x is formed before the logistic function is rounded. Its 2^60 would be too much
+    for large x: what x has beyond `most` is added last, subtracted as +0 to keep the sign of −0.
+    −∞·0 is a NaN, as in torch.
+    """
+    t, v, constant = _logistic(p, argument, low)
+    within = p.op(MicroOp.FMIN, x, p.f(most))
+    product = p.mul(within, t) if low is None else p.fma(within, t, p.mul(within, low))
+    scaled = p.fma(within, constant, p.mul(product, v))
+    return p.sub(p.mul(scaled, p.f(1 / LOGISTIC_SCALE)), p.sub(within, x))
 
 
 @program("src1 ÷ (1 + e^−src1)", sources=1)
 def silu(p: Assembler) -> Value:
-    return gated(p, p.src1, m.negative_abs(p, p.src1))
+    within = p.op(MicroOp.FMIN, p.src1, p.f(_LOGISTIC_MOST))
+    x = p.op(MicroOp.FMAX, within, p.f(_LOGISTIC_LEAST))
+    return gated(p, p.src1, _LOGISTIC_MOST, x)
 
 
 SIGMOID_16_SCALE = 1.1851851940155029

@@ -62,13 +62,6 @@ def exp(p: Assembler) -> Value:
     return exp_of_sum(p, p.src1)
 
 
-@program("1 ÷ (1 + e^−src1)", sources=1)
-def sigmoid(p: Assembler) -> Value:
-    e = exp_negative(p, m.negative_abs(p, p.src1))
-    numerator = p.select(m.sign_of(p, p.src1), e, p.f(1.0))
-    return p.mul(m.minus_ratio(p, e, numerator), p.f(-1.0))
-
-
 @program("(e^src1 − e^−src1) ÷ (e^src1 + e^−src1)", sources=1)
 def tanh(p: Assembler) -> Value:
     return m.from_table(p, p.src1, "tanh")

@@ -58,27 +58,29 @@ _TANH_1_LOW = -7.605964356116601e-07
 _TANH_3 = 0.07135481387376785
 _TANH_3_LOW = 2.3988324659995897e-09
 """0.044715·2·√(2/π)."""
+_TANH_LEAST, _TANH_MOST = -10.9, 5.078125
+"""The argument is −109.8 and 17.4 there, where the share is 0 and 1."""
 
 
-def _tanh_argument(p: Assembler, a: Value) -> m.Pair:
-    """−2·√(2/π)·(a + 0.044715·a³) as a sum: its exponential needs more than 24 bits."""
-    minus_a = p.neg(a)
-    minus_z = p.mul(a, minus_a)
-    z_low = p.fma(a, a, minus_z)
+def _tanh_argument(p: Assembler, x: Value) -> m.Pair:
+    """2·√(2/π)·(x + 0.044715·x³) as a sum: its exponential needs more than 24 bits."""
+    minus_x = p.neg(x)
+    minus_z = p.mul(x, minus_x)
+    z_low = p.fma(x, x, minus_z)
     first = p.f(_TANH_1_HIGH)
     factor = p.fma(minus_z, p.f(-_TANH_3), first)
     low = p.fma(minus_z, p.f(-_TANH_3), p.sub(first, factor))
     low = p.fma(minus_z, p.f(-_TANH_3_LOW), low)
     low = p.add(p.fma(z_low, p.f(_TANH_3), low), p.f(_TANH_1_LOW))
-    high = p.mul(minus_a, factor)
-    rest = p.fma(minus_a, factor, p.mul(a, factor))
-    return high, p.fma(minus_a, low, rest)
+    high = p.mul(x, factor)
+    rest = p.fma(x, factor, p.mul(minus_x, factor))
+    return high, p.fma(x, low, rest)
 
 
 @program("src1·(1 + tanh(√(2/π)·(src1 + 0.044715·src1³))) ÷ 2", sources=1)
 def gelu_tanh(p: Assembler) -> Value:
-    a = p.op(MicroOp.FMIN, p.abs(p.src1), p.f(11.0))
-    return gated(p, p.src1, *_tanh_argument(p, a))
+    x = p.op(MicroOp.FMAX, p.op(MicroOp.FMIN, p.src1, p.f(_TANH_MOST)), p.f(_TANH_LEAST))
+    return gated(p, p.src1, _TANH_MOST, *_tanh_argument(p, x))
 
 
 _LOG_TAIL_9 = (-9.828939884215515e-10, 7.679562941120821e-08, -2.623786031108466e-06,

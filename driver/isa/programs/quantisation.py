@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Between floats and int8, int32 sums and int8, packed int4 and floats.
+"""Between floats and int8, int32 sums and int8.
 
 Scales are src2 and zero points src3, so strides of 0 make them per tensor, others per channel.
 """
@@ -15,7 +15,6 @@ program = FAMILY.program
 _INT8_MIN, _INT8_MAX = -128, 127
 _FAR = 1 << 30
 """Where numbers saturate before a zero point within ±2²⁹ is added, lest the sum wrap."""
-_INT4_ZERO = 8
 
 
 def _clamp(p: Assembler, value: Value, low: int, high: int) -> Value:
@@ -41,18 +40,3 @@ def requantize(p: Assembler) -> Value:
 @program("(src1 − zero point src3)·scale src2", sources=3)
 def dequantize(p: Assembler) -> Value:
     return p.mul(p.op(MicroOp.I2F, p.op(MicroOp.ISUB, p.src1, p.src3)), p.src2)
-
-
-def _int4(p: Assembler, nibble: Value) -> Value:
-    centred = p.op(MicroOp.ISUB, nibble, p.word(_INT4_ZERO))
-    return p.mul(p.op(MicroOp.I2F, centred), p.src2)
-
-
-@program("(the low nibble of src1 − 8)·scale src2", sources=2)
-def int4_low(p: Assembler) -> Value:
-    return _int4(p, p.op(MicroOp.AND, p.src1, p.word(15)))
-
-
-@program("(the high nibble of src1 − 8)·scale src2, src1 a uint8", sources=2)
-def int4_high(p: Assembler) -> Value:
-    return _int4(p, p.op(MicroOp.SRL, p.src1, p.word(4)))

@@ -16,7 +16,7 @@ from pathlib import Path
 TABLE_COLUMNS = 8
 """Columns that a table may have."""
 MAX_TABLES = 8
-MAX_SEGMENTS = 128
+MAX_SEGMENTS = 256
 MAX_TABLE_ROWS = 512
 """Rows of all tables."""
 
@@ -96,6 +96,13 @@ TABLES: tuple[Table, ...] = (
         "sigmoid_16",
         "−m, then 1 ÷ (1 + e^−x): a cubic in |a| − m, |a| = x·32/27 + 244.5625",
         0x4300_0000,
+        16,
+        (),
+    ),
+    _table(
+        "logistic",
+        "−m, then 2⁶⁰ ÷ (1 + e^−x): of degree 6 in x − m, |a| = 122 − x",
+        0x42D2_0000,
         16,
         (),
     ),
