@@ -18,7 +18,6 @@ from tb.mutants.expression import Mutant, write_sources
 from tb.sim.spec import BUILD_ROOT, FILELIST, read_filelist
 
 _STREAMS: Final = ("overlap", "--op", "0")
-_STREAM_FAILS: Final = ("overlap", "--op", "2")
 _STREAM_BUS_ERRORS: Final = ("overlap", "--op", "3")
 _MIXED: Final = ("overlap", "--op", "5")
 _RANDOM_STALLS: Final = ("bus", "--op", "3")
@@ -100,11 +99,11 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     ),
     "order-number": PlantedMutant(
         _ORDER,
-        _STREAM_FAILS,
+        _STREAM_BUS_ERRORS,
         Mutant("npu_cmd_table.sv", "«started_q[head_q].seq + 32'd1»;", "next_seq_q"),
     ),
     "order-after-failure": PlantedMutant(
-        _ORDER, _STREAM_FAILS, Mutant("npu_cmd_issue.sv", "= hold_i || «stop_i»", "1'b0")
+        _ORDER, _STREAM_BUS_ERRORS, Mutant("npu_cmd_issue.sv", "= hold_i || «stop_i»", "1'b0")
     ),
     "order-after-bus-error": PlantedMutant(
         _ORDER,
