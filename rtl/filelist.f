@@ -82,6 +82,7 @@ ctrl/npu_line_reader.sv
 ctrl/npu_line_writer.sv
 ctrl/npu_ring_fetch.sv
 ctrl/npu_cmd_queue.sv
+ctrl/npu_cmd_queues.sv
 ctrl/npu_cmd_decode.sv
 ctrl/npu_operand_select.sv
 ctrl/npu_desc_check.sv
@@ -95,6 +96,8 @@ ctrl/npu_cmd_awaited.sv
 ctrl/npu_cmd_waits.sv
 ctrl/npu_cmd_order.sv
 ctrl/npu_cmd_issue.sv
+ctrl/npu_cmd_park.sv
+ctrl/npu_cmd_front.sv
 ctrl/npu_engine_slot.sv
 ctrl/npu_cmd_engines.sv
 ctrl/npu_cmd_table.sv

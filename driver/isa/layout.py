@@ -97,7 +97,7 @@ COMPLETION_FIELDS: tuple[Field, ...] = (
     Field("engine_wait", 48, 32, "cycles it was ready to start but its engine was busy"),
     Field("operand_wait", 52, 32, "cycles it waited for memory that an earlier command used"),
     Field("waited_for", 56, 32, "seq of the last command of those; 0 without operand_wait"),
-    Field("reserved", 60, 32, "zero"),
+    Field("waited_queue", 60, 32, "queue of that command, 0 or 1"),
 )
 
 COMPLETION_TIMING_RANGES = (range(8, 44), range(48, 60))

@@ -100,7 +100,7 @@ struct Completion {
   std::uint32_t engine_wait;  // cycles it was ready to start but its engine was busy
   std::uint32_t operand_wait;  // cycles it waited for memory that an earlier command used
   std::uint32_t waited_for;  // seq of the last command of those; 0 without operand_wait
-  std::uint32_t reserved;  // zero
+  std::uint32_t waited_queue;  // queue of that command, 0 or 1
 };
 static_assert(sizeof(Completion) == 64);
 

@@ -25,9 +25,9 @@ module npu_csr_wrap
   // To the command processor
   output logic         soft_reset_o,
   output logic         error_ack_o,
-  output ring_config_t ring_o,
-  output index_t       ring_tail_o,
-  output ring_config_t records_o,
+  output ring_config_t [QUEUES-1:0] ring_o,
+  output index_t       [QUEUES-1:0] ring_tail_o,
+  output ring_config_t [QUEUES-1:0] records_o,
   output logic         push_o,
   output line_t        push_packet_o,
   output logic [63:0]  cycle_o,
@@ -108,34 +108,51 @@ module npu_csr_wrap
   assign hwif_in.STATUS.state.next           = status_i.state;
   assign hwif_in.STATUS.csr_queue_empty.next = status_i.csr_queue_empty;
   assign hwif_in.STATUS.csr_queue_full.next  = status_i.csr_queue_full;
-  assign hwif_in.STATUS.ring_empty.next      = status_i.ring_empty;
+  assign hwif_in.STATUS.ring_empty.next      = status_i.ring_empty[0];
+  assign hwif_in.STATUS.ring1_empty.next     = status_i.ring_empty[1];
   assign hwif_in.ERROR_CODE.code.next        = status_i.error_code;
+  assign hwif_in.ERROR_CODE.qid.next         = status_i.error_queue;
   assign hwif_in.ERROR_SEQ.seq.next          = status_i.error_seq;
-  assign hwif_in.COMPLETED.count.next        = status_i.completed;
-  assign hwif_in.RING_HEAD.index.next        = status_i.ring_head;
+  assign hwif_in.COMPLETED.count.next        = status_i.completed[0];
+  assign hwif_in.COMPLETED1.count.next       = status_i.completed[1];
+  assign hwif_in.RING_HEAD.index.next        = status_i.ring_head[0];
+  assign hwif_in.RING1_HEAD.index.next       = status_i.ring_head[1];
 
   assign soft_reset_o = hwif_out.CTRL.soft_reset.value;
   assign error_ack_o  = hwif_out.CTRL.error_ack.value;
 
   // Interrupts
-  assign hwif_in.IRQ_STATUS.complete.hwset = irq_events_i.complete;
-  assign hwif_in.IRQ_STATUS.empty.hwset    = irq_events_i.empty;
-  assign hwif_in.IRQ_STATUS.error.hwset    = irq_events_i.error;
+  assign hwif_in.IRQ_STATUS.complete.hwset  = irq_events_i.complete[0];
+  assign hwif_in.IRQ_STATUS.complete1.hwset = irq_events_i.complete[1];
+  assign hwif_in.IRQ_STATUS.empty.hwset     = irq_events_i.empty[0];
+  assign hwif_in.IRQ_STATUS.empty1.hwset    = irq_events_i.empty[1];
+  assign hwif_in.IRQ_STATUS.error.hwset     = irq_events_i.error;
 
   assign irq_o = (hwif_out.IRQ_STATUS.complete.value && hwif_out.IRQ_ENABLE.complete.value) ||
                  (hwif_out.IRQ_STATUS.empty.value && hwif_out.IRQ_ENABLE.empty.value) ||
-                 (hwif_out.IRQ_STATUS.error.value && hwif_out.IRQ_ENABLE.error.value);
+                 (hwif_out.IRQ_STATUS.error.value && hwif_out.IRQ_ENABLE.error.value) ||
+                 (hwif_out.IRQ_STATUS.complete1.value && hwif_out.IRQ_ENABLE.complete1.value) ||
+                 (hwif_out.IRQ_STATUS.empty1.value && hwif_out.IRQ_ENABLE.empty1.value);
 
   // Rings
-  assign ring_o.enable          = hwif_out.RING_CTRL.enable.value;
-  assign ring_o.log2_entries    = hwif_out.RING_CTRL.log2_entries.value;
-  assign ring_o.base            = {hwif_out.RING_BASE_HI.addr.value,
-                                  hwif_out.RING_BASE_LO.addr.value};
-  assign ring_tail_o            = hwif_out.RING_TAIL.index.value;
-  assign records_o.enable       = hwif_out.CPL_CTRL.enable.value;
-  assign records_o.log2_entries = hwif_out.CPL_CTRL.log2_entries.value;
-  assign records_o.base         = {hwif_out.CPL_BASE_HI.addr.value,
-                                  hwif_out.CPL_BASE_LO.addr.value};
+  assign ring_o[0].enable          = hwif_out.RING_CTRL.enable.value;
+  assign ring_o[0].log2_entries    = hwif_out.RING_CTRL.log2_entries.value;
+  assign ring_o[0].base            = {hwif_out.RING_BASE_HI.addr.value,
+                                     hwif_out.RING_BASE_LO.addr.value};
+  assign ring_tail_o[0]            = hwif_out.RING_TAIL.index.value;
+  assign records_o[0].enable       = hwif_out.CPL_CTRL.enable.value;
+  assign records_o[0].log2_entries = hwif_out.CPL_CTRL.log2_entries.value;
+  assign records_o[0].base         = {hwif_out.CPL_BASE_HI.addr.value,
+                                     hwif_out.CPL_BASE_LO.addr.value};
+  assign ring_o[1].enable          = hwif_out.RING1_CTRL.enable.value;
+  assign ring_o[1].log2_entries    = hwif_out.RING1_CTRL.log2_entries.value;
+  assign ring_o[1].base            = {hwif_out.RING1_BASE_HI.addr.value,
+                                     hwif_out.RING1_BASE_LO.addr.value};
+  assign ring_tail_o[1]            = hwif_out.RING1_TAIL.index.value;
+  assign records_o[1].enable       = hwif_out.CPL1_CTRL.enable.value;
+  assign records_o[1].log2_entries = hwif_out.CPL1_CTRL.log2_entries.value;
+  assign records_o[1].base         = {hwif_out.CPL1_BASE_HI.addr.value,
+                                     hwif_out.CPL1_BASE_LO.addr.value};
 
   // Command window
   assign push_o = hwif_out.CMD_PUSH.push.value;

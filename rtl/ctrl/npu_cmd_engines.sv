@@ -2,7 +2,7 @@
 /// The commands of all engines, and their ends one after the other.
 ///
 /// `start_i`, one bit per engine, hands `cmd_i` to an engine that is free. `end_o` announces the
-/// end of the command of `end_slot_o`, in the cycle of its engine's `done` or later: at most one
+/// end of the command at `end_place_o`, in the cycle of its engine's `done` or later: at most one
 /// per cycle, and none while `hold_end_i`. Each engine's own part has a
 /// clock only while it is in use.
 module npu_cmd_engines
@@ -14,7 +14,7 @@ module npu_cmd_engines
 
   input  logic [NUM_ENGINES-1:0] start_i,
   input  npu_engine_cmd_t        cmd_i,
-  input  slot_t                  slot_i,
+  input  place_t                 place_i,
   output logic [NUM_ENGINES-1:0] free_o,
 
   output engine_req_t            req_o [NUM_ENGINES],
@@ -26,11 +26,11 @@ module npu_cmd_engines
   input  logic                   hold_end_i,
   output logic                   ending_o,  // an end is announced, or held
   output logic                   end_o,
-  output slot_t                  end_slot_o,
+  output place_t                 end_place_o,
   output cmd_ended_t             ended_o
 );
   logic [NUM_ENGINES-1:0] end_valid, end_ready, slot_clk;
-  slot_t                  slot_ended [NUM_ENGINES];
+  place_t                 place_ended [NUM_ENGINES];
   cmd_ended_t             ended [NUM_ENGINES];
 
   for (genvar e = 0; e < NUM_ENGINES; e++) begin : gen_engine
@@ -45,7 +45,7 @@ module npu_cmd_engines
       .rst_ni,
       .start_i     (start_i[e]),
       .cmd_i,
-      .slot_i,
+      .place_i,
       .free_o      (free_o[e]),
       .req_o       (req_o[e]),
       .rsp_i       (rsp_i[e]),
@@ -54,19 +54,19 @@ module npu_cmd_engines
       .cycle_i,
       .end_valid_o (end_valid[e]),
       .end_ready_i (end_ready[e]),
-      .end_slot_o  (slot_ended[e]),
+      .end_place_o (place_ended[e]),
       .ended_o     (ended[e])
     );
   end
 
   always_comb begin
-    end_ready  = '0;
-    end_slot_o = slot_ended[0];
-    ended_o    = ended[0];
+    end_ready   = '0;
+    end_place_o = place_ended[0];
+    ended_o     = ended[0];
     for (int unsigned e = 0; e < NUM_ENGINES; e++) begin
       if (end_valid[e] && !hold_end_i && end_ready == '0) begin
         end_ready[e] = 1'b1;
-        end_slot_o   = slot_ended[e];
+        end_place_o  = place_ended[e];
         ended_o      = ended[e];
       end
     end

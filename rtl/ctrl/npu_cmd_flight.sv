@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The commands from their start to their completion: engines, table, completion records.
 ///
-/// `push_i` enters a command that starts, with `push_ended_i` one that has ended already, with
+/// Vectors have one element per queue. `push_i` enters a command that starts, with `push_ended_i` one that has ended already, with
 /// `push_error_i`. The other ports are those of npu_cmd_engines, npu_cmd_table and npu_cmd_retire.
 module npu_cmd_flight
   import npu_isa_pkg::*;
@@ -10,31 +10,33 @@ module npu_cmd_flight
 (
   input  logic                   clk_i,
   input  logic                   ctrl_clk_i,
+  input  logic                   queue1_clk_i,
   input  logic                   rst_ni,
   input  logic                   resume_i,
   input  logic [63:0]            cycle_i,
 
   // From npu_cmd_issue
-  input  logic                   push_i,
-  input  logic                   push_ended_i,
-  input  error_e                 push_error_i,
-  input  cmd_started_t           push_command_i,
+  input  queues_t                push_i,
+  input  queues_t                push_ended_i,
+  input  error_e [QUEUES-1:0]    push_error_i,
+  input  cmd_started_t [QUEUES-1:0] push_command_i,
   input  logic [NUM_ENGINES-1:0] start_i,
+  input  queue_t                 start_queue_i,
   input  npu_engine_cmd_t        cmd_i,
   input  logic                   issue_idle_i,
   output logic [NUM_ENGINES-1:0] free_o,
-  output logic                   full_o,       // no packet can be taken now
+  output queues_t                full_o,       // no packet can be taken now
   output logic                   stop_o,       // a command has failed
-  output slot_t                  next_slot_o,
-  output logic [31:0]            next_seq_o,
+  output slot_t [QUEUES-1:0]     next_slot_o,
+  output logic [QUEUES-1:0][31:0] next_seq_o,
 
   // For npu_cmd_order
-  output slots_t                 used_o,
-  output slots_t                 unfinished_o,
-  output slots_t                 may_fail_o,
-  input  slot_t                  seq_slot_i,
-  output logic [31:0]            seq_o,
-  output logic [31:0]            opcode_o,
+  output queue_slots_t           used_o,
+  output queue_slots_t           unfinished_o,
+  output queue_slots_t           may_fail_o,
+  input  place_t [1:0]           look_i,  // two commands to look up
+  output logic [1:0][31:0]       look_seq_o,
+  output logic [1:0][31:0]       look_opcode_o,
 
   // Engines
   output engine_req_t            req_o [NUM_ENGINES],
@@ -43,7 +45,7 @@ module npu_cmd_flight
   input  logic [NUM_ENGINES-1:0] write_beat_i,
 
   // Line writer
-  input  ring_config_t           records_i,
+  input  ring_config_t [QUEUES-1:0] records_i,
   output logic                   write_valid_o,
   input  logic                   write_ready_i,
   output line_write_t            write_o,
@@ -51,70 +53,88 @@ module npu_cmd_flight
   input  logic                   write_err_i,
 
   // Completion
-  output logic                   retire_o,
-  output logic                   retire_ring_o,
+  output queues_t                retire_o,
+  output queues_t                retire_ring_o,
   output logic                   irq_wanted_o,
+  output queue_t                 error_queue_o,
   output error_e                 error_o,
   output logic [31:0]            retire_seq_o,  // with retire_o
-  output logic [31:0]            completed_o,
+  output logic [QUEUES-1:0][31:0] completed_o,
   output logic                   idle_o,        // nothing is on its way, or in ERROR
   output logic                   waits_o,       // another clock would change nothing
   output logic                   in_error_o
 );
-  logic         engine_end, engine_ending, ended_oldest, failed, failing, drained;
-  logic         retire_idle, retire_waits, drop, table_full, loading;
-  slot_t        end_slot;
-  cmd_ended_t   engine_ended, ended, oldest_end;
-  cmd_started_t oldest;
+  logic         engine_end, engine_ending, failing, drained, retire_idle, retire_waits, drop;
+  queues_t      ended_oldest, failed, table_full, loading, any, table_clk;
+  place_t       end_place;
+  cmd_ended_t   engine_ended;
+  cmd_ended_t   [QUEUES-1:0] oldest_end;
+  cmd_started_t [QUEUES-1:0] oldest;
+  logic [QUEUES-1:0][1:0][31:0] seen_seq, seen_opcode;
 
   npu_cmd_engines u_engines (
     .clk_i,
     .rst_ni,
     .start_i,
     .cmd_i,
-    .slot_i    (next_slot_o),
+    .place_i   ('{qid: start_queue_i, slot: next_slot_o[start_queue_i]}),
     .free_o,
     .req_o,
     .rsp_i,
     .read_beat_i,
     .write_beat_i,
     .cycle_i,
-    .hold_end_i(push_i && push_ended_i),
+    .hold_end_i((push_i & push_ended_i) != '0),
     .ending_o  (engine_ending),
     .end_o     (engine_end),
-    .end_slot_o(end_slot),
+    .end_place_o(end_place),
     .ended_o   (engine_ended)
   );
 
-  assign ended = engine_end ? engine_ended
-                            : '{error: push_error_i, end_cycle: cycle_i, counts: '0};
+  assign table_clk = {queue1_clk_i, ctrl_clk_i};
 
-  npu_cmd_table u_table (
-    .clk_i         (ctrl_clk_i),
-    .rst_ni,
-    .flush_i       (drop),
-    .push_i,
-    .push_ended_i,
-    .push_command_i,
-    .next_o        (next_slot_o),
-    .next_seq_o,
-    .full_o        (table_full),
-    .end_i         (engine_end),
-    .end_slot_i    (end_slot),
-    .ended_i       (ended),
-    .used_o,
-    .unfinished_o,
-    .may_fail_o,
-    .failed_o      (failed),
-    .loading_o     (loading),
-    .oldest_ended_o(ended_oldest),
-    .oldest_o      (oldest),
-    .oldest_end_o  (oldest_end),
-    .pop_i         (retire_o),
-    .seq_slot_i,
-    .seq_o,
-    .opcode_o
-  );
+  for (genvar q = 0; q < QUEUES; q++) begin : gen_queue
+    logic       end_here;
+    cmd_ended_t ended;
+
+    assign end_here = engine_end && end_place.qid == queue_t'(q);
+    assign ended    = end_here ? engine_ended
+                               : '{error: push_error_i[q], end_cycle: cycle_i, counts: '0};
+
+    npu_cmd_table u_table (
+      .clk_i         (table_clk[q]),
+      .rst_ni,
+      .flush_i       (drop),
+      .push_i        (push_i[q]),
+      .push_ended_i  (push_ended_i[q]),
+      .push_command_i(push_command_i[q]),
+      .next_o        (next_slot_o[q]),
+      .next_seq_o    (next_seq_o[q]),
+      .full_o        (table_full[q]),
+      .end_i         (end_here),
+      .end_slot_i    (end_place.slot),
+      .ended_i       (ended),
+      .used_o        (used_o[q]),
+      .unfinished_o  (unfinished_o[q]),
+      .may_fail_o    (may_fail_o[q]),
+      .failed_o      (failed[q]),
+      .loading_o     (loading[q]),
+      .oldest_ended_o(ended_oldest[q]),
+      .oldest_o      (oldest[q]),
+      .oldest_end_o  (oldest_end[q]),
+      .pop_i         (retire_o[q]),
+      .look_slot_i   ({look_i[1].slot, look_i[0].slot}),
+      .look_seq_o    (seen_seq[q]),
+      .look_opcode_o (seen_opcode[q])
+    );
+
+    assign any[q] = used_o[q] != '0;
+  end
+
+  for (genvar i = 0; i < 2; i++) begin : gen_look
+    assign look_seq_o[i]    = seen_seq[look_i[i].qid][i];
+    assign look_opcode_o[i] = seen_opcode[look_i[i].qid][i];
+  end
 
   assign drained = unfinished_o == '0 && issue_idle_i;
 
@@ -122,6 +142,7 @@ module npu_cmd_flight
     .clk_i    (ctrl_clk_i),
     .rst_ni,
     .resume_i,
+    .any_i    (any),
     .ended_i  (ended_oldest),
     .command_i(oldest),
     .end_i    (oldest_end),
@@ -135,7 +156,9 @@ module npu_cmd_flight
     .retire_o,
     .retire_ring_o,
     .irq_wanted_o,
+    .queue_o  (error_queue_o),
     .error_o,
+    .seq_o    (retire_seq_o),
     .completed_o,
     .failing_o(failing),
     .flush_o  (drop),
@@ -144,9 +167,9 @@ module npu_cmd_flight
     .in_error_o
   );
 
-  assign full_o       = table_full || loading;
-  assign stop_o       = failed || failing;
-  assign retire_seq_o = oldest.seq;
-  assign idle_o       = retire_idle && unfinished_o == '0 && (in_error_o || used_o == '0);
-  assign waits_o      = retire_waits && !engine_ending;
+  // While a LOAD runs, nothing of either queue is taken.
+  assign full_o  = table_full | {QUEUES{loading != '0}};
+  assign stop_o  = failed != '0 || failing;
+  assign idle_o  = retire_idle && unfinished_o == '0 && (in_error_o || used_o == '0);
+  assign waits_o = retire_waits && !engine_ending;
 endmodule

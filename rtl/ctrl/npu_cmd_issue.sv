@@ -9,6 +9,9 @@
 ///
 /// After a command that failed here nothing is taken until `resume_i`. `stop_i` (an earlier command
 /// has failed) and `hold_i` let nothing start, and drop the packet that is being checked.
+///
+/// While a packet waits for its start and `park_ready_i`, it is put aside: `park_o` hands it to
+/// npu_cmd_park.
 module npu_cmd_issue
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -19,12 +22,12 @@ module npu_cmd_issue
 
   // From the queue
   input  logic                   cmd_valid_i,
-  output logic                   cmd_ready_o,
   input  queued_packet_t         cmd_i,
   input  logic                   hold_i,
   input  logic                   stop_i,
   input  logic                   resume_i,
-  input  logic                   full_i,  // no slot is left in the table
+  input  logic                   park_ready_i,
+  output logic                   park_o,
 
   // Checks
   output packet_t                packet_o,  // stable from take to push
@@ -53,6 +56,8 @@ module npu_cmd_issue
   output logic                   push_o,
   output logic                   ended_o,        // with push_o: no engine runs it
   output error_e                 error_o,        // with push_o
+  output logic                   here_o,         // a packet is being checked or waits
+  output queue_t                 queue_o,        // of the packet
   output logic                   from_ring_o,    // with push_o
   output logic                   checked_o,      // it has passed its checks
   output logic                   idle_o,
@@ -72,6 +77,7 @@ module npu_cmd_issue
   state_e                 state_q, state_d;
   error_e                 error_q, error_d;
   packet_t                packet_q;
+  queue_t                 queue_q;
   logic                   from_ring_q, fetch_err_q, is_sync, no_engine, free, go, drop;
   logic [NUM_ENGINES-1:0] engine;
   logic [63:0]            sync_cycle_q;
@@ -89,6 +95,9 @@ module npu_cmd_issue
   assign free      = no_engine || (engine & engine_free_i) != '0;
   assign drop      = hold_i || stop_i;
   assign go        = state_q == READY && !drop && !blocked_i && free;
+  // LOAD, for which everything waits, waits here.
+  assign park_o    = state_q == READY && !drop && !go && park_ready_i &&
+                     packet_q.opcode != OPCODE_LOAD;
 
   always_comb begin
     state_d = state_q;
@@ -109,8 +118,8 @@ module npu_cmd_issue
         state_d = (error_d != ERROR_NONE) ? FAILED : READY;
       end
       READY: begin
-        if (drop)    state_d = IDLE;
-        else if (go) state_d = is_sync ? SYNC_REQ : IDLE;
+        if (drop || park_o) state_d = IDLE;
+        else if (go)        state_d = is_sync ? SYNC_REQ : IDLE;
       end
       FAILED:    state_d = drop ? IDLE : STOPPED;
       SYNC_REQ:  if (write_ready_i) state_d = SYNC_WAIT;
@@ -136,6 +145,7 @@ module npu_cmd_issue
   // A packet that could not be read is all zero in its record.
   always_ff @(posedge clk_i) begin
     if (take_o) begin
+      queue_q     <= cmd_i.qid;
       packet_q    <= cmd_i.fetch_err ? '0 : cmd_i.packet;
       from_ring_q <= cmd_i.from_ring;
       fetch_err_q <= cmd_i.fetch_err;
@@ -143,9 +153,10 @@ module npu_cmd_issue
     if (go) sync_cycle_q <= cycle_i;
   end
 
-  assign cmd_ready_o     = state_q == IDLE && !drop && !full_i;
-  assign take_o          = cmd_ready_o && cmd_valid_i;
+  assign take_o          = state_q == IDLE && !drop && cmd_valid_i;
   assign packet_o        = packet_q;
+  assign here_o          = !idle_o;
+  assign queue_o         = queue_q;
   assign from_ring_o     = from_ring_q;
   assign resolve_start_o = state_q == DECODE && state_d == RESOLVE;
   assign checked_o       = state_q == READY;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What the packet that is being checked has to wait for, and how long it does.
+/// What the packet that is being checked has to wait for.
 ///
 /// `blocked_o`: an earlier command that has not ended is in its way, see npu_hazard and
-/// npu_cmd_awaited. `line_blocked_o` is that for its descriptor at `line_addr_i`. `waits_o` are the
-/// waits of the packet so far; they are counted with `clk_i`, which runs when `ctrl_clk_i` stands.
+/// npu_cmd_awaited. `line_blocked_o` is that for its descriptor at `line_addr_i`. `span_blocked_o`
+/// is what npu_hazard says, for a packet that is put aside.
 module npu_cmd_order
   import npu_pkg::*;
   import npu_ctrl_pkg::*;
@@ -11,59 +11,63 @@ module npu_cmd_order
   parameter logic [63:0] MemBase  = 64'h0000_0000,
   parameter logic [63:0] MemLimit = 64'h2000_0000
 ) (
-  input  logic        clk_i,
-  input  logic        ctrl_clk_i,
-  input  logic        rst_ni,
+  input  logic               clk_i,
+  input  logic               queue1_clk_i,
+  input  logic               rst_ni,
 
   // The packet
-  input  logic        take_i,
-  input  logic [31:0] opcode_i,
-  input  slot_t       slot_i,        // that it will have
-  input  logic        span_valid_i,
-  input  span_t       span_i,
-  input  logic        line_valid_i,
-  input  line_addr_t  line_addr_i,
-  input  logic        checked_i,
-  input  logic        start_i,
+  input  logic               take_i,
+  input  queue_t             take_queue_i,
+  input  queue_t             queue_i,
+  input  logic [31:0]        opcode_i,
+  input  slot_t [QUEUES-1:0] next_slot_i,  // that of its queue will be its own
+  input  logic               span_valid_i,
+  input  span_t              span_i,
+  input  logic               line_valid_i,
+  input  line_addr_t         line_addr_i,
+  input  logic               checked_i,
 
-  // The commands before it
-  input  slots_t      used_i,
-  input  slots_t      unfinished_i,
-  input  slots_t      may_fail_i,
-  output slot_t       awaited_o,     // the last one that it waits for
-  input  logic [31:0] awaited_seq_i,
-  input  logic [31:0] awaited_opcode_i,
+  // The commands before it: started, or put aside
+  input  queue_slots_t       used_i,
+  input  queue_slots_t       unfinished_i,
+  input  queue_slots_t       may_fail_i,
 
-  output logic        blocked_o,
-  output logic        line_blocked_o,
-  output cmd_waits_t  waits_o,
-  output logic        engine_wait_o,  // in this cycle it waits for its engine
-  output logic [ENGINE_PAIRS-1:0] command_wait_o  // for which of the engines' commands it waits
+  output logic               blocked_o,
+  output logic               line_blocked_o,
+  output queue_slots_t       span_blocked_o,
+  output place_t             awaited_o  // the last one that it waits for
 );
-  slots_t span_blocked, line_blocked, awaited;
-  logic   operand_wait;
+  queue_slots_t line_blocked, awaited;
+  queues_t      hazard_clk;
 
-  npu_hazard #(.MemBase(MemBase), .MemLimit(MemLimit)) u_hazard (
-    .clk_i         (ctrl_clk_i),
-    .rst_ni,
-    .take_i,
-    .slot_i,
-    .span_valid_i,
-    .span_i,
-    .unfinished_i,
-    .blocked_o     (span_blocked),
-    .line_valid_i,
-    .line_addr_i,
-    .line_blocked_o(line_blocked)
-  );
+  assign hazard_clk = {queue1_clk_i, clk_i};
+
+  for (genvar q = 0; q < QUEUES; q++) begin : gen_queue
+    npu_hazard #(.MemBase(MemBase), .MemLimit(MemLimit)) u_hazard (
+      .clk_i         (hazard_clk[q]),
+      .rst_ni,
+      .take_i,
+      .take_own_i    (take_i && take_queue_i == queue_t'(q)),
+      .own_i         (queue_i == queue_t'(q)),
+      .slot_i        (next_slot_i[q]),
+      .span_valid_i,
+      .span_i,
+      .unfinished_i  (unfinished_i[q]),
+      .blocked_o     (span_blocked_o[q]),
+      .line_valid_i,
+      .line_addr_i,
+      .line_blocked_o(line_blocked[q])
+    );
+  end
 
   npu_cmd_awaited u_cmd_awaited (
     .opcode_i,
+    .queue_i,
     .checked_i,
-    .next_slot_i   (slot_i),
+    .next_slot_i,
     .used_i,
     .may_fail_i,
-    .span_blocked_i(span_blocked),
+    .span_blocked_i(span_blocked_o),
     .line_blocked_i(line_blocked),
     .awaited_o     (awaited),
     .last_o        (awaited_o)
@@ -71,17 +75,4 @@ module npu_cmd_order
 
   assign blocked_o      = awaited != '0;
   assign line_blocked_o = line_blocked != '0;
-
-  assign operand_wait   = blocked_o && (checked_i || line_valid_i);
-  assign engine_wait_o  = checked_i && !blocked_o && !start_i;
-  assign command_wait_o = operand_wait ? wait_pair(opcode_i, awaited_opcode_i) : '0;
-
-  npu_cmd_waits u_cmd_waits (
-    .clk_i,
-    .take_i,
-    .operand_i(operand_wait),
-    .engine_i (engine_wait_o),
-    .seq_i    (awaited_seq_i),
-    .waits_o
-  );
 endmodule

@@ -91,6 +91,6 @@ module npu_cmd_queue
   assign pending_o   = csr_valid || ring_pending;
 
   assign cmd_valid_o = csr_valid || ring_valid;
-  assign cmd_o       = '{from_ring: !csr_valid, fetch_err: !csr_valid && ring_err,
+  assign cmd_o       = '{qid: 1'b0, from_ring: !csr_valid, fetch_err: !csr_valid && ring_err,
                          packet: csr_valid ? csr_packet : ring_packet};
 endmodule

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The commands that have started and are not completed, in the order in which they started.
+/// The commands of one queue that have started and are not completed, in the order in which they started.
 ///
 /// `push_i` enters a command in slot `next_o`, with `push_ended_i` one that has ended already.
 /// `end_i` marks the command of slot `end_slot_i` as ended; not in the same cycle as a push of an
-/// ended one. `pop_i` removes the oldest, `flush_i` all; all must have ended. `used_o` has a bit
+/// ended one. `pop_i` removes the oldest, `flush_i` all; all must have ended, and
+/// the numbers of those without `pop_i` are given back. `used_o` has a bit
 /// for each slot with a command, `unfinished_o` for each whose command has not ended.
 module npu_cmd_table
   import npu_isa_pkg::*;
@@ -35,9 +36,10 @@ module npu_cmd_table
   output cmd_ended_t   oldest_end_o,
   input  logic         pop_i,
 
-  input  slot_t        seq_slot_i,
-  output logic [31:0]  seq_o,  // of the command in seq_slot_i
-  output logic [31:0]  opcode_o
+  // Of the command in that slot; two to look up
+  input  slot_t [1:0]       look_slot_i,
+  output logic [1:0][31:0]  look_seq_o,
+  output logic [1:0][31:0]  look_opcode_o
 );
   cmd_started_t [CMD_SLOTS-1:0] started_q;
   cmd_ended_t   [CMD_SLOTS-1:0] ended_q;
@@ -83,9 +85,9 @@ module npu_cmd_table
 
   // Commands behind one that failed give their numbers back.
   always_ff @(posedge clk_i) begin
-    if (!rst_ni)      next_seq_q <= '0;
-    else if (flush_i) next_seq_q <= started_q[head_q].seq + 32'd1;
-    else if (push_i)  next_seq_q <= next_seq_q + 32'd1;
+    if (!rst_ni)                           next_seq_q <= '0;
+    else if (flush_i && used_q[head_q])    next_seq_q <= started_q[head_q].seq + 32'(pop_i);
+    else if (push_i)                       next_seq_q <= next_seq_q + 32'd1;
   end
 
   always_ff @(posedge clk_i) begin
@@ -104,8 +106,11 @@ module npu_cmd_table
   assign oldest_ended_o = used_q[head_q] && !unfinished_q[head_q];
   assign oldest_o       = started_q[head_q];
   assign oldest_end_o   = ended_q[head_q];
-  assign seq_o          = started_q[seq_slot_i].seq;
-  assign opcode_o       = started_q[seq_slot_i].opcode;
+
+  for (genvar i = 0; i < 2; i++) begin : gen_look
+    assign look_seq_o[i]    = started_q[look_slot_i[i]].seq;
+    assign look_opcode_o[i] = started_q[look_slot_i[i]].opcode;
+  end
 
   always_ff @(posedge clk_i) begin
     if (rst_ni && push_i) begin

@@ -2,16 +2,14 @@
 /// Command processor: registers, command queue, checks, dispatch to the engines, completion
 /// records.
 ///
-/// Commands start in the order of their packets, each as soon as its engine is free and the memory
-/// of its operands is no earlier command's; they are completed in that order. While commands run,
-/// the ring is prefetched and the next packet is checked. `soft_rst_o` is high for one cycle when
+/// Commands of a queue start in the order of their packets, each as soon as its engine is free and
+/// the memory of its operands is no earlier command's; they are completed in that order. While
+/// commands run, the rings are prefetched and the next packet is checked. `soft_rst_o` is high for one cycle when
 /// CTRL.soft_reset takes effect: the engines and this module's memory clients are idle then, so
 /// that no bus transaction is abandoned.
 module npu_ctrl
   import npu_isa_pkg::*;
   import npu_pkg::*;
-  import npu_vector_pkg::IMMEDIATES;
-  import npu_vector_pkg::PLAIN_IMMEDIATES;
   import npu_ctrl_pkg::*;
 #(
   parameter int unsigned       ArraySize  = 16,
@@ -54,8 +52,8 @@ module npu_ctrl
 );
   // Registers
   logic         core_rst_n, retire, soft_reset, error_ack, ack_clear;
-  ring_config_t ring, records;
-  index_t       ring_tail;
+  ring_config_t [QUEUES-1:0] ring, records;
+  index_t [QUEUES-1:0]       ring_tail;
   logic         push;
   line_t        push_packet;
   logic [63:0]  cycle;
@@ -91,26 +89,43 @@ module npu_ctrl
 
   // Everything but registers and counters stands still while the engines run and nothing can start,
   // and while there is nothing to do. One clock more lets the pulses after a command end.
-  logic           issue_waits, flight_waits, reader_idle, fetch_valid, active, active_q, ctrl_clk;
+  logic           issue_waits, flight_waits, reader_idle, active, active_q, ctrl_clk;
+  queues_t        fetch_valid;
 
-  assign active = !core_rst_n || !issue_waits || !flight_waits || !reader_idle || fetch_valid ||
-                  push;
+  assign active = !core_rst_n || !issue_waits || !flight_waits || !reader_idle ||
+                  fetch_valid != '0 || push;
 
   always_ff @(posedge clk_i) active_q <= active;
 
   npu_clock_gate u_gate (.clk_i, .en_i(active || active_q), .clk_o(ctrl_clk));
 
-  // Queue and line reader
-  logic           hold, flush, queue_pending;
-  logic           fetch_ready, fetch_line_valid, line_err;
-  line_addr_t     fetch_addr, desc_addr;
-  line_t          line;
-  logic           desc_valid, desc_ready, desc_line_valid, cmd_valid, cmd_ready;
-  logic           retire_ring, irq_wanted, exec_idle, in_error;
-  queued_packet_t cmd;
+  // The second queue's registers stand still while it is neither enabled nor in use.
+  logic           queue1_on, queue1_on_q, queue1_clk;
 
-  npu_cmd_queue u_cmd_queue (
+  assign queue1_on = !core_rst_n || flush || ring[1].enable || queue_pending[1] || queue_busy[1];
+
+  always_ff @(posedge clk_i) queue1_on_q <= queue1_on;
+
+  npu_clock_gate u_queue1_gate (
+    .clk_i,
+    .en_i ((active || active_q) && (queue1_on || queue1_on_q)),
+    .clk_o(queue1_clk)
+  );
+
+  // Queues and line reader
+  logic           hold, flush;
+  queues_t        queue_pending, queue_busy, front_busy;
+  queues_t        fetch_ready, fetch_line_valid, retire_ring, cmd_valid, cmd_ready;
+  line_addr_t     desc_addr;
+  line_addr_t [QUEUES-1:0] fetch_addr;
+  line_t          line;
+  logic           line_err, desc_valid, desc_ready, desc_line_valid;
+  logic           irq_wanted, exec_idle, in_error;
+  queued_packet_t [QUEUES-1:0] cmd;
+
+  npu_cmd_queues u_cmd_queues (
     .clk_i          (ctrl_clk),
+    .queue1_clk_i   (queue1_clk),
     .rst_ni         (core_rst_n),
     .push_i         (push),
     .push_packet_i  (push_packet),
@@ -135,11 +150,10 @@ module npu_ctrl
     .cmd_o          (cmd)
   );
 
-  logic                   line_blocked;
   npu_line_reader #(.BusBits(BusBits)) u_line_reader (
     .clk_i            (ctrl_clk),
     .rst_ni           (core_rst_n),
-    .desc_valid_i     (desc_valid && !line_blocked),
+    .desc_valid_i     (desc_valid),
     .desc_ready_o     (desc_ready),
     .desc_addr_i      (desc_addr),
     .desc_line_valid_o(desc_line_valid),
@@ -167,135 +181,94 @@ module npu_ctrl
     .ack_clear_o  (ack_clear)
   );
 
-  // The packet that is being checked, and what it waits for
-  packet_t                packet;
-  flags_t                 flags;
-  logic                   unused_flags;
-  error_e                 decode_error, resolve_error, issue_error, error;
-  logic                   resolve_start, resolve_done, span_valid, take, checked, blocked;
-  span_t                  span;
-  npu_engine_cmd_t        engine_cmd;
-  logic [NUM_ENGINES-1:0] engine_start, engine_free;
-  slots_t                 used, unfinished, may_fail;
-  slot_t                  next_slot, awaited_slot;
-  logic [31:0]            awaited_seq, awaited_opcode, next_seq;
-  logic                   engine_wait;
-  logic [NUM_ENGINES-1:0] engine_wanted;
-  cmd_waits_t             waits;
+  // Packets until they start
+  logic                    front_idle, stop;
+  logic [NUM_ENGINES-1:0]  engine_start, engine_free;
+  queue_t                  start_queue, error_queue;
+  npu_engine_cmd_t         start_cmd;
+  queues_t                 full, push_command, push_ended;
+  error_e                  error;
+  error_e [QUEUES-1:0]     push_error;
+  cmd_started_t [QUEUES-1:0] started;
+  slot_t [QUEUES-1:0]      next_slot;
+  logic [QUEUES-1:0][31:0] next_seq;
+  queue_slots_t            used, unfinished, may_fail;
+  place_t [1:0]            look;
+  logic [1:0][31:0]        look_seq, look_opcode;
 
-  // Commands on their way
-  logic                   push_command, push_ended, push_from_ring, full, stop;
-  logic                   issue_idle, flight_idle;
-  logic [63:0]            start_cycle;
-  logic [31:0]            retire_seq;
-  cmd_started_t           started;
+  // Writes of SYNC and of records
+  logic                    write_ready, write_done, write_err, sync_valid, record_valid;
+  line_write_t             sync_write, record_write;
 
-  // Writes of SYNC and of records: never both
-  logic                   write_valid, write_ready, write_done, write_err, sync_valid;
-  logic                   record_valid;
-  line_write_t            write, sync_write, record_write;
-
-  assign flags        = packet.flags;
-  assign unused_flags = ^flags;  // this module needs one of them
-
-  npu_cmd_check #(.MemBase(MemBase), .MemLimit(MemLimit)) u_cmd_check (
-    .clk_i          (ctrl_clk),
-    .rst_ni         (core_rst_n),
-    .packet_i       (packet),
+  npu_cmd_front #(.MemBase(MemBase), .MemLimit(MemLimit)) u_cmd_front (
+    .clk_i,
+    .ctrl_clk_i       (ctrl_clk),
+    .queue1_clk_i     (queue1_clk),
+    .rst_ni           (core_rst_n),
+    .hold_i           (hold),
+    .stop_i           (stop),
+    .resume_i         (flush),
+    .cycle_i          (cycle),
+    .cmd_valid_i      (cmd_valid),
+    .cmd_ready_o      (cmd_ready),
+    .cmd_i            (cmd),
     .program_line_o,
     .program_info_i,
-    .decode_error_o (decode_error),
-    .resolve_start_i(resolve_start),
-    .resolve_done_o (resolve_done),
-    .resolve_error_o(resolve_error),
-    .cmd_o          (engine_cmd),
-    .span_valid_o   (span_valid),
-    .span_o         (span),
-    .req_valid_o    (desc_valid),
-    .req_ready_i    (desc_ready && !line_blocked),
-    .req_addr_o     (desc_addr),
-    .line_valid_i   (desc_line_valid),
-    .line_i         (line),
-    .line_err_i     (line_err)
+    .desc_valid_o     (desc_valid),
+    .desc_ready_i     (desc_ready),
+    .desc_addr_o      (desc_addr),
+    .desc_line_valid_i(desc_line_valid),
+    .line_i           (line),
+    .line_err_i       (line_err),
+    .write_valid_o    (sync_valid),
+    .write_ready_i    (write_ready),
+    .write_o          (sync_write),
+    .write_done_i     (write_done),
+    .write_err_i      (write_err),
+    .full_i           (full),
+    .next_slot_i      (next_slot),
+    .next_seq_i       (next_seq),
+    .used_i           (used),
+    .unfinished_i     (unfinished),
+    .may_fail_i       (may_fail),
+    .look_o           (look),
+    .look_seq_i       (look_seq),
+    .look_opcode_i    (look_opcode),
+    .push_o           (push_command),
+    .push_ended_o     (push_ended),
+    .push_error_o     (push_error),
+    .push_command_o   (started),
+    .engine_free_i    (engine_free),
+    .start_o          (engine_start),
+    .start_queue_o    (start_queue),
+    .start_cmd_o      (start_cmd),
+    .engine_wait_o    (engine_events.engine_wait),
+    .command_wait_o   (engine_events.command_wait),
+    .busy_o           (front_busy),
+    .idle_o           (front_idle),
+    .waits_o          (issue_waits)
   );
 
-  npu_cmd_order #(.MemBase(MemBase), .MemLimit(MemLimit)) u_cmd_order (
-    .clk_i,
-    .ctrl_clk_i    (ctrl_clk),
-    .rst_ni        (core_rst_n),
-    .take_i        (take),
-    .opcode_i      (packet.opcode),
-    .slot_i        (next_slot),
-    .span_valid_i  (span_valid),
-    .span_i        (span),
-    .line_valid_i  (desc_valid),
-    .line_addr_i   (desc_addr),
-    .checked_i     (checked),
-    .start_i       (engine_start != '0),
-    .used_i        (used),
-    .unfinished_i  (unfinished),
-    .may_fail_i    (may_fail),
-    .awaited_o     (awaited_slot),
-    .awaited_seq_i (awaited_seq),
-    .awaited_opcode_i(awaited_opcode),
-    .blocked_o     (blocked),
-    .line_blocked_o(line_blocked),
-    .waits_o       (waits),
-    .engine_wait_o (engine_wait),
-    .command_wait_o(engine_events.command_wait)
-  );
-
-  npu_cmd_issue u_cmd_issue (
-    .clk_i          (ctrl_clk),
-    .rst_ni         (core_rst_n),
-    .cmd_valid_i    (cmd_valid),
-    .cmd_ready_o    (cmd_ready),
-    .cmd_i          (cmd),
-    .hold_i         (hold),
-    .stop_i         (stop),
-    .resume_i       (flush),
-    .full_i         (full),
-    .packet_o       (packet),
-    .decode_error_i (decode_error),
-    .resolve_start_o(resolve_start),
-    .resolve_done_i (resolve_done),
-    .resolve_error_i(resolve_error),
-    .blocked_i      (blocked),
-    .engine_free_i  (engine_free),
-    .cycle_i        (cycle),
-    .write_valid_o  (sync_valid),
-    .write_ready_i  (write_ready),
-    .write_o        (sync_write),
-    .write_done_i   (write_done),
-    .write_err_i    (write_err),
-    .take_o         (take),
-    .start_o        (engine_start),
-    .start_cycle_o  (start_cycle),
-    .push_o         (push_command),
-    .ended_o        (push_ended),
-    .error_o        (issue_error),
-    .from_ring_o    (push_from_ring),
-    .checked_o      (checked),
-    .idle_o         (issue_idle),
-    .waits_o        (issue_waits)
-  );
-
-  assign started = '{from_ring: push_from_ring, irq: flags.irq, seq: next_seq,
-                     opcode: packet.opcode, start_cycle: start_cycle, waits: waits};
+  // Commands until they are completed
+  logic        flight_idle;
+  queues_t     retired;
+  logic [31:0] retire_seq;
 
   npu_cmd_flight u_cmd_flight (
     .clk_i,
     .ctrl_clk_i    (ctrl_clk),
+    .queue1_clk_i  (queue1_clk),
     .rst_ni        (core_rst_n),
     .resume_i      (flush),
     .cycle_i       (cycle),
     .push_i        (push_command),
     .push_ended_i  (push_ended),
-    .push_error_i  (issue_error),
+    .push_error_i  (push_error),
     .push_command_i(started),
     .start_i       (engine_start),
-    .cmd_i         (engine_cmd),
-    .issue_idle_i  (issue_idle),
+    .start_queue_i (start_queue),
+    .cmd_i         (start_cmd),
+    .issue_idle_i  (front_idle),
     .free_o        (engine_free),
     .full_o        (full),
     .stop_o        (stop),
@@ -304,22 +277,23 @@ module npu_ctrl
     .used_o        (used),
     .unfinished_o  (unfinished),
     .may_fail_o    (may_fail),
-    .seq_slot_i    (awaited_slot),
-    .seq_o         (awaited_seq),
-    .opcode_o      (awaited_opcode),
+    .look_i        (look),
+    .look_seq_o    (look_seq),
+    .look_opcode_o (look_opcode),
     .req_o         (engine_req_o),
     .rsp_i         (engine_rsp_i),
     .read_beat_i   (engine_rd_beat_i),
     .write_beat_i  (engine_wr_beat_i),
     .records_i     (records),
     .write_valid_o (record_valid),
-    .write_ready_i (write_ready),
+    .write_ready_i (write_ready && !sync_valid),
     .write_o       (record_write),
     .write_done_i  (write_done),
     .write_err_i   (write_err),
-    .retire_o      (retire),
+    .retire_o      (retired),
     .retire_ring_o (retire_ring),
     .irq_wanted_o  (irq_wanted),
+    .error_queue_o (error_queue),
     .error_o       (error),
     .retire_seq_o  (retire_seq),
     .completed_o   (status.completed),
@@ -328,16 +302,19 @@ module npu_ctrl
     .in_error_o    (in_error)
   );
 
-  assign exec_idle   = issue_idle && flight_idle;
-  assign write_valid = sync_valid || record_valid;
-  assign write       = sync_valid ? sync_write : record_write;
+  assign exec_idle = front_idle && flight_idle;
+  assign retire    = retired != '0;
+
+  for (genvar q = 0; q < QUEUES; q++) begin : gen_busy
+    assign queue_busy[q] = front_busy[q] || used[q] != '0;
+  end
 
   npu_line_writer #(.BusBits(BusBits)) u_line_writer (
     .clk_i          (ctrl_clk),
     .rst_ni         (core_rst_n),
-    .req_valid_i    (write_valid),
+    .req_valid_i    (sync_valid || record_valid),
     .req_ready_o    (write_ready),
-    .req_i          (write),
+    .req_i          (sync_valid ? sync_write : record_write),
     .done_o         (write_done),
     .err_o          (write_err),
     .wr_req_o,
@@ -351,11 +328,12 @@ module npu_ctrl
     .clk_i           (ctrl_clk),
     .rst_ni          (core_rst_n),
     .queue_pending_i (queue_pending),
+    .queue_busy_i    (queue_busy),
     .exec_idle_i     (exec_idle),
     .in_error_i      (in_error),
     .soft_reset_i    (soft_reset),
     .flush_i         (flush),
-    .retire_i        (retire),
+    .retire_i        (retired),
     .error_i         (error),
     .irq_wanted_i    (irq_wanted),
     .seq_i           (retire_seq),
@@ -364,7 +342,8 @@ module npu_ctrl
     .irq_events_o    (irq_events)
   );
 
-  assign status.error_code = in_error ? error : ERROR_NONE;
+  assign status.error_code  = in_error ? error : ERROR_NONE;
+  assign status.error_queue = in_error && error_queue;
 
   always_comb begin
     perf_events = '{read_beat: rd_beat_i, write_beat: wr_beat_i, default: '0};
@@ -375,18 +354,9 @@ module npu_ctrl
     end
   end
 
-  assign engine_events.busy        = ~engine_free;
-  assign engine_events.engine_wait = engine_wait ? engine_wanted : '0;
-
-  always_comb begin
-    for (int unsigned e = 0; e < NUM_ENGINES; e++) begin
-      engine_wanted[e] = opcode_engine(packet.opcode) == engine_e'(e);
-    end
-  end
+  assign engine_events.busy = ~engine_free;
 
   AnsweredWithClock: assert property (@(posedge clk_i) disable iff (!rst_ni)
       rd_rsp_i.data_valid || wr_rsp_i.done |-> active || active_q)
     else $error("npu_ctrl: a response while the clock is off");
-  OneWriter: assert property (@(posedge clk_i) disable iff (!rst_ni) !(sync_valid && record_valid))
-    else $error("npu_ctrl: SYNC writes its word beside a record");
 endmodule

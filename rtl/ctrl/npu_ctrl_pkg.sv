@@ -72,6 +72,20 @@ package npu_ctrl_pkg;
   typedef logic [SLOT_WIDTH-1:0] slot_t;
   typedef logic [CMD_SLOTS-1:0]  slots_t;  // one bit per slot
 
+  /// Command queues: the ring with the queue behind CMD_PUSH, and the second ring. A queue's number
+  /// selects among vectors of this size.
+  localparam int unsigned QUEUES = 2;
+
+  typedef logic               queue_t;
+  typedef logic [QUEUES-1:0]  queues_t;         // one bit per queue
+  typedef slots_t [QUEUES-1:0] queue_slots_t;   // the slots of each queue's table
+
+  /// Where a command that has started is kept.
+  typedef struct packed {
+    queue_t qid;
+    slot_t  slot;
+  } place_t;
+
   /// The bytes of an operand, from its first to its last one, counted from the start of the memory.
   typedef struct packed {
     logic        write;  // a destination
@@ -93,7 +107,16 @@ package npu_ctrl_pkg;
     logic [31:0] engine;      // cycles: its engine was busy
     logic [31:0] operand;     // cycles: an earlier command was not done with its memory
     logic [31:0] waited_for;  // sequence number of the last one of those
+    queue_t      qid;       // and its queue
   } cmd_waits_t;
+
+  /// What a packet waits for in this cycle.
+  typedef struct packed {
+    logic        operand;  // memory that an earlier command uses
+    logic        engine;   // its engine alone
+    queue_t      qid;    // with operand: the last one of those commands
+    logic [31:0] seq;
+  } wait_now_t;
 
   /// A command that has started.
   typedef struct packed {
@@ -114,9 +137,10 @@ package npu_ctrl_pkg;
 
   /// A packet on its way from the queue. A packet that could not be read has `fetch_err`.
   typedef struct packed {
-    logic  from_ring;
-    logic  fetch_err;
-    line_t packet;
+    queue_t qid;
+    logic   from_ring;
+    logic   fetch_err;
+    line_t  packet;
   } queued_packet_t;
 
   /// What the command processor writes to memory: a line, or with `word` the lowest 32 bits of it.
@@ -131,18 +155,19 @@ package npu_ctrl_pkg;
     state_e      state;
     logic        csr_queue_empty;
     logic        csr_queue_full;
-    logic        ring_empty;
+    queues_t     ring_empty;
     error_e      error_code;
+    queue_t      error_queue;
     logic [31:0] error_seq;
-    logic [31:0] completed;
-    index_t      ring_head;
+    logic [QUEUES-1:0][31:0] completed;
+    index_t [QUEUES-1:0]     ring_head;
   } ctrl_status_t;
 
   /// Interrupt causes, one cycle each.
   typedef struct packed {
-    logic complete;
-    logic empty;
-    logic error;
+    queues_t complete;
+    queues_t empty;
+    logic    error;
   } irq_events_t;
 
   /// What is counted for the whole device and for each command, one bit per cycle.
@@ -206,7 +231,7 @@ package npu_ctrl_pkg;
     endcase
   endfunction
 
-  /// Starts when every command before it has ended.
+  /// Starts when every command of its queue before it has ended; LOAD: every command of both.
   function automatic logic opcode_waits_for_all(logic [31:0] opcode);
     return opcode == OPCODE_FENCE || opcode == OPCODE_SYNC || opcode == OPCODE_LOAD;
   endfunction

@@ -14,7 +14,7 @@ module npu_engine_slot
 
   input  logic            start_i,
   input  npu_engine_cmd_t cmd_i,
-  input  slot_t           slot_i,
+  input  place_t          place_i,
   output logic            free_o,
 
   output engine_req_t     req_o,
@@ -25,7 +25,7 @@ module npu_engine_slot
 
   output logic            end_valid_o,
   input  logic            end_ready_i,
-  output slot_t           end_slot_o,
+  output place_t          end_place_o,
   output cmd_ended_t      ended_o
 );
   typedef enum logic [1:0] {
@@ -37,7 +37,7 @@ module npu_engine_slot
 
   state_e          state_q, state_d;
   npu_engine_cmd_t cmd_q;
-  slot_t           slot_q;
+  place_t          place_q;
   cmd_ended_t      ended_q, ended_d;
   logic            finish;
 
@@ -61,8 +61,8 @@ module npu_engine_slot
 
   always_ff @(posedge clk_i) begin
     if (start_i) begin
-      cmd_q  <= cmd_i;
-      slot_q <= slot_i;
+      cmd_q   <= cmd_i;
+      place_q <= place_i;
     end
   end
 
@@ -89,7 +89,7 @@ module npu_engine_slot
   assign free_o      = state_q == FREE;
   assign req_o       = '{valid: state_q == OFFER, cmd: cmd_q};
   assign end_valid_o = finish || state_q == ENDED;
-  assign end_slot_o  = slot_q;
+  assign end_place_o = place_q;
   assign ended_o     = ended_d;
 
   always_ff @(posedge clk_i) begin

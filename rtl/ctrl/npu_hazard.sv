@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Which unfinished commands a new one must wait for, because of the memory that they use.
 ///
-/// `span_i` are the operands of the command that is being checked; they are kept in slot `slot_i`,
-/// from which `take_i` removes those of the slot's last user. `blocked_o` has a bit for each
+/// The commands are those of one queue. `span_i` are the operands of the command that is being
+/// checked; if it is of this queue, `own_i`, they are kept in slot `slot_i`, from which `take_own_i`
+/// removes those of the slot's last user. `blocked_o` has a bit for each
 /// unfinished command that writes a byte of them, or reads one that they write. `line_blocked_o`
 /// has a bit for each unfinished command that writes a byte of the line at `line_addr_i`, which is
 /// about to be read. Spans reach from the first to the last byte of an operand, so interleaved
@@ -17,7 +18,9 @@ module npu_hazard
   input  logic       clk_i,
   input  logic       rst_ni,
 
-  input  logic       take_i,
+  input  logic       take_i,       // a packet is taken
+  input  logic       take_own_i,   // with take_i: it is one of this queue
+  input  logic       own_i,        // the packet that is being checked is one of this queue
   input  slot_t      slot_i,
   input  logic       span_valid_i,
   input  span_t      span_i,
@@ -60,13 +63,13 @@ module npu_hazard
       if (!rst_ni) begin
         used_q <= '0;
       end else if (slot_i == slot_t'(s)) begin
-        if (take_i)            used_q <= '0;
-        else if (span_valid_i) used_q[count_q[CountW-2:0]] <= 1'b1;
+        if (take_own_i)                 used_q <= '0;
+        else if (span_valid_i && own_i) used_q[count_q[CountW-2:0]] <= 1'b1;
       end
     end
 
     always_ff @(posedge clk_i) begin
-      if (span_valid_i && slot_i == slot_t'(s)) spans_q[count_q[CountW-2:0]] <= held;
+      if (span_valid_i && own_i && slot_i == slot_t'(s)) spans_q[count_q[CountW-2:0]] <= held;
     end
 
     always_comb begin
@@ -103,6 +106,6 @@ module npu_hazard
   assign blocked_o = blocked_q & unfinished_i;
 
   RoomForSpan: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      span_valid_i |-> count_q != CountW'(CMD_SPANS) && !unfinished_i[slot_i])
+      span_valid_i && own_i |-> count_q != CountW'(CMD_SPANS) && !unfinished_i[slot_i])
     else $error("npu_hazard: no room for an operand in slot %0d", slot_i);
 endmodule

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Reads 64-byte lines through one read client port of the memory controller, for two users.
+/// Reads 64-byte lines through one read client port of the memory controller, for descriptors and
+/// the rings.
 ///
-/// The descriptor port goes before the ring port. Lines come back in request order; `line_o` and
+/// The descriptor port goes before the rings, which take turns. Lines come back in request order; `line_o` and
 /// `line_err_o` belong to the user whose `*_line_valid_o` pulses, which must take it at once. The
 /// pulse comes one cycle after the line's last bus beat. `idle_o`: nothing requested, nothing
 /// outstanding.
@@ -20,10 +21,10 @@ module npu_line_reader
   input  line_addr_t                 desc_addr_i,
   output logic                       desc_line_valid_o,
 
-  input  logic                       ring_valid_i,
-  output logic                       ring_ready_o,
-  input  line_addr_t                 ring_addr_i,
-  output logic                       ring_line_valid_o,
+  input  queues_t                    ring_valid_i,
+  output queues_t                    ring_ready_o,
+  input  line_addr_t [QUEUES-1:0]    ring_addr_i,
+  output queues_t                    ring_line_valid_o,
 
   output line_t                      line_o,
   output logic                       line_err_o,
@@ -41,11 +42,22 @@ module npu_line_reader
   // Request: arbitrate, note which user it is for, hold the address until it is accepted.
   logic              req_valid, req_ready, hold_ready, tag_ready;
   line_addr_t        held_addr;
+  queue_t            ring, last_ring_q;  // the ring whose turn it is, and that of the last request
 
-  assign req_valid    = (desc_valid_i || ring_valid_i) && tag_ready;
+  assign ring         = (ring_valid_i == '1) ? !last_ring_q : ring_valid_i[1];
+  assign req_valid    = (desc_valid_i || ring_valid_i != '0) && tag_ready;
   assign req_ready    = hold_ready && tag_ready;
   assign desc_ready_o = req_ready;
-  assign ring_ready_o = req_ready && !desc_valid_i;
+
+  always_comb begin
+    ring_ready_o       = '0;
+    ring_ready_o[ring] = req_ready && !desc_valid_i;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni)                                  last_ring_q <= 1'b0;
+    else if ((ring_ready_o & ring_valid_i) != '0) last_ring_q <= ring;
+  end
 
   npu_stream_reg #(
     .Width(LINE_ADDR_WIDTH)
@@ -55,7 +67,7 @@ module npu_line_reader
     .flush_i    (1'b0),
     .in_valid_i (req_valid),
     .in_ready_o (hold_ready),
-    .in_data_i  (desc_valid_i ? desc_addr_i : ring_addr_i),
+    .in_data_i  (desc_valid_i ? desc_addr_i : ring_addr_i[ring]),
     .out_valid_o(rd_req_o.valid),
     .out_ready_i(rd_rsp_i.ready),
     .out_data_o (held_addr)
@@ -68,13 +80,14 @@ module npu_line_reader
   // Response: shift the beats in, the first ends up lowest.
   logic [BeatW-1:0]  beat_q;
   logic              last_beat, err_q, done_q, tag_is_desc, tag_valid;
+  queue_t            tag_ring;
   logic [CountW-1:0] tag_count;
   line_t             line_q;
 
   assign last_beat = rd_rsp_i.data_valid && (beat_q == LastBeat);
 
   npu_fifo #(
-    .Width(1),
+    .Width(2),
     .Depth(MaxLines)
   ) u_tags (
     .clk_i,
@@ -82,10 +95,10 @@ module npu_line_reader
     .flush_i    (1'b0),
     .in_valid_i (req_valid && hold_ready),
     .in_ready_o (tag_ready),
-    .in_data_i  (desc_valid_i),
+    .in_data_i  ({desc_valid_i, ring}),
     .out_valid_o(tag_valid),
     .out_ready_i(done_q),
-    .out_data_o (tag_is_desc),
+    .out_data_o ({tag_is_desc, tag_ring}),
     .count_o    (tag_count)
   );
 
@@ -109,7 +122,12 @@ module npu_line_reader
   assign line_o            = line_q;
   assign line_err_o        = err_q;
   assign desc_line_valid_o = done_q && tag_is_desc;
-  assign ring_line_valid_o = done_q && !tag_is_desc;
+
+  always_comb begin
+    ring_line_valid_o           = '0;
+    ring_line_valid_o[tag_ring] = done_q && !tag_is_desc;
+  end
+
   assign idle_o            = tag_count == '0;
 
   always_ff @(posedge clk_i) begin

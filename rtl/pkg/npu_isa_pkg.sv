@@ -90,7 +90,7 @@ package npu_isa_pkg;
 
   /// Completion as a 512-bit word, byte 0 in bits 7:0.
   typedef struct packed {
-    logic [31:0] reserved;
+    logic [31:0] waited_queue;
     logic [31:0] waited_for;
     logic [31:0] operand_wait;
     logic [31:0] engine_wait;

@@ -251,6 +251,15 @@ module npu_csr (
         logic PROGRAM_DIGEST_HI;
         logic CMD_WORD[16];
         logic CMD_PUSH;
+        logic RING1_BASE_LO;
+        logic RING1_BASE_HI;
+        logic RING1_CTRL;
+        logic RING1_HEAD;
+        logic RING1_TAIL;
+        logic CPL1_BASE_LO;
+        logic CPL1_BASE_HI;
+        logic CPL1_CTRL;
+        logic COMPLETED1;
         logic [1:0] BUSY_CYCLES;
         logic [1:0] ACTIVE_CYCLES;
         logic [1:0] OPERAND_STALL;
@@ -328,6 +337,24 @@ module npu_csr (
         end
         decoded_reg_strb.CMD_PUSH = cpuif_req_masked & (cpuif_addr == 16'hc0);
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'hc0);
+        decoded_reg_strb.RING1_BASE_LO = cpuif_req_masked & (cpuif_addr == 16'hd0);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'hd0);
+        decoded_reg_strb.RING1_BASE_HI = cpuif_req_masked & (cpuif_addr == 16'hd4);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'hd4);
+        decoded_reg_strb.RING1_CTRL = cpuif_req_masked & (cpuif_addr == 16'hd8);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'hd8);
+        decoded_reg_strb.RING1_HEAD = cpuif_req_masked & (cpuif_addr == 16'hdc) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'hdc);
+        decoded_reg_strb.RING1_TAIL = cpuif_req_masked & (cpuif_addr == 16'he0);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'he0);
+        decoded_reg_strb.CPL1_BASE_LO = cpuif_req_masked & (cpuif_addr == 16'he4);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'he4);
+        decoded_reg_strb.CPL1_BASE_HI = cpuif_req_masked & (cpuif_addr == 16'he8);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'he8);
+        decoded_reg_strb.CPL1_CTRL = cpuif_req_masked & (cpuif_addr == 16'hec);
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'hec);
+        decoded_reg_strb.COMPLETED1 = cpuif_req_masked & (cpuif_addr == 16'hf0) & !cpuif_req_is_wr;
+        is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'hf0);
         decoded_reg_strb.BUSY_CYCLES[0] = cpuif_req_masked & (cpuif_addr == 16'h100) & !cpuif_req_is_wr;
         is_valid_addr |= cpuif_req_masked & (cpuif_addr == 16'h100);
         decoded_reg_strb.BUSY_CYCLES[1] = cpuif_req_masked & (cpuif_addr == 16'h104) & !cpuif_req_is_wr;
@@ -407,6 +434,14 @@ module npu_csr (
                 logic next;
                 logic load_next;
             } error;
+            struct {
+                logic next;
+                logic load_next;
+            } complete1;
+            struct {
+                logic next;
+                logic load_next;
+            } empty1;
         } IRQ_STATUS;
         struct {
             struct {
@@ -421,6 +456,14 @@ module npu_csr (
                 logic next;
                 logic load_next;
             } error;
+            struct {
+                logic next;
+                logic load_next;
+            } complete1;
+            struct {
+                logic next;
+                logic load_next;
+            } empty1;
         } IRQ_ENABLE;
         struct {
             struct {
@@ -486,6 +529,56 @@ module npu_csr (
         } CMD_PUSH;
         struct {
             struct {
+                logic [25:0] next;
+                logic load_next;
+            } addr;
+        } RING1_BASE_LO;
+        struct {
+            struct {
+                logic [31:0] next;
+                logic load_next;
+            } addr;
+        } RING1_BASE_HI;
+        struct {
+            struct {
+                logic next;
+                logic load_next;
+            } enable;
+            struct {
+                logic [4:0] next;
+                logic load_next;
+            } log2_entries;
+        } RING1_CTRL;
+        struct {
+            struct {
+                logic [15:0] next;
+                logic load_next;
+            } index;
+        } RING1_TAIL;
+        struct {
+            struct {
+                logic [25:0] next;
+                logic load_next;
+            } addr;
+        } CPL1_BASE_LO;
+        struct {
+            struct {
+                logic [31:0] next;
+                logic load_next;
+            } addr;
+        } CPL1_BASE_HI;
+        struct {
+            struct {
+                logic next;
+                logic load_next;
+            } enable;
+            struct {
+                logic [4:0] next;
+                logic load_next;
+            } log2_entries;
+        } CPL1_CTRL;
+        struct {
+            struct {
                 logic next;
                 logic load_next;
             } clear;
@@ -512,6 +605,12 @@ module npu_csr (
             struct {
                 logic value;
             } error;
+            struct {
+                logic value;
+            } complete1;
+            struct {
+                logic value;
+            } empty1;
         } IRQ_STATUS;
         struct {
             struct {
@@ -523,6 +622,12 @@ module npu_csr (
             struct {
                 logic value;
             } error;
+            struct {
+                logic value;
+            } complete1;
+            struct {
+                logic value;
+            } empty1;
         } IRQ_ENABLE;
         struct {
             struct {
@@ -575,6 +680,47 @@ module npu_csr (
                 logic value;
             } push;
         } CMD_PUSH;
+        struct {
+            struct {
+                logic [25:0] value;
+            } addr;
+        } RING1_BASE_LO;
+        struct {
+            struct {
+                logic [31:0] value;
+            } addr;
+        } RING1_BASE_HI;
+        struct {
+            struct {
+                logic value;
+            } enable;
+            struct {
+                logic [4:0] value;
+            } log2_entries;
+        } RING1_CTRL;
+        struct {
+            struct {
+                logic [15:0] value;
+            } index;
+        } RING1_TAIL;
+        struct {
+            struct {
+                logic [25:0] value;
+            } addr;
+        } CPL1_BASE_LO;
+        struct {
+            struct {
+                logic [31:0] value;
+            } addr;
+        } CPL1_BASE_HI;
+        struct {
+            struct {
+                logic value;
+            } enable;
+            struct {
+                logic [4:0] value;
+            } log2_entries;
+        } CPL1_CTRL;
         struct {
             struct {
                 logic value;
@@ -710,6 +856,58 @@ module npu_csr (
         end
     end
     assign hwif_out.IRQ_STATUS.error.value = field_storage.IRQ_STATUS.error.value;
+    // Field: npu_csr.IRQ_STATUS.complete1
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.IRQ_STATUS.complete1.value;
+        load_next_c = '0;
+        if(hwif_in.IRQ_STATUS.complete1.hwset) begin // HW Set
+            next_c = '1;
+            load_next_c = '1;
+        end else if(decoded_reg_strb.IRQ_STATUS && decoded_req_is_wr) begin // SW write 1 clear
+            next_c = field_storage.IRQ_STATUS.complete1.value & ~(decoded_wr_data[3:3] & decoded_wr_biten[3:3]);
+            load_next_c = '1;
+        end
+        field_combo.IRQ_STATUS.complete1.next = next_c;
+        field_combo.IRQ_STATUS.complete1.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~hwif_in.field_rst_n) begin
+            field_storage.IRQ_STATUS.complete1.value <= 1'h0;
+        end else begin
+            if(field_combo.IRQ_STATUS.complete1.load_next) begin
+                field_storage.IRQ_STATUS.complete1.value <= field_combo.IRQ_STATUS.complete1.next;
+            end
+        end
+    end
+    assign hwif_out.IRQ_STATUS.complete1.value = field_storage.IRQ_STATUS.complete1.value;
+    // Field: npu_csr.IRQ_STATUS.empty1
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.IRQ_STATUS.empty1.value;
+        load_next_c = '0;
+        if(hwif_in.IRQ_STATUS.empty1.hwset) begin // HW Set
+            next_c = '1;
+            load_next_c = '1;
+        end else if(decoded_reg_strb.IRQ_STATUS && decoded_req_is_wr) begin // SW write 1 clear
+            next_c = field_storage.IRQ_STATUS.empty1.value & ~(decoded_wr_data[4:4] & decoded_wr_biten[4:4]);
+            load_next_c = '1;
+        end
+        field_combo.IRQ_STATUS.empty1.next = next_c;
+        field_combo.IRQ_STATUS.empty1.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~hwif_in.field_rst_n) begin
+            field_storage.IRQ_STATUS.empty1.value <= 1'h0;
+        end else begin
+            if(field_combo.IRQ_STATUS.empty1.load_next) begin
+                field_storage.IRQ_STATUS.empty1.value <= field_combo.IRQ_STATUS.empty1.next;
+            end
+        end
+    end
+    assign hwif_out.IRQ_STATUS.empty1.value = field_storage.IRQ_STATUS.empty1.value;
     // Field: npu_csr.IRQ_ENABLE.complete
     always_comb begin
         automatic logic [0:0] next_c;
@@ -779,6 +977,52 @@ module npu_csr (
         end
     end
     assign hwif_out.IRQ_ENABLE.error.value = field_storage.IRQ_ENABLE.error.value;
+    // Field: npu_csr.IRQ_ENABLE.complete1
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.IRQ_ENABLE.complete1.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.IRQ_ENABLE && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.IRQ_ENABLE.complete1.value & ~decoded_wr_biten[3:3]) | (decoded_wr_data[3:3] & decoded_wr_biten[3:3]);
+            load_next_c = '1;
+        end
+        field_combo.IRQ_ENABLE.complete1.next = next_c;
+        field_combo.IRQ_ENABLE.complete1.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~hwif_in.field_rst_n) begin
+            field_storage.IRQ_ENABLE.complete1.value <= 1'h0;
+        end else begin
+            if(field_combo.IRQ_ENABLE.complete1.load_next) begin
+                field_storage.IRQ_ENABLE.complete1.value <= field_combo.IRQ_ENABLE.complete1.next;
+            end
+        end
+    end
+    assign hwif_out.IRQ_ENABLE.complete1.value = field_storage.IRQ_ENABLE.complete1.value;
+    // Field: npu_csr.IRQ_ENABLE.empty1
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.IRQ_ENABLE.empty1.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.IRQ_ENABLE && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.IRQ_ENABLE.empty1.value & ~decoded_wr_biten[4:4]) | (decoded_wr_data[4:4] & decoded_wr_biten[4:4]);
+            load_next_c = '1;
+        end
+        field_combo.IRQ_ENABLE.empty1.next = next_c;
+        field_combo.IRQ_ENABLE.empty1.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~hwif_in.field_rst_n) begin
+            field_storage.IRQ_ENABLE.empty1.value <= 1'h0;
+        end else begin
+            if(field_combo.IRQ_ENABLE.empty1.load_next) begin
+                field_storage.IRQ_ENABLE.empty1.value <= field_combo.IRQ_ENABLE.empty1.next;
+            end
+        end
+    end
+    assign hwif_out.IRQ_ENABLE.empty1.value = field_storage.IRQ_ENABLE.empty1.value;
     // Field: npu_csr.RING_BASE_LO.addr
     always_comb begin
         automatic logic [25:0] next_c;
@@ -1037,6 +1281,213 @@ module npu_csr (
         end
     end
     assign hwif_out.CMD_PUSH.push.value = field_storage.CMD_PUSH.push.value;
+    // Field: npu_csr.RING1_BASE_LO.addr
+    always_comb begin
+        automatic logic [25:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.RING1_BASE_LO.addr.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.RING1_BASE_LO && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.RING1_BASE_LO.addr.value & ~decoded_wr_biten[31:6]) | (decoded_wr_data[31:6] & decoded_wr_biten[31:6]);
+            load_next_c = '1;
+        end
+        field_combo.RING1_BASE_LO.addr.next = next_c;
+        field_combo.RING1_BASE_LO.addr.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~hwif_in.field_rst_n) begin
+            field_storage.RING1_BASE_LO.addr.value <= 26'h0;
+        end else begin
+            if(field_combo.RING1_BASE_LO.addr.load_next) begin
+                field_storage.RING1_BASE_LO.addr.value <= field_combo.RING1_BASE_LO.addr.next;
+            end
+        end
+    end
+    assign hwif_out.RING1_BASE_LO.addr.value = field_storage.RING1_BASE_LO.addr.value;
+    // Field: npu_csr.RING1_BASE_HI.addr
+    always_comb begin
+        automatic logic [31:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.RING1_BASE_HI.addr.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.RING1_BASE_HI && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.RING1_BASE_HI.addr.value & ~decoded_wr_biten[31:0]) | (decoded_wr_data[31:0] & decoded_wr_biten[31:0]);
+            load_next_c = '1;
+        end
+        field_combo.RING1_BASE_HI.addr.next = next_c;
+        field_combo.RING1_BASE_HI.addr.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~hwif_in.field_rst_n) begin
+            field_storage.RING1_BASE_HI.addr.value <= 32'h0;
+        end else begin
+            if(field_combo.RING1_BASE_HI.addr.load_next) begin
+                field_storage.RING1_BASE_HI.addr.value <= field_combo.RING1_BASE_HI.addr.next;
+            end
+        end
+    end
+    assign hwif_out.RING1_BASE_HI.addr.value = field_storage.RING1_BASE_HI.addr.value;
+    // Field: npu_csr.RING1_CTRL.enable
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.RING1_CTRL.enable.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.RING1_CTRL && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.RING1_CTRL.enable.value & ~decoded_wr_biten[0:0]) | (decoded_wr_data[0:0] & decoded_wr_biten[0:0]);
+            load_next_c = '1;
+        end
+        field_combo.RING1_CTRL.enable.next = next_c;
+        field_combo.RING1_CTRL.enable.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~hwif_in.field_rst_n) begin
+            field_storage.RING1_CTRL.enable.value <= 1'h0;
+        end else begin
+            if(field_combo.RING1_CTRL.enable.load_next) begin
+                field_storage.RING1_CTRL.enable.value <= field_combo.RING1_CTRL.enable.next;
+            end
+        end
+    end
+    assign hwif_out.RING1_CTRL.enable.value = field_storage.RING1_CTRL.enable.value;
+    // Field: npu_csr.RING1_CTRL.log2_entries
+    always_comb begin
+        automatic logic [4:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.RING1_CTRL.log2_entries.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.RING1_CTRL && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.RING1_CTRL.log2_entries.value & ~decoded_wr_biten[12:8]) | (decoded_wr_data[12:8] & decoded_wr_biten[12:8]);
+            load_next_c = '1;
+        end
+        field_combo.RING1_CTRL.log2_entries.next = next_c;
+        field_combo.RING1_CTRL.log2_entries.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~hwif_in.field_rst_n) begin
+            field_storage.RING1_CTRL.log2_entries.value <= 5'h0;
+        end else begin
+            if(field_combo.RING1_CTRL.log2_entries.load_next) begin
+                field_storage.RING1_CTRL.log2_entries.value <= field_combo.RING1_CTRL.log2_entries.next;
+            end
+        end
+    end
+    assign hwif_out.RING1_CTRL.log2_entries.value = field_storage.RING1_CTRL.log2_entries.value;
+    // Field: npu_csr.RING1_TAIL.index
+    always_comb begin
+        automatic logic [15:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.RING1_TAIL.index.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.RING1_TAIL && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.RING1_TAIL.index.value & ~decoded_wr_biten[15:0]) | (decoded_wr_data[15:0] & decoded_wr_biten[15:0]);
+            load_next_c = '1;
+        end
+        field_combo.RING1_TAIL.index.next = next_c;
+        field_combo.RING1_TAIL.index.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~hwif_in.field_rst_n) begin
+            field_storage.RING1_TAIL.index.value <= 16'h0;
+        end else begin
+            if(field_combo.RING1_TAIL.index.load_next) begin
+                field_storage.RING1_TAIL.index.value <= field_combo.RING1_TAIL.index.next;
+            end
+        end
+    end
+    assign hwif_out.RING1_TAIL.index.value = field_storage.RING1_TAIL.index.value;
+    // Field: npu_csr.CPL1_BASE_LO.addr
+    always_comb begin
+        automatic logic [25:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.CPL1_BASE_LO.addr.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.CPL1_BASE_LO && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.CPL1_BASE_LO.addr.value & ~decoded_wr_biten[31:6]) | (decoded_wr_data[31:6] & decoded_wr_biten[31:6]);
+            load_next_c = '1;
+        end
+        field_combo.CPL1_BASE_LO.addr.next = next_c;
+        field_combo.CPL1_BASE_LO.addr.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~hwif_in.field_rst_n) begin
+            field_storage.CPL1_BASE_LO.addr.value <= 26'h0;
+        end else begin
+            if(field_combo.CPL1_BASE_LO.addr.load_next) begin
+                field_storage.CPL1_BASE_LO.addr.value <= field_combo.CPL1_BASE_LO.addr.next;
+            end
+        end
+    end
+    assign hwif_out.CPL1_BASE_LO.addr.value = field_storage.CPL1_BASE_LO.addr.value;
+    // Field: npu_csr.CPL1_BASE_HI.addr
+    always_comb begin
+        automatic logic [31:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.CPL1_BASE_HI.addr.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.CPL1_BASE_HI && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.CPL1_BASE_HI.addr.value & ~decoded_wr_biten[31:0]) | (decoded_wr_data[31:0] & decoded_wr_biten[31:0]);
+            load_next_c = '1;
+        end
+        field_combo.CPL1_BASE_HI.addr.next = next_c;
+        field_combo.CPL1_BASE_HI.addr.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~hwif_in.field_rst_n) begin
+            field_storage.CPL1_BASE_HI.addr.value <= 32'h0;
+        end else begin
+            if(field_combo.CPL1_BASE_HI.addr.load_next) begin
+                field_storage.CPL1_BASE_HI.addr.value <= field_combo.CPL1_BASE_HI.addr.next;
+            end
+        end
+    end
+    assign hwif_out.CPL1_BASE_HI.addr.value = field_storage.CPL1_BASE_HI.addr.value;
+    // Field: npu_csr.CPL1_CTRL.enable
+    always_comb begin
+        automatic logic [0:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.CPL1_CTRL.enable.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.CPL1_CTRL && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.CPL1_CTRL.enable.value & ~decoded_wr_biten[0:0]) | (decoded_wr_data[0:0] & decoded_wr_biten[0:0]);
+            load_next_c = '1;
+        end
+        field_combo.CPL1_CTRL.enable.next = next_c;
+        field_combo.CPL1_CTRL.enable.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~hwif_in.field_rst_n) begin
+            field_storage.CPL1_CTRL.enable.value <= 1'h0;
+        end else begin
+            if(field_combo.CPL1_CTRL.enable.load_next) begin
+                field_storage.CPL1_CTRL.enable.value <= field_combo.CPL1_CTRL.enable.next;
+            end
+        end
+    end
+    assign hwif_out.CPL1_CTRL.enable.value = field_storage.CPL1_CTRL.enable.value;
+    // Field: npu_csr.CPL1_CTRL.log2_entries
+    always_comb begin
+        automatic logic [4:0] next_c;
+        automatic logic load_next_c;
+        next_c = field_storage.CPL1_CTRL.log2_entries.value;
+        load_next_c = '0;
+        if(decoded_reg_strb.CPL1_CTRL && decoded_req_is_wr) begin // SW write
+            next_c = (field_storage.CPL1_CTRL.log2_entries.value & ~decoded_wr_biten[12:8]) | (decoded_wr_data[12:8] & decoded_wr_biten[12:8]);
+            load_next_c = '1;
+        end
+        field_combo.CPL1_CTRL.log2_entries.next = next_c;
+        field_combo.CPL1_CTRL.log2_entries.load_next = load_next_c;
+    end
+    always_ff @(posedge clk) begin
+        if(~hwif_in.field_rst_n) begin
+            field_storage.CPL1_CTRL.log2_entries.value <= 5'h0;
+        end else begin
+            if(field_combo.CPL1_CTRL.log2_entries.load_next) begin
+                field_storage.CPL1_CTRL.log2_entries.value <= field_combo.CPL1_CTRL.log2_entries.next;
+            end
+        end
+    end
+    assign hwif_out.CPL1_CTRL.log2_entries.value = field_storage.CPL1_CTRL.log2_entries.value;
     // Field: npu_csr.PERF_CTRL.clear
     always_comb begin
         automatic logic [0:0] next_c;
@@ -1181,9 +1632,11 @@ module npu_csr (
             readback_data_var[8] = hwif_in.STATUS.csr_queue_empty.next;
             readback_data_var[9] = hwif_in.STATUS.csr_queue_full.next;
             readback_data_var[10] = hwif_in.STATUS.ring_empty.next;
+            readback_data_var[11] = hwif_in.STATUS.ring1_empty.next;
         end
         if(rd_mux_addr == 16'h18) begin
             readback_data_var[3:0] = hwif_in.ERROR_CODE.code.next;
+            readback_data_var[8] = hwif_in.ERROR_CODE.qid.next;
         end
         if(rd_mux_addr == 16'h1c) begin
             readback_data_var[31:0] = hwif_in.ERROR_SEQ.seq.next;
@@ -1201,11 +1654,15 @@ module npu_csr (
             readback_data_var[0] = field_storage.IRQ_STATUS.complete.value;
             readback_data_var[1] = field_storage.IRQ_STATUS.empty.value;
             readback_data_var[2] = field_storage.IRQ_STATUS.error.value;
+            readback_data_var[3] = field_storage.IRQ_STATUS.complete1.value;
+            readback_data_var[4] = field_storage.IRQ_STATUS.empty1.value;
         end
         if(rd_mux_addr == 16'h34) begin
             readback_data_var[0] = field_storage.IRQ_ENABLE.complete.value;
             readback_data_var[1] = field_storage.IRQ_ENABLE.empty.value;
             readback_data_var[2] = field_storage.IRQ_ENABLE.error.value;
+            readback_data_var[3] = field_storage.IRQ_ENABLE.complete1.value;
+            readback_data_var[4] = field_storage.IRQ_ENABLE.empty1.value;
         end
         if(rd_mux_addr == 16'h40) begin
             readback_data_var[31:6] = field_storage.RING_BASE_LO.addr.value;
@@ -1246,6 +1703,35 @@ module npu_csr (
         end
         if(rd_mux_addr == 16'hc0) begin
             readback_data_var[0] = field_storage.CMD_PUSH.push.value;
+        end
+        if(rd_mux_addr == 16'hd0) begin
+            readback_data_var[31:6] = field_storage.RING1_BASE_LO.addr.value;
+        end
+        if(rd_mux_addr == 16'hd4) begin
+            readback_data_var[31:0] = field_storage.RING1_BASE_HI.addr.value;
+        end
+        if(rd_mux_addr == 16'hd8) begin
+            readback_data_var[0] = field_storage.RING1_CTRL.enable.value;
+            readback_data_var[12:8] = field_storage.RING1_CTRL.log2_entries.value;
+        end
+        if(rd_mux_addr == 16'hdc) begin
+            readback_data_var[15:0] = hwif_in.RING1_HEAD.index.next;
+        end
+        if(rd_mux_addr == 16'he0) begin
+            readback_data_var[15:0] = field_storage.RING1_TAIL.index.value;
+        end
+        if(rd_mux_addr == 16'he4) begin
+            readback_data_var[31:6] = field_storage.CPL1_BASE_LO.addr.value;
+        end
+        if(rd_mux_addr == 16'he8) begin
+            readback_data_var[31:0] = field_storage.CPL1_BASE_HI.addr.value;
+        end
+        if(rd_mux_addr == 16'hec) begin
+            readback_data_var[0] = field_storage.CPL1_CTRL.enable.value;
+            readback_data_var[12:8] = field_storage.CPL1_CTRL.log2_entries.value;
+        end
+        if(rd_mux_addr == 16'hf0) begin
+            readback_data_var[31:0] = hwif_in.COMPLETED1.count.next;
         end
         if(rd_mux_addr == 16'h100) begin
             readback_data_var[31:0] = hwif_in.BUSY_CYCLES.value.next[31:0];

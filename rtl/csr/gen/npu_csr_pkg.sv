@@ -86,10 +86,15 @@ package npu_csr_pkg;
     } npu_csr__STATUS__ring_empty__in_t;
 
     typedef struct {
+        logic next;
+    } npu_csr__STATUS__ring1_empty__in_t;
+
+    typedef struct {
         npu_csr__STATUS__state__in_t state;
         npu_csr__STATUS__csr_queue_empty__in_t csr_queue_empty;
         npu_csr__STATUS__csr_queue_full__in_t csr_queue_full;
         npu_csr__STATUS__ring_empty__in_t ring_empty;
+        npu_csr__STATUS__ring1_empty__in_t ring1_empty;
     } npu_csr__STATUS__in_t;
 
     typedef struct {
@@ -97,7 +102,12 @@ package npu_csr_pkg;
     } npu_csr__ERROR_CODE__code__in_t;
 
     typedef struct {
+        logic next;
+    } npu_csr__ERROR_CODE__qid__in_t;
+
+    typedef struct {
         npu_csr__ERROR_CODE__code__in_t code;
+        npu_csr__ERROR_CODE__qid__in_t qid;
     } npu_csr__ERROR_CODE__in_t;
 
     typedef struct {
@@ -137,9 +147,19 @@ package npu_csr_pkg;
     } npu_csr__IRQ_STATUS__error__in_t;
 
     typedef struct {
+        logic hwset;
+    } npu_csr__IRQ_STATUS__complete1__in_t;
+
+    typedef struct {
+        logic hwset;
+    } npu_csr__IRQ_STATUS__empty1__in_t;
+
+    typedef struct {
         npu_csr__IRQ_STATUS__complete__in_t complete;
         npu_csr__IRQ_STATUS__empty__in_t empty;
         npu_csr__IRQ_STATUS__error__in_t error;
+        npu_csr__IRQ_STATUS__complete1__in_t complete1;
+        npu_csr__IRQ_STATUS__empty1__in_t empty1;
     } npu_csr__IRQ_STATUS__in_t;
 
     typedef struct {
@@ -165,6 +185,22 @@ package npu_csr_pkg;
     typedef struct {
         npu_csr__PROGRAM_DIGEST_HI__value__in_t value;
     } npu_csr__PROGRAM_DIGEST_HI__in_t;
+
+    typedef struct {
+        logic [15:0] next;
+    } npu_csr__RING1_HEAD__index__in_t;
+
+    typedef struct {
+        npu_csr__RING1_HEAD__index__in_t index;
+    } npu_csr__RING1_HEAD__in_t;
+
+    typedef struct {
+        logic [31:0] next;
+    } npu_csr__COMPLETED1__count__in_t;
+
+    typedef struct {
+        npu_csr__COMPLETED1__count__in_t count;
+    } npu_csr__COMPLETED1__in_t;
 
     typedef struct {
         logic [63:0] next;
@@ -262,6 +298,8 @@ package npu_csr_pkg;
         npu_csr__RING_HEAD__in_t RING_HEAD;
         npu_csr__PROGRAM_DIGEST_LO__in_t PROGRAM_DIGEST_LO;
         npu_csr__PROGRAM_DIGEST_HI__in_t PROGRAM_DIGEST_HI;
+        npu_csr__RING1_HEAD__in_t RING1_HEAD;
+        npu_csr__COMPLETED1__in_t COMPLETED1;
         npu_csr__BUSY_CYCLES__in_t BUSY_CYCLES;
         npu_csr__ACTIVE_CYCLES__in_t ACTIVE_CYCLES;
         npu_csr__OPERAND_STALL__in_t OPERAND_STALL;
@@ -300,9 +338,19 @@ package npu_csr_pkg;
     } npu_csr__IRQ_STATUS__error__out_t;
 
     typedef struct {
+        logic value;
+    } npu_csr__IRQ_STATUS__complete1__out_t;
+
+    typedef struct {
+        logic value;
+    } npu_csr__IRQ_STATUS__empty1__out_t;
+
+    typedef struct {
         npu_csr__IRQ_STATUS__complete__out_t complete;
         npu_csr__IRQ_STATUS__empty__out_t empty;
         npu_csr__IRQ_STATUS__error__out_t error;
+        npu_csr__IRQ_STATUS__complete1__out_t complete1;
+        npu_csr__IRQ_STATUS__empty1__out_t empty1;
     } npu_csr__IRQ_STATUS__out_t;
 
     typedef struct {
@@ -318,9 +366,19 @@ package npu_csr_pkg;
     } npu_csr__IRQ_ENABLE__error__out_t;
 
     typedef struct {
+        logic value;
+    } npu_csr__IRQ_ENABLE__complete1__out_t;
+
+    typedef struct {
+        logic value;
+    } npu_csr__IRQ_ENABLE__empty1__out_t;
+
+    typedef struct {
         npu_csr__IRQ_ENABLE__complete__out_t complete;
         npu_csr__IRQ_ENABLE__empty__out_t empty;
         npu_csr__IRQ_ENABLE__error__out_t error;
+        npu_csr__IRQ_ENABLE__complete1__out_t complete1;
+        npu_csr__IRQ_ENABLE__empty1__out_t empty1;
     } npu_csr__IRQ_ENABLE__out_t;
 
     typedef struct {
@@ -406,6 +464,72 @@ package npu_csr_pkg;
     } npu_csr__CMD_PUSH__out_t;
 
     typedef struct {
+        logic [25:0] value;
+    } npu_csr__RING1_BASE_LO__addr__out_t;
+
+    typedef struct {
+        npu_csr__RING1_BASE_LO__addr__out_t addr;
+    } npu_csr__RING1_BASE_LO__out_t;
+
+    typedef struct {
+        logic [31:0] value;
+    } npu_csr__RING1_BASE_HI__addr__out_t;
+
+    typedef struct {
+        npu_csr__RING1_BASE_HI__addr__out_t addr;
+    } npu_csr__RING1_BASE_HI__out_t;
+
+    typedef struct {
+        logic value;
+    } npu_csr__RING1_CTRL__enable__out_t;
+
+    typedef struct {
+        logic [4:0] value;
+    } npu_csr__RING1_CTRL__log2_entries__out_t;
+
+    typedef struct {
+        npu_csr__RING1_CTRL__enable__out_t enable;
+        npu_csr__RING1_CTRL__log2_entries__out_t log2_entries;
+    } npu_csr__RING1_CTRL__out_t;
+
+    typedef struct {
+        logic [15:0] value;
+    } npu_csr__RING1_TAIL__index__out_t;
+
+    typedef struct {
+        npu_csr__RING1_TAIL__index__out_t index;
+    } npu_csr__RING1_TAIL__out_t;
+
+    typedef struct {
+        logic [25:0] value;
+    } npu_csr__CPL1_BASE_LO__addr__out_t;
+
+    typedef struct {
+        npu_csr__CPL1_BASE_LO__addr__out_t addr;
+    } npu_csr__CPL1_BASE_LO__out_t;
+
+    typedef struct {
+        logic [31:0] value;
+    } npu_csr__CPL1_BASE_HI__addr__out_t;
+
+    typedef struct {
+        npu_csr__CPL1_BASE_HI__addr__out_t addr;
+    } npu_csr__CPL1_BASE_HI__out_t;
+
+    typedef struct {
+        logic value;
+    } npu_csr__CPL1_CTRL__enable__out_t;
+
+    typedef struct {
+        logic [4:0] value;
+    } npu_csr__CPL1_CTRL__log2_entries__out_t;
+
+    typedef struct {
+        npu_csr__CPL1_CTRL__enable__out_t enable;
+        npu_csr__CPL1_CTRL__log2_entries__out_t log2_entries;
+    } npu_csr__CPL1_CTRL__out_t;
+
+    typedef struct {
         logic value;
     } npu_csr__PERF_CTRL__clear__out_t;
 
@@ -426,6 +550,13 @@ package npu_csr_pkg;
         npu_csr__CPL_CTRL__out_t CPL_CTRL;
         npu_csr__CMD_WORDx__out_t CMD_WORD[16];
         npu_csr__CMD_PUSH__out_t CMD_PUSH;
+        npu_csr__RING1_BASE_LO__out_t RING1_BASE_LO;
+        npu_csr__RING1_BASE_HI__out_t RING1_BASE_HI;
+        npu_csr__RING1_CTRL__out_t RING1_CTRL;
+        npu_csr__RING1_TAIL__out_t RING1_TAIL;
+        npu_csr__CPL1_BASE_LO__out_t CPL1_BASE_LO;
+        npu_csr__CPL1_BASE_HI__out_t CPL1_BASE_HI;
+        npu_csr__CPL1_CTRL__out_t CPL1_CTRL;
         npu_csr__PERF_CTRL__out_t PERF_CTRL;
     } npu_csr__out_t;
 

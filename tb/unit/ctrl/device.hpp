@@ -46,7 +46,10 @@ class Device {
   unsigned stall_percent = 20, latency = 30, fixed_latency = 0;
   std::vector<Dispatch> dispatched;
   size_t failing_dispatch = SIZE_MAX;  // the engine answers this one with engine_error
+  size_t failing_too = SIZE_MAX;       // and this one
   uint32_t engine_error = 0;
+  size_t slow_dispatch = SIZE_MAX;  // this one runs for kSlowCycles
+  static constexpr uint64_t kSlowCycles = 8000;
   uint64_t read_delay = 0;
   uint64_t engine_latency = 0;  // least cycles that a command runs
   uint64_t lines_read = 0;
@@ -229,7 +232,8 @@ class Device {
       const bool running = run.due != 0;
       engine.ready = !running && !stall();
       engine.done = running && run.due <= cycle;
-      engine.err = run.number == failing_dispatch ? engine_error : 0;
+      const bool fails = run.number == failing_dispatch || run.number == failing_too;
+      engine.err = fails ? engine_error : 0;
       // A member of npu_stats_t per bit, the first one uppermost.
       engine.stats = running ? uint8_t(random.below(8)) : 0;
       if (!running) continue;
@@ -272,7 +276,7 @@ class Device {
       if (pins(i).valid && !run.offered) offer(Engine(i));
       if (pins(i).valid && pins(i).ready) {
         run.offered = false;
-        run.due = due() + engine_latency;
+        run.due = due() + (run.number == slow_dispatch ? kSlowCycles : engine_latency);
       }
       running += run.due != 0;
     }

@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two queues at work at a time: random streams that share memory, their order, whose turn it is,
+// and what the failure of one means for the other.
+#pragma once
+
+#include "npu_csr.h"
+#include "order.hpp"
+#include "packets.hpp"
+
+namespace csr = npu::csr;
+
+// The registers of one queue, and its places in memory.
+struct QueuePlaces {
+  unsigned base_lo, control, head, tail, records_lo, records_control, completed;
+  uint64_t ring, records;
+};
+inline constexpr std::array<QueuePlaces, 2> kQueues{
+    {{csr::kRingBaseLo, csr::kRingCtrl, csr::kRingHead, csr::kRingTail, csr::kCplBaseLo,
+      csr::kCplCtrl, csr::kCompleted, kRing, kRecords},
+     {csr::kRing1BaseLo, csr::kRing1Ctrl, csr::kRing1Head, csr::kRing1Tail, csr::kCpl1BaseLo,
+      csr::kCpl1Ctrl, csr::kCompleted1, kMemBase + 0x8000, kMemBase + 0xA000}}};
+
+class Streams {
+ public:
+  explicit Streams(uint64_t seed) : d_(seed) { start(); }
+
+  // Random commands of both queues; nothing fails. Returns how many it compared.
+  uint64_t random_round() {
+    begin();
+    d_.stall_percent = unsigned(d_.random.below(4) * 25);
+    d_.latency = unsigned(d_.random.below(3) * 40);
+    d_.engine_latency = d_.random.chance(50) ? d_.random.below(400) : 0;
+    const std::array<unsigned, 2> count{unsigned(d_.random.between(1, kMost)),
+                                        unsigned(d_.random.between(1, kMost))};
+    for (unsigned q = 0; q < 2; ++q)
+      for (unsigned i = 0; i < count[q]; ++i) packets_[q].push_back(random_packet(q));
+    feed();
+    for (unsigned q = 0; q < 2; ++q) compare(q, count[q], 0);
+    const uint32_t irq = d_.read(csr::kIrqStatus);
+    check(irq == (2 | 16 | wanted(0) | wanted(1) << 3), "interrupts %x of two queues", irq);
+    d_.write(csr::kIrqStatus, irq);
+    return count[0] + count[1];
+  }
+
+  // Both queues want one engine all the time: they take turns.
+  void turns() {
+    begin();
+    d_.engine_latency = 30;
+    for (unsigned i = 0; i < kMost; ++i)
+      for (unsigned q = 0; q < 2; ++q) packets_[q].push_back(fill(q, 0x1000 * (q + 1) + 64 * i));
+    feed();
+    std::array<unsigned, 2> started{};
+    for (const unsigned q : order_) {
+      ++started[q];
+      const unsigned behind = std::min(started[0], started[1]);
+      check(behind == kMost || std::max(started[0], started[1]) - behind <= 3,
+            "queue %u has started %u commands, the other one %u", q, started[q], started[!q]);
+    }
+    check(d_.read(csr::kCommandsLo) >= 2 * kMost, "COMMANDS counts one queue");
+    d_.write(csr::kIrqStatus, 31);
+  }
+
+  // A queue stands still behind a long command, in each way; the other one goes on.
+  void passes() {
+    for (unsigned slow = 0; slow < 2; ++slow)
+      for (unsigned way = 0; way < 4; ++way) passes(slow, way);
+  }
+
+  // One command fails, in its checks, its engine, its record or its fetch. Returns how many
+  // commands it compared.
+  uint64_t error_round() {
+    begin();
+    d_.engine_latency = d_.random.below(200);
+    const unsigned count = 12, q = unsigned(d_.random.below(2));
+    const unsigned victim = unsigned(d_.random.below(count));
+    for (unsigned i = 0; i < count; ++i)
+      for (unsigned p = 0; p < 2; ++p) packets_[p].push_back(random_packet(p));
+    const ErrorCode code = befall(q, victim);
+    feed();
+    const uint32_t found = d_.read(csr::kErrorCode);
+    check((d_.read(csr::kStatus) & 3) == 3, "no error");
+    check(found == (uint32_t(code) | q << 8), "error %x, expected %x", found,
+          uint32_t(code) | q << 8);
+    check(d_.read(csr::kErrorSeq) == first_[q] + victim, "error of command %u, expected %u",
+          d_.read(csr::kErrorSeq) - first_[q], victim);
+    check(d_.read(csr::kIrqStatus) & 4, "no interrupt of the error");
+    compare(q, victim + 1, uint32_t(code));
+    // Of the other one everything that has started is completed.
+    const unsigned done = d_.read(kQueues[!q].completed) - first_[!q];
+    compare(!q, done, 0);
+    d_.memory.bad_lines.clear();
+    acknowledge();
+    return victim + 1 + done;
+  }
+
+  // Both queues' commands fail at a time: that of the first queue is reported, the other one's
+  // number is given back.
+  void two_errors() {
+    begin();
+    d_.engine_latency = 500;
+    packets_[0] = {Packet{uint32_t(Opcode::kMatmul), 0, kData, kData, dst(0, 0x100), {2, 2, 2, 1}}};
+    packets_[1] = {fill(1, 0x200)};
+    d_.failing_dispatch = 0;
+    d_.failing_too = 1;
+    d_.engine_error = uint32_t(ErrorCode::kBusWrite);
+    feed();
+    d_.failing_too = SIZE_MAX;
+    check(d_.read(csr::kErrorCode) == uint32_t(ErrorCode::kBusWrite), "error of the first queue");
+    check(d_.read(csr::kCompleted1) == first_[1], "the second error is completed as well");
+    acknowledge();
+    begin();
+    packets_[1] = {fill(1, 0x200)};
+    feed();
+    compare(1, 1, 0);
+    d_.write(csr::kIrqStatus, 31);
+  }
+
+  // Both queues run, then CTRL.soft_reset.
+  void soft_reset() {
+    begin();
+    d_.engine_latency = d_.random.below(300);
+    for (unsigned i = 0; i < 10; ++i)
+      for (unsigned q = 0; q < 2; ++q) packets_[q].push_back(random_packet(q));
+    put_and_ring();
+    for (uint64_t n = d_.random.below(800); n > 0; --n) d_.tick();
+    d_.write(csr::kCtrl, 1);
+    d_.until("soft reset ends", [&] { return d_.read(csr::kCtrl) == 0; });
+    const size_t ran = d_.dispatched.size();
+    check(d_.read(csr::kStatus) == 0xD00 && d_.read(csr::kCompleted1) == 0 &&
+              d_.read(csr::kRing1Tail) == 0 && d_.read(csr::kRing1Head) == 0,
+          "the second queue after soft reset");
+    for (unsigned i = 0; i < 300; ++i) d_.tick();
+    check(d_.dispatched.size() == ran, "a command ran after soft reset");
+    start();
+  }
+
+ private:
+  static constexpr unsigned kMost = 40, kLog2Ring = 4, kSlots = 1 << kLog2Ring;
+  static constexpr unsigned kLog2Records = 6, kRecordSlots = 1 << kLog2Records;
+
+  void start() {
+    for (const QueuePlaces& queue : kQueues) {
+      d_.write(queue.base_lo, uint32_t(queue.ring));
+      d_.write(queue.base_lo + 4, uint32_t(queue.ring >> 32));
+      d_.write(queue.control, 1 | kLog2Ring << 8);
+      d_.write(queue.records_lo, uint32_t(queue.records));
+      d_.write(queue.records_lo + 4, uint32_t(queue.records >> 32));
+      d_.write(queue.records_control, 1 | kLog2Records << 8);
+    }
+    d_.write(csr::kIrqEnable, 31);
+    tail_ = {};
+    d_.on_start = [this](size_t number, const std::vector<size_t>& running) {
+      started(number, running);
+    };
+    // Descriptors of GATHER: of each queue table, indices and result.
+    for (unsigned q = 0; q < 2; ++q)
+      for (unsigned i = 0; i < 3; ++i)
+        d_.memory.put(descriptor(q, i),
+                      Descriptor{i == 2 ? dst(q, 0x800) : kData + 0x400 * i,
+                                 i == 1 ? uint32_t(DType::kInt32) : 0, 1, {8}, {1}, 0});
+  }
+  static uint64_t descriptor(unsigned q, unsigned i) { return kDescriptors + 64 * (3 * q + i); }
+
+  // A result's address tells its queue: bit 2.
+  static uint64_t dst(unsigned q, uint64_t offset) { return kData + offset / 8 * 8 + 4 * q; }
+  static Packet fill(unsigned q, uint64_t offset) {
+    return {uint32_t(Opcode::kFill), 0, 0, 0, dst(q, offset), {4, 0}};
+  }
+  static unsigned queue_of(const Dispatch& d) {
+    if (is_load(d)) return d.lines - 1;
+    return (d.engine == kMatrix ? d.windows[3].base : d.results[0].base) >> 2 & 1;
+  }
+
+  // In little memory, so that commands meet.
+  Packet random_packet(unsigned q) {
+    const uint64_t from = kData + 8 * d_.random.below(200), to = dst(q, 8 * d_.random.below(200));
+    const uint32_t n = uint32_t(d_.random.between(1, 20));
+    const uint32_t irq = d_.random.chance(5) ? uint32_t(kIrqMask) : 0;
+    switch (d_.random.below(12)) {
+      case 0:
+        return {uint32_t(Opcode::kNop), irq, 0, 0, 0, {}};
+      case 1:
+        return {uint32_t(Opcode::kFence), irq, 0, 0, 0, {}};
+      case 2:
+        return {uint32_t(Opcode::kSync), irq, 0, 0, to, {uint32_t(d_.random.below(1u << 31))}};
+      case 3:
+        return {uint32_t(Opcode::kGather),
+                irq | kSrc1DescMask | kSrc2DescMask | kDstDescMask |
+                    uint32_t(DType::kInt32) << kSrc2DtypeShift,
+                descriptor(q, 0),
+                descriptor(q, 1),
+                descriptor(q, 2),
+                {0}};
+      case 4:
+        return {uint32_t(Opcode::kLoad), irq, kData + 0x1000, 0, 0, {kProgramRam, q + 1}};
+      case 5:
+      case 6:
+      case 7:
+        return {uint32_t(Opcode::kMatmul), irq, from, from + 64, to, {2, 3, n % 4 + 1, 1}};
+      case 8:
+      case 9:
+        return {uint32_t(Opcode::kCopy), irq, from, 0, to, {n, 0}};
+      default:
+        return {uint32_t(Opcode::kFill), irq, 0, 0, to, {n, 0}};
+    }
+  }
+
+  void begin() {
+    d_.dispatched.clear();
+    d_.events.clear();
+    d_.failing_dispatch = SIZE_MAX;
+    order_.clear();
+    seen_ = {};
+    failing_ = {SIZE_MAX, SIZE_MAX};
+    for (unsigned q = 0; q < 2; ++q) {
+      packets_[q].clear();
+      first_[q] = d_.read(kQueues[q].completed);
+      put_[q] = 0;
+    }
+  }
+
+  static bool in_engine(const Packet& packet) { return engine_of(packet.opcode) != kEngines; }
+
+  // A command starts: the next one of its queue, beside none that is in its way.
+  void started(size_t number, const std::vector<size_t>& running) {
+    const Dispatch& later = d_.dispatched[number];
+    const unsigned q = queue_of(later);
+    order_.push_back(q);
+    while (seen_[q] < packets_[q].size() && !in_engine(packets_[q][seen_[q]])) ++seen_[q];
+    check(seen_[q] < packets_[q].size() && packets_[q][seen_[q]].opcode == later.opcode,
+          "queue %u: command %zu has opcode %u", q, seen_[q], later.opcode);
+    if (seen_[q]++ == failing_[q]) {
+      d_.failing_dispatch = number;
+      d_.engine_error = uint32_t(q == 0 ? ErrorCode::kBusWrite : ErrorCode::kBusRead);
+    }
+    for (const size_t other : running) {
+      if (other == number) continue;
+      const Dispatch& earlier = d_.dispatched[other];
+      check(!is_load(later) && !is_load(earlier), "a LOAD runs beside a command");
+      check(!depends(earlier, later), "command %zu started beside %zu, which uses its memory",
+            number, other);
+      check(queue_of(earlier) != q || earlier.engine != kGather,
+            "a command started behind an unfinished GATHER of its queue");
+    }
+  }
+
+  unsigned put(unsigned q, unsigned most) {
+    unsigned count = 0;
+    for (; put_[q] < packets_[q].size() && count < most; ++count) {
+      d_.memory.put(kQueues[q].ring + 64 * tail_[q], packets_[q][put_[q]++]);
+      tail_[q] = (tail_[q] + 1) % kSlots;
+    }
+    return count;
+  }
+  void put_and_ring() {
+    for (unsigned q = 0; q < 2; ++q) {
+      const unsigned head = d_.read(kQueues[q].head);
+      const unsigned room = (head - tail_[q] - 1) % kSlots;
+      if (put(q, unsigned(d_.random.between(0, room))) != 0)
+        d_.write(kQueues[q].tail, tail_[q]);
+    }
+  }
+
+  // Puts all packets into the rings, while there is room, until nothing runs.
+  void feed() {
+    d_.until("both queues are empty", [&] {
+      put_and_ring();
+      const uint32_t state = d_.read(csr::kStatus) & 3;
+      const bool all = put_[0] == packets_[0].size() && put_[1] == packets_[1].size();
+      return state == 3 || (all && state == 2 && done(0) && done(1));
+    });
+    for (unsigned i = 0; i < 3; ++i) d_.tick();
+  }
+  bool done(unsigned q) {
+    return d_.read(kQueues[q].completed) - first_[q] == packets_[q].size();
+  }
+
+  uint32_t wanted(unsigned q) const {
+    for (const Packet& packet : packets_[q])
+      if (packet.flags & kIrqMask) return 1;
+    return 0;
+  }
+
+  // The records of `count` commands; the last one has `status`. A record that could not be written
+  // is passed over.
+  void compare(unsigned q, unsigned count, uint32_t status) {
+    check(d_.read(kQueues[q].completed) - first_[q] == count, "queue %u: %u commands completed", q,
+          d_.read(kQueues[q].completed) - first_[q]);
+    uint64_t ended = 0, before = 0, fenced = 0;
+    for (unsigned i = 0; i < count; ++i) {
+      const uint64_t at = kQueues[q].records + 64 * ((first_[q] + i) % kRecordSlots);
+      if (d_.memory.error_at(at)) continue;
+      const auto record = d_.memory.get<Completion>(at);
+      const Packet& packet = packets_[q][i];
+      check(record.seq == first_[q] + i && record.opcode == packet.opcode,
+            "queue %u: record %u is of command %u, opcode %u", q, i, record.seq - first_[q],
+            record.opcode);
+      check(record.status == (i + 1 == count ? status : 0), "queue %u: status %u", q,
+            record.status);
+      check(record.start_cycle > before && record.start_cycle > fenced, "queue %u: order", q);
+      before = record.start_cycle;
+      const Opcode opcode = Opcode(packet.opcode);
+      const bool waits =
+          opcode == Opcode::kFence || opcode == Opcode::kSync || opcode == Opcode::kLoad;
+      if (waits && record.status == 0) {
+        check(record.start_cycle > ended, "queue %u: command %u does not wait", q, i);
+        fenced = record.end_cycle;
+      }
+      if (opcode == Opcode::kSync) fenced = record.end_cycle;
+      ended = std::max(ended, record.end_cycle);
+      check(record.waited_queue <= 1 && (record.operand_wait != 0 || record.waited_queue == 0),
+            "queue %u: waited for queue %u", q, record.waited_queue);
+      if (record.operand_wait != 0 && record.waited_queue == q)
+        check(record.waited_for - first_[q] < i, "queue %u: waited for %u", q,
+              record.waited_for - first_[q]);
+    }
+  }
+
+  // Queue `slow` has a long command, and behind it one that waits: for its memory, its engine, its
+  // end or because it may fail. The commands of the other queue do not.
+  void passes(unsigned slow, unsigned way) {
+    begin();
+    d_.engine_latency = 0;
+    d_.stall_percent = 0;
+    d_.latency = 0;
+    const Packet copy{uint32_t(Opcode::kCopy), 0, kData, 0, dst(slow, 0x40), {8, 0}};
+    const Packet product{uint32_t(Opcode::kMatmul), 0, dst(slow, 0x40), kData + 0x400,
+                         dst(slow, 0x500), {2, 2, 2, 1}};
+    const Packet gather{uint32_t(Opcode::kGather),
+                        kSrc1DescMask | kSrc2DescMask | kDstDescMask |
+                            uint32_t(DType::kInt32) << kSrc2DtypeShift,
+                        descriptor(slow, 0),
+                        descriptor(slow, 1),
+                        descriptor(slow, 2),
+                        {0}};
+    const Packet fence{uint32_t(Opcode::kFence), 0, 0, 0, 0, {}};
+    const Packet sync{uint32_t(Opcode::kSync), 0, 0, 0, dst(slow, 0x700), {7}};
+    const Packet other{uint32_t(Opcode::kMatmul), 0, kData + 0x2000, kData + 0x2100,
+                       dst(!slow, 0x2200), {2, 2, 2, 1}};
+    const std::array<std::pair<Packet, Packet>, 4> kWays{
+        {{copy, product}, {copy, fill(slow, 0x600)}, {copy, fence}, {gather, sync}}};
+    packets_[slow] = {kWays[way].first, kWays[way].second, fill(slow, 0x900)};
+    packets_[!slow] = {other, other, other, other};
+    d_.slow_dispatch = 0;
+    while (put(slow, 3) != 0) {}
+    d_.write(kQueues[slow].tail, tail_[slow]);
+    d_.until("the slow one starts", [&] { return !d_.dispatched.empty(); });
+    for (unsigned i = 0; i < 60; ++i) d_.tick();
+    feed();
+    d_.slow_dispatch = SIZE_MAX;
+    compare(slow, 3, 0);
+    compare(!slow, 4, 0);
+    const uint64_t at = kQueues[slow].records + 64 * (first_[slow] % kRecordSlots);
+    const auto first = d_.memory.get<Completion>(at);
+    const uint64_t last_at = kQueues[!slow].records + 64 * ((first_[!slow] + 3) % kRecordSlots);
+    const auto last = d_.memory.get<Completion>(last_at);
+    check(last.end_cycle < first.end_cycle, "queue %u waits for what queue %u waits for (%u)",
+          !slow, slow, way);
+    d_.write(csr::kIrqStatus, 31);
+  }
+
+  // The code that must come of it.
+  ErrorCode befall(unsigned q, unsigned victim) {
+    const uint64_t way = d_.random.below(4);
+    Packet& packet = packets_[q][victim];
+    if (way == 0) {
+      packet.opcode = 77;
+      return ErrorCode::kBadOpcode;
+    }
+    if (way == 1) {
+      const uint64_t at = kQueues[q].records + 64 * ((first_[q] + victim) % kRecordSlots);
+      d_.memory.bad_lines.insert(at / 64);
+      return ErrorCode::kBusWrite;
+    }
+    if (way == 2) {
+      const unsigned slot = (tail_[q] + victim) % kSlots;
+      d_.memory.bad_lines.insert(kQueues[q].ring / 64 + slot);
+      packet = {};
+      return ErrorCode::kBusRead;
+    }
+    packet = fill(q, 0x100);
+    failing_[q] = victim;
+    return q == 0 ? ErrorCode::kBusWrite : ErrorCode::kBusRead;
+  }
+
+  void acknowledge() {
+    const size_t ran = d_.dispatched.size();
+    const uint64_t lines = d_.lines_read;
+    for (unsigned i = 0; i < 100; ++i) d_.tick();
+    check(d_.lines_read == lines, "a ring is read in state ERROR");
+    d_.write(csr::kIrqStatus, 31);
+    d_.write(csr::kCtrl, 2);
+    d_.until("error_ack ends", [&] { return d_.read(csr::kCtrl) == 0; });
+    check((d_.read(csr::kStatus) & 0xF03) == 0xD00, "state after error_ack");
+    for (unsigned q = 0; q < 2; ++q)
+      check(d_.read(kQueues[q].head) == tail_[q], "error_ack drops both rings");
+    for (unsigned i = 0; i < 100; ++i) d_.tick();
+    check(d_.dispatched.size() == ran, "a command ran after the error");
+  }
+
+  Device d_;
+  std::array<std::vector<Packet>, 2> packets_;
+  std::array<uint32_t, 2> first_{};  // sequence number of the first command
+  std::array<unsigned, 2> tail_{};
+  std::array<size_t, 2> put_{};      // packets in the rings so far
+  std::array<size_t, 2> seen_{};     // and those that have started, in an engine or not
+  std::array<size_t, 2> failing_{};  // command that its engine answers with an error
+  std::vector<unsigned> order_;      // queues of the commands as they started
+};
