@@ -31,8 +31,8 @@ class CmodelBackend(FunctionalBackend):
         """What was wrong with the last command, in words; empty after a success."""
         return self._model.last_fault
 
-    def _execute(self, packet: bytes) -> ErrorCode:
-        return ErrorCode(self._model.execute(packet, self._seq))
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
+        return ErrorCode(self._model.execute(packet, seq))
 
     def reset(self) -> None:
         """See Backend."""

@@ -150,7 +150,7 @@ def reset_values(config: HwConfig) -> dict[int, int]:
     values[csr.PROGRAM_DIGEST_LO] = BOOT_DIGEST & 0xFFFF_FFFF
     values[csr.PROGRAM_DIGEST_HI] = BOOT_DIGEST >> 32
     values[csr.CONFIG] = config.array_size | config.bus_bits << 8 | config.fma_latency << 24
-    values[csr.STATUS] = 1 << 8 | 1 << 10
+    values[csr.STATUS] = 1 << 8 | 3 << 10
     del values[csr.CYCLE_LO], values[csr.CYCLE_HI]
     return values
 

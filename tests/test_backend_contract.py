@@ -58,13 +58,18 @@ def test_soft_reset_restores_every_register_and_keeps_memory(host: Host) -> None
 
 def test_writable_registers_keep_their_fields_and_nothing_else(host: Host) -> None:
     fields = {
-        csr.IRQ_ENABLE: 0x7,
+        csr.IRQ_ENABLE: 0x1F,
         csr.RING_BASE_LO: 0xFFFF_FFC0,
         csr.RING_BASE_HI: 0xFFFF_FFFF,
         csr.CPL_BASE_LO: 0xFFFF_FFC0,
         csr.CPL_BASE_HI: 0xFFFF_FFFF,
         csr.CPL_CTRL: 0x1F01,
         csr.RING_TAIL: 0xFFFF,
+        csr.RING1_BASE_LO: 0xFFFF_FFC0,
+        csr.RING1_BASE_HI: 0xFFFF_FFFF,
+        csr.CPL1_BASE_LO: 0xFFFF_FFC0,
+        csr.CPL1_CTRL: 0x1F01,
+        csr.RING1_TAIL: 0xFFFF,
         **{csr.CMD_WORD + 4 * index: 0xFFFF_FFFF for index in range(16)},
     }
     for offset, mask in fields.items():
@@ -74,6 +79,7 @@ def test_writable_registers_keep_their_fields_and_nothing_else(host: Host) -> No
 
 def test_read_only_registers_ignore_writes(host: Host) -> None:
     offsets = (csr.ID, csr.VERSION, csr.CONFIG, csr.STATUS, csr.COMPLETED, csr.RING_HEAD)
+    offsets += (csr.COMPLETED1, csr.RING1_HEAD, csr.ENGINE_BUSY, csr.ENGINE_WAIT, csr.COMMAND_WAIT)
     for offset in offsets:
         before = host.backend.read_csr(offset)
         host.backend.write_csr(offset, ~before & 0xFFFF_FFFF)
@@ -242,7 +248,7 @@ def test_the_window_runs_packets_without_a_ring(host: Host) -> None:
     host.push(nop())
     assert host.wait() == EMPTY
     assert host.backend.read_csr(csr.COMPLETED) == 1
-    assert host.backend.read_csr(csr.STATUS) == DeviceState.DONE | 1 << 8 | 1 << 10
+    assert host.backend.read_csr(csr.STATUS) == DeviceState.DONE | 1 << 8 | 3 << 10
 
 
 def test_a_push_repeats_the_words_that_stayed(host: Host) -> None:
@@ -280,7 +286,7 @@ def test_a_push_into_a_full_queue_is_dropped(host: Host) -> None:
     for _ in range(3):
         host.backend.write_csr(csr.CMD_PUSH, 1)
     host.wait_until(taken)
-    assert host.backend.read_csr(csr.STATUS) == DeviceState.DONE | 1 << 8 | 1 << 10
+    assert host.backend.read_csr(csr.STATUS) == DeviceState.DONE | 1 << 8 | 3 << 10
     assert host.backend.read_csr(csr.COMPLETED) == taken
 
 

@@ -232,7 +232,7 @@ def test_an_acknowledge_empties_the_window_too(host: Host) -> None:
         pass
     host.backend.write_memory(host.data, bytes(4))
     host.acknowledge()
-    assert host.backend.read_csr(csr.STATUS) == DeviceState.IDLE | 1 << 8 | 1 << 10
+    assert host.backend.read_csr(csr.STATUS) == DeviceState.IDLE | 1 << 8 | 3 << 10
     host.push(nop())
     host.wait_until(2)
     assert host.word(host.data) == 0

@@ -171,7 +171,7 @@ class Board:
         if operation == LOAD:
             connection.sendall(_WORD.pack(self._load(offset)))
         elif operation == STORE:
-            if offset in (csr.RING_TAIL, csr.CMD_PUSH):
+            if offset in (csr.RING_TAIL, csr.RING1_TAIL, csr.CMD_PUSH):
                 self._reads = 0
             self._model.write_csr(offset, value)
         else:

@@ -3,7 +3,8 @@
 
 Behaves as docs/registers.md says, but time passes only when the host looks: a register or memory
 read lets one queued command finish after it is answered, wait_interrupt as many as it takes.
-Commands are fetched here and executed by the subclass. Cycle counts count host accesses.
+Commands are fetched here and executed by the subclass; the two queues take turns. Cycle counts
+count host accesses.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driver.backend.protocol import Feature
+from driver.backend.queues import QUEUES, QueueState, writable_fields
 from driver.backend.registers import COMMAND_WORDS, check_register
 from driver.backend.shared_memory import PAGE_BYTES, FaultRange
 from driver.backend.window import MemoryWindow
@@ -43,17 +45,15 @@ _MAX_LOG2_ENTRIES = 16
 _WRITABLE: dict[int, int] = {
     csr.IRQ_ENABLE: csr.IRQ_ENABLE_COMPLETE_MASK
     | csr.IRQ_ENABLE_EMPTY_MASK
-    | csr.IRQ_ENABLE_ERROR_MASK,
-    csr.RING_BASE_LO: csr.RING_BASE_LO_ADDR_MASK,
-    csr.RING_BASE_HI: _WORD_MASK,
-    csr.RING_CTRL: csr.RING_CTRL_ENABLE_MASK | csr.RING_CTRL_LOG2_ENTRIES_MASK,
-    csr.RING_TAIL: csr.RING_TAIL_INDEX_MASK,
-    csr.CPL_BASE_LO: csr.CPL_BASE_LO_ADDR_MASK,
-    csr.CPL_BASE_HI: _WORD_MASK,
-    csr.CPL_CTRL: csr.CPL_CTRL_ENABLE_MASK | csr.CPL_CTRL_LOG2_ENTRIES_MASK,
+    | csr.IRQ_ENABLE_ERROR_MASK
+    | csr.IRQ_ENABLE_COMPLETE1_MASK
+    | csr.IRQ_ENABLE_EMPTY1_MASK,
+    **writable_fields(),
     **dict.fromkeys(COMMAND_WORDS, _WORD_MASK),
 }
 """Offset → bits that keep what software writes."""
+_COMPLETE_IRQ = (csr.IRQ_STATUS_COMPLETE_MASK, csr.IRQ_STATUS_COMPLETE1_MASK)
+_EMPTY_IRQ = (csr.IRQ_STATUS_EMPTY_MASK, csr.IRQ_STATUS_EMPTY1_MASK)
 _PAIRS = (
     csr.CYCLE_LO,
     csr.BUSY_CYCLES_LO,
@@ -81,8 +81,8 @@ class FunctionalBackend(ABC):
         self._start()
 
     @abstractmethod
-    def _execute(self, packet: bytes) -> ErrorCode:
-        """Check and run one command on the memory; NONE, or why it failed."""
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
+        """Check and run one command on the memory; NONE, or why it failed. `seq` is its number."""
 
     # ------------------------------------------------------------------ Backend verbs
     def read_csr(self, offset: int) -> int:
@@ -139,13 +139,14 @@ class FunctionalBackend(ABC):
         self._registers = dict.fromkeys(_WRITABLE, 0)
         self._queue: deque[bytes] = deque()
         self._latched: dict[int, int] = {}
-        self._head = 0
-        self._seq = 0
+        self._queues = tuple(QueueState(queue, number) for number, queue in enumerate(QUEUES))
+        self._last_queue = 1
         self._commands = 0
         self._cycle: int = 0
         self._irq_status: int = 0
         self._state = DeviceState.IDLE
         self._error = ErrorCode.NONE
+        self._error_queue = 0
         self._error_seq = 0
 
     def close(self) -> None:
@@ -190,23 +191,24 @@ class FunctionalBackend(ABC):
             csr.PROGRAM_DIGEST_LO: BOOT_DIGEST & _WORD_MASK,
             csr.PROGRAM_DIGEST_HI: BOOT_DIGEST >> 32,
             csr.STATUS: self._status(),
-            csr.ERROR_CODE: self._error,
+            csr.ERROR_CODE: self._error | self._error_queue << csr.ERROR_CODE_QID_LSB,
             csr.ERROR_SEQ: self._error_seq,
-            csr.COMPLETED: self._seq,
             csr.IRQ_STATUS: self._irq_status,
-            csr.RING_HEAD: self._head,
+            **{queue.registers.completed: queue.seq for queue in self._queues},
+            **{queue.registers.head: queue.head for queue in self._queues},
             **self._latched,
         }
         return int(values.get(offset, 0))
 
     def _status(self) -> int:
         state = DeviceState.BUSY if self._pending() else self._state
-        ring_empty = self._head == self._tail()
+        first_empty, second_empty = (queue.head == self._tail(queue) for queue in self._queues)
         return (
             state << csr.STATUS_STATE_LSB
             | (not self._queue) << csr.STATUS_CSR_QUEUE_EMPTY_LSB
             | (len(self._queue) == _QUEUE_DEPTH) << csr.STATUS_CSR_QUEUE_FULL_LSB
-            | ring_empty << csr.STATUS_RING_EMPTY_LSB
+            | first_empty << csr.STATUS_RING_EMPTY_LSB
+            | second_empty << csr.STATUS_RING1_EMPTY_LSB
         )
 
     def _control(self, value: int) -> None:
@@ -214,72 +216,84 @@ class FunctionalBackend(ABC):
             self.reset()
         elif value & csr.CTRL_ERROR_ACK_MASK and self._state == DeviceState.ERROR:
             self._queue.clear()
-            self._head = self._tail()
+            for queue in self._queues:
+                queue.head = self._tail(queue)
             self._state = DeviceState.IDLE
-            self._error = ErrorCode.NONE
+            self._error, self._error_queue = ErrorCode.NONE, 0
 
     # ------------------------------------------------------------------ command queues
     def _entries(self, control: int) -> int:
         log2 = (control & csr.RING_CTRL_LOG2_ENTRIES_MASK) >> csr.RING_CTRL_LOG2_ENTRIES_LSB
         return 1 << min(log2, _MAX_LOG2_ENTRIES)
 
-    def _tail(self) -> int:
-        return self._registers[csr.RING_TAIL] % self._entries(self._registers[csr.RING_CTRL])
+    def _tail(self, queue: QueueState) -> int:
+        registers = queue.registers
+        return self._registers[registers.tail] % self._entries(self._registers[registers.control])
 
-    def _ring_waits(self) -> bool:
-        enabled = self._registers[csr.RING_CTRL] & csr.RING_CTRL_ENABLE_MASK
-        return bool(enabled) and self._head != self._tail()
+    def _waits(self, queue: QueueState) -> bool:
+        """Whether it has a packet: the first one also behind CMD_PUSH."""
+        enabled = self._registers[queue.registers.control] & csr.RING_CTRL_ENABLE_MASK
+        in_ring = bool(enabled) and queue.head != self._tail(queue)
+        return in_ring or (queue.number == 0 and bool(self._queue))
 
     def _pending(self) -> bool:
-        return self._state != DeviceState.ERROR and (bool(self._queue) or self._ring_waits())
+        return self._state != DeviceState.ERROR and any(map(self._waits, self._queues))
 
     def _step(self) -> bool:
-        """Let the next command finish, the CSR queue's before the ring's. False: none waits."""
+        """Let the next command finish, the queues in turn. False: none waits."""
         if not self._pending():
             return False
-        if self._queue:
+        queue = self._queues[1 - self._last_queue]
+        if not self._waits(queue):
+            queue = self._queues[self._last_queue]
+        self._last_queue = queue.number
+        if queue.number == 0 and self._queue:
             packet: bytes | None = self._queue.popleft()
-            self._finish(packet)
         else:
-            entries = self._entries(self._registers[csr.RING_CTRL])
-            address = self._base(csr.RING_BASE_LO) + self._head * PACKET_BYTES
-            failed = self._bus_fails(address, PACKET_BYTES, write=False)
-            packet = None if failed else self._memory.read(address, PACKET_BYTES)
-            self._head = (self._head + 1) % entries
-            self._finish(packet)
+            packet = self._fetched(queue)
+        self._finish(queue, packet)
         return True
+
+    def _fetched(self, queue: QueueState) -> bytes | None:
+        """The next packet of its ring; None when the bus refuses it."""
+        address = self._base(queue.registers.base) + queue.head * PACKET_BYTES
+        failed = self._bus_fails(address, PACKET_BYTES, write=False)
+        entries = self._entries(self._registers[queue.registers.control])
+        queue.head = (queue.head + 1) % entries
+        return None if failed else self._memory.read(address, PACKET_BYTES)
 
     def _base(self, low: int) -> int:
         return self._registers[low] | self._registers[low + 4] << 32
 
-    def _finish(self, packet: bytes | None) -> None:
+    def _finish(self, queue: QueueState, packet: bytes | None) -> None:
         """Run a packet (None: it could not be read), leave its record, raise its interrupts."""
-        code = ErrorCode.BUS_READ if packet is None else self._execute(packet)
+        code = ErrorCode.BUS_READ if packet is None else self._execute(packet, queue.seq)
         command = Packet.unpack(packet if packet is not None else bytes(PACKET_BYTES))
-        recorded = self._record(code, command.opcode)
+        recorded = self._record(queue, code, command.opcode)
         code = code if code or recorded else ErrorCode.BUS_WRITE
         if code:
-            self._state, self._error, self._error_seq = DeviceState.ERROR, code, self._seq
+            self._state, self._error, self._error_seq = DeviceState.ERROR, code, queue.seq
+            self._error_queue = queue.number
             self._irq_status |= csr.IRQ_STATUS_ERROR_MASK
         else:
             self._state = DeviceState.DONE
             if command.flags & FLAGS["IRQ"].mask:
-                self._irq_status |= csr.IRQ_STATUS_COMPLETE_MASK
-        self._seq = (self._seq + 1) & _WORD_MASK
+                self._irq_status |= _COMPLETE_IRQ[queue.number]
+        queue.seq = (queue.seq + 1) & _WORD_MASK
         self._commands += 1
-        if not code and not self._pending():
-            self._irq_status |= csr.IRQ_STATUS_EMPTY_MASK
+        if not code and not self._waits(queue):
+            self._irq_status |= _EMPTY_IRQ[queue.number]
 
-    def _record(self, code: ErrorCode, opcode: int) -> bool:
+    def _record(self, queue: QueueState, code: ErrorCode, opcode: int) -> bool:
         """Write the completion record, if enabled. False when DRAM refuses it."""
-        control = self._registers[csr.CPL_CTRL]
+        control = self._registers[queue.registers.records_control]
         if not control & csr.CPL_CTRL_ENABLE_MASK:
             return True
-        slot = self._seq % self._entries(control)
-        address = self._base(csr.CPL_BASE_LO) + slot * COMPLETION_BYTES
+        slot = queue.seq % self._entries(control)
+        address = self._base(queue.registers.records) + slot * COMPLETION_BYTES
         if self._bus_fails(address, COMPLETION_BYTES, write=True):
             return False
-        record = CompletionRecord(self._seq, code, 0, 0, 0, 0, 0, 0, 0, opcode)
+        record = CompletionRecord(queue.seq, code, 0, 0, 0, 0, 0, 0, 0, opcode)
         self._memory.write(address, record.pack())
         self._record_pages.add(address - (address - self._base_address) % PAGE_BYTES)
         return True

@@ -13,5 +13,5 @@ from driver.isa import ErrorCode
 class NullBackend(FunctionalBackend):
     """Completes each command without looking at it."""
 
-    def _execute(self, packet: bytes) -> ErrorCode:
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
         return ErrorCode.NONE

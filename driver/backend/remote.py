@@ -62,7 +62,7 @@ from driver.errors import (
 )
 from driver.isa import csr
 
-_DOORBELLS = frozenset((csr.RING_TAIL, csr.CMD_PUSH, csr.CTRL))
+_DOORBELLS = frozenset((csr.RING_TAIL, csr.RING1_TAIL, csr.CMD_PUSH, csr.CTRL))
 """Registers whose write starts something: it is sent at once."""
 _OVERHEAD_BYTES = 64
 """More than an access takes besides its data, in a request or a reply."""

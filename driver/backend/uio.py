@@ -34,7 +34,7 @@ from driver.isa import csr
 
 _GONE = 0xFFFF_FFFF
 """What a read gives of a PCIe device that is not there any more."""
-_DOORBELLS = frozenset((csr.RING_TAIL, csr.CMD_PUSH))
+_DOORBELLS = frozenset((csr.RING_TAIL, csr.RING1_TAIL, csr.CMD_PUSH))
 _LOOK_AGAIN_S = 1.0
 """A lost interrupt costs so long, and no more."""
 _POLL_S = (20e-6, 1e-3)

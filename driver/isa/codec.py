@@ -168,6 +168,7 @@ class CompletionRecord:
     engine_wait: int = 0
     operand_wait: int = 0
     waited_for: int = 0
+    waited_queue: int = 0
 
     @property
     def cycles(self) -> int:
@@ -190,11 +191,11 @@ class CompletionRecord:
             self.engine_wait,
             self.operand_wait,
             self.waited_for,
-            0,
+            self.waited_queue,
         )
 
     @classmethod
     def unpack(cls, data: bytes) -> CompletionRecord:
         """The record in exactly 64 bytes; ValueError on an unknown status."""
-        seq, status, *others = _COMPLETION.unpack(data)[:-1]
+        seq, status, *others = _COMPLETION.unpack(data)
         return cls(seq, ErrorCode(status), *others)

@@ -84,7 +84,7 @@ WINDOW_FIELDS: tuple[Field, ...] = (
 )
 
 COMPLETION_FIELDS: tuple[Field, ...] = (
-    Field("seq", 0, 32, "number of the command since reset, in order of execution"),
+    Field("seq", 0, 32, "number of the command in its queue since reset"),
     Field("status", 4, 32, "error code, 0 when the command finished"),
     Field("start_cycle", 8, 64, "cycle in which it started, or in which its checks failed"),
     Field("end_cycle", 16, 64, "cycle in which its last write was acknowledged"),
@@ -100,7 +100,7 @@ COMPLETION_FIELDS: tuple[Field, ...] = (
     Field("waited_queue", 60, 32, "queue of that command, 0 or 1"),
 )
 
-COMPLETION_TIMING_RANGES = (range(8, 44), range(48, 60))
+COMPLETION_TIMING_RANGES = (range(8, 44), range(48, 64))
 COMPLETION_TIMING_BYTES = frozenset(at for part in COMPLETION_TIMING_RANGES for at in part)
 """Bytes of a completion record that depend on timing; a functional model leaves them zero."""
 

@@ -102,9 +102,10 @@ called zero is zero.
 """
 
 _RECORD = """
-Written at CPL_BASE + (seq mod entries)·64 after the last write of the command, and of all before
-it, is acknowledged, for failed commands too. RING_HEAD, COMPLETED and the interrupt follow its own
-acknowledgement. A functional model leaves bytes {bytes} zero: they depend on timing.
+Written at CPL_BASE + (seq mod entries)·64, or CPL1_BASE for the second queue, after the last write
+of the command, and of all before it in its queue, is acknowledged, for failed commands too. Head,
+COMPLETED and interrupt of the queue follow its own acknowledgement. A functional model leaves bytes
+{bytes} zero: they depend on timing.
 """
 
 _OVERLAP = """
@@ -121,6 +122,26 @@ completed. Behind GATHER and SCATTER, whose indices may be wrong, nothing starts
 finished; behind LOAD nothing is checked before.
 """
 
+_QUEUES = """
+There are two queues: the first ring with the queue behind CMD_PUSH, and the second ring (RING1_…).
+What this page says of order holds within a queue; each has its own sequence numbers, completion
+records, COMPLETED register and interrupts. Where both have a packet they take turns, packet by
+packet. A packet that waits for its start does not keep the other queue's from being checked and
+started; of two that want the same engine the one that was taken first starts first. So neither
+queue starves. Three things hold up the other queue: a LOAD, once it is taken, waits until all that
+was taken before is completed, in both queues, and nothing is taken until it has ended; a packet
+whose descriptor an unfinished command may write, until it can be read; and a SYNC while it writes
+its word.
+
+Between commands of different queues there is no order but this: of two that were taken, the one
+that was taken later waits if their bytes overlap as above, so that no byte is read or written
+half way through a command. Which one is taken first is not defined. FENCE and SYNC wait for their
+own queue alone. Software that passes data from one queue to the other waits for the completion of
+the command that writes it, in COMPLETED, its completion record or by an interrupt, before it rings
+the doorbell for the command that reads it. Program memory is shared: the same holds for a LOAD and
+a VECTOR of the other queue that names its lines.
+"""
+
 _ORDER = """
 Checks run in this order and the first that fails is reported; nothing of a command is written
 before all its checks have passed:
@@ -131,8 +152,11 @@ Nothing behind a command that fails its checks, or by an index, has started. A b
 execution leaves the command's destination unspecified; nothing starts from then on, and the
 destinations of commands behind it that ran at the same time are unspecified as well. Those
 commands are not reported: the first that failed is, when all before it are completed and all
-behind it have ended. The queue then stops in state ERROR. CTRL.error_ack drops all that is queued
-(RING_HEAD takes the value of RING_TAIL) and returns to IDLE; sequence numbers continue.
+behind it have ended. Both queues then stop in state ERROR. When a command of one queue fails,
+nothing of the other one starts any more; what has started is finished and completed before the
+error is reported. If one of each queue has failed, that of the first queue is reported, and the
+other queue's is not completed: its number is given again. CTRL.error_ack drops all that is queued
+(the heads take the values of the tails) and returns to IDLE; sequence numbers continue.
 CTRL.soft_reset clears everything and restarts them at 0.
 """
 
@@ -157,6 +181,10 @@ def page() -> Iterable[str]:
     yield "## Order and overlap"
     yield ""
     for text in _OVERLAP.strip().split("\n\n"):
+        yield from paragraph(text)
+    yield "## Two queues"
+    yield ""
+    for text in _QUEUES.strip().split("\n\n"):
         yield from paragraph(text)
     yield from _struct("Completion record", layout.COMPLETION_BYTES, layout.COMPLETION_FIELDS)
     timing = (f"{part.start} to {part.stop - 1}" for part in layout.COMPLETION_TIMING_RANGES)

@@ -87,7 +87,7 @@ struct Window {
 static_assert(sizeof(Window) == 128);
 
 struct Completion {
-  std::uint32_t seq;  // number of the command since reset, in order of execution
+  std::uint32_t seq;  // number of the command in its queue since reset
   std::uint32_t status;  // error code, 0 when the command finished
   std::uint64_t start_cycle;  // cycle in which it started, or in which its checks failed
   std::uint64_t end_cycle;  // cycle in which its last write was acknowledged

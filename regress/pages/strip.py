@@ -37,7 +37,7 @@ class StripSignal:
 
 SIGNALS = (
     StripSignal("queue state", f"{_CORE}u_ctrl.status.state", _STATES),
-    StripSignal("command step", f"{_CORE}u_ctrl.u_cmd_issue.state_q"),
+    StripSignal("command step", f"{_CORE}u_ctrl.u_cmd_front.u_cmd_issue.state_q"),
     StripSignal("matrix start", f"{_CORE}u_matrix.start"),
     StripSignal("matrix done", f"{_CORE}u_matrix.rsp_o.done"),
     *(StripSignal(name, f"tb_top.m_axi_{name}") for name in _READ_PINS),

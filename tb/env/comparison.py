@@ -33,12 +33,20 @@ STEADY_REGISTERS = frozenset(
         csr.CPL_BASE_LO,
         csr.CPL_BASE_HI,
         csr.CPL_CTRL,
+        csr.RING1_BASE_LO,
+        csr.RING1_BASE_HI,
+        csr.RING1_CTRL,
+        csr.RING1_TAIL,
+        csr.CPL1_BASE_LO,
+        csr.CPL1_BASE_HI,
+        csr.CPL1_CTRL,
         *(csr.CMD_WORD + 4 * index for index in range(csr.CMD_WORD_COUNT)),
     }
 )
 """Registers that software alone changes: equal at any time. The rest is compared when idle."""
 IDLE_REGISTERS = frozenset(
     {csr.STATUS, csr.ERROR_CODE, csr.ERROR_SEQ, csr.COMPLETED, csr.RING_HEAD, csr.COMMANDS_LO}
+    | {csr.COMPLETED1, csr.RING1_HEAD}
 )
 
 

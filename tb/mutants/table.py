@@ -75,12 +75,12 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     "order-gather": PlantedMutant(
         _ORDER,
         _STREAM_BUS_ERRORS,
-        Mutant("npu_cmd_awaited.sv", "span_blocked_i | «may_fail_i»", "'0"),
+        Mutant("npu_cmd_awaited.sv", "|= «may_fail_i[queue_i]»", "'0"),
     ),
     "order-fence": PlantedMutant(
         _ORDER,
         _STREAMS,
-        Mutant("npu_cmd_awaited.sv", "awaited_o = «used_i»;", "'0", "SyncAfterAll"),
+        Mutant("npu_cmd_awaited.sv", "awaited_o[queue_i] = «used_i[queue_i]»;", "'0", "SyncAfterAll"),
     ),
     "order-record": PlantedMutant(
         _ORDER,
@@ -100,7 +100,7 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     "order-number": PlantedMutant(
         _ORDER,
         _STREAM_BUS_ERRORS,
-        Mutant("npu_cmd_table.sv", "«started_q[head_q].seq + 32'd1»;", "next_seq_q"),
+        Mutant("npu_cmd_table.sv", "«started_q[head_q].seq + 32'(pop_i)»;", "next_seq_q"),
     ),
     "order-after-failure": PlantedMutant(
         _ORDER, _STREAM_BUS_ERRORS, Mutant("npu_cmd_issue.sv", "= hold_i || «stop_i»", "1'b0")
@@ -113,7 +113,7 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     "order-drain": PlantedMutant(
         _ORDER,
         _STREAM_BUS_ERRORS,
-        Mutant("npu_cmd_retire.sv", "DRAIN:  if («drained_i») state_d", "1'b1"),
+        Mutant("npu_cmd_retire.sv", "= «drained_i» && (", "1'b1"),
     ),
     # a wrong operand is accepted, or the bytes of one are counted wrong
     "check-dimension": PlantedMutant(

@@ -94,8 +94,8 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_operand_resolve.sv", "DRAIN: if («!awaited») state_d", "1'b1"),
         Mutant(
             "npu_cmd_retire.sv",
-            "record.operand_stall = «end_i.counts.operand_stall»",
-            "end_i.counts.result_stall",
+            "record.operand_stall = «ended.counts.operand_stall»",
+            "ended.counts.result_stall",
             "counts",
         ),
         # commands that overlap
@@ -116,9 +116,9 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant(
             "npu_hazard.sv", "«spans_q[i].first <= line_last»", "1'b0", "while a command writes it"
         ),
-        Mutant("npu_cmd_awaited.sv", "span_blocked_i | «may_fail_i»", "'0", "unfinished GATHER"),
+        Mutant("npu_cmd_awaited.sv", "|= «may_fail_i[queue_i]»", "'0", "unfinished GATHER"),
         Mutant("npu_cmd_table.sv", "used_q[head_q] && «!unfinished_q[head_q]»", "1'b1"),
-        Mutant("npu_cmd_retire.sv", "«drained_i») state_d", "1'b1"),
+        Mutant("npu_cmd_retire.sv", "= «drained_i» && (", "1'b1"),
         Mutant("npu_cmd_issue.sv", "= hold_i || «stop_i»", "1'b0"),
         Mutant("npu_cmd_engines.sv", "(«end_valid[e]» && !hold", "end_valid[e] && e != 2"),
         Mutant(
@@ -129,13 +129,38 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         ),
         # counters per engine
         Mutant(
-            "npu_cmd_order.sv",
-            "wait_pair(opcode_i, «awaited_opcode_i»)",
-            "opcode_i",
+            "npu_cmd_front.sv",
+            "wait_pair(opcode[p], «awaited_opcode[p]»)",
+            "opcode[p]",
             "COMMAND_WAIT",
         ),
-        Mutant("npu_cmd_order.sv", "checked_i && «!blocked_o» && !start_i;", "1'b1", "ENGINE_WAIT"),
-        Mutant("npu_ctrl.sv", "engine_events.busy        = «~engine_free»", "engine_start", "BUSY"),
+        Mutant("npu_cmd_front.sv", "&& «!blocked[p]» && start[p]", "1'b1", "ENGINE_WAIT"),
+        Mutant("npu_ctrl.sv", "engine_events.busy = «~engine_free»", "engine_start", "BUSY"),
+        # two queues
+        Mutant("npu_cmd_front.sv", "(can_take == '1) ? «!last_taken_q» :", "1'b0", "has started"),
+        Mutant(
+            "npu_cmd_front.sv",
+            "park_ready = !here[Park] && «can_take[!owner[Check]]»",
+            "1'b0",
+            "waits for what",
+        ),
+        Mutant(
+            "npu_cmd_front.sv",
+            "unfinished[owner[Park]] |= «parked_slot»",
+            "'0",
+            "uses its memory",
+        ),
+        Mutant("npu_cmd_park.sv", "blocked_q <= «blocked_q» & unfinished_i", "'0", "its memory"),
+        Mutant("npu_cmd_front.sv", "(«start[Park] != '0» ? '0 : engine_free_i)", "1'b0"),
+        Mutant(
+            "npu_cmd_awaited.sv",
+            "else if («opcode_i == OPCODE_LOAD»)",
+            "1'b0",
+            "a LOAD runs beside",
+        ),
+        Mutant("npu_cmd_retire.sv", "(«!any_i[1-q]» || (failing", "1'b1", "completed"),
+        Mutant("npu_cmd_retire.sv", "&& «q == 0»)", "1'b1", "first queue"),
+        Mutant("npu_cmd_table.sv", "+ 32'(«pop_i»)", "1'b1"),
         # windows
         Mutant("npu_window_check.sv", "wide_q <= «product_q[63:32] != '0»;", "1'b0", "error code"),
         Mutant("npu_window_check.sv", "|| «transposed_i» ||", "1'b0"),
@@ -153,7 +178,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0"),
         Mutant("npu_ctrl.sv", ".en_i(active || «active_q»)", "1'b0"),
         Mutant("npu_cmd_flight.sv", "retire_waits && «!engine_ending»", "1'b1"),
-        Mutant("npu_ctrl.sv", "||\n                  «push»;", "1'b0"),
+        Mutant("npu_ctrl.sv", "fetch_valid != '0 || «push»;", "1'b0"),
         Mutant("npu_cmd_engines.sv", "|| «!free_o[e]»)", "1'b0"),
         Mutant("npu_csr_wrap.sv", "|| «bus_was_active_q != '0»", "1'b0"),
         Mutant("npu_csr_wrap.sv", "|| «irq_events_i != '0»", "1'b0"),

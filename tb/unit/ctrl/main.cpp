@@ -153,7 +153,8 @@ uint64_t overlap(uint64_t seed) {
 uint64_t streams(uint64_t seed, uint64_t rounds) {
   Streams bench(seed);
   uint64_t commands = 0, before_errors = 0;
-  bench.turns();
+  bench.turns(true);
+  bench.turns(false);
   bench.passes();
   for (uint64_t i = 0; i < rounds; ++i) commands += bench.random_round();
   for (uint64_t i = 0; i < rounds; ++i) before_errors += bench.error_round();

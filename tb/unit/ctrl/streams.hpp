@@ -42,13 +42,18 @@ class Streams {
     return count[0] + count[1];
   }
 
-  // Both queues want one engine all the time: they take turns.
-  void turns() {
+  // Both queues want one engine all the time, or the checks: they take turns.
+  void turns(bool engine) {
     begin();
-    d_.engine_latency = 30;
+    d_.stall_percent = 0;
+    d_.latency = 0;
+    d_.fixed_latency = engine ? 0 : 30;
+    d_.engine_latency = engine ? 60 : 0;
     for (unsigned i = 0; i < kMost; ++i)
-      for (unsigned q = 0; q < 2; ++q) packets_[q].push_back(fill(q, 0x1000 * (q + 1) + 64 * i));
+      for (unsigned q = 0; q < 2; ++q)
+        packets_[q].push_back(engine ? fill(q, 0x1000 * (q + 1) + 64 * i) : described_copy(q));
     feed();
+    d_.fixed_latency = 0;
     std::array<unsigned, 2> started{};
     for (const unsigned q : order_) {
       ++started[q];
@@ -87,6 +92,8 @@ class Streams {
     compare(q, victim + 1, uint32_t(code));
     // Of the other one everything that has started is completed.
     const unsigned done = d_.read(kQueues[!q].completed) - first_[!q];
+    check(seen_[!q] <= done, "%u commands of the other queue have run, %u are completed",
+          unsigned(seen_[!q]), done);
     compare(!q, done, 0);
     d_.memory.bad_lines.clear();
     acknowledge();
@@ -165,6 +172,10 @@ class Streams {
   static uint64_t dst(unsigned q, uint64_t offset) { return kData + offset / 8 * 8 + 4 * q; }
   static Packet fill(unsigned q, uint64_t offset) {
     return {uint32_t(Opcode::kFill), 0, 0, 0, dst(q, offset), {4, 0}};
+  }
+  static Packet described_copy(unsigned q) {
+    return {uint32_t(Opcode::kCopy), kSrc1DescMask | kDstDescMask, descriptor(q, 0), 0,
+            descriptor(q, 2), {}};
   }
   static unsigned queue_of(const Dispatch& d) {
     if (is_load(d)) return d.lines - 1;
