@@ -197,8 +197,9 @@ module npu_ctrl
   logic [1:0][31:0]        look_seq, look_opcode;
 
   // Writes of SYNC and of records
-  logic                    write_ready, write_done, write_err, sync_valid, record_valid;
-  line_write_t             sync_write, record_write;
+  logic                    write_valid, write_ready, write_done, write_err;
+  logic                    sync_valid, record_valid;
+  line_write_t             write, sync_write, record_write;
 
   npu_cmd_front #(.MemBase(MemBase), .MemLimit(MemLimit)) u_cmd_front (
     .clk_i,
@@ -302,8 +303,10 @@ module npu_ctrl
     .in_error_o    (in_error)
   );
 
-  assign exec_idle = front_idle && flight_idle;
-  assign retire    = retired != '0;
+  assign exec_idle   = front_idle && flight_idle;
+  assign write_valid = sync_valid || record_valid;
+  assign write       = sync_valid ? sync_write : record_write;
+  assign retire      = retired != '0;
 
   for (genvar q = 0; q < QUEUES; q++) begin : gen_busy
     assign queue_busy[q] = front_busy[q] || used[q] != '0;
@@ -312,9 +315,9 @@ module npu_ctrl
   npu_line_writer #(.BusBits(BusBits)) u_line_writer (
     .clk_i          (ctrl_clk),
     .rst_ni         (core_rst_n),
-    .req_valid_i    (sync_valid || record_valid),
+    .req_valid_i    (write_valid),
     .req_ready_o    (write_ready),
-    .req_i          (sync_valid ? sync_write : record_write),
+    .req_i          (write),
     .done_o         (write_done),
     .err_o          (write_err),
     .wr_req_o,

@@ -48,5 +48,8 @@ bind npu_core npu_order_checker #(.IdBits(8)) u_order_checker (
   .bvalid(axi_rsp_i.b_valid), .bready(axi_req_o.b_ready), .bid(axi_rsp_i.b_id),
   .engine_req_i(engine_req), .engine_rsp_i(engine_rsp),
   .write_valid(u_ctrl.write_valid), .write_ready(u_ctrl.write_ready), .write_i(u_ctrl.write),
+  .write_queue_i(u_ctrl.sync_valid ? u_ctrl.u_cmd_front.owner[u_ctrl.u_cmd_front.sync_valid[1]]
+                                   : u_ctrl.u_cmd_flight.u_retire.queue_d),
+  .start_queue_i(u_ctrl.start_queue),
   .dropped_i(u_ctrl.u_cmd_flight.drop)
 );

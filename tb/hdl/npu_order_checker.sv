@@ -3,9 +3,9 @@
 /// writes of the engines on m_axi (simulation only). Ids are {client, host id}.
 ///
 /// An engine is done only when every burst that it wrote is acknowledged. A record is written only
-/// when the engine of its command, and those of all commands that started before it, are done;
-/// records name the commands in the order in which engines were offered them. SYNC's word is
-/// written only when nothing runs. A DRAM that answers in order would hide a violation of
+/// when the engine of its command, and those of all commands of its queue that started before it,
+/// are done; records of a queue name the commands in the order in which engines were offered them.
+/// SYNC's word is written only when nothing of its queue runs. A DRAM that answers in order would hide a violation of
 /// the first rule.
 module npu_order_checker
   import npu_isa_pkg::*;
@@ -33,6 +33,8 @@ module npu_order_checker
   input logic              write_valid,
   input logic              write_ready,
   input line_write_t       write_i,
+  input queue_t            write_queue_i,
+  input queue_t            start_queue_i,  // of the command that is offered in the next cycle
   input logic              dropped_i  // commands behind one that failed will have no records
 );
   localparam int unsigned CountW = 32;
@@ -69,17 +71,22 @@ module npu_order_checker
   end
 
   // The commands that engines were offered, oldest first, until their records are written
-  logic [Depth-1:0][31:0]    opcode_q;
-  logic [Depth-1:0]          done_q;
-  logic [NUM_ENGINES-1:0][PtrW-1:0] current_q;  // of each engine
-  logic [PtrW-1:0]           head_q, tail_q;
-  completion_t               record;
-  logic                      record_now, of_engine, unused;
+  logic [QUEUES-1:0][Depth-1:0][31:0] opcode_q;
+  logic [QUEUES-1:0][Depth-1:0]       done_q;
+  logic [NUM_ENGINES-1:0][PtrW-1:0]   current_q;  // of each engine
+  queue_t [NUM_ENGINES-1:0]           current_queue_q;
+  logic [QUEUES-1:0][PtrW-1:0]        head_q, tail_q;
+  queue_t                             queue_q, written;
+  completion_t                        record;
+  logic                               record_now, of_engine, unused;
 
   assign record     = write_i.data;
   assign record_now = write_valid && write_ready && !write_i.word;
   assign of_engine  = opcode_engine(record.opcode) != ENGINE_NONE;
   assign unused     = ^{record, write_i.addr};
+  assign written    = write_queue_i;
+
+  always_ff @(posedge clk_i) queue_q <= start_queue_i;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -89,16 +96,20 @@ module npu_order_checker
     end else begin
       for (int unsigned e = 0; e < NUM_ENGINES; e++) begin
         if (taken[e]) begin
-          opcode_q[tail_q] <= engine_req_i[e].cmd.opcode;
-          done_q[tail_q]   <= 1'b0;
-          current_q[e]     <= tail_q;
-          tail_q           <= tail_q + PtrW'(1);
+          opcode_q[queue_q][tail_q[queue_q]] <= engine_req_i[e].cmd.opcode;
+          done_q[queue_q][tail_q[queue_q]]   <= 1'b0;
+          current_q[e]                       <= tail_q[queue_q];
+          current_queue_q[e]                 <= queue_q;
+          tail_q[queue_q]                    <= tail_q[queue_q] + PtrW'(1);
         end
-        if (done[e]) done_q[current_q[e]] <= 1'b1;
+        if (done[e]) done_q[current_queue_q[e]][current_q[e]] <= 1'b1;
       end
       // A command that failed its checks never reached an engine.
-      if (dropped_i)                                            head_q <= tail_q;
-      else if (record_now && of_engine && record.status == '0) head_q <= head_q + PtrW'(1);
+      if (dropped_i) begin
+        head_q <= tail_q;
+      end else if (record_now && of_engine && record.status == '0) begin
+        head_q[written] <= head_q[written] + PtrW'(1);
+      end
     end
   end
 
@@ -106,9 +117,11 @@ module npu_order_checker
     else $error("engines %04b are offered commands in one cycle", taken);
   RecordAfterWrites: assert property (@(posedge clk_i) disable iff (!rst_ni)
       record_now && of_engine && record.status == '0
-      |-> head_q != tail_q && done_q[head_q] && opcode_q[head_q] == record.opcode)
+      |-> head_q[written] != tail_q[written] && done_q[written][head_q[written]]
+          && opcode_q[written][head_q[written]] == record.opcode)
     else $error("record of command %0d written before its writes, or out of order", record.seq);
   SyncAfterAll: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      write_valid && write_ready && write_i.word |-> open_q == '0 && head_q == tail_q)
+      write_valid && write_ready && write_i.word
+      |-> head_q[written] == tail_q[written] && (open_q == '0 || head_q != tail_q))
     else $error("SYNC writes its word with commands under way");
 endmodule
