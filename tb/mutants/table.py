@@ -80,7 +80,9 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     "order-fence": PlantedMutant(
         _ORDER,
         _STREAMS,
-        Mutant("npu_cmd_awaited.sv", "awaited_o[queue_i] = «used_i[queue_i]»;", "'0", "SyncAfterAll"),
+        Mutant(
+            "npu_cmd_awaited.sv", "awaited_o[queue_i] = «used_i[queue_i]»;", "'0", "SyncAfterAll"
+        ),
     ),
     "order-record": PlantedMutant(
         _ORDER,
