@@ -179,7 +179,7 @@ class Streams {
   }
   static unsigned queue_of(const Dispatch& d) {
     if (is_load(d)) return d.lines - 1;
-    return (d.engine == kMatrix ? d.windows[3].base : d.results[0].base) >> 2 & 1;
+    return (d.engine == kMatrix ? d.windows.back().base : d.results[0].base) >> 2 & 1;
   }
 
   // In little memory, so that commands meet.
