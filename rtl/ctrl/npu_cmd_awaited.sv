@@ -3,9 +3,9 @@
 ///
 /// Combinational; one bit per slot of each queue's table. Before its checks have passed
 /// (`checked_i`) a packet waits only for those that write a descriptor of it; then for those that
-/// use memory of its operands, and for those of its own queue that may fail by their data. FENCE and
-/// SYNC wait for the completion of all of their queue, LOAD for that of all. `last_o` is one of its
-/// own queue, if any is.
+/// use memory of its operands, and for those of its own queue that may fail by their data. FENCE
+/// and SYNC wait for the completion of all of their queue, LOAD for that of all. `last_o` is one of
+/// its own queue, if any is.
 module npu_cmd_awaited
   import npu_isa_pkg::*;
   import npu_ctrl_pkg::*;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The commands from their start to their completion: engines, table, completion records.
 ///
-/// Vectors have one element per queue. `push_i` enters a command that starts, with `push_ended_i` one that has ended already, with
-/// `push_error_i`. The other ports are those of npu_cmd_engines, npu_cmd_table and npu_cmd_retire.
+/// Vectors have one element per queue. `push_i` enters a command that starts, with `push_ended_i`
+/// one that has ended already, with `push_error_i`. The other ports are those of npu_cmd_engines,
+/// npu_cmd_table and npu_cmd_retire.
 module npu_cmd_flight
   import npu_isa_pkg::*;
   import npu_pkg::*;

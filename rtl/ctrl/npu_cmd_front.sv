@@ -101,7 +101,8 @@ module npu_cmd_front
 
   // Whose turn it is
   for (genvar q = 0; q < QUEUES; q++) begin : gen_take
-    assign can_take[q]    = cmd_valid_i[q] && !full_i[q] && !(here[Park] && owner[Park] == queue_t'(q));
+    assign can_take[q]    = cmd_valid_i[q] && !full_i[q] &&
+                            !(here[Park] && owner[Park] == queue_t'(q));
     assign cmd_ready_o[q] = take && turn == queue_t'(q);
   end
 
@@ -271,10 +272,11 @@ module npu_cmd_front
   for (genvar p = 0; p < 2; p++) begin : gen_wait
     // What has been put aside is not in the table yet.
     logic parked;
-    assign parked = here[Park] && look_o[p] == '{qid: owner[Park], slot: next_slot_i[owner[Park]]};
+    assign parked = here[Park] && look_o[p].qid == owner[Park] &&
+                    look_o[p].slot == next_slot_i[owner[Park]];
     assign awaited_opcode[p]   = parked ? opcode[Park] : look_opcode_i[p];
     assign wait_now[p].seq     = parked ? next_seq_i[owner[Park]] : look_seq_i[p];
-    assign wait_now[p].qid   = look_o[p].qid;
+    assign wait_now[p].qid     = look_o[p].qid;
     assign wait_now[p].operand = blocked[p] && (waits_to_start[p] || (p == Check && line_valid));
     assign wait_now[p].engine  = waits_to_start[p] && !blocked[p] && start[p] == '0;
   end

@@ -2,8 +2,8 @@
 /// The packet that has passed its checks and was put aside, so that one of the other queue can be
 /// checked.
 ///
-/// `park_i` brings it in while `valid_o` is low. It starts as it would have from npu_cmd_issue, whose
-/// ports have the same meaning here, and before the packet there. LOAD is never put aside.
+/// `park_i` brings it in while `valid_o` is low. It starts as it would have from npu_cmd_issue,
+/// whose ports have the same meaning here, and before the packet there. LOAD is never put aside.
 module npu_cmd_park
   import npu_isa_pkg::*;
   import npu_pkg::*;

@@ -2,12 +2,12 @@
 /// Completes the commands of each queue in the order in which they started: completion record, then
 /// report. The queues take turns.
 ///
-/// `retire_o` pulses when the record of a queue's oldest command is acknowledged, in the cycle after
-/// its end if it has none. A command that failed, or whose record did, is reported when everything
-/// that has started has ended (`drained_i`), and the other queue's commands are completed, or the
-/// oldest of them has failed as well; then that of the first queue is reported. From then on the
-/// state is ERROR (`in_error_o`) until `resume_i`, and the commands behind it are dropped
-/// (`flush_o`).
+/// `retire_o` pulses when the record of a queue's oldest command is acknowledged, in the cycle
+/// after its end if it has none. A command that failed, or whose record did, is reported when
+/// everything that has started has ended (`drained_i`), and the other queue's commands are
+/// completed, or the oldest of them has failed as well; then that of the first queue is reported.
+/// From then on the state is ERROR (`in_error_o`) until `resume_i`, and the commands behind it are
+/// dropped (`flush_o`).
 module npu_cmd_retire
   import npu_isa_pkg::*;
   import npu_pkg::*;

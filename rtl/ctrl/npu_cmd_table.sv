@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The commands of one queue that have started and are not completed, in the order in which they started.
+/// The commands of one queue that have started and are not completed, in the order in which they
+/// started.
 ///
 /// `push_i` enters a command in slot `next_o`, with `push_ended_i` one that has ended already.
 /// `end_i` marks the command of slot `end_slot_i` as ended; not in the same cycle as a push of an

@@ -4,9 +4,9 @@
 ///
 /// Commands of a queue start in the order of their packets, each as soon as its engine is free and
 /// the memory of its operands is no earlier command's; they are completed in that order. While
-/// commands run, the rings are prefetched and the next packet is checked. `soft_rst_o` is high for one cycle when
-/// CTRL.soft_reset takes effect: the engines and this module's memory clients are idle then, so
-/// that no bus transaction is abandoned.
+/// commands run, the rings are prefetched and the next packet is checked. `soft_rst_o` is high for
+/// one cycle when CTRL.soft_reset takes effect: the engines and this module's memory clients are
+/// idle then, so that no bus transaction is abandoned.
 module npu_ctrl
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -90,7 +90,8 @@ module npu_ctrl
   // Everything but registers and counters stands still while the engines run and nothing can start,
   // and while there is nothing to do. One clock more lets the pulses after a command end.
   logic           issue_waits, flight_waits, reader_idle, active, active_q, ctrl_clk;
-  queues_t        fetch_valid;
+  logic           hold, flush;
+  queues_t        fetch_valid, queue_pending, queue_busy, front_busy;
 
   assign active = !core_rst_n || !issue_waits || !flight_waits || !reader_idle ||
                   fetch_valid != '0 || push;
@@ -113,8 +114,6 @@ module npu_ctrl
   );
 
   // Queues and line reader
-  logic           hold, flush;
-  queues_t        queue_pending, queue_busy, front_busy;
   queues_t        fetch_ready, fetch_line_valid, retire_ring, cmd_valid, cmd_ready;
   line_addr_t     desc_addr;
   line_addr_t [QUEUES-1:0] fetch_addr;

@@ -2,12 +2,12 @@
 /// Which unfinished commands a new one must wait for, because of the memory that they use.
 ///
 /// The commands are those of one queue. `span_i` are the operands of the command that is being
-/// checked; if it is of this queue, `own_i`, they are kept in slot `slot_i`, from which `take_own_i`
-/// removes those of the slot's last user. `blocked_o` has a bit for each
-/// unfinished command that writes a byte of them, or reads one that they write. `line_blocked_o`
-/// has a bit for each unfinished command that writes a byte of the line at `line_addr_i`, which is
-/// about to be read. Spans reach from the first to the last byte of an operand, so interleaved
-/// operands count as overlapping.
+/// checked; if it is of this queue, `own_i`, they are kept in slot `slot_i`, from which
+/// `take_own_i` removes those of the slot's last user. `blocked_o` has a bit for each unfinished
+/// command that writes a byte of them, or reads one that they write. `line_blocked_o` has a bit for
+/// each unfinished command that writes a byte of the line at `line_addr_i`, which is about to be
+/// read. Spans reach from the first to the last byte of an operand, so interleaved operands count
+/// as overlapping.
 module npu_hazard
   import npu_pkg::*;
   import npu_ctrl_pkg::*;

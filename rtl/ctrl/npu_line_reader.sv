@@ -2,10 +2,10 @@
 /// Reads 64-byte lines through one read client port of the memory controller, for descriptors and
 /// the rings.
 ///
-/// The descriptor port goes before the rings, which take turns. Lines come back in request order; `line_o` and
-/// `line_err_o` belong to the user whose `*_line_valid_o` pulses, which must take it at once. The
-/// pulse comes one cycle after the line's last bus beat. `idle_o`: nothing requested, nothing
-/// outstanding.
+/// The descriptor port goes before the rings, which take turns. Lines come back in request order;
+/// `line_o` and `line_err_o` belong to the user whose `*_line_valid_o` pulses, which must take it
+/// at once. The pulse comes one cycle after the line's last bus beat. `idle_o`: nothing requested,
+/// nothing outstanding.
 module npu_line_reader
   import npu_pkg::*;
   import npu_ctrl_pkg::*;

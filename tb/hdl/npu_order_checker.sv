@@ -5,8 +5,8 @@
 /// An engine is done only when every burst that it wrote is acknowledged. A record is written only
 /// when the engine of its command, and those of all commands of its queue that started before it,
 /// are done; records of a queue name the commands in the order in which engines were offered them.
-/// SYNC's word is written only when nothing of its queue runs. A DRAM that answers in order would hide a violation of
-/// the first rule.
+/// SYNC's word is written only when nothing of its queue runs. A DRAM that answers in order would
+/// hide a violation of the first rule.
 module npu_order_checker
   import npu_isa_pkg::*;
   import npu_pkg::*;

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// The two command queues of the device: packets into both rings, and what is checked of every
+// command that starts and of every record.
+#pragma once
+
+#include "npu_csr.h"
+#include "order.hpp"
+#include "packets.hpp"
+
+namespace csr = npu::csr;
+
+// The registers of one queue, and its places in memory.
+struct QueuePlaces {
+  unsigned base_lo, control, head, tail, records_lo, records_control, completed;
+  uint64_t ring, records;
+};
+inline constexpr std::array<QueuePlaces, 2> kQueues{
+    {{csr::kRingBaseLo, csr::kRingCtrl, csr::kRingHead, csr::kRingTail, csr::kCplBaseLo,
+      csr::kCplCtrl, csr::kCompleted, kRing, kRecords},
+     {csr::kRing1BaseLo, csr::kRing1Ctrl, csr::kRing1Head, csr::kRing1Tail, csr::kCpl1BaseLo,
+      csr::kCpl1Ctrl, csr::kCompleted1, kMemBase + 0x8000, kMemBase + 0xA000}}};
+
+class QueuePair {
+ public:
+  explicit QueuePair(uint64_t seed) : d_(seed) { start(); }
+
+ protected:
+  static constexpr unsigned kMost = 40, kLog2Ring = 4, kSlots = 1 << kLog2Ring;
+  static constexpr unsigned kLog2Records = 6, kRecordSlots = 1 << kLog2Records;
+
+  void start() {
+    for (const QueuePlaces& queue : kQueues) {
+      d_.write(queue.base_lo, uint32_t(queue.ring));
+      d_.write(queue.base_lo + 4, uint32_t(queue.ring >> 32));
+      d_.write(queue.control, 1 | kLog2Ring << 8);
+      d_.write(queue.records_lo, uint32_t(queue.records));
+      d_.write(queue.records_lo + 4, uint32_t(queue.records >> 32));
+      d_.write(queue.records_control, 1 | kLog2Records << 8);
+    }
+    d_.write(csr::kIrqEnable, 31);
+    tail_ = {};
+    d_.on_start = [this](size_t number, const std::vector<size_t>& running) {
+      started(number, running);
+    };
+    // Descriptors of GATHER: of each queue table, indices and result.
+    for (unsigned q = 0; q < 2; ++q)
+      for (unsigned i = 0; i < 3; ++i)
+        d_.memory.put(descriptor(q, i), Descriptor{i == 2 ? dst(q, 0x800) : kData + 0x400 * i,
+                                                   i == 1 ? uint32_t(DType::kInt32) : 0,
+                                                   1,
+                                                   {8},
+                                                   {1},
+                                                   0});
+  }
+  static uint64_t descriptor(unsigned q, unsigned i) { return kDescriptors + 64 * (3 * q + i); }
+
+  // A result's address tells its queue: bit 2.
+  static uint64_t dst(unsigned q, uint64_t offset) { return kData + offset / 8 * 8 + 4 * q; }
+  static Packet fill(unsigned q, uint64_t offset) {
+    return {uint32_t(Opcode::kFill), 0, 0, 0, dst(q, offset), {4, 0}};
+  }
+  static Packet described_copy(unsigned q) {
+    return {uint32_t(Opcode::kCopy), kSrc1DescMask | kDstDescMask,
+            descriptor(q, 0),        0,
+            descriptor(q, 2),        {}};
+  }
+  static unsigned queue_of(const Dispatch& d) {
+    if (is_load(d)) return d.lines - 1;
+    return (d.engine == kMatrix ? d.windows.back().base : d.results[0].base) >> 2 & 1;
+  }
+
+  void begin() {
+    d_.dispatched.clear();
+    d_.events.clear();
+    d_.failing_dispatch = SIZE_MAX;
+    order_.clear();
+    seen_ = {};
+    failing_ = {SIZE_MAX, SIZE_MAX};
+    for (unsigned q = 0; q < 2; ++q) {
+      packets_[q].clear();
+      first_[q] = d_.read(kQueues[q].completed);
+      put_[q] = 0;
+    }
+  }
+
+  static bool in_engine(const Packet& packet) { return engine_of(packet.opcode) != kEngines; }
+
+  // A command starts: the next one of its queue, beside none that is in its way.
+  void started(size_t number, const std::vector<size_t>& running) {
+    const Dispatch& later = d_.dispatched[number];
+    const unsigned q = queue_of(later);
+    order_.push_back(q);
+    while (seen_[q] < packets_[q].size() && !in_engine(packets_[q][seen_[q]])) ++seen_[q];
+    check(seen_[q] < packets_[q].size() && packets_[q][seen_[q]].opcode == later.opcode,
+          "queue %u: command %zu has opcode %u", q, seen_[q], later.opcode);
+    if (seen_[q]++ == failing_[q]) {
+      d_.failing_dispatch = number;
+      d_.engine_error = uint32_t(q == 0 ? ErrorCode::kBusWrite : ErrorCode::kBusRead);
+    }
+    for (const size_t other : running) {
+      if (other == number) continue;
+      const Dispatch& earlier = d_.dispatched[other];
+      check(!is_load(later) && !is_load(earlier), "a LOAD runs beside a command");
+      check(!depends(earlier, later), "command %zu started beside %zu, which uses its memory",
+            number, other);
+      check(queue_of(earlier) != q || earlier.engine != kGather,
+            "a command started behind an unfinished GATHER of its queue");
+    }
+  }
+
+  unsigned put(unsigned q, unsigned most) {
+    unsigned count = 0;
+    for (; put_[q] < packets_[q].size() && count < most; ++count) {
+      d_.memory.put(kQueues[q].ring + 64 * tail_[q], packets_[q][put_[q]++]);
+      tail_[q] = (tail_[q] + 1) % kSlots;
+    }
+    return count;
+  }
+  void put_and_ring() {
+    for (unsigned q = 0; q < 2; ++q) {
+      const unsigned head = d_.read(kQueues[q].head);
+      const unsigned room = (head - tail_[q] - 1) % kSlots;
+      if (put(q, unsigned(d_.random.between(0, room))) != 0) d_.write(kQueues[q].tail, tail_[q]);
+    }
+  }
+
+  // Puts all packets into the rings, while there is room, until nothing runs.
+  void feed() {
+    d_.until("both queues are empty", [&] {
+      put_and_ring();
+      const uint32_t state = d_.read(csr::kStatus) & 3;
+      const bool all = put_[0] == packets_[0].size() && put_[1] == packets_[1].size();
+      return state == 3 || (all && state == 2 && done(0) && done(1));
+    });
+    for (unsigned i = 0; i < 3; ++i) d_.tick();
+  }
+  bool done(unsigned q) { return d_.read(kQueues[q].completed) - first_[q] == packets_[q].size(); }
+
+  uint32_t wanted(unsigned q) const {
+    for (const Packet& packet : packets_[q])
+      if (packet.flags & kIrqMask) return 1;
+    return 0;
+  }
+
+  // The records of `count` commands; the last one has `status`. A record that could not be written
+  // is passed over.
+  void compare(unsigned q, unsigned count, uint32_t status) {
+    check(d_.read(kQueues[q].completed) - first_[q] == count, "queue %u: %u commands completed", q,
+          d_.read(kQueues[q].completed) - first_[q]);
+    uint64_t ended = 0, before = 0, fenced = 0;
+    for (unsigned i = 0; i < count; ++i) {
+      const uint64_t at = kQueues[q].records + 64 * ((first_[q] + i) % kRecordSlots);
+      if (d_.memory.error_at(at)) continue;
+      const auto record = d_.memory.get<Completion>(at);
+      const Packet& packet = packets_[q][i];
+      check(record.seq == first_[q] + i && record.opcode == packet.opcode,
+            "queue %u: record %u is of command %u, opcode %u", q, i, record.seq - first_[q],
+            record.opcode);
+      check(record.status == (i + 1 == count ? status : 0), "queue %u: status %u", q,
+            record.status);
+      check(record.start_cycle > before && record.start_cycle > fenced, "queue %u: order", q);
+      before = record.start_cycle;
+      const Opcode opcode = Opcode(packet.opcode);
+      const bool waits =
+          opcode == Opcode::kFence || opcode == Opcode::kSync || opcode == Opcode::kLoad;
+      if (waits && record.status == 0) {
+        check(record.start_cycle > ended, "queue %u: command %u does not wait", q, i);
+        fenced = record.end_cycle;
+      }
+      if (opcode == Opcode::kSync) fenced = record.end_cycle;
+      ended = std::max(ended, record.end_cycle);
+      check(record.waited_queue <= 1 && (record.operand_wait != 0 || record.waited_queue == 0),
+            "queue %u: waited for queue %u", q, record.waited_queue);
+      if (record.operand_wait != 0 && record.waited_queue == q)
+        check(record.waited_for - first_[q] < i, "queue %u: waited for %u", q,
+              record.waited_for - first_[q]);
+    }
+  }
+
+  Device d_;
+  std::array<std::vector<Packet>, 2> packets_;
+  std::array<uint32_t, 2> first_{};  // sequence number of the first command
+  std::array<unsigned, 2> tail_{};
