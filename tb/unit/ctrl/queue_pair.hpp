@@ -181,3 +181,8 @@ class QueuePair {
   std::array<std::vector<Packet>, 2> packets_;
   std::array<uint32_t, 2> first_{};  // sequence number of the first command
   std::array<unsigned, 2> tail_{};
+  std::array<size_t, 2> put_{};      // packets in the rings so far
+  std::array<size_t, 2> seen_{};     // and those that have started, in an engine or not
+  std::array<size_t, 2> failing_{};  // command that its engine answers with an error
+  std::vector<unsigned> order_;      // queues of the commands as they started
+};

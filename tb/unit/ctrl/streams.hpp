@@ -244,9 +244,3 @@ class Streams : QueuePair {
     check(d_.dispatched.size() == ran, "a command ran after the error");
   }
 };
-std::array<size_t, 2> put_{};      // packets in the rings so far
-std::array<size_t, 2> seen_{};     // and those that have started, in an engine or not
-std::array<size_t, 2> failing_{};  // command that its engine answers with an error
-std::vector<unsigned> order_;      // queues of the commands as they started
-}
-;
