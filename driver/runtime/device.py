@@ -32,7 +32,6 @@ from driver.isa import (
     COMPLETION_BYTES,
     PACKET_BYTES,
     CompletionRecord,
-    ErrorCode,
     Packet,
     csr,
 )
@@ -50,6 +49,7 @@ from driver.runtime.ring import (
     CompletionRing,
     log2_entries,
 )
+from driver.runtime.second_queue import SecondQueue, read_error
 
 _LOG = logging.getLogger(__name__)
 _SEQ_MASK = 0xFFFF_FFFF
@@ -88,6 +88,7 @@ class Device:
         self._resident = self._resident_programs()
         self._next_seq = 0
         self._fault: DeviceFault | None = None
+        self._second: SecondQueue | None = None
         self.reset()
 
     def __enter__(self) -> Device:
@@ -214,6 +215,18 @@ class Device:
         """As `submit`, through the command registers; no ring fetch in their timing."""
         return self._run(self._window, _packed(packets), lambda: packets, timeout_s)
 
+    def second_queue(self, entries: int = DEFAULT_RING_ENTRIES) -> SecondQueue:
+        """The second command queue, with a ring of `entries` when it is first asked for."""
+        with self._lock:
+            if self._second is None:
+                log2_entries(entries)
+                ring = self.alloc(entries * PACKET_BYTES).address
+                records = self.alloc(entries * COMPLETION_BYTES).address
+                places = (ring, records, entries)
+                self._second = SecondQueue(self._backend, places, self._lock, self._stop)
+                self._second.fault = self._fault
+            return self._second
+
     def recover(self) -> None:
         """Leave the error state: what is still queued is dropped, sequence numbers go on."""
         with self._lock:
@@ -226,6 +239,8 @@ class Device:
             self._request(csr.CTRL_SOFT_RESET_MASK)
             self._completions.start()
             self._ring.start()
+            if self._second is not None:
+                self._second.start()
             self._resume()
 
     def _resume(self) -> None:
@@ -234,7 +249,16 @@ class Device:
         self._backend.write_csr(csr.IRQ_ENABLE, _ALL_IRQS)
         self._next_seq = self._backend.read_csr(csr.COMPLETED)
         self._fault = None
+        if self._second is not None:
+            self._second.resume()
         self._resident.clear()
+
+    def _stop(self, fault: DeviceFault) -> None:
+        """Both queues stand still until `recover`."""
+        _LOG.info("%s", fault)
+        self._fault = fault
+        if self._second is not None:
+            self._second.fault = fault
 
     def _request(self, control: int) -> None:
         """Set bits of CTRL and wait for the device to clear them."""
@@ -312,8 +336,9 @@ class Device:
             queued += port.push(view[queued * PACKET_BYTES : (queued + room) * PACKET_BYTES])
             irq, completed, slots = self._wait(packets, done, queued, limit_s)
             if irq & csr.IRQ_STATUS_ERROR_MASK:
-                self._fault = self._read_fault(packets, done, segment)
-                raise self._fault
+                fault = self._read_fault(packets, done, segment)
+                self._stop(fault)
+                raise fault
             finished = (completed - self._next_seq) & _SEQ_MASK
             ended(self._next_seq, slots[: finished * COMPLETION_BYTES])
             self._next_seq = completed
@@ -349,14 +374,13 @@ class Device:
         return irq | later & csr.IRQ_STATUS_ERROR_MASK, completed, b"".join(slots)
 
     def _read_fault(self, packets: Packets, done: int, segment: CommandSegment) -> DeviceFault:
-        code = ErrorCode(self._backend.read_csr(csr.ERROR_CODE))
-        seq = self._backend.read_csr(csr.ERROR_SEQ)
+        code, seq, queue = read_error(self._backend)
+        if queue == 1 and self._second is not None:
+            return self._second.fault_of(code, seq)
         index = done + ((seq - self._next_seq) & _SEQ_MASK)
         commands = packets()
         packet = commands[index] if index < len(commands) else None
-        fault = DeviceFault(code, seq, packet, number=segment.number_of(index))
-        _LOG.info("%s", fault)
-        return fault
+        return DeviceFault(code, seq, packet, number=segment.number_of(index))
 
     def _resident_programs(self) -> ResidentPrograms:
         """None loaded. Their images have pages of their own: what the driver alone changes."""

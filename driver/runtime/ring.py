@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The two ways into the device, and the way its answers come back.
+"""The ways into the device, and the way its answers come back.
 
 CommandRing: 64-byte slots in device memory, head moved by the device, tail by the driver.
 CommandWindow: the sixteen CMD_WORD registers and their queue. CompletionRing: one record per
@@ -14,6 +14,7 @@ import numpy as np
 
 from driver.backend import Backend
 from driver.backend.accesses import Access, ReadMemory
+from driver.backend.queues import FIRST_QUEUE, QueueRegisters
 from driver.errors import InfrastructureError, InputError
 from driver.isa import COMPLETION_BYTES, PACKET_BYTES, CompletionRecord, csr
 
@@ -45,10 +46,13 @@ class CommandPort(Protocol):
 
 
 class CommandRing:
-    """The driver's end of the command ring. Head equal to tail is empty, so one slot stays free."""
+    """The driver's end of a command ring. Head equal to tail is empty, so one slot stays free."""
 
-    def __init__(self, backend: Backend, base: int, entries: int) -> None:
+    def __init__(
+        self, backend: Backend, base: int, entries: int, registers: QueueRegisters = FIRST_QUEUE
+    ) -> None:
         self._backend = backend
+        self._registers = registers
         self._base = base
         self._entries = entries
         self._log2 = log2_entries(entries)
@@ -58,20 +62,20 @@ class CommandRing:
 
     def start(self) -> None:
         """Point the device at the ring, empty, and let it fetch."""
-        write_address(self._backend, csr.RING_BASE_LO, self._base)
+        write_address(self._backend, self._registers.base, self._base)
         self.resync()
         control = self._log2 << csr.RING_CTRL_LOG2_ENTRIES_LSB | csr.RING_CTRL_ENABLE_MASK
-        self._backend.write_csr(csr.RING_CTRL, control)
+        self._backend.write_csr(self._registers.control, control)
 
     def resync(self) -> None:
         """Take the device's head as the empty ring, after it was reset or dropped its queue."""
-        self._tail = self._head = self._backend.read_csr(csr.RING_HEAD)
-        self._backend.write_csr(csr.RING_TAIL, self._tail)
+        self._tail = self._head = self._backend.read_csr(self._registers.head)
+        self._backend.write_csr(self._registers.tail, self._tail)
 
     def push(self, packets: memoryview) -> int:
         """See CommandPort. One doorbell for all of them, after they are in memory."""
         if len(packets) > self._free() * PACKET_BYTES:
-            self._head = self._backend.read_csr(csr.RING_HEAD)
+            self._head = self._backend.read_csr(self._registers.head)
         data = packets[: self._free() * PACKET_BYTES]
         if not data:
             return 0
@@ -81,7 +85,7 @@ class CommandRing:
             self._backend.write_memory(self._base, data[until_wrap:])
         taken = len(data) // PACKET_BYTES
         self._tail = (self._tail + taken) % self._entries
-        self._backend.write_csr(csr.RING_TAIL, self._tail)
+        self._backend.write_csr(self._registers.tail, self._tail)
         return taken
 
     def _free(self) -> int:
@@ -111,8 +115,11 @@ class CommandWindow:
 class CompletionRing:
     """Where the device leaves one record per command, at its sequence number modulo the slots."""
 
-    def __init__(self, backend: Backend, base: int, entries: int) -> None:
+    def __init__(
+        self, backend: Backend, base: int, entries: int, registers: QueueRegisters = FIRST_QUEUE
+    ) -> None:
         self._backend = backend
+        self._registers = registers
         self._base = base
         self._entries = entries
         self._log2 = log2_entries(entries)
@@ -129,9 +136,9 @@ class CompletionRing:
 
     def start(self) -> None:
         """Point the device at the records and have it write them."""
-        write_address(self._backend, csr.CPL_BASE_LO, self._base)
+        write_address(self._backend, self._registers.records, self._base)
         control = self._log2 << csr.CPL_CTRL_LOG2_ENTRIES_LSB | csr.CPL_CTRL_ENABLE_MASK
-        self._backend.write_csr(csr.CPL_CTRL, control)
+        self._backend.write_csr(self._registers.records_control, control)
 
     def reads(self, first_seq: int, count: int) -> list[Access]:
         """The accesses that read the records of so many commands from first_seq on."""

@@ -13,6 +13,7 @@ from pyuvm import (
     uvm_subscriber,
 )
 
+from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE
 from driver.isa import PACKET_BYTES, Packet, csr
 from tb.agents.axil import AxilAgent, AxilItem
 from tb.agents.host import HostAgent, HostItem
@@ -30,18 +31,24 @@ class CommandItem(uvm_sequence_item):
 
 
 class CommandDriver(uvm_driver):
-    """Queues packets on the pins: registers by s_axil, the ring by s_axi."""
+    """Queues packets on the pins: registers by s_axil, the rings by s_axi."""
 
     def build_phase(self) -> None:
         self.axil: AxilAgent = ConfigDB().get(self, "", "axil")
         self.host: HostAgent = ConfigDB().get(self, "", "host")
-        base, entries = (ConfigDB().get(self, "", f"ring_{name}") for name in ("base", "entries"))
-        self.queue = PacketQueue(self.read, self.write, self._store, base, entries)
+        entries = ConfigDB().get(self, "", "ring_entries")
+        self.queue, self.second = (
+            PacketQueue(self.read, self.write, self._store, base, entries, registers)
+            for base, registers in zip(
+                ConfigDB().get(self, "", "ring_bases"), (FIRST_QUEUE, SECOND_QUEUE), strict=True
+            )
+        )
 
     async def run_phase(self) -> None:
         while True:
             item: CommandItem = await self.seq_item_port.get_next_item()
-            await self.queue.queue(item.packets, item.way)
+            queue = self.second if item.way is Way.SECOND_RING else self.queue
+            await queue.queue(item.packets, item.way)
             self.seq_item_port.item_done()
 
     async def read(self, offset: int) -> int:
@@ -64,10 +71,14 @@ class CommandMonitor(uvm_subscriber):
     def build_phase(self) -> None:
         self.ap = uvm_analysis_port("ap", self)
         self.memory = ConfigDB().get(self, "", "memory")
-        self.ring_base: int = ConfigDB().get(self, "", "ring_base")
+        bases: tuple[int, int] = ConfigDB().get(self, "", "ring_bases")
         self.ring_entries: int = ConfigDB().get(self, "", "ring_entries")
         self._words = [0] * csr.CMD_WORD_COUNT
-        self._tail = 0
+        self._rings = {
+            csr.RING_TAIL: (bases[0], Way.RING),
+            csr.RING1_TAIL: (bases[1], Way.SECOND_RING),
+        }
+        self._tails = dict.fromkeys(self._rings, 0)
 
     def write(self, item: AxilItem) -> None:
         """One access, from the monitor of the pins."""
@@ -79,14 +90,15 @@ class CommandMonitor(uvm_subscriber):
         elif item.offset == csr.CMD_PUSH:
             data = b"".join(value.to_bytes(4, "little") for value in self._words)
             self.ap.write(CommandItem([Packet.unpack(data)], Way.WINDOW))
-        elif item.offset == csr.RING_TAIL:
+        elif item.offset in self._rings:
+            base, way = self._rings[item.offset]
             packets: list[Packet] = []
-            while self._tail != item.data:
-                address = self.ring_base + self._tail * PACKET_BYTES
+            while self._tails[item.offset] != item.data:
+                address = base + self._tails[item.offset] * PACKET_BYTES
                 packets.append(Packet.unpack(self.memory.read(address, PACKET_BYTES)))
-                self._tail = (self._tail + 1) % self.ring_entries
+                self._tails[item.offset] = (self._tails[item.offset] + 1) % self.ring_entries
             if packets:
-                self.ap.write(CommandItem(packets, Way.RING))
+                self.ap.write(CommandItem(packets, way))
 
 
 class CommandAgent(uvm_agent):

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from enum import Enum
 
+from driver.backend.queues import FIRST_QUEUE, QueueRegisters
 from driver.isa import PACKET_BYTES, Packet, csr
 
 
@@ -14,6 +15,7 @@ class Way(Enum):
     """How a packet gets into the device."""
 
     RING = "ring"
+    SECOND_RING = "second ring"
     WINDOW = "window"
 
 
@@ -29,28 +31,29 @@ class PacketQueue:
     """Bytes at an address of device memory."""
     ring_base: int
     ring_entries: int
+    registers: QueueRegisters = FIRST_QUEUE
     _tail: int = 0
 
     async def queue(self, packets: list[Packet], way: Way) -> None:
         """By one doorbell, or one push each."""
-        if way is Way.RING:
-            await self._ring(packets)
-        else:
+        if way is Way.WINDOW:
             await self._window(packets)
+        else:
+            await self._ring(packets)
 
     async def resync(self) -> None:
         """Start at the device's head again, after a reset or a dropped queue."""
-        self._tail = await self.read(csr.RING_HEAD)
-        await self.write(csr.RING_TAIL, self._tail)
+        self._tail = await self.read(self.registers.head)
+        await self.write(self.registers.tail, self._tail)
 
     async def _ring(self, packets: list[Packet]) -> None:
         for packet in packets:
             following = (self._tail + 1) % self.ring_entries
-            while await self.read(csr.RING_HEAD) == following:
-                await self.write(csr.RING_TAIL, self._tail)
+            while await self.read(self.registers.head) == following:
+                await self.write(self.registers.tail, self._tail)
             await self.store(self.ring_base + self._tail * PACKET_BYTES, packet.pack())
             self._tail = following
-        await self.write(csr.RING_TAIL, self._tail)
+        await self.write(self.registers.tail, self._tail)
 
     async def _window(self, packets: list[Packet]) -> None:
         for packet in packets:

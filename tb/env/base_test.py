@@ -50,7 +50,7 @@ class BusTest(DeviceVerbs, uvm_test):
             "dut": self.dut,
             "memory": self.memory,
             "model": self.model,
-            "ring_base": self.ring_base,
+            "ring_bases": (self.ring_base, self.second_ring_base),
             "ring_entries": RING_ENTRIES,
             "records": self.records,
         }
@@ -91,6 +91,8 @@ class BusTest(DeviceVerbs, uvm_test):
 
     async def resync(self) -> None:
         await self.env.command.driver.queue.resync()
+        if self.second_in_use:
+            await self.env.command.driver.second.resync()
 
     async def interrupt(self) -> None:
         if not self.dut.irq.value:

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, ClassVar, Protocol, cast
 
 from driver.backend import InspectableBackend
+from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE
 from driver.backend.rtl import RtlBackend
 from driver.backend.shared_memory import FaultRange
 from driver.backend.simulator import StopReason
@@ -81,7 +82,13 @@ class OnBackend(DeviceVerbs):
         self.model = CmodelBackend(config)
         self.lay_out()
         self._found = DeviceComparison(self.model, self.memory, self.records)
-        self._queue = PacketQueue(self.read, self.write, self._store, self.ring_base, RING_ENTRIES)
+        self._queue, self._second = (
+            PacketQueue(self.read, self.write, self._store, base, RING_ENTRIES, registers)
+            for base, registers in (
+                (self.ring_base, FIRST_QUEUE),
+                (self.second_ring_base, SECOND_QUEUE),
+            )
+        )
 
     def execute(self) -> int:
         """The test from reset to verdict: how much was compared. Mismatch and the errors of
@@ -123,10 +130,13 @@ class OnBackend(DeviceVerbs):
         self.model.write_memory(address, data)
 
     async def queue(self, packets: list[Packet], way: Way) -> None:
-        await self._queue.queue(packets, way)
+        queue = self._second if way is Way.SECOND_RING else self._queue
+        await queue.queue(packets, way)
 
     async def resync(self) -> None:
         await self._queue.resync()
+        if self.second_in_use:
+            await self._second.resync()
 
     async def interrupt(self) -> None:
         self._device.wait_interrupt(self._timeout_s)

@@ -11,6 +11,7 @@ import random
 from collections.abc import Awaitable, Coroutine
 from typing import Any
 
+from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
 from driver.config import HwConfig
 from driver.isa import COMPLETION_BYTES, PACKET_BYTES, DeviceState, Packet, csr
 from golden.backend import CmodelBackend
@@ -22,7 +23,13 @@ from tb.env.verdict import expect
 from tb.seqs.arena import Arena
 
 RING_ENTRIES = 8
-IRQ_ALL = csr.IRQ_ENABLE_COMPLETE_MASK | csr.IRQ_ENABLE_EMPTY_MASK | csr.IRQ_ENABLE_ERROR_MASK
+IRQ_ALL = (
+    csr.IRQ_ENABLE_COMPLETE_MASK
+    | csr.IRQ_ENABLE_EMPTY_MASK
+    | csr.IRQ_ENABLE_ERROR_MASK
+    | csr.IRQ_ENABLE_COMPLETE1_MASK
+    | csr.IRQ_ENABLE_EMPTY1_MASK
+)
 _LOG2_ENTRIES = RING_ENTRIES.bit_length() - 1
 
 
@@ -31,6 +38,8 @@ class DeviceVerbs:
 
     dram_stall = 0
     """Chance out of 256 that a channel of the DRAM holds back for a cycle."""
+    second_in_use = False
+    """Bring up the second queue as well."""
     compares: tuple[Compared, ...] = ("registers",)
     """Of these the scoreboard must have compared something, or the test is no test."""
 
@@ -44,7 +53,10 @@ class DeviceVerbs:
         base = self.config.memory.base
         self.ring_base = base
         self.records_base = base + 4096
-        self.records = range(self.records_base, self.records_base + RING_ENTRIES * COMPLETION_BYTES)
+        self.second_ring_base = base + 8192
+        size_bytes = RING_ENTRIES * COMPLETION_BYTES
+        self.second_records_base = self.records_base + size_bytes
+        self.records = range(self.records_base, self.records_base + 2 * size_bytes)
         self.arena = Arena(self.rng, base + (1 << 16), base + (1 << 24))
 
     # ------------------------------------------------------------------ given by the bench
@@ -98,8 +110,9 @@ class DeviceVerbs:
         while not await self.is_idle():
             state = DeviceState(await self.read(csr.STATUS) & csr.STATUS_STATE_MASK)
             if state is not DeviceState.BUSY:
-                done, expected = await self.read(csr.COMPLETED), self.model.read_csr(csr.COMPLETED)
-                expect(f"commands completed in state {state.name}", done, expected)
+                for completed in self._completed():
+                    done, expected = await self.read(completed), self.model.read_csr(completed)
+                    expect(f"commands completed in state {state.name}", done, expected)
                 break
             await self.interrupt()
             await self.write(csr.IRQ_STATUS, IRQ_ALL)
@@ -114,22 +127,33 @@ class DeviceVerbs:
 
     async def is_idle(self) -> bool:
         """Finished, or stopped by an error, as far as the model has come."""
-        done = await self.read(csr.COMPLETED)
-        return done == self.model.read_csr(csr.COMPLETED)
+        for completed in self._completed():
+            if await self.read(completed) != self.model.read_csr(completed):
+                return False
+        return True
+
+    def _completed(self) -> tuple[int, ...]:
+        used = (FIRST_QUEUE, SECOND_QUEUE) if self.second_in_use else (FIRST_QUEUE,)
+        return tuple(queue.completed for queue in used)
 
     # ------------------------------------------------------------------ for benches
     async def bring_up(self) -> None:
         """Ring, records and interrupts, as a driver sets them."""
-        self.memory.write(self.ring_base, bytes(RING_ENTRIES * PACKET_BYTES))
+        await self._bring_up(FIRST_QUEUE, self.ring_base, self.records_base)
+        if self.second_in_use:
+            await self._bring_up(SECOND_QUEUE, self.second_ring_base, self.second_records_base)
+        await self.write(csr.IRQ_ENABLE, IRQ_ALL)
+
+    async def _bring_up(self, queue: QueueRegisters, ring: int, records: int) -> None:
+        self.memory.write(ring, bytes(RING_ENTRIES * PACKET_BYTES))
+        enabled = _LOG2_ENTRIES << csr.RING_CTRL_LOG2_ENTRIES_LSB | csr.RING_CTRL_ENABLE_MASK
         settings = {
-            csr.RING_BASE_LO: self.ring_base & 0xFFFF_FFFF,
-            csr.RING_BASE_HI: self.ring_base >> 32,
-            csr.RING_CTRL: _LOG2_ENTRIES << csr.RING_CTRL_LOG2_ENTRIES_LSB
-            | csr.RING_CTRL_ENABLE_MASK,
-            csr.CPL_BASE_LO: self.records_base & 0xFFFF_FFFF,
-            csr.CPL_BASE_HI: self.records_base >> 32,
-            csr.CPL_CTRL: _LOG2_ENTRIES << csr.CPL_CTRL_LOG2_ENTRIES_LSB | csr.CPL_CTRL_ENABLE_MASK,
-            csr.IRQ_ENABLE: IRQ_ALL,
+            queue.base: ring & 0xFFFF_FFFF,
+            queue.base + 4: ring >> 32,
+            queue.control: enabled,
+            queue.records: records & 0xFFFF_FFFF,
+            queue.records + 4: records >> 32,
+            queue.records_control: enabled,
         }
         for offset, value in settings.items():
             await self.write(offset, value)

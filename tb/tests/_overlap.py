@@ -7,13 +7,14 @@ from dataclasses import replace
 
 import pyuvm
 
+from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
 from driver.backend.shared_memory import BusError, FaultRange
 from driver.isa import PACKET_BYTES, Packet, csr
 from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
-from tb.env.verbs import RING_ENTRIES
+from tb.env.verbs import IRQ_ALL, RING_ENTRIES
 from tb.env.verdict import Mismatch, expect
-from tb.seqs.dependent import dependent, shared_memory
+from tb.seqs.dependent import SharedOperands, dependent, shared_memory
 from tb.seqs.failing import FailingStream, failing_stream
 from tb.seqs.faults import FAULTS, INDEX_FAULTS
 from tb.seqs.mixed import mixed
@@ -154,6 +155,60 @@ class BusErrorInStream(_FailingStreams):
 
 @pyuvm.test(**_LIMIT)
 class BusErrorInStreamStalls(_FailingStreams):
+    """On a DRAM whose channels hold back at random."""
+
+    dram_stall = 100
+
+
+class _TwoQueues(BusTest):
+    """Streams of both queues at a time. Each works on memory of its own, which the other one gets
+    when COMPLETED shows that its commands have finished: software orders what queues share."""
+
+    compares = ("registers", "memory")
+    second_in_use = True
+    streams = 6
+    commands = 20
+
+    async def stimulus(self) -> None:
+        first, second, spare = (shared_memory(self.arena) for _ in range(3))
+        await self._queue_both(first, second)
+        for number in range(self.streams):
+            if number % 2:  # the second queue may still be at work
+                await self._finished(FIRST_QUEUE)
+                first, spare = spare, first
+            else:
+                await self._finished(SECOND_QUEUE)
+                second, spare = spare, second
+            await self._queue_both(first, second)
+        await self.settle()
+        await self._finished(SECOND_QUEUE)
+
+    async def _queue_both(self, first: SharedOperands, second: SharedOperands) -> None:
+        """In pieces, as rings have room."""
+        streams = {
+            Way.RING: dependent(first, self.rng.randint(1, self.commands)),
+            Way.SECOND_RING: dependent(second, self.rng.randint(1, self.commands)),
+        }
+        self.place()
+        while any(streams.values()):
+            way = self.rng.choice([way for way, packets in streams.items() if packets])
+            count = self.rng.randint(1, RING_ENTRIES - 1)
+            await self.command(streams[way][:count], way)
+            del streams[way][:count]
+
+    async def _finished(self, queue: QueueRegisters) -> None:
+        while await self.read(queue.completed) != self.model.read_csr(queue.completed):
+            await self.interrupt()
+            await self.write(csr.IRQ_STATUS, IRQ_ALL)
+
+
+@pyuvm.test(**_LIMIT)
+class TwoQueues(_TwoQueues):
+    """On a DRAM that answers evenly."""
+
+
+@pyuvm.test(**_LIMIT)
+class TwoQueuesStalls(_TwoQueues):
     """On a DRAM whose channels hold back at random."""
 
     dram_stall = 100

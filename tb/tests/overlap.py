@@ -21,5 +21,7 @@ TESTS = (
     "BusErrorInStreamStalls",
     "Mixed",
     "MixedStalls",
+    "TwoQueues",
+    "TwoQueuesStalls",
 )
 """Each runs in a simulator of its own."""
