@@ -19,6 +19,10 @@ class Way(Enum):
     WINDOW = "window"
 
 
+FIRST_QUEUE_WAYS = (Way.RING, Way.WINDOW)
+"""Into the queue that every test has; the second ring is brought up where a test uses it."""
+
+
 @dataclass
 class PacketQueue:
     """Queues packets; waits for free entries, but never for completion."""

@@ -23,7 +23,7 @@ from driver.isa import (
     flag_word,
 )
 from driver.isa.image import PROGRAM_RAM, PROGRAM_RAM_LINES
-from tb.agents.packet_queue import Way
+from tb.agents.packet_queue import FIRST_QUEUE_WAYS, Way
 from tb.env.base_test import BusTest
 from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch, expect, expect_bytes
@@ -73,7 +73,7 @@ class Interrupts(BusTest):
         for enabled in range(8):
             await self.write(csr.IRQ_ENABLE, enabled)
             for packet in (plain, flagged, broken):
-                await self.command([packet], self.rng.choice(list(Way)))
+                await self.command([packet], self.rng.choice(FIRST_QUEUE_WAYS))
                 while not await self.is_idle():
                     pass
                 await self._compare_causes(enabled)
@@ -199,7 +199,7 @@ class Errors(_Failing):
 
     async def stimulus(self) -> None:
         for name, broken in BREAKS.items():
-            for way in Way:
+            for way in FIRST_QUEUE_WAYS:
                 good = matmul(self.arena, _LONGEST)
                 bad = broken(good, self.arena)
                 after = matmul(self.arena, _LONGEST)
@@ -239,7 +239,7 @@ class MalformedImages(_Failing):
             bad = broken_load(self.arena, broken)
             after = matmul(self.arena, _LONGEST)
             self.place()
-            await self.expect_error(name, [bad, after], self.rng.choice(list(Way)))
+            await self.expect_error(name, [bad, after], self.rng.choice(FIRST_QUEUE_WAYS))
             await self.command([use], Way.RING)
             await self.settle()
 
@@ -257,7 +257,7 @@ class ReloadedPrograms(_Failing):
                 new, new_use = reload(self.arena, first)
             inside, _ = reload(self.arena, first + new.params[1] - 1)
             self.place()
-            await self.command([old, old_use, new, new_use], self.rng.choice(list(Way)))
+            await self.command([old, old_use, new, new_use], self.rng.choice(FIRST_QUEUE_WAYS))
             await self.settle()
             await self.command([inside], Way.RING)
             await self.settle()
