@@ -270,7 +270,7 @@ class BusErrors(_Failing):
 
     async def stimulus(self) -> None:
         for name, make in FAULTS.items():
-            for way, response in product(Way, BusError):
+            for way, response in product(FIRST_QUEUE_WAYS, BusError):
                 faulty = make(self.arena)
                 fault = replace(faulty.fault, response=response)
                 await self._refused(f"{name}, {response.name}", replace(faulty, fault=fault), way)
