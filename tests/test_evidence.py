@@ -65,8 +65,8 @@ class WrongBackend(CmodelBackend):
 
     cycle = 0
 
-    def _execute(self, packet: bytes) -> ErrorCode:
-        code = super()._execute(packet)
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
+        code = super()._execute(packet, seq)
         self.memory[int.from_bytes(packet[24:32], "little") + 4] ^= 0x40
         return code
 

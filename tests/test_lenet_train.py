@@ -71,8 +71,8 @@ class OneBit(CmodelBackend):
         super().__init__(CONFIG)
         self._next = self._done = False
 
-    def _execute(self, packet: bytes) -> ErrorCode:
-        code = super()._execute(packet)
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
+        code = super()._execute(packet, seq)
         opcode, program = (int.from_bytes(packet[at : at + 4], "little") for at in (0, 32))
         vector = opcode == Opcode.VECTOR
         if self._next and not self._done and vector and program == LINES["mul"]:

@@ -36,8 +36,8 @@ class WrongBackend(CmodelBackend):
         super().__init__(config)
         self._wrong_by = offset_bytes
 
-    def _execute(self, packet: bytes) -> ErrorCode:
-        code = super()._execute(packet)
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
+        code = super()._execute(packet, seq)
         destination = int.from_bytes(packet[24:32], "little")
         self.memory[destination + self._wrong_by] ^= 0x40
         return code

@@ -123,8 +123,8 @@ class Wrong(CmodelBackend):
     cycle = 0
     executed = 0
 
-    def _execute(self, packet: bytes) -> ErrorCode:
-        code = super()._execute(packet)
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
+        code = super()._execute(packet, seq)
         self.executed += 1
         if int.from_bytes(packet[:4], "little") == Opcode.MATMUL:
             self.memory[int.from_bytes(packet[24:32], "little") + 5] ^= 0x40

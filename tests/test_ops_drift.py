@@ -83,8 +83,8 @@ def test_every_op_of_a_chain_is_judged_and_has_a_budget(tmp_path: Path) -> None:
 class WrongTanh(CmodelBackend):
     """A model with a bug in one program of the vector engine."""
 
-    def _execute(self, packet: bytes) -> ErrorCode:
-        code = super()._execute(packet)
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
+        code = super()._execute(packet, seq)
         if int.from_bytes(packet[:4], "little") == Opcode.VECTOR:
             self.memory[int.from_bytes(packet[24:32], "little") + 2] ^= 0x40
         return code

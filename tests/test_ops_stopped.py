@@ -56,8 +56,8 @@ class Device(CmodelBackend):
         super().__init__(CONFIG)
         self.executed = 0
 
-    def _execute(self, packet: bytes) -> ErrorCode:
-        code = super()._execute(packet)
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
+        code = super()._execute(packet, seq)
         self.executed += 1
         if int.from_bytes(packet[:4], "little") == Opcode.VECTOR:
             self.after(int.from_bytes(packet[24:32], "little"))

@@ -35,8 +35,8 @@ class Device(CmodelBackend):
     cycle = 0
     offset: int | None = None
 
-    def _execute(self, packet: bytes) -> ErrorCode:
-        code = super()._execute(packet)
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
+        code = super()._execute(packet, seq)
         if self.offset is not None and int.from_bytes(packet[:4], "little") == Opcode.VECTOR:
             self.memory[int.from_bytes(packet[24:32], "little") + self.offset] ^= 0x40
         return code

@@ -32,8 +32,8 @@ class Spoiler(CmodelBackend):
         super().__init__(config)
         self._number, self._offset = LINES[program], offset
 
-    def _execute(self, packet: bytes) -> ErrorCode:
-        code = super()._execute(packet)
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
+        code = super()._execute(packet, seq)
         opcode = int.from_bytes(packet[:4], "little")
         program = int.from_bytes(packet[32:36], "little")
         if opcode == Opcode.VECTOR and program == self._number:

@@ -146,8 +146,8 @@ class SecondResultSpoiled(CmodelBackend):
 
     cycle = 0
 
-    def _execute(self, packet: bytes) -> ErrorCode:
-        code = super()._execute(packet)
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
+        code = super()._execute(packet, seq)
         command = Packet.unpack(packet)
         if command.opcode == Opcode.VECTOR and command.flags & FLAGS["OPERAND_LIST"].mask:
             assert PROGRAM_RAM <= command.params[0] < PROGRAM_RAM + PROGRAM_RAM_LINES

@@ -125,7 +125,7 @@ class Idle(CmodelBackend):
 
     cycle = 0
 
-    def _execute(self, packet: bytes) -> ErrorCode:
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
         return ErrorCode.NONE
 
     def last_writer(self, address: int) -> int | None:

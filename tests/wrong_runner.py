@@ -28,8 +28,8 @@ class WrongDevice(CmodelBackend):
         super().__init__(config)
         self.cycle = 0
 
-    def _execute(self, packet: bytes) -> ErrorCode:
-        code = super()._execute(packet)
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
+        code = super()._execute(packet, seq)
         self.cycle += 100
         opcode, _, src1, _, dst, _, k = struct.unpack_from("<IIQQQII", packet)
         base = self._config.memory.base

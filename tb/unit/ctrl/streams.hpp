@@ -86,8 +86,17 @@ class Streams : QueuePair {
   }
 
   // Both queues' commands fail at a time: that of the first queue is reported, the other one's
-  // number is given back.
+  // number is given back. Whichever queue's command was completed last.
   void two_errors() {
+    for (unsigned last = 0; last < 2; ++last) two_errors(last);
+  }
+
+  void two_errors(unsigned last) {
+    begin();
+    packets_[last] = {fill(last, 0x200)};
+    feed();
+    compare(last, 1, 0);
+    d_.write(csr::kIrqStatus, 31);
     begin();
     d_.engine_latency = 500;
     packets_[0] = {Packet{uint32_t(Opcode::kMatmul), 0, kData, kData, dst(0, 0x100), {2, 2, 2, 1}}};
