@@ -33,7 +33,9 @@ class Signal:
 def _packet() -> tuple[Signal, ...]:
     fields = [("opcode", 32), ("flags", 32), ("src1", 64), ("src2", 64), ("dst", 64)]
     fields += [(f"param[{index}]", 32) for index in range(8)]
-    return tuple(Signal(name, f"{_CTRL}.packet.{name}", width) for name, width in fields)
+    return tuple(
+        Signal(name, f"{_CTRL}.u_cmd_front.packet.{name}", width) for name, width in fields
+    )
 
 
 def _channel(name: str) -> tuple[Signal, ...]:
@@ -60,11 +62,11 @@ GROUPS: dict[str, tuple[Signal, ...]] = {
         Signal("queue: 0 IDLE 1 BUSY 2 DONE 3 ERROR", f"{_CTRL}.status.state", 2),
         Signal("error code", f"{_CTRL}.status.error_code", 4),
         Signal("error sequence", f"{_CTRL}.status.error_seq", 32, decimal=True),
-        Signal("completed", f"{_CTRL}.status.completed", 32, decimal=True),
+        Signal("completed", f"{_CTRL}.status.completed[0]", 32, decimal=True),
         Signal("command step", f"{_CTRL}.u_cmd_front.u_cmd_issue.state_q", 3),
         Signal("operand step", f"{_CTRL}.u_cmd_front.u_cmd_check.u_operand_resolve.state_q", 4),
     ),
-    "packet": (Signal("sequence", f"{_CTRL}.next_seq", 32, decimal=True), *_packet()),
+    "packet": (Signal("sequence", f"{_CTRL}.next_seq[0]", 32, decimal=True), *_packet()),
     "engines": (
         Signal("matrix start", f"{_CORE}.u_matrix.start"),
         Signal("matrix done", f"{_CORE}.u_matrix.rsp_o.done"),
