@@ -20,6 +20,7 @@ from tb.sim.spec import BUILD_ROOT, FILELIST, read_filelist
 _STREAMS: Final = ("overlap", "--op", "0")
 _STREAM_BUS_ERRORS: Final = ("overlap", "--op", "3")
 _MIXED: Final = ("overlap", "--op", "5")
+_MEETINGS: Final = ("overlap", "--op", "9")
 _RANDOM_STALLS: Final = ("bus", "--op", "3")
 _RANDOM: Final = ("bus", "--op", "2")
 _ERRORS: Final = ("bus", "--op", "4")
@@ -70,6 +71,44 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     ),
     "hazard-descriptor": PlantedMutant(
         _HAZARD, _STREAMS, Mutant("npu_hazard.sv", "«spans_q[i].first <= line_last»", "1'b0")
+    ),
+    # a command's third or fourth source, or its second result, is not kept or not compared
+    "hazard-third-kept": PlantedMutant(
+        _HAZARD,
+        _MEETINGS,
+        Mutant(
+            "npu_hazard.sv",
+            "else if («span_valid_i && own_i») used_q",
+            "span_valid_i && own_i && (count_q != 2 || held.write)",
+        ),
+    ),
+    "hazard-third-asked": PlantedMutant(
+        _HAZARD,
+        _MEETINGS,
+        Mutant(
+            "npu_hazard.sv",
+            "if («span_valid_i && unfinished_i[s]») begin",
+            "span_valid_i && unfinished_i[s] && (count_q != 2 || held.write)",
+        ),
+    ),
+    "hazard-list": PlantedMutant(
+        _HAZARD,
+        _MEETINGS,
+        Mutant(
+            "npu_operand_resolve.sv",
+            "span_valid_o = «range_done && range_error == ERROR_NONE»;",
+            "range_done && range_error == ERROR_NONE && which != OPERAND_SRC4 "
+            "&& which != OPERAND_DST2",
+        ),
+    ),
+    "hazard-second-line": PlantedMutant(
+        _HAZARD,
+        _MEETINGS,
+        Mutant(
+            "npu_hazard.sv",
+            "if («line_valid_i && unfinished_i[s]») begin",
+            "line_valid_i && unfinished_i[s] && !line_addr_i[0]",
+        ),
     ),
     # commands begin or end out of order
     "order-gather": PlantedMutant(

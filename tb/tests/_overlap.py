@@ -17,6 +17,7 @@ from tb.env.verdict import Mismatch, expect
 from tb.seqs.dependent import SharedOperands, dependent, shared_memory
 from tb.seqs.failing import FailingStream, failing_stream
 from tb.seqs.faults import FAULTS, INDEX_FAULTS
+from tb.seqs.meeting import meetings
 from tb.seqs.mixed import mixed
 
 _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
@@ -209,6 +210,31 @@ class TwoQueues(_TwoQueues):
 
 @pyuvm.test(**_LIMIT)
 class TwoQueuesStalls(_TwoQueues):
+    """On a DRAM whose channels hold back at random."""
+
+    dram_stall = 100
+
+
+class _OneDependence(BusTest):
+    """Pairs of commands that meet in one operand, or in one line of what describes it, and in
+    nothing else: each source, result, scale, descriptor and window of each kind of command."""
+
+    compares = ("registers", "memory")
+
+    async def stimulus(self) -> None:
+        for meeting in meetings(self.arena):
+            self.place()
+            await self.command(meeting.packets, Way.RING)
+        await self.settle()
+
+
+@pyuvm.test(**_LIMIT)
+class OneDependence(_OneDependence):
+    """On a DRAM that answers evenly."""
+
+
+@pyuvm.test(**_LIMIT)
+class OneDependenceStalls(_OneDependence):
     """On a DRAM whose channels hold back at random."""
 
     dram_stall = 100

@@ -23,5 +23,7 @@ TESTS = (
     "MixedStalls",
     "TwoQueues",
     "TwoQueuesStalls",
+    "OneDependence",
+    "OneDependenceStalls",
 )
 """Each runs in a simulator of its own."""
