@@ -201,12 +201,25 @@ def test_an_image_in_use_by_a_segment_ends_it() -> None:
     segments = list(resident.segments(data))
     assert [(s.first, s.loads, len(s.data) // 64) for s in segments] == [
         (0, (0,), 2),
-        (1, (0, 2), 4),
+        (1, (0, 1), 4),
         (3, (0,), 2),
     ]
     assert [unpacked(s.data)[0].params[0] for s in segments] == [1024] * 3
     assert written == [0x1000, 0x1000, 0x1000 + 20 * 64, 0x1000]
     assert segments[1].number_of(3) == 2
+
+
+def test_loads_go_to_the_front_unless_an_earlier_packet_uses_their_lines() -> None:
+    resident = ResidentPrograms(range(1024, 1064), 0x1000, lambda address, data: None)
+    old, first, second, third = unique(20), unique(10), unique(10), unique(16)
+    (before,) = resident.segments(plus(old).bind([0, 0]).packet_bytes)
+    assert before.loads == (0,)
+    data = plus(first, old, second, first, third).bind([0, 0]).packet_bytes
+    (segment,) = resident.segments(data)
+    opcodes = [Opcode(packet.opcode).name for packet in unpacked(segment.data)]
+    assert opcodes == ["LOAD", "LOAD", *["VECTOR"] * 4, "LOAD", "VECTOR"]  # in place of `old`
+    assert segment.loads == (0, 1, 6)
+    assert [segment.number_of(at) for at in range(8)] == [0, 0, 0, 1, 2, 3, 4, 4]
 
 
 class OtherDevice(CmodelBackend):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compilation between the lowering and the device: passes of the vector engine become fewer."""
+"""Compilation between the lowering and the device: fewer passes, and an order of little waiting."""
 
 from driver.compile.cost import VectorTraffic, vector_traffic
 from driver.compile.fusing import fused
 from driver.compile.passes import Command, OtherCommand, VectorPass
-from driver.compile.programs import fused_program, joined
+from driver.compile.programs import fused_program, joined, queued
 
 __all__ = [
     "Command",
@@ -14,5 +14,6 @@ __all__ = [
     "fused",
     "fused_program",
     "joined",
+    "queued",
     "vector_traffic",
 ]

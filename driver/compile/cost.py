@@ -60,10 +60,9 @@ class PassCost:
 
 def pass_cost(one: VectorPass, hw: HwConfig) -> PassCost:
     """Of one VECTOR command."""
-    bus_bytes = hw.bus_bits // _BITS
     vectors = -(-prod(one.sizes) // hw.vector_lanes)
     read, written = (
-        sum(_beats(view, bus_bytes) for view in views) for views in (one.sources, one.results)
+        sum(beats(view, bus_bytes(hw)) for view in views) for views in (one.sources, one.results)
     )
     commands = 1 + (1 + len(one.words) if one.words else 0)  # LOAD, and a COPY per word
     cycles = commands * _COMMAND_CYCLES + max(vectors * len(one.program.code), read, written)
@@ -82,9 +81,14 @@ def _elements(view: TensorView) -> int:
     return rows * (size if stride else 1)
 
 
-def _beats(view: TensorView, bus_bytes: int) -> int:
+def bus_bytes(hw: HwConfig) -> int:
+    """Bytes of a beat."""
+    return hw.bus_bits // _BITS
+
+
+def beats(view: TensorView, beat_bytes: int) -> int:
     """Bus beats for the elements: those that lie next to each other share beats."""
     size, stride = view.sizes[-1], view.strides[-1]
     rows = _elements(view) // (size if stride else 1)
     step = stride * DTYPE_BYTES[view.dtype]
-    return rows * max(1, -(-size * min(step, bus_bytes) // bus_bytes))
+    return rows * max(1, -(-size * min(step, beat_bytes) // beat_bytes))

@@ -12,7 +12,13 @@ from typing import Literal
 
 import numpy as np
 
-from driver.compile.passes import Command, OtherCommand, VectorPass
+from driver.compile.passes import (
+    Command,
+    ElementCopy,
+    MatrixProduct,
+    OtherCommand,
+    VectorPass,
+)
 from driver.isa import (
     DESCRIPTOR_BYTES,
     Descriptor,
@@ -25,7 +31,7 @@ from driver.isa.micro import VectorProgram
 from driver.runtime.buffer import Buffer
 from driver.runtime.program import PACKET_WORDS, WORD_BYTES, Program, Section
 from driver.runtime.vector_programs import named_by
-from driver.runtime.views import TensorView
+from driver.runtime.views import TensorView, dense
 
 _ADDRESS_WORDS = (1, 2, 3, 7)
 """Words of a packet with an address: src1, src2, dst, and src3 or its offset in two parameters."""
@@ -104,9 +110,73 @@ class DecodedProgram:
         if flag_field(packet.flags, "ACCUMULATE"):
             reads |= writes
         if not flag_field(packet.flags, "OPERAND_LIST"):
-            return OtherCommand(packet, buffers, reads, writes)
+            return OtherCommand(packet, buffers, reads, writes, work=self._work(packet, buffers))
         listed = self._listed(buffers[0], packet.src1)
         return OtherCommand(packet, buffers, reads, reads, listed)  # any of them may be a result
+
+    def _work(
+        self, packet: Packet, buffers: tuple[Buffer | None, ...]
+    ) -> MatrixProduct | ElementCopy | None:
+        """A product or a copy as views; None for other packets, for windows and weights of four
+        bits."""
+        if packet.opcode == Opcode.COPY:
+            return self._copy(packet, buffers)
+        if packet.opcode != Opcode.MATMUL or flag_field(packet.flags, "INT4_GROUP"):
+            return None
+        m, k, n, batch = packet.params[:4]
+        first, second = (packet.src1, "SRC1_DESC", "TRANS_A"), (packet.src2, "SRC2_DESC", "TRANS_B")
+        a = self._matrix(packet, buffers[0], first, (batch, m, k), "SRC_DTYPE")
+        b = self._matrix(packet, buffers[1], second, (batch, k, n), "SRC_DTYPE")
+        dst = (packet.dst, "DST_DESC", "")
+        result = self._matrix(packet, buffers[_DST], dst, (batch, m, n), "DST_DTYPE")
+        if a is None or b is None or result is None:
+            return None
+        start = None
+        if flag_field(packet.flags, "SRC3_DESC"):
+            offset = packet.params[6] | packet.params[7] << 32
+            third = (offset, "SRC3_DESC", "")
+            start = self._matrix(packet, buffers[3], third, (batch, m, n), "DST_DTYPE")
+            if start is None:
+                return None
+        accumulates = start is None and bool(flag_field(packet.flags, "ACCUMULATE"))
+        return MatrixProduct(a, b, start, result, accumulates)
+
+    def _matrix(
+        self,
+        packet: Packet,
+        buffer: Buffer | None,
+        operand: tuple[int, str, str],
+        shape: tuple[int, int, int],
+        dtype: str,
+    ) -> TensorView | None:
+        """An operand (offset, flag of a descriptor, flag of a transpose) as [batch, rows, columns];
+        None for a window."""
+        assert buffer is not None
+        offset, desc, trans = operand
+        turned = bool(trans) and bool(flag_field(packet.flags, trans))
+        if flag_field(packet.flags, desc):
+            if len(self.sections[buffer].data) != DESCRIPTOR_BYTES:
+                return None
+            (view,) = self._listed(buffer, offset)
+        else:
+            stored = (shape[0], shape[2], shape[1]) if turned else shape
+            view = dense(buffer, DType(flag_field(packet.flags, dtype)), stored, offset)
+        return view.transposed() if turned else view
+
+    def _copy(self, packet: Packet, buffers: tuple[Buffer | None, ...]) -> ElementCopy:
+        """A side without a descriptor is dense, with the sizes of the other one."""
+        sides = ((buffers[0], packet.src1, "SRC1_DESC"), (buffers[_DST], packet.dst, "DST_DESC"))
+        described: list[TensorView | None] = []
+        for buffer, offset, flag in sides:
+            found = self._listed(buffer, offset) if flag_field(packet.flags, flag) else (None,)
+            described += found
+        sizes = next((view.sizes for view in described if view), (packet.params[0],))
+        dtype = DType(flag_field(packet.flags, "SRC_DTYPE"))
+        views = []
+        for view, (buffer, offset, _) in zip(described, sides, strict=True):
+            assert buffer is not None
+            views.append(view or dense(buffer, dtype, sizes, offset))
+        return ElementCopy(*views)
 
     def _behind(self, buffer: Buffer | None) -> frozenset[Buffer]:
         """The buffers of data that an address stands for."""

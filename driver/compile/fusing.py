@@ -8,13 +8,14 @@ driver.compile.cost says that it does not cost more.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from driver.compile.cost import pass_cost
 from driver.compile.merging import FusedGroup, alone, merged
 from driver.compile.passes import Command, OtherCommand, VectorPass
 from driver.config import HwConfig
+from driver.isa import Opcode
 from driver.runtime.buffer import Buffer
 from driver.runtime.views import TensorView
 
@@ -25,16 +26,22 @@ MOST_COMMANDS = 1024
 
 
 def fused(
-    commands: Sequence[Command], temporaries: frozenset[Buffer], hw: HwConfig
+    commands: Sequence[Command],
+    temporaries: frozenset[Buffer],
+    hw: HwConfig,
+    *,
+    reductions_first: bool = False,
 ) -> list[Command]:
     """Commands that leave the same bits in every buffer but the temporaries, in a valid order.
 
-    `temporaries`: buffers that only these commands use.
+    `temporaries`: buffers that only these commands use. `reductions_first`: reductions take
+    what they reduce before other passes can.
     """
     passes = sum(isinstance(command, VectorPass) for command in commands)
     if passes < 2 or len(commands) > MOST_COMMANDS:
         return list(commands)
-    return [unit.command for unit in _Fusing(commands, temporaries, hw).units()]
+    fusing = _Fusing(commands, temporaries, hw)
+    return [unit.command for unit in fusing.units(reductions_first=reductions_first)]
 
 
 @dataclass(frozen=True)
@@ -55,6 +62,11 @@ class _Unit:
         assert self.other is not None
         return self.other
 
+    @property
+    def is_product(self) -> bool:
+        """Whether it runs on the matrix engine: a pass before it is not put off until it ends."""
+        return self.other is not None and self.other.packet.opcode == Opcode.MATMUL
+
     def minds(self, other: _Unit) -> bool:
         """Whether the order of the two matters."""
         return bool(self.writes & (other.reads | other.writes) or self.reads & other.writes)
@@ -74,13 +86,19 @@ class _Fusing:
             for buffer in command.reads:
                 self._readers.setdefault(buffer, set()).add(number)
 
-    def units(self) -> list[_Unit]:
+    def units(self, *, reductions_first: bool) -> list[_Unit]:
         """All commands, fused."""
+        units = [_unit(number, command) for number, command in enumerate(self._commands)]
+        if reductions_first:
+            units = self._round(units, _reduces)
+        return self._round(units, lambda unit: unit.group is not None)
+
+    def _round(self, given: Sequence[_Unit], may_join: Callable[[_Unit], bool]) -> list[_Unit]:
         units: list[_Unit] = []
-        for number, command in enumerate(self._commands):
-            units.append(_unit(number, command))
+        for unit in given:
+            units.append(unit)
             at: int | None = len(units) - 1
-            while at is not None:
+            while at is not None and may_join(units[at]):
                 at = self._joined(units, at)
         return units
 
@@ -109,7 +127,7 @@ class _Fusing:
         assert second.group is not None
         if first.group is None or not second.reads & (first.reads | first.writes):
             return None
-        goes_down = not any(first.minds(unit) for unit in between)
+        goes_down = not any(first.minds(unit) or unit.is_product for unit in between)
         if not goes_down and any(second.minds(unit) for unit in between):
             return None
         numbers = first.numbers | second.numbers
@@ -127,6 +145,10 @@ class _Fusing:
             if new.effort <= cost.effort and new.size_bytes <= cost.size_bytes:
                 best, cost = group, new
         return None if best is None else (best, goes_down)
+
+
+def _reduces(unit: _Unit) -> bool:
+    return unit.group is not None and unit.group.reduces
 
 
 def _unit(number: int, command: Command) -> _Unit:

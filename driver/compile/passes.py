@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands as fusion sees them: passes of the vector engine as views, everything else opaque."""
+"""Commands as the compiler sees them: passes, products and copies as views, the rest opaque."""
 
 from __future__ import annotations
 
@@ -58,6 +58,50 @@ class VectorPass:
 
 
 @dataclass(frozen=True)
+class MatrixProduct:
+    """One MATMUL: result = a·b, plus `start` or what the result holds."""
+
+    a: TensorView
+    """[batch, M, K]"""
+    b: TensorView
+    """[batch, K, N]"""
+    start: TensorView | None
+    result: TensorView
+    """[batch, M, N], as `start`."""
+    accumulates: bool
+    """Onto the result."""
+
+    @property
+    def sources(self) -> tuple[TensorView, ...]:
+        """What it reads."""
+        started = () if self.start is None else (self.start,)
+        return (self.a, self.b, *started, *((self.result,) if self.accumulates else ()))
+
+    @property
+    def results(self) -> tuple[TensorView, ...]:
+        """What it writes."""
+        return (self.result,)
+
+
+@dataclass(frozen=True)
+class ElementCopy:
+    """One COPY between views of equal sizes."""
+
+    source: TensorView
+    result: TensorView
+
+    @property
+    def sources(self) -> tuple[TensorView, ...]:
+        """What it reads."""
+        return (self.source,)
+
+    @property
+    def results(self) -> tuple[TensorView, ...]:
+        """What it writes."""
+        return (self.result,)
+
+
+@dataclass(frozen=True)
 class OtherCommand:
     """A command that is not fused: its packet as it stands, and the buffers that it uses."""
 
@@ -69,6 +113,8 @@ class OtherCommand:
     writes: frozenset[Buffer]
     listed: tuple[TensorView, ...] = ()
     """Operands of a VECTOR with an operand list whose program the op itself loads."""
+    work: MatrixProduct | ElementCopy | None = None
+    """The same as views, where there are such."""
 
     @property
     def buffers(self) -> frozenset[Buffer]:
@@ -78,3 +124,6 @@ class OtherCommand:
 
 
 Command = VectorPass | OtherCommand
+CutCommand = VectorPass | MatrixProduct | ElementCopy
+"""A part of a command, on parts of its views."""
+AnyCommand = Command | CutCommand

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from driver.compile.decoding import DecodedProgram, SectionContent, vector_commands
+from driver.compile.forwarding import forwarded
 from driver.compile.fusing import fused
 from driver.compile.passes import Command, VectorPass
+from driver.compile.scheduling import scheduled
 from driver.config import HwConfig
 from driver.isa import DTYPE_BYTES
 from driver.isa.image import OWN_LINE, WORD_BYTES, pack
@@ -44,19 +46,52 @@ def joined(
     `temporaries`: operands whose content is of no use afterwards. They become sections, and need
     no memory where a fused pass does not store them.
     """
+    parts = _together(programs, temporaries)
+    commands = fused(parts.commands, parts.temporaries, hw) if fuse else parts.commands
+    return _encoded(op, parts.operands, commands, parts.sections, hw)
+
+
+def queued(
+    op: str, programs: Sequence[Program], temporaries: Iterable[Buffer], hw: HwConfig
+) -> Program:
+    """As `joined`, with the commands cut and ordered so that the engines wait little for each
+    other."""
+    parts = _together(programs, temporaries)
+    commands: Sequence[Command] = parts.commands
+    if hw.fusion:
+        commands = forwarded(commands, parts.temporaries)
+        commands = fused(commands, parts.temporaries, hw, reductions_first=True)
+    order = scheduled(commands, hw).order
+    return _encoded(op, parts.operands, [commands[at] for at in order], parts.sections, hw)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Several programs taken apart."""
+
+    commands: list[Command]
+    operands: tuple[Buffer, ...]
+    sections: dict[Buffer, SectionContent]
+
+    @property
+    def temporaries(self) -> frozenset[Buffer]:
+        """Buffers that are of no use afterwards."""
+        return frozenset(b for b, section in self.sections.items() if section.kind == "temporary")
+
+
+def _together(programs: Sequence[Program], temporaries: Iterable[Buffer]) -> _Parts:
     decoded = [DecodedProgram(program) for program in programs]
-    commands: list[Command] = list(chain.from_iterable(one.commands for one in decoded))
     sections: dict[Buffer, SectionContent] = {}
     for one in decoded:
         sections |= one.sections
     for buffer in temporaries:
         sections[buffer] = SectionContent("temporary", b"", ())
-    if fuse:
-        free = frozenset(b for b, section in sections.items() if section.kind == "temporary")
-        commands = fused(commands, free, hw)
     operands = dict.fromkeys(chain.from_iterable(program.operands for program in programs))
-    kept = tuple(buffer for buffer in operands if buffer not in sections)
-    return _encoded(op, kept, commands, sections, hw)
+    return _Parts(
+        commands=list(chain.from_iterable(one.commands for one in decoded)),
+        operands=tuple(buffer for buffer in operands if buffer not in sections),
+        sections=sections,
+    )
 
 
 def _encoded(

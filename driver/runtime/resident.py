@@ -2,7 +2,8 @@
 """The loaded programs of one device: which lines they have, and the LOAD packets for new ones.
 
 A packet that names a placeholder (driver.runtime.vector_programs) gets the program's line. A
-program that is not there is loaded just before it, in place of those used least recently.
+program that is not there is loaded before it, in place of those used least recently. A LOAD waits
+for all before it, so those of a submission are put at its front where their lines allow it.
 """
 
 from __future__ import annotations
@@ -40,6 +41,50 @@ class CommandSegment:
     def number_of(self, command: int) -> int:
         """The number of a command of this segment; of a LOAD that was put in, of the next."""
         return self.first + command - sum(load < command for load in self.loads)
+
+
+class _Segment:
+    """A segment in the making: LOADs go to the front as far as no packet there uses their lines."""
+
+    def __init__(self, packets: NDArray[np.uint32], first: int) -> None:
+        self._packets, self._first = packets, first
+        self._loads: list[tuple[int, bytes]] = []
+        """The packet before which each LOAD goes, and the LOAD; in order."""
+        self._staged: list[range] = []
+        """Lines whose images are in memory."""
+        self._ahead = first
+        """Where the next LOAD goes."""
+        self._used: list[range] = []
+        """Lines of the programs that packets name from there on."""
+
+    def has_staged(self, lines: range) -> bool:
+        """Whether the memory for the image of these lines is taken."""
+        return any(_meet(lines, one) for one in self._staged)
+
+    def load(self, row: int, lines: range, packet: bytes) -> None:
+        """A LOAD to these lines, which packet number `row` needs."""
+        if any(_meet(lines, one) for one in self._used):
+            self._ahead, self._used = row, []
+        self._loads.append((self._ahead, packet))
+        self._staged.append(lines)
+
+    def use(self, lines: range) -> None:
+        """A packet names a program there."""
+        self._used.append(lines)
+
+    def until(self, end: int) -> CommandSegment:
+        """The segment of the packets before number `end`."""
+        begin, parts, places = self._first, [], []
+        for number, (at, packet) in enumerate(self._loads):
+            parts += [self._packets[begin:at].tobytes(), packet]
+            places.append(at - self._first + number)
+            begin = at
+        parts.append(self._packets[begin:end].tobytes())
+        return CommandSegment(b"".join(parts), self._first, tuple(places))
+
+
+def _meet(first: range, second: range) -> bool:
+    return first.start < second.stop and second.start < first.stop
 
 
 class ProgramLines:
@@ -116,31 +161,23 @@ class ResidentPrograms:
     def _loading(
         self, packets: NDArray[np.uint32], rows: Sequence[int]
     ) -> Iterator[CommandSegment]:
-        first = begin = 0
-        parts: list[bytes] = []
-        loads: list[int] = []
-        staged: list[range] = []
+        segment = _Segment(packets, 0)
         for row in rows:
             key = int(packets[row, _PROGRAM_WORD])
             program = named_by(key)
             if program is None:  # no placeholder of ours: the device says NOT_LOADED
                 continue
+            count = lines_of(program)
             line = self._lines.find(key)
             if line is None:
-                count = lines_of(program)
                 line = self._placed(key, count, program.name)
-                lines = range(line, line + count)
-                parts.append(packets[begin:row].tobytes())
-                if any(lines.start < one.stop and one.start < lines.stop for one in staged):
-                    yield CommandSegment(b"".join(parts), first, tuple(loads))
-                    first, parts, loads, staged = row, [], [], []
-                parts.append(self._staged(pack(program), line))
-                loads.append(row - first + len(loads))
-                staged.append(lines)
-                begin = row
+                if segment.has_staged(range(line, line + count)):
+                    yield segment.until(row)
+                    segment = _Segment(packets, row)
+                segment.load(row, range(line, line + count), self._staged(pack(program), line))
+            segment.use(range(line, line + count))
             packets[row, _PROGRAM_WORD] = line
-        parts.append(packets[begin:].tobytes())
-        yield CommandSegment(b"".join(parts), first, tuple(loads))
+        yield segment.until(len(packets))
 
     def _placed(self, key: int, count: int, name: str) -> int:
         try:

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 
 from driver.backend.rtl import RtlBackend
-from driver.capture import capture
+from driver.capture import Capsule, Op, capture
 from driver.config import HwConfig, load_config
 from driver.errors import VerdictError
 from driver.isa import Opcode, Packet
-from driver.runtime import TensorView
 from golden.backend import CmodelBackend
+from golden.formats import Bits
 from tb.ops.capsules import is_free
 from tb.ops.case import Case, recorded_case
 from tb.ops.chain import Chain
@@ -128,23 +128,35 @@ def cost_of_queue(
     name: str,
     config_name: str = "default",
 ) -> QueueCost:
-    """The forward pass as one submission: commands overlap where their operands allow it.
+    """The forward pass as one submission: passes fused across ops, commands in the order in which
+    the engines wait least. Vector programs are loaded before the first command, and do not count.
 
-    All bytes that either device wrote are compared. VerdictError when they differ.
+    All bytes that either device wrote are compared, and the results with those of the ops one by
+    one. VerdictError when they differ.
     """
     capsule = capture(module, inputs, name=name, seed=_SEED)
+    ops = [op for op in capsule.ops if not is_free(op)]
     with _pair(config_name) as pair:
+        expected = _one_by_one(pair, capsule, ops)
         chain = Chain(pair, capsule, _SEED)
-        packets: list[Packet] = []
-        views: list[TensorView | None] = []
-        for op in capsule.ops:
-            if not is_free(op):
-                placed = chain.place(op)
-                packets += placed.packets
-                views += placed.results
-        cost = queue_cost(pair.execute(packets, views), pair.config.array_size)
+        placed = chain.place_queue(ops)
+        result = pair.execute(placed.packets, placed.results)
+        same = zip(expected, result.cmodel.bits, strict=True)
+        if not all(b is not None and np.array_equal(a, b) for a, b in same):
+            raise VerdictError("the queue: other bits than the ops one by one")
         chain.close()
-    return cost
+    return queue_cost(result, pair.config.array_size)
+
+
+def _one_by_one(pair: DevicePair, capsule: Capsule, ops: Sequence[Op]) -> list[Bits]:
+    """The outputs of the capsule's ops in their order, on the cmodel."""
+    chain = Chain(pair, capsule, _SEED)
+    for op in ops:
+        pair.model_only(chain.place(op).packets)
+    bits = [pair.elements(view) for view in chain.outputs()]
+    chain.close()
+    pair.reset()
+    return bits
 
 
 @contextmanager

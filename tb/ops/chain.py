@@ -20,9 +20,9 @@ from driver.capture import Capsule, Op, TensorRef, Value
 from driver.capture.capsule import Bytes
 from driver.capture.single import overload, recorded_stream
 from driver.capture.tensors import as_tensor
-from driver.compile import fused_program
+from driver.compile import fused_program, queued
 from driver.lower import Arg, lower
-from driver.runtime import Buffer, TensorView, loaded
+from driver.runtime import Buffer, Program, TensorView, loaded
 from golden.tensors import values_of
 from tb.ops.case import Case, module_path
 from tb.ops.cost import compulsory_bytes
@@ -50,6 +50,8 @@ class Chain:
         self._buffers: dict[BufferKey, Buffer] = {}
         self._sizes: dict[BufferKey, int] = {}
         """Of the storages: a buffer has at least one byte."""
+        self._given: set[BufferKey] = set()
+        """Buffers that hold what the capsule has."""
         self._loaded = ExitStack()
         """The program that runs."""
         kept = {buffer_of(ref) for ref in capsule.document.outputs}
@@ -73,14 +75,7 @@ class Chain:
 
         `written`: arguments that it writes to without returning them; they are results too.
         """
-        args = tuple(self._argument(op, value) for value in op.inputs)
-        kwargs = {name: self._argument(op, value) for name, value in op.kwargs.items()}
-        results = tuple(
-            None if ref is None else recorded_view(op.op, ref, self._fresh(ref))
-            for ref in op.outputs
-        )
-        stream = recorded_stream(self._capsule, op)
-        lowered = lower(op.op, args, kwargs, results, self._pair.config, stream)
+        lowered, args, kwargs, results = self._lowered(op)
         program = fused_program(lowered, self._pair.config)
         bound = self._loaded.enter_context(loaded(self._fresh_memory, program))
         names = [argument.name for argument in overload(op.op)._schema.arguments]
@@ -88,6 +83,41 @@ class Chain:
         left = [view for name in written if isinstance(view := given[name], TensorView)]
         results = (*results, *left)
         return Placed(bound.packets, results, compulsory_bytes(op.op, args, kwargs, results))
+
+    def place_queue(self, ops: Sequence[Op]) -> Placed:
+        """The packets of these ops as one program, whose results are the capsule's outputs.
+
+        What the ops make and the capsule does not return is temporary.
+        """
+        programs, made = [], set()
+        for op in ops:
+            programs.append(self._lowered(op)[0])
+            made |= {buffer_of(ref) for ref in op.outputs if ref is not None}
+        outputs = self._capsule.document.outputs
+        made -= {buffer_of(ref) for ref in outputs}
+        made -= self._given
+        temporaries = [self._buffers[key] for key in sorted(made, key=str)]
+        program = queued(self._capsule.name, programs, temporaries, self._pair.config)
+        bound = self._loaded.enter_context(loaded(self._fresh_memory, program))
+        return Placed(bound.packets, self.outputs(), 0)
+
+    def outputs(self) -> tuple[TensorView, ...]:
+        """Where the results of the run are."""
+        outputs = self._capsule.document.outputs
+        return tuple(recorded_view("output", ref, self._buffer(ref)) for ref in outputs)
+
+    def _lowered(
+        self, op: Op
+    ) -> tuple[Program, tuple[Arg, ...], dict[str, Arg], tuple[TensorView | None, ...]]:
+        """The op's program as it is lowered, its arguments and its results."""
+        args = tuple(self._argument(op, value) for value in op.inputs)
+        kwargs = {name: self._argument(op, value) for name, value in op.kwargs.items()}
+        results = tuple(
+            None if ref is None else recorded_view(op.op, ref, self._fresh(ref))
+            for ref in op.outputs
+        )
+        stream = recorded_stream(self._capsule, op)
+        return lower(op.op, args, kwargs, results, self._pair.config, stream), args, kwargs, results
 
     def load(self, ref: TensorRef) -> None:
         """Put what the capsule has of the tensor's storage into its buffer."""
@@ -168,6 +198,7 @@ class Chain:
             data = self._capsule.data[ref.storage]
             self._allocate(self._pair, ref, data.size)
             self._pair.write(self._buffers[key].address, data)
+            self._given.add(key)
         return self._buffers[key]
 
     def _fresh(self, ref: TensorRef) -> Buffer:
