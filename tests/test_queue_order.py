@@ -66,7 +66,8 @@ class _Drawing:
             if buffer in command.writes:
                 access = access_of(command)
                 return any(
-                    one.buffer is buffer and one.width == buffer.size_bytes for one in access.writes
+                    one.buffer is buffer and one.runs == ((buffer.size_bytes, 0),)
+                    for one in access.writes
                 )
         return False
 

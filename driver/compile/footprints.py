@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import product
 from math import gcd
 
 from driver.compile.passes import AnyCommand, OtherCommand, VectorPass
@@ -23,14 +24,14 @@ _BY_BUFFERS = (Opcode.MATMUL, Opcode.FILL, Opcode.COPY)
 
 @dataclass(frozen=True)
 class Footprint:
-    """Runs of `width` bytes at `start` + multiples of `grid`, the last of which ends at `stop`."""
+    """Bytes from `start` to `stop` of a buffer, and where gaps between them are certain."""
 
     buffer: Buffer
     start: int
     stop: int
-    width: int
-    grid: int
-    """0: a single run."""
+    runs: tuple[tuple[int, int], ...]
+    """(width, grid): all bytes are in runs of such a width at `start` + multiples of the grid; in a
+    single run where it is 0. From the narrowest runs to the widest."""
 
     def meets(self, other: Footprint) -> bool:
         """Whether the ranges have a byte in common: the device then keeps the order."""
@@ -40,11 +41,17 @@ class Footprint:
         """Whether any byte may be in both. False is certain."""
         if not self.meets(other):
             return False
-        grid = gcd(self.grid, other.grid)
-        if not grid:
-            return True
-        apart = (other.start - self.start) % grid
-        return apart < self.width or grid - apart < other.width
+        pairs = product(self.runs, other.runs)
+        return all(_may_meet(other.start - self.start, *pair) for pair in pairs)
+
+
+def _may_meet(distance: int, first: tuple[int, int], second: tuple[int, int]) -> bool:
+    """Whether runs of the one may have a byte in common with runs of the other."""
+    grid = gcd(first[1], second[1])
+    if not grid:
+        return True
+    apart = distance % grid
+    return apart < first[0] or grid - apart < second[0]
 
 
 def footprint(view: TensorView) -> Footprint:
@@ -52,17 +59,17 @@ def footprint(view: TensorView) -> Footprint:
     width = DTYPE_BYTES[view.dtype]
     walk = zip(view.sizes, view.strides, strict=True)
     steps = sorted((stride * width, size) for size, stride in walk if size > 1 and stride)
-    while steps and steps[0][0] <= width:
+    runs = [(width, gcd(*(step for step, _ in steps)))]
+    while steps:
         step, size = steps.pop(0)
         width += (size - 1) * step
-    stop = view.offset_bytes + sum(step * (size - 1) for step, size in steps) + width
-    grid = gcd(*(step for step, _ in steps))
-    return Footprint(view.buffer, view.offset_bytes, stop, width, grid)
+        runs.append((width, gcd(*(outer for outer, _ in steps))))
+    return Footprint(view.buffer, view.offset_bytes, view.offset_bytes + width, tuple(runs))
 
 
 def whole(buffer: Buffer) -> Footprint:
     """All bytes of a buffer."""
-    return Footprint(buffer, 0, buffer.size_bytes, buffer.size_bytes, 0)
+    return Footprint(buffer, 0, buffer.size_bytes, ((buffer.size_bytes, 0),))
 
 
 @dataclass(frozen=True)

@@ -82,6 +82,11 @@ class MatrixProduct:
         """What it writes."""
         return (self.result,)
 
+    @property
+    def buffers(self) -> frozenset[Buffer]:
+        """Buffers that it reads or writes."""
+        return frozenset(view.buffer for view in (*self.sources, *self.results))
+
 
 @dataclass(frozen=True)
 class ElementCopy:
@@ -99,6 +104,11 @@ class ElementCopy:
     def results(self) -> tuple[TensorView, ...]:
         """What it writes."""
         return (self.result,)
+
+    @property
+    def buffers(self) -> frozenset[Buffer]:
+        """Buffers that it reads or writes."""
+        return frozenset(view.buffer for view in (*self.sources, *self.results))
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,23 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
+from driver.compile.arranging import arranged
 from driver.compile.decoding import DecodedProgram, SectionContent, vector_commands
 from driver.compile.forwarding import forwarded
 from driver.compile.fusing import fused
-from driver.compile.passes import Command, VectorPass
-from driver.compile.scheduling import scheduled
+from driver.compile.passes import (
+    AnyCommand,
+    Command,
+    ElementCopy,
+    MatrixProduct,
+    OtherCommand,
+    VectorPass,
+)
 from driver.config import HwConfig
 from driver.isa import DTYPE_BYTES
 from driver.isa.image import OWN_LINE, WORD_BYTES, pack
 from driver.lower.builder import ProgramBuilder
+from driver.lower.operands import MatrixView
 from driver.runtime.buffer import Buffer
 from driver.runtime.program import Program
 from driver.runtime.views import TensorView
@@ -61,8 +69,9 @@ def queued(
     if hw.fusion:
         commands = forwarded(commands, parts.temporaries)
         commands = fused(commands, parts.temporaries, hw, reductions_first=True)
-    order = scheduled(commands, hw).order
-    return _encoded(op, parts.operands, [commands[at] for at in order], parts.sections, hw)
+    ordered, fresh = arranged(commands, parts.temporaries, hw)
+    parts.sections.update({buffer: SectionContent("temporary", b"", ()) for buffer in fresh})
+    return _encoded(op, parts.operands, ordered, parts.sections, hw)
 
 
 @dataclass(frozen=True)
@@ -97,7 +106,7 @@ def _together(programs: Sequence[Program], temporaries: Iterable[Buffer]) -> _Pa
 def _encoded(
     op: str,
     operands: Sequence[Buffer],
-    commands: Sequence[Command],
+    commands: Sequence[AnyCommand],
     sections: dict[Buffer, SectionContent],
     hw: HwConfig,
 ) -> Program:
@@ -111,11 +120,22 @@ def _encoded(
         if buffer in named:
             builder.keep(buffer, section.kind, section.data, section.described)
     for command in commands:
-        if isinstance(command, VectorPass):
-            _add_pass(builder, command)
-        else:
-            builder.packet(command.packet, command.packet_buffers)
+        _add(builder, command)
     return builder.program()
+
+
+def _add(builder: ProgramBuilder, command: AnyCommand) -> None:
+    match command:
+        case VectorPass():
+            _add_pass(builder, command)
+        case ElementCopy():
+            builder.copy(command.source, command.result)
+        case MatrixProduct():
+            a, b, result = (MatrixView(v, 1) for v in (command.a, command.b, command.result))
+            start = None if command.start is None else MatrixView(command.start, 1)
+            builder.matmul(a, b, result, start=start, accumulate=command.accumulates)
+        case OtherCommand():
+            builder.packet(command.packet, command.packet_buffers)
 
 
 def _add_pass(builder: ProgramBuilder, one: VectorPass) -> None:

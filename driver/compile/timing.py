@@ -28,6 +28,10 @@ _ENGINES: dict[int, Engine] = {
 }
 _OVERHEAD = 40
 """Cycles of a command around its work, besides the latency of memory."""
+_PRODUCT = 600
+"""Of a product besides: the first tiles of both factors, and the last sums."""
+_MATRIX = 140
+"""Of each matrix of a batch."""
 _UNKNOWN = 1000
 """Of a command that is known by its packet alone."""
 
@@ -75,7 +79,7 @@ def _product_cycles(batch: int, m: int, k: int, n: int, hw: HwConfig) -> int:
     """A row of A per cycle and tile of B; with few rows, what B takes on the bus."""
     side = hw.array_size
     rows = max(m, side)
-    return batch * rows * -(-k // side) * -(-n // side)
+    return _PRODUCT + batch * (_MATRIX + rows * -(-k // side) * -(-n // side))
 
 
 def _packet_cycles(command: OtherCommand, hw: HwConfig, engine: Engine) -> int:
