@@ -192,7 +192,7 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     ),
     "program-address": PlantedMutant(
         _PROGRAMS,
-        _RANDOM,
+        _RELOADS,
         Mutant("npu_program_mem.sv", "ram_q[«write_addr_i»]", "write_addr_i & 12'hfbf"),
     ),
     "program-constant": PlantedMutant(

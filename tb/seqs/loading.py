@@ -7,7 +7,14 @@ import random
 
 from driver.backend.shared_memory import FaultRange
 from driver.isa import DESCRIPTOR_BYTES, FLAGS, MAX_RANK, Descriptor, DType, Opcode, Packet
-from driver.isa.image import LINE_BYTES, PROGRAM_RAM, PROGRAM_RAM_LINES, lines_of, pack
+from driver.isa.image import (
+    LINE_BYTES,
+    MAX_LINES,
+    PROGRAM_RAM,
+    PROGRAM_RAM_LINES,
+    lines_of,
+    pack,
+)
 from driver.isa.micro import IMMEDIATES, PLAIN_SOURCES, Reduce, VectorProgram
 from driver.isa.programs import LINES, PROGRAMS
 from tb.seqs.arena import Arena, place_view, strides
@@ -17,6 +24,9 @@ from tb.seqs.streams import plain_vector
 LISTED = FLAGS["OPERAND_LIST"].mask
 _FEW_LINES = 96
 """Where random programs go: so few lines that they overwrite each other."""
+
+_BOOT = 0.3
+"""Part of the VECTORs that run a boot program although there are loaded ones."""
 
 
 def _load_of(arena: Arena, image: bytes, line: int, lines: int) -> Packet:
@@ -40,9 +50,10 @@ def load(arena: Arena, longest: int) -> Packet:
 
 def vector_of_any(arena: Arena, longest: int) -> Packet:
     """A random VECTOR of a loaded program, or of a boot program by a list."""
-    line, program = arena.rng.choice(
-        [*arena.loaded.items(), *((LINES[name], one) for name, one in PROGRAMS.items())][:40]
-    )
+    known = list(arena.loaded.items())
+    if not known or arena.rng.random() < _BOOT:
+        known = [(LINES[name], one) for name, one in PROGRAMS.items()]
+    line, program = arena.rng.choice(known)
     fits = program.sources <= PLAIN_SOURCES and program.results == 1
     if fits and arena.rng.random() < 0.5:
         return plain_vector(arena, line, program, longest)
@@ -104,8 +115,18 @@ def line_of(address: int, number: int, *, write: bool = False) -> FaultRange:
     return FaultRange(begin, begin + LINE_BYTES, on_read=not write, on_write=write)
 
 
-def reload(arena: Arena, line: int) -> tuple[Packet, Packet]:
-    """The LOAD of a random program to a line, and a VECTOR that runs it."""
+def reload(arena: Arena, line: int, most: int = MAX_LINES) -> tuple[Packet, Packet]:
+    """The LOAD of a random program of at most `most` lines, and a VECTOR that runs it."""
     program = random_program(arena.rng)
+    while lines_of(program) > most:
+        program = random_program(arena.rng)
     first = _load_of(arena, pack(program), line, lines_of(program))
     return first, listed_vector(arena, line, program, (3, 5))
+
+
+def programs_apart(arena: Arena) -> list[Packet]:
+    """LOADs of one-line programs to line 0 and to lines with one bit set, then VECTORs that run
+    them: an address of which a bit is lost is the place of another program."""
+    lines = [0, *(1 << bit for bit in range((PROGRAM_RAM_LINES - 1).bit_length()))]
+    pairs = [reload(arena, PROGRAM_RAM + line, most=1) for line in lines]
+    return [load for load, _ in pairs] + [use for _, use in pairs]

@@ -30,7 +30,13 @@ from tb.env.verdict import Mismatch, expect, expect_bytes
 from tb.seqs.broken import BREAKS
 from tb.seqs.faults import FAULTS, Faulty
 from tb.seqs.images import EXAMPLE, IMAGE_BREAKS
-from tb.seqs.loading import broken_load, example_load, reload, square_list
+from tb.seqs.loading import (
+    broken_load,
+    example_load,
+    programs_apart,
+    reload,
+    square_list,
+)
 from tb.seqs.packets import legal, long_copy, matmul, offset_copies, repeating_copies
 
 _LIMIT = {"timeout_time": 2, "timeout_unit": "ms"}
@@ -262,6 +268,9 @@ class ReloadedPrograms(_Failing):
             await self.command([inside], Way.RING)
             await self.settle()
             await self.expect_error("a program that is overwritten", [new_use], Way.RING)
+        packets = programs_apart(self.arena)
+        self.place()
+        await self.command(packets, Way.RING)
 
 
 @pyuvm.test(**_LIMIT)
