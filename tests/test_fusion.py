@@ -164,6 +164,21 @@ def test_a_rounding_left_out_is_seen(dtype: DType, monkeypatch: pytest.MonkeyPat
     assert result() != expected
 
 
+@pytest.mark.parametrize("first", [DType.INT8, DType.UINT8])
+def test_a_byte_read_as_the_other_type_is_cut_again(first: DType) -> None:
+    """INT8 extends the sign and UINT8 does not: what one of them holds, the other does not."""
+    other = DType.UINT8 if first is DType.INT8 else DType.INT8
+    x, a, b, out = (view(dtype) for dtype in (DType.INT32, first, other, DType.INT32))
+    passes = [step("move", x, a), step("move", a, b), step("move", b, out)]
+    memory = {one.buffer: bytearray(256) for one in (a, b, out)}
+    memory[x.buffer] = bytearray(range(128, 256)) * 2
+    (one,) = fused(passes, frozenset((a.buffer, b.buffer)), CONFIG)
+    assert executed([one], memory)[out.buffer] == executed(passes, memory)[out.buffer]
+    memory[a.buffer] = bytearray(range(128, 256)) * 2
+    (one,) = fused(passes[1:], frozenset((b.buffer,)), CONFIG)
+    assert executed([one], memory)[out.buffer] == executed(passes[1:], memory)[out.buffer]
+
+
 def test_tables_of_several_passes_do_not_mix() -> None:
     x, out = dense(Buffer(64), DType.FP32, (16,)), dense(Buffer(64), DType.FP32, (16,))
     between = [dense(Buffer(64), DType.FP32, (16,)) for _ in range(4)]

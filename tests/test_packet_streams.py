@@ -112,13 +112,16 @@ def test_mixed_streams_are_legal_and_have_commands_of_every_kind_that_depend_on_
             seen[Opcode(packet.opcode).name] += 1
             seen.update(name for name in _NOTABLE if packet.flags & FLAGS[name].mask)
         whole = host.memory.copy()
-        host.memory[:] = start
-        for at in range(0, len(packets) - 1, 2):
-            codes = [host.run(packet) for packet in (packets[at + 1], packets[at])]
-            seen["an order that cannot be otherwise"] += any(codes)
-        seen["other bits in another order"] += bool((host.memory != whole).any())
+        other = False
+        for first in (0, 1):  # neighbours change places: these pairs, then the others
+            host.memory[:] = start
+            for at in range(first, len(packets) - 1, 2):
+                codes = [host.run(packet) for packet in (packets[at + 1], packets[at])]
+                seen["an order that cannot be otherwise"] += any(codes)
+            other |= bool((host.memory != whole).any())
+        seen["other bits in another order"] += other
     assert seen["other bits in another order"] == 24
-    assert seen["an order that cannot be otherwise"] > 20, seen
+    assert seen["an order that cannot be otherwise"] > 40, seen
     assert all(seen[opcode.name] >= 3 for opcode in Opcode), seen
     assert all(seen[name] >= 10 for name in _NOTABLE), seen
 
