@@ -31,7 +31,9 @@ def opened(
             folder = tmp_path_factory.mktemp("board")
             backend = StandInBoard(CONFIG, folder, polled=request.param == "uio-polled")
         else:
-            backend = open_backend(request.param, CONFIG)
+            # The simulator of the RTL runs that follow: no other has to be built for it.
+            options = {"variant": "check"} if request.param == "rtl" else {}
+            backend = open_backend(request.param, CONFIG, **options)
         stack.callback(backend.close)
         yield backend
 

@@ -31,7 +31,7 @@ COUNTERS = (
 
 @pytest.fixture(scope="module")
 def rtl() -> Iterator[Host]:
-    with RtlBackend(CONFIG) as backend:
+    with RtlBackend(CONFIG, variant="check") as backend:
         yield Host(backend, CONFIG)
 
 

@@ -138,9 +138,6 @@ def _show_summary(console: Console, rows: list[_Row], seconds: float) -> int:
     failed = sum(result.failed for _, result, _ in rows)
     console.print()
     console.print(table)
-    elsewhere = sum(result.elsewhere for _, result, _ in rows)
-    if elsewhere:
-        console.print(f"\nand in `make ci`: {elsewhere} broad tests", highlight=False)
     minutes, rest = divmod(round(seconds), 60)
     console.print(f"\nin {minutes} min {rest} s", highlight=False)
     console.print(f"{passed} passed, {failed} failed", highlight=False)

@@ -17,7 +17,6 @@ from driver.errors import InputError
 from driver.results import RESULT_FILE, RunResult, read_json
 from regress.lint import GENERATED, LINT, TYPES, Check
 from regress.process import execute, last_lines
-from regress.run import list_tests
 from regress.units import known_units
 
 CORES = 2
@@ -29,7 +28,6 @@ _SAID_LINES = 30
 _SLOWEST = 10
 _DOTS = re.compile(r"[.FEsxX]+ *\[ *\d+%\]")
 """pytest's line of progress."""
-_COLLECTED = re.compile(r"(\d+)(?:/\d+)? tests collected")
 _CLI = (sys.executable, "-m", "regress.cli")
 
 RTL_RUNS: tuple[tuple[str, str], ...] = (
@@ -44,8 +42,8 @@ RTL_RUNS: tuple[tuple[str, str], ...] = (
     ("lenet", "default"),
 )
 """Test and configuration. What takes longest comes first: two run at once, and the last one must
-not run alone. Behind the first come all cocotb tests, in the default configuration: the two that
-begin have a simulator each to build, and neither waits for the other's."""
+not run alone. The two that begin have a simulator each to build. The cocotb tests are the ci
+tier's, which has to build theirs in any case."""
 
 SAME_BITS: tuple[tuple[str, ...], ...] = (("ops", "ops_stalls"), ("lenet",))
 """Tests whose runs, on whatever configuration, DRAM or backend, have one digest. The others of
@@ -67,8 +65,6 @@ class CheckResult:
     text: str = ""
     notes: tuple[str, ...] = ()
     """Lines for the reader, also when all passed."""
-    elsewhere: int = 0
-    """Tests that were found and left to the ci tier."""
 
 
 class Commands:
@@ -128,20 +124,6 @@ def _check(check: Check, _: Commands) -> CheckResult:
     return CheckResult(0, 1, problems) if problems else CheckResult(1, 0)
 
 
-def _collected() -> Iterator[CheckStep]:
-    yield CheckStep("python", "broad tests are collected", _count_broad)
-
-
-def _count_broad(commands: Commands) -> CheckResult:
-    """How many tests are the ci tier's."""
-    options = ["--collect-only", "-m", BROAD, "-p", "no:xdist"]
-    _, text = commands.run("broad", [sys.executable, "-m", "pytest", *options])
-    found = _COLLECTED.search(text)
-    if found is None:
-        return CheckResult(0, 1, text or "pytest collected nothing")
-    return CheckResult(1, 0, elsewhere=int(found[1]))
-
-
 def _python() -> Iterator[CheckStep]:
     yield CheckStep("python", "pytest", _pytest)
 
@@ -183,8 +165,7 @@ def _run_unit(name: str, commands: Commands) -> CheckResult:
 
 
 def _rtl() -> Iterator[CheckStep]:
-    benches = [(test.name, "default") for test in list_tests() if test.kind == "cocotb"]
-    for name, config in [*RTL_RUNS[:1], *benches, *RTL_RUNS[1:]]:
+    for name, config in RTL_RUNS:
         yield CheckStep("RTL tests", f"{name}, {config}", partial(_run_rtl, name, config))
 
 
@@ -233,7 +214,6 @@ PHASES: tuple[Phase, ...] = (
         ("lint", partial(_checks, "lint", LINT)),
         ("types", partial(_checks, "types", TYPES)),
         ("gen-check", partial(_checks, "gen-check", GENERATED)),
-        ("python", _collected),
         ("unit", _units),
     ),
     (("python", _python),),
