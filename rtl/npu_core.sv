@@ -42,8 +42,8 @@ module npu_core
   input  logic [BusBits-1:0] axi_r_data_i
 );
   // Clients of the memory controller; vector and gather have several.
-  localparam int unsigned Readers      = 5 + MAX_SOURCES;
-  localparam int unsigned Writers      = NUM_ENGINES + MAX_RESULTS;
+  localparam int unsigned Readers      = 6 + MAX_SOURCES;
+  localparam int unsigned Writers      = NUM_CHANNELS + MAX_RESULTS;
   localparam int unsigned Ctrl         = 0;
   localparam int unsigned Move         = 1 + ENGINE_MOVE;
   localparam int unsigned Matrix       = 1 + ENGINE_MATRIX;
@@ -51,6 +51,8 @@ module npu_core
   localparam int unsigned GatherSource = VectorSource + MAX_SOURCES;  // indices, old values; data
   localparam int unsigned VectorResult = 3;  // the first result and the next ones
   localparam int unsigned Gather       = VectorResult + MAX_RESULTS;
+  localparam int unsigned Move1Source  = GatherSource + 2;
+  localparam int unsigned Move1Result  = Gather + 1;
 
   mem_rd_req_t [Readers-1:0]       rd_req;
   mem_rd_rsp_t [Readers-1:0]       rd_rsp;
@@ -64,17 +66,18 @@ module npu_core
   logic                            rd_beat, wr_beat, soft_rst, engine_rst_n;
   logic [31:0]                     program_line;
   program_info_t                   program_info;
-  logic [NUM_ENGINES-1:0]          engine_rd_beat, engine_wr_beat;
-  engine_req_t                     engine_req [NUM_ENGINES];
-  engine_rsp_t                     engine_rsp [NUM_ENGINES];
+  logic [NUM_CHANNELS-1:0]         engine_rd_beat, engine_wr_beat;
+  engine_req_t                     engine_req [NUM_CHANNELS];
+  engine_rsp_t                     engine_rsp [NUM_CHANNELS];
+  move_pending_t                   move_pending, move1_pending;
 
-  logic [NUM_ENGINES-1:0]          engine_on;
-  logic                            engine_clk [NUM_ENGINES];
+  logic [NUM_CHANNELS-1:0]         engine_on;
+  logic                            engine_clk [NUM_CHANNELS];
 
   assign engine_rst_n = rst_ni && !soft_rst;
 
-  // An engine is clocked in reset, when it is offered a command, and until it is ready again.
-  for (genvar e = 0; e < NUM_ENGINES; e++) begin : gen_engine_clock
+  // A channel is clocked in reset, when it is offered a command, and until it is ready again.
+  for (genvar e = 0; e < NUM_CHANNELS; e++) begin : gen_engine_clock
     assign engine_on[e] = !engine_rst_n || engine_req[e].valid || !engine_rsp[e].ready;
     npu_clock_gate u_gate (.clk_i, .en_i(engine_on[e]), .clk_o(engine_clk[e]));
   end
@@ -108,9 +111,19 @@ module npu_core
   npu_move #(.BusBits(BusBits)) u_move (
     .clk_i(engine_clk[ENGINE_MOVE]), .rst_ni(engine_rst_n),
     .req_i(engine_req[ENGINE_MOVE]), .rsp_o(engine_rsp[ENGINE_MOVE]),
+    .pending_o(move_pending), .other_i(move1_pending),
     .rd_req_o(rd_req[Move]), .rd_rsp_i(rd_rsp[Move]), .rd_data_i(rd_data),
     .wr_req_o(wr_req[Move]), .wr_rsp_i(wr_rsp[Move]), .wr_data_o(wr_data[Move]),
     .wr_strb_o(wr_strb[Move])
+  );
+
+  npu_move #(.BusBits(BusBits)) u_move1 (
+    .clk_i(engine_clk[CHANNEL_MOVE1]), .rst_ni(engine_rst_n),
+    .req_i(engine_req[CHANNEL_MOVE1]), .rsp_o(engine_rsp[CHANNEL_MOVE1]),
+    .pending_o(move1_pending), .other_i(move_pending),
+    .rd_req_o(rd_req[Move1Source]), .rd_rsp_i(rd_rsp[Move1Source]), .rd_data_i(rd_data),
+    .wr_req_o(wr_req[Move1Result]), .wr_rsp_i(wr_rsp[Move1Result]),
+    .wr_data_o(wr_data[Move1Result]), .wr_strb_o(wr_strb[Move1Result])
   );
 
   npu_vector #(
@@ -146,7 +159,7 @@ module npu_core
     .rd_beat_o(rd_beat), .wr_beat_o(wr_beat)
   );
 
-  // Beats of each engine
+  // Beats of each channel
   for (genvar c = 0; c < Readers; c++) begin : gen_reader_beat
     assign reader_beat[c] = rd_rsp[c].data_valid && rd_req[c].data_ready;
   end
@@ -157,16 +170,19 @@ module npu_core
   assign engine_wr_beat[ENGINE_MATRIX] = writer_beat[Matrix];
   assign engine_wr_beat[ENGINE_VECTOR] = writer_beat[VectorResult+:MAX_RESULTS] != '0;
   assign engine_wr_beat[ENGINE_GATHER] = writer_beat[Gather];
+  assign engine_wr_beat[CHANNEL_MOVE1] = writer_beat[Move1Result];
   assign engine_rd_beat[ENGINE_MOVE]   = reader_beat[Move];
   assign engine_rd_beat[ENGINE_MATRIX] = reader_beat[Matrix];
   assign engine_rd_beat[ENGINE_VECTOR] = reader_beat[VectorSource+:MAX_SOURCES] != '0;
   assign engine_rd_beat[ENGINE_GATHER] = reader_beat[GatherSource+:2] != '0;
+  assign engine_rd_beat[CHANNEL_MOVE1] = reader_beat[Move1Source];
 
   // Responses that an engine without a clock would miss
-  logic [NUM_ENGINES-1:0] answered;
+  logic [NUM_CHANNELS-1:0] answered;
   always_comb begin
     answered                = '0;
     answered[ENGINE_MOVE]   = rd_rsp[Move].data_valid || wr_rsp[Move].done;
+    answered[CHANNEL_MOVE1] = rd_rsp[Move1Source].data_valid || wr_rsp[Move1Result].done;
     answered[ENGINE_MATRIX] = rd_rsp[Matrix].data_valid || wr_rsp[Matrix].done;
     answered[ENGINE_GATHER] = rd_rsp[GatherSource].data_valid || rd_rsp[GatherSource+1].data_valid
                             || wr_rsp[Gather].done;
@@ -181,7 +197,7 @@ module npu_core
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       AnsweredEngineHasClock: assert ((answered & ~engine_on) == '0)
-        else $error("npu_core: a response for an engine without a clock (engines %04b)", answered);
+        else $error("npu_core: a response for an engine without a clock (channels %05b)", answered);
     end
   end
 endmodule

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The commands of all engines, and their ends one after the other.
 ///
-/// `start_i`, one bit per engine, hands `cmd_i` to an engine that is free. `end_o` announces the
-/// end of the command at `end_place_o`, in the cycle of its engine's `done` or later: at most one
-/// per cycle, and none while `hold_end_i`. Each engine's own part has a
+/// `start_i`, one bit per engine, hands `cmd_i` to an engine that is free: one with a channel that
+/// has no command, of which the lower one takes it. `busy_o`: one of its channels has a command.
+/// `end_o` announces the end of the command at `end_place_o`, in the cycle of its channel's `done`
+/// or later: at most one per cycle, and none while `hold_end_i`. Each channel's own part has a
 /// clock only while it is in use.
 module npu_cmd_engines
   import npu_pkg::*;
@@ -16,11 +17,12 @@ module npu_cmd_engines
   input  npu_engine_cmd_t        cmd_i,
   input  place_t                 place_i,
   output logic [NUM_ENGINES-1:0] free_o,
+  output logic [NUM_ENGINES-1:0] busy_o,
 
-  output engine_req_t            req_o [NUM_ENGINES],
-  input  engine_rsp_t            rsp_i [NUM_ENGINES],
-  input  logic [NUM_ENGINES-1:0] read_beat_i,   // of each engine
-  input  logic [NUM_ENGINES-1:0] write_beat_i,
+  output engine_req_t            req_o [NUM_CHANNELS],
+  input  engine_rsp_t            rsp_i [NUM_CHANNELS],
+  input  logic [NUM_CHANNELS-1:0] read_beat_i,   // of each channel
+  input  logic [NUM_CHANNELS-1:0] write_beat_i,
   input  logic [63:0]            cycle_i,
 
   input  logic                   hold_end_i,
@@ -29,24 +31,34 @@ module npu_cmd_engines
   output place_t                 end_place_o,
   output cmd_ended_t             ended_o
 );
-  logic [NUM_ENGINES-1:0] end_valid, end_ready, slot_clk;
-  place_t                 place_ended [NUM_ENGINES];
-  cmd_ended_t             ended [NUM_ENGINES];
+  logic [NUM_CHANNELS-1:0] start, free, end_valid, end_ready, slot_clk;
+  place_t                  place_ended [NUM_CHANNELS];
+  cmd_ended_t              ended [NUM_CHANNELS];
 
-  for (genvar e = 0; e < NUM_ENGINES; e++) begin : gen_engine
+  always_comb begin
+    start                = {1'b0, start_i};
+    start[ENGINE_MOVE]   = start_i[ENGINE_MOVE] && free[ENGINE_MOVE];
+    start[CHANNEL_MOVE1] = start_i[ENGINE_MOVE] && !free[ENGINE_MOVE];
+    free_o               = free[NUM_ENGINES-1:0];
+    free_o[ENGINE_MOVE]  = free[ENGINE_MOVE] || free[CHANNEL_MOVE1];
+    busy_o               = ~free[NUM_ENGINES-1:0];
+    busy_o[ENGINE_MOVE]  = !free[ENGINE_MOVE] || !free[CHANNEL_MOVE1];
+  end
+
+  for (genvar e = 0; e < NUM_CHANNELS; e++) begin : gen_channel
     npu_clock_gate u_gate (
       .clk_i,
-      .en_i (!rst_ni || start_i[e] || !free_o[e]),
+      .en_i (!rst_ni || start[e] || !free[e]),
       .clk_o(slot_clk[e])
     );
 
     npu_engine_slot u_slot (
       .clk_i       (slot_clk[e]),
       .rst_ni,
-      .start_i     (start_i[e]),
+      .start_i     (start[e]),
       .cmd_i,
       .place_i,
-      .free_o      (free_o[e]),
+      .free_o      (free[e]),
       .req_o       (req_o[e]),
       .rsp_i       (rsp_i[e]),
       .read_beat_i (read_beat_i[e]),
@@ -63,7 +75,7 @@ module npu_cmd_engines
     end_ready   = '0;
     end_place_o = place_ended[0];
     ended_o     = ended[0];
-    for (int unsigned e = 0; e < NUM_ENGINES; e++) begin
+    for (int unsigned e = 0; e < NUM_CHANNELS; e++) begin
       if (end_valid[e] && !hold_end_i && end_ready == '0) begin
         end_ready[e] = 1'b1;
         end_place_o  = place_ended[e];

@@ -26,6 +26,7 @@ module npu_cmd_flight
   input  npu_engine_cmd_t        cmd_i,
   input  logic                   issue_idle_i,
   output logic [NUM_ENGINES-1:0] free_o,
+  output logic [NUM_ENGINES-1:0] busy_o,
   output queues_t                full_o,       // no packet can be taken now
   output logic                   stop_o,       // a command has failed
   output slot_t [QUEUES-1:0]     next_slot_o,
@@ -39,11 +40,11 @@ module npu_cmd_flight
   output logic [1:0][31:0]       look_seq_o,
   output logic [1:0][31:0]       look_opcode_o,
 
-  // Engines
-  output engine_req_t            req_o [NUM_ENGINES],
-  input  engine_rsp_t            rsp_i [NUM_ENGINES],
-  input  logic [NUM_ENGINES-1:0] read_beat_i,
-  input  logic [NUM_ENGINES-1:0] write_beat_i,
+  // Channels of the engines
+  output engine_req_t            req_o [NUM_CHANNELS],
+  input  engine_rsp_t            rsp_i [NUM_CHANNELS],
+  input  logic [NUM_CHANNELS-1:0] read_beat_i,
+  input  logic [NUM_CHANNELS-1:0] write_beat_i,
 
   // Line writer
   input  ring_config_t [QUEUES-1:0] records_i,
@@ -80,6 +81,7 @@ module npu_cmd_flight
     .cmd_i,
     .place_i   ('{qid: start_queue_i, slot: next_slot_o[start_queue_i]}),
     .free_o,
+    .busy_o,
     .req_o,
     .rsp_i,
     .read_beat_i,

@@ -41,14 +41,14 @@ module npu_ctrl
   output logic [31:0]                program_line_o,
   input  program_info_t              program_info_i,
 
-  output engine_req_t                engine_req_o [NUM_ENGINES],
-  input  engine_rsp_t                engine_rsp_i [NUM_ENGINES],
+  output engine_req_t                engine_req_o [NUM_CHANNELS],
+  input  engine_rsp_t                engine_rsp_i [NUM_CHANNELS],
 
-  // One bit per beat on m_axi's R and W channels: any, and those of each engine
+  // One bit per beat on m_axi's R and W channels: any, and those of each engine's channel
   input  logic                       rd_beat_i,
   input  logic                       wr_beat_i,
-  input  logic [NUM_ENGINES-1:0]     engine_rd_beat_i,
-  input  logic [NUM_ENGINES-1:0]     engine_wr_beat_i
+  input  logic [NUM_CHANNELS-1:0]    engine_rd_beat_i,
+  input  logic [NUM_CHANNELS-1:0]    engine_wr_beat_i
 );
   // Registers
   logic         core_rst_n, retire, soft_reset, error_ack, ack_clear;
@@ -270,6 +270,7 @@ module npu_ctrl
     .cmd_i         (start_cmd),
     .issue_idle_i  (front_idle),
     .free_o        (engine_free),
+    .busy_o        (engine_events.busy),
     .full_o        (full),
     .stop_o        (stop),
     .next_slot_o   (next_slot),
@@ -349,14 +350,12 @@ module npu_ctrl
 
   always_comb begin
     perf_events = '{read_beat: rd_beat_i, write_beat: wr_beat_i, default: '0};
-    for (int unsigned e = 0; e < NUM_ENGINES; e++) begin
+    for (int unsigned e = 0; e < NUM_CHANNELS; e++) begin
       perf_events.active        |= engine_rsp_i[e].stats.active;
       perf_events.operand_stall |= engine_rsp_i[e].stats.operand_stall;
       perf_events.result_stall  |= engine_rsp_i[e].stats.result_stall;
     end
   end
-
-  assign engine_events.busy = ~engine_free;
 
   AnsweredWithClock: assert property (@(posedge clk_i) disable iff (!rst_ni)
       rd_rsp_i.data_valid || wr_rsp_i.done |-> active || active_q)

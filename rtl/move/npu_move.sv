@@ -7,6 +7,11 @@
 /// MaxReads requests and LandBeats beats in flight: what is requested has room to land, so that a
 /// write that waits for its turn does not hold up the reads of other engines. Writes are requested
 /// once the first data of the command is here.
+///
+/// Two of these are the channels of one engine. A command asks for no memory while an earlier one
+/// in the other channel has requests of that direction to make (`other_i`): the earlier command
+/// runs as if it were alone, and this one's data follow its last ones without a gap.
+///
 /// After a bus error no new request is made, what was requested is drained, and `done` comes with
 /// BUS_READ or else BUS_WRITE. The destination is then unspecified.
 ///
@@ -29,6 +34,9 @@ module npu_move
 
   input  engine_req_t        req_i,
   output engine_rsp_t        rsp_o,
+
+  output move_pending_t      pending_o,  // of this channel
+  input  move_pending_t      other_i,
 
   // Memory controller
   output mem_rd_req_t        rd_req_o,
@@ -54,11 +62,12 @@ module npu_move
   } state_e;
 
   state_e                     state_q, state_d;
+  move_pending_t              earlier_q, held;  // the other channel's command came first
   logic                       start, fill, drain, finished, flowing_q, read_err_q, write_err_q;
   logic [1:0]                 elem_log2;
   logic [AckW-1:0]            unacked_q;
   logic                       src_busy, src_valid, src_ready, src_room, src_empty;
-  logic                       dst_busy, dst_valid, dst_ready, dst_room;
+  logic                       dst_busy, dst_valid, dst_ready, dst_room, dst_open;
   logic                       src_run, src_take, dst_run, dst_take, write_fire;
   logic                       landed, land_ready;
   logic [BusBits-1:0]         land_beat;
@@ -77,6 +86,8 @@ module npu_move
   assign rsp_o.ready = state_q == IDLE;
   assign start       = req_i.valid && rsp_o.ready;
   assign drain       = read_err_q || write_err_q;
+  assign pending_o   = '{reading: src_busy, writing: dst_busy};
+  assign held        = earlier_q & other_i;
 
   always_comb begin
     unique case (elem_log2)
@@ -96,7 +107,7 @@ module npu_move
 
   npu_read_land #(.BusBits(BusBits), .Beats(LandBeats)) u_land (
     .clk_i, .rst_ni,
-    .req_valid_i(src_valid && src_room), .req_range_i(rd_req_o.range), .req_beats_o(),
+    .req_valid_i(src_valid && src_room && !held.reading), .req_range_i(rd_req_o.range), .req_beats_o(),
     .mem_valid_o(rd_req_o.valid), .mem_ready_i(rd_rsp_i.ready),
     .data_valid_i(rd_rsp_i.data_valid), .data_i(rd_data_i), .data_err_i(rd_rsp_i.data_err),
     .beat_valid_o(landed), .beat_ready_i(land_ready), .beat_o(land_beat), .beat_err_o(),
@@ -123,13 +134,14 @@ module npu_move
     .req_range_o(wr_req_o.range), .req_last_o(), .loop_o()
   );
 
-  assign wr_req_o.valid = dst_valid && dst_room && flowing_q;
-  assign dst_ready      = wr_rsp_i.ready && dst_room && flowing_q;
+  assign dst_open       = dst_valid && flowing_q && !held.writing;
+  assign wr_req_o.valid = dst_open && dst_room;
+  assign dst_ready      = wr_rsp_i.ready && wr_req_o.valid;
   assign write_fire     = wr_req_o.valid && wr_rsp_i.ready;
 
   npu_move_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_dst_run (
     .clk_i, .rst_ni,
-    .request_valid_i(dst_valid && wr_rsp_i.ready && flowing_q), .request_ready_o(dst_room),
+    .request_valid_i(dst_open && wr_rsp_i.ready), .request_ready_o(dst_room),
     .request_range_i(wr_req_o.range),
     .empty_o(), .valid_o(dst_run), .lane_o(dst_lane), .left_o(dst_left),
     .take_i(dst_take), .take_bytes_i(dst_bytes)
@@ -174,8 +186,10 @@ module npu_move
       read_err_q  <= 1'b0;
       write_err_q <= 1'b0;
       unacked_q   <= '0;
+      earlier_q   <= '0;
     end else begin
-      state_q <= state_d;
+      state_q   <= state_d;
+      earlier_q <= start ? other_i : held;
       if (start) begin
         flowing_q   <= fill;
         read_err_q  <= 1'b0;

@@ -117,12 +117,23 @@ package npu_pkg;
 
   localparam int unsigned NUM_ENGINES = ENGINE_NONE;
 
+  /// What runs one command at a time, as indices: each engine's channel has the engine's number,
+  /// the last one is the second channel of ENGINE_MOVE.
+  localparam int unsigned CHANNEL_MOVE1 = NUM_ENGINES;
+  localparam int unsigned NUM_CHANNELS = NUM_ENGINES + 1;
+
   /// One bit per cycle and kind, counted by the command processor.
   typedef struct packed {
     logic active;
     logic operand_stall;
     logic result_stall;
   } npu_stats_t;
+
+  /// Whether a command of npu_move has requests to make, at one of its two clients.
+  typedef struct packed {
+    logic reading;
+    logic writing;
+  } move_pending_t;
 
   /// To an engine. `cmd` is stable from `valid` until the engine's `done`.
   typedef struct packed {

@@ -26,8 +26,8 @@ module npu_order_checker
   input logic              bready,
   input logic [IdBits-1:0] bid,
 
-  input engine_req_t       engine_req_i [NUM_ENGINES],
-  input engine_rsp_t       engine_rsp_i [NUM_ENGINES],
+  input engine_req_t       engine_req_i [NUM_CHANNELS],
+  input engine_rsp_t       engine_rsp_i [NUM_CHANNELS],
 
   // Writes of the command processor, as it hands them over
   input logic              write_valid,
@@ -40,7 +40,7 @@ module npu_order_checker
   localparam int unsigned CountW = 32;
   localparam int unsigned PtrW   = $clog2(Depth);
 
-  // Whether a client is the engine's, as npu_core numbers them.
+  // Whether a client is the channel's, as npu_core numbers them.
   function automatic logic writes(int unsigned engine, logic [IdBits-1:0] id);
     logic [3:0] first;
     first = 4'(1 + engine + (engine > ENGINE_VECTOR ? MAX_RESULTS - 1 : 0));
@@ -48,11 +48,11 @@ module npu_order_checker
            id[IdBits-1-:4] < first + 4'(engine == ENGINE_VECTOR ? MAX_RESULTS : 1);
   endfunction
 
-  // Bursts of each engine without a response
-  logic [NUM_ENGINES-1:0][CountW-1:0] open_q;
-  logic [NUM_ENGINES-1:0]             offered_q, taken, done;
+  // Bursts of each channel without a response
+  logic [NUM_CHANNELS-1:0][CountW-1:0] open_q;
+  logic [NUM_CHANNELS-1:0]             offered_q, taken, done;
 
-  for (genvar e = 0; e < NUM_ENGINES; e++) begin : gen_engine
+  for (genvar e = 0; e < NUM_CHANNELS; e++) begin : gen_engine
     logic opened, closed;
     assign opened   = awvalid && awready && writes(e, awid);
     assign closed   = bvalid && bready && writes(e, bid);
@@ -67,14 +67,14 @@ module npu_order_checker
 
     DoneWhenAnswered: assert property (@(posedge clk_i) disable iff (!rst_ni)
         done[e] |-> open_q[e] == '0)
-      else $error("m_axi: engine %0d is done with %0d writes open", e, open_q[e]);
+      else $error("m_axi: channel %0d is done with %0d writes open", e, open_q[e]);
   end
 
   // The commands that engines were offered, oldest first, until their records are written
   logic [QUEUES-1:0][Depth-1:0][31:0] opcode_q;
   logic [QUEUES-1:0][Depth-1:0]       done_q;
-  logic [NUM_ENGINES-1:0][PtrW-1:0]   current_q;  // of each engine
-  queue_t [NUM_ENGINES-1:0]           current_queue_q;
+  logic [NUM_CHANNELS-1:0][PtrW-1:0]   current_q;  // of each channel
+  queue_t [NUM_CHANNELS-1:0]           current_queue_q;
   logic [QUEUES-1:0][PtrW-1:0]        head_q, tail_q;
   queue_t                             queue_q, written;
   completion_t                        record;
@@ -94,7 +94,7 @@ module npu_order_checker
       tail_q <= '0;
       done_q <= '0;
     end else begin
-      for (int unsigned e = 0; e < NUM_ENGINES; e++) begin
+      for (int unsigned e = 0; e < NUM_CHANNELS; e++) begin
         if (taken[e]) begin
           opcode_q[queue_q][tail_q[queue_q]] <= engine_req_i[e].cmd.opcode;
           done_q[queue_q][tail_q[queue_q]]   <= 1'b0;
@@ -114,7 +114,7 @@ module npu_order_checker
   end
 
   OneOfferAtATime: assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(taken))
-    else $error("engines %04b are offered commands in one cycle", taken);
+    else $error("channels %05b are offered commands in one cycle", taken);
   RecordAfterWrites: assert property (@(posedge clk_i) disable iff (!rst_ni)
       record_now && of_engine && record.status == '0
       |-> head_q[written] != tail_q[written] && done_q[written][head_q[written]]

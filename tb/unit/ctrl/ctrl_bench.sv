@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The command processor with plain pins: its structures taken apart for C++.
 ///
-/// `engine_*` have one element per engine, in the order of engine_e.
+/// `engine_*` have one element per channel, as npu_pkg numbers them.
 module ctrl_bench
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -59,24 +59,24 @@ module ctrl_bench
   output logic [31:0]                program_line_o,
   input  logic [$bits(program_info_t)-1:0] program_info_i,
 
-  output npu_engine_cmd_t            engine_cmd_o [NUM_ENGINES],
-  output logic                       engine_valid_o [NUM_ENGINES],
-  input  logic                       engine_ready_i [NUM_ENGINES],
-  input  logic                       engine_done_i [NUM_ENGINES],
-  input  logic [3:0]                 engine_err_i [NUM_ENGINES],
-  input  logic [2:0]                 engine_stats_i [NUM_ENGINES],
+  output npu_engine_cmd_t            engine_cmd_o [NUM_CHANNELS],
+  output logic                       engine_valid_o [NUM_CHANNELS],
+  input  logic                       engine_ready_i [NUM_CHANNELS],
+  input  logic                       engine_done_i [NUM_CHANNELS],
+  input  logic [3:0]                 engine_err_i [NUM_CHANNELS],
+  input  logic [2:0]                 engine_stats_i [NUM_CHANNELS],
 
   input  logic                       rd_beat_i,
   input  logic                       wr_beat_i,
-  input  logic [NUM_ENGINES-1:0]     engine_rd_beat_i,
-  input  logic [NUM_ENGINES-1:0]     engine_wr_beat_i
+  input  logic [NUM_CHANNELS-1:0]    engine_rd_beat_i,
+  input  logic [NUM_CHANNELS-1:0]    engine_wr_beat_i
 );
   axil_req_t   axil_req;
   axil_rsp_t   axil_rsp;
   mem_rd_req_t rd_req;
   mem_wr_req_t wr_req;
-  engine_req_t engine_req [NUM_ENGINES];
-  engine_rsp_t engine_rsp [NUM_ENGINES];
+  engine_req_t engine_req [NUM_CHANNELS];
+  engine_rsp_t engine_rsp [NUM_CHANNELS];
 
   assign axil_req = '{
     aw_valid: s_axil_awvalid_i, aw_addr: s_axil_awaddr_i, aw_prot: '0,
@@ -102,7 +102,7 @@ module ctrl_bench
   assign wr_req_bytes_o  = wr_req.range.bytes;
   assign wr_data_valid_o = wr_req.data_valid;
 
-  for (genvar e = 0; e < NUM_ENGINES; e++) begin : gen_engine
+  for (genvar e = 0; e < NUM_CHANNELS; e++) begin : gen_channel
     assign engine_valid_o[e] = engine_req[e].valid;
     assign engine_cmd_o[e]   = engine_req[e].cmd;
     assign engine_rsp[e] = '{ready: engine_ready_i[e], done: engine_done_i[e],

@@ -49,6 +49,7 @@ class Device {
   size_t failing_too = SIZE_MAX;       // and this one
   uint32_t engine_error = 0;
   size_t slow_dispatch = SIZE_MAX;  // this one runs for kSlowCycles
+  size_t slow_too = SIZE_MAX;       // and this one
   static constexpr uint64_t kSlowCycles = 8000;
   uint64_t read_delay = 0;
   uint64_t engine_latency = 0;  // least cycles that a command runs
@@ -56,7 +57,7 @@ class Device {
   uint64_t soft_resets = 0;
   std::vector<Events> events;  // of each dispatched command, in the cycles that its engine ran
   Events total;                // of all of them
-  unsigned most_running = 0;   // engines at a time
+  unsigned most_running = 0;   // channels at a time
   // Called with the number of a dispatch that starts, and those that run, itself included.
   std::function<void(size_t, const std::vector<size_t>&)> on_start;
   // Called with the address of each line that is read.
@@ -211,22 +212,22 @@ class Device {
     write_due_ = due();
   }
 
-  // The pins of each engine, so that one loop serves them all.
+  // The pins of each channel, so that one loop serves them all.
   struct Pins {
     CData &valid, &ready, &done, &err, &stats;
   };
-  Pins pins(unsigned engine) {
-    return {top.engine_valid_o[engine], top.engine_ready_i[engine], top.engine_done_i[engine],
-            top.engine_err_i[engine], top.engine_stats_i[engine]};
+  Pins pins(unsigned channel) {
+    return {top.engine_valid_o[channel], top.engine_ready_i[channel], top.engine_done_i[channel],
+            top.engine_err_i[channel], top.engine_stats_i[channel]};
   }
 
   void drive_engines() {
     pending_.fill({});
     seen_ = {};
-    const unsigned reader = unsigned(random.below(2 * kEngines));
-    const unsigned writer = unsigned(random.below(2 * kEngines));
+    const unsigned reader = unsigned(random.below(2 * kChannels));
+    const unsigned writer = unsigned(random.below(2 * kChannels));
     top.engine_rd_beat_i = top.engine_wr_beat_i = 0;
-    for (unsigned i = 0; i < kEngines; ++i) {
+    for (unsigned i = 0; i < kChannels; ++i) {
       Pins engine = pins(i);
       Run& run = runs_[i];
       const bool running = run.due != 0;
@@ -256,7 +257,7 @@ class Device {
   // The pins of this cycle belong to the commands that ran when they were driven.
   void count_events() {
     add(total, seen_);
-    for (unsigned i = 0; i < kEngines; ++i)
+    for (unsigned i = 0; i < kChannels; ++i)
       if (runs_[i].number < events.size()) add(events[runs_[i].number], pending_[i]);
   }
   static void add(Events& counts, const Events& more) {
@@ -269,14 +270,15 @@ class Device {
 
   void sample_engines() {
     unsigned running = 0;
-    for (unsigned i = 0; i < kEngines; ++i) {
+    for (unsigned i = 0; i < kChannels; ++i) {
       Run& run = runs_[i];
       if (run.due != 0 && pins(i).done) run.due = 0;
       if (run.due != 0) check(run.command == command_words(i), "the command changed under way");
-      if (pins(i).valid && !run.offered) offer(Engine(i));
+      if (pins(i).valid && !run.offered) offer(i);
       if (pins(i).valid && pins(i).ready) {
         run.offered = false;
-        run.due = due() + (run.number == slow_dispatch ? kSlowCycles : engine_latency);
+        const bool slow = run.number == slow_dispatch || run.number == slow_too;
+        run.due = due() + (slow ? kSlowCycles : engine_latency);
       }
       running += run.due != 0;
     }
@@ -284,12 +286,12 @@ class Device {
   }
 
   // Commands start in order; engines take them when they are ready.
-  void offer(Engine engine) {
-    Run& run = runs_[engine];
-    words_ = run.command = command_words(engine);
+  void offer(unsigned channel) {
+    Run& run = runs_[channel];
+    words_ = run.command = command_words(channel);
     next_bit_ = 0;
     Dispatch d{};
-    d.engine = engine;
+    d.engine = engine_of_channel(channel);
     for (unsigned i = d.windows.size(); i-- > 0;) d.windows[i] = next_window();
     for (uint32_t& size : d.product) size = next(32);
     for (View& view : std::views::reverse(d.results)) view = next_view();
@@ -320,9 +322,9 @@ class Device {
     return numbers;
   }
 
-  std::vector<uint32_t> command_words(unsigned engine) {
+  std::vector<uint32_t> command_words(unsigned channel) {
     std::vector<uint32_t> words;
-    for (unsigned i = 0; i < kCommandWords; ++i) words.push_back(top.engine_cmd_o[engine][i]);
+    for (unsigned i = 0; i < kCommandWords; ++i) words.push_back(top.engine_cmd_o[channel][i]);
     return words;
   }
   // The next bits of the command, from its least significant one.
@@ -372,15 +374,15 @@ class Device {
   std::vector<std::pair<std::vector<uint8_t>, uint64_t>> write_beats_;
   // Four windows of 608 bits, four sizes, seven tensors of 384 bits and 329 more.
   static constexpr unsigned kCommandWords = (5 * 608 + 4 * 32 + 7 * 384 + 333 + 31) / 32;
-  // What an engine is doing: dispatch `number` until cycle `due`; 0 when it is free.
+  // What a channel is doing: dispatch `number` until cycle `due`; 0 when it is free.
   struct Run {
     size_t number = SIZE_MAX;
     bool offered = false;
     uint64_t due = 0;
     std::vector<uint32_t> command;
   };
-  std::array<Run, kEngines> runs_;
-  std::array<Events, kEngines> pending_;  // what the pins say in this cycle
+  std::array<Run, kChannels> runs_;
+  std::array<Events, kChannels> pending_;  // what the pins say in this cycle
   Events seen_;                           // of the whole device
   std::vector<uint32_t> words_;
   unsigned next_bit_ = 0;

@@ -57,6 +57,12 @@ struct View {
 // In the order of engine_e.
 enum Engine { kMove, kMatrix, kVector, kGather, kEngines };
 
+// One channel per engine, then the second one of kMove.
+constexpr unsigned kChannels = kEngines + 1;
+constexpr Engine engine_of_channel(unsigned channel) {
+  return channel == kEngines ? kMove : Engine(channel);
+}
+
 // What the counters of the device count.
 struct Events {
   uint64_t active = 0, operand_stall = 0, result_stall = 0, read_beats = 0, write_beats = 0;

@@ -49,7 +49,7 @@ class Overlap {
     guarded_ = 0;
   }
 
-  // All four engines at work at a time; a COPY behind a COPY waits for its engine alone.
+  // Engines at work at a time, and two commands of one engine; a third one waits for it alone.
   void engines() {
     d_.most_running = 0;
     d_.memory.put(kDescriptors, Descriptor{kData + 0x3000, 0, 1, {4}, {1}, 0});
@@ -65,6 +65,7 @@ class Overlap {
                 kData + 0x1200,
                 {2, 2, 2, 1}},
          Packet{uint32_t(Opcode::kFill), 0, 0, 0, kData + 0x2000, {4, 0}},
+         Packet{uint32_t(Opcode::kFill), 0, 0, 0, kData + 0x2100, {4, 0}},
          Packet{uint32_t(Opcode::kGather),
                 indexed,
                 kDescriptors,
@@ -73,28 +74,35 @@ class Overlap {
                 {0}},
          copy(kData + 0x4000, kData + 0x4100)});
     check(record(1).start_cycle < record(0).end_cycle, "MATMUL waits for an independent COPY");
-    check(record(2).engine_wait > kLong / 2 && record(2).operand_wait == 0,
-          "FILL behind COPY: waits %u and %u", record(2).engine_wait, record(2).operand_wait);
-    check(record(3).start_cycle < record(2).end_cycle, "GATHER waits for an independent FILL");
-    check(record(4).start_cycle > record(3).end_cycle && record(4).operand_wait != 0 &&
-              record(4).waited_for == first_ + 3,
-          "COPY behind GATHER: waited for %u", record(4).waited_for);
-    check(d_.most_running >= 2, "%u engines at a time", d_.most_running);
+    check(record(2).start_cycle < record(0).end_cycle && record(2).engine_wait == 0,
+          "FILL waits %u cycles for the engine of a COPY", record(2).engine_wait);
+    check(record(3).start_cycle > record(0).end_cycle && record(3).operand_wait == 0 &&
+              record(3).engine_wait > kLong / 2,
+          "third command of an engine: waits %u and %u", record(3).engine_wait,
+          record(3).operand_wait);
+    check(record(4).start_cycle < record(3).end_cycle, "GATHER waits for an independent FILL");
+    check(record(5).start_cycle > record(4).end_cycle && record(5).operand_wait != 0 &&
+              record(5).waited_for == first_ + 4,
+          "COPY behind GATHER: waited for %u", record(5).waited_for);
+    check(d_.most_running >= 3, "%u channels at a time", d_.most_running);
     waits_of_engines();
   }
 
  private:
-  // After engines(): FILL waited for COPY's engine, the last COPY for the GATHER, nobody else.
+  // After engines(): the second FILL waited for COPY's engine, the last COPY for the GATHER.
   void waits_of_engines() {
-    const uint32_t busy = uint32_t(record(3).end_cycle - record(3).start_cycle);
+    const uint32_t busy = uint32_t(record(4).end_cycle - record(4).start_cycle);
     check(d_.read(csr::kEngineBusy + 4 * kGather) == busy, "ENGINE_BUSY");
+    const uint64_t moved = record(3).end_cycle - record(0).start_cycle +
+                           record(5).end_cycle - record(5).start_cycle;
+    check(d_.read(csr::kEngineBusy + 4 * kMove) == moved, "ENGINE_BUSY with two commands at a time");
     check(d_.read(csr::kEngineBusy + 4 * kVector) == 0, "ENGINE_BUSY without a command");
     for (unsigned i = 0; i < kEngines; ++i)
-      check(d_.read(csr::kEngineWait + 4 * i) == (i == kMove ? record(2).engine_wait : 0),
+      check(d_.read(csr::kEngineWait + 4 * i) == (i == kMove ? record(3).engine_wait : 0),
             "ENGINE_WAIT of engine %u", i);
     for (unsigned i = 0; i < kEngines * kEngines; ++i)
       check(d_.read(csr::kCommandWait + 4 * i) ==
-                (i == kMove * kEngines + kGather ? record(4).operand_wait : 0),
+                (i == kMove * kEngines + kGather ? record(5).operand_wait : 0),
             "COMMAND_WAIT of pair %u", i);
   }
 

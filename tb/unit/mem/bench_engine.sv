@@ -24,7 +24,8 @@ module bench_engine
 );
   // Runs of 256 KiB take the way of runs of 4 GiB.
   npu_move #(.BusBits(BusBits), .RunW(18)) u_move (
-    .clk_i, .rst_ni, .req_i, .rsp_o, .rd_req_o, .rd_rsp_i, .rd_data_i, .wr_req_o, .wr_rsp_i,
+    .clk_i, .rst_ni, .req_i, .rsp_o, .pending_o(), .other_i('0), .rd_req_o, .rd_rsp_i, .rd_data_i,
+    .wr_req_o, .wr_rsp_i,
     .wr_data_o, .wr_strb_o
   );
 
