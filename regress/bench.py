@@ -58,6 +58,7 @@ FIGURES: tuple[Figure, ...] = (
     ),
     Figure("utilisation", "matrix utilisation, fp32 512³, doorbell to done", 0.99, "higher"),
     Figure("copy_beats", "read beats ÷ busy cycles, 64 KiB COPY, latency 100", 0.99, "higher"),
+    Figure("copy_queue", "the same for COPYs that are added to a queue", 0.999, "higher"),
     Figure("copy_rate", "the same for 64 KiB more: without the latencies", 0.99, "higher"),
     Figure("lenet_pass", "a pass of LeNet, 64 images, each op alone", 0.6, "lower", "Mcycles"),
     Figure("qwen_layer", "a Qwen2.5-0.5B layer, 32 tokens, bf16", 1.92, "lower", "Mcycles"),

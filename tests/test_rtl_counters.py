@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from backend_host import CONFIG, Host
@@ -87,17 +88,21 @@ def test_clear_zeroes_every_counter(rtl: Host) -> None:
 
 
 def test_counters_per_engine_say_who_waited_for_whom(rtl: Host) -> None:
-    """A product, a COPY of its result, and a FILL elsewhere behind that."""
+    """A product, a COPY of its result, and two FILLs elsewhere behind that: the second FILL finds
+    both channels of its engine busy."""
     rtl.backend.reset()
     rtl.start()
     fill = Packet(Opcode.FILL, FP32, 0, 0, B + 0x1_0000, (4, 7))
     from_result = Packet(Opcode.COPY, FP32, C, 0, A - 0x1_0000, (M * N,))
-    for packet in (PRODUCT, from_result, fill):
+    other_fill = replace(fill, dst=B + 0x2_0000)
+    for packet in (PRODUCT, from_result, fill, other_fill):
         rtl.push(packet)
-    rtl.wait_until(3)
-    product, copy, filled = (rtl.record(index) for index in range(3))
+    rtl.wait_until(4)
+    product, copy, filled, filled_last = (rtl.record(index) for index in range(4))
     counters = read_engine_counters(rtl.backend)
     assert counters[Engine.MATRIX].busy == product.cycles
     assert counters[Engine.MOVE].waited_for[Engine.MATRIX] == copy.operand_wait > 0
-    assert counters[Engine.MOVE].wanted == filled.engine_wait
+    assert filled.start_cycle < copy.end_cycle
+    assert filled.engine_wait == 0
+    assert counters[Engine.MOVE].wanted == filled_last.engine_wait > 0
     assert counters[Engine.VECTOR] == EngineCounters(0, 0, dict.fromkeys(Engine, 0))

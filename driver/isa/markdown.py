@@ -115,7 +115,8 @@ starts when its engine is free and when no unfinished command writes a byte that
 writes, or reads a byte that it writes. The bytes of an operand are all from its first to its last
 one, gaps included. A descriptor is not read while an unfinished command may write it. So memory is
 as if one command ran at a time. This does not hold for packets and completion records: a command
-must not write a packet that is queued, and must not have an operand in the records.
+must not write a packet that is queued, and must not have an operand in the records. COPY and FILL
+share an engine that runs two of them at a time; the other engines run one command.
 
 NOP starts in its turn like any other. FENCE, SYNC and LOAD start when everything before them is
 completed. Behind GATHER and SCATTER, whose indices may be wrong, nothing starts before they have

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The RTL at work for a measurement: the fastest build, one command at a time."""
+"""The RTL at work for a measurement: the fastest build, one command or queue at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TIMEOUT_S = 1800.0
 
 @dataclass(frozen=True)
 class Counters:
-    """The device's own count of one command, from doorbell to done."""
+    """The device's own count of one or several commands, from doorbell to done."""
 
     busy_cycles: int
     read_beats: int
@@ -41,10 +41,10 @@ class DeviceBench:
         """CPU time of the simulator so far."""
         return process_cpu_seconds(self._backend.simulator.pid)
 
-    def run(self, packet: Packet) -> Counters:
-        """Run one command alone."""
+    def run(self, *packets: Packet) -> Counters:
+        """Run these commands, with nothing else in the queue."""
         self._backend.write_csr(csr.PERF_CTRL, 1)
-        self.device.submit([packet], _TIMEOUT_S)
+        self.device.submit(packets, _TIMEOUT_S)
         values = (csr.BUSY_CYCLES_LO, csr.READ_BEATS_LO, csr.WRITE_BEATS_LO)
         return Counters(*(self._backend.read_csr(offset) for offset in values))
 

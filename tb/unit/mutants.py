@@ -135,7 +135,19 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "COMMAND_WAIT",
         ),
         Mutant("npu_cmd_front.sv", "&& «!blocked[p]» && start[p]", "1'b1", "ENGINE_WAIT"),
-        Mutant("npu_ctrl.sv", "engine_events.busy = «~engine_free»", "engine_start", "BUSY"),
+        Mutant("npu_cmd_engines.sv", "busy_o               = «~free[NUM_ENGINES-1:0]»", "start_i"),
+        # two channels of an engine
+        Mutant(
+            "npu_cmd_engines.sv", "= !free[ENGINE_MOVE] || «!free[CHANNEL_MOVE1]»", "1'b0", "BUSY"
+        ),
+        Mutant(
+            "npu_cmd_engines.sv", "= free[ENGINE_MOVE] || «free[CHANNEL_MOVE1]»", "1'b0", "waits"
+        ),
+        Mutant(
+            "npu_cmd_engines.sv",
+            "start[CHANNEL_MOVE1] = «start_i[ENGINE_MOVE] && !free[ENGINE_MOVE]»",
+            "1'b0",
+        ),
         # two queues
         Mutant("npu_cmd_front.sv", "(can_take == '1) ? «!last_taken_q» :", "1'b0", "has started"),
         Mutant(
