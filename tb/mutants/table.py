@@ -49,6 +49,7 @@ class PlantedMutant:
 _HAZARD, _ORDER, _CHECK = "hazard checker", "order of commands", "operand checks"
 _LOAD, _PROGRAMS = "program load", "program memory"
 _WINDOW, _BUFFER, _CLOCK = "windows", "operand buffer", "clock gates"
+_CHANNELS: Final = "channels of COPY and FILL"
 _INT4_WEIGHTS, _TABLE, _STRIDES = "weights of four bits", "tables", "strided sources"
 
 PLANTED: Final[Mapping[str, PlantedMutant]] = {
@@ -155,6 +156,30 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
         _ORDER,
         _STREAM_BUS_ERRORS,
         Mutant("npu_cmd_retire.sv", "= «drained_i» && (", "1'b1"),
+    ),
+    # two commands of one engine
+    "channel-order": PlantedMutant(
+        _CHANNELS,
+        _STREAMS,
+        Mutant("npu_move.sv", "earlier_q <= «start ? other_i : held»;", "2'b11"),
+    ),
+    "channel-free": PlantedMutant(
+        _CHANNELS,
+        _STREAMS,
+        Mutant(
+            "npu_cmd_engines.sv",
+            "free_o[ENGINE_MOVE]  = «free[ENGINE_MOVE] || free[CHANNEL_MOVE1]»;",
+            "1'b1",
+        ),
+    ),
+    "channel-twice": PlantedMutant(
+        _CHANNELS,
+        _STREAMS,
+        Mutant(
+            "npu_cmd_engines.sv",
+            "start[CHANNEL_MOVE1] = «start_i[ENGINE_MOVE] && !free[ENGINE_MOVE]»;",
+            "start_i[ENGINE_MOVE]",
+        ),
     ),
     # a wrong operand is accepted, or the bytes of one are counted wrong
     "check-dimension": PlantedMutant(
