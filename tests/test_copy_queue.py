@@ -44,9 +44,9 @@ def copies(host: Host, count: int) -> tuple[int, int, list[CompletionRecord]]:
 def test_a_queue_of_copies_reads_in_every_cycle(rtl: Host) -> None:
     beats, cycles, _ = copies(rtl, 3)
     more_beats, more_cycles, records = copies(rtl, 7)
-    copied = 4 * COPY_BYTES // (CONFIG.bus_bits // 8)
-    assert more_beats - beats >= copied
-    assert more_cycles - cycles <= copied * 1.001
+    added = more_beats - beats  # packets included
+    assert added >= 4 * COPY_BYTES // (CONFIG.bus_bits // 8)
+    assert added / (more_cycles - cycles) >= 0.999
     assert all(later.start_cycle < earlier.end_cycle for earlier, later in pairwise(records))
 
 

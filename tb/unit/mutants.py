@@ -191,7 +191,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_ctrl.sv", ".en_i(active || «active_q»)", "1'b0"),
         Mutant("npu_cmd_flight.sv", "retire_waits && «!engine_ending»", "1'b1"),
         Mutant("npu_ctrl.sv", "fetch_valid != '0 || «push»;", "1'b0"),
-        Mutant("npu_cmd_engines.sv", "|| «!free_o[e]»)", "1'b0"),
+        Mutant("npu_cmd_engines.sv", "|| «!free[e]»)", "1'b0"),
         Mutant("npu_csr_wrap.sv", "|| «bus_was_active_q != '0»", "1'b0"),
         Mutant("npu_csr_wrap.sv", "|| «irq_events_i != '0»", "1'b0"),
         Mutant("npu_csr_wrap.sv", "{«hwif_out.RING_BASE_HI.addr.value»", "32'd0", "command starts"),
