@@ -107,7 +107,8 @@ module npu_move
 
   npu_read_land #(.BusBits(BusBits), .Beats(LandBeats)) u_land (
     .clk_i, .rst_ni,
-    .req_valid_i(src_valid && src_room && !held.reading), .req_range_i(rd_req_o.range), .req_beats_o(),
+    .req_valid_i(src_valid && src_room && !held.reading), .req_range_i(rd_req_o.range),
+    .req_beats_o(),
     .mem_valid_o(rd_req_o.valid), .mem_ready_i(rd_rsp_i.ready),
     .data_valid_i(rd_rsp_i.data_valid), .data_i(rd_data_i), .data_err_i(rd_rsp_i.data_err),
     .beat_valid_o(landed), .beat_ready_i(land_ready), .beat_o(land_beat), .beat_err_o(),

@@ -383,7 +383,7 @@ class Device {
   };
   std::array<Run, kChannels> runs_;
   std::array<Events, kChannels> pending_;  // what the pins say in this cycle
-  Events seen_;                           // of the whole device
+  Events seen_;                            // of the whole device
   std::vector<uint32_t> words_;
   unsigned next_bit_ = 0;
   unsigned response_ = 0;

@@ -93,9 +93,10 @@ class Overlap {
   void waits_of_engines() {
     const uint32_t busy = uint32_t(record(4).end_cycle - record(4).start_cycle);
     check(d_.read(csr::kEngineBusy + 4 * kGather) == busy, "ENGINE_BUSY");
-    const uint64_t moved = record(3).end_cycle - record(0).start_cycle +
-                           record(5).end_cycle - record(5).start_cycle;
-    check(d_.read(csr::kEngineBusy + 4 * kMove) == moved, "ENGINE_BUSY with two commands at a time");
+    const uint64_t moved =
+        record(3).end_cycle - record(0).start_cycle + record(5).end_cycle - record(5).start_cycle;
+    check(d_.read(csr::kEngineBusy + 4 * kMove) == moved,
+          "ENGINE_BUSY with two commands at a time");
     check(d_.read(csr::kEngineBusy + 4 * kVector) == 0, "ENGINE_BUSY without a command");
     for (unsigned i = 0; i < kEngines; ++i)
       check(d_.read(csr::kEngineWait + 4 * i) == (i == kMove ? record(3).engine_wait : 0),
