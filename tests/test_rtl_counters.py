@@ -92,9 +92,9 @@ def test_counters_per_engine_say_who_waited_for_whom(rtl: Host) -> None:
     both channels of its engine busy."""
     rtl.backend.reset()
     rtl.start()
-    fill = Packet(Opcode.FILL, FP32, 0, 0, B + 0x1_0000, (4, 7))
+    fill = Packet(Opcode.FILL, FP32, 0, 0, C + 0x1_0000, (4, 7))
     from_result = Packet(Opcode.COPY, FP32, C, 0, A - 0x1_0000, (M * N,))
-    other_fill = replace(fill, dst=B + 0x2_0000)
+    other_fill = replace(fill, dst=C + 0x2_0000)
     for packet in (PRODUCT, from_result, fill, other_fill):
         rtl.push(packet)
     rtl.wait_until(4)
