@@ -72,6 +72,8 @@ GROUPS: dict[str, tuple[Signal, ...]] = {
         Signal("matrix done", f"{_CORE}.u_matrix.rsp_o.done"),
         Signal("move start", f"{_CORE}.u_move.start"),
         Signal("move done", f"{_CORE}.u_move.rsp_o.done"),
+        Signal("second move start", f"{_CORE}.u_move1.start"),
+        Signal("second move done", f"{_CORE}.u_move1.rsp_o.done"),
         Signal("operand checked", f"{_CTRL}.u_cmd_front.u_cmd_check.span_valid_o"),
         Signal("operand is written", f"{_CTRL}.u_cmd_front.u_cmd_check.span_o.write"),
         Signal("operand first byte", f"{_CTRL}.u_cmd_front.u_cmd_check.span_o.first", 64),
