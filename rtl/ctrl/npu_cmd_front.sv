@@ -307,7 +307,10 @@ module npu_cmd_front
   assign idle_o  = idle && !here[Park];
   assign waits_o = waits == '1;
 
-  DifferentQueues: assert property (@(posedge ctrl_clk_i) disable iff (!rst_ni)
-      here == '1 |-> owner[Check] != owner[Park])
-    else $error("npu_cmd_front: two packets of one queue");
+  always_ff @(posedge ctrl_clk_i) begin
+    if (rst_ni && here == '1) begin
+      DifferentQueues: assert (owner[Check] != owner[Park])
+        else $error("npu_cmd_front: two packets of one queue");
+    end
+  end
 endmodule

@@ -148,6 +148,10 @@ module npu_cmd_park
   assign error_o           = state_q == SYNC_WAIT && write_err_i ? ERROR_BUS_WRITE : ERROR_NONE;
   assign waits_o           = state_d == state_q && (state_q == EMPTY || state_q == READY);
 
-  ParkedWhenEmpty: assert property (@(posedge clk_i) disable iff (!rst_ni) park_i |-> !valid_o)
-    else $error("npu_cmd_park: a packet is lost");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && park_i) begin
+      ParkedWhenEmpty: assert (!valid_o)
+        else $error("npu_cmd_park: a packet is lost");
+    end
+  end
 endmodule

@@ -357,7 +357,10 @@ module npu_ctrl
     end
   end
 
-  AnsweredWithClock: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      rd_rsp_i.data_valid || wr_rsp_i.done |-> active || active_q)
-    else $error("npu_ctrl: a response while the clock is off");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && (rd_rsp_i.data_valid || wr_rsp_i.done)) begin
+      AnsweredWithClock: assert (active || active_q)
+        else $error("npu_ctrl: a response while the clock is off");
+    end
+  end
 endmodule

@@ -105,7 +105,10 @@ module npu_hazard
 
   assign blocked_o = blocked_q & unfinished_i;
 
-  RoomForSpan: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      span_valid_i && own_i |-> count_q != CountW'(CMD_SPANS) && !unfinished_i[slot_i])
-    else $error("npu_hazard: no room for an operand in slot %0d", slot_i);
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && span_valid_i && own_i) begin
+      RoomForSpan: assert (count_q != CountW'(CMD_SPANS) && !unfinished_i[slot_i])
+        else $error("npu_hazard: no room for an operand in slot %0d", slot_i);
+    end
+  end
 endmodule

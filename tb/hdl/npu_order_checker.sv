@@ -65,9 +65,12 @@ module npu_order_checker
       offered_q[e] <= rst_ni && engine_req_i[e].valid;
     end
 
-    DoneWhenAnswered: assert property (@(posedge clk_i) disable iff (!rst_ni)
-        done[e] |-> open_q[e] == '0)
-      else $error("m_axi: channel %0d is done with %0d writes open", e, open_q[e]);
+    always_ff @(posedge clk_i) begin
+      if (rst_ni && done[e]) begin
+        DoneWhenAnswered: assert (open_q[e] == '0)
+          else $error("m_axi: channel %0d is done with %0d writes open", e, open_q[e]);
+      end
+    end
   end
 
   // The commands that engines were offered, oldest first, until their records are written
@@ -113,15 +116,21 @@ module npu_order_checker
     end
   end
 
-  OneOfferAtATime: assert property (@(posedge clk_i) disable iff (!rst_ni) $onehot0(taken))
-    else $error("channels %05b are offered commands in one cycle", taken);
-  RecordAfterWrites: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      record_now && of_engine && record.status == '0
-      |-> head_q[written] != tail_q[written] && done_q[written][head_q[written]]
-          && opcode_q[written][head_q[written]] == record.opcode)
-    else $error("record of command %0d written before its writes, or out of order", record.seq);
-  SyncAfterAll: assert property (@(posedge clk_i) disable iff (!rst_ni)
-      write_valid && write_ready && write_i.word
-      |-> head_q[written] == tail_q[written] && (open_q == '0 || head_q != tail_q))
-    else $error("SYNC writes its word with commands under way");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      OneOfferAtATime: assert ($onehot0(taken))
+        else $error("channels %05b are offered commands in one cycle", taken);
+    end
+    if (rst_ni && record_now && of_engine && record.status == '0) begin
+      RecordAfterWrites: assert (head_q[written] != tail_q[written] &&
+                                 done_q[written][head_q[written]] &&
+                                 opcode_q[written][head_q[written]] == record.opcode)
+        else $error("record of command %0d written before its writes, or out of order", record.seq);
+    end
+    if (rst_ni && write_valid && write_ready && write_i.word) begin
+      SyncAfterAll: assert (head_q[written] == tail_q[written] &&
+                            (open_q == '0 || head_q != tail_q))
+        else $error("SYNC writes its word with commands under way");
+    end
+  end
 endmodule
