@@ -49,7 +49,7 @@ module npu_matrix_row
 
   logic [31:0]             a_q;
   logic [ArraySize*32-1:0] w_q;
-  logic [ArraySize*32-1:0] sum_q [FmaLatency];
+  logic [ArraySize*32-1:0] link_q;
   logic [FmaLatency-1:0]   valid_q;
   logic                    bypass_q;
   extent_t                 cols_q;
@@ -156,17 +156,25 @@ module npu_matrix_row
   // ---- cycle 1: one link of every chain ----
   always_ff @(posedge clk_i) begin
     if (valid_q[0]) begin
-      if (bypass_q)    sum_q[0] <= psum_i;
-      else if (int8_i) sum_q[0] <= int8_row(a_q[7:0], w_q, psum_i);
-      else             sum_q[0] <= fma_row(a_q, w_q, psum_i, sum_q[0], cols_q);
+      if (bypass_q)    link_q <= psum_i;
+      else if (int8_i) link_q <= int8_row(a_q[7:0], w_q, psum_i);
+      else             link_q <= fma_row(a_q, w_q, psum_i, link_q, cols_q);
     end
   end
 
   // ---- the registers that retiming spreads over the fma ----
-  for (genvar s = 1; s < FmaLatency; s++) begin : gen_stage
-    always_ff @(posedge clk_i) begin
-      if (valid_q[s]) sum_q[s] <= sum_q[s-1];
+  // Each is a variable of its own: of an array, the simulator would copy every element twice.
+  for (genvar s = 0; s < FmaLatency; s++) begin : gen_stage
+    logic [ArraySize*32-1:0] sum;
+    if (s == 0) begin : gen_link
+      assign sum = link_q;
+    end else begin : gen_delay
+      logic [ArraySize*32-1:0] sum_q;
+      always_ff @(posedge clk_i) begin
+        if (valid_q[s]) sum_q <= gen_stage[s-1].sum;
+      end
+      assign sum = sum_q;
     end
   end
-  assign psum_o = sum_q[FmaLatency-1];
+  assign psum_o = gen_stage[FmaLatency-1].sum;
 endmodule
