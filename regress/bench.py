@@ -67,6 +67,7 @@ FIGURES: tuple[Figure, ...] = (
         "qwen_layer_short", "the same, 16 tokens: bound of bus and array ÷ cycles", 0.97, "higher"
     ),
     Figure("decode_token", "bus busy in the products of one token, bf16", 0.97, "higher"),
+    Figure("prefill", "prefill of 16 tokens, exact RTL, two processes", 150, "lower", "s"),
     Figure("rtl_vs_torch", "CPU time of RTL ÷ torch, 1 thread, fp32 512³", 1000, "lower"),
     Figure("cmodel_vs_torch", "speed of cmodel ÷ torch, fp32 1024³", 1.0, "higher"),
     Figure("eager_op", "CPU time of the host for an add on device npu", 25, "lower", "µs"),

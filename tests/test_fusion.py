@@ -179,6 +179,17 @@ def test_a_byte_read_as_the_other_type_is_cut_again(first: DType) -> None:
     assert executed([one], memory)[out.buffer] == executed(passes[1:], memory)[out.buffer]
 
 
+@pytest.mark.parametrize("first", [DType.FP16, DType.BF16])
+def test_a_source_of_16_bits_is_rounded_to_the_other_type(first: DType) -> None:
+    other = DType.BF16 if first is DType.FP16 else DType.FP16
+    x, between, out = view(first), view(other), view()
+    passes = [step("move", x, between), step("move", between, out)]
+    memory = {one.buffer: bytearray(256) for one in (between, out)}
+    memory[x.buffer] = bytearray(range(256))
+    (one,) = fused(passes, frozenset((between.buffer,)), CONFIG)
+    assert executed([one], memory)[out.buffer] == executed(passes, memory)[out.buffer]
+
+
 def test_tables_of_several_passes_do_not_mix() -> None:
     x, out = dense(Buffer(64), DType.FP32, (16,)), dense(Buffer(64), DType.FP32, (16,))
     between = [dense(Buffer(64), DType.FP32, (16,)) for _ in range(4)]
