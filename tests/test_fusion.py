@@ -289,6 +289,49 @@ def test_seven_immediates_leave_a_constant() -> None:
     assert isinstance(one, VectorPass)
     assert one.imms == words[:6]
     assert {words[6], 19} <= set(one.program.constants)
+    assert not set(words[:6]) & set(one.program.constants)  # it serves other ones as well
+
+
+def test_a_constant_that_the_device_computes_is_no_constant_of_the_passes() -> None:
+    sizes = (40, 60)
+    word = view(sizes=(1, 1)).expanded(sizes)
+    assert word is not None
+    *tensors, out = (dense(Buffer(1 << 14), DType.FP32, sizes) for _ in range(9))
+    between = tensors[4:]
+    same = composing._STAND_INS
+    passes = [
+        step("mul_mul", tensors[0], tensors[1], word, between[0]),
+        step("mul_mul", tensors[2], tensors[3], between[0], between[1]),
+        step("decayed_sgd", between[1], between[1], between[2], imms=(1, 2, 3)),
+        step("decayed_sgd", between[2], between[2], between[3], imms=(4, 5, 6)),
+        step("affine", between[3], out, imms=(same, 7)),
+    ]
+    (one,) = fused(passes, frozenset(one.buffer for one in between), CONFIG)
+    assert isinstance(one, VectorPass)
+    (patched,) = one.words
+    assert same in one.program.constants
+    assert one.program.constants[patched.number] not in (same, *range(8))
+
+
+def test_half_of_an_int64_is_overwritten() -> None:
+    x, wide = view(DType.INT32), view(DType.INT64)
+    low = TensorView(wide.buffer, 0, DType.INT32, wide.sizes, tuple(2 * n for n in wide.strides))
+    passes = [step("move", x, wide), step("int_abs", x, low)]
+    memory = {x.buffer: bytearray(range(255, -1, -1)), wide.buffer: bytearray(256)}
+    found = executed(fused(passes, frozenset(), CONFIG), memory)
+    assert found[wide.buffer] == executed(passes, memory)[wide.buffer]
+
+
+def test_results_that_overlap_are_not_of_one_pass() -> None:
+    x, a = view(), view()
+    moved = TensorView(a.buffer, 4, DType.FP32, a.sizes, a.strides)
+    assert count([step("exp", x, a), step("sqrt", x, moved)]) == 2
+
+
+def test_a_reduction_does_not_overwrite_what_is_read() -> None:
+    """Not even where a row is one element: docs/isa.md allows it to elementwise passes alone."""
+    x, a = view(sizes=(4, 1)), view(sizes=(4, 1))
+    assert count([step("exp", x, a), step("sum", a, x)], a) == 2
 
 
 def test_the_words_of_an_int64_are_followed() -> None:
