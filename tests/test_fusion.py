@@ -313,27 +313,6 @@ def test_a_constant_that_the_device_computes_is_no_constant_of_the_passes() -> N
     assert one.program.constants[patched.number] not in (same, *range(8))
 
 
-def test_half_of_an_int64_is_overwritten() -> None:
-    x, wide = view(DType.INT32), view(DType.INT64)
-    low = TensorView(wide.buffer, 0, DType.INT32, wide.sizes, tuple(2 * n for n in wide.strides))
-    passes = [step("move", x, wide), step("int_abs", x, low)]
-    memory = {x.buffer: bytearray(range(255, -1, -1)), wide.buffer: bytearray(256)}
-    found = executed(fused(passes, frozenset(), CONFIG), memory)
-    assert found[wide.buffer] == executed(passes, memory)[wide.buffer]
-
-
-def test_results_that_overlap_are_not_of_one_pass() -> None:
-    x, a = view(), view()
-    moved = TensorView(a.buffer, 4, DType.FP32, a.sizes, a.strides)
-    assert count([step("exp", x, a), step("sqrt", x, moved)]) == 2
-
-
-def test_a_reduction_does_not_overwrite_what_is_read() -> None:
-    """Not even where a row is one element: docs/isa.md allows it to elementwise passes alone."""
-    x, a = view(sizes=(4, 1)), view(sizes=(4, 1))
-    assert count([step("exp", x, a), step("sum", a, x)], a) == 2
-
-
 def test_the_words_of_an_int64_are_followed() -> None:
     x, wide, out = view(DType.INT32), view(DType.INT64, (4, 6)), view(DType.INT32)
     high = TensorView(wide.buffer, 4, DType.INT32, wide.sizes, tuple(2 * n for n in wide.strides))
