@@ -12,6 +12,7 @@ import pytest
 from backend_host import CONFIG
 
 from driver.compile import joined, queued
+from driver.compile.clock import slowdowns
 from driver.compile.decoding import DecodedProgram
 from driver.compile.footprints import access_of, footprint
 from driver.compile.passes import ElementCopy, MatrixProduct, OtherCommand
@@ -235,3 +236,13 @@ def test_a_widening_pass_is_left_out_where_passes_read_it() -> None:
     both = queued("both", programs, (), CONFIG)
     assert both.packet_count == 2 or "move" in both.vector_programs[0]
     assert queued("one", programs, (wide.buffer,), CONFIG).packet_count == 1
+
+
+def test_operands_share_the_bus_and_none_gets_more_than_another_that_wants_more() -> None:
+    assert slowdowns({0: (0.5, 2), 1: (0.4, 1)}) == {0: 1.0, 1: 1.0}
+    found = slowdowns({0: (0.6, 2), 1: (0.8, 4), 2: (0.0, 1)})
+    assert found[2] == 1.0
+    used = {at: share / found[at] for at, share in ((0, 0.6), (1, 0.8))}
+    assert sum(used.values()) == pytest.approx(1.0)
+    assert used[0] / 2 == pytest.approx(used[1] / 4)
+    assert slowdowns({0: (0.2, 2), 1: (1.0, 1)})[1] == pytest.approx(1 / 0.8)

@@ -18,8 +18,14 @@ _LAST_COLUMNS = (64, 128, 256)
 _LEAST_RATIO = 4
 """Columns of a product that is cut, to those of its last part."""
 _MOST_PARTS = 4
+_MOST_EQUAL = 8
+_CUT_TRIES = 6
+"""Orders of random ranks for each way to cut."""
+_TRIES = 60
+"""Orders of random ranks for the queue as it is cut."""
 _LEAST_GAIN = 500
-"""Cycles by which a cut must shorten the queue: the estimate is no better than that."""
+"""Cycles by which a cut must shorten the queue, next to none or to one of no more parts: the
+estimate is no better than that."""
 
 
 def arranged(
@@ -31,6 +37,8 @@ def arranged(
     numbers = range(len(commands) if len(commands) <= _MOST_COMMANDS else 0)
     for number in reversed(numbers):  # a cut moves only what is behind it
         queue, schedule = _better(queue, schedule, number, temporaries, hw)
+    if len(queue.commands) <= _MOST_COMMANDS:
+        schedule = scheduled(queue.commands, hw, queue.parts, _TRIES)
     return [queue.commands[at] for at in schedule.order], queue.temporaries
 
 
@@ -47,23 +55,25 @@ def _better(
     best = (queue, schedule)
     if not isinstance(work, MatrixProduct):
         return best
-    least = schedule.cycles - _LEAST_GAIN
     for widths in _ways(work.result.sizes[2]):
         found = cut(queue, number, widths, temporaries)
         if found is None:
             continue
-        other = scheduled(found.commands, hw, found.parts)
-        if other.cycles < least:
-            best, least = (found, other), other.cycles
+        other = scheduled(found.commands, hw, found.parts, _CUT_TRIES)
+        if other.cycles + _LEAST_GAIN < best[1].cycles:
+            best = (found, other)
     return best
 
 
 def _ways(columns: int) -> Iterator[list[int]]:
-    """Parts that get smaller: the next one hides what follows the one before."""
+    """Parts that get smaller, few of them first: the next part hides what follows the one before.
+    Then equal parts."""
+    for parts in range(2, _MOST_PARTS + 1):
+        for last in _LAST_COLUMNS:
+            widths = [last << doubled for doubled in reversed(range(parts - 1))]
+            rest = columns - sum(widths)
+            if rest > 0 and columns >= _LEAST_RATIO * last:
+                yield [rest, *widths]
     for last in _LAST_COLUMNS:
-        if columns < _LEAST_RATIO * last:
-            break
-        widths: list[int] = [last]
-        while len(widths) < _MOST_PARTS and (rest := columns - sum(widths)) > 0:
-            yield [rest, *widths]
-            widths.insert(0, 2 * widths[0])
+        if columns % last == 0 and 2 < columns // last <= _MOST_EQUAL:
+            yield [last] * (columns // last)

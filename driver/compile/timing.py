@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """On which engine a command runs and for about how many cycles: an estimate to order commands by.
 
-Cycles of a command alone, from its start to its end; that engines share the bus is left out.
+Cycles of a command alone, from its start to its end; driver.compile.clock knows the shared bus.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal
 from driver.compile.cost import beats, bus_bytes
 from driver.compile.passes import AnyCommand, ElementCopy, MatrixProduct, OtherCommand, VectorPass
 from driver.config import HwConfig
-from driver.isa import Opcode
+from driver.isa import DTYPE_BYTES, DType, Opcode, flag_field
 from driver.isa.micro import Reduce
 
 Engine = Literal["matrix", "vector", "move", "gather", "control"]
@@ -28,20 +28,33 @@ _ENGINES: dict[int, Engine] = {
 }
 _OVERHEAD = 40
 """Cycles of a command around its work, besides the latency of memory."""
-_PRODUCT = 600
+_PRODUCT = 110
 """Of a product besides: the first tiles of both factors, and the last sums."""
-_MATRIX = 140
+_MATRIX = 45
 """Of each matrix of a batch."""
+_FACTORS = 2
+_LONG = 4
+"""Cycles for a beat of results."""
 _UNKNOWN = 1000
 """Of a command that is known by its packet alone."""
 
 
 @dataclass(frozen=True)
 class Timing:
-    """What runs a command, and for how long."""
+    """What runs a command, for how long, and what it reads meanwhile."""
 
     engine: Engine
     cycles: int
+    beats: int
+    operands: int = 1
+    """That it reads at the same time: each has its turn on the bus."""
+    holds_writes: bool = False
+    """Whether a burst of its results takes so long that writes of other engines wait for it."""
+
+    @property
+    def bus_share(self) -> float:
+        """Of the beats that can be read in its cycles."""
+        return min(self.beats / self.cycles, 1.0)
 
 
 def timing_of(command: AnyCommand, hw: HwConfig) -> Timing:
@@ -50,42 +63,52 @@ def timing_of(command: AnyCommand, hw: HwConfig) -> Timing:
     extra = _OVERHEAD + hw.dram.latency_cycles
     match work:
         case VectorPass():
-            return Timing("vector", extra + _vector_cycles(work, hw))
+            return _pass_timing(work, hw, extra)
         case MatrixProduct():
-            return Timing("matrix", extra + _matrix_cycles(work, hw))
+            batch, m, k = work.a.sizes
+            return _product_timing((batch, m, k, work.b.sizes[2]), work.a.dtype, hw, extra)
         case ElementCopy():
-            moved = max(beats(view, bus_bytes(hw)) for view in (work.source, work.result))
-            return Timing("move", extra + moved)
+            read, written = (beats(view, bus_bytes(hw)) for view in (work.source, work.result))
+            return Timing("move", extra + max(read, written), read)
     assert isinstance(command, OtherCommand)
-    engine = _ENGINES.get(command.packet.opcode, "control")
-    return Timing(engine, extra + _packet_cycles(command, hw, engine))
+    return _packet_timing(command, hw, extra)
 
 
-def _vector_cycles(one: VectorPass, hw: HwConfig) -> int:
+def _pass_timing(one: VectorPass, hw: HwConfig, extra: int) -> Timing:
     vectors = -(-prod(one.sizes) // hw.vector_lanes)
     read, written = (
         sum(beats(view, bus_bytes(hw)) for view in views) for views in (one.sources, one.results)
     )
     sums = vectors * hw.fma_latency if one.program.reduce is not Reduce.NONE else 0
-    return max(vectors * len(one.program.code), read, written, sums)
+    cycles = max(vectors * len(one.program.code), read, written, sums)
+    holds_writes = cycles > _LONG * written and one.program.reduce is Reduce.NONE
+    return Timing("vector", extra + cycles, read, max(len(one.sources), 1), holds_writes)
 
 
-def _matrix_cycles(one: MatrixProduct, hw: HwConfig) -> int:
-    batch, m, k = one.a.sizes
-    return _product_cycles(batch, m, k, one.b.sizes[2], hw)
-
-
-def _product_cycles(batch: int, m: int, k: int, n: int, hw: HwConfig) -> int:
-    """A row of A per cycle and tile of B; with few rows, what B takes on the bus."""
+def _product_timing(
+    shape: tuple[int, int, int, int], dtype: DType, hw: HwConfig, extra: int
+) -> Timing:
+    """A row of A per cycle and tile of B, or with few rows what B takes on the bus. A is read again
+    for every block of columns whose sums the accumulators hold."""
+    batch, m, k, n = shape
     side = hw.array_size
-    rows = max(m, side)
-    return _PRODUCT + batch * (_MATRIX + rows * -(-k // side) * -(-n // side))
+    elements = bus_bytes(hw) // DTYPE_BYTES[dtype]
+    rows, columns = -(-m // side), -(-n // side)
+    blocks = -(-rows * columns // hw.acc_tiles)
+    read = -(-k * n // elements) + blocks * -(-m * k // elements)
+    array = max(m, side) * -(-k // side) * columns
+    cycles = extra + _PRODUCT + batch * (_MATRIX + max(array, read))
+    return Timing("matrix", cycles, batch * read, _FACTORS)
 
 
-def _packet_cycles(command: OtherCommand, hw: HwConfig, engine: Engine) -> int:
+def _packet_timing(command: OtherCommand, hw: HwConfig, extra: int) -> Timing:
+    packet = command.packet
+    engine = _ENGINES.get(packet.opcode, "control")
     if engine == "matrix":
-        m, k, n, batch = command.packet.params[:4]
-        return _product_cycles(batch, m, k, n, hw)
+        m, k, n, batch = packet.params[:4]
+        dtype = DType(flag_field(packet.flags, "SRC_DTYPE"))
+        return _product_timing((batch, m, k, n), dtype, hw, extra)
     if engine == "move":
-        return sum(buffer.size_bytes for buffer in command.writes) // bus_bytes(hw)
-    return _UNKNOWN
+        written = sum(buffer.size_bytes for buffer in command.writes) // bus_bytes(hw)
+        return Timing(engine, extra + written, 0)
+    return Timing(engine, extra + _UNKNOWN, 0)
