@@ -66,10 +66,8 @@ class _Drawing:
                 return False
             if buffer in command.writes:
                 access = access_of(command)
-                return any(
-                    one.buffer is buffer and one.runs == ((buffer.size_bytes, 0),)
-                    for one in access.writes
-                )
+                sizes = {one.stop - one.start for one in access.writes if one.buffer is buffer}
+                return sizes == {buffer.size_bytes}
         return False
 
     def _op(self) -> Program:
@@ -160,14 +158,14 @@ def moved(seeds: Sequence[int], device: Device) -> tuple[int, int]:
 
 
 def test_ordered_streams_leave_the_bits_of_the_ops_one_by_one(device: Device) -> None:
-    changed, temporaries = moved(range(40), device)
-    assert changed > 20
-    assert temporaries > 20
+    changed, temporaries = moved(range(24), device)
+    assert changed > 12
+    assert temporaries > 12
 
 
 @pytest.mark.broad
 def test_many_ordered_streams_leave_the_bits_of_the_ops_one_by_one(device: Device) -> None:
-    assert moved(range(40, 1500), device)[0] > 700
+    assert moved(range(24, 600), device)[0] > 300
 
 
 def test_products_and_copies_are_known_as_views() -> None:
@@ -206,9 +204,9 @@ def test_an_independent_copy_starts_before_a_product_that_waits() -> None:
     builder.vector("exp", (x,), y)
     builder.matmul(*(MatrixView(view.inserted(0), 1) for view in (y, y, z)))
     builder.copy(u, v)
-    builder.vector("mul", (z, v), u)
+    builder.vector("log", (v,), u)
     order = scheduled(DecodedProgram(builder.program()).commands, CONFIG).order
-    assert order == (0, 2, 1, 3)
+    assert order.index(2) < order.index(1)
 
 
 def test_nothing_passes_a_command_that_may_fail_by_an_index() -> None:
