@@ -225,7 +225,7 @@ class _OneDependence(BusTest):
         for meeting in meetings(self.arena):
             self.place()
             await self.command(meeting.packets, Way.RING)
-        await self.settle()
+            await self.settle()  # of a device that has stopped with an error this says so
 
 
 @pyuvm.test(**_LIMIT)
