@@ -158,10 +158,10 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
         Mutant("npu_cmd_retire.sv", "= «drained_i» && (", "1'b1"),
     ),
     # two commands of one engine
-    "channel-order": PlantedMutant(
+    "channel-end": PlantedMutant(
         _CHANNELS,
         _STREAMS,
-        Mutant("npu_move.sv", "earlier_q <= «start ? other_i : held»;", "2'b11"),
+        Mutant("npu_cmd_engines.sv", "end_place_o  = «place_ended[e]»;", "place_ended[e & 3]"),
     ),
     "channel-free": PlantedMutant(
         _CHANNELS,
