@@ -19,7 +19,6 @@ from tb.sim.spec import BUILD_ROOT, FILELIST, read_filelist
 
 _STREAMS: Final = ("overlap", "--op", "0")
 _STREAM_BUS_ERRORS: Final = ("overlap", "--op", "3")
-_MIXED: Final = ("overlap", "--op", "5")
 _MEETINGS: Final = ("overlap", "--op", "9")
 _RANDOM_STALLS: Final = ("bus", "--op", "3")
 _RANDOM: Final = ("bus", "--op", "2")
@@ -294,7 +293,7 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     # sources whose elements are at a distance
     "stride-three": PlantedMutant(
         _STRIDES,
-        _MIXED,
+        _RANDOM,
         Mutant(
             "npu_vector_load.sv",
             "if («view_i.stride[MAX_RANK-1] == 32'd2»)",
