@@ -29,7 +29,7 @@ COMMANDS = 60
 
 @pytest.fixture(scope="module")
 def rtl() -> Iterator[Host]:
-    with RtlBackend(CONFIG) as backend:
+    with RtlBackend(CONFIG, variant="check") as backend:
         yield Host(backend, CONFIG)
 
 
