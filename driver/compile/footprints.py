@@ -7,7 +7,7 @@ their ranges from first to last byte meet, which is what the hardware compares (
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -88,19 +88,21 @@ class Access:
 
     def before(self, later: Access) -> bool:
         """Whether a later command must stay behind this one."""
-        if self.is_barrier or later.is_barrier:
-            return True
-        if self.buffers.isdisjoint(later.buffers):
-            return False
-        return any(first.overlaps(second) for first, second in _conflicts(self, later))
+        return self._conflicts_with(later, Footprint.overlaps)
 
     def delays(self, later: Access) -> bool:
         """Whether the device starts a later command only when this one has ended."""
+        return self._conflicts_with(later, Footprint.meets)
+
+    def _conflicts_with(
+        self, later: Access, shares: Callable[[Footprint, Footprint], bool]
+    ) -> bool:
+        """Whether one of the two is a barrier, or writes what the other one `shares` with it."""
         if self.is_barrier or later.is_barrier:
             return True
         if self.buffers.isdisjoint(later.buffers):
             return False
-        return any(first.meets(second) for first, second in _conflicts(self, later))
+        return any(shares(first, second) for first, second in _conflicts(self, later))
 
 
 def _conflicts(first: Access, second: Access) -> Iterable[tuple[Footprint, Footprint]]:

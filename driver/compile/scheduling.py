@@ -106,10 +106,6 @@ class _Queue:
                 near[one].add(number)
         self._near = [sorted(others) for others in near]
 
-    def cycles(self, number: int) -> int:
-        """Of a command alone."""
-        return self._timings[number].cycles
-
     def tails(self) -> list[int]:
         """For each command, cycles from its start to the last end, if engines were never busy."""
         tails = [timing.cycles for timing in self._timings]

@@ -2,7 +2,7 @@
 """Read beats ÷ busy cycles of a 64 KiB COPY, doorbell to done. Exact.
 
 Fetch, read latency, write latency and completion record are in it: at latency 100 about 250 cycles
-that no engine can avoid in a single command, so that one COPY stays below 0.9 however fast its
+that no engine can avoid in a single command, so that one COPY stays below 1 however fast its
 engine is; the note has that bound. `copy_rate` has what the engine itself reaches, `copy_queue`
 what a queue of COPYs does.
 """
