@@ -145,6 +145,32 @@ def test_a_simulator_that_dies_is_no_verdict_but_its_op_and_the_finished_ones_st
     assert '"error":"SimulatorDied"' in capsys.readouterr().out
 
 
+class WrongThenDying(Device):
+    """Wrong in its third command, and gone for good in the one behind it: the first of the op's
+    repetition, packet by packet."""
+
+    def after(self, destination: int) -> None:
+        if self.executed == 3:
+            self.memory[destination + 5] ^= 0x40
+        elif self.executed == 4:
+            raise VerdictError("assertion one.of.them failed in cycle 4711")
+        elif self.executed > 4:
+            raise SimulatorDied("the simulator has been closed, or died before")
+
+
+def test_a_device_that_stops_when_a_failed_op_is_repeated_keeps_its_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = run(tmp_path, monkeypatch, WrongThenDying)
+    assert result.status == "fail"
+    assert [row.status for row in result.ops] == ["pass"] * 2 + ["fail"]
+    failure = result.ops[-1].failure
+    assert failure is not None and failure.element == (0, 1)
+    assert "packet by packet, the device stops: assertion one.of.them" in failure.detail
+    (note,) = result.notes
+    assert note.startswith("the device stopped in op 2, ") and note.endswith("was run")
+
+
 # ---------------------------------------------------------------------- a line gives the same bits
 class Stale(Device):
     """Wrong from its fourth command on: something that it should not have kept."""

@@ -81,7 +81,7 @@ def run_ops(
     state = _RunState()
     session = Session(spec, config, stall=stall)
     try:
-        _take(_run(session, plan), state, spec, progress)
+        _take(session, plan, state, progress)
     finally:
         session.close()
     if state.broken is not None:
@@ -113,9 +113,7 @@ class _RunState:
     notes: list[str] = field(default_factory=list)
 
 
-def _take(
-    found: Iterator[tuple[OpRow, str]], state: _RunState, spec: RunSpec, progress: RunObserver
-) -> None:
+def _take(session: Session, plan: _Plan, state: _RunState, progress: RunObserver) -> None:
     """Tell of each row as it comes, up to the op in which something stopped."""
 
     def add(row: OpRow, reason: str) -> None:
@@ -124,13 +122,17 @@ def _take(
         progress.op(OpEvent.of(row))
 
     try:
-        for row, reason in found:
+        for row, reason in _run(session, plan):
             add(row, reason)
+            if session.stopped:
+                where = f"op {row.index}, {row.op} in {row.module}, packet by packet"
+                state.notes.append(f"the device stopped in {where}: no op after it was run")
+                return
     except OpStopped as stop:
         if not isinstance(stop.error, VerdictError):
             state.broken = stop
             return
-        add(stopped_row(stop, spec), _ON_NPU)
+        add(stopped_row(stop, session.spec), _ON_NPU)
         state.notes.append(f"the device stopped in {place_of(stop.case)}: no op after it was run")
 
 

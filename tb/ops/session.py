@@ -52,6 +52,8 @@ class Session:
         self._began = 0
         """Cycle at which the case began."""
         self._digest = hashlib.sha256()
+        self.stopped = False
+        """Whether the device stopped when a failed case ran again: nothing can run on it."""
 
     def _open_rtl(self, variant: str) -> RtlBackend:
         mutant = self.spec.mutant
@@ -152,6 +154,7 @@ class Session:
         try:
             first = first_wrong_packet(self.pair, case, self.spec.seed)
         except VerdictError as error:
+            self.stopped = True
             return blame, also(failure, f"run again packet by packet, the device stops: {error}")
         if first is None:
             return blame, also(failure, "run again packet by packet, nothing differs")
