@@ -32,6 +32,7 @@ _INT4: Final = ("ops", "--filter", "int4_mm")
 _TABLES: Final = ("ops", "--filter", "aten.tanh.")
 _GATES: Final = ("ops", "--filter", "gelu")
 _POOLS: Final = ("ops", "--filter", "pool2d")
+_OPERANDS: Final = ("bus", "--op", "10")
 
 
 @dataclass(frozen=True)
@@ -270,13 +271,13 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     ),
     "int4-group": PlantedMutant(
         _INT4_WEIGHTS,
-        _INT4,
+        _OPERANDS,
         Mutant("npu_matrix_tiles.sv", "s_k_q        <= «s_k_next_q»;", "s_k_q"),
     ),
     # tables
     "table-end": PlantedMutant(
         _TABLE,
-        _TABLES,
+        _OPERANDS,
         Mutant("npu_vector_table.sv", "if («index > 32'(TABLE_LAST[number])»)", "1'b0"),
     ),
     "table-sign": PlantedMutant(
@@ -293,7 +294,7 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     # sources whose elements are at a distance
     "stride-three": PlantedMutant(
         _STRIDES,
-        _RANDOM,
+        _OPERANDS,
         Mutant(
             "npu_vector_load.sv",
             "if («view_i.stride[MAX_RANK-1] == 32'd2»)",
@@ -302,7 +303,7 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     ),
     "stride-four": PlantedMutant(
         _STRIDES,
-        _POOLS,
+        _OPERANDS,
         Mutant("npu_vector_unpack.sv", "take && «gap_log2_i == 2'd2») own", "1'b0"),
     ),
     "stride-elements": PlantedMutant(

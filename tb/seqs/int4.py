@@ -1,17 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""MATMUL with weights of four bits, each with one thing wrong."""
+"""MATMUL with weights of four bits: a scale for each group of rows, and each with one thing
+wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from driver.isa import FLAGS, DType, Opcode, Packet, flag_word
-from driver.isa.types import INT4_ROWS
+from driver.isa.types import INT4_GROUPS, INT4_ROWS
 from tb.seqs.arena import Arena, place_view
 
 _GROUP = 4
 _ROWS, _DEPTH, _COLUMNS = 3, 40, 6
+_LONGEST_GROUP = 6
+"""log2 of twice the rows of the largest array: a group of several tiles."""
+_WIDE = 35
+"""Columns of more than one tile of any array."""
 
 
 def _dense(arena: Arena, dtype: DType, rows: int, columns: int) -> int:
@@ -76,6 +81,31 @@ INT4_BREAKS: dict[str, Callable[[Packet, Arena], Packet]] = {
     ),
 }
 """Ways to be wrong; the packet that they are given is not used."""
+
+
+def scale_groups(arena: Arena) -> Iterator[Packet]:
+    """Products of two groups and a half, of less than a tile of the array, one, and several. All
+    numbers are between ½ and 8 in size, so that no infinity or NaN hides a wrong scale."""
+    for group in INT4_GROUPS[: INT4_GROUPS.index(_LONGEST_GROUP) + 1]:
+        depth = 5 << group - 1
+        a = _numbers(arena, _ROWS * depth)
+        scales = _numbers(arena, -(-depth >> group) * _WIDE)
+        words, c = (arena.place(4 * rows * _WIDE, 4) for rows in (-(-depth // INT4_ROWS), _ROWS))
+        arena.fill(words, 4 * -(-depth // INT4_ROWS) * _WIDE)
+        flags = flag_word(DType.BF16, DType.FP32) | group << FLAGS["INT4_GROUP"].lsb
+        params = (_ROWS, depth, _WIDE, 1, 0, 0, scales & 0xFFFF_FFFF, scales >> 32)
+        yield Packet(Opcode.MATMUL, flags, a, words, c, params)
+
+
+def _numbers(arena: Arena, count: int) -> int:
+    """The address of so many of BF16."""
+    address = arena.place(2 * count, 2)
+    highest = (0x3F, 0x40, 0xBF, 0xC0)
+    data = (
+        byte for _ in range(count) for byte in (arena.rng.randrange(256), arena.rng.choice(highest))
+    )
+    arena.contents.append((address, bytes(data)))
+    return address
 
 
 def legal_int4(arena: Arena) -> Packet:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import random
+import struct
+from collections.abc import Iterator
 
 from driver.backend.shared_memory import FaultRange
 from driver.isa import DESCRIPTOR_BYTES, FLAGS, MAX_RANK, Descriptor, DType, Opcode, Packet
@@ -15,11 +17,23 @@ from driver.isa.image import (
     lines_of,
     pack,
 )
-from driver.isa.micro import IMMEDIATES, PLAIN_SOURCES, Reduce, VectorProgram
+from driver.isa.micro import (
+    DST_RESULT,
+    IMMEDIATES,
+    OPERAND_SRC,
+    OPERAND_TABLE,
+    PLAIN_IMMEDIATES,
+    PLAIN_SOURCES,
+    Instruction,
+    MicroOp,
+    Reduce,
+    VectorProgram,
+)
 from driver.isa.programs import LINES, PROGRAMS
+from driver.isa.tables import TABLES, Table
 from tb.seqs.arena import Arena, place_view, strides
 from tb.seqs.images import EXAMPLE, ImageBreak, random_program
-from tb.seqs.streams import plain_vector
+from tb.seqs.streams import plain_vector, stream_flags, stream_packet
 
 LISTED = FLAGS["OPERAND_LIST"].mask
 _FEW_LINES = 96
@@ -130,3 +144,39 @@ def programs_apart(arena: Arena) -> list[Packet]:
     lines = [0, *(1 << bit for bit in range((PROGRAM_RAM_LINES - 1).bit_length()))]
     pairs = [reload(arena, PROGRAM_RAM + line, most=1) for line in lines]
     return [load for load, _ in pairs] + [use for _, use in pairs]
+
+
+def table_reads(arena: Arena) -> Iterator[Packet]:
+    """LOADs of programs that read one column each of every table, and VECTORs that run them on
+    numbers in every segment, at the table's end and beyond it."""
+    for number, table in enumerate(TABLES):
+        for column in range(table.columns):
+            code = (
+                Instruction(MicroOp.SEGMENT, 0, OPERAND_SRC, number),
+                Instruction(MicroOp.XOR, DST_RESULT, 0, OPERAND_TABLE + column),
+            )
+            program = VectorProgram("column", "", "", 1, (), Reduce.NONE, code, ())
+            line = PROGRAM_RAM + _FEW_LINES
+            yield _load_of(arena, pack(program), line, lines_of(program))
+            yield _run_on(arena, line, _segments(table))
+
+
+_INFINITY, _NAN, _SIGN = 0x7F80_0000, 0x7FC0_0001, 1 << 31
+
+
+def _segments(table: Table) -> list[int]:
+    """Bits of the ends of all segments, of numbers beyond the last one, and the same negative."""
+    begins = [table.first + (at << table.shift) for at in range(len(table.rows) + 2)]
+    words = [0, *begins, *(word - 1 for word in begins), _INFINITY - 1, _INFINITY, _NAN]
+    return words + [word | _SIGN for word in words]
+
+
+def _run_on(arena: Arena, line: int, words: list[int]) -> Packet:
+    """A VECTOR of the program at a line, of one source and one result, on these words."""
+    data = struct.pack(f"<{len(words)}I", *words)
+    src, dst = (arena.place(len(data), 4) for _ in range(2))
+    arena.contents.append((src, data))
+    arena.fill(dst, len(data))
+    flags = stream_flags([DType.INT32], DType.INT32, descriptors=False)
+    imms = [0] * PLAIN_IMMEDIATES
+    return stream_packet(line, flags, [src], dst, count=len(words), imms=imms)

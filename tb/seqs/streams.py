@@ -7,6 +7,8 @@ Legal by construction. Sources are random bits: a program meets NaN and infinity
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from itertools import product
 from math import prod
 
 from driver.isa import (
@@ -18,7 +20,13 @@ from driver.isa import (
     Opcode,
     Packet,
 )
-from driver.isa.micro import PLAIN_IMMEDIATES, PLAIN_SOURCES, Reduce, VectorProgram
+from driver.isa.micro import (
+    PLAIN_IMMEDIATES,
+    PLAIN_SOURCES,
+    REDUCTION_LANES,
+    Reduce,
+    VectorProgram,
+)
 from driver.isa.programs import LINES, PROGRAMS
 from driver.isa.types import INDEX_DTYPES, SCATTER_ADD_DTYPES
 from tb.seqs.arena import Arena, place_view, strides
@@ -27,6 +35,9 @@ _TYPE_FLAGS = ("SRC_DTYPE", "SRC2_DTYPE", "SRC3_DTYPE")
 _DESC_FLAGS = ("SRC1_DESC", "SRC2_DESC", "SRC3_DESC")
 _NOTABLE = (0x3F80_0000, 0xBF80_0000, 0x4000_0000, 1, 0xFFFF_FFFF, 7)
 """Immediates that mean something to a float or to an integer program."""
+_OF_EACH_SIZE = (DType.INT8, DType.BF16, DType.INT32, DType.INT64)
+_FARTHEST = 5
+"""More than any distance at which what lies between is read as well."""
 
 
 def stream_flags(types: list[DType], result: DType, *, descriptors: bool) -> int:
@@ -108,6 +119,18 @@ def _described(arena: Arena, line: int, program: VectorProgram, longest: int) ->
     dst = _scattered(arena, result, reduced, source=False)
     flags = stream_flags(types, result, descriptors=True)
     return stream_packet(line, flags, sources, dst, count=0, imms=_imms(rng))
+
+
+def strided_vectors(arena: Arena) -> Iterator[Packet]:
+    """Rows whose elements are 1, 2, 3, … elements apart, of each size of element: whole vectors,
+    and vectors and an element."""
+    lengths = (3 * REDUCTION_LANES, 3 * REDUCTION_LANES + 1)
+    for dtype, distance, length in product(_OF_EACH_SIZE, range(1, _FARTHEST + 1), lengths):
+        sizes = (2, length)
+        src = place_view(arena, dtype, sizes, (distance * length + 1, distance), source=True)
+        dst = place_view(arena, dtype, sizes, (length, 1))
+        flags = stream_flags([dtype], dtype, descriptors=True)
+        yield stream_packet(LINES["move"], flags, [src], dst, count=0, imms=[0] * PLAIN_IMMEDIATES)
 
 
 def indices(arena: Arena, dtype: DType, sizes: tuple[int, ...], limit: int, last: int) -> int:

@@ -30,14 +30,17 @@ from tb.env.verdict import Mismatch, expect, expect_bytes
 from tb.seqs.broken import BREAKS
 from tb.seqs.faults import FAULTS, Faulty
 from tb.seqs.images import EXAMPLE, IMAGE_BREAKS
+from tb.seqs.int4 import scale_groups
 from tb.seqs.loading import (
     broken_load,
     example_load,
     programs_apart,
     reload,
     square_list,
+    table_reads,
 )
 from tb.seqs.packets import legal, long_copy, matmul, offset_copies, repeating_copies
+from tb.seqs.streams import strided_vectors
 
 _LIMIT = {"timeout_time": 2, "timeout_unit": "ms"}
 """Of simulated time, ten times what the longest needs: a device that hangs ends as a failure."""
@@ -176,6 +179,21 @@ class SecondMemory(_Random):
 
     commands = 30
     own_ram = True
+
+
+@pyuvm.test(**_LIMIT)
+class Operands(BusTest):
+    """What random operands seldom are: every distance of elements, every word of every table and
+    numbers beyond its end, several groups of scales."""
+
+    compares = ("registers", "memory")
+
+    async def stimulus(self) -> None:
+        for packets in (strided_vectors, table_reads, scale_groups):
+            queued = list(packets(self.arena))
+            self.place()
+            await self.command(queued, Way.RING)
+            await self.settle()
 
 
 class _Failing(BusTest):

@@ -24,6 +24,7 @@ TESTS = (
     "BusErrors",
     "MalformedImages",
     "ReloadedPrograms",
+    "Operands",
 )
 """Each runs in a simulator of its own."""
 NEED_PINS = ("FrontDoor", "SecondMemory")
