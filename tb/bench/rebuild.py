@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""CPU time of a build after one more register in one RTL module ÷ that of a cold build."""
+"""CPU time of a build after one more register in one RTL module ÷ that of a cold build; in a note,
+the same edit in a build that records waves."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import tempfile
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -13,47 +15,53 @@ from driver.config import load_config
 from driver.errors import InfrastructureError
 from tb.bench.measure import Measurement, Note, interleaved, timed
 from tb.sim.build import build
-from tb.sim.spec import REPOSITORY, BuildSpec, spec_for
+from tb.sim.spec import REPOSITORY, spec_for
 
 EDITED = "ctrl/npu_engine_slot.sv"
 """A module in the middle of the design."""
 
 
 def measure(rounds: int, note: Note) -> Measurement:
-    """Both builds are of the default configuration, in the variant that tests use."""
+    """Builds of the default configuration; the cold one in the variant that tests use."""
     os.environ["CCACHE_DISABLE"] = "1"  # a compiler cache would make the cold build warm
-    config = load_config(REPOSITORY / "sim_config.yaml", "default")
     with tempfile.TemporaryDirectory(prefix="npu-bench-") as name:
-        folder = Path(name)
-        shutil.copytree(REPOSITORY / "rtl", folder / "rtl")
-        warm = spec_for(config, "check", folder / "warm")
-        sources = _Sources(folder, warm)
-        note(f"builds of config {config.name}: an edit in {EDITED}, and cold ones")
-        return interleaved(partial(timed, sources.edited), partial(timed, sources.cold), rounds)
+        sources = _Sources(Path(name))
+        note(f"builds of config default: an edit in {EDITED}, and cold ones")
+        edited = {
+            variant: partial(timed, partial(sources.edited, variant))
+            for variant in ("check", "waves")
+        }
+        found = interleaved(edited["check"], partial(timed, sources.cold), rounds)
+        # the first build with waves, a cold one, is the one to warm up
+        waves = interleaved(edited["waves"], edited["check"], rounds)
+        note(f"after an edit, with waves ÷ without: {waves.value:.2f} ± {waves.spread / 2:.2f}")
+        return found
 
 
 class _Sources:
-    """A copy of the RTL that changes with every build."""
+    """A copy of the RTL that changes with every build of it that is not cold."""
 
-    def __init__(self, folder: Path, spec: BuildSpec) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._spec = spec
-        self._file = folder / "rtl" / EDITED
+        self._rtl = folder / "rtl"
+        shutil.copytree(REPOSITORY / "rtl", self._rtl)
+        self._config = load_config(REPOSITORY / "sim_config.yaml", "default")
+        self._file = self._rtl / EDITED
         head, end, self._tail = self._file.read_text().rpartition("endmodule")
         if not end:
             raise InfrastructureError(f"{EDITED} is no module")
         self._head = head
         self._count = 0
 
-    def edited(self) -> None:
+    def edited(self, variant: str) -> None:
         """Build after an edit that changes the generated C++ of one module."""
         self._edit()
-        self._build(self._folder / "warm")
+        self._build(variant, self._folder / "warm")
 
     def cold(self) -> None:
-        """Build the same in an empty folder."""
+        """Build `check` in an empty folder."""
         root = self._folder / "cold"
-        self._build(root)
+        self._build("check", root)
         shutil.rmtree(root)
 
     def _edit(self) -> None:
@@ -68,7 +76,6 @@ class _Sources:
         )
         self._file.write_text(self._head + "endmodule" + self._tail)
 
-    def _build(self, root: Path) -> None:
-        filelist = self._folder / "rtl" / "filelist.f"
-        fields = {**vars(self._spec), "filelist": filelist, "build_root": root}
-        build(BuildSpec(**fields))
+    def _build(self, variant: str, root: Path) -> None:
+        spec = spec_for(self._config, variant, root)
+        build(replace(spec, filelist=self._rtl / "filelist.f"))
