@@ -19,6 +19,7 @@ from driver.results import OpEvent, RunResult, RunSpec, Shard
 from golden.backend import CmodelBackend
 from tb.ops import session as sessions
 from tb.ops.chain import Chain
+from tb.ops.drift import FACTOR, multiple
 from tb.ops.runner import run_ops
 from tb.tests import replay
 
@@ -169,3 +170,17 @@ def test_a_chain_writes_noise_into_its_results_first(
     monkeypatch.setattr(Chain, "place", placed)
     run(tmp_path)
     assert len(seen) >= 7 and min(seen) >= 9
+
+
+def test_a_right_result_of_few_elements_is_seldom_beyond_its_budget() -> None:
+    """Errors of the runs and of the NPU from one distribution; how often the NPU's is too large."""
+    random, trials = np.random.default_rng(1), 1_000_000
+
+    def wrongly_failed(elements: int, times: float) -> float:
+        errors = np.abs(random.standard_normal((4, elements, trials), dtype=np.float32))
+        return float(np.mean(errors[0].max(0) > times * errors[1:].max((0, 1))))
+
+    assert wrongly_failed(1, FACTOR) > 5e-3
+    for elements in (1, 2, 3, 4, 5):
+        assert wrongly_failed(elements, multiple(elements)) < 1.5e-4
+    assert multiple(1) < 21 and multiple(4) == multiple(896) == FACTOR

@@ -21,7 +21,7 @@ from golden.judge import judge
 from tb.checks import no_element
 from tb.ops.case import Case
 from tb.ops.chain import Chain, Values, recorded_values
-from tb.ops.drift import FACTOR, PerturbedRuns, distance, distances, drift_between
+from tb.ops.drift import PerturbedRuns, distance, distances, drift_between, multiple
 from tb.ops.host_writes import HostWrites
 from tb.ops.images import buffer_of, draws_numbers
 from tb.ops.placing import Placed
@@ -176,5 +176,5 @@ def _beyond(ref: TensorRef, npu: Values, torch: Values, budget: float) -> str:
     return (
         f"the op is right for the operands that it had here, but its result has drifted from "
         f"torch's by {distance(npu, torch):.2g}, at {element}: {npu[at]!s} for {torch[at]!s}; "
-        f"{budget:.2g} is {FACTOR:g} times what the bounds of the ops up to it explain"
+        f"{budget:.2g} is {multiple(torch.size):.2g} times what the bounds of the ops up to it explain"
     )

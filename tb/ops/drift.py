@@ -5,8 +5,8 @@ Beside the NPU's run, torch runs the chain on buffers of its own three times. Af
 would have, each float of the result is moved within the op's own bound (golden.bounds): in the
 first run always up by as much as is admissible, in the second always down, in the third by a random
 part of it, up or down. Systematic errors add up as in the first two, independent ones as in the
-third. The budget of a result is FACTOR times the largest distance from torch's recorded result
-that any of the three shows, or that the op's own bound admits.
+third. The budget of a result is a multiple of the largest distance from torch's recorded result
+that any of the three shows, or that the op's own bound admits: `multiple`.
 
 So the budget is derived for each model and each of its results, from the same bounds as every
 verdict, and carried by torch's own arithmetic: an ill-conditioned model has a large one. It is
@@ -30,11 +30,27 @@ from tb.ops.images import BufferKey, Images, buffer_of
 FACTOR = 4.0
 """The three runs are samples, and not the worst that the bounds admit."""
 
+_RISK = 1e-4
+"""How likely a result may be called wrong because the runs, by chance, all came close to torch."""
+
 _DIRECTIONS = (1.0, -1.0, None)
 """Of the errors in each run; None: at random."""
 
 Reaches = Sequence[Floats | None]
 """For each output of an op how far each element may be from the true value."""
+
+
+def multiple(elements: int) -> float:
+    """How many times the largest distance of the runs a result of so many elements may drift.
+
+    Of k normal draws, the largest is below t standard deviations with a probability of at most
+    (t·√(2/π))^k. So a further draw X is above F times it with at most F⁻ᵏ·(2/π)^(k/2)·E|X|ᵏ =
+    (2/(F√π))ᵏ·Γ((k+1)/2)/√π. From four elements on FACTOR alone is enough; for a single one, such
+    as the mean of a row, three draws say little.
+    """
+    draws = min(elements, 4) * len(_DIRECTIONS)
+    moment = math.gamma((draws + 1) / 2) / math.sqrt(math.pi)
+    return max(FACTOR, 2 / math.sqrt(math.pi) * (moment / _RISK) ** (1 / draws))
 
 
 class PerturbedRuns:
@@ -73,7 +89,7 @@ class PerturbedRuns:
         found = [0.0 if reach is None else float(np.max(reach, initial=0.0))]
         for images in self._runs:
             found.append(distance(values_of(images.tensor(ref)), recorded))
-        return FACTOR * max(found) if all(map(math.isfinite, found)) else None
+        return multiple(recorded.size) * max(found) if all(map(math.isfinite, found)) else None
 
     def release(self, buffer: BufferKey) -> None:
         """Nothing names the buffer any more."""
