@@ -9,6 +9,11 @@ from enum import Enum
 
 from driver.backend.queues import FIRST_QUEUE, QueueRegisters
 from driver.isa import PACKET_BYTES, Packet, csr
+from tb.env.verdict import Mismatch
+
+_MOST_READS = 20_000
+"""Of a register, 4 cycles each, while the device takes no command: none of a bench is as long.
+The limit of time of a test is further away: these reads make a simulation slow."""
 
 
 class Way(Enum):
@@ -53,16 +58,23 @@ class PacketQueue:
     async def _ring(self, packets: list[Packet]) -> None:
         for packet in packets:
             following = (self._tail + 1) % self.ring_entries
-            while await self.read(self.registers.head) == following:
+            for _ in range(_MOST_READS):
+                if await self.read(self.registers.head) != following:
+                    break
                 await self.write(self.registers.tail, self._tail)
+            else:
+                raise Mismatch(f"hung: RING_HEAD is {following} in {_MOST_READS} reads")
             await self.store(self.ring_base + self._tail * PACKET_BYTES, packet.pack())
             self._tail = following
         await self.write(self.registers.tail, self._tail)
 
     async def _window(self, packets: list[Packet]) -> None:
         for packet in packets:
-            while await self.read(csr.STATUS) & csr.STATUS_CSR_QUEUE_FULL_MASK:
-                pass
+            for _ in range(_MOST_READS):
+                if not await self.read(csr.STATUS) & csr.STATUS_CSR_QUEUE_FULL_MASK:
+                    break
+            else:
+                raise Mismatch(f"hung: the queue of CMD_PUSH is full in {_MOST_READS} reads")
             data = packet.pack()
             for at in range(0, PACKET_BYTES, 4):
                 word = int.from_bytes(data[at : at + 4], "little")
