@@ -10,7 +10,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import prod
 
 from driver.isa import DTYPE_BYTES
 from driver.runtime.views import TensorView, collapse
@@ -32,11 +31,10 @@ class Axis:
 def common_axes(first: TensorView, second: TensorView) -> list[Axis] | None:
     """The axes on which two views of the same elements have equal strides, in the second's order.
 
-    The second may repeat the elements. None where the views have no such axes.
+    The second may repeat the elements, the first may not. None where the views have no such axes.
+    Those of a dimension are all of it: a step along one is as long as those with shorter steps.
     """
     dims, others = _steps(first), _steps(second)
-    if any(step == 0 for step, _, _, _ in dims):
-        return None
     axes = [Axis(size, None, 0, dim, 1) for step, dim, size, _ in others if step == 0]
     others = [entry for entry in others if entry[0]]
     heapq.heapify(dims)
@@ -74,12 +72,6 @@ def with_row(
         if second_row is not None and own != row:
             return None
         row = own
-    for at, axis in enumerate(row):
-        inner = prod(other.size for other in row[at + 1 :])
-        if first_row is not None and axis.first_step != inner:
-            return None
-        if second_row is not None and axis.second_step != inner:
-            return None
     return [axis for axis in axes if axis not in row], row
 
 
