@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from driver.config import CONFIG_FILE
-from driver.errors import InputError
+from driver.errors import InfrastructureError, InputError
 from driver.reproduce import reproduce_line
 from driver.results import OpRow, RunSpec
 from tb.checks import check_row
+from tb.mutants import __main__ as campaign
 from tb.mutants.campaign import PlantedRun, run_planted
 from tb.mutants.expression import Mutant, chosen, rewritten
 from tb.mutants.table import PLANTED, planted_argument, planted_sources
@@ -111,6 +112,23 @@ def test_caught_means_blamed_on_the_rtl_and_reproduced(
     run = PlantedRun("hazard-write", first, again, "line")
     assert run.right is right
     assert ("SURVIVED" in run.line()) is (first is None)
+
+
+def test_a_run_that_breaks_is_a_row_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def planted(name: str, folder: Path) -> PlantedRun:
+        if name == "hazard-read":
+            raise InfrastructureError("status 3")
+        return PlantedRun(name, _row(0), _row(0), "line")
+
+    monkeypatch.setattr(campaign, "run_planted", planted)
+    assert campaign.main(["hazard-write"]) == 0
+    assert campaign.main(["hazard-read", "hazard-write"]) == 3
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert lines[0].split() == ["hazard-read", "BROKE", "status", "3"]
+    assert "reproduced" in lines[1] and lines[2].startswith("1 of 2 caught")
+    assert campaign.main(["nothing"]) == 2
 
 
 @pytest.mark.broad
