@@ -87,7 +87,7 @@ class FpgaMapping(Frozen):
     device: str
     tool: str
     limit_s: float
-    """Time that each module was given."""
+    """CPU time that each module was given."""
     blocks: tuple[FpgaCost, ...]
     """Those that are directly in npu_core, the whole first."""
     unmapped: tuple[FpgaUnmapped, ...]

@@ -143,7 +143,7 @@ def fpga_table(config: str, mapping: FpgaMapping) -> Table:
         shown.add_row(label(block), *values)
     for missing in mapping.unmapped:
         kinds = ", ".join(missing.modules)
-        shown.add_row(label(missing), f"{kinds}: not done in {mapping.limit_s:g} s")
+        shown.add_row(label(missing), f"{kinds}: not done in {mapping.limit_s:g} s of CPU time")
     return shown
 
 

@@ -20,7 +20,7 @@ from driver.config import CONFIG_FILE, load_config
 from driver.errors import InfrastructureError
 from tb.netlist.fpga import counted, map_blocks
 from tb.netlist.modules import Module, distinct_modules, text_of
-from tb.netlist.yosys import YosysTimeout
+from tb.netlist.yosys import YosysTimeout, run_yosys
 
 LEAF = """attribute \\src "leaf.sv:{line}"
 module \\leaf$top.{path}
@@ -75,6 +75,32 @@ def test_a_differing_constant_is_another_module_and_another_parent() -> None:
     assert first.kind == second.kind == "leaf"
     assert first.name != second.name
     assert top.name != list(distinct_modules(netlist(), "top"))[-1]
+
+
+ROW = """module \\row$top.{path}
+  wire width 8 input 1 \\word_i
+  wire output 2 \\out_o
+  cell {cell} $1
+    connect \\A \\word_i [{high}:{low}]
+    connect \\B 2'{number}
+    connect \\Y \\out_o
+  end
+end
+"""
+
+
+@pytest.mark.parametrize(
+    ("cell", "high", "distinct"),
+    [("$eq", 3, 1), ("$le", 3, 1), ("$add", 3, 2), ("$eq", 4, 2)],
+)
+def test_rows_that_differ_in_their_number_only_are_one_module(
+    cell: str, high: int, distinct: int
+) -> None:
+    first = ROW.format(path="u_a", cell=cell, high=1, low=0, number="01")
+    second = ROW.format(path="u_b", cell=cell, high=high, low=2, number="10")
+    *rows, top = distinct_modules(first + second + TOP.replace("leaf", "row"), "top").values()
+    assert len(rows) == distinct
+    assert [name for _, name in top.instances] == [rows[0].name, rows[-1].name]
 
 
 def test_netlist_of_another_form_is_refused() -> None:
@@ -183,6 +209,12 @@ def test_yosys_ends_with_the_group_of_its_caller(tmp_path: Path) -> None:
         os.killpg(caller.pid, signal.SIGKILL)
         caller.wait()
     wait_for(lambda: not Path(f"/proc/{yosys}").exists())
+
+
+@pytest.mark.broad
+def test_limit_of_yosys_is_cpu_time(tmp_path: Path) -> None:
+    with pytest.raises(YosysTimeout, match="not done after 1 s of CPU time"):
+        run_yosys("t", "help -all\n" * 10**6, tmp_path, {}, limit_s=1.0, progress=lambda _: None)
 
 
 @pytest.mark.broad

@@ -13,6 +13,7 @@ import json
 import os
 import re
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -34,9 +35,9 @@ from tb.sim.spec import FILELIST, REPOSITORY, digest
 
 CACHE = REPOSITORY / "build" / "netlist"
 MODULE_LIMIT_S = 900.0
-"""Of one module."""
-_JOBS = 4
-"""Modules at once at most; each needs up to 0.5 GB."""
+"""Of one module, CPU time."""
+_JOBS = max(1, (os.cpu_count() or 1) // 2)
+"""Modules at once; each needs up to 0.5 GB. The other half of the machine is left to others."""
 _CORE = "npu_core"
 _GATE = "npu_clock_gate"
 _KINDS: dict[str, FpgaFigure] = {
@@ -60,7 +61,7 @@ write_rtlil {WORK}/modules.il
 """
 _MULTIPLIER = "-D DSP_A_MAXWIDTH=18 -D DSP_B_MAXWIDTH=18 -D DSP_A_MINWIDTH=2 -D DSP_B_MINWIDTH=2"
 _MAP = f"""read_rtlil {WORK}/{{module}}.il
-read_verilog -lib -specify +/lattice/cells_sim_ecp5.v +/lattice/cells_bb_ecp5.v
+read_verilog -lib +/lattice/cells_sim_ecp5.v +/lattice/cells_bb_ecp5.v
 hierarchy -top {{module}}
 opt -nodffe -nosdff
 wreduce
@@ -76,14 +77,16 @@ opt
 memory -nomap
 opt_clean
 synth_lattice -family ecp5 -run map_ram:map_luts
-abc9 -W 300
+abc -lut 4 -script "+strash;dc2;if,-a"
 clean
 techmap -map +/lattice/cells_map_trellis.v
 opt_lut_ins -tech lattice
 clean
 tee -o {WORK}/{{module}}.json stat -json
 """
-"""synth_lattice without its passes `share` and `check`, which do not end on this design."""
+"""synth_lattice without its passes `share` and `check`, which do not end on this design, and with
+`abc` for area in place of `abc9`: on a row of the array `abc9` was not done after a minute of CPU
+time with a script that does nothing but map; `abc` takes 4 s."""
 
 
 class MappedModule(Frozen):
@@ -120,11 +123,18 @@ def _map_all(
     limit_s: float,
     progress: Callable[[str], None],
 ) -> dict[str, MappedModule]:
-    """Those that were done in their time; the longest first, several at once."""
-    waiting = [one for one in modules.values() if not one.black_box]
-    waiting.sort(key=lambda one: (-len(one.body), one.name))
+    """Those that are in the cache or were done in their time; the longest first."""
     mapped: dict[str, MappedModule] = {}
-    executor = ThreadPoolExecutor(min(_JOBS, os.cpu_count() or 1))
+    waiting: list[Module] = []
+    for one in (one for one in modules.values() if not one.black_box):
+        file = _kept(one, modules, places[1])
+        if file.is_file():
+            mapped[one.name] = read_json(file, MappedModule)
+        else:
+            waiting.append(one)
+    waiting.sort(key=lambda one: (-len(one.body), one.name))
+    left = _TimeLeft(sum(len(one.body) for one in waiting))
+    executor = ThreadPoolExecutor(_JOBS)
     try:
         said = {one.name: partial(_say, progress, one.kind) for one in waiting}
         runs = {
@@ -132,14 +142,32 @@ def _map_all(
             for one in waiting
         }
         for number, run in enumerate(as_completed(runs), 1):
+            one = runs[run]
             try:
-                mapped[runs[run].name] = run.result()
-                progress(f"mapped {number} of {len(runs)} modules")
+                mapped[one.name] = run.result()
+                after = left.after(len(one.body))
+                progress(f"mapped {number} of {len(runs)} modules, {after}")
             except YosysTimeout:
-                progress(f"{runs[run].kind}: not done in {limit_s:g} s")
+                left.after(len(one.body))
+                progress(f"{one.kind}: not done in {limit_s:g} s of CPU time")
     finally:
         executor.shutdown(cancel_futures=True)
     return mapped
+
+
+class _TimeLeft:
+    """An estimate from the lengths of the netlists: those that are done took so long."""
+
+    def __init__(self, whole: int) -> None:
+        self._start = time.monotonic()
+        self._whole, self._done = whole, 0
+
+    def after(self, length: int) -> str:
+        """What is left when a netlist of that length is done."""
+        self._done += length
+        passed = time.monotonic() - self._start
+        left_s = passed * (self._whole - self._done) / self._done
+        return f"about {left_s / 60:.0f} min left"
 
 
 def _say(progress: Callable[[str], None], kind: str, text: str) -> None:
@@ -160,17 +188,18 @@ def _mapped(
     progress: Callable[[str], None],
 ) -> MappedModule:
     folder, store = places
-    text = text_of(module, modules)
-    key = digest([yosys_version(), _MAP, str(_KINDS), text])[:16]
-    file = store / f"{module.kind}-{key}.json"
-    if file.is_file():
-        return read_json(file, MappedModule)
-    (folder / f"{module.name}.il").write_text(text)
+    (folder / f"{module.name}.il").write_text(text_of(module, modules))
     script = _MAP.format(module=module.name)
     run_yosys(module.name, script, folder, {}, limit_s=limit_s, progress=progress)
     found = counted(module, folder / f"{module.name}.json")
-    write_json(file, found)
+    write_json(_kept(module, modules, store), found)
     return found
+
+
+def _kept(module: Module, modules: Mapping[str, Module], store: Path) -> Path:
+    """Its file in the cache."""
+    key = digest([yosys_version(), _MAP, str(_KINDS), text_of(module, modules)])[:16]
+    return store / f"{module.kind}-{key}.json"
 
 
 def counted(module: Module, statistics: Path) -> MappedModule:

@@ -2,7 +2,9 @@
 """Distinct modules of a netlist with its hierarchy: one for all instances that are the same.
 
 The slang front end writes a module for each instance. Two of them are the same when their texts
-differ only in places of the source and in the numbers of names that Yosys made.
+differ only in places of the source, in the numbers of names that Yosys made, in the constants of
+comparisons, and in which slice of an input port is read: so do the rows of the array, each of which
+has its number as a parameter. The first of them stands for all.
 """
 
 from __future__ import annotations
@@ -19,6 +21,9 @@ _INSTANCE = re.compile(r"^( *cell )(\\\S+) \\(\S+)$", re.M)
 _PLACE = re.compile(r"^ *attribute \\(?:src|hdlname|top) .*\n", re.M)
 _MADE = re.compile(r'\$[^\s"]*\$\d+[^\s"\[\]]*|\$\d+\b')
 _PORT = re.compile(r"^ *wire .*(?:input|output|inout) \d.*\n", re.M)
+_COMPARISON = re.compile(r"^  cell \$(?:eq|le) .*\n(?:    .*\n)*", re.M)
+_CONSTANT = re.compile(r"(?<=\d')[01]+$", re.M)
+_SLICE = re.compile(r"(\\\w+_i) \[(\d+)(?::(\d+))?\]")
 _DIGEST_DIGITS = 12
 
 
@@ -51,7 +56,7 @@ def distinct_modules(netlist: str, top: str) -> dict[str, Module]:
     if f"\\{top}" not in found:
         raise InfrastructureError(f"the netlist of Yosys has no module {top}")
     known: dict[str, Module] = {}
-    _visit(f"\\{top}", found, known)
+    _visit(f"\\{top}", found, known, {})
     return {one.name: one for one in known.values()}
 
 
@@ -62,7 +67,13 @@ def text_of(module: Module, modules: Mapping[str, Module]) -> str:
     return f"module \\{module.name}\n{module.body}end\n{stubs}"
 
 
-def _visit(name: str, found: Mapping[str, tuple[str, str]], known: dict[str, Module]) -> Module:
+def _visit(
+    name: str,
+    found: Mapping[str, tuple[str, str]],
+    known: dict[str, Module],
+    shapes: dict[tuple[str, str], Module],
+) -> Module:
+    """The module of that name. `known`, `shapes`: those so far, by name and by kind and shape."""
     if name in known:
         return known[name]
     attributes, body = found[name]
@@ -75,14 +86,25 @@ def _visit(name: str, found: Mapping[str, tuple[str, str]], known: dict[str, Mod
     def renamed(match: re.Match[str]) -> str:
         if match[2] not in found:
             raise InfrastructureError(f"the netlist of Yosys has no module {match[2]}")
-        inside = _visit(match[2], found, known).name
+        inside = _visit(match[2], found, known, shapes).name
         instances.append((match[3], inside))
         return f"{match[1]}\\{inside} \\{match[3]}"
 
     body = _numbered(_INSTANCE.sub(renamed, _PLACE.sub("", body)))
     digest = hashlib.sha256(body.encode()).hexdigest()[:_DIGEST_DIGITS]
-    known[name] = Module(kind, f"{kind}_{digest}", body, tuple(instances), black_box=False)
+    module = Module(kind, f"{kind}_{digest}", body, tuple(instances), black_box=False)
+    known[name] = shapes.setdefault((kind, _shape(body)), module)
     return known[name]
+
+
+def _shape(body: str) -> str:
+    """Without the constants of comparisons; of a slice of an input, only its width."""
+    compared = _COMPARISON.sub(lambda cell: _CONSTANT.sub("", cell[0]), body)
+    return _SLICE.sub(lambda part: f"{part[1]} {_width(part[2], part[3])}", compared)
+
+
+def _width(high: str, low: str | None) -> int:
+    return int(high) - int(low or high) + 1
 
 
 def _numbered(body: str) -> str:
