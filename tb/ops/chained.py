@@ -176,5 +176,6 @@ def _beyond(ref: TensorRef, npu: Values, torch: Values, budget: float) -> str:
     return (
         f"the op is right for the operands that it had here, but its result has drifted from "
         f"torch's by {distance(npu, torch):.2g}, at {element}: {npu[at]!s} for {torch[at]!s}; "
-        f"{budget:.2g} is {multiple(torch.size):.2g} times what the bounds of the ops up to it explain"
+        f"{budget:.2g} is {multiple(torch.size):.2g} times what the bounds of the ops up to it "
+        "explain"
     )
