@@ -27,7 +27,6 @@ INFO = TestInfo(
 FILTERS_BY_NAME = True
 _EMPTY = ("empty",)
 """Variants without an element: nothing to run."""
-_PER_TYPE = 1
 
 
 def cases(spec: RunSpec, config: HwConfig) -> Iterator[Entry]:
@@ -37,19 +36,19 @@ def cases(spec: RunSpec, config: HwConfig) -> Iterator[Entry]:
     if not any(wanted in op for op in every):
         raise InputError("command line", "filter", wanted, "a part of the name of an op")
     for op in (*sorted(SAMPLES), *(op for op in every if op not in SAMPLES)):
-        for variant in _chosen(list(variants(every[op]))):
+        for variant in _chosen(list(variants(every[op])), spec.seed):
             index = next(numbers)
             if wanted in op:
                 yield Entry(index, partial(_case, variant, index, spec.seed))
 
 
-def _chosen(every: list[SampleCall]) -> Iterator[SampleCall]:
-    """Of each type some variants, other ones for each type, spread over all samples of the op."""
+def _chosen(every: list[SampleCall], seed: int) -> Iterator[SampleCall]:
+    """Of each type a variant: the next one for the next type, and for the next seed."""
     kinds = list(dict.fromkeys(variant.dtype for variant in every))
     for turn, kind in enumerate(kinds):
         own = [v for v in every if v.dtype == kind and v.name not in _EMPTY and not _is_empty(v)]
-        step = max(1, len(own) // _PER_TYPE)
-        yield from own[turn % step :: step][:_PER_TYPE]
+        if own:
+            yield own[(turn + seed - 1) % len(own)]
 
 
 def _is_empty(variant: SampleCall) -> bool:
