@@ -78,6 +78,7 @@ def test_a_failure_stops_nothing_and_shows_why(groups: Groups, tmp_path: Path) -
     ):
         assert text in out
     assert out.splitlines()[-1] == "8 passed, 4 failed"
+    assert out.splitlines()[-4] == "FAIL some: first: a.py: wrong"
 
 
 def test_steps_that_cannot_be_listed_are_a_failure(groups: Groups, tmp_path: Path) -> None:
@@ -119,6 +120,7 @@ def test_pytest_is_counted_from_its_report_and_a_skip_is_a_failure(tmp_path: Pat
     result = steps._pytest(OnlyThisSuite(tmp_path, threading.Event()))
     assert (result.passed, result.failed) == (1, 2)
     assert "1 tests skipped" in result.text
+    assert result.text.startswith("test_it::test_b: assert 0\ntest_it::test_c: unconditional skip")
     assert {note.rpartition("::")[2] for note in result.notes} == {"test_a", "test_b", "test_c"}
 
 

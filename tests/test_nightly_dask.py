@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -318,18 +318,29 @@ def _listening(pids: set[int]) -> set[str]:
     return found
 
 
-def test_the_documented_scheduler_and_worker_listen_to_this_machine_only() -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    started = []
+def _start(command: str, *options: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", *command.split(), *options])
+
+
+def _address(file: Path, scheduler: subprocess.Popen[bytes], limit_s: float = 120) -> str:
+    """Where a scheduler listens, from the file that it writes when it does."""
+    deadline = time.monotonic() + limit_s
+    while time.monotonic() < deadline and scheduler.poll() is None:
+        with contextlib.suppress(FileNotFoundError, json.JSONDecodeError):
+            return str(json.loads(file.read_text(encoding="utf-8"))["address"])
+        time.sleep(0.1)
+    raise AssertionError(f"no scheduler: exit status {scheduler.poll()}")
+
+
+def test_the_documented_scheduler_and_worker_listen_to_this_machine_only(tmp_path: Path) -> None:
+    # The scheduler chooses its port: one that is only free now is another process's by then.
+    documented = _documented()
+    file = tmp_path / "scheduler.json"
+    started = [_start(documented[0], "--port", "0", "--scheduler-file", str(file))]
     try:
-        for command in _documented()[:2]:
-            words = command.replace("8786", str(port)).replace("--nworkers 4", "--nworkers 1")
-            words += f" --port {port}" if "scheduler" in words else " --no-nanny"
-            program = [sys.executable, "-m", *words.split()]
-            started.append(subprocess.Popen(program, stderr=subprocess.DEVNULL))
-        address = f"tcp://127.0.0.1:{port}"
+        address = _address(file, started[0])
+        worker = documented[1].replace("tcp://127.0.0.1:8786", address)
+        started.append(_start(worker.replace("--nworkers 4", "--nworkers 1"), "--no-nanny"))
         with Client(address, timeout=60, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=60)
             assert _listening({process.pid for process in started}) == {"0100007F"}

@@ -112,13 +112,13 @@ def _show_step(console: Console, step: CheckStep, result: CheckResult, seconds: 
     line = Text(f"{state:5}", style=colour)
     line.append(f"{step.group}: {step.name}  {seconds:.1f} s", style="default not bold")
     console.print(line, soft_wrap=True, highlight=False)
-    for note in result.notes:
-        print_line(console, f"     {note}")
     if result.failed:
         lines = result.text.splitlines()
         more = len(lines) - _SHOWN_LINES
         for text in [*lines[:_SHOWN_LINES], *([f"… and {more} more lines"] if more > 0 else [])]:
             print_line(console, f"     {text}")
+    for note in result.notes:
+        print_line(console, f"     {note}")
 
 
 def _show_summary(console: Console, rows: list[_Row], seconds: float) -> int:
@@ -140,5 +140,9 @@ def _show_summary(console: Console, rows: list[_Row], seconds: float) -> int:
     console.print(table)
     minutes, rest = divmod(round(seconds), 60)
     console.print(f"\nin {minutes} min {rest} s", highlight=False)
+    for step, result, _ in rows:
+        if result.failed:
+            why = (result.text.splitlines() or [""])[0]
+            print_line(console, f"FAIL {step.group}: {step.name}: {why}")
     console.print(f"{passed} passed, {failed} failed", highlight=False)
     return 1 if failed or not passed else 0

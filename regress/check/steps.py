@@ -145,7 +145,16 @@ def _pytest(commands: Commands) -> CheckResult:
     if skipped:
         text += f"\n{skipped} tests skipped: a skipped test checks nothing"
     failed = max(failed + skipped, int(status != 0))
+    text = "\n".join((*_not_passed(suites), text))
     return CheckResult(max(total - failed, 0), failed, text, _slowest(suites))
+
+
+def _not_passed(suites: Iterable[TestSuite]) -> Iterator[str]:
+    """The tests that failed, with the first line of why: what a cut log must not lose."""
+    for case in (case for suite in suites for case in suite):
+        for result in case.result:
+            why = (result.message or "").partition("\n")[0]
+            yield f"{case.classname}::{case.name}: {why}"
 
 
 def _slowest(suites: Iterable[TestSuite]) -> tuple[str, ...]:
