@@ -184,7 +184,7 @@ def test_planted_latch_is_found(tmp_path: Path) -> None:
 def test_refused_source_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="nonsense"):
         run_yosys("t", "nonsense\n", tmp_path, {}, limit_s=120.0, progress=lambda _: None)
-    with pytest.raises(InfrastructureError, match="time limit"):
+    with pytest.raises(InfrastructureError, match="not done after 0 s of CPU time"):
         run_yosys("t", "help -all\n" * 10_000, tmp_path, {}, limit_s=0.0, progress=lambda _: None)
 
 
