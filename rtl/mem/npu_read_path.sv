@@ -4,13 +4,20 @@
 ///
 /// One burst per cycle on AR, one beat per cycle on R. The engines stop sending while MaxReadBeats
 /// are in flight (one burst may overshoot). Beats with an unknown id are dropped.
+///
+/// The client First has a share of the bus that it can count on: the matrix engine asks for a few
+/// beats at a time, and an engine that waits for them stands still. While data for it is in flight,
+/// the other engines have at most OtherBeats in flight (one burst may overshoot), so its next
+/// request does not wait in the memory behind a thousand beats of theirs.
 module npu_read_path
   import npu_pkg::*;
   import npu_mem_pkg::*;
 #(
   parameter int unsigned BusBits      = 256,
   parameter int unsigned NumClients   = 3,
-  parameter int unsigned MaxReadBeats = 1024
+  parameter int unsigned MaxReadBeats = 1024,
+  parameter int unsigned First        = 0,
+  parameter int unsigned OtherBeats   = 128
 ) (
   input  logic                                       clk_i,
   input  logic                                       rst_ni,
@@ -44,6 +51,7 @@ module npu_read_path
   localparam int unsigned ClientW = AXI_ID_WIDTH - HOST_ID_WIDTH;
   // One burst may start when a single beat of the budget is left.
   localparam int unsigned FlightW = $clog2(MaxReadBeats + 256);
+  localparam logic [NumClients-1:0] FirstOnly = NumClients'(1) << First;
 
   // Data lowest: whole words for the simulator.
   typedef struct packed {
@@ -60,12 +68,13 @@ module npu_read_path
   logic [7:0]                            len;
   logic [ClientW-1:0]                    client;
   logic [NumSources-1:0]                 request, grant;
-  logic [NumClients-1:0]                 is_for, refused;
-  logic                       ar_ready, ar_fire, r_fire, beat_valid, beat_ready, budget_left;
+  logic [NumClients-1:0]                 is_for, refused, may_ask;
+  logic                       ar_ready, beat_valid, beat_ready;
   axi_addr_t                  ar;
   beat_t                      beat;
   logic [ClientW-1:0]         beat_client;
-  logic [FlightW-1:0]         flight_q, flight_d;
+  logic [NumClients-1:0]      sent, came;
+  logic [FlightW-1:0]         first_q, others_q;  // beats in flight, of First and of the others
 
   for (genvar c = 0; c < NumClients; c++) begin : gen_client
     npu_burst_split #(.BusBits(BusBits)) u_split (
@@ -75,7 +84,7 @@ module npu_read_path
       .out_valid_o(split_valid[c]), .out_ready_i(grant[c] && ar_ready),
       .out_addr_o(split_addr[c]), .out_len_o(split_len[c]), .out_last_o()
     );
-    assign request[c] = split_valid[c] && budget_left;
+    assign request[c] = split_valid[c] && may_ask[c];
     assign is_for[c]  = beat_valid && beat_client == ClientW'(c);
     assign refused[c] = is_for[c] && !req_i[c].data_ready;
     assign rsp_o[c].data_valid = is_for[c];
@@ -84,6 +93,14 @@ module npu_read_path
 
   assign request[NumClients] = host_valid_i;
   assign host_ready_o        = grant[NumClients] && ar_ready;
+
+  always_comb begin
+    may_ask = '0;
+    if (first_q + others_q < FlightW'(MaxReadBeats)) begin
+      may_ask        = {NumClients{first_q == '0 || others_q < FlightW'(OtherBeats)}};
+      may_ask[First] = 1'b1;
+    end
+  end
 
   npu_rr_arb #(.N(NumSources)) u_arb (
     .clk_i, .rst_ni, .req_i(request), .take_i(ar_ready), .grant_o(grant)
@@ -129,19 +146,26 @@ module npu_read_path
   assign beat_resp_o = beat.resp;
   assign beat_last_o = beat.last;
 
-  assign ar_fire     = ar_ready && grant[NumClients-1:0] != '0;
-  assign r_fire      = is_for != '0 && beat_ready;
-  assign budget_left = flight_q < FlightW'(MaxReadBeats);
+  assign sent = ar_ready ? grant[NumClients-1:0] : '0;
+  assign came = beat_ready ? is_for : '0;
 
-  always_comb begin
-    flight_d = flight_q;
-    if (ar_fire) flight_d += FlightW'(len) + FlightW'(1);
-    if (r_fire)  flight_d -= FlightW'(1);
-  end
+  function automatic logic [FlightW-1:0] in_flight(
+    input logic [FlightW-1:0] beats, input logic sends, input logic [7:0] length, input logic comes
+  );
+    in_flight = beats;
+    if (sends) in_flight += FlightW'(length) + FlightW'(1);
+    if (comes) in_flight -= FlightW'(1);
+  endfunction
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) flight_q <= '0;
-    else         flight_q <= flight_d;
+    if (!rst_ni) begin
+      first_q  <= '0;
+      others_q <= '0;
+    end else begin
+      first_q  <= in_flight(first_q, sent[First], len, came[First]);
+      others_q <= in_flight(others_q, (sent & ~FirstOnly) != '0, len,
+                            (came & ~FirstOnly) != '0);
+    end
   end
 
   always_ff @(posedge clk_i) begin

@@ -70,6 +70,42 @@ inline void time_short_reads(uint64_t requests) {
         (unsigned long long)slave.most_reads);
 }
 
+// Single beats of the first client beside two streams of pages: it gets a beat for each of theirs,
+// and does not find many of theirs in front of it.
+inline void time_first_client() {
+  constexpr uint64_t kPage = 4096, kBurst = kPage / kBusBytes, kBeside = 128, kBeats = 4096;
+  Bench bench(1);
+  const MoveCommand move = copy_2d(64, 64, {1, 64}, {64, 1});
+  move.apply(bench.memory);
+  bench.engine.start(move);
+  while (bench.slave.read_beats < 64) bench.tick();
+  for (ReadClient* reader : {&bench.reader0, &bench.reader1}) {
+    reader->stream_bytes = kPage;
+    reader->to_issue = 4 * kBeats / kBurst;
+  }
+  uint64_t most = 0;
+  while (!bench.engine.idle()) {
+    bench.tick();
+    if (bench.slave.unanswered_reads(0) >= 8)
+      most = std::max(most, bench.slave.unanswered_reads(1) + bench.slave.unanswered_reads(2));
+  }
+  const uint64_t total = bench.engine.finished - bench.engine.started;
+  const uint64_t others = bench.reader0.beats + bench.reader1.beats;
+  const double rate = double(bench.slave.read_beats) / double(total - kLatency);
+  summary.figures["first client beside pages"] = rate;
+  std::printf("speed    %-30s %6llu cycles, %llu beats of others, %llu bursts in flight, %.4f\n",
+              "single beats beside pages", (unsigned long long)total, (unsigned long long)others,
+              (unsigned long long)most, rate);
+  check(total <= 2 * (kBeats + kBurst) + 3 * kLatency, "first client: %llu cycles beside pages",
+        (unsigned long long)total);
+  check(others >= kBeats / 2, "first client: %llu beats of others", (unsigned long long)others);
+  check(most <= (kBeside + kBurst - 1) / kBurst + 1, "first client: behind %llu bursts of others",
+        (unsigned long long)most);
+  check(rate >= 0.95, "first client: %.4f beats per cycle", rate);
+  bench.run();
+  summary.compared += bench.memory.compare(kMemBase, kMemLimit, "first client");
+}
+
 // After an error of the first read, the rest of a long command must not be requested. The writes
 // fail as well: BUS_READ goes before BUS_WRITE.
 inline void time_error() {
@@ -105,5 +141,6 @@ inline void speed() {
   time_move("COPY 64x64 transposed", copy_2d(64, 64, {1, 64}, {64, 1}), 4096);
   time_move("COPY 64x64, strided both sides", copy_2d(64, 64, {1, 64}, {1, 64}), 4096);
   time_short_reads(4096);
+  time_first_client();
   time_error();
 }
