@@ -173,24 +173,37 @@ print(build(pickle.loads(pathlib.Path(sys.argv[1]).read_bytes())).to_json())
 """
 
 
+HANGING_COMPILER = """#!/bin/sh
+case " $* " in *" --version "*) exec g++ --version;; esac
+while [ "$1" != -o ]; do shift; done
+echo half > "$2"
+exec sleep 600
+"""
+
+
 def test_killed_build_is_not_taken_for_finished(project: BuildSpec) -> None:
-    # An object store of its own, so that there is something to interrupt.
+    # An object store of its own, so that there is something to compile.
     (project.build_root / "objects").unlink()
     saved = project.build_root / "spec"
     saved.write_bytes(pickle.dumps(project))
+    compiler = project.build_root / "hanging-compiler"
+    compiler.write_text(HANGING_COMPILER)
+    compiler.chmod(0o755)
     process = subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(saved)], cwd=REPOSITORY, start_new_session=True
+        [sys.executable, "-c", SCRIPT, str(saved)],
+        cwd=REPOSITORY,
+        env={**os.environ, "CXX": str(compiler), "CCACHE_DISABLE": "1"},
+        start_new_session=True,
     )
     deadline = time.monotonic() + 120
-    while not list(project.build_root.glob("objects/*.tmp")):
+    while not any(path.stat().st_size for path in project.build_root.glob("objects/*.tmp")):
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.02)
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
+    assert list(project.build_root.glob("objects/*.tmp"))
     assert not list(project.build_root.glob("standin-*"))
-    shutil.rmtree(project.build_root / "objects")
-    (project.build_root / "objects").symlink_to(BUILD_ROOT / "objects")
     built = build(project)
     assert not built.cached
     assert subprocess.run([built.binary], check=False, capture_output=True).returncode == 3
