@@ -149,7 +149,7 @@ module npu_core
 
   npu_mem_ctrl #(
     .BusBits(BusBits), .NumReadClients(Readers), .NumWriteClients(Writers), .MemBase(MemBase),
-    .MemLimit(MemLimit), .FirstReader(Matrix)
+    .MemLimit(MemLimit), .CriticalReader(Matrix)
   ) u_mem_ctrl (
     .clk_i, .rst_ni,
     .rd_req_i(rd_req), .rd_rsp_o(rd_rsp), .rd_data_o(rd_data),

@@ -142,7 +142,7 @@ def _show_summary(console: Console, rows: list[_Row], seconds: float) -> int:
     console.print(f"\nin {minutes} min {rest} s", highlight=False)
     for step, result, _ in rows:
         if result.failed:
-            why = (result.text.splitlines() or [""])[0]
+            why = result.text.partition("\n")[0]
             print_line(console, f"FAIL {step.group}: {step.name}: {why}")
     console.print(f"{passed} passed, {failed} failed", highlight=False)
     return 1 if failed or not passed else 0

@@ -22,8 +22,8 @@ module npu_mem_ctrl
   /// Read beats that the engines together may have in flight: covers the latency of the DRAM, and
   /// bounds how long a host read waits behind them.
   parameter int unsigned MaxReadBeats    = 1024,
-  /// Client whose reads go before those of the others, see npu_read_path.
-  parameter int unsigned FirstReader     = 0,
+  /// Client beside whose reads the others have few beats in flight, see npu_read_path.
+  parameter int unsigned CriticalReader  = 0,
   localparam int unsigned StrbW          = BusBits / 8
 ) (
   input  logic                                            clk_i,
@@ -89,7 +89,7 @@ module npu_mem_ctrl
 
   npu_read_path #(
     .BusBits(BusBits), .NumClients(NumReadClients), .MaxReadBeats(MaxReadBeats),
-    .First(FirstReader)
+    .Critical(CriticalReader)
   ) u_read (
     .clk_i, .rst_ni,
     .req_i(rd_req_i), .rsp_o(rd_rsp_o),

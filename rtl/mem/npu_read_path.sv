@@ -5,10 +5,10 @@
 /// One burst per cycle on AR, one beat per cycle on R. The engines stop sending while MaxReadBeats
 /// are in flight (one burst may overshoot). Beats with an unknown id are dropped.
 ///
-/// The client First has a share of the bus that it can count on: the matrix engine asks for a few
-/// beats at a time, and an engine that waits for them stands still. While data for it is in flight,
-/// the other engines have at most OtherBeats in flight (one burst may overshoot), so its next
-/// request does not wait in the memory behind a thousand beats of theirs.
+/// The latency of the client Critical counts most: the matrix engine asks for a few beats at a
+/// time, and stands still while it waits for them. Turns are those of everybody, but while its data
+/// is in flight the other engines have at most OtherBeats in flight (one burst may overshoot), so
+/// its next request does not wait in the memory behind a thousand beats of theirs.
 module npu_read_path
   import npu_pkg::*;
   import npu_mem_pkg::*;
@@ -16,8 +16,7 @@ module npu_read_path
   parameter int unsigned BusBits      = 256,
   parameter int unsigned NumClients   = 3,
   parameter int unsigned MaxReadBeats = 1024,
-  parameter int unsigned First        = 0,
-  parameter int unsigned OtherBeats   = 128
+  parameter int unsigned Critical     = 0
 ) (
   input  logic                                       clk_i,
   input  logic                                       rst_ni,
@@ -51,7 +50,9 @@ module npu_read_path
   localparam int unsigned ClientW = AXI_ID_WIDTH - HOST_ID_WIDTH;
   // One burst may start when a single beat of the budget is left.
   localparam int unsigned FlightW = $clog2(MaxReadBeats + 256);
-  localparam logic [NumClients-1:0] FirstOnly = NumClients'(1) << First;
+  // At a beat per cycle about the latency of a DRAM: the others lose no bandwidth.
+  localparam int unsigned OtherBeats = 128;
+  localparam logic [NumClients-1:0] CriticalOnly = NumClients'(1) << Critical;
 
   // Data lowest: whole words for the simulator.
   typedef struct packed {
@@ -74,7 +75,7 @@ module npu_read_path
   beat_t                      beat;
   logic [ClientW-1:0]         beat_client;
   logic [NumClients-1:0]      sent, came;
-  logic [FlightW-1:0]         first_q, others_q;  // beats in flight, of First and of the others
+  logic [FlightW-1:0]         critical_q, others_q;  // beats in flight
 
   for (genvar c = 0; c < NumClients; c++) begin : gen_client
     npu_burst_split #(.BusBits(BusBits)) u_split (
@@ -96,9 +97,9 @@ module npu_read_path
 
   always_comb begin
     may_ask = '0;
-    if (first_q + others_q < FlightW'(MaxReadBeats)) begin
-      may_ask        = {NumClients{first_q == '0 || others_q < FlightW'(OtherBeats)}};
-      may_ask[First] = 1'b1;
+    if (critical_q + others_q < FlightW'(MaxReadBeats)) begin
+      may_ask           = {NumClients{critical_q == '0 || others_q < FlightW'(OtherBeats)}};
+      may_ask[Critical] = 1'b1;
     end
   end
 
@@ -159,12 +160,12 @@ module npu_read_path
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      first_q  <= '0;
-      others_q <= '0;
+      critical_q <= '0;
+      others_q   <= '0;
     end else begin
-      first_q  <= in_flight(first_q, sent[First], len, came[First]);
-      others_q <= in_flight(others_q, (sent & ~FirstOnly) != '0, len,
-                            (came & ~FirstOnly) != '0);
+      critical_q <= in_flight(critical_q, sent[Critical], len, came[Critical]);
+      others_q   <= in_flight(others_q, (sent & ~CriticalOnly) != '0, len,
+                              (came & ~CriticalOnly) != '0);
     end
   end
 

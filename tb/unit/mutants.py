@@ -60,7 +60,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
     "mem": (
         Mutant("npu_burst_split.sv", "left <= «room»;", "room + BeatsW'(1)", "page"),
         Mutant("npu_rr_arb.sv", "«(behind != '0) ? behind : req_i»", "req_i", "behind"),
-        Mutant("npu_read_path.sv", "'0 || «others_q < FlightW'(OtherBeats)»", "1'b1", "first"),
+        Mutant("npu_read_path.sv", "'0 || «others_q < FlightW'(OtherBeats)»", "1'b1", "critical"),
         Mutant("npu_host_check.sv", "«len_i < 8'd16»", "len_i < 8'd17", "resp"),
         Mutant("npu_host_write.sv", "&& «whole_q != '0» && room_q", "1'b1", "stuck host"),
         # clocks that stop too early

@@ -19,8 +19,8 @@ module engine_bench
   localparam int unsigned WindowBits = $bits(npu_window_t),
   localparam int unsigned NumRead = Readers + 2,
   localparam int unsigned NumWrite = Writers + 1,
-  // An engine with one reader is the first client, one with several runs beside it.
-  localparam int unsigned FirstReader = (Readers == 1) ? 0 : NumRead - 1,
+  // An engine with one reader is the critical client, one with several runs beside it.
+  localparam int unsigned CriticalReader = (Readers == 1) ? 0 : NumRead - 1,
   localparam int unsigned NumViews = MAX_SOURCES + MAX_RESULTS
 ) (
   input  logic                    clk_i,
@@ -232,7 +232,7 @@ module engine_bench
 
   npu_mem_ctrl #(
     .BusBits(BusBits), .NumReadClients(NumRead), .NumWriteClients(NumWrite),
-    .MemBase(MemBase), .MemLimit(MemLimit), .FirstReader(FirstReader)
+    .MemBase(MemBase), .MemLimit(MemLimit), .CriticalReader(CriticalReader)
   ) u_mem (
     .clk_i, .rst_ni,
     .rd_req_i(rd_req), .rd_rsp_o(rd_rsp), .rd_data_o(rd_rsp_data),
