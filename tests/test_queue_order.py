@@ -157,6 +157,19 @@ def moved(seeds: Sequence[int], device: Device) -> tuple[int, int]:
     return changed, temporaries
 
 
+def test_a_search_finds_shorter_orders_and_the_same_ones_again() -> None:
+    shorter = 0
+    for seed in range(12):
+        stream = _Drawing(seed, 14).stream()
+        commands = DecodedProgram(joined("s", stream.programs, (), CONFIG, fuse=False)).commands
+        plain, found = (scheduled(commands, CONFIG, steps=steps) for steps in (0, 100))
+        assert sorted(found.order) == list(range(len(commands)))
+        assert found.cycles <= plain.cycles
+        assert found == scheduled(commands, CONFIG, steps=100)
+        shorter += found.cycles < plain.cycles
+    assert shorter
+
+
 def test_ordered_streams_leave_the_bits_of_the_ops_one_by_one(device: Device) -> None:
     changed, temporaries = moved(range(24), device)
     assert changed > 12

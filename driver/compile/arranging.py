@@ -19,10 +19,10 @@ _LEAST_RATIO = 4
 """Columns of a product that is cut, to those of its last part."""
 _MOST_PARTS = 4
 _MOST_EQUAL = 8
-_CUT_TRIES = 6
-"""Orders of random ranks for each way to cut."""
-_TRIES = 60
-"""Orders of random ranks for the queue as it is cut."""
+_CUT_STEPS = 10
+"""Orders that are tried for each way to cut."""
+_STEPS, _ALL_STEPS = 5000, 500_000
+"""Orders that are tried of the queue as it is cut, and commands in all of them, at most."""
 _LEAST_GAIN = 500
 """Cycles by which a cut must shorten the queue, next to none or to one of no more parts: the
 estimate is no better than that."""
@@ -37,8 +37,10 @@ def arranged(
     numbers = range(len(commands) if len(commands) <= _MOST_COMMANDS else 0)
     for number in reversed(numbers):  # a cut moves only what is behind it
         queue, schedule = _better(queue, schedule, number, temporaries, hw)
-    if len(queue.commands) <= _MOST_COMMANDS:
-        schedule = scheduled(queue.commands, hw, queue.parts, _TRIES)
+    count = len(queue.commands)
+    if count <= _MOST_COMMANDS:
+        steps = min(_STEPS, count**2, _ALL_STEPS // max(count, 1))
+        schedule = scheduled(queue.commands, hw, queue.parts, steps)
     return [queue.commands[at] for at in schedule.order], queue.temporaries
 
 
@@ -59,7 +61,7 @@ def _better(
         found = cut(queue, number, widths, temporaries)
         if found is None:
             continue
-        other = scheduled(found.commands, hw, found.parts, _CUT_TRIES)
+        other = scheduled(found.commands, hw, found.parts, _CUT_STEPS)
         if other.cycles + _LEAST_GAIN < best[1].cycles:
             best = (found, other)
     return best

@@ -8,10 +8,9 @@ between bursts: the last ones of a product come behind a pass that computes long
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from math import inf
 
-from driver.compile.footprints import Access
 from driver.compile.timing import Timing
 
 _ISSUE_CYCLES = 16
@@ -25,10 +24,11 @@ class DeviceClock:
     """Runs commands in the order in which they are given; times are estimates."""
 
     def __init__(
-        self, timings: Sequence[Timing], access: Sequence[Access], near: Sequence[Sequence[int]]
+        self, timings: Sequence[Timing], barriers: Set[int], delaying: Sequence[Sequence[int]]
     ) -> None:
-        """`near`: for each command, all that share a buffer with it."""
-        self._timings, self._access, self._near = timings, access, near
+        """`barriers`: commands that start alone. `delaying`: for each command, those that it never
+        runs beside."""
+        self._timings, self._barriers, self._delaying = timings, barriers, delaying
         self._now = 0.0
         self._next = 0.0
         """The first cycle in which the next command can start."""
@@ -40,7 +40,6 @@ class DeviceClock:
         """All that has started."""
         self._engines: dict[str, int] = {}
         """The last command of each engine."""
-        self._delays: dict[tuple[int, int], bool] = {}
 
     @property
     def end(self) -> int:
@@ -56,12 +55,10 @@ class DeviceClock:
         behind = self._order[: 1 - _IN_FLIGHT]
         if behind and not self._left.keys().isdisjoint(behind):
             start = max(start, *(self._ends[at] for at in behind))
-        if self._access[number].is_barrier:
+        if number in self._barriers:
             return max(start, *self._ends.values(), 0)
-        for other in self._near[number]:
-            end = self._ends.get(other, 0)
-            if end > start and self._delayed(other, number):
-                start = end
+        for other in self._delaying[number]:
+            start = max(start, self._ends.get(other, 0))
         return start
 
     def start(self, number: int) -> None:
@@ -73,8 +70,7 @@ class DeviceClock:
         self._order.append(number)
         self._engines[timing.engine] = number
         self._project()
-        is_barrier = self._access[number].is_barrier
-        self._next = self._ends[number] if is_barrier else start + _ISSUE_CYCLES
+        self._next = self._ends[number] if number in self._barriers else start + _ISSUE_CYCLES
 
     def _advance(self, until: float) -> None:
         """Let what runs go on until a cycle."""
@@ -115,12 +111,6 @@ class DeviceClock:
         return slowdowns(
             {at: (self._timings[at].bus_share, self._timings[at].operands) for at in running}
         )
-
-    def _delayed(self, first: int, second: int) -> bool:
-        key = (first, second)
-        if key not in self._delays:
-            self._delays[key] = self._access[first].delays(self._access[second])
-        return self._delays[key]
 
 
 def slowdowns(wanted: Mapping[int, tuple[float, int]]) -> dict[int, float]:

@@ -19,10 +19,11 @@ from driver.compile.timing import Timing, timing_of
 from driver.config import HwConfig
 from driver.runtime.buffer import Buffer
 
-Rank = Callable[[int], tuple[int, ...]]
-"""The smallest of the commands that could start at the same time goes first."""
-_SPREADS = (0.02, 0.1, 0.3)
-"""Of random ranks, as parts of a tail."""
+Ranks = Sequence[float]
+"""Of each command; the smallest of the commands that could start at the same time goes first."""
+_WARMTH = 1000
+"""An order may be worse than the one before it by this part of the queue's cycles, in the first
+step of a search."""
 
 
 @dataclass(frozen=True)
@@ -37,39 +38,60 @@ def scheduled(
     commands: Sequence[AnyCommand],
     hw: HwConfig,
     parts: Sequence[int] | None = None,
-    tries: int = 0,
+    steps: int = 0,
 ) -> Schedule:
     """The best of the orders that are tried; the given one where none is shorter.
 
-    `parts`: for each command, which part of a cut command it is, 0 where it is whole. `tries`: how
-    many orders of random ranks are tried besides, the same ones every time.
+    `parts`: for each command, which part of a cut command it is, 0 where it is whole. `steps`: how
+    many orders are tried in a search besides, the same ones every time.
     """
     queue = _Queue(commands, hw)
-    parts = parts or [0] * len(commands)
     given = queue.run(range(len(commands)))
     tails = queue.tails()
-    ranks: list[Rank] = [
+    parts = parts or [0] * len(commands)
+    keys: list[Callable[[int], tuple[int, ...]]] = [
         lambda at: (-tails[at], at),
         lambda at: (parts[at], -tails[at], at),
         lambda at: (parts[at], at),
     ]
-    ranks += _random_ranks(parts, tails, tries)
-    found = [given, *(queue.sorted_by(rank) for rank in ranks)]
-    return min(found, key=lambda schedule: schedule.cycles)
+    ranked = [_ranks(sorted(range(len(commands)), key=key)) for key in keys]
+    found = [(queue.sorted_by(ranks), ranks) for ranks in ranked]
+    best, ranks = min(found, key=lambda pair: pair[0].cycles)
+    if len(commands) > 1:
+        best = _searched(queue, best, ranks, steps)
+    return min(given, best, key=lambda schedule: schedule.cycles)
 
 
-def _random_ranks(parts: Sequence[int], tails: Sequence[int], tries: int) -> list[Rank]:
-    """By tails that are made longer or shorter; by parts first in every second one."""
-    rng = random.Random(0)  # noqa: S311 ranks, no secrets
-    ranks: list[Rank] = []
-    for number in range(tries):
-        spread = _SPREADS[number % len(_SPREADS)]
-        keys = [
-            (part if number % 2 else 0, -round(tail * rng.uniform(1 - spread, 1 + spread)), at)
-            for at, (part, tail) in enumerate(zip(parts, tails, strict=True))
-        ]
-        ranks.append(keys.__getitem__)
+def _ranks(order: Sequence[int]) -> list[float]:
+    ranks = [0.0] * len(order)
+    for rank, number in enumerate(order):
+        ranks[number] = rank
     return ranks
+
+
+def _searched(queue: _Queue, first: Schedule, ranks: Ranks, steps: int) -> Schedule:
+    """The best order that is found in so many steps from another one.
+
+    A step changes a few ranks. It may lead to a worse order, in the beginning to a much worse one
+    (threshold accepting): next to most orders is none that is better at once.
+    """
+    rng = random.Random(0)  # noqa: S311 ranks, no secrets
+    best = here = first
+    for step in range(steps):
+        tried = list(ranks)
+        for _ in range(rng.choice((1, 1, 2, 4))):
+            one, other = rng.sample(range(len(tried)), 2)
+            if rng.random() < 0.5:
+                tried[one], tried[other] = tried[other], tried[one]
+            else:
+                tried[one] = tried[other] + rng.choice((-0.5, 0.5))
+        found = queue.sorted_by(tried)
+        # In integers: the same on every machine.
+        slack = first.cycles * (steps - step) ** 3 // (_WARMTH * steps**3)
+        if found.cycles < here.cycles + slack:
+            here, ranks = found, tried
+            best = min(best, here, key=lambda schedule: schedule.cycles)
+    return best
 
 
 class _Queue:
@@ -81,8 +103,9 @@ class _Queue:
         self._before: list[list[int]] = []
         """Earlier commands that a command must stay behind."""
         self._after: list[list[int]] = [[] for _ in commands]
-        self._near: list[list[int]] = []
-        """Commands, earlier or later, that share a buffer with one."""
+        self._delaying: list[list[int]] = []
+        """Commands, earlier or later, beside which a command does not run."""
+        self._barriers = frozenset(at for at, one in enumerate(self._access) if one.is_barrier)
         self._connect()
 
     def _connect(self) -> None:
@@ -104,7 +127,10 @@ class _Queue:
         for number, others in enumerate(near):
             for one in others:
                 near[one].add(number)
-        self._near = [sorted(others) for others in near]
+        self._delaying = [
+            [one for one in sorted(others) if self._access[one].delays(self._access[number])]
+            for number, others in enumerate(near)
+        ]
 
     def tails(self) -> list[int]:
         """For each command, cycles from its start to the last end, if engines were never busy."""
@@ -115,19 +141,19 @@ class _Queue:
 
     def run(self, order: Sequence[int]) -> Schedule:
         """The given order, as the device runs it."""
-        clock = DeviceClock(self._timings, self._access, self._near)
+        clock = DeviceClock(self._timings, self._barriers, self._delaying)
         for number in order:
             clock.start(number)
         return Schedule(tuple(order), clock.end)
 
-    def sorted_by(self, rank: Rank) -> Schedule:
+    def sorted_by(self, ranks: Ranks) -> Schedule:
         """Always the command that can start first; of several the one of the smallest rank."""
-        clock = DeviceClock(self._timings, self._access, self._near)
+        clock = DeviceClock(self._timings, self._barriers, self._delaying)
         waits = [len(before) for before in self._before]
         ready = {number for number, count in enumerate(waits) if not count}
         order = []
         while ready:
-            number = min(ready, key=lambda at: (clock.first_start(at), rank(at)))
+            number = min(ready, key=lambda at: (clock.first_start(at), ranks[at], at))
             clock.start(number)
             ready.remove(number)
             order.append(number)
