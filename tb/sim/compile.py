@@ -10,13 +10,13 @@ from pathlib import Path
 
 from tb.sim.layout import Dependence
 from tb.sim.objects import ObjectStore, Unit
-from tb.sim.plan import FAST, OWN, PREFIX, RUNTIME, SLOW, BuildPlan, own_headers
+from tb.sim.plan import FAST, OWN, PREFIX, RUNTIME, SLOW, TRACE, BuildPlan, own_headers
 from tb.sim.spec import digest
 
-_SMALL_BYTES = 64 * 1024
-"""Generated files below this are compiled as one: their headers cost more than they do."""
 _PRECOMPILE_FROM = 4
 """From so many files on, precompiling the headers costs less than it saves."""
+_PRECOMPILED = "precompiled.h"
+_TRACE = f"{PREFIX}__Trace"
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,56 @@ class GeneratedModel:
 
     folder: Path
     dependence: Dependence
+
+
+@dataclass(frozen=True)
+class _FileKind:
+    """Generated files that are compiled alike. One precompiled header serves all kinds, because
+    their flags are the same: what is not optimised as `FAST` says so in its text."""
+
+    name: str
+    categories: tuple[str, ...]
+    """Of Verilator's list of files."""
+    trace: bool = False
+    """Of those, the files that write waves; an edit changes nearly all of them."""
+    level: str = ""
+    """Pragmas that replace the optimisation of `FAST`."""
+    merged_below: int | None = 64 * 1024
+    """Bytes; smaller files are compiled as one: their headers cost more than they do. None: all."""
+
+    def files(self, generated: Path, sources: dict[str, list[str]]) -> list[Path]:
+        """The files to compile: the small ones are in a new one, the first."""
+        names = [Path(name).name for kind in self.categories for name in sources.get(kind, [])]
+        mine = [generated / name for name in names if name.startswith(_TRACE) == self.trace]
+        if not mine:
+            return []
+        limit = self.merged_below
+        small = [path for path in mine if limit is None or path.stat().st_size < limit]
+        together = generated / f"{PREFIX}__small_{self.name}.cpp"
+        together.write_text("".join(path.read_text() for path in small))
+        return [together, *(path for path in mine if path not in small)]
+
+    def units(
+        self, model: GeneratedModel, sources: dict[str, list[str]], flags: tuple[str, ...]
+    ) -> list[Unit]:
+        """`flags` end with the include of the model's header: a precompiled one has to be first."""
+        if self.level:
+            name = f"{PREFIX}__level_{self.name}.h"
+            (model.folder / name).write_text(self.level)
+            flags = (*flags, "-include", name)
+        found = []
+        for path in self.files(model.folder, sources):
+            seen = digest([model.dependence.of(path), self.level])
+            found.append(Unit(Path(path.name), flags, seen, model.folder))
+        return found
+
+
+_FAST = _FileKind("fast", ("classes_fast", "support_fast"))
+_OTHERS = (
+    _FileKind("slow", ("classes_slow", "support_slow"), level=SLOW),
+    _FileKind("trace", ("support_fast",), trace=True, level=TRACE, merged_below=None),
+    _FileKind("trace_slow", ("support_slow",), trace=True, level=SLOW, merged_below=None),
+)
 
 
 @dataclass(frozen=True)
@@ -57,18 +107,19 @@ def compile_all(
     generated, dependence = model.folder, model.dependence
     sources = json.loads((generated / f"{PREFIX}.json").read_text())["sources"]
     flags = plan.compile_flags
-    units: list[Unit] = []
-    for kind, level in (("fast", FAST), ("slow", SLOW)):
-        names = [*sources.get(f"classes_{kind}", []), *sources.get(f"support_{kind}", [])]
-        files = _merged(generated, kind, [generated / Path(name).name for name in names])
-        own = (*flags, *level, "-w")
-        if stage is not None and kind == "fast":
-            units += [
-                stage.unit(unit) for unit in _units(f"{PREFIX}__pch.h", own, files, dependence)
-            ]
-        else:
-            units += _model_units(kind, own, files, dependence, store)
+    own = (*flags, *FAST, "-w")
+    shared = (*own, "-include", _PRECOMPILED)
+    (generated / _PRECOMPILED).write_text(f'#include "{PREFIX}__pch.h"\n')
+    units = [unit for kind in _OTHERS for unit in kind.units(model, sources, shared)]
+    if stage is None:
+        units = [*_FAST.units(model, sources, shared), *units]
+    if store.missing(units) >= _PRECOMPILE_FROM:
+        header = generated / f"{PREFIX}__pch.h"
+        store.precompiled_header(header, _PRECOMPILED, own, dependence.whole)
         progress("precompiled headers")
+    if stage is not None:
+        staged = _FAST.units(model, sources, (*own, "-include", f"{PREFIX}__pch.h"))
+        units = [*map(stage.unit, staged), *units]
     runtime = (*flags, *RUNTIME, "-w")
     headers = _header_key(own_headers())
     version = digest([plan.verilator.version, headers])
@@ -85,35 +136,3 @@ def compile_all(
 
 def _header_key(headers: list[Path]) -> str:
     return digest(path.read_bytes() for path in headers)
-
-
-def _merged(generated: Path, kind: str, files: list[Path]) -> list[Path]:
-    """`files`, the small ones in one new file."""
-    small = [path for path in files if path.stat().st_size < _SMALL_BYTES]
-    together = generated / f"{PREFIX}__small_{kind}.cpp"
-    together.write_text("".join(path.read_text() for path in small))
-    return [together, *(path for path in files if path not in small)]
-
-
-def _units(
-    header: str, flags: tuple[str, ...], files: list[Path], dependence: Dependence
-) -> list[Unit]:
-    flags = (*flags, "-include", header)
-    return [Unit(Path(path.name), flags, dependence.of(path), path.parent) for path in files]
-
-
-def _model_units(
-    kind: str,
-    flags: tuple[str, ...],
-    files: list[Path],
-    dependence: Dependence,
-    store: ObjectStore,
-) -> list[Unit]:
-    """With a precompiled header where enough of the files have changed."""
-    header = files[0].parent / f"{PREFIX}__pch.h"
-    name = f"{header.name}.{kind}"
-    header.with_name(name).write_text(f'#include "{header.name}"\n')
-    units = _units(name, flags, files, dependence)
-    if store.missing(units) >= _PRECOMPILE_FROM:
-        store.precompiled_header(header, name, flags, dependence.whole)
-    return units

@@ -34,6 +34,10 @@ class Unit:
     folder: Path
 
 
+def _text(unit: Unit) -> Path:
+    return unit.source if unit.source.is_absolute() else unit.folder / unit.source
+
+
 def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> None:
     """Run it; InfrastructureError with the first lines of what it said."""
     environment = {**os.environ, "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
@@ -83,6 +87,8 @@ class ObjectStore:
         missing = [
             (unit, path) for unit, path in zip(units, objects, strict=True) if not path.exists()
         ]
+        # The longest first: none of them is then begun when all others are done.
+        missing.sort(key=lambda pair: _text(pair[0]).stat().st_size, reverse=True)
         self.compiled += len(missing)
         self.reused += len(units) - len(missing)
         with ThreadPoolExecutor(max(1, self._jobs)) as pool:
@@ -108,8 +114,8 @@ class ObjectStore:
                     path.unlink()
 
     def _object_path(self, unit: Unit) -> Path:
-        text = unit.source if unit.source.is_absolute() else unit.folder / unit.source
-        key = digest([self._compiler.identity, *unit.flags, unit.context, text.read_bytes()])
+        text = _text(unit).read_bytes()
+        key = digest([self._compiler.identity, *unit.flags, unit.context, text])
         return self._folder / f"{key[:32]}.o"
 
     def _write(self, arguments: Sequence[str], target: Path, folder: Path) -> None:

@@ -26,7 +26,10 @@ from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_header, fi
 PREFIX = f"V{TOP}"
 
 FAST = ("-O3", "-march=native")
-SLOW = ("-O0",)
+SLOW = '#pragma GCC optimize("O0")\n#pragma clang optimize off\n'
+"""In the text of files that run once, so that they can share a precompiled header."""
+TRACE = '#pragma GCC optimize("O1")\n'
+"""Of files that write waves."""
 RUNTIME = ("-O2", "-march=native")
 OWN = ("-O2", "-march=native", "-Wall", "-Wextra", "-Werror")
 COLLECT = ("-fprofile-generate", "-fprofile-update=single")
@@ -108,7 +111,7 @@ class BuildPlan:
         files = [*self.sources, *own, *([TRAINING] if self.variant.profiled else [])]
         names = [os.path.relpath(path, REPOSITORY) for path in files]
         profile = [*COLLECT, *USE] if self.variant.profiled else []
-        constants = [*FAST, *SLOW, *RUNTIME, *OWN, *profile]
+        constants = [*FAST, SLOW, TRACE, *RUNTIME, *OWN, *profile]
         return digest(
             [self.family_key(), *constants, *names, *(path.read_bytes() for path in files)]
         )[:16]
