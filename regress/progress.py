@@ -24,12 +24,12 @@ class ProgressBar:
         self._total: int | None = None
         self._done = 0
         self._failed = 0
-        self._start = self._last = time.monotonic()
+        self._start = self._last = self._ended = time.monotonic()
         self._bar: bars.Progress | None = None
         self._task = bars.TaskID(0)
 
     def __enter__(self) -> ProgressBar:
-        self._start = self._last = time.monotonic()
+        self._start = self._last = self._ended = time.monotonic()
         if self._console.is_terminal:
             self._bar = bars.Progress(
                 bars.SpinnerColumn(),
@@ -69,6 +69,7 @@ class ProgressBar:
     def done(self) -> None:
         """One more of those planned is done."""
         self._done += 1
+        self._ended = time.monotonic()
         self._show()
 
     def note(self, text: str) -> None:
@@ -80,11 +81,14 @@ class ProgressBar:
         self._show()
 
     def left(self) -> str:
-        """Time left, from the pace so far; empty while there is no telling."""
+        """Time left, from the pace so far; empty while there is no telling. It does not rise while
+        an op runs: one that takes longer than the others counts as nearly done."""
         if not self._total or not self._done:
             return ""
-        pace = (time.monotonic() - self._start) / self._done
-        seconds = round(pace * max(self._total - self._done, 0))
+        pace = (self._ended - self._start) / self._done
+        others = max(self._total - self._done - 1, 0)
+        of_this = max(pace - (time.monotonic() - self._ended), 0) if self._total > self._done else 0
+        seconds = round(pace * others + of_this)
         return f"{seconds // 60}:{seconds % 60:02} left"
 
     def _show(self) -> None:

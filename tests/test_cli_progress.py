@@ -55,3 +55,6 @@ def test_the_time_left_follows_the_pace() -> None:
     watched.op(_row(0))
     watched._start = time.monotonic() - 2.0
     assert watched.left() == "3:18 left"
+    watched._start -= 10.0
+    watched._ended -= 10.0
+    assert watched.left() == "3:16 left"  # the op at hand takes long

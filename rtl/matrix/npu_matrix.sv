@@ -42,9 +42,11 @@ module npu_matrix
   // Of a command with weights of four bits, likewise.
   localparam int unsigned LandBeats  = 128;
 
-  logic start, int8;
+  npu_engine_cmd_t cmd;
+  logic            start, int8;
+  assign cmd   = req_i.cmd;
   assign start = req_i.valid && rsp_o.ready;
-  assign int8  = req_i.cmd.src_dtype == DTYPE_INT8;
+  assign int8  = cmd.src_dtype == DTYPE_INT8;
 
   // ---- load ----
   logic   block_valid, block_ready, seq_push, seq_room, half_free;
@@ -55,7 +57,7 @@ module npu_matrix
   position_t line_next, elem_next;
   pending_t line_pending, pend_new, pend, buffer_line;
   mem_range_t line_range;
-  logic   line_req, line_taken, buffered, buffer_clk, bank_pop, beat_pop, bank_beat;
+  logic   line_req, line_taken, buffered_q, buffer_clk, bank_pop, beat_pop, bank_beat;
   logic   buffer_line_valid;
   logic   int4, int4_clk, range_valid, land_request, land_valid, beat_valid, beat_ready;
   logic   unpack_beat, b_full;
@@ -66,14 +68,14 @@ module npu_matrix
   logic [ArraySize-1:0][31:0] wr_data;
 
   npu_matrix_blocks #(.ArraySize(ArraySize), .AccTiles(AccTiles), .RowTiles(RowTiles)) u_blocks (
-    .clk_i, .rst_ni, .start_i(start), .cmd_i(req_i.cmd),
+    .clk_i, .rst_ni, .start_i(start), .cmd_i(cmd),
     .valid_o(block_valid), .ready_i(block_ready), .block_o(block)
   );
 
   npu_matrix_tiles #(
     .ArraySize(ArraySize), .RowTiles(RowTiles), .WeightSlots(WeightSlots)
   ) u_tiles (
-    .clk_i, .rst_ni, .start_i(start), .cmd_i(req_i.cmd),
+    .clk_i, .rst_ni, .start_i(start), .cmd_i(cmd),
     .block_valid_i(block_valid), .block_ready_o(block_ready), .block_i(block),
     .seq_valid_o(seq_push), .seq_ready_i(seq_room && half_free),
     .a_free_i(a_free), .b_free_i(b_free),
@@ -83,7 +85,7 @@ module npu_matrix
   );
 
   npu_matrix_lines #(.ArraySize(ArraySize), .BusBits(BusBits)) u_lines (
-    .clk_i, .rst_ni, .cmd_i(req_i.cmd),
+    .clk_i, .rst_ni, .cmd_i(cmd),
     .tile_valid_i(tile_valid), .tile_ready_o(tile_ready), .tile_i(tile),
     .line_next_o(line_next), .elem_next_o(elem_next),
     .req_valid_o(line_req), .req_ready_i(line_taken), .req_range_o(line_range),
@@ -91,9 +93,15 @@ module npu_matrix
   );
 
   // The operand buffer has a clock while a command uses it.
-  assign buffered = reads_again(req_i.cmd.a) || reads_again(req_i.cmd.b) ||
-                    (req_i.cmd.accumulate && run_of(req_i.cmd.init.col) == RUN_REPEAT);
-  npu_clock_gate u_buffer_gate (.clk_i, .en_i(!rst_ni || buffered), .clk_o(buffer_clk));
+  always_ff @(posedge clk_i) begin
+    if (start) begin
+      buffered_q <= reads_again(cmd.a) || reads_again(cmd.b) ||
+                    (cmd.accumulate && run_of(cmd.init.col) == RUN_REPEAT);
+    end
+  end
+  npu_clock_gate u_buffer_gate (
+    .clk_i, .en_i(!rst_ni || start || buffered_q), .clk_o(buffer_clk)
+  );
 
   npu_matrix_tags #(.BusBits(BusBits)) u_tags (
     .clk_i(buffer_clk), .rst_ni, .start_i(start),
@@ -123,7 +131,7 @@ module npu_matrix
   assign pend_pop            = bank_pop || beat_pop;
 
   npu_matrix_unpack #(.ArraySize(ArraySize), .BusBits(BusBits)) u_unpack (
-    .clk_i, .rst_ni, .cmd_i(req_i.cmd),
+    .clk_i, .rst_ni, .cmd_i(cmd),
     .line_valid_i(buffer_line_valid), .line_i(buffer_line), .line_data_i(buffer_line_data),
     .pending_valid_i(pend_valid && !pend.reuse), .pending_ready_o(beat_pop), .pending_i(pend),
     .beat_valid_i(beat_valid), .beat_ready_o(unpack_beat), .beat_i(beat), .b_hold_i(b_full),
@@ -150,11 +158,11 @@ module npu_matrix
   logic [ArraySize-1:0]                  int4_mask;
   logic [INT4_ROWS-1:0][Words-1:0][31:0] int4_data;
 
-  assign int4 = req_i.cmd.int4_group != '0;
+  assign int4 = cmd.int4_group != '0;
   npu_clock_gate u_int4_gate (.clk_i, .en_i(!rst_ni || int4), .clk_o(int4_clk));
 
   npu_matrix_dequant #(.ArraySize(ArraySize), .AccTiles(AccTiles), .Words(Words)) u_dequant (
-    .clk_i(int4_clk), .rst_ni, .dtype_i(req_i.cmd.src_dtype), .group_i(req_i.cmd.int4_group),
+    .clk_i(int4_clk), .rst_ni, .dtype_i(cmd.src_dtype), .group_i(cmd.int4_group),
     .wr_valid_i(wr_valid), .wr_place_i(wr_place), .wr_mask_i(wr_mask), .wr_data_i(wr_data),
     .tile_done_i(tile_done),
     .valid_o(int4_valid), .place_o(int4_place), .mask_o(int4_mask),
@@ -178,7 +186,7 @@ module npu_matrix
     .ArraySize(ArraySize), .RowTiles(RowTiles), .WeightSlots(WeightSlots),
     .SumLatency(ArraySize * FmaLatency + 2)
   ) u_seq (
-    .clk_i, .rst_ni, .start_i(start), .cmd_i(req_i.cmd),
+    .clk_i, .rst_ni, .start_i(start), .cmd_i(cmd),
     .block_valid_i(seq_valid), .block_ready_o(seq_ready), .block_i(seq_block),
     .a_done_i(tile_done && wr_place.operand == OPERAND_A),
     .b_done_i(int4 ? int4_done : tile_done && wr_place.operand == OPERAND_B),
@@ -226,7 +234,7 @@ module npu_matrix
   );
 
   npu_matrix_drain #(.ArraySize(ArraySize)) u_drain (
-    .clk_i, .rst_ni, .start_i(start), .cmd_i(req_i.cmd),
+    .clk_i, .rst_ni, .start_i(start), .cmd_i(cmd),
     .block_valid_i(drain_valid), .block_ready_o(drain_ready), .block_i(drain_block),
     .tile_done_i(sum_token.valid && sum_token.tile_end),
     .acc_valid_o(acc_rd), .acc_ready_i(acc_room),
@@ -237,7 +245,7 @@ module npu_matrix
   );
 
   npu_matrix_pack #(.ArraySize(ArraySize), .BusBits(BusBits)) u_pack (
-    .clk_i, .rst_ni, .cmd_i(req_i.cmd),
+    .clk_i, .rst_ni, .cmd_i(cmd),
     .line_valid_i(line_valid), .line_ready_o(line_ready),
     .line_addr_i(line_addr), .line_first_i(line_first), .line_elems_i(line_elems),
     .line_data_i(line_data),

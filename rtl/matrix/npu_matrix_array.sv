@@ -38,30 +38,35 @@ module npu_matrix_array
 );
   localparam int unsigned Delay   = ArraySize * FmaLatency + 1;
   localparam int unsigned LastRow = (ArraySize - 1) * FmaLatency;
-  localparam int unsigned TokenW  = $bits(token_t);
 
-  logic [Delay*TokenW-1:0]     line_q;   // [0] newest
-  logic [(Delay+1)*TokenW-1:0] line;
-  logic [$clog2(Delay+2)-1:0]  busy_q;   // cycles until the line holds no valid token
-
-  assign line = {line_q, token_i};
+  logic [$clog2(Delay+2)-1:0] busy_q;   // cycles until no stage holds a valid token
+  logic                       shift;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni)            busy_q <= '0;
     else if (token_i.valid) busy_q <= ($clog2(Delay + 2))'(Delay + 1);
     else if (busy_q != '0)  busy_q <= busy_q - 1'b1;
   end
+  assign shift = token_i.valid || busy_q != '0;
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni)                              line_q <= '0;
-    else if (token_i.valid || busy_q != '0)   line_q <= line[Delay*TokenW-1:0];
+  // The token of d cycles ago. Each is a variable of its own, as the stages of a row are.
+  for (genvar d = 0; d <= Delay; d++) begin : gen_stage
+    token_t token;
+    if (d == 0) begin : gen_input
+      assign token = token_i;
+    end else begin : gen_delay
+      token_t token_q;
+      always_ff @(posedge clk_i) begin
+        if (!rst_ni)    token_q <= '0;
+        else if (shift) token_q <= gen_stage[d-1].token;
+      end
+      assign token = token_q;
+    end
   end
 
-  token_t last_token;
-  assign last_token = line[LastRow*TokenW +: TokenW];
-  assign a_free_o   = last_token.valid && last_token.a_free;
-  assign b_free_o   = last_token.valid && last_token.weights;
-  assign token_o    = line[Delay*TokenW +: TokenW];
+  assign a_free_o = gen_stage[LastRow].token.valid && gen_stage[LastRow].token.a_free;
+  assign b_free_o = gen_stage[LastRow].token.valid && gen_stage[LastRow].token.weights;
+  assign token_o  = gen_stage[Delay].token;
 
   logic [ArraySize*32-1:0] psum [ArraySize+1];
   assign psum[0] = psum_i;
@@ -83,7 +88,7 @@ module npu_matrix_array
       .int4_place_i,
       .int4_mask_i,
       .int4_data_i(int4_data_i[r%INT4_ROWS]),
-      .token_i(line[r*FmaLatency*TokenW +: TokenW]),
+      .token_i(gen_stage[r*FmaLatency].token),
       .psum_i (psum[r]),
       .psum_o (psum[r+1])
     );

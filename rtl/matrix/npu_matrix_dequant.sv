@@ -59,6 +59,7 @@ module npu_matrix_dequant
 
   // The lane of each word that a beat brings.
   function automatic words_t picked(lanes_t lanes, logic [ArraySize-1:0] mask);
+    // verilator no_inline_task
     picked = '0;
     for (int unsigned l = 0; l < ArraySize; l++) begin
       if (mask[l]) picked[l % Words] = lanes[l];

@@ -61,7 +61,8 @@ module npu_matrix_lines
     endcase
   end
 
-  assign log2_bytes = dtype_log2_bytes(operand_dtype(cmd_i, tile_i.operand));
+  assign log2_bytes = dtype_log2_bytes(operand_dtype(tile_i.operand, cmd_i.int4_group != '0,
+                                                     cmd_i.src_dtype, cmd_i.dst_dtype));
   assign line_pos   = (line_q == '0) ? tile_i.line : line_pos_q;
   assign elem_pos   = (elem_q == '0) ? tile_i.elem : elem_pos_q;
   assign addr       = tile_i.base + ((line_pos.offset + elem_pos.offset) << log2_bytes);

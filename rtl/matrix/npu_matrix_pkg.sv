@@ -22,6 +22,7 @@ package npu_matrix_pkg;
 
   /// Place 0.
   function automatic position_t origin(npu_axis_t axis);
+    // verilator no_inline_task
     return '{offset: '0, middle: axis.middle, inner: axis.inner};
   endfunction
 
@@ -44,10 +45,12 @@ package npu_matrix_pkg;
     OPERAND_S   // scales of weights of four bits
   } operand_e;
 
-  function automatic logic [3:0] operand_dtype(npu_engine_cmd_t cmd, operand_e operand);
-    if (operand == OPERAND_C)                           return cmd.dst_dtype;
-    if (operand == OPERAND_B && cmd.int4_group != '0) return DTYPE_INT32;
-    return cmd.src_dtype;
+  /// The type in which an operand is read, of a command with these types.
+  function automatic logic [3:0] operand_dtype(operand_e operand, logic int4, logic [3:0] src_dtype,
+                                               logic [3:0] dst_dtype);
+    if (operand == OPERAND_C)         return dst_dtype;
+    if (operand == OPERAND_B && int4) return DTYPE_INT32;
+    return src_dtype;
   endfunction
 
   /// How the elements of a line follow each other in memory, within the innermost digit.
@@ -58,6 +61,7 @@ package npu_matrix_pkg;
   } run_e;
 
   function automatic run_e run_of(npu_axis_t axis);
+    // verilator no_inline_task
     if (axis.inner == 32'd1)   return RUN_SINGLE;
     if (axis.step[0] == 64'd1) return RUN_UNIT;
     if (axis.step[0] == '0)    return RUN_REPEAT;
@@ -91,6 +95,7 @@ package npu_matrix_pkg;
   /// Whether an operand reads elements again, or may: its rows or columns have more than one digit,
   /// or both of them are adjacent elements.
   function automatic logic reads_again(npu_window_t window);
+    // verilator no_inline_task
     return window.row.middle != 32'd1 || window.col.middle != 32'd1 ||
            (run_of(window.row) == RUN_UNIT && run_of(window.col) == RUN_UNIT);
   endfunction

@@ -7,7 +7,7 @@
 /// 1: psum + a·w on every column. Cycle FmaLatency + 1: the sums are at `psum_o`. The multiply is
 /// written as one expression followed by FmaLatency registers, to be retimed in synthesis: that
 /// costs the simulator one evaluation per result. A row beyond `ks` passes sums through untouched,
-/// so that a tail of K adds no terms. Rows and columns without work keep their registers.
+/// so that a tail of K adds no terms. Rows without work keep their registers.
 module npu_matrix_row
   import npu_isa_pkg::*;
   import npu_matrix_pkg::*;
@@ -41,6 +41,7 @@ module npu_matrix_row
   localparam int unsigned LaneW = $clog2(ArraySize);
   localparam int unsigned ASlotW = $clog2(ASlots);
   localparam int unsigned BSlotW = $clog2(WeightSlots);
+  localparam int unsigned Repeats = (ArraySize + Words - 1) / Words;
 
   // One slot per tile: a lane is a row of A, a column of B. Whole slots are written, because each
   // assignment costs the simulator time in every cycle (docs/adr/0003).
@@ -58,42 +59,37 @@ module npu_matrix_row
   function automatic logic [LaneW+4:0] bit_of(lane_t lane);
     return {lane[LaneW-1:0], 5'b0};
   endfunction
-  // A slot with the lanes that are written.
-  function automatic logic [ArraySize*32-1:0] written(logic [ArraySize*32-1:0] held);
+  // A slot with the lanes of `mask` replaced. Not inlined, like int8_row: the simulator would clear
+  // their arguments in every cycle, used or not.
+  function automatic logic [ArraySize*32-1:0] written(logic [ArraySize*32-1:0] held,
+                                                      logic [ArraySize-1:0]    mask,
+                                                      logic [ArraySize*32-1:0] data);
+    // verilator no_inline_task
     written = held;
     // verilator unroll_full
     for (int unsigned l = 0; l < ArraySize; l++) begin
-      if (wr_mask_i[l]) written[l*32 +: 32] = wr_data_i[l];
-    end
-  endfunction
-
-  function automatic logic [ArraySize*32-1:0] expanded(logic [ArraySize*32-1:0] held);
-    expanded = held;
-    // verilator unroll_full
-    for (int unsigned l = 0; l < ArraySize; l++) begin
-      if (int4_mask_i[l]) expanded[l*32 +: 32] = int4_data_i[l%Words];
+      if (mask[l]) written[l*32 +: 32] = data[l*32 +: 32];
     end
   endfunction
 
   // One function with one rolled loop over unpacked columns, which the simulator's compiler turns
   // into vector instructions (docs/adr/0003): a 16 x 16 array runs 1.7 M cycles/s, against 0.24 M
   // with the fma called per column (Verilator 5.48, g++ 12, AVX-512, one core).
+  // Columns from `cols` on are 0, and stay so.
   function automatic logic [ArraySize*32-1:0] fma_row(input logic [31:0]             a,
                                                       input logic [ArraySize*32-1:0] w,
                                                       input logic [ArraySize*32-1:0] psum,
-                                                      input logic [ArraySize*32-1:0] unused,
                                                       input extent_t                 cols);
     // verilator no_inline_task
-    logic [31:0] weight [ArraySize], addend [ArraySize], idle [ArraySize], sum [ArraySize];
+    logic [31:0] weight [ArraySize], addend [ArraySize], sum [ArraySize];
     for (int unsigned c = 0; c < ArraySize; c++) begin
       weight[c] = w[c*32 +: 32];
       addend[c] = psum[c*32 +: 32];
-      idle[c]   = unused[c*32 +: 32];
     end
     // verilator unroll_disable
     for (int unsigned c = 0; c < ArraySize; c++) begin
       sum[c] = npu_fma_pkg::fp32_fma(a, weight[c], addend[c]);
-      sum[c] = c < 32'(cols) ? sum[c] : idle[c];
+      sum[c] = c < 32'(cols) ? sum[c] : 32'd0;
     end
     // verilator unroll_full
     for (int unsigned c = 0; c < ArraySize; c++) fma_row[c*32 +: 32] = sum[c];
@@ -102,6 +98,7 @@ module npu_matrix_row
   function automatic logic [ArraySize*32-1:0] int8_row(input logic [7:0]              a,
                                                        input logic [ArraySize*32-1:0] w,
                                                        input logic [ArraySize*32-1:0] psum);
+    // verilator no_inline_task
     // verilator unroll_full
     for (int unsigned c = 0; c < ArraySize; c++) begin
       int8_row[c*32 +: 32] = npu_fp_pkg::int8_mac(a, w[c*32 +: 8], psum[c*32 +: 32]);
@@ -122,16 +119,17 @@ module npu_matrix_row
   always_ff @(posedge clk_i) begin
     if (wr_place_i.operand == OPERAND_A) begin
       if (wr_element)   a_mem_q[wr_a_slot][bit_of(wr_place_i.line) +: 32] <= wr_data_i[Row];
-      else if (wr_line) a_mem_q[wr_a_slot] <= written(a_mem_q[wr_a_slot]);
+      else if (wr_line) a_mem_q[wr_a_slot] <= written(a_mem_q[wr_a_slot], wr_mask_i, wr_data_i);
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (wr_int4) begin
-      b_mem_q[int4_b_slot] <= expanded(b_mem_q[int4_b_slot]);
+      b_mem_q[int4_b_slot] <= written(b_mem_q[int4_b_slot], int4_mask_i,
+                                      (ArraySize * 32)'({Repeats{int4_data_i}}));
     end else if (wr_place_i.operand == OPERAND_B) begin
       if (wr_element)   b_mem_q[wr_b_slot][bit_of(wr_place_i.line) +: 32] <= wr_data_i[Row];
-      else if (wr_line) b_mem_q[wr_b_slot] <= written(b_mem_q[wr_b_slot]);
+      else if (wr_line) b_mem_q[wr_b_slot] <= written(b_mem_q[wr_b_slot], wr_mask_i, wr_data_i);
     end
   end
 
@@ -158,7 +156,7 @@ module npu_matrix_row
     if (valid_q[0]) begin
       if (bypass_q)    link_q <= psum_i;
       else if (int8_i) link_q <= int8_row(a_q[7:0], w_q, psum_i);
-      else             link_q <= fma_row(a_q, w_q, psum_i, link_q, cols_q);
+      else             link_q <= fma_row(a_q, w_q, psum_i, cols_q);
     end
   end
 

@@ -77,25 +77,36 @@ module npu_matrix_tiles
   logic        int4, small_group, take_s, fresh;
   logic        take_a, take_b, step, last_tile, last_k;
   logic        a_along_k, b_along_k;
-  run_e        a_run_k, a_run_m, b_run_k, b_run_n;
+  run_e        a_run_k_q, a_run_m_q, b_run_k_q, b_run_n_q, c_run_q, s_run_q;  // of this command
+  logic        a_again_q, b_again_q;
   extent_t     ks, tile_rows, tile_cols;
   position_t   outer_next, k_next;
 
   // ---- how lines lie in memory ----
-  assign a_run_k = run_of(cmd_i.a.col);
-  assign a_run_m = run_of(cmd_i.a.row);
-  assign b_run_k = run_of(cmd_i.b.row);
-  // Words of one beat go to lanes of their own: a word is not repeated.
-  assign b_run_n = (int4 && run_of(cmd_i.b.col) == RUN_REPEAT) ? RUN_SINGLE : run_of(cmd_i.b.col);
+  always_ff @(posedge clk_i) begin
+    if (start_i) begin
+      a_run_k_q <= run_of(cmd_i.a.col);
+      a_run_m_q <= run_of(cmd_i.a.row);
+      b_run_k_q <= run_of(cmd_i.b.row);
+      // Words of one beat go to lanes of their own: a word is not repeated.
+      b_run_n_q <= (int4 && run_of(cmd_i.b.col) == RUN_REPEAT) ? RUN_SINGLE : run_of(cmd_i.b.col);
+      c_run_q   <= run_of(cmd_i.init.col);
+      s_run_q   <= run_of(cmd_i.scales.col);
+      a_again_q <= reads_again(cmd_i.a);
+      b_again_q <= reads_again(cmd_i.b);
+    end
+  end
 
   // The elements that one request can bring.
-  function automatic logic [31:0] run_length(run_e run, npu_axis_t axis);
-    return (run == RUN_SINGLE) ? 32'd1 : axis.inner;
+  function automatic logic [31:0] run_length(run_e run, logic [31:0] inner);
+    return (run == RUN_SINGLE) ? 32'd1 : inner;
   endfunction
   assign int4        = cmd_i.int4_group != '0;
   assign small_group = cmd_i.int4_group < 4'(LaneW);
-  assign a_along_k = run_length(a_run_k, cmd_i.a.col) >= run_length(a_run_m, cmd_i.a.row);
-  assign b_along_k = !int4 && run_length(b_run_k, cmd_i.b.row) > run_length(b_run_n, cmd_i.b.col);
+  assign a_along_k = run_length(a_run_k_q, cmd_i.a.col.inner) >=
+                     run_length(a_run_m_q, cmd_i.a.row.inner);
+  assign b_along_k = !int4 && run_length(b_run_k_q, cmd_i.b.row.inner) >
+                              run_length(b_run_n_q, cmd_i.b.col.inner);
 
   function automatic extent_t valid_part(logic [31:0] total, logic [7:0] tile);
     logic [31:0] left;
@@ -129,7 +140,7 @@ module npu_matrix_tiles
       tile_o.operand = OPERAND_C;
       tile_o.half    = block_i.half;
       tile_o.place   = c_entry_q;
-      tile_o.run     = run_of(cmd_i.init.col);
+      tile_o.run     = c_run_q;
       tile_o.reuse   = tile_o.run == RUN_REPEAT;
       tile_o.lines   = tile_rows;
       tile_o.elems   = tile_cols;
@@ -139,7 +150,7 @@ module npu_matrix_tiles
     end else if (take_s) begin
       tile_o.operand = OPERAND_S;
       tile_o.place   = small_group ? '0 : entry_t'(col_q);
-      tile_o.run     = run_of(cmd_i.scales.col);
+      tile_o.run     = s_run_q;
       tile_o.lines   = small_group ? rounded_up(ks, cmd_i.int4_group) : extent_t'(1);
       tile_o.elems   = tile_cols;
       tile_o.base    = s_q.base;
@@ -149,17 +160,17 @@ module npu_matrix_tiles
       tile_o.operand = take_a ? OPERAND_A : OPERAND_B;
       tile_o.place   = take_a ? entry_t'(a_slot_q) : entry_t'(b_slot_q);
       tile_o.along_k = take_a ? a_along_k : b_along_k;
-      tile_o.reuse   = take_a ? reads_again(cmd_i.a) : reads_again(cmd_i.b);
+      tile_o.reuse   = take_a ? a_again_q : b_again_q;
       tile_o.base    = take_a ? a_q.base : b_q.base;
       tile_o.line    = take_a ? a_q.outer : b_q.outer;
       tile_o.elem    = take_a ? a_k_q : b_k_q;
       tile_o.lines   = take_a ? tile_rows : tile_cols;
       tile_o.elems   = ks;
-      tile_o.run     = take_a ? a_run_k : b_run_k;
+      tile_o.run     = take_a ? a_run_k_q : b_run_k_q;
       if (!tile_o.along_k) begin
         {tile_o.line, tile_o.elem}   = {tile_o.elem, tile_o.line};
         {tile_o.lines, tile_o.elems} = {tile_o.elems, tile_o.lines};
-        tile_o.run                   = take_a ? a_run_m : b_run_n;
+        tile_o.run                   = take_a ? a_run_m_q : b_run_n_q;
       end
       if (int4 && take_b) begin
         tile_o.place = place_of_int4(b_slot_q, small_group ? '0 : col_q);
@@ -262,6 +273,7 @@ module npu_matrix_tiles
   function automatic reader_t stepped(reader_t here, logic moves, position_t behind, logic again,
                                       logic next_block, logic restart, npu_axis_t axis,
                                       logic next_batch, logic [63:0] batch_bytes);
+    // verilator no_inline_task
     stepped = here;
     if (moves) stepped.outer = behind;
     if (next_block) stepped.outer_block = restart ? origin(axis) : stepped.outer;

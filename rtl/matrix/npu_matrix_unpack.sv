@@ -57,7 +57,8 @@ module npu_matrix_unpack
   assign beat_ready_o    = pending_valid_i && !line_valid_i && !held;
   assign pending_ready_o = step && last_beat;
   assign source          = line_valid_i ? line_i : pending_i;
-  assign dtype      = operand_dtype(cmd_i, source.operand);
+  assign dtype      = operand_dtype(source.operand, cmd_i.int4_group != '0, cmd_i.src_dtype,
+                                    cmd_i.dst_dtype);
   assign log2_bytes = dtype_log2_bytes(dtype);
 
   function automatic logic [31:0] widened(logic [3:0] of_dtype, logic [15:0] word);

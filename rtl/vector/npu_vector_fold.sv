@@ -69,6 +69,7 @@ module npu_vector_fold
   endfunction
 
   function automatic row_t masked(row_t value, row_t otherwise, logic [Lanes-1:0] mask);
+    // verilator no_inline_task
     masked = value;
     // verilator unroll_full
     for (int unsigned l = 0; l < Lanes; l++) begin

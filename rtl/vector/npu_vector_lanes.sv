@@ -133,6 +133,7 @@ module npu_vector_lanes
 
   // Lanes beyond the last element keep what they have.
   function automatic row_t present(row_t value, row_t held, tag_t tag);
+    // verilator no_inline_task
     present = value;
     // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) begin

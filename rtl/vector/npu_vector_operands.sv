@@ -77,13 +77,15 @@ module npu_vector_operands
     return op == MICRO_SEGMENT ? {VectorLanes{TABLE_LIMIT[table_t'(code)]}} : operand(code);
   endfunction
 
-  // Lanes with an element take the new operand.
+  // Lanes with an element, of `count` in the vector, take the new operand.
   function automatic logic [BeatBits-1:0] present(logic [BeatBits-1:0] value,
-                                                  logic [BeatBits-1:0] held);
+                                                  logic [BeatBits-1:0] held,
+                                                  beat_t beat, count_t count);
+    // verilator no_inline_task
     present = value;
     // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) begin
-      if (32'(beat_i) * 32'(VectorLanes) + l >= 32'(meta_i.count)) begin
+      if (32'(beat) * 32'(VectorLanes) + l >= 32'(count)) begin
         present[l*32 +: 32] = held[l*32 +: 32];
       end
     end
@@ -107,13 +109,15 @@ module npu_vector_operands
       a_table_q <= is_table(instruction_i.a);
       b_table_q <= is_table(instruction_i.b);
       c_table_q <= is_table(instruction_i.c);
-      if (!is_table(instruction_i.a)) a_q <= present(operand(instruction_i.a), a_q);
+      if (!is_table(instruction_i.a)) begin
+        a_q <= present(operand(instruction_i.a), a_q, beat_i, meta_i.count);
+      end
       if (instruction_i.op == MICRO_SEGMENT
           || (has_b(instruction_i.op) && !is_table(instruction_i.b))) begin
-        b_q <= present(operand_b(instruction_i.op, instruction_i.b), b_q);
+        b_q <= present(operand_b(instruction_i.op, instruction_i.b), b_q, beat_i, meta_i.count);
       end
       if (has_c(instruction_i.op) && !is_table(instruction_i.c)) begin
-        c_q <= present(operand(instruction_i.c), c_q);
+        c_q <= present(operand(instruction_i.c), c_q, beat_i, meta_i.count);
       end
     end
   end

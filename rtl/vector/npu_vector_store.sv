@@ -72,6 +72,7 @@ module npu_vector_store
 
   // ---- words to elements ----
   function automatic logic [PackedBits-1:0] elements(vector_t words, dtype_e dtype);
+    // verilator no_inline_task
     elements = '0;
     unique case (dtype)
       DTYPE_FP16: for (int unsigned l = 0; l < LOGICAL_LANES; l++) begin

@@ -315,7 +315,7 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     "clock-weights": PlantedMutant(
         _CLOCK,
         _INT4,
-        Mutant("npu_matrix.sv", "u_int4_gate (.clk_i, .en_i(!rst_ni || «int4»)", "buffered"),
+        Mutant("npu_matrix.sv", "u_int4_gate (.clk_i, .en_i(!rst_ni || «int4»)", "buffered_q"),
     ),
     "clock-table": PlantedMutant(
         _CLOCK, _TABLES, Mutant("npu_vector_table.sv", "segment || reads || «found_q»", "1'b0")
@@ -329,7 +329,11 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
     "clock-buffer": PlantedMutant(
         _CLOCK,
         _PRODUCTS,
-        Mutant("npu_matrix.sv", ".en_i(!rst_ni || «buffered»)", "reads_again(req_i.cmd.b)"),
+        Mutant(
+            "npu_matrix.sv",
+            "buffered_q <= «reads_again(cmd.a) || reads_again(cmd.b)»",
+            "reads_again(cmd.b)",
+        ),
     ),
     "clock-source": PlantedMutant(
         _CLOCK, _RANDOM, Mutant("npu_vector.sv", "!rst_ni || «used»", "s == 0")

@@ -261,8 +261,12 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_matrix_tiles.sv", "s_k_q        <= «s_k_next_q»;", "s_k_q", "expected"),
         Mutant("npu_matrix_tiles.sv", "take_s ? outer_next : «s_end_q»,", "s_q.outer", "expected"),
         # clocks that stop too early
-        Mutant("npu_matrix.sv", ".en_i(!rst_ni || «buffered»)", "reads_again(req_i.cmd.b)"),
-        Mutant("npu_matrix.sv", "u_int4_gate (.clk_i, .en_i(!rst_ni || «int4»)", "buffered"),
+        Mutant(
+            "npu_matrix.sv",
+            "buffered_q <= «reads_again(cmd.a) || reads_again(cmd.b)»",
+            "reads_again(cmd.b)",
+        ),
+        Mutant("npu_matrix.sv", "u_int4_gate (.clk_i, .en_i(!rst_ni || «int4»)", "buffered_q"),
     ),
     "vector": (
         Mutant("npu_vector_load.sv", "queue_room && «beats <= credit_q»", "1'b1", "room for"),
