@@ -39,6 +39,8 @@ USE = ("-fprofile-use", "-fprofile-partial-training")
 OUTPUT_SPLIT = 5000
 """Size of one generated C++ file, in Verilator's node count: smaller compiles less after an edit,
 larger optimises across more."""
+NO_IMPLICIT_NETS = ("-Wwarn-IMPLICIT", "-Werror-IMPLICIT")
+"""For RTL with mutants: one that names no signal would be a net of its own, another mutant."""
 
 
 def verilator_flags(variant: BuildVariant) -> list[str]:
@@ -50,6 +52,8 @@ def verilator_flags(variant: BuildVariant) -> list[str]:
     flags += ["--timescale-override", "1ns/1ps", "--output-split", str(OUTPUT_SPLIT)]
     # Lint is a gate of its own; here a warning must not stand between an edit and its run.
     flags += ["-Wno-lint", "-Wno-style", "-Wno-fatal"]
+    if variant.mutants:
+        flags += NO_IMPLICIT_NETS
     if variant.trace:
         flags += ["--trace-vcd", "--trace-structs"]
     flags += ["--vpi"] if variant.vpi else ["+define+NPU_SAMPLED_PINS"]

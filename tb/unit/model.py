@@ -20,6 +20,7 @@ from filelock import FileLock, Timeout
 from driver.errors import InfrastructureError, InputError
 from driver.isa.programs import BOOT_IMAGE, LINES
 from tb.sim.objects import ObjectStore, Unit, run_compiler
+from tb.sim.plan import NO_IMPLICIT_NETS
 from tb.sim.spec import FILELIST, REPOSITORY, digest, read_filelist
 from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_verilator
 
@@ -28,8 +29,11 @@ BUILD_ROOT = REPOSITORY / "build" / "unit"
 # Generated registers do not pass without.
 _WAIVERS = REPOSITORY / "rtl" / "lint" / "npu.vlt"
 _LOCK_TIMEOUT_S = 900
-_VERILATE = ("--cc", "--make", "json", "--no-timing", "--quiet", "-O3", "--assert")
-_RANDOM_STATE = ("--x-assign", "unique", "--x-initial", "unique", "-Wno-lint", "-Wno-style")
+_VERILATE = (
+    *("--cc", "--make", "json", "--no-timing", "--quiet", "-O3", "--assert"),
+    *("--x-assign", "unique", "--x-initial", "unique"),
+    *("-Wno-lint", "-Wno-style", *NO_IMPLICIT_NETS),
+)
 _KINDS = ("classes", "support")
 """Of the generated files; each has those that run in every cycle and those that do not."""
 _DEFINES = ("-DVERILATOR=1", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0")
@@ -98,7 +102,7 @@ class _BuildInputs:
         files = [_WAIVERS, *bench.sources, *own, *self.headers(), *self.cmodel_sources()]
         parameters = [f"{name}={value}" for name, value in sorted(bench.parameters.items())]
         tools = [self.verilator.version, self.compiler.identity, bench.top, *parameters]
-        flags = [*_VERILATE, *_RANDOM_STATE, *_COMPILE, _ONCE, bench.optimise, *bench.defines]
+        flags = [*_VERILATE, *_COMPILE, _ONCE, bench.optimise, *bench.defines]
         library = [*_CMODEL_FLAGS, BOOT_IMAGE] if bench.cmodel else []
         return digest([*tools, *flags, *library, *(path.read_bytes() for path in files)])[:16]
 
@@ -123,7 +127,7 @@ def _verilate(inputs: _BuildInputs, folder: Path) -> None:
     bench = inputs.bench
     names = ["--top-module", bench.top, "--prefix", bench.prefix, "-Mdir", str(folder)]
     parameters = [f"-G{name}={value}" for name, value in sorted(bench.parameters.items())]
-    arguments = [*_VERILATE, *_RANDOM_STATE, *names, *parameters]
+    arguments = [*_VERILATE, *names, *parameters]
     sources = [os.path.relpath(path, REPOSITORY) for path in (_WAIVERS, *bench.sources)]
     done = subprocess.run(
         [str(inputs.verilator.binary), *arguments, *sources],
