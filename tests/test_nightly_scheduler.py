@@ -19,7 +19,7 @@ from driver.errors import InfrastructureError
 from regress.nightly.display import PlanDisplay
 from regress.nightly.job import JobSpec, skipped
 from regress.nightly.pool import LocalPool
-from regress.nightly.priority import PastAttempt, by_priority, usual_seconds
+from regress.nightly.priority import PastAttempt, by_priority
 from regress.nightly.scheduler import (
     RunControl,
     Scheduler,
@@ -163,7 +163,7 @@ def test_a_budget_takes_what_fits_and_names_what_it_leaves_out() -> None:
 
 def test_a_budget_never_goes_by_the_wall_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("time.time", lambda: 4e9)
-    budget = TimeBudget(60.0, lambda item: 0.0)
+    budget = TimeBudget(60.0, lambda item: None)
     monkeypatch.setattr("time.time", lambda: 9e9)
     assert budget.affords(ITEMS[0])
 
@@ -196,7 +196,7 @@ def test_a_mistake_of_ours_in_one_job_does_not_end_the_night(tmp_path: Path) -> 
 
 
 def _seen(sequence: int, state: JobStatus = JobStatus.PASS, revision: str = "same") -> PastAttempt:
-    return PastAttempt(sequence, state, 5.0, revision)
+    return PastAttempt(sequence, state, revision)
 
 
 def test_most_valuable_first_failed_then_changed_then_longest_unseen() -> None:
@@ -224,24 +224,25 @@ def test_without_git_everything_counts_as_changed() -> None:
     assert [item.seed for item in ordered] == [1, 0]
 
 
-def test_usual_duration_is_that_of_the_last_time() -> None:
-    usual = usual_seconds({ITEMS[0].id: [_seen(2), _seen(1)]})
-    assert (usual(ITEMS[0]), usual(ITEMS[1])) == (5.0, 0.0)
-
-
-def test_time_left_is_what_jobs_usually_take(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_time_left_is_what_jobs_are_expected_to_take(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
     monkeypatch.setattr("regress.nightly.display.time.monotonic", lambda: now[0])
-    usual = {ITEMS[1].id: 100.0, ITEMS[2].id: 7000.0}
+    usual = {ITEMS[0].id: 30.0, ITEMS[1].id: 100.0, ITEMS[2].id: 7000.0}
     display = PlanDisplay(
-        Console(file=io.StringIO()), "t", ITEMS[:4], 2, lambda item: usual.get(item.id, 0.0)
+        Console(file=io.StringIO()), "t", ITEMS[:4], 2, lambda item: usual.get(item.id)
     )
     assert display.left() == ""
     display.started(ITEMS[0])
     display.done(ITEMS[0], replace(_job(ITEMS[0]).attempt(JobStatus.PASS), seconds=60.0))
-    assert display.left() == "59:40 left"  # (100 + 7000 + 60) / 2
+    assert display.left() == "1:58:50 left"  # twice as slow: (200 + 14000 + 60) / 2
     display.started(ITEMS[1])
     now[0] = 40.0
-    assert display.left() == "59:20 left"
-    now[0] = 400.0  # longer than usual: half as long again
-    assert display.left() == "1:00:30 left"
+    assert display.left() == "1:58:30 left"
+    for now[0] in (400.0, 500.0):  # longer than expected: does not rise
+        assert display.left() == "1:57:10 left"
+
+
+def test_time_left_without_any_record_is_the_mean_of_this_run() -> None:
+    display = PlanDisplay(Console(file=io.StringIO()), "t", ITEMS[:4], 1, lambda item: None)
+    display.done(ITEMS[0], replace(_job(ITEMS[0]).attempt(JobStatus.PASS), seconds=60.0))
+    assert display.left() == "3:00 left"

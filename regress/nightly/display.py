@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 from rich import progress as bars
 from rich.console import Console
 
 from regress.console import print_line
+from regress.nightly.estimate import Seconds
 from regress.results.model import Attempt, PlannedJob
 
 _LINE_EVERY_S = 15.0
@@ -24,7 +25,7 @@ class PlanDisplay:
         title: str,
         items: Iterable[PlannedJob],
         slots: int,
-        expected: Callable[[PlannedJob], float],
+        expected: Seconds,
     ) -> None:
         self._console = console
         self._title = title
@@ -33,7 +34,7 @@ class PlanDisplay:
         self._total = len(self._left)
         self._slots = slots
         self._red = 0
-        self._busy_s = 0.0
+        self._took: list[tuple[float | None, float]] = []  # expected, real
         self._last = time.monotonic()
         self._bar: bars.Progress | None = None
         self._task = bars.TaskID(0)
@@ -65,8 +66,7 @@ class PlanDisplay:
 
     def done(self, item: PlannedJob, attempt: Attempt) -> None:
         """An item has ended."""
-        self._left.pop(item.id, None)
-        self._busy_s += attempt.seconds
+        self._took.append((self._left.pop(item.id, None), attempt.seconds))
         if attempt.red:
             self._red += 1
             self.note(f"{attempt.status.value:7} {item.label}: {attempt.reason} [{attempt.id}]")
@@ -81,23 +81,27 @@ class PlanDisplay:
         print_line(self._console, text)
 
     def left(self) -> str:
-        """Time left: what items usually take, the mean of this run where no time is known."""
-        done = self._total - len(self._left)
-        if not done or not self._left:
+        """Time left: what is expected of the items, at the pace of those that are done; their mean
+        where nothing is known. A job that takes longer counts as nearly done."""
+        if not self._took or not self._left:
             return ""
-        mean = self._busy_s / done
-        rest = sum(self._rest_s(item_id, usual or mean) for item_id, usual in self._left.items())
+        mean = sum(real for _, real in self._took) / len(self._took)
+        known = [(usual, real) for usual, real in self._took if usual]
+        usual_s = sum(usual for usual, _ in known)
+        pace = sum(real for _, real in known) / usual_s if usual_s else 1.0
+        rest = sum(
+            self._rest_s(item_id, mean if usual is None else usual * pace)
+            for item_id, usual in self._left.items()
+        )
         minutes, seconds = divmod(round(rest / max(self._slots, 1)), 60)
         hours, minutes = divmod(minutes, 60)
         return f"{f'{hours}:{minutes:02}' if hours else minutes}:{seconds:02} left"
 
-    def _rest_s(self, item_id: str, usual_s: float) -> float:
-        """Of one item; one that takes longer than usual will take half as long again."""
+    def _rest_s(self, item_id: str, whole_s: float) -> float:
         started = self._started.get(item_id)
         if started is None:
-            return usual_s
-        elapsed = time.monotonic() - started
-        return max(usual_s, 1.5 * elapsed) - elapsed
+            return whole_s
+        return max(whole_s - (time.monotonic() - started), 0.0)
 
     def _show(self) -> None:
         words = [self.left(), f"{self._red} red" if self._red else ""]

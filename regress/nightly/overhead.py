@@ -60,7 +60,7 @@ def _run(folder: Path, jobs: int, count: int, busy_s: float) -> float:
         plan = store.add_plan(new_plan(TierRequest("figure"), 1, ""), items)
         run = PlanRunner(store, plan, setting, RunControl(), lambda text: None)
         ready = run.prepare(items)
-        display = PlanDisplay(Console(file=io.StringIO()), "", ready, jobs, lambda item: 0.0)
+        display = PlanDisplay(Console(file=io.StringIO()), "", ready, jobs, lambda item: None)
         start = time.monotonic()
         run.run(ready, LocalPool(folder, jobs), display)
         seconds = time.monotonic() - start

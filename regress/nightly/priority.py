@@ -63,13 +63,3 @@ def changed_since(revision: str, root: Path = ROOT) -> frozenset[str] | None:
     except (OSError, subprocess.SubprocessError):
         return None  # no git, or a commit that is gone: everything may have changed
     return frozenset(path for path in done.stdout.split("\0") if path)
-
-
-def usual_seconds(record: AttemptHistory) -> Callable[[PlannedJob], float]:
-    """How long an item took when it last ran; 0 where it never did."""
-
-    def seconds(item: PlannedJob) -> float:
-        seen = record.get(item.id, ())
-        return seen[0].seconds if seen else 0.0
-
-    return seconds

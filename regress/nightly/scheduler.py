@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from regress.nightly.estimate import Seconds
 from regress.nightly.job import JobSpec
 from regress.nightly.pool import Pool
 from regress.results.model import Attempt, PlannedJob
@@ -82,8 +83,8 @@ class TimeBudget:
     fit into what is left is not started."""
 
     seconds: float
-    expected: Callable[[PlannedJob], float]
-    """Usual duration of an item, 0 where it is unknown."""
+    expected: Seconds
+    """Of an item; one of which nothing is known is started."""
     clock: Callable[[], float] = time.monotonic
     _start: float = field(init=False)
 
@@ -93,7 +94,7 @@ class TimeBudget:
     def affords(self, item: PlannedJob) -> bool:
         """Whether there is time left, and enough for this item."""
         left = self.seconds - (self.clock() - self._start)
-        return left > 0 and self.expected(item) <= left
+        return left > 0 and (self.expected(item) or 0.0) <= left
 
 
 @dataclass(frozen=True)

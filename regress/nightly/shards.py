@@ -21,9 +21,9 @@ from regress.console import print_line
 from regress.folder import fresh, locked
 from regress.invoke import INTERRUPTED
 from regress.nightly.display import PlanDisplay
+from regress.nightly.estimate import expected_seconds, stored_seconds
 from regress.nightly.merge import merged
 from regress.nightly.pool import LocalPool
-from regress.nightly.priority import usual_seconds
 from regress.nightly.request import COMMAND_LINE, TierRequest, new_plan
 from regress.nightly.run_plan import PlanContext, PlanRunner, missing
 from regress.nightly.scheduler import RunControl, interruptible
@@ -76,11 +76,11 @@ def run_sharded(
         control = RunControl()
         note = partial(print_line, console)
         run = PlanRunner(store, plan, setting, control, note)
-        usual = usual_seconds(store.history_of_items(1))
+        expected = expected_seconds(stored_seconds(store))
         with interruptible(control, note):
             ready = run.prepare(items)
             pool = LocalPool(store.folder, how.jobs)
-            with PlanDisplay(console, info.name, ready, pool.slots, usual) as display:
+            with PlanDisplay(console, info.name, ready, pool.slots, expected) as display:
                 run.run(ready, pool, display)
         item_results = store.item_results(plan.id)
         if missing(item_results) and control.drain:

@@ -17,7 +17,13 @@ from regress.invoke import INTERRUPTED
 from regress.nightly import priority, summary
 from regress.nightly.cluster import check_scheduler, scheduler_at, security_of
 from regress.nightly.display import PlanDisplay
-from regress.nightly.estimate import duration_text, estimate, expected_seconds, stored_seconds
+from regress.nightly.estimate import (
+    Seconds,
+    duration_text,
+    estimate,
+    expected_seconds,
+    stored_seconds,
+)
 from regress.nightly.pool import LocalPool, Pool
 from regress.nightly.prepare import BuildFunction, PrepareStep
 from regress.nightly.request import TierRequest, planned
@@ -72,7 +78,7 @@ def run_tier(
 ) -> int:
     """Exit status: that of the summary, or 130 when the user ended the run.
 
-    `recorded`: label → s that a job took elsewhere, for a dry run on a machine without a record.
+    `recorded`: label → s that a job took elsewhere, for a machine without a record.
     """
     request.check()
     settings = load_nightly(request.config_file)
@@ -82,9 +88,10 @@ def run_tier(
         _check_unused(request.folder)
     setting = setting or bench_context(request.config_file)
     with Store.open(request.folder, request.store_url) as store:
+        expected = expected_seconds({**(recorded or {}), **stored_seconds(store)})
         if request.dry_run:
             plan, items = planned(store, request, settings, setting)
-            dry = _DryRun(store, setting, request.jobs or settings.jobs, recorded or {})
+            dry = _DryRun(store, setting, request.jobs or settings.jobs, expected)
             return dry.show(console, _order(store, plan, items))
         with locked(store.folder, "folder"):
             plan, items = planned(store, request, settings, setting)
@@ -93,7 +100,9 @@ def run_tier(
             with _pool(store, request, settings, setting) as (pool, build):
                 if not plan.sequence:
                     plan = store.add_plan(plan, items)  # now that all is known to be there
-                run = TierRun(console, store, plan, setting, write_report)
+                run = TierRun(
+                    console, store, plan, setting, expected=expected, write_report=write_report
+                )
                 return run.run(items, pool, request.budget_s, build)
 
 
@@ -139,16 +148,15 @@ class _DryRun:
     store: Store
     context: PlanContext
     slots: int
-    recorded: Mapping[str, float]
+    expected: Seconds
 
     def show(self, console: Console, items: Sequence[PlannedJob]) -> int:
-        expected = expected_seconds({**self.recorded, **stored_seconds(self.store)})
         for item in items:
-            seconds = expected(item)
+            seconds = self.expected(item)
             time = "-" if seconds is None else duration_text(seconds)
             note = f"skipped: {item.skip}" if item.skip else time
             console.print(f"{item.id}  {item.label}  {note}", markup=False, highlight=False)
-        total = estimate(items, expected, self.slots, self._preparations(items))
+        total = estimate(items, self.expected, self.slots, self._preparations(items))
         print_line(console, str(total))
         return 0
 
@@ -171,8 +179,11 @@ class TierRun:
         store: Store,
         plan: Plan,
         setting: PlanContext,
+        *,
+        expected: Seconds,
         write_report: WriteReport,
     ) -> None:
+        self._expected = expected
         self._write_report = write_report
         self._console = console
         self._store = store
@@ -188,15 +199,14 @@ class TierRun:
         build: BuildFunction | None = None,
     ) -> int:
         """Run the items; the exit status."""
-        usual = priority.usual_seconds(self._store.history_of_items(_HISTORY_PLANS))
-        budget = None if budget_s is None else TimeBudget(budget_s, usual)
+        budget = None if budget_s is None else TimeBudget(budget_s, self._expected)
         self._note(f"plan {self._plan.id}: {len(items)} jobs")
         self._run.leave_out([item for item in items if item.skip], SkipCause.DECLARED, None)
         wanted = _order(self._store, self._plan, [item for item in items if not item.skip])
         with interruptible(self._control, self._note):
             ready = self._run.prepare(wanted, build)
             title = self._plan.tier
-            with PlanDisplay(self._console, title, ready, pool.slots, usual) as display:
+            with PlanDisplay(self._console, title, ready, pool.slots, self._expected) as display:
                 self._run.run(ready, pool, display, budget)
         return self._finish()
 

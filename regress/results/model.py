@@ -201,7 +201,6 @@ class PastAttempt:
 
     sequence: int
     status: JobStatus
-    seconds: float
     revision: str
 
 

@@ -199,7 +199,6 @@ class Store:
                 attempts.c.item_id,
                 newest.c.sequence,
                 attempts.c.state,
-                attempts.c.seconds,
                 newest.c.revision,
             )
             .join(newest, newest.c.id == attempts.c.plan_id)
@@ -207,8 +206,8 @@ class Store:
             .order_by(newest.c.sequence.desc(), attempts.c.number.desc())
         )
         found: defaultdict[str, list[PastAttempt]] = defaultdict(list)
-        for item_id, sequence, status, seconds, revision in self._all(query):
-            found[item_id].append(PastAttempt(sequence, JobStatus(status), seconds, revision))
+        for item_id, sequence, status, revision in self._all(query):
+            found[item_id].append(PastAttempt(sequence, JobStatus(status), revision))
         return dict(found)
 
     def preparations(self, plan_id: str) -> list[PreparationRecord]:
