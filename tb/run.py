@@ -36,6 +36,8 @@ from tb.tests import infos, load
 
 INTERRUPTED = 130
 _SECOND = "SIM=cxxrtl"
+_PLAIN_BUILD = {"array": "rtl", "variant": "plain"}
+"""Fields that choose another build than that of the RTL as it is."""
 
 
 def _print(event: AnyEvent) -> None:
@@ -69,11 +71,19 @@ class _NoteHandler(logging.Handler):
 
 def _check_plain(spec: RunSpec, last: str, wanted: str, what: str) -> None:
     """InputError unless the RTL runs as it is and the field `last` as wanted: `what` needs it."""
-    expected = {"backend": "rtl", "array": "rtl", "variant": "plain", last: wanted}
+    expected = {"backend": "rtl", **_PLAIN_BUILD, last: wanted}
     for field, only in expected.items():
         value = getattr(spec, field)
         if value != only:
             raise InputError("command line", field, value, f"{only}, with {what}")
+
+
+def _check_plain_build(spec: RunSpec) -> None:
+    """InputError for a choice of build that only an ops test on RTL follows."""
+    for field, plain in _PLAIN_BUILD.items():
+        value = getattr(spec, field)
+        if value != plain:
+            raise InputError("command line", field, value, f"{plain}, or an ops test on rtl")
 
 
 def _check_second_simulator(spec: RunSpec, kind: str) -> None:
@@ -108,8 +118,8 @@ def run(spec: RunSpec) -> RunResult:
         known = ", ".join(module.INFO.backends)
         raise InputError("command line", "backend", spec.backend, f"one of {known}")
     config = load_config(spec.config_file, spec.config)
-    if spec.array != "rtl" and (spec.backend != "rtl" or module.INFO.kind != "ops"):
-        raise InputError("command line", "array", spec.array, "an ops test with the rtl backend")
+    if spec.backend != "rtl" or module.INFO.kind != "ops":
+        _check_plain_build(spec)
     if spec.simulator != "verilator":
         _check_second_simulator(spec, module.INFO.kind)
     if spec.mutant is not None:

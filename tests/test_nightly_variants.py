@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
-from regress.nightly.prepare import BUILD_STEP, CAPSULE_STEP, PrepareStep, profiled
+import pytest
+
+from regress.nightly.prepare import BUILD_STEP, CAPSULE_STEP, PrepareStep, profiled, steps_of
 from regress.nightly.variants import EXTRA_S, SAVED, profiled_simulators
 from regress.results.model import PlannedJob
 from tb.sim.spec import VARIANTS
+from tb.tests import infos
 
 ENOUGH_S = EXTRA_S / SAVED
 
@@ -35,3 +38,12 @@ def test_a_profiled_step_is_another_build_that_exists() -> None:
         PrepareStep(CAPSULE_STEP, "lenet", "1"),
     ):
         assert profiled(other) == other
+
+
+@pytest.mark.parametrize("test", ["smoke", "bus", "qwen_lora"])
+def test_jobs_of_every_kind_of_test_run_in_a_build_with_assertions(test: str) -> None:
+    tests = {info.name: info for info in infos()}
+    item = PlannedJob(test=test, config="default", seed=1, backend="rtl")
+    built = [step.how for step in steps_of(item, tests) if step.kind == BUILD_STEP]
+    assert len(built) == 1
+    assert VARIANTS[built[0]].assertions

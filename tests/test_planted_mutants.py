@@ -86,6 +86,21 @@ def test_a_mutant_that_cannot_be_planted_is_bad_input(
         run(_spec(tmp_path, **fields))
 
 
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"test": "bus", "array": "behavioural"}, "array: got behavioural, expected rtl, or"),
+        ({"test": "bus", "variant": "pgo"}, "variant: got pgo, expected plain, or an ops test"),
+        ({"test": "smoke", "backend": "cmodel", "variant": "pgo"}, "variant: got pgo"),
+    ],
+)
+def test_another_build_is_refused_where_it_would_not_be_used(
+    fields: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=message):
+        run(_spec(tmp_path, mutant=None, **fields))
+
+
 def test_the_printed_line_names_the_mutant(tmp_path: Path) -> None:
     line = reproduce_line(_spec(tmp_path, op_filter=2))
     assert "--mutant program-stale --op 2" in line

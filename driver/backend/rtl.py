@@ -83,7 +83,7 @@ class RtlBackend:
         config: HwConfig,
         *,
         binary: Path | None = None,
-        variant: str = "fast",
+        variant: str = "check",
         config_file: Path = CONFIG_FILE,
         sim_log: Path | None = None,
         seed: int = 0,

@@ -24,7 +24,7 @@ from regress.results.model import PlannedJob, PreparationRecord
 _LIMIT_S = 3600.0
 _PROFILED = {name: f"{name}-pgo" for name in ("check", "behavioural")}
 """The same builds compiled with a profile."""
-_VARIANTS = {"ops": "check", "cocotb": "cocotb", "program": "fast"}
+_VARIANTS = {"ops": "check", "cocotb": "cocotb", "program": "check"}
 """Kind of test → the build its simulator comes from (tb/sim/spec.py), with the array of the
 RTL. Unit benches build their own programs."""
 

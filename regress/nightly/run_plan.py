@@ -185,7 +185,9 @@ class PlanRunner:
             self._profiled |= {simulator_of(item) for item in on_rtl}
 
     def _pgo(self, item: PlannedJob) -> bool:
-        return item.backend == "rtl" and simulator_of(item) in self._profiled
+        if item.backend != "rtl" or self._setting.tests[item.test].kind != "ops":
+            return False
+        return simulator_of(item) in self._profiled
 
     def _steps(self, item: PlannedJob) -> tuple[PrepareStep, ...]:
         steps = self._setting.steps_of(item, self._setting.tests)
@@ -241,7 +243,7 @@ class PlanRunner:
 
     def _spec(self, item: PlannedJob, capsules: dict[str, Path], out: Path) -> RunSpec:
         spec = self._setting.spec(item, capsules, out)
-        return spec.model_copy(update={"variant": "pgo"}) if self._pgo(item) else spec
+        return spec.model_copy(update={"variant": "pgo" if self._pgo(item) else "plain"})
 
     def _inputs(self, item: PlannedJob, capsules: list[str]) -> str:
         """Of everything that decides the result, as it is now: files may be edited meanwhile."""

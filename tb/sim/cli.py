@@ -18,7 +18,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tb.sim.build", description=__doc__)
     parser.add_argument("--config", default="default", help="a configuration of the file")
     parser.add_argument("--sim-config", type=Path, default=REPOSITORY / "sim_config.yaml")
-    parser.add_argument("--variant", default="fast", help=", ".join([*VARIANTS, SECOND_SIMULATOR]))
+    parser.add_argument("--variant", default="check", help=", ".join([*VARIANTS, SECOND_SIMULATOR]))
     parser.add_argument("--build-root", type=Path, default=BUILD_ROOT)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", action="store_true", help="one line of JSON instead of the path")
