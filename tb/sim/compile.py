@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,13 +46,7 @@ class _FileKind:
         """The files to compile: the small ones are in a new one, the first."""
         names = [Path(name).name for kind in self.categories for name in sources.get(kind, [])]
         mine = [generated / name for name in names if name.startswith(_TRACE) == self.trace]
-        if not mine:
-            return []
-        limit = self.merged_below
-        small = [path for path in mine if limit is None or path.stat().st_size < limit]
-        together = generated / f"{PREFIX}__small_{self.name}.cpp"
-        together.write_text("".join(path.read_text() for path in small))
-        return [together, *(path for path in mine if path not in small)]
+        return merge_small(mine, generated / f"{PREFIX}__small_{self.name}.cpp", self.merged_below)
 
     def units(
         self, model: GeneratedModel, sources: dict[str, list[str]], flags: tuple[str, ...]
@@ -75,6 +69,16 @@ _OTHERS = (
     _FileKind("trace", ("support_fast",), trace=True, level=TRACE, merged_below=None),
     _FileKind("trace_slow", ("support_slow",), trace=True, level=SLOW, merged_below=None),
 )
+
+
+def merge_small(files: Sequence[Path], together: Path, below: int | None) -> list[Path]:
+    """The files to compile instead of `files`: those of fewer bytes than `below` (None: all) are
+    one, written to `together`, because headers take longer to compile than they do."""
+    if not files:
+        return []
+    small = [path for path in files if below is None or path.stat().st_size < below]
+    together.write_text("".join(path.read_text() for path in small))
+    return [together, *(path for path in files if path not in small)]
 
 
 @dataclass(frozen=True)

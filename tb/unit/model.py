@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 
 from driver.errors import InfrastructureError, InputError
 from driver.isa.programs import BOOT_IMAGE, LINES
+from tb.sim.compile import merge_small
 from tb.sim.objects import ObjectStore, Unit, run_compiler
 from tb.sim.plan import NO_IMPLICIT_NETS
 from tb.sim.spec import FILELIST, REPOSITORY, digest, read_filelist
@@ -36,11 +37,16 @@ _VERILATE = (
 )
 _KINDS = ("classes", "support")
 """Of the generated files; each has those that run in every cycle and those that do not."""
+_MERGED_BELOW: Mapping[str, int | None] = {"fast": 64 * 1024, "slow": None}
+"""Bytes, for the files of each speed (tb.sim.compile.merge_small): what is not optimised takes less
+time to compile than the headers that each file of it reads."""
 _DEFINES = ("-DVERILATOR=1", "-DVL_TIME_CONTEXT", "-DVM_COVERAGE=0", "-DVM_SC=0", "-DVM_TRACE=0")
 _COMPILE = ("-std=c++20", "-march=native", *_DEFINES, "-DVM_TIMING=0", "-I.")
 _ONCE = "-O0"
 """What runs before the first cycle only, a third of the generated text: optimising it takes longer
 than running it."""
+_RUNTIME = "-O2"
+"""Verilator's own library: one for the programs of all benches."""
 _STRICT = ("-Wall", "-Wextra", "-Werror")
 
 _CMODEL = REPOSITORY / "golden" / "cmodel"
@@ -77,7 +83,7 @@ class BenchProgram:
     """Link the cmodel and its vector programs (tb/unit/program_table.hpp)."""
     prefix: str = "Vbench"
     """Name of the model's class. Benches that share headers share it, whatever the top level."""
-    optimise: str = "-O2"
+    optimise: str = "-O1"
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,7 @@ class _BuildInputs:
         files = [_WAIVERS, *bench.sources, *own, *self.headers(), *self.cmodel_sources()]
         parameters = [f"{name}={value}" for name, value in sorted(bench.parameters.items())]
         tools = [self.verilator.version, self.compiler.identity, bench.top, *parameters]
-        flags = [*_VERILATE, *_COMPILE, _ONCE, bench.optimise, *bench.defines]
+        flags = [*_VERILATE, *_COMPILE, _ONCE, _RUNTIME, bench.optimise, *bench.defines]
         library = [*_CMODEL_FLAGS, BOOT_IMAGE] if bench.cmodel else []
         return digest([*tools, *flags, *library, *(path.read_bytes() for path in files)])[:16]
 
@@ -149,8 +155,8 @@ def _units(inputs: _BuildInputs, folder: Path) -> list[Unit]:
     system = ("-isystem", str(include), "-isystem", str(include / "vltstd"))
     headers = digest(path.read_bytes() for path in sorted(folder.glob("*.h")))
     fast, slow = (
-        [Path(Path(name).name) for kind in _KINDS for name in generated.get(f"{kind}_{speed}", [])]
-        for speed in ("fast", "slow")
+        _merged(folder, generated, f"{bench.prefix}__small_{speed}.cpp", speed, below)
+        for speed, below in _MERGED_BELOW.items()
     )
     own = digest([headers, *(path.read_bytes() for path in inputs.headers())])
     compile_flags = (*_COMPILE, bench.optimise)
@@ -158,14 +164,24 @@ def _units(inputs: _BuildInputs, folder: Path) -> list[Unit]:
     local = (f"-I{one}" for one in (bench.folder, *bench.include))
     defines = (f"-D{one}" for one in bench.defines)
     strict = (*compile_flags, *system, *local, *defines, *_STRICT)
-    runtime = inputs.verilator.version
+    runtime = (*_COMPILE, _RUNTIME, *system, "-w")
+    version = inputs.verilator.version
     return [
         *(Unit(path, quiet, headers, folder) for path in fast),
         *(Unit(path, (*quiet, _ONCE), headers, folder) for path in slow),
-        *(Unit(Path(name), quiet, runtime, folder) for name in generated["global"]),
+        *(Unit(Path(name), runtime, version, folder) for name in generated["global"]),
         *(Unit(bench.folder / name, strict, own, folder) for name in bench.cpp_sources),
         *_cmodel_units(inputs, folder),
     ]
+
+
+def _merged(
+    folder: Path, generated: Mapping[str, list[str]], name: str, speed: str, below: int | None
+) -> list[Path]:
+    """The generated files of one speed to compile, by name; the small ones are one, `name`."""
+    files = [Path(one).name for kind in _KINDS for one in generated.get(f"{kind}_{speed}", [])]
+    merged = merge_small([folder / one for one in files], folder / name, below)
+    return [Path(path.name) for path in merged]
 
 
 def _cmodel_units(inputs: _BuildInputs, folder: Path) -> list[Unit]:
