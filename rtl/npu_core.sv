@@ -71,14 +71,15 @@ module npu_core
   engine_rsp_t                     engine_rsp [NUM_CHANNELS];
   move_pending_t                   move_pending, move1_pending;
 
-  logic [NUM_CHANNELS-1:0]         engine_on;
+  logic [NUM_CHANNELS-1:0]         channel_on, engine_on;
   logic                            engine_clk [NUM_CHANNELS];
 
   assign engine_rst_n = rst_ni && !soft_rst;
 
-  // A channel is clocked in reset, when it is offered a command, and until it is ready again.
+  // A channel and its part of the command processor are clocked in reset, from the start of a
+  // command until its end has been noted, and until the engine is ready again.
   for (genvar e = 0; e < NUM_CHANNELS; e++) begin : gen_engine_clock
-    assign engine_on[e] = !engine_rst_n || engine_req[e].valid || !engine_rsp[e].ready;
+    assign engine_on[e] = !engine_rst_n || channel_on[e] || !engine_rsp[e].ready;
     npu_clock_gate u_gate (.clk_i, .en_i(engine_on[e]), .clk_o(engine_clk[e]));
   end
 
@@ -92,6 +93,7 @@ module npu_core
     .wr_req_o(wr_req[Ctrl]), .wr_rsp_i(wr_rsp[Ctrl]), .wr_data_o(wr_data[Ctrl]),
     .wr_strb_o(wr_strb[Ctrl]),
     .program_line_o(program_line), .program_info_i(program_info),
+    .engine_clk_i(engine_clk), .engine_on_o(channel_on),
     .engine_req_o(engine_req), .engine_rsp_i(engine_rsp),
     .rd_beat_i(rd_beat), .wr_beat_i(wr_beat),
     .engine_rd_beat_i(engine_rd_beat), .engine_wr_beat_i(engine_wr_beat)

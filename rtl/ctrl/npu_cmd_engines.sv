@@ -4,13 +4,12 @@
 /// `start_i`, one bit per engine, hands `cmd_i` to an engine that is free: one with a channel that
 /// has no command, of which the lower one takes it. `busy_o`: one of its channels has a command.
 /// `end_o` announces the end of the command at `end_place_o`, in the cycle of its channel's `done`
-/// or later: at most one per cycle, and none while `hold_end_i`. Each channel's own part has a
-/// clock only while it is in use.
+/// or later: at most one per cycle, and none while `hold_end_i`. Each channel's own part runs on
+/// the clock of its engine, which has to tick while `on_o`.
 module npu_cmd_engines
   import npu_pkg::*;
   import npu_ctrl_pkg::*;
 (
-  input  logic                   clk_i,
   input  logic                   rst_ni,
 
   input  logic [NUM_ENGINES-1:0] start_i,
@@ -19,6 +18,8 @@ module npu_cmd_engines
   output logic [NUM_ENGINES-1:0] free_o,
   output logic [NUM_ENGINES-1:0] busy_o,
 
+  input  logic                   engine_clk_i [NUM_CHANNELS],
+  output logic [NUM_CHANNELS-1:0] on_o,
   output engine_req_t            req_o [NUM_CHANNELS],
   input  engine_rsp_t            rsp_i [NUM_CHANNELS],
   input  logic [NUM_CHANNELS-1:0] read_beat_i,   // of each channel
@@ -31,7 +32,7 @@ module npu_cmd_engines
   output place_t                 end_place_o,
   output cmd_ended_t             ended_o
 );
-  logic [NUM_CHANNELS-1:0] start, free, end_valid, end_ready, slot_clk;
+  logic [NUM_CHANNELS-1:0] start, free, end_valid, end_ready;
   place_t                  place_ended [NUM_CHANNELS];
   cmd_ended_t              ended [NUM_CHANNELS];
 
@@ -46,14 +47,8 @@ module npu_cmd_engines
   end
 
   for (genvar e = 0; e < NUM_CHANNELS; e++) begin : gen_channel
-    npu_clock_gate u_gate (
-      .clk_i,
-      .en_i (!rst_ni || start[e] || !free[e]),
-      .clk_o(slot_clk[e])
-    );
-
     npu_engine_slot u_slot (
-      .clk_i       (slot_clk[e]),
+      .clk_i       (engine_clk_i[e]),
       .rst_ni,
       .start_i     (start[e]),
       .cmd_i,
@@ -84,6 +79,7 @@ module npu_cmd_engines
     end
   end
 
+  assign on_o     = start | ~free;
   assign end_o    = end_ready != '0;
   assign ending_o = end_valid != '0;
 endmodule

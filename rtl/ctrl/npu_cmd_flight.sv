@@ -9,7 +9,6 @@ module npu_cmd_flight
   import npu_pkg::*;
   import npu_ctrl_pkg::*;
 (
-  input  logic                   clk_i,
   input  logic                   ctrl_clk_i,
   input  logic                   queue1_clk_i,
   input  logic                   rst_ni,
@@ -41,6 +40,8 @@ module npu_cmd_flight
   output logic [1:0][31:0]       look_opcode_o,
 
   // Channels of the engines
+  input  logic                   engine_clk_i [NUM_CHANNELS],
+  output logic [NUM_CHANNELS-1:0] on_o,  // has a command, or takes one
   output engine_req_t            req_o [NUM_CHANNELS],
   input  engine_rsp_t            rsp_i [NUM_CHANNELS],
   input  logic [NUM_CHANNELS-1:0] read_beat_i,
@@ -75,13 +76,14 @@ module npu_cmd_flight
   logic [QUEUES-1:0][1:0][31:0] seen_seq, seen_opcode;
 
   npu_cmd_engines u_engines (
-    .clk_i,
     .rst_ni,
     .start_i,
     .cmd_i,
     .place_i   ('{qid: start_queue_i, slot: next_slot_o[start_queue_i]}),
     .free_o,
     .busy_o,
+    .engine_clk_i,
+    .on_o,
     .req_o,
     .rsp_i,
     .read_beat_i,

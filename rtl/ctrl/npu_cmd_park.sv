@@ -60,7 +60,7 @@ module npu_cmd_park
   packet_t                packet_q;
   npu_engine_cmd_t        cmd_q;
   queue_t                 queue_q;
-  logic                   from_ring_q, is_sync, go, park_clk;
+  logic                   from_ring_q, is_sync, go;
   logic [NUM_ENGINES-1:0] engine;
   queue_slots_t           blocked_q, awaited;
   logic [63:0]            sync_cycle_q;
@@ -113,9 +113,7 @@ module npu_cmd_park
     else         state_q <= state_d;
   end
 
-  npu_clock_gate u_gate (.clk_i, .en_i(!rst_ni || park_i || state_q != EMPTY), .clk_o(park_clk));
-
-  always_ff @(posedge park_clk) begin
+  always_ff @(posedge clk_i) begin
     if (park_i) begin
       packet_q    <= packet_i;
       cmd_q       <= cmd_i;

@@ -41,6 +41,9 @@ module npu_ctrl
   output logic [31:0]                program_line_o,
   input  program_info_t              program_info_i,
 
+  // Of each channel: its clock, and whether that is needed for a command
+  input  logic                       engine_clk_i [NUM_CHANNELS],
+  output logic [NUM_CHANNELS-1:0]    engine_on_o,
   output engine_req_t                engine_req_o [NUM_CHANNELS],
   input  engine_rsp_t                engine_rsp_i [NUM_CHANNELS],
 
@@ -255,7 +258,6 @@ module npu_ctrl
   logic [31:0] retire_seq;
 
   npu_cmd_flight u_cmd_flight (
-    .clk_i,
     .ctrl_clk_i    (ctrl_clk),
     .queue1_clk_i  (queue1_clk),
     .rst_ni        (core_rst_n),
@@ -281,6 +283,8 @@ module npu_ctrl
     .look_i        (look),
     .look_seq_o    (look_seq),
     .look_opcode_o (look_opcode),
+    .engine_clk_i,
+    .on_o          (engine_on_o),
     .req_o         (engine_req_o),
     .rsp_i         (engine_rsp_i),
     .read_beat_i   (engine_rd_beat_i),

@@ -25,19 +25,23 @@ package npu_fp_pkg;
 
   /// Zeros above the leading one, counted from bit 62; 63 for zero. Bit 63 must be 0.
   function automatic logic [31:0] leading_zeros63(input logic [63:0] value);
-    logic [31:0] word, zeros;
-    word   = 32'(value >> 31);
-    zeros  = word == 0 ? 32'd32 : 32'd0;
-    word   = word == 0 ? 32'(value << 1) : word;
-    zeros += word[31:16] == 0 ? 32'd16 : 32'd0;
-    word   = word[31:16] == 0 ? word << 16 : word;
-    zeros += word[31:24] == 0 ? 32'd8 : 32'd0;
-    word   = word[31:24] == 0 ? word << 8 : word;
-    zeros += word[31:28] == 0 ? 32'd4 : 32'd0;
-    word   = word[31:28] == 0 ? word << 4 : word;
-    zeros += word[31:30] == 0 ? 32'd2 : 32'd0;
-    word   = word[31:30] == 0 ? word << 2 : word;
-    return zeros + 1 - (word >> 31);
+    logic [31:0] word, zeros, step;
+    word  = value[62:31];
+    zeros = word == 0 ? 32'd33 : 32'd1;
+    word  = word == 0 ? {value[30:0], 1'b0} : word;
+    step  = word < 32'h0001_0000 ? 32'd16 : 32'd0;
+    zeros = zeros + step;
+    word  = word << step[4:0];
+    step  = word < 32'h0100_0000 ? 32'd8 : 32'd0;
+    zeros = zeros + step;
+    word  = word << step[4:0];
+    step  = word < 32'h1000_0000 ? 32'd4 : 32'd0;
+    zeros = zeros + step;
+    word  = word << step[4:0];
+    step  = word < 32'h4000_0000 ? 32'd2 : 32'd0;
+    zeros = zeros + step;
+    word  = word << step[4:0];
+    return zeros - (word >> 31);
   endfunction
 
   /// The magnitude rounded to fp32. `scale` is the biased exponent of bit 61, `zeros` counts the
@@ -46,13 +50,16 @@ package npu_fp_pkg;
                                              input logic [31:0] zeros,
                                              input logic [31:0] scale);
     logic [63:0] shifted;
-    logic [31:0] shift, rounded;
+    logic [31:0] shift, high, lost, rounded;
     // The leading one goes to bit 62, that of a subnormal only as far as exponent 1 allows.
     shift = zeros > scale ? scale : zeros;
     shifted = magnitude << shift[5:0];
-    // To nearest even at bit 39. The hidden bit adds one to the exponent, and so does a carry.
-    rounded = 32'((shifted + {26'b0, {38{1'b1}}} + {63'b0, shifted[39]}) >> 39)
-            + ((scale - shift) << 23);
+    // To nearest even at bit 39, which is bit 7 of the high word: half an odd unit is rounded up,
+    // half an even one if anything is lost below. The hidden bit adds one to the exponent, and so
+    // does a carry.
+    high = shifted[63:32];
+    lost = shifted[31:0] > 1 ? 32'd1 : shifted[31:0];
+    rounded = ((high + 63 + ((high >> 7 & 1) | lost)) >> 7) + ((scale - shift) << 23);
     return rounded > FP32_INF ? FP32_INF : rounded;
   endfunction
 

@@ -172,7 +172,9 @@ module npu_matrix
   // ---- compute ----
   logic   seq_valid, seq_ready, drain_room, drain_valid, drain_ready;
   block_t seq_block, drain_block;
-  token_t token, sum_token;
+  token_t token;
+  sum_token_t sum_token;
+  logic   sum_valid;
   logic [ArraySize*32-1:0] psum, sum;
 
   npu_fifo #(.Width($bits(block_t)), .Depth(2)) u_seq_blocks (
@@ -202,7 +204,7 @@ module npu_matrix
     .wr_place_i(wr_place), .wr_mask_i(wr_mask), .wr_data_i(wr_data),
     .int4_valid_i(int4 && int4_valid), .int4_place_i(int4_place),
     .int4_mask_i(int4_mask), .int4_data_i(int4_data),
-    .token_i(token), .psum_i(psum), .token_o(sum_token), .sum_o(sum),
+    .token_i(token), .psum_i(psum), .sum_valid_o(sum_valid), .sum_token_o(sum_token), .sum_o(sum),
     .a_free_o(a_free), .b_free_o(b_free)
   );
 
@@ -216,7 +218,8 @@ module npu_matrix
 
   npu_matrix_acc #(.ArraySize(ArraySize), .AccTiles(AccTiles)) u_acc (
     .clk_i, .rst_ni,
-    .rd_token_i(token), .rd_sum_o(psum), .wr_token_i(sum_token), .wr_sum_i(sum),
+    .rd_token_i(token), .rd_sum_o(psum),
+    .wr_valid_i(sum_valid), .wr_token_i(sum_token), .wr_sum_i(sum),
     .load_valid_i(wr_valid && wr_place.operand == OPERAND_C),
     .load_half_i(wr_place.half), .load_entry_i(wr_place.place + entry_t'(wr_place.line)),
     .load_mask_i(wr_mask), .load_data_i(wr_data),
@@ -236,7 +239,7 @@ module npu_matrix
   npu_matrix_drain #(.ArraySize(ArraySize)) u_drain (
     .clk_i, .rst_ni, .start_i(start), .cmd_i(cmd),
     .block_valid_i(drain_valid), .block_ready_o(drain_ready), .block_i(drain_block),
-    .tile_done_i(sum_token.valid && sum_token.tile_end),
+    .tile_done_i(sum_valid && sum_token.tile_end),
     .acc_valid_o(acc_rd), .acc_ready_i(acc_room),
     .acc_half_o(acc_rd_half), .acc_entry_o(acc_rd_entry),
     .line_valid_o(line_valid), .line_ready_i(line_ready),

@@ -17,7 +17,8 @@ module npu_matrix_acc
 
   input  token_t                     rd_token_i,   // sums for this token one cycle later
   output logic [ArraySize*32-1:0]    rd_sum_o,
-  input  token_t                     wr_token_i,
+  input  logic                       wr_valid_i,
+  input  sum_token_t                 wr_token_i,
   input  logic [ArraySize*32-1:0]    wr_sum_i,
 
   input  logic                       load_valid_i,
@@ -41,8 +42,8 @@ module npu_matrix_acc
   logic       array_reads, sum_first_q, drained_q;
 
   assign array_reads   = rd_token_i.valid && !rd_token_i.first;
-  assign drain_ready_o = !(array_reads && rd_token_i.half == drain_half_i &&
-                           rd_token_i.entry[0] == drain_entry_i[0]);
+  assign drain_ready_o = !(array_reads && rd_token_i.sum.half == drain_half_i &&
+                           rd_token_i.sum.entry[0] == drain_entry_i[0]);
 
   for (genvar h = 0; h < 2; h++) begin : gen_half
     for (genvar b = 0; b < 2; b++) begin : gen_bank
@@ -50,12 +51,13 @@ module npu_matrix_acc
       logic                    array_rd, array_wr, drain, load;
       logic [RowW-1:0]         rd_row;
 
-      assign array_rd = array_reads && rd_token_i.half == 1'(h) && rd_token_i.entry[0] == 1'(b);
-      assign array_wr = wr_token_i.valid && wr_token_i.half == 1'(h) &&
+      assign array_rd = array_reads && rd_token_i.sum.half == 1'(h) &&
+                        rd_token_i.sum.entry[0] == 1'(b);
+      assign array_wr = wr_valid_i && wr_token_i.half == 1'(h) &&
                         wr_token_i.entry[0] == 1'(b);
       assign drain    = drain_valid_i && drain_half_i == 1'(h) && drain_entry_i[0] == 1'(b);
       assign load     = load_valid_i && load_half_i == 1'(h) && load_entry_i[0] == 1'(b);
-      assign rd_row   = array_rd ? rd_token_i.entry[RowW:1] : drain_entry_i[RowW:1];
+      assign rd_row   = array_rd ? rd_token_i.sum.entry[RowW:1] : drain_entry_i[RowW:1];
 
       always_ff @(posedge clk_i) begin
         if (array_rd || drain) out_q[2*h+b] <= mem_q[rd_row];
@@ -80,7 +82,7 @@ module npu_matrix_acc
 
   always_ff @(posedge clk_i) begin
     if (rd_token_i.valid) begin
-      sum_place_q <= {rd_token_i.half, rd_token_i.entry[0]};
+      sum_place_q <= {rd_token_i.sum.half, rd_token_i.sum.entry[0]};
       sum_first_q <= rd_token_i.first;
     end
     if (drain_valid_i) drain_place_q <= {drain_half_i, drain_entry_i[0]};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// ArraySize rows in a chain, and the delay line that brings each token to row r after
+/// ArraySize rows in a chain, and the delay lines that bring each token to row r after
 /// r × FmaLatency cycles, when the partial sums that row r-1 made for it arrive.
 ///
-/// `psum_i` belongs to `token_i` one cycle later; `sum_o` and `token_o` leave together
-/// ArraySize × FmaLatency + 1 cycles after `token_i`.
+/// `psum_i` belongs to `token_i` one cycle later; `sum_o` and `sum_token_o` leave together, with
+/// `sum_valid_o`, ArraySize × FmaLatency + 1 cycles after `token_i`.
 module npu_matrix_array
   import npu_isa_pkg::*;
   import npu_matrix_pkg::*;
@@ -30,7 +30,8 @@ module npu_matrix_array
 
   input  token_t                  token_i,
   input  logic [ArraySize*32-1:0] psum_i,
-  output token_t                  token_o,
+  output logic                    sum_valid_o,
+  output sum_token_t              sum_token_o,
   output logic [ArraySize*32-1:0] sum_o,
 
   output logic a_free_o,   // the last row has read the last element of a tile of A
@@ -39,38 +40,57 @@ module npu_matrix_array
   localparam int unsigned Delay   = ArraySize * FmaLatency + 1;
   localparam int unsigned LastRow = (ArraySize - 1) * FmaLatency;
 
-  logic [$clog2(Delay+2)-1:0] busy_q;   // cycles until no stage holds a valid token
-  logic                       shift;
+  // Bit d: there is a token of d cycles ago.
+  logic [Delay-1:0] valid_q;
+  logic [Delay:0]   valid;
+  assign valid = {valid_q, token_i.valid};
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni)            busy_q <= '0;
-    else if (token_i.valid) busy_q <= ($clog2(Delay + 2))'(Delay + 1);
-    else if (busy_q != '0)  busy_q <= busy_q - 1'b1;
+    if (!rst_ni) valid_q <= '0;
+    else         valid_q <= valid[Delay-1:0];
   end
-  assign shift = token_i.valid || busy_q != '0;
 
   // The token of d cycles ago. Each is a variable of its own, as the stages of a row are.
-  for (genvar d = 0; d <= Delay; d++) begin : gen_stage
-    token_t token;
+  for (genvar d = 0; d <= LastRow; d++) begin : gen_stage
+    row_token_t token;
     if (d == 0) begin : gen_input
-      assign token = token_i;
+      assign token = token_i.row;
     end else begin : gen_delay
-      token_t token_q;
+      row_token_t token_q;
       always_ff @(posedge clk_i) begin
-        if (!rst_ni)    token_q <= '0;
-        else if (shift) token_q <= gen_stage[d-1].token;
+        if (valid[d-1]) token_q <= gen_stage[d-1].token;
       end
       assign token = token_q;
     end
   end
 
-  assign a_free_o = gen_stage[LastRow].token.valid && gen_stage[LastRow].token.a_free;
-  assign b_free_o = gen_stage[LastRow].token.valid && gen_stage[LastRow].token.weights;
-  assign token_o  = gen_stage[Delay].token;
+  assign a_free_o = valid[LastRow] && gen_stage[LastRow].token.a_free;
+  assign b_free_o = valid[LastRow] && gen_stage[LastRow].token.weights;
 
-  logic [ArraySize*32-1:0] psum [ArraySize+1];
-  assign psum[0] = psum_i;
-  assign sum_o   = psum[ArraySize];
+  // Where the sums go waits in a memory: nothing on the way needs it.
+  localparam int unsigned PlaceW = $clog2(Delay + 1);
+  sum_token_t        place_q [2**PlaceW];
+  logic [PlaceW-1:0] now_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) now_q <= '0;
+    else         now_q <= now_q + 1'b1;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (token_i.valid) place_q[now_q] <= token_i.sum;
+  end
+
+  assign sum_valid_o = valid[Delay];
+  assign sum_token_o = place_q[now_q - PlaceW'(Delay)];
+
+  for (genvar r = 0; r <= ArraySize; r++) begin : gen_psum
+    logic [31:0] psum [ArraySize];
+  end
+  for (genvar c = 0; c < ArraySize; c++) begin : gen_ends
+    assign gen_psum[0].psum[c] = psum_i[c*32 +: 32];
+    assign sum_o[c*32 +: 32]   = gen_psum[ArraySize].psum[c];
+  end
 
   for (genvar r = 0; r < ArraySize; r++) begin : gen_row
     npu_matrix_row #(
@@ -78,7 +98,6 @@ module npu_matrix_array
       .Words(Words), .Row(r)
     ) u_row (
       .clk_i,
-      .rst_ni,
       .int8_i,
       .wr_valid_i,
       .wr_place_i,
@@ -88,9 +107,10 @@ module npu_matrix_array
       .int4_place_i,
       .int4_mask_i,
       .int4_data_i(int4_data_i[r%INT4_ROWS]),
+      .token_valid_i(valid[r*FmaLatency +: FmaLatency+1]),
       .token_i(gen_stage[r*FmaLatency].token),
-      .psum_i (psum[r]),
-      .psum_o (psum[r+1])
+      .psum_i (gen_psum[r].psum),
+      .psum_o (gen_psum[r+1].psum)
     );
   end
 endmodule

@@ -131,9 +131,9 @@ package npu_matrix_pkg;
     lane_t    line;
   } place_t;
 
-  /// One row of A on its way down the array; reaches row r after r × FmaLatency cycles.
+  /// One row of A on its way down the array, as its rows see it: it reaches row r after
+  /// r × FmaLatency cycles.
   typedef struct packed {
-    logic    valid;
     slot_t   a_slot;
     lane_t   a_lane;
     slot_t   b_slot;
@@ -141,9 +141,20 @@ package npu_matrix_pkg;
     logic    a_free;      // last use of a_slot
     extent_t ks;          // rows of the array in use
     extent_t cols;        // columns in use
-    logic    first;       // partial sum starts at +0
-    logic    half;        // accumulator half
+  } row_token_t;
+
+  /// Where its sums lie in the accumulators.
+  typedef struct packed {
+    logic    half;
     entry_t  entry;
     logic    tile_end;    // last pass: the sums of a column tile are final
+  } sum_token_t;
+
+  /// One row of A as it enters the array.
+  typedef struct packed {
+    logic       valid;
+    logic       first;    // its sums start at +0
+    row_token_t row;
+    sum_token_t sum;
   } token_t;
 endpackage

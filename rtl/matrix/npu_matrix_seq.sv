@@ -66,23 +66,23 @@ module npu_matrix_seq
   always_comb begin
     token_d           = token_q;
     token_d.valid     = issue;
-    token_d.weights   = issue && row_q == '0;
-    token_d.a_free    = issue && last_col &&
+    token_d.row.weights   = issue && row_q == '0;
+    token_d.row.a_free    = issue && last_col &&
                         (last_row || row_q[LaneW-1:0] == LaneW'(ArraySize - 1));
-    token_d.tile_end  = issue && last_row && last_pass;
+    token_d.sum.tile_end  = issue && last_row && last_pass;
     if (issue) begin
-      token_d.a_slot = a_slot;
-      token_d.a_lane = lane_t'(row_q[LaneW-1:0]);
-      token_d.b_slot = b_slot_q;
-      token_d.ks     = ks;
-      token_d.cols   = cols;
+      token_d.row.a_slot = a_slot;
+      token_d.row.a_lane = lane_t'(row_q[LaneW-1:0]);
+      token_d.row.b_slot = b_slot_q;
+      token_d.row.ks     = ks;
+      token_d.row.cols   = cols;
       token_d.first  = first_pass_q && !cmd_i.accumulate;
-      token_d.half   = block_i.half;
-      token_d.entry  = entry_q;
+      token_d.sum.half   = block_i.half;
+      token_d.sum.entry  = entry_q;
     end
   end
   assign token_o       = token_q;
-  assign block_ready_o = token_d.tile_end && last_col;
+  assign block_ready_o = token_d.sum.tile_end && last_col;
 
   assign stats_o.active        = issue;
   assign stats_o.operand_stall = running_q && guard_q == '0 && !operands;

@@ -62,7 +62,8 @@ module npu_read_path
     logic [BusBits-1:0]      data;
   } beat_t;
 
-  logic [NumClients-1:0]                 split_valid;
+  logic [NumClients-1:0]                 ask, asked, split_valid;
+  mem_range_t                            range [NumClients];
   logic [ADDR_WIDTH-1:0]                 split_addr [NumClients];
   logic [7:0]                            split_len [NumClients];
   logic [ADDR_WIDTH-1:0]                 addr;
@@ -77,22 +78,23 @@ module npu_read_path
   logic [NumClients-1:0]      sent, came;
   logic [FlightW-1:0]         critical_q, others_q;  // beats in flight
 
+  npu_burst_split #(.BusBits(BusBits), .NumClients(NumClients)) u_split (
+    .clk_i, .rst_ni,
+    .valid_i(ask), .ready_o(asked), .range_i(range),
+    .valid_o(split_valid), .ready_i(sent), .addr_o(split_addr), .len_o(split_len), .last_o()
+  );
+
   for (genvar c = 0; c < NumClients; c++) begin : gen_client
-    npu_burst_split #(.BusBits(BusBits)) u_split (
-      .clk_i, .rst_ni,
-      .in_valid_i(req_i[c].valid), .in_ready_o(rsp_o[c].ready),
-      .in_addr_i(req_i[c].range.addr), .in_bytes_i(req_i[c].range.bytes),
-      .out_valid_o(split_valid[c]), .out_ready_i(grant[c] && ar_ready),
-      .out_addr_o(split_addr[c]), .out_len_o(split_len[c]), .out_last_o()
-    );
-    assign request[c] = split_valid[c] && may_ask[c];
+    assign ask[c]         = req_i[c].valid;
+    assign range[c]       = req_i[c].range;
+    assign rsp_o[c].ready = asked[c];
     assign is_for[c]  = beat_valid && beat_client == ClientW'(c);
     assign refused[c] = is_for[c] && !req_i[c].data_ready;
     assign rsp_o[c].data_valid = is_for[c];
     assign rsp_o[c].data_err   = beat.resp[1];  // SLVERR and DECERR
   end
 
-  assign request[NumClients] = host_valid_i;
+  assign request = {host_valid_i, split_valid & may_ask};
   assign host_ready_o        = grant[NumClients] && ar_ready;
 
   always_comb begin

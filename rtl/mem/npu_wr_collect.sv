@@ -1,54 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Turns the burst responses of one write client into one response per request.
+/// Turns the burst responses of each write client into one response per request.
 ///
-/// `issue_*` notes each burst as it is sent; B responses arrive in the same order. `rsp_valid_o`
-/// pulses one cycle after the last burst of a request is acknowledged, with the OR of the request's
-/// errors.
+/// `issue_*` notes each burst as it is sent; the B responses of a client arrive in the same order.
+/// `done_o` pulses one cycle after the last burst of a request is acknowledged, and `err_o` is then
+/// the OR of the request's errors. A client may issue while its bit of `ready_o` is set: at most
+/// MaxBursts of its bursts are without a response.
 module npu_wr_collect #(
-  parameter int unsigned MaxBursts = 256
+  parameter int unsigned NumClients = 1,
+  parameter int unsigned MaxBursts  = 256,  // a power of two
+  localparam int unsigned ClientW   = $clog2(NumClients)
 ) (
-  input  logic clk_i,
-  input  logic rst_ni,
+  input  logic                  clk_i,
+  input  logic                  rst_ni,
 
-  input  logic issue_valid_i,
-  output logic issue_ready_o,
-  input  logic issue_last_i,
+  output logic [NumClients-1:0] ready_o,
+  input  logic                  issue_valid_i,
+  input  logic [ClientW-1:0]    issue_client_i,
+  input  logic                  issue_last_i,
 
-  input  logic b_valid_i,
-  input  logic b_err_i,
+  input  logic                  b_valid_i,
+  input  logic [ClientW-1:0]    b_client_i,
+  input  logic                  b_err_i,
 
-  output logic rsp_valid_o,
-  output logic rsp_err_o
+  output logic [NumClients-1:0] done_o,
+  output logic                  err_o
 );
-  logic known, last, err_q, rsp_valid_q, rsp_err_q;
+  localparam int unsigned PtrW = $clog2(MaxBursts);
 
-  npu_fifo #(.Width(1), .Depth(MaxBursts)) u_bursts (
-    .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(issue_valid_i), .in_ready_o(issue_ready_o), .in_data_i(issue_last_i),
-    .out_valid_o(known), .out_ready_i(b_valid_i), .out_data_o(last), .count_o()
-  );
+  logic                            bursts_q [NumClients*MaxBursts];  // whether it is the last one
+  logic [NumClients-1:0][PtrW-1:0] wr_q, rd_q;
+  logic [NumClients-1:0]           full_q, err_q, done_q;
+  logic [PtrW-1:0]                 wr, rd;
+  logic                            last, same, rsp_err_q;
 
-  assign rsp_valid_o = rsp_valid_q;
-  assign rsp_err_o   = rsp_err_q;
+  assign ready_o = ~full_q;
+  assign done_o  = done_q;
+  assign err_o   = rsp_err_q;
+  assign wr      = wr_q[issue_client_i];
+  assign rd      = rd_q[b_client_i];
+  assign last    = bursts_q[{b_client_i, rd}];
+  assign same    = issue_valid_i && b_valid_i && issue_client_i == b_client_i;
+
+  always_ff @(posedge clk_i) begin
+    if (issue_valid_i) bursts_q[{issue_client_i, wr}] <= issue_last_i;
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      err_q       <= 1'b0;
-      rsp_valid_q <= 1'b0;
-      rsp_err_q   <= 1'b0;
+      wr_q   <= '0;
+      rd_q   <= '0;
+      full_q <= '0;
     end else begin
-      rsp_valid_q <= b_valid_i && last;
+      if (issue_valid_i) begin
+        wr_q[issue_client_i] <= wr + PtrW'(1);
+        if (!same) full_q[issue_client_i] <= wr + PtrW'(1) == rd_q[issue_client_i];
+      end
       if (b_valid_i) begin
-        rsp_err_q <= err_q || b_err_i;
-        err_q     <= !last && (err_q || b_err_i);
+        rd_q[b_client_i] <= rd + PtrW'(1);
+        if (!same) full_q[b_client_i] <= 1'b0;
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      err_q     <= '0;
+      done_q    <= '0;
+      rsp_err_q <= 1'b0;
+    end else begin
+      done_q <= '0;
+      if (b_valid_i) begin
+        done_q[b_client_i] <= last;
+        rsp_err_q          <= err_q[b_client_i] || b_err_i;
+        err_q[b_client_i]  <= !last && (err_q[b_client_i] || b_err_i);
       end
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (rst_ni && b_valid_i) begin
-      ResponseExpected: assert (known)
+      ResponseExpected: assert (rd != wr_q[b_client_i] || full_q[b_client_i])
         else $error("npu_wr_collect: response without a burst");
+    end
+    if (rst_ni && issue_valid_i) begin
+      BurstHasRoom: assert (!full_q[issue_client_i])
+        else $error("npu_wr_collect: more than %0d bursts without a response", MaxBursts);
     end
   end
 endmodule

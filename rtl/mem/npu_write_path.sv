@@ -47,6 +47,7 @@ module npu_write_path
 );
   localparam int unsigned NumSources = NumClients + 1;  // the last one is the host
   localparam int unsigned ClientW = AXI_ID_WIDTH - HOST_ID_WIDTH;
+  localparam int unsigned IndexW = $clog2(NumClients);
   // Enough to hide the registers between address and data; more would only delay the other clients.
   localparam int unsigned MaxAhead = 4;
 
@@ -62,7 +63,10 @@ module npu_write_path
     logic [BusBits-1:0] data;
   } beat_t;
 
-  logic [NumClients-1:0]                 split_valid, split_last, split_ready, track_ready;
+  mem_range_t                            range [NumClients];
+  logic [NumClients-1:0]                 ask, asked, split_valid, split_last, split_ready;
+  logic [NumClients-1:0]                 track_ready, done;
+  logic                                  issue, done_err;
   logic [ADDR_WIDTH-1:0]                 split_addr [NumClients];
   logic [7:0]                            split_len [NumClients];
   logic [ADDR_WIDTH-1:0]                 addr;
@@ -79,29 +83,35 @@ module npu_write_path
 
   assign take = aw_ready && order_ready;
 
+  npu_burst_split #(.BusBits(BusBits), .NumClients(NumClients)) u_split (
+    .clk_i, .rst_ni,
+    .valid_i(ask), .ready_o(asked), .range_i(range),
+    .valid_o(split_valid), .ready_i(split_ready),
+    .addr_o(split_addr), .len_o(split_len), .last_o(split_last)
+  );
+
+  npu_wr_collect #(.NumClients(NumClients)) u_collect (
+    .clk_i, .rst_ni,
+    .ready_o(track_ready), .issue_valid_i(issue),
+    .issue_client_i(client[IndexW-1:0]), .issue_last_i((split_last & grant[NumClients-1:0]) != '0),
+    .b_valid_i(b_valid_i && b_client != HOST_CLIENT), .b_client_i(b_client[IndexW-1:0]),
+    .b_err_i(b_resp_i[1]), .done_o(done), .err_o(done_err)
+  );
+
   for (genvar c = 0; c < NumClients; c++) begin : gen_client
-    npu_burst_split #(.BusBits(BusBits)) u_split (
-      .clk_i, .rst_ni,
-      .in_valid_i(req_i[c].valid), .in_ready_o(rsp_o[c].ready),
-      .in_addr_i(req_i[c].range.addr), .in_bytes_i(req_i[c].range.bytes),
-      .out_valid_o(split_valid[c]), .out_ready_i(split_ready[c]),
-      .out_addr_o(split_addr[c]), .out_len_o(split_len[c]), .out_last_o(split_last[c])
-    );
-    npu_wr_collect u_collect (
-      .clk_i, .rst_ni,
-      .issue_valid_i(split_ready[c]), .issue_ready_o(track_ready[c]),
-      .issue_last_i(split_last[c]),
-      .b_valid_i(b_valid_i && b_client == ClientW'(c)), .b_err_i(b_resp_i[1]),
-      .rsp_valid_o(rsp_o[c].done), .rsp_err_o(rsp_o[c].err)
-    );
-    assign request[c]     = split_valid[c] && track_ready[c];
-    assign split_ready[c] = grant[c] && take;
-    assign data_valid[c]  = req_i[c].data_valid;
+    assign ask[c]         = req_i[c].valid;
+    assign range[c]       = req_i[c].range;
+    assign rsp_o[c].ready = asked[c];
+    assign rsp_o[c].done  = done[c];
+    assign rsp_o[c].err   = done_err;
+    assign data_valid[c]       = req_i[c].data_valid;
     assign rsp_o[c].data_ready = data_ready[c];
   end
 
-  assign request[NumClients] = host_valid_i;
-  assign host_ready_o        = grant[NumClients] && take;
+  assign issue        = take && grant[NumClients-1:0] != '0;
+  assign split_ready  = take ? grant[NumClients-1:0] : '0;
+  assign request      = {host_valid_i, split_valid & track_ready};
+  assign host_ready_o = grant[NumClients] && take;
 
   npu_rr_arb #(.N(NumSources)) u_arb (
     .clk_i, .rst_ni, .req_i(request), .take_i(take), .grant_o(grant)

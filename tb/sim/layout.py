@@ -60,6 +60,29 @@ def following(before: Sequence[str], lines: Sequence[str]) -> list[str]:
     return [*before, *(line for line in lines if line not in known)]
 
 
+_ELEMENT_BYTES = {"CData": 1, "SData": 2, "IData": 4, "QData": 8}
+_UNPACKED = re.compile(r"VlUnpacked<(.+), (\d+)>")
+_WIDE = re.compile(r"VlWide<(\d+)>")
+_VECTOR_BYTES = (64, 32)
+
+
+def _size_bytes(cpp_type: str) -> int:
+    """Of a wide word or an array; 0 for anything else."""
+    if (array := _UNPACKED.match(cpp_type)) is not None:
+        element = array[1].partition("/*")[0]
+        return int(array[2]) * (_ELEMENT_BYTES.get(element) or _size_bytes(array[1]))
+    wide = _WIDE.match(cpp_type)
+    return 4 * int(wide[1]) if wide is not None else 0
+
+
+def _aligned(declaration: str) -> str:
+    """A member that fills vector registers begins at a multiple of their size: copies of one that
+    lies across two cache lines take twice the time."""
+    size = _size_bytes(declaration)
+    fits = next((one for one in _VECTOR_BYTES if size and size % one == 0), None)
+    return declaration if fits is None else f"alignas({fits}) {declaration}"
+
+
 def _members(state: str) -> Iterator[str]:
     for line in state.splitlines():
         text = line.strip()
@@ -99,7 +122,7 @@ def keep_in_place(root_header: Path, headers: Sequence[Path], memory: Path) -> D
     memory.write_text(json.dumps(layout))
     # What Verilator puts behind the variables goes before them: new ones must not move it.
     shell = before + _END + internal + found
-    declared = "".join(f"    {line}\n" for line in layout)
+    declared = "".join(f"    {_aligned(line)}\n" for line in layout)
     root_header.write_text(shell + declared + "\n" + constructors + tail)
     others = [path.read_bytes() for path in headers if path != root_header]
     rest = digest([shell, constructors, tail, *others])

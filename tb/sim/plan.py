@@ -161,9 +161,8 @@ def make_plan(spec: BuildSpec) -> BuildPlan:
         from tb.mutants.table import planted_sources  # noqa: PLC0415
 
         sources = [WAIVERS, *(planted_sources().get(source, source) for source in sources)]
-    # In every variant: the models are then the same, and 4 % faster than without (256³ on 16×16,
-    # mean of five copies of each binary: where its pages come to lie moves each copy by ±6 %).
-    sources.insert(0, HDL_FOLDER / "pins.vlt")
+    if variant.vpi:
+        sources.insert(0, HDL_FOLDER / "pins.vlt")
     return BuildPlan(
         spec=spec,
         variant=variant,

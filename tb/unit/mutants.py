@@ -20,7 +20,7 @@ SOUND = 0
 _FOLDER = BUILD_ROOT / "mutants"
 
 
-_TIES_AWAY = ("«{63'b0, shifted[39]}»", "64'd1")
+_TIES_AWAY = ("«(high >> 7 & 1)»", "32'd1")
 
 MUTANTS: dict[str, tuple[Mutant, ...]] = {
     "fp_fma": (
@@ -28,9 +28,10 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_fp_pkg.sv", "«(shifted << amount) != value»", "1'b0"),  # no sticky bit
         Mutant("npu_fp_pkg.sv", "«zeros > scale ? scale : zeros»", "zeros"),  # no subnormals
         Mutant("npu_fp_pkg.sv", "«rounded > FP32_INF ? FP32_INF : rounded»", "rounded"),
-        Mutant("npu_fma_pkg.sv", "«(~subtract | below)»", "32'hFFFF_FFFF"),  # sign of x − x
+        Mutant("npu_fma_pkg.sv", "? «sign_sum & ~subtract» :", "sign_sum"),  # x − x
         Mutant("npu_fma_pkg.sv", "«(inf_p & zero_p)» | ", "'0"),
-        Mutant("npu_fma_pkg.sv", "«(zero_p << 9)»", "32'd0"),
+        Mutant("npu_fma_pkg.sv", "{{23{«value[30:0] == 0»}}", "1'b0"),  # a zero's scale
+        Mutant("npu_fma_pkg.sv", "rounded = «magnitude_c == FP32_INF» ?", "1'b0"),
     ),
     "fp_cast": (
         Mutant("npu_fp_pkg.sv", "«shift >= 8'd11»", "shift >= 8'd10"),
@@ -192,7 +193,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_ctrl.sv", ".en_i(active || «active_q»)", "1'b0"),
         Mutant("npu_cmd_flight.sv", "retire_waits && «!engine_ending»", "1'b1"),
         Mutant("npu_ctrl.sv", "fetch_valid != '0 || «push»;", "1'b0"),
-        Mutant("npu_cmd_engines.sv", "|| «!free[e]»)", "1'b0"),
+        Mutant("npu_cmd_engines.sv", "= start | «~free»;", "'0"),
         Mutant("npu_csr_wrap.sv", "|| «bus_was_active_q != '0»", "1'b0"),
         Mutant("npu_csr_wrap.sv", "|| «irq_events_i != '0»", "1'b0"),
         Mutant("npu_csr_wrap.sv", "{«hwif_out.RING_BASE_HI.addr.value»", "32'd0", "command starts"),
@@ -237,6 +238,10 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_matrix_drain.sv", "(elem_q != '0 || «acc_ready_i»)", "1'b1"),
         Mutant("npu_matrix_acc.sv", "= «drained_q» ? drained", "1'b1", "expected"),
         Mutant("npu_matrix_pack.sv", "line_valid_i && «room»;", "1'b1"),
+        # infinite elements; where the sums of a token go
+        Mutant("npu_matrix_row.sv", "«special_q» ||", "1'b0", "expected"),
+        Mutant("npu_matrix_row.sv", "|| «a_q[30:23] == '1»)", "1'b0", "expected"),
+        Mutant("npu_matrix_array.sv", "place_q[now_q - «PlaceW'(Delay)»]", "PlaceW'(Delay - 1)"),
         # lines that cross the end of a digit
         Mutant("npu_matrix_lines.sv", "(«elem_pos.inner < 32'(left)») ?", "1'b0"),
         Mutant("npu_matrix_drain.sv", "(«col_pos_q.inner < 32'(left)») ?", "1'b0"),

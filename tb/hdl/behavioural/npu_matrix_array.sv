@@ -34,7 +34,8 @@ module npu_matrix_array
 
   input  token_t                  token_i,
   input  logic [ArraySize*32-1:0] psum_i,
-  output token_t                  token_o,
+  output logic                    sum_valid_o,
+  output sum_token_t              sum_token_o,
   output logic [ArraySize*32-1:0] sum_o,
 
   output logic a_free_o,
@@ -96,18 +97,19 @@ module npu_matrix_array
       end else if (wr_b && !wr_place_i.along_k && 32'(line) == r) begin
         b_mem_q[r][b_slot] <= merged(b_mem_q[r][b_slot]);
       end
-      if (last.weights) w_q[r] <= b_mem_q[r][last.b_slot[$clog2(WeightSlots)-1:0]];
+      if (last.row.weights) w_q[r] <= b_mem_q[r][last.row.b_slot[$clog2(WeightSlots)-1:0]];
     end
   end
 
   row_t a_d;
+  logic [$clog2(ASlots)-1:0] last_slot;
+  assign last_slot = last.row.a_slot[$clog2(ASlots)-1:0];
   always_comb begin
     a_d = '0;
     if (last.valid) begin
       // verilator unroll_full
       for (int unsigned r = 0; r < ArraySize; r++) begin
-        a_d[r*32 +: 32] =
-            a_mem_q[r][last.a_slot[$clog2(ASlots)-1:0]][{last.a_lane[LaneW-1:0], 5'b0} +: 32];
+        a_d[r*32 +: 32] = a_mem_q[r][last_slot][{last.row.a_lane[LaneW-1:0], 5'b0} +: 32];
       end
     end
   end
@@ -121,9 +123,10 @@ module npu_matrix_array
   token_t           last;
 
   assign last     = token_q[now_q - RingW'(LastRow)];
-  assign token_o  = token_q[now_q - RingW'(Delay)];
-  assign a_free_o = last.valid && last.a_free;
-  assign b_free_o = last.valid && last.weights;
+  assign sum_valid_o = token_q[now_q - RingW'(Delay)].valid;
+  assign sum_token_o = token_q[now_q - RingW'(Delay)].sum;
+  assign a_free_o = last.valid && last.row.a_free;
+  assign b_free_o = last.valid && last.row.weights;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -201,7 +204,7 @@ module npu_matrix_array
   end
 
   always_ff @(posedge clk_i) begin
-    if (last.valid) ks_q          <= last.ks;
+    if (last.valid) ks_q          <= last.row.ks;
     if (came_q)     psum_q[now_q] <= psum_i;
     if (valid_q[0]) begin
       if (int8_i) sum_q[0] <= chain8(w_q, a_q, psum_q[now_q - RingW'(LastRow)], ks_q);

@@ -77,6 +77,8 @@ module ctrl_bench
   mem_wr_req_t wr_req;
   engine_req_t engine_req [NUM_CHANNELS];
   engine_rsp_t engine_rsp [NUM_CHANNELS];
+  logic        engine_clk [NUM_CHANNELS];
+  logic [NUM_CHANNELS-1:0] engine_on;
 
   assign axil_req = '{
     aw_valid: s_axil_awvalid_i, aw_addr: s_axil_awaddr_i, aw_prot: '0,
@@ -103,6 +105,11 @@ module ctrl_bench
   assign wr_data_valid_o = wr_req.data_valid;
 
   for (genvar e = 0; e < NUM_CHANNELS; e++) begin : gen_channel
+    // As in npu_core
+    npu_clock_gate u_gate (
+      .clk_i, .en_i(!rst_ni || soft_rst_o || engine_on[e] || !engine_ready_i[e]),
+      .clk_o(engine_clk[e])
+    );
     assign engine_valid_o[e] = engine_req[e].valid;
     assign engine_cmd_o[e]   = engine_req[e].cmd;
     assign engine_rsp[e] = '{ready: engine_ready_i[e], done: engine_done_i[e],
@@ -118,6 +125,7 @@ module ctrl_bench
     .wr_rsp_i('{ready: wr_req_ready_i, data_ready: wr_data_ready_i, done: wr_rsp_valid_i,
                 err: wr_rsp_err_i}),
     .wr_data_o, .wr_strb_o, .program_line_o, .program_info_i,
+    .engine_clk_i(engine_clk), .engine_on_o(engine_on),
     .engine_req_o(engine_req), .engine_rsp_i(engine_rsp),
     .rd_beat_i, .wr_beat_i, .engine_rd_beat_i, .engine_wr_beat_i
   );
