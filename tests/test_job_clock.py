@@ -42,7 +42,9 @@ def test_no_time_is_credited_twice() -> None:
 
 
 def test_the_time_of_children_counts_while_they_live_and_after_they_have_ended() -> None:
-    inner = _BUSY.format(seconds=0.2)
+    # More than half of what is asked for: neither of the two is enough, and /proc, which cuts user
+    # and system time of each process down to ticks, may show less than they used.
+    inner = _BUSY.format(seconds=0.3)
     waiting = f"{inner}\ninput()"
     script = (
         "import subprocess, sys\n"
