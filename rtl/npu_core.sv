@@ -76,10 +76,10 @@ module npu_core
 
   assign engine_rst_n = rst_ni && !soft_rst;
 
-  // A channel and its part of the command processor are clocked in reset, from the start of a
-  // command until its end has been noted, and until the engine is ready again.
+  // A channel and its part of the command processor are clocked in reset, and from the start of a
+  // command until its end has been noted. An engine is ready again in the cycle after its `done`.
   for (genvar e = 0; e < NUM_CHANNELS; e++) begin : gen_engine_clock
-    assign engine_on[e] = !engine_rst_n || channel_on[e] || !engine_rsp[e].ready;
+    assign engine_on[e] = !engine_rst_n || channel_on[e];
     npu_clock_gate u_gate (.clk_i, .en_i(engine_on[e]), .clk_o(engine_clk[e]));
   end
 
@@ -200,6 +200,12 @@ module npu_core
     if (rst_ni) begin
       AnsweredEngineHasClock: assert ((answered & ~engine_on) == '0)
         else $error("npu_core: a response for an engine without a clock (channels %05b)", answered);
+    end
+    for (int unsigned e = 0; e < NUM_CHANNELS; e++) begin
+      if (engine_rst_n && !engine_on[e]) begin
+        ReadyWithoutClock: assert (engine_rsp[e].ready)
+          else $error("npu_core: channel %0d is not ready after its command", e);
+      end
     end
   end
 endmodule

@@ -7,6 +7,7 @@
 /// or later: at most one per cycle, and none while `hold_end_i`. Each channel's own part runs on
 /// the clock of its engine, which has to tick while `on_o`.
 module npu_cmd_engines
+  import npu_isa_pkg::*;
   import npu_pkg::*;
   import npu_ctrl_pkg::*;
 (
@@ -34,7 +35,10 @@ module npu_cmd_engines
 );
   logic [NUM_CHANNELS-1:0] start, free, end_valid, end_ready;
   place_t                  place_ended [NUM_CHANNELS];
-  cmd_ended_t              ended [NUM_CHANNELS];
+  error_e                  error [NUM_CHANNELS];
+  logic [63:0]             end_cycle [NUM_CHANNELS];
+  cmd_counts_t             counts [NUM_CHANNELS];
+  cmd_count_t              now [NUM_CHANNELS];
 
   always_comb begin
     start                = {1'b0, start_i};
@@ -62,19 +66,23 @@ module npu_cmd_engines
       .end_valid_o (end_valid[e]),
       .end_ready_i (end_ready[e]),
       .end_place_o (place_ended[e]),
-      .ended_o     (ended[e])
+      .error_o     (error[e]),
+      .end_cycle_o (end_cycle[e]),
+      .counts_o    (counts[e]),
+      .now_o       (now[e])
     );
   end
 
   always_comb begin
     end_ready   = '0;
     end_place_o = place_ended[0];
-    ended_o     = ended[0];
+    ended_o     = '{error: ERROR_NONE, end_cycle: '0, counts: '0};
     for (int unsigned e = 0; e < NUM_CHANNELS; e++) begin
       if (end_valid[e] && !hold_end_i && end_ready == '0) begin
         end_ready[e] = 1'b1;
         end_place_o  = place_ended[e];
-        ended_o      = ended[e];
+        ended_o      = '{error: error[e], end_cycle: end_cycle[e],
+                         counts: counted(counts[e], now[e])};
       end
     end
   end

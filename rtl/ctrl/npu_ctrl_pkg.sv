@@ -102,6 +102,24 @@ package npu_ctrl_pkg;
     logic [31:0] write_beats;
   } cmd_counts_t;
 
+  /// What a cycle adds to these counts.
+  typedef struct packed {
+    logic active;
+    logic operand_stall;
+    logic result_stall;
+    logic read_beat;
+    logic write_beat;
+  } cmd_count_t;
+
+  /// The counts with a cycle more.
+  function automatic cmd_counts_t counted(cmd_counts_t counts, cmd_count_t now);
+    return '{active: counts.active + 32'(now.active),
+             operand_stall: counts.operand_stall + 32'(now.operand_stall),
+             result_stall: counts.result_stall + 32'(now.result_stall),
+             read_beats: counts.read_beats + 32'(now.read_beat),
+             write_beats: counts.write_beats + 32'(now.write_beat)};
+  endfunction
+
   /// How long a command waited between its checks and its start.
   typedef struct packed {
     logic [31:0] engine;      // cycles: its engine was busy

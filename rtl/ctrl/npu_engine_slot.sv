@@ -3,7 +3,8 @@
 ///
 /// `start_i` takes the command while `free_o`; the engine is offered it from the next cycle on.
 /// Counts are those of the cycles from then up to and including that of the engine's `done`.
-/// `end_valid_o` comes with that `done` and stays until `end_ready_i`.
+/// `end_valid_o` comes with that `done` and stays until `end_ready_i`; the end is described by the
+/// ports behind it.
 module npu_engine_slot
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -26,7 +27,10 @@ module npu_engine_slot
   output logic            end_valid_o,
   input  logic            end_ready_i,
   output place_t          end_place_o,
-  output cmd_ended_t      ended_o
+  output error_e          error_o,
+  output logic [63:0]     end_cycle_o,
+  output cmd_counts_t     counts_o,     // without this cycle's
+  output cmd_count_t      now_o         // this cycle's
 );
   typedef enum logic [1:0] {
     FREE,
@@ -38,8 +42,11 @@ module npu_engine_slot
   state_e          state_q, state_d;
   npu_engine_cmd_t cmd_q;
   place_t          place_q;
-  cmd_ended_t      ended_q, ended_d;
-  logic            finish;
+  cmd_counts_t     counts_q;
+  cmd_count_t      now;
+  error_e          error_q;
+  logic [63:0]     end_cycle_q;
+  logic            finish, counting;
 
   assign finish = state_q == RUN && rsp_i.done;
 
@@ -66,31 +73,32 @@ module npu_engine_slot
     end
   end
 
-  always_comb begin
-    ended_d = ended_q;
-    if (state_q == OFFER || state_q == RUN) begin
-      if (rsp_i.stats.active)        ended_d.counts.active        += 32'd1;
-      if (rsp_i.stats.operand_stall) ended_d.counts.operand_stall += 32'd1;
-      if (rsp_i.stats.result_stall)  ended_d.counts.result_stall  += 32'd1;
-      if (read_beat_i)               ended_d.counts.read_beats    += 32'd1;
-      if (write_beat_i)              ended_d.counts.write_beats   += 32'd1;
-    end
-    if (finish) begin
-      ended_d.error     = rsp_i.err;
-      ended_d.end_cycle = cycle_i;
-    end
+  assign counting = state_q == OFFER || state_q == RUN;
+  assign now      = counting ? '{active: rsp_i.stats.active,
+                                 operand_stall: rsp_i.stats.operand_stall,
+                                 result_stall: rsp_i.stats.result_stall,
+                                 read_beat: read_beat_i, write_beat: write_beat_i} : '0;
+
+  always_ff @(posedge clk_i) begin
+    if (start_i)       counts_q <= '0;
+    else if (counting) counts_q <= counted(counts_q, now);
   end
 
   always_ff @(posedge clk_i) begin
-    if (start_i) ended_q <= '0;
-    else         ended_q <= ended_d;
+    if (finish) begin
+      error_q     <= rsp_i.err;
+      end_cycle_q <= cycle_i;
+    end
   end
 
   assign free_o      = state_q == FREE;
   assign req_o       = '{valid: state_q == OFFER, cmd: cmd_q};
   assign end_valid_o = finish || state_q == ENDED;
   assign end_place_o = place_q;
-  assign ended_o     = ended_d;
+  assign error_o     = finish ? rsp_i.err : error_q;
+  assign end_cycle_o = finish ? cycle_i : end_cycle_q;
+  assign counts_o    = counts_q;
+  assign now_o       = now;
 
   always_ff @(posedge clk_i) begin
     if (rst_ni && start_i) begin

@@ -293,7 +293,10 @@ module npu_matrix
     end
   end
 
-  DrainHasRoom: assert property (@(posedge clk_i) disable iff (!rst_ni)
-                                      seq_push && seq_room && half_free |-> drain_room)
-    else $error("npu_matrix: more blocks under way than accumulator halves");
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && seq_push && seq_room && half_free) begin
+      DrainHasRoom: assert (drain_room)
+        else $error("npu_matrix: more blocks under way than accumulator halves");
+    end
+  end
 endmodule

@@ -73,10 +73,16 @@ module npu_matrix_acc
         end
       end
 
-      OneReader: assert property (@(posedge clk_i) disable iff (!rst_ni) !(array_rd && drain))
-        else $error("npu_matrix_acc: array and drain read bank %0d of half %0d at once", b, h);
-      OneWriter: assert property (@(posedge clk_i) disable iff (!rst_ni) !(array_wr && load))
-        else $error("npu_matrix_acc: array and preload write half %0d at once", h);
+      always_ff @(posedge clk_i) begin
+        if (rst_ni && array_rd) begin
+          OneReader: assert (!drain)
+            else $error("npu_matrix_acc: array and drain read bank %0d of half %0d at once", b, h);
+        end
+        if (rst_ni && load) begin
+          OneWriter: assert (!array_wr)
+            else $error("npu_matrix_acc: array and preload write half %0d at once", h);
+        end
+      end
     end
   end
 

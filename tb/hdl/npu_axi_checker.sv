@@ -117,7 +117,7 @@ module npu_axi_checker #(
       b_count_q  = '0;
       compared_q = '0;
       for (int i = 0; i < Ids; i++) b_open_q[i] = '0;
-    end else begin
+    end else if (awvalid || wvalid || bvalid || compared_q != aw_count_q) begin
       // Data against address: whichever comes second is compared.
       if (compared_q != aw_count_q && compared_q != w_count_q) begin
         compared_slot = slot_t'(compared_q);
@@ -176,7 +176,7 @@ module npu_axi_checker #(
         r_count_q[i]  = '0;
         r_beat_q[i]   = '0;
       end
-    end else begin
+    end else if (arvalid || rvalid) begin
       if (rvalid) begin
         RHasAddress: assert (r_count_q[rid] != ar_count_q[rid])
           else $error("%s: read data with id %h that has no open read", Port, rid);
@@ -200,31 +200,39 @@ module npu_axi_checker #(
     end
   end
 
-  // ---- assertions ----
-  // A payload is kept only while it waits: `waited` says that it did in the last cycle.
-  `define NPU_STABLE(name, valid, ready, waited, held, payload) \
-    always_ff @(posedge clk_i) begin \
-      waited <= rst_ni && valid && !ready; \
-      if (valid && !ready) held <= payload; \
-      if (rst_ni && waited) begin \
-        name: assert (valid && held == payload) \
-          else $error("%s %s: valid or payload changed before it was accepted", Port, `"name`"); \
-      end \
+  // ---- payloads ----
+  // A payload is kept only while it waits; `waited_q` has the channels that did in the last cycle.
+  typedef logic [IdBits+76:0] addr_payload_t;  // id, address 64, len 8, size 3, burst 2
+
+  logic [4:0]                waits, waited_q;  // R, AR, B, W, AW
+  addr_payload_t             aw_held_q, ar_held_q;
+  logic [BusBits+StrbW:0]    w_held_q;         // data, strobes, last
+  logic [IdBits+1:0]         b_held_q;         // id, response 2
+  logic [IdBits+BusBits+2:0] r_held_q;         // id, data, response 2, last
+
+  `define NPU_STABLE(name, bit_number, valid, held, payload) \
+    if (waited_q[bit_number]) begin \
+      name: assert (valid && held == payload) \
+        else $error("%s %s: valid or payload changed before it was accepted", Port, `"name`"); \
+    end \
+    if (waits[bit_number]) held = payload;
+
+  always @(posedge clk_i) begin
+    waits = {rvalid && !rready, arvalid && !arready, bvalid && !bready, wvalid && !wready,
+             awvalid && !awready};
+    if (!rst_ni) begin
+      waits    = '0;
+      waited_q = '0;
     end
-
-  logic aw_waited_q, w_waited_q, b_waited_q, ar_waited_q, r_waited_q;
-  logic [IdBits+76:0]        aw_held_q, ar_held_q;  // id, address 64, len 8, size 3, burst 2
-  logic [BusBits+StrbW:0]    w_held_q;              // data, strobes, last
-  logic [IdBits+1:0]         b_held_q;              // id, response 2
-  logic [IdBits+BusBits+2:0] r_held_q;              // id, data, response 2, last
-
-  `NPU_STABLE(AwStable, awvalid, awready, aw_waited_q, aw_held_q,
-              {awid, awaddr, awlen, awsize, awburst})
-  `NPU_STABLE(WStable, wvalid, wready, w_waited_q, w_held_q, {wdata, wstrb, wlast})
-  `NPU_STABLE(BStable, bvalid, bready, b_waited_q, b_held_q, {bid, bresp})
-  `NPU_STABLE(ArStable, arvalid, arready, ar_waited_q, ar_held_q,
-              {arid, araddr, arlen, arsize, arburst})
-  `NPU_STABLE(RStable, rvalid, rready, r_waited_q, r_held_q, {rid, rdata, rresp, rlast})
+    if ((waits | waited_q) != '0) begin
+      `NPU_STABLE(AwStable, 0, awvalid, aw_held_q, {awid, awaddr, awlen, awsize, awburst})
+      `NPU_STABLE(WStable, 1, wvalid, w_held_q, {wdata, wstrb, wlast})
+      `NPU_STABLE(BStable, 2, bvalid, b_held_q, {bid, bresp})
+      `NPU_STABLE(ArStable, 3, arvalid, ar_held_q, {arid, araddr, arlen, arsize, arburst})
+      `NPU_STABLE(RStable, 4, rvalid, r_held_q, {rid, rdata, rresp, rlast})
+    end
+    waited_q = waits;
+  end
   `undef NPU_STABLE
 
   always_ff @(posedge clk_i) begin

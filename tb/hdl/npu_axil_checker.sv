@@ -36,28 +36,37 @@ module npu_axil_checker (
     end
   end
 
-  // Immediate assertions, as in npu_axi_checker: concurrent ones copy all pins in every cycle.
-  `define NPU_STABLE(name, channel, valid, ready, waited, held, payload) \
-    always_ff @(posedge clk_i) begin \
-      waited <= rst_ni && valid && !ready; \
-      if (valid && !ready) held <= payload; \
-      if (rst_ni && waited) begin \
-        name: assert (valid && held == payload) \
-          else $error("s_axil: %s changed before it was accepted", channel); \
-      end \
-    end
-
-  logic        aw_waited_q, w_waited_q, b_waited_q, ar_waited_q, r_waited_q, rst_nq;
+  // As in npu_axi_checker
+  logic [4:0]  waits, waited_q;  // R, AR, B, W, AW
+  logic        rst_nq;
   logic [15:0] aw_held_q, ar_held_q;
-  logic [35:0] w_held_q;  // data, strobes
+  logic [35:0] w_held_q;         // data, strobes
   logic [1:0]  b_held_q;
-  logic [33:0] r_held_q;  // data, response
+  logic [33:0] r_held_q;         // data, response
 
-  `NPU_STABLE(AwStable, "AW", awvalid, awready, aw_waited_q, aw_held_q, awaddr)
-  `NPU_STABLE(WStable, "W", wvalid, wready, w_waited_q, w_held_q, {wdata, wstrb})
-  `NPU_STABLE(BStable, "B", bvalid, bready, b_waited_q, b_held_q, bresp)
-  `NPU_STABLE(ArStable, "AR", arvalid, arready, ar_waited_q, ar_held_q, araddr)
-  `NPU_STABLE(RStable, "R", rvalid, rready, r_waited_q, r_held_q, {rdata, rresp})
+  `define NPU_STABLE(name, channel, bit_number, valid, held, payload) \
+    if (waited_q[bit_number]) begin \
+      name: assert (valid && held == payload) \
+        else $error("s_axil: %s changed before it was accepted", channel); \
+    end \
+    if (waits[bit_number]) held = payload;
+
+  always @(posedge clk_i) begin
+    waits = {rvalid && !rready, arvalid && !arready, bvalid && !bready, wvalid && !wready,
+             awvalid && !awready};
+    if (!rst_ni) begin
+      waits    = '0;
+      waited_q = '0;
+    end
+    if ((waits | waited_q) != '0) begin
+      `NPU_STABLE(AwStable, "AW", 0, awvalid, aw_held_q, awaddr)
+      `NPU_STABLE(WStable, "W", 1, wvalid, w_held_q, {wdata, wstrb})
+      `NPU_STABLE(BStable, "B", 2, bvalid, b_held_q, bresp)
+      `NPU_STABLE(ArStable, "AR", 3, arvalid, ar_held_q, araddr)
+      `NPU_STABLE(RStable, "R", 4, rvalid, r_held_q, {rdata, rresp})
+    end
+    waited_q = waits;
+  end
   `undef NPU_STABLE
 
   always_ff @(posedge clk_i) begin

@@ -46,7 +46,13 @@ bind npu_core npu_order_checker #(.IdBits(8)) u_order_checker (
   .clk_i, .rst_ni(engine_rst_n),
   .awvalid(axi_req_o.aw_valid), .awready(axi_rsp_i.aw_ready), .awid(axi_req_o.aw.id),
   .bvalid(axi_rsp_i.b_valid), .bready(axi_req_o.b_ready), .bid(axi_rsp_i.b_id),
-  .engine_req_i(engine_req), .engine_rsp_i(engine_rsp),
+  // Fields, not the structures: a command has 776 bytes, which the simulator would copy.
+  .offered_i({engine_req[4].valid, engine_req[3].valid, engine_req[2].valid, engine_req[1].valid,
+              engine_req[0].valid}),
+  .opcode_i({engine_req[4].cmd.opcode, engine_req[3].cmd.opcode, engine_req[2].cmd.opcode,
+             engine_req[1].cmd.opcode, engine_req[0].cmd.opcode}),
+  .done_i({engine_rsp[4].done, engine_rsp[3].done, engine_rsp[2].done, engine_rsp[1].done,
+           engine_rsp[0].done}),
   .write_valid(u_ctrl.write_valid), .write_ready(u_ctrl.write_ready), .write_i(u_ctrl.write),
   .write_queue_i(u_ctrl.sync_valid ? u_ctrl.u_cmd_front.owner[u_ctrl.u_cmd_front.sync_valid[1]]
                                    : u_ctrl.u_cmd_flight.u_retire.queue_d),

@@ -26,8 +26,10 @@ module npu_order_checker
   input logic              bready,
   input logic [IdBits-1:0] bid,
 
-  input engine_req_t       engine_req_i [NUM_CHANNELS],
-  input engine_rsp_t       engine_rsp_i [NUM_CHANNELS],
+  // Of each channel: a command is offered, its opcode; it is done
+  input logic [NUM_CHANNELS-1:0]       offered_i,
+  input logic [NUM_CHANNELS-1:0][31:0] opcode_i,
+  input logic [NUM_CHANNELS-1:0]       done_i,
 
   // Writes of the command processor, as it hands them over
   input logic              write_valid,
@@ -37,100 +39,114 @@ module npu_order_checker
   input queue_t            start_queue_i,  // of the command that is offered in the next cycle
   input logic              dropped_i  // commands behind one that failed will have no records
 );
-  localparam int unsigned CountW = 32;
-  localparam int unsigned PtrW   = $clog2(Depth);
+  localparam int unsigned PtrW = $clog2(Depth);
+  localparam logic [3:0] FirstResult = 4'(1 + ENGINE_VECTOR);
+  localparam logic [3:0] LastResult  = FirstResult + 4'(MAX_RESULTS - 1);
 
-  // Whether a client is the channel's, as npu_core numbers them.
-  function automatic logic writes(int unsigned engine, logic [IdBits-1:0] id);
-    logic [3:0] first;
-    first = 4'(1 + engine + (engine > ENGINE_VECTOR ? MAX_RESULTS - 1 : 0));
-    return id[IdBits-1-:4] >= first &&
-           id[IdBits-1-:4] < first + 4'(engine == ENGINE_VECTOR ? MAX_RESULTS : 1);
+  typedef logic [3:0] channel_t;
+
+  // The channel that the client of an id belongs to, as npu_core numbers clients; NUM_CHANNELS or
+  // more for the command processor and the host.
+  function automatic channel_t channel_of(logic [3:0] client);
+    if (client <= FirstResult) return client - 4'd1;
+    if (client <= LastResult)  return channel_t'(ENGINE_VECTOR);
+    return client - 4'(MAX_RESULTS);
   endfunction
 
-  // Bursts of each channel without a response
-  logic [NUM_CHANNELS-1:0][CountW-1:0] open_q;
-  logic [NUM_CHANNELS-1:0]             offered_q, taken, done;
-
-  for (genvar e = 0; e < NUM_CHANNELS; e++) begin : gen_engine
-    logic opened, closed;
-    assign opened   = awvalid && awready && writes(e, awid);
-    assign closed   = bvalid && bready && writes(e, bid);
-    assign taken[e] = engine_req_i[e].valid && !offered_q[e];
-    assign done[e]  = engine_rsp_i[e].done;
-
-    always_ff @(posedge clk_i) begin
-      if (!rst_ni) open_q[e] <= '0;
-      else         open_q[e] <= open_q[e] + CountW'(opened) - CountW'(closed);
-      offered_q[e] <= rst_ni && engine_req_i[e].valid;
-    end
-
-    always_ff @(posedge clk_i) begin
-      if (rst_ni && done[e]) begin
-        DoneWhenAnswered: assert (open_q[e] == '0)
-          else $error("m_axi: channel %0d is done with %0d writes open", e, open_q[e]);
-      end
-    end
-  end
+  // One process: first the rules, then the new state, with blocking assignments, as nothing else
+  // reads it.
+  logic [31:0]             open_q [NUM_CHANNELS];  // bursts of each channel without a response
+  logic [31:0]             all_open_q;
+  logic [NUM_CHANNELS-1:0] offered_q, taken;
+  channel_t                opened, closed;
 
   // The commands that engines were offered, oldest first, until their records are written
-  logic [QUEUES-1:0][Depth-1:0][31:0] opcode_q;
-  logic [QUEUES-1:0][Depth-1:0]       done_q;
-  logic [NUM_CHANNELS-1:0][PtrW-1:0]   current_q;  // of each channel
-  queue_t [NUM_CHANNELS-1:0]           current_queue_q;
-  logic [QUEUES-1:0][PtrW-1:0]        head_q, tail_q;
-  queue_t                             queue_q, written;
-  completion_t                        record;
-  logic                               record_now, of_engine, unused;
+  logic [31:0]                 opcode_q [QUEUES][Depth];
+  logic [QUEUES-1:0][Depth-1:0] done_q;
+  logic [QUEUES-1:0][PtrW-1:0] head_q, tail_q;
+  logic [PtrW-1:0]             current_q [NUM_CHANNELS];  // of each channel
+  queue_t                      current_queue_q [NUM_CHANNELS];
+  queue_t                      queue_q;
+  completion_t                 record;
+  logic                        ends;
 
-  assign record     = write_i.data;
-  assign record_now = write_valid && write_ready && !write_i.word;
-  assign of_engine  = opcode_engine(record.opcode) != ENGINE_NONE;
-  assign unused     = ^{record, write_i.addr};
-  assign written    = write_queue_i;
-
-  always_ff @(posedge clk_i) queue_q <= start_queue_i;
-
-  always_ff @(posedge clk_i) begin
+  always @(posedge clk_i) begin
     if (!rst_ni) begin
-      head_q <= '0;
-      tail_q <= '0;
-      done_q <= '0;
+      for (int unsigned e = 0; e < NUM_CHANNELS; e++) open_q[e] = '0;
+      all_open_q = '0;
+      offered_q  = '0;
+      head_q     = '0;
+      tail_q     = '0;
+      done_q     = '0;
     end else begin
-      for (int unsigned e = 0; e < NUM_CHANNELS; e++) begin
-        if (taken[e]) begin
-          opcode_q[queue_q][tail_q[queue_q]] <= engine_req_i[e].cmd.opcode;
-          done_q[queue_q][tail_q[queue_q]]   <= 1'b0;
-          current_q[e]                       <= tail_q[queue_q];
-          current_queue_q[e]                 <= queue_q;
-          tail_q[queue_q]                    <= tail_q[queue_q] + PtrW'(1);
+      if (done_i != '0) begin
+        for (int unsigned e = 0; e < NUM_CHANNELS; e++) begin
+          if (done_i[e]) begin
+            DoneWhenAnswered: assert (open_q[e] == '0)
+              else $error("m_axi: channel %0d is done with %0d writes open", e, open_q[e]);
+          end
         end
-        if (done[e]) done_q[current_queue_q[e]][current_q[e]] <= 1'b1;
+      end
+      ends = 1'b0;
+      if (write_valid && write_ready) begin
+        record = write_i.data;
+        ends   = !write_i.word && opcode_engine(record.opcode) != ENGINE_NONE &&
+                 record.status == '0;
+        if (ends) begin
+          RecordAfterWrites: assert (head_q[write_queue_i] != tail_q[write_queue_i] &&
+                                     done_q[write_queue_i][head_q[write_queue_i]] &&
+                                     opcode_q[write_queue_i][head_q[write_queue_i]] ==
+                                     record.opcode)
+            else $error("record of command %0d written before its writes, or out of order",
+                        record.seq);
+        end
+        if (write_i.word) begin
+          SyncAfterAll: assert (head_q[write_queue_i] == tail_q[write_queue_i] &&
+                                (all_open_q == '0 || head_q != tail_q))
+            else $error("SYNC writes its word with commands under way");
+        end
+      end
+
+      if (done_i != '0) begin
+        for (int unsigned e = 0; e < NUM_CHANNELS; e++) begin
+          if (done_i[e]) done_q[current_queue_q[e]][current_q[e]] = 1'b1;
+        end
       end
       // A command that failed its checks never reached an engine.
-      if (dropped_i) begin
-        head_q <= tail_q;
-      end else if (record_now && of_engine && record.status == '0) begin
-        head_q[written] <= head_q[written] + PtrW'(1);
+      if (dropped_i) head_q = tail_q;
+      else if (ends) head_q[write_queue_i] = head_q[write_queue_i] + PtrW'(1);
+
+      taken     = offered_i & ~offered_q;
+      offered_q = offered_i;
+      if (taken != '0) begin
+        OneOfferAtATime: assert ($onehot(taken))
+          else $error("channels %05b are offered commands in one cycle", taken);
+        for (int unsigned e = 0; e < NUM_CHANNELS; e++) begin
+          if (taken[e]) begin
+            opcode_q[queue_q][tail_q[queue_q]] = opcode_i[e];
+            done_q[queue_q][tail_q[queue_q]]   = 1'b0;
+            current_q[e]                       = tail_q[queue_q];
+            current_queue_q[e]                 = queue_q;
+            tail_q[queue_q]                    = tail_q[queue_q] + PtrW'(1);
+          end
+        end
+      end
+
+      if (awvalid && awready) begin
+        opened = channel_of(awid[IdBits-1-:4]);
+        if (opened < channel_t'(NUM_CHANNELS)) begin
+          open_q[opened] = open_q[opened] + 32'd1;
+          all_open_q     = all_open_q + 32'd1;
+        end
+      end
+      if (bvalid && bready) begin
+        closed = channel_of(bid[IdBits-1-:4]);
+        if (closed < channel_t'(NUM_CHANNELS)) begin
+          open_q[closed] = open_q[closed] - 32'd1;
+          all_open_q     = all_open_q - 32'd1;
+        end
       end
     end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (rst_ni) begin
-      OneOfferAtATime: assert ($onehot0(taken))
-        else $error("channels %05b are offered commands in one cycle", taken);
-    end
-    if (rst_ni && record_now && of_engine && record.status == '0) begin
-      RecordAfterWrites: assert (head_q[written] != tail_q[written] &&
-                                 done_q[written][head_q[written]] &&
-                                 opcode_q[written][head_q[written]] == record.opcode)
-        else $error("record of command %0d written before its writes, or out of order", record.seq);
-    end
-    if (rst_ni && write_valid && write_ready && write_i.word) begin
-      SyncAfterAll: assert (head_q[written] == tail_q[written] &&
-                            (open_q == '0 || head_q != tail_q))
-        else $error("SYNC writes its word with commands under way");
-    end
+    queue_q = start_queue_i;
   end
 endmodule

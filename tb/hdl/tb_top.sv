@@ -4,10 +4,11 @@
 /// Behaviour: every pin of npu_top is a signal of the same name here, driven by C++ (the server
 /// and the clock) or by cocotb. `dram_on` = 1 connects m_axi_* to the shared memory (npu_dram);
 /// 0 connects it to ext_axi_*, where a bench puts a memory model of its own; the idle side sees no
-/// valid. `dram_latency`, `dram_stall` and `dram_seed` are npu_dram's settings. Without VPI inputs
-/// take effect when `changed` changes. `moved` counts the cycles in which a channel of any port
-/// transferred; `waiting`, `open_reads` and `open_writes` are those of npu_port_watch for {m_axi,
-/// s_axi, s_axil}.
+/// valid, and a bench's memory sees zeros. `dram_latency`, `dram_stall` and `dram_seed` are
+/// npu_dram's settings. Without VPI inputs take effect when `changed` changes, and the shared
+/// memory is the only one: `dram_on` is ignored. `moved` counts the cycles in which a channel of
+/// any port transferred; `waiting`, `open_reads` and `open_writes` are those of npu_port_watch for
+/// {m_axi, s_axi, s_axil}.
 ///
 /// Odd input: change `dram_on` only in reset, or answers are lost.
 module tb_top #(
@@ -124,7 +125,6 @@ module tb_top #(
   // its model whenever the clock changes. The server changes inputs only now and then, and toggles
   // `changed` then; cocotb changes them by itself, so there they are wires.
   typedef struct packed {
-    logic                 rst_n;
     logic                 dram_on;
     logic [15:0]          dram_latency;
     logic [7:0]           dram_stall;
@@ -174,7 +174,7 @@ module tb_top #(
   pins_t now, pins;
 
   assign now = '{
-    rst_n, dram_on, dram_latency, dram_stall, dram_seed, s_axil_awaddr, s_axil_awprot,
+    dram_on, dram_latency, dram_stall, dram_seed, s_axil_awaddr, s_axil_awprot,
     s_axil_awvalid, s_axil_wdata, s_axil_wstrb, s_axil_wvalid, s_axil_bready, s_axil_araddr,
     s_axil_arprot, s_axil_arvalid, s_axil_rready, s_axi_awid, s_axi_awaddr, s_axi_awlen,
     s_axi_awsize, s_axi_awburst, s_axi_awvalid, s_axi_wdata, s_axi_wstrb, s_axi_wlast,
@@ -184,10 +184,21 @@ module tb_top #(
     ext_axi_rlast, ext_axi_rvalid
   };
 
+  // On its own, as it is read everywhere: a bit of the structure would be taken out each time.
+  logic reset_n;
+
+  // The server has no other memory than the shared one: pins of another would cost it time.
+  logic shared;
 `ifdef NPU_SAMPLED_PINS
-  always @(posedge changed or negedge changed) pins <= now;
+  always @(posedge changed or negedge changed) begin
+    pins    <= now;
+    reset_n <= rst_n;
+  end
+  assign shared = 1'b1;
 `else
-  assign pins = now;
+  assign pins    = now;
+  assign reset_n = rst_n;
+  assign shared  = pins.dram_on;
 `endif
 
   logic [7:0]                 m_axi_awid;
@@ -235,7 +246,7 @@ module tb_top #(
     .MemBase     (MemBase),
     .MemLimit    (MemLimit)
   ) u_npu (
-    .clk, .rst_n(pins.rst_n), .irq,
+    .clk, .rst_n(reset_n), .irq,
     .s_axil_awaddr(pins.s_axil_awaddr), .s_axil_awprot(pins.s_axil_awprot),
     .s_axil_awvalid(pins.s_axil_awvalid), .s_axil_awready,
     .s_axil_wdata(pins.s_axil_wdata), .s_axil_wstrb(pins.s_axil_wstrb),
@@ -266,7 +277,7 @@ module tb_top #(
 
   logic [2:0] port_moved;
   npu_port_watch u_s_axil_watch (
-    .clk_i (clk), .rst_ni (pins.rst_n),
+    .clk_i (clk), .rst_ni (reset_n),
     .aw_valid_i (pins.s_axil_awvalid), .aw_ready_i (s_axil_awready),
     .w_valid_i (pins.s_axil_wvalid), .w_ready_i (s_axil_wready),
     .b_valid_i (s_axil_bvalid), .b_ready_i (pins.s_axil_bready),
@@ -276,7 +287,7 @@ module tb_top #(
     .reads_o (open_reads[0 +: 16]), .writes_o (open_writes[0 +: 16])
   );
   npu_port_watch u_s_axi_watch (
-    .clk_i (clk), .rst_ni (pins.rst_n),
+    .clk_i (clk), .rst_ni (reset_n),
     .aw_valid_i (pins.s_axi_awvalid), .aw_ready_i (s_axi_awready),
     .w_valid_i (pins.s_axi_wvalid), .w_ready_i (s_axi_wready),
     .b_valid_i (s_axi_bvalid), .b_ready_i (pins.s_axi_bready),
@@ -286,7 +297,7 @@ module tb_top #(
     .reads_o (open_reads[16 +: 16]), .writes_o (open_writes[16 +: 16])
   );
   npu_port_watch u_m_axi_watch (
-    .clk_i (clk), .rst_ni (pins.rst_n),
+    .clk_i (clk), .rst_ni (reset_n),
     .aw_valid_i (m_axi_awvalid), .aw_ready_i (m_axi_awready),
     .w_valid_i (m_axi_wvalid), .w_ready_i (m_axi_wready),
     .b_valid_i (m_axi_bvalid), .b_ready_i (m_axi_bready),
@@ -296,7 +307,7 @@ module tb_top #(
     .reads_o (open_reads[32 +: 16]), .writes_o (open_writes[32 +: 16])
   );
   always_ff @(posedge clk) begin
-    if (!pins.rst_n)                moved <= '0;
+    if (!reset_n)              moved <= '0;
     else if (port_moved != '0) moved <= moved + 32'd1;
   end
 
@@ -313,46 +324,46 @@ module tb_top #(
   logic                       dram_rlast;
   logic                       dram_rvalid;
 
-  assign m_axi_awready  = pins.dram_on ? dram_awready : pins.ext_axi_awready;
-  assign m_axi_wready   = pins.dram_on ? dram_wready : pins.ext_axi_wready;
-  assign m_axi_bid      = pins.dram_on ? dram_bid : pins.ext_axi_bid;
-  assign m_axi_bresp    = pins.dram_on ? dram_bresp : pins.ext_axi_bresp;
-  assign m_axi_bvalid   = pins.dram_on ? dram_bvalid : pins.ext_axi_bvalid;
-  assign m_axi_arready  = pins.dram_on ? dram_arready : pins.ext_axi_arready;
-  assign m_axi_rid      = pins.dram_on ? dram_rid : pins.ext_axi_rid;
-  assign m_axi_rdata    = pins.dram_on ? dram_rdata : pins.ext_axi_rdata;
-  assign m_axi_rresp    = pins.dram_on ? dram_rresp : pins.ext_axi_rresp;
-  assign m_axi_rlast    = pins.dram_on ? dram_rlast : pins.ext_axi_rlast;
-  assign m_axi_rvalid   = pins.dram_on ? dram_rvalid : pins.ext_axi_rvalid;
+  assign m_axi_awready  = shared ? dram_awready : pins.ext_axi_awready;
+  assign m_axi_wready   = shared ? dram_wready : pins.ext_axi_wready;
+  assign m_axi_bid      = shared ? dram_bid : pins.ext_axi_bid;
+  assign m_axi_bresp    = shared ? dram_bresp : pins.ext_axi_bresp;
+  assign m_axi_bvalid   = shared ? dram_bvalid : pins.ext_axi_bvalid;
+  assign m_axi_arready  = shared ? dram_arready : pins.ext_axi_arready;
+  assign m_axi_rid      = shared ? dram_rid : pins.ext_axi_rid;
+  assign m_axi_rdata    = shared ? dram_rdata : pins.ext_axi_rdata;
+  assign m_axi_rresp    = shared ? dram_rresp : pins.ext_axi_rresp;
+  assign m_axi_rlast    = shared ? dram_rlast : pins.ext_axi_rlast;
+  assign m_axi_rvalid   = shared ? dram_rvalid : pins.ext_axi_rvalid;
 
-  assign ext_axi_awid     = m_axi_awid;
-  assign ext_axi_awaddr   = m_axi_awaddr;
-  assign ext_axi_awlen    = m_axi_awlen;
-  assign ext_axi_awsize   = m_axi_awsize;
-  assign ext_axi_awburst  = m_axi_awburst;
-  assign ext_axi_awcache  = m_axi_awcache;
-  assign ext_axi_awprot   = m_axi_awprot;
-  assign ext_axi_awvalid  = m_axi_awvalid && !pins.dram_on;
-  assign ext_axi_wdata    = m_axi_wdata;
-  assign ext_axi_wstrb    = m_axi_wstrb;
-  assign ext_axi_wlast    = m_axi_wlast;
-  assign ext_axi_wvalid   = m_axi_wvalid && !pins.dram_on;
-  assign ext_axi_bready   = m_axi_bready;
-  assign ext_axi_arid     = m_axi_arid;
-  assign ext_axi_araddr   = m_axi_araddr;
-  assign ext_axi_arlen    = m_axi_arlen;
-  assign ext_axi_arsize   = m_axi_arsize;
-  assign ext_axi_arburst  = m_axi_arburst;
-  assign ext_axi_arcache  = m_axi_arcache;
-  assign ext_axi_arprot   = m_axi_arprot;
-  assign ext_axi_arvalid  = m_axi_arvalid && !pins.dram_on;
-  assign ext_axi_rready   = m_axi_rready;
+  assign ext_axi_awid     = shared ? '0 : m_axi_awid;
+  assign ext_axi_awaddr   = shared ? '0 : m_axi_awaddr;
+  assign ext_axi_awlen    = shared ? '0 : m_axi_awlen;
+  assign ext_axi_awsize   = shared ? '0 : m_axi_awsize;
+  assign ext_axi_awburst  = shared ? '0 : m_axi_awburst;
+  assign ext_axi_awcache  = shared ? '0 : m_axi_awcache;
+  assign ext_axi_awprot   = shared ? '0 : m_axi_awprot;
+  assign ext_axi_awvalid  = m_axi_awvalid && !shared;
+  assign ext_axi_wdata    = shared ? '0 : m_axi_wdata;
+  assign ext_axi_wstrb    = shared ? '0 : m_axi_wstrb;
+  assign ext_axi_wlast    = shared ? '0 : m_axi_wlast;
+  assign ext_axi_wvalid   = m_axi_wvalid && !shared;
+  assign ext_axi_bready   = shared ? '0 : m_axi_bready;
+  assign ext_axi_arid     = shared ? '0 : m_axi_arid;
+  assign ext_axi_araddr   = shared ? '0 : m_axi_araddr;
+  assign ext_axi_arlen    = shared ? '0 : m_axi_arlen;
+  assign ext_axi_arsize   = shared ? '0 : m_axi_arsize;
+  assign ext_axi_arburst  = shared ? '0 : m_axi_arburst;
+  assign ext_axi_arcache  = shared ? '0 : m_axi_arcache;
+  assign ext_axi_arprot   = shared ? '0 : m_axi_arprot;
+  assign ext_axi_arvalid  = m_axi_arvalid && !shared;
+  assign ext_axi_rready   = shared ? '0 : m_axi_rready;
 
   npu_dram #(
     .BusBits (BusBits)
   ) u_dram (
     .clk_i     (clk),
-    .rst_ni    (pins.rst_n),
+    .rst_ni    (reset_n),
     .latency_i (pins.dram_latency),
     .stall_i   (pins.dram_stall),
     .seed_i    (pins.dram_seed),
@@ -361,12 +372,12 @@ module tb_top #(
     .awlen     (m_axi_awlen),
     .awsize    (m_axi_awsize),
     .awburst   (m_axi_awburst),
-    .awvalid   (m_axi_awvalid && pins.dram_on),
+    .awvalid   (m_axi_awvalid && shared),
     .awready   (dram_awready),
     .wdata     (m_axi_wdata),
     .wstrb     (m_axi_wstrb),
     .wlast     (m_axi_wlast),
-    .wvalid    (m_axi_wvalid && pins.dram_on),
+    .wvalid    (m_axi_wvalid && shared),
     .wready    (dram_wready),
     .bid       (dram_bid),
     .bresp     (dram_bresp),
@@ -377,7 +388,7 @@ module tb_top #(
     .arlen     (m_axi_arlen),
     .arsize    (m_axi_arsize),
     .arburst   (m_axi_arburst),
-    .arvalid   (m_axi_arvalid && pins.dram_on),
+    .arvalid   (m_axi_arvalid && shared),
     .arready   (dram_arready),
     .rid       (dram_rid),
     .rdata     (dram_rdata),

@@ -321,7 +321,11 @@ PLANTED: Final[Mapping[str, PlantedMutant]] = {
         _CLOCK, _TABLES, Mutant("npu_vector_table.sv", "segment || reads || «found_q»", "1'b0")
     ),
     "clock-engine": PlantedMutant(
-        _CLOCK, _STREAMS, Mutant("npu_core.sv", "|| «!engine_rsp[e].ready»;", "1'b0")
+        _CLOCK,
+        _STREAMS,
+        Mutant(
+            "npu_cmd_engines.sv", "= start | «~free»;", "~free & ~end_valid", "ReadyWithoutClock"
+        ),
     ),
     "clock-control": PlantedMutant(
         _CLOCK, _STREAMS, Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0")
