@@ -45,6 +45,19 @@ module npu_matrix_acc
   assign drain_ready_o = !(array_reads && rd_token_i.sum.half == drain_half_i &&
                            rd_token_i.sum.entry[0] == drain_entry_i[0]);
 
+  // A row with the columns of `mask` replaced, as one write: the simulator would keep a flag for
+  // each column otherwise. A memory with an enable for each column needs no read for it.
+  function automatic logic [ArraySize*32-1:0] loaded(logic [ArraySize*32-1:0]    held,
+                                                     logic [ArraySize-1:0]       mask,
+                                                     logic [ArraySize-1:0][31:0] data);
+    // verilator no_inline_task
+    loaded = held;
+    // verilator unroll_full
+    for (int unsigned l = 0; l < ArraySize; l++) begin
+      if (mask[l]) loaded[l*32 +: 32] = data[l];
+    end
+  endfunction
+
   for (genvar h = 0; h < 2; h++) begin : gen_half
     for (genvar b = 0; b < 2; b++) begin : gen_bank
       logic [ArraySize*32-1:0] mem_q [Rows];
@@ -67,9 +80,8 @@ module npu_matrix_acc
         if (array_wr) begin
           mem_q[wr_token_i.entry[RowW:1]] <= wr_sum_i;
         end else if (load) begin
-          for (int l = 0; l < ArraySize; l++) begin
-            if (load_mask_i[l]) mem_q[load_entry_i[RowW:1]][l*32 +: 32] <= load_data_i[l];
-          end
+          mem_q[load_entry_i[RowW:1]] <= loaded(mem_q[load_entry_i[RowW:1]], load_mask_i,
+                                                load_data_i);
         end
       end
 

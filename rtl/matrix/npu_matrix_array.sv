@@ -40,17 +40,23 @@ module npu_matrix_array
   localparam int unsigned Delay   = ArraySize * FmaLatency + 1;
   localparam int unsigned LastRow = (ArraySize - 1) * FmaLatency;
 
-  // Bit d: there is a token of d cycles ago.
-  logic [Delay-1:0] valid_q;
-  logic [Delay:0]   valid;
-  assign valid = {valid_q, token_i.valid};
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) valid_q <= '0;
-    else         valid_q <= valid[Delay-1:0];
+  // Of each row: bit s says that a token came s cycles ago. Each is a variable of its own, and so
+  // is each stage below, as the stages of a row are.
+  for (genvar r = 0; r < ArraySize; r++) begin : gen_valid
+    logic [FmaLatency:0]   valid;
+    logic [FmaLatency-1:0] valid_q;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) valid_q <= '0;
+      else         valid_q <= valid[FmaLatency-1:0];
+    end
+    if (r == 0) begin : gen_input
+      assign valid = {valid_q, token_i.valid};
+    end else begin : gen_row_before
+      assign valid = {valid_q, gen_valid[r-1].valid_q[FmaLatency-1]};
+    end
   end
 
-  // The token of d cycles ago. Each is a variable of its own, as the stages of a row are.
+  // The token of d cycles ago
   for (genvar d = 0; d <= LastRow; d++) begin : gen_stage
     row_token_t token;
     if (d == 0) begin : gen_input
@@ -58,30 +64,36 @@ module npu_matrix_array
     end else begin : gen_delay
       row_token_t token_q;
       always_ff @(posedge clk_i) begin
-        if (valid[d-1]) token_q <= gen_stage[d-1].token;
+        if (gen_valid[(d-1)/FmaLatency].valid[(d-1)%FmaLatency]) token_q <= gen_stage[d-1].token;
       end
       assign token = token_q;
     end
   end
 
-  assign a_free_o = valid[LastRow] && gen_stage[LastRow].token.a_free;
-  assign b_free_o = valid[LastRow] && gen_stage[LastRow].token.weights;
+  assign a_free_o = gen_valid[ArraySize-1].valid[0] && gen_stage[LastRow].token.a_free;
+  assign b_free_o = gen_valid[ArraySize-1].valid[0] && gen_stage[LastRow].token.weights;
 
   // Where the sums go waits in a memory: nothing on the way needs it.
   localparam int unsigned PlaceW = $clog2(Delay + 1);
   sum_token_t        place_q [2**PlaceW];
   logic [PlaceW-1:0] now_q;
+  logic              sum_valid_q;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) now_q <= '0;
-    else         now_q <= now_q + 1'b1;
+    if (!rst_ni) begin
+      now_q       <= '0;
+      sum_valid_q <= 1'b0;
+    end else begin
+      now_q       <= now_q + 1'b1;
+      sum_valid_q <= gen_valid[ArraySize-1].valid[FmaLatency];
+    end
   end
 
   always_ff @(posedge clk_i) begin
     if (token_i.valid) place_q[now_q] <= token_i.sum;
   end
 
-  assign sum_valid_o = valid[Delay];
+  assign sum_valid_o = sum_valid_q;
   assign sum_token_o = place_q[now_q - PlaceW'(Delay)];
 
   for (genvar r = 0; r <= ArraySize; r++) begin : gen_psum
@@ -107,7 +119,7 @@ module npu_matrix_array
       .int4_place_i,
       .int4_mask_i,
       .int4_data_i(int4_data_i[r%INT4_ROWS]),
-      .token_valid_i(valid[r*FmaLatency +: FmaLatency+1]),
+      .token_valid_i(gen_valid[r].valid),
       .token_i(gen_stage[r*FmaLatency].token),
       .psum_i (gen_psum[r].psum),
       .psum_o (gen_psum[r+1].psum)
