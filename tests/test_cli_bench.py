@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from driver.errors import InfrastructureError, InputError
 from regress import bench
 from regress.bench import Figure, MeasuredFigure, run_bench
 from regress.nightly.overhead import MEASUREMENTS
-from tb.bench.measure import interleaved, summary, timed
+from tb.bench.measure import interleaved, process_cpu_seconds, summary, timed
 
 MODULE = "regress.nightly.overhead"
 FAKE = """
@@ -129,3 +130,24 @@ def test_summary_and_timing() -> None:
     assert summary([1.0, 5.0, 2.0]).value == 2.0
     ticks = iter([10.0, 12.5])
     assert timed(lambda: None, lambda: next(ticks)) == 2.5
+
+
+def test_the_cpu_time_of_a_process_is_what_it_says_itself() -> None:
+    script = (
+        "import time\n"
+        "while time.process_time() < 0.05: pass\n"
+        "print(time.process_time_ns(), flush=True)\n"
+        "input()\n"
+        "print(time.process_time_ns(), flush=True)\n"
+        "input()"
+    )
+    command = [sys.executable, "-I", "-S", "-c", script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as own:
+        assert own.stdin is not None
+        assert own.stdout is not None
+        first = int(own.stdout.readline())
+        taken = round(process_cpu_seconds(own.pid) * 1e9)
+        own.stdin.write("\n")
+        own.stdin.flush()
+        assert 50_000_000 <= first <= taken <= int(own.stdout.readline())
+        own.communicate("\n")

@@ -7,17 +7,16 @@ CPU time instead of wall clock, the two sides of a ratio in turns, the median of
 from __future__ import annotations
 
 import json
-import os
 import resource
 import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
 Note = Callable[[str], None]
 Clock = Callable[[], float]
-_UTIME = 11  # field of /proc/PID/stat after the command's closing parenthesis
+_CPU_CLOCK = 2
+"""Of a process: the low bits of the number of its clock, as clock_getcpuclockid(3) makes it."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +38,9 @@ def own_cpu_seconds() -> float:
 
 
 def process_cpu_seconds(pid: int) -> float:
-    """CPU time so far of a running process and its threads."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[_UTIME]) + int(fields[_UTIME + 1])) / os.sysconf("SC_CLK_TCK")
+    """CPU time so far of a running process and its threads, to the nanosecond: /proc counts ticks
+    of 10 ms, and a short command takes nine."""
+    return time.clock_gettime((~pid << 3) | _CPU_CLOCK)
 
 
 def timed(call: Callable[[], object], clock: Clock = own_cpu_seconds) -> float:
