@@ -58,8 +58,8 @@ module npu_fifo #(
   // Immediate, as all assertions in blocks with many instances: the operands of a concurrent one
   // are copied in every cycle.
   always_ff @(posedge clk_i) begin
-    if (rst_ni && push) begin
-      CountInRange: assert (count_q < CountW'(Depth))
+    if (rst_ni && (push || pop)) begin
+      CountInRange: assert (push ? count_q < CountW'(Depth) : count_q != '0)
         else $error("npu_fifo: %0d words in %0d slots", count_q, Depth);
     end
   end

@@ -38,7 +38,7 @@ module npu_cmd_engines
   error_e                  error [NUM_CHANNELS];
   logic [63:0]             end_cycle [NUM_CHANNELS];
   cmd_counts_t             counts [NUM_CHANNELS];
-  cmd_count_t              now [NUM_CHANNELS];
+  perf_events_t            now [NUM_CHANNELS];
 
   always_comb begin
     start                = {1'b0, start_i};

@@ -93,6 +93,15 @@ package npu_ctrl_pkg;
     logic [63:0] last;
   } span_t;
 
+  /// What is counted for the whole device and for each command, one bit per cycle.
+  typedef struct packed {
+    logic active;
+    logic operand_stall;
+    logic result_stall;
+    logic read_beat;
+    logic write_beat;
+  } perf_events_t;
+
   /// What one command cost its engine, in cycles and beats; counts wrap.
   typedef struct packed {
     logic [31:0] active;
@@ -102,17 +111,8 @@ package npu_ctrl_pkg;
     logic [31:0] write_beats;
   } cmd_counts_t;
 
-  /// What a cycle adds to these counts.
-  typedef struct packed {
-    logic active;
-    logic operand_stall;
-    logic result_stall;
-    logic read_beat;
-    logic write_beat;
-  } cmd_count_t;
-
-  /// The counts with a cycle more.
-  function automatic cmd_counts_t counted(cmd_counts_t counts, cmd_count_t now);
+  /// The counts with the events of a cycle more.
+  function automatic cmd_counts_t counted(cmd_counts_t counts, perf_events_t now);
     return '{active: counts.active + 32'(now.active),
              operand_stall: counts.operand_stall + 32'(now.operand_stall),
              result_stall: counts.result_stall + 32'(now.result_stall),
@@ -187,15 +187,6 @@ package npu_ctrl_pkg;
     queues_t empty;
     logic    error;
   } irq_events_t;
-
-  /// What is counted for the whole device and for each command, one bit per cycle.
-  typedef struct packed {
-    logic active;
-    logic operand_stall;
-    logic result_stall;
-    logic read_beat;
-    logic write_beat;
-  } perf_events_t;
 
   localparam int unsigned ENGINE_PAIRS = NUM_ENGINES * NUM_ENGINES;
 

@@ -30,7 +30,7 @@ module npu_engine_slot
   output error_e          error_o,
   output logic [63:0]     end_cycle_o,
   output cmd_counts_t     counts_o,     // without this cycle's
-  output cmd_count_t      now_o         // this cycle's
+  output perf_events_t    now_o         // this cycle's
 );
   typedef enum logic [1:0] {
     FREE,
@@ -43,7 +43,7 @@ module npu_engine_slot
   npu_engine_cmd_t cmd_q;
   place_t          place_q;
   cmd_counts_t     counts_q;
-  cmd_count_t      now;
+  perf_events_t    now;
   error_e          error_q;
   logic [63:0]     end_cycle_q;
   logic            finish, counting;
