@@ -76,8 +76,8 @@ class InputError(NpuError):
         return f"{place}: got {_one_line(self.value)}, expected {expected}"
 
 
-class BuildRefused(NpuError):
-    """The simulator's build refused what it was given; the text is the build's own line."""
+class ProcessRefused(NpuError):
+    """A process of ours (build, bench, measurement) refused its input; the text is its own line."""
 
     exit_code = 2
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol, get_args
 from pydantic import TypeAdapter, ValidationError
 
 from driver import evidence
-from driver.errors import InfrastructureError, InputError, NpuError
+from driver.errors import InfrastructureError, InputError, ProcessRefused
 from driver.reproduce import reproduce_line
 from driver.results import (
     COCOTB_FOLDER,
@@ -64,12 +64,6 @@ _GRACE_S = 10.0
 _LOG_LINES = 8
 _ERROR_PREFIX = "error: "
 _Judged = tuple[RunResult, int]
-
-
-class BenchInputError(NpuError):
-    """The bench refused its input; the text is its own line."""
-
-    exit_code = 2
 
 
 @dataclass(frozen=True)
@@ -219,8 +213,8 @@ def _no_result(spec: RunSpec, ended: Ended, seconds: float) -> _Judged:
     """The bench says why it stopped in the last line of its log; where not, it died."""
     said = "".join(last_lines(spec.out / LOG_FILE, 1))
     text = said.removeprefix(_ERROR_PREFIX)
-    if ended.status == BenchInputError.exit_code and text:
-        raise BenchInputError(text)
+    if ended.status == ProcessRefused.exit_code and text:
+        raise ProcessRefused(text)
     if ended.status == InfrastructureError.exit_code and text != said:
         return _broken(spec, text, seconds)
     return _broken(spec, f"the run {ended.describe(spec.timeout_s)} and left no result", seconds)

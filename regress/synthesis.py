@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from driver.config import load_config, load_configs
-from driver.errors import InfrastructureError, InputError
+from driver.errors import InfrastructureError, InputError, ProcessRefused
 from driver.files import read_json
 from driver.results import write_json
 from driver.synthesis import (
@@ -106,16 +106,9 @@ def _measure(
     if ended.status == 0 and not ended.timed_out:
         return read_json(file, SynthesisReport)
     said = "".join(last_lines(log, 1))
-    if ended.status == InputError.exit_code and said:
-        raise SynthesisRefused(said)
+    if ended.status == ProcessRefused.exit_code and said:
+        raise ProcessRefused(said)
     raise InfrastructureError(f"netlist of {name}: {said or ended.describe(limit_s)}")
-
-
-class SynthesisRefused(InputError):
-    """The measurement's own line."""
-
-    def __init__(self, text: str) -> None:
-        Exception.__init__(self, text)
 
 
 def table(report: SynthesisReport) -> Table:

@@ -15,12 +15,12 @@ from filelock import FileLock
 from junitparser import JUnitXml
 from rich.console import Console
 
-from driver.errors import InfrastructureError, InputError
+from driver.errors import InfrastructureError, InputError, ProcessRefused
 from driver.results import RESULT_FILE, RunResult, RunSpec, read_json
 from regress import run as run_module
 from regress.paths import ROOT
 from regress.progress import ProgressBar
-from regress.run import BenchInputError, RunOutcome, list_tests, run
+from regress.run import RunOutcome, list_tests, run
 
 FAKE = Path(__file__).with_name("fake_runner.py")
 RUNNER = (sys.executable, str(FAKE))
@@ -117,7 +117,7 @@ def test_the_result_of_an_earlier_run_is_not_taken_for_the_new_one(tmp_path: Pat
 
 
 def test_bad_input_found_by_the_bench_is_its_own_line_and_leaves_no_result(tmp_path: Path) -> None:
-    with pytest.raises(BenchInputError, match=r"^capsule\.json: hash: got 1, expected 2$"):
+    with pytest.raises(ProcessRefused, match=r"^capsule\.json: hash: got 1, expected 2$"):
         _run("refusing", tmp_path)
     assert not (tmp_path / RESULT_FILE).exists()
 

@@ -10,13 +10,13 @@ import pytest
 from driver.errors import (
     AddressError,
     AssertionFailed,
-    BuildRefused,
     DeviceFault,
     DeviceHung,
     InfrastructureError,
     InputError,
     NpuError,
     OutOfMemory,
+    ProcessRefused,
     RegisterError,
     SimulatorDied,
     SimulatorTimeout,
@@ -35,7 +35,7 @@ EXAMPLES: list[tuple[NpuError, int, str]] = [
         "device memory: weights: got 300 bytes to allocate, "
         "expected at most 128 (largest hole; 64 bytes used, 192 free)",
     ),
-    (BuildRefused("a.sv: line 3: wrong"), 2, "a.sv: line 3: wrong"),
+    (ProcessRefused("a.sv: line 3: wrong"), 2, "a.sv: line 3: wrong"),
     (UnsupportedOp("aten.mm", "dtype", "x", "y"), 2, "aten.mm: dtype: got x, expected y"),
     (AddressError(0x40, 8, "memory"), 2, "address 0x40, 8 bytes: expected memory"),
     (RegisterError(0x2C, "a register"), 2, "register 0x02c: expected a register"),

@@ -8,9 +8,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from driver.config import CONFIG_FILE, load_config
-from driver.errors import InfrastructureError, InputError
+from driver.errors import InfrastructureError, InputError, NpuError, ProcessRefused
 from driver.synthesis import (
     FPGA_FIGURES,
     BlockCost,
@@ -21,8 +22,11 @@ from driver.synthesis import (
     LogicPath,
     SynthesisReport,
 )
+from regress import synthesis
 from regress import synthesis_baseline as baseline
+from regress.options import SynthesisOptions
 from regress.pages.synthesis import write_synthesis_page
+from regress.process import Ended
 from tb.netlist.clock_gates import ungated
 from tb.netlist.depth import longest_paths
 from tb.netlist.flat import block_of, load_flat
@@ -201,6 +205,26 @@ def test_refused_source_is_one_line(tmp_path: Path) -> None:
         run_yosys("t", "nonsense\n", tmp_path, {}, limit_s=120.0, progress=lambda _: None)
     with pytest.raises(InfrastructureError, match="not done after 0 s of CPU time"):
         run_yosys("t", "help -all\n" * 10_000, tmp_path, {}, limit_s=0.0, progress=lambda _: None)
+
+
+@pytest.mark.parametrize(
+    ("status", "error"), [(2, ProcessRefused), (3, InfrastructureError), (-9, InfrastructureError)]
+)
+def test_error_of_the_measurement_is_its_own_line(
+    status: int, error: type[NpuError], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def ends(command: object, log: Path, *_: object, **__: object) -> Ended:
+        log.write_text("12 s\nrtl: a.sv: got a latch, expected none\n")
+        return Ended(status, timed_out=False, seconds=1.0)
+
+    monkeypatch.setattr(synthesis, "execute", ends)
+    options = SynthesisOptions(
+        config="small", config_file=CONFIG_FILE, out=tmp_path, record=False, fpga=False
+    )
+    with pytest.raises(error) as raised:
+        synthesis.run_synthesis(Console(quiet=True), options)
+    assert str(raised.value).endswith("rtl: a.sv: got a latch, expected none")
+    assert raised.value.exit_code == (2 if status == 2 else 3)
 
 
 def mapped(luts: int = 1000, *, done: bool = True) -> SynthesisReport:

@@ -29,9 +29,9 @@ from driver.backend.shared_memory import FaultRange, SharedMemory
 from driver.backend.simulator import DramSetting, Simulator, Status, StopReason, Verb
 from driver.config import CONFIG_FILE, HwConfig
 from driver.errors import (
-    BuildRefused,
     DeviceHung,
     InfrastructureError,
+    ProcessRefused,
     RegisterError,
     SimulatorTimeout,
     Standstill,
@@ -68,8 +68,8 @@ def build_simulator(config_file: Path, config: str, variant: str) -> Path:
         result = process.stdout.read()
     if process.returncode == 0:
         return Path(json.loads(result)["binary"])
-    if process.returncode == BuildRefused.exit_code:
-        raise BuildRefused(last)
+    if process.returncode == ProcessRefused.exit_code:
+        raise ProcessRefused(last)
     raise InfrastructureError(f"simulator build: {last or process.returncode}")
 
 
