@@ -19,6 +19,7 @@ common/npu_stream_reg.sv
 // memory controller
 mem/npu_burst_split.sv
 mem/npu_rr_arb.sv
+mem/npu_addr_channel.sv
 mem/npu_wr_collect.sv
 mem/npu_read_land.sv
 mem/npu_host_check.sv

@@ -4,7 +4,8 @@
 ///
 /// A page holds at most 256 beats for every bus of 128 bits and more, so the page also bounds the
 /// length. Latency one cycle, then one burst per cycle; a request of one burst per cycle is
-/// sustained. `last_o` marks the last burst of a request. Requests have 1 to 65536 bytes.
+/// sustained. `grant_i`, at most one bit, chooses the burst at the ports behind it, which goes with
+/// `take_i`. `last_o` marks the last burst of a request. Requests have 1 to 65536 bytes.
 ///
 /// The length of a burst is computed when it is loaded, not while it waits: a client without a
 /// request costs neither hardware a toggle nor the simulator an addition. The handshakes are words
@@ -24,10 +25,11 @@ module npu_burst_split
   input  mem_range_t                 range_i [NumClients],
 
   output logic [NumClients-1:0]      valid_o,
-  input  logic [NumClients-1:0]      ready_i,
-  output logic [ADDR_WIDTH-1:0]      addr_o [NumClients],
-  output logic [7:0]                 len_o [NumClients],
-  output logic [NumClients-1:0]      last_o
+  input  logic [NumClients-1:0]      grant_i,
+  input  logic                       take_i,
+  output logic [ADDR_WIDTH-1:0]      addr_o,
+  output logic [7:0]                 len_o,
+  output logic                       last_o
 );
   localparam int unsigned OffW = $clog2(BusBits / 8);
   localparam int unsigned PageW = $clog2(PAGE_BYTES) - OffW;
@@ -39,14 +41,14 @@ module npu_burst_split
   logic [NumClients-1:0] valid_q, last_q, load, step;
 
   assign valid_o = valid_q;
-  assign last_o  = last_q;
-  assign ready_o = ~valid_q | (ready_i & last_q);
+  assign last_o  = (last_q & grant_i) != '0;
+  assign step    = take_i ? grant_i : '0;
+  assign ready_o = ~valid_q | (step & last_q);
   assign load    = valid_i & ready_o;
-  assign step    = valid_q & ready_i;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) valid_q <= '0;
-    else         valid_q <= load | (valid_q & ~(ready_i & last_q));
+    else         valid_q <= load | (valid_q & ~(step & last_q));
   end
 
   for (genvar c = 0; c < NumClients; c++) begin : gen_client
@@ -54,8 +56,16 @@ module npu_burst_split
     logic [7:0]               len_q;
     logic [BeatsW-1:0]        left_q;   // beats of the request after this burst
 
-    assign addr_o[c] = {addr_q, OffW'(0)};
-    assign len_o[c]  = len_q;
+    // That of the client chosen among those up to this one
+    logic [ADDR_WIDTH-1:OffW] addr;
+    logic [7:0]               len;
+    if (c == 0) begin : gen_first
+      assign addr = addr_q;
+      assign len  = len_q;
+    end else begin : gen_behind
+      assign addr = grant_i[c] ? addr_q : gen_client[c-1].addr;
+      assign len  = grant_i[c] ? len_q : gen_client[c-1].len;
+    end
 
     always_ff @(posedge clk_i) begin
       if (load[c] || step[c]) begin
@@ -88,4 +98,7 @@ module npu_burst_split
       end
     end
   end
+
+  assign addr_o = {gen_client[NumClients-1].addr, OffW'(0)};
+  assign len_o  = gen_client[NumClients-1].len;
 endmodule

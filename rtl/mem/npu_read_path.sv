@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Reads: splits the engines' requests, arbitrates them with the host's bursts, routes the data by
-/// id.
+/// Reads: sends the bursts of the engines and of the host, routes the data by id.
 ///
 /// One burst per cycle on AR, one beat per cycle on R. The engines stop sending while MaxReadBeats
 /// are in flight (one burst may overshoot). Beats with an unknown id are dropped.
@@ -46,7 +45,6 @@ module npu_read_path
   input  resp_e                                      r_resp_i,
   input  logic                                       r_last_i
 );
-  localparam int unsigned NumSources = NumClients + 1;  // the last one is the host
   localparam int unsigned ClientW = AXI_ID_WIDTH - HOST_ID_WIDTH;
   // One burst may start when a single beat of the budget is left.
   localparam int unsigned FlightW = $clog2(MaxReadBeats + 256);
@@ -62,76 +60,39 @@ module npu_read_path
     logic [BusBits-1:0]      data;
   } beat_t;
 
-  logic [NumClients-1:0]                 ask, asked, split_valid;
-  mem_range_t                            range [NumClients];
-  logic [ADDR_WIDTH-1:0]                 split_addr [NumClients];
-  logic [7:0]                            split_len [NumClients];
-  logic [ADDR_WIDTH-1:0]                 addr;
-  logic [7:0]                            len;
-  logic [ClientW-1:0]                    client;
-  logic [NumSources-1:0]                 request, grant;
-  logic [NumClients-1:0]                 is_for, refused, may_ask;
-  logic                       ar_ready, beat_valid, beat_ready;
-  axi_addr_t                  ar;
-  beat_t                      beat;
-  logic [ClientW-1:0]         beat_client;
-  logic [NumClients-1:0]      sent, came;
-  logic [FlightW-1:0]         critical_q, others_q;  // beats in flight
-
-  npu_burst_split #(.BusBits(BusBits), .NumClients(NumClients)) u_split (
-    .clk_i, .rst_ni,
-    .valid_i(ask), .ready_o(asked), .range_i(range),
-    .valid_o(split_valid), .ready_i(sent), .addr_o(split_addr), .len_o(split_len), .last_o()
-  );
+  logic [NumClients-1:0] ask, asked, may_issue, grant, is_for, refused, sent, came;
+  mem_range_t            range [NumClients];
+  logic [7:0]            len;
+  logic                  issue, beat_valid, beat_ready;
+  beat_t                 beat;
+  logic [ClientW-1:0]    beat_client;
+  logic [FlightW-1:0]    critical_q, others_q;  // beats in flight
 
   for (genvar c = 0; c < NumClients; c++) begin : gen_client
     assign ask[c]         = req_i[c].valid;
     assign range[c]       = req_i[c].range;
     assign rsp_o[c].ready = asked[c];
-    assign is_for[c]  = beat_valid && beat_client == ClientW'(c);
-    assign refused[c] = is_for[c] && !req_i[c].data_ready;
+    assign is_for[c]      = beat_valid && beat_client == ClientW'(c);
+    assign refused[c]     = is_for[c] && !req_i[c].data_ready;
     assign rsp_o[c].data_valid = is_for[c];
     assign rsp_o[c].data_err   = beat.resp[1];  // SLVERR and DECERR
   end
 
-  assign request = {host_valid_i, split_valid & may_ask};
-  assign host_ready_o        = grant[NumClients] && ar_ready;
-
   always_comb begin
-    may_ask = '0;
+    may_issue = '0;
     if (critical_q + others_q < FlightW'(MaxReadBeats)) begin
-      may_ask           = {NumClients{critical_q == '0 || others_q < FlightW'(OtherBeats)}};
-      may_ask[Critical] = 1'b1;
+      may_issue           = {NumClients{critical_q == '0 || others_q < FlightW'(OtherBeats)}};
+      may_issue[Critical] = 1'b1;
     end
   end
 
-  npu_rr_arb #(.N(NumSources)) u_arb (
-    .clk_i, .rst_ni, .req_i(request), .take_i(ar_ready), .grant_o(grant)
-  );
-
-  // Words, not the structure, go through the choice: a structure of 85 bits is slow to simulate.
-  always_comb begin
-    client = HOST_CLIENT;
-    addr   = host_i.addr;
-    len    = host_i.len;
-    for (int unsigned c = 0; c < NumClients; c++) begin
-      if (grant[c]) begin
-        client = ClientW'(c);
-        addr   = split_addr[c];
-        len    = split_len[c];
-      end
-    end
-  end
-  assign ar = '{
-    id: {client, grant[NumClients] ? host_i.id : HOST_ID_WIDTH'(0)}, addr: addr, len: len,
-    size: grant[NumClients] ? host_i.size : 3'($clog2(BusBits / 8)),
-    burst: grant[NumClients] ? host_i.burst : BURST_INCR
-  };
-
-  npu_stream_reg #(.Width($bits(axi_addr_t))) u_ar (
-    .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(grant != '0), .in_ready_o(ar_ready), .in_data_i(ar),
-    .out_valid_o(ar_valid_o), .out_ready_i(ar_ready_i), .out_data_o(ar_o)
+  npu_addr_channel #(.BusBits(BusBits), .NumClients(NumClients)) u_ar (
+    .clk_i, .rst_ni,
+    .valid_i(ask), .ready_o(asked), .range_i(range), .may_issue_i(may_issue),
+    .host_valid_i, .host_ready_o, .host_i,
+    .burst_valid_o(issue), .burst_ready_i(1'b1), .grant_o(grant), .host_grant_o(),
+    .client_o(), .len_o(len), .last_o(),
+    .addr_valid_o(ar_valid_o), .addr_ready_i(ar_ready_i), .addr_o(ar_o)
   );
 
   npu_stream_reg #(.Width($bits(beat_t))) u_r (
@@ -149,7 +110,7 @@ module npu_read_path
   assign beat_resp_o = beat.resp;
   assign beat_last_o = beat.last;
 
-  assign sent = ar_ready ? grant[NumClients-1:0] : '0;
+  assign sent = issue ? grant : '0;
   assign came = beat_ready ? is_for : '0;
 
   function automatic logic [FlightW-1:0] in_flight(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Writes: splits the engines' requests, arbitrates them with the host's bursts, sends the data in
-/// the order of the addresses and collects the responses by id.
+/// Writes: sends the bursts of the engines and of the host, the data in the order of the addresses,
+/// and collects the responses by id.
 ///
 /// One burst per cycle on AW, one beat per cycle on W, B always accepted. Data may reach the DRAM
 /// port before its address. At most MaxAhead addresses are granted before their data.
@@ -63,37 +63,31 @@ module npu_write_path
     logic [BusBits-1:0] data;
   } beat_t;
 
-  mem_range_t                            range [NumClients];
-  logic [NumClients-1:0]                 ask, asked, split_valid, split_last, split_ready;
-  logic [NumClients-1:0]                 track_ready, done;
-  logic                                  issue, done_err;
-  logic [ADDR_WIDTH-1:0]                 split_addr [NumClients];
-  logic [7:0]                            split_len [NumClients];
-  logic [ADDR_WIDTH-1:0]                 addr;
-  logic [7:0]                            len;
-  logic [ClientW-1:0]                    client;
-  logic [NumSources-1:0]                 request, grant, data_valid, data_ready;
-  axi_addr_t                  aw;
-  logic                       aw_ready, order_ready, take, turn_valid, turn_pop;
-  logic                       beat_valid, beat_ready, beat_fire, last;
-  turn_t                      turn;
-  beat_t                      beat;
-  logic [7:0]                 sent_q;
-  logic [ClientW-1:0]         b_client;
+  mem_range_t            range [NumClients];
+  logic [NumClients-1:0] ask, asked, track_ready, grant, done;
+  logic [NumSources-1:0] data_valid, data_ready;
+  logic                  host_grant, issue, issue_ready, issue_last, done_err;
+  logic                  turn_valid, turn_pop;
+  logic                  beat_valid, beat_ready, beat_fire, last;
+  logic [IndexW-1:0]     client;
+  logic [ClientW-1:0]    b_client;
+  logic [7:0]            len, sent_q;
+  turn_t                 turn;
+  beat_t                 beat;
 
-  assign take = aw_ready && order_ready;
-
-  npu_burst_split #(.BusBits(BusBits), .NumClients(NumClients)) u_split (
+  npu_addr_channel #(.BusBits(BusBits), .NumClients(NumClients)) u_aw (
     .clk_i, .rst_ni,
-    .valid_i(ask), .ready_o(asked), .range_i(range),
-    .valid_o(split_valid), .ready_i(split_ready),
-    .addr_o(split_addr), .len_o(split_len), .last_o(split_last)
+    .valid_i(ask), .ready_o(asked), .range_i(range), .may_issue_i(track_ready),
+    .host_valid_i, .host_ready_o, .host_i,
+    .burst_valid_o(issue), .burst_ready_i(issue_ready), .grant_o(grant),
+    .host_grant_o(host_grant), .client_o(client), .len_o(len), .last_o(issue_last),
+    .addr_valid_o(aw_valid_o), .addr_ready_i(aw_ready_i), .addr_o(aw_o)
   );
 
   npu_wr_collect #(.NumClients(NumClients)) u_collect (
     .clk_i, .rst_ni,
-    .ready_o(track_ready), .issue_valid_i(issue),
-    .issue_client_i(client[IndexW-1:0]), .issue_last_i((split_last & grant[NumClients-1:0]) != '0),
+    .ready_o(track_ready), .issue_valid_i(issue && issue_ready && !host_grant),
+    .issue_client_i(client), .issue_last_i(issue_last),
     .b_valid_i(b_valid_i && b_client != HOST_CLIENT), .b_client_i(b_client[IndexW-1:0]),
     .b_err_i(b_resp_i[1]), .done_o(done), .err_o(done_err)
   );
@@ -104,47 +98,13 @@ module npu_write_path
     assign rsp_o[c].ready = asked[c];
     assign rsp_o[c].done  = done[c];
     assign rsp_o[c].err   = done_err;
-    assign data_valid[c]       = req_i[c].data_valid;
+    assign data_valid[c]  = req_i[c].data_valid;
     assign rsp_o[c].data_ready = data_ready[c];
   end
 
-  assign issue        = take && grant[NumClients-1:0] != '0;
-  assign split_ready  = take ? grant[NumClients-1:0] : '0;
-  assign request      = {host_valid_i, split_valid & track_ready};
-  assign host_ready_o = grant[NumClients] && take;
-
-  npu_rr_arb #(.N(NumSources)) u_arb (
-    .clk_i, .rst_ni, .req_i(request), .take_i(take), .grant_o(grant)
-  );
-
-  // Words, not the structure, go through the choice: a structure of 85 bits is slow to simulate.
-  always_comb begin
-    client = HOST_CLIENT;
-    addr   = host_i.addr;
-    len    = host_i.len;
-    for (int unsigned c = 0; c < NumClients; c++) begin
-      if (grant[c]) begin
-        client = ClientW'(c);
-        addr   = split_addr[c];
-        len    = split_len[c];
-      end
-    end
-  end
-  assign aw = '{
-    id: {client, grant[NumClients] ? host_i.id : HOST_ID_WIDTH'(0)}, addr: addr, len: len,
-    size: grant[NumClients] ? host_i.size : 3'($clog2(BusBits / 8)),
-    burst: grant[NumClients] ? host_i.burst : BURST_INCR
-  };
-
-  npu_stream_reg #(.Width($bits(axi_addr_t))) u_aw (
-    .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(grant != '0 && order_ready), .in_ready_o(aw_ready), .in_data_i(aw),
-    .out_valid_o(aw_valid_o), .out_ready_i(aw_ready_i), .out_data_o(aw_o)
-  );
-
   npu_fifo #(.Width($bits(turn_t)), .Depth(MaxAhead)) u_order (
     .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(grant != '0 && aw_ready), .in_ready_o(order_ready), .in_data_i({grant, len}),
+    .in_valid_i(issue), .in_ready_o(issue_ready), .in_data_i({host_grant, grant, len}),
     .out_valid_o(turn_valid), .out_ready_i(turn_pop), .out_data_o(turn), .count_o()
   );
 

@@ -61,6 +61,9 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
     "mem": (
         Mutant("npu_burst_split.sv", "left <= «room»;", "room + BeatsW'(1)", "page"),
         Mutant("npu_rr_arb.sv", "«(behind != '0) ? behind : req_i»", "req_i", "behind"),
+        Mutant("npu_addr_channel.sv", "valid & «may_issue_i»", "'1", "outstanding"),
+        Mutant("npu_addr_channel.sv", "{HOST_CLIENT, «host_i.id»}", "HOST_ID_WIDTH'(0)"),
+        Mutant("npu_addr_channel.sv", "take          = ready && «burst_ready_i»", "1'b1"),
         Mutant("npu_read_path.sv", "'0 || «others_q < FlightW'(OtherBeats)»", "1'b1", "critical"),
         Mutant("npu_host_check.sv", "«len_i < 8'd16»", "len_i < 8'd17", "resp"),
         Mutant("npu_host_write.sv", "&& «whole_q != '0» && room_q", "1'b1", "stuck host"),
