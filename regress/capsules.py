@@ -63,6 +63,8 @@ def kept_capsules(
 def _kept(workload: str, seed: int, note: Callable[[str], None], checkpoint: Path | None) -> Path:
     captured = CAPTURED / workload
     if (captured / DOCUMENT_FILE).exists():  # it is what it is, whatever the seed
+        if checkpoint is not None:
+            raise InputError("command line", "CHECKPOINT", checkpoint, f"none for {workload}")
         load_capsule(captured)
         return captured
     path = KEPT / f"{workload}-{seed}-{_fingerprint(checkpoint)}"
@@ -81,6 +83,7 @@ def _fingerprint(checkpoint: Path | None = None) -> str:
     files, which can be gigabytes, it looks at names, sizes and times of change."""
     state = hashlib.sha256()
     if checkpoint is not None:
+        state.update(f"{checkpoint};".encode())  # a folder without files is another one than none
         for file in sorted(checkpoint.glob("*")):
             found = file.stat()
             state.update(f"{file}:{found.st_size}:{found.st_mtime_ns};".encode())

@@ -123,6 +123,8 @@ def run_test(console: Console, name: str, options: RunOptions) -> int:
     load_config(options.config_file, config)
     capsules: dict[str, Path] = {}
     checkpoint = options.checkpoint and options.checkpoint.absolute()
+    if checkpoint is not None and not (test.workloads or test.has_model):
+        raise InputError(_COMMAND_LINE, "CHECKPOINT", checkpoint, f"none: {name} has no model")
     if test.workloads:
         from regress.capsules import kept_capsules  # noqa: PLC0415 (numpy, safetensors)
 

@@ -74,6 +74,7 @@ def call(
         (["run", "lenet", "--config-file", ""], "'--config-file': got nothing, expected a path"),
         (["run", "a; x"], "command line: TEST: got a; x, expected one of"),
         (["run", "../x"], "command line: TEST: got ../x, expected one of"),
+        (["run", "lenet", "--checkpoint", "/w"], "CHECKPOINT: got /w, expected none: lenet has no"),
         (["run", "lenet", "--timeout", "nan"], "'--timeout'"),
         (["run", "lenet", "--timeout", "inf"], "'--timeout'"),
         (["run", "lenet", "--op", HUGE], "--op"),

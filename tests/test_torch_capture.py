@@ -240,3 +240,5 @@ def test_a_capsule_among_the_workloads_is_one(
     notes: list[str] = []
     found = capsules.kept_capsules([folder.name], 7, notes.append)
     assert (found, notes) == ({folder.name: folder}, [])
+    with pytest.raises(InputError, match=f"CHECKPOINT: got /w, expected none for {folder.name}"):
+        capsules.kept_capsules([folder.name], 7, notes.append, Path("/w"))

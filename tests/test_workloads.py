@@ -15,6 +15,7 @@ from transformers import Qwen2ForCausalLM
 
 from driver.capture import Capsule, TensorRef
 from driver.errors import InputError
+from regress import capsules
 from regress.capsules import _fingerprint
 from workloads import available, capture_workload, load_workload
 from workloads.lenet import TRAINING, digits, train
@@ -168,6 +169,18 @@ def test_checkpoint_folder_replaces_the_random_weights(
     loaded = dict(module.named_parameters())
     assert loaded.keys() == tensors.keys()
     assert all(torch.equal(loaded[key], value) for key, value in tensors.items())
+
+
+def test_no_kept_capsule_stands_for_a_checkpoint_without_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(capsules, "KEPT", tmp_path / "kept")
+    notes: list[str] = []
+    capsules.kept_capsules(["mlp"], 1, notes.append)
+    (tmp_path / "empty").mkdir()
+    for folder in ("empty", "missing"):
+        with pytest.raises(InputError, match=str(tmp_path / folder)):
+            capsules.kept_capsules(["mlp"], 1, notes.append, tmp_path / folder)
 
 
 def remove_tensor(folder: Path) -> None:

@@ -21,6 +21,7 @@ INFO = TestInfo(
     kind="program",
     backends=("rtl", "cmodel"),
     config="training",
+    has_model=True,
 )
 
 
