@@ -12,6 +12,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from typing import TextIO
 OLDEST = (3, 11)
 ROOT = Path(__file__).resolve().parents[1]
 LOCK = "requirements.lock"
+TORCH_FOR_CPU = "https://download.pytorch.org/whl/cpu"
+"""Where builds of torch are that need no CUDA libraries. Those for Linux on PyPI do."""
 _STAMP = "npu-cosim.json"
 _LOG_LINES = 8
 _VENV = ("-m", "venv")
@@ -118,6 +121,7 @@ class Environment:
             self._make()
             _say("setup: installing the packages of requirements.lock into .venv (minutes, once)")
             self._pip("packages", "--no-deps", "--requirement", LOCK)
+            self._check_torch()
             self._record({"packages": wanted["packages"]})
         _say("setup: building the C++ extensions and installing the project")
         self._pip("project", "--no-deps", "--no-build-isolation", "--editable", ".")
@@ -155,6 +159,25 @@ class Environment:
             reason = " ".join((done.stdout + done.stderr).split())
             self._clear()
             raise SetupError(f"{python} -m venv failed: {reason}")
+
+    def _check_torch(self) -> None:
+        """Replace a torch that does not import by its build for the CPU."""
+        found = re.search(r"^torch==\S+$", (self.root / LOCK).read_text(encoding="utf-8"), re.M)
+        if found is None or not self._torch_error():
+            return
+        _say(f"setup: the {found[0]} of the package index needs CUDA: taking that for the CPU")
+        place = ("--no-deps", "--force-reinstall", "--index-url", TORCH_FOR_CPU)
+        self._pip(f"{found[0]} of {TORCH_FOR_CPU}", *place, found[0])
+        error = self._torch_error()
+        if error:
+            raise SetupError(f"{found[0]} does not import: {error}")
+
+    def _torch_error(self) -> str:
+        """The last line of what importing torch prints when it fails."""
+        command = [str(self.python), "-I", "-c", "import torch"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        return "" if done.returncode == 0 else lines[-1]
 
     def _is_ours(self) -> bool:
         """Whether it was made in this place: its scripts hold absolute paths."""
@@ -236,6 +259,8 @@ def main() -> int:
         if environment.finished() == environment.wanted():
             return 0
         check_python()
+        if environment.folder.is_symlink():  # what it points to belongs to something else
+            raise SetupError(f"{environment.folder} is a link: remove it, and setup makes a folder")
         environment.folder.mkdir(exist_ok=True)
         with (environment.folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)

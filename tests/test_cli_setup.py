@@ -108,6 +108,44 @@ def test_a_failed_step_is_done_again_and_the_one_before_is_not(
     assert _steps(calls) == ["packages", "project", "project"]
 
 
+@pytest.mark.parametrize("mended", [True, False])
+def test_a_torch_that_does_not_import_is_replaced_by_that_for_the_cpu(
+    mended: bool, project: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project / bootstrap.LOCK).write_text("numpy==1.0\ntorch==9.8.7\n")
+
+    def pip(self: Environment, *words: str) -> None:
+        calls.append(words)
+        works = words[0] != "packages" and mended
+        (site,) = self.folder.glob("lib/python3*/site-packages")
+        text = "" if works else 'raise ImportError("libcudnn.so.9: cannot open")\n'
+        (site / "torch.py").write_text(text)
+
+    monkeypatch.setattr(Environment, "_pip", pip)
+    if mended:
+        _ready(project)
+    else:
+        with pytest.raises(SetupError, match=r"^torch==9\.8\.7 does not import: .*libcudnn"):
+            _ready(project)
+    assert calls[1][-2:] == (bootstrap.TORCH_FOR_CPU, "torch==9.8.7")
+    assert len(calls) == (3 if mended else 2)
+    assert ("packages" in Environment(project).finished()) == mended
+
+
+def test_an_environment_of_something_else_is_left_alone(
+    project: Path, calls: Calls, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = project.parent / "other"
+    other.mkdir()
+    (other / "kept").touch()
+    (project / ".venv").symlink_to(other)
+    monkeypatch.setattr(bootstrap, "ROOT", project)
+    assert bootstrap.main() == 2
+    assert "is a link: remove it" in capsys.readouterr().err
+    assert [path.name for path in other.iterdir()] == ["kept"]
+    assert calls == []
+
+
 def test_an_environment_that_was_moved_is_made_anew(project: Path, calls: Calls) -> None:
     _ready(project)
     calls.clear()

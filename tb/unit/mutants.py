@@ -78,6 +78,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_move_walk.sv", "«size == 32'd1»\n", "1'b0", "contiguous"),
         Mutant("npu_move_align.sv", "«emit» ? turned : joined", "1'b0", "expected"),
         Mutant("npu_move.sv", "&& «unacked_q == '0»", "1'b1", "unanswered"),
+        Mutant("npu_move_align.sv", "active        = step || «(flush && out_ready_i)»", "1'b0"),
     ),
     "ctrl": (
         Mutant("npu_cmd_decode.sv", " || «prog_i.reduce != REDUCE_NONE»", "1'b0", "error code"),
@@ -199,13 +200,32 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_cmd_engines.sv", "= start | «~free»;", "'0"),
         Mutant("npu_csr_wrap.sv", "|| «bus_was_active_q != '0»", "1'b0"),
         Mutant("npu_csr_wrap.sv", "|| «irq_events_i != '0»", "1'b0"),
-        Mutant("npu_csr_wrap.sv", "{«hwif_out.RING_BASE_HI.addr.value»", "32'd0", "command starts"),
+        Mutant("npu_csr_wrap.sv", "{«hwif_out.RING_BASE_HI.addr.value»", "32'd0", "line outside"),
         Mutant("npu_csr_wrap.sv", "{«hwif_out.CPL_BASE_HI.addr.value»", "32'd0", "seventh push"),
         Mutant(
             "npu_csr_wrap.sv",
             "«hwif_out.CMD_WORD[i].word.value»",
             "hwif_out.CMD_WORD[i].word.value & 32'h7FFF_FFFF",
         ),
+        Mutant(
+            "npu_hazard.sv",
+            "&& «line_first <= spans_q[i].last») line_blocked_o",
+            "line_first < spans_q[i].last",
+        ),
+        Mutant("npu_hazard.sv", "«spans_q[i].first <= line_last»", "spans_q[i].first < line_last"),
+        Mutant("npu_range_check.sv", "+ «EndW'(byte_mask)»;", "EndW'(byte_mask & 3'd3)"),
+        Mutant(
+            "npu_cmd_park.sv", "= «state_q == SYNC_WAIT && write_err_i» ? ERROR_BUS_WRITE", "1'b0"
+        ),
+        Mutant("npu_cmd_park.sv", "start_cycle_o     = «state_q == SYNC_WAIT» ?", "1'b0"),
+        Mutant("npu_cmd_retire.sv", "(ready == '1) ? «!queue_q»", "queue_q"),
+        Mutant("npu_engine_slot.sv", "end_cycle_o = finish ? cycle_i : «end_cycle_q»", "cycle_i"),
+        Mutant("npu_ring_fetch.sv", "|| «head_q != fetch_q»;", "1'b0"),
+        Mutant("npu_window_check.sv", "«window_i.size[i] > 32'd1»", "window_i.size[i] > 32'd2"),
+        Mutant("npu_recovery.sv", "(flush_o || «!in_error_i»)", "1'b0"),
+        Mutant("npu_ctrl.sv", "|| «flush» || ring[1].enable", "1'b0"),
+        Mutant("npu_engine_counters.sv", "clear || «events_i != '0»", "events_i.busy != '0"),
+        Mutant("npu_ctrl_status.sv", "& ~queue_pending_i & «~queue_busy_i»", "'1"),
     ),
     "gather": (
         Mutant("npu_gather_hazard.sv", "clash_o = «1'b1»", "1'b0", "expected"),
@@ -275,6 +295,12 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "reads_again(cmd.b)",
         ),
         Mutant("npu_matrix.sv", "u_int4_gate (.clk_i, .en_i(!rst_ni || «int4»)", "buffered_q"),
+        Mutant("npu_matrix_lines.sv", "«span3 <= room»;", "span2 <= room"),
+        Mutant(
+            "npu_matrix_tags.sv", "«4'(place) < request_q.beats»", "4'(place) <= request_q.beats"
+        ),
+        Mutant("npu_matrix_dequant.sv", "? «9'd143» :", "9'd144"),
+        Mutant("npu_matrix_dequant.sv", "|| «number == '0») ?", "1'b0"),
     ),
     "vector": (
         Mutant("npu_vector_load.sv", "queue_room && «beats <= credit_q»", "1'b1", "room for"),
@@ -300,7 +326,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_program_check.sv", "(«columns > 2'd1»)", "1'b0", "expected 12"),
         # which programs are loaded
         Mutant("npu_program_dir.sv", "= «walk_end > first»", "walk_q >= first", "program at line"),
-        Mutant("npu_program_dir.sv", "first - «FarthestStart»", "RangeW'(8)", "program at line"),
+        Mutant("npu_program_dir.sv", "first - «FarthestStart»", "(FarthestStart - RangeW'(1))"),
         Mutant("npu_program_dir.sv", "«BOOT_STARTS[line_i[BootLineW-1:0]]» ?", "1'b1", "at line"),
         Mutant("npu_program_dir.sv", "(«ram_line < 32'(PROGRAM_RAM_LINES)» &&", "1'b1", "at line"),
         Mutant("npu_program_load.sv", "if («read_err_q»)", "1'b0", "expected 8"),
@@ -341,6 +367,16 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_vector_lanes.sv", "|| «slow_left_q != '0»", "slow_left_q > 1"),
         Mutant("npu_vector_table.sv", "segment || reads || «found_q»", "1'b0"),
         Mutant("npu_vector_table.sv", "segment || «reads» ||", "1'b0"),
+        Mutant(
+            "npu_program_check.sv",
+            "return «code - 8'(OPERAND_CONST) >= 8'(info_q.constants)»",
+            "code - 8'(OPERAND_CONST) > 8'(info_q.constants)",
+        ),
+        Mutant(
+            "npu_program_check.sv",
+            "«header.constants > 8'(MAX_CONSTANTS)»",
+            "header.constants > 8'(MAX_CONSTANTS + 1)",
+        ),
     ),
 }
 """Per bench; a mutant's number is its place, from 1."""

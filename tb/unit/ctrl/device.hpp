@@ -10,6 +10,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <map>
 #include <ranges>
 #include <set>
 #include <span>
@@ -52,7 +53,9 @@ class Device {
   size_t slow_too = SIZE_MAX;       // and this one
   static constexpr uint64_t kSlowCycles = 8000;
   uint64_t read_delay = 0;
-  uint64_t engine_latency = 0;  // least cycles that a command runs
+  uint64_t engine_latency = 0;          // least cycles that a command runs
+  uint64_t end_at_multiples_of = 0;     // of this many cycles, if not 0, commands end
+  std::map<size_t, uint64_t> ended_at;  // cycle in which the engine of each dispatch was done
   uint64_t lines_read = 0;
   uint64_t soft_resets = 0;
   std::vector<Events> events;  // of each dispatched command, in the cycles that its engine ran
@@ -169,6 +172,8 @@ class Device {
     check(top.rd_req_bytes_o == 64 && top.rd_req_addr_o % 64 == 0, "read of %u bytes at %llx",
           top.rd_req_bytes_o, (unsigned long long)top.rd_req_addr_o);
     reads_.push_back({top.rd_req_addr_o, due() + read_delay, 0});
+    check(top.rd_req_addr_o >= kMemBase && top.rd_req_addr_o + 64 <= kMemLimit,
+          "a line outside the memory is read: %llx", (unsigned long long)top.rd_req_addr_o);
     ++lines_read;
     if (on_read) on_read(top.rd_req_addr_o);
   }
@@ -272,13 +277,18 @@ class Device {
     unsigned running = 0;
     for (unsigned i = 0; i < kChannels; ++i) {
       Run& run = runs_[i];
-      if (run.due != 0 && pins(i).done) run.due = 0;
+      if (run.due != 0 && pins(i).done) {
+        run.due = 0;
+        ended_at[run.number] = cycle;
+      }
       if (run.due != 0) check(run.command == command_words(i), "the command changed under way");
       if (pins(i).valid && !run.offered) offer(i);
       if (pins(i).valid && pins(i).ready) {
         run.offered = false;
         const bool slow = run.number == slow_dispatch || run.number == slow_too;
         run.due = due() + (slow ? kSlowCycles : engine_latency);
+        const uint64_t unit = end_at_multiples_of;
+        if (unit != 0) run.due = (cycle / unit + 1) * unit;
       }
       running += run.due != 0;
     }

@@ -5,6 +5,7 @@
 #include <array>
 #include <fstream>
 
+#include "corners.hpp"
 #include "overlap.hpp"
 #include "streams.hpp"
 
@@ -155,7 +156,9 @@ uint64_t streams(uint64_t seed, uint64_t rounds) {
   uint64_t commands = 0, before_errors = 0;
   bench.turns(true);
   bench.turns(false);
+  bench.completions_turn();
   bench.passes();
+  bench.parked_sync_fails();
   for (uint64_t i = 0; i < rounds; ++i) commands += bench.random_round();
   for (uint64_t i = 0; i < rounds; ++i) before_errors += bench.error_round();
   bench.two_errors();
@@ -244,6 +247,7 @@ int main(int argc, char** argv) {
     queues(seed);
     soft_reset(seed);
     edges(seed);
+    Corners::all(seed);
     compared = overlap(seed);
     // The long streams come last: few mistakes need them, and most of those that do show in some.
     compared += streams(seed + 1, batches / 400);

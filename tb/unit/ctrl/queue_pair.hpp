@@ -167,7 +167,11 @@ class QueuePair {
         check(record.start_cycle > ended, "queue %u: command %u does not wait", q, i);
         fenced = record.end_cycle;
       }
-      if (opcode == Opcode::kSync) fenced = record.end_cycle;
+      if (opcode == Opcode::kSync) {
+        fenced = record.end_cycle;
+        check(record.status != 0 || record.end_cycle > record.start_cycle,
+              "queue %u: a SYNC wrote its word in no cycle", q);
+      }
       ended = std::max(ended, record.end_cycle);
       check(record.waited_queue <= 1 && (record.operand_wait != 0 || record.waited_queue == 0),
             "queue %u: waited for queue %u", q, record.waited_queue);

@@ -56,6 +56,35 @@ class Streams : QueuePair {
       for (unsigned way = 0; way < 4; ++way) passes(slow, way);
   }
 
+  // Records are slow, nothing else: the queues complete in turns.
+  void completions_turn() {
+    begin();
+    d_.stall_percent = d_.latency = 0;
+    d_.fixed_latency = 60;
+    d_.engine_latency = 0;
+    for (auto& packets : packets_) packets.assign(kMost, Packet{});
+    unsigned most = 0;
+    d_.until("both queues are done", [&] {
+      for (unsigned q = 0; q < 2; ++q) {
+        const unsigned head = d_.read(kQueues[q].head);
+        if (put(q, (head - tail_[q] - 1) % kSlots) != 0) d_.write(kQueues[q].tail, tail_[q]);
+      }
+      const unsigned done[] = {d_.read(kQueues[0].completed) - first_[0],
+                               d_.read(kQueues[1].completed) - first_[1]};
+      const auto [least, largest] = std::minmax(done[0], done[1]);
+      if (largest < kMost - 8) most = std::max(most, largest - least);
+      return least == kMost;
+    });
+    d_.fixed_latency = 0;
+    check(most <= 6, "one queue is %u completions ahead of the other", most);
+    d_.write(csr::kIrqStatus, 31);
+  }
+
+  // The word of a SYNC that was put aside cannot be written.
+  void parked_sync_fails() {
+    for (unsigned queue = 0; queue < 2; ++queue) parked_sync_fails(queue);
+  }
+
   // One command fails, in its checks, its engine, its record or its fetch. Returns how many
   // commands it compared.
   uint64_t error_round() {
@@ -136,6 +165,34 @@ class Streams : QueuePair {
   }
 
  private:
+  void parked_sync_fails(unsigned queue) {
+    begin();
+    d_.engine_latency = d_.stall_percent = d_.latency = 0;
+    const uint64_t word = dst(queue, 0x700);
+    packets_[queue] = {{uint32_t(Opcode::kCopy), 0, kData, 0, dst(queue, 0x40), {8, 0}},
+                       {uint32_t(Opcode::kSync), 0, 0, 0, word, {7}}};
+    packets_[!queue].assign(2, {uint32_t(Opcode::kMatmul),
+                                0,
+                                kData + 0x2000,
+                                kData + 0x2100,
+                                dst(!queue, 0x2200),
+                                {2, 2, 2, 1}});
+    d_.slow_dispatch = 0;
+    d_.memory.bad_lines.insert(word / 64);
+    while (put(queue, 2) != 0) {
+    }
+    d_.write(kQueues[queue].tail, tail_[queue]);
+    d_.until("the COPY starts", [&] { return !d_.dispatched.empty(); });
+    for (unsigned i = 0; i < 60; ++i) d_.tick();
+    feed();
+    d_.slow_dispatch = SIZE_MAX;
+    const uint32_t expected = uint32_t(ErrorCode::kBusWrite) | queue << 8;
+    check(d_.read(csr::kErrorCode) == expected,
+          "error %x of a SYNC that was put aside, expected %x", d_.read(csr::kErrorCode), expected);
+    d_.memory.bad_lines.clear();
+    acknowledge();
+  }
+
   // In little memory, so that commands meet.
   Packet random_packet(unsigned q) {
     const uint64_t from = kData + 8 * d_.random.below(200), to = dst(q, 8 * d_.random.below(200));

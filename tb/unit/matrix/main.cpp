@@ -3,6 +3,7 @@
 // windows, errors, and cycle counts. Arguments: [seed] [rounds] [result.json]. One line per part;
 // stops at the first difference.
 #include "bench.hpp"
+#include "corners.hpp"
 #include "product.hpp"
 
 using Bench = BenchOf<Multiplier>;
@@ -98,6 +99,7 @@ void errors(uint64_t seed, uint64_t count) {
 
 int main(int argc, char** argv) {
   return bench_main(argc, argv, [](uint64_t seed, uint64_t rounds) {
+    corners::all<Bench>(seed, execute);
     products(seed + 1, rounds * 10);
     errors(seed + 2, std::max<uint64_t>(rounds * 2, 40));
   });

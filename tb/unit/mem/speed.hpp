@@ -124,7 +124,22 @@ inline void time_error() {
         (unsigned long long)reads, (unsigned long long)writes);
 }
 
+// Rows of one beat that end in two: the engine counts as active in each beat that it writes.
+inline void count_active() {
+  Bench bench(1);
+  const uint64_t words = kBusBytes / 4;
+  MoveCommand move = copy_2d(64, words, {words, 1}, {2 * words, 1});
+  move.dst.base += 8;
+  move.apply(bench.memory);
+  bench.engine.start(move);
+  bench.run();
+  summary.compared += bench.memory.compare(kMemBase, kMemLimit, "rows that end in two beats");
+  check(bench.engine.active >= bench.slave.write_beats, "active in %llu cycles, %llu W beats",
+        (unsigned long long)bench.engine.active, (unsigned long long)bench.slave.write_beats);
+}
+
 inline void speed() {
+  count_active();
   constexpr uint64_t kBeats = 65536 / kBusBytes;
   time_move("COPY 64 KiB", copy_1d(65536, 0, 0), kBeats);
   time_move("COPY 64 KiB, offsets 3 and 8", copy_1d(65536, 3, 8), kBeats + 1);

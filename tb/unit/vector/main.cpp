@@ -174,6 +174,20 @@ class Loader {
     return expected;
   }
 
+  // A LOAD of that image, which has to end with `error`, as docs/isa.md says.
+  void load_image(const char* name, const Words& words, uint32_t line, unsigned error) {
+    auto program = program_in(words);
+    check(error == (program ? 0u : 12u), "%s: the model of this bench says otherwise", name);
+    command_ = {};
+    command_.opcode = Opcode::kLoad;
+    command_.lines = uint32_t(words.size() / 8);
+    command_.line = last_line_ = line;
+    command_.image = maker_.store(words);
+    run({error, false});
+    if (program) b_.engine.directory.load(line, command_.lines, std::move(*program));
+    look_around(b_, command_.line, command_.lines);
+  }
+
   uint32_t line() const { return command_.line; }
   uint32_t lines() const { return command_.lines; }
 
@@ -264,6 +278,36 @@ void malformed(uint64_t seed, uint64_t count) {
         (unsigned long long)least);
   std::printf("images   %llu, %llu malformed\n", (unsigned long long)(count * ImageMaker::kMishaps),
               (unsigned long long)refused);
+}
+
+// Images that random ones seldom are: one constant too many, one that does not exist, and a program
+// of the greatest size whose last line is overwritten.
+void corners(uint64_t seed) {
+  Bench bench(seed);
+  CommandMaker maker(bench.memory, bench.random, bench.engine.directory);
+  Loader loader(bench, maker);
+  constexpr uint64_t kOneResult = uint64_t(0x5056) << 48 | 1ull << 24;
+  constexpr uint64_t kFirstConstant = 64ull << 16, kFirstSource = 20ull << 16,
+                     kToResult = 16ull << 8;
+  constexpr unsigned kConstants = 64, kInstructions = 255;
+
+  const Words two_of_one{
+      kOneResult | 2ull << 8 | 1, (kFirstConstant + (2ull << 16)) | kToResult, 7, 0, 0, 0, 0, 0};
+  loader.load_image("constant 2 of 2", two_of_one, kRam, 12);
+
+  Words too_many(40);
+  too_many[0] = kOneResult | (kConstants + 1) << 8 | 1;
+  too_many[1] = kFirstConstant | kToResult;
+  loader.load_image("65 constants", too_many, kRam, 12);
+
+  Words longest(288, 0);
+  longest[0] = kOneResult | kConstants << 8 | kInstructions;
+  std::fill_n(longest.begin() + 1, kInstructions, kFirstConstant);
+  longest[kInstructions] |= kToResult;
+  loader.load_image("program of 36 lines", longest, kRam + 40, 0);
+  loader.load_image("program in the last of its lines",
+                    {kOneResult | 1, kFirstSource | kToResult, 0, 0, 0, 0, 0, 0}, kRam + 75, 0);
+  std::printf("corners  4 images\n");
 }
 
 uint32_t program_named(const char* name) {
@@ -364,6 +408,7 @@ int main(int argc, char** argv) {
   return bench_main(argc, argv, [](uint64_t seed, uint64_t rounds) {
     // The shortest first: most mutants are found by then.
     speed();
+    corners(seed);
     malformed(seed + 3, 20 + rounds);
     commands(seed + 1, rounds * 20);
     loads(seed + 4, rounds * 20);

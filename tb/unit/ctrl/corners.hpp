@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Situations that random streams seldom reach: single bytes of a hazard, registers that are used
+// out of turn, ends in one cycle.
+#pragma once
+
+#include "batch.hpp"
+#include "queue_pair.hpp"
+
+// Each member is one situation, on a device of its own without stalls.
+class Corners {
+ public:
+  // A command that reads what the one before writes, by one byte at either end, waits for it.
+  static void single_bytes(uint64_t seed) {
+    const Packet described{uint32_t(Opcode::kMatmul),
+                           kDstDescMask,
+                           kData + 0x100,
+                           kData + 0x200,
+                           kDescriptors,
+                           {2, 2, 2, 1}};
+    waits(seed, "first byte of a descriptor", bytes(kDescriptors - 15), described, kDescriptors);
+    waits(seed, "last byte of a descriptor", bytes(kDescriptors + 63), described, kDescriptors);
+    const uint32_t wide = uint32_t(DType::kInt64) << kSrcDtypeShift | uint32_t(DType::kInt64)
+                                                                          << kDstDtypeShift;
+    const uint32_t sums = uint32_t(DType::kInt8) << kSrcDtypeShift | uint32_t(DType::kInt32)
+                                                                         << kDstDtypeShift;
+    const uint64_t place = kData + 0x8000;
+    waits(
+        seed, "last byte of an int64", {uint32_t(Opcode::kCopy), wide, kData, 0, place, {1, 0}},
+        {uint32_t(Opcode::kMatmul), sums, place + 7, kData + 0x9100, kData + 0x9200, {1, 1, 1, 1}},
+        kNoLine);
+  }
+
+  // Packets that are on their way when their ring is disabled run, and the device is busy until
+  // then.
+  static void ring_disabled_while_fetching(uint64_t seed, unsigned queue) {
+    Corners c(seed);
+    constexpr unsigned kFetched = 4, kLog2Slots = 4;
+    const QueuePlaces& places = kQueues[queue];
+    c.d_.engine_latency = 100;
+    c.d_.fixed_latency = 400;
+    c.d_.write(places.base_lo, uint32_t(places.ring));
+    c.d_.write(places.base_lo + 4, uint32_t(places.ring >> 32));
+    c.d_.write(places.control, 1 | kLog2Slots << 8);
+    for (unsigned i = 0; i <= kFetched; ++i) c.d_.memory.put(places.ring + 64 * i, product());
+    c.d_.write(places.tail, kFetched + 1);
+    c.d_.until("packets are read", [&] { return c.d_.lines_read == kFetched; });
+    c.d_.write(places.control, kLog2Slots << 8);
+    c.d_.until("what was fetched is completed", [&] {
+      const uint32_t state = c.d_.read(csr::kStatus) & 3, done = c.d_.read(places.completed);
+      check(done >= kFetched || state == 1, "queue %u: state %u with %u of %u completed", queue,
+            state, done, kFetched);
+      return done >= kFetched;
+    });
+  }
+
+  // No interrupt "empty" while a pushed command runs behind one that is completed.
+  static void empty_behind_pushed(uint64_t seed) {
+    Corners c(seed);
+    c.d_.engine_latency = 1500;
+    c.d_.slow_dispatch = 1;
+    c.session_.push(product());
+    c.session_.push(fill());
+    c.d_.until("one is completed", [&] { return c.d_.read(csr::kCompleted) == 1; });
+    check(!(c.d_.read(csr::kIrqStatus) & 2), "interrupt: empty, while a pushed command runs");
+    c.session_.wait();
+  }
+
+  // What a LOAD waits behind a slow record counts the same in its record and in its counter.
+  static void wait_of_load(uint64_t seed) {
+    Corners c(seed);
+    c.d_.engine_latency = 100;
+    c.d_.fixed_latency = 300;
+    c.session_.append(product());
+    c.session_.append({uint32_t(Opcode::kLoad), 0, kData + 0x1000, 0, 0, {kProgramRam, 1}});
+    c.session_.ring_doorbell();
+    c.session_.wait();
+    const uint32_t waited = c.record(1).operand_wait;
+    const uint32_t counted = c.d_.read(csr::kCommandWait + 4 * (kEngines * kVector + kMatrix));
+    check(counted == waited && waited > 300, "a LOAD waited %u cycles, COMMAND_WAIT is %u", waited,
+          counted);
+  }
+
+  // error_ack of a device without an error does nothing, also for the error that comes next.
+  static void acknowledged_too_early(uint64_t seed) {
+    Corners c(seed);
+    c.d_.write(csr::kCtrl, kErrorAck);
+    c.ticks(20);
+    check(c.d_.read(csr::kCtrl) == 0, "error_ack of an idle device stays set");
+    c.session_.push(kUnknown);
+    c.session_.wait();
+    c.ticks(50);
+    check((c.d_.read(csr::kStatus) & 3) == 3, "an error is left by an earlier error_ack");
+  }
+
+  // error_ack drops what waits in a ring that is disabled, too.
+  static void acknowledged_while_disabled(uint64_t seed) {
+    Corners c(seed);
+    c.d_.write(csr::kRing1Ctrl, 4 << 8);
+    c.d_.write(csr::kRing1Tail, 3);
+    c.session_.push(kUnknown);
+    c.session_.wait();
+    c.d_.write(csr::kCtrl, kErrorAck);
+    c.d_.until("error_ack is done", [&] { return c.d_.read(csr::kCtrl) == 0; });
+    check(c.d_.read(csr::kRing1Head) == 3, "RING1_HEAD is %u after error_ack, RING1_TAIL is 3",
+          c.d_.read(csr::kRing1Head));
+  }
+
+  // A destination with elements in one place is refused, also of two elements.
+  static void window_written_twice(uint64_t seed) {
+    Corners c(seed);
+    npu::isa::Window window{};
+    window.base = kData + 0x1000;
+    window.rank = npu::isa::kWindowRank;
+    window.size.fill(1);
+    window.stride.fill(1);
+    window.size[3] = window.size[6] = 2;
+    window.stride[3] = 0;
+    c.d_.memory.put(kDescriptors, window);
+    const auto outcome = c.session_.single(
+        {uint32_t(Opcode::kMatmul), kDstDescMask, kData, kData, kDescriptors, {2, 2, 2, 1}});
+    check(outcome.error == ErrorCode::kBadDescriptor, "error %u, expected %u",
+          unsigned(outcome.error), unsigned(ErrorCode::kBadDescriptor));
+  }
+
+  // Two commands whose engines end in one cycle have the same end_cycle.
+  static void ends_together(uint64_t seed) {
+    Corners c(seed);
+    c.d_.end_at_multiples_of = 1000;
+    c.session_.append(product());
+    c.session_.append(fill());
+    c.session_.ring_doorbell();
+    c.session_.wait();
+    check(c.d_.ended_at.at(0) == c.d_.ended_at.at(1), "the engines did not end together");
+    check(c.record(0).end_cycle == c.record(1).end_cycle,
+          "two ends in one cycle are recorded in cycles %llu and %llu",
+          (unsigned long long)c.record(0).end_cycle, (unsigned long long)c.record(1).end_cycle);
+  }
+
+  static void all(uint64_t seed) {
+    single_bytes(seed);
+    for (unsigned queue = 0; queue < 2; ++queue) ring_disabled_while_fetching(seed, queue);
+    empty_behind_pushed(seed);
+    wait_of_load(seed);
+    acknowledged_too_early(seed);
+    acknowledged_while_disabled(seed);
+    window_written_twice(seed);
+    ends_together(seed);
+    std::printf("corners     ok\n");
+  }
+
+ private:
+  static constexpr uint32_t kErrorAck = 2;
+  static constexpr uint64_t kNoLine = 0;
+  static constexpr Packet kUnknown{77, 0, 0, 0, 0, {}};
+
+  explicit Corners(uint64_t seed) : d_(seed), session_(d_) { d_.stall_percent = d_.latency = 0; }
+
+  static Packet product() {
+    return {uint32_t(Opcode::kMatmul), 0, kData, kData, kData + 0x1000, {2, 2, 2, 1}};
+  }
+  static Packet fill() { return {uint32_t(Opcode::kFill), 0, 0, 0, kData + 0x2000, {4, 0}}; }
+  // Writes 16 bytes.
+  static Packet bytes(uint64_t at) {
+    return {uint32_t(Opcode::kFill), uint32_t(DType::kInt8) << kDstDtypeShift, 0, 0, at, {16, 0}};
+  }
+
+  // `second` waits for the end of `first`, and does not read the line `guarded` before.
+  static void waits(uint64_t seed, const char* what, const Packet& first, const Packet& second,
+                    uint64_t guarded) {
+    constexpr uint64_t kLong = 600;
+    Corners c(seed);
+    c.d_.engine_latency = kLong;
+    c.d_.memory.put(kDescriptors, Descriptor{kData, 0, 3, {1, 2, 2}, {4, 2, 1}, 0});
+    uint64_t started = 0;
+    c.d_.on_read = [&](uint64_t line) {
+      check(line != guarded || started == 0 || c.d_.cycle > started + kLong,
+            "%s: read while a command writes it", what);
+    };
+    c.session_.append(first);
+    c.session_.append(second);
+    c.session_.ring_doorbell();
+    c.d_.until("a command starts", [&] { return !c.d_.dispatched.empty(); });
+    started = c.d_.cycle;
+    c.session_.wait();
+    check(c.record(1).operand_wait != 0, "%s: the command that reads it did not wait", what);
+    c.d_.on_read = nullptr;
+  }
+
+  Completion record(unsigned i) const { return d_.memory.get<Completion>(kRecords + 64 * i); }
+  void ticks(unsigned count) {
+    for (unsigned i = 0; i < count; ++i) d_.tick();
+  }
+
+  Device d_;
+  Session session_;
+};

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products that random ones seldom are: scales at the ends of fp16, runs that just miss a beat, the
+// last beat of the memory.
+#pragma once
+
+#include <span>
+
+#include "product.hpp"
+
+namespace corners {
+
+inline Axis axis(uint64_t outer, uint64_t inner, uint64_t outer_stride = 0, uint64_t stride = 1) {
+  return {{1, outer, inner}, {0, outer_stride, stride}};
+}
+
+inline Product fp32_product(const char* name, uint64_t m, uint64_t k) {
+  Product product;
+  product.name = name;
+  product.m = m, product.k = k;
+  product.a.dtype = product.b.dtype = product.c.dtype = DType::kFp32;
+  product.b.row = axis(1, k);
+  product.c.row = axis(1, m);
+  product.b.base = kConstBase + 0x10000;
+  product.c.base = kDstBase;
+  return product;
+}
+
+// One sum of eight ones times one weight and its scale; `scale` is an fp16, `weights` eight fours.
+inline Product scaled(const char* name, Memory& memory, uint16_t scale, uint32_t weights) {
+  Product product;
+  product.name = name;
+  product.k = kInt4Rows;
+  product.int4_group = 3;
+  product.a.dtype = product.scales.dtype = DType::kFp16;
+  product.b.dtype = DType::kInt32, product.c.dtype = DType::kFp32;
+  product.a.col = axis(1, kInt4Rows);
+  product.a.base = kConstBase, product.b.base = kConstBase + 0x1000;
+  product.scales.base = kConstBase + 0x2000, product.c.base = kDstBase;
+  const std::array<uint16_t, kInt4Rows> ones{0x3C00, 0x3C00, 0x3C00, 0x3C00,
+                                             0x3C00, 0x3C00, 0x3C00, 0x3C00};
+  const auto put = [&](uint64_t at, const void* from, size_t bytes) {
+    std::memcpy(&memory.at(at), from, bytes);
+    std::memcpy(&memory.want(at), from, bytes);
+  };
+  put(product.a.base, ones.data(), sizeof ones);
+  put(product.b.base, &weights, sizeof weights);
+  put(product.scales.base, &scale, sizeof scale);
+  return product;
+}
+
+// Rows of three runs of `inner` words, so far apart that the third begins behind the beats of a
+// request, from the last word of a beat on.
+inline Product three_runs(uint64_t inner) {
+  const uint64_t words = kBusBytes / 4;
+  Product product = fp32_product("runs that do not fit into a request", 8, 3 * inner);
+  product.a.col = axis(3, inner, inner + words - 1);
+  product.a.row = axis(1, 8, 0, words);
+  product.a.base = (kConstBase / 4096 + 1) * 4096 + kBusBytes - 4;
+  return product;
+}
+
+// Rows that are read twice and end where the memory ends.
+inline Product last_beat(uint64_t columns) {
+  Product product = fp32_product("operand at the end of the memory", 4, columns);
+  product.a.col = axis(1, columns);
+  product.a.row = axis(2, 2, 1);
+  product.a.base = kMemLimit - 4 * (columns + 2);
+  return product;
+}
+
+// Runs execute(bench, product) on a bench of its own for each.
+template <typename Bench, typename Execute>
+void all(uint64_t seed, Execute execute) {
+  struct Scaled {
+    const char* name;
+    uint16_t scale;
+    uint32_t weights;
+  };
+  static constexpr Scaled kScaled[] = {
+      {"a weight of -2 times a scale of 32768, infinite in fp16", 0x7800, 0x66666666},
+      {"a weight of 0 times an infinite scale", 0x7C00, 0x88888888},
+  };
+  for (const auto& [name, scale, weights] : kScaled) {
+    Bench bench(seed);
+    execute(bench, scaled(name, bench.memory, scale, weights));
+  }
+  const auto run = [&](const Product& product) {
+    Bench bench(seed);
+    ProductMaker(bench.memory, bench.random).fill(product);
+    execute(bench, product);
+  };
+  for (const uint64_t inner : {3, 4, 5, 6, 7}) run(three_runs(inner));
+  for (const uint64_t columns : {2, 3, 5, 8}) run(last_beat(columns));
+  std::printf("corners  %zu products, differing 0\n", std::size(kScaled) + 9);
+}
+
+}  // namespace corners
