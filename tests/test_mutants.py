@@ -8,7 +8,8 @@ import pytest
 from tb.unit import campaign
 from tb.unit.benches import ARITHMETIC, BLOCKS
 from tb.unit.campaign import MutantRun, run_mutant
-from tb.unit.mutants import MUTANTS, SOUND
+from tb.unit.mutant_table import MUTANTS
+from tb.unit.mutants import SOUND
 
 
 def test_every_bench_has_mutants() -> None:

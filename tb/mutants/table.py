@@ -2,7 +2,7 @@
 """Wrong lines in the RTL of the whole NPU: MUTANT=NAME activates one of them in a run.
 
 Each names the run in which it must be caught. Some are lines that a unit bench catches as well
-(tb.unit.mutants): here nothing but packets and the pins decides.
+(tb.unit.mutant_table): here nothing but packets and the pins decides.
 """
 
 from __future__ import annotations

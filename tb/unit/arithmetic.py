@@ -69,7 +69,7 @@ def run_arithmetic(
     """Build and run one bench: its own vectors, or those of a TestFloat file.
 
     `count` is the number of random vectors per operation. With `mutant` the packages have the wrong
-    lines of tb.unit.mutants, and that one is active.
+    lines of tb.unit.mutant_table, and that one is active.
     Writes the counts to `result` as JSON.
     InputError: an unknown name, a malformed file. InfrastructureError: no tools, a bench that dies.
     """

@@ -42,7 +42,7 @@ def run_block(
     """Build and run a bench. Figures are rates and cycles at a DRAM latency of 100.
 
     `rounds` scales the random parts; the table's number when None. With `mutant` the RTL has the
-    wrong lines of tb.unit.mutants, and that one is active.
+    wrong lines of tb.unit.mutant_table, and that one is active.
     InputError: an argument out of range. InfrastructureError: no tools, a bench that dies.
     """
     program = build_model(block_program(name, bus_bits, mutant))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Every mutant of tb.unit.mutants on the bench that must catch it, as one table.
+"""Every mutant of tb.unit.mutant_table on the bench that must catch it, as one table.
 
 A mutant that no bench catches survives: a gap of the bench, or an expression that does not matter.
 """
@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from tb.unit.arithmetic import run_arithmetic
 from tb.unit.benches import BLOCKS
 from tb.unit.block import run_block
-from tb.unit.mutants import MUTANTS, SOUND
+from tb.unit.mutant_table import MUTANTS
+from tb.unit.mutants import SOUND
 
 _VECTORS = 60_000
 _SEEDS = 3

@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong lines of RTL that the unit benches must catch: the table, by bench."""
+
+from __future__ import annotations
+
+from tb.mutants.expression import Mutant
+
+_TIES_AWAY = ("«(high >> 7 & 1)»", "32'd1")
+
+MUTANTS: dict[str, tuple[Mutant, ...]] = {
+    "fp_fma": (
+        Mutant("npu_fp_pkg.sv", *_TIES_AWAY),
+        Mutant("npu_fp_pkg.sv", "«(shifted << amount) != value»", "1'b0"),  # no sticky bit
+        Mutant("npu_fp_pkg.sv", "«zeros > scale ? scale : zeros»", "zeros"),  # no subnormals
+        Mutant("npu_fp_pkg.sv", "«rounded > FP32_INF ? FP32_INF : rounded»", "rounded"),
+        Mutant("npu_fma_pkg.sv", "? «sign_sum & ~subtract» :", "sign_sum"),  # x − x
+        Mutant("npu_fma_pkg.sv", "«(inf_p & zero_p)» | ", "'0"),
+        Mutant("npu_fma_pkg.sv", "{{23{«value[30:0] == 0»}}", "1'b0"),  # a zero's scale
+        Mutant("npu_fma_pkg.sv", "rounded = «magnitude_c == FP32_INF» ?", "1'b0"),
+    ),
+    "fp_cast": (
+        Mutant("npu_fp_pkg.sv", "«shift >= 8'd11»", "shift >= 8'd10"),
+        Mutant("npu_fp_pkg.sv", "«value[15] && (value[16] || value[14:0] != 0)»", "value[15]"),
+        Mutant("npu_fp_pkg.sv", "exponent -= «8'd4»", "8'd3"),
+    ),
+    "int8_mac": (Mutant("npu_fp_pkg.sv", "«{{24{b[7]}}, b}»", "{24'b0, b}"),),
+    "fp_div": (
+        Mutant("npu_fp_div_pkg.sv", "step < «27»", "25"),
+        Mutant("npu_fp_div_pkg.sv", "«{63'b0, remainder != 0}»", "64'b0"),
+        Mutant("npu_fp_div_pkg.sv", "| «(is_zero(a) & is_zero(b))»", "'0"),
+        Mutant("npu_fp_div_pkg.sv", "«low > 63 ? 32'd63 : low»", "low"),
+        Mutant("npu_fp_div_pkg.sv", "«(exponent & 1) != 0» ? norm", "(exponent & 1) == 0"),
+        Mutant("npu_fp_div_pkg.sv", "«(remainder != 0 ? 32'd1 : 32'd0)»", "32'd0"),
+        Mutant("npu_fp_div_pkg.sv", "& «(is_zero(value) ^ 1)»", "'1"),
+    ),
+    "fp_alu": (
+        Mutant(
+            "npu_fp_alu_pkg.sv", "«order_of(a) > order_of(b)» ? a : b", "$signed(a) > $signed(b)"
+        ),
+        Mutant("npu_fp_alu_pkg.sv", "«$signed(value_of(a))» < $", "$signed(order_of(a))"),
+        Mutant("npu_fp_alu_pkg.sv", "(«value_of(a) == value_of(b)»", "a == b"),
+        Mutant("npu_fp_alu_pkg.sv", "«32'd158»", "32'd157"),
+        Mutant("npu_fp_alu_pkg.sv", "«shift > 63 ? 32'd63 : shift»", "shift"),
+        Mutant("npu_fp_alu_pkg.sv", "«(fraction << 1) != 0»", "1'b0"),
+    ),
+    "mem": (
+        Mutant("npu_burst_split.sv", "left <= «room»;", "room + BeatsW'(1)", "page"),
+        Mutant("npu_rr_arb.sv", "«(behind != '0) ? behind : req_i»", "req_i", "behind"),
+        Mutant("npu_addr_channel.sv", "valid & «may_issue_i»", "'1", "outstanding"),
+        Mutant("npu_addr_channel.sv", "{HOST_CLIENT, «host_i.id»}", "HOST_ID_WIDTH'(0)"),
+        Mutant("npu_addr_channel.sv", "take          = ready && «burst_ready_i»", "1'b1"),
+        Mutant("npu_read_path.sv", "'0 || «others_q < FlightW'(OtherBeats)»", "1'b1", "critical"),
+        Mutant("npu_host_check.sv", "«len_i < 8'd16»", "len_i < 8'd17", "resp"),
+        Mutant("npu_host_write.sv", "&& «whole_q != '0» && room_q", "1'b1", "stuck host"),
+        # clocks that stop too early
+        Mutant("npu_host_read.sv", "head_valid || «room_q != CountW'(ReturnBeats)»", "1'b0"),
+        Mutant("npu_host_write.sv", "«room_q != BurstCountW'(MaxBursts)»;\n  npu_clock", "1'b0"),
+        Mutant("npu_wr_collect.sv", "<= «!last» && (err_q", "1'b1", "write client: err"),
+        Mutant("npu_write_path.sv", ".b_err_i(«b_resp_i[1]»)", "b_resp_i == 2'b10", "err"),
+        Mutant(
+            "npu_read_path.sv", "data_err   = «beat.resp[1]»", "beat.resp == RESP_SLVERR", "err"
+        ),
+        Mutant("npu_move_walk.sv", "«size == 32'd1»\n", "1'b0", "contiguous"),
+        Mutant("npu_move_align.sv", "«emit» ? turned : joined", "1'b0", "expected"),
+        Mutant("npu_move.sv", "&& «unacked_q == '0»", "1'b1", "unanswered"),
+        Mutant("npu_move_align.sv", "active        = step || «(flush && out_ready_i)»", "1'b0"),
+    ),
+    "ctrl": (
+        Mutant("npu_cmd_decode.sv", " || «prog_i.reduce != REDUCE_NONE»", "1'b0", "error code"),
+        Mutant("npu_cmd_decode.sv", "is_vector && «!prog_i.loaded»", "1'b0", "error code"),
+        Mutant("npu_cmd_decode.sv", "|| «prog_i.results > 2'd1»;", "1'b0", "error code"),
+        Mutant(
+            "npu_cmd_decode.sv", "«packet_i.param[LOAD_LINES] > 32'(PROGRAM_MAX_LINES)»", "1'b0"
+        ),
+        Mutant("npu_cmd_decode.sv", "+ «packet_i.param[LOAD_LINES]»", "32'd0", "error code"),
+        Mutant("npu_operand_select.sv", "3'(step_i - OPERAND_DST) + «prog_i.sources»", "3'd3"),
+        Mutant("npu_desc_check.sv", "«desc_i.dtype[31:4] == '0»", "1'b1", "error code"),
+        Mutant("npu_operand_resolve.sv", "dtype_log2_bytes(«window.dtype[3:0]»)", "operand.dtype"),
+        Mutant("npu_operand_resolve.sv", "operand.is_line && «operand.addr[5:0] != '0»", "1'b0"),
+        Mutant("npu_desc_check.sv", "«dim_i >= rank_o»", "dim_i > rank_o", "error code"),
+        Mutant("npu_operand_select.sv", "operand_o.shape[MAX_RANK-1] = «One»;", "'0", "error code"),
+        Mutant(
+            "npu_operand_resolve.sv", "«tensor_dim(operand.dim, ref_rank_q)»", "operand.dim", "dim"
+        ),
+        Mutant("npu_operand_resolve.sv", "DRAIN: if («!awaited») state_d", "1'b1"),
+        Mutant(
+            "npu_cmd_retire.sv",
+            "record.operand_stall = «ended.counts.operand_stall»",
+            "ended.counts.result_stall",
+            "counts",
+        ),
+        # commands that overlap
+        Mutant("npu_hazard.sv", "|| «held.write») &&", "1'b0", "uses its memory"),
+        Mutant("npu_hazard.sv", "used_q[i] && («spans_q[i].write» ||", "1'b0", "uses its memory"),
+        Mutant(
+            "npu_hazard.sv",
+            "«spans_q[i].first <= held.last»",
+            "spans_q[i].first < held.last",
+            "uses its memory",
+        ),
+        Mutant(
+            "npu_hazard.sv",
+            "«held.first <= spans_q[i].last»",
+            "held.first < spans_q[i].last",
+            "uses its memory",
+        ),
+        Mutant(
+            "npu_hazard.sv", "«spans_q[i].first <= line_last»", "1'b0", "while a command writes it"
+        ),
+        Mutant("npu_cmd_awaited.sv", "|= «may_fail_i[queue_i]»", "'0", "unfinished GATHER"),
+        Mutant("npu_cmd_table.sv", "used_q[head_q] && «!unfinished_q[head_q]»", "1'b1"),
+        Mutant("npu_cmd_retire.sv", "= «drained_i» && (", "1'b1"),
+        Mutant("npu_cmd_issue.sv", "= hold_i || «stop_i»", "1'b0"),
+        Mutant("npu_cmd_engines.sv", "(«end_valid[e]» && !hold", "end_valid[e] && e != 2"),
+        Mutant(
+            "npu_perf_counters.sv",
+            "|| clear_i)     counts_d                = «'0»",
+            "512'(counts_q.result_stall) << 192",
+            "clear leaves",
+        ),
+        # counters per engine
+        Mutant(
+            "npu_cmd_front.sv",
+            "wait_pair(opcode[p], «awaited_opcode[p]»)",
+            "opcode[p]",
+            "COMMAND_WAIT",
+        ),
+        Mutant("npu_cmd_front.sv", "&& «!blocked[p]» && start[p]", "1'b1", "ENGINE_WAIT"),
+        Mutant("npu_cmd_engines.sv", "busy_o               = «~free[NUM_ENGINES-1:0]»", "start_i"),
+        # two channels of an engine
+        Mutant(
+            "npu_cmd_engines.sv", "= !free[ENGINE_MOVE] || «!free[CHANNEL_MOVE1]»", "1'b0", "BUSY"
+        ),
+        Mutant(
+            "npu_cmd_engines.sv", "= free[ENGINE_MOVE] || «free[CHANNEL_MOVE1]»", "1'b0", "waits"
+        ),
+        Mutant(
+            "npu_cmd_engines.sv",
+            "start[CHANNEL_MOVE1] = «start_i[ENGINE_MOVE] && !free[ENGINE_MOVE]»",
+            "1'b0",
+        ),
+        # two queues
+        Mutant("npu_cmd_front.sv", "(can_take == '1) ? «!last_taken_q» :", "1'b0", "has started"),
+        Mutant(
+            "npu_cmd_front.sv",
+            "park_ready = !here[Park] && «can_take[!owner[Check]]»",
+            "1'b0",
+            "waits for what",
+        ),
+        Mutant(
+            "npu_cmd_front.sv",
+            "unfinished[owner[Park]] |= «parked_slot»",
+            "'0",
+            "uses its memory",
+        ),
+        Mutant("npu_cmd_park.sv", "blocked_q <= «blocked_q» & unfinished_i", "'0", "its memory"),
+        Mutant("npu_cmd_front.sv", "(«start[Park] != '0» ? '0 : engine_free_i)", "1'b0"),
+        Mutant(
+            "npu_cmd_awaited.sv",
+            "else if («opcode_i == OPCODE_LOAD»)",
+            "1'b0",
+            "a LOAD runs beside",
+        ),
+        Mutant("npu_cmd_retire.sv", "(«!any_i[1-q]» || (failing", "1'b1", "completed"),
+        Mutant("npu_cmd_retire.sv", "&& «q == 0»)", "1'b1", "first queue"),
+        Mutant("npu_cmd_table.sv", "+ 32'(«pop_i»)", "1'b1"),
+        # windows
+        Mutant("npu_window_check.sv", "wide_q <= «product_q[63:32] != '0»;", "1'b0", "error code"),
+        Mutant("npu_window_check.sv", "|| «transposed_i» ||", "1'b0"),
+        Mutant("npu_range_check.sv", "group_q        <= «group_end» ?", "1'b0", "window"),
+        Mutant(
+            "npu_operand_resolve.sv",
+            "if («!line_inside(line_behind(operand.addr[63:6]), MemBase, MemLimit)») begin",
+            "1'b0",
+        ),
+        Mutant("npu_desc_lines.sv", "(asked_i || «asked_second») -", "1'b0"),
+        Mutant("npu_desc_lines.sv", "second_req_valid && «ask_i» &&", "1'b1"),
+        Mutant("npu_desc_lines.sv", ".flush_i(«drop_i»),", "1'b0"),
+        Mutant("npu_cmd_decode.sv", "«!flags.accumulate» :", "1'b0"),
+        # clocks that stop too early
+        Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0"),
+        Mutant("npu_ctrl.sv", ".en_i(active || «active_q»)", "1'b0"),
+        Mutant("npu_cmd_flight.sv", "retire_waits && «!engine_ending»", "1'b1"),
+        Mutant("npu_ctrl.sv", "fetch_valid != '0 || «push»;", "1'b0"),
+        Mutant("npu_cmd_engines.sv", "= start | «~free»;", "'0"),
+        Mutant("npu_csr_wrap.sv", "|| «bus_was_active_q != '0»", "1'b0"),
+        Mutant("npu_csr_wrap.sv", "|| «irq_events_i != '0»", "1'b0"),
+        Mutant("npu_csr_wrap.sv", "{«hwif_out.RING_BASE_HI.addr.value»", "32'd0", "line outside"),
+        Mutant("npu_csr_wrap.sv", "{«hwif_out.CPL_BASE_HI.addr.value»", "32'd0", "seventh push"),
+        Mutant(
+            "npu_csr_wrap.sv",
+            "«hwif_out.CMD_WORD[i].word.value»",
+            "hwif_out.CMD_WORD[i].word.value & 32'h7FFF_FFFF",
+        ),
+        Mutant(
+            "npu_hazard.sv",
+            "&& «line_first <= spans_q[i].last») line_blocked_o",
+            "line_first < spans_q[i].last",
+        ),
+        Mutant("npu_hazard.sv", "«spans_q[i].first <= line_last»", "spans_q[i].first < line_last"),
+        Mutant("npu_range_check.sv", "+ «EndW'(byte_mask)»;", "EndW'(byte_mask & 3'd3)"),
+        Mutant(
+            "npu_cmd_park.sv", "= «state_q == SYNC_WAIT && write_err_i» ? ERROR_BUS_WRITE", "1'b0"
+        ),
+        Mutant("npu_cmd_park.sv", "start_cycle_o     = «state_q == SYNC_WAIT» ?", "1'b0"),
+        Mutant("npu_cmd_retire.sv", "(ready == '1) ? «!queue_q»", "queue_q"),
+        Mutant("npu_engine_slot.sv", "end_cycle_o = finish ? cycle_i : «end_cycle_q»", "cycle_i"),
+        Mutant("npu_ring_fetch.sv", "|| «head_q != fetch_q»;", "1'b0"),
+        Mutant("npu_window_check.sv", "«window_i.size[i] > 32'd1»", "window_i.size[i] > 32'd2"),
+        Mutant("npu_recovery.sv", "(flush_o || «!in_error_i»)", "1'b0"),
+        Mutant("npu_ctrl.sv", "|| «flush» || ring[1].enable", "1'b0"),
+        Mutant("npu_engine_counters.sv", "clear || «events_i != '0»", "events_i.busy != '0"),
+        Mutant("npu_ctrl_status.sv", "& ~queue_pending_i & «~queue_busy_i»", "'1"),
+    ),
+    "gather": (
+        Mutant("npu_gather_hazard.sv", "clash_o = «1'b1»", "1'b0", "expected"),
+        Mutant(
+            "npu_gather_index.sv", "«value >= 64'(limit_i)»", "value > 64'(limit_i)", "expected 10"
+        ),
+        Mutant("npu_gather_index.sv", "= wide ? «word» :", "64'(word[31:0])", "expected 10"),
+        Mutant("npu_gather_add.sv", "«fp32_fma(was, One, more)»", "more", "expected"),
+        Mutant("npu_read_land.sv", "&& «room_q >= req_beats_o»", "1'b1", "without room"),
+        Mutant("npu_gather.sv", "«(gather ? src_empty : dst_empty)»", "1'b1", "error"),
+        Mutant("npu_gather.sv", "«cmd.src2.stride[i] == '0» ||", "1'b1", "expected"),
+    ),
+    "matrix": (
+        # a place in mixed radix
+        Mutant("npu_matrix_walk.sv", "«here_i.middle == 32'd1»;", "1'b0", "expected"),
+        Mutant("npu_matrix_walk.sv", "next_o.inner  = «wraps» ?", "1'b0"),
+        Mutant("npu_matrix_walk.sv", "+ «passed» + step", "64'd0", "expected"),
+        # where the next tile, and the next block, begin
+        Mutant("npu_matrix_tiles.sv", "a_k_q    <= «a_k_next_q»;", "a_k_q", "expected"),
+        Mutant(
+            "npu_matrix_tiles.sv", "restart ? origin(axis) : «stepped.outer»;", "here.outer_block"
+        ),
+        Mutant(
+            "npu_matrix_tiles.sv",
+            "<= «block_i.last_col» ? origin(cmd_i.init.col)",
+            "1'b1",
+            "expected",
+        ),
+        Mutant("npu_matrix_drain.sv", "_block && «block_i.last_col») begin", "1'b1", "expected"),
+        Mutant("npu_matrix_drain.sv", "<= («last_elem && !last_row») ?", "1'b0", "expected"),
+        Mutant("npu_matrix_drain.sv", "_q      <= «next_tile»;", "entry_q + 16'd1", "expected"),
+        # a half that array and drain share, and lines ahead of their data
+        Mutant("npu_matrix_drain.sv", "(elem_q != '0 || «acc_ready_i»)", "1'b1"),
+        Mutant("npu_matrix_acc.sv", "= «drained_q» ? drained", "1'b1", "expected"),
+        Mutant("npu_matrix_pack.sv", "line_valid_i && «room»;", "1'b1"),
+        # infinite elements; where the sums of a token go
+        Mutant("npu_matrix_row.sv", "«special_q» ||", "1'b0", "expected"),
+        Mutant("npu_matrix_row.sv", "|| «a_q[30:23] == '1»)", "1'b0", "expected"),
+        Mutant("npu_matrix_array.sv", "place_q[now_q - «PlaceW'(Delay)»]", "PlaceW'(Delay - 1)"),
+        # lines that cross the end of a digit
+        Mutant("npu_matrix_lines.sv", "(«elem_pos.inner < 32'(left)») ?", "1'b0"),
+        Mutant("npu_matrix_drain.sv", "(«col_pos_q.inner < 32'(left)») ?", "1'b0"),
+        Mutant("npu_matrix_unpack.sv", "widened(dtype, line_data_i[(«line_i.same» ?", "1'b0"),
+        Mutant("npu_matrix_pack.sv", "if («line_first_i != '0») begin", "1'b0", "expected"),
+        # the operand buffer
+        Mutant("npu_matrix_tags.sv", "|| «start_i») valid_q", "1'b0", "expected"),
+        Mutant("npu_matrix_tags.sv", "&& «tag_q[set] == row[LineW-1:REUSE_WIDTH]»", "1'b1"),
+        Mutant("npu_matrix_tags.sv", "&& «place <= last_miss»;", "1'b1", "expected"),
+        Mutant("npu_matrix_banks.sv", "= «fresh_q[b]» ?", "1'b0", "expected"),
+        Mutant("npu_matrix_banks.sv", "SetW'(«3'(pending_i.first[1:0]) > 3'(b)»)", "1'b0"),
+        Mutant("npu_matrix_banks.sv", "beat_ready_o    = «needs»;", "1'b1"),
+        # several runs in one request
+        Mutant("npu_matrix_lines.sv", "join2 && «first + size < 9'(left)»", "1'b1"),
+        Mutant("npu_matrix_lines.sv", "&& «elem_pos.middle > 32'd2» &&", "1'b1"),
+        Mutant("npu_matrix_lines.sv", "«gap < 64'(BusBits / 8) >> log2_bytes»", "1'b1"),
+        Mutant("npu_matrix_banks.sv", "turned(window, «gap << 1»)", "gap", "expected"),
+        # weights of four bits: ties, the zero of the nibbles, which scales, whose clock
+        Mutant("npu_matrix_dequant.sv", "&& «product[0]»);", "1'b1", "expected"),
+        Mutant("npu_matrix_dequant.sv", "if («number == '0») scaled", "1'b0", "expected"),
+        Mutant("npu_matrix_dequant.sv", "= EntryW'(«wr_place_i.place[15:8]»)", "8'd0", "expected"),
+        Mutant("npu_matrix_tiles.sv", "s_k_q        <= «s_k_next_q»;", "s_k_q", "expected"),
+        Mutant("npu_matrix_tiles.sv", "take_s ? outer_next : «s_end_q»,", "s_q.outer", "expected"),
+        # clocks that stop too early
+        Mutant(
+            "npu_matrix.sv",
+            "buffered_q <= «reads_again(cmd.a) || reads_again(cmd.b)»",
+            "reads_again(cmd.b)",
+        ),
+        Mutant("npu_matrix.sv", "u_int4_gate (.clk_i, .en_i(!rst_ni || «int4»)", "buffered_q"),
+        Mutant("npu_matrix_lines.sv", "«span3 <= room»;", "span2 <= room"),
+        Mutant(
+            "npu_matrix_tags.sv", "«4'(place) < request_q.beats»", "4'(place) <= request_q.beats"
+        ),
+        Mutant("npu_matrix_dequant.sv", "? «9'd143» :", "9'd144"),
+        Mutant("npu_matrix_dequant.sv", "|| «number == '0») ?", "1'b0"),
+    ),
+    "vector": (
+        Mutant("npu_vector_load.sv", "queue_room && «beats <= credit_q»", "1'b1", "room for"),
+        Mutant("npu_vector_unpack.sv", "words8(part, «1'b1»)", "1'b0", "expected"),
+        # elements at a distance
+        Mutant(
+            "npu_vector_load.sv",
+            "if («view_i.stride[MAX_RANK-1] == 32'd2»)",
+            "view_i.stride[MAX_RANK-1][31:1] == 31'd1",
+            "expected",
+        ),
+        Mutant("npu_vector_load.sv", "(view_i.size[MAX_RANK-1] - «32'd1») <<", "32'd0"),
+        Mutant("npu_vector_unpack.sv", "take && «gap_log2_i == 2'd2») own", "1'b0", "expected"),
+        # program images
+        Mutant("npu_program_check.sv", "return «!written_q[code[3:0]]»", "1'b0", "expected 12"),
+        Mutant("npu_program_check.sv", "if («results_q[result]»)", "1'b0", "expected 12"),
+        Mutant("npu_program_check.sv", "&& «word_i[63:32] != '0»", "1'b0", "expected 12"),
+        Mutant("npu_program_check.sv", "= «word_i != '0»", "1'b0", "expected 12"),
+        Mutant("npu_program_check.sv", "!bad_q && «results_q == all_results»", "1'b1"),
+        Mutant("npu_program_check.sv", "«line.b >= 8'(TABLES)»", "1'b0", "expected 12"),
+        Mutant("npu_program_check.sv", ">= «columns_q»", "columns_q + 4'd1", "expected 12"),
+        Mutant("npu_program_check.sv", "columns_q <= «'0»", "4'd8", "expected 12"),
+        Mutant("npu_program_check.sv", "(«columns > 2'd1»)", "1'b0", "expected 12"),
+        # which programs are loaded
+        Mutant("npu_program_dir.sv", "= «walk_end > first»", "walk_q >= first", "program at line"),
+        Mutant("npu_program_dir.sv", "first - «FarthestStart»", "(FarthestStart - RangeW'(1))"),
+        Mutant("npu_program_dir.sv", "«BOOT_STARTS[line_i[BootLineW-1:0]]» ?", "1'b1", "at line"),
+        Mutant("npu_program_dir.sv", "(«ram_line < 32'(PROGRAM_RAM_LINES)» &&", "1'b1", "at line"),
+        Mutant("npu_program_load.sv", "if («read_err_q»)", "1'b0", "expected 8"),
+        Mutant("npu_program_load.sv", "STORE_VERDICT: if («!dir_busy_i»)", "1'b1"),
+        Mutant("npu_program_load.sv", "done_o && «verdict == ERROR_NONE»", "1'b1", "at line"),
+        Mutant("npu_program_load.sv", "word_o && «state_q == STORE»", "1'b1"),
+        # what is fetched of them
+        Mutant("npu_program_mem.sv", "ram_q[«write_addr_i»]", "write_addr_i & 12'h7ff"),
+        Mutant("npu_vector_fetch.sv", "!(«held_q» &&", "1'b1"),
+        Mutant("npu_vector_fetch.sv", "(info_i.constants + «7'd1»)", "7'd0"),
+        Mutant("npu_vector_fetch.sv", "following(«next_q», info_i", "pc_q"),
+        # tables
+        Mutant("npu_vector_lanes.sv", "&& «magnitude <= npu_fp_pkg::FP32_INF»", "1'b1"),
+        Mutant("npu_vector_lanes.sv", "«magnitude > limit» &&", "1'b0"),
+        Mutant("npu_vector_table.sv", "index = «magnitude < TABLE_FIRST[number]»", "1'b0"),
+        Mutant("npu_vector_table.sv", "if («index > 32'(TABLE_LAST[number])»)", "1'b0"),
+        Mutant("npu_vector_table.sv", "{negative: «word[31]»,", "1'b0"),
+        Mutant("npu_vector_table.sv", "«segments[l].negative» &&", "a_i[l*32 + 31]"),
+        Mutant("npu_vector_table.sv", "&& «TABLE_ODD[table_q][column]»", "1'b1"),
+        Mutant("npu_vector_table.sv", "if («segment && advance_i») table_q", "segment"),
+        Mutant("npu_vector_table.sv", "= segment_q[«slot_i»]", "found_slot_q"),
+        Mutant("npu_vector_table.sv", "segment_of(a_i[l*32 +: 32], «found_table_q»)", "table_q"),
+        Mutant(
+            "npu_vector_types_pkg.sv",
+            "return is_table(instruction.b) ? «instruction.b[2:0]»",
+            "instruction.c[2:0]",
+        ),
+        Mutant("npu_vector_operands.sv", "b_o = «b_table_q» ?", "1'b0"),
+        # results
+        Mutant("npu_vector_results.sv", "(«results_i > 2'd1»)", "1'b0", "no transfer"),
+        Mutant("npu_vector_results.sv", "push_no_i == «result_no_t'(n)»", "2'd0"),
+        Mutant("npu_vector_seq.sv", "|| «room_i[result_o]»", "room_i[0]"),
+        # clocks that stop too early
+        Mutant("npu_vector.sv", "!rst_ni || «used»", "s == 0"),
+        Mutant("npu_vector_results.sv", "!rst_ni || «reduces»", "reduce_i == REDUCE_FADD"),
+        Mutant("npu_vector_results.sv", "!rst_ni || «used»", "n == 0"),
+        Mutant("npu_vector.sv", "!rst_ni || «loads»", "start"),
+        Mutant("npu_vector_lanes.sv", "|| «slow_left_q != '0»", "slow_left_q > 1"),
+        Mutant("npu_vector_table.sv", "segment || reads || «found_q»", "1'b0"),
+        Mutant("npu_vector_table.sv", "segment || «reads» ||", "1'b0"),
+        Mutant(
+            "npu_program_check.sv",
+            "return «code - 8'(OPERAND_CONST) >= 8'(info_q.constants)»",
+            "code - 8'(OPERAND_CONST) > 8'(info_q.constants)",
+        ),
+        Mutant(
+            "npu_program_check.sv",
+            "«header.constants > 8'(MAX_CONSTANTS)»",
+            "header.constants > 8'(MAX_CONSTANTS + 1)",
+        ),
+    ),
+}
+"""Per bench; a mutant's number is its place, from 1."""
