@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
 from pydantic import Field, ValidationError, model_validator
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import PydanticCustomError
 
-from driver.errors import InputError, readable
+from driver.errors import InputError
 from driver.frozen import Frozen
 from driver.strict_yaml import read_yaml
+from driver.validation import explain
 
 ALIGNMENT_BYTES = 64
 """Regions, allocations and descriptors start at multiples of this."""
@@ -204,27 +205,7 @@ def _config(path: Path, name: str, common: dict[str, Any], entry: object) -> HwC
     try:
         return HwConfig.model_validate({**common, **own, "name": name})
     except ValidationError as error:
-        field, value, expected = explain(first_error(error))
+        field, value, expected = explain(error, HwConfig.model_fields)
         inherited = field.split(".")[0] in common.keys() - own.keys()
         section = "common" if inherited else f"configs.{name}"
         raise InputError(path, f"{section}.{field}", value, expected) from error
-
-
-def first_error(error: ValidationError) -> ErrorDetails:
-    """The one to tell: a misspelt key is unknown, and another is missing; the unknown says more."""
-    errors = error.errors(include_url=False)
-    return min(errors, key=lambda found: found["type"] != "extra_forbidden")
-
-
-def explain(error: ErrorDetails) -> tuple[str, object, str]:
-    """Field, value and expectation of one pydantic error."""
-    location = [str(part) for part in error["loc"]]
-    kind, context = error["type"], error.get("ctx", {})
-    if kind == "cross_check":
-        return ".".join([*location, context["field"]]), context["value"], context["expected"]
-    field = ".".join(location)
-    if kind == "missing":
-        return field, "nothing", "a value"
-    if kind == "extra_forbidden":
-        return field, "an unknown key", "no such key"
-    return field, readable(error["input"]), error["msg"].removeprefix("Input should be ")

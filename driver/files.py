@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 import tempfile
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from driver.errors import InputError, readable
+from driver.errors import InputError
+from driver.validation import explain
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -51,7 +52,5 @@ def read_json(path: Path, model: type[_Model]) -> _Model:
     try:
         return model.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or "file"
-        value: Any = "no JSON" if first["type"] == "json_invalid" else readable(first["input"])
-        raise InputError(path, field, value, first["msg"]) from error
+        field, value, expected = explain(error)
+        raise InputError(path, field or "file", value, expected) from error

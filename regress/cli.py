@@ -7,6 +7,7 @@ Exit status: 0 pass, 1 a verdict failed, 2 bad input, 3 infrastructure, 130 inte
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Annotated
 
 import typer
@@ -38,7 +39,6 @@ app = typer.Typer(
     name="npu-cosim",
     help="PyTorch workloads through the RTL of an NPU, checked bit for bit.",
     add_completion=False,
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
@@ -204,7 +204,7 @@ serve.mount(app)
 def main() -> None:
     """Entry point of the installed script."""
     mend_streams()
-    sys.exit(invoke(app))
+    sys.exit(invoke(partial(app, sys.argv[1:] or ["--help"])))
 
 
 if __name__ == "__main__":

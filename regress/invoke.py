@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from pydantic import ValidationError
 from typer.exceptions import TyperException
 
 from driver.errors import InfrastructureError, InputError, NpuError, printable, shorten
 from driver.files import write_text
+from driver.validation import explain
 from regress.paths import OUT
 
 INTERRUPTED = 130
@@ -34,7 +36,7 @@ def invoke(call: Callable[..., Any]) -> int:
     except NpuError as error:
         return _fail(str(error), error.exit_code)
     except TyperException as error:
-        return _fail(f"command line: {error.format_message()}", 2)
+        return _fail(f"command line: {_refused(error)}", 2)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:  # the reader has had enough: `npu-cosim tests | head`
@@ -42,6 +44,15 @@ def invoke(call: Callable[..., Any]) -> int:
         return 0
     except Exception as error:
         return _fail(_unforeseen(error), InfrastructureError.exit_code)
+
+
+def _refused(error: TyperException) -> str:
+    """What typer says; of a value that pydantic refused for it, also the value."""
+    said = error.format_message()
+    if not isinstance(error.__cause__, ValidationError):
+        return said
+    _, value, expected = explain(error.__cause__)
+    return f"{said.partition(': ')[0]}: got {value}, expected {expected}"
 
 
 def _unforeseen(error: Exception) -> str:

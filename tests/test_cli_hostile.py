@@ -75,7 +75,9 @@ def call(
         (["run", "a; x"], "command line: TEST: got a; x, expected one of"),
         (["run", "../x"], "command line: TEST: got ../x, expected one of"),
         (["run", "lenet", "--checkpoint", "/w"], "CHECKPOINT: got /w, expected none: lenet has no"),
-        (["run", "lenet", "--timeout", "nan"], "'--timeout'"),
+        (["run", "lenet", "--timeout", "nan"], "'--timeout': got 'nan', expected less than or"),
+        (["run", "lenet", "--seed", "abc"], "'--seed': got 'abc', expected a valid integer"),
+        (["run", "lenet", "--seed", "-1"], "'--seed': got '-1', expected greater than or"),
         (["run", "lenet", "--timeout", "inf"], "'--timeout'"),
         (["run", "lenet", "--op", HUGE], "--op"),
         (["run", "lenet", "--seed", HUGE], "'--seed'"),
@@ -116,6 +118,13 @@ def test_what_cannot_be_meant_is_one_short_line_and_exit_2(
     assert err.count("\n") == 1
     assert len(err) < 1000
     assert not [path for path in tmp_path.rglob("*") if path.is_file()], "something was written"
+
+
+def test_the_command_alone_prints_its_help(call: Call) -> None:
+    code, out, err = call()
+    assert (code, err) == (0, "")
+    assert "Usage: npu-cosim" in out
+    assert out.count("\n") > 10
 
 
 def test_an_unforeseen_error_is_exit_3_with_its_traceback_in_a_file(

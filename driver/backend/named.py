@@ -13,10 +13,11 @@ from pydantic import Field, ValidationError
 
 from driver.backend.handshake import read_token
 from driver.backend.settings import ClientSettings, UioSettings
-from driver.config import CONFIG_NAME, explain, first_error
+from driver.config import CONFIG_NAME
 from driver.errors import InputError
 from driver.frozen import Frozen
 from driver.strict_yaml import read_yaml
+from driver.validation import explain
 
 BACKENDS_SECTION = "backends"
 DEVICE_SECTION = "torch_device"
@@ -110,7 +111,7 @@ def _parsed(model: type[M], path: Path, field: str, section: dict[str, Any]) -> 
     try:
         return model.model_validate(section)
     except ValidationError as error:
-        inner, value, expected = explain(first_error(error))
+        inner, value, expected = explain(error, model.model_fields)
         raise InputError(path, f"{field}.{inner}", value, expected) from error
 
 

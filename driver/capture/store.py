@@ -23,6 +23,7 @@ from driver.capture.capsule import Bytes, Capsule, content_hash
 from driver.capture.format import ELEMENT_BYTES, MAX_BROADCAST, Document, Storage, TensorRef
 from driver.errors import InputError
 from driver.regular import check_regular, read_regular
+from driver.validation import explain
 
 DOCUMENT_FILE: Final = "capsule.json"
 TENSOR_FILE: Final = "tensors.safetensors"
@@ -162,9 +163,8 @@ def _read_document(file: Path) -> Document:
     try:
         document = Document.model_validate_json(text)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(str(part) for part in first["loc"]) or "file"
-        raise InputError(str(file), field, _brief(first["input"]), first["msg"]) from error
+        field, value, expected = explain(error)
+        raise InputError(str(file), field or "file", _brief(value), expected) from error
     computed = content_hash(fields)
     if computed != document.hash:
         raise InputError(str(file), "hash", document.hash, f"{computed} (the contents' hash)")

@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError, field_validator
 from driver.errors import InputError
 from driver.frozen import Frozen
 from driver.strict_yaml import read_yaml
+from driver.validation import explain
 from regress.paths import ROOT
 
 KNOWN_ISSUES = ROOT / "regress" / "baselines" / "known_issues.yaml"
@@ -78,6 +79,6 @@ def _issue(path: Path, number: int, entry: Any) -> KnownIssue:
     try:
         return KnownIssue.model_validate(entry)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        field = ".".join(["", *(str(part) for part in first["loc"])])
-        raise InputError(path, f"issues[{number}]{field}", first["input"], first["msg"]) from error
+        field, value, expected = explain(error, KnownIssue.model_fields)
+        place = f"issues[{number}].{field}" if field else f"issues[{number}]"
+        raise InputError(path, place, value, expected) from error

@@ -12,11 +12,12 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
-from driver.config import explain, first_error, refuse
+from driver.config import refuse
 from driver.errors import InputError
 from driver.frozen import Frozen
 from driver.results import MAX_SHARDS, ArrayModel, BackendName, Count, Mode, Name, Seed
 from driver.strict_yaml import read_yaml
+from driver.validation import explain
 
 SECTION = "nightly"
 
@@ -153,5 +154,5 @@ def load_nightly(path: Path) -> NightlyConfig:
     try:
         return NightlyConfig.model_validate(section)
     except ValidationError as error:
-        field, value, expected = explain(first_error(error))
+        field, value, expected = explain(error)
         raise InputError(path, f"{SECTION}.{field}", value, expected) from error
