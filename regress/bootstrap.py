@@ -163,13 +163,12 @@ class Environment:
     def _check_torch(self) -> None:
         """Replace a torch that does not import by its build for the CPU."""
         found = re.search(r"^torch==\S+$", (self.root / LOCK).read_text(encoding="utf-8"), re.M)
-        if found is None or not self._torch_error():
+        if found is None or not (error := self._torch_error()):
             return
-        _say(f"setup: the {found[0]} of the package index needs CUDA: taking that for the CPU")
+        _say(f"setup: {found[0]} does not import ({error}): taking its build for the CPU")
         place = ("--no-deps", "--force-reinstall", "--index-url", TORCH_FOR_CPU)
         self._pip(f"{found[0]} of {TORCH_FOR_CPU}", *place, found[0])
-        error = self._torch_error()
-        if error:
+        if error := self._torch_error():
             raise SetupError(f"{found[0]} does not import: {error}")
 
     def _torch_error(self) -> str:
