@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Mapping
+import traceback
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,35 @@ def replay_options(name: str) -> str:
     return f" CUSTOM_OPS={CUSTOM_OPS[name].file}" if name in CUSTOM_OPS else ""
 
 
+@contextmanager
+def mistakes_told(file: Path) -> Iterator[None]:
+    """Exceptions that pass through code of `file` become an InputError with the line of it that
+    was running: the file is its user's input."""
+    try:
+        yield
+    except Exception as error:
+        mistake = _mistake_in(file, error)
+        if mistake is None:
+            raise
+        raise mistake from error
+
+
+def _mistake_in(file: Path, error: Exception) -> InputError | None:
+    """None where no line of the file was running, and for verdicts and failures of machinery."""
+    if isinstance(error, SyntaxError) and error.filename == str(file):
+        return InputError(f"{file}:{error.lineno}", "syntax", error.msg, "Python")
+    frames = traceback.extract_tb(error.__traceback__)
+    frame = next((frame for frame in reversed(frames) if frame.filename == str(file)), None)
+    if frame is None or (isinstance(error, NpuError) and not isinstance(error, InputError)):
+        return None
+    place = f"{file}:{frame.lineno}"
+    if isinstance(error, InputError):
+        return InputError(place, f"{error.file}: {error.field}", error.value, error.expected)
+    where = "file" if frame.name == "<module>" else frame.name
+    found = f"{type(error).__name__}: {error}"
+    return InputError(place, where, found, "code that runs without an exception")
+
+
 def load_custom_ops(file: Path) -> tuple[CustomOp, ...]:
     """The ops that a Python file declares. InputError where it does not load or declares none."""
     if not file.is_file():
@@ -59,10 +90,11 @@ def load_custom_ops(file: Path) -> tuple[CustomOp, ...]:
     module = importlib.util.module_from_spec(found)
     sys.modules[name] = module
     try:
-        found.loader.exec_module(module)
+        with mistakes_told(file):
+            found.loader.exec_module(module)
     except NpuError:
         raise
-    except Exception as error:
+    except Exception as error:  # before its first line ran
         raise InputError(
             file, "file", f"{type(error).__name__}: {error}", "one that loads"
         ) from error

@@ -257,6 +257,12 @@ class InfrastructureError(NpuError):
     exit_code = 3
 
 
+class Interrupted(InfrastructureError):
+    """The user, or a time limit, ended it before its end."""
+
+    exit_code = 130
+
+
 class BackendDied(InfrastructureError):
     """A device is gone, with all in its memory. A new one has to be opened."""
 

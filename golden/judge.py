@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from driver.custom_ops import CUSTOM_OPS
-from driver.errors import UnsupportedOp
+from driver.errors import InputError, UnsupportedOp
 from driver.isa import DType
 from driver.results import Blame, Failure
 from driver.runtime.torch_types import NPU_TYPES
@@ -121,7 +121,10 @@ def expectations(call: OpCall, found: tuple[Result, ...]) -> tuple[Expectation |
     if rule is None:
         raise UnsupportedOp(call.op, "op", call.op, "an op of golden.bounds.table")
     with np.errstate(over="ignore", invalid="ignore"):
-        return rule(Subject(call, found))
+        expected = rule(Subject(call, found))
+    if not isinstance(expected, tuple) or len(expected) != len(found):
+        raise InputError(call.op, "bound", expected, f"a rule that expects {len(found)} results")
+    return expected
 
 
 def judge(
@@ -183,7 +186,9 @@ def _found(outputs: Sequence[_Output], comparison: Comparison) -> tuple[Blame, F
     for output in outputs:
         wrong, bad = output.bad_npu, output.bad_npu | output.bad_torch
         if bad.any():
-            return _against_torch(output, first(wrong if wrong.any() else bad))
+            gross = _gross(output) & wrong
+            worst = next(mask for mask in (gross, wrong, bad) if mask.any())
+            return _against_torch(output, first(worst), gross=bool(gross.any()))
     if comparison.unbounded and not comparison.elements_compared:
         output = next(output for output in outputs if output.cmodel.size)
         detail = _NOTHING_COMPARED.format(comparison.unbounded)
@@ -228,14 +233,16 @@ def _by_bounds(output: _Output, index: tuple[int, ...]) -> tuple[Blame, str]:
 
 
 # ---------------------------------------------------------------------- against torch
-def _against_torch(output: _Output, index: tuple[int, ...]) -> tuple[Blame, Failure]:
-    """RTL and cmodel agree, and one of the bounds is broken at `index`."""
+def _against_torch(
+    output: _Output, index: tuple[int, ...], *, gross: bool
+) -> tuple[Blame, Failure]:
+    """RTL and cmodel agree, and one of the bounds is broken at `index`; `gross`: by far."""
     bad_npu = output.bad_npu
     outside = f"NPU outside in {np.count_nonzero(bad_npu)}"
     outside += f", torch in {np.count_nonzero(output.bad_torch)}"
     right, answer = output.by_integers(index), output.torch[index]
     if right is None:
-        wrong = bool(bad_npu[index]) and _is_gross(output, index)
+        wrong = gross
         interval = output.expectation.npu
         low, high = (float(side[index]) for side in (interval.low, interval.high))
         admitted = "NaN" if interval.nan[index] else f"{low!r} to {high!r}"
@@ -253,14 +260,15 @@ def _against_torch(output: _Output, index: tuple[int, ...]) -> tuple[Blame, Fail
     return blame, _failure(output, index, detail, right=right)
 
 
-def _is_gross(output: _Output, index: tuple[int, ...]) -> bool:
-    """Whether the NPU is many bounds away from the truth: no rounding explains it."""
-    true, npu = float(output.expectation.true[index]), float(output.npu[index])
-    if output.dtype not in FLOAT_FORMATS or not (np.isfinite(true) and np.isfinite(npu)):
-        return True
-    interval = output.expectation.npu
-    largest = max(float(interval.high[index]) - true, true - float(interval.low[index]))
-    return abs(npu - true) > _GROSS * max(largest, float(ulp(np.asarray(true), output.dtype)))
+def _gross(output: _Output) -> Mask:
+    """Elements in which the NPU is many bounds away from the truth: no rounding explains it."""
+    true, npu, interval = output.expectation.true, output.npu, output.expectation.npu
+    if output.dtype not in FLOAT_FORMATS:
+        return np.ones(true.shape, np.bool_)
+    with np.errstate(over="ignore", invalid="ignore"):
+        bound = np.maximum(interval.high - true, true - interval.low)
+        far = np.abs(npu - true) > _GROSS * np.maximum(bound, ulp(true, output.dtype))
+    return np.asarray(far | ~np.isfinite(true) | ~np.isfinite(npu))
 
 
 def _failure(

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
-from driver.errors import InputError
+from driver.errors import InputError, ProcessRefused
 from driver.files import read_json, write_json, write_text
 from driver.frozen import Frozen
 
@@ -49,9 +49,13 @@ class Manifest(Frozen):
 
 @contextlib.contextmanager
 def locked(folder: Path, field: str) -> Iterator[None]:
-    """The folder, existing and this process's alone. InputError, naming the option `field`, when
-    another run has it or when it cannot be written."""
+    """The folder, existing and this process's alone; if it is refused, as it was before.
+
+    InputError, naming the option `field`, when another run has it or when it cannot be written.
+    """
     try:
+        new = [path for path in (folder, *folder.parents) if not path.exists()]
+        had_lock = (folder / LOCK_FILE).exists()
         folder.mkdir(parents=True, exist_ok=True)
         if not _regular_or_absent(folder / LOCK_FILE):
             raise _in_the_way(folder / LOCK_FILE, field)
@@ -64,6 +68,13 @@ def locked(folder: Path, field: str) -> Iterator[None]:
         raise InputError(folder, field, error.strerror or error, expected) from error
     try:
         yield
+    except (InputError, ProcessRefused):
+        if not had_lock:
+            (folder / LOCK_FILE).unlink(missing_ok=True)
+        for path in new:
+            with contextlib.suppress(OSError):  # not empty
+                path.rmdir()
+        raise
     finally:
         lock.release()
 
@@ -73,7 +84,8 @@ def fresh(folder: Path, names: Iterable[str]) -> Iterator[None]:
     """The names directly in `folder`, free: what earlier runs left under them is removed, and what
     is under them at the end is recorded.
 
-    InputError, and nothing removed, when one of them is in use by something that no run left.
+    InputError, and nothing removed, when one of them is in use by something that no run left. A run
+    that is refused leaves nothing under them.
     """
     names = tuple(names)
     former = _manifest(folder)
@@ -85,11 +97,18 @@ def fresh(folder: Path, names: Iterable[str]) -> Iterator[None]:
     write_json(folder / MANIFEST, Manifest(files=kept, begun=names))
     try:
         yield
+    except (InputError, ProcessRefused):
+        for name in names:
+            _remove(folder, name, Manifest(begun=names))
+        raise
     finally:
         made = [path for name in names for path in _files(folder / name)]
         found = sorted({*kept, *(path.relative_to(folder).as_posix() for path in made)})
         with contextlib.suppress(InputError):  # a full disk: what is `begun` remains the run's
-            write_json(folder / MANIFEST, Manifest(files=tuple(found)))
+            if found:
+                write_json(folder / MANIFEST, Manifest(files=tuple(found)))
+            else:
+                (folder / MANIFEST).unlink(missing_ok=True)
 
 
 def keep_text(folder: Path, name: str, text: str) -> Path:

@@ -23,6 +23,7 @@ from regress.console import console
 from regress.paths import ROOT
 
 _BOUNDS, _SAMPLES = "golden/bounds", "tb/ops/samples"
+_UNNAMED = f"{_SAMPLES} does not spell it: in a loop, or missing (tests/test_op_samples.py tells)"
 
 
 def mount(app: typer.Typer) -> None:
@@ -102,7 +103,7 @@ def facts(overload: str) -> Iterator[tuple[str, str]]:
         yield "bound", " ".join([_function(bound), *_lines(_BOUNDS, {base})])
     names = {overload, overload.removesuffix(".default"), base, base.strip("_")}
     names |= {name.removeprefix("aten.") for name in names}
-    yield "samples", " ".join(_lines(_SAMPLES, names)) or f"{_SAMPLES}, built in a loop"
+    yield "samples", " ".join(_lines(_SAMPLES, names)) or _UNNAMED
 
 
 def _function(function: Callable[..., Any]) -> str:

@@ -88,7 +88,12 @@ _ConfigName = Annotated[
 _Waves = Annotated[str, typer.Option(help=f"{_one_of(Waves)}.")]
 _Backend = Annotated[str, typer.Option(help=f"{_one_of(BackendName)}.")]
 _OpIndex = Annotated[str | None, typer.Option(help="Run only this op, or FIRST..LAST.")]
-_Timeout = Annotated[float, typer.Option(help="Wall-clock limit in seconds.", min=1.0, max=_WEEK_S)]
+_Timeout = Annotated[
+    float,
+    typer.Option(
+        help="Limit in seconds; of waiting for a CPU a quarter counts.", min=1.0, max=_WEEK_S
+    ),
+]
 _Mode = Annotated[str, typer.Option(help=f"{_one_of(Mode)}; the test's own by default.")]
 _AllowCpu = Annotated[
     bool, typer.Option("--allow-cpu", help="Run ops on the CPU that the NPU cannot run.")

@@ -59,8 +59,9 @@ EXIT_CODES = {"pass": 0, "fail": 1, "error": 3}
 
 _TESTS = TypeAdapter(tuple[TestInfo, ...])
 _LIST_LIMIT_S = 60.0
-_GRACE_S = 10.0
-"""tb.run keeps the time limit itself and can say more; this much later it is stopped from here."""
+_GRACE = 0.1
+"""tb.run keeps the time limit itself and can say more; this part of it later it is stopped here."""
+_LONGEST_GRACE_S = 10.0
 _LOG_LINES = 8
 _ERROR_PREFIX = "error: "
 _Judged = tuple[RunResult, int]
@@ -161,7 +162,7 @@ def run_in_thread(
         start = time.monotonic()
         follower = _Follower(progress)
         command = [*runner, str(spec.out / SPEC_FILE)]
-        limit = spec.timeout_s + _GRACE_S
+        limit = spec.timeout_s + min(_GRACE * spec.timeout_s, _LONGEST_GRACE_S)
         with progress:
             ended = execute(
                 command, spec.out / LOG_FILE, limit, follower.take, on_idle=progress.tick
@@ -197,7 +198,7 @@ class _Follower:
 def _judge(spec: RunSpec, ended: Ended, follower: _Follower, seconds: float) -> _Judged:
     """Result and exit status: the run's own result where it can be trusted, an error where not."""
     if ended.timed_out:
-        return _broken(spec, f"the run {ended.describe(spec.timeout_s + _GRACE_S)}", seconds)
+        return _stopped(spec, f"the run {ended.describe(spec.timeout_s)}", seconds)
     try:
         result = read_json(spec.out / RESULT_FILE, RunResult)
     except InputError:
@@ -207,6 +208,26 @@ def _judge(spec: RunSpec, ended: Ended, follower: _Follower, seconds: float) -> 
         return _broken(spec, f"the run {why}", seconds)
     code = ended.status if result.status == "error" else EXIT_CODES[result.status]
     return result, code
+
+
+def _stopped(spec: RunSpec, what: str, seconds: float) -> _Judged:
+    """The error for a run at its time limit: with the ops that it had finished, where it could
+    still write them."""
+    try:
+        result = read_json(spec.out / RESULT_FILE, RunResult)
+    except InputError:
+        return _broken(spec, what, seconds)
+    if result.status != "error" or not _is_of(spec, result):
+        return _broken(spec, what, seconds)
+    result = result.model_copy(update={"message": f"{what}: {result.message}"})
+    write_json(spec.out / RESULT_FILE, result)
+    return result, EXIT_CODES["error"]
+
+
+def _is_of(spec: RunSpec, result: RunResult) -> bool:
+    """Whether a result is that of the run, as far as it says."""
+    asked = (spec.test, spec.config, spec.seed, spec.backend)
+    return (result.test, result.config, result.seed, result.backend) == asked
 
 
 def _no_result(spec: RunSpec, ended: Ended, seconds: float) -> _Judged:
@@ -222,8 +243,7 @@ def _no_result(spec: RunSpec, ended: Ended, seconds: float) -> _Judged:
 
 def _distrust(spec: RunSpec, result: RunResult, status: int, planned: int | None) -> str | None:
     """Why a result cannot be believed, or None."""
-    asked = (spec.test, spec.config, spec.seed, spec.backend)
-    if (result.test, result.config, result.seed, result.backend) != asked:
+    if not _is_of(spec, result):
         return "left the result of another run"
     expected = {"pass": (0,), "fail": (1,), "error": (2, 3)}[result.status]
     if status not in expected:

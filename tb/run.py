@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 from driver.config import load_config
-from driver.custom_ops import load_custom_ops
-from driver.errors import InputError, NpuError
+from driver.custom_ops import load_custom_ops, mistakes_told
+from driver.errors import InputError, Interrupted, NpuError
 from driver.results import (
     RESULT_FILE,
     AnyEvent,
@@ -34,7 +34,6 @@ from tb.ops.runner import RunObserver, run_ops
 from tb.ops.stopped import RunBroken
 from tb.tests import infos, load
 
-INTERRUPTED = 130
 _SECOND = "SIM=cxxrtl"
 _PLAIN_BUILD = {"array": "rtl", "variant": "plain"}
 """Fields that choose another build than that of the RTL as it is."""
@@ -109,8 +108,14 @@ def run(spec: RunSpec) -> RunResult:
     progress = _StdoutProgress()
     for name in ("driver.backend.rtl", "tb.ops.evidence"):
         logging.getLogger(name).addHandler(_NoteHandler(progress))
-    if spec.custom_ops is not None:
-        load_custom_ops(spec.custom_ops)
+    if spec.custom_ops is None:
+        return _run(spec, progress)
+    load_custom_ops(spec.custom_ops)
+    with mistakes_told(spec.custom_ops):
+        return _run(spec, progress)
+
+
+def _run(spec: RunSpec, progress: _StdoutProgress) -> RunResult:
     module = load(spec.test)
     if spec.name_filter is not None and not getattr(module, "FILTERS_BY_NAME", False):
         raise InputError("command line", "filter", spec.name_filter, "TEST=ops")
@@ -183,7 +188,7 @@ def main(arguments: list[str]) -> int:
         return _ended(error)
     except KeyboardInterrupt:  # by the user, or at the time limit: the parent knows which
         sys.stderr.write("interrupted\n")
-        return INTERRUPTED
+        return Interrupted.exit_code
     _print(EndEvent(cpu_seconds=_cpu_seconds()))
     return 0 if result.status == "pass" else 1
 

@@ -114,6 +114,15 @@ def main(spec: dict[str, object]) -> int:
         (out / "child").write_text(str(child.pid))
         if test == "hanging":
             time.sleep(600)
+    if test.startswith("long"):
+        try:
+            time.sleep(600)
+        except KeyboardInterrupt:
+            result |= {"message": "after 1 of 2 ops"}
+            result |= {"status": "pass" if test == "long-green" else "error"}
+            result["seed"] = 99 if test == "long-other" else spec["seed"]
+            (out / "result.json").write_text(json.dumps(result))
+            return 130
     if test in ("silent", "stale"):
         return 0
     if test == "lying":

@@ -17,7 +17,6 @@ from rich.console import Console
 
 from driver.errors import InfrastructureError, InputError, ProcessRefused
 from driver.results import RESULT_FILE, RunResult, RunSpec, read_json
-from regress import run as run_module
 from regress.paths import ROOT
 from regress.progress import ProgressBar
 from regress.run import RunOutcome, list_tests, run
@@ -119,20 +118,42 @@ def test_the_result_of_an_earlier_run_is_not_taken_for_the_new_one(tmp_path: Pat
 def test_bad_input_found_by_the_bench_is_its_own_line_and_leaves_no_result(tmp_path: Path) -> None:
     with pytest.raises(ProcessRefused, match=r"^capsule\.json: hash: got 1, expected 2$"):
         _run("refusing", tmp_path)
-    assert not (tmp_path / RESULT_FILE).exists()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ProcessRefused):
+        _run("refusing", tmp_path / "new" / "folder")
+    assert not (tmp_path / "new").exists()
 
 
-def test_a_hanging_run_is_ended_with_its_children(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(run_module, "_GRACE_S", 1.0)
+def test_bad_input_leaves_what_an_earlier_run_left_elsewhere(tmp_path: Path) -> None:
+    _run("evident", tmp_path)
+    (tmp_path / "mine.txt").write_text("")
+    with pytest.raises(ProcessRefused):
+        _run("refusing", tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".lock", "mine.txt"]
+    assert _run("passing", tmp_path)[0].exit_code == 0
+
+
+def test_a_hanging_run_is_ended_with_its_children(tmp_path: Path) -> None:
     start = time.monotonic()
     outcome, _ = _run("hanging", tmp_path, timeout_s=1.0)
     assert time.monotonic() - start < 30
     assert outcome.exit_code == 3
     assert outcome.result.message is not None
-    assert outcome.result.message.startswith("the run was stopped after its time limit of 2 s")
+    assert outcome.result.message.startswith("the run was stopped after its time limit of 1 s")
     assert _gone(int((tmp_path / "child").read_text()))
+
+
+@pytest.mark.parametrize(("test", "ops"), [("long", 1), ("long-other", 0), ("long-green", 0)])
+def test_a_run_at_its_limit_keeps_the_ops_that_it_had_finished(
+    tmp_path: Path, test: str, ops: int
+) -> None:
+    outcome, _ = _run(test, tmp_path, timeout_s=1.0)
+    result = read_json(tmp_path / RESULT_FILE, RunResult)
+    assert (outcome.exit_code, result) == (3, outcome.result)
+    assert (result.status, len(result.ops)) == ("error", ops)
+    assert result.message is not None
+    told = "the run was stopped after its time limit of 1 s"
+    assert result.message.splitlines()[0] == told + (": after 1 of 2 ops" if ops else "")
 
 
 def test_children_that_a_finished_run_leaves_behind_are_ended(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def run(
 class Hanging(Device):
     """Stops for good in its sixth command."""
 
-    error: Exception = VerdictError("device hung at cycle 4711: no interrupt")
+    error: BaseException = VerdictError("device hung at cycle 4711: no interrupt")
 
     def after(self, destination: int) -> None:
         if self.executed >= 6:
@@ -143,6 +143,22 @@ def test_a_simulator_that_dies_is_no_verdict_but_its_op_and_the_finished_ones_st
     )
     assert result.reproduce.endswith("--op 5")
     assert '"error":"SimulatorDied"' in capsys.readouterr().out
+
+
+class InterruptedDevice(Hanging):
+    error = KeyboardInterrupt()
+
+
+def test_a_run_that_is_interrupted_tells_of_the_finished_ops(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Session, "_open_rtl", lambda *_: InterruptedDevice())
+    monkeypatch.setattr(smoke, "cases", Sums.cases)
+    write_json(tmp_path / "run.json", spec(tmp_path))
+    assert tb.run.main([str(tmp_path / "run.json")]) == 130
+    result = read_json(tmp_path / "result.json", RunResult)
+    assert (result.status, len(result.ops)) == ("error", 5)
+    assert result.message is not None and result.message.startswith("interrupted after 5 of ")
 
 
 class WrongThenDying(Device):

@@ -118,6 +118,19 @@ def test_a_reference_that_breaks_its_own_bound_is_no_pass(monkeypatch: pytest.Mo
     assert (verdict.blame, verdict.comparison.npu_violations) == ("precision", 0)
 
 
+def test_one_gross_element_makes_it_a_matter_of_packets() -> None:
+    x = torch.arange(1.0, 9.0, dtype=torch.bfloat16)
+    call = OpCall("aten.exp.default", (x,))
+    near, far = (tensor_bits(torch.exp(x)) for _ in range(2))
+    near[2] += 4  # some units in the last place, which may be a rounding
+    far[2] += 4
+    far[5] += 400
+    for bits, blame, element in ((near, "precision", 2), (far, "lowering", 5)):
+        verdict = judge(call, [bits], None, 4)
+        assert verdict.failure is not None
+        assert (verdict.blame, verdict.failure.element) == (blame, (element,))
+
+
 @pytest.mark.parametrize("output", [0, 1])
 def test_every_output_is_judged(output: int) -> None:
     x = torch.randn(4, 6, generator=torch.Generator().manual_seed(1))

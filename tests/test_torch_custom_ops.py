@@ -243,7 +243,12 @@ def one(x: torch.Tensor) -> torch.Tensor:
     [
         ("quantize", SAMPLES, lambda b, out, x: None, "namespace::name"),
         ("aten::mine", SAMPLES, lambda b, out, x: None, "a namespace other than aten, npu"),
-        ("mylib::mine", [], lambda b, out, x: None, "one list of arguments of mylib::mine"),
+        (
+            "mylib::mine",
+            [],
+            lambda b, out, x: None,
+            "mylib::mine: samples: got none, expected one list of arguments",
+        ),
         ("mylib::mine", SAMPLES, lambda b, out, y: None, "builder, result, x: the reference's"),
     ],
 )
@@ -311,26 +316,6 @@ def test_the_line_that_runs_it_again_has_the_file_and_the_filter() -> None:
     line = reproduce_line(spec)
     assert line.endswith(" --custom-ops '/a b.py' --filter 'my lib'")
     assert reproduce_line(spec, 7).endswith(" --custom-ops '/a b.py' --op 7")
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (None, "a Python file that is there"),
-        ("x = 1", "a function under torch.npu.custom_op"),
-        ("1 / 0", "ZeroDivisionError"),
-        ("def (", "SyntaxError"),
-    ],
-)
-def test_a_file_that_declares_no_op_is_refused(
-    tmp_path: Path, text: str | None, expected: str
-) -> None:
-    path = tmp_path / "mine.py"
-    if text is not None:
-        path.write_text(text)
-    with pytest.raises(InputError, match=expected) as caught:
-        load_custom_ops(path)
-    assert "\n" not in str(caught.value)
 
 
 def test_the_page_shows_the_example() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from math import prod
 
 from driver.config import HwConfig
-from driver.errors import UnsupportedOp
+from driver.errors import InputError, UnsupportedOp
 from driver.isa import DTYPE_BYTES, FLAGS, MATMUL_DTYPES, DType, Opcode, Packet, flag_word
 from driver.isa.image import LINE_BYTES
 from driver.isa.micro import PLAIN_IMMEDIATES, PLAIN_SOURCES, Reduce, VectorProgram
@@ -130,12 +130,14 @@ class ProgramBuilder:
         innermost dimension. `line`: where `load` has put the program, for one that is loaded by
         packets of the op itself.
         """
-        declared = PROGRAMS[program] if isinstance(program, str) else program
+        declared = PROGRAMS.get(program) if isinstance(program, str) else program
+        if declared is None:
+            raise InputError(self._op, "vector program", program, "one of docs/vector-programs.md")
         results = [result] if isinstance(result, TensorView) else list(result)
         name = declared.name
         assert len(sources) == declared.sources, f"{name} has {declared.sources} sources"
         assert len(results) == declared.results, f"{name} has {declared.results} results"
-        assert len(imms) == len(declared.imms), f"{name}: {declared.imms}"
+        assert len(imms) == len(declared.imms), f"{name} has the numbers {declared.imms}"
         assert len({view.sizes for view in results}) == 1, f"{name}: results of unequal sizes"
         words = [self._word(imm) for imm in imms]
         first, positional = results[0], declared.positional

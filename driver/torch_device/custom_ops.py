@@ -24,6 +24,7 @@ Tensor = torch.Tensor
 _NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
 _TAKEN = ("aten", "npu", "prims")
 """Namespaces of torch and of this project."""
+_NO_TENSORS = (int, float, str, tuple, list, type(None))
 _BEFORE = 2
 """Parameters of a rule before the op's own: the builder and the result."""
 
@@ -61,25 +62,29 @@ def custom_op(
         torch's CustomOpDef: callable, and torch.ops.mylib.quantize is the same op.
 
     Raises:
-        InputError: a name, a rule's parameters or samples that are not as above. Torch's errors
-        for a reference that it makes no schema of.
+        InputError: a name, a bound, a rule's parameters or samples that are not as above. Torch's
+        errors for a reference that it makes no schema of.
 
     Example: examples/custom_op.py, explained in docs/custom-ops.md.
     """
     _check_name(name)
+    if not callable(bound):
+        raise InputError(name, "bound", bound, "a rule of golden.bounds.own, or as those")
     if not samples:
-        raise InputError("custom_op", "samples", "none", f"one list of arguments of {name}")
+        raise InputError(name, "samples", "none", "one list of arguments")
 
     def declared(rule: Callable[..., None]) -> Any:
         _check_parameters(name, rule, reference)
         made = torch.library.custom_op(name, reference, mutates_args=(), device_types="cpu")
+        schema = made._opoverload._schema
+        _check_samples(name, samples, schema.arguments)
         made.register_fake(fake or reference)
         if backward is not None:
             made.register_autograd(backward, setup_context=setup_context)
         if autocast is not None:
             made.register_autocast("npu", autocast)
         overload = f"{name.replace('::', '.')}.default"
-        _add_row(overload, rule, len(made._opoverload._schema.returns))
+        _add_row(overload, rule, len(schema.returns))
         file = Path(inspect.getfile(rule))
         declare(CustomOp(overload, bound, tuple(samples), tuple(dtypes), file))
         return made
@@ -101,6 +106,19 @@ def _check_parameters(name: str, rule: Callable[..., None], reference: Callable[
     if found != wanted:
         expected = f"builder, result, {', '.join(wanted)}: the reference's"
         raise InputError(name, "parameters of the rule", ", ".join(found) or "none", expected)
+
+
+def _check_samples(name: str, samples: Sequence[tuple[Any, ...]], schema: Sequence[Any]) -> None:
+    """InputError for a sample without a required argument, with more than the schema has, or
+    with something else than a tensor in the place of one."""
+    required = sum(not argument.has_default_value() for argument in schema)
+    for sample in samples:
+        if not required <= len(sample) <= len(schema):
+            wanted = ", ".join(argument.name for argument in schema)
+            raise InputError(name, "samples", f"{len(sample)} arguments", wanted)
+        for argument, value in zip(schema, sample, strict=False):
+            if str(argument.type) == "Tensor" and isinstance(value, _NO_TENSORS):
+                raise InputError(name, f"samples, {argument.name}", value, "T(), a tensor")
 
 
 def _add_row(overload: str, rule: Callable[..., None], outputs: int) -> None:

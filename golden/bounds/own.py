@@ -9,6 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 
+from driver.errors import InputError
 from golden.bounds import exact
 from golden.bounds.elementwise import running, true_of
 from golden.bounds.expectation import (
@@ -51,6 +52,8 @@ def equal(subject: Subject) -> tuple[Expectation | None, ...]:
 def ulps(count: float) -> Rule:
     """Within so many ULP of fp32 of the true value, before the rounding to the result's type; the
     reference within as many and two roundings to its own type."""
+    if not isinstance(count, int | float) or not count > 0:
+        raise InputError("own.ulps", "count", _shown(count), "a number above 0, as own.ulps(2)")
 
     def rule(subject: Subject) -> tuple[Expectation | None, ...]:
         dtype, true = subject.answer().dtype, true_of(subject)
@@ -64,5 +67,15 @@ def ulps(count: float) -> Rule:
 
 
 def roundings(count: int, terms: Callable[[OpCall], torch.Tensor]) -> Rule:
-    """A sum of products: so many roundings, each of at most `terms`, the sum of the magnitudes."""
+    """A sum of products: `count` roundings, each relative to what `terms` computes from the call
+    (`call.tensors()` are its tensors): the sum of the magnitudes that each element adds up."""
+    if not isinstance(count, int) or count < 1:
+        raise InputError("own.roundings", "count", _shown(count), "an int of at least 1")
+    if not callable(terms):
+        raise InputError("own.roundings", "terms", terms, "a function of the call")
     return running(terms, count)
+
+
+def _shown(value: object) -> object:
+    """A number or a text as it is, of anything else the type."""
+    return value if isinstance(value, int | float | str) else type(value).__name__

@@ -15,7 +15,7 @@ from typing import Protocol
 from driver.capture import Capsule
 from driver.capture.format import HOST_READ
 from driver.config import HwConfig
-from driver.errors import InputError, VerdictError
+from driver.errors import InputError, Interrupted, VerdictError
 from driver.reproduce import reproduce_line
 from driver.results import Curve, LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Site
 from tb.ops.capsules import is_free
@@ -72,7 +72,8 @@ def run_ops(
     """Run the entries of `module`, all or those that the spec picks.
 
     A device that stops (it hangs, an assertion fails) fails its op, and the ops after it do not
-    run. RunBroken, with the ops that were finished, when something around the device stops.
+    run. RunBroken, with the ops that were finished, when something around the device stops, or
+    when a SIGINT ends the run.
     """
     entries = list(module.cases(spec, config))
     plan = _Plan(entries, _picked(spec, entries), module, [])
@@ -86,6 +87,10 @@ def run_ops(
         session.close()
     if state.broken is not None:
         raise RunBroken(_broken(spec, state), state.broken.error) from state.broken
+    if state.interrupted:
+        text = f"interrupted after {len(state.rows)} of {len(plan.picked)} ops"
+        update = {"status": "error", "message": text}
+        raise RunBroken(_result(spec, state, []).model_copy(update=update), Interrupted(text))
     if len(plan.picked) > 1:
         rerun = partial(_rerun, config, plan, stall)
         numbers = [entry.index for entry in _siblings(entries, state.rows)]
@@ -110,6 +115,7 @@ class _RunState:
     ledger: Counter[tuple[str, Site, str]] = field(default_factory=Counter)
     broken: OpStopped | None = None
     """Where the run ended through no fault of the device."""
+    interrupted: bool = False
     notes: list[str] = field(default_factory=list)
 
 
@@ -134,6 +140,8 @@ def _take(session: Session, plan: _Plan, state: _RunState, progress: RunObserver
             return
         add(stopped_row(stop, session.spec), _ON_NPU)
         state.notes.append(f"the device stopped in {place_of(stop.case)}: no op after it was run")
+    except KeyboardInterrupt:  # what was finished is told
+        state.interrupted = True
 
 
 def _siblings(entries: Sequence[Runnable], rows: Sequence[OpRow]) -> list[Runnable]:

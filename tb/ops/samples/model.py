@@ -9,6 +9,8 @@ from typing import Any
 
 import torch
 
+from driver.errors import InputError
+
 Tensor = torch.Tensor
 Generator = torch.Generator
 
@@ -33,6 +35,11 @@ class T:
     """Of indices: they lie below it."""
     plain: bool = False
     """Always dense and never repeated: the op writes to it, or wants it so."""
+
+    def __post_init__(self) -> None:
+        """InputError for values that there are none of."""
+        if self.values not in VALUES:
+            raise InputError("T", "values", self.values, f"one of {', '.join(VALUES)}")
 
 
 @dataclass(frozen=True)
