@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mistakes in a file of custom ops: one line that names the file, its line and what was expected."""
+"""Mistakes in a file of custom ops: one line with the file, its line, and what was expected."""
 
 from __future__ import annotations
 
