@@ -193,6 +193,16 @@ def test_a_database_that_stays_locked_is_one_typed_error(tmp_path: Path) -> None
         assert store.attempts("p1") == []
 
 
+@pytest.mark.parametrize("kept_bytes", [2000, 9000])
+def test_a_damaged_database_is_named(tmp_path: Path, kept_bytes: int) -> None:
+    with Store.open(tmp_path) as store:
+        store.add_plan(PLAN, ITEMS)
+    file = tmp_path / DATABASE_FILE
+    file.write_bytes(file.read_bytes()[:kept_bytes])
+    with pytest.raises(InputError, match=f"{DATABASE_FILE}: file: got .*malformed, expected a so"):
+        Store.open(tmp_path).plans()
+
+
 @pytest.mark.parametrize("url", ["nonsense", "nosuch://x/y"])
 def test_a_url_that_means_nothing_is_bad_input(tmp_path: Path, url: str) -> None:
     with pytest.raises(InputError, match="store"):

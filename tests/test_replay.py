@@ -105,6 +105,17 @@ def test_an_op_that_did_not_fail_is_refused(night: tuple[Store, StoredJob]) -> N
         replay_job(night[1], silent, 9999)
 
 
+def test_a_damaged_result_is_named(night: tuple[Store, StoredJob]) -> None:
+    store, job = night
+    file, text = job.folder / "result.json", (job.folder / "result.json").read_text()
+    file.write_text(text[:200])
+    try:
+        with pytest.raises(InputError, match=r"result.json: file: got missing or unreadable"):
+            replay_job(load_job(store, job.attempt.id), silent, job.failing[0].index)
+    finally:
+        file.write_text(text)
+
+
 def test_a_job_that_passed_or_never_started_is_refused(tmp_path: Path) -> None:
     with Store.open(tmp_path) as store:
         good, idle = item("smoke"), item("stalls")

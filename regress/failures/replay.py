@@ -12,7 +12,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from driver.errors import InputError
-from driver.results import OpRow, RunResult, RunSpec, Waves
+from driver.results import RESULT_FILE, OpRow, RunResult, RunSpec, Waves
 from regress.analysis.triage import normalised
 from regress.paths import CONFIG_FILE, OUT
 from regress.progress import ProgressBar
@@ -66,6 +66,9 @@ def failing_row(job: StoredJob, op: int | None) -> OpRow | None:
     InputError when nothing failed, or the op of that index did not.
     """
     rows = job.failing
+    if op is not None and job.result is None:
+        expected = "what the job found; without OP all of it is run again"
+        raise InputError(job.folder / RESULT_FILE, "file", "missing or unreadable", expected)
     if op is None:
         if not rows and not job.attempt.red:
             raise InputError(job.item.label, "status", job.attempt.status.value, "a failed job")

@@ -8,6 +8,7 @@ nothing, and adding another under its number is refused. Knows no process and ru
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 from sqlalchemy import Connection, Engine, Table, insert, inspect, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
-from driver.errors import InfrastructureError, InputError
+from driver.errors import InfrastructureError, InputError, NpuError
 from regress.paths import NIGHTLY
 from regress.results import tables
 from regress.results.database import READING, database_url, open_engine
@@ -33,6 +34,7 @@ from regress.results.model import (
 
 BUSY_TIMEOUT_S = 30.0
 _SHOWN = 200
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class Store:
@@ -266,7 +268,13 @@ class Store:
         rows = self._all(query)
         return rows[0]._mapping if rows else None
 
-    def _failed(self, error: SQLAlchemyError) -> InfrastructureError:
-        """The database's own words."""
-        said = " ".join(str(getattr(error, "orig", None) or error).split())[:_SHOWN]
+    def _failed(self, error: SQLAlchemyError) -> NpuError:
+        """The database's own words; an InputError for a file that is damaged."""
+        cause = getattr(error, "orig", None)
+        said = " ".join(str(cause or error).split())[:_SHOWN]
+        if getattr(cause, "sqlite_errorcode", None) in _DAMAGED:
+            file = self._engine.url.database
+            return InputError(
+                file, "file", said, "a sound database: put a copy back, or move it away"
+            )
         return InfrastructureError(f"the store in {self.folder}: {said}")
