@@ -106,7 +106,7 @@ def _check_mutant(spec: RunSpec, kind: str) -> None:
 def run(spec: RunSpec) -> RunResult:
     """Run the test of `spec`. NpuError for whatever is not a verdict."""
     progress = _StdoutProgress()
-    for name in ("driver.backend.rtl", "tb.ops.evidence"):
+    for name in ("driver.backend.rtl", "tb.ops.evidence", "tb.sim.progress"):
         logging.getLogger(name).addHandler(_NoteHandler(progress))
     if spec.custom_ops is None:
         return _run(spec, progress)

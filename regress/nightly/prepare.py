@@ -117,22 +117,34 @@ class _Cancelled(Exception):
 
 
 def do_step(
-    step: PrepareStep, config_file: Path, logs: Path, wanted: Callable[[], bool]
+    step: PrepareStep,
+    config_file: Path,
+    logs: Path,
+    wanted: Callable[[], bool],
+    note: Callable[[str], None] = lambda text: None,
 ) -> tuple[PrepareResult, bool]:
-    """Do a step here: what it left, and whether it had been there."""
+    """Do a step here: what it left, and whether it had been there. `note` hears what the step says
+    while it lasts."""
     lines: list[str] = []
     log = logs / f"{step.name.replace(' ', '-')}.log"
 
+    said = ""
+
     def idle() -> None:
+        nonlocal said
         if not wanted():
             raise _Cancelled
+        for last in last_lines(log, 1):
+            if last != said:
+                said = last
+                note(last)
 
     try:
         logs.mkdir(parents=True, exist_ok=True)
         ended = execute(step.command(config_file), log, _LIMIT_S, lines.append, on_idle=idle)
         if ended.status != 0 or ended.timed_out:
-            said = "".join(last_lines(log, 1)).removeprefix("error: ")
-            return PrepareResult(False, said or f"{step.name} {ended.describe(_LIMIT_S)}"), False
+            why = "".join(last_lines(log, 1)).removeprefix("error: ")
+            return PrepareResult(False, why or f"{step.name} {ended.describe(_LIMIT_S)}"), False
         answer = json.loads(lines[-1])
         folder = Path(answer["folder"])
         return PrepareResult(True, str(answer["key"]), folder), bool(answer["cached"])

@@ -201,7 +201,7 @@ class PlanRunner:
         if build is not None and step.kind == BUILD_STEP:
             return build(step, config_file)
         logs = plan_folder(self._store, self._plan.id) / LOGS_FOLDER
-        return do_step(step, config_file, logs, self._wanted)
+        return do_step(step, config_file, logs, self._wanted, self._note)
 
     def _ok(self, step: PrepareStep) -> bool:
         return self._prepared[step].ok

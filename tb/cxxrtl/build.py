@@ -23,8 +23,8 @@ from tb.cxxrtl.split import split
 from tb.netlist.clock_gates import ungated
 from tb.netlist.elaborate import CLOCK, DESIGN, Elaboration, elaboration
 from tb.netlist.yosys import WORK, run_yosys
-from tb.sim.build import Progress
 from tb.sim.objects import ObjectStore, Unit, run_compiler
+from tb.sim.progress import BuildProgress
 from tb.sim.spec import BUILD_ROOT, FILELIST, SECOND_SIMULATOR, SIM_FOLDER, BuiltModel, digest
 from tb.sim.toolchain import find_compiler, find_verilator
 
@@ -71,22 +71,20 @@ def build_cxxrtl(
         with FileLock(build_root / f"{folder.name}.lock", timeout=_LIMIT_S):
             if _whole(folder):
                 return built
-            return _build(read, built, jobs, Progress(f"{config.name} ({SECOND_SIMULATOR})"))
+            return _build(read, built, jobs, BuildProgress(f"{config.name} ({SECOND_SIMULATOR})"))
     except Timeout as error:
         raise InfrastructureError(f"another build holds {folder} for too long") from error
     except OSError as error:
         raise InfrastructureError(f"build of {folder.name} failed: {error}") from error
 
 
-def _build(
-    read: Elaboration, built: BuiltModel, jobs: int, progress: Callable[[str], None]
-) -> BuiltModel:
+def _build(read: Elaboration, built: BuiltModel, jobs: int, progress: BuildProgress) -> BuiltModel:
     folder = built.folder
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     generate(read, folder, progress)
     store = ObjectStore(folder.parent / "objects", find_compiler(), jobs)
-    _link(folder, store.compile(_units(folder), _counted(progress)))
+    _link(folder, store.compile(_units(folder), progress.compiled))
     for intermediate in folder.glob("*.il"):
         intermediate.unlink()
     found = hashlib.sha256(built.binary.read_bytes()).hexdigest()
@@ -99,7 +97,7 @@ def _build(
 def compile_model(folder: Path, objects: Path, jobs: int = 2) -> Path:
     """The simulator of the generated code that is in `folder`, also when it was edited there."""
     store = ObjectStore(objects, find_compiler(), jobs)
-    _link(folder, store.compile(_units(folder), lambda _done, _all: None))
+    _link(folder, store.compile(_units(folder)))
     return folder / _BINARY
 
 
@@ -107,10 +105,6 @@ def _link(folder: Path, objects: list[Path]) -> None:
     compiler = find_compiler()
     linker = replace(compiler, command=compiler.command[-1:])
     run_compiler(linker, ["-o", _BINARY, *map(str, objects), "-pthread"], folder)
-
-
-def _counted(progress: Callable[[str], None]) -> Callable[[int, int], None]:
-    return lambda done, count: progress(f"compiled {done} of {count} files")
 
 
 def generate(read: Elaboration, folder: Path, progress: Callable[[str], None]) -> None:

@@ -21,7 +21,7 @@ from tb.netlist.elaborate import DESIGN, Elaboration, elaboration
 from tb.netlist.flat import FlatCell, FlatNetlist, load_flat
 from tb.netlist.fpga import CACHE, map_blocks
 from tb.netlist.yosys import WORK, run_yosys, yosys_version
-from tb.sim.build import Progress
+from tb.sim.progress import BuildProgress
 from tb.sim.spec import FILELIST, REPOSITORY
 
 _SCRIPT = f"""{{read}} --keep-hierarchy
@@ -173,7 +173,7 @@ def main() -> int:
         config = load_config(arguments.sim_config, arguments.config)
         if arguments.limit <= 0:
             raise InputError("command line", "limit", arguments.limit, "seconds above 0")
-        progress = Progress(f"the netlist of {config.name}")
+        progress = BuildProgress(f"the netlist of {config.name}")
         report = measure(config, arguments.limit, progress)
         if arguments.fpga:
             report = report.model_copy(update={"fpga": map_blocks(config, progress)})

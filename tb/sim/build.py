@@ -23,7 +23,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,33 +34,17 @@ from tb.sim.compile import GeneratedModel, ProfileStage, compile_all
 from tb.sim.layout import keep_in_place
 from tb.sim.objects import ObjectStore, run_compiler
 from tb.sim.plan import COLLECT, PREFIX, USE, BuildPlan, make_plan
+from tb.sim.progress import BuildProgress
 from tb.sim.spec import REPOSITORY, BuildSpec, BuiltModel
 
 log = logging.getLogger(__name__)
 
 _LOCK_TIMEOUT_S = 1800
-_PROGRESS_AFTER_S = 10.0
 _BINARY = "npu_sim"
 _LAYOUT = "layout.json"
 _MANIFEST = "build.json"
 _DIGEST = "npu_sim.sha256"
 _LOCATED = re.compile(r"%Error[^:]*: (?P<file>[^:]+):(?P<line>\d+):\d+: (?P<message>.*)")
-
-
-class Progress:
-    """Says what a long build is doing, once it has taken ten seconds, then every ten."""
-
-    def __init__(self, label: str) -> None:
-        self._label = label
-        self._start = time.monotonic()
-        self._next = _PROGRESS_AFTER_S
-
-    def __call__(self, doing: str) -> None:
-        """`doing` is what the build does now."""
-        elapsed = time.monotonic() - self._start
-        if elapsed >= self._next:
-            self._next = elapsed + _PROGRESS_AFTER_S
-            log.info("building %s: %s, %.0f s", self._label, doing, elapsed)
 
 
 def _verilate(plan: BuildPlan, folder: Path) -> None:
@@ -152,7 +135,8 @@ def build(spec: BuildSpec) -> BuiltModel:
 
 
 def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltModel:
-    progress = Progress(f"{plan.spec.label} ({plan.spec.variant})")
+    progress = BuildProgress(f"{plan.spec.label} ({plan.spec.variant})")
+    progress("Verilator reads the RTL")
     generated = family / "generated"
     _verilate(plan, generated)
     root_header = generated / f"{PREFIX}___024root.h"
@@ -173,7 +157,7 @@ def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltMode
 
 
 def _profiled(
-    plan: BuildPlan, model: GeneratedModel, store: ObjectStore, progress: Progress
+    plan: BuildPlan, model: GeneratedModel, store: ObjectStore, progress: BuildProgress
 ) -> ProfileStage:
     """The second stage of a profile-guided build, after the first: a simulator that counts has run
     the training programs, and left its counts."""

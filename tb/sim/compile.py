@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tb.sim.layout import Dependence
 from tb.sim.objects import ObjectStore, Unit
 from tb.sim.plan import FAST, OWN, PREFIX, RUNTIME, SLOW, TRACE, BuildPlan, own_headers
+from tb.sim.progress import BuildProgress
 from tb.sim.spec import digest
 
 _PRECOMPILE_FROM = 4
@@ -104,7 +105,7 @@ def compile_all(
     plan: BuildPlan,
     model: GeneratedModel,
     store: ObjectStore,
-    progress: Callable[[str], None],
+    progress: BuildProgress,
     stage: ProfileStage | None = None,
 ) -> list[Path]:
     """The objects of the whole simulator; with `stage`, of a step of a profile-guided build."""
@@ -132,10 +133,7 @@ def compile_all(
     ports = digest([pins, headers])
     units += [Unit(path, (*flags, *OWN), ports, generated) for path in plan.own_sources]
 
-    def report(done: int, total: int) -> None:
-        progress(f"compiled {done} of {total} changed files")
-
-    return store.compile(units, report)
+    return store.compile(units, progress.compiled)
 
 
 def _header_key(headers: list[Path]) -> str:

@@ -81,14 +81,19 @@ class ObjectStore:
         """How many of the objects are not there yet."""
         return sum(not self._object_path(unit).exists() for unit in units)
 
-    def compile(self, units: Sequence[Unit], progress: Callable[[int, int], None]) -> list[Path]:
-        """The objects of `units`, in order; `progress` hears (done, to do)."""
+    def compile(
+        self, units: Sequence[Unit], progress: Callable[[int, int, float], None] | None = None
+    ) -> list[Path]:
+        """The objects of `units`, in order; `progress` hears how many are compiled, how many have
+        to be, and which share of their text is."""
         objects = [self._object_path(unit) for unit in units]
         missing = [
             (unit, path) for unit, path in zip(units, objects, strict=True) if not path.exists()
         ]
         # The longest first: none of them is then begun when all others are done.
-        missing.sort(key=lambda pair: _text(pair[0]).stat().st_size, reverse=True)
+        sizes = {path: _text(unit).stat().st_size for unit, path in missing}
+        missing.sort(key=lambda pair: sizes[pair[1]], reverse=True)
+        to_do = total = sum(sizes[path] for _, path in missing)
         self.compiled += len(missing)
         self.reused += len(units) - len(missing)
         with ThreadPoolExecutor(max(1, self._jobs)) as pool:
@@ -98,9 +103,11 @@ class ObjectStore:
                 )
                 for unit, path in missing
             ]
-            for done, job in enumerate(jobs, start=1):
+            for done, ((_, path), job) in enumerate(zip(missing, jobs, strict=True)):
+                if progress is not None:
+                    progress(done, len(missing), 1 - to_do / total)
                 job.result()
-                progress(done, len(missing))
+                to_do -= sizes[path]
         for path in objects:
             os.utime(path)
         return objects

@@ -22,6 +22,7 @@ from driver.isa.programs import BOOT_IMAGE, LINES
 from tb.sim.compile import merge_small
 from tb.sim.objects import ObjectStore, Unit, run_compiler
 from tb.sim.plan import NO_IMPLICIT_NETS
+from tb.sim.progress import BuildProgress
 from tb.sim.spec import FILELIST, REPOSITORY, digest, read_filelist
 from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_verilator
 
@@ -209,9 +210,11 @@ def _build_locked(inputs: _BuildInputs, folder: Path) -> None:
     unfinished = folder.with_name(f".{folder.name}")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
+    progress = BuildProgress(f"bench {inputs.bench.name}")
+    progress("Verilator reads the RTL")
     _verilate(inputs, unfinished)
     store = ObjectStore(folder.parent / "objects", inputs.compiler, jobs=2)
-    objects = store.compile(_units(inputs, unfinished), lambda done, total: None)
+    objects = store.compile(_units(inputs, unfinished), progress.compiled)
     linker = replace(inputs.compiler, command=inputs.compiler.command[-1:])
     linked = ["-o", inputs.bench.name, *(str(path) for path in objects), "-pthread"]
     run_compiler(linker, linked, unfinished)

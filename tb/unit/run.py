@@ -7,6 +7,8 @@ Exit status: 0 no difference, 1 a difference or a broken rule, 2 bad input, 3 in
 from __future__ import annotations
 
 import argparse
+import logging
+import shlex
 import sys
 from pathlib import Path
 
@@ -48,6 +50,8 @@ def _run_arithmetic(given: argparse.Namespace) -> bool:
     )
     counts = f"{found.compared} compared, {found.differing} differing, seed {found.seed}"
     sys.stdout.write("\n".join([*found.differences, f"{found.test}: {counts}\n"]))
+    if found.differing:
+        _print_reproduce(given)
     return not found.differing
 
 
@@ -58,7 +62,20 @@ def _run_block(given: argparse.Namespace) -> bool:
         found = run_block(given.test, bus_bits, given.seed, given.rounds)
         sys.stdout.write(f"bus {bus_bits}, seed {given.seed}\n{found.report}")
         failures.append(found.failure)
+        if found.failure:
+            _print_reproduce(given, bus=bus_bits)
     return not any(failures)
+
+
+def _print_reproduce(given: argparse.Namespace, **narrower: int) -> None:
+    """The line that runs the failing bench again, in the shape in which it failed."""
+    options = {name: value for name, value in vars(given).items() if name not in ("test", "result")}
+    words = [
+        f"--{name} {shlex.quote(str(value))}"
+        for name, value in (options | narrower).items()
+        if value is not None
+    ]
+    sys.stdout.write(f"reproduce  .venv/bin/python -m tb.unit.run {given.test} {' '.join(words)}\n")
 
 
 def _run(given: argparse.Namespace) -> bool:
@@ -70,6 +87,7 @@ def _run(given: argparse.Namespace) -> bool:
 def main() -> int:
     """Run the bench that the command line names; errors are one line on stderr."""
     given = _arguments().parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
     try:
         right = _run(given)
     except NpuError as error:

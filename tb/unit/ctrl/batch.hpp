@@ -171,9 +171,10 @@ class Session {
 
   void compare_state(uint32_t seq, uint32_t head, bool by_ring) {
     const uint32_t ran = uint32_t(outcome_.commands);
-    check(d_.read(csr::kErrorCode) == uint32_t(outcome_.error),
-          "error code %u at command %u, expected %u at command %u", d_.read(csr::kErrorCode),
-          d_.read(csr::kErrorSeq) - seq, uint32_t(outcome_.error), ran - 1);
+    const uint32_t code = d_.read(csr::kErrorCode), expected = uint32_t(outcome_.error);
+    check(code != 0 || expected == 0, "no error, expected %u at command %u", expected, ran - 1);
+    check(code == expected, "error code %u at command %u, expected %u of %u commands", code,
+          d_.read(csr::kErrorSeq) - seq, expected, ran);
     check((d_.read(csr::kStatus) & 3) == (failed() ? 3u : 2u), "state %u",
           d_.read(csr::kStatus) & 3);
     check(d_.read(csr::kCompleted) == seq + ran, "completed %u", d_.read(csr::kCompleted) - seq);
@@ -264,6 +265,7 @@ class Session {
     uint64_t before = 0;
     size_t dispatches = 0;
     for (size_t i = 0; i < expected_.size(); ++i) {
+      const size_t dispatch = dispatches;
       const Events expected = expected_[i].dispatched ? d_.events.at(dispatches++) : Events{};
       if (expected_.size() - i > kRecordSlots || d_.memory.error_at(record_of(seq + uint32_t(i))))
         continue;
@@ -274,6 +276,14 @@ class Session {
       check(record.start_cycle > before && record.end_cycle >= record.start_cycle,
             "record %zu: time", i);
       before = record.start_cycle;
+      if (expected_[i].dispatched) {  // the channel's register lies between start and engine
+        check(record.start_cycle + 1 == d_.dispatched.at(dispatch).offered_at &&
+                  record.end_cycle == d_.ended_at.at(dispatch),
+              "record %zu: started in cycle %llu, ended in %llu", i,
+              (unsigned long long)record.start_cycle, (unsigned long long)record.end_cycle);
+      } else if (packets_[i].opcode != uint32_t(Opcode::kSync)) {
+        check(record.end_cycle == record.start_cycle, "record %zu: ran without an engine", i);
+      }
       const Events counted{record.active_cycles, record.operand_stall, record.result_stall,
                            record.read_beats, record.write_beats};
       check(counted == expected, "record %zu: counts", i);

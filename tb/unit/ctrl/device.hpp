@@ -35,7 +35,7 @@ class Device {
  public:
   explicit Device(uint64_t seed) : random(seed) {
     top.rst_ni = 0;
-    for (int i = 0; i < 4; ++i) tick();
+    for (uint64_t i = 0; i < kResetCycles; ++i) tick();
     top.rst_ni = 1;
     tick();
   }
@@ -86,6 +86,9 @@ class Device {
     top.eval();
     ++cycle;
   }
+
+  // The number of this cycle in the device, which counts from its reset.
+  uint64_t device_cycle() const { return cycle - kResetCycles; }
 
   // Ticks until it is so.
   template <typename Condition>
@@ -144,6 +147,7 @@ class Device {
   }
 
  private:
+  static constexpr uint64_t kResetCycles = 4;
   struct Read {
     uint64_t addr, due;
     unsigned beat;
@@ -279,7 +283,7 @@ class Device {
       Run& run = runs_[i];
       if (run.due != 0 && pins(i).done) {
         run.due = 0;
-        ended_at[run.number] = cycle;
+        ended_at[run.number] = device_cycle();
       }
       if (run.due != 0) check(run.command == command_words(i), "the command changed under way");
       if (pins(i).valid && !run.offered) offer(i);
@@ -319,6 +323,7 @@ class Device {
     d.opcode = next(32);
     run.number = dispatched.size();
     run.offered = true;
+    d.offered_at = device_cycle();
     dispatched.push_back(d);
     events.push_back({});
     if (on_start) on_start(run.number, running_numbers());

@@ -73,6 +73,7 @@ constexpr unsigned kScales = 3;  // of a Dispatch's windows
 
 // What an engine was handed: npu_engine_cmd_t.
 struct Dispatch {
+  uint64_t offered_at;  // cycle of the device in which it came to its engine
   Engine engine;
   uint32_t opcode, accumulate, int4_group, value, program, info, lines;
   std::array<uint32_t, kImmediates> imm;
