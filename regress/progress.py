@@ -18,8 +18,10 @@ _LINE_EVERY_S = 15.0
 class ProgressBar:
     """Follows one run on `console`; enter it around the run."""
 
-    def __init__(self, console: Console, title: str) -> None:
+    def __init__(self, console: Console, title: str, noun: str = "ops") -> None:
+        """`noun`: what is counted."""
         self._console = console
+        self._noun = noun
         self._title = title
         self._total: int | None = None
         self._done = 0
@@ -83,12 +85,14 @@ class ProgressBar:
     def left(self) -> str:
         """Time left, from the pace so far; empty while there is no telling. It does not rise while
         an op runs: one that takes longer than the others counts as nearly done."""
-        if not self._total or not self._done:
+        if not self._total or not 0 < self._done < self._total:
             return ""
         pace = (self._ended - self._start) / self._done
         others = max(self._total - self._done - 1, 0)
-        of_this = max(pace - (time.monotonic() - self._ended), 0) if self._total > self._done else 0
+        of_this = max(pace - (time.monotonic() - self._ended), 0)
         seconds = round(pace * others + of_this)
+        if not others and not of_this:
+            return "the last takes longer than the others"
         return f"{seconds // 60}:{seconds % 60:02} left"
 
     def _show(self) -> None:
@@ -106,4 +110,4 @@ class ProgressBar:
             self._last = now
             total = "?" if self._total is None else self._total
             left = f", {self.left()}" if self.left() else ""
-            self.note(f"{self._title}: {self._done}/{total} ops{failed}{left}")
+            self.note(f"{self._title}: {self._done}/{total} {self._noun}{failed}{left}")

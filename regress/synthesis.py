@@ -57,7 +57,9 @@ def run_synthesis(console: Console, options: SynthesisOptions) -> int:
     if record and config_file != CONFIG_FILE:
         raise InputError("command line", "config_file", config_file, f"{CONFIG_FILE} to record")
     folder = (options.out or OUT / "synth").absolute()
-    reports = _measured(names, config_file, folder, ProgressBar(console, "synth"), options.fpga)
+    reports = _measured(
+        names, config_file, folder, ProgressBar(console, "synth", "configurations"), options.fpga
+    )
     say = partial(print_line, console)
     for report in reports:
         console.print(table(report))

@@ -58,3 +58,7 @@ def test_the_time_left_follows_the_pace() -> None:
     watched._start -= 10.0
     watched._ended -= 10.0
     assert watched.left() == "3:16 left"  # the op at hand takes long
+    watched.plan(2)
+    assert watched.left() == "the last takes longer than the others"
+    watched.plan(1)
+    assert watched.left() == ""  # what goes on now is no op

@@ -234,12 +234,23 @@ def test_time_left_is_what_jobs_are_expected_to_take(monkeypatch: pytest.MonkeyP
     assert display.left() == ""
     display.started(ITEMS[0])
     display.done(ITEMS[0], replace(_job(ITEMS[0]).attempt(JobStatus.PASS), seconds=60.0))
-    assert display.left() == "1:58:50 left"  # twice as slow: (200 + 14000 + 60) / 2
+    assert display.left() == "3:53:20 left"  # twice as slow; no slot does the longest in half
+    usual[ITEMS[2].id] = 70.0
+    display = PlanDisplay(
+        Console(file=io.StringIO()), "t", ITEMS[:4], 2, lambda item: usual.get(item.id)
+    )
+    display.started(ITEMS[0])
+    display.done(ITEMS[0], replace(_job(ITEMS[0]).attempt(JobStatus.PASS), seconds=60.0))
+    assert display.left() == "3:20 left"  # (200 + 140 + 60) / 2
     display.started(ITEMS[1])
-    now[0] = 40.0
-    assert display.left() == "1:58:30 left"
+    now[0] = 40.0 + now[0]
+    assert display.left() == "3:00 left"
     for now[0] in (400.0, 500.0):  # longer than expected: does not rise
-        assert display.left() == "1:57:10 left"
+        assert display.left() == "2:20 left"
+    display.started(ITEMS[2])
+    display.started(ITEMS[3])
+    now[0] = 5000.0
+    assert display.left() == "longer than expected"
 
 
 def test_time_left_without_any_record_is_the_mean_of_this_run() -> None:

@@ -89,11 +89,15 @@ class PlanDisplay:
         known = [(usual, real) for usual, real in self._took if usual]
         usual_s = sum(usual for usual, _ in known)
         pace = sum(real for _, real in known) / usual_s if usual_s else 1.0
-        rest = sum(
+        rests = [
             self._rest_s(item_id, mean if usual is None else usual * pace)
             for item_id, usual in self._left.items()
-        )
-        minutes, seconds = divmod(round(rest / max(self._slots, 1)), 60)
+        ]
+        # No job is done by two slots: the longest of those left is a bound of its own.
+        rest = round(max(sum(rests) / max(self._slots, 1), *rests))
+        if not rest:
+            return "longer than expected"
+        minutes, seconds = divmod(rest, 60)
         hours, minutes = divmod(minutes, 60)
         return f"{f'{hours}:{minutes:02}' if hours else minutes}:{seconds:02} left"
 

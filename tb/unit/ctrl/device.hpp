@@ -11,7 +11,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <ranges>
 #include <set>
 #include <span>
 #include <string>
@@ -302,25 +301,9 @@ class Device {
   // Commands start in order; engines take them when they are ready.
   void offer(unsigned channel) {
     Run& run = runs_[channel];
-    words_ = run.command = command_words(channel);
-    next_bit_ = 0;
-    Dispatch d{};
+    run.command = command_words(channel);
+    Dispatch d = DispatchReader(run.command).read();
     d.engine = engine_of_channel(channel);
-    for (unsigned i = d.windows.size(); i-- > 0;) d.windows[i] = next_window();
-    for (uint32_t& size : d.product) size = next(32);
-    for (View& view : std::views::reverse(d.results)) view = next_view();
-    for (View& view : std::views::reverse(d.sources)) view = next_view();
-    d.dim = next(3);
-    for (uint32_t& word : d.imm) word = next(32);
-    d.lines = next(6);
-    d.info = next(24);
-    d.program = next(11);
-    d.value = next(32);
-    d.int4_group = next(4);
-    d.accumulate = next(1);
-    for (uint32_t& dtype : std::views::reverse(d.dst_dtypes)) dtype = next(4);
-    for (uint32_t& dtype : std::views::reverse(d.src_dtypes)) dtype = next(4);
-    d.opcode = next(32);
     run.number = dispatched.size();
     run.offered = true;
     d.offered_at = device_cycle();
@@ -339,44 +322,10 @@ class Device {
 
   std::vector<uint32_t> command_words(unsigned channel) {
     std::vector<uint32_t> words;
-    for (unsigned i = 0; i < kCommandWords; ++i) words.push_back(top.engine_cmd_o[channel][i]);
+    for (unsigned i = 0; i < DispatchReader::kWords; ++i)
+      words.push_back(top.engine_cmd_o[channel][i]);
     return words;
   }
-  // The next bits of the command, from its least significant one.
-  uint32_t next(unsigned bits) {
-    uint64_t window = words_.at(next_bit_ / 32);
-    if (next_bit_ % 32 + bits > 32) window |= uint64_t(words_.at(next_bit_ / 32 + 1)) << 32;
-    window >>= next_bit_ % 32;
-    next_bit_ += bits;
-    return uint32_t(window & ((uint64_t(1) << bits) - 1));
-  }
-  // npu_tensor_t: strides, sizes, base; index 4 is the innermost dimension.
-  View next_view() {
-    View v{};
-    for (uint32_t& stride : v.stride) stride = next(32);
-    for (uint32_t& size : v.size) size = next(32);
-    const uint64_t low = next(32);
-    v.base = low | uint64_t(next(32)) << 32;
-    return v;
-  }
-
-  uint64_t next_word64() {
-    const uint64_t low = next(32);
-    return low | uint64_t(next(32)) << 32;
-  }
-  // npu_window_t: base, batch, columns, rows.
-  WindowView next_window() {
-    WindowView window;
-    window.base = next_word64();
-    window.batch = next(32);
-    for (AxisView* axis : {&window.col, &window.row}) {
-      axis->inner = next(32);
-      axis->middle = next(32);
-      for (uint64_t& step : axis->step) step = next_word64();
-    }
-    return window;
-  }
-
   void quiet_at_reset() {
     check(reads_.empty() && write_due_ == 0 && running_numbers().empty(),
           "soft reset with work under way");
@@ -387,8 +336,6 @@ class Device {
   uint64_t write_addr_ = 0, write_bytes_ = 0, write_due_ = 0;
   bool write_error_ = false;
   std::vector<std::pair<std::vector<uint8_t>, uint64_t>> write_beats_;
-  // Four windows of 608 bits, four sizes, seven tensors of 384 bits and 329 more.
-  static constexpr unsigned kCommandWords = (5 * 608 + 4 * 32 + 7 * 384 + 333 + 31) / 32;
   // What a channel is doing: dispatch `number` until cycle `due`; 0 when it is free.
   struct Run {
     size_t number = SIZE_MAX;
@@ -399,7 +346,5 @@ class Device {
   std::array<Run, kChannels> runs_;
   std::array<Events, kChannels> pending_;  // what the pins say in this cycle
   Events seen_;                            // of the whole device
-  std::vector<uint32_t> words_;
-  unsigned next_bit_ = 0;
   unsigned response_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <cstring>
+#include <ranges>
 #include <set>
 #include <span>
 #include <vector>
@@ -84,4 +85,70 @@ struct Dispatch {
   std::array<View, kMaxResults> results;
   std::array<uint32_t, 4> product;    // MATMUL: m, k, n, batch
   std::array<WindowView, 5> windows;  // MATMUL: a, b, init, scales, c
+};
+
+// Reads a Dispatch from the bits of npu_engine_cmd_t.
+class DispatchReader {
+ public:
+  // Five windows of 608 bits, four sizes, seven tensors of 384 bits and 333 more.
+  static constexpr unsigned kWords = (5 * 608 + 4 * 32 + 7 * 384 + 333 + 31) / 32;
+
+  explicit DispatchReader(const std::vector<uint32_t>& words) : words_(words) {}
+
+  Dispatch read() {
+    Dispatch d{};
+    for (WindowView& window : std::views::reverse(d.windows)) window = next_window();
+    for (uint32_t& size : d.product) size = next(32);
+    for (View& view : std::views::reverse(d.results)) view = next_view();
+    for (View& view : std::views::reverse(d.sources)) view = next_view();
+    d.dim = next(3);
+    for (uint32_t& word : d.imm) word = next(32);
+    d.lines = next(6);
+    d.info = next(24);
+    d.program = next(11);
+    d.value = next(32);
+    d.int4_group = next(4);
+    d.accumulate = next(1);
+    for (uint32_t& dtype : std::views::reverse(d.dst_dtypes)) dtype = next(4);
+    for (uint32_t& dtype : std::views::reverse(d.src_dtypes)) dtype = next(4);
+    d.opcode = next(32);
+    return d;
+  }
+
+ private:
+  // The next bits of the command, from its least significant one.
+  uint32_t next(unsigned bits) {
+    uint64_t window = words_.at(next_bit_ / 32);
+    if (next_bit_ % 32 + bits > 32) window |= uint64_t(words_.at(next_bit_ / 32 + 1)) << 32;
+    window >>= next_bit_ % 32;
+    next_bit_ += bits;
+    return uint32_t(window & ((uint64_t(1) << bits) - 1));
+  }
+  uint64_t next_word64() {
+    const uint64_t low = next(32);
+    return low | uint64_t(next(32)) << 32;
+  }
+  // npu_tensor_t: strides, sizes, base; index 4 is the innermost dimension.
+  View next_view() {
+    View view{};
+    for (uint32_t& stride : view.stride) stride = next(32);
+    for (uint32_t& size : view.size) size = next(32);
+    view.base = next_word64();
+    return view;
+  }
+  // npu_window_t: base, batch, columns, rows.
+  WindowView next_window() {
+    WindowView window;
+    window.base = next_word64();
+    window.batch = next(32);
+    for (AxisView* axis : {&window.col, &window.row}) {
+      axis->inner = next(32);
+      axis->middle = next(32);
+      for (uint64_t& step : axis->step) step = next_word64();
+    }
+    return window;
+  }
+
+  const std::vector<uint32_t>& words_;
+  unsigned next_bit_ = 0;
 };
