@@ -202,8 +202,11 @@ def _shown(path: Path) -> str:
 def capture(console: Console, workload: str, options: CaptureOptions) -> int:
     """`npu-cosim capture`."""
     from driver.capture import save_capsule  # noqa: PLC0415 (numpy, safetensors)
+    from driver.capture.store import check_replaceable  # noqa: PLC0415
     from regress import capsules  # noqa: PLC0415
 
+    if options.out is not None:
+        check_replaceable(options.out)  # recording takes minutes
     start = time.monotonic()
     capsule = capsules.record(
         workload, options.seed, options.checkpoint, dtype=options.dtype, device=options.device

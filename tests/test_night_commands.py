@@ -113,7 +113,7 @@ def test_a_baseline_is_checked_then_recorded_and_then_quiet(
     where = ("--out", str(demo / "store"))
     status, out, _ = call(capsys, "baseline", "--check", *where)
     assert status == 1
-    assert "lost: replay:lenet[large] seed 1" in out
+    assert "no longer passes: replay:lenet[large] seed 1" in out
     monkeypatch.setattr(baseline.record, "__defaults__", (tmp_path,))
     own = (demo / "known.yaml", tmp_path)
     monkeypatch.setattr(ReferenceFiles.__init__, "__defaults__", own)

@@ -60,6 +60,7 @@ def save_capsule(capsule: Capsule, path: Path) -> None:
         fresh.chmod(0o755)
         (fresh / DOCUMENT_FILE).write_text(_to_text(capsule.document), encoding="ascii")
         _write_tensors(capsule, fresh / TENSOR_FILE)
+        (fresh / TENSOR_FILE).chmod(0o644)  # the library leaves it to its owner alone
         _replace(path, fresh)
     except (OSError, SafetensorError) as error:
         raise InputError(path, "path", error, "a place that can be written") from error

@@ -72,7 +72,7 @@ class ChangeKind(StrEnum):
     """Beyond the tolerance, in the wrong direction: the night is red."""
     BETTER = "better"
     """Beyond the tolerance, in the right direction: record it, or it will be lost unnoticed."""
-    LOST = "lost"
+    LOST = "no longer passes"
     """A job that passed no longer does."""
     GAINED = "gained"
     """A job or an op that is not recorded yet."""

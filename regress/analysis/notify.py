@@ -79,7 +79,8 @@ def post(url: str, news: Notification) -> None:
             pass
     except (urllib.error.URLError, TimeoutError, OSError) as error:
         host = urllib.parse.urlsplit(url).netloc  # the rest may be a secret
-        raise InfrastructureError(f"webhook at {host}: {error}") from error
+        why = getattr(error, "reason", error)
+        raise InfrastructureError(f"webhook at {host}: {why}") from error
 
 
 def write_mail(path: Path, news: Notification, sender: str, to: Sequence[str]) -> None:

@@ -39,7 +39,7 @@ def main() -> int:
         else:
             built = build(spec_for(config, arguments.variant, root, arguments.jobs))
     except NpuError as error:
-        sys.stderr.write(f"{error}\n")
+        sys.stderr.write(f"error: {error}\n")
         return error.exit_code
     text = built.to_json() if arguments.json else str(built.binary)
     sys.stdout.write(f"{text}\n")
