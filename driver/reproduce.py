@@ -28,7 +28,7 @@ def parse_op_range(text: str) -> tuple[int, int | None]:
             return index, None
         if int(first) <= index:
             return index, int(first)
-    raise InputError("command line", "--op", text, "the number of an op, or FIRST..LAST, ascending as 3..7")
+    raise InputError("command line", "--op", text, "an op's number, or FIRST..LAST as 3..7")
 
 
 def reproduce_line(spec: RunSpec, op: int | None = None, first: int | None = None) -> str:
