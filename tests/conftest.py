@@ -56,6 +56,20 @@ def npu() -> Iterator[TorchBench]:
     opened.device.close()
 
 
+@pytest.fixture
+def ops_forgotten() -> Iterator[None]:
+    """Custom ops that a test declares are gone after it: other tests go over all ops."""
+    from driver import custom_ops  # noqa: PLC0415
+    from driver.lower import table  # noqa: PLC0415 (takes a second)
+
+    tables = (custom_ops._OPS, table._ROWS)
+    before = [dict(kept) for kept in tables]
+    yield
+    for kept, old in zip(tables, before, strict=True):
+        kept.clear()
+        kept.update(old)
+
+
 @pytest.fixture(scope="session")
 def wrong_store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """A store with one job that failed on a wrong device, and the attempt's id. Only to read."""

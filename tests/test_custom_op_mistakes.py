@@ -5,20 +5,18 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from judged_call import open_pair, passes
 
-from driver import custom_ops
 from driver.custom_ops import CUSTOM_OPS, load_custom_ops, mistakes_told
 from driver.errors import DeviceFault, InputError
 from driver.isa import ErrorCode
-from driver.lower import table
 from tb.ops.samples import with_custom_ops
 from tb.ops.samples.variants import variants
 
+pytestmark = pytest.mark.usefixtures("ops_forgotten")
 OP = """import torch
 from golden.bounds import own
 from tb.ops.samples import T
@@ -35,17 +33,6 @@ RIGHT = {
     **{"reference": "pass", "bound": "own.equal", "samples": "(T((4, 5)), T((4, 5)))"},
     "rule": 'b.vector("add", (x, y), out, 1.0)',
 }
-
-
-@pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
-    """What a test declares is gone after it."""
-    tables = (custom_ops._OPS, table._ROWS)
-    before = [dict(kept) for kept in tables]
-    yield
-    for kept, old in zip(tables, before, strict=True):
-        kept.clear()
-        kept.update(old)
 
 
 def written(folder: Path, **changed: str) -> Path:

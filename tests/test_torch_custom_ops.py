@@ -7,7 +7,6 @@ import re
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +14,11 @@ import pytest
 import torch
 from judged_call import CONFIG, open_pair
 
-from driver import custom_ops
 from driver.custom_ops import CUSTOM_OPS, load_custom_ops
 from driver.errors import InputError
 from driver.isa import DESCRIPTOR_BYTES, FLAGS, ErrorCode, Opcode, Packet
 from driver.isa.assembler import Assembler, Value, vector_program
 from driver.isa.image import PROGRAM_RAM, PROGRAM_RAM_LINES
-from driver.lower import table
 from driver.reproduce import reproduce_line
 from driver.results import RunSpec
 from golden.backend import CmodelBackend
@@ -33,22 +30,12 @@ from tb.ops.samples import T, with_custom_ops
 from tb.ops.samples.variants import variants
 from tb.ops.wrong_packet import first_wrong_packet
 
+pytestmark = pytest.mark.usefixtures("ops_forgotten")
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "custom_op.py"
 OWN_PROGRAM = ROOT / "examples" / "own_program.py"
 PAGE = (ROOT / "docs" / "custom-ops.md").read_text(encoding="utf-8")
 SAMPLES = [(T(),)]
-
-
-@pytest.fixture(autouse=True)
-def forgotten() -> Iterator[None]:
-    """What a test declares is gone after it: other tests go over all ops."""
-    tables = (custom_ops._OPS, table._ROWS)
-    before = [dict(kept) for kept in tables]
-    yield
-    for kept, old in zip(tables, before, strict=True):
-        kept.clear()
-        kept.update(old)
 
 
 def example() -> Any:
