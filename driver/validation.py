@@ -12,6 +12,8 @@ from driver.errors import readable
 
 _SAID = "Input should be "
 _NOT_JSON = "Invalid JSON: "
+_MISSING = ("missing", "missing_argument")
+_TOO_MANY = ("unexpected_positional_argument", "unexpected_keyword_argument")
 
 
 def explain(error: ValidationError, known: Iterable[str] = ()) -> tuple[str, object, str]:
@@ -29,8 +31,10 @@ def explain(error: ValidationError, known: Iterable[str] = ()) -> tuple[str, obj
     field = ".".join(location)
     if kind == "json_invalid":
         return field or "file", said.removeprefix(_NOT_JSON), "JSON"
-    if kind == "missing":
+    if kind in _MISSING:
         return field, "nothing", "a value"
+    if kind in _TOO_MANY:
+        return field, readable(first["input"]), "no such argument"
     if kind == "extra_forbidden":
         near = get_close_matches(location[-1], list(known), 1)
         return (

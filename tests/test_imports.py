@@ -18,7 +18,8 @@ LAYERS: dict[str, frozenset[str]] = {
     "driver.isa": frozenset({"driver.isa"}),
     "driver": frozenset({"driver"}),
     "driver.runtime": BELOW_RUNTIME,
-    "driver.lower": BELOW_RUNTIME - {"driver.backend"} | {"driver.lower", "driver.random_stream"},
+    "driver.lower": BELOW_RUNTIME - {"driver.backend"}
+    | {"driver.lower", "driver.random_stream", "driver.validation"},
     "driver.compile": BELOW_RUNTIME - {"driver.backend"} | {"driver.compile", "driver.lower"},
     "driver.torch_device": frozenset({"driver"}),
     "driver.torch_device.judging": frozenset({"driver", "golden"}),

@@ -18,6 +18,7 @@ from pydantic import ConfigDict, ValidationError, validate_call
 from driver.config import HwConfig
 from driver.lower.builder import ProgramBuilder
 from driver.runtime.views import TensorView
+from driver.validation import explain
 
 Scalar = bool | int | float
 Arg = TensorView | tuple["Arg", ...] | bool | int | float | str | None
@@ -99,9 +100,10 @@ class Lowering:
         try:
             rule.function(builder, self._given(builder, results), *args, **named)
         except ValidationError as error:
-            first = error.errors()[0]
-            field = f"argument {_name(rule.function, first['loc'][0])}"
-            raise builder.unsupported(field, first["input"], first["msg"]) from None
+            where = error.errors()[0]["loc"][0]
+            _, value, expected = explain(error)
+            field = f"argument {_name(rule.function, where)}"
+            raise builder.unsupported(field, value, expected) from None
 
     def _given(self, builder: ProgramBuilder, results: Results) -> Any:
         """The results as rules take them."""
