@@ -112,7 +112,7 @@ class OutOfMemory(InputError):
 
 
 class UnsupportedOp(InputError):
-    """The NPU has no way to run this op with these arguments: it stays on the CPU."""
+    """The NPU has no way to run this op with these arguments; it is refused."""
 
     def __init__(self, op: str, field: str, value: object, expected: str) -> None:
         self.op = op

@@ -81,6 +81,11 @@ def run_optable(console: Console, request: OpSurveyRequest) -> int:
     for line in totals(found.rows):
         say(line)
     lost = baseline.lost(former, found.torch, request.samples, request.seed, found.rows)
+    why = baseline.not_compared(former, found.torch, request.samples, request.seed)
+    if why:
+        say(why)
+    elif request.recorded:
+        lost += baseline.gone(former, found.rows)
     failed = [f"{row.op} {row.dtype}: {text}" for row in found.rows for text in row.failures]
     for title, lines in (("failures", failed), ("passed before, and do not now", lost)):
         for line in ([f"{title}: {len(lines)}"] if lines else []) + lines[:_SHOWN]:

@@ -38,9 +38,10 @@ def lost(
 ) -> list[str]:
     """A line for each op and type of `rows` of which fewer samples pass than before.
 
-    Samples of another torch, number or seed are other samples: nothing is compared then.
+    Samples of another torch, number or seed are other samples: nothing is compared then, which
+    `not_compared` tells.
     """
-    if former is None or (former.torch, former.samples, former.seed) != (torch, samples, seed):
+    if former is None or not_compared(former, torch, samples, seed):
         return []
     lines = []
     for row in rows:
@@ -49,6 +50,26 @@ def lost(
             why = ", ".join([*row.refusals, *row.failures]) or "fewer samples"
             lines.append(f"{row.op} {row.dtype}: {row.count.passed}, before {before}: {why}")
     return lines
+
+
+def not_compared(former: OpSurveyBaseline | None, torch: str, samples: int, seed: int) -> str:
+    """Why nothing can be compared with what was recorded; "" where it can."""
+    if former is None:
+        return "not compared: no baseline is recorded"
+    if (former.torch, former.samples, former.seed) == (torch, samples, seed):
+        return ""
+    return (
+        f"not compared: the baseline is of torch {former.torch}, "
+        f"{former.samples} samples, seed {former.seed}"
+    )
+
+
+def gone(former: OpSurveyBaseline | None, rows: Sequence[OpTypeRow]) -> list[str]:
+    """A line for each op and type that passed before and is not among all the `rows` now."""
+    present = {(row.op, row.dtype) for row in rows}
+    before = {} if former is None else former.passed
+    pairs = ((op, dtype) for op, dtypes in before.items() for dtype in dtypes)
+    return [f"{op} {dtype}: no longer tried" for op, dtype in pairs if (op, dtype) not in present]
 
 
 def record(

@@ -36,8 +36,10 @@ def check_row(
     where: Where = "rtl",
     blame: Blame = "rtl",
 ) -> OpRow:
-    """One check. `compared` counts what the bench compares; `failure` is None when it passed;
-    `blame` is whose fault a failure is."""
+    """One check. `compared` counts what the bench compares: without a comparison a check fails;
+    `failure` is None when it passed; `blame` is whose fault a failure is."""
+    if failure is None and not compared:
+        failure, blame = "nothing was compared", "unknown"
     return OpRow(
         index=index,
         op=name,

@@ -125,7 +125,6 @@ FITS: dict[str, Fit] = {
         exponentials._EXP2_6, _down(6), -0.5001, 0.5001, lambda r: mp.mpf(2) ** r, fixed=1
     ),
     "LOG_10": Fit(m.LOG_10, _down(10, 2), *_ROOTS, mp.log1p, known=lambda f: f),
-    "MINUS_RECIPROCAL_2": Fit(m.MINUS_RECIPROCAL_2, _down(2), 1.0, 2.0, lambda d: -1 / d),
     "SIN_3": Fit(m.SIN_3, _down(7, 3, 2), 1e-3, 0.795, mp.sin, known=lambda r: r),
     "COS_5": Fit(m.COS_5, _down(8, 0, 2), 1e-3, 0.795, mp.cos, fixed=2),
     "ATAN_4": Fit(

@@ -72,7 +72,7 @@ def test_the_ratchet_turns_at_one_percent_both_ways(
 
 
 def test_only_losses_and_other_bits_are_red() -> None:
-    red = [ChangeKind.WORSE, ChangeKind.LOST, ChangeKind.BITS]
+    red = [ChangeKind.WORSE, ChangeKind.LOST, ChangeKind.GONE, ChangeKind.BITS]
     assert [kind for kind in ChangeKind if kind.red] == red
 
 
@@ -123,6 +123,24 @@ def test_a_new_job_is_gained_once_and_a_new_op_of_an_old_job_as_well(store: Stor
     assert steps(before, now, [item().label]) == [(ChangeKind.GAINED, "cycles")]
     assert steps(TierBaseline(tier="nightly", passing=(), ops={}), now, [item().label]) == [
         (ChangeKind.GAINED, "pass")
+    ]
+
+
+def test_an_op_that_is_no_longer_measured_is_red(store: Store) -> None:
+    before = measure(night(store, 1, (row(), row(1), row(2))))
+    now = measure(night(store, 2, (row(), row(1))))
+    assert steps(before, now, [item().label]) == [(ChangeKind.GONE, "cycles")]
+
+
+def test_an_op_between_others_hides_no_loss_of_those_behind_it(store: Store) -> None:
+    former = (row(), row(1, op="aten.b", cycles=7), row(2, op="aten.c", cycles=8))
+    before = measure(night(store, 1, former))
+    ops = (row(op="aten.new"), row(1, cycles=400), row(2, op="aten.b", cycles=7))
+    ops = (*ops, row(3, op="aten.c", cycles=9))
+    now = measure(night(store, 2, ops))
+    assert steps(before, now, [item().label]) == [
+        (ChangeKind.WORSE, "cycles"),
+        (ChangeKind.GAINED, "cycles"),
     ]
 
 

@@ -168,6 +168,12 @@ def test_the_ratchet_names_what_passed_before(tmp_path: Path) -> None:
     ]
     assert baseline.lost(former, "2.13.0", 10, 1, [row(10)]) == []
     assert baseline.lost(former, "2.13.0", 10, 2, worse) == []
+    assert baseline.not_compared(former, "2.13.0", 10, 1) == ""
+    assert "baseline is of torch 2.13.0, 10 samples" in baseline.not_compared(
+        former, "2.13.0", 10, 2
+    )
+    assert baseline.gone(former, worse) == []
+    assert baseline.gone(former, worse[:1]) == ["sub float32: no longer tried"]
     assert baseline.recorded(tmp_path / "none.json") is None
 
 

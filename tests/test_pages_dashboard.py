@@ -104,7 +104,7 @@ def test_tonight_says_what_happened(made: NightReport, site: Path) -> None:
         "#41, Ada Lovelace: fp16 subnormals are flushed; expected until 2026-12-31",
         "#7 (Alan Turing) is expected to fail and did not",
         "#3 (Grace Hopper) ended on 2026-10-01 and still fails",
-        "lost replay:lenet[large] seed 1",
+        "no longer passes replay:lenet[large] seed 1",
         "gained replay:lenet[small] seed 1",
         "build small check",
     ):  # fmt: skip

@@ -9,6 +9,7 @@ is red, and a gain asks to be recorded. Other bits on equal inputs are red.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -74,6 +75,8 @@ class ChangeKind(StrEnum):
     """Beyond the tolerance, in the right direction: record it, or it will be lost unnoticed."""
     LOST = "no longer passes"
     """A job that passed no longer does."""
+    GONE = "no longer measured"
+    """An op of a job that passes, as before, has no cost on the RTL any more."""
     GAINED = "gained"
     """A job or an op that is not recorded yet."""
     BITS = "other bits"
@@ -82,7 +85,7 @@ class ChangeKind(StrEnum):
     @property
     def red(self) -> bool:
         """Whether it fails the night."""
-        return self in (ChangeKind.WORSE, ChangeKind.LOST, ChangeKind.BITS)
+        return self not in (ChangeKind.BETTER, ChangeKind.GAINED)
 
 
 @dataclass(frozen=True)
@@ -205,8 +208,9 @@ def _ops(
     before: TierBaseline, now: TierBaseline, tolerances: Tolerances
 ) -> Iterator[BaselineChange]:
     recorded = set(before.passing)
-    for name, cost in now.ops.items():
-        old = before.ops.get(name)
+    former, present = _by_kind(before.ops), _by_kind(now.ops)
+    for key, (name, cost) in present.items():
+        _, old = former.get(key, ("", None))
         if old is not None:
             costs = (old.cycles, cost.cycles)
             yield from _judged(name, "cycles", costs, tolerances.cycles_percent, -1)
@@ -215,6 +219,31 @@ def _ops(
                 yield from _judged(name, "utilisation", pair, tolerances.utilisation_percent, 1)
         elif name.partition(" | ")[0] in recorded:
             yield BaselineChange(ChangeKind.GAINED, name, "cycles", None, float(cost.cycles))
+    passing = recorded.intersection(now.passing)
+    for key in former.keys() - present.keys():
+        if key[0] in passing:
+            yield BaselineChange(ChangeKind.GONE, former[key][0], "cycles", None, None)
+
+
+def _by_kind(
+    ops: Mapping[str, OpBaseline],
+) -> dict[tuple[str, str, int], tuple[str, OpBaseline]]:
+    """(label, op with types and shapes, which of several) → (name, cost). Not by its index: an op
+    that is new among them moves all that follow."""
+    seen: Counter[tuple[str, str]] = Counter()
+    found = {}
+    for name in sorted(ops, key=_place):
+        label, _, rest = name.partition(" | ")
+        kind = rest.partition(" ")[2]
+        found[label, kind, seen[label, kind]] = name, ops[name]
+        seen[label, kind] += 1
+    return found
+
+
+def _place(name: str) -> tuple[str, int]:
+    """Label and index of an op's name, to order by."""
+    label, _, rest = name.partition(" | ")
+    return label, int(rest.partition(" ")[0])
 
 
 def _figures(before: TierBaseline, now: TierBaseline, percent: float) -> Iterator[BaselineChange]:

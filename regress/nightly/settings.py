@@ -65,7 +65,7 @@ class TestEntry(Frozen):
     mode: Mode | None = None
     """What the ops of a model work on, where the test leaves the choice."""
     array: ArrayModel = "rtl"
-    """`host`: the RTL with the host's fused multiply-add, for speed."""
+    """`behavioural`: models of array and fma, for speed."""
     allow_cpu: bool = False
     """Ops that the NPU has not got run on the CPU, and are counted."""
     shards: Annotated[int, Field(ge=1, le=MAX_SHARDS)] = 1

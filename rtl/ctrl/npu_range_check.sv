@@ -2,7 +2,7 @@
 /// Checks that a whole tensor or window lies in memory; gives a dense tensor its strides on the
 /// way, and a window the steps from place to place (npu_axis_t).
 ///
-/// Starts on `start_i`, when the inputs are taken; `done_o` pulses 2 to 16 cycles later with
+/// Starts on `start_i`, when the inputs are taken; `done_o` pulses 6 to 15 cycles later with
 /// `error_o` (ERROR_MISALIGNED before ERROR_OUT_OF_RANGE) and, if none, the other outputs, which
 /// stay. The sum of (size - 1) * stride is formed without wrapping, one dimension after the other,
 /// innermost first. A dense tensor that needs a stride of 2^32 elements or more is out of range.

@@ -18,7 +18,11 @@ from driver.isa import PACKET_BYTES, Packet, csr
 from tb.agents.axil import AxilAgent, AxilItem
 from tb.agents.host import HostAgent, HostItem
 from tb.agents.packet_queue import PacketQueue, Way
+from tb.env.verdict import expect
 from tb.seqs.access import perform
+
+OKAY, SLVERR = 0, 2
+"""Answers of AXI."""
 
 
 class CommandItem(uvm_sequence_item):
@@ -52,14 +56,23 @@ class CommandDriver(uvm_driver):
             self.seq_item_port.item_done()
 
     async def read(self, offset: int) -> int:
-        """A register, on the pins."""
-        item = AxilItem(offset)
-        await perform(self.axil.sequencer, item)
-        return item.data
+        """A register, on the pins; Mismatch for an answer that is an error."""
+        return (await self._access(AxilItem(offset), OKAY)).data
 
     async def write(self, offset: int, value: int) -> None:
         """Likewise."""
-        await perform(self.axil.sequencer, AxilItem(offset, value))
+        await self._access(AxilItem(offset, value), OKAY)
+
+    async def refused(self, offset: int, value: int) -> None:
+        """Mismatch unless a read of the offset, and a write of the value, are answered SLVERR."""
+        await self._access(AxilItem(offset), SLVERR)
+        await self._access(AxilItem(offset, value), SLVERR)
+
+    async def _access(self, item: AxilItem, response: int) -> AxilItem:
+        await perform(self.axil.sequencer, item)
+        how = "write to" if item.write else "read of"
+        expect(f"response to a {how} register {item.offset:#05x}", item.response, response)
+        return item
 
     async def _store(self, address: int, data: bytes) -> None:
         await perform(self.host.sequencer, HostItem(address, data))

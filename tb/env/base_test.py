@@ -64,6 +64,7 @@ class BusTest(DeviceVerbs, uvm_test):
     async def run_phase(self) -> None:
         self.raise_objection()
         await self._reset()
+        await self.at_reset()
         await self.bring_up()
         await self.stimulus()
         await self.settle()
@@ -85,6 +86,9 @@ class BusTest(DeviceVerbs, uvm_test):
 
     async def write(self, offset: int, value: int) -> None:
         await self.env.command.driver.write(offset, value)
+
+    async def refused(self, offset: int) -> None:
+        await self.env.command.driver.refused(offset, self.rng.getrandbits(32))
 
     async def queue(self, packets: list[Packet], way: Way) -> None:
         await perform(self.env.command.sequencer, CommandItem(packets, way))

@@ -25,6 +25,12 @@ STEADY_REGISTERS = frozenset(
         csr.ID,
         csr.VERSION,
         csr.CONFIG,
+        csr.PROGRAM_RAM,
+        csr.PROGRAM_DIGEST_LO,
+        csr.PROGRAM_DIGEST_HI,
+        csr.CTRL,
+        csr.CMD_PUSH,
+        csr.PERF_CTRL,
         csr.IRQ_ENABLE,
         csr.RING_BASE_LO,
         csr.RING_BASE_HI,
@@ -43,11 +49,36 @@ STEADY_REGISTERS = frozenset(
         *(csr.CMD_WORD + 4 * index for index in range(csr.CMD_WORD_COUNT)),
     }
 )
-"""Registers that software alone changes: equal at any time. The rest is compared when idle."""
+"""Registers that software alone changes: equal at any time."""
 IDLE_REGISTERS = frozenset(
     {csr.STATUS, csr.ERROR_CODE, csr.ERROR_SEQ, csr.COMPLETED, csr.RING_HEAD, csr.COMMANDS_LO}
-    | {csr.COMPLETED1, csr.RING1_HEAD}
+    | {csr.COMPLETED1, csr.RING1_HEAD, csr.COMMANDS_HI}
 )
+"""Registers that commands change: equal when none is queued."""
+TIMED_REGISTERS = frozenset(
+    {
+        csr.CYCLE_LO,
+        csr.CYCLE_HI,
+        csr.IRQ_STATUS,
+        csr.BUSY_CYCLES_LO,
+        csr.BUSY_CYCLES_HI,
+        csr.ACTIVE_CYCLES_LO,
+        csr.ACTIVE_CYCLES_HI,
+        csr.OPERAND_STALL_LO,
+        csr.OPERAND_STALL_HI,
+        csr.RESULT_STALL_LO,
+        csr.RESULT_STALL_HI,
+        csr.READ_BEATS_LO,
+        csr.READ_BEATS_HI,
+        csr.WRITE_BEATS_LO,
+        csr.WRITE_BEATS_HI,
+        csr.ENGINE_BUSY,
+        csr.ENGINE_WAIT,
+        csr.COMMAND_WAIT,
+    }
+)
+"""Registers that depend on when something happens, which the model does not know. The unit bench of
+the command processor compares them with what its engines did (tb/unit/ctrl/batch.hpp)."""
 
 
 @dataclass

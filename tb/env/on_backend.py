@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Awaitable, Coroutine
+from functools import partial
 from importlib import import_module
 from types import ModuleType
 from typing import Any, ClassVar, Protocol, cast
@@ -20,7 +21,7 @@ from driver.backend.rtl import RtlBackend
 from driver.backend.shared_memory import FaultRange
 from driver.backend.simulator import StopReason
 from driver.config import HwConfig
-from driver.errors import InfrastructureError, InputError, VerdictError
+from driver.errors import InfrastructureError, InputError, RegisterError, VerdictError
 from driver.isa import DeviceState, Packet, csr
 from driver.results import COCOTB_FOLDER, OpEvent, OpRow, RunResult, RunSpec
 from golden.backend import CmodelBackend
@@ -105,6 +106,7 @@ class OnBackend(DeviceVerbs):
         return self._found.total
 
     async def _whole(self) -> None:
+        await self.at_reset()
         await self.bring_up()
         await self.stimulus()
         await self.settle()
@@ -124,6 +126,17 @@ class OnBackend(DeviceVerbs):
         self.model.write_csr(offset, value)
         while (self.model.read_csr(csr.STATUS) & csr.STATUS_STATE_MASK) == DeviceState.BUSY:
             pass
+
+    async def refused(self, offset: int) -> None:
+        for access in (
+            partial(self._device.read_csr, offset),
+            partial(self._device.write_csr, offset, self.rng.getrandbits(32)),
+        ):
+            try:
+                access()
+            except RegisterError:
+                continue
+            raise Mismatch(f"register {offset:#05x}: an access was answered, expected SLVERR")
 
     async def _store(self, address: int, data: bytes) -> None:
         self.memory.write(address, data)

@@ -73,6 +73,10 @@ class DeviceVerbs:
         """A register, of the device and then of the model, which executes at once."""
         raise NotImplementedError
 
+    async def refused(self, offset: int) -> None:
+        """Mismatch unless reads and writes of the offset, where no register is, are refused."""
+        raise NotImplementedError
+
     async def queue(self, packets: list[Packet], way: Way) -> None:
         """Queue packets."""
         raise NotImplementedError
@@ -137,6 +141,9 @@ class DeviceVerbs:
         return tuple(queue.completed for queue in used)
 
     # ------------------------------------------------------------------ for benches
+    async def at_reset(self) -> None:
+        """What a test does before anything is written."""
+
     async def bring_up(self) -> None:
         """Ring, records and interrupts, as a driver sets them."""
         await self._bring_up(FIRST_QUEUE, self.ring_base, self.records_base)

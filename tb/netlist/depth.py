@@ -12,7 +12,6 @@ import heapq
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from driver.errors import InfrastructureError
 from driver.synthesis import LogicPath
@@ -53,13 +52,6 @@ _LEVELS: dict[str, Callable[[FlatCell], int]] = {
 }
 """Kind of cell → its levels: adders and comparisons with a carry tree, multipliers with a tree of
 carry-save adders, shifters of one multiplexer per bit of the distance. All others have one."""
-
-
-@dataclass(frozen=True)
-class _Reached:
-    levels: int
-    cell: str
-    """The cell that drives the bit; a register or "" (a pin) at the start of the path."""
 
 
 def longest_paths(netlist: FlatNetlist, count: int = 10) -> tuple[LogicPath, ...]:

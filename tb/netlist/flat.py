@@ -12,8 +12,6 @@ from typing import Any
 
 from driver.errors import InfrastructureError
 
-_INPUT_PORTS_OF_REGISTERS = ("D", "EN", "SRST", "ADDR", "DATA")
-
 
 @dataclass(frozen=True)
 class FlatCell:

@@ -106,8 +106,3 @@ def _numbers(arena: Arena, count: int) -> int:
     )
     arena.contents.append((address, bytes(data)))
     return address
-
-
-def legal_int4(arena: Arena) -> Packet:
-    """The product that nothing is wrong with."""
-    return _product(arena)

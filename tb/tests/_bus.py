@@ -25,6 +25,7 @@ from driver.isa import (
 from driver.isa.image import PROGRAM_RAM, PROGRAM_RAM_LINES
 from tb.agents.packet_queue import FIRST_QUEUE_WAYS, Way
 from tb.env.base_test import BusTest
+from tb.env.comparison import TIMED_REGISTERS
 from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch, expect, expect_bytes
 from tb.seqs.broken import BREAKS
@@ -45,6 +46,8 @@ from tb.seqs.streams import strided_vectors
 _LIMIT = {"timeout_time": 2, "timeout_unit": "ms"}
 """Of simulated time, ten times what the longest needs: a device that hangs ends as a failure."""
 _OKAY, _DECERR = 0, 3
+_FAR_STRIDE = 252
+"""Bytes between the words behind the last register that are tried."""
 _LONGEST = 20
 """Largest size of a random operand's dimension."""
 
@@ -52,6 +55,13 @@ _LONGEST = 20
 @pyuvm.test(**_LIMIT)
 class Registers(BusTest):
     """Reset values, what can be written, and what no register answers."""
+
+    async def at_reset(self) -> None:
+        self.found.idle = True
+        for offset in sorted(csr.OFFSETS.values()):
+            await self.read(offset)
+        for offset in sorted(TIMED_REGISTERS - {csr.CYCLE_LO, csr.CYCLE_HI}):
+            expect(f"register {offset:#05x} at reset", await self.read(offset), 0)
 
     async def stimulus(self) -> None:
         expect("register ID", await self.read(csr.ID), DEVICE_ID)
@@ -68,6 +78,19 @@ class Registers(BusTest):
             await self.write(offset, self.rng.getrandbits(32))
         for offset in words:
             await self.read(offset)
+        for offset in _without_a_register(self.config.registers.size_bytes):
+            await self.refused(offset)
+
+
+def _without_a_register(size_bytes: int) -> list[int]:
+    """Every word between registers, and some of those behind the last."""
+    taken = {
+        first + 4 * index
+        for name, first in csr.OFFSETS.items()
+        for index in range(getattr(csr, f"{name}_COUNT", 1))
+    }
+    free = (at for at in range(0, size_bytes, 4) if at not in taken)
+    return [at for at in free if at < max(taken) or at % _FAR_STRIDE == 0]
 
 
 @pyuvm.test(**_LIMIT)

@@ -50,9 +50,10 @@ def _run_arithmetic(given: argparse.Namespace) -> bool:
     )
     counts = f"{found.compared} compared, {found.differing} differing, seed {found.seed}"
     sys.stdout.write("\n".join([*found.differences, f"{found.test}: {counts}\n"]))
-    if found.differing:
+    right = found.compared > 0 and not found.differing
+    if not right:
         _print_reproduce(given)
-    return not found.differing
+    return right
 
 
 def _run_block(given: argparse.Namespace) -> bool:
@@ -61,8 +62,9 @@ def _run_block(given: argparse.Namespace) -> bool:
     for bus_bits in BUS_WIDTHS if given.bus is None else (given.bus,):
         found = run_block(given.test, bus_bits, given.seed, given.rounds)
         sys.stdout.write(f"bus {bus_bits}, seed {given.seed}\n{found.report}")
-        failures.append(found.failure)
-        if found.failure:
+        failure = found.failure or ("" if found.compared else "nothing was compared")
+        failures.append(failure)
+        if failure:
             _print_reproduce(given, bus=bus_bits)
     return not any(failures)
 

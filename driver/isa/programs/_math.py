@@ -33,8 +33,6 @@ EXP_6 = (0.0013821196043863893, 0.008368666283786297, 0.04166825860738754,
 """eʳ on ±0.34665, the last two coefficients fixed: relative error 2^-28.3."""
 EXP_3 = (0.16566815972328186, 0.504965603351593, 1.000164270401001, 0.9999279975891113)
 """eʳ on ±0.34665: relative error 2^-13.7."""
-MINUS_RECIPROCAL_2 = (-0.3232322037220001, 1.454545021057129, -2.1212117671966553)
-"""−1/d on [1, 2]: relative error 2^-6.6."""
 
 
 SIN_3 = (-0.00019507463730406016, 0.008332104422152042, -0.16666653752326965)
@@ -133,23 +131,6 @@ def minus_reciprocal(p: Assembler, v: Value) -> Value:
     error = p.fma(v, y, p.f(1.0))
     y = p.fma(p.fma(error, error, error), y, y)
     return p.fma(p.fma(v, y, p.f(1.0)), y, y)
-
-
-def minus_reciprocal_1_to_2(p: Assembler, d: Value) -> Value:
-    """−1/d for d in [1, 2]: relative error 2^-13.2."""
-    y = p.horner(d, MINUS_RECIPROCAL_2)
-    return p.fma(p.fma(d, y, p.f(1.0)), y, y)
-
-
-def minus_ratio(p: Assembler, e: Value, n: Value, factor: Value | None = None) -> Value:
-    """−n·factor ÷ (1 + e) for e in [0, 1] and finite n·factor: within 0.7 ULP.
-
-    Neither 1 + e nor the product is rounded where the remainder is formed.
-    """
-    y = minus_reciprocal_1_to_2(p, p.add(e, p.f(1.0)))
-    q = p.mul(n if factor is None else p.mul(n, factor), y)
-    remainder = p.fma(q, e, p.fma(n, factor or p.f(1.0), q))
-    return p.fma(remainder, y, q)
 
 
 def from_table(p: Assembler, x: Value, table: str, *, extra: bool = False) -> Value:

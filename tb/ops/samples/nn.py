@@ -9,7 +9,6 @@ import torch
 
 from tb.ops.samples.model import FLOATS, Sample, T
 
-_FP16 = (torch.float16, torch.bfloat16)
 VOLUMES = (torch.float32,)
 """Types that torch averages volumes in."""
 _CONVOLUTIONS: tuple[
