@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compares a device with the model: registers when they are read, memory that either has written.
 
-Knows no pins: the scoreboard of the UVM bench and the bench on a back end use the same rules.
+Knows no pins: the scoreboard of the UVM bench and the bench on a backend use the same rules.
 """
 
 from __future__ import annotations

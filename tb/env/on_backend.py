@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tests of the UVM bench on a back end, without pins: for a simulator without VPI.
+"""The tests of the UVM bench on a backend, without pins: for a simulator without VPI.
 
 A test is the same class: its stimulus, its model and its comparisons. Registers, memory, faults,
-stalls and irq are the back end's. Tests that need the host window s_axi or a memory of the bench's
+stalls and irq are the backend's. Tests that need the host window s_axi or a memory of the bench's
 own are not run here, and neither is the host's traffic beside random commands.
 """
 
@@ -38,7 +38,7 @@ _HOST_READS = "host reads"
 
 
 class ClockedBackend(InspectableBackend, Protocol):
-    """A back end with a clock and a DRAM that can hold back."""
+    """A backend with a clock and a DRAM that can hold back."""
 
     def run(self, cycles: int, timeout_s: float, *, until_irq: bool = False) -> StopReason:
         """See RtlBackend."""
@@ -50,7 +50,7 @@ class ClockedBackend(InspectableBackend, Protocol):
 
 
 class _BackendMemory:
-    """BenchMemory of a back end."""
+    """BenchMemory of a backend."""
 
     def __init__(self, backend: InspectableBackend) -> None:
         self._backend = backend

@@ -2,7 +2,7 @@
 """What a test of the bench says to a device, without the pins: queue, wait, compare, acknowledge.
 
 The tests behind TEST=bus and TEST=overlap are written in these verbs. BusTest gives them on the
-pins, tb.env.on_backend on a back end, for a simulator in which cocotb does not run.
+pins, tb.env.on_backend on a backend, for a simulator in which cocotb does not run.
 """
 
 from __future__ import annotations
