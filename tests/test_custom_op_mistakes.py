@@ -127,6 +127,12 @@ def test_a_bound_that_is_no_rule_is_refused(tmp_path: Path) -> None:
         judge_all(written(tmp_path, bound="lambda subject: None"))
 
 
+@pytest.mark.parametrize("rule", ["pass", "b.unsupported('x', 3, '4')"])
+def test_a_rule_that_adds_nothing_is_refused(tmp_path: Path, rule: str) -> None:
+    with pytest.raises(InputError, match=r"^mine.both.default: packets: got none, expected a rul"):
+        judge_all(written(tmp_path, rule=rule))
+
+
 def test_the_right_file_passes_and_verdicts_stay_what_they_are(tmp_path: Path) -> None:
     path = written(tmp_path)
     judge_all(path)

@@ -66,6 +66,11 @@ class ProgramBuilder:
         """The program of the collected packets."""
         return self._sections.linked(self._op, self._known, self._packets)
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no packet has been added."""
+        return not self._packets
+
     def unsupported(self, field: str, value: object, expected: str) -> UnsupportedOp:
         """The error to raise for this op."""
         return UnsupportedOp(self._op, field, value, expected)

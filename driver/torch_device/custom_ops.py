@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -19,6 +20,9 @@ from driver.custom_ops import CustomOp, declare
 from driver.errors import InputError
 from driver.torch_device import _core
 from driver.torch_device.pool import POOL
+
+if TYPE_CHECKING:
+    from driver.lower.builder import ProgramBuilder
 
 Tensor = torch.Tensor
 _NAME = re.compile(r"[A-Za-z_]\w*::[A-Za-z_]\w*")
@@ -84,7 +88,7 @@ def custom_op(
         if autocast is not None:
             made.register_autocast("npu", autocast)
         overload = f"{name.replace('::', '.')}.default"
-        _add_row(overload, rule, len(schema.returns))
+        _add_row(overload, _adding(rule), len(schema.returns))
         file = Path(inspect.getfile(rule))
         declare(CustomOp(overload, bound, tuple(samples), tuple(dtypes), file))
         return made
@@ -119,6 +123,19 @@ def _check_samples(name: str, samples: Sequence[tuple[Any, ...]], schema: Sequen
         for argument, value in zip(schema, sample, strict=False):
             if str(argument.type) == "Tensor" and isinstance(value, _NO_TENSORS):
                 raise InputError(name, f"samples, {argument.name}", value, "T(), a tensor")
+
+
+def _adding(rule: Callable[..., None]) -> Callable[..., None]:
+    """The rule, refused where it adds no packet: its result would be whatever was in memory."""
+
+    @wraps(rule)
+    def checked(builder: ProgramBuilder, *args: Any, **kwargs: Any) -> None:
+        rule(builder, *args, **kwargs)
+        if builder.is_empty:
+            expected = "a rule that adds packets, or raises b.unsupported(...)"
+            raise builder.unsupported("packets", "none", expected)
+
+    return checked
 
 
 def _add_row(overload: str, rule: Callable[..., None], outputs: int) -> None:
