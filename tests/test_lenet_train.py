@@ -45,7 +45,7 @@ def tiny() -> Capsule:
     torch.manual_seed(2)
     epoch = Epoch(Tiny(), 4, lambda found: torch.optim.Adam(found, 0.01), anneal=True)
     images, classes = torch.randn(8, 1, 8, 8), torch.randint(0, 3, (8,))
-    return capture(epoch, (images, classes, images[:2]), name="tiny", seed=1)
+    return capture(epoch, (images, classes, images[:2]), name="lenet_train", seed=1)
 
 
 def test_the_record_has_forward_backward_and_optimizer() -> None:
