@@ -13,6 +13,8 @@ from typing import ClassVar
 
 from driver.isa import ERROR_TEXT, ErrorCode, Packet
 
+ERROR_PREFIX = "error: "
+"""Begins the line in which a process of ours says what went wrong; other lines are progress."""
 _MAX_VALUE_CHARACTERS = 120
 
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol, get_args
 from pydantic import TypeAdapter, ValidationError
 
 from driver import evidence
-from driver.errors import InfrastructureError, InputError, ProcessRefused
+from driver.errors import ERROR_PREFIX, InfrastructureError, InputError, ProcessRefused
 from driver.reproduce import reproduce_line
 from driver.results import (
     COCOTB_FOLDER,
@@ -63,7 +63,6 @@ _GRACE = 0.1
 """tb.run keeps the time limit itself and can say more; this part of it later it is stopped here."""
 _LONGEST_GRACE_S = 10.0
 _LOG_LINES = 8
-_ERROR_PREFIX = "error: "
 _Judged = tuple[RunResult, int]
 
 
@@ -233,7 +232,7 @@ def _is_of(spec: RunSpec, result: RunResult) -> bool:
 def _no_result(spec: RunSpec, ended: Ended, seconds: float) -> _Judged:
     """The bench says why it stopped in the last line of its log; where not, it died."""
     said = "".join(last_lines(spec.out / LOG_FILE, 1))
-    text = said.removeprefix(_ERROR_PREFIX)
+    text = said.removeprefix(ERROR_PREFIX)
     if ended.status == ProcessRefused.exit_code and text:
         raise ProcessRefused(text)
     if ended.status == InfrastructureError.exit_code and text != said:

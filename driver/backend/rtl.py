@@ -29,6 +29,7 @@ from driver.backend.shared_memory import FaultRange, SharedMemory
 from driver.backend.simulator import DramSetting, Simulator, Status, StopReason, Verb
 from driver.config import CONFIG_FILE, HwConfig
 from driver.errors import (
+    ERROR_PREFIX,
     DeviceHung,
     InfrastructureError,
     ProcessRefused,
@@ -49,8 +50,6 @@ _REGISTER_BYTES = 4
 _WORD = 1 << 32
 _SEEDS = (1 << 31) - 2
 _IDLE_S = 3600
-_ERROR = "error: "
-"""Begins the line about what went wrong; the others are progress."""
 
 
 def build_simulator(config_file: Path, config: str, variant: str) -> Path:
@@ -66,14 +65,16 @@ def build_simulator(config_file: Path, config: str, variant: str) -> Path:
         assert process.stderr is not None
         for line in process.stderr:  # progress, or the error; the result is one line, after it
             last = line.strip() or last
-            if not last.startswith(_ERROR):  # which is raised below
+            if not last.startswith(ERROR_PREFIX):  # which is raised below
                 log.info("%s", last)
         result = process.stdout.read()
     if process.returncode == 0:
         return Path(json.loads(result)["binary"])
     if process.returncode == ProcessRefused.exit_code:
-        raise ProcessRefused(last.removeprefix(_ERROR))
-    raise InfrastructureError(f"simulator build: {last.removeprefix(_ERROR) or process.returncode}")
+        raise ProcessRefused(last.removeprefix(ERROR_PREFIX))
+    raise InfrastructureError(
+        f"simulator build: {last.removeprefix(ERROR_PREFIX) or process.returncode}"
+    )
 
 
 class RtlBackend:

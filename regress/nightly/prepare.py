@@ -15,13 +15,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from driver.errors import InfrastructureError, NpuError
+from driver.errors import ERROR_PREFIX, InfrastructureError, NpuError
 from driver.results import TestInfo
 from regress.nightly.job import capsule_names
 from regress.process import execute, last_lines
 from regress.results.model import PlannedJob, PreparationRecord
 
-_ERROR = "error: "
 _LIMIT_S = 3600.0
 _PROFILED = {name: f"{name}-pgo" for name in ("check", "behavioural")}
 """The same builds compiled with a profile."""
@@ -136,7 +135,7 @@ def do_step(
         if not wanted():
             raise _Cancelled
         for last in last_lines(log, 1):
-            if last != said and not last.startswith(_ERROR):
+            if last != said and not last.startswith(ERROR_PREFIX):
                 said = last
                 note(last)
 
@@ -144,7 +143,7 @@ def do_step(
         logs.mkdir(parents=True, exist_ok=True)
         ended = execute(step.command(config_file), log, _LIMIT_S, lines.append, on_idle=idle)
         if ended.status != 0 or ended.timed_out:
-            why = "".join(last_lines(log, 1)).removeprefix(_ERROR)
+            why = "".join(last_lines(log, 1)).removeprefix(ERROR_PREFIX)
             return PrepareResult(False, why or f"{step.name} {ended.describe(_LIMIT_S)}"), False
         answer = json.loads(lines[-1])
         folder = Path(answer["folder"])

@@ -58,15 +58,15 @@ def _run_arithmetic(given: argparse.Namespace) -> bool:
 
 def _run_block(given: argparse.Namespace) -> bool:
     """Print the report of each bus width. Whether all is right."""
-    failures = []
+    right = True
     for bus_bits in BUS_WIDTHS if given.bus is None else (given.bus,):
         found = run_block(given.test, bus_bits, given.seed, given.rounds)
         sys.stdout.write(f"bus {bus_bits}, seed {given.seed}\n{found.report}")
-        failure = found.failure or ("" if found.compared else "nothing was compared")
-        failures.append(failure)
-        if failure:
+        if found.failure or not found.compared:
+            sys.stdout.write(f"{found.failure or 'nothing was compared'}\n")
             _print_reproduce(given, bus=bus_bits)
-    return not any(failures)
+            right = False
+    return right
 
 
 def _print_reproduce(given: argparse.Namespace, **narrower: int) -> None:

@@ -174,8 +174,8 @@ class Session {
     const uint32_t ran = uint32_t(outcome_.commands);
     const uint32_t code = d_.read(csr::kErrorCode), expected = uint32_t(outcome_.error);
     check(code != 0 || expected == 0, "no error, expected %u at command %u", expected, ran - 1);
-    check(code == expected, "error code %u at command %u, expected %u of %u commands", code,
-          d_.read(csr::kErrorSeq) - seq, expected, ran);
+    check(code == expected, "error code %u at command %u, expected %u at command %u", code,
+          d_.read(csr::kErrorSeq) - seq, expected, ran - 1);
     check((d_.read(csr::kStatus) & 3) == (failed() ? 3u : 2u), "state %u",
           d_.read(csr::kStatus) & 3);
     check(d_.read(csr::kCompleted) == seq + ran, "completed %u", d_.read(csr::kCompleted) - seq);

@@ -326,6 +326,7 @@ class Device {
       words.push_back(top.engine_cmd_o[channel][i]);
     return words;
   }
+
   void quiet_at_reset() {
     check(reads_.empty() && write_due_ == 0 && running_numbers().empty(),
           "soft reset with work under way");
