@@ -90,7 +90,7 @@ def differing(binary: Path) -> int:
     return sum(int(np.count_nonzero(x != y)) for x, y in pairs if x is not None and y is not None)
 
 
-@pytest.mark.broad
+@pytest.mark.second_simulator
 def test_planted_error_in_the_generated_code_is_a_difference(tmp_path: Path) -> None:
     built = build_cxxrtl(load_config(CONFIG_FILE, "small"))
     assert differing(built.binary) == 0

@@ -183,7 +183,7 @@ def test_baseline_moves_only_on_purpose(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.broad
+@pytest.mark.planted_mutants
 def test_planted_latch_is_found(tmp_path: Path) -> None:
     rtl = shutil.copytree(FILELIST.parent, tmp_path / "rtl")
     stream = rtl / "common" / "npu_stream_reg.sv"

@@ -19,13 +19,6 @@ from tb.mutants.expression import Mutant, chosen, rewritten
 from tb.mutants.table import PLANTED, planted_argument, planted_sources
 from tb.run import run
 
-TELLING = (
-    *("hazard-write", "hazard-read", "hazard-descriptor"),
-    *("window-digit", "buffer-stale", "buffer-tag"),
-    *("load-image", "program-overwritten"),
-)
-"""Of each new block, for the tiers; `python -m tb.mutants` runs all."""
-
 
 def test_every_mutant_is_at_one_place_and_selectable() -> None:
     sources = planted_sources()
@@ -146,8 +139,8 @@ def test_a_run_that_breaks_is_a_row_and_the_others_go_on(
     assert campaign.main(["nothing"]) == 2
 
 
-@pytest.mark.broad
-@pytest.mark.parametrize("name", TELLING)
+@pytest.mark.planted_mutants
+@pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_mutant_is_caught_blamed_and_reproduced(name: str, tmp_path: Path) -> None:
     run = run_planted(name, tmp_path)
     assert run.right, run.line()

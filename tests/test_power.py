@@ -95,7 +95,7 @@ def idle(folder: Path, rtl: Path) -> OpActivity:
     return activity(path, "idle")
 
 
-@pytest.mark.broad
+@pytest.mark.planted_mutants
 def test_broken_clock_gate_is_visible(tmp_path: Path) -> None:
     rtl = shutil.copytree(FILELIST.parent, tmp_path / "rtl")
     core = rtl / "npu_core.sv"

@@ -11,11 +11,11 @@ from test_unit_suite import Heard, spec
 
 from driver.errors import InfrastructureError, InputError
 from driver.results import RunResult, RunSpec, Shard
-from regress.check.steps import BROAD
+from regress.check.steps import LEFT_TO_TIERS
 from regress.nightly.settings import load_nightly
 from regress.paths import CONFIG_FILE
 from tb.pytest_suite import run_pytest
-from tb.tests import broad
+from tb.tests import broad, infos
 
 SUITE = """\
 import pytest
@@ -33,13 +33,13 @@ def test_without_its_fixture(missing): pass
 
 
 def asked(out: Path, **changes: object) -> RunSpec:
-    return spec(out).model_copy(update={"test": BROAD, "backend": "cmodel", **changes})
+    return spec(out).model_copy(update={"test": broad.INFO.name, "backend": "cmodel", **changes})
 
 
 def run(folder: Path, text: str = SUITE, **changes: object) -> tuple[RunResult, Heard]:
     (folder / f"{folder.name}_test.py").write_text(text)  # pytest imports each name once
     heard = Heard()
-    return run_pytest(asked(folder, **changes), heard, BROAD, folder), heard
+    return run_pytest(asked(folder, **changes), heard, broad.INFO.name, folder), heard
 
 
 def test_every_broad_test_is_a_row_and_a_skip_is_a_failure(tmp_path: Path) -> None:
@@ -98,9 +98,11 @@ def test_a_test_may_take_as_long_as_its_job(tmp_path: Path) -> None:
 
 def test_the_tiers_run_what_the_second_command_leaves_out() -> None:
     tiers = load_nightly(CONFIG_FILE).tiers
-    assert {tier for tier, tests in tiers.items() if "broad" in tests} == {
-        "ci",
-        "nightly",
-        "weekly",
+    left_out = set(LEFT_TO_TIERS)
+    assert left_out == {info.name for info in infos() if info.kind == "pytest"}
+    assert {name: left_out & set(tests) for name, tests in tiers.items()} == {
+        "smoke": set(),
+        "ci": {"broad"},
+        "nightly": left_out,
+        "weekly": left_out,
     }
-    assert broad.INFO.name == BROAD

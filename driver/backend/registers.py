@@ -7,13 +7,12 @@ from driver.errors import RegisterError
 from driver.isa import csr
 
 COMMAND_WORDS = range(csr.CMD_WORD, csr.CMD_WORD + 4 * csr.CMD_WORD_COUNT, 4)
-_OFFSETS = frozenset(csr.OFFSETS.values()) | frozenset(COMMAND_WORDS)
 _VALUES = range(1 << 32)
 
 
 def check_register(offset: int, value: int = 0) -> None:
     """RegisterError unless there is a register at `offset` that a value of 32 bits goes to."""
-    if offset not in _OFFSETS:
+    if offset not in csr.REGISTERS:
         raise RegisterError(offset, "the offset of a register (docs/registers.md)")
     if value not in _VALUES:
         raise RegisterError(offset, f"a 32-bit value, got {value}")

@@ -202,3 +202,16 @@ OFFSETS: dict[str, int] = {
     "COMMAND_WAIT": COMMAND_WAIT,
 }
 """Name → offset of every 32-bit register; an array by its first element."""
+
+COUNTS: dict[str, int] = {
+    "CMD_WORD": CMD_WORD_COUNT,
+    "ENGINE_BUSY": ENGINE_BUSY_COUNT,
+    "ENGINE_WAIT": ENGINE_WAIT_COUNT,
+    "COMMAND_WAIT": COMMAND_WAIT_COUNT,
+}
+"""Name → number of elements of every array."""
+
+REGISTERS: frozenset[int] = frozenset(
+    first + 4 * index for name, first in OFFSETS.items() for index in range(COUNTS.get(name, 1))
+)
+"""Offsets of all 32-bit registers, each element of an array among them."""

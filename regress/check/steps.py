@@ -49,11 +49,10 @@ SAME_BITS: tuple[tuple[str, ...], ...] = (("ops", "ops_stalls"), ("lenet",))
 """Tests whose runs, on whatever configuration, DRAM or backend, have one digest. The others of
 sim_config.yaml are the nightly tier's."""
 
-BROAD = "broad"
-"""The marker of the tests that the ci tier runs in place of `npu-cosim test`."""
 
-NIGHTLY_ONLY = "second_simulator"
-"""The same for the nightly tier."""
+LEFT_TO_TIERS = ("broad", "second_simulator", "planted_mutants")
+"""Markers of the Python tests that tiers run, each as the test of its name: those of tb/tests of
+kind "pytest"."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +131,8 @@ def _pytest(commands: Commands) -> CheckResult:
     """pytest, counted from its own report."""
     report = commands.logs / "pytest.xml"
     report.unlink(missing_ok=True)
-    options = ["-m", f"not {BROAD} and not {NIGHTLY_ONLY}", "-n", str(CORES), "--dist", "worksteal"]
+    others = " and ".join(f"not {marker}" for marker in LEFT_TO_TIERS)
+    options = ["-m", others, "-n", str(CORES), "--dist", "worksteal"]
     status, text = commands.run(
         "pytest", [sys.executable, "-m", "pytest", *options, f"--junitxml={report}"]
     )

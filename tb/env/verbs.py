@@ -121,7 +121,7 @@ class DeviceVerbs:
             await self.interrupt()
             await self.write(csr.IRQ_STATUS, IRQ_ALL)
         self.found.idle = True
-        for offset in sorted(csr.OFFSETS.values()):
+        for offset in sorted(csr.REGISTERS):
             await self.read(offset)
 
     async def acknowledge(self) -> None:

@@ -49,7 +49,7 @@ class BuildVariant:
     profiled: bool = False
     """Compiled for the branches that the programs of tb/training.py take."""
     mutants: bool = False
-    """With the wrong lines of tb/mutants/table.py, of which an argument activates one."""
+    """With the wrong lines of tb/mutants/blocks, of which an argument activates one."""
 
 
 VARIANTS: dict[str, BuildVariant] = {

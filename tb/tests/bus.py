@@ -25,6 +25,7 @@ TESTS = (
     "MalformedImages",
     "ReloadedPrograms",
     "Operands",
+    "Counters",
 )
 """Each runs in a simulator of its own."""
 NEED_PINS = ("FrontDoor", "SecondMemory")

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong lines in clock gates: a clock stops too early."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from tb.mutants.expression import Mutant
+from tb.mutants.planted import PlantedMutant
+
+_STREAMS: Final = ("overlap", "--op", "0")
+_RANDOM: Final = ("bus", "--op", "2")
+_PRODUCTS: Final = ("ops", "--filter", "convolution")
+"""Convolutions: products of windows, each judged on its own."""
+_INT4: Final = ("ops", "--filter", "int4_mm")
+_TABLES: Final = ("ops", "--filter", "aten.tanh.")
+
+_CLOCK: Final = "clock gates"
+
+CLOCKS: Final[Mapping[str, PlantedMutant]] = {
+    # clocks that stop too early
+    "clock-weights": PlantedMutant(
+        _CLOCK,
+        _INT4,
+        Mutant("npu_matrix.sv", "u_int4_gate (.clk_i, .en_i(!rst_ni || «int4»)", "buffered_q"),
+    ),
+    "clock-table": PlantedMutant(
+        _CLOCK, _TABLES, Mutant("npu_vector_table.sv", "segment || reads || «found_q»", "1'b0")
+    ),
+    "clock-engine": PlantedMutant(
+        _CLOCK,
+        _STREAMS,
+        Mutant(
+            "npu_cmd_engines.sv", "= start | «~free»;", "~free & ~end_valid", "ReadyWithoutClock"
+        ),
+    ),
+    "clock-control": PlantedMutant(
+        _CLOCK, _STREAMS, Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0")
+    ),
+    "clock-buffer": PlantedMutant(
+        _CLOCK,
+        _PRODUCTS,
+        Mutant(
+            "npu_matrix.sv",
+            "buffered_q <= «reads_again(cmd.a) || reads_again(cmd.b)»",
+            "reads_again(cmd.b)",
+        ),
+    ),
+    "clock-source": PlantedMutant(
+        _CLOCK, _RANDOM, Mutant("npu_vector.sv", "!rst_ni || «used»", "s == 0")
+    ),
+}

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands whose beats follow from their packets, and pairs that have one reason to wait.
+
+The model has no clock. Counters and records are held to what packets, operands and the contract of
+docs/isa.md say of them, and to each other.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+
+from driver.isa import COMPLETION_BYTES, CompletionRecord, Packet, csr
+from driver.runtime.engine_counters import Engine
+from tb.agents.packet_queue import Way
+from tb.env.base_test import BusTest
+from tb.env.comparison import TIMED_REGISTERS
+from tb.env.verbs import RING_ENTRIES
+from tb.env.verdict import Mismatch, expect
+from tb.seqs.counted import counted, operand
+
+_CLEARED = sorted(
+    {*TIMED_REGISTERS, csr.COMMANDS_LO, csr.COMMANDS_HI}
+    - {csr.CYCLE_LO, csr.CYCLE_HI, csr.IRQ_STATUS}
+)
+"""What PERF_CTRL clears; the low word of a counter comes before its high word."""
+_WAITS = frozenset(
+    first + 4 * at
+    for name in ("ENGINE_WAIT", "COMMAND_WAIT")
+    for first, count in ((csr.OFFSETS[name], csr.COUNTS[name]),)
+    for at in range(count)
+)
+_SAME_ENGINE = 3
+"""Commands of one engine: COPY and FILL run two at a time."""
+
+
+def _pair(engine: Engine, earlier: Engine) -> int:
+    """The register of the cycles in which a command of `engine` waited for one of `earlier`."""
+    return csr.COMMAND_WAIT + 4 * (len(Engine) * engine + earlier)
+
+
+class CountedCommands(BusTest):
+    """Beats as packets ask for, waits for what had to be waited for, and for nothing else."""
+
+    compares = ("registers", "memory")
+
+    async def stimulus(self) -> None:
+        for engine in Engine:
+            await self._alone(engine)
+            await self._same_engine(engine)
+        for engine, earlier in product(Engine, repeat=2):
+            await self._dependent(engine, earlier)
+            if Engine.GATHER not in {engine, earlier} and engine is not earlier:
+                await self._independent(engine, earlier)
+
+    async def _alone(self, engine: Engine) -> None:
+        one, beat = counted(self.arena, engine), self.config.bus_bits // 8
+        counts, (record,) = await self._run([one.packet], Way.WINDOW)
+        if one.read_bytes is not None:
+            expect(f"{engine.name}: beats read", record.read_beats, one.read_bytes // beat)
+        expect(f"{engine.name}: beats written", record.write_beats, one.written_bytes // beat)
+        busy = counts[csr.BUSY_CYCLES_LO]
+        expected = dict.fromkeys(counts, 0) | {
+            csr.BUSY_CYCLES_LO: max(busy, record.cycles),
+            csr.ACTIVE_CYCLES_LO: record.active_cycles,
+            csr.OPERAND_STALL_LO: record.operand_stall,
+            csr.RESULT_STALL_LO: record.result_stall,
+            csr.READ_BEATS_LO: record.read_beats + one.described_bytes // beat,
+            csr.WRITE_BEATS_LO: record.write_beats + COMPLETION_BYTES // beat,
+            csr.COMMANDS_LO: 1,
+            csr.ENGINE_BUSY + 4 * engine: record.cycles,
+        }
+        for offset, count in counts.items():
+            expect(f"{engine.name} alone: counter {offset:#05x}", count, expected[offset])
+        spent = record.active_cycles + record.operand_stall + record.result_stall
+        if not 0 < record.active_cycles <= spent <= record.cycles:
+            raise Mismatch(f"{engine.name} alone: active or stalled in {spent} of {record.cycles}")
+
+    async def _same_engine(self, engine: Engine) -> None:
+        """Nothing starts behind a GATHER that has not ended; else the last waits for the engine."""
+        packets = [counted(self.arena, engine).packet for _ in range(_SAME_ENGINE)]
+        counts, records = await self._run(packets)
+        if engine is Engine.GATHER:
+            waited = {_pair(engine, engine): sum(one.operand_wait for one in records)}
+        else:
+            waited = {csr.ENGINE_WAIT + 4 * engine: sum(one.engine_wait for one in records)}
+        self._expect_waits(f"three of {engine.name}", counts, waited)
+
+    async def _dependent(self, engine: Engine, earlier: Engine) -> None:
+        """The second reads what the first writes."""
+        what, meeting = f"{engine.name} behind {earlier.name}", operand(self.arena)
+        first = counted(self.arena, earlier, dst=meeting).packet
+        second = counted(self.arena, engine, src=meeting).packet
+        counts, (before, after) = await self._run([first, second])
+        self._expect_waits(what, counts, {_pair(engine, earlier): after.operand_wait})
+        expect(f"{what}: number waited for", after.waited_for, before.seq)
+        if after.start_cycle < before.end_cycle:
+            raise Mismatch(f"{what}: started {before.end_cycle - after.start_cycle} cycles early")
+
+    async def _independent(self, engine: Engine, earlier: Engine) -> None:
+        """They run at the same time."""
+        what = f"{engine.name} beside {earlier.name}"
+        packets = [counted(self.arena, one).packet for one in (earlier, engine)]
+        counts, (before, after) = await self._run(packets)
+        self._expect_waits(what, counts, {})
+        if after.start_cycle >= before.end_cycle:
+            raise Mismatch(f"{what}: started only when the other had ended")
+
+    async def _run(
+        self, packets: list[Packet], way: Way = Way.RING
+    ) -> tuple[dict[int, int], list[CompletionRecord]]:
+        """What packets add to the counters, and their records. Of the ring, the packets are written
+        and read on the bus as well."""
+        await self.write(csr.PERF_CTRL, csr.PERF_CTRL_CLEAR_MASK)
+        for offset in _CLEARED:
+            expect(f"counter {offset:#05x}, cleared", await self.read(offset), 0)
+        self.place()
+        first = await self.read(csr.COMPLETED)
+        await self.command(packets, way)
+        await self.settle()
+        counts = {offset: await self.read(offset) for offset in _CLEARED}
+        return counts, [self._record(first + at) for at in range(len(packets))]
+
+    def _record(self, seq: int) -> CompletionRecord:
+        at = self.records_base + seq % RING_ENTRIES * COMPLETION_BYTES
+        return CompletionRecord.unpack(self.memory.read(at, COMPLETION_BYTES))
+
+    @staticmethod
+    def _expect_waits(what: str, counts: dict[int, int], waited: dict[int, int]) -> None:
+        """These, each longer than nothing, and no others."""
+        for offset in sorted(_WAITS):
+            expect(f"{what}: counter {offset:#05x}", counts[offset], waited.get(offset, 0))
+        if not all(waited.values()):
+            raise Mismatch(f"{what}: nothing waited")
