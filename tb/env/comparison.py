@@ -86,8 +86,8 @@ TIMED_REGISTERS = frozenset(
     }
 )
 """Registers that depend on when something happens, which the model does not know. The tests
-Interrupts and Counters hold them to what packets and the bus allow, the unit bench of the command
-processor to what its engines did (tb/unit/ctrl/batch.hpp)."""
+Interrupts and CommandCounters hold them to what packets and the bus allow, the unit bench of the
+command processor to what its engines did (tb/unit/ctrl/batch.hpp)."""
 
 
 @dataclass

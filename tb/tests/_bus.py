@@ -126,7 +126,7 @@ class Interrupts(BusTest):
 
 
 @pyuvm.test(**_LIMIT)
-class Counters(CountedCommands):
+class CommandCounters(CountedCommands):
     """What commands of each engine add to the counters, and have in their records."""
 
 

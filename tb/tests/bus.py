@@ -25,7 +25,7 @@ TESTS = (
     "MalformedImages",
     "ReloadedPrograms",
     "Operands",
-    "Counters",
+    "CommandCounters",
 )
 """Each runs in a simulator of its own."""
 NEED_PINS = ("FrontDoor", "SecondMemory")
