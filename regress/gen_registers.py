@@ -140,16 +140,14 @@ def _python(top: AddrmapNode) -> Iterable[str]:
     yield "}"
     yield '"""Name → offset of every 32-bit register; an array by its first element."""'
     yield ""
-    arrays = [register.inst_name for register in _registers(top) if register.is_array]
-    yield "COUNTS: dict[str, int] = {"
-    yield from (f'    "{name}": {name}_COUNT,' for name in arrays)
+    step = _WORD_BITS // 8
+    yield "ARRAYS: dict[str, range] = {"
+    for name in (register.inst_name for register in _registers(top) if register.is_array):
+        yield f'    "{name}": range({name}, {name} + {step} * {name}_COUNT, {step}),'
     yield "}"
-    yield '"""Name → number of elements of every array."""'
+    yield '"""Name → offsets of the elements of every array."""'
     yield ""
-    yield "REGISTERS: frozenset[int] = frozenset("
-    words = f"first + {_WORD_BITS // 8} * index"
-    yield f"    {words} for name, first in OFFSETS.items() for index in range(COUNTS.get(name, 1))"
-    yield ")"
+    yield "REGISTERS: frozenset[int] = frozenset(OFFSETS.values()).union(*ARRAYS.values())"
     yield '"""Offsets of all 32-bit registers, each element of an array among them."""'
 
 

@@ -156,6 +156,7 @@ def reset_values(config: HwConfig) -> dict[int, int]:
 
 def check_reset_values(host: Host) -> None:
     expected = reset_values(CONFIG)
+    assert len(expected) == len(csr.OFFSETS) + 15 + 3 + 3 + 15 - 2  # arrays; the running cycle
     found = {offset: host.backend.read_csr(offset) for offset in expected}
     wrong = {
         hex(offset): hex(found[offset]) for offset in found if found[offset] != expected[offset]

@@ -27,7 +27,7 @@ def test_rendering_twice_gives_the_same_and_no_absolute_path() -> None:
 
 def test_registers_are_words_that_do_not_overlap() -> None:
     arrays = {"CMD_WORD": 16, "ENGINE_BUSY": 4, "ENGINE_WAIT": 4, "COMMAND_WAIT": 16}
-    assert arrays == csr.COUNTS
+    assert arrays == {name: len(offsets) for name, offsets in csr.ARRAYS.items()}
     assert len(csr.REGISTERS) == len(csr.OFFSETS) - len(arrays) + sum(arrays.values()) == 88
     assert all(offset % 4 == 0 and offset < 0x1_0000 for offset in csr.REGISTERS)
 

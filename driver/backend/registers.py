@@ -6,7 +6,7 @@ from __future__ import annotations
 from driver.errors import RegisterError
 from driver.isa import csr
 
-COMMAND_WORDS = range(csr.CMD_WORD, csr.CMD_WORD + 4 * csr.CMD_WORD_COUNT, 4)
+COMMAND_WORDS = csr.ARRAYS["CMD_WORD"]
 _VALUES = range(1 << 32)
 
 

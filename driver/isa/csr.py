@@ -203,15 +203,13 @@ OFFSETS: dict[str, int] = {
 }
 """Name → offset of every 32-bit register; an array by its first element."""
 
-COUNTS: dict[str, int] = {
-    "CMD_WORD": CMD_WORD_COUNT,
-    "ENGINE_BUSY": ENGINE_BUSY_COUNT,
-    "ENGINE_WAIT": ENGINE_WAIT_COUNT,
-    "COMMAND_WAIT": COMMAND_WAIT_COUNT,
+ARRAYS: dict[str, range] = {
+    "CMD_WORD": range(CMD_WORD, CMD_WORD + 4 * CMD_WORD_COUNT, 4),
+    "ENGINE_BUSY": range(ENGINE_BUSY, ENGINE_BUSY + 4 * ENGINE_BUSY_COUNT, 4),
+    "ENGINE_WAIT": range(ENGINE_WAIT, ENGINE_WAIT + 4 * ENGINE_WAIT_COUNT, 4),
+    "COMMAND_WAIT": range(COMMAND_WAIT, COMMAND_WAIT + 4 * COMMAND_WAIT_COUNT, 4),
 }
-"""Name → number of elements of every array."""
+"""Name → offsets of the elements of every array."""
 
-REGISTERS: frozenset[int] = frozenset(
-    first + 4 * index for name, first in OFFSETS.items() for index in range(COUNTS.get(name, 1))
-)
+REGISTERS: frozenset[int] = frozenset(OFFSETS.values()).union(*ARRAYS.values())
 """Offsets of all 32-bit registers, each element of an array among them."""

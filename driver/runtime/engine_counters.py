@@ -34,16 +34,18 @@ class EngineCounters:
     """A command of it waited for one of that engine, for memory or because that one might fail."""
 
 
+def command_wait(engine: Engine, earlier: Engine) -> int:
+    """The register of the cycles in which a command of `engine` waited for one of `earlier`."""
+    return csr.ARRAYS["COMMAND_WAIT"][len(Engine) * engine + earlier]
+
+
 def read_engine_counters(backend: Backend) -> dict[Engine, EngineCounters]:
     """The counters of all engines now. They wrap at 2³²."""
     return {
         engine: EngineCounters(
-            busy=backend.read_csr(csr.ENGINE_BUSY + 4 * engine),
-            wanted=backend.read_csr(csr.ENGINE_WAIT + 4 * engine),
-            waited_for={
-                other: backend.read_csr(csr.COMMAND_WAIT + 4 * (len(Engine) * engine + other))
-                for other in Engine
-            },
+            busy=backend.read_csr(csr.ARRAYS["ENGINE_BUSY"][engine]),
+            wanted=backend.read_csr(csr.ARRAYS["ENGINE_WAIT"][engine]),
+            waited_for={other: backend.read_csr(command_wait(engine, other)) for other in Engine},
         )
         for engine in Engine
     }

@@ -49,7 +49,6 @@ SAME_BITS: tuple[tuple[str, ...], ...] = (("ops", "ops_stalls"), ("lenet",))
 """Tests whose runs, on whatever configuration, DRAM or backend, have one digest. The others of
 sim_config.yaml are the nightly tier's."""
 
-
 LEFT_TO_TIERS = ("broad", "second_simulator", "planted_mutants")
 """Markers of the Python tests that tiers run, each as the test of its name: those of tb/tests of
 kind "pytest"."""

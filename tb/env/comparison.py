@@ -20,14 +20,6 @@ from tb.env.verdict import Mismatch
 log = logging.getLogger(__name__)
 
 _MAX_REPORTED = 8
-
-
-def _elements(name: str) -> range:
-    """Offsets of an array of registers."""
-    first = csr.OFFSETS[name]
-    return range(first, first + 4 * csr.COUNTS[name], 4)
-
-
 STEADY_REGISTERS = frozenset(
     {
         csr.ID,
@@ -54,7 +46,7 @@ STEADY_REGISTERS = frozenset(
         csr.CPL1_BASE_LO,
         csr.CPL1_BASE_HI,
         csr.CPL1_CTRL,
-        *_elements("CMD_WORD"),
+        *csr.ARRAYS["CMD_WORD"],
     }
 )
 """Registers that software alone changes: equal at any time."""
@@ -80,9 +72,9 @@ TIMED_REGISTERS = frozenset(
         csr.READ_BEATS_HI,
         csr.WRITE_BEATS_LO,
         csr.WRITE_BEATS_HI,
-        *_elements("ENGINE_BUSY"),
-        *_elements("ENGINE_WAIT"),
-        *_elements("COMMAND_WAIT"),
+        *csr.ARRAYS["ENGINE_BUSY"],
+        *csr.ARRAYS["ENGINE_WAIT"],
+        *csr.ARRAYS["COMMAND_WAIT"],
     }
 )
 """Registers that depend on when something happens, which the model does not know. The tests

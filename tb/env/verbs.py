@@ -16,7 +16,7 @@ from driver.config import HwConfig
 from driver.isa import COMPLETION_BYTES, PACKET_BYTES, DeviceState, Packet, csr
 from golden.backend import CmodelBackend
 from tb.agents.packet_queue import Way
-from tb.env.comparison import DeviceComparison
+from tb.env.comparison import IDLE_REGISTERS, STEADY_REGISTERS, DeviceComparison
 from tb.env.memory import BenchMemory
 from tb.env.tally import Compared
 from tb.env.verdict import expect
@@ -121,7 +121,7 @@ class DeviceVerbs:
             await self.interrupt()
             await self.write(csr.IRQ_STATUS, IRQ_ALL)
         self.found.idle = True
-        for offset in sorted(csr.REGISTERS):
+        for offset in sorted(STEADY_REGISTERS | IDLE_REGISTERS):
             await self.read(offset)
 
     async def acknowledge(self) -> None:

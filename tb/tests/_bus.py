@@ -74,7 +74,7 @@ class Registers(BusTest):
             for value in (0xFFFF_FFFF, 0, self.rng.getrandbits(32), kept):
                 await self.write(offset, value)
                 await self.read(offset)
-        words = [csr.CMD_WORD + 4 * index for index in range(csr.CMD_WORD_COUNT)]
+        words = csr.ARRAYS["CMD_WORD"]
         for offset in words:
             await self.write(offset, self.rng.getrandbits(32))
         for offset in words:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from itertools import product
 
 from driver.isa import COMPLETION_BYTES, CompletionRecord, Packet, csr
-from driver.runtime.engine_counters import Engine
+from driver.runtime.engine_counters import Engine, command_wait
 from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.comparison import TIMED_REGISTERS
@@ -23,19 +23,9 @@ _CLEARED = sorted(
     - {csr.CYCLE_LO, csr.CYCLE_HI, csr.IRQ_STATUS}
 )
 """What PERF_CTRL clears; the low word of a counter comes before its high word."""
-_WAITS = frozenset(
-    first + 4 * at
-    for name in ("ENGINE_WAIT", "COMMAND_WAIT")
-    for first, count in ((csr.OFFSETS[name], csr.COUNTS[name]),)
-    for at in range(count)
-)
+_WAITS = (*csr.ARRAYS["ENGINE_WAIT"], *csr.ARRAYS["COMMAND_WAIT"])
 _SAME_ENGINE = 3
 """Commands of one engine: COPY and FILL run two at a time."""
-
-
-def _pair(engine: Engine, earlier: Engine) -> int:
-    """The register of the cycles in which a command of `engine` waited for one of `earlier`."""
-    return csr.COMMAND_WAIT + 4 * (len(Engine) * engine + earlier)
 
 
 class CountedCommands(BusTest):
@@ -67,7 +57,7 @@ class CountedCommands(BusTest):
             csr.READ_BEATS_LO: record.read_beats + one.described_bytes // beat,
             csr.WRITE_BEATS_LO: record.write_beats + COMPLETION_BYTES // beat,
             csr.COMMANDS_LO: 1,
-            csr.ENGINE_BUSY + 4 * engine: record.cycles,
+            csr.ARRAYS["ENGINE_BUSY"][engine]: record.cycles,
         }
         for offset, count in counts.items():
             expect(f"{engine.name} alone: counter {offset:#05x}", count, expected[offset])
@@ -80,10 +70,10 @@ class CountedCommands(BusTest):
         packets = [counted(self.arena, engine).packet for _ in range(_SAME_ENGINE)]
         counts, records = await self._run(packets)
         if engine is Engine.GATHER:
-            waited = {_pair(engine, engine): sum(one.operand_wait for one in records)}
+            waited = {command_wait(engine, engine): sum(one.operand_wait for one in records)}
         else:
-            waited = {csr.ENGINE_WAIT + 4 * engine: sum(one.engine_wait for one in records)}
-        self._expect_waits(f"three of {engine.name}", counts, waited)
+            waited = {csr.ARRAYS["ENGINE_WAIT"][engine]: sum(one.engine_wait for one in records)}
+        self._expect_waits(f"{_SAME_ENGINE} of {engine.name}", counts, waited)
 
     async def _dependent(self, engine: Engine, earlier: Engine) -> None:
         """The second reads what the first writes."""
@@ -91,7 +81,7 @@ class CountedCommands(BusTest):
         first = counted(self.arena, earlier, dst=meeting).packet
         second = counted(self.arena, engine, src=meeting).packet
         counts, (before, after) = await self._run([first, second])
-        self._expect_waits(what, counts, {_pair(engine, earlier): after.operand_wait})
+        self._expect_waits(what, counts, {command_wait(engine, earlier): after.operand_wait})
         expect(f"{what}: number waited for", after.waited_for, before.seq)
         if after.start_cycle < before.end_cycle:
             raise Mismatch(f"{what}: started {before.end_cycle - after.start_cycle} cycles early")
@@ -127,7 +117,7 @@ class CountedCommands(BusTest):
     @staticmethod
     def _expect_waits(what: str, counts: dict[int, int], waited: dict[int, int]) -> None:
         """These, each longer than nothing, and no others."""
-        for offset in sorted(_WAITS):
+        for offset in _WAITS:
             expect(f"{what}: counter {offset:#05x}", counts[offset], waited.get(offset, 0))
         if not all(waited.values()):
             raise Mismatch(f"{what}: nothing waited")

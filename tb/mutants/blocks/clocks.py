@@ -8,39 +8,32 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-
-_STREAMS: Final = ("overlap", "--op", "0")
-_RANDOM: Final = ("bus", "--op", "2")
-_PRODUCTS: Final = ("ops", "--filter", "convolution")
-"""Convolutions: products of windows, each judged on its own."""
-_INT4: Final = ("ops", "--filter", "int4_mm")
-_TABLES: Final = ("ops", "--filter", "aten.tanh.")
+from tb.mutants.runs import INT4, PRODUCTS, RANDOM, STREAMS, TABLES
 
 _CLOCK: Final = "clock gates"
 
 CLOCKS: Final[Mapping[str, PlantedMutant]] = {
-    # clocks that stop too early
     "clock-weights": PlantedMutant(
         _CLOCK,
-        _INT4,
+        INT4,
         Mutant("npu_matrix.sv", "u_int4_gate (.clk_i, .en_i(!rst_ni || «int4»)", "buffered_q"),
     ),
     "clock-table": PlantedMutant(
-        _CLOCK, _TABLES, Mutant("npu_vector_table.sv", "segment || reads || «found_q»", "1'b0")
+        _CLOCK, TABLES, Mutant("npu_vector_table.sv", "segment || reads || «found_q»", "1'b0")
     ),
     "clock-engine": PlantedMutant(
         _CLOCK,
-        _STREAMS,
+        STREAMS,
         Mutant(
             "npu_cmd_engines.sv", "= start | «~free»;", "~free & ~end_valid", "ReadyWithoutClock"
         ),
     ),
     "clock-control": PlantedMutant(
-        _CLOCK, _STREAMS, Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0")
+        _CLOCK, STREAMS, Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0")
     ),
     "clock-buffer": PlantedMutant(
         _CLOCK,
-        _PRODUCTS,
+        PRODUCTS,
         Mutant(
             "npu_matrix.sv",
             "buffered_q <= «reads_again(cmd.a) || reads_again(cmd.b)»",
@@ -48,6 +41,6 @@ CLOCKS: Final[Mapping[str, PlantedMutant]] = {
         ),
     ),
     "clock-source": PlantedMutant(
-        _CLOCK, _RANDOM, Mutant("npu_vector.sv", "!rst_ni || «used»", "s == 0")
+        _CLOCK, RANDOM, Mutant("npu_vector.sv", "!rst_ni || «used»", "s == 0")
     ),
 }

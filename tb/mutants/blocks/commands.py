@@ -8,13 +8,7 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-
-_STREAMS: Final = ("overlap", "--op", "0")
-_STREAM_BUS_ERRORS: Final = ("overlap", "--op", "3")
-_MEETINGS: Final = ("overlap", "--op", "9")
-_RANDOM_STALLS: Final = ("bus", "--op", "3")
-_RANDOM: Final = ("bus", "--op", "2")
-_ERRORS: Final = ("bus", "--op", "4")
+from tb.mutants.runs import ERRORS, MEETINGS, RANDOM, RANDOM_STALLS, STREAM_BUS_ERRORS, STREAMS
 
 _HAZARD: Final = "hazard checker"
 _ORDER: Final = "order of commands"
@@ -24,28 +18,28 @@ _CHANNELS: Final = "channels of COPY and FILL"
 COMMANDS: Final[Mapping[str, PlantedMutant]] = {
     # a command does not see that it uses the memory of an earlier one
     "hazard-write": PlantedMutant(
-        _HAZARD, _STREAMS, Mutant("npu_hazard.sv", "|| «held.write») &&", "1'b0")
+        _HAZARD, STREAMS, Mutant("npu_hazard.sv", "|| «held.write») &&", "1'b0")
     ),
     "hazard-read": PlantedMutant(
-        _HAZARD, _STREAMS, Mutant("npu_hazard.sv", "used_q[i] && («spans_q[i].write» ||", "1'b0")
+        _HAZARD, STREAMS, Mutant("npu_hazard.sv", "used_q[i] && («spans_q[i].write» ||", "1'b0")
     ),
     "hazard-first-byte": PlantedMutant(
         _HAZARD,
-        _STREAMS,
+        STREAMS,
         Mutant("npu_hazard.sv", "held.first <= «spans_q[i].last»", "spans_q[i].first"),
     ),
     "hazard-last-operand": PlantedMutant(
         _HAZARD,
-        _STREAMS,
+        STREAMS,
         Mutant("npu_hazard.sv", "blocked_q <= («blocked_q | clash») & unfinished_i;", "clash"),
     ),
     "hazard-descriptor": PlantedMutant(
-        _HAZARD, _STREAMS, Mutant("npu_hazard.sv", "«spans_q[i].first <= line_last»", "1'b0")
+        _HAZARD, STREAMS, Mutant("npu_hazard.sv", "«spans_q[i].first <= line_last»", "1'b0")
     ),
     # a command's third or fourth source, or its second result, is not kept or not compared
     "hazard-third-kept": PlantedMutant(
         _HAZARD,
-        _MEETINGS,
+        MEETINGS,
         Mutant(
             "npu_hazard.sv",
             "else if («span_valid_i && own_i») used_q",
@@ -54,7 +48,7 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
     ),
     "hazard-third-asked": PlantedMutant(
         _HAZARD,
-        _MEETINGS,
+        MEETINGS,
         Mutant(
             "npu_hazard.sv",
             "if («span_valid_i && unfinished_i[s]») begin",
@@ -63,7 +57,7 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
     ),
     "hazard-list": PlantedMutant(
         _HAZARD,
-        _MEETINGS,
+        MEETINGS,
         Mutant(
             "npu_operand_resolve.sv",
             "span_valid_o = «range_done && range_error == ERROR_NONE»;",
@@ -73,7 +67,7 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
     ),
     "hazard-second-line": PlantedMutant(
         _HAZARD,
-        _MEETINGS,
+        MEETINGS,
         Mutant(
             "npu_hazard.sv",
             "if («line_valid_i && unfinished_i[s]») begin",
@@ -83,19 +77,19 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
     # commands begin or end out of order
     "order-gather": PlantedMutant(
         _ORDER,
-        _STREAM_BUS_ERRORS,
+        STREAM_BUS_ERRORS,
         Mutant("npu_cmd_awaited.sv", "|= «may_fail_i[queue_i]»", "'0"),
     ),
     "order-fence": PlantedMutant(
         _ORDER,
-        _STREAMS,
+        STREAMS,
         Mutant(
             "npu_cmd_awaited.sv", "awaited_o[queue_i] = «used_i[queue_i]»;", "'0", "SyncAfterAll"
         ),
     ),
     "order-record": PlantedMutant(
         _ORDER,
-        _STREAMS,
+        STREAMS,
         Mutant(
             "npu_cmd_table.sv",
             "used_q[head_q] && «!unfinished_q[head_q]»",
@@ -105,36 +99,36 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
     ),
     "order-unanswered": PlantedMutant(
         _ORDER,
-        _RANDOM_STALLS,
+        RANDOM_STALLS,
         Mutant("npu_move.sv", "&& «unacked_q == '0»", "1'b1", "DoneWhenAnswered"),
     ),
     "order-number": PlantedMutant(
         _ORDER,
-        _STREAM_BUS_ERRORS,
+        STREAM_BUS_ERRORS,
         Mutant("npu_cmd_table.sv", "«started_q[head_q].seq + 32'(pop_i)»;", "next_seq_q"),
     ),
     "order-after-failure": PlantedMutant(
-        _ORDER, _STREAM_BUS_ERRORS, Mutant("npu_cmd_issue.sv", "= hold_i || «stop_i»", "1'b0")
+        _ORDER, STREAM_BUS_ERRORS, Mutant("npu_cmd_issue.sv", "= hold_i || «stop_i»", "1'b0")
     ),
     "order-after-bus-error": PlantedMutant(
         _ORDER,
-        _STREAM_BUS_ERRORS,
+        STREAM_BUS_ERRORS,
         Mutant("npu_cmd_table.sv", "if (ended_i.error != ERROR_NONE) failed_q <= «1'b1»;", "1'b0"),
     ),
     "order-drain": PlantedMutant(
         _ORDER,
-        _STREAM_BUS_ERRORS,
+        STREAM_BUS_ERRORS,
         Mutant("npu_cmd_retire.sv", "= «drained_i» && (", "1'b1"),
     ),
     # two commands of one engine
     "channel-end": PlantedMutant(
         _CHANNELS,
-        _STREAMS,
+        STREAMS,
         Mutant("npu_cmd_engines.sv", "end_place_o  = «place_ended[e]»;", "place_ended[e & 3]"),
     ),
     "channel-free": PlantedMutant(
         _CHANNELS,
-        _STREAMS,
+        STREAMS,
         Mutant(
             "npu_cmd_engines.sv",
             "free_o[ENGINE_MOVE]  = «free[ENGINE_MOVE] || free[CHANNEL_MOVE1]»;",
@@ -143,7 +137,7 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
     ),
     "channel-twice": PlantedMutant(
         _CHANNELS,
-        _STREAMS,
+        STREAMS,
         Mutant(
             "npu_cmd_engines.sv",
             "start[CHANNEL_MOVE1] = «start_i[ENGINE_MOVE] && !free[ENGINE_MOVE]»;",
@@ -152,16 +146,16 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
     ),
     # a wrong operand is accepted, or the bytes of one are counted wrong
     "check-dimension": PlantedMutant(
-        _CHECK, _ERRORS, Mutant("npu_desc_check.sv", "«dim_i >= rank_o»", "dim_i > rank_o")
+        _CHECK, ERRORS, Mutant("npu_desc_check.sv", "«dim_i >= rank_o»", "dim_i > rank_o")
     ),
     "check-product": PlantedMutant(
         _CHECK,
-        _ERRORS,
+        ERRORS,
         Mutant("npu_window_check.sv", "wide_q <= «product_q[63:32] != '0»;", "1'b0"),
     ),
     "check-list": PlantedMutant(
         _CHECK,
-        _RANDOM,
+        RANDOM,
         Mutant("npu_operand_resolve.sv", "dtype_log2_bytes(«window.dtype[3:0]»)", "operand.dtype"),
     ),
 }

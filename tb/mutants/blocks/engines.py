@@ -8,14 +8,7 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-
-_PRODUCTS: Final = ("ops", "--filter", "convolution")
-"""Convolutions: products of windows, each judged on its own."""
-_INT4: Final = ("ops", "--filter", "int4_mm")
-_TABLES: Final = ("ops", "--filter", "aten.tanh.")
-_GATES: Final = ("ops", "--filter", "gelu")
-_POOLS: Final = ("ops", "--filter", "pool2d")
-_OPERANDS: Final = ("bus", "--op", "10")
+from tb.mutants.runs import GATES, INT4, OPERANDS, POOLS, PRODUCTS, TABLES
 
 _WINDOW: Final = "windows"
 _BUFFER: Final = "operand buffer"
@@ -26,76 +19,76 @@ _STRIDES: Final = "strided sources"
 ENGINES: Final[Mapping[str, PlantedMutant]] = {
     # windows
     "window-digit": PlantedMutant(
-        _WINDOW, _PRODUCTS, Mutant("npu_matrix_walk.sv", "«here_i.middle == 32'd1»;", "1'b0")
+        _WINDOW, PRODUCTS, Mutant("npu_matrix_walk.sv", "«here_i.middle == 32'd1»;", "1'b0")
     ),
     "window-step": PlantedMutant(
-        _WINDOW, _PRODUCTS, Mutant("npu_matrix_walk.sv", "+ «passed» + step", "64'd0")
+        _WINDOW, PRODUCTS, Mutant("npu_matrix_walk.sv", "+ «passed» + step", "64'd0")
     ),
     "window-line": PlantedMutant(
         _WINDOW,
-        _PRODUCTS,
+        PRODUCTS,
         Mutant("npu_matrix_lines.sv", "(«elem_pos.inner < 32'(left)») ?", "1'b0"),
     ),
     "window-result": PlantedMutant(
         _WINDOW,
-        _PRODUCTS,
+        PRODUCTS,
         Mutant("npu_matrix_drain.sv", "(«col_pos_q.inner < 32'(left)») ?", "1'b0"),
     ),
     # the operand buffer
     "buffer-stale": PlantedMutant(
-        _BUFFER, _PRODUCTS, Mutant("npu_matrix_tags.sv", "|| «start_i») valid_q", "1'b0")
+        _BUFFER, PRODUCTS, Mutant("npu_matrix_tags.sv", "|| «start_i») valid_q", "1'b0")
     ),
     "buffer-tag": PlantedMutant(
         _BUFFER,
-        _PRODUCTS,
+        PRODUCTS,
         Mutant("npu_matrix_tags.sv", "&& «tag_q[set] == row[LineW-1:REUSE_WIDTH]»", "1'b1"),
     ),
     "buffer-fresh": PlantedMutant(
-        _BUFFER, _PRODUCTS, Mutant("npu_matrix_banks.sv", "= «fresh_q[b]» ?", "1'b0")
+        _BUFFER, PRODUCTS, Mutant("npu_matrix_banks.sv", "= «fresh_q[b]» ?", "1'b0")
     ),
     "buffer-set": PlantedMutant(
         _BUFFER,
-        _PRODUCTS,
+        PRODUCTS,
         Mutant("npu_matrix_banks.sv", "SetW'(«3'(pending_i.first[1:0]) > 3'(b)»)", "1'b0"),
     ),
     # weights of four bits
     "int4-sign": PlantedMutant(
-        _INT4_WEIGHTS, _INT4, Mutant("npu_matrix_dequant.sv", "scale[31] ^ «!nibble[3]»", "1'b0")
+        _INT4_WEIGHTS, INT4, Mutant("npu_matrix_dequant.sv", "scale[31] ^ «!nibble[3]»", "1'b0")
     ),
     "int4-tie": PlantedMutant(
-        _INT4_WEIGHTS, _INT4, Mutant("npu_matrix_dequant.sv", "&& «product[0]»);", "1'b1")
+        _INT4_WEIGHTS, INT4, Mutant("npu_matrix_dequant.sv", "&& «product[0]»);", "1'b1")
     ),
     "int4-scale": PlantedMutant(
         _INT4_WEIGHTS,
-        _INT4,
+        INT4,
         Mutant("npu_matrix_dequant.sv", "= EntryW'(«wr_place_i.place[15:8]»)", "8'd0"),
     ),
     "int4-group": PlantedMutant(
         _INT4_WEIGHTS,
-        _OPERANDS,
+        OPERANDS,
         Mutant("npu_matrix_tiles.sv", "s_k_q        <= «s_k_next_q»;", "s_k_q"),
     ),
     # tables
     "table-end": PlantedMutant(
         _TABLE,
-        _OPERANDS,
+        OPERANDS,
         Mutant("npu_vector_table.sv", "if («index > 32'(TABLE_LAST[number])»)", "1'b0"),
     ),
     "table-sign": PlantedMutant(
-        _TABLE, _TABLES, Mutant("npu_vector_table.sv", "{negative: «word[31]»,", "1'b0")
+        _TABLE, TABLES, Mutant("npu_vector_table.sv", "{negative: «word[31]»,", "1'b0")
     ),
     "table-row": PlantedMutant(
-        _TABLE, _TABLES, Mutant("npu_vector_table.sv", "= segment_q[«slot_i»]", "found_slot_q")
+        _TABLE, TABLES, Mutant("npu_vector_table.sv", "= segment_q[«slot_i»]", "found_slot_q")
     ),
     "table-number": PlantedMutant(
         _TABLE,
-        _GATES,
+        GATES,
         Mutant("npu_vector_table.sv", "segment_of(a_i[l*32 +: 32], «found_table_q»)", "table_q"),
     ),
     # sources whose elements are at a distance
     "stride-three": PlantedMutant(
         _STRIDES,
-        _OPERANDS,
+        OPERANDS,
         Mutant(
             "npu_vector_load.sv",
             "if («view_i.stride[MAX_RANK-1] == 32'd2»)",
@@ -104,12 +97,12 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
     ),
     "stride-four": PlantedMutant(
         _STRIDES,
-        _OPERANDS,
+        OPERANDS,
         Mutant("npu_vector_unpack.sv", "take && «gap_log2_i == 2'd2») own", "1'b0"),
     ),
     "stride-elements": PlantedMutant(
         _STRIDES,
-        _POOLS,
+        POOLS,
         Mutant("npu_vector_load.sv", "(view_i.size[MAX_RANK-1] - «32'd1») <<", "32'd0"),
     ),
 }

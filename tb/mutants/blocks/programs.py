@@ -8,11 +8,7 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-
-_RANDOM: Final = ("bus", "--op", "2")
-_BUS_ERRORS: Final = ("bus", "--op", "7")
-_IMAGES: Final = ("bus", "--op", "8")
-_RELOADS: Final = ("bus", "--op", "9")
+from tb.mutants.runs import BUS_ERRORS, IMAGES, RANDOM, RELOADS
 
 _LOAD: Final = "program load"
 _PROGRAMS: Final = "program memory"
@@ -20,30 +16,30 @@ _PROGRAMS: Final = "program memory"
 PROGRAMS: Final[Mapping[str, PlantedMutant]] = {
     # programs: loading
     "load-image": PlantedMutant(
-        _LOAD, _IMAGES, Mutant("npu_program_check.sv", "&& «word_i[63:32] != '0»", "1'b0")
+        _LOAD, IMAGES, Mutant("npu_program_check.sv", "&& «word_i[63:32] != '0»", "1'b0")
     ),
     "load-register": PlantedMutant(
-        _LOAD, _IMAGES, Mutant("npu_program_check.sv", "return «!written_q[code[3:0]]»", "1'b0")
+        _LOAD, IMAGES, Mutant("npu_program_check.sv", "return «!written_q[code[3:0]]»", "1'b0")
     ),
     "load-error": PlantedMutant(
-        _LOAD, _BUS_ERRORS, Mutant("npu_program_load.sv", "if («read_err_q»)", "1'b0")
+        _LOAD, BUS_ERRORS, Mutant("npu_program_load.sv", "if («read_err_q»)", "1'b0")
     ),
     "load-first-reading": PlantedMutant(
-        _LOAD, _IMAGES, Mutant("npu_program_load.sv", "word_o && «state_q == STORE»", "1'b1")
+        _LOAD, IMAGES, Mutant("npu_program_load.sv", "word_o && «state_q == STORE»", "1'b1")
     ),
     # programs: which are loaded, and what is fetched
     "program-overwritten": PlantedMutant(
-        _PROGRAMS, _RELOADS, Mutant("npu_program_dir.sv", "= «walk_end > first»", "walk_q >= first")
+        _PROGRAMS, RELOADS, Mutant("npu_program_dir.sv", "= «walk_end > first»", "walk_q >= first")
     ),
     "program-stale": PlantedMutant(
-        _PROGRAMS, _RELOADS, Mutant("npu_vector_fetch.sv", "!(«held_q» &&", "1'b1")
+        _PROGRAMS, RELOADS, Mutant("npu_vector_fetch.sv", "!(«held_q» &&", "1'b1")
     ),
     "program-address": PlantedMutant(
         _PROGRAMS,
-        _RELOADS,
+        RELOADS,
         Mutant("npu_program_mem.sv", "ram_q[«write_addr_i»]", "write_addr_i & 12'hfbf"),
     ),
     "program-constant": PlantedMutant(
-        _PROGRAMS, _RANDOM, Mutant("npu_vector_fetch.sv", "(info_i.constants + «7'd1»)", "7'd0")
+        _PROGRAMS, RANDOM, Mutant("npu_vector_fetch.sv", "(info_i.constants + «7'd1»)", "7'd0")
     ),
 }

@@ -8,10 +8,7 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-
-_REGISTERS: Final = ("bus", "--op", "0")
-_INTERRUPTS: Final = ("bus", "--op", "6")
-_COUNTERS: Final = ("bus", "--op", "11")
+from tb.mutants.runs import COUNTERS, INTERRUPTS, REGISTER_ACCESS
 
 _BUS: Final = "registers"
 _IRQ: Final = "interrupts"
@@ -20,14 +17,14 @@ _COUNTS: Final = "counters and records"
 REGISTERS: Final[Mapping[str, PlantedMutant]] = {
     # what answers, and with what
     "register-gap": PlantedMutant(
-        _BUS, _REGISTERS, Mutant("npu_csr.sv", "readback_err = «decoded_err»;", "1'b0")
+        _BUS, REGISTER_ACCESS, Mutant("npu_csr.sv", "readback_err = «decoded_err»;", "1'b0")
     ),
     "register-write-gap": PlantedMutant(
-        _BUS, _REGISTERS, Mutant("npu_csr.sv", "assign cpuif_wr_err = «decoded_err»;", "1'b0")
+        _BUS, REGISTER_ACCESS, Mutant("npu_csr.sv", "assign cpuif_wr_err = «decoded_err»;", "1'b0")
     ),
     "register-refused": PlantedMutant(
         _BUS,
-        _REGISTERS,
+        REGISTER_ACCESS,
         Mutant(
             "npu_csr.sv",
             "decoded_err = «~is_valid_addr & decoded_req»;",
@@ -36,20 +33,20 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
     ),
     "register-reset": PlantedMutant(
         _BUS,
-        _REGISTERS,
+        REGISTER_ACCESS,
         Mutant("npu_csr_wrap.sv", "lines.next  = «16'(PROGRAM_RAM_LINES)»;", "16'd0"),
     ),
     # causes of an interrupt, and the pin
     "interrupt-queue": PlantedMutant(
         _IRQ,
-        _INTERRUPTS,
+        INTERRUPTS,
         Mutant(
             "npu_csr_wrap.sv", "empty1.hwset    = «irq_events_i.empty[1]»;", "irq_events_i.empty[0]"
         ),
     ),
     "interrupt-enable": PlantedMutant(
         _IRQ,
-        _INTERRUPTS,
+        INTERRUPTS,
         Mutant(
             "npu_csr_wrap.sv",
             "IRQ_STATUS.empty1.value && «hwif_out.IRQ_ENABLE.empty1.value»",
@@ -58,7 +55,7 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
     ),
     "interrupt-cleared": PlantedMutant(
         _IRQ,
-        _INTERRUPTS,
+        INTERRUPTS,
         Mutant(
             "npu_csr_wrap.sv",
             "complete1.hwset = «irq_events_i.complete[1]»;",
@@ -68,17 +65,17 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
     # what commands add to the counters and have in their records
     "counter-beats": PlantedMutant(
         _COUNTS,
-        _COUNTERS,
+        COUNTERS,
         Mutant("npu_csr_wrap.sv", "READ_BEATS.value.next    = «counts.read_beats»;", "'0"),
     ),
     "counter-clear": PlantedMutant(
         _COUNTS,
-        _COUNTERS,
+        COUNTERS,
         Mutant("npu_engine_counters.sv", "clear = !rst_ni || «clear_i»;", "1'b0"),
     ),
     "counter-pair": PlantedMutant(
         _COUNTS,
-        _COUNTERS,
+        COUNTERS,
         Mutant(
             "npu_csr_wrap.sv",
             "engine_counts.command_wait[«i»];",
@@ -87,7 +84,7 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
     ),
     "counter-wait": PlantedMutant(
         _COUNTS,
-        _COUNTERS,
+        COUNTERS,
         Mutant("npu_csr_wrap.sv", "engine_counts.engine_wait[«e»];", "e ^ 1"),
     ),
 }

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The runs that catch planted mutants: arguments of `npu-cosim run`."""
+
+from __future__ import annotations
+
+from typing import Final
+
+STREAMS: Final = ("overlap", "--op", "0")
+STREAM_BUS_ERRORS: Final = ("overlap", "--op", "3")
+MEETINGS: Final = ("overlap", "--op", "9")
+REGISTER_ACCESS: Final = ("bus", "--op", "0")
+RANDOM: Final = ("bus", "--op", "2")
+RANDOM_STALLS: Final = ("bus", "--op", "3")
+ERRORS: Final = ("bus", "--op", "4")
+INTERRUPTS: Final = ("bus", "--op", "6")
+BUS_ERRORS: Final = ("bus", "--op", "7")
+IMAGES: Final = ("bus", "--op", "8")
+RELOADS: Final = ("bus", "--op", "9")
+OPERANDS: Final = ("bus", "--op", "10")
+COUNTERS: Final = ("bus", "--op", "11")
+GATES: Final = ("ops", "--filter", "gelu")
+INT4: Final = ("ops", "--filter", "int4_mm")
+POOLS: Final = ("ops", "--filter", "pool2d")
+PRODUCTS: Final = ("ops", "--filter", "convolution")
+"""Convolutions: products of windows, each judged on its own."""
+TABLES: Final = ("ops", "--filter", "aten.tanh.")
