@@ -4,16 +4,10 @@ packets of every opcode."""
 
 from __future__ import annotations
 
-import pytest
-from unit_host import other_width
-
 from tb.unit.block import run_block
 
 
-@pytest.mark.parametrize(
-    ("bus_bits", "rounds"), [other_width(128, 5), (256, 20), other_width(512, 5)]
-)
-def test_every_packet_ends_as_the_contract_says(bus_bits: int, rounds: int) -> None:
-    result = run_block("ctrl", bus_bits, seed=1, rounds=rounds)
+def test_every_packet_ends_as_the_contract_says() -> None:
+    result = run_block("ctrl", 256, seed=1, rounds=20)
     assert result.failure == "", result.report
-    assert result.compared > 200 * rounds
+    assert result.compared > 200 * 20

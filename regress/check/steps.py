@@ -31,7 +31,6 @@ _DOTS = re.compile(r"[.FEsxX]+ *\[ *\d+%\]")
 _CLI = (sys.executable, "-m", "regress.cli")
 
 RTL_RUNS: tuple[tuple[str, str], ...] = (
-    ("smoke", "large"),
     ("matmul", "default"),
     ("smoke", "small"),
     ("stalls", "small"),
@@ -42,8 +41,8 @@ RTL_RUNS: tuple[tuple[str, str], ...] = (
     ("lenet", "default"),
 )
 """Test and configuration. What takes longest comes first: two run at once, and the last one must
-not run alone. The two that begin have a simulator each to build. The cocotb tests are the ci
-tier's, which has to build theirs in any case."""
+not run alone. The first has a simulator to build. The cocotb tests and `large` are the ci tier's,
+which has to build theirs in any case."""
 
 SAME_BITS: tuple[tuple[str, ...], ...] = (("ops", "ops_stalls"), ("lenet",))
 """Tests whose runs, on whatever configuration, DRAM or backend, have one digest. The others of
@@ -163,7 +162,7 @@ def _slowest(suites: Iterable[TestSuite]) -> tuple[str, ...]:
 
 
 def _units() -> Iterator[CheckStep]:
-    for name in known_units():
+    for name in reversed(known_units()):  # the blocks take longest, and the last must not run alone
         yield CheckStep("unit benches", name, partial(_run_unit, name))
 
 
