@@ -36,6 +36,7 @@ from tb.sim.objects import ObjectStore, run_compiler
 from tb.sim.plan import COLLECT, PREFIX, USE, BuildPlan, make_plan
 from tb.sim.progress import BuildProgress
 from tb.sim.spec import REPOSITORY, BuildSpec, BuiltModel
+from tb.sim.triggers import pack_triggers
 
 log = logging.getLogger(__name__)
 
@@ -139,6 +140,8 @@ def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltMode
     progress("Verilator reads the RTL")
     generated = family / "generated"
     _verilate(plan, generated)
+    if not pack_triggers(generated):
+        log.info("triggers of another form: a cycle of this RTL takes longer than it could")
     root_header = generated / f"{PREFIX}___024root.h"
     headers = sorted(generated.glob("*.h"))
     model = GeneratedModel(generated, keep_in_place(root_header, headers, family / _LAYOUT))

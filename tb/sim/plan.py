@@ -39,6 +39,8 @@ USE = ("-fprofile-use", "-fprofile-partial-training")
 OUTPUT_SPLIT = 5000
 """Size of one generated C++ file, in Verilator's node count: smaller compiles less after an edit,
 larger optimises across more."""
+REWRITES = (SIM_FOLDER / "layout.py", SIM_FOLDER / "triggers.py")
+"""What changes the generated C++ before it is compiled."""
 NO_IMPLICIT_NETS = ("-Wwarn-IMPLICIT", "-Werror-IMPLICIT")
 """For RTL with mutants: one that names no signal would be a net of its own, another mutant."""
 
@@ -112,7 +114,7 @@ class BuildPlan:
     def key(self) -> str:
         """Hash of everything."""
         own = sorted([*self.own_sources, *own_headers()])
-        files = [*self.sources, *own, *([TRAINING] if self.variant.profiled else [])]
+        files = [*self.sources, *own, *REWRITES, *([TRAINING] if self.variant.profiled else [])]
         names = [os.path.relpath(path, REPOSITORY) for path in files]
         profile = [*COLLECT, *USE] if self.variant.profiled else []
         constants = [*FAST, SLOW, TRACE, *RUNTIME, *OWN, *profile]
