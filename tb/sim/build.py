@@ -48,7 +48,7 @@ _DIGEST = "npu_sim.sha256"
 _LOCATED = re.compile(r"%Error[^:]*: (?P<file>[^:]+):(?P<line>\d+):\d+: (?P<message>.*)")
 
 
-def _verilate(plan: BuildPlan, folder: Path) -> None:
+def verilate(plan: BuildPlan, folder: Path) -> None:
     """Generate C++ into `folder`. InputError when Verilator refuses the sources."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -139,7 +139,7 @@ def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltMode
     progress = BuildProgress(f"{plan.spec.label} ({plan.spec.variant})")
     progress("Verilator reads the RTL")
     generated = family / "generated"
-    _verilate(plan, generated)
+    verilate(plan, generated)
     if not pack_triggers(generated):
         log.info("triggers of another form: a cycle of this RTL takes longer than it could")
     root_header = generated / f"{PREFIX}___024root.h"
