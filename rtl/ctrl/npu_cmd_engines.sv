@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The commands of all engines, and their ends one after the other.
 ///
-/// `start_i`, one bit per engine, hands `cmd_i` to an engine that is free: one with a channel that
-/// has no command, of which the lower one takes it. `busy_o`: one of its channels has a command.
+/// `start_i`, one bit per engine, hands the command that has been checked, or the one that was put
+/// aside, to an engine that is free: one with a channel that has no command, of which the lower one
+/// takes it. `busy_o`: one of its channels has a command.
 /// `end_o` announces the end of the command at `end_place_o`, in the cycle of its channel's `done`
 /// or later: at most one per cycle, and none while `hold_end_i`. Each channel's own part runs on
 /// the clock of its engine, which has to tick while `on_o`.
@@ -14,7 +15,9 @@ module npu_cmd_engines
   input  logic                   rst_ni,
 
   input  logic [NUM_ENGINES-1:0] start_i,
-  input  npu_engine_cmd_t        cmd_i,
+  input  logic                   parked_i,       // which of the two it is
+  input  npu_engine_cmd_t        checked_cmd_i,
+  input  npu_engine_cmd_t        parked_cmd_i,
   input  place_t                 place_i,
   output logic [NUM_ENGINES-1:0] free_o,
   output logic [NUM_ENGINES-1:0] busy_o,
@@ -55,7 +58,9 @@ module npu_cmd_engines
       .clk_i       (engine_clk_i[e]),
       .rst_ni,
       .start_i     (start[e]),
-      .cmd_i,
+      .parked_i,
+      .checked_cmd_i,
+      .parked_cmd_i,
       .place_i,
       .free_o      (free[e]),
       .req_o       (req_o[e]),

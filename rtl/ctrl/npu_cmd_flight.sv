@@ -22,7 +22,9 @@ module npu_cmd_flight
   input  cmd_started_t [QUEUES-1:0] push_command_i,
   input  logic [NUM_ENGINES-1:0] start_i,
   input  queue_t                 start_queue_i,
-  input  npu_engine_cmd_t        cmd_i,
+  input  logic                   parked_i,       // which of the two it is
+  input  npu_engine_cmd_t        checked_cmd_i,
+  input  npu_engine_cmd_t        parked_cmd_i,
   input  logic                   issue_idle_i,
   output logic [NUM_ENGINES-1:0] free_o,
   output logic [NUM_ENGINES-1:0] busy_o,
@@ -78,7 +80,9 @@ module npu_cmd_flight
   npu_cmd_engines u_engines (
     .rst_ni,
     .start_i,
-    .cmd_i,
+    .parked_i,
+    .checked_cmd_i,
+    .parked_cmd_i,
     .place_i   ('{qid: start_queue_i, slot: next_slot_o[start_queue_i]}),
     .free_o,
     .busy_o,

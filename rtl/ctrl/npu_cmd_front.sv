@@ -62,7 +62,9 @@ module npu_cmd_front
   input  logic           [NUM_ENGINES-1:0] engine_free_i,
   output logic           [NUM_ENGINES-1:0] start_o,
   output queue_t                         start_queue_o,
-  output npu_engine_cmd_t                start_cmd_o,
+  output logic                           start_parked_o,  // which of the two it is
+  output npu_engine_cmd_t                checked_cmd_o,
+  output npu_engine_cmd_t                parked_cmd_o,
 
   output logic           [NUM_ENGINES-1:0]  engine_wait_o,   // see engine_events_t
   output logic           [ENGINE_PAIRS-1:0] command_wait_o,
@@ -87,7 +89,6 @@ module npu_cmd_front
   cmd_waits_t [QUEUES-1:0] waited;
   queues_t                can_take;
   queue_slots_t           span_blocked, used, unfinished;
-  npu_engine_cmd_t        checked_cmd, parked_cmd;
   error_e                 decode_error, resolve_error;
   logic                   unused_flags, take, park, park_ready, resolve_start, resolve_done;
   logic                   span_valid, line_valid, line_blocked, checked, idle;
@@ -134,7 +135,7 @@ module npu_cmd_front
     .resolve_start_i(resolve_start),
     .resolve_done_o (resolve_done),
     .resolve_error_o(resolve_error),
-    .cmd_o          (checked_cmd),
+    .cmd_o          (checked_cmd_o),
     .span_valid_o   (span_valid),
     .span_o         (span),
     .req_valid_o    (line_valid),
@@ -215,7 +216,7 @@ module npu_cmd_front
     .queue_i          (owner[Check]),
     .from_ring_i      (from_ring[Check]),
     .packet_i         (packet),
-    .cmd_i            (checked_cmd),
+    .cmd_i            (checked_cmd_o),
     .blocked_i        (span_blocked),
     .next_slot_i,
     .used_i,
@@ -236,7 +237,7 @@ module npu_cmd_front
     .from_ring_o      (from_ring[Park]),
     .irq_o            (irq[Park]),
     .opcode_o         (opcode[Park]),
-    .cmd_o            (parked_cmd),
+    .cmd_o            (parked_cmd_o),
     .start_o          (start[Park]),
     .start_cycle_o    (start_cycle[Park]),
     .push_o           (push[Park]),
@@ -249,9 +250,9 @@ module npu_cmd_front
   assign opcode[Check]         = packet.opcode;
   assign waits_to_start[Check] = checked;
 
-  assign start_o       = start[Check] | start[Park];
-  assign start_queue_o = owner[start[Park] != '0 ? Park : Check];
-  assign start_cmd_o   = start[Park] != '0 ? parked_cmd : checked_cmd;
+  assign start_o        = start[Check] | start[Park];
+  assign start_parked_o = start[Park] != '0;
+  assign start_queue_o  = owner[start_parked_o ? Park : Check];
 
   assign write_valid_o = sync_valid != '0;
   assign write_o       = sync_write[sync_valid[Park] ? Park : Check];

@@ -187,7 +187,8 @@ module npu_ctrl
   logic                    front_idle, stop;
   logic [NUM_ENGINES-1:0]  engine_start, engine_free;
   queue_t                  start_queue, error_queue;
-  npu_engine_cmd_t         start_cmd;
+  logic                    start_parked;
+  npu_engine_cmd_t         checked_cmd, parked_cmd;
   queues_t                 full, push_command, push_ended;
   error_e                  error;
   error_e [QUEUES-1:0]     push_error;
@@ -244,7 +245,9 @@ module npu_ctrl
     .engine_free_i    (engine_free),
     .start_o          (engine_start),
     .start_queue_o    (start_queue),
-    .start_cmd_o      (start_cmd),
+    .start_parked_o   (start_parked),
+    .checked_cmd_o    (checked_cmd),
+    .parked_cmd_o     (parked_cmd),
     .engine_wait_o    (engine_events.engine_wait),
     .command_wait_o   (engine_events.command_wait),
     .busy_o           (front_busy),
@@ -269,7 +272,9 @@ module npu_ctrl
     .push_command_i(started),
     .start_i       (engine_start),
     .start_queue_i (start_queue),
-    .cmd_i         (start_cmd),
+    .parked_i      (start_parked),
+    .checked_cmd_i (checked_cmd),
+    .parked_cmd_i  (parked_cmd),
     .issue_idle_i  (front_idle),
     .free_o        (engine_free),
     .busy_o        (engine_events.busy),

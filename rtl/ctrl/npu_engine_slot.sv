@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The command of one engine, from its start until its end has been noted, and what it costs.
 ///
-/// `start_i` takes the command while `free_o`; the engine is offered it from the next cycle on.
+/// `start_i` takes the command, one of two, while `free_o`; the engine is offered it from the next
+/// cycle on. It is chosen here, as ahead of the slots it would be simulated in every cycle.
 /// Counts are those of the cycles from then up to and including that of the engine's `done`.
 /// `end_valid_o` comes with that `done` and stays until `end_ready_i`; the end is described by the
 /// ports behind it.
@@ -14,7 +15,9 @@ module npu_engine_slot
   input  logic            rst_ni,
 
   input  logic            start_i,
-  input  npu_engine_cmd_t cmd_i,
+  input  logic            parked_i,
+  input  npu_engine_cmd_t checked_cmd_i,
+  input  npu_engine_cmd_t parked_cmd_i,
   input  place_t          place_i,
   output logic            free_o,
 
@@ -68,7 +71,7 @@ module npu_engine_slot
 
   always_ff @(posedge clk_i) begin
     if (start_i) begin
-      cmd_q   <= cmd_i;
+      cmd_q   <= parked_i ? parked_cmd_i : checked_cmd_i;
       place_q <= place_i;
     end
   end
