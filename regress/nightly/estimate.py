@@ -35,7 +35,7 @@ class Estimate:
     """On `slots` slots, in the order of the plan."""
     slots: int
     preparation_seconds: float
-    """Builds and captures, when none is there already."""
+    """Builds and captures, as if none were there."""
 
     def __str__(self) -> str:
         words = [
@@ -44,7 +44,7 @@ class Estimate:
         ]
         if self.preparation_seconds:
             before = duration_text(self.preparation_seconds)
-            words.append(f"before them, about {before} for builds and captures that are missing")
+            words.append(f"before them, up to {before} for missing builds and captures")
         if self.unknown:
             words.append(f"{self.unknown} jobs without a record are not in these times")
         return "; ".join(words)
