@@ -16,11 +16,7 @@ from driver.runtime.engine_counters import Engine
 from tb.seqs.arena import Arena
 from tb.seqs.streams import stream_flags, stream_packet
 
-_SIDE = 32
-"""Of the square matrices of a product."""
-_ELEMENTS = _SIDE * _SIDE
-"""Of every operand, four bytes each."""
-_BYTES = 4 * _ELEMENTS
+_ELEMENT_BYTES = 4
 _LINE = 64
 
 
@@ -36,60 +32,72 @@ class CountedCommand:
     """Of the descriptors that are read before it starts."""
 
 
-def operand(arena: Arena) -> int:
-    """Fresh memory for a source or destination: words below the number of elements."""
-    address = arena.place(_BYTES, _LINE)
-    words = (arena.rng.randrange(_ELEMENTS).to_bytes(4, "little") for _ in range(_ELEMENTS))
-    arena.contents.append((address, b"".join(words)))
-    return address
+@dataclass(frozen=True)
+class CommandMaker:
+    """Makes them in an arena."""
+
+    arena: Arena
+    side: int
+    """Of the square matrices of a product; every operand has so many elements, squared."""
+
+    @property
+    def _elements(self) -> int:
+        return self.side**2
+
+    @property
+    def _bytes(self) -> int:
+        return _ELEMENT_BYTES * self._elements
+
+    def one(self, engine: Engine, src: int | None = None, dst: int | None = None) -> CountedCommand:
+        """A command of the engine, with operands of its own where none are given."""
+        places = (self.operand() if place is None else place for place in (src, dst))
+        return _MAKERS[engine](self, *places)
+
+    def operand(self) -> int:
+        """Fresh memory for a source or destination: words below the number of elements."""
+        address = self.arena.place(self._bytes, _LINE)
+        draw = self.arena.rng.randrange
+        words = (draw(self._elements).to_bytes(4, "little") for _ in range(self._elements))
+        self.arena.contents.append((address, b"".join(words)))
+        return address
+
+    def copy(self, src: int, dst: int) -> CountedCommand:
+        """Of all elements."""
+        word = flag_word(DType.INT32, DType.INT32)
+        packet = Packet(Opcode.COPY, word, src, 0, dst, (self._elements,))
+        return CountedCommand(packet, self._bytes, self._bytes)
+
+    def product(self, src: int, dst: int) -> CountedCommand:
+        """With a matrix of its own."""
+        word, sizes = flag_word(DType.FP32, DType.FP32), (self.side, self.side, self.side, 1)
+        packet = Packet(Opcode.MATMUL, word, src, self.operand(), dst, sizes)
+        return CountedCommand(packet, 2 * self._bytes, self._bytes)
+
+    def vector_pass(self, src: int, dst: int) -> CountedCommand:
+        """Over all elements."""
+        word = stream_flags([DType.INT32], DType.INT32, descriptors=False)
+        imms = [0] * PLAIN_IMMEDIATES
+        packet = stream_packet(LINES["move"], word, [src], dst, count=self._elements, imms=imms)
+        return CountedCommand(packet, self._bytes, self._bytes)
+
+    def gather(self, src: int, dst: int) -> CountedCommand:
+        """The source is the table; the words of any operand are indices into one."""
+        bases = (src, self.operand(), dst)
+        table, indices, result = (self._described(base) for base in bases)
+        word = stream_flags([DType.INT32, DType.INT32], DType.INT32, descriptors=True)
+        packet = Packet(Opcode.GATHER, word, table, indices, result, (0,))
+        return CountedCommand(packet, None, self._bytes, 3 * _LINE)
+
+    def _described(self, base: int) -> int:
+        at = self.arena.place(_LINE, _LINE)
+        descriptor = Descriptor(base, DType.INT32, (self._elements,), (1,))
+        self.arena.contents.append((at, descriptor.pack()))
+        return at
 
 
-def _copy(arena: Arena, src: int, dst: int) -> CountedCommand:
-    word = flag_word(DType.INT32, DType.INT32)
-    packet = Packet(Opcode.COPY, word, src, 0, dst, (_ELEMENTS,))
-    return CountedCommand(packet, _BYTES, _BYTES)
-
-
-def _product(arena: Arena, src: int, dst: int) -> CountedCommand:
-    sizes = (_SIDE, _SIDE, _SIDE, 1)
-    packet = Packet(
-        Opcode.MATMUL, flag_word(DType.FP32, DType.FP32), src, operand(arena), dst, sizes
-    )
-    return CountedCommand(packet, 2 * _BYTES, _BYTES)
-
-
-def _pass(arena: Arena, src: int, dst: int) -> CountedCommand:
-    word = stream_flags([DType.INT32], DType.INT32, descriptors=False)
-    imms = [0] * PLAIN_IMMEDIATES
-    packet = stream_packet(LINES["move"], word, [src], dst, count=_ELEMENTS, imms=imms)
-    return CountedCommand(packet, _BYTES, _BYTES)
-
-
-def _gather(arena: Arena, src: int, dst: int) -> CountedCommand:
-    """The source is the table; the words of any operand are indices into one."""
-    table, indices, result = (_described(arena, base) for base in (src, operand(arena), dst))
-    word = stream_flags([DType.INT32, DType.INT32], DType.INT32, descriptors=True)
-    packet = Packet(Opcode.GATHER, word, table, indices, result, (0,))
-    return CountedCommand(packet, None, _BYTES, 3 * _LINE)
-
-
-def _described(arena: Arena, base: int) -> int:
-    at = arena.place(_LINE, _LINE)
-    arena.contents.append((at, Descriptor(base, DType.INT32, (_ELEMENTS,), (1,)).pack()))
-    return at
-
-
-_MAKERS: Mapping[Engine, Callable[[Arena, int, int], CountedCommand]] = {
-    Engine.MOVE: _copy,
-    Engine.MATRIX: _product,
-    Engine.VECTOR: _pass,
-    Engine.GATHER: _gather,
+_MAKERS: Mapping[Engine, Callable[[CommandMaker, int, int], CountedCommand]] = {
+    Engine.MOVE: CommandMaker.copy,
+    Engine.MATRIX: CommandMaker.product,
+    Engine.VECTOR: CommandMaker.vector_pass,
+    Engine.GATHER: CommandMaker.gather,
 }
-
-
-def counted(
-    arena: Arena, engine: Engine, src: int | None = None, dst: int | None = None
-) -> CountedCommand:
-    """A command of the engine, with operands of its own where none are given."""
-    places = (operand(arena) if place is None else place for place in (src, dst))
-    return _MAKERS[engine](arena, *places)

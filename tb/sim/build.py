@@ -141,7 +141,7 @@ def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltMode
     generated = family / "generated"
     verilate(plan, generated)
     if not pack_triggers(generated):
-        log.info("triggers of another form: a cycle of this RTL takes longer than it could")
+        log.info("not only rising edges: the clocks of this RTL are compared one by one (ADR 22)")
     root_header = generated / f"{PREFIX}___024root.h"
     headers = sorted(generated.glob("*.h"))
     model = GeneratedModel(generated, keep_in_place(root_header, headers, family / _LAYOUT))

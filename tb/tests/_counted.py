@@ -16,7 +16,7 @@ from tb.env.base_test import BusTest
 from tb.env.comparison import TIMED_REGISTERS
 from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch, expect
-from tb.seqs.counted import counted, operand
+from tb.seqs.counted import CommandMaker
 
 _CLEARED = sorted(
     {*TIMED_REGISTERS, csr.COMMANDS_LO, csr.COMMANDS_HI}
@@ -24,6 +24,11 @@ _CLEARED = sorted(
 )
 """What PERF_CTRL clears; the low word of a counter comes before its high word."""
 _WAITS = (*csr.ARRAYS["ENGINE_WAIT"], *csr.ARRAYS["COMMAND_WAIT"])
+_COUNTER = 1 << 32
+_SIDE = 32
+"""Of operands on a bus of _BUS_BITS and less. A COPY of them takes longer than the checks of the
+command behind it, so that this one waits; on a wider bus it has to be longer."""
+_BUS_BITS = 256
 _SAME_ENGINE = 3
 """Commands of one engine: COPY and FILL run two at a time."""
 
@@ -42,8 +47,12 @@ class CountedCommands(BusTest):
             if Engine.GATHER not in {engine, earlier} and engine is not earlier:
                 await self._independent(engine, earlier)
 
+    @property
+    def _make(self) -> CommandMaker:
+        return CommandMaker(self.arena, _SIDE * max(1, self.config.bus_bits // _BUS_BITS))
+
     async def _alone(self, engine: Engine) -> None:
-        one, beat = counted(self.arena, engine), self.config.bus_bits // 8
+        one, beat = self._make.one(engine), self.config.bus_bits // 8
         counts, (record,) = await self._run([one.packet], Way.WINDOW)
         if one.read_bytes is not None:
             expect(f"{engine.name}: beats read", record.read_beats, one.read_bytes // beat)
@@ -67,7 +76,7 @@ class CountedCommands(BusTest):
 
     async def _same_engine(self, engine: Engine) -> None:
         """Nothing starts behind a GATHER that has not ended; else the last waits for the engine."""
-        packets = [counted(self.arena, engine).packet for _ in range(_SAME_ENGINE)]
+        packets = [self._make.one(engine).packet for _ in range(_SAME_ENGINE)]
         counts, records = await self._run(packets)
         if engine is Engine.GATHER:
             waited = {command_wait(engine, engine): sum(one.operand_wait for one in records)}
@@ -77,9 +86,9 @@ class CountedCommands(BusTest):
 
     async def _dependent(self, engine: Engine, earlier: Engine) -> None:
         """The second reads what the first writes."""
-        what, meeting = f"{engine.name} behind {earlier.name}", operand(self.arena)
-        first = counted(self.arena, earlier, dst=meeting).packet
-        second = counted(self.arena, engine, src=meeting).packet
+        what, meeting = f"{engine.name} behind {earlier.name}", self._make.operand()
+        first = self._make.one(earlier, dst=meeting).packet
+        second = self._make.one(engine, src=meeting).packet
         counts, (before, after) = await self._run([first, second])
         self._expect_waits(what, counts, {command_wait(engine, earlier): after.operand_wait})
         expect(f"{what}: number waited for", after.waited_for, before.seq)
@@ -89,7 +98,7 @@ class CountedCommands(BusTest):
     async def _independent(self, engine: Engine, earlier: Engine) -> None:
         """They run at the same time."""
         what = f"{engine.name} beside {earlier.name}"
-        packets = [counted(self.arena, one).packet for one in (earlier, engine)]
+        packets = [self._make.one(one).packet for one in (earlier, engine)]
         counts, (before, after) = await self._run(packets)
         self._expect_waits(what, counts, {})
         if after.start_cycle >= before.end_cycle:
@@ -105,9 +114,13 @@ class CountedCommands(BusTest):
             expect(f"counter {offset:#05x}, cleared", await self.read(offset), 0)
         self.place()
         first = await self.read(csr.COMPLETED)
+        began = await self.read(csr.CYCLE_LO)
         await self.command(packets, way)
         await self.settle()
+        elapsed = (await self.read(csr.CYCLE_LO) - began) % _COUNTER
         counts = {offset: await self.read(offset) for offset in _CLEARED}
+        if counts[csr.BUSY_CYCLES_LO] > elapsed:
+            raise Mismatch(f"busy for {counts[csr.BUSY_CYCLES_LO]} of {elapsed} cycles")
         return counts, [self._record(first + at) for at in range(len(packets))]
 
     def _record(self, seq: int) -> CompletionRecord:

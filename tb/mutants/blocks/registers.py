@@ -68,6 +68,11 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
         COUNTERS,
         Mutant("npu_csr_wrap.sv", "READ_BEATS.value.next    = «counts.read_beats»;", "'0"),
     ),
+    "counter-busy": PlantedMutant(
+        _COUNTS,
+        COUNTERS,
+        Mutant("npu_perf_counters.sv", "counts_d.busy          += «64'd1»;", "64'd2"),
+    ),
     "counter-clear": PlantedMutant(
         _COUNTS,
         COUNTERS,
