@@ -11,11 +11,22 @@
 #include "verilated.h"
 #include "waves.h"
 
-// Verilator's evaluation of the model, without what its public `eval` does around it.
 class Vtb_top___024root;
-void Vtb_top___024root___eval(Vtb_top___024root* model);
+void Vtb_top___024root___eval(Vtb_top___024root* root);
 
 namespace npu_sim {
+
+// Of Verilator's models not `eval`: that looks for garbage of classes and for messages of other
+// threads, under two locks, 3 % of a COPY. The model has neither, and messages of its own thread
+// are not queued. CXXRTL's has no root.
+template <typename Model>
+void evaluate_model(Model& model) {
+  if constexpr (requires { model.rootp; }) {
+    Vtb_top___024root___eval(model.rootp);
+  } else {
+    model.eval();
+  }
+}
 
 // Simulated time of half a clock period, in the model's 1 ps steps.
 inline constexpr std::uint64_t kHalfPeriod = 1000;
@@ -95,10 +106,8 @@ class Simulation {
   }
 
  private:
-  // Not `eval`: that looks for garbage of classes and for messages of other threads, under two
-  // locks, 3 % of a COPY. The model has neither, messages of its own thread are not queued.
   void evaluate() {
-    Vtb_top___024root___eval(top_.rootp);
+    evaluate_model(top_);
     changed_ = top_.changed;
   }
 
