@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +14,11 @@ from driver.backend.rtl import RtlBackend
 from driver.config import CONFIG_FILE, load_config
 from driver.errors import InfrastructureError
 from golden.backend import CmodelBackend
-from tb.cxxrtl.build import build_cxxrtl, compile_model
+from tb.cxxrtl.build import build_cxxrtl, compile_model, own_flags
 from tb.cxxrtl.split import split
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair
+from tb.sim.spec import SIM_FOLDER
 
 HEADER = "struct p_top {\n\tbool posedge_p_clk() const;\n\tbool commit() override {\n\t}\n};\n"
 SOURCE = """#include "m.h"
@@ -73,6 +75,13 @@ def test_every_statement_is_kept_once() -> None:
 def test_unknown_form_is_refused(old: str, new: str) -> None:
     with pytest.raises(InfrastructureError, match="another form"):
         split(HEADER, SOURCE.replace(old, new), "m.h", "p_clk")
+
+
+@pytest.mark.parametrize("name", ["main.cpp", "core/server.cpp"])
+def test_the_shared_main_program_compiles(name: str) -> None:
+    compiler = shutil.which("g++") or shutil.which("c++")
+    assert compiler is not None
+    subprocess.run([compiler, *own_flags(), "-fsyntax-only", SIM_FOLDER / name], check=True)
 
 
 def differing(binary: Path) -> int:

