@@ -18,10 +18,10 @@ namespace npu_sim {
 
 // Of Verilator's models not `eval`: that looks for garbage of classes and for messages of other
 // threads, under two locks, 3 % of a COPY. The model has neither, and messages of its own thread
-// are not queued. CXXRTL's has no root.
+// are not queued. With waves it also notes that there is something to write. CXXRTL's has no root.
 template <typename Model>
 void evaluate_model(Model& model) {
-  if constexpr (requires { model.rootp; }) {
+  if constexpr (!VM_TRACE && requires { model.rootp; }) {
     Vtb_top___024root___eval(model.rootp);
   } else {
     model.eval();
