@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -135,7 +136,34 @@ def test_another_form_stays_as_it_is(tmp_path: Path, old: str, new: str) -> None
     assert {path.name: path.read_text() for path in (tmp_path / "model").iterdir()} == texts
 
 
-def test_the_clocks_of_the_npu_are_packed(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What Verilator makes of the NPU."""
+    folder = tmp_path_factory.mktemp("model") / "generated"
     config = load_config(REPOSITORY / "sim_config.yaml", "small")
-    verilate(make_plan(spec_for(config, "check", BUILD_ROOT, 1)), tmp_path / "generated")
-    assert pack_triggers(tmp_path / "generated")
+    verilate(make_plan(spec_for(config, "check", BUILD_ROOT, 1)), folder)
+    return folder
+
+
+def test_the_clocks_of_the_npu_are_packed(generated: Path) -> None:
+    assert pack_triggers(generated)
+
+
+def test_eval_does_no_more_than_the_simulator_leaves_out(generated: Path) -> None:
+    """tb/sim/core/simulation.h calls what the public `eval` calls, and nothing around it."""
+    text = (generated / "Vtb_top.cpp").read_text()
+    body = text.partition("void Vtb_top::eval_step() {\n")[2].partition("\n}\n")[0]
+    body = re.sub(
+        r"#ifdef VL_DEBUG.*?#endif[^\n]*\n|VL_DEBUG_IF\(.*?\);\n|//[^\n]*", "", body, flags=re.S
+    )
+    assert [line.strip() for line in body.splitlines() if line.strip(" );")] == [
+        "vlSymsp->__Vm_deleter.deleteAll();",
+        "if (VL_UNLIKELY(!vlSymsp->__Vm_didInit)) {",
+        "Vtb_top___024root___eval_static(&(vlSymsp->TOP));",
+        "Vtb_top___024root___eval_initial(&(vlSymsp->TOP));",
+        "Vtb_top___024root___eval_settle(&(vlSymsp->TOP));",
+        "vlSymsp->__Vm_didInit = true;",
+        "}",
+        "Vtb_top___024root___eval(&(vlSymsp->TOP));",
+        "Verilated::endOfEval(vlSymsp->__Vm_evalMsgQp);",
+    ]
