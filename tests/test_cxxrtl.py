@@ -19,6 +19,7 @@ from tb.cxxrtl.split import split
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair
 from tb.sim.spec import SIM_FOLDER
+from tb.sim.toolchain import find_compiler
 
 HEADER = "struct p_top {\n\tbool posedge_p_clk() const;\n\tbool commit() override {\n\t}\n};\n"
 SOURCE = """#include "m.h"
@@ -79,8 +80,7 @@ def test_unknown_form_is_refused(old: str, new: str) -> None:
 
 @pytest.mark.parametrize("name", ["main.cpp", "core/server.cpp"])
 def test_the_shared_main_program_compiles(name: str) -> None:
-    compiler = shutil.which("g++") or shutil.which("c++")
-    assert compiler is not None
+    compiler = find_compiler().command[-1]
     subprocess.run([compiler, *own_flags(), "-fsyntax-only", SIM_FOLDER / name], check=True)
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from driver.config import load_config
 from tb.sim.build import verilate
 from tb.sim.plan import make_plan
 from tb.sim.spec import BUILD_ROOT, REPOSITORY, spec_for
+from tb.sim.toolchain import find_compiler
 from tb.sim.triggers import pack_triggers, packed
 
 ASKS = """\
@@ -97,9 +97,7 @@ def answers(folder: Path) -> list[str]:
     (folder / "main.cpp").write_text(
         '#include "Vtb_top___024root.h"\n#include "Vtb_top___024root__0.cpp"\n' + MAIN
     )
-    compiler = shutil.which("g++") or shutil.which("c++")
-    assert compiler is not None
-    program = folder / "asks"
+    compiler, program = find_compiler().command[-1], folder / "asks"
     subprocess.run([compiler, "-o", program, folder / "main.cpp"], check=True)
     done = subprocess.run([program], check=True, capture_output=True, text=True)
     return done.stdout.splitlines()

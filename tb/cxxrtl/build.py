@@ -127,8 +127,8 @@ def _units(folder: Path) -> list[Unit]:
     units = [
         Unit(Path(path.name), generated, header, folder) for path in sorted(folder.glob("*.cc"))
     ]
-    context = digest([header, *_texts(_headers())])
-    units += [Unit(path, own_flags(), context, folder) for path in _own_sources()]
+    flags, context = own_flags(), digest([header, *_texts(_headers())])
+    units += [Unit(path, flags, context, folder) for path in _own_sources()]
     return units
 
 
