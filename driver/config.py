@@ -79,7 +79,7 @@ class Regions(Frozen):
 
 
 class MemoryMap(Frozen):
-    """Device memory: regions that together are one window [base, limit) without a hole."""
+    """Device memory: regions that together are one range [base, limit) without a hole."""
 
     regions: Regions
 
@@ -162,8 +162,8 @@ class HwConfig(Frozen):
         if self.row_tiles > self.acc_tiles:
             refuse("row_tiles", self.row_tiles, f"at most acc_tiles, {self.acc_tiles}")
         if self.registers.base < self.memory.limit and self.memory.base < self.registers.limit:
-            window = f"{self.memory.base:#x} to {self.memory.limit - 1:#x}"
-            refuse("registers.base", f"{self.registers.base:#x}", f"none of the memory, {window}")
+            memory = f"{self.memory.base:#x} to {self.memory.limit - 1:#x}"
+            refuse("registers.base", f"{self.registers.base:#x}", f"none of the memory, {memory}")
         return self
 
 

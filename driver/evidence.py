@@ -76,7 +76,7 @@ def error_map(
     differing = left != right
     per_cell = -(-max(sizes[1:]) // (tile_size * MAX_TILES)) or 1
     origin = (row - row % tile_size, column - column % tile_size)
-    window = tuple(slice(start, start + tile_size) for start in origin)
+    tile = tuple(slice(start, start + tile_size) for start in origin)
     return ErrorMap(
         dtype=dtype,
         against=against,
@@ -87,8 +87,8 @@ def error_map(
         tiles_per_cell=per_cell,
         tiles=_grid(_counts(differing[batch], tile_size * per_cell)),
         origin=origin,
-        expected=_grid(left[batch][window]),
-        actual=_grid(right[batch][window]),
+        expected=_grid(left[batch][tile]),
+        actual=_grid(right[batch][tile]),
     )
 
 

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from driver.backend.functional import FunctionalBackend
+from driver.backend.mapped_memory import MappedMemory
 from driver.backend.shared_memory import FaultRange
-from driver.backend.window import MemoryWindow
 from driver.config import HwConfig
 from driver.isa import ErrorCode
 from driver.isa.programs import BOOT_IMAGE
@@ -15,14 +15,14 @@ from golden._cmodel import CModel
 class CmodelBackend(FunctionalBackend):
     """Registers and queues as FunctionalBackend, commands by golden._cmodel.
 
-    `threads`: at most so many, 0 for one per processor; the bits do not depend on it. `window`: the
-    memory, instead of one of its own.
+    `threads`: at most so many, 0 for one per processor; the bits do not depend on it. `memory`: the
+    device's, instead of one of its own.
     """
 
     def __init__(
-        self, config: HwConfig, *, threads: int = 0, window: MemoryWindow | None = None
+        self, config: HwConfig, *, threads: int = 0, memory: MappedMemory | None = None
     ) -> None:
-        super().__init__(config, window)
+        super().__init__(config, memory)
         base, limit = config.memory.base, config.memory.limit
         self._model = CModel(self.memory, base, limit, threads, BOOT_IMAGE)
 

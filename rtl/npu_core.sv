@@ -27,7 +27,7 @@ module npu_core
   input  axil_req_t axil_req_i,
   output axil_rsp_t axil_rsp_o,
 
-  // Host window
+  // Host port
   input  host_req_t host_req_i,
   output host_rsp_t host_rsp_o,
   input  logic [BusBits-1:0] host_w_data_i,

@@ -81,7 +81,7 @@ class Host:
             self.tail = (self.tail + 1) % (1 << self.ring_log2)
         self.backend.write_csr(csr.RING_TAIL, self.tail)
 
-    def load_window(self, packet: Packet) -> None:
+    def load_registers(self, packet: Packet) -> None:
         """Fill CMD_WORD without pushing."""
         data = packet.pack()
         for at in range(0, 64, 4):
@@ -89,7 +89,7 @@ class Host:
 
     def push(self, packet: Packet) -> None:
         """Queue a packet through the command registers."""
-        self.load_window(packet)
+        self.load_registers(packet)
         self.backend.write_csr(csr.CMD_PUSH, 1)
 
     def wait(self) -> int:

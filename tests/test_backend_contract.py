@@ -34,7 +34,7 @@ def scribble(host: Host) -> None:
     """Leave no writable register, count or queue in its reset state."""
     host.start()
     host.ring_packets(nop(), nop(irq=True))
-    host.load_window(Packet(*range(1, 6), params=tuple(range(8))))
+    host.load_registers(Packet(*range(1, 6), params=tuple(range(8))))
     host.wait_until(2)
 
 
@@ -129,7 +129,7 @@ def test_memory_returns_what_was_written_at_any_alignment(host: Host) -> None:
     assert compared > 100_000
 
 
-def test_memory_reaches_both_ends_of_the_window(host: Host) -> None:
+def test_memory_reaches_both_ends(host: Host) -> None:
     for address in (CONFIG.memory.base, CONFIG.memory.limit - 3):
         host.backend.write_memory(address, b"end")
         assert host.backend.read_memory(address, 3) == b"end"
@@ -242,7 +242,7 @@ def test_perf_clear_zeroes_the_command_count_but_not_the_sequence(host: Host) ->
     assert host.backend.read_csr(csr.COMPLETED) == 2
 
 
-# ---------------------------------------------------------------------- command window
+# ---------------------------------------------------------------------- command registers
 def test_the_window_runs_packets_without_a_ring(host: Host) -> None:
     host.backend.write_csr(csr.IRQ_ENABLE, EMPTY)
     host.push(nop())
@@ -261,9 +261,9 @@ def test_a_push_repeats_the_words_that_stayed(host: Host) -> None:
     assert host.record(1).opcode == Opcode.NOP
 
 
-def test_the_window_goes_before_the_ring(host: Host) -> None:
+def test_the_command_registers_go_before_the_ring(host: Host) -> None:
     host.start(ring_log2=4, record_log2=4)
-    host.load_window(nop())
+    host.load_registers(nop())
     host.ring_packets(fill_bytes(host.data, LONG_BYTES), sync(host.data, 1), sync(host.data, 2))
     host.backend.write_csr(csr.CMD_PUSH, 1)
     host.wait_until(4)
@@ -275,7 +275,7 @@ def test_the_window_goes_before_the_ring(host: Host) -> None:
 def test_a_push_into_a_full_queue_is_dropped(host: Host) -> None:
     host.start()
     host.push(fill_bytes(host.data, LONG_BYTES))
-    host.load_window(nop())
+    host.load_registers(nop())
     for _ in range(4):
         host.backend.write_csr(csr.CMD_PUSH, 1)
     taken = 5

@@ -26,13 +26,13 @@ def test_a_mismatch_says_what_was_read_where_and_what_was_expected() -> None:
     with pytest.raises(Mismatch, match=r"^register ID: got 0x2, expected 0x0$"):
         expect("register ID", 2, 0)
     with pytest.raises(
-        Mismatch, match=r"^window: got 0x07, expected 0x01 in byte 0x1002 \(2 of 4 bytes differ\)$"
+        Mismatch, match=r"^memory: got 0x07, expected 0x01 in byte 0x1002 \(2 of 4 bytes differ\)$"
     ):
-        expect_bytes("window", 0x1000, b"\0\0\7\7", b"\0\0\1\1")
+        expect_bytes("memory", 0x1000, b"\0\0\7\7", b"\0\0\1\1")
     with pytest.raises(Mismatch, match="got 3 bytes, expected 4"):
-        expect_bytes("window", 0, b"abc", b"abcd")
+        expect_bytes("memory", 0, b"abc", b"abcd")
     expect("register ID", 2, 2)
-    expect_bytes("window", 0, b"ab", b"ab")
+    expect_bytes("memory", 0, b"ab", b"ab")
     assert Mismatch.__name__ in VERDICTS
 
 

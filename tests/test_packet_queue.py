@@ -44,13 +44,13 @@ def test_a_device_that_takes_a_packet_late_gets_all() -> None:
     _queue(device, Way.RING)
     assert device.tails[-1] == 0 and device.reads == 3000
     device = _Registers(moves=3000)
-    _queue(device, Way.WINDOW)
+    _queue(device, Way.REGISTERS)
     assert device.reads == 3000 + _ENTRIES - 1
 
 
 @pytest.mark.parametrize(
     ("way", "message"),
-    [(Way.RING, "hung: RING_HEAD is 0 in"), (Way.WINDOW, "hung: the queue of CMD_PUSH is full")],
+    [(Way.RING, "hung: RING_HEAD is 0 in"), (Way.REGISTERS, "hung: the queue of CMD_PUSH is full")],
 )
 def test_a_device_that_takes_none_is_a_failure_of_the_device(way: Way, message: str) -> None:
     with pytest.raises(Mismatch, match=message):

@@ -26,7 +26,7 @@ from driver.runtime.device import Device
 from driver.runtime.ring import CommandRing, CompletionRing
 
 Submit = Callable[[Device, list[Packet]], list[CompletionRecord]]
-WAYS: list[Submit] = [Device.submit, Device.submit_window]
+WAYS: list[Submit] = [Device.submit, Device.submit_registers]
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def npu_host() -> Iterator[Host]:
     backend.close()
 
 
-ways = pytest.mark.parametrize("submit", WAYS, ids=["ring", "window"])
+ways = pytest.mark.parametrize("submit", WAYS, ids=["ring", "registers"])
 
 
 # ---------------------------------------------------------------------- submit

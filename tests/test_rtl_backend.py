@@ -248,7 +248,7 @@ def test_close_may_be_called_twice_and_removes_its_log() -> None:
     assert not log.exists()
 
 
-def test_configuration_decides_the_window() -> None:
+def test_configuration_decides_the_memory() -> None:
     regions = CONFIG.memory.regions
     weights = replace_base(regions.weights, 0x4000_0000)
     activations = replace_base(regions.activations, 0x5000_0000)

@@ -43,12 +43,12 @@ def test_each_broken_rule_is_seen_and_no_other(tmp_path: Path) -> None:
     )
     with pytest.raises(AssertionFailed):
         run_cocotb(run)
-    windows: dict[str, tuple[int, int]] = json.loads((tmp_path / "windows.json").read_text())
+    spans: dict[str, tuple[int, int]] = json.loads((tmp_path / "spans.json").read_text())
     seen: dict[str, set[str]] = defaultdict(set)
     for time, port, rule in _FAILED.findall((tmp_path / "sim.log").read_text()):
-        (name,) = (n for n, (start, end) in windows.items() if start < int(time) <= end)
+        (name,) = (n for n, (start, end) in spans.items() if start < int(time) <= end)
         seen[name].add(rule if port == "m_axi" else f"lite {rule}")
-    expected = {name: {name.split(":")[0]} for name in windows if name != "legal"}
+    expected = {name: {name.split(":")[0]} for name in spans if name != "legal"}
     assert dict(seen) == expected
     broken = set().union(*expected.values())
     assert {name for name in broken if not name.startswith("lite")} == rules("axi")

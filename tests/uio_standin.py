@@ -29,10 +29,10 @@ from driver.backend.accesses import (
     perform_one,
 )
 from driver.backend.functional import FunctionalBackend
+from driver.backend.mapped_memory import MappedMemory
 from driver.backend.settings import UioSettings
 from driver.backend.shared_memory import FaultRange
 from driver.backend.uio import UioBackend
-from driver.backend.window import MemoryWindow
 from driver.backend.wire import pack_accesses, pack_results, unpack_accesses, unpack_results
 from driver.config import HwConfig, load_config
 from driver.errors import SimulatorTimeout
@@ -134,7 +134,7 @@ def serve(memory: Path, config: HwConfig, connection: socket.socket, line: int) 
     with memory.open("r+b") as file:
         mapped = mmap.mmap(file.fileno(), 0)
     model = CmodelBackend(
-        config, window=MemoryWindow(config.memory.base, config.memory.limit, mapped)
+        config, memory=MappedMemory(config.memory.base, config.memory.limit, mapped)
     )
     board, enabled = Board(model), False
     watched = [connection] if line < 0 else [connection, line]

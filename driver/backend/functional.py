@@ -17,11 +17,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from driver.backend.mapped_memory import MappedMemory
 from driver.backend.protocol import Feature
 from driver.backend.queues import QUEUES, QueueState, writable_fields
 from driver.backend.registers import COMMAND_WORDS, check_register
 from driver.backend.shared_memory import PAGE_BYTES, FaultRange
-from driver.backend.window import MemoryWindow
 from driver.config import HwConfig
 from driver.errors import SimulatorTimeout
 from driver.isa import (
@@ -71,11 +71,11 @@ class FunctionalBackend(ABC):
 
     features: ClassVar = frozenset({Feature.MAPPED_MEMORY, Feature.DIRTY_PAGES, Feature.FAULTS})
 
-    def __init__(self, config: HwConfig, window: MemoryWindow | None = None) -> None:
-        """`window`: the device's memory, instead of one of its own."""
+    def __init__(self, config: HwConfig, memory: MappedMemory | None = None) -> None:
+        """`memory`: the device's, instead of one of its own."""
         self._config = config
         self._base_address = config.memory.base  # of the memory; the configuration sorts for it
-        self._memory = window or MemoryWindow(self._base_address, config.memory.limit)
+        self._memory = memory or MappedMemory(self._base_address, config.memory.limit)
         self._faults: list[FaultRange] = []
         self._record_pages: set[int] = set()
         self._start()

@@ -154,7 +154,7 @@ class RtlBackend:
 
     def _access(self, verb: Verb, offset: int, *arguments: int) -> int:
         if not 0 <= offset < self._config.registers.size_bytes or offset % _REGISTER_BYTES:
-            raise RegisterError(offset, "an aligned offset inside the register window")
+            raise RegisterError(offset, "an aligned offset inside the registers")
         status, (data, response, *_) = self.simulator.request(verb, offset, *arguments)
         if status is Status.CSR_TIMEOUT:
             what = f"register {offset:#05x}: no answer to {verb.name} within {CSR_CYCLES} cycles"
@@ -164,12 +164,12 @@ class RtlBackend:
         return data
 
     def read_memory(self, address: int, size_bytes: int) -> bytes:
-        """Bytes of device memory, in zero simulated time. AddressError outside the window."""
+        """Bytes of device memory, in zero simulated time. AddressError outside the memory."""
         offset = self.shared.offset(address, size_bytes)
         return self.shared.bytes[offset : offset + size_bytes].tobytes()
 
     def write_memory(self, address: int, data: bytes | bytearray | memoryview) -> None:
-        """Write device memory, in zero simulated time. AddressError outside the window."""
+        """Write device memory, in zero simulated time. AddressError outside the memory."""
         source = np.frombuffer(data, np.uint8)
         offset = self.shared.offset(address, len(source))
         self.shared.bytes[offset : offset + len(source)] = source

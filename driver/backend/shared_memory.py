@@ -120,11 +120,11 @@ class SharedMemory:
         return int(self._header["cycle"][0])
 
     def offset(self, address: int, size_bytes: int) -> int:
-        """Index of `address` in `bytes`. AddressError unless all the bytes lie in the window."""
+        """Index of `address` in `bytes`. AddressError unless all the bytes lie in the memory."""
         offset = address - self.base
         if offset < 0 or size_bytes < 0 or offset + size_bytes > self.size_bytes:
-            window = f"all in {self.base:#x} to {self.base + self.size_bytes - 1:#x}"
-            raise AddressError(address, size_bytes, window)
+            expected = f"all in {self.base:#x} to {self.base + self.size_bytes - 1:#x}"
+            raise AddressError(address, size_bytes, expected)
         return offset
 
     def dirty_pages(self) -> list[int]:

@@ -43,7 +43,7 @@ _RESET_S = 60.0
 
 
 class RegisterPort(Protocol):
-    """32-bit accesses of the register window."""
+    """32-bit accesses of the registers."""
 
     def load(self, offset: int) -> int:
         """The word at an offset."""
@@ -55,7 +55,7 @@ class RegisterPort(Protocol):
 
 
 class MappedRegisters:
-    """A register window that is mapped into this process: each access is one of 32 bits."""
+    """Registers that are mapped into this process: each access is one of 32 bits."""
 
     def __init__(self, path: Path, offset: int, size_bytes: int) -> None:
         self._map = map_file(path, offset, size_bytes, "registers")
@@ -106,9 +106,8 @@ class UioBackend:
     ) -> None:
         self._base = config.memory.base
         size_bytes = config.memory.limit - self._base
-        window = config.registers.size_bytes
-        at = settings.registers_offset
-        self._registers = registers or MappedRegisters(settings.registers, at, window)
+        at, of_registers = settings.registers_offset, config.registers.size_bytes
+        self._registers = registers or MappedRegisters(settings.registers, at, of_registers)
         mapped = map_file(settings.memory, settings.memory_offset, size_bytes, "memory")
         self._memory = np.frombuffer(mapped, np.uint8)
         self._interrupt = None if settings.interrupt is None else UioInterrupt(settings.interrupt)
@@ -161,8 +160,8 @@ class UioBackend:
         start = address - self._base
         if size_bytes < 0 or not 0 <= start <= self._memory.size - size_bytes:
             limit = self._base + self._memory.size
-            window = f"an access inside [{self._base:#x}, {limit:#x})"
-            raise AddressError(address, size_bytes, window)
+            expected = f"an access inside [{self._base:#x}, {limit:#x})"
+            raise AddressError(address, size_bytes, expected)
         return start
 
     # ------------------------------------------------------------------ time

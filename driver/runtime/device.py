@@ -44,8 +44,8 @@ from driver.runtime.program import Program, unpacked
 from driver.runtime.resident import CommandSegment, ResidentPrograms
 from driver.runtime.ring import (
     CommandPort,
+    CommandRegisters,
     CommandRing,
-    CommandWindow,
     CompletionRing,
     log2_entries,
 )
@@ -83,7 +83,7 @@ class Device:
         ring = self._allocator.alloc(ring_entries * PACKET_BYTES)
         records = self._allocator.alloc(ring_entries * COMPLETION_BYTES)
         self._ring = CommandRing(backend, ring, ring_entries)
-        self._window = CommandWindow(backend)
+        self._command_registers = CommandRegisters(backend)
         self._completions = CompletionRing(backend, records, ring_entries)
         self._resident = self._resident_programs()
         self._next_seq = 0
@@ -209,11 +209,11 @@ class Device:
                 self._ring, packets, lambda: unpacked(packets), timeout_s, self._completions.check
             )
 
-    def submit_window(
+    def submit_registers(
         self, packets: Sequence[Packet], timeout_s: float | None = None
     ) -> list[CompletionRecord]:
         """As `submit`, through the command registers; no ring fetch in their timing."""
-        return self._run(self._window, _packed(packets), lambda: packets, timeout_s)
+        return self._run(self._command_registers, _packed(packets), lambda: packets, timeout_s)
 
     def second_queue(self, entries: int = DEFAULT_RING_ENTRIES) -> SecondQueue:
         """The second command queue, with a ring of `entries` when it is first asked for."""

@@ -2,7 +2,7 @@
 """The ways into the device, and the way its answers come back.
 
 CommandRing: 64-byte slots in device memory, head moved by the device, tail by the driver.
-CommandWindow: the sixteen CMD_WORD registers and their queue. CompletionRing: one record per
+CommandRegisters: the sixteen CMD_WORD registers and their queue. CompletionRing: one record per
 command. None of them waits: that is the Device's business.
 """
 
@@ -92,7 +92,7 @@ class CommandRing:
         return (self._head - self._tail - 1) % self._entries
 
 
-class CommandWindow:
+class CommandRegisters:
     """The registers' own queue of four packets, which goes before the ring."""
 
     def __init__(self, backend: Backend) -> None:

@@ -48,7 +48,7 @@ SIGNALS = (
 
 
 @dataclass(frozen=True)
-class _Window:
+class _Span:
     first: int
     last: int
 
@@ -61,41 +61,41 @@ def draw_strip(file: WaveFile, markers: Mapping[str, int]) -> Markup:
     traces = [(shown, file.trace(shown.path)) for shown in SIGNALS]
     present = [(shown, trace) for shown, trace in traces if trace is not None]
     missing = [shown.label for shown, trace in traces if trace is None]
-    window = _window(markers)
+    span = _span(markers)
     height = _TOP + len(present) * _ROW + 24
-    label = f"Signals in cycles {window.first} to {window.last}"
-    content: list[Markup] = [*_ruler(window, height)]
+    label = f"Signals in cycles {span.first} to {span.last}"
+    content: list[Markup] = [*_ruler(span, height)]
     for number, (shown, trace) in enumerate(present):
         y = _TOP + number * _ROW
         content.append(text(_LEFT - 10, y + _HIGH - 3, shown.label, text_anchor="end"))
         draw = _bit if trace.width == 1 else _bus
-        content += draw(trace, shown, window, y)
-    content += _marks(markers, window, height)
+        content += draw(trace, shown, span, y)
+    content += _marks(markers, span, height)
     if missing:
         note = f"not in these waves: {', '.join(missing)}"
         content.append(text(_LEFT, height - 4, note, class_="note"))
     return picture(_LEFT + _PLOT + _RIGHT, height, label, content)
 
 
-def _window(markers: Mapping[str, int]) -> _Window:
+def _span(markers: Mapping[str, int]) -> _Span:
     last = max(markers.values(), default=_CYCLES) + _AFTER
     first = max(min(markers.values(), default=0) - _AFTER, last - _CYCLES, 0)
-    return _Window(first, last)
+    return _Span(first, last)
 
 
-def _ruler(window: _Window, height: float) -> Iterator[Markup]:
-    step = max(10 * round((window.last - window.first) / 100), 5)
-    for cycle in range(-(-window.first // step) * step, window.last + 1, step):
-        x = window.x(cycle)
+def _ruler(span: _Span, height: float) -> Iterator[Markup]:
+    step = max(10 * round((span.last - span.first) / 100), 5)
+    for cycle in range(-(-span.first // step) * step, span.last + 1, step):
+        x = span.x(cycle)
         yield line((x, _TOP - 8), (x, height - 18), class_="grid-line", stroke="#d5dae1")
         yield text(x, _TOP - 14, f"{cycle:,}", text_anchor="middle", class_="note")
 
 
-def _marks(markers: Mapping[str, int], window: _Window, height: float) -> Iterator[Markup]:
-    """A dashed line per marker; one before the window is named at its left edge."""
+def _marks(markers: Mapping[str, int], span: _Span, height: float) -> Iterator[Markup]:
+    """A dashed line per marker; one before the span is named at its left edge."""
     for number, (name, cycle) in enumerate(markers.items()):
-        inside = cycle >= window.first
-        x = window.x(cycle + 0.5) if inside else _LEFT
+        inside = cycle >= span.first
+        x = span.x(cycle + 0.5) if inside else _LEFT
         y = _LABEL * (number + 1)
         words = f"{'' if inside else '◂ '}{chr(65 + number)} {name}, cycle {cycle:,}"
         if inside:
@@ -106,28 +106,28 @@ def _marks(markers: Mapping[str, int], window: _Window, height: float) -> Iterat
         yield text(x + (-4 if late else 4), y, words, **side)
 
 
-def _runs(trace: SignalTrace, window: _Window) -> Iterator[tuple[int, int, int | None]]:
-    """(first cycle, end, value) of the stretches in the window."""
-    start, value = window.first, trace.before_edge(window.first)
-    for cycle in range(window.first + 1, window.last + 1):
+def _runs(trace: SignalTrace, span: _Span) -> Iterator[tuple[int, int, int | None]]:
+    """(first cycle, end, value) of the stretches in the span."""
+    start, value = span.first, trace.before_edge(span.first)
+    for cycle in range(span.first + 1, span.last + 1):
         now = trace.before_edge(cycle)
         if now != value:
             yield start, cycle, value
             start, value = cycle, now
-    yield start, window.last + 1, value
+    yield start, span.last + 1, value
 
 
-def _bit(trace: SignalTrace, _shown: StripSignal, window: _Window, y: float) -> Iterator[Markup]:
+def _bit(trace: SignalTrace, _shown: StripSignal, span: _Span, y: float) -> Iterator[Markup]:
     corners = []
-    for start, end, value in _runs(trace, window):
+    for start, end, value in _runs(trace, span):
         level = y + (0 if value else _HIGH)
-        corners += [f"{window.x(start):.1f},{level:.1f}", f"{window.x(end):.1f},{level:.1f}"]
+        corners += [f"{span.x(start):.1f},{level:.1f}", f"{span.x(end):.1f},{level:.1f}"]
     yield tag("polyline", points=" ".join(corners), class_="wave", fill="none", stroke="#1b1f27")
 
 
-def _bus(trace: SignalTrace, shown: StripSignal, window: _Window, y: float) -> Iterator[Markup]:
-    for start, end, value in _runs(trace, window):
-        x, width = window.x(start), window.x(end) - window.x(start)
+def _bus(trace: SignalTrace, shown: StripSignal, span: _Span, y: float) -> Iterator[Markup]:
+    for start, end, value in _runs(trace, span):
+        x, width = span.x(start), span.x(end) - span.x(start)
         words = _value(shown, value)
         title = tag("title", f"{shown.label} {words}, cycles {start} to {end - 1}")
         frame = {"x": x, "y": y, "width": width, "height": _HIGH, "class_": "bus"}

@@ -154,7 +154,7 @@ module npu_csr_wrap
   assign records_o[1].base         = {hwif_out.CPL1_BASE_HI.addr.value,
                                      hwif_out.CPL1_BASE_LO.addr.value};
 
-  // Command window
+  // Command registers
   assign push_o = hwif_out.CMD_PUSH.push.value;
 
   for (genvar i = 0; i < LINE_BITS / 32; i++) begin : gen_packet

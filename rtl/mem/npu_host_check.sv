@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Decides whether a burst of the host window may go to the DRAM. Combinational.
+/// Decides whether a burst of the host port may go to the DRAM. Combinational.
 ///
 /// It may when it is legal AXI4 (size within the bus, FIXED of at most 16 beats, WRAP of 2, 4, 8 or
 /// 16 aligned beats, nothing across a page) and every byte lane it covers is inside [MemBase,

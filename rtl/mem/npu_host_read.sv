@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Read half of the host window: passes legal bursts on, answers the others with DECERR.
+/// Read half of the host port: passes legal bursts on, answers the others with DECERR.
 ///
 /// A burst goes to the DRAM only when the return FIFO has room for all of it, so a host that is
 /// slow to take its data never blocks the engines. An illegal burst waits until everything before

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Write half of the host window: passes legal bursts on, drops the others and answers DECERR.
+/// Write half of the host port: passes legal bursts on, drops the others and answers DECERR.
 ///
 /// A burst goes to the DRAM only when all its data and room for its response are here, so a slow
 /// host never blocks the engines. An illegal burst waits until everything before it has been

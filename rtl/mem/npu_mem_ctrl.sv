@@ -6,7 +6,7 @@
 /// another client's write may be before them that needs data from behind the beat. So a client asks
 /// only for what it has room for. A write client that supplies data late delays every writer.
 ///
-/// The host window cannot delay the engines: its writes wait for all their data and its reads for
+/// The host port cannot delay the engines: its writes wait for all their data and its reads for
 /// room to land. Illegal host bursts and those that leave [MemBase, MemLimit) are answered DECERR.
 ///
 /// Latency from request to address channel 2 cycles, from read data to client 1 cycle.
@@ -38,7 +38,7 @@ module npu_mem_ctrl
   input  logic [NumWriteClients-1:0][BusBits-1:0]         wr_data_i,
   input  logic [NumWriteClients-1:0][StrbW-1:0]           wr_strb_i,
 
-  // Host window (s_axi)
+  // Host port (s_axi)
   input  host_req_t                                       host_req_i,
   output host_rsp_t                                       host_rsp_o,
   input  logic [BusBits-1:0]                              host_w_data_i,

@@ -35,7 +35,7 @@ package npu_mem_pkg;
     burst_e burst;
   } axi_addr_t;
 
-  /// Payload of an address channel of the host window.
+  /// Payload of an address channel of the host port.
   typedef struct packed {
     logic [HOST_ID_WIDTH-1:0] id;
     logic [ADDR_WIDTH-1:0] addr;
@@ -70,7 +70,7 @@ package npu_mem_pkg;
     resp_e b_resp;
   } axi_rsp_t;
 
-  /// What the host drives on its window.
+  /// What the host drives on its port.
   typedef struct packed {
     logic ar_valid;
     host_addr_t ar;

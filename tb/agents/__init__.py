@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""UVM agents of the pins: registers (axil), the host's window (host), commands (command)."""
+"""UVM agents of the pins: registers (axil), the host's port (host), commands (command)."""

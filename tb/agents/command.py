@@ -102,7 +102,7 @@ class CommandMonitor(uvm_subscriber):
             self._words[word] = item.data
         elif item.offset == csr.CMD_PUSH:
             data = b"".join(value.to_bytes(4, "little") for value in self._words)
-            self.ap.write(CommandItem([Packet.unpack(data)], Way.WINDOW))
+            self.ap.write(CommandItem([Packet.unpack(data)], Way.REGISTERS))
         elif item.offset in self._rings:
             base, way = self._rings[item.offset]
             packets: list[Packet] = []

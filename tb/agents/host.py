@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The host's window s_axi: items, driver on cocotbext-axi, passive monitor, agent."""
+"""The host's port s_axi: items, driver on cocotbext-axi, passive monitor, agent."""
 
 from __future__ import annotations
 

@@ -21,10 +21,10 @@ class Way(Enum):
 
     RING = "ring"
     SECOND_RING = "second ring"
-    WINDOW = "window"
+    REGISTERS = "registers"
 
 
-FIRST_QUEUE_WAYS = (Way.RING, Way.WINDOW)
+FIRST_QUEUE_WAYS = (Way.RING, Way.REGISTERS)
 """Into the queue that every test has; the second ring is brought up where a test uses it."""
 
 
@@ -45,8 +45,8 @@ class PacketQueue:
 
     async def queue(self, packets: list[Packet], way: Way) -> None:
         """By one doorbell, or one push each."""
-        if way is Way.WINDOW:
-            await self._window(packets)
+        if way is Way.REGISTERS:
+            await self._push(packets)
         else:
             await self._ring(packets)
 
@@ -68,7 +68,7 @@ class PacketQueue:
             self._tail = following
         await self.write(self.registers.tail, self._tail)
 
-    async def _window(self, packets: list[Packet]) -> None:
+    async def _push(self, packets: list[Packet]) -> None:
         for packet in packets:
             for _ in range(_MOST_READS):
                 if not await self.read(csr.STATUS) & csr.STATUS_CSR_QUEUE_FULL_MASK:

@@ -110,7 +110,7 @@ class BusTest(DeviceVerbs, uvm_test):
         return cocotb.start_soon(traffic)
 
     async def host_write(self, address: int, data: bytes) -> int:
-        """Through the window; AXI's response code."""
+        """Through the port; AXI's response code."""
         item = HostItem(address, data)
         await perform(self.env.host.sequencer, item)
         return item.response

@@ -25,11 +25,11 @@ class NpuEnv(uvm_env):
         self.scoreboard = Scoreboard("scoreboard", self)
 
     def connect_phase(self) -> None:
-        registers, window = self.axil.monitor.ap, self.host.monitor.ap
+        registers, host = self.axil.monitor.ap, self.host.monitor.ap
         # The predictor first: a read is compared with the model as of that read.
         registers.connect(self.predictor.registers.analysis_export)
-        window.connect(self.predictor.host.analysis_export)
+        host.connect(self.predictor.host.analysis_export)
         registers.connect(self.scoreboard.axil.analysis_export)
-        window.connect(self.scoreboard.host.analysis_export)
+        host.connect(self.scoreboard.host.analysis_export)
         registers.connect(self.command.monitor.analysis_export)
         self.command.monitor.ap.connect(self.scoreboard.commands.analysis_export)

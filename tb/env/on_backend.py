@@ -2,7 +2,7 @@
 """The tests of the UVM bench on a backend, without pins: for a simulator without VPI.
 
 A test is the same class: its stimulus, its model and its comparisons. Registers, memory, faults,
-stalls and irq are the backend's. Tests that need the host window s_axi or a memory of the bench's
+stalls and irq are the backend's. Tests that need the host port s_axi or a memory of the bench's
 own are not run here, and neither is the host's traffic beside random commands.
 """
 
@@ -163,7 +163,7 @@ class OnBackend(DeviceVerbs):
         raise InfrastructureError(f"the test needs pins: s_axi at {address:#x}")
 
     def beside(self, traffic: Coroutine[Any, Any, None]) -> Awaitable[None]:
-        """There is no window."""
+        """There is no port."""
         traffic.close()
         return _nothing()
 

@@ -27,7 +27,7 @@ class _RegisterTap(uvm_subscriber):
 
 
 class _HostTap(uvm_subscriber):
-    """Writes through the host's window change the model's memory."""
+    """Writes through the host's port change the model's memory."""
 
     def build_phase(self) -> None:
         self.model: CmodelBackend = ConfigDB().get(self, "", "model")

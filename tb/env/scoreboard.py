@@ -50,7 +50,7 @@ class Scoreboard(uvm_component):
         self.found = DeviceComparison(model, memory, records)
         self.compares: tuple[Compared, ...] = ("registers",)
         self.host_reads_expected = 0
-        """Bytes that the test read through the window without an error."""
+        """Bytes that the test read through the port without an error."""
 
     def check_phase(self) -> None:
         """The verdict. Traffic of the test that was not seen is an error of the bench."""

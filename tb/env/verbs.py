@@ -94,7 +94,7 @@ class DeviceVerbs:
         raise NotImplementedError
 
     def beside(self, traffic: Coroutine[Any, Any, None]) -> Awaitable[None]:
-        """Let the host use its window at the same time; await what this returns for its end."""
+        """Let the host use its port at the same time; await what this returns for its end."""
         raise NotImplementedError
 
     # ------------------------------------------------------------------ for tests

@@ -175,7 +175,7 @@ class _Random(BusTest):
         while left:
             group = [legal(self.arena, _LONGEST) for _ in range(self.rng.randint(1, min(5, left)))]
             self.place()
-            await self.command(group, self.rng.choice((Way.RING, Way.RING, Way.WINDOW)))
+            await self.command(group, self.rng.choice((Way.RING, Way.RING, Way.REGISTERS)))
             left -= len(group)
             # Order between the two ways is not defined while both wait.
             await self.settle()
@@ -333,9 +333,9 @@ class BusErrors(_Failing):
                 await self._refused(f"{name}, {response.name}", replace(faulty, fault=fault), way)
         ring = range(self.ring_base, self.ring_base + RING_ENTRIES * PACKET_BYTES)
         records = range(self.records_base, self.records_base + RING_ENTRIES * COMPLETION_BYTES)
-        for name, window, write in (("packet", ring, False), ("record", records, True)):
+        for name, addresses, write in (("packet", ring, False), ("record", records, True)):
             for response in BusError:
-                fault = FaultRange(window.start, window.stop, not write, write, response)
+                fault = FaultRange(addresses.start, addresses.stop, not write, write, response)
                 faulty = Faulty(Packet(Opcode.NOP), fault, range(0))
                 await self._refused(f"{name}, {response.name}", faulty, Way.RING)
 

@@ -53,7 +53,7 @@ class CountedCommands(BusTest):
 
     async def _alone(self, engine: Engine) -> None:
         one, beat = self._make.one(engine), self.config.bus_bits // 8
-        counts, (record,) = await self._run([one.packet], Way.WINDOW)
+        counts, (record,) = await self._run([one.packet], Way.REGISTERS)
         if one.read_bytes is not None:
             expect(f"{engine.name}: beats read", record.read_beats, one.read_bytes // beat)
         expect(f"{engine.name}: beats written", record.write_beats, one.written_bytes // beat)

@@ -36,7 +36,7 @@ class _Streams(BusTest):
         for number in range(self.streams):
             packets = self.packets()
             self.place()
-            await self.command(packets, Way.WINDOW if number % 3 == 2 else Way.RING)
+            await self.command(packets, Way.REGISTERS if number % 3 == 2 else Way.RING)
             await self.settle()
 
     def packets(self) -> list[Packet]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The pins: registers, host window, commands by both ways, errors, and a second memory model."""
+"""The pins: registers, host port, commands by both ways, errors, and a second memory model."""
 
 from __future__ import annotations
 
@@ -29,4 +29,4 @@ TESTS = (
 )
 """Each runs in a simulator of its own."""
 NEED_PINS = ("FrontDoor", "SecondMemory")
-"""These cannot run on a simulator without VPI: the host window, a memory in Python."""
+"""These cannot run on a simulator without VPI: the host port, a memory in Python."""

@@ -237,7 +237,7 @@ module npu_top #(
   assign m_axi_wlast   = w_beat_q == len_q;
   assign m_axi_bready  = 1'b1;
 
-  // The host window is closed: nothing is accepted.
+  // The host port is closed: nothing is accepted.
   assign s_axi_awready = 1'b0;
   assign s_axi_wready  = 1'b0;
   assign s_axi_bid     = '0;

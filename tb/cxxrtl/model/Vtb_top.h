@@ -25,7 +25,7 @@ class Vtb_top {
                s_axil_wvalid = 0, s_axil_wready = 0, s_axil_bresp = 0, s_axil_bvalid = 0,
                s_axil_bready = 0, s_axil_arprot = 0, s_axil_arvalid = 0, s_axil_arready = 0,
                s_axil_rresp = 0, s_axil_rvalid = 0, s_axil_rready = 0;
-  // Not connected: the server drives neither the host window nor a memory of its own.
+  // Not connected: the server drives neither the host port nor a memory of its own.
   std::uint8_t s_axi_awvalid = 0, s_axi_wvalid = 0, s_axi_bready = 0, s_axi_arvalid = 0,
                s_axi_rready = 0;
   std::uint8_t ext_axi_awready = 0, ext_axi_wready = 0, ext_axi_bvalid = 0, ext_axi_arready = 0,

@@ -77,7 +77,7 @@ module engine_bench
   output logic                    wr_rsp_valid,
   output logic                    wr_rsp_err,
 
-  // Host window
+  // Host port
   input  logic                    s_arvalid,
   output logic                    s_arready,
   input  logic [3:0]              s_arid,

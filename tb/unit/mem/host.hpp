@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host on the s_axi window: legal and illegal bursts of every type and size, checked per id.
+// A host on the s_axi port: legal and illegal bursts of every type and size, checked per id.
 #pragma once
 
 #include "axi_slave.hpp"
 
-// Whether the window must pass the burst on, written from the AXI specification: look at every
+// Whether the port must pass the burst on, written from the AXI specification: look at every
 // byte.
 inline bool host_legal(const AxiBurst& burst) {
   const uint64_t bytes = 1u << burst.size;

@@ -34,9 +34,9 @@ inline void time_move(const char* name, const MoveCommand& move, uint64_t beats)
   summary.compared += bench.memory.compare(kMemBase, kMemLimit, name);
   const AxiSlave& slave = bench.slave;
   const uint64_t total = bench.engine.finished - bench.engine.started;
-  const uint64_t window = slave.last_read - slave.first_read + 1;
+  const uint64_t cycles = slave.last_read - slave.first_read + 1;
   const double rate = move.fill ? double(slave.write_beats) / double(total - kLatency)
-                                : double(slave.read_beats) / double(window);
+                                : double(slave.read_beats) / double(cycles);
   summary.figures[name] = rate;
   std::printf("speed    %-30s %6llu cycles, %5llu R beats, %5llu W beats, %.4f per cycle\n", name,
               (unsigned long long)total, (unsigned long long)slave.read_beats,

@@ -77,7 +77,7 @@ HELD_IN_RESET: dict[str, Pins] = {"QuietAfterReset": AR, "lite QuietAfterReset":
 
 @cocotb.test()
 async def break_the_rules(dut: HierarchyObject) -> None:
-    """Leaves the times of each scenario, in ps, in windows.json."""
+    """Leaves the times of each scenario, in ps, in spans.json."""
     logging.getLogger("cocotb").setLevel(logging.WARNING)
     cases = [pins for steps in SCENARIOS.values() for pins in steps]
     names = sorted({name for pins in [*cases, *HELD_IN_RESET.values()] for name in pins})
@@ -97,7 +97,7 @@ async def break_the_rules(dut: HierarchyObject) -> None:
         await ClockCycles(dut.clk, 3)
         dut.rst_n.value = 1
 
-    windows: dict[str, tuple[int, int]] = {}
+    spans: dict[str, tuple[int, int]] = {}
     for name in (*SCENARIOS, *HELD_IN_RESET):
         start = int(get_sim_time("ps"))
         await reset(HELD_IN_RESET.get(name, {}))
@@ -111,5 +111,5 @@ async def break_the_rules(dut: HierarchyObject) -> None:
         # The last pins took effect at this edge; what is still open ends in the next reset.
         dut.rst_n.value = 0
         await ClockCycles(dut.clk, 1)
-        windows[name] = (start, int(get_sim_time("ps")))
-    Path("windows.json").write_text(json.dumps(windows))
+        spans[name] = (start, int(get_sim_time("ps")))
+    Path("spans.json").write_text(json.dumps(spans))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Wires the host's window straight to the memory: an AXI master on s_axi_* then meets npu_dram
+/// Wires the host's port straight to the memory: an AXI master on s_axi_* then meets npu_dram
 /// alone. Registers never answer.
 module npu_top #(
   parameter int unsigned ArraySize = 16,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from driver.errors import AddressError
 
 
-class MemoryWindow:
+class MappedMemory:
     """Device memory with host addresses behind it."""
 
     def __init__(self, base: int, limit: int, mapped: mmap.mmap | None = None) -> None:
@@ -48,6 +48,6 @@ class MemoryWindow:
 
     def _offset(self, address: int, size_bytes: int) -> int:
         if not self.contains(address, size_bytes):
-            window = f"an access inside [{self._base:#x}, {self._limit:#x})"
-            raise AddressError(address, size_bytes, window)
+            expected = f"an access inside [{self._base:#x}, {self._limit:#x})"
+            raise AddressError(address, size_bytes, expected)
         return address - self._base
