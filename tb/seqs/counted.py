@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Commands whose traffic follows from their packets: one of each engine, dense and aligned.
+"""Commands whose beats and work follow from their packets: one of each engine, dense and aligned.
 
-Each takes its source and its destination, so that two of them can meet in memory or not.
+Each takes its source and its destination, so that two of them can meet in memory or not. What
+counts as work is in docs/isa.md, "Completion record".
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from driver.config import HwConfig
 from driver.isa import Descriptor, DType, Opcode, Packet, flag_word
 from driver.isa.micro import PLAIN_IMMEDIATES
 from driver.isa.programs import LINES
@@ -22,13 +24,14 @@ _LINE = 64
 
 @dataclass(frozen=True)
 class CountedCommand:
-    """A packet, and the bytes that are moved for it."""
+    """A packet, and what its record counts."""
 
     packet: Packet
-    read_bytes: int | None
-    """By its engine; None where indices decide how many."""
-    written_bytes: int
-    described_bytes: int = 0
+    active_cycles: int
+    read_beats: int
+    """By its engine."""
+    written_beats: int
+    described_beats: int = 0
     """Of the descriptors that are read before it starts."""
 
 
@@ -37,12 +40,22 @@ class CommandMaker:
     """Makes them in an arena."""
 
     arena: Arena
+    config: HwConfig
     side: int
-    """Of the square matrices of a product; every operand has so many elements, squared."""
+    """Of the square matrices of a product, whole tiles of the array; every operand has so many
+    elements, squared."""
 
     @property
     def _elements(self) -> int:
         return self.side**2
+
+    @property
+    def _beats(self) -> int:
+        """Of an operand."""
+        return self._in_beats(self._bytes)
+
+    def _in_beats(self, size_bytes: int) -> int:
+        return 8 * size_bytes // self.config.bus_bits
 
     @property
     def _bytes(self) -> int:
@@ -65,28 +78,40 @@ class CommandMaker:
         """Of all elements."""
         word = flag_word(DType.INT32, DType.INT32)
         packet = Packet(Opcode.COPY, word, src, 0, dst, (self._elements,))
-        return CountedCommand(packet, self._bytes, self._bytes)
+        return CountedCommand(packet, self._beats, self._beats, self._beats)
+
+    def fill(self) -> CountedCommand:
+        """By the engine of COPY; it reads nothing."""
+        word = flag_word(DType.FP32, DType.INT32)
+        packet = Packet(Opcode.FILL, word, 0, 0, self.operand(), (self._elements, 1))
+        return CountedCommand(packet, self._beats, 0, self._beats)
 
     def product(self, src: int, dst: int) -> CountedCommand:
         """With a matrix of its own."""
         word, sizes = flag_word(DType.FP32, DType.FP32), (self.side, self.side, self.side, 1)
         packet = Packet(Opcode.MATMUL, word, src, self.operand(), dst, sizes)
-        return CountedCommand(packet, 2 * self._bytes, self._bytes)
+        tiles = (self.side // self.config.array_size) ** 2
+        return CountedCommand(packet, self.side * tiles, 2 * self._beats, self._beats)
 
     def vector_pass(self, src: int, dst: int) -> CountedCommand:
-        """Over all elements."""
+        """Of one instruction, over all elements."""
         word = stream_flags([DType.INT32], DType.INT32, descriptors=False)
         imms = [0] * PLAIN_IMMEDIATES
         packet = stream_packet(LINES["move"], word, [src], dst, count=self._elements, imms=imms)
-        return CountedCommand(packet, self._bytes, self._bytes)
+        instructions = self._elements // self.config.vector_lanes
+        return CountedCommand(packet, instructions, self._beats, self._beats)
 
     def gather(self, src: int, dst: int) -> CountedCommand:
-        """The source is the table; the words of any operand are indices into one."""
+        """The source is the table, of rows of one element; the words of any operand are indices
+        into one."""
         bases = (src, self.operand(), dst)
         table, indices, result = (self._described(base) for base in bases)
         word = stream_flags([DType.INT32, DType.INT32], DType.INT32, descriptors=True)
         packet = Packet(Opcode.GATHER, word, table, indices, result, (0,))
-        return CountedCommand(packet, None, self._bytes, 3 * _LINE)
+        rows = self._elements
+        return CountedCommand(
+            packet, rows, rows + self._beats, self._beats, self._in_beats(3 * _LINE)
+        )
 
     def _described(self, base: int) -> int:
         at = self.arena.place(_LINE, _LINE)

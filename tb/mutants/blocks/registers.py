@@ -63,6 +63,11 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
         ),
     ),
     # what commands add to the counters and have in their records
+    "counter-active": PlantedMutant(
+        _COUNTS,
+        COUNTERS,
+        Mutant("npu_matrix_seq.sv", "stats_o.active        = «issue»;", "running_q"),
+    ),
     "counter-beats": PlantedMutant(
         _COUNTS,
         COUNTERS,
@@ -77,6 +82,11 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
         _COUNTS,
         COUNTERS,
         Mutant("npu_engine_counters.sv", "clear = !rst_ni || «clear_i»;", "1'b0"),
+    ),
+    "counter-gathered": PlantedMutant(
+        _COUNTS,
+        COUNTERS,
+        Mutant("npu_gather.sv", "stats.active        = «align_stats.active»;", "state_q == BUSY"),
     ),
     "counter-pair": PlantedMutant(
         _COUNTS,
