@@ -106,6 +106,11 @@ Written at CPL_BASE + (seq mod entries)·64, or CPL1_BASE for the second queue, 
 of the command, and of all before it in its queue, is acknowledged, for failed commands too. Head,
 COMPLETED and interrupt of the queue follow its own acknowledgement. A functional model leaves bytes
 {bytes} zero: they depend on timing.
+
+`active_cycles` counts, of COPY and FILL, cycles in which a beat of the destination was put
+together; of MATMUL, steps of the array: b·m·⌈n/array⌉·⌈k/array⌉; of VECTOR, instructions issued,
+each for as many elements as there are lanes; of GATHER and SCATTER, cycles in which a part of a
+row was moved, at most a beat.
 """
 
 _OVERLAP = """
