@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from driver.isa import COMPLETION_BYTES, CompletionRecord, Packet, csr
+from driver.isa import COMPLETION_BYTES, CompletionRecord, Opcode, Packet, csr
 from driver.runtime.engine_counters import Engine, command_wait
 from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
@@ -43,6 +43,7 @@ class CountedCommands(BusTest):
             await self._alone(engine.name, engine, self._make.one(engine))
             await self._same_engine(engine)
         await self._alone("FILL", Engine.MOVE, self._make.fill())
+        await self._without_engine()
         for engine, earlier in product(Engine, repeat=2):
             await self._dependent(engine, earlier)
             if Engine.GATHER not in {engine, earlier} and engine is not earlier:
@@ -104,6 +105,23 @@ class CountedCommands(BusTest):
         self._expect_waits(what, counts, {})
         if after.start_cycle >= before.end_cycle:
             raise Mismatch(f"{what}: started only when the other had ended")
+
+    async def _without_engine(self) -> None:
+        """A SYNC starts when the command before it has ended, and ends when its word is written;
+        a NOP ends when it starts."""
+        packets = [
+            self._make.one(Engine.MOVE).packet,
+            Packet(Opcode.SYNC, 0, 0, 0, self._make.operand(), (1,)),
+            Packet(Opcode.NOP, 0),
+        ]
+        _, (before, sync, nop) = await self._run(packets)
+        expect("SYNC behind COPY: number waited for", sync.waited_for, before.seq)
+        if not before.end_cycle < sync.start_cycle < sync.end_cycle <= nop.start_cycle:
+            raise Mismatch(
+                f"COPY ended in cycle {before.end_cycle}, SYNC ran from {sync.start_cycle} to "
+                f"{sync.end_cycle}, NOP behind it from {nop.start_cycle}"
+            )
+        expect("NOP: cycles", nop.cycles, 0)
 
     async def _run(
         self, packets: list[Packet], way: Way = Way.RING
