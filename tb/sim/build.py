@@ -35,6 +35,7 @@ from tb.sim.layout import keep_in_place
 from tb.sim.objects import ObjectStore, run_compiler
 from tb.sim.plan import COLLECT, PREFIX, USE, BuildPlan, make_plan
 from tb.sim.progress import BuildProgress
+from tb.sim.references import pass_by_reference
 from tb.sim.spec import REPOSITORY, BuildSpec, BuiltModel
 from tb.sim.triggers import pack_triggers
 
@@ -142,6 +143,7 @@ def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltMode
     verilate(plan, generated)
     if not pack_triggers(generated):
         log.info("not only rising edges: the clocks of this RTL are compared one by one (ADR 22)")
+    pass_by_reference(generated)
     root_header = generated / f"{PREFIX}___024root.h"
     headers = sorted(generated.glob("*.h"))
     model = GeneratedModel(generated, keep_in_place(root_header, headers, family / _LAYOUT))

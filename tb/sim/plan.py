@@ -39,7 +39,7 @@ USE = ("-fprofile-use", "-fprofile-partial-training")
 OUTPUT_SPLIT = 5000
 """Size of one generated C++ file, in Verilator's node count: smaller compiles less after an edit,
 larger optimises across more."""
-REWRITES = (SIM_FOLDER / "layout.py", SIM_FOLDER / "triggers.py")
+REWRITES = tuple(SIM_FOLDER / f"{name}.py" for name in ("layout", "references", "triggers"))
 """What changes the generated C++ before it is compiled."""
 NO_IMPLICIT_NETS = ("-Wwarn-IMPLICIT", "-Werror-IMPLICIT")
 """For RTL with mutants: one that names no signal would be a net of its own, another mutant."""
