@@ -106,7 +106,8 @@ class CommandMonitor(uvm_subscriber):
         elif item.offset in self._rings:
             base, way = self._rings[item.offset]
             packets: list[Packet] = []
-            while self._tails[item.offset] != item.data:
+            tail = item.data % self.ring_entries
+            while self._tails[item.offset] != tail:
                 address = base + self._tails[item.offset] * PACKET_BYTES
                 packets.append(Packet.unpack(self.memory.read(address, PACKET_BYTES)))
                 self._tails[item.offset] = (self._tails[item.offset] + 1) % self.ring_entries

@@ -8,6 +8,7 @@ from typing import Final
 STREAMS: Final = ("overlap", "--op", "0")
 STREAM_BUS_ERRORS: Final = ("overlap", "--op", "3")
 MEETINGS: Final = ("overlap", "--op", "9")
+SYNCS: Final = ("overlap", "--op", "11")
 REGISTER_ACCESS: Final = ("bus", "--op", "0")
 RANDOM: Final = ("bus", "--op", "2")
 RANDOM_STALLS: Final = ("bus", "--op", "3")

@@ -166,8 +166,10 @@ _OF_AN_INDEX: dict[str, Callable[[Packet, Arena], Packet]] = {
     "fill of int64": lambda _, a: Packet(
         Opcode.FILL, flag_word(DType.FP32, DType.INT64), dst=a.place(64, 8), params=(4, 0)
     ),
+    "sync of an odd address": lambda _, a: Packet(Opcode.SYNC, dst=a.place(64, 64) + 1),
+    "sync of half a word": lambda _, a: Packet(Opcode.SYNC, dst=a.place(64, 64) + 2),
 }
-"""GATHER and SCATTER packets of their own, and one FILL."""
+"""GATHER and SCATTER packets of their own, a FILL and SYNCs."""
 
 
 def _listed(arena: Arena, **changes: Any) -> Packet:

@@ -25,6 +25,9 @@ _NO_FAULT = FaultRange(0, _LINE, on_read=False, on_write=False)
 _SQUARE = (_SIDE, _SIDE)
 _DENSE = (_SIDE, 1)
 _SQUARE_BYTES = 4 * _SIDE * _SIDE
+_INDEX_BITS = 32
+_WIDE_INDEX = (1 << _INDEX_BITS) + 1
+"""Legal but for its upper word."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +110,15 @@ def _stream(arena: Arena, operand: int, *, write: bool = False) -> Faulty:
     return Faulty(packet, fault, range(data[3], data[3] + _SQUARE_BYTES))
 
 
-def _indexed(arena: Arena, opcode: Opcode, failing: str, *flags: str) -> Faulty:
-    """A GATHER or SCATTER of rows of which the tensor `failing` fails, or nothing ("")."""
+def _indexed(arena: Arena, opcode: Opcode, failing: str, *flags: str, last: int = _SIDE) -> Faulty:
+    """A GATHER or SCATTER of rows of which the tensor `failing` fails, or nothing ("") but an index
+    that is none, the `last` one."""
+    kind = DType.INT64 if last.bit_length() > _INDEX_BITS else DType.INT32
     src, src_at = _aligned_square(arena)
     dst, dst_at = _aligned_square(arena)
-    picked = indices(arena, DType.INT32, _SQUARE, _SIDE, 0 if failing else _SIDE)
+    picked = indices(arena, kind, _SQUARE, _SIDE, 0 if failing else last)
     index_base = Descriptor.unpack(arena.contents[-1][1]).base // _LINE * _LINE
-    word = stream_flags([DType.FP32, DType.INT32], DType.FP32, descriptors=True)
+    word = stream_flags([DType.FP32, kind], DType.FP32, descriptors=True)
     for name in flags:
         word |= FLAGS[name].mask
     packet = Packet(opcode, word, src_at, picked, dst_at, (0,))
@@ -180,7 +185,14 @@ FAULTS: dict[str, Callable[[Arena], Faulty]] = {
     ),
     "last index of a gather": lambda arena: _indexed(arena, Opcode.GATHER, ""),
     "last index of a scatter": lambda arena: _indexed(arena, Opcode.SCATTER, "", "ACCUMULATE"),
+    "last index of a gather, 33 bits": lambda arena: _indexed(
+        arena, Opcode.GATHER, "", last=_WIDE_INDEX
+    ),
+    "last index of a scatter, 33 bits": lambda arena: _indexed(
+        arena, Opcode.SCATTER, "", last=_WIDE_INDEX
+    ),
+    "last index of a gather, negative": lambda arena: _indexed(arena, Opcode.GATHER, "", last=-1),
 }
 """What fails, by name."""
-INDEX_FAULTS = ("last index of a gather", "last index of a scatter")
+INDEX_FAULTS = tuple(name for name in FAULTS if name.startswith("last index"))
 """Those of them in which no access fails."""

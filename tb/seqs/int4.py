@@ -17,6 +17,8 @@ _LONGEST_GROUP = 6
 """log2 of twice the rows of the largest array: a group of several tiles."""
 _WIDE = 35
 """Columns of more than one tile of any array."""
+_TWO_BLOCKS = (60, 70)
+"""Rows and columns that the smallest array does in two blocks."""
 
 
 def _dense(arena: Arena, dtype: DType, rows: int, columns: int) -> int:
@@ -84,17 +86,38 @@ INT4_BREAKS: dict[str, Callable[[Packet, Arena], Packet]] = {
 
 
 def scale_groups(arena: Arena) -> Iterator[Packet]:
-    """Products of two groups and a half, of less than a tile of the array, one, and several. All
-    numbers are between ½ and 8 in size, so that no infinity or NaN hides a wrong scale."""
+    """Products of two groups and a half, of less than a tile of the array, one, and several; one of
+    two blocks of columns, of which the last tile of rows needs no new scales. All numbers are
+    between ½ and 8 in size, so that no infinity or NaN hides a wrong scale."""
     for group in INT4_GROUPS[: INT4_GROUPS.index(_LONGEST_GROUP) + 1]:
-        depth = 5 << group - 1
-        a = _numbers(arena, _ROWS * depth)
-        scales = _numbers(arena, -(-depth >> group) * _WIDE)
-        words, c = (arena.place(4 * rows * _WIDE, 4) for rows in (-(-depth // INT4_ROWS), _ROWS))
-        arena.fill(words, 4 * -(-depth // INT4_ROWS) * _WIDE)
-        flags = flag_word(DType.BF16, DType.FP32) | group << FLAGS["INT4_GROUP"].lsb
-        params = (_ROWS, depth, _WIDE, 1, 0, 0, scales & 0xFFFF_FFFF, scales >> 32)
-        yield Packet(Opcode.MATMUL, flags, a, words, c, params)
+        yield _grouped(arena, group, _ROWS, _WIDE)
+    yield _grouped(arena, _GROUP, *_TWO_BLOCKS)
+
+
+def _grouped(arena: Arena, group: int, rows: int, columns: int) -> Packet:
+    depth = 5 << group - 1
+    a = _numbers(arena, rows * depth)
+    scales = _numbers(arena, -(-depth >> group) * columns)
+    words, c = (arena.place(4 * high * columns, 4) for high in (-(-depth // INT4_ROWS), rows))
+    arena.fill(words, 4 * -(-depth // INT4_ROWS) * columns)
+    flags = flag_word(DType.BF16, DType.FP32) | group << FLAGS["INT4_GROUP"].lsb
+    params = (rows, depth, columns, 1, 0, 0, scales & 0xFFFF_FFFF, scales >> 32)
+    return Packet(Opcode.MATMUL, flags, a, words, c, params)
+
+
+def negative_zeros(arena: Arena) -> Iterator[Packet]:
+    """Weights of zero with negative scales, added to −0: the sums are −0, and +0 if a weight loses
+    the sign of its scale."""
+    packet = _grouped(arena, _GROUP, _ROWS, _COLUMNS)
+    sizes = packet.params[1] * _ROWS, packet.params[1] * _COLUMNS // 2, _ROWS * _COLUMNS
+    scales = packet.params[6] | packet.params[7] << 32
+    arena.contents += [
+        (packet.src1, b"\x80\x3f" * sizes[0]),  # 1
+        (packet.src2, b"\x88" * sizes[1]),  # 0
+        (packet.dst, b"\0\0\0\x80" * sizes[2]),
+        (scales, b"\x80\xbf" * (-(-packet.params[1] >> _GROUP) * _COLUMNS)),  # −1
+    ]
+    yield replace(packet, flags=packet.flags | FLAGS["ACCUMULATE"].mask)
 
 
 def _numbers(arena: Arena, count: int) -> int:

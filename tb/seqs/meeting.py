@@ -3,7 +3,7 @@
 what describes the operands.
 
 First a COPY brings the operand, its odd words last, and the command behind it uses it; then a
-command uses the operand, and a FILL behind it writes the operand's last bytes. Nothing else of a
+command uses the operand, and a FILL behind it writes the operand's last byte. Nothing else of a
 pair meets: if the device does not see the one dependence, bits differ.
 """
 
@@ -267,6 +267,6 @@ def _brought(used: _Used, part: range) -> Packet:
 
 
 def _overwritten(part: range) -> Packet:
-    """The FILL of the last bytes of a part."""
+    """The FILL of the last byte of a part."""
     word = flag_word(DType.FP32, DType.INT8)
-    return Packet(Opcode.FILL, word, 0, 0, part.stop - LINE_BYTES, (LINE_BYTES, _FILLED))
+    return Packet(Opcode.FILL, word, 0, 0, part.stop - 1, (1, _FILLED))

@@ -31,7 +31,7 @@ from tb.env.verdict import Mismatch, expect, expect_bytes
 from tb.seqs.broken import BREAKS
 from tb.seqs.faults import FAULTS, Faulty
 from tb.seqs.images import EXAMPLE, IMAGE_BREAKS
-from tb.seqs.int4 import scale_groups
+from tb.seqs.int4 import negative_zeros, scale_groups
 from tb.seqs.loading import (
     broken_load,
     example_load,
@@ -112,6 +112,9 @@ class Interrupts(BusTest):
                 some = self.rng.sample(alone, self.rng.randint(0, len(alone)))
                 await self._compare_causes(enabled, [0, *some])
                 if packet is broken:
+                    for offset in (csr.ERROR_CODE, csr.ERROR_SEQ):
+                        expected = self.model.read_csr(offset)
+                        expect(f"register {offset:#05x}", await self.read(offset), expected)
                     await self.acknowledge()
 
     async def _compare_causes(self, enabled: int, cleared: list[int]) -> None:
@@ -214,12 +217,12 @@ class SecondMemory(_Random):
 @pyuvm.test(**_LIMIT)
 class Operands(BusTest):
     """What random operands seldom are: every distance of elements, every word of every table and
-    numbers beyond its end, several groups of scales."""
+    numbers beyond its end, several groups of scales, sums of zeros."""
 
     compares = ("registers", "memory")
 
     async def stimulus(self) -> None:
-        for packets in (strided_vectors, table_reads, scale_groups):
+        for packets in (strided_vectors, table_reads, scale_groups, negative_zeros):
             queued = list(packets(self.arena))
             self.place()
             await self.command(queued, Way.RING)
@@ -336,7 +339,8 @@ class BusErrors(_Failing):
         for name, addresses, write in (("packet", ring, False), ("record", records, True)):
             for response in BusError:
                 fault = FaultRange(addresses.start, addresses.stop, not write, write, response)
-                faulty = Faulty(Packet(Opcode.NOP), fault, range(0))
+                packet = Packet(Opcode.FENCE, FLAGS["IRQ"].mask)
+                faulty = Faulty(packet, fault, range(0))
                 await self._refused(f"{name}, {response.name}", faulty, Way.RING)
 
     async def _refused(self, name: str, faulty: Faulty, way: Way) -> None:

@@ -7,6 +7,8 @@ docs/isa.md say of them, and to each other.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from itertools import product
 
 from driver.isa import COMPLETION_BYTES, CompletionRecord, Opcode, Packet, csr
@@ -93,6 +95,7 @@ class CountedCommands(BusTest):
         second = self._make.one(engine, src=meeting).packet
         counts, (before, after) = await self._run([first, second])
         self._expect_waits(what, counts, {command_wait(engine, earlier): after.operand_wait})
+        self._expect_busy(what, counts, (earlier, engine), (before, after))
         expect(f"{what}: number waited for", after.waited_for, before.seq)
         if after.start_cycle < before.end_cycle:
             raise Mismatch(f"{what}: started {before.end_cycle - after.start_cycle} cycles early")
@@ -103,6 +106,7 @@ class CountedCommands(BusTest):
         packets = [self._make.one(one).packet for one in (earlier, engine)]
         counts, (before, after) = await self._run(packets)
         self._expect_waits(what, counts, {})
+        self._expect_busy(what, counts, (earlier, engine), (before, after))
         if after.start_cycle >= before.end_cycle:
             raise Mismatch(f"{what}: started only when the other had ended")
 
@@ -153,3 +157,17 @@ class CountedCommands(BusTest):
             expect(f"{what}: counter {offset:#05x}", counts[offset], waited.get(offset, 0))
         if not all(waited.values()):
             raise Mismatch(f"{what}: nothing waited")
+
+    @staticmethod
+    def _expect_busy(
+        what: str,
+        counts: dict[int, int],
+        engines: Iterable[Engine],
+        records: Iterable[CompletionRecord],
+    ) -> None:
+        """Each engine as long as the records of its commands say."""
+        cycles = Counter[Engine]()
+        for engine, record in zip(engines, records, strict=True):
+            cycles[engine] += record.cycles
+        for engine, offset in zip(Engine, csr.ARRAYS["ENGINE_BUSY"], strict=True):
+            expect(f"{what}: cycles busy of {engine.name}", counts[offset], cycles[engine])

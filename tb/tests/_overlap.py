@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations
 
 import pyuvm
 
 from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
 from driver.backend.shared_memory import BusError, FaultRange
-from driver.isa import PACKET_BYTES, Packet, csr
+from driver.isa import PACKET_BYTES, DType, Opcode, Packet, csr, flag_word
 from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.verbs import IRQ_ALL, RING_ENTRIES
@@ -23,6 +24,8 @@ from tb.seqs.mixed import mixed
 _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
 """Of simulated time: a device that hangs ends as a failure."""
 _UNKNOWN_OPCODE = 0xFF
+_DISTANCES = 60
+"""Cycles, more than a FILL of one word takes."""
 
 
 class _Streams(BusTest):
@@ -103,7 +106,7 @@ class _FailingStreams(BusTest):
     before it has finished, and nothing that waits for it has begun; then all goes on."""
 
     compares = ("registers", "memory")
-    streams = 8
+    streams = 11
 
     async def stimulus(self) -> None:
         others = [name for name in FAULTS if name not in INDEX_FAULTS]
@@ -213,6 +216,32 @@ class TwoQueuesStalls(_TwoQueues):
     """On a DRAM whose channels hold back at random."""
 
     dram_stall = 100
+
+
+def _sync(dst: int, value: int) -> Packet:
+    return Packet(Opcode.SYNC, dst=dst, params=(value,))
+
+
+@pyuvm.test(**_LIMIT)
+class SyncsOfBothQueues(BusTest):
+    """A SYNC that waits for a FILL of its queue, and one of the other queue at every distance from
+    it: both words may be due in one cycle."""
+
+    compares = ("registers", "memory")
+    second_in_use = True
+
+    async def stimulus(self) -> None:
+        word = flag_word(DType.FP32, DType.INT32)
+        for waiting, other in permutations((Way.RING, Way.SECOND_RING)):
+            for distance in range(_DISTANCES):
+                filled, *words = (self.arena.place(4, 4) for _ in range(3))
+                values = (self.rng.getrandbits(32) for _ in words)
+                first, second = map(_sync, words, values)
+                fill = Packet(Opcode.FILL, word, dst=filled, params=(1, distance))
+                await self.command([fill, first], waiting)
+                await self.irq_after(distance)
+                await self.command([second], other)
+                await self.settle()
 
 
 class _OneDependence(BusTest):

@@ -25,5 +25,6 @@ TESTS = (
     "TwoQueuesStalls",
     "OneDependence",
     "OneDependenceStalls",
+    "SyncsOfBothQueues",
 )
 """Each runs in a simulator of its own."""

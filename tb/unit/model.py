@@ -145,8 +145,9 @@ def _verilate(inputs: _BuildInputs, folder: Path) -> None:
         check=False,
     )
     if done.returncode != 0:
-        errors = [line for line in done.stderr.splitlines() if line.startswith("%Error")]
-        raise InputError("rtl", "verilator", (errors or ["no message"])[0], "correct sources")
+        said = done.stderr.splitlines()  # a warning ends it as well
+        reasons = [line for line in said if line.startswith(("%Error", "%Warning"))]
+        raise InputError("rtl", "verilator", (reasons or ["no message"])[0], "correct sources")
 
 
 def _units(inputs: _BuildInputs, folder: Path) -> list[Unit]:

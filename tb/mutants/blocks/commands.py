@@ -8,7 +8,16 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-from tb.mutants.runs import ERRORS, MEETINGS, RANDOM, RANDOM_STALLS, STREAM_BUS_ERRORS, STREAMS
+from tb.mutants.runs import (
+    BUS_ERRORS,
+    ERRORS,
+    MEETINGS,
+    RANDOM,
+    RANDOM_STALLS,
+    STREAM_BUS_ERRORS,
+    STREAMS,
+    SYNCS,
+)
 
 _HAZARD: Final = "hazard checker"
 _ORDER: Final = "order of commands"
@@ -35,6 +44,11 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
     ),
     "hazard-descriptor": PlantedMutant(
         _HAZARD, STREAMS, Mutant("npu_hazard.sv", "«spans_q[i].first <= line_last»", "1'b0")
+    ),
+    "hazard-last-byte": PlantedMutant(
+        _HAZARD,
+        MEETINGS,
+        Mutant("npu_range_check.sv", "<< log2_bytes_q) + «EndW'(byte_mask)»;", "EndW'(0)"),
     ),
     # a command's third or fourth source, or its second result, is not kept or not compared
     "hazard-third-kept": PlantedMutant(
@@ -145,6 +159,42 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
         ),
     ),
     # a wrong operand is accepted, or the bytes of one are counted wrong
+    "order-syncs": PlantedMutant(
+        _ORDER,
+        SYNCS,
+        Mutant(
+            "npu_cmd_front.sv",
+            "sync_write[«sync_valid[Park] ? Park : Check»]",
+            "sync_valid[Check] ? Check : Park",
+        ),
+    ),
+    "check-sync": PlantedMutant(
+        _CHECK,
+        ERRORS,
+        Mutant(
+            "npu_operand_select.sv",
+            "operand_o.log2_bytes = «dtype_log2_bytes(DTYPE_INT32)»;",
+            "2'd0",
+        ),
+    ),
+    "check-index": PlantedMutant(
+        _CHECK,
+        BUS_ERRORS,
+        Mutant(
+            "npu_gather_index.sv",
+            "index.bad    = «value >= 64'(limit_i)»;",
+            "64'(value[31:0]) >= 64'(limit_i)",
+        ),
+    ),
+    "check-fetch": PlantedMutant(
+        _CHECK,
+        BUS_ERRORS,
+        Mutant(
+            "npu_cmd_issue.sv",
+            "packet_q    <= «cmd_i.fetch_err ? '0 : cmd_i.packet»;",
+            "cmd_i.packet",
+        ),
+    ),
     "check-dimension": PlantedMutant(
         _CHECK, ERRORS, Mutant("npu_desc_check.sv", "«dim_i >= rank_o»", "dim_i > rank_o")
     ),

@@ -58,6 +58,16 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
     "int4-tie": PlantedMutant(
         _INT4_WEIGHTS, INT4, Mutant("npu_matrix_dequant.sv", "&& «product[0]»);", "1'b1")
     ),
+    "int4-zero": PlantedMutant(
+        _INT4_WEIGHTS,
+        OPERANDS,
+        Mutant("npu_matrix_dequant.sv", "scaled = {«scale[31]», 31'd0};", "1'b0"),
+    ),
+    "int4-block": PlantedMutant(
+        _INT4_WEIGHTS,
+        OPERANDS,
+        Mutant("npu_matrix_tiles.sv", "s_q <= stepped(s_q, take_s || «block_end»,", "1'b0"),
+    ),
     "int4-scale": PlantedMutant(
         _INT4_WEIGHTS,
         INT4,

@@ -8,7 +8,7 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-from tb.mutants.runs import COUNTERS, INTERRUPTS, REGISTER_ACCESS
+from tb.mutants.runs import COUNTERS, INTERRUPTS, RANDOM, REGISTER_ACCESS
 
 _BUS: Final = "registers"
 _IRQ: Final = "interrupts"
@@ -35,6 +35,9 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
         _BUS,
         REGISTER_ACCESS,
         Mutant("npu_csr_wrap.sv", "lines.next  = «16'(PROGRAM_RAM_LINES)»;", "16'd0"),
+    ),
+    "register-tail": PlantedMutant(
+        _BUS, RANDOM, Mutant("npu_ring_fetch.sv", "= «tail_i & mask»;", "tail_i")
     ),
     # causes of an interrupt, and the pin
     "interrupt-queue": PlantedMutant(
@@ -83,10 +86,20 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
         COUNTERS,
         Mutant("npu_engine_counters.sv", "clear = !rst_ni || «clear_i»;", "1'b0"),
     ),
+    "counter-end": PlantedMutant(
+        _COUNTS,
+        COUNTERS,
+        Mutant("npu_engine_slot.sv", "end_cycle_o = «finish ? cycle_i : end_cycle_q»;", "cycle_i"),
+    ),
     "counter-gathered": PlantedMutant(
         _COUNTS,
         COUNTERS,
         Mutant("npu_gather.sv", "stats.active        = «align_stats.active»;", "state_q == BUSY"),
+    ),
+    "error-queue": PlantedMutant(
+        _IRQ,
+        INTERRUPTS,
+        Mutant("npu_ctrl.sv", "status.error_queue = «in_error && error_queue»;", "1'b0"),
     ),
     "counter-pair": PlantedMutant(
         _COUNTS,
@@ -95,6 +108,15 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
             "npu_csr_wrap.sv",
             "engine_counts.command_wait[«i»];",
             "i % NUM_ENGINES * NUM_ENGINES + i / NUM_ENGINES",
+        ),
+    ),
+    "counter-sync": PlantedMutant(
+        _COUNTS,
+        COUNTERS,
+        Mutant(
+            "npu_cmd_issue.sv",
+            "start_cycle_o   = «is_sync && state_q == SYNC_WAIT ? sync_cycle_q : cycle_i»;",
+            "cycle_i",
         ),
     ),
     "counter-wait": PlantedMutant(
