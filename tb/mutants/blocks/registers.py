@@ -86,11 +86,6 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
         COUNTERS,
         Mutant("npu_engine_counters.sv", "clear = !rst_ni || «clear_i»;", "1'b0"),
     ),
-    "counter-end": PlantedMutant(
-        _COUNTS,
-        COUNTERS,
-        Mutant("npu_engine_slot.sv", "end_cycle_o = «finish ? cycle_i : end_cycle_q»;", "cycle_i"),
-    ),
     "counter-gathered": PlantedMutant(
         _COUNTS,
         COUNTERS,
