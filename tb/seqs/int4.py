@@ -87,15 +87,14 @@ INT4_BREAKS: dict[str, Callable[[Packet, Arena], Packet]] = {
 
 def scale_groups(arena: Arena) -> Iterator[Packet]:
     """Products of two groups and a half, of less than a tile of the array, one, and several; one of
-    two blocks of columns, of which the last tile of rows needs no new scales. All numbers are
-    between ½ and 8 in size, so that no infinity or NaN hides a wrong scale."""
+    two blocks of columns, whose last tile along k takes no new scales. All numbers are between ½
+    and 8 in size, so that no infinity or NaN hides a wrong scale."""
     for group in INT4_GROUPS[: INT4_GROUPS.index(_LONGEST_GROUP) + 1]:
-        yield _grouped(arena, group, _ROWS, _WIDE)
-    yield _grouped(arena, _GROUP, *_TWO_BLOCKS)
+        yield _grouped(arena, group, 5 << group - 1, _ROWS, _WIDE)
+    yield _grouped(arena, _GROUP, 3 << _GROUP, *_TWO_BLOCKS)
 
 
-def _grouped(arena: Arena, group: int, rows: int, columns: int) -> Packet:
-    depth = 5 << group - 1
+def _grouped(arena: Arena, group: int, depth: int, rows: int, columns: int) -> Packet:
     a = _numbers(arena, rows * depth)
     scales = _numbers(arena, -(-depth >> group) * columns)
     words, c = (arena.place(4 * high * columns, 4) for high in (-(-depth // INT4_ROWS), rows))
@@ -108,7 +107,7 @@ def _grouped(arena: Arena, group: int, rows: int, columns: int) -> Packet:
 def negative_zeros(arena: Arena) -> Iterator[Packet]:
     """Weights of zero with negative scales, added to −0: the sums are −0, and +0 if a weight loses
     the sign of its scale."""
-    packet = _grouped(arena, _GROUP, _ROWS, _COLUMNS)
+    packet = _grouped(arena, _GROUP, _DEPTH, _ROWS, _COLUMNS)
     sizes = packet.params[1] * _ROWS, packet.params[1] * _COLUMNS // 2, _ROWS * _COLUMNS
     scales = packet.params[6] | packet.params[7] << 32
     arena.contents += [

@@ -14,6 +14,8 @@ namespace npu_sim {
 namespace {
 
 constexpr std::uint64_t kAnonymousLogEntries = 1ULL << 16;
+// Of data that an error comes with: AXI leaves them open, and zeros would look like an empty packet.
+constexpr int kRefusedByte = 0xA5;
 
 std::uint64_t page_up(std::uint64_t bytes) {
   const std::uint64_t page = 1ULL << kPageShift;
@@ -83,7 +85,7 @@ AxiResponse SharedMemory::read(std::uint64_t address, std::uint32_t size, std::u
                                void* data) {
   const AxiResponse response = check(address & ~(std::uint64_t{size} - 1), size, false);
   if (response != AxiResponse::kOkay) {
-    std::memset(data, 0, bus_bytes);
+    std::memset(data, kRefusedByte, bus_bytes);
     return response;
   }
   const std::uint64_t aligned = address & ~(std::uint64_t{bus_bytes} - 1);
