@@ -14,7 +14,7 @@ namespace npu_sim {
 namespace {
 
 constexpr std::uint64_t kAnonymousLogEntries = 1ULL << 16;
-// Of data that an error comes with: AXI leaves them open, and zeros would look like an empty packet.
+// Of data that an error comes with: AXI leaves them open, and zeros would look like a NOP.
 constexpr int kRefusedByte = 0xA5;
 
 std::uint64_t page_up(std::uint64_t bytes) {
