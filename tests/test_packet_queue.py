@@ -42,8 +42,8 @@ def _queue(device: _Registers, way: Way) -> None:
 def test_a_device_that_takes_a_packet_late_gets_all() -> None:
     device = _Registers(moves=3000)
     _queue(device, Way.RING)
-    assert device.tails[-1] % _ENTRIES == 0 and device.reads == 3000
-    assert device.tails[-1] >= _ENTRIES
+    laps = len(device.tails) % ((1 << 16) // _ENTRIES)
+    assert device.tails[-1] == laps * _ENTRIES > 0 and device.reads == 3000
     device = _Registers(moves=3000)
     _queue(device, Way.REGISTERS)
     assert device.reads == 3000 + _ENTRIES - 1

@@ -11,12 +11,11 @@ from driver.backend.queues import FIRST_QUEUE, QueueRegisters
 from driver.isa import PACKET_BYTES, Packet, csr
 from tb.env.verdict import Mismatch
 
+_INDICES = csr.RING_TAIL_INDEX_MASK + 1
+"""Of RING_TAIL."""
 _MOST_READS = 20_000
 """Of a register, 4 cycles each, while the device takes no command: none of a bench is as long.
 The limit of time of a test is further away: these reads make a simulation slow."""
-
-
-_INDICES = csr.RING_TAIL_INDEX_MASK + 1
 
 
 class Way(Enum):

@@ -52,9 +52,10 @@ class CommandMaker:
     @property
     def _beats(self) -> int:
         """Of an operand."""
-        return self._in_beats(self._bytes)
+        return self.in_beats(self._bytes)
 
-    def _in_beats(self, size_bytes: int) -> int:
+    def in_beats(self, size_bytes: int) -> int:
+        """How many of the bus so many bytes are, from a line on."""
         return 8 * size_bytes // self.config.bus_bits
 
     @property
@@ -110,7 +111,7 @@ class CommandMaker:
         packet = Packet(Opcode.GATHER, word, table, indices, result, (0,))
         rows = self._elements
         return CountedCommand(
-            packet, rows, rows + self._beats, self._beats, self._in_beats(3 * _LINE)
+            packet, rows, rows + self._beats, self._beats, self.in_beats(3 * _LINE)
         )
 
     def _described(self, base: int) -> int:

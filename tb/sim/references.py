@@ -15,12 +15,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb.sim.plan import PREFIX
+from tb.sim.plan import ROOT
 
-_ROOT = f"{PREFIX}___024root"
-_HEAD = re.compile(
-    rf"^ *void (?:{_ROOT}::)?(__VnoInFunc_\w+)\(([^()]*)\)(?: \{{|;)\n", re.MULTILINE
-)
+_HEAD = re.compile(rf"^ *void (?:{ROOT}::)?(__VnoInFunc_\w+)\(([^()]*)\)(?: \{{|;)\n", re.MULTILINE)
 _CALL = re.compile(r"\b(__VnoInFunc_\w+)\(vlSymsp, ")
 _ARRAY = re.compile(r"(VlUnpacked<.+>) (&?)(\w+)")
 _STATE = re.compile(r"vlSelf|vlSymsp->|\bthis\b")
@@ -68,8 +65,8 @@ def _calls(text: str) -> Iterator[_Call]:
 
 
 def _parameters(text: str) -> list[str]:
-    """Without the first, the model. Types have commas in angle brackets."""
-    return re.split(r", (?![^<]*>)", text)[1:]
+    """Types have commas in angle brackets."""
+    return re.split(r", (?![^<]*>)", text)
 
 
 def _is_assigned(name: str, body: str) -> bool:
@@ -86,7 +83,7 @@ def _is_assigned(name: str, body: str) -> bool:
 def _is_pure(parameters: str, body: str) -> bool:
     """Whether the function has arrays, returns its result through its last parameter, where it
     leaves nothing of before, writes no other one and reads nothing else."""
-    *read, result = _parameters(parameters)
+    _, *read, result = _parameters(parameters)
     arrays = [found[3] for one in read if (found := _ARRAY.fullmatch(one))]
     returned = _ARRAY.fullmatch(result)
     return (
@@ -120,9 +117,8 @@ def _with_references(text: str, functions: set[str]) -> str:
     def head(match: re.Match[str]) -> str:
         if match[1] not in functions:
             return match[0]
-        model, *rest = re.split(r", (?![^<]*>)", match[2])
-        parameters = ", ".join([model, *(_ARRAY.sub(array, one) for one in rest)])
-        return match[0].replace(match[2], parameters)
+        parameters = (_ARRAY.sub(array, one) for one in _parameters(match[2]))
+        return match[0].replace(match[2], ", ".join(parameters))
 
     return _HEAD.sub(head, text)
 
@@ -148,9 +144,9 @@ def _in_place(body: str, functions: set[str]) -> str:
 
 def pass_by_reference(generated: Path) -> frozenset[str]:
     """Rewrite the model in the folder. The functions that have references now."""
-    files = {path: path.read_text() for path in sorted(generated.glob(f"{_ROOT}__*.cpp"))}
+    files = {path: path.read_text() for path in sorted(generated.glob(f"{ROOT}__*.cpp"))}
     functions = _pure_functions(list(files.values()))
-    header = generated / f"{_ROOT}.h"
+    header = generated / f"{ROOT}.h"
     for path, text in {header: header.read_text(), **files}.items():
         bodies = _with_references(text, functions).split(_END)
         new = _END.join(_in_place(body, functions) for body in bodies)

@@ -12,9 +12,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tb.sim.plan import PREFIX
+from tb.sim.plan import ROOT
 
-_ROOT = f"{PREFIX}___024root"
 _BODY = "    // Body\n"
 _STATE = "    // DESIGN SPECIFIC STATE\n"
 _FIRED = "vlSelfRef.__VactTriggered[0U]"
@@ -30,7 +29,7 @@ _PLACES = re.compile(r"(?:[()|]|<<|[IQ]Data|(?:0x[0-9a-f]+|\d+)U|\s)*")
 
 def _function(name: str) -> re.Pattern[str]:
     """The definition of a function of the model."""
-    head = rf"^(?:VL_ATTR_COLD )?void {_ROOT}___{name}\({_ROOT}\* vlSelf\) \{{\n"
+    head = rf"^(?:VL_ATTR_COLD )?void {ROOT}___{name}\({ROOT}\* vlSelf\) \{{\n"
     return re.compile(head + r".*?^\}\n", re.DOTALL | re.MULTILINE)
 
 
@@ -66,7 +65,7 @@ def packed(function: str) -> tuple[str, str] | None:
 def pack_triggers(generated: Path) -> bool:
     """Rewrite the model in the folder. False, and nothing has changed, where its triggers have
     another form."""
-    sources = {path: path.read_text() for path in sorted(generated.glob(f"{_ROOT}__*.cpp"))}
+    sources = {path: path.read_text() for path in sorted(generated.glob(f"{ROOT}__*.cpp"))}
     asks = _find(_function("eval_triggers_vec__act"), sources)
     starts = _find(_function("eval_static"), sources)
     rewritten = packed(asks[1]) if asks and starts else None
@@ -74,7 +73,7 @@ def pack_triggers(generated: Path) -> bool:
         return False
     function, first = rewritten
     began = starts[1].removesuffix("}\n") + f"    vlSelfRef.{_BEFORE} = {first};\n}}\n"
-    header = generated / f"{_ROOT}.h"
+    header = generated / f"{ROOT}.h"
     for path, old, new in (
         (*asks, function),
         (*starts, began),

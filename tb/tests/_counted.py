@@ -68,7 +68,7 @@ class CountedCommands(BusTest):
             csr.OPERAND_STALL_LO: record.operand_stall,
             csr.RESULT_STALL_LO: record.result_stall,
             csr.READ_BEATS_LO: record.read_beats + one.described_beats,
-            csr.WRITE_BEATS_LO: record.write_beats + 8 * COMPLETION_BYTES // self.config.bus_bits,
+            csr.WRITE_BEATS_LO: record.write_beats + self._make.in_beats(COMPLETION_BYTES),
             csr.COMMANDS_LO: 1,
             csr.ARRAYS["ENGINE_BUSY"][engine]: record.cycles,
         }

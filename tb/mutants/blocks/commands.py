@@ -158,7 +158,6 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
             "start_i[ENGINE_MOVE]",
         ),
     ),
-    # a wrong operand is accepted, or the bytes of one are counted wrong
     "order-syncs": PlantedMutant(
         _ORDER,
         SYNCS,
@@ -168,6 +167,7 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
             "sync_valid[Check] ? Check : Park",
         ),
     ),
+    # a wrong operand is accepted, or the bytes of one are counted wrong
     "check-sync": PlantedMutant(
         _CHECK,
         ERRORS,
