@@ -28,7 +28,6 @@ STEADY_REGISTERS = frozenset(
         csr.PROGRAM_RAM,
         csr.PROGRAM_DIGEST_LO,
         csr.PROGRAM_DIGEST_HI,
-        csr.CTRL,
         csr.CMD_PUSH,
         csr.PERF_CTRL,
         csr.IRQ_ENABLE,
@@ -51,7 +50,15 @@ STEADY_REGISTERS = frozenset(
 )
 """Registers that software alone changes: equal at any time."""
 IDLE_REGISTERS = frozenset(
-    {csr.STATUS, csr.ERROR_CODE, csr.ERROR_SEQ, csr.COMPLETED, csr.RING_HEAD, csr.COMMANDS_LO}
+    {
+        csr.CTRL,
+        csr.STATUS,
+        csr.ERROR_CODE,
+        csr.ERROR_SEQ,
+        csr.COMPLETED,
+        csr.RING_HEAD,
+        csr.COMMANDS_LO,
+    }
     | {csr.COMPLETED1, csr.RING1_HEAD, csr.COMMANDS_HI}
 )
 """Registers that commands change: equal when none is queued."""

@@ -39,7 +39,7 @@ class FailingStream:
 
 
 @dataclass(frozen=True)
-class _Independent:
+class Independent:
     """A command, and the bytes that it writes."""
 
     packet: Packet
@@ -51,8 +51,8 @@ def failing_stream(arena: Arena, name: str, length: int) -> FailingStream:
     rng = arena.rng
     before = dependent(shared_memory(arena), rng.randrange(length // 2 + 1))[: length // 2]
     first = FAULTS[name](arena)
-    beside: list[_Independent | Faulty] = [
-        rng.choice(_MAKERS)(arena) for _ in range(rng.randrange(length - len(before) - 1))
+    beside: list[Independent | Faulty] = [
+        independent(arena) for _ in range(rng.randrange(length - len(before) - 1))
     ]
     if beside and rng.random() < 0.4:
         beside[rng.randrange(len(beside))] = FAULTS[rng.choice(list(FAULTS))](arena)
@@ -60,7 +60,7 @@ def failing_stream(arena: Arena, name: str, length: int) -> FailingStream:
     if first.spoilt:
         packets.append(_copy(arena, first.spoilt.start).packet)
     while len(packets) < length:
-        packets.append(rng.choice(_MAKERS)(arena).packet)
+        packets.append(independent(arena).packet)
     started = first.spoilt and first.packet.opcode not in _ALONE
     written = [_written(one) for one in beside] if started else []
     seconds = [one.fault for one in beside if isinstance(one, Faulty)]
@@ -69,7 +69,12 @@ def failing_stream(arena: Arena, name: str, length: int) -> FailingStream:
     return FailingStream(packets, len(before), waiting, [first.fault, *seconds], spoilt)
 
 
-def _written(one: _Independent | Faulty) -> range:
+def independent(arena: Arena) -> Independent:
+    """A random command whose operands no other one has."""
+    return arena.rng.choice(_MAKERS)(arena)
+
+
+def _written(one: Independent | Faulty) -> range:
     return one.spoilt if isinstance(one, Faulty) else one.written
 
 
@@ -80,37 +85,37 @@ def _fresh(arena: Arena, size_bytes: int) -> int:
     return address
 
 
-def _copy(arena: Arena, src: int | None = None) -> _Independent:
+def _copy(arena: Arena, src: int | None = None) -> Independent:
     count = _LINE if src is not None else arena.rng.choice(_COUNTS)
     src = _fresh(arena, count) if src is None else src
     dst = _fresh(arena, count)
     packet = Packet(Opcode.COPY, flag_word(DType.INT8, DType.INT8), src, 0, dst, (count,))
-    return _Independent(packet, range(dst, dst + count))
+    return Independent(packet, range(dst, dst + count))
 
 
-def _fill(arena: Arena) -> _Independent:
+def _fill(arena: Arena) -> Independent:
     count = arena.rng.choice(_COUNTS)
     dst = _fresh(arena, 4 * count)
     params = (count, arena.rng.getrandbits(32))
     packet = Packet(Opcode.FILL, flag_word(DType.FP32, DType.INT32), 0, 0, dst, params)
-    return _Independent(packet, range(dst, dst + 4 * count))
+    return Independent(packet, range(dst, dst + 4 * count))
 
 
-def _product(arena: Arena) -> _Independent:
+def _product(arena: Arena) -> Independent:
     side = arena.rng.choice(_SIDES)
     size_bytes = 4 * side * side
     a, b, c = (_fresh(arena, size_bytes) for _ in range(3))
     word = flag_word(DType.FP32, DType.FP32)
     packet = Packet(Opcode.MATMUL, word, a, b, c, (side, side, side, 1))
-    return _Independent(packet, range(c, c + size_bytes))
+    return Independent(packet, range(c, c + size_bytes))
 
 
-def _pass(arena: Arena) -> _Independent:
+def _pass(arena: Arena) -> Independent:
     count = arena.rng.choice(_COUNTS)
     places = [_fresh(arena, 4 * count) for _ in range(PROGRAMS["add"].sources + 1)]
     flags = stream_flags([DType.FP32] * (len(places) - 1), DType.FP32, descriptors=False)
     packet = stream_packet(LINES["add"], flags, places[:-1], places[-1], count=count, imms=[0] * 4)
-    return _Independent(packet, range(places[-1], places[-1] + 4 * count))
+    return Independent(packet, range(places[-1], places[-1] + 4 * count))
 
 
-_MAKERS: tuple[Callable[[Arena], _Independent], ...] = (_copy, _fill, _product, _pass)
+_MAKERS: tuple[Callable[[Arena], Independent], ...] = (_copy, _fill, _product, _pass)

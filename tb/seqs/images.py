@@ -104,16 +104,31 @@ _HEAD, _FMA, _SQRT, _MOV, _SEGMENT, _LAST = _words(EXAMPLE)
 _PADDING = _LAST + WORD_BYTES + 4 * len(EXAMPLE.constants)
 
 
+_NO_SOURCE = VectorProgram(
+    "no source",
+    "",
+    "the index",
+    sources=0,
+    imms=(),
+    reduce=Reduce.NONE,
+    code=(Instruction(MicroOp.MOV, DST_RESULT, OPERAND_INDEX),),
+    constants=(),
+)
+_REDUCTION = 4
+"""The byte of an image's header."""
+
+
 @dataclass(frozen=True)
 class ImageBreak:
-    """Bytes of the example's image that are others, and how many lines LOAD says too many."""
+    """Bytes of a program's image that are others, and how many lines LOAD says too many."""
 
     bytes: dict[int, int]
     lines: int = 0
+    program: VectorProgram = EXAMPLE
 
     def image(self) -> bytes:
         """The malformed image, of one line more than LOAD could ask for."""
-        data = bytearray(pack(EXAMPLE))
+        data = bytearray(pack(self.program))
         for at, value in self.bytes.items():
             assert data[at] != value
             data[at] = value
@@ -130,7 +145,7 @@ IMAGE_BREAKS: dict[str, ImageBreak] = {
     **_each("constants", _HEAD + 1, 0, 5, 64, 65, 255),
     **_each("sources", _HEAD + 2, 1, 5, 255),
     **_each("results", _HEAD + 3, 0, 1, 3, 4, 255),
-    **_each("reduction", _HEAD + 4, 1, 6, 7, 255),
+    **_each("reduction", _HEAD + _REDUCTION, 1, 6, 7, 255),
     **_each("header byte 5", _HEAD + 5, 1, 0x80),
     **_each("magic, low byte", _HEAD + 6, 0x57, 0),
     **_each("magic, high byte", _HEAD + 7, 0x51, 0),
@@ -160,5 +175,6 @@ IMAGE_BREAKS: dict[str, ImageBreak] = {
     **_each("padding", LINE_BYTES - 1, 1, 0x80),
     **_each("padding, first byte", _PADDING + 4, 1),
     "a line too many": ImageBreak({}, lines=1),
+    "a reduction of no source": ImageBreak({_REDUCTION: Reduce.FADD.value}, program=_NO_SOURCE),
 }
 """Every field of an image, wrong. Each makes it malformed."""

@@ -20,6 +20,7 @@ from driver.isa.image import (
 from driver.isa.micro import (
     DST_RESULT,
     IMMEDIATES,
+    OPERAND_IMM,
     OPERAND_SRC,
     OPERAND_TABLE,
     PLAIN_IMMEDIATES,
@@ -107,7 +108,7 @@ def example_load(arena: Arena) -> Packet:
 
 def broken_load(arena: Arena, broken: ImageBreak) -> Packet:
     """The LOAD of a malformed image."""
-    lines = lines_of(EXAMPLE) + broken.lines
+    lines = lines_of(broken.program) + broken.lines
     return _load_of(arena, broken.image(), PROGRAM_RAM + _FEW_LINES, lines)
 
 
@@ -129,10 +130,12 @@ def line_of(address: int, number: int, *, write: bool = False) -> FaultRange:
     return FaultRange(begin, begin + LINE_BYTES, on_read=not write, on_write=write)
 
 
-def reload(arena: Arena, line: int, most: int = MAX_LINES) -> tuple[Packet, Packet]:
-    """The LOAD of a random program of at most `most` lines, and a VECTOR that runs it."""
+def reload(
+    arena: Arena, line: int, *, least: int = 1, most: int = MAX_LINES
+) -> tuple[Packet, Packet]:
+    """The LOAD of a random program of so many lines, and a VECTOR that runs it."""
     program = random_program(arena.rng)
-    while lines_of(program) > most:
+    while not least <= lines_of(program) <= most:
         program = random_program(arena.rng)
     first = _load_of(arena, pack(program), line, lines_of(program))
     return first, listed_vector(arena, line, program, (3, 5))
@@ -144,6 +147,21 @@ def programs_apart(arena: Arena) -> list[Packet]:
     lines = [0, *(1 << bit for bit in range((PROGRAM_RAM_LINES - 1).bit_length()))]
     pairs = [reload(arena, PROGRAM_RAM + line, most=1) for line in lines]
     return [load for load, _ in pairs] + [use for _, use in pairs]
+
+
+def unused_immediates(arena: Arena) -> Iterator[Packet]:
+    """The LOAD of a program that reads imm4 and imm5, a VECTOR that gives them, and some whose
+    packets hold the address of src3 where a list would have them: they see zeros."""
+    code = (
+        Instruction(MicroOp.XOR, 0, OPERAND_SRC, OPERAND_IMM + PLAIN_IMMEDIATES),
+        Instruction(MicroOp.XOR, DST_RESULT, 0, OPERAND_IMM + IMMEDIATES - 1),
+    )
+    program = VectorProgram("immediates", "", "", PLAIN_SOURCES, (), Reduce.NONE, code, ())
+    line = PROGRAM_RAM + _FEW_LINES
+    yield _load_of(arena, pack(program), line, lines_of(program))
+    yield listed_vector(arena, line, program, (3, 5))
+    for _ in range(4):
+        yield plain_vector(arena, line, program, 20)
 
 
 def table_reads(arena: Arena) -> Iterator[Packet]:

@@ -22,7 +22,7 @@ from driver.isa import (
     csr,
     flag_word,
 )
-from driver.isa.image import PROGRAM_RAM, PROGRAM_RAM_LINES
+from driver.isa.image import MAX_LINES, PROGRAM_RAM, PROGRAM_RAM_LINES
 from tb.agents.packet_queue import FIRST_QUEUE_WAYS, Way
 from tb.env.base_test import BusTest
 from tb.env.comparison import TIMED_REGISTERS
@@ -39,6 +39,7 @@ from tb.seqs.loading import (
     reload,
     square_list,
     table_reads,
+    unused_immediates,
 )
 from tb.seqs.packets import legal, long_copy, matmul, offset_copies, repeating_copies
 from tb.seqs.streams import strided_vectors
@@ -51,6 +52,8 @@ _FAR_STRIDE = 252
 """Bytes between the words behind the last register that are tried."""
 _LONGEST = 20
 """Largest size of a random operand's dimension."""
+_UNLIKELY = (strided_vectors, table_reads, unused_immediates, scale_groups, negative_zeros)
+"""Packets with what random ones seldom have."""
 
 
 @pyuvm.test(**_LIMIT)
@@ -217,12 +220,13 @@ class SecondMemory(_Random):
 @pyuvm.test(**_LIMIT)
 class Operands(BusTest):
     """What random operands seldom are: every distance of elements, every word of every table and
-    numbers beyond its end, several groups of scales, sums of zeros."""
+    numbers beyond its end, immediates that are not given, several groups of scales, sums of
+    zeros."""
 
     compares = ("registers", "memory")
 
     async def stimulus(self) -> None:
-        for packets in (strided_vectors, table_reads, scale_groups, negative_zeros):
+        for packets in _UNLIKELY:
             queued = list(packets(self.arena))
             self.place()
             await self.command(queued, Way.RING)
@@ -254,9 +258,11 @@ class _Failing(BusTest):
 class Errors(_Failing):
     """Every way to break a packet stops the queue with the model's code; then all goes on."""
 
+    second_in_use = True
+
     async def stimulus(self) -> None:
         for name, broken in BREAKS.items():
-            for way in FIRST_QUEUE_WAYS:
+            for way in Way:
                 good = matmul(self.arena, _LONGEST)
                 bad = broken(good, self.arena)
                 after = matmul(self.arena, _LONGEST)
@@ -279,6 +285,25 @@ class Errors(_Failing):
         half = Packet(Opcode.MATMUL, flags, edge, last.dst & ~63, last.dst & ~63, (1, 1, 1, 1))
         await self.expect_error("half of a window in memory", [half], Way.RING)
         await self.expect_error("one byte too far", [replace(last, dst=last.dst + 1)], Way.RING)
+        await self._disabled_ring()
+
+    async def _disabled_ring(self) -> None:
+        """What is queued in a ring that is disabled does not run, until it is enabled; an error
+        of the other queue drops it."""
+        control = await self.read(csr.RING1_CTRL)
+        for drops in (False, True):
+            await self.write(csr.RING1_CTRL, control & ~csr.RING1_CTRL_ENABLE_MASK)
+            waiting = [matmul(self.arena, _LONGEST) for _ in range(3)]
+            self.place()
+            await self.command(waiting, Way.SECOND_RING)
+            await self.settle()
+            if drops:
+                bad = Packet(Opcode.NOP, 1 << 11)
+                await self.expect_error("beside a disabled ring", [bad], Way.RING)
+            self.found.idle = False
+            await self.write(csr.RING1_CTRL, control)
+            await self.settle()
+        await self.expect_success(Way.SECOND_RING)
 
 
 @pyuvm.test(**_LIMIT)
@@ -307,11 +332,9 @@ class ReloadedPrograms(_Failing):
 
     async def stimulus(self) -> None:
         first = PROGRAM_RAM + PROGRAM_RAM_LINES // 2
-        for _ in range(6):
+        for least in (2, 2, 2, 2, 2, MAX_LINES):  # nothing begins inside a single line
             old, old_use = reload(self.arena, first)
-            new, new_use = reload(self.arena, first)
-            while new.params[1] == 1:  # nothing begins inside a single line
-                new, new_use = reload(self.arena, first)
+            new, new_use = reload(self.arena, first, least=least)
             inside, _ = reload(self.arena, first + new.params[1] - 1)
             self.place()
             await self.command([old, old_use, new, new_use], self.rng.choice(FIRST_QUEUE_WAYS))

@@ -10,13 +10,13 @@ import pyuvm
 
 from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
 from driver.backend.shared_memory import BusError, FaultRange
-from driver.isa import PACKET_BYTES, DType, Opcode, Packet, csr, flag_word
+from driver.isa import PACKET_BYTES, DeviceState, DType, Opcode, Packet, csr, flag_word
 from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.verbs import IRQ_ALL, RING_ENTRIES
-from tb.env.verdict import Mismatch, expect
+from tb.env.verdict import Mismatch, expect, expect_bytes
 from tb.seqs.dependent import SharedOperands, dependent, shared_memory
-from tb.seqs.failing import FailingStream, failing_stream
+from tb.seqs.failing import FailingStream, Independent, failing_stream, independent
 from tb.seqs.faults import FAULTS, INDEX_FAULTS
 from tb.seqs.meeting import meetings
 from tb.seqs.mixed import mixed
@@ -26,6 +26,8 @@ _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
 _UNKNOWN_OPCODE = 0xFF
 _DISTANCES = 60
 """Cycles, more than a FILL of one word takes."""
+_LATEST_RESET = 2400
+"""Cycles behind the doorbell: the longest commands take a part of it."""
 
 
 class _Streams(BusTest):
@@ -101,7 +103,78 @@ class FailsInTheMiddle(BusTest):
             await self.acknowledge()
 
 
-class _FailingStreams(BusTest):
+class _Resets(BusTest):
+    """What a software reset needs before and behind it."""
+
+    async def reset_by_software(self) -> None:
+        """Without waiting for what runs: the device says that it is busy until it has happened."""
+        self.found.idle = False
+        await self.write(csr.CTRL, csr.CTRL_SOFT_RESET_MASK)
+        state = await self._state()
+        while await self.read(csr.CTRL) & csr.CTRL_SOFT_RESET_MASK:
+            expect("STATUS.state while a soft reset waits", state, DeviceState.BUSY)
+            state = await self._state()
+        await self.bring_up()  # clears the ring in the device's memory
+        self.model.write_memory(self.ring_base, bytes(RING_ENTRIES * PACKET_BYTES))
+        await self.resync()
+
+    async def _state(self) -> int:
+        return await self.read(csr.STATUS) & csr.STATUS_STATE_MASK
+
+    async def goes_on(self) -> None:
+        """A stream runs."""
+        packets = dependent(shared_memory(self.arena), RING_ENTRIES - 2)[: RING_ENTRIES - 1]
+        self.place()
+        await self.command(packets, Way.RING)
+        await self.settle()
+
+
+@pyuvm.test(**_LIMIT)
+class ResetsInTheMiddle(_Resets):
+    """A software reset while commands run and others wait: the first ones have finished, with their
+    records, and of the others nothing has begun."""
+
+    compares = ("registers", "memory")
+
+    async def stimulus(self) -> None:
+        halves = 0
+        for delay in range(0, _LATEST_RESET, _LATEST_RESET // 12):
+            commands = [independent(self.arena) for _ in range(RING_ENTRIES - 1)]
+            self.place()
+            finished = await self._reset_behind(commands, delay)
+            halves += 0 < finished < len(commands)
+            await self.goes_on()
+        if not halves:
+            raise Mismatch("no reset came while some commands had run and others had not")
+
+    async def _reset_behind(self, commands: list[Independent], delay: int) -> int:
+        """How many of the commands had run when the reset came, so many cycles later."""
+        places = [range(one.written.start, one.written.stop) for one in commands]
+        places.append(self.records)
+        self._both_zero(self.records)
+        old = [self.memory.read(place.start, len(place)) for place in places]
+        await self.command([one.packet for one in commands], Way.RING)
+        await self.irq_after(delay)
+        await self.reset_by_software()
+        found = [self.memory.read(place.start, len(place)) for place in places]
+        ran = [now != was for now, was in zip(found[:-1], old, strict=False)]
+        finished = sum(ran)
+        expect("commands that ran are the first ones", sorted(ran, reverse=True), ran)
+        for one, place, now in zip(commands[:finished], places, found, strict=False):
+            expected = self.model.read_memory(place.start, len(place))
+            expect_bytes(f"{one.packet.opcode} before a reset", place.start, now, expected)
+        records = sum(any(found[-1][at : at + 64]) for at in range(0, len(found[-1]), 64))
+        expect("completion records before a reset", records, finished)
+        for place, now in zip(places, found, strict=True):
+            self.model.write_memory(place.start, now)
+        return finished
+
+    def _both_zero(self, place: range) -> None:
+        self.memory.write(place.start, bytes(len(place)))
+        self.model.write_memory(place.start, bytes(len(place)))
+
+
+class _FailingStreams(_Resets):
     """Commands that DRAM refuses in the middle of streams: the first that fails is reported, all
     before it has finished, and nothing that waits for it has begun; then all goes on."""
 
@@ -119,8 +192,8 @@ class _FailingStreams(BusTest):
             for spoilt in stream.spoilt:
                 self.arena.fill(spoilt.start, len(spoilt))
             if number % 2:
-                await self._reset_by_software()
-            await self._goes_on()
+                await self.reset_by_software()
+            await self.goes_on()
 
     async def _fails(self, name: str, stream: FailingStream, faults: list[FaultRange]) -> None:
         self.place()
@@ -136,20 +209,6 @@ class _FailingStreams(BusTest):
         completed = await self.read(csr.COMPLETED) - before
         expect(f"{name}: commands completed", completed, stream.failing + 1)
         await self.acknowledge()
-
-    async def _reset_by_software(self) -> None:
-        await self.write(csr.CTRL, csr.CTRL_SOFT_RESET_MASK)
-        while await self.read(csr.CTRL) & csr.CTRL_SOFT_RESET_MASK:
-            pass
-        await self.bring_up()  # clears the ring in the device's memory
-        self.model.write_memory(self.ring_base, bytes(RING_ENTRIES * PACKET_BYTES))
-        await self.resync()
-
-    async def _goes_on(self) -> None:
-        packets = dependent(shared_memory(self.arena), RING_ENTRIES - 2)[: RING_ENTRIES - 1]
-        self.place()
-        await self.command(packets, Way.RING)
-        await self.settle()
 
 
 @pyuvm.test(**_LIMIT)

@@ -26,5 +26,6 @@ TESTS = (
     "OneDependence",
     "OneDependenceStalls",
     "SyncsOfBothQueues",
+    "ResetsInTheMiddle",
 )
 """Each runs in a simulator of its own."""

@@ -12,6 +12,7 @@ from tb.mutants.runs import (
     BUS_ERRORS,
     ERRORS,
     MEETINGS,
+    OPERANDS,
     RANDOM,
     RANDOM_STALLS,
     STREAM_BUS_ERRORS,
@@ -194,6 +195,11 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
             "packet_q    <= «cmd_i.fetch_err ? '0 : cmd_i.packet»;",
             "cmd_i.packet",
         ),
+    ),
+    "check-immediates": PlantedMutant(
+        _CHECK,
+        OPERANDS,
+        Mutant("npu_cmd_check.sv", "= «(listed || i < PLAIN_IMMEDIATES)» ?", "1'b1"),
     ),
     "check-dimension": PlantedMutant(
         _CHECK, ERRORS, Mutant("npu_desc_check.sv", "«dim_i >= rank_o»", "dim_i > rank_o")

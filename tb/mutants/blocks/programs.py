@@ -18,6 +18,9 @@ PROGRAMS: Final[Mapping[str, PlantedMutant]] = {
     "load-image": PlantedMutant(
         _LOAD, IMAGES, Mutant("npu_program_check.sv", "&& «word_i[63:32] != '0»", "1'b0")
     ),
+    "load-no-source": PlantedMutant(
+        _LOAD, IMAGES, Mutant("npu_program_check.sv", "|| «header.sources == '0»));", "1'b0")
+    ),
     "load-register": PlantedMutant(
         _LOAD, IMAGES, Mutant("npu_program_check.sv", "return «!written_q[code[3:0]]»", "1'b0")
     ),
@@ -30,6 +33,11 @@ PROGRAMS: Final[Mapping[str, PlantedMutant]] = {
     # programs: which are loaded, and what is fetched
     "program-overwritten": PlantedMutant(
         _PROGRAMS, RELOADS, Mutant("npu_program_dir.sv", "= «walk_end > first»", "walk_q >= first")
+    ),
+    "program-longest": PlantedMutant(
+        _PROGRAMS,
+        RELOADS,
+        Mutant("npu_program_dir.sv", "? «first - FarthestStart»", "first - FarthestStart + 1"),
     ),
     "program-stale": PlantedMutant(
         _PROGRAMS, RELOADS, Mutant("npu_vector_fetch.sv", "!(«held_q» &&", "1'b1")

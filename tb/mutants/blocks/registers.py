@@ -8,7 +8,7 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-from tb.mutants.runs import COUNTERS, INTERRUPTS, RANDOM, REGISTER_ACCESS
+from tb.mutants.runs import COUNTERS, ERRORS, INTERRUPTS, RANDOM, REGISTER_ACCESS, RESETS
 
 _BUS: Final = "registers"
 _IRQ: Final = "interrupts"
@@ -38,6 +38,25 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
     ),
     "register-tail": PlantedMutant(
         _BUS, RANDOM, Mutant("npu_ring_fetch.sv", "= «tail_i & mask»;", "tail_i")
+    ),
+    # a ring that is disabled counts as waiting, runs, or is not dropped
+    "ring-waits": PlantedMutant(
+        _BUS,
+        ERRORS,
+        Mutant("npu_ring_fetch.sv", "= («ring_i.enable» && !empty_o) ||", "1'b1"),
+    ),
+    "ring-runs": PlantedMutant(
+        _BUS, ERRORS, Mutant("npu_ring_fetch.sv", "req_valid_o    = «ring_i.enable» &&", "1'b1")
+    ),
+    "ring-dropped": PlantedMutant(
+        _BUS, ERRORS, Mutant("npu_ctrl.sv", "queue1_on = !core_rst_n || «flush» ||", "1'b0")
+    ),
+    # a software reset lets others start, or does not wait for what runs
+    "reset-starts": PlantedMutant(
+        _BUS, RESETS, Mutant("npu_recovery.sv", "hold_o      = «soft_reset_i» ||", "1'b0")
+    ),
+    "reset-early": PlantedMutant(
+        _BUS, RESETS, Mutant("npu_recovery.sv", "quiet       = «exec_idle_i» &&", "1'b1")
     ),
     # causes of an interrupt, and the pin
     "interrupt-queue": PlantedMutant(
