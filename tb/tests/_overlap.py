@@ -10,7 +10,16 @@ import pyuvm
 
 from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
 from driver.backend.shared_memory import BusError, FaultRange
-from driver.isa import PACKET_BYTES, DeviceState, DType, Opcode, Packet, csr, flag_word
+from driver.isa import (
+    COMPLETION_BYTES,
+    PACKET_BYTES,
+    DeviceState,
+    DType,
+    Opcode,
+    Packet,
+    csr,
+    flag_word,
+)
 from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.verbs import IRQ_ALL, RING_ENTRIES
@@ -26,8 +35,8 @@ _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
 _UNKNOWN_OPCODE = 0xFF
 _DISTANCES = 60
 """Cycles, more than a FILL of one word takes."""
-_LATEST_RESET = 2400
-"""Cycles behind the doorbell: the longest commands take a part of it."""
+_RESETS = (0, 50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
+"""Cycles behind the doorbell: in some of them, commands have run and others have not."""
 
 
 class _Streams(BusTest):
@@ -138,7 +147,7 @@ class ResetsInTheMiddle(_Resets):
 
     async def stimulus(self) -> None:
         halves = 0
-        for delay in range(0, _LATEST_RESET, _LATEST_RESET // 12):
+        for delay in _RESETS:
             commands = [independent(self.arena) for _ in range(RING_ENTRIES - 1)]
             self.place()
             finished = await self._reset_behind(commands, delay)
@@ -149,8 +158,7 @@ class ResetsInTheMiddle(_Resets):
 
     async def _reset_behind(self, commands: list[Independent], delay: int) -> int:
         """How many of the commands had run when the reset came, so many cycles later."""
-        places = [range(one.written.start, one.written.stop) for one in commands]
-        places.append(self.records)
+        places = [*(one.written for one in commands), self.records]
         self._both_zero(self.records)
         old = [self.memory.read(place.start, len(place)) for place in places]
         await self.command([one.packet for one in commands], Way.RING)
@@ -163,7 +171,8 @@ class ResetsInTheMiddle(_Resets):
         for one, place, now in zip(commands[:finished], places, found, strict=False):
             expected = self.model.read_memory(place.start, len(place))
             expect_bytes(f"{one.packet.opcode} before a reset", place.start, now, expected)
-        records = sum(any(found[-1][at : at + 64]) for at in range(0, len(found[-1]), 64))
+        slots = range(0, len(self.records), COMPLETION_BYTES)
+        records = sum(any(found[-1][at : at + COMPLETION_BYTES]) for at in slots)
         expect("completion records before a reset", records, finished)
         for place, now in zip(places, found, strict=True):
             self.model.write_memory(place.start, now)
