@@ -7,6 +7,7 @@ import random
 import struct
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from driver.isa import (
     DTYPE_BYTES,
@@ -120,14 +121,25 @@ def _flagged(arena: Arena, *, on: str = "", off: str = "") -> Packet:
     return replace(packet, flags=flags & ~(FLAGS[off].mask if off else 0))
 
 
-def _repeating_destination(arena: Arena) -> Packet:
+def _repeating_destination(dimension: int, _: Packet, arena: Arena) -> Packet:
+    """The product with a destination that is dense but for one dimension, which repeats."""
     batch, side, _ = _SHAPE
     packet = _product(arena)
     base = arena.place(_LINE * _LINE, _LINE)
-    sizes, steps = (batch, 1, 1, side, 1, side, 1), (side, 0, 0, 0, 0, 1, 0)
+    row = dimension if dimension in range(1, 1 + WINDOW_GROUP) else WINDOW_GROUP
+    column = max(dimension, 1 + WINDOW_GROUP)
+    sizes, steps = [1] * WINDOW_RANK, [0] * WINDOW_RANK
+    for at, size, step in ((0, batch, side * side), (row, side, side), (column, side, 1)):
+        sizes[at], steps[at] = size, step
+    steps[dimension] = 0
     at = arena.place(WINDOW_BYTES, _LINE)
-    arena.contents.append((at, WindowDescriptor(base, DType.FP32, sizes, steps).pack()))
+    window = WindowDescriptor(base, DType.FP32, tuple(sizes), tuple(steps))
+    arena.contents.append((at, window.pack()))
     return replace(packet, dst=at)
+
+
+def _other_size(dimension: int, _: Packet, arena: Arena) -> Packet:
+    return _windowed(arena, _patch(_SIZES[dimension : dimension + 1], lambda size: size + 1))
 
 
 _WRAPS = (1 << 31) + 1
@@ -139,13 +151,19 @@ WINDOW_BREAKS: dict[str, Callable[[Packet, Arena], Packet]] = {
     "window, rank 6": lambda _, a: _windowed(a, _patch((12,), lambda _: 6)),
     "window, rank 8": lambda _, a: _windowed(a, _patch((12,), lambda _: 8)),
     "window, no size": lambda _, a: _windowed(a, _patch(_SIZES, lambda _: 0)),
-    "window, other size": lambda _, a: _windowed(a, _patch(_SIZES, lambda size: size + 1)),
+    **{
+        f"window, other size of dimension {at}": partial(_other_size, at)
+        for at in range(WINDOW_RANK)
+    },
     "window, far size": lambda _, a: _windowed(a, _patch(_SIZES, lambda size: size + (1 << 31))),
     "window, rows that wrap": lambda _, a: _wrapping(a, 20, (1, 2, _WRAPS)),
     "window, columns that wrap": lambda _, a: _wrapping(a, 32, (2, _WRAPS, 2)),
     "window, odd base": lambda _, a: _windowed(a, _patch((0,), lambda word: word | 2)),
     "window, far base": lambda _, a: _windowed(a, _patch((4,), lambda _: 1 << 30)),
-    "window, repeating destination": lambda _, a: _repeating_destination(a),
+    **{
+        f"window, destination that repeats in dimension {at}": partial(_repeating_destination, at)
+        for at in range(WINDOW_RANK)
+    },
     "window, transposed A": lambda _, a: _flagged(a, on="TRANS_A"),
     "window, transposed B": lambda _, a: _flagged(a, on="TRANS_B"),
     "window, start without sums": lambda _, a: _flagged(a, off="ACCUMULATE"),

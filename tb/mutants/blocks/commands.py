@@ -201,6 +201,22 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
         OPERANDS,
         Mutant("npu_cmd_check.sv", "= «(listed || i < PLAIN_IMMEDIATES)» ?", "1'b1"),
     ),
+    "check-window-batch": PlantedMutant(
+        _CHECK,
+        ERRORS,
+        Mutant(
+            "npu_window_check.sv", "«window_i.size[VIEW_BATCH] != shape_i[MAX_RANK-3]»;", "1'b0"
+        ),
+    ),
+    "check-window-repeats": PlantedMutant(
+        _CHECK,
+        ERRORS,
+        Mutant(
+            "npu_window_check.sv",
+            "if (is_dst_i && «window_i.size[i] > 32'd1» &&",
+            "window_i.size[i] > 32'd1 && i != VIEW_ROW",
+        ),
+    ),
     "check-dimension": PlantedMutant(
         _CHECK, ERRORS, Mutant("npu_desc_check.sv", "«dim_i >= rank_o»", "dim_i > rank_o")
     ),
