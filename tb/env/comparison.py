@@ -56,12 +56,15 @@ IDLE_REGISTERS = frozenset(
         csr.ERROR_CODE,
         csr.ERROR_SEQ,
         csr.COMPLETED,
+        csr.COMPLETED1,
         csr.RING_HEAD,
+        csr.RING1_HEAD,
         csr.COMMANDS_LO,
+        csr.COMMANDS_HI,
     }
-    | {csr.COMPLETED1, csr.RING1_HEAD, csr.COMMANDS_HI}
 )
-"""Registers that commands change: equal when none is queued."""
+"""Registers that commands change, and CTRL, which tells that a reset waits for them: equal when
+none is queued."""
 TIMED_REGISTERS = frozenset(
     {
         csr.CYCLE_LO,

@@ -300,7 +300,7 @@ class Errors(_Failing):
             await self.command(waiting, Way.SECOND_RING)
             await self.settle()
             if drops:
-                bad = Packet(Opcode.NOP, 1 << 11)
+                bad = Packet(Opcode.NOP, FLAGS["SRC3_DESC"].mask)
                 await self.expect_error("beside a disabled ring", [bad], Way.RING)
             self.found.idle = False
             await self.write(csr.RING1_CTRL, control)

@@ -23,7 +23,7 @@ from driver.isa import (
 from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.verbs import IRQ_ALL, RING_ENTRIES
-from tb.env.verdict import Mismatch, expect, expect_bytes
+from tb.env.verdict import Mismatch, expect
 from tb.seqs.dependent import SharedOperands, dependent, shared_memory
 from tb.seqs.failing import FailingStream, Independent, failing_stream, independent
 from tb.seqs.faults import FAULTS, INDEX_FAULTS
@@ -149,7 +149,6 @@ class ResetsInTheMiddle(_Resets):
         halves = 0
         for delay in _RESETS:
             commands = [independent(self.arena) for _ in range(RING_ENTRIES - 1)]
-            self.place()
             finished = await self._reset_behind(commands, delay)
             halves += 0 < finished < len(commands)
             await self.goes_on()
@@ -158,29 +157,28 @@ class ResetsInTheMiddle(_Resets):
 
     async def _reset_behind(self, commands: list[Independent], delay: int) -> int:
         """How many of the commands had run when the reset came, so many cycles later."""
-        places = [*(one.written for one in commands), self.records]
-        self._both_zero(self.records)
-        old = [self.memory.read(place.start, len(place)) for place in places]
+        self.arena.contents.append((self.records.start, bytes(len(self.records))))
+        self.place()
+        slots = range(self.records.start, self.records.stop, COMPLETION_BYTES)
+        records = [range(slot, slot + COMPLETION_BYTES) for slot in slots]
+        places = [*(one.written for one in commands), *records]
+        old = [self._bytes_in(place) for place in places]
         await self.command([one.packet for one in commands], Way.RING)
         await self.irq_after(delay)
         await self.reset_by_software()
-        found = [self.memory.read(place.start, len(place)) for place in places]
-        ran = [now != was for now, was in zip(found[:-1], old, strict=False)]
-        finished = sum(ran)
+        found = [self._bytes_in(place) for place in places]
+        written = [now != was for now, was in zip(found, old, strict=True)]
+        ran = written[: len(commands)]
         expect("commands that ran are the first ones", sorted(ran, reverse=True), ran)
-        for one, place, now in zip(commands[:finished], places, found, strict=False):
-            expected = self.model.read_memory(place.start, len(place))
-            expect_bytes(f"{one.packet.opcode} before a reset", place.start, now, expected)
-        slots = range(0, len(self.records), COMPLETION_BYTES)
-        records = sum(any(found[-1][at : at + COMPLETION_BYTES]) for at in slots)
-        expect("completion records before a reset", records, finished)
-        for place, now in zip(places, found, strict=True):
+        expect("completion records before a reset", sum(written[len(commands) :]), sum(ran))
+        for place, now, some in zip(places, found, written, strict=True):
+            if some:
+                self.found.compare_bytes("memory", place.start, now)
             self.model.write_memory(place.start, now)
-        return finished
+        return sum(ran)
 
-    def _both_zero(self, place: range) -> None:
-        self.memory.write(place.start, bytes(len(place)))
-        self.model.write_memory(place.start, bytes(len(place)))
+    def _bytes_in(self, place: range) -> bytes:
+        return self.memory.read(place.start, len(place))
 
 
 class _FailingStreams(_Resets):
