@@ -13,10 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driver.isa import DType
+from driver.runtime.torch_types import NPU_TYPES
 from golden import comparison
-from golden.bounds.expectation import gamma
+from golden.bounds.expectation import Subject, gamma
+from golden.bounds.matmul import RULES
 from golden.bounds.matmul import product_bounds as bounds
-from golden.calls import OpCall
+from golden.bounds.products import behind_rows
+from golden.calls import OpCall, answers
 from golden.comparison import Comparison
 from golden.formats import Floats, Values, round_to
 from golden.products import Product, reference
@@ -270,6 +273,48 @@ def test_only_torchs_16_bit_kernels_may_make_nan_of_infinity_times_subnormal(
     result = compare(problem, one(INF), one(NAN))
     assert (result.npu_violations, result.torch_violations) == (0, violations)
     assert compare(problem, one(NAN), one(INF)).npu_violations == 1
+
+
+@pytest.mark.parametrize(
+    ("operand", "depth", "behind", "violations"),
+    [
+        (torch.bfloat16, 3, INF, 0),
+        (torch.bfloat16, 3, NAN, 0),
+        (torch.bfloat16, 3, 1.0, 1),
+        (torch.bfloat16, 4, INF, 1),
+        (torch.float32, 3, INF, 1),
+    ],
+)
+def test_only_torchs_16_bit_kernels_may_multiply_what_is_behind_a_row_of_odd_length_by_0(
+    operand: torch.dtype, depth: int, behind: float, violations: int
+) -> None:
+    stored = torch.ones(2, depth + 1, dtype=operand)
+    stored[0, depth] = behind
+    a, b = stored[:, :depth], torch.ones(depth, 2, dtype=operand)
+    kind = NPU_TYPES[operand]
+    problem = Product(a, b, None, kind, kind, (2, 2))
+    found = np.full((1, 2, 2), float(depth))
+    other = found.copy()
+    other[0, 0, 0] = NAN
+    result = compare(problem, found, other)
+    assert (result.npu_violations, result.torch_violations) == (0, violations)
+    assert compare(problem, other, found).npu_violations == 1
+    second = np.flip(other, 1)  # behind the second row there is a 1, or nothing
+    assert compare(problem, found, second).torch_violations == 1
+
+
+def test_products_by_other_rules_and_dense_rows_know_what_is_behind_a_row() -> None:
+    a = torch.ones(2, 3, 5, dtype=torch.bfloat16)
+    a[1, 0, 0] = INF
+    behind = np.zeros((2, 3), np.bool_)
+    behind[0, 2] = True
+    assert np.array_equal(behind_rows(a), behind)
+    assert not behind_rows(a.mT.contiguous().mT).any()
+    operands = (torch.ones(4).bfloat16(), a.reshape(6, 5), torch.ones(5, 4).bfloat16())
+    call = OpCall("aten.addmm.default", operands, {"beta": 0, "alpha": 2})
+    (expected,) = RULES["addmm"](Subject(call, answers(call)))
+    assert expected is not None
+    assert np.array_equal(expected.torch.unbounded.all(1), [0, 0, 1, 1, 0, 0])
 
 
 def test_chain_that_rounds_against_itself_at_every_step_uses_the_whole_bound() -> None:

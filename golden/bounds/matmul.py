@@ -27,7 +27,8 @@ and bf16 allows that.
 
 *Not finite.* A NaN product, or infinite terms of both signs, gives NaN in any order; infinite
 terms of one sign give that infinity (but torch's bf16 kernels may take ∞ · subnormal for ∞ · 0, a
-NaN: nothing is claimed about torch there). Finite terms can still overflow on the way, in one
+NaN, and multiply what lies in memory behind a row of odd length by 0: nothing is claimed about
+torch there). Finite terms can still overflow on the way, in one
 order and not in another: where no bound below the largest fp32 number is at hand, nothing is
 claimed about that element: it is counted in `unbounded`, not as compared. The sign of a zero is not
 compared. Both are left to the bit-for-bit comparison with the cmodel.
@@ -46,7 +47,7 @@ from driver.isa import DType
 from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import FLUSH, Expectation, Interval, Rule, Subject, U, gamma
-from golden.bounds.products import last_size, summed
+from golden.bounds.products import behind_rows, matrix_product
 from golden.formats import FLOAT_FORMATS, Floats, Mask, Values, round_to
 from golden.products import Product
 
@@ -71,7 +72,7 @@ def _matmul(subject: Subject) -> tuple[Expectation | None, ...]:
     """A product of the matrix engine; others by the coarser bound of golden.bounds.products."""
     product, answer = subject.call.product, subject.answer()
     if product is None or product.result is not NPU_TYPES[answer.dtype]:
-        return by_type(summed(last_size))(subject)
+        return by_type(matrix_product)(subject)
     return (product_bounds(product).reshaped(tuple(answer.shape)),)
 
 
@@ -91,7 +92,9 @@ def product_bounds(product: Product) -> Expectation:
     special = _special_values(a, b, c)
     torch = _interval(product.result, sums.total, torch_error + exact, sums.absolute, special)
     if product.operand is not DType.FP32:
-        torch = replace(torch, unbounded=torch.unbounded | _flushed_beside_infinity(a, b))
+        behind = behind_rows(product.a).reshape(a.shape[:2])[..., None]
+        lost = _flushed_beside_infinity(a, b) | behind
+        torch = replace(torch, unbounded=torch.unbounded | lost)
     npu = _interval(product.result, sums.total, npu_error, sums.peak, special)
     return Expectation(sums.total, npu, torch)
 

@@ -33,6 +33,7 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.reductions import finite
 from golden.calls import OpCall, truths
+from golden.formats import Mask
 from golden.tensors import values_of
 
 
@@ -69,8 +70,14 @@ def _transposed(subject: Subject) -> tuple[Expectation | None, ...]:
 
 def last_size(call: OpCall) -> int:
     """K of a matrix product."""
+    return int(_left(call).shape[-1])
+
+
+def _left(call: OpCall) -> torch.Tensor:
+    """The first factor of a matrix product."""
     factor = next(call[name] for name in _LEFT if name in call.arguments)
-    return int(factor.shape[-1])
+    assert isinstance(factor, torch.Tensor)
+    return factor
 
 
 _LEFT = ("mat1", "batch1", "input", "mat", "vec1", "self")
@@ -113,7 +120,34 @@ def summed(terms: Callable[[OpCall], int]) -> Rule:
     return rule
 
 
+def behind_rows(a: torch.Tensor) -> Mask:
+    """Rows, [..., M], of a 16-bit first factor [..., M, K] whose products torch may turn into NaN.
+
+    Its kernels for AMX take bf16 in pairs along K. When K is odd, they multiply what lies in memory
+    behind a row by 0, so that it matters if that is an infinity or NaN.
+    """
+    *sizes, depth = a.shape
+    if depth % 2 == 0 or a.stride(-1) != 1:
+        return np.zeros(sizes, np.bool_)
+    stored = a.untyped_storage().nbytes() // a.element_size()
+    places = torch.tensor(a.storage_offset() + depth)
+    for size, stride in zip(sizes, a.stride(), strict=False):
+        places = places[..., None] + torch.arange(size) * stride
+    behind = a.as_strided((stored,), (1,), 0)[places.clamp(max=stored - 1)]
+    return np.asarray(((places < stored) & ~behind.isfinite()).numpy())
+
+
+def matrix_product(subject: Subject) -> tuple[Expectation | None, ...]:
+    """Of matrices or vectors, with any factors alpha and beta."""
+    (made,) = summed(last_size)(subject)
+    assert made is not None
+    a = _left(subject.call)
+    if is_short(a.dtype) and a.dim() > 1 and made.true.shape[:-1] == a.shape[:-1]:
+        made = torch_open(made, np.broadcast_to(behind_rows(a)[..., None], made.true.shape))
+    return (made,)
+
+
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("convolution", "conv2d", "conv1d"), _convolution),
-    **dict.fromkeys(("matmul", "mv", "addmv", "dot"), by_type(summed(last_size))),
+    **dict.fromkeys(("matmul", "mv", "addmv", "dot"), by_type(matrix_product)),
 }
