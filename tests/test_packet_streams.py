@@ -19,6 +19,7 @@ from tb.seqs.failing import failing_stream
 from tb.seqs.faults import FAULTS
 from tb.seqs.mixed import mixed
 from tb.seqs.packets import legal, matmul
+from tb.seqs.spoiled import spoiled
 
 BASE, SIZE = 1 << 20, 1 << 22
 
@@ -61,6 +62,35 @@ def test_broken_packets_are_refused(name: str) -> None:
         host = Host(seed)
         packet = BREAKS[name](matmul(host.arena, 20), host.arena)
         assert host.run(packet) != ErrorCode.NONE, f"seed {seed}"
+
+
+def test_each_wrong_alone_makes_a_packet_illegal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tb.seqs.spoiled._WRONGS_AT_A_TIME", (1,))
+    monkeypatch.setattr("tb.seqs.spoiled._UNREADABLE", 0)
+    monkeypatch.setattr("tb.seqs.spoiled._UNKNOWN", 0)
+    host = Host(1)
+    seen: Counter[str] = Counter()
+    for number in range(900):
+        bad = spoiled(host.arena)
+        seen.update(bad.wrongs[1:])
+        assert host.run(bad.packet) != ErrorCode.NONE, f"{number}: {bad}"
+    assert len(seen) == 12
+    assert min(seen.values()) > 5, seen
+
+
+def test_packets_with_several_wrongs_give_every_error_that_checks_can_find() -> None:
+    host = Host(1)
+    seen: Counter[ErrorCode] = Counter()
+    for number in range(400):
+        bad = spoiled(host.arena)
+        host.run(Packet(Opcode.NOP))  # places the contents
+        host.poison(list(bad.faults))
+        code = host.run(bad.packet)
+        assert code != ErrorCode.NONE, f"{number}: {bad}"
+        seen[code] += 1
+    later = {ErrorCode.NONE, ErrorCode.BUS_WRITE, ErrorCode.BAD_INDEX, ErrorCode.BAD_IMAGE}
+    assert set(seen) == set(ErrorCode) - later
+    assert min(seen.values()) > 3, seen
 
 
 @pytest.mark.parametrize("name", FAULTS)

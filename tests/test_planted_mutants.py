@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from driver.config import CONFIG_FILE
 from driver.errors import InfrastructureError, InputError
 from driver.reproduce import reproduce_line
 from driver.results import OpRow, RunSpec
+from regress.paths import ROOT
 from tb.checks import check_row
 from tb.mutants import __main__ as campaign
 from tb.mutants.campaign import PlantedRun, run_planted
@@ -33,6 +36,38 @@ def test_every_mutant_is_at_one_place_and_selectable() -> None:
         _, _, bit = variable.partition("::")
         assert every.count(f'  bit {bit} = $test$plusargs("{argument}") != 0;') == 1, name
     assert min(Counter(one.block for one in PLANTED.values()).values()) >= 3
+
+
+def _runs_on_page() -> dict[str, set[tuple[str, ...]]]:
+    """The page's table: pattern of names and the runs that must catch them. A cell has the test
+    once, what follows has its last argument."""
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for line in (ROOT / "docs/mutants.md").read_text(encoding="utf-8").splitlines():
+        cells = line.split(" | ")
+        if not line.startswith("| ") or len(cells) != 3:
+            continue
+        run: list[str] = []
+        runs = set()
+        for quoted in re.findall("`([^`]+)`", cells[2]):
+            words = quoted.split()
+            run = words if len(words) > 1 else [*run[:-1], *words]
+            runs.add(tuple(run))
+        for pattern in re.findall(r"`([a-z0-9-]+\*?)`", cells[1]):
+            found.setdefault(pattern, set()).update(runs)
+    return found
+
+
+def test_the_page_names_every_mutant_with_its_run() -> None:
+    rows = _runs_on_page()
+    used = set()
+    for name, planted in PLANTED.items():
+        fitting = [row for row in rows if fnmatchcase(name, row)]
+        assert fitting, name
+        best = max(fitting, key=len)
+        used.add(best)
+        if rows[best]:  # "the run of its engine"
+            assert planted.run in rows[best], (name, planted.run, best)
+    assert used == set(rows)
 
 
 def test_no_argument_activates_two_mutants() -> None:

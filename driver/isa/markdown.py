@@ -160,10 +160,13 @@ destinations of commands behind it that ran at the same time are unspecified as 
 commands are not reported: the first that failed is, when all before it are completed and all
 behind it have ended. Both queues then stop in state ERROR. When a command of one queue fails,
 nothing of the other one starts any more; what has started is finished and completed before the
-error is reported. If one of each queue has failed, that of the first queue is reported, and the
-other queue's is not completed: its number is given again. CTRL.error_ack drops all that is queued
-(the heads take the values of the tails) and returns to IDLE; sequence numbers continue.
-CTRL.soft_reset clears everything and restarts them at 0.
+error is reported. Of several faults that one command meets while it runs, bus errors of both
+kinds and an index, one is reported, and which one is not defined. A completion record that cannot
+be written is the BUS_WRITE of a command that had no error; one that has failed keeps its own. If
+one of each queue has failed, that of the first queue is reported, and the other queue's is not
+completed: its number is given again. CTRL.error_ack drops all that is queued (the heads take the
+values of the tails) and returns to IDLE; sequence numbers continue. CTRL.soft_reset clears
+everything and restarts them at 0.
 """
 
 

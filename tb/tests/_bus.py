@@ -3,47 +3,38 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from itertools import product
 
 import pyuvm
 
-from driver.backend.shared_memory import BusError, FaultRange
 from driver.isa import (
-    COMPLETION_BYTES,
     DEVICE_ID,
     FLAGS,
     ISA_VERSION,
-    PACKET_BYTES,
-    DType,
     Opcode,
     Packet,
-    WindowDescriptor,
     csr,
-    flag_word,
 )
-from driver.isa.image import MAX_LINES, PROGRAM_RAM, PROGRAM_RAM_LINES
-from tb.agents.packet_queue import FIRST_QUEUE_WAYS, Way
+from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.comparison import TIMED_REGISTERS
-from tb.env.verbs import IRQ_ALL, RING_ENTRIES
-from tb.env.verdict import Mismatch, expect, expect_bytes
-from tb.seqs.broken import BREAKS
-from tb.seqs.faults import FAULTS, Faulty
-from tb.seqs.images import EXAMPLE, IMAGE_BREAKS
+from tb.env.verbs import IRQ_ALL
+from tb.env.verdict import expect, expect_bytes
 from tb.seqs.int4 import negative_zeros, scale_groups
 from tb.seqs.loading import (
-    broken_load,
-    example_load,
-    programs_apart,
-    reload,
-    square_list,
     table_reads,
     unused_immediates,
 )
-from tb.seqs.packets import legal, long_copy, matmul, offset_copies, repeating_copies
+from tb.seqs.packets import legal, long_copy, offset_copies, repeating_copies
 from tb.seqs.streams import strided_vectors
 from tb.tests._counted import CountedCommands
+from tb.tests._failing import (
+    BrokenImages,
+    BrokenPackets,
+    RefusedAccesses,
+    Reloads,
+    SpoiledPackets,
+)
 
 _LIMIT = {"timeout_time": 2, "timeout_unit": "ms"}
 """Of simulated time: a device that hangs ends as a failure."""
@@ -235,146 +226,27 @@ class Operands(BusTest):
             await self.settle()
 
 
-class _Failing(BusTest):
-    """Commands that fail, and what comes after them."""
-
-    compares = ("registers", "memory")
-
-    async def expect_error(self, name: str, packets: list[Packet], way: Way) -> None:
-        """The model's code in state ERROR, with nothing executed after it; then acknowledge."""
-        await self.command(packets, way)
-        await self.settle()
-        if not await self.read(csr.ERROR_CODE):
-            raise Mismatch(f"{name}: the device accepted the command, expected an error")
-        await self.acknowledge()
-
-    async def expect_success(self, way: Way) -> None:
-        """All goes on."""
-        recovered = matmul(self.arena, _LONGEST)
-        self.place()
-        await self.command([recovered], way)
-        await self.settle()
-
-
 @pyuvm.test(**_LONG_LIMIT)
-class Errors(_Failing):
+class Errors(BrokenPackets):
     """Every way to break a packet stops the queue with the model's code; then all goes on."""
 
-    second_in_use = True
 
-    async def stimulus(self) -> None:
-        for name, broken in BREAKS.items():
-            for way in Way:
-                good = matmul(self.arena, _LONGEST)
-                bad = broken(good, self.arena)
-                after = matmul(self.arena, _LONGEST)
-                self.place()
-                await self.expect_error(name, [good, bad, after], way)
-                await self.expect_success(way)
-        last = Packet(
-            Opcode.FILL,
-            flag_word(DType.FP32, DType.INT8),
-            dst=self.config.memory.limit - _LONGEST,
-            params=(_LONGEST, self.rng.getrandbits(8)),
-        )
-        await self.command([last], Way.RING)
-        await self.settle()
-        edge = self.config.memory.limit - 64
-        window = WindowDescriptor(self.config.memory.base, DType.FP32, (1,) * 7, (1,) * 7).pack()
-        self.memory.write(edge, window[:64])
-        self.model.write_memory(edge, window[:64])
-        flags = flag_word(DType.FP32, DType.FP32, "SRC1_DESC")
-        half = Packet(Opcode.MATMUL, flags, edge, last.dst & ~63, last.dst & ~63, (1, 1, 1, 1))
-        await self.expect_error("half of a window in memory", [half], Way.RING)
-        await self.expect_error("one byte too far", [replace(last, dst=last.dst + 1)], Way.RING)
-        await self._disabled_ring()
-
-    async def _disabled_ring(self) -> None:
-        """What is queued in a ring that is disabled does not run, until it is enabled; an error
-        of the other queue drops it."""
-        control = await self.read(csr.RING1_CTRL)
-        for drops in (False, True):
-            await self.write(csr.RING1_CTRL, control & ~csr.RING1_CTRL_ENABLE_MASK)
-            waiting = [matmul(self.arena, _LONGEST) for _ in range(3)]
-            self.place()
-            await self.command(waiting, Way.SECOND_RING)
-            await self.settle()
-            if drops:
-                bad = Packet(Opcode.NOP, FLAGS["SRC3_DESC"].mask)
-                await self.expect_error("beside a disabled ring", [bad], Way.RING)
-            self.found.idle = False
-            await self.write(csr.RING1_CTRL, control)
-            await self.settle()
-        await self.expect_success(Way.SECOND_RING)
+@pyuvm.test(**_LIMIT)
+class SeveralErrors(SpoiledPackets):
+    """Packets with several things wrong at a time give the error that comes first in the order of
+    checks."""
 
 
 @pyuvm.test(**_LIMIT)
-class MalformedImages(_Failing):
+class MalformedImages(BrokenImages):
     """No malformed image is loaded, and none harms the program that was there before."""
 
-    async def stimulus(self) -> None:
-        good = example_load(self.arena)
-        (line, _) = good.params
-        use = square_list(self.arena, line, EXAMPLE)
-        self.place()
-        await self.command([good, use], Way.RING)
-        await self.settle()
-        for name, broken in IMAGE_BREAKS.items():
-            bad = broken_load(self.arena, broken)
-            after = matmul(self.arena, _LONGEST)
-            self.place()
-            await self.expect_error(name, [bad, after], self.rng.choice(FIRST_QUEUE_WAYS))
-            await self.command([use], Way.RING)
-            await self.settle()
-
 
 @pyuvm.test(**_LIMIT)
-class ReloadedPrograms(_Failing):
+class ReloadedPrograms(Reloads):
     """A program in the place of another is the one that runs, and the other is loaded no more."""
 
-    async def stimulus(self) -> None:
-        first = PROGRAM_RAM + PROGRAM_RAM_LINES // 2
-        for least in (2, 2, 2, 2, 2, MAX_LINES):  # nothing begins inside a single line
-            old, old_use = reload(self.arena, first)
-            new, new_use = reload(self.arena, first, least=least)
-            inside, _ = reload(self.arena, first + new.params[1] - 1)
-            self.place()
-            await self.command([old, old_use, new, new_use], self.rng.choice(FIRST_QUEUE_WAYS))
-            await self.settle()
-            await self.command([inside], Way.RING)
-            await self.settle()
-            await self.expect_error("a program that is overwritten", [new_use], Way.RING)
-        packets = programs_apart(self.arena)
-        self.place()
-        await self.command(packets, Way.RING)
-
 
 @pyuvm.test(**_LIMIT)
-class BusErrors(_Failing):
+class BusErrors(RefusedAccesses):
     """Every access of a command that DRAM refuses is reported; then all goes on."""
-
-    async def stimulus(self) -> None:
-        for name, make in FAULTS.items():
-            for way, response in product(FIRST_QUEUE_WAYS, BusError):
-                faulty = make(self.arena)
-                fault = replace(faulty.fault, response=response)
-                await self._refused(f"{name}, {response.name}", replace(faulty, fault=fault), way)
-        ring = range(self.ring_base, self.ring_base + RING_ENTRIES * PACKET_BYTES)
-        records = range(self.records_base, self.records_base + RING_ENTRIES * COMPLETION_BYTES)
-        for name, addresses, write in (("packet", ring, False), ("record", records, True)):
-            for response in BusError:
-                fault = FaultRange(addresses.start, addresses.stop, not write, write, response)
-                packet = Packet(Opcode.FENCE, FLAGS["IRQ"].mask)
-                faulty = Faulty(packet, fault, range(0))
-                await self._refused(f"{name}, {response.name}", faulty, Way.RING)
-
-    async def _refused(self, name: str, faulty: Faulty, way: Way) -> None:
-        self.place()
-        for memory in (self.memory, self.model):
-            memory.set_faults([faulty.fault])
-        await self.expect_error(name, [faulty.packet], way)
-        for memory in (self.memory, self.model):
-            memory.set_faults([])
-        if faulty.spoilt:
-            self.arena.fill(faulty.spoilt.start, len(faulty.spoilt))
-        await self.expect_success(way)

@@ -12,9 +12,11 @@ from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
 from driver.backend.shared_memory import BusError, FaultRange
 from driver.isa import (
     COMPLETION_BYTES,
+    FLAGS,
     PACKET_BYTES,
     DeviceState,
     DType,
+    ErrorCode,
     Opcode,
     Packet,
     csr,
@@ -35,6 +37,10 @@ _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
 _UNKNOWN_OPCODE = 0xFF
 _DISTANCES = 60
 """Cycles, more than a FILL of one word takes."""
+_LONG_FILLS = (1000, 2000, 4000)
+"""Words, more than it takes to queue a command in the other queue."""
+_LINE = 64
+_CODE = csr.ERROR_CODE_CODE_MASK
 _RESETS = (0, 50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
 """Cycles behind the doorbell: in some of them, commands have run and others have not."""
 
@@ -284,30 +290,64 @@ class TwoQueuesStalls(_TwoQueues):
     dram_stall = 100
 
 
-def _sync(dst: int, value: int) -> Packet:
-    return Packet(Opcode.SYNC, dst=dst, params=(value,))
-
-
 @pyuvm.test(**_LIMIT)
 class SyncsOfBothQueues(BusTest):
     """A SYNC that waits for a FILL of its queue, and one of the other queue at every distance from
-    it: both words may be due in one cycle."""
+    it: both words may be due in one cycle. Then one that fails after it has waited: what waits for
+    it in the other queue does not start."""
 
     compares = ("registers", "memory")
     second_in_use = True
 
     async def stimulus(self) -> None:
-        word = flag_word(DType.FP32, DType.INT32)
         for waiting, other in permutations((Way.RING, Way.SECOND_RING)):
             for distance in range(_DISTANCES):
-                filled, *words = (self.arena.place(4, 4) for _ in range(3))
-                values = (self.rng.getrandbits(32) for _ in words)
-                first, second = map(_sync, words, values)
-                fill = Packet(Opcode.FILL, word, dst=filled, params=(1, distance))
-                await self.command([fill, first], waiting)
+                first, second = self._sync(), self._sync()
+                await self.command([self._fill(1), first], waiting)
                 await self.irq_after(distance)
                 await self.command([second], other)
+                await self._causes()
                 await self.settle()
+            for count in _LONG_FILLS:
+                await self._fails(count, waiting, other)
+
+    def _fill(self, count: int) -> Packet:
+        dst, value = self.arena.place(4 * count, 4), self.rng.getrandbits(32)
+        flags = flag_word(DType.FP32, DType.INT32)
+        return Packet(Opcode.FILL, flags, dst=dst, params=(count, value))
+
+    def _sync(self) -> Packet:
+        flags = self.rng.choice((0, FLAGS["IRQ"].mask))
+        word = self.rng.getrandbits(32)
+        return Packet(Opcode.SYNC, flags, dst=self.arena.place(4, 4), params=(word,))
+
+    async def _causes(self) -> None:
+        """IRQ_STATUS when all is completed: `complete` of a queue whose SYNC asked for it."""
+        while not await self.is_idle():
+            pass
+        found, expected = await self.read(csr.IRQ_STATUS), self.model.read_csr(csr.IRQ_STATUS)
+        expect("causes in IRQ_STATUS", found, expected)
+        await self.write(csr.IRQ_STATUS, IRQ_ALL)
+
+    async def _fails(self, count: int, waiting: Way, other: Way) -> None:
+        line = self.arena.place(_LINE, _LINE)
+        self.arena.fill(line, _LINE)
+        self.place()
+        sync = replace(self._sync(), dst=line)
+        dst = self.arena.place(_LINE, _LINE)
+        copy = Packet(
+            Opcode.COPY, flag_word(DType.INT8, DType.INT8), line, dst=dst, params=(_LINE,)
+        )
+        fault = FaultRange(line, line + _LINE, on_read=False)
+        for memory in (self.memory, self.model):
+            memory.set_faults([fault])
+        await self.command([self._fill(count), sync], waiting)
+        await self.command([copy], other)
+        await self.settle()
+        for memory in (self.memory, self.model):
+            memory.set_faults([])
+        expect("error of a SYNC", await self.read(csr.ERROR_CODE) & _CODE, ErrorCode.BUS_WRITE)
+        await self.acknowledge()
 
 
 class _OneDependence(BusTest):

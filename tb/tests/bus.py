@@ -26,6 +26,7 @@ TESTS = (
     "ReloadedPrograms",
     "Operands",
     "CommandCounters",
+    "SeveralErrors",
 )
 """Each runs in a simulator of its own."""
 NEED_PINS = ("FrontDoor", "SecondMemory")

@@ -15,6 +15,7 @@ from tb.mutants.runs import (
     OPERANDS,
     RANDOM,
     RANDOM_STALLS,
+    SEVERAL_ERRORS,
     STREAM_BUS_ERRORS,
     STREAMS,
     SYNCS,
@@ -216,6 +217,51 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
             "if (is_dst_i && «window_i.size[i] > 32'd1» &&",
             "window_i.size[i] > 32'd1 && i != VIEW_ROW",
         ),
+    ),
+    # of a command that was put aside for one of the other queue: its error, its interrupt
+    "order-aside-error": PlantedMutant(
+        _ORDER,
+        SYNCS,
+        Mutant("npu_cmd_park.sv", "= «state_q == SYNC_WAIT && write_err_i» ?", "1'b0"),
+    ),
+    "order-aside-interrupt": PlantedMutant(
+        _ORDER, SYNCS, Mutant("npu_cmd_park.sv", "irq_o             = «flags.irq»;", "1'b0")
+    ),
+    # of two things that are wrong, the second is reported
+    "check-order-type": PlantedMutant(
+        _CHECK,
+        SEVERAL_ERRORS,
+        Mutant("npu_cmd_decode.sv", "else if («reserved_bad»)", "reserved_bad && !dtype_bad"),
+    ),
+    "check-order-parameter": PlantedMutant(
+        _CHECK,
+        SEVERAL_ERRORS,
+        Mutant("npu_cmd_decode.sv", "else if («dtype_bad») ", "dtype_bad && !param_bad"),
+    ),
+    "check-order-loaded": PlantedMutant(
+        _CHECK,
+        SEVERAL_ERRORS,
+        Mutant("npu_cmd_decode.sv", "else if («not_loaded»)", "not_loaded && !param_bad"),
+    ),
+    "check-order-descriptor": PlantedMutant(
+        _CHECK,
+        SEVERAL_ERRORS,
+        Mutant(
+            "npu_operand_resolve.sv",
+            "if («operand.addr[5:0] != '0») address_error",
+            "operand.addr[5:0] != '0 && line_inside(operand.addr[63:6], MemBase, MemLimit)",
+        ),
+    ),
+    "check-order-address": PlantedMutant(
+        _CHECK,
+        SEVERAL_ERRORS,
+        Mutant("npu_range_check.sv", "= «misaligned» ?", "misaligned && !outside"),
+    ),
+    # a command that has failed gets the error of its record
+    "check-record": PlantedMutant(
+        _CHECK,
+        BUS_ERRORS,
+        Mutant("npu_cmd_retire.sv", "(«write_err_i && error_q == ERROR_NONE») ?", "write_err_i"),
     ),
     "check-dimension": PlantedMutant(
         _CHECK, ERRORS, Mutant("npu_desc_check.sv", "«dim_i >= rank_o»", "dim_i > rank_o")

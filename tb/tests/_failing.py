@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Commands that fail, and what comes after them: the model says which error each one gives."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+
+from driver.backend.shared_memory import BusError, FaultRange
+from driver.isa import (
+    COMPLETION_BYTES,
+    FLAGS,
+    PACKET_BYTES,
+    DType,
+    Opcode,
+    Packet,
+    WindowDescriptor,
+    csr,
+    flag_word,
+)
+from driver.isa.image import MAX_LINES, PROGRAM_RAM, PROGRAM_RAM_LINES
+from tb.agents.packet_queue import FIRST_QUEUE_WAYS, Way
+from tb.env.base_test import BusTest
+from tb.env.verbs import RING_ENTRIES
+from tb.env.verdict import Mismatch
+from tb.seqs.broken import BREAKS
+from tb.seqs.faults import FAULTS, Faulty
+from tb.seqs.images import EXAMPLE, IMAGE_BREAKS
+from tb.seqs.loading import broken_load, example_load, programs_apart, reload, square_list
+from tb.seqs.packets import fill, matmul
+from tb.seqs.spoiled import spoiled
+
+_UNKNOWN_OPCODE = 0xFF
+_LONGEST = 20
+"""Largest size of a random operand's dimension."""
+
+
+class Failing(BusTest):
+    """Commands that fail, and what comes after them."""
+
+    compares = ("registers", "memory")
+
+    async def expect_error(self, name: str, packets: list[Packet], way: Way) -> None:
+        """The model's code in state ERROR, with nothing executed after it; then acknowledge."""
+        await self.command(packets, way)
+        await self.settle()
+        if not await self.read(csr.ERROR_CODE):
+            raise Mismatch(f"{name}: the device accepted the command, expected an error")
+        await self.acknowledge()
+
+    def refuse(self, faults: Sequence[FaultRange]) -> None:
+        """From now on DRAM refuses these, and nothing else."""
+        for memory in (self.memory, self.model):
+            memory.set_faults(list(faults))
+
+    async def expect_success(self, way: Way) -> None:
+        """All goes on."""
+        recovered = matmul(self.arena, _LONGEST)
+        self.place()
+        await self.command([recovered], way)
+        await self.settle()
+
+
+class BrokenPackets(Failing):
+    """Every way to break a packet stops the queue with the model's code; then all goes on."""
+
+    second_in_use = True
+
+    async def stimulus(self) -> None:
+        for name, broken in BREAKS.items():
+            for way in Way:
+                good = matmul(self.arena, _LONGEST)
+                bad = broken(good, self.arena)
+                after = matmul(self.arena, _LONGEST)
+                self.place()
+                await self.expect_error(name, [good, bad, after], way)
+                await self.expect_success(way)
+        last = Packet(
+            Opcode.FILL,
+            flag_word(DType.FP32, DType.INT8),
+            dst=self.config.memory.limit - _LONGEST,
+            params=(_LONGEST, self.rng.getrandbits(8)),
+        )
+        await self.command([last], Way.RING)
+        await self.settle()
+        edge = self.config.memory.limit - 64
+        window = WindowDescriptor(self.config.memory.base, DType.FP32, (1,) * 7, (1,) * 7).pack()
+        self.memory.write(edge, window[:64])
+        self.model.write_memory(edge, window[:64])
+        flags = flag_word(DType.FP32, DType.FP32, "SRC1_DESC")
+        half = Packet(Opcode.MATMUL, flags, edge, last.dst & ~63, last.dst & ~63, (1, 1, 1, 1))
+        await self.expect_error("half of a window in memory", [half], Way.RING)
+        await self.expect_error("one byte too far", [replace(last, dst=last.dst + 1)], Way.RING)
+        await self._disabled_ring()
+
+    async def _disabled_ring(self) -> None:
+        """What is queued in a ring that is disabled does not run, until it is enabled; an error
+        of the other queue drops it."""
+        control = await self.read(csr.RING1_CTRL)
+        for drops in (False, True):
+            await self.write(csr.RING1_CTRL, control & ~csr.RING1_CTRL_ENABLE_MASK)
+            waiting = [matmul(self.arena, _LONGEST) for _ in range(3)]
+            self.place()
+            await self.command(waiting, Way.SECOND_RING)
+            await self.settle()
+            if drops:
+                bad = Packet(Opcode.NOP, FLAGS["SRC3_DESC"].mask)
+                await self.expect_error("beside a disabled ring", [bad], Way.RING)
+            self.found.idle = False
+            await self.write(csr.RING1_CTRL, control)
+            await self.settle()
+        await self.expect_success(Way.SECOND_RING)
+
+
+class SpoiledPackets(Failing):
+    """Packets with several things wrong at a time give the error that comes first in the order of
+    checks."""
+
+    second_in_use = True
+    packets = 300
+
+    async def stimulus(self) -> None:
+        for _ in range(self.packets):
+            bad = spoiled(self.arena)
+            way = self.rng.choice(list(Way))
+            after = fill(self.arena, _LONGEST)
+            self.place()
+            self.refuse(bad.faults)
+            await self.expect_error(str(bad), [bad.packet, after], way)
+            self.refuse(())
+
+
+class BrokenImages(Failing):
+    """No malformed image is loaded, and none harms the program that was there before."""
+
+    async def stimulus(self) -> None:
+        good = example_load(self.arena)
+        (line, _) = good.params
+        use = square_list(self.arena, line, EXAMPLE)
+        self.place()
+        await self.command([good, use], Way.RING)
+        await self.settle()
+        for name, broken in IMAGE_BREAKS.items():
+            bad = broken_load(self.arena, broken)
+            after = matmul(self.arena, _LONGEST)
+            self.place()
+            await self.expect_error(name, [bad, after], self.rng.choice(FIRST_QUEUE_WAYS))
+            await self.command([use], Way.RING)
+            await self.settle()
+
+
+class Reloads(Failing):
+    """A program in the place of another is the one that runs, and the other is loaded no more."""
+
+    async def stimulus(self) -> None:
+        first = PROGRAM_RAM + PROGRAM_RAM_LINES // 2
+        for least in (2, 2, 2, 2, 2, MAX_LINES):  # nothing begins inside a single line
+            old, old_use = reload(self.arena, first)
+            new, new_use = reload(self.arena, first, least=least)
+            inside, _ = reload(self.arena, first + new.params[1] - 1)
+            self.place()
+            await self.command([old, old_use, new, new_use], self.rng.choice(FIRST_QUEUE_WAYS))
+            await self.settle()
+            await self.command([inside], Way.RING)
+            await self.settle()
+            await self.expect_error("a program that is overwritten", [new_use], Way.RING)
+        packets = programs_apart(self.arena)
+        self.place()
+        await self.command(packets, Way.RING)
+
+
+class RefusedAccesses(Failing):
+    """Every access of a command that DRAM refuses is reported; then all goes on."""
+
+    async def stimulus(self) -> None:
+        for name, make in FAULTS.items():
+            for way, response in product(FIRST_QUEUE_WAYS, BusError):
+                faulty = make(self.arena)
+                fault = replace(faulty.fault, response=response)
+                await self._refused(f"{name}, {response.name}", replace(faulty, fault=fault), way)
+        ring = range(self.ring_base, self.ring_base + RING_ENTRIES * PACKET_BYTES)
+        records = range(self.records_base, self.records_base + RING_ENTRIES * COMPLETION_BYTES)
+        fence, unknown = Packet(Opcode.FENCE, FLAGS["IRQ"].mask), Packet(_UNKNOWN_OPCODE)
+        for name, packet, addresses, write in (
+            ("packet", fence, ring, False),
+            ("record", fence, records, True),
+            ("record of a command that has failed", unknown, records, True),
+        ):
+            for response in BusError:
+                fault = FaultRange(addresses.start, addresses.stop, not write, write, response)
+                faulty = Faulty(packet, fault, range(0))
+                await self._refused(f"{name}, {response.name}", faulty, Way.RING)
+
+    async def _refused(self, name: str, faulty: Faulty, way: Way) -> None:
+        self.place()
+        self.refuse([faulty.fault])
+        await self.expect_error(name, [faulty.packet], way)
+        self.refuse(())
+        if faulty.spoilt:
+            self.arena.fill(faulty.spoilt.start, len(faulty.spoilt))
+        await self.expect_success(way)
