@@ -20,6 +20,9 @@ from driver.isa.image import (
 from driver.isa.micro import (
     DST_RESULT,
     IMMEDIATES,
+    MAX_CONSTANTS,
+    MAX_INSTRUCTIONS,
+    OPERAND_CONST,
     OPERAND_IMM,
     OPERAND_SRC,
     OPERAND_TABLE,
@@ -139,6 +142,19 @@ def reload(
         program = random_program(arena.rng)
     first = _load_of(arena, pack(program), line, lines_of(program))
     return first, listed_vector(arena, line, program, (3, 5))
+
+
+def long_load(arena: Arena, line: int) -> tuple[Packet, Packet]:
+    """The LOAD of a program of greatest size, and a VECTOR that runs it: each word of it is in the
+    result."""
+    constants = [OPERAND_CONST + at % MAX_CONSTANTS for at in range(MAX_INSTRUCTIONS)]
+    code = [Instruction(MicroOp.XOR, 0, 0, constant) for constant in constants[1:-1]]
+    code.insert(0, Instruction(MicroOp.XOR, 0, OPERAND_SRC, constants[0]))
+    code.append(Instruction(MicroOp.XOR, DST_RESULT, 0, constants[-1]))
+    words = tuple(arena.rng.getrandbits(32) for _ in range(MAX_CONSTANTS))
+    program = VectorProgram("long", "", "", 1, (), Reduce.NONE, tuple(code), words)
+    use = _run_on(arena, line, [arena.rng.getrandbits(32) for _ in range(16)])
+    return _load_of(arena, pack(program), line, lines_of(program)), use
 
 
 def programs_apart(arena: Arena) -> list[Packet]:

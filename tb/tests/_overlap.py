@@ -11,10 +11,7 @@ import pyuvm
 from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
 from driver.backend.shared_memory import BusError, FaultRange
 from driver.isa import (
-    COMPLETION_BYTES,
     FLAGS,
-    PACKET_BYTES,
-    DeviceState,
     DType,
     ErrorCode,
     Opcode,
@@ -27,10 +24,11 @@ from tb.env.base_test import BusTest
 from tb.env.verbs import IRQ_ALL, RING_ENTRIES
 from tb.env.verdict import Mismatch, expect
 from tb.seqs.dependent import SharedOperands, dependent, shared_memory
-from tb.seqs.failing import FailingStream, Independent, failing_stream, independent
+from tb.seqs.failing import FailingStream, failing_stream
 from tb.seqs.faults import FAULTS, INDEX_FAULTS
 from tb.seqs.meeting import meetings
 from tb.seqs.mixed import mixed
+from tb.tests._resets import LoadsRefusedLate, Resets, ResetStreams
 
 _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
 """Of simulated time: a device that hangs ends as a failure."""
@@ -41,8 +39,6 @@ _LONG_FILLS = (1000, 2000, 4000)
 """Words, more than it takes to queue a command in the other queue."""
 _LINE = 64
 _CODE = csr.ERROR_CODE_CODE_MASK
-_RESETS = (0, 50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
-"""Cycles behind the doorbell: in some of them, commands have run and others have not."""
 
 
 class _Streams(BusTest):
@@ -118,76 +114,17 @@ class FailsInTheMiddle(BusTest):
             await self.acknowledge()
 
 
-class _Resets(BusTest):
-    """What a software reset needs before and behind it."""
-
-    async def reset_by_software(self) -> None:
-        """Without waiting for what runs: the device says that it is busy until it has happened."""
-        self.found.idle = False
-        await self.write(csr.CTRL, csr.CTRL_SOFT_RESET_MASK)
-        state = await self._state()
-        while await self.read(csr.CTRL) & csr.CTRL_SOFT_RESET_MASK:
-            expect("STATUS.state while a soft reset waits", state, DeviceState.BUSY)
-            state = await self._state()
-        await self.bring_up()  # clears the ring in the device's memory
-        self.model.write_memory(self.ring_base, bytes(RING_ENTRIES * PACKET_BYTES))
-        await self.resync()
-
-    async def _state(self) -> int:
-        return await self.read(csr.STATUS) & csr.STATUS_STATE_MASK
-
-    async def goes_on(self) -> None:
-        """A stream runs."""
-        packets = dependent(shared_memory(self.arena), RING_ENTRIES - 2)[: RING_ENTRIES - 1]
-        self.place()
-        await self.command(packets, Way.RING)
-        await self.settle()
+@pyuvm.test(**_LIMIT)
+class ResetsInTheMiddle(ResetStreams):
+    """A software reset while commands run and others wait."""
 
 
 @pyuvm.test(**_LIMIT)
-class ResetsInTheMiddle(_Resets):
-    """A software reset while commands run and others wait: the first ones have finished, with their
-    records, and of the others nothing has begun."""
-
-    compares = ("registers", "memory")
-
-    async def stimulus(self) -> None:
-        halves = 0
-        for delay in _RESETS:
-            commands = [independent(self.arena) for _ in range(RING_ENTRIES - 1)]
-            finished = await self._reset_behind(commands, delay)
-            halves += 0 < finished < len(commands)
-            await self.goes_on()
-        if not halves:
-            raise Mismatch("no reset came while some commands had run and others had not")
-
-    async def _reset_behind(self, commands: list[Independent], delay: int) -> int:
-        """How many of the commands had run when the reset came, so many cycles later."""
-        self.arena.contents.append((self.records.start, bytes(len(self.records))))
-        self.place()
-        slots = range(self.records.start, self.records.stop, COMPLETION_BYTES)
-        records = [range(slot, slot + COMPLETION_BYTES) for slot in slots]
-        places = [*(one.written for one in commands), *records]
-        old = [self._bytes_in(place) for place in places]
-        await self.command([one.packet for one in commands], Way.RING)
-        await self.irq_after(delay)
-        await self.reset_by_software()
-        found = [self._bytes_in(place) for place in places]
-        written = [now != was for now, was in zip(found, old, strict=True)]
-        ran = written[: len(commands)]
-        expect("commands that ran are the first ones", sorted(ran, reverse=True), ran)
-        expect("completion records before a reset", sum(written[len(commands) :]), sum(ran))
-        for place, now, some in zip(places, found, written, strict=True):
-            if some:
-                self.found.compare_bytes("memory", place.start, now)
-            self.model.write_memory(place.start, now)
-        return sum(ran)
-
-    def _bytes_in(self, place: range) -> bytes:
-        return self.memory.read(place.start, len(place))
+class RefusedLoads(LoadsRefusedLate):
+    """A LOAD that DRAM refuses from some time on."""
 
 
-class _FailingStreams(_Resets):
+class _FailingStreams(Resets):
     """Commands that DRAM refuses in the middle of streams: the first that fails is reported, all
     before it has finished, and nothing that waits for it has begun; then all goes on."""
 

@@ -27,5 +27,6 @@ TESTS = (
     "OneDependenceStalls",
     "SyncsOfBothQueues",
     "ResetsInTheMiddle",
+    "RefusedLoads",
 )
 """Each runs in a simulator of its own."""

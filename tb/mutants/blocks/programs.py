@@ -8,7 +8,7 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-from tb.mutants.runs import BUS_ERRORS, IMAGES, RANDOM, RELOADS
+from tb.mutants.runs import BUS_ERRORS, IMAGES, RANDOM, REFUSED_LOADS, RELOADS
 
 _LOAD: Final = "program load"
 _PROGRAMS: Final = "program memory"
@@ -28,7 +28,17 @@ PROGRAMS: Final[Mapping[str, PlantedMutant]] = {
         _LOAD, BUS_ERRORS, Mutant("npu_program_load.sv", "if («read_err_q»)", "1'b0")
     ),
     "load-first-reading": PlantedMutant(
-        _LOAD, IMAGES, Mutant("npu_program_load.sv", "word_o && «state_q == STORE»", "1'b1")
+        _LOAD, REFUSED_LOADS, Mutant("npu_program_load.sv", "word_o && «state_q == STORE»", "1'b1")
+    ),
+    "load-second-reading": PlantedMutant(
+        _LOAD,
+        REFUSED_LOADS,
+        Mutant("npu_program_load.sv", "done_o && «verdict == ERROR_NONE»;", "1'b1"),
+    ),
+    "load-forgets": PlantedMutant(
+        _LOAD,
+        REFUSED_LOADS,
+        Mutant("npu_program_load.sv", "= «state_q == CHECK_VERDICT && state_d == STORE»;", "1'b0"),
     ),
     # programs: which are loaded, and what is fetched
     "program-overwritten": PlantedMutant(

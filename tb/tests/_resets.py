@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests with a software reset: in the middle of commands, and behind a LOAD that failed."""
+
+from __future__ import annotations
+
+from driver.isa import (
+    COMPLETION_BYTES,
+    PACKET_BYTES,
+    CompletionRecord,
+    DeviceState,
+    ErrorCode,
+    Packet,
+    csr,
+)
+from driver.isa.image import MAX_LINES, PROGRAM_RAM
+from driver.isa.programs import LINES, PROGRAMS
+from tb.agents.packet_queue import Way
+from tb.env.base_test import BusTest
+from tb.env.verbs import RING_ENTRIES
+from tb.env.verdict import Mismatch, expect, expect_bytes
+from tb.seqs.dependent import dependent, shared_memory
+from tb.seqs.failing import Independent, independent
+from tb.seqs.loading import line_of, long_load, square_list
+
+_RESETS = (0, 50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
+"""Cycles behind the doorbell: in some of them, commands have run and others have not."""
+_STEP, _LATEST = 50, 10_000
+"""Cycles behind the doorbell from which on a line is refused: between two cases, and at most."""
+
+
+class Resets(BusTest):
+    """What a software reset needs before and behind it."""
+
+    async def reset_by_software(self) -> None:
+        """Without waiting for what runs: the device says that it is busy until it has happened."""
+        self.found.idle = False
+        await self.write(csr.CTRL, csr.CTRL_SOFT_RESET_MASK)
+        state = await self._state()
+        while await self.read(csr.CTRL) & csr.CTRL_SOFT_RESET_MASK:
+            expect("STATUS.state while a soft reset waits", state, DeviceState.BUSY)
+            state = await self._state()
+        await self.bring_up()  # clears the ring in the device's memory
+        self.model.write_memory(self.ring_base, bytes(RING_ENTRIES * PACKET_BYTES))
+        await self.resync()
+
+    async def _state(self) -> int:
+        return await self.read(csr.STATUS) & csr.STATUS_STATE_MASK
+
+    async def goes_on(self) -> None:
+        """A stream runs."""
+        packets = dependent(shared_memory(self.arena), RING_ENTRIES - 2)[: RING_ENTRIES - 1]
+        self.place()
+        await self.command(packets, Way.RING)
+        await self.settle()
+
+
+class ResetStreams(Resets):
+    """A software reset while commands run and others wait: the first ones have finished, with their
+    records, and of the others nothing has begun."""
+
+    compares = ("registers", "memory")
+
+    async def stimulus(self) -> None:
+        halves = 0
+        for delay in _RESETS:
+            commands = [independent(self.arena) for _ in range(RING_ENTRIES - 1)]
+            finished = await self._reset_behind(commands, delay)
+            halves += 0 < finished < len(commands)
+            await self.goes_on()
+        if not halves:
+            raise Mismatch("no reset came while some commands had run and others had not")
+
+    async def _reset_behind(self, commands: list[Independent], delay: int) -> int:
+        """How many of the commands had run when the reset came, so many cycles later."""
+        self.arena.contents.append((self.records.start, bytes(len(self.records))))
+        self.place()
+        slots = range(self.records.start, self.records.stop, COMPLETION_BYTES)
+        records = [range(slot, slot + COMPLETION_BYTES) for slot in slots]
+        places = [*(one.written for one in commands), *records]
+        old = [self._bytes_in(place) for place in places]
+        await self.command([one.packet for one in commands], Way.RING)
+        await self.irq_after(delay)
+        await self.reset_by_software()
+        found = [self._bytes_in(place) for place in places]
+        written = [now != was for now, was in zip(found, old, strict=True)]
+        ran = written[: len(commands)]
+        expect("commands that ran are the first ones", sorted(ran, reverse=True), ran)
+        expect("completion records before a reset", sum(written[len(commands) :]), sum(ran))
+        for place, now, some in zip(places, found, written, strict=True):
+            if some:
+                self.found.compare_bytes("memory", place.start, now)
+            self.model.write_memory(place.start, now)
+        return sum(ran)
+
+    def _bytes_in(self, place: range) -> bytes:
+        return self.memory.read(place.start, len(place))
+
+
+class LoadsRefusedLate(Resets):
+    """A LOAD whose last line DRAM refuses from some time on: in its first reading the program that
+    was there remains, in its second there is none."""
+
+    compares = ("registers", "memory")
+
+    async def stimulus(self) -> None:
+        found = set()
+        for delay in range(0, _LATEST, _STEP):
+            code = await self._refused_after(delay)
+            if code is None:  # the LOAD was faster
+                break
+            found.add(code)
+        expect("answers of the program that was there", found, {0, ErrorCode.NOT_LOADED})
+
+    async def _refused_after(self, delay: int) -> int | None:
+        """What the program's VECTOR gives then."""
+        old, use = long_load(self.arena, PROGRAM_RAM)
+        new, _ = long_load(self.arena, PROGRAM_RAM)
+        self.place()
+        await self.command([old, use], Way.RING)
+        await self.settle()
+        fault = line_of(new.src1, MAX_LINES - 1)
+        self.model.set_faults([fault])
+        await self.command([new], Way.RING)
+        await self.irq_after(delay)
+        self.memory.set_faults([fault])
+        refused = await self._error(new)
+        for memory in (self.memory, self.model):
+            memory.set_faults([])
+        code = None
+        if refused:
+            expect("a LOAD that DRAM refuses", refused, ErrorCode.BUS_READ)
+            await self.acknowledge()
+            code = await self._answer(use)
+        self.arena.contents.append((self.records.start, bytes(len(self.records))))
+        self.place()
+        await self.reset_by_software()
+        return code
+
+    async def _answer(self, use: Packet) -> int:
+        place = range(use.dst, use.dst + 4 * use.params[1])
+        self.arena.fill(place.start, len(place))
+        # The engine keeps the program that it ran last: let it fetch that of `use` again.
+        other = square_list(self.arena, LINES["mul"], PROGRAMS["mul"])
+        self.place()
+        before = self.memory.read(place.start, len(place))
+        await self.command([other, use], Way.RING)
+        code = await self._error(use)
+        after = self.memory.read(place.start, len(place))
+        if code:
+            expect("a program that is gone", code, ErrorCode.NOT_LOADED)
+            expect_bytes("the result of a program that is gone", place.start, after, before)
+            self.model.write_memory(place.start, after)
+        else:
+            self.found.compare_bytes("memory", place.start, after)
+        return code
+
+    async def _error(self, packet: Packet) -> int:
+        """The code of the last command, in its record too; the model's may be another."""
+        while not await self.is_idle():
+            pass
+        code = await self.read(csr.ERROR_CODE) & csr.ERROR_CODE_CODE_MASK
+        slot = (await self.read(csr.COMPLETED) - 1) % RING_ENTRIES
+        address = self.records.start + slot * COMPLETION_BYTES
+        record = CompletionRecord.unpack(self.memory.read(address, COMPLETION_BYTES))
+        expect(
+            "opcode and status of a record", (record.opcode, record.status), (packet.opcode, code)
+        )
+        return code
