@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NoReturn
 
 ROW = {
     "index": 0,
@@ -79,6 +80,12 @@ def event(kind: str, **fields: object) -> None:
     sys.stdout.flush()
 
 
+def wait_for_interrupt() -> NoReturn:
+    """A longer sleep can miss a signal that comes just before it."""
+    while True:
+        time.sleep(0.01)
+
+
 def main(spec: dict[str, object]) -> int:
     """Behave as the test's name says."""
     test, out = str(spec["test"]), Path(str(spec["out"]))
@@ -116,8 +123,7 @@ def main(spec: dict[str, object]) -> int:
             time.sleep(600)
     if test.startswith("long"):
         try:
-            while True:
-                time.sleep(0.01)  # a longer sleep can miss a signal that comes just before it
+            wait_for_interrupt()
         except KeyboardInterrupt:
             result |= {"message": "after 1 of 2 ops"}
             result |= {"status": "pass" if test == "long-green" else "error"}

@@ -11,6 +11,7 @@ import torch
 from judged_call import open_pair, passes, run
 
 from driver.errors import UnsupportedOp
+from golden.calls import answers
 from golden.judge import judge
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair
@@ -234,3 +235,38 @@ def test_scores_that_overflow_on_the_way_are_left_open(pair: DevicePair) -> None
     query[:, 0] *= 1e-20
     key[:, 0] *= 1e-20
     assert passes(pair, ATTENTION, query, key, value) == 12
+
+
+@TYPES
+@pytest.mark.parametrize("name", ["mse_loss", "huber_loss", "smooth_l1_loss"])
+@pytest.mark.parametrize("odd", [torch.inf, -torch.inf, torch.nan])
+def test_a_loss_of_differences_is_judged_with_operands_that_are_not_finite(
+    pair: DevicePair, name: str, odd: float, dtype: torch.dtype
+) -> None:
+    x, target = normal(20).to(dtype), normal(20, seed=1).to(dtype)
+    x[3] = odd
+    op = f"aten.{name}.default"
+    assert passes(pair, op, x, target) == 1
+    assert passes(pair, op, x, target, 0) == 20
+    target[3] = x[3]  # the difference is NaN
+    result, verdict = run(pair, op, x, target)
+    assert (verdict.failure, verdict.elements_compared) == (None, 1)
+    (answer,) = result.cmodel.bits
+    assert answer is not None
+    answer[...] = 0
+    case = Case(0, op, (x, target), "test")
+    found = judge(case.call, [answer], None, 8)
+    assert found.failure is not None and found.blame != "none"
+
+
+def test_torchs_windows_of_16_bits_may_overflow_on_the_way(pair: DevicePair) -> None:
+    """The windows meet in the middle: 2 · max − 2 · max."""
+    largest = torch.finfo(torch.float16).max
+    x = torch.zeros(1, 4, 4, dtype=torch.float16)
+    x[0, 0, 3] = x[0, 1, 2] = largest
+    x[0, 2, 1] = x[0, 3, 0] = -largest
+    args = ([3, 3], [2, 2], [1, 1], [0, 0], [1, 1])
+    (torchs,) = answers(Case(0, "aten.col2im.default", (x, *args), "test").call)
+    assert torchs is not None
+    assert torchs[0, 0, 1, 1].isinf()
+    assert passes(pair, "aten.col2im.default", x, *args) == 9

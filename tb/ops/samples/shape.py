@@ -9,6 +9,10 @@ import torch
 
 from tb.ops.samples.model import EVERY, FLOATS, NUMBERS, Sample, T
 
+_SIGNED = tuple(dtype for dtype in EVERY if dtype != torch.uint8)
+"""Results in which a negative number is defined, whatever type it has."""
+_WHOLE = tuple(dtype for dtype in EVERY if dtype not in FLOATS)
+"""Operands whose negative numbers are defined in every type."""
 _MADE = (*FLOATS, torch.int32, torch.int64, torch.int8, torch.uint8, torch.bool)
 
 
@@ -20,12 +24,17 @@ def _copies() -> Iterator[Sample]:
     contiguous = {"memory_format": torch.contiguous_format}
     yield Sample("aten.clone.default", (T((2, 3, 4)),), EVERY, contiguous)
     for dtype in _MADE:
-        yield Sample("aten._to_copy.default", (T(),), EVERY, {"dtype": dtype}, special=False)
+        kinds = _WHOLE if dtype == torch.uint8 else EVERY
+        yield Sample("aten._to_copy.default", (T(),), kinds, {"dtype": dtype}, special=False)
     for dtype in FLOATS:
         yield Sample("aten._to_copy.default", (T((28, 28)),), FLOATS, {"dtype": dtype})
-    for dtype in (None, torch.float32, torch.int64):
-        yield Sample("aten.copy_.default", (T(plain=True), T(dtype=dtype)), EVERY, special=False)
+    number, bytes_ = T(values="positive"), {"dtype": torch.uint8}
+    yield Sample("aten._to_copy.default", (number,), FLOATS, bytes_, special=False)
+    for dtype, kinds in ((None, EVERY), (torch.float32, _SIGNED), (torch.int64, EVERY)):
+        yield Sample("aten.copy_.default", (T(plain=True), T(dtype=dtype)), kinds, special=False)
     yield Sample("aten.copy_.default", (T((3, 5), plain=True), T((5,))), NUMBERS, special=False)
+    positive = T(values="positive", dtype=torch.float32)
+    yield Sample("aten.copy_.default", (T(plain=True), positive), (torch.uint8,), special=False)
 
 
 def _reads() -> Iterator[Sample]:
