@@ -30,8 +30,13 @@ INFO = TestInfo(
     modes=("chained",),
 )
 
-ACCURACY = 0.95
-"""Of the digits that the epoch did not see, so many are right."""
+ACCURACY = 0.9
+"""Of the digits that the epoch did not see, torch has so many right: else the training shows
+nothing."""
+APART = 3
+"""So many digits more or less than torch may be right: weights differ in their last bits."""
+_ENDS = 4
+"""Steps at either end of the epoch whose mean losses are compared."""
 LOSS_BUDGET = 1e-3
 """How far a loss may be from torch's. The chain's own budget is what the bounds of all ops before
 explain at worst; this one is recorded: with seed 1 the largest distance is 4.7e-6."""
@@ -53,16 +58,22 @@ def conclude(capsule: Capsule, finals: Sequence[ModelOutput]) -> ModelCheck:
     )
     apart = float(np.max(np.abs(losses.npu - losses.torch)))
     moved = max(float(np.max(np.abs(x.npu - x.torch))) for x in parameters)
-    falls = np.mean(losses.npu[-4:]) < np.mean(losses.npu[:4])
-    ok = bool(apart <= LOSS_BUDGET and falls)
     text = (
         f"{capsule.name}: {losses.npu.size} steps, loss {losses.npu.flat[0]:.4f} to "
         f"{losses.npu.flat[-1]:.4f}, at most {apart:.1e} from torch's ({LOSS_BUDGET:g} admitted), "
         f"weights at most {moved:.1e}"
     )
+    wrong = [] if apart <= LOSS_BUDGET else ["a loss is too far from torch's"]  # a NaN is too
     if capsule.name == _EPOCH:
         wanted = divided()[3].numpy()
-        right = int((np.argmax(scores.npu, -1) == wanted).sum())
-        ok = ok and right >= ACCURACY * len(wanted)
-        text += f"; accuracy {right}/{len(wanted)} = {right / len(wanted):.1%}"
-    return ModelCheck(ok, text, (curve,))
+        right, torchs = (
+            int((np.argmax(x, -1) == wanted).sum()) for x in (scores.npu, scores.torch)
+        )
+        text += f"; accuracy {right}/{len(wanted)} = {right / len(wanted):.1%}, torch's {torchs}"
+        if not np.mean(losses.npu[-_ENDS:]) < np.mean(losses.npu[:_ENDS]):
+            wrong.append("the loss does not fall")
+        if abs(right - torchs) > APART:
+            wrong.append(f"right digits differ from torch's by more than {APART}")
+        if torchs < ACCURACY * len(wanted):
+            wrong.append(f"torch itself has less than {ACCURACY:.0%} right")
+    return ModelCheck(not wrong, "; ".join((text, *wrong)), (curve,))
