@@ -212,6 +212,13 @@ def test_what_make_exports_does_not_reach_a_run(monkeypatch: pytest.MonkeyPatch)
     assert environment()["HOME"] == "/somewhere"
 
 
+def test_threads_of_a_run_sleep_while_they_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    assert environment()["OMP_WAIT_POLICY"] == "PASSIVE"
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    assert environment()["OMP_WAIT_POLICY"] == "ACTIVE"
+
+
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
