@@ -35,8 +35,10 @@ _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
 _UNKNOWN_OPCODE = 0xFF
 _DISTANCES = 60
 """Cycles, more than a FILL of one word takes."""
-_LONG_FILLS = (1000, 2000, 4000)
-"""Words, more than it takes to queue a command in the other queue."""
+_LONG_FILL = 16_000
+"""Words: more than 1000 cycles on every bus."""
+_TAKEN = (300, 400, 500)
+"""Cycles behind a doorbell, in which two packets have been fetched and checked."""
 _LINE = 64
 _CODE = csr.ERROR_CODE_CODE_MASK
 
@@ -245,8 +247,8 @@ class SyncsOfBothQueues(BusTest):
                 await self.command([second], other)
                 await self._causes()
                 await self.settle()
-            for count in _LONG_FILLS:
-                await self._fails(count, waiting, other)
+            for delay in _TAKEN:
+                await self._fails(delay, waiting, other)
 
     def _fill(self, count: int) -> Packet:
         dst, value = self.arena.place(4 * count, 4), self.rng.getrandbits(32)
@@ -266,7 +268,7 @@ class SyncsOfBothQueues(BusTest):
         expect("causes in IRQ_STATUS", found, expected)
         await self.write(csr.IRQ_STATUS, IRQ_ALL)
 
-    async def _fails(self, count: int, waiting: Way, other: Way) -> None:
+    async def _fails(self, delay: int, waiting: Way, other: Way) -> None:
         line = self.arena.place(_LINE, _LINE)
         self.arena.fill(line, _LINE)
         self.place()
@@ -278,7 +280,8 @@ class SyncsOfBothQueues(BusTest):
         fault = FaultRange(line, line + _LINE, on_read=False)
         for memory in (self.memory, self.model):
             memory.set_faults([fault])
-        await self.command([self._fill(count), sync], waiting)
+        await self.command([self._fill(_LONG_FILL), sync], waiting)
+        await self.irq_after(delay)  # of two queues, what is taken first goes first
         await self.command([copy], other)
         await self.settle()
         for memory in (self.memory, self.model):
