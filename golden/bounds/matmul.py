@@ -28,10 +28,10 @@ and bf16 allows that.
 *Not finite.* A NaN product, or infinite terms of both signs, gives NaN in any order; infinite
 terms of one sign give that infinity (but torch's bf16 kernels may take ∞ · subnormal for ∞ · 0, a
 NaN, and multiply what lies in memory behind a row of odd length by 0: nothing is claimed about
-torch there). Finite terms can still overflow on the way, in one
-order and not in another: where no bound below the largest fp32 number is at hand, nothing is
-claimed about that element: it is counted in `unbounded`, not as compared. The sign of a zero is not
-compared. Both are left to the bit-for-bit comparison with the cmodel.
+torch there). Finite terms can still overflow on the way, in one order and not in another: where no
+bound below the largest fp32 number is at hand, nothing is claimed about that element: it is counted
+in `unbounded`, not as compared. The sign of a zero is not compared. Both are left to the
+bit-for-bit comparison with the cmodel.
 
 True values are float64: products of fp32 numbers are exact there, and the rounding of float64
 sums, (2K+4)·2^-53·S, is part of every bound.

@@ -68,11 +68,6 @@ def _transposed(subject: Subject) -> tuple[Expectation | None, ...]:
     return (torch_open(made, ~np.isfinite(made.true)),)
 
 
-def last_size(call: OpCall) -> int:
-    """K of a matrix product."""
-    return int(_left(call).shape[-1])
-
-
 def _left(call: OpCall) -> torch.Tensor:
     """The first factor of a matrix product."""
     factor = next(call[name] for name in _LEFT if name in call.arguments)
@@ -139,9 +134,9 @@ def behind_rows(a: torch.Tensor) -> Mask:
 
 def matrix_product(subject: Subject) -> tuple[Expectation | None, ...]:
     """Of matrices or vectors, with any factors alpha and beta."""
-    (made,) = summed(last_size)(subject)
-    assert made is not None
     a = _left(subject.call)
+    (made,) = summed(lambda _: a.shape[-1])(subject)
+    assert made is not None
     if is_short(a.dtype) and a.dim() > 1 and made.true.shape[:-1] == a.shape[:-1]:
         made = torch_open(made, np.broadcast_to(behind_rows(a)[..., None], made.true.shape))
     return (made,)

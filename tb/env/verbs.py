@@ -8,10 +8,11 @@ pins, tb.env.on_backend on a backend, for a simulator in which cocotb does not r
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Sequence
 from typing import Any
 
 from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
+from driver.backend.shared_memory import FaultRange
 from driver.config import HwConfig
 from driver.isa import COMPLETION_BYTES, PACKET_BYTES, DeviceState, Packet, csr
 from golden.backend import CmodelBackend
@@ -108,6 +109,16 @@ class DeviceVerbs:
         """Queue packets; registers that depend on time are not compared until `settle`."""
         self.found.idle = False
         await self.queue(packets, way)
+
+    def refuse(self, faults: Sequence[FaultRange]) -> None:
+        """From now on DRAM refuses these, and nothing else."""
+        for memory in (self.memory, self.model):
+            memory.set_faults(list(faults))
+
+    async def finish(self) -> None:
+        """Wait, by reading alone, until nothing is queued or the queue has stopped."""
+        while not await self.is_idle():
+            pass
 
     async def settle(self) -> None:
         """Wait until nothing is queued or the queue has stopped; then compare all registers."""

@@ -27,6 +27,8 @@ from tb.seqs.windows import WINDOW_BREAKS
 _STRIDE_BYTE = 36
 """Where a descriptor's strides start."""
 _SIZES = (3, 4)
+UNKNOWN_OPCODES = (10, 15, 0x8000_0001)
+"""Some of those that are no operation."""
 _ALL_DESC = FLAGS["SRC1_DESC"].mask | FLAGS["SRC2_DESC"].mask | FLAGS["DST_DESC"].mask
 
 
@@ -100,7 +102,7 @@ def _typed(packet: Packet, name: str, dtype: int) -> Packet:
 
 
 _OF_A_PRODUCT: dict[str, Callable[[Packet, Arena], Packet]] = {
-    "unknown opcode": lambda p, a: replace(p, opcode=a.rng.choice((10, 15, 0x8000_0001))),
+    "unknown opcode": lambda p, a: replace(p, opcode=a.rng.choice(UNKNOWN_OPCODES)),
     "reserved flag": lambda p, _: replace(p, flags=p.flags | 1 << 16),
     "reserved parameter": lambda p, _: replace(p, params=(*p.params[:4], 0, 1, *p.params[6:])),
     "reserved flag, unknown type": lambda p, _: replace(p, flags=p.flags | 1 << 16 | 0xFF),

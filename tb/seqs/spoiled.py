@@ -25,13 +25,14 @@ from driver.isa import (
     begins_window,
 )
 from driver.isa.image import PROGRAM_RAM
+from driver.isa.layout import DESCRIPTOR_FIELDS, WINDOW_FIELDS
 from tb.seqs.arena import Arena
+from tb.seqs.broken import UNKNOWN_OPCODES
 from tb.seqs.loading import LISTED
 from tb.seqs.packets import MAKERS, nop
 
 _LONGEST = 9
 _WRONGS_AT_A_TIME = (2, 2, 3)
-_UNKNOWN_OPCODES = (10, 15, 0x8000_0001)
 _UNKNOWN = 0.05
 """Part of the packets with such an opcode, which hides all else."""
 _NO_SUCH_TYPE = range(max(DType) + 1, 16)
@@ -55,9 +56,9 @@ _WRONG_VALUES = {
     Opcode.LOAD: (("line", PROGRAM_RAM - 1), ("lines", 0)),
 }
 """Parameters and a value of each that is always wrong."""
-# Bytes of a descriptor, of windows too.
-_BASE, _DTYPE, _RANK, _FIRST_SIZE = 0, 8, 12, 16
-_RESERVED, _WINDOW_RESERVED = 56, 44
+_OF_DESCRIPTOR = {field.name: field.offset for field in DESCRIPTOR_FIELDS}
+"""Where its fields are; up to the first size, those of a window are there too."""
+_OF_WINDOW = {field.name: field.offset for field in WINDOW_FIELDS}
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def spoiled(arena: Arena) -> Spoiled:
     faults = _unreadable(packet, arena, first) if rng.random() < _UNREADABLE else ()
     wrongs += ["unreadable line"] * len(faults)
     if rng.random() < _UNKNOWN:
-        packet = replace(packet, opcode=rng.choice(_UNKNOWN_OPCODES))
+        packet = replace(packet, opcode=rng.choice(UNKNOWN_OPCODES))
         wrongs.append("opcode")
     return Spoiled(packet, tuple(wrongs), faults)
 
@@ -188,17 +189,17 @@ _Word = Callable[[random.Random, bytes], tuple[int, bytes]]
 """What is written into the bytes of a descriptor, and from which byte on."""
 
 
-def _word(offset: int, *values: int) -> _Word:
-    return lambda rng, _: (offset, struct.pack("<I", rng.choice(values)))
+def _word(name: str, *values: int) -> _Word:
+    return lambda rng, _: (_OF_DESCRIPTOR[name], struct.pack("<I", rng.choice(values)))
 
 
 def _reserved_word(rng: random.Random, data: bytes) -> tuple[int, bytes]:
-    offset = _WINDOW_RESERVED if begins_window(data) else _RESERVED
-    return offset, struct.pack("<I", 1 << rng.randrange(32))
+    offsets = _OF_WINDOW if begins_window(data) else _OF_DESCRIPTOR
+    return offsets["reserved"], struct.pack("<I", 1 << rng.randrange(32))
 
 
 def _far_base(rng: random.Random, data: bytes) -> tuple[int, bytes]:
-    return _BASE, struct.pack("<Q", _BEYOND | rng.choice(_ODD))
+    return _OF_DESCRIPTOR["base"], struct.pack("<Q", _BEYOND | rng.choice(_ODD))
 
 
 def _known(packet: Packet, arena: Arena, first: int) -> list[int]:
@@ -246,9 +247,9 @@ _WRONGS: dict[str, tuple[int, Callable[[Packet, Arena, int], Packet | None]]] = 
     "address out of range": (4, _far_address),
     "address misaligned": (4, _odd_address),
     "descriptor's base": (4, _in_descriptor(_far_base)),
-    "descriptor's type": (4, _in_descriptor(_word(_DTYPE, *_NO_SUCH_TYPE))),
-    "descriptor's rank": (4, _in_descriptor(_word(_RANK, *_NO_SUCH_RANK))),
-    "descriptor's size": (4, _in_descriptor(_word(_FIRST_SIZE, 0))),
+    "descriptor's type": (4, _in_descriptor(_word("dtype", *_NO_SUCH_TYPE))),
+    "descriptor's rank": (4, _in_descriptor(_word("rank", *_NO_SUCH_RANK))),
+    "descriptor's size": (4, _in_descriptor(_word("size", 0))),
     "descriptor's reserved word": (4, _in_descriptor(_reserved_word)),
 }
 """How often each comes, and what it does to a packet, in the arena with its contents, of which the

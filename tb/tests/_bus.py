@@ -103,8 +103,7 @@ class Interrupts(BusTest):
             self.rng.shuffle(commands)
             for packet, way in commands:
                 await self.command([packet], way)
-                while not await self.is_idle():
-                    pass
+                await self.finish()
                 some = self.rng.sample(alone, self.rng.randint(0, len(alone)))
                 await self._compare_causes(enabled, [0, *some])
                 if packet is broken:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -24,14 +23,13 @@ from tb.agents.packet_queue import FIRST_QUEUE_WAYS, Way
 from tb.env.base_test import BusTest
 from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch
-from tb.seqs.broken import BREAKS
+from tb.seqs.broken import BREAKS, UNKNOWN_OPCODES
 from tb.seqs.faults import FAULTS, Faulty
 from tb.seqs.images import EXAMPLE, IMAGE_BREAKS
 from tb.seqs.loading import broken_load, example_load, programs_apart, reload, square_list
 from tb.seqs.packets import fill, matmul
 from tb.seqs.spoiled import spoiled
 
-_UNKNOWN_OPCODE = 0xFF
 _LONGEST = 20
 """Largest size of a random operand's dimension."""
 
@@ -48,11 +46,6 @@ class Failing(BusTest):
         if not await self.read(csr.ERROR_CODE):
             raise Mismatch(f"{name}: the device accepted the command, expected an error")
         await self.acknowledge()
-
-    def refuse(self, faults: Sequence[FaultRange]) -> None:
-        """From now on DRAM refuses these, and nothing else."""
-        for memory in (self.memory, self.model):
-            memory.set_faults(list(faults))
 
     async def expect_success(self, way: Way) -> None:
         """All goes on."""
@@ -181,7 +174,7 @@ class RefusedAccesses(Failing):
                 await self._refused(f"{name}, {response.name}", replace(faulty, fault=fault), way)
         ring = range(self.ring_base, self.ring_base + RING_ENTRIES * PACKET_BYTES)
         records = range(self.records_base, self.records_base + RING_ENTRIES * COMPLETION_BYTES)
-        fence, unknown = Packet(Opcode.FENCE, FLAGS["IRQ"].mask), Packet(_UNKNOWN_OPCODE)
+        fence, unknown = Packet(Opcode.FENCE, FLAGS["IRQ"].mask), Packet(UNKNOWN_OPCODES[0])
         for name, packet, addresses, write in (
             ("packet", fence, ring, False),
             ("record", fence, records, True),

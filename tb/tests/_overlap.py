@@ -150,12 +150,10 @@ class _FailingStreams(Resets):
     async def _fails(self, name: str, stream: FailingStream, faults: list[FaultRange]) -> None:
         self.place()
         before = await self.read(csr.COMPLETED)
-        for memory in (self.memory, self.model):
-            memory.set_faults(faults)
+        self.refuse(faults)
         await self.command(stream.packets, Way.RING)
         await self.settle()
-        for memory in (self.memory, self.model):
-            memory.set_faults([])
+        self.refuse(())
         if not await self.read(csr.ERROR_CODE):
             raise Mismatch(f"{name}: the device accepted the command, expected an error")
         completed = await self.read(csr.COMPLETED) - before
@@ -262,8 +260,7 @@ class SyncsOfBothQueues(BusTest):
 
     async def _causes(self) -> None:
         """IRQ_STATUS when all is completed: `complete` of a queue whose SYNC asked for it."""
-        while not await self.is_idle():
-            pass
+        await self.finish()
         found, expected = await self.read(csr.IRQ_STATUS), self.model.read_csr(csr.IRQ_STATUS)
         expect("causes in IRQ_STATUS", found, expected)
         await self.write(csr.IRQ_STATUS, IRQ_ALL)
@@ -277,15 +274,12 @@ class SyncsOfBothQueues(BusTest):
         copy = Packet(
             Opcode.COPY, flag_word(DType.INT8, DType.INT8), line, dst=dst, params=(_LINE,)
         )
-        fault = FaultRange(line, line + _LINE, on_read=False)
-        for memory in (self.memory, self.model):
-            memory.set_faults([fault])
+        self.refuse([FaultRange(line, line + _LINE, on_read=False)])
         await self.command([self._fill(_LONG_FILL), sync], waiting)
         await self.irq_after(delay)  # of two queues, what is taken first goes first
         await self.command([copy], other)
         await self.settle()
-        for memory in (self.memory, self.model):
-            memory.set_faults([])
+        self.refuse(())
         expect("error of a SYNC", await self.read(csr.ERROR_CODE) & _CODE, ErrorCode.BUS_WRITE)
         await self.acknowledge()
 

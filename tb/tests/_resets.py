@@ -124,8 +124,7 @@ class LoadsRefusedLate(Resets):
         await self.irq_after(delay)
         self.memory.set_faults([fault])
         refused = await self._error(new)
-        for memory in (self.memory, self.model):
-            memory.set_faults([])
+        self.refuse(())
         code = None
         if refused:
             expect("a LOAD that DRAM refuses", refused, ErrorCode.BUS_READ)
@@ -156,8 +155,7 @@ class LoadsRefusedLate(Resets):
 
     async def _error(self, packet: Packet) -> int:
         """The code of the last command, in its record too; the model's may be another."""
-        while not await self.is_idle():
-            pass
+        await self.finish()
         code = await self.read(csr.ERROR_CODE) & csr.ERROR_CODE_CODE_MASK
         slot = (await self.read(csr.COMPLETED) - 1) % RING_ENTRIES
         address = self.records.start + slot * COMPLETION_BYTES

@@ -11,6 +11,7 @@ import torch
 from tb.ops.samples.model import BOOL, EVERY, FLOATS, NUMBERS, Sample, T
 
 _SUMMED = (*FLOATS, torch.int32, torch.int64, torch.int8, torch.uint8, *BOOL)
+_SCANNED = (*FLOATS, torch.int32, torch.int64, torch.int8, *BOOL)
 _DIMS: tuple[tuple[tuple[int, ...], object, bool], ...] = (
     ((3, 21), [1], False),
     ((3, 21), [0], True),
@@ -36,13 +37,14 @@ def _sums() -> Iterator[Sample]:
     yield Sample("aten.sum.default", (T(),), _SUMMED)
     yield Sample("aten.mean.default", (T(),), FLOATS)
     for shape, dims, keep in (*_DIMS, *_EMPTY_SUMS):
-        types, special = _SUMMED if shape == (3, 21) else FLOATS, _has_bounds(shape)
+        types = _SUMMED if shape == (3, 21) else FLOATS
+        special = _has_bounds(shape)
         yield Sample("aten.sum.dim_IntList", (T(shape), dims, keep), types, special=special)
         yield Sample("aten.mean.dim", (T(shape), dims, keep), FLOATS, special=special)
     for name in ("var", "std"):
         for shape, dims, keep in _DIMS:
             for correction in (0, 1):
-                kwargs, args = {"correction": correction, "keepdim": keep}, (T(shape), dims)
+                args, kwargs = (T(shape), dims), {"correction": correction, "keepdim": keep}
                 special = _has_bounds(shape)
                 yield Sample(f"aten.{name}.correction", args, FLOATS, kwargs, special=special)
         whole = {"correction": 1}
@@ -80,8 +82,8 @@ def _truth() -> Iterator[Sample]:
 
 def _scans() -> Iterator[Sample]:
     for shape, dim in (((3, 21), 1), ((5, 4), 0), ((2, 3, 17), 1), ((1,), 0), ((), 0), ((0, 3), 0)):
-        types = (*FLOATS, torch.int32, torch.int64, torch.int8, *BOOL)
-        types, special = types if shape == (3, 21) else FLOATS, _has_bounds(shape)
+        types = _SCANNED if shape == (3, 21) else FLOATS
+        special = _has_bounds(shape)
         yield Sample("aten.cumsum.default", (T(shape), dim), types, special=special)
     yield Sample("aten.cumsum_.default", (T((3, 9), plain=True), 1))
 
