@@ -10,7 +10,7 @@ import torch
 
 import tb.run
 from driver.config import load_config
-from driver.errors import InputError, SimulatorDied, VerdictError
+from driver.errors import AssertionFailed, InputError, SimulatorDied, VerdictError
 from driver.isa import ErrorCode, Opcode
 from driver.reproduce import parse_op_range
 from driver.results import OpEvent, RunResult, RunSpec, read_json, write_json
@@ -120,6 +120,19 @@ def test_the_line_of_a_device_that_stops_runs_the_prefix_that_it_needs(
     assert result.reproduce.endswith("--op 0..5")
     again = run(tmp_path, monkeypatch, Hanging, op_filter=5, op_from=0)
     assert again.ops[-1].failure == result.ops[-1].failure
+
+
+def test_a_device_that_stops_in_its_reset_fails_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Dead(Device):
+        def __init__(self) -> None:
+            raise AssertionFailed(("npu_fifo.sv", 63), "CountInRange", "15 words", 1, "sim.log")
+
+    result = run(tmp_path, monkeypatch, Dead)
+    assert (result.status, result.ops) == ("fail", ())
+    assert result.message is not None
+    assert result.message.startswith("blame rtl: the device stopped before the first op: assertion")
 
 
 class Dying(Hanging):

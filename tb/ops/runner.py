@@ -72,15 +72,18 @@ def run_ops(
     """Run the entries of `module`, all or those that the spec picks.
 
     A device that stops (it hangs, an assertion fails) fails its op, and the ops after it do not
-    run. RunBroken, with the ops that were finished, when something around the device stops, or
-    when a SIGINT ends the run.
+    run; one that stops when it is brought up fails the run. RunBroken, with the ops that were
+    finished, when something around the device stops, or when a SIGINT ends the run.
     """
     entries = list(module.cases(spec, config))
     plan = _Plan(entries, _picked(spec, entries), module, [])
     progress.plan(len(plan.picked))
     stall = getattr(module, "DRAM_STALL", 0)
     state = _RunState()
-    session = Session(spec, config, stall=stall)
+    try:
+        session = Session(spec, config, stall=stall)
+    except VerdictError as error:
+        return _never_began(spec, error)
     try:
         _take(session, plan, state, progress)
     finally:
@@ -142,6 +145,13 @@ def _take(session: Session, plan: _Plan, state: _RunState, progress: RunObserver
         state.notes.append(f"the device stopped in {place_of(stop.case)}: no op after it was run")
     except KeyboardInterrupt:  # what was finished is told
         state.interrupted = True
+
+
+def _never_began(spec: RunSpec, error: VerdictError) -> RunResult:
+    """The result of a run whose device stops in its reset, or before its first command."""
+    said = f"blame rtl: the device stopped before the first op: {error}"
+    failed = {"status": "fail", "message": said}
+    return _result(spec, _RunState(), []).model_copy(update=failed)
 
 
 def _siblings(entries: Sequence[Runnable], rows: Sequence[OpRow]) -> list[Runnable]:
