@@ -24,10 +24,12 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from driver.isa import DType
 from driver.runtime.torch_types import NPU_TYPES
-from golden.bounds.elementwise import true_of
+from golden.bounds.elementwise import EXP_LIMIT, true_of
 from golden.bounds.exact import moved
 from golden.bounds.expectation import (
+    FLUSH,
     TINY,
     Expectation,
     Rule,
@@ -40,13 +42,16 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import finite
-from golden.calls import OpCall
-from golden.formats import FLOAT_FORMATS
+from golden.calls import OpCall, truths, widened
+from golden.formats import FLOAT_FORMATS, Floats, Mask
 from golden.tensors import values_of
 
 Tensor = torch.Tensor
 _TORCH = 4
 """How often the NPU's roundings count for torch."""
+_LARGE = 2.0**100
+"""Stands for an infinity."""
+_MAX = FLOAT_FORMATS[DType.FP32].max_finite
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,10 @@ class _Terms:
     """Of torch alone."""
     factor: Tensor | float = 1.0
     """What a subnormal number on the way is multiplied by afterwards."""
+    peak: Tensor | float = 0.0
+    """The largest magnitude on the way, where that is not `size`."""
+    true: Tensor | None = None
+    """The true value where float64's own formula cancels; None: that of the op."""
 
 
 Terms = Callable[[OpCall], _Terms]
@@ -77,13 +86,15 @@ def _chain(steps: int, *terms: Terms) -> Rule:
                 found.append(None)
                 continue
             made, true = given(subject.call), true_of(subject, at)
+            if made.true is not None:
+                true = values_of(made.true)
             shape, dtype = tuple(true.shape), answer.dtype
             size = np.abs(np.where(np.isfinite(true), true, 0.0))
             if made.size is not None:
                 size = np.maximum(size, values_of(made.size.broadcast_to(shape)))
-            extra, of_torch, factor = (
+            extra, of_torch, factor, peak = (
                 values_of(torch.as_tensor(x, dtype=torch.float64).broadcast_to(shape))
-                for x in (made.other, made.torch, made.factor)
+                for x in (made.other, made.torch, made.factor, made.peak)
             )
             grown = steps * U * (1 + 2 * steps * U)
             npu = grown * size + extra + steps * TINY * (1 + factor)
@@ -91,11 +102,28 @@ def _chain(steps: int, *terms: Terms) -> Rule:
             if is_short(dtype):
                 least = 2.0 ** FLOAT_FORMATS[NPU_TYPES[dtype]].min_quantum
                 far = far + 3 * (unit(dtype) * size + least * (1 + factor))
-            made_near = near(dtype, true, npu, far, peak=size)
-            found.append(torch_open(made_near, ~np.isfinite(true)))
+            result = near(dtype, true, npu, far, peak=np.maximum(size, peak))
+            result = unclaimed(result, vanishing(subject.call, at, true, factor))
+            found.append(torch_open(result, ~np.isfinite(true)))
         return tuple(found)
 
     return rule
+
+
+def vanishing(call: OpCall, at: int, true: Floats, factor: Floats) -> Mask:
+    """Infinite results that are NaN if the factor of an infinite operand is 0 in fp32.
+
+    `factor`: what a subnormal number on the way is multiplied by."""
+    if np.isfinite(true).all():
+        return np.zeros(true.shape, np.bool_)
+    large = {
+        name: widened(value).nan_to_num(nan=0.0, posinf=_LARGE, neginf=-_LARGE)
+        for name, value in call.arguments.items()
+        if isinstance(value, Tensor) and value.is_floating_point()
+    }
+    size = truths(call, **large)[at]
+    assert size is not None
+    return np.isinf(true) & (np.abs(values_of(size)) < _LARGE * 4 * FLUSH * (1 + factor))
 
 
 def _plain(*names: str) -> Terms:
@@ -119,11 +147,19 @@ def _elu(call: OpCall) -> _Terms:
     g, x = finite(call["grad_output"]).abs(), finite(call["self_or_result"])
     near_zero = torch.clamp(x, max=0.0)
     if call["is_result"]:
-        size = g * abs(step) * (near_zero.abs() + abs(alpha * scale))
+        low = near_zero.abs() + abs(alpha * scale)
+        size = g * abs(step) * low
     else:
-        a = step * near_zero
-        size = g * abs(step * alpha * scale) * a.exp() * (1 + a.abs())
-    return _Terms(size, factor=1 + g * abs(step))
+        low = step * near_zero
+        size = g * abs(step * alpha * scale) * low.exp() * (1 + low.abs())
+    first = g * max(abs(step), abs(step * alpha * scale))  # what torch begins with
+    lost = torch.where(first >= _MAX, torch.inf, 0.0)
+    return _Terms(size, factor=1 + g * abs(step) + low.abs(), torch=lost)
+
+
+def _gate_of_six(call: OpCall) -> _Terms:
+    x = finite(call["self"])
+    return _Terms(factor=1 + x.abs(), peak=x.abs() * torch.clamp(x.abs() + 3, max=6.0))
 
 
 def _hardswish(call: OpCall) -> _Terms:
@@ -137,7 +173,8 @@ def _softplus(call: OpCall) -> _Terms:
     steep = g * torch.sigmoid(a) * (1 + a.abs() * torch.sigmoid(-a))
     close = (a - float(call["threshold"])).abs() <= 2 * U * a.abs()
     jump = torch.where(close, g * torch.sigmoid(-a), 0.0)
-    return _Terms(steep, other=jump, factor=1 + g)
+    lost = torch.where(g * a.exp() * (1 + 16 * U) >= _MAX, torch.inf, 0.0)
+    return _Terms(steep, other=jump, factor=1 + g, torch=lost)
 
 
 def _log_sigmoid(call: OpCall) -> _Terms:
@@ -150,16 +187,27 @@ def _glu(call: OpCall) -> _Terms:
     value, gate = finite(call["self"]).chunk(2, dim)
     dtype = call["grad_output"].dtype
     rounded = 8 * U + (4 * unit(dtype) if is_short(dtype) else 0.0)
-    lost = rounded * g * value.abs() * torch.sigmoid(gate)
+    soft = torch.sigmoid(gate)
+    lost = [g * _lost(gate), g * value.abs() * (rounded * soft + _lost(gate))]
     factor = 1 + g * (1 + value.abs())
+    wide, infinite = widened(call["grad_output"]), widened(call["self"])
+    value, gate = infinite.chunk(2, dim)
+    soft, rest = torch.sigmoid(gate), torch.sigmoid(-gate)
     return _Terms(
-        torch=torch.cat([torch.zeros_like(lost), lost], dim), factor=torch.cat([factor] * 2, dim)
+        torch=torch.cat(lost, dim),
+        factor=torch.cat([factor] * 2, dim),
+        true=torch.cat([wide * soft, wide * (value * soft * rest)], dim),
     )
 
 
 def _gated(call: OpCall) -> _Terms:
-    value, _ = finite(call["self"]).chunk(2, call["dim"])
-    return _Terms(factor=1 + value.abs())
+    value, gate = finite(call["self"]).chunk(2, call["dim"])
+    return _Terms(factor=1 + value.abs(), torch=value.abs() * _lost(gate))
+
+
+def _lost(gate: Tensor) -> Tensor:
+    """σ where torch's is 0, because its e^−x is infinite."""
+    return torch.where(gate <= -EXP_LIMIT, torch.sigmoid(gate), 0.0)
 
 
 def _pair(call: OpCall) -> _Terms:
@@ -197,7 +245,7 @@ RULES: dict[str, Rule] = {
     "elu_backward": _chain(9, _elu),
     "hardtanh_backward": _cut(moved),
     "hardsigmoid_backward": _cut(_chain(2, _plain())),
-    "hardswish": _chain(5, _plain("self")),
+    "hardswish": _chain(5, _gate_of_six),
     "hardswish_backward": _chain(5, _hardswish),
     "softplus_backward": _chain(8, _softplus),
     "log_sigmoid_forward": _chain(5, _plain(), _plain()),

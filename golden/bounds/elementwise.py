@@ -21,6 +21,7 @@ from dataclasses import replace
 import numpy as np
 import torch
 
+from driver.isa import DType
 from golden.bounds.budgets import CORRECT, SHORT, ULPS
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import (
@@ -40,7 +41,7 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.remainders import floored
 from golden.calls import OpCall, truths, widened
-from golden.formats import Floats
+from golden.formats import FLOAT_FORMATS, Floats
 from golden.tensors import values_of
 
 
@@ -148,13 +149,32 @@ def _gelu(call: OpCall) -> torch.Tensor:
 
 
 def _size(call: OpCall) -> torch.Tensor:
-    return _wide(call["self"])
+    """Of gelu: torch doubles x on the way."""
+    return _lost(_operand(call), FLOAT_FORMATS[DType.FP32].max_finite / 2)
 
 
-def _wide(value: object) -> torch.Tensor:
-    return torch.as_tensor(widened(value))
+def _exponential(call: OpCall) -> torch.Tensor:
+    """Of silu, sinh and cosh: torch's e^|x| is infinite although the result is not."""
+    return _lost(0 * _operand(call), EXP_LIMIT, _operand(call))
 
 
+def _one(call: OpCall) -> torch.Tensor:
+    """Of erf in 16 bits, where torch approximates 1 − erf."""
+    x = _operand(call)
+    return torch.ones_like(x) if is_short(call["self"].dtype) else 0 * x
+
+
+def _lost(scale: torch.Tensor, limit: float, x: torch.Tensor | None = None) -> torch.Tensor:
+    """`scale`, infinite where |x| is at `limit` or beyond; x is `scale` itself by default."""
+    return torch.where((scale if x is None else x).abs() >= limit, torch.inf, scale)
+
+
+def _operand(call: OpCall) -> torch.Tensor:
+    return torch.as_tensor(widened(call["self"])).double()
+
+
+EXP_LIMIT = 88.0
+"""From here on e^x of torch's vectors may be infinite."""
 DOMAIN = 2.0**16 * np.pi
 """Up to here sin and cos are accurate (docs/numerics.md)."""
 
@@ -227,11 +247,13 @@ RULES: dict[str, Rule] = {
     "gelu": function("gelu", 6.0, true=_gelu, torch_scale=_size),
     **{name: periodic(name, 3.0) for name in ("sin", "cos")},
     "tan": _tangent,
-    **_functions(3.0, "asin", "acos", "atan", "atan2", "sinh", "cosh", "asinh", "acosh", "atanh"),
+    **_functions(3.0, "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh"),
+    **{name: function(name, 3.0, torch_scale=_exponential) for name in ("sinh", "cosh")},
     **_functions(1.0, "sqrt"),
     **_functions(2.0, "reciprocal"),
     **_functions(3.0, "rsqrt", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p"),
-    **_functions(3.0, "tanh", "erf"),
+    **_functions(3.0, "tanh"),
+    "erf": function("erf", 3.0, torch_scale=_one),
     **_functions(4.0, "sigmoid"),
-    **_functions(5.0, "silu"),
+    "silu": function("silu", 5.0, torch_scale=_exponential),
 }

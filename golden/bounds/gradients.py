@@ -36,8 +36,10 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
+from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import moved
 from golden.bounds.expectation import (
@@ -50,10 +52,13 @@ from golden.bounds.expectation import (
     gamma,
     is_short,
     near,
+    torch_open,
+    unclaimed,
     unit,
 )
 from golden.bounds.reductions import finite, roundings
 from golden.calls import OpCall
+from golden.formats import FLOAT_FORMATS
 from golden.tensors import values_of
 
 Tensor = torch.Tensor
@@ -86,12 +91,21 @@ def _by_slope(slope: Callable[[OpCall], _Slope], steps: int) -> Rule:
         own = (g * made.npu + steps * U * size) * GROWN + TINY * (2 + g + made.peak)
         other = TORCH * own + g * (made.torch + FLUSH) + FLUSH
         if is_short(dtype):
+            least = 2.0 ** FLOAT_FORMATS[NPU_TYPES[dtype]].min_quantum
             other = other + 3 * unit(dtype) * (size + g * made.npu / U)
+            other = other + least * (2 + made.peak)
         peak = torch.maximum(made.peak * torch.clamp(g, min=1.0), size)
         true = true_of(subject)
         npu, far, top = (values_of(torch.broadcast_to(x, true.shape)) for x in (own, other, peak))
         limit = top if is_short(dtype) else 0.0
-        return (near(dtype, true, npu, far, peak=top, torch_peak=limit),)
+        result = near(dtype, true, npu, far, peak=top, torch_peak=limit)
+        # An infinite g times a slope that may be 0, or of the other sign.
+        infinite = torch.from_numpy(np.asarray(np.isinf(true)))
+        lost, of_torch = (
+            (infinite & (made.value.abs() <= error + FLUSH)).numpy()
+            for error in (2 * made.npu, TORCH * made.npu + made.torch)
+        )
+        return (torch_open(unclaimed(result, lost), of_torch),)
 
     return rule
 
