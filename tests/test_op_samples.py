@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,35 @@ def test_samples_are_answered_within_their_bounds(pair: DevicePair, op: str) -> 
         wrong += [problem] if problem else []
     assert not wrong, "\n".join([f"{len(wrong)} wrong", *wrong[:8]])
     assert compared > 0
+
+
+WIDE = {"any": "wide", "positive": "wide positive"}
+INCONSISTENT = "aten._scaled_dot_product_flash_attention_for_cpu_backward.default"
+"""Its operands are results of each other: with others, its exponential overflows."""
+
+
+def widened(value: object) -> object:
+    """The same argument with numbers of every size."""
+    if isinstance(value, list):
+        return [widened(item) for item in value]
+    if isinstance(value, T) and value.dtype is None and value.values in WIDE:
+        return replace(value, values=WIDE[value.values])
+    return value
+
+
+@pytest.mark.broad
+@pytest.mark.parametrize("op", sorted(set(SAMPLES) - {INCONSISTENT}))
+def test_numbers_of_every_size_are_answered_within_their_bounds(pair: DevicePair, op: str) -> None:
+    """torch's formulas overflow, and float64's cancel, where small operands do not show it."""
+    wrong: list[str] = []
+    for number, sample in enumerate(SAMPLES[op]):
+        kwargs = {name: widened(value) for name, value in sample.kwargs.items()}
+        spread = replace(sample, args=tuple(map(widened, sample.args)), kwargs=kwargs)
+        for dtype in sample.dtypes:
+            for name in ("dense", "rows of 33", "17") if spread.free else ("dense",):
+                problem, _ = problem_with(pair, SampleCall(name, spread, dtype, number))
+                wrong += [problem] if problem else []
+    assert not wrong, "\n".join([f"{len(wrong)} wrong", *wrong[:8]])
 
 
 CHOICES = [(op, rule.name) for op, row in LOWERINGS.items() for rule in row.rules[1:]]

@@ -13,7 +13,10 @@ z ÷ (1 + z) the roundings are relative to 1.
 
 torch computes the same pieces, in fp32 with functions of up to 4 ULP, with 1 − σ(b) as a difference
 for glu's gate: 4u of σ more, and σ rounded to a 16-bit type. In 16 bits it rounds up to three
-times more.
+times more. σ of a gate below −EXP_LIMIT is 0 there, and products that overflow on the way are
+infinite. float64's 1 − σ cancels in glu's gradient, so that its truth is another formula's here.
+
+An infinite operand times a factor that is 0 in fp32, but not in float64, is NaN: `vanishing`.
 """
 
 from __future__ import annotations
@@ -25,7 +28,6 @@ import numpy as np
 import torch
 
 from driver.isa import DType
-from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.elementwise import EXP_LIMIT, true_of
 from golden.bounds.exact import moved
 from golden.bounds.expectation import (
@@ -36,6 +38,7 @@ from golden.bounds.expectation import (
     Subject,
     U,
     is_short,
+    least,
     near,
     torch_open,
     unclaimed,
@@ -100,8 +103,7 @@ def _chain(steps: int, *terms: Terms) -> Rule:
             npu = grown * size + extra + steps * TINY * (1 + factor)
             far = npu + (_TORCH - 1) * grown * size + of_torch
             if is_short(dtype):
-                least = 2.0 ** FLOAT_FORMATS[NPU_TYPES[dtype]].min_quantum
-                far = far + 3 * (unit(dtype) * size + least * (1 + factor))
+                far = far + 3 * (unit(dtype) * size + least(dtype) * (1 + factor))
             result = near(dtype, true, npu, far, peak=np.maximum(size, peak))
             result = unclaimed(result, vanishing(subject.call, at, true, factor))
             found.append(torch_open(result, ~np.isfinite(true)))
@@ -213,8 +215,11 @@ def _lost(gate: Tensor) -> Tensor:
 def _pair(call: OpCall) -> _Terms:
     """Gradients of losses: a difference, scaled; torch rounds the scale first."""
     g = finite(call["grad_output"]).abs()
-    x, t = finite(call["self"]), finite(call["target"])
-    return _Terms(factor=1 + g + (x - t).abs())
+    apart = (finite(call["self"]) - finite(call["target"])).abs()
+    dtype = call["self"].dtype
+    over = 2 * apart * torch.clamp(g, min=1.0) * (1 + unit(dtype)) >= torch.finfo(dtype).max
+    lost = torch.where(over, torch.inf, 0.0) if is_short(dtype) else 0.0
+    return _Terms(factor=1 + g + apart, torch=lost)
 
 
 def _cross_entropy(call: OpCall) -> _Terms:

@@ -28,6 +28,7 @@ from golden.bounds.expectation import (
     Subject,
     gamma,
     is_short,
+    least,
     near,
     torch_open,
     unit,
@@ -68,7 +69,7 @@ def _convolution(subject: Subject) -> tuple[Expectation | None, ...]:
         npu = gamma(own + 3) * size + TINY * (terms + 1)
         other = gamma(2 * terms + 3) * size + (terms + 1) * (TINY + FLUSH)
         if short:
-            other = other + (stored + 2) * (unit(answer.dtype) * size + FLUSH)
+            other = other + (stored + 2) * (unit(answer.dtype) * size + FLUSH + least(answer.dtype))
         made = near(
             answer.dtype,
             true_of(subject, at),

@@ -130,6 +130,11 @@ def unit(dtype: torch.dtype) -> float:
     return FLOAT_FORMATS[NPU_TYPES[dtype]].unit_roundoff
 
 
+def least(dtype: torch.dtype) -> float:
+    """The smallest number of a floating-point type, a subnormal."""
+    return float(2.0 ** FLOAT_FORMATS[NPU_TYPES[dtype]].min_quantum)
+
+
 def is_short(dtype: torch.dtype) -> bool:
     """A 16-bit floating-point type."""
     return dtype in (torch.float16, torch.bfloat16)

@@ -39,7 +39,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import moved
 from golden.bounds.expectation import (
@@ -51,6 +50,7 @@ from golden.bounds.expectation import (
     U,
     gamma,
     is_short,
+    least,
     near,
     torch_open,
     unclaimed,
@@ -58,7 +58,6 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.reductions import finite, roundings
 from golden.calls import OpCall
-from golden.formats import FLOAT_FORMATS
 from golden.tensors import values_of
 
 Tensor = torch.Tensor
@@ -91,9 +90,8 @@ def _by_slope(slope: Callable[[OpCall], _Slope], steps: int) -> Rule:
         own = (g * made.npu + steps * U * size) * GROWN + TINY * (2 + g + made.peak)
         other = TORCH * own + g * (made.torch + FLUSH) + FLUSH
         if is_short(dtype):
-            least = 2.0 ** FLOAT_FORMATS[NPU_TYPES[dtype]].min_quantum
             other = other + 3 * unit(dtype) * (size + g * made.npu / U)
-            other = other + least * (2 + made.peak)
+            other = other + least(dtype) * (2 + made.peak)
         peak = torch.maximum(made.peak * torch.clamp(g, min=1.0), size)
         true = true_of(subject)
         npu, far, top = (values_of(torch.broadcast_to(x, true.shape)) for x in (own, other, peak))

@@ -25,8 +25,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from driver.runtime.torch_types import NPU_TYPES
-from golden.bounds.elementwise import true_of
+from golden.bounds.elementwise import EXP_LIMIT, true_of
 from golden.bounds.expectation import (
     FLUSH,
     SLACK,
@@ -37,6 +36,7 @@ from golden.bounds.expectation import (
     U,
     gamma,
     is_short,
+    least,
     near,
     torch_open,
     unclaimed,
@@ -44,19 +44,23 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.reductions import finite, roundings
 from golden.calls import OpCall, base_name, truths
-from golden.formats import FLOAT_FORMATS, Floats
+from golden.formats import Floats
 from golden.tensors import values_of
 
-_OVERFLOW = 88.0
+Tensor = torch.Tensor
 
 
 @dataclass(frozen=True)
 class _Elements:
     """Per element: the size that its roundings are relative to, and errors of either side."""
 
-    size: torch.Tensor
-    npu: torch.Tensor
-    torch: torch.Tensor
+    size: Tensor
+    npu: Tensor
+    torch: Tensor
+    peak: Tensor | None = None
+    """The largest magnitude on the way, where that is not `size`."""
+    true: Tensor | None = None
+    """The element, where float64's own formula overflows; None: that of the op."""
 
 
 def _operands(call: OpCall) -> tuple[torch.Tensor, torch.Tensor]:
@@ -83,7 +87,9 @@ def _limited(name: str) -> Callable[[OpCall], _Elements]:
         size = torch.where(d < limit, d**2 / (2 * limit or 1.0), far)
         size = torch.maximum(size, torch.where((d - limit).abs() <= 4 * U * d, far, 0.0))
         size = size * (limit if name == "delta" else 1.0)
-        return _Elements(size, 6 * U * size, 8 * U * size)
+        # torch rounds the square to 16 bits, then divides.
+        tiny = least(call["self"].dtype) / (limit or 1.0)
+        return _Elements(size, 6 * U * size, 8 * U * size + tiny)
 
     return elements
 
@@ -104,8 +110,9 @@ def _logits(call: OpCall) -> _Elements:
     soft = torch.logaddexp(-x, torch.zeros_like(x))
     if call["pos_weight"] is not None:
         soft = soft * ((finite(call["pos_weight"]) - 1).abs() * t.abs() + 1)
-    size = ((1 - t).abs() * x.abs() + soft) * _weight(call)
-    return _Elements(size, 11 * U * size, 22 * U * size)
+    plain = (1 - t).abs() * x.abs() + soft
+    size = plain * _weight(call)
+    return _Elements(size, 11 * U * size, 22 * U * size, torch.maximum(size, plain))
 
 
 def _margin(call: OpCall) -> _Elements:
@@ -113,7 +120,7 @@ def _margin(call: OpCall) -> _Elements:
     a = -x * t
     size = torch.logaddexp(a, torch.zeros_like(a))
     npu = U * a.abs() * torch.sigmoid(a) * 1.01 + 4 * U * size
-    return _Elements(size, npu, npu + U * (a.abs() + 10))
+    return _Elements(size, npu, npu + U * (a.abs() + 10), true=size)
 
 
 def _rule(elements: Callable[[OpCall], _Elements], *, decided: bool) -> Rule:
@@ -122,16 +129,17 @@ def _rule(elements: Callable[[OpCall], _Elements], *, decided: bool) -> Rule:
     def rule(subject: Subject) -> tuple[Expectation | None, ...]:
         call, dtype = subject.call, subject.answer().dtype
         made = elements(call)
-        true = true_of(subject)
+        true = true_of(subject) if made.true is None else values_of(_reduced(call, made.true))
         size, npu, other = (values_of(x) for x in (made.size, made.npu, made.torch))
         npu, other = npu + 4 * TINY, other + 4 * FLUSH
         if is_short(dtype):
             other = other + 5 * unit(dtype) * size + 2.0**-24
         odd = values_of(_odd(call)).astype(np.bool_) & (not decided)
-        peak = size
+        top = peak = size if made.peak is None else values_of(made.peak)
         count = size.size
         if call["reduction"]:
             peak = np.asarray(size.sum())
+            top = np.maximum(peak, top.max(initial=0.0))
             npu = np.asarray(npu.sum() + gamma(roundings(count)) * (peak + npu.sum()))
             other = np.asarray(other.sum() + gamma(count + 1) * (peak + other.sum()))
             odd = np.asarray(odd.any())
@@ -143,12 +151,18 @@ def _rule(elements: Callable[[OpCall], _Elements], *, decided: bool) -> Rule:
             size = peak
         if is_short(dtype):
             other = other + 2 * unit(dtype) * size
-        result = near(
-            dtype, true, npu, other, peak=peak, torch_peak=peak if is_short(dtype) else 0.0
-        )
+        limit = top if is_short(dtype) else 0.0
+        result = near(dtype, true, npu, other, peak=top, torch_peak=limit)
         return (unclaimed(torch_open(result, _overflows(call, true)), odd),)
 
     return rule
+
+
+def _reduced(call: OpCall, elements: torch.Tensor) -> torch.Tensor:
+    """The loss of these elements."""
+    if call["reduction"] == 0:
+        return elements
+    return elements.mean() if call["reduction"] == 1 else elements.sum()
 
 
 def _odd(call: OpCall) -> torch.Tensor:
@@ -166,7 +180,7 @@ def _overflows(call: OpCall, true: Floats) -> np.ndarray:
     if base_name(call.op) != "soft_margin_loss":
         return np.zeros(true.shape, np.bool_)
     x, t = _operands(call)
-    limit = _OVERFLOW if call["self"].dtype != torch.float16 else 11.0
+    limit = EXP_LIMIT if call["self"].dtype != torch.float16 else 11.0
     over = values_of(-x * t > limit).astype(np.bool_)
     return over if call["reduction"] == 0 else np.asarray(over.any())
 
@@ -210,14 +224,9 @@ def _gradient(subject: Subject) -> tuple[Expectation | None, ...]:
     npu = gamma(3) * size + apart * TINY * (1 + inverse)
     other = npu + apart * TINY * (1 + weight)
     if is_short(dtype):
-        other = other + 3 * unit(dtype) * size + apart * _least(dtype) * (1 + weight)
+        other = other + 3 * unit(dtype) * size + apart * least(dtype) * (1 + weight)
     first = float(finite(call["grad_output"]).abs().max()) * inverse  # what torch begins with
     return (near(dtype, true, npu, other, peak=size * total, torch_peak=apart * first),)
-
-
-def _least(dtype: torch.dtype) -> float:
-    """The least number of a type."""
-    return float(2.0 ** FLOAT_FORMATS[NPU_TYPES[dtype]].min_quantum)
 
 
 _ELEMENTS: dict[str, Callable[[OpCall], _Elements]] = {

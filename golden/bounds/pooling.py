@@ -12,7 +12,6 @@ from math import ceil, prod
 
 import numpy as np
 
-from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import equal
 from golden.bounds.expectation import (
@@ -22,12 +21,12 @@ from golden.bounds.expectation import (
     Subject,
     gamma,
     is_short,
+    least,
     near,
     unit,
 )
 from golden.bounds.reductions import finite
 from golden.calls import OpCall, base_name, truths
-from golden.formats import FLOAT_FORMATS
 from golden.tensors import values_of
 
 
@@ -76,8 +75,7 @@ def _gradient_of_average(subject: Subject) -> tuple[Expectation | None, ...]:
     error = gamma(count + 2) * size + (count + 1) * TINY
     if not is_short(dtype):
         return (near(dtype, true_of(subject), error, peak=size),)
-    least = 2.0 ** FLOAT_FORMATS[NPU_TYPES[dtype]].min_quantum
-    other = error + (count + 2) * (unit(dtype) * size + least)
+    other = error + (count + 2) * (unit(dtype) * size + least(dtype))
     return (near(dtype, true_of(subject), error, other, peak=size, torch_peak=size),)
 
 

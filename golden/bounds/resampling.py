@@ -7,9 +7,9 @@ rounded once and its sum has T roundings: with d dimensions within γ_{d·(T+2)}
 of |w|·|x|. torch computes coordinates r in fp32, within ε = 6u·(n + 1) for an input line of n; a
 weight changes by at most 2·|Δr| (|w′| ≤ 1 for linear weights, below 2 for cubic ones), also when
 the floor of r does, for the functions are continuous: 2·(T + 1)·ε·max|x| per dimension more. In 16
-bits it rounds weights, products and sums. A linear line that keeps its length is copied, whatever
-the factor. Where a number that is not finite meets any weight nothing is claimed: its weight may
-be 0.
+bits it rounds weights, 1 minus them, products and sums. A linear line that keeps its length is
+copied, whatever the factor. Where a number that is not finite meets any weight nothing is claimed:
+its weight may be 0.
 
 *col2im*: a sum of as many terms as windows reach an element, at most the kernel's size: γ_{K+2}
 times the same op on magnitudes. torch adds in the type itself, which may overflow on the way.
@@ -106,7 +106,7 @@ def _resampled(subject: Subject) -> tuple[Expectation | None, ...]:
     npu = gamma(dims * (taps + 2)) * size + dims * taps * TINY + SLACK * 1e3 * largest
     other = npu + moved * largest
     if is_short(answer.dtype):
-        other = other + dims * 4 * unit(answer.dtype) * size
+        other = other + dims * unit(answer.dtype) * (4 * size + 2 * largest)
     made = near(answer.dtype, true, npu, other, peak=size)
     return (unclaimed(made, odd > 0),)
 

@@ -153,6 +153,24 @@ def _near_limits(
     return (sign * 2.0**power * (1 + off)).to(dtype)
 
 
+def _wide(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
+    """Floats of every size from 2⁻¹⁵ to 2¹⁵, and up to ±200, where exponentials overflow."""
+    if not dtype.is_floating_point:
+        return _any(shape, dtype, generator, limit)
+    power, place = torch.rand((2, *shape), generator=generator)
+    sign = torch.randint(0, 2, shape, generator=generator) * 2.0 - 1.0
+    near_by = torch.randint(0, 2, shape, generator=generator).bool()
+    return torch.where(near_by, place * 400 - 200, sign * torch.exp2(power * 30 - 15)).to(dtype)
+
+
+def _wide_positive(
+    shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int
+) -> Tensor:
+    if not dtype.is_floating_point:
+        return _positive(shape, dtype, generator, limit)
+    return _wide(shape, dtype, generator, limit).abs()
+
+
 Values = Callable[[tuple[int, ...], torch.dtype, Generator, int], Tensor]
 VALUES: dict[str, Values] = {
     "any": _any,
@@ -167,6 +185,8 @@ VALUES: dict[str, Values] = {
     "rising": _rising,
     "all set": _all_set,
     "far": _far,
+    "wide": _wide,
+    "wide positive": _wide_positive,
 }
 
 
