@@ -11,8 +11,8 @@ true value; docs/numerics.md's accuracy table holds the measured maxima, which s
 
 torch computes 16-bit types in fp32 as well, rounding operands of another type to the result's
 first; that is a relative change of u16 of the operand, and part of torch's bound alone. Nothing is
-claimed of torch where it loses what the NPU keeps: e^|x| beyond EXP_LIMIT in silu, sinh and cosh, 2x
-in gelu. Its erf of 16-bit types is 1 minus an approximation: off by some ULP of 1.
+claimed of torch where it loses what the NPU keeps: e^|x| beyond EXP_LIMIT in silu, sinh and cosh,
+2x in gelu. Its erf of 16-bit types is 1 minus an approximation: off by some ULP of 1.
 """
 
 from __future__ import annotations
