@@ -15,7 +15,8 @@ In evaluation r = 1/√(v + eps) has three roundings more, and grad_input = g·s
 torch's batch norm has the same terms, any order of sums. Its layer norm takes Σh·x and Σh and
 multiplies out: r·h + β·x + c with β = (m·Σh − Σh·x)·r³/K, c = −β·m − r·Σh/K: γ_{K+10} of the
 magnitudes (|m|·Σ|h| + Σ|h·x|)·(|x| + |m|)·r³/K + r·(|h| + Σ|h|/K); weights alike; its group norm
-too. Three roundings to a 16-bit type.
+too. Three roundings to a 16-bit type; its layer norm adds up weights' gradients row by row in that
+type, in as many parts as there are threads: K more.
 
 *rms_norm*: n = x·r, one rounding, and no mean of h: the same with m = 0 and without the last term.
 CPU torch has no such op; its answer is its definition by smaller ops, in fp32.
@@ -53,6 +54,8 @@ class _Sized:
     size: Tensor
     npu: Tensor
     torch: Tensor
+    short: int = 3
+    """How often torch rounds to a 16-bit type."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,8 @@ class _Norm:
     """The dimensions that weights are constant in."""
     extra: int
     """Roundings of r."""
+    in_type: bool = False
+    """torch adds up the gradients of weights in a 16-bit type."""
 
     def of_input(self, h: Tensor, s: Tensor, *, centred: bool = True) -> _Sized:
         """grad_input = (h − n·Σ(h·n)/K − Σh/K)·s; without the last term if not `centred`."""
@@ -100,14 +105,15 @@ class _Norm:
         size = (self.g * (self.x - self.m) * self.r).abs()
         count = max(self.g[self.corner].numel(), 1)
         npu = gamma(roundings(count, len(self.rows)) + 4 + self.extra) * size.sum(self.rows)
-        return _Sized(apart.sum(self.rows), npu, gamma(count + 8) * apart.sum(self.rows))
+        size = apart.sum(self.rows)
+        return _Sized(size, npu, gamma(count + 8) * size, 3 + count * self.in_type)
 
     def of_bias(self) -> _Sized:
         """Σ g."""
         size = self.g.abs().sum(self.rows)
         count = max(self.g[self.corner].numel(), 1)
         npu = gamma(roundings(count, len(self.rows))) * size
-        return _Sized(size, npu, gamma(count + 1) * size)
+        return _Sized(size, npu, gamma(count + 1) * size, 3 + count * self.in_type)
 
     @property
     def corner(self) -> tuple[slice | int, ...]:
@@ -143,7 +149,8 @@ def _layer(subject: Subject) -> tuple[Expectation | None, ...]:
     split = x.dim() - len(call["normalized_shape"])
     weight = None if call["weight"] is None else finite(call["weight"])
     over, rows = tuple(range(split, x.dim())), tuple(range(split))
-    norm = _Norm(g, x, finite(call["mean"]), finite(call["rstd"]), weight, over, rows, 0)
+    m, r = finite(call["mean"]), finite(call["rstd"])
+    norm = _Norm(g, x, m, r, weight, over, rows, 0, in_type=True)
     return _expected(subject, norm, norm.of_input_in_layers(g if weight is None else g * weight))
 
 
@@ -180,7 +187,7 @@ def _expected(subject: Subject, norm: _Norm, first: _Sized) -> tuple[Expectation
         tiny = TINY * 64 * (1 + made.size)
         other = 2 * made.torch + made.npu + FLUSH
         if is_short(answer.dtype):
-            other = other + 3 * unit(answer.dtype) * made.size
+            other = other + made.short * unit(answer.dtype) * made.size
         npu, far, top = (
             values_of(t.reshape(answer.shape).contiguous())
             for t in (made.npu + tiny, other + tiny, made.size)
