@@ -84,11 +84,11 @@ class _Norm:
         inner, plain = (t.abs().sum(self.over, keepdim=True) / count for t in (h * n, h))
         plain = plain * centred
         size = (h.abs() + n.abs() * inner + plain) * s.abs()
-        errors = [
+        npu, other = (
             (n.abs() * inner * gamma(k + 8) + plain * gamma(k + 2)) * s.abs() + 6 * U * size
             for k in (roundings(count, len(self.over)), count + 4)
-        ]
-        return _Sized(size, *errors)
+        )
+        return _Sized(size, npu, other)
 
     def of_input_in_layers(self, h: Tensor) -> _Sized:
         """The same, with torch's layer norm."""
