@@ -59,3 +59,7 @@ bind npu_core npu_order_checker #(.IdBits(8)) u_order_checker (
   .start_queue_i(u_ctrl.start_queue),
   .dropped_i(u_ctrl.u_cmd_flight.drop)
 );
+
+bind npu_burst_split npu_request_checker #(.NumClients(NumClients)) u_request_checker (
+  .clk_i, .rst_ni, .valid_i, .ready_i(ready_o), .range_i
+);

@@ -8,10 +8,11 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-from tb.mutants.runs import GATES, INT4, OPERANDS, POOLS, PRODUCTS, TABLES
+from tb.mutants.runs import BUS_ERRORS, GATES, INT4, OPERANDS, POOLS, PRODUCTS, RANDOM, TABLES
 
 _WINDOW: Final = "windows"
 _BUFFER: Final = "operand buffer"
+_REQUESTS: Final = "requests to the memory"
 _INT4_WEIGHTS: Final = "weights of four bits"
 _TABLE: Final = "tables"
 _STRIDES: Final = "strided sources"
@@ -50,6 +51,27 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
         _BUFFER,
         PRODUCTS,
         Mutant("npu_matrix_banks.sv", "SetW'(«3'(pending_i.first[1:0]) > 3'(b)»)", "1'b0"),
+    ),
+    # requests to the memory
+    "request-dropped": PlantedMutant(
+        _REQUESTS,
+        BUS_ERRORS,
+        Mutant("npu_gather.sv", "? rd_req_o[1].valid : «write_valid» ||", "1'b0", "RequestStable"),
+    ),
+    "request-source": PlantedMutant(
+        _REQUESTS,
+        RANDOM,
+        Mutant(
+            "npu_gather_port.sv",
+            "«held_q ? pick_q : req_valid_i[1]»",
+            "req_valid_i[1]",
+            "RequestStable",
+        ),
+    ),
+    "request-walk": PlantedMutant(
+        _REQUESTS,
+        BUS_ERRORS,
+        Mutant("npu_move_walk.sv", "WALK: if («fire»)", "fire || stop_i", "RequestStable"),
     ),
     # weights of four bits
     "int4-sign": PlantedMutant(
