@@ -63,3 +63,22 @@ bind npu_core npu_order_checker #(.IdBits(8)) u_order_checker (
 bind npu_burst_split npu_request_checker #(.NumClients(NumClients)) u_request_checker (
   .clk_i, .rst_ni, .valid_i, .ready_i(ready_o), .range_i
 );
+
+bind npu_core npu_span_checker #(
+  .Readers(Readers), .Writers(Writers), .BusBits(BusBits), .MemBase(MemBase)
+) u_span_checker (
+  .clk_i, .rst_ni(engine_rst_n),
+  .take_i(u_ctrl.u_cmd_front.take), .take_queue_i(u_ctrl.u_cmd_front.turn),
+  .next_slot_i(u_ctrl.u_cmd_front.next_slot_i),
+  .span_valid_i(u_ctrl.u_cmd_front.span_valid), .span_i(u_ctrl.u_cmd_front.span),
+  .span_queue_i(u_ctrl.u_cmd_front.owner[0]),
+  .start_i(u_ctrl.u_cmd_flight.u_engines.start), .place_i(u_ctrl.u_cmd_flight.u_engines.place_i),
+  .done_i({engine_rsp[4].done, engine_rsp[3].done, engine_rsp[2].done, engine_rsp[1].done,
+           engine_rsp[0].done}),
+  .read_valid_i(u_mem_ctrl.u_read.u_ar.u_split.valid_i),
+  .read_ready_i(u_mem_ctrl.u_read.u_ar.u_split.ready_o),
+  .read_range_i(u_mem_ctrl.u_read.u_ar.u_split.range_i),
+  .write_valid_i(u_mem_ctrl.u_write.u_aw.u_split.valid_i),
+  .write_ready_i(u_mem_ctrl.u_write.u_aw.u_split.ready_o),
+  .write_range_i(u_mem_ctrl.u_write.u_aw.u_split.range_i)
+);

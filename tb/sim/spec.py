@@ -24,7 +24,14 @@ TOP = "tb_top"
 BENCH = tuple(HDL_FOLDER / f"{name}.sv" for name in ("npu_dram", "npu_port_watch", "tb_top"))
 CHECKERS = tuple(
     HDL_FOLDER / f"npu_{name}.sv"
-    for name in ("axi_checker", "axil_checker", "request_checker", "order_checker", "bind")
+    for name in (
+        "axi_checker",
+        "axil_checker",
+        "request_checker",
+        "order_checker",
+        "span_checker",
+        "bind",
+    )
 )
 """Protocol assertions, part of every build of npu_top that has assertions."""
 

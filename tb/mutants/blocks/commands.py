@@ -29,10 +29,16 @@ _CHANNELS: Final = "channels of COPY and FILL"
 COMMANDS: Final[Mapping[str, PlantedMutant]] = {
     # a command does not see that it uses the memory of an earlier one
     "hazard-write": PlantedMutant(
-        _HAZARD, STREAMS, Mutant("npu_hazard.sv", "|| «held.write») &&", "1'b0")
+        _HAZARD,
+        STREAMS,
+        Mutant("npu_hazard.sv", "|| «held.write») &&", "1'b0"),
     ),
     "hazard-read": PlantedMutant(
-        _HAZARD, STREAMS, Mutant("npu_hazard.sv", "used_q[i] && («spans_q[i].write» ||", "1'b0")
+        _HAZARD,
+        STREAMS,
+        Mutant(
+            "npu_hazard.sv", "used_q[i] && («spans_q[i].write» ||", "1'b0", "StartsWithoutConflict"
+        ),
     ),
     "hazard-first-byte": PlantedMutant(
         _HAZARD,

@@ -13,6 +13,7 @@ from tb.mutants.runs import BUS_ERRORS, GATES, INT4, OPERANDS, POOLS, PRODUCTS, 
 _WINDOW: Final = "windows"
 _BUFFER: Final = "operand buffer"
 _REQUESTS: Final = "requests to the memory"
+_OPERANDS: Final = "operands of the engines"
 _INT4_WEIGHTS: Final = "weights of four bits"
 _TABLE: Final = "tables"
 _STRIDES: Final = "strided sources"
@@ -72,6 +73,34 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
         _REQUESTS,
         BUS_ERRORS,
         Mutant("npu_move_walk.sv", "WALK: if («fire»)", "fire || stop_i", "RequestStable"),
+    ),
+    # an engine touches what its command was not checked for
+    "operand-rows": PlantedMutant(
+        _OPERANDS,
+        PRODUCTS,
+        Mutant(
+            "npu_matrix_tiles.sv",
+            "left = «total - (32'(tile) << LaneW)»;",
+            "total",
+            "ReadsItsOperands",
+        ),
+    ),
+    "operand-start": PlantedMutant(
+        _OPERANDS,
+        RANDOM,
+        Mutant(
+            "npu_range_check.sv", "= «offset[63:0]»;", "offset[63:0] + 64'd8", "ReadsItsOperands"
+        ),
+    ),
+    "operand-result": PlantedMutant(
+        _OPERANDS,
+        RANDOM,
+        Mutant(
+            "npu_operand_resolve.sv",
+            "span_o.write = «operand.is_dst»;",
+            "operand.is_dst && which != OPERAND_DST2",
+            "WritesItsResults",
+        ),
     ),
     # weights of four bits
     "int4-sign": PlantedMutant(
