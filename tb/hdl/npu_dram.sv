@@ -11,7 +11,8 @@
 /// Odd input: an address outside the window is answered DECERR, one in a poisoned range SLVERR or
 /// DECERR as the range says; an unwritten byte reads as zero. `stall_i` is the chance out of 256
 /// that a channel holds back for a cycle, drawn from a generator that restarts from `seed_i` at
-/// reset; 0 costs nothing.
+/// reset; besides, every PauseCycles one of the five channels may be drawn that holds back until
+/// the next time, so that what is behind it fills up. 0 costs nothing.
 ///
 /// Cost: one DPI call per beat, none when idle.
 module npu_dram #(
@@ -19,7 +20,8 @@ module npu_dram #(
   parameter int unsigned IdBits = 8,
   parameter int unsigned ReadDepth = 256,
   parameter int unsigned WriteDepth = 64,
-  parameter int unsigned WriteLatency = 8
+  parameter int unsigned WriteLatency = 8,
+  parameter int unsigned PauseCycles = 512
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
@@ -102,14 +104,19 @@ module npu_dram #(
 
   logic [31:0] now_q, rand_q;
   logic        hold_ar, hold_r, hold_aw, hold_w, hold_b;
+  logic [3:0]  pause_q;  // the channel's number, if it is one
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      now_q  <= '0;
-      rand_q <= scrambled(seed_i);
+      now_q   <= '0;
+      rand_q  <= scrambled(seed_i);
+      pause_q <= '1;
     end else begin
       now_q <= now_q + 32'd1;
-      if (stall_i != '0) rand_q <= xorshift(rand_q);
+      if (stall_i != '0) begin
+        rand_q <= xorshift(rand_q);
+        if (now_q % PauseCycles == '0) pause_q <= rand_q[31:28];
+      end
     end
   end
 
@@ -129,15 +136,16 @@ module npu_dram #(
   endfunction
 
   /// One draw per channel from overlapping windows of the state.
-  function automatic logic held(logic [31:0] state, int unsigned shift, logic [7:0] chance);
-    return 8'(state >> shift) < chance;
+  function automatic logic held(logic [31:0] state, int unsigned shift, logic [7:0] chance,
+                                logic pause);
+    return chance != '0 && (pause || 8'(state >> shift) < chance);
   endfunction
 
-  assign hold_ar = held(rand_q, 0, stall_i);
-  assign hold_r  = held(rand_q, 5, stall_i);
-  assign hold_aw = held(rand_q, 11, stall_i);
-  assign hold_w  = held(rand_q, 17, stall_i);
-  assign hold_b  = held(rand_q, 24, stall_i);
+  assign hold_ar = held(rand_q, 0, stall_i, pause_q == 4'd0);
+  assign hold_r  = held(rand_q, 5, stall_i, pause_q == 4'd1);
+  assign hold_aw = held(rand_q, 11, stall_i, pause_q == 4'd2);
+  assign hold_w  = held(rand_q, 17, stall_i, pause_q == 4'd3);
+  assign hold_b  = held(rand_q, 24, stall_i, pause_q == 4'd4);
 
   // Reads
   burst_t            ar_mem_q [ReadDepth];

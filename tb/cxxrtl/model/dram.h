@@ -52,9 +52,9 @@ class Dram {
  public:
   DramSettings settings;
 
-  bool ar_ready() const { return reads_.size() < kReadDepth && !held(0); }
-  bool aw_ready() const { return writes_.size() < kWriteDepth && !held(11); }
-  bool w_ready() const { return !writes_.empty() && answers_.size() < kWriteDepth && !held(17); }
+  bool ar_ready() const { return reads_.size() < kReadDepth && !held(kAr); }
+  bool aw_ready() const { return writes_.size() < kWriteDepth && !held(kAw); }
+  bool w_ready() const { return !writes_.empty() && answers_.size() < kWriteDepth && !held(kW); }
 
   bool r_valid = false;
   std::uint8_t r_id = 0;
@@ -73,9 +73,9 @@ class Dram {
     const bool take_aw = in.aw_valid && aw_ready();
     const bool take_w = in.w_valid && w_ready();
     const bool load_r =
-        !reads_.empty() && !held(5) && (!r_valid || in.r_ready) && due(reads_.front().due);
+        !reads_.empty() && !held(kR) && (!r_valid || in.r_ready) && due(reads_.front().due);
     const bool load_b =
-        !answers_.empty() && !held(24) && (!b_valid || in.b_ready) && due(answers_.front().due);
+        !answers_.empty() && !held(kB) && (!b_valid || in.b_ready) && due(answers_.front().due);
     if (load_r) {
       offer_read();
     } else if (in.r_ready) {
@@ -92,8 +92,11 @@ class Dram {
     if (take_w) take_write(in);
     if (take_ar) reads_.push_back({in.ar, now_ + settings.latency - 1});
     if (take_aw) writes_.push_back(in.aw);
+    if (settings.stall != 0) {
+      if (now_ % kPauseCycles == 0) pause_ = random_ >> 28;
+      random_ = xorshift(random_);
+    }
     ++now_;
-    if (settings.stall != 0) random_ = xorshift(random_);
   }
 
  private:
@@ -101,6 +104,15 @@ class Dram {
   static constexpr std::size_t kWriteDepth = 64;
   static constexpr std::uint32_t kWriteLatency = 8;
   static constexpr std::uint32_t kBusBytes = BusBits / 8;
+  static constexpr std::uint32_t kPauseCycles = 512;
+
+  // A channel: its number, and the place of its draw in the random number.
+  struct Channel {
+    std::uint32_t number;
+    unsigned shift;
+  };
+  static constexpr Channel kAr{0, 0}, kR{1, 5}, kAw{2, 11}, kW{3, 17}, kB{4, 24};
+  static constexpr std::uint32_t kNoChannel = 15;
 
   struct Read {
     DramBurst burst;
@@ -132,9 +144,12 @@ class Dram {
     }
   }
 
-  // Whether a channel holds back in this cycle: `stall` chances out of 256.
-  bool held(unsigned shift) const {
-    return static_cast<std::uint8_t>(random_ >> shift) < settings.stall;
+  // Whether a channel holds back in this cycle: `stall` chances out of 256, or it is the one that
+  // pauses.
+  bool held(const Channel& channel) const {
+    if (settings.stall == 0) return false;
+    return pause_ == channel.number ||
+           static_cast<std::uint8_t>(random_ >> channel.shift) < settings.stall;
   }
   bool due(std::uint32_t when) const { return static_cast<std::int32_t>(now_ - when) >= 0; }
 
@@ -142,6 +157,7 @@ class Dram {
     now_ = 0;
     random_ = (settings.seed + 1) * 0x9E3779B1U;
     if (random_ == 0) random_ = 1;
+    pause_ = kNoChannel;
     reads_.clear();
     writes_.clear();
     answers_.clear();
@@ -183,6 +199,7 @@ class Dram {
 
   std::uint32_t now_ = 0;
   std::uint32_t random_ = 0;
+  std::uint32_t pause_ = kNoChannel;
   std::deque<Read> reads_;
   std::deque<DramBurst> writes_;
   std::deque<Answer> answers_;

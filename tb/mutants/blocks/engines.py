@@ -8,11 +8,22 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-from tb.mutants.runs import BUS_ERRORS, GATES, INT4, OPERANDS, POOLS, PRODUCTS, RANDOM, TABLES
+from tb.mutants.runs import (
+    BUS_ERRORS,
+    GATES,
+    INT4,
+    OPERANDS,
+    POOLS,
+    PRODUCTS,
+    RANDOM,
+    STALLED_OPS,
+    TABLES,
+)
 
 _WINDOW: Final = "windows"
 _BUFFER: Final = "operand buffer"
 _REQUESTS: Final = "requests to the memory"
+_ROOM: Final = "room for results"
 _OPERANDS: Final = "operands of the engines"
 _INT4_WEIGHTS: Final = "weights of four bits"
 _TABLE: Final = "tables"
@@ -73,6 +84,22 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
         _REQUESTS,
         BUS_ERRORS,
         Mutant("npu_move_walk.sv", "WALK: if («fire»)", "fire || stop_i", "RequestStable"),
+    ),
+    # what only a channel that pauses for long fills up
+    "room-rows": PlantedMutant(
+        _ROOM,
+        STALLED_OPS,
+        Mutant("npu_vector_reduce.sv", "- RoomW'(«take && row_end_i»);", "take || row_end_i"),
+    ),
+    "room-results": PlantedMutant(
+        _ROOM,
+        STALLED_OPS,
+        Mutant("npu_vector_results.sv", "assign room_o[n]  = «room_q != '0»;", "1'b1"),
+    ),
+    "room-lines": PlantedMutant(
+        _ROOM,
+        STALLED_OPS,
+        Mutant("npu_matrix_pack.sv", "line_valid_i && «room»;", "1'b1"),
     ),
     # an engine touches what its command was not checked for
     "operand-rows": PlantedMutant(
