@@ -157,19 +157,25 @@ def test_what_is_recorded_is_read_back_and_jobs_not_tried_keep_theirs(
     path = record(now, [item().label], tmp_path)
     assert path == path_of("nightly", tmp_path)
     assert load("nightly", tmp_path) == now
-    other = TierBaseline(tier="nightly", passing=("other",), ops={}, figures={"speed": 2.0})
+    figures = {"coverage": 0.1, "speed": 2.0}
+    other = TierBaseline(tier="nightly", passing=("other",), ops={}, figures=figures)
     record(other, ["other"], tmp_path)
     merged = load("nightly", tmp_path)
     assert merged is not None
     assert (merged.passing, len(merged.ops)) == (("other", item().label), 2)
-    assert merged.figures == {"coverage": 0.5, "speed": 2.0}
+    assert merged.figures == {"coverage": 0.5}  # of the whole night, which this one is not
     assert path.read_text().count("\n") == 16
+    record(other, ["other", item().label], tmp_path)
+    whole = load("nightly", tmp_path)
+    assert whole is not None
+    assert whole.figures == figures
 
 
 def test_a_fall_of_coverage_is_red(store: Store) -> None:
     ran = night(store, 1, (row(),))
     pair = measure(ran, {"coverage": 0.5}), measure(ran, {"coverage": 0.49})
     assert steps(*pair, [item().label]) == [(ChangeKind.WORSE, "figure")]
+    assert steps(*pair, []) == []  # less was run: that covers less
 
 
 def test_no_baseline_is_none_and_a_damaged_one_an_error(tmp_path: Path) -> None:

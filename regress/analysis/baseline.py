@@ -181,11 +181,12 @@ def compare(
     before: TierBaseline, now: TierBaseline, tried: Iterable[str], tolerances: Tolerances
 ) -> tuple[BaselineChange, ...]:
     """What moved. `tried` are the labels of all jobs that were run to an end: only they count."""
+    ran = set(tried)
     moves = [
-        *_passes(before, now, set(tried)),
+        *_passes(before, now, ran),
         *_bits(before, now),
         *_ops(before, now, tolerances),
-        *_figures(before, now, tolerances.coverage_percent),
+        *_figures(before, now, ran, tolerances.coverage_percent),
     ]
     return tuple(sorted(moves, key=lambda move: (not move.kind.red, move.what, move.measure)))
 
@@ -246,10 +247,17 @@ def _place(name: str) -> tuple[str, int]:
     return label, int(rest.partition(" ")[0])
 
 
-def _figures(before: TierBaseline, now: TierBaseline, percent: float) -> Iterator[BaselineChange]:
-    for name in sorted(before.figures.keys() & now.figures.keys()):
-        pair = (before.figures[name], now.figures[name])
-        yield from _judged(name, "figure", pair, percent, 1)
+def _figures(
+    before: TierBaseline, now: TierBaseline, tried: set[str], percent: float
+) -> Iterator[BaselineChange]:
+    found = _whole_figures(before, now, tried)
+    for name in sorted(before.figures.keys() & found.keys()):
+        yield from _judged(name, "figure", (before.figures[name], found[name]), percent, 1)
+
+
+def _whole_figures(before: TierBaseline, now: TierBaseline, tried: set[str]) -> dict[str, float]:
+    """Of the whole night; none where a recorded job was not run: that covers less."""
+    return now.figures if tried.issuperset(before.passing) else {}
 
 
 def _judged(
@@ -265,7 +273,8 @@ def _judged(
 
 
 def record(now: TierBaseline, tried: Iterable[str], folder: Path = FOLDER) -> Path:
-    """Write the numbers of a tier. Jobs that were not tried keep what was recorded of them."""
+    """Write the numbers of a tier. Jobs that were not tried keep what was recorded of them, and the
+    figures of the whole night stay unless all its jobs were."""
     old = load(now.tier, folder)
     merged = now if old is None else _merged(old, now, set(tried))
     path = path_of(now.tier, folder)
@@ -282,7 +291,7 @@ def _merged(old: TierBaseline, now: TierBaseline, tried: set[str]) -> TierBaseli
         passing=tuple(sorted(passing)),
         jobs=jobs | now.jobs,
         ops=kept | now.ops,
-        figures={**old.figures, **now.figures},
+        figures={**old.figures, **_whole_figures(old, now, tried)},
     )
 
 
