@@ -94,10 +94,10 @@ def _check_second_simulator(spec: RunSpec, kind: str) -> None:
 
 def _check_mutant(spec: RunSpec, kind: str) -> None:
     """InputError where no mutant can be planted, or for one that does not exist."""
-    from tb.mutants.table import planted_argument  # noqa: PLC0415 (only here)
+    from tb.mutants.activation import mutant_set  # noqa: PLC0415 (only here)
 
     assert spec.mutant is not None
-    planted_argument(spec.mutant)
+    mutant_set(spec.mutant)
     if kind not in ("ops", "cocotb"):
         raise InputError("command line", "mutant", spec.mutant, "none, with a test of this kind")
     _check_plain(spec, "simulator", "verilator", f"MUTANT={spec.mutant}")

@@ -17,18 +17,20 @@ from driver.results import OpRow, RunSpec
 from regress.paths import ROOT
 from tb.checks import check_row
 from tb.mutants import __main__ as campaign
+from tb.mutants.activation import activation, rewritten_sources
 from tb.mutants.campaign import PlantedRun, run_planted
-from tb.mutants.expression import Mutant, chosen, rewritten
-from tb.mutants.table import PLANTED, planted_argument, planted_sources
+from tb.mutants.expression import Mutant, Site, chosen, rewritten
+from tb.mutants.table import PLANTED
 from tb.run import run
+from tb.sim.spec import FILELIST, PLANTED_SET, read_filelist
 
 
 def test_every_mutant_is_at_one_place_and_selectable() -> None:
-    sources = planted_sources()
+    sources = rewritten_sources(PLANTED_SET)
     texts = {path.name: path.read_text() for path in sources.values()}
     every = "".join(texts.values())
     for name, planted in PLANTED.items():
-        argument = planted_argument(name).removeprefix("+")
+        argument = activation(name)[0].removeprefix("+")
         variable = chosen(argument)
         choice = f"({variable} ? ({planted.mutant.wrong}) :"
         assert texts[planted.mutant.file].count(choice) == 1, name
@@ -71,13 +73,28 @@ def test_the_page_names_every_mutant_with_its_run() -> None:
 
 
 def test_no_argument_activates_two_mutants() -> None:
-    arguments = [planted_argument(name) for name in PLANTED]
+    arguments = [activation(name)[0] for name in PLANTED]
     assert not [a for a in arguments for b in arguments if a != b and b.startswith(a)]
 
 
 def test_a_text_that_is_not_there_is_refused() -> None:
     with pytest.raises(InputError, match="0 places of 'no such text'"):
-        rewritten({"one": Mutant("npu_hazard.sv", "«no such» text", "1'b0")})
+        Mutant("npu_hazard.sv", "«no such» text", "1'b0").site("one")
+
+
+def test_sites_within_each_other_keep_their_choices() -> None:
+    file = read_filelist(FILELIST)[0]
+    text = file.read_bytes()
+    outer, first, second = ((5, 25, "o"), (5, 12, "f"), (12, 25, "s"))
+    sites = {
+        name: Site(file, start, end, text[start:end].decode(), name)
+        for start, end, name in (second, first, outer)
+    }
+    written = rewritten(sites)[file.name]
+    package, choices = (f"npu_mutants_pkg::{name} ? ({name}) : (".encode() for name in "of")
+    one = b"(" + package + b"(" + choices + text[5:12] + b"))"
+    two = b"(npu_mutants_pkg::s ? (s) : (" + text[12:25] + b"))))"
+    assert text[:5] + one + two + text[25:] == written.partition(b"endpackage\n\n")[2]
 
 
 def _spec(folder: Path, **fields: object) -> RunSpec:

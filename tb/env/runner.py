@@ -11,12 +11,12 @@ from driver.errors import InfrastructureError, VerdictError
 from driver.results import COCOTB_FOLDER, SPEC_FILE, OpEvent, OpRow, RunResult, RunSpec
 from tb.checks import check_row, checks_result, picked
 from tb.env.verdict import VERDICTS
-from tb.mutants.table import planted_argument
+from tb.mutants.activation import activation, with_mutant
 from tb.ops.runner import RunObserver
 from tb.ops.stopped import RunBroken
 from tb.sim.build import build
 from tb.sim.cocotb_run import CocotbRun, run_cocotb
-from tb.sim.spec import MUTANTS, spec_for
+from tb.sim.spec import spec_for
 
 SPEC_VARIABLE = "NPU_RUN_SPEC"
 SUMMARY_FILE = "summary.json"
@@ -29,8 +29,7 @@ def run_bench(
     tests = [(index, module.TESTS[index]) for index in picked(spec, len(module.TESTS))]
     progress.plan(len(tests))
     variant = "cocotb" if spec.waves == "none" else "cocotb-waves"
-    variant += MUTANTS if spec.mutant else ""
-    built = build(spec_for(config, variant))
+    built = build(spec_for(config, with_mutant(variant, spec.mutant)))
     rows = []
     for index, name in tests:
         folder = spec.out / COCOTB_FOLDER / name
@@ -43,7 +42,7 @@ def run_bench(
             seed=spec.seed,
             timeout_s=spec.timeout_s,
             waves="" if spec.waves == "none" else f"waves.{spec.waves}",
-            arguments=(planted_argument(spec.mutant),) if spec.mutant else (),
+            arguments=activation(spec.mutant),
             environment={SPEC_VARIABLE: str(spec.out / SPEC_FILE)},
         )
         try:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,13 +63,18 @@ def run_planted(name: str, folder: Path, seed: int = 1) -> PlantedRun:
 
     InputError: no such mutant. InfrastructureError: a run without a verdict.
     """
-    words = [PROGRAM, "run", *PLANTED[name].run, "--config", CONFIG, "--seed", str(seed)]
-    result = _run([*words, "--mutant", name], folder / name)
-    first = _failed(result)
+    result = run_with(name, PLANTED[name].run, folder / name, seed)
+    first = first_failed(result)
     if first is None:
         return PlantedRun(name, None, None, result.reproduce)
-    again = _failed(_run(shlex.split(result.reproduce), folder / f"{name}-again"))
+    again = first_failed(_run(shlex.split(result.reproduce), folder / f"{name}-again"))
     return PlantedRun(name, first, again, result.reproduce)
+
+
+def run_with(mutant: str, arguments: Sequence[str], folder: Path, seed: int = 1) -> RunResult:
+    """`npu-cosim run` with a mutant. InfrastructureError: a run without a verdict."""
+    words = [PROGRAM, "run", *arguments, "--config", CONFIG, "--seed", str(seed)]
+    return _run([*words, "--mutant", mutant], folder)
 
 
 def _run(words: list[str], folder: Path) -> RunResult:
@@ -85,5 +91,6 @@ def _run(words: list[str], folder: Path) -> RunResult:
     return read_json(folder / RESULT_FILE, RunResult)
 
 
-def _failed(result: RunResult) -> OpRow | None:
+def first_failed(result: RunResult) -> OpRow | None:
+    """The first op or check that failed."""
     return next((row for row in result.ops if row.status == "fail"), None)

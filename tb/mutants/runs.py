@@ -29,3 +29,18 @@ POOLS: Final = ("ops", "--filter", "pool2d")
 PRODUCTS: Final = ("ops", "--filter", "convolution")
 """Convolutions: products of windows, each judged on its own."""
 TABLES: Final = ("ops", "--filter", "aten.tanh.")
+
+LADDER: Final = (
+    ("smoke",),
+    RANDOM,
+    STREAMS,
+    OPERANDS,
+    INT4,
+    PRODUCTS,
+    STALLED_OPS,
+    ("stalls",),
+    ("bus",),
+    ("overlap",),
+    ("ops",),
+)
+"""What a sampled mutant goes through until a run fails, quick runs first."""

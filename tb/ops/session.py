@@ -13,14 +13,13 @@ from driver.results import Blame, Failure, OpRow, RunSpec
 from golden.backend import CmodelBackend
 from golden.judge import Verdict, judge
 from tb.checks import no_element
-from tb.mutants.table import planted_argument
+from tb.mutants.activation import activation, with_mutant
 from tb.ops import evidence
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair, PairResult
 from tb.ops.rows import CpuOp, address_of, also, judged_row, refused
 from tb.ops.stopped import naming
 from tb.ops.wrong_packet import first_wrong_packet
-from tb.sim.spec import MUTANTS
 
 _FAULT_DETAIL = "device fault: "
 
@@ -59,8 +58,8 @@ class Session:
         mutant = self.spec.mutant
         return RtlBackend(
             self._config,
-            variant=variant + (MUTANTS if mutant else ""),
-            arguments=(planted_argument(mutant),) if mutant else (),
+            variant=with_mutant(variant, mutant),
+            arguments=activation(mutant),
             config_file=self.spec.config_file,
             sim_log=self.spec.out / "sim.log",
             seed=self.spec.seed,

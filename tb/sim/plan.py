@@ -161,10 +161,11 @@ def make_plan(spec: BuildSpec) -> BuildPlan:
     if variant.behavioural_array:
         sources = [BEHAVIOURAL_ARRAY.get(source, source) for source in sources]
     if variant.mutants:
-        from tb.mutants.expression import WAIVERS  # noqa: PLC0415 - only builds with mutants
-        from tb.mutants.table import planted_sources  # noqa: PLC0415
+        from tb.mutants.activation import rewritten_sources  # noqa: PLC0415 - only with mutants
+        from tb.mutants.expression import WAIVERS  # noqa: PLC0415
 
-        sources = [WAIVERS, *(planted_sources().get(source, source) for source in sources)]
+        written = rewritten_sources(variant.mutants)
+        sources = [WAIVERS, *(written.get(source, source) for source in sources)]
     if variant.vpi:
         sources.insert(0, HDL_FOLDER / "pins.vlt")
     return BuildPlan(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -55,8 +56,9 @@ class BuildVariant:
     """Matrix array and multiply-add are models: see BEHAVIOURAL_ARRAY."""
     profiled: bool = False
     """Compiled for the branches that the programs of tb/training.py take."""
-    mutants: bool = False
-    """With the wrong lines of tb/mutants/blocks, of which an argument activates one."""
+    mutants: str = ""
+    """The set of wrong expressions in the RTL, of which an argument activates one: see
+    tb.mutants.activation."""
 
 
 VARIANTS: dict[str, BuildVariant] = {
@@ -71,21 +73,23 @@ VARIANTS: dict[str, BuildVariant] = {
     "cocotb-fast": BuildVariant(vpi=True),
     "cocotb-waves": BuildVariant(assertions=True, random_init=True, trace=True, vpi=True),
 }
-MUTANTS: Final = "-mutants"
-"""What follows the name of a variant whose RTL has mutants."""
-VARIANTS |= {
-    f"{name}{MUTANTS}": replace(VARIANTS[name], mutants=True)
-    for name in ("check", "waves", "cocotb", "cocotb-waves")
-}
 """The builds by name. A variant with waves runs the same cycles as the one without, and so does a
 profile-guided one (pgo)."""
+
+PLANTED_SET: Final = "planted"
+"""The mutants of tb/mutants/blocks."""
+_WITH_MUTANTS: Final = re.compile(rf"(check|waves|cocotb|cocotb-waves)-({PLANTED_SET}|sampled-\d+)")
 
 SECOND_SIMULATOR = "cxxrtl"
 """The name under which callers ask for the build of tb/cxxrtl."""
 
 
 def variant_named(name: str) -> BuildVariant:
-    """The variant `name`, or InputError."""
+    """The variant `name`, or InputError. `NAME-SET` is one with assertions and with the mutants of
+    a set."""
+    mutated = _WITH_MUTANTS.fullmatch(name)
+    if mutated is not None:
+        return replace(VARIANTS[mutated[1]], mutants=mutated[2])
     if name not in VARIANTS:
         raise InputError("command line", "variant", name, f"one of {', '.join(VARIANTS)}")
     return VARIANTS[name]
@@ -135,12 +139,11 @@ def spec_for(
     config: HwConfig, variant: str, build_root: Path = BUILD_ROOT, jobs: int = 2
 ) -> BuildSpec:
     """The build of npu_top with the parameters of `config`."""
-    variant_named(variant)
+    checkers = CHECKERS if variant_named(variant).assertions else ()
     parameters = {
         name: f"64'h{value:x}" if name.startswith("Mem") else str(value)
         for name, value in config.rtl_parameters().items()
     }
-    checkers = CHECKERS if VARIANTS[variant].assertions else ()
     return BuildSpec(
         variant=variant,
         parameters=tuple(parameters.items()),

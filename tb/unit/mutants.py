@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from driver.errors import InputError
-from tb.mutants.expression import write_sources
+from tb.mutants.expression import sites_of, write_sources
 from tb.unit.model import BUILD_ROOT
 from tb.unit.mutant_table import MUTANTS
 
@@ -43,4 +43,4 @@ def _name(number: int) -> str:
 @cache
 def _write(bench: str) -> Mapping[str, Path]:
     numbered = {_name(number): one for number, one in enumerate(MUTANTS[bench], start=1)}
-    return write_sources(numbered, _FOLDER / bench)
+    return write_sources(sites_of(numbered), _FOLDER / bench)

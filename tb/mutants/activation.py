@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the name of a mutant, as MUTANT= takes it, to the build that it is in and the argument that
+activates it: one of the planted (tb.mutants.table) or of the sampled (tb.mutants.sampled)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from driver.errors import InputError
+from tb.mutants.expression import sites_of, write_sources
+from tb.mutants.sampled import NAMES, SAMPLED, parse_sampled, sample
+from tb.mutants.table import PLANTED
+from tb.sim.spec import BUILD_ROOT, FILELIST, PLANTED_SET, read_filelist
+
+
+def mutant_set(name: str) -> str:
+    """The set that a mutant is of: all in one build. InputError: there is no such mutant."""
+    if name.startswith(SAMPLED):
+        return parse_sampled(name).set_name
+    if name not in PLANTED:
+        raise InputError("command line", "mutant", name, f"one of {', '.join(PLANTED)}, or {NAMES}")
+    return PLANTED_SET
+
+
+def with_mutant(variant: str, name: str | None) -> str:
+    """The build of `variant` that a mutant is in; itself without one. InputError likewise."""
+    return variant if name is None else f"{variant}-{mutant_set(name)}"
+
+
+def activation(name: str | None) -> tuple[str, ...]:
+    """Arguments of the simulator that activate a mutant; none without one. InputError likewise."""
+    if name is None:
+        return ()
+    mutant_set(name)
+    return (f"+{_plusarg(name)}",)
+
+
+@cache
+def rewritten_sources(name: str) -> Mapping[Path, Path]:
+    """Source of the RTL → the same with every mutant of a set selectable."""
+    if name == PLANTED_SET:
+        sites = sites_of({key: one.mutant for key, one in PLANTED.items()})
+    else:
+        sites = sample(parse_sampled(f"{name}-1").seed)
+    selectable = {_plusarg(key): site for key, site in sites.items()}
+    written = write_sources(selectable, BUILD_ROOT.parent / "mutants" / name)
+    listed = {path.name: path for path in read_filelist(FILELIST)}
+    return {listed[file]: path for file, path in written.items()}
+
+
+def _plusarg(name: str) -> str:
+    return f"mutant.{name}."  # the full stop: none is the beginning of another

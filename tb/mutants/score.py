@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mutation score: how many of a random sample of mutants the tests catch.
+
+Each mutant goes through the runs of `LADDER` until one fails. One that survives all of them is a
+hole of the tests, or changes nothing that anybody could see: a person decides which.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from driver.config import CONFIG_FILE, load_config
+from driver.errors import InfrastructureError
+from tb.mutants.activation import with_mutant
+from tb.mutants.campaign import CONFIG, first_failed, run_with
+from tb.mutants.expression import Site
+from tb.mutants.runs import LADDER
+from tb.mutants.sampled import line_of, parse_sampled, sample
+from tb.sim.build import build
+from tb.sim.spec import REPOSITORY, spec_for
+
+_SHOWN = 48
+_DEVIATION = 1.96
+"""Of a normal distribution: 95 % are within."""
+
+
+class Fate(StrEnum):
+    """What became of a mutant."""
+
+    CAUGHT = "caught"
+    """A run failed and blamed the RTL."""
+    MISBLAMED = "misblamed"
+    """A run failed and blamed something else."""
+    STOPPED = "stopped"
+    """A run ended without a verdict: the device did nothing any more."""
+    SURVIVED = "survived"
+
+
+@dataclass(frozen=True)
+class SampledResult:
+    """What became of a mutant, and in which run."""
+
+    name: str
+    site: Site
+    fate: Fate
+    run: tuple[str, ...] = ()
+    said: str = ""
+
+    def line(self) -> str:
+        """Its row of the table."""
+        place = f"{self.site.file.relative_to(REPOSITORY)}:{line_of(self.site)}"
+        change = f"{_short(self.site.right)} → {_short(self.site.wrong)}"
+        seen = f"{' '.join(self.run)}: {self.said:.80}" if self.run else ""
+        return f"{self.name:14} {self.fate.value:9} {place}  {change}  {seen}".rstrip()
+
+
+def _short(text: str) -> str:
+    """In one line and not too long."""
+    joined = " ".join(text.split())
+    return joined if len(joined) <= _SHOWN else f"{joined[:_SHOWN]}…"
+
+
+def judge_all(names: Iterable[str], folder: Path) -> Iterator[SampledResult]:
+    """Sampled mutants one after the other; results of the runs below `folder`.
+
+    InputError: no such mutant. InfrastructureError: no build, which must not count as detected.
+    """
+    config = load_config(CONFIG_FILE, CONFIG)
+    built: set[str] = set()
+    for name in names:
+        for variant in {with_mutant(kind, name) for kind in ("check", "cocotb")} - built:
+            build(spec_for(config, variant))
+            built.add(variant)
+        yield judge(name, folder / name)
+
+
+def judge(name: str, folder: Path) -> SampledResult:
+    """Run the ladder until a run fails or ends without a verdict."""
+    site = sample(parse_sampled(name).seed)[name]
+    for step, arguments in enumerate(LADDER):
+        try:
+            row = first_failed(run_with(name, arguments, folder / str(step)))
+        except InfrastructureError as error:
+            said = str(error).rpartition(", ")[2]
+            return SampledResult(name, site, Fate.STOPPED, arguments, said)
+        if row is not None:
+            fate = Fate.CAUGHT if row.blame == "rtl" else Fate.MISBLAMED
+            said = "" if row.failure is None else row.failure.detail.partition(" (log: ")[0]
+            return SampledResult(name, site, fate, arguments, said)
+    return SampledResult(name, site, Fate.SURVIVED)
+
+
+def share_between(found: int, of: int) -> tuple[float, float]:
+    """Wilson's 95 % interval of a share: found of so many."""
+    z2 = _DEVIATION**2
+    share = found / of
+    middle = (share + z2 / (2 * of)) / (1 + z2 / of)
+    half = _DEVIATION * math.sqrt(share * (1 - share) / of + z2 / (4 * of * of)) / (1 + z2 / of)
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def summary(results: Sequence[SampledResult]) -> str:
+    """The line below the table. A run without a verdict counts as detected: it is no pass."""
+    fates = Counter(result.fate for result in results)
+    found = len(results) - fates[Fate.SURVIVED]
+    low, high = share_between(found, len(results))
+    counts = ", ".join(f"{fates[fate]} {fate.value}" for fate in Fate)
+    return (
+        f"{counts}: {found} of {len(results)} detected, "
+        f"{low:.0%} to {high:.0%} of all sites with 95 % confidence"
+    )
