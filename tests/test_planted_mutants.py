@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from collections import Counter
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from driver.config import CONFIG_FILE
 from driver.errors import InfrastructureError, InputError
 from driver.reproduce import reproduce_line
-from driver.results import OpRow, RunSpec
+from driver.results import OpRow, RunResult, RunSpec
 from regress.paths import ROOT
 from tb.checks import check_row
 from tb.mutants import __main__ as campaign
@@ -189,6 +190,17 @@ def test_a_run_that_breaks_is_a_row_and_the_others_go_on(
     assert lines[0].split() == ["hazard-read", "BROKE", "status", "3"]
     assert "reproduced" in lines[1] and lines[2].startswith("1 of 2 caught")
     assert campaign.main(["nothing"]) == 2
+
+
+def test_a_run_that_fails_in_no_op_is_not_one_that_passes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    failed = RunResult.model_construct(status="fail", ops=(), message="the device stopped")
+    ended = subprocess.CompletedProcess([], 1)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: ended)
+    monkeypatch.setattr("tb.mutants.campaign.read_json", lambda *_: failed)
+    with pytest.raises(InfrastructureError, match="failed in no op, the device stopped"):
+        run_planted("hazard-write", tmp_path)
 
 
 @pytest.mark.planted_mutants

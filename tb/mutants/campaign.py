@@ -72,7 +72,7 @@ def run_planted(name: str, folder: Path, seed: int = 1) -> PlantedRun:
 
 
 def run_with(mutant: str, arguments: Sequence[str], folder: Path, seed: int = 1) -> RunResult:
-    """`npu-cosim run` with a mutant. InfrastructureError: a run without a verdict."""
+    """`npu-cosim run` with a mutant. InfrastructureError: a run without a verdict on an op."""
     words = [PROGRAM, "run", *arguments, "--config", CONFIG, "--seed", str(seed)]
     return _run([*words, "--mutant", mutant], folder)
 
@@ -88,7 +88,10 @@ def _run(words: list[str], folder: Path) -> RunResult:
     if done.returncode not in (0, _FAILED):
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
         raise InfrastructureError(f"{shlex.join(command)}: status {done.returncode}, {last}")
-    return read_json(folder / RESULT_FILE, RunResult)
+    result = read_json(folder / RESULT_FILE, RunResult)
+    if result.status == "fail" and first_failed(result) is None:
+        raise InfrastructureError(f"{shlex.join(command)}: failed in no op, {result.message}")
+    return result
 
 
 def first_failed(result: RunResult) -> OpRow | None:
