@@ -27,6 +27,8 @@ from tb.sim.plan import make_plan
 from tb.sim.spec import (
     BEHAVIOURAL_ARRAY,
     BUILD_ROOT,
+    CHECKERS,
+    INNER_CHECKERS,
     REPOSITORY,
     VARIANTS,
     BuildSpec,
@@ -129,6 +131,16 @@ def test_key_depends_on_everything_that_decides_the_simulator(project: BuildSpec
     assert key(replace(project, jobs=1, label="other")) == keys[0]
     whole = spec_for(load_config(REPOSITORY / "sim_config.yaml", "small"), "check")
     assert make_plan(whole).key() != make_plan(replace(whole, variant="check-planted")).key()
+
+
+@pytest.mark.parametrize("variant", ["check", "waves", "cocotb", "check-planted"])
+def test_only_a_design_with_our_core_has_the_checkers_of_its_inside(variant: str) -> None:
+    whole = make_plan(spec_for(CONFIG, variant)).sources
+    assert {*CHECKERS, *INNER_CHECKERS} <= set(whole)
+    assert whole[-1] == INNER_CHECKERS[-1]  # it binds what stands before it
+    other = set(make_plan(standin_spec(variant)).sources)
+    assert set(CHECKERS) <= other
+    assert not other & set(INNER_CHECKERS)
 
 
 @pytest.mark.broad

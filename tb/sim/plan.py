@@ -11,6 +11,8 @@ from driver.errors import InputError
 from tb.sim.spec import (
     BEHAVIOURAL_ARRAY,
     HDL_FOLDER,
+    INNER_CHECKERS,
+    INSIDE,
     REPOSITORY,
     SIM_FOLDER,
     TOP,
@@ -157,7 +159,10 @@ def make_plan(spec: BuildSpec) -> BuildPlan:
     for path in (REPOSITORY, spec.build_root, spec.filelist):
         if any(character.isspace() for character in str(path)):
             raise InputError("command line", "path", path, "a path without spaces")
-    sources = [*read_filelist(spec.filelist), *spec.bench]
+    design = read_filelist(spec.filelist)
+    inside = any(source.name == INSIDE for source in design)
+    bench = [source for source in spec.bench if inside or source not in INNER_CHECKERS]
+    sources = [*design, *bench]
     if variant.behavioural_array:
         sources = [BEHAVIOURAL_ARRAY.get(source, source) for source in sources]
     if variant.mutants:

@@ -23,18 +23,14 @@ TRAINING = REPOSITORY / "tb" / "training.py"
 """The programs that a profile is taken from."""
 TOP = "tb_top"
 BENCH = tuple(HDL_FOLDER / f"{name}.sv" for name in ("npu_dram", "npu_port_watch", "tb_top"))
-CHECKERS = tuple(
+CHECKERS = tuple(HDL_FOLDER / f"npu_{name}.sv" for name in ("axi_checker", "axil_checker", "bind"))
+"""Protocol assertions at the pins, part of every build of npu_top that has assertions."""
+INNER_CHECKERS = tuple(
     HDL_FOLDER / f"npu_{name}.sv"
-    for name in (
-        "axi_checker",
-        "axil_checker",
-        "request_checker",
-        "order_checker",
-        "span_checker",
-        "bind",
-    )
+    for name in ("request_checker", "order_checker", "span_checker", "inner_bind")
 )
-"""Protocol assertions, part of every build of npu_top that has assertions."""
+"""Assertions of what happens inside INSIDE, where the design has that file."""
+INSIDE = "npu_core.sv"
 
 BEHAVIOURAL_ARRAY = {
     REPOSITORY / "rtl" / folder / name: HDL_FOLDER / "behavioural" / name
@@ -139,7 +135,7 @@ def spec_for(
     config: HwConfig, variant: str, build_root: Path = BUILD_ROOT, jobs: int = 2
 ) -> BuildSpec:
     """The build of npu_top with the parameters of `config`."""
-    checkers = CHECKERS if variant_named(variant).assertions else ()
+    checkers = (*CHECKERS, *INNER_CHECKERS) if variant_named(variant).assertions else ()
     parameters = {
         name: f"64'h{value:x}" if name.startswith("Mem") else str(value)
         for name, value in config.rtl_parameters().items()
