@@ -139,6 +139,9 @@ class HwConfig(Frozen):
     timeouts: Timeouts
     fusion: bool
     """Whether the passes of one op are fused where that keeps their bits (docs/fusion.md)."""
+    filelist: Annotated[Path, Field(strict=False)] | None = None
+    """Sources of another NPU, which is simulated in place of the project's (docs/extending.md).
+    Relative to the configuration's file in the file, absolute here."""
 
     def rtl_parameters(self) -> dict[str, int]:
         """Parameter of npu_top → value."""
@@ -203,9 +206,16 @@ def _config(path: Path, name: str, common: dict[str, Any], entry: object) -> HwC
         if "name" in fields:
             raise InputError(path, f"{section}.name", "an unknown key", "the name as the key only")
     try:
-        return HwConfig.model_validate({**common, **own, "name": name})
+        config = HwConfig.model_validate({**common, **own, "name": name})
     except ValidationError as error:
         field, value, expected = explain(error, HwConfig.model_fields)
         inherited = field.split(".")[0] in common.keys() - own.keys()
         section = "common" if inherited else f"configs.{name}"
         raise InputError(path, f"{section}.{field}", value, expected) from error
+    if config.filelist is None:
+        return config
+    filelist = (path.parent / config.filelist).resolve()
+    if not filelist.is_file():
+        section = "common" if "filelist" in common.keys() - own.keys() else f"configs.{name}"
+        raise InputError(path, f"{section}.filelist", config.filelist, "an existing file list")
+    return config.model_copy(update={"filelist": filelist})

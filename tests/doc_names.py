@@ -259,7 +259,7 @@ def wrong_variables(texts: Iterable[Text], root: Path = ROOT) -> list[str]:
     benches = "".join(file.read_text(encoding="utf-8") for file in root.glob("tb/unit/*.py"))
     units = set(re.findall(r'"(\w+)"', benches))
     configs = set(re.findall(r"^  (\w+):", (root / "sim_config.yaml").read_text(), re.MULTILINE))
-    values = {"TEST": tests | units | {"name"}, "CONFIG": configs | {"wide", "name"}}
+    values = {"TEST": tests | units | {"name"}, "CONFIG": configs | {"mine", "wide", "name"}}
     problems = []
     for place, text in texts:
         for name, value in _VARIABLE.findall(text):

@@ -172,7 +172,7 @@ def test_a_file_without_configurations_is_refused(tmp_path: Path, text: str) -> 
 
 def test_every_field_of_a_configuration_is_checked(tmp_path: Path) -> None:
     """No field may default silently: leaving out any of them is an error that names it."""
-    fields = [name for name in HwConfig.model_fields if name != "name"]
+    fields = [name for name in HwConfig.model_fields if name not in ("name", "filelist")]
     assert len(fields) == 12
     for field in fields:
         lines = TEXT.splitlines()
@@ -186,3 +186,27 @@ def test_every_field_of_a_configuration_is_checked(tmp_path: Path) -> None:
         text = "\n".join(kept).replace("array_size: 16, bus_bits: 256, acc_tiles: 32", "")
         with pytest.raises(InputError, match=rf"configs\.one\.{field}: got nothing"):
             load_configs(written(tmp_path, text))
+
+
+def test_another_design_is_found_from_where_the_configuration_is(tmp_path: Path) -> None:
+    (tmp_path / "designs").mkdir()
+    (tmp_path / "mine.f").write_text("npu_top.sv\n")
+    own = TEXT.replace("one: {", "one: {filelist: ../mine.f, ")
+    configs = load_configs(written(tmp_path / "designs", own))
+    assert configs["one"].filelist == tmp_path / "mine.f"
+    assert configs["two"].filelist is None
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "value"),
+    [
+        (TEXT.replace("one: {", "one: {filelist: mine.f, "), "configs.one.filelist", "mine.f"),
+        (TEXT.replace("common:\n", "common:\n  filelist: .\n"), "common.filelist", "."),
+        (TEXT.replace("one: {", "one: {filelist: 3, "), "configs.one.filelist", "3"),
+    ],
+)
+def test_a_design_without_a_file_list_is_refused(
+    tmp_path: Path, text: str, field: str, value: str
+) -> None:
+    with pytest.raises(InputError, match=rf"config\.yaml: {field}: got '?{value}'?, expected"):
+        load_configs(written(tmp_path, text))

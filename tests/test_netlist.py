@@ -12,6 +12,7 @@ from rich.console import Console
 
 from driver.config import CONFIG_FILE, load_config
 from driver.errors import InfrastructureError, InputError, NpuError, ProcessRefused
+from driver.filelist import FILELIST
 from driver.synthesis import (
     FPGA_FIGURES,
     BlockCost,
@@ -29,10 +30,10 @@ from regress.pages.synthesis import write_synthesis_page
 from regress.process import Ended
 from tb.netlist.clock_gates import ungated
 from tb.netlist.depth import longest_paths
+from tb.netlist.elaborate import elaboration
 from tb.netlist.flat import block_of, load_flat
 from tb.netlist.measure import costs_of_blocks, measure
 from tb.netlist.yosys import run_yosys
-from tb.sim.spec import FILELIST
 
 LATCH = """  attribute \\src "rtl/gate.sv:1"
   cell $dlatch $1
@@ -197,6 +198,19 @@ def test_planted_latch_is_found(tmp_path: Path) -> None:
     assert found.latches
     assert all("npu_stream_reg" in latch for latch in found.latches)
     assert len(found.clock_gates) >= 10
+
+
+def test_sources_that_yosys_cannot_see_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    for place in ("npu_top.sv", "mine/npu_top.sv"):
+        (tmp_path / place).write_text("module npu_top; endmodule\n")
+    filelist = tmp_path / "mine" / "filelist.f"
+    own = load_config(CONFIG_FILE, "small").model_copy(update={"filelist": filelist})
+    filelist.write_text("npu_top.sv\n")
+    assert elaboration(own).filelist == filelist
+    filelist.write_text("../npu_top.sv\n")
+    with pytest.raises(InputError, match=r"source: got .*npu_top\.sv, expected one below .*mine"):
+        elaboration(own)
 
 
 @pytest.mark.broad

@@ -14,6 +14,7 @@ from driver.errors import InputError
 from regress.capsules import known_workloads
 from regress.nightly.estimate import estimate, expected_seconds
 from regress.nightly.plan import AvailableNames, selected, tier_items
+from regress.nightly.request import TierRequest, new_plan
 from regress.nightly.settings import load_nightly
 from regress.nightly_cli import duration_s
 from regress.paths import CONFIG_FILE
@@ -175,3 +176,19 @@ def test_a_plan_is_estimated_by_its_own_record_then_by_jobs_like_it() -> None:
     assert found.preparation_seconds == 5.0
     assert "4 jobs: about 1 min 10 s, 2 at once (1 min 30 s one by one)" in str(found)
     assert "1 jobs without a record" in str(found)
+
+
+def test_a_plan_is_of_the_design_that_its_configurations_name(tmp_path: Path) -> None:
+    path = write_config(tmp_path / "c.yaml", {"quick": 1})
+    text = path.read_text(encoding="utf-8")
+    (tmp_path / "mine.f").write_text("npu_top.sv\n")
+    (tmp_path / "npu_top.sv").write_text("module npu_top; endmodule\n")
+
+    def digest() -> str:
+        return new_plan(TierRequest("t", config_file=path), 1, "").config_digest
+
+    plain = digest()
+    path.write_text(text.replace("  small: {", "  small: {filelist: mine.f, ", 1))
+    own = digest()
+    (tmp_path / "npu_top.sv").write_text("module npu_top; wire a; endmodule\n")
+    assert len({plain, own, digest()}) == 3

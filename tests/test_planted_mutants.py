@@ -13,6 +13,7 @@ import pytest
 
 from driver.config import CONFIG_FILE
 from driver.errors import InfrastructureError, InputError
+from driver.filelist import FILELIST, read_filelist
 from driver.reproduce import reproduce_line
 from driver.results import OpRow, RunResult, RunSpec
 from regress.paths import ROOT
@@ -23,7 +24,7 @@ from tb.mutants.campaign import PlantedRun, run_planted
 from tb.mutants.expression import Mutant, Site, chosen, rewritten
 from tb.mutants.table import PLANTED
 from tb.run import run
-from tb.sim.spec import FILELIST, PLANTED_SET, read_filelist
+from tb.sim.spec import PLANTED_SET
 
 
 def test_every_mutant_is_at_one_place_and_selectable() -> None:

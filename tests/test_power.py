@@ -13,10 +13,11 @@ import pytest
 from driver.backend.rtl import RtlBackend
 from driver.config import CONFIG_FILE, load_config
 from driver.errors import InputError
+from driver.filelist import FILELIST
 from regress.failures.activity import OpActivity, activity, register_block
 from regress.pages.power import write_power_page
 from tb.sim.build import build
-from tb.sim.spec import FILELIST, spec_for
+from tb.sim.spec import spec_for
 
 HEAD = """$timescale 1ps $end
 $scope module tb_top $end $scope module u_npu $end $scope module u_core $end

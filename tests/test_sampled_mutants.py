@@ -12,6 +12,7 @@ import pyslang
 import pytest
 
 from driver.errors import InfrastructureError, InputError
+from driver.filelist import FILELIST, read_filelist
 from driver.results import OpRow, RunResult
 from regress.paths import ROOT
 from tb.checks import check_row
@@ -24,7 +25,7 @@ from tb.mutants.runs import LADDER
 from tb.mutants.sampled import PER_SEED, line_of, sample
 from tb.mutants.score import Fate, SampledResult, judge, share_between, summary
 from tb.mutants.sites import find_sites
-from tb.sim.spec import FILELIST, read_filelist, variant_named
+from tb.sim.spec import variant_named
 
 
 def test_a_site_is_its_text_and_never_a_bound_of_a_loop_or_of_an_assertion() -> None:

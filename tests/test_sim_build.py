@@ -20,6 +20,7 @@ from sim_host import CONFIG, CYCLES, STANDIN, standin_spec
 from driver.backend.rtl import RtlBackend
 from driver.config import HwConfig, load_config
 from driver.errors import InfrastructureError, InputError
+from driver.filelist import read_filelist
 from tb import training
 from tb.sim import toolchain
 from tb.sim.build import build
@@ -32,7 +33,6 @@ from tb.sim.spec import (
     REPOSITORY,
     VARIANTS,
     BuildSpec,
-    read_filelist,
     spec_for,
 )
 
@@ -133,7 +133,7 @@ def test_key_depends_on_everything_that_decides_the_simulator(project: BuildSpec
     assert make_plan(whole).key() != make_plan(replace(whole, variant="check-planted")).key()
 
 
-@pytest.mark.parametrize("variant", ["check", "waves", "cocotb", "check-planted"])
+@pytest.mark.parametrize("variant", ["check", "waves", "cocotb"])
 def test_only_a_design_with_our_core_has_the_checkers_of_its_inside(variant: str) -> None:
     whole = make_plan(spec_for(CONFIG, variant)).sources
     assert {*CHECKERS, *INNER_CHECKERS} <= set(whole)
@@ -141,6 +141,15 @@ def test_only_a_design_with_our_core_has_the_checkers_of_its_inside(variant: str
     other = set(make_plan(standin_spec(variant)).sources)
     assert set(CHECKERS) <= other
     assert not other & set(INNER_CHECKERS)
+
+
+def test_a_configuration_may_name_another_design() -> None:
+    config = CONFIG.model_copy(update={"filelist": STANDIN / "filelist.f"})
+    for variant in ("fast", "cocotb", "check-pgo"):
+        assert STANDIN / "npu_top.sv" in make_plan(spec_for(config, variant)).sources
+    for variant in ("behavioural", "check-planted", "check-sampled-1"):
+        with pytest.raises(InputError, match=rf"variant: got {variant}, expected one without"):
+            make_plan(spec_for(config, variant))
 
 
 @pytest.mark.broad

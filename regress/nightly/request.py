@@ -11,6 +11,7 @@ from pathlib import Path
 
 from driver.config import load_configs
 from driver.errors import InputError
+from driver.filelist import read_filelist
 from regress.nightly import provenance
 from regress.nightly.plan import AvailableNames, numbered, selected, tier_items
 from regress.nightly.run_plan import PlanContext, failed, missing
@@ -116,10 +117,13 @@ def _resumed(
 
 
 def _digest(file: Path) -> str:
-    try:
-        return hashlib.sha256(file.read_bytes()).hexdigest()
-    except OSError as error:
-        raise InputError(file, "file", error.strerror, "a readable YAML file") from error
+    """Of the file of configurations, and of the RTL that it names."""
+    lists = {config.filelist for config in load_configs(file).values() if config.filelist}
+    state = hashlib.sha256(file.read_bytes())
+    for filelist in sorted(lists):
+        for source in read_filelist(filelist):
+            state.update(hashlib.sha256(source.read_bytes()).digest())
+    return state.hexdigest()
 
 
 def _workloads() -> tuple[str, ...]:

@@ -25,7 +25,7 @@ from tb.netlist.elaborate import CLOCK, DESIGN, Elaboration, elaboration
 from tb.netlist.yosys import WORK, run_yosys
 from tb.sim.objects import ObjectStore, Unit, run_compiler
 from tb.sim.progress import BuildProgress
-from tb.sim.spec import BUILD_ROOT, FILELIST, SECOND_SIMULATOR, SIM_FOLDER, BuiltModel, digest
+from tb.sim.spec import BUILD_ROOT, SECOND_SIMULATOR, SIM_FOLDER, BuiltModel, digest
 from tb.sim.toolchain import find_compiler, find_verilator
 
 MODEL = Path(__file__).parent / "model"
@@ -51,7 +51,7 @@ _OWN = ("-std=c++20", "-O2", "-march=native", "-Wall", "-Wextra", "-Werror", "-D
 
 
 def build_cxxrtl(
-    config: HwConfig, build_root: Path = BUILD_ROOT, jobs: int = 2, filelist: Path = FILELIST
+    config: HwConfig, build_root: Path = BUILD_ROOT, jobs: int = 2, filelist: Path | None = None
 ) -> BuiltModel:
     """The simulator, built now unless it exists.
 

@@ -9,10 +9,11 @@ from functools import cache
 from pathlib import Path
 
 from driver.errors import InputError
+from driver.filelist import FILELIST, read_filelist
 from tb.mutants.expression import sites_of, write_sources
 from tb.mutants.sampled import NAMES, SAMPLED, parse_sampled, sample
 from tb.mutants.table import PLANTED
-from tb.sim.spec import BUILD_ROOT, FILELIST, PLANTED_SET, read_filelist
+from tb.sim.spec import BUILD_ROOT, PLANTED_SET
 
 
 def mutant_set(name: str) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driver.errors import InputError
-from tb.sim.spec import FILELIST, read_filelist
+from driver.filelist import FILELIST, read_filelist
 
 _PACKAGE = "npu_mutants_pkg"
 WAIVERS = Path(__file__).with_name("mutants.vlt")

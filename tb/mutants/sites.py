@@ -17,8 +17,8 @@ from pyslang.syntax import ParenthesizedExpressionSyntax
 from pyslang.syntax import SyntaxNode as Syntax
 
 from driver.errors import InfrastructureError
+from driver.filelist import FILELIST
 from tb.mutants.expression import Site
-from tb.sim.spec import FILELIST
 
 _BINARY: Final = ast.BinaryOperator
 _OTHER: Final = {

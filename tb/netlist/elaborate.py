@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driver.config import HwConfig
+from driver.errors import InputError
+from driver.filelist import FILELIST, read_filelist
 from tb.netlist.yosys import yosys_version
-from tb.sim.spec import FILELIST, digest, read_filelist
+from tb.sim.spec import digest
 
 DESIGN = "npu_top"
 CLOCK = "\\clk"
@@ -44,7 +46,14 @@ class Elaboration:
         return digest([yosys_version(), self.command, *parts, *names, *texts])[:16]
 
 
-def elaboration(config: HwConfig, filelist: Path = FILELIST) -> Elaboration:
-    """Of npu_top with the parameters of `config`."""
+def elaboration(config: HwConfig, filelist: Path | None = None) -> Elaboration:
+    """Of npu_top with the parameters of `config`, by default of the sources that it names.
+
+    InputError: a source that is not below the folder of the list, which is all that Yosys sees.
+    """
+    filelist = filelist or config.filelist or FILELIST
+    for source in read_filelist(filelist):
+        if not source.is_relative_to(filelist.parent):
+            raise InputError(filelist, "source", source, f"one below {filelist.parent}")
     parameters = {name: str(value) for name, value in config.rtl_parameters().items()}
     return Elaboration(tuple(parameters.items()), filelist)

@@ -31,7 +31,7 @@ from driver.synthesis import FpgaCost, FpgaFigure, FpgaMapping, FpgaModule, Fpga
 from tb.netlist.elaborate import DESIGN, Elaboration, elaboration
 from tb.netlist.modules import Module, distinct_modules, text_of
 from tb.netlist.yosys import WORK, YosysTimeout, run_yosys, yosys_version
-from tb.sim.spec import FILELIST, REPOSITORY, digest
+from tb.sim.spec import REPOSITORY, digest
 
 CACHE = REPOSITORY / "build" / "netlist"
 MODULE_LIMIT_S = 900.0
@@ -101,7 +101,7 @@ def map_blocks(
     config: HwConfig,
     progress: Callable[[str], None],
     limit_s: float = MODULE_LIMIT_S,
-    filelist: Path = FILELIST,
+    filelist: Path | None = None,
     cache: Path = CACHE,
 ) -> FpgaMapping:
     """The resources. A module that was mapped before, for any configuration, comes from the cache.

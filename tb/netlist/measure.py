@@ -22,7 +22,7 @@ from tb.netlist.flat import FlatCell, FlatNetlist, load_flat
 from tb.netlist.fpga import CACHE, map_blocks
 from tb.netlist.yosys import WORK, run_yosys, yosys_version
 from tb.sim.progress import BuildProgress
-from tb.sim.spec import FILELIST, REPOSITORY
+from tb.sim.spec import REPOSITORY
 
 _SCRIPT = f"""{{read}} --keep-hierarchy
 hierarchy -top {DESIGN}
@@ -53,7 +53,7 @@ def measure(
     config: HwConfig,
     limit_s: float,
     progress: Callable[[str], None],
-    filelist: Path = FILELIST,
+    filelist: Path | None = None,
     cache: Path = CACHE,
 ) -> SynthesisReport:
     """The figures, from the cache when sources, parameters and tool are those of an earlier run.

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driver.errors import InputError
+from driver.filelist import FILELIST, read_filelist
 from tb.sim.spec import (
     BEHAVIOURAL_ARRAY,
     HDL_FOLDER,
@@ -20,7 +21,6 @@ from tb.sim.spec import (
     BuildSpec,
     BuildVariant,
     digest,
-    read_filelist,
     variant_named,
 )
 from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_header, find_verilator
@@ -163,6 +163,10 @@ def make_plan(spec: BuildSpec) -> BuildPlan:
     inside = any(source.name == INSIDE for source in design)
     bench = [source for source in spec.bench if inside or source not in INNER_CHECKERS]
     sources = [*design, *bench]
+    rewrites = variant.behavioural_array or variant.mutants
+    if rewrites and spec.filelist != FILELIST:
+        expected = f"one without mutants and with the array of the RTL, for {spec.filelist}"
+        raise InputError("command line", "variant", spec.variant, expected)
     if variant.behavioural_array:
         sources = [BEHAVIOURAL_ARRAY.get(source, source) for source in sources]
     if variant.mutants:

@@ -13,11 +13,11 @@ from typing import Final
 
 from driver.config import HwConfig
 from driver.errors import InputError
+from driver.filelist import FILELIST
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SIM_FOLDER = REPOSITORY / "tb" / "sim"
 HDL_FOLDER = REPOSITORY / "tb" / "hdl"
-FILELIST = REPOSITORY / "rtl" / "filelist.f"
 BUILD_ROOT = REPOSITORY / "build" / "sim"
 TRAINING = REPOSITORY / "tb" / "training.py"
 """The programs that a profile is taken from."""
@@ -143,33 +143,13 @@ def spec_for(
     return BuildSpec(
         variant=variant,
         parameters=tuple(parameters.items()),
+        filelist=config.filelist or FILELIST,
         bench=(*BENCH, *checkers),
         build_root=build_root,
         label=config.name,
         config=config,
         jobs=jobs,
     )
-
-
-def read_filelist(path: Path) -> list[Path]:
-    """The sources of a file list, in order: one path per line, relative to the list's folder or,
-    as tools that are started at the top expect, to the repository."""
-    try:
-        lines = path.read_text().splitlines()
-    except OSError as error:
-        raise InputError(path, "file", error.strerror, "a readable file list") from error
-    sources: list[Path] = []
-    for number, line in enumerate(lines, start=1):
-        text = line.split("//")[0].split("#")[0].strip()
-        if not text:
-            continue
-        source = (path.parent / text).resolve()
-        if not source.is_file():
-            source = (REPOSITORY / text).resolve()
-        if not source.is_file():
-            raise InputError(path, f"line {number}", text, "an existing source file")
-        sources.append(source)
-    return sources
 
 
 def digest(parts: Iterable[bytes | str]) -> str:

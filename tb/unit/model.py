@@ -18,12 +18,13 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from driver.errors import InfrastructureError, InputError
+from driver.filelist import FILELIST, read_filelist
 from driver.isa.programs import BOOT_IMAGE, LINES
 from tb.sim.compile import merge_small
 from tb.sim.objects import ObjectStore, Unit, run_compiler
 from tb.sim.plan import NO_IMPLICIT_NETS
 from tb.sim.progress import BuildProgress
-from tb.sim.spec import FILELIST, REPOSITORY, digest, read_filelist
+from tb.sim.spec import REPOSITORY, digest
 from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_verilator
 
 BUILD_ROOT = REPOSITORY / "build" / "unit"
