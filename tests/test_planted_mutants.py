@@ -196,7 +196,8 @@ def test_a_run_that_breaks_is_a_row_and_the_others_go_on(
 def test_a_run_that_fails_in_no_op_is_not_one_that_passes(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    failed = RunResult.model_construct(status="fail", ops=(), message="the device stopped")
+    fields = {"status": "fail", "ops": (), "message": "the device stopped", "reproduce": "line"}
+    failed = RunResult.model_construct(**fields)
     ended = subprocess.CompletedProcess([], 1)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: ended)
     monkeypatch.setattr("tb.mutants.campaign.read_json", lambda *_: failed)

@@ -21,7 +21,7 @@ from tb.mutants import sampled, score
 from tb.mutants import sites as sites_of_rtl
 from tb.mutants.activation import activation, mutant_set, with_mutant
 from tb.mutants.expression import rewritten
-from tb.mutants.runs import LADDER
+from tb.mutants.runs import COUNTED, LADDER
 from tb.mutants.sampled import PER_SEED, line_of, sample
 from tb.mutants.score import Fate, SampledResult, judge, share_between, summary
 from tb.mutants.sites import find_sites
@@ -112,8 +112,10 @@ def test_a_build_that_has_no_mutants_is_bad_input(name: str) -> None:
         variant_named(name)
 
 
-def _result(row: OpRow | None) -> RunResult:
-    return RunResult.model_construct(ops=() if row is None else (row,))
+def _result(row: OpRow | None, **fields: object) -> RunResult:
+    status = "pass" if row is None else "fail"
+    given = {"status": status, "ops": () if row is None else (row,), "message": None, **fields}
+    return RunResult.model_construct(**given)
 
 
 @pytest.mark.parametrize("blame", ["rtl", "cmodel", None])
@@ -141,11 +143,38 @@ def test_the_first_run_that_fails_decides(
     assert ("wrong" if blame else "no end") in found.line()
 
 
-def test_what_passes_every_run_survived(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    asked = []
-    monkeypatch.setattr(score, "run_with", lambda *given: asked.append(given) or _result(None))
-    assert judge("sampled-1-2", tmp_path).fate is Fate.SURVIVED
-    assert [given[1] for given in asked] == list(LADDER)
+@pytest.mark.parametrize("slow", [None, *COUNTED])
+def test_what_passes_every_run_survived_unless_it_costs_cycles(
+    slow: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: dict[str | None, list[tuple[str, ...]]] = {"sampled-1-2": [], None: []}
+
+    def run_with(name: str | None, arguments: tuple[str, ...], folder: Path) -> RunResult:
+        asked[name].append(arguments)
+        row = check_row(0, "Op", "tb.tests.smoke", 9, "").model_copy(update={"cycles": 100})
+        more = row.model_copy(update={"cycles": 101})
+        return _result(None, ops=(more if name and arguments == slow else row,))
+
+    monkeypatch.setattr(score, "run_with", run_with)
+    score._sound_cycles.cache_clear()
+    found = judge("sampled-1-2", tmp_path)
+    score._sound_cycles.cache_clear()
+    assert found.fate is (Fate.CYCLES if slow else Fate.SURVIVED)
+    assert found.run == (slow or ())
+    assert asked["sampled-1-2"] == list(LADDER)
+    assert asked[None] == list(COUNTED[: COUNTED.index(slow) + 1] if slow else COUNTED)
+
+
+@pytest.mark.parametrize("blame", ["rtl", "lowering"])
+def test_a_failure_before_the_first_op_has_its_blame_in_its_message(
+    blame: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    message = f"blame {blame}: the device stopped before the first op: assertion"
+    failed = _result(None, status="fail", message=message)
+    monkeypatch.setattr(score, "run_with", lambda *_: failed)
+    found = judge("sampled-1-2", tmp_path)
+    assert found.fate is (Fate.CAUGHT if blame == "rtl" else Fate.MISBLAMED)
+    assert found.said.startswith("the device stopped before the first op")
 
 
 def test_without_a_build_nothing_counts_as_detected(
@@ -165,8 +194,9 @@ def test_the_summary_says_between_what_the_share_is(
     site = sample(1)["sampled-1-1"]
     fates = [Fate.CAUGHT] * 8 + [Fate.STOPPED, Fate.SURVIVED]
     results = [SampledResult(f"sampled-1-{n}", site, fate) for n, fate in enumerate(fates)]
-    text = "8 caught, 0 misblamed, 1 stopped, 1 survived: 9 of 10 detected, 60% to 98% of all sites"
-    assert summary(results).startswith(text)
+    counts = "8 caught, 0 misblamed, 1 stopped, 0 cycles, 1 survived"
+    shares = "9 of 10 detected, 60% to 98% of all sites with 95 % confidence"
+    assert summary(results) == f"{counts}: {shares}"
     monkeypatch.setattr(campaign, "judge_all", lambda *_: iter(results))
     assert campaign.main(["--sample", "1"]) == 1
     assert capsys.readouterr().out.count("\n") == 11

@@ -66,15 +66,19 @@ def run_planted(name: str, folder: Path, seed: int = 1) -> PlantedRun:
     result = run_with(name, PLANTED[name].run, folder / name, seed)
     first = first_failed(result)
     if first is None:
+        if result.status == "fail":
+            raise InfrastructureError(f"{result.reproduce}: failed in no op, {result.message}")
         return PlantedRun(name, None, None, result.reproduce)
     again = first_failed(_run(shlex.split(result.reproduce), folder / f"{name}-again"))
     return PlantedRun(name, first, again, result.reproduce)
 
 
-def run_with(mutant: str, arguments: Sequence[str], folder: Path, seed: int = 1) -> RunResult:
-    """`npu-cosim run` with a mutant. InfrastructureError: a run without a verdict on an op."""
+def run_with(
+    mutant: str | None, arguments: Sequence[str], folder: Path, seed: int = 1
+) -> RunResult:
+    """`npu-cosim run` with a mutant, or of the sound RTL. InfrastructureError: no verdict."""
     words = [PROGRAM, "run", *arguments, "--config", CONFIG, "--seed", str(seed)]
-    return _run([*words, "--mutant", mutant], folder)
+    return _run(words if mutant is None else [*words, "--mutant", mutant], folder)
 
 
 def _run(words: list[str], folder: Path) -> RunResult:
@@ -88,10 +92,7 @@ def _run(words: list[str], folder: Path) -> RunResult:
     if done.returncode not in (0, _FAILED):
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
         raise InfrastructureError(f"{shlex.join(command)}: status {done.returncode}, {last}")
-    result = read_json(folder / RESULT_FILE, RunResult)
-    if result.status == "fail" and first_failed(result) is None:
-        raise InfrastructureError(f"{shlex.join(command)}: failed in no op, {result.message}")
-    return result
+    return read_json(folder / RESULT_FILE, RunResult)
 
 
 def first_failed(result: RunResult) -> OpRow | None:

@@ -44,3 +44,5 @@ LADDER: Final = (
     ("ops",),
 )
 """What a sampled mutant goes through until a run fails, quick runs first."""
+COUNTED: Final = (("smoke",), ("ops",))
+"""Those of them whose ops have cycles in the baseline of the ci tier."""

@@ -8,18 +8,21 @@ hole of the tests, or changes nothing that anybody could see: a person decides w
 from __future__ import annotations
 
 import math
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 
 from driver.config import CONFIG_FILE, load_config
 from driver.errors import InfrastructureError
+from driver.results import RunResult
 from tb.mutants.activation import with_mutant
 from tb.mutants.campaign import CONFIG, first_failed, run_with
 from tb.mutants.expression import Site
-from tb.mutants.runs import LADDER
+from tb.mutants.runs import COUNTED, LADDER
 from tb.mutants.sampled import line_of, parse_sampled, sample
 from tb.sim.build import build
 from tb.sim.spec import REPOSITORY, spec_for
@@ -38,6 +41,8 @@ class Fate(StrEnum):
     """A run failed and blamed something else."""
     STOPPED = "stopped"
     """A run ended without a verdict: the device did nothing any more."""
+    CYCLES = "cycles"
+    """All results are right, in other numbers of cycles: the baselines of a tier see it."""
     SURVIVED = "survived"
 
 
@@ -82,17 +87,41 @@ def judge_all(names: Iterable[str], folder: Path) -> Iterator[SampledResult]:
 def judge(name: str, folder: Path) -> SampledResult:
     """Run the ladder until a run fails or ends without a verdict."""
     site = sample(parse_sampled(name).seed)[name]
+    cycles: dict[tuple[str, ...], list[int | None]] = {}
     for step, arguments in enumerate(LADDER):
         try:
-            row = first_failed(run_with(name, arguments, folder / str(step)))
+            result = run_with(name, arguments, folder / str(step))
         except InfrastructureError as error:
             said = str(error).rpartition(", ")[2]
             return SampledResult(name, site, Fate.STOPPED, arguments, said)
-        if row is not None:
-            fate = Fate.CAUGHT if row.blame == "rtl" else Fate.MISBLAMED
-            said = "" if row.failure is None else row.failure.detail.partition(" (log: ")[0]
+        if result.status == "fail":
+            blame, said = _failure(result)
+            fate = Fate.CAUGHT if blame == "rtl" else Fate.MISBLAMED
             return SampledResult(name, site, fate, arguments, said)
+        cycles[arguments] = _cycles(result)
+    for arguments in COUNTED:
+        if cycles[arguments] != _sound_cycles(arguments):
+            return SampledResult(name, site, Fate.CYCLES, arguments)
     return SampledResult(name, site, Fate.SURVIVED)
+
+
+def _failure(result: RunResult) -> tuple[str, str]:
+    """Blame and what was said, of a run that failed."""
+    row = first_failed(result)
+    if row is None:  # before the first op: the message has the blame
+        head, _, said = (result.message or "").partition(": ")
+        return head.removeprefix("blame "), said
+    return row.blame, "" if row.failure is None else row.failure.detail.partition(" (log: ")[0]
+
+
+def _cycles(result: RunResult) -> list[int | None]:
+    return [row.cycles for row in result.ops]
+
+
+@cache
+def _sound_cycles(arguments: tuple[str, ...]) -> list[int | None]:
+    with tempfile.TemporaryDirectory(prefix="npu-sound-") as folder:
+        return _cycles(run_with(None, arguments, Path(folder)))
 
 
 def share_between(found: int, of: int) -> tuple[float, float]:
