@@ -193,15 +193,18 @@ def test_the_summary_says_between_what_the_share_is(
 ) -> None:
     site = sample(1)["sampled-1-1"]
     fates = [Fate.CAUGHT] * 8 + [Fate.STOPPED, Fate.SURVIVED]
-    results = [SampledResult(f"sampled-1-{n}", site, fate) for n, fate in enumerate(fates)]
+    results = [SampledResult(f"sampled-1-{n}", site, fate) for n, fate in enumerate(fates, 1)]
     counts = "8 caught, 0 misblamed, 1 stopped, 0 cycles, 1 survived"
     shares = "9 of 10 detected, 60% to 98% of all sites with 95 % confidence"
     assert summary(results) == f"{counts}: {shares}"
-    monkeypatch.setattr(campaign, "judge_all", lambda *_: iter(results))
-    assert campaign.main(["--sample", "1"]) == 1
-    assert capsys.readouterr().out.count("\n") == 11
-    monkeypatch.setattr(campaign, "judge_all", lambda *_: iter(results[:9]))
-    assert campaign.main(["--sample", "1"]) == 0
+    by_name = {result.name: result for result in results}
+    monkeypatch.setattr(campaign, "build_all", lambda _: None)
+    monkeypatch.setattr(campaign, "judge", lambda name, _: by_name[name])
+    assert campaign.main(["-j", "3", *by_name]) == 1
+    printed = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in printed[:-1]] == list(by_name)
+    assert printed[-1] == summary(results)
+    assert campaign.main([*by_name][:9]) == 0
 
 
 @pytest.mark.parametrize(

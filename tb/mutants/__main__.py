@@ -12,16 +12,21 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TypeVar
 
 from driver.errors import InfrastructureError, NpuError
 from tb.mutants.activation import mutant_set
-from tb.mutants.campaign import run_planted
+from tb.mutants.campaign import BrokenRun, PlantedRun, run_planted
 from tb.mutants.sampled import SAMPLED, parse_sampled, sample
-from tb.mutants.score import Fate, judge_all, summary
+from tb.mutants.score import Fate, SampledResult, build_all, judge, summary
 from tb.mutants.table import PLANTED
 from tb.sim.spec import PLANTED_SET
+
+_Row = TypeVar("_Row", PlantedRun | BrokenRun, SampledResult)
 
 
 def main(arguments: list[str]) -> int:
@@ -29,7 +34,12 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tb.mutants")
     parser.add_argument("names", nargs="*", metavar="NAME", help="mutants; default: all planted")
     parser.add_argument("--sample", type=int, metavar="SEED", help="those that this seed samples")
+    parser.add_argument(
+        "-j", "--jobs", type=int, default=2, metavar="N", help="at once; default: 2"
+    )
     options = parser.parse_args(arguments)
+    if options.jobs < 1:
+        parser.error(f"--jobs: got {options.jobs}, expected 1 or more")
     names = options.names or ([] if options.sample is not None else list(PLANTED))
     try:
         if options.sample is not None:
@@ -37,38 +47,49 @@ def main(arguments: list[str]) -> int:
         sets = {name: mutant_set(name) for name in names}
         planted = [name for name in names if sets[name] == PLANTED_SET]
         sampled = [name for name in names if sets[name] != PLANTED_SET]
-        with tempfile.TemporaryDirectory(prefix="npu-mutants-") as folder:
-            status = _planted(planted, Path(folder)) if planted else 0
-            return max(status, _sampled(sampled, Path(folder)) if sampled else 0)
+        with (
+            tempfile.TemporaryDirectory(prefix="npu-mutants-") as folder,
+            ThreadPoolExecutor(options.jobs) as pool,
+        ):
+            status = _planted(planted, pool, Path(folder)) if planted else 0
+            return max(status, _sampled(sampled, pool, Path(folder)) if sampled else 0)
     except NpuError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
 
 
-def _planted(names: Sequence[str], folder: Path) -> int:
-    right = broken = 0
-    for name in names:
+def _planted(names: Sequence[str], pool: ThreadPoolExecutor, folder: Path) -> int:
+    def one(name: str) -> PlantedRun | BrokenRun:
         try:
-            found = run_planted(name, folder)
-            right += found.right
-            line = found.line()
+            return run_planted(name, folder)
         except InfrastructureError as error:
-            broken += 1
-            line = f"{name:20} BROKE     {error}"
-        _print(line)
+            return BrokenRun(name, str(error))
+
+    rows = _rows(names, pool, one)
+    right = sum(row.right for row in rows)
     _print(f"{right} of {len(names)} caught, blamed on the RTL and reproduced")
-    if broken:
+    if any(isinstance(row, BrokenRun) for row in rows):
         return InfrastructureError.exit_code
     return 0 if right == len(names) else 1
 
 
-def _sampled(names: Sequence[str], folder: Path) -> int:
-    results = []
-    for result in judge_all(names, folder):
-        results.append(result)
-        _print(result.line())
-    _print(summary(results))
-    return int(any(result.fate is Fate.SURVIVED for result in results))
+def _sampled(names: Sequence[str], pool: ThreadPoolExecutor, folder: Path) -> int:
+    build_all(names)  # a build that breaks is no mutant detected
+    rows = _rows(names, pool, lambda name: judge(name, folder / name))
+    _print(summary(rows))
+    return int(any(row.fate is Fate.SURVIVED for row in rows))
+
+
+def _rows(names: Sequence[str], pool: ThreadPoolExecutor, one: Callable[[str], _Row]) -> list[_Row]:
+    """What `one` gives for each name, printed in this order as it comes."""
+    began = time.monotonic()
+    rows = []
+    for row in pool.map(one, names):
+        rows.append(row)
+        _print(row.line())
+        left = (time.monotonic() - began) / len(rows) * (len(names) - len(rows))
+        sys.stderr.write(f"{len(rows)} of {len(names)} mutants, {left / 60:.0f} min left\n")
+    return rows
 
 
 def _print(line: str) -> None:

@@ -58,6 +58,19 @@ class PlantedRun:
         return f"{head} {where}: blame {self.first.blame}, {again}  {said:.{_SHOWN}}"
 
 
+@dataclass(frozen=True)
+class BrokenRun:
+    """A run without a verdict on an op."""
+
+    name: str
+    error: str
+    right = False
+
+    def line(self) -> str:
+        """Its row of the table."""
+        return f"{self.name:20} BROKE     {self.error}"
+
+
 def run_planted(name: str, folder: Path, seed: int = 1) -> PlantedRun:
     """Run a mutant and what its run prints; results below `folder`.
 

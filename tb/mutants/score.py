@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
@@ -28,6 +28,7 @@ from tb.sim.build import build
 from tb.sim.spec import REPOSITORY, spec_for
 
 _SHOWN = 48
+_BUILDS = ("check", "cocotb")
 _DEVIATION = 1.96
 """Of a normal distribution: 95 % are within."""
 
@@ -70,22 +71,15 @@ def _short(text: str) -> str:
     return joined if len(joined) <= _SHOWN else f"{joined[:_SHOWN]}…"
 
 
-def judge_all(names: Iterable[str], folder: Path) -> Iterator[SampledResult]:
-    """Sampled mutants one after the other; results of the runs below `folder`.
-
-    InputError: no such mutant. InfrastructureError: no build, which must not count as detected.
-    """
+def build_all(names: Iterable[str]) -> None:
+    """The builds that the mutants are in. InputError: no such mutant. InfrastructureError: none."""
     config = load_config(CONFIG_FILE, CONFIG)
-    built: set[str] = set()
-    for name in names:
-        for variant in {with_mutant(kind, name) for kind in ("check", "cocotb")} - built:
-            build(spec_for(config, variant))
-            built.add(variant)
-        yield judge(name, folder / name)
+    for variant in sorted({with_mutant(kind, name) for name in names for kind in _BUILDS}):
+        build(spec_for(config, variant))
 
 
 def judge(name: str, folder: Path) -> SampledResult:
-    """Run the ladder until a run fails or ends without a verdict."""
+    """Run the ladder until a run fails or ends without a verdict; results below `folder`."""
     site = sample(parse_sampled(name).seed)[name]
     cycles: dict[tuple[str, ...], list[int | None]] = {}
     for step, arguments in enumerate(LADDER):
