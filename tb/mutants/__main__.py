@@ -4,7 +4,7 @@
 
 A run that breaks is a row as well; the others go on. Exit status: 0 when each planted mutant was
 caught and reproduced and each sampled one detected, 1 when not, 2 for a name that does not exist,
-3 when the run of a planted one broke.
+3 when the run of a planted one broke, 130 when interrupted.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from tb.mutants.score import Fate, SampledResult, build_all, judge, summary
 from tb.mutants.table import PLANTED
 from tb.sim.spec import PLANTED_SET
 
+_INTERRUPTED = 130
 _Row = TypeVar("_Row", PlantedRun | BrokenRun, SampledResult)
 
 
@@ -56,6 +57,9 @@ def main(arguments: list[str]) -> int:
     except NpuError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code
+    except KeyboardInterrupt:  # what was finished is told
+        sys.stderr.write("interrupted\n")
+        return _INTERRUPTED
 
 
 def _planted(names: Sequence[str], pool: ThreadPoolExecutor, folder: Path) -> int:
