@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import PydanticCustomError
 
 from driver.errors import InputError
@@ -122,6 +122,12 @@ def _power_of_two(value: int) -> bool:
     return value & (value - 1) == 0
 
 
+def _path(value: object) -> Path:
+    if not isinstance(value, (str, Path)):
+        raise PydanticCustomError("path", "a path")
+    return Path(value)
+
+
 class HwConfig(Frozen):
     """One configuration of the hardware, its memory map and the limits of its simulation."""
 
@@ -139,7 +145,7 @@ class HwConfig(Frozen):
     timeouts: Timeouts
     fusion: bool
     """Whether the passes of one op are fused where that keeps their bits (docs/fusion.md)."""
-    filelist: Annotated[Path, Field(strict=False)] | None = None
+    filelist: Annotated[Path, BeforeValidator(_path)] | None = None
     """Sources of another NPU, which is simulated in place of the project's (docs/extending.md).
     Relative to the configuration's file in the file, absolute here."""
 

@@ -39,7 +39,7 @@ class AxiSlave : public Model {
   AxiSlave(Memory& memory, Random& random) : memory_(memory), random_(random) {}
   SlaveShape shape;
   uint64_t read_beats = 0, write_beats = 0, read_bursts = 0, write_bursts = 0;
-  uint64_t first_read = 0, last_read = 0, most_reads = 0;
+  uint64_t first_read = 0, last_read = 0, most_reads = 0, most_writes = 0;
   uint64_t last_transfer = 0;  // cycle, on any channel
 
   void drive(Vbench& top) override {
@@ -84,6 +84,7 @@ class AxiSlave : public Model {
     if (top.m_awvalid && top.m_awready) {
       legal(aw, "AW");
       addresses_.push_back(aw);
+      most_writes = std::max<uint64_t>(most_writes, addresses_.size() + acks_.size());
       ++write_bursts;
     }
     if (top.m_wvalid && top.m_wready) {

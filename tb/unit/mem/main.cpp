@@ -30,6 +30,23 @@ void stuck_host(uint64_t seed, bool gives, bool takes) {
               gives ? "takes" : "gives", (unsigned long long)compared);
 }
 
+// A memory that answers writes late: a client issues as many bursts as answers are kept for.
+void late_answers(uint64_t seed) {
+  constexpr uint64_t kBursts = 256, kRequests = 2 * kBursts;
+  Bench bench(seed);
+  bench.slave.shape.latency_min = bench.slave.shape.latency_max = 20000;
+  bench.writer.to_issue = kRequests;
+  bench.run();
+  check(bench.writer.acknowledged == kRequests, "late answers: %llu requests acknowledged",
+        (unsigned long long)bench.writer.acknowledged);
+  check(bench.slave.most_writes == kBursts, "late answers: %llu bursts unanswered, not 256",
+        (unsigned long long)bench.slave.most_writes);
+  const uint64_t compared = bench.memory.compare(kMemBase, kMemLimit, "late answers");
+  summary.compared += compared;
+  std::printf("late     %llu bursts unanswered, compared %llu bytes, differing 0\n",
+              (unsigned long long)kBursts, (unsigned long long)compared);
+}
+
 void clients(uint64_t seed, uint64_t rounds) {
   Bench bench(seed);
   uint64_t compared = 0;
@@ -122,6 +139,7 @@ int main(int argc, char** argv) {
     speed();
     stuck_host(seed, false, true);
     stuck_host(seed, true, false);
+    late_answers(seed);
     clients(seed, rounds);
     moves(seed + 1, rounds * 20);
     errors(seed + 2, std::max<uint64_t>(rounds * 10, 150));
