@@ -29,6 +29,7 @@ from tb.seqs.faults import FAULTS, INDEX_FAULTS
 from tb.seqs.meeting import meetings
 from tb.seqs.mixed import mixed
 from tb.tests._resets import LoadsRefusedLate, Resets, ResetStreams
+from tb.tests._turns import Turns
 
 _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
 """Of simulated time: a device that hangs ends as a failure."""
@@ -124,6 +125,11 @@ class ResetsInTheMiddle(ResetStreams):
 @pyuvm.test(**_LIMIT)
 class RefusedLoads(LoadsRefusedLate):
     """A LOAD that DRAM refuses from some time on."""
+
+
+@pyuvm.test(**_LIMIT)
+class QueuesTakeTurns(Turns):
+    """Both queues full, on a DRAM that answers evenly."""
 
 
 class _FailingStreams(Resets):

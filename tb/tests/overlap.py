@@ -28,5 +28,6 @@ TESTS = (
     "SyncsOfBothQueues",
     "ResetsInTheMiddle",
     "RefusedLoads",
+    "QueuesTakeTurns",
 )
 """Each runs in a simulator of its own."""

@@ -55,8 +55,10 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         # clocks that stop too early
         Mutant("npu_host_read.sv", "head_valid || «room_q != CountW'(ReturnBeats)»", "1'b0"),
         Mutant("npu_host_write.sv", "«room_q != BurstCountW'(MaxBursts)»;\n  npu_clock", "1'b0"),
-        Mutant("npu_wr_collect.sv", "if («!same») full_q[issue", "same", "late answers:"),
-        Mutant("npu_wr_collect.sv", "<= «wr + PtrW'(1) == rd_q[issue_client_i]»", "1'b0", "late"),
+        Mutant("npu_wr_collect.sv", "if («!same») full_q[issue", "same", "without a burst"),
+        Mutant(
+            "npu_wr_collect.sv", "<= «wr + PtrW'(1) == rd_q[issue_client_i]»", "1'b0", "without"
+        ),
         Mutant("npu_wr_collect.sv", "<= «!last» && (err_q", "1'b1", "write client: err"),
         Mutant("npu_write_path.sv", ".b_err_i(«b_resp_i[1]»)", "b_resp_i == 2'b10", "err"),
         Mutant(

@@ -19,11 +19,14 @@ from tb.mutants.runs import (
     STREAM_BUS_ERRORS,
     STREAMS,
     SYNCS,
+    TURNS,
 )
 
 _HAZARD: Final = "hazard checker"
 _ORDER: Final = "order of commands"
 _CHECK: Final = "operand checks"
+_TURNS: Final = "turns of the queues"
+_WAITED: Final = "three commands of one queue"
 _CHANNELS: Final = "channels of COPY and FILL"
 
 COMMANDS: Final[Mapping[str, PlantedMutant]] = {
@@ -174,6 +177,16 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
             "sync_write[«sync_valid[Park] ? Park : Check»]",
             "sync_valid[Check] ? Check : Park",
         ),
+    ),
+    # one queue waits as long as the other one has packets
+    "turn-first": PlantedMutant(
+        _TURNS, TURNS, Mutant("npu_cmd_front.sv", "else if («take») last_taken_q", "1'b0", _WAITED)
+    ),
+    "turn-second": PlantedMutant(
+        _TURNS, TURNS, Mutant("npu_cmd_front.sv", "'1) ? «!last_taken_q»", "1'b1", _WAITED)
+    ),
+    "turn-same": PlantedMutant(
+        _TURNS, TURNS, Mutant("npu_cmd_front.sv", "'1) ? «!last_taken_q»", "last_taken_q", _WAITED)
     ),
     # a wrong operand is accepted, or the bytes of one are counted wrong
     "check-sync": PlantedMutant(

@@ -34,7 +34,7 @@ void stuck_host(uint64_t seed, bool gives, bool takes) {
 void late_answers(uint64_t seed) {
   constexpr uint64_t kBursts = 256, kRequests = 2 * kBursts;
   Bench bench(seed);
-  bench.slave.shape.latency_min = bench.slave.shape.latency_max = 20000;
+  bench.slave.shape.latency_min = bench.slave.shape.latency_max = 80000;
   bench.writer.to_issue = kRequests;
   bench.run();
   check(bench.writer.acknowledged == kRequests, "late answers: %llu requests acknowledged",
