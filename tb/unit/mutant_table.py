@@ -52,6 +52,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_read_path.sv", "'0 || «others_q < FlightW'(OtherBeats)»", "1'b1", "critical"),
         Mutant("npu_host_check.sv", "«len_i < 8'd16»", "len_i < 8'd17", "resp"),
         Mutant("npu_host_write.sv", "&& «whole_q != '0» && room_q", "1'b1", "stuck host"),
+        Mutant("npu_host_read.sv", "head_ok && «room_q >= need»", "1'b1", "host: wrong byte"),
         # clocks that stop too early
         Mutant("npu_host_read.sv", "head_valid || «room_q != CountW'(ReturnBeats)»", "1'b0"),
         Mutant("npu_host_write.sv", "«room_q != BurstCountW'(MaxBursts)»;\n  npu_clock", "1'b0"),
