@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import random
 from collections import defaultdict, deque
+from collections.abc import Iterator
+from itertools import repeat
 from typing import Any
 
 import cocotb
@@ -23,6 +26,9 @@ from tb.agents.channel import accepted
 
 _ADDRESS = ["id", "addr", "len", "size", "burst"]
 _INCR = 1
+_PAUSES = (1, 3, 400)
+"""Cycles. The longest is enough to fill every buffer on the way to the host."""
+_LONGEST_RUN = 60
 
 
 class HostItem(uvm_sequence_item):
@@ -37,6 +43,13 @@ class HostItem(uvm_sequence_item):
         self.response = 0
 
 
+def _pauses(rng: random.Random) -> Iterator[bool]:
+    """Whether nothing is taken, cycle by cycle, for ever."""
+    while True:
+        yield from repeat(True, rng.choice(_PAUSES))
+        yield from repeat(False, rng.randint(1, _LONGEST_RUN))
+
+
 class HostDriver(uvm_driver):
     """Performs items one after the other, each as the bursts that cocotbext-axi makes of it."""
 
@@ -44,6 +57,11 @@ class HostDriver(uvm_driver):
         dut = ConfigDB().get(self, "", "dut")
         bus = AxiBus.from_prefix(dut, "s_axi")
         self.master = AxiMaster(bus, dut.clk, dut.rst_n, reset_active_level=False)
+
+    def answer_slowly(self, rng: random.Random) -> None:
+        """Take answers in runs of cycles only, with pauses of up to some hundred between them."""
+        for channel in (self.master.read_if.r_channel, self.master.write_if.b_channel):
+            channel.set_pause_generator(_pauses(rng))
 
     async def run_phase(self) -> None:
         while True:

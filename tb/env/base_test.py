@@ -36,6 +36,8 @@ class BusTest(DeviceVerbs, uvm_test):
 
     own_ram = False
     """Put cocotbext-axi's RAM in the place of the DPI DRAM."""
+    slow_host = False
+    """The host on s_axi takes answers late and in runs."""
 
     def build_phase(self) -> None:
         self.dut: Any = cocotb.top
@@ -60,6 +62,8 @@ class BusTest(DeviceVerbs, uvm_test):
 
     def end_of_elaboration_phase(self) -> None:
         self.env.scoreboard.compares = self.compares
+        if self.slow_host:
+            self.env.host.driver.answer_slowly(random.Random(self.rng.getrandbits(32)))
 
     async def run_phase(self) -> None:
         self.raise_objection()

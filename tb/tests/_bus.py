@@ -38,6 +38,8 @@ from tb.tests._failing import (
 
 _LIMIT = {"timeout_time": 2, "timeout_unit": "ms"}
 """Of simulated time: a device that hangs ends as a failure."""
+_HOST_BYTES = (300, 300, 300, 20_000)
+"""Of an access of the host, at most: some are of many bursts, more than its buffers hold."""
 _LONG_LIMIT = {"timeout_time": 6, "timeout_unit": "ms"}
 """Of the longest test, four times what it needs."""
 _OKAY, _DECERR = 0, 3
@@ -183,7 +185,7 @@ class _Random(BusTest):
         base = self.config.memory.limit - (1 << 20)
         for _ in range(self.commands):
             address = base + self.rng.randrange(1 << 16)
-            data = self.rng.randbytes(self.rng.randint(1, 300))
+            data = self.rng.randbytes(self.rng.randint(1, self.rng.choice(_HOST_BYTES)))
             await self.host_write(address, data)
             await self.host_read(address, len(data))
 
@@ -195,10 +197,12 @@ class RandomCommands(_Random):
 
 @pyuvm.test(**_LIMIT)
 class Stalls(_Random):
-    """On a DRAM that holds back at random: the bits may not change."""
+    """On a DRAM that holds back at random, and beside a host that takes answers late: the bits may
+    not change."""
 
     commands = 30
     dram_stall = 100
+    slow_host = True
 
 
 @pyuvm.test(**_LIMIT)

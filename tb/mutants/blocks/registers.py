@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Wrong lines in registers, interrupts and counters."""
+"""Wrong lines in what the host sees: registers, interrupts, counters, its port to the memory."""
 
 from __future__ import annotations
 
@@ -8,11 +8,20 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-from tb.mutants.runs import COUNTERS, ERRORS, INTERRUPTS, RANDOM, REGISTER_ACCESS, RESETS
+from tb.mutants.runs import (
+    COUNTERS,
+    ERRORS,
+    INTERRUPTS,
+    RANDOM,
+    RANDOM_STALLS,
+    REGISTER_ACCESS,
+    RESETS,
+)
 
 _BUS: Final = "registers"
 _IRQ: Final = "interrupts"
 _COUNTS: Final = "counters and records"
+_HOST: Final = "host port"
 
 REGISTERS: Final[Mapping[str, PlantedMutant]] = {
     # what answers, and with what
@@ -137,5 +146,21 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
         _COUNTS,
         COUNTERS,
         Mutant("npu_csr_wrap.sv", "engine_counts.engine_wait[«e»];", "e ^ 1"),
+    ),
+    # the host does not take an answer yet
+    "host-read-room": PlantedMutant(
+        _HOST,
+        RANDOM_STALLS,
+        Mutant("npu_host_read.sv", "head_ok && «room_q >= need»", "1'b1"),
+    ),
+    "host-read-taken": PlantedMutant(
+        _HOST,
+        RANDOM_STALLS,
+        Mutant("npu_host_read.sv", "ret_pop     = «ret_valid && r_ready_i»", "ret_valid"),
+    ),
+    "host-write-taken": PlantedMutant(
+        _HOST,
+        RANDOM_STALLS,
+        Mutant("npu_host_write.sv", "b_pop    = «ack_valid && b_ready_i»", "ack_valid"),
     ),
 }
