@@ -38,8 +38,10 @@ from tb.tests._failing import (
 
 _LIMIT = {"timeout_time": 2, "timeout_unit": "ms"}
 """Of simulated time: a device that hangs ends as a failure."""
-_HOST_BYTES = (300, 300, 300, 20_000)
-"""Of an access of the host, at most: some are of many bursts, more than its buffers hold."""
+_HOST_BYTES = 300
+"""Of an access of the host, at most."""
+_SLOW_HOST_BYTES = (300, 300, 300, 20_000)
+"""Likewise; some are of many bursts, more than the buffers on the way to a slow host hold."""
 _LONG_LIMIT = {"timeout_time": 6, "timeout_unit": "ms"}
 """Of the longest test, four times what it needs."""
 _OKAY, _DECERR = 0, 3
@@ -185,7 +187,8 @@ class _Random(BusTest):
         base = self.config.memory.limit - (1 << 20)
         for _ in range(self.commands):
             address = base + self.rng.randrange(1 << 16)
-            data = self.rng.randbytes(self.rng.randint(1, self.rng.choice(_HOST_BYTES)))
+            longest = self.rng.choice(_SLOW_HOST_BYTES) if self.slow_host else _HOST_BYTES
+            data = self.rng.randbytes(self.rng.randint(1, longest))
             await self.host_write(address, data)
             await self.host_read(address, len(data))
 
