@@ -253,6 +253,13 @@ def test_sources_that_do_not_elaborate_name_file_and_line(project: BuildSpec) ->
     assert not list(project.build_root.glob("standin-*"))
 
 
+def test_an_error_is_named_before_the_warnings_above_it(project: BuildSpec) -> None:
+    twice = "`define TWICE 1\n`define TWICE 2\n"
+    edit(project, "endmodule", f"{twice}assign irq = no_such_signal;\nendmodule")
+    with pytest.raises(InputError, match=r"npu_top\.sv: line \d+: got Can't find definition"):
+        build(project)
+
+
 def test_missing_source_names_the_line_of_the_list(project: BuildSpec) -> None:
     project.filelist.write_text("// sources\nnpu_top.sv\nmissing.sv\n")
     with pytest.raises(InputError, match=r"filelist\.f: line 3: got missing\.sv"):

@@ -231,5 +231,5 @@ def test_what_cannot_be_run_is_bad_input(
 
 def test_a_package_that_does_not_elaborate_is_bad_input(tmp_path: Path) -> None:
     broken = written(tmp_path, "package npu_fp_pkg;\n", "npu_fp_pkg.sv")
-    with pytest.raises(InputError, match="verilator"):
+    with pytest.raises(InputError, match=r"npu_fp_pkg\.sv: line \d+: got "):
         build_model(arithmetic_program("fp_fma", {broken.name: broken}))

@@ -27,11 +27,11 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from driver.isa import DType
 from golden.bounds.elementwise import EXP_LIMIT, true_of
 from golden.bounds.exact import moved
 from golden.bounds.expectation import (
     FLUSH,
+    LARGEST,
     TINY,
     Expectation,
     Rule,
@@ -46,7 +46,7 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.reductions import finite
 from golden.calls import OpCall, truths, widened
-from golden.formats import FLOAT_FORMATS, Floats, Mask
+from golden.formats import Floats, Mask
 from golden.tensors import values_of
 
 Tensor = torch.Tensor
@@ -54,7 +54,6 @@ _TORCH = 4
 """How often the NPU's roundings count for torch."""
 _LARGE = 2.0**100
 """Stands for an infinity."""
-_MAX = FLOAT_FORMATS[DType.FP32].max_finite
 
 
 @dataclass(frozen=True)
@@ -155,7 +154,7 @@ def _elu(call: OpCall) -> _Terms:
         low = step * near_zero
         size = g * abs(step * alpha * scale) * low.exp() * (1 + low.abs())
     first = g * max(abs(step), abs(step * alpha * scale))  # what torch begins with
-    lost = torch.where(first >= _MAX, torch.inf, 0.0)
+    lost = torch.where(first >= LARGEST, torch.inf, 0.0)
     return _Terms(size, factor=1 + g * abs(step) + low.abs(), torch=lost)
 
 
@@ -175,7 +174,7 @@ def _softplus(call: OpCall) -> _Terms:
     steep = g * torch.sigmoid(a) * (1 + a.abs() * torch.sigmoid(-a))
     close = (a - float(call["threshold"])).abs() <= 2 * U * a.abs()
     jump = torch.where(close, g * torch.sigmoid(-a), 0.0)
-    lost = torch.where(g * a.exp() * (1 + 16 * U) >= _MAX, torch.inf, 0.0)
+    lost = torch.where(g * a.exp() * (1 + 16 * U) >= LARGEST, torch.inf, 0.0)
     return _Terms(steep, other=jump, factor=1 + g, torch=lost)
 
 

@@ -32,9 +32,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from driver.isa import DType
 from golden.bounds.budgets import exponential
 from golden.bounds.expectation import (
+    LARGEST,
     TINY,
     Expectation,
     Rule,
@@ -48,12 +48,11 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.reductions import finite, roundings
 from golden.calls import OpCall, truths
-from golden.formats import FLOAT_FORMATS, Floats, Mask
+from golden.formats import Floats, Mask
 from golden.tensors import values_of
 
 _LINEAR = 0.25
 """The largest error of a score that counts as a relative one of its exponential."""
-_OVERFLOW = FLOAT_FORMATS[DType.FP32].max_finite
 
 
 @dataclass(frozen=True)
@@ -199,7 +198,7 @@ def _overflowing(call: OpCall, scores: Scores) -> Mask:
     scale = call["scale"]
     scale = call["query"].shape[-1] ** -0.5 if scale is None else abs(float(scale))
     sums = scores.absolute.amax(-1, keepdim=True) / min(1.0, scale or 1.0)
-    return np.asarray(values_of(2 * sums) >= _OVERFLOW)
+    return np.asarray(values_of(2 * sums) >= LARGEST)
 
 
 def _logsumexp(subject: Subject, at: int, true: Floats, sums: tuple[Floats, Floats]) -> Expectation:

@@ -23,11 +23,11 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from driver.isa import DType
 from golden.bounds.budgets import CORRECT, SHORT, ULPS
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import (
     FLUSH,
+    LARGEST,
     SLACK,
     TINY,
     Expectation,
@@ -43,7 +43,7 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.remainders import floored
 from golden.calls import OpCall, truths, widened
-from golden.formats import FLOAT_FORMATS, Floats
+from golden.formats import Floats
 from golden.tensors import values_of
 
 
@@ -154,7 +154,7 @@ def _gelu(call: OpCall) -> torch.Tensor:
 
 def _size(call: OpCall) -> torch.Tensor:
     """Of gelu: torch doubles x on the way."""
-    return _lost(_operand(call), FLOAT_FORMATS[DType.FP32].max_finite / 2)
+    return _lost(_operand(call), LARGEST / 2)
 
 
 def _exponential(call: OpCall) -> torch.Tensor:

@@ -33,7 +33,8 @@ SLACK = 2.0**-50
 """Relative error of a few float64 operations."""
 FLUSH = 2.0**-126
 """Smallest normal fp32 number: torch's 16-bit kernels may take anything below for 0."""
-_OVERFLOW = FLOAT_FORMATS[DType.FP32].max_finite
+LARGEST = FLOAT_FORMATS[DType.FP32].max_finite
+"""Largest finite fp32 number."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +182,7 @@ def near(
     result = NPU_TYPES[dtype]
     torch_error = npu_error if torch_error is None else torch_error
     number = ~np.isnan(true)
-    over = number & (peak + np.asarray(npu_error) >= _OVERFLOW)
+    over = number & (peak + np.asarray(npu_error) >= LARGEST)
     limit = FLOAT_FORMATS[result].max_finite
     torch_over = over | (number & (np.asarray(torch_peak) * (1 + SLACK) >= limit))
     return Expectation(

@@ -46,14 +46,13 @@ import numpy as np
 from driver.isa import DType
 from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.exact import by_type
-from golden.bounds.expectation import FLUSH, Expectation, Interval, Rule, Subject, U, gamma
+from golden.bounds.expectation import FLUSH, LARGEST, Expectation, Interval, Rule, Subject, U, gamma
 from golden.bounds.products import behind_rows, matrix_product
-from golden.formats import FLOAT_FORMATS, Floats, Mask, Values, round_to
+from golden.formats import Floats, Mask, Values, round_to
 from golden.products import Product
 
 _U64 = 2.0**-53
 _HALF_SUBNORMAL = 2.0**-150
-_OVERFLOW = FLOAT_FORMATS[DType.FP32].max_finite
 _BLOCK = 16
 """Products per float64 block: partial sums inside one are bounded, not computed."""
 _TILE_ROWS, _TILE_COLUMNS = 64, 128
@@ -182,7 +181,7 @@ def _interval(
         low=np.where(special.infinite != 0, special.infinite, low),
         high=np.where(special.infinite != 0, special.infinite, high),
         nan=special.nan,
-        unbounded=(peak + error >= _OVERFLOW) & ~special.nan,
+        unbounded=(peak + error >= LARGEST) & ~special.nan,
     )
 
 

@@ -15,6 +15,7 @@ import torch
 
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import (
+    LARGEST,
     Expectation,
     Subject,
     U,
@@ -29,7 +30,6 @@ from golden.formats import Floats, Mask
 from golden.tensors import values_of
 
 _CERTAIN = 2.0**12
-_LARGEST = float(np.finfo(np.float32).max)
 
 
 def _operands(subject: Subject) -> tuple[Floats, Floats]:
@@ -47,7 +47,7 @@ def _operands(subject: Subject) -> tuple[Floats, Floats]:
 def _beyond(x: Floats, y: Floats) -> Mask:
     """Where the quotient is finite, and no fp32 number."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        return np.asarray((np.abs(x / y) > _LARGEST) & np.isfinite(x) & (y != 0))
+        return np.asarray((np.abs(x / y) > LARGEST) & np.isfinite(x) & (y != 0))
 
 
 def _fmod(subject: Subject) -> tuple[Expectation | None, ...]:

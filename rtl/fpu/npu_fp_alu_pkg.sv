@@ -63,9 +63,9 @@ package npu_fp_alu_pkg;
     logic [31:0] exponent, significand, shift, magnitude, increment, negative, limit;
     logic [63:0] aligned, fraction;
     exponent    = {24'b0, value[30:23]};
-    significand = {9'b0, value[22:0]} | (exponent != 0 ? 32'h80_0000 : 32'b0);
+    significand = {9'b1, value[22:0]};
     // Leading one at bit 61, of weight 2^(exponent - 127): the shift brings 2^0 to bit 0. From 63
-    // on the value is below one half.
+    // on the value is below one half, so that zero and subnormals may have one as well.
     aligned     = 64'(significand) << 38;
     shift       = exponent > 157 ? 32'd31 : 188 - exponent;
     shift       = shift > 63 ? 32'd63 : shift;

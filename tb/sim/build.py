@@ -19,9 +19,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import os
-import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,15 +27,16 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from driver.errors import InfrastructureError, InputError
+from driver.errors import InfrastructureError
 from tb.sim.compile import GeneratedModel, ProfileStage, compile_all
 from tb.sim.layout import keep_in_place
 from tb.sim.objects import ObjectStore, run_compiler
 from tb.sim.plan import COLLECT, ROOT, USE, BuildPlan, make_plan
 from tb.sim.progress import BuildProgress
 from tb.sim.references import pass_by_reference
-from tb.sim.spec import REPOSITORY, BuildSpec, BuiltModel
+from tb.sim.spec import BuildSpec, BuiltModel
 from tb.sim.triggers import pack_triggers
+from tb.sim.verilate import run_verilator
 
 log = logging.getLogger(__name__)
 
@@ -46,37 +45,13 @@ _BINARY = "npu_sim"
 _LAYOUT = "layout.json"
 _MANIFEST = "build.json"
 _DIGEST = "npu_sim.sha256"
-_LOCATED = re.compile(r"%Error[^:]*: (?P<file>[^:]+):(?P<line>\d+):\d+: (?P<message>.*)")
 
 
 def verilate(plan: BuildPlan, folder: Path) -> None:
-    """Generate C++ into `folder`. InputError when Verilator refuses the sources."""
+    """The generated C++ of `plan`, alone in `folder`. Errors: run_verilator."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    # Relative names: the messages of assertions do not depend on where the project lies.
-    names = [os.path.relpath(path, REPOSITORY) for path in plan.sources]
-    command = [str(plan.verilator.binary), *plan.arguments, "-Mdir", str(folder), *names]
-    environment = {**os.environ, "VERILATOR_ROOT": str(plan.verilator.root)}
-    try:
-        done = subprocess.run(
-            command, cwd=REPOSITORY, env=environment, capture_output=True, text=True, check=False
-        )
-    except OSError as error:
-        raise InfrastructureError(f"verilator does not start: {error}") from error
-    if done.returncode != 0:
-        raise _refusal(done.stderr, done.returncode)
-
-
-def _refusal(output: str, status: int) -> InputError | InfrastructureError:
-    """Verilator's first error."""
-    errors = [line for line in output.splitlines() if line.startswith("%Error")]
-    if not errors:
-        return InfrastructureError(f"verilator ended with status {status}")
-    located = _LOCATED.match(errors[0])
-    if located is None:
-        return InputError("rtl", "verilator", errors[0], "sources that elaborate")
-    place = f"line {located['line']}"
-    return InputError(located["file"], place, located["message"], "sources that elaborate")
+    run_verilator(plan.verilator, plan.arguments, plan.sources, folder)
 
 
 def _link(plan: BuildPlan, objects: Sequence[Path], folder: Path, *flags: str) -> None:

@@ -23,6 +23,7 @@ from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.verbs import IRQ_ALL, RING_ENTRIES
 from tb.env.verdict import Mismatch, expect
+from tb.seqs.broken import UNKNOWN_OPCODES
 from tb.seqs.dependent import SharedOperands, dependent, shared_memory
 from tb.seqs.failing import FailingStream, failing_stream
 from tb.seqs.faults import FAULTS, INDEX_FAULTS
@@ -33,7 +34,6 @@ from tb.tests._turns import Turns
 
 _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
 """Of simulated time: a device that hangs ends as a failure."""
-_UNKNOWN_OPCODE = 0xFF
 _DISTANCES = 60
 """Cycles, more than a FILL of one word takes."""
 _LONG_FILL = 16_000
@@ -108,7 +108,7 @@ class FailsInTheMiddle(BusTest):
         for before in range(6):
             memory = shared_memory(self.arena)
             packets = dependent(memory, before + 6)
-            packets.insert(before, Packet(_UNKNOWN_OPCODE))
+            packets.insert(before, Packet(UNKNOWN_OPCODES[0]))
             self.place()
             await self.command(packets[:7], Way.RING)
             await self.settle()

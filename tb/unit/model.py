@@ -8,9 +8,7 @@ tools. The folder is filled beside its final place and renamed, so it is complet
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,6 +24,7 @@ from tb.sim.plan import NO_IMPLICIT_NETS
 from tb.sim.progress import BuildProgress
 from tb.sim.spec import REPOSITORY, digest
 from tb.sim.toolchain import Compiler, Verilator, find_compiler, find_verilator
+from tb.sim.verilate import run_verilator
 
 BUILD_ROOT = REPOSITORY / "build" / "unit"
 
@@ -133,22 +132,10 @@ def rtl_sources(
 
 def _verilate(inputs: _BuildInputs, folder: Path) -> None:
     bench = inputs.bench
-    names = ["--top-module", bench.top, "--prefix", bench.prefix, "-Mdir", str(folder)]
+    names = ["--top-module", bench.top, "--prefix", bench.prefix]
     parameters = [f"-G{name}={value}" for name, value in sorted(bench.parameters.items())]
     arguments = [*_VERILATE, *names, *parameters]
-    sources = [os.path.relpath(path, REPOSITORY) for path in (_WAIVERS, *bench.sources)]
-    done = subprocess.run(
-        [str(inputs.verilator.binary), *arguments, *sources],
-        cwd=REPOSITORY,
-        env={**os.environ, "VERILATOR_ROOT": str(inputs.verilator.root)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode != 0:
-        said = done.stderr.splitlines()  # a warning ends it as well
-        reasons = [line for line in said if line.startswith(("%Error", "%Warning"))]
-        raise InputError("rtl", "verilator", (reasons or ["no message"])[0], "correct sources")
+    run_verilator(inputs.verilator, arguments, [_WAIVERS, *bench.sources], folder)
 
 
 def _units(inputs: _BuildInputs, folder: Path) -> list[Unit]:
