@@ -98,7 +98,7 @@ def _check_mutant(spec: RunSpec, kind: str) -> None:
 
     assert spec.mutant is not None
     mutant_set(spec.mutant)
-    if kind not in ("ops", "cocotb"):
+    if kind not in ("ops", "cocotb", "unit"):
         raise InputError("command line", "mutant", spec.mutant, "none, with a test of this kind")
     _check_plain(spec, "simulator", "verilator", f"MUTANT={spec.mutant}")
 

@@ -120,7 +120,10 @@ def _spec(folder: Path, **fields: object) -> RunSpec:
     ("fields", "message"),
     [
         ({"mutant": "nothing"}, "mutant: got nothing, expected one of hazard-write"),
-        ({"test": "units"}, "mutant: got program-stale, expected none, with a test of this kind"),
+        (
+            {"test": "second_simulator"},
+            "mutant: got program-stale, expected none, with a test of this kind",
+        ),
         ({"test": "smoke", "backend": "cmodel"}, "backend: got cmodel, expected rtl"),
         ({"test": "smoke", "array": "behavioural"}, "array: got behavioural, expected rtl"),
         ({"test": "smoke", "variant": "pgo"}, "variant: got pgo, expected plain"),

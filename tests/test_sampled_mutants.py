@@ -21,7 +21,7 @@ from tb.mutants import sampled, score
 from tb.mutants import sites as sites_of_rtl
 from tb.mutants.activation import activation, mutant_set, with_mutant
 from tb.mutants.expression import rewritten
-from tb.mutants.runs import COUNTED, LADDER
+from tb.mutants.runs import COUNTED, LADDER, UNITS
 from tb.mutants.sampled import PER_SEED, line_of, sample
 from tb.mutants.score import Fate, SampledResult, judge, share_between, summary
 from tb.mutants.sites import find_sites
@@ -163,6 +163,23 @@ def test_what_passes_every_run_survived_unless_it_costs_cycles(
     assert found.run == (slow or ())
     assert asked["sampled-1-2"] == list(LADDER)
     assert asked[None] == list(COUNTED[: COUNTED.index(slow) + 1] if slow else COUNTED)
+
+
+def test_what_no_unit_bench_has_goes_through_the_other_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked = []
+
+    def run_with(name: str | None, arguments: tuple[str, ...], folder: Path) -> RunResult:
+        asked.append(arguments)
+        return _result(None)
+
+    monkeypatch.setattr(score, "checks_with", lambda _: [])
+    monkeypatch.setattr(score, "run_with", run_with)
+    score._sound_cycles.cache_clear()
+    assert judge("sampled-1-2", tmp_path).fate is Fate.SURVIVED
+    score._sound_cycles.cache_clear()
+    assert asked[: len(LADDER) - 1] == [one for one in LADDER if one != UNITS]
 
 
 @pytest.mark.parametrize("blame", ["rtl", "lowering"])

@@ -16,11 +16,14 @@ from tb.checks import picked
 from tb.ops.runner import RunObserver
 from tb.unit import suite
 from tb.unit.benches import BLOCKS, BUS_WIDTHS
+from tb.unit.block import BlockResult
 
 NAMES = [check.name for check in suite.CHECKS]
+DIVIDER = "sampled-1-15"
+"""In npu_fp_div_pkg.sv."""
 
 
-def spec(out: Path, op: int | None = None, seed: int = 1) -> RunSpec:
+def spec(out: Path, op: int | None = None, seed: int = 1, mutant: str | None = None) -> RunSpec:
     return RunSpec(
         test="units",
         config="default",
@@ -32,6 +35,7 @@ def spec(out: Path, op: int | None = None, seed: int = 1) -> RunSpec:
         capsules={},
         op_filter=op,
         timeout_s=600,
+        mutant=mutant,
     )
 
 
@@ -76,11 +80,12 @@ def test_a_failing_check_is_a_red_row_with_its_own_line(
 ) -> None:
     seeds = []
 
-    def wrong(seed: int) -> suite.UnitFindings:
+    def wrong(seed: int, mutant: str | None) -> suite.UnitFindings:
         seeds.append(seed)
         return suite.UnitFindings(7, "expected 0x1, actual 0x2", "speed 5\nFAILED 0x2\n")
 
-    right = suite.UnitCheck("mem", "bus of 128 bits", lambda _: suite.UnitFindings(5, "", "fine\n"))
+    fine = suite.UnitFindings(5, "", "fine\n")
+    right = suite.UnitCheck("mem", "bus of 128 bits", lambda *_: fine)
     checks = (right, suite.UnitCheck("ctrl", "bus of 256 bits", wrong))
     monkeypatch.setattr(suite, "CHECKS", checks)
     result = suite.run_suite(spec(tmp_path, seed=12), Heard())
@@ -104,3 +109,51 @@ def test_shards_hold_each_check_once(tmp_path: Path) -> None:
 def test_a_check_that_does_not_exist_is_bad_input(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=f"0 to {len(NAMES) - 1}"):
         suite.run_suite(spec(tmp_path, len(NAMES)), Heard())
+
+
+@pytest.mark.parametrize(
+    ("mutant", "benches"),
+    [
+        ("request-dropped", ["gather"]),  # npu_gather.sv
+        ("host-read-room", ["mem", "gather", "matrix", "vector"]),  # npu_host_read.sv
+    ],
+)
+def test_a_mutant_of_the_npu_is_in_the_benches_that_have_its_file(
+    mutant: str, benches: list[str]
+) -> None:
+    found = [NAMES[number] for number in suite.checks_with(mutant)]
+    assert sorted(found) == sorted(benches * len(BUS_WIDTHS))
+
+
+def test_with_a_mutant_only_its_benches_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[tuple[str, str | None]] = []
+
+    def block(name: str, bus_bits: int, seed: int, mutant: str | None) -> BlockResult:
+        asked.append((name, mutant))
+        return BlockResult(bus_bits, seed, 5, "expected 0x1", {})
+
+    monkeypatch.setattr(suite, "run_block", block)
+    result = suite.run_suite(spec(tmp_path, mutant="request-dropped"), Heard())
+    assert asked == [("gather", "request-dropped")] * len(BUS_WIDTHS)
+    assert result.status == "fail"
+    first = NAMES.index("gather")
+    assert f"--mutant request-dropped --op {first}" in result.reproduce
+
+
+def test_a_mutant_that_no_chosen_bench_has_is_bad_input(tmp_path: Path) -> None:
+    mutant = "request-dropped"
+    shard = Shard(index=NAMES.index("fp_fma"), count=len(NAMES))
+    chosen = spec(tmp_path, mutant=mutant).model_copy(update={"shard": shard})
+    with pytest.raises(InputError, match=f"mutant: got {mutant}, expected one in the RTL of"):
+        suite.run_suite(chosen, Heard())
+    with pytest.raises(InputError, match=f"mutant: got {mutant}, expected one in the RTL of"):
+        suite.run_suite(spec(tmp_path, NAMES.index("fp_fma"), mutant=mutant), Heard())
+
+
+def test_a_mutant_of_the_npu_is_active_in_a_bench(tmp_path: Path) -> None:
+    found = suite.run_suite(spec(tmp_path, NAMES.index("fp_div"), mutant=DIVIDER), Heard())
+    assert found.status == "fail"
+    assert found.ops[0].failure is not None
+    assert "expected" in found.ops[0].failure.detail

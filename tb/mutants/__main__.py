@@ -10,11 +10,12 @@ caught and reproduced and each sampled one detected, 1 when not, 2 for a name th
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,6 +28,7 @@ from tb.mutants.table import PLANTED
 from tb.sim.spec import PLANTED_SET
 
 _INTERRUPTED = 130
+_EVERY_S = 30.0
 _Row = TypeVar("_Row", PlantedRun | BrokenRun, SampledResult)
 
 
@@ -41,6 +43,7 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_args(arguments)
     if options.jobs < 1:
         parser.error(f"--jobs: got {options.jobs}, expected 1 or more")
+    logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     names = options.names or ([] if options.sample is not None else list(PLANTED))
     try:
         if options.sample is not None:
@@ -87,13 +90,27 @@ def _sampled(names: Sequence[str], pool: ThreadPoolExecutor, folder: Path) -> in
 def _rows(names: Sequence[str], pool: ThreadPoolExecutor, one: Callable[[str], _Row]) -> list[_Row]:
     """What `one` gives for each name, printed in this order as it comes."""
     began = time.monotonic()
-    rows = []
-    for row in pool.map(one, names):
-        rows.append(row)
-        _print(row.line())
-        left = (time.monotonic() - began) / len(rows) * (len(names) - len(rows))
-        sys.stderr.write(f"{len(rows)} of {len(names)} mutants, {left / 60:.0f} min left\n")
+    futures = [pool.submit(one, name) for name in names]
+    rows: list[_Row] = []
+    try:
+        _tell(futures, began)
+        for future in futures:
+            while not future.done():
+                wait([future], _EVERY_S)
+                _tell(futures, began)
+            rows.append(future.result())
+            _print(rows[-1].line())
+    finally:
+        for future in futures:
+            future.cancel()
     return rows
+
+
+def _tell(futures: Sequence[Future[_Row]], began: float) -> None:
+    done, of = sum(future.done() for future in futures), len(futures)
+    seconds = time.monotonic() - began
+    left = f"{seconds / done * (of - done) / 60:.0f} min left" if done else f"{seconds:.0f} s"
+    sys.stderr.write(f"{done} of {of} mutants, {left}\n")
 
 
 def _print(line: str) -> None:

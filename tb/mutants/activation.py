@@ -10,7 +10,7 @@ from pathlib import Path
 
 from driver.errors import InputError
 from driver.filelist import FILELIST, read_filelist
-from tb.mutants.expression import sites_of, write_sources
+from tb.mutants.expression import Site, sites_of, write_sources
 from tb.mutants.sampled import NAMES, SAMPLED, parse_sampled, sample
 from tb.mutants.table import PLANTED
 from tb.sim.spec import BUILD_ROOT, PLANTED_SET
@@ -39,14 +39,19 @@ def activation(name: str | None) -> tuple[str, ...]:
 
 
 @cache
-def rewritten_sources(name: str) -> Mapping[Path, Path]:
-    """Source of the RTL → the same with every mutant of a set selectable."""
+def selectable(name: str) -> Mapping[str, Site]:
+    """The mutants of a set, by the argument that activates each, without its plus."""
     if name == PLANTED_SET:
         sites = sites_of({key: one.mutant for key, one in PLANTED.items()})
     else:
         sites = sample(parse_sampled(f"{name}-1").seed)
-    selectable = {_plusarg(key): site for key, site in sites.items()}
-    written = write_sources(selectable, BUILD_ROOT.parent / "mutants" / name)
+    return {_plusarg(key): site for key, site in sites.items()}
+
+
+@cache
+def rewritten_sources(name: str) -> Mapping[Path, Path]:
+    """Source of the RTL → the same with every mutant of a set selectable."""
+    written = write_sources(selectable(name), BUILD_ROOT.parent / "mutants" / name)
     listed = {path.name: path for path in read_filelist(FILELIST)}
     return {listed[file]: path for file, path in written.items()}
 

@@ -31,6 +31,9 @@ PRODUCTS: Final = ("ops", "--filter", "convolution")
 """Convolutions: products of windows, each judged on its own."""
 TABLES: Final = ("ops", "--filter", "aten.tanh.")
 
+UNITS: Final = ("units",)
+"""Every unit bench whose RTL the mutant is in."""
+
 LADDER: Final = (
     ("smoke",),
     RANDOM,
@@ -43,6 +46,7 @@ LADDER: Final = (
     ("bus",),
     ("overlap",),
     ("ops",),
+    UNITS,
 )
 """What a sampled mutant goes through until a run fails, quick runs first."""
 COUNTED: Final = (("smoke",), ("ops",))

@@ -22,10 +22,11 @@ from driver.results import RunResult
 from tb.mutants.activation import with_mutant
 from tb.mutants.campaign import CONFIG, first_failed, run_with
 from tb.mutants.expression import Site
-from tb.mutants.runs import COUNTED, LADDER
+from tb.mutants.runs import COUNTED, LADDER, UNITS
 from tb.mutants.sampled import line_of, parse_sampled, sample
 from tb.sim.build import build
 from tb.sim.spec import REPOSITORY, spec_for
+from tb.unit.suite import checks_with
 
 _SHOWN = 48
 _BUILDS = ("check", "cocotb")
@@ -83,6 +84,8 @@ def judge(name: str, folder: Path) -> SampledResult:
     site = sample(parse_sampled(name).seed)[name]
     cycles: dict[tuple[str, ...], list[int | None]] = {}
     for step, arguments in enumerate(LADDER):
+        if arguments == UNITS and not checks_with(name):
+            continue
         try:
             result = run_with(name, arguments, folder / str(step))
         except InfrastructureError as error:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driver.errors import InfrastructureError, InputError
-from tb.unit.benches import ARITHMETIC, arithmetic_program
+from tb.unit.benches import ARITHMETIC, arithmetic_program, rtl_files
 from tb.unit.model import build_model
 from tb.unit.mutants import mutant_arguments, mutant_sources
 
@@ -63,20 +63,20 @@ def run_arithmetic(
     *,
     operation: str | None = None,
     count: int | None = None,
-    mutant: int | None = None,
+    mutant: int | str | None = None,
     result: Path | None = None,
 ) -> ArithmeticResult:
     """Build and run one bench: its own vectors, or those of a TestFloat file.
 
-    `count` is the number of random vectors per operation. With `mutant` the packages have the wrong
-    lines of tb.unit.mutant_table, and that one is active.
+    `count` is the number of random vectors per operation. With `mutant` the packages have wrong
+    lines (tb.unit.mutants), and that one is active.
     Writes the counts to `result` as JSON.
     InputError: an unknown name, a malformed file. InfrastructureError: no tools, a bench that dies.
     """
     chosen = _operation(test, operation, vectors)
     if not 0 <= seed < _MAX_SEED:
         raise InputError("command line", "seed", seed, f"0 to {_MAX_SEED - 1}")
-    program = build_model(arithmetic_program(test, mutant_sources(test, mutant)))
+    program = build_model(arithmetic_program(test, mutant_sources(test, mutant, rtl_files(test))))
     with tempfile.TemporaryDirectory() as scratch:
         found = Path(scratch) / "result.json"
         options = {"seed": seed, "count": count, "operation": chosen, "vectors": vectors}

@@ -89,6 +89,12 @@ def _rtl(folders: tuple[str, ...], instead: Mapping[str, Path] | None) -> tuple[
     return (WAIVERS, *sources) if instead else sources
 
 
+def rtl_files(name: str) -> frozenset[str]:
+    """Names of the files of rtl/ that a bench is made of."""
+    folders = ("fpu",) if name in ARITHMETIC else BLOCKS[name].rtl_folders
+    return frozenset(path.name for path in rtl_sources(folders))
+
+
 def arithmetic_program(test: str, instead: Mapping[str, Path] | None = None) -> BenchProgram:
     """The program of an arithmetic bench; `instead` maps names of RTL files to others.
 
@@ -105,21 +111,22 @@ def arithmetic_program(test: str, instead: Mapping[str, Path] | None = None) -> 
     )
 
 
-def block_program(name: str, bus_bits: int, mutant: int | None = None) -> BenchProgram:
+def block_program(name: str, bus_bits: int, mutant: int | str | None = None) -> BenchProgram:
     """The program of a block's bench; with `mutant`, that of the RTL with selectable mutants.
 
-    InputError: no such bus width.
+    InputError: no such bus width, no such mutant.
     """
     if bus_bits not in BUS_WIDTHS:
         raise InputError("command line", "bus", bus_bits, f"one of {BUS_WIDTHS}")
     bench = BLOCKS[name]
     top_level = bench.top_level(name)
+    instead = mutant_sources(name, mutant, rtl_files(name))
     engine = {"Readers": str(bench.readers), "Writers": str(bench.writers)} if bench.readers else {}
     return BenchProgram(
         name=f"{name}{bus_bits}",
         folder=_FOLDER / name,
         top=top_level[-1].stem,
-        sources=(*_rtl(bench.rtl_folders, mutant_sources(name, mutant)), *top_level),
+        sources=(*_rtl(bench.rtl_folders, instead), *top_level),
         parameters={"BusBits": str(bus_bits), **bench.parameters, **engine},
         defines=(f"BUS_BITS={bus_bits}",),
         include=(*bench.include, _FOLDER, _CMODEL),

@@ -37,12 +37,16 @@ class BlockResult:
 
 
 def run_block(
-    name: str, bus_bits: int, seed: int = 1, rounds: int | None = None, mutant: int | None = None
+    name: str,
+    bus_bits: int,
+    seed: int = 1,
+    rounds: int | None = None,
+    mutant: int | str | None = None,
 ) -> BlockResult:
     """Build and run a bench. Figures are rates and cycles at a DRAM latency of 100.
 
-    `rounds` scales the random parts; the table's number when None. With `mutant` the RTL has the
-    wrong lines of tb.unit.mutant_table, and that one is active.
+    `rounds` scales the random parts; the table's number when None. With `mutant` the RTL has wrong
+    lines (tb.unit.mutants), and that one is active.
     InputError: an argument out of range. InfrastructureError: no tools, a bench that dies.
     """
     program = build_model(block_program(name, bus_bits, mutant))

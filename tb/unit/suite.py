@@ -8,12 +8,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
+from driver.errors import InputError
 from driver.results import OpEvent, RunResult, RunSpec
 from tb.checks import check_row, checks_result, picked
 from tb.ops.runner import RunObserver
 from tb.unit.arithmetic import run_arithmetic
-from tb.unit.benches import ARITHMETIC, BLOCKS, BUS_WIDTHS
+from tb.unit.benches import ARITHMETIC, BLOCKS, BUS_WIDTHS, rtl_files
 from tb.unit.block import run_block
+from tb.unit.mutants import has_mutant
 
 
 @dataclass(frozen=True)
@@ -28,21 +30,21 @@ class UnitFindings:
 
 @dataclass(frozen=True)
 class UnitCheck:
-    """One bench in one shape. `run` takes the seed."""
+    """One bench in one shape. `run` takes the seed, and the mutant that is active."""
 
     name: str
     shape: str
-    run: Callable[[int], UnitFindings]
+    run: Callable[[int, str | None], UnitFindings]
 
 
-def _arithmetic(name: str, seed: int) -> UnitFindings:
-    found = run_arithmetic(name, None, seed)
+def _arithmetic(name: str, seed: int, mutant: str | None) -> UnitFindings:
+    found = run_arithmetic(name, None, seed, mutant=mutant)
     report = "".join(f"{line}\n" for line in found.differences)
     return UnitFindings(found.compared, found.differences[0] if found.differing else "", report)
 
 
-def _block(name: str, bus_bits: int, seed: int) -> UnitFindings:
-    found = run_block(name, bus_bits, seed)
+def _block(name: str, bus_bits: int, seed: int, mutant: str | None) -> UnitFindings:
+    found = run_block(name, bus_bits, seed, mutant=mutant)
     return UnitFindings(found.compared, found.failure, found.report)
 
 
@@ -56,19 +58,38 @@ CHECKS: tuple[UnitCheck, ...] = (
 )
 
 
+def checks_with(mutant: str) -> list[int]:
+    """Numbers of the checks whose RTL a mutant is in. InputError: no such mutant."""
+    return [
+        number for number, check in enumerate(CHECKS) if has_mutant(mutant, rtl_files(check.name))
+    ]
+
+
+def _chosen(spec: RunSpec) -> list[int]:
+    """The checks that the spec picks; of those of a mutant the benches whose RTL it is in."""
+    numbers = picked(spec, len(CHECKS))
+    if spec.mutant is None or spec.op_filter is not None:
+        return numbers
+    having = set(checks_with(spec.mutant))
+    chosen = [number for number in numbers if number in having]
+    if not chosen:
+        raise InputError("command line", "mutant", spec.mutant, "one in the RTL of these benches")
+    return chosen
+
+
 def run_suite(spec: RunSpec, progress: RunObserver) -> RunResult:
     """Run the checks that the spec picks, one row each. The report of one that fails goes to
     standard error, the log of the run.
 
-    InputError: a check or seed that does not exist. InfrastructureError: no tools, a bench that
-    dies.
+    InputError: a check or seed that does not exist, a mutant that is in no bench.
+    InfrastructureError: no tools, a bench that dies.
     """
-    numbers = picked(spec, len(CHECKS))
+    numbers = _chosen(spec)
     progress.plan(len(numbers))
     rows = []
     for index in numbers:
         check = CHECKS[index]
-        found = check.run(spec.seed)
+        found = check.run(spec.seed, spec.mutant)
         if found.failure:
             sys.stderr.write(f"{check.name}, {check.shape}, seed {spec.seed}\n{found.report}")
         failure = found.failure or None
