@@ -102,7 +102,7 @@ module npu_host_write
   // All room free means that every earlier burst has been answered: the data at the head belongs to
   // the refused burst.
   assign refuse   = head_valid && !head_ok && room_q == BurstCountW'(MaxBursts);
-  assign drop  = refuse && whole_q != '0 && !dropped_q;
+  assign drop     = refuse && whole_q != '0 && !dropped_q;
   assign data_pop = data_ready_i || drop;
   assign b_pop    = ack_valid && b_ready_i;
   assign head_pop = burst_fire || (dropped_q && b_ready_i);
@@ -116,8 +116,8 @@ module npu_host_write
 
   always_ff @(posedge host_clk) begin
     if (!rst_ni) begin
-      whole_q     <= '0;
-      room_q      <= BurstCountW'(MaxBursts);
+      whole_q   <= '0;
+      room_q    <= BurstCountW'(MaxBursts);
       dropped_q <= 1'b0;
     end else begin
       if (whole_in != whole_out) begin

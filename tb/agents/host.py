@@ -7,10 +7,11 @@ import random
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeVar
 
 import cocotb
 from cocotb.queue import Queue
+from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiBus, AxiMaster
 from pyuvm import (
     ConfigDB,
@@ -23,7 +24,9 @@ from pyuvm import (
 )
 
 from tb.agents.channel import accepted
+from tb.env.verdict import Mismatch
 
+_Burst = TypeVar("_Burst")
 _ADDRESS = ["id", "addr", "len", "size", "burst"]
 _INCR = 1
 _PAUSES = (1, 3, 400)
@@ -63,6 +66,13 @@ class HostDriver(uvm_driver):
         for channel in (self.master.read_if.r_channel, self.master.write_if.b_channel):
             channel.set_pause_generator(_pauses(rng))
 
+    async def hold_data(self, cycles: int) -> None:
+        """No data to write goes out for so many cycles; addresses do."""
+        channel = self.master.write_if.w_channel
+        channel.pause = True
+        await ClockCycles(self.master.write_if.clock, cycles)
+        channel.pause = False
+
     async def run_phase(self) -> None:
         while True:
             item: HostItem = await self.seq_item_port.get_next_item()
@@ -73,6 +83,13 @@ class HostDriver(uvm_driver):
                 item.data = bytes(done.data)
             item.response = int(done.resp)
             self.seq_item_port.item_done()
+
+
+def _oldest(waiting: defaultdict[int, deque[_Burst]], identity: int, channel: str) -> _Burst:
+    """The burst that an answer is of. Mismatch: there is none, or not all of its data went out."""
+    if not waiting[identity]:
+        raise Mismatch(f"s_axi: an answer on {channel} with id {identity} that no burst waits for")
+    return waiting[identity].popleft()
 
 
 class HostMonitor(uvm_monitor):
@@ -93,7 +110,7 @@ class HostMonitor(uvm_monitor):
         for task in (self._addresses(), self._data(), self._read_addresses(), self._read_data()):
             cocotb.start_soon(task)
         async for answer in accepted(self.dut, "s_axi_b", ["id", "resp"]):
-            for item in self._written[answer["id"]].popleft():
+            for item in _oldest(self._written, answer["id"], "B"):
                 item.response = answer["resp"]
                 self.ap.write(item)
 
@@ -128,7 +145,7 @@ class HostMonitor(uvm_monitor):
             beats[beat["id"]].append(beat["data"])
             if not beat["last"]:
                 continue
-            burst = self._reads[beat["id"]].popleft()
+            burst = _oldest(self._reads, beat["id"], "R")
             addresses = self._beat_addresses(burst)
             for address, data in zip(addresses, beats.pop(beat["id"]), strict=True):
                 first = address % self._bus_bytes

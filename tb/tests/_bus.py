@@ -44,6 +44,10 @@ _SLOW_HOST_BYTES = (300, 300, 300, 20_000)
 """Likewise; some are of many bursts, more than the buffers on the way to a slow host hold."""
 _LONG_LIMIT = {"timeout_time": 6, "timeout_unit": "ms"}
 """Of the longest test, four times what it needs."""
+_HOST_BEATS = 256
+"""What npu_host_write holds of the host's data."""
+_HELD = 200
+"""Cycles, more than an answer takes."""
 _OKAY, _DECERR = 0, 3
 _FAR_STRIDE = 252
 """Bytes between the words behind the last register that are tried."""
@@ -155,6 +159,18 @@ class FrontDoor(BusTest):
             found, response = await self.host_read(address, size)
             expect(f"response to a read of {size} bytes at {address:#x}", response, _OKAY)
             expect_bytes("read through s_axi", address, found, behind)
+        await self._beyond_the_memory()
+        # With its data behind the address: the buffer of data is empty, and held last beats before.
+        beat = self.config.bus_bits // 8
+        for at in range(_HOST_BEATS):
+            await self.host_write(base + at * beat, bytes(beat))
+        held = self.beside(self.env.host.driver.hold_data(_HELD))
+        await self._beyond_the_memory()
+        await held
+        await self.host_write(base, data)
+        expect_bytes("written behind a refused burst", base, self.memory.read(base, size), data)
+
+    async def _beyond_the_memory(self) -> None:
         beyond = self.config.memory.limit
         where = f"beyond the memory, at {beyond:#x}"
         expect(f"response to a write {where}", await self.host_write(beyond, bytes(64)), _DECERR)

@@ -11,6 +11,7 @@ from tb.mutants.planted import PlantedMutant
 from tb.mutants.runs import (
     COUNTERS,
     ERRORS,
+    FRONT_DOOR,
     INTERRUPTS,
     RANDOM,
     RANDOM_STALLS,
@@ -147,7 +148,12 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
         COUNTERS,
         Mutant("npu_csr_wrap.sv", "engine_counts.engine_wait[«e»];", "e ^ 1"),
     ),
-    # the host does not take an answer yet
+    # the host does not give its data or take an answer yet
+    "host-write-early": PlantedMutant(
+        _HOST,
+        FRONT_DOOR,
+        Mutant("npu_host_write.sv", "drop     = «refuse && whole_q != '0» &&", "refuse"),
+    ),
     "host-read-room": PlantedMutant(
         _HOST,
         RANDOM_STALLS,
