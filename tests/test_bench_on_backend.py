@@ -7,7 +7,7 @@ import pytest
 
 from driver.backend.simulator import StopReason
 from driver.config import CONFIG_FILE, HwConfig, load_config
-from driver.errors import InfrastructureError
+from driver.errors import InfrastructureError, SimulatorTimeout
 from driver.isa import csr
 from golden.backend import CmodelBackend
 from tb.env.on_backend import on_backend
@@ -25,6 +25,8 @@ class ModelDevice(CmodelBackend):
         self.stall = 0
 
     def run(self, cycles: int, timeout_s: float, *, until_irq: bool = False) -> StopReason:
+        if until_irq and cycles:
+            self.wait_interrupt(timeout_s)
         high = self.read_csr(csr.IRQ_STATUS) & self.read_csr(csr.IRQ_ENABLE)
         return StopReason.IRQ if until_irq and high else StopReason.CYCLES
 
@@ -48,6 +50,20 @@ class WrongRegister(ModelDevice):
         return super().read_csr(offset) ^ (4 if offset == csr.CONFIG else 0)
 
 
+class HangingDevice(ModelDevice):
+    """No interrupt ever comes."""
+
+    def run(self, cycles: int, timeout_s: float, *, until_irq: bool = False) -> StopReason:
+        return StopReason.CYCLES
+
+
+class StoppedSimulator(ModelDevice):
+    """Its simulator makes no progress."""
+
+    def run(self, cycles: int, timeout_s: float, *, until_irq: bool = False) -> StopReason:
+        return StopReason.WALL_CLOCK
+
+
 TESTS = [_bus.Errors, _bus.Interrupts, _bus.Stalls, _overlap.FailsInTheMiddle]
 
 
@@ -62,6 +78,17 @@ def test_runs_to_its_end_and_compares(test: type) -> None:
 def test_wrong_device_is_a_mismatch(wrong: type[ModelDevice]) -> None:
     with pytest.raises(Mismatch, match=r"mismatches, (memory, byte|register)"):
         on_backend(_overlap.FailsInTheMiddle)(CONFIG, 1, wrong(CONFIG), 1.0).execute()
+
+
+def test_a_device_that_hangs_is_a_mismatch_that_says_how_far_it_came() -> None:
+    hung = r"hung: no interrupt in 200000 cycles, \d+ of \d+ commands completed, state [A-Z]+"
+    with pytest.raises(Mismatch, match=hung):
+        on_backend(_overlap.FailsInTheMiddle)(CONFIG, 1, HangingDevice(CONFIG), 1.0).execute()
+
+
+def test_a_simulator_that_stands_still_is_no_verdict() -> None:
+    with pytest.raises(SimulatorTimeout, match=r"no interrupt in 1 s"):
+        on_backend(_overlap.FailsInTheMiddle)(CONFIG, 1, StoppedSimulator(CONFIG), 1.0).execute()
 
 
 @pytest.mark.parametrize("name", bus.NEED_PINS)

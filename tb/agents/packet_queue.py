@@ -13,8 +13,8 @@ from tb.env.verdict import Mismatch
 
 _INDICES = csr.RING_TAIL_INDEX_MASK + 1
 """Of RING_TAIL."""
-_MOST_READS = 20_000
-"""Of a register, 4 cycles each, while the device takes no command: none of a bench is as long.
+MOST_READS = 20_000
+"""Of a register, 4 cycles each, while the device does nothing: no command of a bench is as long.
 The limit of time of a test is further away: these reads make a simulation slow."""
 
 
@@ -61,12 +61,12 @@ class PacketQueue:
     async def _ring(self, packets: list[Packet]) -> None:
         for packet in packets:
             following = (self._tail + 1) % self.ring_entries
-            for _ in range(_MOST_READS):
+            for _ in range(MOST_READS):
                 if await self.read(self.registers.head) != following:
                     break
                 await self._ring_doorbell()
             else:
-                raise Mismatch(f"hung: RING_HEAD is {following} in {_MOST_READS} reads")
+                raise Mismatch(f"hung: RING_HEAD is {following} in {MOST_READS} reads")
             await self.store(self.ring_base + self._tail * PACKET_BYTES, packet.pack())
             self._tail = following
         await self._ring_doorbell()
@@ -78,11 +78,11 @@ class PacketQueue:
 
     async def _push(self, packets: list[Packet]) -> None:
         for packet in packets:
-            for _ in range(_MOST_READS):
+            for _ in range(MOST_READS):
                 if not await self.read(csr.STATUS) & csr.STATUS_CSR_QUEUE_FULL_MASK:
                     break
             else:
-                raise Mismatch(f"hung: the queue of CMD_PUSH is full in {_MOST_READS} reads")
+                raise Mismatch(f"hung: the queue of CMD_PUSH is full in {MOST_READS} reads")
             data = packet.pack()
             for at in range(0, PACKET_BYTES, 4):
                 word = int.from_bytes(data[at : at + 4], "little")

@@ -7,11 +7,12 @@ import json
 import os
 import random
 from collections.abc import Awaitable, Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import cocotb
-from cocotb.triggers import ClockCycles, RisingEdge
+from cocotb.triggers import ClockCycles, RisingEdge, SimTimeoutError, with_timeout
 from pyuvm import ConfigDB, uvm_test
 
 from driver.config import load_config
@@ -29,6 +30,8 @@ from tb.env.verbs import RING_ENTRIES, DeviceVerbs
 from tb.seqs.access import perform
 
 _RESET_CYCLES = 5
+_PERIOD_NS = 2
+"""Of clk: tb/sim/core/simulation.h."""
 
 
 class BusTest(DeviceVerbs, uvm_test):
@@ -102,9 +105,12 @@ class BusTest(DeviceVerbs, uvm_test):
         if self.second_in_use:
             await self.env.command.driver.second.resync()
 
-    async def interrupt(self) -> None:
+    async def irq_within(self, cycles: int) -> bool:
         if not self.dut.irq.value:
-            await RisingEdge(self.dut.irq)
+            # A timer, as waiting for each edge of the clock would run Python in each cycle.
+            with suppress(SimTimeoutError):
+                await with_timeout(RisingEdge(self.dut.irq), cycles * _PERIOD_NS, "ns")
+        return bool(self.dut.irq.value)
 
     async def irq_after(self, cycles: int) -> int:
         await ClockCycles(self.dut.clk, cycles)

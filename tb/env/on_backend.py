@@ -21,7 +21,13 @@ from driver.backend.rtl import RtlBackend
 from driver.backend.shared_memory import FaultRange
 from driver.backend.simulator import StopReason
 from driver.config import HwConfig
-from driver.errors import InfrastructureError, InputError, RegisterError, VerdictError
+from driver.errors import (
+    InfrastructureError,
+    InputError,
+    RegisterError,
+    SimulatorTimeout,
+    VerdictError,
+)
 from driver.isa import DeviceState, Packet, csr
 from driver.results import COCOTB_FOLDER, OpEvent, OpRow, RunResult, RunSpec
 from golden.backend import CmodelBackend
@@ -151,8 +157,11 @@ class OnBackend(DeviceVerbs):
         if self.second_in_use:
             await self._second.resync()
 
-    async def interrupt(self) -> None:
-        self._device.wait_interrupt(self._timeout_s)
+    async def irq_within(self, cycles: int) -> bool:
+        stopped = self._device.run(cycles, self._timeout_s, until_irq=True)
+        if stopped is StopReason.WALL_CLOCK:
+            raise SimulatorTimeout(f"no interrupt in {self._timeout_s:g} s")
+        return stopped is StopReason.IRQ
 
     async def irq_after(self, cycles: int) -> int:
         self._device.run(cycles, self._timeout_s)

@@ -16,11 +16,11 @@ from driver.backend.shared_memory import FaultRange
 from driver.config import HwConfig
 from driver.isa import COMPLETION_BYTES, PACKET_BYTES, DeviceState, Packet, csr
 from golden.backend import CmodelBackend
-from tb.agents.packet_queue import Way
+from tb.agents.packet_queue import MOST_READS, Way
 from tb.env.comparison import IDLE_REGISTERS, STEADY_REGISTERS, DeviceComparison
 from tb.env.memory import BenchMemory
 from tb.env.tally import Compared
-from tb.env.verdict import expect
+from tb.env.verdict import Mismatch, expect
 from tb.seqs.arena import Arena
 
 RING_ENTRIES = 8
@@ -31,6 +31,8 @@ IRQ_ALL = (
     | csr.IRQ_ENABLE_COMPLETE1_MASK
     | csr.IRQ_ENABLE_EMPTY1_MASK
 )
+_PATIENCE = 200_000
+"""Cycles without an interrupt after which a device hangs: no command of a bench takes as long."""
 _LOG2_ENTRIES = RING_ENTRIES.bit_length() - 1
 
 
@@ -86,8 +88,8 @@ class DeviceVerbs:
         """Begin at the device's head again."""
         raise NotImplementedError
 
-    async def interrupt(self) -> None:
-        """Wait until irq is high."""
+    async def irq_within(self, cycles: int) -> bool:
+        """Wait until irq is high: whether it is after so many cycles."""
         raise NotImplementedError
 
     async def irq_after(self, cycles: int) -> int:
@@ -115,10 +117,18 @@ class DeviceVerbs:
         for memory in (self.memory, self.model):
             memory.set_faults(list(faults))
 
+    async def interrupt(self) -> None:
+        """Wait until irq is high. Mismatch: the device hangs."""
+        if not await self.irq_within(_PATIENCE):
+            raise Mismatch(f"hung: no interrupt in {_PATIENCE} cycles, {await self._progress()}")
+
     async def finish(self) -> None:
-        """Wait, by reading alone, until nothing is queued or the queue has stopped."""
-        while not await self.is_idle():
-            pass
+        """Wait, by reading alone, until nothing is queued or the queue has stopped. Mismatch: the
+        device hangs."""
+        for _ in range(MOST_READS):
+            if await self.is_idle():
+                return
+        raise Mismatch(f"hung: busy in {MOST_READS} reads, {await self._progress()}")
 
     async def settle(self) -> None:
         """Wait until nothing is queued or the queue has stopped; then compare all registers."""
@@ -146,6 +156,15 @@ class DeviceVerbs:
             if await self.read(completed) != self.model.read_csr(completed):
                 return False
         return True
+
+    async def _progress(self) -> str:
+        """How far the device has come, for a person."""
+        counts = [
+            f"{await self.read(completed)} of {self.model.read_csr(completed)}"
+            for completed in self._completed()
+        ]
+        state = DeviceState(await self.read(csr.STATUS) & csr.STATUS_STATE_MASK)
+        return f"{' and '.join(counts)} commands completed, state {state.name}"
 
     def _completed(self) -> tuple[int, ...]:
         used = (FIRST_QUEUE, SECOND_QUEUE) if self.second_in_use else (FIRST_QUEUE,)
