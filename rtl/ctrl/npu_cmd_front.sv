@@ -18,7 +18,6 @@ module npu_cmd_front
   input  logic                           rst_ni,
   input  logic                           hold_i,
   input  logic                           stop_i,
-  input  logic                           resume_i,
   input  logic [63:0]                    cycle_i,
 
   // From the queues
@@ -178,7 +177,6 @@ module npu_cmd_front
     .cmd_i          (cmd_i[turn]),
     .hold_i,
     .stop_i,
-    .resume_i,
     .park_ready_i   (park_ready),
     .park_o         (park),
     .packet_o       (packet),

@@ -7,8 +7,8 @@
 /// that fail their checks, end here: `ended_o` comes with their `push_o`. SYNC writes its word
 /// before that.
 ///
-/// After a command that failed here nothing is taken until `resume_i`. `stop_i` (an earlier command
-/// has failed) and `hold_i` let nothing start, and drop the packet that is being checked.
+/// `stop_i` (an earlier command has failed; if here, from the cycle after its `push_o`) and
+/// `hold_i` (ERROR, soft reset) let nothing be taken or start, and drop the packet that is checked.
 ///
 /// While a packet waits for its start and `park_ready_i`, it is put aside: `park_o` hands it to
 /// npu_cmd_park.
@@ -25,7 +25,6 @@ module npu_cmd_issue
   input  queued_packet_t         cmd_i,
   input  logic                   hold_i,
   input  logic                   stop_i,
-  input  logic                   resume_i,
   input  logic                   park_ready_i,
   output logic                   park_o,
 
@@ -70,8 +69,7 @@ module npu_cmd_issue
     READY,      // wait for memory and engine
     FAILED,     // report a failed check
     SYNC_REQ,   // write SYNC's word
-    SYNC_WAIT,
-    STOPPED     // behind a command that failed
+    SYNC_WAIT
   } state_e;
 
   state_e                 state_q, state_d;
@@ -121,14 +119,13 @@ module npu_cmd_issue
         if (drop || park_o) state_d = IDLE;
         else if (go)        state_d = is_sync ? SYNC_REQ : IDLE;
       end
-      FAILED:    state_d = drop ? IDLE : STOPPED;
-      SYNC_REQ:  if (write_ready_i) state_d = SYNC_WAIT;
-      SYNC_WAIT: if (write_done_i) begin
+      FAILED:     state_d = IDLE;
+      SYNC_REQ:   if (write_ready_i) state_d = SYNC_WAIT;
+      SYNC_WAIT:  if (write_done_i) begin
         error_d = write_err_i ? ERROR_BUS_WRITE : ERROR_NONE;
-        state_d = write_err_i ? STOPPED : IDLE;
+        state_d = IDLE;
       end
-      STOPPED: if (resume_i) state_d = IDLE;
-      default: state_d = IDLE;
+      default:    state_d = IDLE;
     endcase
   end
 
@@ -173,6 +170,6 @@ module npu_cmd_issue
                            (state_q == SYNC_WAIT && write_done_i);
   assign error_o         = error_d;
 
-  assign idle_o          = state_q == IDLE || state_q == STOPPED;
+  assign idle_o          = state_q == IDLE;
   assign waits_o         = state_d == state_q && (idle_o || state_q == READY);
 endmodule

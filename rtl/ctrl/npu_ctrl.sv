@@ -211,7 +211,6 @@ module npu_ctrl
     .rst_ni           (core_rst_n),
     .hold_i           (hold),
     .stop_i           (stop),
-    .resume_i         (flush),
     .cycle_i          (cycle),
     .cmd_valid_i      (cmd_valid),
     .cmd_ready_o      (cmd_ready),
