@@ -208,6 +208,16 @@ def test_a_run_that_fails_in_no_op_is_not_one_that_passes(
         run_planted("hazard-write", tmp_path)
 
 
+@pytest.mark.parametrize("status", [130, -9])
+def test_a_run_that_is_interrupted_or_killed_ends_the_campaign(
+    status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ended = subprocess.CompletedProcess([], status, "", "error: interrupted")
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: ended)
+    assert campaign.main(["hazard-write", "hazard-read"]) == 130
+    assert "interrupted\n" in capsys.readouterr().err
+
+
 @pytest.mark.planted_mutants
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_mutant_is_caught_blamed_and_reproduced(name: str, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ CONFIG = "small"
 _LIMIT_S = 3600.0
 _FAILED = 1
 """Exit status of a run with a verdict that is not a pass."""
+_INTERRUPTED = 130
 _SHOWN = 100
 
 
@@ -89,7 +90,8 @@ def run_planted(name: str, folder: Path, seed: int = 1) -> PlantedRun:
 def run_with(
     mutant: str | None, arguments: Sequence[str], folder: Path, seed: int = 1
 ) -> RunResult:
-    """`npu-cosim run` with a mutant, or of the sound RTL. InfrastructureError: no verdict."""
+    """`npu-cosim run` with a mutant, or of the sound RTL. InfrastructureError: no verdict.
+    KeyboardInterrupt: the run was interrupted or killed, which says nothing of the mutant."""
     words = [PROGRAM, "run", *arguments, "--config", CONFIG, "--seed", str(seed)]
     return _run(words if mutant is None else [*words, "--mutant", mutant], folder)
 
@@ -102,6 +104,8 @@ def _run(words: list[str], folder: Path) -> RunResult:
         )
     except subprocess.TimeoutExpired as error:
         raise InfrastructureError(f"{shlex.join(command)}: no end in {_LIMIT_S:g} s") from error
+    if done.returncode == _INTERRUPTED or done.returncode < 0:
+        raise KeyboardInterrupt
     if done.returncode not in (0, _FAILED):
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
         raise InfrastructureError(f"{shlex.join(command)}: status {done.returncode}, {last}")
