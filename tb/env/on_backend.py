@@ -158,14 +158,19 @@ class OnBackend(DeviceVerbs):
             await self._second.resync()
 
     async def irq_within(self, cycles: int) -> bool:
-        stopped = self._device.run(cycles, self._timeout_s, until_irq=True)
-        if stopped is StopReason.WALL_CLOCK:
-            raise SimulatorTimeout(f"no interrupt in {self._timeout_s:g} s")
-        return stopped is StopReason.IRQ
+        return self._run(cycles, until_irq=True)
 
     async def irq_after(self, cycles: int) -> int:
-        self._device.run(cycles, self._timeout_s)
-        return int(self._device.run(0, self._timeout_s, until_irq=True) is StopReason.IRQ)
+        self._run(cycles)
+        return int(self._run(0, until_irq=True))
+
+    def _run(self, cycles: int, *, until_irq: bool = False) -> bool:
+        """Whether irq ended it. SimulatorTimeout: neither irq nor the last cycle came."""
+        stopped = self._device.run(cycles, self._timeout_s, until_irq=until_irq)
+        if stopped is StopReason.WALL_CLOCK:
+            what = f"not the end of {cycles} cycles and no interrupt in {self._timeout_s:g} s"
+            raise SimulatorTimeout(what)
+        return stopped is StopReason.IRQ
 
     async def host_write(self, address: int, data: bytes) -> int:
         """Refused."""

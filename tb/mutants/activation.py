@@ -48,6 +48,11 @@ def selectable(name: str) -> Mapping[str, Site]:
     return {_plusarg(key): site for key, site in sites.items()}
 
 
+def site_of(name: str) -> Site:
+    """Where a mutant is. InputError: there is no such mutant."""
+    return selectable(mutant_set(name))[_plusarg(name)]
+
+
 @cache
 def rewritten_sources(name: str) -> Mapping[Path, Path]:
     """Source of the RTL → the same with every mutant of a set selectable."""

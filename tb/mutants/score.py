@@ -19,11 +19,11 @@ from pathlib import Path
 from driver.config import CONFIG_FILE, load_config
 from driver.errors import InfrastructureError
 from driver.results import RunResult
-from tb.mutants.activation import with_mutant
+from tb.mutants.activation import site_of, with_mutant
 from tb.mutants.campaign import CONFIG, first_failed, run_with
 from tb.mutants.expression import Site
 from tb.mutants.runs import COUNTED, LADDER, UNITS
-from tb.mutants.sampled import line_of, parse_sampled, sample
+from tb.mutants.sampled import line_of
 from tb.sim.build import build
 from tb.sim.spec import REPOSITORY, spec_for
 from tb.unit.suite import checks_with
@@ -81,7 +81,7 @@ def build_all(names: Iterable[str]) -> None:
 
 def judge(name: str, folder: Path) -> SampledResult:
     """Run the ladder until a run fails or ends without a verdict; results below `folder`."""
-    site = sample(parse_sampled(name).seed)[name]
+    site = site_of(name)
     cycles: dict[tuple[str, ...], list[int | None]] = {}
     for step, arguments in enumerate(LADDER):
         if arguments == UNITS and not checks_with(name):

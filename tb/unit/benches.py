@@ -32,6 +32,7 @@ ARITHMETIC: dict[str, tuple[str, ...]] = {
 }
 """The arithmetic benches, with their operations by the names that Berkeley TestFloat gives them."""
 
+_ARITHMETIC_FOLDERS = ("fpu",)
 _FOLDER = Path(__file__).parent
 _CMODEL = REPOSITORY / "golden" / "cmodel"
 _REGISTERS = REPOSITORY / "rtl" / "csr" / "gen"
@@ -91,7 +92,7 @@ def _rtl(folders: tuple[str, ...], instead: Mapping[str, Path] | None) -> tuple[
 
 def rtl_files(name: str) -> frozenset[str]:
     """Names of the files of rtl/ that a bench is made of."""
-    folders = ("fpu",) if name in ARITHMETIC else BLOCKS[name].rtl_folders
+    folders = _ARITHMETIC_FOLDERS if name in ARITHMETIC else BLOCKS[name].rtl_folders
     return frozenset(path.name for path in rtl_sources(folders))
 
 
@@ -104,7 +105,7 @@ def arithmetic_program(test: str, instead: Mapping[str, Path] | None = None) -> 
         name=test,
         folder=_FOLDER / "fp",
         top=test,
-        sources=(*_rtl(("fpu",), instead), _FOLDER / "hdl" / f"{test}.sv"),
+        sources=(*_rtl(_ARITHMETIC_FOLDERS, instead), _FOLDER / "hdl" / f"{test}.sv"),
         cpp_sources=(f"{test}.cpp", "bench.cpp", "testfloat.cpp"),
         prefix=f"V{test}",
         optimise="-O3",

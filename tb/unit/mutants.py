@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 
 from driver.errors import InputError
-from tb.mutants.activation import activation, mutant_set, selectable
-from tb.mutants.expression import Site, sites_of, write_sources
+from tb.mutants.activation import activation, mutant_set, selectable, site_of
+from tb.mutants.expression import sites_of, write_sources
 from tb.unit.model import BUILD_ROOT
 from tb.unit.mutant_table import MUTANTS
 
@@ -53,8 +53,7 @@ def mutant_sources(
 
 def has_mutant(name: str, files: frozenset[str]) -> bool:
     """Whether a mutant of the whole NPU is in one of these files. InputError: no such mutant."""
-    (argument,) = activation(name)
-    return selectable(mutant_set(name))[argument.removeprefix("+")].file.name in files
+    return site_of(name).file.name in files
 
 
 def _name(number: int) -> str:
@@ -69,7 +68,6 @@ def _write_table(bench: str) -> Mapping[str, Path]:
 
 @cache
 def _write_set(bench: str, set_name: str, files: frozenset[str]) -> Mapping[str, Path]:
-    there: dict[str, Site] = {
-        argument: site for argument, site in selectable(set_name).items() if site.file.name in files
-    }
+    sites = selectable(set_name).items()
+    there = {argument: site for argument, site in sites if site.file.name in files}
     return write_sources(there, _FOLDER / f"{bench}-{set_name}")
