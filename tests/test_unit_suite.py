@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from driver.config import HwConfig
 from driver.errors import InputError
 from driver.results import OpEvent, RunSpec, Shard
 from regress.nightly.settings import load_nightly
@@ -15,7 +17,7 @@ from regress.units import known_units
 from tb.checks import picked
 from tb.ops.runner import RunObserver
 from tb.unit import suite
-from tb.unit.benches import BLOCKS, BUS_WIDTHS
+from tb.unit.benches import BLOCKS, BUS_WIDTHS, block_program
 from tb.unit.block import BlockResult
 
 NAMES = [check.name for check in suite.CHECKS]
@@ -51,11 +53,28 @@ class Heard(RunObserver):
         self.events.append(event)
 
 
+SHAPES = {name: len(bench.shapes()) for name, bench in BLOCKS.items()}
+
+
 def test_every_bench_is_a_check_and_every_block_at_all_widths() -> None:
     assert set(NAMES) == set(known_units())
-    assert {name: NAMES.count(name) for name in BLOCKS} == {
-        name: len(BUS_WIDTHS) for name in BLOCKS
-    }
+    assert {name: NAMES.count(name) for name in BLOCKS} == SHAPES
+    for bench in BLOCKS.values():
+        assert {bus_bits for bus_bits, _ in bench.shapes()} == set(BUS_WIDTHS)
+
+
+def test_every_size_that_is_offered_is_in_a_bench() -> None:
+    sizes = {name: {size for _, size in BLOCKS[name].shapes()} for name in ("matrix", "vector")}
+    offered = (HwConfig.model_fields[name].annotation for name in ("array_size", "vector_lanes"))
+    assert list(sizes.values()) == [set(get_args(one)) for one in offered]
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "expected"), [("matrix", 4, "one of 8, 16, 32"), ("mem", 8, "none for this")]
+)
+def test_a_size_that_a_bench_does_not_have_is_refused(name: str, size: int, expected: str) -> None:
+    with pytest.raises(InputError, match=f"size: got {size}, expected {expected}"):
+        block_program(name, 128, size=size)
 
 
 def test_the_tiers_run_them() -> None:
@@ -122,7 +141,7 @@ def test_a_mutant_of_the_npu_is_in_the_benches_that_have_its_file(
     mutant: str, benches: list[str]
 ) -> None:
     found = [NAMES[number] for number in suite.checks_with(mutant)]
-    assert sorted(found) == sorted(benches * len(BUS_WIDTHS))
+    assert sorted(found) == sorted(name for name in benches for _ in range(SHAPES[name]))
 
 
 def test_with_a_mutant_only_its_benches_run(
@@ -130,13 +149,15 @@ def test_with_a_mutant_only_its_benches_run(
 ) -> None:
     asked: list[tuple[str, str | None]] = []
 
-    def block(name: str, bus_bits: int, seed: int, mutant: str | None) -> BlockResult:
+    def block(
+        name: str, bus_bits: int, seed: int, mutant: str | None, size: int | None
+    ) -> BlockResult:
         asked.append((name, mutant))
         return BlockResult(bus_bits, seed, 5, "expected 0x1", {})
 
     monkeypatch.setattr(suite, "run_block", block)
     result = suite.run_suite(spec(tmp_path, mutant="request-dropped"), Heard())
-    assert asked == [("gather", "request-dropped")] * len(BUS_WIDTHS)
+    assert asked == [("gather", "request-dropped")] * SHAPES["gather"]
     assert result.status == "fail"
     first = NAMES.index("gather")
     assert f"--mutant request-dropped --op {first}" in result.reproduce

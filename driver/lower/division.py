@@ -9,11 +9,11 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.lower import long, long_divide
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_float, constant, convert, is_float
+from driver.lower.convert import as_float, as_type, constant, convert, is_float
 from driver.lower.elementwise import Operand, div, whole
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction
-from driver.lower.words import rounded
+from driver.lower.words import rounded, wrapped
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
@@ -84,6 +84,18 @@ _INTEGERS = {
 """Whether the remainder is asked for, whether division is towards −∞ → program of int32."""
 
 
+def _of_one_type(b: ProgramBuilder, x: Operand, beside: Operand) -> TensorView:
+    """An operand modulo the range of the type that torch divides in: numbers, and tensors without
+    dimensions, take that of the other operand."""
+    if not isinstance(beside, TensorView):
+        assert isinstance(x, TensorView), "one of both is a tensor"
+        return x
+    if not isinstance(x, TensorView):
+        return constant(b, wrapped(whole(b, x), beside.dtype), DType.INT32)
+    alone = not x.rank and beside.rank and not beside.boolean
+    return as_type(b, x, beside.dtype) if alone else x
+
+
 def _divide_integers(
     b: ProgramBuilder,
     out: TensorView,
@@ -100,10 +112,7 @@ def _divide_integers(
         y = other if isinstance(other, TensorView) else whole(b, other)
         long_divide.divide(b, out, x, y, remainder=remainder, floor=floor)
         return
-    left, right = (
-        x if isinstance(x, TensorView) else constant(b, whole(b, x), DType.INT32)
-        for x in (self, other)
-    )
+    left, right = _of_one_type(b, self, other), _of_one_type(b, other, self)
     b.vector(_INTEGERS[remainder, floor], (left, right), out)
 
 

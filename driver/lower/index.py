@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from driver.isa import DType
 from driver.isa.types import INDEX_DTYPES
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_type, convert, is_float
+from driver.lower.long_views import high_words, is_long, low_words
 from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView, broadcast
 
@@ -20,6 +19,15 @@ def as_indices(b: ProgramBuilder, view: TensorView) -> TensorView:
     if is_float(view):
         raise b.unsupported("index", view.dtype.name, "an integer type")
     return view if view.dtype in INDEX_DTYPES else as_type(b, view, DType.INT32)
+
+
+def as_words(b: ProgramBuilder, index: TensorView) -> TensorView:
+    """Integers as int32; those that it does not hold become its least, which is no place."""
+    if not is_long(index):
+        return index
+    narrow = b.temp(DType.INT32, index.sizes)
+    b.vector("long_in_word", (low_words(index), high_words(index)), narrow)
+    return narrow
 
 
 def in_line(b: ProgramBuilder, index: TensorView) -> TensorView:
@@ -130,7 +138,8 @@ def by_tensors(
 ) -> tuple[TensorView, TensorView, int]:
     """(self, index, dim) with one index in place of neighbouring ones.
 
-    Negative indices count from the end. Indexed dimensions become one, which self's strides must
+    Negative indices count from the end; one outside its own dimension stays outside the merged
+    one, so that the engine refuses it. Indexed dimensions become one, which self's strides must
     allow: see `mergeable`.
     """
     used = [at for at, index in enumerate(indices) if index is not None]
@@ -147,20 +156,12 @@ def by_tensors(
         (*self.strides[:first], *piece.strides, *self.strides[window.stop :]),
     )
     shape = _shape(b, given)
-    total: TensorView | None = None
-    for at, (index, size) in enumerate(zip(given, sizes, strict=True)):
-        wrapped = b.temp(DType.INT32, index.sizes)
-        b.vector("wrap_index", (index,), wrapped, size)
-        step = prod(sizes[at + 1 :])
-        if total is None:
-            total = wrapped
-            if step != 1:
-                b.vector("int_affine", (wrapped,), wrapped, step, 0)
-        else:
-            fresh = b.temp(DType.INT32, shape)
-            b.vector("int_add", (total, wrapped), fresh, step)
-            total = fresh
-    assert total is not None
+    lines = [as_words(b, as_indices(b, index)) for index in given]
+    total = b.temp(DType.INT32, lines[0].sizes)
+    b.vector("place", (lines[0],), total, sizes[0])
+    for index, size in zip(lines[1:], sizes[1:], strict=True):
+        row, total = total, b.temp(DType.INT32, shape)
+        b.vector("place_in_row", (row, index), total, size)
     return flat, b.expanded(total, shape), first
 
 

@@ -11,6 +11,7 @@ from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, convert, is_float, number
 from driver.lower.elementwise import divide_by
+from driver.lower.index import as_words
 from driver.lower.reduce import reduce
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView, broadcast, dense_strides
@@ -231,8 +232,9 @@ def places_of(
     A target that is no class stays outside, and the gather that reads its element fails.
     """
     kept, place = b.temp(DType.UINT8, target.sizes), b.temp(DType.INT32, target.sizes)
-    b.vector("int_not_equal_imm", (target,), kept, ignore_index)
-    b.vector("int_clamp", (target,), place, -1, classes)
+    words = as_words(b, target)
+    b.vector("int_not_equal_imm", (words,), kept, ignore_index)
+    b.vector("int_clamp", (words,), place, -1, classes)
     zero = b.table(DType.INT32, (0,)).reshaped((), ())
     b.vector("where", (kept, place, zero), place)
     return place, kept

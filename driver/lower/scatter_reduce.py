@@ -9,7 +9,7 @@ from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.compare import where
 from driver.lower.convert import as_float, constant, convert, is_float
-from driver.lower.index import as_indices, cropped
+from driver.lower.index import as_indices, cropped, take
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable
 from driver.lower.scatter import scatter
@@ -107,12 +107,15 @@ def _extreme(
 ) -> None:
     if is_long(target):
         raise b.unsupported("dtype", target.dtype.name, "an element of at most 32 bits")
-    rows, index, elements = (view.with_last([dim]) for view in (target, places, src))
+    rows, elements = (view.with_last([dim]) for view in (target, src))
     shape = (*rows.sizes, elements.sizes[-1])
     if prod(shape) > _MOST_PAIRS:
         raise b.unsupported("pairs", shape, f"at most {_MOST_PAIRS} pairs of place and element")
     own = b.temp(DType.INT32, (rows.sizes[-1],))
     b.vector("int_range", (), own, 0, 1)
+    # Comparing would pass over an index that is no place; reading by it fails.
+    index = b.temp(DType.INT32, elements.sizes)
+    take(b, index, own, places.with_last([dim]), 0)
     kind = "" if is_float(target) else "int_"
     found = b.temp(DType.FP32 if is_float(target) else DType.INT32, rows.sizes)
     before = elements.rank - 1

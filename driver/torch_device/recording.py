@@ -168,7 +168,9 @@ class Capture:
         if leaves_writes(op):
             left = [x for x in (*run.args, *run.kwargs.values()) if is_npu(x)]
             refs = [self._book.ref(x, f"ops[{index}] {op}") for x in left]
-            self._left |= {(index, ref.buffer): ref.storage for ref in refs if ref.buffer}
+            self._left |= {
+                (index, ref.buffer): ref.storage for ref in refs if ref.buffer is not None
+            }
         self._ops.append(
             Op(
                 index=index,

@@ -277,7 +277,8 @@ module npu_cmd_front
     assign wait_now[p].seq     = parked ? next_seq_i[owner[Park]] : look_seq_i[p];
     assign wait_now[p].qid     = look_o[p].qid;
     assign wait_now[p].operand = blocked[p] && (waits_to_start[p] || (p == Check && line_valid));
-    assign wait_now[p].engine  = waits_to_start[p] && !blocked[p] && start[p] == '0;
+    assign wait_now[p].engine  = waits_to_start[p] && !blocked[p] && start[p] == '0 &&
+                                 opcode_engine(opcode[p]) != ENGINE_NONE;
   end
 
   for (genvar q = 0; q < QUEUES; q++) begin : gen_waits

@@ -36,18 +36,21 @@ module npu_ring_fetch
 );
   localparam int unsigned CountW = $clog2(Depth + 1);
 
-  index_t            mask, tail, head_q, fetch_q;
+  index_t            mask, tail, head, fetched, head_q, fetch_q;
   logic [CountW-1:0] in_use_q, stored;
   logic              fetch, take, store_ready;
 
   assign mask           = index_mask(ring_i.log2_entries);
+  // The ring may have become smaller since.
   assign tail           = tail_i & mask;
-  assign head_o         = head_q;
-  assign empty_o        = head_q == tail;
-  assign pending_o      = (ring_i.enable && !empty_o) || head_q != fetch_q;
+  assign head           = head_q & mask;
+  assign fetched        = fetch_q & mask;
+  assign head_o         = head;
+  assign empty_o        = head == tail;
+  assign pending_o      = (ring_i.enable && !empty_o) || head != fetched;
 
-  assign req_valid_o    = ring_i.enable && !hold_i && fetch_q != tail && in_use_q != CountW'(Depth);
-  assign req_addr_o     = ring_i.base + LINE_ADDR_WIDTH'(fetch_q);
+  assign req_valid_o    = ring_i.enable && !hold_i && fetched != tail && in_use_q != CountW'(Depth);
+  assign req_addr_o     = ring_i.base + LINE_ADDR_WIDTH'(fetched);
   assign fetch          = req_valid_o && req_ready_i;
   assign take           = packet_valid_o && packet_ready_i;
 

@@ -236,7 +236,7 @@ module npu_matrix
     .count_o()
   );
 
-  npu_matrix_drain #(.ArraySize(ArraySize)) u_drain (
+  npu_matrix_drain #(.ArraySize(ArraySize), .AccTiles(AccTiles)) u_drain (
     .clk_i, .rst_ni, .start_i(start), .cmd_i(cmd),
     .block_valid_i(drain_valid), .block_ready_o(drain_ready), .block_i(drain_block),
     .tile_done_i(sum_valid && sum_token.tile_end),

@@ -96,7 +96,7 @@ module npu_matrix_banks
         window[p*BusBits +: BusBits] = bank_data[2'(p) + line_q.first[1:0]];
       end
       window = WindowBits'({window, window} >> {skew, 3'b000});
-      line   = LineBits'(window);
+      line   = LineBits'({window, window});
       if (line_q.cut != '1) line = merged(line, turned(window, gap), line_q.cut);
       if (line_q.cut2 != '1) line = merged(line, turned(window, gap << 1), line_q.cut2);
     end
@@ -107,10 +107,13 @@ module npu_matrix_banks
   assign line_o       = line_q;
   assign line_data_o  = line;
 
-  // The bytes of the window from `by` on: behind a gap, or two.
+  // The bytes of the window from `by` on: behind a gap, or two. In a line that is longer than the
+  // window they come twice, as the elements of a request have their own lanes everywhere.
   function automatic logic [LineBits-1:0] turned(logic [WindowBits-1:0] held,
                                                  logic [ByteW-1:0] by);
-    return LineBits'({held, held} >> {by, 3'b000});
+    logic [WindowBits-1:0] first;
+    first = WindowBits'({held, held} >> {by, 3'b000});
+    return LineBits'({first, first});
   endfunction
 
   // From byte `cut` on the second line.

@@ -34,13 +34,17 @@ module npu_matrix_dequant
   output logic [INT4_ROWS-1:0][Words-1:0][31:0]  data_o,   // column c has word c modulo Words
   output logic                                   done_o
 );
-  localparam int unsigned EntryW = $clog2(AccTiles);
+  // A tile of groups has a row of scales for each of them; else each tile of a block has one row.
+  localparam int unsigned Groups  = ArraySize / INT4_ROWS;
+  localparam int unsigned Rows    = (AccTiles > Groups) ? AccTiles : Groups;
+  localparam int unsigned Entries = (Rows > 1) ? Rows : 2;
+  localparam int unsigned EntryW  = $clog2(Entries);
   localparam int unsigned RowsW  = $clog2(INT4_ROWS);
 
   typedef logic [ArraySize-1:0][31:0] lanes_t;
   typedef logic [Words-1:0][31:0]     words_t;
 
-  logic [ArraySize-1:0][31:0] scales_q [AccTiles];
+  logic [ArraySize-1:0][31:0] scales_q [Entries];
   lanes_t               row_q;      // scales of the words at hand
   words_t               words_q, words_scale;
   place_t               place_q;

@@ -7,7 +7,8 @@ module npu_matrix_drain
   import npu_pkg::*;
   import npu_matrix_pkg::*;
 #(
-  parameter int unsigned ArraySize = 16
+  parameter int unsigned ArraySize = 16,
+  parameter int unsigned AccTiles  = 64
 ) (
   input  logic            clk_i,
   input  logic            rst_ni,
@@ -33,6 +34,7 @@ module npu_matrix_drain
   output logic            last_o          // line_* is the command's last
 );
   localparam int unsigned LaneW = $clog2(ArraySize);
+  localparam int unsigned DoneW = $clog2(2 * AccTiles + 1);  // of the tiles of both halves
 
   // A line on its way out.
   typedef struct packed {
@@ -43,7 +45,7 @@ module npu_matrix_drain
     logic [63:0] addr;
   } line_t;
 
-  logic [7:0]  done_q;                      // column tiles finished and not yet drained
+  logic [DoneW-1:0] done_q;                 // column tiles finished and not yet drained
   logic [15:0] row_q;
   logic [7:0]  col_q;
   lane_t       elem_q;                      // first column of the next line in this tile
@@ -106,7 +108,7 @@ module npu_matrix_drain
       done_q       <= '0;
       line_valid_q <= 1'b0;
     end else begin
-      done_q <= done_q + 8'(tile_done_i) - 8'(step && end_tile);
+      done_q <= done_q + DoneW'(tile_done_i) - DoneW'(step && end_tile);
       if (step)              line_valid_q <= 1'b1;
       else if (line_ready_i) line_valid_q <= 1'b0;
     end

@@ -31,9 +31,10 @@ module npu_matrix_pack
   localparam int unsigned BusBytes    = BusBits / 8;
   localparam int unsigned BeatW       = $clog2(BusBytes);
   localparam int unsigned LineBits    = ArraySize * 32;
-  localparam int unsigned WindowBits  = LineBits + BusBits;
+  // A line of less than a beat may still lie in two.
+  localparam int unsigned Beats       = (LineBits + BusBits - 1) / BusBits + 1;
+  localparam int unsigned WindowBits  = Beats * BusBits;
   localparam int unsigned WindowBytes = WindowBits / 8;
-  localparam int unsigned Beats       = WindowBits / BusBits;
   localparam int unsigned CountW      = $clog2(Beats + 1);
 
   // Lines between request and data, as many as cover the controller's latency.

@@ -52,12 +52,31 @@ class BlockBench:
     mutant_rounds: int
     include: tuple[Path, ...] = (_MEMORY,)
     """Folders of headers beside its own and the cmodel's."""
-    parameters: Mapping[str, str] = field(default_factory=dict)
+    parameters: dict[str, str] = field(default_factory=dict)
     readers: int = 0
     """Read clients of the folder's `bench_engine`, which `engine_bench` puts behind the memory
     controller. 0: the folder has a top level of its own, `NAME_bench`."""
     writers: int = 1
     """Its write clients."""
+    sizes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
+    """Sizes of the engine at each bus width: rows of its array, or its lanes. The first is meant
+    where none is named, as by mutants."""
+
+    def shapes(self) -> tuple[tuple[int, int], ...]:
+        """Bus width and size of all its checks; the size is 0 of an engine that has none."""
+        return tuple((bus, size) for bus in BUS_WIDTHS for size in self.sizes.get(bus, (0,)))
+
+    def size_at(self, bus_bits: int, size: int | None) -> int:
+        """This size, or the first at a bus width. InputError: no such width, or no such size."""
+        if bus_bits not in BUS_WIDTHS:
+            raise InputError("command line", "bus", bus_bits, f"one of {BUS_WIDTHS}")
+        if size is None:
+            return self.sizes.get(bus_bits, (0,))[0]
+        known = sorted({one for sizes in self.sizes.values() for one in sizes})
+        if size not in known:
+            expected = f"one of {', '.join(map(str, known))}" if known else "none for this bench"
+            raise InputError("command line", "size", size, expected)
+        return size
 
     def top_level(self, name: str) -> tuple[Path, ...]:
         """The SystemVerilog of the bench; its top level, last, is named as its file."""
@@ -77,9 +96,24 @@ BLOCKS: dict[str, BlockBench] = {
         {"MemBase": "64'h500100000", "MemLimit": "64'h500200000"},
     ),
     "gather": BlockBench(("pkg", "fpu", "common", "mem", "move", "gather"), 20, 256, 10, readers=2),
-    "matrix": BlockBench(("pkg", "fpu", "common", "mem", "move", "matrix"), 20, 128, 10, readers=1),
+    # Beside usual sizes the widest bus with the smallest array, whose lines are shorter than a
+    # beat, and the narrowest with the largest, whose lines are longer than the operand buffer's.
+    "matrix": BlockBench(
+        ("pkg", "fpu", "common", "mem", "move", "matrix"),
+        20,
+        128,
+        10,
+        readers=1,
+        sizes={128: (8, 32), 256: (16,), 512: (32, 8)},
+    ),
     "vector": BlockBench(
-        ("pkg", "fpu", "common", "mem", "move", "vector"), 20, 128, 5, readers=4, writers=3
+        ("pkg", "fpu", "common", "mem", "move", "vector"),
+        20,
+        128,
+        5,
+        readers=4,
+        writers=3,
+        sizes={128: (4,), 256: (16,), 512: (8,)},
     ),
 }
 
@@ -112,23 +146,25 @@ def arithmetic_program(test: str, instead: Mapping[str, Path] | None = None) -> 
     )
 
 
-def block_program(name: str, bus_bits: int, mutant: int | str | None = None) -> BenchProgram:
+def block_program(
+    name: str, bus_bits: int, mutant: int | str | None = None, size: int | None = None
+) -> BenchProgram:
     """The program of a block's bench; with `mutant`, that of the RTL with selectable mutants.
 
-    InputError: no such bus width, no such mutant.
+    InputError: no such bus width, no such size of its engine, no such mutant.
     """
-    if bus_bits not in BUS_WIDTHS:
-        raise InputError("command line", "bus", bus_bits, f"one of {BUS_WIDTHS}")
     bench = BLOCKS[name]
+    size = bench.size_at(bus_bits, size)
     top_level = bench.top_level(name)
     instead = mutant_sources(name, mutant, rtl_files(name))
-    engine = {"Readers": str(bench.readers), "Writers": str(bench.writers)} if bench.readers else {}
+    engine = {"Readers": bench.readers, "Writers": bench.writers, "EngineSize": size}
+    parameters = {"BusBits": bus_bits, **(engine if bench.readers else {})}
     return BenchProgram(
-        name=f"{name}{bus_bits}",
+        name=f"{name}{bus_bits}" + (f"x{size}" if size else ""),
         folder=_FOLDER / name,
         top=top_level[-1].stem,
         sources=(*_rtl(bench.rtl_folders, instead), *top_level),
-        parameters={"BusBits": str(bus_bits), **bench.parameters, **engine},
+        parameters={key: str(value) for key, value in parameters.items()} | bench.parameters,
         defines=(f"BUS_BITS={bus_bits}",),
         include=(*bench.include, _FOLDER, _CMODEL),
         cmodel=True,

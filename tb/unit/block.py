@@ -42,14 +42,17 @@ def run_block(
     seed: int = 1,
     rounds: int | None = None,
     mutant: int | str | None = None,
+    *,
+    size: int | None = None,
 ) -> BlockResult:
     """Build and run a bench. Figures are rates and cycles at a DRAM latency of 100.
 
     `rounds` scales the random parts; the table's number when None. With `mutant` the RTL has wrong
-    lines (tb.unit.mutants), and that one is active.
+    lines (tb.unit.mutants), and that one is active. `size` is that of the engine, the first that
+    the table has at this bus width when None.
     InputError: an argument out of range. InfrastructureError: no tools, a bench that dies.
     """
-    program = build_model(block_program(name, bus_bits, mutant))
+    program = build_model(block_program(name, bus_bits, mutant, size))
     chosen = BLOCKS[name].rounds if rounds is None else rounds
     return run_program(program, bus_bits, seed, chosen, mutant_arguments(name, mutant))
 

@@ -131,7 +131,16 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "COMMAND_WAIT",
         ),
         Mutant("npu_cmd_front.sv", "&& «!blocked[p]» && start[p]", "1'b1", "ENGINE_WAIT"),
+        Mutant(
+            "npu_cmd_front.sv",
+            "«opcode_engine(opcode[p]) != ENGINE_NONE»;",
+            "1'b1",
+            "without an engine",
+        ),
         Mutant("npu_cmd_engines.sv", "busy_o               = «~free[NUM_ENGINES-1:0]»", "start_i"),
+        # a ring that became smaller
+        Mutant("npu_ring_fetch.sv", "= «head_q & mask»;", "head_q", "is not empty"),
+        Mutant("npu_ring_fetch.sv", "= «fetch_q & mask»;", "fetch_q", "is not empty"),
         # two channels of an engine
         Mutant(
             "npu_cmd_engines.sv", "= !free[ENGINE_MOVE] || «!free[CHANNEL_MOVE1]»", "1'b0", "BUSY"
@@ -213,7 +222,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_cmd_flight.sv", "push_error_i[q], end_cycle: «cycle_i»,", "cycle_i + 64'd1"),
         Mutant("npu_engine_slot.sv", "end_cycle_q <= «cycle_i»", "cycle_i + 64'd1"),
         Mutant("npu_engine_slot.sv", "end_cycle_o = finish ? cycle_i : «end_cycle_q»", "cycle_i"),
-        Mutant("npu_ring_fetch.sv", "|| «head_q != fetch_q»;", "1'b0"),
+        Mutant("npu_ring_fetch.sv", "|| «head != fetched»;", "1'b0"),
         Mutant("npu_window_check.sv", "«window_i.size[i] > 32'd1»", "window_i.size[i] > 32'd2"),
         Mutant("npu_recovery.sv", "(flush_o || «!in_error_i»)", "1'b0"),
         Mutant("npu_ctrl.sv", "|| «flush» || ring[1].enable", "1'b0"),

@@ -12,7 +12,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from driver.errors import NpuError
+from driver.errors import InputError, NpuError
 from tb.unit.arithmetic import run_arithmetic
 from tb.unit.benches import ARITHMETIC, BLOCKS, BUS_WIDTHS, CONVERSIONS
 from tb.unit.block import run_block
@@ -34,6 +34,7 @@ def _arguments() -> argparse.ArgumentParser:
             test.add_argument("--result", type=Path, help="write the counts here as JSON")
         elif name in BLOCKS:
             test.add_argument("--bus", type=int, help=f"bits, of {BUS_WIDTHS}; without it, all")
+            test.add_argument("--size", type=int, help="rows of the array, or lanes; with --bus")
             test.add_argument("--rounds", type=int, help="scales the random parts")
     return parser
 
@@ -57,14 +58,20 @@ def _run_arithmetic(given: argparse.Namespace) -> bool:
 
 
 def _run_block(given: argparse.Namespace) -> bool:
-    """Print the report of each bus width. Whether all is right."""
+    """Print the report of each shape. Whether all is right."""
+    bench = BLOCKS[given.test]
+    if given.bus is None and given.size is not None:
+        raise InputError("command line", "size", given.size, "also --bus")
+    one = [] if given.bus is None else [(given.bus, bench.size_at(given.bus, given.size))]
     right = True
-    for bus_bits in BUS_WIDTHS if given.bus is None else (given.bus,):
-        found = run_block(given.test, bus_bits, given.seed, given.rounds)
-        sys.stdout.write(f"bus {bus_bits}, seed {given.seed}\n{found.report}")
+    for bus_bits, size in one or bench.shapes():
+        shape = {"bus": bus_bits} | ({"size": size} if size else {})
+        found = run_block(given.test, bus_bits, given.seed, given.rounds, size=size or None)
+        named = ", ".join(f"{key} {value}" for key, value in shape.items())
+        sys.stdout.write(f"{named}, seed {given.seed}\n{found.report}")
         if found.failure or not found.compared:
             sys.stdout.write(f"{found.failure or 'nothing was compared'}\n")
-            _print_reproduce(given, bus=bus_bits)
+            _print_reproduce(given, **shape)
             right = False
     return right
 

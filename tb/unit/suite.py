@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""All unit benches as one test: each bench, and each bus width of a block, is a check."""
+"""All unit benches as one test: each bench, and each shape of a block, is a check."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from driver.results import OpEvent, RunResult, RunSpec
 from tb.checks import check_row, checks_result, picked
 from tb.ops.runner import RunObserver
 from tb.unit.arithmetic import run_arithmetic
-from tb.unit.benches import ARITHMETIC, BLOCKS, BUS_WIDTHS, rtl_files
+from tb.unit.benches import ARITHMETIC, BLOCKS, rtl_files
 from tb.unit.block import run_block
 from tb.unit.mutants import has_mutant
 
@@ -43,17 +43,23 @@ def _arithmetic(name: str, seed: int, mutant: str | None) -> UnitFindings:
     return UnitFindings(found.compared, found.differences[0] if found.differing else "", report)
 
 
-def _block(name: str, bus_bits: int, seed: int, mutant: str | None) -> UnitFindings:
-    found = run_block(name, bus_bits, seed, mutant=mutant)
+def _block(
+    name: str, bus_bits: int, size: int | None, seed: int, mutant: str | None
+) -> UnitFindings:
+    found = run_block(name, bus_bits, seed, mutant=mutant, size=size)
     return UnitFindings(found.compared, found.failure, found.report)
+
+
+def _shape(bus_bits: int, size: int) -> str:
+    return f"bus of {bus_bits} bits" + (f", size {size}" if size else "")
 
 
 CHECKS: tuple[UnitCheck, ...] = (
     *(UnitCheck(name, "16 lanes", partial(_arithmetic, name)) for name in ARITHMETIC),
     *(
-        UnitCheck(name, f"bus of {bus_bits} bits", partial(_block, name, bus_bits))
-        for name in BLOCKS
-        for bus_bits in BUS_WIDTHS
+        UnitCheck(name, _shape(bus_bits, size), partial(_block, name, bus_bits, size or None))
+        for name, bench in BLOCKS.items()
+        for bus_bits, size in bench.shapes()
     ),
 )
 

@@ -73,10 +73,33 @@ def int_abs(p: Assembler) -> Value:
     return p.op(MicroOp.IMAX, p.src1, p.op(MicroOp.ISUB, p.word(0), p.src1))
 
 
-@program("src1 + size where src1 is below 0, else src1, int32", sources=1, imms=("size",))
-def wrap_index(p: Assembler) -> Value:
-    behind = p.op(MicroOp.ILT, p.src1, p.word(0))
-    return p.select(behind, p.op(MicroOp.IADD, p.src1, p.imm(0)), p.src1)
+def _place(p: Assembler, index: Value, size: Value) -> Value:
+    """The index, counted from the end where it is below 0; below 0 if it lies outside."""
+    below = p.op(MicroOp.ILT, index, p.word(0))
+    found = p.select(below, p.op(MicroOp.IADD, index, size), index)
+    return p.select(p.op(MicroOp.ILT, found, size), found, p.word(-1))
+
+
+@program(
+    "index src1 of `size` places, from the end where below 0; below 0 where it is none of them",
+    sources=1,
+    imms=("size",),
+)
+def place(p: Assembler) -> Value:
+    return _place(p, p.src1, p.imm(0))
+
+
+@program(
+    "place src1 of rows, and index src2 of `size` places in a row, as one place; below 0 where "
+    "one of them is none",
+    sources=2,
+    imms=("size",),
+)
+def place_in_row(p: Assembler) -> Value:
+    column = _place(p, p.src2, p.imm(0))
+    outside = p.op(MicroOp.ILT, p.op(MicroOp.IMIN, p.src1, column), p.word(0))
+    whole = p.op(MicroOp.IADD, p.op(MicroOp.IMUL, p.src1, p.imm(0)), column)
+    return p.select(outside, p.word(-1), whole)
 
 
 def _bitwise(op: MicroOp) -> Callable[[Assembler], Value]:

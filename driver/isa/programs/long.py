@@ -125,6 +125,12 @@ def sign_word(p: Assembler) -> Value:
     return sign_of(p, p.src1)
 
 
+@program("the int64 of low word src1 and high word src2 as int32, −2³¹ if it is none", sources=2)
+def long_in_word(p: Assembler) -> Value:
+    fits = p.op(MicroOp.IEQ, sign_of(p, p.src1), p.src2)
+    return p.select(fits, p.src1, p.word(-(1 << 31)))
+
+
 # ---------------------------------------------------------------------- sums and products
 @program("what src1 + src2 carries, unsigned: 0 or 1", sources=2)
 def carry(p: Assembler) -> Value:

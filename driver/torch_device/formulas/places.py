@@ -126,6 +126,8 @@ def scatter_reduce(
             "aten.scatter_reduce.two", "index", tuple(index.shape), f"at most {_MOST_PAIRS} pairs"
         )
     own = torch.arange(rows.shape[-1], device=self.device)
+    # Comparing would pass over an index that is no place; reading by it fails.
+    places = own.index_select(0, places.reshape(-1)).reshape(places.shape)
     hits = places[..., None] == own
     found = torch.where(hits, values[..., None], 1).to(self.dtype).prod(-2)
     touched = hits.any(-2)

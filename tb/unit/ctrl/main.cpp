@@ -49,6 +49,27 @@ void registers(uint64_t seed) {
   std::printf("registers   ok\n");
 }
 
+// RING_HEAD is 3 and the ring is empty. A smaller ring goes on at RING_HEAD modulo its slots.
+void resized_ring(Device& device) {
+  const uint64_t lines = device.lines_read;
+  const uint32_t completed = device.read(csr::kCompleted);
+  device.write(csr::kRingCtrl, 1);
+  for (unsigned i = 0; i < 500; ++i) device.tick();
+  check(device.read(csr::kStatus) == (2 | 0xD00) && device.read(csr::kRingHead) == 0 &&
+            device.lines_read == lines,
+        "a ring without slots is not empty");
+  device.write(csr::kRingCtrl, 1 << 8);
+  check(device.read(csr::kRingHead) == 1, "RING_HEAD of two slots");
+  device.memory.put(kRing + 64, Packet{uint32_t(Opcode::kFill), 0, 0, 0, kData, {1, 0}});
+  device.write(csr::kRingTail, 1);
+  device.write(csr::kRingCtrl, 1 | 1 << 8);
+  device.write(csr::kRingTail, 0);
+  device.until("the packet of the last slot has run",
+               [&] { return device.read(csr::kRingHead) == 0; });
+  check(device.read(csr::kCompleted) == completed + 1 && device.lines_read == lines + 1,
+        "two slots: packets that were run");
+}
+
 // A command runs, the next one is checked; four more wait, the seventh is dropped. Then queue
 // before ring.
 void queues(uint64_t seed) {
@@ -86,6 +107,7 @@ void queues(uint64_t seed) {
   device.write(csr::kPerfCtrl, 1);
   check(device.read(csr::kCommandsLo) == 0 && device.read(csr::kBusyCyclesLo) == 0,
         "PERF_CTRL.clear");
+  resized_ring(device);
   std::printf("queues      ok\n");
 }
 

@@ -27,6 +27,8 @@ inline void compare_record(const Completion& record, uint32_t first, size_t i, u
     const bool sync = opcode == uint32_t(Opcode::kSync);  // ends when its word is written
     check(sync ? record.end_cycle >= record.start_cycle : record.end_cycle == record.start_cycle,
           "record %zu: ran without an engine", i);
+    check(record.engine_wait == 0, "record %zu: without an engine, waited %u cycles for it", i,
+          record.engine_wait);
   }
   const Events counted{record.active_cycles, record.operand_stall, record.result_stall,
                        record.read_beats, record.write_beats};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The engine of this bench: MATMUL, with another array and small buffers at each bus width, so
-/// that small products have many blocks.
+/// The engine of this bench: MATMUL with small buffers, so that small products have many blocks.
 module bench_engine
   import npu_pkg::*;
 #(
   parameter int unsigned BusBits = 256,
   parameter int unsigned Readers = 1,
   parameter int unsigned Writers = 1,
+  parameter int unsigned Size    = 16,  // rows of the array
   localparam int unsigned StrbW  = BusBits / 8
 ) (
   input  logic                      clk_i,
@@ -23,12 +23,16 @@ module bench_engine
   output logic [Writers-1:0][BusBits-1:0] wr_data_o,
   output logic [Writers-1:0][StrbW-1:0]   wr_strb_o
 );
-  localparam int unsigned ArraySize  = BusBits == 128 ? 8 : BusBits == 256 ? 16 : 32;
   localparam int unsigned FmaLatency = BusBits == 128 ? 1 : BusBits == 256 ? 4 : 2;
+  // The unusual shapes have the least buffers.
+  localparam bit Least = (BusBits == 128 && Size == 32) || (BusBits == 512 && Size == 8);
+  localparam int unsigned AccTiles    = !Least ? 8 : (Size == 32) ? 2 : 1;
+  localparam int unsigned RowTiles    = Least ? 1 : 2;
+  localparam int unsigned WeightSlots = Least ? 2 : 4;
 
   npu_matrix #(
-    .ArraySize(ArraySize), .BusBits(BusBits), .FmaLatency(FmaLatency), .AccTiles(8), .RowTiles(2),
-    .WeightSlots(4)
+    .ArraySize(Size), .BusBits(BusBits), .FmaLatency(FmaLatency), .AccTiles(AccTiles),
+    .RowTiles(RowTiles), .WeightSlots(WeightSlots)
   ) u_matrix (
     .clk_i, .rst_ni, .req_i, .rsp_o, .rd_req_o(rd_req_o[0]), .rd_rsp_i(rd_rsp_i[0]), .rd_data_i,
     .wr_req_o, .wr_rsp_i, .wr_data_o, .wr_strb_o

@@ -6,6 +6,7 @@ module bench_engine
   parameter int unsigned BusBits = 256,
   parameter int unsigned Readers = 1,
   parameter int unsigned Writers = 1,
+  parameter int unsigned Size    = 0,  // none here
   localparam int unsigned StrbW  = BusBits / 8
 ) (
   input  logic                      clk_i,

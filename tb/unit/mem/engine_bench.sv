@@ -13,6 +13,8 @@ module engine_bench
   /// Clients of the engine.
   parameter int unsigned Readers  = 1,
   parameter int unsigned Writers  = 1,
+  /// Its array or lanes; 0: it has none.
+  parameter int unsigned EngineSize = 0,
   parameter logic [63:0] MemBase  = 64'h3_0010_0640,
   parameter logic [63:0] MemLimit = 64'h3_002f_f9c0,
   localparam int unsigned StrbW   = BusBits / 8,
@@ -222,7 +224,9 @@ module engine_bench
   assign {m_arid, m_araddr, m_arlen, m_arsize, m_arburst} = axi_req.ar;
   assign {m_awid, m_awaddr, m_awlen, m_awsize, m_awburst} = axi_req.aw;
 
-  bench_engine #(.BusBits(BusBits), .Readers(Readers), .Writers(Writers)) u_engine (
+  bench_engine #(
+    .BusBits(BusBits), .Readers(Readers), .Writers(Writers), .Size(EngineSize)
+  ) u_engine (
     .clk_i, .rst_ni, .req_i('{valid: cmd_valid, cmd: cmd}), .rsp_o(engine_rsp),
     .rd_req_o(rd_req[Readers-1:0]), .rd_rsp_i(rd_rsp[Readers-1:0]), .rd_data_i(rd_rsp_data),
     .program_line_i(program_line), .program_info_o(program_info),

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The engine of this bench: VECTOR, with other numbers of lanes and stages at each bus width.
+/// The engine of this bench: VECTOR, with another number of stages at each bus width.
 module bench_engine
   import npu_pkg::*;
 #(
   parameter int unsigned BusBits = 256,
   parameter int unsigned Readers = 4,
   parameter int unsigned Writers = 3,
+  parameter int unsigned Size    = 16,  // lanes
   localparam int unsigned StrbW  = BusBits / 8
 ) (
   input  logic                      clk_i,
@@ -22,11 +23,10 @@ module bench_engine
   output logic [Writers-1:0][BusBits-1:0] wr_data_o,
   output logic [Writers-1:0][StrbW-1:0]   wr_strb_o
 );
-  localparam int unsigned VectorLanes = BusBits == 128 ? 4 : BusBits == 256 ? 16 : 8;
   localparam int unsigned FmaLatency = BusBits == 128 ? 1 : BusBits == 256 ? 4 : 8;
 
   npu_vector #(
-    .VectorLanes(VectorLanes), .BusBits(BusBits), .FmaLatency(FmaLatency)
+    .VectorLanes(Size), .BusBits(BusBits), .FmaLatency(FmaLatency)
   ) u_vector (
     .clk_i, .rst_ni, .req_i, .rsp_o, .program_line_i, .program_info_o,
     .rd_req_o, .rd_rsp_i, .rd_data_i,
