@@ -44,7 +44,7 @@ class SurveyRequest:
 def run_architectures(console: Console, request: SurveyRequest) -> int:
     """Run, print a line per architecture and the totals, write the page if all were run.
 
-    1 when an op is wrong or ends in an error of this project's own.
+    1 when an op is wrong or ends in an error of this project's own, or a model was not recorded.
     """
     from workloads._architecture_table import table  # noqa: PLC0415 (only here)
 
@@ -59,7 +59,7 @@ def run_architectures(console: Console, request: SurveyRequest) -> int:
     if request.recorded:
         write_text(PAGE, page(found))
         say(f"wrote {PAGE.relative_to(ROOT)}")
-    return 1 if any(one.count("wrong") or one.count("crash") for one in found) else 0
+    return 1 if any(one.error or one.count("wrong") or one.count("crash") for one in found) else 0
 
 
 def survey(

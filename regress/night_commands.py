@@ -25,6 +25,7 @@ from regress.analysis.night_report import (
     executed_labels,
     night_report,
     notification,
+    planned_labels,
     text_lines,
 )
 from regress.console import print_line
@@ -186,7 +187,8 @@ def baseline(
             return int(any(move.kind.red for move in moves))
         night = load_night(store, plan)
         now = baselines.measure(night, metrics_of(night).ratchets())
-        path = baselines.record(now, executed_labels(night))
+        all_jobs = planned_labels(night)
+        path = baselines.record(now, executed_labels(night), planned=all_jobs)
     note(f"recorded {len(now.passing)} jobs and {len(now.ops)} ops: commit {path}")
     return 0
 

@@ -120,13 +120,17 @@ def test_the_page_has_totals_what_is_missing_and_a_row_for_each() -> None:
     assert "| two | Two | 12 | 9 | 75.0% | 2 | 1 | 0 | 0 |" in text
 
 
-def test_an_unknown_name_is_refused_and_a_wrong_op_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_name_is_refused_and_what_is_wrong_or_not_recorded_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from rich.console import Console  # noqa: PLC0415 (only here)
 
     console = Console(quiet=True)
     with pytest.raises(InputError, match="name: got nonesuch, expected one of bert"):
         command.run_architectures(console, command.SurveyRequest(("nonesuch",)))
     monkeypatch.setattr(command, "survey", lambda *_: example())
+    assert command.run_architectures(console, command.SurveyRequest(("bert",))) == 1
+    monkeypatch.setattr(command, "survey", lambda *_: example()[2:])
     assert command.run_architectures(console, command.SurveyRequest(("bert",))) == 1
     monkeypatch.setattr(command, "survey", lambda *_: example()[:1])
     assert command.run_architectures(console, command.SurveyRequest(("bert",))) == 0

@@ -178,6 +178,26 @@ def test_a_fall_of_coverage_is_red(store: Store) -> None:
     assert steps(*pair, []) == []  # less was run: that covers less
 
 
+def test_a_job_that_its_tier_no_longer_has_is_said_and_holds_up_nothing(
+    store: Store, tmp_path: Path
+) -> None:
+    ran = night(store, 1, (row(),))
+    label = item().label
+    now = measure(ran, {"coverage": 0.4})
+    before = measure(ran, {"coverage": 0.5})
+    before = before.model_copy(update={"passing": (label, "was renamed")})
+    changed = compare(before, now, [label], LIMITS, {label, "is new"})
+    assert [(move.kind, move.what) for move in changed] == [
+        (ChangeKind.WORSE, "coverage"),
+        (ChangeKind.GONE, "was renamed"),
+    ]
+    assert compare(before, now, [label], LIMITS) == ()  # of a selection nothing is known
+    assert compare(before, now, ["other seed"], LIMITS, {"other seed"}) == ()
+    record(before, [], tmp_path)
+    record(now, [label], tmp_path, planned={label})
+    assert load("nightly", tmp_path) == now
+
+
 def test_no_baseline_is_none_and_a_damaged_one_an_error(tmp_path: Path) -> None:
     assert load("nightly", tmp_path) is None
     path_of("nightly", tmp_path).write_text('{"tier": 3}')

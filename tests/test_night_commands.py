@@ -114,7 +114,7 @@ def test_a_baseline_is_checked_then_recorded_and_then_quiet(
     status, out, _ = call(capsys, "baseline", "--check", *where)
     assert status == 1
     assert "no longer passes: replay:lenet[large] seed 1" in out
-    monkeypatch.setattr(baseline.record, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(baseline.record, "__defaults__", (tmp_path, None))
     own = (demo / "known.yaml", tmp_path)
     monkeypatch.setattr(ReferenceFiles.__init__, "__defaults__", own)
     status, out, _ = call(capsys, "baseline", "nightly", *where)

@@ -24,7 +24,7 @@ from nightly_host import FAKE_RUNNER, go, item_results, setting, spec_of, states
 
 from driver.capture import Capsule, capture, save_capsule
 from driver.errors import InfrastructureError, InputError
-from regress.nightly import dask_workers
+from regress.nightly import dask_workers, remote
 from regress.nightly.cluster import check_scheduler, scheduler_at, security_of
 from regress.nightly.dask_pool import DaskPool, RemoteSettings
 from regress.nightly.job import JobSpec
@@ -54,6 +54,13 @@ def address() -> Iterator[str]:
 def capsule() -> Capsule:
     torch.manual_seed(1)
     return capture(torch.nn.Linear(3, 2), torch.randn(4, 3), name="tiny", seed=1)
+
+
+def test_only_a_log_is_cut_on_its_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote, "_LOG_LIMIT_BYTES", 4)
+    (tmp_path / "sim.log").write_bytes(b"much text")
+    (tmp_path / "result.json").write_bytes(b'{"ops": []}')
+    assert remote._files(tmp_path) == {"result.json": b'{"ops": []}', "sim.log": b"text"}
 
 
 def _pool(address: str, tmp_path: Path, **fields: Any) -> DaskPool:

@@ -86,6 +86,26 @@ def test_a_failure_that_is_gone_is_said_to_be_gone(
     assert again.outcome.exit_code == 0
 
 
+def test_an_op_that_took_the_number_of_the_stored_one_is_not_said_to_pass(
+    night: tuple[Store, StoredJob], tmp_path: Path
+) -> None:
+    stored = night[1]
+    other = tmp_path / "other"
+    shutil.copytree(stored.folder, other)
+    left = read_json(other / RESULT_FILE, RunResult)
+    first = stored.failing[0]
+    moved = tuple(
+        op.model_copy(update={"dtype": "was another"}) if op.index == first.index else op
+        for op in left.ops
+    )
+    write_json(other / RESULT_FILE, left.model_copy(update={"ops": moved}))
+    runner = (*RUNNER[:1], "-c", CORRECT)
+    again = replay_job(replace(stored, folder=other), silent, None, tmp_path / "out", runner)
+    assert again.verdict is ReplayVerdict.OTHER_OP
+    assert "was another" in again.stored
+    assert first.dtype in again.now
+
+
 CORRECT = """
 import sys
 import tb.ops.session as session

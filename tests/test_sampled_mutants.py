@@ -124,7 +124,10 @@ def test_the_first_run_that_fails_decides(
 ) -> None:
     asked: list[tuple[str, ...]] = []
 
-    def run_with(name: str, arguments: tuple[str, ...], folder: Path) -> RunResult:
+    def run_with(name: str | None, arguments: tuple[str, ...], folder: Path) -> RunResult:
+        if name is None:
+            assert blame is None, "the sound RTL is asked only about a run without a verdict"
+            return _result(None)
         asked.append(arguments)
         if len(asked) < 3:
             return _result(None)
@@ -141,6 +144,17 @@ def test_the_first_run_that_fails_decides(
     site = sample(1)["sampled-1-1"]
     assert f"{site.file.relative_to(ROOT)}:{line_of(site)}" in found.line()
     assert ("wrong" if blame else "no end") in found.line()
+
+
+def test_a_run_that_the_sound_rtl_does_not_end_either_is_no_detection(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run_with(*_: object) -> RunResult:
+        raise InfrastructureError("npu-cosim run: status 3, ['No space left on device']")
+
+    monkeypatch.setattr(score, "run_with", run_with)
+    with pytest.raises(InfrastructureError, match="No space left"):
+        judge("sampled-1-1", tmp_path)
 
 
 @pytest.mark.parametrize("slow", [None, *COUNTED])

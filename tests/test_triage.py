@@ -100,6 +100,28 @@ def test_a_new_bug_does_not_hide_behind_a_known_one() -> None:
     assert sorted_out.unexpected[0].signature == op_signature(failing(dtype="fp16"))
 
 
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (JobStatus.ERROR, None),
+        (JobStatus.TIMEOUT, None),
+        (JobStatus.FAIL, "torch has other tokens"),
+    ],
+)
+def test_what_ends_or_fails_a_job_does_not_hide_behind_a_known_op(
+    status: JobStatus, said: str | None
+) -> None:
+    failed = job(item(), status, failing(), reason="the simulator died")
+    [(key, found)] = failed[1].items()
+    assert found is not None
+    failed[1][key] = found.model_copy(update={"message": said})
+    sorted_out = sort(failed, issues=(issue(),))
+    assert sorted_out.red
+    assert sorted_out.unexpected[0].signature == f"{status.value}: {said or 'the simulator died'}"
+    ended = issue(id="#2", signature=f"{status.value}: (torch|the simulator)")
+    assert not sort(failed, issues=(issue(), ended)).red
+
+
 def test_an_issue_ends_with_its_day_and_holds_only_where_it_says() -> None:
     failed = job(item(), JobStatus.FAIL, failing())
     late = issue(expires=date(2026, 11, 20))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -76,7 +76,8 @@ class ChangeKind(StrEnum):
     LOST = "no longer passes"
     """A job that passed no longer does."""
     GONE = "no longer measured"
-    """An op of a job that passes, as before, has no cost on the RTL any more."""
+    """A job that the tier no longer has, or an op of one that passes, as before, but without a cost
+    on the RTL."""
     GAINED = "gained"
     """A job or an op that is not recorded yet."""
     BITS = "other bits"
@@ -178,17 +179,29 @@ def _name(row: OpRow) -> str:
 
 
 def compare(
-    before: TierBaseline, now: TierBaseline, tried: Iterable[str], tolerances: Tolerances
+    before: TierBaseline,
+    now: TierBaseline,
+    tried: Iterable[str],
+    tolerances: Tolerances,
+    planned: Collection[str] | None = None,
 ) -> tuple[BaselineChange, ...]:
-    """What moved. `tried` are the labels of all jobs that were run to an end: only they count."""
-    ran = set(tried)
+    """What moved. `tried` are the labels of all jobs that were run to an end: only they count.
+    `planned` are those of all the tier's jobs; None where the plan is a selection."""
+    ran, dropped = set(tried), _dropped(before, planned)
     moves = [
+        *(BaselineChange(ChangeKind.GONE, label, "pass", None, None) for label in dropped),
         *_passes(before, now, ran),
         *_bits(before, now),
         *_ops(before, now, tolerances),
-        *_figures(before, now, ran, tolerances.coverage_percent),
+        *_figures(before, now, ran | dropped, tolerances.coverage_percent),
     ]
     return tuple(sorted(moves, key=lambda move: (not move.kind.red, move.what, move.measure)))
+
+
+def _dropped(before: TierBaseline, planned: Collection[str] | None) -> set[str]:
+    """Recorded jobs that are no longer planned; of a plan with another seed nothing is recorded."""
+    left = set(before.passing).difference(planned or ())
+    return left if len(left) < len(before.passing) else set()
 
 
 def _passes(before: TierBaseline, now: TierBaseline, tried: set[str]) -> Iterator[BaselineChange]:
@@ -272,11 +285,17 @@ def _judged(
     )
 
 
-def record(now: TierBaseline, tried: Iterable[str], folder: Path = FOLDER) -> Path:
+def record(
+    now: TierBaseline,
+    tried: Iterable[str],
+    folder: Path = FOLDER,
+    planned: Collection[str] | None = None,
+) -> Path:
     """Write the numbers of a tier. Jobs that were not tried keep what was recorded of them, and the
-    figures of the whole night stay unless all its jobs were."""
+    figures of the whole night stay unless all its jobs were. Jobs that are no longer among all the
+    `planned` ones are dropped; None: the plan is a selection."""
     old = load(now.tier, folder)
-    merged = now if old is None else _merged(old, now, set(tried))
+    merged = now if old is None else _merged(old, now, {*tried, *_dropped(old, planned)})
     path = path_of(now.tier, folder)
     write_text(path, to_text(merged))
     return path

@@ -104,9 +104,9 @@ def _triage(store: Store, night: Night, issues: Path) -> TriageResult:
 
 
 def former_results(store: Store, plan: Plan) -> list[ItemResult]:
-    """The night before of the same tier; empty for the first."""
+    """The night before of the same tier, a whole one; empty for the first."""
     for other in store.plans(plan.tier):
-        if other.sequence < plan.sequence:
+        if other.sequence < plan.sequence and not other.partial:
             return store.item_results(other.id)
     return []
 
@@ -115,7 +115,15 @@ def _moves(
     recorded: baseline.TierBaseline, night: Night, metrics: NightMetrics
 ) -> tuple[baseline.BaselineChange, ...]:
     now = baseline.measure(night, metrics.ratchets())
-    return baseline.compare(recorded, now, executed_labels(night), tolerances(night))
+    ran, all_jobs = executed_labels(night), planned_labels(night)
+    return baseline.compare(recorded, now, ran, tolerances(night), all_jobs)
+
+
+def planned_labels(night: Night) -> frozenset[str] | None:
+    """Labels of all jobs of the tier; None where the plan is a selection of them."""
+    if night.plan.partial:
+        return None
+    return frozenset(result.item.label for result in night.item_results)
 
 
 def executed_labels(night: Night) -> list[str]:
@@ -130,7 +138,8 @@ def tolerances(night: Night) -> Tolerances:
 
 
 def _earlier(store: Store, plan: Plan) -> list[NightMetrics]:
-    ids = [p.id for p in store.plans(plan.tier) if p.sequence < plan.sequence]
+    whole = (p for p in store.plans(plan.tier) if not p.partial)
+    ids = [p.id for p in whole if p.sequence < plan.sequence]
     return stored_metrics(store.folder / SITE_FOLDER, reversed(ids[: _TREND_NIGHTS - 1]))
 
 

@@ -41,13 +41,15 @@ def op_signature(row: OpRow) -> str:
     return f"blame {row.blame}: {f'{row.op} {row.dtype}'.strip()}: {detail}"
 
 
-def signature(attempt: Attempt, result: RunResult | None) -> str:
-    """Of a job that is not a pass: its first failing op's, or what the job said."""
+def signatures(attempt: Attempt, result: RunResult | None) -> list[str]:
+    """Of a job that is not a pass: its failing ops', then what was wrong besides: that it ended
+    before its ops did, or what it said of the whole."""
     rows = () if result is None else result.ops
-    first = next((row for row in rows if row.status == "fail"), None)
-    if first is not None:
-        return op_signature(first)
-    return f"{attempt.status.value}: {normalised(attempt.reason)}"
+    found = [op_signature(row) for row in rows if row.status == "fail"]
+    said = None if result is None else result.message
+    if attempt.status is not JobStatus.FAIL or not found:
+        said = attempt.reason
+    return found if said is None else [*found, f"{attempt.status.value}: {normalised(said)}"]
 
 
 @dataclass(frozen=True)
@@ -143,17 +145,14 @@ def triage(
 def _failed_job(
     item: PlannedJob, attempt: Attempt, result: RunResult | None, issues: Iterable[KnownIssue]
 ) -> FailedJob:
-    """Known only when every failing op is: a new bug does not hide behind an old one."""
-    failing = [] if result is None else [op for op in result.ops if op.status == "fail"]
-    first = signature(attempt, result)
-    signatures = [op_signature(row) for row in failing] or [first]
+    """Known only when all that failed is: a new bug does not hide behind an old one."""
+    failures = signatures(attempt, result)
     found = [
-        next((i for i in issues if i.matches(item.test, item.config, s)), None) for s in signatures
+        next((i for i in issues if i.matches(item.test, item.config, s)), None) for s in failures
     ]
     if None in found:
-        first = signatures[found.index(None)]
-        return FailedJob(item, attempt, first)
-    return FailedJob(item, attempt, first, found[0])
+        return FailedJob(item, attempt, failures[found.index(None)])
+    return FailedJob(item, attempt, failures[0], found[0])
 
 
 def _is(issue: KnownIssue, job: FailedJob) -> bool:

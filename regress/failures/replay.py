@@ -28,6 +28,7 @@ class ReplayVerdict(StrEnum):
     SAME = "the same first mismatch as stored"
     DIFFERENT = "another failure than the stored one"
     GONE = "passes now"
+    OTHER_OP = "another op has that number now: this says nothing of the stored failure"
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,15 @@ def mismatch(row: OpRow) -> tuple[object, ...]:
     where = None if found is None else (found.element, found.expected_bits, found.actual_bits)
     kind = "" if found is None or found.tile is not None else normalised(found.detail)
     return row.index, row.op, row.blame, where, kind
+
+
+def _identity(row: OpRow) -> tuple[object, ...]:
+    return row.op, row.module, row.dtype, row.shapes
+
+
+def _called(row: OpRow) -> str:
+    shapes = " ".join("×".join(map(str, shape)) for shape in row.shapes)
+    return f"op {row.index} is {row.op} {row.dtype} {shapes} in {row.module}"
 
 
 def describe(row: OpRow | None, otherwise: str) -> str:
@@ -137,12 +147,17 @@ def replay_job(
 
 
 def _compared(job: StoredJob, row: OpRow | None, outcome: RunOutcome) -> ReplayResult:
-    now = next((op for op in outcome.result.ops if op.status == "fail"), None)
+    result = outcome.result
+    there = next((op for op in result.ops if row is not None and op.index == row.index), None)
+    if row is not None and there is not None and _identity(there) != _identity(row):
+        verdict = ReplayVerdict.OTHER_OP
+        return ReplayResult(outcome, verdict, _called(row), _called(there))
+    now = next((op for op in result.ops if op.status == "fail"), None)
     return ReplayResult(
         outcome,
-        _verdict(job, row, now, outcome.result),
+        _verdict(job, row, now, result),
         describe(row, f"{job.attempt.status.value}: {job.attempt.reason}"),
-        describe(now, _said(outcome.result)),
+        describe(now, _said(result)),
     )
 
 

@@ -27,6 +27,7 @@ from regress.nightly.prepare import PrepareResult, PrepareStep, do_step
 from regress.nightly.provenance import sources
 from regress.results.model import Attempt, PlannedJob
 
+_LOG_SUFFIX = ".log"
 _LOG_LIMIT_BYTES = 8 << 20
 _CONFIG_FILE = "sim_config.yaml"
 
@@ -112,12 +113,13 @@ def _job(order: JobRequest, folder: Path, cache: Path) -> JobSpec:
 
 
 def _files(folder: Path) -> dict[str, bytes]:
-    """What the job left; of a file that is too long, its end."""
+    """What the job left; of a log that is too long, its end."""
     found = {}
     for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
         if path.is_file() and not path.name.startswith("."):
             with path.open("rb") as file:
-                file.seek(max(0, path.stat().st_size - _LOG_LIMIT_BYTES))
+                if path.suffix == _LOG_SUFFIX:
+                    file.seek(max(0, path.stat().st_size - _LOG_LIMIT_BYTES))
                 found[path.relative_to(folder).as_posix()] = file.read()
     return found
 

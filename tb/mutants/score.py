@@ -80,7 +80,10 @@ def build_all(names: Iterable[str]) -> None:
 
 
 def judge(name: str, folder: Path) -> SampledResult:
-    """Run the ladder until a run fails or ends without a verdict; results below `folder`."""
+    """Run the ladder until a run fails or ends without a verdict; results below `folder`.
+
+    InfrastructureError when the sound RTL comes to no verdict either.
+    """
     site = site_of(name)
     cycles: dict[tuple[str, ...], list[int | None]] = {}
     for step, arguments in enumerate(LADDER):
@@ -89,6 +92,8 @@ def judge(name: str, folder: Path) -> SampledResult:
         try:
             result = run_with(name, arguments, folder / str(step))
         except InfrastructureError as error:
+            # Only if it is the mutant's doing: a full disk stops the sound RTL as well.
+            run_with(None, arguments, folder / f"{step}-sound")
             said = str(error).rpartition(", ")[2]
             return SampledResult(name, site, Fate.STOPPED, arguments, said)
         if result.status == "fail":

@@ -163,11 +163,12 @@ class FrontDoor(BusTest):
         # With its data behind the address: the buffer of data is empty, and held last beats before.
         beat = self.config.bus_bits // 8
         for at in range(_HOST_BEATS):
-            await self.host_write(base + at * beat, bytes(beat))
+            response = await self.host_write(base + at * beat, bytes(beat))
+            expect(f"response to one beat at {base + at * beat:#x}", response, _OKAY)
         held = self.beside(self.env.host.driver.hold_data(_HELD))
         await self._beyond_the_memory()
         await held
-        await self.host_write(base, data)
+        expect("response behind a refused burst", await self.host_write(base, data), _OKAY)
         expect_bytes("written behind a refused burst", base, self.memory.read(base, size), data)
 
     async def _beyond_the_memory(self) -> None:
