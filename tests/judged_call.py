@@ -3,16 +3,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from driver.config import load_config
+from driver.lower import LOWERINGS
+from driver.lower.builder import ProgramBuilder
+from driver.lower.registry import Lowering, LoweringRule
+from driver.runtime import TensorView
 from golden.backend import CmodelBackend
 from golden.judge import Verdict, judge
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair, PairResult
 
 CONFIG = load_config(Path(__file__).parents[1] / "sim_config.yaml", "small")
+
+
+def scratch_in(
+    monkeypatch: pytest.MonkeyPatch, op: str, place: Callable[[TensorView], TensorView]
+) -> None:
+    """Break a lowering: it uses a place of its first operand as scratch, behind right packets."""
+    table: Any = LOWERINGS
+    (rule,) = LOWERINGS[op].rules
+
+    def spoiled(b: ProgramBuilder, out: TensorView, self: TensorView, *rest: Any) -> None:
+        rule.function(b, out, self, *rest)
+        b.fill(place(self), 4)
+
+    monkeypatch.setitem(table, op, Lowering((LoweringRule("scratch", spoiled, None),), 1))
 
 
 def open_pair() -> DevicePair:

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
 import torch
+from judged_call import scratch_in
 
 from driver.backend.shared_memory import FaultRange
 from driver.config import load_config
@@ -52,9 +55,9 @@ def device(monkeypatch: pytest.MonkeyPatch) -> Device:
     return made
 
 
-def session(out: Path) -> Session:
+def session(out: Path, backend: Literal["cmodel", "rtl"] = "rtl") -> Session:
     spec = RunSpec(
-        test="smoke", config="small", config_file=CONFIG_FILE, seed=1, backend="rtl",
+        test="smoke", config="small", config_file=CONFIG_FILE, seed=1, backend=backend,
         waves="none", out=out, capsules={}, op_filter=None, timeout_s=60.0,
     )  # fmt: skip
     return Session(spec, CONFIG)
@@ -116,6 +119,33 @@ def test_a_reference_that_breaks_its_own_bound_is_no_pass(monkeypatch: pytest.Mo
     monkeypatch.setattr(judges, "answers", lambda call: (torch.exp(call.args[0]) * 1.001,))
     verdict = judge(call, [right], None, 4)
     assert (verdict.blame, verdict.comparison.npu_violations) == ("precision", 0)
+
+
+def test_an_operand_that_a_lowering_overwrites_is_its_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scratch_in(monkeypatch, "aten.add.Tensor", lambda x: x.sliced(0, 2, 1))
+    row = session(tmp_path, "cmodel").run(case())
+    assert isinstance(row, OpRow)
+    assert (row.status, row.blame) == ("fail", "lowering")
+    assert row.failure is not None
+    assert row.failure.detail.startswith("an operand is overwritten where no result lies, first at")
+
+
+def test_in_place_only_the_elements_of_the_view_may_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    part = Case(0, "aten.add_.Tensor", (torch.zeros(5, 8)[:, :6], 1.5), "test")
+    sound = session(tmp_path, "cmodel").run(part)
+    assert isinstance(sound, OpRow)
+    assert sound.status == "pass"
+    scratch_in(
+        monkeypatch, "aten.add_.Tensor", lambda x: replace(x, offset_bytes=6 * 4, sizes=(1, 1))
+    )
+    row = session(tmp_path, "cmodel").run(part)
+    assert isinstance(row, OpRow)
+    assert row.failure is not None
+    assert row.failure.detail.startswith("an operand is overwritten")
 
 
 def test_one_gross_element_makes_it_a_matter_of_packets() -> None:

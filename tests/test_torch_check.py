@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from judged_call import CONFIG, open_pair
+from judged_call import CONFIG, open_pair, scratch_in
 from test_ops_chained import Quiet, spec
 from test_torch_device import run_python
 from test_torch_training import OPTIMIZERS, lenet_of_tutorials, train
@@ -106,6 +106,22 @@ def test_a_wrong_op_of_an_optimizer_names_it_and_its_group(
     assert "test_torch_check.py:" in str(caught.value)
 
 
+def test_an_argument_that_an_op_overwrites_is_caught(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    x = torch.ones(4, 3, device="npu")
+    with monkeypatch.context() as broken:
+        scratch_in(broken, "aten.add.Tensor", lambda view: view.sliced(0, 1, 1))
+        broken.setattr(POOL[0], "_programs", ProgramCache(load_config(CONFIG_FILE, "default")))
+        caught = pytest.raises(RuntimeError, match=r"\(lowering\).* overwrites its argument self")
+        with caught, torch.npu.check(tmp_path):
+            torch.add(x, x[:1].clone())
+    with torch.npu.check(tmp_path) as report:
+        x += 1
+        torch.add(x[1:], 1, out=x[1:])
+    assert report.ops >= 2
+
+
 @pytest.fixture
 def wrong_backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A device beside the cmodel, whose products of K ≥ 3 have one wrong element."""
@@ -143,6 +159,16 @@ def test_what_is_not_judged_is_said() -> None:
     expected = "1 ops checked, 3 elements within their bounds; not judged: "
     expected += "a copy float32 → float64 by the host (1), aten.cosh"
     assert str(report).startswith(expected)
+
+
+def test_an_op_that_is_judged_by_its_smaller_ones_is_named() -> None:
+    x = torch.linspace(-1, 1, 5).to("npu")
+    with torch.npu.check() as report:
+        torch.erfc(x)
+        torch.tanh(x)
+    assert report.taken_apart == {"aten.erfc.default": 1}
+    assert report.ops > 2
+    assert "; judged by their smaller ops: aten.erfc.default (1)" in str(report)
 
 
 def in_place() -> Tensor:

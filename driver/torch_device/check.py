@@ -41,6 +41,8 @@ class CheckReport:
     not_judged: Counter[str] = field(default_factory=Counter)
     """What computed values that no bound covers, and how often: a row without a bound for such a
     call, an op on the CPU, a conversion by the host."""
+    taken_apart: Counter[str] = field(default_factory=Counter)
+    """Ops without a row, and how often: the smaller ones that they are made of were judged."""
 
     @property
     def ok(self) -> bool:
@@ -53,8 +55,12 @@ class CheckReport:
             text = f"nothing was checked: {self.ops} ops, none with an element compared"
         if self.unbounded:
             text += f"; {self.unbounded} elements without a bound"
-        missing = ", ".join(f"{op} ({count})" for op, count in sorted(self.not_judged.items()))
-        return f"{text}; not judged: {missing}" if missing else text
+        counted = {"judged by their smaller ops": self.taken_apart, "not judged": self.not_judged}
+        for what, ops in counted.items():
+            if ops:
+                named = ", ".join(f"{op} ({count})" for op, count in sorted(ops.items()))
+                text += f"; {what}: {named}"
+        return text
 
 
 class Check:
@@ -97,6 +103,11 @@ class Check:
         """See Observer."""
         with self.lock:
             self.report.not_judged[what] += 1
+
+    def taken_apart(self, op: str) -> None:
+        """See Observer."""
+        with self.lock:
+            self.report.taken_apart[op] += 1
 
     def origin(self) -> Origin:
         """Of the op that this thread is running."""

@@ -23,7 +23,7 @@ from driver.torch_device.counted import COUNTED, INDEXED, masks_as_places
 from driver.torch_device.definitions import DEFINITIONS
 from driver.torch_device.fallback import is_allowed, registered_name, run_on_cpu
 from driver.torch_device.hardware import view_of
-from driver.torch_device.observers import begin
+from driver.torch_device.observers import begin, taken_apart
 from driver.torch_device.origins import place
 from driver.torch_device.overloads import (
     ArrivingOp,
@@ -260,6 +260,8 @@ def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[st
         raise UnsupportedOp(
             str(op), "arguments", _call(op, args, kwargs), "ones that torch defines"
         )
+    if not _WITHIN.ops:
+        taken_apart(str(plain or op))
     if not outs:
         return made
     for out, fresh in zip(outs, made if isinstance(made, tuple) else (made,), strict=True):

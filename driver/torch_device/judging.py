@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from driver.capture import Capsule, save_capsule
+from driver.capture.book import storage_key
 from driver.capture.format import HOST_READ
 from driver.capture.single import Call, overload, single_call
 from driver.custom_ops import replay_options
@@ -61,6 +63,7 @@ class CheckedRow:
         """WrongResult with op, blame, element, place in the program and capsule."""
         results = self._results
         left = [self._given[name] for name in self._call.written()]
+        self._require_kept((*results, *left))
         made = [None if x is None else _on_host(x, "Tensor") for x in (*results, *left)]
         verdict = self._verdict(made, _array_size(results, left))
         report = self._check.report
@@ -73,6 +76,19 @@ class CheckedRow:
             report.unbounded += verdict.comparison.unbounded
         if verdict.failure is not None:
             raise WrongResult(self._text(verdict, made))
+
+    def _require_kept(self, written: Sequence[Tensor | None]) -> None:
+        """WrongResult when a tensor changed that shares no memory with what the op writes."""
+        storages = {storage_key(x) for x in written if x is not None}
+        for name, given in self._given.items():
+            for x, before in zip(_items(given), _items(self._call[name]), strict=True):
+                if not is_npu(x) or storage_key(x) in storages:
+                    continue
+                if not np.array_equal(tensor_bits(_copied(x)), tensor_bits(before)):
+                    raise WrongResult(
+                        f"npu: {self._call.op} is wrong (lowering) at {self._check.origin()}: it "
+                        f"overwrites its argument {name}, a tensor of {list(x.shape)}"
+                    )
 
     def _verdict(self, made: Sequence[Tensor | None], array_size: int) -> Verdict | None:
         """None where golden has no answer of the types that the device has."""
@@ -174,6 +190,10 @@ def _on_host(value: Any, kind: str) -> Any:
     if kind == "Tensor" and isinstance(value, bool | int | float):
         return torch.tensor(value)
     return value
+
+
+def _items(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else (value,)
 
 
 def _copied(tensor: Tensor) -> Tensor:

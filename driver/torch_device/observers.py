@@ -44,6 +44,10 @@ class Observer(Protocol):
         """Values changed by something else than a row: `what` computed them, on the host."""
         ...
 
+    def taken_apart(self, op: str) -> None:
+        """An op without a row has run as smaller ones, whose rows were seen."""
+        ...
+
 
 OBSERVERS: list[Observer] = []
 """Those that look at this process now."""
@@ -78,3 +82,9 @@ def not_seen(what: str) -> None:
     """Tell the observers of values that no row computes."""
     for observer in OBSERVERS:
         observer.not_seen(what)
+
+
+def taken_apart(op: str) -> None:
+    """Tell the observers of an op that ran as smaller ones."""
+    for observer in OBSERVERS:
+        observer.taken_apart(op)

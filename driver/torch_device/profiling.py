@@ -44,6 +44,9 @@ class _ProfiledOps:
     def not_seen(self, what: str) -> None:
         """See Observer: not an op of the device."""
 
+    def taken_apart(self, op: str) -> None:
+        """See Observer: the smaller ops have their own times."""
+
 
 def _device(run: RowRun) -> int | None:
     for value in (*run.results, *run.args):

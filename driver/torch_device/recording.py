@@ -120,6 +120,9 @@ class Capture:
         with self._lock:
             self.report.not_recorded[what] += 1
 
+    def taken_apart(self, op: str) -> None:
+        """See Observer: the smaller ops are recorded."""
+
     # ------------------------------------------------------------------ one row
     def _begun(self, run: RowRun) -> _Begun:
         kinds = {str(a.name): str(a.type) for a in overload(run.row)._schema.arguments}

@@ -140,7 +140,7 @@ def cost_of_queue(
         expected = _one_by_one(pair, capsule, ops)
         chain = Chain(pair, capsule, _SEED)
         placed = chain.place_queue(ops)
-        result = pair.execute(placed.packets, placed.results)
+        result = pair.execute(placed)
         same = zip(expected, result.cmodel.bits, strict=True)
         if not all(b is not None and np.array_equal(a, b) for a, b in same):
             raise VerdictError("the queue: other bits than the ops one by one")

@@ -9,7 +9,7 @@ far the results have moved from those that torch recorded is judged by tb.ops.dr
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -132,8 +132,7 @@ class ChainedRun:
                 self._session.pair.reset()
                 self._together = True
             self._session.begin(case.index)
-            result = self._session.pair.execute(placed.packets, placed.results)
-        result = replace(result, compulsory_bytes=placed.compulsory_bytes)
+            result = self._session.pair.execute(placed)
         self._session.count(result)
         row, verdict = self._session.judged(case, result)
         self._after_draw(op)

@@ -7,7 +7,7 @@ Owns running packets and comparing memories; leaves the verdict to golden.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from driver.runtime import Buffer, Device, TensorView
 from driver.runtime.buffer import DEFAULT_REGION
 from golden.formats import Bits
 from tb.ops.case import Case
-from tb.ops.placing import elements, outside, placed
+from tb.ops.placing import Placed, elements, outside, placed
 
 _PAGE_BYTES = 4096
 _MAX_STRAY = 8
@@ -49,6 +49,8 @@ class PairResult:
     """Bytes on all pages that either device wrote."""
     stray: tuple[int, ...]
     """Addresses outside the results at which the memories differ (the first few)."""
+    overwritten: tuple[int, ...] = ()
+    """Addresses in operands that the cmodel changed, of no result's element (the first few)."""
     compulsory_bytes: int = 0
     """The least that the op has to move."""
 
@@ -115,26 +117,28 @@ class DevicePair:
         OutOfMemory when the operands do not fit; SimulatorDied and SimulatorTimeout as they come.
         """
         with placed(self, case, seed, rule) as here:
-            result = self.execute(here.packets, here.results)
-            return replace(result, compulsory_bytes=here.compulsory_bytes)
+            return self.execute(here)
 
-    def execute(
-        self, packets: Sequence[Packet], results: Sequence[TensorView | None]
-    ) -> PairResult:
+    def execute(self, here: Placed) -> PairResult:
         """Run packets that are in memory already, on both devices."""
+        packets, results = here.packets, here.results
+        before = [self.contents(one.address, one.size_bytes).copy() for one in here.operands]
         self._clear()
         devices = [
             self._submit(device, backend, packets, results)
             for device, backend in zip(self._devices, self._backends, strict=True)
         ]
-        compared, stray = self._compare([view for view in results if view is not None])
+        written = [view for view in results if view is not None]
+        compared, stray = self._compare(written)
         return PairResult(
             cmodel=devices[0],
             rtl=devices[1] if self._rtl is not None else None,
-            results=tuple(results),
-            packets=tuple(packets),
+            results=results,
+            packets=packets,
             bytes_compared=compared,
             stray=stray,
+            overwritten=self._overwritten(here.operands, before, written),
+            compulsory_bytes=here.compulsory_bytes,
         )
 
     def model_only(self, packets: Sequence[Packet]) -> None:
@@ -191,6 +195,21 @@ class DevicePair:
         stray = np.concatenate(found) if found else np.empty(0, np.int64)
         stray = outside(stray[~self._is_timing(stray)], results)
         return len(pages) * _PAGE_BYTES, tuple(int(at) for at in stray[:_MAX_STRAY])
+
+    def _overwritten(
+        self,
+        operands: Sequence[Buffer],
+        before: Sequence[NDArray[np.uint8]],
+        results: list[TensorView],
+    ) -> tuple[int, ...]:
+        """Addresses in the cmodel's operands that changed and are no byte of a result."""
+        found = [np.empty(0, np.int64)]
+        for buffer, was in zip(operands, before, strict=True):
+            now = self.contents(buffer.address, buffer.size_bytes)
+            if not np.array_equal(now, was):
+                found.append(np.flatnonzero(now != was) + buffer.address)
+        changed = outside(np.concatenate(found), results)
+        return tuple(int(at) for at in changed[:_MAX_STRAY])
 
     def is_record(self, address: int) -> bool:
         """Whether the byte is part of a completion record."""

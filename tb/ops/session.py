@@ -22,6 +22,7 @@ from tb.ops.stopped import naming
 from tb.ops.wrong_packet import first_wrong_packet
 
 _FAULT_DETAIL = "device fault: "
+_OVERWRITTEN_DETAIL = "an operand is overwritten where no result lies, first at "
 
 
 def _variant_of(spec: RunSpec) -> str:
@@ -130,7 +131,12 @@ class Session:
             if stray is not None:  # the element, and what is beside it
                 failure = also(failure, stray[1].detail)
             return self._by_packet(verdict.blame, failure, case, result, verdict)
-        return None if stray is None else self._by_packet(*stray, case, result, verdict)
+        if stray is not None:
+            return self._by_packet(*stray, case, result, verdict)
+        if result.overwritten:
+            where = f"{result.overwritten[0]:#x}"
+            return "lowering", no_element(f"{_OVERWRITTEN_DETAIL}{where}")
+        return None
 
     def _with_cycle(self, failure: Failure, result: PairResult) -> Failure:
         """With the cycle in which the RTL wrote the element."""

@@ -19,7 +19,7 @@ from driver.runtime.vector_programs import name_of
 from golden.packets import blame_packet, destinations
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair, PairResult
-from tb.ops.placing import placed
+from tb.ops.placing import Placed, placed
 
 _WRITING = (Opcode.MATMUL, Opcode.VECTOR, Opcode.COPY, Opcode.FILL, Opcode.GATHER, Opcode.SCATTER)
 Read = Callable[[int, int], bytes]
@@ -79,8 +79,9 @@ class _StepwiseRun:
         with placed(self.pair, self.case, self.seed) as here:
             for number, packet in enumerate(here.packets, 1):
                 before = here.packets[: number - 1]
-                results = _destinations(packet, self.pair.read, before)
-                yield number, packet, self.pair.execute((packet,), results)
+                results = tuple(_destinations(packet, self.pair.read, before))
+                alone = Placed((packet,), results, (), 0)
+                yield number, packet, self.pair.execute(alone)
 
     def third_opinion(self, number: int, element: Element) -> tuple[Blame, int]:
         """About an element of packet `number`, from the memory that it begins with."""
