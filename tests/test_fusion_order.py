@@ -115,6 +115,22 @@ def test_what_a_command_in_between_reads_is_stored() -> None:
     assert kept_bits(passes, t) == 2
 
 
+def test_a_temporary_that_is_used_twice_keeps_its_first_value_for_its_first_reader() -> None:
+    x, other, again, made = view(), view(sizes=(1, 1)), view(), view()
+    twice = view()
+    first_element = twice.sliced(0, 0, 1).sliced(1, 0, 1)
+    found = kept_bits(
+        [
+            step("square", x, twice),
+            step("mul", other, first_element, view(sizes=(1, 1))),
+            step("neg", again, twice),
+            step("mul", x, twice, made),
+        ],
+        twice,
+    )
+    assert found == 3
+
+
 def test_what_a_command_in_between_writes_stays_behind() -> None:
     """Of three passes that write one buffer the last one is the last one afterwards."""
     x, y, out = (view() for _ in range(3))

@@ -37,13 +37,13 @@ class FusedGroup:
 
     @property
     def reads(self) -> frozenset[Buffer]:
-        """Buffers that it reads."""
-        return self.fused.reads
+        """Buffers that its passes read, those included that the one pass need not."""
+        return self.fused.reads.union(*(one.reads for one in self.passes))
 
     @property
     def writes(self) -> frozenset[Buffer]:
-        """Buffers that it writes."""
-        return self.fused.writes
+        """Buffers that its passes write: with more passes it may store what it leaves out now."""
+        return self.fused.writes.union(*(one.writes for one in self.passes))
 
     @property
     def reduces(self) -> bool:
