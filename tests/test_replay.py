@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 from night_host import RUNNER, add, attempt, item, plan, result, row, silent
 
 from driver.errors import InputError
-from driver.results import RESULT_FILE, RunResult, read_json, write_json
+from driver.results import RESULT_FILE, OpRow, RunResult, read_json, write_json
 from regress.failures.replay import ReplayVerdict, replay_job, spec_of
 from regress.failures.waves import FETCH, FIRST_BEAT, WRONG_WRITE, gtkwave_view, record_waves
 from regress.pages.strip import draw_strip
@@ -58,21 +58,26 @@ def test_without_an_op_the_first_failing_one_is_meant(
     assert [op.index for op in again.outcome.result.ops] == [night[1].failing[0].index]
 
 
+def altered(job: StoredJob, folder: Path, change: Callable[[OpRow], OpRow]) -> StoredJob:
+    """The job with another first failing op in its record."""
+    shutil.copytree(job.folder, folder)
+    left = read_json(folder / RESULT_FILE, RunResult)
+    first = job.failing[0].index
+    ops = tuple(change(op) if op.index == first else op for op in left.ops)
+    write_json(folder / RESULT_FILE, left.model_copy(update={"ops": ops}))
+    return replace(job, folder=folder)
+
+
 def test_another_mismatch_is_not_taken_for_the_stored_one(
     night: tuple[Store, StoredJob], tmp_path: Path
 ) -> None:
-    stored = night[1]
-    other = tmp_path / "other"
-    shutil.copytree(stored.folder, other)
-    left = read_json(other / RESULT_FILE, RunResult)
-    first = stored.failing[0]
-    assert first.failure is not None
-    lie = first.model_copy(
-        update={"failure": first.failure.model_copy(update={"actual_bits": "0x1"})}
-    )
-    ops = tuple(lie if op.index == first.index else op for op in left.ops)
-    write_json(other / RESULT_FILE, left.model_copy(update={"ops": ops}))
-    again = replay_job(replace(stored, folder=other), silent, None, tmp_path / "out", RUNNER)
+    def lie(row_of: OpRow) -> OpRow:
+        assert row_of.failure is not None
+        wrong = row_of.failure.model_copy(update={"actual_bits": "0x1"})
+        return row_of.model_copy(update={"failure": wrong})
+
+    stored = altered(night[1], tmp_path / "other", lie)
+    again = replay_job(stored, silent, None, tmp_path / "out", RUNNER)
     assert again.verdict is ReplayVerdict.DIFFERENT
     assert "0x1" in again.stored
     assert "0x1" not in again.now.split()
@@ -89,21 +94,13 @@ def test_a_failure_that_is_gone_is_said_to_be_gone(
 def test_an_op_that_took_the_number_of_the_stored_one_is_not_said_to_pass(
     night: tuple[Store, StoredJob], tmp_path: Path
 ) -> None:
-    stored = night[1]
-    other = tmp_path / "other"
-    shutil.copytree(stored.folder, other)
-    left = read_json(other / RESULT_FILE, RunResult)
-    first = stored.failing[0]
-    moved = tuple(
-        op.model_copy(update={"dtype": "was another"}) if op.index == first.index else op
-        for op in left.ops
+    other = altered(
+        night[1], tmp_path / "other", lambda op: op.model_copy(update={"dtype": "was another"})
     )
-    write_json(other / RESULT_FILE, left.model_copy(update={"ops": moved}))
-    runner = (*RUNNER[:1], "-c", CORRECT)
-    again = replay_job(replace(stored, folder=other), silent, None, tmp_path / "out", runner)
+    again = replay_job(other, silent, None, tmp_path / "out", (*RUNNER[:1], "-c", CORRECT))
     assert again.verdict is ReplayVerdict.OTHER_OP
     assert "was another" in again.stored
-    assert first.dtype in again.now
+    assert night[1].failing[0].dtype in again.now
 
 
 CORRECT = """
