@@ -192,6 +192,19 @@ def test_a_product_that_is_needed_as_a_whole_is_not_cut(reader: str) -> None:
     assert found is None
 
 
+def test_a_part_does_not_write_columns_before_its_own() -> None:
+    ops = Ops()
+    x, weight = tensor(DType.FP32, _TOKENS, _INNER), tensor(DType.FP32, _INNER, _COLUMNS)
+    q, negative = (ops.temp(DType.FP32, _TOKENS, _COLUMNS) for _ in range(2))
+    ops.product(x, weight, q)
+    ops.run("neg", q, negative)
+    halves = negative.split(1, (2, _COLUMNS // 2)).sliced(2, 0, _WIDTH // 2)
+    ops.run("neg", halves, q.sliced(1, 0, _WIDTH).split(1, (2, _WIDTH // 2)))
+    ops.run("neg", negative, tensor(DType.FP32, _TOKENS, _COLUMNS))
+    plain = DecodedProgram(joined("own", ops.programs, ops.temporaries, CONFIG, fuse=False))
+    assert cut_first(plain.commands, plain.temporaries, (16, 16)) is None
+
+
 def test_a_queue_with_a_long_product_is_cut_where_that_is_shorter(device: Device) -> None:
     ops = Ops()
     x, weight = tensor(DType.BF16, 32, 64), tensor(DType.BF16, 64, 2048)

@@ -89,6 +89,16 @@ def test_an_index_inside_reads_and_writes_its_own_element(name: str) -> None:
     torch.testing.assert_close(found, program(x, torch.tensor), rtol=1e-6, atol=1e-6)
 
 
+def test_the_default_type_decides_what_is_remembered_of_a_result() -> None:
+    x = torch.ones(3, dtype=torch.int32)
+    try:
+        for dtype in (torch.float32, torch.float16, torch.float32):
+            torch.set_default_dtype(dtype)
+            assert (x.to("npu") // 1.5).dtype is (x // 1.5).dtype is dtype
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int32])
 @pytest.mark.parametrize("divisor", [200, -2, 2**16 + 3, 2**32 + 5])
 def test_a_divisor_that_the_type_does_not_hold_counts_modulo_its_range(

@@ -143,6 +143,33 @@ def test_an_optimizer_does_not_mix_devices(options: dict[str, bool]) -> None:
         optimizer.step()
 
 
+def used_bytes() -> int:
+    torch.npu.empty_cache()
+    free, size = torch.npu.mem_get_info()
+    return int(size - free)
+
+
+def test_a_result_beside_its_operand_uses_memory_of_tensors_that_are_gone() -> None:
+    third = torch.npu.mem_get_info()[1] // 3 // 4
+    given = torch.arange(float(third))
+    x = given.to("npu")
+    gone = [torch.zeros(third // 2, device="npu") for _ in range(3)]
+    del gone
+    x[1:].copy_(x[:-1])
+    assert torch.equal(x[1:].cpu(), given[:-1])
+
+
+def test_a_result_that_does_not_fit_leaves_no_memory_behind() -> None:
+    quarter = torch.npu.mem_get_info()[1] // 4 // 4
+    rows = torch.zeros(quarter, device="npu")[: quarter // 1024 * 1024].view(-1, 1024)
+    places = torch.zeros(len(rows) - 1, 1024, dtype=torch.int64, device="npu")
+    before = used_bytes()
+    for _ in range(2):  # it needs both results beside the operand
+        with pytest.raises(torch.OutOfMemoryError, match="npu:0: "):
+            torch.sort(rows[:-1], dim=1, out=(rows[1:], places))
+    assert used_bytes() == before
+
+
 def test_memory_that_ran_out_comes_back() -> None:
     free, size = torch.npu.mem_get_info()
     assert 0 < free <= size

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 import torch
 from test_torch_device import run_python
+from torch.nn import functional
 
 from driver.backend.shared_memory import FaultRange
 from driver.errors import DeviceFault
@@ -201,6 +203,30 @@ def test_six_threads_share_the_queue() -> None:
     for thread in threads:
         thread.join(60)
     assert wrong == []
+
+
+def test_a_thread_that_waits_for_memory_of_constants_leaves_the_batch_of_another_alone() -> None:
+    line, x = torch.arange(200.0).reshape(1, 1, 200), torch.arange(4096.0).reshape(64, 64)
+    many, some = line.to("npu"), x.to("npu")
+    made: list[torch.Tensor] = []
+
+    def has_constants(t: torch.Tensor) -> torch.Tensor:
+        return t.t()[:, ::2] + t[:, ::2]
+
+    def needs_memory() -> None:
+        _ = some @ some  # runs while the next op waits
+        made.append(functional.interpolate(many, size=70_001, mode="linear"))
+
+    other = threading.Thread(target=needs_memory)
+    torch.npu.synchronize()
+    with POOL[0]._device._lock:  # stands for a command that takes long
+        other.start()
+        time.sleep(0.3)
+        ours = has_constants(some)
+    other.join(60)
+    assert torch.equal(ours.cpu(), has_constants(x))
+    expected = functional.interpolate(line, size=70_001, mode="linear")
+    torch.testing.assert_close(made[0].cpu(), expected)
 
 
 def test_two_streams_share_the_queue() -> None:

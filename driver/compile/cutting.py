@@ -189,11 +189,12 @@ class _Cutting:
                 if view.buffer is not self._result.buffer:
                     continue
                 walk = [pair for pair in zip(view.sizes, view.strides, strict=True) if pair[0] > 1]
-                last = view.offset_bytes // DTYPE_BYTES[view.dtype] % self._columns
-                last += sum((size - 1) * step for size, step in walk if step < self._columns)
+                first = view.offset_bytes // DTYPE_BYTES[view.dtype] % self._columns
+                last = first + sum((size - 1) * step for size, step in walk if step < self._columns)
                 rows = all(step % self._columns == 0 for _, step in walk if step >= self._columns)
                 end = self._firsts[q] + self._widths[q]
-                if view.dtype is not self._result.dtype or not rows or last >= end:
+                inside = self._firsts[q] <= first and last < end
+                if view.dtype is not self._result.dtype or not rows or not inside:
                     return False
         return True
 

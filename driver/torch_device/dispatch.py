@@ -33,7 +33,7 @@ from driver.torch_device.overloads import (
     smaller_ops,
     without_out,
 )
-from driver.torch_device.pool import POOL
+from driver.torch_device.pool import POOL, torch_memory_errors
 from driver.torch_device.programs import RememberedProgram
 from driver.torch_device.replays import QueuedCall, remember
 from driver.torch_device.shapes import ResultShape, ResultShapes, result_shapes
@@ -153,7 +153,8 @@ def _queue_row(
         stream = _stream(device, args, kwargs) if arrived.random else None
         finish = begin(row, args, kwargs, results, stream)
         began = hardware.cycles() if hardware.has_clock and debug.prints(debug.OPS) else None
-        found = hardware.run(row, given, named, views, stream)
+        with torch_memory_errors(hardware.index):
+            found = hardware.run(row, given, named, views, stream)
         if debug.prints(debug.OPS):
             took = "" if began is None else f" {hardware.cycles() - began} cycles"
             debug.line("NPU", debug.op_text(row, args, kwargs) + took)
@@ -221,7 +222,8 @@ def _numbers(row: str, device: torch.device) -> Iterator[Any]:
             number: bool | int | float = tensor.item()
             return number
         size_bytes = tensor.element_size()
-        placed.append(hardware.allocate(size_bytes))
+        with torch_memory_errors(hardware.index):
+            placed.append(hardware.allocate(size_bytes))
         data = tensor.detach().reshape(1).view(torch.uint8).numpy()
         hardware.queue.write(placed[-1], data)
         return view_of(placed[-1], dtype, (), (), tensor.dtype is torch.bool)

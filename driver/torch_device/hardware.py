@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from driver.backend import BackendInfo, Feature, backend_info, open_backend
 from driver.config import load_config
-from driver.errors import InfrastructureError
+from driver.errors import InfrastructureError, OutOfMemory
 from driver.isa import DType, Opcode
 from driver.lower import LOWERINGS, Arg
 from driver.random_stream import RandomStream
@@ -74,9 +74,21 @@ class OpenDevice:
         return self._config.array_size
 
     def allocate(self, size_bytes: int) -> int:
-        """The address of fresh memory. OutOfMemory with the region's numbers."""
+        """The address of fresh memory; that of tensors which are gone is used before it fails.
+
+        OutOfMemory with the region's numbers.
+        """
         self.queue.check()
-        return self._device.alloc(size_bytes, REGION).address
+        try:
+            return self._device.alloc(size_bytes, REGION).address
+        except OutOfMemory:
+            self.free_released()
+            return self._device.alloc(size_bytes, REGION).address
+
+    def free_released(self) -> None:
+        """Free the memory of tensors that are gone, instead of keeping it for others of their
+        size."""
+        self.free(_core.take_released(self.index))
 
     def free(self, addresses: Iterable[int]) -> None:
         """Give back what was allocated, for use by what is queued later."""
@@ -136,8 +148,10 @@ class OpenDevice:
                     debug.line("PACKET", f"{Opcode(packet.opcode).name} for {row}")
             _core.enqueue(self.index, found.queued, [addresses[at] for at in found.begins])
             return found if found.is_kept else None
-        fresh = [None if view is None else self._like(view) for view in results]
+        fresh: list[TensorView | None] = []
         try:
+            for view in results:
+                fresh.append(None if view is None else self._like(view))
             self.run(row, args, kwargs, fresh, stream)
             for view, made in zip(results, fresh, strict=True):
                 if view is not None and made is not None:

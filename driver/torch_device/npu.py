@@ -21,7 +21,7 @@ from driver.torch_device import _core, fallback
 from driver.torch_device import check as checking
 from driver.torch_device import custom_ops as customs
 from driver.torch_device import debug as debugging
-from driver.torch_device.pool import POOL, free_released
+from driver.torch_device.pool import POOL
 
 DeviceLike = torch.device | str | int | None
 Stream = torch.Stream
@@ -185,14 +185,14 @@ def get_amp_supported_dtype() -> list[torch.dtype]:
 def empty_cache() -> None:
     """Free the memory of tensors that are gone, instead of keeping it for others of their size."""
     for index in POOL.opened:
-        free_released(index)
+        POOL[index].free_released()
 
 
 def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
     """Free and all bytes of the region that tensors lie in; free ones may be in several holes."""
     from driver.torch_device.hardware import REGION  # noqa: PLC0415 (the op table)
 
-    free_released(_index(device))
+    POOL[_index(device)].free_released()
     (use,) = (x for x in POOL[_index(device)].memory_report() if x.region == REGION)
     return use.free_bytes, use.size_bytes
 
@@ -200,7 +200,7 @@ def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
 def memory_summary(device: DeviceLike = None) -> str:
     """Use and fragmentation of the device's memory, a line per region."""
     index, text = _index(device), debugging.size_text
-    free_released(index)
+    POOL[index].free_released()
     lines = [f"npu:{index}, {get_device_name(index)}"]
     lines += [
         f"  {use.region:<12} {text(use.used_bytes)} ({use.used_bytes} bytes) of "

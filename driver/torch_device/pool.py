@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -111,22 +112,20 @@ POOL = DevicePool(DeviceSettings.from_environment())
 """The devices of this process."""
 
 
-# ---------------------------------------------------------------------- what the C++ core calls
-def allocate(device: int, size_bytes: int) -> int:
-    """The address of fresh memory. torch.OutOfMemoryError with the region's numbers."""
+@contextmanager
+def torch_memory_errors(device: int) -> Iterator[None]:
+    """torch.OutOfMemoryError in place of this project's OutOfMemory."""
     try:
-        try:
-            return POOL[device].allocate(size_bytes)
-        except OutOfMemory:
-            free_released(device)
-            return POOL[device].allocate(size_bytes)
+        yield
     except OutOfMemory as error:
         raise torch.OutOfMemoryError(f"npu:{device}: {error}") from error
 
 
-def free_released(device: int) -> None:
-    """Free the memory of tensors that are gone, instead of keeping it for others of their size."""
-    POOL[device].free(_core.take_released(device))
+# ---------------------------------------------------------------------- what the C++ core calls
+def allocate(device: int, size_bytes: int) -> int:
+    """The address of fresh memory. torch.OutOfMemoryError with the region's numbers."""
+    with torch_memory_errors(device):
+        return POOL[device].allocate(size_bytes)
 
 
 def copy_bytes(device: int, to: int, source: int, size_bytes: int) -> None:

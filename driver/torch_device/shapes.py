@@ -47,6 +47,7 @@ def result_shapes(
     """
     key = (
         arrived.op,
+        torch.get_default_dtype(),
         _signature(args, arrived.pointwise),
         tuple((name, _signature(value, arrived.pointwise)) for name, value in kwargs.items()),
     )

@@ -17,7 +17,7 @@ from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device import _core, debug
 from driver.torch_device.hardware import COPY_ROW, OpenDevice, view_of
 from driver.torch_device.observers import begin, not_seen, op_by_op
-from driver.torch_device.pool import POOL
+from driver.torch_device.pool import POOL, torch_memory_errors
 from driver.torch_device.replays import QueuedCall, remember
 
 Tensor = torch.Tensor
@@ -120,7 +120,8 @@ def _copied_by_the_npu(source: Tensor, target: Tensor) -> bool:
         into, given = view(COPY_ROW, target), view(COPY_ROW, source)
         signed = _core.signature(COPY_ROW, (target, source), {})
         finish = begin(COPY_ROW, (target, source), {}, (target,))
-        found = device_of(target).run(COPY_ROW, (into, given), {}, (into,))
+        with torch_memory_errors(target.device.index):
+            found = device_of(target).run(COPY_ROW, (into, given), {}, (into,))
     except UnsupportedOp:
         not_seen(f"a copy {_type(source)} → {_type(target)} by the host")
         return False

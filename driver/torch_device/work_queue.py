@@ -134,7 +134,11 @@ class WorkQueue:
             self._make_room()
             self._hand_over()
             if needed_bytes:
-                self._wait_until(self._contents.free_after(needed_bytes, self._queued))
+                busy = self._contents.free_after(needed_bytes, self._queued)
+                while self._done < busy:
+                    self._wait_until(busy)
+                    self._hand_over()  # what other threads have begun since: it has memory
+                    busy = self._contents.free_after(needed_bytes, self._queued)
                 memory = self._contents.take(needed_bytes)
                 _core.set_contents_memory(self._index, memory.address, memory.size_bytes)
 
