@@ -55,14 +55,14 @@ def mistakes_told(file: Path) -> Iterator[None]:
     was running: the file is its user's input."""
     try:
         yield
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # whoever ends the process ends its run
         mistake = _mistake_in(file, error)
         if mistake is None:
             raise
         raise mistake from error
 
 
-def _mistake_in(file: Path, error: Exception) -> InputError | None:
+def _mistake_in(file: Path, error: Exception | SystemExit) -> InputError | None:
     """None where no line of the file was running, and for verdicts and failures of machinery."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return InputError(f"{file}:{error.lineno}", "syntax", error.msg, "Python")

@@ -110,6 +110,8 @@ class TestInfo(Frozen):
     """The configuration it runs on when none is asked for."""
     modes: tuple[Mode, ...] = ("isolated",)
     """How it runs the ops of its capsules when no mode is asked for."""
+    takes_modes: bool = False
+    """It also runs them in the other mode, if that is asked for."""
     has_model: bool = False
     """It makes a model without a capsule, whose weights may be those of a checkpoint."""
 

@@ -27,7 +27,7 @@ class Comparison:
     torch_violations: int = 0
     """Elements of torch outside theirs: the reference is not what the bounds assume."""
     max_error: float = 0.0
-    """Largest |NPU − torch| where both are finite."""
+    """Largest |NPU − torch| where both are finite; of the RTL where its bits are others."""
     bound: float = 0.0
     """What |NPU − torch| may be there: the NPU's bound plus torch's actual distance from true."""
     worst_ratio: float = 0.0

@@ -10,7 +10,7 @@ packets, files or simulators.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -86,6 +86,13 @@ class _Output:
         return np.asarray(self.rtl != self.cmodel)
 
     @property
+    def made(self) -> Values:
+        """The values of the RTL, of the cmodel where there is none."""
+        if self.rtl is None:
+            return self.npu
+        return decode(self.rtl, self.dtype).reshape(self.npu.shape)
+
+    @property
     def bad_npu(self) -> Mask:
         return ~self.expectation.admits_npu(self.npu)
 
@@ -142,6 +149,10 @@ def judge(
     parts = [compare(output.expectation, output.npu, output.torch) for output in outputs]
     comparison = joined(parts)
     blame, failure = _found(outputs, comparison) or ("none", None)
+    if any(output.differing.any() for output in outputs):  # told is what the RTL made
+        made = [compare(one.expectation, one.made, one.torch) for one in outputs]
+        worst = max(made, key=lambda part: part.max_error)
+        comparison = replace(comparison, max_error=worst.max_error, bound=worst.bound)
     reaches: list[Floats | None] = [None] * len(cmodel)
     for output in outputs:
         reaches[output.number] = reach(output.expectation, output.torch)
@@ -222,8 +233,7 @@ def _by_bounds(output: _Output, index: tuple[int, ...]) -> tuple[Blame, str]:
     """The op's bounds may rule one of the two out. Else the RTL is suspected; golden.packets
     decides by the packet that differs first."""
     assert output.rtl is not None
-    other = decode(output.rtl, output.dtype).reshape(output.npu.shape)
-    rtl_good = bool(output.expectation.admits_npu(other)[index])
+    rtl_good = bool(output.expectation.admits_npu(output.made)[index])
     if rtl_good and output.bad_npu[index]:
         return "cmodel", "the RTL is within the op's bound, the cmodel is not"
     if output.bad_npu[index]:

@@ -125,6 +125,8 @@ def _run(spec: RunSpec, progress: _StdoutProgress) -> RunResult:
     config = load_config(spec.config_file, spec.config)
     if spec.backend != "rtl" or module.INFO.kind != "ops":
         _check_plain_build(spec)
+    if spec.backend != "rtl" and spec.waves != "none":
+        raise InputError("command line", "waves", spec.waves, "none, or a run on rtl")
     if spec.simulator != "verilator":
         _check_second_simulator(spec, module.INFO.kind)
     if spec.mutant is not None:

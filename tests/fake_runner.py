@@ -62,7 +62,14 @@ TESTS = (
     "evident",
 )
 INFOS = [
-    {"name": name, "summary": name, "kind": "ops", "backends": ["rtl", "cmodel"], "workloads": []}
+    {
+        "name": name,
+        "summary": name,
+        "kind": "ops",
+        "backends": ["rtl", "cmodel"],
+        "workloads": [],
+        "takes_modes": name != "short",
+    }
     for name in (*TESTS, "stale", "other", "broken", "replay")
 ]
 PECULIAR = {

@@ -125,6 +125,7 @@ def test_a_run_of_one_op_does_not_overwrite_the_whole_run(call: Call, tmp_path: 
         (["run", "passing", "--backend", "x"], "BACKEND: got x, expected one of rtl, cmodel"),
         (["run", "modelled"], "command line: BACKEND: got rtl, expected one of cmodel"),
         (["run", "passing", "--mode", "x"], "MODE: got x, expected one of isolated, chained"),
+        (["run", "short", "--mode", "chained"], "MODE: got chained, expected isolated, as short"),
         (["run", "passing", "--waves", "x"], "WAVES: got x, expected one of none, vcd, fst"),
         (["run", "passing", "--seed", "-1"], "command line: Invalid value for '--seed'"),
         (["run", "passing", "--seed", "x"], "command line: Invalid value for '--seed'"),

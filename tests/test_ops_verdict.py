@@ -75,6 +75,18 @@ def test_a_row_counts_the_elements_that_differ(tmp_path: Path, device: Device) -
     assert (row.status, row.rtl_vs_cmodel_mismatches, row.elements_compared) == ("fail", 1, 40)
 
 
+def test_the_error_of_a_row_is_that_of_the_rtl(tmp_path: Path, device: Device) -> None:
+    sound = session(tmp_path).run(case())
+    device.offset = 2  # the uppermost bit of the first mantissa
+    wrong = session(tmp_path).run(case())
+    assert isinstance(sound, OpRow)
+    assert isinstance(wrong, OpRow)
+    assert sound.torch_max_error is not None
+    assert wrong.torch_max_error is not None
+    assert wrong.torch_bound is not None
+    assert sound.torch_max_error < wrong.torch_bound < wrong.torch_max_error
+
+
 def test_a_fault_of_the_rtl_alone_is_the_rtls(tmp_path: Path, device: Device) -> None:
     made = session(tmp_path)
     device.set_faults([FaultRange(CONFIG.memory.base + (64 << 20), CONFIG.memory.limit)])

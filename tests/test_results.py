@@ -210,6 +210,8 @@ def test_the_reproduce_line_states_what_differs_from_the_defaults() -> None:
     assert "--config-file /x/own.yaml" in reproduce_line(_spec(config_file=Path("/x/own.yaml")))
     assert "--mode chained" in reproduce_line(_spec(modes=("chained",)))
     assert "--mode" not in reproduce_line(_spec(modes=("isolated", "chained")))
+    of_model = _spec(modes=("isolated",), capsules={"lenet": Path("/x")})
+    assert reproduce_line(of_model).endswith("--seed 7 --mode isolated")
     assert reproduce_line(_spec(allow_cpu=True)).endswith("--seed 7 --allow-cpu")
     assert "--checkpoint '/w s/q'" in reproduce_line(_spec(checkpoint=Path("/w s/q")))
     replay = _spec(test="replay", capsules={"capsule": Path("/a b/c")})

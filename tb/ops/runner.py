@@ -233,7 +233,7 @@ def _picked(spec: RunSpec, entries: Sequence[Runnable]) -> set[int]:
     first = spec.op_filter if spec.op_from is None else spec.op_from
     picked = {entry.index for entry in entries if first <= entry.index <= spec.op_filter}
     if spec.op_filter not in picked:
-        expected = f"0 to {entries[-1].index}" if entries else "a test with ops"
+        expected = f"{entries[0].index} to {entries[-1].index}" if entries else "a test with ops"
         raise InputError("command line", "op", spec.op_filter, expected)
     return picked
 

@@ -21,6 +21,7 @@ INFO = TestInfo(
     kind="ops",
     backends=("rtl", "cmodel"),
     workloads=("lenet",),
+    takes_modes=True,
     modes=("isolated", "chained"),
 )
 

@@ -27,6 +27,7 @@ INFO = TestInfo(
     kind="ops",
     backends=("rtl", "cmodel"),
     workloads=(_EPOCH, "lenet_tutorial"),
+    takes_modes=True,
     modes=("chained",),
 )
 

@@ -16,6 +16,7 @@ INFO = TestInfo(
     kind="ops",
     backends=("rtl", "cmodel"),
     workloads=("qwen_layer", "qwen_layer_32", "qwen_layer_bf16", "qwen_layer_bf16_32"),
+    takes_modes=True,
 )
 
 

@@ -19,6 +19,7 @@ INFO = TestInfo(
     kind="ops",
     backends=("rtl", "cmodel"),
     workloads=("qwen_prefill",),
+    takes_modes=True,
     config="qwen",
 )
 

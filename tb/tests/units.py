@@ -7,7 +7,7 @@ from driver.results import TestInfo
 
 INFO = TestInfo(
     name="units",
-    summary="unit benches: arithmetic, memory, command processor, gather and vector engine",
+    summary="unit benches: arithmetic, memory, command processor, gather, matrix and vector engine",
     kind="unit",
     backends=("rtl",),
 )
