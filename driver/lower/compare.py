@@ -24,6 +24,7 @@ from driver.lower.words import FLOATS, rounded, wrapped
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
+_INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
 
 _RELATIONS: dict[str, tuple[str, str, bool]] = {
     "lt": ("less", "less_imm", False),
@@ -84,6 +85,9 @@ def _with_number(
         b.vector(program, (as_float(b, x),), out, number)
     elif is_long(x):
         long.compare(b, name, out, x, int(number))
+    elif x.boolean:  # counts as an integer of 64 bits
+        within = min(max(whole(b, number), _INT_MIN), _INT_MAX)
+        b.vector(f"int_{program}", (x,), out, within)
     else:
         b.vector(f"int_{program}", (x,), out, wrapped(whole(b, number), x.dtype))
 
@@ -172,6 +176,10 @@ def bitwise_not(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
 
 
 # ---------------------------------------------------------------------- choices
+def _as_integer(b: ProgramBuilder, view: TensorView, dtype: DType) -> TensorView:
+    return as_type(b, view, dtype) if is_float(view) else view
+
+
 @TABLE.op("where.self")
 def where(
     b: ProgramBuilder,
@@ -186,6 +194,8 @@ def where(
         choices = (as_float(b, self), as_float(b, other))
     elif out.boolean:
         choices = (as_truth(b, self), as_truth(b, other))
+    else:  # a value without dimensions may be of another type
+        choices = (_as_integer(b, self, out.dtype), _as_integer(b, other, out.dtype))
     if is_long(out):
         long.choose(b, out, condition, *choices)
     else:

@@ -45,6 +45,9 @@ def _searched(
     b: ProgramBuilder, out: TensorView, edges: TensorView, values: TensorView, right: bool
 ) -> None:
     """How many of each row of edges lie below each value; `right`: or are equal to it."""
+    if not edges.count:
+        b.fill(out, 0)
+        return
     rows = edges.inserted(edges.rank - 1) if edges.rank > 1 else edges
     pair = (rows, values.inserted(values.rank))
     _over_pairs(b, "le" if right else "lt", out, "int_sum", pair)

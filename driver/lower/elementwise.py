@@ -154,7 +154,9 @@ def addcmul(
     """self + value·tensor1·tensor2"""
     if not is_float(out):
         raise b.unsupported("dtype", out.dtype.name, "a floating-point type")
-    if tensor1 == tensor2:  # read once
+    same = tensor1 == tensor2
+    self, tensor1, tensor2 = (as_float(b, view) for view in (self, tensor1, tensor2))
+    if same:  # read once
         b.vector("mean_square", (self, tensor1), out, 1.0, float(value))
     elif value == 1:
         b.vector("mul_add", (tensor1, tensor2, self), out)

@@ -21,8 +21,8 @@ from driver.runtime.views import TensorView
 TABLE = LoweringTable()
 LOWEST = -3.4028234663852886e38
 """The least fp32 number: a peak that −∞ can be subtracted from."""
-_EPSILON = {DType.FP32: 2.0**-23, DType.FP16: 2.0**-10, DType.BF16: 2.0**-7}
-"""Distance of 1 to the next number: what rms_norm adds when no eps is given."""
+_EPSILON = 2.0**-23
+"""Distance of 1 to the next fp32: what rms_norm adds when no eps is given, for all types."""
 
 
 def _rows(x: TensorView, dim: int) -> TensorView:
@@ -152,7 +152,7 @@ def _rms_norm(
     dims = _normalised(b, x, shape)
     scale = b.temp(DType.FP32, [1 if at in dims else n for at, n in enumerate(x.sizes)])
     reduce(b, "sum_squares", x, scale, dims)
-    offset = _EPSILON[x.dtype] if eps is None else float(eps)
+    offset = _EPSILON if eps is None else float(eps)
     b.vector("rsqrt_affine", (scale,), scale, 1.0 / prod(shape), offset)
     if weight is None:
         b.vector("mul", (x, scale), out)

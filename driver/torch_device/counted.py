@@ -48,6 +48,12 @@ def masks_as_places(args: Sequence[Any]) -> Sequence[Any]:
     places: list[Tensor | None] = []
     for index in indices:
         if index is not None and index.dtype in _MASKS:
+            at = len(places)
+            if index.shape != self.shape[at : at + index.dim()]:
+                raise IndexError(
+                    f"The shape of the mask {list(index.shape)} at index {at} does not match the "
+                    f"shape of the indexed tensor {list(self.shape)}"
+                )
             places += index.nonzero().unbind(1)
         else:
             places.append(index)

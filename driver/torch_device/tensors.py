@@ -138,8 +138,9 @@ def _queued(source: Tensor, target: Tensor) -> bool:
     """Whether a CPU tensor's elements are stored in their turn: they are for a plain target."""
     if not target.is_contiguous() or target.is_conj() or target.is_neg():
         return False
-    data = source.to(target.dtype).expand(target.shape).contiguous()
-    flat = data.resolve_conj().resolve_neg().reshape(-1).view(torch.uint8).numpy()
+    data = source.to(target.dtype).expand(target.shape).resolve_conj().resolve_neg()
+    # A single element counts as contiguous whatever its strides are.
+    flat = data.contiguous().as_strided((data.numel(),), (1,)).view(torch.uint8).numpy()
     device_of(target).queue.write(_core.address(target.data_ptr()), flat)
     return True
 

@@ -124,18 +124,40 @@ def multi_margin_loss_backward(
     return (slope * _share(grad_output, reduction, rows.shape[0])).reshape(self.shape)
 
 
+def _labels(self: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Rows of scores, the labels of each with 0 where there is none, and where there is one."""
+    rows = self.reshape(-1, self.shape[-1]) if self.dim() else self.reshape(1, 1)
+    labels = target.reshape(rows.shape)
+    listed = (labels < 0).long().cumsum(1) == 0  # before the first −1
+    return rows, torch.where(listed, labels, 0), listed
+
+
+def multilabel_margin_loss_forward(
+    self: Tensor, target: Tensor, reduction: int
+) -> tuple[Tensor, Tensor]:
+    """Σ max(0, 1 − x[a target] + x[not a target]) ÷ classes, over all pairs; what is a target."""
+    rows, labels, listed = _labels(self, target)
+    counts = torch.zeros_like(rows).scatter_add(1, labels, listed.to(rows.dtype))
+    is_target = (counts > 0).to(rows.dtype)
+    gaps = (1 - rows.gather(1, labels).unsqueeze(2) + rows.unsqueeze(1)).clamp(min=0)
+    gaps = gaps * listed.unsqueeze(2) * (1 - is_target).unsqueeze(1)
+    losses = gaps.sum((1, 2)) / rows.shape[1]
+    own = is_target.reshape(target.shape)
+    if reduction == _NONE:
+        return losses.reshape(self.shape[:-1]), own
+    return (losses.mean() if reduction == _MEAN else losses.sum()), own
+
+
 def multilabel_margin_loss_backward(
     grad_output: Tensor, self: Tensor, target: Tensor, reduction: int, is_target: Tensor
 ) -> Tensor:
     """Of Σ max(0, 1 − x[a target] + x[not a target]) ÷ classes, over all pairs."""
-    rows = self.reshape(-1, self.shape[-1]) if self.dim() else self.reshape(1, 1)
-    labels = target.reshape(rows.shape)
-    listed = (labels < 0).long().cumsum(1) == 0  # before the first −1
-    chosen = rows.gather(1, torch.where(listed, labels, 0))
+    rows, labels, listed = _labels(self, target)
+    chosen = rows.gather(1, labels)
     other = 1 - is_target.reshape(rows.shape).to(rows.dtype)
     pairs = 1 - chosen.unsqueeze(2) + rows.unsqueeze(1) > 0
     hits = pairs.to(rows.dtype) * listed.unsqueeze(2) * other.unsqueeze(1) / rows.shape[1]
-    slope = hits.sum(1).scatter_add(1, torch.where(listed, labels, 0), -hits.sum(2))
+    slope = hits.sum(1).scatter_add(1, labels, -hits.sum(2))
     return (slope * _share(grad_output, reduction, rows.shape[0])).reshape(self.shape)
 
 
@@ -147,5 +169,6 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.renorm.default": renorm,
     "aten._logcumsumexp.default": logcumsumexp,
     "aten.multi_margin_loss_backward.default": multi_margin_loss_backward,
+    "aten.multilabel_margin_loss_forward.default": multilabel_margin_loss_forward,
     "aten.multilabel_margin_loss_backward.default": multilabel_margin_loss_backward,
 }

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small programs that a tester from outside found wrong: other types, masks, empty tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+Make = Callable[..., Tensor]
+
+
+def _stored(x: Tensor, index: Any) -> Tensor:
+    x[index] = 5.0
+    return x
+
+
+def _labels(make: Make, *labels: list[int], reduction: str = "mean") -> Tensor:
+    scores = torch.linspace(0.1, 0.9, 4 * len(labels)).reshape(len(labels), 4).flip(0)
+    return functional.multilabel_margin_loss(
+        make(scores.tolist()), make([*labels]), reduction=reduction
+    )
+
+
+PROGRAMS: dict[str, Callable[[Make], Tensor]] = {
+    "labels up to -1": lambda make: _labels(make, [3, 0, -1, 1], [2, -1, 1, 0]),
+    "no label": lambda make: _labels(make, [-1, 0, 1, 2]),
+    "labels of each row": lambda make: _labels(make, [3, 0, 2, 1], [2, 2, -1, 0], reduction="none"),
+    "addcmul of integers": lambda make: torch.addcmul(make([0.5]), make([3]), make([2.0])),
+    "addcmul of truth": lambda make: torch.addcmul(
+        make([0.0]), make([True]), make([True]), value=2
+    ),
+    "a fraction into integers": lambda make: make([7]).masked_fill(make([True]), make(2.5)),
+    "a fraction into int8": lambda make: make([7], dtype=torch.int8).masked_fill(
+        make([True]), make(-2.5)
+    ),
+    "no boundaries": lambda make: torch.bucketize(make([1.0, 2.0]), make([])),
+    "a mask of rows": lambda make: _stored(make([[0.0, 0], [1, 2]]), make([True, False])),
+    "a mask behind a place": lambda make: _stored(
+        make([[0.0, 0], [1, 2]]), (make([1]), make([True, False]))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_gives_what_it_gives_on_the_cpu(name: str) -> None:
+    found = PROGRAMS[name](lambda *a, **k: torch.tensor(*a, **k).to("npu")).cpu()
+    torch.testing.assert_close(found, PROGRAMS[name](torch.tensor), rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("number", [-(2**40), -1, 0, 1, 2, 256, 2**40])
+@pytest.mark.parametrize("relation", ["lt", "le", "gt", "ge", "eq", "ne"])
+def test_truth_is_compared_with_a_number_as_an_integer(relation: str, number: int) -> None:
+    x = torch.tensor([True, False])
+    compare = getattr(torch, relation)
+    assert torch.equal(compare(x.to("npu"), number).cpu(), compare(x, number))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_a_norm_without_eps_adds_that_of_fp32(dtype: torch.dtype) -> None:
+    x = torch.tensor([0.01, 0.02, 0.03], dtype=dtype)
+    with torch.npu.check():
+        found = functional.rms_norm(x.to("npu"), (3,)).cpu()
+    torch.testing.assert_close(found, functional.rms_norm(x, (3,)))
+
+
+@pytest.mark.parametrize("shape", [[3], [1], [1, 4]])
+def test_a_mask_of_another_size_is_refused(shape: list[int]) -> None:
+    for device in ("cpu", "npu"):
+        with pytest.raises(IndexError, match="The shape of the mask"):
+            _stored(
+                torch.zeros(4, 4, device=device), torch.ones(shape, dtype=torch.bool).to(device)
+            )
+
+
+def test_one_element_of_any_stride_is_copied() -> None:
+    for x in (
+        torch.arange(10.0).reshape(1, 10)[:, 3],
+        torch.ones(1, 5)[:, 0],
+        torch.ones(0, 5)[:, 0],
+    ):
+        assert torch.equal(x.to("npu").cpu(), x)
