@@ -77,6 +77,20 @@ def test_a_mask_of_another_size_is_refused(shape: list[int]) -> None:
             )
 
 
+def test_a_nan_changes_no_other_element() -> None:
+    special = torch.special
+    x, nan = torch.tensor([-10.5, 0.3, 2.0]), float("nan")
+    for function in (
+        lambda x: torch.polygamma(1, x),
+        lambda x: special.zeta(torch.full_like(x, 2.0), x),
+        lambda x: special.hermite_polynomial_h(torch.full_like(x, 0.3), x.abs().round()),
+        lambda x: special.chebyshev_polynomial_t(x.clamp(-1, 1), torch.full_like(x, 4.0) + 0 * x),
+    ):
+        given = torch.cat([x, torch.tensor([nan])])
+        found = function(given.to("npu")).cpu()
+        torch.testing.assert_close(found[:3], function(given)[:3], rtol=1e-4, atol=1e-4)
+
+
 def test_one_element_of_any_stride_is_copied() -> None:
     for x in (
         torch.arange(10.0).reshape(1, 10)[:, 3],

@@ -109,7 +109,7 @@ def special_zeta(self: Tensor | float, other: Tensor | float) -> Tensor:
         for x in (self, other)
     )
     s, q = together(s, q)
-    regular = (s > 1) & ((q > 0) | ((q != q.floor()) & (s == s.floor())))
+    regular = (s > 1) & ((q > 0) | ((q < 0) & (q != q.floor()) & (s == s.floor())))
     found = _zeta(torch.where(regular, s, 2.0), torch.where(regular, q, 1.0))
     pole = (s == 1) | ((s > 1) & (q <= 0) & (q == q.floor()))
     return rounded(torch.where(regular, found, torch.where(pole, math.inf, math.nan)), *given)

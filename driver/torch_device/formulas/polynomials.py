@@ -43,11 +43,11 @@ def _floating(x: Tensor) -> torch.dtype:
 
 
 def largest(n: Tensor, limit: int, what: str) -> int:
-    """The largest value, read from the device; UnsupportedOp when it is above the limit."""
-    top = float(n.max()) if n.numel() else 0.0
+    """The largest number, read from the device; UnsupportedOp when it is above the limit."""
+    top = float(torch.where(n.isnan(), 0, n).max()) if n.numel() else 0.0  # a NaN has no terms
     if top > limit:
         raise UnsupportedOp(what, "n", top, f"at most {limit}")
-    return 0 if math.isnan(top) else int(top)
+    return int(top)
 
 
 def _recurrence(first: Step, step: Step, x: Tensor, degree: Tensor, top: int) -> Tensor:
