@@ -42,9 +42,8 @@ def reproduce_line(spec: RunSpec, op: int | None = None, first: int | None = Non
     words = [f"{PROGRAM} {head} --config {spec.config} --seed {spec.seed}"]
     words += [] if own else [f"--config-file {shlex.quote(str(spec.config_file))}"]
     words += [] if spec.backend == "rtl" else [f"--backend {spec.backend}"]
-    if spec.modes == ("chained",) or (
-        spec.modes == ("isolated",) and (capsule is None and spec.capsules)
-    ):
+    isolated_by_itself = capsule is not None or not spec.capsules
+    if spec.modes == ("chained",) or (spec.modes == ("isolated",) and not isolated_by_itself):
         words += [f"--mode {spec.modes[0]}"]
     words += [] if spec.array == "rtl" else [f"--array {spec.array}"]
     words += [] if spec.simulator == "verilator" else [f"--sim {spec.simulator}"]

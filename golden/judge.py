@@ -149,7 +149,8 @@ def judge(
     parts = [compare(output.expectation, output.npu, output.torch) for output in outputs]
     comparison = joined(parts)
     blame, failure = _found(outputs, comparison) or ("none", None)
-    if any(output.differing.any() for output in outputs):  # told is what the RTL made
+    mismatches = sum(int(np.count_nonzero(output.differing)) for output in outputs)
+    if mismatches:  # told is what the RTL made
         made = [compare(one.expectation, one.made, one.torch) for one in outputs]
         worst = max(made, key=lambda part: part.max_error)
         comparison = replace(comparison, max_error=worst.max_error, bound=worst.bound)
@@ -158,7 +159,7 @@ def judge(
         reaches[output.number] = reach(output.expectation, output.torch)
     return Verdict(
         blame=blame,
-        rtl_mismatches=sum(int(np.count_nonzero(output.differing)) for output in outputs),
+        rtl_mismatches=mismatches,
         comparison=comparison,
         failure=failure,
         reaches=tuple(reaches),

@@ -24,7 +24,6 @@ from driver.lower.words import FLOATS, rounded, wrapped
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
-_INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
 
 _RELATIONS: dict[str, tuple[str, str, bool]] = {
     "lt": ("less", "less_imm", False),
@@ -85,9 +84,8 @@ def _with_number(
         b.vector(program, (as_float(b, x),), out, number)
     elif is_long(x):
         long.compare(b, name, out, x, int(number))
-    elif x.boolean:  # counts as an integer of 64 bits
-        within = min(max(whole(b, number), _INT_MIN), _INT_MAX)
-        b.vector(f"int_{program}", (x,), out, within)
+    elif x.boolean:  # 0 or 1, beside an integer of 64 bits
+        b.vector(f"int_{program}", (x,), out, min(max(whole(b, number), -1), 2))
     else:
         b.vector(f"int_{program}", (x,), out, wrapped(whole(b, number), x.dtype))
 
@@ -176,10 +174,6 @@ def bitwise_not(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
 
 
 # ---------------------------------------------------------------------- choices
-def _as_integer(b: ProgramBuilder, view: TensorView, dtype: DType) -> TensorView:
-    return as_type(b, view, dtype) if is_float(view) else view
-
-
 @TABLE.op("where.self")
 def where(
     b: ProgramBuilder,
@@ -189,13 +183,12 @@ def where(
     other: TensorView,
 ) -> None:
     """self where the condition holds, else other"""
-    choices = (self, other)
     if out.dtype in FLOATS:
-        choices = (as_float(b, self), as_float(b, other))
+        choices = [as_float(b, x) for x in (self, other)]
     elif out.boolean:
-        choices = (as_truth(b, self), as_truth(b, other))
+        choices = [as_truth(b, x) for x in (self, other)]
     else:  # a value without dimensions may be of another type
-        choices = (_as_integer(b, self, out.dtype), _as_integer(b, other, out.dtype))
+        choices = [as_type(b, x, out.dtype) if is_float(x) else x for x in (self, other)]
     if is_long(out):
         long.choose(b, out, condition, *choices)
     else:

@@ -142,7 +142,7 @@ def _queue_row(
     """Queue a row; its program, if that alone was queued. What watches the program sees it."""
     hardware, row = POOL[device.index], arrived.row
     assert row is not None
-    with _numbers(row, device) as as_view:
+    with torch_memory_errors(hardware.index), _numbers(row, device) as as_view:
         given = [argument(value, as_view) for value in args]
         named = {
             name: argument(value, as_view)
@@ -153,8 +153,7 @@ def _queue_row(
         stream = _stream(device, args, kwargs) if arrived.random else None
         finish = begin(row, args, kwargs, results, stream)
         began = hardware.cycles() if hardware.has_clock and debug.prints(debug.OPS) else None
-        with torch_memory_errors(hardware.index):
-            found = hardware.run(row, given, named, views, stream)
+        found = hardware.run(row, given, named, views, stream)
         if debug.prints(debug.OPS):
             took = "" if began is None else f" {hardware.cycles() - began} cycles"
             debug.line("NPU", debug.op_text(row, args, kwargs) + took)
@@ -222,8 +221,7 @@ def _numbers(row: str, device: torch.device) -> Iterator[Any]:
             number: bool | int | float = tensor.item()
             return number
         size_bytes = tensor.element_size()
-        with torch_memory_errors(hardware.index):
-            placed.append(hardware.allocate(size_bytes))
+        placed.append(hardware.allocate(size_bytes))
         data = tensor.detach().reshape(1).view(torch.uint8).numpy()
         hardware.queue.write(placed[-1], data)
         return view_of(placed[-1], dtype, (), (), tensor.dtype is torch.bool)

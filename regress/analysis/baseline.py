@@ -24,7 +24,7 @@ from regress.nightly.prepare import CAPSULE_STEP
 from regress.nightly.settings import Tolerances
 from regress.paths import ROOT
 from regress.results.model import JobStatus, PlannedJob, digest
-from regress.results.night import Night, StoredJob
+from regress.results.night import Night, StoredJob, sizes_of
 
 FOLDER = ROOT / "regress" / "baselines"
 _INPUTS_CHARACTERS = 12
@@ -174,8 +174,7 @@ def _costs(item: PlannedJob, result: RunResult | None) -> Iterator[tuple[str, Op
 
 
 def _name(row: OpRow) -> str:
-    shapes = " ".join("×".join(map(str, shape)) for shape in row.shapes)
-    return f"{row.index} {row.op} {row.dtype} {shapes}"
+    return f"{row.index} {row.op} {row.dtype} {sizes_of(row)}"
 
 
 def compare(

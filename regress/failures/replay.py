@@ -16,7 +16,7 @@ from driver.results import RESULT_FILE, OpRow, RunResult, RunSpec, Waves
 from regress.analysis.triage import normalised
 from regress.paths import CONFIG_FILE, OUT
 from regress.progress import ProgressBar
-from regress.results.night import StoredJob
+from regress.results.night import StoredJob, sizes_of
 from regress.run import RUNNER, RunOutcome, run
 
 FOLDER = OUT / "replay"
@@ -55,8 +55,7 @@ def _identity(row: OpRow) -> tuple[object, ...]:
 
 
 def _called(row: OpRow) -> str:
-    shapes = " ".join("×".join(map(str, shape)) for shape in row.shapes)
-    return f"op {row.index} is {row.op} {row.dtype} {shapes} in {row.module}"
+    return f"op {row.index} is {row.op} {row.dtype} {sizes_of(row)} in {row.module}"
 
 
 def describe(row: OpRow | None, otherwise: str) -> str:

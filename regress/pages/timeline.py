@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from driver.results import OpRow, RunResult
 from regress.pages.svg import SERIES, line, on, picture, tag, text
+from regress.results.night import sizes_of
 
 _LANE, _LANE_GAP = 26, 6
 _WIDTH = 960
@@ -84,8 +85,7 @@ def perfetto(result: RunResult) -> str:
 
 
 def _slice(row: OpRow, start: int, tid: int) -> dict[str, object]:
-    shapes = " ".join("×".join(map(str, shape)) for shape in row.shapes)
-    known = {"index": row.index, "dtype": row.dtype, "shapes": shapes, "cycles": row.cycles}
+    known = {"index": row.index, "dtype": row.dtype, "shapes": sizes_of(row), "cycles": row.cycles}
     known |= {"macs": row.macs, "utilisation": row.utilisation, "status": row.status}
     return {
         "ph": "X",

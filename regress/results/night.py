@@ -156,6 +156,11 @@ def load_job(store: Store, identity: str) -> StoredJob:
 _Record = TypeVar("_Record", bound=BaseModel)
 
 
+def sizes_of(row: OpRow) -> str:
+    """The shapes of an op's operands in words: 2×3 3×4."""
+    return " ".join("×".join(map(str, shape)) for shape in row.shapes)
+
+
 def _read(path: Path, model: type[_Record]) -> _Record | None:
     """The record of a file; None where there is none that can be read."""
     try:

@@ -52,7 +52,7 @@ class BlockBench:
     mutant_rounds: int
     include: tuple[Path, ...] = (_MEMORY,)
     """Folders of headers beside its own and the cmodel's."""
-    parameters: dict[str, str] = field(default_factory=dict)
+    parameters: Mapping[str, str] = field(default_factory=dict)
     readers: int = 0
     """Read clients of the folder's `bench_engine`, which `engine_bench` puts behind the memory
     controller. 0: the folder has a top level of its own, `NAME_bench`."""
@@ -62,16 +62,16 @@ class BlockBench:
     """Sizes of the engine at each bus width: rows of its array, or its lanes. The first is meant
     where none is named, as by mutants."""
 
-    def shapes(self) -> tuple[tuple[int, int], ...]:
-        """Bus width and size of all its checks; the size is 0 of an engine that has none."""
-        return tuple((bus, size) for bus in BUS_WIDTHS for size in self.sizes.get(bus, (0,)))
+    def shapes(self) -> tuple[tuple[int, int | None], ...]:
+        """Bus width and size of all its checks; None of an engine that has no size."""
+        return tuple((bus, size) for bus in BUS_WIDTHS for size in self.sizes.get(bus, (None,)))
 
-    def size_at(self, bus_bits: int, size: int | None) -> int:
+    def size_at(self, bus_bits: int, size: int | None) -> int | None:
         """This size, or the first at a bus width. InputError: no such width, or no such size."""
         if bus_bits not in BUS_WIDTHS:
             raise InputError("command line", "bus", bus_bits, f"one of {BUS_WIDTHS}")
         if size is None:
-            return self.sizes.get(bus_bits, (0,))[0]
+            return self.sizes.get(bus_bits, (None,))[0]
         known = sorted({one for sizes in self.sizes.values() for one in sizes})
         if size not in known:
             expected = f"one of {', '.join(map(str, known))}" if known else "none for this bench"
@@ -157,14 +157,14 @@ def block_program(
     size = bench.size_at(bus_bits, size)
     top_level = bench.top_level(name)
     instead = mutant_sources(name, mutant, rtl_files(name))
-    engine = {"Readers": bench.readers, "Writers": bench.writers, "EngineSize": size}
-    parameters = {"BusBits": bus_bits, **(engine if bench.readers else {})}
+    engine = {"Readers": bench.readers, "Writers": bench.writers, "EngineSize": size or 0}
+    given = {"BusBits": bus_bits, **(engine if bench.readers else {}), **bench.parameters}
     return BenchProgram(
         name=f"{name}{bus_bits}" + (f"x{size}" if size else ""),
         folder=_FOLDER / name,
         top=top_level[-1].stem,
         sources=(*_rtl(bench.rtl_folders, instead), *top_level),
-        parameters={key: str(value) for key, value in parameters.items()} | bench.parameters,
+        parameters={key: str(value) for key, value in given.items()},
         defines=(f"BUS_BITS={bus_bits}",),
         include=(*bench.include, _FOLDER, _CMODEL),
         cmodel=True,

@@ -66,7 +66,7 @@ def _run_block(given: argparse.Namespace) -> bool:
     right = True
     for bus_bits, size in one or bench.shapes():
         shape = {"bus": bus_bits} | ({"size": size} if size else {})
-        found = run_block(given.test, bus_bits, given.seed, given.rounds, size=size or None)
+        found = run_block(given.test, bus_bits, given.seed, given.rounds, size=size)
         named = ", ".join(f"{key} {value}" for key, value in shape.items())
         sys.stdout.write(f"{named}, seed {given.seed}\n{found.report}")
         if found.failure or not found.compared:

@@ -50,14 +50,14 @@ def _block(
     return UnitFindings(found.compared, found.failure, found.report)
 
 
-def _shape(bus_bits: int, size: int) -> str:
+def _shape(bus_bits: int, size: int | None) -> str:
     return f"bus of {bus_bits} bits" + (f", size {size}" if size else "")
 
 
 CHECKS: tuple[UnitCheck, ...] = (
     *(UnitCheck(name, "16 lanes", partial(_arithmetic, name)) for name in ARITHMETIC),
     *(
-        UnitCheck(name, _shape(bus_bits, size), partial(_block, name, bus_bits, size or None))
+        UnitCheck(name, _shape(bus_bits, size), partial(_block, name, bus_bits, size))
         for name, bench in BLOCKS.items()
         for bus_bits, size in bench.shapes()
     ),
