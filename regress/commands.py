@@ -125,7 +125,7 @@ def run_test(console: Console, name: str, options: RunOptions) -> int:
     checkpoint = options.checkpoint and options.checkpoint.absolute()
     if checkpoint is not None and not (test.workloads or test.has_model):
         raise InputError(_COMMAND_LINE, "CHECKPOINT", checkpoint, f"none: {name} has no model")
-    if options.mode is not None and options.mode not in test.modes and not test.takes_modes:
+    if options.mode and options.mode not in test.modes and not test.takes_modes:
         own_modes = ", ".join(test.modes)
         raise InputError(_COMMAND_LINE, "MODE", options.mode, f"{own_modes}, as {name} runs")
     if test.workloads:
