@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 Make = Callable[..., Tensor]
+B, I8, U8 = torch.bool, torch.int8, torch.uint8
 
 
 def _stored(x: Tensor, index: Any) -> Tensor:
@@ -24,6 +26,13 @@ def _labels(make: Make, *labels: list[int], reduction: str = "mean") -> Tensor:
     return functional.multilabel_margin_loss(
         make(scores.tolist()), make([*labels]), reduction=reduction
     )
+
+
+def _gradient_of_nothing(make: Make) -> Tensor:
+    x = make([]).requires_grad_()
+    functional.smooth_l1_loss(x, make([])).backward()
+    assert x.grad is not None
+    return x.grad
 
 
 PROGRAMS: dict[str, Callable[[Make], Tensor]] = {
@@ -39,6 +48,22 @@ PROGRAMS: dict[str, Callable[[Make], Tensor]] = {
         make([True]), make(-2.5)
     ),
     "no boundaries": lambda make: torch.bucketize(make([1.0, 2.0]), make([])),
+    "the truth of a sum": lambda make: torch.sum(make([[-1, 1], [256, 0], [0, 0]]), 1, dtype=B),
+    "the truth of fractions": lambda make: torch.prod(make([0.5, 0.25]), dtype=B),
+    "one element // a number": lambda make: make(7, dtype=I8) // 2,
+    "a number // one element": lambda make: 7 // make(2, dtype=I8),
+    "one element % a number": lambda make: make(200, dtype=U8) % -7,
+    "one element and a fraction": lambda make: make(7, dtype=I8) // 2.5,
+    "a wide number": lambda make: make([1, 2], dtype=torch.int32) + 2**40,
+    "a shift of no bit": lambda make: make([1, 200], dtype=U8) >> 256,
+    "a NaN behind all": lambda make: torch.bucketize(make([math.nan, 1.5]), make([0.0, 1.0])),
+    "a NaN among edges": lambda make: torch.bucketize(make([1.5]), make([0.0, 1.0, math.nan])),
+    "pools of nothing": lambda make: functional.max_pool2d(make([]).reshape(0, 2, 4, 4), 2),
+    "rows of nothing": lambda make: functional.layer_norm(make([[], []]), (0,)),
+    "squares of nothing": lambda make: functional.rms_norm(make([[], []]), (0,)),
+    "a gradient of nothing": _gradient_of_nothing,
+    "a large norm": lambda make: torch.renorm(make([[300.0, 400.0]], dtype=torch.half), 2, 0, 1.0),
+    "a factorial beyond": lambda make: torch.polygamma(171, make([1.0])),
     "a mask of rows": lambda make: _stored(make([[0.0, 0], [1, 2]]), make([True, False])),
     "a mask behind a place": lambda make: _stored(
         make([[0.0, 0], [1, 2]]), (make([1]), make([True, False]))
@@ -49,7 +74,8 @@ PROGRAMS: dict[str, Callable[[Make], Tensor]] = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_gives_what_it_gives_on_the_cpu(name: str) -> None:
     found = PROGRAMS[name](lambda *a, **k: torch.tensor(*a, **k).to("npu")).cpu()
-    torch.testing.assert_close(found, PROGRAMS[name](torch.tensor), rtol=1e-6, atol=1e-6)
+    expected = PROGRAMS[name](torch.tensor)
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=1e-6, equal_nan=True)
 
 
 @pytest.mark.parametrize("number", [-(2**40), -1, 0, 1, 2, 256, 2**40])
@@ -98,3 +124,35 @@ def test_one_element_of_any_stride_is_copied() -> None:
         torch.ones(0, 5)[:, 0],
     ):
         assert torch.equal(x.to("npu").cpu(), x)
+
+
+REFUSED: dict[str, Callable[[Make], object]] = {
+    "a number beyond int8": lambda make: make([1, 2], dtype=I8).fill_(300),
+    "a mask's beyond int8": lambda make: make([1], dtype=I8).masked_fill(make([True]), -129),
+    "a border beyond uint8": lambda make: functional.pad(make([1], dtype=U8), (1, 1), value=256),
+    "a place's beyond fp16": lambda make: make([1.0], dtype=torch.half).index_fill(
+        0, make([0]), 1e6
+    ),
+    "a bound beyond uint8": lambda make: make([1], dtype=U8).clamp(min=-300),
+    "a choice beyond int8": lambda make: torch.where(make([True]), make([1], dtype=I8), 300),
+    "NaN as an integer": lambda make: make([1, 2]).fill_(math.nan),
+    "a divisor of 0": lambda make: make([1, 2]) // 0,
+    "a divisor that wraps to 0": lambda make: make([1, 2], dtype=I8) % 256,
+    "bits of floats": lambda make: make([1.0]) & make([1.0]),
+    "running sums of truth": lambda make: make([1.0]).cumsum(0, dtype=B),
+    "a softmax of integers": lambda make: torch.softmax(make([1, 2]), 0),
+    "a spread of integers": lambda make: make([1, 2]).std(),
+    "products of truth": lambda make: make([[True]]) @ make([[True]]),
+    "as many elements as places": lambda make: make([1.0, 2.0]).put_(make([0, 1]), make([5.0])),
+    "a weight for each": lambda make: torch.bincount(make([0, 1]), make([1.0])),
+    "bins below 0": lambda make: torch.bincount(make([0]), minlength=-1),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_the_cpu_refuses_is_refused(name: str) -> None:
+    refused = (RuntimeError, NotImplementedError, IndexError)
+    with pytest.raises(refused):
+        REFUSED[name](torch.tensor)
+    with pytest.raises(refused):
+        REFUSED[name](lambda *a, **k: torch.tensor(*a, **k).to("npu"))

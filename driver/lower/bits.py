@@ -10,6 +10,7 @@ from driver.lower.convert import constant, is_float
 from driver.lower.elementwise import whole
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
+from driver.lower.words import wrapped
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
@@ -23,8 +24,9 @@ def _shift(direction: str) -> RuleFunction:
         other: TensorView | Scalar,
     ) -> None:
         x = _integers(b, self, out.dtype)
-        if not isinstance(other, TensorView) and not 0 <= other < _BEYOND:
-            other = _BEYOND
+        if not isinstance(other, TensorView):
+            count_of_type = wrapped(whole(b, other), out.dtype)
+            other = count_of_type if 0 <= count_of_type < _BEYOND else _BEYOND
         count = _integers(b, other, DType.INT32)
         if is_long(out):
             shifted = long.shift_left if direction == "left" else long.shift_right

@@ -147,6 +147,9 @@ def _bitwise(name: str) -> RuleFunction:
     def rule(
         b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView | Scalar
     ) -> None:
+        for view in (out, self, other):
+            if isinstance(view, TensorView) and is_float(view):
+                raise b.unsupported("dtype", view.dtype.name, "an integer type")
         if not isinstance(other, TensorView):
             wide = DType.INT64 if is_long(out) else DType.INT32
             other = constant(b, whole(b, other), wide)

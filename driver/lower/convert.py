@@ -90,6 +90,12 @@ def as_truth(b: ProgramBuilder, view: TensorView) -> TensorView:
     return fresh
 
 
+def require_numbers(b: ProgramBuilder, view: TensorView) -> None:
+    """Refuse truth values, where torch has no such op either."""
+    if view.boolean:
+        raise b.unsupported("dtype", "bool", "a type of numbers")
+
+
 def constant(
     b: ProgramBuilder, value: Scalar, dtype: DType, *, boolean: bool = False
 ) -> TensorView:

@@ -11,7 +11,7 @@ from math import prod
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.compare import TABLE as RELATIONS
-from driver.lower.convert import constant, convert
+from driver.lower.convert import constant, convert, is_float
 from driver.lower.index import as_indices, in_line
 from driver.lower.reduce import reduce
 from driver.lower.registry import LoweringTable, Scalar
@@ -50,7 +50,13 @@ def _searched(
         return
     rows = edges.inserted(edges.rank - 1) if edges.rank > 1 else edges
     pair = (rows, values.inserted(values.rank))
-    _over_pairs(b, "le" if right else "lt", out, "int_sum", pair)
+    if not any(map(is_float, pair)):
+        _over_pairs(b, "le" if right else "lt", out, "int_sum", pair)
+        return
+    # All but those at or above it: a NaN belongs behind every edge, as torch has it.
+    above = b.temp(DType.INT32, out.sizes)
+    _over_pairs(b, "gt" if right else "ge", above, "int_sum", pair)
+    b.vector("int_affine", (above,), out, -1, edges.sizes[-1])
 
 
 def _side(b: ProgramBuilder, right: bool, side: str | None, sorter: TensorView | None) -> bool:

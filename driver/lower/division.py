@@ -9,7 +9,7 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.lower import long, long_divide
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_float, as_type, constant, convert, is_float
+from driver.lower.convert import as_float, as_type, constant, convert, is_float, require_numbers
 from driver.lower.elementwise import Operand, div, whole
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction
@@ -105,8 +105,7 @@ def _divide_integers(
     remainder: bool,
     floor: bool,
 ) -> None:
-    if out.boolean:
-        raise b.unsupported("dtype", "bool", "a type of numbers")
+    require_numbers(b, out)
     if is_long(out):
         x = self if isinstance(self, TensorView) else long.number(b, whole(b, self))
         y = other if isinstance(other, TensorView) else whole(b, other)

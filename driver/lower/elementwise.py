@@ -75,7 +75,8 @@ def _affine(
     elif is_long(out):
         long.affine(b, out, x, whole(b, scale), whole(b, offset))
     else:
-        b.vector("int_affine", (x,), out, whole(b, scale), whole(b, offset))
+        numbers = (wrapped(whole(b, number), DType.INT32) for number in (scale, offset))
+        b.vector("int_affine", (x,), out, *numbers)
 
 
 @TABLE.op("sub.Tensor", "sub_.Tensor", "sub.Scalar", "sub_.Scalar")
@@ -112,7 +113,7 @@ def mul(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand) -> No
     elif is_long(out):
         long.multiply(b, out, self, long.number(b, whole(b, other)))
     else:
-        b.vector("int_affine", (self,), out, whole(b, other), 0)
+        b.vector("int_affine", (self,), out, wrapped(whole(b, other), DType.INT32), 0)
 
 
 @TABLE.op("div.Tensor", "div_.Tensor", "div.Scalar", "div_.Scalar")

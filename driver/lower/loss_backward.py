@@ -61,7 +61,8 @@ def _finish(
 ) -> None:
     """out = slope·grad·scale, ÷ count for a mean."""
     b.vector("mul", (slope, b.expanded(grad_output, slope.sizes)), slope)
-    factor = scale / slope.count if reduction == Reduction.MEAN else scale
+    mean = reduction == Reduction.MEAN and slope.count  # of nothing there is no gradient
+    factor = scale / slope.count if mean else scale
     b.vector("affine", (slope,), out, factor, -0.0)
 
 

@@ -107,6 +107,11 @@ def layer_norm(
     """(x − mean) ÷ √(variance + eps) · weight + bias; mean and 1 ÷ √ as second and third"""
     out, mean_out, scale_out = outs
     dims = _normalised(b, input, normalized_shape)
+    if not prod(normalized_shape):
+        for view in outs[1:]:
+            if view is not None:
+                b.fill(view, math.nan)
+        return
     sizes = tuple(1 if at in dims else size for at, size in enumerate(input.sizes))
     scale = b.temp(DType.FP32, sizes)
     means = squared_differences(b, input, scale, dims)
@@ -153,7 +158,7 @@ def _rms_norm(
     scale = b.temp(DType.FP32, [1 if at in dims else n for at, n in enumerate(x.sizes)])
     reduce(b, "sum_squares", x, scale, dims)
     offset = _EPSILON if eps is None else float(eps)
-    b.vector("rsqrt_affine", (scale,), scale, 1.0 / prod(shape), offset)
+    b.vector("rsqrt_affine", (scale,), scale, 1.0 / max(prod(shape), 1), offset)
     if weight is None:
         b.vector("mul", (x, scale), out)
     else:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from driver.isa import DType
 from driver.lower import long
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_type, convert, is_float, word_type
+from driver.lower.convert import as_truth, as_type, convert, is_float, require_numbers, word_type
 from driver.lower.elementwise import maximum, minimum, mul
 from driver.lower.long_views import is_long
 from driver.lower.reduce import spread
@@ -43,6 +43,8 @@ def prod(
 
 def _words(b: ProgramBuilder, x: TensorView, out: TensorView) -> TensorView:
     """x in the type of the words between packets; in that of the result first, where it rounds."""
+    if out.boolean:
+        return as_type(b, as_truth(b, x), word_type(out))
     return as_type(b, as_type(b, x, out.dtype) if is_float(out) else x, word_type(out))
 
 
@@ -77,6 +79,7 @@ def cumprod(
     b: ProgramBuilder, out: TensorView, self: TensorView, dim: int, *, dtype: str | None = None
 ) -> None:
     """out[i] = Π self[0…i]"""
+    require_numbers(b, out)
     x, wide = (self, out) if self.rank else (self.inserted(0), out.inserted(0))
     convert(b, _running(b, _words(b, x, out), dim % x.rank, mul), wide)
 

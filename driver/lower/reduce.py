@@ -15,7 +15,7 @@ from driver.config import HwConfig
 from driver.isa import DTYPE_BYTES, DType
 from driver.lower import long_reduce
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_float, as_type, is_float
+from driver.lower.convert import as_float, as_truth, as_type, is_float
 from driver.lower.elementwise import divide_by
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
@@ -132,7 +132,7 @@ def _sum(
     """Σ self, where there is an element, by `add`."""
 
     def compute(b: ProgramBuilder, x: TensorView, out: TensorView, dims: tuple[int, ...]) -> None:
-        if is_float(x) and not is_float(out):
+        if is_float(x) and not is_float(out) and not out.boolean:
             x = as_type(b, x, out.dtype)
         if x.count:
             add(b, x, out, dims)
@@ -143,6 +143,9 @@ def _sum(
 
 
 def _add_words(b: ProgramBuilder, x: TensorView, out: TensorView, dims: Sequence[int]) -> None:
+    if out.boolean:  # the sum of truth values
+        reduce(b, "int_amax", as_truth(b, x), out, dims)
+        return
     reduce(b, typed(out, "sum"), as_float(b, x) if is_float(out) else x, out, dims)
 
 

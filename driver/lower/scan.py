@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from driver.lower import long
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import convert, is_float, word_type
+from driver.lower.convert import convert, is_float, require_numbers, word_type
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
@@ -21,6 +21,7 @@ def cumsum(
 
     Before the first element lie zeros (−0, which changes no sum), as many as the last step needs.
     """
+    require_numbers(b, out)
     count = self.sizes[dim] if self.rank else 1
     if count == 1:
         convert(b, self, out)

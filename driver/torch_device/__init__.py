@@ -26,5 +26,8 @@ def autoload() -> None:
         warnings.warn(f"no device npu: {error}", RuntimeWarning, stacklevel=2)
 
 
-# After `autoload` is there: torch asks for it while it is imported.
+# After `autoload` is there: torch asks for it while it is imported, and it is imported here where
+# this package comes first.
+import torch  # noqa: E402, F401
+
 autoload()

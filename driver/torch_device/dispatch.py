@@ -35,6 +35,7 @@ from driver.torch_device.overloads import (
 )
 from driver.torch_device.pool import POOL, torch_memory_errors
 from driver.torch_device.programs import RememberedProgram
+from driver.torch_device.refusals import require_arguments
 from driver.torch_device.replays import QueuedCall, remember
 from driver.torch_device.shapes import ResultShape, ResultShapes, result_shapes
 from driver.torch_device.tensors import Tensor, argument, is_npu, view
@@ -63,6 +64,7 @@ def dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
         name = registered_name(op)
         if name is not None:
             return _on_cpu(op, device, args, kwargs, f"{name} is registered for it")
+        require_arguments(arrived, args, kwargs)
         if arrived.row is not None:
             return _row_or_formula(arrived, device, args, kwargs)
         return _by_smaller_ops(arrived, args, kwargs)
@@ -92,7 +94,7 @@ def _row_or_formula(
     try:
         return _run_row(arrived, device, args, kwargs)
     except UnsupportedOp as refused:
-        if arrived.op in _WITHIN.ops or str(without_out(arrived.op)) not in DEFINITIONS:
+        if arrived.op in _WITHIN.ops or arrived.name not in DEFINITIONS:
             raise
         try:
             return _by_smaller_ops(arrived, args, kwargs)

@@ -27,6 +27,8 @@ class ArrivingOp:
     """What the dispatch needs to know of an overload."""
 
     op: Overload
+    name: str
+    """In full, of the form without `out`."""
     row: str | None
     """Its row of the op table."""
     outs: tuple[str, ...]
@@ -49,6 +51,7 @@ def arriving(op: Overload) -> ArrivingOp:
     plain = without_out(op)
     return ArrivingOp(
         op=op,
+        name=str(op if plain is None else plain),
         row=None if plain is None else _row(plain),
         outs=outs,
         written=()

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from driver.torch_device import _core
 from driver.torch_device.last_used import LastUsed
 from driver.torch_device.overloads import ArrivingOp, arriving, is_factory, without_out
 
@@ -81,17 +82,7 @@ def _signature(value: Any, pointwise: bool) -> Any:
 
 
 def _by_meta(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ResultShapes:
-    given = {name: _as_meta(value) for name, value in kwargs.items()}
-    places = zip(args, arrived.op._schema.arguments, strict=False)
-    made = arrived.op(
-        *(
-            torch.tensor(value, device="meta")
-            if _is_number(value) and str(a.type) == "Tensor"
-            else _as_meta(value)
-            for value, a in places
-        ),
-        **given,
-    )
+    made = _made_on("meta", arrived, args, kwargs)
     results: Sequence[Any] = made if isinstance(made, list | tuple) else (made,)
     if arrived.outs and arrived.pointwise:
         results = _as_computed(arrived, args, kwargs) or results
@@ -125,13 +116,43 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, bool | int | float)
 
 
-def _as_meta(value: Any) -> Any:
+def _made_on(
+    device: str, arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Any:
+    """What the op returns for arguments without contents, on torch's device for shapes; on the CPU
+    where that fails for empty tensors, of which some of its formulas divide by the size."""
+    places = zip(args, arrived.op._schema.arguments, strict=False)
+    given = [
+        _number(value)
+        if _is_number(value) and str(a.type) == "Tensor"
+        else _without_contents(value, device)
+        for value, a in places
+    ]
+    named = {name: _without_contents(value, device) for name, value in kwargs.items()}
+    try:
+        return arrived.op(*given, **named)
+    except (ZeroDivisionError, RuntimeError):
+        tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)]
+        if device == "cpu" or any(x.numel() for x in tensors if x.dim()):
+            raise
+        return _made_on("cpu", arrived, args, kwargs)
+
+
+def _number(value: float) -> torch.Tensor:
+    """A number in the place of a tensor. Its type counts less than that of any tensor, as torch
+    has it of numbers: int8 // 2 is int8, of a tensor without dimensions too."""
+    number = torch.tensor(value, dtype=torch.float64 if isinstance(value, float) else None)
+    _core.mark_number(number)
+    return number
+
+
+def _without_contents(value: Any, device: str) -> Any:
     if isinstance(value, torch.Tensor):
-        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device="meta")
+        return torch.empty_strided(value.shape, value.stride(), dtype=value.dtype, device=device)
     if isinstance(value, list | tuple):
-        return [_as_meta(item) for item in value]
+        return [_without_contents(item, device) for item in value]
     if isinstance(value, torch.device):
-        return torch.device("meta")
+        return torch.device(device)
     if isinstance(value, torch.Generator):
         return None
     return value

@@ -12,6 +12,7 @@
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/Generator.h>
+#include <torch/csrc/autograd/python_variable.h>
 #include <torch/version.h>
 
 #include "core.h"
@@ -196,5 +197,9 @@ NB_MODULE(_core, m) {
           npu::profile_op({std::move(name), device, begin_ns, end_ns, cycles});
         });
   m.def("next_stream", [](nb::handle generator) { return generator_of(generator).next_stream(); });
+  m.def("mark_number", [](nb::handle tensor) {
+    if (!THPVariable_Check(tensor.ptr())) throw nb::type_error("not a torch.Tensor");
+    THPVariable_Unpack(tensor.ptr()).unsafeGetTensorImpl()->set_wrapped_number(true);
+  });
   bind_queue(m);
 }

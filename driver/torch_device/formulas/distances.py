@@ -75,9 +75,10 @@ def pdist_backward(grad: Tensor, self: Tensor, p: float, pdist: Tensor) -> Tenso
 def renorm(self: Tensor, p: float, dim: int, maxnorm: float) -> Tensor:
     """Slices whose p-norm is above a limit, scaled down to it."""
     dims = [d for d in range(self.dim()) if d != dim % self.dim()]
-    size = self.abs()
+    size = self.float().abs()
     norm = size.amax(dims, True) if p == math.inf else (size**p).sum(dims, True) ** (1 / p)
-    return torch.where(norm > maxnorm, self * (maxnorm / (norm + 1e-7)), self)
+    factor = torch.where(norm > maxnorm, maxnorm / (norm + 1e-7), 1.0)
+    return self * factor.to(self.dtype)
 
 
 def logcumsumexp(self: Tensor, dim: int) -> Tensor:

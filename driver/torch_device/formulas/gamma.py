@@ -123,7 +123,12 @@ def polygamma(n: int, self: Tensor) -> Tensor:
         return digamma(self)
     order = torch.full_like(floating(self), n + 1)
     sign = 1 if n % 2 else -1
-    return rounded(special_zeta(order, floating(self)) * float(sign * math.factorial(n)), self)
+    factorial = float(math.factorial(n)) if n <= _LAST_FACTORIAL else math.inf
+    return rounded(special_zeta(order, floating(self)) * (sign * factorial), self)
+
+
+_LAST_FACTORIAL = 170
+"""The largest number whose factorial is a float64."""
 
 
 # ---------------------------------------------------------------------- incomplete gamma

@@ -154,6 +154,11 @@ def index_reduce(
 # ---------------------------------------------------------------------- flat places
 def put_(self: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Elements written at their numbers in the whole tensor."""
+    if source.numel() != index.numel():
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got "
+            f"source.numel() = {source.numel()}, index.numel() = {index.numel()}"
+        )
     flat = self.reshape(-1)
     places = index.reshape(-1).long()
     places = torch.where(places < 0, places + flat.numel(), places)

@@ -104,7 +104,11 @@ def gcd(self: Tensor, other: Tensor) -> Tensor:
 # ---------------------------------------------------------------------- counts and places
 def bincount(self: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number from 0 on occurs, or the sum of its weights."""
-    if self.numel() and int(self.min()) < 0:
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if weights is not None and weights.shape != self.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    if self.dim() != 1 or (self.numel() and int(self.min()) < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     size = max(minlength, int(self.max()) + 1 if self.numel() else 0)
     if weights is not None and weights.dtype is not torch.float32:

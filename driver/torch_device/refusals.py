@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Arguments that torch refuses on the CPU and an op's row would compute something of: types that
+the op has no meaning for, numbers beyond the type, a divisor of 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from driver.errors import UnsupportedOp
+from driver.torch_device.overloads import ArrivingOp
+
+_FLOATS = (
+    *("_softmax", "_log_softmax", "_safe_softmax", "logcumsumexp", "logaddexp", "logaddexp2"),
+    *("hypot", "igamma", "igammac", "frac", "frexp", "std", "var", "std_mean", "var_mean"),
+    *("silu", "mish", "gelu", "hardsigmoid", "hardshrink", "softshrink", "softplus", "renorm"),
+    *("nll_loss_forward", "nll_loss2d_forward", "multi_margin_loss", "_cdist_forward"),
+    *("multilabel_margin_loss_forward", "grid_sampler_2d", "grid_sampler_3d", "multinomial"),
+    *("adaptive_avg_pool2d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "normal"),
+    *("cauchy", "log_normal", "native_batch_norm", "_native_batch_norm_legit"),
+    *("_native_batch_norm_legit_no_training", "native_layer_norm", "native_group_norm"),
+)
+_INTEGERS = ("gcd", "lcm", "bitwise_not")
+_NO_TRUTH = (
+    *("gcd", "lcm", "mm", "bmm", "addmm", "addbmm", "baddbmm", "mv", "addmv", "dot", "vdot"),
+    *("linear", "addr", "addcmul", "addcdiv", "bincount", "__lshift__", "__rshift__"),
+    *("kthvalue", "median", "nanmedian"),
+    *("bitwise_left_shift", "bitwise_right_shift", "cauchy", "log_normal", "geometric"),
+)
+Holds = Callable[[Sequence[torch.dtype]], bool]
+_TYPES: tuple[tuple[frozenset[str], str, Holds], ...] = (
+    (
+        frozenset(_FLOATS),
+        "a floating-point type",
+        lambda types: any(dtype.is_floating_point for dtype in types),
+    ),
+    (
+        frozenset(_INTEGERS),
+        "integer types",
+        lambda types: not any(dtype.is_floating_point for dtype in types),
+    ),
+    (
+        frozenset(("bincount",)),
+        "an integer type",
+        lambda types: not types[0].is_floating_point,
+    ),
+    (
+        frozenset(_NO_TRUTH),
+        "a type of numbers",
+        lambda types: any(dtype is not torch.bool for dtype in types),
+    ),
+)
+"""Ops, what their tensors have to be, and whether tensors of these types are."""
+
+_CONVERTED: dict[str, tuple[str, ...]] = {
+    "fill.Scalar": ("value",),
+    "masked_fill.Scalar": ("value",),
+    "index_fill.int_Scalar": ("value",),
+    "constant_pad_nd.default": ("value",),
+    "scatter.value": ("value",),
+    "threshold.default": ("threshold", "value"),
+    "clamp.default": ("min", "max"),
+    "clamp_min.default": ("min",),
+    "clamp_max.default": ("max",),
+    "add.Tensor": ("alpha",),
+    "sub.Tensor": ("alpha",),
+}
+"""The op → its numbers that torch converts to the type of the result."""
+
+_UNCHECKED = (torch.float16, torch.bfloat16)
+"""Types to which torch converts a single number without a look."""
+
+_DIVISIONS = {
+    *("floor_divide.default", "floor_divide.Scalar", "floor_divide.Tensor"),
+    *("remainder.Tensor", "remainder.Scalar", "fmod.Tensor", "fmod.Scalar"),
+    *("div.Tensor_mode", "div.Scalar_mode"),
+}
+
+
+def require_arguments(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """UnsupportedOp for types that the op does not take; RuntimeError, as the CPU says it, for a
+    number that it cannot take."""
+    namespace, name, overload = arrived.name.split(".")
+    if namespace != "aten":
+        return
+    name = name if name.endswith("__") else name.removesuffix("_")  # in place or not
+    _require_types(arrived, name, args, kwargs)
+    base = f"{name}.{overload}"
+    if base in _CONVERTED:
+        _require_converted(base, _named(arrived, args, kwargs))
+    elif base in _DIVISIONS:
+        given = _named(arrived, args, kwargs)
+        _require_divisor(given["self"], given["other"])
+
+
+def _require_types(
+    arrived: ArrivingOp, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    for names, wanted, holds in _TYPES:
+        if name in names:
+            inputs = (*args, *(kwargs[key] for key in kwargs if key not in arrived.outs))
+            types = [x.dtype for x in inputs if isinstance(x, torch.Tensor)]
+            if types and not holds(types):
+                raise UnsupportedOp(arrived.name, "dtype", str(types[0])[6:], wanted)
+
+
+def _named(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(zip((a.name for a in arrived.op._schema.arguments), args, strict=False)) | {
+        **kwargs
+    }
+
+
+def _require_divisor(dividend: Any, divisor: Any) -> None:
+    """Not 0 as a number of the dividend's type, to which it wraps."""
+    if not isinstance(dividend, torch.Tensor) or type(divisor) is not int:
+        return
+    dtype = dividend.dtype
+    whole = not dtype.is_floating_point and dtype is not torch.bool
+    if whole and divisor % (1 << 8 * dtype.itemsize) == 0:
+        raise RuntimeError("ZeroDivisionError")
+
+
+def _require_converted(base: str, given: Mapping[str, Any]) -> None:
+    x = given["self"]
+    if not isinstance(x, torch.Tensor):
+        return
+    numbers = [given.get(key) for key in _CONVERTED[base]]
+    dtype = x.dtype
+    if base == "fill.Scalar" and x.numel() == 1 and dtype in _UNCHECKED:
+        return
+    if "other" in given:
+        dtype = torch.result_type(x, given["other"])
+    elif base.startswith("clamp") and any(isinstance(number, float) for number in numbers):
+        dtype = torch.result_type(x, 0.5)
+    for number in numbers:
+        if isinstance(number, bool | int | float):
+            torch.empty(2, dtype=dtype).fill_(number)  # which raises
