@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ def test_a_wrong_op_is_caught_named_and_kept(
     model = nn.Sequential(nn.Linear(4, 6), nn.Tanh()).to("npu")
     with monkeypatch.context() as broken:
         lower_as(broken, op, other)
-        with torch.npu.check(tmp_path) as report, pytest.raises(torch.npu.WrongResult) as caught:
+        with pytest.raises(torch.npu.WrongResult) as caught, torch.npu.check(tmp_path) as report:
             model(torch.randn(3, 4).to("npu")).sum().backward()
         capsule = load_capsule(tmp_path / op)
         assert verdict_of(capsule).blame == "lowering"
@@ -100,7 +101,7 @@ def test_a_wrong_op_of_an_optimizer_names_it_and_its_group(
     second.grad = torch.ones(3).to("npu")
     with monkeypatch.context() as broken:
         lower_as(broken, "aten.add.Tensor", "aten.sub.Tensor")
-        with torch.npu.check(tmp_path), pytest.raises(torch.npu.WrongResult) as caught:
+        with pytest.raises(torch.npu.WrongResult) as caught, torch.npu.check(tmp_path):
             optimizer.step()
     assert "in SGD group 1: element [0] of [3] is 1.1" in str(caught.value)
     assert "test_torch_check.py:" in str(caught.value)
@@ -122,6 +123,25 @@ def test_an_argument_that_an_op_overwrites_is_caught(
     assert report.ops >= 2
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+def test_a_row_beside_the_result_that_an_op_overwrites_is_caught(
+    rows: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    x = torch.ones(4, 3, device="npu")
+    y = x.clone()
+    with monkeypatch.context() as broken:
+        scratch_in(
+            broken,
+            "aten.add.Tensor",
+            lambda view: replace(view, offset_bytes=view.offset_bytes + 12 * rows),
+        )
+        broken.setattr(POOL[0], "_programs", ProgramCache(load_config(CONFIG_FILE, "default")))
+        with pytest.raises(RuntimeError, match="beside its result of"), torch.npu.check(tmp_path):
+            x[1] += y[1]
+        with pytest.raises(RuntimeError, match="beside its result of"), torch.npu.check(tmp_path):
+            torch.add(y[1], 1, out=y[:3, 0])
+
+
 @pytest.fixture
 def wrong_backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A device beside the cmodel, whose products of K ≥ 3 have one wrong element."""
@@ -134,10 +154,44 @@ def wrong_backend(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("wrong_backend")
 def test_a_backend_that_differs_from_the_cmodel_is_to_blame(tmp_path: Path) -> None:
     x = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
-    with torch.npu.check(tmp_path), pytest.raises(torch.npu.WrongResult) as caught:
+    with pytest.raises(torch.npu.WrongResult) as caught, torch.npu.check(tmp_path):
         x.to("npu") @ x.to("npu")
     assert "aten.mm.default is wrong (rtl) at " in str(caught.value)
     assert "element [0, 1] of [4, 4]" in str(caught.value)
+
+
+def test_a_wrong_result_that_the_program_catches_is_not_forgotten(tmp_path: Path) -> None:
+    done = run_python(
+        """
+import os
+os.chdir(os.environ["FOLDER"])
+import torch
+from driver.lower import LOWERINGS
+LOWERINGS["aten.tanh.default"] = LOWERINGS["aten.sigmoid.default"]
+x = torch.ones(2, device="npu")
+try:
+    torch.tanh(x)
+except RuntimeError:
+    print("caught")
+print((x + 1).tolist())
+""",
+        NPU_CHECK="1",
+        FOLDER=str(tmp_path),
+    )
+    assert done.stdout == "caught\n[2.0, 2.0]\n", done.stderr
+    assert done.returncode == 1
+    assert "1 wrong, of which the first: npu: aten.tanh.default is wrong" in done.stderr
+
+
+@pytest.mark.usefixtures("wrong_backend")
+def test_a_check_whose_wrong_result_was_caught_ends_in_it(tmp_path: Path) -> None:
+    x = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
+    with pytest.raises(torch.npu.WrongResult), torch.npu.check(tmp_path) as report:
+        with pytest.raises(torch.npu.WrongResult):
+            x.to("npu") @ x.to("npu")
+        x.to("npu") + 1
+    assert not report.ok
+    assert len(report.wrong) == 1
 
 
 def test_a_check_that_compared_nothing_is_an_error() -> None:
@@ -251,7 +305,7 @@ def test_the_rtl_decides_who_is_to_blame(monkeypatch: pytest.MonkeyPatch, tmp_pa
     x = torch.randn(4, 4, generator=torch.Generator().manual_seed(1))
     with monkeypatch.context() as broken:  # packets
         lower_as(broken, "aten.tanh.default", "aten.sigmoid.default")
-        with torch.npu.check(tmp_path), pytest.raises(torch.npu.WrongResult):
+        with pytest.raises(torch.npu.WrongResult), torch.npu.check(tmp_path):
             torch.tanh(x.to("npu"))
         assert replayed(tmp_path / "aten.tanh.default").blame == "lowering"
     assert replayed(tmp_path / "aten.tanh.default").status == "pass"
@@ -260,7 +314,7 @@ def test_the_rtl_decides_who_is_to_blame(monkeypatch: pytest.MonkeyPatch, tmp_pa
         broken.setitem(BACKENDS, "cmodel", "wrong_runner:WrongDevice")
         broken.setattr("tb.ops.session.CmodelBackend", WrongDevice)
         torch.npu.set_backend("cmodel")
-        with torch.npu.check(tmp_path), pytest.raises(torch.npu.WrongResult, match="or cmodel"):
+        with pytest.raises(torch.npu.WrongResult, match="or cmodel"), torch.npu.check(tmp_path):
             x.to("npu") @ x.to("npu")
         assert replayed(tmp_path / "aten.mm.default").blame == "cmodel"
     gc.collect()

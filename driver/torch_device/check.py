@@ -7,12 +7,14 @@ Light, as every process that imports torch has it: the judge is imported with th
 from __future__ import annotations
 
 import atexit
+import os
 import sys
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
+from typing import NoReturn
 
 from driver.capture.format import HOST_READ
 from driver.torch_device.observers import OBSERVERS, Finish, RowRun
@@ -38,6 +40,8 @@ class CheckReport:
     """Elements compared within a derived bound."""
     unbounded: int = 0
     """Elements of judged ops for which no bound is known: they were not compared."""
+    wrong: list[str] = field(default_factory=list)
+    """What was wrong, also where the program caught the WrongResult that said so."""
     not_judged: Counter[str] = field(default_factory=Counter)
     """What computed values that no bound covers, and how often: a row without a bound for such a
     call, an op on the CPU, a conversion by the host."""
@@ -46,13 +50,15 @@ class CheckReport:
 
     @property
     def ok(self) -> bool:
-        """Whether anything was compared."""
-        return self.elements > 0
+        """Whether anything was compared, and nothing was wrong."""
+        return self.elements > 0 and not self.wrong
 
     def __str__(self) -> str:
         text = f"{self.ops} ops checked, {self.elements} elements within their bounds"
-        if not self.ok:
+        if not self.elements:
             text = f"nothing was checked: {self.ops} ops, none with an element compared"
+        if self.wrong:
+            text += f"; {len(self.wrong)} wrong, of which the first: {self.wrong[0]}"
         if self.unbounded:
             text += f"; {self.unbounded} elements without a bound"
         counted = {"judged by their smaller ops": self.taken_apart, "not judged": self.not_judged}
@@ -88,6 +94,8 @@ class Check:
     ) -> None:
         OBSERVERS.remove(self)
         self._origins.stop()
+        if kind is None and self.report.wrong:
+            raise WrongResult(self.report.wrong[0])
         if kind is None and not self.report.ok:
             raise NothingChecked(f"npu: {self.report}")
 
@@ -109,12 +117,27 @@ class Check:
         with self.lock:
             self.report.taken_apart[op] += 1
 
+    def refuse(self, text: str) -> NoReturn:
+        """WrongResult, which the report keeps."""
+        with self.lock:
+            self.report.wrong.append(text)
+        raise WrongResult(text)
+
     def origin(self) -> Origin:
         """Of the op that this thread is running."""
         return self._origins.here()
 
 
 def check_whole_process() -> None:
-    """NPU_CHECK=1: until the process ends, and say then what was checked."""
+    """NPU_CHECK=1: until the process ends, and say then what was checked. The process fails where
+    something was wrong, though the program caught the error."""
     report = Check().__enter__()
-    atexit.register(lambda: sys.stderr.write(f"[NPU] {report}\n"))
+
+    def end() -> None:
+        sys.stderr.write(f"[NPU] {report}\n")
+        if report.wrong:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(1)  # nothing else changes the status here
+
+    atexit.register(end)

@@ -27,7 +27,7 @@ from driver.torch_device.observers import RowRun
 from driver.torch_device.origins import Origin
 from driver.torch_device.pool import POOL
 from driver.torch_device.replaying import CmodelReplay
-from driver.torch_device.tensors import device_of, in_place, is_npu
+from driver.torch_device.tensors import device_of, in_place, is_npu, storage_bytes
 from golden.calls import OpCall, answers
 from golden.formats import Bits
 from golden.judge import Verdict, judge, supports
@@ -58,12 +58,23 @@ class CheckedRow:
             },
             run.stream or FIRST_STREAM,
         )
+        self._written = [x for x in (*run.results, *self._left()) if x is not None]
+        self._before = {
+            storage_key(x): storage_bytes(x)
+            for x in self._written
+            if x.untyped_storage().nbytes() > x.numel() * x.element_size()
+        }
+        """Memory of which the op writes a part: all bytes."""
+
+    def _left(self) -> list[Tensor]:
+        """The arguments that the op writes to and does not return."""
+        return [self._given[name] for name in self._call.written()]
 
     def judge(self) -> None:
         """WrongResult with op, blame, element, place in the program and capsule."""
-        results = self._results
-        left = [self._given[name] for name in self._call.written()]
-        self._require_kept((*results, *left))
+        results, left = self._results, self._left()
+        self._require_kept()
+        self._require_around()
         made = [None if x is None else _on_host(x, "Tensor") for x in (*results, *left)]
         verdict = self._verdict(made, _array_size(results, left))
         report = self._check.report
@@ -72,20 +83,38 @@ class CheckedRow:
             if verdict is None:
                 report.not_judged[self._call.op] += 1
                 return
-            report.elements += verdict.elements_compared
+            if verdict.failure is None:
+                report.elements += verdict.elements_compared
             report.unbounded += verdict.comparison.unbounded
         if verdict.failure is not None:
-            raise WrongResult(self._text(verdict, made))
+            self._check.refuse(self._text(verdict, made))
 
-    def _require_kept(self, written: Sequence[Tensor | None]) -> None:
+    def _require_around(self) -> None:
+        """WrongResult when bytes changed beside the elements that the op writes."""
+        for key, before in self._before.items():
+            there = [x for x in self._written if storage_key(x) == key]
+            beside = torch.ones(before.shape, dtype=torch.bool)
+            for x in there:
+                width = x.element_size()
+                strides = [step * width for step in x.stride()]
+                place = x.storage_offset() * width
+                beside.as_strided((*x.shape, width), (*strides, 1), place).fill_(False)
+            if bool(((storage_bytes(there[0]) != before) & beside).any()):
+                sizes = " and ".join(str(list(x.shape)) for x in there)
+                self._check.refuse(
+                    f"npu: {self._call.op} is wrong (lowering) at {self._check.origin()}: it "
+                    f"writes beside its result of {sizes}, into the memory that it is a part of"
+                )
+
+    def _require_kept(self) -> None:
         """WrongResult when a tensor changed that shares no memory with what the op writes."""
-        storages = {storage_key(x) for x in written if x is not None}
+        storages = {storage_key(x) for x in self._written}
         for name, given in self._given.items():
             for x, before in zip(_items(given), _items(self._call[name]), strict=True):
                 if not is_npu(x) or storage_key(x) in storages:
                     continue
                 if not np.array_equal(tensor_bits(_copied(x)), tensor_bits(before)):
-                    raise WrongResult(
+                    self._check.refuse(
                         f"npu: {self._call.op} is wrong (lowering) at {self._check.origin()}: it "
                         f"overwrites its argument {name}, a tensor of {list(x.shape)}"
                     )
