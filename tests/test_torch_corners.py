@@ -16,8 +16,11 @@ Make = Callable[..., Tensor]
 B, I8, U8 = torch.bool, torch.int8, torch.uint8
 
 
-def _stored(x: Tensor, index: Any) -> Tensor:
-    x[index] = 5.0
+DOUBLE = torch.tensor(2.0, dtype=torch.float64)
+
+
+def _stored(x: Tensor, index: Any, value: Tensor | float = 5.0) -> Tensor:
+    x[index] = value
     return x
 
 
@@ -68,6 +71,24 @@ PROGRAMS: dict[str, Callable[[Make], Tensor]] = {
     "a mask behind a place": lambda make: _stored(
         make([[0.0, 0], [1, 2]]), (make([1]), make([True, False]))
     ),
+    "the largest into floats": lambda make: torch.max(make([1, 9]), out=make([]).float()),
+    "integers into fp16": lambda make: (
+        torch.amax(make([1, 9]), 0, out=make([]).half())
+        if make is not torch.tensor
+        else torch.tensor(9.0).half()
+    ),
+    "a fill by a tensor": lambda make: torch.tensor(3.0).fill_(make(2.0)),
+    "a choice beside float64": lambda make: torch.where(
+        make([True, False]), make([1.0, 2.0]), make(0.5, dtype=torch.float64)
+    ),
+    "float64 beside a choice": lambda make: torch.where(
+        make([True, False]), make([1.0, 2.0], dtype=torch.float64), make(0.5)
+    ),
+    "a number of float64": lambda make: torch.maximum(make([1.0, 3.0]), DOUBLE) ** DOUBLE,
+    "a fill by float64": lambda make: make([1.0, 3.0]).fill_(DOUBLE),
+    "a mean of int16": lambda make: make([1, 2]) + torch.tensor(3, dtype=torch.int16),
+    "a fill of what is repeated": lambda make: make([1.0]).expand(3).fill_(5.0),
+    "a complex fill": lambda make: torch.full_like(make([1.0]), 2, dtype=torch.complex128),
 }
 
 
@@ -146,6 +167,14 @@ REFUSED: dict[str, Callable[[Make], object]] = {
     "as many elements as places": lambda make: make([1.0, 2.0]).put_(make([0, 1]), make([5.0])),
     "a weight for each": lambda make: torch.bincount(make([0, 1]), make([1.0])),
     "bins below 0": lambda make: torch.bincount(make([0]), minlength=-1),
+    "floats into integers": lambda make: torch.logaddexp(
+        make([1.0]), make([2.0]), out=make([1], dtype=torch.int32)
+    ),
+    "a value of another type": lambda make: _stored(
+        make([1.0, 2.0]), make([0, 1]), make([1, 2], dtype=I8)
+    ),
+    "integers beyond int8": lambda make: make([1], dtype=I8).random_(0, 1000),
+    "more draws than categories": lambda make: torch.multinomial(make([1.0, 1.0]), 3),
 }
 
 
@@ -156,3 +185,49 @@ def test_what_the_cpu_refuses_is_refused(name: str) -> None:
         REFUSED[name](torch.tensor)
     with pytest.raises(refused):
         REFUSED[name](lambda *a, **k: torch.tensor(*a, **k).to("npu"))
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda result, x: torch.sum(x, 0, out=result),
+        lambda result, x: result.logical_or_(x[0]),
+        lambda result, x: result.masked_fill_(x[0] > 0, 9.0),
+        lambda result, x: torch.add(x[0], 1, out=result),
+    ],
+)
+def test_a_result_on_the_cpu_is_refused(program: Callable[[Tensor, Tensor], Tensor]) -> None:
+    """A number on the CPU is an operand, no place for a result: that memory is not the NPU's."""
+    with pytest.raises(RuntimeError, match="Expected all tensors to be on the same device"):
+        program(torch.tensor(0.0), torch.ones(3, device="npu"))
+    assert torch.equal((torch.ones(3, device="npu") + 1).cpu(), torch.full((3,), 2.0))
+
+
+def test_memory_that_was_given_back_is_neither_read_nor_written() -> None:
+    for use in (lambda x: x.fill_(7.0), torch.sum, torch.exp, Tensor.cpu, Tensor.tolist):
+        x = torch.ones(1000).to("npu")
+        x.untyped_storage().resize_(0)
+        with pytest.raises(RuntimeError, match=r"the memory of this tensor of .* is gone"):
+            use(x)
+
+
+def test_a_copy_within_one_memory_by_the_host_reads_first() -> None:
+    x = torch.arange(9.0, dtype=torch.float64).reshape(3, 3).to("npu")
+    assert torch.equal(x.t().copy_(x).cpu(), torch.arange(9.0, dtype=torch.float64).reshape(3, 3))
+    line = torch.arange(5, dtype=torch.int16).to("npu")
+    line[1:].copy_(line[:-1])
+    assert line.tolist() == [0, 0, 1, 2, 3]
+
+
+def test_weights_that_torch_normalises_train() -> None:
+    def gradients(device: str) -> list[Tensor]:
+        layer = torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(3, 2))
+        rows = torch.nn.Embedding(4, 3, max_norm=1.0)
+        for parameter in (*layer.parameters(), *rows.parameters()):
+            torch.nn.init.constant_(parameter, 0.75)
+        layer, rows = layer.to(device), rows.to(device)
+        layer(rows(torch.tensor([1, 2], device=device))).sum().backward()
+        made = [x.grad for x in (*layer.parameters(), *rows.parameters())]
+        return [rows.weight.detach().cpu(), *(x.cpu() for x in made if x is not None)]
+
+    torch.testing.assert_close(gradients("npu"), gradients("cpu"), rtol=1e-5, atol=1e-6)

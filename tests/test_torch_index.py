@@ -89,6 +89,45 @@ def test_an_index_inside_reads_and_writes_its_own_element(name: str) -> None:
     torch.testing.assert_close(found, program(x, torch.tensor), rtol=1e-6, atol=1e-6)
 
 
+CUBE = torch.arange(60.0).reshape(3, 4, 5)
+ROWS, COLUMNS, MASK = torch.tensor([2, 0]), torch.tensor([1, 3]), torch.tensor([True, False, True])
+
+
+def _stored(x: torch.Tensor, index: object, value: torch.Tensor | float) -> torch.Tensor:
+    x = x.clone()
+    x[index] = value  # type: ignore[index]
+    return x
+
+
+def _gradient(x: torch.Tensor, index: object) -> torch.Tensor:
+    x = x.clone().requires_grad_()
+    (x[index] ** 2).sum().backward()  # type: ignore[index]
+    assert x.grad is not None
+    return x.grad
+
+
+To = Callable[[torch.Tensor], torch.Tensor]
+PLACES: dict[str, Callable[[torch.Tensor, To], torch.Tensor]] = {
+    "apart": lambda x, to: x[to(ROWS), :, to(COLUMNS)],
+    "apart, of two dimensions": lambda x, to: x[to(ROWS)[:, None], :, to(COLUMNS)],
+    "apart, a mask": lambda x, to: x[to(MASK), :, to(COLUMNS)],
+    "apart, of float64": lambda x, to: x.double()[to(ROWS), :, to(COLUMNS)],
+    "apart, stored": lambda x, to: _stored(x, (to(ROWS), slice(None), to(COLUMNS)), x[0, :2, :4]),
+    "apart, backward": lambda x, to: _gradient(x, (to(ROWS), slice(None), to(COLUMNS))),
+    "on the CPU": lambda x, to: x[ROWS],
+    "a mask on the CPU": lambda x, to: x[CUBE > 30],
+    "stored at a CPU mask": lambda x, to: _stored(x, MASK, 3.0),
+    "stored at CPU places": lambda x, to: _stored(x, (ROWS, COLUMNS), x[0, :2]),
+    "filled from the end": lambda x, to: x.index_fill(1, to(torch.tensor([-1, 0])), 7.0),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_places_apart_and_on_the_cpu(name: str) -> None:
+    found = PLACES[name](CUBE.to("npu"), lambda x: x.to("npu")).cpu()
+    assert torch.equal(found, PLACES[name](CUBE, lambda x: x))
+
+
 def test_the_default_type_decides_what_is_remembered_of_a_result() -> None:
     x = torch.ones(3, dtype=torch.int32)
     try:

@@ -11,6 +11,7 @@ from driver.lower.order import order
 from driver.lower.philox import shaped, words, words_like
 from driver.lower.registry import LoweringTable
 from driver.lower.shape import Option
+from driver.lower.words import wrapped
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
@@ -23,7 +24,7 @@ _WHOLE = {
     DType.UINT8: 1 << 8,
     DType.INT32: 1 << 31,
 }
-"""How many integers random_ without limits draws from."""
+"""How many integers from 0 on a type tells apart; random_ without limits draws from them."""
 _MIN = -(1 << 31)
 
 
@@ -31,11 +32,17 @@ def _integers(b: ProgramBuilder, out: TensorView, low: int, end: int) -> None:
     """Integers from low to end − 1."""
     if not _MIN <= low < end <= -_MIN or end - low >= 1 << 32:
         raise b.unsupported("range", (low, end), "fewer than 2³² integers of 32 bits")
+    if not is_float(out) and not all(_holds(out, number) for number in (low, end - 1)):
+        raise b.unsupported("range", (low, end), f"integers that {out.dtype.name} holds")
     direct = not is_float(out) and not out.boolean
     whole = out if direct else b.temp(DType.INT32, out.sizes)
     b.vector("random_integer", (words_like(b, out),), whole, low, end - low)
     if whole is not out:
         convert(b, whole, out)
+
+
+def _holds(out: TensorView, number: int) -> bool:
+    return number in (0, 1) if out.boolean else wrapped(number, out.dtype) == number
 
 
 @TABLE.op("randint", "randint.generator")
@@ -146,6 +153,8 @@ def randperm(
     **options: Option,
 ) -> None:
     """0 to n − 1 in a random order: that of their words"""
+    if n > _WHOLE.get(out.dtype, n):
+        raise b.unsupported("n", n, f"as many as {out.dtype.name} tells apart")
     keys = b.temp(DType.INT32, (n,))
     b.vector("bits_xor_imm", (words(b, n),), keys, _MIN)
     convert(b, order(b, keys.inserted(0)).selected(0, 0), out)

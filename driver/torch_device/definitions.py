@@ -71,7 +71,8 @@ def index_fill_(self: Tensor, dim: int, index: Tensor, value: float | Tensor) ->
         sizes[dim] = index.numel()
     filled = self.new_empty(sizes)
     filled = filled.copy_(value) if isinstance(value, Tensor) else filled.fill_(value)
-    return self.index_copy_(dim, index, filled)
+    count = self.shape[dim] if sizes else 1
+    return self.index_copy_(dim, torch.where(index < 0, index + count, index), filled)
 
 
 def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Tensor:
@@ -96,6 +97,20 @@ def shrink_backward(grad_output: Tensor, self: Tensor, lambd: float) -> Tensor:
     return torch.where(self.abs() > lambd, grad_output, torch.zeros_like(grad_output))
 
 
+def weight_norm_backward(
+    grad_w: Tensor, saved_v: Tensor, saved_g: Tensor, saved_norms: Tensor, dim: int
+) -> Any:
+    """As torch defines it where it is to be differentiated again."""
+    given = (grad_w, saved_v, saved_g, saved_norms, dim)
+    return torch.ops.aten._weight_norm_differentiable_backward(*given)
+
+
+def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+    """The rows that are looked up, scaled down to a p-norm of at most `max_norm`."""
+    rows = torch.unique(indices.reshape(-1))
+    return self.index_copy_(0, rows, self[rows].renorm(norm_type, 0, max_norm))
+
+
 DEFINITIONS: dict[str, Callable[..., Any]] = {
     **FORMULAS,
     "aten.addbmm.default": addbmm,
@@ -112,6 +127,8 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten._scaled_dot_product_fused_attention_overrideable_backward.default": (
         attention.attention_backward
     ),
+    "aten._weight_norm_interface_backward.default": weight_norm_backward,
+    "aten.embedding_renorm_.default": embedding_renorm_,
     "aten._thnn_fused_lstm_cell.default": layers.lstm_cell,
     "aten._thnn_fused_lstm_cell_backward_impl.default": layers.lstm_cell_backward,
     "aten._thnn_fused_gru_cell.default": layers.gru_cell,

@@ -19,10 +19,11 @@ from driver.lower import Arg
 from driver.random_stream import RandomStream
 from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device import _core, debug
-from driver.torch_device.counted import COUNTED, INDEXED, masks_as_places
+from driver.torch_device.counted import COUNTED
 from driver.torch_device.definitions import DEFINITIONS
 from driver.torch_device.fallback import is_allowed, registered_name, run_on_cpu
 from driver.torch_device.hardware import view_of
+from driver.torch_device.index_arguments import INDEXED, indices_on_the_device, masks_as_places
 from driver.torch_device.observers import begin, taken_apart
 from driver.torch_device.origins import place
 from driver.torch_device.overloads import (
@@ -37,15 +38,15 @@ from driver.torch_device.pool import POOL, torch_memory_errors
 from driver.torch_device.programs import RememberedProgram
 from driver.torch_device.refusals import require_arguments
 from driver.torch_device.replays import QueuedCall, remember
-from driver.torch_device.shapes import ResultShape, ResultShapes, result_shapes
+from driver.torch_device.shapes import ResultShape, ResultShapes, require_cast, result_shapes
 from driver.torch_device.tensors import Tensor, argument, is_npu, view
 
 
 class _Within(local):
-    """Ops that this thread is taking apart, outermost first."""
+    """Ops that this thread is taking apart with the types of their tensors, outermost first."""
 
     def __init__(self) -> None:
-        self.ops: list[Overload] = []
+        self.calls: list[Any] = []
 
 
 _WITHIN = _Within()
@@ -59,7 +60,11 @@ def dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
         NotImplementedError: the NPU cannot run the op, with the reason.
     """
     arrived = arriving(op)
-    device = _device(op, args, kwargs)
+    if arrived.row in INDEXED:
+        args = tuple(indices_on_the_device(args))
+    elif arrived.name == _FILL and not is_npu(args[0]):
+        return args[0].fill_(args[1].item())  # which torch reads too
+    device = _device(arrived, args, kwargs)
     try:
         name = registered_name(op)
         if name is not None:
@@ -94,7 +99,7 @@ def _row_or_formula(
     try:
         return _run_row(arrived, device, args, kwargs)
     except UnsupportedOp as refused:
-        if arrived.op in _WITHIN.ops or arrived.name not in DEFINITIONS:
+        if _kind(arrived.op, args) in _WITHIN.calls or arrived.name not in DEFINITIONS:
             raise
         try:
             return _by_smaller_ops(arrived, args, kwargs)
@@ -209,6 +214,10 @@ def _stored(result: Tensor | None, out: Tensor) -> Tensor:
     return out if result is None or result is out else out.copy_(result)
 
 
+_NARROWED = {torch.float64: torch.float32, torch.int16: torch.int32}
+"""Types of numbers that the NPU has not → those in which it computes with them."""
+
+
 @contextmanager
 def _numbers(row: str, device: torch.device) -> Iterator[Any]:
     """How tensors become views; CPU tensors without dimensions go to the device for this op."""
@@ -218,6 +227,7 @@ def _numbers(row: str, device: torch.device) -> Iterator[Any]:
     def as_view(tensor: Tensor) -> Arg:
         if is_npu(tensor):
             return view(row, tensor)
+        tensor = tensor.to(_NARROWED.get(tensor.dtype, tensor.dtype))
         dtype = NPU_TYPES.get(tensor.dtype)
         if dtype is None:
             number: bool | int | float = tensor.item()
@@ -243,9 +253,14 @@ def _stream(device: torch.device, args: Sequence[Any], kwargs: Mapping[str, Any]
 
 
 # ---------------------------------------------------------------------- smaller ops
+def _kind(op: Overload, args: Sequence[Any]) -> Any:
+    """What may not be taken apart within itself."""
+    return op, *(tensor.dtype for tensor in _tensors(args))
+
+
 def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
-    op = arrived.op
-    instead = None if op in _WITHIN.ops else smaller_ops(op)
+    op, kind = arrived.op, _kind(arrived.op, args)
+    instead = None if kind in _WITHIN.calls else smaller_ops(op)
     if instead is None:
         raise UnsupportedOp(str(op), "op", op, "one with a row in the op table (docs/ops.md)")
     outs = [kwargs[name] for name in arrived.outs]
@@ -253,32 +268,41 @@ def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[st
     plain = without_out(op)
     if outs and plain is not None and is_factory(plain):
         named |= {"dtype": outs[0].dtype, "device": outs[0].device}
-    _WITHIN.ops.append(op)
+    _WITHIN.calls.append(kind)
     try:
         made = instead(*args, **named)
     finally:
-        _WITHIN.ops.pop()
+        _WITHIN.calls.pop()
     if made is NotImplemented:
         raise UnsupportedOp(
             str(op), "arguments", _call(op, args, kwargs), "ones that torch defines"
         )
-    if not _WITHIN.ops:
+    if not _WITHIN.calls:
         taken_apart(str(plain or op))
     if not outs:
         return made
     for out, fresh in zip(outs, made if isinstance(made, tuple) else (made,), strict=True):
         if out.shape != fresh.shape:
             out.resize_(fresh.shape)
+        require_cast(fresh.dtype, out.dtype)
         out.copy_(fresh)
     return outs[0] if len(outs) == 1 else tuple(outs)
 
 
 # ---------------------------------------------------------------------- devices and texts
-def _device(op: Overload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.device:
-    """The one device of all tensors; a CPU tensor without dimensions is a number."""
+_FILL = "aten.fill_.Tensor"
+
+
+def _device(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.device:
+    """The one device of all tensors; a CPU tensor without dimensions that is only read is a
+    number."""
+    op = arrived.op
     found: torch.device | None = None
+    written = [*(args[at] for at in arrived.mutated if at < len(args))]
+    written += [kwargs[name] for name in arrived.outs]
+    stored = {id(tensor) for tensor in _tensors(written)}
     for tensor in _tensors((*args, *kwargs.values())):
-        if tensor.device.type == "cpu" and not tensor.dim():
+        if tensor.device.type == "cpu" and not tensor.dim() and id(tensor) not in stored:
             continue
         if found is not None and tensor.device != found:
             raise RuntimeError(

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from driver.errors import UnsupportedOp
+from driver.torch_device.index_arguments import MASKS
 from driver.torch_device.overloads import ArrivingOp
 
 _FLOATS = (
@@ -93,6 +94,10 @@ def require_arguments(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[
     elif base in _DIVISIONS:
         given = _named(arrived, args, kwargs)
         _require_divisor(given["self"], given["other"])
+    elif base == "index_put.default":
+        _require_alike(*args, **kwargs)
+    elif base == "multinomial.default":
+        _require_enough(**_named(arrived, args, kwargs))
 
 
 def _require_types(
@@ -120,6 +125,28 @@ def _require_divisor(dividend: Any, divisor: Any) -> None:
     whole = not dtype.is_floating_point and dtype is not torch.bool
     if whole and divisor % (1 << 8 * dtype.itemsize) == 0:
         raise RuntimeError("ZeroDivisionError")
+
+
+def _require_alike(
+    self: Any, indices: Any, values: Any, accumulate: bool = False, **_: Any
+) -> None:
+    """torch fills with one value where a mask is true, and converts it."""
+    masks = any(index is not None and index.dtype in MASKS for index in indices)
+    fills = masks and not accumulate and values.numel() == 1
+    if values.dtype is not self.dtype and not fills:
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{str(self.dtype)[6:]} for the destination and {str(values.dtype)[6:]} for the source."
+        )
+
+
+def _require_enough(
+    self: torch.Tensor, num_samples: int, replacement: bool = False, **_: Any
+) -> None:
+    if not replacement and self.dim() and num_samples > self.shape[-1]:
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        )
 
 
 def _require_converted(base: str, given: Mapping[str, Any]) -> None:

@@ -84,8 +84,11 @@ def _signature(value: Any, pointwise: bool) -> Any:
 def _by_meta(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ResultShapes:
     made = _made_on("meta", arrived, args, kwargs)
     results: Sequence[Any] = made if isinstance(made, list | tuple) else (made,)
-    if arrived.outs and arrived.pointwise:
+    if arrived.outs:
         results = _as_computed(arrived, args, kwargs) or results
+        for name, x in zip(arrived.outs, results, strict=True):
+            if x is not None:
+                require_cast(x.dtype, kwargs[name].dtype)
     return tuple(
         ResultShape(tuple(x.shape), tuple(x.stride()), x.dtype)
         if isinstance(x, torch.Tensor)
@@ -94,11 +97,21 @@ def _by_meta(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]
     )
 
 
+def require_cast(computed: torch.dtype, wanted: torch.dtype) -> None:
+    """RuntimeError, as torch says it, where a result does not go into `out`."""
+    if not torch.can_cast(computed, wanted):
+        raise RuntimeError(
+            f"result type {str(computed)[6:]} can't be cast to the desired output type "
+            f"{str(wanted)[6:]}"
+        )
+
+
 def _as_computed(
     arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Sequence[Any] | None:
     """Results of the form without `out`: in the type in which the op computes, which is another
-    than that of `out` for x.lt_(y), or for a sum of int32 into fp32. None if there is no such form.
+    than that of `out` for a comparison into fp32, or the largest of int32. None if there is no
+    such form.
     """
     plain = without_out(arrived.op)
     if plain is None or is_factory(plain):

@@ -35,13 +35,24 @@ def device_of(tensor: Tensor) -> OpenDevice:
     return POOL[tensor.device.index]
 
 
+def device_address(tensor: Tensor) -> int:
+    """Where the tensor's elements begin. RuntimeError when its storage was given back."""
+    pointer = tensor.data_ptr()
+    if not pointer and tensor.numel():
+        raise RuntimeError(
+            f"npu: the memory of this tensor of {list(tensor.shape)} is gone: its storage has "
+            f"{tensor.untyped_storage().nbytes()} bytes"
+        )
+    return _core.address(pointer)
+
+
 def view(op: object, tensor: Tensor) -> TensorView:
     """The tensor as rows of the op table take it. UnsupportedOp for a type that the NPU has not."""
     dtype = NPU_TYPES.get(tensor.dtype)
     if dtype is None or tensor.is_neg():
         kind = f"{tensor.dtype}{', negated' if tensor.is_neg() else ''}".removeprefix("torch.")
         raise UnsupportedOp(str(op), "dtype", kind, "a type that the NPU computes with")
-    address = _core.address(tensor.data_ptr())
+    address = device_address(tensor)
     boolean = tensor.dtype is torch.bool
     return view_of(address, dtype, tuple(tensor.shape), tensor.stride(), boolean)
 
@@ -67,7 +78,7 @@ def in_place(tensor: Tensor, *, writes: bool = False) -> Iterator[Tensor]:
     last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
     size_bytes = (last + 1) * tensor.element_size()
     reads = not writes or last + 1 != tensor.numel()
-    address = _core.address(tensor.data_ptr())
+    address = device_address(tensor)
     with device_of(tensor).host_bytes(address, size_bytes, reads=reads, writes=writes) as data:
         there = torch.from_numpy(data).view(tensor.dtype)
         there = there.as_strided(tensor.shape, tensor.stride())
@@ -107,11 +118,20 @@ def copy_from(source: Tensor, target: Tensor, non_blocking: bool = False) -> Ten
             return target
     if debug.prints(debug.COPIES):
         debug.copy_line(source, target)
-    with _on_host(source) as values:
+    apart = source.device == target.device and _overlap(source, target)
+    with _on_host(source) as there:
+        values = there.clone() if apart else there
         if not (is_npu(target) and _queued(values, target)):
-            with _on_host(target, writes=True) as there:
-                there.copy_(values)
+            with _on_host(target, writes=True) as into:
+                into.copy_(values)
     return target
+
+
+def _overlap(source: Tensor, target: Tensor) -> bool:
+    """Whether both are of one memory, each in its own order."""
+    alike = source.stride() == target.stride() and source.data_ptr() == target.data_ptr()
+    storages = [x.untyped_storage()._cdata for x in (source, target)]
+    return storages[0] == storages[1] and not (alike and source.is_conj() == target.is_conj())
 
 
 def _copied_by_the_npu(source: Tensor, target: Tensor) -> bool:
@@ -141,7 +161,7 @@ def _queued(source: Tensor, target: Tensor) -> bool:
     data = source.to(target.dtype).expand(target.shape).resolve_conj().resolve_neg()
     # A single element counts as contiguous whatever its strides are.
     flat = data.contiguous().as_strided((data.numel(),), (1,)).view(torch.uint8).numpy()
-    device_of(target).queue.write(_core.address(target.data_ptr()), flat)
+    device_of(target).queue.write(device_address(target), flat)
     return True
 
 

@@ -44,6 +44,7 @@ bool add_tensor(Signature& call, PyObject* value) {
   if (call.device >= 0 && call.device != device) return false;
   call.device = device;
   const void* const pointer = tensor.data_ptr();
+  if (pointer == nullptr && tensor.numel() > 0) return false;
   check_alive(pointer);
   call.tensors.push_back(value);
   call.addresses.push_back(address_of(pointer));

@@ -16,6 +16,7 @@ from driver.torch_device.formulas import (
     drawn,
     fourier,
     gamma,
+    indices,
     places,
     polynomials,
     resampling,
@@ -28,7 +29,7 @@ from driver.torch_device.formulas import (
 
 _MODULES = (
     *(bessel, complex_numbers, distances, drawn, fourier, gamma),
-    *(places, polynomials, resampling, rotations, special, triangles),
+    *(indices, places, polynomials, resampling, rotations, special, triangles),
     *(whole_numbers, wide),
 )
 

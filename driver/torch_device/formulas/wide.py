@@ -7,10 +7,12 @@ float64 and complex64 move as int64, complex32 as int32. Used where a row refuse
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import torch
+
+from driver.runtime.torch_types import NPU_TYPES
 
 Tensor = torch.Tensor
 
@@ -26,7 +28,6 @@ _MOVES: dict[str, tuple[tuple[int, ...], int | None]] = {
     "triu.default": ((0,), None),
     "gather.default": ((0,), None),
     "index_select.default": ((0,), None),
-    "index.Tensor": ((0,), None),
     "masked_select.default": ((0,), None),
     "constant_pad_nd.default": ((0,), 2),
     "where.self": ((1, 2), None),
@@ -57,6 +58,22 @@ def _as_words(value: Any, dtype: torch.dtype) -> Any:
     return value.to(dtype).resolve_conj().resolve_neg().view(WORDS[dtype])
 
 
+def _promoted(data: list[Tensor]) -> torch.dtype:
+    """The type of all together: tensors without dimensions count less, as torch has it."""
+    kinds: list[torch.dtype] = []
+    for group in ([x for x in data if x.dim()], [x for x in data if not x.dim()]):
+        if group:
+            kinds.append(reduce(torch.promote_types, (x.dtype for x in group)))
+    if len(kinds) == 1:
+        return kinds[0]
+    ranked, alone = kinds
+    return torch.result_type(torch.empty(1, dtype=ranked), torch.empty((), dtype=alone))
+
+
+def _of_type(value: Any, dtype: torch.dtype) -> Any:
+    return value.to(dtype) if isinstance(value, Tensor) else [x.to(dtype) for x in value]
+
+
 def _bits(number: complex, dtype: torch.dtype) -> int:
     value = number if dtype.is_complex else number.real
     return int(torch.tensor(value, dtype=dtype).view(WORDS[dtype]))
@@ -69,10 +86,12 @@ def _move(
     *args: Any,
     **kwargs: Any,
 ) -> Any:
-    first, *rest = [x.dtype for place in places for x in _data(args[place])]
-    for dtype in rest:
-        first = torch.promote_types(first, dtype)
+    data = [x for place in places for x in _data(args[place])]
+    first = _promoted(data)
     written = op._schema.is_mutable
+    if first in NPU_TYPES and not written and any(x.dtype in WORDS for x in data):
+        given = [_of_type(x, first) if at in places else x for at, x in enumerate(args)]
+        return op(*given, **kwargs)
     if first not in WORDS or (written and args[0].dtype is not first):
         return NotImplemented
     given = list(args)
@@ -82,6 +101,10 @@ def _move(
         given[number:] = [_bits(complex(args[number]) if number < len(args) else 0j, first)]
     found = op(*given, **kwargs)
     return args[0] if written else found.view(first)
+
+
+move_index = partial(_move, torch.ops.aten.index.Tensor, (0,), None)
+"""What indices choose of a type that the NPU does not compute with."""
 
 
 def _filled(like: bool, number: complex | None, *args: Any, **kwargs: Any) -> Any:
@@ -105,6 +128,11 @@ def fill(self: Tensor, value: complex) -> Any:
     """A number everywhere."""
     if self.dtype is torch.complex128:
         return _fill_pairs(self, value)
+    if any(step == 0 and size > 1 for size, step in zip(self.shape, self.stride(), strict=True)):
+        self[tuple(slice(0, 1) if step == 0 else slice(None) for step in self.stride())].fill_(
+            value
+        )
+        return self
     return _move(torch.ops.aten.fill_.Scalar, (0,), 1, self, value)
 
 
