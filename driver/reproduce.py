@@ -31,32 +31,35 @@ def parse_op_range(text: str) -> tuple[int, int | None]:
     raise InputError("command line", "--op", text, "an op's number, or FIRST..LAST as 3..7")
 
 
+def option_words(spec: RunSpec) -> list[str]:
+    """What `spec` adds to the name of a test or the folder of a capsule, but the ops."""
+    own = spec.config_file == Path(__file__).resolve().parents[1] / "sim_config.yaml"
+    isolated_by_itself = "capsule" in spec.capsules or not spec.capsules
+    words = ["--config", spec.config, "--seed", str(spec.seed)]
+    words += [] if own else ["--config-file", str(spec.config_file)]
+    words += [] if spec.backend == "rtl" else ["--backend", spec.backend]
+    if spec.modes == ("chained",) or (spec.modes == ("isolated",) and not isolated_by_itself):
+        words += ["--mode", spec.modes[0]]
+    words += [] if spec.array == "rtl" else ["--array", spec.array]
+    words += [] if spec.simulator == "verilator" else ["--sim", spec.simulator]
+    words += [] if spec.mutant is None else ["--mutant", spec.mutant]
+    words += ["--allow-cpu"] if spec.allow_cpu else []
+    words += [] if spec.custom_ops is None else ["--custom-ops", str(spec.custom_ops)]
+    words += [] if spec.checkpoint is None else ["--checkpoint", str(spec.checkpoint)]
+    return words
+
+
 def reproduce_line(spec: RunSpec, op: int | None = None, first: int | None = None) -> str:
     """The command that repeats `spec`, or only the op of that index in it, from the repository.
 
     `first`: with the ops from that index before it.
     """
-    own = spec.config_file == Path(__file__).resolve().parents[1] / "sim_config.yaml"
     capsule = spec.capsules.get("capsule")
-    head = f"run {spec.test}" if capsule is None else f"replay {shlex.quote(str(capsule))}"
-    words = [f"{PROGRAM} {head} --config {spec.config} --seed {spec.seed}"]
-    words += [] if own else [f"--config-file {shlex.quote(str(spec.config_file))}"]
-    words += [] if spec.backend == "rtl" else [f"--backend {spec.backend}"]
-    isolated_by_itself = capsule is not None or not spec.capsules
-    if spec.modes == ("chained",) or (spec.modes == ("isolated",) and not isolated_by_itself):
-        words += [f"--mode {spec.modes[0]}"]
-    words += [] if spec.array == "rtl" else [f"--array {spec.array}"]
-    words += [] if spec.simulator == "verilator" else [f"--sim {spec.simulator}"]
-    words += [] if spec.mutant is None else [f"--mutant {spec.mutant}"]
-    words += ["--allow-cpu"] if spec.allow_cpu else []
-    if spec.custom_ops is not None:
-        words += [f"--custom-ops {shlex.quote(str(spec.custom_ops))}"]
-    if spec.checkpoint is not None:
-        words += [f"--checkpoint {shlex.quote(str(spec.checkpoint))}"]
+    head = ["run", spec.test] if capsule is None else ["replay", str(capsule)]
+    words = [*PROGRAM.split(), *head, *option_words(spec)]
     index, begin = (spec.op_filter, spec.op_from) if op is None else (op, first)
     if index is not None:  # says it all, whatever the shard
-        words += [f"--op {op_range(index, begin)}"]
-        return " ".join(words)
-    words += [] if spec.shard is None else [f"--shard {spec.shard}"]
-    words += [] if spec.name_filter is None else [f"--filter {shlex.quote(spec.name_filter)}"]
-    return " ".join(words)
+        return shlex.join([*words, "--op", op_range(index, begin)])
+    words += [] if spec.shard is None else ["--shard", str(spec.shard)]
+    words += [] if spec.name_filter is None else ["--filter", spec.name_filter]
+    return shlex.join(words)

@@ -46,6 +46,7 @@ def run(pair: DevicePair, op: str, *args: Any, **kwargs: Any) -> tuple[PairResul
     case = Case(0, op, args, "test", kwargs=kwargs)
     result = pair.run(case, 1)
     assert result.cmodel.fault is None, result.cmodel.fault
+    assert not result.overwritten, f"an operand is overwritten: {op}"
     return result, judge(case.call, result.cmodel.bits, None, CONFIG.array_size)
 
 

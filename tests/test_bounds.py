@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
@@ -154,8 +155,62 @@ def test_positions_of_equal_values_are_open_and_others_are_not() -> None:
     x = torch.tensor([3.0, 1.0, 3.0, 2.0])
     call = OpCall("aten.topk.default", (x, 3))
     values = tensor_bits(torch.tensor([3.0, 3.0, 2.0]))
-    for positions, ok in (([0, 2, 3], True), ([2, 0, 3], True), ([0, 2, 1], False)):
-        assert judge(call, [values, np.array(positions, np.uint64)], None, ARRAY).ok is ok
+    wrong = ([0, 2, 1], [0, 0, 3], [0, 1, 3], [0, 4, 3])
+    for positions in ([0, 2, 3], [2, 0, 3], *wrong):
+        verdict = judge(call, [values, np.array(positions, np.uint64)], None, ARRAY)
+        assert verdict.ok is (positions not in wrong)
+
+
+def test_a_sort_has_the_positions_of_a_stable_one() -> None:
+    x = torch.tensor([1.0, 2.0, 1.0, 3.0, 1.0, -0.0, 0.0, math.nan, math.nan])
+    for descending in (False, True):
+        values, stable = torch.sort(x, stable=True, descending=descending)
+        sort = OpCall("aten.sort.default", (x, 0, descending))
+        argsort = OpCall("aten.argsort.default", (x, 0, descending))
+        swapped = stable.clone()
+        equal = (values[1:] == values[:-1]).nonzero()[0, 0]
+        swapped[equal], swapped[equal + 1] = stable[equal + 1], stable[equal]
+        for positions, ok in ((stable, True), (swapped, False), (stable.roll(1), False)):
+            bits = tensor_bits(positions)
+            assert judge(argsort, [bits], None, ARRAY).ok is ok
+            assert judge(sort, [tensor_bits(values), bits], None, ARRAY).ok is ok
+
+
+def test_the_position_of_one_element_holds_its_value() -> None:
+    x = torch.tensor([[1.0, 2.0, 1.0, 3.0, 1.0]])
+    call = OpCall("aten.kthvalue.default", (x, 2, 1))
+    for position in range(5):
+        made = [tensor_bits(torch.tensor([1.0])), np.array([position], np.uint64)]
+        assert judge(call, made, None, ARRAY).ok is (position in (0, 2, 4))
+
+
+def test_an_infinite_loss_is_required() -> None:
+    call = OpCall(
+        "aten.nll_loss_forward.default",
+        (torch.tensor([[-math.inf, 0.0]]), torch.tensor([0]), None, 1, -100),
+    )
+    for loss, ok in ((math.inf, True), (3.0, False), (-math.inf, False), (math.nan, False)):
+        made = [tensor_bits(torch.tensor(x)) for x in (loss, 1.0)]
+        assert judge(call, made, None, ARRAY).ok is ok
+
+
+def test_a_sum_of_many_elements_is_judged() -> None:
+    x = torch.ones(1 << 23)
+    call = OpCall("aten.sum.default", (x,))
+    for found, ok in ((2.0**23, True), (2.0**22, False)):
+        assert judge(call, [tensor_bits(torch.tensor(found))], None, ARRAY).ok is ok
+
+
+def test_an_op_of_nothing_is_judged() -> None:
+    loss = OpCall(
+        "aten.nll_loss_backward.default",
+        *[(torch.zeros(0), torch.zeros(0, 3), torch.zeros(0, dtype=torch.int64), None, 0, -100)],
+        {"total_weight": torch.tensor(0.0)},
+    )
+    assert judge(loss, [tensor_bits(torch.zeros(0, 3))], None, ARRAY).failure is None
+    norm = OpCall("aten.native_layer_norm.default", (torch.zeros(3, 0), [0], None, None, 1e-5))
+    nothing, rows = (tensor_bits(torch.zeros(3, width)) for width in (0, 1))
+    judge(norm, [nothing, rows, rows], None, ARRAY)
 
 
 def test_every_rule_has_a_call_that_tries_it() -> None:

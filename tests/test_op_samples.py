@@ -51,6 +51,8 @@ def problem_with(
     result = pair.run(case, SEED, rule)
     if result.cmodel.fault is not None:
         return f"{variant}: {result.cmodel.fault}", 0
+    if result.overwritten:
+        return f"{variant}: an operand is overwritten at {result.overwritten[0]:#x}", 0
     made = [view for view in result.results if view is not None]
     if not any(view.count for view in made):
         return (f"{variant}: packets for nothing" if result.packets else None), 0

@@ -98,6 +98,14 @@ def test_a_size_named_in_a_list_follows_the_cut() -> None:
     assert single_call("smaller", [call]).ops[0].inputs[1] == (2,)
 
 
+def test_a_call_that_writes_to_its_arguments_leaves_them_as_they_are() -> None:
+    x = torch.ones(4)
+    call = Call("aten.add_.Tensor", (x[1:], torch.ones(3)))
+    first, again = (single_call("probe", [call]).hash for _ in range(2))
+    assert torch.equal(x, torch.ones(4))
+    assert first == again
+
+
 def test_bfloat16_survives_as_bits() -> None:
     a, b = torch.full((2, 2), 1.5, dtype=torch.bfloat16), torch.ones(2, 2, dtype=torch.bfloat16)
     capsule = single_call("bf", [Call("aten.mm.default", (a, b))])
@@ -137,9 +145,9 @@ cli.main()
 def _tested(file: Path, *program: str) -> str:
     """The outcome of the written test: on the cmodel alone, or beside the wrong device."""
     text = file.read_text()
-    assert text.count("'rtl'") == text.count('"-m", "regress.cli"') == 1
+    assert text.count("options = [") == text.count('"-m", "regress.cli"') == 1
     if program[0] == "-m":
-        text = text.replace("'rtl'", "'cmodel'")
+        text = text.replace("options = [", "options = ['--backend', 'cmodel', ")
     copy = file.with_name(f"test_{program[0].strip('-')}.py")
     copy.write_text(text.replace('"-m", "regress.cli"', f"{program[0]!r}, {program[1]!r}"))
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(copy)]

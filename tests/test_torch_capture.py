@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from capsule_host import edit
+from judged_call import scratch_in
 from test_ops_chained import Quiet, spec
 from test_torch_check import lower_as
 from torch import Tensor, nn
@@ -21,6 +23,8 @@ from driver.capture import Capsule, load_capsule
 from driver.config import load_config
 from driver.errors import InputError
 from driver.results import RunResult
+from driver.torch_device.pool import POOL
+from driver.torch_device.programs import ProgramCache
 from driver.torch_device.settings import CONFIG_FILE
 from regress import capsules
 from tb.ops.runner import run_ops
@@ -173,6 +177,22 @@ def test_wrong_values_are_not_written(monkeypatch: pytest.MonkeyPatch, tmp_path:
         with wrong, torch.npu.capture(tmp_path / "tanh"):
             torch.tanh(x)
     assert not (tmp_path / "tanh").exists()
+
+
+def test_an_operand_that_an_op_overwrites_is_no_write_of_the_host(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    x = torch.ones(4, 3, device="npu")
+    with monkeypatch.context() as broken:
+        scratch_in(broken, "aten.add.Tensor", lambda view: view)
+        broken.setattr(POOL[0], "_programs", ProgramCache(load_config(CONFIG_FILE, "default")))
+        wrong = r"not written: ops\[0\] aten.add.Tensor is wrong .* overwrites its argument self"
+        for catches in (False, True):
+            refused = pytest.raises(torch.npu.WrongResult, match=wrong)
+            caught = suppress(RuntimeError) if catches else nullcontext()
+            with refused, torch.npu.capture(tmp_path / "add"), caught:
+                torch.add(x, 1)
+    assert not (tmp_path / "add").exists()
 
 
 @pytest.fixture

@@ -94,6 +94,13 @@ def _normalised(b: ProgramBuilder, x: TensorView, shape: Sequence[int]) -> tuple
     return tuple(range(x.rank - len(shape), x.rank))
 
 
+def _of_nothing(b: ProgramBuilder, mean: TensorView | None, scale: TensorView | None) -> None:
+    """The statistics that torch gives for rows without an element."""
+    for view, value in ((mean, 0.0), (scale, math.nan)):
+        if view is not None:
+            b.fill(view, value)
+
+
 @TABLE.op("native_layer_norm", outputs=3)
 def layer_norm(
     b: ProgramBuilder,
@@ -108,9 +115,7 @@ def layer_norm(
     out, mean_out, scale_out = outs
     dims = _normalised(b, input, normalized_shape)
     if not prod(normalized_shape):
-        for view in outs[1:]:
-            if view is not None:
-                b.fill(view, math.nan)
+        _of_nothing(b, mean_out, scale_out)
         return
     sizes = tuple(1 if at in dims else size for at, size in enumerate(input.sizes))
     scale = b.temp(DType.FP32, sizes)
@@ -216,6 +221,9 @@ def group_norm(
 ) -> None:
     """Each group of channels of each image to mean 0 and variance 1; then weight and bias"""
     out, mean_out, scale_out = outs
+    if not HxW * C:
+        _of_nothing(b, mean_out, scale_out)
+        return
     x = input.split(1, (group, C // group))
     dims = tuple(range(2, x.rank))
     scale = b.temp(DType.FP32, (N, group, *(1,) * len(dims)))

@@ -11,11 +11,9 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from driver.capture import Capsule, save_capsule
-from driver.capture.book import storage_key
 from driver.capture.format import HOST_READ
 from driver.capture.single import Call, overload, single_call
 from driver.custom_ops import replay_options
@@ -23,11 +21,12 @@ from driver.errors import InputError
 from driver.random_stream import FIRST_STREAM
 from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device.check import Check, WrongResult
+from driver.torch_device.kept_memory import KeptMemory, span_copy
 from driver.torch_device.observers import RowRun
 from driver.torch_device.origins import Origin
 from driver.torch_device.pool import POOL
 from driver.torch_device.replaying import CmodelReplay
-from driver.torch_device.tensors import device_of, in_place, is_npu, storage_bytes
+from driver.torch_device.tensors import device_of, is_npu
 from golden.calls import OpCall, answers
 from golden.formats import Bits
 from golden.judge import Verdict, judge, supports
@@ -58,13 +57,8 @@ class CheckedRow:
             },
             run.stream or FIRST_STREAM,
         )
-        self._written = [x for x in (*run.results, *self._left()) if x is not None]
-        self._before = {
-            storage_key(x): storage_bytes(x)
-            for x in self._written
-            if x.untyped_storage().nbytes() > x.numel() * x.element_size()
-        }
-        """Memory of which the op writes a part: all bytes."""
+        written = [x for x in (*run.results, *self._left()) if x is not None]
+        self._kept = KeptMemory(self._given, written)
 
     def _left(self) -> list[Tensor]:
         """The arguments that the op writes to and does not return."""
@@ -73,8 +67,11 @@ class CheckedRow:
     def judge(self) -> None:
         """WrongResult with op, blame, element, place in the program and capsule."""
         results, left = self._results, self._left()
-        self._require_kept()
-        self._require_around()
+        changed = self._kept.changed()
+        if changed is not None:
+            self._check.refuse(
+                f"npu: {self._call.op} is wrong (lowering) at {self._check.origin()}: {changed}"
+            )
         made = [None if x is None else _on_host(x, "Tensor") for x in (*results, *left)]
         verdict = self._verdict(made, _array_size(results, left))
         report = self._check.report
@@ -88,36 +85,6 @@ class CheckedRow:
             report.unbounded += verdict.comparison.unbounded
         if verdict.failure is not None:
             self._check.refuse(self._text(verdict, made))
-
-    def _require_around(self) -> None:
-        """WrongResult when bytes changed beside the elements that the op writes."""
-        for key, before in self._before.items():
-            there = [x for x in self._written if storage_key(x) == key]
-            beside = torch.ones(before.shape, dtype=torch.bool)
-            for x in there:
-                width = x.element_size()
-                strides = [step * width for step in x.stride()]
-                place = x.storage_offset() * width
-                beside.as_strided((*x.shape, width), (*strides, 1), place).fill_(False)
-            if bool(((storage_bytes(there[0]) != before) & beside).any()):
-                sizes = " and ".join(str(list(x.shape)) for x in there)
-                self._check.refuse(
-                    f"npu: {self._call.op} is wrong (lowering) at {self._check.origin()}: it "
-                    f"writes beside its result of {sizes}, into the memory that it is a part of"
-                )
-
-    def _require_kept(self) -> None:
-        """WrongResult when a tensor changed that shares no memory with what the op writes."""
-        storages = {storage_key(x) for x in self._written}
-        for name, given in self._given.items():
-            for x, before in zip(_items(given), _items(self._call[name]), strict=True):
-                if not is_npu(x) or storage_key(x) in storages:
-                    continue
-                if not np.array_equal(tensor_bits(_copied(x)), tensor_bits(before)):
-                    self._check.refuse(
-                        f"npu: {self._call.op} is wrong (lowering) at {self._check.origin()}: it "
-                        f"overwrites its argument {name}, a tensor of {list(x.shape)}"
-                    )
 
     def _verdict(self, made: Sequence[Tensor | None], array_size: int) -> Verdict | None:
         """None where golden has no answer of the types that the device has."""
@@ -221,18 +188,11 @@ def _on_host(value: Any, kind: str) -> Any:
     return value
 
 
-def _items(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, list | tuple) else (value,)
-
-
 def _copied(tensor: Tensor) -> Tensor:
     """A copy of the memory that a tensor spans."""
     if not tensor.numel():
         return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype)
-    with in_place(tensor.detach()) as there:
-        steps = zip(there.shape, there.stride(), strict=True)
-        span = there.as_strided((1 + sum((size - 1) * step for size, step in steps),), (1,))
-        return span.clone().as_strided(there.shape, there.stride())
+    return span_copy(tensor).as_strided(tensor.shape, tensor.stride())
 
 
 def _array_size(*results: Sequence[Tensor | None]) -> int:

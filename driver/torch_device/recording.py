@@ -35,6 +35,7 @@ from driver.torch_device.capture_book import (
 )
 from driver.torch_device.check import NothingChecked, WrongResult
 from driver.torch_device.hardware import COPY_ROW
+from driver.torch_device.kept_memory import KeptMemory
 from driver.torch_device.observers import OBSERVERS, Finish, RowRun
 from driver.torch_device.origins import Origin, Origins
 from driver.torch_device.pool import POOL
@@ -57,6 +58,8 @@ class _Begun:
     kwargs: Mapping[str, Value]
     before: Sequence[TensorRef | None]
     """For each result that is part of other memory: the memory before the row ran."""
+    kept: KeptMemory | None = None
+    """What the row must leave as it was."""
 
 
 class Capture:
@@ -80,6 +83,8 @@ class Capture:
         self._ops: list[Op] = []
         self._left: dict[tuple[int, BufferKey], str] = {}
         """(op, buffer) → the storage that the op left in an argument that it does not return."""
+        self._wrong: str | None = None
+        """What a row did besides its work, also where the program caught the error."""
         self._lock = RLock()
 
     def __enter__(self) -> CaptureReport:
@@ -98,6 +103,8 @@ class Capture:
         OBSERVERS.remove(self)
         self._origins.stop()
         if kind is None:
+            if self._wrong is not None:
+                raise WrongResult(self._wrong)
             capsule = self._capsule()
             self._prove(capsule)
             save_capsule(capsule, self._path)
@@ -144,11 +151,25 @@ class Capture:
                 self._book.ref(x, where) if is_part and x is not None else None
                 for x, is_part in zip(run.results, apart, strict=True)
             ],
+            None if run.row == HOST_READ else self._kept(run),
         )
+
+    def _kept(self, run: RowRun) -> KeptMemory:
+        names = [a.name for a in overload(run.row)._schema.arguments]
+        operands = {**dict(zip(names, run.args, strict=False)), **run.kwargs}
+        written = [x for x in run.results if x is not None]
+        return KeptMemory({} if leaves_writes(run.row) else operands, written)
 
     def _finish(self, begun: _Begun) -> None:
         """Record the row; results that are part of other memory as fresh tensors, copied there."""
         with self._lock:
+            changed = None if begun.kept is None else begun.kept.changed()
+            if changed is not None:
+                self._wrong = (
+                    f"npu: the capsule is not written: ops[{len(self._ops)}] {begun.op} is wrong "
+                    f"(lowering) at {begun.origin.source}: {changed}"
+                )
+                raise WrongResult(self._wrong)
             results = [
                 x if before is None or x is None else dense_copy(x)
                 for x, before in zip(begun.run.results, begun.before, strict=True)

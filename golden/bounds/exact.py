@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ops whose answer is a matter of definition, not of rounding: equality with torch.
 
-Moves and choices of elements, comparisons, logic, integers, order. What an op leaves open is left
-open here: which of several equal elements a sort that is not stable, or topk, points at; what a
-float becomes that its integer type does not hold.
+Moves and choices of elements, comparisons, logic, integers. What an op leaves open is left open
+here: what a float becomes that its integer type does not hold. Positions are in positions.py.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ import numpy as np
 import torch
 
 from golden.bounds.expectation import Expectation, Interval, Rule, Subject, exact, unclaimed
-from golden.calls import OpCall
 from golden.formats import Mask, Values
 from golden.tensors import values_of
 
@@ -60,31 +58,6 @@ def by_type(rounded: Rule) -> Rule:
     return rule
 
 
-def selected(subject: Subject) -> tuple[Expectation | None, ...]:
-    """Values and where they are from: equal values may be pointed at in any order.
-
-    A position lies between the first and the last element of its row that equal its value: it is
-    torch's where there is only one, and everywhere in a stable sort.
-    """
-    values, positions = subject.answer(0), subject.answer(1)
-    return exact(values), _positions(subject.call, values, positions)
-
-
-def selected_one(subject: Subject) -> tuple[Expectation | None, ...]:
-    """The same for one element of each row, whose dimension is kept or not, or of all elements."""
-    values = subject.answer(0)
-    if len(subject.answers) == 1:
-        return (exact(values),)
-    positions, dim, source = subject.answer(1), subject.call["dim"], subject.call["self"]
-    if source.dim() == 0:
-        return exact(values), exact(positions)
-    lead = (x if subject.call["keepdim"] else x.unsqueeze(dim) for x in (values, positions))
-    found, shape = _positions(subject.call, *lead), tuple(positions.shape)
-    side = found.npu
-    low, high = side.low.reshape(shape), side.high.reshape(shape)
-    return exact(values), _between(positions, low, high)
-
-
 def distinct(subject: Subject) -> tuple[Expectation | None, ...]:
     """Each NaN is a value of its own, after the others; which one an element is, is open."""
     answers, source = [subject.answer(at) for at in range(3)], subject.call["self"]
@@ -95,29 +68,6 @@ def distinct(subject: Subject) -> tuple[Expectation | None, ...]:
         low = np.where(unordered, kinds - count, inverse.npu.low)
         inverse = _between(answers[1], low, np.where(unordered, kinds - 1, inverse.npu.high))
     return values, inverse, counts
-
-
-def sorted_positions(subject: Subject) -> tuple[Expectation | None, ...]:
-    """argsort: the positions of `selected` alone."""
-    positions, dim = subject.answer(), subject.call["dim"]
-    source = subject.call["self"]
-    values = source.gather(dim, positions) if source.dim() else source
-    return (_positions(subject.call, values, positions),)
-
-
-def _positions(call: OpCall, values: torch.Tensor, positions: torch.Tensor) -> Expectation:
-    source, dim = call["self"], call["dim"]
-    if source.dim() == 0 or call.arguments.get("stable"):
-        return exact(positions)
-    rows, wanted = source.movedim(dim, -1), values.movedim(dim, -1)
-    same = wanted.unsqueeze(-1) == rows.unsqueeze(-2)
-    both_nan = wanted.isnan().unsqueeze(-1) & rows.isnan().unsqueeze(-2)
-    holds = (same | both_nan).numpy()
-    if not holds.size:
-        return exact(positions)
-    first = np.moveaxis(holds.argmax(-1), -1, dim)
-    last = np.moveaxis(holds.shape[-1] - 1 - holds[..., ::-1].argmax(-1), -1, dim)
-    return _between(positions, first, last)
 
 
 def _between(answer: torch.Tensor, low: Values, high: Values) -> Expectation:

@@ -193,6 +193,7 @@ def _likelihood(subject: Subject) -> tuple[Expectation | None, ...]:
     sizes = truths(call, **{**absolute, "reduction": call["reduction"] and 2})
     (size, norm) = (np.abs(values_of(x)) for x in sizes if x is not None)
     true, total = (values_of(x) for x in truths(call) if x is not None)
+    bound = np.abs(np.where(np.isfinite(true), true, 0.0))
     count = max(call["target"].numel(), 1)
     short = unit(dtype) if is_short(dtype) else 0.0
     errors = []
@@ -204,20 +205,25 @@ def _likelihood(subject: Subject) -> tuple[Expectation | None, ...]:
     if call["reduction"] == 1:
         with np.errstate(divide="ignore", invalid="ignore"):
             npu, other = (
-                np.nan_to_num((error + np.abs(true) * wrong) / norm * 1.01 + 2 * U * np.abs(true))
+                np.nan_to_num((error + bound * wrong) / norm * 1.01 + 2 * U * bound)
                 for error, wrong in ((npu, npu_norm), (other, other_norm))
             )
-    other = other + 3 * short * np.abs(np.nan_to_num(true)) + SLACK
+    other = other + 3 * short * bound + SLACK
     peak = size if call["reduction"] else 0.0
     limit = size if is_short(dtype) and call["reduction"] else 0.0
     first = near(dtype, true, npu, other, peak=peak, torch_peak=limit)
     return first, near(dtype, total, npu_norm, other_norm)
 
 
+def _largest(values: torch.Tensor) -> float:
+    """The largest finite magnitude; 0 of nothing."""
+    return float(finite(values).abs().max()) if values.numel() else 0.0
+
+
 def _gradient(subject: Subject) -> tuple[Expectation | None, ...]:
     call, true, dtype = subject.call, true_of(subject), subject.answer().dtype
     size = np.abs(np.where(np.isfinite(true), true, 0.0))
-    weight = 1.0 if call["weight"] is None else float(finite(call["weight"]).abs().max())
+    weight = 1.0 if call["weight"] is None else _largest(call["weight"])
     total = float(finite(call["total_weight"]).abs()) if call["reduction"] == 1 else 1.0
     inverse = 1 / total if total else 0.0  # then nothing is finite
     apart = (size > 0).astype(np.float64)
@@ -225,7 +231,7 @@ def _gradient(subject: Subject) -> tuple[Expectation | None, ...]:
     other = npu + apart * TINY * (1 + weight)
     if is_short(dtype):
         other = other + 3 * unit(dtype) * size + apart * least(dtype) * (1 + weight)
-    first = float(finite(call["grad_output"]).abs().max()) * inverse  # what torch begins with
+    first = _largest(call["grad_output"]) * inverse  # what torch begins with
     return (near(dtype, true, npu, other, peak=size * total, torch_peak=apart * first),)
 
 

@@ -31,6 +31,7 @@ from math import prod
 import numpy as np
 import torch
 
+from golden.bounds.exact import equal
 from golden.bounds.expectation import (
     TINY,
     Expectation,
@@ -71,6 +72,15 @@ def true_values(subject: Subject, **replaced: object) -> list[Floats]:
     """The true value of each output that is a tensor."""
     found = truths(subject.call, **replaced)
     return [values_of(x).astype(np.float64) for x in found if x is not None]
+
+
+def _with_elements(rule: Rule) -> Rule:
+    """The rule, and equality with torch where there is no element to normalise."""
+
+    def either(subject: Subject) -> tuple[Expectation | None, ...]:
+        return rule(subject) if subject.call["input"].numel() else equal(subject)
+
+    return either
 
 
 def _layer_norm(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -166,7 +176,7 @@ def _rms_norm(subject: Subject) -> tuple[Expectation | None, ...]:
 
 
 RULES: dict[str, Rule] = {
-    **dict.fromkeys(("native_layer_norm", "layer_norm"), _layer_norm),
-    "native_group_norm": _group_norm,
-    **dict.fromkeys(("rms_norm", "_fused_rms_norm"), _rms_norm),
+    **dict.fromkeys(("native_layer_norm", "layer_norm"), _with_elements(_layer_norm)),
+    "native_group_norm": _with_elements(_group_norm),
+    **dict.fromkeys(("rms_norm", "_fused_rms_norm"), _with_elements(_rms_norm)),
 }

@@ -31,16 +31,9 @@ from golden.bounds import (
     softplus,
     vector_norm,
 )
-from golden.bounds.exact import (
-    converted,
-    distinct,
-    equal,
-    moved,
-    selected,
-    selected_one,
-    sorted_positions,
-)
+from golden.bounds.exact import converted, distinct, equal, moved
 from golden.bounds.expectation import Rule
+from golden.bounds.positions import in_order, selected, selected_one, sorted_positions
 
 _MOVES = """
     clone contiguous cat stack repeat roll flip alias detach embedding index_select index
@@ -75,7 +68,8 @@ def _merged() -> dict[str, Rule]:
     table: dict[str, Rule] = {
         **dict.fromkeys(_MOVES.split(), moved),
         **dict.fromkeys(_EQUAL.split(), equal),
-        **dict.fromkeys(("sort", "topk"), selected),
+        "sort": in_order,
+        "topk": selected,
         **dict.fromkeys(("kthvalue", "median"), selected_one),
         "argsort": sorted_positions,
         "_unique2": distinct,

@@ -126,7 +126,8 @@ def _capsules(job: StoredJob, spec: RunSpec) -> dict[str, Path]:
         workload = job.item.workload if name == "capsule" else name
         if workload is None:
             raise InputError(job.folder, f"capsule {name}", spec.capsules[name], "a capsule")
-        found[name] = kept_capsules((workload,), spec.seed, lambda _: None)[workload]
+        kept = kept_capsules((workload,), spec.seed, lambda _: None, spec.checkpoint)
+        found[name] = kept[workload]
     return found
 
 
@@ -151,7 +152,8 @@ def _compared(job: StoredJob, row: OpRow | None, outcome: RunOutcome) -> ReplayR
     if row is not None and there is not None and _identity(there) != _identity(row):
         verdict = ReplayVerdict.OTHER_OP
         return ReplayResult(outcome, verdict, _called(row), _called(there))
-    now = next((op for op in result.ops if op.status == "fail"), None)
+    failed = [op for op in result.ops if op.status == "fail"]
+    now = there if there in failed else next(iter(failed), None)
     return ReplayResult(
         outcome,
         _verdict(job, row, now, result),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watches one valid/ready channel without running Python while it is idle."""
+"""AXI's answers; watches one valid/ready channel without running Python while it is idle."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from cocotb.triggers import RisingEdge
+
+OKAY, SLVERR, DECERR = 0, 2, 3
+"""Responses of AXI."""
 
 
 async def accepted(dut: Any, prefix: str, fields: Sequence[str]) -> AsyncIterator[dict[str, int]]:

@@ -16,13 +16,11 @@ from pyuvm import (
 from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE
 from driver.isa import PACKET_BYTES, Packet, csr
 from tb.agents.axil import AxilAgent, AxilItem
+from tb.agents.channel import OKAY, SLVERR
 from tb.agents.host import HostAgent, HostItem
 from tb.agents.packet_queue import PacketQueue, Way
 from tb.env.verdict import expect
 from tb.seqs.access import perform
-
-OKAY, SLVERR = 0, 2
-"""Answers of AXI."""
 
 
 class CommandItem(uvm_sequence_item):
@@ -75,7 +73,9 @@ class CommandDriver(uvm_driver):
         return item
 
     async def _store(self, address: int, data: bytes) -> None:
-        await perform(self.host.sequencer, HostItem(address, data))
+        item = HostItem(address, data)
+        await perform(self.host.sequencer, item)
+        expect(f"response to a store of {len(data)} bytes at {address:#x}", item.response, OKAY)
 
 
 class CommandMonitor(uvm_subscriber):

@@ -19,6 +19,7 @@ from driver.config import load_config
 from driver.isa import Packet
 from driver.results import RunSpec, read_json
 from golden.backend import CmodelBackend
+from tb.agents.channel import OKAY
 from tb.agents.command import CommandItem
 from tb.agents.host import HostItem
 from tb.agents.packet_queue import Way
@@ -27,6 +28,7 @@ from tb.env.env import NpuEnv
 from tb.env.memory import DpiMemory, RamMemory
 from tb.env.runner import SPEC_VARIABLE, SUMMARY_FILE
 from tb.env.verbs import RING_ENTRIES, DeviceVerbs
+from tb.env.verdict import expect
 from tb.seqs.access import perform
 
 _RESET_CYCLES = 5
@@ -119,18 +121,22 @@ class BusTest(DeviceVerbs, uvm_test):
     def beside(self, traffic: Coroutine[Any, Any, None]) -> Awaitable[None]:
         return cocotb.start_soon(traffic)
 
-    async def host_write(self, address: int, data: bytes) -> int:
-        """Through the port; AXI's response code."""
-        item = HostItem(address, data)
-        await perform(self.env.host.sequencer, item)
-        return item.response
+    async def host_write(self, address: int, data: bytes, response: int = OKAY) -> None:
+        """Through the port; Mismatch unless AXI's response is this code."""
+        await self._host(HostItem(address, data), len(data), response)
 
-    async def host_read(self, address: int, size_bytes: int) -> tuple[bytes, int]:
-        """Likewise: data and response code."""
+    async def host_read(self, address: int, size_bytes: int, response: int = OKAY) -> bytes:
+        """Likewise: the data."""
         item = HostItem(address, size_bytes=size_bytes)
+        await self._host(item, size_bytes, response)
+        self.env.scoreboard.host_reads_expected += 0 if response else size_bytes
+        return item.data
+
+    async def _host(self, item: HostItem, size_bytes: int, response: int) -> None:
         await perform(self.env.host.sequencer, item)
-        self.env.scoreboard.host_reads_expected += 0 if item.response else size_bytes
-        return item.data, item.response
+        how = "write" if item.write else "read"
+        where = f"{size_bytes} bytes at {item.address:#x}"
+        expect(f"response to a {how} of {where}", item.response, response)
 
     # ------------------------------------------------------------------ own
     async def _reset(self) -> None:

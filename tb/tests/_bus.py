@@ -15,6 +15,7 @@ from driver.isa import (
     Packet,
     csr,
 )
+from tb.agents.channel import DECERR
 from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.comparison import TIMED_REGISTERS
@@ -48,7 +49,6 @@ _HOST_BEATS = 256
 """What npu_host_write holds of the host's data."""
 _HELD = 200
 """Cycles, more than an answer takes."""
-_OKAY, _DECERR = 0, 3
 _FAR_STRIDE = 252
 """Bytes between the words behind the last register that are tried."""
 _LONGEST = 20
@@ -147,35 +147,28 @@ class FrontDoor(BusTest):
         for size in (1, 2, 3, 31, 32, 33, 64, 255, 4096, 5000):
             address = base + self.rng.randrange(1 << 14)
             data = self.rng.randbytes(size)
-            expect(
-                f"response to a write of {size} bytes at {address:#x}",
-                await self.host_write(address, data),
-                _OKAY,
-            )
+            await self.host_write(address, data)
             expect_bytes("written through s_axi", address, self.memory.read(address, size), data)
             behind = self.rng.randbytes(size)
             self.memory.write(address, behind)
             self.model.write_memory(address, behind)
-            found, response = await self.host_read(address, size)
-            expect(f"response to a read of {size} bytes at {address:#x}", response, _OKAY)
+            found = await self.host_read(address, size)
             expect_bytes("read through s_axi", address, found, behind)
         await self._beyond_the_memory()
         # With its data behind the address: the buffer of data is empty, and held last beats before.
         beat = self.config.bus_bits // 8
         for at in range(_HOST_BEATS):
-            response = await self.host_write(base + at * beat, bytes(beat))
-            expect(f"response to one beat at {base + at * beat:#x}", response, _OKAY)
+            await self.host_write(base + at * beat, bytes(beat))
         held = self.beside(self.env.host.driver.hold_data(_HELD))
         await self._beyond_the_memory()
         await held
-        expect("response behind a refused burst", await self.host_write(base, data), _OKAY)
+        await self.host_write(base, data)
         expect_bytes("written behind a refused burst", base, self.memory.read(base, size), data)
 
     async def _beyond_the_memory(self) -> None:
         beyond = self.config.memory.limit
-        where = f"beyond the memory, at {beyond:#x}"
-        expect(f"response to a write {where}", await self.host_write(beyond, bytes(64)), _DECERR)
-        expect(f"response to a read {where}", (await self.host_read(beyond, 64))[1], _DECERR)
+        await self.host_write(beyond, bytes(64), DECERR)
+        await self.host_read(beyond, 64, DECERR)
 
 
 class _Random(BusTest):

@@ -138,7 +138,7 @@ def shrink_job(
         expected = "an op that fails alone: this one needs stalls, or the ops before it"
         raise InputError(job.item.label, f"op {row.index}", "passes alone", expected)
     smallest, failing = _search(bench, *found[0], most_rounds, note)
-    capsule = _alone(bench, smallest, folder / CAPSULE)
+    capsule = _alone(bench, (smallest, failing), folder / CAPSULE)
     test = write_test(folder, load_capsule(capsule), spec, failing, job.attempt.id)
     return ShrinkResult(str(start), str(smallest), bench.trials, bench.rounds, test, capsule)
 
@@ -211,12 +211,13 @@ def _smallest(
     return None
 
 
-def _alone(bench: _CandidateRunner, operands: OpCandidate, folder: Path) -> Path:
-    """The capsule of the one op, after it has failed once more by itself."""
+def _alone(bench: _CandidateRunner, found: _Found, folder: Path) -> Path:
+    """The capsule of the one op, after it has failed once more by itself, in the same way."""
+    operands, best = found
     from driver.capture.single import recall, single_call  # noqa: PLC0415 (torch takes seconds)
 
     capsule = single_call("shrunk", [recall(bench.recorded, 0, operands.arrays)])
-    if bench._run(capsule).status != "fail":
+    if not any(_fails_like(row, best) for row in bench._run(capsule).ops):
         raise InfrastructureError(f"{operands} failed among others, and passes alone")
     save_capsule(capsule, folder)
     return folder

@@ -3,15 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from driver.capture import Capsule
+from driver.reproduce import option_words
 from driver.results import OpRow, RunSpec, write_text
 
 _TEMPLATE = "test_shrunk.py.j2"
 _WIDTH = 96
+
+
+_ALONE: Mapping[str, object] = {"capsules": {}, "checkpoint": None, "allow_cpu": False}
+"""The op is all that the test runs, and it runs on the NPU. It is named, as one op alone may well
+have nothing but zeros."""
 
 
 def write_test(folder: Path, capsule: Capsule, spec: RunSpec, row: OpRow, identity: str) -> Path:
@@ -25,7 +32,7 @@ def write_test(folder: Path, capsule: Capsule, spec: RunSpec, row: OpRow, identi
     environment.filters["repr"] = repr
     text = environment.get_template(_TEMPLATE).render(
         capsule=capsule,
-        spec=spec,
+        options=[*option_words(spec.model_copy(update=dict(_ALONE))), "--op", "0"],
         row=row,
         identity=identity,
         shapes=" ".join("×".join(map(str, shape)) or "()" for shape in row.shapes),
