@@ -6,7 +6,7 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.lower import long
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import constant, is_float
+from driver.lower.convert import as_type, constant, is_float
 from driver.lower.elementwise import whole
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
@@ -23,10 +23,14 @@ def _shift(direction: str) -> RuleFunction:
         self: TensorView | Scalar,
         other: TensorView | Scalar,
     ) -> None:
+        if is_float(out):
+            raise b.unsupported("dtype", out.dtype.name, "an integer type")
         x = _integers(b, self, out.dtype)
         if not isinstance(other, TensorView):
             count_of_type = wrapped(whole(b, other), out.dtype)
             other = count_of_type if 0 <= count_of_type < _BEYOND else _BEYOND
+        elif not other.rank and x.rank:  # counts as a number of the other's type
+            other = as_type(b, other, out.dtype)
         count = _integers(b, other, DType.INT32)
         if is_long(out):
             shifted = long.shift_left if direction == "left" else long.shift_right

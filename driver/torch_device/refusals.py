@@ -14,7 +14,15 @@ from driver.torch_device.index_arguments import MASKS
 from driver.torch_device.overloads import ArrivingOp
 
 _FLOATS = (
-    *("_softmax", "_log_softmax", "_safe_softmax", "logcumsumexp", "logaddexp", "logaddexp2"),
+    *(
+        "_softmax",
+        "_log_softmax",
+        "_safe_softmax",
+        "logcumsumexp",
+        "_logcumsumexp",
+        "logaddexp",
+        "logaddexp2",
+    ),
     *("hypot", "igamma", "igammac", "frac", "frexp", "std", "var", "std_mean", "var_mean"),
     *("silu", "mish", "gelu", "hardsigmoid", "hardshrink", "softshrink", "softplus", "renorm"),
     *("nll_loss_forward", "nll_loss2d_forward", "multi_margin_loss", "_cdist_forward"),
@@ -122,7 +130,7 @@ def _require_divisor(dividend: Any, divisor: Any) -> None:
     if not isinstance(dividend, torch.Tensor) or type(divisor) is not int:
         return
     dtype = dividend.dtype
-    whole = not dtype.is_floating_point and dtype is not torch.bool
+    whole = dividend.numel() and not dtype.is_floating_point and dtype is not torch.bool
     if whole and divisor % (1 << 8 * dtype.itemsize) == 0:
         raise RuntimeError("ZeroDivisionError")
 
@@ -157,6 +165,8 @@ def _require_converted(base: str, given: Mapping[str, Any]) -> None:
     dtype = x.dtype
     if base == "fill.Scalar" and x.numel() == 1 and dtype in _UNCHECKED:
         return
+    if base == "constant_pad_nd.default" and not any(size > 0 for size in given["pad"]):
+        return  # nothing is filled
     if "other" in given:
         dtype = torch.result_type(x, given["other"])
     elif base.startswith("clamp") and any(isinstance(number, float) for number in numbers):
