@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from driver.errors import InputError
@@ -10,6 +12,26 @@ from driver.errors import InputError
 _REPOSITORY = Path(__file__).resolve().parents[1]
 FILELIST = _REPOSITORY / "rtl" / "filelist.f"
 """Of the project's own NPU."""
+
+
+_READ = re.compile(r'`include\s+"([^"]+)"|\$readmem[bh]\s*\(\s*"([^"]+)"')
+"""How a source names another file: its text, or the contents of a memory."""
+
+
+def read_by(sources: Iterable[Path]) -> list[Path]:
+    """The files that sources include or read, and what these include, wherever a source's folder
+    has them: they decide what a design is as the sources do."""
+    listed = list(sources)
+    folders = sorted({source.parent for source in listed})
+    found: dict[Path, None] = {}
+    waiting = listed
+    while waiting:
+        names = _READ.findall(waiting.pop().read_text(errors="replace"))
+        paths = ((folder / (a or b)).resolve() for a, b in names for folder in folders)
+        fresh = [path for path in paths if path.is_file() and path not in found]
+        found |= dict.fromkeys(fresh)
+        waiting += fresh
+    return sorted(found)
 
 
 def read_filelist(path: Path) -> list[Path]:

@@ -23,6 +23,8 @@ from driver.validation import explain
 from regress.paths import OUT
 
 INTERRUPTED = 130
+CLOSED_PIPE = 141
+"""As of a program that SIGPIPE ends: no verdict, as not all of it was said."""
 ERROR_LOG = "error.log"
 _SHOWN_CHARACTERS = 900
 """Of an error's line; a longer one is cut in its middle."""
@@ -39,9 +41,13 @@ def invoke(call: Callable[..., Any]) -> int:
         return _fail(f"command line: {_refused(error)}", 2)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
-    except BrokenPipeError:  # the reader has had enough: `npu-cosim tests | head`
+    except (
+        SystemExit
+    ) as error:  # rich and typer make a 1 of a closed pipe: `npu-cosim tests | head`
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return CLOSED_PIPE
     except Exception as error:
         return _fail(_unforeseen(error), InfrastructureError.exit_code)
 

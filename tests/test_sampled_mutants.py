@@ -20,6 +20,7 @@ from tb.mutants import __main__ as campaign
 from tb.mutants import sampled, score
 from tb.mutants import sites as sites_of_rtl
 from tb.mutants.activation import activation, mutant_set, with_mutant
+from tb.mutants.campaign import NoVerdict
 from tb.mutants.expression import rewritten
 from tb.mutants.runs import COUNTED, LADDER, UNITS
 from tb.mutants.sampled import PER_SEED, line_of, sample
@@ -126,19 +127,21 @@ def test_the_first_run_that_fails_decides(
 
     def run_with(name: str | None, arguments: tuple[str, ...], folder: Path) -> RunResult:
         if name is None:
-            assert blame is None, "the sound RTL is asked only about a run without a verdict"
+            assert arguments == LADDER[2], "the sound RTL is asked about the run that decides"
             return _result(None)
         asked.append(arguments)
         if len(asked) < 3:
             return _result(None)
         if blame is None:
-            raise InfrastructureError("npu-cosim run: status 3, ['no end']")
+            raise NoVerdict("npu-cosim run: status 3, ['no end']")
         row = check_row(0, "Random", "tb.tests._bus", 9, "wrong (log: x)")
         return _result(row.model_copy(update={"blame": blame}))
 
     monkeypatch.setattr(score, "run_with", run_with)
+    score._sound.cache_clear()
     found = judge("sampled-1-1", tmp_path)
-    assert asked == list(LADDER[:3])
+    score._sound.cache_clear()
+    assert asked == [*LADDER[:3], *LADDER[2:3] * (blame is None)]  # what stops has to stop twice
     fates = {"rtl": Fate.CAUGHT, "cmodel": Fate.MISBLAMED, None: Fate.STOPPED}
     assert (found.fate, found.run) == (fates[blame], LADDER[2])
     site = sample(1)["sampled-1-1"]
@@ -150,11 +153,39 @@ def test_a_run_that_the_sound_rtl_does_not_end_either_is_no_detection(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def run_with(*_: object) -> RunResult:
-        raise InfrastructureError("npu-cosim run: status 3, ['No space left on device']")
+        raise NoVerdict("npu-cosim run: status 3, ['No space left on device']")
 
     monkeypatch.setattr(score, "run_with", run_with)
     with pytest.raises(InfrastructureError, match="No space left"):
         judge("sampled-1-1", tmp_path)
+
+
+def test_a_run_that_stops_once_is_no_detection(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stopped: list[object] = []
+
+    def run_with(name: str | None, *_: object) -> RunResult:
+        if name is not None and not stopped:
+            stopped.append(name)
+            raise NoVerdict("npu-cosim run: status 3, ['killed']")
+        return _result(None)
+
+    monkeypatch.setattr(score, "run_with", run_with)
+    score._sound.cache_clear()
+    assert judge("sampled-1-1", tmp_path).fate is Fate.SURVIVED
+    score._sound.cache_clear()
+
+
+def test_a_run_that_the_sound_rtl_fails_detects_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    failed = _result(None, status="fail", message="blame rtl: broken", reproduce="npu-cosim run x")
+    monkeypatch.setattr(score, "run_with", lambda *_: failed)
+    score._sound.cache_clear()
+    with pytest.raises(InfrastructureError, match="fails without a mutant"):
+        judge("sampled-1-1", tmp_path)
+    score._sound.cache_clear()
 
 
 @pytest.mark.parametrize("slow", [None, *COUNTED])
@@ -170,9 +201,9 @@ def test_what_passes_every_run_survived_unless_it_costs_cycles(
         return _result(None, ops=(more if name and arguments == slow else row,))
 
     monkeypatch.setattr(score, "run_with", run_with)
-    score._sound_cycles.cache_clear()
+    score._sound.cache_clear()
     found = judge("sampled-1-2", tmp_path)
-    score._sound_cycles.cache_clear()
+    score._sound.cache_clear()
     assert found.fate is (Fate.CYCLES if slow else Fate.SURVIVED)
     assert found.run == (slow or ())
     assert asked["sampled-1-2"] == list(LADDER)
@@ -190,9 +221,9 @@ def test_what_no_unit_bench_has_goes_through_the_other_runs(
 
     monkeypatch.setattr(score, "checks_with", lambda _: [])
     monkeypatch.setattr(score, "run_with", run_with)
-    score._sound_cycles.cache_clear()
+    score._sound.cache_clear()
     assert judge("sampled-1-2", tmp_path).fate is Fate.SURVIVED
-    score._sound_cycles.cache_clear()
+    score._sound.cache_clear()
     assert asked[: len(LADDER) - 1] == [one for one in LADDER if one != UNITS]
 
 
@@ -202,8 +233,10 @@ def test_a_failure_before_the_first_op_has_its_blame_in_its_message(
 ) -> None:
     message = f"blame {blame}: the device stopped before the first op: assertion"
     failed = _result(None, status="fail", message=message)
-    monkeypatch.setattr(score, "run_with", lambda *_: failed)
+    monkeypatch.setattr(score, "run_with", lambda name, *_: failed if name else _result(None))
+    score._sound.cache_clear()
     found = judge("sampled-1-2", tmp_path)
+    score._sound.cache_clear()
     assert found.fate is (Fate.CAUGHT if blame == "rtl" else Fate.MISBLAMED)
     assert found.said.startswith("the device stopped before the first op")
 

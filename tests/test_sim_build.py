@@ -22,9 +22,11 @@ from driver.config import HwConfig, load_config
 from driver.errors import InfrastructureError, InputError
 from driver.filelist import read_filelist
 from tb import training
+from tb.sim import build as build_module
 from tb.sim import toolchain
 from tb.sim.build import build
-from tb.sim.plan import make_plan
+from tb.sim.objects import ObjectStore, Unit
+from tb.sim.plan import BuildPlan, make_plan
 from tb.sim.spec import (
     BEHAVIOURAL_ARRAY,
     BUILD_ROOT,
@@ -110,6 +112,51 @@ def test_comment_compiles_nothing(project: BuildSpec) -> None:
     second = build(project)
     assert (second.cached, second.objects_compiled) == (False, 0)
     assert second.key != first.key
+
+
+def test_sources_edited_while_they_are_read_are_built_anew(
+    project: BuildSpec, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verilate = build_module.verilate
+    edits = [("cycles_q + 32'd1", "cycles_q + 32'd2")]
+
+    def late(plan: BuildPlan, folder: Path) -> None:
+        if edits:  # after the key is made of them, before Verilator reads them
+            edit(project, *edits.pop())
+        verilate(plan, folder)
+
+    monkeypatch.setattr(build_module, "verilate", late)
+    built = build(project)
+    assert built.key == make_plan(project).key()
+    edit(project, "cycles_q + 32'd2", "cycles_q + 32'd1")
+    assert not build(project).cached  # what was read first was never kept under its own key
+
+
+def test_what_a_source_includes_is_part_of_the_key(project: BuildSpec) -> None:
+    folder = project.filelist.parent
+    keys = {make_plan(project).key()}
+    for name, text in (("defs.svh", '`include "more.svh"'), ("more.svh", "// 1")):
+        (folder / name).write_text(text + "\n")
+    path = folder / "npu_top.sv"
+    path.write_text('`include "defs.svh"\n' + path.read_text())
+    keys.add(make_plan(project).key())
+    (folder / "more.svh").write_text("// 2\n")
+    keys.add(make_plan(project).key())
+    (folder / "defs.svh").write_text("// 3\n")
+    keys.add(make_plan(project).key())
+    assert len(keys) == 4
+
+
+def test_an_object_depends_on_the_version_of_the_headers_it_may_include(tmp_path: Path) -> None:
+    (tmp_path / "a.cpp").write_text("int a() { return 1; }\n")
+    unit = Unit(Path("a.cpp"), (), "", tmp_path)
+    stores = [
+        ObjectStore(tmp_path / "objects", toolchain.find_compiler(), version, 1)
+        for version in ("5.48", "5.49")
+    ]
+    objects = [store.compile([unit])[0] for store in stores]
+    assert objects[0] != objects[1]
+    assert [store.compiled for store in stores] == [1, 1]
 
 
 def test_key_depends_on_everything_that_decides_the_simulator(project: BuildSpec) -> None:

@@ -22,11 +22,11 @@ from driver.errors import InfrastructureError
 from tb.cxxrtl.split import split
 from tb.netlist.clock_gates import ungated
 from tb.netlist.elaborate import CLOCK, DESIGN, Elaboration, elaboration
-from tb.netlist.yosys import WORK, run_yosys
+from tb.netlist.yosys import WORK, run_yosys, yosys_version
 from tb.sim.objects import ObjectStore, Unit, run_compiler
 from tb.sim.progress import BuildProgress
 from tb.sim.spec import BUILD_ROOT, SECOND_SIMULATOR, SIM_FOLDER, BuiltModel, digest
-from tb.sim.toolchain import find_compiler, find_verilator
+from tb.sim.toolchain import Compiler, find_compiler, find_verilator
 
 MODEL = Path(__file__).parent / "model"
 _LIMIT_S = 1800.0
@@ -60,8 +60,7 @@ def build_cxxrtl(
     """
     read = elaboration(config, filelist)
     compiler = find_compiler()
-    own = [*_own_sources(), *_headers(), Path(__file__), *_steps()]
-    key = read.key(_FLATTEN, _GENERATE, *_GENERATED, *_OWN, compiler.identity, digest(_texts(own)))
+    key = _key(read, compiler)
     folder = build_root / f"{config.name}-{SECOND_SIMULATOR}-{key}"
     built = BuiltModel(folder / _BINARY, folder, key, SECOND_SIMULATOR, True, 0, 0)
     if _whole(folder):
@@ -78,15 +77,23 @@ def build_cxxrtl(
         raise InfrastructureError(f"build of {folder.name} failed: {error}") from error
 
 
+def _key(read: Elaboration, compiler: Compiler) -> str:
+    own = [*_own_sources(), *_headers(), Path(__file__), *_steps()]
+    texts = digest(_texts(own))
+    return read.key(_FLATTEN, _GENERATE, *_GENERATED, *_OWN, compiler.identity, texts)
+
+
 def _build(read: Elaboration, built: BuiltModel, jobs: int, progress: BuildProgress) -> BuiltModel:
     folder = built.folder
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     generate(read, folder, progress)
-    store = ObjectStore(folder.parent / "objects", find_compiler(), jobs)
+    store = ObjectStore(folder.parent / "objects", find_compiler(), yosys_version(), jobs)
     _link(folder, store.compile(_units(folder), progress.compiled))
     for intermediate in folder.glob("*.il"):
         intermediate.unlink()
+    if _key(read, find_compiler()) != built.key:
+        raise InfrastructureError(f"{folder.name}: the sources changed while they were read")
     found = hashlib.sha256(built.binary.read_bytes()).hexdigest()
     (folder / _DIGEST).write_text(f"{found}\n")
     return replace(
@@ -96,7 +103,7 @@ def _build(read: Elaboration, built: BuiltModel, jobs: int, progress: BuildProgr
 
 def compile_model(folder: Path, objects: Path, jobs: int = 2) -> Path:
     """The simulator of the generated code that is in `folder`, also when it was edited there."""
-    store = ObjectStore(objects, find_compiler(), jobs)
+    store = ObjectStore(objects, find_compiler(), yosys_version(), jobs)
     _link(folder, store.compile(_units(folder)))
     return folder / _BINARY
 

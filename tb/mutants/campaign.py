@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from driver.errors import InfrastructureError
+from driver.errors import InfrastructureError, InputError
 from driver.results import PROGRAM, RESULT_FILE, OpRow, RunResult, read_json
 from tb.mutants.table import PLANTED
 from tb.sim.spec import REPOSITORY
@@ -23,6 +23,10 @@ _FAILED = 1
 """Exit status of a run with a verdict that is not a pass."""
 _INTERRUPTED = 130
 _SHOWN = 100
+
+
+class NoVerdict(InfrastructureError):
+    """A run that ended by itself without a verdict: the device stopped it, or the machine did."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,9 @@ def _run(words: list[str], folder: Path) -> RunResult:
         raise KeyboardInterrupt
     if done.returncode not in (0, _FAILED):
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
-        raise InfrastructureError(f"{shlex.join(command)}: status {done.returncode}, {last}")
+        text = f"{shlex.join(command)}: status {done.returncode}, {last}"
+        kind = InfrastructureError if done.returncode == InputError.exit_code else NoVerdict
+        raise kind(text)
     return read_json(folder / RESULT_FILE, RunResult)
 
 

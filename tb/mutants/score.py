@@ -20,7 +20,7 @@ from driver.config import CONFIG_FILE, load_config
 from driver.errors import InfrastructureError
 from driver.results import RunResult
 from tb.mutants.activation import site_of, with_mutant
-from tb.mutants.campaign import CONFIG, first_failed, run_with
+from tb.mutants.campaign import CONFIG, NoVerdict, first_failed, run_with
 from tb.mutants.expression import Site
 from tb.mutants.runs import COUNTED, LADDER, UNITS
 from tb.mutants.sampled import line_of
@@ -82,29 +82,47 @@ def build_all(names: Iterable[str]) -> None:
 def judge(name: str, folder: Path) -> SampledResult:
     """Run the ladder until a run fails or ends without a verdict; results below `folder`.
 
-    InfrastructureError when the sound RTL comes to no verdict either.
+    A run without a verdict is repeated: a machine that is short of something seldom stops the same
+    run twice. InfrastructureError when the sound RTL does not pass a run that counts.
     """
     site = site_of(name)
     cycles: dict[tuple[str, ...], list[int | None]] = {}
     for step, arguments in enumerate(LADDER):
         if arguments == UNITS and not checks_with(name):
             continue
-        try:
-            result = run_with(name, arguments, folder / str(step))
-        except InfrastructureError as error:
+        result = _run_twice(name, arguments, folder / str(step))
+        if isinstance(result, NoVerdict):
             # Only if it is the mutant's doing: a full disk stops the sound RTL as well.
-            run_with(None, arguments, folder / f"{step}-sound")
-            said = str(error).rpartition(", ")[2]
+            _require_pass(run_with(None, arguments, folder / f"{step}-sound"))
+            said = str(result).rpartition(", ")[2]
             return SampledResult(name, site, Fate.STOPPED, arguments, said)
         if result.status == "fail":
+            _require_pass(_sound(arguments))
             blame, said = _failure(result)
             fate = Fate.CAUGHT if blame == "rtl" else Fate.MISBLAMED
             return SampledResult(name, site, fate, arguments, said)
         cycles[arguments] = _cycles(result)
     for arguments in COUNTED:
-        if cycles[arguments] != _sound_cycles(arguments):
+        if cycles[arguments] != _cycles(_require_pass(_sound(arguments))):
             return SampledResult(name, site, Fate.CYCLES, arguments)
     return SampledResult(name, site, Fate.SURVIVED)
+
+
+def _run_twice(name: str, arguments: tuple[str, ...], folder: Path) -> RunResult | NoVerdict:
+    """The result; where the run stops without a verdict, the result of another one."""
+    for attempt in ("", "-again"):
+        try:
+            return run_with(name, arguments, folder.with_name(folder.name + attempt))
+        except NoVerdict as error:
+            found = error
+    return found
+
+
+def _require_pass(sound: RunResult) -> RunResult:
+    """The same, of the sound RTL: a run that it fails finds every mutant."""
+    if sound.status != "pass":
+        raise InfrastructureError(f"{sound.reproduce}: fails without a mutant, {sound.message}")
+    return sound
 
 
 def _failure(result: RunResult) -> tuple[str, str]:
@@ -121,9 +139,9 @@ def _cycles(result: RunResult) -> list[int | None]:
 
 
 @cache
-def _sound_cycles(arguments: tuple[str, ...]) -> list[int | None]:
+def _sound(arguments: tuple[str, ...]) -> RunResult:
     with tempfile.TemporaryDirectory(prefix="npu-sound-") as folder:
-        return _cycles(run_with(None, arguments, Path(folder)))
+        return run_with(None, arguments, Path(folder))
 
 
 def share_between(found: int, of: int) -> tuple[float, float]:

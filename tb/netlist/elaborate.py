@@ -8,7 +8,7 @@ from pathlib import Path
 
 from driver.config import HwConfig
 from driver.errors import InputError
-from driver.filelist import FILELIST, read_filelist
+from driver.filelist import FILELIST, read_by, read_filelist
 from tb.netlist.yosys import yosys_version
 from tb.sim.spec import digest
 
@@ -41,6 +41,7 @@ class Elaboration:
     def key(self, *parts: str) -> str:
         """Hash of everything that decides the netlist, and of `parts`."""
         sources = read_filelist(self.filelist)
+        sources += read_by(sources)
         names = [path.name for path in sources]
         texts = [path.read_bytes() for path in sources]
         return digest([yosys_version(), self.command, *parts, *names, *texts])[:16]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from driver.config import HwConfig, load_config
-from driver.errors import InputError, NpuError
+from driver.errors import InfrastructureError, InputError, NpuError
 from driver.files import read_json
 from driver.results import write_json
 from driver.synthesis import FIGURES, BlockCost, Figure, SynthesisReport
@@ -68,6 +68,8 @@ def measure(
     cache.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".netlist-", dir=cache) as folder:
         netlist = _netlist(read, Path(folder), limit_s, progress)
+    if read.key(_SCRIPT, *_own_texts()) != key:
+        raise InfrastructureError(f"{config.name}: the sources changed while they were read")
     progress("counting")
     report = SynthesisReport(
         config=config.name,

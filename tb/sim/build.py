@@ -41,6 +41,7 @@ from tb.sim.verilate import run_verilator
 log = logging.getLogger(__name__)
 
 _LOCK_TIMEOUT_S = 1800
+_ATTEMPTS = 3
 _BINARY = "npu_sim"
 _LAYOUT = "layout.json"
 _MANIFEST = "build.json"
@@ -60,8 +61,14 @@ def _link(plan: BuildPlan, objects: Sequence[Path], folder: Path, *flags: str) -
     run_compiler(linker, ["-o", _BINARY, *flags, *names, *plan.link_flags], folder)
 
 
+class _SourcesChanged(Exception):
+    """What was built is not what the key was made of."""
+
+
 def _finish(plan: BuildPlan, objects: Sequence[Path], built: BuiltModel) -> None:
     """Link beside the final folder, then rename."""
+    if make_plan(plan.spec).key() != built.key:
+        raise _SourcesChanged
     unfinished = built.folder.with_name(f".{built.folder.name}.{os.getpid()}")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
@@ -88,8 +95,16 @@ def build(spec: BuildSpec) -> BuiltModel:
     InputError: sources that do not elaborate, a path with a space, an unknown variant.
     InfrastructureError: no Verilator, no compiler, a full disk, another builder that never ends.
     """
-    plan = make_plan(spec)
-    key = plan.key()
+    for _ in range(_ATTEMPTS):
+        try:
+            return _built(make_plan(spec))
+        except _SourcesChanged:
+            log.info("%s: the sources changed while they were read; once more", spec.label)
+    raise InfrastructureError(f"build {spec.label}: the sources change while they are read")
+
+
+def _built(plan: BuildPlan) -> BuiltModel:
+    spec, key = plan.spec, plan.key()
     root = spec.build_root
     folder = root / f"{spec.label}-{spec.variant}-{key}"
     built = BuiltModel(folder / _BINARY, folder, key, spec.variant, True, 0, 0)
@@ -123,7 +138,8 @@ def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltMode
     headers = sorted(generated.glob("*.h"))
     model = GeneratedModel(generated, keep_in_place(root_header, headers, family / _LAYOUT))
     progress("verilated")
-    store = ObjectStore(family.parent / "objects", plan.compiler, plan.spec.jobs)
+    version = plan.verilator.version
+    store = ObjectStore(family.parent / "objects", plan.compiler, version, plan.spec.jobs)
     stage = None
     if plan.variant.profiled:
         stage = _profiled(plan, model, store, progress)

@@ -58,17 +58,20 @@ def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> 
 class ObjectStore:
     """Objects by content, for any number of builders at once."""
 
-    def __init__(self, folder: Path, compiler: Compiler, jobs: int) -> None:
+    def __init__(self, folder: Path, compiler: Compiler, runtime: str, jobs: int) -> None:
+        """`runtime`: the version of the tool whose headers all files may include, which lie at the
+        same place whatever their version is."""
         self.compiled = 0
         self.reused = 0
         self._folder = folder
         self._compiler = compiler
+        self._identity = digest([compiler.identity, runtime])
         self._jobs = jobs
         folder.mkdir(parents=True, exist_ok=True)
 
     def precompiled_header(self, header: Path, name: str, flags: tuple[str, ...], key: str) -> None:
         """Make `name`.gch beside `header`, which -include `name` then finds."""
-        stored = self._folder / f"{digest([self._compiler.identity, *flags, name, key])[:32]}.gch"
+        stored = self._folder / f"{digest([self._identity, *flags, name, key])[:32]}.gch"
         if not stored.exists():
             arguments = [*flags, "-x", "c++-header", header.name]
             self._write(arguments, stored, header.parent)
@@ -122,7 +125,7 @@ class ObjectStore:
 
     def _object_path(self, unit: Unit) -> Path:
         text = _text(unit).read_bytes()
-        key = digest([self._compiler.identity, *unit.flags, unit.context, text])
+        key = digest([self._identity, *unit.flags, unit.context, text])
         return self._folder / f"{key[:32]}.o"
 
     def _write(self, arguments: Sequence[str], target: Path, folder: Path) -> None:

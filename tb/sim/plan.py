@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driver.errors import InputError
-from driver.filelist import FILELIST, read_filelist
+from driver.filelist import FILELIST, read_by, read_filelist
 from tb.sim.spec import (
     BEHAVIOURAL_ARRAY,
     HDL_FOLDER,
@@ -118,7 +118,13 @@ class BuildPlan:
     def key(self) -> str:
         """Hash of everything."""
         own = sorted([*self.own_sources, *own_headers()])
-        files = [*self.sources, *own, *REWRITES, *([TRAINING] if self.variant.profiled else [])]
+        files = [
+            *self.sources,
+            *read_by(self.sources),
+            *own,
+            *REWRITES,
+            *([TRAINING] if self.variant.profiled else []),
+        ]
         names = [os.path.relpath(path, REPOSITORY) for path in files]
         profile = [*COLLECT, *USE] if self.variant.profiled else []
         constants = [*FAST, SLOW, TRACE, *RUNTIME, *OWN, *profile]

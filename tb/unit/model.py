@@ -195,18 +195,21 @@ def _cmodel_units(inputs: _BuildInputs, folder: Path) -> list[Unit]:
     ]
 
 
-def _build_locked(inputs: _BuildInputs, folder: Path) -> None:
+def _build_locked(inputs: _BuildInputs, key: str, folder: Path) -> None:
     unfinished = folder.with_name(f".{folder.name}")
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir()
     progress = BuildProgress(f"bench {inputs.bench.name}")
     progress("Verilator reads the RTL")
     _verilate(inputs, unfinished)
-    store = ObjectStore(folder.parent / "objects", inputs.compiler, jobs=2)
+    version = inputs.verilator.version
+    store = ObjectStore(folder.parent / "objects", inputs.compiler, version, jobs=2)
     objects = store.compile(_units(inputs, unfinished), progress.compiled)
     linker = replace(inputs.compiler, command=inputs.compiler.command[-1:])
     linked = ["-o", inputs.bench.name, *(str(path) for path in objects), "-pthread"]
     run_compiler(linker, linked, unfinished)
+    if inputs.key() != key:
+        raise InfrastructureError(f"{inputs.bench.name}: the sources changed while they were read")
     shutil.rmtree(folder, ignore_errors=True)
     unfinished.rename(folder)
     store.drop_old()
@@ -219,7 +222,8 @@ def build_model(bench: BenchProgram, root: Path = BUILD_ROOT) -> Path:
     ends.
     """
     inputs = _BuildInputs(bench, find_verilator(), find_compiler())
-    folder = root / f"{bench.name}-{inputs.key()}"
+    key = inputs.key()
+    folder = root / f"{bench.name}-{key}"
     program = folder / bench.name
     if program.is_file():
         return program
@@ -227,7 +231,7 @@ def build_model(bench: BenchProgram, root: Path = BUILD_ROOT) -> Path:
         root.mkdir(parents=True, exist_ok=True)
         with FileLock(root / "lock", timeout=_LOCK_TIMEOUT_S):
             if not program.is_file():
-                _build_locked(inputs, folder)
+                _build_locked(inputs, key, folder)
     except Timeout as error:
         raise InfrastructureError(f"another build holds {root} for too long") from error
     except OSError as error:
