@@ -128,14 +128,22 @@ def draw_of(call: OpCall, found: tuple[Result, ...]) -> Draw:
     return Draw(call.arguments, call.stream, tuple(x for x in found if x is not None))
 
 
+_NUMBERS = ("number", "Optional[number]")
+"""Types of arguments that are operands, not sizes."""
+
+
 def truths(call: OpCall, **replaced: Any) -> tuple[Result, ...]:
     """The same op in float64 on the exactly widened operands; integers as they are.
 
-    Python floats are rounded to fp32 first, as both sides do. `replaced`: arguments that differ
-    from the recorded ones.
+    Python numbers beside floats are rounded to fp32 first, as both sides do. `replaced`: arguments
+    that differ from the recorded ones.
     """
     arguments = {**call.arguments, **replaced}
     schema = call.overload._schema
+    if any(isinstance(x, Tensor) and x.is_floating_point() for x in arguments.values()):
+        for a in schema.arguments:
+            if str(a.type) in _NUMBERS and type(arguments[a.name]) is int:
+                arguments[a.name] = float(np.float32(arguments[a.name]))
     positional = [arguments[a.name] for a in schema.arguments if not a.kwarg_only]
     named = {a.name: arguments[a.name] for a in schema.arguments if a.kwarg_only}
     return _run(OpCall(call.op, positional, named, call.stream), widened)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 
@@ -40,7 +41,7 @@ def test_a_wrong_conversion_is_found(
     [
         (torch.int64, [False, False, False, True, True, True, True]),
         (torch.int32, [False, True, True, True, True, True, True]),
-        (torch.uint8, [True, True, True, True, True, True, True]),
+        (torch.uint8, [False, True, True, True, True, True, True]),
         (torch.bool, [False] * 7),
     ],
     ids=str,
@@ -54,3 +55,14 @@ def test_only_floats_outside_the_integer_type_are_open(
     (expectation,) = expectations(call, (x.to(dtype),))
     assert expectation is not None
     assert expectation.npu.unbounded.tolist() == open_at
+
+
+def test_the_low_byte_of_an_int32_is_required() -> None:
+    x = torch.tensor([-1.0, 300.0, -129.5, 255.0])
+    for dtype, right in ((torch.uint8, [255, 44, 127, 255]), (torch.int8, [-1, 44, 127, -1])):
+        call = OpCall("aten._to_copy.default", (x,), {"dtype": dtype})
+        (expectation,) = expectations(call, (x.to(dtype),))
+        assert expectation is not None
+        made = np.array(right, np.float64)
+        assert expectation.admits_npu(made).all()
+        assert not expectation.admits_npu(made + 1).any()

@@ -70,7 +70,7 @@ REFUSED: list[tuple[str, tuple[Arg, ...], dict[str, Arg], tuple[TensorView, ...]
     ("exp", (X,), {}, (X, X), "results: got 2, expected 1 tensor"),
     ("sum.dim_IntList", (X, "all"), {}, (view(2),), "argument dim"),
     ("add.Tensor", (X, view(5)), {}, (X,), "shape: got (5,), expected one that broadcasts"),
-    ("add.Tensor", (INT, 1 << 40), {}, (INT,), "scalar: got 1099511627776, expected an int of"),
+    ("add.Tensor", (INT, 0.5), {}, (INT,), "scalar: got 0.5, expected an integer"),
     ("mul.Tensor", (INT, 0.5), {}, (INT,), "scalar: got 0.5, expected an integer"),
     ("pow.Tensor_Scalar", (INT, -1), {}, (INT,), "exponent: got -1, expected 0 or more"),
     ("gelu", (X,), {"approximate": "sigmoid"}, (X,), "approximate: got sigmoid"),

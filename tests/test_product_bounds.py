@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from fractions import Fraction
 
@@ -395,5 +396,5 @@ def test_results_of_another_shape_are_refused() -> None:
 
 def test_too_long_a_sum_has_no_bound() -> None:
     assert gamma(1) > 2.0**-24
-    with pytest.raises(ValueError, match="too many"):
-        gamma(2**23)
+    assert gamma(2**22) < 1
+    assert gamma(2**23) == math.inf

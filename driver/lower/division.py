@@ -63,16 +63,33 @@ def frac(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
 
 
 def _pair(
-    b: ProgramBuilder, out: TensorView, self: Operand, other: Operand
+    b: ProgramBuilder, self: Operand, other: Operand, dividend: DType, divisor: DType
 ) -> tuple[TensorView, TensorView]:
-    """Both as tensors of floats; Python numbers in the type that torch gives them."""
+    """Both as tensors of floats; Python numbers rounded to these types."""
     left, right = (
         as_float(b, x)
         if isinstance(x, TensorView)
-        else constant(b, rounded(float(x), out.dtype), DType.FP32)
-        for x in (self, other)
+        else constant(b, rounded(float(x), dtype), DType.FP32)
+        for x, dtype in ((self, dividend), (other, divisor))
     )
     return left, right
+
+
+def _quotient(
+    b: ProgramBuilder, out: TensorView, self: Operand, other: Operand
+) -> tuple[TensorView, TensorView]:
+    """Operands of a quotient: torch keeps the number that it divides by in fp32."""
+    return _pair(b, self, other, out.dtype, DType.FP32)
+
+
+def _rest(
+    b: ProgramBuilder, out: TensorView, self: Operand, other: Operand
+) -> tuple[TensorView, TensorView]:
+    """Operands of a remainder: both of the result's type, also tensors without dimensions."""
+    alone = (x for x in (self, other) if isinstance(x, TensorView) and not x.rank and out.rank)
+    narrow = {id(x): as_type(b, x, out.dtype) for x in alone}
+    self, other = (narrow.get(id(x), x) for x in (self, other))
+    return _pair(b, self, other, out.dtype, out.dtype)
 
 
 _INTEGERS = {
@@ -126,7 +143,7 @@ def _fmod(b: ProgramBuilder, left: TensorView, right: TensorView, out: TensorVie
 def fmod(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand) -> None:
     """The remainder with the sign of self, exact"""
     if is_float(out):
-        b.vector("fmod", _pair(b, out, self, other), out)
+        b.vector("fmod", _rest(b, out, self, other), out)
     else:
         _divide_integers(b, out, self, other, remainder=True, floor=False)
 
@@ -136,7 +153,7 @@ def fmod(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand) -> N
 def remainder(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand) -> None:
     """The remainder with the sign of other"""
     if is_float(out):
-        left, right = _pair(b, out, self, other)
+        left, right = _rest(b, out, self, other)
         b.vector("remainder_of_fmod", (_fmod(b, left, right, out), right), out)
     else:
         _divide_integers(b, out, self, other, remainder=True, floor=True)
@@ -146,7 +163,7 @@ def remainder(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand)
 def floor_divide(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand) -> None:
     """self ÷ other towards −∞"""
     if is_float(out):
-        left, right = _pair(b, out, self, other)
+        left, right = _quotient(b, out, self, other)
         b.vector("floor_of_fmod", (left, right, _fmod(b, left, right, out)), out)
     else:
         _divide_integers(b, out, self, other, remainder=False, floor=True)
@@ -167,6 +184,6 @@ def div_mode(
     elif rounding_mode == "floor":
         floor_divide(b, out, self, other)
     elif is_float(out):
-        b.vector("div_trunc", _pair(b, out, self, other), out)
+        b.vector("div_trunc", _quotient(b, out, self, other), out)
     else:
         _divide_integers(b, out, self, other, remainder=False, floor=False)

@@ -22,7 +22,8 @@ The NPU keeps scores and weights in fp32 for all types. torch's flash kernel rou
 16-bit operands to that type, u16·Σ p·|V| more; its plain one rounds scores as well, an error
 u16·(|s| + |max|) in the exponent.
 
-logsumexp: the largest ε, the sum's relative error, 2 ULP of the logarithm and two roundings.
+logsumexp: what the scores' errors move log Σ e^s by, the sum's relative error, 2 ULP of the
+logarithm and two roundings.
 """
 
 from __future__ import annotations
@@ -57,9 +58,10 @@ _LINEAR = 0.25
 
 @dataclass(frozen=True)
 class Scores:
-    """In float64: s with −∞ where masked, and Σ|q·k|·scale + |mask|."""
+    """In float64: s with −∞ where masked, Σ|q·k|·scale, and the same + |mask|."""
 
     true: torch.Tensor
+    product: torch.Tensor
     absolute: torch.Tensor
     values: torch.Tensor
     """|V|, a head of it per head of Q."""
@@ -74,7 +76,7 @@ def scores_of(call: OpCall) -> Scores:
     scale = call["scale"]
     scale = q.shape[-1] ** -0.5 if scale is None else float(scale)
     true = q @ k.mT * scale
-    absolute = q.abs() @ k.abs().mT * abs(scale)
+    product = absolute = q.abs() @ k.abs().mT * abs(scale)
     mask = call["attn_mask"]
     if call["is_causal"]:
         shape = true.shape[-2:]
@@ -84,7 +86,7 @@ def scores_of(call: OpCall) -> Scores:
     elif mask is not None:
         true = true + mask.double()
         absolute = absolute + finite(mask).abs()
-    return Scores(true, absolute, v.abs())
+    return Scores(true, product, absolute, v.abs())
 
 
 def score_errors(scores: Scores, depth: int, growth: int) -> torch.Tensor:
@@ -124,7 +126,7 @@ def _errors(scores: Scores, depth: int, side: _Side) -> _Errors:
     error = error + side.rounded * (s.abs() + maximum.abs())
     term = error + U * torch.where(d.isfinite(), d.abs(), 0.0) + side.exponential
     total = (p * term).sum(-1, keepdim=True) + gamma(side.roundings)
-    log_sum = (error.amax(-1, keepdim=True) + 2 * total + 8 * U).squeeze(-1)
+    log_sum = (_reach_of_log_sum(d, error) + 2 * total + 8 * U).squeeze(-1)
     last = side.growth * gamma(length + 2) + side.rounded
     wrong, largest = p * 2 * (term + total + 3 * U), p
     loose = torch.where(p.isnan() | d.isneginf(), 0.0, term).amax(-1, keepdim=True) > _LINEAR
@@ -138,6 +140,13 @@ def _errors(scores: Scores, depth: int, side: _Side) -> _Errors:
     return _Errors(
         values_of(spread) + TINY, values_of(weights) + 2 * TINY, np.asarray(values_of(log_sum))
     )
+
+
+def _reach_of_log_sum(d: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
+    """How far log Σ e^d may move with its terms: a key that weighs nothing moves nothing."""
+    least, middle, most = (x.logsumexp(-1, keepdim=True) for x in (d - error, d, d + error))
+    reach = torch.maximum(most - middle, middle - least)
+    return torch.where(middle.isfinite(), reach, 0.0)
 
 
 def _hull(d: torch.Tensor, error: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -197,7 +206,7 @@ def _overflowing(call: OpCall, scores: Scores) -> Mask:
     """Rows with a score that may overflow on the way."""
     scale = call["scale"]
     scale = call["query"].shape[-1] ** -0.5 if scale is None else abs(float(scale))
-    sums = scores.absolute.amax(-1, keepdim=True) / min(1.0, scale or 1.0)
+    sums = scores.product.amax(-1, keepdim=True) / min(1.0, scale or 1.0)
     return np.asarray(values_of(2 * sums) >= LARGEST)
 
 

@@ -25,7 +25,7 @@ def _quantized(subject: Subject) -> tuple[Expectation | None, ...]:
     (expectation,) = equal(subject)
     assert expectation is not None
     number = call["x"] if "x" in call.arguments else call["acc"]
-    return (unclaimed(expectation, ~torch.isfinite(number).numpy()),)
+    return (unclaimed(expectation, torch.isnan(number).numpy()),)
 
 
 def _dequantized(subject: Subject) -> tuple[Expectation | None, ...]:

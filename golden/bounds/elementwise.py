@@ -208,8 +208,13 @@ def _tangent(subject: Subject) -> tuple[Expectation | None, ...]:
     return (unclaimed(inside, beyond),)
 
 
-def running(terms: Callable[[OpCall], torch.Tensor], roundings: int) -> Rule:
-    """A short expression: `roundings` roundings, each of at most `terms` in magnitude."""
+def running(
+    terms: Callable[[OpCall], torch.Tensor],
+    roundings: int,
+    peak: Callable[[OpCall], torch.Tensor] | None = None,
+) -> Rule:
+    """A short expression: `roundings` roundings, each of at most `terms` in magnitude. `peak`: the
+    largest magnitude on the way, where that is another."""
 
     def rule(subject: Subject) -> tuple[Expectation | None, ...]:
         dtype = subject.answer().dtype
@@ -218,7 +223,8 @@ def running(terms: Callable[[OpCall], torch.Tensor], roundings: int) -> Rule:
         size = np.where(np.isfinite(size), size, 0.0)
         error = roundings * (U * size + TINY) * (1 + roundings * U) + SLACK * size
         other = error + (2 * unit(dtype) * size if is_short(dtype) else 0.0)
-        return (near(dtype, true, error, other, peak=size),)
+        largest = size if peak is None else values_of(peak(subject.call))
+        return (near(dtype, true, error, other, peak=np.broadcast_to(largest, true.shape)),)
 
     return rule
 

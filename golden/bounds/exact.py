@@ -7,10 +7,21 @@ here: what a float becomes that its integer type does not hold. Positions are in
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import torch
 
-from golden.bounds.expectation import Expectation, Interval, Rule, Subject, exact, unclaimed
+from golden.bounds.expectation import (
+    Admits,
+    Expectation,
+    Interval,
+    Rule,
+    Subject,
+    exact,
+    torch_open,
+    unclaimed,
+)
 from golden.formats import Mask, Values
 from golden.tensors import values_of
 
@@ -36,8 +47,19 @@ def converted(subject: Subject) -> tuple[Expectation | None, ...]:
     values = np.broadcast_to(values_of(source), expectation.true.shape)
     to_integer = not answer.is_floating_point() and answer.dtype != torch.bool
     if source.is_floating_point() and to_integer:
-        return (unclaimed(expectation, _outside(values, answer.dtype)),)
+        return (_whole(expectation, values, answer.dtype),)
     return (expectation,)
+
+
+def _whole(expectation: Expectation, values: np.ndarray, dtype: torch.dtype) -> Expectation:
+    """Floats as integers: 8-bit types take the low byte of the int32, torch is free to."""
+    outside = _outside(values, dtype)
+    if dtype.itemsize > 1 or not outside.any():
+        return unclaimed(expectation, outside)
+    beyond = _outside(values, torch.int32)
+    words = torch.from_numpy(np.where(beyond, 0, np.trunc(values)).astype(np.int64))
+    low = exact(words.to(dtype))
+    return unclaimed(torch_open(low, outside), beyond)
 
 
 def _outside(values: np.ndarray, dtype: torch.dtype) -> Mask:
@@ -67,7 +89,20 @@ def distinct(subject: Subject) -> tuple[Expectation | None, ...]:
         kinds, count = len(answers[0]), int(np.count_nonzero(unordered))
         low = np.where(unordered, kinds - count, inverse.npu.low)
         inverse = _between(answers[1], low, np.where(unordered, kinds - 1, inverse.npu.high))
+        inverse = replace(inverse, chosen=_different_at(unordered))
     return values, inverse, counts
+
+
+def _different_at(where: Mask) -> Admits:
+    """Whether the elements there are all different; others are right."""
+
+    def admits(values: Values) -> Mask:
+        _, kinds, counts = np.unique(values[where], return_inverse=True, return_counts=True)
+        right = np.ones(values.shape, np.bool_)
+        right[where] = counts[kinds] == 1
+        return right
+
+    return admits
 
 
 def _between(answer: torch.Tensor, low: Values, high: Values) -> Expectation:

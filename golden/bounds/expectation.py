@@ -77,11 +77,12 @@ class Expectation:
     signed_zeros: bool = False
     """−0 and +0 are different: the op moves bits."""
     chosen: Admits | None = None
-    """What else has to hold, where an interval per element cannot say it."""
+    """What else has to hold of the NPU's, where an interval per element cannot say it."""
 
     def admits_npu(self, values: Values) -> Mask:
         """Which of the NPU's elements are right."""
-        return self._admits(self.npu, values)
+        inside = self._admits(self.npu, values)
+        return inside if self.chosen is None else inside & self.chosen(values)
 
     def admits_torch(self, values: Values) -> Mask:
         """Which of torch's elements are as assumed."""
@@ -92,8 +93,6 @@ class Expectation:
         if self.signed_zeros and values.dtype == np.float64:
             zero = (values == 0) & (self.true == 0) & ~interval.unbounded
             inside &= ~zero | (np.signbit(values) == np.signbit(self.true))
-        if self.chosen is not None:
-            inside = inside & self.chosen(values)
         return np.asarray(inside)
 
     def reshaped(self, sizes: tuple[int, ...]) -> Expectation:

@@ -24,7 +24,6 @@ import numpy as np
 import torch
 
 from driver.runtime.torch_types import NPU_TYPES
-from golden.bounds.elementwise import true_of
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import (
     TINY,
@@ -38,6 +37,7 @@ from golden.bounds.expectation import (
     unclaimed,
     unit,
 )
+from golden.calls import truths
 from golden.formats import FLOAT_FORMATS, Floats, Mask
 from golden.tensors import values_of
 
@@ -73,7 +73,10 @@ def _product(running: bool) -> Rule:
         finite = torch.where(factors.isfinite() & (factors != 0), factors, 1.0)
         largest = _along(subject, finite.clamp(min=1.0), running)
         least = _along(subject, finite.clamp(max=1.0), running)
-        true = _overflown(true_of(subject), least, gamma(count + 1))
+        source = subject.call["self"].to(dtype)  # torch and NPU convert first
+        (wide,) = truths(subject.call, self=source)
+        assert wide is not None
+        true = _overflown(values_of(wide).astype(np.float64), least, gamma(count + 1))
         size = np.abs(np.where(np.isfinite(true), true, 0.0))
         error = gamma(count + 1) * size
         error = error + np.where(least < _LEAST, count * TINY * np.minimum(largest, _LARGEST), 0.0)

@@ -34,6 +34,8 @@ def _added(subject: Subject) -> tuple[Expectation | None, ...]:
     }
     (size,) = truths(call, **{name: finite(x).abs() for name, x in floats.items()})
     ones: dict[str, object] = {name: torch.ones_like(x) for name, x in floats.items()}
+    if "self" in ones and len(ones) > 1 and call.arguments.get("reduce") != "prod":
+        ones["self"] = torch.zeros_like(floats["self"])  # what nothing is added to stays as it is
     shared = bool(call.arguments.get("scale_grad_by_freq"))
     (hits,) = truths(call, **ones | ({"scale_grad_by_freq": False} if shared else {}))
     assert size is not None

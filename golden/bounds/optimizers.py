@@ -11,7 +11,7 @@ the product and the sum once together: 4·u·(|a| + |v·b·c|) + 2^-149·(1 + |c
 well, or multiplies b and c first: 5·u and 2^-149·(2 + |c| + |v|).
 
 *lerp*: a + w·(b − a), from |w| = ½ on b − (1 − w)·(b − a): the difference, 1 − w, and the product
-and the sum, at most 4 roundings of (|a| + |b|)·(1 + |w|).
+and the sum, at most 4 roundings of |a| + |w|·(|a| + |b|), or of |b| + |1 − w|·(|a| + |b|).
 """
 
 from __future__ import annotations
@@ -70,9 +70,22 @@ def _addcmul(subject: Subject) -> tuple[Expectation | None, ...]:
     return (near(dtype, true, left, right, peak=top),)
 
 
-def _lerp(call: OpCall) -> torch.Tensor:
-    a, b, w = (torch.as_tensor(widened(call[n])).abs() for n in ("self", "end", "weight"))
+def _apart(call: OpCall) -> torch.Tensor:
+    """The terms of the difference, times a weight beyond 1."""
+    a, b, w = (finite(torch.as_tensor(call[n])).abs() for n in ("self", "end", "weight"))
     return (a + b) * (1 + w)
 
 
-RULES: dict[str, Rule] = {"addcdiv": _addcdiv, "addcmul": _addcmul, "lerp": running(_lerp, 4)}
+def _lerp(call: OpCall) -> torch.Tensor:
+    a, b = (torch.as_tensor(widened(call[n])).abs() for n in ("self", "end"))
+    signed = torch.as_tensor(widened(call["weight"]), dtype=torch.float64)
+    w = signed.abs()
+    near, far = a + w * (a + b), b + (1 - signed).abs() * (a + b)
+    return torch.where(w < 0.5, near, far)
+
+
+RULES: dict[str, Rule] = {
+    "addcdiv": _addcdiv,
+    "addcmul": _addcmul,
+    "lerp": running(_lerp, 4, _apart),
+}

@@ -29,8 +29,14 @@ def sorted_positions(subject: Subject) -> tuple[Expectation | None, ...]:
 def selected(subject: Subject) -> tuple[Expectation | None, ...]:
     """topk: values, and distinct positions that hold them."""
     values, positions = subject.answer(0), subject.answer(1)
-    source, dim = subject.call["self"], subject.call["dim"]
-    return exact(values), _holding(source, values, positions, dim)
+    call, source, dim = subject.call, subject.call["self"], subject.call["dim"]
+    if source.dim() == 0 or call["sorted"]:
+        return exact(values), _holding(source, values, positions, dim)
+    # The NPU's are sorted all the same; torch's own order is open.
+    ordered = torch.topk(source, call["k"], dim, call["largest"], sorted=True).values
+    wanted = exact(ordered)
+    free = Expectation(wanted.true, wanted.npu, exact(values).npu)
+    return free, _holding(source, ordered, positions, dim)
 
 
 def selected_one(subject: Subject) -> tuple[Expectation | None, ...]:

@@ -33,6 +33,7 @@ from golden.bounds.expectation import (
     U,
     gamma,
     is_short,
+    least,
     near,
     unit,
 )
@@ -53,7 +54,7 @@ def dims_of(call: OpCall) -> tuple[int, ...]:
     """The reduced dimensions, none of them negative."""
     rank = call["self"].dim()
     dim = call.arguments.get("dim")
-    if dim is None or dim == []:
+    if dim is None or (not isinstance(dim, int) and not dim):
         return tuple(range(rank))
     listed = [dim] if isinstance(dim, int) else dim
     return tuple(d % max(rank, 1) for d in listed if rank)
@@ -97,8 +98,16 @@ def _sum(subject: Subject) -> tuple[Expectation | None, ...]:
     absolute = rows.total(rows.values.abs())
     tiny = TINY * (rows.count + 1)
     npu = gamma(rows.npu_roundings) * absolute + tiny
-    other = gamma(rows.count + 1) * absolute + tiny
+    other = gamma(rows.count + 1) * absolute + tiny + _narrowed(subject, absolute, rows.count)
     return (near(dtype, true_of(subject), npu, other, peak=absolute),)
+
+
+def _narrowed(subject: Subject, absolute: Floats, count: int) -> Floats | float:
+    """What torch loses that converts the terms to a 16-bit type first; the NPU does not."""
+    dtype = subject.answer().dtype
+    if not is_short(dtype) or subject.call["self"].dtype is dtype:
+        return 0.0
+    return unit(dtype) * absolute + count * least(dtype)
 
 
 def _mean(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -167,7 +176,8 @@ def _cumsum(subject: Subject) -> tuple[Expectation | None, ...]:
     grown = values_of(place) * U
     error = grown / (1 - grown) * values_of(absolute) * (1 + SLACK) + TINY
     error = error + SLACK * values_of(absolute)
-    return (near(dtype, true, error, peak=values_of(absolute)),)
+    other = error + _narrowed(subject, values_of(absolute), call["self"].shape[call["dim"]])
+    return (near(dtype, true, error, other, peak=values_of(absolute)),)
 
 
 def _logsumexp(subject: Subject) -> tuple[Expectation | None, ...]:

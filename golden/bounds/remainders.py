@@ -71,10 +71,31 @@ def floored(subject: Subject) -> tuple[Expectation | None, ...]:
     answer = exact(subject.answer())
     if not subject.answer().is_floating_point():
         return (answer,)
+    other, dividend = subject.call["other"], subject.call["self"]
+    if is_short(subject.answer().dtype) and _is_wide(dividend, other):
+        return (_by_number(subject, dividend, other),)
     x, y = _operands(subject)
     if is_short(subject.answer().dtype):
         answer = _short_floored(subject, x, y)
     return (unclaimed(answer, _beyond(x, y)),)
+
+
+def _is_wide(dividend: object, divisor: object) -> bool:
+    """Whether the divisor stays fp32 beside 16-bit numbers: a number, or a tensor without
+    dimensions beside one with some."""
+    if not isinstance(divisor, torch.Tensor):
+        return True
+    ranked = isinstance(dividend, torch.Tensor) and dividend.dim() > 0
+    return ranked and divisor.dim() == 0
+
+
+def _by_number(subject: Subject, dividend: object, divisor: object) -> Expectation:
+    """The quotient of fp32, which is exact to the last bit, rounded once more."""
+    mode = subject.call.arguments.get("rounding_mode", "floor")
+    left, right = (torch.as_tensor(x).to(torch.float32) for x in (dividend, divisor))
+    true = values_of(torch.div(left, right, rounding_mode=mode)).astype(np.float64)
+    made = near(subject.answer().dtype, true, 0.0)
+    return unclaimed(made, _beyond(*(values_of(x).astype(np.float64) for x in (left, right))))
 
 
 def _short_floored(subject: Subject, x: Floats, y: Floats) -> Expectation:

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Answers that were admitted and are wrong, and right ones that were refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+
+from golden.calls import OpCall, answers
+from golden.judge import Verdict, judge
+from golden.tensors import tensor_bits
+
+HALF, BF = torch.float16, torch.bfloat16
+
+
+def verdict_on(call: OpCall, made: Sequence[Any]) -> Verdict:
+    bits = [tensor_bits(x) if isinstance(x, torch.Tensor) else None for x in made]
+    return judge(call, bits, None, 16)
+
+
+def changed(made: Sequence[Any], output: int, change: Callable[[torch.Tensor], None]) -> list[Any]:
+    """The same results with another one in place of one of them."""
+    found = [x.clone() if isinstance(x, torch.Tensor) else x for x in made]
+    change(found[output])
+    return found
+
+
+def attention(value: float) -> OpCall:
+    torch.manual_seed(1)
+    q, k, v = torch.randn(3, 1, 2, 4, 8)
+    mask = torch.zeros(4, 4).masked_fill(~torch.ones(4, 4, dtype=torch.bool).tril(), value)
+    mask[:, 0] = value  # a column of padding: each row has a masked key
+    mask[0, 0] = 0.0
+    name = "aten._scaled_dot_product_flash_attention_for_cpu.default"
+    return OpCall(name, (q, k, v, 0.0, False), {"attn_mask": mask})
+
+
+@pytest.mark.parametrize("value", [torch.finfo(torch.float32).min, -1e9, -1e4])
+def test_attention_with_a_large_mask_is_judged(value: float) -> None:
+    call = attention(value)
+    made = answers(call)
+    right = verdict_on(call, made)
+    assert right.ok
+    assert right.comparison.unbounded == 0
+
+    def rows(x: torch.Tensor) -> None:
+        x[..., :3, :] = 7.0
+
+    assert not verdict_on(call, changed(made, 0, rows)).ok
+    assert not verdict_on(call, changed(made, 1, lambda x: x.add_(0.01).zero_())).ok
+
+
+WRONG: dict[str, tuple[OpCall, int, Callable[[torch.Tensor], None]]] = {
+    "lerp by a little": (
+        OpCall("aten.lerp.Scalar", (torch.tensor([1.0]), torch.tensor([1e9]), 1e-6)),
+        0,
+        lambda x: x.fill_(800.0).add_(0),
+    ),
+    "lerp to the end": (
+        OpCall("aten.lerp.Scalar", (torch.tensor([1e9]), torch.tensor([1.0]), 1.0)),
+        0,
+        lambda x: x.fill_(100.0).add_(0),
+    ),
+    "what nothing is added to": (
+        OpCall(
+            "aten.index_put.default",
+            (torch.ones(4, 2, dtype=BF), [torch.tensor([0])], torch.zeros(1, 2, dtype=BF), True),
+        ),
+        0,
+        lambda x: x[3].fill_(1.0078125).sum(),
+    ),
+    "a low byte": (
+        OpCall("aten._to_copy.default", (torch.tensor([-1.0, 300.0]),), {"dtype": torch.uint8}),
+        0,
+        lambda x: x.fill_(77).sum(),
+    ),
+    "one place for two NaN": (
+        OpCall(
+            "aten._unique2.default",
+            (torch.tensor([1.0, float("nan"), float("nan")]), True, True, True),
+        ),
+        1,
+        lambda x: x.copy_(torch.tensor([0, 2, 2])).sum(),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_answer_is_refused(name: str) -> None:
+    call, output, change = WRONG[name]
+    made = answers(call)
+    assert verdict_on(call, made).ok
+    assert not verdict_on(call, changed(made, output, change)).ok
+
+
+def _random(*sizes: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(*sizes, generator=torch.Generator().manual_seed(3)).to(dtype)
+
+
+RIGHT: dict[str, OpCall] = {
+    "times a large integer": OpCall("aten.mul.Scalar", (_random(200), 123456789)),
+    "plus a large integer": OpCall("aten.add.Scalar", (_random(200), 16777217)),
+    "a product in bf16": OpCall("aten.prod.dim_int", (_random(50, 6), 1), {"dtype": BF}),
+    "running products in fp16": OpCall(
+        "aten.cumprod.default", (_random(50, 6), 1), {"dtype": HALF}
+    ),
+    "a sum in fp16": OpCall("aten.sum.dim_IntList", (_random(50, 60), [1]), {"dtype": HALF}),
+    "running sums in bf16": OpCall("aten.cumsum.default", (_random(50, 60), 1), {"dtype": BF}),
+    "a sum of all": OpCall("aten.sum.dim_IntList", (_random(3, 4), ())),
+    "// a number in fp16": OpCall("aten.floor_divide.Scalar", (_random(50, dtype=HALF), 0.1)),
+    "÷ a number in bf16": OpCall(
+        "aten.div.Scalar_mode", (_random(50, dtype=BF), 0.1), {"rounding_mode": "trunc"}
+    ),
+}
+
+
+NARROWED = (
+    *("a product in bf16", "running products in fp16", "a sum in fp16", "running sums in bf16"),
+)
+"""torch rounds to 16 bits on the way, the NPU does not: its own answer is nearer."""
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_answer_of_torch_is_admitted_of_torch(name: str) -> None:
+    verdict = verdict_on(RIGHT[name], answers(RIGHT[name]))
+    assert verdict.comparison.torch_violations == 0
+    if name not in NARROWED:
+        assert verdict.ok
+
+
+def test_the_first_few_are_sorted_also_where_torch_leaves_their_order_open() -> None:
+    call = OpCall("aten.topk.default", (_random(4, 50), 5, -1, True, False))
+    assert verdict_on(call, torch.topk(call["self"], 5, sorted=True)).ok
