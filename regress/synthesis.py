@@ -53,8 +53,10 @@ def run_synthesis(console: Console, options: SynthesisOptions) -> int:
     known = load_configs(config_file)
     if config is not None:
         load_config(config_file, config)
-    names = (config,) if config else tuple(name for name in CONFIGS if name in known)
-    if record and config_file != CONFIG_FILE:
+    own = config_file == CONFIG_FILE
+    listed = tuple(name for name in CONFIGS if name in known) if own else tuple(known)
+    names = (config,) if config else listed
+    if record and not own:
         raise InputError("command line", "config_file", config_file, f"{CONFIG_FILE} to record")
     folder = (options.out or OUT / "synth").absolute()
     reports = _measured(
@@ -69,8 +71,8 @@ def run_synthesis(console: Console, options: SynthesisOptions) -> int:
     page = write_synthesis_page(folder, reports)
     say(f"page: {page}")
     bad = [f"{one.config}: a latch: {latch}" for one in reports for latch in one.latches]
-    former = baseline.recorded()
-    moved = [] if record else baseline.moved(former, reports)
+    former = baseline.recorded() if own else None
+    moved = [] if record or not own else baseline.moved(former, reports)
     notes = [] if record else baseline.without_fpga(former, reports)
     for line in (*bad, *moved, *notes):
         say(line)

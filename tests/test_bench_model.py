@@ -25,10 +25,11 @@ def test_the_array_takes_a_row_of_so_many_elements_for_so_many_columns_at_once()
 
 
 def test_the_bound_is_the_array_or_the_bus() -> None:
-    cost = OpCost("conv", 100, 60, 6400, 3201, 64)
+    cost = OpCost("conv", 100, 60, 6400, 3201, 640, 64)
     assert cost.bound == 60
-    assert OpCost("conv", 100, 10, 6400, 3201, 64).bound == 51
-    assert "traffic 2.00 × least" in str(cost)
+    assert OpCost("conv", 100, 10, 6400, 3201, 640, 64).bound == 51
+    assert OpCost("copy", 100, 10, 6400, 3200, 3201, 64).bound == 51
+    assert "traffic 1.67 × least" in str(cost)
     assert "bound 60 (array 60)" in str(cost)
 
 

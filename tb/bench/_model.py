@@ -21,6 +21,7 @@ from golden.formats import Bits
 from tb.ops.capsules import is_free
 from tb.ops.case import Case, recorded_case
 from tb.ops.chain import Chain
+from tb.ops.cost import bytes_of
 from tb.ops.pair import DevicePair, PairResult
 from tb.sim.spec import REPOSITORY
 
@@ -36,18 +37,22 @@ class OpCost:
     array_cycles: int
     """The least that the array needs for its products."""
     moved_bytes: int
-    least_bytes: int
-    """Every element that the op reads or writes, once."""
+    read_bytes: int
+    """Every element that the op reads, once."""
+    written_bytes: int
+    """Every element that it writes, once."""
     bus_bytes: int
     """Of one beat."""
 
     @property
     def bound(self) -> int:
-        """Cycles that no schedule can do without: those of the array, or of the bus."""
-        return max(self.array_cycles, -(-self.least_bytes // self.bus_bytes))
+        """Cycles that no schedule can do without: those of the array, or of the bus, which moves a
+        beat in each direction per cycle."""
+        most = max(self.read_bytes, self.written_bytes)
+        return max(self.array_cycles, -(-most // self.bus_bytes))
 
     def __str__(self) -> str:
-        traffic = self.moved_bytes / self.least_bytes
+        traffic = self.moved_bytes / (self.read_bytes + self.written_bytes)
         return (
             f"{self.name}: {self.cycles:,} cycles, bound {self.bound:,} (array "
             f"{self.array_cycles:,}), traffic {traffic:.2f} × least"
@@ -73,12 +78,14 @@ def _cost(pair: DevicePair, config: HwConfig, case: Case) -> OpCost:
     records = result.rtl.records
     start = min((record.start_cycle for record in records), default=0)
     beat = config.bus_bits // 8
+    written = sum(bytes_of(view) for view in result.results if view is not None)
     return OpCost(
         name=f"{case.module} {case.op.split('.')[1]}",
         cycles=max((record.end_cycle for record in records), default=0) - start,
         array_cycles=array_cycles(result.packets, config.array_size),
         moved_bytes=beat * sum(record.read_beats + record.write_beats for record in records),
-        least_bytes=result.compulsory_bytes,
+        read_bytes=result.compulsory_bytes - written,
+        written_bytes=written,
         bus_bytes=beat,
     )
 

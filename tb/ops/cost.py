@@ -87,11 +87,11 @@ def compulsory_bytes(
     table = _TABLES.get(op)
     read = {view for at, arg in enumerate(args) if at != table for view in views_in([arg])}
     read |= set(views_in(kwargs.values()))
-    looked_up = sum(map(_bytes, written)) if table is not None else 0
-    return sum(map(_bytes, read)) + looked_up + sum(map(_bytes, written))
+    looked_up = sum(map(bytes_of, written)) if table is not None else 0
+    return sum(map(bytes_of, read)) + looked_up + sum(map(bytes_of, written))
 
 
-def _bytes(view: TensorView) -> int:
-    """Of the view's elements, a repeated one counted once."""
+def bytes_of(view: TensorView) -> int:
+    """Bytes of the view's elements, a repeated one counted once."""
     own = (size if step else 1 for size, step in zip(view.sizes, view.strides, strict=True))
     return prod(own) * DTYPE_BYTES[view.dtype] if view.count else 0
