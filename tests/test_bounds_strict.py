@@ -53,6 +53,40 @@ def test_attention_with_a_large_mask_is_judged(value: float) -> None:
     assert not verdict_on(call, changed(made, 1, lambda x: x.add_(0.01).zero_())).ok
 
 
+@pytest.mark.parametrize("value", [torch.finfo(torch.float32).min, -1e9])
+def test_attention_backward_with_a_large_mask_is_judged(value: float) -> None:
+    call = attention(value)
+    out, lse = answers(call)
+    grad = torch.ones_like(out)
+    given = (grad, *call.args[:3], out, lse, 0.0, False)
+    name = "aten._scaled_dot_product_flash_attention_for_cpu_backward.default"
+    backward = OpCall(name, given, {"attn_mask": call["attn_mask"]})
+    made = answers(backward)
+    right = verdict_on(backward, made)
+    assert right.ok
+    assert right.comparison.unbounded == 0
+    assert not verdict_on(backward, changed(made, 2, lambda x: x[..., :2, :].fill_(7.0).sum())).ok
+
+
+def test_a_row_with_an_infinity_is_normalised_to_nan() -> None:
+    x = torch.ones(2, 4)
+    x[0, 1] = torch.inf
+    call = OpCall("aten.native_layer_norm.default", (x, [4], None, None, 1e-5))
+    made = answers(call)
+    assert verdict_on(call, made).ok
+    for output in (0, 2):
+        assert not verdict_on(call, changed(made, output, lambda x: x[0].fill_(0.5).sum())).ok
+
+
+def test_a_logit_that_is_nan_makes_the_loss_one() -> None:
+    for reduction in (0, 1):
+        given = (torch.tensor([float("nan"), 1.0]), torch.zeros(2), None, None, reduction)
+        call = OpCall("aten.binary_cross_entropy_with_logits.default", given)
+        made = answers(call)
+        assert verdict_on(call, made).ok
+        assert not verdict_on(call, changed(made, 0, lambda x: x.fill_(0.1).sum())).ok
+
+
 WRONG: dict[str, tuple[OpCall, int, Callable[[torch.Tensor], None]]] = {
     "lerp by a little": (
         OpCall("aten.lerp.Scalar", (torch.tensor([1.0]), torch.tensor([1e9]), 1e-6)),

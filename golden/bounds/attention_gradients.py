@@ -89,14 +89,16 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
     npu = _Side(roundings(depth) + 1, 1, 4 * U, 0.0)
     other = _Side(depth + 1, 2, 8 * U, short)
     lost = call["logsumexp"].double().unsqueeze(-1)
-    far = (scores.true - lost).abs()
-    power = (scores.true - lost).exp()
+    exponent = scores.true - lost
+    far, power = exponent.abs(), exponent.exp()
     apart = x.g @ x.v.mT - (x.g * x.out).sum(-1, keepdim=True)
     sides = []
     for side in (npu, other):
         error = score_errors(scores, depth, side.growth)
         eta = error + U * torch.where(far.isfinite(), far, 0.0) + side.exponential
-        off_p = power * (torch.expm1(eta) + side.rounded) + TINY
+        small = power * torch.expm1(eta.clamp(max=1.0))
+        grown = torch.where(eta < 1, small, (exponent + eta).exp() - power)  # no 0·∞
+        off_p = grown + power * side.rounded + TINY
         sides.append(_errors(x, side, power, off_p, apart))
     sizes = _sizes(x, power, apart)
     largest = float(max(power.max(), (power * apart.abs()).max()))

@@ -166,12 +166,12 @@ def _reduced(call: OpCall, elements: torch.Tensor) -> torch.Tensor:
 
 
 def _odd(call: OpCall) -> torch.Tensor:
-    """Elements with an operand that is not finite: formulas differ in what they make of it."""
+    """Elements with an infinite operand: formulas differ in what they make of it."""
     given = [call.arguments.get(name) for name in ("self", "target", "weight", "pos_weight")]
     found = torch.zeros((), dtype=torch.bool)
     for value in given:
         if isinstance(value, torch.Tensor):
-            found = found | ~value.isfinite()
+            found = found | value.isinf()
     return found
 
 

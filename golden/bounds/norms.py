@@ -137,8 +137,11 @@ def _standardised(
         limit = (peak if at == 0 else rows.spread + rows.absolute).reshape(true.shape)
         torch_error = errors[1] + short_error(result, true)
         made = near(result.dtype, true, errors[0], torch_error, peak=limit)
-        odd = np.broadcast_to(rows.infinite | (affine if at == 0 else False), shape)
-        odd = odd.reshape(true.shape)
+        # ∞ − ∞ is NaN in every formula, but the mean may be either.
+        open_rows = np.broadcast_to(rows.infinite, shape).reshape(true.shape)
+        odd = open_rows if at == 1 else open_rows & ~np.isnan(true)
+        if at == 0:
+            odd = odd | np.broadcast_to(affine, shape).reshape(true.shape)
         found.append(unclaimed(made, odd))
     return tuple(found)
 
