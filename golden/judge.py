@@ -145,7 +145,11 @@ def judge(
     An output that is no tensor is None. `array_size` is the side of the tiles in failures.
     UnsupportedOp when there is no rule for the op.
     """
-    outputs = _outputs(call, cmodel, rtl, array_size)
+    found = answers(call)
+    other = _other_size(found, cmodel)
+    if other is not None:
+        return other
+    outputs = _outputs(call, found, cmodel, rtl, array_size)
     parts = [compare(output.expectation, output.npu, output.torch) for output in outputs]
     comparison = joined(parts)
     blame, failure = _found(outputs, comparison) or ("none", None)
@@ -167,13 +171,34 @@ def judge(
     )
 
 
+def _other_size(found: Sequence[Result], made: Sequence[Bits | None]) -> Verdict | None:
+    """The verdict on a result whose size depends on values, and is another than torch's."""
+    for number, (answer, bits) in enumerate(zip(found, made, strict=False)):
+        if answer is None or bits is None or bits.size == answer.numel():
+            continue
+        failure = Failure(
+            element=(),
+            tile=None,
+            expected_bits=f"{answer.numel():#x}",
+            actual_bits=f"{bits.size:#x}",
+            expected=float(answer.numel()),
+            actual=float(bits.size),
+            cycle=None,
+            detail=f"{bits.size} elements, torch has {answer.numel()}",
+            output=number,
+        )
+        nothing: tuple[Floats | None, ...] = (None,) * len(made)
+        return Verdict("lowering", 0, Comparison(), failure, nothing, by_integers=False)
+    return None
+
+
 def _outputs(
     call: OpCall,
+    found: tuple[Result, ...],
     cmodel: Sequence[Bits | None],
     rtl: Sequence[Bits | None] | None,
     array_size: int,
 ) -> list[_Output]:
-    found = answers(call)
     expected = expectations(call, found)
     outputs = []
     for number, (answer, expectation) in enumerate(zip(found, expected, strict=True)):

@@ -168,3 +168,12 @@ def test_the_answer_of_torch_is_admitted_of_torch(name: str) -> None:
 def test_the_first_few_are_sorted_also_where_torch_leaves_their_order_open() -> None:
     call = OpCall("aten.topk.default", (_random(4, 50), 5, -1, True, False))
     assert verdict_on(call, torch.topk(call["self"], 5, sorted=True)).ok
+
+
+def test_a_wrong_count_is_a_failure_of_the_op() -> None:
+    call = OpCall("aten.nonzero.default", (torch.tensor([0, 3, 0, 5]),))
+    assert verdict_on(call, answers(call)).ok
+    verdict = verdict_on(call, [torch.tensor([[1]])])
+    assert verdict.blame == "lowering"
+    assert verdict.failure is not None
+    assert verdict.failure.detail == "1 elements, torch has 2"
