@@ -177,3 +177,16 @@ def test_a_wrong_count_is_a_failure_of_the_op() -> None:
     assert verdict.blame == "lowering"
     assert verdict.failure is not None
     assert verdict.failure.detail == "1 elements, torch has 2"
+
+
+def test_one_infinite_gradient_of_a_norm_leaves_no_number_in_its_row() -> None:
+    x, grad = _random(3, 8), _random(3, 8).flip(0)
+    grad[1, 2] = torch.inf
+    mean, root = x.mean(1, keepdim=True), x.var(1, correction=0, keepdim=True).add(1e-5).rsqrt()
+    given = (grad, x, [8], mean, root, None, None, [True, False, False])
+    call = OpCall("aten.native_layer_norm_backward.default", given)
+    normal = (x - mean) * root
+    own = (grad - normal * (grad * normal).mean(1, True) - grad.mean(1, True)) * root
+    made = [own if at == 0 else x for at, x in enumerate(answers(call))]
+    assert verdict_on(call, made).failure is None
+    assert not verdict_on(call, changed(made, 0, lambda x: x[1].fill_(0.5).sum())).ok
