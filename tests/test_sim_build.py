@@ -25,7 +25,6 @@ from tb import training
 from tb.sim import build as build_module
 from tb.sim import toolchain
 from tb.sim.build import build
-from tb.sim.objects import ObjectStore, Unit
 from tb.sim.plan import BuildPlan, make_plan
 from tb.sim.spec import (
     BEHAVIOURAL_ARRAY,
@@ -145,18 +144,6 @@ def test_what_a_source_includes_is_part_of_the_key(project: BuildSpec) -> None:
     (folder / "defs.svh").write_text("// 3\n")
     keys.add(make_plan(project).key())
     assert len(keys) == 4
-
-
-def test_an_object_depends_on_the_version_of_the_headers_it_may_include(tmp_path: Path) -> None:
-    (tmp_path / "a.cpp").write_text("int a() { return 1; }\n")
-    unit = Unit(Path("a.cpp"), (), "", tmp_path)
-    stores = [
-        ObjectStore(tmp_path / "objects", toolchain.find_compiler(), version, 1)
-        for version in ("5.48", "5.49")
-    ]
-    objects = [store.compile([unit])[0] for store in stores]
-    assert objects[0] != objects[1]
-    assert [store.compiled for store in stores] == [1, 1]
 
 
 def test_key_depends_on_everything_that_decides_the_simulator(project: BuildSpec) -> None:
