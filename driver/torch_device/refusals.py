@@ -120,9 +120,8 @@ def _require_types(
 
 
 def _named(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(zip((a.name for a in arrived.op._schema.arguments), args, strict=False)) | {
-        **kwargs
-    }
+    names = (a.name for a in arrived.op._schema.arguments)
+    return {**dict(zip(names, args, strict=False)), **kwargs}
 
 
 def _require_divisor(dividend: Any, divisor: Any) -> None:
