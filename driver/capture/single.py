@@ -6,7 +6,7 @@ Owns making such capsules. Does not know what they are used for.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,7 @@ from driver.capture.recorder import capture
 from driver.capture.tensors import to_torch
 from driver.errors import InputError
 from driver.random_stream import RandomStream
+from driver.schemas import written_tensors
 
 Array = npt.NDArray[Any]
 
@@ -77,7 +78,12 @@ def single_call(name: str, calls: Sequence[Call], seed: int = 0) -> Capsule:
     """
     steps = torch.nn.ModuleList(_Caller(call) for call in calls)
     inputs = [arg for call in calls for arg in call.args if isinstance(arg, torch.Tensor)]
-    before = [(x, x.clone()) for call in calls for x in _written(call)]
+    # The arguments that a call writes to are the caller's, and stay as they are.
+    before = [
+        (x, x.clone())
+        for call in calls
+        for x in written_tensors(overload(call.op), call.args, call.kwargs)
+    ]
     try:
         capsule = capture(_Sequence(steps), inputs, name=name, seed=seed)
     except (RuntimeError, TypeError, IndexError, ValueError) as error:
@@ -91,17 +97,6 @@ def single_call(name: str, calls: Sequence[Call], seed: int = 0) -> Capsule:
         raise InputError(name, "ops", " ".join(made), f"{' '.join(wanted)} as such")
     ops = [_as_it_was(op, call) for op, call in zip(capsule.ops, calls, strict=True)]
     return _with_ops(capsule, tuple(ops))
-
-
-def _written(call: Call) -> Iterator[torch.Tensor]:
-    """The arguments that the call writes to. They are the caller's, and stay as they are."""
-    arguments = overload(call.op)._schema.arguments
-    named = dict(zip((a.name for a in arguments), call.args, strict=False)) | {**call.kwargs}
-    for a in arguments:
-        if a.alias_info is not None and a.alias_info.is_write:
-            value = named.get(a.name)
-            items = value if isinstance(value, list | tuple) else (value,)
-            yield from (x for x in items if isinstance(x, torch.Tensor))
 
 
 class _Sequence(torch.nn.Module):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.lower import long
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_type, constant, is_float
+from driver.lower.convert import as_type, constant, require_integers
 from driver.lower.elementwise import whole
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
@@ -23,35 +23,28 @@ def _shift(direction: str) -> RuleFunction:
         self: TensorView | Scalar,
         other: TensorView | Scalar,
     ) -> None:
-        if is_float(out):
-            raise b.unsupported("dtype", out.dtype.name, "an integer type")
-        x = _integers(b, self, out.dtype)
+        require_integers(b, out, self, other)
+        x = self if isinstance(self, TensorView) else constant(b, whole(b, self), out.dtype)
         if not isinstance(other, TensorView):
-            count_of_type = wrapped(whole(b, other), out.dtype)
-            other = count_of_type if 0 <= count_of_type < _BEYOND else _BEYOND
+            places = wrapped(whole(b, other), out.dtype)
+            places = places if 0 <= places < _BEYOND else _BEYOND
+            count = constant(b, places, DType.INT32)
         elif not other.rank and x.rank:  # counts as a number of the other's type
-            other = as_type(b, other, out.dtype)
-        count = _integers(b, other, DType.INT32)
+            count = as_type(b, other, out.dtype)
+        else:
+            count = other
         if is_long(out):
             shifted = long.shift_left if direction == "left" else long.shift_right
             shifted(b, out, x, count)
             return
-        places = long.shift_counts(b, count) if is_long(count) else count
-        b.vector(f"int_shift_{direction}", (x, places), out)
+        count = long.shift_counts(b, count) if is_long(count) else count
+        b.vector(f"int_shift_{direction}", (x, count), out)
 
     return rule
 
 
 _BEYOND = 64
 """A count that leaves nothing of any type."""
-
-
-def _integers(b: ProgramBuilder, value: TensorView | Scalar, dtype: DType) -> TensorView:
-    if not isinstance(value, TensorView):
-        return constant(b, whole(b, value), dtype)
-    if is_float(value):
-        raise b.unsupported("dtype", value.dtype.name, "an integer type")
-    return value
 
 
 for _name, _short in (("left", "l"), ("right", "r")):

@@ -16,6 +16,7 @@ from driver.lower.convert import (
     constant,
     convert,
     is_float,
+    require_integers,
 )
 from driver.lower.elementwise import whole
 from driver.lower.long_views import is_long, words
@@ -147,9 +148,7 @@ def _bitwise(name: str) -> RuleFunction:
     def rule(
         b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView | Scalar
     ) -> None:
-        for view in (out, self, other):
-            if isinstance(view, TensorView) and is_float(view):
-                raise b.unsupported("dtype", view.dtype.name, "an integer type")
+        require_integers(b, out, self, other)
         if not isinstance(other, TensorView):
             wide = DType.INT64 if is_long(out) else DType.INT32
             other = constant(b, whole(b, other), wide)

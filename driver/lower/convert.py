@@ -96,6 +96,13 @@ def require_numbers(b: ProgramBuilder, view: TensorView) -> None:
         raise b.unsupported("dtype", "bool", "a type of numbers")
 
 
+def require_integers(b: ProgramBuilder, *views: object) -> None:
+    """Refuse tensors of floats; numbers are not looked at."""
+    for view in views:
+        if isinstance(view, TensorView) and is_float(view):
+            raise b.unsupported("dtype", view.dtype.name, "an integer type")
+
+
 def constant(
     b: ProgramBuilder, value: Scalar, dtype: DType, *, boolean: bool = False
 ) -> TensorView:

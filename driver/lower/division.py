@@ -86,10 +86,13 @@ def _rest(
     b: ProgramBuilder, out: TensorView, self: Operand, other: Operand
 ) -> tuple[TensorView, TensorView]:
     """Operands of a remainder: both of the result's type, also tensors without dimensions."""
-    alone = (x for x in (self, other) if isinstance(x, TensorView) and not x.rank and out.rank)
-    narrow = {id(x): as_type(b, x, out.dtype) for x in alone}
-    self, other = (narrow.get(id(x), x) for x in (self, other))
-    return _pair(b, self, other, out.dtype, out.dtype)
+
+    def narrowed(x: Operand) -> Operand:
+        if isinstance(x, TensorView) and not x.rank and out.rank:
+            return as_type(b, x, out.dtype)
+        return x
+
+    return _pair(b, narrowed(self), narrowed(other), out.dtype, out.dtype)
 
 
 _INTEGERS = {

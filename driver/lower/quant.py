@@ -9,7 +9,7 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.isa.types import INT4_GROUPS, INT4_ROWS
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import is_float
+from driver.lower.convert import is_float, require_integers
 from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
 
@@ -62,8 +62,7 @@ def dequantize(
     axis: int | None = None,
 ) -> None:
     """(q − zero point)·scale"""
-    if is_float(q):
-        raise b.unsupported("dtype", q.dtype.name, "an integer type")
+    require_integers(b, q)
     b.vector("dequantize", (q, *_factors(b, q.rank, scale, zero_point, axis)), out)
 
 
@@ -77,8 +76,7 @@ def requantize(
     axis: int | None = None,
 ) -> None:
     """acc·scale to the nearest integer, plus zero point, saturated to int8"""
-    if is_float(acc):
-        raise b.unsupported("dtype", acc.dtype.name, "an integer type")
+    require_integers(b, acc)
     b.vector("requantize", (acc, *_factors(b, acc.rank, scale, zero_point, axis)), out)
 
 

@@ -18,6 +18,7 @@ from driver.errors import UnsupportedOp
 from driver.lower import Arg
 from driver.random_stream import RandomStream
 from driver.runtime.torch_types import NPU_TYPES
+from driver.schemas import written_tensors
 from driver.torch_device import _core, debug
 from driver.torch_device.counted import COUNTED
 from driver.torch_device.definitions import DEFINITIONS
@@ -298,12 +299,9 @@ def _device(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any])
     number."""
     op = arrived.op
     found: torch.device | None = None
-    written = [*(args[at] for at in arrived.mutated if at < len(args))]
-    written += [kwargs[name] for name in arrived.outs]
-    stored = {id(tensor) for tensor in _tensors(written)}
-    for tensor in _tensors((*args, *kwargs.values())):
-        if tensor.device.type == "cpu" and not tensor.dim() and id(tensor) not in stored:
-            continue
+    operands = _tensors((*args, *kwargs.values()))
+    placed = (tensor for tensor in operands if tensor.device.type != "cpu" or tensor.dim())
+    for tensor in (*placed, *written_tensors(op, args, kwargs)):
         if found is not None and tensor.device != found:
             raise RuntimeError(
                 "Expected all tensors to be on the same device, but found at least two devices, "

@@ -15,6 +15,7 @@ import torch
 from torch._C import DispatchKey
 
 from driver.errors import InputError
+from driver.schemas import written_tensors
 from driver.torch_device import _core
 from driver.torch_device.observers import not_seen
 
@@ -108,16 +109,11 @@ def run_on_cpu(
     given = [_to_cpu(value, copies) for value in args]
     named = {name: _to_cpu(value, copies) for name, value in kwargs.items()}
     made = op(*given, **named)
-    schema = op._schema
-    places = dict(zip([a.name for a in schema.arguments], args, strict=False)) | dict(kwargs)
     back: dict[int, Tensor] = {}
-    for argument in schema.arguments:
-        if argument.alias_info is None or not argument.alias_info.is_write:
-            continue
-        for tensor in _tensors(places.get(argument.name)):
-            fresh = copies.get(id(tensor), tensor)
-            if fresh is not tensor:
-                back[id(fresh)] = _stored(fresh, tensor)
+    for tensor in written_tensors(op, args, kwargs):
+        fresh = copies.get(id(tensor), tensor)
+        if fresh is not tensor:
+            back[id(fresh)] = _stored(fresh, tensor)
     return _to_device(made, device, back)
 
 
@@ -133,11 +129,6 @@ def _to_cpu(value: Any, copies: dict[int, Tensor]) -> Any:
     if isinstance(value, torch.device):
         return torch.device("cpu")
     return None if isinstance(value, torch.Generator) else value
-
-
-def _tensors(value: Any) -> list[Tensor]:
-    items = value if isinstance(value, list | tuple) else [value]
-    return [item for item in items if isinstance(item, Tensor)]
 
 
 def _stored(fresh: Tensor, tensor: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
+from torch.utils._pytree import tree_leaves
 
 from driver.capture.book import storage_key
 from driver.torch_device.tensors import in_place, is_npu, storage_bytes
@@ -26,8 +27,8 @@ class KeptMemory:
         self._read = [
             (name, x, span_copy(x))
             for name, value in operands.items()
-            for x in _tensors(value)
-            if x.numel() and storage_key(x) not in keys
+            for x in tree_leaves(value)
+            if is_npu(x) and x.numel() and storage_key(x) not in keys
         ]
         self._around = {
             storage_key(x): storage_bytes(x)
@@ -71,8 +72,3 @@ def _beside(parts: Iterable[Tensor], memory: Tensor) -> Tensor:
         place = x.storage_offset() * width
         beside.as_strided((*x.shape, width), (*strides, 1), place).fill_(False)
     return beside
-
-
-def _tensors(value: Any) -> list[Tensor]:
-    items = value if isinstance(value, list | tuple) else (value,)
-    return [x for x in items if is_npu(x)]

@@ -35,8 +35,6 @@ class ArrivingOp:
     """The keyword arguments that it writes its results to, in the order of the results."""
     written: tuple[int | None, ...]
     """For each result, the place of the argument that it is; None for a fresh tensor."""
-    mutated: tuple[int, ...]
-    """The places of all arguments that it writes to, returned or not."""
     returns_number: bool
     """Whether its only result is a number or a truth value."""
     random: bool
@@ -59,9 +57,6 @@ def arriving(op: Overload) -> ArrivingOp:
         written=()
         if outs
         else tuple(_argument_of(result, positional) for result in schema.returns),
-        mutated=tuple(
-            at for at, a in enumerate(schema.arguments) if a.alias_info and a.alias_info.is_write
-        ),
         returns_number=[str(result.type) for result in schema.returns] in (["bool"], ["int"]),
         random=torch.Tag.nondeterministic_seeded in op.tags
         or any(a.name == "generator" for a in schema.arguments),

@@ -25,6 +25,7 @@ from driver.capture.store import check_replaceable
 from driver.capture.tensors import to_constant
 from driver.errors import InputError
 from driver.runtime.torch_types import NPU_TYPES
+from driver.schemas import named_arguments
 from driver.torch_device.capture_book import (
     CAPTURE,
     CaptureLimits,
@@ -155,8 +156,7 @@ class Capture:
         )
 
     def _kept(self, run: RowRun) -> KeptMemory:
-        names = [a.name for a in overload(run.row)._schema.arguments]
-        operands = {**dict(zip(names, run.args, strict=False)), **run.kwargs}
+        operands = named_arguments(overload(run.row), run.args, run.kwargs)
         written = [x for x in run.results if x is not None]
         return KeptMemory({} if leaves_writes(run.row) else operands, written)
 

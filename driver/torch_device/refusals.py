@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from driver.errors import UnsupportedOp
+from driver.schemas import named_arguments
 from driver.torch_device.index_arguments import MASKS
 from driver.torch_device.overloads import ArrivingOp
 
@@ -98,14 +99,14 @@ def require_arguments(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[
     _require_types(arrived, name, args, kwargs)
     base = f"{name}.{overload}"
     if base in _CONVERTED:
-        _require_converted(base, _named(arrived, args, kwargs))
+        _require_converted(base, named_arguments(arrived.op, args, kwargs))
     elif base in _DIVISIONS:
-        given = _named(arrived, args, kwargs)
+        given = named_arguments(arrived.op, args, kwargs)
         _require_divisor(given["self"], given["other"])
     elif base == "index_put.default":
         _require_alike(*args, **kwargs)
     elif base == "multinomial.default":
-        _require_enough(**_named(arrived, args, kwargs))
+        _require_enough(**named_arguments(arrived.op, args, kwargs))
 
 
 def _require_types(
@@ -117,11 +118,6 @@ def _require_types(
             types = [x.dtype for x in inputs if isinstance(x, torch.Tensor)]
             if types and not holds(types):
                 raise UnsupportedOp(arrived.name, "dtype", str(types[0])[6:], wanted)
-
-
-def _named(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
-    names = (a.name for a in arrived.op._schema.arguments)
-    return {**dict(zip(names, args, strict=False)), **kwargs}
 
 
 def _require_divisor(dividend: Any, divisor: Any) -> None:

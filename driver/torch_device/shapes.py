@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from driver.schemas import named_arguments
 from driver.torch_device import _core
 from driver.torch_device.last_used import LastUsed
 from driver.torch_device.overloads import ArrivingOp, arriving, is_factory, without_out
@@ -63,9 +64,7 @@ def result_shapes(
 
 def _trains(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
     """The op's argument `training`, which ops for evaluation alone have not."""
-    names = [a.name for a in arrived.op._schema.arguments]
-    given = dict(zip(names, args, strict=False)) | dict(kwargs)
-    return bool(given.get("training", False))
+    return bool(named_arguments(arrived.op, args, kwargs).get("training", False))
 
 
 def _signature(value: Any, pointwise: bool) -> Any:

@@ -98,11 +98,14 @@ class Expectation:
     def reshaped(self, sizes: tuple[int, ...]) -> Expectation:
         """The same elements in another shape."""
         npu, torch = self.npu.reshaped(sizes), self.torch.reshaped(sizes)
-        chosen, own = self.chosen, self.true.shape
-        if chosen is not None:
-            inner = chosen
-            chosen = lambda values: inner(values.reshape(own)).reshape(sizes)  # noqa: E731
-        return Expectation(self.true.reshape(sizes), npu, torch, self.signed_zeros, chosen)
+        inner, own = self.chosen, self.true.shape
+
+        def chosen(values: Values) -> Mask:
+            assert inner is not None
+            return inner(values.reshape(own)).reshape(sizes)
+
+        admits = None if inner is None else chosen
+        return Expectation(self.true.reshape(sizes), npu, torch, self.signed_zeros, admits)
 
 
 @dataclass(frozen=True)

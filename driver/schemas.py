@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arguments of a call by the schema of its ATen op."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from torch.utils._pytree import tree_leaves
+
+Overload = torch._ops.OpOverload
+
+
+@cache
+def _names(op: Overload) -> tuple[str, ...]:
+    return tuple(a.name for a in op._schema.arguments)
+
+
+@cache
+def _written_names(op: Overload) -> tuple[str, ...]:
+    return tuple(a.name for a in op._schema.arguments if a.alias_info and a.alias_info.is_write)
+
+
+def named_arguments(op: Overload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by name; those that it leaves out are missing."""
+    return {**dict(zip(_names(op), args, strict=False)), **kwargs}
+
+
+def written_tensors(
+    op: Overload, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Iterator[torch.Tensor]:
+    """The tensors that the schema says the call writes to, those in lists included."""
+    given = named_arguments(op, args, kwargs)
+    for name in _written_names(op):
+        yield from (x for x in tree_leaves(given.get(name)) if isinstance(x, torch.Tensor))
