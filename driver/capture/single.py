@@ -18,10 +18,10 @@ import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
 from driver.capture.capsule import Capsule, signed
 from driver.capture.format import Op, TensorRef, Value
 from driver.capture.recorder import capture
+from driver.capture.schemas import written_tensors
 from driver.capture.tensors import to_torch
 from driver.errors import InputError
 from driver.random_stream import RandomStream
-from driver.schemas import written_tensors
 
 Array = npt.NDArray[Any]
 

@@ -14,11 +14,11 @@ from typing import Any
 
 import torch
 
+from driver.capture.schemas import written_tensors
 from driver.errors import UnsupportedOp
 from driver.lower import Arg
 from driver.random_stream import RandomStream
 from driver.runtime.torch_types import NPU_TYPES
-from driver.schemas import written_tensors
 from driver.torch_device import _core, debug
 from driver.torch_device.counted import COUNTED
 from driver.torch_device.definitions import DEFINITIONS

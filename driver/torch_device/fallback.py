@@ -14,8 +14,8 @@ from typing import Any
 import torch
 from torch._C import DispatchKey
 
+from driver.capture.schemas import written_tensors
 from driver.errors import InputError
-from driver.schemas import written_tensors
 from driver.torch_device import _core
 from driver.torch_device.observers import not_seen
 

@@ -20,12 +20,12 @@ import torch
 from driver.capture import Capsule, Op, TensorRef, Value, save_capsule
 from driver.capture.capsule import signed
 from driver.capture.format import HOST_READ, Item, RecordedOn
+from driver.capture.schemas import named_arguments
 from driver.capture.single import overload
 from driver.capture.store import check_replaceable
 from driver.capture.tensors import to_constant
 from driver.errors import InputError
 from driver.runtime.torch_types import NPU_TYPES
-from driver.schemas import named_arguments
 from driver.torch_device.capture_book import (
     CAPTURE,
     CaptureLimits,

@@ -9,8 +9,8 @@ from typing import Any
 
 import torch
 
+from driver.capture.schemas import named_arguments
 from driver.errors import UnsupportedOp
-from driver.schemas import named_arguments
 from driver.torch_device.index_arguments import MASKS
 from driver.torch_device.overloads import ArrivingOp
 

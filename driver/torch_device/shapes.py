@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from driver.schemas import named_arguments
+from driver.capture.schemas import named_arguments
 from driver.torch_device import _core
 from driver.torch_device.last_used import LastUsed
 from driver.torch_device.overloads import ArrivingOp, arriving, is_factory, without_out
