@@ -11,6 +11,7 @@ from typing import TypeVar
 from pydantic import BaseModel, ValidationError
 
 from driver.errors import InputError
+from driver.regular import read_regular
 from driver.validation import explain
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -44,9 +45,7 @@ def write_text(path: Path, text: str) -> None:
 def read_json(path: Path, model: type[_Model]) -> _Model:
     """A record from its file. InputError names the file and the first field that is wrong."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(path, "file", error.strerror, "a readable file") from error
+        text = read_regular(path, "a readable file").decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(path, f"byte {error.start}", "not UTF-8", "JSON in UTF-8") from error
     try:

@@ -15,6 +15,7 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode
 
 from driver.errors import InputError
+from driver.regular import read_regular
 
 _NULL = "tag:yaml.org,2002:null"
 _BOOL = "tag:yaml.org,2002:bool"
@@ -85,9 +86,7 @@ def _place(mark: Any) -> str:
 def read_yaml(path: Path) -> Any:
     """The one document in `path`. InputError, with line and column, on anything refused."""
     try:
-        text = path.read_bytes().decode("utf-8")
-    except OSError as error:
-        raise InputError(path, "file", error.strerror, "a readable YAML file") from error
+        text = read_regular(path, "a readable YAML file").decode("utf-8")
     except UnicodeDecodeError as error:
         raise InputError(path, f"byte {error.start}", "not UTF-8", "YAML in UTF-8") from error
     loader = None

@@ -7,7 +7,7 @@ from typing import Literal
 
 from driver.frozen import Frozen
 
-Figure = Literal["cells", "flip_flops", "memories", "memory_bits", "multipliers", "dsp"]
+Figure = Literal["cells", "flip_flops", "memories", "memory_bits", "multipliers", "dsp", "levels"]
 FIGURES: tuple[Figure, ...] = (
     "cells",
     "flip_flops",
@@ -15,6 +15,7 @@ FIGURES: tuple[Figure, ...] = (
     "memory_bits",
     "multipliers",
     "dsp",
+    "levels",
 )
 """The fields of a BlockCost that are numbers, in the order of every table."""
 
@@ -33,6 +34,8 @@ class BlockCost(Frozen):
     multipliers: int
     dsp: int
     """Multiplier blocks of 18×18 bits that the multipliers would take; an estimate from widths."""
+    levels: int
+    """Of the longest path that ends in one of its registers; for the top also in a pin."""
 
 
 FpgaFigure = Literal["luts", "carries", "lut_rams", "flip_flops", "block_rams", "multipliers"]

@@ -45,6 +45,7 @@ from regress.progress import ProgressBar
 from regress.results.model import Plan
 from regress.results.night import load_job, load_night
 from regress.results.store import Store
+from regress.run import EXIT_CODES
 from regress.run_report.text import show
 
 Kind = Literal["fst", "vcd"]
@@ -88,7 +89,8 @@ def reproduce(console: Console, location: StoreOptions, identity: str, op: int |
     note(f"stored  {found.stored}")
     note(f"now     {found.now}")
     note(f"{found.verdict.value}")
-    return int(found.verdict is not ReplayVerdict.GONE)
+    status = EXIT_CODES[found.outcome.result.status]
+    return status or int(found.verdict is not ReplayVerdict.GONE)
 
 
 def waves(
@@ -180,15 +182,21 @@ def baseline(
     with _opened(location) as store:
         plan = _plan(store, tier, plan_id)
         if check:
-            moves = night_report(store, plan.id).moves
-            for move in moves:
+            found = night_report(store, plan.id)
+            path = baselines.path_of(plan.tier)
+            if found.recorded is None:
+                raise InputError(path, "file", "missing", f"what `{PROGRAM} baseline` records")
+            for move in found.moves:
                 note(str(move))
-            note(f"{len(moves)} moves against {baselines.path_of(plan.tier)}")
-            return int(any(move.kind.red for move in moves))
+            note(f"{len(found.moves)} moves against {path}")
+            return int(any(move.kind.red for move in found.moves))
         night = load_night(store, plan)
         now = baselines.measure(night, metrics_of(night).ratchets())
         all_jobs = planned_labels(night)
-        path = baselines.record(now, executed_labels(night), planned=all_jobs)
+        tried = executed_labels(night)
+        path = baselines.record(now, tried, planned=all_jobs)
+    for label in sorted(set(tried).difference(now.passing)):
+        note(f"keeps what was recorded, since it did not pass: {label}")
     note(f"recorded {len(now.passing)} jobs and {len(now.ops)} ops: commit {path}")
     return 0
 

@@ -116,7 +116,7 @@ def list_tests(runner: tuple[str, ...] = RUNNER, kept: Path = LISTS) -> tuple[Te
 
 def _bench_digest(runner: tuple[str, ...]) -> str:
     state = hashlib.sha256(repr(runner).encode())
-    for path in sorted((ROOT / "tb").rglob("*.py")):
+    for path in sorted((ROOT / "tb").rglob("[!.]*.py")):
         data = path.read_bytes()
         state.update(f"{path.relative_to(ROOT)}:{len(data)}:".encode() + data)
     return state.hexdigest()[:16]

@@ -71,6 +71,7 @@ def run_synthesis(console: Console, options: SynthesisOptions) -> int:
     page = write_synthesis_page(folder, reports)
     say(f"page: {page}")
     bad = [f"{one.config}: a latch: {latch}" for one in reports for latch in one.latches]
+    bad += [line for one in reports if record for line in baseline.holes(one)]
     former = baseline.recorded() if own else None
     moved = [] if record or not own else baseline.moved(former, reports)
     notes = [] if record else baseline.without_fpga(former, reports)
@@ -151,6 +152,7 @@ HEADS = {
     "memory_bits": "memory bits",
     "multipliers": "multipliers",
     "dsp": "18×18",
+    "levels": "levels",
 }
 """Figure → head of its column."""
 

@@ -29,11 +29,10 @@ class SynthesisReports(Frozen):
 
 
 class SynthesisBaseline(Frozen):
-    """Configuration → its blocks, the whole first; its longest path in levels; and its blocks on an
-    FPGA, if they were mapped."""
+    """Configuration → its blocks, the whole first, and its blocks on an FPGA, if they were mapped
+    without a hole."""
 
     blocks: dict[str, tuple[BlockCost, ...]]
-    levels: dict[str, int]
     fpga: dict[str, tuple[FpgaCost, ...]] = Field(default_factory=dict)
 
 
@@ -57,9 +56,6 @@ def moved(former: SynthesisBaseline | None, reports: Sequence[SynthesisReport]) 
             continue
         lines += _blocks_moved(report.config, former.blocks[report.config], kept(report), FIGURES)
         lines += _fpga_moved(former, report)
-        before, now = former.levels[report.config], _levels(report)
-        if before != now:
-            lines.append(f"{report.config}: longest path of {now} levels, recorded {before}")
     return lines
 
 
@@ -97,15 +93,18 @@ def _blocks_moved(
                 yield f"{config} {block or 'npu_top'}: {figure} {is_now:,}, recorded {was:,}"
 
 
-def _levels(report: SynthesisReport) -> int:
-    return max((path.levels for path in report.paths), default=0)
+def holes(report: SynthesisReport) -> list[str]:
+    """A line for each block whose mapping is not whole, so that it cannot be recorded."""
+    missing = () if report.fpga is None else report.fpga.unmapped
+    return [
+        f"{report.config} {one.block or 'npu_top'}: not mapped, not recorded" for one in missing
+    ]
 
 
 def record(reports: Sequence[SynthesisReport], file: Path = FILE) -> None:
     """Write the figures of these configurations; the others stay."""
-    former = recorded(file) or SynthesisBaseline(blocks={}, levels={})
+    former = recorded(file) or SynthesisBaseline(blocks={})
     blocks = {**former.blocks, **{one.config: kept(one) for one in reports}}
-    levels = {**former.levels, **{one.config: _levels(one) for one in reports}}
     mapped = {one.config: one.fpga.blocks for one in reports if one.fpga is not None}
     fpga = {**former.fpga, **mapped}
-    write_json(file, SynthesisBaseline(blocks=blocks, levels=levels, fpga=fpga))
+    write_json(file, SynthesisBaseline(blocks=blocks, fpga=fpga))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from regress.analysis.baseline import (
     record,
     to_text,
 )
+from regress.analysis.night_report import planned_labels
 from regress.nightly.settings import Tolerances
 from regress.results.model import JobStatus, PlannedJob, PreparationRecord
 from regress.results.night import Night, load_night
@@ -166,9 +168,32 @@ def test_what_is_recorded_is_read_back_and_jobs_not_tried_keep_theirs(
     assert merged.figures == {"coverage": 0.5}  # of the whole night, which this one is not
     assert path.read_text().count("\n") == 16
     record(other, ["other", item().label], tmp_path)
-    whole = load("nightly", tmp_path)
-    assert whole is not None
-    assert whole.figures == figures
+    assert load("nightly", tmp_path) == merged  # tried and failed: what was recorded still holds
+    whole = other.model_copy(update={"passing": ("other", item().label)})
+    record(whole, whole.passing, tmp_path)
+    recorded = load("nightly", tmp_path)
+    assert recorded is not None
+    assert (recorded.figures, recorded.ops) == (figures, {})
+
+
+def test_a_night_in_which_nothing_passed_is_not_recorded(store: Store, tmp_path: Path) -> None:
+    now = measure(night(store, 1, (row(),), JobStatus.FAIL))
+    with pytest.raises(InputError, match="got nothing, expected a night with a pass"):
+        record(now, [item().label], tmp_path)
+    assert not list(tmp_path.glob("*.json"))
+
+
+def test_a_pass_without_its_result_is_none(store: Store) -> None:
+    before = measure(night(store, 1, (row(),)))
+    found = night(store, 2, (row(),))
+    (found.jobs[0].folder / "result.json").write_text("{")
+    assert steps(before, measure(found), [item().label]) == [(ChangeKind.LOST, "pass")]
+
+
+def test_a_night_of_another_seed_drops_nothing(store: Store) -> None:
+    ran = night(store, 1, (row(),))
+    assert planned_labels(ran) == {item().label}
+    assert planned_labels(replace(ran, plan=replace(ran.plan, seed=2))) is None
 
 
 def test_a_fall_of_coverage_is_red(store: Store) -> None:
@@ -192,7 +217,6 @@ def test_a_job_that_its_tier_no_longer_has_is_said_and_holds_up_nothing(
         (ChangeKind.GONE, "was renamed"),
     ]
     assert compare(before, now, [label], LIMITS) == ()  # of a selection nothing is known
-    assert compare(before, now, ["other seed"], LIMITS, {"other seed"}) == ()
     record(before, [], tmp_path)
     record(now, [label], tmp_path, planned={label})
     assert load("nightly", tmp_path) == now

@@ -83,7 +83,11 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tupl
     for number in range(1, 7):
         (root / "Makefile").write_text(f"setup:\n\t@{'false' if number == 3 else 'true'}\n")
         script = root / "check"
-        script.write_text(f"#!/bin/sh\n# {number}\nexit {int(number >= 4)}\n")
+        said = (
+            'mkdir -p out/bisect && echo \'{"status": "fail", "new": 1}\' > out/bisect/result.json'
+        )
+        ends = f"{said}\nexit 1" if number >= 4 else "exit 0"
+        script.write_text(f"#!/bin/sh\n# {number}\n{ends}\n")
         script.chmod(0o755)
         git("add", ".")
         git("commit", "-q", "-m", f"revision {number}")
@@ -120,6 +124,13 @@ def test_each_revision_is_unpacked_set_up_and_run(
     assert len(said) == found.tried == 5
 
 
+def test_a_program_that_breaks_is_no_verdict(repository: tuple[Path, list[str]]) -> None:
+    _, revisions = repository
+    assert probe_revision(revisions[4], ["./check"]) is ProbeResult.BAD
+    broken = ["sh", "-c", "exit 1"]  # as Python ends with an exception
+    assert probe_revision(revisions[4], broken) is ProbeResult.UNTESTABLE
+
+
 def test_ends_that_are_not_good_and_bad_are_refused(
     repository: tuple[Path, list[str]], job: StoredJob
 ) -> None:
@@ -148,8 +159,10 @@ def test_the_recorded_operands_are_replayed_where_there_are_any(
     spec = job.spec
     assert spec is not None
     program = bisect.PROGRAM
-    options = ["--config", "small", "--seed", "1", "--backend", "rtl"]
+    options = ["--config", "small", "--seed", "1"]
     assert command_of(job, None, spec) == [program, "run", "smoke", *options]
+    other = spec.model_copy(update={"array": "behavioural", "allow_cpu": True})
+    assert command_of(job, None, other)[-3:] == ["--array", "behavioural", "--allow-cpu"]
     assert command_of(job, row(3), spec)[-2:] == ["--op", "3"]
     kept = folder_of(job.folder, 3) / CAPSULE
     kept.mkdir(parents=True)

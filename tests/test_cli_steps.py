@@ -65,6 +65,22 @@ def test_everything_passing_exits_0_and_ends_with_the_count(groups: Groups, tmp_
     assert out.splitlines()[-1] == "42 passed, 0 failed"
 
 
+def _break(_: Commands) -> CheckResult:
+    raise FileNotFoundError(2, "No such file or directory", "verilator")
+
+
+def test_a_step_that_checks_nothing_or_breaks_fails_and_stops_nothing(
+    groups: Groups, tmp_path: Path
+) -> None:
+    groups["lint"] = lambda: iter([_step("empty", 0, 0, "no files"), _step("second", 3, 0)])
+    groups["rtl"] = lambda: iter([CheckStep("rtl", "third", _break), _step("fourth", 5, 0)])
+    code, out = _run(groups, tmp_path)
+    assert code == 1
+    assert "FAIL some: empty: nothing was checked" in out
+    assert "FAIL rtl: third: FileNotFoundError: [Errno 2] No such file" in out
+    assert out.splitlines()[-1] == "8 passed, 2 failed"
+
+
 def test_a_failure_stops_nothing_and_shows_why(groups: Groups, tmp_path: Path) -> None:
     groups["lint"] = lambda: iter([_step("first", 0, 1, "a.py: wrong"), _step("second", 3, 2)])
     groups["rtl"] = lambda: iter([CheckStep("rtl", "third", _raise), _step("fourth", 5, 0)])

@@ -54,6 +54,8 @@ def test_the_projects_configurations_have_the_promised_sizes() -> None:
         "training": (16, 256, 4),
         "lanes8": (16, 128, 4),
         "near": (8, 128, 4),
+        "tight": (8, 512, 1),
+        "sparse": (32, 128, 8),
     }
     regions = configs["default"].memory.regions
     assert (regions.weights.base, regions.weights.size_bytes) == (0, 256 << 20)

@@ -29,7 +29,7 @@ from regress.options import SynthesisOptions
 from regress.pages.synthesis import write_synthesis_page
 from regress.process import Ended
 from tb.netlist.clock_gates import ungated
-from tb.netlist.depth import longest_paths
+from tb.netlist.depth import depths, longest_paths
 from tb.netlist.elaborate import elaboration
 from tb.netlist.flat import block_of, load_flat
 from tb.netlist.measure import costs_of_blocks, measure
@@ -115,10 +115,11 @@ def cell(kind: str, source: str = "rtl/a.sv:1", **ports: list[int]) -> dict[str,
     }
 
 
-def netlist(folder: Path, cells: dict[str, object]) -> Path:
+def netlist(folder: Path, cells: dict[str, object], ports: dict[str, object] | None = None) -> Path:
     path = folder / "flat.json"
     names = {"\\q": {"hide_name": 0, "bits": [1]}, "r_q": {"hide_name": 0, "bits": [9]}}
-    path.write_text(json.dumps({"modules": {"top": {"cells": cells, "netnames": names}}}))
+    top = {"cells": cells, "netnames": names, "ports": ports or {}}
+    path.write_text(json.dumps({"modules": {"top": top}}))
     return path
 
 
@@ -129,9 +130,28 @@ def test_longest_path_ends_at_registers(tmp_path: Path) -> None:
         "$flatten\\u_b.$3": cell("$add", A=[2, 2, 2, 2], B=[1, 1, 1, 1], Y=[3, 4, 5, 6]),
         "$flatten\\u_b.$4": cell("$dff", CLK=[99], D=[6], Q=[9]),
     }
-    (path,) = longest_paths(load_flat(netlist(tmp_path, cells), "top"))
+    flat = load_flat(netlist(tmp_path, cells), "top")
+    (path,) = longest_paths(flat, depths(flat))
     assert (path.levels, path.end) == (1 + 4, "r_q")
     assert path.by_block == (("u_a", 1), ("u_b", 4))
+    levels = {cost.block: cost.levels for cost in costs_of_blocks(flat, depths(flat))}
+    assert levels == {"": 5, "u_a": 0, "u_b": 5}
+
+
+def test_longest_path_ends_at_pins(tmp_path: Path) -> None:
+    cells = {
+        "$flatten\\u_a.$1": cell("$dff", CLK=[99], D=[8], Q=[1]),
+        "$flatten\\u_a.$2": cell("$not", A=[1], Y=[2]),
+    }
+    ports = {
+        "irq_o": {"direction": "output", "bits": [2]},
+        "d": {"direction": "input", "bits": [8]},
+    }
+    flat = load_flat(netlist(tmp_path, cells, ports), "top")
+    (path,) = longest_paths(flat, depths(flat))
+    assert (path.levels, path.end, path.by_block) == (1, "irq_o", (("u_a", 1),))
+    levels = {cost.block: cost.levels for cost in costs_of_blocks(flat, depths(flat))}
+    assert levels == {"": 1, "u_a": 0}
 
 
 def test_registers_that_are_always_equal_count_once(tmp_path: Path) -> None:
@@ -143,16 +163,15 @@ def test_registers_that_are_always_equal_count_once(tmp_path: Path) -> None:
         "$flatten\\u_a.$2": register([2, 3, 4], 7, [13, 14, 15]),  # bit 4 is new
         "$flatten\\u_b.$3": register([1, 2], 8, [16, 17]),  # loaded at other times
     }
-    found = {
-        cost.block: cost for cost in costs_of_blocks(load_flat(netlist(tmp_path, cells), "top"))
-    }
+    flat = load_flat(netlist(tmp_path, cells), "top")
+    found = {cost.block: cost for cost in costs_of_blocks(flat, depths(flat))}
     assert [found[name].flip_flops for name in ("u_a", "u_b", "")] == [4, 2, 6]
 
 
 def test_loop_of_logic_is_refused(tmp_path: Path) -> None:
     cells = {"$1": cell("$not", A=[1], Y=[2]), "$2": cell("$not", A=[2], Y=[1])}
     with pytest.raises(InfrastructureError, match="a loop of logic"):
-        longest_paths(load_flat(netlist(tmp_path, cells), "top"))
+        depths(load_flat(netlist(tmp_path, cells), "top"))
 
 
 def test_block_of_a_cell() -> None:
@@ -162,6 +181,7 @@ def test_block_of_a_cell() -> None:
 
 def report(cells: int = 1000, levels: int = 50) -> SynthesisReport:
     block = {"flip_flops": 10, "memories": 1, "memory_bits": 64, "multipliers": 0, "dsp": 0}
+    block["levels"] = levels
     paths = (LogicPath(levels=levels, start="a", end="b", by_block=()),)
     return SynthesisReport(
         config="small", parameters={}, tool="t", key="k", paths=paths, clock_gates=(), latches=(),
@@ -179,8 +199,9 @@ def test_baseline_moves_only_on_purpose(tmp_path: Path) -> None:
     assert baseline.moved(former, [report(cells=1015)]) == []
     grown = baseline.moved(former, [report(cells=1100)])
     assert grown[0] == "small npu_top: cells 1,100, recorded 1,000"
-    assert baseline.moved(former, [report(levels=51)]) == [
-        "small: longest path of 51 levels, recorded 50"
+    assert baseline.moved(former, [report(levels=52)]) == [
+        "small npu_top: levels 52, recorded 50",
+        "small u_core.u_a: levels 52, recorded 50",
     ]
 
 
@@ -272,6 +293,8 @@ def test_baseline_of_an_fpga(tmp_path: Path) -> None:
         "small on ECP5 u_core.u_a: luts 1,021, recorded 1,000"
     ]
     assert baseline.moved(former, [mapped(done=False)]) == ["small on ECP5 u_core.u_a: gone"]
+    assert baseline.holes(mapped()) == []
+    assert baseline.holes(mapped(done=False)) == ["small u_core.u_a: not mapped, not recorded"]
     baseline.record([report()], file)  # without an FPGA: its figures stay
     assert baseline.moved(baseline.recorded(file), [mapped()]) == []
 

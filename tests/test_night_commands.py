@@ -6,19 +6,20 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import demo_nights
 import pytest
-from night_host import RUNNER
+from night_host import RUNNER, add, attempt, item, plan, result, row
 
 from regress import cli, night_commands
 from regress import run as run_module
 from regress.analysis import baseline
-from regress.analysis.night_report import ReferenceFiles
+from regress.analysis.night_report import ReferenceFiles, night_report, notification
 from regress.nightly.summary import count_results
 from regress.paths import ROOT
-from regress.results.model import JobStatus
+from regress.results.model import JobStatus, SkipCause
 from regress.results.store import Store
 
 TARGETS = {
@@ -122,6 +123,29 @@ def test_a_baseline_is_checked_then_recorded_and_then_quiet(
     assert "recorded 7 jobs and" in out
     status, out, _ = call(capsys, "baseline", "--check", *where)
     assert (status, out.split()[0]) == (0, "0")
+
+
+def test_a_check_without_a_baseline_checks_nothing_and_says_so(
+    demo: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = (demo / "known.yaml", tmp_path)
+    monkeypatch.setattr(ReferenceFiles.__init__, "__defaults__", own)
+    status, _, err = call(capsys, "baseline", "--check", "--out", str(demo / "store"))
+    assert status == 2
+    assert "nightly.json: file: got missing, expected what" in err
+    _, out, _ = call(capsys, "triage", "--out", str(demo / "store"))
+    assert "no baseline of nightly is recorded: nothing was compared" in out
+
+
+def test_a_night_that_executed_nothing_is_red(tmp_path: Path) -> None:
+    with Store.open(tmp_path / "store") as store:
+        left = attempt(plan(1), item(), JobStatus.SKIPPED, skip_cause=SkipCause.BUDGET)
+        add(store, plan(1), [(item(), replace(left, folder=""), None)])
+        (tmp_path / "store" / "result.json").write_text(result(item(), (row(),)).model_dump_json())
+        found = night_report(store, plan(1).id)
+        assert found.failed
+        assert notification(found).red
+        assert found.night.jobs[0].result is None  # what lies in the store is of another run
 
 
 def test_a_night_ends_with_reports_and_known_failures_do_not_count(demo: Path) -> None:

@@ -188,13 +188,30 @@ def test_workers_with_other_sources_get_no_jobs(tmp_path: Path) -> None:
 
 def test_builds_happen_where_the_jobs_will_run(address: str, tmp_path: Path) -> None:
     pool = _pool(address, tmp_path)
-    prepared, cached = pool.build(
-        PrepareStep("build", "no_such", "check"), write_config(tmp_path / "c.yaml", {"quick": 1})
-    )
+    config = write_config(tmp_path / "c.yaml", {"quick": 1})
+    step = PrepareStep("build", "no_such", "check")
+    prepared, cached = pool.build(step, config, lambda: True)
     assert not prepared.ok
     assert not cached
     assert "configs: got no_such" in prepared.detail
+    prepared, _ = pool.build(step, config, lambda: False)
+    assert not prepared.ok
+    assert "was not done when it was stopped" in prepared.detail
     pool.close()
+
+
+def test_builds_without_a_worker_end_nothing(tmp_path: Path) -> None:
+    with LocalCluster(
+        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=":0"
+    ) as cluster:
+        pool = _pool(cluster.scheduler_address, tmp_path)
+        (address,) = pool._workers.present()
+        pool._workers.exclude(address, "for the test")
+        config = write_config(tmp_path / "c.yaml", {"quick": 1})
+        prepared, _ = pool.build(PrepareStep("build", "small", "check"), config, lambda: True)
+        assert not prepared.ok
+        assert prepared.detail.endswith(": no worker is there to do it")
+        pool.close()
 
 
 def test_nobody_at_that_address_is_one_typed_error(

@@ -213,3 +213,16 @@ def test_an_edit_changes_the_digest_of_the_sources(tmp_path: Path) -> None:
     file.write_text("module b;")
     os.utime(file, ns=(1, 1))
     assert sources(tmp_path) != first
+
+
+def test_the_lock_of_an_editor_is_no_source(tmp_path: Path) -> None:
+    (tmp_path / "driver").mkdir()
+    (tmp_path / "driver" / "a.py").write_text("a = 1\n")
+    before = sources(tmp_path)
+    (tmp_path / "driver" / ".#a.py").symlink_to("user@host.1:2")
+    (tmp_path / "driver" / "b.py").symlink_to("nowhere")
+    (tmp_path / "driver" / "c.py").mkdir()
+    assert sources(tmp_path) == before
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "test_a.py").write_text("assert True\n")
+    assert sources(tmp_path) != before  # a tier runs tests of Python as well

@@ -54,6 +54,18 @@ def test_a_shard_that_fails_or_dies_makes_the_whole_so(tmp_path: Path) -> None:
     assert "shard 1/2: the run was ended by SIGSEGV" in (dying.result.message or "")
 
 
+def test_shards_of_different_sources_have_no_verdict(tmp_path: Path) -> None:
+    states = iter(["planned", "edited"])
+    own = setting(CONFIG_FILE, sources=lambda: next(states, "planned"))
+    text = io.StringIO()
+    console = Console(file=text, width=200)
+    done = run_sharded(console, _spec(tmp_path), FAKE_TESTS["quick"], ShardOptions(2, 1), own)
+    assert done.exit_code == 3
+    assert done.result is not None
+    assert done.result.message == "the sources changed while its shards ran"
+    assert "warning: sources changed during the run" in text.getvalue()
+
+
 def test_resume_runs_only_the_shards_that_are_missing(tmp_path: Path) -> None:
     whole, _ = _run(_spec(tmp_path), ShardOptions(3, 2))
     with Store.open(tmp_path) as store, store._engine.begin() as connection:

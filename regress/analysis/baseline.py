@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from driver.errors import InputError
 from driver.frozen import Frozen
 from driver.results import Count, OpRow, RunResult, read_json, write_text
 from regress.nightly.prepare import CAPSULE_STEP
@@ -133,12 +134,13 @@ def recorded_seconds(folder: Path = FOLDER) -> dict[str, float]:
 
 
 def measure(night: Night, figures: Mapping[str, float] | None = None) -> TierBaseline:
-    """The numbers of a night, of what ran on the RTL and passed."""
+    """The numbers of a night, of what ran on the RTL and passed. A pass of which no result can be
+    read is none."""
     ops: dict[str, OpBaseline] = {}
     jobs: dict[str, JobBaseline] = {}
     passing = []
     for job in night.jobs:
-        if job.attempt.status is JobStatus.PASS:
+        if job.attempt.status is JobStatus.PASS and job.result is not None:
             passing.append(job.item.label)
             jobs[job.item.label] = _job_baseline(night, job)
             ops.update(_costs(job.item, job.result))
@@ -198,9 +200,8 @@ def compare(
 
 
 def _dropped(before: TierBaseline, planned: Collection[str] | None) -> set[str]:
-    """Recorded jobs that are no longer planned; of a plan with another seed nothing is recorded."""
-    left = set(before.passing).difference(planned or ())
-    return left if len(left) < len(before.passing) else set()
+    """Recorded jobs that are no longer planned."""
+    return set() if planned is None else set(before.passing).difference(planned)
 
 
 def _passes(before: TierBaseline, now: TierBaseline, tried: set[str]) -> Iterator[BaselineChange]:
@@ -290,11 +291,16 @@ def record(
     folder: Path = FOLDER,
     planned: Collection[str] | None = None,
 ) -> Path:
-    """Write the numbers of a tier. Jobs that were not tried keep what was recorded of them, and the
-    figures of the whole night stay unless all its jobs were. Jobs that are no longer among all the
-    `planned` ones are dropped; None: the plan is a selection."""
+    """Write the numbers of a tier. Jobs that were not tried or did not pass keep what was recorded
+    of them, and the figures of the whole night stay unless all its jobs passed. Jobs that are no
+    longer among all the `planned` ones are dropped; None: the plan is a selection.
+
+    InputError when nothing passed."""
+    if not now.passing:
+        raise InputError(path_of(now.tier, folder), "passing", "nothing", "a night with a pass")
     old = load(now.tier, folder)
-    merged = now if old is None else _merged(old, now, {*tried, *_dropped(old, planned)})
+    passed = set(tried).intersection(now.passing)
+    merged = now if old is None else _merged(old, now, {*passed, *_dropped(old, planned)})
     path = path_of(now.tier, folder)
     write_text(path, to_text(merged))
     return path

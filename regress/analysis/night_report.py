@@ -6,6 +6,7 @@ Derived from the store alone, so it can be made again at any time. Writes no pag
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -17,7 +18,8 @@ from regress.analysis.metrics import NightMetrics, metrics_of, stored_metrics
 from regress.analysis.notify import Notification
 from regress.analysis.triage import StatusChange, TriageResult, triage
 from regress.nightly.run_plan import SITE_FOLDER
-from regress.nightly.settings import Tolerances, load_nightly
+from regress.nightly.settings import NightlyConfig, Tolerances, load_nightly
+from regress.nightly.summary import count_results
 from regress.paths import CONFIG_FILE, ROOT
 from regress.results.model import ItemResult, Plan
 from regress.results.night import Night, load_night
@@ -44,8 +46,8 @@ class NightReport:
     night: Night
     triage: TriageResult
     moves: tuple[baseline.BaselineChange, ...]
-    has_baseline: bool
-    """Whether a baseline of the tier is recorded at all."""
+    recorded: baseline.TierBaseline | None
+    """The baseline of the tier; None without one."""
     metrics: tuple[NightMetrics, ...]
     """Of this night and those before it, oldest first."""
 
@@ -67,8 +69,8 @@ class NightReport:
     @property
     def failed(self) -> bool:
         """Whether the night as a whole is red. Known issues do not make it red."""
-        incomplete = any(result.last is None for result in self.night.item_results)
-        return self.red or self.triage.red or incomplete
+        counted = count_results(self.night.item_results, self.expected)
+        return self.red or self.triage.red or counted.exit_code != 0
 
     @property
     def expected(self) -> frozenset[str]:
@@ -91,7 +93,7 @@ def night_report(store: Store, plan_id: str, files: ReferenceFiles | None = None
         night=night,
         triage=_triage(store, night, files.issues),
         moves=() if recorded is None else _moves(recorded, night, metrics),
-        has_baseline=recorded is not None,
+        recorded=recorded,
         metrics=(*_earlier(store, plan), metrics),
     )
 
@@ -120,8 +122,9 @@ def _moves(
 
 
 def planned_labels(night: Night) -> frozenset[str] | None:
-    """Labels of all jobs of the tier; None where the plan is a selection of them."""
-    if night.plan.partial:
+    """Labels of all jobs of the tier as its file has it; None where the plan is a selection of them
+    or begins with another seed."""
+    if night.plan.partial or night.plan.seed != _settings(night).seed:
         return None
     return frozenset(result.item.label for result in night.item_results)
 
@@ -132,9 +135,14 @@ def executed_labels(night: Night) -> list[str]:
 
 
 def tolerances(night: Night) -> Tolerances:
+    """Beyond which a figure of the night has moved."""
+    return _settings(night).tolerances
+
+
+def _settings(night: Night) -> NightlyConfig:
     """Of the file that the night was planned from; of the project's where that file is gone."""
     path = ROOT / night.plan.config_file
-    return load_nightly(path if path.exists() else CONFIG_FILE).tolerances
+    return load_nightly(path if path.exists() else CONFIG_FILE)
 
 
 def _earlier(store: Store, plan: Plan) -> list[NightMetrics]:
@@ -186,4 +194,15 @@ def text_lines(report: NightReport) -> tuple[str, ...]:
         lines.append(f"… and {len(report.moves) - _MAX_LINES} more changes against the baseline")
     if any(not move.kind.red for move in report.moves):
         lines.append(f"record the new figures: {PROGRAM} baseline {report.night.plan.tier}")
-    return (*lines, f"open {report.page}")
+    return (*lines, *_not_compared(report), f"open {report.page}")
+
+
+def _not_compared(report: NightReport) -> Iterator[str]:
+    """What of a whole night has no baseline, or is none of the whole."""
+    tier = report.night.plan.tier
+    if report.recorded is None:
+        yield f"no baseline of {tier} is recorded: nothing was compared with an earlier night"
+    elif planned_labels(report.night) is not None:
+        idle = set(report.recorded.passing).difference(executed_labels(report.night))
+        if idle:
+            yield f"coverage is not compared: {len(idle)} recorded jobs of {tier} did not run"

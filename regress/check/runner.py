@@ -25,6 +25,7 @@ from regress.check.steps import (
     Commands,
     Phase,
     StepLister,
+    StepsEndedError,
 )
 from regress.console import print_line
 from regress.paths import OUT
@@ -91,12 +92,19 @@ def _finished(
 
 
 def _timed(step: CheckStep, command: Commands) -> _Row:
-    """The step's result; an error of the machinery is a failure of the step, not the end."""
+    """The step's result; an error of the machinery is a failure of the step, not the end, and so is
+    a step that checked nothing."""
     start = time.monotonic()
     try:
         result = step.run(command)
     except NpuError as error:
         result = CheckResult(0, 1, str(error))
+    except StepsEndedError:
+        raise
+    except Exception as error:
+        result = CheckResult(0, 1, f"{type(error).__name__}: {error}")
+    if not result.passed and not result.failed:
+        result = CheckResult(0, 1, f"nothing was checked\n{result.text}")
     return step, result, time.monotonic() - start
 
 

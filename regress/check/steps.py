@@ -187,7 +187,9 @@ def _same_bits(group: tuple[str, ...], commands: Commands) -> CheckResult:
     """The digests of the runs above, and of the cmodel's."""
     out = commands.logs / f"{group[0]}-cmodel"
     words = [*_CLI, "run", group[0], "--backend", "cmodel", "--out", str(out)]
-    commands.run(f"run-{group[0]}-cmodel", words)
+    status, text = commands.run(f"run-{group[0]}-cmodel", words)
+    if status:
+        return CheckResult(0, 1, text)
     folders = [commands.logs / f"{name}-{config}" for name, config in RTL_RUNS if name in group]
     found = {folder.name: _digest(folder) for folder in (*folders, out)}
     if len(set(found.values())) == 1 and None not in found.values():

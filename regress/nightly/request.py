@@ -11,7 +11,7 @@ from pathlib import Path
 
 from driver.config import load_configs
 from driver.errors import InputError
-from driver.filelist import read_filelist
+from driver.filelist import read_by, read_filelist
 from regress.nightly import provenance
 from regress.nightly.plan import AvailableNames, numbered, selected, tier_items
 from regress.nightly.run_plan import PlanContext, failed, missing
@@ -117,11 +117,12 @@ def _resumed(
 
 
 def _digest(file: Path) -> str:
-    """Of the file of configurations, and of the RTL that it names."""
+    """Of the file of configurations, and of the RTL that it names with all that this reads."""
     lists = {config.filelist for config in load_configs(file).values() if config.filelist}
     state = hashlib.sha256(file.read_bytes())
     for filelist in sorted(lists):
-        for source in read_filelist(filelist):
+        listed = read_filelist(filelist)
+        for source in (*listed, *read_by(listed)):
             state.update(hashlib.sha256(source.read_bytes()).digest())
     return state.hexdigest()
 

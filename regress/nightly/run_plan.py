@@ -120,6 +120,7 @@ class PlanRunner:
         self._note = note
         self._prepared: dict[PrepareStep, PrepareResult] = {}
         self._profiled: frozenset[Simulator] = frozenset()
+        self._seen = {plan.sources}
         self._numbers = Counter(attempt.item_id for attempt in store.attempts(plan.id))
 
     def leave_out(self, items: Iterable[PlannedJob], cause: SkipCause, reason: str | None) -> None:
@@ -169,10 +170,13 @@ class PlanRunner:
         handlers = SchedulerCallbacks(self._job, self._keep, self._unaffordable)
         Scheduler(pool, handlers, display, self._control, budget).run(items)
 
-    def check_sources(self) -> None:
-        """Say so when the results are not all of the sources that were planned."""
-        if self._setting.sources() != self._plan.sources:
+    def check_sources(self) -> bool:
+        """Whether the results are all of the sources that were planned; says so when they are not,
+        also when the sources are back to what they were."""
+        self._seen.add(self._setting.sources())
+        if len(self._seen) > 1:
             self._note("warning: sources changed during the run; results are of different states")
+        return len(self._seen) == 1
 
     # ------------------------------------------------------------------ steps
     def _choose_builds(self, items: Sequence[PlannedJob]) -> None:
@@ -199,7 +203,7 @@ class PlanRunner:
     def _do(self, step: PrepareStep, build: BuildFunction | None) -> tuple[PrepareResult, bool]:
         config_file = self._setting.config_file
         if build is not None and step.kind == BUILD_STEP:
-            return build(step, config_file)
+            return build(step, config_file, self._wanted)
         logs = plan_folder(self._store, self._plan.id) / LOGS_FOLDER
         return do_step(step, config_file, logs, self._wanted, self._note)
 
@@ -248,6 +252,7 @@ class PlanRunner:
     def _inputs(self, item: PlannedJob, capsules: list[str]) -> str:
         """Of everything that decides the result, as it is now: files may be edited meanwhile."""
         plan, sources = self._plan, self._setting.sources()
+        self._seen.add(sources)
         return digest([item.id, sources, plan.config_digest, dict(plan.tools), capsules])
 
     def _fresh_folder(self, item: PlannedJob, number: int) -> Path:

@@ -87,6 +87,9 @@ def run_sharded(
             note("interrupted: the same command with --resume runs the rest")
             return ShardedResult(None, INTERRUPTED)
         result = _merged(store, spec, item_results, time.monotonic() - started)
+        if not run.check_sources():
+            message = "the sources changed while its shards ran"
+            result = result.model_copy(update={"status": "error", "message": message})
         write_json(spec.out / RESULT_FILE, result)
     return ShardedResult(result, EXIT_CODES[result.status])
 

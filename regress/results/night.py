@@ -40,6 +40,7 @@ from regress.results.store import Store
 from regress.run import LOG_FILE
 
 _LOG_LINES = 40
+_Record = TypeVar("_Record", bound=BaseModel)
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,12 @@ class StoredJob:
     @cached_property
     def result(self) -> RunResult | None:
         """Its result.json; None where it left none."""
-        return _read(self.folder / RESULT_FILE, RunResult)
+        return self._own(self.folder / RESULT_FILE, RunResult)
 
     @cached_property
     def spec(self) -> RunSpec | None:
         """Its run.json; None where it never started."""
-        return _read(self.folder / SPEC_FILE, RunSpec)
+        return self._own(self.folder / SPEC_FILE, RunSpec)
 
     @property
     def failing(self) -> tuple[OpRow, ...]:
@@ -70,11 +71,13 @@ class StoredJob:
 
     def error_map(self, row: OpRow) -> ErrorMap | None:
         """Where the result of an op is wrong; None where there is no map."""
-        return _read(folder_of(self.folder, row.index) / MAP_FILE, ErrorMap)
+        return self._own(folder_of(self.folder, row.index) / MAP_FILE, ErrorMap)
 
     def log(self, row: OpRow | None = None) -> tuple[Path, list[str]]:
         """The log that says most about the job or one of its ops, and the last lines of it; no
         lines where all are empty. The simulator of a cocotb test has a log of its own."""
+        if not self.attempt.folder:
+            return self.folder / LOG_FILE, []
         tests = self.folder / COCOTB_FOLDER
         named = [] if row is None else [tests / row.op / LOG_FILE]
         own = self.folder / LOG_FILE
@@ -83,6 +86,11 @@ class StoredJob:
             if lines:
                 return path, lines
         return own, []
+
+    def _own(self, path: Path, model: type[_Record]) -> _Record | None:
+        """The record of a file; None where there is none that can be read, as of an attempt that
+        never had a folder: what lies in the store itself is not of it."""
+        return _read(path, model) if self.attempt.folder else None
 
     def page(self, row: OpRow | None = None) -> str:
         """Name of its failure page, or of the page of one of its ops."""
@@ -151,9 +159,6 @@ def load_job(store: Store, identity: str) -> StoredJob:
     """The job of an attempt's id, or of a unique beginning of it. InputError when there is none."""
     item, attempt = store.attempt(identity)
     return StoredJob(item, attempt, store.path(attempt.folder), store.folder)
-
-
-_Record = TypeVar("_Record", bound=BaseModel)
 
 
 def sizes_of(row: OpRow) -> str:

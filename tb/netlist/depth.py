@@ -8,10 +8,10 @@ registers into it.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from driver.errors import InfrastructureError
 from driver.synthesis import LogicPath
@@ -54,11 +54,30 @@ _LEVELS: dict[str, Callable[[FlatCell], int]] = {
 carry-save adders, shifters of one multiplexer per bit of the distance. All others have one."""
 
 
-def longest_paths(netlist: FlatNetlist, count: int = 10) -> tuple[LogicPath, ...]:
-    """The `count` longest, each with another register at its end.
+@dataclass(frozen=True)
+class PathEnd:
+    """Where the longest path to a register, a memory or an output pin ends."""
 
-    InfrastructureError for a loop of logic.
-    """
+    levels: int
+    last: str
+    """The cell that feeds it."""
+    name: str
+    """Of the register, the memory or the pin."""
+    block: str
+
+
+@dataclass(frozen=True)
+class Depths:
+    """The longest path to every cell of a netlist, and those to its ends."""
+
+    levels: dict[str, int]
+    before: dict[str, str]
+    """Cell → the cell before it on its longest path; "" for none."""
+    ends: tuple[PathEnd, ...]
+
+
+def depths(netlist: FlatNetlist) -> Depths:
+    """InfrastructureError for a loop of logic."""
     before: dict[str, str] = {}
     levels: dict[str, int] = {}
     driver = netlist.driver
@@ -72,21 +91,29 @@ def longest_paths(netlist: FlatNetlist, count: int = 10) -> tuple[LogicPath, ...
         before[name] = source
         own = 0 if cell.kind in _SOURCES else _LEVELS.get(cell.kind, lambda cell: 1)(cell)
         levels[name] = best + own
-    ends: list[tuple[int, str, str]] = []
-    for name, cell in netlist.cells.items():
-        if cell.kind in REGISTERS:
-            reached = [
-                (levels.get(driver[bit], 0), driver[bit]) for bit in cell.inputs() if bit in driver
-            ]
-            if reached:
-                ends.append((*max(reached), name))
-    found: dict[str, LogicPath] = {}
-    for _, last, end in heapq.nlargest(20 * count, ends):
-        path = _path(netlist, before, levels, last, end)
-        found.setdefault(path.end, path)
-        if len(found) == count:
+    registers = (
+        (netlist.register_name(name), cell.block, list(cell.inputs()))
+        for name, cell in netlist.cells.items()
+        if cell.kind in REGISTERS
+    )
+    pins = ((name, "", bits) for name, bits in netlist.output_pins.items())
+    ends = []
+    for name, block, bits in (*registers, *pins):
+        reached = [(levels.get(driver[bit], 0), driver[bit]) for bit in bits if bit in driver]
+        if reached:
+            ends.append(PathEnd(*max(reached), name, block))
+    return Depths(levels, before, tuple(ends))
+
+
+def longest_paths(netlist: FlatNetlist, found: Depths, count: int = 10) -> tuple[LogicPath, ...]:
+    """The `count` longest, each with another end."""
+    paths: dict[str, LogicPath] = {}
+    for end in sorted(found.ends, key=lambda end: (-end.levels, end.name)):
+        if end.name not in paths:
+            paths[end.name] = _path(netlist, found, end)
+        if len(paths) == count:
             break
-    return tuple(found.values())
+    return tuple(paths.values())
 
 
 def _in_order(netlist: FlatNetlist) -> Iterator[str]:
@@ -119,25 +146,22 @@ def _in_order(netlist: FlatNetlist) -> Iterator[str]:
         raise InfrastructureError(f"netlist: a loop of logic, for example through {stuck}")
 
 
-def _path(
-    netlist: FlatNetlist, before: dict[str, str], levels: dict[str, int], last: str, end: str
-) -> LogicPath:
-    cells = [last]
-    while netlist.cells[cells[-1]].kind not in _SOURCES and before[cells[-1]]:
-        cells.append(before[cells[-1]])
+def _path(netlist: FlatNetlist, found: Depths, end: PathEnd) -> LogicPath:
+    cells = [end.last]
+    while netlist.cells[cells[-1]].kind not in _SOURCES and found.before[cells[-1]]:
+        cells.append(found.before[cells[-1]])
     cells.reverse()
     spent: dict[str, int] = {}
     for number, name in enumerate(cells):
-        earlier = levels[cells[number - 1]] if number else 0
+        earlier = found.levels[cells[number - 1]] if number else 0
         if netlist.cells[name].kind not in _SOURCES:
             block = netlist.cells[name].block
-            spent[block] = spent.get(block, 0) + levels[name] - earlier
+            spent[block] = spent.get(block, 0) + found.levels[name] - earlier
     first = netlist.cells[cells[0]]
     held = first.kind in _SOURCES or first.kind.startswith("$memrd")
-    start = netlist.register_name(cells[0]) if held else "pins"
     return LogicPath(
-        levels=levels[last],
-        start=start,
-        end=netlist.register_name(end),
+        levels=end.levels,
+        start=netlist.register_name(cells[0]) if held else "pins",
+        end=end.name,
         by_block=tuple((block or "top", count) for block, count in spent.items() if count),
     )

