@@ -153,3 +153,15 @@ def test_a_divisor_that_the_type_does_not_hold_counts_modulo_its_range(
         lambda x: torch.fmod(torch.tensor(divisor), x.clamp(min=1)),
     ):
         assert torch.equal(made(x.to("npu")).cpu(), made(x))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_gradient_that_is_summed_from_many_does_not_stop_growing(dtype: torch.dtype) -> None:
+    def gradient(device: str) -> torch.Tensor:
+        x = torch.zeros(2, 1, device=device, dtype=dtype, requires_grad=True)
+        index = torch.zeros(3000, 1, dtype=torch.int64, device=device)
+        x.gather(0, index).sum().backward()
+        assert x.grad is not None
+        return x.grad.cpu()
+
+    assert torch.equal(gradient("npu"), gradient("cpu"))

@@ -61,6 +61,26 @@ def trained(make: Make, device: str) -> list[torch.Tensor]:
 
 
 @pytest.mark.filterwarnings("ignore:.*capturable:UserWarning")
+@pytest.mark.parametrize("amsgrad", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_a_step_takes_the_moments_before_they_are_rounded(
+    dtype: torch.dtype, amsgrad: bool
+) -> None:
+    """The square of such a gradient is 0 in fp16, which as a divisor gave steps of 10."""
+
+    def stepped(device: str) -> list[torch.Tensor]:
+        parameter = nn.Parameter(torch.full((3,), 0.5, dtype=dtype, device=device))
+        optimizer = ADAM([parameter], lr=1e-3, fused=True, amsgrad=amsgrad)
+        found = []
+        for _ in range(3):
+            parameter.grad = torch.full_like(parameter, 1e-4)
+            optimizer.step()
+            found.append(parameter.detach().cpu().clone())
+        return found
+
+    torch.testing.assert_close(stepped("npu"), stepped("cpu"), rtol=0, atol=0)
+
+
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_an_optimizer_goes_where_the_cpus_goes(name: str) -> None:
     on_cpu = OPTIMIZERS[name]

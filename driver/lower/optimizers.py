@@ -3,7 +3,8 @@
 
 A pass writes one tensor and reads three at most, so a step that writes n tensors has at least n
 passes. Adam has one more, for the denominator: its bias corrections follow from a tensor, the
-number of the step, and a pass takes only four numbers besides its three tensors.
+number of the step, and a pass takes only four numbers besides its three tensors. Moments of 16 bits
+are stored by passes of their own, after the step.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ def _moments(
     decay: float,
     sign: float,
 ) -> None:
-    """Running means of g and g²; `given`: self, grad and the means so far."""
+    """Running means of g and g², in outs; `given`: self, grad and the means so far."""
     self, grad, mean, square = given
     new_mean, new_square = outs
     first, second = 1.0 - betas[0], (float(betas[1]), 1.0 - betas[1])
@@ -200,10 +201,12 @@ def adam(
     out, *moments = outs
     decay = 0.0 if decoupled else float(weight_decay)
     state = (self, grad, exp_avg, exp_avg_sq)
-    _moments(b, (moments[0], moments[1]), state, (beta1, beta2), decay, _sign(maximize))
+    mean, square = exact = [_unrounded(b, moment) for moment in moments]
+    _moments(b, (mean, square), state, (beta1, beta2), decay, _sign(maximize))
     keep = 1.0 - lr * weight_decay if decoupled else 1.0
     scales = _corrections(b, step, lr, (beta1, beta2))
-    _apply(b, out, self, (moments[0], moments[1]), scales, (float(eps), keep))
+    _apply(b, out, self, (mean, square), scales, (float(eps), keep))
+    _store(b, exact, moments)
 
 
 @TABLE.op("npu.amsgrad_", outputs=4)
@@ -227,14 +230,28 @@ def amsgrad(
 ) -> None:
     """As adam_, with the largest v so far in place of v"""
     _floats(b, self, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, step)
-    out, mean, square, largest = outs
+    out, *moments = outs
     decay = 0.0 if decoupled else float(weight_decay)
     state = (self, grad, exp_avg, exp_avg_sq)
+    mean, square, largest = exact = [_unrounded(b, moment) for moment in moments]
     _moments(b, (mean, square), state, (beta1, beta2), decay, _sign(maximize))
     b.vector("maximum", (max_exp_avg_sq, square), largest)
     keep = 1.0 - lr * weight_decay if decoupled else 1.0
     scales = _corrections(b, step, lr, (beta1, beta2))
     _apply(b, out, self, (mean, largest), scales, (float(eps), keep))
+    _store(b, exact, moments)
+
+
+def _unrounded(b: ProgramBuilder, moment: TensorView) -> TensorView:
+    """Where a moment is computed: a square that 16 bits round to 0 is no divisor, so the step takes
+    the moments as they are before they are stored, as torch's fused kernel does."""
+    return moment if moment.dtype is DType.FP32 else b.temp(DType.FP32, moment.sizes)
+
+
+def _store(b: ProgramBuilder, exact: list[TensorView], moments: list[TensorView]) -> None:
+    for computed, moment in zip(exact, moments, strict=True):
+        if computed is not moment:
+            convert(b, computed, moment)
 
 
 def _apply(

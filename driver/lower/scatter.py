@@ -7,7 +7,7 @@ from driver.isa import DType
 from driver.isa.types import SCATTER_ADD_DTYPES
 from driver.lower import long_reduce
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_type, constant, convert, number
+from driver.lower.convert import as_type, constant, convert, is_float, number
 from driver.lower.index import along, as_indices, cropped, in_line, merged_at
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
@@ -47,13 +47,19 @@ def _scattered(*, accumulate: bool) -> RuleFunction:
         index: TensorView,
         src: TensorView,
     ) -> None:
-        b.copy(self, out)
+        # Sums of 16 bits stop growing once an addend is less than half of their last place.
+        wide = accumulate and is_float(out) and out.dtype is not DType.FP32
+        sums = b.temp(DType.FP32, out.sizes) if wide else out
+        convert(b, self, sums)
         at = dim % max(self.rank, 1)
+        into, src = sums, as_type(b, src, DType.FP32) if wide else src
         if not self.rank:
-            self, index, src, out = (view.inserted(0) for view in (self, index, src, out))
-        for other in range(self.rank):
+            index, src, into = (view.inserted(0) for view in (index, src, into))
+        for other in range(into.rank):
             src = src.sliced(other, 0, index.sizes[other])
-        scatter(b, src, as_indices(b, index), cropped(out, index, at), at, accumulate=accumulate)
+        scatter(b, src, as_indices(b, index), cropped(into, index, at), at, accumulate=accumulate)
+        if wide:
+            convert(b, sums, out)
 
     return rule
 

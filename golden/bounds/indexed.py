@@ -5,7 +5,7 @@ of maxima.
 The contract stores after each addition, so an element hit h times is rounded h times to the
 result's own type: within γ_h(u)·S, u that type's, S the magnitudes of what is summed. Both S and
 h are the same op, on magnitudes and on ones. torch rounds as often or less. A sum that may pass
-the type's largest number on the way is open. Embedding's rows may be divided by the number of their
+the type's largest number on the way is open. scatter_add sums in fp32: h roundings of fp32, and one. Embedding's rows may be divided by the number of their
 uses first: a quotient more, in torch a reciprocal and a product.
 """
 
@@ -13,19 +13,29 @@ from __future__ import annotations
 
 import torch
 
+from driver.isa import DType
 from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import by_type, equal, moved
 from golden.bounds.expectation import SLACK, Expectation, Rule, Subject, near, unclaimed
 from golden.bounds.reductions import finite
 from golden.calls import truths
-from golden.formats import FLOAT_FORMATS
+from golden.formats import FLOAT_FORMATS, FloatFormat, Floats
 from golden.tensors import values_of
 
 _SUMMED = ("self", "src", "source", "values", "grad_output", "updates")
 
 
 def _added(subject: Subject) -> tuple[Expectation | None, ...]:
+    return _sums(subject, FLOAT_FORMATS[NPU_TYPES[subject.answer().dtype]])
+
+
+def _added_wide(subject: Subject) -> tuple[Expectation | None, ...]:
+    return _sums(subject, FLOAT_FORMATS[DType.FP32])
+
+
+def _sums(subject: Subject, form: FloatFormat) -> tuple[Expectation | None, ...]:
+    """`form`: of the sums on the way."""
     call, dtype = subject.call, subject.answer().dtype
     floats = {
         name: value
@@ -40,12 +50,17 @@ def _added(subject: Subject) -> tuple[Expectation | None, ...]:
     (hits,) = truths(call, **ones | ({"scale_grad_by_freq": False} if shared else {}))
     assert size is not None
     assert hits is not None
-    form = FLOAT_FORMATS[NPU_TYPES[dtype]]
-    grown = (values_of(hits) + 2 * shared) * form.unit_roundoff
-    relative = grown / (1 - grown.clip(max=0.5))
-    error = (relative + SLACK) * values_of(size) + values_of(hits) * 2.0**form.min_quantum
-    made = near(dtype, true_of(subject), error)
-    return (unclaimed(made, values_of(size) + error >= form.max_finite),)
+
+    counts, magnitudes = values_of(hits), values_of(size)
+
+    def error(rounded: FloatFormat) -> Floats:
+        grown = (counts + 2 * shared) * rounded.unit_roundoff
+        relative = grown / (1 - grown.clip(max=0.5))
+        found: Floats = (relative + SLACK) * magnitudes + counts * 2.0**rounded.min_quantum
+        return found
+
+    made = near(dtype, true_of(subject), error(form), error(FLOAT_FORMATS[NPU_TYPES[dtype]]))
+    return (unclaimed(made, magnitudes + error(form) >= form.max_finite),)
 
 
 def _put(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -78,7 +93,8 @@ def _mean(subject: Subject) -> tuple[Expectation | None, ...]:
 
 RULES: dict[str, Rule] = {
     "scatter_reduce": _scatter_reduced,
-    **dict.fromkeys(("scatter_add", "index_add", "embedding_dense_backward"), by_type(_added)),
+    "scatter_add": by_type(_added_wide),
+    **dict.fromkeys(("index_add", "embedding_dense_backward"), by_type(_added)),
     **{f"max_pool{dims}d_with_indices_backward": _added for dims in (2, 3)},
     **{f"adaptive_max_pool{dims}d_backward": _added for dims in (2, 3)},
     **dict.fromkeys(("index_put", "_unsafe_index_put"), _put),

@@ -22,8 +22,9 @@ Adam: m = m₀ + w·(g − m₀), or from the other end:
     two quotients. D ÷ rate may leave the range of fp32: upwards q is then 0, below |m|·2^-127;
     downwards it has the absolute error TINY. D₀ ≤ 0: nothing is claimed.
     keep·p − q: e(q) + 4·U·(|p| + q) + 3·TINY.
-p is computed from b, m and v as they are stored: a 16-bit type adds its rounding to their errors,
-and where it cannot hold them nothing is claimed of p.
+With SGD p is computed from b as it is stored: a 16-bit type adds its rounding to its error, and
+where it cannot hold it nothing is claimed of p. With Adam it is computed from m and v before they
+are rounded to be stored.
 """
 
 from __future__ import annotations
@@ -167,13 +168,12 @@ def _adam(subject: Subject) -> tuple[Expectation | None, ...]:
         peak = np.maximum(grad.size**2, np.maximum(mean.size, square.size))
         state = [near(call["exp_avg"].dtype, mean.true, mean.error, peak=peak)]
         state.append(near(call["exp_avg_sq"].dtype, square.true, square.error, peak=peak))
-        square = square.stored(call["exp_avg_sq"].dtype)
         if "max_exp_avg_sq" in call.arguments:
             before = _floats(call, "max_exp_avg_sq")
             true, size = np.maximum(before, square.true), np.maximum(before, square.size)
             square = _Quantity(true, size, square.error)
             state.append(near(call["max_exp_avg_sq"].dtype, true, square.error, peak=peak))
-        update = _quotient(call, mean.stored(call["exp_avg"].dtype), square)
+        update = _quotient(call, mean, square)
         keep = 1 - call["lr"] * call["weight_decay"] if decoupled else 1.0
         parameter = _floats(call, "self")
         size = abs(keep) * _finite(parameter) + update.size
