@@ -193,16 +193,8 @@ def test_one_infinite_gradient_of_a_norm_leaves_no_number_in_its_row() -> None:
 
 
 def test_a_sum_of_many_in_16_bits_is_judged_as_one_in_fp32() -> None:
-    call = OpCall(
-        "aten.scatter_add.default",
-        (
-            torch.zeros(2, dtype=BF),
-            0,
-            torch.zeros(1000, dtype=torch.int64),
-            torch.ones(1000, dtype=BF),
-        ),
-        {},
-    )
+    index, ones = torch.zeros(1000, dtype=torch.int64), torch.ones(1000, dtype=BF)
+    call = OpCall("aten.scatter_add.default", (torch.zeros(2, dtype=BF), 0, index, ones), {})
     assert verdict_on(call, [torch.tensor([1000.0, 0.0], dtype=BF)]).ok
     assert not verdict_on(call, [torch.tensor([996.0, 0.0], dtype=BF)]).ok
     assert not verdict_on(call, [torch.tensor([256.0, 0.0], dtype=BF)]).ok
