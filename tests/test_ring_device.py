@@ -24,6 +24,7 @@ from driver.errors import (
 from driver.isa import CompletionRecord, DeviceState, ErrorCode, Opcode, Packet, csr
 from driver.runtime.device import Device
 from driver.runtime.ring import CommandRing, CompletionRing
+from golden.backend import CmodelBackend
 
 Submit = Callable[[Device, list[Packet]], list[CompletionRecord]]
 WAYS: list[Submit] = [Device.submit, Device.submit_registers]
@@ -42,6 +43,36 @@ def npu_host() -> Iterator[Host]:
 
 
 ways = pytest.mark.parametrize("submit", WAYS, ids=["ring", "registers"])
+
+
+# ---------------------------------------------------------------------- submissions that are left
+class Impatient(CmodelBackend):
+    """Gives up its next wait for an interrupt."""
+
+    error: BaseException | None = None
+
+    def wait_interrupt(self, timeout_s: float) -> int:
+        if self.error is not None:
+            error, self.error = self.error, None
+            raise error
+        return super().wait_interrupt(timeout_s)
+
+
+@pytest.mark.parametrize("error", [SimulatorTimeout("no interrupt"), KeyboardInterrupt()])
+def test_after_a_submission_that_was_left_the_device_has_to_be_reset(error: BaseException) -> None:
+    """Its commands would be taken for those of the next submission."""
+    backend = Impatient(CONFIG, threads=1)
+    with Device(backend, CONFIG) as device:
+        place = device.alloc(64).address
+        backend.error = error
+        with pytest.raises(type(error)):
+            device.submit([sync(place, 1)] * 20)
+        for again in (lambda: device.submit([sync(place, 2)]), device.recover):
+            with pytest.raises(InfrastructureError, match="commands may still run that were left"):
+                again()
+        device.reset()
+        device.submit([sync(place, 3)])
+        assert device.download(place, (1,), np.uint32)[0] == 3
 
 
 # ---------------------------------------------------------------------- submit

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import TracebackType
@@ -24,8 +23,8 @@ from driver.config import HwConfig
 from driver.errors import (
     DeviceFault,
     DeviceHung,
+    InfrastructureError,
     SimulatorTimeout,
-    Standstill,
     SubmittedCommand,
 )
 from driver.isa import (
@@ -37,6 +36,7 @@ from driver.isa import (
 )
 from driver.isa.image import LINE_BYTES, OWN_LINES
 from driver.runtime.buffer import DEFAULT_REGION, Buffer
+from driver.runtime.control import request
 from driver.runtime.identity import check_identity, loadable_lines
 from driver.runtime.loading import loaded
 from driver.runtime.memory import Allocator, RegionUse
@@ -56,11 +56,7 @@ _SEQ_MASK = 0xFFFF_FFFF
 _PAGE_BYTES = 4096
 _ALL_IRQS = csr.IRQ_ENABLE_COMPLETE_MASK | csr.IRQ_ENABLE_EMPTY_MASK | csr.IRQ_ENABLE_ERROR_MASK
 DEFAULT_RING_ENTRIES = 256
-_PROGRESS = (csr.ACTIVE_CYCLES_LO, csr.READ_BEATS_LO, csr.WRITE_BEATS_LO, csr.COMPLETED)
-"""Registers of which one moves as long as a command does."""
 Packets = Callable[[], Sequence[Packet]]
-_CYCLES_PER_POLL = 4
-"""At least so many cycles pass in the read of a register."""
 
 
 class Device:
@@ -88,6 +84,8 @@ class Device:
         self._resident = self._resident_programs()
         self._next_seq = 0
         self._fault: DeviceFault | None = None
+        self._left: str | None = None
+        """Why a submission was left before its commands had ended."""
         self._second: SecondQueue | None = None
         self.reset()
 
@@ -198,7 +196,8 @@ class Device:
 
         DeviceFault at the first that fails (nothing after it has run; see `recover`), again at any
         later submit until then. DeviceHung when the device makes no progress; SimulatorTimeout when
-        no interrupt comes for `timeout_s`, by default the configuration's wait_s.
+        no interrupt comes for `timeout_s`, by default the configuration's wait_s. After these two,
+        or an interrupt by the user, commands may still run: InfrastructureError until `reset`.
         """
         return self._run(self._ring, _packed(packets), lambda: packets, timeout_s)
 
@@ -230,18 +229,25 @@ class Device:
     def recover(self) -> None:
         """Leave the error state: what is still queued is dropped, sequence numbers go on."""
         with self._lock:
-            self._request(csr.CTRL_ERROR_ACK_MASK)
+            self._check_left()
+            request(self._backend, self._config.timeouts, csr.CTRL_ERROR_ACK_MASK)
             self._resume()
 
     def reset(self) -> None:
         """Soft reset and bring-up: sequence numbers start at 0, memory keeps its bytes."""
         with self._lock:
-            self._request(csr.CTRL_SOFT_RESET_MASK)
+            request(self._backend, self._config.timeouts, csr.CTRL_SOFT_RESET_MASK)
             self._completions.start()
             self._ring.start()
             if self._second is not None:
                 self._second.start()
+            self._left = None
             self._resume()
+
+    def _check_left(self) -> None:
+        if self._left is not None:
+            what = f"commands may still run that were left by {self._left}"
+            raise InfrastructureError(f"{what}: reset the device first")
 
     def _resume(self) -> None:
         self._ring.resync()
@@ -259,25 +265,6 @@ class Device:
         self._fault = fault
         if self._second is not None:
             self._second.fault = fault
-
-    def _request(self, control: int) -> None:
-        """Set bits of CTRL and wait for the device to clear them."""
-        limits = self._config.timeouts
-        deadline = time.monotonic() + limits.wait_s
-        self._backend.write_csr(csr.CTRL, control)
-        polls, progress = 0, self._progress()
-        while self._backend.read_csr(csr.CTRL) & control:
-            what = f"CTRL still reads {control:#x}: reset or error_ack hangs"
-            if time.monotonic() > deadline:
-                raise SimulatorTimeout(what)
-            polls += 1
-            if polls % (limits.hang_cycles // _CYCLES_PER_POLL) == 0:
-                last, progress = progress, self._progress()
-                if last == progress:
-                    raise DeviceHung(what, Standstill(self._backend.read_csr(csr.CYCLE_LO)))
-
-    def _progress(self) -> tuple[int, ...]:
-        return tuple(self._backend.read_csr(offset) for offset in _PROGRESS)
 
     def _run(
         self, port: CommandPort, data: bytes, packets: Packets, timeout_s: float | None
@@ -306,6 +293,7 @@ class Device:
         """
         if self._fault is not None:
             raise self._fault
+        self._check_left()
         limit_s = self._config.timeouts.wait_s if timeout_s is None else timeout_s
         loads: set[int] = set()
         count = 0
@@ -315,8 +303,10 @@ class Device:
                 self._finish_segment(port, segment, given, limit_s, ended)
                 loads.update(count + load for load in segment.loads)
                 count += len(segment.data) // PACKET_BYTES
-        except BaseException:
+        except BaseException as error:
             self._resident.clear()  # some LOADs may not have run
+            if not isinstance(error, DeviceFault):
+                self._left = type(error).__name__
             raise
         return loads
 

@@ -5,8 +5,9 @@ of maxima.
 The contract stores after each addition, so an element hit h times is rounded h times to the
 result's own type: within γ_h(u)·S, u that type's, S the magnitudes of what is summed. Both S and
 h are the same op, on magnitudes and on ones. torch rounds as often or less. A sum that may pass
-the type's largest number on the way is open. scatter_add sums in fp32: h roundings of fp32, and one. Embedding's rows may be divided by the number of their
-uses first: a quotient more, in torch a reciprocal and a product.
+the type's largest number on the way is open. scatter_add sums in fp32 and rounds once. Embedding's
+rows may be divided by the number of their uses first: a quotient more, in torch a reciprocal and a
+product.
 """
 
 from __future__ import annotations
