@@ -70,3 +70,19 @@ def test_what_the_row_does_not_take_runs_by_products(case: str) -> None:
     if mask.requires_grad:
         assert mask.grad is not None
         assert mask.grad.cpu().count_nonzero() > 0
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_attention_of_a_batch_that_is_mapped(masked: bool) -> None:
+    def mapped(device: str) -> torch.Tensor:
+        x = torch.linspace(-1, 1, 240).reshape(3, 2, 2, 5, 4).to(device)
+        mask = torch.linspace(-2, 2, 75).reshape(3, 5, 5).to(device)
+
+        def loss(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+            given = mask if masked else None
+            return attention(x, x, x, given).square().sum()
+
+        found: torch.Tensor = torch.vmap(torch.func.grad(loss))(x, mask)
+        return found.cpu()
+
+    torch.testing.assert_close(mapped("npu"), mapped("cpu"))

@@ -88,6 +88,13 @@ PROGRAMS: dict[str, Callable[[Make], Tensor]] = {
     "a fill by float64": lambda make: make([1.0, 3.0]).fill_(DOUBLE),
     "a mean of int16": lambda make: make([1, 2]) + torch.tensor(3, dtype=torch.int16),
     "a fill of what is repeated": lambda make: make([1.0]).expand(3).fill_(5.0),
+    "a number to powers": lambda make: 2 ** make([0, 1, 40]),
+    "a number to truth": lambda make: 2 ** make([True, False]),
+    "a lower triangle": lambda make: torch.tril_indices(3, 4, -1, device=make([1]).device),
+    "an upper triangle": lambda make: torch.triu_indices(3, 4, 1, device=make([1]).device),
+    "a bound on int32 rows": lambda make: torch.embedding_renorm_(
+        make([[3.0, 4.0], [0.1, 0.2]]), make([0, 0], dtype=torch.int32), 1.0, 2.0
+    ),
     "a complex fill": lambda make: torch.full_like(make([1.0]), 2, dtype=torch.complex128),
 }
 
@@ -175,6 +182,21 @@ REFUSED: dict[str, Callable[[Make], object]] = {
     ),
     "integers beyond int8": lambda make: make([1], dtype=I8).random_(0, 1000),
     "more draws than categories": lambda make: torch.multinomial(make([1.0, 1.0]), 3),
+    "a limit beyond int8": lambda make: functional.hardtanh(make([1, 2], dtype=I8), -300, 300),
+    "a factor beyond int8": lambda make: torch.addcmul(*[make([1], dtype=I8)] * 3, value=300),
+    "a sum's factor beyond int8": lambda make: torch.addmm(*[make([[1]], dtype=I8)] * 3, beta=300),
+    "an infinite factor": lambda make: torch.addmm(*[make([[1]])] * 3, alpha=math.inf),
+    "a row's factor beyond int8": lambda make: make([1], dtype=I8).index_add(
+        0, make([0]), make([1], dtype=I8), alpha=300
+    ),
+    "a difference's factor beyond": lambda make: torch.rsub(make([1], dtype=I8), 1, alpha=300),
+    "a power beyond int8": lambda make: make([3], dtype=I8) ** 257,
+    "a factor beyond fp32": lambda make: torch.addcmul(*[make([1.0])] * 3, value=1e39),
+    "a divisor of False": lambda make: make([1, 2]) // False,
+    "truth by 0": lambda make: make([True]) % 0,
+    "a row that would grow": lambda make: torch.add(
+        (row := make([[0.0], [1.0]])[0]), make([[1.0], [2.0]]), out=row
+    ),
 }
 
 
@@ -231,3 +253,14 @@ def test_weights_that_torch_normalises_train() -> None:
         return [rows.weight.detach().cpu(), *(x.cpu() for x in made if x is not None)]
 
     torch.testing.assert_close(gradients("npu"), gradients("cpu"), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("shrink", [functional.softshrink, functional.hardshrink])
+def test_the_gradient_of_a_nan_passes(shrink: Callable[[Tensor], Tensor]) -> None:
+    def gradient(device: str) -> Tensor:
+        x = torch.tensor([math.nan, 1.0, 0.2], device=device, requires_grad=True)
+        shrink(x).sum().backward()
+        assert x.grad is not None
+        return x.grad.cpu()
+
+    assert torch.equal(gradient("npu"), gradient("cpu"))

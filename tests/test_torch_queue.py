@@ -9,10 +9,12 @@ from contextlib import contextmanager
 import pytest
 import torch
 from test_torch_device import run_python
+from torch.nn import functional
 
 from driver.backend.shared_memory import FaultRange
 from driver.errors import DeviceFault
 from driver.torch_device import _core
+from driver.torch_device.hardware import REGION
 from driver.torch_device.last_used import LastUsed
 from driver.torch_device.pool import POOL
 from driver.torch_device.work_queue import QueuedCommands
@@ -173,6 +175,31 @@ def test_what_was_not_used_for_the_longest_time_goes_first() -> None:
     kept.put(3, "three")
     assert [kept.get(number) for number in (1, 2, 3)] == ["one", None, "three"]
     assert len(kept) == 2
+
+
+def test_what_takes_too_much_memory_is_not_kept() -> None:
+    kept: LastUsed[int, str] = LastUsed(9, most_bytes=10)
+    kept.put(1, "one", 4)
+    kept.put(2, "two", 4)
+    kept.put(2, "another two", 5)
+    assert [kept.get(number) for number in (1, 2)] == ["one", "another two"]
+    kept.put(3, "three", 5)
+    assert [kept.get(number) for number in (1, 2, 3)] == [None, "another two", "three"]
+    kept.put(4, "too large", 11)
+    assert len(kept) == 0
+
+
+def test_contents_find_room_in_what_is_kept_of_tensors_that_are_gone() -> None:
+    x = torch.linspace(-1, 1, 300_000).reshape(1, 1, -1)
+    expected = functional.pad(x, (3, 3), mode="reflect")
+    x = x.to("npu")
+    torch.npu.empty_cache()
+    free = next(u.largest_hole_bytes for u in POOL[0].memory_report() if u.region == REGION)
+    results = torch.empty_like(expected, device="npu")
+    rest = torch.empty(free - (3 << 19), dtype=torch.uint8, device="npu")
+    del results, rest
+    found = functional.pad(x, (3, 3), mode="reflect")  # whose contents are large
+    assert torch.equal(found.cpu(), expected)
 
 
 @pytest.mark.broad

@@ -93,8 +93,31 @@ def repeat_interleave(repeats: Tensor, *, output_size: int | None = None) -> Ten
 
 
 def shrink_backward(grad_output: Tensor, self: Tensor, lambd: float) -> Tensor:
-    """The gradient where hardshrink and softshrink are not flat."""
-    return torch.where(self.abs() > lambd, grad_output, torch.zeros_like(grad_output))
+    """The gradient where hardshrink and softshrink are not flat, and of NaN."""
+    return torch.where(self.abs() <= lambd, torch.zeros_like(grad_output), grad_output)
+
+
+def power_of_number(self: float, exponent: Tensor) -> Tensor:
+    """A number to the power of each element."""
+    dtype = torch.result_type(exponent, self)
+    return torch.pow(torch.full_like(exponent, self, dtype=dtype), exponent.to(dtype))
+
+
+def triangle(indices: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Places of a triangle of a matrix: a table of numbers, which the host makes."""
+
+    def made(
+        row: int,
+        col: int,
+        offset: int = 0,
+        *,
+        dtype: torch.dtype | None = None,
+        device: torch.device | None = None,
+        **_options: Any,
+    ) -> Tensor:
+        return indices(row, col, offset, dtype=dtype or torch.int64).to(device)
+
+    return made
 
 
 def weight_norm_backward(
@@ -107,7 +130,7 @@ def weight_norm_backward(
 
 def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """The rows that are looked up, scaled down to a p-norm of at most `max_norm`."""
-    rows = torch.unique(indices.reshape(-1))
+    rows = torch.unique(indices.reshape(-1)).long()
     return self.index_copy_(0, rows, self[rows].renorm(norm_type, 0, max_norm))
 
 
@@ -118,6 +141,9 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.fmax.default": fmax,
     "aten.fmin.default": fmin,
     "aten.repeat_interleave.Tensor": repeat_interleave,
+    "aten.pow.Scalar": power_of_number,
+    "aten.tril_indices.default": triangle(torch.tril_indices),
+    "aten.triu_indices.default": triangle(torch.triu_indices),
     "aten.hardshrink_backward.default": shrink_backward,
     "aten.softshrink_backward.default": shrink_backward,
     "aten.index_fill_.int_Scalar": index_fill_,

@@ -203,11 +203,22 @@ def _results(
                 torch.empty_strided(shape.sizes, shape.strides, dtype=shape.dtype, device=device)
             )
         else:
-            if tensor.shape != shape.sizes:
-                tensor.resize_(shape.sizes)
+            _resize(tensor, shape.sizes, args)
             same = tensor.dtype is shape.dtype
             found.append(tensor if same else torch.empty_like(tensor, dtype=shape.dtype))
     return found
+
+
+def _resize(out: Tensor, sizes: Sequence[int], args: Sequence[Any]) -> None:
+    """Give a result its sizes. RuntimeError where it is an operand too, as torch has it: an operand
+    may be a part of other memory, which more elements would overwrite."""
+    if tuple(out.shape) == tuple(sizes):
+        return
+    if any(tensor is out for tensor in _tensors(args)):
+        raise RuntimeError(
+            f"output with shape {list(out.shape)} doesn't match the broadcast shape {list(sizes)}"
+        )
+    out.resize_(sizes)
 
 
 def _stored(result: Tensor | None, out: Tensor) -> Tensor:
@@ -283,8 +294,7 @@ def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[st
     if not outs:
         return made
     for out, fresh in zip(outs, made if isinstance(made, tuple) else (made,), strict=True):
-        if out.shape != fresh.shape:
-            out.resize_(fresh.shape)
+        _resize(out, fresh.shape, args)
         require_cast(fresh.dtype, out.dtype)
         out.copy_(fresh)
     return outs[0] if len(outs) == 1 else tuple(outs)

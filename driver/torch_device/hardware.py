@@ -50,7 +50,7 @@ class OpenDevice:
         self._base = config.memory.base
         self.index = index
         self._programs = ProgramCache(config)
-        self.queue = WorkQueue(self._device, index)
+        self.queue = WorkQueue(self._device, index, self.free_released)
         """What it has been asked to do."""
 
     @property
@@ -147,7 +147,7 @@ class OpenDevice:
                 for packet in found.program.packets:
                     debug.line("PACKET", f"{Opcode(packet.opcode).name} for {row}")
             _core.enqueue(self.index, found.queued, [addresses[at] for at in found.begins])
-            return found if found.is_kept else None
+            return found if found.is_replayed else None
         fresh: list[TensorView | None] = []
         try:
             for view in results:

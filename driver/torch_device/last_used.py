@@ -10,14 +10,18 @@ Key = TypeVar("Key")
 Kept = TypeVar("Kept")
 REMEMBERED = 4096
 """So many entries by default."""
+_MOST_BYTES = 256 << 20
 
 
 class LastUsed(Generic[Key, Kept]):
     """May be used by several threads."""
 
-    def __init__(self, most: int = REMEMBERED) -> None:
+    def __init__(self, most: int = REMEMBERED, most_bytes: int = _MOST_BYTES) -> None:
+        """`most_bytes`: of the sizes that entries are given with."""
         self._most = most
-        self._entries: dict[Key, Kept] = {}
+        self._most_bytes = most_bytes
+        self._bytes = 0
+        self._entries: dict[Key, tuple[Kept, int]] = {}
         self._lock = Lock()
 
     def __len__(self) -> int:
@@ -27,14 +31,21 @@ class LastUsed(Generic[Key, Kept]):
         """The entry, used now; None when there is none."""
         with self._lock:
             found = self._entries.pop(key, None)
-            if found is not None:
-                self._entries[key] = found
-            return found
+            if found is None:
+                return None
+            self._entries[key] = found
+            return found[0]
 
-    def put(self, key: Key, kept: Kept) -> None:
-        """Add or replace an entry."""
+    def put(self, key: Key, kept: Kept, size_bytes: int = 0) -> None:
+        """Add or replace an entry. One that alone is larger than all may be is not kept."""
         with self._lock:
-            self._entries.pop(key, None)
-            self._entries[key] = kept
-            if len(self._entries) > self._most:
-                del self._entries[next(iter(self._entries))]
+            self._drop(key)
+            self._entries[key] = kept, size_bytes
+            self._bytes += size_bytes
+            while len(self._entries) > self._most or self._bytes > self._most_bytes:
+                self._drop(next(iter(self._entries)))
+
+    def _drop(self, key: Key) -> None:
+        found = self._entries.pop(key, None)
+        if found is not None:
+            self._bytes -= found[1]

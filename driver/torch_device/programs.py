@@ -23,6 +23,7 @@ from driver.torch_device import _core
 from driver.torch_device.last_used import LastUsed
 
 Results = Sequence[TensorView | None]
+_REPLAYED_BYTES = 64 << 10
 
 
 class RowCall(NamedTuple):
@@ -52,8 +53,8 @@ class RememberedProgram:
     """How many of them are arguments."""
     may_write_to_operands: bool
     """Whether results may be operands, where a tensor of the call is both."""
-    is_kept: bool
-    """Whether the next equal call gets it again."""
+    is_replayed: bool
+    """Whether the core may keep it for equal calls: not one that would take much memory there."""
 
     def writes_safely(self, addresses: Sequence[int]) -> bool:
         """Whether the packets are right for tensors at these addresses.
@@ -102,7 +103,7 @@ class ProgramCache:
             kept = self._is_worth_keeping(call, key)
             found = self._lowered(call, _on_buffers(tensors, same), arguments, kept)
             if kept:
-                self._known.put(key, found)
+                self._known.put(key, found, 2 * found.program.image.nbytes)  # the queue's, too
         return found, addresses
 
     def _is_worth_keeping(self, call: RowCall, key: object) -> bool:
@@ -135,7 +136,7 @@ class ProgramCache:
             arguments=arguments,
             may_write_to_operands=_is_single_pass(lowered)
             or _is_in_place(row, args, shapes[:arguments], shapes[arguments:]),
-            is_kept=kept,
+            is_replayed=kept and program.image.nbytes <= _REPLAYED_BYTES,
         )
 
 

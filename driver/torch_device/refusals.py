@@ -74,10 +74,32 @@ _CONVERTED: dict[str, tuple[str, ...]] = {
     "clamp.default": ("min", "max"),
     "clamp_min.default": ("min",),
     "clamp_max.default": ("max",),
-    "add.Tensor": ("alpha",),
-    "sub.Tensor": ("alpha",),
+    **dict.fromkeys(("add.Tensor", "sub.Tensor", "rsub.Tensor", "rsub.Scalar"), ("alpha",)),
+    **dict.fromkeys(("addmm.default", "addmv.default"), ("beta", "alpha")),
+    **dict.fromkeys(("addbmm.default", "baddbmm.default"), ("beta", "alpha")),
+    **dict.fromkeys(("addcmul.default", "addcdiv.default"), ("value",)),
+    "lerp.Scalar": ("weight",),
+    "index_add.default": ("alpha",),
+    "hardtanh.default": ("min_val", "max_val"),
+    "pow.Tensor_Scalar": ("exponent",),
+    "leaky_relu.default": ("negative_slope",),
+    "elu.default": ("alpha", "scale", "input_scale"),
+    "softplus.default": ("beta", "threshold"),
+    **dict.fromkeys(("hardshrink.default", "softshrink.default"), ("lambd",)),
 }
 """The op → its numbers that torch converts to the type of the result."""
+
+_IN_FP32 = frozenset(
+    (
+        *("addmm.default", "addbmm.default", "baddbmm.default", "addcmul.default"),
+        *("addcdiv.default", "lerp.Scalar", "leaky_relu.default", "elu.default"),
+        "softplus.default",
+    )
+)
+"""Of these, those that convert to fp32 beside tensors of 16 bits."""
+
+_NEGATED = frozenset(("sub.Tensor", "rsub.Tensor", "rsub.Scalar"))
+"""Of these, those that convert the number with the other sign."""
 
 _UNCHECKED = (torch.float16, torch.bfloat16)
 """Types to which torch converts a single number without a look."""
@@ -122,11 +144,11 @@ def _require_types(
 
 def _require_divisor(dividend: Any, divisor: Any) -> None:
     """Not 0 as a number of the dividend's type, to which it wraps."""
-    if not isinstance(dividend, torch.Tensor) or type(divisor) is not int:
+    if not isinstance(dividend, torch.Tensor) or not isinstance(divisor, int):
         return
-    dtype = dividend.dtype
-    whole = dividend.numel() and not dtype.is_floating_point and dtype is not torch.bool
-    if whole and divisor % (1 << 8 * dtype.itemsize) == 0:
+    dtype = torch.result_type(dividend, divisor)
+    whole = dividend.numel() and not dtype.is_floating_point
+    if whole and int(divisor) % (1 << 8 * dtype.itemsize) == 0:
         raise RuntimeError("ZeroDivisionError")
 
 
@@ -154,18 +176,26 @@ def _require_enough(
 
 def _require_converted(base: str, given: Mapping[str, Any]) -> None:
     x = given["self"]
-    if not isinstance(x, torch.Tensor):
-        return
+    if not isinstance(x, torch.Tensor):  # of rsub
+        x = given["other"]
     numbers = [given.get(key) for key in _CONVERTED[base]]
     dtype = x.dtype
     if base == "fill.Scalar" and x.numel() == 1 and dtype in _UNCHECKED:
         return
     if base == "constant_pad_nd.default" and not any(size > 0 for size in given["pad"]):
         return  # nothing is filled
-    if "other" in given:
-        dtype = torch.result_type(x, given["other"])
-    elif base.startswith("clamp") and any(isinstance(number, float) for number in numbers):
+    if base == "pow.Tensor_Scalar":
+        if dtype is torch.float32:
+            return  # any number is one of float64
+        dtype = torch.result_type(x, given["exponent"])
+    for beside in ("other", "tensor1", "tensor2"):
+        if beside in given:
+            dtype = torch.promote_types(dtype, torch.result_type(x, given[beside]))
+    if base.startswith("clamp") and any(isinstance(number, float) for number in numbers):
         dtype = torch.result_type(x, 0.5)
+    if base in _IN_FP32 and dtype in _UNCHECKED:
+        dtype = torch.float32
     for number in numbers:
         if isinstance(number, bool | int | float):
-            torch.empty(2, dtype=dtype).fill_(number)  # which raises
+            negated = base in _NEGATED and not isinstance(number, bool)
+            torch.empty(2, dtype=dtype).fill_(-number if negated else number)  # which raises

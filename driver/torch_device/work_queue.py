@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Condition, Thread
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driver.errors import DeviceFault
+from driver.errors import DeviceFault, OutOfMemory
 from driver.runtime import Buffer, Device
 from driver.torch_device import _core
 
@@ -68,8 +68,9 @@ class ContentsMemory:
     They take turns. The blocks are allocated before any command is queued, so none uses them.
     """
 
-    def __init__(self, device: Device) -> None:
+    def __init__(self, device: Device, free_released: Callable[[], None]) -> None:
         self._device = device
+        self._free_released = free_released
         self._blocks = [device.alloc(_CONTENTS_BYTES) for _ in range(_AHEAD + 1)]
         self._used_until = [0] * len(self._blocks)
         self._next = 0
@@ -85,7 +86,11 @@ class ContentsMemory:
             if self._large is not None:
                 self._device.free(self._large)
                 self._large = None
-            self._large = self._device.alloc(size_bytes)
+            try:
+                self._large = self._device.alloc(size_bytes)
+            except OutOfMemory:
+                self._free_released()
+                self._large = self._device.alloc(size_bytes)
             return self._large
         block = self._blocks[self._next]
         self._next = (self._next + 1) % len(self._blocks)
@@ -101,8 +106,9 @@ class ContentsMemory:
 class WorkQueue:
     """One device's queue. Every method may be called from any thread."""
 
-    def __init__(self, device: Device, index: int) -> None:
-        """`index`: the device's number in the C++ core."""
+    def __init__(self, device: Device, index: int, free_released: Callable[[], None]) -> None:
+        """`index`: the device's number in the C++ core. `free_released` frees the memory that is
+        kept of tensors that are gone."""
         self._device = device
         self._index = index
         self._changed = Condition()
@@ -114,7 +120,7 @@ class WorkQueue:
         self._dead: BaseException | None = None
         self._is_told = False
         self._closed = False
-        self._contents = ContentsMemory(device)
+        self._contents = ContentsMemory(device, free_released)
         self._thread = Thread(target=self._work, name=f"npu:{index}", daemon=True)
         self._thread.start()
 

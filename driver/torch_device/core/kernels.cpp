@@ -122,10 +122,16 @@ bool has_compatible_shallow_copy_type(const at::Tensor& a, const at::Tensor& b) 
   return fits(a) && fits(b);
 }
 
+// A tensor of torch.func: what transforms it, batches or differentiates, knows no op of the NPU.
+bool is_transformed(const at::Tensor& x) {
+  return x.key_set().has_any(c10::DispatchKeySet({c10::DispatchKey::FuncTorchBatched,
+                                                  c10::DispatchKey::FuncTorchGradWrapper}));
+}
+
 bool is_attention_operand(const at::Tensor& x, const at::Tensor& query) {
   const auto dtype = x.scalar_type();
   return x.dim() == 4 && x.numel() > 0 && dtype == query.scalar_type() &&
-         x.size(3) == query.size(3) &&
+         x.size(3) == query.size(3) && !is_transformed(x) &&
          (dtype == at::kFloat || dtype == at::kHalf || dtype == at::kBFloat16);
 }
 
@@ -141,7 +147,7 @@ int64_t attention_choice(const at::Tensor& query, const at::Tensor& key, const a
       key.size(0) == value.size(0) && key.size(1) == value.size(1) &&
       key.size(2) == value.size(2) &&
       (key.size(1) == query.size(1) || (enable_gqa && query.size(1) % key.size(1) == 0)) &&
-      !(masked && (is_causal || mask->requires_grad()));
+      !(masked && (is_causal || mask->requires_grad() || is_transformed(*mask)));
   return static_cast<int64_t>(whole ? at::SDPBackend::overrideable : at::SDPBackend::math);
 }
 
