@@ -217,6 +217,25 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "npu_cmd_park.sv", "= «state_q == SYNC_WAIT && write_err_i» ? ERROR_BUS_WRITE", "1'b0"
         ),
         Mutant("npu_cmd_park.sv", "start_cycle_o     = «state_q == SYNC_WAIT» ?", "1'b0"),
+        Mutant("npu_cmd_park.sv", "? sync_cycle_q : «cycle_i»;", "cycle_i + 64'd1", "started in"),
+        Mutant("npu_cmd_park.sv", "from_ring_o       = «from_ring_q»;", "1'b1"),
+        Mutant(
+            "npu_cmd_front.sv",
+            "&& opcode_engine(opcode[p]) == engine_e'(e)) engine_wait_o[e] = «1'b1»;",
+            "p == 0",
+        ),
+        Mutant(
+            "npu_cmd_front.sv",
+            "if («wait_now[p].operand») command_wait_o",
+            "wait_now[p].operand && p == 0",
+        ),
+        Mutant("npu_cmd_front.sv", "wait_now[p].seq     = «parked» ? next_seq_i", "1'b0"),
+        Mutant(
+            "npu_cmd_awaited.sv",
+            "slot = «next_slot_i[queue_i] + slot_t'(i)»;",
+            "next_slot_i[queue_i] - slot_t'(i)",
+            "COMMAND_WAIT",
+        ),
         Mutant("npu_cmd_retire.sv", "(ready == '1) ? «!queue_q»", "queue_q"),
         Mutant("npu_cmd_issue.sv", "== SYNC_WAIT ? sync_cycle_q : «cycle_i»", "cycle_i + 64'd1"),
         Mutant("npu_cmd_flight.sv", "push_error_i[q], end_cycle: «cycle_i»,", "cycle_i + 64'd1"),

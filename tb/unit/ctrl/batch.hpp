@@ -276,6 +276,7 @@ class Session {
         continue;
       const auto record = d_.memory.get<Completion>(record_of(seq + uint32_t(i)));
       compare_record(record, first_seq_, i, packets_[i].opcode, expected_[i].error, run);
+      compare_waits(record, first_seq_, i);
       check(record.start_cycle > before, "record %zu: started before the one before it", i);
       before = record.start_cycle;
     }

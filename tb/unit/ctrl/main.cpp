@@ -181,6 +181,7 @@ uint64_t streams(uint64_t seed, uint64_t rounds) {
   bench.completions_turn();
   bench.passes();
   bench.parked_sync_fails();
+  bench.last_blocker_counts();
   for (uint64_t i = 0; i < rounds; ++i) commands += bench.random_round();
   for (uint64_t i = 0; i < rounds; ++i) before_errors += bench.error_round();
   bench.two_errors();

@@ -6,6 +6,7 @@
 #include "npu_csr.h"
 #include "order.hpp"
 #include "packets.hpp"
+#include "records.hpp"
 
 namespace csr = npu::csr;
 
@@ -72,12 +73,14 @@ class QueuePair {
   void begin() {
     d_.dispatched.clear();
     d_.events.clear();
+    d_.ended_at.clear();
     d_.failing_dispatch = SIZE_MAX;
     order_.clear();
     seen_ = {};
     failing_ = {SIZE_MAX, SIZE_MAX};
     for (unsigned q = 0; q < 2; ++q) {
       packets_[q].clear();
+      runs_[q].clear();
       first_[q] = d_.read(kQueues[q].completed);
       put_[q] = 0;
     }
@@ -93,6 +96,7 @@ class QueuePair {
     while (seen_[q] < packets_[q].size() && !in_engine(packets_[q][seen_[q]])) ++seen_[q];
     check(seen_[q] < packets_[q].size() && packets_[q][seen_[q]].opcode == later.opcode,
           "queue %u: command %zu has opcode %u", q, seen_[q], later.opcode);
+    runs_[q][seen_[q]] = number;
     if (seen_[q]++ == failing_[q]) {
       d_.failing_dispatch = number;
       d_.engine_error = uint32_t(q == 0 ? ErrorCode::kBusWrite : ErrorCode::kBusRead);
@@ -116,11 +120,25 @@ class QueuePair {
     }
     return count;
   }
+  // Packets of the first queue come in turns by its ring and by CMD_PUSH, where that is allowed; the
+  // order of the two ways is defined only when nothing waits.
   void put_and_ring() {
-    for (unsigned q = 0; q < 2; ++q) {
+    if (may_push_ && d_.read(kQueues[0].completed) - first_[0] == put_[0])
+      pushes_ = d_.random.chance(40);
+    if (pushes_) push();
+    for (unsigned q = pushes_ ? 1 : 0; q < 2; ++q) {
       const unsigned head = d_.read(kQueues[q].head);
       const unsigned room = (head - tail_[q] - 1) % kSlots;
       if (put(q, unsigned(d_.random.between(0, room))) != 0) d_.write(kQueues[q].tail, tail_[q]);
+    }
+  }
+
+  void push() {
+    while (put_[0] < packets_[0].size() && d_.random.chance(70) &&
+           (d_.read(csr::kStatus) >> 9 & 1) == 0) {
+      const auto words = std::bit_cast<std::array<uint32_t, 16>>(packets_[0][put_[0]++]);
+      for (unsigned i = 0; i < 16; ++i) d_.write(csr::kCmdWord + 4 * i, words[i]);
+      d_.write(csr::kCmdPush, 1);
     }
   }
 
@@ -147,17 +165,16 @@ class QueuePair {
   void compare(unsigned q, unsigned count, uint32_t status) {
     check(d_.read(kQueues[q].completed) - first_[q] == count, "queue %u: %u commands completed", q,
           d_.read(kQueues[q].completed) - first_[q]);
+    check(count < packets_[q].size() || status != 0 || d_.read(kQueues[q].head) == tail_[q],
+          "queue %u: head of its ring", q);
     uint64_t ended = 0, before = 0, fenced = 0;
     for (unsigned i = 0; i < count; ++i) {
       const uint64_t at = kQueues[q].records + 64 * ((first_[q] + i) % kRecordSlots);
       if (d_.memory.error_at(at)) continue;
       const auto record = d_.memory.get<Completion>(at);
       const Packet& packet = packets_[q][i];
-      check(record.seq == first_[q] + i && record.opcode == packet.opcode,
-            "queue %u: record %u is of command %u, opcode %u", q, i, record.seq - first_[q],
-            record.opcode);
-      check(record.status == (i + 1 == count ? status : 0), "queue %u: status %u", q,
-            record.status);
+      const auto error = ErrorCode(i + 1 == count ? status : 0);
+      compare_record(record, first_[q], i, packet.opcode, error, run_of(q, i));
       check(record.start_cycle > before && record.start_cycle > fenced, "queue %u: order", q);
       before = record.start_cycle;
       const Opcode opcode = Opcode(packet.opcode);
@@ -175,10 +192,40 @@ class QueuePair {
       ended = std::max(ended, record.end_cycle);
       check(record.waited_queue <= 1 && (record.operand_wait != 0 || record.waited_queue == 0),
             "queue %u: waited for queue %u", q, record.waited_queue);
-      if (record.operand_wait != 0 && record.waited_queue == q)
+      if (record.operand_wait == 0) continue;
+      if (record.waited_queue == q)
         check(record.waited_for - first_[q] < i, "queue %u: waited for %u", q,
               record.waited_for - first_[q]);
+      else
+        compare_other(q, i, record);
     }
+  }
+
+  // What command `i` says of the command of the other queue that it waited for.
+  void compare_other(unsigned q, unsigned i, const Completion& record) {
+    const uint32_t other = record.waited_for - first_[!q];
+    check(other < packets_[!q].size(), "queue %u: command %u waited for %u of the other", q, i,
+          other);
+    const auto awaited = runs_[!q].find(other), own = runs_[q].find(i);
+    if (awaited == runs_[!q].end() || own == runs_[q].end()) return;  // a SYNC, or one that failed
+    const Dispatch& earlier = d_.dispatched[awaited->second];
+    const Dispatch& later = d_.dispatched[own->second];
+    check(awaited->second < own->second && d_.ended_at[awaited->second] <= record.start_cycle,
+          "queue %u: command %u did not wait for %u of the other", q, i, other);
+    const bool described = later.engine == kGather;  // whose descriptors may be what it waited for
+    check(described || is_load(later) || is_load(earlier) || depends(earlier, later),
+          "queue %u: command %u had no reason to wait for %u of the other", q, i, other);
+  }
+
+  Completion record(unsigned q, unsigned i) {
+    return d_.memory.get<Completion>(kQueues[q].records + 64 * ((first_[q] + i) % kRecordSlots));
+  }
+
+  EngineRun run_of(unsigned q, size_t i) {
+    const auto found = runs_[q].find(i);
+    if (found == runs_[q].end()) return {};
+    const size_t number = found->second;
+    return {true, d_.dispatched[number].offered_at, d_.ended_at.at(number), d_.events[number]};
   }
 
   Device d_;
@@ -189,4 +236,6 @@ class QueuePair {
   std::array<size_t, 2> seen_{};     // and those that have started, in an engine or not
   std::array<size_t, 2> failing_{};  // command that its engine answers with an error
   std::vector<unsigned> order_;      // queues of the commands as they started
+  std::array<std::map<size_t, size_t>, 2> runs_;  // command → its dispatch, if there was one
+  bool may_push_ = false, pushes_ = false;
 };

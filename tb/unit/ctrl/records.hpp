@@ -12,7 +12,8 @@ struct EngineRun {
   Events events;
 };
 
-// The record of packet `i` of those that begin with the sequence number `first`.
+// The record of packet `i` of those that begin with the sequence number `first`; not whom it waited
+// for.
 inline void compare_record(const Completion& record, uint32_t first, size_t i, uint32_t opcode,
                            ErrorCode error, const EngineRun& run) {
   check(record.seq == first + i && record.opcode == opcode, "record %zu", i);
@@ -33,6 +34,10 @@ inline void compare_record(const Completion& record, uint32_t first, size_t i, u
   const Events counted{record.active_cycles, record.operand_stall, record.result_stall,
                        record.read_beats, record.write_beats};
   check(counted == run.events, "record %zu: counts", i);
+}
+
+// The same for a queue alone: it waits for its own commands.
+inline void compare_waits(const Completion& record, uint32_t first, size_t i) {
   check(record.waited_queue == 0, "record %zu: waited for the other queue", i);
   const bool waited = record.operand_wait != 0;
   check(waited ? record.waited_for - first < record.seq - first : record.waited_for == 0,

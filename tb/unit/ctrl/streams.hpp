@@ -19,8 +19,12 @@ class Streams : QueuePair {
                                         unsigned(d_.random.between(1, kMost))};
     for (unsigned q = 0; q < 2; ++q)
       for (unsigned i = 0; i < count[q]; ++i) packets_[q].push_back(random_packet(q));
+    const Waits before = waits();
+    may_push_ = true;
     feed();
+    may_push_ = pushes_ = false;
     for (unsigned q = 0; q < 2; ++q) compare(q, count[q], 0);
+    compare_waits(before);
     const uint32_t irq = d_.read(csr::kIrqStatus);
     check(irq == (2 | 16 | wanted(0) | wanted(1) << 3), "interrupts %x of two queues", irq);
     d_.write(csr::kIrqStatus, irq);
@@ -164,7 +168,76 @@ class Streams : QueuePair {
     start();
   }
 
+  // A command waits for two engines: while the later command of them is under way, for that one.
+  void last_blocker_counts() {
+    for (unsigned q = 0; q < 2; ++q) {
+      begin();
+      d_.stall_percent = d_.latency = 0;
+      d_.engine_latency = 200;
+      packets_[q] = {{uint32_t(Opcode::kCopy), 0, kData, 0, dst(q, 0x40), {8, 0}},
+                     {uint32_t(Opcode::kMatmul),
+                      0,
+                      kData + 0x2000,
+                      kData + 0x2100,
+                      dst(q, 0x80),
+                      {2, 2, 2, 1}},
+                     {uint32_t(Opcode::kFill), 0, 0, 0, dst(q, 0x40), {32, 0}}};
+      d_.slow_dispatch = 1;
+      const Waits before = waits();
+      feed();
+      d_.slow_dispatch = SIZE_MAX;
+      compare(q, 3, 0);
+      const Waits now = waits();
+      check(now.pairs[kMove][kMatrix] > before.pairs[kMove][kMatrix] &&
+                now.pairs[kMove][kMove] == before.pairs[kMove][kMove],
+            "COMMAND_WAIT counts the first of two commands that are waited for");
+      d_.write(csr::kIrqStatus, 31);
+    }
+  }
+
  private:
+  // ENGINE_WAIT, and COMMAND_WAIT of an engine for another.
+  struct Waits {
+    std::array<uint32_t, kEngines> engine{};
+    std::array<std::array<uint32_t, kEngines>, kEngines> pairs{};
+  };
+  Waits waits() {
+    Waits found;
+    for (unsigned e = 0; e < kEngines; ++e) {
+      found.engine[e] = d_.read(csr::kEngineWait + 4 * e);
+      for (unsigned f = 0; f < kEngines; ++f)
+        found.pairs[e][f] = d_.read(csr::kCommandWait + 4 * (kEngines * e + f));
+    }
+    return found;
+  }
+
+  // A cycle in which commands of both queues wait counts once: the counters have grown by no more
+  // than the records of both say, and no less than those of either.
+  void compare_waits(const Waits& before) {
+    const Waits now = waits();
+    for (unsigned e = 0; e < kEngines; ++e) {
+      std::array<uint64_t, 2> engine{}, operand{};
+      for (unsigned q = 0; q < 2; ++q)
+        for (size_t i = 0; i < packets_[q].size(); ++i) {
+          if (engine_of(packets_[q][i].opcode) != e) continue;
+          engine[q] += record(q, unsigned(i)).engine_wait;
+          operand[q] += record(q, unsigned(i)).operand_wait;
+        }
+      const uint64_t waited = now.engine[e] - before.engine[e];
+      check(waited >= std::max(engine[0], engine[1]) && waited <= engine[0] + engine[1],
+            "ENGINE_WAIT of engine %u: %llu cycles, records of the queues say %llu and %llu", e,
+            (unsigned long long)waited, (unsigned long long)engine[0],
+            (unsigned long long)engine[1]);
+      uint64_t for_others = 0;
+      for (unsigned f = 0; f < kEngines; ++f) for_others += now.pairs[e][f] - before.pairs[e][f];
+      // Fewer where they waited for a SYNC, which has no engine.
+      check(for_others <= operand[0] + operand[1],
+            "COMMAND_WAIT of engine %u: %llu cycles, records of the queues say %llu and %llu", e,
+            (unsigned long long)for_others, (unsigned long long)operand[0],
+            (unsigned long long)operand[1]);
+    }
+  }
+
   void parked_sync_fails(unsigned queue) {
     begin();
     d_.engine_latency = d_.stall_percent = d_.latency = 0;
@@ -252,6 +325,7 @@ class Streams : QueuePair {
         {{copy, product}, {copy, fill(slow, 0x600)}, {copy, fence}, {gather, sync}}};
     packets_[slow] = {kWays[way].first, kWays[way].second, fill(slow, 0x900)};
     packets_[!slow] = {other, other, other, other};
+    const Waits before = waits();
     d_.slow_dispatch = 0;
     if (way == 1) d_.slow_too = 1;  // the engine has two channels
     while (put(slow, 3) != 0) {
@@ -263,10 +337,16 @@ class Streams : QueuePair {
     d_.slow_dispatch = d_.slow_too = SIZE_MAX;
     compare(slow, 3, 0);
     compare(!slow, 4, 0);
-    const uint64_t at = kQueues[slow].records + 64 * (first_[slow] % kRecordSlots);
-    const auto first = d_.memory.get<Completion>(at);
-    const uint64_t last_at = kQueues[!slow].records + 64 * ((first_[!slow] + 3) % kRecordSlots);
-    const auto last = d_.memory.get<Completion>(last_at);
+    const Completion first = record(slow, 0), last = record(!slow, 3);
+    const Waits now = waits();
+    if (way == 0)
+      check(now.pairs[kMatrix][kMove] - before.pairs[kMatrix][kMove] ==
+                record(slow, 1).operand_wait,
+            "COMMAND_WAIT does not count what a command of queue %u says", slow);
+    if (way == 1)
+      check(now.engine[kMove] - before.engine[kMove] ==
+                record(slow, 1).engine_wait + record(slow, 2).engine_wait,
+            "ENGINE_WAIT does not count what commands of queue %u say", slow);
     check(last.end_cycle < first.end_cycle, "queue %u waits for what queue %u waits for (%u)",
           !slow, slow, way);
     d_.write(csr::kIrqStatus, 31);
