@@ -218,6 +218,8 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         ),
         Mutant("npu_cmd_park.sv", "start_cycle_o     = «state_q == SYNC_WAIT» ?", "1'b0"),
         Mutant("npu_cmd_park.sv", "? sync_cycle_q : «cycle_i»;", "cycle_i + 64'd1", "started in"),
+        Mutant("npu_csr_wrap.sv", "«axil_req_i.w_strb»", "4'hF", "alone"),
+        Mutant("npu_csr_wrap.sv", "«axil_rsp_o.b_valid || axil_rsp_o.r_valid»;", "1'b0"),
         Mutant("npu_cmd_park.sv", "from_ring_o       = «from_ring_q»;", "1'b1"),
         Mutant(
             "npu_cmd_front.sv",

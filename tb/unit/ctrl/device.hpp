@@ -32,7 +32,7 @@ inline uint32_t info_of(const npu::Program* program) {
 
 class Device {
  public:
-  explicit Device(uint64_t seed) : random(seed) {
+  explicit Device(uint64_t seed) : random(seed), host_(seed ^ 0x5A5A) {
     top.rst_ni = 0;
     for (uint64_t i = 0; i < kResetCycles; ++i) tick();
     top.rst_ni = 1;
@@ -101,48 +101,51 @@ class Device {
     check(cycle - start < kForEver, "%s: not within %u cycles", what, unsigned(kForEver));
   }
 
-  // 32-bit write; returns the AXI response.
-  unsigned write(uint32_t offset, uint32_t value) {
+  // Write of the bytes that are enabled; returns the AXI response. Address and data come apart now
+  // and then, and the response is taken late.
+  unsigned write(uint32_t offset, uint32_t value, unsigned strobes = 0xF) {
     top.s_axil_awaddr_i = offset;
     top.s_axil_wdata_i = value;
-    top.s_axil_wstrb_i = 0xF;
-    top.s_axil_awvalid_i = top.s_axil_wvalid_i = top.s_axil_bready_i = 1;
-    const uint64_t start = cycle;
-    for (bool done = false; !done; in_time(start, "a register is written")) {
+    top.s_axil_wstrb_i = strobes;
+    const uint64_t start = cycle, address_at = start + hesitation(), data_at = start + hesitation();
+    bool address = false, data = false;
+    Answer answer{hesitation()};
+    while (!answer.taken) {
+      top.s_axil_awvalid_i = !address && cycle >= address_at;
+      top.s_axil_wvalid_i = !data && cycle >= data_at;
+      top.s_axil_bready_i = answer.may_take();
       top.clk_i = 0;
       top.eval();
-      const bool aw = top.s_axil_awvalid_i && top.s_axil_awready_o;
-      const bool w = top.s_axil_wvalid_i && top.s_axil_wready_o;
-      const unsigned response = top.s_axil_bresp_o;
-      done = top.s_axil_bvalid_o;
+      address |= top.s_axil_awvalid_i && top.s_axil_awready_o;
+      data |= top.s_axil_wvalid_i && top.s_axil_wready_o;
+      answer.sample(top.s_axil_bvalid_o, top.s_axil_bready_i, top.s_axil_bresp_o, 0);
       tick();
-      if (aw) top.s_axil_awvalid_i = 0;
-      if (w) top.s_axil_wvalid_i = 0;
-      response_ = response;
+      in_time(start, "a register is written");
     }
-    top.s_axil_bready_i = 0;
-    return response_;
+    top.s_axil_awvalid_i = top.s_axil_wvalid_i = top.s_axil_bready_i = 0;
+    return answer.response;
   }
 
   // 32-bit read; the AXI response is left in `response`.
   uint32_t read(uint32_t offset, unsigned* response = nullptr) {
-    uint32_t data = 0;
     top.s_axil_araddr_i = offset;
-    top.s_axil_arvalid_i = top.s_axil_rready_i = 1;
     const uint64_t start = cycle;
-    for (bool done = false; !done; in_time(start, "a register is read")) {
+    bool address = false;
+    Answer answer{hesitation()};
+    while (!answer.taken) {
+      top.s_axil_arvalid_i = !address;
+      top.s_axil_rready_i = answer.may_take();
       top.clk_i = 0;
       top.eval();
-      const bool ar = top.s_axil_arvalid_i && top.s_axil_arready_o;
-      done = top.s_axil_rvalid_o;
-      data = top.s_axil_rdata_o;
-      response_ = top.s_axil_rresp_o;
+      address |= top.s_axil_arvalid_i && top.s_axil_arready_o;
+      answer.sample(top.s_axil_rvalid_o, top.s_axil_rready_i, top.s_axil_rresp_o,
+                    top.s_axil_rdata_o);
       tick();
-      if (ar) top.s_axil_arvalid_i = 0;
+      in_time(start, "a register is read");
     }
-    top.s_axil_rready_i = 0;
-    if (response != nullptr) *response = response_;
-    return data;
+    top.s_axil_arvalid_i = top.s_axil_rready_i = 0;
+    if (response != nullptr) *response = answer.response;
+    return answer.data;
   }
 
  private:
@@ -151,6 +154,27 @@ class Device {
     uint64_t addr, due;
     unsigned beat;
   };
+
+  // An answer of the register port, which stays as it is until it is taken, `late` cycles after it
+  // came.
+  struct Answer {
+    uint64_t late;
+    bool valid = false, taken = false;
+    unsigned response = 0;
+    uint32_t data = 0;
+
+    bool may_take() const { return late == 0; }
+    void sample(bool valid_now, bool ready, unsigned response_now, uint32_t data_now) {
+      check(!valid || (valid_now && response == response_now && data == data_now),
+            "an answer of the register port changes before it is taken");
+      valid = valid_now;
+      response = response_now;
+      data = data_now;
+      taken = valid && ready;
+      if (valid && late != 0) --late;
+    }
+  };
+  uint64_t hesitation() { return host_.chance(90) ? 0 : host_.between(1, 6); }
 
   bool stall() { return random.chance(stall_percent); }
   uint64_t due() { return cycle + 1 + fixed_latency + (latency ? random.below(latency) : 0); }
@@ -347,5 +371,5 @@ class Device {
   std::array<Run, kChannels> runs_;
   std::array<Events, kChannels> pending_;  // what the pins say in this cycle
   Events seen_;                            // of the whole device
-  unsigned response_ = 0;
+  Random host_;  // what the host's port does, apart from all else
 };

@@ -40,6 +40,11 @@ void registers(uint64_t seed) {
       check(device.read(base) == pattern, "upper word of the base at %x", base);
     }
   }
+  for (unsigned byte = 0; byte < 4; ++byte) {
+    const uint32_t held = device.read(csr::kCmdWord), mask = 0xFFu << 8 * byte;
+    device.write(csr::kCmdWord, ~held, 1u << byte);
+    check(device.read(csr::kCmdWord) == (held ^ mask), "byte %u of CMD_WORD alone", byte);
+  }
   const uint32_t before = device.read(csr::kCycleLo);
   check(device.read(csr::kCycleLo) > before && device.read(csr::kCycleHi) == 0, "CYCLE");
   device.write(csr::kCtrl, 1);
