@@ -53,6 +53,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_host_check.sv", "«len_i < 8'd16»", "len_i < 8'd17", "resp"),
         Mutant("npu_host_write.sv", "&& «whole_q != '0» && room_q", "1'b1", "stuck host"),
         Mutant("npu_host_read.sv", "head_ok && «room_q >= need»", "1'b1", "host: wrong byte"),
+        Mutant("npu_wr_collect.sv", "rsp_err_q          <= «err_q[b_client_i]»", "err_q != '0"),
         # clocks that stop too early
         Mutant("npu_host_read.sv", "head_valid || «room_q != CountW'(ReturnBeats)»", "1'b0"),
         Mutant("npu_host_write.sv", "«room_q != BurstCountW'(MaxBursts)»;\n  npu_clock", "1'b0"),

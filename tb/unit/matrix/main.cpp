@@ -48,17 +48,24 @@ void products(uint64_t seed, uint64_t count) {
               (unsigned long long)terms);
 }
 
-// A few bad lines around what the command touches.
+// A few bad lines of what the command touches: of its result, and of each operand, of where sums
+// start and of scales as often.
 void spoil(Bench& bench, const Product& product) {
   std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
-  const Window* windows[] = {&product.a, &product.b, &product.c};
+  std::vector<std::pair<const Window*, std::vector<uint64_t>>> sources;
+  product.each_source([&](const Window& window, uint64_t at) {
+    auto found = std::find_if(sources.begin(), sources.end(),
+                              [&](const auto& source) { return source.first == &window; });
+    if (found == sources.end()) found = sources.insert(found, {&window, {}});
+    found->second.push_back(at);
+  });
+  std::vector<uint64_t> results;
+  product.each_result(
+      [&](uint64_t, uint64_t, uint64_t, uint64_t at) { results.push_back(at); });
   for (uint64_t lines = bench.random.below(4); lines != 0; --lines) {
-    const uint64_t choice = bench.random.below(3);
-    const Window& window = *windows[choice];
-    const uint64_t rows = choice == 1 ? product.b_rows() : product.m;
-    const uint64_t cols = choice == 0 ? product.k : product.n;
-    const uint64_t at = window.at(bench.random.below(product.batch), bench.random.below(rows),
-                                  bench.random.below(cols));
+    const bool result = sources.empty() || bench.random.chance(40);
+    const auto& addresses = result ? results : sources[bench.random.below(sources.size())].second;
+    const uint64_t at = addresses[bench.random.below(addresses.size())];
     bench.memory.bad[(at - kMemBase) / kLine] = true;
   }
 }
@@ -77,6 +84,7 @@ void errors(uint64_t seed, uint64_t count) {
     product.each_result(
         [&](uint64_t, uint64_t, uint64_t, uint64_t at) { target |= bench.memory.bad_at(at); });
     if (!source && !target) product.apply(bench.memory);
+    if (bench.random.chance(30)) bench.traffic(3);
     bench.engine.start(product);
     bench.run();
     const unsigned expected = source ? 8 : target ? 9 : 0, got = bench.engine.err;
@@ -101,6 +109,6 @@ int main(int argc, char** argv) {
   return bench_main(argc, argv, [](uint64_t seed, uint64_t rounds) {
     corners::all<Bench>(seed, execute);
     products(seed + 1, rounds * 10);
-    errors(seed + 2, std::max<uint64_t>(rounds * 2, 40));
+    errors(seed + 2, std::max<uint64_t>(rounds * 4, 80));
   });
 }

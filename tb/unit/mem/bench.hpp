@@ -126,6 +126,14 @@ class BenchOf {
     } while (!std::all_of(models_.begin(), models_.end(), [](Model* m) { return m->idle(); }));
   }
 
+  // Ticks until it is so.
+  template <typename Condition>
+  void until(const char* what, Condition&& so) {
+    for (const uint64_t start = cycle; !so(); tick())
+      check(cycle - start < 10 * kPatience, "%s: not within %llu cycles", what,
+            (unsigned long long)(10 * kPatience));
+  }
+
   void stalls(unsigned percent) {
     slave.shape.stall_percent = reader0.stall_percent = reader1.stall_percent = percent;
     writer.stall_percent = host.stall_percent = percent;
@@ -177,7 +185,7 @@ int bench_main(int argc, char** argv, Body body) {
   Verilated::randSeed(static_cast<int>(seed % 0x7fffffff) + 1);
   try {
     body(seed, rounds);
-  } catch (const Failure& failure) {
+  } catch (const std::exception& failure) {
     summary.failure = failure.what();
     std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed,
                 failure.what());

@@ -112,6 +112,7 @@ void errors(uint64_t seed, uint64_t commands) {
     const bool source = !move.fill && touches_bad(bench.memory, move.src);
     const bool target = touches_bad(bench.memory, move.dst);
     if (!source && !target) move.apply(bench.memory);
+    if (bench.random.chance(30)) bench.traffic(3);
     bench.engine.start(move);
     bench.run();
     // Bytes that the command does not own must survive an error.

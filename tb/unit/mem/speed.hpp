@@ -55,7 +55,9 @@ inline void time_short_reads(uint64_t requests) {
     reader->stream_bytes = 2 * kBusBytes;
     reader->to_issue = requests / 2;
   }
-  while (bench.reader0.to_issue != 0 && bench.reader1.to_issue != 0) bench.tick();
+  bench.until("one stream has issued all", [&] {
+    return bench.reader0.to_issue == 0 || bench.reader1.to_issue == 0;
+  });
   const uint64_t behind = bench.reader0.to_issue + bench.reader1.to_issue;
   check(behind < 4, "2-beat reads: one client is %llu requests behind", (unsigned long long)behind);
   bench.run();
@@ -78,17 +80,17 @@ inline void time_critical_client() {
   const MoveCommand move = copy_2d(64, 64, {1, 64}, {64, 1});
   move.apply(bench.memory);
   bench.engine.start(move);
-  while (bench.slave.read_beats < 64) bench.tick();
+  bench.until("64 beats are read", [&] { return bench.slave.read_beats >= 64; });
   for (ReadClient* reader : {&bench.reader0, &bench.reader1}) {
     reader->stream_bytes = kPage;
     reader->to_issue = 4 * kBeats / kBurst;
   }
   uint64_t most = 0;
-  while (!bench.engine.idle()) {
-    bench.tick();
+  bench.until("the COPY has ended", [&] {
     if (bench.slave.unanswered_reads(0) >= 8)
       most = std::max(most, bench.slave.unanswered_reads(1) + bench.slave.unanswered_reads(2));
-  }
+    return bench.engine.idle();
+  });
   const uint64_t total = bench.engine.finished - bench.engine.started;
   const uint64_t others = bench.reader0.beats + bench.reader1.beats;
   const double rate = double(bench.slave.read_beats) / double(total - kLatency);
