@@ -4,7 +4,7 @@
 
 A run that breaks is a row as well; the others go on. Exit status: 0 when each planted mutant was
 caught and reproduced and each sampled one detected, 1 when not, 2 for a name that does not exist,
-3 when the run of a planted one broke, 130 when interrupted.
+3 when a run broke, 130 when interrupted.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from tb.sim.spec import PLANTED_SET
 
 _INTERRUPTED = 130
 _EVERY_S = 30.0
-_Row = TypeVar("_Row", PlantedRun | BrokenRun, SampledResult)
+_Row = TypeVar("_Row", PlantedRun, SampledResult)
 
 
 def main(arguments: list[str]) -> int:
@@ -66,14 +66,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _planted(names: Sequence[str], pool: ThreadPoolExecutor, folder: Path) -> int:
-    def one(name: str) -> PlantedRun | BrokenRun:
-        try:
-            return run_planted(name, folder)
-        except InfrastructureError as error:
-            return BrokenRun(name, str(error))
-
-    rows = _rows(names, pool, one)
-    right = sum(row.right for row in rows)
+    rows = _rows(names, pool, lambda name: run_planted(name, folder))
+    right = sum(row.right for row in rows if isinstance(row, PlantedRun))
     _print(f"{right} of {len(names)} caught, blamed on the RTL and reproduced")
     if any(isinstance(row, BrokenRun) for row in rows):
         return InfrastructureError.exit_code
@@ -83,15 +77,28 @@ def _planted(names: Sequence[str], pool: ThreadPoolExecutor, folder: Path) -> in
 def _sampled(names: Sequence[str], pool: ThreadPoolExecutor, folder: Path) -> int:
     build_all(names)  # a build that breaks is no mutant detected
     rows = _rows(names, pool, lambda name: judge(name, folder / name))
-    _print(summary(rows))
-    return int(any(row.fate is Fate.SURVIVED for row in rows))
+    judged = [row for row in rows if isinstance(row, SampledResult)]
+    _print(summary(judged) if judged else "no mutant was judged")
+    if len(judged) < len(rows):
+        return InfrastructureError.exit_code
+    return int(any(row.fate is Fate.SURVIVED for row in judged))
 
 
-def _rows(names: Sequence[str], pool: ThreadPoolExecutor, one: Callable[[str], _Row]) -> list[_Row]:
-    """What `one` gives for each name, printed in this order as it comes."""
+def _or_broken(run: Callable[[str], _Row], name: str) -> _Row | BrokenRun:
+    """A run that breaks is a row, and the others go on."""
+    try:
+        return run(name)
+    except InfrastructureError as error:
+        return BrokenRun(name, str(error))
+
+
+def _rows(
+    names: Sequence[str], pool: ThreadPoolExecutor, run: Callable[[str], _Row]
+) -> list[_Row | BrokenRun]:
+    """What `run` gives for each name, printed in this order as it comes."""
     began = time.monotonic()
-    futures = [pool.submit(one, name) for name in names]
-    rows: list[_Row] = []
+    futures = [pool.submit(_or_broken, run, name) for name in names]
+    rows: list[_Row | BrokenRun] = []
     try:
         _tell(futures, began)
         for future in futures:
@@ -106,7 +113,7 @@ def _rows(names: Sequence[str], pool: ThreadPoolExecutor, one: Callable[[str], _
     return rows
 
 
-def _tell(futures: Sequence[Future[_Row]], began: float) -> None:
+def _tell(futures: Sequence[Future[_Row | BrokenRun]], began: float) -> None:
     done, of = sum(future.done() for future in futures), len(futures)
     seconds = time.monotonic() - began
     left = f"{seconds / done * (of - done) / 60:.0f} min left" if done else f"{seconds:.0f} s"

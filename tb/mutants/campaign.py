@@ -49,7 +49,8 @@ class PlantedRun:
         if len(found) < len(rows) or found[0].index != found[1].index:
             return False
         failures = [row.failure.detail for row in found if row.failure is not None]
-        return all(PLANTED[self.name].mutant.seen in text for text in failures)
+        seen = PLANTED[self.name].mutant.seen
+        return len(failures) == len(rows) and all(seen in text for text in failures)
 
     def line(self) -> str:
         """Its row of the table."""

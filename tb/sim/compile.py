@@ -130,7 +130,7 @@ def compile_all(
     version = digest([plan.verilator.version, headers])
     units += [Unit(Path(name), runtime, version, generated) for name in sources["global"]]
     pins = _header_key([generated / f"{PREFIX}.h", generated / f"{PREFIX}__Dpi.h"])
-    ports = digest([pins, headers])
+    ports = digest([pins, headers, *plan.link_flags])  # which say what headers the system has
     units += [Unit(path, (*flags, *OWN), ports, generated) for path in plan.own_sources]
 
     return store.compile(units, progress.compiled)

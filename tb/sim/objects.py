@@ -38,6 +38,16 @@ def _text(unit: Unit) -> Path:
     return unit.source if unit.source.is_absolute() else unit.folder / unit.source
 
 
+def _taken(path: Path) -> bool:
+    """Whether the object is there; it counts as used from now on, so that no other builder drops it
+    while the missing ones are compiled."""
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        return False
+    return True
+
+
 def run_compiler(compiler: Compiler, arguments: Sequence[str], folder: Path) -> None:
     """Run it; InfrastructureError with the first lines of what it said."""
     environment = {**os.environ, "CCACHE_SLOPPINESS": "pch_defines,time_macros"}
@@ -91,7 +101,7 @@ class ObjectStore:
         to be, and which share of their text is."""
         objects = [self._object_path(unit) for unit in units]
         missing = [
-            (unit, path) for unit, path in zip(units, objects, strict=True) if not path.exists()
+            (unit, path) for unit, path in zip(units, objects, strict=True) if not _taken(path)
         ]
         # The longest first: none of them is then begun when all others are done.
         sizes = {path: _text(unit).stat().st_size for unit, path in missing}
@@ -111,8 +121,6 @@ class ObjectStore:
                     progress(done, len(missing), 1 - to_do / total)
                 job.result()
                 to_do -= sizes[path]
-        for path in objects:
-            os.utime(path)
         return objects
 
     def drop_old(self) -> None:

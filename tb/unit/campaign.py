@@ -34,9 +34,10 @@ class MutantRun:
 
     @property
     def right(self) -> bool:
-        """Whether the mutant was caught by its failure, or the sound RTL has none."""
+        """Whether the mutant was caught by its failure, or the sound RTL was compared and has
+        none."""
         if self.number == SOUND:
-            return not self.failure
+            return not self.failure and self.compared > 0
         return bool(self.failure) and MUTANTS[self.bench][self.number - 1].seen in self.failure
 
     def line(self) -> str:

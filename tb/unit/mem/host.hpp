@@ -183,12 +183,15 @@ class Host : public Model {
   void stable(Vbench& top) {
     if (r_waiting_)
       check(top.s_rvalid && top.s_rid == r_id_ && to_beat(top.s_rdata) == r_data_ &&
-                top.s_rlast == r_last_,
+                top.s_rlast == r_last_ && top.s_rresp == r_resp_,
             "host: R changed before ready%s", "");
-    if (b_waiting_) check(top.s_bvalid && top.s_bid == b_id_, "host: B changed before ready%s", "");
+    if (b_waiting_)
+      check(top.s_bvalid && top.s_bid == b_id_ && top.s_bresp == b_resp_,
+            "host: B changed before ready%s", "");
     r_waiting_ = top.s_rvalid && !top.s_rready;
     b_waiting_ = top.s_bvalid && !top.s_bready;
     r_id_ = top.s_rid, r_data_ = to_beat(top.s_rdata), r_last_ = top.s_rlast, b_id_ = top.s_bid;
+    r_resp_ = top.s_rresp, b_resp_ = top.s_bresp;
   }
 
   Memory& memory_;
@@ -200,6 +203,6 @@ class Host : public Model {
   unsigned beat_[16] = {};
   bool ar_held_ = false, aw_held_ = false, w_held_ = false;
   bool r_waiting_ = false, b_waiting_ = false, r_last_ = false;
-  unsigned r_id_ = 0, b_id_ = 0;
+  unsigned r_id_ = 0, b_id_ = 0, r_resp_ = 0, b_resp_ = 0;
   Beat r_data_;
 };
