@@ -62,7 +62,13 @@ def test_the_webhook_gets_the_night_as_json(webhook: tuple[str, list[tuple[str, 
 def test_a_webhook_that_refuses_or_is_not_there_is_an_error_without_its_secret(
     webhook: tuple[str, list[tuple[str, bytes]]],
 ) -> None:
-    for url in (f"{webhook[0]}/hook/secret", "http://127.0.0.1:9/hook/secret"):
+    host = webhook[0].removeprefix("http://")
+    for url in (
+        f"http://{host}/hook/secret",
+        "http://127.0.0.1:9/hook/secret",
+        f"http://me:secret@{host}/hook",
+        f"http://{host}/ä-secret",
+    ):
         with pytest.raises(InfrastructureError, match=r"webhook at 127\.0\.0\.1") as caught:
             post(url, NEWS)
         assert "secret" not in str(caught.value)
@@ -87,7 +93,7 @@ def test_the_message_can_be_read_by_a_mail_program(tmp_path: Path) -> None:
     assert "Fixed:" not in text
 
 
-@pytest.mark.parametrize("to", ["nobody", "a@b\nBcc: evil@c"])
+@pytest.mark.parametrize("to", ["nobody", "a@b\nBcc: evil@c", "<a@b>", "@", " "])
 def test_what_is_no_address_is_refused(tmp_path: Path, to: str) -> None:
     with pytest.raises(InputError, match="addresses as name@host"):
         write_mail(tmp_path / "night.eml", NEWS, "npu@example.org", [to])

@@ -137,7 +137,17 @@ def test_a_known_issue_that_passes_is_a_surprise_and_one_not_run_is_not() -> Non
     assert sort(job(item(), JobStatus.PASS, row()), issues=(known,)).unexpected_passes == (known,)
     assert sort(job(item(), JobStatus.KILLED), issues=(known,)).unexpected_passes == ()
     assert sort(job(item("stalls"), JobStatus.PASS, row()), issues=(known,)).unexpected_passes == ()
-    assert sort(job(item(), JobStatus.FAIL, failing()), issues=(known,)).unexpected_passes == ()
+    failed = job(item(), JobStatus.FAIL, failing())
+    assert sort(failed, issues=(known,)).unexpected_passes == ()
+    passed = job(item(), JobStatus.PASS, row())
+    assert sort(passed, issues=(issue(),)).unexpected_passes == ()  # another tier may have it
+
+
+def test_a_known_issue_behind_another_failure_does_not_pass() -> None:
+    known = issue(test="smoke", signature="fp16")
+    both = job(item(), JobStatus.FAIL, failing(), failing(1, dtype="fp16"))
+    assert sort(both, issues=(known,)).unexpected_passes == ()
+    assert sort(both, issues=(known,)).red
 
 
 def test_new_fixed_and_still_against_the_former_night() -> None:

@@ -7,15 +7,16 @@ Owns the two forms. Knows no chat service: a webhook takes the JSON or what it i
 from __future__ import annotations
 
 import json
-import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from email.errors import MessageError
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
 from email.utils import formatdate
+from http.client import HTTPException
 from pathlib import Path
 
 from driver.errors import InfrastructureError, InputError
@@ -77,8 +78,8 @@ def post(url: str, news: Notification) -> None:
     try:
         with urllib.request.urlopen(request, timeout=_TIMEOUT_S):  # noqa: S310
             pass
-    except (urllib.error.URLError, TimeoutError, OSError) as error:
-        host = urllib.parse.urlsplit(url).netloc  # the rest may be a secret
+    except (OSError, HTTPException, ValueError) as error:
+        host = urllib.parse.urlsplit(url).hostname  # the rest may be a secret
         why = getattr(error, "reason", error)
         raise InfrastructureError(f"webhook at {host}: {why}") from error
 
@@ -89,7 +90,7 @@ def write_mail(path: Path, news: Notification, sender: str, to: Sequence[str]) -
     try:
         message["From"] = Address(addr_spec=sender)
         message["To"] = tuple(Address(addr_spec=one) for one in to)
-    except (ValueError, IndexError) as error:
+    except (ValueError, IndexError, MessageError) as error:
         wrong = ", ".join([sender, *to])
         raise InputError("command line", "mail", wrong, "addresses as name@host") from error
     message["Subject"] = news.subject

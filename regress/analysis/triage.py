@@ -60,6 +60,8 @@ class FailedJob:
     attempt: Attempt
     signature: str
     issue: KnownIssue | None = None
+    signatures: tuple[str, ...] = ()
+    """Of all that failed in it, in their order."""
 
 
 @dataclass(frozen=True)
@@ -151,19 +153,21 @@ def _failed_job(
         next((i for i in issues if i.matches(item.test, item.config, s)), None) for s in failures
     ]
     if None in found:
-        return FailedJob(item, attempt, failures[found.index(None)])
-    return FailedJob(item, attempt, failures[0], found[0])
+        unknown = failures[found.index(None)]
+        return FailedJob(item, attempt, unknown, None, tuple(failures))
+    return FailedJob(item, attempt, failures[0], found[0], tuple(failures))
 
 
 def _is(issue: KnownIssue, job: FailedJob) -> bool:
-    return issue.matches(job.item.test, job.item.config, job.signature)
+    return any(issue.matches(job.item.test, job.item.config, text) for text in job.signatures)
 
 
 def _unexpected_pass(
     issue: KnownIssue, tried: Iterable[tuple[PlannedJob, Attempt]], jobs: Iterable[FailedJob]
 ) -> bool:
-    """Its tests ran to a verdict, and none failed that way."""
-    ran = any(
+    """Its test ran to a verdict, and did not fail that way; where the issue names none, another
+    tier may still have it."""
+    ran = issue.test is not None and any(
         issue.covers(item.test, item.config) and attempt.status in (JobStatus.PASS, JobStatus.FAIL)
         for item, attempt in tried
     )
