@@ -14,6 +14,7 @@ from driver.torch_device.formulas import (
     complex_numbers,
     distances,
     drawn,
+    fake_quantize,
     fourier,
     gamma,
     indices,
@@ -28,7 +29,7 @@ from driver.torch_device.formulas import (
 )
 
 _MODULES = (
-    *(bessel, complex_numbers, distances, drawn, fourier, gamma),
+    *(bessel, complex_numbers, distances, drawn, fake_quantize, fourier, gamma),
     *(indices, places, polynomials, resampling, rotations, special, triangles),
     *(whole_numbers, wide),
 )
