@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands about nights and stored failures: read the store, do the work, print the result.
 
-Every function returns the exit status: 0 good, 1 a verdict failed; errors are raised. This is the
-only module that knows the pages.
+Every function returns the exit status: 0 good, 1 a verdict failed; errors are raised.
 """
 
 from __future__ import annotations

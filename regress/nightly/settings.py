@@ -46,7 +46,8 @@ class JobLimits(Frozen):
 
 
 class Tolerances(Frozen):
-    """How far a figure may move from its baseline, in either direction, before the run is red."""
+    """How far a figure may move from its baseline: beyond it, a worse one makes the run red, and a
+    better one asks to be recorded."""
 
     cycles_percent: Percent = 1.0
     utilisation_percent: Percent = 1.0
