@@ -192,9 +192,23 @@ def test_one_infinite_gradient_of_a_norm_leaves_no_number_in_its_row() -> None:
     assert not verdict_on(call, changed(made, 0, lambda x: x[1].fill_(0.5).sum())).ok
 
 
-def test_a_sum_of_many_in_16_bits_is_judged_as_one_in_fp32() -> None:
-    index, ones = torch.zeros(1000, dtype=torch.int64), torch.ones(1000, dtype=BF)
-    call = OpCall("aten.scatter_add.default", (torch.zeros(2, dtype=BF), 0, index, ones), {})
-    assert verdict_on(call, [torch.tensor([1000.0, 0.0], dtype=BF)]).ok
-    assert not verdict_on(call, [torch.tensor([996.0, 0.0], dtype=BF)]).ok
-    assert not verdict_on(call, [torch.tensor([256.0, 0.0], dtype=BF)]).ok
+INDEX, ONES = torch.zeros(1000, dtype=torch.int64), torch.ones(1000, 1, dtype=BF)
+TABLE = torch.zeros(2, 1, dtype=BF)
+SUMS = {
+    "scatter_add": OpCall("aten.scatter_add.default", (TABLE, 0, INDEX[:, None], ONES), {}),
+    "index_add": OpCall("aten.index_add.default", (TABLE, 0, INDEX, ONES), {}),
+    "index_put": OpCall("aten.index_put.default", (TABLE, (INDEX,), ONES, True), {}),
+    "scatter_reduce": OpCall(
+        "aten.scatter_reduce.two", (TABLE, 0, INDEX[:, None], ONES, "sum"), {}
+    ),
+    "embedding": OpCall("aten.embedding_dense_backward.default", (ONES, INDEX, 2, -1, False), {}),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_a_sum_of_many_in_16_bits_is_judged_as_one_in_fp32(name: str) -> None:
+    for wrong in (256.0, 996.0, 0.0):
+        assert not verdict_on(SUMS[name], [torch.tensor([[wrong], [0.0]], dtype=BF)]).ok
+    right = verdict_on(SUMS[name], [torch.tensor([[1000.0], [0.0]], dtype=BF)])
+    assert right.ok
+    assert right.comparison.unbounded == 0

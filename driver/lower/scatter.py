@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from driver.isa import DType
-from driver.isa.types import SCATTER_ADD_DTYPES
 from driver.lower import long_reduce
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_type, constant, convert, is_float, number
@@ -14,6 +13,7 @@ from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
+_SUMS = (DType.FP32, DType.INT32)
 
 
 def scatter(
@@ -25,16 +25,18 @@ def scatter(
     *,
     accumulate: bool,
 ) -> None:
-    """The builder's scatter. Types in which SCATTER cannot add are added as int32 or as halves."""
-    if not accumulate or out.dtype in SCATTER_ADD_DTYPES:
+    """The builder's scatter. Sums are added in fp32, int32 or as halves of int64: those of 16 bits
+    stop growing once an addend is less than half of their last place."""
+    if not accumulate or out.dtype in _SUMS:
         b.scatter(source, index, out, dim, accumulate=accumulate)
         return
     if is_long(out):
         long_reduce.scatter_add(b, source, index, out, dim)
         return
-    sums = b.temp(DType.INT32, out.sizes)
+    wide = DType.FP32 if is_float(out) else DType.INT32
+    sums = b.temp(wide, out.sizes)
     convert(b, out, sums)
-    b.scatter(as_type(b, source, DType.INT32), index, sums, dim, accumulate=True)
+    b.scatter(as_type(b, source, wide), index, sums, dim, accumulate=True)
     convert(b, sums, out)
 
 
@@ -47,19 +49,13 @@ def _scattered(*, accumulate: bool) -> RuleFunction:
         index: TensorView,
         src: TensorView,
     ) -> None:
-        # Sums of 16 bits stop growing once an addend is less than half of their last place.
-        wide = accumulate and is_float(out) and out.dtype is not DType.FP32
-        sums = b.temp(DType.FP32, out.sizes) if wide else out
-        convert(b, self, sums)
+        b.copy(self, out)
         at = dim % max(self.rank, 1)
-        into, src = sums, as_type(b, src, DType.FP32) if wide else src
         if not self.rank:
-            index, src, into = (view.inserted(0) for view in (index, src, into))
-        for other in range(into.rank):
+            self, index, src, out = (view.inserted(0) for view in (self, index, src, out))
+        for other in range(self.rank):
             src = src.sliced(other, 0, index.sizes[other])
-        scatter(b, src, as_indices(b, index), cropped(into, index, at), at, accumulate=accumulate)
-        if wide:
-            convert(b, sums, out)
+        scatter(b, src, as_indices(b, index), cropped(out, index, at), at, accumulate=accumulate)
 
     return rule
 

@@ -120,12 +120,28 @@ def triangle(indices: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return made
 
 
+def mish_backward(grad_output: Tensor, self: Tensor) -> Tensor:
+    """grad·(t + x·σ(x)·(1 − t²)), t = tanh(log(1 + eˣ)), rounded once."""
+    x = _wide(self)
+    slope = torch.tanh(torch.nn.functional.softplus(x))
+    slope = slope + x * torch.sigmoid(x) * (1 - slope * slope)
+    return (_wide(grad_output) * slope).to(self.dtype)
+
+
+def weight_norm(v: Tensor, g: Tensor, dim: int = 0) -> tuple[Tensor, Tensor]:
+    """v·g ÷ its norm over all other dimensions, rounded once; the norm, of bf16 in fp32."""
+    norm = torch.norm_except_dim(_wide(v), 2, dim)
+    kept = norm if v.dtype is torch.bfloat16 else norm.to(g.dtype)
+    return (_wide(v) * (_wide(g) / norm)).to(v.dtype), kept
+
+
 def weight_norm_backward(
     grad_w: Tensor, saved_v: Tensor, saved_g: Tensor, saved_norms: Tensor, dim: int
 ) -> Any:
-    """As torch defines it where it is to be differentiated again."""
-    given = (grad_w, saved_v, saved_g, saved_norms, dim)
-    return torch.ops.aten._weight_norm_differentiable_backward(*given)
+    """As torch defines it where it is to be differentiated again, rounded once."""
+    given = (_wide(x) for x in (grad_w, saved_v, saved_g, saved_norms))
+    made = torch.ops.aten._weight_norm_differentiable_backward(*given, dim)
+    return tuple(x.to(saved.dtype) for x, saved in zip(made, (saved_v, saved_g), strict=True))
 
 
 def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
@@ -153,6 +169,8 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten._scaled_dot_product_fused_attention_overrideable_backward.default": (
         attention.attention_backward
     ),
+    "aten.mish_backward.default": mish_backward,
+    "aten._weight_norm_interface.default": weight_norm,
     "aten._weight_norm_interface_backward.default": weight_norm_backward,
     "aten.embedding_renorm_.default": embedding_renorm_,
     "aten._thnn_fused_lstm_cell.default": layers.lstm_cell,

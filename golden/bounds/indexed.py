@@ -2,12 +2,11 @@
 """Sums into chosen elements: scatter_add, index_add, index_put, the gradients of embedding and
 of maxima.
 
-The contract stores after each addition, so an element hit h times is rounded h times to the
-result's own type: within γ_h(u)·S, u that type's, S the magnitudes of what is summed. Both S and
-h are the same op, on magnitudes and on ones. torch rounds as often or less. A sum that may pass
-the type's largest number on the way is open. scatter_add sums in fp32 and rounds once. Embedding's
-rows may be divided by the number of their uses first: a quotient more, in torch a reciprocal and a
-product.
+Sums are added in fp32, so an element hit h times is rounded h times to fp32 and once to its type:
+within γ_h(U)·S, S the magnitudes of what is summed. Both S and h are the same op, on magnitudes and
+on ones. torch may round h times to the type. A sum that may pass the largest number on the way is
+open. Embedding's rows may be divided by the number of their uses first: a quotient more, in torch a
+reciprocal and a product, and of 16 bits a rounding to the type.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from driver.isa import DType
 from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import by_type, equal, moved
-from golden.bounds.expectation import SLACK, Expectation, Rule, Subject, near, unclaimed
+from golden.bounds.expectation import SLACK, Expectation, Rule, Subject, near
 from golden.bounds.reductions import finite
 from golden.calls import truths
 from golden.formats import FLOAT_FORMATS, FloatFormat, Floats
@@ -28,15 +27,6 @@ _SUMMED = ("self", "src", "source", "values", "grad_output", "updates")
 
 
 def _added(subject: Subject) -> tuple[Expectation | None, ...]:
-    return _sums(subject, FLOAT_FORMATS[NPU_TYPES[subject.answer().dtype]])
-
-
-def _added_wide(subject: Subject) -> tuple[Expectation | None, ...]:
-    return _sums(subject, FLOAT_FORMATS[DType.FP32])
-
-
-def _sums(subject: Subject, form: FloatFormat) -> tuple[Expectation | None, ...]:
-    """`form`: of the sums on the way."""
     call, dtype = subject.call, subject.answer().dtype
     floats = {
         name: value
@@ -53,15 +43,20 @@ def _sums(subject: Subject, form: FloatFormat) -> tuple[Expectation | None, ...]
     assert hits is not None
 
     counts, magnitudes = values_of(hits), values_of(size)
+    own = FLOAT_FORMATS[NPU_TYPES[dtype]]
+    npu = _lost(FLOAT_FORMATS[DType.FP32], counts + 2 * shared, magnitudes)
+    if shared and dtype != torch.float32:
+        npu = npu + own.unit_roundoff * magnitudes + counts * 2.0**own.min_quantum
+    other = _lost(own, counts + 2 * shared, magnitudes)
+    return (near(dtype, true_of(subject), npu, other, peak=magnitudes, torch_peak=magnitudes),)
 
-    def error(rounded: FloatFormat) -> Floats:
-        grown = (counts + 2 * shared) * rounded.unit_roundoff
-        relative = grown / (1 - grown.clip(max=0.5))
-        found: Floats = (relative + SLACK) * magnitudes + counts * 2.0**rounded.min_quantum
-        return found
 
-    made = near(dtype, true_of(subject), error(form), error(FLOAT_FORMATS[NPU_TYPES[dtype]]))
-    return (unclaimed(made, magnitudes + error(form) >= form.max_finite),)
+def _lost(form: FloatFormat, roundings: Floats, magnitudes: Floats) -> Floats:
+    """The error of sums that are rounded so often to a type."""
+    grown = roundings * form.unit_roundoff
+    relative = grown / (1 - grown.clip(max=0.5))
+    found: Floats = (relative + SLACK) * magnitudes + roundings * 2.0**form.min_quantum
+    return found
 
 
 def _put(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -84,18 +79,15 @@ def _mean(subject: Subject) -> tuple[Expectation | None, ...]:
     (hits,) = truths(call, reduce="sum", **{n: torch.ones_like(x) for n, x in floats.items()})
     assert size is not None
     assert hits is not None
-    form, count = FLOAT_FORMATS[NPU_TYPES[dtype]], values_of(hits)
-    grown = (count + 1) * form.unit_roundoff
-    relative = grown / (1 - grown.clip(max=0.5))
-    error = (relative + SLACK) * values_of(size) / count + 2.0 * 2.0**form.min_quantum
-    made = near(dtype, true_of(subject), error)
-    return (unclaimed(made, values_of(size) * (1 + relative) >= form.max_finite),)
+    count, magnitudes = values_of(hits), values_of(size)
+    forms = (FLOAT_FORMATS[DType.FP32], FLOAT_FORMATS[NPU_TYPES[dtype]])
+    npu, other = (_lost(form, count + 1, magnitudes) / count for form in forms)
+    return (near(dtype, true_of(subject), npu, other, peak=magnitudes, torch_peak=magnitudes),)
 
 
 RULES: dict[str, Rule] = {
     "scatter_reduce": _scatter_reduced,
-    "scatter_add": by_type(_added_wide),
-    **dict.fromkeys(("index_add", "embedding_dense_backward"), by_type(_added)),
+    **dict.fromkeys(("scatter_add", "index_add", "embedding_dense_backward"), by_type(_added)),
     **{f"max_pool{dims}d_with_indices_backward": _added for dims in (2, 3)},
     **{f"adaptive_max_pool{dims}d_backward": _added for dims in (2, 3)},
     **dict.fromkeys(("index_put", "_unsafe_index_put"), _put),

@@ -26,8 +26,8 @@ def per_tensor(
     self: Tensor, scale: float, zero_point: int, quant_min: int, quant_max: int
 ) -> tuple[Tensor, Tensor]:
     """One grid, of numbers."""
-    grid = (torch.tensor(float(number), device=self.device) for number in (scale, zero_point))
-    return _on_grid(self, *grid, (quant_min, quant_max))
+    step, origin = (torch.tensor(float(x), device=self.device) for x in (scale, zero_point))
+    return _on_grid(self, step, origin, (quant_min, quant_max))
 
 
 def per_tensor_of_tensors(
@@ -50,8 +50,8 @@ def per_channel(
     """A grid for each position of a dimension."""
     sizes = [1] * self.dim()
     sizes[axis] = self.shape[axis]
-    grid = (tensor.reshape(sizes) for tensor in (scale, zero_point))
-    return _on_grid(self, *grid, (quant_min, quant_max))
+    steps, origins = (tensor.reshape(sizes) for tensor in (scale, zero_point))
+    return _on_grid(self, steps, origins, (quant_min, quant_max))
 
 
 DEFINITIONS: dict[str, Callable[..., Any]] = {

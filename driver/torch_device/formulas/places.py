@@ -129,11 +129,14 @@ def scatter_reduce(
     # Comparing would pass over an index that is no place; reading by it fails.
     places = own.index_select(0, places.reshape(-1)).reshape(places.shape)
     hits = places[..., None] == own
-    found = torch.where(hits, values[..., None], 1).to(self.dtype).prod(-2)
+    factors = torch.where(hits, values[..., None], 1).to(self.dtype)
     touched = hits.any(-2)
     result = rows.clone()
-    part = result[tuple(slice(0, size) for size in found.shape)]
-    part.copy_(torch.where(touched, found * part if include_self else found, part))
+    part = result[tuple(slice(0, size) for size in touched.shape)]
+    if include_self:  # as one more factor: 0 times what other factors overflow to is no number
+        factors = torch.cat([part[..., None, :], factors], -2)
+    found = (factors.float() if factors.is_floating_point() else factors).prod(-2)
+    part.copy_(torch.where(touched, found.to(self.dtype), part))
     return result.movedim(-1, dim)
 
 
