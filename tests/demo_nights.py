@@ -33,7 +33,7 @@ ISSUES = """issues:
   - {id: "#41", owner: Ada Lovelace, why: fp16 subnormals are flushed, expires: 2026-12-31,
      signature: "blame rtl.*aten.bmm"}
   - {id: "#7", owner: Alan Turing, why: nobody knows, expires: 2026-12-31,
-     signature: "no such thing"}
+     signature: "no such thing", test: smoke}
   - {id: "#3", owner: Grace Hopper, why: it is slow, expires: 2026-10-01, signature: "timeout"}
 """
 

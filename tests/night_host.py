@@ -31,7 +31,7 @@ def plan(number: int) -> Plan:
         id=digest(["night", number], 12),
         tier="nightly",
         created_utc=f"2026-11-{number:02}T02:00:00+00:00",
-        seed=1,
+        seed=7,
         revision=f"{number:02}" * 20,
         dirty=False,
         tools={"python": "3.11.2", "verilator": "5.048"},

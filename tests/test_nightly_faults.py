@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -99,7 +100,9 @@ def test_ctrl_c_while_building_starts_no_other_build_and_no_job(tmp_path: Path) 
     with Store.open(tmp_path / "s") as store:
         plan = store.add_plan(Plan("p", "t", "", 1, "", False, {}, "", "", ""), items)
 
-        def build(step: PrepareStep, _config: Path) -> tuple[PrepareResult, bool]:
+        def build(
+            step: PrepareStep, _config: Path, _wanted: Callable[[], bool]
+        ) -> tuple[PrepareResult, bool]:
             control.interrupt()
             return PrepareResult(True, f"key of {step.what}"), False
 

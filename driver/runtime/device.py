@@ -21,6 +21,7 @@ from driver.backend import Backend
 from driver.backend.accesses import ReadRegister, TakeInterrupt, perform
 from driver.config import HwConfig
 from driver.errors import (
+    BackendDied,
     DeviceFault,
     DeviceHung,
     InfrastructureError,
@@ -300,13 +301,17 @@ class Device:
         try:
             for segment in self._resident.segments(data):
                 given = partial(unpacked, segment.data) if segment.loads else packets
-                self._finish_segment(port, segment, given, limit_s, ended)
+                try:
+                    self._finish_segment(port, segment, given, limit_s, ended)
+                except (DeviceFault, BackendDied):
+                    raise  # nothing runs any more
+                except BaseException as error:
+                    self._left = type(error).__name__
+                    raise
                 loads.update(count + load for load in segment.loads)
                 count += len(segment.data) // PACKET_BYTES
-        except BaseException as error:
+        except BaseException:
             self._resident.clear()  # some LOADs may not have run
-            if not isinstance(error, DeviceFault):
-                self._left = type(error).__name__
             raise
         return loads
 

@@ -124,8 +124,8 @@ bool has_compatible_shallow_copy_type(const at::Tensor& a, const at::Tensor& b) 
 
 // A tensor of torch.func: what transforms it, batches or differentiates, knows no op of the NPU.
 bool is_transformed(const at::Tensor& x) {
-  return x.key_set().has_any(c10::DispatchKeySet({c10::DispatchKey::FuncTorchBatched,
-                                                  c10::DispatchKey::FuncTorchGradWrapper}));
+  return x.key_set().has_any(c10::DispatchKeySet(
+      {c10::DispatchKey::FuncTorchBatched, c10::DispatchKey::FuncTorchGradWrapper}));
 }
 
 bool is_attention_operand(const at::Tensor& x, const at::Tensor& query) {
@@ -178,9 +178,9 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
 }
 
 void no_sparse(const c10::OperatorHandle& op, torch::jit::Stack*) {
-  TORCH_CHECK_NOT_IMPLEMENTED(
-      false, "npu: ", op.schema().name(),
-      " does not run on the NPU: it makes or takes a sparse tensor, and those are on the CPU alone");
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "npu: ", op.schema().name(),
+                              " does not run on the NPU: it makes or takes a sparse tensor, and "
+                              "those are on the CPU alone");
 }
 
 TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) {

@@ -371,5 +371,5 @@ class Device {
   std::array<Run, kChannels> runs_;
   std::array<Events, kChannels> pending_;  // what the pins say in this cycle
   Events seen_;                            // of the whole device
-  Random host_;  // what the host's port does, apart from all else
+  Random host_;                            // what the host's port does, apart from all else
 };

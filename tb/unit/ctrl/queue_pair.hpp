@@ -120,8 +120,8 @@ class QueuePair {
     }
     return count;
   }
-  // Packets of the first queue come in turns by its ring and by CMD_PUSH, where that is allowed; the
-  // order of the two ways is defined only when nothing waits.
+  // Packets of the first queue come in turns by its ring and by CMD_PUSH, where that is allowed;
+  // the order of the two ways is defined only when nothing waits.
   void put_and_ring() {
     if (may_push_ && d_.read(kQueues[0].completed) - first_[0] == put_[0])
       pushes_ = d_.random.chance(40);

@@ -340,9 +340,9 @@ class Streams : QueuePair {
     const Completion first = record(slow, 0), last = record(!slow, 3);
     const Waits now = waits();
     if (way == 0)
-      check(now.pairs[kMatrix][kMove] - before.pairs[kMatrix][kMove] ==
-                record(slow, 1).operand_wait,
-            "COMMAND_WAIT does not count what a command of queue %u says", slow);
+      check(
+          now.pairs[kMatrix][kMove] - before.pairs[kMatrix][kMove] == record(slow, 1).operand_wait,
+          "COMMAND_WAIT does not count what a command of queue %u says", slow);
     if (way == 1)
       check(now.engine[kMove] - before.engine[kMove] ==
                 record(slow, 1).engine_wait + record(slow, 2).engine_wait,

@@ -60,8 +60,7 @@ void spoil(Bench& bench, const Product& product) {
     found->second.push_back(at);
   });
   std::vector<uint64_t> results;
-  product.each_result(
-      [&](uint64_t, uint64_t, uint64_t, uint64_t at) { results.push_back(at); });
+  product.each_result([&](uint64_t, uint64_t, uint64_t, uint64_t at) { results.push_back(at); });
   for (uint64_t lines = bench.random.below(4); lines != 0; --lines) {
     const bool result = sources.empty() || bench.random.chance(40);
     const auto& addresses = result ? results : sources[bench.random.below(sources.size())].second;

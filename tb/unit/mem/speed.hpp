@@ -55,9 +55,8 @@ inline void time_short_reads(uint64_t requests) {
     reader->stream_bytes = 2 * kBusBytes;
     reader->to_issue = requests / 2;
   }
-  bench.until("one stream has issued all", [&] {
-    return bench.reader0.to_issue == 0 || bench.reader1.to_issue == 0;
-  });
+  bench.until("one stream has issued all",
+              [&] { return bench.reader0.to_issue == 0 || bench.reader1.to_issue == 0; });
   const uint64_t behind = bench.reader0.to_issue + bench.reader1.to_issue;
   check(behind < 4, "2-beat reads: one client is %llu requests behind", (unsigned long long)behind);
   bench.run();
