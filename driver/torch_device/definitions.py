@@ -36,7 +36,10 @@ def addbmm(
 
 
 def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    """beta·self + alpha·(the products of all pairs), rounded once."""
+    """beta·self + alpha·(the products of all pairs), rounded once. RuntimeError, as on the CPU, for
+    a fraction beside integers."""
+    if not self.is_floating_point() and float in (type(beta), type(alpha)):
+        raise RuntimeError("For integral input tensors, beta and alpha must not be floating point.")
     found = torch.outer(_wide(vec1), _wide(vec2)) * _factor(self, alpha)
     found = found if beta == 0 else found + _wide(self) * _factor(self, beta)
     return found.to(torch.promote_types(self.dtype, torch.promote_types(vec1.dtype, vec2.dtype)))

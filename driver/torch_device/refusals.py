@@ -35,7 +35,7 @@ _FLOATS = (
 _INTEGERS = ("gcd", "lcm", "bitwise_not")
 _NO_TRUTH = (
     *("gcd", "lcm", "mm", "bmm", "addmm", "addbmm", "baddbmm", "mv", "addmv", "dot", "vdot"),
-    *("linear", "addr", "addcmul", "addcdiv", "bincount", "__lshift__", "__rshift__"),
+    *("linear", "addcmul", "addcdiv", "bincount", "__lshift__", "__rshift__"),
     *("kthvalue", "median", "nanmedian"),
     *("bitwise_left_shift", "bitwise_right_shift", "cauchy", "log_normal", "geometric"),
 )
@@ -75,7 +75,7 @@ _CONVERTED: dict[str, tuple[str, ...]] = {
     "clamp_min.default": ("min",),
     "clamp_max.default": ("max",),
     **dict.fromkeys(("add.Tensor", "sub.Tensor", "rsub.Tensor", "rsub.Scalar"), ("alpha",)),
-    **dict.fromkeys(("addmm.default", "addmv.default"), ("beta", "alpha")),
+    **dict.fromkeys(("addmm.default", "addmv.default", "addr.default"), ("beta", "alpha")),
     **dict.fromkeys(("addbmm.default", "baddbmm.default"), ("beta", "alpha")),
     **dict.fromkeys(("addcmul.default", "addcdiv.default"), ("value",)),
     "lerp.Scalar": ("weight",),
