@@ -88,6 +88,8 @@ PROGRAMS: dict[str, Callable[[Make], Tensor]] = {
     "a fill by float64": lambda make: make([1.0, 3.0]).fill_(DOUBLE),
     "a mean of int16": lambda make: make([1, 2]) + torch.tensor(3, dtype=torch.int16),
     "a fill of what is repeated": lambda make: make([1.0]).expand(3).fill_(5.0),
+    "truth over 0": lambda make: torch.div(make([True, False]), 0, rounding_mode=None),
+    "integers over 0": lambda make: torch.div(make([1, 0, -1]), 0, rounding_mode=None),
     "a number to powers": lambda make: 2 ** make([0, 1, 40]),
     "a number to truth": lambda make: 2 ** make([True, False]),
     "a lower triangle": lambda make: torch.tril_indices(3, 4, -1, device=make([1]).device),

@@ -124,7 +124,8 @@ def require_arguments(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[
         _require_converted(base, named_arguments(arrived.op, args, kwargs))
     elif base in _DIVISIONS:
         given = named_arguments(arrived.op, args, kwargs)
-        _require_divisor(given["self"], given["other"])
+        if given.get("rounding_mode", "trunc") is not None:  # else a quotient of floats
+            _require_divisor(given["self"], given["other"])
     elif base == "index_put.default":
         _require_alike(*args, **kwargs)
     elif base == "multinomial.default":
