@@ -75,8 +75,10 @@ _CONVERTED: dict[str, tuple[str, ...]] = {
     "clamp_min.default": ("min",),
     "clamp_max.default": ("max",),
     **dict.fromkeys(("add.Tensor", "sub.Tensor", "rsub.Tensor", "rsub.Scalar"), ("alpha",)),
-    **dict.fromkeys(("addmm.default", "addmv.default", "addr.default"), ("beta", "alpha")),
-    **dict.fromkeys(("addbmm.default", "baddbmm.default"), ("beta", "alpha")),
+    **dict.fromkeys(
+        (f"{name}.default" for name in ("addmm", "addmv", "addr", "addbmm", "baddbmm")),
+        ("beta", "alpha"),
+    ),
     **dict.fromkeys(("addcmul.default", "addcdiv.default"), ("value",)),
     "lerp.Scalar": ("weight",),
     "index_add.default": ("alpha",),
@@ -189,7 +191,9 @@ def _require_converted(base: str, given: Mapping[str, Any]) -> None:
         if dtype is torch.float32:
             return  # any number is one of float64
         dtype = torch.result_type(x, given["exponent"])
-    for beside in ("other", "tensor1", "tensor2"):
+    if "other" in given:
+        dtype = torch.result_type(x, given["other"])
+    for beside in ("tensor1", "tensor2"):
         if beside in given:
             dtype = torch.promote_types(dtype, torch.result_type(x, given[beside]))
     if base.startswith("clamp") and any(isinstance(number, float) for number in numbers):

@@ -58,10 +58,14 @@ class FailedJob:
 
     item: PlannedJob
     attempt: Attempt
-    signature: str
+    signatures: tuple[str, ...]
+    """Of all that failed in it, one that no issue explains first."""
     issue: KnownIssue | None = None
-    signatures: tuple[str, ...] = ()
-    """Of all that failed in it, in their order."""
+
+    @property
+    def signature(self) -> str:
+        """What it is sorted by."""
+        return self.signatures[0]
 
 
 @dataclass(frozen=True)
@@ -153,9 +157,9 @@ def _failed_job(
         next((i for i in issues if i.matches(item.test, item.config, s)), None) for s in failures
     ]
     if None in found:
-        unknown = failures[found.index(None)]
-        return FailedJob(item, attempt, unknown, None, tuple(failures))
-    return FailedJob(item, attempt, failures[0], found[0], tuple(failures))
+        at = found.index(None)
+        return FailedJob(item, attempt, (failures[at], *failures[:at], *failures[at + 1 :]))
+    return FailedJob(item, attempt, tuple(failures), found[0])
 
 
 def _is(issue: KnownIssue, job: FailedJob) -> bool:
