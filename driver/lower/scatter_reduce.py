@@ -8,7 +8,7 @@ from math import prod
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.compare import where
-from driver.lower.convert import as_float, constant, convert, is_float
+from driver.lower.convert import as_type, constant, convert, is_float
 from driver.lower.index import as_indices, cropped, take
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable
@@ -62,12 +62,9 @@ def _sum(
     """Into the target, which holds self; floats are summed in fp32 and rounded once."""
     sums = target
     if is_float(target):
-        sums, src = b.temp(DType.FP32, target.sizes), as_float(b, src)
+        sums = b.temp(DType.FP32, target.sizes)
         b.vector("move", (target,), sums)
-        if src.dtype is not DType.FP32:
-            wide = b.temp(DType.FP32, src.sizes)
-            b.vector("move", (src,), wide)
-            src = wide
+        src = as_type(b, src, DType.FP32)
     if not include_self:
         _put(b, sums, places, dim, 0)
     scatter(b, src, places, sums, dim, accumulate=True)

@@ -32,12 +32,7 @@ class Session {
     watch_order(d_);
   }
 
-  void push(const Packet& packet) {
-    uint32_t words[16];
-    std::memcpy(words, &packet, sizeof words);
-    for (unsigned i = 0; i < 16; ++i) d_.write(csr::kCmdWord + 4 * i, words[i]);
-    d_.write(csr::kCmdPush, 1);
-  }
+  void push(const Packet& packet) { d_.push(packet); }
   void append(const Packet& packet) {
     d_.memory.put(kRing + 64 * tail_, packet);
     tail_ = (tail_ + 1) % kSlots;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -18,6 +19,7 @@
 
 #include "common.hpp"
 #include "dispatch.hpp"
+#include "npu_csr.h"
 #include "program_table.hpp"
 
 using namespace npu::isa;
@@ -146,6 +148,13 @@ class Device {
     top.s_axil_arvalid_i = top.s_axil_rready_i = 0;
     if (response != nullptr) *response = answer.response;
     return answer.data;
+  }
+
+  // A packet by CMD_PUSH.
+  void push(const Packet& packet) {
+    const auto words = std::bit_cast<std::array<uint32_t, 16>>(packet);
+    for (unsigned i = 0; i < 16; ++i) write(npu::csr::kCmdWord + 4 * i, words[i]);
+    write(npu::csr::kCmdPush, 1);
   }
 
  private:

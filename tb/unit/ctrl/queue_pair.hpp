@@ -135,11 +135,8 @@ class QueuePair {
 
   void push() {
     while (put_[0] < packets_[0].size() && d_.random.chance(70) &&
-           (d_.read(csr::kStatus) >> 9 & 1) == 0) {
-      const auto words = std::bit_cast<std::array<uint32_t, 16>>(packets_[0][put_[0]++]);
-      for (unsigned i = 0; i < 16; ++i) d_.write(csr::kCmdWord + 4 * i, words[i]);
-      d_.write(csr::kCmdPush, 1);
-    }
+           (d_.read(csr::kStatus) >> 9 & 1) == 0)
+      d_.push(packets_[0][put_[0]++]);
   }
 
   // Puts all packets into the rings, while there is room, until nothing runs.
@@ -169,9 +166,8 @@ class QueuePair {
           "queue %u: head of its ring", q);
     uint64_t ended = 0, before = 0, fenced = 0;
     for (unsigned i = 0; i < count; ++i) {
-      const uint64_t at = kQueues[q].records + 64 * ((first_[q] + i) % kRecordSlots);
-      if (d_.memory.error_at(at)) continue;
-      const auto record = d_.memory.get<Completion>(at);
+      if (d_.memory.error_at(record_of(q, i))) continue;
+      const Completion record = this->record(q, i);
       const Packet& packet = packets_[q][i];
       const auto error = ErrorCode(i + 1 == count ? status : 0);
       compare_record(record, first_[q], i, packet.opcode, error, run_of(q, i));
@@ -217,9 +213,11 @@ class QueuePair {
           "queue %u: command %u had no reason to wait for %u of the other", q, i, other);
   }
 
-  Completion record(unsigned q, unsigned i) {
-    return d_.memory.get<Completion>(kQueues[q].records + 64 * ((first_[q] + i) % kRecordSlots));
+  // Where the record of command `i` lies, and the record.
+  uint64_t record_of(unsigned q, unsigned i) const {
+    return kQueues[q].records + 64 * ((first_[q] + i) % kRecordSlots);
   }
+  Completion record(unsigned q, unsigned i) { return d_.memory.get<Completion>(record_of(q, i)); }
 
   EngineRun run_of(unsigned q, size_t i) {
     const auto found = runs_[q].find(i);

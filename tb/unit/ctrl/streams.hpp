@@ -361,8 +361,7 @@ class Streams : QueuePair {
       return ErrorCode::kBadOpcode;
     }
     if (way == 1) {
-      const uint64_t at = kQueues[q].records + 64 * ((first_[q] + victim) % kRecordSlots);
-      d_.memory.bad_lines.insert(at / 64);
+      d_.memory.bad_lines.insert(record_of(q, victim) / 64);
       return ErrorCode::kBusWrite;
     }
     if (way == 2) {
