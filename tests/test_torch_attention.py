@@ -72,6 +72,20 @@ def test_what_the_row_does_not_take_runs_by_products(case: str) -> None:
         assert mask.grad.cpu().count_nonzero() > 0
 
 
+@pytest.mark.parametrize("size", [1.0, 100.0, 1e4, 1e8])
+def test_the_weight_of_an_only_key_is_1_in_the_gradient_however_large_its_score(
+    size: float,
+) -> None:
+    """12 columns: a scale of many bits, so that a score rounded once more or less is another."""
+    generator = torch.Generator().manual_seed(3)
+    q, k, v, grad = (torch.randn(2, 9, 1, 12, generator=generator) for _ in range(4))
+    value = v.to("npu").requires_grad_()
+    with torch.npu.check():
+        attention((size * q).to("npu"), k.to("npu"), value).backward(grad.to("npu"))
+    assert value.grad is not None
+    assert torch.equal(value.grad.cpu(), grad)
+
+
 @pytest.mark.parametrize("masked", [False, True])
 def test_attention_of_a_batch_that_is_mapped(masked: bool) -> None:
     def mapped(device: str) -> torch.Tensor:

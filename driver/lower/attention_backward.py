@@ -68,12 +68,10 @@ def attention_backward(
 
 
 def _powers(b: ProgramBuilder, call: Attention, sums: TensorView) -> TensorView:
-    """P: e^(score − the logarithm of the row's sum)."""
+    """P: e^(score − the logarithm of the row's sum). The score is rounded as it was for that
+    logarithm: their last places are worth e^(±½ ulp) in P where scores are large."""
     scores, factor = scores_of(b, call)
-    less = b.temp(DType.FP32, sums.sizes)
-    b.vector("neg", (sums,), less)
-    b.vector("add", (less, scores), scores, factor)
-    b.vector("exp", (scores,), scores)
+    b.vector("exp_scaled_minus", (scores, sums), scores, factor)
     return scores
 
 

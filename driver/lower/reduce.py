@@ -85,6 +85,7 @@ _NEXT = {
     "largest_bits": "int_amax",
     "sum_magnitudes": "sum",
     "sum_squares": "sum",
+    "sum_differences": "sum",
     "sum_square_differences": "sum",
 }
 
@@ -215,9 +216,22 @@ def squared_differences(
     b: ProgramBuilder, x: TensorView, out: TensorView, dims: Sequence[int]
 ) -> TensorView:
     """out = Σ (x − mean)² over `dims`, of which out has size 1; the means, in fp32."""
-    means = b.temp(DType.FP32, out.sizes)
+    means = _means(b, x, out.sizes, dims)
+    reduce_pair(b, "sum_square_differences", (x, b.expanded(means, x.sizes)), out, dims)
+    return means
+
+
+def _means(
+    b: ProgramBuilder, x: TensorView, sizes: Sequence[int], dims: Sequence[int]
+) -> TensorView:
+    """The means over `dims`, of `sizes`; the mean of what is left around them is added to them.
+
+    So the error of a long sum is one of deviations, not of values: equal values have variance 0.
+    """
+    count = prod(x.sizes[at] for at in dims)
+    means, rest = (b.temp(DType.FP32, sizes) for _ in range(2))
     reduce(b, "sum", x, means, dims)
-    divide_by(b, means, means, prod(x.sizes[at] for at in dims))
-    wide = b.expanded(means, x.sizes)
-    reduce_pair(b, "sum_square_differences", (x, wide), out, dims)
+    divide_by(b, means, means, count)
+    reduce_pair(b, "sum_differences", (x, b.expanded(means, x.sizes)), rest, dims)
+    b.vector("add", (means, rest), means, 1.0 / count)
     return means

@@ -80,7 +80,7 @@ def _training(subject: Subject) -> tuple[Expectation | None, ...]:
     weight, bias = (bounded(values) for values in affine)
     npu = rows.errors(roundings(rows.count, x.dim() - 1))
     dtype = subject.answer().dtype
-    other = rows.errors(rows.count + 2, stored=unit(dtype) if is_short(dtype) else 0.0)
+    other = rows.two_pass_errors(rows.count + 2, unit(dtype) if is_short(dtype) else 0.0)
     reach = np.abs(rows.x) + np.abs(rows.mean)
     applied = other.applied(rows, weight, reach) * 4
     if is_short(dtype):

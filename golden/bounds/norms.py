@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """layer_norm, group_norm and rms_norm; golden.bounds.batchnorm uses the same derivation.
 
-*Rows of K elements*: mean m with |δ| ≤ γ_{n+2}·S/K, variance v = V/K with the error of
-golden.bounds.reductions.square_error. The computed variance is a sum of squares, never below zero,
-so what the root takes lies between max(v + eps − Δ, eps) and v + eps + Δ, Δ the error of v and of
-adding eps. That gives ρ, the relative error of r = 1/√(v + eps), and 4u for the 2 ULP of the
-function. With t = x − m the result t·r·w + b is within
+*Rows of K elements*: mean m off by δ and variance v = V/K, as golden.bounds.reductions has them.
+The computed variance is a sum of squares, never below zero, so what the root takes lies between
+max(v + eps − Δ, eps) and v + eps + Δ, Δ the error of v and of adding eps. That gives ρ, the
+relative error of r = 1/√(v + eps), and 4u for the 2 ULP of the function. With t = x − m the result
+t·r·w + b is within
 
     |r·w|·(|δ|·(1 + ρ) + |t|·(ρ + 4u)) + 2u·(|t·r·w|·(1 + ρ) + |b|)
 

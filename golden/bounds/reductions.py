@@ -8,7 +8,10 @@ roundings that an element passes (N. J. Higham, Accuracy and Stability of Numeri
 
 *var.* With m̂ = m + δ the computed mean, Σ(x − m̂)² = V + K·δ², V the true sum of squares around
 m. Each difference, its square and the sum are n + 3 roundings of positive terms. So the result is
-within γ_{n+6}·(V + Kδ²) + Kδ² of V before the division, and |δ| ≤ γ_{n+2}·S/K.
+within γ_{n+6}·(V + Kδ²) + Kδ² of V before the division. The mean of a sum, Σx/K, has
+|δ| ≤ γ_{n+2}·S/K = δ'. The NPU adds Σ(x − m̂')/K to that one, m̂': n + 4 roundings of differences
+that sum up to at most Σ|x − m| + K·δ' ≤ √(KV) + K·δ', and one of the mean:
+|δ| ≤ γ_{n+4}·(√(V/K) + δ') + u·|m|.
 
 *mean* divides by K, another rounding. torch's 16-bit mean rounds the sum to 16 bits first.
 
@@ -123,9 +126,20 @@ def _mean(subject: Subject) -> tuple[Expectation | None, ...]:
     return (near(dtype, true, npu, other, peak=absolute, torch_peak=short_peak),)
 
 
-def square_error(values: Floats, spread: Floats, mean: Floats, count: int, n: int) -> Floats:
-    """Error of a computed Σ(x − m̂)²: `values` Σ|x|, `spread` the true sum, n roundings."""
-    shift = gamma(n + 2) * values / max(count, 1) + U * np.abs(mean) + TINY
+def shift_of_sum(values: Floats, mean: Floats, count: int, n: int) -> Floats:
+    """|δ| of a mean computed as Σx/K: `values` Σ|x|, n roundings."""
+    return np.asarray(gamma(n + 2) * values / max(count, 1) + U * np.abs(mean) + TINY)
+
+
+def shift_of_mean(values: Floats, spread: Floats, mean: Floats, count: int, n: int) -> Floats:
+    """|δ| of the NPU's mean, to which that of the differences is added: `spread` Σ(x − m)²."""
+    first = shift_of_sum(values, mean, count, n)
+    rest = gamma(n + 4) * (np.sqrt(spread / max(count, 1)) + first)
+    return np.asarray(rest + U * (1 + 4 * U) * np.abs(mean) + 2 * TINY)
+
+
+def square_error(spread: Floats, shift: Floats, count: int, n: int) -> Floats:
+    """Error of a computed Σ(x − m̂)²: `spread` the true sum, `shift` |δ|, n roundings."""
     drift = count * shift**2
     return np.asarray(gamma(n + 6) * (spread + drift) + drift + TINY * count)
 
@@ -139,8 +153,12 @@ def _variance(root: bool) -> Rule:
         divisor = max(rows.count - _correction(subject.call), 0)
         true = true_of(subject)
         errors = []
-        for n in (rows.npu_roundings, rows.count + 2):
-            error = square_error(absolute, spread, mean, rows.count, n)
+        own, other = rows.npu_roundings, rows.count + 2
+        for n, shift in (
+            (own, shift_of_mean(absolute, spread, mean, rows.count, own)),
+            (other, shift_of_sum(absolute, mean, rows.count, other)),
+        ):
+            error = square_error(spread, shift, rows.count, n)
             with np.errstate(divide="ignore", invalid="ignore"):
                 error = (error + 3 * U * spread) / divisor if divisor else np.zeros_like(error)
                 if root:  # √(v + e) − √v ≤ e/√v, and ≤ √e

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from golden.bounds.expectation import SLACK, TINY, U, gamma
-from golden.bounds.reductions import square_error
+from golden.bounds.reductions import shift_of_mean, shift_of_sum, square_error
 from golden.formats import Floats, Mask
 
 FUNCTION = 4 * U
@@ -52,15 +52,19 @@ class Rows:
         """Variance + eps."""
         return np.asarray(self.spread / max(self.count, 1) + self.eps)
 
-    def errors(self, n: int, stored: float = 0.0) -> RowErrors:
-        """Of two passes whose sums have n roundings; `stored`: the unit roundoff of the type that
-        the mean is rounded to in between, which moves Σ(x − mean)² by K·δ²."""
-        count = max(self.count, 1)
-        shift = gamma(n + 2) * self.absolute / count + U * np.abs(self.mean) + TINY
-        spread = square_error(self.absolute, self.spread, self.mean, self.count, n)
+    def errors(self, n: int) -> RowErrors:
+        """Of the NPU's three passes, whose sums have n roundings."""
+        shift = shift_of_mean(self.absolute, self.spread, self.mean, self.count, n)
+        return self._errors(shift, square_error(self.spread, shift, self.count, n))
+
+    def two_pass_errors(self, n: int, stored: float) -> RowErrors:
+        """Of torch's two passes, whose sums have n roundings; `stored`: the unit roundoff of the
+        type that the mean is rounded to in between, which moves Σ(x − mean)² by K·δ²."""
+        shift = shift_of_sum(self.absolute, self.mean, self.count, n)
+        spread = square_error(self.spread, shift, self.count, n)
         if stored:
             shift = shift + stored * np.abs(self.mean)
-            spread = spread + count * shift**2
+            spread = spread + max(self.count, 1) * shift**2
         return self._errors(shift, spread)
 
     def torch_errors(self, *, difference_of_squares: bool) -> RowErrors:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import random
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,8 @@ from tb.seqs.access import perform
 _RESET_CYCLES = 5
 _PERIOD_NS = 2
 """Of clk: tb/sim/core/simulation.h."""
+_HOST_OWN = 1 << 20
+"""Bytes at the end of the memory that only the host uses."""
 
 
 class BusTest(DeviceVerbs, uvm_test):
@@ -131,6 +133,16 @@ class BusTest(DeviceVerbs, uvm_test):
         await self._host(item, size_bytes, response)
         self.env.scoreboard.host_reads_expected += 0 if response else size_bytes
         return item.data
+
+    async def host_traffic(self, times: int, lengths: Sequence[int]) -> None:
+        """So many random writes and reads through the port, each up to one of these lengths in
+        bytes, in memory that nothing else uses."""
+        base = self.config.memory.limit - _HOST_OWN
+        for _ in range(times):
+            address = base + self.rng.randrange(_HOST_OWN >> 4)
+            data = self.rng.randbytes(self.rng.randint(1, self.rng.choice(lengths)))
+            await self.host_write(address, data)
+            await self.host_read(address, len(data))
 
     async def _host(self, item: HostItem, size_bytes: int, response: int) -> None:
         await perform(self.env.host.sequencer, item)

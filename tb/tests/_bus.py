@@ -39,7 +39,7 @@ from tb.tests._failing import (
 
 _LIMIT = {"timeout_time": 2, "timeout_unit": "ms"}
 """Of simulated time: a device that hangs ends as a failure."""
-_HOST_BYTES = 300
+_HOST_BYTES = (300,)
 """Of an access of the host, at most."""
 _SLOW_HOST_BYTES = (300, 300, 300, 20_000)
 """Likewise; some are of many bursts, more than the buffers on the way to a slow host hold."""
@@ -182,7 +182,8 @@ class _Random(BusTest):
         directed += repeating_copies(self.arena)
         self.place()
         await self.command(directed, Way.RING)
-        traffic = self.beside(self._host_traffic())
+        lengths = _SLOW_HOST_BYTES if self.slow_host else _HOST_BYTES
+        traffic = self.beside(self.host_traffic(self.commands, lengths))
         left = self.commands
         while left:
             group = [legal(self.arena, _LONGEST) for _ in range(self.rng.randint(1, min(5, left)))]
@@ -192,15 +193,6 @@ class _Random(BusTest):
             # Order between the two ways is not defined while both wait.
             await self.settle()
         await traffic
-
-    async def _host_traffic(self) -> None:
-        base = self.config.memory.limit - (1 << 20)
-        for _ in range(self.commands):
-            address = base + self.rng.randrange(1 << 16)
-            longest = self.rng.choice(_SLOW_HOST_BYTES) if self.slow_host else _HOST_BYTES
-            data = self.rng.randbytes(self.rng.randint(1, longest))
-            await self.host_write(address, data)
-            await self.host_read(address, len(data))
 
 
 @pyuvm.test(**_LIMIT)

@@ -24,6 +24,8 @@ from tb.seqs.loading import line_of, long_load, square_list
 
 _RESETS = (0, 50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
 """Cycles behind the doorbell: in some of them, commands have run and others have not."""
+_HOST_ACCESSES, _HOST_BYTES = 150, (300, 4000)
+"""Writes and reads through the host's port, as many as last for all resets; their lengths."""
 _STEP, _LATEST = 50, 10_000
 """Cycles behind the doorbell from which on a line is refused: between two cases, and at most."""
 
@@ -56,17 +58,19 @@ class Resets(BusTest):
 
 class ResetStreams(Resets):
     """A software reset while commands run and others wait: the first ones have finished, with their
-    records, and of the others nothing has begun."""
+    records, and of the others nothing has begun. What the host moves meanwhile arrives."""
 
-    compares = ("registers", "memory")
+    compares = ("registers", "memory", "host reads")
 
     async def stimulus(self) -> None:
         halves = 0
+        traffic = self.beside(self.host_traffic(_HOST_ACCESSES, _HOST_BYTES))
         for delay in _RESETS:
             commands = [independent(self.arena) for _ in range(RING_ENTRIES - 1)]
             finished = await self._reset_behind(commands, delay)
             halves += 0 < finished < len(commands)
             await self.goes_on()
+        await traffic
         if not halves:
             raise Mismatch("no reset came while some commands had run and others had not")
 

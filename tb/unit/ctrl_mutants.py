@@ -162,6 +162,27 @@ CTRL: tuple[Mutant, ...] = (
         "COMMAND_WAIT",
     ),
     Mutant("npu_cmd_retire.sv", "(ready == '1) ? «!queue_q»", "queue_q"),
+    Mutant("npu_cmd_retire.sv", "record_bad_q[«queue_q»] <= 1'b1;", "1'b0"),
+    Mutant("npu_cmd_retire.sv", "(write_err_i && «error_q == ERROR_NONE»)", "1'b1", "error"),
+    # registers that are written in the cycle of an event
+    Mutant(
+        "npu_csr_wrap.sv",
+        "complete.hwset  = «irq_events_i.complete[0]»;",
+        "irq_events_i.complete[0] && !u_csr.decoded_reg_strb.IRQ_STATUS",
+        "cause 0",
+    ),
+    Mutant(
+        "npu_csr_wrap.sv",
+        "error.hwset     = «irq_events_i.error»;",
+        "irq_events_i.error && !u_csr.decoded_reg_strb.IRQ_STATUS",
+        "cause 2",
+    ),
+    Mutant(
+        "npu_perf_counters.sv",
+        "|| «clear_i»)     counts_d ",
+        "(clear_i && !events_i.read_beat)",
+        "ACTIVE_CYCLES",
+    ),
     Mutant("npu_cmd_issue.sv", "== SYNC_WAIT ? sync_cycle_q : «cycle_i»", "cycle_i + 64'd1"),
     Mutant("npu_cmd_flight.sv", "push_error_i[q], end_cycle: «cycle_i»,", "cycle_i + 64'd1"),
     Mutant("npu_engine_slot.sv", "end_cycle_q <= «cycle_i»", "cycle_i + 64'd1"),

@@ -27,6 +27,11 @@ def sum_squares(p: Assembler) -> Value:
     return p.mul(p.src1, p.src1)
 
 
+@program("Σ (src1 − src2)", sources=2, reduce=Reduce.FADD)
+def sum_differences(p: Assembler) -> Value:
+    return p.sub(p.src1, p.src2)
+
+
 @program("Σ (src1 − src2)²", sources=2, reduce=Reduce.FADD)
 def sum_square_differences(p: Assembler) -> Value:
     difference = p.sub(p.src1, p.src2)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exponentials below a row's maximum: what softmax and attention are made of. src1 ≤ src2.
+"""Exponentials of differences: what softmax, attention and their gradients are made of.
 
+src1 is no larger than src2, their row's maximum, in all of them but exp_scaled_minus.
 Programs whose name ends in 16 are shorter and serve 16-bit results: their error is 2^-13.6.
 """
 
@@ -10,9 +11,10 @@ from collections.abc import Callable
 
 from driver.isa.assembler import Assembler, Family, Value
 from driver.isa.micro import Reduce
-from driver.isa.programs.functions import exp_negative, exp_negative_16
+from driver.isa.programs.functions import exp_negative, exp_negative_16, exp_of_sum
 
 FAMILY = Family("softmax")
+program = FAMILY.program
 Exponential = Callable[[Assembler, Value], Value]
 
 
@@ -37,3 +39,8 @@ FAMILY.add(
     sources=2,
     reduce=Reduce.FADD,
 )
+
+
+@program("e^(scale·src1 − src2), the product rounded", sources=2, imms=("scale",))
+def exp_scaled_minus(p: Assembler) -> Value:
+    return exp_of_sum(p, p.sub(p.mul(p.src1, p.imm(0)), p.src2))

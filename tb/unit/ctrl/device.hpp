@@ -59,6 +59,9 @@ class Device {
   std::map<size_t, uint64_t> ended_at;  // cycle in which the engine of each dispatch was done
   uint64_t lines_read = 0;
   uint64_t soft_resets = 0;
+  uint64_t irq_falls = 0;       // how often the interrupt's pin fell
+  bool host_is_prompt = false;  // the register port's host never hesitates
+  bool all_events = false;      // each event in each cycle of a command
   std::vector<Events> events;  // of each dispatched command, in the cycles that its engine ran
   Events total;                // of all of them
   unsigned most_running = 0;   // channels at a time
@@ -83,8 +86,10 @@ class Device {
       count_events();
       if (top.soft_rst_o) quiet_at_reset();
     }
+    const bool irq = top.irq_o;
     top.clk_i = 1;
     top.eval();
+    irq_falls += irq && !top.irq_o;
     ++cycle;
   }
 
@@ -183,7 +188,7 @@ class Device {
       if (valid && late != 0) --late;
     }
   };
-  uint64_t hesitation() { return host_.chance(90) ? 0 : host_.between(1, 6); }
+  uint64_t hesitation() { return host_is_prompt || host_.chance(90) ? 0 : host_.between(1, 6); }
 
   bool stall() { return random.chance(stall_percent); }
   uint64_t due() { return cycle + 1 + fixed_latency + (latency ? random.below(latency) : 0); }
@@ -277,10 +282,10 @@ class Device {
       const bool fails = run.number == failing_dispatch || run.number == failing_too;
       engine.err = fails ? engine_error : 0;
       // A member of npu_stats_t per bit, the first one uppermost.
-      engine.stats = running ? uint8_t(random.below(8)) : 0;
+      engine.stats = !running ? 0 : all_events ? 7 : uint8_t(random.below(8));
       if (!running) continue;
-      if (reader == i) top.engine_rd_beat_i |= 1 << i;
-      if (writer == i) top.engine_wr_beat_i |= 1 << i;
+      if (reader == i || all_events) top.engine_rd_beat_i |= 1 << i;
+      if (writer == i || all_events) top.engine_wr_beat_i |= 1 << i;
       const unsigned stats = engine.stats;
       pending_[i] = {stats >> 2 & 1, stats >> 1 & 1, stats & 1, reader == i, writer == i};
       seen_.active |= stats >> 2 & 1;

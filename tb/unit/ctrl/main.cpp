@@ -6,7 +6,9 @@
 #include <fstream>
 
 #include "corners.hpp"
+#include "failures.hpp"
 #include "overlap.hpp"
+#include "same_cycle.hpp"
 #include "streams.hpp"
 
 namespace {
@@ -185,12 +187,14 @@ uint64_t streams(uint64_t seed, uint64_t rounds) {
   bench.turns(false);
   bench.completions_turn();
   bench.passes();
-  bench.parked_sync_fails();
   bench.last_blocker_counts();
   for (uint64_t i = 0; i < rounds; ++i) commands += bench.random_round();
-  for (uint64_t i = 0; i < rounds; ++i) before_errors += bench.error_round();
-  bench.two_errors();
   for (uint64_t i = 0; i < 40; ++i) bench.soft_reset();
+  Failures failures(seed);
+  failures.parked_sync_fails();
+  for (uint64_t i = 0; i < rounds; ++i) before_errors += failures.error_round();
+  failures.two_errors();
+  failures.two_bad_records();
   std::printf("two queues  %llu commands, %llu before errors, differing 0\n",
               (unsigned long long)commands, (unsigned long long)before_errors);
   return commands + before_errors;
@@ -276,6 +280,9 @@ int main(int argc, char** argv) {
     soft_reset(seed);
     edges(seed);
     Corners::all(seed);
+    SameCycle same_cycle(seed);
+    same_cycle.causes();
+    same_cycle.counters();
     compared = overlap(seed);
     // The long streams come last: few mistakes need them, and most of those that do show in some.
     compared += streams(seed + 1, batches / 400);

@@ -70,6 +70,40 @@ class QueuePair {
     return (d.engine == kMatrix ? d.windows.back().base : d.results[0].base) >> 2 & 1;
   }
 
+  // In little memory, so that commands meet.
+  Packet random_packet(unsigned q) {
+    const uint64_t from = kData + 8 * d_.random.below(200), to = dst(q, 8 * d_.random.below(200));
+    const uint32_t n = uint32_t(d_.random.between(1, 20));
+    const uint32_t irq = d_.random.chance(5) ? uint32_t(kIrqMask) : 0;
+    switch (d_.random.below(12)) {
+      case 0:
+        return {uint32_t(Opcode::kNop), irq, 0, 0, 0, {}};
+      case 1:
+        return {uint32_t(Opcode::kFence), irq, 0, 0, 0, {}};
+      case 2:
+        return {uint32_t(Opcode::kSync), irq, 0, 0, to, {uint32_t(d_.random.below(1u << 31))}};
+      case 3:
+        return {uint32_t(Opcode::kGather),
+                irq | kSrc1DescMask | kSrc2DescMask | kDstDescMask |
+                    uint32_t(DType::kInt32) << kSrc2DtypeShift,
+                descriptor(q, 0),
+                descriptor(q, 1),
+                descriptor(q, 2),
+                {0}};
+      case 4:
+        return {uint32_t(Opcode::kLoad), irq, kData + 0x1000, 0, 0, {kProgramRam, q + 1}};
+      case 5:
+      case 6:
+      case 7:
+        return {uint32_t(Opcode::kMatmul), irq, from, from + 64, to, {2, 3, n % 4 + 1, 1}};
+      case 8:
+      case 9:
+        return {uint32_t(Opcode::kCopy), irq, from, 0, to, {n, 0}};
+      default:
+        return {uint32_t(Opcode::kFill), irq, 0, 0, to, {n, 0}};
+    }
+  }
+
   void begin() {
     d_.dispatched.clear();
     d_.events.clear();

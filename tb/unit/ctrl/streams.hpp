@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two queues at work at a time: random streams that share memory, their order, whose turn it is,
-// and what the failure of one means for the other.
+// Two queues at work at a time: random streams that share memory, their order and whose turn it is.
 #pragma once
 
 #include "queue_pair.hpp"
@@ -81,71 +80,6 @@ class Streams : QueuePair {
     });
     d_.fixed_latency = 0;
     check(most <= 6, "one queue is %u completions ahead of the other", most);
-    d_.write(csr::kIrqStatus, 31);
-  }
-
-  // The word of a SYNC that was put aside cannot be written.
-  void parked_sync_fails() {
-    for (unsigned queue = 0; queue < 2; ++queue) parked_sync_fails(queue);
-  }
-
-  // One command fails, in its checks, its engine, its record or its fetch. Returns how many
-  // commands it compared.
-  uint64_t error_round() {
-    begin();
-    d_.engine_latency = d_.random.below(200);
-    const unsigned count = 12, q = unsigned(d_.random.below(2));
-    const unsigned victim = unsigned(d_.random.below(count));
-    for (unsigned i = 0; i < count; ++i)
-      for (unsigned p = 0; p < 2; ++p) packets_[p].push_back(random_packet(p));
-    const ErrorCode code = befall(q, victim);
-    feed();
-    const uint32_t found = d_.read(csr::kErrorCode);
-    check((d_.read(csr::kStatus) & 3) == 3, "no error");
-    check(found == (uint32_t(code) | q << 8), "error %x, expected %x", found,
-          uint32_t(code) | q << 8);
-    check(d_.read(csr::kErrorSeq) == first_[q] + victim, "error of command %u, expected %u",
-          d_.read(csr::kErrorSeq) - first_[q], victim);
-    check(d_.read(csr::kIrqStatus) & 4, "no interrupt of the error");
-    compare(q, victim + 1, uint32_t(code));
-    // Of the other one everything that has started is completed.
-    const unsigned done = d_.read(kQueues[!q].completed) - first_[!q];
-    check(seen_[!q] <= done, "%u commands of the other queue have run, %u are completed",
-          unsigned(seen_[!q]), done);
-    compare(!q, done, 0);
-    d_.memory.bad_lines.clear();
-    acknowledge();
-    return victim + 1 + done;
-  }
-
-  // Both queues' commands fail at a time: that of the first queue is reported, the other one's
-  // number is given back. Whichever queue's command was completed last.
-  void two_errors() {
-    for (unsigned last = 0; last < 2; ++last) two_errors(last);
-  }
-
-  void two_errors(unsigned last) {
-    begin();
-    packets_[last] = {fill(last, 0x200)};
-    feed();
-    compare(last, 1, 0);
-    d_.write(csr::kIrqStatus, 31);
-    begin();
-    d_.engine_latency = 500;
-    packets_[0] = {Packet{uint32_t(Opcode::kMatmul), 0, kData, kData, dst(0, 0x100), {2, 2, 2, 1}}};
-    packets_[1] = {fill(1, 0x200)};
-    d_.failing_dispatch = 0;
-    d_.failing_too = 1;
-    d_.engine_error = uint32_t(ErrorCode::kBusWrite);
-    feed();
-    d_.failing_too = SIZE_MAX;
-    check(d_.read(csr::kErrorCode) == uint32_t(ErrorCode::kBusWrite), "error of the first queue");
-    check(d_.read(csr::kCompleted1) == first_[1], "the second error is completed as well");
-    acknowledge();
-    begin();
-    packets_[1] = {fill(1, 0x200)};
-    feed();
-    compare(1, 1, 0);
     d_.write(csr::kIrqStatus, 31);
   }
 
@@ -238,68 +172,6 @@ class Streams : QueuePair {
     }
   }
 
-  void parked_sync_fails(unsigned queue) {
-    begin();
-    d_.engine_latency = d_.stall_percent = d_.latency = 0;
-    const uint64_t word = dst(queue, 0x700);
-    packets_[queue] = {{uint32_t(Opcode::kCopy), 0, kData, 0, dst(queue, 0x40), {8, 0}},
-                       {uint32_t(Opcode::kSync), 0, 0, 0, word, {7}}};
-    packets_[!queue].assign(2, {uint32_t(Opcode::kMatmul),
-                                0,
-                                kData + 0x2000,
-                                kData + 0x2100,
-                                dst(!queue, 0x2200),
-                                {2, 2, 2, 1}});
-    d_.slow_dispatch = 0;
-    d_.memory.bad_lines.insert(word / 64);
-    while (put(queue, 2) != 0) {
-    }
-    d_.write(kQueues[queue].tail, tail_[queue]);
-    d_.until("the COPY starts", [&] { return !d_.dispatched.empty(); });
-    for (unsigned i = 0; i < 60; ++i) d_.tick();
-    feed();
-    d_.slow_dispatch = SIZE_MAX;
-    const uint32_t expected = uint32_t(ErrorCode::kBusWrite) | queue << 8;
-    check(d_.read(csr::kErrorCode) == expected,
-          "error %x of a SYNC that was put aside, expected %x", d_.read(csr::kErrorCode), expected);
-    d_.memory.bad_lines.clear();
-    acknowledge();
-  }
-
-  // In little memory, so that commands meet.
-  Packet random_packet(unsigned q) {
-    const uint64_t from = kData + 8 * d_.random.below(200), to = dst(q, 8 * d_.random.below(200));
-    const uint32_t n = uint32_t(d_.random.between(1, 20));
-    const uint32_t irq = d_.random.chance(5) ? uint32_t(kIrqMask) : 0;
-    switch (d_.random.below(12)) {
-      case 0:
-        return {uint32_t(Opcode::kNop), irq, 0, 0, 0, {}};
-      case 1:
-        return {uint32_t(Opcode::kFence), irq, 0, 0, 0, {}};
-      case 2:
-        return {uint32_t(Opcode::kSync), irq, 0, 0, to, {uint32_t(d_.random.below(1u << 31))}};
-      case 3:
-        return {uint32_t(Opcode::kGather),
-                irq | kSrc1DescMask | kSrc2DescMask | kDstDescMask |
-                    uint32_t(DType::kInt32) << kSrc2DtypeShift,
-                descriptor(q, 0),
-                descriptor(q, 1),
-                descriptor(q, 2),
-                {0}};
-      case 4:
-        return {uint32_t(Opcode::kLoad), irq, kData + 0x1000, 0, 0, {kProgramRam, q + 1}};
-      case 5:
-      case 6:
-      case 7:
-        return {uint32_t(Opcode::kMatmul), irq, from, from + 64, to, {2, 3, n % 4 + 1, 1}};
-      case 8:
-      case 9:
-        return {uint32_t(Opcode::kCopy), irq, from, 0, to, {n, 0}};
-      default:
-        return {uint32_t(Opcode::kFill), irq, 0, 0, to, {n, 0}};
-    }
-  }
-
   // Queue `slow` has a long command, and behind it one that waits: for its memory, its engine, its
   // end or because it may fail. The commands of the other queue do not.
   void passes(unsigned slow, unsigned way) {
@@ -350,43 +222,5 @@ class Streams : QueuePair {
     check(last.end_cycle < first.end_cycle, "queue %u waits for what queue %u waits for (%u)",
           !slow, slow, way);
     d_.write(csr::kIrqStatus, 31);
-  }
-
-  // The code that must come of it.
-  ErrorCode befall(unsigned q, unsigned victim) {
-    const uint64_t way = d_.random.below(4);
-    Packet& packet = packets_[q][victim];
-    if (way == 0) {
-      packet.opcode = 77;
-      return ErrorCode::kBadOpcode;
-    }
-    if (way == 1) {
-      d_.memory.bad_lines.insert(record_of(q, victim) / 64);
-      return ErrorCode::kBusWrite;
-    }
-    if (way == 2) {
-      const unsigned slot = (tail_[q] + victim) % kSlots;
-      d_.memory.bad_lines.insert(kQueues[q].ring / 64 + slot);
-      packet = {};
-      return ErrorCode::kBusRead;
-    }
-    packet = fill(q, 0x100);
-    failing_[q] = victim;
-    return q == 0 ? ErrorCode::kBusWrite : ErrorCode::kBusRead;
-  }
-
-  void acknowledge() {
-    const size_t ran = d_.dispatched.size();
-    const uint64_t lines = d_.lines_read;
-    for (unsigned i = 0; i < 100; ++i) d_.tick();
-    check(d_.lines_read == lines, "a ring is read in state ERROR");
-    d_.write(csr::kIrqStatus, 31);
-    d_.write(csr::kCtrl, 2);
-    d_.until("error_ack ends", [&] { return d_.read(csr::kCtrl) == 0; });
-    check((d_.read(csr::kStatus) & 0xF03) == 0xD00, "state after error_ack");
-    for (unsigned q = 0; q < 2; ++q)
-      check(d_.read(kQueues[q].head) == tail_[q], "error_ack drops both rings");
-    for (unsigned i = 0; i < 100; ++i) d_.tick();
-    check(d_.dispatched.size() == ran, "a command ran after the error");
   }
 };
