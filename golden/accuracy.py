@@ -44,7 +44,7 @@ class AccuracyFormat:
 
     def ulp(self, true: Floats) -> Floats:
         """Spacing of the format's numbers at these values."""
-        _, exponent = np.frexp(true)
+        _, exponent = np.frexp(np.where(true == 0, 2.0**self.least_exponent, true))
         exponent = np.clip(exponent - 1, self.least_exponent, self.greatest_exponent)
         spacing: Floats = np.ldexp(1.0, exponent - self.fraction_bits)
         return spacing

@@ -29,6 +29,10 @@ _CPU_KEYS = (
     *("CPU", "CompositeImplicitAutograd", "CompositeExplicitAutograd"),
     "CompositeExplicitAutogradNonFunctional",
 )
+_GRADIENTS_OF_NORMS = (
+    *("native_batch_norm_backward", "native_layer_norm_backward"),
+    *("native_group_norm_backward", "_fused_rms_norm_backward"),
+)
 _WRITTEN_IN_TRAINING = {"aten.native_batch_norm.default": ("running_mean", "running_var")}
 """Arguments that an op writes to although its schema does not say so."""
 
@@ -119,8 +123,24 @@ def answers(call: OpCall) -> tuple[Result, ...]:
 
 
 def torch_answers(call: OpCall) -> tuple[Result, ...]:
-    """What CPU torch itself answers, in the types it has; else as `answers`."""
-    return _run(call, lambda value: value)
+    """What CPU torch itself answers, in the types it has; else as `answers`.
+
+    It has no gradient of a normalisation for fp32 statistics beside 16-bit operands: that one is
+    its fp32 gradient, rounded to the types of what it is the gradient of.
+    """
+    types = {x.dtype for x in call.tensors() if x.is_floating_point()}
+    if base_name(call.op) not in _GRADIENTS_OF_NORMS or len(types) == 1:
+        return _run(call, lambda value: value)
+    x, weight = call["input"], call["weight"]
+    made = _run(call, _as_fp32)
+    own = (x, *[x if weight is None else weight] * 2)
+    return tuple(
+        None if found is None else found.to(of.dtype) for found, of in zip(made, own, strict=False)
+    )
+
+
+def _as_fp32(value: Any) -> Any:
+    return value.float() if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
 def draw_of(call: OpCall, found: tuple[Result, ...]) -> Draw:

@@ -171,10 +171,31 @@ def judge(
     )
 
 
+def comparable(call: OpCall, made: Sequence[Result]) -> list[Bits | None] | None:
+    """Results of the NPU as `judge` takes them; None where torch's answer is of another kind.
+
+    A float of another type than torch's, as the fp32 statistics of a 16-bit norm, is rounded to
+    torch's type: what is admissible is an interval of that type's numbers.
+    """
+    bits: list[Bits | None] = []
+    for answer, result in zip(answers(call), made, strict=False):
+        if answer is None or result is None or answer.dtype is result.dtype:
+            bits.append(None if result is None else tensor_bits(result))
+        elif _is_finer(result, answer):
+            bits.append(tensor_bits(result.to(answer.dtype)))
+        else:
+            return None
+    return bits
+
+
+def _is_finer(result: torch.Tensor, answer: torch.Tensor) -> bool:
+    return result.dtype is torch.float32 and answer.is_floating_point()
+
+
 def _other_size(found: Sequence[Result], made: Sequence[Bits | None]) -> Verdict | None:
-    """The verdict on a result whose size depends on values, and is another than torch's."""
+    """The verdict on a result of another shape than torch's."""
     for number, (answer, bits) in enumerate(zip(found, made, strict=False)):
-        if answer is None or bits is None or bits.size == answer.numel():
+        if answer is None or bits is None or bits.shape == tuple(answer.shape):
             continue
         failure = Failure(
             element=(),

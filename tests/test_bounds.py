@@ -43,7 +43,8 @@ def ideal(call: OpCall) -> list[Bits | None]:
         inside = np.clip(middle, interval.low, interval.high)
         values = np.where(interval.nan, np.nan, np.where(interval.unbounded, middle, inside))
         values = values if answer.is_floating_point() else values.astype(np.int64)
-        made.append(tensor_bits(torch.from_numpy(np.ascontiguousarray(values)).to(answer.dtype)))
+        result = torch.from_numpy(np.ascontiguousarray(values)).to(answer.dtype)
+        made.append(tensor_bits(result.reshape(answer.shape)))
     return made
 
 

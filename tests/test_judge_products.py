@@ -138,8 +138,8 @@ def test_element_is_counted_as_torch_counts_a_flattened_result() -> None:
     x, weight = operands(torch.float32, 2, 3, 5, seed=3), operands(torch.float32, 4, 5, seed=4)
     call = OpCall("aten.linear.default", (x, weight))
     product = product_of(call)
-    bits = tensor_bits(product.a @ product.b).reshape(1, 6, 4)
-    verdict = judge(call, [bits], [flipped(bits, (0, 4, 1))], ARRAY)
+    bits = tensor_bits(product.a @ product.b).reshape(2, 3, 4)
+    verdict = judge(call, [bits], [flipped(bits, (1, 1, 1))], ARRAY)
     assert verdict.failure is not None
     assert verdict.failure.element == (1, 1, 1)
     assert verdict.failure.tile == (1, 0)  # row 4 of the product

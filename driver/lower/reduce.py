@@ -227,11 +227,12 @@ def _means(
     """The means over `dims`, of `sizes`; the mean of what is left around them is added to them.
 
     So the error of a long sum is one of deviations, not of values: equal values have variance 0.
+    An infinite mean stays as it is.
     """
     count = prod(x.sizes[at] for at in dims)
     means, rest = (b.temp(DType.FP32, sizes) for _ in range(2))
     reduce(b, "sum", x, means, dims)
     divide_by(b, means, means, count)
     reduce_pair(b, "sum_differences", (x, b.expanded(means, x.sizes)), rest, dims)
-    b.vector("add", (means, rest), means, 1.0 / count)
+    b.vector("add_number", (means, rest), means, 1.0 / count)
     return means

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -58,6 +58,8 @@ def result_shapes(
         found = _by_meta(arrived, args, kwargs)
         if arrived.row in _BATCH_NORMS and not _trains(arrived, args, kwargs):
             found = (found[0], *(_EMPTY_STATISTIC,) * (len(found) - 1))
+        if arrived.row == "aten.native_group_norm.default":  # as layer_norm has them
+            found = (found[0], *(x and replace(x, dtype=torch.float32) for x in found[1:]))
         _known.put(key, found)
     return found
 

@@ -10,7 +10,8 @@ within P·(e^η − 1) = δP, however large η is.
 *grad_query = scale·S·K* over the N keys: |scale|·(Σ δS·|K| + γ_{N+3}·Σ (|S| + δS)·|K|), grad_key
 over the M rows that see a key alike. *grad_value = Pᵀ·g*: Σ δP·|g| + γ_{M+2}·Σ (P + δP)·|g|.
 
-torch adds in any order, has e^x to 8u, and rounds P and S to a 16-bit type before their products.
+torch adds in any order, has e^x to 8u, and rounds P and S to a 16-bit type before their products,
+below its normal range by as much as its least number.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import torch
 from golden.bounds.attention import score_errors, scores_of
 from golden.bounds.elementwise import true_of
 from golden.bounds.expectation import (
+    FLUSH,
     TINY,
     Expectation,
     Rule,
@@ -30,6 +32,7 @@ from golden.bounds.expectation import (
     U,
     gamma,
     is_short,
+    least,
     near,
     unit,
 )
@@ -51,6 +54,8 @@ class _Side:
     exponential: float
     rounded: float
     """Relative error of P and S where they are rounded on the way."""
+    least: float
+    """And what that rounding adds below the normal range."""
 
 
 @dataclass(frozen=True)
@@ -84,10 +89,11 @@ def _operands(call: OpCall) -> _Operands:
 def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
     call = subject.call
     scores, x = scores_of(call), _operands(call)
-    short = unit(call["query"].dtype) if is_short(call["query"].dtype) else 0.0
+    kind = call["query"].dtype
+    short, tiny = (unit(kind), least(kind) + FLUSH) if is_short(kind) else (0.0, 0.0)
     depth = x.q.shape[-1]
-    npu = _Side(roundings(depth) + 1, 1, 4 * U, 0.0)
-    other = _Side(depth + 1, 2, 8 * U, short)
+    npu = _Side(roundings(depth) + 1, 1, 4 * U, 0.0, 0.0)
+    other = _Side(depth + 1, 2, 8 * U, short, tiny)
     lost = call["logsumexp"].double().unsqueeze(-1)
     exponent = scores.true - lost
     far, power = exponent.abs(), exponent.exp()
@@ -98,7 +104,7 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
         eta = error + U * torch.where(far.isfinite(), far, 0.0) + side.exponential
         small = power * torch.expm1(eta.clamp(max=1.0))
         grown = torch.where(eta < 1, small, (exponent + eta).exp() - power)  # no 0·∞
-        off_p = grown + power * side.rounded + TINY
+        off_p = grown + power * side.rounded + side.least + TINY
         sides.append(_errors(x, side, power, off_p, apart))
     sizes = _sizes(x, power, apart)
     largest = float(max(power.max(), (power * apart.abs()).max()))
@@ -108,7 +114,7 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
         own, far, size = (values_of(made[at]) for made in (*sides, sizes))
         limit = np.maximum(size, largest) if short else 0.0
         true = true_of(subject, at)
-        made = near(answer.dtype, true, own, far + short * size, peak=size, torch_peak=limit)
+        made = near(answer.dtype, true, own, far + short * size + tiny, peak=size, torch_peak=limit)
         found.append(made)
     return tuple(found)
 
@@ -122,7 +128,7 @@ def _errors(
     off_r = side.growth * gamma(x.q.shape[-1] + 1) * (x.g.abs() @ x.v.abs().mT)
     slope = power * apart.abs()
     off_s = (power + off_p) * (off_r + off_d + 3 * U * apart.abs()) + off_p * apart.abs()
-    off_s = off_s + side.rounded * slope + TINY
+    off_s = off_s + side.rounded * slope + side.least + TINY
     scale, many = abs(x.scale), rows * x.groups
     by_key = gamma(side.growth * (keys + 3)) * (slope + off_s) + off_s
     by_row = gamma(side.growth * (many + 3)) * (slope + off_s) + off_s

@@ -4,7 +4,7 @@
 *quantize, requantize*: each step is an fp32 primitive with one result, so equality; a NaN has no
 int8 and is open. *dequantize*: the difference is exact, the product rounds once. *rotary*: two
 products and a sum, three roundings of terms no larger than |x·cos| + |x'·sin|. *int4_mm*: weights
-are rounded to their type before the product, which is then one like golden.bounds.products'.
+are rounded to their type before the product, which is then one of golden.bounds.matmul.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from driver.capture.npu_ops import int4_weights
 from golden.bounds.elementwise import running, true_of
 from golden.bounds.exact import equal
 from golden.bounds.expectation import Expectation, Rule, Subject, near, unclaimed
-from golden.bounds.products import matrix_product
+from golden.bounds.matmul import product_bounds
 from golden.bounds.reductions import finite
 from golden.calls import OpCall
 
@@ -41,9 +41,9 @@ def _turned(call: OpCall) -> torch.Tensor:
 def _int4_mm(subject: Subject) -> tuple[Expectation | None, ...]:
     call = subject.call
     weights = int4_weights(call["weight"], call["scales"], call["group_size"])
-    weights = weights[: call["x"].shape[1]]
-    product = OpCall("aten.mm.default", (call["x"], weights))
-    return matrix_product(Subject(product, subject.answers))
+    product = OpCall("aten.mm.default", (call["x"], weights[: call["x"].shape[1]])).product
+    assert product is not None
+    return (product_bounds(product).reshaped(tuple(subject.answer().shape)),)
 
 
 RULES: dict[str, Rule] = {

@@ -80,7 +80,7 @@ def sum_rule(subject: Subject) -> tuple[Expectation | None, ...]:
     left = magnitude(call["self"], true.shape)
     alpha = abs(float(call.arguments.get("alpha", 1)))
     right = alpha * magnitude(call["other"], true.shape)
-    npu = SLACK * (left + right)
+    npu = (SLACK if alpha != 1 else 0.0) * (left + right)
     npu = npu + U * (left * _is_wide_int(call["self"]) + right * _is_wide_int(call["other"]))
     other = npu + left * _cast(call["self"], dtype) + right * _cast(call["other"], dtype)
     first: Floats | float = 0.0

@@ -20,7 +20,6 @@ from golden.bounds.expectation import (
     Subject,
     exact,
     torch_open,
-    unclaimed,
 )
 from golden.formats import Mask, Values
 from golden.tensors import values_of
@@ -39,7 +38,8 @@ def moved(subject: Subject) -> tuple[Expectation | None, ...]:
 def converted(subject: Subject) -> tuple[Expectation | None, ...]:
     """A conversion: one rounding, towards zero, or modulo the integer type's range, as in C++20.
 
-    Open only where C++ leaves it undefined: a float that the integer type has no number for.
+    Where C++ leaves it undefined, a float that the integer type has no number for, torch is free;
+    the NPU has the nearest int32 or int64, 0 for a NaN, and its low byte for a type of 8 bits.
     """
     answer = subject.answer()
     expectation = exact(answer, signed_zeros=True)
@@ -52,14 +52,14 @@ def converted(subject: Subject) -> tuple[Expectation | None, ...]:
 
 
 def _whole(expectation: Expectation, values: np.ndarray, dtype: torch.dtype) -> Expectation:
-    """Floats as integers: 8-bit types take the low byte of the int32, torch is free to."""
     outside = _outside(values, dtype)
-    if dtype.itemsize > 1 or not outside.any():
-        return unclaimed(expectation, outside)
-    beyond = _outside(values, torch.int32)
-    words = torch.from_numpy(np.where(beyond, 0, np.trunc(values)).astype(np.int64))
-    low = exact(words.to(dtype))
-    return unclaimed(torch_open(low, outside), beyond)
+    if not outside.any():
+        return expectation
+    info = torch.iinfo(torch.int64 if dtype is torch.int64 else torch.int32)
+    above, below = values >= info.max, values <= info.min
+    inside = np.trunc(np.where(above | below | np.isnan(values), 0.0, values)).astype(np.int64)
+    words = np.where(above, info.max, np.where(below, info.min, inside))
+    return torch_open(exact(torch.from_numpy(words).to(dtype)), outside)
 
 
 def _outside(values: np.ndarray, dtype: torch.dtype) -> Mask:

@@ -7,8 +7,9 @@ is the test, exact at ties, in subnormals and at overflow. Infinite and NaN trut
 as they are. The sign of a zero is compared only where bits are moved.
 
 Where a sum on the way may exceed the largest fp32 number in one order and not in another, nothing
-is claimed: `unbounded`. Truths come from float64, whose own error a rule adds where it is not
-negligible (2^-53 relative per operation, SLACK for a few).
+is claimed: `unbounded`. Where all terms have the result's sign, nothing on the way is larger than
+it. Truths come from float64, whose own error a rule adds where it is not negligible (2^-53 relative
+per operation, SLACK for a few).
 """
 
 from __future__ import annotations
@@ -122,6 +123,8 @@ class Subject:
         return found
 
 
+_ALIKE = 2.0**-30
+"""By which fraction two float64 sums of the same magnitudes may differ."""
 _MOST = 0.5
 """Roundings times unit roundoff, up to which the error is a small multiple of their product."""
 
@@ -136,10 +139,13 @@ def gamma(n: int, u: float = U) -> float:
 
 
 def ulp(values: Floats, dtype: DType = DType.FP32) -> Floats:
-    """The spacing of a format's numbers at each finite value."""
+    """The spacing of a format's numbers at each value; that of its least numbers at 0, and where
+    there is no number."""
     form = FLOAT_FORMATS[dtype]
-    _, exponent = np.frexp(np.where(np.isfinite(values), values, 0.0))
-    spacing: Floats = np.ldexp(1.0, np.maximum(exponent - form.precision, form.min_quantum))
+    number = np.isfinite(values) & (values != 0)
+    _, exponent = np.frexp(np.where(number, values, 1.0))
+    quantum = np.where(number, exponent - form.precision, form.min_quantum)
+    spacing: Floats = np.ldexp(1.0, np.maximum(quantum, form.min_quantum))
     return spacing
 
 
@@ -193,13 +199,15 @@ def near(
 ) -> Expectation:
     """Within these distances of `true` before the result is rounded to `dtype`.
 
-    `torch_error`: by default the NPU's. `peak`: the largest magnitude on the way, in fp32;
-    `torch_peak`: likewise of what torch rounds to `dtype` on the way.
+    `torch_error`: by default the NPU's. `peak`: the largest magnitude on the way, in fp32, 0 where
+    there is none; `torch_peak`: likewise of what torch rounds to `dtype` on the way.
     """
     result = NPU_TYPES[dtype]
     torch_error = npu_error if torch_error is None else torch_error
     number = ~np.isnan(true)
-    over = number & (peak + np.asarray(npu_error) >= LARGEST)
+    way = np.asarray(peak)
+    reach = way + np.where(np.isfinite(true), npu_error, 0.0)
+    over = number & (way > np.abs(true) * (1 + _ALIKE)) & (reach >= LARGEST)
     limit = FLOAT_FORMATS[result].max_finite
     torch_over = over | (number & (np.asarray(torch_peak) * (1 + SLACK) >= limit))
     return Expectation(

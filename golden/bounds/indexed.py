@@ -38,7 +38,10 @@ def _added(subject: Subject) -> tuple[Expectation | None, ...]:
     if "self" in ones and len(ones) > 1 and call.arguments.get("reduce") != "prod":
         ones["self"] = torch.zeros_like(floats["self"])  # what nothing is added to stays as it is
     shared = bool(call.arguments.get("scale_grad_by_freq"))
-    (hits,) = truths(call, **ones | ({"scale_grad_by_freq": False} if shared else {}))
+    counted: dict[str, object] = {"scale_grad_by_freq": False} if shared else {}
+    if "reduce" in call.arguments:
+        counted["reduce"] = "sum"  # a product of ones is 1, however many
+    (hits,) = truths(call, **ones | counted)
     assert size is not None
     assert hits is not None
 

@@ -202,10 +202,13 @@ def _likelihood(subject: Subject) -> tuple[Expectation | None, ...]:
         errors.append((error, gamma(n) * norm + TINY))
     (npu, npu_norm), (other, other_norm) = errors
     other, other_norm = other + 3 * short * size, other_norm + 3 * short * norm
+    if short:
+        other = other + count * least(dtype)
     if call["reduction"] == 1:
         with np.errstate(divide="ignore", invalid="ignore"):
             npu, other = (
-                np.nan_to_num((error + bound * wrong) / norm * 1.01 + 2 * U * bound)
+                np.nan_to_num((error + bound * wrong) / (np.abs(total) - wrong).clip(0))
+                + 2 * U * bound
                 for error, wrong in ((npu, npu_norm), (other, other_norm))
             )
     other = other + 3 * short * bound + SLACK

@@ -27,6 +27,7 @@ from golden.bounds.expectation import (
     Subject,
     gamma,
     is_short,
+    least,
     near,
     torch_open,
     unit,
@@ -63,7 +64,7 @@ def _transposed(subject: Subject) -> tuple[Expectation | None, ...]:
     other = 2 * gamma(terms + 3) * size + terms * (TINY + FLUSH)
     short = is_short(dtype)
     if short:
-        other = other + (places + 2) * (unit(dtype) * size + FLUSH)
+        other = other + (places + 2) * (unit(dtype) * size + FLUSH + least(dtype))
     made = near(dtype, true_of(subject), npu, other, peak=size, torch_peak=size if short else 0.0)
     return (torch_open(made, ~np.isfinite(made.true)),)
 

@@ -23,6 +23,12 @@ def int_axpby(p: Assembler) -> Value:
     return p.op(MicroOp.IADD, left, right)
 
 
+@program("src1 + alpha·src2, but src1 where that is a NaN", sources=2, imms=("alpha",))
+def add_number(p: Assembler) -> Value:
+    total = p.fma(p.src2, p.imm(0), p.src1)
+    return p.select(p.op(MicroOp.FEQ, total, total), total, p.src1)
+
+
 @program("src1²", sources=1)
 def square(p: Assembler) -> Value:
     return p.mul(p.src1, p.src1)
