@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from driver.errors import InputError
+from driver.regular import read_regular
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
 FILELIST = _REPOSITORY / "rtl" / "filelist.f"
@@ -38,14 +39,18 @@ def read_filelist(path: Path) -> list[Path]:
     """The sources of a file list, in order: one path per line, relative to the list's folder or,
     as tools that are started at the top expect, to the repository."""
     try:
-        lines = path.read_text().splitlines()
-    except OSError as error:
-        raise InputError(path, "file", error.strerror, "a readable file list") from error
+        lines = read_regular(path, "a readable file list").decode("utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise InputError(
+            path, f"byte {error.start}", "not UTF-8", "a file list in UTF-8"
+        ) from error
     sources: list[Path] = []
     for number, line in enumerate(lines, start=1):
         text = line.split("//")[0].split("#")[0].strip()
         if not text:
             continue
+        if "\0" in text:
+            raise InputError(path, f"line {number}", text, "an existing source file")
         source = (path.parent / text).resolve()
         if not source.is_file():
             source = (_REPOSITORY / text).resolve()

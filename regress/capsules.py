@@ -85,7 +85,10 @@ def _fingerprint(checkpoint: Path | None = None) -> str:
     if checkpoint is not None:
         state.update(f"{checkpoint};".encode())  # a folder without files is another one than none
         for file in sorted(checkpoint.glob("*")):
-            found = file.stat()
+            try:
+                found = file.stat()
+            except OSError as error:
+                raise InputError(file, "checkpoint", error.strerror, "a readable file") from error
             state.update(f"{file}:{found.st_size}:{found.st_mtime_ns};".encode())
     for pattern in _SOURCES:
         for file in sorted(ROOT.glob(pattern)):

@@ -29,12 +29,19 @@ LOCK_FILE: Final = ".lock"
 
 
 def _below(path: str) -> str:
-    if path.startswith("/") or ".." in path.split("/"):
+    if path.startswith("/") or {"..", ".", ""} & {*path.split("/")}:
         raise PydanticCustomError("outside", "a path below the folder")
     return path
 
 
+def _directly_below(path: str) -> str:
+    if "/" in path:
+        raise PydanticCustomError("outside", "a name directly in the folder")
+    return _below(path)
+
+
 Below = Annotated[str, AfterValidator(_below)]
+Name = Annotated[str, AfterValidator(_directly_below)]
 
 
 class Manifest(Frozen):
@@ -42,7 +49,7 @@ class Manifest(Frozen):
 
     files: tuple[Below, ...] = ()
     """Paths of files, relative to the folder, that runs have left."""
-    begun: tuple[Below, ...] = ()
+    begun: tuple[Name, ...] = ()
     """Names directly in the folder that were free when a run began which has not ended: whatever
     has one of them is that run's, whole."""
 

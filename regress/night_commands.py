@@ -41,6 +41,7 @@ from regress.pages.render import write_style
 from regress.pages.site import write_site
 from regress.pages.strip import draw_strip
 from regress.progress import ProgressBar
+from regress.results.database import DATABASE_FILE
 from regress.results.model import Plan
 from regress.results.night import load_job, load_night
 from regress.results.store import Store
@@ -220,9 +221,10 @@ def report(console: Console, location: StoreOptions, plan_id: str | None, to: Re
 
 def _opened(location: StoreOptions) -> Store:
     """The store. InputError where there is none: these commands only read."""
-    if location.store is None and not location.out.is_dir():
+    if location.store is None and not (location.out / DATABASE_FILE).is_file():
         expected = f"a folder of results, as `{PROGRAM} nightly` makes it"
-        raise InputError(location.out, "folder", "missing", expected)
+        found = "no results" if location.out.is_dir() else "missing"
+        raise InputError(location.out, "folder", found, expected)
     return Store.open(location.out, location.store)
 
 

@@ -11,6 +11,7 @@ import hashlib
 import sys
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Protocol, get_args
@@ -38,6 +39,7 @@ from driver.results import (
     write_json,
     write_text,
 )
+from regress.bootstrap import Environment
 from regress.folder import fresh, locked
 from regress.paths import BUILD, ROOT
 from regress.process import Ended, execute, last_lines, terminable
@@ -156,6 +158,7 @@ def run_in_thread(
     spec: RunSpec, progress: RunListener, runner: tuple[str, ...] = RUNNER
 ) -> RunOutcome:
     """`run` for any thread: signals are the caller's."""
+    _check_extensions()
     with locked(spec.out, "OUT"), fresh(spec.out, OWN_NAMES):
         write_json(spec.out / SPEC_FILE, spec)
         start = time.monotonic()
@@ -170,6 +173,17 @@ def run_in_thread(
         outcome = RunOutcome(result, code, _artefacts(spec), ended, follower.end)
         write_junit(outcome.result, spec.out / JUNIT_FILE)
         return outcome
+
+
+@cache
+def _check_extensions() -> None:
+    """InputError when the C++ cmodel that is installed is of other sources than those here: its
+    results would be said to be theirs."""
+    environment = Environment(ROOT)
+    built = environment.finished().get("project")
+    if built is not None and built != environment.wanted()["project"]:
+        expected = "the C++ extensions of these sources: make setup"
+        raise InputError(environment.stamp, "project", "built from other sources", expected)
 
 
 class _Follower:

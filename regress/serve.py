@@ -66,6 +66,7 @@ def run_server(output: Console, options: ServeOptions) -> int:
     settings = ServerSettings(
         backend=options.backend,
         config=load_config(options.config_file, options.config),
+        config_file=options.config_file,
         host=options.host,
         port=options.port,
         token=token,

@@ -14,6 +14,7 @@ from test_remote import start_server
 
 from driver.backend import backend_names, open_backend, registry
 from driver.backend.named import named_backends, torch_device_section
+from driver.backend.server import BackendServer, ServerSettings
 from driver.config import load_config
 from driver.errors import InfrastructureError, InputError
 
@@ -246,6 +247,29 @@ def test_a_backend_has_a_name_in_the_file(tmp_path: Path) -> None:
     section = torch_device_section(path)
     assert (section.backend, section.config, section.devices) == ("model", "default", 2)
     assert "model" in backend_names(path)
+
+
+@pytest.mark.parametrize("key", ['"torch_device"', "'torch_device'", "? torch_device\n"])
+def test_a_section_counts_however_its_name_is_written(tmp_path: Path, key: str) -> None:
+    path = config_file(tmp_path, f"{key}: {{backend: model, devices: 3}}\n")
+    assert torch_device_section(path).devices == 3
+
+
+def test_a_simulator_is_built_from_the_file_that_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Asked(Exception):
+        pass
+
+    def build(file: Path, *_args: object, **_options: object) -> None:
+        raise Asked(file)
+
+    monkeypatch.setattr("driver.backend.rtl.build_simulator", build)
+    path = config_file(tmp_path, "")
+    settings = ServerSettings("rtl", load_config(path, "small"), path)
+    with pytest.raises(Asked) as asked:
+        BackendServer(settings)
+    assert asked.value.args == (path,)
 
 
 @pytest.mark.broad

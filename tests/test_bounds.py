@@ -41,8 +41,9 @@ def ideal(call: OpCall) -> list[Bits | None]:
         interval = expectation.npu
         middle = np.where(interval.unbounded, values_of(answer), expectation.true)
         inside = np.clip(middle, interval.low, interval.high)
-        values = np.where(interval.nan, np.nan, np.where(interval.unbounded, middle, inside))
-        values = values if answer.is_floating_point() else values.astype(np.int64)
+        values = np.where(interval.unbounded, middle, inside)
+        if answer.is_floating_point():
+            values = np.where(interval.nan, np.nan, values)
         result = torch.from_numpy(np.ascontiguousarray(values)).to(answer.dtype)
         made.append(tensor_bits(result.reshape(answer.shape)))
     return made

@@ -41,7 +41,7 @@ def test_a_wrong_conversion_is_found(
     [
         (torch.int64, [False, False, False, True, True, True, True]),
         (torch.int32, [False, True, True, True, True, True, True]),
-        (torch.uint8, [False, True, True, True, True, True, True]),
+        (torch.uint8, [True] * 7),
         (torch.bool, [False] * 7),
     ],
     ids=str,

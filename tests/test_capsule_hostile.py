@@ -115,6 +115,21 @@ def not_a_view(document: dict[str, Any]) -> None:
     document["ops"][SOFTMAX]["view"] = True
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("load_library.__func__.__call__", "aten.from_file.default", "aten.__class__.__init__"),
+        *("aten.mm", "aten.mm.default.name", "aten.mm.__call__", "", "aten", "os.system.default"),
+    ],
+)
+@pytest.mark.parametrize("view", [False, True])
+def test_a_name_that_is_no_op_or_one_of_files_is_refused(
+    folder: Path, name: str, *, view: bool
+) -> None:
+    edit(folder, op(ADD, op=name, view=view))
+    assert name in str(refused(folder)) or not name
+
+
 def broadcast(document: dict[str, Any]) -> None:
     """A sum of 10^10 elements out of two rows of 10^5."""
     first, second = document["ops"][ADD]["inputs"]

@@ -27,14 +27,19 @@ NEWS = Notification(
 
 @pytest.fixture
 def webhook() -> Iterator[tuple[str, list[tuple[str, bytes]]]]:
-    """A server on loopback: /ok takes what comes, everything else fails."""
+    """A server on loopback: /ok takes what comes, /moved sends there, everything else fails."""
     got: list[tuple[str, bytes]] = []
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             got.append((self.headers["Content-Type"], body))
-            self.send_response(204 if self.path == "/ok" else 500)
+            self.send_response({"/ok": 204, "/moved": 302}.get(self.path, 500))
+            self.send_header("Location", "/ok")
+            self.end_headers()
+
+        def do_GET(self) -> None:
+            self.send_response(204)
             self.end_headers()
 
         def log_message(self, *_: Any) -> None:
@@ -68,6 +73,7 @@ def test_a_webhook_that_refuses_or_is_not_there_is_an_error_without_its_secret(
         "http://127.0.0.1:9/hook/secret",
         f"http://me:secret@{host}/hook",
         f"http://{host}/ä-secret",
+        f"http://{host}/moved",
     ):
         with pytest.raises(InfrastructureError, match=r"webhook at 127\.0\.0\.1") as caught:
             post(url, NEWS)

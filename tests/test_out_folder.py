@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -156,6 +157,23 @@ def test_a_manifest_that_names_what_is_outside_removes_nothing(tmp_path: Path) -
     with pytest.raises(InputError, match="expected a path below the folder"):
         _run(out)
     assert (tmp_path / "victim").read_text() == "mine"
+
+
+@pytest.mark.parametrize("begun", [".", "./", "", "link/victim", "mine/deep"])
+def test_a_manifest_cannot_name_the_folder_or_what_lies_behind_a_link(
+    tmp_path: Path, begun: str
+) -> None:
+    out, elsewhere = tmp_path / "out", tmp_path / "elsewhere"
+    (elsewhere / "victim").mkdir(parents=True)
+    (elsewhere / "victim" / "file").write_text("mine")
+    (out / "mine" / "deep").mkdir(parents=True)
+    (out / "mine" / "deep" / "file").write_text("mine")
+    (out / "link").symlink_to(elsewhere)
+    (out / MANIFEST).write_text(json.dumps({"begun": [begun]}))
+    before = _tree(tmp_path)
+    with pytest.raises(InputError, match=r"expected a (path below|name directly in) the folder"):
+        _run(out)
+    assert _tree(tmp_path) == before
 
 
 def test_a_folder_that_cannot_be_one_is_an_input_error(tmp_path: Path) -> None:

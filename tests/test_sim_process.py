@@ -84,6 +84,23 @@ def test_stopped_in_the_middle_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None
     assert delay < SECONDS
 
 
+def test_a_request_that_ctrl_c_ends_leaves_no_answer_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backend = open_standin()
+    receive = simulator.Simulator._receive
+
+    def interrupted(*_arguments: object) -> bytes:
+        monkeypatch.setattr(simulator.Simulator, "_receive", staticmethod(receive))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulator.Simulator, "_receive", staticmethod(interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        backend.read_csr(HANG)
+    with pytest.raises(SimulatorDied, match="closed, or died before"):
+        backend.read_csr(ID)
+
+
 def test_killed_between_two_requests() -> None:
     backend = open_standin()
     os.kill(backend.simulator.pid, signal.SIGTERM)

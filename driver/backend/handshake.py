@@ -31,9 +31,11 @@ from driver.errors import (
     shorten,
 )
 from driver.frozen import Frozen
+from driver.regular import read_regular
 
 CHALLENGE_BYTES = 32
 _TOKEN_CHARACTERS = range(16, 1025)
+_TOKEN_FILE_LIMIT = 4096
 _TEXT = 1000
 _NO_COUNT = -1
 
@@ -102,9 +104,9 @@ def read_token(path: Path) -> bytes:
     """The token in a file that only its owner can read. InputError otherwise."""
     try:
         mode = path.stat().st_mode
-        text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as error:
         raise InputError(path, "token", error.strerror, "a readable file") from error
+    text = read_regular(path, "a readable file", _TOKEN_FILE_LIMIT).decode(errors="replace")
     if mode & (stat.S_IRWXG | stat.S_IRWXO):
         raise InputError(path, "token", f"mode {mode & 0o777:o}", "a file of mode 600")
     return token_of(text, str(path), "token")

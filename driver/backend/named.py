@@ -4,7 +4,6 @@ own, with what each needs, and what is behind PyTorch's device."""
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -16,13 +15,13 @@ from driver.backend.settings import ClientSettings, UioSettings
 from driver.config import CONFIG_NAME
 from driver.errors import InputError
 from driver.frozen import Frozen
+from driver.regular import read_regular
 from driver.strict_yaml import read_yaml
 from driver.validation import explain
 
 BACKENDS_SECTION = "backends"
 DEVICE_SECTION = "torch_device"
 M = TypeVar("M", bound=Frozen)
-_HAS_SECTION = re.compile(rf"^(?:{BACKENDS_SECTION}|{DEVICE_SECTION})\b", re.MULTILINE)
 MOST_DEVICES = 16
 
 Text = Annotated[str, Field(min_length=1)]
@@ -117,13 +116,14 @@ def _parsed(model: type[M], path: Path, field: str, section: dict[str, Any]) -> 
 
 @cache
 def _document(path: Path) -> dict[str, Any]:
-    """The file; nothing where it has neither section, which is found without reading YAML: every
+    """The file; nothing where it names neither section, which is found without reading YAML: every
     process that imports torch asks."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = read_regular(path, "a configuration file").decode("utf-8")
+    except (InputError, UnicodeDecodeError):
         return {}  # whoever needs the file says what is wrong with it
-    document = read_yaml(path) if _HAS_SECTION.search(text) else {}
+    named = BACKENDS_SECTION in text or DEVICE_SECTION in text
+    document = read_yaml(path) if named else {}
     return document if isinstance(document, dict) else {}
 
 

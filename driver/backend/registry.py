@@ -88,7 +88,9 @@ def open_backend(
     if name.startswith(REMOTE):
         return _made("remote", config, {"address": server_address(name), **options})
     if name in BACKENDS:
-        return _made(name, config, options)
+        # A simulator is built from its configuration's file, which has more than `config` says.
+        own = {"config_file": file} if name == "rtl" else {}
+        return _made(name, config, {**own, **options})
     (point,) = (point for point in _plug_ins() if point.name == name)
     return _open_plug_in(point, config, options)
 

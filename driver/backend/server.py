@@ -40,7 +40,7 @@ from driver.backend.wire import (
     reply_bytes,
     unpack_accesses,
 )
-from driver.config import HwConfig
+from driver.config import CONFIG_FILE, HwConfig
 from driver.errors import BackendDied, InputError, NpuError, printable
 
 Note = Callable[[str], None]
@@ -59,6 +59,8 @@ class ServerSettings:
 
     backend: str
     config: HwConfig
+    config_file: Path = CONFIG_FILE
+    """Where that is from: `backend` may be of it, and a simulator is built from it."""
     host: str = "127.0.0.1"
     port: int = 0
     """0: any free one."""
@@ -95,7 +97,7 @@ class BackendServer:
         self._stopping = threading.Event()
         self._sessions: dict[threading.Thread, socket.socket] = {}
         self._lock = threading.Lock()
-        open_backend(settings.backend, settings.config).close()  # builds a simulator now
+        self._open().close()  # builds a simulator now
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         try:
             self._listener = socket.create_server((settings.host, settings.port), family=family)
@@ -199,13 +201,17 @@ class BackendServer:
                 f"{memory.base:#x} to {memory.limit:#x}, as configuration {limits.config.name}",
             )
 
+    def _open(self) -> InspectableBackend:
+        settings = self._settings
+        return open_backend(settings.backend, settings.config, file=settings.config_file)
+
     @contextmanager
     def _opened(self) -> Iterator[InspectableBackend]:
         if not self._devices.acquire(blocking=False):
             number = self._settings.max_clients
             raise InputError("client", "device", "one more", f"at most {number} at the same time")
         try:
-            backend = open_backend(self._settings.backend, self._settings.config)
+            backend = self._open()
             try:
                 yield backend
             finally:

@@ -144,6 +144,9 @@ class Simulator:
                 raise self._hung(verb, busy_s + ANSWER_S) from error
             except OSError as error:
                 raise self._died(f"closed the connection during {verb.name}") from error
+            except BaseException:  # Ctrl-C: the reply that is still to come would be the next one's
+                self._kill(0.0)
+                raise
         status = Status(reply[2])
         if status is Status.BAD_REQUEST:
             raise InfrastructureError(f"simulator refused {verb.name}: {text.decode()}")

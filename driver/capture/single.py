@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from torch._ops import OpOverloadPacket, _OpNamespace
 
 import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
 from driver.capture.capsule import Capsule, signed
@@ -55,13 +57,19 @@ class _Caller(torch.nn.Module):
             return overload(self._call.op)(*self._call.args, **self._call.kwargs)
 
 
+@cache
 def overload(name: str) -> Any:
-    """The ATen op of a name such as aten.mm.default. InputError when torch has none."""
-    found: Any = torch.ops
-    for part in name.split("."):
-        found = getattr(found, part, None)
-        if found is None:
-            raise InputError("op", "name", name, "an op of this torch")
+    """The op of a name such as aten.mm.default. InputError when torch has none, or none that only
+    computes: names come from files, and an op with a `filename` reads or writes one."""
+    space, _, rest = name.partition(".")
+    packet, _, which = rest.partition(".")
+    names = getattr(torch.ops, space, None)
+    ops = getattr(names, packet, None) if isinstance(names, _OpNamespace) else None
+    if not isinstance(ops, OpOverloadPacket) or which not in ops.overloads():  # type: ignore[no-untyped-call]
+        raise InputError("op", "name", name, "an op of this torch")
+    found = getattr(ops, which)
+    if any(argument.name == "filename" for argument in found._schema.arguments):
+        raise InputError("op", "name", name, "an op that reads and writes no file")
     return found
 
 

@@ -130,12 +130,13 @@ class Check:
 
 def check_whole_process() -> None:
     """NPU_CHECK=1: until the process ends, and say then what was checked. The process fails where
-    something was wrong, though the program caught the error."""
+    something was wrong, though the program caught the error, and where ops ran and nothing of them
+    was checked."""
     report = Check().__enter__()
 
     def end() -> None:
         sys.stderr.write(f"[NPU] {report}\n")
-        if report.wrong:
+        if report.wrong or (report.ops and not report.ok):
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(1)  # nothing else changes the status here

@@ -69,6 +69,14 @@ def check_webhook(url: str) -> None:
         raise InputError("command line", "webhook", url, "an http or https address")
 
 
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirected POST would arrive as a GET without the message: HTTPError."""
+
+    def redirect_request(self, *_args: object) -> None:
+        """None: not followed."""
+        return
+
+
 def post(url: str, news: Notification) -> None:
     """Send the JSON. InputError for what is no web address; InfrastructureError when it fails."""
     check_webhook(url)
@@ -76,7 +84,7 @@ def post(url: str, news: Notification) -> None:
         url, to_json(news).encode(), {"Content-Type": "application/json"}, method="POST"
     )
     try:
-        with urllib.request.urlopen(request, timeout=_TIMEOUT_S):  # noqa: S310
+        with urllib.request.build_opener(_NoRedirect).open(request, timeout=_TIMEOUT_S):
             pass
     except (OSError, HTTPException, ValueError) as error:
         host = urllib.parse.urlsplit(url).hostname  # the rest may be a secret

@@ -92,13 +92,17 @@ def failing_row(job: StoredJob, op: int | None) -> OpRow | None:
 def spec_of(job: StoredJob, out: Path, op: int | None = None, waves: Waves = "none") -> RunSpec:
     """The job's own spec with another folder, and only one op where `op` is given.
 
-    InputError when the job never started. Capsules and configurations that are no longer where
-    they were (another machine's) are replaced by this checkout's own.
+    InputError when the job never started. Capsules and sim_config.yaml that are no longer where
+    they were (another machine's) are replaced by this checkout's own; for a configuration of
+    another name that is gone nothing can stand: InputError.
     """
     stored = job.spec
     if stored is None:
         raise InputError(job.folder, "run.json", "missing or unreadable", "a job that was started")
     config_file = stored.config_file if stored.config_file.exists() else CONFIG_FILE
+    if config_file.name != stored.config_file.name:
+        expected = "the configurations that the job ran with"
+        raise InputError(stored.config_file, "config_file", "missing", expected)
     changes = {
         "out": out.absolute(),
         "waves": waves,

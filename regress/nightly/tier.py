@@ -212,10 +212,10 @@ class TierRun:
 
     def _finish(self) -> int:
         """Summary, JUnit and reports; the exit status. Results are safe by now: a report that
-        cannot be written is said, and makes the run red."""
+        cannot be written is said, and makes the run red, as results of several sources do."""
         item_results = self._store.item_results(self._plan.id)
         summary.show(self._console, self._plan, item_results)
-        self._run.check_sources()
+        sound = self._run.check_sources()
         verdict, written = ReportVerdict(), True
         try:
             self._write_junit(item_results)
@@ -228,7 +228,7 @@ class TierRun:
         if self._control.drain and missing(item_results):
             return INTERRUPTED
         code = summary.count_results(item_results, verdict.expected).exit_code or int(verdict.red)
-        return code if written else InfrastructureError.exit_code
+        return code if written and sound else InfrastructureError.exit_code
 
     def _write_junit(self, item_results: Sequence[ItemResult]) -> None:
         junit = plan_folder(self._store, self._plan.id) / JUNIT_FILE
