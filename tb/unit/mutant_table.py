@@ -146,6 +146,18 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
             "npu_matrix_tags.sv", "«4'(place) < request_q.beats»", "4'(place) <= request_q.beats"
         ),
         Mutant("npu_matrix_dequant.sv", "? «9'd143» :", "9'd144"),
+        # counts beyond 16 bits, and the longest groups
+        Mutant(
+            "npu_matrix_blocks.sv",
+            "rows_d = «rows_q - 32'(BlockRows)»;",
+            "32'(rows_q[15:0]) - 32'(BlockRows)",
+        ),
+        Mutant(
+            "npu_matrix_tiles.sv",
+            "13'(«(14'd1 << (cmd_i.int4_group - 4'(LaneW))) - 14'd1»)",
+            "((14'd1 << (cmd_i.int4_group - 4'(LaneW))) - 14'd1) & 14'h7FF",
+            "expected",
+        ),
         Mutant("npu_matrix_dequant.sv", "|| «number == '0») ?", "1'b0"),
     ),
     "vector": (

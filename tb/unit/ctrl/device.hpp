@@ -62,9 +62,9 @@ class Device {
   uint64_t irq_falls = 0;       // how often the interrupt's pin fell
   bool host_is_prompt = false;  // the register port's host never hesitates
   bool all_events = false;      // each event in each cycle of a command
-  std::vector<Events> events;  // of each dispatched command, in the cycles that its engine ran
-  Events total;                // of all of them
-  unsigned most_running = 0;   // channels at a time
+  std::vector<Events> events;   // of each dispatched command, in the cycles that its engine ran
+  Events total;                 // of all of them
+  unsigned most_running = 0;    // channels at a time
   // Called with the number of a dispatch that starts, and those that run, itself included.
   std::function<void(size_t, const std::vector<size_t>&)> on_start;
   // Called with the address of each line that is read.

@@ -49,8 +49,8 @@ class SameCycle : QueuePair {
     for (unsigned after = 0; after < kSteps; ++after) {
       one({0, fill(0, 0x200), false}, [&] { d_.write(csr::kPerfCtrl, 1); }, after);
       const uint32_t active = d_.read(csr::kActiveCyclesLo);
-      for (const unsigned counter : {csr::kOperandStallLo, csr::kResultStallLo, csr::kReadBeatsLo,
-                                     csr::kWriteBeatsLo})
+      for (const unsigned counter :
+           {csr::kOperandStallLo, csr::kResultStallLo, csr::kReadBeatsLo, csr::kWriteBeatsLo})
         check(d_.read(counter) == active, "counter at %x says %u, ACTIVE_CYCLES %u", counter,
               d_.read(counter), active);
       check(after == 0 || active == before || active + 1 == before,

@@ -68,6 +68,51 @@ inline Product last_beat(uint64_t columns) {
   return product;
 }
 
+// One row, and so many rows of int4 weights that the largest groups have a second one.
+inline Product long_group(unsigned group) {
+  constexpr uint64_t kColumns = 3;
+  Product product;
+  product.name = "a group of thousands of int4 weights";
+  product.k = (1u << group) + 5 * kInt4Rows, product.n = kColumns;
+  product.int4_group = group;
+  product.a.dtype = product.scales.dtype = DType::kFp16;
+  product.b.dtype = DType::kInt32, product.c.dtype = DType::kFp32;
+  product.a.col = axis(1, product.k);
+  product.b.row = axis(1, product.b_rows(), 0, kColumns);
+  product.scales.row = axis(1, product.scale_rows(), 0, kColumns);
+  product.b.col = product.scales.col = product.c.col = axis(1, kColumns);
+  product.a.base = kConstBase, product.b.base = kConstBase + 0x20000;
+  product.scales.base = kConstBase + 0x40000, product.c.base = kDstBase;
+  return product;
+}
+
+// Ones, and the scales 1, 2, … of its groups: in a sum of thousands of random numbers there is a
+// NaN.
+inline void fill_with_ones(const Product& product, Memory& memory) {
+  const auto put = [&](const Window& window, uint64_t at, float number) {
+    store(window.dtype, std::bit_cast<uint32_t>(number), &memory.at(at));
+    std::memcpy(&memory.want(at), &memory.at(at), window.bytes());
+  };
+  for (uint64_t z = 0; z < product.k; ++z) put(product.a, product.a.at(0, 0, z), 1);
+  for (uint64_t z = 0; z < product.scale_rows(); ++z)
+    for (uint64_t x = 0; x < product.n; ++x)
+      put(product.scales, product.scales.at(0, z, x), float(z + 1));
+}
+
+// More rows, or columns, than 16 bits count.
+inline Product long_result(bool columns) {
+  constexpr uint64_t kCount = (1 << 17) + 3;
+  Product product;
+  product.name = "a result of more than 131072 rows or columns";
+  product.a.dtype = product.b.dtype = product.c.dtype = DType::kFp16;
+  (columns ? product.n : product.m) = kCount;
+  (columns ? product.b.col : product.a.row) = axis(1, kCount);
+  (columns ? product.c.col : product.c.row) = axis(1, kCount);
+  product.a.base = kConstBase, product.b.base = kConstBase + 0x60000;
+  product.c.base = kDstBase;
+  return product;
+}
+
 // Runs execute(bench, product) on a bench of its own for each.
 template <typename Bench, typename Execute>
 void all(uint64_t seed, Execute execute) {
@@ -91,7 +136,15 @@ void all(uint64_t seed, Execute execute) {
   };
   for (const uint64_t inner : {3, 4, 5, 6, 7}) run(three_runs(inner));
   for (const uint64_t columns : {2, 3, 5, 8}) run(last_beat(columns));
-  std::printf("corners  %zu products, differing 0\n", std::size(kScaled) + 9);
+  for (const unsigned group : {12, 13, 15}) {
+    Bench bench(seed);
+    const Product product = long_group(group);
+    ProductMaker(bench.memory, bench.random).fill(product);
+    fill_with_ones(product, bench.memory);
+    execute(bench, product);
+  }
+  for (const bool columns : {false, true}) run(long_result(columns));
+  std::printf("corners  %zu products, differing 0\n", std::size(kScaled) + 14);
 }
 
 }  // namespace corners
