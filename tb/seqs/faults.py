@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from driver.backend.shared_memory import FaultRange
 from driver.isa import DESCRIPTOR_BYTES, FLAGS, Descriptor, DType, Opcode, Packet, flag_word
 from driver.isa.programs import LINES, PROGRAMS
+from driver.isa.types import INT4_ROWS
 from tb.seqs.arena import Arena
 from tb.seqs.loading import example_load, line_of, square_list
 from tb.seqs.streams import indices, stream_flags, stream_packet
@@ -21,6 +22,8 @@ _LINE = 64
 _SIDE = 16
 _MATRIX_BYTES = 4 * _SIDE * _SIDE
 _PAGE = 4096
+_DEPTH, _GROUP = 64, 4
+"""Rows of int4 weights, and log2 of those that share a scale."""
 _NO_FAULT = FaultRange(0, _LINE, on_read=False, on_write=False)
 _SQUARE = (_SIDE, _SIDE)
 _DENSE = (_SIDE, 1)
@@ -64,6 +67,25 @@ def _window(arena: Arena, which: int, *, write: bool = False) -> Faulty:
     fault = _line(places[which], size_bytes, write=write, arena=arena)
     spoilt = range(places[3], places[3] + _MATRIX_BYTES) if size_bytes > _LINE else range(0)
     return Faulty(packet, fault, spoilt)
+
+
+def _int4(arena: Arena, failing: str) -> Faulty:
+    """A product with weights of four bits of which the words, or the scales, fail."""
+    sizes = {
+        "A": 2 * _SIDE * _DEPTH,
+        "words": 4 * _SIDE * _DEPTH // INT4_ROWS,
+        "scales": 2 * _SIDE * _DEPTH >> _GROUP,
+        "C": _MATRIX_BYTES,
+    }
+    places = {name: arena.place(size, _LINE) for name, size in sizes.items()}
+    for name, address in places.items():
+        arena.fill(address, sizes[name])
+    scales = places["scales"]
+    flags = flag_word(DType.BF16, DType.FP32) | _GROUP << FLAGS["INT4_GROUP"].lsb
+    params = (_SIDE, _DEPTH, _SIDE, 1, 0, 0, scales & 0xFFFF_FFFF, scales >> 32)
+    packet = Packet(Opcode.MATMUL, flags, places["A"], places["words"], places["C"], params)
+    fault = _line(places[failing], sizes[failing], write=False, arena=arena)
+    return Faulty(packet, fault, range(places["C"], places["C"] + sizes["C"]))
 
 
 def _copy(arena: Arena, *, write: bool) -> Faulty:
@@ -161,6 +183,8 @@ FAULTS: dict[str, Callable[[Arena], Faulty]] = {
     "window C": lambda arena: _window(arena, 3, write=True),
     "second half of window A": lambda arena: _window(arena, 4),
     "second half of window C": lambda arena: _window(arena, 5),
+    "int4 words": lambda arena: _int4(arena, "words"),
+    "int4 scales": lambda arena: _int4(arena, "scales"),
     "source of a copy": lambda arena: _copy(arena, write=False),
     "destination of a copy": lambda arena: _copy(arena, write=True),
     "word of a sync": _sync,
