@@ -56,7 +56,7 @@ OTHER_VALUES = {
     for n in range(5)
 }
 """Right values that differ from CPU torch's, and in which type."""
-STATISTICS = frozenset({"native_layer_norm", "_batch_norm_with_update"})
+STATISTICS = frozenset({"native_layer_norm", "native_group_norm", "_batch_norm_with_update"})
 """Their means are in fp32 for short types, as on other accelerators."""
 
 UNDEFINED = frozenset(

@@ -206,8 +206,9 @@ def near(
     torch_error = npu_error if torch_error is None else torch_error
     number = ~np.isnan(true)
     way = np.asarray(peak)
-    reach = way + np.where(np.isfinite(true), npu_error, 0.0)
-    over = number & (way > np.abs(true) * (1 + _ALIKE)) & (reach >= LARGEST)
+    reach = way + np.asarray(npu_error)
+    alike = np.isfinite(true) & (way <= np.abs(true) * (1 + _ALIKE))
+    over = number & (way > 0) & ~alike & (reach >= LARGEST)
     limit = FLOAT_FORMATS[result].max_finite
     torch_over = over | (number & (np.asarray(torch_peak) * (1 + SLACK) >= limit))
     return Expectation(
