@@ -57,6 +57,23 @@ PROGRAMS: dict[str, Callable[[Make], Tensor]] = {
     "a number // one element": lambda make: 7 // make(2, dtype=I8),
     "one element % a number": lambda make: make(200, dtype=U8) % -7,
     "one element and a fraction": lambda make: make(7, dtype=I8) // 2.5,
+    "one place": lambda make: make([1.0, 2.0, 3.0]).gather(0, make(1)),
+    "places of one element": lambda make: make(5.0).gather(0, make([0, 0])),
+    "a source of one place": lambda make: make([1.0, 2.0]).scatter(0, make(1), make(9.0)),
+    "a number of one place": lambda make: make([1.0, 2.0]).scatter(0, make(1), 9.0),
+    "a place of one element": lambda make: make(5.0).scatter_add(0, make([0]), make([9.0])),
+    "the larger of one place": lambda make: make([1.0, 2.0]).scatter_reduce(
+        0, make(1), make(9.0), "amax"
+    ),
+    "the product of one place": lambda make: make([1.0, 2.0]).scatter_reduce(
+        0, make(1), make(9.0), "prod"
+    ),
+    "one element backwards": lambda make: make(3.0).flip(0),
+    "a copied number": lambda make: make([1.0, 2.0]).copy_(7),
+    "phases of real numbers": lambda make: torch.fft.rfft(make([-1.0, -2.0, -1.0, -1.0])).angle(),
+    "fractions of complex products": lambda make: (
+        torch.addbmm(*(make([[1j]]), *[make([[[1j]]])] * 2), beta=0.5, alpha=0.5).real
+    ),
     "a wide number": lambda make: make([1, 2], dtype=torch.int32) + 2**40,
     "a shift of no bit": lambda make: make([1, 200], dtype=U8) >> 256,
     "a NaN behind all": lambda make: torch.bucketize(make([math.nan, 1.5]), make([0.0, 1.0])),
@@ -194,6 +211,9 @@ REFUSED: dict[str, Callable[[Make], object]] = {
     "a difference's factor beyond": lambda make: torch.rsub(make([1], dtype=I8), 1, alpha=300),
     "a power beyond int8": lambda make: make([3], dtype=I8) ** 257,
     "a factor beyond fp32": lambda make: torch.addcmul(*[make([1.0])] * 3, value=1e39),
+    "a matrix of rank 1": lambda make: torch.linalg.lstsq(
+        make([[1.0, 2.0], [2.0, 4.0], [3.0, 6.0]]), make([[1.0], [2.0], [3.0]]), driver="gels"
+    ),
     "a divisor of False": lambda make: make([1, 2]) // False,
     "truth by 0": lambda make: make([True]) % 0,
     "a row that would grow": lambda make: torch.add(

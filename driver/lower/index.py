@@ -112,11 +112,17 @@ def gather(
     sparse_grad: bool = False,
 ) -> None:
     """out[i] = self[i with i[dim] replaced by index[i]]"""
-    if not self.rank:
+    if not self.rank and not index.rank:
         convert(b, self, out)
         return
+    self, index, out = map(ranked, (self, index, out))
     at = dim % self.rank
     b.gather(cropped(self, index, at), as_indices(b, index), out, at)
+
+
+def ranked(view: TensorView) -> TensorView:
+    """A tensor without dimensions as one of one element."""
+    return view if view.rank else view.inserted(0)
 
 
 def cropped(view: TensorView, index: TensorView, dim: int) -> TensorView:

@@ -58,7 +58,8 @@ def reduce_pair(
 ) -> None:
     """The same for a program of several sources, all of one shape.
 
-    Later stages, where dimensions do not merge, run `_NEXT[program]` on the words in between.
+    Later stages, where dimensions do not merge, run `_NEXT[program]` on the words in between. Sums
+    of long rows have such a stage, too: fewer roundings on each element's way.
     """
     rest = [at for at in range(out.rank) if at not in dims]
     order = [*rest, *dims]
@@ -72,12 +73,37 @@ def reduce_pair(
     ]
     target = out.permuted(order)
     target = target.reshaped((*lead, 1), (*target.strides[:split], 1))
-    while len(inner) > 1:
+    while len(inner) > 1 or _is_long(program, inner):
+        if _is_long(program, inner):
+            rows, program = [_parts(b, program, rows)], "sum"
+            inner = (*inner[:-1], rows[0].sizes[-1])
+            continue
         inner = inner[:-1]
         fresh = b.temp(DType.FP32 if is_float(out) else DType.INT32, (*lead, *inner, 1))
         b.vector(program, rows, fresh)
         rows, program = [fresh.reshaped(fresh.sizes[:-1], fresh.strides[:-1])], _NEXT[program]
     b.vector(program, rows, target)
+
+
+_LONG, _PART = 8192, 1024
+"""Elements of a row that are summed up at once, and of a part of a longer one."""
+
+
+def _is_long(program: str, sizes: Sequence[int]) -> bool:
+    return bool(sizes) and sizes[-1] > _LONG and _NEXT.get(program) == "sum"
+
+
+def _parts(b: ProgramBuilder, program: str, rows: Sequence[TensorView]) -> TensorView:
+    """Each part of the rows by itself, the last one of what is left: fp32 words."""
+    *lead, size = rows[0].sizes
+    whole, rest = divmod(size, _PART)
+    found = b.temp(DType.FP32, (*lead, whole + bool(rest)))
+    sources = [row.sliced(-1, 0, whole * _PART).split(-1, (whole, _PART)) for row in rows]
+    b.vector(program, sources, found.sliced(-1, 0, whole).inserted(found.rank))
+    if rest:
+        tails = [row.sliced(-1, whole * _PART, rest) for row in rows]
+        b.vector(program, tails, found.sliced(-1, whole, 1))
+    return found
 
 
 _NEXT = {

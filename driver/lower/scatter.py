@@ -7,7 +7,7 @@ from driver.isa import DType
 from driver.lower import long_reduce
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_type, constant, convert, is_float, number
-from driver.lower.index import along, as_indices, cropped, in_line, merged_at
+from driver.lower.index import along, as_indices, cropped, in_line, merged_at, ranked
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView
@@ -51,8 +51,7 @@ def _scattered(*, accumulate: bool) -> RuleFunction:
     ) -> None:
         b.copy(self, out)
         at = dim % max(self.rank, 1)
-        if not self.rank:
-            self, index, src, out = (view.inserted(0) for view in (self, index, src, out))
+        self, index, src, out = map(ranked, (self, index, src, out))
         for other in range(self.rank):
             src = src.sliced(other, 0, index.sizes[other])
         scatter(b, src, as_indices(b, index), cropped(out, index, at), at, accumulate=accumulate)

@@ -9,7 +9,7 @@ from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.compare import where
 from driver.lower.convert import as_type, constant, convert, is_float
-from driver.lower.index import as_indices, cropped, take
+from driver.lower.index import as_indices, cropped, ranked, take
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable
 from driver.lower.scatter import scatter
@@ -32,8 +32,7 @@ def scatter_reduce(
     include_self: bool = True,
 ) -> None:
     """self with the sum, mean, largest or smallest of the elements sent to each place"""
-    if not self.rank:
-        self, index, src, out = (view.inserted(0) for view in (self, index, src, out))
+    self, index, src, out = map(ranked, (self, index, src, out))
     at = dim % self.rank
     b.copy(self, out)
     if not index.count:

@@ -17,7 +17,7 @@ TABLE = LoweringTable()
 @TABLE.op("flip")
 def flip(b: ProgramBuilder, out: TensorView, self: TensorView, dims: tuple[int, ...]) -> None:
     """Each of the dimensions backwards: a gather for each"""
-    turned = [dim % self.rank for dim in dims if self.sizes[dim % self.rank] > 1]
+    turned = [dim % self.rank for dim in dims if self.rank and self.sizes[dim % self.rank] > 1]
     if not turned:
         b.copy(self, out)
         return

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from driver.torch_device import attention, layers
-from driver.torch_device.formulas import FORMULAS
+from driver.torch_device.formulas import FORMULAS, IN_FP32
 
 Tensor = torch.Tensor
 
@@ -38,16 +38,27 @@ def addbmm(
 def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """beta·self + alpha·(the products of all pairs), rounded once. RuntimeError, as on the CPU, for
     a fraction beside integers."""
-    if not self.is_floating_point() and float in (type(beta), type(alpha)):
+    if _is_whole(self) and float in (type(beta), type(alpha)):
         raise RuntimeError("For integral input tensors, beta and alpha must not be floating point.")
     found = torch.outer(_wide(vec1), _wide(vec2)) * _factor(self, alpha)
     found = found if beta == 0 else found + _wide(self) * _factor(self, beta)
     return found.to(torch.promote_types(self.dtype, torch.promote_types(vec1.dtype, vec2.dtype)))
 
 
+def _is_whole(x: Tensor) -> bool:
+    return not x.is_floating_point() and not x.is_complex()
+
+
 def _factor(x: Tensor, factor: float) -> float:
     """As torch takes it: cut to a whole number for integers."""
-    return factor if x.is_floating_point() else int(factor)
+    return int(factor) if _is_whole(x) else factor
+
+
+def eye(n: int, *sizes: int, **kwargs: Any) -> Tensor:
+    """1 on the diagonal of n rows and as many columns, or so many. torch counts in uint16."""
+    made: Tensor = torch.zeros(n, *(sizes or (n,)), **kwargs)
+    made.diagonal().fill_(1)
+    return made
 
 
 def _wide(x: Tensor) -> Tensor:
@@ -153,10 +164,15 @@ def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type:
     return self.index_copy_(0, rows, self[rows].renorm(norm_type, 0, max_norm))
 
 
+COMPUTED_IN_FP32 = IN_FP32 | {"aten.addbmm.default", "aten.addr.default"}
+"""Formulas that take nothing of float64."""
+
 DEFINITIONS: dict[str, Callable[..., Any]] = {
     **FORMULAS,
     "aten.addbmm.default": addbmm,
     "aten.addr.default": addr,
+    "aten.eye.default": eye,
+    "aten.eye.m": eye,
     "aten.fmax.default": fmax,
     "aten.fmin.default": fmin,
     "aten.repeat_interleave.Tensor": repeat_interleave,

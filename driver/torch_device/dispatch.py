@@ -7,7 +7,7 @@ its row refuses, is an error that names it. Nothing is computed on the CPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import local
 from typing import Any
@@ -21,7 +21,7 @@ from driver.random_stream import RandomStream
 from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device import _core, debug
 from driver.torch_device.counted import COUNTED
-from driver.torch_device.definitions import DEFINITIONS
+from driver.torch_device.definitions import COMPUTED_IN_FP32, DEFINITIONS
 from driver.torch_device.fallback import is_allowed, registered_name, run_on_cpu
 from driver.torch_device.hardware import view_of
 from driver.torch_device.index_arguments import INDEXED, indices_on_the_device, masks_as_places
@@ -270,6 +270,13 @@ def _kind(op: Overload, args: Sequence[Any]) -> Any:
     return op, *(tensor.dtype for tensor in _tensors(args))
 
 
+def _is_float64(values: Iterable[Any]) -> bool:
+    """Whether an operand is of that type; one without dimensions is a number beside others."""
+    tensors = [x for x in values if isinstance(x, Tensor)]
+    wide = [x for x in tensors if x.dtype is torch.float64]
+    return any(x.dim() for x in wide) or (bool(wide) and len(wide) == len(tensors))
+
+
 def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     op, kind = arrived.op, _kind(arrived.op, args)
     instead = None if kind in _WITHIN.calls else smaller_ops(op)
@@ -278,6 +285,8 @@ def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[st
     outs = [kwargs[name] for name in arrived.outs]
     named = {name: value for name, value in kwargs.items() if name not in arrived.outs}
     plain = without_out(op)
+    if str(plain) in COMPUTED_IN_FP32 and _is_float64([*args, *kwargs.values()]):
+        raise UnsupportedOp(str(op), "dtype", "float64", "fp32, fp16 or bf16")
     if outs and plain is not None and is_factory(plain):
         named |= {"dtype": outs[0].dtype, "device": outs[0].device}
     _WITHIN.calls.append(kind)

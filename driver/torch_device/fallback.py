@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch._C import DispatchKey
 
-from driver.capture.schemas import written_tensors
+from driver.capture.schemas import named_arguments, written_tensors
 from driver.errors import InputError
 from driver.torch_device import _core
 from driver.torch_device.observers import not_seen
@@ -23,6 +23,7 @@ Tensor = torch.Tensor
 Overload = torch._ops.OpOverload
 _allowed = False
 _ran: Counter[str] = Counter()
+_BATCH_NORMS = ("aten.native_batch_norm.default",)
 _registered: dict[str, frozenset[str]] = {}
 """What `register_cpu_fallback` was given → the schemas' names of all overloads that it means."""
 
@@ -110,11 +111,20 @@ def run_on_cpu(
     named = {name: _to_cpu(value, copies) for name, value in kwargs.items()}
     made = op(*given, **named)
     back: dict[int, Tensor] = {}
-    for tensor in written_tensors(op, args, kwargs):
+    for tensor in (*written_tensors(op, args, kwargs), *_statistics(op, args, kwargs)):
         fresh = copies.get(id(tensor), tensor)
         if fresh is not tensor:
             back[id(fresh)] = _stored(fresh, tensor)
     return _to_device(made, device, back)
+
+
+def _statistics(op: Overload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Tensor]:
+    """What a batch norm in training writes to, although its schema does not say so."""
+    if str(op) not in _BATCH_NORMS:
+        return []
+    given = named_arguments(op, args, kwargs)
+    found = (given["running_mean"], given["running_var"])
+    return [x for x in found if given["training"] and isinstance(x, Tensor)]
 
 
 def _to_cpu(value: Any, copies: dict[int, Tensor]) -> Any:

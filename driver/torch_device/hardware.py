@@ -179,10 +179,11 @@ class OpenDevice:
                 return True
         return self.queue.is_dead
 
-    def close(self) -> None:
-        """Release the backend, after what is queued."""
-        self.queue.close()
+    def close(self) -> bool:
+        """Release the backend, after what is queued. False: an error of that was never raised."""
+        sound = self.queue.close()
         self._device.close()
+        return sound
 
 
 def has_row(op: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -41,7 +42,7 @@ class DevicePool:
         self._private: dict[int, OpenDevice] = {}
         self._lock = RLock()
         os.register_at_fork(after_in_child=self._abandon)
-        atexit.register(self.close)
+        atexit.register(self._end)
 
     def __getitem__(self, index: int) -> OpenDevice:
         found = self._open.get(index) or self._private.get(index)
@@ -91,17 +92,26 @@ class DevicePool:
         del self._private[device.index]
 
     @staticmethod
-    def _release(device: OpenDevice) -> None:
-        device.close()
+    def _release(device: OpenDevice) -> bool:
+        sound = device.close()
         _core.take_batch(device.index)
         _core.forget_memory(device.index)
+        return sound
 
-    def close(self) -> None:
-        """Release all that were opened; they open anew, empty, when they are used again."""
-        for device in self._open.values():
-            self._release(device)
+    def close(self) -> bool:
+        """Release all that were opened; they open anew, empty, when they are used again. False: an
+        error of one of them was never raised."""
+        sound = [self._release(device) for device in self._open.values()]
         self._open.clear()
         _core.forget_calls()  # they were lowered for those devices
+        return all(sound)
+
+    def _end(self) -> None:
+        """At the end of the process, which fails when its last ops did."""
+        if not self.close():
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(1)  # nothing else changes the status here
 
     def _abandon(self) -> None:
         self.forked = bool(self._open)

@@ -103,12 +103,14 @@ def dense_copy(tensor: Tensor) -> Tensor:
 
 
 # ---------------------------------------------------------------------- copies
-def copy_from(source: Tensor, target: Tensor, non_blocking: bool = False) -> Tensor:
+def copy_from(source: Tensor | float, target: Tensor, non_blocking: bool = False) -> Tensor:
     """Store the source's elements, broadcast, as the target's type.
 
     Within one device the NPU copies and converts; to and from the host, and for types that the NPU
     has not, the host does.
     """
+    if not isinstance(source, Tensor):  # tensor.copy_(number)
+        return target.fill_(source)
     if not target.numel():
         return target
     if source.device == target.device:

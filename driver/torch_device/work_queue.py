@@ -185,18 +185,22 @@ class WorkQueue:
         """Whether it can run nothing any more."""
         return self._dead is not None
 
-    def close(self) -> None:
-        """End the thread, after what is queued. An error that was never raised goes to stderr."""
+    def close(self) -> bool:
+        """End the thread, after what is queued. An error that was never raised goes to stderr:
+        False."""
         told = self._is_told
+        sound = True
         try:
             self.wait()
         except BaseException as error:  # no caller is left who could handle it
             if not told:
+                sound = False
                 sys.stderr.write(f"npu:{self._index}: {type(error).__name__}: {error}\n")
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         self._thread.join()
+        return sound
 
     def _make_room(self) -> None:
         self._wait_until(self._queued - _AHEAD + 1)

@@ -45,3 +45,8 @@ def _merged() -> dict[str, Callable[..., Any]]:
 
 
 FORMULAS: dict[str, Callable[..., Any]] = _merged()
+_MOVING = (drawn, indices, places, whole_numbers, wide)
+IN_FP32 = frozenset(
+    name for module in _MODULES if module not in _MOVING for name in module.DEFINITIONS
+)
+"""Those that compute in fp32, and so nothing of float64."""

@@ -68,7 +68,8 @@ def fft_r2c(self: Tensor, dim: Sequence[int], normalization: int, onesided: bool
     x = self.movedim(last, -1)
     size = x.shape[-1]
     cos, sin = _waves(size, size, size // 2 + 1 if onesided else size, self.device)
-    found = (x @ cos).movedim(-1, last), (-(x @ sin)).movedim(-1, last)
+    # The waves are negated, not the sum: where they are 0, so is it.
+    found = (x @ cos).movedim(-1, last), (x @ torch.where(sin == 0, 0.0, -sin)).movedim(-1, last)
     for one in rest:
         found = _transform(found, one, True)
     return joined(*_scaled(found, _scale([self.shape[d] for d in dim], normalization)))

@@ -119,6 +119,8 @@ def scatter_reduce(
         ).reshape(())
     if not index.numel():
         return self.clone()
+    if not index.dim():
+        index, src = index.reshape(1), src.reshape(1)
     rows, places = self.movedim(dim, -1), index.movedim(dim, -1)
     values = src[tuple(slice(0, size) for size in index.shape)].movedim(dim, -1)
     if places.numel() * rows.shape[-1] > _MOST_PAIRS:

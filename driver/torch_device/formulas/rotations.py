@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from driver.errors import UnsupportedOp
 from driver.torch_device.formulas.triangles import checked, flat, substitute, transposed
 
 Tensor = torch.Tensor
@@ -99,7 +100,12 @@ def qr(A: Tensor, mode: str = "reduced") -> tuple[Tensor, Tensor]:
 def lstsq(
     self: Tensor, b: Tensor, rcond: float | None = None, *, driver: str | None = None
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Least squares of a matrix of full rank: solution, residuals, and two empty tensors."""
+    """Least squares of a matrix of full rank: solution, residuals, and two empty tensors.
+
+    UnsupportedOp for a driver that takes other matrices, LinAlgError for a matrix that is one.
+    """
+    if driver not in (None, "gels"):
+        raise UnsupportedOp("aten.linalg_lstsq.default", "driver", driver, "gels, of full rank")
     rows, columns = self.shape[-2:]
     vector = b.dim() == 1 or (self.dim() - 1 == b.dim() and b.shape == self.shape[:-1])
     right = b.unsqueeze(-1) if vector else b
@@ -109,6 +115,9 @@ def lstsq(
     else:
         Q, R = qr(transposed(self))
         found = Q @ substitute(transposed(R), right, False, False)
+    size = R.diagonal(0, -2, -1).abs()
+    if size.numel() and bool((size <= size.amax(-1, True) * max(rows, columns) * 2.0**-23).any()):
+        raise torch.linalg.LinAlgError("linalg.lstsq: a matrix is not of full rank")  # type: ignore[attr-defined]
     residuals = self.new_empty(0)
     if rows > columns:
         gap = right - self @ found
