@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from enum import Enum
 from io import BytesIO
@@ -25,6 +26,7 @@ from driver.files import read_json
 from driver.reproduce import option_words, reproduce_line
 from driver.results import PROGRAM, RESULT_FILE, OpRow, RunSpec
 from regress.failures.replay import spec_of
+from regress.folder import locked
 from regress.paths import BUILD, ROOT
 from regress.process import environment, execute, last_lines
 from regress.results.night import StoredJob
@@ -65,12 +67,17 @@ def bisect_job(
     note: Callable[[str], None] = lambda _: None,
     probe: Probe | None = None,
 ) -> BisectResult:
-    """Search between a good and a bad revision. InputError when they are not good and bad."""
+    """Search between a good and a bad revision. InputError when they are not good and bad, or when
+    another search is using the folder of unpacked revisions."""
+    with nullcontext() if probe else locked(FOLDER, "bisect"):
+        return _bisected(span, _noting(probe or _prober(job, row), note))
+
+
+def _bisected(span: tuple[str, str], ask: Probe) -> BisectResult:
     good, bad = (
         resolve(name, revision) for name, revision in zip(("good", "bad"), span, strict=True)
     )
     revisions = between(good, bad)
-    ask = _noting(probe or _prober(job, row), note)
     for revision, expected in ((good, ProbeResult.GOOD), (bad, ProbeResult.BAD)):
         answer = ask(revision)
         if answer is not expected:

@@ -201,6 +201,8 @@ class DaskPool:
     def _kept(self, job: JobSpec, reply: JobReply, files: dict[str, bytes]) -> Attempt:
         assert reply.attempt is not None
         for name, data in files.items():
+            if name.startswith("/") or ".." in name.split("/"):
+                raise InfrastructureError(f"a worker names {name!r} as a file of its job")
             path = job.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)

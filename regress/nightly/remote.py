@@ -17,8 +17,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from driver.errors import InputError
 from driver.results import RunSpec
@@ -30,6 +31,7 @@ from regress.results.model import Attempt, PlannedJob
 _LOG_SUFFIX = ".log"
 _LOG_LIMIT_BYTES = 8 << 20
 _CONFIG_FILE = "sim_config.yaml"
+ContentHash = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
 @dataclass(frozen=True)
@@ -43,8 +45,8 @@ class JobRequest:
     inputs_hash: str
     runner: tuple[str, ...]
     config_text: str
-    capsules: dict[str, str]
-    """Name in the spec → content hash."""
+    capsules: dict[str, ContentHash]
+    """Name in the spec → content hash, a folder's name on the other side."""
     sources: str | None
     """Digest that the worker must agree with; None for a bench that is no part of the project."""
 

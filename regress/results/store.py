@@ -226,7 +226,9 @@ class Store:
         return dict(self._all(query))
 
     def path(self, relative: str) -> Path:
-        """Where an artefact or a job folder of this store is."""
+        """Where an artefact or a job folder of this store is. InputError for what lies outside."""
+        if relative.startswith("/") or ".." in relative.split("/"):
+            raise InputError(self.folder, "path", relative, "a path below the folder")
         return self.folder / relative
 
     # ------------------------------------------------------------------ connection

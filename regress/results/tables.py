@@ -22,6 +22,7 @@ from sqlalchemy import (
     Text,
 )
 
+from driver.errors import InputError
 from driver.results import Shard
 from regress.results.model import (
     Artefact,
@@ -195,5 +196,16 @@ def preparation_of(row: Row) -> PreparationRecord:
 
 
 def records(rows: Sequence[Any], of: Any) -> list[Any]:
-    """Each row as its record."""
-    return [of(row._mapping) for row in rows]
+    """Each row as its record. InputError for a row that is none."""
+    return [_record(row._mapping, of) for row in rows]
+
+
+def _record(row: Row, of: Any) -> Any:
+    try:
+        return of(row)
+    except (TypeError, ValueError, KeyError) as error:  # JSON that is none, an unknown state
+        name = next((str(row[key]) for key in ("id", "item_id", "plan_id") if key in row), "?")
+        why = f"{type(error).__name__}: {error}".split("\n")[0]
+        raise InputError(
+            "results.db", f"row {name}", why, "a row as this version writes it"
+        ) from error

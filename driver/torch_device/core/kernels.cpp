@@ -177,14 +177,24 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("set_.source_Storage_storage_offset", set_storage);
 }
 
-void no_sparse(const c10::OperatorHandle& op, torch::jit::Stack*) {
-  TORCH_CHECK_NOT_IMPLEMENTED(false, "npu: ", op.schema().name(),
-                              " does not run on the NPU: it makes or takes a sparse tensor, and "
-                              "those are on the CPU alone");
+enum class Kind { kSparse, kNested, kQuantized };
+
+template <Kind kind>
+void not_dense(const c10::OperatorHandle& op, torch::jit::Stack*) {
+  constexpr const char* kNames[] = {"sparse", "nested", "quantized"};
+  TORCH_CHECK_NOT_IMPLEMENTED(
+      false, "npu: ", op.schema().name(), " does not run on the NPU: it makes or takes a ",
+      kNames[static_cast<int>(kind)], " tensor, and those are on the CPU alone");
 }
 
 TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) {
-  m.fallback(torch::CppFunction::makeFromBoxedFunction<&no_sparse>());
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&not_dense<Kind::kSparse>>());
+}
+TORCH_LIBRARY_IMPL(_, NestedTensorPrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&not_dense<Kind::kNested>>());
+}
+TORCH_LIBRARY_IMPL(_, QuantizedPrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&not_dense<Kind::kQuantized>>());
 }
 
 TORCH_LIBRARY_IMPL(_, AutocastPrivateUse1, m) { m.fallback(torch::CppFunction::makeFallthrough()); }

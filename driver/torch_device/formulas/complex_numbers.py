@@ -100,7 +100,11 @@ def div(self: Operand, other: Operand) -> Tensor:
         return _refused()
     a, b = _operands(self, other)
     scale = torch.maximum(b[0].abs(), b[1].abs())
-    real, imag = b[0] / scale, b[1] / scale
+    # Each part divided by 0, where both are: not 0 ÷ 0.
+    real, imag = (
+        torch.where(scale == 0, 1.0, b[0] / scale),
+        torch.where(scale == 0, b[1], b[1] / scale),
+    )
     bottom = scale * (real * real + imag * imag)
     top = _product(a, (real, -imag))
     return joined(top[0] / bottom, top[1] / bottom, dtype)

@@ -10,8 +10,9 @@ from typing import Any
 import torch
 
 from driver.errors import UnsupportedOp
+from driver.torch_device.formulas import coefficients
 from driver.torch_device.formulas.polynomials import largest
-from driver.torch_device.formulas.special import floating, rounded, together
+from driver.torch_device.formulas.special import evaluate, floating, rounded, together
 
 Tensor = torch.Tensor
 
@@ -34,14 +35,16 @@ def _odd_series(inverse: Tensor, terms: tuple[float, ...]) -> Tensor:
 
 
 def _log_gamma(x: Tensor) -> Tensor:
-    """For x ≥ ½."""
+    """For x ≥ ½. Near its zeros, 1 and 2, a difference of large numbers would lose its digits."""
     product = x
     for step in range(1, _SHIFT):
         product = product * (x + step)
     far = x >= _SHIFT
     y = torch.where(far, x, x + _SHIFT)
     found = (y - 0.5) * y.log() - y + math.log(2 * math.pi) / 2 + _odd_series(1 / y, _STIRLING)
-    return torch.where(x.isinf(), x, torch.where(far, found, found - product.log()))
+    near = (x - 1) * (x - 2) * evaluate(coefficients.LGAMMA_NEAR, x)
+    found = torch.where(far, found, found - product.log())
+    return torch.where(x.isinf(), x, torch.where(x <= coefficients.LGAMMA_NEAR.high, near, found))
 
 
 def lgamma(self: Tensor) -> Tensor:
