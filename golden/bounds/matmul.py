@@ -5,15 +5,7 @@ The NPU and torch both form fp32 sums of exact products (the operands are fp32, 
 round once more to the result type; they differ in the order. With u = 2^-24, K products
 p_k = a_k·b_k, C = c or 0, S = |c| + Σ|p_k|, true value t = c + Σ p_k:
 
-*The NPU* runs the chain x_k = fl(x_{k-1} + p_k) with one rounding per step. With s_k the true
-partial sum and e_k = |x_k − s_k|, each rounding adds at most u·(|s_k| + e_{k-1}), or half the
-smallest subnormal, 2^-150, below the normal range. Unrolled (running error analysis: N. J.
-Higham, Accuracy and Stability of Numerical Algorithms, 2nd ed., SIAM 2002, section 3.3):
-
-    e_K ≤ (1+u)^K · (u·Σ|s_k| + K·2^-150)
-
-which for random data grows with K^1.5, where the usual γ_K·S grows with K²: sharp enough to see
-one missing product among 4864.
+*The NPU* runs the chain: golden.bounds.chains.
 
 *torch* may sum in any order, in blocks, with or without fma: every product and c pass through at
 most n = K + 1 roundings (K + 2 with c), so |torch's sum − t| ≤ γ_n·S + n·(1+γ_n)·2^-150 with
@@ -32,9 +24,6 @@ torch there). Finite terms can still overflow on the way, in one order and not i
 bound below the largest fp32 number is at hand, nothing is claimed about that element: it is counted
 in `unbounded`, not as compared. The sign of a zero is not compared. Both are left to the
 bit-for-bit comparison with the cmodel.
-
-True values are float64: products of fp32 numbers are exact there, and the rounding of float64
-sums, (2K+4)·2^-53·S, is part of every bound.
 """
 
 from __future__ import annotations
@@ -45,17 +34,12 @@ import numpy as np
 
 from driver.isa import DType
 from driver.runtime.torch_types import NPU_TYPES
+from golden.bounds.chains import HALF_SUBNORMAL, partial_sums
 from golden.bounds.exact import by_type
-from golden.bounds.expectation import FLUSH, LARGEST, Expectation, Interval, Rule, Subject, U, gamma
+from golden.bounds.expectation import FLUSH, LARGEST, Expectation, Interval, Rule, Subject, gamma
 from golden.bounds.products import behind_rows, matrix_product
 from golden.formats import Floats, Mask, Values, round_to
 from golden.products import Product
-
-_U64 = 2.0**-53
-_HALF_SUBNORMAL = 2.0**-150
-_BLOCK = 16
-"""Products per float64 block: partial sums inside one are bounded, not computed."""
-_TILE_ROWS, _TILE_COLUMNS = 64, 128
 
 
 @dataclass(frozen=True)
@@ -82,10 +66,9 @@ def product_bounds(product: Product) -> Expectation:
     if product.operand is DType.INT8:
         return _integers(a, b, c)
     finite_a, finite_b = _finite(a), _finite(b)
-    sums = _partial_sums(finite_a, finite_b, None if c is None else _finite(c))
+    sums = partial_sums(finite_a, finite_b, None if c is None else _finite(c))
     terms = a.shape[2]
-    exact = (2 * terms + 4) * _U64 * sums.absolute
-    npu_error = (1 + gamma(terms)) * (U * sums.running + terms * _HALF_SUBNORMAL) + exact
+    exact, npu_error = sums.float64_error(terms), sums.chain_error(terms)
     roundings = terms + (1 if c is None else 2)
     torch_error = _torch_error(product.operand, roundings, finite_a, finite_b, sums.absolute)
     special = _special_values(a, b, c)
@@ -108,61 +91,11 @@ def _integers(a: Values, b: Values, c: Values | None) -> Expectation:
     return Expectation(wrapped, equal, equal)
 
 
-@dataclass(frozen=True)
-class _Sums:
-    """Float64 sums of a product's finite terms, per element."""
-
-    total: Floats
-    absolute: Floats
-    """S: of the magnitudes."""
-    running: Floats
-    """At least Σ|s_k| over all true partial sums s_k."""
-    peak: Floats
-    """At least the largest |s_k|."""
-
-    def tile(self, batch: int, rows: slice, columns: slice) -> _Sums:
-        """A window of all four; writing to it writes here."""
-        window = (batch, rows, columns)
-        return _Sums(
-            self.total[window], self.absolute[window], self.running[window], self.peak[window]
-        )
-
-
-def _partial_sums(a: Floats, b: Floats, c: Floats | None) -> _Sums:
-    """Tile by tile: small tiles stay in the cache, and below the size at which BLAS starts
-    threads, which cost 5 to 30 times the work on a busy machine.
-    """
-    shape = (*a.shape[:2], b.shape[2])
-    total = np.zeros(shape) if c is None else c.astype(np.float64)
-    sums = _Sums(total, np.abs(total), np.zeros(shape), np.abs(total))
-    for batch in range(shape[0]):
-        for row in range(0, shape[1], _TILE_ROWS):
-            rows = slice(row, row + _TILE_ROWS)
-            for column in range(0, shape[2], _TILE_COLUMNS):
-                columns = slice(column, column + _TILE_COLUMNS)
-                _add_tile(a[batch, rows], b[batch, :, columns], sums.tile(batch, rows, columns))
-    return sums
-
-
-def _add_tile(a: Floats, b: Floats, sums: _Sums) -> None:
-    """Walk K in blocks. Within one, |s_k| ≤ |s at its start| + the products up to k."""
-    for start in range(0, a.shape[1], _BLOCK):
-        rows, columns = a[:, start : start + _BLOCK], b[start : start + _BLOCK]
-        count = rows.shape[1]
-        at_start, reach = np.abs(sums.total), np.abs(columns)
-        block = np.abs(rows) @ reach
-        # The j-th product of a block is part of count − j of its partial sums.
-        sums.running[...] += count * at_start + (np.abs(rows) * np.arange(count, 0, -1)) @ reach
-        np.maximum(sums.peak, at_start + block, out=sums.peak)
-        sums.total[...] += rows @ columns
-        sums.absolute[...] += block
-
-
 def _torch_error(operand: DType, roundings: int, a: Floats, b: Floats, absolute: Floats) -> Floats:
     """Bound of torch's fp32 sum: any order, and the flushing of its 16-bit kernels."""
     growth = gamma(roundings)
     if operand is DType.FP32:
-        subnormal = roundings * (1 + growth) * _HALF_SUBNORMAL
+        subnormal = roundings * (1 + growth) * HALF_SUBNORMAL
         return np.asarray(growth * absolute + subnormal)
     flushed_a, flushed_b = (np.where(np.abs(x) < FLUSH, x, 0.0) for x in (a, b))
     lost = np.zeros_like(absolute)

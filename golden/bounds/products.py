@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of products: convolutions, and matrix products that golden.bounds.matmul does not take.
+"""Sums of products in any order: matrix products that golden.bounds.matmul does not take.
 
 Products are exact in the fma chain and every one passes at most n roundings, so in any order the
 sum is within γ_n·S of the true one, S the sum of the magnitudes: the same op on them. n = K + 3
 covers an initial value, a scale and the last rounding; torch rounds a scaled operand to 16 bits.
-Its convolutions may multiply an infinity by the zeros of a padding of their own, or leave such a
-product out: nothing is claimed of torch where the true value is not finite. In 16 bits they take
-subnormal operands as 0.
+Nothing is claimed of torch where the true value is not finite. In 16 bits it takes subnormal
+operands as 0. A product with a vector is one chain of the NPU, with the bound of
+golden.bounds.chains.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 
 import numpy as np
 import torch
 
+from golden.bounds.chains import partial_sums
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import (
@@ -27,46 +27,14 @@ from golden.bounds.expectation import (
     Subject,
     gamma,
     is_short,
-    least,
     near,
     torch_open,
     unit,
 )
 from golden.bounds.reductions import finite
-from golden.calls import OpCall, truths
-from golden.formats import Mask
+from golden.calls import OpCall, base_name, truths
+from golden.formats import Floats, Mask
 from golden.tensors import values_of
-
-
-def _conv_terms(call: OpCall) -> int:
-    return prod(call["weight"].shape[1:])
-
-
-def _convolution(subject: Subject) -> tuple[Expectation | None, ...]:
-    transposed = subject.call.arguments.get("transposed")
-    return (_transposed if transposed else summed(_conv_terms))(subject)
-
-
-def _transposed(subject: Subject) -> tuple[Expectation | None, ...]:
-    """C ÷ groups products per place of the kernel in one chain, then a sum of the K places; torch
-    in any order, and in 16 bits from place to place."""
-    call, dtype = subject.call, subject.answer().dtype
-    positive = {
-        name: None if call[name] is None else finite(call[name]).abs()
-        for name in ("input", "weight", "bias")
-    }
-    (magnitudes,) = truths(call, **positive)
-    assert magnitudes is not None
-    size, weight = values_of(magnitudes), call["weight"]
-    depth, places = weight.shape[0] // call["groups"], prod(weight.shape[2:])
-    terms = depth * places + 1
-    npu = gamma(depth + places + 3) * size + TINY * terms
-    other = 2 * gamma(terms + 3) * size + terms * (TINY + FLUSH)
-    short = is_short(dtype)
-    if short:
-        other = other + (places + 2) * (unit(dtype) * size + FLUSH + least(dtype))
-    made = near(dtype, true_of(subject), npu, other, peak=size, torch_peak=size if short else 0.0)
-    return (torch_open(made, ~np.isfinite(made.true)),)
 
 
 def _left(call: OpCall) -> torch.Tensor:
@@ -85,7 +53,11 @@ def _largest(positive: dict[str, object]) -> float:
     return max((float(x.max()) for x in tensors), default=0.0)
 
 
-def summed(terms: Callable[[OpCall], int]) -> Rule:
+Chain = Callable[[OpCall, torch.Tensor], Floats | None]
+"""The NPU's error per element of torch's answer, where its order of the products is known."""
+
+
+def summed(terms: Callable[[OpCall], int], chain: Chain | None = None) -> Rule:
     """A sum of `terms` products per element."""
 
     def rule(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -110,10 +82,26 @@ def summed(terms: Callable[[OpCall], int]) -> Rule:
             other = other + (3 * unit(dtype) * size if scaled else 0.0)
         peak = size / min(1.0, *(abs(s) or 1.0 for s in scales))
         short = peak if is_short(dtype) and scaled else 0.0
-        made = near(dtype, true_of(subject), error, other, peak=peak, torch_peak=short)
+        own = None if chain is None else chain(call, subject.answer())
+        npu = error if own is None else np.minimum(error, own)
+        made = near(dtype, true_of(subject), npu, other, peak=peak, torch_peak=short)
         return (torch_open(made, ~np.isfinite(made.true)),)
 
     return rule
+
+
+def _chain(call: OpCall, answer: torch.Tensor) -> Floats | None:
+    name = base_name(call.op)
+    if name not in _VECTORS:
+        return None
+    a, vector = finite(call["self"]), finite(call[_VECTORS[name]])
+    a = a.reshape(1, -1, len(vector))
+    error = partial_sums(a.numpy(), vector.reshape(1, -1, 1).numpy(), None).chain_error(len(vector))
+    return error.reshape(answer.shape)
+
+
+_VECTORS = {"mv": "vec", "dot": "tensor"}
+"""Op → its second factor."""
 
 
 def behind_rows(a: torch.Tensor) -> Mask:
@@ -136,14 +124,11 @@ def behind_rows(a: torch.Tensor) -> Mask:
 def matrix_product(subject: Subject) -> tuple[Expectation | None, ...]:
     """Of matrices or vectors, with any factors alpha and beta."""
     a = _left(subject.call)
-    (made,) = summed(lambda _: a.shape[-1])(subject)
+    (made,) = summed(lambda _: a.shape[-1], _chain)(subject)
     assert made is not None
     if is_short(a.dtype) and a.dim() > 1 and made.true.shape[:-1] == a.shape[:-1]:
         made = torch_open(made, np.broadcast_to(behind_rows(a)[..., None], made.true.shape))
     return (made,)
 
 
-RULES: dict[str, Rule] = {
-    **dict.fromkeys(("convolution", "conv2d", "conv1d"), _convolution),
-    **dict.fromkeys(("matmul", "mv", "addmv", "dot"), by_type(matrix_product)),
-}
+RULES: dict[str, Rule] = dict.fromkeys(("matmul", "mv", "addmv", "dot"), by_type(matrix_product))

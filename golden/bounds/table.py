@@ -9,6 +9,7 @@ from golden.bounds import (
     attention_gradients,
     batchnorm,
     conv_gradients,
+    convolution,
     custom,
     elementwise,
     factors,
@@ -56,7 +57,18 @@ _EQUAL = """
 
 _FAMILIES = (
     *(factors, remainders),
-    *(attention, batchnorm, custom, elementwise, indexed, norms, pooling, products, random),
+    *(
+        attention,
+        batchnorm,
+        convolution,
+        custom,
+        elementwise,
+        indexed,
+        norms,
+        pooling,
+        products,
+        random,
+    ),
     *(reductions, softmax, softplus),
     *(activations, attention_gradients, conv_gradients, gradients, norm_gradients, optimizers),
     *(losses, matmul, moves, resampling),
