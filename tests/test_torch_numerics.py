@@ -16,7 +16,7 @@ LONG = 1_000_003
 
 
 @pytest.mark.parametrize(
-    "name", ["sum", "mean", "norm", "var", "mse_loss", "sum of a column", "sum of rows"]
+    "name", ["sum", "mean", "norm", "var", "mse_loss", "dot", "sum of a column", "sum of rows"]
 )
 def test_a_sum_of_a_million_is_as_exact_as_on_the_cpu(name: str) -> None:
     """One chain of them was off by 6e-4."""
@@ -26,6 +26,7 @@ def test_a_sum_of_a_million_is_as_exact_as_on_the_cpu(name: str) -> None:
         "norm": lambda x: torch.linalg.vector_norm(x) ** 2,
         "var": lambda x: x.var(),
         "mse_loss": lambda x: torch.nn.functional.mse_loss(x, -x),
+        "dot": lambda x: torch.dot(x, x),
         "sum of a column": lambda x: x[:-3].reshape(500_000, 2).sum(0),
         "sum of rows": lambda x: x[:-3].reshape(2, 500_000).sum(1),
     }

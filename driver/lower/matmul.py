@@ -186,9 +186,27 @@ def addmv(
 
 @TABLE.op("dot")
 def dot(b: ProgramBuilder, out: TensorView, self: TensorView, tensor: TensorView) -> None:
-    """self [K] · tensor [K]"""
+    """self [K] · tensor [K]; of long ones the sum of the products of their parts"""
     _check_ranks(b, (1, 1, 0), self, tensor, out)
-    combine(b, self.inserted(0), tensor.inserted(1), out.inserted(0).inserted(0), None)
+    if self.sizes[0] > _LONG and self.dtype in FLOATS:
+        _dot_by_parts(b, out, self, tensor)
+    else:
+        combine(b, self.inserted(0), tensor.inserted(1), out.inserted(0).inserted(0), None)
+
+
+_LONG, _PART = 8192, 1024
+"""Elements that one chain adds up, and those of a part where there are more."""
+
+
+def _dot_by_parts(b: ProgramBuilder, out: TensorView, self: TensorView, tensor: TensorView) -> None:
+    whole, rest = divmod(self.sizes[0], _PART)
+    found = b.temp(DType.FP32, (whole + bool(rest), 1, 1))
+    left, right = (x.sliced(0, 0, whole * _PART).split(0, (whole, _PART)) for x in (self, tensor))
+    product(b, left.inserted(1), right.inserted(2), found.sliced(0, 0, whole))
+    if rest:
+        left, right = (x.sliced(0, whole * _PART, rest).inserted(0) for x in (self, tensor))
+        product(b, left.inserted(1), right.inserted(2), found.sliced(0, whole, 1))
+    b.vector("sum", (found.reshaped(found.sizes[:1], (1,)),), out.inserted(0))
 
 
 @TABLE.op("linear")

@@ -95,11 +95,15 @@ def _chain(call: OpCall, answer: torch.Tensor) -> Floats | None:
     if name not in _VECTORS:
         return None
     a, vector = finite(call["self"]), finite(call[_VECTORS[name]])
+    if name == "dot" and len(vector) > _LONGEST_DOT:
+        return None
     a = a.reshape(1, -1, len(vector))
     error = partial_sums(a.numpy(), vector.reshape(1, -1, 1).numpy(), None).chain_error(len(vector))
     return error.reshape(answer.shape)
 
 
+_LONGEST_DOT = 8192
+"""Elements of two vectors; the product of longer ones is a sum of several."""
 _VECTORS = {"mv": "vec", "dot": "tensor"}
 """Op → its second factor."""
 
