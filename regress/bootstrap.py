@@ -100,6 +100,7 @@ class Environment:
         folders = sorted(str(mark.relative_to(self.root)) for mark in marks)
         return {
             "packages": packages,
+            "extensions": self._digest(sources),
             "project": self._digest([self.root / "pyproject.toml", *sources], packages, *folders),
         }
 

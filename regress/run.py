@@ -180,10 +180,10 @@ def _check_extensions() -> None:
     """InputError when the C++ cmodel that is installed is of other sources than those here: its
     results would be said to be theirs."""
     environment = Environment(ROOT)
-    built = environment.finished().get("project")
-    if built is not None and built != environment.wanted()["project"]:
+    built = environment.finished().get("extensions")
+    if built is not None and built != environment.wanted()["extensions"]:
         expected = "the C++ extensions of these sources: make setup"
-        raise InputError(environment.stamp, "project", "built from other sources", expected)
+        raise InputError(environment.stamp, "extensions", "built from other sources", expected)
 
 
 class _Follower:

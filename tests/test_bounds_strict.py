@@ -176,7 +176,7 @@ def test_a_wrong_count_is_a_failure_of_the_op() -> None:
     verdict = verdict_on(call, [torch.tensor([[1]])])
     assert verdict.blame == "lowering"
     assert verdict.failure is not None
-    assert verdict.failure.detail == "1 elements, torch has 2"
+    assert verdict.failure.detail == "sizes [1, 1], torch has [2, 1]"
 
 
 def test_one_infinite_gradient_of_a_norm_leaves_no_number_in_its_row() -> None:

@@ -198,7 +198,7 @@ def test_sources_that_change_during_a_run_are_said_and_told_apart(tmp_path: Path
     digests = iter(("planned", "planned", "edited", "edited"))
     own = setting(config, sources=lambda: next(digests))
     code, shown = go(config, tmp_path / "s", setting=own, jobs=1)
-    assert code == 0
+    assert code == 3
     assert "warning: sources changed during the run" in shown
     first, second = (o.last for o in item_results(tmp_path / "s"))
     assert first is not None
@@ -211,11 +211,19 @@ def test_an_edit_changes_the_digest_of_the_sources(tmp_path: Path) -> None:
     file = tmp_path / "rtl" / "a.sv"
     file.write_text("module a;")
     first = sources(tmp_path)
-    (tmp_path / "rtl" / "note.txt").write_text("decides nothing")
+    (tmp_path / "rtl" / "note.md").write_text("decides nothing")
     assert sources(tmp_path) == first
     file.write_text("module b;")
     os.utime(file, ns=(1, 1))
-    assert sources(tmp_path) != first
+    second = sources(tmp_path)
+    assert second != first
+    (tmp_path / "rtl" / "table.txt").write_text("1 2 3")
+    (tmp_path / "CMakeLists.txt").write_text("project(x)")
+    third = sources(tmp_path)
+    assert third != second
+    (tmp_path / "regress" / "baselines").mkdir(parents=True)
+    (tmp_path / "regress" / "baselines" / "ci.json").write_text("{}")
+    assert sources(tmp_path) == third  # what results are compared with
 
 
 def test_the_lock_of_an_editor_is_no_source(tmp_path: Path) -> None:

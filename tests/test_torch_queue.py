@@ -243,8 +243,9 @@ def test_work_that_nobody_waits_for_runs_before_the_process_ends() -> None:
         "import atexit, threading\n"
         "close = queue.close\n"
         "def closed():\n"
-        "    close()\n"
+        "    sound = close()\n"
         "    print(queue._queued, queue._done)\n"
+        "    return sound\n"
         "queue.close = closed\n"
     )
     assert done.returncode == 0, done.stderr

@@ -4,6 +4,7 @@ own, with what each needs, and what is behind PyTorch's device."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -21,6 +22,10 @@ from driver.validation import explain
 
 BACKENDS_SECTION = "backends"
 DEVICE_SECTION = "torch_device"
+_MAY_HAVE_SECTION = re.compile(
+    rf"""^ ?(?:\?\s*)?["']?(?:{BACKENDS_SECTION}|{DEVICE_SECTION})\b""", re.MULTILINE
+)
+"""However a key of the document is written; sections of others are indented further."""
 M = TypeVar("M", bound=Frozen)
 MOST_DEVICES = 16
 
@@ -116,14 +121,13 @@ def _parsed(model: type[M], path: Path, field: str, section: dict[str, Any]) -> 
 
 @cache
 def _document(path: Path) -> dict[str, Any]:
-    """The file; nothing where it names neither section, which is found without reading YAML: every
+    """The file; nothing where it has neither section, which is found without reading YAML: every
     process that imports torch asks."""
     try:
         text = read_regular(path, "a configuration file").decode("utf-8")
     except (InputError, UnicodeDecodeError):
         return {}  # whoever needs the file says what is wrong with it
-    named = BACKENDS_SECTION in text or DEVICE_SECTION in text
-    document = read_yaml(path) if named else {}
+    document = read_yaml(path) if _MAY_HAVE_SECTION.search(text) else {}
     return document if isinstance(document, dict) else {}
 
 

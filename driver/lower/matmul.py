@@ -7,7 +7,7 @@ from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.contraction import contract
 from driver.lower.registry import LoweringTable, Scalar
-from driver.lower.words import FLOATS
+from driver.lower.words import FLOATS, LONGEST_SUM, SUM_PART
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
@@ -188,23 +188,21 @@ def addmv(
 def dot(b: ProgramBuilder, out: TensorView, self: TensorView, tensor: TensorView) -> None:
     """self [K] · tensor [K]; of long ones the sum of the products of their parts"""
     _check_ranks(b, (1, 1, 0), self, tensor, out)
-    if self.sizes[0] > _LONG and self.dtype in FLOATS:
+    if self.sizes[0] > LONGEST_SUM and self.dtype in FLOATS:
         _dot_by_parts(b, out, self, tensor)
     else:
         combine(b, self.inserted(0), tensor.inserted(1), out.inserted(0).inserted(0), None)
 
 
-_LONG, _PART = 8192, 1024
-"""Elements that one chain adds up, and those of a part where there are more."""
-
-
 def _dot_by_parts(b: ProgramBuilder, out: TensorView, self: TensorView, tensor: TensorView) -> None:
-    whole, rest = divmod(self.sizes[0], _PART)
+    whole, rest = divmod(self.sizes[0], SUM_PART)
     found = b.temp(DType.FP32, (whole + bool(rest), 1, 1))
-    left, right = (x.sliced(0, 0, whole * _PART).split(0, (whole, _PART)) for x in (self, tensor))
+    left, right = (
+        x.sliced(0, 0, whole * SUM_PART).split(0, (whole, SUM_PART)) for x in (self, tensor)
+    )
     product(b, left.inserted(1), right.inserted(2), found.sliced(0, 0, whole))
     if rest:
-        left, right = (x.sliced(0, whole * _PART, rest).inserted(0) for x in (self, tensor))
+        left, right = (x.sliced(0, whole * SUM_PART, rest).inserted(0) for x in (self, tensor))
         product(b, left.inserted(1), right.inserted(2), found.sliced(0, whole, 1))
     b.vector("sum", (found.reshaped(found.sizes[:1], (1,)),), out.inserted(0))
 

@@ -19,6 +19,7 @@ from driver.lower.convert import as_float, as_truth, as_type, is_float
 from driver.lower.elementwise import divide_by
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
+from driver.lower.words import LONGEST_SUM, SUM_PART
 from driver.runtime.views import TensorView, collapse
 
 TABLE = LoweringTable()
@@ -85,23 +86,19 @@ def reduce_pair(
     b.vector(program, rows, target)
 
 
-_LONG, _PART = 8192, 1024
-"""Elements of a row that are summed up at once, and of a part of a longer one."""
-
-
 def _is_long(program: str, sizes: Sequence[int]) -> bool:
-    return bool(sizes) and sizes[-1] > _LONG and _NEXT.get(program) == "sum"
+    return bool(sizes) and sizes[-1] > LONGEST_SUM and _NEXT.get(program) == "sum"
 
 
 def _parts(b: ProgramBuilder, program: str, rows: Sequence[TensorView]) -> TensorView:
     """Each part of the rows by itself, the last one of what is left: fp32 words."""
     *lead, size = rows[0].sizes
-    whole, rest = divmod(size, _PART)
+    whole, rest = divmod(size, SUM_PART)
     found = b.temp(DType.FP32, (*lead, whole + bool(rest)))
-    sources = [row.sliced(-1, 0, whole * _PART).split(-1, (whole, _PART)) for row in rows]
+    sources = [row.sliced(-1, 0, whole * SUM_PART).split(-1, (whole, SUM_PART)) for row in rows]
     b.vector(program, sources, found.sliced(-1, 0, whole).inserted(found.rank))
     if rest:
-        tails = [row.sliced(-1, whole * _PART, rest) for row in rows]
+        tails = [row.sliced(-1, whole * SUM_PART, rest) for row in rows]
         b.vector(program, tails, found.sliced(-1, whole, 1))
     return found
 

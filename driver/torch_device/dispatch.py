@@ -7,7 +7,7 @@ its row refuses, is an error that names it. Nothing is computed on the CPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import local
 from typing import Any
@@ -270,11 +270,12 @@ def _kind(op: Overload, args: Sequence[Any]) -> Any:
     return op, *(tensor.dtype for tensor in _tensors(args))
 
 
-def _is_float64(values: Iterable[Any]) -> bool:
-    """Whether an operand is of that type; one without dimensions is a number beside others."""
-    tensors = [x for x in values if isinstance(x, Tensor)]
+def _is_float64(values: Sequence[Any]) -> bool:
+    """Whether an operand is of that type; one without dimensions is a number beside one that has
+    some."""
+    tensors = list(_tensors(values))
     wide = [x for x in tensors if x.dtype is torch.float64]
-    return any(x.dim() for x in wide) or (bool(wide) and len(wide) == len(tensors))
+    return any(x.dim() for x in wide) or (bool(wide) and not any(x.dim() for x in tensors))
 
 
 def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

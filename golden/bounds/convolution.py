@@ -72,7 +72,7 @@ def _transposed(subject: Subject) -> tuple[Expectation | None, ...]:
 def _chain(call: OpCall, answer: torch.Tensor) -> Floats | None:
     """The NPU's error by its order; None for volumes, and for windows that take too much memory."""
     weight = finite(call["weight"])
-    windows = _windows(call, answer)
+    windows = _windows(call, answer) if answer.numel() and weight.numel() else None
     if windows is None:
         return None
     groups, images = windows.shape[0], answer.shape[0]

@@ -31,7 +31,7 @@ from golden.bounds.expectation import (
     torch_open,
     unit,
 )
-from golden.bounds.reductions import finite
+from golden.bounds.reductions import LONGEST, PART, finite, roundings_in_parts
 from golden.calls import OpCall, base_name, truths
 from golden.formats import Floats, Mask
 from golden.tensors import values_of
@@ -95,15 +95,19 @@ def _chain(call: OpCall, answer: torch.Tensor) -> Floats | None:
     if name not in _VECTORS:
         return None
     a, vector = finite(call["self"]), finite(call[_VECTORS[name]])
-    if name == "dot" and len(vector) > _LONGEST_DOT:
+    terms = len(vector)
+    if not terms:
         return None
-    a = a.reshape(1, -1, len(vector))
-    error = partial_sums(a.numpy(), vector.reshape(1, -1, 1).numpy(), None).chain_error(len(vector))
-    return error.reshape(answer.shape)
+    a = a.reshape(1, -1, terms)
+    sums = partial_sums(a.numpy(), vector.reshape(1, -1, 1).numpy(), None)
+    if name == "dot" and terms > LONGEST:  # a chain for each part, then the sum of the parts
+        error = gamma(roundings_in_parts(terms, PART)) * sums.absolute
+        error = error + TINY * terms + sums.float64_error(terms)
+    else:
+        error = sums.chain_error(terms)
+    return np.asarray(error.reshape(answer.shape))
 
 
-_LONGEST_DOT = 8192
-"""Elements of two vectors; the product of longer ones is a sum of several."""
 _VECTORS = {"mv": "vec", "dot": "tensor"}
 """Op → its second factor."""
 

@@ -4,7 +4,8 @@
 With S = Σ|x| over the K elements of a sum, every order is within γ_n·S where n is the number of
 roundings that an element passes (N. J. Higham, Accuracy and Stability of Numerical Algorithms,
 2nd ed., section 4.2). The NPU's 16 lanes and their tree: at most ⌈K/16⌉ + 4, and a few more
-(`_PASSES`) when dimensions are reduced one after the other; torch: any order, n = K.
+(`_PASSES`) when dimensions are reduced one after the other, as long ones are: part by part, then
+the parts. torch: any order, n = K.
 
 *var.* With m̂ = m + δ the computed mean, Σ(x − m̂)² = V + K·δ², V the true sum of squares around
 m. Each difference, its square and the sum are n + 3 roundings of positive terms. So the result is
@@ -44,6 +45,8 @@ from golden.calls import OpCall, widened
 from golden.formats import Floats
 from golden.tensors import values_of
 
+LONGEST, PART = 8192, 1024
+"""Elements that are one chain in each lane, and those of a part where there are more."""
 _PASSES = 6
 """Roundings that a further pass over reduced dimensions adds: a tree of 4, a lane, the store."""
 
@@ -51,6 +54,14 @@ _PASSES = 6
 def roundings(count: int, passes: int = 1) -> int:
     """How many roundings an element of a sum over `count` passes on the NPU."""
     return ceil(count / 16) + _PASSES * max(passes, 1)
+
+
+def roundings_in_parts(count: int, part: int = PART // 16) -> int:
+    """The same over one dimension, whose sum is made of parts where it is long; `part`: how many
+    roundings an element passes in one."""
+    if count <= LONGEST:
+        return roundings(count)
+    return part + _PASSES + roundings(ceil(count / PART))
 
 
 def dims_of(call: OpCall) -> tuple[int, ...]:
@@ -87,6 +98,8 @@ class _Rows:
 
     @property
     def npu_roundings(self) -> int:
+        if len(self.dims) == 1:
+            return roundings_in_parts(self.count)
         return roundings(self.count, len(self.dims))
 
     def centred(self) -> torch.Tensor:

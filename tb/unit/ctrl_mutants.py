@@ -6,7 +6,7 @@ from __future__ import annotations
 from tb.mutants.expression import Mutant
 
 CTRL: tuple[Mutant, ...] = (
-    Mutant("npu_cmd_decode.sv", " || «prog_i.reduce != REDUCE_NONE»", "1'b0", "error code"),
+    Mutant("npu_cmd_decode.sv", " || «prog_i.reduce != REDUCE_NONE»", "1'b0", "expected 4"),
     Mutant("npu_cmd_decode.sv", "is_vector && «!prog_i.loaded»", "1'b0", "error code"),
     Mutant("npu_cmd_decode.sv", "|| «prog_i.results > 2'd1»;", "1'b0", "error code"),
     Mutant("npu_cmd_decode.sv", "«packet_i.param[LOAD_LINES] > 32'(PROGRAM_MAX_LINES)»", "1'b0"),
