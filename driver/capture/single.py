@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -57,7 +56,6 @@ class _Caller(torch.nn.Module):
             return overload(self._call.op)(*self._call.args, **self._call.kwargs)
 
 
-@cache
 def overload(name: str) -> Any:
     """The op of a name such as aten.mm.default. InputError when torch has none, or none that only
     computes: names come from files, and an op with a `filename` reads or writes one."""
