@@ -6,8 +6,9 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.contraction import contract
+from driver.lower.parts import LONGEST_SUM, in_parts, part_count
 from driver.lower.registry import LoweringTable, Scalar
-from driver.lower.words import FLOATS, LONGEST_SUM, SUM_PART
+from driver.lower.words import FLOATS
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
@@ -195,15 +196,10 @@ def dot(b: ProgramBuilder, out: TensorView, self: TensorView, tensor: TensorView
 
 
 def _dot_by_parts(b: ProgramBuilder, out: TensorView, self: TensorView, tensor: TensorView) -> None:
-    whole, rest = divmod(self.sizes[0], SUM_PART)
-    found = b.temp(DType.FP32, (whole + bool(rest), 1, 1))
-    left, right = (
-        x.sliced(0, 0, whole * SUM_PART).split(0, (whole, SUM_PART)) for x in (self, tensor)
-    )
-    product(b, left.inserted(1), right.inserted(2), found.sliced(0, 0, whole))
-    if rest:
-        left, right = (x.sliced(0, whole * SUM_PART, rest).inserted(0) for x in (self, tensor))
-        product(b, left.inserted(1), right.inserted(2), found.sliced(0, whole, 1))
+    found = b.temp(DType.FP32, (part_count(self.sizes[0]), 1, 1))
+    for first, (left, right) in in_parts((self, tensor)):
+        target = found.sliced(0, first, left.sizes[0])
+        product(b, left.inserted(1), right.inserted(2), target)
     b.vector("sum", (found.reshaped(found.sizes[:1], (1,)),), out.inserted(0))
 
 

@@ -18,8 +18,8 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, as_truth, as_type, is_float
 from driver.lower.elementwise import divide_by
 from driver.lower.long_views import is_long
+from driver.lower.parts import LONGEST_SUM, in_parts, part_count
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
-from driver.lower.words import LONGEST_SUM, SUM_PART
 from driver.runtime.views import TensorView, collapse
 
 TABLE = LoweringTable()
@@ -74,15 +74,15 @@ def reduce_pair(
     ]
     target = out.permuted(order)
     target = target.reshaped((*lead, 1), (*target.strides[:split], 1))
-    while len(inner) > 1 or _is_long(program, inner):
-        if _is_long(program, inner):
-            rows, program = [_parts(b, program, rows)], "sum"
-            inner = (*inner[:-1], rows[0].sizes[-1])
-            continue
-        inner = inner[:-1]
-        fresh = b.temp(DType.FP32 if is_float(out) else DType.INT32, (*lead, *inner, 1))
-        b.vector(program, rows, fresh)
-        rows, program = [fresh.reshaped(fresh.sizes[:-1], fresh.strides[:-1])], _NEXT[program]
+    while (long := _is_long(program, inner)) or len(inner) > 1:
+        if long:
+            fresh = _parts(b, program, rows)
+        else:
+            kind = DType.FP32 if is_float(out) else DType.INT32
+            words = b.temp(kind, (*lead, *inner[:-1], 1))
+            b.vector(program, rows, words)
+            fresh = words.reshaped(words.sizes[:-1], words.strides[:-1])
+        rows, program, inner = [fresh], _NEXT[program], fresh.sizes[len(lead) :]
     b.vector(program, rows, target)
 
 
@@ -93,13 +93,10 @@ def _is_long(program: str, sizes: Sequence[int]) -> bool:
 def _parts(b: ProgramBuilder, program: str, rows: Sequence[TensorView]) -> TensorView:
     """Each part of the rows by itself, the last one of what is left: fp32 words."""
     *lead, size = rows[0].sizes
-    whole, rest = divmod(size, SUM_PART)
-    found = b.temp(DType.FP32, (*lead, whole + bool(rest)))
-    sources = [row.sliced(-1, 0, whole * SUM_PART).split(-1, (whole, SUM_PART)) for row in rows]
-    b.vector(program, sources, found.sliced(-1, 0, whole).inserted(found.rank))
-    if rest:
-        tails = [row.sliced(-1, whole * SUM_PART, rest) for row in rows]
-        b.vector(program, tails, found.sliced(-1, whole, 1))
+    found = b.temp(DType.FP32, (*lead, part_count(size)))
+    for first, parts in in_parts(rows):
+        target = found.sliced(-1, first, parts[0].sizes[-2])
+        b.vector(program, parts, target.inserted(found.rank))
     return found
 
 

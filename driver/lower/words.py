@@ -10,8 +10,6 @@ from driver.isa import DTYPE_BYTES, DType
 
 FLOATS = (DType.FP32, DType.FP16, DType.BF16)
 """Types that the vector engine widens to fp32; all others are integers to it."""
-LONGEST_SUM, SUM_PART = 8192, 1024
-"""Elements that one chain adds up, and those of a part where there are more."""
 
 _FP16_MAX = 65520.0
 """Magnitudes from here on round to infinity."""
