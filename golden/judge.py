@@ -145,7 +145,16 @@ def judge(
     An output that is no tensor is None. `array_size` is the side of the tiles in failures.
     UnsupportedOp when there is no rule for the op.
     """
-    found = answers(call)
+    return _judged(call, answers(call), cmodel, rtl, array_size)
+
+
+def _judged(
+    call: OpCall,
+    found: tuple[Result, ...],
+    cmodel: Sequence[Bits | None],
+    rtl: Sequence[Bits | None] | None,
+    array_size: int,
+) -> Verdict:
     other = _other_shape(found, cmodel)
     if other is not None:
         return other
@@ -179,14 +188,23 @@ _NORMS = (
 """Ops whose results but the first are statistics."""
 
 
-def comparable(call: OpCall, made: Sequence[Result]) -> list[Bits | None] | None:
-    """Results of the NPU as `judge` takes them; None where torch's answer is of another kind.
+def judge_results(call: OpCall, made: Sequence[Result], array_size: int) -> Verdict | None:
+    """`judge` of an NPU's results as tensors; None where torch's answer is of another type."""
+    found = answers(call)
+    bits = _comparable(call, found, made)
+    return None if bits is None else _judged(call, found, bits, None, array_size)
+
+
+def _comparable(
+    call: OpCall, found: Sequence[Result], made: Sequence[Result]
+) -> list[Bits | None] | None:
+    """Their bits in the types of torch's answers; None where one is of another.
 
     The fp32 statistics of a 16-bit norm are rounded to torch's type: what is admissible is an
     interval of that type's numbers.
     """
     bits: list[Bits | None] = []
-    for number, (answer, result) in enumerate(zip(answers(call), made, strict=False)):
+    for number, (answer, result) in enumerate(zip(found, made, strict=False)):
         if answer is None or result is None or answer.dtype is result.dtype:
             bits.append(None if result is None else tensor_bits(result))
         elif number and base_name(call.op) in _NORMS and result.dtype is torch.float32:

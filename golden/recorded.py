@@ -7,7 +7,7 @@ from driver.capture import Capsule, Op
 from driver.capture.single import recorded_stream
 from driver.capture.tensors import as_tensor, to_torch
 from golden.calls import OpCall
-from golden.judge import Verdict, comparable, judge, supports
+from golden.judge import Verdict, judge_results, supports
 
 
 def judge_record(capsule: Capsule, op: Op, array_size: int = 1) -> Verdict | None:
@@ -25,6 +25,4 @@ def judge_record(capsule: Capsule, op: Op, array_size: int = 1) -> Verdict | Non
         recorded_stream(capsule, op),
     )
     made = [None if ref is None else as_tensor(capsule, ref) for ref in op.outputs]
-    made += [None] * len(call.written())
-    bits = comparable(call, made)
-    return None if bits is None else judge(call, bits, None, array_size)
+    return judge_results(call, [*made, *[None] * len(call.written())], array_size)

@@ -28,7 +28,7 @@ from driver.torch_device.pool import POOL
 from driver.torch_device.replaying import CmodelReplay
 from driver.torch_device.tensors import device_of, is_npu
 from golden.calls import OpCall
-from golden.judge import Verdict, comparable, judge, supports
+from golden.judge import Verdict, judge, judge_results, supports
 from golden.recorded import judge_record
 from golden.tensors import tensor_bits
 
@@ -93,8 +93,7 @@ class CheckedRow:
         if not supports(self._call.op):
             return None
         with torch.random.fork_rng(devices=[]):  # the program's own numbers stay as they are
-            bits = comparable(self._call, made)
-            return None if bits is None else judge(self._call, bits, None, array_size)
+            return judge_results(self._call, made, array_size)
 
     def _text(self, verdict: Verdict, made: Sequence[Tensor | None]) -> str:
         origin = self._check.origin()
