@@ -28,8 +28,13 @@ LOCK_FILE: Final = ".lock"
 """Of single runs and of nightlies: neither writes into the folder of the other."""
 
 
+def stays_inside(path: str) -> bool:
+    """Whether a relative path, as files and other machines name it, leads to no other place."""
+    return not path.startswith("/") and ".." not in path.split("/")
+
+
 def _below(path: str) -> str:
-    if path.startswith("/") or {"..", ".", ""} & {*path.split("/")}:
+    if not stays_inside(path) or {".", ""} & {*path.split("/")}:
         raise PydanticCustomError("outside", "a path below the folder")
     return path
 

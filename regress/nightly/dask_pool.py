@@ -23,6 +23,7 @@ from distributed.scheduler import KilledWorker
 
 from driver.errors import InfrastructureError
 from driver.results import SPEC_FILE, write_json
+from regress.folder import stays_inside
 from regress.nightly import remote
 from regress.nightly.dask_workers import CONNECT_S, DaskWorkers
 from regress.nightly.job import JobSpec, collected
@@ -201,7 +202,7 @@ class DaskPool:
     def _kept(self, job: JobSpec, reply: JobReply, files: dict[str, bytes]) -> Attempt:
         assert reply.attempt is not None
         for name, data in files.items():
-            if name.startswith("/") or ".." in name.split("/"):
+            if not stays_inside(name):
                 raise InfrastructureError(f"a worker names {name!r} as a file of its job")
             path = job.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -19,6 +19,7 @@ from sqlalchemy import Connection, Engine, Table, insert, inspect, select
 from sqlalchemy.exc import IntegrityError, SQLAlchemyError
 
 from driver.errors import InfrastructureError, InputError, NpuError
+from regress.folder import stays_inside
 from regress.paths import NIGHTLY
 from regress.results import tables
 from regress.results.database import READING, database_url, open_engine
@@ -227,7 +228,7 @@ class Store:
 
     def path(self, relative: str) -> Path:
         """Where an artefact or a job folder of this store is. InputError for what lies outside."""
-        if relative.startswith("/") or ".." in relative.split("/"):
+        if not stays_inside(relative):
             raise InputError(self.folder, "path", relative, "a path below the folder")
         return self.folder / relative
 
