@@ -7,6 +7,7 @@ places: an addend passes at most O ÷ groups + K roundings. Of a transposed conv
 over both, of K·O ÷ groups. *Weights*: one chain over all N images and P positions, N·P roundings;
 where windows are laid out in parts, the chain goes on from the sum so far, in fp32. *Bias*: the sum
 of golden.bounds.reductions over N·P. So each is within γ_{n+3}·S before the rounding to its type.
+Where it is one chain, it is also within the bound of golden.bounds.chains, which is sharper.
 
 torch adds in any order, in 16 bits image by image (weights) and place by place (input), so it
 rounds N or K times more to that type; its 16-bit kernels take subnormal operands as 0.
@@ -18,7 +19,10 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
+import torch
 
+from golden.bounds.chains import partial_sums
+from golden.bounds.convolution import chain_of_windows
 from golden.bounds.elementwise import true_of
 from golden.bounds.expectation import (
     FLUSH,
@@ -34,7 +38,9 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import finite, roundings
+from golden.bounds.windows import windows
 from golden.calls import OpCall, truths
+from golden.formats import Floats
 from golden.tensors import values_of
 
 
@@ -67,6 +73,8 @@ def _convolution(subject: Subject) -> tuple[Expectation | None, ...]:
         own, terms, stored = counts
         size, short = values_of(magnitude), is_short(answer.dtype)
         npu = gamma(own + 3) * size + TINY * (terms + 1)
+        chain = _CHAINS[at](call, answer) if answer.numel() else None
+        npu = npu if chain is None else np.minimum(npu, chain)
         other = gamma(2 * terms + 3) * size + (terms + 1) * (TINY + FLUSH)
         if short:
             other = other + (stored + 2) * (unit(answer.dtype) * size + FLUSH + least(answer.dtype))
@@ -81,5 +89,33 @@ def _convolution(subject: Subject) -> tuple[Expectation | None, ...]:
         found.append(torch_open(made, ~np.isfinite(made.true)))
     return tuple(found)
 
+
+def _input_chain(call: OpCall, answer: torch.Tensor) -> Floats | None:
+    """Of a transposed convolution: the convolution of the gradient."""
+    return chain_of_windows(call, call["grad_output"], answer, None) if call["transposed"] else None
+
+
+def _weight_chain(call: OpCall, answer: torch.Tensor) -> Floats | None:
+    """One chain over images and positions, of the gradient times the input's windows; a transposed
+    convolution has them exchanged."""
+    image, other = call["input"], call["grad_output"]
+    if call["transposed"]:
+        image, other = other, image
+    found = windows(call, image, answer.shape[2:], other.shape[2:])
+    if found is None or not found.numel():
+        return None
+    groups, terms, _ = found.shape
+    by_group = finite(other).reshape(len(other), groups, -1, terms // len(other))
+    a = by_group.permute(1, 2, 0, 3).reshape(groups, -1, terms)
+    error = partial_sums(a.numpy(), found.numpy(), None).chain_error(terms)
+    return np.asarray(error.reshape(answer.shape))
+
+
+def _no_chain(call: OpCall, answer: torch.Tensor) -> None:
+    """The bias: lanes and a tree."""
+
+
+_CHAINS = (_input_chain, _weight_chain, _no_chain)
+"""Per gradient: the NPU's error where its order is one chain, or None."""
 
 RULES: dict[str, Rule] = {"convolution_backward": _convolution}

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Convolutions: sums of products as golden.bounds.products has them.
 
-Of lines and images the NPU's order is known: the chain of golden.bounds.chains over the channels
-and the kernel's places, which starts from the bias. A place in the border is a product of 0. torch
-may multiply an infinity by the zeros of a border of its own, or leave such a product out.
+The NPU's order is that of golden.bounds.chains: one chain over channels and kernel, which starts
+from the bias. A place in the border is a product of 0. torch may multiply an infinity by the zeros
+of a border of its own, or leave such a product out.
 """
 
 from __future__ import annotations
@@ -30,12 +30,10 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.products import summed
 from golden.bounds.reductions import finite
+from golden.bounds.windows import windows
 from golden.calls import OpCall, truths
 from golden.formats import Floats
 from golden.tensors import values_of
-
-_MOST_WINDOWS = 1 << 25
-"""Elements of all windows, beyond which the order of products is not looked at."""
 
 
 def _terms(call: OpCall) -> int:
@@ -70,47 +68,29 @@ def _transposed(subject: Subject) -> tuple[Expectation | None, ...]:
 
 
 def _chain(call: OpCall, answer: torch.Tensor) -> Floats | None:
-    """The NPU's error by its order; None for volumes, and for windows that take too much memory."""
+    """The NPU's error by its order; None where windows() has none."""
+    return chain_of_windows(call, call["input"], answer, call["bias"])
+
+
+def chain_of_windows(
+    call: OpCall, image: torch.Tensor, answer: torch.Tensor, bias: torch.Tensor | None
+) -> Floats | None:
+    """Error of the sums over C ÷ groups and kernel of the weights [O, C ÷ groups, kernel…] times
+    the windows of image [N, C, …], in the shape of the answer [N, O, places…]."""
     weight = finite(call["weight"])
-    windows = _windows(call, answer) if answer.numel() and weight.numel() else None
-    if windows is None:
+    if not answer.numel() or not weight.numel():
         return None
-    groups, images = windows.shape[0], answer.shape[0]
-    terms = windows.shape[2]
+    found = windows(call, image, weight.shape[2:], answer.shape[2:])
+    if found is None:
+        return None
+    groups, rows, terms = found.shape
     b = weight.reshape(groups, -1, terms).mT
-    bias = call["bias"]
     c = None if bias is None else finite(bias).reshape(groups, 1, -1)
-    shape = (groups, windows.shape[1], b.shape[2])
+    shape = (groups, rows, b.shape[2])
     start = None if c is None else np.broadcast_to(c.numpy(), shape)
-    error = partial_sums(windows.numpy(), b.numpy(), start).chain_error(terms)
-    apart = error.reshape(groups, images, -1, shape[2])
+    error = partial_sums(found.numpy(), b.numpy(), start).chain_error(terms)
+    apart = error.reshape(groups, answer.shape[0], -1, shape[2])
     return np.asarray(apart.transpose(1, 0, 3, 2).reshape(answer.shape))
 
 
-def _windows(call: OpCall, answer: torch.Tensor) -> torch.Tensor | None:
-    """The input's windows, [groups, images · places, channels · kernel], in float64."""
-    x, weight, padding = finite(call["input"]), call["weight"], call["padding"]
-    dims = weight.dim() - 2
-    if dims > _MOST_DIMS or x.dim() != dims + 2 or isinstance(padding, str):
-        return None
-    stride, dilation, pads = (
-        [*v] * (dims // len(v)) for v in (call["stride"], call["dilation"], padding)
-    )
-    groups, channels, kernel = call["groups"], weight.shape[1], weight.shape[2:]
-    places = answer.shape[2:]
-    if x.shape[0] * groups * prod(places) * channels * prod(kernel) > _MOST_WINDOWS:
-        return None
-    x = torch.nn.functional.pad(x, [pad for pad in reversed(pads) for _ in range(2)])
-    image, channel, *steps = x.stride()
-    sizes = (groups, x.shape[0], *places, channels, *kernel)
-    walk = (
-        *(channel * channels, image),
-        *(step * s for step, s in zip(steps, stride, strict=True)),
-        channel,
-        *(step * d for step, d in zip(steps, dilation, strict=True)),
-    )
-    return x.as_strided(sizes, walk).reshape(groups, -1, channels * prod(kernel))
-
-
-_MOST_DIMS = 2
 RULES: dict[str, Rule] = dict.fromkeys(("convolution", "conv2d", "conv1d"), _convolution)
