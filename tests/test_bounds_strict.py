@@ -265,6 +265,11 @@ REFUSED = {
         None,
         [0.0],
     ),
+    "a long sum over two dimensions": (
+        OpCall("aten.sum.dim_IntList", (torch.ones(1, 1000, 1000), [1, 2])),
+        None,
+        [1e6 + 100],
+    ),
     "a difference is one rounding": (
         OpCall("aten.sub.Tensor", (torch.tensor([1e30, 1.0]), torch.tensor([1e30, 1.0]))),
         None,

@@ -47,7 +47,7 @@ from golden.bounds.expectation import (
     unclaimed,
     unit,
 )
-from golden.bounds.reductions import finite, roundings
+from golden.bounds.reductions import chain_roundings, finite
 from golden.calls import OpCall, truths
 from golden.formats import Floats, Mask
 from golden.tensors import values_of
@@ -171,7 +171,7 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
     length, depth = scores.true.shape[-1], call["query"].shape[-1]
     short = unit(dtype) if is_short(dtype) else 0.0
     sides = (
-        _Side(roundings(length), exponential(call["query"].dtype), 0.0, 1),
+        _Side(chain_roundings(length), exponential(call["query"].dtype), 0.0, 1),
         _Side(length + 1, 8 * U, 2 * short, 2),
     )
     npu, other = (_errors(scores, depth, side) for side in sides)

@@ -36,7 +36,7 @@ from golden.bounds.expectation import (
     near,
     unit,
 )
-from golden.bounds.reductions import finite, roundings
+from golden.bounds.reductions import chain_roundings, finite
 from golden.calls import OpCall
 from golden.tensors import values_of
 
@@ -92,7 +92,7 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
     kind = call["query"].dtype
     short, tiny = (unit(kind), least(kind) + FLUSH) if is_short(kind) else (0.0, 0.0)
     depth = x.q.shape[-1]
-    npu = _Side(roundings(depth) + 1, 1, 4 * U, 0.0, 0.0)
+    npu = _Side(chain_roundings(depth) + 1, 1, 4 * U, 0.0, 0.0)
     other = _Side(depth + 1, 2, 8 * U, short, tiny)
     lost = call["logsumexp"].double().unsqueeze(-1)
     exponent = scores.true - lost

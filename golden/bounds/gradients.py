@@ -56,7 +56,7 @@ from golden.bounds.expectation import (
     unclaimed,
     unit,
 )
-from golden.bounds.reductions import finite, roundings
+from golden.bounds.reductions import chain_roundings, finite
 from golden.calls import OpCall
 from golden.tensors import values_of
 
@@ -197,7 +197,7 @@ def _rows(call: OpCall) -> tuple[Tensor, Tensor, int]:
 
 def _orders(y: Tensor, dim: int) -> tuple[int, int]:
     """Roundings of the NPU's sum and of torch's."""
-    return roundings(y.shape[dim]), y.shape[dim] + 1
+    return chain_roundings(y.shape[dim]), y.shape[dim] + 1
 
 
 def _summed(

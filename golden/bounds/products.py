@@ -12,6 +12,7 @@ golden.bounds.chains.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil
 
 import numpy as np
 import torch
@@ -31,7 +32,7 @@ from golden.bounds.expectation import (
     torch_open,
     unit,
 )
-from golden.bounds.reductions import LONGEST, PART, finite, roundings_in_parts
+from golden.bounds.reductions import LONGEST, PART, finite, roundings
 from golden.calls import OpCall, base_name, truths
 from golden.formats import Floats, Mask
 from golden.tensors import values_of
@@ -101,7 +102,7 @@ def _chain(call: OpCall, answer: torch.Tensor) -> Floats | None:
     a = a.reshape(1, -1, terms)
     sums = partial_sums(a.numpy(), vector.reshape(1, -1, 1).numpy(), None)
     if name == "dot" and terms > LONGEST:  # a chain for each part, then the sum of the parts
-        error = gamma(roundings_in_parts(terms, PART)) * sums.absolute
+        error = gamma(PART + roundings(ceil(terms / PART))) * sums.absolute
         error = error + TINY * terms + sums.float64_error(terms)
     else:
         error = sums.chain_error(terms)

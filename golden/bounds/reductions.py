@@ -4,8 +4,8 @@
 With S = Σ|x| over the K elements of a sum, every order is within γ_n·S where n is the number of
 roundings that an element passes (N. J. Higham, Accuracy and Stability of Numerical Algorithms,
 2nd ed., section 4.2). The NPU's 16 lanes and their tree: at most ⌈K/16⌉ + 4, and a few more
-(`_PASSES`) when dimensions are reduced one after the other, as long ones are: part by part, then
-the parts. torch: any order, n = K.
+(`_PASSES`) for each pass over dimensions that do not lie together. A dimension of more than
+`LONGEST` elements is added up in parts of `PART`, then the parts. torch: any order, n = K.
 
 *var.* With m̂ = m + δ the computed mean, Σ(x − m̂)² = V + K·δ², V the true sum of squares around
 m. Each difference, its square and the sum are n + 3 roundings of positive terms. So the result is
@@ -51,17 +51,21 @@ _PASSES = 6
 """Roundings that a further pass over reduced dimensions adds: a tree of 4, a lane, the store."""
 
 
-def roundings(count: int, passes: int = 1) -> int:
-    """How many roundings an element of a sum over `count` passes on the NPU."""
-    return ceil(count / 16) + _PASSES * max(passes, 1)
+def chain_roundings(count: int) -> int:
+    """How many roundings an element of a sum over `count` passes in one pass of the NPU."""
+    return ceil(count / 16) + _PASSES
 
 
-def roundings_in_parts(count: int, part: int = PART // 16) -> int:
-    """The same over one dimension, whose sum is made of parts where it is long; `part`: how many
-    roundings an element passes in one."""
+def roundings(count: int, dims: int = 1) -> int:
+    """The same where one to `dims` dimensions of so many elements are added up: those that lie
+    together at once, long ones in parts."""
+    plain = ceil(count / 16) + _PASSES * max(dims, 1)
     if count <= LONGEST:
-        return roundings(count)
-    return part + _PASSES + roundings(ceil(count / PART))
+        return plain
+    of_one = chain_roundings(PART) + chain_roundings(ceil(count / PART))
+    if dims > 1:  # one of them may be as long as a chain gets
+        of_one = max(of_one, chain_roundings(LONGEST))
+    return min(plain, of_one * max(dims, 1))
 
 
 def dims_of(call: OpCall) -> tuple[int, ...]:
@@ -98,8 +102,6 @@ class _Rows:
 
     @property
     def npu_roundings(self) -> int:
-        if len(self.dims) == 1:
-            return roundings_in_parts(self.count)
         return roundings(self.count, len(self.dims))
 
     def centred(self) -> torch.Tensor:
@@ -216,7 +218,8 @@ def _logsumexp(subject: Subject) -> tuple[Expectation | None, ...]:
     true = true_of(subject)
     size = values_of(rows.values.abs().amax(rows.dims)).reshape(rows.shape)
     errors = [
-        4 * U * (size + np.abs(true)) + gamma(n) + 8 * U for n in (rows.npu_roundings, rows.count)
+        4 * U * (size + np.abs(true)) + gamma(n) + 8 * U
+        for n in (chain_roundings(rows.count), rows.count)
     ]
     short = unit(dtype) * (size + np.abs(true)) if is_short(dtype) else 0.0
     return (near(dtype, true, errors[0], errors[1] + short),)

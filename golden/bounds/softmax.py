@@ -34,7 +34,7 @@ from golden.bounds.expectation import (
     near,
     unit,
 )
-from golden.bounds.reductions import roundings
+from golden.bounds.reductions import chain_roundings
 from golden.calls import base_name
 from golden.formats import Floats
 from golden.tensors import values_of
@@ -56,6 +56,11 @@ def _parts(subject: Subject) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, 
     return d, p, total.log(), dim
 
 
+def _orders(count: int, dtype: torch.dtype) -> tuple[tuple[int, float], tuple[int, float]]:
+    """Roundings of the sum, and the error of e^x: the NPU's, and torch's."""
+    return (chain_roundings(count), exponential(dtype)), (count + 1, _TORCH_EXP)
+
+
 def relative_error(d: torch.Tensor, p: torch.Tensor, dim: int, n: int, exp: float) -> torch.Tensor:
     """Relative error of each p, as derived above."""
     term = U * torch.where(d.isfinite(), d.abs(), 0.0) + exp
@@ -68,7 +73,7 @@ def _softmax(subject: Subject) -> tuple[Expectation | None, ...]:
     count = d.shape[dim]
     errors = [
         values_of(p.nan_to_num() * relative_error(d, p, dim, n, exp)) + 2 * TINY
-        for n, exp in ((roundings(count), exponential(answer.dtype)), (count + 1, _TORCH_EXP))
+        for n, exp in _orders(count, answer.dtype)
     ]
     if is_short(answer.dtype):
         errors[1] = errors[1] + 3 * unit(answer.dtype) * values_of(p.nan_to_num()) + 2.0**-23
@@ -82,7 +87,7 @@ def _log_softmax(subject: Subject) -> tuple[Expectation | None, ...]:
     y = d - log_sum
     size = torch.where(d.isfinite(), d.abs() + y.abs(), 0.0) + log_sum.abs().nan_to_num()
     errors = []
-    for n, exp in ((roundings(count), exponential(answer.dtype)), (count + 1, _TORCH_EXP)):
+    for n, exp in _orders(count, answer.dtype):
         term = U * torch.where(d.isfinite(), d.abs(), 0.0) + exp
         summed = (p * term).sum(dim, keepdim=True).nan_to_num() + gamma(n)
         errors.append(values_of(2 * summed + 4 * U * size) + TINY)
