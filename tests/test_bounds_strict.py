@@ -360,6 +360,26 @@ def test_products_that_are_missing_are_seen(name: str) -> None:
     assert missing(calls[0], calls[1]) <= 0.05
 
 
+def test_products_that_are_missing_of_a_scaled_product_are_seen() -> None:
+    torch.manual_seed(3)
+    x, weight, bias = torch.randn(8, 4608), torch.randn(4608, 32), torch.randn(32)
+    less = x.clone()
+    less[:, :16] = 0
+    scales = {"alpha": 0.3, "beta": 0.7}
+    calls = [OpCall("aten.addmm.default", (bias, a, weight), scales) for a in (x, less)]
+    assert missing(calls[0], calls[1]) <= 0.05
+
+
+def test_what_torchs_addmv_rounds_on_the_way_is_admitted() -> None:
+    """The product, to 16 bits, before the addition: right results were refused."""
+    torch.manual_seed(3)
+    x, matrix, vector = (torch.randn(*size).bfloat16() for size in ((64,), (64, 1), (1,)))
+    call = OpCall("aten.addmv.default", (x, matrix, vector))
+    (expectation,) = expectations(call, answers(call))
+    assert expectation is not None
+    assert expectation.admits_torch(values_of(torch_answer(call))).all()
+
+
 @pytest.mark.parametrize("transposed", [False, True])
 def test_products_that_are_missing_in_gradients_of_weights_are_seen(transposed: bool) -> None:
     """γ_n·S admitted 16 of 8192 in every element."""

@@ -3,9 +3,9 @@
 
 Products are exact in the fma chain and every one passes at most n roundings, so in any order the
 sum is within γ_n·S of the true one, S the sum of the magnitudes: the same op on them. n = K + 3
-covers an initial value, a scale and the last rounding; torch rounds a scaled operand to 16 bits.
-Nothing is claimed of torch where the true value is not finite. In 16 bits it takes subnormal
-operands as 0. A product with a vector is one chain of the NPU, with the bound of
+covers an initial value, a scale and the last rounding; torch rounds a scaled operand to 16 bits,
+and the product of addmv. Nothing is claimed of torch where the true value is not finite. In 16 bits
+it takes subnormal operands as 0. The NPU's products are one chain each, with the bound of
 golden.bounds.chains.
 """
 
@@ -76,7 +76,7 @@ def summed(terms: Callable[[OpCall], int], chain: Chain | None = None) -> Rule:
         size = values_of(magnitudes)
         error = gamma(count + 3) * size + TINY * (count + 1)
         scales = [float(call.arguments.get(name, 1)) for name in ("alpha", "beta")]
-        scaled = any(scale not in (0, 1) for scale in scales)
+        scaled = any(scale not in (0, 1) for scale in scales) or base_name(call.op) == "addmv"
         other = 2 * error
         if is_short(dtype):
             other = other + (count + 1) * FLUSH * (1 + size + _largest(positive))
@@ -92,25 +92,53 @@ def summed(terms: Callable[[OpCall], int], chain: Chain | None = None) -> Rule:
 
 
 def _chain(call: OpCall, answer: torch.Tensor) -> Floats | None:
-    name = base_name(call.op)
-    if name not in _VECTORS:
+    """The product in fp32, then beta·c and alpha·product, each with its constant's rounding and its
+    own; where nothing is scaled, the chain starts from c."""
+    names = _FACTORS.get(base_name(call.op))
+    if names is None or not answer.numel():
         return None
-    a, vector = finite(call["self"]), finite(call[_VECTORS[name]])
-    terms = len(vector)
+    left, right = (finite(call[name]) for name in names)
+    terms = left.shape[-1]
     if not terms:
         return None
-    a = a.reshape(1, -1, terms)
-    sums = partial_sums(a.numpy(), vector.reshape(1, -1, 1).numpy(), None)
-    if name == "dot" and terms > LONGEST:  # a chain for each part, then the sum of the parts
+    a, b = _matrices(left), _matrices(right if right.dim() > 1 else right.unsqueeze(1))
+    addend, beta, alpha = _scales(call)
+    starts = alpha == 1 and beta == 1 and call["self"].dtype is answer.dtype
+    c = finite(addend).expand(answer.shape).reshape(len(a), a.shape[1], -1) if starts else None
+    sums = partial_sums(a.numpy(), b.numpy(), None if c is None else c.numpy())
+    if not left.dim() > 1 and terms > LONGEST:  # a chain for each part, then the sum of the parts
         error = gamma(PART + roundings(ceil(terms / PART))) * sums.absolute
         error = error + TINY * terms + sums.float64_error(terms)
     else:
         error = sums.chain_error(terms)
-    return np.asarray(error.reshape(answer.shape))
+    error = error.reshape(answer.shape)
+    if not starts and (alpha != 1 or beta):
+        made = np.abs(sums.total).reshape(answer.shape) + error
+        added = values_of(finite(addend).abs().expand(answer.shape)) if beta else 0.0
+        error = abs(alpha) * error + gamma(3) * (abs(alpha) * made + abs(beta) * added) + 3 * TINY
+    return np.asarray(error)
 
 
-_VECTORS = {"mv": "vec", "dot": "tensor"}
-"""Op → its second factor."""
+def _matrices(factor: torch.Tensor) -> torch.Tensor:
+    """[batch, rows, columns] of a factor with one batch dimension, or without."""
+    return factor.reshape(-1, *factor.shape[-2:]) if factor.dim() > 1 else factor.reshape(1, 1, -1)
+
+
+def _scales(call: OpCall) -> tuple[torch.Tensor, float, float]:
+    """c, beta and alpha; beta 0 where nothing is added."""
+    if "alpha" not in call.arguments:
+        return torch.zeros(()), 0.0, 1.0
+    return call["self"], float(call["beta"]), float(call["alpha"])
+
+
+_FACTORS = {
+    "mv": ("self", "vec"),
+    "dot": ("self", "tensor"),
+    "addmv": ("mat", "vec"),
+    "addmm": ("mat1", "mat2"),
+    "baddbmm": ("batch1", "batch2"),
+}
+"""Op → its factors."""
 
 
 def behind_rows(a: torch.Tensor) -> Mask:
