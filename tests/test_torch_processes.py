@@ -90,6 +90,33 @@ def test_a_spawned_process_has_a_device_of_its_own() -> None:
     assert out == "4.0\n2.0\n"
 
 
+def answer(queue: torch.multiprocessing.Queue, model: torch.nn.Module) -> None:
+    """The work of another process: what the model says, its weights, and a view."""
+    with torch.no_grad():
+        said = model(torch.ones(2, 3, device="npu"))
+    queue.put((said, model.weight, torch.arange(4, device="npu")[1:].bfloat16()))
+    queue.get(timeout=100)
+
+
+def test_tensors_reach_another_process_and_come_back_as_copies() -> None:
+    """What was sent was an address: the receiver waited for ever."""
+    context = torch.multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    model = torch.nn.Linear(3, 2).to("npu")
+    process = context.Process(target=answer, args=(queue, model), daemon=True)
+    process.start()
+    said, weight, view = queue.get(timeout=100)
+    queue.put(None)
+    process.join(100)
+    assert process.exitcode == 0
+    for made in (said, weight, view):
+        assert made.device == torch.device("npu:0")
+    assert isinstance(weight, torch.nn.Parameter) and weight.requires_grad
+    assert torch.equal(weight.cpu(), model.weight.cpu())
+    assert torch.equal(said.cpu(), model(torch.ones(2, 3, device="npu")).cpu())
+    assert torch.equal(view.cpu(), torch.tensor([1, 2, 3]).bfloat16())
+
+
 # ---------------------------------------------------------------------- exit and interrupts
 def test_a_process_ends_with_its_own_status_whatever_lives() -> None:
     source = (

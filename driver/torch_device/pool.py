@@ -53,7 +53,7 @@ class DevicePool:
                 "npu: devices cannot be used in a process that was forked from one that uses "
                 'them; start it with the method "spawn"'
             )
-        if torch.utils.data.get_worker_info() is not None:  # its tensors could not leave it
+        if torch.utils.data.get_worker_info() is not None:  # a device for each of them
             raise InfrastructureError(
                 "npu: a worker of a DataLoader cannot use a device: let the dataset return CPU "
                 "tensors, and move each batch in the program"

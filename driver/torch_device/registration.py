@@ -55,7 +55,7 @@ def register() -> None:
     if running != _core.TORCH_VERSION:
         raise CoreMissing(f"built for torch {_core.TORCH_VERSION}, this is {running}: make setup")
     from driver.capture import npu_ops  # noqa: F401, PLC0415 (makes torch.ops.npu)
-    from driver.torch_device import amp, check, npu, pool, profiling  # noqa: PLC0415
+    from driver.torch_device import amp, check, npu, pool, profiling, sharing  # noqa: PLC0415
 
     rename_privateuse1_backend("npu")
     count = pool.POOL.settings.count
@@ -74,6 +74,7 @@ def register() -> None:
     _register_kernels()
     _print_on_the_host()
     amp.unscale_in_fp32()
+    sharing.register()
     _core.register_profiler(profiling.watch)
     npu.debug.enable(pool.POOL.settings.debug)
     if pool.POOL.settings.check:

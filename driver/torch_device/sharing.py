@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of the NPU on their way to another process, by torch.multiprocessing.
+
+A device's memory belongs to the process that opened it. So what arrives is a copy on the receiver's
+device of the same number; writing to it changes nothing here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from multiprocessing.reduction import ForkingPickler
+from typing import Any
+
+import numpy as np
+import torch
+from torch.multiprocessing.reductions import reduce_tensor
+
+_Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+_Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
+
+
+def _reduce(tensor: torch.Tensor) -> _Reduced:
+    """By its bytes. RuntimeError of torch for a tensor that autograd computed."""
+    if tensor.device.type != "npu" or (tensor.requires_grad and not tensor.is_leaf):
+        reduced: _Reduced = reduce_tensor(tensor)  # type: ignore[no-untyped-call]
+        return reduced
+    if isinstance(tensor, torch.nn.Parameter):
+        return torch.nn.Parameter, (tensor.data, tensor.requires_grad)
+    elements = tensor.detach().cpu().resolve_conj().resolve_neg().reshape(-1)
+    place = (tensor.dtype, tuple(tensor.shape), str(tensor.device))
+    return _rebuild, (elements.view(torch.uint8).numpy(), *place, tensor.requires_grad)
+
+
+def _rebuild(
+    elements: _Bytes, dtype: torch.dtype, shape: tuple[int, ...], device: str, requires_grad: bool
+) -> torch.Tensor:
+    made = torch.from_numpy(elements.copy()).view(dtype).reshape(shape)
+    return made.to(device).requires_grad_(requires_grad)
+
+
+def register() -> None:
+    """In place of what torch registered, which would send an address."""
+    for kind in (torch.Tensor, torch.nn.Parameter):
+        ForkingPickler.register(kind, _reduce)
