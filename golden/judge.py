@@ -27,36 +27,11 @@ from golden.comparison import Comparison, compare, first, joined, reach
 from golden.formats import FLOAT_FORMATS, UINTS, Bits, Floats, Mask, Values, decode
 from golden.products import Product, chain_bits
 from golden.tensors import tensor_bits, values_of
+from golden.verdict import Verdict, of_other_shape, without_rule
 
 _NOTHING_COMPARED = "nothing was compared: no bound is known for any of the {} elements"
 _GROSS = 16
 """So many bounds away, a result is not a matter of precision."""
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What the judge says of one op."""
-
-    blame: Blame
-    rtl_mismatches: int
-    """Elements whose bits differ between RTL and cmodel."""
-    comparison: Comparison
-    failure: Failure | None
-    """The element that a failed verdict is about, without its cycle; None: nothing was found."""
-    reaches: tuple[Floats | None, ...]
-    """For each output how far each element may be from torch's; see golden.comparison.reach."""
-    by_integers: bool
-    """The blame rests on the element computed by integers, not on bounds."""
-
-    @property
-    def elements_compared(self) -> int:
-        """Elements for which a bound is known."""
-        return self.comparison.elements_compared
-
-    @property
-    def ok(self) -> bool:
-        """Elements were compared, and nothing was found."""
-        return self.blame == "none" and self.elements_compared > 0
 
 
 @dataclass(frozen=True)
@@ -155,10 +130,14 @@ def _judged(
     rtl: Sequence[Bits | None] | None,
     array_size: int,
 ) -> Verdict:
-    other = _other_shape(found, cmodel)
-    if other is not None:
-        return other
-    outputs = _outputs(call, found, cmodel, rtl, array_size)
+    refused = of_other_shape(found, cmodel)
+    if refused is not None:
+        return refused
+    expected = expectations(call, found)
+    refused = without_rule(found, cmodel, expected)
+    if refused is not None:
+        return refused
+    outputs = _outputs(call, list(zip(found, expected, strict=True)), cmodel, rtl, array_size)
     parts = [compare(output.expectation, output.npu, output.torch) for output in outputs]
     comparison = joined(parts)
     blame, failure = _found(outputs, comparison) or ("none", None)
@@ -214,37 +193,15 @@ def _comparable(
     return bits
 
 
-def _other_shape(found: Sequence[Result], made: Sequence[Bits | None]) -> Verdict | None:
-    """The verdict on a result of another shape than torch's."""
-    for number, (answer, bits) in enumerate(zip(found, made, strict=False)):
-        if answer is None or bits is None or bits.shape == tuple(answer.shape):
-            continue
-        failure = Failure(
-            element=(),
-            tile=None,
-            expected_bits=f"{answer.numel():#x}",
-            actual_bits=f"{bits.size:#x}",
-            expected=float(answer.numel()),
-            actual=float(bits.size),
-            cycle=None,
-            detail=f"sizes {list(bits.shape)}, torch has {list(answer.shape)}",
-            output=number,
-        )
-        nothing: tuple[Floats | None, ...] = (None,) * len(made)
-        return Verdict("lowering", 0, Comparison(), failure, nothing, by_integers=False)
-    return None
-
-
 def _outputs(
     call: OpCall,
-    found: tuple[Result, ...],
+    expected: Sequence[tuple[Result, Expectation | None]],
     cmodel: Sequence[Bits | None],
     rtl: Sequence[Bits | None] | None,
     array_size: int,
 ) -> list[_Output]:
-    expected = expectations(call, found)
     outputs = []
-    for number, (answer, expectation) in enumerate(zip(found, expected, strict=True)):
+    for number, (answer, expectation) in enumerate(expected):
         bits = cmodel[number]
         if answer is None or expectation is None or bits is None:
             continue

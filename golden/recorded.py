@@ -7,7 +7,8 @@ from driver.capture import Capsule, Op
 from driver.capture.single import recorded_stream
 from driver.capture.tensors import as_tensor, to_torch
 from golden.calls import OpCall
-from golden.judge import Verdict, judge_results, supports
+from golden.judge import judge_results, supports
+from golden.verdict import Verdict
 
 
 def judge_record(capsule: Capsule, op: Op, array_size: int = 1) -> Verdict | None:

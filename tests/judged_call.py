@@ -15,7 +15,8 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.registry import Lowering, LoweringRule
 from driver.runtime import TensorView
 from golden.backend import CmodelBackend
-from golden.judge import Verdict, judge
+from golden.judge import judge
+from golden.verdict import Verdict
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair, PairResult
 

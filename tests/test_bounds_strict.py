@@ -10,8 +10,9 @@ import pytest
 import torch
 
 from golden.calls import OpCall, answers
-from golden.judge import Verdict, expectations, judge
+from golden.judge import expectations, judge
 from golden.tensors import tensor_bits, values_of
+from golden.verdict import Verdict
 
 HALF, BF = torch.float16, torch.bfloat16
 

@@ -141,7 +141,34 @@ def test_an_operand_that_a_lowering_overwrites_is_its_fault(
     assert isinstance(row, OpRow)
     assert (row.status, row.blame) == ("fail", "lowering")
     assert row.failure is not None
-    assert row.failure.detail.startswith("an operand is overwritten where no result lies, first at")
+    assert row.failure.detail.startswith("memory is overwritten where no result lies, first at")
+
+
+@pytest.mark.parametrize("backend", ["cmodel", "rtl"])
+def test_what_a_lowering_writes_behind_all_tensors_is_its_fault(
+    backend: Literal["cmodel", "rtl"],
+    tmp_path: Path,
+    device: Device,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both devices run the same packet, and no tensor lies there."""
+    scratch_in(
+        monkeypatch, "aten.add.Tensor", lambda x: replace(x, offset_bytes=4096, sizes=(1, 1))
+    )
+    row = session(tmp_path, backend).run(case())
+    assert isinstance(row, OpRow)
+    assert (row.status, row.blame) == ("fail", "lowering")
+    assert not row.rtl_vs_cmodel_mismatches
+    assert row.failure is not None
+    assert row.failure.detail.startswith("memory is overwritten")
+
+
+def test_a_result_that_no_rule_speaks_of_is_no_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    call = OpCall("aten.exp.default", (torch.linspace(0, 1, 9),))
+    monkeypatch.setitem(judges.RULES, "exp", lambda subject: (None,))
+    verdict = judge(call, [tensor_bits(torch.exp(call.args[0]))], None, 4)
+    assert verdict.failure is not None
+    assert "says nothing" in verdict.failure.detail
 
 
 def test_in_place_only_the_elements_of_the_view_may_change(
@@ -157,7 +184,7 @@ def test_in_place_only_the_elements_of_the_view_may_change(
     row = session(tmp_path, "cmodel").run(part)
     assert isinstance(row, OpRow)
     assert row.failure is not None
-    assert row.failure.detail.startswith("an operand is overwritten")
+    assert row.failure.detail.startswith("memory is overwritten")
 
 
 def test_one_gross_element_makes_it_a_matter_of_packets() -> None:

@@ -28,7 +28,8 @@ from driver.results import OpRow
 from driver.torch_device.pool import POOL
 from driver.torch_device.programs import ProgramCache
 from driver.torch_device.settings import CONFIG_FILE
-from golden.judge import Verdict, judge
+from golden.judge import judge
+from golden.verdict import Verdict
 from tb.ops.case import Case
 from tb.ops.runner import run_ops
 from tb.tests import replay

@@ -117,6 +117,11 @@ class Device:
         return self._completions.addresses
 
     @property
+    def own_memory(self) -> tuple[range, range]:
+        """Addresses of the command ring, which the host writes, and of the completion ring."""
+        return self._ring.addresses, self._completions.addresses
+
+    @property
     def next_seq(self) -> int:
         """The sequence number that the next command gets."""
         return self._next_seq

@@ -110,12 +110,19 @@ class Program:
         image = self.image.copy()
         image[self.relocations.words] += at[self.relocations.symbols]
         data = image.view(np.uint8)
+        sections = list(zip(self.sections, addresses[len(self.operands) :], strict=True))
         writes = tuple(
             (address, data[section.content : section.content + section.size_bytes])
-            for section, address in zip(self.sections, addresses[len(self.operands) :], strict=True)
+            for section, address in sections
             if section.content is not None
         )
-        return BoundProgram(data[: self.packet_count * PACKET_BYTES].tobytes(), writes)
+        temporaries = tuple(
+            range(address, address + section.size_bytes)
+            for section, address in sections
+            if section.content is None
+        )
+        packets = data[: self.packet_count * PACKET_BYTES].tobytes()
+        return BoundProgram(packets, writes, temporaries)
 
     def __str__(self) -> str:
         """The listing: a line per buffer, then one per packet."""
@@ -145,6 +152,8 @@ class BoundProgram:
     packet_bytes: bytes
     writes: tuple[tuple[int, Bytes], ...]
     """Address and bytes of descriptors and constants."""
+    temporaries: tuple[range, ...]
+    """Addresses that the packets may write to, besides those of results."""
 
     @cached_property
     def packets(self) -> tuple[Packet, ...]:

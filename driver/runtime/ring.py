@@ -60,6 +60,11 @@ class CommandRing:
         self._head = 0
         """Of the device, when it was last read: it may have moved on, never back."""
 
+    @property
+    def addresses(self) -> range:
+        """The bytes of the ring."""
+        return range(self._base, self._base + self._entries * PACKET_BYTES)
+
     def start(self) -> None:
         """Point the device at the ring, empty, and let it fetch."""
         write_address(self._backend, self._registers.base, self._base)

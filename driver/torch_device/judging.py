@@ -28,9 +28,10 @@ from driver.torch_device.pool import POOL
 from driver.torch_device.replaying import CmodelReplay
 from driver.torch_device.tensors import device_of, is_npu
 from golden.calls import OpCall
-from golden.judge import Verdict, judge, judge_results, supports
+from golden.judge import judge, judge_results, supports
 from golden.recorded import judge_record
 from golden.tensors import tensor_bits
+from golden.verdict import Verdict
 
 Tensor = torch.Tensor
 _NOT_ASKED = ("device", "generator", "pin_memory")

@@ -82,9 +82,8 @@ class Chain:
         given = {**dict(zip(names, args, strict=False)), **kwargs}
         left = [view for name in written if isinstance(view := given[name], TensorView)]
         results = (*results, *left)
-        operands = {buffer_of(ref): self._buffer(ref) for _, ref in op.refs()}
         read = compulsory_bytes(op.op, args, kwargs, results)
-        return Placed(bound.packets, results, tuple(operands.values()), read)
+        return Placed(bound.packets, results, bound.temporaries, read)
 
     def place_queue(self, ops: Sequence[Op]) -> Placed:
         """The packets of these ops as one program, whose results are the capsule's outputs.
@@ -101,7 +100,8 @@ class Chain:
         temporaries = [self._buffers[key] for key in sorted(made, key=str)]
         program = queued(self._capsule.name, programs, temporaries, self._pair.config)
         bound = self._loaded.enter_context(loaded(self._fresh_memory, program))
-        return Placed(bound.packets, self.outputs(), (), 0)
+        spans = (range(one.address, one.address + one.size_bytes) for one in temporaries)
+        return Placed(bound.packets, self.outputs(), (*bound.temporaries, *spans), 0)
 
     def outputs(self) -> tuple[TensorView, ...]:
         """Where the results of the run are."""

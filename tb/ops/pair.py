@@ -6,8 +6,9 @@ Owns running packets and comparing memories; leaves the verdict to golden.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,8 @@ class PairResult:
     stray: tuple[int, ...]
     """Addresses outside the results at which the memories differ (the first few)."""
     overwritten: tuple[int, ...] = ()
-    """Addresses in operands that the cmodel changed, of no result's element (the first few)."""
+    """Addresses that the cmodel changed, of no result's element, no temporary and nothing of the
+    device's own (the first few)."""
     compulsory_bytes: int = 0
     """The least that the op has to move."""
 
@@ -65,6 +67,8 @@ class DevicePair:
         self._devices = [Device(backend, config) for backend in self._backends]
         self._cmodel, self._rtl = cmodel, rtl
         self._base = config.memory.base
+        self._other = np.zeros_like(cmodel.memory) if rtl is None else rtl.memory
+        """What the cmodel's memory was before a run: the RTL's, which runs after it, or a copy."""
         self.config = config
         """Of the hardware."""
 
@@ -94,6 +98,9 @@ class DevicePair:
         """Put bytes into both memories."""
         for device in self._devices:
             device.write(address, array)
+        if self._rtl is None:
+            data = np.ascontiguousarray(array).view(np.uint8).reshape(-1)
+            self._other[address - self._base : address - self._base + data.size] = data
 
     def elements(self, view: TensorView) -> Bits:
         """A tensor in the cmodel's memory."""
@@ -122,13 +129,15 @@ class DevicePair:
     def execute(self, here: Placed) -> PairResult:
         """Run packets that are in memory already, on both devices."""
         packets, results = here.packets, here.results
-        before = [self.contents(one.address, one.size_bytes).copy() for one in here.operands]
-        self._clear()
-        devices = [
-            self._submit(device, backend, packets, results)
-            for device, backend in zip(self._devices, self._backends, strict=True)
-        ]
         written = [view for view in results if view is not None]
+        self._clear()
+        model, *others = (
+            partial(self._submit, device, backend, packets, results)
+            for device, backend in zip(self._devices, self._backends, strict=True)
+        )
+        devices = [model()]
+        overwritten = self._overwritten(written, here.temporaries)
+        devices += [run() for run in others]
         compared, stray = self._compare(written)
         return PairResult(
             cmodel=devices[0],
@@ -137,7 +146,7 @@ class DevicePair:
             packets=packets,
             bytes_compared=compared,
             stray=stray,
-            overwritten=self._overwritten(here.operands, before, written),
+            overwritten=overwritten,
             compulsory_bytes=here.compulsory_bytes,
         )
 
@@ -180,36 +189,39 @@ class DevicePair:
 
         The timing fields of completion records are what a functional model cannot know.
         """
+        pages = {*self._cmodel.dirty_pages(), *(self._rtl.dirty_pages() if self._rtl else ())}
+        stray = self._different(sorted(pages))
+        for page in np.unique(stray & -_PAGE_BYTES):
+            # Alike again: what one op got wrong must not be held against the next.
+            window = self._window(int(page))
+            self._other[window] = self._cmodel.memory[window]
         if self._rtl is None:
             return 0, ()
-        pages = sorted({*self._cmodel.dirty_pages(), *self._rtl.dirty_pages()})
-        found: list[NDArray[np.int64]] = []
-        for page in pages:
-            start = page - self._base
-            window = slice(start, start + _PAGE_BYTES)
-            differing = np.flatnonzero(self._rtl.memory[window] != self._cmodel.memory[window])
-            if len(differing):
-                found.append(differing.astype(np.int64) + page)
-                # Alike again: what one op got wrong must not be held against the next.
-                self._rtl.memory[window] = self._cmodel.memory[window]
-        stray = np.concatenate(found) if found else np.empty(0, np.int64)
         stray = outside(stray[~self._is_timing(stray)], results)
         return len(pages) * _PAGE_BYTES, tuple(int(at) for at in stray[:_MAX_STRAY])
 
     def _overwritten(
-        self,
-        operands: Sequence[Buffer],
-        before: Sequence[NDArray[np.uint8]],
-        results: list[TensorView],
+        self, results: list[TensorView], temporaries: Sequence[range]
     ) -> tuple[int, ...]:
-        """Addresses in the cmodel's operands that changed and are no byte of a result."""
+        """Addresses that the cmodel changed and that are not its to write; before the RTL runs."""
+        found = self._different(self._cmodel.dirty_pages())
+        for span in (*self._devices[0].own_memory, *temporaries):
+            found = found[(found < span.start) | (found >= span.stop)]
+        return tuple(int(at) for at in outside(found, results)[:_MAX_STRAY])
+
+    def _different(self, pages: Iterable[int]) -> NDArray[np.int64]:
+        """Addresses on these pages at which the cmodel's memory is not what it was, or not what
+        the RTL's is once that has run."""
         found = [np.empty(0, np.int64)]
-        for buffer, was in zip(operands, before, strict=True):
-            now = self.contents(buffer.address, buffer.size_bytes)
-            if not np.array_equal(now, was):
-                found.append(np.flatnonzero(now != was) + buffer.address)
-        changed = outside(np.concatenate(found), results)
-        return tuple(int(at) for at in changed[:_MAX_STRAY])
+        for page in pages:
+            window = self._window(page)
+            differing = np.flatnonzero(self._other[window] != self._cmodel.memory[window])
+            if len(differing):
+                found.append(differing.astype(np.int64) + page)
+        return np.concatenate(found)
+
+    def _window(self, page: int) -> slice:
+        return slice(page - self._base, page - self._base + _PAGE_BYTES)
 
     def is_record(self, address: int) -> bool:
         """Whether the byte is part of a completion record."""

@@ -81,8 +81,8 @@ class Placed:
 
     packets: tuple[Packet, ...]
     results: tuple[TensorView | None, ...]
-    operands: tuple[Buffer, ...]
-    """What its tensors lie in: only elements of results may change there."""
+    temporaries: tuple[range, ...]
+    """Addresses that packets may write to besides the elements of results."""
     compulsory_bytes: int
 
 
@@ -118,7 +118,7 @@ def placed(memory: Memory, case: Case, seed: int, rule: str | None = None) -> It
         program = fused_program(lowered, memory.config)
         bound = stack.enter_context(loaded(fresh, program))
         read = compulsory_bytes(case.op, args, kwargs, results)
-        yield Placed(bound.packets, results, views.buffers(), read)
+        yield Placed(bound.packets, results, bound.temporaries, read)
 
 
 class _Operands:
@@ -131,10 +131,6 @@ class _Operands:
     def argument(self, place: Place, value: Any) -> Arg:
         """A value as the lowering takes it."""
         return argument(value, lambda tensor: self._view(place, tensor))
-
-    def buffers(self) -> tuple[Buffer, ...]:
-        """Where the storages lie."""
-        return tuple(self._placed.values())
 
     def _view(self, place: Place, tensor: torch.Tensor) -> TensorView:
         dtype = NPU_TYPES.get(tensor.dtype)

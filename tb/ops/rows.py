@@ -12,7 +12,7 @@ from driver.isa import DTYPE_BYTES
 from driver.results import BackendName, Blame, Failure, OpRow, Where
 from driver.runtime import TensorView
 from driver.runtime.torch_types import NPU_TYPES
-from golden.judge import Verdict
+from golden.verdict import Verdict
 from tb.ops.case import Case
 from tb.ops.cost import cost_of
 from tb.ops.pair import PairResult

@@ -11,7 +11,8 @@ from driver.config import HwConfig
 from driver.errors import UnsupportedOp, VerdictError
 from driver.results import Blame, Failure, OpRow, RunSpec
 from golden.backend import CmodelBackend
-from golden.judge import Verdict, judge
+from golden.judge import judge
+from golden.verdict import Verdict
 from tb.checks import no_element
 from tb.mutants.activation import activation, with_mutant
 from tb.ops import evidence
@@ -22,7 +23,7 @@ from tb.ops.stopped import naming
 from tb.ops.wrong_packet import first_wrong_packet
 
 _FAULT_DETAIL = "device fault: "
-_OVERWRITTEN_DETAIL = "an operand is overwritten where no result lies, first at "
+_OVERWRITTEN_DETAIL = "memory is overwritten where no result lies, first at "
 
 
 def _variant_of(spec: RunSpec) -> str:

@@ -123,7 +123,9 @@ class Judge:
         if result.cmodel.fault is not None:
             return f"device fault: {result.cmodel.fault}"
         if result.overwritten:
-            return f"an operand is overwritten, first at {result.overwritten[0]:#x}"
+            return (
+                f"memory is overwritten where no result lies, first at {result.overwritten[0]:#x}"
+            )
         if not any(view is not None and view.count for view in result.results):
             return "packets for nothing" if result.packets else None
         verdict = judge(case.call, result.cmodel.bits, None, self._config.array_size)
