@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import pytest
 
+from driver.backend.functional import FunctionalBackend
+from driver.backend.queues import QueueState
 from driver.backend.simulator import StopReason
 from driver.config import CONFIG_FILE, HwConfig, load_config
 from driver.errors import InfrastructureError, SimulatorTimeout
-from driver.isa import csr
+from driver.isa import ErrorCode, Opcode, Packet, csr
 from golden.backend import CmodelBackend
 from tb.env.on_backend import on_backend
 from tb.env.verdict import Mismatch
@@ -64,7 +66,88 @@ class StoppedSimulator(ModelDevice):
         return StopReason.WALL_CLOCK
 
 
-TESTS = [_bus.Errors, _bus.Interrupts, _bus.Stalls, _overlap.FailsInTheMiddle]
+class SkipsBehindRefusedLoad(ModelDevice):
+    """The first VECTOR behind a LOAD that was refused ends without an error, and writes nothing."""
+
+    refused = False
+
+    def _execute(self, packet: bytes, seq: int) -> ErrorCode:
+        opcode = Packet.unpack(packet).opcode
+        if opcode == Opcode.VECTOR and self.refused:
+            self.refused = False
+            return ErrorCode.NONE
+        code = super()._execute(packet, seq)
+        self.refused |= opcode == Opcode.LOAD and code == ErrorCode.BAD_IMAGE
+        return code
+
+
+class RecordsSuccess(ModelDevice):
+    """Every record tells success."""
+
+    def _record(self, queue: QueueState, code: ErrorCode, opcode: int) -> bool:
+        return super()._record(queue, ErrorCode.NONE, opcode)
+
+
+class RecordsAlways(ModelDevice):
+    """There are records although they are disabled."""
+
+    def _record(self, queue: QueueState, code: ErrorCode, opcode: int) -> bool:
+        control = queue.registers.records_control
+        kept = self._registers[control]
+        self._registers[control] |= csr.CPL_CTRL_ENABLE_MASK
+        try:
+            return super()._record(queue, code, opcode)
+        finally:
+            self._registers[control] = kept
+
+
+class EightSlots(ModelDevice):
+    """Rings and records are of eight entries, whatever software asked for."""
+
+    def _entries(self, control: int) -> int:
+        return 8
+
+
+class ResetKeepsPrograms(ModelDevice):
+    """A software reset forgets no program."""
+
+    def reset(self) -> None:
+        FunctionalBackend.reset(self)
+
+
+class ResetKeepsInterrupts(ModelDevice):
+    """A software reset leaves IRQ_ENABLE as it was."""
+
+    def reset(self) -> None:
+        kept = self._registers[csr.IRQ_ENABLE]
+        super().reset()
+        self._registers[csr.IRQ_ENABLE] = kept
+
+
+class AcknowledgesOneQueue(ModelDevice):
+    """What waits in the other queue than the failed one is not dropped."""
+
+    def _control(self, value: int) -> None:
+        other = self._queues[1 - self._error_queue]
+        kept = other.head
+        super()._control(value)
+        if value & csr.CTRL_ERROR_ACK_MASK:
+            other.head = kept
+
+
+WRONG = (
+    (SkipsBehindRefusedLoad, _bus.MalformedImages),
+    (RecordsSuccess, _bus.BusErrors),
+    (RecordsSuccess, _bus.Errors),
+    (RecordsAlways, _bus.Rings),
+    (EightSlots, _bus.Rings),
+    (ResetKeepsPrograms, _overlap.ResetForgetsPrograms),
+    (ResetKeepsInterrupts, _overlap.ResetsInTheMiddle),
+    (AcknowledgesOneQueue, _bus.Errors),
+)
+"""A device, and the test that has to see what is wrong with it."""
+
+TESTS = [_bus.Rings, _bus.Errors, _bus.Interrupts, _bus.Stalls, _overlap.FailsInTheMiddle]
 
 
 @pytest.mark.parametrize("test", TESTS, ids=lambda test: test.__name__)
@@ -78,6 +161,13 @@ def test_runs_to_its_end_and_compares(test: type) -> None:
 def test_wrong_device_is_a_mismatch(wrong: type[ModelDevice]) -> None:
     with pytest.raises(Mismatch, match=r"mismatches, (memory, byte|register)"):
         on_backend(_overlap.FailsInTheMiddle)(CONFIG, 1, wrong(CONFIG), 1.0).execute()
+
+
+@pytest.mark.parametrize(("wrong", "test"), WRONG, ids=lambda made: made.__name__)
+def test_each_wrong_device_is_seen(wrong: type[ModelDevice], test: type) -> None:
+    on_backend(test)(CONFIG, 1, ModelDevice(CONFIG), 1.0).execute()
+    with pytest.raises(Mismatch):
+        on_backend(test)(CONFIG, 1, wrong(CONFIG), 1.0).execute()
 
 
 def test_a_device_that_hangs_is_a_mismatch_that_says_how_far_it_came() -> None:

@@ -195,14 +195,16 @@ class FunctionalBackend(ABC):
             csr.ERROR_SEQ: self._error_seq,
             csr.IRQ_STATUS: self._irq_status,
             **{queue.registers.completed: queue.seq for queue in self._queues},
-            **{queue.registers.head: queue.head for queue in self._queues},
+            **{queue.registers.head: self._head(queue) for queue in self._queues},
             **self._latched,
         }
         return int(values.get(offset, 0))
 
     def _status(self) -> int:
         state = DeviceState.BUSY if self._pending() else self._state
-        first_empty, second_empty = (queue.head == self._tail(queue) for queue in self._queues)
+        first_empty, second_empty = (
+            self._head(queue) == self._tail(queue) for queue in self._queues
+        )
         return (
             state << csr.STATUS_STATE_LSB
             | (not self._queue) << csr.STATUS_CSR_QUEUE_EMPTY_LSB
@@ -226,6 +228,10 @@ class FunctionalBackend(ABC):
         log2 = (control & csr.RING_CTRL_LOG2_ENTRIES_MASK) >> csr.RING_CTRL_LOG2_ENTRIES_LSB
         return 1 << min(log2, _MAX_LOG2_ENTRIES)
 
+    def _head(self, queue: QueueState) -> int:
+        """Modulo the slots that the ring has now, which may be fewer than it had."""
+        return queue.head % self._entries(self._registers[queue.registers.control])
+
     def _tail(self, queue: QueueState) -> int:
         registers = queue.registers
         return self._registers[registers.tail] % self._entries(self._registers[registers.control])
@@ -233,7 +239,7 @@ class FunctionalBackend(ABC):
     def _waits(self, queue: QueueState) -> bool:
         """Whether it has a packet: the first one also behind CMD_PUSH."""
         enabled = self._registers[queue.registers.control] & csr.RING_CTRL_ENABLE_MASK
-        in_ring = bool(enabled) and queue.head != self._tail(queue)
+        in_ring = bool(enabled) and self._head(queue) != self._tail(queue)
         return in_ring or (queue.number == 0 and bool(self._queue))
 
     def _pending(self) -> bool:
@@ -256,10 +262,10 @@ class FunctionalBackend(ABC):
 
     def _fetched(self, queue: QueueState) -> bytes | None:
         """The next packet of its ring; None when the bus refuses it."""
-        address = self._base(queue.registers.base) + queue.head * PACKET_BYTES
+        address = self._base(queue.registers.base) + self._head(queue) * PACKET_BYTES
         failed = self._bus_fails(address, PACKET_BYTES, write=False)
-        entries = self._entries(self._registers[queue.registers.control])
-        queue.head = (queue.head + 1) % entries
+        slots = self._entries(self._registers[queue.registers.control])
+        queue.head = (self._head(queue) + 1) % slots
         return None if failed else self._memory.read(address, PACKET_BYTES)
 
     def _base(self, low: int) -> int:

@@ -99,7 +99,9 @@ class DeviceComparison:
     model: CmodelBackend
     memory: BenchMemory
     records: range
-    """Addresses of the completion records."""
+    """Addresses of the completion records, as the bench brings them up."""
+    moved_records: list[range] = field(default_factory=list)
+    """Where a test has put others."""
     compared: Counter[Compared] = field(default_factory=Counter)
     """Registers, and bytes of memory and of the host's reads."""
     idle: bool = False
@@ -137,6 +139,11 @@ class DeviceComparison:
                 f"model {expected[at - address]:#04x} (of {len(wrong)} bytes that differ)"
             )
 
+    def compare_records(self) -> None:
+        """Those of the last commands, before others take their places."""
+        found = self.memory.read(self.records.start, len(self.records))
+        self.compare_bytes("records", self.records.start, found)
+
     def compare_memory(self) -> None:
         """All pages that the device or the model wrote."""
         for page in sorted(self.memory.dirty_pages() | set(self.model.dirty_pages())):
@@ -152,5 +159,8 @@ class DeviceComparison:
         log.error("%s", text)
 
     def _is_timing(self, address: int) -> bool:
-        offset = (address - self.records.start) % COMPLETION_BYTES
-        return address in self.records and offset in COMPLETION_TIMING_BYTES
+        return any(
+            address in records
+            and (address - records.start) % COMPLETION_BYTES in COMPLETION_TIMING_BYTES
+            for records in (self.records, *self.moved_records)
+        )

@@ -8,7 +8,7 @@ from typing import Literal
 
 from driver.errors import InfrastructureError
 
-Compared = Literal["registers", "memory", "host reads"]
+Compared = Literal["registers", "memory", "records", "host reads"]
 
 
 def check_tally(

@@ -131,7 +131,8 @@ class DeviceVerbs:
         raise Mismatch(f"hung: busy in {MOST_READS} reads, {await self._progress()}")
 
     async def settle(self) -> None:
-        """Wait until nothing is queued or the queue has stopped; then compare all registers."""
+        """Wait until nothing is queued or the queue has stopped; then compare all registers, and
+        the completion records."""
         while not await self.is_idle():
             state = DeviceState(await self.read(csr.STATUS) & csr.STATUS_STATE_MASK)
             if state is not DeviceState.BUSY:
@@ -141,6 +142,11 @@ class DeviceVerbs:
                 break
             await self.interrupt()
             await self.write(csr.IRQ_STATUS, IRQ_ALL)
+        await self.compare_registers()
+        self.found.compare_records()
+
+    async def compare_registers(self) -> None:
+        """All that the model knows of a device that is idle."""
         self.found.idle = True
         for offset in sorted(STEADY_REGISTERS | IDLE_REGISTERS):
             await self.read(offset)

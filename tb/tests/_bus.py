@@ -36,6 +36,7 @@ from tb.tests._failing import (
     Reloads,
     SpoiledPackets,
 )
+from tb.tests._rings import RingSizes
 
 _LIMIT = {"timeout_time": 2, "timeout_unit": "ms"}
 """Of simulated time: a device that hangs ends as a failure."""
@@ -258,3 +259,8 @@ class ReloadedPrograms(Reloads):
 @pyuvm.test(**_LIMIT)
 class BusErrors(RefusedAccesses):
     """Every access of a command that DRAM refuses is reported; then all goes on."""
+
+
+@pyuvm.test(**_LIMIT)
+class Rings(RingSizes):
+    """Each queue with rings and records of every kind of size, and without records."""

@@ -57,7 +57,7 @@ class CountedCommands(BusTest):
         return CommandMaker(self.arena, self.config, side)
 
     async def _alone(self, name: str, engine: Engine, one: CountedCommand) -> None:
-        counts, (record,) = await self._run([one.packet], Way.REGISTERS)
+        counts, (record,) = await self._counted([one.packet], Way.REGISTERS)
         expect(f"{name}: beats read", record.read_beats, one.read_beats)
         expect(f"{name}: beats written", record.write_beats, one.written_beats)
         expect(f"{name}: active cycles", record.active_cycles, one.active_cycles)
@@ -81,7 +81,7 @@ class CountedCommands(BusTest):
     async def _same_engine(self, engine: Engine) -> None:
         """Nothing starts behind a GATHER that has not ended; else the last waits for the engine."""
         packets = [self._make.one(engine).packet for _ in range(_SAME_ENGINE)]
-        counts, records = await self._run(packets)
+        counts, records = await self._counted(packets)
         if engine is Engine.GATHER:
             waited = {command_wait(engine, engine): sum(one.operand_wait for one in records)}
         else:
@@ -93,7 +93,7 @@ class CountedCommands(BusTest):
         what, meeting = f"{engine.name} behind {earlier.name}", self._make.operand()
         first = self._make.one(earlier, dst=meeting).packet
         second = self._make.one(engine, src=meeting).packet
-        counts, (before, after) = await self._run([first, second])
+        counts, (before, after) = await self._counted([first, second])
         self._expect_waits(what, counts, {command_wait(engine, earlier): after.operand_wait})
         self._expect_busy(what, counts, (earlier, engine), (before, after))
         expect(f"{what}: number waited for", after.waited_for, before.seq)
@@ -104,7 +104,7 @@ class CountedCommands(BusTest):
         """They run at the same time."""
         what = f"{engine.name} beside {earlier.name}"
         packets = [self._make.one(one).packet for one in (earlier, engine)]
-        counts, (before, after) = await self._run(packets)
+        counts, (before, after) = await self._counted(packets)
         self._expect_waits(what, counts, {})
         self._expect_busy(what, counts, (earlier, engine), (before, after))
         if after.start_cycle >= before.end_cycle:
@@ -118,7 +118,7 @@ class CountedCommands(BusTest):
             Packet(Opcode.SYNC, 0, 0, 0, self._make.operand(), (1,)),
             Packet(Opcode.NOP, 0),
         ]
-        _, (before, sync, nop) = await self._run(packets)
+        _, (before, sync, nop) = await self._counted(packets)
         expect("SYNC behind COPY: number waited for", sync.waited_for, before.seq)
         if not before.end_cycle < sync.start_cycle < sync.end_cycle <= nop.start_cycle:
             raise Mismatch(
@@ -127,7 +127,7 @@ class CountedCommands(BusTest):
             )
         expect("NOP: cycles", nop.cycles, 0)
 
-    async def _run(
+    async def _counted(
         self, packets: list[Packet], way: Way = Way.RING
     ) -> tuple[dict[int, int], list[CompletionRecord]]:
         """What packets add to the counters, and their records. Of the ring, the packets are written

@@ -139,7 +139,9 @@ class BrokenImages(Failing):
             after = matmul(self.arena, _LONGEST)
             self.place()
             await self.expect_error(name, [bad, after], self.rng.choice(FIRST_QUEUE_WAYS))
-            await self.command([use], Way.RING)
+            again = square_list(self.arena, line, EXAMPLE)  # a destination that nothing wrote yet
+            self.place()
+            await self.command([again], Way.RING)
             await self.settle()
 
 

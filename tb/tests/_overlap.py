@@ -29,7 +29,7 @@ from tb.seqs.failing import FailingStream, failing_stream
 from tb.seqs.faults import FAULTS, INDEX_FAULTS
 from tb.seqs.meeting import meetings
 from tb.seqs.mixed import mixed
-from tb.tests._resets import LoadsRefusedLate, Resets, ResetStreams
+from tb.tests._resets import LoadsRefusedLate, ProgramsForgotten, Resets, ResetStreams
 from tb.tests._turns import Turns
 
 _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
@@ -313,3 +313,8 @@ class OneDependenceStalls(_OneDependence):
     """On a DRAM whose channels hold back at random."""
 
     dram_stall = 100
+
+
+@pyuvm.test(**_LIMIT)
+class ResetForgetsPrograms(ProgramsForgotten):
+    """A software reset forgets what was loaded, an error that is acknowledged does not."""

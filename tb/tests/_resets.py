@@ -14,10 +14,11 @@ from driver.isa import (
 )
 from driver.isa.image import MAX_LINES, PROGRAM_RAM
 from driver.isa.programs import LINES, PROGRAMS
-from tb.agents.packet_queue import Way
+from tb.agents.packet_queue import FIRST_QUEUE_WAYS, Way
 from tb.env.base_test import BusTest
 from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch, expect, expect_bytes
+from tb.seqs.broken import UNKNOWN_OPCODES
 from tb.seqs.dependent import dependent, shared_memory
 from tb.seqs.failing import Independent, independent
 from tb.seqs.loading import line_of, long_load, square_list
@@ -26,6 +27,8 @@ _RESETS = (0, 50, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2400)
 """Cycles behind the doorbell: in some of them, commands have run and others have not."""
 _HOST_ACCESSES, _HOST_BYTES = 150, (300, 4000)
 """Writes and reads through the host's port, as many as last for all resets; their lengths."""
+_RESULT_BYTES = 64
+"""Of the VECTOR of `long_load`."""
 _STEP, _LATEST = 50, 10_000
 """Cycles behind the doorbell from which on a line is refused: between two cases, and at most."""
 
@@ -41,6 +44,7 @@ class Resets(BusTest):
         while await self.read(csr.CTRL) & csr.CTRL_SOFT_RESET_MASK:
             expect("STATUS.state while a soft reset waits", state, DeviceState.BUSY)
             state = await self._state()
+        await self.compare_registers()
         await self.bring_up()  # clears the ring in the device's memory
         self.model.write_memory(self.ring_base, bytes(RING_ENTRIES * PACKET_BYTES))
         await self.resync()
@@ -98,6 +102,41 @@ class ResetStreams(Resets):
 
     def _bytes_in(self, place: range) -> bytes:
         return self.memory.read(place.start, len(place))
+
+
+class ProgramsForgotten(Resets):
+    """A software reset forgets what was loaded, an error that is acknowledged does not."""
+
+    compares = ("registers", "memory")
+
+    async def stimulus(self) -> None:
+        for way in FIRST_QUEUE_WAYS:
+            load, use = long_load(self.arena, PROGRAM_RAM)
+            self.place()
+            await self.command([load, use], way)
+            await self.settle()
+            await self._answers(Packet(UNKNOWN_OPCODES[0], 0), ErrorCode.BAD_OPCODE)
+            await self._runs(use, ErrorCode.NONE)
+            await self.reset_by_software()
+            await self._runs(use, ErrorCode.NOT_LOADED)
+            await self.goes_on()
+
+    async def _runs(self, use: Packet, code: ErrorCode) -> None:
+        """The result is there, or with an error what was there before."""
+        self.arena.fill(use.dst, _RESULT_BYTES)
+        self.place()
+        await self._answers(use, code)
+        found = self.memory.read(use.dst, _RESULT_BYTES)
+        self.found.compare_bytes("memory", use.dst, found)
+
+    async def _answers(self, packet: Packet, code: ErrorCode) -> None:
+        """This code, which is acknowledged."""
+        await self.command([packet], Way.RING)
+        await self.settle()
+        found = await self.read(csr.ERROR_CODE) & csr.ERROR_CODE_CODE_MASK
+        expect(f"the answer to opcode {packet.opcode}", found, code)
+        if code:
+            await self.acknowledge()
 
 
 class LoadsRefusedLate(Resets):

@@ -27,6 +27,7 @@ TESTS = (
     "Operands",
     "CommandCounters",
     "SeveralErrors",
+    "Rings",
 )
 """Each runs in a simulator of its own."""
 NEED_PINS = ("FrontDoor", "SecondMemory")

@@ -29,5 +29,6 @@ TESTS = (
     "ResetsInTheMiddle",
     "RefusedLoads",
     "QueuesTakeTurns",
+    "ResetForgetsPrograms",
 )
 """Each runs in a simulator of its own."""

@@ -288,8 +288,8 @@ class Session {
     check(counted == d_.total, "counters of events");
     check(counter(csr::kCommandsLo) == commands_, "COMMANDS");
     const uint64_t busy = counter(csr::kBusyCyclesLo);
-    check(busy > busy_ && busy - busy_ <= d_.cycle - cleared_, "BUSY_CYCLES");
-    busy_ = busy;
+    check(busy > busy_ && busy - busy_ <= d_.cycle - looked_, "BUSY_CYCLES");
+    busy_ = busy, looked_ = d_.cycle;
     compare_engines();
     if (!d_.random.chance(30)) return;
     d_.write(csr::kPerfCtrl, 1);
@@ -300,7 +300,7 @@ class Session {
     before_.fill({});
     d_.total = {};
     commands_ = busy_ = 0;
-    cleared_ = d_.cycle;
+    looked_ = d_.cycle;
   }
 
   // Cycles that an engine was busy, that commands waited for it, and that its own commands waited.
@@ -382,7 +382,7 @@ class Session {
   PacketMaker maker_;
   uint32_t tail_ = 0;
   uint64_t commands_ = 0, busy_ = 0;  // since the counters were cleared
-  uint64_t cleared_ = 0;
+  uint64_t looked_ = 0;  // when BUSY_CYCLES was read or cleared
   std::array<EngineCounts, kEngines> before_{};
   std::vector<Packet> packets_;
   std::vector<Expected> expected_;

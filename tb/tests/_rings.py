@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rings and completion records of other sizes than the ones that the other tests have."""
+
+from __future__ import annotations
+
+from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
+from driver.isa import COMPLETION_BYTES, PACKET_BYTES, DType, Opcode, Packet, csr, flag_word
+from tb.env.base_test import BusTest
+from tb.env.verdict import expect
+
+_SIZES = (1, 2, 5, 16, 31)
+"""log2 of the entries. More than 16 count as 16."""
+_LARGEST = 16
+_USED = 256
+"""Entries, more than all commands of the test: of larger rings no other one is touched."""
+_COMMANDS = 10
+"""More than the smaller rings have entries: they are gone round."""
+
+
+class RingSizes(BusTest):
+    """Each queue with rings and records of every kind of size, gone round where that is possible;
+    and without records, of which none is written then."""
+
+    compares = ("registers", "memory")
+    second_in_use = True
+
+    async def stimulus(self) -> None:
+        for queue in (FIRST_QUEUE, SECOND_QUEUE):
+            for ring, records in zip(_SIZES, reversed(_SIZES), strict=True):
+                await self._sized(queue, ring, records, enabled=True)
+            await self._sized(queue, 2, 2, enabled=False)
+
+    async def _sized(
+        self, queue: QueueRegisters, ring: int, records: int, *, enabled: bool
+    ) -> None:
+        """Commands one doorbell at a time, each as many as the ring holds."""
+        slots, kept = (1 << min(log2, _LARGEST) for log2 in (ring, records))
+        ring_base = self.arena.place(min(slots, _USED) * PACKET_BYTES, PACKET_BYTES)
+        size_bytes = min(kept, _USED) * COMPLETION_BYTES
+        records_base = self.arena.place(size_bytes, COMPLETION_BYTES)
+        self.found.moved_records.append(range(records_base, records_base + size_bytes))
+        size = csr.RING_CTRL_LOG2_ENTRIES_LSB
+        await self.write(queue.control, ring << size)
+        for offset, base in ((queue.base, ring_base), (queue.records, records_base)):
+            await self.write(offset, base & 0xFFFF_FFFF)
+            await self.write(offset + 4, base >> 32)
+        tail = await self.read(queue.head)
+        await self.write(queue.tail, tail)
+        await self.write(queue.control, ring << size | csr.RING_CTRL_ENABLE_MASK)
+        await self.write(queue.records_control, records << size | enabled)
+        left = _COMMANDS
+        while left:
+            count = min(left, slots - 1)
+            for _ in range(count):
+                packet = self._fill()
+                address = ring_base + tail % slots * PACKET_BYTES
+                self.arena.contents.append((address, packet.pack()))
+                tail = (tail + 1) % slots
+            self.place()
+            self.found.idle = False
+            await self.write(queue.tail, tail)
+            await self.settle()
+            expect(f"head of a ring of {slots}", await self.read(queue.head), tail)
+            left -= count
+        last = (await self.read(queue.completed) - 1) % kept
+        record = self.memory.read(records_base + last * COMPLETION_BYTES, COMPLETION_BYTES)
+        self.found.compare_bytes("records", records_base + last * COMPLETION_BYTES, record)
+
+    def _fill(self) -> Packet:
+        dst, value = self.arena.place(4, 4), self.rng.getrandbits(32)
+        flags = flag_word(DType.FP32, DType.INT32)
+        return Packet(Opcode.FILL, flags, dst=dst, params=(1, value))
