@@ -20,6 +20,7 @@ from tb.ops.case import Case
 from tb.ops.pair import DevicePair, PairResult
 from tb.ops.rows import CpuOp, address_of, also, judged_row, refused
 from tb.ops.stopped import naming
+from tb.ops.timing import impossible
 from tb.ops.wrong_packet import first_wrong_packet
 
 _FAULT_DETAIL = "device fault: "
@@ -137,7 +138,9 @@ class Session:
         if result.overwritten:
             where = f"{result.overwritten[0]:#x}"
             return "lowering", no_element(f"{_OVERWRITTEN_DETAIL}{where}")
-        return None
+        records = () if result.rtl is None else result.rtl.records
+        wrong = impossible(result.packets, records, self._config)
+        return None if wrong is None else ("rtl", no_element(wrong))
 
     def _with_cycle(self, failure: Failure, result: PairResult) -> Failure:
         """With the cycle in which the RTL wrote the element."""
