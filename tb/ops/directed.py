@@ -40,6 +40,9 @@ def _block_shapes(n: int) -> list[tuple[int, int, int]]:
     return [(3, n + 1, 64 * n + 5), (8 * n + 1, 3, 8 * n + 3), (16 * n + 1, n + 3, 16 * n + 1)]
 
 
+_LONG = 65_539
+"""More than 16 bits count, and no multiple of an array's side."""
+
 SMALL_SHAPES = ((1, 1, 1), (5, 7, 3), (17, 33, 9), (33, 20, 47))
 
 
@@ -187,6 +190,15 @@ def _sums(n: int, dtype: torch.dtype) -> Iterator[tuple[str, Make]]:
     )
 
 
+def _long_rows(n: int) -> Iterator[_Row]:
+    """Each dimension, and the strides of each operand, beyond 16 bits."""
+    for shape in ((_LONG, 2, 1), (2, _LONG, 3), (1, 2, _LONG)):
+        yield _Row("long fp32", _mm(*shape, torch.float32))
+    yield _Row("long int8", _mm(3, _LONG, 2, torch.int8))
+    far = _view(((n + 1, _LONG), (3, _LONG)), lambda a, b: (a[:, :3], b[:, -n:]), "aten.mm.default")
+    yield _Row("far rows fp32", far)
+
+
 def _rows(n: int) -> Iterator[_Row]:
     for name, dtype in DTYPES.items():
         for shape in _edge_shapes(n) if name == "fp32" else SMALL_SHAPES:
@@ -205,6 +217,7 @@ def _rows(n: int) -> Iterator[_Row]:
             yield _Row(f"cancelling {name}", _mm(n, 20 * n + 1, n, dtype, cancelling_values))
     for name in ("fp16", "bf16"):
         yield _Row(f"wide result {name}", _mm(n + 1, 3 * n, n + 1, DTYPES[name]), DType.FP32)
+    yield from _long_rows(n)
 
 
 def directed_cases(array_size: int, seed: int, numbers: Iterator[int]) -> Iterator[Entry]:

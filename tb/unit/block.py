@@ -80,7 +80,9 @@ def run_program(
         except (OSError, subprocess.TimeoutExpired) as error:
             raise InfrastructureError(f"{program.name}: {error}") from error
         if found.is_file():
-            return BlockResult(bus_bits, seed, **json.loads(found.read_text()), report=done.stdout)
+            said = json.loads(found.read_text())
+            if done.returncode == bool(said["failure"]):
+                return BlockResult(bus_bits, seed, **said, report=done.stdout)
     # An assertion of the RTL ends the program; Verilator puts its message on standard output.
     errors = [line for line in done.stdout.splitlines() if "%Error" in line or "Error:" in line]
     if not errors:
