@@ -73,6 +73,25 @@ def test_the_ratchet_turns_at_one_percent_both_ways(
     assert steps(before, now, [item().label]) == expected
 
 
+@pytest.mark.parametrize(
+    ("compared", "expected"),
+    [
+        (950, []),
+        (949, [(ChangeKind.WORSE, "compared")]),
+        (1051, [(ChangeKind.BETTER, "compared")]),
+        (None, []),
+    ],
+)
+def test_a_pass_that_compares_less_is_red(
+    compared: int | None, expected: list[tuple[ChangeKind, str]]
+) -> None:
+    def tier(count: int | None) -> TierBaseline:
+        job = JobBaseline(digest="a", inputs="x", seconds=3.0, compared=count)
+        return TierBaseline(tier="ci", passing=("lenet",), jobs={"lenet": job}, ops={})
+
+    assert steps(tier(1000), tier(compared), ["lenet"]) == expected
+
+
 def test_only_losses_and_other_bits_are_red() -> None:
     red = [ChangeKind.WORSE, ChangeKind.LOST, ChangeKind.GONE, ChangeKind.BITS]
     assert [kind for kind in ChangeKind if kind.red] == red

@@ -50,6 +50,8 @@ class JobBaseline(Frozen):
     bits be equal. A new op sample is no other result."""
     seconds: Annotated[float, Field(ge=0)]
     """How long it took, for estimates of machines without a record; never compared."""
+    compared: Count | None = None
+    """Elements, or what else its rows count; None: recorded before this was."""
 
 
 class TierBaseline(Frozen):
@@ -164,6 +166,7 @@ def _job_baseline(night: Night, job: StoredJob) -> JobBaseline:
         digest=None if result is None else result.digest,
         inputs=digest([*used, *ops], _INPUTS_CHARACTERS),
         seconds=round(job.attempt.seconds),
+        compared=None if result is None else sum(row.elements_compared for row in result.ops),
     )
 
 
@@ -193,6 +196,7 @@ def compare(
         *(BaselineChange(ChangeKind.GONE, label, "pass", None, None) for label in dropped),
         *_passes(before, now, ran),
         *_bits(before, now),
+        *_compared(before, now, tolerances.compared_percent),
         *_ops(before, now, tolerances),
         *_figures(before, now, ran | dropped, tolerances.coverage_percent),
     ]
@@ -216,6 +220,14 @@ def _bits(before: TierBaseline, now: TierBaseline) -> Iterator[BaselineChange]:
         old, new = before.jobs[label], now.jobs[label]
         if old.inputs == new.inputs and old.digest != new.digest:
             yield BaselineChange(ChangeKind.BITS, label, "digest", None, None)
+
+
+def _compared(before: TierBaseline, now: TierBaseline, percent: float) -> Iterator[BaselineChange]:
+    """A pass that compares less of equal inputs than it did is worth less."""
+    for label in sorted(before.jobs.keys() & now.jobs.keys()):
+        old, new = before.jobs[label], now.jobs[label]
+        if old.inputs == new.inputs and old.compared is not None and new.compared is not None:
+            yield from _judged(label, "compared", (old.compared, new.compared), percent, 1)
 
 
 def _ops(

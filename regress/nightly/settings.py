@@ -52,6 +52,8 @@ class Tolerances(Frozen):
     cycles_percent: Percent = 1.0
     utilisation_percent: Percent = 1.0
     coverage_percent: Percent = 1.0
+    compared_percent: Percent = 5.0
+    """Of what a job compared: benches that poll read more registers on a slower device."""
 
 
 class TestEntry(Frozen):

@@ -21,7 +21,14 @@ from golden.judge import judge
 from tb.checks import no_element
 from tb.ops.case import Case
 from tb.ops.chain import Chain, Values, recorded_values
-from tb.ops.drift import PerturbedRuns, distance, distances, drift_between, multiple
+from tb.ops.drift import (
+    PerturbedRuns,
+    distance,
+    distances,
+    drift_between,
+    magnitude,
+    multiple,
+)
 from tb.ops.host_writes import HostWrites
 from tb.ops.images import buffer_of, draws_numbers
 from tb.ops.placing import Placed
@@ -48,6 +55,10 @@ class ChainedRun:
         self.chain = Chain(session.pair, capsule, session.spec.seed)
         self._perturbed: PerturbedRuns | None = None
         self._host_writes = HostWrites()
+        self._by_host: list[tuple[Op, int]] = []
+        """Each tensor that the model's own code wrote: the op that takes it, and its bytes."""
+        self._results = self._undecided = 0
+        """Results that the RTL and torch have, and those whose drift nothing bounds."""
         self._first = 0
         """The chain's first step."""
         self._together = True
@@ -79,10 +90,28 @@ class ChainedRun:
             if index == last:
                 break
 
+    def remarks(self) -> list[str]:
+        """What the rows do not say: what was not computed here, or not bounded."""
+        found = []
+        if self._by_host:
+            first, total = self._by_host[0][0], sum(size for _, size in self._by_host)
+            found.append(
+                f"the model's own code on the CPU wrote {len(self._by_host)} tensors, {total:,} "
+                f"bytes, between ops, first before {first.op} of {first.source or 'the model'}: "
+                "taken as they were recorded"
+            )
+        if self._undecided:
+            found.append(
+                f"drift: {self._undecided:,} of {self._results:,} results have no budget, or one "
+                "beyond the result's own magnitude"
+            )
+        return found
+
     def _take_changes(self, op: Op) -> None:
         """Bring all memories to what the model's own code wrote to its own."""
         for ref in self._host_writes.changed(op):
             self.chain.load(ref)
+            self._by_host.append((op, ref.numel * ref.element_bytes))
             if self._perturbed is not None:
                 self._perturbed.release(buffer_of(ref))
 
@@ -156,6 +185,9 @@ class ChainedRun:
             reach = reaches[number] if number < len(reaches) and not draws_numbers(op) else None
             budget = None if self._perturbed is None else self._perturbed.budget(ref, torch, reach)
             drift = drift_between(npu, torch, budget)
+            if self._perturbed is not None:
+                self._results += 1
+                self._undecided += budget is None or budget > magnitude(torch) > 0
             first = first or drift
             if row.status == "pass" and budget is not None and drift.max_abs > budget:
                 row = failed(row, "precision", no_element(_beyond(ref, npu, torch, budget)))

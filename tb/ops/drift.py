@@ -119,12 +119,18 @@ def distances(values: Values, torch_values: Values) -> Floats:
         return np.where(alike, 0.0, np.where(both, np.abs(left - right), np.inf))
 
 
+def magnitude(values: Values) -> float:
+    """The largest finite one; 0 without any."""
+    flat = np.ravel(values).astype(np.float64)
+    return float(np.max(np.abs(flat[np.isfinite(flat)]), initial=0.0))
+
+
 def drift_between(npu: Values, torch_values: Values, budget: float | None = None) -> Drift:
     """How far the NPU's values are from torch's. What is not finite in both alike is no drift."""
     left, right = (np.ravel(values).astype(np.float64) for values in (npu, torch_values))
     both = np.isfinite(left) & np.isfinite(right)
     largest = distance(npu, torch_values)
-    scale = float(np.max(np.abs(right[both]), initial=0.0))
+    scale = magnitude(right[both])
     relative = largest / scale if scale else (0.0 if largest == 0 else float("inf"))
     cosine = _cosine(left[both], right[both])
     return Drift(max_abs=largest, max_rel=relative, cosine=cosine, budget=budget)

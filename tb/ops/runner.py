@@ -283,6 +283,7 @@ def _run(session: Session, plan: _Plan) -> Iterator[tuple[OpRow, str]]:
         run = plan.chain(session, steps[0].capsule)
         try:
             yield from map(_accounted, run.rows(steps, wanted))
+            plan.checks.extend(ModelCheck(ok=True, text=text) for text in run.remarks())
             if plan.conclude is not None and steps[-1].index in wanted:
                 plan.checks.append(plan.conclude(steps[0].capsule, run.chain.finals()))
         finally:
