@@ -9,22 +9,45 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
 
 import pyslang
 
+from driver.config import CONFIG_FILE, load_config
 from driver.errors import InfrastructureError
 from regress.paths import ROOT
 
 FILELIST = ROOT / "rtl" / "filelist.f"
 WAIVERS = ROOT / "rtl" / "lint" / "npu.vlt"
 TOP = "npu_top"
-SHAPES: tuple[tuple[int, int], ...] = tuple(product((8, 16, 32), (128, 256, 512)))
-"""Array size and bus width of every npu_top that is offered."""
+Parameters = Mapping[str, int]
+"""Of npu_top, by name; others have their defaults."""
 _LANES = {8: 4, 16: 16, 32: 8}
 """Lanes of the vector engine by array size, so that every number is seen."""
+_DEEPEST = {"FmaLatency": 8, "AccTiles": 128, "RowTiles": 16, "WeightSlots": 32}
+
+
+def _sizes_of(config: str) -> Parameters:
+    """All parameters of a configuration but its memory's."""
+    given = load_config(CONFIG_FILE, config).rtl_parameters()
+    return {name: value for name, value in given.items() if not name.startswith("Mem")}
+
+
+SHAPES: Mapping[str, Parameters] = {
+    **{
+        f"{side}x{side}, {bits} bit": {
+            "ArraySize": side,
+            "BusBits": bits,
+            "VectorLanes": _LANES[side],
+        }
+        for side, bits in product((8, 16, 32), (128, 256, 512))
+    },
+    **{f"of {name}": _sizes_of(name) for name in ("tight", "sparse")},
+    "of the deepest buffers": {"ArraySize": 32, "BusBits": 512, **_DEEPEST},
+}
+"""Every array and bus that is offered; the least and the most of what lies between them."""
 _VERILATOR_FLAGS = ("--lint-only", "-Wall", "--quiet", "--no-timing", "--top-module", TOP)
 _QUIET = ("--quiet", "-Wno-lint", "-Wno-style", "-Wno-fatal")
 _GENERATE_FLAGS = ("--cc", "--assert", "--no-timing", "-O3", "--prefix", "Vlint", *_QUIET)
@@ -33,14 +56,13 @@ _LIMIT_S = 600
 _SHOWN_ERRORS = 5
 
 
-def verilator_problems(array_size: int, bus_bits: int, root: Path = ROOT) -> str:
+def verilator_problems(parameters: Parameters, root: Path = ROOT) -> str:
     """Verilator's warnings and errors, with all of them on; empty when there is none."""
     folder = _verilator_folder()
-    sizes = {"ArraySize": array_size, "BusBits": bus_bits, "VectorLanes": _LANES[array_size]}
-    parameters = [f"-G{name}={value}" for name, value in sizes.items()]
+    given = [f"-G{name}={value}" for name, value in parameters.items()]
     sources = [str(WAIVERS), "-F", str(FILELIST)]
     done = subprocess.run(
-        [str(folder / "bin" / "verilator_bin"), *_VERILATOR_FLAGS, *parameters, *sources],
+        [str(folder / "bin" / "verilator_bin"), *_VERILATOR_FLAGS, *given, *sources],
         cwd=root,
         env={**os.environ, "VERILATOR_ROOT": str(folder)},
         capture_output=True,
@@ -62,13 +84,12 @@ def _verilator_folder() -> Path:
     return Path(spec.origin).parent
 
 
-def slang_problems(array_size: int, bus_bits: int) -> str:
+def slang_problems(parameters: Parameters) -> str:
     """slang's errors in the elaborated npu_top; empty when there is none."""
     driver = pyslang.driver.Driver()
     driver.addStandardArgs()
-    sizes = {"ArraySize": array_size, "BusBits": bus_bits, "VectorLanes": _LANES[array_size]}
-    parameters = " ".join(f"-G{name}={value}" for name, value in sizes.items())
-    command = f"slang -F {FILELIST} --top {TOP} {parameters} --color-diagnostics=false"
+    given = " ".join(f"-G{name}={value}" for name, value in parameters.items())
+    command = f"slang -F {FILELIST} --top {TOP} {given} --color-diagnostics=false"
     if not (driver.parseCommandLine(command) and driver.processOptions()):
         return f"slang does not take: {command}"
     if not driver.parseAllSources():

@@ -82,10 +82,9 @@ def generated_is_fresh() -> str:
 def _front_ends() -> dict[str, Check]:
     """Both front ends at every offered shape."""
     checks: dict[str, Check] = {}
-    for array_size, bus_bits in SHAPES:
-        name = f"{array_size}x{array_size}, {bus_bits} bit"
-        checks[f"verilator {name}"] = partial(verilator_problems, array_size, bus_bits)
-        checks[f"slang {name}"] = partial(slang_problems, array_size, bus_bits)
+    for name, parameters in SHAPES.items():
+        checks[f"verilator {name}"] = partial(verilator_problems, parameters)
+        checks[f"slang {name}"] = partial(slang_problems, parameters)
     return checks
 
 

@@ -3,6 +3,11 @@
 ///
 /// s_axil: registers (docs/registers.md). s_axi: the host's window into device memory, addresses as
 /// the device sees them. m_axi: the DRAM. irq: level, high while an enabled cause is pending.
+///
+/// What m_axi is connected to must serve reads and writes independently of each other: engines ask
+/// for a write when its first data is here, and may need further reads for the rest of it. A write
+/// response must come from where every other manager reads, for completion records and interrupts
+/// follow it.
 module npu_top
   import npu_mem_pkg::*;
   import npu_ctrl_pkg::*;
@@ -169,11 +174,37 @@ module npu_top
   assign m_axi_wvalid  = dram_req.w_valid;
   assign m_axi_wlast   = dram_req.w_last;
   assign m_axi_bready  = dram_req.b_ready;
-  // Normal, non-cacheable, bufferable memory; unprivileged, secure data.
-  assign m_axi_awcache = 4'b0011;
-  assign m_axi_arcache = 4'b0011;
+  // Normal, non-cacheable, not bufferable memory; unprivileged, secure data.
+  assign m_axi_awcache = 4'b0010;
+  assign m_axi_arcache = 4'b0010;
   assign m_axi_awprot  = 3'b000;
   assign m_axi_arprot  = 3'b000;
+
+  // Other values elaborate, and then hang or address too little.
+  if (!(ArraySize inside {8, 16, 32})) begin : gen_bad_array_size
+    $error("npu_top: ArraySize %0d", ArraySize);
+  end
+  if (!(BusBits inside {128, 256, 512})) begin : gen_bad_bus_bits
+    $error("npu_top: BusBits %0d", BusBits);
+  end
+  if (!(VectorLanes inside {4, 8, 16})) begin : gen_bad_vector_lanes
+    $error("npu_top: VectorLanes %0d", VectorLanes);
+  end
+  if (!(FmaLatency inside {[1:8]})) begin : gen_bad_fma_latency
+    $error("npu_top: FmaLatency %0d", FmaLatency);
+  end
+  if (!(WeightSlots inside {[2:32]})) begin : gen_bad_weight_slots
+    $error("npu_top: WeightSlots %0d", WeightSlots);
+  end
+  if (!(AccTiles inside {[1:128]}) || $countones(AccTiles) != 1) begin : gen_bad_acc_tiles
+    $error("npu_top: AccTiles %0d", AccTiles);
+  end
+  if (!(RowTiles inside {[1:16]}) || $countones(RowTiles) != 1 || RowTiles > AccTiles) begin : gen_bad_row_tiles
+    $error("npu_top: RowTiles %0d", RowTiles);
+  end
+  if ((MemBase | MemLimit) % 64 != 0 || MemLimit <= MemBase) begin : gen_bad_memory
+    $error("npu_top: memory from %0h to %0h", MemBase, MemLimit);
+  end
 
   npu_core #(
     .ArraySize(ArraySize), .BusBits(BusBits), .FmaLatency(FmaLatency), .AccTiles(AccTiles),

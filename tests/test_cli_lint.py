@@ -94,6 +94,9 @@ def test_what_is_allowed_is_not_named(line: str, tmp_path: Path) -> None:
     assert text_rules.rtl_problems([_put(tmp_path, "rtl/a.sv", line)], [], tmp_path) == []
 
 
+SMALL = front_ends.SHAPES["8x8, 128 bit"]
+
+
 @pytest.fixture
 def broken_rtl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the RTL that both front ends read instead."""
@@ -104,21 +107,40 @@ def broken_rtl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_both_front_ends_take_the_design() -> None:
-    assert front_ends.verilator_problems(8, 128) == ""
-    assert front_ends.slang_problems(8, 128) == ""
+    assert front_ends.verilator_problems(SMALL) == ""
+    assert front_ends.slang_problems(SMALL) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("ArraySize", 24),
+        ("BusBits", 1024),
+        ("VectorLanes", 2),
+        ("FmaLatency", 14),
+        ("WeightSlots", 64),
+        ("AccTiles", 256),
+        ("RowTiles", 32),
+        ("RowTiles", 6),
+        ("MemBase", 8),
+    ],
+)
+def test_a_parameter_that_is_not_offered_does_not_elaborate(name: str, value: int) -> None:
+    said = "memory from" if name == "MemBase" else f"npu_top: {name} {value}"
+    assert said in front_ends.slang_problems({**SMALL, name: value})
 
 
 def test_both_front_ends_see_a_name_that_does_not_exist(broken_rtl: Path) -> None:
     text = broken_rtl.read_text().replace("endmodule", "  assign nothing_q = 1'b0;\nendmodule")
     broken_rtl.write_text("`default_nettype none\n" + text)
-    assert "nothing_q" in front_ends.verilator_problems(8, 128)
-    assert "nothing_q" in front_ends.slang_problems(8, 128)
+    assert "nothing_q" in front_ends.verilator_problems(SMALL)
+    assert "nothing_q" in front_ends.slang_problems(SMALL)
 
 
 def test_verilator_sees_an_unused_signal(broken_rtl: Path) -> None:
     text = broken_rtl.read_text()
     broken_rtl.write_text(text.replace("endmodule", "  logic idle_thing;\nendmodule"))
-    assert "idle_thing" in front_ends.verilator_problems(8, 128)
+    assert "idle_thing" in front_ends.verilator_problems(SMALL)
 
 
 def test_slang_sees_what_verilator_lets_pass(broken_rtl: Path) -> None:
@@ -126,5 +148,5 @@ def test_slang_sees_what_verilator_lets_pass(broken_rtl: Path) -> None:
     text = top.read_text()
     assert ".ArraySize(ArraySize)" in text
     top.write_text(text.replace(".ArraySize(ArraySize)", ".ArraySize"))
-    assert front_ends.verilator_problems(8, 128) == ""
-    assert "expected '('" in front_ends.slang_problems(8, 128)
+    assert front_ends.verilator_problems(SMALL) == ""
+    assert "expected '('" in front_ends.slang_problems(SMALL)

@@ -3,7 +3,8 @@
 ///
 /// `clk_o` has the pulses of `clk_i` before whose rising edge `en_i` was high. The latch holds the
 /// enable while the clock is high, so a late change of `en_i` makes no short pulse. `en_i` comes
-/// from registers on `clk_i`, or on gates of it. This is the only latch of the design.
+/// from registers on `clk_i`, or on gates of it, and at the ports of the host also from pins, which
+/// must be stable when `clk_i` falls. This is the only latch of the design.
 module npu_clock_gate (
   input  logic clk_i,
   input  logic en_i,

@@ -50,16 +50,15 @@ module npu_matrix_dequant
   place_t               place_q;
   logic [ArraySize-1:0] mask_q;
   logic                 valid_q, done_q, write, take;
-  logic [EntryW-1:0]    write_entry, read_entry;
-  lane_t                group_line;
+  logic [EntryW-1:0]    write_entry, read_entry, group_line;
 
   assign write       = wr_valid_i && wr_place_i.operand == OPERAND_S;
   assign take        = wr_valid_i && wr_place_i.operand == OPERAND_B;
   assign write_entry = EntryW'(wr_place_i.place) + EntryW'(wr_place_i.line);
   // A group of ArraySize rows or more is that of the whole tile.
   assign group_line  = (group_i >= 4'($clog2(ArraySize)))
-                       ? '0 : wr_place_i.line >> (group_i - 4'(RowsW));
-  assign read_entry  = EntryW'(wr_place_i.place[15:8]) + EntryW'(group_line);
+                       ? '0 : EntryW'(wr_place_i.line >> (group_i - 4'(RowsW)));
+  assign read_entry  = EntryW'(wr_place_i.place[15:8]) + group_line;
 
   // The lane of each word that a beat brings.
   function automatic words_t picked(lanes_t lanes, logic [ArraySize-1:0] mask);

@@ -155,7 +155,7 @@ module npu_vector_load
   );
 
   always_ff @(posedge clk_i) begin
-    if (rst_ni) begin
+    if (rst_ni && walk_valid) begin
       RoomForEveryBeat: assert (beats <= CreditW'(Depth) && credit_q <= CreditW'(Depth))
         else $error("npu_vector_load: %0d beats requested, room for %0d", beats, credit_q);
     end
