@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sample of every op's samples on the RTL: each op in each of its types, layouts by turns.
+"""A sample of every op's samples on the RTL: each op in each of its types, layouts by turns, and on
+special values in one of them.
 
 All samples run on the cmodel in tests/test_op_samples.py; here the RTL has to give the same bits.
 """
@@ -19,7 +20,7 @@ from tb.ops.samples.variants import SampleCall, variants
 
 INFO = TestInfo(
     name="ops",
-    summary="every op in every type, layouts and special values by turns",
+    summary="every op in every type, layouts by turns, and on special values",
     kind="ops",
     backends=("rtl", "cmodel"),
 )
@@ -43,12 +44,16 @@ def cases(spec: RunSpec, config: HwConfig) -> Iterator[Entry]:
 
 
 def _chosen(every: list[SampleCall], seed: int) -> Iterator[SampleCall]:
-    """Of each type a variant: the next one for the next type, and for the next seed."""
+    """Of each type a variant, then one with special values: the next one for the next type, and for
+    the next seed."""
     kinds = list(dict.fromkeys(variant.dtype for variant in every))
     for turn, kind in enumerate(kinds):
         own = [v for v in every if v.dtype == kind and v.name not in _EMPTY and not _is_empty(v)]
         if own:
             yield own[(turn + seed - 1) % len(own)]
+    special = [variant for variant in every if variant.name == "special"]
+    if special:
+        yield special[(seed - 1) % len(special)]
 
 
 def _is_empty(variant: SampleCall) -> bool:
