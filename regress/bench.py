@@ -66,6 +66,7 @@ FIGURES: tuple[Figure, ...] = (
     Figure(
         "qwen_layer_short", "the same, 16 tokens: bound of bus and array ÷ cycles", 0.97, "higher"
     ),
+    Figure("qwen_queue_short", "the same, its commands in one queue", 0.97, "higher"),
     Figure("decode_token", "bus busy in the products of one token, bf16", 0.97, "higher"),
     Figure("prefill", "prefill of 16 tokens, exact RTL, two processes", 150, "lower", "s"),
     Figure("rtl_vs_torch", "CPU time of RTL ÷ torch, 1 thread, fp32 512³", 300, "lower"),

@@ -183,6 +183,7 @@ class _Random(BusTest):
         directed += repeating_copies(self.arena)
         self.place()
         await self.command(directed, Way.RING)
+        await self.settle()
         lengths = _SLOW_HOST_BYTES if self.slow_host else _HOST_BYTES
         traffic = self.beside(self.host_traffic(self.commands, lengths))
         left = self.commands
