@@ -150,6 +150,38 @@ def test_ctrl_c_ends_training_and_the_device_goes_on() -> None:
     assert out == "2048.0\n"
 
 
+INTERRUPTED = """
+import random, signal, torch
+chance = random.Random(1)
+signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+x = torch.zeros(1000, device="npu")
+interrupts = 0
+for number in range(600):
+    signal.setitimer(signal.ITIMER_REAL, chance.random() * 0.004)
+    try:
+        for step in range(400):
+            x.add_(1)
+            torch.sort(x[::2] * 2.5)
+            torch.full((chance.randrange(1, 2000),), 1.5, device="npu")
+            if step % 7 == 0:
+                x.copy_(torch.full((1000,), float(step)))
+    except KeyboardInterrupt:
+        interrupts += 1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+    x.copy_(torch.full((1000,), float(number)))
+    for _ in range(20):
+        x.add_(1)
+    assert (x.cpu() == number + 20).all(), number
+print(interrupts > 300)
+"""
+
+
+def test_ctrl_c_at_any_moment_leaves_queue_and_memory_in_order() -> None:
+    """Between two steps of the queue, it made each later read a stale one."""
+    assert run(INTERRUPTED) == "True\n"
+
+
 # ---------------------------------------------------------------------- devices and memory
 def test_tensors_of_two_devices_are_an_error_for_every_op() -> None:
     done = start("tests/mixed_devices.py", NPU_DEVICES="2")

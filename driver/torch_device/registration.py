@@ -14,12 +14,15 @@ from torch.utils.backend_registration import (
     rename_privateuse1_backend,
 )
 
+from driver.torch_device.interrupts import whole
+
 WHOLE = (
     "_fused_rms_norm",
     "_safe_softmax",
     "_scaled_dot_product_fused_attention_overrideable",
     "_scaled_dot_product_fused_attention_overrideable_backward",
     "addr",
+    "conj_physical_",
     "constant_pad_nd",
     "convolution",
     "convolution_backward",
@@ -61,12 +64,12 @@ def register() -> None:
     count = pool.POOL.settings.count
     _core.start(
         count,
-        pool.allocate,
-        pool.copy_bytes,
-        pool.submit,
-        pool.wait,
-        pool.is_idle,
-        pool.record,
+        whole(pool.allocate),
+        whole(pool.copy_bytes),
+        whole(pool.submit),
+        whole(pool.wait),
+        whole(pool.is_idle),
+        whole(pool.record),
     )
     torch._register_device_module("npu", npu)  # type: ignore[no-untyped-call]
     generate_methods_for_privateuse1_backend(for_storage=True)
@@ -84,8 +87,8 @@ def register() -> None:
 def _register_kernels() -> None:
     aten = _library("aten", "PrivateUse1")
     for name in ("copy_from", "copy_from_and_resize", "local_scalar_dense"):
-        aten.impl(f"_{name}", partial(_late, "tensors", name))
-    dispatch = _replaying(partial(_late, "dispatch", "dispatch"))
+        aten.impl(f"_{name}", whole(partial(_late, "tensors", name)))
+    dispatch = whole(_replaying(partial(_late, "dispatch", "dispatch")))
     for name in WHOLE:
         aten.impl(name, partial(dispatch, getattr(torch.ops.aten, name).default))
     for key in ("Conjugate", "Negative"):  # copies look at these bits themselves

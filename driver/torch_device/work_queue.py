@@ -12,6 +12,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Condition, Thread
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from driver.errors import DeviceFault, OutOfMemory
 from driver.runtime import Buffer, Device
 from driver.torch_device import _core
+from driver.torch_device.interrupts import raise_pending
 
 _AHEAD = 2
 """Batches that may wait or run while the next one is written."""
@@ -27,6 +29,10 @@ _CONTENTS_BYTES = 1 << 18
 """Memory for the descriptors and constants of one batch."""
 _COPIED_BYTES = 1 << 20
 """More than that is stored when the queue is empty, instead of copied until its turn."""
+
+
+_LOOK_S = 0.2
+"""How often a program that waits for the device looks for Ctrl-C."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,9 @@ class QueuedMark:
     mark: _core.Mark
 
 
-Item = QueuedCommands | QueuedBytes | QueuedMark
+Batch = tuple[bytes, int, bytes, Sequence[tuple[int, str]]]
+"""The fields of QueuedCommands, as the core hands them over."""
+Item = Batch | QueuedBytes | QueuedMark
 
 
 class ContentsMemory:
@@ -72,13 +80,16 @@ class ContentsMemory:
         self._device = device
         self._free_released = free_released
         self._blocks = [device.alloc(_CONTENTS_BYTES) for _ in range(_AHEAD + 1)]
-        self._used_until = [0] * len(self._blocks)
         self._next = 0
         self._large: Buffer | None = None
 
-    def free_after(self, size_bytes: int, queued: int) -> int:
-        """How many items must be done before there are so many bytes, if so many are queued."""
-        return queued if size_bytes > _CONTENTS_BYTES else self._used_until[self._next]
+    def free_after(self, size_bytes: int, items: Sequence[Item]) -> int:
+        """How many of the waiting items must be done before there are so many bytes."""
+        if size_bytes > _CONTENTS_BYTES:
+            return len(items)
+        block = self._blocks[self._next].address
+        users = [at for at, item in enumerate(items, 1) if _contents_of(item) == block]
+        return max(users, default=0)
 
     def take(self, size_bytes: int) -> Buffer:
         """The next block; nothing that is queued uses it. OutOfMemory."""
@@ -96,11 +107,10 @@ class ContentsMemory:
         self._next = (self._next + 1) % len(self._blocks)
         return block
 
-    def note(self, address: int, item: int) -> None:
-        """That the block at an address is in use until an item is done."""
-        for at, block in enumerate(self._blocks):
-            if block.address == address:
-                self._used_until[at] = item
+
+def _contents_of(item: Item) -> int | None:
+    """Where the contents of a batch are stored, if it has any."""
+    return item[1] if isinstance(item, tuple) and item[2] else None
 
 
 class WorkQueue:
@@ -113,7 +123,8 @@ class WorkQueue:
         self._index = index
         self._changed = Condition()
         self._items: deque[Item] = deque()
-        self._queued = 0
+        """What is not done; the first one runs."""
+        self._taken = partial(_core.take_batch, index)
         self._done = 0
         self._fault: DeviceFault | None = None
         self._lost = 0
@@ -140,11 +151,9 @@ class WorkQueue:
             self._make_room()
             self._hand_over()
             if needed_bytes:
-                busy = self._contents.free_after(needed_bytes, self._queued)
-                while self._done < busy:
-                    self._wait_until(busy)
+                while busy := self._contents.free_after(needed_bytes, self._items):
+                    self._wait_until(self._done + busy)
                     self._hand_over()  # what other threads have begun since: it has memory
-                    busy = self._contents.free_after(needed_bytes, self._queued)
                 memory = self._contents.take(needed_bytes)
                 _core.set_contents_memory(self._index, memory.address, memory.size_bytes)
 
@@ -202,24 +211,28 @@ class WorkQueue:
         self._thread.join()
         return sound
 
+    @property
+    def _queued(self) -> int:
+        """How many items there were so far."""
+        return self._done + len(self._items)
+
     def _make_room(self) -> None:
         self._wait_until(self._queued - _AHEAD + 1)
 
     def _wait_until(self, done: int) -> None:
+        self._changed.notify_all()  # whoever put something in may have been interrupted
         while self._done < done:
-            self._changed.wait()
+            self._changed.wait(_LOOK_S)
+            raise_pending()
 
     def _hand_over(self) -> None:
-        batch = _core.take_batch(self._index)
-        if batch is not None:
-            item = QueuedCommands(*batch)
-            if item.contents:
-                self._contents.note(item.address, self._queued + 1)
-            self._append(item)
+        # From the core into the queue without a step of Python's in between, after which Ctrl-C
+        # could come and the batch would be lost.
+        self._items.extend(iter(self._taken, None))
+        self._changed.notify_all()
 
-    def _append(self, item: Item) -> None:
+    def _append(self, item: QueuedBytes | QueuedMark) -> None:
         self._items.append(item)
-        self._queued += 1
         self._changed.notify_all()
 
     def _raise(self) -> None:
@@ -257,8 +270,8 @@ class WorkQueue:
                 self._device.write(item.address, item.data)
             case QueuedMark():
                 item.mark.reach(self._device.cycles())
-            case QueuedCommands():
-                self._run_commands(item)
+            case _:
+                self._run_commands(QueuedCommands(*item))
 
     def _run_commands(self, item: QueuedCommands) -> None:
         if self._fault is not None:  # what comes after it may need what it did not compute
