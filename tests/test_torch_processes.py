@@ -153,22 +153,24 @@ def test_ctrl_c_ends_training_and_the_device_goes_on() -> None:
 INTERRUPTED = """
 import random, signal, torch
 chance = random.Random(1)
-signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+armed = False
+signal.signal(signal.SIGALRM, lambda *_: armed and signal.raise_signal(signal.SIGINT))
 x = torch.zeros(1000, device="npu")
 interrupts = 0
 for number in range(600):
     signal.setitimer(signal.ITIMER_REAL, chance.random() * 0.004)
     try:
+        armed = True
         for step in range(400):
             x.add_(1)
             torch.sort(x[::2] * 2.5)
             torch.full((chance.randrange(1, 2000),), 1.5, device="npu")
             if step % 7 == 0:
                 x.copy_(torch.full((1000,), float(step)))
+        armed = False
     except KeyboardInterrupt:
+        armed = False
         interrupts += 1
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
     x.copy_(torch.full((1000,), float(number)))
     for _ in range(20):
         x.add_(1)
