@@ -184,6 +184,20 @@ def test_ctrl_c_at_any_moment_leaves_queue_and_memory_in_order() -> None:
     assert run(INTERRUPTED) == "True\n"
 
 
+def test_ctrl_c_comes_at_the_end_of_what_must_not_be_cut_short() -> None:
+    source = (
+        "import signal\n"
+        "from driver.torch_device import interrupts\n"
+        "interrupts.install()\n"
+        "done = []\n"
+        "def inner(): signal.raise_signal(signal.SIGINT); done.append('inner')\n"
+        "def outer(): interrupts.whole(inner)(); done.append('outer')\n"
+        "try: interrupts.whole(outer)()\n"
+        "except KeyboardInterrupt: print(done)\n"
+    )
+    assert run(source) == "['inner', 'outer']\n"
+
+
 # ---------------------------------------------------------------------- devices and memory
 def test_tensors_of_two_devices_are_an_error_for_every_op() -> None:
     done = start("tests/mixed_devices.py", NPU_DEVICES="2")
