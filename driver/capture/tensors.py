@@ -34,10 +34,11 @@ _CONSTANT_KINDS: tuple[tuple[type, str], ...] = (
 
 
 def storage_view(tensor: torch.Tensor) -> Bytes:
-    """The bytes of a CPU tensor's whole storage, without a copy."""
+    """The bytes of a CPU tensor's whole storage, without a copy. `Tensor.numpy` would leave the
+    program with a storage that cannot be resized."""
     storage = tensor.untyped_storage()
     flat = torch.empty(0, dtype=torch.uint8).set_(storage, 0, (storage.nbytes(),), (1,))
-    return np.asarray(flat.numpy(), dtype=np.uint8)
+    return np.asarray(np.from_dlpack(flat), dtype=np.uint8)
 
 
 def as_tensor(capsule: Capsule, ref: TensorRef) -> torch.Tensor:

@@ -40,7 +40,7 @@ from driver.torch_device.programs import RememberedProgram
 from driver.torch_device.refusals import require_arguments
 from driver.torch_device.replays import QueuedCall, remember
 from driver.torch_device.shapes import ResultShape, ResultShapes, require_cast, result_shapes
-from driver.torch_device.tensors import Tensor, argument, is_npu, view
+from driver.torch_device.tensors import Tensor, argument, host_bytes, is_npu, view
 
 
 class _Within(local):
@@ -246,8 +246,7 @@ def _numbers(row: str, device: torch.device) -> Iterator[Any]:
             return number
         size_bytes = tensor.element_size()
         placed.append(hardware.allocate(size_bytes))
-        data = tensor.detach().reshape(1).view(torch.uint8).numpy()
-        hardware.queue.write(placed[-1], data)
+        hardware.queue.write(placed[-1], host_bytes(tensor.detach()))
         return view_of(placed[-1], dtype, (), (), tensor.dtype is torch.bool)
 
     try:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from driver.capture.format import HOST_READ
 from driver.errors import UnsupportedOp
@@ -161,10 +163,22 @@ def _queued(source: Tensor, target: Tensor) -> bool:
     if not target.is_contiguous() or target.is_conj() or target.is_neg():
         return False
     data = source.to(target.dtype).expand(target.shape).resolve_conj().resolve_neg()
-    # A single element counts as contiguous whatever its strides are.
-    flat = data.contiguous().as_strided((data.numel(),), (1,)).view(torch.uint8).numpy()
-    device_of(target).queue.write(device_address(target), flat)
+    device_of(target).queue.write(device_address(target), host_bytes(data))
     return True
+
+
+def host_bytes(tensor: Tensor) -> NDArray[np.uint8]:
+    """The bytes of a CPU tensor's elements in row-major order, as the NPU has them: a truth value
+    is 0 or 1, whatever byte stands for it here.
+
+    It may be a window on the tensor's memory. `Tensor.numpy` would leave the program with a storage
+    that cannot be resized.
+    """
+    # A single element counts as contiguous whatever its strides are.
+    flat = tensor.contiguous().as_strided((tensor.numel(),), (1,)).view(torch.uint8)
+    if tensor.dtype is torch.bool:
+        flat = flat.ne(0).view(torch.uint8)
+    return np.asarray(np.from_dlpack(flat), dtype=np.uint8)
 
 
 def _on_host(tensor: Tensor, writes: bool = False) -> AbstractContextManager[Tensor]:
