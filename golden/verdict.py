@@ -34,6 +34,13 @@ class Verdict:
         return self.comparison.elements_compared
 
     @property
+    def undecided(self) -> bool:
+        """No element has a bound, and none differs between the models: that is no pass of a test,
+        and no fault of anybody."""
+        found = self.comparison
+        return bool(found.unbounded) and not (self.rtl_mismatches or found.elements_compared)
+
+    @property
     def ok(self) -> bool:
         """Elements were compared, and nothing was found."""
         return self.blame == "none" and self.elements_compared > 0

@@ -203,6 +203,15 @@ def test_a_check_that_compared_nothing_is_an_error() -> None:
         raise KeyError("the program's own error")
 
 
+def test_what_has_no_bound_is_counted_and_is_nobodys_fault() -> None:
+    """A product that overflows was called wrong."""
+    huge = torch.full((2, 2), 1e20, device="npu")
+    with torch.npu.check() as report:
+        assert (huge @ huge).isinf().all()
+        torch.signbit(torch.full((3,), torch.nan, device="npu"))
+    assert report.unbounded == 7
+
+
 def test_what_is_not_judged_is_said() -> None:
     x = torch.ones(3).to("npu")
     torch.npu.allow_cpu_fallback(True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pytest
 import torch
@@ -38,7 +39,22 @@ WAITING: dict[str, Callable[[torch.Tensor], object]] = {
     "a copy to the host": lambda kept: kept.cpu(),
     "a number": lambda kept: kept.sum().item(),
     "a text": str,
+    "an event": lambda kept: after_all().synchronize(),
+    "an event that is reached": lambda kept: reached().synchronize(),
 }
+
+
+def after_all() -> torch.Event:
+    event = torch.Event("npu")
+    event.record()
+    return event
+
+
+def reached() -> torch.Event:
+    event = after_all()
+    while not event.query():
+        pass
+    return event
 
 
 @pytest.mark.parametrize("name", WAITING)
@@ -104,7 +120,7 @@ def test_equal_programs_make_equal_batches(monkeypatch: pytest.MonkeyPatch) -> N
         return [(len(QueuedCommands(*batch).contents), batch[3]) for batch in taken]
 
     torch.npu.synchronize()
-    monkeypatch.setattr(_core, "take_batch", noted)
+    monkeypatch.setattr(POOL[0].queue, "_taken", partial(noted, 0))
     run()
     first = run()
     assert first == run()

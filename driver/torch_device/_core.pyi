@@ -20,6 +20,7 @@ def start(
     submit: Callable[[int, int], None],
     wait: Callable[[int], None],
     is_idle: Callable[[int], bool],
+    raise_fault: Callable[[int], None],
     record: Callable[[int, Mark], None],
 ) -> None: ...
 def take_released(device: int) -> list[int]: ...

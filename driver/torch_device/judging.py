@@ -86,7 +86,7 @@ class CheckedRow:
             if verdict.failure is None:
                 report.elements += verdict.elements_compared
             report.unbounded += verdict.comparison.unbounded
-        if verdict.failure is not None:
+        if verdict.failure is not None and not verdict.undecided:
             self._check.refuse(self._text(verdict, made))
 
     def _verdict(self, made: Sequence[Tensor | None], array_size: int) -> Verdict | None:
@@ -152,7 +152,7 @@ def judge_capsule(capsule: Capsule) -> tuple[int, Counter[str]]:
         if op.op == HOST_READ:
             continue
         verdict = judge_record(capsule, op)
-        if verdict is None:
+        if verdict is None or verdict.undecided:
             not_judged[op.op] += 1
         elif verdict.failure is not None:
             failure = verdict.failure

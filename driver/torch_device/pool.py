@@ -165,6 +165,12 @@ def is_idle(device: int) -> bool:
     return device not in POOL.opened or POOL[device].queue.is_idle()
 
 
+def raise_fault(device: int) -> None:
+    """Raise what went wrong so far; wait for nothing."""
+    if device in POOL.opened:
+        POOL[device].queue.raise_fault()
+
+
 def record(device: int, mark: _core.Mark) -> None:
     """Note the device's cycle counter after all that is queued."""
     POOL[device].queue.record(mark)

@@ -69,6 +69,7 @@ def register() -> None:
         whole(pool.submit),
         whole(pool.wait),
         whole(pool.is_idle),
+        whole(pool.raise_fault),
         whole(pool.record),
     )
     torch._register_device_module("npu", npu)  # type: ignore[no-untyped-call]

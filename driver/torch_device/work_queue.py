@@ -164,6 +164,11 @@ class WorkQueue:
             self._wait_until(self._queued)
             self._raise()
 
+    def raise_fault(self) -> None:
+        """What has gone wrong since the last wait, of what has run."""
+        with self._changed:
+            self._raise()
+
     def write(self, address: int, data: NDArray[np.uint8]) -> None:
         """Store bytes after everything that is queued; `data` may change afterwards."""
         with self._changed:

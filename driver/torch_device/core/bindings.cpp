@@ -141,13 +141,15 @@ nb::object take_batch(int device) {
 }
 
 void start(int device_count, nb::callable allocate, nb::callable copy, nb::callable submit,
-           nb::callable wait, nb::callable is_idle, nb::callable record) {
+           nb::callable wait, nb::callable is_idle, nb::callable raise_fault,
+           nb::callable record) {
   npu::start(device_count,
              {.allocate = callback<uint64_t, int, size_t>(std::move(allocate)),
               .copy = callback<void, int, uint64_t, uint64_t, size_t>(std::move(copy)),
               .submit = callback<void, int, size_t>(std::move(submit)),
               .wait = callback<void, int>(std::move(wait)),
               .is_idle = callback<bool, int>(std::move(is_idle)),
+              .raise_fault = callback<void, int>(std::move(raise_fault)),
               .record = callback<void, int, std::shared_ptr<npu::Mark>>(std::move(record))});
 }
 

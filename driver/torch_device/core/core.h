@@ -36,6 +36,8 @@ struct Callbacks {
   std::function<void(int)> wait;
   // Whether all of it has.
   std::function<bool(int)> is_idle;
+  // Throws what went wrong so far, if anything did.
+  std::function<void(int)> raise_fault;
   // Has the device note its cycle counter once all that was queued before has run.
   std::function<void(int, std::shared_ptr<Mark>)> record;
 };

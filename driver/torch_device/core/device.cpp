@@ -72,7 +72,9 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
     return event == nullptr || static_cast<Event*>(event)->mark->cycles >= 0;
   }
   void synchronizeEvent(void* event) const override {
-    if (!queryEvent(event)) g_callbacks.wait(static_cast<Event*>(event)->device);
+    if (event == nullptr) return;
+    const auto device = static_cast<Event*>(event)->device;
+    queryEvent(event) ? g_callbacks.raise_fault(device) : g_callbacks.wait(device);
   }
   void destroyEvent(void* event, c10::DeviceIndex) const noexcept override {
     delete static_cast<Event*>(event);
