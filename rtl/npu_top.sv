@@ -199,7 +199,8 @@ module npu_top
   if (!(AccTiles inside {[1:128]}) || $countones(AccTiles) != 1) begin : gen_bad_acc_tiles
     $error("npu_top: AccTiles %0d", AccTiles);
   end
-  if (!(RowTiles inside {[1:16]}) || $countones(RowTiles) != 1 || RowTiles > AccTiles) begin : gen_bad_row_tiles
+  if (!(RowTiles inside {[1:16]}) || $countones(RowTiles) != 1 || RowTiles > AccTiles)
+  begin : gen_bad_row_tiles
     $error("npu_top: RowTiles %0d", RowTiles);
   end
   if ((MemBase | MemLimit) % 64 != 0 || MemLimit <= MemBase) begin : gen_bad_memory

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 
 import pytest
@@ -12,74 +10,11 @@ import torch
 from test_torch_device import run_python
 from torch.nn import functional
 
-from driver.backend.shared_memory import FaultRange
-from driver.errors import DeviceFault
 from driver.torch_device import _core
 from driver.torch_device.hardware import REGION
 from driver.torch_device.last_used import LastUsed
 from driver.torch_device.pool import POOL
 from driver.torch_device.work_queue import QueuedCommands
-
-
-@contextmanager
-def unreadable(tensor: torch.Tensor) -> Iterator[None]:
-    """The device cannot read the first bytes of a tensor."""
-    torch.npu.synchronize()
-    backend = POOL[tensor.device.index]._backend
-    address = tensor.data_ptr() & ((1 << 48) - 1)
-    backend.set_faults([FaultRange(address, address + 64)])
-    try:
-        yield
-    finally:
-        backend.set_faults([])
-
-
-WAITING: dict[str, Callable[[torch.Tensor], object]] = {
-    "synchronize": lambda kept: torch.npu.synchronize(),
-    "a copy to the host": lambda kept: kept.cpu(),
-    "a number": lambda kept: kept.sum().item(),
-    "a text": str,
-    "an event": lambda kept: after_all().synchronize(),
-    "an event that is reached": lambda kept: reached().synchronize(),
-}
-
-
-def after_all() -> torch.Event:
-    event = torch.Event("npu")
-    event.record()
-    return event
-
-
-def reached() -> torch.Event:
-    event = after_all()
-    while not event.query():
-        pass
-    return event
-
-
-@pytest.mark.parametrize("name", WAITING)
-def test_a_fault_of_a_queued_op_is_raised_where_the_program_waits(name: str) -> None:
-    x, kept = torch.ones(64, device="npu"), torch.ones(64, device="npu")
-    with unreadable(x):
-        kept + 1
-        torch.tanh(x)
-        kept + 2
-        kept * 3
-        with pytest.raises(DeviceFault, match=r"aten\.tanh\.default \(the [2-9] ops queued after"):
-            WAITING[name](kept)
-        torch.npu.synchronize()
-        assert (kept + 1).sum().item() == 128
-    assert (x + 1).sum().item() == 128
-
-
-def test_bytes_of_the_host_are_stored_also_after_a_fault() -> None:
-    x = torch.ones(64, device="npu")
-    with unreadable(x):
-        x + 1
-        given = torch.arange(5.0).to("npu")
-        with pytest.raises(DeviceFault):
-            torch.npu.synchronize()
-    assert given.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_the_host_may_change_what_it_copied_at_once() -> None:

@@ -141,8 +141,7 @@ nb::object take_batch(int device) {
 }
 
 void start(int device_count, nb::callable allocate, nb::callable copy, nb::callable submit,
-           nb::callable wait, nb::callable is_idle, nb::callable raise_fault,
-           nb::callable record) {
+           nb::callable wait, nb::callable is_idle, nb::callable raise_fault, nb::callable record) {
   npu::start(device_count,
              {.allocate = callback<uint64_t, int, size_t>(std::move(allocate)),
               .copy = callback<void, int, uint64_t, uint64_t, size_t>(std::move(copy)),

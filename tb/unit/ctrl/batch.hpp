@@ -382,7 +382,7 @@ class Session {
   PacketMaker maker_;
   uint32_t tail_ = 0;
   uint64_t commands_ = 0, busy_ = 0;  // since the counters were cleared
-  uint64_t looked_ = 0;  // when BUSY_CYCLES was read or cleared
+  uint64_t looked_ = 0;               // when BUSY_CYCLES was read or cleared
   std::array<EngineCounts, kEngines> before_{};
   std::vector<Packet> packets_;
   std::vector<Expected> expected_;
