@@ -6,15 +6,16 @@ A count over pairs is a comparison of all of them and a sum; bins are a SCATTER 
 
 from __future__ import annotations
 
-from math import prod
+from math import ceil, floor, prod
 
-from driver.isa import DType
+from driver.isa import DTYPE_BYTES, DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.compare import TABLE as RELATIONS
 from driver.lower.convert import constant, convert, is_float
 from driver.lower.index import as_indices, in_line
 from driver.lower.reduce import reduce
 from driver.lower.registry import LoweringTable, Scalar
+from driver.lower.words import wrapped
 from driver.runtime.views import TensorView, broadcast
 
 TABLE = LoweringTable()
@@ -50,13 +51,33 @@ def _searched(
         return
     rows = edges.inserted(edges.rank - 1) if edges.rank > 1 else edges
     pair = (rows, values.inserted(values.rank))
-    if not any(map(is_float, pair)):
-        _over_pairs(b, "le" if right else "lt", out, "int_sum", pair)
+    relation = "le" if right else "lt"
+    if not is_float(values):
+        _over_pairs(b, relation, out, "int_sum", pair)
         return
-    # All but those at or above it: a NaN belongs behind every edge, as torch has it.
-    above = b.temp(DType.INT32, out.sizes)
-    _over_pairs(b, "gt" if right else "ge", above, "int_sum", pair)
-    b.vector("int_affine", (above,), out, -1, edges.sizes[-1])
+    below = b.temp(DType.INT32, out.sizes)
+    _over_pairs(b, relation, below, "int_sum", pair)
+    # Behind all edges, also those that are NaN: a NaN, and what is behind every number.
+    last, behind = b.temp(DType.UINT8, out.sizes), b.temp(DType.UINT8, out.sizes)
+    b.vector("not_equal", (values, values), last)
+    if is_float(edges):
+        number = b.temp(DType.UINT8, edges.sizes)
+        b.vector("equal", (edges, edges), number)
+        numbers = b.temp(DType.INT32, (*edges.sizes[:-1], 1))
+        reduce(b, "int_sum", number, numbers, (edges.rank - 1,))
+        if edges.rank == 1:
+            numbers = numbers.reshaped((), ())
+        b.vector("int_equal", (below, b.expanded(numbers, out.sizes)), behind)
+        b.vector("logical_or", (last, behind), last)
+    every = constant(b, edges.sizes[-1], DType.INT32)
+    b.vector("where", (last, b.expanded(every, out.sizes), below), below)
+    convert(b, below, out)
+
+
+def _range_of(dtype: DType) -> tuple[int, int]:
+    """The least and the largest number of an integer type."""
+    half = 1 << (8 * DTYPE_BYTES[dtype] - 1)
+    return (0, 2 * half - 1) if dtype is DType.UINT8 else (-half, half - 1)
 
 
 def _side(b: ProgramBuilder, right: bool, side: str | None, sorter: TensorView | None) -> bool:
@@ -94,8 +115,20 @@ def searchsorted_scalar(
     sorter: TensorView | None = None,
 ) -> None:
     """Where a number belongs in sorted ones"""
+    behind = _side(b, right, side, sorter)
+    if isinstance(self, int) and not is_float(sorted_sequence):
+        self = wrapped(self, sorted_sequence.dtype)
+    elif not is_float(sorted_sequence):
+        least, most = _range_of(sorted_sequence.dtype)
+        if not self <= most:  # NaN, too
+            b.fill(out, sorted_sequence.sizes[-1])
+            return
+        self = least - 1 if self < least else floor(self) if behind else ceil(self)
+        if self < least:
+            b.fill(out, 0)
+            return
     value = constant(b, self, sorted_sequence.dtype)
-    _searched(b, out, sorted_sequence, value, _side(b, right, side, sorter))
+    _searched(b, out, sorted_sequence, value, behind)
 
 
 @TABLE.op("bucketize.Tensor")

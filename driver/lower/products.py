@@ -8,10 +8,19 @@ from collections.abc import Callable
 from driver.isa import DType
 from driver.lower import long
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_truth, as_type, convert, is_float, require_numbers, word_type
-from driver.lower.elementwise import maximum, minimum, mul
+from driver.lower.compare import equal_elements
+from driver.lower.convert import (
+    as_truth,
+    as_type,
+    constant,
+    convert,
+    is_float,
+    require_numbers,
+    word_type,
+)
+from driver.lower.elementwise import add, maximum, minimum, mul
 from driver.lower.long_views import is_long
-from driver.lower.reduce import spread
+from driver.lower.reduce import reduce, spread
 from driver.lower.registry import LoweringTable, RuleFunction
 from driver.runtime.views import TensorView
 
@@ -35,10 +44,14 @@ def prod(
     if not x.count:
         b.fill(out, 1)
         return
-    x = _words(b, x, out)
+    x = made = _words(b, x, out)
     for at in dims:
-        x = _product(b, x, at)
-    convert(b, x, wide)
+        made = _product(b, made, at)
+    if is_float(x):
+        seen = b.temp(DType.FP32, made.sizes)
+        reduce(b, "amax", _zeros(b, x), seen, dims)
+        made = _zero_where(b, seen, made)
+    convert(b, made, wide)
 
 
 def _words(b: ProgramBuilder, x: TensorView, out: TensorView) -> TensorView:
@@ -46,6 +59,29 @@ def _words(b: ProgramBuilder, x: TensorView, out: TensorView) -> TensorView:
     if out.boolean:
         return as_type(b, as_truth(b, x), word_type(out))
     return as_type(b, as_type(b, x, out.dtype) if is_float(out) else x, word_type(out))
+
+
+def _zeros(b: ProgramBuilder, x: TensorView) -> TensorView:
+    """1 for 0, NaN for what is not finite, 0 for other numbers.
+
+    Where the largest of them is 1, the product is 0, which halves that overflow would not give.
+    """
+    nothing, is_zero = b.temp(DType.FP32, x.sizes), b.temp(DType.UINT8, x.sizes)
+    mul(b, nothing, x, 0.0)
+    equal_elements(b, is_zero, x, 0.0)
+    found = b.temp(DType.FP32, x.sizes)
+    convert(b, is_zero, found)
+    add(b, found, found, nothing)
+    return found
+
+
+def _zero_where(b: ProgramBuilder, zeros: TensorView, made: TensorView) -> TensorView:
+    """`made`, but 0 where `zeros` is 1."""
+    is_zero = b.temp(DType.UINT8, made.sizes)
+    equal_elements(b, is_zero, zeros, 1.0)
+    nothing, found = constant(b, 0.0, DType.FP32), b.temp(DType.FP32, made.sizes)
+    b.vector("where", (is_zero, b.expanded(nothing, made.sizes), made), found)
+    return found
 
 
 def _product(b: ProgramBuilder, x: TensorView, dim: int) -> TensorView:
@@ -81,7 +117,11 @@ def cumprod(
     """out[i] = Π self[0…i]"""
     require_numbers(b, out)
     x, wide = (self, out) if self.rank else (self.inserted(0), out.inserted(0))
-    convert(b, _running(b, _words(b, x, out), dim % x.rank, mul), wide)
+    at, words = dim % x.rank, _words(b, x, out)
+    made = _running(b, words, at, mul)
+    if is_float(words):
+        made = _zero_where(b, _running(b, _zeros(b, words), at, maximum), made)
+    convert(b, made, wide)
 
 
 def _running_extreme(pick: Pairwise) -> RuleFunction:

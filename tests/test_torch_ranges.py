@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Products with a zero whose parts overflow, and places in sorted rows: as CPU torch has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+
+Tensor = torch.Tensor
+NAN, INF = torch.nan, torch.inf
+
+
+def _on(device: str, values: object, dtype: torch.dtype | None = None) -> Tensor:
+    return torch.tensor(values, dtype=dtype, device=device)
+
+
+PROGRAMS: dict[str, Callable[[str], Tensor]] = {
+    "cumprod": lambda d: torch.arange(0.0, 60.0, device=d).cumprod(0),
+    "cumprod beside infinities": lambda d: _on(d, [[1e30, 0, 1e30, INF, 2]]).cumprod(1),
+    "cumprod of 16 bits": lambda d: _on(d, [300.0, 0, 300, 300], torch.half).cumprod(0),
+    "prod": lambda d: _on(d, [0.0, 1e30, 1e30, 1e30]).prod(),
+    "prod of rows": lambda d: _on(d, [[0.0, 1e30, 1e30], [2, 3, 4]]).prod(1),
+    "prod of an infinity": lambda d: _on(d, [0.0, 1e30, INF, 1e30]).prod(),
+    "prod of a NaN": lambda d: _on(d, [0.0, 1e30, NAN]).prod(),
+    **{
+        f"{number} among {edges}, right {right}": lambda d, n=number, e=edges, r=right: (
+            torch.searchsorted(_on(d, e), n, right=r)
+        )
+        for edges in ([1, 2, 3], [0.0, 1.0, 2.0])
+        for number in (2.5, 2, NAN, INF, -INF)
+        for right in (False, True)
+    },
+    "a number that wraps": lambda d: torch.searchsorted(_on(d, [1, 2, 127], torch.int8), 300),
+    "edges that are NaN": lambda d: torch.searchsorted(
+        _on(d, [0.0, 1.0, 2.0, NAN]), _on(d, [0.5, 1.5, NAN, 3.0])
+    ),
+    "fractions among integers": lambda d: torch.searchsorted(
+        _on(d, [1, 2, 3]), _on(d, [0.5, 2.5, NAN])
+    ),
+    "a boundary that is NaN": lambda d: torch.bucketize(_on(d, [0.5]), _on(d, [0.0, 1.0, NAN])),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_on_the_cpu(name: str) -> None:
+    expected, found = PROGRAMS[name]("cpu"), PROGRAMS[name]("npu").cpu()
+    torch.testing.assert_close(found, expected, rtol=1e-6, atol=0, equal_nan=True)
