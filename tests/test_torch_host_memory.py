@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from driver.capture import capture
@@ -33,3 +34,29 @@ def test_memory_that_was_captured_can_be_resized() -> None:
     given = torch.ones(2, 3)
     capture(torch.nn.Linear(3, 2), (given,), name="m", seed=1)
     given.resize_(50)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.uint8])
+def test_fresh_memory_is_filled_where_torch_is_deterministic(dtype: torch.dtype) -> None:
+    """So that a program that reads it does not differ from run to run by what was there."""
+    torch.use_deterministic_algorithms(True)
+    try:
+        for device in ("cpu", "npu"):
+            fresh = torch.empty(5, dtype=dtype, device=device)
+            grown = torch.full((2,), 1, dtype=dtype, device=device).resize_(4)
+            for made in (fresh.cpu(), grown.cpu()[2:]):
+                largest = None if dtype.is_floating_point else torch.iinfo(dtype).max
+                assert made.isnan().all() if largest is None else (made == largest).all()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert torch.empty(2, dtype=torch.int16, device="npu").shape == (2,)
+
+
+def test_what_does_not_fit_a_tensor_without_elements_is_an_error() -> None:
+    for target, source in (
+        (torch.empty(0, device="npu"), torch.ones(3)),
+        (torch.empty(0, 3, device="npu"), torch.ones(2, 1, device="npu")),
+        (torch.empty(0), torch.ones(3, device="npu")),
+    ):
+        with pytest.raises(RuntimeError, match="must match"):
+            target.copy_(source)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products with a zero whose parts overflow, and places in sorted rows: as CPU torch has them."""
+"""Products with a zero whose parts overflow, places in sorted rows, results in the type of `out`:
+as CPU torch has them."""
 
 from __future__ import annotations
 
@@ -39,6 +40,22 @@ PROGRAMS: dict[str, Callable[[str], Tensor]] = {
     "fractions among integers": lambda d: torch.searchsorted(
         _on(d, [1, 2, 3]), _on(d, [0.5, 2.5, NAN])
     ),
+    **{
+        f"{name} of fp16 in fp32": lambda d, f=name, n=count, s=shape: getattr(torch, f)(
+            _on(d, [30000.0, 30000, 2, 3], torch.half)[:n], 0, out=torch.empty(s, device=d)
+        )
+        for name, count, shape in (
+            ("sum", 4, ()),
+            ("nansum", 4, ()),
+            ("mean", 4, ()),
+            ("prod", 2, ()),
+            ("cumsum", 4, (4,)),
+            ("cumprod", 2, (2,)),
+        )
+    },
+    "sum of fractions in integers": lambda d: torch.sum(
+        _on(d, [1.5, 2.5]), 0, out=torch.empty((), dtype=torch.int64, device=d)
+    ),
     "a boundary that is NaN": lambda d: torch.bucketize(_on(d, [0.5]), _on(d, [0.0, 1.0, NAN])),
 }
 
@@ -47,3 +64,21 @@ PROGRAMS: dict[str, Callable[[str], Tensor]] = {
 def test_as_on_the_cpu(name: str) -> None:
     expected, found = PROGRAMS[name]("cpu"), PROGRAMS[name]("npu").cpu()
     torch.testing.assert_close(found, expected, rtol=1e-6, atol=0, equal_nan=True)
+
+
+def test_places_and_elements_that_a_mask_picks_go_into_their_own_type() -> None:
+    x = torch.tensor([3.7, -1.2], device="npu")
+    with pytest.raises(RuntimeError, match=r"dtype torch\.float32, but got torch\.int32"):
+        torch.masked_select(x, x > 0, out=torch.empty(0, dtype=torch.int32, device="npu"))
+    with pytest.raises(RuntimeError, match=r"dtype torch\.int64, but got torch\.uint8"):
+        torch.nonzero(x, out=torch.empty(0, dtype=torch.uint8, device="npu"))
+
+
+def test_integers_that_fp16_does_not_hold_are_refused() -> None:
+    with pytest.raises(NotImplementedError, match="65504"):
+        torch.randint(0, 100_000, (5,), dtype=torch.half, device="npu")
+
+
+def test_a_generator_is_of_the_device_of_the_op() -> None:
+    with pytest.raises(RuntimeError, match="Expected a 'npu:0' generator device but found 'cpu'"):
+        torch.randn(3, device="npu", generator=torch.Generator("cpu"))

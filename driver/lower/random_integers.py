@@ -26,6 +26,7 @@ _WHOLE = {
 }
 """How many integers from 0 on a type tells apart; random_ without limits draws from them."""
 _MIN = -(1 << 31)
+_LARGEST_HALF = 65504
 
 
 def _integers(b: ProgramBuilder, out: TensorView, low: int, end: int) -> None:
@@ -34,6 +35,8 @@ def _integers(b: ProgramBuilder, out: TensorView, low: int, end: int) -> None:
         raise b.unsupported("range", (low, end), "fewer than 2³² integers of 32 bits")
     if not is_float(out) and not all(_holds(out, number) for number in (low, end - 1)):
         raise b.unsupported("range", (low, end), f"integers that {out.dtype.name} holds")
+    if out.dtype is DType.FP16 and max(-low, end - 1) > _LARGEST_HALF:
+        raise b.unsupported("range", (low, end), f"numbers up to {_LARGEST_HALF} for FP16")
     direct = not is_float(out) and not out.boolean
     whole = out if direct else b.temp(DType.INT32, out.sizes)
     b.vector("random_integer", (words_like(b, out),), whole, low, end - low)

@@ -71,6 +71,8 @@ def dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
         if name is not None:
             return _on_cpu(op, device, args, kwargs, f"{name} is registered for it")
         require_arguments(arrived, args, kwargs)
+        if arrived.as_out:
+            kwargs = _in_the_type_of_out(arrived, args, kwargs)
         if arrived.row is not None:
             return _row_or_formula(arrived, device, args, kwargs)
         return _by_smaller_ops(arrived, args, kwargs)
@@ -82,6 +84,19 @@ def dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
             f"npu: {_call(op, args, kwargs)} does not run on the NPU: {error}"
             + (f"; at {where}" if where else "")
         ) from error
+
+
+def _in_the_type_of_out(
+    arrived: ArrivingOp, args: Sequence[Any], kwargs: dict[str, Any]
+) -> dict[str, Any]:
+    """Asked for in the type of `out`, where no other is; a mean is one of floats only."""
+    out = kwargs[arrived.outs[0]].dtype
+    mean = arrived.name.startswith("aten.mean")
+    if kwargs.get("dtype") is not None or (
+        mean and not (out.is_floating_point and args[0].is_floating_point())
+    ):
+        return kwargs
+    return {**kwargs, "dtype": out}
 
 
 def _on_cpu(
@@ -175,7 +190,14 @@ def _shapes(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any])
         return (ResultShape((), (), torch.bool),)
     counted = COUNTED.get(arrived.row or "")
     if counted is not None:
-        return (counted(*args),)
+        shape = counted(*args)
+        for name in arrived.outs:
+            if kwargs[name].dtype is not shape.dtype:
+                raise RuntimeError(
+                    f"Expected out tensor to have dtype {shape.dtype}, but got "
+                    f"{kwargs[name].dtype} instead"
+                )
+        return (shape,)
     try:
         return result_shapes(arrived, args, kwargs)
     except NotImplementedError as error:
@@ -259,6 +281,8 @@ def _numbers(row: str, device: torch.device) -> Iterator[Any]:
 def _stream(device: torch.device, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RandomStream:
     """What a random op draws: the next stream of the generator given, or of the device's."""
     given = [value for value in (*args, *kwargs.values()) if isinstance(value, torch.Generator)]
+    if given and given[0].device != device:
+        raise RuntimeError(f"Expected a '{device}' generator device but found '{given[0].device}'")
     generator = given[0] if given else torch.npu.default_generators[device.index]  # type: ignore[attr-defined]
     return RandomStream(*_core.next_stream(generator))
 

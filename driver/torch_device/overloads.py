@@ -40,6 +40,8 @@ class ArrivingOp:
     random: bool
     pointwise: bool
     """Whether the results' sizes follow from the arguments' sizes and types alone."""
+    as_out: bool
+    """Whether it computes in the type of `out` where no other is asked for."""
 
 
 @cache
@@ -61,7 +63,11 @@ def arriving(op: Overload) -> ArrivingOp:
         random=torch.Tag.nondeterministic_seeded in op.tags
         or any(a.name == "generator" for a in schema.arguments),
         pointwise=torch.Tag.pointwise in (op if plain is None else plain).tags,
+        as_out=bool(outs) and schema.name.removeprefix("aten::") in _SUMS,
     )
+
+
+_SUMS = ("sum", "nansum", "mean", "prod", "cumsum", "cumprod")
 
 
 @cache

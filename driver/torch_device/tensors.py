@@ -114,6 +114,7 @@ def copy_from(source: Tensor | float, target: Tensor, non_blocking: bool = False
     if not isinstance(source, Tensor):  # tensor.copy_(number)
         return target.fill_(source)
     if not target.numel():
+        source.detach().expand(target.shape)  # what does not fit is an error all the same
         return target
     if source.device == target.device:
         if not op_by_op() and _core.replayed(COPY_ROW, (target, source), {}) is not NotImplemented:

@@ -6,6 +6,8 @@
 #include <ATen/autocast_mode.h>
 #include <ATen/native/DispatchStub.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/ResizeCommon.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/_reshape_alias_cpu_dispatch.h>
 #include <ATen/ops/as_strided_cpu_dispatch.h>
@@ -35,12 +37,27 @@ void check_options(std::optional<at::Layout> layout, std::optional<bool> pin_mem
   TORCH_CHECK(!c10::pinned_memory_or_default(pin_memory), "npu: only CPU tensors can be pinned");
 }
 
+// Whether fresh memory holds NaN, or the largest integer: torch.use_deterministic_algorithms().
+// Integers of types that the NPU does not fill stay as they are.
+bool fills_fresh_memory(at::ScalarType type) {
+  const auto& context = at::globalContext();
+  const bool foreign = type == at::kShort || at::isBarebonesUnsignedType(type);
+  return !foreign && context.deterministicAlgorithms() &&
+         context.deterministicFillUninitializedMemory();
+}
+
+at::Tensor filled(at::Tensor fresh) {
+  if (fills_fresh_memory(fresh.scalar_type())) at::native::fill_empty_deterministic_(fresh);
+  return fresh;
+}
+
 at::Tensor empty(at::IntArrayRef sizes, std::optional<at::ScalarType> dtype,
                  std::optional<at::Layout> layout, std::optional<at::Device> device,
                  std::optional<bool> pin_memory, std::optional<at::MemoryFormat> format) {
   check_options(layout, pin_memory);
   const c10::DeviceGuard guard(chosen(device));
-  return at::detail::empty_generic(sizes, allocator(), kKeys, c10::dtype_or_default(dtype), format);
+  return filled(
+      at::detail::empty_generic(sizes, allocator(), kKeys, c10::dtype_or_default(dtype), format));
 }
 
 at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
@@ -48,8 +65,8 @@ at::Tensor empty_strided(at::IntArrayRef sizes, at::IntArrayRef strides,
                          std::optional<at::Device> device, std::optional<bool> pin_memory) {
   check_options(layout, pin_memory);
   const c10::DeviceGuard guard(chosen(device));
-  return at::detail::empty_strided_generic(sizes, strides, allocator(), kKeys,
-                                           c10::dtype_or_default(dtype));
+  return filled(at::detail::empty_strided_generic(sizes, strides, allocator(), kKeys,
+                                                  c10::dtype_or_default(dtype)));
 }
 
 // Enlarges the storage when the tensor reaches beyond its end.
@@ -73,11 +90,15 @@ at::Tensor watched(const at::Tensor& self, at::Tensor made) {
 const at::Tensor& resize_(const at::Tensor& self, at::IntArrayRef sizes,
                           std::optional<at::MemoryFormat> format) {
   auto* tensor = self.unsafeGetTensorImpl();
+  const auto before = static_cast<int64_t>(self.storage().nbytes());
   if (self.sizes() != sizes) {
     tensor->set_sizes_contiguous(sizes);
     fit_storage(tensor);
   }
   if (format) tensor->empty_tensor_restride(*format);
+  if (fills_fresh_memory(self.scalar_type())) {
+    at::native::fill_resize_deterministic_(self, before);
+  }
   return self;
 }
 
