@@ -82,3 +82,10 @@ def test_integers_that_fp16_does_not_hold_are_refused() -> None:
 def test_a_generator_is_of_the_device_of_the_op() -> None:
     with pytest.raises(RuntimeError, match="Expected a 'npu:0' generator device but found 'cpu'"):
         torch.randn(3, device="npu", generator=torch.Generator("cpu"))
+
+
+@pytest.mark.parametrize("name", ["abs", "ceil", "floor", "trunc", "round", "relu", "trace"])
+def test_ops_of_numbers_take_no_truth_values(name: str) -> None:
+    for device in ("cpu", "npu"):
+        with pytest.raises((NotImplementedError, RuntimeError)):
+            getattr(torch, name)(torch.ones(2, 2, dtype=torch.bool, device=device))

@@ -37,6 +37,7 @@ _NO_TRUTH = (
     *("gcd", "lcm", "mm", "bmm", "addmm", "addbmm", "baddbmm", "mv", "addmv", "dot", "vdot"),
     *("linear", "addcmul", "addcdiv", "bincount", "__lshift__", "__rshift__"),
     *("kthvalue", "median", "nanmedian"),
+    *("abs", "ceil", "floor", "trunc", "round", "relu", "trace"),
     *("bitwise_left_shift", "bitwise_right_shift", "cauchy", "log_normal", "geometric"),
 )
 Holds = Callable[[Sequence[torch.dtype]], bool]
