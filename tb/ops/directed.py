@@ -217,12 +217,20 @@ def _rows(n: int) -> Iterator[_Row]:
             yield _Row(f"cancelling {name}", _mm(n, 20 * n + 1, n, dtype, cancelling_values))
     for name in ("fp16", "bf16"):
         yield _Row(f"wide result {name}", _mm(n + 1, 3 * n, n + 1, DTYPES[name]), DType.FP32)
-    yield from _long_rows(n)
 
 
 def directed_cases(array_size: int, seed: int, numbers: Iterator[int]) -> Iterator[Entry]:
     """All directed cases for an array of this size."""
-    for row in _rows(array_size):
+    yield from _entries(_rows(array_size), seed, numbers)
+
+
+def long_cases(array_size: int, seed: int, numbers: Iterator[int]) -> Iterator[Entry]:
+    """Those of dimensions and strides beyond 16 bits: they take as long as all others."""
+    yield from _entries(_long_rows(array_size), seed, numbers)
+
+
+def _entries(rows: Iterator[_Row], seed: int, numbers: Iterator[int]) -> Iterator[Entry]:
+    for row in rows:
         index = next(numbers)
         yield Entry(index, partial(_build, row, index, seed))
 
