@@ -189,14 +189,13 @@ class DevicePair:
 
         The timing fields of completion records are what a functional model cannot know.
         """
-        pages = {*self._cmodel.dirty_pages(), *(self._rtl.dirty_pages() if self._rtl else ())}
-        stray = self._different(sorted(pages))
-        for page in np.unique(stray & -_PAGE_BYTES):
-            # Alike again: what one op got wrong must not be held against the next.
-            window = self._window(int(page))
-            self._other[window] = self._cmodel.memory[window]
         if self._rtl is None:
+            self._make_alike(self._cmodel.dirty_pages())
             return 0, ()
+        pages = {*self._cmodel.dirty_pages(), *self._rtl.dirty_pages()}
+        stray = self._different(sorted(pages))
+        # What one op got wrong must not be held against the next.
+        self._make_alike(np.unique(stray & -_PAGE_BYTES))
         stray = outside(stray[~self._is_timing(stray)], results)
         return len(pages) * _PAGE_BYTES, tuple(int(at) for at in stray[:_MAX_STRAY])
 
@@ -204,8 +203,15 @@ class DevicePair:
         self, results: list[TensorView], temporaries: Sequence[range]
     ) -> tuple[int, ...]:
         """Addresses that the cmodel changed and that are not its to write; before the RTL runs."""
-        found = self._different(self._cmodel.dirty_pages())
-        for span in (*self._devices[0].own_memory, *temporaries):
+        dense = (range(v.address, v.address + v.extent_bytes) for v in results if v.is_dense)
+        spans = (*self._devices[0].own_memory, *temporaries, *dense)
+        pages = (
+            page
+            for page in self._cmodel.dirty_pages()
+            if not any(one.start <= page and page + _PAGE_BYTES <= one.stop for one in spans)
+        )
+        found = self._different(pages)
+        for span in spans:
             found = found[(found < span.start) | (found >= span.stop)]
         return tuple(int(at) for at in outside(found, results)[:_MAX_STRAY])
 
@@ -219,6 +225,12 @@ class DevicePair:
             if len(differing):
                 found.append(differing.astype(np.int64) + page)
         return np.concatenate(found)
+
+    def _make_alike(self, pages: Iterable[int]) -> None:
+        """The other memory takes these pages of the cmodel's."""
+        for page in pages:
+            window = self._window(int(page))
+            self._other[window] = self._cmodel.memory[window]
 
     def _window(self, page: int) -> slice:
         return slice(page - self._base, page - self._base + _PAGE_BYTES)
