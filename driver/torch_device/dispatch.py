@@ -281,7 +281,7 @@ def _numbers(row: str, device: torch.device) -> Iterator[Any]:
 def _stream(device: torch.device, args: Sequence[Any], kwargs: Mapping[str, Any]) -> RandomStream:
     """What a random op draws: the next stream of the generator given, or of the device's."""
     given = [value for value in (*args, *kwargs.values()) if isinstance(value, torch.Generator)]
-    if given and given[0].device != device:
+    if given and given[0].device.type == device.type and given[0].device != device:
         raise RuntimeError(f"Expected a '{device}' generator device but found '{given[0].device}'")
     generator = given[0] if given else torch.npu.default_generators[device.index]  # type: ignore[attr-defined]
     return RandomStream(*_core.next_stream(generator))
