@@ -130,21 +130,13 @@ def torch_answers(call: OpCall) -> tuple[Result, ...]:
     """
     types = {x.dtype for x in call.tensors() if x.is_floating_point()}
     if base_name(call.op) not in _GRADIENTS_OF_NORMS or len(types) == 1:
-        return _wanted(call, _run(call, lambda value: value))
+        return _run(call, lambda value: value)
     x, weight = call["input"], call["weight"]
     made = _run(call, _as_fp32)
     own = (x, *[x if weight is None else weight] * 2)
     return tuple(
         None if found is None else found.to(of.dtype) for found, of in zip(made, own, strict=False)
     )
-
-
-def _wanted(call: OpCall, found: tuple[Result, ...]) -> tuple[Result, ...]:
-    """Without the gradients that the call does not ask for; torch may return a tensor for one."""
-    mask = call.arguments.get("output_mask")
-    if mask is None:
-        return found
-    return tuple(result if asked else None for result, asked in zip(found, mask, strict=True))
 
 
 def _as_fp32(value: Any) -> Any:
@@ -211,6 +203,9 @@ def _run(call: OpCall, prepare: Callable[[Any], Any]) -> tuple[Result, ...]:
     with full_precision(), torch.no_grad():
         made = _on_cpu(call.overload)(*positional, **named)
     outputs = [*(made if isinstance(made, tuple | list) else (made,))]
+    if "output_mask" in arguments:  # torch may return a tensor for a gradient that is not asked for
+        asked = arguments["output_mask"]
+        outputs = [x if wanted else None for x, wanted in zip(outputs, asked, strict=True)]
     outputs = [*outputs[: len(outputs) if schema.returns else 0], *(arguments[n] for n in left)]
     return tuple(_result(call, item) for item in outputs)
 

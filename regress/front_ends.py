@@ -15,7 +15,6 @@ from pathlib import Path
 
 import pyslang
 
-from driver.config import CONFIG_FILE, load_config
 from driver.errors import InfrastructureError
 from regress.paths import ROOT
 
@@ -26,26 +25,23 @@ Parameters = Mapping[str, int]
 """Of npu_top, by name; others have their defaults."""
 _LANES = {8: 4, 16: 16, 32: 8}
 """Lanes of the vector engine by array size, so that every number is seen."""
-_DEEPEST = {"FmaLatency": 8, "AccTiles": 128, "RowTiles": 16, "WeightSlots": 32}
+_BUFFERS = ("FmaLatency", "AccTiles", "RowTiles", "WeightSlots")
 
 
-def _sizes_of(config: str) -> Parameters:
-    """All parameters of a configuration but its memory's."""
-    given = load_config(CONFIG_FILE, config).rtl_parameters()
-    return {name: value for name, value in given.items() if not name.startswith("Mem")}
+def _size(side: int, bits: int, *buffers: int) -> Parameters:
+    """`buffers`: the first of _BUFFERS."""
+    given = {"ArraySize": side, "BusBits": bits, "VectorLanes": _LANES[side]}
+    return given | dict(zip(_BUFFERS, buffers, strict=False))
 
 
 SHAPES: Mapping[str, Parameters] = {
     **{
-        f"{side}x{side}, {bits} bit": {
-            "ArraySize": side,
-            "BusBits": bits,
-            "VectorLanes": _LANES[side],
-        }
+        f"{side}x{side}, {bits} bit": _size(side, bits)
         for side, bits in product((8, 16, 32), (128, 256, 512))
     },
-    **{f"of {name}": _sizes_of(name) for name in ("tight", "sparse")},
-    "of the deepest buffers": {"ArraySize": 32, "BusBits": 512, **_DEEPEST},
+    "of the least buffers": _size(8, 512, 1, 1, 1, 2),
+    "of few buffers": _size(32, 128, 8, 2, 2, 3),
+    "of the deepest buffers": _size(32, 512, 8, 128, 16, 32),
 }
 """Every array and bus that is offered; the least and the most of what lies between them."""
 _VERILATOR_FLAGS = ("--lint-only", "-Wall", "--quiet", "--no-timing", "--top-module", TOP)

@@ -34,6 +34,12 @@ PROGRAMS: dict[str, Callable[[str], Tensor]] = {
         for right in (False, True)
     },
     "a number that wraps": lambda d: torch.searchsorted(_on(d, [1, 2, 127], torch.int8), 300),
+    **{
+        f"{number} among all of int8": lambda d, n=number: torch.searchsorted(
+            _on(d, [-128, 0, 127], torch.int8), n
+        )
+        for number in (127.0, 126.5, 127.5, -128.0, -128.5)
+    },
     "edges that are NaN": lambda d: torch.searchsorted(
         _on(d, [0.0, 1.0, 2.0, NAN]), _on(d, [0.5, 1.5, NAN, 3.0])
     ),

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from math import ceil, floor, prod
 
-from driver.isa import DTYPE_BYTES, DType
+from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.compare import TABLE as RELATIONS
 from driver.lower.convert import constant, convert, is_float
 from driver.lower.index import as_indices, in_line
 from driver.lower.reduce import reduce
 from driver.lower.registry import LoweringTable, Scalar
-from driver.lower.words import wrapped
+from driver.lower.words import integer_range, wrapped
 from driver.runtime.views import TensorView, broadcast
 
 TABLE = LoweringTable()
@@ -74,12 +74,6 @@ def _searched(
     convert(b, below, out)
 
 
-def _range_of(dtype: DType) -> tuple[int, int]:
-    """The least and the largest number of an integer type."""
-    half = 1 << (8 * DTYPE_BYTES[dtype] - 1)
-    return (0, 2 * half - 1) if dtype is DType.UINT8 else (-half, half - 1)
-
-
 def _side(b: ProgramBuilder, right: bool, side: str | None, sorter: TensorView | None) -> bool:
     if sorter is not None:
         raise b.unsupported("sorter", sorter.sizes, "none")
@@ -115,20 +109,17 @@ def searchsorted_scalar(
     sorter: TensorView | None = None,
 ) -> None:
     """Where a number belongs in sorted ones"""
-    behind = _side(b, right, side, sorter)
-    if isinstance(self, int) and not is_float(sorted_sequence):
-        self = wrapped(self, sorted_sequence.dtype)
-    elif not is_float(sorted_sequence):
-        least, most = _range_of(sorted_sequence.dtype)
-        if not self <= most:  # NaN, too
-            b.fill(out, sorted_sequence.sizes[-1])
+    behind, dtype = _side(b, right, side, sorter), sorted_sequence.dtype
+    if not is_float(sorted_sequence):
+        held = integer_range(dtype)
+        if isinstance(self, int):
+            self = wrapped(self, dtype)
+        elif held[0] <= self <= held[-1]:
+            self = floor(self) if behind else ceil(self)
+        else:  # before or behind all numbers of the type; a NaN is behind
+            b.fill(out, 0 if self < held[0] else sorted_sequence.sizes[-1])
             return
-        self = least - 1 if self < least else floor(self) if behind else ceil(self)
-        if self < least:
-            b.fill(out, 0)
-            return
-    value = constant(b, self, sorted_sequence.dtype)
-    _searched(b, out, sorted_sequence, value, behind)
+    _searched(b, out, sorted_sequence, constant(b, self, dtype), behind)
 
 
 @TABLE.op("bucketize.Tensor")

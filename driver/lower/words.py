@@ -66,11 +66,17 @@ def word(value: float) -> int:
     return int(struct.unpack("<I", struct.pack("<f", fp32(value)))[0])
 
 
+def integer_range(dtype: DType) -> range:
+    """The numbers of an integer type."""
+    count = 1 << 8 * DTYPE_BYTES[dtype]
+    least = 0 if dtype is DType.UINT8 else -(count // 2)
+    return range(least, least + count)
+
+
 def wrapped(value: int, dtype: DType) -> int:
     """The number of an integer type that `value` is modulo the type's range."""
-    width = 8 * DTYPE_BYTES[dtype]
-    low = 0 if dtype is DType.UINT8 else -(1 << width - 1)
-    return (value - low) % (1 << width) + low
+    held = integer_range(dtype)
+    return (value - held.start) % (held.stop - held.start) + held.start
 
 
 def element(value: float, dtype: DType) -> int:

@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.multiprocessing.reductions import reduce_tensor
 
-_Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 _Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
@@ -26,13 +26,19 @@ def _reduce(tensor: torch.Tensor) -> _Reduced:
         return reduced
     if isinstance(tensor, torch.nn.Parameter):
         return torch.nn.Parameter, (tensor.data, tensor.requires_grad)
-    elements = tensor.detach().cpu().resolve_conj().resolve_neg().reshape(-1)
+    from driver.torch_device.tensors import host_bytes  # noqa: PLC0415 (the op table)
+
+    elements = host_bytes(tensor.detach().cpu().resolve_conj().resolve_neg())
     place = (tensor.dtype, tuple(tensor.shape), str(tensor.device))
-    return _rebuild, (elements.view(torch.uint8).numpy(), *place, tensor.requires_grad)
+    return _rebuild, (elements, *place, tensor.requires_grad)
 
 
 def _rebuild(
-    elements: _Bytes, dtype: torch.dtype, shape: tuple[int, ...], device: str, requires_grad: bool
+    elements: NDArray[np.uint8],
+    dtype: torch.dtype,
+    shape: tuple[int, ...],
+    device: str,
+    requires_grad: bool,
 ) -> torch.Tensor:
     made = torch.from_numpy(elements.copy()).view(dtype).reshape(shape)
     return made.to(device).requires_grad_(requires_grad)

@@ -36,11 +36,16 @@ class Cost:
     bound_by: BoundBy | None
 
 
+def macs_of(packet: Packet) -> int:
+    """Multiply-adds of a command."""
+    return prod(packet.params[:4]) if packet.opcode == Opcode.MATMUL else 0
+
+
 def cost_of(
     packets: Sequence[Packet], records: Sequence[CompletionRecord] | None, config: HwConfig
 ) -> Cost:
     """The cost of these packets; `records` of the RTL."""
-    macs = sum(prod(packet.params[:4]) for packet in packets if packet.opcode == Opcode.MATMUL)
+    macs = sum(map(macs_of, packets))
     if records is None:
         return Cost(len(packets), macs or None, None, None, None, None)
     busy = sum(record.cycles for record in records if record.opcode == Opcode.MATMUL)

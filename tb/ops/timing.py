@@ -9,10 +9,10 @@ for the RTL in tests of the bench: that the RTL's have one is held by TEST=bus, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 
 from driver.config import HwConfig
 from driver.isa import CompletionRecord, Opcode, Packet
+from tb.ops.cost import macs_of
 
 
 def impossible(
@@ -43,7 +43,7 @@ def _impossible(packet: Packet, record: CompletionRecord, peak: int) -> str | No
     spent = record.active_cycles + record.operand_stall + record.result_stall
     if spent > took:
         return f"active or stalled in {spent} of {took} cycles"
-    macs = prod(packet.params[:4]) if packet.opcode == Opcode.MATMUL else 0
+    macs = macs_of(packet)
     if macs > took * peak:
         return f"{macs} multiply-adds in {took} cycles of at most {peak}"
     return None

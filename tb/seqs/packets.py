@@ -136,6 +136,13 @@ def fill(arena: Arena, longest: int) -> Packet:
     )
 
 
+def fill_words(arena: Arena, count: int) -> Packet:
+    """A FILL of so many words, of a random number."""
+    dst, value = arena.place(4 * count, 4), arena.rng.getrandbits(32)
+    flags = flag_word(DType.FP32, DType.INT32)
+    return Packet(Opcode.FILL, flags, dst=dst, params=(count, value))
+
+
 def sync(arena: Arena, longest: int) -> Packet:
     """A SYNC somewhere."""
     return Packet(

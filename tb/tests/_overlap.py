@@ -29,6 +29,7 @@ from tb.seqs.failing import FailingStream, failing_stream
 from tb.seqs.faults import FAULTS, INDEX_FAULTS
 from tb.seqs.meeting import meetings
 from tb.seqs.mixed import mixed
+from tb.seqs.packets import fill_words
 from tb.tests._resets import LoadsRefusedLate, ProgramsForgotten, Resets, ResetStreams
 from tb.tests._turns import Turns
 
@@ -246,18 +247,13 @@ class SyncsOfBothQueues(BusTest):
         for waiting, other in permutations((Way.RING, Way.SECOND_RING)):
             for distance in range(_DISTANCES):
                 first, second = self._sync(), self._sync()
-                await self.command([self._fill(1), first], waiting)
+                await self.command([fill_words(self.arena, 1), first], waiting)
                 await self.irq_after(distance)
                 await self.command([second], other)
                 await self._causes()
                 await self.settle()
             for delay in _TAKEN:
                 await self._fails(delay, waiting, other)
-
-    def _fill(self, count: int) -> Packet:
-        dst, value = self.arena.place(4 * count, 4), self.rng.getrandbits(32)
-        flags = flag_word(DType.FP32, DType.INT32)
-        return Packet(Opcode.FILL, flags, dst=dst, params=(count, value))
 
     def _sync(self) -> Packet:
         flags = self.rng.choice((0, FLAGS["IRQ"].mask))
@@ -281,7 +277,7 @@ class SyncsOfBothQueues(BusTest):
             Opcode.COPY, flag_word(DType.INT8, DType.INT8), line, dst=dst, params=(_LINE,)
         )
         self.refuse([FaultRange(line, line + _LINE, on_read=False)])
-        await self.command([self._fill(_LONG_FILL), sync], waiting)
+        await self.command([fill_words(self.arena, _LONG_FILL), sync], waiting)
         await self.irq_after(delay)  # of two queues, what is taken first goes first
         await self.command([copy], other)
         await self.settle()

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
-from driver.isa import COMPLETION_BYTES, PACKET_BYTES, DType, Opcode, Packet, csr, flag_word
+from driver.isa import COMPLETION_BYTES, PACKET_BYTES, csr
 from tb.env.base_test import BusTest
 from tb.env.verdict import expect
+from tb.seqs.packets import fill_words
 
 _SIZES = (1, 2, 5, 16, 31)
 """log2 of the entries. More than 16 count as 16."""
@@ -52,7 +53,7 @@ class RingSizes(BusTest):
         while left:
             count = min(left, slots - 1)
             for _ in range(count):
-                packet = self._fill()
+                packet = fill_words(self.arena, 1)
                 address = ring_base + tail % slots * PACKET_BYTES
                 self.arena.contents.append((address, packet.pack()))
                 tail = (tail + 1) % slots
@@ -65,8 +66,3 @@ class RingSizes(BusTest):
         last = (await self.read(queue.completed) - 1) % kept
         record = self.memory.read(records_base + last * COMPLETION_BYTES, COMPLETION_BYTES)
         self.found.compare_bytes("records", records_base + last * COMPLETION_BYTES, record)
-
-    def _fill(self) -> Packet:
-        dst, value = self.arena.place(4, 4), self.rng.getrandbits(32)
-        flags = flag_word(DType.FP32, DType.INT32)
-        return Packet(Opcode.FILL, flags, dst=dst, params=(1, value))
