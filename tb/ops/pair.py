@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -131,17 +130,15 @@ class DevicePair:
         packets, results = here.packets, here.results
         written = [view for view in results if view is not None]
         self._clear()
-        model, *others = (
-            partial(self._submit, device, backend, packets, results)
-            for device, backend in zip(self._devices, self._backends, strict=True)
-        )
-        devices = [model()]
+        cmodel = self._submit(self._devices[0], self._cmodel, packets, results)
         overwritten = self._overwritten(written, here.temporaries)
-        devices += [run() for run in others]
+        rtl = None
+        if self._rtl is not None:
+            rtl = self._submit(self._devices[1], self._rtl, packets, results)
         compared, stray = self._compare(written)
         return PairResult(
-            cmodel=devices[0],
-            rtl=devices[1] if self._rtl is not None else None,
+            cmodel=cmodel,
+            rtl=rtl,
             results=results,
             packets=packets,
             bytes_compared=compared,
