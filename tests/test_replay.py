@@ -125,10 +125,11 @@ def test_an_op_that_did_not_fail_is_refused(night: tuple[Store, StoredJob]) -> N
 def test_a_damaged_result_is_named(night: tuple[Store, StoredJob]) -> None:
     store, job = night
     file, text = job.folder / "result.json", (job.folder / "result.json").read_text()
+    failed = job.failing[0].index  # read before the file is damaged, and kept for the other tests
     file.write_text(text[:200])
     try:
         with pytest.raises(InputError, match=r"result.json: file: got missing or unreadable"):
-            replay_job(load_job(store, job.attempt.id), silent, job.failing[0].index)
+            replay_job(load_job(store, job.attempt.id), silent, failed)
     finally:
         file.write_text(text)
 
