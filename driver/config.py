@@ -105,6 +105,8 @@ class Dram(Frozen):
     """Timing of the simulated DRAM."""
 
     latency_cycles: Annotated[int, Field(ge=1, le=4096)]
+    single_port: bool = False
+    """Whether it serves one burst at a time, a read or a write; needs `whole_writes`."""
 
 
 class Timeouts(Frozen):
@@ -139,6 +141,8 @@ class HwConfig(Frozen):
     row_tiles: Annotated[int, Field(ge=1, le=16)]
     weight_slots: Annotated[int, Field(ge=2, le=32)]
     vector_lanes: Literal[4, 8, 16]
+    whole_writes: bool = False
+    """Whether a write is asked for only when all data of its burst is there."""
     memory: MemoryMap
     registers: Region
     dram: Dram
@@ -159,9 +163,14 @@ class HwConfig(Frozen):
             "RowTiles": self.row_tiles,
             "WeightSlots": self.weight_slots,
             "VectorLanes": self.vector_lanes,
+            "WholeWrites": int(self.whole_writes),
             "MemBase": self.memory.base,
             "MemLimit": self.memory.limit,
         }
+
+    def bench_parameters(self) -> dict[str, int]:
+        """Parameter of the bench around npu_top → value."""
+        return {"DramSinglePort": int(self.dram.single_port)}
 
     @model_validator(mode="after")
     def _consistent(self) -> HwConfig:
@@ -170,6 +179,8 @@ class HwConfig(Frozen):
                 refuse(field, getattr(self, field), "a power of two")
         if self.row_tiles > self.acc_tiles:
             refuse("row_tiles", self.row_tiles, f"at most acc_tiles, {self.acc_tiles}")
+        if self.dram.single_port and not self.whole_writes:
+            refuse("whole_writes", "false", "true beside dram.single_port, or long copies hang")
         if self.registers.base < self.memory.limit and self.memory.base < self.registers.limit:
             memory = f"{self.memory.base:#x} to {self.memory.limit - 1:#x}"
             refuse("registers.base", f"{self.registers.base:#x}", f"none of the memory, {memory}")

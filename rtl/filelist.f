@@ -27,6 +27,7 @@ mem/npu_host_read.sv
 mem/npu_host_write.sv
 mem/npu_read_path.sv
 mem/npu_write_path.sv
+mem/npu_write_store.sv
 mem/npu_mem_ctrl.sv
 // move engine
 move/npu_move_align.sv

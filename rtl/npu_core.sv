@@ -15,6 +15,7 @@ module npu_core
   parameter int unsigned RowTiles    = 8,
   parameter int unsigned WeightSlots = 16,
   parameter int unsigned VectorLanes = 16,
+  parameter bit          WholeWrites = 1'b0,
   parameter logic [63:0] MemBase     = 64'h0000_0000,
   parameter logic [63:0] MemLimit    = 64'h2000_0000,
   localparam int unsigned StrbW      = BusBits / 8
@@ -152,7 +153,7 @@ module npu_core
 
   npu_mem_ctrl #(
     .BusBits(BusBits), .NumReadClients(Readers), .NumWriteClients(Writers), .MemBase(MemBase),
-    .MemLimit(MemLimit), .CriticalReader(Matrix)
+    .MemLimit(MemLimit), .CriticalReader(Matrix), .WholeWrites(WholeWrites)
   ) u_mem_ctrl (
     .clk_i, .rst_ni,
     .rd_req_i(rd_req), .rd_rsp_o(rd_rsp), .rd_data_o(rd_data),

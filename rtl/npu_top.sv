@@ -5,9 +5,10 @@
 /// the device sees them. m_axi: the DRAM. irq: level, high while an enabled cause is pending.
 ///
 /// What m_axi is connected to must serve reads and writes independently of each other: engines ask
-/// for a write when its first data is here, and may need further reads for the rest of it. A write
-/// response must come from where every other manager reads, for completion records and interrupts
-/// follow it.
+/// for a write when its first data is here, and may need further reads for the rest of it. One that
+/// serves a burst at a time takes WholeWrites: a write is asked for when all its data is here. A
+/// write response must come from where every other manager reads, for completion records and
+/// interrupts follow it.
 module npu_top
   import npu_mem_pkg::*;
   import npu_ctrl_pkg::*;
@@ -19,6 +20,7 @@ module npu_top
   parameter int unsigned RowTiles    = 8,               // row tiles of a block
   parameter int unsigned WeightSlots = 16,              // weight tiles waiting in the array
   parameter int unsigned VectorLanes = 16,              // 4, 8, 16: of the vector engine
+  parameter bit          WholeWrites = 1'b0,            // for a memory of one port, see above
   parameter logic [63:0] MemBase     = 64'h0000_0000,   // device memory: first byte
   parameter logic [63:0] MemLimit    = 64'h2000_0000,   // and the first byte beyond
   localparam int unsigned StrbW      = BusBits / 8
@@ -209,8 +211,8 @@ module npu_top
 
   npu_core #(
     .ArraySize(ArraySize), .BusBits(BusBits), .FmaLatency(FmaLatency), .AccTiles(AccTiles),
-    .RowTiles(RowTiles), .WeightSlots(WeightSlots), .VectorLanes(VectorLanes), .MemBase(MemBase),
-    .MemLimit(MemLimit)
+    .RowTiles(RowTiles), .WeightSlots(WeightSlots), .VectorLanes(VectorLanes),
+    .WholeWrites(WholeWrites), .MemBase(MemBase), .MemLimit(MemLimit)
   ) u_core (
     .clk_i(clk),
     .rst_ni(rst_n),

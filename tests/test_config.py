@@ -56,6 +56,7 @@ def test_the_projects_configurations_have_the_promised_sizes() -> None:
         "near": (8, 128, 4),
         "tight": (8, 512, 1),
         "sparse": (32, 128, 8),
+        "single_port": (8, 128, 4),
     }
     regions = configs["default"].memory.regions
     assert (regions.weights.base, regions.weights.size_bytes) == (0, 256 << 20)
@@ -74,6 +75,7 @@ def test_rtl_parameters_follow_from_the_configuration(tmp_path: Path) -> None:
         "RowTiles": 8,
         "WeightSlots": 16,
         "VectorLanes": 16,
+        "WholeWrites": 0,
         "MemBase": 0,
         "MemLimit": 0x2000,
     }
@@ -118,6 +120,13 @@ MISTAKES = [
     ("acc_tiles: 32", "acc_tiles: 4", "common.row_tiles", "got 8, expected at most acc_tiles, 4"),
     ("row_tiles: 8", "row_tiles: 6", "common.row_tiles", "got 6, expected a power of two"),
     ("latency_cycles: 100", "latency_cycles: -1", "common.dram.latency_cycles", "got -1"),
+    ("100\n", "100\n    single_port: 1\n", "common.dram.single_port", "a valid boolean"),
+    (
+        "latency_cycles: 100",
+        "latency_cycles: 100\n    single_port: true",
+        "configs.one.whole_writes",
+        "got false, expected true beside dram.single_port",
+    ),
     ("wait_s: 1.5", "wait_s: 0", "common.timeouts.wait_s", "greater than 0"),
     ("wait_s: 1.5", "wait_s: .inf", "common.timeouts.wait_s", "got '.inf'"),
     ("wait_s: 1.5", "wait_s: 1e999", "common.timeouts.wait_s", "got inf"),

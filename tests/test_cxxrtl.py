@@ -12,7 +12,7 @@ import pytest
 
 from driver.backend.rtl import RtlBackend
 from driver.config import CONFIG_FILE, load_config
-from driver.errors import InfrastructureError
+from driver.errors import InfrastructureError, InputError
 from golden.backend import CmodelBackend
 from tb.cxxrtl.build import build_cxxrtl, compile_model, own_flags
 from tb.cxxrtl.split import split
@@ -97,6 +97,11 @@ def differing(binary: Path) -> int:
     assert result.rtl is not None
     pairs = zip(result.rtl.bits, result.cmodel.bits, strict=True)
     return sum(int(np.count_nonzero(x != y)) for x, y in pairs if x is not None and y is not None)
+
+
+def test_a_dram_of_one_port_is_refused() -> None:
+    with pytest.raises(InputError, match=r"single_port: dram\.single_port: got True"):
+        build_cxxrtl(load_config(CONFIG_FILE, "single_port"))
 
 
 @pytest.mark.second_simulator

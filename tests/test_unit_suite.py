@@ -134,7 +134,10 @@ def test_a_check_that_does_not_exist_is_bad_input(tmp_path: Path) -> None:
     ("mutant", "benches"),
     [
         ("request-dropped", ["gather"]),  # npu_gather.sv
-        ("host-read-room", ["mem", "gather", "matrix", "vector"]),  # npu_host_read.sv
+        (
+            "host-read-room",
+            ["mem", "gather", "matrix", "vector", "single_port"],
+        ),  # npu_host_read.sv
     ],
 )
 def test_a_mutant_of_the_npu_is_in_the_benches_that_have_its_file(

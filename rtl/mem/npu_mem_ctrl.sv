@@ -24,6 +24,8 @@ module npu_mem_ctrl
   parameter int unsigned MaxReadBeats    = 1024,
   /// Client beside whose reads the others have few beats in flight, see npu_read_path.
   parameter int unsigned CriticalReader  = 0,
+  /// Whether a write is asked for only when all its data is here, see npu_write_store.
+  parameter bit          WholeWrites     = 1'b0,
   localparam int unsigned StrbW          = BusBits / 8
 ) (
   input  logic                                            clk_i,
@@ -63,6 +65,10 @@ module npu_mem_ctrl
   logic [StrbW-1:0]         hw_strb;
   logic [HOST_ID_WIDTH-1:0] beat_id, hw_ack_id;
   resp_e                    beat_resp, hw_ack_resp;
+  logic                     aw_valid, aw_ready, w_valid, w_ready, w_last;
+  axi_addr_t                aw;
+  logic [BusBits-1:0]       w_data;
+  logic [StrbW-1:0]         w_strb;
 
   npu_host_read #(.BusBits(BusBits), .MemBase(MemBase), .MemLimit(MemLimit)) u_host_read (
     .clk_i, .rst_ni,
@@ -108,12 +114,33 @@ module npu_mem_ctrl
     .host_data_valid_i(hw_data_valid), .host_data_ready_o(hw_data_ready),
     .host_data_i(hw_data), .host_strb_i(hw_strb),
     .host_ack_valid_o(hw_ack_valid), .host_ack_id_o(hw_ack_id), .host_ack_resp_o(hw_ack_resp),
-    .aw_valid_o(axi_req_o.aw_valid), .aw_ready_i(axi_rsp_i.aw_ready), .aw_o(axi_req_o.aw),
-    .w_valid_o(axi_req_o.w_valid), .w_ready_i(axi_rsp_i.w_ready), .w_data_o(axi_w_data_o),
-    .w_strb_o(axi_w_strb_o), .w_last_o(axi_req_o.w_last),
+    .aw_valid_o(aw_valid), .aw_ready_i(aw_ready), .aw_o(aw),
+    .w_valid_o(w_valid), .w_ready_i(w_ready), .w_data_o(w_data), .w_strb_o(w_strb),
+    .w_last_o(w_last),
     .b_valid_i(axi_rsp_i.b_valid), .b_ready_o(axi_req_o.b_ready), .b_id_i(axi_rsp_i.b_id),
     .b_resp_i(axi_rsp_i.b_resp)
   );
+
+  if (WholeWrites) begin : gen_store
+    npu_write_store #(.BusBits(BusBits)) u_store (
+      .clk_i, .rst_ni,
+      .aw_valid_i(aw_valid), .aw_ready_o(aw_ready), .aw_i(aw),
+      .w_valid_i(w_valid), .w_ready_o(w_ready), .w_data_i(w_data), .w_strb_i(w_strb),
+      .w_last_i(w_last),
+      .aw_valid_o(axi_req_o.aw_valid), .aw_ready_i(axi_rsp_i.aw_ready), .aw_o(axi_req_o.aw),
+      .w_valid_o(axi_req_o.w_valid), .w_ready_i(axi_rsp_i.w_ready), .w_data_o(axi_w_data_o),
+      .w_strb_o(axi_w_strb_o), .w_last_o(axi_req_o.w_last)
+    );
+  end else begin : gen_direct
+    assign axi_req_o.aw_valid = aw_valid;
+    assign axi_req_o.aw       = aw;
+    assign aw_ready           = axi_rsp_i.aw_ready;
+    assign axi_req_o.w_valid  = w_valid;
+    assign axi_req_o.w_last   = w_last;
+    assign axi_w_data_o       = w_data;
+    assign axi_w_strb_o       = w_strb;
+    assign w_ready            = axi_rsp_i.w_ready;
+  end
 
   assign rd_beat_o = axi_rsp_i.r_valid && axi_req_o.r_ready;
   assign wr_beat_o = axi_req_o.w_valid && axi_rsp_i.w_ready;

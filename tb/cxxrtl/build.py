@@ -18,7 +18,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from driver.config import HwConfig
-from driver.errors import InfrastructureError
+from driver.errors import InfrastructureError, InputError
 from tb.cxxrtl.split import split
 from tb.netlist.clock_gates import ungated
 from tb.netlist.elaborate import CLOCK, DESIGN, Elaboration, elaboration
@@ -55,9 +55,12 @@ def build_cxxrtl(
 ) -> BuiltModel:
     """The simulator, built now unless it exists.
 
-    InputError: sources that do not elaborate. InfrastructureError: no Yosys, no compiler, generated
-    code that is not of the known form, another builder that never ends.
+    InputError: sources that do not elaborate, a DRAM of one port. InfrastructureError: no Yosys, no
+    compiler, generated code that is not of the known form, another builder that never ends.
     """
+    if config.dram.single_port:
+        expected = f"false: the DRAM of {SECOND_SIMULATOR} serves reads and writes at once"
+        raise InputError(config.name, "dram.single_port", True, expected)
     read = elaboration(config, filelist)
     compiler = find_compiler()
     key = _key(read, compiler)

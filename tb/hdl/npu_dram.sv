@@ -7,6 +7,8 @@
 /// the cycle they are accepted, read beats leave it in the cycle before they are offered, so a read
 /// issued after a write's response sees the write. Writes are posted, as memory controllers do: the
 /// answer is offered WriteLatency cycles after the last beat, whatever the latency of reads.
+/// With SinglePort it serves one burst at a time, a read to its last beat or a write to its answer,
+/// and where both are offered one in turn.
 ///
 /// Odd input: an address outside the window is answered DECERR, one in a poisoned range SLVERR or
 /// DECERR as the range says; an unwritten byte reads as zero. `stall_i` is the chance out of 256
@@ -21,7 +23,8 @@ module npu_dram #(
   parameter int unsigned ReadDepth = 256,
   parameter int unsigned WriteDepth = 64,
   parameter int unsigned WriteLatency = 8,
-  parameter int unsigned PauseCycles = 512
+  parameter int unsigned PauseCycles = 512,
+  parameter bit          SinglePort = 1'b0
 ) (
   input  logic                 clk_i,
   input  logic                 rst_ni,
@@ -147,6 +150,9 @@ module npu_dram #(
   assign hold_w  = held(rand_q, 17, stall_i, pause_q == 4'd3);
   assign hold_b  = held(rand_q, 24, stall_i, pause_q == 4'd4);
 
+  // Whether the port is free for a read, and for a write.
+  logic free_ar, free_aw;
+
   // Reads
   burst_t            ar_mem_q [ReadDepth];
   burst_t            ar_head, ar_new;
@@ -160,7 +166,7 @@ module npu_dram #(
   assign ar_head  = ar_mem_q[ar_rd_q[RPtrW-1:0]];
   assign ar_new   = '{id: arid, addr: araddr, len: arlen, size: arsize, burst: arburst,
                       due: now_q + 32'(latency_i) - 32'd1};
-  assign arready  = !ar_full && !hold_ar;
+  assign arready  = !ar_full && !hold_ar && free_ar;
   assign r_addr   = (r_beat_q == '0) ? ar_head.addr : r_addr_q;
   assign r_load   = !ar_empty && !hold_r && (!rvalid || rready)
                     && ($signed(now_q - ar_head.due) >= 0);
@@ -213,7 +219,7 @@ module npu_dram #(
   assign aw_head  = aw_mem_q[aw_rd_q[WPtrW-1:0]];
   assign b_head   = b_mem_q[b_rd_q[WPtrW-1:0]];
   assign aw_new   = '{id: awid, addr: awaddr, len: awlen, size: awsize, burst: awburst, due: now_q};
-  assign awready  = !aw_full && !hold_aw;
+  assign awready  = !aw_full && !hold_aw && free_aw;
   assign wready   = !aw_empty && !b_full && !hold_w;
   assign w_addr   = (w_beat_q == '0) ? aw_head.addr : w_addr_q;
   assign b_load   = (b_wr_q != b_rd_q) && !hold_b && (!bvalid || bready)
@@ -259,6 +265,30 @@ module npu_dram #(
         bvalid <= 1'b0;
       end
     end
+  end
+
+  if (SinglePort) begin : gen_single_port
+    logic busy_q, write_turn_q, took, ended;
+
+    assign took    = (arvalid && arready) || (awvalid && awready);
+    assign ended   = (rvalid && rready && rlast) || (bvalid && bready);
+    assign free_ar = !busy_q && !(awvalid && write_turn_q);
+    assign free_aw = !busy_q && !(arvalid && !write_turn_q);
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        busy_q       <= 1'b0;
+        write_turn_q <= 1'b0;
+      end else if (took) begin
+        busy_q       <= 1'b1;
+        write_turn_q <= !write_turn_q;
+      end else if (ended) begin
+        busy_q <= 1'b0;
+      end
+    end
+  end else begin : gen_two_ports
+    assign free_ar = 1'b1;
+    assign free_aw = 1'b1;
   end
 
   // Immediate: a concurrent assertion would sample the whole queue of addresses in every cycle.

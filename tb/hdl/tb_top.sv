@@ -19,8 +19,10 @@ module tb_top #(
   parameter int unsigned RowTiles = 4,
   parameter int unsigned WeightSlots = 2,
   parameter int unsigned VectorLanes = 4,
+  parameter bit WholeWrites = 1'b0,
   parameter logic [63:0] MemBase = 64'h0,
-  parameter logic [63:0] MemLimit = 64'h2000_0000
+  parameter logic [63:0] MemLimit = 64'h2000_0000,
+  parameter bit DramSinglePort = 1'b0
 ) (
   input  logic                 clk,
   input  logic                 changed,
@@ -243,8 +245,8 @@ module tb_top #(
     .RowTiles    (RowTiles),
     .WeightSlots (WeightSlots),
     .VectorLanes (VectorLanes),
-    .MemBase     (MemBase),
-    .MemLimit    (MemLimit)
+    .WholeWrites (WholeWrites),
+    .MemBase     (MemBase), .MemLimit(MemLimit)
   ) u_npu (
     .clk, .rst_n(reset_n), .irq,
     .s_axil_awaddr(pins.s_axil_awaddr), .s_axil_awprot(pins.s_axil_awprot),
@@ -359,9 +361,7 @@ module tb_top #(
   assign ext_axi_arvalid  = m_axi_arvalid && !shared;
   assign ext_axi_rready   = shared ? '0 : m_axi_rready;
 
-  npu_dram #(
-    .BusBits (BusBits)
-  ) u_dram (
+  npu_dram #(.BusBits(BusBits), .SinglePort(DramSinglePort)) u_dram (
     .clk_i     (clk),
     .rst_ni    (reset_n),
     .latency_i (pins.dram_latency),

@@ -138,7 +138,7 @@ def spec_for(
     checkers = (*CHECKERS, *INNER_CHECKERS) if variant_named(variant).assertions else ()
     parameters = {
         name: f"64'h{value:x}" if name.startswith("Mem") else str(value)
-        for name, value in config.rtl_parameters().items()
+        for name, value in (config.rtl_parameters() | config.bench_parameters()).items()
     }
     return BuildSpec(
         variant=variant,

@@ -58,6 +58,8 @@ class BlockBench:
     controller. 0: the folder has a top level of its own, `NAME_bench`."""
     writers: int = 1
     """Its write clients."""
+    engine: str = ""
+    """Folder of the `bench_engine`; its own if empty."""
     sizes: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Sizes of the engine at each bus width: rows of its array, or its lanes. The first is meant
     where none is named, as by mutants."""
@@ -82,7 +84,7 @@ class BlockBench:
         """The SystemVerilog of the bench; its top level, last, is named as its file."""
         if not self.readers:
             return (_FOLDER / name / f"{name}_bench.sv",)
-        return (_FOLDER / name / "bench_engine.sv", _MEMORY / "engine_bench.sv")
+        return (_FOLDER / (self.engine or name) / "bench_engine.sv", _MEMORY / "engine_bench.sv")
 
 
 BLOCKS: dict[str, BlockBench] = {
@@ -114,6 +116,15 @@ BLOCKS: dict[str, BlockBench] = {
         readers=4,
         writers=3,
         sizes={128: (4,), 256: (16,), 512: (8,)},
+    ),
+    "single_port": BlockBench(
+        ("pkg", "common", "mem", "move"),
+        5,
+        128,
+        5,
+        parameters={"WholeWrites": "1"},
+        readers=1,
+        engine="mem",
     ),
 }
 

@@ -72,6 +72,16 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_move.sv", "&& «unacked_q == '0»", "1'b1", "unanswered"),
         Mutant("npu_move_align.sv", "active        = step || «(flush && out_ready_i)»", "1'b0"),
     ),
+    "single_port": (
+        Mutant("npu_write_store.sv", "addr_valid && «whole_q != '0»", "1'b1", "is not here"),
+        Mutant("npu_write_store.sv", "w_ready_o && «w_last_i»", "1'b1", "valid fell"),
+        Mutant("npu_write_store.sv", "w_ready_i && «w_last_o»", "1'b1", "no transfer"),
+        Mutant(
+            "npu_write_store.sv",
+            "«stored ? whole_q + CountW'(1) : whole_q - CountW'(1)»",
+            "CountW'(1)",
+        ),
+    ),
     "ctrl": CTRL,
     "gather": (
         Mutant("npu_gather_hazard.sv", "clash_o = «1'b1»", "1'b0", "expected"),

@@ -12,6 +12,7 @@ struct SlaveShape {
   unsigned stall_percent = 0;  // ready low, valid late
   unsigned latency_min = 100, latency_max = 100;
   bool reorder = false;
+  bool single_port = false;  // serves one burst at a time, and takes data behind its address only
 };
 
 struct AxiBurst {
@@ -43,9 +44,10 @@ class AxiSlave : public Model {
   uint64_t last_transfer = 0;  // cycle, on any channel
 
   void drive(Vbench& top) override {
-    top.m_arready = !stall();
-    top.m_awready = !stall();
-    top.m_wready = !stall();
+    const bool free = !shape.single_port || idle(), write_turn = shape.single_port && now_ % 2;
+    top.m_arready = free && !stall() && !write_turn;
+    top.m_awready = free && !stall() && (!shape.single_port || write_turn);
+    top.m_wready = !stall() && (!shape.single_port || !addresses_.empty());
     if (!r_held_) r_held_ = !stall() && choose(reads_, r_choice_);
     top.m_rvalid = r_held_;
     if (r_held_) {

@@ -15,6 +15,7 @@ module engine_bench
   parameter int unsigned Writers  = 1,
   /// Its array or lanes; 0: it has none.
   parameter int unsigned EngineSize = 0,
+  parameter bit          WholeWrites = 1'b0,
   parameter logic [63:0] MemBase  = 64'h3_0010_0640,
   parameter logic [63:0] MemLimit = 64'h3_002f_f9c0,
   localparam int unsigned StrbW   = BusBits / 8,
@@ -236,7 +237,8 @@ module engine_bench
 
   npu_mem_ctrl #(
     .BusBits(BusBits), .NumReadClients(NumRead), .NumWriteClients(NumWrite),
-    .MemBase(MemBase), .MemLimit(MemLimit), .CriticalReader(CriticalReader)
+    .MemBase(MemBase), .MemLimit(MemLimit), .CriticalReader(CriticalReader),
+    .WholeWrites(WholeWrites)
   ) u_mem (
     .clk_i, .rst_ni,
     .rd_req_i(rd_req), .rd_rsp_o(rd_rsp), .rd_data_o(rd_rsp_data),

@@ -4,31 +4,9 @@
 // difference.
 #include "bench.hpp"
 #include "speed.hpp"
+#include "traffic.hpp"
 
 namespace {
-
-// A host that starts bursts and then neither gives nor takes anything must not hold up the engines.
-void stuck_host(uint64_t seed, bool gives, bool takes) {
-  Bench bench(seed);
-  bench.host.to_read = bench.host.to_write = 40;
-  bench.host.legal_only = true;
-  bench.host.gives = gives;
-  bench.host.takes = takes;
-  for (int i = 0; i < 5000; ++i) bench.tick();
-  const MoveCommand move = copy_1d(65536, 5, 7);
-  move.apply(bench.memory);
-  bench.engine.start(move);
-  for (int i = 0; !bench.engine.idle(); ++i) {
-    bench.tick();
-    check(i < 100000, "a stuck host holds up COPY%s", "");
-  }
-  bench.host.gives = bench.host.takes = true;
-  bench.run();
-  const uint64_t compared = bench.memory.compare(kMemBase, kMemLimit, "after a stuck host");
-  summary.compared += compared;
-  std::printf("stuck    COPY past a host that %s nothing, compared %llu bytes, differing 0\n",
-              gives ? "takes" : "gives", (unsigned long long)compared);
-}
 
 // A memory that answers writes late: a client issues as many bursts as answers are kept for.
 void late_answers(uint64_t seed) {
@@ -45,50 +23,6 @@ void late_answers(uint64_t seed) {
   summary.compared += compared;
   std::printf("late     %llu bursts unanswered, compared %llu bytes, differing 0\n",
               (unsigned long long)kBursts, (unsigned long long)compared);
-}
-
-void clients(uint64_t seed, uint64_t rounds) {
-  Bench bench(seed);
-  uint64_t compared = 0;
-  for (uint64_t round = 0; round < rounds; ++round) {
-    bench.shuffle_conditions();
-    for (auto&& bad : bench.memory.bad) bad = round % 4 == 3 && bench.random.below(200) == 0;
-    bench.traffic(60);
-    bench.run();
-    compared += bench.memory.compare(kMemBase, kMemLimit, "memory");
-  }
-  check(bench.host.refused > rounds, "only %llu illegal bursts",
-        (unsigned long long)bench.host.refused);
-  compared +=
-      bench.reader0.bytes_compared + bench.reader1.bytes_compared + bench.host.bytes_compared;
-  summary.compared += compared;
-  std::printf(
-      "clients  compared %llu bytes, differing 0; %llu + %llu read beats, %llu write requests, "
-      "%llu host bursts of which %llu refused\n",
-      (unsigned long long)compared, (unsigned long long)bench.reader0.beats,
-      (unsigned long long)bench.reader1.beats, (unsigned long long)bench.writer.acknowledged,
-      (unsigned long long)(bench.host.reads + bench.host.writes),
-      (unsigned long long)bench.host.refused);
-}
-
-void moves(uint64_t seed, uint64_t commands) {
-  Bench bench(seed);
-  uint64_t elements = 0, compared = 0;
-  for (uint64_t i = 0; i < commands; ++i) {
-    bench.shuffle_conditions();
-    const MoveCommand move = random_move(bench.random);
-    move.apply(bench.memory);
-    if (bench.random.chance(30)) bench.traffic(3);
-    bench.engine.start(move);
-    bench.run();
-    check(bench.engine.err == 0, "move %llu: error %u", (unsigned long long)i, bench.engine.err);
-    elements += move.count();
-    compared += bench.memory.compare(kMemBase, kMemLimit, "move");
-  }
-  summary.compared += compared;
-  std::printf("moves    %llu commands, %llu elements, compared %llu bytes, differing 0\n",
-              (unsigned long long)commands, (unsigned long long)elements,
-              (unsigned long long)compared);
 }
 
 // A few bad lines around the first and the last byte that the command may touch.
@@ -138,11 +72,14 @@ void errors(uint64_t seed, uint64_t commands) {
 int main(int argc, char** argv) {
   return bench_main(argc, argv, [](uint64_t seed, uint64_t rounds) {
     speed();
-    stuck_host(seed, false, true);
-    stuck_host(seed, true, false);
+    for (const bool gives : {false, true}) {
+      Bench bench(seed);
+      stuck_host(bench, gives, !gives);
+    }
     late_answers(seed);
-    clients(seed, rounds);
-    moves(seed + 1, rounds * 20);
+    Bench plain(seed), moving(seed + 1);
+    clients(plain, rounds);
+    moves(moving, rounds * 20);
     errors(seed + 2, std::max<uint64_t>(rounds * 10, 150));
   });
 }

@@ -69,6 +69,12 @@ inline MoveCommand random_move(Random& random) {
   return move;
 }
 
+inline MoveCommand copy_1d(uint64_t bytes, uint64_t src_offset, uint64_t dst_offset) {
+  const Dims size{1, 1, 1, 1, bytes}, stride{0, 0, 0, 0, 1};
+  return {.src = view_of(DType::kInt8, size, stride, kConstBase + src_offset),
+          .dst = view_of(DType::kInt8, size, stride, kMoveBase + dst_offset)};
+}
+
 class Mover : public EngineModel<MoveCommand> {
  public:
   static constexpr unsigned kReaders = 1, kWriters = 1;
@@ -81,3 +87,5 @@ class Mover : public EngineModel<MoveCommand> {
     drive_operand(top, kDestination, command_.dst, command_.dst.shape.size);
   }
 };
+
+using Bench = BenchOf<Mover>;

@@ -5,17 +5,9 @@
 #include "bench.hpp"
 #include "move.hpp"
 
-using Bench = BenchOf<Mover>;
-
 constexpr uint64_t kLatency = 100;
 // Cycles of a COPY besides its beats and the latencies of its first read and its last write.
 constexpr uint64_t kOverhead = 16;
-
-inline MoveCommand copy_1d(uint64_t bytes, uint64_t src_offset, uint64_t dst_offset) {
-  const Dims size{1, 1, 1, 1, bytes}, stride{0, 0, 0, 0, 1};
-  return {.src = view_of(DType::kInt8, size, stride, kConstBase + src_offset),
-          .dst = view_of(DType::kInt8, size, stride, kMoveBase + dst_offset)};
-}
 
 inline MoveCommand copy_2d(uint64_t rows, uint64_t columns, std::array<uint64_t, 2> src,
                            std::array<uint64_t, 2> dst) {

@@ -9,6 +9,7 @@ module npu_top #(
   parameter int unsigned RowTiles = 4,
   parameter int unsigned WeightSlots = 2,
   parameter int unsigned VectorLanes = 4,
+  parameter bit WholeWrites = 1'b0,
   parameter logic [63:0] MemBase = 64'h0,
   parameter logic [63:0] MemLimit = 64'h2000_0000
 ) (
