@@ -105,7 +105,7 @@ class Dram(Frozen):
     """Timing of the simulated DRAM."""
 
     latency_cycles: Annotated[int, Field(ge=1, le=4096)]
-    single_port: bool = False
+    single_port: bool
     """Whether it serves one burst at a time, a read or a write; needs `whole_writes`."""
 
 
@@ -141,7 +141,7 @@ class HwConfig(Frozen):
     row_tiles: Annotated[int, Field(ge=1, le=16)]
     weight_slots: Annotated[int, Field(ge=2, le=32)]
     vector_lanes: Literal[4, 8, 16]
-    whole_writes: bool = False
+    whole_writes: bool
     """Whether a write is asked for only when all data of its burst is there."""
     memory: MemoryMap
     registers: Region
