@@ -24,6 +24,16 @@ CLI := .venv/bin/npu-cosim
 flag = $(if $($(1)),--$(2) "$$$(1)")
 switch = $(if $(filter $(ON),$($(1))),--$(2))
 
+# A variable that a target does not take is refused: whoever gave it believes that it counts.
+takes_any := setup help clean
+takes = $($(1)_takes) PYTHON
+$(foreach tier,smoke ci nightly weekly,$(eval $(tier)_takes := $(nightly_takes)))
+replay_takes := $(if $(ID),$(reproduce_takes),$(replay_takes))
+given := $(foreach name,$(VARIABLES),$(if $(findstring command,$(origin $(name))),$(name)))
+$(foreach goal,$(filter-out $(takes_any),$(or $(MAKECMDGOALS),$(.DEFAULT_GOAL))),\
+  $(foreach name,$(filter-out $(call takes,$(goal)),$(given)),\
+    $(error make $(goal) does not take $(name); it takes $(or $(strip $($(goal)_takes)),no variables))))
+
 .PHONY: help synth power run smoke ci nightly weekly replay waves shrink bisect triage report baseline capture unit tests test lint format types gen gen-check regs bench optable architectures setup lock clean
 
 help:

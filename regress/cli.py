@@ -31,6 +31,7 @@ from regress.options import (
     Seed,
     SynthesisOptions,
     UnitOptions,
+    given,
     with_options,
 )
 from regress.paths import OUT
@@ -157,7 +158,9 @@ def optable(
 ) -> int:
     """Run torch's own op samples on the cmodel. A run of all ops writes docs/ops.md."""
     dtypes = tuple(options.dtype or ()) or DTYPES
-    asked = OpSurveyRequest(tuple(ops or ()), dtypes, options.samples, options.seed, options.jobs)
+    asked = OpSurveyRequest(
+        tuple(ops or ()), dtypes, options.samples, options.seed, options.jobs, options.record
+    )
     return run_optable(console(), asked)
 
 
@@ -186,7 +189,8 @@ def synth(options: SynthesisOptions) -> int:
 def power(
     options: PowerOptions,
     ops: Annotated[
-        list[str] | None, typer.Argument(help="Ops of TEST=ops; one per engine.")
+        list[str] | None,
+        typer.Argument(help="Ops of TEST=ops; one per engine.", parser=given("an op of TEST=ops")),
     ] = None,
 ) -> int:
     """Count which registers toggle in which op, and which clocks stand still."""

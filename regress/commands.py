@@ -45,7 +45,7 @@ from regress.options import (
 )
 from regress.paths import CONFIG_FILE, OUT, ROOT
 from regress.progress import ProgressBar
-from regress.run import RunOutcome, list_tests, run, test_named
+from regress.run import RunOutcome, list_tests, run, runs_in, test_named
 from regress.run_report import curves, roofline
 from regress.run_report import text as report
 from regress.units import MUTANTS, known_units, run_unit, unit_command
@@ -125,7 +125,7 @@ def run_test(console: Console, name: str, options: RunOptions) -> int:
     checkpoint = options.checkpoint and options.checkpoint.absolute()
     if checkpoint is not None and not (test.workloads or test.has_model):
         raise InputError(_COMMAND_LINE, "CHECKPOINT", checkpoint, f"none: {name} has no model")
-    if options.mode and options.mode not in test.modes and not test.takes_modes:
+    if options.mode and not all(runs_in(test, mode) for mode in draft.modes):
         own_modes = ", ".join(test.modes)
         raise InputError(_COMMAND_LINE, "MODE", options.mode, f"{own_modes}, as {name} runs")
     if test.workloads:

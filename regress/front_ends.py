@@ -42,7 +42,7 @@ SHAPES: Mapping[str, Parameters] = {
     "of the least buffers": _size(8, 512, 1, 1, 1, 2),
     "of few buffers": _size(32, 128, 8, 2, 2, 3),
     "of the deepest buffers": _size(32, 512, 8, 128, 16, 32),
-    "of whole writes": _size(8, 128) | {"WholeWrites": 1},
+    "of whole writes": {**_size(8, 128), "WholeWrites": 1},
 }
 """Every array and bus that is offered; the least and the most of what lies between them."""
 _VERILATOR_FLAGS = ("--lint-only", "-Wall", "--quiet", "--no-timing", "--top-module", TOP)

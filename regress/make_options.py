@@ -27,6 +27,12 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     **{command.__name__: command for command in nightly_cli.COMMANDS},
 }
 """Command → what its options are the parameters of."""
+_ARGUMENTS: dict[str, str] = {
+    **dict.fromkeys(("run", "unit"), "TEST"),
+    **dict.fromkeys(("reproduce", "waves", "shrink", "bisect"), "ID"),
+    **{"replay": "CAPSULE", "capture": "WORKLOAD", "bench": "BENCH", "baseline": "TIER"},
+}
+"""Command → the variable of its argument."""
 _HEAD = """\
 # SPDX-License-Identifier: Apache-2.0
 # Variables, and the flags of each command. Made by `make gen` from regress/options.py.
@@ -38,7 +44,9 @@ def render() -> dict[str, str]:
     found = {name: _parameters(command) for name, command in _COMMANDS.items()}
     switches = {p.name.upper() for own in found.values() for p in own if _is_switch(p)}
     flags = [f"{name}_flags = $(strip {' '.join(map(_call, own))})" for name, own in found.items()]
-    lines = [f"export {' '.join(VARIABLES)}", f"SWITCHES := {' '.join(sorted(switches))}", *flags]
+    takes = [f"{name}_takes := {' '.join(_takes(name, own))}" for name, own in found.items()]
+    variables = ["VARIABLES := " + " ".join(VARIABLES), "export $(VARIABLES)"]
+    lines = [*variables, f"SWITCHES := {' '.join(sorted(switches))}", *flags, *takes]
     shown = [parameter for parameter in found["run"] if not _option(parameter).hidden]
     help_lines = ["", "Variables of a run", *map(_help, shown)]
     return {MAKE_FILE: _HEAD + _text(lines), HELP_FILE: _text(help_lines)}
@@ -48,6 +56,12 @@ def _parameters(command: Callable[..., Any]) -> list[inspect.Parameter]:
     """Those that `make` has a variable for."""
     found = inspect.signature(command, eval_str=True).parameters.values()
     return [parameter for parameter in found if parameter.name.upper() in OPTIONS]
+
+
+def _takes(command: str, parameters: list[inspect.Parameter]) -> list[str]:
+    """The variables of a command."""
+    own = [parameter.name.upper() for parameter in parameters]
+    return [_ARGUMENTS[command], *own] if command in _ARGUMENTS else own
 
 
 def _is_switch(parameter: inspect.Parameter) -> bool:

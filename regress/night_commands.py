@@ -7,16 +7,18 @@ Every function returns the exit status: 0 good, 1 a verdict failed; errors are r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Literal, get_args
 
 from rich.console import Console
 
-from driver.errors import InputError
+from driver.errors import InfrastructureError, InputError
 from driver.results import PROGRAM, write_text
 from regress.analysis import baseline as baselines
 from regress.analysis import notify
+from regress.analysis.known_issues import load_known_issues
 from regress.analysis.metrics import metrics_of, store_metrics
 from regress.analysis.night_report import (
     NightReport,
@@ -33,7 +35,7 @@ from regress.failures.replay import ReplayVerdict, failing_row, replay_job
 from regress.failures.shrink import shrink_job
 from regress.failures.waves import record_waves
 from regress.nightly.request import TierRequest
-from regress.nightly.run_plan import SITE_FOLDER
+from regress.nightly.run_plan import SITE_FOLDER, mixed_sources
 from regress.nightly.tier import ReportVerdict, run_tier
 from regress.options import StoreOptions
 from regress.pages.failure import STRIP_FILE, write_failures
@@ -62,7 +64,10 @@ class Recipients:
 
 
 def nightly(console: Console, request: TierRequest) -> int:
-    """`npu-cosim nightly`: run a tier, then write its pages."""
+    """`npu-cosim nightly`: run a tier, then write its pages. InputError for files that it would be
+    compared with, before anything runs."""
+    baselines.load(request.tier)
+    load_known_issues()
     return run_tier(console, request, write_report, recorded=baselines.recorded_seconds())
 
 
@@ -188,9 +193,17 @@ def baseline(
                 raise InputError(path, "file", "missing", f"what `{PROGRAM} baseline` records")
             for move in found.moves:
                 note(str(move))
+            ran = set(found.recorded.passing).intersection(executed_labels(found.night))
+            note(f"{len(ran)} of {len(found.recorded.passing)} recorded jobs ran")
             note(f"{len(found.moves)} moves against {path}")
+            if not ran:
+                raise InfrastructureError(f"plan {plan.id}: nothing to compare with {path}")
             return int(any(move.kind.red for move in found.moves))
         night = load_night(store, plan)
+        if mixed_sources(night.preparations):
+            raise InputError(
+                f"plan {plan.id}", "sources", "changed while it ran", "those of one state"
+            )
         now = baselines.measure(night, metrics_of(night).ratchets())
         all_jobs = planned_labels(night)
         tried = executed_labels(night)
@@ -201,13 +214,24 @@ def baseline(
     return 0
 
 
-def report(console: Console, location: StoreOptions, plan_id: str | None, to: Recipients) -> int:
-    """`npu-cosim report`."""
+def report(
+    console: Console,
+    location: StoreOptions,
+    plan_id: str | None,
+    to: Recipients,
+    newer_than_s: float | None = None,
+) -> int:
+    """`npu-cosim report`. InputError for a night of longer ago than that: it is not tonight's."""
     if to.webhook is not None:
         notify.check_webhook(to.webhook)
     note = partial(print_line, console)
     with _opened(location) as store:
-        found = report_pages(store, _plan(store, None, plan_id).id)
+        plan = _plan(store, None, plan_id)
+        age_s = (datetime.now(UTC) - datetime.fromisoformat(plan.created_utc)).total_seconds()
+        if newer_than_s is not None and age_s > newer_than_s:
+            expected = "a newer one: the night that was to be reported left no plan"
+            raise InputError(store.folder, "plan", f"{plan.id} of {plan.created_utc}", expected)
+        found = report_pages(store, plan.id)
     message = notification(found)
     if to.mail is not None:
         notify.write_mail(to.mail, message, to.sender, to.to)

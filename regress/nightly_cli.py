@@ -18,6 +18,7 @@ from driver.errors import InputError
 from driver.results import MAX_SEED, PROGRAM
 from regress.console import console
 from regress.options import (
+    MAX_PROCESSES,
     ConfigFile,
     Identity,
     StoreFolder,
@@ -38,12 +39,12 @@ _LONGEST_S = 365 * 86_400
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smh])")
 
 
-def duration_s(text: str) -> float:
+def duration_s(text: str, option: str = "budget") -> float:
     """Seconds of `90m`, `2h`, `45s`. InputError for anything else."""
     found = _DURATION.fullmatch(text)
     seconds = 0.0 if found is None else float(found[1]) * _UNITS[found[2]]
     if not 0 < seconds <= _LONGEST_S:
-        raise InputError("command line", "budget", text, "a time such as 90m, 2h or 45s")
+        raise InputError("command line", option, text, "a time such as 90m, 2h or 45s")
     return seconds
 
 
@@ -63,7 +64,8 @@ def nightly(
     ] = None,
     budget: Annotated[str | None, typer.Option(help="Time limit, for example 90m.")] = None,
     jobs: Annotated[
-        int | None, typer.Option("-j", "--jobs", help="Jobs at the same time.", min=1)
+        int | None,
+        typer.Option("-j", "--jobs", help="Jobs at the same time.", min=1, max=MAX_PROCESSES),
     ] = None,
     scheduler: Annotated[str | None, typer.Option(help="dask scheduler: tcp://HOST:PORT.")] = None,
     store: StoreUrl = None,
@@ -174,13 +176,17 @@ def report(
     mail: Annotated[Path | None, path_option("File for the summary as an e-mail message.")] = None,
     sender: Annotated[str, typer.Option(help="Sender of the message.")] = "npu-cosim@localhost",
     to: Annotated[list[str] | None, typer.Option(help="Recipients of the message.")] = None,
+    newer_than: Annotated[
+        str | None, typer.Option(help="Refuse a night that was planned longer ago: 20h.")
+    ] = None,
 ) -> int:
     """Write the pages of a night again, and send its summary."""
     from regress import night_commands  # noqa: PLC0415
 
     readers = tuple(filter(None, to or ())) or ("root@localhost",)
     news = night_commands.Recipients(webhook or None, mail, sender, readers)
-    return night_commands.report(console(), location, plan, news)
+    age_s = None if newer_than is None else duration_s(newer_than, "newer_than")
+    return night_commands.report(console(), location, plan, news, age_s)
 
 
 COMMANDS: Final = (nightly, reproduce, waves, shrink, triage, bisect, baseline, report)

@@ -51,11 +51,13 @@ class OpSurveyRequest:
     samples: int = SAMPLES
     seed: int = SEED
     jobs: int = 2
+    record: bool = False
+    """Record also what cannot be compared with the baseline."""
 
     @property
     def recorded(self) -> bool:
         """Whether the outcome belongs into the page and the baseline."""
-        return self == OpSurveyRequest(jobs=self.jobs)
+        return self == OpSurveyRequest(jobs=self.jobs, record=self.record)
 
 
 @dataclass
@@ -90,13 +92,15 @@ def run_optable(console: Console, request: OpSurveyRequest) -> int:
     for title, lines in (("failures", failed), ("passed before, and do not now", lost)):
         for line in ([f"{title}: {len(lines)}"] if lines else []) + lines[:_SHOWN]:
             say(line)
+    bad = sum((row.count for row in found.rows), SampleCounts()).failed
     if request.recorded:
         write_text(OUT / "optable" / "ops.md", page(found.torch, request.samples, found.rows))
-        if not lost:
+        if why and not request.record:
+            say("not recorded: --record takes this as the new baseline")
+        elif not (lost or bad):
             write_text(PAGE, page(found.torch, request.samples, found.rows))
             baseline.record(found.torch, request.samples, request.seed, found.rows)
             say(f"wrote {PAGE.relative_to(ROOT)} and {baseline.FILE.relative_to(ROOT)}")
-    bad = sum((row.count for row in found.rows), SampleCounts()).failed
     return 1 if lost or bad else 0
 
 

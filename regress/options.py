@@ -28,10 +28,12 @@ from driver.results import (
 from regress.paths import CONFIG_FILE, NIGHTLY
 
 _WEEK_S = 7.0 * 86_400
+MAX_PROCESSES = 1024
+"""At once on one machine."""
 _CAPSULE = "the folder of a capsule (make replay takes CAPSULE=, or ID= of a stored failure)"
 
 
-def _given(expected: str) -> Callable[[str], str]:
+def given(expected: str) -> Callable[[str], str]:
     """A parser of texts that are not empty and hold nothing that a terminal would obey."""
 
     def parsed(text: str) -> str:
@@ -46,7 +48,7 @@ def _given(expected: str) -> Callable[[str], str]:
 
 def _given_path(expected: str = "a path") -> Callable[[str | Path], Path]:
     """An empty path would be the current folder, which is hardly meant. Defaults are paths."""
-    parsed = _given(expected)
+    parsed = given(expected)
     return lambda given: Path(parsed(str(given)))
 
 
@@ -72,7 +74,7 @@ Identity = Annotated[
     typer.Argument(
         metavar="ID",
         help="Id of an attempt, or its first characters.",
-        parser=_given("the id of an attempt"),
+        parser=given("the id of an attempt"),
     ),
 ]
 
@@ -103,7 +105,7 @@ _NameFilter = Annotated[
     str | None,
     typer.Option(
         help="Run only the ops with this in their name (TEST=ops).",
-        parser=_given("a part of an op's name"),
+        parser=given("a part of an op's name"),
         metavar="TEXT",
     ),
 ]
@@ -120,7 +122,7 @@ _MutantName = Annotated[
     str | None,
     typer.Option(
         help="Plant a wrong line in the RTL, which the run must catch (docs/mutants.md).",
-        parser=_given("the name of a mutant"),
+        parser=given("the name of a mutant"),
         metavar="NAME",
     ),
 ]
@@ -135,7 +137,9 @@ _Shard = Annotated[
 _Shards = Annotated[
     int | None, typer.Option(help="Number of shards of the ops.", min=1, max=MAX_SHARDS)
 ]
-_ShardJobs = Annotated[int, typer.Option("-j", "--jobs", help="Shards at the same time.", min=1)]
+_ShardJobs = Annotated[
+    int, typer.Option("-j", "--jobs", help="Shards at the same time.", min=1, max=MAX_PROCESSES)
+]
 _Resume = Annotated[bool, typer.Option(help="Run only the missing shards.")]
 
 
@@ -207,7 +211,13 @@ class OpSurveyOptions:
     dtype: Annotated[list[str] | None, typer.Option(help="A type; all by default.")] = None
     samples: Annotated[int, typer.Option(help="Samples at most, for each op and type.", min=1)] = 10
     seed: Seed = 1
-    jobs: Annotated[int, typer.Option("-j", "--jobs", help="Processes.", min=1)] = 2
+    jobs: Annotated[
+        int, typer.Option("-j", "--jobs", help="Processes.", min=1, max=MAX_PROCESSES)
+    ] = 2
+    record: Annotated[
+        bool,
+        typer.Option("--record", help="Record also what the baseline cannot be compared with."),
+    ] = False
 
 
 @dataclass(frozen=True, kw_only=True)

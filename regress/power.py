@@ -7,6 +7,7 @@ capacitance and no wires; it says what idles and what does not.
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -69,27 +70,38 @@ def _measured(
 ) -> tuple[PowerReport, list[str]]:
     found: list[OpActivity] = []
     failed: list[str] = []
-    for op in ops:
-        spec = RunSpec(
-            test=_TEST,
-            config=config,
-            config_file=config_file,
-            seed=1,
-            backend="cmodel",
-            waves="none",
-            out=folder / f"{op}-list",
-            capsules={},
-            op_filter=None,
-            timeout_s=_LIMIT_S,
-            name_filter=op,
-        )
-        row = _largest(op, _ran(console, spec).ops)
+    rows = {op: _listed(console, _spec(op, config, config_file)) for op in ops}
+    for op, row in rows.items():
         recorded = {"backend": "rtl", "waves": "fst", "out": folder / op, "op_filter": row.index}
-        result = _ran(console, spec.model_copy(update=recorded))
+        spec = _spec(op, config, config_file).model_copy(update=recorded)
+        result = _ran(console, spec)
         if result.status != "pass":
             failed.append(f"{op}: {result.status}: {result.message or 'see its folder'}")
         found.append(activity(folder / op / _WAVES, f"{op} {row.dtype}"))
     return PowerReport(config=config, ops=tuple(found)), failed
+
+
+def _spec(op: str, config: str, config_file: Path) -> RunSpec:
+    return RunSpec(
+        test=_TEST,
+        config=config,
+        config_file=config_file,
+        seed=1,
+        backend="cmodel",
+        waves="none",
+        out=OUT,
+        capsules={},
+        op_filter=None,
+        timeout_s=_LIMIT_S,
+        name_filter=op,
+    )
+
+
+def _listed(console: Console, spec: RunSpec) -> OpRow:
+    """The sample to record. It is looked for where nothing stays: the name may be none."""
+    with tempfile.TemporaryDirectory(prefix="npu-power-") as folder:
+        result = _ran(console, spec.model_copy(update={"out": Path(folder)}))
+    return _largest(spec.name_filter or "", result.ops)
 
 
 def _ran(console: Console, spec: RunSpec) -> RunResult:

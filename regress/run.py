@@ -26,6 +26,7 @@ from driver.results import (
     RESULT_FILE,
     SPEC_FILE,
     EndEvent,
+    Mode,
     NoteEvent,
     OpEvent,
     OpRow,
@@ -98,6 +99,11 @@ class RunListener(Protocol):
 
     def tick(self) -> None:
         """Nothing has happened for a moment."""
+
+
+def runs_in(test: TestInfo, mode: Mode) -> bool:
+    """Whether a test runs its ops in this mode when that is asked for."""
+    return mode in test.modes or test.takes_modes
 
 
 def list_tests(runner: tuple[str, ...] = RUNNER, kept: Path = LISTS) -> tuple[TestInfo, ...]:

@@ -53,7 +53,7 @@ def run_synthesis(console: Console, options: SynthesisOptions) -> int:
     known = load_configs(config_file)
     if config is not None:
         load_config(config_file, config)
-    own = config_file == CONFIG_FILE
+    own = config_file.resolve() == CONFIG_FILE.resolve()
     listed = tuple(name for name in CONFIGS if name in known) if own else tuple(known)
     names = (config,) if config else listed
     if record and not own:
@@ -75,6 +75,7 @@ def run_synthesis(console: Console, options: SynthesisOptions) -> int:
     former = baseline.recorded() if own else None
     moved = [] if record or not own else baseline.moved(former, reports)
     notes = [] if record else baseline.without_fpga(former, reports)
+    notes += [] if own else [f"not compared: the baseline is of {CONFIG_FILE}"]
     for line in (*bad, *moved, *notes):
         say(line)
     if moved:

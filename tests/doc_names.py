@@ -204,15 +204,7 @@ def _make_problem(command: str, root: Path) -> str:
         text=True,
         check=False,
     )
-    if done.returncode:
-        return done.stderr.strip()
-    ignored = [
-        name
-        for name in given
-        if name not in ("SIM", "PYTHON")
-        and not re.search(rf"\${name}\b|--{name.lower().replace('_', '-')}\b", done.stdout)
-    ]
-    return "" if not ignored else f"{targets or 'run'} does not take {', '.join(ignored)}"
+    return done.stderr.strip().partition("*** ")[2] if done.returncode else ""
 
 
 def wrong_commands(texts: Iterable[Text], known: Mapping[str, frozenset[str]]) -> list[str]:

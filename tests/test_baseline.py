@@ -150,7 +150,11 @@ def test_a_new_job_is_gained_once_and_a_new_op_of_an_old_job_as_well(store: Stor
 def test_an_op_that_is_no_longer_measured_is_red(store: Store) -> None:
     before = measure(night(store, 1, (row(), row(1), row(2))))
     now = measure(night(store, 2, (row(), row(1))))
-    assert steps(before, now, [item().label]) == [(ChangeKind.GONE, "cycles")]
+    assert steps(before, now, [item().label]) == [
+        (ChangeKind.WORSE, "compared"),
+        (ChangeKind.WORSE, "rows"),
+        (ChangeKind.GONE, "cycles"),
+    ]
 
 
 def test_an_op_between_others_hides_no_loss_of_those_behind_it(store: Store) -> None:

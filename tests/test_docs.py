@@ -120,10 +120,10 @@ WRONG = {
     "`driver.lower.gone`": "driver.lower.gone: no such module, or nothing of this name in it",
     "`driver.config.Gone`": "driver.config.Gone: no such module, or nothing of this name in it",
     "`test_that_is_gone` fails": "test_that_is_gone: no such test",
-    "    make gone": "make gone: make: *** No rule to make target 'gone'.  Stop.",
-    "    make report TIER=ci": "make report TIER=ci: ['report'] does not take TIER",
-    "`make SIM=verilator`, `make gone ID=1`": "make gone ID=1: make: *** No rule to make target"
-    " 'gone'.  Stop.",
+    "    make gone": "make gone: No rule to make target 'gone'.  Stop.",
+    "    make report TIER=ci": "make report TIER=ci: make report does not take TIER; it takes"
+    " PLAN STORE OUT.  Stop.",
+    "`make SIM=verilator`, `make gone`": "make gone: No rule to make target 'gone'.  Stop.",
     "`.venv/bin/npu-cosim gone`": "npu-cosim gone: no such command",
     "    npu-cosim run units --gone": "npu-cosim run --gone: no such option",
     "with `--gone 3`": "--gone: no command has this option",

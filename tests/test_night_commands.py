@@ -122,7 +122,8 @@ def test_a_baseline_is_checked_then_recorded_and_then_quiet(
     assert status == 0
     assert "recorded 7 jobs and" in out
     status, out, _ = call(capsys, "baseline", "--check", *where)
-    assert (status, out.split()[0]) == (0, "0")
+    assert (status, out.splitlines()[0]) == (0, "7 of 7 recorded jobs ran")
+    assert out.splitlines()[1].startswith("0 moves")
 
 
 def test_a_check_without_a_baseline_checks_nothing_and_says_so(

@@ -107,8 +107,8 @@ def test_ctrl_c_while_building_starts_no_other_build_and_no_job(tmp_path: Path) 
             return PrepareResult(True, f"key of {step.what}"), False
 
         ready = PlanRunner(store, plan, own, control, notes.append).prepare(items, build)
-        assert [item.test for item in ready] == ["failing"]  # in the order of the steps' names
-        assert [row.name for row in store.preparations("p")] == ["build failing check"]
+        assert [item.test for item in ready] == ["passing"]  # in the order of the items
+        assert [row.name for row in store.preparations("p")] == ["build passing check"]
         assert store.attempts("p") == []
 
 

@@ -92,6 +92,8 @@ BAD_ROWS = [
     ({"test": "quick", "shards": True}, "tests.quick.shards: got True"),
     ({"test": "quick", "mode": "chained", "shards": 2}, "tests.quick.shards: got 2, expected 1"),
     ({"test": "quick", "limits": {"wall_s": 5}}, "tests.quick.limits.cycles: got nothing"),
+    ({"test": "short", "mode": "chained"}, "tests.quick.mode: got chained, expected isolated, as"),
+    ({"test": "quick", "areas": ["rtl", "rtl/matirx"]}, "tests.quick.areas[1]: got rtl/matirx"),
 ]
 
 
@@ -133,7 +135,7 @@ def test_a_filter_takes_what_every_word_admits(tmp_path: Path) -> None:
     assert selected(items, f"id={items[4].id}") == (items[4],)
 
 
-@pytest.mark.parametrize("words", ["test=nothing", "color=red", "nothing-of-that-name"])
+@pytest.mark.parametrize("words", ["test=nothing", "color=red", "nothing-of-that-name", "", " "])
 def test_a_filter_that_admits_nothing_is_bad_input(tmp_path: Path, words: str) -> None:
     config = write_config(tmp_path / "c.yaml", {"quick": 1})
     with pytest.raises(InputError, match="filter"):

@@ -18,7 +18,8 @@ from driver.errors import InfrastructureError, InputError
 from regress.analysis.notify import Notification, post, to_json, write_mail
 
 NEWS = Notification(
-    tier="nightly", plan="p1", revision="abc", red=True, states={"pass": 7, "fail": 3},
+    tier="nightly", day="2026-01-01 01:00", plan="p1", revision="abc", red=True,
+    states={"pass": 7, "fail": 3}, scope=("7 of 10 jobs were executed",),
     new=("replay:lenet[größer] seed 1",), fixed=(), flaky=("smoke[small] seed 2",),
     worse=("worse: mm: cycles 1 → 2 (+100.0%)",), replay=("make replay ID=123",),
     report="/out/report/index.html",
@@ -59,7 +60,7 @@ def test_the_webhook_gets_the_night_as_json(webhook: tuple[str, list[tuple[str, 
     assert kind == "application/json"
     found = json.loads(body)
     assert found == json.loads(to_json(NEWS))
-    assert found["text"] == "[npu-cosim] nightly RED: 7 pass, 3 fail"
+    assert found["text"] == "[npu-cosim] nightly RED: 7 pass, 3 fail (2026-01-01 01:00, abc)"
     assert found["new"] == ["replay:lenet[größer] seed 1"]
     assert found["replay"] == ["make replay ID=123"]
 

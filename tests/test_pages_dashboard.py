@@ -157,13 +157,13 @@ def test_the_models_page_accounts_for_every_op(made: NightReport, site: Path) ->
         row.where == "cpu" and row.module.startswith("lenet:") for _, row in made.night.rows()
     )
     assert f"aten.max_pool2d.default 0 0 {on_cpu} no lowering" in text
-    assert "lenet on small" in text
+    assert "lenet in replay:lenet[small]" in text
     page = (site / "models.html").read_text()
     assert page.count("Roofline: what") == page.count("Trace for Perfetto") == 5
 
 
 def test_the_trace_has_one_slice_per_timed_op_and_no_gap(site: Path) -> None:
-    (trace,) = (site / "traces").glob("lenet-small.json")
+    (trace,) = (site / "traces").glob("lenet-replay-lenet-small.json")
     events = json.loads(trace.read_text())["traceEvents"]
     slices = [event for event in events if event["ph"] == "X"]
     assert len(slices) == 11

@@ -16,8 +16,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
+from driver.config import refuse
 from driver.errors import InputError
 from driver.frozen import Frozen
 from driver.results import Count, OpRow, RunResult, read_json, write_text
@@ -52,6 +53,8 @@ class JobBaseline(Frozen):
     """How long it took, for estimates of machines without a record; never compared."""
     compared: Count | None = None
     """Elements, or what else its rows count; None: recorded before this was."""
+    rows: Count | None = None
+    """Ops, or what else it has a row for; None: recorded before this was."""
 
 
 class TierBaseline(Frozen):
@@ -67,6 +70,19 @@ class TierBaseline(Frozen):
     """`label | index op dtype shapes` → cost."""
     figures: dict[str, float] = Field(default_factory=dict)
     """Of the whole night: coverage and the like, larger is better."""
+
+    @model_validator(mode="after")
+    def _of_passes(self) -> TierBaseline:
+        """Whatever is recorded is of a job that passed: else nothing would be compared with it."""
+        labels = set(self.passing)
+        for field, names in (("jobs", self.jobs), ("ops", self.ops)):
+            for name in names:
+                label, _, rest = name.partition(" | ")
+                if label not in labels:
+                    refuse(field, name, "of a job in passing")
+                if field == "ops" and not rest.partition(" ")[0].isdecimal():
+                    refuse(field, name, "`label | index op dtype shapes`")
+        return self
 
 
 class ChangeKind(StrEnum):
@@ -126,7 +142,10 @@ def path_of(tier: str, folder: Path = FOLDER) -> Path:
 def load(tier: str, folder: Path = FOLDER) -> TierBaseline | None:
     """The recorded numbers of a tier; None when there are none. InputError when damaged."""
     path = path_of(tier, folder)
-    return read_json(path, TierBaseline) if path.exists() else None
+    found = read_json(path, TierBaseline) if path.exists() else None
+    if found is not None and found.tier != tier:
+        raise InputError(path, "tier", found.tier, f"{tier}, as the file is named")
+    return found
 
 
 def recorded_seconds(folder: Path = FOLDER) -> dict[str, float]:
@@ -167,6 +186,7 @@ def _job_baseline(night: Night, job: StoredJob) -> JobBaseline:
         inputs=digest([*used, *ops], _INPUTS_CHARACTERS),
         seconds=round(job.attempt.seconds),
         compared=None if result is None else sum(row.elements_compared for row in result.ops),
+        rows=None if result is None else len(result.ops),
     )
 
 
@@ -223,11 +243,14 @@ def _bits(before: TierBaseline, now: TierBaseline) -> Iterator[BaselineChange]:
 
 
 def _compared(before: TierBaseline, now: TierBaseline, percent: float) -> Iterator[BaselineChange]:
-    """A pass that compares less of equal inputs than it did is worth less."""
+    """A pass that compares less than it did is worth less, also when its ops are others."""
     for label in sorted(before.jobs.keys() & now.jobs.keys()):
         old, new = before.jobs[label], now.jobs[label]
-        if old.inputs == new.inputs and old.compared is not None and new.compared is not None:
-            yield from _judged(label, "compared", (old.compared, new.compared), percent, 1)
+        if old.compared is not None and new.compared is not None:
+            moves = _judged(label, "compared", (old.compared, new.compared), percent, 1)
+            yield from (move for move in moves if move.kind.red or old.inputs == new.inputs)
+        if old.rows is not None and new.rows is not None and new.rows < old.rows:
+            yield BaselineChange(ChangeKind.WORSE, label, "rows", old.rows, new.rows)
 
 
 def _ops(

@@ -22,6 +22,8 @@ from regress.paths import ROOT
 
 KNOWN_ISSUES = ROOT / "regress" / "baselines" / "known_issues.yaml"
 
+_ANYTHING = "\0"
+"""What no failure says: a pattern that fits it fits them all."""
 Text = Annotated[str, Field(min_length=1)]
 
 
@@ -50,6 +52,8 @@ class KnownIssue(Frozen):
             re.compile(value)
         except re.error as error:
             raise ValueError(f"a regular expression ({error})") from error
+        if re.search(value, "") or re.search(value, _ANYTHING):
+            raise ValueError("a regular expression that does not fit whatever fails")
         return value
 
     def covers(self, test: str, config: str) -> bool:

@@ -6,7 +6,7 @@ Derived from the store alone, so it can be made again at any time. Writes no pag
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -17,12 +17,12 @@ from regress.analysis.known_issues import KNOWN_ISSUES, load_known_issues
 from regress.analysis.metrics import NightMetrics, metrics_of, stored_metrics
 from regress.analysis.notify import Notification
 from regress.analysis.triage import StatusChange, TriageResult, triage
-from regress.nightly.run_plan import SITE_FOLDER
+from regress.nightly.run_plan import SITE_FOLDER, mixed_sources
 from regress.nightly.settings import NightlyConfig, Tolerances, load_nightly
 from regress.nightly.summary import count_results
 from regress.paths import CONFIG_FILE, ROOT
 from regress.results.model import ItemResult, Plan
-from regress.results.night import Night, load_night
+from regress.results.night import Night, StoredJob, load_night
 from regress.results.store import Store
 
 INDEX_FILE = "index.html"
@@ -50,6 +50,8 @@ class NightReport:
     """The baseline of the tier; None without one."""
     metrics: tuple[NightMetrics, ...]
     """Of this night and those before it, oldest first."""
+    untried: tuple[str, ...] = ()
+    """Labels of the jobs that were red the night before and did not run."""
 
     @property
     def site(self) -> Path:
@@ -64,7 +66,23 @@ class NightReport:
     @property
     def red(self) -> bool:
         """Whether the night is red though every job may have passed."""
-        return bool(self.triage.flaky) or any(move.kind.red for move in self.moves)
+        moved = any(move.kind.red for move in self.moves)
+        return bool(self.triage.flaky or moved or self.mixed or self.lost)
+
+    @property
+    def mixed(self) -> bool:
+        """Whether the sources changed while it ran."""
+        return mixed_sources(self.night.preparations)
+
+    @property
+    def lost(self) -> tuple[StoredJob, ...]:
+        """Jobs that passed and whose result is gone or another one."""
+        return tuple(job for job in self.night.jobs if job.lost)
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        """What the verdict does not speak of, and what it rests on: one line each."""
+        return (*_broken(self), *_partial(self), *_not_compared(self))
 
     @property
     def failed(self) -> bool:
@@ -89,17 +107,24 @@ def night_report(store: Store, plan_id: str, files: ReferenceFiles | None = None
     night = load_night(store, plan)
     metrics = metrics_of(night)
     recorded = baseline.load(plan.tier, files.baselines)
+    before = former_results(store, plan)
     return NightReport(
         night=night,
-        triage=_triage(store, night, files.issues),
+        triage=_triage(night, files.issues, before),
         moves=() if recorded is None else _moves(recorded, night, metrics),
         recorded=recorded,
         metrics=(*_earlier(store, plan), metrics),
+        untried=_untried(night, before),
     )
 
 
-def _triage(store: Store, night: Night, issues: Path) -> TriageResult:
-    before = former_results(store, night.plan)
+def _untried(night: Night, before: Iterable[ItemResult]) -> tuple[str, ...]:
+    red = {result.item.id for result in before if result.last is not None and result.last.red}
+    idle = (r.item for r in night.item_results if r.last is None or not r.last.status.executed)
+    return tuple(item.label for item in idle if item.id in red)
+
+
+def _triage(night: Night, issues: Path, before: Iterable[ItemResult]) -> TriageResult:
     results = {job.attempt.id: job.result for job in night.jobs if job.attempt.red}
     today = date.fromisoformat(night.plan.created_utc[:10])
     return triage(night.item_results, results, load_known_issues(issues), today, before)
@@ -163,6 +188,7 @@ def notification(report: NightReport) -> Notification:
     unknown = [bucket.jobs[0] for bucket in found.buckets if bucket.issue is None]
     return Notification(
         tier=night.plan.tier,
+        day=night.day,
         plan=night.plan.id,
         revision=night.plan.revision,
         red=report.failed,
@@ -170,6 +196,7 @@ def notification(report: NightReport) -> Notification:
         new=changed(StatusChange.NEW),
         fixed=changed(StatusChange.FIXED),
         flaky=tuple(item.label for item in found.flaky),
+        scope=report.scope,
         worse=tuple(str(move) for move in report.moves if move.kind.red),
         replay=tuple(jobs[job.item.id].replay_line() for job in unknown),
         report=str(report.page),
@@ -194,7 +221,29 @@ def text_lines(report: NightReport) -> tuple[str, ...]:
         lines.append(f"… and {len(report.moves) - _MAX_LINES} more changes against the baseline")
     if any(not move.kind.red for move in report.moves):
         lines.append(f"record the new figures: {PROGRAM} baseline {report.night.plan.tier}")
-    return (*lines, *_not_compared(report), f"open {report.page}")
+    return (*lines, *report.scope, f"open {report.page}")
+
+
+def _broken(report: NightReport) -> Iterator[str]:
+    """What makes the results themselves doubtful."""
+    if report.mixed:
+        yield "sources changed during the run: results are of different states"
+    for job in report.lost:
+        yield f"the result of a pass is gone or another one: {job.item.label}"
+    for result in report.night.item_results:
+        if result.retried is not None:
+            yield f"passed after {result.retried} on equal inputs: {result.item.label}"
+
+
+def _partial(report: NightReport) -> Iterator[str]:
+    """What of the tier did not run."""
+    night = report.night
+    counted = count_results(night.item_results)
+    if night.plan.partial:
+        yield f"a selection of {night.plan.tier}, not the whole tier"
+    if counted.executed < counted.planned:
+        yield f"{counted.executed} of {counted.planned} jobs were executed"
+    yield from (f"red the night before, and not run: {label}" for label in report.untried)
 
 
 def _not_compared(report: NightReport) -> Iterator[str]:
@@ -206,3 +255,8 @@ def _not_compared(report: NightReport) -> Iterator[str]:
         idle = set(report.recorded.passing).difference(executed_labels(report.night))
         if idle:
             yield f"coverage is not compared: {len(idle)} recorded jobs of {tier} did not run"
+    if report.recorded is not None:
+        ran = set(executed_labels(report.night))
+        known = {label for label, job in report.recorded.jobs.items() if job.rows is not None}
+        if ran - known:
+            yield f"no rows are recorded of {len(ran - known)} of {len(ran)} jobs that ran"

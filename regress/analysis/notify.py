@@ -23,6 +23,7 @@ from driver.errors import InfrastructureError, InputError
 from driver.results import write_text
 
 _TIMEOUT_S = 20.0
+_SHORT = 12
 _SCHEMES = ("http", "https")
 
 
@@ -31,6 +32,8 @@ class Notification:
     """A night in a few words."""
 
     tier: str
+    day: str
+    """When it was planned, UTC, to the minute."""
     plan: str
     revision: str
     red: bool
@@ -39,6 +42,8 @@ class Notification:
     """Labels of the jobs that fail since this night."""
     fixed: tuple[str, ...]
     flaky: tuple[str, ...]
+    scope: tuple[str, ...]
+    """What the verdict does not speak of, and what makes it doubtful."""
     worse: tuple[str, ...]
     """Ratchets that were lost."""
     replay: tuple[str, ...]
@@ -50,7 +55,8 @@ class Notification:
         """The news in one line."""
         verdict = "RED" if self.red else "green"
         counts = ", ".join(f"{number} {state}" for state, number in self.states.items())
-        return f"[npu-cosim] {self.tier} {verdict}: {counts}"
+        of = f"{self.day}, {self.revision[:_SHORT] or 'no revision'}"
+        return f"[npu-cosim] {self.tier} {verdict}: {counts} ({of})"
 
 
 def to_json(news: Notification) -> str:
@@ -113,6 +119,7 @@ def _lines(news: Notification) -> list[str]:
         "New failures": news.new,
         "Fixed": news.fixed,
         "Flaky": news.flaky,
+        "Note": news.scope,
         "Ratchets lost": news.worse,
         "Reproduce": news.replay,
     }

@@ -151,8 +151,10 @@ def triage(
 def _failed_job(
     item: PlannedJob, attempt: Attempt, result: RunResult | None, issues: Iterable[KnownIssue]
 ) -> FailedJob:
-    """Known only when all that failed is: a new bug does not hide behind an old one."""
+    """Known only when all that failed is: a new bug does not hide behind an old one. A build that
+    failed is never known: nothing was tried."""
     failures = signatures(attempt, result)
+    issues = () if attempt.status is JobStatus.SKIPPED else tuple(issues)
     found = [
         next((i for i in issues if i.matches(item.test, item.config, s)), None) for s in failures
     ]

@@ -28,7 +28,7 @@ from driver.results import PROGRAM, RESULT_FILE, OpRow, RunSpec
 from regress.failures.replay import spec_of
 from regress.folder import locked
 from regress.paths import BUILD, ROOT
-from regress.process import environment, execute, last_lines
+from regress.process import environment, execute
 from regress.results.night import StoredJob
 
 FOLDER = BUILD / "bisect"
@@ -185,9 +185,7 @@ def probe_revision(revision: str, command: Sequence[str]) -> ProbeResult:
     for step in steps:
         prefix = ["env", "-C", str(tree)]
         ended = execute([*prefix, *step], log, _LIMIT_S, lambda _: None)
-        if ended.timed_out:
-            raise InfrastructureError(f"{revision[:_SHORT]}: {' '.join(last_lines(log, 1))}")
-        if ended.status and step is steps[0]:
+        if ended.timed_out or (ended.status and step is steps[0]):
             return ProbeResult.UNTESTABLE
     if ended.status == 0:
         return ProbeResult.GOOD

@@ -95,7 +95,7 @@ def estimate(
     """The times of `items` in their order; `preparations`: s of the builds and captures."""
     times = [expected(item) for item in items if not item.skip]
     known = [seconds for seconds in times if seconds is not None]
-    free = [0.0] * slots
+    free = [0.0] * min(slots, max(1, len(known)))
     for seconds in known:
         heapq.heapreplace(free, free[0] + seconds)
     return Estimate(

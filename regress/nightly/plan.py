@@ -14,7 +14,9 @@ from pathlib import Path
 from driver.errors import InputError
 from driver.results import MAX_SEED, Shard, TestInfo
 from regress.nightly.settings import SECTION, JobLimits, NightlyConfig, TestEntry, TierEntry
+from regress.paths import ROOT
 from regress.results.model import PlannedJob
+from regress.run import runs_in
 
 REPLAY = "replay"
 _COMMAND_LINE = "command line"
@@ -52,12 +54,15 @@ def tier_items(
 
 
 def numbered(items: Iterable[PlannedJob], file: Path) -> tuple[PlannedJob, ...]:
-    """With their positions. InputError when two are the same work."""
+    """With their positions. InputError when two are the same work, or have the same label: what is
+    recorded of a job is found by it."""
     seen: dict[str, PlannedJob] = {}
+    labels: set[str] = set()
     for ordinal, item in enumerate(items):
-        if item.id in seen:
+        if item.id in seen or item.label in labels:
             raise InputError(file, SECTION, f"{item.label} twice", "every job once")
         seen[item.id] = replace(item, ordinal=ordinal)
+        labels.add(item.label)
     return tuple(seen.values())
 
 
@@ -98,10 +103,20 @@ def _check(
     one_of(f"{row_field}.test", row.test, known.tests)
     if row.workload is not None:
         one_of(f"{row_field}.workload", row.workload, known.workloads)
+    info = known.tests[row.test]
+    if row.mode is not None and not runs_in(info, row.mode):
+        expected = f"{', '.join(info.modes)}, as {row.test} runs"
+        raise InputError(known.file, f"{row_field}.mode", row.mode, expected)
+    if row.shards > 1 and "chained" in ((row.mode,) if row.mode else info.modes):
+        raise InputError(known.file, f"{row_field}.shards", row.shards, "1: a chain is one job")
+    for number, area in enumerate(row.areas):
+        if not (ROOT / area).exists():
+            field = f"{row_field}.areas[{number}]"
+            raise InputError(known.file, field, area, "a path of the project")
     for config in use.configs:
         one_of(f"{use_field}.configs", config, known.configs)
     for backend in use.backends:
-        one_of(f"{use_field}.backends", backend, known.tests[row.test].backends)
+        one_of(f"{use_field}.backends", backend, info.backends)
 
 
 _FIELDS = ("test", "config", "seed", "backend", "workload", "mode", "array", "shard", "id")
@@ -111,6 +126,8 @@ def selected(items: Sequence[PlannedJob], words: str) -> tuple[PlannedJob, ...]:
     """The items that every word of a filter admits: `test=mat* config=default`, or a bare pattern
     for the label. InputError for an unknown field, or when nothing is left."""
     patterns = [_parsed(word) for word in words.split()]
+    if not patterns:
+        raise InputError(_COMMAND_LINE, "filter", words or "nothing", "a word, as `test=mat*`")
     found = tuple(
         item
         for item in items

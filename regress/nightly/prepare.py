@@ -94,11 +94,12 @@ def prepare(
     record: Callable[[PrepareStep, PrepareResult, PreparationRecord], None],
     wanted: Callable[[], bool] = lambda: True,
 ) -> None:
-    """Do each step once, in order, as long as they are wanted; `record` hears of each.
+    """Do each step once, in the order in which it is first asked for, as long as it is wanted;
+    `record` hears of each.
 
     The plan's id in the records is empty: the caller knows it.
     """
-    for step in sorted(set(steps)):
+    for step in dict.fromkeys(steps):
         if not wanted():
             return
         start = time.monotonic()

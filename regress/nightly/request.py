@@ -57,12 +57,12 @@ def planned(
     """The plan and what to run of it; a plan without sequence is not stored yet."""
     if request.resume:
         return _resumed(store, request, setting.sources())
-    known = AvailableNames(
-        request.config_file, load_configs(request.config_file), setting.tests, _workloads()
-    )
-    items = tier_items(settings, request.tier, known, request.reseed)
-    if request.only_failed:
-        last = latest(store, request.tier)
+    last = latest(store, request.tier) if request.only_failed else None
+    seed = request.reseed
+    if seed is None:
+        seed = settings.seed if last is None else last.seed
+    items = tier_jobs(request, settings, setting, seed)
+    if last is not None:
         red = {item.id for item in failed(store.item_results(last.id))}
         items = tuple(item for item in items if item.id in red)
         if not items:
@@ -70,7 +70,18 @@ def planned(
             raise InputError(COMMAND_LINE, "--only-failed", "nothing to run", expected)
     if request.filter is not None:
         items = selected(items, request.filter)
-    return new_plan(request, settings.seed, setting.sources()), numbered(items, request.config_file)
+    return new_plan(request, seed, setting.sources()), numbered(items, request.config_file)
+
+
+def tier_jobs(
+    request: TierRequest, settings: NightlyConfig, setting: PlanContext, seed: int | None = None
+) -> tuple[PlannedJob, ...]:
+    """All jobs of the tier. InputError for a name that there is not."""
+    known = AvailableNames(
+        request.config_file, load_configs(request.config_file), setting.tests, _workloads()
+    )
+    first = request.reseed if seed is None else seed
+    return tier_items(settings, request.tier, known, first)
 
 
 def new_plan(request: TierRequest, seed: int, sources: str) -> Plan:
@@ -81,7 +92,7 @@ def new_plan(request: TierRequest, seed: int, sources: str) -> Plan:
         id=f"{now:%Y%m%d-%H%M%S}-{request.tier}-{uuid.uuid4().hex[:6]}",
         tier=request.tier,
         created_utc=now.isoformat(timespec="seconds"),
-        seed=seed if request.reseed is None else request.reseed,
+        seed=seed,
         revision=revision,
         dirty=dirty,
         tools=provenance.tools(),

@@ -37,6 +37,7 @@ from regress.nightly.scheduler import (
 from regress.nightly.variants import Simulator, profiled_simulators, simulator_of
 from regress.paths import BUILD
 from regress.results.model import (
+    SOURCES_STEP,
     Attempt,
     ItemResult,
     Plan,
@@ -133,9 +134,13 @@ class PlanRunner:
         self._numbers.update(attempt.item_id for attempt in attempts)
 
     def prepare(
-        self, items: Sequence[PlannedJob], build: BuildFunction | None = None
+        self,
+        items: Sequence[PlannedJob],
+        build: BuildFunction | None = None,
+        budget: TimeBudget | None = None,
     ) -> tuple[PlannedJob, ...]:
-        """Build and capture for the items; those that can run. The others are left out.
+        """Build and capture for the items, in their order, as long as the budget lasts; those that
+        can run. The others are left out.
 
         `build` makes simulators where the jobs will run, when that is not here.
         """
@@ -145,7 +150,7 @@ class PlanRunner:
             (step for wanted in steps.values() for step in wanted),
             lambda step: self._do(step, build),
             self._keep_step,
-            lambda: not self._control.drain,
+            lambda: not (self._control.drain or (budget is not None and budget.left <= 0)),
         )
         ready = []
         for item, wanted in steps.items():
@@ -157,6 +162,9 @@ class PlanRunner:
                 self.leave_out([item], SkipCause.PREPARATION, reason)
             elif all(step in self._prepared for step in wanted):
                 ready.append(item)
+            elif not self._control.drain:
+                self._store.add_attempt(self._unaffordable(item))
+                self._numbers[item.id] += 1
         return tuple(ready)
 
     def run(
@@ -171,12 +179,15 @@ class PlanRunner:
         Scheduler(pool, handlers, display, self._control, budget).run(items)
 
     def check_sources(self) -> bool:
-        """Whether the results are all of the sources that were planned; says so when they are not,
+        """Whether the results are all of the sources that were planned; stores that they are not,
         also when the sources are back to what they were."""
         self._seen.add(self._setting.sources())
         if len(self._seen) > 1:
-            self._note("warning: sources changed during the run; results are of different states")
-        return len(self._seen) == 1
+            said = "changed during the run; results are of different states"
+            row = PreparationRecord(self._plan.id, SOURCES_STEP, False, False, 0.0, 0.0, said)
+            self._store.add_preparation(row)
+            self._note(f"warning: sources {said}")
+        return not mixed_sources(self._store.preparations(self._plan.id))
 
     # ------------------------------------------------------------------ steps
     def _choose_builds(self, items: Sequence[PlannedJob]) -> None:
@@ -287,6 +298,11 @@ def folder_name(item: PlannedJob) -> str:
     what = [f"{item.ordinal:05}", item.test, item.workload, item.config]
     words = [*what, item.mode, array, backend, f"s{item.seed}", shard]
     return "-".join(word for word in words if word)
+
+
+def mixed_sources(preparations: Iterable[PreparationRecord]) -> bool:
+    """Whether the sources changed while the plan ran."""
+    return any(row.name == SOURCES_STEP and not row.ok for row in preparations)
 
 
 def missing(item_results: Iterable[ItemResult]) -> tuple[PlannedJob, ...]:

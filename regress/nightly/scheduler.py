@@ -91,9 +91,14 @@ class TimeBudget:
     def __post_init__(self) -> None:
         self._start = self.clock()
 
+    @property
+    def left(self) -> float:
+        """Seconds; negative when it is overdrawn."""
+        return self.seconds - (self.clock() - self._start)
+
     def affords(self, item: PlannedJob) -> bool:
         """Whether there is time left, and enough for this item."""
-        left = self.seconds - (self.clock() - self._start)
+        left = self.left
         return left > 0 and (self.expected(item) or 0.0) <= left
 
 

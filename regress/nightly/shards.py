@@ -28,6 +28,7 @@ from regress.nightly.request import COMMAND_LINE, TierRequest, new_plan
 from regress.nightly.run_plan import PlanContext, PlanRunner, missing
 from regress.nightly.scheduler import RunControl, interruptible
 from regress.results.model import ItemResult, JobStatus, Plan, PlannedJob, digest
+from regress.results.night import unaltered
 from regress.results.store import Store
 from regress.run import EXIT_CODES, SHOWN_NAMES
 
@@ -185,7 +186,10 @@ def _merged(
         if last.status not in (JobStatus.PASS, JobStatus.FAIL) or found is None:
             results.append(_broken(spec, f"shard {item_result.item.shard}: {last.reason}"))
         else:
-            results.append(read_json(store.path(found.path), RunResult))
+            path = store.path(found.path)
+            if not unaltered(path, found):
+                raise InputError(path, "file", "another one", "what its shard left, or a new run")
+            results.append(read_json(path, RunResult))
     return merged(spec, results, seconds)
 
 

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from regress.nightly.estimate import (
 )
 from regress.nightly.pool import LocalPool, Pool
 from regress.nightly.prepare import BuildFunction, PrepareStep
-from regress.nightly.request import TierRequest, planned
+from regress.nightly.request import TierRequest, planned, tier_jobs
 from regress.nightly.run_plan import (
     PLANS_FOLDER,
     SITE_FOLDER,
@@ -87,7 +88,9 @@ def run_tier(
     if request.store_url is None and not present(request.folder / DATABASE_FILE):
         _check_unused(request.folder)
     setting = setting or bench_context(request.config_file)
-    with Store.open(request.folder, request.store_url) as store:
+    tier_jobs(request, settings, setting)
+    with ExitStack() as stack:
+        store = stack.enter_context(_opened(request, stack))
         expected = expected_seconds({**(recorded or {}), **stored_seconds(store)})
         if request.dry_run:
             plan, items = planned(store, request, settings, setting)
@@ -104,6 +107,14 @@ def run_tier(
                     console, store, plan, setting, expected=expected, write_report=write_report
                 )
                 return run.run(items, pool, request.budget_s, build)
+
+
+def _opened(request: TierRequest, stack: ExitStack) -> Store:
+    """The store; for a dry run where there is none, one that does not stay."""
+    folder = request.folder
+    if request.dry_run and request.store_url is None and not present(folder / DATABASE_FILE):
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="npu-dry-")))
+    return Store.open(folder, request.store_url)
 
 
 def _check_unused(folder: Path) -> None:
@@ -204,7 +215,7 @@ class TierRun:
         self._run.leave_out([item for item in items if item.skip], SkipCause.DECLARED, None)
         wanted = _order(self._store, self._plan, [item for item in items if not item.skip])
         with interruptible(self._control, self._note):
-            ready = self._run.prepare(wanted, build)
+            ready = self._run.prepare(wanted, build, budget)
             title = self._plan.tier
             with PlanDisplay(self._console, title, ready, pool.slots, self._expected) as display:
                 self._run.run(ready, pool, display, budget)

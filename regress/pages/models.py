@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from regress.run_report.curves import draw as draw_curves
 from regress.run_report.roofline import draw, points
 
 FOLDER = "traces"
+_NO_WORD = re.compile(r"[^\w.]+")
 
 
 @dataclass(frozen=True)
@@ -34,9 +36,10 @@ class OpPlacement:
 
 @dataclass(frozen=True)
 class ModelRun:
-    """A model on one configuration."""
+    """A model as one test ran it on one configuration."""
 
-    config: str
+    name: str
+    """Test, configuration and mode."""
     rows: tuple[OpRow, ...]
     cycles: int
     utilisation: float | None
@@ -44,6 +47,11 @@ class ModelRun:
     timeline: Markup | None
     trace: str
     """Of Perfetto, relative to the site; empty where nothing was timed."""
+
+    @property
+    def anchor(self) -> str:
+        """Its place on the page."""
+        return slug(self.name)
 
 
 @dataclass(frozen=True)
@@ -53,6 +61,11 @@ class ModelSection:
     name: str
     ledger: tuple[OpPlacement, ...]
     runs: tuple[ModelRun, ...]
+
+
+def slug(text: str) -> str:
+    """A text as a part of an address or of a file's name."""
+    return _NO_WORD.sub("-", text).strip("-")
 
 
 def models_of(site: Path, night: Night) -> tuple[ModelSection, ...]:
@@ -107,16 +120,12 @@ def _reasons(result: RunResult | None) -> dict[str, str]:
 
 
 def _runs(site: Path, name: str, pairs: Sequence[tuple[StoredJob, OpRow]]) -> tuple[ModelRun, ...]:
-    """One per configuration: of the first seed on the RTL, all its shards together."""
-    jobs = [job for job, _ in pairs if job.item.backend == "rtl"]
+    """One per test, configuration and mode: of the first seed on the RTL, all its shards."""
+    items = [job.item for job, _ in pairs if job.item.backend == "rtl"]
     runs = []
-    for config in dict.fromkeys(job.item.config for job in jobs):
-        seed = min(job.item.seed for job in jobs if job.item.config == config)
-        own = [
-            (job, row)
-            for job, row in pairs
-            if (job.item.backend, job.item.config, job.item.seed) == ("rtl", config, seed)
-        ]
+    for series in dict.fromkeys(item.series for item in items):
+        seed = min(item.seed for item in items if item.series == series)
+        own = [pair for pair in pairs if (pair[0].item.series, pair[0].item.seed) == (series, seed)]
         runs.append(_run(site, name, own))
     return tuple(runs)
 
@@ -128,7 +137,7 @@ def _run(site: Path, name: str, pairs: Sequence[tuple[StoredJob, OpRow]]) -> Mod
     cycles = sum(row.cycles or 0 for row in timed)
     used = sum((row.utilisation or 0.0) * (row.cycles or 0) for row in timed)
     return ModelRun(
-        config=job.item.config,
+        name=job.item.series,
         rows=rows,
         cycles=cycles,
         utilisation=used / cycles if cycles else None,
@@ -154,6 +163,6 @@ def _roofline(name: str, job: StoredJob, rows: Sequence[OpRow]) -> Markup | None
 
 def _trace(site: Path, name: str, job: StoredJob, rows: Sequence[OpRow]) -> str:
     assert job.result is not None
-    path = f"{FOLDER}/{name}-{job.item.config}.json"
+    path = f"{FOLDER}/{name}-{slug(job.item.series)}.json"
     write_text(site / path, perfetto(job.result.model_copy(update={"ops": tuple(rows)})))
     return path

@@ -107,7 +107,13 @@ class PlannedJob:
         shard = "" if self.shard is None else f" shard {self.shard.index + 1}/{self.shard.count}"
         mode = f" {self.mode}" if self.mode else ""
         mode += "" if self.array == "rtl" else f" array {self.array}"
+        mode += " allow-cpu" if self.allow_cpu else ""
         return f"{name}[{self.config}]{backend}{mode} seed {self.seed}{shard}"
+
+    @property
+    def series(self) -> str:
+        """The label without seed and shard: what is the same work on other data."""
+        return self.label.partition(" seed ")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,9 +210,13 @@ class PastAttempt:
     revision: str
 
 
+SOURCES_STEP = "sources"
+"""Name of the record that says that the sources of a plan changed while it ran."""
+
+
 @dataclass(frozen=True, slots=True)
 class PreparationRecord:
-    """A build or a capture that items wait for."""
+    """A build or a capture that items wait for; or that the sources changed meanwhile."""
 
     plan_id: str
     name: str
@@ -249,6 +259,16 @@ class ItemResult:
             if attempt.inputs_hash and attempt.result_hash:
                 seen.setdefault(attempt.inputs_hash, set()).add(attempt.result_hash)
         return any(len(hashes) > 1 for hashes in seen.values())
+
+    @property
+    def retried(self) -> str | None:
+        """How a try ended before the pass that counts, of equal inputs; None: none ended so."""
+        last = self.last
+        if last is None or last.status is not JobStatus.PASS:
+            return None
+        broken = (JobStatus.ERROR, JobStatus.TIMEOUT)
+        former = [a for a in self.attempts if a.inputs_hash == last.inputs_hash]
+        return next((a.status.value for a in former if a.status in broken), None)
 
 
 def digest(value: object, characters: int = 64) -> str:

@@ -6,6 +6,7 @@ Owns reading those files, once each and only when asked. A file that is gone is 
 
 from __future__ import annotations
 
+import hashlib
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -29,6 +30,7 @@ from driver.results import (
 from regress.paths import NIGHTLY
 from regress.process import last_lines
 from regress.results.model import (
+    Artefact,
     Attempt,
     ItemResult,
     JobStatus,
@@ -55,13 +57,19 @@ class StoredJob:
 
     @cached_property
     def result(self) -> RunResult | None:
-        """Its result.json; None where it left none."""
-        return self._own(self.folder / RESULT_FILE, RunResult)
+        """Its result.json; None where it left none, or where that is no longer what it left."""
+        path, stored = self.folder / RESULT_FILE, self.attempt.artefact(RESULT_FILE)
+        return self._own(path, RunResult) if stored is None or unaltered(path, stored) else None
 
     @cached_property
     def spec(self) -> RunSpec | None:
         """Its run.json; None where it never started."""
         return self._own(self.folder / SPEC_FILE, RunSpec)
+
+    @property
+    def lost(self) -> bool:
+        """Whether it passed and the result that says so is gone or another one."""
+        return self.attempt.status is JobStatus.PASS and self.result is None
 
     @property
     def failing(self) -> tuple[OpRow, ...]:
@@ -159,6 +167,15 @@ def load_job(store: Store, identity: str) -> StoredJob:
     """The job of an attempt's id, or of a unique beginning of it. InputError when there is none."""
     item, attempt = store.attempt(identity)
     return StoredJob(item, attempt, store.path(attempt.folder), store.folder)
+
+
+def unaltered(path: Path, stored: Artefact) -> bool:
+    """Whether a file has the bytes that were stored of it."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest() == stored.sha256
+    except OSError:
+        return False
 
 
 def sizes_of(row: OpRow) -> str:
