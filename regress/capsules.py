@@ -93,6 +93,9 @@ def _fingerprint(checkpoint: Path | None = None) -> str:
     for pattern in _SOURCES:
         for file in sorted(ROOT.glob(pattern)):
             state.update(f"{file.name}:{file.stat().st_size}:".encode() + file.read_bytes())
+    from driver.lower import LOWERINGS  # noqa: PLC0415 (not needed to run a test)
+
+    state.update(",".join(sorted(LOWERINGS)).encode())  # an op with a row is recorded whole
     for name in _LIBRARIES:
         state.update(f"{name}=={version(name)};".encode())
     return state.hexdigest()[:12]

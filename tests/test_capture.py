@@ -293,7 +293,7 @@ def test_an_op_that_makes_a_sparse_tensor_is_refused_by_name() -> None:
             return x.to_sparse().to_dense() + 1
 
     with pytest.raises(
-        InputError, match=r"_to_sparse.*sparse_coo tensor on cpu.*expected a strided"
+        InputError, match=r"_to_sparse.*sparse_coo tensor on cpu.*expected a plain strided"
     ):
         capture(Sparse(), torch.ones(3), name="sparse")
 

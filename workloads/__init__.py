@@ -112,14 +112,17 @@ def capture_workload(
         raise InputError(_COMMAND_LINE, "DEVICE", device, f"one of {', '.join(DEVICES)}")
     workload = load_workload(given)
     from driver.capture import capture  # noqa: PLC0415 (torch takes seconds to import)
+    from driver.capture.recorder import seeded  # noqa: PLC0415 (likewise)
+    from workloads._weights import single_thread  # noqa: PLC0415 (likewise)
 
-    with blamed(workload.file, "built"):
+    with blamed(workload.file, "built"), seeded(seed), single_thread():
         takes = dtype is not None and "dtype" in inspect.signature(workload.build).parameters
         options = {"dtype": dtype} if takes else {}
         built = workload.build(seed, checkpoint, **options)
     module, inputs = checked(workload.file, built)
     if dtype is not None and not takes:
-        module, inputs = _converted(module, inputs, dtype)
+        with blamed(workload.file, f"converted to {dtype}"):
+            module, inputs = _converted(module, inputs, dtype)
     name = workload.name if dtype is None else f"{workload.name}_{dtype}"
     with blamed(workload.file, "run"):
         return capture(module, inputs, name=name, seed=seed)

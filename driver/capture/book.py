@@ -9,6 +9,7 @@ import hashlib
 import numpy as np
 import torch
 from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from driver.capture.capsule import Bytes
 from driver.capture.format import Storage, TensorRef
@@ -27,7 +28,7 @@ class StorageBook:
         """The bytes behind `data`: a bytearray compares itself with a buffer ten times faster
         than SHA-256 reads it."""
         self._names: dict[str, str] = {}
-        self._parameters: dict[int, str] = {}
+        self._parameters: dict[int, tuple[StorageWeakRef, str]] = {}
         if module is not None:
             self.name_parameters(module)
         self._buffers: dict[int, tuple[StorageWeakRef, int]] = {}
@@ -36,11 +37,10 @@ class StorageBook:
 
     def name_parameters(self, module: torch.nn.Module) -> None:
         """Storages of its parameters and buffers are named after them from now on."""
-        self._parameters |= {
-            tensor.untyped_storage().data_ptr(): printable(name)
-            for name, tensor in [*module.named_parameters(), *module.named_buffers()]
-            if tensor.numel()
-        }
+        for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
+            if not _why_not(tensor) and tensor.numel():
+                alive = StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
+                self._parameters[storage_key(tensor)] = alive, printable(name)
 
     def bytes_of(self, tensor: torch.Tensor) -> Bytes:
         """The bytes of the tensor's whole storage, without a copy."""
@@ -85,7 +85,7 @@ class StorageBook:
             name = self._names[digest] = f"s{len(self._names)}"
             whole = view.size % tensor.element_size() == 0
             dtype = ELEMENT_NAMES[tensor.dtype] if whole else "uint8"
-            parameter = self._parameters.get(tensor.untyped_storage().data_ptr())
+            _, parameter = self._parameters.get(storage_key(tensor), (None, None))
             self.storages[name] = Storage.model_validate(
                 {"sha256": digest, "size_bytes": view.size, "dtype": dtype, "parameter": parameter}
             )
@@ -104,9 +104,10 @@ class StorageBook:
 
     def check(self, tensor: torch.Tensor, field: str) -> None:
         """InputError unless the tensor has a place in a capsule."""
-        if tensor.layout is not torch.strided or tensor.device.type != "cpu":
-            value = f"{tensor.layout} tensor on {tensor.device}"
-            raise InputError(self.capsule_name, field, value, "a strided tensor on the CPU")
+        why = _why_not(tensor)
+        if why or tensor.device.type != "cpu":
+            value = f"{why or tensor.layout} tensor on {tensor.device}"
+            raise InputError(self.capsule_name, field, value, "a plain strided tensor on the CPU")
         if tensor.dtype not in ELEMENT_NAMES:
             raise InputError(
                 self.capsule_name,
@@ -114,6 +115,20 @@ class StorageBook:
                 str(tensor.dtype),
                 f"one of {', '.join(ELEMENT_NAMES.values())}",
             )
+
+
+def _why_not(tensor: torch.Tensor) -> str:
+    """What keeps a tensor from being its storage's bytes: other layouts and classes, and what torch
+    keeps beside the bytes. Empty: nothing."""
+    kinds = {
+        "nested": tensor.is_nested,
+        "wrapped": is_traceable_wrapper_subclass(tensor),
+        str(tensor.layout): tensor.layout is not torch.strided,
+        "zero": not tensor.is_nested and tensor._is_zerotensor(),
+        "negated": tensor.is_neg(),
+        "conjugated": tensor.is_conj(),
+    }
+    return next((kind for kind, found in kinds.items() if found), "")
 
 
 def storage_key(tensor: torch.Tensor) -> int:

@@ -40,8 +40,8 @@ def definition(func: Overload) -> Definition | None:
     """What to call instead of the op, with its arguments; None when it is recorded whole."""
     if str(func) in LOWERINGS or str(func) in ROOM:
         return None
-    if str(func) in DEFINITIONS:
-        return DEFINITIONS[str(func)]
+    if str(func) in _OWN_DEFINITIONS:
+        return _OWN_DEFINITIONS[str(func)]
     if is_composite(func):
         return func.decompose
     if torch.Tag.nondeterministic_seeded in func.tags or _is_view(func):
@@ -56,7 +56,8 @@ def _by_smaller_ops(func: Overload) -> Definition | None:
     if func.namespace == "prims":
         return getattr(func, "impl_aten", None)
     known = _table().get(func)
-    if known is None and _has_kernel(func, DispatchKey.CompositeExplicitAutograd):
+    own = func.namespace == "aten"  # the kernel of a user's op may be any code, numpy's too
+    if known is None and own and _has_kernel(func, DispatchKey.CompositeExplicitAutograd):
         return partial(func._op_dk, DispatchKey.CompositeExplicitAutograd)
     return known
 
@@ -90,7 +91,15 @@ def _in_place(func: Overload) -> Definition | None:
     fresh = functional(name.removesuffix("_"), arguments)
     if fresh is None:
         return None
-    return lambda first, *args, **kwargs: first.copy_(fresh(first, *args, **kwargs))
+    return lambda first, *args, **kwargs: _put(first, fresh(first, *args, **kwargs))
+
+
+def _put(target: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
+    """The target with what was computed for it. RuntimeError, as torch's, for a type that torch
+    does not convert: a copy would."""
+    if not torch.can_cast(made.dtype, target.dtype):
+        raise RuntimeError(f"result type {made.dtype} can't be cast to {target.dtype}")
+    return target.copy_(made)
 
 
 def _into(func: Overload) -> Definition | None:
@@ -111,7 +120,7 @@ def _into(func: Overload) -> Definition | None:
         made = fresh(*args, **kwargs)
         if out.shape != made.shape:
             raise UnsupportedOp(str(func), outs[0], tuple(out.shape), f"sizes {tuple(made.shape)}")
-        return out.copy_(made)
+        return _put(out, made)
 
     return run
 
@@ -128,6 +137,27 @@ def functional(name: str, arguments: Sequence[Any]) -> Overload | None:
         if found == wanted and not overload._schema.is_mutable:
             return overload
     return None
+
+
+def _lstm_layer(x: torch.Tensor, *rest: Any) -> tuple[torch.Tensor, ...]:
+    """oneDNN's layer of an LSTM in one direction, as torch defines one by products and functions.
+    RuntimeError for sequences of several lengths, which torch gives to no such layer."""
+    from torch._decomp.decompositions import one_layer_lstm  # noqa: PLC0415 (as _table)
+
+    *weights, hidden, cell, reverse, lengths, _, _, _, has_biases, _, _, _ = rest
+    if lengths:
+        raise RuntimeError(f"an LSTM of lengths {lengths}")
+    state = tuple(one.reshape(one.shape[-2:]) for one in (hidden, cell))
+    layer: Definition = one_layer_lstm
+    out, (last, memory) = layer(x, state, weights, has_biases, reverse)
+    return out, last.reshape(hidden.shape), memory.reshape(cell.shape), x.new_empty(0)
+
+
+_OWN_DEFINITIONS: dict[str, Definition] = {
+    **DEFINITIONS,
+    "aten.mkldnn_rnn_layer.default": _lstm_layer,
+}
+"""Where torch has none. One CPU's fused layer is no op of other devices."""
 
 
 def _has_kernel(func: Overload, key: DispatchKey) -> bool:

@@ -7,10 +7,14 @@ Owns the torch side of capture. Does not know which ops the NPU can run: driver.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import random
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any, TypeGuard
 
+import numpy as np
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -47,7 +51,7 @@ def capture(
     if isinstance(inputs, torch.Tensor):
         inputs = (inputs,)
     book = StorageBook(name, module)
-    given = _leaf_refs(book, inputs)
+    given = _leaf_refs(book, inputs, "inputs")
     with ModulePath(module) as path, _reproducible(seed, threads), torch.no_grad():
         recorder = _Recorder(book, path, capture.__code__)
         with recorder:
@@ -58,7 +62,7 @@ def capture(
         "torch": str(torch.__version__),
         "storages": book.storages,
         "inputs": given,
-        "outputs": _leaf_refs(book, result),
+        "outputs": _leaf_refs(book, result, "outputs"),
         "ops": tuple(recorder.ops),
     }
     return Capsule(signed(fields), book.data)
@@ -80,14 +84,21 @@ class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """No compiler runs here; torch would import its own first, for 3 s and more."""
         return False
 
+    supports_higher_order_operators = True
+    """They come here to be refused."""
+
     def __torch_dispatch__(
         self,
-        func: torch._ops.OpOverload,
+        func: torch._ops.OpOverload | torch._ops.HigherOrderOperator,
         types: Sequence[type],
         args: tuple[Any, ...] = (),
         kwargs: dict[str, Any] | None = None,
     ) -> Any:
         kwargs = kwargs or {}
+        if not isinstance(func, torch._ops.OpOverload):  # torch.cond, flex_attention
+            name = f"torch.ops.higher_order.{func}"
+            expected = "ops on tensors: this one runs functions of the model"
+            raise InputError(self._book.capsule_name, f"ops[{len(self.ops)}]", name, expected)
         instead = None if func in self._within else definition(func)
         if instead is not None:
             made = self._decomposed(func, instead, args, kwargs)
@@ -178,26 +189,58 @@ def _is_strided(item: object) -> TypeGuard[torch.Tensor]:
     return isinstance(item, torch.Tensor) and item.layout is torch.strided
 
 
-def _leaf_refs(book: StorageBook, tree: object) -> tuple[TensorRef, ...]:
-    leaves = tree_leaves(tree)
-    return tuple(book.ref(leaf, "inputs") for leaf in leaves if isinstance(leaf, torch.Tensor))
+def _leaf_refs(book: StorageBook, tree: object, field: str) -> tuple[TensorRef, ...]:
+    found = []
+    for leaf in tree_leaves(tree):
+        if isinstance(leaf, torch.Tensor):
+            found.append(book.ref(leaf, field))
+        elif dataclasses.is_dataclass(leaf) or isinstance(leaf, Mapping):
+            expected = "tensors in tuples, lists and dicts, or a class that torch's pytree knows"
+            raise InputError(book.capsule_name, field, f"a {type(leaf).__name__}", expected)
+    return tuple(found)
+
+
+@contextlib.contextmanager
+def seeded(seed: int) -> Iterator[None]:
+    """Random numbers of torch, numpy and Python follow from the seed; undone after."""
+    of_python, of_numpy = random.getstate(), np.random.get_state()
+    try:
+        with torch.random.fork_rng(devices=()):
+            torch.manual_seed(seed)
+            random.seed(seed)
+            np.random.seed(seed % (1 << 32))
+            yield
+    finally:
+        random.setstate(of_python)
+        np.random.set_state(of_numpy)
+
+
+def _uncompiled() -> contextlib.AbstractContextManager[Any]:
+    """torch.compile's functions run as they were written. Its import is left to who needs it."""
+    if "torch._dynamo" not in sys.modules:
+        return contextlib.nullcontext()
+    eager: contextlib.AbstractContextManager[Any] = torch.compiler.set_stance("force_eager")
+    return eager
 
 
 @contextlib.contextmanager
 def _reproducible(seed: int, threads: int) -> Iterator[None]:
     """Seeded, on a fixed number of threads, with no byte left uninitialised; all undone after.
 
-    Attention runs as its defining products and softmax, not as one fused op of this CPU.
+    Attention runs as its defining products and softmax, not as one fused op of this CPU. A model
+    that is compiled runs as it was written.
     """
     before_threads = torch.get_num_threads()
     before = torch.get_deterministic_debug_mode()
+    before_mha = torch.backends.mha.get_fastpath_enabled()
     torch.set_num_threads(threads)
+    torch.backends.mha.set_fastpath_enabled(False)
     # Not use_deterministic_algorithms: the same, but it imports the compiler, 2.7 s.
     torch.set_deterministic_debug_mode("warn")
     try:
-        with torch.random.fork_rng(devices=()), sdpa_kernel(SDPBackend.MATH):
-            torch.manual_seed(seed)
+        with seeded(seed), sdpa_kernel(SDPBackend.MATH), _uncompiled():
             yield
     finally:
+        torch.backends.mha.set_fastpath_enabled(before_mha)
         torch.set_deterministic_debug_mode(before)
         torch.set_num_threads(before_threads)

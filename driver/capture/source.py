@@ -36,7 +36,8 @@ class ModulePath:
 
     def __enter__(self) -> Self:
         for name, module in self._root.named_modules():
-            self._watch(printable(name), module)
+            if not isinstance(module, torch.jit.ScriptModule):  # takes no hooks
+                self._watch(printable(name), module)
         return self
 
     def __exit__(

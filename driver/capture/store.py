@@ -100,12 +100,13 @@ def _replace(path: Path, fresh: Path) -> None:
     """Put `fresh` in the place of `path`; the former folder is gone only after that."""
     if path.exists():
         former = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        path.rename(former / "former")
         try:
-            fresh.rename(path)
-        except OSError:
-            (former / "former").rename(path)
-            raise
+            path.rename(former / "former")
+            try:
+                fresh.rename(path)
+            except OSError:
+                (former / "former").rename(path)
+                raise
         finally:
             shutil.rmtree(former, ignore_errors=True)
     else:

@@ -29,7 +29,7 @@ from tb.ops.drift import (
     magnitude,
     multiple,
 )
-from tb.ops.host_writes import HostWrites
+from tb.ops.host_writes import HostTensor, HostWrites
 from tb.ops.images import buffer_of, draws_numbers
 from tb.ops.placing import Placed
 from tb.ops.recorded import prove
@@ -54,9 +54,8 @@ class ChainedRun:
         self._session, self._capsule = session, capsule
         self.chain = Chain(session.pair, capsule, session.spec.seed)
         self._perturbed: PerturbedRuns | None = None
-        self._host_writes = HostWrites()
-        self._by_host: list[tuple[Op, int]] = []
-        """Each tensor that the model's own code wrote: the op that takes it, and its bytes."""
+        self._host_writes = HostWrites(capsule)
+        self._by_host: list[HostTensor] = []
         self._results = self._undecided = 0
         """Results that the RTL and torch have, and those whose drift nothing bounds."""
         self._first = 0
@@ -87,18 +86,20 @@ class ChainedRun:
                     yield row
             self._host_writes.after(op)
             self._release(op)
-            if index == last:
+            if index == last != steps[-1].index:
                 break
+        else:
+            self._by_host += [HostTensor(None, ref) for ref in self._host_writes.in_results()]
 
     def remarks(self) -> list[str]:
         """What the rows do not say: what was not computed here, or not bounded."""
         found = []
         if self._by_host:
-            first, total = self._by_host[0][0], sum(size for _, size in self._by_host)
+            first, total = self._by_host[0].op, sum(one.size_bytes for one in self._by_host)
+            place = f"{first.op} of {first.source or 'the model'}" if first else "its result"
             found.append(
                 f"the model's own code on the CPU wrote {len(self._by_host)} tensors, {total:,} "
-                f"bytes, between ops, first before {first.op} of {first.source or 'the model'}: "
-                "taken as they were recorded"
+                f"bytes, that no op made, first before {place}: taken as they were recorded"
             )
         if self._undecided:
             found.append(
@@ -109,9 +110,10 @@ class ChainedRun:
 
     def _take_changes(self, op: Op) -> None:
         """Bring all memories to what the model's own code wrote to its own."""
+        self._by_host += [HostTensor(op, ref) for ref in self._host_writes.made(op)]
         for ref in self._host_writes.changed(op):
             self.chain.load(ref)
-            self._by_host.append((op, ref.numel * ref.element_bytes))
+            self._by_host.append(HostTensor(op, ref))
             if self._perturbed is not None:
                 self._perturbed.release(buffer_of(ref))
 

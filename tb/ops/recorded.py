@@ -64,7 +64,11 @@ def prove(capsule: Capsule, op: Op) -> None:
             recorded = as_tensor(capsule, ref)
             if not _same_bits(recorded, answer):
                 place = (capsule.name, f"{field}: outputs[{number}]")
-                _check_values(place, (call, found), number, recorded)
+                try:
+                    _check_values(place, (call, found), number, recorded)
+                except _REFUSALS as error:
+                    expected = "arguments by which its results can be judged"
+                    raise InputError(capsule.name, field, _brief(error), expected) from error
 
 
 def _check_as_judged(capsule: Capsule, op: Op, field: str) -> None:
@@ -92,13 +96,15 @@ def prove_view(capsule: Capsule, op: Op) -> None:
     if len(outputs) != len(op.outputs):
         raise InputError(capsule.name, field, f"{len(op.outputs)} outputs", f"{len(outputs)}")
     for number, (view, ref) in enumerate(zip(outputs, op.outputs, strict=True)):
-        if view.untyped_storage()._cdata not in held:
+        if not isinstance(view, Tensor) or view.untyped_storage()._cdata not in held:
             raise InputError(capsule.name, f"{field}: view", "true", "false: torch computes it")
         wanted = (ELEMENT_NAMES[view.dtype], *map(tuple, (view.shape, view.stride())))
         wanted = (*wanted, view.storage_offset())
         found = None if ref is None else (ref.dtype, ref.sizes, ref.strides, ref.offset)
         if found != wanted or ref is None or (ref.storage, ref.buffer) not in given:
-            raise InputError(capsule.name, f"{field}: outputs[{number}]", found, f"{wanted}")
+            where = "" if ref is None or (ref.storage, ref.buffer) in given else " of other bytes"
+            got, expected = f"{found}{where}", f"{wanted} of its operand's bytes"
+            raise InputError(capsule.name, f"{field}: outputs[{number}]", got, expected)
 
 
 def _returned(op: Op, found: tuple[Result, ...]) -> tuple[Result, ...]:
