@@ -115,6 +115,17 @@ def not_a_view(document: dict[str, Any]) -> None:
     document["ops"][SOFTMAX]["view"] = True
 
 
+def room(document: dict[str, Any]) -> None:
+    """The softmax is said to be memory that nobody filled."""
+    document["ops"][SOFTMAX].update(op="aten.empty.memory_format", inputs=[[2, 3]], kwargs={})
+
+
+def number_as_view(document: dict[str, Any]) -> None:
+    """An op that returns a number is said to be a view."""
+    size = document["ops"][ADDMM]["inputs"][1]
+    document["ops"][SOFTMAX].update(op="aten.sym_numel.default", inputs=[size], view=True)
+
+
 @pytest.mark.parametrize(
     "name",
     [
@@ -151,6 +162,14 @@ def broadcast(document: dict[str, Any]) -> None:
         pytest.param(operand(ADDMM, 1, dtype="int32"), "addmm", "dtype", id="mixed types"),
         pytest.param(broadcast, "aten.add", "6 elements", id="large broadcast"),
         pytest.param(not_a_view, "view", "true", id="no view"),
+        pytest.param(number_as_view, "view", "true", id="a number as a view"),
+        pytest.param(room, "outputs[0]", "6 elements differ", id="room with values"),
+        pytest.param(
+            op(ADD, kwargs={"alpha": {"kind": "layout", "value": "strided"}}),
+            "aten.add",
+            "layout",
+            id="a layout as a factor",
+        ),
         pytest.param(result(T, offset=1, sizes=[3, 3]), "outputs[0]", "3", id="another view"),
         pytest.param(
             op(ADD, kwargs={"alpha": {"kind": "float", "value": "x"}}), "add", "x", id="no number"

@@ -14,7 +14,7 @@ from driver.config import load_config
 from driver.results import RunSpec
 from tb.ops.case import Case, Entry, recorded_case
 from tb.ops.chained import ChainedOp
-from tb.ops.recorded import prove, prove_view
+from tb.ops.recorded import prove, prove_room, prove_view
 from tb.ops.refusals import check_all
 
 
@@ -61,6 +61,8 @@ def model_entries(spec: RunSpec) -> Iterator[Entry | ChainedOp]:
         for op in capsule.ops:
             if op.view:
                 prove_view(capsule, op)
+            elif op.op in ROOM:
+                prove_room(capsule, op)
         if not spec.allow_cpu and spec.op_filter is None:
             check_all(capsule, (op for op in capsule.ops if not is_free(op)), hw)
         isolated = list(capsule_cases(capsule, numbers))
