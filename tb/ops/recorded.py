@@ -81,8 +81,8 @@ def _check_as_judged(capsule: Capsule, op: Op, field: str) -> None:
 
 
 def prove_room(capsule: Capsule, op: Op) -> None:
-    """Raise InputError unless the results of an op that only makes room are what every capture fills
-    such memory with. Those of a program on the NPU are what was there."""
+    """Raise InputError unless the results of an op that only makes room are what captures fill such
+    memory with. Those of a program on the NPU are what was there."""
     if capsule.document.device is not None:
         return
     before = torch.get_deterministic_debug_mode()
