@@ -35,6 +35,10 @@ ROOM = frozenset(
 """Ops that only make room: their bytes are not defined."""
 
 
+_OF_TORCH = ("aten", "profiler")
+"""Libraries whose composite kernels call ops, which are recorded."""
+
+
 @cache
 def definition(func: Overload) -> Definition | None:
     """What to call instead of the op, with its arguments; None when it is recorded whole."""
@@ -56,7 +60,7 @@ def _by_smaller_ops(func: Overload) -> Definition | None:
     if func.namespace == "prims":
         return getattr(func, "impl_aten", None)
     known = _table().get(func)
-    own = func.namespace == "aten"  # the kernel of a user's op may be any code, numpy's too
+    own = func.namespace in _OF_TORCH  # the kernel of another library may be any code, numpy's too
     if known is None and own and _has_kernel(func, DispatchKey.CompositeExplicitAutograd):
         return partial(func._op_dk, DispatchKey.CompositeExplicitAutograd)
     return known
