@@ -156,6 +156,7 @@ def _judged(
         failure=failure,
         reaches=tuple(reaches),
         by_integers=call.product is not None,
+        of_torch=blame != "none" and not mismatches and _is_torchs(outputs),
     )
 
 
@@ -231,6 +232,10 @@ def _found(outputs: Sequence[_Output], comparison: Comparison) -> tuple[Blame, F
         detail = _NOTHING_COMPARED.format(comparison.unbounded)
         return "precision", _failure(output, (0,) * output.cmodel.ndim, detail)
     return None
+
+
+def _is_torchs(outputs: Sequence[_Output]) -> bool:
+    return any(o.bad_torch.any() for o in outputs) and not any(o.bad_npu.any() for o in outputs)
 
 
 # ---------------------------------------------------------------------- between RTL and cmodel

@@ -27,6 +27,8 @@ class Verdict:
     """For each output how far each element may be from torch's; see golden.comparison.reach."""
     by_integers: bool
     """The blame rests on the element computed by integers, not on bounds."""
+    of_torch: bool = False
+    """What was found is torch's alone: its own answer is outside its bound, the NPU's is not."""
 
     @property
     def elements_compared(self) -> int:

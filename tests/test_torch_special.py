@@ -90,6 +90,18 @@ def test_numbers_next_to_each_other() -> None:
     assert torch.equal(*words)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
+def test_a_power_of_two_beyond_all_numbers_moves_the_exponent(dtype: torch.dtype) -> None:
+    made = torch.Generator().manual_seed(1)
+    words = torch.randint(-(2**31), 2**31, (20_000,), generator=made).to(torch.int32)
+    x = words.view(torch.float32).to(dtype)
+    n = torch.randint(-320, 320, (20_000,), generator=made)
+    found = torch.ldexp(x.to("npu"), n.to("npu")).cpu()
+    torch.testing.assert_close(found, torch.ldexp(x, n), rtol=0, atol=0, equal_nan=True)
+    same = torch.ldexp(*torch.frexp(x.to("npu"))).cpu()
+    torch.testing.assert_close(same, x, rtol=0, atol=0, equal_nan=True)
+
+
 def test_a_degree_that_takes_too_many_steps_is_refused() -> None:
     x = torch.full((2,), 0.5, device="npu")
     with pytest.raises(NotImplementedError, match="at most 1024"):

@@ -48,6 +48,9 @@ class CheckReport:
     taken_apart: Counter[str] = field(default_factory=Counter)
     """Ops without a row, and how often: the smaller ones that they are made of were judged."""
 
+    of_torch: Counter[str] = field(default_factory=Counter)
+    """Ops of which CPU torch's own answer is outside its bound, and the NPU's is not."""
+
     @property
     def ok(self) -> bool:
         """Whether anything was compared, and nothing was wrong."""
@@ -61,7 +64,11 @@ class CheckReport:
             text += f"; {len(self.wrong)} wrong, of which the first: {self.wrong[0]}"
         if self.unbounded:
             text += f"; {self.unbounded} elements without a bound"
-        counted = {"judged by their smaller ops": self.taken_apart, "not judged": self.not_judged}
+        counted = {
+            "judged by their smaller ops": self.taken_apart,
+            "not judged": self.not_judged,
+            "where CPU torch is outside its bound": self.of_torch,
+        }
         for what, ops in counted.items():
             if ops:
                 named = ", ".join(f"{op} ({count})" for op, count in sorted(ops.items()))

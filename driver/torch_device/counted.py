@@ -14,7 +14,7 @@ Tensor = torch.Tensor
 
 def _nonzero(self: Tensor) -> ResultShape:
     count = int((self != 0).sum())
-    return ResultShape((count, self.dim()), (max(self.dim(), 1), 1), torch.int64)
+    return ResultShape((count, self.dim()), (1, count), torch.int64)
 
 
 def _masked_select(self: Tensor, mask: Tensor) -> ResultShape:

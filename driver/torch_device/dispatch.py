@@ -24,7 +24,13 @@ from driver.torch_device.counted import COUNTED
 from driver.torch_device.definitions import COMPUTED_IN_FP32, DEFINITIONS
 from driver.torch_device.fallback import is_allowed, registered_name, run_on_cpu
 from driver.torch_device.hardware import view_of
-from driver.torch_device.index_arguments import INDEXED, indices_on_the_device, masks_as_places
+from driver.torch_device.index_arguments import (
+    CLASSES,
+    INDEXED,
+    classes_as_places,
+    indices_on_the_device,
+    masks_as_places,
+)
 from driver.torch_device.observers import begin, taken_apart
 from driver.torch_device.origins import place
 from driver.torch_device.overloads import (
@@ -61,8 +67,10 @@ def dispatch(op: Overload, *args: Any, **kwargs: Any) -> Any:
         NotImplementedError: the NPU cannot run the op, with the reason.
     """
     arrived = arriving(op)
-    if arrived.row in INDEXED:
+    if arrived.row in INDEXED or arrived.name == _INDEX_GRADIENT:
         args = tuple(indices_on_the_device(args))
+    elif arrived.row in CLASSES:
+        args = tuple(classes_as_places(args))
     elif arrived.name == _FILL and not is_npu(args[0]):
         return args[0].fill_(args[1].item())  # which torch reads too
     device = _device(arrived, args, kwargs)
@@ -335,6 +343,7 @@ def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[st
 
 # ---------------------------------------------------------------------- devices and texts
 _FILL = "aten.fill_.Tensor"
+_INDEX_GRADIENT = "aten._index_put_impl_.default"
 
 
 def _device(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> torch.device:

@@ -31,6 +31,21 @@ def indices_on_the_device(args: Sequence[Any]) -> Sequence[Any]:
     return self, moved, *rest
 
 
+CLASSES = frozenset(
+    f"aten.{name}.default"
+    for name in (
+        *("nll_loss_forward", "nll_loss_backward"),
+        *("nll_loss2d_forward", "nll_loss2d_backward"),
+    )
+)
+"""Rows that take classes in uint8 in torch."""
+
+
+def classes_as_places(args: Sequence[Any]) -> Sequence[Any]:
+    """The arguments of an op of CLASSES, those in uint8 as int64."""
+    return [x.long() if isinstance(x, Tensor) and x.dtype is torch.uint8 else x for x in args]
+
+
 def masks_as_places(args: Sequence[Any]) -> Sequence[Any]:
     """The arguments of an op of INDEXED, each mask as the places where it is true.
 

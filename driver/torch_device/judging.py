@@ -83,10 +83,12 @@ class CheckedRow:
             if verdict is None:
                 report.not_judged[self._call.op] += 1
                 return
-            if verdict.failure is None:
+            if verdict.failure is None or verdict.of_torch:
                 report.elements += verdict.elements_compared
+            if verdict.of_torch:
+                report.of_torch[self._call.op] += 1
             report.unbounded += verdict.comparison.unbounded
-        if verdict.failure is not None and not verdict.undecided:
+        if verdict.failure is not None and not (verdict.undecided or verdict.of_torch):
             self._check.refuse(self._text(verdict, made))
 
     def _verdict(self, made: Sequence[Tensor | None], array_size: int) -> Verdict | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from driver.torch_device.hardware import OpenDevice
 
 
+_LAST_OBJECTS_S = 0.02
 _PRIVATE = range(MOST_DEVICES, 31)
 """Numbers of devices that no tensor can be on; a pointer has five bits for them."""
 
@@ -108,8 +110,16 @@ class DevicePool:
         return all(sound)
 
     def _end(self) -> None:
-        """At the end of the process, which fails when its last ops did."""
-        if not self.close():
+        """At the end of the process, which fails when its last ops did.
+
+        torch's thread of a backward pass may still hold objects of Python's, and ends the process
+        when it frees them without an interpreter: it gets the time to do so before.
+        """
+        opened = bool(self._open)
+        sound = self.close()
+        if opened:
+            time.sleep(_LAST_OBJECTS_S)
+        if not sound:
             sys.stdout.flush()
             sys.stderr.flush()
             os._exit(1)  # nothing else changes the status here

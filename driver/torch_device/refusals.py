@@ -114,6 +114,12 @@ _DIVISIONS = {
 }
 
 
+_ALIKE = frozenset(
+    ("mm", "bmm", "addmm", "addbmm", "baddbmm", "mv", "addmv", "dot", "vdot", "linear")
+)
+"""Ops that take tensors of one type only."""
+
+
 def require_arguments(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """UnsupportedOp for types that the op does not take; RuntimeError, as the CPU says it, for a
     number that it cannot take."""
@@ -144,6 +150,12 @@ def _require_types(
             types = [x.dtype for x in inputs if isinstance(x, torch.Tensor)]
             if types and not holds(types):
                 raise UnsupportedOp(arrived.name, "dtype", str(types[0])[6:], wanted)
+    if name in _ALIKE:
+        types = [x.dtype for x in args if isinstance(x, torch.Tensor)]
+        for other in types[1:]:
+            if other is not types[0]:
+                both = f"{str(types[0])[6:]} != {str(other)[6:]}"
+                raise RuntimeError(f"{name}: expected tensors of the same dtype, but got: {both}")
 
 
 def _require_divisor(dividend: Any, divisor: Any) -> None:

@@ -6,9 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, partial
 from importlib import import_module
+from types import CodeType
 from typing import Any
 
 import torch
+from torch._C._dynamo.eval_frame import (
+    _FrameAction,
+    _FrameExecStrategy,
+    set_code_exec_strategy,
+)
 from torch.utils.backend_registration import (
     generate_methods_for_privateuse1_backend,
     rename_privateuse1_backend,
@@ -30,6 +36,9 @@ WHOLE = (
     "cummin",
     "embedding",
     "index_put_",
+    "ldexp.Tensor",
+    "ldexp.out",
+    "ldexp_",
     "mean",
     "mish_backward",
     "mv",
@@ -89,12 +98,22 @@ def _register_kernels() -> None:
     aten = _library("aten", "PrivateUse1")
     for name in ("copy_from", "copy_from_and_resize", "local_scalar_dense"):
         aten.impl(f"_{name}", whole(partial(_late, "tensors", name)))
+    aten.impl("is_set_to", whole(partial(_late, "tensors", "is_set_to")))
     dispatch = whole(_replaying(partial(_late, "dispatch", "dispatch")))
+    _hide_from_compiler(dispatch.__code__)
     for name in WHOLE:
-        aten.impl(name, partial(dispatch, getattr(torch.ops.aten, name).default))
+        packet, _, overload = name.partition(".")
+        op = getattr(getattr(torch.ops.aten, packet), overload or "default")
+        aten.impl(name, partial(dispatch, op))
     for key in ("Conjugate", "Negative"):  # copies look at these bits themselves
         _library("aten", key).impl("_copy_from", torch.library.fallthrough_kernel)
     _library("_", "PrivateUse1").fallback(dispatch)
+
+
+def _hide_from_compiler(kernels: CodeType) -> None:
+    """torch.compile goes on compiling behind a break in its graph: not what a kernel calls."""
+    skip = _FrameAction.SKIP
+    set_code_exec_strategy(kernels, _FrameExecStrategy(skip, skip))
 
 
 def _replaying(dispatch: Callable[..., Any]) -> Callable[..., Any]:

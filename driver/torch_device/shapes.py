@@ -145,7 +145,7 @@ def _made_on(
     named = {name: _without_contents(value, device) for name, value in kwargs.items()}
     try:
         return arrived.op(*given, **named)
-    except (ZeroDivisionError, RuntimeError):
+    except (ZeroDivisionError, RuntimeError, TypeError):
         tensors = [x for x in (*args, *kwargs.values()) if isinstance(x, torch.Tensor)]
         if device == "cpu" or any(x.numel() for x in tensors if x.dim()):
             raise

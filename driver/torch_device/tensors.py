@@ -198,5 +198,14 @@ def local_scalar_dense(tensor: Tensor) -> bool | int | float | complex:
         return there.item()
 
 
+def is_set_to(tensor: Tensor, source: Tensor) -> bool:
+    """Whether both are the same elements of the same storage."""
+    own, other = (
+        (x.untyped_storage()._cdata, x.storage_offset(), x.shape, x.stride())
+        for x in (tensor, source)
+    )
+    return own == other
+
+
 def _type(tensor: Tensor) -> str:
     return str(tensor.dtype).removeprefix("torch.")

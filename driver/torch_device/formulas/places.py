@@ -182,6 +182,13 @@ def nonzero_static(self: Tensor, *, size: int, fill_value: int = -1) -> Tensor:
 
 
 # ---------------------------------------------------------------------- order statistics
+def median(self: Tensor) -> Tensor:
+    """Of no element: NaN. The row has the others."""
+    if self.numel() or not self.is_floating_point():
+        raise UnsupportedOp("aten.median.default", "self", tuple(self.shape), "what its row takes")
+    return torch.full((), math.nan, dtype=self.dtype, device=self.device)
+
+
 def nanmedian_dim(self: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The lower median of the elements that are numbers, and where it is."""
     if not self.dim():
@@ -231,6 +238,7 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.index_reduce.default": index_reduce,
     "aten.put_.default": put_,
     "aten.nonzero_static.default": nonzero_static,
+    "aten.median.default": median,
     "aten.nanmedian.default": nanmedian,
     "aten.nanmedian.dim": nanmedian_dim,
     "aten.mode.default": mode,

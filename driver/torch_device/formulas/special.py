@@ -130,6 +130,26 @@ def frexp(self: Tensor) -> tuple[Tensor, Tensor]:
     return rounded(torch.where(whole, x, mantissa), self), exponent.to(torch.int32)
 
 
+def ldexp(self: Tensor, other: Tensor) -> Tensor:
+    """x·2^n, also where 2^n alone has no number; rounded once."""
+    if other.is_floating_point():
+        return self * torch.pow(2.0, other)
+    mantissa, exponent = frexp(floating(self))
+    power = (other.clamp(-_FAR, _FAR).to(torch.int32) + exponent).clamp(-2 * _STEP, 2 * _STEP)
+    first = power >> 1  # the first product is exact: the mantissa is a normal number
+    found = mantissa * _power_of_two(first) * _power_of_two(power - first)
+    return rounded(found, self)
+
+
+_FAR = 1024
+"""An exponent beyond it makes 0 or infinity of every number."""
+_STEP = 125
+
+
+def _power_of_two(exponent: Tensor) -> Tensor:
+    return ((exponent + _BIAS) << 23).view(torch.float32)
+
+
 # ---------------------------------------------------------------------- sides and angles
 def hypot(self: Tensor, other: Tensor) -> Tensor:
     """√(a² + b²) without overflow on the way."""
@@ -166,6 +186,7 @@ DEFINITIONS: dict[str, Callable[..., Any]] = {
     "aten.special_ndtri.default": special_ndtri,
     "aten.nextafter.default": nextafter,
     "aten.frexp.Tensor": frexp,
+    "aten.ldexp.Tensor": ldexp,
     "aten.hypot.default": hypot,
     "aten.angle.default": angle,
     "aten.sgn.default": sgn,
