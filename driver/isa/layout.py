@@ -93,10 +93,20 @@ COMPLETION_FIELDS: tuple[Field, ...] = (
     Field("result_stall", 32, 32, "cycles its engine waited to put results away"),
     Field("read_beats", 36, 32, "beats that its engine read on m_axi"),
     Field("write_beats", 40, 32, "beats that its engine wrote on m_axi"),
-    Field("opcode", 44, 32, "opcode word of the packet"),
+    Field("opcode", 44, 32, "opcode word of the packet; 0 when it could not be read"),
     Field("engine_wait", 48, 32, "cycles it was ready to start but its engine was busy"),
-    Field("operand_wait", 52, 32, "cycles it waited for memory that an earlier command used"),
-    Field("waited_for", 56, 32, "seq of the last command of those; 0 without operand_wait"),
+    Field(
+        "operand_wait",
+        52,
+        32,
+        "cycles it waited for memory of an earlier command, or for its end",
+    ),
+    Field(
+        "waited_for",
+        56,
+        32,
+        "seq of that command, in the last of these cycles; 0 without any",
+    ),
     Field("waited_queue", 60, 32, "queue of that command, 0 or 1"),
 )
 
@@ -120,7 +130,12 @@ FLAG_FIELDS: tuple[BitField, ...] = (
     BitField("SRC1_DESC", 12, 1, "src1 is the address of a descriptor"),
     BitField("SRC2_DESC", 13, 1, "src2 is the address of a descriptor"),
     BitField("DST_DESC", 14, 1, "dst is the address of a descriptor"),
-    BitField("IRQ", 15, 1, "raise IRQ_STATUS.complete when the command finishes"),
+    BitField(
+        "IRQ",
+        15,
+        1,
+        "raise IRQ_STATUS.complete, or complete1, when the command finishes without an error",
+    ),
     BitField("SRC2_DTYPE", 16, 4, "VECTOR: element type of src2; GATHER, SCATTER: of the indices"),
     BitField("SRC3_DTYPE", 20, 4, "VECTOR: element type of src3"),
     BitField(
@@ -247,6 +262,7 @@ OPERATIONS: tuple[Operation, ...] = (
 OPERATION_OF: dict[Opcode, Operation] = {operation.opcode: operation for operation in OPERATIONS}
 
 CHECK_ORDER: tuple[str, ...] = (
+    "BUS_READ when the packet cannot be read: its record has opcode 0, and it raises no IRQ. Then "
     "BAD_OPCODE: the opcode has no entry under Operations.",
     "RESERVED_BITS: a flag, address or parameter that the opcode does not use is not zero, or "
     "FILL's value has bits above the element's width (for an element type that exists). MATMUL "

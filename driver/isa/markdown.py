@@ -29,12 +29,13 @@ An operand of MATMUL, src3 included, may be a window: its DESC flag is set, and 
 rank 7 and 128 bytes. A window's rows and columns have three dimensions each, with a size and a
 stride of their own: row r is read as three indices in mixed radix, the last of them fastest, and
 columns alike. Element (b, r, c) lies at `base` + (b·stride[0] + Σ index·stride of the row + Σ
-index·stride of the column) elements. size[0] is the packet's batch. The product of the row's
-sizes is M (src1, src3, dst) or K (src2), that of the column's sizes K (src1) or N (src2, src3,
-dst). Each operand has its own factors: src1's K may have three dimensions while src2's K has one.
+index·stride of the column) elements. size[0] is the packet's batch. The product of the row's sizes
+is M (src1, src3, dst) or K (src2), that of the column's sizes K (src1) or N (src2, src3, dst); with
+INT4_GROUP the rows of src2 and src3 are those of the words and of the scales, and src2's type is
+INT32. Each operand has its own factors: src1's K may have three dimensions while src2's K has one.
 A window is never transposed: TRANS_A and TRANS_B of the operand are 0. Sources may overlap
-themselves, as the windows of a convolution do. Unused dimensions have size 1. ACCUMULATE reads
-dst through its window.
+themselves, as the windows of a convolution do. Unused dimensions have size 1. ACCUMULATE reads dst
+through its window.
 """
 
 _INT4 = """
@@ -110,7 +111,12 @@ COMPLETED and interrupt of the queue follow its own acknowledgement. A functiona
 `active_cycles` counts, of COPY and FILL, cycles in which a beat of the destination was put
 together; of MATMUL, steps of the array: b·m·⌈n/array⌉·⌈k/array⌉; of VECTOR, instructions issued,
 each for as many elements as there are lanes; of GATHER and SCATTER, cycles in which a part of a
-row was moved, at most a beat.
+row was moved, at most a beat; of LOAD, words of 32 bits in both readings,
+16 of each line.
+
+`operand_wait` counts what a command waits for besides its engine: ranges of memory that overlap,
+and order, as of FENCE, SYNC, LOAD and everything behind GATHER and SCATTER. Where it waits for two
+commands at once, `waited_for` names the one of its own queue.
 """
 
 _OVERLAP = """

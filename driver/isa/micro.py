@@ -96,7 +96,9 @@ MICRO_INFO: dict[MicroOp, MicroInfo] = {
     MicroOp.F2I_TRUNC: MicroInfo(1, "fp32 to int32, rounded towards 0; saturates, NaN gives 0"),
     MicroOp.ROUND_FP16: MicroInfo(1, "a rounded to fp16, as fp32: stored and loaded in one step"),
     MicroOp.ROUND_BF16: MicroInfo(1, "a rounded to bf16, as fp32: stored and loaded in one step"),
-    MicroOp.SEGMENT: MicroInfo(1, "|a|, at most the table's end; the segment of |a| in table b"),
+    MicroOp.SEGMENT: MicroInfo(
+        1, "abs(a), at most the table's end; the segment of abs(a) in table b"
+    ),
 }
 
 

@@ -96,10 +96,10 @@ struct Completion {
   std::uint32_t result_stall;  // cycles its engine waited to put results away
   std::uint32_t read_beats;  // beats that its engine read on m_axi
   std::uint32_t write_beats;  // beats that its engine wrote on m_axi
-  std::uint32_t opcode;  // opcode word of the packet
+  std::uint32_t opcode;  // opcode word of the packet; 0 when it could not be read
   std::uint32_t engine_wait;  // cycles it was ready to start but its engine was busy
-  std::uint32_t operand_wait;  // cycles it waited for memory that an earlier command used
-  std::uint32_t waited_for;  // seq of the last command of those; 0 without operand_wait
+  std::uint32_t operand_wait;  // cycles it waited for memory of an earlier command, or for its end
+  std::uint32_t waited_for;  // seq of that command, in the last of these cycles; 0 without any
   std::uint32_t waited_queue;  // queue of that command, 0 or 1
 };
 static_assert(sizeof(Completion) == 64);
