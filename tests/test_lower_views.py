@@ -40,6 +40,11 @@ def random_view(sizes: tuple[int, ...]) -> TensorView:
     return TensorView(MEMORY, 0, DType.FP32, sizes, tuple(strides))
 
 
+def test_a_whole_number_of_numpy_is_one() -> None:
+    assert word(np.int64(3)) == word(3) == 3
+    assert word(np.float32(3)) == word(3.0) == 0x4040_0000
+
+
 def test_pieces_walk_all_views_in_step() -> None:
     compared = cut = 0
     for _ in range(300):

@@ -11,7 +11,7 @@ import pytest
 
 from driver.backend import open_backend
 from driver.config import load_config
-from driver.errors import DeviceFault, InputError
+from driver.errors import DeviceFault, InfrastructureError, InputError
 from driver.isa import DType, ErrorCode, Opcode, Packet, flag_word
 from driver.runtime import Device
 from driver.runtime.vector_programs import FIRST_PLACEHOLDER
@@ -94,6 +94,19 @@ def test_a_failure_stops_both_until_recover(device: Device) -> None:
     device.recover()
     queue.push([Packet(Opcode.NOP)])
     assert [record.seq for record in queue.wait(_LIMIT_S)] == [0]
+
+
+def test_what_a_reset_drops_is_said_once(device: Device) -> None:
+    queue = device.second_queue(_ENTRIES)
+    for drop in (device.recover, device.reset):
+        queue.push([Packet(77), Packet(Opcode.NOP)])
+        with pytest.raises(DeviceFault):
+            device.submit([Packet(Opcode.NOP)] * 30)
+        drop()
+        with pytest.raises(InfrastructureError, match="a reset dropped 2 packets"):
+            queue.wait(_LIMIT_S)
+        queue.push([Packet(Opcode.NOP)])
+        assert len(queue.wait(_LIMIT_S)) == 1
 
 
 def test_what_it_refuses(device: Device) -> None:

@@ -72,7 +72,9 @@ every = TABLE.op("all", "all.dim", "all.dims")(_truth("int_amin"))
 
 
 def index_of(b: ProgramBuilder, x: TensorView, best: TensorView, out: TensorView, dim: int) -> None:
-    """Where along `dim` x first equals `best`, its extreme, or is a NaN."""
+    """Where along `dim` x first equals `best`, its extreme, or is a NaN. Places are words."""
+    if x.sizes[dim] >= 1 << 31:
+        raise b.unsupported("sizes", x.sizes, "less than 2³¹ elements to find one among")
     if is_long(x):
         long_reduce.index_of(b, x, best, out, dim)
         return

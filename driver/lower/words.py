@@ -59,10 +59,10 @@ def word(value: float) -> int:
 
     OverflowError when an int does not fit.
     """
-    if isinstance(value, int):
+    if hasattr(value, "__index__"):  # a whole number, numpy's too
         if not -(1 << 31) <= value < 1 << 32:
             raise OverflowError(value)
-        return value & 0xFFFF_FFFF
+        return int(value) & 0xFFFF_FFFF
     return int(struct.unpack("<I", struct.pack("<f", fp32(value)))[0])
 
 

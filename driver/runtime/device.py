@@ -225,9 +225,8 @@ class Device:
         with self._lock:
             if self._second is None:
                 log2_entries(entries)
-                ring = self.alloc(entries * PACKET_BYTES).address
-                records = self.alloc(entries * COMPLETION_BYTES).address
-                places = (ring, records, entries)
+                ring = self.alloc(entries * (PACKET_BYTES + COMPLETION_BYTES)).address
+                places = (ring, ring + entries * PACKET_BYTES, entries)
                 self._second = SecondQueue(self._backend, places, self._lock, self._stop)
                 self._second.fault = self._fault
             return self._second

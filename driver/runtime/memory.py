@@ -53,10 +53,12 @@ class RegionAllocator:
     def alloc(self, size_bytes: int) -> int:
         """A 64-byte aligned address with `size_bytes` free bytes behind it.
 
-        Raises OutOfMemory when no hole is large enough, InputError when size_bytes < 1.
+        Raises OutOfMemory when no hole is large enough, InputError unless size_bytes is a whole
+        number from 1 on.
         """
-        if size_bytes < 1:
-            raise InputError("device memory", f"{self._name}.size_bytes", size_bytes, "at least 1")
+        if not hasattr(size_bytes, "__index__") or size_bytes < 1:
+            field = f"{self._name}.size_bytes"
+            raise InputError("device memory", field, size_bytes, "a whole number, at least 1")
         taken = -(-size_bytes // ALIGNMENT_BYTES) * ALIGNMENT_BYTES
         index = bisect_left(self._by_size, (taken, 0))
         if index == len(self._by_size):

@@ -14,7 +14,7 @@ from typing import cast
 from driver.backend import Backend
 from driver.backend.accesses import ReadRegister, TakeInterrupt, perform
 from driver.backend.queues import SECOND_QUEUE
-from driver.errors import DeviceFault, InputError
+from driver.errors import DeviceFault, InfrastructureError, InputError
 from driver.isa import PACKET_BYTES, CompletionRecord, ErrorCode, Opcode, Packet, csr
 from driver.runtime.ring import CommandRing, CompletionRing
 from driver.runtime.vector_programs import FIRST_PLACEHOLDER
@@ -51,6 +51,8 @@ class SecondQueue:
         """Why both queues stand still, if they do."""
         self._next_seq = 0
         self._packets: list[Packet] = []
+        self._dropped = 0
+        """Packets that a reset or an error acknowledged by the host took away, not told yet."""
         self.start()
 
     @property
@@ -69,6 +71,7 @@ class SecondQueue:
         self._ring.resync()
         self._next_seq = self._backend.read_csr(SECOND_QUEUE.completed)
         self.fault = None
+        self._dropped += len(self._packets)
         self._packets = []
 
     def push(self, packets: Sequence[Packet]) -> None:
@@ -94,13 +97,22 @@ class SecondQueue:
         """The completion records of all packets since the last `wait`, when they have finished.
 
         DeviceFault: one has failed, or one of the first queue. DeviceHung, SimulatorTimeout: no
-        interrupt comes for `timeout_s`.
+        interrupt comes for `timeout_s`. InfrastructureError: `Device.recover` or `Device.reset` has
+        dropped packets since the last `wait`; those pushed after it are waited for next.
         """
         with self._lock:
             if self.fault is not None:
+                self._packets = []  # told
                 raise self.fault
+            if self._dropped:
+                dropped, self._dropped = self._dropped, 0
+                raise InfrastructureError(f"second queue: a reset dropped {dropped} packets")
             count = len(self._packets)
-            self._until_done(count, timeout_s)
+            try:
+                self._until_done(count, timeout_s)
+            except DeviceFault:
+                self._packets = []
+                raise
             reads = self._records.reads(self._next_seq, count)
             data = b"".join(cast("list[bytes]", perform(self._backend, reads)))
             records = self._records.records(self._next_seq, data)

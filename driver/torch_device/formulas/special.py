@@ -135,7 +135,7 @@ def ldexp(self: Tensor, other: Tensor) -> Tensor:
     if other.is_floating_point():
         return self * torch.pow(2.0, other)
     mantissa, exponent = frexp(floating(self))
-    power = (other.clamp(-_FAR, _FAR).to(torch.int32) + exponent).clamp(-2 * _STEP, 2 * _STEP)
+    power = (other.long().clamp(-_FAR, _FAR) + exponent).clamp(-2 * _STEP, 2 * _STEP)
     first = power >> 1  # the first product is exact: the mantissa is a normal number
     found = mantissa * _power_of_two(first) * _power_of_two(power - first)
     return rounded(found, self)
@@ -147,7 +147,7 @@ _STEP = 125
 
 
 def _power_of_two(exponent: Tensor) -> Tensor:
-    return ((exponent + _BIAS) << 23).view(torch.float32)
+    return ((exponent.int() + _BIAS) << 23).view(torch.float32)
 
 
 # ---------------------------------------------------------------------- sides and angles
