@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event, Thread
 
 import pytest
 import torch
@@ -73,3 +74,30 @@ def test_bytes_of_the_host_are_stored_also_after_a_fault() -> None:
         with pytest.raises(DeviceFault):
             torch.npu.synchronize()
     assert given.tolist() == [0, 1, 2, 3, 4]
+
+
+def test_each_thread_whose_ops_did_not_run_hears_of_it() -> None:
+    """Whichever waits first is told of the fault; the other must not read what nobody computed."""
+    x = torch.ones(4, device="npu")
+    torch.npu.synchronize()
+    queued, told = Event(), Event()
+    found: list[object] = []
+
+    def other() -> None:
+        made = torch.full((4,), 7.0, device="npu") + 1
+        queued.set()
+        told.wait(30)
+        with pytest.raises(DeviceFault, match="what this thread had queued behind it did not run"):
+            made.cpu()
+        found.append(torch.full((4,), 8.0, device="npu").cpu().tolist())
+
+    thread = Thread(target=other)
+    x.index_select(0, torch.tensor([99], device="npu"))
+    thread.start()
+    queued.wait(30)
+    with pytest.raises(DeviceFault, match="queued after it did not run"):
+        torch.npu.synchronize()
+    told.set()
+    thread.join(30)
+    assert found == [[8.0] * 4]
+    torch.npu.synchronize()

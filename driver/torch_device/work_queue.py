@@ -13,7 +13,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from threading import Condition, Thread
+from threading import Condition, Thread, current_thread
+from threading import enumerate as threads
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +37,10 @@ _LOOK_S = 0.2
 """How often a program that waits for the device looks for Ctrl-C."""
 
 
+QueuedOp = tuple[int, str, int]
+"""The number of an op's first packet, its name, and the thread that queued it."""
+
+
 @dataclass(frozen=True)
 class QueuedCommands:
     """Bytes to store, then commands to run."""
@@ -42,12 +48,11 @@ class QueuedCommands:
     packets: bytes
     address: int
     contents: bytes
-    ops: Sequence[tuple[int, str]]
-    """The number of the first packet of each op, and its name."""
+    ops: Sequence[QueuedOp]
 
     def op_of(self, packet: int) -> int:
         """The number of the op that has this packet."""
-        return max(at for at, (first, _) in enumerate(self.ops) if first <= packet)
+        return max(at for at, (first, *_) in enumerate(self.ops) if first <= packet)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +70,7 @@ class QueuedMark:
     mark: _core.Mark
 
 
-Batch = tuple[bytes, int, bytes, Sequence[tuple[int, str]]]
+Batch = tuple[bytes, int, bytes, Sequence[QueuedOp]]
 """The fields of QueuedCommands, as the core hands them over."""
 Item = Batch | QueuedBytes | QueuedMark
 
@@ -128,6 +133,8 @@ class WorkQueue:
         self._done = 0
         self._fault: DeviceFault | None = None
         self._lost = 0
+        self._owed: WeakKeyDictionary[Thread, DeviceFault] = WeakKeyDictionary()
+        """Threads whose ops did not run, and that have not been told: another one was."""
         self._dead: BaseException | None = None
         self._is_told = False
         self._closed = False
@@ -242,11 +249,15 @@ class WorkQueue:
 
     def _raise(self) -> None:
         self.check()
+        owed = self._owed.pop(current_thread(), None) if self._owed else None
         if self._fault is not None:
             fault, lost = self._fault, self._lost
             self._fault, self._lost = None, 0
             after = f" (the {lost} ops queued after it did not run)" if lost else ""
             raise DeviceFault(fault.code, fault.seq, fault.packet, fault.op + after)
+        if owed is not None:
+            after = " (what this thread had queued behind it did not run)"
+            raise DeviceFault(owed.code, owed.seq, owed.packet, owed.op + after)
 
     # ------------------------------------------------------------------ the thread's side
     def _work(self) -> None:
@@ -281,6 +292,7 @@ class WorkQueue:
     def _run_commands(self, item: QueuedCommands) -> None:
         if self._fault is not None:  # what comes after it may need what it did not compute
             self._lost += len(item.ops)
+            self._owe(self._fault, item.ops)
             return
         if item.contents:
             self._device.write(item.address, np.frombuffer(item.contents, np.uint8))
@@ -292,3 +304,11 @@ class WorkQueue:
             at = item.op_of(fault.number)
             self._lost = len(item.ops) - 1 - at
             self._fault = DeviceFault(fault.code, fault.seq, fault.packet, item.ops[at][1])
+            self._owe(self._fault, item.ops[at:])
+
+    def _owe(self, fault: DeviceFault, ops: Sequence[QueuedOp]) -> None:
+        """Each of the program's threads that queued one of these ops is told, whoever waits first.
+        Those that torch has for backward passes are not among them: they wait for nothing."""
+        queued = {thread for _, _, thread in ops}
+        own = (t for t in threads() if t.ident in queued and not t.name.startswith("Dummy-"))
+        self._owed.update(dict.fromkeys(own, fault))

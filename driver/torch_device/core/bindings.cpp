@@ -136,7 +136,8 @@ nb::object take_batch(int device) {
   const auto batch = npu::take_batch(device);
   if (batch.ops.empty()) return nb::none();
   nb::list ops;
-  for (const auto& [first, program] : batch.ops) ops.append(nb::make_tuple(first, program->op));
+  for (const auto& [first, program, thread] : batch.ops)
+    ops.append(nb::make_tuple(first, program->op, thread));
   return nb::make_tuple(bytes_of(batch.packets), batch.address, bytes_of(batch.contents), ops);
 }
 

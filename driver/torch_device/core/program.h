@@ -36,6 +36,7 @@ struct Batch {
   struct Op {
     size_t first_packet;
     ProgramPtr program;
+    unsigned long thread;  // that queued it, as Python counts threads
   };
   std::vector<uint64_t> packets;
   std::vector<uint64_t> contents;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The batch of commands that a device is given next: programs are bound into it.
+#include <Python.h>
+
 #include <map>
 #include <utility>
 
@@ -47,7 +49,7 @@ void append(Batch& batch, const ProgramPtr& program, const std::vector<uint64_t>
                         : batch.contents[contents + word - program->packet_words];
     patched += at[symbol];
   }
-  batch.ops.push_back({first / kWordsPerPacket, program});
+  batch.ops.push_back({first / kWordsPerPacket, program, PyThread_get_thread_ident()});
 }
 
 }  // namespace
