@@ -70,7 +70,7 @@ def _measured(
 ) -> tuple[PowerReport, list[str]]:
     found: list[OpActivity] = []
     failed: list[str] = []
-    rows = {op: _listed(console, _spec(op, config, config_file)) for op in ops}
+    rows = {op: _listed(console, op, _spec(op, config, config_file)) for op in ops}
     for op, row in rows.items():
         recorded = {"backend": "rtl", "waves": "fst", "out": folder / op, "op_filter": row.index}
         spec = _spec(op, config, config_file).model_copy(update=recorded)
@@ -97,11 +97,11 @@ def _spec(op: str, config: str, config_file: Path) -> RunSpec:
     )
 
 
-def _listed(console: Console, spec: RunSpec) -> OpRow:
+def _listed(console: Console, op: str, spec: RunSpec) -> OpRow:
     """The sample to record. It is looked for where nothing stays: the name may be none."""
     with tempfile.TemporaryDirectory(prefix="npu-power-") as folder:
         result = _ran(console, spec.model_copy(update={"out": Path(folder)}))
-    return _largest(spec.name_filter or "", result.ops)
+    return _largest(op, result.ops)
 
 
 def _ran(console: Console, spec: RunSpec) -> RunResult:

@@ -19,6 +19,7 @@ from torch._C import DispatchKey
 
 import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
 from driver.capture.npu_optimizer_ops import DEFINITIONS
+from driver.capture.schemas import require_cast
 from driver.errors import UnsupportedOp
 from driver.lower import LOWERINGS
 
@@ -99,10 +100,8 @@ def _in_place(func: Overload) -> Definition | None:
 
 
 def _put(target: torch.Tensor, made: torch.Tensor) -> torch.Tensor:
-    """The target with what was computed for it. RuntimeError, as torch's, for a type that torch
-    does not convert: a copy would."""
-    if not torch.can_cast(made.dtype, target.dtype):
-        raise RuntimeError(f"result type {made.dtype} can't be cast to {target.dtype}")
+    """The target with what was computed for it; a copy alone would convert every type."""
+    require_cast(made.dtype, target.dtype)
     return target.copy_(made)
 
 

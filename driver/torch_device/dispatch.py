@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from driver.capture.schemas import written_tensors
+from driver.capture.schemas import require_cast, written_tensors
 from driver.errors import UnsupportedOp
 from driver.lower import Arg
 from driver.random_stream import RandomStream
@@ -45,7 +45,7 @@ from driver.torch_device.pool import POOL, torch_memory_errors
 from driver.torch_device.programs import RememberedProgram
 from driver.torch_device.refusals import require_arguments
 from driver.torch_device.replays import QueuedCall, remember
-from driver.torch_device.shapes import ResultShape, ResultShapes, require_cast, result_shapes
+from driver.torch_device.shapes import ResultShape, ResultShapes, result_shapes
 from driver.torch_device.tensors import Tensor, argument, host_bytes, is_npu, view
 
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 
 _LAST_OBJECTS_S = 0.02
+"""What torch's own threads get at the end, to free objects of Python's."""
 _PRIVATE = range(MOST_DEVICES, 31)
 """Numbers of devices that no tensor can be on; a pointer has five bits for them."""
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from driver.capture.schemas import named_arguments
+from driver.capture.schemas import named_arguments, require_cast
 from driver.torch_device import _core
 from driver.torch_device.last_used import LastUsed
 from driver.torch_device.overloads import ArrivingOp, arriving, is_factory, without_out
@@ -96,15 +96,6 @@ def _by_meta(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]
         else None
         for x in results
     )
-
-
-def require_cast(computed: torch.dtype, wanted: torch.dtype) -> None:
-    """RuntimeError, as torch says it, where a result does not go into `out`."""
-    if not torch.can_cast(computed, wanted):
-        raise RuntimeError(
-            f"result type {str(computed)[6:]} can't be cast to the desired output type "
-            f"{str(wanted)[6:]}"
-        )
 
 
 def _as_computed(

@@ -54,15 +54,13 @@ def tier_items(
 
 
 def numbered(items: Iterable[PlannedJob], file: Path) -> tuple[PlannedJob, ...]:
-    """With their positions. InputError when two are the same work, or have the same label: what is
-    recorded of a job is found by it."""
+    """With their positions. InputError when two are the same work: they have one label then, by
+    which what is recorded of a job is found."""
     seen: dict[str, PlannedJob] = {}
-    labels: set[str] = set()
     for ordinal, item in enumerate(items):
-        if item.id in seen or item.label in labels:
+        if item.label in seen:
             raise InputError(file, SECTION, f"{item.label} twice", "every job once")
-        seen[item.id] = replace(item, ordinal=ordinal)
-        labels.add(item.label)
+        seen[item.label] = replace(item, ordinal=ordinal)
     return tuple(seen.values())
 
 

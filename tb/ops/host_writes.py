@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from driver.capture import Capsule, Op, TensorRef
+from driver.capture.schemas import written_values
 from driver.capture.single import overload
 from tb.ops.images import BufferKey, buffer_of, writes_arguments
 
@@ -77,13 +78,9 @@ class HostWrites:
 def _written(op: Op) -> Iterator[TensorRef]:
     """The arguments that the op writes to; all of one that does not declare them."""
     if not writes_arguments(op):
-        return
-    schema = overload(op.op)._schema
-    names = [argument.name for argument in schema.arguments]
-    given = {**dict(zip(names, op.inputs, strict=False)), **op.kwargs}
-    for argument in schema.arguments:
-        written = argument.alias_info is not None and argument.alias_info.is_write
-        if written or not schema.is_mutable:
-            value = given.get(argument.name)
-            items = value if isinstance(value, tuple) else (value,)
-            yield from (item for item in items if isinstance(item, TensorRef))
+        return iter(())
+    func = overload(op.op)
+    if not func._schema.is_mutable:
+        return op.operands()
+    values = written_values(func, op.inputs, op.kwargs)
+    return (value for value in values if isinstance(value, TensorRef))
