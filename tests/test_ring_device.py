@@ -75,6 +75,28 @@ def test_after_a_submission_that_was_left_the_device_has_to_be_reset(error: Base
         assert device.download(place, (1,), np.uint32)[0] == 3
 
 
+def test_memory_that_late_commands_may_write_goes_to_nobody() -> None:
+    backend = Impatient(CONFIG, threads=1)
+    with Device(backend, CONFIG) as device:
+        before = device.memory_report()
+        place = device.alloc(64)
+        backend.error = SimulatorTimeout("no interrupt")
+        with pytest.raises(SimulatorTimeout):
+            device.submit([sync(place.address, 1)])
+        device.free(place)
+        with pytest.raises(AddressError):
+            device.free(place)
+        other = device.upload(np.arange(16, dtype=np.uint32))
+        assert other.address != place.address
+        device.reset()
+        assert device.alloc(64).address == place.address
+        device.free(place)
+        device.free(other)
+        assert [use.used_bytes for use in device.memory_report()] == [
+            use.used_bytes for use in before
+        ]
+
+
 # ---------------------------------------------------------------------- submit
 @ways
 @pytest.mark.parametrize("entries", [2, 4, 16])

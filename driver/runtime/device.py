@@ -148,7 +148,7 @@ class Device:
             return Buffer(size_bytes, region, name, self._allocator.alloc(size_bytes, region))
 
     def free(self, buffer: Buffer) -> None:
-        """Give back an allocation. AddressError when it is none."""
+        """Give back an allocation: AddressError when it is none. Used again as `submit` says."""
         with self._allocating:
             self._allocator.free(buffer.address)
 
@@ -203,7 +203,8 @@ class Device:
         DeviceFault at the first that fails (nothing after it has run; see `recover`), again at any
         later submit until then. DeviceHung when the device makes no progress; SimulatorTimeout when
         no interrupt comes for `timeout_s`, by default the configuration's wait_s. After these two,
-        or an interrupt by the user, commands may still run: InfrastructureError until `reset`.
+        or an interrupt by the user, commands may still run: InfrastructureError until `reset`, and
+        nobody gets memory that is freed meanwhile.
         """
         return self._run(self._ring, _packed(packets), lambda: packets, timeout_s)
 
@@ -247,6 +248,8 @@ class Device:
             if self._second is not None:
                 self._second.start()
             self._left = None
+            with self._allocating:
+                self._allocator.release()
             self._resume()
 
     def _check_left(self) -> None:
@@ -311,6 +314,8 @@ class Device:
                     raise  # nothing runs any more
                 except BaseException as error:
                     self._left = type(error).__name__
+                    with self._allocating:
+                        self._allocator.hold()
                     raise
                 loads.update(count + load for load in segment.loads)
                 count += len(segment.data) // PACKET_BYTES

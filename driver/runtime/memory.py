@@ -75,11 +75,15 @@ class RegionAllocator:
         self._peak_bytes = max(self._peak_bytes, self._used_bytes)
         return address
 
+    def check(self, address: int) -> None:
+        """AddressError unless `alloc` returned the address and nobody has freed it."""
+        if address not in self._used:
+            raise AddressError(address, 0, f"the start of an allocation in {self._name}")
+
     def free(self, address: int) -> None:
         """Give back what `alloc` returned. AddressError when it did not, or was freed before."""
-        size_bytes = self._used.pop(address, None)
-        if size_bytes is None:
-            raise AddressError(address, 0, f"the start of an allocation in {self._name}")
+        self.check(address)
+        size_bytes = self._used.pop(address)
         self._used_bytes -= size_bytes
         start, end = address, address + size_bytes
         index = bisect_right(self._hole_starts, address)
@@ -121,6 +125,8 @@ class Allocator:
     def __init__(self, memory: MemoryMap) -> None:
         self._regions = memory.regions.named()
         self._allocators = {name: RegionAllocator(name, r) for name, r in self._regions.items()}
+        self._held: set[int] | None = None
+        """What has been freed and may still be written, if there is such memory."""
 
     def alloc(self, size_bytes: int, region: str = "activations") -> int:
         """An address in `region`. Raises as RegionAllocator.alloc; InputError: unknown region."""
@@ -132,12 +138,32 @@ class Allocator:
 
     def free(self, address: int) -> None:
         """Give back an allocation, whichever region it is in."""
-        for name, region in self._regions.items():
-            if region.base <= address < region.limit:
-                self._allocators[name].free(address)
-                return
-        raise AddressError(address, 0, "the start of an allocation")
+        region = self._region_of(address)
+        if self._held is None:
+            region.free(address)
+        elif address in self._held:
+            raise AddressError(address, 0, "the start of an allocation that was not freed before")
+        else:
+            region.check(address)
+            self._held.add(address)
+
+    def hold(self) -> None:
+        """From now on nobody gets what is freed, for something may still write to it."""
+        if self._held is None:
+            self._held = set()
+
+    def release(self) -> None:
+        """End of `hold`: nothing writes any more."""
+        held, self._held = self._held, None
+        for address in held or ():
+            self.free(address)
 
     def report(self) -> tuple[RegionUse, ...]:
         """The state of every region, by ascending address."""
         return tuple(allocator.use() for allocator in self._allocators.values())
+
+    def _region_of(self, address: int) -> RegionAllocator:
+        for name, region in self._regions.items():
+            if region.base <= address < region.limit:
+                return self._allocators[name]
+        raise AddressError(address, 0, "the start of an allocation")
