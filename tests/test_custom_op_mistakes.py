@@ -106,7 +106,11 @@ def test_a_wrong_declaration_is_refused_with_its_line(
             11,
             "mine.both.default: vector program: got odd",
         ),
-        ({"rule": "b.vector('add', (x,), out, 1.0)"}, 11, "rule: got AssertionError: add has 2 s"),
+        (
+            {"rule": "b.vector('add', (x,), out, 1.0)"},
+            11,
+            "mine.both.default: sources of add: got 1, expected 2",
+        ),
         ({"rule": "raise b.unsupported('x', 3, '4')"}, 11, "mine.both.default: x: got 3, expect"),
     ],
 )

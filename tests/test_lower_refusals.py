@@ -12,11 +12,11 @@ from backend_host import CONFIG
 from driver.errors import UnsupportedOp
 from driver.isa import DType, Opcode
 from driver.lower import LOWERINGS, lower
-from driver.runtime import Buffer, Program, TensorView, dense
+from driver.runtime import UNBOUNDED_BYTES, Buffer, Program, TensorView, dense
 from driver.runtime.views import collapse, dense_strides
 
 LIMIT = 1 << 32
-MEMORY = Buffer(0)
+MEMORY = Buffer(UNBOUNDED_BYTES)
 """What all operands lie in."""
 
 

@@ -14,7 +14,7 @@ from driver.errors import UnsupportedOp
 from driver.isa import DType
 from driver.lower import LOWERINGS, Arg, lower
 from driver.lower.registry import LoweringRule, overload
-from driver.runtime import Buffer, Program, TensorView, dense
+from driver.runtime import UNBOUNDED_BYTES, Buffer, Program, TensorView, dense
 
 ANY = inspect.Parameter.VAR_KEYWORD
 
@@ -47,7 +47,7 @@ def test_a_rule_takes_every_call_that_torchs_schema_allows(name: str, rule: Lowe
     assert len(schema(name).returns) == (LOWERINGS[name].outputs or 1)
 
 
-MEMORY = Buffer(0)
+MEMORY = Buffer(UNBOUNDED_BYTES)
 """What all operands lie in."""
 
 

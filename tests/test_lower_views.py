@@ -13,10 +13,10 @@ import torch
 from driver.isa import MAX_RANK, DType
 from driver.lower.pieces import pieces
 from driver.lower.words import element, fp32, rounded, word
-from driver.runtime import Buffer, TensorView, dense
+from driver.runtime import UNBOUNDED_BYTES, Buffer, TensorView, dense
 from driver.runtime.views import broadcast
 
-MEMORY = Buffer(0)
+MEMORY = Buffer(UNBOUNDED_BYTES)
 RNG = np.random.default_rng(11)
 
 

@@ -16,7 +16,7 @@ import torch
 from backend_host import CONFIG
 
 from driver.lower import Arg, lower
-from driver.runtime import Buffer, Program, TensorView
+from driver.runtime import UNBOUNDED_BYTES, Buffer, Program, TensorView
 from driver.runtime.torch_types import NPU_TYPES
 from tb.ops.case import Case
 from tb.ops.placing import argument, view_of
@@ -32,7 +32,7 @@ def lowered(call: SampleCall) -> Program:
     """The program of a sample, on buffers without addresses."""
     args, kwargs = call.arguments(SEED)
     case = Case(0, call.sample.op, args, "sample", kwargs=kwargs)
-    buffers: defaultdict[int, Buffer] = defaultdict(lambda: Buffer(0))
+    buffers: defaultdict[int, Buffer] = defaultdict(lambda: Buffer(UNBOUNDED_BYTES))
 
     def view(tensor: torch.Tensor) -> TensorView:
         buffer = buffers[tensor.untyped_storage()._cdata]
@@ -49,7 +49,7 @@ def lowered(call: SampleCall) -> Program:
             results.append(found[output.overwrites])  # type: ignore[arg-type]
         elif output.returned:
             shape = (output.dtype, output.sizes, output.strides, output.boolean)
-            results.append(TensorView(Buffer(0), 0, *shape))
+            results.append(TensorView(Buffer(UNBOUNDED_BYTES), 0, *shape))
     return lower(case.op, given, named, results, CONFIG, case.stream)
 
 

@@ -246,6 +246,45 @@ def test_a_wrong_declaration_says_what_was_expected(
         torch.npu.custom_op(name, reference=one, bound=own.equal, samples=samples)(rule)
 
 
+@pytest.mark.parametrize(
+    ("rule", "error", "expected"),
+    [
+        (
+            lambda b, out, x: b.copy(x.reshaped((3,), (2,)), out),
+            NotImplementedError,
+            "view: got bytes 0 to 20, expected inside its buffer of 12 bytes",
+        ),
+        (
+            lambda b, out, x: b.fill(out.reshaped((3, 2), (1, 3)), 1.0),
+            NotImplementedError,
+            "view: got bytes 0 to 24, expected inside its buffer of 12 bytes",
+        ),
+        (
+            lambda b, out, x: b.vector("add", (x,), out),
+            InputError,
+            "sources of add: got 1, expected 2",
+        ),
+        (
+            lambda b, out, x: b.vector("relu", (x,), out, 3.0),
+            InputError,
+            "numbers of relu: got 1, expected 0",
+        ),
+        (
+            lambda b, out, x: b.copy(x.sliced(0, 0, 2), out),
+            NotImplementedError,
+            "sizes: got (2,) to (3,), expected a copy between equal sizes",
+        ),
+    ],
+)
+def test_a_rule_that_cannot_be_right_is_refused_on_the_device(
+    rule: Any, error: type[Exception], expected: str
+) -> None:
+    """Beside its tensors is the memory of others."""
+    torch.npu.custom_op("mylib::amiss", reference=one, bound=own.equal, samples=SAMPLES)(rule)
+    with pytest.raises(error, match=re.escape(expected)):
+        torch.ops.mylib.amiss(torch.ones(3, device="npu"))
+
+
 # ---------------------------------------------------------------------- files and the page
 WRONG = """
 import torch

@@ -139,11 +139,14 @@ class ProgramBuilder:
         if declared is None:
             raise InputError(self._op, "vector program", program, "one of docs/vector-programs.md")
         results = [result] if isinstance(result, TensorView) else list(result)
-        name = declared.name
-        assert len(sources) == declared.sources, f"{name} has {declared.sources} sources"
-        assert len(results) == declared.results, f"{name} has {declared.results} results"
-        assert len(imms) == len(declared.imms), f"{name} has the numbers {declared.imms}"
-        assert len({view.sizes for view in results}) == 1, f"{name}: results of unequal sizes"
+        for field, found, expected in (
+            ("sources", len(sources), declared.sources),
+            ("results", len(results), declared.results),
+            ("numbers", len(imms), len(declared.imms)),
+            ("sizes of results", len({view.sizes for view in results}), 1),
+        ):
+            if found != expected:
+                raise InputError(self._op, f"{field} of {declared.name}", found, str(expected))
         words = [self._word(imm) for imm in imms]
         first, positional = results[0], declared.positional
         views = [*self._broadcast(sources, first, declared.reduce is not Reduce.NONE), *results]
@@ -211,7 +214,9 @@ class ProgramBuilder:
     # ------------------------------------------------------------------ moves
     def copy(self, source: TensorView, result: TensorView) -> None:
         """Store the source's elements, of the same type and sizes, into the result."""
-        assert source.sizes == result.sizes
+        if source.sizes != result.sizes:
+            sizes = f"{source.sizes} to {result.sizes}"
+            raise self.unsupported("sizes", sizes, "a copy between equal sizes")
         if source.dtype != result.dtype:
             types = f"{source.dtype.name} to {result.dtype.name}"
             raise self.unsupported("dtype", types, "a copy without conversion")

@@ -143,7 +143,8 @@ class OperandEncoder:
         return self._descriptors[key]
 
     def check(self, *views: TensorView) -> None:
-        """UnsupportedOp unless sizes, strides and counts are 32-bit words, and none is empty."""
+        """UnsupportedOp unless sizes, strides and counts are 32-bit words, none is empty, and every
+        element lies in its buffer: beside it is the memory of others."""
         for view in views:
             if not view.count:
                 raise self._refuse("sizes", view.sizes, "no empty dimension")
@@ -151,6 +152,10 @@ class OperandEncoder:
                 if size >= _WORD_LIMIT or (size > 1 and not 0 <= stride < _WORD_LIMIT):
                     words = f"size {size} with stride {stride}"
                     raise self._refuse("strides", words, "0 to 2³² - 1")
+            end, room = view.offset_bytes + view.extent_bytes, view.buffer.size_bytes
+            if view.offset_bytes < 0 or end > room:
+                found = f"bytes {view.offset_bytes} to {end}"
+                raise self._refuse("view", found, f"inside its buffer of {room} bytes")
 
 
 def _packed(view: TensorView) -> bytes:

@@ -6,13 +6,14 @@ The names below are what other packages use; `driver.runtime.types` and `torch_t
 of element types.
 """
 
-from driver.runtime.buffer import Buffer
+from driver.runtime.buffer import UNBOUNDED_BYTES, Buffer
 from driver.runtime.device import Device
 from driver.runtime.loading import DeviceMemory, loaded
 from driver.runtime.program import BoundProgram, Program
 from driver.runtime.views import TensorView, dense
 
 __all__ = [
+    "UNBOUNDED_BYTES",
     "BoundProgram",
     "Buffer",
     "Device",

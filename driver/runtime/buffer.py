@@ -6,6 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 DEFAULT_REGION = "activations"
+UNBOUNDED_BYTES = 1 << 62
+"""Size, in bytes, of memory whose end is not known: no view leaves it."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ from driver.capture.single import recorded_stream
 from driver.config import HwConfig
 from driver.errors import UnsupportedOp
 from driver.lower import lower
-from driver.runtime import Buffer, TensorView
+from driver.runtime import UNBOUNDED_BYTES, Buffer, TensorView
 from golden.judge import supports
 from tb.ops.images import BufferKey, buffer_of
 from tb.ops.placing import recorded_argument, recorded_view
@@ -23,7 +23,7 @@ _SHOWN_MODULES = 2
 
 def refusal(capsule: Capsule, op: Op, hw: HwConfig) -> UnsupportedOp | None:
     """Why the NPU cannot run an op; None when it can."""
-    buffers: defaultdict[BufferKey, Buffer] = defaultdict(lambda: Buffer(0))
+    buffers: defaultdict[BufferKey, Buffer] = defaultdict(lambda: Buffer(UNBOUNDED_BYTES))
 
     def view(ref: TensorRef) -> TensorView:
         return recorded_view(op.op, ref, buffers[buffer_of(ref)])
