@@ -43,6 +43,11 @@ class Verdict:
         return bool(found.unbounded) and not (self.rtl_mismatches or found.elements_compared)
 
     @property
+    def wrong(self) -> bool:
+        """Something was found, and it is not torch's alone."""
+        return self.failure is not None and not (self.undecided or self.of_torch)
+
+    @property
     def ok(self) -> bool:
         """Elements were compared, and nothing was found."""
         return self.blame == "none" and self.elements_compared > 0

@@ -6,11 +6,11 @@ from __future__ import annotations
 import pytest
 
 from driver.backend.functional import FunctionalBackend
-from driver.backend.queues import QueueState
+from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueState
 from driver.backend.simulator import StopReason
 from driver.config import CONFIG_FILE, HwConfig, load_config
-from driver.errors import InfrastructureError, SimulatorTimeout
-from driver.isa import ErrorCode, Opcode, Packet, csr
+from driver.errors import InfrastructureError, RegisterError, SimulatorTimeout
+from driver.isa import DeviceState, ErrorCode, Opcode, Packet, csr
 from golden.backend import CmodelBackend
 from tb.env.on_backend import on_backend
 from tb.env.verdict import Mismatch
@@ -57,6 +57,44 @@ class HangingDevice(ModelDevice):
 
     def run(self, cycles: int, timeout_s: float, *, until_irq: bool = False) -> StopReason:
         return StopReason.CYCLES
+
+
+class StuckIrq(ModelDevice):
+    """irq is high although no command ends."""
+
+    def run(self, cycles: int, timeout_s: float, *, until_irq: bool = False) -> StopReason:
+        return StopReason.IRQ if until_irq else StopReason.CYCLES
+
+    def read_csr(self, offset: int) -> int:
+        found = super().read_csr(offset)
+        if offset in (FIRST_QUEUE.completed, SECOND_QUEUE.completed):
+            return 0
+        return DeviceState.BUSY if offset == csr.STATUS else found
+
+
+class ResetNeverEnds(ModelDevice):
+    """CTRL.soft_reset stays set, and STATUS says busy."""
+
+    waits = False
+
+    def write_csr(self, offset: int, value: int) -> None:
+        self.waits |= offset == csr.CTRL and bool(value & csr.CTRL_SOFT_RESET_MASK)
+        super().write_csr(offset, value)
+
+    def read_csr(self, offset: int) -> int:
+        found = super().read_csr(offset)
+        if self.waits and offset == csr.STATUS:
+            return found & ~csr.STATUS_STATE_MASK | DeviceState.BUSY
+        return csr.CTRL_SOFT_RESET_MASK if self.waits and offset == csr.CTRL else found
+
+
+class RefusesRegister(ModelDevice):
+    """A register that is there answers SLVERR."""
+
+    def read_csr(self, offset: int) -> int:
+        if offset == csr.CONFIG:
+            raise RegisterError(offset, "a register")
+        return super().read_csr(offset)
 
 
 class StoppedSimulator(ModelDevice):
@@ -185,3 +223,20 @@ def test_a_simulator_that_stands_still_is_no_verdict() -> None:
 def test_what_needs_pins_is_refused(name: str) -> None:
     with pytest.raises(InfrastructureError, match="needs pins"):
         on_backend(getattr(_bus, name))(CONFIG, 1, ModelDevice(CONFIG), 1.0).execute()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "test", "told"),
+    [
+        (StuckIrq, _overlap.FailsInTheMiddle, r"hung: busy in 20000 interrupts, \d+ of \d+ comm"),
+        (StuckIrq, _overlap.TwoQueues, "hung: a queue is busy in 20000 interrupts"),
+        (ResetNeverEnds, _overlap.ResetsInTheMiddle, "hung: a soft reset waits in 20000 reads"),
+        (RefusesRegister, _bus.Rings, "response to a read of register 0x0.*: got SLVERR"),
+    ],
+    ids=["irq", "irq of two queues", "reset", "register"],
+)
+def test_a_device_that_never_gets_there_is_a_mismatch(
+    wrong: type[ModelDevice], test: type, told: str
+) -> None:
+    with pytest.raises(Mismatch, match=told):
+        on_backend(test)(CONFIG, 1, wrong(CONFIG), 1.0).execute()

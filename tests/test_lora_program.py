@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 import torch
 
-from driver.errors import InputError
+from driver.errors import AssertionFailed, BackendDied, InputError
 from driver.results import OpRow, RunResult, RunSpec, Shard
 from tb.ops.runner import RunObserver
 from tb.ops.stopped import RunBroken
 from tb.programs import lora_checks
 from tb.programs.lora_checks import LoraProgram
 from tb.programs.lora_training import LoraTraining, StepMode, StepResult, relative_distance
-from tb.programs.runner import check_of, run_program
+from tb.programs.runner import check_of, device_behind, run_program
 from workloads._lora import LoraSize
 
 NARROW = LoraSize(layers=1, vocabulary=256, tokens=12, narrow=True)
@@ -153,3 +153,34 @@ def test_what_torch_raises_is_one_line_after_the_checks_that_were_done(tmp_path:
 def test_a_part_of_a_training_is_refused(tmp_path: Path, part: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="is one program"):
         run_program(spec(tmp_path).model_copy(update=part), None, Module, OBSERVER)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "blame"),
+    [
+        (AssertionFailed(("x.sv", 3), "u_x", "stuck", 17, "sim.log"), "fail", "rtl"),
+        (BackendDied("gone"), "error", None),
+    ],
+)
+def test_a_device_that_stops_fails_its_check_and_keeps_the_others(
+    tmp_path: Path, error: Exception, status: str, blame: str | None
+) -> None:
+    class Stops:
+        planned = 3
+
+        def checks(self) -> Iterator[OpRow]:
+            yield check_of(0, "first", spec(tmp_path), compared=1)
+            with device_behind("rtl", spec(tmp_path)):
+                raise error
+
+    class Program:
+        @staticmethod
+        def program(_spec: RunSpec, _config: object) -> Stops:
+            return Stops()
+
+    try:
+        found = run_program(spec(tmp_path), None, Program, OBSERVER)  # type: ignore[arg-type]
+    except RunBroken as broken:
+        found = broken.result
+    assert (found.status, found.ops[0].status) == (status, "pass")
+    assert [row.blame for row in found.ops[1:]] == ([blame] if blame else [])

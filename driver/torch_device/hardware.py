@@ -42,7 +42,7 @@ class OpenDevice:
         if not settings.fusion:
             config = config.model_copy(update={"fusion": False})
         self._config = config
-        self._backend = open_backend(settings.backend, config)
+        self._backend = open_backend(settings.backend, config, **settings.options)
         self._info = backend_info(settings.backend, self._backend)
         mapped = Feature.MAPPED_MEMORY in self._info.features
         self._memory = self._backend.memory if mapped else None

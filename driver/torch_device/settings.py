@@ -6,7 +6,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import driver.config
 from driver.backend import check_name
@@ -31,6 +32,8 @@ class DeviceSettings:
     """Whether every op is judged as it runs."""
     fusion: bool = True
     """False: no passes are fused, whatever the configuration says."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    """The backend's own."""
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] = os.environ) -> DeviceSettings:

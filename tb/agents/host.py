@@ -10,7 +10,6 @@ from itertools import repeat
 from typing import Any, TypeVar
 
 import cocotb
-from cocotb.queue import Queue
 from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiBus, AxiMaster
 from pyuvm import (
@@ -27,6 +26,8 @@ from tb.agents.channel import accepted
 from tb.env.verdict import Mismatch
 
 _Burst = TypeVar("_Burst")
+_Beat = tuple[int, int]
+"""Data and strobes."""
 _ADDRESS = ["id", "addr", "len", "size", "burst"]
 _INCR = 1
 _PAUSES = (1, 3, 400)
@@ -68,7 +69,13 @@ class HostDriver(uvm_driver):
 
     async def hold_data(self, cycles: int) -> None:
         """No data to write goes out for so many cycles; addresses do."""
-        channel = self.master.write_if.w_channel
+        await self._hold(self.master.write_if.w_channel, cycles)
+
+    async def hold_addresses(self, cycles: int) -> None:
+        """No address to write to goes out for so many cycles; data do."""
+        await self._hold(self.master.write_if.aw_channel, cycles)
+
+    async def _hold(self, channel: Any, cycles: int) -> None:
         channel.pause = True
         await ClockCycles(self.master.write_if.clock, cycles)
         channel.pause = False
@@ -102,7 +109,8 @@ class HostMonitor(uvm_monitor):
         self.ap = uvm_analysis_port("ap", self)
         self.dut: Any = ConfigDB().get(self, "", "dut")
         self._bus_bytes = len(self.dut.s_axi_wdata) // 8
-        self._writes: Queue[dict[str, int]] = Queue()
+        self._writes: deque[dict[str, int]] = deque()
+        self._sent: deque[list[_Beat]] = deque()
         self._written: defaultdict[int, deque[list[HostItem]]] = defaultdict(deque)
         self._reads: defaultdict[int, deque[dict[str, int]]] = defaultdict(deque)
 
@@ -117,22 +125,28 @@ class HostMonitor(uvm_monitor):
     async def _addresses(self) -> None:
         async for burst in accepted(self.dut, "s_axi_aw", _ADDRESS):
             assert burst["burst"] == _INCR
-            self._writes.put_nowait(burst)
+            self._writes.append(burst)
+            self._match()
 
     async def _data(self) -> None:
-        beats: list[tuple[int, int]] = []
+        beats: list[_Beat] = []
         async for beat in accepted(self.dut, "s_axi_w", ["data", "strb", "last"]):
             beats.append((beat["data"], beat["strb"]))
             if beat["last"]:
-                burst = await self._writes.get()
-                addresses = self._beat_addresses(burst)
-                items = [
-                    item
-                    for address, (data, strobes) in zip(addresses, beats, strict=True)
-                    for item in self._enabled(address, data, strobes)
-                ]
-                self._written[burst["id"]].append(items)
+                self._sent.append(beats)
+                self._match()
                 beats = []
+
+    def _match(self) -> None:
+        """Addresses with their data, whichever of the two came first."""
+        while self._writes and self._sent:
+            burst, beats = self._writes.popleft(), self._sent.popleft()
+            items = [
+                item
+                for address, (data, strobes) in zip(self._beat_addresses(burst), beats, strict=True)
+                for item in self._enabled(address, data, strobes)
+            ]
+            self._written[burst["id"]].append(items)
 
     async def _read_addresses(self) -> None:
         async for burst in accepted(self.dut, "s_axi_ar", _ADDRESS):

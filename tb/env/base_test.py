@@ -51,8 +51,8 @@ class BusTest(DeviceVerbs, uvm_test):
         spec = read_json(Path(os.environ[SPEC_VARIABLE]), RunSpec)
         self.config = load_config(spec.config_file, spec.config)
         self.rng = random.Random(f"{spec.seed}/{type(self).__name__}")
-        limit = self.config.memory.limit
-        self.memory = RamMemory(self.dut, limit) if self.own_ram else DpiMemory()
+        own = RamMemory(self.dut, self.config.memory) if self.own_ram else None
+        self.memory = own or DpiMemory()
         self.model = CmodelBackend(self.config)
         self.lay_out()
         shared = {
@@ -134,13 +134,17 @@ class BusTest(DeviceVerbs, uvm_test):
         self.env.scoreboard.host_reads_expected += 0 if response else size_bytes
         return item.data
 
-    async def host_traffic(self, times: int, lengths: Sequence[int]) -> None:
+    def host_traffic(self, times: int, lengths: Sequence[int]) -> Coroutine[Any, Any, None]:
         """So many random writes and reads through the port, each up to one of these lengths in
-        bytes, in memory that nothing else uses."""
+        bytes, in memory that nothing else uses. Its random numbers are its own: how far it has come
+        when the test draws one decides nothing."""
+        return self._host_traffic(random.Random(self.rng.getrandbits(64)), times, lengths)
+
+    async def _host_traffic(self, rng: random.Random, times: int, lengths: Sequence[int]) -> None:
         base = self.config.memory.limit - _HOST_OWN
         for _ in range(times):
-            address = base + self.rng.randrange(_HOST_OWN >> 4)
-            data = self.rng.randbytes(self.rng.randint(1, self.rng.choice(lengths)))
+            address = base + rng.randrange(_HOST_OWN >> 4)
+            data = rng.randbytes(rng.randint(1, rng.choice(lengths)))
             await self.host_write(address, data)
             await self.host_read(address, len(data))
 

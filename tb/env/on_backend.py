@@ -9,7 +9,8 @@ own are not run here, and neither is the host's traffic beside random commands.
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Iterator
+from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
 from types import ModuleType
@@ -123,12 +124,14 @@ class OnBackend(DeviceVerbs):
         return self._found
 
     async def read(self, offset: int) -> int:
-        value = self._device.read_csr(offset)
+        with _answers(f"a read of register {offset:#05x}"):
+            value = self._device.read_csr(offset)
         self._found.compare_register(offset, value)
         return value
 
     async def write(self, offset: int, value: int) -> None:
-        self._device.write_csr(offset, value)
+        with _answers(f"a write of register {offset:#05x}"):
+            self._device.write_csr(offset, value)
         self.model.write_csr(offset, value)
         while (self.model.read_csr(csr.STATUS) & csr.STATUS_STATE_MASK) == DeviceState.BUSY:
             pass
@@ -179,11 +182,23 @@ class OnBackend(DeviceVerbs):
     def beside(self, traffic: Coroutine[Any, Any, None]) -> Awaitable[None]:
         """There is no port."""
         traffic.close()
-        return _nothing()
+        return _Nothing()
 
 
-async def _nothing() -> None:
-    pass
+@contextmanager
+def _answers(access: str) -> Iterator[None]:
+    """A legal access that the device refuses is its fault, not that of the user's input."""
+    try:
+        yield
+    except RegisterError as error:
+        raise Mismatch(f"response to {access}: got SLVERR, expected OKAY") from error
+
+
+class _Nothing:
+    """Has ended; need not be awaited."""
+
+    def __await__(self) -> Iterator[None]:  # type: ignore[override]
+        return iter(())
 
 
 def _to_its_end(test: Coroutine[Any, Any, None]) -> None:

@@ -132,8 +132,10 @@ class DeviceVerbs:
 
     async def settle(self) -> None:
         """Wait until nothing is queued or the queue has stopped; then compare all registers, and
-        the completion records."""
-        while not await self.is_idle():
+        the completion records. Mismatch: the device hangs."""
+        for _ in range(MOST_READS):
+            if await self.is_idle():
+                break
             state = DeviceState(await self.read(csr.STATUS) & csr.STATUS_STATE_MASK)
             if state is not DeviceState.BUSY:
                 for completed in self._completed():
@@ -142,6 +144,8 @@ class DeviceVerbs:
                 break
             await self.interrupt()
             await self.write(csr.IRQ_STATUS, IRQ_ALL)
+        else:
+            raise Mismatch(f"hung: busy in {MOST_READS} interrupts, {await self._progress()}")
         await self.compare_registers()
         self.found.compare_records()
 

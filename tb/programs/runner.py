@@ -10,7 +10,6 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from types import ModuleType
 from typing import Any, Protocol
 
@@ -18,12 +17,12 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from driver.config import HwConfig
-from driver.errors import InfrastructureError, InputError
+from driver.errors import InfrastructureError, InputError, VerdictError
 from driver.reproduce import reproduce_line
 from driver.results import BackendName, Blame, Curve, LedgerRow, OpEvent, OpRow, RunResult, RunSpec
 from driver.torch_device.pool import POOL
-from driver.torch_device.settings import CONFIG_FILE
-from tb.checks import checks_result, no_element
+from driver.torch_device.settings import CONFIG_FILE, DeviceSettings
+from tb.checks import check_row, checks_result
 from tb.ops.runner import RunObserver
 from tb.ops.stopped import RunBroken
 
@@ -60,7 +59,12 @@ def run_program(
         for row in program.checks():
             rows.append(row)
             progress.op(OpEvent.of(row))
-    except RuntimeError as error:  # torch's own, as for memory that does not suffice
+    except DeviceStopped as stop:
+        name = f"check {len(rows)}, and those behind it, did not end"
+        rows.append(check_of(len(rows), name, spec, **stop.row()))
+        progress.op(OpEvent.of(rows[-1]))
+        return _whole(spec, checks_result(spec, rows))
+    except (RuntimeError, InfrastructureError) as error:  # torch's: memory that does not suffice
         _LOG.exception("check %d", len(rows))
         said = str(error).strip().split("\n", maxsplit=1)[0]
         text = f"check {len(rows)}: {type(error).__name__}: {said}"
@@ -80,14 +84,31 @@ def _whole(spec: RunSpec, result: RunResult) -> RunResult:
     return result.model_copy(update={"reproduce": reproduce_line(spec)})
 
 
+class DeviceStopped(Exception):
+    """A command failed on the device behind a program, or the device hangs."""
+
+    def __init__(self, where: BackendName, error: VerdictError) -> None:
+        self._where, self._error = where, error
+        super().__init__(str(error))
+
+    def row(self) -> dict[str, Any]:
+        """What its check says."""
+        blame = "rtl" if self._where == "rtl" else "lowering"
+        return {"where": self._where, "compared": 0, "failure": str(self._error), "blame": blame}
+
+
 @contextmanager
-def device_behind(backend: BackendName, config: str) -> Iterator[None]:
-    """Device "npu" is this backend, opened anew and empty; afterwards what it was before."""
+def device_behind(backend: BackendName, spec: RunSpec) -> Iterator[None]:
+    """Device "npu" is this backend, opened anew and empty; afterwards what it was before. Of what
+    the environment says nothing counts. DeviceStopped: the device is to blame."""
     before = POOL.settings
     POOL.close()
-    POOL.settings = replace(before, count=1, backend=backend, config=config)
+    rtl = {"seed": spec.seed, "sim_log": spec.out / "sim.log"} if backend == "rtl" else {}
+    POOL.settings = DeviceSettings(backend=backend, config=spec.config, options=rtl)
     try:
         yield
+    except VerdictError as error:
+        raise DeviceStopped(backend, error) from error
     finally:
         POOL.close()
         POOL.settings = before
@@ -107,25 +128,10 @@ def check_of(
     blame: Blame = "lowering",
 ) -> OpRow:
     """One check as a row; it fails with the text of `failure`."""
-    return OpRow(
-        index=index,
-        op=name,
-        module=spec.test,
-        source="",
-        where=where or spec.backend,
-        dtype="",
-        shapes=(),
-        elements_compared=compared,
-        rtl_vs_cmodel_mismatches=mismatches,
-        torch_max_error=error,
-        torch_bound=bound,
-        cycles=None,
-        macs=None,
-        utilisation=None,
-        status="fail" if failure else "pass",
-        blame=blame if failure else "none",
-        failure=no_element(failure) if failure else None,
-    )
+    where = where or spec.backend
+    row = check_row(index, name, spec.test, compared, failure or None, where=where, blame=blame)
+    found = {"rtl_vs_cmodel_mismatches": mismatches, "torch_max_error": error, "torch_bound": bound}
+    return row.model_copy(update=found)
 
 
 class OpLedger(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -48,6 +48,8 @@ _LONG_LIMIT = {"timeout_time": 6, "timeout_unit": "ms"}
 """Of the longest test, four times what it needs."""
 _HOST_BEATS = 256
 """What npu_host_write holds of the host's data."""
+_BURST_BYTES = 4096
+"""No burst crosses a multiple of it."""
 _HELD = 200
 """Cycles, more than an answer takes."""
 _FAR_STRIDE = 252
@@ -163,6 +165,12 @@ class FrontDoor(BusTest):
         held = self.beside(self.env.host.driver.hold_data(_HELD))
         await self._beyond_the_memory()
         await held
+        # With the data of a short burst, and of the next one, before their addresses.
+        held = self.beside(self.env.host.driver.hold_addresses(_HELD))
+        address = base + _BURST_BYTES - 2 * beat
+        await self.host_write(address, data)
+        await held
+        expect_bytes("written ahead of its address", address, self.memory.read(address, size), data)
         await self.host_write(base, data)
         expect_bytes("written behind a refused burst", base, self.memory.read(base, size), data)
 

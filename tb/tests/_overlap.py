@@ -19,7 +19,7 @@ from driver.isa import (
     csr,
     flag_word,
 )
-from tb.agents.packet_queue import Way
+from tb.agents.packet_queue import MOST_READS, Way
 from tb.env.base_test import BusTest
 from tb.env.verbs import IRQ_ALL, RING_ENTRIES
 from tb.env.verdict import Mismatch, expect
@@ -217,9 +217,12 @@ class _TwoQueues(BusTest):
             del streams[way][:count]
 
     async def _finished(self, queue: QueueRegisters) -> None:
-        while await self.read(queue.completed) != self.model.read_csr(queue.completed):
+        for _ in range(MOST_READS):
+            if await self.read(queue.completed) == self.model.read_csr(queue.completed):
+                return
             await self.interrupt()
             await self.write(csr.IRQ_STATUS, IRQ_ALL)
+        raise Mismatch(f"hung: a queue is busy in {MOST_READS} interrupts")
 
 
 @pyuvm.test(**_LIMIT)

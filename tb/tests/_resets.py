@@ -14,7 +14,7 @@ from driver.isa import (
 )
 from driver.isa.image import MAX_LINES, PROGRAM_RAM
 from driver.isa.programs import LINES, PROGRAMS
-from tb.agents.packet_queue import FIRST_QUEUE_WAYS, Way
+from tb.agents.packet_queue import FIRST_QUEUE_WAYS, MOST_READS, Way
 from tb.env.base_test import BusTest
 from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch, expect, expect_bytes
@@ -40,10 +40,13 @@ class Resets(BusTest):
         """Without waiting for what runs: the device says that it is busy until it has happened."""
         self.found.idle = False
         await self.write(csr.CTRL, csr.CTRL_SOFT_RESET_MASK)
-        state = await self._state()
-        while await self.read(csr.CTRL) & csr.CTRL_SOFT_RESET_MASK:
-            expect("STATUS.state while a soft reset waits", state, DeviceState.BUSY)
+        for _ in range(MOST_READS):
             state = await self._state()
+            if not await self.read(csr.CTRL) & csr.CTRL_SOFT_RESET_MASK:
+                break
+            expect("STATUS.state while a soft reset waits", state, DeviceState.BUSY)
+        else:
+            raise Mismatch(f"hung: a soft reset waits in {MOST_READS} reads")
         await self.compare_registers()
         await self.bring_up()  # clears the ring in the device's memory
         self.model.write_memory(self.ring_base, bytes(RING_ENTRIES * PACKET_BYTES))
