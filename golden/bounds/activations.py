@@ -229,13 +229,13 @@ def _cross_entropy(call: OpCall) -> _Terms:
     return _Terms(factor=made.factor * weight / ((1 - x) * x).clamp(min=1e-12))
 
 
-def _cut(rule: Rule) -> Rule:
+def _cut(rule: Rule, operand: str = "self") -> Rule:
     """The same, but nothing about a NaN beside limits: torch's vectors and its loops differ."""
 
     def cut(subject: Subject) -> tuple[Expectation | None, ...]:
         (made,) = rule(subject)
         assert made is not None
-        return (unclaimed(made, subject.call["self"].isnan().numpy()),)
+        return (unclaimed(made, subject.call[operand].isnan().numpy()),)
 
     return cut
 
@@ -246,11 +246,11 @@ RULES: dict[str, Rule] = {
     "_prelu_kernel": _chain(2, _plain("weight")),
     "_prelu_kernel_backward": _chain(2, _plain("weight"), _plain("self")),
     "elu": _chain(9, _plain("alpha", "scale")),
-    "elu_backward": _chain(9, _elu),
+    "elu_backward": _cut(_chain(9, _elu), "self_or_result"),
     "hardtanh_backward": _cut(moved),
     "hardsigmoid_backward": _cut(_chain(2, _plain())),
     "hardswish": _chain(5, _gate_of_six),
-    "hardswish_backward": _chain(5, _hardswish),
+    "hardswish_backward": _cut(_chain(5, _hardswish)),
     "softplus_backward": _chain(8, _softplus),
     "log_sigmoid_forward": _chain(5, _plain(), _plain()),
     "log_sigmoid_backward": _chain(6, _log_sigmoid),

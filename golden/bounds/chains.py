@@ -64,21 +64,26 @@ class Sums:
 
 
 def partial_sums(a: Floats, b: Floats, c: Floats | None) -> Sums:
-    """Of products [batch, M, N] that start from c.
+    """Of products [batch, M, N] that start from c."""
+    shape = (*a.shape[:2], b.shape[2])
+    total = np.zeros(shape) if c is None else c.astype(np.float64)
+    sums = Sums(total, np.abs(total), np.zeros(shape), np.abs(total))
+    add_products(sums, a, b)
+    return sums
+
+
+def add_products(sums: Sums, a: Floats, b: Floats) -> None:
+    """The chains go on with the terms of a·b.
 
     Tile by tile: small tiles stay in the cache, and below the size at which BLAS starts threads,
     which cost 5 to 30 times the work on a busy machine.
     """
-    shape = (*a.shape[:2], b.shape[2])
-    total = np.zeros(shape) if c is None else c.astype(np.float64)
-    sums = Sums(total, np.abs(total), np.zeros(shape), np.abs(total))
-    for batch in range(shape[0]):
-        for row in range(0, shape[1], _TILE_ROWS):
+    for batch in range(a.shape[0]):
+        for row in range(0, a.shape[1], _TILE_ROWS):
             rows = slice(row, row + _TILE_ROWS)
-            for column in range(0, shape[2], _TILE_COLUMNS):
+            for column in range(0, b.shape[2], _TILE_COLUMNS):
                 columns = slice(column, column + _TILE_COLUMNS)
                 _add_tile(a[batch, rows], b[batch, :, columns], sums.tile(batch, rows, columns))
-    return sums
 
 
 def _add_tile(a: Floats, b: Floats, sums: Sums) -> None:

@@ -21,7 +21,7 @@ from math import prod
 import numpy as np
 import torch
 
-from golden.bounds.chains import partial_sums
+from golden.bounds.chains import add_products, partial_sums
 from golden.bounds.convolution import chain_of_windows
 from golden.bounds.elementwise import true_of
 from golden.bounds.expectation import (
@@ -38,7 +38,7 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import finite, roundings
-from golden.bounds.windows import windows
+from golden.bounds.windows import images_at_once, windows
 from golden.calls import OpCall, truths
 from golden.formats import Floats
 from golden.tensors import values_of
@@ -101,14 +101,23 @@ def _weight_chain(call: OpCall, answer: torch.Tensor) -> Floats | None:
     image, other = call["input"], call["grad_output"]
     if call["transposed"]:
         image, other = other, image
-    found = windows(call, image, answer.shape[2:], other.shape[2:])
-    if found is None or not found.numel():
+    if image.dim() != answer.dim():
         return None
-    groups, terms, _ = found.shape
-    by_group = finite(other).reshape(len(other), groups, -1, terms // len(other))
-    a = by_group.permute(1, 2, 0, 3).reshape(groups, -1, terms)
-    error = partial_sums(a.numpy(), found.numpy(), None).chain_error(terms)
-    return np.asarray(error.reshape(answer.shape))
+    sums, terms = None, 0
+    some = images_at_once(call, answer[0].numel() * prod(other.shape[2:]))
+    for one, its in zip(image.split(some), other.split(some), strict=True):
+        found = windows(call, one, answer.shape[2:], its.shape[2:])
+        if found is None or not found.numel():
+            return None
+        groups, added, _ = found.shape
+        by_group = finite(its).reshape(len(its), groups, -1, added // len(its))
+        a = by_group.permute(1, 2, 0, 3).reshape(groups, -1, added)
+        terms += added
+        if sums is None:
+            sums = partial_sums(a.numpy(), found.numpy(), None)
+        else:
+            add_products(sums, a.numpy(), found.numpy())
+    return None if sums is None else np.asarray(sums.chain_error(terms).reshape(answer.shape))
 
 
 def _no_chain(call: OpCall, answer: torch.Tensor) -> None:

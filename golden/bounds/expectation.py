@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -178,14 +178,14 @@ def unclaimed(expectation: Expectation, where: Mask) -> Expectation:
         Interval(side.low, side.high, side.nan & ~where, side.unbounded | where)
         for side in (expectation.npu, expectation.torch)
     )
-    return Expectation(expectation.true, npu, other, expectation.signed_zeros)
+    return replace(expectation, npu=npu, torch=other)
 
 
 def torch_open(expectation: Expectation, where: Mask) -> Expectation:
     """The same, but nothing is said about torch's elements of a mask."""
     side = expectation.torch
     freed = Interval(side.low, side.high, side.nan & ~where, side.unbounded | where)
-    return Expectation(expectation.true, expectation.npu, freed, expectation.signed_zeros)
+    return replace(expectation, torch=freed)
 
 
 def near(

@@ -43,7 +43,7 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import finite, roundings
-from golden.calls import OpCall, base_name, truths
+from golden.calls import OpCall, base_name, truths, widened
 from golden.formats import Floats
 from golden.tensors import values_of
 
@@ -120,7 +120,9 @@ def _margin(call: OpCall) -> _Elements:
     a = -x * t
     size = torch.logaddexp(a, torch.zeros_like(a))
     npu = U * a.abs() * torch.sigmoid(a) * 1.01 + 4 * U * size
-    return _Elements(size, npu, npu + U * (a.abs() + 10), true=size)
+    given = -widened(call["self"]).double() * widened(call["target"]).double()
+    true = torch.logaddexp(given, torch.zeros_like(given))
+    return _Elements(size, npu, npu + U * (a.abs() + 10), true=true)
 
 
 def _rule(elements: Callable[[OpCall], _Elements], *, decided: bool) -> Rule:

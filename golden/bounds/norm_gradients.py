@@ -201,20 +201,24 @@ def _expected(subject: Subject, norm: _Norm, first: _Sized) -> tuple[Expectation
         limit = top if is_short(answer.dtype) else 0.0
         true = true_of(subject, at)
         admitted = near(answer.dtype, true, npu, far, peak=top, torch_peak=limit)
-        found.append(_of_infinities(subject, admitted) if at == 0 else admitted)
+        found.append(_of_infinities(subject, admitted))
     return tuple(found)
 
 
 def _of_infinities(subject: Subject, expectation: Expectation) -> Expectation:
-    """∞ − ∞ in a row, as mixed precision has it before a scale shrinks: each formula has NaN, ∞ and
-    −∞ at other places, and none of them a number."""
+    """∞ − ∞ in a sum, as mixed precision has it before a scale shrinks: each formula has NaN, ∞ and
+    −∞ at other places, and none of them a number. Where the true sum is ∞, others are that or
+    NaN."""
     tensors = subject.call.tensors()
-    lost = np.isnan(expectation.true)
-    if not lost.any() or any(x.isnan().any() for x in tensors):
+    true = expectation.true
+    lost = ~np.isfinite(true)
+    infinite = any(x.isinf().any() for x in tensors)
+    if not lost.any() or not infinite or any(x.isnan().any() for x in tensors):
         return expectation
 
     def admits(values: Values) -> Mask:
-        return np.asarray(~lost | ~np.isfinite(values))
+        alike = np.isnan(values) | (values == true) | (np.isnan(true) & np.isinf(values))
+        return np.asarray(~lost | alike)
 
     return replace(unclaimed(expectation, lost), chosen=admits)
 

@@ -15,6 +15,12 @@ _MOST_WINDOWS = 1 << 25
 """Elements of all windows, beyond which the order of products is not looked at."""
 
 
+def images_at_once(call: OpCall, window_elements: int) -> int:
+    """Of how many images, one at least, the windows fit in memory; `window_elements`: those of one
+    image and one group."""
+    return int(max(1, _MOST_WINDOWS // max(1, window_elements * call["groups"])))
+
+
 def windows(
     call: OpCall, image: torch.Tensor, kernel: Sequence[int], places: Sequence[int]
 ) -> torch.Tensor | None:

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds at the sizes and values of real programs: a right result fits, a wrong one does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from judged_call import CONFIG, open_pair, passes
+
+from golden.bounds import windows
+from golden.calls import OpCall
+from golden.judge import judge
+from golden.tensors import tensor_bits
+from tb.ops.pair import DevicePair
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[DevicePair]:
+    yield open_pair()
+
+
+def refused(op: str, *args: object, wrong: torch.Tensor, output: int = 0) -> bool:
+    """Whether the judge refuses all of a wrong result, the others being torch's."""
+    call = OpCall(op, args)
+    found = eval_call(call)
+    found[output] = wrong
+    bits = [None if x is None else tensor_bits(x) for x in found]
+    verdict = judge(call, bits, None, CONFIG.array_size)
+    return verdict.comparison.npu_violations == wrong.numel()
+
+
+def eval_call(call: OpCall) -> list[torch.Tensor | None]:
+    made = call.overload(*call.args, **call.kwargs)
+    return list(made) if isinstance(made, list | tuple) else [made]
+
+
+def of_weight(image: torch.Tensor, weight: torch.Tensor) -> tuple[object, ...]:
+    """Arguments of the weight's gradient alone."""
+    out = torch.nn.functional.conv2d(image, weight)
+    g = torch.randn(out.shape)
+    return g, image, weight, None, [1, 1], [0, 0], [1, 1], False, [0, 0], 1, [False, True, False]
+
+
+def test_a_gradient_of_zeros_is_refused_where_not_all_windows_fit_in_memory(
+    monkeypatch: pytest.MonkeyPatch, pair: DevicePair
+) -> None:
+    torch.manual_seed(1)
+    op = "aten.convolution_backward.default"
+    args = of_weight(torch.randn(6, 3, 12, 12), torch.randn(4, 3, 3, 3))
+    together = passes(pair, op, *args)
+    monkeypatch.setattr(windows, "_MOST_WINDOWS", 2 * 10 * 10 * 27)  # those of two images
+    assert passes(pair, op, *args) == together
+    large = of_weight(torch.randn(6, 3, 112, 112), torch.randn(4, 3, 3, 3))
+    monkeypatch.setattr(windows, "_MOST_WINDOWS", 110 * 110 * 27)
+    assert refused(op, *large, wrong=torch.zeros(4, 3, 3, 3), output=1)
+
+
+@pytest.mark.parametrize("x", [20.0, 400.0, 7310.0])
+def test_the_slope_of_gelu_by_tanh_is_1_where_tanh_has_ended(pair: DevicePair, x: float) -> None:
+    op = "aten.gelu_backward.default"
+    here = torch.linspace(x, 2 * x, 33)
+    passes(pair, op, torch.ones(33), here, approximate="tanh")
+    passes(pair, op, torch.ones(33), -here, approximate="tanh")
+    passes(pair, op, torch.ones(256), torch.linspace(4, 7, 256), approximate="tanh")
+    call = OpCall(op, (torch.ones(33), here), {"approximate": "tanh"})
+    for wrong in (torch.zeros(33), torch.full((33,), 1.001)):
+        assert judge(call, [tensor_bits(wrong)], None, 8).comparison.npu_violations == 33
+
+
+def test_a_nan_of_a_margin_is_no_number(pair: DevicePair) -> None:
+    op = "aten.soft_margin_loss.default"
+    x, t = torch.randn(9), torch.ones(9)
+    x[3] = NAN
+    passes(pair, op, x, t, 0)
+    hidden = torch.nn.functional.soft_margin_loss(x, t, reduction="none")
+    hidden[3] = 0.6931472
+    verdict = judge(OpCall(op, (x, t, 0)), [tensor_bits(hidden)], None, 8)
+    assert verdict.wrong and verdict.comparison.npu_violations == 1
+    passes(pair, op, torch.tensor([INF, -INF, 2.0]), torch.tensor([1.0, 1.0, -1.0]), 0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_infinities_of_a_gradient_reach_weight_and_bias(
+    pair: DevicePair, dtype: torch.dtype
+) -> None:
+    torch.manual_seed(2)
+    x, weight = torch.randn(2, 4, 8, dtype=dtype), torch.randn(4, dtype=dtype)
+    made = torch.ops.aten.native_group_norm(x, weight, None, 2, 4, 8, 2, 1e-5)
+    mask = [True, True, True]
+    for seed in range(12):
+        g = torch.randn(x.shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+        g.view(-1)[seed * 5] = INF if seed % 2 else -INF
+        op = "aten.native_group_norm_backward.default"
+        passes(pair, op, g, x, *made[1:], weight, 2, 4, 8, 2, mask)
+        rows = x.reshape(8, 8)
+        _, mean, rstd = torch.ops.aten.native_layer_norm(rows, [8], None, None, 1e-5)
+        op = "aten.native_layer_norm_backward.default"
+        passes(pair, op, g.reshape(8, 8), rows, [8], mean, rstd, None, None, [True, False, False])
+
+
+@pytest.mark.parametrize("count", [5, 17, 40])
+def test_what_limits_make_of_nan_is_open(pair: DevicePair, count: int) -> None:
+    x = torch.linspace(-4, 4, count)
+    x[count // 2] = NAN
+    g = torch.ones(count)
+    passes(pair, "aten.elu_backward.default", g, 1.0, 1.0, 1.0, False, x)
+    passes(pair, "aten.hardswish_backward.default", g, x)
