@@ -27,7 +27,7 @@ from golden.comparison import Comparison, compare, first, joined, reach
 from golden.formats import FLOAT_FORMATS, UINTS, Bits, Floats, Mask, Values, decode
 from golden.products import Product, chain_bits
 from golden.tensors import tensor_bits, values_of
-from golden.verdict import Verdict, of_other_shape, without_rule
+from golden.verdict import Verdict, of_missing, of_other_shape, without_rule
 
 _NOTHING_COMPARED = "nothing was compared: no bound is known for any of the {} elements"
 _GROSS = 16
@@ -130,7 +130,7 @@ def _judged(
     rtl: Sequence[Bits | None] | None,
     array_size: int,
 ) -> Verdict:
-    refused = of_other_shape(found, cmodel)
+    refused = of_missing(found, cmodel, len(call.written())) or of_other_shape(found, cmodel)
     if refused is not None:
         return refused
     expected = expectations(call, found)

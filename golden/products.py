@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ _FACTORS: dict[str, tuple[str, str, str | None]] = {
     _LINEAR: ("input", "weight", "bias"),
 }
 """Op → which of its arguments are A, B and C. A linear layer's B is its weight, transposed."""
+_MATRIX = 2
+"""Dimensions of a matrix."""
 _OPERANDS = {operand for operand, _ in MATMUL_DTYPES}
 
 
@@ -93,7 +96,9 @@ def product_of(
         return None
     lead = tuple(a.shape[:-1])
     if op == _LINEAR:
-        a, b = a.reshape(-1, b.shape[1]), b.t()
+        if b.dim() != _MATRIX:
+            return None
+        a, b = a.reshape(prod(lead), b.shape[1]), b.t()
     if result is None:
         result = DType.INT32 if operand is DType.INT8 else operand
     # torch ignores C altogether when beta is 0, NaN included.

@@ -53,6 +53,16 @@ class Verdict:
         return self.blame == "none" and self.elements_compared > 0
 
 
+def of_missing(found: Sequence[Result], made: Sequence[Bits | None], left: int) -> Verdict | None:
+    """The verdict on a result that the device does not give. The last `left` are arguments that the
+    op writes to, which not every record has."""
+    for number, answer in enumerate(found[: len(found) - left]):
+        if answer is not None and answer.numel() and (number >= len(made) or made[number] is None):
+            detail = "no result, torch has one"
+            return _refused("lowering", number, (answer.numel(), 0), len(made), detail)
+    return None
+
+
 def of_other_shape(found: Sequence[Result], made: Sequence[Bits | None]) -> Verdict | None:
     """The verdict on a result of another shape than torch's."""
     for number, (answer, bits) in enumerate(zip(found, made, strict=False)):

@@ -294,6 +294,9 @@ def test_the_file_that_a_variable_names_decides_for_torch(tmp_path: Path) -> Non
         ("backends: {cmodel: {kind: null}}", "backends.cmodel.kind"),
         ("backends: {cmodel: {kind: rtl}}", "not those of npu-cosim and "),
         ("backends: {a: {kind: uio, registers: /none, memory: /none}}", "registers: got /none"),
+        ("backends: {a: {kind: cmodel, options: {thread: 2}}}", "backends.a.options: got"),
+        ("backends: {a: {kind: cmodel, options: {threads: two}}}", "backends.a.options: got"),
+        ("backends: {a: {kind: remote, address: 'foo..bar:7000'}}", "backends.a.address: got"),
     ],
 )
 def test_a_mistake_in_the_file_names_its_field(tmp_path: Path, text: str, reason: str) -> None:

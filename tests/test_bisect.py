@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -143,6 +144,46 @@ def test_ends_that_are_not_good_and_bad_are_refused(
     ):
         with pytest.raises(InputError, match=said):
             bisect_job(job, None, span, probe=check)
+
+
+def test_a_good_revision_beside_the_main_line_is_refused(
+    repository: tuple[Path, list[str]], job: StoredJob
+) -> None:
+    root, revisions = repository
+    names = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (
+        ["checkout", "-q", "-b", "side", revisions[3]],
+        ["rm", "-q", "check"],
+        ["commit", "-q", "-m", "a repair"],
+        ["checkout", "-q", "-"],
+    ):
+        subprocess.run([GIT, *names, *words], cwd=root, check=True, capture_output=True)
+    with pytest.raises(InputError, match=r"good: got .*, expected an ancestor of .* main line"):
+        bisect_job(job, None, ("side", revisions[5]), probe=check)
+
+
+@pytest.mark.parametrize(
+    ("status", "ops", "answer"),
+    [
+        (1, [("aten.mm.default", "fail", "rtl")], ProbeResult.BAD),
+        (1, [("aten.mm.default", "fail", "precision")], ProbeResult.UNTESTABLE),
+        (1, [("aten.add.Tensor", "fail", "rtl")], ProbeResult.UNTESTABLE),
+        (0, [("aten.mm.default", "pass", "none")], ProbeResult.GOOD),
+        (0, [("aten.add.Tensor", "pass", "none")], ProbeResult.UNTESTABLE),
+        (0, [], ProbeResult.UNTESTABLE),
+    ],
+)
+def test_another_failure_or_another_op_says_nothing(
+    repository: tuple[Path, list[str]],
+    status: int,
+    ops: list[tuple[str, str, str]],
+    answer: ProbeResult,
+) -> None:
+    rows = [{"op": op, "status": how, "blame": blame} for op, how, blame in ops]
+    said = json.dumps({"status": "fail" if status else "pass", "ops": rows})
+    script = f"mkdir -p out/bisect && echo '{said}' > out/bisect/result.json; exit {status}"
+    wanted = row(op="aten.mm.default", status="fail", blame="rtl")
+    assert probe_revision(repository[1][0], ["sh", "-c", script], wanted) is answer
 
 
 def test_a_run_that_does_not_end_says_nothing_of_its_revision(

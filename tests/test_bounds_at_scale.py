@@ -109,3 +109,51 @@ def test_what_limits_make_of_nan_is_open(pair: DevicePair, count: int) -> None:
     g = torch.ones(count)
     passes(pair, "aten.elu_backward.default", g, 1.0, 1.0, 1.0, False, x)
     passes(pair, "aten.hardswish_backward.default", g, x)
+
+
+def test_a_long_running_sum_of_zeros_is_refused(pair: DevicePair) -> None:
+    torch.manual_seed(3)
+    x = torch.randn(1 << 16)
+    passes(pair, "aten.cumsum.default", x, 0)
+    call = OpCall("aten.cumsum.default", (x, 0))
+    found = torch.cumsum(x, 0)
+    away = found.abs() > 0.5
+    verdict = judge(call, [tensor_bits(torch.zeros_like(x))], None, 8)
+    assert verdict.comparison.npu_violations >= int(away.sum()) > 60_000
+
+
+@pytest.mark.parametrize("op", ["adaptive_avg_pool2d", "avg_pool2d"])
+def test_the_mean_of_a_large_image_is_not_0(pair: DevicePair, op: str) -> None:
+    torch.manual_seed(4)
+    x = torch.randn(1, 3, 224, 224) + 0.01
+    size = [1, 1] if op.startswith("adaptive") else [224, 224]
+    passes(pair, f"aten.{op}.default", x, size)
+    passes(pair, f"aten.{op}.default", x[:, :, :100, :130].contiguous(), [size[0] % 7 + 4] * 2)
+    assert refused(f"aten.{op}.default", x, size, wrong=torch.zeros(1, 3, 1, 1))
+
+
+def test_limits_of_zero_and_squares_below_the_normal_range(pair: DevicePair) -> None:
+    x = torch.tensor([NAN, 1.0, -1.0, 0.0, INF, -INF])
+    args = (torch.ones(6), x, torch.zeros(6), 0)
+    passes(pair, "aten.smooth_l1_loss_backward.default", *args, 0.0)
+    small = torch.linspace(1e-20, 2e-20, 50)
+    for beta in (1e-5, 1e-10):
+        passes(pair, "aten.smooth_l1_loss.default", small, torch.zeros(50), 0, beta)
+
+
+def test_a_result_that_is_not_there_is_refused() -> None:
+    call = OpCall("aten.native_layer_norm.default", (torch.randn(4, 8), [8], None, None, 1e-5))
+    made = [tensor_bits(x) for x in eval_call(call) if x is not None]
+    assert judge(call, made, None, 8).ok
+    for bits in ([made[0], None, None], made[:1]):
+        verdict = judge(call, bits, None, 8)
+        assert verdict.blame == "lowering" and verdict.wrong
+        assert verdict.failure is not None and verdict.failure.output == 1
+
+
+def test_a_linear_of_a_vector_or_of_no_features_is_judged() -> None:
+    for weight in (torch.randn(3), torch.randn(2, 3)):
+        call = OpCall("aten.linear.default", (torch.randn(4, 3), weight))
+        assert judge(call, [tensor_bits(x) for x in eval_call(call) if x is not None], None, 8).ok
+    call = OpCall("aten.linear.default", (torch.randn(4, 0), torch.randn(2, 0)))
+    assert call.product is not None and call.product.sizes == (4, 2)

@@ -24,6 +24,7 @@ from driver.errors import (
 from driver.isa import CompletionRecord, DeviceState, ErrorCode, Opcode, Packet, csr
 from driver.runtime.device import Device
 from driver.runtime.ring import CommandRing, CompletionRing
+from driver.runtime.second_queue import SecondQueue
 from golden.backend import CmodelBackend
 
 Submit = Callable[[Device, list[Packet]], list[CompletionRecord]]
@@ -95,6 +96,54 @@ def test_memory_that_late_commands_may_write_goes_to_nobody() -> None:
         assert [use.used_bytes for use in device.memory_report()] == [
             use.used_bytes for use in before
         ]
+
+
+def test_a_reset_that_was_interrupted_has_to_be_repeated(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(CommandRing, "start", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            device.reset()
+    with pytest.raises(InfrastructureError, match="a reset that did not end"):
+        device.submit([nop()])
+    device.reset()
+    assert len(device.submit([nop()])) == 1
+
+
+def test_what_the_second_queue_may_still_write_goes_to_no_other(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue = device.second_queue(8)
+    place = device.alloc(64)
+    queue.push([sync(place.address, 1)])
+
+    def never(*_: object) -> None:
+        raise SimulatorTimeout("no interrupt")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SecondQueue, "_until_done", never)
+        with pytest.raises(SimulatorTimeout):
+            queue.wait(1.0)
+    device.free(place)
+    assert device.alloc(64).address != place.address
+    queue.wait(60.0)
+    assert device.alloc(64).address == place.address
+
+
+@executes
+def test_a_fault_that_is_raised_again_does_not_grow(device: Device) -> None:
+    with pytest.raises(DeviceFault):
+        device.submit([Packet(0x7F)])
+    lengths = set()
+    for _ in range(20):
+        with pytest.raises(DeviceFault) as caught:
+            device.submit([nop()])
+        lengths.add(len(caught.traceback))
+    assert len(lengths) == 1
 
 
 # ---------------------------------------------------------------------- submit

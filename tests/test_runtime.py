@@ -15,7 +15,7 @@ from backend_host import CONFIG
 
 from driver.backend import open_backend
 from driver.errors import DeviceFault, OutOfMemory, UnsupportedOp
-from driver.isa import Descriptor, DType, Opcode, Packet
+from driver.isa import DTYPE_BYTES, Descriptor, DType, Opcode, Packet
 from driver.lower import lower, rules
 from driver.runtime import Buffer, Device, Program, TensorView, dense, loaded
 
@@ -29,7 +29,7 @@ def device() -> Iterator[Device]:
 
 
 def view(*sizes: int, dtype: DType = FP32) -> TensorView:
-    return dense(Buffer(4 * max(1, int(np.prod(sizes)))), dtype, sizes)
+    return dense(Buffer(DTYPE_BYTES[dtype] * max(1, int(np.prod(sizes)))), dtype, sizes)
 
 
 def softmax(x: TensorView, out: TensorView) -> Program:

@@ -22,7 +22,7 @@ from driver.results import OpRow
 from regress.failures.shrink import shrink_job
 from regress.failures.shrink.axes import axes
 from regress.failures.shrink.candidates import OpCandidate, plainer, shorter
-from regress.failures.shrink.search import rows_of
+from regress.failures.shrink.search import all_rows, rows_of
 from regress.results.night import StoredJob, load_job
 from regress.results.store import Store
 
@@ -178,6 +178,21 @@ def test_operands_that_do_not_align_at_the_last_dimension_are_cut_by_size() -> N
         3: (("input", 2),),
         5: (("input", 3),),
     }
+
+
+def test_candidates_behind_one_that_stops_the_device_are_run_anew() -> None:
+    runs: list[list[int]] = []
+
+    def stops_at_2_and_3(sizes: Sequence[int]) -> list[OpRow]:
+        runs.append(list(sizes))
+        ends = next((at for at, size in enumerate(sizes, 1) if size in (2, 3)), len(sizes))
+        return [row(size) for size in sizes[:ends]]
+
+    found = all_rows([1, 2, 3, 4, 5], stops_at_2_and_3)
+    assert [one.index for one in found] == [1, 2, 3, 4, 5]
+    assert runs == [[1, 2, 3, 4, 5], [3, 4, 5], [4, 5]]
+    with pytest.raises(InfrastructureError, match="before its first op"):
+        all_rows([1, 2], lambda sizes: [row(1)] if len(sizes) > 1 else [])
 
 
 def test_a_candidate_that_ends_its_run_is_left_out_and_the_others_are_tried() -> None:

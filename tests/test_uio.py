@@ -108,6 +108,51 @@ def test_a_board_that_goes_away_is_an_error_of_every_call(board: StandInBoard) -
             device.submit([nop()])
     with pytest.raises(BackendDied):
         board.read_csr(csr.ID)
+    with pytest.raises(BackendDied):
+        board.read_memory(target.address, 16)
+    with pytest.raises(BackendDied):
+        board.write_memory(target.address, bytes(16))
+
+
+def _files(folder: Path, identity: int) -> UioSettings:
+    """Plain files as a board's, and its register ID."""
+    registers, memory = folder / "registers", folder / "memory"
+    content = bytearray(CONFIG.registers.size_bytes)
+    content[csr.ID : csr.ID + 4] = struct.pack("<I", identity)
+    registers.write_bytes(content)
+    with memory.open("wb") as file:
+        file.truncate(CONFIG.memory.limit - CONFIG.memory.base)
+    return UioSettings(registers, memory)
+
+
+def test_nothing_is_written_to_another_device(tmp_path: Path) -> None:
+    settings = _files(tmp_path, 0x1234)
+    before = settings.registers.read_bytes()
+    with pytest.raises(InputError, match=r"registers: got .*, expected an NPU, .* not 0x1234"):
+        UioBackend(CONFIG, settings=settings)
+    assert settings.registers.read_bytes() == before
+
+
+def test_a_board_has_one_user_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(UioBackend, "reset", lambda self: None)  # nobody would end it
+    settings = _files(tmp_path, DEVICE_ID)
+    first = UioBackend(CONFIG, settings=settings)
+    with pytest.raises(InputError, match=r"registers: got .*, expected a board that nobody else"):
+        UioBackend(CONFIG, settings=settings)
+    first.close()
+    UioBackend(CONFIG, settings=settings).close()
+
+
+def test_an_interrupt_that_ends_is_the_boards_death(tmp_path: Path) -> None:
+    ended = tmp_path / "interrupt"
+    ended.touch()
+    interrupt = UioInterrupt(ended)
+    os.lseek(interrupt._file, 0, os.SEEK_END)
+    with pytest.raises(BackendDied, match="interrupt's file has ended"):
+        interrupt.wait(0.1)
+    interrupt.close()
+    with pytest.raises(BackendDied, match="interrupt does not answer"):
+        UioInterrupt(Path("/dev/full")).wait(0.1)
 
 
 @pytest.mark.parametrize("missing", ["registers", "memory", "interrupt"])

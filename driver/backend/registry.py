@@ -107,7 +107,12 @@ def _open_entry(
         return _made("uio", config, options)
     if entry.kind in named_backends(file):
         raise InputError(file, f"backends.{name}.kind", entry.kind, "a kind of backend, no entry")
-    return open_backend(entry.kind, config, file=file, **options)
+    try:
+        return open_backend(entry.kind, config, file=file, **options)
+    except (TypeError, ValueError) as error:
+        said = " ".join(str(error).split())
+        expected = f"options of backend {entry.kind} ({said})"
+        raise InputError(file, f"backends.{name}.options", options, expected) from error
 
 
 def _made(name: str, config: HwConfig, options: dict[str, Any]) -> InspectableBackend:
@@ -133,9 +138,17 @@ def server_address(
     host, colon, port = name.removeprefix(REMOTE).rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     number = int(port) if port.isascii() and port.isdecimal() and len(port) <= 5 else 0
-    if not host or not colon or not 1 <= number <= 0xFFFF or not host.isprintable() or "/" in host:
+    if not _is_host(host) or not colon or not 1 <= number <= 0xFFFF:
         raise InputError(where, field, name, f"{REMOTE}host:port, with a port of 1 to 65535")
     return host, number
+
+
+def _is_host(text: str) -> bool:
+    try:
+        text.encode("idna")  # as sockets do: no part may be empty, or too long
+    except UnicodeError:
+        return False
+    return bool(text) and text.isprintable() and "/" not in text
 
 
 def _open_plug_in(

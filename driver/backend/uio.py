@@ -8,6 +8,7 @@ a driver such as u-dma-buf. docs/adding-a-backend.md explains each part.
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import mmap
 import os
 import select
@@ -30,7 +31,7 @@ from driver.errors import (
     InputError,
     SimulatorTimeout,
 )
-from driver.isa import csr
+from driver.isa import DEVICE_ID, csr
 
 _GONE = 0xFFFF_FFFF
 """What a read gives of a PCIe device that is not there any more."""
@@ -40,6 +41,8 @@ _LOOK_AGAIN_S = 1.0
 _POLL_S = (20e-6, 1e-3)
 """First and longest pause between two looks at the status, without interrupts."""
 _RESET_S = 60.0
+_COUNT_BYTES = 4
+"""Of the count of interrupts that a UIO device gives."""
 
 
 class RegisterPort(Protocol):
@@ -78,13 +81,18 @@ class UioInterrupt:
             self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
             raise InputError("uio", "interrupt", path, f"a UIO device: {error.strerror}") from error
+        self._poll = select.poll()
+        self._poll.register(self._file, select.POLLIN)
 
     def wait(self, seconds: float) -> None:
-        """Return at an interrupt since the last call, or after that time."""
-        os.write(self._file, struct.pack("<I", 1))
-        ready, _, _ = select.select([self._file], [], [], seconds)
-        if ready:
-            os.read(self._file, 4)
+        """Return at an interrupt since the last call, or after that time. BackendDied: the file
+        is no interrupt's any more."""
+        try:
+            os.write(self._file, struct.pack("<I", 1))
+            if self._poll.poll(seconds * 1e3) and len(os.read(self._file, _COUNT_BYTES)) == 0:
+                raise BackendDied("uio: the interrupt's file has ended")
+        except OSError as error:
+            raise BackendDied(f"uio: the interrupt does not answer: {error.strerror}") from error
 
     def close(self) -> None:
         """Release the file."""
@@ -107,13 +115,29 @@ class UioBackend:
         self._base = config.memory.base
         size_bytes = config.memory.limit - self._base
         at, of_registers = settings.registers_offset, config.registers.size_bytes
+        if registers is None:
+            self._board = _BoardLock("registers", settings.registers, at, of_registers)
+        else:
+            self._board = _BoardLock("memory", settings.memory, settings.memory_offset, size_bytes)
         self._registers = registers or MappedRegisters(settings.registers, at, of_registers)
         mapped = map_file(settings.memory, settings.memory_offset, size_bytes, "memory")
         self._memory = np.frombuffer(mapped, np.uint8)
         self._interrupt = None if settings.interrupt is None else UioInterrupt(settings.interrupt)
         self._enabled = 0
         """What IRQ_ENABLE holds: a read of the device takes a microsecond."""
-        self.reset()
+        try:
+            self._check_id(settings.registers)
+            self.reset()
+        except BaseException:
+            self.close()
+            raise
+
+    def _check_id(self, path: Path) -> None:
+        """Nothing is written to another device."""
+        found = self.read_csr(csr.ID)
+        if found != DEVICE_ID:
+            expected = f"an NPU, whose register ID reads {DEVICE_ID:#x}"
+            raise InputError("uio", "registers", path, f"{expected}, not {found:#x}")
 
     @property
     def memory(self) -> NDArray[np.uint8]:
@@ -148,12 +172,15 @@ class UioBackend:
     def read_memory(self, address: int, size_bytes: int) -> bytes:
         """See Backend."""
         start = self._offset(address, size_bytes)
-        return self._memory[start : start + size_bytes].tobytes()
+        data = self._memory[start : start + size_bytes].tobytes()
+        self.read_csr(csr.ID)  # or the bytes are those of a board that has gone
+        return data
 
     def write_memory(self, address: int, data: bytes | bytearray | memoryview) -> None:
         """See Backend."""
         source = np.frombuffer(data, np.uint8)
         start = self._offset(address, source.size)
+        self.read_csr(csr.ID)
         self._memory[start : start + source.size] = source
 
     def _offset(self, address: int, size_bytes: int) -> int:
@@ -196,6 +223,33 @@ class UioBackend:
         if self._interrupt is not None:
             self._interrupt.close()
             self._interrupt = None
+        self._board.close()
+
+
+class _BoardLock:
+    """One user of a board at a time: two would reset each other, and use the same memory.
+
+    A lock of the board's bytes in their file, until it is closed; several boards may be behind one
+    file. InputError: the board is in use.
+    """
+
+    def __init__(self, what: str, path: Path, offset: int, size_bytes: int) -> None:
+        try:
+            self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise InputError("uio", what, path, f"a file to map: {error.strerror}") from error
+        whole = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, offset, size_bytes, 0)
+        try:
+            fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, whole)
+        except (BlockingIOError, PermissionError) as error:
+            self.close()
+            expected = "a board that nobody else has open"
+            raise InputError("uio", what, path, expected) from error
+
+    def close(self) -> None:
+        """Let others use the board."""
+        with suppress(OSError):
+            os.close(self._file)
 
 
 def map_file(path: Path, offset: int, size_bytes: int, what: str) -> mmap.mmap:

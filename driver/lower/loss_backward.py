@@ -99,7 +99,8 @@ def smooth_l1_backward(
     reduction: int,
     beta: float,
 ) -> None:
-    """(self − target) ÷ beta within −1 and 1, times grad; without beta −1 up to 0, 1 above"""
+    """(self − target) ÷ beta within −1 and 1, times grad; without beta −1 up to 0, 1 above, NaN
+    stays"""
     slope = _apart(b, out, self, target)
     if beta:
         b.vector("div_imm", (slope,), slope, float(beta))
@@ -107,7 +108,11 @@ def smooth_l1_backward(
     else:
         above = b.temp(DType.UINT8, out.sizes)
         b.vector("greater_imm", (slope,), above, 0.0)
-        b.vector("where", (above, number(b, 1.0), number(b, -1.0)), slope)
+        sign = b.temp(slope.dtype, out.sizes)
+        b.vector("where", (above, number(b, 1.0), number(b, -1.0)), sign)
+        same = b.temp(DType.UINT8, out.sizes)
+        b.vector("equal", (slope, slope), same)
+        b.vector("where", (same, sign, slope), slope)
     _finish(b, out, slope, grad_output, reduction)
 
 

@@ -35,14 +35,14 @@ from driver.isa import (
     Packet,
     csr,
 )
-from driver.isa.image import LINE_BYTES, OWN_LINES
+from driver.isa.image import OWN_LINES
 from driver.runtime.buffer import DEFAULT_REGION, Buffer
 from driver.runtime.control import request
 from driver.runtime.identity import check_identity, loadable_lines
 from driver.runtime.loading import loaded
 from driver.runtime.memory import Allocator, RegionUse
-from driver.runtime.program import Program, unpacked
-from driver.runtime.resident import CommandSegment, ResidentPrograms
+from driver.runtime.program import Program, packed, unpacked
+from driver.runtime.resident import CommandSegment, resident_programs
 from driver.runtime.ring import (
     CommandPort,
     CommandRegisters,
@@ -50,11 +50,10 @@ from driver.runtime.ring import (
     CompletionRing,
     log2_entries,
 )
-from driver.runtime.second_queue import SecondQueue, read_error
+from driver.runtime.second_queue import QueueOwner, SecondQueue, read_error
 
 _LOG = logging.getLogger(__name__)
 _SEQ_MASK = 0xFFFF_FFFF
-_PAGE_BYTES = 4096
 _ALL_IRQS = csr.IRQ_ENABLE_COMPLETE_MASK | csr.IRQ_ENABLE_EMPTY_MASK | csr.IRQ_ENABLE_ERROR_MASK
 DEFAULT_RING_ENTRIES = 256
 Packets = Callable[[], Sequence[Packet]]
@@ -82,7 +81,8 @@ class Device:
         self._ring = CommandRing(backend, ring, ring_entries)
         self._command_registers = CommandRegisters(backend)
         self._completions = CompletionRing(backend, records, ring_entries)
-        self._resident = self._resident_programs()
+        lines = loadable_lines(backend)[:-OWN_LINES]
+        self._resident = resident_programs(lines, config.memory, self._allocator, self.write)
         self._next_seq = 0
         self._fault: DeviceFault | None = None
         self._left: str | None = None
@@ -206,7 +206,7 @@ class Device:
         or an interrupt by the user, commands may still run: InfrastructureError until `reset`, and
         nobody gets memory that is freed meanwhile.
         """
-        return self._run(self._ring, _packed(packets), lambda: packets, timeout_s)
+        return self._run(self._ring, packed(packets), lambda: packets, timeout_s)
 
     def run(self, packets: bytes, timeout_s: float | None = None) -> None:
         """As `submit`, for packets as bytes and without their completion records."""
@@ -219,7 +219,7 @@ class Device:
         self, packets: Sequence[Packet], timeout_s: float | None = None
     ) -> list[CompletionRecord]:
         """As `submit`, through the command registers; no ring fetch in their timing."""
-        return self._run(self._command_registers, _packed(packets), lambda: packets, timeout_s)
+        return self._run(self._command_registers, packed(packets), lambda: packets, timeout_s)
 
     def second_queue(self, entries: int = DEFAULT_RING_ENTRIES) -> SecondQueue:
         """The second command queue, with a ring of `entries` when it is first asked for."""
@@ -228,7 +228,8 @@ class Device:
                 log2_entries(entries)
                 ring = self.alloc(entries * (PACKET_BYTES + COMPLETION_BYTES)).address
                 places = (ring, ring + entries * PACKET_BYTES, entries)
-                self._second = SecondQueue(self._backend, places, self._lock, self._stop)
+                of = (self._stop, self._check_left, self._hold, self._release)
+                self._second = SecondQueue(self._backend, places, QueueOwner(self._lock, *of))
                 self._second.fault = self._fault
             return self._second
 
@@ -242,15 +243,28 @@ class Device:
     def reset(self) -> None:
         """Soft reset and bring-up: sequence numbers start at 0, memory keeps its bytes."""
         with self._lock:
+            self._leave("a reset that did not end")
             request(self._backend, self._config.timeouts, csr.CTRL_SOFT_RESET_MASK)
             self._completions.start()
             self._ring.start()
             if self._second is not None:
                 self._second.start()
-            self._left = None
-            with self._allocating:
-                self._allocator.release()
             self._resume()
+            self._left = None
+            self._release()
+
+    def _leave(self, why: str) -> None:
+        self._left = why
+        self._hold()
+
+    def _hold(self) -> None:
+        with self._allocating:
+            self._allocator.hold()
+
+    def _release(self) -> None:
+        with self._allocating:
+            if self._left is None:
+                self._allocator.release()
 
     def _check_left(self) -> None:
         if self._left is not None:
@@ -300,7 +314,7 @@ class Device:
         of them are LOADs that packets needed is returned.
         """
         if self._fault is not None:
-            raise self._fault
+            raise self._fault.with_traceback(None)
         self._check_left()
         limit_s = self._config.timeouts.wait_s if timeout_s is None else timeout_s
         loads: set[int] = set()
@@ -313,9 +327,7 @@ class Device:
                 except (DeviceFault, BackendDied):
                     raise  # nothing runs any more
                 except BaseException as error:
-                    self._left = type(error).__name__
-                    with self._allocating:
-                        self._allocator.hold()
+                    self._leave(type(error).__name__)
                     raise
                 loads.update(count + load for load in segment.loads)
                 count += len(segment.data) // PACKET_BYTES
@@ -385,15 +397,3 @@ class Device:
         commands = packets()
         packet = commands[index] if index < len(commands) else None
         return DeviceFault(code, seq, packet, number=segment.number_of(index))
-
-    def _resident_programs(self) -> ResidentPrograms:
-        """None loaded. Their images have pages of their own: what the driver alone changes."""
-        lines = loadable_lines(self._backend)[:-OWN_LINES]
-        pages = -(-len(lines) * LINE_BYTES // _PAGE_BYTES)
-        memory = self._allocator.alloc((pages + 1) * _PAGE_BYTES)
-        address = memory + (self._config.memory.base - memory) % _PAGE_BYTES
-        return ResidentPrograms(lines, address, self.write)
-
-
-def _packed(packets: Sequence[Packet]) -> bytes:
-    return b"".join(packet.pack() for packet in packets)

@@ -161,6 +161,11 @@ class BoundProgram:
         return unpacked(self.packet_bytes)
 
 
+def packed(packets: Sequence[Packet]) -> bytes:
+    """Packets as bytes, one behind the other."""
+    return b"".join(packet.pack() for packet in packets)
+
+
 def unpacked(data: bytes) -> tuple[Packet, ...]:
     """The packets in some bytes."""
     starts = range(0, len(data), PACKET_BYTES)

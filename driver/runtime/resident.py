@@ -16,11 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driver.config import MemoryMap
 from driver.errors import InfrastructureError
 from driver.isa import PACKET_BYTES, Opcode, Packet
 from driver.isa.image import LINE_BYTES, lines_of, pack
+from driver.runtime.memory import Allocator
 from driver.runtime.vector_programs import FIRST_PLACEHOLDER, named_by
 
+_PAGE_BYTES = 4096
 _PACKET_WORDS = PACKET_BYTES // 4
 _PROGRAM_WORD = 8
 """Of a VECTOR packet: its parameter `program`."""
@@ -191,3 +194,12 @@ class ResidentPrograms:
         address = self._address + (line - self._first) * LINE_BYTES
         self._write(address, np.frombuffer(image, np.uint8))
         return Packet(Opcode.LOAD, 0, address, 0, 0, (line, len(image) // LINE_BYTES)).pack()
+
+
+def resident_programs(
+    lines: range, memory: MemoryMap, allocator: Allocator, write: Write
+) -> ResidentPrograms:
+    """None loaded. Their images have pages of their own: what the driver alone changes."""
+    pages = -(-len(lines) * LINE_BYTES // _PAGE_BYTES)
+    start = allocator.alloc((pages + 1) * _PAGE_BYTES)
+    return ResidentPrograms(lines, start + (memory.base - start) % _PAGE_BYTES, write)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import cast
 
 from driver.backend import Backend
@@ -16,11 +17,27 @@ from driver.backend.accesses import ReadRegister, TakeInterrupt, perform
 from driver.backend.queues import SECOND_QUEUE
 from driver.errors import DeviceFault, InfrastructureError, InputError
 from driver.isa import PACKET_BYTES, CompletionRecord, ErrorCode, Opcode, Packet, csr
+from driver.runtime.program import packed
 from driver.runtime.ring import CommandRing, CompletionRing
 from driver.runtime.vector_programs import FIRST_PLACEHOLDER
 
 _SEQ_MASK = 0xFFFF_FFFF
 _IRQS = csr.IRQ_ENABLE_EMPTY1_MASK | csr.IRQ_ENABLE_ERROR_MASK
+
+
+@dataclass(frozen=True)
+class QueueOwner:
+    """What the device has for both queues."""
+
+    lock: AbstractContextManager[object]
+    stop: Callable[[DeviceFault], None]
+    """Tells it of a command that failed."""
+    check: Callable[[], None]
+    """InfrastructureError until a submission that was left has been followed by a reset."""
+    hold: Callable[[], None]
+    """From now on memory that is freed is not given out."""
+    release: Callable[[], None]
+    """The end of that."""
 
 
 class SecondQueue:
@@ -37,16 +54,14 @@ class SecondQueue:
         self,
         backend: Backend,
         places: tuple[int, int, int],
-        lock: AbstractContextManager[object],
-        stop: Callable[[DeviceFault], None],
+        owner: QueueOwner,
     ) -> None:
-        """`places`: addresses of its ring and records, and their entries. `stop` tells the device
-        of a command that failed."""
+        """`places`: addresses of its ring and records, and their entries."""
         ring, records, entries = places
         self._backend = backend
         self._ring = CommandRing(backend, ring, entries, SECOND_QUEUE)
         self._records = CompletionRing(backend, records, entries, SECOND_QUEUE)
-        self._lock, self._stop = lock, stop
+        self._owner = owner
         self.fault: DeviceFault | None = None
         """Why both queues stand still, if they do."""
         self._next_seq = 0
@@ -80,15 +95,17 @@ class SecondQueue:
         InputError: more than the ring holds since the last `wait`, or a vector program that is no
         boot program (the driver loads programs through the first queue alone); nothing is queued.
         DeviceFault: a command of either queue has failed, see `Device.recover`.
+        InfrastructureError: as that of `Device.submit`.
         """
-        with self._lock:
+        with self._owner.lock:
             if self.fault is not None:
-                raise self.fault
+                raise self.fault.with_traceback(None)
+            self._owner.check()
             room = self._records.entries - 1 - len(self._packets)
             if len(packets) > room:
                 raise InputError("second queue", "packets", len(packets), f"at most {room} more")
             _check_programs(packets)
-            data = memoryview(b"".join(packet.pack() for packet in packets))
+            data = memoryview(packed(packets))
             self._packets += packets
             while data:
                 data = data[self._ring.push(data) * PACKET_BYTES :]
@@ -97,13 +114,14 @@ class SecondQueue:
         """The completion records of all packets since the last `wait`, when they have finished.
 
         DeviceFault: one has failed, or one of the first queue. DeviceHung, SimulatorTimeout: no
-        interrupt comes for `timeout_s`. InfrastructureError: `Device.recover` or `Device.reset` has
+        interrupt comes for `timeout_s`; until they have finished, or a reset, memory that is freed
+        is not given out. InfrastructureError: `Device.recover` or `Device.reset` has
         dropped packets since the last `wait`; those pushed after it are waited for next.
         """
-        with self._lock:
+        with self._owner.lock:
             if self.fault is not None:
                 self._packets = []  # told
-                raise self.fault
+                raise self.fault.with_traceback(None)
             if self._dropped:
                 dropped, self._dropped = self._dropped, 0
                 raise InfrastructureError(f"second queue: a reset dropped {dropped} packets")
@@ -113,6 +131,10 @@ class SecondQueue:
             except DeviceFault:
                 self._packets = []
                 raise
+            except BaseException:  # they still run
+                self._owner.hold()
+                raise
+            self._owner.release()
             reads = self._records.reads(self._next_seq, count)
             data = b"".join(cast("list[bytes]", perform(self._backend, reads)))
             records = self._records.records(self._next_seq, data)
@@ -142,7 +164,7 @@ class SecondQueue:
         if irq & csr.IRQ_STATUS_ERROR_MASK:
             code, seq, queue = read_error(self._backend)
             fault = self.fault_of(code, seq) if queue == 1 else DeviceFault(code, seq)
-            self._stop(fault)
+            self._owner.stop(fault)
             raise fault
 
     def _finished(self) -> int:

@@ -89,7 +89,9 @@ def _limited(name: str) -> Callable[[OpCall], _Elements]:
         size = size * (limit if name == "delta" else 1.0)
         # torch rounds the square to 16 bits, then divides.
         tiny = least(call["self"].dtype) / (limit or 1.0)
-        return _Elements(size, 6 * U * size, 8 * U * size + tiny)
+        # The square, and its half, may be below the normal range before they are divided.
+        square = TINY / limit if limit and name == "beta" else 0.0
+        return _Elements(size, 6 * U * size + square, 8 * U * size + tiny)
 
     return elements
 

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Pooling. A maximum is exact; an average is a sum of at most `kernel` terms and a quotient, so
-within γ_{n+2} of the average of the magnitudes, which is the same op on them.
+within γ_{n+2} of the average of the magnitudes, which is the same op on them. The NPU adds up one
+dimension after the other: n is the sum of the kernel's sizes, not their product; of adaptive
+windows, the roundings of a sum over each.
 
 The gradient of an average: each position gets g ÷ count of the windows that it lies in, at most n =
 Π ⌈size ÷ stride⌉ of them; adaptive windows overlap by at most two in a dimension. The quotient and
@@ -25,9 +27,12 @@ from golden.bounds.expectation import (
     near,
     unit,
 )
-from golden.bounds.reductions import finite
+from golden.bounds.reductions import finite, roundings
 from golden.calls import OpCall, base_name, truths
 from golden.tensors import values_of
+
+_FEW = 16
+"""Adaptive windows of up to so many elements may be added up one by one."""
 
 
 def _window(call: OpCall) -> int:
@@ -41,19 +46,32 @@ def _window(call: OpCall) -> int:
     return prod(ceil(size / max(out, 1)) + 1 for size, out in zip(inputs, outputs, strict=True))
 
 
+def _npu_roundings(call: OpCall) -> int:
+    """On the way of one element to the NPU's sum of its window."""
+    dims = 3 if base_name(call.op).endswith("3d") else 2
+    if "kernel_size" in call.arguments:
+        sizes = call["kernel_size"]
+        return sum(sizes) if len(sizes) == dims else int(sizes[0]) * dims
+    inputs, outputs = call["self"].shape[-dims:], call["output_size"]
+    lengths = [ceil(size / max(out, 1)) + 1 for size, out in zip(inputs, outputs, strict=True)]
+    return sum(max(min(length, _FEW), roundings(length)) for length in lengths)
+
+
 def _average(subject: Subject) -> tuple[Expectation | None, ...]:
     call, dtype = subject.call, subject.answer().dtype
     (magnitudes,) = truths(call, self=finite(call["self"]).abs())
     assert magnitudes is not None
     size = np.abs(values_of(magnitudes))  # a divisor may be negative
     count = max(_window(call), abs(call.arguments.get("divisor_override") or 0))
-    error = gamma(_window(call) + 4) * size + TINY
+    window = _window(call)
+    npu = gamma(min(window, _npu_roundings(call)) + 4) * size + TINY
+    error = gamma(window + 4) * size + TINY
     if not is_short(dtype):
-        return (near(dtype, true_of(subject), error, peak=size * count),)
+        return (near(dtype, true_of(subject), npu, error, peak=size * count),)
     volumes = base_name(call.op).endswith("3d")  # there torch adds in the 16-bit type
-    other = error + (_window(call) + 3 if volumes else 2) * unit(dtype) * size
+    other = error + (window + 3 if volumes else 2) * unit(dtype) * size
     short = size * count if volumes else 0.0
-    return (near(dtype, true_of(subject), error, other, peak=size * count, torch_peak=short),)
+    return (near(dtype, true_of(subject), npu, other, peak=size * count, torch_peak=short),)
 
 
 def _overlap(call: OpCall) -> int:

@@ -25,6 +25,7 @@ from driver.evidence import CAPSULE, folder_of
 from driver.files import read_json
 from driver.reproduce import option_words, reproduce_line
 from driver.results import PROGRAM, RESULT_FILE, OpRow, RunSpec
+from regress.analysis.triage import normalised
 from regress.failures.replay import spec_of
 from regress.folder import locked
 from regress.paths import BUILD, ROOT
@@ -124,8 +125,10 @@ def resolve(name: str, revision: str) -> str:
 def between(good: str, bad: str) -> tuple[str, ...]:
     """The revisions after `good` up to `bad`, oldest first, along the main line."""
     found = _git("rev-list", "--first-parent", "--reverse", f"{good}..{bad}").split()
-    if not found:
-        raise InputError("command line", "good", good[:_SHORT], f"an ancestor of {bad[:_SHORT]}")
+    # A good revision beside the main line says nothing of the revisions on it.
+    if not found or _git("rev-parse", f"{found[0]}^1") != good:
+        expected = f"an ancestor of {bad[:_SHORT]} on its main line"
+        raise InputError("command line", "good", good[:_SHORT], expected)
     return tuple(found)
 
 
@@ -159,7 +162,7 @@ def _noting(probe: Probe, note: Callable[[str], None]) -> Probe:
 
 def _prober(job: StoredJob, row: OpRow | None) -> Probe:
     spec = spec_of(job, FOLDER / "out")
-    return lambda revision: probe_revision(revision, command_of(job, row, spec))
+    return lambda revision: probe_revision(revision, command_of(job, row, spec), row)
 
 
 def command_of(job: StoredJob, row: OpRow | None, spec: RunSpec) -> list[str]:
@@ -174,8 +177,12 @@ def command_of(job: StoredJob, row: OpRow | None, spec: RunSpec) -> list[str]:
     return shlex.split(reproduce_line(spec, row.index, row.replay_from))
 
 
-def probe_revision(revision: str, command: Sequence[str]) -> ProbeResult:
-    """Unpack, set up and run. The folder stays: a search that is started again is quicker."""
+def probe_revision(revision: str, command: Sequence[str], row: OpRow | None = None) -> ProbeResult:
+    """Unpack, set up and run. The folder stays: a search that is started again is quicker.
+
+    `row`: of the failure that is looked for. Another failure, or a run without that op, says
+    nothing.
+    """
     tree = FOLDER / revision[:_SHORT]
     if not (tree / "Makefile").exists():
         unpack(revision, tree)
@@ -187,24 +194,53 @@ def probe_revision(revision: str, command: Sequence[str]) -> ProbeResult:
         ended = execute([*prefix, *step], log, _LIMIT_S, lambda _: None)
         if ended.timed_out or (ended.status and step is steps[0]):
             return ProbeResult.UNTESTABLE
-    if ended.status == 0:
-        return ProbeResult.GOOD
-    # Python's own status for a program that breaks is 1 as well.
-    bad = ended.status == 1 and _failed(out / RESULT_FILE)
-    return ProbeResult.BAD if bad else ProbeResult.UNTESTABLE
+    return _answer(out / RESULT_FILE, ended.status, row)
+
+
+class _OlderFailure(BaseModel):
+    detail: str = ""
+
+
+class _OlderRow(BaseModel):
+    """As OpRow."""
+
+    op: str
+    status: str
+    blame: str = ""
+    failure: _OlderFailure | None = None
+
+    def is_as(self, row: OpRow) -> bool:
+        """Whether it fails in the same way: same fault, and where no element is wrong, same
+        text."""
+        if row.failure is None or row.failure.tile is not None:
+            return self.blame == row.blame
+        said = "" if self.failure is None else self.failure.detail
+        return self.blame == row.blame and normalised(said) == normalised(row.failure.detail)
 
 
 class _OlderResult(BaseModel):
     """What is asked of a result that another revision wrote."""
 
     status: str
+    ops: tuple[_OlderRow, ...] = ()
 
 
-def _failed(file: Path) -> bool:
+def _answer(file: Path, status: int, row: OpRow | None) -> ProbeResult:
+    """What a run that ended with `status` says of its revision."""
+    if row is None and status == 0:
+        return ProbeResult.GOOD
     try:
-        return read_json(file, _OlderResult).status == "fail"
-    except InputError:
-        return False
+        result = read_json(file, _OlderResult)
+    except InputError:  # Python's own status for a program that breaks is 1 as well
+        return ProbeResult.UNTESTABLE
+    if row is None:
+        bad = status == 1 and result.status == "fail"
+        return ProbeResult.BAD if bad else ProbeResult.UNTESTABLE
+    same = [one for one in result.ops if one.op == row.op]
+    if status == 0:
+        return ProbeResult.GOOD if same else ProbeResult.UNTESTABLE
+    bad = status == 1 and any(one.status == "fail" and one.is_as(row) for one in same)
+    return ProbeResult.BAD if bad else ProbeResult.UNTESTABLE
 
 
 def unpack(revision: str, tree: Path) -> None:

@@ -48,9 +48,9 @@ def main(arguments: list[str]) -> int:
     try:
         if options.sample is not None:
             names += sample(parse_sampled(f"{SAMPLED}{options.sample}-1").seed)
-        sets = {name: mutant_set(name) for name in names}
-        planted = [name for name in names if sets[name] == PLANTED_SET]
-        sampled = [name for name in names if sets[name] != PLANTED_SET]
+        sets = {name: mutant_set(name) for name in names}  # each once
+        planted = [name for name, of in sets.items() if of == PLANTED_SET]
+        sampled = [name for name, of in sets.items() if of != PLANTED_SET]
         with (
             tempfile.TemporaryDirectory(prefix="npu-mutants-") as folder,
             ThreadPoolExecutor(options.jobs) as pool,
@@ -80,6 +80,9 @@ def _sampled(names: Sequence[str], pool: ThreadPoolExecutor, folder: Path) -> in
     judged = [row for row in rows if isinstance(row, SampledResult)]
     _print(summary(judged) if judged else "no mutant was judged")
     if len(judged) < len(rows):
+        _print(
+            f"{len(rows) - len(judged)} of {len(rows)} not judged: the score is not the sample's"
+        )
         return InfrastructureError.exit_code
     return int(any(row.fate is Fate.SURVIVED for row in judged))
 

@@ -116,7 +116,10 @@ def _run(words: list[str], folder: Path) -> RunResult:
         text = f"{shlex.join(command)}: status {done.returncode}, {last}"
         kind = InfrastructureError if done.returncode == InputError.exit_code else NoVerdict
         raise kind(text)
-    return read_json(folder / RESULT_FILE, RunResult)
+    try:
+        return read_json(folder / RESULT_FILE, RunResult)
+    except InputError as error:  # Python's own status for a program that breaks is 1 as well
+        raise InfrastructureError(f"{shlex.join(command)}: {error}") from error
 
 
 def first_failed(result: RunResult) -> OpRow | None:

@@ -18,6 +18,7 @@ from driver.capture import Capsule, load_capsule, save_capsule
 from driver.errors import InfrastructureError, InputError
 from driver.evidence import CAPSULE, folder_of
 from driver.results import OpRow, RunResult, RunSpec
+from regress.analysis.triage import normalised
 from regress.failures.replay import failing_row, spec_of
 from regress.failures.shrink.candidates import OpCandidate, plainer, shorter
 from regress.failures.shrink.standalone import write_test
@@ -78,7 +79,10 @@ class _CandidateRunner:
     def _rows(self, calls: Sequence[Any]) -> Sequence[OpRow]:
         from driver.capture.single import single_call  # noqa: PLC0415 (torch takes seconds)
 
-        return self._run(single_call("candidates", calls, self.recorded.seed)).ops
+        def run(calls: Sequence[Any]) -> Sequence[OpRow]:
+            return self._run(single_call("candidates", calls, self.recorded.seed)).ops
+
+        return all_rows(calls, run)
 
     def _run(self, capsule: Capsule) -> RunResult:
         self.rounds += 1
@@ -93,6 +97,19 @@ class _CandidateRunner:
         if result.status == "error":
             raise InfrastructureError(f"run {self.rounds} of the search: {result.message}")
         return result
+
+
+def all_rows(
+    calls: Sequence[Any], run: Callable[[Sequence[Any]], Sequence[OpRow]]
+) -> Sequence[OpRow]:
+    """The row of each call: those behind one that stops the device are run anew."""
+    rows = list(run(calls))
+    while len(rows) < len(calls):
+        more = run(calls[len(rows) :])
+        if not more:
+            raise InfrastructureError("the device stops before its first op")
+        rows += more
+    return rows
 
 
 def rows_of(
@@ -147,9 +164,11 @@ def _fails_like(row: OpRow, like: OpRow) -> bool:
     return row.status == "fail" and _kind(row) == _kind(like)
 
 
-def _kind(row: OpRow) -> tuple[str, bool]:
-    """What stays the same while everything else shrinks: whose fault, and whether an element's."""
-    return row.blame, row.failure is not None and row.failure.tile is not None
+def _kind(row: OpRow) -> tuple[str, str | None]:
+    """What stays the same while everything else shrinks: whose fault, and what is said where it is
+    no element's."""
+    found = row.failure
+    return row.blame, None if found is None or found.tile is not None else normalised(found.detail)
 
 
 def _operands(capsule: Capsule) -> OpCandidate:
