@@ -7,6 +7,7 @@ test_backend_faults.py and test_ring_device.py.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import socket
@@ -15,11 +16,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from backend_host import CONFIG, fill_bytes
+from backend_host import CONFIG, fill_bytes, nop
 from remote_host import connect, serving
 from tls_pair import make_pair
 
@@ -40,6 +42,8 @@ from driver.errors import (
 )
 from driver.isa import DEVICE_ID, csr
 from driver.runtime import Device
+from driver.torch_device.hardware import OpenDevice
+from driver.torch_device.settings import DeviceSettings
 
 ROOT = Path(__file__).parents[1]
 TOKEN = b"a token of 22 letters"
@@ -184,6 +188,33 @@ def test_beyond_this_machine_token_and_tls_are_needed(tmp_path: Path) -> None:
         with pytest.raises(InputError, match="token, certificate and key"):
             ServerSettings("null", CONFIG, host="192.0.2.1", **settings)
     ServerSettings("null", CONFIG, host="192.0.2.1", token=TOKEN, certificate=certificate, key=key)
+
+
+@pytest.mark.parametrize("seconds", [math.inf, math.nan, 0.0, -1.0])
+def test_a_time_that_no_socket_takes_is_refused(seconds: float) -> None:
+    with pytest.raises(InputError, match="idle-s: got"):
+        ServerSettings("null", CONFIG, idle_s=seconds)
+
+
+@pytest.mark.parametrize("seconds", [math.inf, math.nan, -1.0, 1e10])
+def test_a_wait_of_any_length_does_not_end_the_session(
+    server: BackendServer, seconds: float
+) -> None:
+    backend = connect(server)
+    with Device(backend, CONFIG) as device:
+        with suppress(SimulatorTimeout):
+            device.submit([nop()], timeout_s=seconds)
+        assert backend.read_csr(csr.ID) == DEVICE_ID
+
+
+def test_a_device_that_cannot_be_brought_up_leaves_its_place() -> None:
+    with serving(max_clients=1) as server:
+        name = "remote://{}:{}".format(*server.address)
+        errors = []  # a notebook keeps the last one, with all that its frames hold
+        for _ in range(3):
+            with pytest.raises(InfrastructureError, match="not the device of") as caught:
+                OpenDevice(DeviceSettings(backend=name, config="default"), 0)
+            errors.append(caught.value)
 
 
 def test_tls_needs_the_right_certificate(tmp_path: Path) -> None:

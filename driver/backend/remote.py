@@ -48,6 +48,7 @@ from driver.backend.wire import (
     FrameKind,
     FrameStream,
     ProtocolError,
+    allowed_wait,
     pack_accesses,
     unpack_results,
 )
@@ -270,7 +271,7 @@ class RemoteBackend:
     def _await(self, accesses: list[Access]) -> list[AccessResult]:
         """The results of the last request; the replies to those before it come first."""
         waits = [x.timeout_s for x in accesses if isinstance(x, WaitInterrupt | TakeInterrupt)]
-        wait_s = self._settings.answer_s + sum(waits)
+        wait_s = self._settings.answer_s + sum(map(allowed_wait, waits))
         self.waits += 1
         results: list[AccessResult] = []
         while self._unanswered:

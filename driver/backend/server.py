@@ -44,6 +44,7 @@ from driver.config import CONFIG_FILE, HwConfig
 from driver.errors import BackendDied, InputError, NpuError, printable
 
 Note = Callable[[str], None]
+_MOST_IDLE_S = 1e6
 _POLL_S = 0.2
 _MORE_HANDSHAKES = 8
 """Connections that may be in their handshake while all devices are in use."""
@@ -76,6 +77,8 @@ class ServerSettings:
     """Longest time between two requests of a client."""
 
     def __post_init__(self) -> None:
+        if not 0 < self.idle_s <= _MOST_IDLE_S:
+            raise InputError("serve", "idle-s", self.idle_s, f"up to {_MOST_IDLE_S:g} s")
         if (self.certificate is None) != (self.key is None):
             raise InputError("serve", "certificate and key", "one of them", "both or none")
         if is_loopback(self.host):
@@ -120,8 +123,7 @@ class BackendServer:
             except TimeoutError:
                 continue
             except OSError:
-                if self._stopping.is_set():
-                    break
+                self._stopping.wait(_POLL_S)  # no file descriptor is left, for example
                 continue
             if not self._connections.acquire(blocking=False):
                 connection.close()

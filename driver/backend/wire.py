@@ -173,7 +173,12 @@ def _wait(kind: type[WaitInterrupt | TakeInterrupt]) -> _Code:
         return kind(seconds)
 
     form = struct.Struct("<d")
-    return _Code(form, lambda access: form.pack(min(access.timeout_s, MAX_WAIT_S)), unpack)
+    return _Code(form, lambda access: form.pack(allowed_wait(access.timeout_s)), unpack)
+
+
+def allowed_wait(seconds: float) -> float:
+    """The nearest wait that servers accept; 0 for no number."""
+    return min(max(0.0, seconds), MAX_WAIT_S)
 
 
 def _write_memory() -> _Code:

@@ -46,7 +46,11 @@ class OpenDevice:
         self._info = backend_info(settings.backend, self._backend)
         mapped = Feature.MAPPED_MEMORY in self._info.features
         self._memory = self._backend.memory if mapped else None
-        self._device = Device(self._backend, config)
+        try:
+            self._device = Device(self._backend, config)
+        except BaseException:
+            self._backend.close()
+            raise
         self._base = config.memory.base
         self.index = index
         self._programs = ProgramCache(config)
