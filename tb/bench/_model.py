@@ -15,7 +15,7 @@ from driver.backend.rtl import RtlBackend
 from driver.capture import Capsule, Op, capture
 from driver.config import HwConfig, load_config
 from driver.errors import VerdictError
-from driver.isa import Opcode, Packet
+from driver.isa import CompletionRecord, Opcode, Packet
 from golden.backend import CmodelBackend
 from golden.formats import Bits
 from tb.ops.capsules import is_free
@@ -71,17 +71,13 @@ def array_cycles(packets: Sequence[Packet], side: int) -> int:
 
 def _cost(pair: DevicePair, config: HwConfig, case: Case) -> OpCost:
     result = pair.run(case, _SEED)
-    assert result.rtl is not None
-    for device in (result.cmodel, result.rtl):
-        if device.fault is not None:
-            raise VerdictError(f"{case.op}: {device.fault}")
-    records = result.rtl.records
-    start = min((record.start_cycle for record in records), default=0)
+    records = _right_records(result, case.op)
+    start = min(record.start_cycle for record in records)
     beat = config.bus_bits // 8
     written = sum(bytes_of(view) for view in result.results if view is not None)
     return OpCost(
         name=f"{case.module} {case.op.split('.')[1]}",
-        cycles=max((record.end_cycle for record in records), default=0) - start,
+        cycles=max(record.end_cycle for record in records) - start,
         array_cycles=array_cycles(result.packets, config.array_size),
         moved_bytes=beat * sum(record.read_beats + record.write_beats for record in records),
         read_bytes=result.compulsory_bytes - written,
@@ -110,23 +106,29 @@ class QueueCost:
 
 def queue_cost(result: PairResult, side: int) -> QueueCost:
     """VerdictError when a device failed, or when their memories differ."""
-    assert result.rtl is not None
-    for device in (result.cmodel, result.rtl):
-        if device.fault is not None:
-            raise VerdictError(f"the queue: {device.fault}")
-    pairs = list(zip(result.cmodel.bits, result.rtl.bits, strict=True))
-    compared = [(a, b) for a, b in pairs if a is not None and b is not None and a.size]
-    if not compared or not result.bytes_compared:
-        raise VerdictError("the queue: nothing was compared")
-    if result.stray or not all(np.array_equal(a, b) for a, b in compared):
-        raise VerdictError("the queue: RTL and cmodel differ")
-    records = result.rtl.records
+    records = _right_records(result, "the queue")
     return QueueCost(
         commands=len(records),
         cycles=max(record.end_cycle for record in records) - records[0].start_cycle,
         busy=sum(record.cycles for record in records),
         array_cycles=array_cycles(result.packets, side),
     )
+
+
+def _right_records(result: PairResult, what: str) -> Sequence[CompletionRecord]:
+    """The RTL's, when it did what it was asked: a figure of something else is none. VerdictError
+    when a device failed, when their memories differ, or when there is nothing to compare."""
+    assert result.rtl is not None
+    for device in (result.cmodel, result.rtl):
+        if device.fault is not None:
+            raise VerdictError(f"{what}: {device.fault}")
+    pairs = list(zip(result.cmodel.bits, result.rtl.bits, strict=True))
+    compared = [(a, b) for a, b in pairs if a is not None and b is not None and a.size]
+    if not compared or not result.bytes_compared or not result.rtl.records:
+        raise VerdictError(f"{what}: nothing was compared")
+    if result.stray or not all(np.array_equal(a, b) for a, b in compared):
+        raise VerdictError(f"{what}: RTL and cmodel differ")
+    return result.rtl.records
 
 
 def cost_of_queue(
