@@ -11,6 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from driver.results import OpRow, RunResult, RunSpec, write_json
+from regress.nightly.job import collected
 from regress.paths import CONFIG_FILE
 from regress.progress import ProgressBar
 from regress.results.model import Attempt, JobStatus, Plan, PlannedJob, digest
@@ -100,8 +101,9 @@ def add(
     return stored
 
 
-def wrong_night(store: Store) -> tuple[Plan, PlannedJob, Attempt]:
-    """A night of one job that really ran on a wrong device, with all the files it left."""
+def wrong_night(store: Store, *, hashed: bool = False) -> tuple[Plan, PlannedJob, Attempt]:
+    """A night of one job that really ran on a wrong device, with all the files it left. `hashed`:
+    and what they contained, so that a test cannot change them."""
     night, of = plan(1), item()
     stored = store.add_plan(night, [of])
     made = attempt(night, of, JobStatus.FAIL)
@@ -111,5 +113,7 @@ def wrong_night(store: Store) -> tuple[Plan, PlannedJob, Attempt]:
     made = replace(
         made, reason=f"op {failed[0].index}", ops=len(outcome.result.ops), failed_ops=len(failed)
     )
+    if hashed:
+        made = collected(made, folder, store.folder)
     store.add_attempt(made)
     return stored, of, made

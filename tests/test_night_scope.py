@@ -10,23 +10,25 @@ from datetime import date
 from pathlib import Path
 
 import pytest
-from night_host import add, attempt, item, plan, result, row
+from night_host import add, attempt, item, plan, result, row, wrong_night
 from nightly_host import go, setting, write_config
 
 from driver.errors import InfrastructureError, InputError
-from driver.results import MAX_SEED, RESULT_FILE
+from driver.results import MAX_SEED, RESULT_FILE, SPEC_FILE
 from regress import night_commands
 from regress.analysis import baseline
 from regress.analysis.known_issues import KnownIssue
 from regress.analysis.night_report import NightReport, ReferenceFiles, night_report
 from regress.analysis.triage import triage
 from regress.console import console
+from regress.failures.replay import spec_of
 from regress.nightly.plan import numbered
 from regress.nightly.prepare import PrepareResult, PrepareStep
 from regress.nightly.request import TierRequest
 from regress.nightly.tier import run_tier
 from regress.options import StoreOptions
 from regress.results.model import ItemResult, JobStatus, PlannedJob, SkipCause
+from regress.results.night import load_job
 from regress.results.store import Store
 
 
@@ -227,3 +229,22 @@ def test_yesterdays_night_is_not_sent_as_tonights(tmp_path: Path) -> None:
     nobody = night_commands.Recipients(None, None, "a@b", ("c@d",))
     with pytest.raises(InputError, match="a newer one"):
         night_commands.report(console(), StoreOptions(out=store.folder), None, nobody, 3600.0)
+
+
+def test_files_of_a_job_that_were_changed_tell_nothing(tmp_path: Path) -> None:
+    """A run.json of another run would be run, a capsule of another op shrunk."""
+    with Store.open(tmp_path / "store") as store:
+        _, _, made = wrong_night(store, hashed=True)
+        job = load_job(store, made.id)
+        (failing,) = job.failing[:1]
+        kept = job.capsule(failing)
+        assert kept is not None and spec_of(job, tmp_path / "out").backend
+        with (job.folder / SPEC_FILE).open("a", encoding="utf-8") as file:
+            file.write("\n")
+        changed = load_job(store, made.id)
+        with pytest.raises(InputError, match=r"run\.json: got missing or unreadable"):
+            spec_of(changed, tmp_path / "out")
+        tensors = next(path for path in sorted(kept.rglob("*")) if path.is_file())
+        tensors.write_bytes(tensors.read_bytes() + b" ")
+        with pytest.raises(InputError, match="capsule: got changed files"):
+            changed.capsule(failing)

@@ -21,7 +21,6 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from driver.errors import InfrastructureError, InputError
-from driver.evidence import CAPSULE, folder_of
 from driver.files import read_json
 from driver.reproduce import option_words, reproduce_line
 from driver.results import PROGRAM, RESULT_FILE, OpRow, RunSpec
@@ -168,8 +167,8 @@ def _prober(job: StoredJob, row: OpRow | None) -> Probe:
 def command_of(job: StoredJob, row: OpRow | None, spec: RunSpec) -> list[str]:
     """The command line that repeats the failure in another revision: from the operands that the
     op left, where it left them, since the number of an op may mean another one there."""
-    kept = None if row is None else folder_of(job.folder, row.index) / CAPSULE
-    if kept is not None and kept.is_dir():
+    kept = None if row is None else job.capsule(row)
+    if kept is not None:
         alone = spec.model_copy(update={"capsules": {"capsule": kept}, "modes": ("isolated",)})
         return [PROGRAM, "replay", str(kept), *option_words(alone)]
     if row is None:

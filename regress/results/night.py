@@ -17,7 +17,7 @@ from typing import TypeVar
 from pydantic import BaseModel
 
 from driver.errors import InputError
-from driver.evidence import MAP_FILE, ErrorMap, folder_of
+from driver.evidence import CAPSULE, MAP_FILE, ErrorMap, folder_of
 from driver.results import (
     COCOTB_FOLDER,
     RESULT_FILE,
@@ -58,12 +58,11 @@ class StoredJob:
     @cached_property
     def result(self) -> RunResult | None:
         """Its result.json; None where it left none, or where that is no longer what it left."""
-        path, stored = self.folder / RESULT_FILE, self.attempt.artefact(RESULT_FILE)
-        return self._own(path, RunResult) if stored is None or unaltered(path, stored) else None
+        return self._own(self.folder / RESULT_FILE, RunResult)
 
     @cached_property
     def spec(self) -> RunSpec | None:
-        """Its run.json; None where it never started."""
+        """Its run.json; None where it never started, or where that is no longer what it left."""
         return self._own(self.folder / SPEC_FILE, RunSpec)
 
     @property
@@ -95,10 +94,30 @@ class StoredJob:
                 return path, lines
         return own, []
 
+    def capsule(self, row: OpRow) -> Path | None:
+        """The operands that an op left, if it did. InputError where they have been changed since:
+        they would tell of another op."""
+        path = folder_of(self.folder, row.index) / CAPSULE
+        if not path.is_dir():
+            return None
+        if not self._is_as_left(path):
+            raise InputError(path, "capsule", "changed files", "the operands that the op left")
+        return path
+
     def _own(self, path: Path, model: type[_Record]) -> _Record | None:
         """The record of a file; None where there is none that can be read, as of an attempt that
-        never had a folder: what lies in the store itself is not of it."""
-        return _read(path, model) if self.attempt.folder else None
+        never had a folder (what lies in the store itself is not of it), or it was changed since."""
+        return _read(path, model) if self.attempt.folder and self._is_as_left(path) else None
+
+    def _is_as_left(self, path: Path) -> bool:
+        """Whether a file, or all files of a folder, have the bytes that were stored of them."""
+        name = path.relative_to(self.folder).as_posix()
+        stored = (
+            found
+            for found in self.attempt.artefacts
+            if found.name == name or found.name.startswith(f"{name}/")
+        )
+        return all(unaltered(self.folder / found.name, found) for found in stored)
 
     def page(self, row: OpRow | None = None) -> str:
         """Name of its failure page, or of the page of one of its ops."""

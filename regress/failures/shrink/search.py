@@ -16,7 +16,7 @@ from rich.console import Console
 
 from driver.capture import Capsule, load_capsule, save_capsule
 from driver.errors import InfrastructureError, InputError
-from driver.evidence import CAPSULE, folder_of
+from driver.evidence import CAPSULE
 from driver.results import OpRow, RunResult, RunSpec
 from regress.analysis.triage import normalised
 from regress.failures.replay import failing_row, spec_of
@@ -140,8 +140,8 @@ def shrink_job(
     InputError when it left no operands, or does not fail alone.
     """
     row = failing_row(job, op)
-    kept = None if row is None else folder_of(job.folder, row.index) / CAPSULE
-    if row is None or kept is None or not kept.is_dir():
+    kept = None if row is None else job.capsule(row)
+    if row is None or kept is None:
         raise InputError(job.folder, "capsule of the op", "none", "the operands of a failing op")
     folder = out / f"{job.attempt.id}-op{row.index}"
     # Alone, and with the CPU for candidates that the NPU has no lowering for: they do not fail.
