@@ -140,6 +140,9 @@ def test_a_board_has_one_user_at_a_time(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(InputError, match=r"registers: got .*, expected a board that nobody else"):
         UioBackend(CONFIG, settings=settings)
     first.close()
+    gone = UioSettings(settings.registers, tmp_path / "none")
+    with pytest.raises(InputError, match="memory: got"):
+        UioBackend(CONFIG, settings=gone)
     UioBackend(CONFIG, settings=settings).close()
 
 

@@ -14,9 +14,9 @@ import os
 import select
 import struct
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import ClassVar, Protocol
+from typing import BinaryIO, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,22 +115,23 @@ class UioBackend:
         self._base = config.memory.base
         size_bytes = config.memory.limit - self._base
         at, of_registers = settings.registers_offset, config.registers.size_bytes
-        if registers is None:
-            self._board = _BoardLock("registers", settings.registers, at, of_registers)
-        else:
-            self._board = _BoardLock("memory", settings.memory, settings.memory_offset, size_bytes)
-        self._registers = registers or MappedRegisters(settings.registers, at, of_registers)
-        mapped = map_file(settings.memory, settings.memory_offset, size_bytes, "memory")
-        self._memory = np.frombuffer(mapped, np.uint8)
-        self._interrupt = None if settings.interrupt is None else UioInterrupt(settings.interrupt)
         self._enabled = 0
         """What IRQ_ENABLE holds: a read of the device takes a microsecond."""
-        try:
+        self._interrupt: UioInterrupt | None = None
+        locked = ("registers", settings.registers, at, of_registers)
+        if registers is not None:
+            locked = ("memory", settings.memory, settings.memory_offset, size_bytes)
+        with ExitStack() as opened:  # nothing stays open, and locked, of a board that is refused
+            opened.callback(_lock(*locked).close)
+            self._registers = registers or MappedRegisters(settings.registers, at, of_registers)
+            mapped = map_file(settings.memory, settings.memory_offset, size_bytes, "memory")
+            self._memory = np.frombuffer(mapped, np.uint8)
+            if settings.interrupt is not None:
+                self._interrupt = UioInterrupt(settings.interrupt)
+                opened.callback(self._interrupt.close)
             self._check_id(settings.registers)
             self.reset()
-        except BaseException:
-            self.close()
-            raise
+            self._opened = opened.pop_all()
 
     def _check_id(self, path: Path) -> None:
         """Nothing is written to another device."""
@@ -220,48 +221,39 @@ class UioBackend:
 
     def close(self) -> None:
         """See Backend. The mappings go with the last view of the memory."""
-        if self._interrupt is not None:
-            self._interrupt.close()
-            self._interrupt = None
-        self._board.close()
+        self._opened.close()
 
 
-class _BoardLock:
+def _open(what: str, path: Path) -> BinaryIO:
+    try:
+        flags = os.O_RDWR | os.O_SYNC | os.O_CLOEXEC
+        return os.fdopen(os.open(path, flags), "r+b", buffering=0)
+    except OSError as error:
+        raise InputError("uio", what, path, f"a file to map: {error.strerror}") from error
+
+
+def _lock(what: str, path: Path, offset: int, size_bytes: int) -> BinaryIO:
     """One user of a board at a time: two would reset each other, and use the same memory.
 
-    A lock of the board's bytes in their file, until it is closed; several boards may be behind one
+    The file with the board's bytes locked until it is closed; several boards may be behind one
     file. InputError: the board is in use.
     """
-
-    def __init__(self, what: str, path: Path, offset: int, size_bytes: int) -> None:
-        try:
-            self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
-        except OSError as error:
-            raise InputError("uio", what, path, f"a file to map: {error.strerror}") from error
-        whole = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, offset, size_bytes, 0)
-        try:
-            fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, whole)
-        except (BlockingIOError, PermissionError) as error:
-            self.close()
-            expected = "a board that nobody else has open"
-            raise InputError("uio", what, path, expected) from error
-
-    def close(self) -> None:
-        """Let others use the board."""
-        with suppress(OSError):
-            os.close(self._file)
+    file = _open(what, path)
+    whole = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, offset, size_bytes, 0)
+    try:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, whole)
+    except OSError as error:
+        file.close()
+        expected = f"a board that nobody else has open: {error.strerror}"
+        raise InputError("uio", what, path, expected) from error
+    return file
 
 
 def map_file(path: Path, offset: int, size_bytes: int, what: str) -> mmap.mmap:
     """A file mapped for reading and writing. InputError when it cannot be."""
-    try:
-        file = os.open(path, os.O_RDWR | os.O_SYNC | os.O_CLOEXEC)
-    except OSError as error:
-        raise InputError("uio", what, path, f"a file to map: {error.strerror}") from error
-    try:
-        return mmap.mmap(file, size_bytes, offset=offset)
-    except (OSError, ValueError) as error:
-        expected = f"{size_bytes:#x} bytes from {offset:#x} on: {error}"
-        raise InputError("uio", what, path, expected) from error
-    finally:
-        os.close(file)
+    with _open(what, path) as file:
+        try:
+            return mmap.mmap(file.fileno(), size_bytes, offset=offset)
+        except (OSError, ValueError) as error:
+            expected = f"{size_bytes:#x} bytes from {offset:#x} on: {error}"
+            raise InputError("uio", what, path, expected) from error
