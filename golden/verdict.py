@@ -43,9 +43,9 @@ class Verdict:
         return bool(found.unbounded) and not (self.rtl_mismatches or found.elements_compared)
 
     @property
-    def wrong(self) -> bool:
-        """Something was found, and it is not torch's alone."""
-        return self.failure is not None and not (self.undecided or self.of_torch)
+    def wrong(self) -> Failure | None:
+        """What was found, unless it is torch's alone."""
+        return None if self.undecided or self.of_torch else self.failure
 
     @property
     def ok(self) -> bool:

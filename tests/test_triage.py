@@ -11,10 +11,13 @@ import pytest
 from night_host import attempt, item, plan, result, row
 
 from driver.errors import InputError
+from driver.failures import normalised
 from driver.results import Failure, OpRow, RunResult
 from regress.analysis.known_issues import KNOWN_ISSUES, KnownIssue, load_known_issues
-from regress.analysis.triage import StatusChange, TriageResult, normalised, op_signature, triage
+from regress.analysis.triage import StatusChange, TriageResult, op_signature, triage
 from regress.results.model import Attempt, ItemResult, JobStatus, PlannedJob, SkipCause
+from tb.checks import no_element
+from tb.ops.replay_prefix import signature
 
 TODAY = date(2026, 11, 21)
 
@@ -242,3 +245,15 @@ def test_an_id_is_given_once(tmp_path: Path) -> None:
     path.write_text(GOOD + GOOD.removeprefix("issues:\n"))
     with pytest.raises(InputError, match=r"issues\[1\]\.id: got #7"):
         load_known_issues(path)
+
+
+def test_a_failure_is_the_same_wherever_its_log_lies() -> None:
+    """The rerun that looks for the shortest line has a folder of its own."""
+    said = "assertion u_x (x.sv:3) failed in cycle {}: stuck; see {}/sim.log"
+    here, there = (
+        row(status="fail", blame="rtl", failure=no_element(said.format(cycle, folder)))
+        for cycle, folder in ((17, "/home/me/out"), (99, "/scratch/replay-abc"))
+    )
+    assert signature(here) == signature(there)
+    other = row(status="fail", blame="rtl", failure=no_element("command 3: BAD_DESCRIPTOR"))
+    assert signature(here) != signature(other)

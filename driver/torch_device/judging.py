@@ -88,7 +88,7 @@ class CheckedRow:
             if verdict.of_torch:
                 report.of_torch[self._call.op] += 1
             report.unbounded += verdict.comparison.unbounded
-        if verdict.wrong:
+        if verdict.wrong is not None:
             self._check.refuse(self._text(verdict, made))
 
     def _verdict(self, made: Sequence[Tensor | None], array_size: int) -> Verdict | None:
@@ -156,9 +156,7 @@ def judge_capsule(capsule: Capsule) -> tuple[int, Counter[str]]:
         verdict = judge_record(capsule, op)
         if verdict is None or verdict.undecided:
             not_judged[op.op] += 1
-        elif verdict.wrong:
-            failure = verdict.failure
-            assert failure is not None
+        elif (failure := verdict.wrong) is not None:
             raise WrongResult(
                 f"npu: the capsule is not written: ops[{op.index}] {op.op} is wrong "
                 f"({_blame(verdict)}) at {op.source}, in {op.module or 'no module'}: element "

@@ -6,33 +6,15 @@ Pure: outcomes and results in, records out. Reads no file and no database.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
 
+from driver.failures import normalised
 from driver.results import OpRow, RunResult
 from regress.analysis.known_issues import KnownIssue
 from regress.results.model import Attempt, ItemResult, JobStatus, PlannedJob
-
-_NORMAL: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"/\S+/"), ""),
-    (re.compile(r"\b0x[0-9a-fA-F]+\b"), "HEX"),
-    (re.compile(r"[-+]?\b\d+(?:\.\d+)?(?:e[-+]?\d+)?\b"), "N"),
-    (re.compile(r"\b(?:nan|inf|-inf)\b"), "N"),
-    (re.compile(r"\[N(?:, N)*\]"), "[N]"),
-    (re.compile(r"\s+"), " "),
-)
-"""What differs between two meetings of one bug: paths, addresses, numbers, spaces."""
-_SIGNATURE_LENGTH = 200
-
-
-def normalised(text: str) -> str:
-    """A message without what changes from one occurrence to the next."""
-    for pattern, instead in _NORMAL:
-        text = pattern.sub(instead, text)
-    return text.strip()[:_SIGNATURE_LENGTH]
 
 
 def op_signature(row: OpRow) -> str:

@@ -21,10 +21,10 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from driver.errors import InfrastructureError, InputError
+from driver.failures import kind_of, normalised
 from driver.files import read_json
 from driver.reproduce import option_words, reproduce_line
 from driver.results import PROGRAM, RESULT_FILE, OpRow, RunSpec
-from regress.analysis.triage import normalised
 from regress.failures.replay import spec_of
 from regress.folder import locked
 from regress.paths import BUILD, ROOT
@@ -161,7 +161,8 @@ def _noting(probe: Probe, note: Callable[[str], None]) -> Probe:
 
 def _prober(job: StoredJob, row: OpRow | None) -> Probe:
     spec = spec_of(job, FOLDER / "out")
-    return lambda revision: probe_revision(revision, command_of(job, row, spec), row)
+    command = command_of(job, row, spec)
+    return lambda revision: probe_revision(revision, command, row)
 
 
 def command_of(job: StoredJob, row: OpRow | None, spec: RunSpec) -> list[str]:
@@ -211,10 +212,8 @@ class _OlderRow(BaseModel):
     def is_as(self, row: OpRow) -> bool:
         """Whether it fails in the same way: same fault, and where no element is wrong, same
         text."""
-        if row.failure is None or row.failure.tile is not None:
-            return self.blame == row.blame
-        said = "" if self.failure is None else self.failure.detail
-        return self.blame == row.blame and normalised(said) == normalised(row.failure.detail)
+        said = "" if self.failure is None else normalised(self.failure.detail)
+        return self.blame == row.blame and kind_of(row.failure) in ("", said)
 
 
 class _OlderResult(BaseModel):
@@ -232,14 +231,14 @@ def _answer(file: Path, status: int, row: OpRow | None) -> ProbeResult:
         result = read_json(file, _OlderResult)
     except InputError:  # Python's own status for a program that breaks is 1 as well
         return ProbeResult.UNTESTABLE
+    same = [one for one in result.ops if row is not None and one.op == row.op]
+    if status == 0 and same:
+        return ProbeResult.GOOD
     if row is None:
-        bad = status == 1 and result.status == "fail"
-        return ProbeResult.BAD if bad else ProbeResult.UNTESTABLE
-    same = [one for one in result.ops if one.op == row.op]
-    if status == 0:
-        return ProbeResult.GOOD if same else ProbeResult.UNTESTABLE
-    bad = status == 1 and any(one.status == "fail" and one.is_as(row) for one in same)
-    return ProbeResult.BAD if bad else ProbeResult.UNTESTABLE
+        failed = result.status == "fail"
+    else:
+        failed = any(one.status == "fail" and one.is_as(row) for one in same)
+    return ProbeResult.BAD if status == 1 and failed else ProbeResult.UNTESTABLE
 
 
 def unpack(revision: str, tree: Path) -> None:

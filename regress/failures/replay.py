@@ -12,8 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 
 from driver.errors import InputError
+from driver.failures import kind_of, normalised
 from driver.results import RESULT_FILE, OpRow, RunResult, RunSpec, Waves
-from regress.analysis.triage import normalised
 from regress.paths import CONFIG_FILE, OUT
 from regress.progress import ProgressBar
 from regress.results.night import StoredJob, sizes_of
@@ -46,8 +46,7 @@ def mismatch(row: OpRow) -> tuple[object, ...]:
     """What has to be equal for a failure to be the same. The cycle is not: ops before it count."""
     found = row.failure
     where = None if found is None else (found.element, found.expected_bits, found.actual_bits)
-    kind = "" if found is None or found.tile is not None else normalised(found.detail)
-    return row.index, row.op, row.blame, where, kind
+    return row.index, row.op, row.blame, where, kind_of(found)
 
 
 def _identity(row: OpRow) -> tuple[object, ...]:

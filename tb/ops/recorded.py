@@ -74,9 +74,7 @@ def prove(capsule: Capsule, op: Op) -> None:
 def _check_as_judged(capsule: Capsule, op: Op, field: str) -> None:
     """The results are an NPU's: the judge has to admit them. A read by the host is none."""
     verdict = None if op.op == HOST_READ else judge_record(capsule, op)
-    if verdict is not None and verdict.wrong:
-        failure = verdict.failure
-        assert failure is not None
+    if verdict is not None and (failure := verdict.wrong) is not None:
         value = f"{failure.actual!r} at {list(failure.element)} of outputs[{failure.output}]"
         raise InputError(capsule.name, field, value, f"{failure.expected!r}; {failure.detail}")
 

@@ -7,12 +7,12 @@ Then its line runs the shortest prefix, found by trying, that shows the same bit
 
 from __future__ import annotations
 
-import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from driver.errors import NpuError
+from driver.failures import kind_of
 from driver.results import OpRow, RunSpec
 from tb.ops.stopped import OpStopped, stopped_row
 
@@ -20,8 +20,6 @@ _TRIED = 3
 """Failing ops of a run whose lines are tried: as many as the report shows in full."""
 _LONGEST = 64
 """Ops of the longest prefix that is tried; beyond, the whole run is the prefix."""
-
-_NUMBER = re.compile(r"0x[0-9a-f]+|\d+")
 
 Rerun = Callable[[RunSpec, set[int]], Iterator[OpRow]]
 """Runs the ops of these numbers on fresh devices."""
@@ -74,10 +72,8 @@ def _shows(spec: RunSpec, row: OpRow, numbers: set[int], rerun: Rerun) -> bool:
 
 def signature(row: OpRow) -> tuple[object, ...]:
     """What two rows of the same failure have in common; the cycle differs with what ran before, as
-    do the numbers in what is said where no element is wrong."""
+    do the numbers and paths in what is said where no element is wrong."""
     failure = row.failure
     where = () if failure is None else (failure.output, failure.element)
     bits = () if failure is None else (failure.expected_bits, failure.actual_bits)
-    said = "" if failure is None or failure.tile is not None else failure.detail
-    kind = _NUMBER.sub("N", said)
-    return row.status, row.blame, row.rtl_vs_cmodel_mismatches, *where, *bits, kind
+    return row.status, row.blame, row.rtl_vs_cmodel_mismatches, *where, *bits, kind_of(failure)

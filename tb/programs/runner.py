@@ -61,7 +61,12 @@ def run_program(
             progress.op(OpEvent.of(row))
     except DeviceStopped as stop:
         name = f"check {len(rows)}, and those behind it, did not end"
-        rows.append(check_of(len(rows), name, spec, **stop.row()))
+        blame: Blame = "rtl" if stop.where == "rtl" else "lowering"
+        rows.append(
+            check_of(
+                len(rows), name, spec, compared=0, where=stop.where, failure=str(stop), blame=blame
+            )
+        )
         progress.op(OpEvent.of(rows[-1]))
         return _whole(spec, checks_result(spec, rows))
     except (RuntimeError, InfrastructureError) as error:  # torch's: memory that does not suffice
@@ -88,13 +93,8 @@ class DeviceStopped(Exception):
     """A command failed on the device behind a program, or the device hangs."""
 
     def __init__(self, where: BackendName, error: VerdictError) -> None:
-        self._where, self._error = where, error
+        self.where = where
         super().__init__(str(error))
-
-    def row(self) -> dict[str, Any]:
-        """What its check says."""
-        blame = "rtl" if self._where == "rtl" else "lowering"
-        return {"where": self._where, "compared": 0, "failure": str(self._error), "blame": blame}
 
 
 @contextmanager

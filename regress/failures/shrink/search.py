@@ -17,8 +17,8 @@ from rich.console import Console
 from driver.capture import Capsule, load_capsule, save_capsule
 from driver.errors import InfrastructureError, InputError
 from driver.evidence import CAPSULE
+from driver.failures import kind_of
 from driver.results import OpRow, RunResult, RunSpec
-from regress.analysis.triage import normalised
 from regress.failures.replay import failing_row, spec_of
 from regress.failures.shrink.candidates import OpCandidate, plainer, shorter
 from regress.failures.shrink.standalone import write_test
@@ -164,11 +164,10 @@ def _fails_like(row: OpRow, like: OpRow) -> bool:
     return row.status == "fail" and _kind(row) == _kind(like)
 
 
-def _kind(row: OpRow) -> tuple[str, str | None]:
+def _kind(row: OpRow) -> tuple[str, str]:
     """What stays the same while everything else shrinks: whose fault, and what is said where it is
     no element's."""
-    found = row.failure
-    return row.blame, None if found is None or found.tile is not None else normalised(found.detail)
+    return row.blame, kind_of(row.failure)
 
 
 def _operands(capsule: Capsule) -> OpCandidate:
