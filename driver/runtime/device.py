@@ -73,7 +73,6 @@ class Device:
         self._config = config
         log2_entries(ring_entries)
         self._lock = threading.RLock()
-        self._allocating = threading.Lock()
         check_identity(backend, config)
         self._allocator = Allocator(config.memory)
         ring = self._allocator.alloc(ring_entries * PACKET_BYTES)
@@ -144,18 +143,15 @@ class Device:
     # ------------------------------------------------------------------ memory
     def alloc(self, size_bytes: int, region: str = DEFAULT_REGION, name: str = "") -> Buffer:
         """`size_bytes` fresh bytes. OutOfMemory, InputError as the allocator's."""
-        with self._allocating:
-            return Buffer(size_bytes, region, name, self._allocator.alloc(size_bytes, region))
+        return Buffer(size_bytes, region, name, self._allocator.alloc(size_bytes, region))
 
     def free(self, buffer: Buffer) -> None:
         """Give back an allocation: AddressError when it is none. Used again as `submit` says."""
-        with self._allocating:
-            self._allocator.free(buffer.address)
+        self._allocator.free(buffer.address)
 
     def memory_report(self) -> tuple[RegionUse, ...]:
         """Use and fragmentation per region, the device's own rings included."""
-        with self._allocating:
-            return self._allocator.report()
+        return self._allocator.report()
 
     def upload(self, array: NDArray[Any], region: str = DEFAULT_REGION) -> Buffer:
         """Allocate and fill with the array's elements, dense in row-major order."""
@@ -228,8 +224,8 @@ class Device:
                 log2_entries(entries)
                 ring = self.alloc(entries * (PACKET_BYTES + COMPLETION_BYTES)).address
                 places = (ring, ring + entries * PACKET_BYTES, entries)
-                of = (self._stop, self._check_left, self._hold, self._release)
-                self._second = SecondQueue(self._backend, places, QueueOwner(self._lock, *of))
+                owner = QueueOwner(self._lock, self._stop, self._check_left, self._allocator)
+                self._second = SecondQueue(self._backend, places, owner)
                 self._second.fault = self._fault
             return self._second
 
@@ -251,20 +247,11 @@ class Device:
                 self._second.start()
             self._resume()
             self._left = None
-            self._release()
+            self._allocator.release(self)
 
     def _leave(self, why: str) -> None:
         self._left = why
-        self._hold()
-
-    def _hold(self) -> None:
-        with self._allocating:
-            self._allocator.hold()
-
-    def _release(self) -> None:
-        with self._allocating:
-            if self._left is None:
-                self._allocator.release()
+        self._allocator.hold(self)
 
     def _check_left(self) -> None:
         if self._left is not None:

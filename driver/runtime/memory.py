@@ -7,6 +7,7 @@ its activations in the order it made them: the holes they leave are the sizes as
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left, bisect_right, insort
 from dataclasses import dataclass
 
@@ -120,13 +121,16 @@ class RegionAllocator:
 
 
 class Allocator:
-    """Device memory: one allocator per region of the memory map."""
+    """Device memory: one allocator per region of the memory map, for several threads."""
 
     def __init__(self, memory: MemoryMap) -> None:
         self._regions = memory.regions.named()
         self._allocators = {name: RegionAllocator(name, r) for name, r in self._regions.items()}
-        self._held: set[int] | None = None
-        """What has been freed and may still be written, if there is such memory."""
+        self._lock = threading.Lock()
+        self._holders: set[object] = set()
+        """Who may still write to what is freed."""
+        self._held: set[int] = set()
+        """What has been freed meanwhile."""
 
     def alloc(self, size_bytes: int, region: str = "activations") -> int:
         """An address in `region`. Raises as RegionAllocator.alloc; InputError: unknown region."""
@@ -134,33 +138,40 @@ class Allocator:
         if allocator is None:
             names = ", ".join(self._allocators)
             raise InputError("device memory", "region", region, f"one of {names}")
-        return allocator.alloc(size_bytes)
+        with self._lock:
+            return allocator.alloc(size_bytes)
 
     def free(self, address: int) -> None:
         """Give back an allocation, whichever region it is in."""
         region = self._region_of(address)
-        if self._held is None:
-            region.free(address)
-        elif address in self._held:
-            raise AddressError(address, 0, "the start of an allocation that was not freed before")
-        else:
-            region.check(address)
-            self._held.add(address)
+        with self._lock:
+            if not self._holders:
+                region.free(address)
+            elif address in self._held:
+                expected = "the start of an allocation that was not freed before"
+                raise AddressError(address, 0, expected)
+            else:
+                region.check(address)
+                self._held.add(address)
 
-    def hold(self) -> None:
-        """From now on nobody gets what is freed, for something may still write to it."""
-        if self._held is None:
-            self._held = set()
+    def hold(self, holder: object) -> None:
+        """From now on nobody gets what is freed, for `holder` may still write to it."""
+        with self._lock:
+            self._holders.add(holder)
 
-    def release(self) -> None:
-        """End of `hold`: nothing writes any more."""
-        held, self._held = self._held, None
-        for address in held or ():
-            self.free(address)
+    def release(self, holder: object) -> None:
+        """`holder` writes no more."""
+        with self._lock:
+            self._holders.discard(holder)
+            if not self._holders:
+                for address in self._held:
+                    self._region_of(address).free(address)
+                self._held.clear()
 
     def report(self) -> tuple[RegionUse, ...]:
         """The state of every region, by ascending address."""
-        return tuple(allocator.use() for allocator in self._allocators.values())
+        with self._lock:
+            return tuple(allocator.use() for allocator in self._allocators.values())
 
     def _region_of(self, address: int) -> RegionAllocator:
         for name, region in self._regions.items():

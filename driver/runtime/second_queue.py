@@ -17,6 +17,7 @@ from driver.backend.accesses import ReadRegister, TakeInterrupt, perform
 from driver.backend.queues import SECOND_QUEUE
 from driver.errors import DeviceFault, InfrastructureError, InputError
 from driver.isa import PACKET_BYTES, CompletionRecord, ErrorCode, Opcode, Packet, csr
+from driver.runtime.memory import Allocator
 from driver.runtime.program import packed
 from driver.runtime.ring import CommandRing, CompletionRing
 from driver.runtime.vector_programs import FIRST_PLACEHOLDER
@@ -34,10 +35,7 @@ class QueueOwner:
     """Tells it of a command that failed."""
     check: Callable[[], None]
     """InfrastructureError until a submission that was left has been followed by a reset."""
-    hold: Callable[[], None]
-    """From now on memory that is freed is not given out."""
-    release: Callable[[], None]
-    """The end of that."""
+    memory: Allocator
 
 
 class SecondQueue:
@@ -86,6 +84,7 @@ class SecondQueue:
         self._ring.resync()
         self._next_seq = self._backend.read_csr(SECOND_QUEUE.completed)
         self.fault = None
+        self._owner.memory.release(self)
         self._dropped += len(self._packets)
         self._packets = []
 
@@ -132,9 +131,9 @@ class SecondQueue:
                 self._packets = []
                 raise
             except BaseException:  # they still run
-                self._owner.hold()
+                self._owner.memory.hold(self)
                 raise
-            self._owner.release()
+            self._owner.memory.release(self)
             reads = self._records.reads(self._next_seq, count)
             data = b"".join(cast("list[bytes]", perform(self._backend, reads)))
             records = self._records.records(self._next_seq, data)

@@ -46,6 +46,11 @@ class Sums:
     peak: Floats
     """At least the largest |s_k|."""
 
+    @classmethod
+    def starting(cls, start: Floats) -> Sums:
+        """Of no products yet, in chains that start from these."""
+        return cls(start, np.abs(start), np.zeros(start.shape), np.abs(start))
+
     def float64_error(self, terms: int) -> Floats:
         """Of these sums themselves."""
         return np.asarray((2 * terms + 4) * _U64 * self.absolute)
@@ -66,8 +71,7 @@ class Sums:
 def partial_sums(a: Floats, b: Floats, c: Floats | None) -> Sums:
     """Of products [batch, M, N] that start from c."""
     shape = (*a.shape[:2], b.shape[2])
-    total = np.zeros(shape) if c is None else c.astype(np.float64)
-    sums = Sums(total, np.abs(total), np.zeros(shape), np.abs(total))
+    sums = Sums.starting(np.zeros(shape) if c is None else c.astype(np.float64))
     add_products(sums, a, b)
     return sums
 

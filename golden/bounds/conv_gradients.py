@@ -21,7 +21,7 @@ from math import prod
 import numpy as np
 import torch
 
-from golden.bounds.chains import add_products, partial_sums
+from golden.bounds.chains import Sums, add_products
 from golden.bounds.convolution import chain_of_windows
 from golden.bounds.elementwise import true_of
 from golden.bounds.expectation import (
@@ -103,21 +103,19 @@ def _weight_chain(call: OpCall, answer: torch.Tensor) -> Floats | None:
         image, other = other, image
     if image.dim() != answer.dim():
         return None
-    sums, terms = None, 0
-    some = images_at_once(call, answer[0].numel() * prod(other.shape[2:]))
+    groups, row = call["groups"], answer[0].numel()
+    sums, terms = Sums.starting(np.zeros((groups, len(answer) // groups, row))), 0
+    some = images_at_once(call, row * prod(other.shape[2:]))
     for one, its in zip(image.split(some), other.split(some), strict=True):
         found = windows(call, one, answer.shape[2:], its.shape[2:])
         if found is None or not found.numel():
             return None
-        groups, added, _ = found.shape
+        added = found.shape[1]
         by_group = finite(its).reshape(len(its), groups, -1, added // len(its))
         a = by_group.permute(1, 2, 0, 3).reshape(groups, -1, added)
         terms += added
-        if sums is None:
-            sums = partial_sums(a.numpy(), found.numpy(), None)
-        else:
-            add_products(sums, a.numpy(), found.numpy())
-    return None if sums is None else np.asarray(sums.chain_error(terms).reshape(answer.shape))
+        add_products(sums, a.numpy(), found.numpy())
+    return np.asarray(sums.chain_error(terms).reshape(answer.shape))
 
 
 def _no_chain(call: OpCall, answer: torch.Tensor) -> None:

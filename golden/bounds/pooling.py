@@ -35,26 +35,22 @@ _FEW = 16
 """Adaptive windows of up to so many elements may be added up one by one."""
 
 
-def _window(call: OpCall) -> int:
-    """The largest number of elements that a window has."""
-    name = base_name(call.op)
-    dims = 3 if name.endswith("3d") else 2
+def _window(call: OpCall) -> list[int]:
+    """The largest sizes that a window has."""
+    dims = 3 if base_name(call.op).endswith("3d") else 2
     if "kernel_size" in call.arguments:
         sizes = call["kernel_size"]
-        return prod(sizes) if len(sizes) == dims else int(sizes[0]) ** dims
+        return [*sizes] if len(sizes) == dims else [int(sizes[0])] * dims
     inputs, outputs = call["self"].shape[-dims:], call["output_size"]
-    return prod(ceil(size / max(out, 1)) + 1 for size, out in zip(inputs, outputs, strict=True))
+    return [ceil(size / max(out, 1)) + 1 for size, out in zip(inputs, outputs, strict=True)]
 
 
 def _npu_roundings(call: OpCall) -> int:
     """On the way of one element to the NPU's sum of its window."""
-    dims = 3 if base_name(call.op).endswith("3d") else 2
+    sizes = _window(call)
     if "kernel_size" in call.arguments:
-        sizes = call["kernel_size"]
-        return sum(sizes) if len(sizes) == dims else int(sizes[0]) * dims
-    inputs, outputs = call["self"].shape[-dims:], call["output_size"]
-    lengths = [ceil(size / max(out, 1)) + 1 for size, out in zip(inputs, outputs, strict=True)]
-    return sum(max(min(length, _FEW), roundings(length)) for length in lengths)
+        return sum(sizes)
+    return sum(max(min(size, _FEW), roundings(size)) for size in sizes)
 
 
 def _average(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -62,8 +58,8 @@ def _average(subject: Subject) -> tuple[Expectation | None, ...]:
     (magnitudes,) = truths(call, self=finite(call["self"]).abs())
     assert magnitudes is not None
     size = np.abs(values_of(magnitudes))  # a divisor may be negative
-    count = max(_window(call), abs(call.arguments.get("divisor_override") or 0))
-    window = _window(call)
+    window = prod(_window(call))
+    count = max(window, abs(call.arguments.get("divisor_override") or 0))
     npu = gamma(min(window, _npu_roundings(call)) + 4) * size + TINY
     error = gamma(window + 4) * size + TINY
     if not is_short(dtype):
