@@ -157,3 +157,39 @@ def test_a_linear_of_a_vector_or_of_no_features_is_judged() -> None:
         assert judge(call, [tensor_bits(x) for x in eval_call(call) if x is not None], None, 8).ok
     call = OpCall("aten.linear.default", (torch.randn(4, 0), torch.randn(2, 0)))
     assert call.product is not None and call.product.sizes == (4, 2)
+
+
+def test_a_sum_of_very_many_addends_by_index_is_not_0(pair: DevicePair) -> None:
+    torch.manual_seed(5)
+    many = 1 << 16
+    x, at = torch.randn(many, 2), torch.zeros(many, dtype=torch.int64)
+    table = torch.zeros(3, 2)
+    sums: dict[str, tuple[object, ...]] = {
+        "index_add": (table, 0, at, x),
+        "scatter_add": (table, 0, at[:, None].expand(many, 2), x),
+        "index_put": (table, [at], x, True),
+        "embedding_dense_backward": (x, at, 3, -1, False),
+    }
+    for name, args in sums.items():
+        op = f"aten.{name}.default"
+        assert passes(pair, op, *args) == 6
+        (right,) = eval_call(OpCall(op, args))
+        assert right is not None
+        for wrong in (right * 1.05, right - 3.0, torch.zeros(3, 2)):
+            call = OpCall(op, args)
+            verdict = judge(call, [tensor_bits(wrong)], None, 8)
+            assert verdict.comparison.npu_violations >= 2, (name, wrong)
+
+
+def test_means_and_shares_of_sums_by_index_fit(pair: DevicePair) -> None:
+    torch.manual_seed(6)
+    x, at = torch.randn(4000, 3), torch.randint(0, 5, (4000,))
+    at[:3500] = 2
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        rows, base = x.to(dtype), torch.randn(7, 3).to(dtype)
+        passes(pair, "aten.embedding_dense_backward.default", rows, at, 7, 1, True)
+        passes(pair, "aten.index_add.default", base, 0, at, rows)
+        for kind in ("sum", "mean"):
+            args = (base, 0, at[:, None].expand(4000, 3), rows, kind)
+            passes(pair, "aten.scatter_reduce.two", *args)
+            passes(pair, "aten.scatter_reduce.two", *args, include_self=False)

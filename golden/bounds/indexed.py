@@ -2,63 +2,75 @@
 """Sums into chosen elements: scatter_add, index_add, index_put, the gradients of embedding and
 of maxima.
 
-Sums are added in fp32, so an element hit h times is rounded h times to fp32 and once to its type:
-within γ_h(U)·S, S the magnitudes of what is summed. Both S and h are the same op, on magnitudes and
-on ones. torch may round h times to the type. A sum that may pass the largest number on the way is
-open. Embedding's rows may be divided by the number of their uses first: a quotient more, in torch a
-reciprocal and a product, and of 16 bits a rounding to the type.
+Sums are added in fp32, in the order of golden.bounds.chains_by_index, and each is rounded once to
+its type. torch may round at each addition to the type, and may add in any order: within γ_h(U)·S
+after h additions, S the magnitudes of what is summed. A sum that may pass the largest number on the
+way is open. Embedding's rows may be divided by the number of their uses first: a quotient more, in
+torch a reciprocal and a product, and of 16 bits a rounding to the type. alpha times a source is a
+rounding more.
 """
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 
-from driver.isa import DType
-from driver.runtime.torch_types import NPU_TYPES
+from golden.bounds.chains_by_index import addends_of
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import by_type, equal, moved
-from golden.bounds.expectation import SLACK, Expectation, Rule, Subject, near
-from golden.bounds.reductions import finite
-from golden.calls import truths
-from golden.formats import FLOAT_FORMATS, FloatFormat, Floats
-from golden.tensors import values_of
-
-_SUMMED = ("self", "src", "source", "values", "grad_output", "updates")
+from golden.bounds.expectation import (
+    SLACK,
+    TINY,
+    Expectation,
+    Rule,
+    Subject,
+    U,
+    gamma,
+    is_short,
+    least,
+    near,
+    unclaimed,
+    unit,
+)
+from golden.calls import OpCall
+from golden.formats import Floats
 
 
 def _added(subject: Subject) -> tuple[Expectation | None, ...]:
+    """A sum; where `reduce` is mean, divided by its count, which is a rounding more."""
     call, dtype = subject.call, subject.answer().dtype
-    floats = {
-        name: value
-        for name, value in call.arguments.items()
-        if name in _SUMMED and isinstance(value, torch.Tensor)
-    }
-    (size,) = truths(call, **{name: finite(x).abs() for name, x in floats.items()})
-    ones: dict[str, object] = {name: torch.ones_like(x) for name, x in floats.items()}
-    if "self" in ones and len(ones) > 1 and call.arguments.get("reduce") != "prod":
-        ones["self"] = torch.zeros_like(floats["self"])  # what nothing is added to stays as it is
-    shared = bool(call.arguments.get("scale_grad_by_freq"))
-    counted: dict[str, object] = {"scale_grad_by_freq": False} if shared else {}
-    if "reduce" in call.arguments:
-        counted["reduce"] = "sum"  # a product of ones is 1, however many
-    (hits,) = truths(call, **ones | counted)
-    assert size is not None
-    assert hits is not None
-
-    counts, magnitudes = values_of(hits), values_of(size)
-    own = FLOAT_FORMATS[NPU_TYPES[dtype]]
-    npu = _lost(FLOAT_FORMATS[DType.FP32], counts + 2 * shared, magnitudes)
-    if shared and dtype != torch.float32:
-        npu = npu + own.unit_roundoff * magnitudes + counts * 2.0**own.min_quantum
-    other = _lost(own, counts + 2 * shared, magnitudes)
-    return (near(dtype, true_of(subject), npu, other, peak=magnitudes, torch_peak=magnitudes),)
+    addends = addends_of(call)
+    sums, hits = addends.sums(), addends.hits()
+    most, size = int(hits.max(initial=0)), sums.absolute
+    before = _roundings_before(call)
+    npu = sums.chain_error(most)
+    if before:
+        once = U * size + hits * TINY
+        if is_short(dtype):
+            once = once + unit(dtype) * size + hits * least(dtype)
+        npu = npu + (1 + gamma(most)) * once
+    other = _any_order(dtype, hits + before, size)
+    if call.arguments.get("reduce") == "mean":
+        kept = (hits == 0) | bool(call["include_self"])
+        count = hits + kept
+        npu = (npu + U * size) / count + TINY
+        other = _any_order(dtype, hits + 1, size) / count
+    npu = np.where(hits > 0, npu, 0.0)
+    return (near(dtype, true_of(subject), npu, other, peak=size, torch_peak=size),)
 
 
-def _lost(form: FloatFormat, roundings: Floats, magnitudes: Floats) -> Floats:
-    """The error of sums that are rounded so often to a type."""
-    grown = roundings * form.unit_roundoff
+def _roundings_before(call: OpCall) -> int:
+    """Of an addend before it is added: by torch, which is once more than by the NPU for shares."""
+    if call.arguments.get("scale_grad_by_freq"):
+        return 2
+    return int(call.arguments.get("alpha", 1) != 1)
+
+
+def _any_order(dtype: torch.dtype, roundings: Floats, size: Floats) -> Floats:
+    """The error of sums whose terms are rounded so often to a type."""
+    grown = roundings * unit(dtype)
     relative = grown / (1 - grown.clip(max=0.5))
-    found: Floats = (relative + SLACK) * magnitudes + roundings * 2.0**form.min_quantum
+    found: Floats = (relative + SLACK) * size + roundings * least(dtype)
     return found
 
 
@@ -67,25 +79,13 @@ def _put(subject: Subject) -> tuple[Expectation | None, ...]:
 
 
 def _scatter_reduced(subject: Subject) -> tuple[Expectation | None, ...]:
-    call, answer = subject.call, subject.answer()
-    kind = call["reduce"]
+    kind, answer = subject.call["reduce"], subject.answer()
     if kind in ("amax", "amin") or not answer.is_floating_point():
         return equal(subject)
-    return _mean(subject) if kind == "mean" else _added(subject)
-
-
-def _mean(subject: Subject) -> tuple[Expectation | None, ...]:
-    """A sum's bound divided by the count, and the quotient's own rounding, which is one more."""
-    call, dtype = subject.call, subject.answer().dtype
-    floats = {name: call[name] for name in ("self", "src")}
-    (size,) = truths(call, reduce="sum", **{n: finite(x).abs() for n, x in floats.items()})
-    (hits,) = truths(call, reduce="sum", **{n: torch.ones_like(x) for n, x in floats.items()})
-    assert size is not None
-    assert hits is not None
-    count, magnitudes = values_of(hits), values_of(size)
-    forms = (FLOAT_FORMATS[DType.FP32], FLOAT_FORMATS[NPU_TYPES[dtype]])
-    npu, other = (_lost(form, count + 1, magnitudes) / count for form in forms)
-    return (near(dtype, true_of(subject), npu, other, peak=magnitudes, torch_peak=magnitudes),)
+    if kind == "prod":  # no lowering has it
+        made = near(answer.dtype, true_of(subject), 0.0)
+        return (unclaimed(made, np.ones(made.true.shape, np.bool_)),)
+    return _added(subject)
 
 
 RULES: dict[str, Rule] = {
