@@ -193,3 +193,18 @@ def test_means_and_shares_of_sums_by_index_fit(pair: DevicePair) -> None:
             args = (base, 0, at[:, None].expand(4000, 3), rows, kind)
             passes(pair, "aten.scatter_reduce.two", *args)
             passes(pair, "aten.scatter_reduce.two", *args, include_self=False)
+
+
+@pytest.mark.parametrize("name", ["upsample_bilinear2d", "upsample_bicubic2d"])
+def test_one_huge_element_of_an_image_hides_no_other(pair: DevicePair, name: str) -> None:
+    torch.manual_seed(7)
+    x = torch.randn(1, 1, 9, 11)
+    x[0, 0, 0, 0] = 1e30
+    op, args = f"aten.{name}.default", (x, [20, 17], False)
+    assert passes(pair, op, *args) == 340
+    (right,) = eval_call(OpCall(op, (x.double(), *args[1:])))
+    assert right is not None
+    wrong = right.float()
+    wrong[..., 8:, 8:] *= 1.001
+    verdict = judge(OpCall(op, args), [tensor_bits(wrong)], None, 8)
+    assert verdict.comparison.npu_violations == 12 * 9
