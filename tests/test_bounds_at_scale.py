@@ -5,12 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 import torch
 from judged_call import CONFIG, open_pair, passes
 
 from golden.bounds import windows
-from golden.calls import OpCall
+from golden.bounds.convolution import chain_of_windows
+from golden.bounds.expectation import Subject
+from golden.bounds.table import RULES
+from golden.calls import OpCall, base_name
 from golden.judge import judge
 from golden.tensors import tensor_bits
 from tb.ops.pair import DevicePair
@@ -38,6 +42,13 @@ def eval_call(call: OpCall) -> list[torch.Tensor | None]:
     return list(made) if isinstance(made, list | tuple) else [made]
 
 
+def eval_bounds(op: str, args: tuple[object, ...]) -> list[np.ndarray]:
+    """How far each output's elements may reach upwards."""
+    call = OpCall(op, args)
+    found = RULES[base_name(op)](Subject(call, tuple(eval_call(call))))
+    return [x.npu.high for x in found if x is not None]
+
+
 def of_weight(image: torch.Tensor, weight: torch.Tensor) -> tuple[object, ...]:
     """Arguments of the weight's gradient alone."""
     out = torch.nn.functional.conv2d(image, weight)
@@ -52,11 +63,36 @@ def test_a_gradient_of_zeros_is_refused_where_not_all_windows_fit_in_memory(
     op = "aten.convolution_backward.default"
     args = of_weight(torch.randn(6, 3, 12, 12), torch.randn(4, 3, 3, 3))
     together = passes(pair, op, *args)
-    monkeypatch.setattr(windows, "_MOST_WINDOWS", 2 * 10 * 10 * 27)  # those of two images
+    monkeypatch.setattr(windows, "_MOST_AT_ONCE", 2 * 10 * 10 * 27)  # those of two images
     assert passes(pair, op, *args) == together
     large = of_weight(torch.randn(6, 3, 112, 112), torch.randn(4, 3, 3, 3))
-    monkeypatch.setattr(windows, "_MOST_WINDOWS", 110 * 110 * 27)
+    monkeypatch.setattr(windows, "_MOST_AT_ONCE", 110 * 110 * 27)
     assert refused(op, *large, wrong=torch.zeros(4, 3, 3, 3), output=1)
+
+
+@pytest.mark.parametrize("at_once", [1 << 25, 3 * 54 * 28, 54 * 9, 1])
+def test_windows_in_parts_give_the_bounds_of_all(
+    monkeypatch: pytest.MonkeyPatch, pair: DevicePair, at_once: int
+) -> None:
+    torch.manual_seed(8)
+    image, weight = torch.randn(5, 6, 13, 9), torch.randn(4, 3, 3, 3)
+    args = (image, weight, torch.randn(4), [2, 1], [1, 2], [2, 1], False, [0, 0], 2)
+    op = "aten.convolution.default"
+    (right,) = eval_call(OpCall(op, args))
+    assert right is not None
+    whole = chain_of_windows(OpCall(op, args), image, right, args[2])
+    g, mask = torch.randn(right.shape), [True, True, False]
+    gradients = (g, image, weight, None, *args[3:], mask)
+    backward = "aten.convolution_backward.default"
+    of_all = eval_bounds(backward, gradients)
+    monkeypatch.setattr(windows, "_MOST_AT_ONCE", at_once)
+    np.testing.assert_array_equal(chain_of_windows(OpCall(op, args), image, right, args[2]), whole)
+    for part, together in zip(eval_bounds(backward, gradients), of_all, strict=True):
+        np.testing.assert_allclose(part, together, rtol=1e-3)  # other blocks of a chain
+    passes(pair, op, *args)
+    passes(pair, backward, *gradients)
+    verdict = judge(OpCall(op, args), [tensor_bits(right + 1e-4)], None, 8)
+    assert verdict.comparison.npu_violations == right.numel()
 
 
 @pytest.mark.parametrize("x", [20.0, 400.0, 7310.0])

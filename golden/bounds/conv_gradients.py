@@ -38,7 +38,7 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import finite, roundings
-from golden.bounds.windows import images_at_once, windows
+from golden.bounds.windows import windows
 from golden.calls import OpCall, truths
 from golden.formats import Floats
 from golden.tensors import values_of
@@ -105,16 +105,15 @@ def _weight_chain(call: OpCall, answer: torch.Tensor) -> Floats | None:
         return None
     groups, row = call["groups"], answer[0].numel()
     sums, terms = Sums.starting(np.zeros((groups, len(answer) // groups, row))), 0
-    some = images_at_once(call, row * prod(other.shape[2:]))
-    for one, its in zip(image.split(some), other.split(some), strict=True):
-        found = windows(call, one, answer.shape[2:], its.shape[2:])
-        if found is None or not found.numel():
-            return None
-        added = found.shape[1]
-        by_group = finite(its).reshape(len(its), groups, -1, added // len(its))
+    parts = windows(call, image, answer.shape[2:], other.shape[2:])
+    if parts is None or not other.numel():
+        return None
+    for part in parts:
+        its, added = finite(other[part.images, :, part.lines]), part.matrix.shape[1]
+        by_group = its.reshape(len(its), groups, -1, added // len(its))
         a = by_group.permute(1, 2, 0, 3).reshape(groups, -1, added)
         terms += added
-        add_products(sums, a.numpy(), found.numpy())
+        add_products(sums, a.numpy(), part.matrix.numpy())
     return np.asarray(sums.chain_error(terms).reshape(answer.shape))
 
 

@@ -80,17 +80,22 @@ def chain_of_windows(
     weight = finite(call["weight"])
     if not answer.numel() or not weight.numel():
         return None
-    found = windows(call, image, weight.shape[2:], answer.shape[2:])
-    if found is None:
+    parts = windows(call, image, weight.shape[2:], answer.shape[2:])
+    if parts is None:
         return None
-    groups, rows, terms = found.shape
+    groups, terms = call["groups"], weight[0].numel()
     b = weight.reshape(groups, -1, terms).mT
     c = None if bias is None else finite(bias).reshape(groups, 1, -1)
-    shape = (groups, rows, b.shape[2])
-    start = None if c is None else np.broadcast_to(c.numpy(), shape)
-    error = partial_sums(found.numpy(), b.numpy(), start).chain_error(terms)
-    apart = error.reshape(groups, answer.shape[0], -1, shape[2])
-    return np.asarray(apart.transpose(1, 0, 3, 2).reshape(answer.shape))
+    error = np.zeros(answer.shape)
+    for part in parts:
+        start = None
+        if c is not None:
+            start = np.broadcast_to(c.numpy(), (groups, part.matrix.shape[1], b.shape[2]))
+        found = partial_sums(part.matrix.numpy(), b.numpy(), start).chain_error(terms)
+        own = error[part.images, :, part.lines]
+        apart = found.reshape(groups, len(own), -1, b.shape[2])
+        own[...] = apart.transpose(1, 0, 3, 2).reshape(own.shape)
+    return error
 
 
 RULES: dict[str, Rule] = dict.fromkeys(("convolution", "conv2d", "conv1d"), _convolution)

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from math import prod
 
 import torch
@@ -11,43 +12,59 @@ import torch
 from golden.bounds.reductions import finite
 from golden.calls import OpCall
 
-_MOST_WINDOWS = 1 << 25
-"""Elements of all windows, beyond which the order of products is not looked at."""
+_MOST_AT_ONCE = 1 << 25
+"""Elements of windows that are in memory at a time; those of one line of places may be more."""
 
 
-def images_at_once(call: OpCall, window_elements: int) -> int:
-    """Of how many images, one at least, the windows fit in memory; `window_elements`: those of one
-    image and one group."""
-    return int(max(1, _MOST_WINDOWS // max(1, window_elements * call["groups"])))
+@dataclass(frozen=True)
+class WindowPart:
+    """The windows of some images at some lines of places."""
+
+    images: slice
+    lines: slice
+    """Along the first dimension of places; all of them where there are several images."""
+    matrix: torch.Tensor
+    """[groups, images · places, C ÷ groups · kernel] in float64."""
 
 
 def windows(
     call: OpCall, image: torch.Tensor, kernel: Sequence[int], places: Sequence[int]
-) -> torch.Tensor | None:
-    """Those of image [N, C, spatial…] within its border, [groups, N·places, C ÷ groups · kernel] in
-    float64, where `kernel` and `places` are sizes per spatial dimension.
+) -> Iterator[WindowPart] | None:
+    """Those of image [N, C, spatial…] within its border, in row-major order of image and place,
+    where `kernel` and `places` are sizes per spatial dimension.
 
-    None for a border that is named ("same"), for one image without a batch, and where they take too
-    much memory.
+    None for a border that is named ("same") and for one image without a batch.
     """
-    dims, padding = len(kernel), call["padding"]
-    if image.dim() != dims + 2 or isinstance(padding, str):
+    dims = len(kernel)
+    if image.dim() != dims + 2 or isinstance(call["padding"], str):
         return None
-    stride, dilation, pads = (
-        [*v] * (dims // len(v)) for v in (call["stride"], call["dilation"], padding)
+    return _parts(call, image, kernel, places)
+
+
+def _parts(
+    call: OpCall, image: torch.Tensor, kernel: Sequence[int], places: Sequence[int]
+) -> Iterator[WindowPart]:
+    stride, dilation, padding = (
+        [*v] * (len(kernel) // len(v)) for v in (call["stride"], call["dilation"], call["padding"])
     )
-    groups, images = call["groups"], image.shape[0]
+    groups = call["groups"]
     channels = image.shape[1] // groups
-    if image.shape[0] * groups * prod(places) * channels * prod(kernel) > _MOST_WINDOWS:
-        return None
-    border = [pad for pad in reversed(pads) for _ in range(2)]
-    x = torch.nn.functional.pad(finite(image), border)
-    step, channel, *steps = x.stride()
-    sizes = (groups, images, *places, channels, *kernel)
-    walk = (
-        *(channel * channels, step),
-        *(step * s for step, s in zip(steps, stride, strict=True)),
-        channel,
-        *(step * d for step, d in zip(steps, dilation, strict=True)),
-    )
-    return x.as_strided(sizes, walk).reshape(groups, -1, channels * prod(kernel))
+    one_line = groups * prod(places[1:]) * channels * prod(kernel)
+    lines = max(1, min(places[0], _MOST_AT_ONCE // max(1, one_line)))
+    images = max(1, _MOST_AT_ONCE // max(1, one_line * places[0]))
+    border = [pad for pad in reversed(padding) for _ in range(2)]
+    for first in range(0, image.shape[0], images):
+        some = slice(first, min(first + images, image.shape[0]))
+        x = torch.nn.functional.pad(finite(image[some]), border)
+        step, channel, *steps = x.stride()
+        for line in range(0, places[0], lines):
+            rows = slice(line, min(line + lines, places[0]))
+            sizes = (groups, len(x), rows.stop - line, *places[1:], channels, *kernel)
+            walk = (
+                *(channel * channels, step),
+                *(step * s for step, s in zip(steps, stride, strict=True)),
+                channel,
+                *(step * d for step, d in zip(steps, dilation, strict=True)),
+            )
+            found = x.as_strided(sizes, walk, line * steps[0] * stride[0])
+            yield WindowPart(some, rows, found.reshape(groups, -1, channels * prod(kernel)))
