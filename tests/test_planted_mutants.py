@@ -193,7 +193,8 @@ def test_a_run_that_breaks_is_a_row_and_the_others_go_on(
     lines = capsys.readouterr().out.splitlines()[2:]
     assert lines[0].split() == ["hazard-read", "BROKE", "status", "3"]
     assert "reproduced" in lines[1] and lines[2].startswith("1 of 2 caught")
-    assert campaign.main(["nothing"]) == 2
+    for name in ("nothing", "planted-none", "sampled-7-none"):
+        assert campaign.main([name]) == 2
 
 
 def test_a_run_that_fails_in_no_op_is_not_one_that_passes(
@@ -206,6 +207,21 @@ def test_a_run_that_fails_in_no_op_is_not_one_that_passes(
     monkeypatch.setattr("tb.mutants.campaign.read_json", lambda *_: failed)
     with pytest.raises(InfrastructureError, match="failed in no op, the device stopped"):
         run_planted("hazard-write", tmp_path)
+
+
+def test_a_run_that_the_sound_rtl_fails_catches_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def run_with(name: str, *_: object) -> RunResult:
+        asked.append(name)
+        fields = {"status": "fail", "ops": (_row(0),), "message": "wrong", "reproduce": "line"}
+        return RunResult.model_construct(**fields)
+
+    asked: list[str] = []
+    monkeypatch.setattr("tb.mutants.campaign.run_with", run_with)
+    with pytest.raises(InfrastructureError, match="line: fails without a mutant, wrong"):
+        run_planted("hazard-write", tmp_path)
+    assert asked == ["hazard-write", "planted-none"]
 
 
 @pytest.mark.parametrize("status", [130, -9])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -17,9 +18,10 @@ from driver.results import OpRow, RunResult
 from regress.paths import ROOT
 from tb.checks import check_row
 from tb.mutants import __main__ as campaign
+from tb.mutants import campaign as runs
 from tb.mutants import sampled, score
 from tb.mutants import sites as sites_of_rtl
-from tb.mutants.activation import activation, mutant_set, with_mutant
+from tb.mutants.activation import activation, is_sound, mutant_set, sound_of, with_mutant
 from tb.mutants.campaign import NoVerdict
 from tb.mutants.expression import rewritten
 from tb.mutants.runs import COUNTED, LADDER, UNITS
@@ -94,11 +96,16 @@ def test_a_name_says_its_build_and_its_argument() -> None:
     assert variant_named("waves-sampled-7").mutants == "sampled-7"
     assert variant_named("waves-sampled-7").trace
     assert activation(None) == ()
+    for name, of in (("sampled-7-30", "sampled-7"), ("hazard-write", "planted")):
+        assert sound_of(name) == f"{of}-none"
+        assert activation(sound_of(name)) == ()
+        assert with_mutant("check", sound_of(name)) == f"check-{of}"
     assert with_mutant("check", None) == "check"
 
 
 @pytest.mark.parametrize(
-    "name", ["sampled-7-31", "sampled-7-0", "sampled-07-1", "sampled-1", "sampled-"]
+    "name",
+    ["sampled-7-31", "sampled-7-0", "sampled-07-1", "sampled-1", "sampled-", "sampled-x-none"],
 )
 def test_a_name_of_no_mutant_is_bad_input(name: str) -> None:
     with pytest.raises(InputError, match="sampled-SEED-NUMBER with a number of 1 to 30"):
@@ -119,14 +126,27 @@ def _result(row: OpRow | None, **fields: object) -> RunResult:
     return RunResult.model_construct(**given)
 
 
+def _answer(monkeypatch: pytest.MonkeyPatch, run_with: Callable[..., RunResult]) -> None:
+    """Runs of mutants and of the sound RTL give this."""
+    for module in (score, runs):
+        monkeypatch.setattr(module, "run_with", run_with)
+    runs._sound.cache_clear()
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_known_of_the_sound_rtl() -> Iterator[None]:
+    yield
+    runs._sound.cache_clear()
+
+
 @pytest.mark.parametrize("blame", ["rtl", "cmodel", None])
 def test_the_first_run_that_fails_decides(
     blame: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     asked: list[tuple[str, ...]] = []
 
-    def run_with(name: str | None, arguments: tuple[str, ...], folder: Path) -> RunResult:
-        if name is None:
+    def run_with(name: str, arguments: tuple[str, ...], *_: object) -> RunResult:
+        if is_sound(name):
             assert arguments == LADDER[2], "the sound RTL is asked about the run that decides"
             return _result(None)
         asked.append(arguments)
@@ -137,10 +157,8 @@ def test_the_first_run_that_fails_decides(
         row = check_row(0, "Random", "tb.tests._bus", 9, "wrong (log: x)")
         return _result(row.model_copy(update={"blame": blame}))
 
-    monkeypatch.setattr(score, "run_with", run_with)
-    score._sound.cache_clear()
+    _answer(monkeypatch, run_with)
     found = judge("sampled-1-1", tmp_path)
-    score._sound.cache_clear()
     assert asked == [*LADDER[:3], *LADDER[2:3] * (blame is None)]  # what stops has to stop twice
     fates = {"rtl": Fate.CAUGHT, "cmodel": Fate.MISBLAMED, None: Fate.STOPPED}
     assert (found.fate, found.run) == (fates[blame], LADDER[2])
@@ -155,7 +173,7 @@ def test_a_run_that_the_sound_rtl_does_not_end_either_is_no_detection(
     def run_with(*_: object) -> RunResult:
         raise NoVerdict("npu-cosim run: status 3, ['No space left on device']")
 
-    monkeypatch.setattr(score, "run_with", run_with)
+    _answer(monkeypatch, run_with)
     with pytest.raises(InfrastructureError, match="No space left"):
         judge("sampled-1-1", tmp_path)
 
@@ -165,49 +183,43 @@ def test_a_run_that_stops_once_is_no_detection(
 ) -> None:
     stopped: list[object] = []
 
-    def run_with(name: str | None, *_: object) -> RunResult:
-        if name is not None and not stopped:
+    def run_with(name: str, *_: object) -> RunResult:
+        if not is_sound(name) and not stopped:
             stopped.append(name)
             raise NoVerdict("npu-cosim run: status 3, ['killed']")
         return _result(None)
 
-    monkeypatch.setattr(score, "run_with", run_with)
-    score._sound.cache_clear()
+    _answer(monkeypatch, run_with)
     assert judge("sampled-1-1", tmp_path).fate is Fate.SURVIVED
-    score._sound.cache_clear()
 
 
 def test_a_run_that_the_sound_rtl_fails_detects_nothing(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     failed = _result(None, status="fail", message="blame rtl: broken", reproduce="npu-cosim run x")
-    monkeypatch.setattr(score, "run_with", lambda *_: failed)
-    score._sound.cache_clear()
+    _answer(monkeypatch, lambda *_: failed)
     with pytest.raises(InfrastructureError, match="fails without a mutant"):
         judge("sampled-1-1", tmp_path)
-    score._sound.cache_clear()
 
 
 @pytest.mark.parametrize("slow", [None, *COUNTED])
 def test_what_passes_every_run_survived_unless_it_costs_cycles(
     slow: tuple[str, ...] | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked: dict[str | None, list[tuple[str, ...]]] = {"sampled-1-2": [], None: []}
+    asked: dict[str, list[tuple[str, ...]]] = {"sampled-1-2": [], "sampled-1-none": []}
 
-    def run_with(name: str | None, arguments: tuple[str, ...], folder: Path) -> RunResult:
+    def run_with(name: str, arguments: tuple[str, ...], *_: object) -> RunResult:
         asked[name].append(arguments)
         row = check_row(0, "Op", "tb.tests.smoke", 9, "").model_copy(update={"cycles": 100})
         more = row.model_copy(update={"cycles": 101})
-        return _result(None, ops=(more if name and arguments == slow else row,))
+        return _result(None, ops=(row if is_sound(name) or arguments != slow else more,))
 
-    monkeypatch.setattr(score, "run_with", run_with)
-    score._sound.cache_clear()
+    _answer(monkeypatch, run_with)
     found = judge("sampled-1-2", tmp_path)
-    score._sound.cache_clear()
     assert found.fate is (Fate.CYCLES if slow else Fate.SURVIVED)
     assert found.run == (slow or ())
     assert asked["sampled-1-2"] == list(LADDER)
-    assert asked[None] == list(COUNTED[: COUNTED.index(slow) + 1] if slow else COUNTED)
+    assert asked["sampled-1-none"] == list(COUNTED[: COUNTED.index(slow) + 1] if slow else COUNTED)
 
 
 def test_what_no_unit_bench_has_goes_through_the_other_runs(
@@ -215,15 +227,13 @@ def test_what_no_unit_bench_has_goes_through_the_other_runs(
 ) -> None:
     asked = []
 
-    def run_with(name: str | None, arguments: tuple[str, ...], folder: Path) -> RunResult:
+    def run_with(name: str | None, arguments: tuple[str, ...], *_: object) -> RunResult:
         asked.append(arguments)
         return _result(None)
 
     monkeypatch.setattr(score, "checks_with", lambda _: [])
-    monkeypatch.setattr(score, "run_with", run_with)
-    score._sound.cache_clear()
+    _answer(monkeypatch, run_with)
     assert judge("sampled-1-2", tmp_path).fate is Fate.SURVIVED
-    score._sound.cache_clear()
     assert asked[: len(LADDER) - 1] == [one for one in LADDER if one != UNITS]
 
 
@@ -233,10 +243,8 @@ def test_a_failure_before_the_first_op_has_its_blame_in_its_message(
 ) -> None:
     message = f"blame {blame}: the device stopped before the first op: assertion"
     failed = _result(None, status="fail", message=message)
-    monkeypatch.setattr(score, "run_with", lambda name, *_: failed if name else _result(None))
-    score._sound.cache_clear()
+    _answer(monkeypatch, lambda name, *_: _result(None) if is_sound(name) else failed)
     found = judge("sampled-1-2", tmp_path)
-    score._sound.cache_clear()
     assert found.fate is (Fate.CAUGHT if blame == "rtl" else Fate.MISBLAMED)
     assert found.said.startswith("the device stopped before the first op")
 

@@ -19,8 +19,8 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TypeVar
 
-from driver.errors import InfrastructureError, NpuError
-from tb.mutants.activation import mutant_set
+from driver.errors import InfrastructureError, InputError, NpuError
+from tb.mutants.activation import is_sound, mutant_set
 from tb.mutants.campaign import BrokenRun, PlantedRun, run_planted
 from tb.mutants.sampled import SAMPLED, parse_sampled, sample
 from tb.mutants.score import Fate, SampledResult, build_all, judge, summary
@@ -49,6 +49,8 @@ def main(arguments: list[str]) -> int:
         if options.sample is not None:
             names += sample(parse_sampled(f"{SAMPLED}{options.sample}-1").seed)
         sets = {name: mutant_set(name) for name in names}  # each once
+        for name in filter(is_sound, sets):
+            raise InputError("command line", "mutant", name, "one that is active")
         planted = [name for name, of in sets.items() if of == PLANTED_SET]
         sampled = [name for name, of in sets.items() if of != PLANTED_SET]
         with (

@@ -15,9 +15,23 @@ from tb.mutants.sampled import NAMES, SAMPLED, parse_sampled, sample
 from tb.mutants.table import PLANTED
 from tb.sim.spec import BUILD_ROOT, PLANTED_SET
 
+_NONE = "-none"
+
+
+def sound_of(name: str) -> str:
+    """What MUTANT= takes for a mutant's build with none active. InputError: no such mutant."""
+    return f"{mutant_set(name)}{_NONE}"
+
+
+def is_sound(name: str) -> bool:
+    """Whether it names a build with none active."""
+    return name.endswith(_NONE)
+
 
 def mutant_set(name: str) -> str:
     """The set that a mutant is of: all in one build. InputError: there is no such mutant."""
+    if name == f"{PLANTED_SET}{_NONE}":
+        return PLANTED_SET
     if name.startswith(SAMPLED):
         return parse_sampled(name).set_name
     if name not in PLANTED:
@@ -35,7 +49,7 @@ def activation(name: str | None) -> tuple[str, ...]:
     if name is None:
         return ()
     mutant_set(name)
-    return (f"+{_plusarg(name)}",)
+    return () if is_sound(name) else (f"+{_plusarg(name)}",)
 
 
 @cache
@@ -49,7 +63,9 @@ def selectable(name: str) -> Mapping[str, Site]:
 
 
 def site_of(name: str) -> Site:
-    """Where a mutant is. InputError: there is no such mutant."""
+    """Where a mutant is. InputError: there is no such mutant, or none is active."""
+    if is_sound(name):
+        raise InputError("command line", "mutant", name, "one that is somewhere in the RTL")
     return selectable(mutant_set(name))[_plusarg(name)]
 
 

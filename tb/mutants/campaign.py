@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
+from threading import Lock
 
 from driver.errors import InfrastructureError, InputError
 from driver.results import PROGRAM, RESULT_FILE, OpRow, RunResult, read_json
+from tb.mutants.activation import sound_of
+from tb.mutants.runs import UNITS
 from tb.mutants.table import PLANTED
 from tb.sim.spec import REPOSITORY
 
@@ -80,14 +85,17 @@ class BrokenRun:
 def run_planted(name: str, folder: Path, seed: int = 1) -> PlantedRun:
     """Run a mutant and what its run prints; results below `folder`.
 
-    InputError: no such mutant. InfrastructureError: a run without a verdict.
+    InputError: no such mutant. InfrastructureError: a run without a verdict, or one that the sound
+    RTL fails as well.
     """
-    result = run_with(name, PLANTED[name].run, folder / name, seed)
+    arguments = PLANTED[name].run
+    result = run_with(name, arguments, folder / name, seed)
     first = first_failed(result)
     if first is None:
         if result.status == "fail":
             raise InfrastructureError(f"{result.reproduce}: failed in no op, {result.message}")
         return PlantedRun(name, None, None, result.reproduce)
+    require_sound(name, arguments, seed)
     again = first_failed(_run(shlex.split(result.reproduce), folder / f"{name}-again"))
     return PlantedRun(name, first, again, result.reproduce)
 
@@ -95,10 +103,40 @@ def run_planted(name: str, folder: Path, seed: int = 1) -> PlantedRun:
 def run_with(
     mutant: str | None, arguments: Sequence[str], folder: Path, seed: int = 1
 ) -> RunResult:
-    """`npu-cosim run` with a mutant, or of the sound RTL. InfrastructureError: no verdict.
+    """`npu-cosim run` with a mutant, or without the build of any. InfrastructureError: no verdict.
     KeyboardInterrupt: the run was interrupted or killed, which says nothing of the mutant."""
     words = [PROGRAM, "run", *arguments, "--config", CONFIG, "--seed", str(seed)]
     return _run(words if mutant is None else [*words, "--mutant", mutant], folder)
+
+
+_ONE_AT_A_TIME = Lock()
+
+
+def require_sound(mutant: str, arguments: tuple[str, ...], seed: int = 1) -> RunResult:
+    """A run that passes of the sound RTL, in the build that the mutant is in, run once for all.
+
+    InfrastructureError where it does not pass: a run that the sound RTL fails finds every mutant.
+    """
+    with _ONE_AT_A_TIME:
+        return _sound(_sound_name(mutant, arguments), arguments, seed)
+
+
+def require_sound_now(mutant: str, arguments: tuple[str, ...]) -> RunResult:
+    """The same, run now: what stops a mutant may be the machine, a full disk for one."""
+    return _sound.__wrapped__(_sound_name(mutant, arguments), arguments, 1)
+
+
+def _sound_name(mutant: str, arguments: tuple[str, ...]) -> str | None:
+    return None if arguments == UNITS else sound_of(mutant)  # a bench builds what it has of a set
+
+
+@cache
+def _sound(name: str | None, arguments: tuple[str, ...], seed: int) -> RunResult:
+    with tempfile.TemporaryDirectory(prefix="npu-sound-") as folder:
+        result = run_with(name, arguments, Path(folder), seed)
+    if result.status != "pass":
+        raise InfrastructureError(f"{result.reproduce}: fails without a mutant, {result.message}")
+    return result
 
 
 def _run(words: list[str], folder: Path) -> RunResult:
@@ -108,7 +146,7 @@ def _run(words: list[str], folder: Path) -> RunResult:
             command, cwd=REPOSITORY, capture_output=True, text=True, timeout=_LIMIT_S, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise InfrastructureError(f"{shlex.join(command)}: no end in {_LIMIT_S:g} s") from error
+        raise NoVerdict(f"{shlex.join(command)}: no end in {_LIMIT_S:g} s") from error
     if done.returncode == _INTERRUPTED or done.returncode < 0:
         raise KeyboardInterrupt
     if done.returncode not in (0, _FAILED):

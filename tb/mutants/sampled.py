@@ -20,8 +20,8 @@ from tb.mutants.expression import Site
 SAMPLED: Final = "sampled-"
 PER_SEED: Final = 30
 """Mutants of one seed, and of one build."""
-NAMES: Final = f"{SAMPLED}SEED-NUMBER with a number of 1 to {PER_SEED}"
-_NAME: Final = re.compile(rf"({SAMPLED}(0|[1-9]\d{{0,8}}))-([1-9]\d?)")
+NAMES: Final = f"{SAMPLED}SEED-NUMBER with a number of 1 to {PER_SEED}, or none"
+_NAME: Final = re.compile(rf"({SAMPLED}(0|[1-9]\d{{0,8}}))-([1-9]\d?|none)")
 
 
 @dataclass(frozen=True)
@@ -31,14 +31,16 @@ class SampledName:
     set_name: str
     seed: int
     number: int
+    """0: none of them."""
 
 
 def parse_sampled(name: str) -> SampledName:
     """InputError for what is no such name."""
     match = _NAME.fullmatch(name)
-    if match is None or int(match[3]) > PER_SEED:
+    number = 0 if match is None or match[3] == "none" else int(match[3])
+    if match is None or number > PER_SEED:
         raise InputError("command line", "mutant", name, NAMES)
-    return SampledName(match[1], int(match[2]), int(match[3]))
+    return SampledName(match[1], int(match[2]), number)
 
 
 @cache

@@ -8,19 +8,23 @@ hole of the tests, or changes nothing that anybody could see: a person decides w
 from __future__ import annotations
 
 import math
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
 from pathlib import Path
 
 from driver.config import CONFIG_FILE, load_config
-from driver.errors import InfrastructureError
 from driver.results import RunResult
 from tb.mutants.activation import site_of, with_mutant
-from tb.mutants.campaign import CONFIG, NoVerdict, first_failed, run_with
+from tb.mutants.campaign import (
+    CONFIG,
+    NoVerdict,
+    first_failed,
+    require_sound,
+    require_sound_now,
+    run_with,
+)
 from tb.mutants.expression import Site
 from tb.mutants.runs import COUNTED, LADDER, UNITS
 from tb.mutants.sampled import line_of
@@ -92,18 +96,17 @@ def judge(name: str, folder: Path) -> SampledResult:
             continue
         result = _run_twice(name, arguments, folder / str(step))
         if isinstance(result, NoVerdict):
-            # Only if it is the mutant's doing: a full disk stops the sound RTL as well.
-            _require_pass(run_with(None, arguments, folder / f"{step}-sound"))
+            require_sound_now(name, arguments)
             said = str(result).rpartition(", ")[2]
             return SampledResult(name, site, Fate.STOPPED, arguments, said)
         if result.status == "fail":
-            _require_pass(_sound(arguments))
+            require_sound(name, arguments)
             blame, said = _failure(result)
             fate = Fate.CAUGHT if blame == "rtl" else Fate.MISBLAMED
             return SampledResult(name, site, fate, arguments, said)
         cycles[arguments] = _cycles(result)
     for arguments in COUNTED:
-        if cycles[arguments] != _cycles(_require_pass(_sound(arguments))):
+        if cycles[arguments] != _cycles(require_sound(name, arguments)):
             return SampledResult(name, site, Fate.CYCLES, arguments)
     return SampledResult(name, site, Fate.SURVIVED)
 
@@ -118,13 +121,6 @@ def _run_twice(name: str, arguments: tuple[str, ...], folder: Path) -> RunResult
     return found
 
 
-def _require_pass(sound: RunResult) -> RunResult:
-    """The same, of the sound RTL: a run that it fails finds every mutant."""
-    if sound.status != "pass":
-        raise InfrastructureError(f"{sound.reproduce}: fails without a mutant, {sound.message}")
-    return sound
-
-
 def _failure(result: RunResult) -> tuple[str, str]:
     """Blame and what was said, of a run that failed."""
     row = first_failed(result)
@@ -136,12 +132,6 @@ def _failure(result: RunResult) -> tuple[str, str]:
 
 def _cycles(result: RunResult) -> list[int | None]:
     return [row.cycles for row in result.ops]
-
-
-@cache
-def _sound(arguments: tuple[str, ...]) -> RunResult:
-    with tempfile.TemporaryDirectory(prefix="npu-sound-") as folder:
-        return run_with(None, arguments, Path(folder))
 
 
 def share_between(found: int, of: int) -> tuple[float, float]:
