@@ -243,10 +243,13 @@ def _stopped(spec: RunSpec, what: str, seconds: float) -> _Judged:
     return result, EXIT_CODES["error"]
 
 
+_IDENTITY = ("test", "config", "seed", "backend", "array", "simulator", "mutant")
+"""What a spec and the result of its run have in common."""
+
+
 def _is_of(spec: RunSpec, result: RunResult) -> bool:
     """Whether a result is that of the run, as far as it says."""
-    asked = (spec.test, spec.config, spec.seed, spec.backend)
-    return (result.test, result.config, result.seed, result.backend) == asked
+    return all(getattr(result, name) == getattr(spec, name) for name in _IDENTITY)
 
 
 def _no_result(spec: RunSpec, ended: Ended, seconds: float) -> _Judged:

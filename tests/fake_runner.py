@@ -61,6 +61,8 @@ TESTS = (
     "refusing",
     "evident",
 )
+OF_ANOTHER_RUN = {"other": {"seed": 99}, "planted": {"mutant": "hazard-write"}}
+"""What the result of a run says that is not so."""
 INFOS = [
     {
         "name": name,
@@ -70,7 +72,7 @@ INFOS = [
         "workloads": [],
         "takes_modes": name != "short",
     }
-    for name in (*TESTS, "stale", "other", "broken", "replay")
+    for name in (*TESTS, "stale", *OF_ANOTHER_RUN, "broken", "replay")
 ]
 PECULIAR = {
     **INFOS[0],
@@ -147,8 +149,7 @@ def main(spec: dict[str, object]) -> int:
     if test == "broken":
         sys.stderr.write("error: no usable Verilator\n")
         return 3
-    if test == "other":
-        result["seed"] = 99
+    result |= OF_ANOTHER_RUN.get(test, {})
     (out / "result.json").write_text(json.dumps(result))
     return status
 

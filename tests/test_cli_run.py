@@ -91,6 +91,7 @@ def test_a_failing_run_exits_1_and_junit_has_one_case_per_op(tmp_path: Path) -> 
         ("lying", "the run ended with status 1, but its result says pass"),
         ("short", "the run planned 2 ops, but its result has 1"),
         ("other", "the run left the result of another run"),
+        ("planted", "the run left the result of another run"),
         ("broken", "no usable Verilator"),
     ],
 )

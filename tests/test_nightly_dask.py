@@ -304,8 +304,16 @@ def test_a_batch_system_that_is_not_there_is_one_typed_error(
 ) -> None:
     cluster = {"memory": "lots", "tls": tls}
     config = write_config(tmp_path / "c.yaml", {"quick": 1}, cluster=cluster)
-    with pytest.raises(InfrastructureError, match="slurm: "):
-        go(config, tmp_path / "s", scheduler="slurm")
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    modules = [name for name in sys.modules if name.startswith("dask_jobqueue")]
+    loaded = {name: sys.modules.pop(name) for name in modules}
+    try:
+        with pytest.raises(InfrastructureError, match="slurm: "):
+            go(config, tmp_path / "s", scheduler="slurm")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler  # not the package's
+    finally:
+        signal.signal(signal.SIGINT, before)
+        sys.modules.update(loaded)
 
 
 def test_the_settings_of_a_fake_bench_ask_no_sources_of_workers(tmp_path: Path) -> None:

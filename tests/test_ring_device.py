@@ -138,6 +138,8 @@ def test_a_record_of_another_command_is_noticed(host: Host) -> None:
     assert [record.seq for record in read(0, 2)] == [0, 1]
     with pytest.raises(InfrastructureError, match="completion record of command 8"):
         read(8, 1)
+    with pytest.raises(InfrastructureError, match="records from 8 on: 4008636142 is not a valid"):
+        completions.records(8, b"\xee" * 64)
 
 
 @pytest.mark.parametrize("entries", [0, -4, 1, 3, 1 << 17])

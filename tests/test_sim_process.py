@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import subprocess
@@ -165,6 +166,21 @@ def test_binary_that_does_not_start(tmp_path: Path) -> None:
     with pytest.raises(SimulatorDied, match=r"exit status 3.*not a memory file"):
         simulator.Simulator(standin("fast"), descriptor, log)
     os.close(descriptor)
+
+
+def test_a_start_that_is_interrupted_leaves_no_process(tmp_path: Path) -> None:
+    descriptor, script, pid = os.memfd_create("empty"), tmp_path / "silent", tmp_path / "pid"
+    script.write_text(f"#!/bin/sh\necho $$ > {pid}\nexec sleep 60\n")
+    script.chmod(0o755)
+    former = signal.signal(signal.SIGINT, signal.default_int_handler)  # a package has its own
+    threading.Timer(0.5, _thread.interrupt_main).start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            simulator.Simulator(script, descriptor, tmp_path / "sim.log")
+    finally:
+        signal.signal(signal.SIGINT, former)
+    os.close(descriptor)
+    assert wait_gone(int(pid.read_text()))
 
 
 def test_requests_that_the_server_refuses_say_why() -> None:

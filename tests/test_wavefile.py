@@ -93,6 +93,20 @@ def test_a_panic_of_the_library_is_an_error_and_nothing_else_is_swallowed(
         WaveFile(EXAMPLE)
 
 
+def test_a_panic_in_a_signal_that_is_read_late_is_an_error() -> None:
+    class Broken:
+        bitwidth = 1
+
+        @property
+        def tv(self) -> None:
+            raise type("PanicException", (BaseException,), {})("unwrap")
+
+    broken = WaveFile(EXAMPLE)
+    broken._vars["tb_top.broken"] = Broken()
+    with pytest.raises(InputError, match=r"unwrap, expected waves in VCD or FST"):
+        broken.trace("tb_top.broken")
+
+
 def test_every_signal_of_the_strip_is_one_of_the_saved_views() -> None:
     known = {signal.path for signals in GROUPS.values() for signal in signals}
     assert {shown.path for shown in SIGNALS} <= known

@@ -113,12 +113,15 @@ class Simulator:
 
     def _accept(self, listener: socket.socket) -> socket.socket:
         listener.settimeout(0.1)
-        for _ in range(int(ANSWER_S / 0.1)):
-            try:
-                return listener.accept()[0]
-            except TimeoutError:
+        try:
+            for _ in range(int(ANSWER_S / 0.1)):
+                with contextlib.suppress(TimeoutError):
+                    return listener.accept()[0]
                 if self._process.poll() is not None:
                     break
+        except BaseException:  # Ctrl-C: no other place would end the process
+            self._kill(0.0)
+            raise
         raise self._died("did not connect")
 
     @property

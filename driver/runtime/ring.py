@@ -160,12 +160,13 @@ class CompletionRing:
     def records(first_seq: int, data: bytes) -> list[CompletionRecord]:
         """The records in `data`, of commands first_seq, first_seq + 1, … (modulo 2³²).
 
-        InfrastructureError when a slot holds another command's record.
+        InfrastructureError when a slot holds another command's record, or none.
         """
-        records = [
-            CompletionRecord.unpack(data[at : at + COMPLETION_BYTES])
-            for at in range(0, len(data), COMPLETION_BYTES)
-        ]
+        slots = [data[at : at + COMPLETION_BYTES] for at in range(0, len(data), COMPLETION_BYTES)]
+        try:
+            records = [CompletionRecord.unpack(slot) for slot in slots]
+        except ValueError as error:
+            raise InfrastructureError(f"completion records from {first_seq} on: {error}") from error
         for index, record in enumerate(records):
             seq = (first_seq + index) & _WORD_MASK
             if record.seq != seq:

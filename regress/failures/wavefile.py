@@ -7,6 +7,8 @@ it is the value just before. Knows no signal by name.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,8 +44,12 @@ class WaveFile:
 
     def __init__(self, path: Path) -> None:
         """InputError when it is no file of waves, or one of no time."""
-        self._file = _opened(path)
-        self._vars = {var.full_name: var for var in self._file.all_vars()}
+        if not path.is_file():
+            raise InputError(path, "file", "missing", _EXPECTED)
+        self._path = path
+        with _named(path):
+            self._file = pywellen.Waveform(str(path))
+            self._vars = {var.full_name: var for var in self._file.all_vars()}
         scale = self._file.timescale
         exponent = _EXPONENT_PS if scale is None else scale.unit.to_exponent()
         factor = 1 if scale is None else scale.factor
@@ -61,17 +67,18 @@ class WaveFile:
         var = self._vars.get(path)
         if var is None:
             return None
-        changes = var.tv
+        with _named(self._path):
+            changes = var.tv
         times = np.array([round(time * self._unit_ps) for time, _ in changes], np.int64)
         values = tuple(value if isinstance(value, int) else 0 for _, value in changes)
         return SignalTrace(path, var.bitwidth or 1, times, values)
 
 
-def _opened(path: Path) -> pywellen.Waveform:
-    if not path.is_file():
-        raise InputError(path, "file", "missing", _EXPECTED)
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """InputError with the file for what its reader says: signals are read only when asked for."""
     try:
-        return pywellen.Waveform(str(path))
+        yield
     except (RuntimeError, OSError, ValueError) as error:
         raise InputError(path, "file", error, _EXPECTED) from error
     except BaseException as error:
