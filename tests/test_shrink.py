@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,10 +17,11 @@ import torch
 from night_host import RUNNER, row
 from wrong_runner import LEAST_K
 
+from driver.capture import Capsule, load_capsule
 from driver.capture.single import Call, recall, single_call
 from driver.errors import InfrastructureError, InputError
-from driver.results import OpRow
-from regress.failures.shrink import shrink_job
+from driver.results import OpRow, RunResult
+from regress.failures.shrink import search, shrink_job
 from regress.failures.shrink.axes import axes
 from regress.failures.shrink.candidates import OpCandidate, plainer, shorter
 from regress.failures.shrink.search import all_rows, rows_of
@@ -207,3 +209,36 @@ def test_a_candidate_that_ends_its_run_is_left_out_and_the_others_are_tried() ->
     found = rows_of([1, 2, 3, 4], run)
     assert [None if one is None else one.index for one in found] == [1, 2, None, 4]
     assert runs == [[1, 2, 3, 4], [1, 2], [3, 4], [3], [4]]
+
+
+def test_what_fails_only_among_others_gives_way_to_the_last_that_fails_alone(
+    tmp_path: Path,
+) -> None:
+    def terms(capsule: Capsule) -> int:
+        (ref, _) = (ref for name, ref in capsule.ops[0].refs() if name.startswith("inputs"))
+        return int(capsule.array(ref).shape[1])
+
+    class Bench:
+        recorded = single_call(
+            "mm", [Call("aten.mm.default", (torch.ones(2, 3), torch.ones(3, 2)))]
+        )
+
+        def _run(self, capsule: Capsule) -> RunResult:
+            status = "fail" if terms(capsule) >= least else "pass"
+            ops = (wrong.model_copy(update={"status": status}),)
+            return RunResult.model_construct(status=status, ops=ops)
+
+    wrong, notes = row(0), list[str]()
+    steps = [
+        (operands(np.ones((2, k), np.float32), np.ones((k, 2), np.float32)), wrong)
+        for k in (3, 2, 1)
+    ]
+    least = 2
+    bench: Any = Bench()
+    found = search._last_alone(bench, steps, tmp_path / "capsule", notes.append)
+    assert found[0] is steps[1][0]
+    assert terms(load_capsule(tmp_path / "capsule")) == 2
+    assert len(notes) == 1 and "2×1" in notes[0] and "passes alone" in notes[0]
+    least = 9
+    with pytest.raises(InfrastructureError, match="failed once, and passes now"):
+        search._last_alone(bench, steps, tmp_path / "capsule", notes.append)

@@ -154,8 +154,9 @@ def shrink_job(
     if not found:
         expected = "an op that fails alone: this one needs stalls, or the ops before it"
         raise InputError(job.item.label, f"op {row.index}", "passes alone", expected)
-    smallest, failing = _search(bench, *found[0], most_rounds, note)
-    capsule = _alone(bench, (smallest, failing), folder / CAPSULE)
+    steps = _search(bench, found[0], most_rounds, note)
+    smallest, failing = _last_alone(bench, steps, folder / CAPSULE, note)
+    capsule = folder / CAPSULE
     test = write_test(folder, load_capsule(capsule), spec, failing, job.attempt.id)
     return ShrinkResult(str(start), str(smallest), bench.trials, bench.rounds, test, capsule)
 
@@ -180,21 +181,22 @@ def _operands(capsule: Capsule) -> OpCandidate:
     )
 
 
-def _search(
-    bench: _CandidateRunner, start: OpCandidate, row: OpRow, most: int, note: Callable[[str], None]
-) -> tuple[OpCandidate, OpRow]:
-    """Shapes until nothing shorter fails, then numbers; again when those became plainer."""
-    best, before = (start, row), None
-    note(str(start))
-    while best is not before:
-        best = _exhausted(bench, best, shorter, most, note)
-        before = best
-        best = _exhausted(bench, best, lambda operands, _: plainer(operands), most, note)
-    return best
-
-
 _Found = tuple[OpCandidate, OpRow]
 _Proposals = Callable[[OpCandidate, tuple[int, ...]], Iterator[OpCandidate]]
+
+
+def _search(
+    bench: _CandidateRunner, start: _Found, most: int, note: Callable[[str], None]
+) -> list[_Found]:
+    """Each smaller one that failed, from the start on: shapes until nothing shorter fails, then
+    numbers; again when those became plainer."""
+    note(str(start[0]))
+    steps, before = [start], 0
+    while len(steps) != before:
+        steps += _exhausted(bench, steps[-1], shorter, most, note)
+        before = len(steps)
+        steps += _exhausted(bench, steps[-1], lambda operands, _: plainer(operands), most, note)
+    return steps
 
 
 def _exhausted(
@@ -203,16 +205,16 @@ def _exhausted(
     propose: _Proposals,
     most: int,
     note: Callable[[str], None],
-) -> _Found:
+) -> Iterator[_Found]:
     """The smallest failing proposal, and of that one, until there is none."""
     while bench.rounds < most:
         element = () if best[1].failure is None else best[1].failure.element
         found = _smallest(bench, best, propose(best[0], element))
         if found is None:
-            return best
+            return
         best = found
         note(str(best[0]))
-    return best
+        yield best
 
 
 def _smallest(
@@ -229,13 +231,17 @@ def _smallest(
     return None
 
 
-def _alone(bench: _CandidateRunner, found: _Found, folder: Path) -> Path:
-    """The capsule of the one op, after it has failed once more by itself, in the same way."""
-    operands, best = found
+def _last_alone(
+    bench: _CandidateRunner, steps: Sequence[_Found], target: Path, note: Callable[[str], None]
+) -> _Found:
+    """The smallest that fails once more by itself, in the same way, as a capsule at `target`. What
+    failed only behind other candidates is passed over; InfrastructureError when all do."""
     from driver.capture.single import recall, single_call  # noqa: PLC0415 (torch takes seconds)
 
-    capsule = single_call("shrunk", [recall(bench.recorded, 0, operands.arrays)])
-    if not any(_fails_like(row, best) for row in bench._run(capsule).ops):
-        raise InfrastructureError(f"{operands} failed among others, and passes alone")
-    save_capsule(capsule, folder)
-    return folder
+    for operands, best in reversed(steps):
+        capsule = single_call("shrunk", [recall(bench.recorded, 0, operands.arrays)])
+        if any(_fails_like(row, best) for row in bench._run(capsule).ops):
+            save_capsule(capsule, target)
+            return operands, best
+        note(f"{operands}: failed among others, and passes alone")
+    raise InfrastructureError(f"{steps[0][0]} failed once, and passes now")
