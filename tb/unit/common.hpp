@@ -51,3 +51,17 @@ struct Random {
     return between(1, bound < limit ? bound : limit);
   }
 };
+
+// In what percentage of cycles each of N channels stalls.
+template <size_t N>
+struct Stalls {
+  std::array<unsigned, N> percent{};
+  void all(unsigned same) { percent.fill(same); }
+  // All alike, or each for itself: one that is slow beside others that are fast.
+  template <size_t M>
+  void shuffle(Random& random, const unsigned (&choices)[M]) {
+    const unsigned same = choices[random.below(M)];
+    const bool apart = random.chance(50);
+    for (unsigned& one : percent) one = apart ? choices[random.below(M)] : same;
+  }
+};

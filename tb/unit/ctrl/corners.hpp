@@ -153,7 +153,10 @@ class Corners {
   static constexpr uint64_t kNoLine = 0;
   static constexpr Packet kUnknown{77, 0, 0, 0, 0, {}};
 
-  explicit Corners(uint64_t seed) : d_(seed), session_(d_) { d_.stall_percent = d_.latency = 0; }
+  explicit Corners(uint64_t seed) : d_(seed), session_(d_) {
+    d_.stalls.all(0);
+    d_.latency = 0;
+  }
 
   static Packet product() {
     return {uint32_t(Opcode::kMatmul), 0, kData, kData, kData + 0x1000, {2, 2, 2, 1}};

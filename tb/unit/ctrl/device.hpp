@@ -32,6 +32,9 @@ inline uint32_t info_of(const npu::Program* program) {
          uint32_t(program->reduce);
 }
 
+enum Stalling { kReadRequest, kReadData, kWriteRequest, kWriteData, kEngine, kStalling };
+constexpr unsigned kStallPercents[] = {0, 25, 50, 75};
+
 class Device {
  public:
   explicit Device(uint64_t seed) : random(seed), host_(seed ^ 0x5A5A) {
@@ -45,7 +48,8 @@ class Device {
   Random random;
   Memory memory;
   uint64_t cycle = 0;
-  unsigned stall_percent = 20, latency = 30, fixed_latency = 0;
+  Stalls<kStalling> stalls{{20, 20, 20, 20, 20}};
+  unsigned latency = 30, fixed_latency = 0;
   std::vector<Dispatch> dispatched;
   size_t failing_dispatch = SIZE_MAX;  // the engine answers this one with engine_error
   size_t failing_too = SIZE_MAX;       // and this one
@@ -190,12 +194,12 @@ class Device {
   };
   uint64_t hesitation() { return host_is_prompt || host_.chance(90) ? 0 : host_.between(1, 6); }
 
-  bool stall() { return random.chance(stall_percent); }
+  bool stall(Stalling channel) { return random.chance(stalls.percent[channel]); }
   uint64_t due() { return cycle + 1 + fixed_latency + (latency ? random.below(latency) : 0); }
 
   void drive_reads() {
-    top.rd_req_ready_i = !stall();
-    top.rd_rsp_valid_i = !reads_.empty() && reads_.front().due <= cycle && !stall();
+    top.rd_req_ready_i = !stall(kReadRequest);
+    top.rd_rsp_valid_i = !reads_.empty() && reads_.front().due <= cycle && !stall(kReadData);
     if (!top.rd_rsp_valid_i) return;
     const uint64_t addr = reads_.front().addr + reads_.front().beat * kBusBytes;
     // One beat of a bad line fails, not always the same one.
@@ -220,8 +224,8 @@ class Device {
   }
 
   void drive_writes() {
-    top.wr_req_ready_i = !stall();
-    top.wr_data_ready_i = !stall();
+    top.wr_req_ready_i = !stall(kWriteRequest);
+    top.wr_data_ready_i = !stall(kWriteData);
     top.wr_rsp_valid_i = write_due_ != 0 && write_due_ <= cycle;
     top.wr_rsp_err_i = write_error_;
   }
@@ -277,7 +281,7 @@ class Device {
       Pins engine = pins(i);
       Run& run = runs_[i];
       const bool running = run.due != 0;
-      engine.ready = !running && !stall();
+      engine.ready = !running && !stall(kEngine);
       engine.done = running && run.due <= cycle;
       const bool fails = run.number == failing_dispatch || run.number == failing_too;
       engine.err = fails ? engine_error : 0;

@@ -99,7 +99,8 @@ class Failures : QueuePair {
  private:
   void parked_sync_fails(unsigned queue) {
     begin();
-    d_.engine_latency = d_.stall_percent = d_.latency = 0;
+    d_.stalls.all(0);
+    d_.engine_latency = d_.latency = 0;
     const uint64_t word = dst(queue, 0x700);
     packets_[queue] = {{uint32_t(Opcode::kCopy), 0, kData, 0, dst(queue, 0x40), {8, 0}},
                        {uint32_t(Opcode::kSync), 0, 0, 0, word, {7}}};

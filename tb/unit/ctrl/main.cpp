@@ -207,7 +207,7 @@ uint64_t random_batches(uint64_t seed, uint64_t batches) {
   std::array<uint64_t, 13> errors{};
   uint64_t commands = 0;
   for (uint64_t i = 0; i < batches; ++i) {
-    device.stall_percent = unsigned(device.random.below(4) * 25);
+    device.stalls.shuffle(device.random, kStallPercents);
     device.latency = unsigned(device.random.below(3) * 40);
     const Outcome outcome = session.random_batch();
     commands += outcome.commands;
@@ -238,7 +238,7 @@ uint64_t order_of_checks(uint64_t seed, uint64_t packets) {
 uint64_t overhead(const char* name, const Packet& packet) {
   Device device(1);
   Session session(device);
-  device.stall_percent = 0;
+  device.stalls.all(0);
   device.latency = 0;
   device.fixed_latency = 100;
   device.memory.put(kDescriptors, Descriptor{kData, 0, 2, {4, 4}, {4, 1}, 0});

@@ -8,7 +8,7 @@
 class Overlap {
  public:
   explicit Overlap(uint64_t seed) : d_(seed), session_(d_) {
-    d_.stall_percent = 0;
+    d_.stalls.all(0);
     d_.latency = 0;
     d_.engine_latency = kLong;
     d_.on_read = [this](uint64_t line) {

@@ -9,7 +9,8 @@
 class SameCycle : QueuePair {
  public:
   explicit SameCycle(uint64_t seed) : QueuePair(seed) {
-    d_.stall_percent = d_.latency = 0;
+    d_.stalls.all(0);
+    d_.latency = 0;
     d_.host_is_prompt = true;
     d_.engine_latency = kRuns;
   }

@@ -11,7 +11,7 @@ class Streams : QueuePair {
   // Random commands of both queues; nothing fails. Returns how many it compared.
   uint64_t random_round() {
     begin();
-    d_.stall_percent = unsigned(d_.random.below(4) * 25);
+    d_.stalls.shuffle(d_.random, kStallPercents);
     d_.latency = unsigned(d_.random.below(3) * 40);
     d_.engine_latency = d_.random.chance(50) ? d_.random.below(400) : 0;
     const std::array<unsigned, 2> count{unsigned(d_.random.between(1, kMost)),
@@ -33,7 +33,7 @@ class Streams : QueuePair {
   // Both queues want one engine all the time, or the checks: they take turns.
   void turns(bool engine) {
     begin();
-    d_.stall_percent = 0;
+    d_.stalls.all(0);
     d_.latency = 0;
     d_.fixed_latency = engine ? 0 : 30;
     d_.engine_latency = engine ? 60 : 0;
@@ -62,7 +62,8 @@ class Streams : QueuePair {
   // Records are slow, nothing else: the queues complete in turns.
   void completions_turn() {
     begin();
-    d_.stall_percent = d_.latency = 0;
+    d_.stalls.all(0);
+    d_.latency = 0;
     d_.fixed_latency = 60;
     d_.engine_latency = 0;
     for (auto& packets : packets_) packets.assign(kMost, Packet{});
@@ -106,7 +107,8 @@ class Streams : QueuePair {
   void last_blocker_counts() {
     for (unsigned q = 0; q < 2; ++q) {
       begin();
-      d_.stall_percent = d_.latency = 0;
+      d_.stalls.all(0);
+      d_.latency = 0;
       d_.engine_latency = 200;
       packets_[q] = {{uint32_t(Opcode::kCopy), 0, kData, 0, dst(q, 0x40), {8, 0}},
                      {uint32_t(Opcode::kMatmul),
@@ -177,7 +179,7 @@ class Streams : QueuePair {
   void passes(unsigned slow, unsigned way) {
     begin();
     d_.engine_latency = 0;
-    d_.stall_percent = 0;
+    d_.stalls.all(0);
     d_.latency = 0;
     const Packet copy{uint32_t(Opcode::kCopy), 0, kData, 0, dst(slow, 0x40), {8, 0}};
     const Packet product{uint32_t(Opcode::kMatmul), 0,           dst(slow, 0x40), kData + 0x400,

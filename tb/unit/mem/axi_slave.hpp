@@ -8,8 +8,10 @@
 
 #include "world.hpp"
 
+enum AxiChannel { kAr, kAw, kW, kR, kB, kAxiChannels };
+
 struct SlaveShape {
-  unsigned stall_percent = 0;  // ready low, valid late
+  Stalls<kAxiChannels> stalls;  // ready low, valid late
   unsigned latency_min = 100, latency_max = 100;
   bool reorder = false;
   bool single_port = false;  // serves one burst at a time, and takes data behind its address only
@@ -45,10 +47,10 @@ class AxiSlave : public Model {
 
   void drive(Vbench& top) override {
     const bool free = !shape.single_port || idle(), write_turn = shape.single_port && now_ % 2;
-    top.m_arready = free && !stall() && !write_turn;
-    top.m_awready = free && !stall() && (!shape.single_port || write_turn);
-    top.m_wready = !stall() && (!shape.single_port || !addresses_.empty());
-    if (!r_held_) r_held_ = !stall() && choose(reads_, r_choice_);
+    top.m_arready = free && !stall(kAr) && !write_turn;
+    top.m_awready = free && !stall(kAw) && (!shape.single_port || write_turn);
+    top.m_wready = !stall(kW) && (!shape.single_port || !addresses_.empty());
+    if (!r_held_) r_held_ = !stall(kR) && choose(reads_, r_choice_);
     top.m_rvalid = r_held_;
     if (r_held_) {
       const auto& read = reads_[r_choice_];
@@ -58,7 +60,7 @@ class AxiSlave : public Model {
       top.m_rresp = memory_.response_at(addr);
       top.m_rlast = read.beat == read.burst.len;
     }
-    if (!b_held_) b_held_ = !stall() && choose(acks_, b_choice_);
+    if (!b_held_) b_held_ = !stall(kB) && choose(acks_, b_choice_);
     top.m_bvalid = b_held_;
     if (b_held_) {
       top.m_bid = acks_[b_choice_].burst.id;
@@ -148,7 +150,10 @@ class AxiSlave : public Model {
     }
   };
 
-  bool stall() { return shape.stall_percent != 0 && random_.chance(shape.stall_percent); }
+  bool stall(AxiChannel channel) {
+    const unsigned percent = shape.stalls.percent[channel];
+    return percent != 0 && random_.chance(percent);
+  }
   uint64_t due() { return now_ + random_.between(shape.latency_min, shape.latency_max); }
 
   // The oldest entry of a random id whose time has come; entries of one id keep their order.

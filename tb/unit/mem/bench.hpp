@@ -134,15 +134,16 @@ class BenchOf {
             (unsigned long long)(10 * kPatience));
   }
 
-  void stalls(unsigned percent) {
-    slave.shape.stall_percent = reader0.stall_percent = reader1.stall_percent = percent;
-    writer.stall_percent = host.stall_percent = percent;
-  }
-
   // Random stalls, latencies and order of answers.
   void shuffle_conditions() {
     static constexpr unsigned kStalls[] = {0, 5, 30, 70};
-    stalls(kStalls[random.below(4)]);
+    slave.shape.stalls.shuffle(random, kStalls);
+    Stalls<4> clients;
+    clients.shuffle(random, kStalls);
+    reader0.stall_percent = clients.percent[0];
+    reader1.stall_percent = clients.percent[1];
+    writer.stall_percent = clients.percent[2];
+    host.stall_percent = clients.percent[3];
     slave.shape.latency_min = unsigned(random.below(20));
     slave.shape.latency_max =
         slave.shape.latency_min + unsigned(random.below(2) * random.below(600));

@@ -236,14 +236,14 @@ void time_line(Bench& bench, const char* figure, uint32_t line, DType dtype, con
 void time_one(const char* figure, const char* program, DType dtype, const Dims& size,
               uint64_t src_offset = 0, uint64_t src_step = 1) {
   Bench bench(1);
-  bench.slave.shape = {0, kLatency, kLatency, false};
+  bench.slave.shape = {.stalls = {}, .latency_min = kLatency, .latency_max = kLatency};
   time_line(bench, figure, program_named(program), dtype, size, src_offset, src_step);
 }
 
 // Three results of four sources, each of one instruction: what memory allows.
 void time_several(const char* figure, DType dtype) {
   Bench bench(1);
-  bench.slave.shape = {0, kLatency, kLatency, false};
+  bench.slave.shape = {.stalls = {}, .latency_min = kLatency, .latency_max = kLatency};
   CommandMaker maker(bench.memory, bench.random, bench.engine.directory);
   const Words image{
       0x5056'0000'0304'0003, 0x12'1110'10'01, 0x13'1110'11'01, 0x13'1211'12'01, 0, 0, 0, 0};
