@@ -50,6 +50,7 @@ FAILED_ROW = {
     "failure": FAILURE,
 }
 TESTS = (
+    "elsewhere",
     "passing",
     "failing",
     "dying",
@@ -95,6 +96,11 @@ def wait_for_interrupt() -> NoReturn:
         time.sleep(0.01)
 
 
+def _line(spec: dict[str, object]) -> str:
+    line = f"npu-cosim run {spec['test']} --config default --seed {spec['seed']}"
+    return f"{line} --config-file {spec['config_file']}" if spec["test"] == "elsewhere" else line
+
+
 def main(spec: dict[str, object]) -> int:
     """Behave as the test's name says."""
     test, out = str(spec["test"]), Path(str(spec["out"]))
@@ -104,7 +110,7 @@ def main(spec: dict[str, object]) -> int:
         **{name: spec[name] for name in ("test", "config", "seed", "backend")},
         "cycles": 200,
         "wall_seconds": 0.5,
-        "reproduce": f"npu-cosim run {test} --config default --seed {spec['seed']}",
+        "reproduce": _line(spec),
         "message": None,
         "ops": [ROW],
         "ledger": [{"op": "aten.relu.default", "where": "cpu", "count": 2, "reason": "no such op"}],

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import queue
+import shlex
 import time
 import uuid
 from collections import Counter
@@ -22,7 +23,7 @@ from distributed import Event, get_worker
 from distributed.scheduler import KilledWorker
 
 from driver.errors import InfrastructureError
-from driver.results import SPEC_FILE, write_json
+from driver.results import RESULT_FILE, SPEC_FILE, RunResult, RunSpec, read_json, write_json
 from regress.folder import stays_inside
 from regress.nightly import remote
 from regress.nightly.dask_workers import CONNECT_S, DaskWorkers
@@ -38,6 +39,7 @@ from regress.nightly.remote import (
     WorkerContext,
 )
 from regress.results.model import Attempt, JobStatus
+from regress.run_report.junit import JUNIT_FILE, write_junit
 
 _event: Any = Event  # untyped in dask
 
@@ -207,9 +209,26 @@ class DaskPool:
             path = job.folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        if SPEC_FILE in files:  # the worker's own names paths that were only there
-            write_json(job.folder / SPEC_FILE, job.spec)
+        if SPEC_FILE in files:
+            self._name_own_paths(job, RESULT_FILE in files)
         return collected(reply.attempt, job.folder, self._root)
+
+    @staticmethod
+    def _name_own_paths(job: JobSpec, has_result: bool) -> None:
+        """The worker's spec and the line that repeats its run name paths that were only there."""
+        there = read_json(job.folder / SPEC_FILE, RunSpec)
+        write_json(job.folder / SPEC_FILE, job.spec)
+        if not has_result:
+            return
+        result = read_json(job.folder / RESULT_FILE, RunResult)
+        line = result.reproduce
+        paths = {there.config_file: job.spec.config_file}
+        paths |= {path: job.spec.capsules[name] for name, path in there.capsules.items()}
+        for its, own in paths.items():
+            line = line.replace(shlex.quote(str(its)), shlex.quote(str(own)))
+        result = result.model_copy(update={"reproduce": line})
+        write_json(job.folder / RESULT_FILE, result)
+        write_junit(result, job.folder / JUNIT_FILE)
 
     def _lost(self, job: JobSpec, why: str) -> Attempt | None:
         self._losses[job.item.id] += 1

@@ -21,6 +21,7 @@ from typing import Annotated
 
 from pydantic import Field, TypeAdapter
 
+from driver.config import CONFIG_FILE
 from driver.errors import InputError
 from driver.results import RunSpec
 from regress.nightly.job import JobSpec, run_job
@@ -103,15 +104,23 @@ def _to_json(reply: JobReply) -> str:
 
 
 def _job(order: JobRequest, folder: Path, cache: Path) -> JobSpec:
-    config = folder / _CONFIG_FILE
-    config.write_text(order.config_text, encoding="utf-8")
     own = {
         "out": folder / "job",
-        "config_file": config,
+        "config_file": _config_file(order.config_text, folder),
         "capsules": {name: cache / key for name, key in order.capsules.items()},
     }
     spec = order.spec.model_copy(update=own)
     return JobSpec(order.plan_id, order.item, order.number, spec, order.inputs_hash, order.runner)
+
+
+def _config_file(text: str, folder: Path) -> Path:
+    """This checkout's own configurations where they are the same: a program on the device takes no
+    others."""
+    if CONFIG_FILE.is_file() and CONFIG_FILE.read_text(encoding="utf-8") == text:
+        return CONFIG_FILE
+    file = folder / _CONFIG_FILE
+    file.write_text(text, encoding="utf-8")
+    return file
 
 
 def _files(folder: Path) -> dict[str, bytes]:
