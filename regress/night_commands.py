@@ -6,6 +6,7 @@ Every function returns the exit status: 0 good, 1 a verdict failed; errors are r
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -119,8 +120,8 @@ def waves(
         )
     for name, cycle in found.markers.items():
         note(f"{name:18} cycle {cycle:,}")
-    note(f"gtkwave {found.waves} {found.gtkwave_view}")
-    note(f"surfer -c {found.surfer_commands} {found.waves}")
+    note(shlex.join(["gtkwave", str(found.waves), str(found.gtkwave_view)]))
+    note(shlex.join(["surfer", "-c", str(found.surfer_commands), str(found.waves)]))
     note(f"strip   {strip}")
     note(f"page    {_page_of(pages, job.page(found.row))}")
     if found.outcome.exit_code == 0:
@@ -249,13 +250,16 @@ def _opened(location: StoreOptions) -> Store:
         expected = f"a folder of results, as `{PROGRAM} nightly` makes it"
         found = "no results" if location.out.is_dir() else "missing"
         raise InputError(location.out, "folder", found, expected)
-    return Store.open(location.out, location.store)
+    return Store.open(location.out, location.store, create=False)
 
 
 def _plan(store: Store, tier: str | None, plan_id: str | None) -> Plan:
     """The plan of that id, or the last one of the tier. InputError when there is none."""
     if plan_id is not None:
-        return store.plan(plan_id)
+        plan = store.plan(plan_id)
+        if tier not in (None, plan.tier):
+            raise InputError("command line", "--plan", plan_id, f"a plan of {tier}")
+        return plan
     plans = store.plans(tier, limit=1)
     if not plans:
         raise InputError(store.folder, "plan", "none" if tier is None else f"none of {tier}", "one")

@@ -39,6 +39,16 @@ _LONGEST_S = 365 * 86_400
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smh])")
 
 
+def _without_password(words: list[str], url: str | None) -> list[str]:
+    """The command line is stored, and shown in reports."""
+    if url is None:
+        return words
+    from regress.results.database import database_url  # noqa: PLC0415 (SQLAlchemy)
+
+    shown = database_url(NIGHTLY, url).render_as_string(hide_password=True)
+    return [word.replace(url, shown) for word in words]
+
+
 def duration_s(text: str, option: str = "budget") -> float:
     """Seconds of `90m`, `2h`, `45s`. InputError for anything else."""
     found = _DURATION.fullmatch(text)
@@ -89,7 +99,7 @@ def nightly(
         store_url=store,
         folder=out,
         config_file=config_file,
-        command=shlex.join([PROGRAM, *sys.argv[1:]]),
+        command=shlex.join([PROGRAM, *_without_password(sys.argv[1:], store)]),
     )
     return night_commands.nightly(console(), request)
 

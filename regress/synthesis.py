@@ -89,7 +89,10 @@ def run_synthesis(console: Console, options: SynthesisOptions) -> int:
 def _measured(
     names: Sequence[str], config_file: Path, folder: Path, progress: ProgressBar, fpga: bool
 ) -> tuple[SynthesisReport, ...]:
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(folder, "folder", error.strerror, "one for reports") from error
     reports = []
     with terminable(), progress:
         progress.plan(len(names))

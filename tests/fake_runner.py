@@ -50,7 +50,6 @@ FAILED_ROW = {
     "failure": FAILURE,
 }
 TESTS = (
-    "elsewhere",
     "passing",
     "failing",
     "dying",
@@ -61,6 +60,7 @@ TESTS = (
     "short",
     "refusing",
     "evident",
+    "elsewhere",
 )
 OF_ANOTHER_RUN = {"other": {"seed": 99}, "planted": {"mutant": "hazard-write"}}
 """What the result of a run says that is not so."""

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from driver.errors import InputError
 from regress.nightly import summary
+from regress.results.location import StoreLocation
 from regress.results.model import Attempt, ItemResult, JobStatus, Plan, PlannedJob
 from regress.results.store import Store
 
@@ -217,7 +218,7 @@ def test_ten_thousand_jobs_are_reported_in_time(tmp_path: Path) -> None:
     done = [ItemResult(item, (Attempt("p", item.id, 1, JobStatus.PASS),)) for item in items]
     plan = Plan("p", "t", "", 1, "", False, {}, "", "", "")
     before = time.process_time()
-    summary.show(Console(file=io.StringIO()), plan, done)
+    summary.show(Console(file=io.StringIO()), plan, done, StoreLocation())
     summary.write_plan_junit(plan, done, tmp_path / "junit.xml")
     assert time.process_time() - before < 10
     (suite,) = JUnitXml.fromfile(str(tmp_path / "junit.xml"))

@@ -74,7 +74,9 @@ def overload(name: str) -> Any:
 def overload_names(space: str, name: str) -> list[str]:
     """Every overload of an op, as aten.add.Tensor; none where torch has no such op."""
     packet = getattr(getattr(torch.ops, space), name, None)
-    return [] if packet is None else [f"{space}.{name}.{one}" for one in packet.overloads()]
+    if not isinstance(packet, OpOverloadPacket):  # a namespace has attributes of its own
+        return []
+    return [f"{space}.{name}.{one}" for one in packet.overloads()]  # type: ignore[no-untyped-call]
 
 
 def single_call(name: str, calls: Sequence[Call], seed: int = 0) -> Capsule:

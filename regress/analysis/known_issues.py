@@ -50,7 +50,7 @@ class KnownIssue(Frozen):
     def _compiles(cls, value: str) -> str:
         try:
             re.compile(value)
-        except re.error as error:
+        except (re.error, OverflowError, RecursionError) as error:
             raise ValueError(f"a regular expression ({error})") from error
         if re.search(value, "") or re.search(value, _ANYTHING):
             raise ValueError("a regular expression that does not fit whatever fails")

@@ -6,6 +6,7 @@ Derived from the store alone, so it can be made again at any time. Writes no pag
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
@@ -56,7 +57,7 @@ class NightReport:
     @property
     def site(self) -> Path:
         """The folder of the pages."""
-        return self.night.folder / SITE_FOLDER
+        return self.night.location.folder / SITE_FOLDER
 
     @property
     def page(self) -> Path:
@@ -220,7 +221,9 @@ def text_lines(report: NightReport) -> tuple[str, ...]:
     if len(report.moves) > _MAX_LINES:
         lines.append(f"… and {len(report.moves) - _MAX_LINES} more changes against the baseline")
     if any(not move.kind.red for move in report.moves):
-        lines.append(f"record the new figures: {PROGRAM} baseline {report.night.plan.tier}")
+        night = report.night
+        words = [*PROGRAM.split(), "baseline", night.plan.tier, *night.location.options()]
+        lines.append(f"record the new figures: {shlex.join(words)}")
     return (*lines, *report.scope, f"open {report.page}")
 
 

@@ -129,7 +129,7 @@ def selected(items: Sequence[PlannedJob], words: str) -> tuple[PlannedJob, ...]:
     found = tuple(
         item
         for item in items
-        if all(fnmatchcase(_text(item, field), pattern) for field, pattern in patterns)
+        if all(_fits(_text(item, field), pattern) for field, pattern in patterns)
     )
     if not found:
         labels = ", ".join(item.label for item in items[:3])
@@ -144,6 +144,11 @@ def _parsed(word: str) -> tuple[str, str]:
     if field not in _FIELDS:
         raise InputError(_COMMAND_LINE, "filter", field, f"one of {', '.join(_FIELDS)}")
     return field, pattern
+
+
+def _fits(text: str, pattern: str) -> bool:
+    """Labels have brackets, which a pattern takes for a set of characters."""
+    return fnmatchcase(text, pattern) or fnmatchcase(text, pattern.replace("[", "[[]"))
 
 
 def _text(item: PlannedJob, field: str) -> str:

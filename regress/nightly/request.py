@@ -120,6 +120,12 @@ def _resumed(
     if (plan.sources, plan.config_digest) != (sources, _digest(request.config_file)):
         expected = f"those of plan {plan.id} (revision {plan.revision[:12]}), or a new plan"
         raise InputError(COMMAND_LINE, "--resume", "other sources", expected)
+    now = provenance.tools()
+    differing = sorted(name for name, then in plan.tools.items() if now.get(name) != then)
+    other = [f"{name} {now.get(name)}" for name in differing]
+    if other:
+        expected = f"the tools of plan {plan.id}, or a new plan"
+        raise InputError(COMMAND_LINE, "--resume", ", ".join(other), expected)
     item_results = store.item_results(plan.id)
     wanted = set(missing(item_results) + (failed(item_results) if request.only_failed else ()))
     return plan, tuple(

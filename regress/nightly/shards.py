@@ -30,7 +30,8 @@ from regress.nightly.scheduler import RunControl, interruptible
 from regress.results.model import ItemResult, JobStatus, Plan, PlannedJob, digest
 from regress.results.night import unaltered
 from regress.results.store import Store
-from regress.run import EXIT_CODES, SHOWN_NAMES
+from regress.run import EXIT_CODES, OWN_NAMES
+from regress.run_report.junit import JUNIT_FILE, write_junit
 
 _CAPSULE = "capsule.json"
 
@@ -70,7 +71,7 @@ def run_sharded(
     started = time.monotonic()
     with (
         locked(spec.out, "OUT"),
-        fresh(spec.out, SHOWN_NAMES),
+        fresh(spec.out, OWN_NAMES),
         Store.open(spec.out) as store,
     ):
         plan, items = _planned(store, spec, how, setting.sources())
@@ -92,6 +93,7 @@ def run_sharded(
             message = "the sources changed while its shards ran"
             result = result.model_copy(update={"status": "error", "message": message})
         write_json(spec.out / RESULT_FILE, result)
+        write_junit(result, spec.out / JUNIT_FILE)
     return ShardedResult(result, EXIT_CODES[result.status])
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +15,8 @@ from rich.table import Table
 from rich.text import Text
 
 from driver.results import PROGRAM
+from regress.paths import CONFIG_FILE
+from regress.results.location import StoreLocation
 from regress.results.model import (
     ItemResult,
     JobStatus,
@@ -84,7 +87,12 @@ def count_results(
     return ResultCounts(planned, by_status, pending, red_skips, known)
 
 
-def show(console: Console, plan: Plan, item_results: Sequence[ItemResult]) -> None:
+def show(
+    console: Console,
+    plan: Plan,
+    item_results: Sequence[ItemResult],
+    location: StoreLocation,
+) -> None:
     """The summary: a row per test and configuration, then what is red."""
     counted = count_results(item_results)
     used = [status for status in JobStatus if counted.by_status[status]]
@@ -114,7 +122,11 @@ def show(console: Console, plan: Plan, item_results: Sequence[ItemResult]) -> No
         Text(f"{verdict}, {counted.by_status[JobStatus.PASS]} passed", style=f"bold {style}")
     )
     if not counted.complete:
-        console.print(f"the rest: {PROGRAM} nightly {plan.tier} --resume", highlight=False)
+        words = [*PROGRAM.split(), "nightly", plan.tier, "--resume", *location.options()]
+        if Path(plan.config_file) != CONFIG_FILE:
+            words += ["--config-file", plan.config_file]
+        line = f"the rest: {shlex.join(words)}"
+        console.print(Text(line), soft_wrap=True)
 
 
 def build_share(

@@ -110,11 +110,14 @@ def run_tier(
 
 
 def _opened(request: TierRequest, stack: ExitStack) -> Store:
-    """The store; for a dry run where there is none, one that does not stay."""
-    folder = request.folder
-    if request.dry_run and request.store_url is None and not present(folder / DATABASE_FILE):
+    """The store. A dry run makes none: InputError where a URL has none, and one that does not stay
+    where a folder has none, unless the former plan is asked for."""
+    folder, dry = request.folder, request.dry_run
+    former = request.resume or request.only_failed
+    if dry and not former and request.store_url is None and not present(folder / DATABASE_FILE):
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="npu-dry-")))
-    return Store.open(folder, request.store_url)
+        return Store.open(folder)
+    return Store.open(folder, request.store_url, create=not dry)
 
 
 def _check_unused(folder: Path) -> None:
@@ -225,7 +228,7 @@ class TierRun:
         """Summary, JUnit and reports; the exit status. Results are safe by now: a report that
         cannot be written is said, and makes the run red, as results of several sources do."""
         item_results = self._store.item_results(self._plan.id)
-        summary.show(self._console, self._plan, item_results)
+        summary.show(self._console, self._plan, item_results, self._store.location)
         sound = self._run.check_sources()
         verdict, written = ReportVerdict(), True
         try:

@@ -22,11 +22,14 @@ _DATABASES = ("sqlite", "postgresql")
 _SQLITE_START = b"SQLite format 3\0"
 
 
-def database_url(folder: Path, text: str | None) -> URL:
+def database_url(folder: Path, text: str | None, *, create: bool = True) -> URL:
     """The URL that the user gave, or that of SQLite in `folder`. InputError for one that means
-    nothing, or that names a file which is no database."""
+    nothing, that names a file which is no database, or none without `create`."""
     url = _parsed(folder, text)
-    _check_file(url)
+    if url.get_backend_name() == "sqlite":
+        if url.database in (None, "", ":memory:") or url.query:
+            raise _no_store(text or "")  # results in memory would be lost with the process
+        _check_file(Path(url.database), create=create)
     return url
 
 
@@ -43,17 +46,18 @@ def _parsed(folder: Path, text: str | None) -> URL:
     return url
 
 
-def _check_file(url: URL) -> None:
+def _check_file(path: Path, *, create: bool) -> None:
     """InputError for a file that is no database of SQLite, which might write over a short one."""
-    if url.get_backend_name() != "sqlite" or not url.database:
-        return
     try:
-        with Path(url.database).open("rb") as file:
+        with path.open("rb") as file:
             start = file.read(len(_SQLITE_START))
-    except OSError:  # none yet, or one that SQLite will name
+    except OSError as error:  # none yet, or one that SQLite will name
+        if not create and not path.is_file():
+            expected = "a database that a nightly made"
+            raise InputError(path, "file", error.strerror, expected) from error
         return
     if start not in (b"", _SQLITE_START):
-        raise InputError(url.database, "file", "no database", "a database of SQLite, or no file")
+        raise InputError(path, "file", "no database", "a database of SQLite, or no file")
 
 
 def _no_store(value: str) -> InputError:

@@ -7,7 +7,6 @@ Owns reading those files, once each and only when asked. A file that is gone is 
 from __future__ import annotations
 
 import hashlib
-import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,8 +26,8 @@ from driver.results import (
     RunSpec,
     read_json,
 )
-from regress.paths import NIGHTLY
 from regress.process import last_lines
+from regress.results.location import StoreLocation
 from regress.results.model import (
     Artefact,
     Attempt,
@@ -52,8 +51,8 @@ class StoredJob:
     item: PlannedJob
     attempt: Attempt
     folder: Path
-    store: Path = NIGHTLY
-    """The folder of its store."""
+    location: StoreLocation = field(default_factory=StoreLocation)
+    """Of its store."""
 
     @cached_property
     def result(self) -> RunResult | None:
@@ -131,8 +130,7 @@ class StoredJob:
         """The make line that does something about it, from anywhere in the project."""
         words = [f"make {target} ID={self.attempt.id}"]
         words += [] if row is None else [f"OP={row.index}"]
-        words += [] if self.store == NIGHTLY else [f"OUT={shlex.quote(str(self.store))}"]
-        return " ".join(words)
+        return " ".join([*words, *self.location.variables()])
 
 
 @dataclass(frozen=True)
@@ -141,8 +139,8 @@ class Night:
 
     plan: Plan
     item_results: tuple[ItemResult, ...]
-    folder: Path
-    """The store's."""
+    location: StoreLocation
+    """Of its store."""
     jobs: tuple[StoredJob, ...] = field(default=())
     """Of the items that were tried, in the order of the plan."""
     preparations: tuple[PreparationRecord, ...] = field(default=())
@@ -174,18 +172,18 @@ def load_night(store: Store, plan: Plan) -> Night:
     item_results = tuple(store.item_results(plan.id))
     jobs = tuple(
         StoredJob(
-            item_result.item, item_result.last, store.path(item_result.last.folder), store.folder
+            item_result.item, item_result.last, store.path(item_result.last.folder), store.location
         )
         for item_result in item_results
         if item_result.last is not None
     )
-    return Night(plan, item_results, store.folder, jobs, tuple(store.preparations(plan.id)))
+    return Night(plan, item_results, store.location, jobs, tuple(store.preparations(plan.id)))
 
 
 def load_job(store: Store, identity: str) -> StoredJob:
     """The job of an attempt's id, or of a unique beginning of it. InputError when there is none."""
     item, attempt = store.attempt(identity)
-    return StoredJob(item, attempt, store.path(attempt.folder), store.folder)
+    return StoredJob(item, attempt, store.path(attempt.folder), store.location)
 
 
 def unaltered(path: Path, stored: Artefact) -> bool:

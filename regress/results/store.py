@@ -23,6 +23,7 @@ from regress.folder import stays_inside
 from regress.paths import NIGHTLY
 from regress.results import tables
 from regress.results.database import READING, database_url, open_engine
+from regress.results.location import StoreLocation
 from regress.results.model import (
     Attempt,
     ItemResult,
@@ -41,27 +42,37 @@ _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 class Store:
     """An open store. Artefact paths are relative to `folder`."""
 
-    def __init__(self, folder: Path, engine: Engine) -> None:
+    def __init__(self, folder: Path, engine: Engine, url: str | None = None) -> None:
+        """`url`: of the database without its password, where it is not the folder's own."""
         self.folder = folder
+        self.location = StoreLocation(folder, url)
         self._engine = engine
         self._reader = engine.execution_options(**{READING: True})
 
     @classmethod
     def open(
-        cls, folder: Path = NIGHTLY, url: str | None = None, busy_timeout_s: float = BUSY_TIMEOUT_S
+        cls,
+        folder: Path = NIGHTLY,
+        url: str | None = None,
+        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        *,
+        create: bool = True,
     ) -> Store:
-        """The store at `url`, by default SQLite in `folder`; made when it is not there.
+        """The store at `url`, by default SQLite in `folder`.
 
-        InputError: a URL that means nothing, a folder that cannot be written, another schema.
-        InfrastructureError: a database that does not answer.
+        `create`: make it when it is not there; InputError without. InputError: a URL that means
+        nothing, a folder that cannot be written, another schema. InfrastructureError: a database
+        that does not answer.
         """
         folder = folder.absolute()
+        place = database_url(folder, url, create=create)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(folder, "folder", error.strerror, "a folder of results") from error
-        store = cls(folder, open_engine(database_url(folder, url), busy_timeout_s))
-        store._create()
+        shown = None if url is None else place.render_as_string(hide_password=True)
+        store = cls(folder, open_engine(place, busy_timeout_s), shown)
+        store._prepare(create=create)
         return store
 
     def close(self) -> None:
@@ -233,21 +244,25 @@ class Store:
         return self.folder / relative
 
     # ------------------------------------------------------------------ connection
-    def _create(self) -> None:
-        """Make the tables unless they are there: a reader never waits for a writer."""
+    def _prepare(self, *, create: bool) -> None:
+        """Check the tables, and make them unless they are there: a reader never waits for a
+        writer."""
         with self._transaction(self._reader) as connection:
             there = inspect(connection).has_table(tables.META.name)
             tables_there = [] if there else inspect(connection).get_table_names()
         if tables_there:
             expected = "a new database, or one that a nightly made"
             raise InputError(self._engine.url, "tables", ", ".join(tables_there), expected)
+        if not there and not create:
+            raise InputError(self._engine.url, "tables", "none", "results that a nightly stored")
         if not there:
             with self._transaction() as connection:
                 tables.METADATA.create_all(connection)
                 if connection.execute(select(tables.META)).first() is None:
                     row = {"schema_version": tables.SCHEMA_VERSION}
                     connection.execute(insert(tables.META), row)
-        (version,) = self._all(select(tables.META.c.schema_version))[0]
+        found = self._all(select(tables.META.c.schema_version))
+        version = found[0][0] if found else "none"
         if version != tables.SCHEMA_VERSION:
             expected = f"{tables.SCHEMA_VERSION}: move the old store away"
             raise InputError(self.folder, "schema version", version, expected)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, fields
 from typing import Any
@@ -132,8 +133,14 @@ def plan_row(plan: Plan) -> dict[str, Any]:
     return row | {"tools": json.dumps(dict(plan.tools), sort_keys=True)}
 
 
+_PLAN_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]*")
+"""It names files and folders, and a shared database is no file of ours."""
+
+
 def plan_of(row: Row) -> Plan:
-    """The record of a row of PLANS."""
+    """The record of a row of PLANS. InputError for an id that is no name of a folder."""
+    if not _PLAN_ID.fullmatch(row["id"]):
+        raise InputError("store", "plan", row["id"], "an id of letters, digits, . _ and -")
     return Plan(**{**row, "tools": json.loads(row["tools"])})
 
 
