@@ -3,16 +3,21 @@
 # or outdated and hands everything on. make turns every failure into its own exit status 2: scripts
 # that tell a failed verdict from bad input call .venv/bin/npu-cosim.
 
-.DEFAULT_GOAL := $(if $(TEST)$(SIM)$(OP),run,help)
 MAKEFLAGS += --no-print-directory
+
+# Values reach the command line through the environment: no quoting, whatever is in them.
+include regress/options.mk
+
+# Names such as CONFIG and FILTER are common: what the environment says of them decides nothing.
+$(foreach name,$(filter-out PYTHON,$(VARIABLES)),$(if $(filter environment,$(origin $(name))),\
+  $(warning $(name) of the environment is ignored: make … $(name)='…')$(eval undefine $(name))))
+
+.DEFAULT_GOAL := $(if $(TEST)$(SIM)$(OP),run,help)
 
 SUPPORTED_SIMS := verilator cxxrtl
 ifneq ($(filter-out $(SUPPORTED_SIMS),$(SIM)),)
   $(error SIM=$(SIM) is not supported; supported: $(SUPPORTED_SIMS))
 endif
-
-# Values reach the command line through the environment: no quoting, whatever is in them.
-include regress/options.mk
 
 ON := 1 yes true on YES TRUE ON Yes True On
 OFF := 0 no false off NO FALSE OFF No False Off

@@ -29,7 +29,7 @@ from regress import optable_baseline as baseline
 from regress.console import print_line
 from regress.optable_page import page, totals
 from regress.paths import CONFIG_FILE, OUT, ROOT
-from regress.process import environment
+from regress.process import bound, environment, terminable
 from regress.progress import ProgressBar
 
 PAGE = ROOT / "docs" / "ops.md"
@@ -78,7 +78,8 @@ def run_optable(console: Console, request: OpSurveyRequest) -> int:
             raise InputError("command line", "dtype", dtype, f"one of {', '.join(DTYPES)}")
     load_config(CONFIG_FILE, _CONFIG)
     former = baseline.recorded()
-    found = measure(request, ProgressBar(console, "optable"))
+    with terminable():
+        found = measure(request, ProgressBar(console, "optable"))
     say = partial(print_line, console)
     for line in totals(found.rows):
         say(line)
@@ -141,7 +142,7 @@ class _Worker:
     def __init__(self, log: Path) -> None:
         with log.open("ab") as stderr:
             self._child = subprocess.Popen(
-                [sys.executable, "-m", "tb.optable", str(CONFIG_FILE), _CONFIG],
+                bound([sys.executable, "-m", "tb.optable", str(CONFIG_FILE), _CONFIG]),
                 cwd=ROOT,
                 env=environment(),
                 stdin=subprocess.PIPE,

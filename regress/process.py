@@ -76,6 +76,11 @@ def terminable() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+def bound(command: Sequence[str]) -> list[str]:
+    """The command as one whose processes end with this process, whatever ends it."""
+    return [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid()), *command]
+
+
 def execute(
     command: Sequence[str],
     log: Path,
@@ -93,11 +98,10 @@ def execute(
     start = time.monotonic()
     if shutil.which(command[0]) is None:
         raise InfrastructureError(f"{command[0]} does not start: no such program")
-    launcher = [sys.executable, "-I", "-S", str(_LAUNCHER), str(os.getpid())]
     with _log(log) as stderr:
         try:
             child = subprocess.Popen(
-                [*launcher, *command],
+                bound(command),
                 cwd=ROOT,
                 env=environment(),
                 stdin=subprocess.DEVNULL,
@@ -106,7 +110,7 @@ def execute(
                 start_new_session=True,
             )
         except OSError as error:
-            raise InfrastructureError(f"{launcher[0]} does not start: {error.strerror}") from error
+            raise InfrastructureError(f"{sys.executable}: {error.strerror}") from error
     timed_out = False
     try:
         timed_out = not _pump(child, JobClock(child.pid, limit_s), on_line, on_idle)

@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import email
 import email.policy
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -15,6 +18,7 @@ from typing import Any
 import pytest
 
 from driver.errors import InfrastructureError, InputError
+from regress.analysis import notify
 from regress.analysis.notify import Notification, post, to_json, write_mail
 
 NEWS = Notification(
@@ -79,6 +83,21 @@ def test_a_webhook_that_refuses_or_is_not_there_is_an_error_without_its_secret(
         with pytest.raises(InfrastructureError, match=r"webhook at 127\.0\.0\.1") as caught:
             post(url, NEWS)
         assert "secret" not in str(caught.value)
+
+
+def test_a_webhook_that_answers_for_ever_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def drip() -> None:
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            for byte in b"HTTP/1.1 204 " + b"x" * 1000:
+                connection.sendall(bytes([byte]))
+                time.sleep(0.1)
+
+    monkeypatch.setattr(notify, "_TIMEOUT_S", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=drip, daemon=True).start()
+        with pytest.raises(InfrastructureError, match=r"webhook at .*: no answer in 0\.5 s"):
+            post(f"http://127.0.0.1:{listener.getsockname()[1]}/", NEWS)
 
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "hooks.example.org/x", ""])

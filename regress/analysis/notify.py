@@ -7,6 +7,7 @@ Owns the two forms. Knows no chat service: a webhook takes the JSON or what it i
 from __future__ import annotations
 
 import json
+import threading
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping, Sequence
@@ -89,13 +90,24 @@ def post(url: str, news: Notification) -> None:
     request = urllib.request.Request(  # noqa: S310 (the scheme was checked)
         url, to_json(news).encode(), {"Content-Type": "application/json"}, method="POST"
     )
-    try:
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=_TIMEOUT_S):
-            pass
-    except (OSError, HTTPException, ValueError) as error:
+    failures: list[object] = []
+
+    def send() -> None:
+        try:
+            with urllib.request.build_opener(_NoRedirect).open(request, timeout=_TIMEOUT_S):
+                pass
+        except (OSError, HTTPException, ValueError) as error:
+            failures.append(getattr(error, "reason", error))
+
+    # The limit of a socket is one per byte: a server can answer for ever.
+    sending = threading.Thread(target=send, daemon=True)
+    sending.start()
+    sending.join(_TIMEOUT_S)
+    if sending.is_alive():
+        failures.append(f"no answer in {_TIMEOUT_S:g} s")
+    if failures:
         host = urllib.parse.urlsplit(url).hostname  # the rest may be a secret
-        why = getattr(error, "reason", error)
-        raise InfrastructureError(f"webhook at {host}: {why}") from error
+        raise InfrastructureError(f"webhook at {host}: {failures[0]}")
 
 
 def write_mail(path: Path, news: Notification, sender: str, to: Sequence[str]) -> None:
