@@ -39,7 +39,7 @@ $(foreach goal,$(filter-out $(takes_any),$(or $(MAKECMDGOALS),$(.DEFAULT_GOAL)))
   $(foreach name,$(filter-out $(call takes,$(goal)),$(given)),\
     $(error make $(goal) does not take $(name); it takes $(or $(strip $($(goal)_takes)),no variables))))
 
-.PHONY: help synth power run smoke ci nightly weekly replay waves shrink bisect triage report baseline capture unit tests test lint format types gen gen-check regs bench optable architectures setup lock clean
+.PHONY: help synth power run smoke ci nightly weekly replay waves shrink bisect triage report baseline capture unit tests test lint format types gen gen-check regs bench op-survey architectures setup lock clean
 
 help:
 	@cat regress/help.txt regress/variables.txt
@@ -59,7 +59,7 @@ replay: setup
 waves shrink bisect: setup
 	@$(CLI) $@ $($@_flags) -- "$$ID"
 
-triage report optable synth power: setup
+triage report op-survey synth power: setup
 	@$(CLI) $@ $($@_flags)
 
 baseline: setup

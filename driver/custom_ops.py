@@ -50,7 +50,7 @@ def replay_options(name: str) -> str:
 
 
 @contextmanager
-def mistakes_told(file: Path) -> Iterator[None]:
+def named_user_errors(file: Path) -> Iterator[None]:
     """Exceptions that pass through code of `file` become an InputError with the line of it that
     was running: the file is its user's input."""
     try:
@@ -90,7 +90,7 @@ def load_custom_ops(file: Path) -> tuple[CustomOp, ...]:
     module = importlib.util.module_from_spec(found)
     sys.modules[name] = module
     try:
-        with mistakes_told(file):
+        with named_user_errors(file):
             found.loader.exec_module(module)
     except NpuError:
         raise

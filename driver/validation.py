@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from driver.errors import readable
 
-_SAID = "Input should be "
+_PYDANTIC_PREFIX = "Input should be "
 _NOT_JSON = "Invalid JSON: "
 _MISSING = ("missing", "missing_argument")
 _TOO_MANY = ("unexpected_positional_argument", "unexpected_keyword_argument")
@@ -42,4 +42,4 @@ def explain(error: ValidationError, known: Iterable[str] = ()) -> tuple[str, obj
             "an unknown key",
             f"no such key (perhaps {near[0]})" if near else "no such key",
         )
-    return field, readable(first["input"]), said.removeprefix(_SAID)
+    return field, readable(first["input"]), said.removeprefix(_PYDANTIC_PREFIX)

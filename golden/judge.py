@@ -156,7 +156,7 @@ def _judged(
         failure=failure,
         reaches=tuple(reaches),
         by_integers=call.product is not None,
-        of_torch=blame != "none" and not mismatches and _is_torchs(outputs),
+        reference_outside_bound=blame != "none" and not mismatches and _is_torchs(outputs),
     )
 
 

@@ -27,7 +27,7 @@ class Verdict:
     """For each output how far each element may be from torch's; see golden.comparison.reach."""
     by_integers: bool
     """The blame rests on the element computed by integers, not on bounds."""
-    of_torch: bool = False
+    reference_outside_bound: bool = False
     """What was found is torch's alone: its own answer is outside its bound, the NPU's is not."""
 
     @property
@@ -45,7 +45,7 @@ class Verdict:
     @property
     def wrong(self) -> Failure | None:
         """What was found, unless it is torch's alone."""
-        return None if self.undecided or self.of_torch else self.failure
+        return None if self.undecided or self.reference_outside_bound else self.failure
 
     @property
     def ok(self) -> bool:

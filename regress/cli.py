@@ -12,13 +12,13 @@ from typing import Annotated
 
 import typer
 
-from driver.optable import DTYPES
+from driver.op_survey import DTYPES
 from regress import commands, nightly_cli, op_info, serve
 from regress.architectures import SurveyRequest, run_architectures
 from regress.bench import run_bench
 from regress.console import console
 from regress.invoke import invoke, mend_streams
-from regress.optable import OpSurveyRequest, run_optable
+from regress.op_survey import OpSurveyRequest, run_op_survey
 from regress.options import (
     BenchOptions,
     Capsule,
@@ -152,7 +152,7 @@ def accuracy(
 
 @app.command()
 @with_options(OpSurveyOptions)
-def optable(
+def op_survey(
     options: OpSurveyOptions,
     ops: Annotated[list[str] | None, typer.Argument(help="Ops of op_db; all by default.")] = None,
 ) -> int:
@@ -161,7 +161,7 @@ def optable(
     asked = OpSurveyRequest(
         tuple(ops or ()), dtypes, options.samples, options.seed, options.jobs, options.record
     )
-    return run_optable(console(), asked)
+    return run_op_survey(console(), asked)
 
 
 @app.command()

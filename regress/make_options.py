@@ -21,7 +21,7 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
     "capture": options.CaptureOptions,
     "unit": options.UnitOptions,
     "bench": options.BenchOptions,
-    "optable": options.OpSurveyOptions,
+    "op-survey": options.OpSurveyOptions,
     "synth": options.SynthesisOptions,
     "power": options.PowerOptions,
     **{command.__name__: command for command in nightly_cli.COMMANDS},

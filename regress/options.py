@@ -206,7 +206,7 @@ class BenchOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class OpSurveyOptions:
-    """Of `optable`."""
+    """Of `op-survey`."""
 
     dtype: Annotated[list[str] | None, typer.Option(help="A type; all by default.")] = None
     samples: Annotated[int, typer.Option(help="Samples at most, for each op and type.", min=1)] = 10

@@ -20,20 +20,20 @@ common/npu_stream_reg.sv
 mem/npu_burst_split.sv
 mem/npu_rr_arb.sv
 mem/npu_addr_channel.sv
-mem/npu_wr_collect.sv
-mem/npu_read_land.sv
+mem/npu_wr_resp_merge.sv
+mem/npu_read_buffer.sv
 mem/npu_host_check.sv
 mem/npu_host_read.sv
 mem/npu_host_write.sv
 mem/npu_read_path.sv
 mem/npu_write_path.sv
-mem/npu_write_store.sv
+mem/npu_write_buffer.sv
 mem/npu_mem_ctrl.sv
 // move engine
-move/npu_move_align.sv
-move/npu_move_run.sv
-move/npu_move_walk.sv
-move/npu_move.sv
+copy/npu_copy_align.sv
+copy/npu_copy_run.sv
+copy/npu_copy_walk.sv
+copy/npu_copy.sv
 // gather engine
 gather/npu_gather_port.sv
 gather/npu_gather_hazard.sv
@@ -95,7 +95,7 @@ ctrl/npu_operand_resolve.sv
 ctrl/npu_cmd_check.sv
 ctrl/npu_hazard.sv
 ctrl/npu_cmd_awaited.sv
-ctrl/npu_cmd_waits.sv
+ctrl/npu_cmd_wait_counters.sv
 ctrl/npu_cmd_order.sv
 ctrl/npu_cmd_issue.sv
 ctrl/npu_cmd_park.sv
@@ -104,7 +104,7 @@ ctrl/npu_engine_slot.sv
 ctrl/npu_cmd_engines.sv
 ctrl/npu_cmd_table.sv
 ctrl/npu_cmd_retire.sv
-ctrl/npu_cmd_flight.sv
+ctrl/npu_cmd_inflight.sv
 ctrl/npu_recovery.sv
 ctrl/npu_ctrl_status.sv
 ctrl/npu_ctrl.sv

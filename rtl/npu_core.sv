@@ -46,14 +46,14 @@ module npu_core
   localparam int unsigned Readers      = 6 + MAX_SOURCES;
   localparam int unsigned Writers      = NUM_CHANNELS + MAX_RESULTS;
   localparam int unsigned Ctrl         = 0;
-  localparam int unsigned Move         = 1 + ENGINE_MOVE;
+  localparam int unsigned Copy         = 1 + ENGINE_COPY;
   localparam int unsigned Matrix       = 1 + ENGINE_MATRIX;
   localparam int unsigned VectorSource = 3;  // src1 and the next ones
   localparam int unsigned GatherSource = VectorSource + MAX_SOURCES;  // indices, old values; data
   localparam int unsigned VectorResult = 3;  // the first result and the next ones
   localparam int unsigned Gather       = VectorResult + MAX_RESULTS;
-  localparam int unsigned Move1Source  = GatherSource + 2;
-  localparam int unsigned Move1Result  = Gather + 1;
+  localparam int unsigned Copy1Source  = GatherSource + 2;
+  localparam int unsigned Copy1Result  = Gather + 1;
 
   mem_rd_req_t [Readers-1:0]       rd_req;
   mem_rd_rsp_t [Readers-1:0]       rd_rsp;
@@ -70,7 +70,7 @@ module npu_core
   logic [NUM_CHANNELS-1:0]         engine_rd_beat, engine_wr_beat;
   engine_req_t                     engine_req [NUM_CHANNELS];
   engine_rsp_t                     engine_rsp [NUM_CHANNELS];
-  move_pending_t                   move_pending, move1_pending;
+  copy_pending_t                   copy_pending, copy1_pending;
 
   logic [NUM_CHANNELS-1:0]         channel_on, engine_on, ready;
   logic                            engine_clk [NUM_CHANNELS];
@@ -112,22 +112,22 @@ module npu_core
     .wr_strb_o(wr_strb[Matrix])
   );
 
-  npu_move #(.BusBits(BusBits)) u_move (
-    .clk_i(engine_clk[ENGINE_MOVE]), .rst_ni(engine_rst_n),
-    .req_i(engine_req[ENGINE_MOVE]), .rsp_o(engine_rsp[ENGINE_MOVE]),
-    .pending_o(move_pending), .other_i(move1_pending),
-    .rd_req_o(rd_req[Move]), .rd_rsp_i(rd_rsp[Move]), .rd_data_i(rd_data),
-    .wr_req_o(wr_req[Move]), .wr_rsp_i(wr_rsp[Move]), .wr_data_o(wr_data[Move]),
-    .wr_strb_o(wr_strb[Move])
+  npu_copy #(.BusBits(BusBits)) u_copy (
+    .clk_i(engine_clk[ENGINE_COPY]), .rst_ni(engine_rst_n),
+    .req_i(engine_req[ENGINE_COPY]), .rsp_o(engine_rsp[ENGINE_COPY]),
+    .pending_o(copy_pending), .other_i(copy1_pending),
+    .rd_req_o(rd_req[Copy]), .rd_rsp_i(rd_rsp[Copy]), .rd_data_i(rd_data),
+    .wr_req_o(wr_req[Copy]), .wr_rsp_i(wr_rsp[Copy]), .wr_data_o(wr_data[Copy]),
+    .wr_strb_o(wr_strb[Copy])
   );
 
-  npu_move #(.BusBits(BusBits)) u_move1 (
-    .clk_i(engine_clk[CHANNEL_MOVE1]), .rst_ni(engine_rst_n),
-    .req_i(engine_req[CHANNEL_MOVE1]), .rsp_o(engine_rsp[CHANNEL_MOVE1]),
-    .pending_o(move1_pending), .other_i(move_pending),
-    .rd_req_o(rd_req[Move1Source]), .rd_rsp_i(rd_rsp[Move1Source]), .rd_data_i(rd_data),
-    .wr_req_o(wr_req[Move1Result]), .wr_rsp_i(wr_rsp[Move1Result]),
-    .wr_data_o(wr_data[Move1Result]), .wr_strb_o(wr_strb[Move1Result])
+  npu_copy #(.BusBits(BusBits)) u_copy1 (
+    .clk_i(engine_clk[CHANNEL_COPY1]), .rst_ni(engine_rst_n),
+    .req_i(engine_req[CHANNEL_COPY1]), .rsp_o(engine_rsp[CHANNEL_COPY1]),
+    .pending_o(copy1_pending), .other_i(copy_pending),
+    .rd_req_o(rd_req[Copy1Source]), .rd_rsp_i(rd_rsp[Copy1Source]), .rd_data_i(rd_data),
+    .wr_req_o(wr_req[Copy1Result]), .wr_rsp_i(wr_rsp[Copy1Result]),
+    .wr_data_o(wr_data[Copy1Result]), .wr_strb_o(wr_strb[Copy1Result])
   );
 
   npu_vector #(
@@ -170,23 +170,23 @@ module npu_core
   for (genvar c = 0; c < Writers; c++) begin : gen_writer_beat
     assign writer_beat[c] = wr_req[c].data_valid && wr_rsp[c].data_ready;
   end
-  assign engine_wr_beat[ENGINE_MOVE]   = writer_beat[Move];
+  assign engine_wr_beat[ENGINE_COPY]   = writer_beat[Copy];
   assign engine_wr_beat[ENGINE_MATRIX] = writer_beat[Matrix];
   assign engine_wr_beat[ENGINE_VECTOR] = writer_beat[VectorResult+:MAX_RESULTS] != '0;
   assign engine_wr_beat[ENGINE_GATHER] = writer_beat[Gather];
-  assign engine_wr_beat[CHANNEL_MOVE1] = writer_beat[Move1Result];
-  assign engine_rd_beat[ENGINE_MOVE]   = reader_beat[Move];
+  assign engine_wr_beat[CHANNEL_COPY1] = writer_beat[Copy1Result];
+  assign engine_rd_beat[ENGINE_COPY]   = reader_beat[Copy];
   assign engine_rd_beat[ENGINE_MATRIX] = reader_beat[Matrix];
   assign engine_rd_beat[ENGINE_VECTOR] = reader_beat[VectorSource+:MAX_SOURCES] != '0;
   assign engine_rd_beat[ENGINE_GATHER] = reader_beat[GatherSource+:2] != '0;
-  assign engine_rd_beat[CHANNEL_MOVE1] = reader_beat[Move1Source];
+  assign engine_rd_beat[CHANNEL_COPY1] = reader_beat[Copy1Source];
 
   // Responses that an engine without a clock would miss
   logic [NUM_CHANNELS-1:0] answered;
   always_comb begin
     answered                = '0;
-    answered[ENGINE_MOVE]   = rd_rsp[Move].data_valid || wr_rsp[Move].done;
-    answered[CHANNEL_MOVE1] = rd_rsp[Move1Source].data_valid || wr_rsp[Move1Result].done;
+    answered[ENGINE_COPY]   = rd_rsp[Copy].data_valid || wr_rsp[Copy].done;
+    answered[CHANNEL_COPY1] = rd_rsp[Copy1Source].data_valid || wr_rsp[Copy1Result].done;
     answered[ENGINE_MATRIX] = rd_rsp[Matrix].data_valid || wr_rsp[Matrix].done;
     answered[ENGINE_GATHER] = rd_rsp[GatherSource].data_valid || rd_rsp[GatherSource+1].data_valid
                             || wr_rsp[Gather].done;

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from driver.config import load_config
-from driver.custom_ops import load_custom_ops, mistakes_told
+from driver.custom_ops import load_custom_ops, named_user_errors
 from driver.errors import InputError, Interrupted, NpuError
 from driver.results import (
     RESULT_FILE,
@@ -111,7 +111,7 @@ def run(spec: RunSpec) -> RunResult:
     if spec.custom_ops is None:
         return _run(spec, progress)
     load_custom_ops(spec.custom_ops)
-    with mistakes_told(spec.custom_ops):
+    with named_user_errors(spec.custom_ops):
         return _run(spec, progress)
 
 

@@ -56,8 +56,8 @@ def test_the_projects_configurations_have_the_promised_sizes() -> None:
         "training": (16, 256, 4),
         "lanes8": (16, 128, 4),
         "near": (8, 128, 4),
-        "tight": (8, 512, 1),
-        "sparse": (32, 128, 8),
+        "few_buffers": (8, 512, 1),
+        "narrow_bus": (32, 128, 8),
         "single_port": (8, 128, 4),
     }
     regions = configs["default"].memory.regions

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from judged_call import open_pair, passes
 
-from driver.custom_ops import CUSTOM_OPS, load_custom_ops, mistakes_told
+from driver.custom_ops import CUSTOM_OPS, load_custom_ops, named_user_errors
 from driver.errors import DeviceFault, InputError
 from driver.isa import ErrorCode
 from tb.ops.samples import with_custom_ops
@@ -45,7 +45,7 @@ def written(folder: Path, **changed: str) -> Path:
 def judge_all(path: Path) -> None:
     """As TEST=ops does, on the cmodel."""
     load_custom_ops(path)
-    with mistakes_told(path):
+    with named_user_errors(path):
         for variant in variants(with_custom_ops()["mine.both.default"]):
             args, _ = variant.arguments(1)
             assert passes(open_pair(), variant.sample.op, *args)
@@ -142,9 +142,9 @@ def test_the_right_file_passes_and_verdicts_stay_what_they_are(tmp_path: Path) -
     judge_all(path)
     assert "mine.both.default" in CUSTOM_OPS
     fault = DeviceFault(ErrorCode.BAD_OPCODE, 3)
-    with pytest.raises(DeviceFault), mistakes_told(path):
+    with pytest.raises(DeviceFault), named_user_errors(path):
         raise fault
-    with pytest.raises(ZeroDivisionError), mistakes_told(path):
+    with pytest.raises(ZeroDivisionError), named_user_errors(path):
         _ = 1 / 0  # not in the file
 
 

@@ -82,7 +82,7 @@ CONFINED: dict[str, tuple[str, ...]] = {
         "golden.products",
         "golden.tensors",
         "tb.bench",  # what speed is compared with
-        "tb.optable",  # torch's own samples; a process of its own
+        "tb.op_survey",  # torch's own samples; a process of its own
         "tb.programs",  # programs on device "npu"
         "tb.ops",  # holds the tensors of the ops it tries; outside the simulator
         "workloads",

@@ -57,7 +57,7 @@ def test_only_a_log_is_cut_on_its_way(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def _pool(address: str, tmp_path: Path, **fields: Any) -> DaskPool:
-    own = {"sources": None, "losses": 3, "cache": tmp_path / "cache", **fields}
+    own = {"sources": None, "worker_retries": 3, "cache": tmp_path / "cache", **fields}
     return DaskPool(address, tmp_path, RemoteSettings(**own))
 
 

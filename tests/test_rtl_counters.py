@@ -101,8 +101,8 @@ def test_counters_per_engine_say_who_waited_for_whom(rtl: Host) -> None:
     product, copy, filled, filled_last = (rtl.record(index) for index in range(4))
     counters = read_engine_counters(rtl.backend)
     assert counters[Engine.MATRIX].busy == product.cycles
-    assert counters[Engine.MOVE].waited_for[Engine.MATRIX] == copy.operand_wait > 0
+    assert counters[Engine.COPY].waited_for[Engine.MATRIX] == copy.operand_wait > 0
     assert filled.start_cycle < copy.end_cycle
     assert filled.engine_wait == 0
-    assert counters[Engine.MOVE].wanted == filled_last.engine_wait > 0
+    assert counters[Engine.COPY].wanted == filled_last.engine_wait > 0
     assert counters[Engine.VECTOR] == EngineCounters(0, 0, dict.fromkeys(Engine, 0))

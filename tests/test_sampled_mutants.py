@@ -35,7 +35,7 @@ def test_a_site_is_its_text_and_never_a_bound_of_a_loop_or_of_an_assertion() -> 
     sites = find_sites()
     texts = {site.file: site.file.read_bytes() for site in sites}
     folders = {file.parent.name for file in texts}
-    assert {"ctrl", "matrix", "vector", "mem", "move", "gather"} <= folders
+    assert {"ctrl", "matrix", "vector", "mem", "copy", "gather"} <= folders
     assert "gen" not in folders
     for site in sites:
         text = texts[site.file]

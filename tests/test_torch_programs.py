@@ -86,7 +86,7 @@ def test_a_product_of_two_types_is_an_error_of_the_program() -> None:
 def test_check_mode_blames_nobody_where_only_torch_overflows(tmp_path: Path) -> None:
     with torch.npu.check(tmp_path) as report:
         functional.layer_norm(torch.full((2, 5), 1e20, device="npu"), (5,))
-    assert report.of_torch == {"aten.native_layer_norm.default": 1}
+    assert report.reference_outside_bound == {"aten.native_layer_norm.default": 1}
     assert "where CPU torch is outside its bound: aten.native_layer_norm" in str(report)
 
 

@@ -16,13 +16,13 @@ from driver.config import HwConfig
 from driver.isa import DTYPE_BYTES, DType, Opcode, flag_field
 from driver.isa.micro import Reduce
 
-Engine = Literal["matrix", "vector", "move", "gather", "control"]
+Engine = Literal["matrix", "vector", "copy", "gather", "control"]
 _ENGINES: dict[int, Engine] = {
     Opcode.MATMUL: "matrix",
     Opcode.VECTOR: "vector",
     Opcode.LOAD: "vector",
-    Opcode.COPY: "move",
-    Opcode.FILL: "move",
+    Opcode.COPY: "copy",
+    Opcode.FILL: "copy",
     Opcode.GATHER: "gather",
     Opcode.SCATTER: "gather",
 }
@@ -69,7 +69,7 @@ def timing_of(command: AnyCommand, hw: HwConfig) -> Timing:
             return _product_timing((batch, m, k, work.b.sizes[2]), work.a.dtype, hw, extra)
         case ElementCopy():
             read, written = (beats(view, bus_bytes(hw)) for view in (work.source, work.result))
-            return Timing("move", extra + max(read, written), read)
+            return Timing("copy", extra + max(read, written), read)
     assert isinstance(command, OtherCommand)
     return _packet_timing(command, hw, extra)
 
@@ -108,7 +108,7 @@ def _packet_timing(command: OtherCommand, hw: HwConfig, extra: int) -> Timing:
         m, k, n, batch = packet.params[:4]
         dtype = DType(flag_field(packet.flags, "SRC_DTYPE"))
         return _product_timing((batch, m, k, n), dtype, hw, extra)
-    if engine == "move":
+    if engine == "copy":
         written = sum(buffer.size_bytes for buffer in command.writes) // bus_bytes(hw)
         return Timing(engine, extra + written, 0)
     return Timing(engine, extra + _UNKNOWN, 0)

@@ -23,7 +23,7 @@ _ENUMS: tuple[tuple[str, int, type[IntEnum]], ...] = (
     ("opcode", 32, types.Opcode),
     ("dtype", 4, types.DType),
     ("error", 4, types.ErrorCode),
-    ("state", 2, types.DeviceState),
+    ("device_state", 2, types.DeviceState),
 )
 
 

@@ -16,7 +16,7 @@ from driver.isa import csr
 class Engine(IntEnum):
     """In the order of the registers."""
 
-    MOVE = 0
+    COPY = 0
     MATRIX = 1
     VECTOR = 2
     GATHER = 3

@@ -45,10 +45,10 @@ class CheckReport:
     not_judged: Counter[str] = field(default_factory=Counter)
     """What computed values that no bound covers, and how often: a row without a bound for such a
     call, an op on the CPU, a conversion by the host."""
-    taken_apart: Counter[str] = field(default_factory=Counter)
+    decomposed: Counter[str] = field(default_factory=Counter)
     """Ops without a row, and how often: the smaller ones that they are made of were judged."""
 
-    of_torch: Counter[str] = field(default_factory=Counter)
+    reference_outside_bound: Counter[str] = field(default_factory=Counter)
     """Ops of which CPU torch's own answer is outside its bound, and the NPU's is not."""
 
     @property
@@ -65,9 +65,9 @@ class CheckReport:
         if self.unbounded:
             text += f"; {self.unbounded} elements without a bound"
         counted = {
-            "judged by their smaller ops": self.taken_apart,
+            "judged by their smaller ops": self.decomposed,
             "not judged": self.not_judged,
-            "where CPU torch is outside its bound": self.of_torch,
+            "where CPU torch is outside its bound": self.reference_outside_bound,
         }
         for what, ops in counted.items():
             if ops:
@@ -119,10 +119,10 @@ class Check:
         with self.lock:
             self.report.not_judged[what] += 1
 
-    def taken_apart(self, op: str) -> None:
+    def decomposed(self, op: str) -> None:
         """See Observer."""
         with self.lock:
-            self.report.taken_apart[op] += 1
+            self.report.decomposed[op] += 1
 
     def refuse(self, text: str) -> NoReturn:
         """WrongResult, which the report keeps."""

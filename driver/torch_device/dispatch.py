@@ -31,7 +31,7 @@ from driver.torch_device.index_arguments import (
     indices_on_the_device,
     masks_as_places,
 )
-from driver.torch_device.observers import begin, taken_apart
+from driver.torch_device.observers import begin, decomposed
 from driver.torch_device.origins import place
 from driver.torch_device.overloads import (
     ArrivingOp,
@@ -331,7 +331,7 @@ def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[st
             str(op), "arguments", _call(op, args, kwargs), "ones that torch defines"
         )
     if not _WITHIN.calls:
-        taken_apart(str(plain or op))
+        decomposed(str(plain or op))
     if not outs:
         return made
     for out, fresh in zip(outs, made if isinstance(made, tuple) else (made,), strict=True):

@@ -83,10 +83,10 @@ class CheckedRow:
             if verdict is None:
                 report.not_judged[self._call.op] += 1
                 return
-            if verdict.failure is None or verdict.of_torch:
+            if verdict.failure is None or verdict.reference_outside_bound:
                 report.elements += verdict.elements_compared
-            if verdict.of_torch:
-                report.of_torch[self._call.op] += 1
+            if verdict.reference_outside_bound:
+                report.reference_outside_bound[self._call.op] += 1
             report.unbounded += verdict.comparison.unbounded
         if verdict.wrong is not None:
             self._check.refuse(self._text(verdict, made))

@@ -44,7 +44,7 @@ class Observer(Protocol):
         """Values changed by something else than a row: `what` computed them, on the host."""
         ...
 
-    def taken_apart(self, op: str) -> None:
+    def decomposed(self, op: str) -> None:
         """An op without a row has run as smaller ones, whose rows were seen."""
         ...
 
@@ -84,7 +84,7 @@ def not_seen(what: str) -> None:
         observer.not_seen(what)
 
 
-def taken_apart(op: str) -> None:
+def decomposed(op: str) -> None:
     """Tell the observers of an op that ran as smaller ones."""
     for observer in OBSERVERS:
-        observer.taken_apart(op)
+        observer.decomposed(op)

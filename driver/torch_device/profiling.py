@@ -44,7 +44,7 @@ class _ProfiledOps:
     def not_seen(self, what: str) -> None:
         """See Observer: not an op of the device."""
 
-    def taken_apart(self, op: str) -> None:
+    def decomposed(self, op: str) -> None:
         """See Observer: the smaller ops have their own times."""
 
 

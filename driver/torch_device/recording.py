@@ -128,7 +128,7 @@ class Capture:
         with self._lock:
             self.report.not_recorded[what] += 1
 
-    def taken_apart(self, op: str) -> None:
+    def decomposed(self, op: str) -> None:
         """See Observer: the smaller ops are recorded."""
 
     # ------------------------------------------------------------------ one row

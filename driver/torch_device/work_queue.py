@@ -136,7 +136,7 @@ class WorkQueue:
         self._owed: WeakKeyDictionary[Thread, DeviceFault] = WeakKeyDictionary()
         """Threads whose ops did not run, and that have not been told: another one was."""
         self._dead: BaseException | None = None
-        self._is_told = False
+        self._is_reported = False
         self._closed = False
         self._contents = ContentsMemory(device, free_released)
         self._thread = Thread(target=self._work, name=f"npu:{index}", daemon=True)
@@ -198,7 +198,7 @@ class WorkQueue:
     def check(self) -> None:
         """Raise why the device can run nothing any more, if it cannot."""
         if self._dead is not None:
-            self._is_told = True
+            self._is_reported = True
             raise self._dead.with_traceback(None)
 
     @property
@@ -209,7 +209,7 @@ class WorkQueue:
     def close(self) -> bool:
         """End the thread, after what is queued. An error that was never raised goes to stderr:
         False."""
-        told = self._is_told
+        told = self._is_reported
         sound = True
         try:
             self.wait()

@@ -24,7 +24,7 @@ CORES = 2
 _LIMIT_S = 1800.0
 """Of each step; pytest, the longest, takes eleven minutes."""
 _KEPT_LINES = 400
-_SAID_LINES = 30
+_OUTPUT_LINES = 30
 _SLOWEST = 10
 _DOTS = re.compile(r"[.FEsxX]+ *\[ *\d+%\]")
 """pytest's line of progress."""
@@ -83,7 +83,7 @@ class Commands:
             ended = execute(command, log, _LIMIT_S, keep, on_idle=self._check)
         lines = last_lines(output, _KEPT_LINES)
         said = [line for line in lines if not _DOTS.fullmatch(line.strip())]
-        text = "\n".join(said[-_SAID_LINES:] + last_lines(log, 8))
+        text = "\n".join(said[-_OUTPUT_LINES:] + last_lines(log, 8))
         if ended.timed_out or ended.status < 0:
             text += f"\n{name} {ended.describe(_LIMIT_S)}"
         return (ended.status or int(ended.timed_out)), text

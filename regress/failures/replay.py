@@ -161,7 +161,7 @@ def _compared(job: StoredJob, row: OpRow | None, outcome: RunOutcome) -> ReplayR
         outcome,
         _verdict(job, row, now, result),
         describe(row, f"{job.attempt.status.value}: {job.attempt.reason}"),
-        describe(now, _said(result)),
+        describe(now, _failure_text(result)),
     )
 
 
@@ -183,5 +183,5 @@ def _first_line(result: RunResult) -> str:
     return (result.message or "").split("\n", maxsplit=1)[0]
 
 
-def _said(result: RunResult) -> str:
+def _failure_text(result: RunResult) -> str:
     return result.status if result.message is None else f"{result.status}: {_first_line(result)}"

@@ -30,7 +30,7 @@ FETCH, FIRST_BEAT, WRONG_WRITE = "fetch", "first beat", "first wrong write"
 _DATA_PIN = re.compile(r"(\S+data)\[\d+:0\]")
 _PIN = "tb_top.m_axi_"
 _CORE = "tb_top.u_npu.u_core."
-ENGINE_STARTS = tuple(f"{_CORE}u_{name}.start" for name in ("matrix", "move", "vector", "gather"))
+ENGINE_STARTS = tuple(f"{_CORE}u_{name}.start" for name in ("matrix", "copy", "vector", "gather"))
 """Each high in the cycle in which its engine takes a command."""
 _LETTERS = 26
 _LEAD_PS = 100_000

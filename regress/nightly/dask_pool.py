@@ -54,7 +54,7 @@ class RemoteSettings:
 
     sources: str | None
     """Digest that every worker must agree with."""
-    losses: int
+    worker_retries: int
     """How often a job is given away again when its worker is lost."""
     cache: Path
     """Where workers keep capsules."""
@@ -232,7 +232,7 @@ class DaskPool:
 
     def _lost(self, job: JobSpec, why: str) -> Attempt | None:
         self._losses[job.item.id] += 1
-        if self._event.is_set() or self._losses[job.item.id] > self._settings.losses:
+        if self._event.is_set() or self._losses[job.item.id] > self._settings.worker_retries:
             return job.attempt(JobStatus.KILLED, f"its worker was lost: {why}")
         self._send(job)
         return None
@@ -241,7 +241,7 @@ class DaskPool:
         """Send the capsules a worker asked for, then the job again."""
         again = self._supplied[job.item.id]
         self._supplied[job.item.id] += 1
-        if again > self._settings.losses:
+        if again > self._settings.worker_retries:
             return job.attempt(JobStatus.ERROR, f"{reply.worker} keeps no capsules")
         folders = {key: job.spec.capsules[name] for name, key in job.capsules}
         wanted = {key: folders[key] for key in reply.needs}

@@ -27,7 +27,7 @@ _SUFFIXES = frozenset(
 _ALONE = ("CMakeLists.txt", "pyproject.toml", "requirements.lock")
 _RECORDED = (
     "regress/baselines",
-    "regress/optable_baseline.json",
+    "regress/op_survey_baseline.json",
     "regress/synthesis_baseline.json",
 )
 """What results are compared with, and recorded from."""
@@ -36,10 +36,10 @@ _LIMIT_S = 30
 
 def revision(root: Path = ROOT) -> tuple[str, bool]:
     """The commit, and whether tracked files differ from it; an empty name outside a repository."""
-    head = _said(["git", "rev-parse", "HEAD"], root)
+    head = _output_of(["git", "rev-parse", "HEAD"], root)
     if not head:
         return "", True
-    return head, bool(_said(["git", "status", "--porcelain", "--untracked-files=no"], root))
+    return head, bool(_output_of(["git", "status", "--porcelain", "--untracked-files=no"], root))
 
 
 def sources(root: Path = ROOT) -> str:
@@ -90,11 +90,11 @@ def tools() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "missing"
     compiler = shutil.which("g++") or shutil.which("c++")
-    lines = _said([compiler, "--version"], ROOT).splitlines() if compiler else []
+    lines = _output_of([compiler, "--version"], ROOT).splitlines() if compiler else []
     return found | {"compiler": lines[0] if lines else "missing", "platform": sys.platform}
 
 
-def _said(command: list[str], root: Path) -> str:
+def _output_of(command: list[str], root: Path) -> str:
     try:
         done = subprocess.run(
             command, cwd=root, capture_output=True, text=True, timeout=_LIMIT_S, check=True

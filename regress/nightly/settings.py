@@ -128,7 +128,7 @@ class NightlyConfig(Frozen):
     """The first seed of every test."""
     jobs: Positive = 2
     """Jobs at once on one machine."""
-    losses: Count = 3
+    worker_retries: Count = 3
     """How often a job is given to another worker when the one that had it is lost."""
     cluster: ClusterConfig = ClusterConfig()
     limits: JobLimits

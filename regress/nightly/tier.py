@@ -141,7 +141,7 @@ def _pool(
         return
     from regress.nightly.dask_pool import DaskPool, RemoteSettings  # noqa: PLC0415 (dask)
 
-    remote = RemoteSettings(setting.remote_sources(), settings.losses, setting.cache)
+    remote = RemoteSettings(setting.remote_sources(), settings.worker_retries, setting.cache)
     security = security_of(settings.cluster, request.config_file)
     with scheduler_at(request.scheduler, settings.cluster, security) as address:
         pool = DaskPool(address, store.folder, remote, security)

@@ -168,7 +168,7 @@ module npu_csr_wrap
     .read_clk_i(csr_clk),
     .rst_ni    (field_rst_n),
     .clear_i   (hwif_out.PERF_CTRL.clear.value),
-    .busy_i    (status_i.state == STATE_BUSY),
+    .busy_i    (status_i.state == DEVICE_STATE_BUSY),
     .command_i (retire_i),
     .events_i  (perf_events_i),
     .cycle_o,

@@ -17,7 +17,7 @@ module npu_cmd_decode
   flags_t   flags;
   logic     unused_flags, unused_prog;
   logic     unused_param, reserved_bad, value_bad, vector_reserved, init_bad, dtype_bad, param_bad;
-  logic     move_by_count;  // no operand is a descriptor: the packet gives the element count
+  logic     copy_by_count;  // no operand is a descriptor: the packet gives the element count
   logic     is_vector, listed, not_loaded, all_desc, any_desc, any_dtype, plain_bad, indexed_bad;
   logic     src3_set, load_bad, int4;
   logic [PLAIN_SOURCES-1:0] present, has_desc;  // sources that VECTOR's program has
@@ -79,7 +79,7 @@ module npu_cmd_decode
                         (!usage.dst && packet_i.dst != '0) ||
                         unused_param || value_bad || init_bad || (is_vector && vector_reserved);
 
-  assign move_by_count = !flags.src1_desc && !flags.dst_desc;
+  assign copy_by_count = !flags.src1_desc && !flags.dst_desc;
 
   // VECTOR's operands are all direct, with a count, or all descriptors, without. The plain form
   // does not reach all sources and results.
@@ -124,11 +124,11 @@ module npu_cmd_decode
       end
       OPCODE_COPY: begin
         dtype_bad = !dtype_known(flags.src_dtype) || flags.src_dtype != flags.dst_dtype;
-        param_bad = move_by_count == (packet_i.param[COPY_COUNT] == '0);
+        param_bad = copy_by_count == (packet_i.param[COPY_COUNT] == '0);
       end
       OPCODE_FILL: begin
         dtype_bad = !dtype_known(flags.dst_dtype) || flags.dst_dtype == DTYPE_INT64;
-        param_bad = move_by_count == (packet_i.param[FILL_COUNT] == '0);
+        param_bad = copy_by_count == (packet_i.param[FILL_COUNT] == '0);
       end
       OPCODE_GATHER, OPCODE_SCATTER: begin
         dtype_bad = !dtype_known(flags.src_dtype) || flags.src_dtype != flags.dst_dtype ||

@@ -50,7 +50,7 @@ module npu_cmd_front
   input  queue_slots_t                   used_i,
   input  queue_slots_t                   unfinished_i,
   input  queue_slots_t                   may_fail_i,
-  output place_t         [1:0]           look_o,
+  output slot_id_t         [1:0]           look_o,
   input  logic           [1:0][31:0]     look_seq_i,
   input  logic           [1:0][31:0]     look_opcode_i,
   output queues_t                        push_o,
@@ -286,7 +286,7 @@ module npu_cmd_front
     assign now = here[Park] && owner[Park] == queue_t'(q) ? wait_now[Park]
                : owner[Check] == queue_t'(q)              ? wait_now[Check] : '0;
 
-    npu_cmd_waits u_cmd_waits (
+    npu_cmd_wait_counters u_cmd_waits (
       .clk_i, .take_i(take && turn == queue_t'(q)), .now_i(now), .waits_o(waited[q])
     );
     assign busy_o[q] = (here[Park] && owner[Park] == queue_t'(q))

@@ -196,7 +196,7 @@ module npu_ctrl
   slot_t [QUEUES-1:0]      next_slot;
   logic [QUEUES-1:0][31:0] next_seq;
   queue_slots_t            used, unfinished, may_fail;
-  place_t [1:0]            look;
+  slot_id_t [1:0]            look;
   logic [1:0][31:0]        look_seq, look_opcode;
 
   // Writes of SYNC and of records
@@ -259,7 +259,7 @@ module npu_ctrl
   queues_t     retired;
   logic [31:0] retire_seq;
 
-  npu_cmd_flight u_cmd_flight (
+  npu_cmd_inflight u_cmd_flight (
     .ctrl_clk_i    (ctrl_clk),
     .queue1_clk_i  (queue1_clk),
     .rst_ni        (core_rst_n),

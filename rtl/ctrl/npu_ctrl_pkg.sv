@@ -84,7 +84,7 @@ package npu_ctrl_pkg;
   typedef struct packed {
     queue_t qid;
     slot_t  slot;
-  } place_t;
+  } slot_id_t;
 
   /// The bytes of an operand, from its first to its last one, counted from the start of the memory.
   typedef struct packed {
@@ -170,7 +170,7 @@ package npu_ctrl_pkg;
 
   /// What software reads back.
   typedef struct packed {
-    state_e      state;
+    device_state_e state;
     logic        csr_queue_empty;
     logic        csr_queue_full;
     queues_t     ring_empty;
@@ -232,7 +232,7 @@ package npu_ctrl_pkg;
   /// Which engine runs an opcode.
   function automatic engine_e opcode_engine(logic [31:0] opcode);
     unique case (opcode)
-      OPCODE_COPY, OPCODE_FILL:      return ENGINE_MOVE;
+      OPCODE_COPY, OPCODE_FILL:      return ENGINE_COPY;
       OPCODE_MATMUL:                 return ENGINE_MATRIX;
       OPCODE_VECTOR, OPCODE_LOAD:    return ENGINE_VECTOR;
       OPCODE_GATHER, OPCODE_SCATTER: return ENGINE_GATHER;

@@ -22,7 +22,7 @@ module npu_ctrl_status
   input  logic        irq_wanted_i,  // with retire_i: the command's IRQ flag
   input  logic [31:0] seq_i,         // with retire_i
 
-  output state_e      state_o,
+  output device_state_e state_o,
   output logic [31:0] error_seq_o,  // of the last command that failed
   output irq_events_t irq_events_o
 );
@@ -53,11 +53,11 @@ module npu_ctrl_status
   end
 
   always_comb begin
-    if (soft_reset_i)                               state_o = STATE_BUSY;
-    else if (in_error_i)                            state_o = STATE_ERROR;
-    else if (!exec_idle_i || queue_pending_i != '0) state_o = STATE_BUSY;
-    else if (ran_something_q)                       state_o = STATE_DONE;
-    else                                            state_o = STATE_IDLE;
+    if (soft_reset_i)                               state_o = DEVICE_STATE_BUSY;
+    else if (in_error_i)                            state_o = DEVICE_STATE_ERROR;
+    else if (!exec_idle_i || queue_pending_i != '0) state_o = DEVICE_STATE_BUSY;
+    else if (ran_something_q)                       state_o = DEVICE_STATE_DONE;
+    else                                            state_o = DEVICE_STATE_IDLE;
   end
 
   assign error_seq_o = error_seq_q;

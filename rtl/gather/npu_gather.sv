@@ -101,14 +101,14 @@ module npu_gather
   assign rsp_o.ready = state_q == IDLE;
   assign start       = req_i.valid && rsp_o.ready;
 
-  npu_move_walk #(.RequestW(DataRequestW)) u_place_walk (
+  npu_copy_walk #(.RequestW(DataRequestW)) u_place_walk (
     .clk_i, .rst_ni, .start_i(start), .stop_i(stop), .busy_o(place_busy),
     .view_i(place_view), .merge_i(repeats), .short_i(1'b0), .elem_log2_i(elem_log2),
     .req_valid_o(place_valid), .req_ready_i(place_ready), .req_range_o(place_range),
     .req_last_o(place_last), .loop_o(loops)
   );
 
-  npu_move_walk #(.RequestW(DataRequestW)) u_plain_walk (
+  npu_copy_walk #(.RequestW(DataRequestW)) u_plain_walk (
     .clk_i, .rst_ni, .start_i(start), .stop_i(drain), .busy_o(plain_busy),
     .view_i(plain_view), .merge_i('1), .short_i(1'b0), .elem_log2_i(elem_log2),
     .req_valid_o(plain_valid), .req_ready_i(plain_ready), .req_range_o(plain_range),
@@ -137,7 +137,7 @@ module npu_gather
     .bad_o(index_bad), .offset_o(index_offset)
   );
 
-  npu_read_land #(.BusBits(BusBits), .Beats(IndexBeats)) u_index_land (
+  npu_read_buffer #(.BusBits(BusBits), .Beats(IndexBeats)) u_index_land (
     .clk_i, .rst_ni,
     .req_valid_i(index_req_valid), .req_range_i(index_range), .req_beats_o(index_beats),
     .mem_valid_o(shared_valid[0]), .mem_ready_i(shared_ready[0]),
@@ -160,12 +160,12 @@ module npu_gather
   assign old_fire  = shared_valid[1] && shared_ready[1];
 
   npu_gather_hazard #(.BusBits(BusBits), .Depth(MaxWrites)) u_hazard (
-    .clk_i, .rst_ni, .ask_i(add && table_valid && !old_sent_q), .range_i(table_range),
-    .clash_o(clash), .room_o(hazard_room),
+    .clk_i, .rst_ni, .check_i(add && table_valid && !old_sent_q), .range_i(table_range),
+    .conflict_o(clash), .room_o(hazard_room),
     .push_i(add && write_fire), .pop_i(add && wr_rsp_i.done)
   );
 
-  npu_read_land #(.BusBits(BusBits), .Beats(OldBeats)) u_old_land (
+  npu_read_buffer #(.BusBits(BusBits), .Beats(OldBeats)) u_old_land (
     .clk_i, .rst_ni,
     .req_valid_i(old_valid), .req_range_i(table_range), .req_beats_o(old_beats),
     .mem_valid_o(shared_valid[1]), .mem_ready_i(shared_ready[1]),
@@ -197,7 +197,7 @@ module npu_gather
   assign rd_req_o[1].range.bytes = gather ? table_range.bytes : plain_range.bytes;
   assign src_fire               = rd_req_o[1].valid && rd_rsp_i[1].ready;
 
-  npu_read_land #(.BusBits(BusBits), .Beats(DataBeats)) u_data_land (
+  npu_read_buffer #(.BusBits(BusBits), .Beats(DataBeats)) u_data_land (
     .clk_i, .rst_ni,
     .req_valid_i((gather ? table_valid : plain_valid) && src_room),
     .req_range_i(rd_req_o[1].range), .req_beats_o(),
@@ -207,7 +207,7 @@ module npu_gather
     .idle_o(data_idle)
   );
 
-  npu_move_run #(.BusBits(BusBits), .Depth(DataBeats)) u_src_run (
+  npu_copy_run #(.BusBits(BusBits), .Depth(DataBeats)) u_src_run (
     .clk_i, .rst_ni,
     .request_valid_i(src_fire), .request_ready_o(src_room),
     .request_range_i(rd_req_o[1].range),
@@ -228,7 +228,7 @@ module npu_gather
   assign wr_req_o.range.bytes = gather ? plain_range.bytes : table_range.bytes;
   assign write_fire     = write_valid && wr_rsp_i.ready;
 
-  npu_move_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_dst_run (
+  npu_copy_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_dst_run (
     .clk_i, .rst_ni,
     .request_valid_i(write_fire), .request_ready_o(dst_room),
     .request_range_i(wr_req_o.range),
@@ -250,7 +250,7 @@ module npu_gather
   logic [StrbW-1:0]   moved_strb, sum_strb, out_strb;
   npu_stats_t         align_stats;
 
-  npu_move_align #(.BusBits(BusBits)) u_align (
+  npu_copy_align #(.BusBits(BusBits)) u_align (
     .clk_i, .rst_ni, .fill_i(1'b0), .pattern_i('0), .drain_i(drain),
     .src_valid_i(src_run), .src_lane_i(src_lane), .src_left_i(src_left),
     .src_take_o(src_take), .src_bytes_o(src_bytes),

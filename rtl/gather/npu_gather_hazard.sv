@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The writes that are not acknowledged yet, so that nothing reads what one of them will change.
 ///
-/// `clash_o` tells in the same cycle whether the range of `ask_i` shares a bus beat with one
+/// `conflict_o` tells in the same cycle whether the range of `check_i` shares a bus beat with one
 /// of them. Writes are acknowledged in order.
 module npu_gather_hazard
   import npu_pkg::*;
@@ -13,9 +13,9 @@ module npu_gather_hazard
   input  logic                       clk_i,
   input  logic                       rst_ni,
 
-  input  logic                       ask_i,
+  input  logic                       check_i,
   input  mem_range_t                 range_i,
-  output logic                       clash_o,
+  output logic                       conflict_o,
   output logic                       room_o,
   input  logic                       push_i,  // the range is being written
   input  logic                       pop_i    // the oldest write is acknowledged
@@ -27,7 +27,7 @@ module npu_gather_hazard
   beat_addr_t            first, last;
   beat_addr_t            first_q [Depth], last_q [Depth];
   logic [Depth-1:0]      used_q;
-  logic [PtrW-1:0]       push_q, pop_q;
+  logic [PtrW-1:0]       wr_ptr_q, rd_ptr_q;
   logic [ADDR_WIDTH-1:0] end_addr;
   logic                  unused_lane;
 
@@ -35,37 +35,37 @@ module npu_gather_hazard
   assign end_addr    = range_i.addr + ADDR_WIDTH'(range_i.bytes) - ADDR_WIDTH'(1);
   assign last        = end_addr[ADDR_WIDTH-1:LaneW];
   assign unused_lane = ^{range_i.addr[LaneW-1:0], end_addr[LaneW-1:0]};
-  assign room_o      = !used_q[push_q];
+  assign room_o      = !used_q[wr_ptr_q];
 
   always_comb begin
-    clash_o = 1'b0;
-    if (ask_i && used_q != '0) begin
+    conflict_o = 1'b0;
+    if (check_i && used_q != '0) begin
       for (int unsigned i = 0; i < Depth; i++) begin
-        if (used_q[i] && first <= last_q[i] && last >= first_q[i]) clash_o = 1'b1;
+        if (used_q[i] && first <= last_q[i] && last >= first_q[i]) conflict_o = 1'b1;
       end
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (push_i) begin
-      first_q[push_q] <= first;
-      last_q[push_q]  <= last;
+      first_q[wr_ptr_q] <= first;
+      last_q[wr_ptr_q]  <= last;
     end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       used_q <= '0;
-      push_q <= '0;
-      pop_q  <= '0;
+      wr_ptr_q <= '0;
+      rd_ptr_q  <= '0;
     end else begin
       if (push_i) begin
-        used_q[push_q] <= 1'b1;
-        push_q         <= (push_q == PtrW'(Depth - 1)) ? '0 : push_q + PtrW'(1);
+        used_q[wr_ptr_q] <= 1'b1;
+        wr_ptr_q         <= (wr_ptr_q == PtrW'(Depth - 1)) ? '0 : wr_ptr_q + PtrW'(1);
       end
       if (pop_i) begin
-        used_q[pop_q] <= 1'b0;
-        pop_q         <= (pop_q == PtrW'(Depth - 1)) ? '0 : pop_q + PtrW'(1);
+        used_q[rd_ptr_q] <= 1'b0;
+        rd_ptr_q         <= (rd_ptr_q == PtrW'(Depth - 1)) ? '0 : rd_ptr_q + PtrW'(1);
       end
     end
   end

@@ -56,7 +56,7 @@ module npu_gather_index
 
   assign wide = dtype_i == DTYPE_INT64;
 
-  npu_move_walk #(.RequestW(RequestW)) u_walk (
+  npu_copy_walk #(.RequestW(RequestW)) u_walk (
     .clk_i, .rst_ni, .start_i, .stop_i(drop_i), .busy_o(walk_busy),
     .view_i, .merge_i('1), .short_i(1'b0), .elem_log2_i(wide ? 2'd3 : 2'd2),
     .req_valid_o(walk_valid), .req_ready_i(room && req_ready_i), .req_range_o,
@@ -65,7 +65,7 @@ module npu_gather_index
 
   assign req_valid_o = walk_valid && room;
 
-  npu_move_run #(.BusBits(BusBits), .Depth(MaxReads)) u_run (
+  npu_copy_run #(.BusBits(BusBits), .Depth(MaxReads)) u_run (
     .clk_i, .rst_ni,
     .request_valid_i(walk_valid && req_ready_i), .request_ready_o(room),
     .request_range_i(req_range_o),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Two readers on one read client of the memory controller, which answers in order.
 ///
-/// Reader 1 goes first. Both must accept their beats at once, as npu_read_land does.
+/// Reader 1 goes first. Both must accept their beats at once, as npu_read_buffer does.
 module npu_gather_port
   import npu_pkg::*;
 #(

@@ -40,7 +40,7 @@ module npu_matrix
   // Requests in flight: latency of the memory in one-beat lines, with room to spare.
   localparam int unsigned MaxPending = 256;
   // Of a command with weights of four bits, likewise.
-  localparam int unsigned LandBeats  = 128;
+  localparam int unsigned BufferBeats  = 128;
 
   npu_engine_cmd_t cmd;
   logic            start, int8;
@@ -63,7 +63,7 @@ module npu_matrix
   logic   unpack_beat, b_full;
   logic [BusBits-1:0] land_beat, beat;
   logic [ArraySize*32-1:0] buffer_line_data;
-  place_t wr_place;
+  buffer_addr_t wr_place;
   logic [ArraySize-1:0]       wr_mask;
   logic [ArraySize-1:0][31:0] wr_data;
 
@@ -140,7 +140,7 @@ module npu_matrix
   );
 
   // Beats of a command with weights of four bits land here and wait for a slot of B.
-  npu_read_land #(.BusBits(BusBits), .Beats(LandBeats)) u_land (
+  npu_read_buffer #(.BusBits(BusBits), .Beats(BufferBeats)) u_land (
     .clk_i(int4_clk), .rst_ni,
     .req_valid_i(range_valid), .req_range_i(rd_req_o.range), .req_beats_o(),
     .mem_valid_o(land_request), .mem_ready_i(rd_rsp_i.ready),
@@ -154,7 +154,7 @@ module npu_matrix
 
   // Weights of four bits and their scales: a clock for the commands that have them.
   logic  int4_valid, int4_done;
-  place_t int4_place;
+  buffer_addr_t int4_place;
   logic [ArraySize-1:0]                  int4_mask;
   logic [INT4_ROWS-1:0][Words-1:0][31:0] int4_data;
 

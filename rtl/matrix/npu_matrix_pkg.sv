@@ -129,7 +129,7 @@ package npu_matrix_pkg;
     entry_t   place;
     logic     along_k;
     lane_t    line;
-  } place_t;
+  } buffer_addr_t;
 
   /// One row of A on its way down the array, as its rows see it: it reaches row r after
   /// r × FmaLatency cycles.

@@ -24,7 +24,7 @@ module npu_mem_ctrl
   parameter int unsigned MaxReadBeats    = 1024,
   /// Client beside whose reads the others have few beats in flight, see npu_read_path.
   parameter int unsigned CriticalReader  = 0,
-  /// Whether a write is asked for only when all its data is here, see npu_write_store.
+  /// Whether a write is asked for only when all its data is here, see npu_write_buffer.
   parameter bit          WholeWrites     = 1'b0,
   localparam int unsigned StrbW          = BusBits / 8
 ) (
@@ -122,7 +122,7 @@ module npu_mem_ctrl
   );
 
   if (WholeWrites) begin : gen_store
-    npu_write_store #(.BusBits(BusBits)) u_store (
+    npu_write_buffer #(.BusBits(BusBits)) u_store (
       .clk_i, .rst_ni,
       .aw_valid_i(aw_valid), .aw_ready_o(aw_ready), .aw_i(aw),
       .w_valid_i(w_valid), .w_ready_o(w_ready), .w_data_i(w_data), .w_strb_i(w_strb),

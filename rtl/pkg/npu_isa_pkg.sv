@@ -51,11 +51,11 @@ package npu_isa_pkg;
   } error_e;
 
   typedef enum logic [1:0] {
-    STATE_IDLE = 2'd0,
-    STATE_BUSY = 2'd1,
-    STATE_DONE = 2'd2,
-    STATE_ERROR = 2'd3
-  } state_e;
+    DEVICE_STATE_IDLE = 2'd0,
+    DEVICE_STATE_BUSY = 2'd1,
+    DEVICE_STATE_DONE = 2'd2,
+    DEVICE_STATE_ERROR = 2'd3
+  } device_state_e;
 
   /// Packet as a 512-bit word, byte 0 in bits 7:0.
   typedef struct packed {

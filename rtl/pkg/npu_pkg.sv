@@ -108,7 +108,7 @@ package npu_pkg;
 
   /// The engines, as indices of arrays with one element per engine; the last row is their number.
   typedef enum int unsigned {
-    ENGINE_MOVE,
+    ENGINE_COPY,
     ENGINE_MATRIX,
     ENGINE_VECTOR,
     ENGINE_GATHER,
@@ -118,8 +118,8 @@ package npu_pkg;
   localparam int unsigned NUM_ENGINES = ENGINE_NONE;
 
   /// What runs one command at a time, as indices: each engine's channel has the engine's number,
-  /// the last one is the second channel of ENGINE_MOVE.
-  localparam int unsigned CHANNEL_MOVE1 = NUM_ENGINES;
+  /// the last one is the second channel of ENGINE_COPY.
+  localparam int unsigned CHANNEL_COPY1 = NUM_ENGINES;
   localparam int unsigned NUM_CHANNELS = NUM_ENGINES + 1;
 
   /// One bit per cycle and kind, counted by the command processor.
@@ -129,11 +129,11 @@ package npu_pkg;
     logic result_stall;
   } npu_stats_t;
 
-  /// Whether a command of npu_move has requests to make, at one of its two clients.
+  /// Whether a command of npu_copy has requests to make, at one of its two clients.
   typedef struct packed {
     logic reading;
     logic writing;
-  } move_pending_t;
+  } copy_pending_t;
 
   /// To an engine. `cmd` is stable from `valid` until the engine's `done`.
   typedef struct packed {

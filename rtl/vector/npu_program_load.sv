@@ -39,10 +39,10 @@ module npu_program_load
   output logic [63:0]   write_data_o,
 
   // Directory
-  output logic          forget_o,
+  output logic          invalidate_o,
   input  logic          dir_busy_i,
-  output logic          learn_o,
-  output program_info_t learn_info_o
+  output logic          insert_o,
+  output program_info_t insert_info_o
 );
   localparam int unsigned WordW = $clog2(LINE_WORDS);
 
@@ -100,9 +100,9 @@ module npu_program_load
   assign done_o       = busy && state_d == IDLE;
   assign error_o      = verdict;
   assign read_o       = (start_i && !busy) || (state_q == CHECK_VERDICT && state_d == STORE);
-  assign forget_o     = state_q == CHECK_VERDICT && state_d == STORE;
-  assign learn_o      = state_q == STORE_VERDICT && done_o && verdict == ERROR_NONE;
-  assign learn_info_o = info;
+  assign invalidate_o     = state_q == CHECK_VERDICT && state_d == STORE;
+  assign insert_o      = state_q == STORE_VERDICT && done_o && verdict == ERROR_NONE;
+  assign insert_info_o = info;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) state_q <= IDLE;

@@ -66,14 +66,14 @@ module npu_vector
 
   // ---- program memory ----
   logic          image_read, image_valid, image_ready, load_stores, load_word, load_waits;
-  logic          forget, dir_busy, learn, fetch_read, ram_write, pair_valid;
+  logic          invalidate, dir_busy, insert, fetch_read, ram_write, pair_valid;
   logic          program_ready, program_last, program_advance;
   error_e        load_error;
   program_addr_t fetch_addr;
   logic [63:0]   fetched, ram_data, pair_data;
   ram_addr_t     ram_addr;
   ram_line_t     load_line;
-  program_info_t learnt;
+  program_info_t insert_info;
   pair_t         pair;
   instruction_t  instruction;
   vector_t       image_line;
@@ -91,13 +91,13 @@ module npu_vector
     .read_o(image_read), .read_err_i(read_err), .vec_valid_i(image_valid),
     .vec_ready_o(image_ready), .vec_i(image_line),
     .write_o(ram_write), .write_addr_o(ram_addr), .write_data_o(ram_data),
-    .forget_o(forget), .dir_busy_i(dir_busy), .learn_o(learn), .learn_info_o(learnt)
+    .invalidate_o(invalidate), .dir_busy_i(dir_busy), .insert_o(insert), .insert_info_o(insert_info)
   );
 
   npu_program_dir u_program_dir (
     .clk_i(load_clk), .rst_ni, .line_i(program_line_i), .info_o(program_info_o),
-    .forget_i(forget), .forget_line_i(load_line), .forget_lines_i(cmd.load_lines),
-    .busy_o(dir_busy), .learn_i(learn), .learn_line_i(load_line), .learn_info_i(learnt)
+    .invalidate_i(invalidate), .invalidate_line_i(load_line), .invalidate_lines_i(cmd.load_lines),
+    .busy_o(dir_busy), .insert_i(insert), .insert_line_i(load_line), .insert_info_i(insert_info)
   );
 
   npu_program_mem u_program_mem (
@@ -106,7 +106,7 @@ module npu_vector
   );
 
   npu_vector_fetch u_fetch (
-    .clk_i, .rst_ni, .start_i(start_vector), .forget_i(load_stores),
+    .clk_i, .rst_ni, .start_i(start_vector), .invalidate_i(load_stores),
     .line_i(cmd.prog), .info_i(prog), .ready_o(program_ready), .instruction_o(instruction),
     .last_o(program_last), .advance_i(program_advance), .pair_valid_o(pair_valid), .pair_o(pair),
     .pair_data_o(pair_data), .read_o(fetch_read), .read_addr_o(fetch_addr), .read_data_i(fetched)
@@ -227,7 +227,7 @@ module npu_vector
     .clk_i, .rst_ni, .start_i(start_vector), .reduce_i(prog.reduce), .results_i(prog.results),
     .view_i('{cmd.dst, cmd.dst2, cmd.dst3}),
     .dtype_i('{cmd.dst_dtype, cmd.dst2_dtype, cmd.dst3_dtype}), .busy_o(results_busy),
-    .leaves_i(issue && out && beat_last), .leaves_no_i(result_no), .room_o(room),
+    .result_issue_i(issue && out && beat_last), .result_idx_i(result_no), .room_o(room),
     .push_i(push_q), .push_no_i(push_no_q), .vec_i(whole_q), .drained_o(drained),
     .wr_req_o, .wr_rsp_i, .wr_data_o, .wr_strb_o
   );

@@ -2,7 +2,7 @@
 /// Fetches the instructions of a program, one ahead, and its constants.
 ///
 /// `start_i` begins a command. A program other than the last one, or one of a line that has been
-/// overwritten since (`forget_i`), is fetched from the program memory: first instruction,
+/// overwritten since (`invalidate_i`), is fetched from the program memory: first instruction,
 /// constants, second instruction; `ready_o` 2 cycles after the start and one more per pair of
 /// constants. The program of the command before is still there and is ready at once: after the last
 /// instruction comes the first again. `instruction_o` is to be run, `advance_i` moves on, in every
@@ -16,7 +16,7 @@ module npu_vector_fetch
   input  logic           rst_ni,
 
   input  logic           start_i,
-  input  logic           forget_i,
+  input  logic           invalidate_i,
   input  program_line_t  line_i,         // stable from start_i on, with info_i
   input  program_info_t  info_i,
 
@@ -91,7 +91,7 @@ module npu_vector_fetch
       held_q  <= 1'b0;
     end else begin
       state_q <= state_d;
-      if (forget_i)   held_q <= 1'b0;
+      if (invalidate_i)   held_q <= 1'b0;
       else if (fresh) held_q <= 1'b1;
     end
   end

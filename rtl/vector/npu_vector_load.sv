@@ -77,7 +77,7 @@ module npu_vector_load
     if (gap_log2 != 2'd0) view.stride[MAX_RANK-1] = 32'd1;
   end
 
-  npu_move_walk #(.RequestW(RequestW)) u_walk (
+  npu_copy_walk #(.RequestW(RequestW)) u_walk (
     .clk_i, .rst_ni, .start_i, .stop_i(1'b0), .busy_o(),
     .view_i(view), .merge_i('1), .short_i(1'b0), .elem_log2_i(elem_log2),
     .req_valid_o(walk_valid), .req_ready_i(walk_ready),
@@ -91,7 +91,7 @@ module npu_vector_load
   assign req_valid_o = walk_valid && room;
   assign walk_ready  = req_ready_i && room;
 
-  npu_move_run #(.BusBits(BusBits), .Depth(Depth)) u_run (
+  npu_copy_run #(.BusBits(BusBits), .Depth(Depth)) u_run (
     .clk_i, .rst_ni,
     .request_valid_i(req_valid_o && req_ready_i), .request_ready_o(queue_room),
     .request_range_i(req_range_o),
@@ -130,7 +130,7 @@ module npu_vector_load
     end
   end
 
-  npu_move_align #(.BusBits(BusBits)) u_align (
+  npu_copy_align #(.BusBits(BusBits)) u_align (
     .clk_i, .rst_ni, .fill_i(1'b0), .pattern_i('0), .drain_i(1'b0),
     .src_valid_i(run_valid), .src_lane_i(run_lane), .src_left_i(run_left),
     .src_take_o(run_take), .src_bytes_o(run_bytes),

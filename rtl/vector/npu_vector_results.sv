@@ -2,9 +2,9 @@
 /// The results of a program on their way to memory: for each a queue of vectors and a store; the
 /// first may be reduced.
 ///
-/// `room_o` says for each result whether a vector may be sent on its way; `leaves_i` sends it, and
-/// `push_i` brings it. With several results a write waits in its store until all its data has come:
-/// the stores share one way to memory, and the vectors of one result come behind those of another.
+/// `room_o` says for each result whether a vector may be issued; `result_issue_i` issues it, and
+/// `push_i` brings it. With several results a write waits in its store until all its data is there:
+/// the stores share one way to memory, and the vectors of one result come after those of another.
 module npu_vector_results
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -26,8 +26,8 @@ module npu_vector_results
   input  dtype_e                              dtype_i [MAX_RESULTS],
   output logic                                busy_o,
 
-  input  logic                                leaves_i,
-  input  result_no_t                          leaves_no_i,
+  input  logic                                result_issue_i,
+  input  result_no_t                          result_idx_i,
   output logic [MAX_RESULTS-1:0]              room_o,
 
   input  logic                                push_i,
@@ -84,7 +84,7 @@ module npu_vector_results
     always_ff @(posedge result_clk) begin
       if (!rst_ni) room_q <= RoomW'(Depth);
       else room_q <= room_q + RoomW'(queued_valid[n] && out_ready)
-                   - RoomW'(leaves_i && leaves_no_i == result_no_t'(n));
+                   - RoomW'(result_issue_i && result_idx_i == result_no_t'(n));
     end
 
     npu_vector_store #(.BusBits(BusBits)) u_store (

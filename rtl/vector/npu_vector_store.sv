@@ -117,8 +117,8 @@ module npu_vector_store
     if (full_q) beat = packed_q[(32'(offset_q) >> LaneW) * BusBits +: BusBits];
   end
 
-  // ---- the destination, as in npu_move ----
-  npu_move_walk #(.RequestW(RequestW)) u_walk (
+  // ---- the destination, as in npu_copy ----
+  npu_copy_walk #(.RequestW(RequestW)) u_walk (
     .clk_i, .rst_ni, .start_i, .stop_i(1'b0), .busy_o(dst_busy),
     .view_i, .merge_i(whole_i ? RowOnly : '1), .short_i(whole_i), .elem_log2_i(elem_log2),
     .req_valid_o(dst_valid), .req_ready_i(dst_ready),
@@ -145,7 +145,7 @@ module npu_vector_store
     else         offered_q <= wr_req_o.valid && !wr_rsp_i.ready;
   end
 
-  npu_move_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_run (
+  npu_copy_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_run (
     .clk_i, .rst_ni,
     .request_valid_i(write_fire), .request_ready_o(dst_room),
     .request_range_i(wr_req_o.range),
@@ -153,7 +153,7 @@ module npu_vector_store
     .take_i(dst_take), .take_bytes_i(dst_bytes)
   );
 
-  npu_move_align #(.BusBits(BusBits)) u_align (
+  npu_copy_align #(.BusBits(BusBits)) u_align (
     .clk_i, .rst_ni, .fill_i(1'b0), .pattern_i('0), .drain_i(1'b0),
     .src_valid_i(full_q), .src_lane_i(offset_q[LaneW-1:0]),
     .src_left_i(REQ_BYTES_WIDTH'(left)),

@@ -15,7 +15,7 @@ class Mismatch(Exception):
 def expect(what: str, actual: object, expected: object) -> None:
     """Mismatch unless the device's `actual` is `expected`; the text has integers in hexadecimal."""
     if actual != expected:
-        raise Mismatch(f"{what}: got {_told(actual)}, expected {_told(expected)}")
+        raise Mismatch(f"{what}: got {_readable(actual)}, expected {_readable(expected)}")
 
 
 def expect_bytes(what: str, address: int, actual: bytes, expected: bytes) -> None:
@@ -29,5 +29,5 @@ def expect_bytes(what: str, address: int, actual: bytes, expected: bytes) -> Non
             raise Mismatch(f"{what}: got {left:#04x}, expected {right:#04x} in {where}")
 
 
-def _told(value: object) -> str:
+def _readable(value: object) -> str:
     return f"{value:#x}" if type(value) is int else str(value)

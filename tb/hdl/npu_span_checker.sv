@@ -29,7 +29,7 @@ module npu_span_checker
 
   // Their start and their end
   input logic [NUM_CHANNELS-1:0] start_i,
-  input place_t                  place_i,
+  input slot_id_t                  place_i,
   input logic [NUM_CHANNELS-1:0] done_i,
 
   // Requests to the memory controller, as npu_core numbers clients
@@ -49,7 +49,7 @@ module npu_span_checker
     if (client <= ENGINE_VECTOR)                    return client - 1;
     if (client < 1 + ENGINE_VECTOR + vectors)       return ENGINE_VECTOR;
     if (client < 1 + ENGINE_VECTOR + vectors + gathers) return ENGINE_GATHER;
-    return CHANNEL_MOVE1;
+    return CHANNEL_COPY1;
   endfunction
 
   // The operands of a command

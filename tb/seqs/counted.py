@@ -134,7 +134,7 @@ class CommandMaker:
 
 
 _MAKERS: Mapping[Engine, Callable[[CommandMaker, int, int], CountedCommand]] = {
-    Engine.MOVE: CommandMaker.copy,
+    Engine.COPY: CommandMaker.copy,
     Engine.MATRIX: CommandMaker.product,
     Engine.VECTOR: CommandMaker.vector_pass,
     Engine.GATHER: CommandMaker.gather,

@@ -44,7 +44,7 @@ class CountedCommands(BusTest):
         for engine in Engine:
             await self._alone(engine.name, engine, self._make.one(engine))
             await self._same_engine(engine)
-        await self._alone("FILL", Engine.MOVE, self._make.fill())
+        await self._alone("FILL", Engine.COPY, self._make.fill())
         await self._without_engine()
         for engine, earlier in product(Engine, repeat=2):
             await self._dependent(engine, earlier)
@@ -114,7 +114,7 @@ class CountedCommands(BusTest):
         """A SYNC starts when the command before it has ended, and ends when its word is written;
         a NOP ends when it starts."""
         packets = [
-            self._make.one(Engine.MOVE).packet,
+            self._make.one(Engine.COPY).packet,
             Packet(Opcode.SYNC, 0, 0, 0, self._make.operand(), (1,)),
             Packet(Opcode.NOP, 0),
         ]

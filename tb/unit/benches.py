@@ -88,7 +88,7 @@ class BlockBench:
 
 
 BLOCKS: dict[str, BlockBench] = {
-    "mem": BlockBench(("pkg", "common", "mem", "move"), 20, 128, 10, readers=1),
+    "mem": BlockBench(("pkg", "common", "mem", "copy"), 20, 128, 10, readers=1),
     "ctrl": BlockBench(
         ("pkg", "common", "csr", "gen", "ctrl"),
         40,
@@ -97,11 +97,11 @@ BLOCKS: dict[str, BlockBench] = {
         (_REGISTERS,),
         {"MemBase": "64'h500100000", "MemLimit": "64'h500200000"},
     ),
-    "gather": BlockBench(("pkg", "fpu", "common", "mem", "move", "gather"), 20, 256, 10, readers=2),
+    "gather": BlockBench(("pkg", "fpu", "common", "mem", "copy", "gather"), 20, 256, 10, readers=2),
     # Beside usual sizes the widest bus with the smallest array, whose lines are shorter than a
     # beat, and the narrowest with the largest, whose lines are longer than the operand buffer's.
     "matrix": BlockBench(
-        ("pkg", "fpu", "common", "mem", "move", "matrix"),
+        ("pkg", "fpu", "common", "mem", "copy", "matrix"),
         20,
         128,
         10,
@@ -109,7 +109,7 @@ BLOCKS: dict[str, BlockBench] = {
         sizes={128: (8, 32), 256: (16,), 512: (32, 8)},
     ),
     "vector": BlockBench(
-        ("pkg", "fpu", "common", "mem", "move", "vector"),
+        ("pkg", "fpu", "common", "mem", "copy", "vector"),
         20,
         128,
         5,
@@ -118,7 +118,7 @@ BLOCKS: dict[str, BlockBench] = {
         sizes={128: (4,), 256: (16,), 512: (8,)},
     ),
     "single_port": BlockBench(
-        ("pkg", "common", "mem", "move"),
+        ("pkg", "common", "mem", "copy"),
         5,
         128,
         5,

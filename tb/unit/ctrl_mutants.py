@@ -71,11 +71,11 @@ CTRL: tuple[Mutant, ...] = (
     Mutant("npu_ring_fetch.sv", "= «head_q & mask»;", "head_q", "is not empty"),
     Mutant("npu_ring_fetch.sv", "= «fetch_q & mask»;", "fetch_q", "is not empty"),
     # two channels of an engine
-    Mutant("npu_cmd_engines.sv", "= !free[ENGINE_MOVE] || «!free[CHANNEL_MOVE1]»", "1'b0", "BUSY"),
-    Mutant("npu_cmd_engines.sv", "= free[ENGINE_MOVE] || «free[CHANNEL_MOVE1]»", "1'b0", "waits"),
+    Mutant("npu_cmd_engines.sv", "= !free[ENGINE_COPY] || «!free[CHANNEL_COPY1]»", "1'b0", "BUSY"),
+    Mutant("npu_cmd_engines.sv", "= free[ENGINE_COPY] || «free[CHANNEL_COPY1]»", "1'b0", "waits"),
     Mutant(
         "npu_cmd_engines.sv",
-        "start[CHANNEL_MOVE1] = «start_i[ENGINE_MOVE] && !free[ENGINE_MOVE]»",
+        "start[CHANNEL_COPY1] = «start_i[ENGINE_COPY] && !free[ENGINE_COPY]»",
         "1'b0",
     ),
     # two queues
@@ -119,7 +119,7 @@ CTRL: tuple[Mutant, ...] = (
     # clocks that stop too early
     Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0"),
     Mutant("npu_ctrl.sv", ".en_i(active || «active_q»)", "1'b0"),
-    Mutant("npu_cmd_flight.sv", "retire_waits && «!engine_ending»", "1'b1"),
+    Mutant("npu_cmd_inflight.sv", "retire_waits && «!engine_ending»", "1'b1"),
     Mutant("npu_ctrl.sv", "fetch_valid != '0 || «push»;", "1'b0"),
     Mutant("npu_cmd_engines.sv", "= start | «~free»;", "'0"),
     Mutant("npu_csr_wrap.sv", "|| «bus_was_active_q != '0»", "1'b0"),
@@ -184,7 +184,7 @@ CTRL: tuple[Mutant, ...] = (
         "ACTIVE_CYCLES",
     ),
     Mutant("npu_cmd_issue.sv", "== SYNC_WAIT ? sync_cycle_q : «cycle_i»", "cycle_i + 64'd1"),
-    Mutant("npu_cmd_flight.sv", "push_error_i[q], end_cycle: «cycle_i»,", "cycle_i + 64'd1"),
+    Mutant("npu_cmd_inflight.sv", "push_error_i[q], end_cycle: «cycle_i»,", "cycle_i + 64'd1"),
     Mutant("npu_engine_slot.sv", "end_cycle_q <= «cycle_i»", "cycle_i + 64'd1"),
     Mutant("npu_engine_slot.sv", "end_cycle_o = finish ? cycle_i : «end_cycle_q»", "cycle_i"),
     Mutant("npu_ring_fetch.sv", "|| «head != fetched»;", "1'b0"),

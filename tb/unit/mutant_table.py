@@ -54,43 +54,43 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_host_check.sv", "«len_i < 8'd16»", "len_i < 8'd17", "resp"),
         Mutant("npu_host_write.sv", "&& «whole_q != '0» && room_q", "1'b1", "stuck host"),
         Mutant("npu_host_read.sv", "head_ok && «room_q >= need»", "1'b1", "host: wrong byte"),
-        Mutant("npu_wr_collect.sv", "rsp_err_q          <= «err_q[b_client_i]»", "err_q != '0"),
+        Mutant("npu_wr_resp_merge.sv", "rsp_err_q          <= «err_q[b_client_i]»", "err_q != '0"),
         # clocks that stop too early
         Mutant("npu_host_read.sv", "head_valid || «room_q != CountW'(ReturnBeats)»", "1'b0"),
         Mutant("npu_host_write.sv", "«room_q != BurstCountW'(MaxBursts)»;\n  npu_clock", "1'b0"),
-        Mutant("npu_wr_collect.sv", "if («!same») full_q[issue", "same", "without a burst"),
+        Mutant("npu_wr_resp_merge.sv", "if («!same») full_q[issue", "same", "without a burst"),
         Mutant(
-            "npu_wr_collect.sv", "<= «wr + PtrW'(1) == rd_q[issue_client_i]»", "1'b0", "without"
+            "npu_wr_resp_merge.sv", "<= «wr + PtrW'(1) == rd_q[issue_client_i]»", "1'b0", "without"
         ),
-        Mutant("npu_wr_collect.sv", "<= «!last» && (err_q", "1'b1", "write client: err"),
+        Mutant("npu_wr_resp_merge.sv", "<= «!last» && (err_q", "1'b1", "write client: err"),
         Mutant("npu_write_path.sv", ".b_err_i(«b_resp_i[1]»)", "b_resp_i == 2'b10", "err"),
         Mutant(
             "npu_read_path.sv", "data_err   = «beat.resp[1]»", "beat.resp == RESP_SLVERR", "err"
         ),
-        Mutant("npu_move_walk.sv", "«size == 32'd1»\n", "1'b0", "contiguous"),
-        Mutant("npu_move_align.sv", "«emit» ? turned : joined", "1'b0", "expected"),
-        Mutant("npu_move.sv", "&& «unacked_q == '0»", "1'b1", "unanswered"),
-        Mutant("npu_move_align.sv", "active        = step || «(flush && out_ready_i)»", "1'b0"),
+        Mutant("npu_copy_walk.sv", "«size == 32'd1»\n", "1'b0", "contiguous"),
+        Mutant("npu_copy_align.sv", "«emit» ? turned : joined", "1'b0", "expected"),
+        Mutant("npu_copy.sv", "&& «unacked_q == '0»", "1'b1", "unanswered"),
+        Mutant("npu_copy_align.sv", "active        = step || «(flush && out_ready_i)»", "1'b0"),
     ),
     "single_port": (
-        Mutant("npu_write_store.sv", "addr_valid && «whole_q != '0»", "1'b1", "is not here"),
-        Mutant("npu_write_store.sv", "w_ready_o && «w_last_i»", "1'b1", "valid fell"),
-        Mutant("npu_write_store.sv", "w_ready_i && «w_last_o»", "1'b1", "no transfer"),
+        Mutant("npu_write_buffer.sv", "addr_valid && «whole_q != '0»", "1'b1", "is not here"),
+        Mutant("npu_write_buffer.sv", "w_ready_o && «w_last_i»", "1'b1", "valid fell"),
+        Mutant("npu_write_buffer.sv", "w_ready_i && «w_last_o»", "1'b1", "no transfer"),
         Mutant(
-            "npu_write_store.sv",
+            "npu_write_buffer.sv",
             "«stored ? whole_q + CountW'(1) : whole_q - CountW'(1)»",
             "CountW'(1)",
         ),
     ),
     "ctrl": CTRL,
     "gather": (
-        Mutant("npu_gather_hazard.sv", "clash_o = «1'b1»", "1'b0", "expected"),
+        Mutant("npu_gather_hazard.sv", "conflict_o = «1'b1»", "1'b0", "expected"),
         Mutant(
             "npu_gather_index.sv", "«value >= 64'(limit_i)»", "value > 64'(limit_i)", "expected 10"
         ),
         Mutant("npu_gather_index.sv", "= wide ? «word» :", "64'(word[31:0])", "expected 10"),
         Mutant("npu_gather_add.sv", "«fp32_fma(was, One, more)»", "more", "expected"),
-        Mutant("npu_read_land.sv", "&& «room_q >= req_beats_o»", "1'b1", "without room"),
+        Mutant("npu_read_buffer.sv", "&& «room_q >= req_beats_o»", "1'b1", "without room"),
         Mutant("npu_gather.sv", "«(gather ? src_empty : dst_empty)»", "1'b1", "error"),
         Mutant("npu_gather.sv", "«cmd.src2.stride[i] == '0» ||", "1'b1", "expected"),
     ),

@@ -44,7 +44,7 @@ module array_pair
   token_t     token;
   logic       rtl_valid, model_valid;
   sum_token_t rtl_token, model_token;
-  place_t place, int4_place;
+  buffer_addr_t place, int4_place;
   logic   rtl_a_free, rtl_b_free, model_a_free, model_b_free;
 
   assign token = '{valid: valid_i, first: entry_i[0],

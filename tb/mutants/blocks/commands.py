@@ -125,7 +125,7 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
     "order-unanswered": PlantedMutant(
         _ORDER,
         RANDOM_STALLS,
-        Mutant("npu_move.sv", "&& «unacked_q == '0»", "1'b1", "DoneWhenAnswered"),
+        Mutant("npu_copy.sv", "&& «unacked_q == '0»", "1'b1", "DoneWhenAnswered"),
     ),
     "order-number": PlantedMutant(
         _ORDER,
@@ -156,7 +156,7 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
         STREAMS,
         Mutant(
             "npu_cmd_engines.sv",
-            "free_o[ENGINE_MOVE]  = «free[ENGINE_MOVE] || free[CHANNEL_MOVE1]»;",
+            "free_o[ENGINE_COPY]  = «free[ENGINE_COPY] || free[CHANNEL_COPY1]»;",
             "1'b1",
         ),
     ),
@@ -165,8 +165,8 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
         STREAMS,
         Mutant(
             "npu_cmd_engines.sv",
-            "start[CHANNEL_MOVE1] = «start_i[ENGINE_MOVE] && !free[ENGINE_MOVE]»;",
-            "start_i[ENGINE_MOVE]",
+            "start[CHANNEL_COPY1] = «start_i[ENGINE_COPY] && !free[ENGINE_COPY]»;",
+            "start_i[ENGINE_COPY]",
         ),
     ),
     "order-syncs": PlantedMutant(

@@ -83,7 +83,7 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
     "request-walk": PlantedMutant(
         _REQUESTS,
         BUS_ERRORS,
-        Mutant("npu_move_walk.sv", "WALK: if («fire»)", "fire || stop_i", "RequestStable"),
+        Mutant("npu_copy_walk.sv", "WALK: if («fire»)", "fire || stop_i", "RequestStable"),
     ),
     # what only a channel that pauses for long fills up
     "room-rows": PlantedMutant(

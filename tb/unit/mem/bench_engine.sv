@@ -24,7 +24,7 @@ module bench_engine
   output logic [Writers-1:0][StrbW-1:0]   wr_strb_o
 );
   // Runs of 256 KiB take the way of runs of 4 GiB.
-  npu_move #(.BusBits(BusBits), .RunW(18)) u_move (
+  npu_copy #(.BusBits(BusBits), .RunW(18)) u_copy (
     .clk_i, .rst_ni, .req_i, .rsp_o, .pending_o(), .other_i('0), .rd_req_o, .rd_rsp_i, .rd_data_i,
     .wr_req_o, .wr_rsp_i,
     .wr_data_o, .wr_strb_o

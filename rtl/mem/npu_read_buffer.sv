@@ -5,7 +5,7 @@
 /// waits for its index, both must therefore accept their beats at once. Beats come out in order
 /// with their error, one per cycle, one cycle after they came in. `idle_o`: nothing
 /// is under way and nothing waits. `req_beats_o` is the number of beats of the request.
-module npu_read_land
+module npu_read_buffer
   import npu_pkg::*;
 #(
   parameter int unsigned BusBits = 256,
@@ -65,11 +65,11 @@ module npu_read_land
   always_ff @(posedge clk_i) begin
     if (rst_ni && data_valid_i) begin
       RoomToLand: assert (landed)
-        else $error("npu_read_land: a beat without room");
+        else $error("npu_read_buffer: a beat without room");
     end
     if (rst_ni && req_valid_i) begin
       RequestFits: assert (req_beats_o <= BeatsW'(Beats) && req_beats_o != '0)
-        else $error("npu_read_land: a request of %0d beats", req_beats_o);
+        else $error("npu_read_buffer: a request of %0d beats", req_beats_o);
     end
   end
 endmodule

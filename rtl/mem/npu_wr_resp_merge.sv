@@ -5,7 +5,7 @@
 /// `done_o` pulses one cycle after the last burst of a request is acknowledged, and `err_o` is then
 /// the OR of the request's errors. A client may issue while its bit of `ready_o` is set: at most
 /// MaxBursts of its bursts are without a response.
-module npu_wr_collect #(
+module npu_wr_resp_merge #(
   parameter int unsigned NumClients = 1,
   parameter int unsigned MaxBursts  = 256,  // a power of two
   localparam int unsigned ClientW   = $clog2(NumClients)
@@ -80,11 +80,11 @@ module npu_wr_collect #(
   always_ff @(posedge clk_i) begin
     if (rst_ni && b_valid_i) begin
       ResponseExpected: assert (rd != wr_q[b_client_i] || full_q[b_client_i])
-        else $error("npu_wr_collect: response without a burst");
+        else $error("npu_wr_resp_merge: response without a burst");
     end
     if (rst_ni && issue_valid_i) begin
       BurstHasRoom: assert (!full_q[issue_client_i])
-        else $error("npu_wr_collect: more than %0d bursts without a response", MaxBursts);
+        else $error("npu_wr_resp_merge: more than %0d bursts without a response", MaxBursts);
     end
   end
 endmodule

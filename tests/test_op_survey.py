@@ -13,14 +13,14 @@ from rich.console import Console
 
 from driver.config import load_config
 from driver.errors import InputError
-from driver.optable import Listing, OpTypeRow, SampleCounts, SurveyTask, TaskAnswer
-from regress import optable_baseline as baseline
-from regress.optable import OpSurveyRequest, measure, run_optable
-from regress.optable_page import page, totals
+from driver.op_survey import Listing, OpTypeRow, SampleCounts, SurveyTask, TaskAnswer
+from regress import op_survey_baseline as baseline
+from regress.op_survey import OpSurveyRequest, measure, run_op_survey
+from regress.op_survey_page import page, totals
 from regress.progress import ProgressBar
-from tb.optable.__main__ import answer
-from tb.optable.database import calls
-from tb.optable.judging import Judge, SampleResult
+from tb.op_survey.__main__ import answer
+from tb.op_survey.database import calls
+from tb.op_survey.judging import Judge, SampleResult
 
 ROOT = Path(__file__).parents[1]
 CONFIG = load_config(ROOT / "sim_config.yaml", "small")
@@ -159,7 +159,7 @@ def test_the_page_has_totals_refusals_and_a_line_per_op() -> None:
 
 
 def test_the_ratchet_names_what_passed_before(tmp_path: Path) -> None:
-    file = tmp_path / "optable.json"
+    file = tmp_path / "op_survey.json"
     baseline.record("2.13.0", 10, 1, [row(7, refused=3), row(10, op="sub")], file)
     former = baseline.recorded(file)
     worse = [row(6, refused=4), row(10, op="sub")]
@@ -190,14 +190,14 @@ def test_the_committed_page_and_baseline_belong_together() -> None:
 def test_the_command_runs_workers_and_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("regress.optable.OUT", tmp_path)
+    monkeypatch.setattr("regress.op_survey.OUT", tmp_path)
     console = Console(file=(tmp_path / "text").open("w"), width=120)
     asked = OpSurveyRequest(ops=("add", "sub"), dtypes=("float32", "bool"), samples=2, jobs=1)
-    assert run_optable(console, asked) == 0
+    assert run_op_survey(console, asked) == 0
     console.file.flush()
     assert "all: 6 samples, 6 (100.0 %) pass" in (tmp_path / "text").read_text()
     with pytest.raises(InputError, match="no_such_op"):
-        measure(OpSurveyRequest(ops=("no_such_op",)), ProgressBar(console, "optable"))
+        measure(OpSurveyRequest(ops=("no_such_op",)), ProgressBar(console, "op-survey"))
 
 
 def test_a_worker_that_dies_is_a_crash_of_the_type_that_ended_it(
@@ -225,11 +225,11 @@ def test_a_worker_that_dies_is_a_crash_of_the_type_that_ended_it(
         def end(self) -> int:
             return 0
 
-    monkeypatch.setattr("regress.optable.OUT", tmp_path)
-    monkeypatch.setattr("regress.optable._Worker", Worker)
+    monkeypatch.setattr("regress.op_survey.OUT", tmp_path)
+    monkeypatch.setattr("regress.op_survey._Worker", Worker)
     console = Console(file=(tmp_path / "text").open("w"))
     asked = OpSurveyRequest(ops=("add",), dtypes=("float32", "float16"), samples=2, jobs=1)
-    rows = measure(asked, ProgressBar(console, "optable")).rows
+    rows = measure(asked, ProgressBar(console, "op-survey")).rows
     assert [(row.dtype, row.count.passed, row.count.crash) for row in rows] == [
         ("float32", 2, 0),
         ("float16", 0, 1),
@@ -242,12 +242,12 @@ def test_an_error_in_a_worker_thread_ends_the_command(
     def ask(self: object, given: SurveyTask) -> TaskAnswer:
         raise ValueError("not JSON")
 
-    monkeypatch.setattr("regress.optable.OUT", tmp_path)
-    monkeypatch.setattr("regress.optable._Worker.__init__", _no_process)
-    monkeypatch.setattr("regress.optable._Worker.ask", ask)
-    monkeypatch.setattr("regress.optable._Worker.end", lambda self: 0)
+    monkeypatch.setattr("regress.op_survey.OUT", tmp_path)
+    monkeypatch.setattr("regress.op_survey._Worker.__init__", _no_process)
+    monkeypatch.setattr("regress.op_survey._Worker.ask", ask)
+    monkeypatch.setattr("regress.op_survey._Worker.end", lambda self: 0)
     with pytest.raises(ValueError, match="not JSON"):
-        measure(OpSurveyRequest(ops=("add",)), ProgressBar(Console(), "optable"))
+        measure(OpSurveyRequest(ops=("add",)), ProgressBar(Console(), "op-survey"))
 
 
 def _no_process(self: Any, log: Path) -> None:
@@ -256,4 +256,4 @@ def _no_process(self: Any, log: Path) -> None:
 
 def test_an_unknown_type_is_one_line() -> None:
     with pytest.raises(InputError, match="float64"):
-        run_optable(Console(), OpSurveyRequest(dtypes=("float64",)))
+        run_op_survey(Console(), OpSurveyRequest(dtypes=("float64",)))

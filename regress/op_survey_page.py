@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from driver.optable import DTYPES, OpTypeRow, SampleCounts
+from driver.op_survey import DTYPES, OpTypeRow, SampleCounts
 
 _NAMES = ("fp32", "fp16", "bf16", "int8", "int32", "int64", "uint8", "bool")
 _SHORT = dict(zip(DTYPES, _NAMES, strict=True))
@@ -14,7 +14,7 @@ _NONE = "–"
 _TOTALS = ("", "samples", "pass", "refused", "wrong", "crash", "over time", "other types")
 _HEAD = """# Ops
 
-Written by `make optable`; do not edit. torch {torch} has samples of {ops} ops (`op_db`); at most
+Written by `make op-survey`; do not edit. torch {torch} has samples of {ops} ops (`op_db`); at most
 {samples} per op and type run on the cmodel, and every ATen op that torch turns a sample into is
 judged as an op of a capsule is. What torch itself refuses is not counted.
 

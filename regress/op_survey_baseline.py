@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ratchet of `npu-cosim optable`: how many samples of each op passed; fewer is an error.
+"""The ratchet of `npu-cosim op-survey`: how many samples of each op passed; fewer is an error.
 
-Owns regress/optable_baseline.json, one line per op, so that a change shows in a review.
+Owns regress/op_survey_baseline.json, one line per op, so that a change shows in a review.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 
 from driver.files import read_json, write_text
 from driver.frozen import Frozen
-from driver.optable import OpTypeRow
+from driver.op_survey import OpTypeRow
 from regress.paths import ROOT
 
-FILE = ROOT / "regress" / "optable_baseline.json"
+FILE = ROOT / "regress" / "op_survey_baseline.json"
 
 
 class OpSurveyBaseline(Frozen):

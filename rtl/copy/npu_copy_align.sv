@@ -7,7 +7,7 @@
 /// per cycle. FILL has no source: every beat is the pattern, already in its lanes as elements are
 /// aligned. While `drain_i` is high, source beats are dropped and destination beats carry no
 /// strobes, each side at its own pace, so that every request made is honoured after an error.
-module npu_move_align
+module npu_copy_align
   import npu_pkg::*;
 #(
   parameter int unsigned BusBits = 256,

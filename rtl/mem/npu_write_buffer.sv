@@ -4,7 +4,7 @@
 ///
 /// Data may arrive before its address, in the order of the addresses. It leaves behind its address,
 /// in the same order. Latency: the data of the burst, and 1 cycle.
-module npu_write_store
+module npu_write_buffer
   import npu_mem_pkg::*;
 #(
   parameter int unsigned BusBits = 256,
@@ -72,7 +72,7 @@ module npu_write_store
   always_ff @(posedge clk_i) begin
     if (rst_ni && sent_q != '0) begin
       SentIsWhole: assert (beat_valid)
-        else $error("npu_write_store: the data of a burst that is sent is not here");
+        else $error("npu_write_buffer: the data of a burst that is sent is not here");
     end
   end
 endmodule

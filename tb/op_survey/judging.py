@@ -18,14 +18,14 @@ from driver.capture import Capsule, capture
 from driver.capture.single import overload
 from driver.config import HwConfig
 from driver.errors import NpuError, UnsupportedOp
-from driver.optable import DTYPES
+from driver.op_survey import DTYPES
 from golden.backend import CmodelBackend
 from golden.calls import base_name
 from golden.judge import judge
+from tb.op_survey.database import Call
 from tb.ops.capsules import is_free
 from tb.ops.case import recorded_case
 from tb.ops.pair import DevicePair
-from tb.optable.database import Call
 
 Status = Literal["works", "decomposed", "refused", "wrong", "crash", "timeout", "other_type"]
 _LONG = 300

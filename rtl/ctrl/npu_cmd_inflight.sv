@@ -4,7 +4,7 @@
 /// Vectors have one element per queue. `push_i` enters a command that starts, with `push_ended_i`
 /// one that has ended already, with `push_error_i`. The other ports are those of npu_cmd_engines,
 /// npu_cmd_table and npu_cmd_retire.
-module npu_cmd_flight
+module npu_cmd_inflight
   import npu_isa_pkg::*;
   import npu_pkg::*;
   import npu_ctrl_pkg::*;
@@ -37,7 +37,7 @@ module npu_cmd_flight
   output queue_slots_t           used_o,
   output queue_slots_t           unfinished_o,
   output queue_slots_t           may_fail_o,
-  input  place_t [1:0]           look_i,  // two commands to look up
+  input  slot_id_t [1:0]           look_i,  // two commands to look up
   output logic [1:0][31:0]       look_seq_o,
   output logic [1:0][31:0]       look_opcode_o,
 
@@ -71,7 +71,7 @@ module npu_cmd_flight
 );
   logic         engine_end, engine_ending, failing, drained, retire_idle, retire_waits, drop;
   queues_t      ended_oldest, failed, table_full, loading, any, table_clk;
-  place_t       end_place;
+  slot_id_t       end_place;
   cmd_ended_t   engine_ended;
   cmd_ended_t   [QUEUES-1:0] oldest_end;
   cmd_started_t [QUEUES-1:0] oldest;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the op table's worker tells the command line: one row per op of torch's op_db and type.
 
-Owns the data alone. Torch-free: `tb.optable` fills it, `regress.optable` shows it.
+Owns the data alone. Torch-free: `tb.op_survey` fills it, `regress.op_survey` shows it.
 """
 
 from __future__ import annotations

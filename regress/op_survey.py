@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`npu-cosim optable`: torch's own op samples on the cmodel, and docs/ops.md.
+"""`npu-cosim op-survey`: torch's own op samples on the cmodel, and docs/ops.md.
 
-Owns the worker processes (`python -m tb.optable`). The page is optable_page's, the ratchet
-optable_baseline's. Torch-free.
+Owns the worker processes (`python -m tb.op_survey`). The page is op_survey_page's, the ratchet
+op_survey_baseline's. Torch-free.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from rich.console import Console
 from driver.config import load_config
 from driver.errors import InfrastructureError, InputError
 from driver.files import write_text
-from driver.optable import DTYPES, Listing, OpTypeRow, SampleCounts, SurveyTask, TaskAnswer
-from regress import optable_baseline as baseline
+from driver.op_survey import DTYPES, Listing, OpTypeRow, SampleCounts, SurveyTask, TaskAnswer
+from regress import op_survey_baseline as baseline
 from regress.console import print_line
-from regress.optable_page import page, totals
+from regress.op_survey_page import page, totals
 from regress.paths import CONFIG_FILE, OUT, ROOT
 from regress.process import bound, environment, terminable
 from regress.progress import ProgressBar
@@ -68,7 +68,7 @@ class Measured:
     rows: list[OpTypeRow] = field(default_factory=list)
 
 
-def run_optable(console: Console, request: OpSurveyRequest) -> int:
+def run_op_survey(console: Console, request: OpSurveyRequest) -> int:
     """Run, print the totals, write page and baseline if everything was run.
 
     1 when a sample is wrong, ended the worker or took too long, or when one that passed does not.
@@ -79,7 +79,7 @@ def run_optable(console: Console, request: OpSurveyRequest) -> int:
     load_config(CONFIG_FILE, _CONFIG)
     former = baseline.recorded()
     with terminable():
-        found = measure(request, ProgressBar(console, "optable"))
+        found = measure(request, ProgressBar(console, "op-survey"))
     say = partial(print_line, console)
     for line in totals(found.rows):
         say(line)
@@ -95,7 +95,7 @@ def run_optable(console: Console, request: OpSurveyRequest) -> int:
             say(line)
     bad = sum((row.count for row in found.rows), SampleCounts()).failed
     if request.recorded:
-        write_text(OUT / "optable" / "ops.md", page(found.torch, request.samples, found.rows))
+        write_text(OUT / "op-survey" / "ops.md", page(found.torch, request.samples, found.rows))
         if why and not request.record:
             say("not recorded: --record takes this as the new baseline")
         elif not (lost or bad):
@@ -107,7 +107,7 @@ def run_optable(console: Console, request: OpSurveyRequest) -> int:
 
 def measure(request: OpSurveyRequest, progress: ProgressBar) -> Measured:
     """Judge the samples of the ops in worker processes. InputError for an op that torch has not."""
-    log = OUT / "optable" / "worker.log"
+    log = OUT / "op-survey" / "worker.log"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(b"")
     first = _Worker(log)
@@ -137,12 +137,12 @@ def measure(request: OpSurveyRequest, progress: ProgressBar) -> Measured:
 
 
 class _Worker:
-    """One process of `tb.optable`."""
+    """One process of `tb.op_survey`."""
 
     def __init__(self, log: Path) -> None:
         with log.open("ab") as stderr:
             self._child = subprocess.Popen(
-                bound([sys.executable, "-m", "tb.optable", str(CONFIG_FILE), _CONFIG]),
+                bound([sys.executable, "-m", "tb.op_survey", str(CONFIG_FILE), _CONFIG]),
                 cwd=ROOT,
                 env=environment(),
                 stdin=subprocess.PIPE,
@@ -154,7 +154,7 @@ class _Worker:
         line = self._stdout.readline()
         if not line:
             status = self.end()
-            raise InfrastructureError(f"tb.optable ended with status {status}: see {log}")
+            raise InfrastructureError(f"tb.op_survey ended with status {status}: see {log}")
         self.listing = Listing.model_validate_json(line)
 
     @property

@@ -4,7 +4,7 @@
 /// `request_*` is the request as it goes to the memory controller; the run it describes becomes
 /// current when the runs before it are used up. Each `take_i` uses up `take_bytes_i` of the current
 /// run, at most `left_o`. A new run can become current in every cycle.
-module npu_move_run
+module npu_copy_run
   import npu_pkg::*;
 #(
   parameter int unsigned BusBits = 256,
@@ -61,7 +61,7 @@ module npu_move_run
   always_ff @(posedge clk_i) begin
     if (rst_ni && take_i) begin
       TakesWhatIsThere: assert (valid_q && REQ_BYTES_WIDTH'(take_bytes_i) <= left_q)
-        else $error("npu_move_run: took %0d of %0d bytes", take_bytes_i, left_q);
+        else $error("npu_copy_run: took %0d of %0d bytes", take_bytes_i, left_q);
     end
   end
 endmodule

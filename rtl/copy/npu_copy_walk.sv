@@ -8,7 +8,7 @@
 /// last request of a run. First request 2 to 6 cycles after `start_i`; `loop_o`, the dimensions
 /// that are loops, is valid from then on. `view_i`, `merge_i` and `short_i` must be stable while
 /// `busy_o`. `stop_i` ends the walk after the request that is offered.
-module npu_move_walk
+module npu_copy_walk
   import npu_isa_pkg::*;
   import npu_pkg::*;
 #(

@@ -3,7 +3,7 @@
 ///
 /// Has a clock in every cycle, also while the rest of the command processor stands still. A cycle
 /// counts for memory if both are waited for. Counts wrap.
-module npu_cmd_waits
+module npu_cmd_wait_counters
   import npu_ctrl_pkg::*;
 (
   input  logic       clk_i,

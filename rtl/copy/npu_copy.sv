@@ -4,7 +4,7 @@
 /// Two walkers turn source and destination, each by itself, into requests of contiguous bytes in
 /// the same element order; the aligner in between moves a stream of bytes. Contiguous runs move at
 /// one bus beat per cycle at any pair of alignments, single elements at one per cycle, with up to
-/// MaxReads requests and LandBeats beats in flight: what is requested has room to land, so that a
+/// MaxReads requests and BufferBeats beats in flight: what is requested has room to land, so that a
 /// write that waits for its turn does not hold up the reads of other engines. Writes are requested
 /// once the first data of the command is here.
 ///
@@ -16,7 +16,7 @@
 /// BUS_READ or else BUS_WRITE. The destination is then unspecified.
 ///
 /// Latency: 2 to 6 cycles from command to first request, 2 from last acknowledge to `done`.
-module npu_move
+module npu_copy
   import npu_isa_pkg::*;
   import npu_pkg::*;
 #(
@@ -24,7 +24,7 @@ module npu_move
   /// Read requests in flight: covers the DRAM latency when every element is a request.
   parameter int unsigned MaxReads = 256,
   /// Beats of data that can land: covers the DRAM latency of contiguous runs.
-  parameter int unsigned LandBeats = 256,
+  parameter int unsigned BufferBeats = 256,
   /// Contiguous runs of 2^RunW bytes and more are walked dimension by dimension.
   parameter int unsigned RunW     = 32,
   localparam int unsigned StrbW   = BusBits / 8
@@ -35,8 +35,8 @@ module npu_move
   input  engine_req_t        req_i,
   output engine_rsp_t        rsp_o,
 
-  output move_pending_t      pending_o,  // of this channel
-  input  move_pending_t      other_i,
+  output copy_pending_t      pending_o,  // of this channel
+  input  copy_pending_t      other_i,
 
   // Memory controller
   output mem_rd_req_t        rd_req_o,
@@ -49,7 +49,7 @@ module npu_move
 );
   localparam int unsigned LaneW = $clog2(StrbW);
   // A quarter of what can land.
-  localparam int unsigned ReadRequestW = LaneW + $clog2(LandBeats / 4);
+  localparam int unsigned ReadRequestW = LaneW + $clog2(BufferBeats / 4);
   // Write requests ahead of their data; the memory controller takes only a few.
   localparam int unsigned MaxWrites = 8;
   // Requests not yet acknowledged: the memory controller tracks 256 bursts and a few.
@@ -62,7 +62,7 @@ module npu_move
   } state_e;
 
   state_e                     state_q, state_d;
-  move_pending_t              earlier_q, held;  // the other channel's command came first
+  copy_pending_t              earlier_q, held;  // the other channel's command came first
   logic                       start, fill, drain, finished, flowing_q, read_err_q, write_err_q;
   logic [1:0]                 elem_log2;
   logic [AckW-1:0]            unacked_q;
@@ -97,7 +97,7 @@ module npu_move
     endcase
   end
 
-  npu_move_walk #(.RunW(RunW), .RequestW(ReadRequestW)) u_src_walk (
+  npu_copy_walk #(.RunW(RunW), .RequestW(ReadRequestW)) u_src_walk (
     .clk_i, .rst_ni,
     .start_i(start && !fill), .stop_i(drain), .busy_o(src_busy),
     .view_i(cmd.src1), .merge_i('1), .short_i(1'b0), .elem_log2_i(elem_log2),
@@ -105,7 +105,7 @@ module npu_move
     .req_range_o(rd_req_o.range), .req_last_o(), .loop_o()
   );
 
-  npu_read_land #(.BusBits(BusBits), .Beats(LandBeats)) u_land (
+  npu_read_buffer #(.BusBits(BusBits), .Beats(BufferBeats)) u_land (
     .clk_i, .rst_ni,
     .req_valid_i(src_valid && src_room && !held.reading), .req_range_i(rd_req_o.range),
     .req_beats_o(),
@@ -119,7 +119,7 @@ module npu_move
   assign src_ready           = rd_req_o.valid && rd_rsp_i.ready;
   assign rd_req_o.data_ready = 1'b1;
 
-  npu_move_run #(.BusBits(BusBits), .Depth(MaxReads)) u_src_run (
+  npu_copy_run #(.BusBits(BusBits), .Depth(MaxReads)) u_src_run (
     .clk_i, .rst_ni,
     .request_valid_i(src_ready), .request_ready_o(src_room),
     .request_range_i(rd_req_o.range),
@@ -127,7 +127,7 @@ module npu_move
     .take_i(src_take), .take_bytes_i(src_bytes)
   );
 
-  npu_move_walk #(.RunW(RunW)) u_dst_walk (
+  npu_copy_walk #(.RunW(RunW)) u_dst_walk (
     .clk_i, .rst_ni,
     .start_i(start), .stop_i(drain), .busy_o(dst_busy),
     .view_i(cmd.dst), .merge_i('1), .short_i(1'b0), .elem_log2_i(elem_log2),
@@ -140,7 +140,7 @@ module npu_move
   assign dst_ready      = wr_rsp_i.ready && wr_req_o.valid;
   assign write_fire     = wr_req_o.valid && wr_rsp_i.ready;
 
-  npu_move_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_dst_run (
+  npu_copy_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_dst_run (
     .clk_i, .rst_ni,
     .request_valid_i(dst_open && wr_rsp_i.ready), .request_ready_o(dst_room),
     .request_range_i(wr_req_o.range),
@@ -148,7 +148,7 @@ module npu_move
     .take_i(dst_take), .take_bytes_i(dst_bytes)
   );
 
-  npu_move_align #(.BusBits(BusBits)) u_align (
+  npu_copy_align #(.BusBits(BusBits)) u_align (
     .clk_i, .rst_ni, .fill_i(fill), .pattern_i(pattern), .drain_i(drain),
     .src_valid_i(src_run), .src_lane_i(src_lane), .src_left_i(src_left),
     .src_take_o(src_take), .src_bytes_o(src_bytes),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`python -m tb.optable CONFIG_FILE CONFIG`: tasks as JSON lines on stdin, rows as such on stdout.
+"""`python -m tb.op_survey CONFIG_FILE CONFIG`: tasks as JSON lines on stdin, rows on stdout.
 
 The first line names the ops. Ends with its stdin. Whatever an op prints goes to stderr.
 """
@@ -16,9 +16,9 @@ import torch
 
 from driver.config import HwConfig, load_config
 from driver.errors import InputError, NpuError
-from driver.optable import Listing, OpTypeRow, SampleCounts, SurveyTask, TaskAnswer
-from tb.optable.database import DATABASE, calls, own_names, supports
-from tb.optable.judging import Judge, SampleResult, is_core
+from driver.op_survey import Listing, OpTypeRow, SampleCounts, SurveyTask, TaskAnswer
+from tb.op_survey.database import DATABASE, calls, own_names, supports
+from tb.op_survey.judging import Judge, SampleResult, is_core
 
 _SHOWN = 3
 """Failures of one row that are told in words."""

@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-"""torch's own op samples (op_db) on the cmodel: what `npu-cosim optable` starts as a process."""
