@@ -85,10 +85,11 @@ def _quotient(
 def _rest(
     b: ProgramBuilder, out: TensorView, self: Operand, other: Operand
 ) -> tuple[TensorView, TensorView]:
-    """Operands of a remainder: both of the result's type, also tensors without dimensions."""
+    """Operands of a remainder: both of the result's type, also integers and tensors without
+    dimensions."""
 
     def narrowed(x: Operand) -> Operand:
-        if isinstance(x, TensorView) and not x.rank and out.rank:
+        if isinstance(x, TensorView) and (not is_float(x) or (not x.rank and out.rank)):
             return as_type(b, x, out.dtype)
         return x
 

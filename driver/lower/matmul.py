@@ -37,10 +37,12 @@ def combine(
     *,
     beta: Scalar = 1,
     alpha: Scalar = 1,
+    alpha_skips: bool = False,
 ) -> None:
-    """result = beta·addend + alpha·left·right. beta = 0 ignores the addend, NaN included."""
+    """result = beta·addend + alpha·left·right. beta = 0 ignores the addend, NaN included, and with
+    `alpha_skips` alpha = 0 the product."""
     addend = b.expanded(addend, result.sizes) if addend is not None and beta != 0 else None
-    if not left.sizes[-1]:
+    if not left.sizes[-1] or (alpha_skips and alpha == 0):
         _without_product(b, result, addend, beta)
     elif alpha == 1 and (addend is None or (beta == 1 and addend.dtype == result.dtype)):
         _added(b, left, right, result, addend)
@@ -142,7 +144,7 @@ def addmm(
 ) -> None:
     """beta·self + alpha·mat1 [M, K]·mat2 [K, N]"""
     _check_ranks(b, (2, 2, 2), mat1, mat2, out)
-    combine(b, mat1, mat2, out, self, beta=beta, alpha=alpha)
+    combine(b, mat1, mat2, out, self, beta=beta, alpha=alpha, alpha_skips=True)
 
 
 @TABLE.op("baddbmm")
@@ -182,7 +184,8 @@ def addmv(
     """beta·self + alpha·mat [M, K]·vec [K]"""
     _check_ranks(b, (2, 1, 1), mat, vec, out)
     addend = b.expanded(self, out.sizes).inserted(1)
-    combine(b, mat, vec.inserted(1), out.inserted(1), addend, beta=beta, alpha=alpha)
+    operands = (mat, vec.inserted(1), out.inserted(1), addend)
+    combine(b, *operands, beta=beta, alpha=alpha, alpha_skips=True)
 
 
 @TABLE.op("dot")

@@ -137,8 +137,30 @@ def require_arguments(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[
             _require_divisor(given["self"], given["other"])
     elif base == "index_put.default":
         _require_alike(*args, **kwargs)
+    elif base == "convolution.default":
+        _require_convolution(**named_arguments(arrived.op, args, kwargs))
     elif base == "multinomial.default":
         _require_enough(**named_arguments(arrived.op, args, kwargs))
+
+
+def _require_convolution(
+    weight: Any, bias: Any, stride: Any, dilation: Any, transposed: bool, **rest: Any
+) -> None:
+    """What the CPU requires, and the formula of the result's sizes does not."""
+    for name, values in (("stride", stride), ("dilation", dilation)):
+        if any(value <= 0 for value in values):
+            raise RuntimeError(f"convolution: got {name} {list(values)}, expected more than 0")
+    channels = weight.shape[1] * rest["groups"] if transposed else weight.shape[0]
+    if not weight.shape[0]:
+        raise RuntimeError(f"convolution: got weight {list(weight.shape)}, expected filters")
+    if bias is not None and list(bias.shape) != [channels]:
+        raise RuntimeError(f"convolution: got bias {list(bias.shape)}, expected [{channels}]")
+    limits = zip(rest["output_padding"], stride, dilation, strict=False)
+    if transposed and any(pad >= max(step, apart) for pad, step, apart in limits):
+        more = list(rest["output_padding"])
+        raise RuntimeError(
+            f"convolution: got output_padding {more}, expected less than stride or dilation"
+        )
 
 
 def _require_types(

@@ -38,14 +38,22 @@ def device_of(tensor: Tensor) -> OpenDevice:
 
 
 def device_address(tensor: Tensor) -> int:
-    """Where the tensor's elements begin. RuntimeError when its storage was given back."""
+    """Where the tensor's elements begin. RuntimeError when its storage was given back, or was
+    shortened so that the tensor ends behind it."""
     pointer = tensor.data_ptr()
-    if not pointer and tensor.numel():
+    if tensor.numel() and tensor.untyped_storage().nbytes() < _end_bytes(tensor):
         raise RuntimeError(
             f"npu: the memory of this tensor of {list(tensor.shape)} is gone: its storage has "
             f"{tensor.untyped_storage().nbytes()} bytes"
         )
     return _core.address(pointer)
+
+
+def _end_bytes(tensor: Tensor) -> int:
+    """Where its last element ends in its storage."""
+    steps = zip(tensor.shape, tensor.stride(), strict=True)
+    last = tensor.storage_offset() + sum((size - 1) * stride for size, stride in steps)
+    return (int(last) + 1) * tensor.element_size()
 
 
 def view(op: object, tensor: Tensor) -> TensorView:

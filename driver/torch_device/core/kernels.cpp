@@ -11,6 +11,7 @@
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/_reshape_alias_cpu_dispatch.h>
 #include <ATen/ops/as_strided_cpu_dispatch.h>
+#include <ATen/ops/view_native.h>
 #include <ATen/ops/unfold_cpu_dispatch.h>
 #include <ATen/ops/view_as_complex_cpu_dispatch.h>
 #include <ATen/ops/view_as_real_cpu_dispatch.h>
@@ -172,6 +173,14 @@ int64_t attention_choice(const at::Tensor& query, const at::Tensor& key, const a
   return static_cast<int64_t>(whole ? at::SDPBackend::overrideable : at::SDPBackend::math);
 }
 
+// The NPU takes a truth value to be 0 or 1; bytes may be anything.
+at::Tensor view_dtype(const at::Tensor& self, at::ScalarType dtype) {
+  TORCH_CHECK_NOT_IMPLEMENTED(dtype != at::kBool || self.scalar_type() == at::kBool,
+                              "npu: view of ", self.scalar_type(),
+                              " as bool: bytes other than 0 and 1 are no truth values; use x != 0");
+  return at::native::view_dtype(self, dtype);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_has_compatible_shallow_copy_type", has_compatible_shallow_copy_type);
   m.impl("record_stream", [](at::Tensor&, c10::Stream) {});
@@ -185,6 +194,7 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("view", [](const at::Tensor& self, at::IntArrayRef size) {
     return watched(self, at::cpu::view(self, size));
   });
+  m.impl("view.dtype", view_dtype);
   m.impl("_reshape_alias",
          [](const at::Tensor& self, at::IntArrayRef size, at::IntArrayRef stride) {
            return watched(self, at::cpu::_reshape_alias(self, size, stride));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What of a call decides the commands, as bytes.
+#include <ATen/EmptyTensor.h>
 #include <torch/csrc/Device.h>
 #include <torch/csrc/Dtype.h>
 #include <torch/csrc/Layout.h>
@@ -43,8 +44,11 @@ bool add_tensor(Signature& call, PyObject* value) {
   const int device = tensor.device().index();
   if (call.device >= 0 && call.device != device) return false;
   call.device = device;
+  // A storage that was shortened: the slow way says so.
+  const auto end_bytes = at::detail::computeStorageNbytes(
+      tensor.sizes(), tensor.strides(), tensor.itemsize(), tensor.storage_offset());
+  if (tensor.numel() > 0 && tensor.storage().nbytes() < end_bytes) return false;
   const void* const pointer = tensor.data_ptr();
-  if (pointer == nullptr && tensor.numel() > 0) return false;
   check_alive(pointer);
   call.tensors.push_back(value);
   call.addresses.push_back(address_of(pointer));
