@@ -353,8 +353,11 @@ module npu_ctrl
     .irq_events_o    (irq_events)
   );
 
-  assign status.error_code  = in_error ? error : ERROR_NONE;
-  assign status.error_queue = in_error && error_queue;
+  // A soft reset leaves state ERROR at once, and in_error when all that was asked for has come.
+  logic error_state;
+  assign error_state        = status.state == DEVICE_STATE_ERROR;
+  assign status.error_code  = error_state ? error : ERROR_NONE;
+  assign status.error_queue = error_state && error_queue;
 
   always_comb begin
     perf_events = '{read_beat: rd_beat_i, write_beat: wr_beat_i, default: '0};

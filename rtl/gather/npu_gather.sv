@@ -89,7 +89,7 @@ module npu_gather
 
   // State
   state_e          state_q, state_d;
-  logic            stop, drain, finished, flowing_q, read_err_q, write_err_q, bad_index_q;
+  logic            stop, drain, all_moved, finished, flowing_q, read_err_q, write_err_q, bad_index_q;
   logic [AckW-1:0] unacked_q;
 
   // Walks
@@ -289,8 +289,9 @@ module npu_gather
   assign stop      = read_err_q || write_err_q || bad_index_q;
   assign drain     = read_err_q || write_err_q
                    || (bad_index_q && !place_busy && (gather ? src_empty : dst_empty));
-  assign finished  = !place_busy && !plain_busy && index_empty && index_idle && data_idle
-                   && old_idle && src_empty && unacked_q == '0;
+  assign all_moved = !place_busy && !plain_busy && index_empty && index_idle && data_idle
+                   && old_idle && src_empty;
+  assign finished  = all_moved && unacked_q == '0;
   assign rsp_o.done = state_q == DONE;
 
   always_comb begin
@@ -343,6 +344,6 @@ module npu_gather
   assign rsp_o.stats.active        = align_stats.active;
   assign rsp_o.stats.result_stall  = align_stats.result_stall;
   assign rsp_o.stats.operand_stall = align_stats.operand_stall
-                                   || (state_q == BUSY && !dst_run && !align_stats.active
-                                       && !align_stats.result_stall);
+                                   || (state_q == BUSY && !all_moved && !dst_run
+                                       && !align_stats.active && !align_stats.result_stall);
 endmodule

@@ -192,6 +192,7 @@ module npu_matrix
     .block_valid_i(seq_valid), .block_ready_o(seq_ready), .block_i(seq_block),
     .a_done_i(tile_done && wr_place.operand == OPERAND_A),
     .b_done_i(int4 ? int4_done : tile_done && wr_place.operand == OPERAND_B),
+    .held_i((seq_push && seq_room && !half_free) || (wr_req_o.data_valid && !wr_rsp_i.data_ready)),
     .token_o(token), .stats_o(rsp_o.stats)
   );
 

@@ -23,6 +23,7 @@ module npu_matrix_seq
 
   input  logic            a_done_i,   // a tile of A is in its buffer
   input  logic            b_done_i,
+  input  logic            held_i,  // results in the accumulators keep the next block waiting
 
   output token_t          token_o,
   output npu_stats_t      stats_o
@@ -86,7 +87,7 @@ module npu_matrix_seq
 
   assign stats_o.active        = issue;
   assign stats_o.operand_stall = running_q && guard_q == '0 && !operands;
-  assign stats_o.result_stall  = running_q && guard_q != '0;
+  assign stats_o.result_stall  = !running_q && held_i;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) token_q <= '0;

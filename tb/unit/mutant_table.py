@@ -93,8 +93,16 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_read_buffer.sv", "&& «room_q >= req_beats_o»", "1'b1", "without room"),
         Mutant("npu_gather.sv", "«(gather ? src_empty : dst_empty)»", "1'b1", "error"),
         Mutant("npu_gather.sv", "«cmd.src2.stride[i] == '0» ||", "1'b1", "expected"),
+        Mutant("npu_gather.sv", "(«state_q == BUSY» && !all_moved", "1'b0", "waits for"),
+        Mutant("npu_gather.sv", "BUSY && «!all_moved» && !dst_run", "1'b1", "waits for"),
+        Mutant("npu_gather.sv", "result_stall  = «align_stats.result_stall»", "1'b0", "waits for"),
     ),
     "matrix": (
+        Mutant("npu_matrix_seq.sv", "= «running_q && guard_q == '0 && !operands»", "1'b0", "waits"),
+        Mutant(
+            "npu_matrix_seq.sv", "= «!running_q && held_i»", "running_q && guard_q != '0", "waits"
+        ),
+        Mutant("npu_matrix_seq.sv", "= !running_q && «held_i»", "1'b0", "waits for"),
         # a place in mixed radix
         Mutant("npu_matrix_walk.sv", "«here_i.middle == 32'd1»;", "1'b0", "expected"),
         Mutant("npu_matrix_walk.sv", "next_o.inner  = «wraps» ?", "1'b0"),
@@ -171,6 +179,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_matrix_dequant.sv", "|| «number == '0») ?", "1'b0"),
     ),
     "vector": (
+        Mutant("npu_vector.sv", "result_stall  = «waits_room»", "1'b0", "waits for"),
         Mutant("npu_vector_load.sv", "queue_room && «beats <= credit_q»", "1'b1", "room for"),
         Mutant("npu_vector_unpack.sv", "words8(part, «1'b1»)", "1'b0", "expected"),
         # elements at a distance

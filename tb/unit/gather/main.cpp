@@ -98,7 +98,22 @@ void time_command(const char* name, const GatherCommand& c, uint64_t units, doub
   check(bench.engine.err == 0 && rate <= most, "%s: %.3f cycles per unit", name, rate);
 }
 
+void stalls() {
+  for (const bool scatter : {false, true})
+    check_stalls<Bench>(
+        scatter ? "SCATTER" : "GATHER",
+        [scatter](Bench& bench, bool is_long) {
+          const GatherCommand c = rows_of(is_long ? 64 : 4, is_long ? 512 : 16, scatter, false);
+          for (uint64_t i = 0; i < c.size()[3]; ++i)
+            store(bench.memory, c.index.base + 4 * i, 4, bench.random.below(c.table_size()));
+          c.apply(bench.memory);
+          bench.engine.start(c);
+        },
+        0.2, 0.45);
+}
+
 void speed() {
+  stalls();
   constexpr uint64_t kRow = 512 * 4 / kBusBytes;
   time_command("GATHER 64 rows of 2 KiB, per beat", rows_of(64, 512, false, false), 64 * kRow,
                1.05);

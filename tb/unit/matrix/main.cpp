@@ -102,11 +102,36 @@ void errors(uint64_t seed, uint64_t count) {
               (unsigned long long)clean);
 }
 
+// Few terms: what is read and written takes longer than the sums. Many: the sums do.
+void stalls() {
+  check_stalls<Bench>(
+      "MATMUL",
+      [](Bench& bench, bool is_long) {
+        const auto& slow = bench.slave.shape.stalls.percent;
+        Product product = corners::fp32_product("product", 1, 1);
+        const uint64_t rows = is_long ? 128 : 4, terms = slow[kW] != 0   ? 8
+                                                         : slow[kR] != 0 ? 16
+                                                                         : 256;
+        product.m = product.n = rows, product.k = terms;
+        product.a.base = kConstBase;
+        product.a.row = corners::axis(1, rows, 0, terms);
+        product.a.col = product.b.row = corners::axis(1, terms);
+        product.b.row.stride[2] = rows;
+        product.b.col = product.c.col = corners::axis(1, rows);
+        product.c.row = corners::axis(1, rows, 0, rows);
+        product.b.base = kConstBase + 0x10000;
+        product.apply(bench.memory);
+        bench.engine.start(product);
+      },
+      0.8);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   return bench_main(argc, argv, [](uint64_t seed, uint64_t rounds) {
     corners::all<Bench>(seed, execute);
+    stalls();
     products(seed + 1, rounds * 10);
     errors(seed + 2, std::max<uint64_t>(rounds * 4, 80));
   });

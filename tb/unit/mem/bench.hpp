@@ -176,6 +176,60 @@ class BenchOf {
   std::vector<Model*> models_{&slave, &reader0, &reader1, &writer, &host, &engine};
 };
 
+// Whether the shares of a command's cycles in which it waited are within these.
+inline void check_waits(const char* name, const char* where, double operand, double result,
+                        std::array<double, 2> operands, std::array<double, 2> results) {
+  check(operand >= operands[0] && operand <= operands[1] && result >= results[0] &&
+            result <= results[1],
+        "%s, %s: waits for operands in %.3f of its cycles, for results in %.3f", name, where,
+        operand, result);
+}
+
+// What a command waits for: its operands behind slow reads, its results behind slow writes, neither
+// at a memory that keeps up, nor for acknowledgements. `start` gives it to the engine, as a long
+// one or as one of a few bursts; `most_operand`: the share of waits that the bus costs it.
+// `least_at_start`: the share of a short command at a long latency.
+template <typename Bench, typename Start>
+void check_stalls(const char* name, Start start, double most_operand = 0.2,
+                  double least_at_start = 0) {
+  const auto share = [](uint64_t cycles, uint64_t of) { return double(cycles) / double(of); };
+  for (const AxiChannel slow : {kAxiChannels, kR, kW}) {
+    Bench bench(1);
+    bench.slave.shape.latency_min = bench.slave.shape.latency_max = 10;
+    if (slow != kAxiChannels) bench.slave.shape.stalls.percent[slow] = 90;
+    start(bench, true);
+    bench.run();
+    check(bench.engine.err == 0, "%s: error %u", name, bench.engine.err);
+    const uint64_t total = bench.engine.finished - bench.engine.started;
+    const double operand = share(bench.engine.operand_stall, total);
+    const double result = share(bench.engine.result_stall, total);
+    if (slow == kR) check_waits(name, "slow R", operand, result, {0.6, 1}, {0, 0.1});
+    if (slow == kW) check_waits(name, "slow W", operand, result, {0, 0.2}, {0.6, 1});
+    if (slow == kAxiChannels)
+      check_waits(name, "fast", operand, result, {0, most_operand}, {0, 0.2});
+  }
+  {
+    Bench bench(1);
+    bench.slave.shape.latency_min = bench.slave.shape.latency_max = 5000;
+    start(bench, false);
+    bench.run();
+    const uint64_t total = bench.engine.finished - bench.engine.started;
+    check_waits(name, "long latency", share(bench.engine.operand_stall, total),
+                share(bench.engine.result_stall, total), {least_at_start, 1}, {0, 0.1});
+  }
+  constexpr uint64_t kCycles = 4000;
+  Bench bench(1);
+  bench.slave.shape.latency_min = bench.slave.shape.latency_max = 10;
+  bench.slave.shape.stalls.percent[kB] = 100;
+  start(bench, false);
+  for (uint64_t i = 0; i < kCycles; ++i) bench.tick();
+  check(!bench.engine.idle(), "%s: done without an answer", name);
+  check_waits(name, "no B", share(bench.engine.operand_stall, kCycles),
+              share(bench.engine.result_stall, kCycles), {0, 0.2}, {0, 0.2});
+  bench.slave.shape.stalls.all(0);
+  bench.run();
+}
+
 // Runs body(seed, rounds), reports its failure and writes the result. Returns the exit status.
 template <typename Body>
 int bench_main(int argc, char** argv, Body body) {

@@ -260,8 +260,27 @@ void time_several(const char* figure, DType dtype) {
   time_line(bench, figure, kRam, dtype, {1, 1, 1, 1, 16384});
 }
 
+void stalls() {
+  check_stalls<Bench>(
+      "VECTOR",
+      [](Bench& bench, bool is_long) {
+        CommandMaker maker(bench.memory, bench.random, bench.engine.directory);
+        VectorCommand command;
+        command.line = program_named("move");
+        command.program = bench.engine.directory.find(command.line);
+        command.size = {1, 1, 1, 1, is_long ? 16384u : 64u};
+        command.sources[0] = view_of(DType::kFp32, command.size, dense(command.size), kConstBase);
+        command.results[0] = view_of(DType::kFp32, command.size, dense(command.size), kDstBase);
+        maker.fill(command);
+        command.apply(bench.memory);
+        bench.engine.start(command);
+      },
+      0.6);
+}
+
 void speed() {
   using enum DType;
+  stalls();
   time_one("move fp32", "move", kFp32, {1, 1, 1, 1, 32768});
   time_one("move bf16", "move", kBf16, {1, 1, 1, 1, 32768});
   time_one("move bf16, unaligned", "move", kBf16, {1, 1, 1, 1, 32768}, 5);
