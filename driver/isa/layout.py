@@ -87,7 +87,7 @@ COMPLETION_FIELDS: tuple[Field, ...] = (
     Field("seq", 0, 32, "number of the command in its queue since reset"),
     Field("status", 4, 32, "error code, 0 when the command finished"),
     Field("start_cycle", 8, 64, "cycle in which it started, or in which its checks failed"),
-    Field("end_cycle", 16, 64, "cycle in which it ended; its last write was acknowledged some before"),
+    Field("end_cycle", 16, 64, "cycle in which it ended, soon after its last acknowledge"),
     Field("active_cycles", 24, 32, "cycles in which its engine did useful work"),
     Field("operand_stall", 28, 32, "cycles its engine waited for operands"),
     Field("result_stall", 32, 32, "cycles its engine waited to put results away"),

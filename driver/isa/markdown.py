@@ -139,12 +139,12 @@ There are two queues: the first ring with the queue behind CMD_PUSH, and the sec
 What this page says of order holds within a queue; each has its own sequence numbers, completion
 records, COMPLETED register and interrupts. Where both have a packet they take turns, packet by
 packet. A packet that waits for its start does not keep the other queue's from being checked and
-started; of two that wait for the same engine alone the one that was taken first starts first. So neither
-queue starves. Four things hold up the other queue: a LOAD, once it is taken, waits until all that
-was taken before is completed, in both queues, and nothing is taken until it has ended; a packet
-whose descriptor an unfinished command may write, until it can be read; a SYNC while it writes
-its word; and writes, which leave in the order in which they were granted, behind a write whose data
-come slowly: up to a page of a COPY whose source is strided, element by element.
+started; of two that wait for the same engine alone the one that was taken first starts first. So
+neither queue starves. Four things hold up the other queue: a LOAD, once it is taken, waits until
+all that was taken before is completed, in both queues, and nothing is taken until it has ended; a
+packet whose descriptor an unfinished command may write, until it can be read; a SYNC while it
+writes its word; and writes, which leave in the order in which they were granted, behind a write
+whose data come slowly: up to a page of a COPY whose source is strided, element by element.
 
 Between commands of different queues there is no order but this: of two that were taken, the one
 that was taken later waits if their bytes overlap as above, so that no byte is read or written

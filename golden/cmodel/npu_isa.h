@@ -90,7 +90,7 @@ struct Completion {
   std::uint32_t seq;  // number of the command in its queue since reset
   std::uint32_t status;  // error code, 0 when the command finished
   std::uint64_t start_cycle;  // cycle in which it started, or in which its checks failed
-  std::uint64_t end_cycle;  // cycle in which it ended; its last write was acknowledged some before
+  std::uint64_t end_cycle;  // cycle in which it ended, soon after its last acknowledge
   std::uint32_t active_cycles;  // cycles in which its engine did useful work
   std::uint32_t operand_stall;  // cycles its engine waited for operands
   std::uint32_t result_stall;  // cycles its engine waited to put results away

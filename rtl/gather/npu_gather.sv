@@ -89,7 +89,8 @@ module npu_gather
 
   // State
   state_e          state_q, state_d;
-  logic            stop, drain, all_moved, finished, flowing_q, read_err_q, write_err_q, bad_index_q;
+  logic            stop, drain, all_moved, finished;
+  logic            flowing_q, read_err_q, write_err_q, bad_index_q;
   logic [AckW-1:0] unacked_q;
 
   // Walks

@@ -11,11 +11,11 @@
 #include <ATen/native/transformers/attention.h>
 #include <ATen/ops/_reshape_alias_cpu_dispatch.h>
 #include <ATen/ops/as_strided_cpu_dispatch.h>
-#include <ATen/ops/view_native.h>
 #include <ATen/ops/unfold_cpu_dispatch.h>
 #include <ATen/ops/view_as_complex_cpu_dispatch.h>
 #include <ATen/ops/view_as_real_cpu_dispatch.h>
 #include <ATen/ops/view_cpu_dispatch.h>
+#include <ATen/ops/view_native.h>
 #include <c10/core/DeviceGuard.h>
 #include <torch/library.h>
 
