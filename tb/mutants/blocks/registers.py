@@ -123,7 +123,7 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
     "error-queue": PlantedMutant(
         _IRQ,
         INTERRUPTS,
-        Mutant("npu_ctrl.sv", "status.error_queue = «in_error && error_queue»;", "1'b0"),
+        Mutant("npu_ctrl.sv", "status.error_queue = «error_state && error_queue»;", "1'b0"),
     ),
     "counter-pair": PlantedMutant(
         _COUNTS,
