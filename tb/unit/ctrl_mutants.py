@@ -67,6 +67,22 @@ CTRL: tuple[Mutant, ...] = (
         "without an engine",
     ),
     Mutant("npu_cmd_engines.sv", "busy_o               = «~free[NUM_ENGINES-1:0]»", "start_i"),
+    # what the other queue may write, and what waits for its own queue alone, or for nothing
+    Mutant(
+        "npu_cmd_order.sv", "= «line_blocked != '0»;", "line_blocked[queue_i] != '0", "descript"
+    ),
+    Mutant(
+        "npu_cmd_awaited.sv",
+        "«opcode_i == OPCODE_LOAD»",
+        "opcode_i == OPCODE_LOAD || opcode_i == OPCODE_SYNC",
+        "waited for the other queue",
+    ),
+    Mutant(
+        "npu_ctrl_pkg.sv",
+        "return «opcode == OPCODE_FENCE» ||",
+        "opcode == OPCODE_FENCE || opcode == OPCODE_NOP",
+        "a NOP waited",
+    ),
     # a ring that became smaller
     Mutant("npu_ring_fetch.sv", "= «head_q & mask»;", "head_q", "is not empty"),
     Mutant("npu_ring_fetch.sv", "= «fetch_q & mask»;", "fetch_q", "is not empty"),

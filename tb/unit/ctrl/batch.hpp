@@ -128,7 +128,6 @@ class Session {
         if (expected.error != ErrorCode::kNone || is(i, Opcode::kFence) || is(i, Opcode::kSync))
           break;
         if (expected.dispatched) behind_.push_back(i);
-        if (expected.dispatched && engine_of(packets_[i]) == kGather) break;
         continue;
       }
       ++outcome_.commands;

@@ -188,6 +188,8 @@ uint64_t streams(uint64_t seed, uint64_t rounds) {
   bench.completions_turn();
   bench.passes();
   bench.last_blocker_counts();
+  bench.descriptors_of_the_other();
+  bench.nothing_to_wait_for();
   for (uint64_t i = 0; i < rounds; ++i) commands += bench.random_round();
   for (uint64_t i = 0; i < 40; ++i) bench.soft_reset();
   Failures failures(seed);

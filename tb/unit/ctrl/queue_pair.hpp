@@ -242,7 +242,8 @@ class QueuePair {
     const Dispatch& later = d_.dispatched[own->second];
     check(awaited->second < own->second && d_.ended_at[awaited->second] <= record.start_cycle,
           "queue %u: command %u did not wait for %u of the other", q, i, other);
-    const bool described = later.engine == kGather;  // whose descriptors may be what it waited for
+    // Its descriptors may be what it waited for.
+    const bool described = packets_[q][i].flags & (kSrc1DescMask | kSrc2DescMask | kDstDescMask);
     check(described || is_load(later) || is_load(earlier) || depends(earlier, later),
           "queue %u: command %u had no reason to wait for %u of the other", q, i, other);
   }

@@ -131,7 +131,62 @@ class Streams : QueuePair {
     }
   }
 
+  // A command of one queue may write the descriptor of a command of the other: that one is not read
+  // before it has ended.
+  void descriptors_of_the_other() {
+    for (unsigned q = 0; q < 2; ++q) {
+      const uint64_t line = descriptor(!q, 0);
+      begin_with({uint32_t(Opcode::kFill), 0, 0, 0, line + 4 * q, {1, 0}}, q);
+      packets_[!q] = {described_copy(!q)};
+      bool early = false;
+      d_.on_read = [&](uint64_t at) { early |= at == line && !d_.ended_at.contains(0); };
+      feed();
+      d_.on_read = nullptr;
+      d_.slow_dispatch = SIZE_MAX;
+      check(!early, "a descriptor was read while a command of queue %u may write it", q);
+      for (unsigned each = 0; each < 2; ++each) compare(each, 1, 0);
+      check(record(!q, 0).operand_wait != 0 && record(!q, 0).waited_queue == q,
+            "queue %u did not wait for the other one, which may write its descriptor", !q);
+      d_.write(csr::kIrqStatus, 31);
+    }
+  }
+
+  // While a long command of one queue runs: a NOP behind it starts in its turn, and NOP, SYNC and
+  // FENCE of the other queue end.
+  void nothing_to_wait_for() {
+    for (unsigned q = 0; q < 2; ++q) {
+      begin_with({uint32_t(Opcode::kCopy), 0, kData, 0, dst(q, 0x40), {8, 0}}, q);
+      packets_[q].push_back({});
+      packets_[!q] = {{},
+                      {uint32_t(Opcode::kSync), 0, 0, 0, dst(!q, 0x700), {7}},
+                      {uint32_t(Opcode::kFence), 0, 0, 0, 0, {}}};
+      feed();
+      d_.slow_dispatch = SIZE_MAX;
+      compare(q, 2, 0);
+      compare(!q, 3, 0);
+      const uint64_t end = record(q, 0).end_cycle;
+      check(record(q, 1).operand_wait == 0 && record(q, 1).start_cycle < end,
+            "queue %u: a NOP waited for a COPY", q);
+      for (unsigned i = 0; i < 3; ++i)
+        check(record(!q, i).end_cycle < end, "queue %u: command %u waited for the other queue", !q,
+              i);
+      d_.write(csr::kIrqStatus, 31);
+    }
+  }
+
  private:
+  // A long command of queue `q`, which has started.
+  void begin_with(const Packet& packet, unsigned q) {
+    begin();
+    d_.stalls.all(0);
+    d_.latency = d_.engine_latency = 0;
+    d_.slow_dispatch = 0;
+    packets_[q] = {packet};
+    put(q, 1);
+    d_.write(kQueues[q].tail, tail_[q]);
+    d_.until("the long command starts", [&] { return !d_.dispatched.empty(); });
+  }
+
   // ENGINE_WAIT, and COMMAND_WAIT of an engine for another.
   struct Waits {
     std::array<uint32_t, kEngines> engine{};

@@ -123,7 +123,7 @@ void stalls() {
         product.apply(bench.memory);
         bench.engine.start(product);
       },
-      0.8);
+      1);
 }
 
 }  // namespace

@@ -204,7 +204,7 @@ void check_stalls(const char* name, Start start, double most_operand = 0.2,
     const double operand = share(bench.engine.operand_stall, total);
     const double result = share(bench.engine.result_stall, total);
     if (slow == kR) check_waits(name, "slow R", operand, result, {0.6, 1}, {0, 0.1});
-    if (slow == kW) check_waits(name, "slow W", operand, result, {0, 0.2}, {0.6, 1});
+    if (slow == kW) check_waits(name, "slow W", operand, result, {0, 0.5}, {0.4, 1});
     if (slow == kAxiChannels)
       check_waits(name, "fast", operand, result, {0, most_operand}, {0, 0.2});
   }
