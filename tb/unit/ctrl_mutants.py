@@ -10,7 +10,7 @@ CTRL: tuple[Mutant, ...] = (
     Mutant("npu_cmd_decode.sv", "is_vector && «!prog_i.loaded»", "1'b0", "error code"),
     Mutant("npu_cmd_decode.sv", "|| «prog_i.results > 2'd1»;", "1'b0", "error code"),
     Mutant("npu_cmd_decode.sv", "«packet_i.param[LOAD_LINES] > 32'(PROGRAM_MAX_LINES)»", "1'b0"),
-    Mutant("npu_cmd_decode.sv", "+ «packet_i.param[LOAD_LINES]»", "32'd0", "error code"),
+    Mutant("npu_cmd_decode.sv", "+ «packet_i.param[LOAD_LINES]»", "32'd0", "expected 4"),
     Mutant("npu_operand_select.sv", "3'(step_i - OPERAND_DST) + «prog_i.sources»", "3'd3"),
     Mutant("npu_desc_check.sv", "«desc_i.dtype[31:4] == '0»", "1'b1", "error code"),
     Mutant("npu_operand_resolve.sv", "dtype_log2_bytes(«window.dtype[3:0]»)", "operand.dtype"),
