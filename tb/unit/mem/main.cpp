@@ -46,7 +46,7 @@ void errors(uint64_t seed, uint64_t commands) {
     const bool source = !move.fill && touches_bad(bench.memory, move.src);
     const bool target = touches_bad(bench.memory, move.dst);
     if (!source && !target) move.apply(bench.memory);
-    if (bench.random.chance(30)) bench.traffic(3);
+    if (bench.random.chance(60)) bench.traffic(20);  // which must not see the errors
     bench.engine.start(move);
     bench.run();
     // Bytes that the command does not own must survive an error.
