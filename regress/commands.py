@@ -221,9 +221,7 @@ def capture(console: Console, workload: str, options: CaptureOptions) -> int:
     note(f"{capsule.name}: {len(capsule.ops)} ops, {size / 1e6:.1f} MB of tensors")
     note(f"  hash {capsule.hash}, seed {options.seed}, {time.monotonic() - start:.1f} s")
     note(f"  {_shown(target.absolute())}")
-    here = _shown(target.absolute()) if Path.cwd() == ROOT else target.absolute()
-    program = PROGRAM if Path.cwd() == ROOT else ROOT / PROGRAM
-    note(f"  {shlex.join([str(program), 'replay', str(here)])}")
+    note(f"  {shlex.join([_shown(ROOT / PROGRAM), 'replay', _shown(target.absolute())])}")
     return 0
 
 

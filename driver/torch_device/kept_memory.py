@@ -10,7 +10,7 @@ import torch
 from torch.utils._pytree import tree_leaves
 
 from driver.capture.book import storage_key
-from driver.torch_device.tensors import in_place, is_npu, storage_bytes
+from driver.torch_device.tensors import in_place, is_npu, spanned, storage_bytes
 
 Tensor = torch.Tensor
 
@@ -54,9 +54,7 @@ class KeptMemory:
 def span_copy(tensor: Tensor) -> Tensor:
     """A copy of the memory that a tensor of at least one element spans, as one line."""
     with in_place(tensor.detach()) as there:
-        steps = zip(there.shape, there.stride(), strict=True)
-        span = there.as_strided((1 + sum((size - 1) * step for size, step in steps),), (1,))
-        return span.clone()
+        return there.as_strided((spanned(there),), (1,)).clone()
 
 
 def _same_bytes(one: Tensor, other: Tensor) -> bool:

@@ -135,12 +135,8 @@ def require_arguments(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[
         given = named_arguments(arrived.op, args, kwargs)
         if given.get("rounding_mode", "trunc") is not None:  # else a quotient of floats
             _require_divisor(given["self"], given["other"])
-    elif base == "index_put.default":
-        _require_alike(*args, **kwargs)
-    elif base == "convolution.default":
-        _require_convolution(**named_arguments(arrived.op, args, kwargs))
-    elif base == "multinomial.default":
-        _require_enough(**named_arguments(arrived.op, args, kwargs))
+    elif base in _REQUIREMENTS:
+        _REQUIREMENTS[base](**named_arguments(arrived.op, args, kwargs))
 
 
 def _require_convolution(
@@ -210,6 +206,14 @@ def _require_enough(
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
+
+
+_REQUIREMENTS: dict[str, Callable[..., None]] = {
+    "index_put.default": _require_alike,
+    "convolution.default": _require_convolution,
+    "multinomial.default": _require_enough,
+}
+"""The op → what its arguments, by name, have to be."""
 
 
 def _require_converted(base: str, given: Mapping[str, Any]) -> None:

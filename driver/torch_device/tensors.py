@@ -41,7 +41,8 @@ def device_address(tensor: Tensor) -> int:
     """Where the tensor's elements begin. RuntimeError when its storage was given back, or was
     shortened so that the tensor ends behind it."""
     pointer = tensor.data_ptr()
-    if tensor.numel() and tensor.untyped_storage().nbytes() < _end_bytes(tensor):
+    held = tensor.untyped_storage().nbytes() // tensor.element_size()
+    if tensor.numel() and held < tensor.storage_offset() + spanned(tensor):
         raise RuntimeError(
             f"npu: the memory of this tensor of {list(tensor.shape)} is gone: its storage has "
             f"{tensor.untyped_storage().nbytes()} bytes"
@@ -49,11 +50,11 @@ def device_address(tensor: Tensor) -> int:
     return _core.address(pointer)
 
 
-def _end_bytes(tensor: Tensor) -> int:
-    """Where its last element ends in its storage."""
+def spanned(tensor: Tensor) -> int:
+    """How many elements lie between its first and its last one, both included; it has at least
+    one."""
     steps = zip(tensor.shape, tensor.stride(), strict=True)
-    last = tensor.storage_offset() + sum((size - 1) * stride for size, stride in steps)
-    return (int(last) + 1) * tensor.element_size()
+    return 1 + sum((size - 1) * step for size, step in steps)
 
 
 def view(op: object, tensor: Tensor) -> TensorView:
@@ -85,9 +86,9 @@ def in_place(tensor: Tensor, *, writes: bool = False) -> Iterator[Tensor]:
 
     Nothing is copied where the backend maps its memory. `writes`: the block writes all elements.
     """
-    last = sum((size - 1) * step for size, step in zip(tensor.shape, tensor.stride(), strict=True))
-    size_bytes = (last + 1) * tensor.element_size()
-    reads = not writes or last + 1 != tensor.numel()
+    span = spanned(tensor)
+    size_bytes = span * tensor.element_size()
+    reads = not writes or span != tensor.numel()
     address = device_address(tensor)
     with device_of(tensor).host_bytes(address, size_bytes, reads=reads, writes=writes) as data:
         there = torch.from_numpy(data).view(tensor.dtype)

@@ -105,7 +105,7 @@ module npu_copy
     .req_range_o(rd_req_o.range), .req_last_o(), .loop_o()
   );
 
-  npu_read_buffer #(.BusBits(BusBits), .Beats(BufferBeats)) u_land (
+  npu_read_buffer #(.BusBits(BusBits), .Beats(BufferBeats)) u_read_buffer (
     .clk_i, .rst_ni,
     .req_valid_i(src_valid && src_room && !held.reading), .req_range_i(rd_req_o.range),
     .req_beats_o(),

@@ -286,7 +286,7 @@ module npu_cmd_front
     assign now = here[Park] && owner[Park] == queue_t'(q) ? wait_now[Park]
                : owner[Check] == queue_t'(q)              ? wait_now[Check] : '0;
 
-    npu_cmd_wait_counters u_cmd_waits (
+    npu_cmd_wait_counters u_cmd_wait_counters (
       .clk_i, .take_i(take && turn == queue_t'(q)), .now_i(now), .waits_o(waited[q])
     );
     assign busy_o[q] = (here[Park] && owner[Park] == queue_t'(q))

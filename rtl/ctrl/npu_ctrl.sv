@@ -259,7 +259,7 @@ module npu_ctrl
   queues_t     retired;
   logic [31:0] retire_seq;
 
-  npu_cmd_inflight u_cmd_flight (
+  npu_cmd_inflight u_cmd_inflight (
     .ctrl_clk_i    (ctrl_clk),
     .queue1_clk_i  (queue1_clk),
     .rst_ni        (core_rst_n),

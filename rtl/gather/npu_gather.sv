@@ -138,7 +138,7 @@ module npu_gather
     .bad_o(index_bad), .offset_o(index_offset)
   );
 
-  npu_read_buffer #(.BusBits(BusBits), .Beats(IndexBeats)) u_index_land (
+  npu_read_buffer #(.BusBits(BusBits), .Beats(IndexBeats)) u_index_buffer (
     .clk_i, .rst_ni,
     .req_valid_i(index_req_valid), .req_range_i(index_range), .req_beats_o(index_beats),
     .mem_valid_o(shared_valid[0]), .mem_ready_i(shared_ready[0]),
@@ -166,7 +166,7 @@ module npu_gather
     .push_i(add && write_fire), .pop_i(add && wr_rsp_i.done)
   );
 
-  npu_read_buffer #(.BusBits(BusBits), .Beats(OldBeats)) u_old_land (
+  npu_read_buffer #(.BusBits(BusBits), .Beats(OldBeats)) u_old_buffer (
     .clk_i, .rst_ni,
     .req_valid_i(old_valid), .req_range_i(table_range), .req_beats_o(old_beats),
     .mem_valid_o(shared_valid[1]), .mem_ready_i(shared_ready[1]),
@@ -198,7 +198,7 @@ module npu_gather
   assign rd_req_o[1].range.bytes = gather ? table_range.bytes : plain_range.bytes;
   assign src_fire               = rd_req_o[1].valid && rd_rsp_i[1].ready;
 
-  npu_read_buffer #(.BusBits(BusBits), .Beats(DataBeats)) u_data_land (
+  npu_read_buffer #(.BusBits(BusBits), .Beats(DataBeats)) u_data_buffer (
     .clk_i, .rst_ni,
     .req_valid_i((gather ? table_valid : plain_valid) && src_room),
     .req_range_i(rd_req_o[1].range), .req_beats_o(),

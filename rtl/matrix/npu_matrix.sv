@@ -140,7 +140,7 @@ module npu_matrix
   );
 
   // Beats of a command with weights of four bits land here and wait for a slot of B.
-  npu_read_buffer #(.BusBits(BusBits), .Beats(BufferBeats)) u_land (
+  npu_read_buffer #(.BusBits(BusBits), .Beats(BufferBeats)) u_read_buffer (
     .clk_i(int4_clk), .rst_ni,
     .req_valid_i(range_valid), .req_range_i(rd_req_o.range), .req_beats_o(),
     .mem_valid_o(land_request), .mem_ready_i(rd_rsp_i.ready),

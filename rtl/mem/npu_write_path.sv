@@ -84,7 +84,7 @@ module npu_write_path
     .addr_valid_o(aw_valid_o), .addr_ready_i(aw_ready_i), .addr_o(aw_o)
   );
 
-  npu_wr_resp_merge #(.NumClients(NumClients)) u_collect (
+  npu_wr_resp_merge #(.NumClients(NumClients)) u_wr_resp_merge (
     .clk_i, .rst_ni,
     .ready_o(track_ready), .issue_valid_i(issue && issue_ready && !host_grant),
     .issue_client_i(client), .issue_last_i(issue_last),

@@ -14,9 +14,9 @@ bind npu_core npu_order_checker #(.IdBits(8)) u_order_checker (
            engine_rsp[0].done}),
   .write_valid(u_ctrl.write_valid), .write_ready(u_ctrl.write_ready), .write_i(u_ctrl.write),
   .write_queue_i(u_ctrl.sync_valid ? u_ctrl.u_cmd_front.owner[u_ctrl.u_cmd_front.sync_valid[1]]
-                                   : u_ctrl.u_cmd_flight.u_retire.queue_d),
+                                   : u_ctrl.u_cmd_inflight.u_retire.queue_d),
   .start_queue_i(u_ctrl.start_queue),
-  .dropped_i(u_ctrl.u_cmd_flight.drop)
+  .dropped_i(u_ctrl.u_cmd_inflight.drop)
 );
 
 bind npu_burst_split npu_request_checker #(.NumClients(NumClients)) u_request_checker (
@@ -31,7 +31,8 @@ bind npu_core npu_span_checker #(
   .next_slot_i(u_ctrl.u_cmd_front.next_slot_i),
   .span_valid_i(u_ctrl.u_cmd_front.span_valid), .span_i(u_ctrl.u_cmd_front.span),
   .span_queue_i(u_ctrl.u_cmd_front.owner[0]),
-  .start_i(u_ctrl.u_cmd_flight.u_engines.start), .place_i(u_ctrl.u_cmd_flight.u_engines.place_i),
+  .start_i(u_ctrl.u_cmd_inflight.u_engines.start),
+  .place_i(u_ctrl.u_cmd_inflight.u_engines.place_i),
   .done_i({engine_rsp[4].done, engine_rsp[3].done, engine_rsp[2].done, engine_rsp[1].done,
            engine_rsp[0].done}),
   .read_valid_i(u_mem_ctrl.u_read.u_ar.u_split.valid_i),

@@ -98,9 +98,7 @@ class Failures : QueuePair {
 
  private:
   void parked_sync_fails(unsigned queue) {
-    begin();
-    d_.stalls.all(0);
-    d_.engine_latency = d_.latency = 0;
+    begin_prompt();
     const uint64_t word = dst(queue, 0x700);
     packets_[queue] = {{uint32_t(Opcode::kCopy), 0, kData, 0, dst(queue, 0x40), {8, 0}},
                        {uint32_t(Opcode::kSync), 0, 0, 0, word, {7}}};
@@ -110,12 +108,8 @@ class Failures : QueuePair {
                                 kData + 0x2100,
                                 dst(!queue, 0x2200),
                                 {2, 2, 2, 1}});
-    d_.slow_dispatch = 0;
     d_.memory.bad_lines.insert(word / 64);
-    while (put(queue, 2) != 0) {
-    }
-    d_.write(kQueues[queue].tail, tail_[queue]);
-    d_.until("the COPY starts", [&] { return !d_.dispatched.empty(); });
+    start_slow(queue);
     for (unsigned i = 0; i < 60; ++i) d_.tick();
     feed();
     d_.slow_dispatch = SIZE_MAX;

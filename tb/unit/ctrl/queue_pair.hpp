@@ -120,6 +120,13 @@ class QueuePair {
     }
   }
 
+  // The same with a memory and engines that keep nothing waiting.
+  void begin_prompt() {
+    begin();
+    d_.stalls.all(0);
+    d_.latency = d_.engine_latency = 0;
+  }
+
   static bool in_engine(const Packet& packet) { return engine_of(packet.opcode) != kEngines; }
 
   // A command starts: the next one of its queue, beside none that is in its way.
@@ -153,6 +160,13 @@ class QueuePair {
       tail_[q] = (tail_[q] + 1) % kSlots;
     }
     return count;
+  }
+  // Puts all packets of a queue into its ring; the first one runs long, and has started.
+  void start_slow(unsigned q) {
+    d_.slow_dispatch = 0;
+    put(q, kSlots - 1);
+    d_.write(kQueues[q].tail, tail_[q]);
+    d_.until("the slow one starts", [&] { return !d_.dispatched.empty(); });
   }
   // Packets of the first queue come in turns by its ring and by CMD_PUSH, where that is allowed;
   // the order of the two ways is defined only when nothing waits.

@@ -136,8 +136,10 @@ class Streams : QueuePair {
   void descriptors_of_the_other() {
     for (unsigned q = 0; q < 2; ++q) {
       const uint64_t line = descriptor(!q, 0);
-      begin_with({uint32_t(Opcode::kFill), 0, 0, 0, line + 4 * q, {1, 0}}, q);
+      begin_prompt();
+      packets_[q] = {{uint32_t(Opcode::kFill), 0, 0, 0, line + 4 * q, {1, 0}}};
       packets_[!q] = {described_copy(!q)};
+      start_slow(q);
       bool early = false;
       d_.on_read = [&](uint64_t at) { early |= at == line && !d_.ended_at.contains(0); };
       feed();
@@ -155,11 +157,12 @@ class Streams : QueuePair {
   // FENCE of the other queue end.
   void nothing_to_wait_for() {
     for (unsigned q = 0; q < 2; ++q) {
-      begin_with({uint32_t(Opcode::kCopy), 0, kData, 0, dst(q, 0x40), {8, 0}}, q);
-      packets_[q].push_back({});
+      begin_prompt();
+      packets_[q] = {{uint32_t(Opcode::kCopy), 0, kData, 0, dst(q, 0x40), {8, 0}}, {}};
       packets_[!q] = {{},
                       {uint32_t(Opcode::kSync), 0, 0, 0, dst(!q, 0x700), {7}},
                       {uint32_t(Opcode::kFence), 0, 0, 0, 0, {}}};
+      start_slow(q);
       feed();
       d_.slow_dispatch = SIZE_MAX;
       compare(q, 2, 0);
@@ -175,18 +178,6 @@ class Streams : QueuePair {
   }
 
  private:
-  // A long command of queue `q`, which has started.
-  void begin_with(const Packet& packet, unsigned q) {
-    begin();
-    d_.stalls.all(0);
-    d_.latency = d_.engine_latency = 0;
-    d_.slow_dispatch = 0;
-    packets_[q] = {packet};
-    put(q, 1);
-    d_.write(kQueues[q].tail, tail_[q]);
-    d_.until("the long command starts", [&] { return !d_.dispatched.empty(); });
-  }
-
   // ENGINE_WAIT, and COMMAND_WAIT of an engine for another.
   struct Waits {
     std::array<uint32_t, kEngines> engine{};
@@ -232,10 +223,7 @@ class Streams : QueuePair {
   // Queue `slow` has a long command, and behind it one that waits: for its memory, its engine, its
   // end or because it may fail. The commands of the other queue do not.
   void passes(unsigned slow, unsigned way) {
-    begin();
-    d_.engine_latency = 0;
-    d_.stalls.all(0);
-    d_.latency = 0;
+    begin_prompt();
     const Packet copy{uint32_t(Opcode::kCopy), 0, kData, 0, dst(slow, 0x40), {8, 0}};
     const Packet product{uint32_t(Opcode::kMatmul), 0,           dst(slow, 0x40), kData + 0x400,
                          dst(slow, 0x500),          {2, 2, 2, 1}};
@@ -255,12 +243,8 @@ class Streams : QueuePair {
     packets_[slow] = {kWays[way].first, kWays[way].second, fill(slow, 0x900)};
     packets_[!slow] = {other, other, other, other};
     const Waits before = waits();
-    d_.slow_dispatch = 0;
     if (way == 1) d_.slow_too = 1;  // the engine has two channels
-    while (put(slow, 3) != 0) {
-    }
-    d_.write(kQueues[slow].tail, tail_[slow]);
-    d_.until("the slow one starts", [&] { return !d_.dispatched.empty(); });
+    start_slow(slow);
     for (unsigned i = 0; i < 60; ++i) d_.tick();
     feed();
     d_.slow_dispatch = d_.slow_too = SIZE_MAX;
