@@ -16,6 +16,7 @@ from driver.lower.convert import (
     constant,
     convert,
     is_float,
+    promoted,
     require_integers,
 )
 from driver.lower.elementwise import whole
@@ -37,13 +38,6 @@ _RELATIONS: dict[str, tuple[str, str, bool]] = {
 """ATen's name → program of two tensors, of a tensor and a number, operands exchanged."""
 
 
-def _promoted(*views: TensorView) -> DType:
-    """torch's type for comparing these floats: a tensor without dimensions does not widen."""
-    floats = [view for view in views if is_float(view)]
-    ranked = {view.dtype for view in floats if view.rank} or {view.dtype for view in floats}
-    return ranked.pop() if len(ranked) == 1 else DType.FP32
-
-
 def _relation(name: str) -> RuleFunction:
     program, _, swapped = _RELATIONS[name]
 
@@ -60,19 +54,11 @@ def _relation(name: str) -> RuleFunction:
             if is_long(*pair):
                 long.compare(b, name, out, *pair)
                 return
-        if floats:
-            dtype = _promoted(*pair)
-            pair = (_compared(b, self, dtype), _compared(b, other, dtype))
-        b.vector(program if floats else f"int_{program}", pair[::-1] if swapped else pair, out)
+        left, right = promoted(b, *pair) if floats else pair
+        operands = (right, left) if swapped else (left, right)
+        b.vector(program if floats else f"int_{program}", operands, out)
 
     return rule
-
-
-def _compared(b: ProgramBuilder, view: TensorView, dtype: DType) -> TensorView:
-    """The view as fp32 sees it, after torch's conversion to the common type where that rounds."""
-    if not is_float(view) or (view.dtype is not dtype and not view.rank):
-        return as_type(b, view, dtype)
-    return view
 
 
 def _with_number(

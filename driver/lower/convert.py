@@ -81,6 +81,26 @@ def as_float(b: ProgramBuilder, view: TensorView) -> TensorView:
     return view if is_float(view) else as_type(b, view, DType.FP32)
 
 
+def common_float(*views: TensorView) -> DType:
+    """The type that torch converts these to before it computes in floats: that of the floats with
+    dimensions, else of those without; fp32 where they differ, or where all are integers."""
+    floats = [view for view in views if is_float(view)]
+    found = {view.dtype for view in floats if view.rank} or {view.dtype for view in floats}
+    return found.pop() if len(found) == 1 else DType.FP32
+
+
+def rounded_to(b: ProgramBuilder, view: TensorView, dtype: DType) -> TensorView:
+    """The view as floats, its elements rounded to `dtype` where that loses bits."""
+    exact = is_float(view) and dtype in (DType.FP32, view.dtype)
+    return view if exact else as_type(b, view, dtype)
+
+
+def promoted(b: ProgramBuilder, *views: TensorView) -> tuple[TensorView, ...]:
+    """The operands of an op of floats, rounded to the type that torch converts them to first."""
+    dtype = common_float(*views)
+    return tuple(rounded_to(b, view, dtype) for view in views)
+
+
 def as_truth(b: ProgramBuilder, view: TensorView) -> TensorView:
     """The view if it is torch.bool, else 0 and 1 in fresh memory."""
     if view.boolean:

@@ -9,8 +9,16 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.lower import long, long_divide
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_float, as_type, constant, convert, is_float, require_numbers
-from driver.lower.elementwise import Operand, div, whole
+from driver.lower.convert import (
+    as_float,
+    as_type,
+    constant,
+    convert,
+    is_float,
+    promoted,
+    require_numbers,
+)
+from driver.lower.elementwise import Operand, div, factors, whole
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction
 from driver.lower.words import rounded, wrapped
@@ -62,38 +70,29 @@ def frac(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
     b.vector("frac", (self,), out)
 
 
-def _pair(
-    b: ProgramBuilder, self: Operand, other: Operand, dividend: DType, divisor: DType
-) -> tuple[TensorView, TensorView]:
-    """Both as tensors of floats; Python numbers rounded to these types."""
-    left, right = (
-        as_float(b, x)
-        if isinstance(x, TensorView)
-        else constant(b, rounded(float(x), dtype), DType.FP32)
-        for x, dtype in ((self, dividend), (other, divisor))
-    )
-    return left, right
+def _operand(b: ProgramBuilder, x: Operand, dtype: DType) -> TensorView:
+    """A tensor as floats, or a Python number rounded to the type."""
+    if isinstance(x, TensorView):
+        return as_float(b, x)
+    return constant(b, rounded(float(x), dtype), DType.FP32)
 
 
 def _quotient(
     b: ProgramBuilder, out: TensorView, self: Operand, other: Operand
-) -> tuple[TensorView, TensorView]:
+) -> tuple[TensorView, ...]:
     """Operands of a quotient: torch keeps the number that it divides by in fp32."""
-    return _pair(b, self, other, out.dtype, DType.FP32)
+    if isinstance(self, TensorView) and isinstance(other, TensorView):
+        return factors(b, self, other)
+    return _operand(b, self, out.dtype), _operand(b, other, DType.FP32)
 
 
 def _rest(
     b: ProgramBuilder, out: TensorView, self: Operand, other: Operand
-) -> tuple[TensorView, TensorView]:
-    """Operands of a remainder: both of the result's type, also integers and tensors without
-    dimensions."""
-
-    def narrowed(x: Operand) -> Operand:
-        if isinstance(x, TensorView) and (not is_float(x) or (not x.rank and out.rank)):
-            return as_type(b, x, out.dtype)
-        return x
-
-    return _pair(b, narrowed(self), narrowed(other), out.dtype, out.dtype)
+) -> tuple[TensorView, ...]:
+    """Operands of a remainder: numbers too are rounded to the result's type."""
+    if isinstance(self, TensorView) and isinstance(other, TensorView):
+        return promoted(b, self, other)
+    return _operand(b, self, out.dtype), _operand(b, other, out.dtype)
 
 
 _INTEGERS = {

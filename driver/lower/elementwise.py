@@ -13,7 +13,17 @@ import math
 from driver.isa import DType
 from driver.lower import long
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_compared, as_float, constant, convert, is_float, word_type
+from driver.lower.convert import (
+    as_compared,
+    as_float,
+    common_float,
+    constant,
+    convert,
+    is_float,
+    promoted,
+    rounded_to,
+    word_type,
+)
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, Scalar
 from driver.lower.words import wrapped
@@ -56,7 +66,7 @@ def _add_tensors(
     b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView, alpha: Scalar
 ) -> None:
     if is_float(out):
-        b.vector("add", (as_float(b, self), as_float(b, other)), out, float(alpha))
+        b.vector("add", promoted(b, self, other), out, float(alpha))
     elif out.boolean:
         b.vector("logical_or", (self, other) if alpha else (self, self), out)
     elif is_long(out):
@@ -95,6 +105,16 @@ def rsub(
     sub(b, out, other, self, alpha)
 
 
+def factors(
+    b: ProgramBuilder, self: TensorView, other: TensorView
+) -> tuple[TensorView, TensorView]:
+    """Operands of a product or quotient of floats. Like a number, a right one of one element stays
+    fp32 beside 16 bits, as torch has it."""
+    dtype = common_float(self, other)
+    right = DType.FP32 if other.count == 1 else dtype
+    return rounded_to(b, self, dtype), rounded_to(b, other, right)
+
+
 @TABLE.op("mul.Tensor", "mul_.Tensor", "mul.Scalar", "mul_.Scalar")
 def mul(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand) -> None:
     """self·other"""
@@ -103,7 +123,7 @@ def mul(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand) -> No
     assert isinstance(self, TensorView)
     if isinstance(other, TensorView):
         if is_float(out):
-            b.vector("mul", (as_float(b, self), as_float(b, other)), out)
+            b.vector("mul", factors(b, self, other), out)
         elif is_long(out):
             long.multiply(b, out, self, other)
         else:
@@ -123,7 +143,7 @@ def div(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand) -> No
         assert isinstance(other, TensorView)
         b.vector("imm_div", (as_float(b, other),), out, float(self))
     elif isinstance(other, TensorView):
-        b.vector("div", (as_float(b, self), as_float(b, other)), out)
+        b.vector("div", factors(b, self, other), out)
     else:
         divide_by(b, as_float(b, self), out, other)
 
@@ -156,7 +176,7 @@ def addcmul(
     if not is_float(out):
         raise b.unsupported("dtype", out.dtype.name, "a floating-point type")
     same = tensor1 == tensor2
-    self, tensor1, tensor2 = (as_float(b, view) for view in (self, tensor1, tensor2))
+    self, tensor1, tensor2 = promoted(b, self, tensor1, tensor2)
     if same:  # read once
         b.vector("mean_square", (self, tensor1), out, 1.0, float(value))
     elif value == 1:

@@ -7,7 +7,7 @@ from driver.isa import DType
 from driver.isa.programs import PROGRAMS
 from driver.lower import long
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_float, constant, convert, is_float, word_type
+from driver.lower.convert import as_float, constant, convert, is_float, promoted, word_type
 from driver.lower.elementwise import divide_by, mul, whole
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
@@ -47,7 +47,7 @@ for _name in _FUNCTIONS:
 @TABLE.op("atan2", "atan2_")
 def atan2(b: ProgramBuilder, out: TensorView, self: TensorView, other: TensorView) -> None:
     """The angle of the point (other, self)"""
-    b.vector("atan2", (as_float(b, self), as_float(b, other)), out)
+    b.vector("atan2", promoted(b, self, other), out)
 
 
 @TABLE.op("softplus")
@@ -184,7 +184,7 @@ def power_of(b: ProgramBuilder, out: TensorView, self: TensorView, exponent: Ten
         expected = "a floating-point type or an integer type of up to 32 bits"
         raise b.unsupported("dtype", "bool" if out.boolean else out.dtype.name, expected)
     if is_float(out):
-        b.vector("pow", (as_float(b, self), as_float(b, exponent)), out)
+        b.vector("pow", promoted(b, self, exponent), out)
     else:
         b.vector("int_pow", (self, exponent), out)
 

@@ -164,6 +164,23 @@ def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type:
     return self.index_copy_(0, rows, self[rows].renorm(norm_type, 0, max_norm))
 
 
+def in_one_type(args: Sequence[Any]) -> list[Any]:
+    """Two operands in the type that torch computes in, which may round integers beside 16 bits."""
+    dtype = torch.result_type(*args)
+    converts = dtype.is_floating_point
+    return [x.to(dtype) if isinstance(x, Tensor) and converts else x for x in args]
+
+
+OF_TWO_NUMBERS = frozenset(
+    f"aten.{name}{form}"
+    for name, overload in (
+        *(("xlogy", "Tensor"), ("special_xlog1py", "default"), ("hypot", "default")),
+        *(("igamma", "default"), ("igammac", "default"), ("special_zeta", "default")),
+    )
+    for form in (f".{overload}", f"_.{overload}")
+)
+"""Ops whose definition would take operands of other types as they are."""
+
 COMPUTED_IN_FP32 = IN_FP32 | {"aten.addbmm.default", "aten.addr.default"}
 """Formulas that take nothing of float64."""
 

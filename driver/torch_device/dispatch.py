@@ -21,7 +21,7 @@ from driver.random_stream import RandomStream
 from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device import _core, debug
 from driver.torch_device.counted import COUNTED
-from driver.torch_device.definitions import COMPUTED_IN_FP32, DEFINITIONS
+from driver.torch_device.definitions import COMPUTED_IN_FP32, OF_TWO_NUMBERS, in_one_type, DEFINITIONS
 from driver.torch_device.fallback import is_allowed, registered_name, run_on_cpu
 from driver.torch_device.hardware import view_of
 from driver.torch_device.index_arguments import (
@@ -321,6 +321,8 @@ def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[st
         raise UnsupportedOp(str(op), "dtype", "float64", "fp32, fp16 or bf16")
     if outs and plain is not None and is_factory(plain):
         named |= {"dtype": outs[0].dtype, "device": outs[0].device}
+    if str(plain) in OF_TWO_NUMBERS:
+        args = in_one_type(args)
     _WITHIN.calls.append(kind)
     try:
         made = instead(*args, **named)

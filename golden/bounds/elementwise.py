@@ -9,9 +9,9 @@ alpha, where the exact sum of a product and a number is wider, SLACK is added.
 A function's budget is `ulps` · ulp(t) before the rounding to the result's type, where t is the
 true value; docs/numerics.md's accuracy table holds the measured maxima, which stay below.
 
-torch computes 16-bit types in fp32 as well, rounding operands of another type to the result's
-first; that is a relative change of u16 of the operand, and part of torch's bound alone. Nothing is
-claimed of torch where it loses what the NPU keeps: e^|x| beyond EXP_LIMIT in silu, sinh and cosh,
+torch computes 16-bit types in fp32 as well, but rounds a Python number to the result's type first;
+that is a relative change of u16 of the number, and part of torch's bound alone. Nothing is claimed
+of torch where it loses what the NPU keeps: e^|x| beyond EXP_LIMIT in silu, sinh and cosh,
 2x in gelu. Its erf of 16-bit types is 1 minus an approximation: off by some ULP of 1.
 """
 
@@ -41,6 +41,7 @@ from golden.bounds.expectation import (
     unclaimed,
     unit,
 )
+from golden.bounds.promotion import promoted
 from golden.bounds.remainders import floored
 from golden.calls import OpCall, truths, widened
 from golden.formats import Floats
@@ -63,14 +64,8 @@ def magnitude(value: object, shape: tuple[int, ...]) -> Floats:
 
 
 def _cast(value: object, dtype: torch.dtype) -> float:
-    """By which fraction torch may change an operand when it converts it to the result's type."""
-    if isinstance(value, torch.Tensor) and value.dtype != dtype:
-        return unit(dtype) + U
+    """By which fraction torch may change a number when it converts it to the result's type."""
     return unit(dtype) if is_short(dtype) and not isinstance(value, torch.Tensor) else 0.0
-
-
-def _is_wide_int(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.dtype in (torch.int32, torch.int64)
 
 
 def sum_rule(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -81,7 +76,6 @@ def sum_rule(subject: Subject) -> tuple[Expectation | None, ...]:
     alpha = abs(float(call.arguments.get("alpha", 1)))
     right = alpha * magnitude(call["other"], true.shape)
     npu = (SLACK if alpha != 1 else 0.0) * (left + right)
-    npu = npu + U * (left * _is_wide_int(call["self"]) + right * _is_wide_int(call["other"]))
     other = npu + left * _cast(call["self"], dtype) + right * _cast(call["other"], dtype)
     first: Floats | float = 0.0
     if alpha != 1:
@@ -100,10 +94,8 @@ def product_rule(subject: Subject) -> tuple[Expectation | None, ...]:
         return floored(subject)
     true = true_of(subject)
     size = np.abs(np.where(np.isfinite(true), true, 0.0))
-    wide = [call[name] for name in ("self", "other")]
-    npu = size * U * sum(map(_is_wide_int, wide))
-    casts = sum(_cast(value, dtype) for value in wide)
-    return (near(dtype, true, npu, npu + size * (casts + 2 * U) + TINY),)
+    casts = sum(_cast(call[name], dtype) for name in ("self", "other"))
+    return (near(dtype, true, 0.0, size * (casts + 2 * U) + TINY),)
 
 
 def function(
@@ -250,14 +242,15 @@ def _functions(torch_ulps: float, *names: str) -> dict[str, Rule]:
 
 RULES: dict[str, Rule] = {
     "arange": by_type(_arange),
-    **dict.fromkeys(("add", "sub", "rsub"), by_type(sum_rule)),
-    **dict.fromkeys(("mul", "div"), by_type(product_rule)),
+    **dict.fromkeys(("add", "sub", "rsub"), by_type(promoted(sum_rule))),
+    **dict.fromkeys(("mul", "div"), by_type(promoted(product_rule, wide_factor=True))),
     "square": by_type(function("square", 1.0)),
-    "pow": by_type(function("pow", 3.0)),
+    "pow": by_type(promoted(function("pow", 3.0))),
     "gelu": function("gelu", 6.0, true=_gelu, torch_scale=_size),
     **{name: periodic(name, 3.0) for name in ("sin", "cos")},
     "tan": _tangent,
-    **_functions(3.0, "asin", "acos", "atan", "atan2", "asinh", "acosh", "atanh"),
+    "atan2": promoted(function("atan2", 3.0)),
+    **_functions(3.0, "asin", "acos", "atan", "asinh", "acosh", "atanh"),
     **{name: function(name, 3.0, torch_scale=_exponential) for name in ("sinh", "cosh")},
     **_functions(1.0, "sqrt"),
     **_functions(2.0, "reciprocal"),

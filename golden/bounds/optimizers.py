@@ -31,6 +31,7 @@ from golden.bounds.expectation import (
     near,
     unit,
 )
+from golden.bounds.promotion import promoted
 from golden.bounds.reductions import finite
 from golden.calls import OpCall, widened
 from golden.tensors import values_of
@@ -86,6 +87,6 @@ def _lerp(call: OpCall) -> torch.Tensor:
 
 RULES: dict[str, Rule] = {
     "addcdiv": _addcdiv,
-    "addcmul": _addcmul,
+    "addcmul": promoted(_addcmul),
     "lerp": running(_lerp, 4, _apart),
 }

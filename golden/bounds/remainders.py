@@ -26,6 +26,7 @@ from golden.bounds.expectation import (
     unclaimed,
     unit,
 )
+from golden.bounds.promotion import promoted
 from golden.formats import Floats, Mask
 from golden.tensors import values_of
 
@@ -115,5 +116,5 @@ def _short_floored(subject: Subject, x: Floats, y: Floats) -> Expectation:
 RULES = {
     "fmod": by_type(_fmod),
     "remainder": by_type(_remainder),
-    "floor_divide": floored,
+    "floor_divide": promoted(floored, wide_factor=True),
 }
