@@ -21,7 +21,12 @@ from driver.random_stream import RandomStream
 from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device import _core, debug
 from driver.torch_device.counted import COUNTED
-from driver.torch_device.definitions import COMPUTED_IN_FP32, OF_TWO_NUMBERS, in_one_type, DEFINITIONS
+from driver.torch_device.definitions import (
+    COMPUTED_IN_FP32,
+    DEFINITIONS,
+    OF_TWO_NUMBERS,
+    in_one_type,
+)
 from driver.torch_device.fallback import is_allowed, registered_name, run_on_cpu
 from driver.torch_device.hardware import view_of
 from driver.torch_device.index_arguments import (

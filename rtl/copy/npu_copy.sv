@@ -78,6 +78,7 @@ module npu_copy
   logic [BusBits-1:0]         out_data;
   logic [StrbW-1:0]           out_strb;
   logic [31:0]                pattern;
+  npu_stats_t                 align_stats;
   npu_engine_cmd_t            cmd;
 
   assign cmd         = req_i.cmd;
@@ -156,8 +157,14 @@ module npu_copy
     .dst_valid_i(dst_run), .dst_lane_i(dst_lane), .dst_left_i(dst_left),
     .dst_take_o(dst_take), .dst_bytes_o(dst_bytes),
     .out_valid_o(out_valid), .out_ready_i(out_ready), .out_o(out_data), .strb_o(out_strb),
-    .stats_o(rsp_o.stats)
+    .stats_o(align_stats)
   );
+
+  // The destination is not asked for before the first beat of the source is here.
+  assign rsp_o.stats.active        = align_stats.active;
+  assign rsp_o.stats.result_stall  = align_stats.result_stall;
+  assign rsp_o.stats.operand_stall = align_stats.operand_stall
+                                   || (state_q == BUSY && !flowing_q);
 
   npu_fifo #(.Width(BusBits + StrbW), .Depth(2)) u_out (
     .clk_i, .rst_ni, .flush_i(1'b0),

@@ -5,25 +5,38 @@ from __future__ import annotations
 
 from typing import Final
 
-STREAMS: Final = ("overlap", "--op", "0")
-STREAM_BUS_ERRORS: Final = ("overlap", "--op", "3")
-MEETINGS: Final = ("overlap", "--op", "9")
-SYNCS: Final = ("overlap", "--op", "11")
-RESETS: Final = ("overlap", "--op", "12")
-REFUSED_LOADS: Final = ("overlap", "--op", "13")
-TURNS: Final = ("overlap", "--op", "14")
-REGISTER_ACCESS: Final = ("bus", "--op", "0")
-FRONT_DOOR: Final = ("bus", "--op", "1")
-RANDOM: Final = ("bus", "--op", "2")
-RANDOM_STALLS: Final = ("bus", "--op", "3")
-ERRORS: Final = ("bus", "--op", "4")
-INTERRUPTS: Final = ("bus", "--op", "6")
-BUS_ERRORS: Final = ("bus", "--op", "7")
-IMAGES: Final = ("bus", "--op", "8")
-RELOADS: Final = ("bus", "--op", "9")
-OPERANDS: Final = ("bus", "--op", "10")
-COUNTERS: Final = ("bus", "--op", "11")
-SEVERAL_ERRORS: Final = ("bus", "--op", "12")
+from tb.tests import bus, overlap
+
+
+def _bus(test: str) -> tuple[str, ...]:
+    """One test of TEST=bus."""
+    return (bus.INFO.name, "--op", str(bus.TESTS.index(test)))
+
+
+def _overlap(test: str) -> tuple[str, ...]:
+    """One test of TEST=overlap."""
+    return (overlap.INFO.name, "--op", str(overlap.TESTS.index(test)))
+
+
+STREAMS: Final = _overlap("Dependent")
+STREAM_BUS_ERRORS: Final = _overlap("BusErrorInStream")
+MEETINGS: Final = _overlap("OneDependence")
+SYNCS: Final = _overlap("SyncsOfBothQueues")
+RESETS: Final = _overlap("ResetsInTheMiddle")
+REFUSED_LOADS: Final = _overlap("RefusedLoads")
+TURNS: Final = _overlap("QueuesTakeTurns")
+REGISTER_ACCESS: Final = _bus("Registers")
+FRONT_DOOR: Final = _bus("FrontDoor")
+RANDOM: Final = _bus("RandomCommands")
+RANDOM_STALLS: Final = _bus("Stalls")
+ERRORS: Final = _bus("Errors")
+INTERRUPTS: Final = _bus("Interrupts")
+BUS_ERRORS: Final = _bus("BusErrors")
+IMAGES: Final = _bus("MalformedImages")
+RELOADS: Final = _bus("ReloadedPrograms")
+OPERANDS: Final = _bus("Operands")
+COUNTERS: Final = _bus("CommandCounters")
+SEVERAL_ERRORS: Final = _bus("SeveralErrors")
 STALLED_OPS: Final = ("ops_stalls",)
 GATES: Final = ("ops", "--filter", "gelu")
 INT4: Final = ("ops", "--filter", "int4_mm")

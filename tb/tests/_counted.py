@@ -80,8 +80,12 @@ class CountedCommands(BusTest):
 
     async def _same_engine(self, engine: Engine) -> None:
         """Nothing starts behind a GATHER that has not ended; else the last waits for the engine."""
-        packets = [self._make.one(engine).packet for _ in range(_SAME_ENGINE)]
-        counts, records = await self._counted(packets)
+        commands = [self._make.one(engine) for _ in range(_SAME_ENGINE)]
+        counts, records = await self._counted([one.packet for one in commands])
+        for number, (one, record) in enumerate(zip(commands, records, strict=True)):
+            what = f"{engine.name} number {number} of {_SAME_ENGINE}: beats"
+            beats = record.read_beats, record.write_beats
+            expect(what, beats, (one.read_beats, one.written_beats))
         if engine is Engine.GATHER:
             waited = {command_wait(engine, engine): sum(one.operand_wait for one in records)}
         else:

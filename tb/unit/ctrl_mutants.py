@@ -209,4 +209,20 @@ CTRL: tuple[Mutant, ...] = (
     Mutant("npu_ctrl.sv", "|| «flush» || ring[1].enable", "1'b0"),
     Mutant("npu_engine_counters.sv", "clear || «events_i != '0»", "events_i.busy != '0"),
     Mutant("npu_ctrl_status.sv", "& ~queue_pending_i & «~queue_busy_i»", "'1"),
+    # numbers beyond what short streams reach, and a reset out of ERROR
+    Mutant(
+        "npu_ctrl_pkg.sv",
+        "(«17'd1 << log2_entries»)",
+        "17'd1 << (log2_entries > 5'd12 ? 5'd12 : log2_entries)",
+        "outside the memory",
+    ),
+    Mutant(
+        "npu_cmd_retire.sv",
+        "= «command.seq[INDEX_WIDTH-1:0]» &",
+        "INDEX_WIDTH'(command.seq[11:0])",
+        "in the slot of",
+    ),
+    Mutant(
+        "npu_ctrl_status.sv", "if («soft_reset_i»)  ", "soft_reset_i && !in_error_i", "not busy"
+    ),
 )

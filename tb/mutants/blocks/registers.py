@@ -105,6 +105,16 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
         COUNTERS,
         Mutant("npu_csr_wrap.sv", "READ_BEATS.value.next    = «counts.read_beats»;", "'0"),
     ),
+    "counter-channel-read": PlantedMutant(
+        _COUNTS,
+        COUNTERS,
+        Mutant("npu_core.sv", "[CHANNEL_COPY1] = «reader_beat[Copy1Source]»;", "reader_beat[Copy]"),
+    ),
+    "counter-channel-written": PlantedMutant(
+        _COUNTS,
+        COUNTERS,
+        Mutant("npu_core.sv", "[CHANNEL_COPY1] = «writer_beat[Copy1Result]»;", "writer_beat[Copy]"),
+    ),
     "counter-busy": PlantedMutant(
         _COUNTS,
         COUNTERS,

@@ -136,7 +136,93 @@ class Corners {
           (unsigned long long)c.record(0).end_cycle, (unsigned long long)c.record(1).end_cycle);
   }
 
+  // A soft reset of a device with an error waits for reads under way: busy, and no error any more.
+  static void reset_from_error(uint64_t seed) {
+    Corners c(seed);
+    c.d_.read_delay = 3000;
+    c.session_.append(product());
+    c.session_.ring_doorbell();
+    c.d_.until("the ring is read", [&] { return c.d_.lines_read != 0; });
+    c.session_.push(kUnknown);
+    c.d_.until("an error", [&] { return (c.d_.read(csr::kStatus) & 3) == 3; });
+    check(c.d_.read(csr::kErrorCode) == uint32_t(ErrorCode::kBadOpcode), "ERROR_CODE in ERROR");
+    c.d_.write(csr::kCtrl, kSoftReset);
+    check(c.d_.read(csr::kCtrl) == kSoftReset, "a reset does not wait for a read of the ring");
+    check((c.d_.read(csr::kStatus) & 3) == 1, "not busy while a reset waits");
+    check(c.d_.read(csr::kErrorCode) == 0, "ERROR_CODE is %u while a reset waits",
+          c.d_.read(csr::kErrorCode));
+    c.d_.until("the reset", [&] { return c.d_.read(csr::kCtrl) == 0; });
+    check(c.d_.read(csr::kStatus) == 0xD00 && c.d_.read(csr::kErrorCode) == 0,
+          "state after a reset from ERROR");
+  }
+
+  // The last slots of a ring of every size, and its first one behind them. error_ack of an empty
+  // ring that is disabled sets RING_HEAD.
+  static void end_of_the_ring(uint64_t seed, unsigned queue, unsigned log2_slots) {
+    Corners c(seed);
+    constexpr uint32_t kLast = 2;
+    const QueuePlaces& places = kQueues[queue];
+    const uint32_t head = (1u << log2_slots) - kLast;
+    c.d_.write(places.control, log2_slots << 8);
+    c.d_.write(places.tail, head);
+    c.session_.push(kUnknown);
+    c.session_.wait();
+    c.d_.write(csr::kCtrl, kErrorAck);
+    c.d_.until("error_ack is done", [&] { return c.d_.read(csr::kCtrl) == 0; });
+    const auto run = [&](uint64_t base, uint32_t first, uint32_t count, uint32_t tail) {
+      c.d_.write(places.control, log2_slots << 8);
+      c.d_.write(places.base_lo, uint32_t(base));
+      c.d_.write(places.base_lo + 4, uint32_t(base >> 32));
+      for (uint32_t i = 0; i < count; ++i)
+        c.d_.memory.put(base + 64 * uint64_t(first + i), product());
+      c.d_.dispatched.clear();
+      c.d_.write(places.tail, tail);
+      c.d_.write(places.control, 1 | log2_slots << 8);
+      c.d_.until("the ring is empty", [&] {
+        return c.d_.read(places.head) == tail && (c.d_.read(csr::kStatus) & 3) != 1;
+      });
+      check(c.d_.dispatched.size() == count && c.d_.read(csr::kErrorCode) == 0,
+            "a ring of 2^%u slots: %zu of %u commands from slot %u on, error %u", log2_slots,
+            c.d_.dispatched.size(), count, first, c.d_.read(csr::kErrorCode));
+    };
+    // A large ring reaches beyond the memory: first its end lies there, then its beginning.
+    run(places.ring - 64 * uint64_t(head), head, kLast, 0);
+    run(places.ring, 0, 1, 1);
+  }
+
+  // Thousands of commands, until the records have gone round: each of the last ones lies in the
+  // slot of its number.
+  static void many_records(uint64_t seed) {
+    Corners c(seed);
+    constexpr unsigned kLog2Slots = 11, kLog2Records = 13, kCount = (1 << kLog2Slots) - 1;
+    constexpr uint64_t kManyRecords = kMemBase + 0x8'0000;
+    static_assert(kManyRecords + (64 << kLog2Records) <= kMemLimit);
+    static_assert(kData + (64 << kLog2Slots) <= kManyRecords);
+    c.d_.write(csr::kRingCtrl, 0);
+    c.d_.write(csr::kRingBaseLo, uint32_t(kData));
+    c.d_.write(csr::kRingCtrl, 1 | kLog2Slots << 8);
+    c.d_.write(csr::kCplBaseLo, uint32_t(kManyRecords));
+    c.d_.write(csr::kCplCtrl, 1 | kLog2Records << 8);
+    for (unsigned i = 0; i <= kCount; ++i) c.d_.memory.put(kData + 64 * i, Packet{});
+    uint32_t completed = 0, tail = 0;
+    while (completed <= 1 << kLog2Records) {
+      completed += kCount;
+      tail = (tail + kCount) % (kCount + 1);
+      c.d_.write(csr::kRingTail, tail);
+      c.d_.until("a ring of NOPs", [&] { return c.d_.read(csr::kCompleted) == completed; });
+    }
+    for (uint32_t seq = completed - (1u << kLog2Records); seq < completed; ++seq) {
+      const uint64_t slot = seq % (1u << kLog2Records);
+      const auto record = c.d_.memory.get<Completion>(kManyRecords + 64 * slot);
+      check(record.seq == seq, "record %u lies in the slot of %u", record.seq, seq);
+    }
+  }
+
   static void all(uint64_t seed) {
+    reset_from_error(seed);
+    for (unsigned log2_slots = 2; log2_slots <= 16; ++log2_slots)
+      for (unsigned queue = 0; queue < 2; ++queue) end_of_the_ring(seed, queue, log2_slots);
+    many_records(seed);
     single_bytes(seed);
     for (unsigned queue = 0; queue < 2; ++queue) ring_disabled_while_fetching(seed, queue);
     empty_behind_pushed(seed);
@@ -149,7 +235,7 @@ class Corners {
   }
 
  private:
-  static constexpr uint32_t kErrorAck = 2;
+  static constexpr uint32_t kSoftReset = 1, kErrorAck = 2;
   static constexpr uint64_t kNoLine = 0;
   static constexpr Packet kUnknown{77, 0, 0, 0, 0, {}};
 

@@ -133,11 +133,14 @@ inline void count_active() {
 
 inline void speed() {
   count_active();
-  check_stalls<Bench>("COPY", [](Bench& bench, bool is_long) {
-    const MoveCommand move = copy_1d(is_long ? 65536 : 256, 0, 0);
-    move.apply(bench.memory);
-    bench.engine.start(move);
-  });
+  check_stalls<Bench>(
+      "COPY",
+      [](Bench& bench, bool is_long) {
+        const MoveCommand move = copy_1d(is_long ? 65536 : 256, 0, 0);
+        move.apply(bench.memory);
+        bench.engine.start(move);
+      },
+      0.2, 0.45);
   constexpr uint64_t kBeats = 65536 / kBusBytes;
   time_move("COPY 64 KiB", copy_1d(65536, 0, 0), kBeats);
   time_move("COPY 64 KiB, offsets 3 and 8", copy_1d(65536, 3, 8), kBeats + 1);
