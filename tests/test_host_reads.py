@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from driver.capture import Capsule, TensorRef, capture, save_capsule
+from driver.capture import Capsule, TensorRef, as_tensor, capture, save_capsule
 from driver.capture.format import HOST_READ
 from driver.config import load_config
+from driver.errors import InputError
 from driver.results import Mode, OpEvent, RunResult, RunSpec
 from golden.backend import CmodelBackend
 from regress.run_report.text import ledger_line
@@ -88,6 +90,32 @@ def test_a_read_of_another_value_fails(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(DevicePair, "write", damaged)
     result = run(tmp_path, "isolated")
     assert {row.status for row in result.ops if row.op == HOST_READ} == {"fail"}
+
+
+class ReadsWhole(torch.nn.Module):
+    """Takes lists and arrays of values; what follows depends on each."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for count in x.long().sum(1).tolist():
+            x = x * count
+        return x + float((x * 2).numpy()[1, 0]) + float(np.asarray(x[0])[1])
+
+
+def test_lists_and_arrays_are_recorded_element_by_element() -> None:
+    """Their values became numbers of the capsule without a trace."""
+    x = torch.tensor([[1.5, -2.0], [0.5, 3.0]])
+    capsule = capture(ReadsWhole(), x, name="whole")
+    assert [op.op for op in capsule.ops].count(HOST_READ) == 2 + 4 + 2
+    assert torch.equal(as_tensor(capsule, capsule.document.outputs[0]), ReadsWhole()(x))
+
+
+def test_a_list_of_too_many_elements_is_refused() -> None:
+    class Reads(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * len(x.tolist())
+
+    with pytest.raises(InputError, match="tolist of 5000 elements, expected at most 4096"):
+        capture(Reads(), torch.zeros(5000), name="reads")
 
 
 def test_a_truth_value_that_an_op_returns_is_recorded_as_a_tensor() -> None:

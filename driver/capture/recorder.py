@@ -25,6 +25,7 @@ from driver.capture.book import StorageBook, storage_key
 from driver.capture.capsule import Capsule, signed
 from driver.capture.decompose import Definition, definition, is_composite, is_view
 from driver.capture.format import HOST_READ, Item, Op, TensorRef, Value
+from driver.capture.host_reads import HostReads
 from driver.capture.source import ModulePath, source_line
 from driver.capture.tensors import to_constant
 from driver.errors import InputError
@@ -54,7 +55,7 @@ def capture(
     given = _leaf_refs(book, inputs, "inputs")
     with ModulePath(module) as path, _reproducible(seed, threads), torch.no_grad():
         recorder = _Recorder(book, path, capture.__code__)
-        with recorder:
+        with recorder, HostReads(name):
             result = module(**inputs) if isinstance(inputs, Mapping) else module(*inputs)
     fields: dict[str, Any] = {
         "name": name,
