@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from driver.errors import readable
 
-_PYDANTIC_PREFIX = "Input should be "
+_PREFIXES = {"Input should be ": "", "String should match pattern ": "text that matches "}
+"""How pydantic begins, and what reads well behind "expected"."""
 _NOT_JSON = "Invalid JSON: "
 _MISSING = ("missing", "missing_argument")
 _TOO_MANY = ("unexpected_positional_argument", "unexpected_keyword_argument")
@@ -42,4 +43,6 @@ def explain(error: ValidationError, known: Iterable[str] = ()) -> tuple[str, obj
             "an unknown key",
             f"no such key (perhaps {near[0]})" if near else "no such key",
         )
-    return field, readable(first["input"]), said.removeprefix(_PYDANTIC_PREFIX)
+    for begins, instead in _PREFIXES.items():
+        said = instead + said.removeprefix(begins) if said.startswith(begins) else said
+    return field, readable(first["input"]), said

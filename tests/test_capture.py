@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -67,6 +68,25 @@ def test_source_is_the_users_line_relative_to_its_package(block: Capsule) -> Non
 def test_source_of_torchs_own_module_is_torchs_line() -> None:
     capsule = capture(torch.nn.Linear(2, 2), torch.ones(1, 2), name="plain")
     assert {op.source.split(":")[0] for op in capsule.ops} == {"torch/nn/modules/linear.py"}
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"name": "a b"}, "name: got 'a b', expected text that matches"),
+        ({"name": "x", "seed": -1}, "seed: got -1, expected greater than or equal to 0"),
+        ({"name": "x", "threads": 0}, "threads: got 0, expected greater than 0"),
+    ],
+)
+def test_what_is_no_name_seed_or_thread_count_is_refused_first(
+    given: dict[str, Any], said: str
+) -> None:
+    ran: list[bool] = []
+    model = torch.nn.Identity()
+    model.register_forward_hook(lambda *_: ran.append(True))
+    with pytest.raises(InputError, match=f"capture: {said}"):
+        capture(model, torch.ones(1), **given)
+    assert not ran
 
 
 def test_module_path_is_the_innermost_module(block: Capsule) -> None:

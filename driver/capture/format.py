@@ -44,6 +44,8 @@ ELEMENT_BYTES: dict[str, int] = {
     "bool": 1,
 }
 
+CapsuleName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+
 MAX_BROADCAST: Final = 1 << 28
 """Elements of a tensor that repeats its storage's elements by strides of 0."""
 
@@ -227,7 +229,7 @@ class Document(Frozen):
 
     format: Literal["npu-capsule"] = "npu-capsule"
     schema_version: Literal[1] = SCHEMA_VERSION
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+    name: CapsuleName
     seed: Count
     torch: Name
     """Version of the torch that computed the outputs."""

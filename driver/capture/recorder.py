@@ -16,6 +16,7 @@ from typing import Any, TypeGuard
 
 import numpy as np
 import torch
+from pydantic import PositiveInt, ValidationError
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
@@ -24,11 +25,13 @@ import driver.capture.npu_ops  # noqa: F401 (registers torch.ops.npu)
 from driver.capture.book import StorageBook, storage_key
 from driver.capture.capsule import Capsule, signed
 from driver.capture.decompose import Definition, definition, is_composite, is_view
-from driver.capture.format import HOST_READ, Item, Op, TensorRef, Value
+from driver.capture.format import HOST_READ, CapsuleName, Count, Item, Op, TensorRef, Value
 from driver.capture.host_reads import HostReads
 from driver.capture.source import ModulePath, source_line
 from driver.capture.tensors import to_constant
 from driver.errors import InputError
+from driver.frozen import Frozen
+from driver.validation import explain
 
 Inputs = torch.Tensor | Sequence[object] | Mapping[str, object]
 
@@ -47,8 +50,12 @@ def capture(
 
     Raises:
         InputError: a tensor is not a plain strided CPU tensor of a type that capsules hold, or
-            an argument has no record.
+            an argument has no record; `name`, `seed` or `threads` is none.
     """
+    try:
+        _Settings(name=name, seed=seed, threads=threads)
+    except ValidationError as error:
+        raise InputError("capture", *explain(error)) from error
     if isinstance(inputs, torch.Tensor):
         inputs = (inputs,)
     book = StorageBook(name, module)
@@ -67,6 +74,14 @@ def capture(
         "ops": tuple(recorder.ops),
     }
     return Capsule(signed(fields), book.data)
+
+
+class _Settings(Frozen):
+    """What is asked of `capture` besides the model."""
+
+    name: CapsuleName
+    seed: Count
+    threads: PositiveInt
 
 
 class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
