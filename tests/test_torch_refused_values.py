@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch.nn import functional
 
+from driver.errors import InputError
+
 GONE = r"the memory of this tensor of \[\d+\] is gone"
 
 
@@ -86,3 +88,23 @@ def test_a_convolution_that_the_cpu_refuses_is_refused(name: str) -> None:
             CONVOLUTIONS[name](device)
         assert str(caught.value)
         assert type(caught.value) is RuntimeError
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.uint8])
+def test_a_mask_of_numbers_is_refused(dtype: torch.dtype) -> None:
+    mask = torch.tensor([1, 0, 2], dtype=dtype, device="npu")
+    for value in (5.0, torch.tensor(5.0, device="npu")):
+        with pytest.raises(RuntimeError, match="only supports boolean masks"):
+            torch.ones(3, device="npu").masked_fill(mask, value)
+
+
+def test_distances_of_a_negative_order_are_refused() -> None:
+    rows = torch.ones(2, 3, device="npu")
+    with pytest.raises(RuntimeError, match="only supports non-negative p"):
+        torch.cdist(rows, rows, p=-1.0)
+
+
+def test_names_that_are_no_text_are_refused() -> None:
+    for call in (torch.npu.set_backend, torch.npu.register_cpu_fallback):
+        with pytest.raises(InputError, match="got 3, expected"):
+            call(3)  # type: ignore[arg-type]

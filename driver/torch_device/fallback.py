@@ -50,7 +50,7 @@ def register_cpu_fallback(name: str) -> None:
     `name`: "aten::cumsum", with all its overloads, `out` and in-place forms. InputError for a name
     that torch does not have, or an op that torch takes apart above all devices.
     """
-    space, _, op = name.partition("::")
+    space, _, op = str(name).partition("::")
     found = [*_overloads(space, op), *_overloads(space, f"{op}_")]
     if not found:
         raise InputError("register_cpu_fallback", "name", name, "an op of torch, as aten::cumsum")

@@ -16,6 +16,7 @@ import torch
 from torch import accelerator
 
 from driver.backend import backend_names
+from driver.errors import InputError
 from driver.isa import ISA_VERSION
 from driver.torch_device import _core, fallback
 from driver.torch_device import check as checking
@@ -128,6 +129,8 @@ def set_backend(name: str) -> None:
     backend died is gone already: its tensors raise RuntimeError when they are used. InputError for
     an unknown name.
     """
+    if not isinstance(name, str):
+        raise InputError("torch.npu", "backend", name, "a backend's name")
     gc.collect()
     for index, opened in POOL.opened.items():
         used = memory_allocated(index)

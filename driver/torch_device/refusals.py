@@ -135,7 +135,7 @@ def require_arguments(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[
         given = named_arguments(arrived.op, args, kwargs)
         if given.get("rounding_mode", "trunc") is not None:  # else a quotient of floats
             _require_divisor(given["self"], given["other"])
-    elif base in _REQUIREMENTS:
+    if base in _REQUIREMENTS:
         _REQUIREMENTS[base](**named_arguments(arrived.op, args, kwargs))
 
 
@@ -208,7 +208,22 @@ def _require_enough(
         )
 
 
+def _require_mask(mask: torch.Tensor, **_: Any) -> None:
+    if mask.dtype is not torch.bool:
+        found = str(mask.dtype)[6:]
+        raise RuntimeError(
+            f"masked_fill only supports boolean masks, but got mask with dtype {found}"
+        )
+
+
+def _require_order(p: float, **_: Any) -> None:
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+
+
 _REQUIREMENTS: dict[str, Callable[..., None]] = {
+    **dict.fromkeys(("masked_fill.Scalar", "masked_fill.Tensor"), _require_mask),
+    "_cdist_forward.default": _require_order,
     "index_put.default": _require_alike,
     "convolution.default": _require_convolution,
     "multinomial.default": _require_enough,
