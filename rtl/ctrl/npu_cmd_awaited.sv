@@ -19,7 +19,7 @@ module npu_cmd_awaited
   input  queue_slots_t       span_blocked_i,
   input  queue_slots_t       line_blocked_i,
   output queue_slots_t       awaited_o,
-  output slot_id_t             last_o
+  output slot_id_t           last_o
 );
   slot_t slot;
 

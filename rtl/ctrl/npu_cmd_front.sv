@@ -50,7 +50,7 @@ module npu_cmd_front
   input  queue_slots_t                   used_i,
   input  queue_slots_t                   unfinished_i,
   input  queue_slots_t                   may_fail_i,
-  output slot_id_t         [1:0]           look_o,
+  output slot_id_t       [1:0]           look_o,
   input  logic           [1:0][31:0]     look_seq_i,
   input  logic           [1:0][31:0]     look_opcode_i,
   output queues_t                        push_o,

@@ -37,7 +37,7 @@ module npu_cmd_inflight
   output queue_slots_t           used_o,
   output queue_slots_t           unfinished_o,
   output queue_slots_t           may_fail_o,
-  input  slot_id_t [1:0]           look_i,  // two commands to look up
+  input  slot_id_t [1:0]         look_i,  // two commands to look up
   output logic [1:0][31:0]       look_seq_o,
   output logic [1:0][31:0]       look_opcode_o,
 
@@ -71,7 +71,7 @@ module npu_cmd_inflight
 );
   logic         engine_end, engine_ending, failing, drained, retire_idle, retire_waits, drop;
   queues_t      ended_oldest, failed, table_full, loading, any, table_clk;
-  slot_id_t       end_place;
+  slot_id_t     end_place;
   cmd_ended_t   engine_ended;
   cmd_ended_t   [QUEUES-1:0] oldest_end;
   cmd_started_t [QUEUES-1:0] oldest;

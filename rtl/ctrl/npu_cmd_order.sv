@@ -35,7 +35,7 @@ module npu_cmd_order
   output logic               blocked_o,
   output logic               line_blocked_o,
   output queue_slots_t       span_blocked_o,
-  output slot_id_t             awaited_o  // the last one that it waits for
+  output slot_id_t           awaited_o  // the last one that it waits for
 );
   queue_slots_t line_blocked, awaited;
   queues_t      hazard_clk;

@@ -36,7 +36,7 @@ module npu_cmd_park
   output logic                   valid_o,   // a packet is here
   output logic                   waits_for_start_o,
   output logic                   blocked_o,
-  output slot_id_t                 awaited_o,
+  output slot_id_t               awaited_o,
   output queue_t                 queue_o,
   output logic                   from_ring_o,
   output logic                   irq_o,

@@ -19,12 +19,12 @@ module npu_matrix_array
   input  logic int8_i,
 
   input  logic                       wr_valid_i,
-  input  buffer_addr_t                     wr_place_i,
+  input  buffer_addr_t               wr_place_i,
   input  logic [ArraySize-1:0]       wr_mask_i,
   input  logic [ArraySize-1:0][31:0] wr_data_i,
 
   input  logic                                  int4_valid_i,
-  input  buffer_addr_t                                int4_place_i,
+  input  buffer_addr_t                          int4_place_i,
   input  logic [ArraySize-1:0]                  int4_mask_i,
   input  logic [INT4_ROWS-1:0][Words-1:0][31:0] int4_data_i,
 

@@ -23,13 +23,13 @@ module npu_matrix_dequant
   input  logic [3:0] group_i,   // log2 of the rows that share a scale
 
   input  logic                       wr_valid_i,
-  input  buffer_addr_t                     wr_place_i,
+  input  buffer_addr_t               wr_place_i,
   input  logic [ArraySize-1:0]       wr_mask_i,
   input  logic [ArraySize-1:0][31:0] wr_data_i,
   input  logic                       tile_done_i,
 
   output logic                                   valid_o,
-  output buffer_addr_t                                 place_o,  // `line`: row of words of the tile
+  output buffer_addr_t                           place_o,  // `line`: row of words of the tile
   output logic [ArraySize-1:0]                   mask_o,   // columns
   output logic [INT4_ROWS-1:0][Words-1:0][31:0]  data_o,   // column c has word c modulo Words
   output logic                                   done_o
@@ -47,7 +47,7 @@ module npu_matrix_dequant
   logic [ArraySize-1:0][31:0] scales_q [Entries];
   lanes_t               row_q;      // scales of the words at hand
   words_t               words_q, words_scale;
-  buffer_addr_t               place_q;
+  buffer_addr_t         place_q;
   logic [ArraySize-1:0] mask_q;
   logic                 valid_q, done_q, write, take;
   logic [EntryW-1:0]    write_entry, read_entry, group_line;

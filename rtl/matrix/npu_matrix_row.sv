@@ -23,13 +23,13 @@ module npu_matrix_row
   input  logic int8_i,  // integer mode, constant while tokens are in flight
 
   input  logic                       wr_valid_i,
-  input  buffer_addr_t                     wr_place_i,
+  input  buffer_addr_t               wr_place_i,
   input  logic [ArraySize-1:0]       wr_mask_i,
   input  logic [ArraySize-1:0][31:0] wr_data_i,
 
   // Weights of four bits, as numbers
   input  logic                       int4_valid_i,
-  input  buffer_addr_t                     int4_place_i,  // `line`: of INT4_ROWS rows
+  input  buffer_addr_t               int4_place_i,  // `line`: of INT4_ROWS rows
   input  logic [ArraySize-1:0]       int4_mask_i,
   input  logic [Words-1:0][31:0]     int4_data_i,   // this row's; column c has word c modulo Words
 

@@ -34,7 +34,7 @@ module npu_matrix_unpack
   input  logic [BusBits-1:0] beat_i,
 
   output logic                       wr_valid_o,
-  output buffer_addr_t                     wr_place_o,
+  output buffer_addr_t               wr_place_o,
   output logic [ArraySize-1:0]       wr_mask_o,
   output logic [ArraySize-1:0][31:0] wr_data_o,
   output logic                       tile_done_o
