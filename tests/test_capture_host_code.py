@@ -210,7 +210,7 @@ def test_a_memory_that_a_parameter_left_gives_no_name_to_the_next() -> None:
 
 
 def test_all_random_numbers_follow_the_seed(tmp_path: Path) -> None:
-    file = tmp_path / "drawn.py"
+    file = tmp_path / "distributions.py"
     file.write_text(
         "import random\nimport numpy as np\nimport torch\n"
         'DESCRIPTION = "random in every way"\n'

@@ -187,12 +187,12 @@ def test_ctrl_c_at_any_moment_leaves_queue_and_memory_in_order() -> None:
 def test_ctrl_c_comes_at_the_end_of_what_must_not_be_cut_short() -> None:
     source = (
         "import signal\n"
-        "from driver.torch_device import interrupts\n"
-        "interrupts.install()\n"
+        "from driver.torch_device import keyboard_interrupt\n"
+        "keyboard_interrupt.install()\n"
         "done = []\n"
         "def inner(): signal.raise_signal(signal.SIGINT); done.append('inner')\n"
-        "def outer(): interrupts.whole(inner)(); done.append('outer')\n"
-        "try: interrupts.whole(outer)()\n"
+        "def outer(): keyboard_interrupt.defer_interrupt(inner)(); done.append('outer')\n"
+        "try: keyboard_interrupt.defer_interrupt(outer)()\n"
         "except KeyboardInterrupt: print(done)\n"
     )
     assert run(source) == "['inner', 'outer']\n"

@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from driver.torch_device import _core
 from driver.torch_device.hardware import REGION
-from driver.torch_device.last_used import LastUsed
+from driver.torch_device.lru_cache import LruCache
 from driver.torch_device.pool import POOL
 from driver.torch_device.work_queue import QueuedCommands
 
@@ -119,7 +119,7 @@ def test_an_out_that_is_too_small_is_resized_each_time() -> None:
 
 
 def test_what_was_not_used_for_the_longest_time_goes_first() -> None:
-    kept: LastUsed[int, str] = LastUsed(2)
+    kept: LruCache[int, str] = LruCache(2)
     kept.put(1, "one")
     kept.put(2, "two")
     assert kept.get(1) == "one"
@@ -129,7 +129,7 @@ def test_what_was_not_used_for_the_longest_time_goes_first() -> None:
 
 
 def test_what_takes_too_much_memory_is_not_kept() -> None:
-    kept: LastUsed[int, str] = LastUsed(9, most_bytes=10)
+    kept: LruCache[int, str] = LruCache(9, most_bytes=10)
     kept.put(1, "one", 4)
     kept.put(2, "two", 4)
     kept.put(2, "another two", 5)
@@ -295,7 +295,7 @@ def test_after_a_backend_died_its_tensors_are_errors_and_a_new_one_works() -> No
 GROWN = """
 import gc, resource, torch
 from driver.torch_device import _core
-from driver.torch_device.last_used import LastUsed
+from driver.torch_device.lru_cache import LruCache
 from driver.torch_device.pool import POOL
 
 def used():

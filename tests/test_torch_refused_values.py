@@ -104,6 +104,14 @@ def test_distances_of_a_negative_order_are_refused() -> None:
         torch.cdist(rows, rows, p=-1.0)
 
 
+def test_sizes_that_the_cpu_refuses_are_refused() -> None:
+    x = torch.ones(6, 4, device="npu")
+    with pytest.raises(RuntimeError, match="expanded size"):
+        torch.addmm(torch.ones(6, 6, device="npu"), x, torch.ones(4, 5, device="npu"), beta=0)
+    with pytest.raises(IndexError, match="supposed to be a vector"):
+        torch.index_select(x, 0, torch.tensor([[1]], device="npu"))
+
+
 def test_names_that_are_no_text_are_refused() -> None:
     for call in (torch.npu.set_backend, torch.npu.register_cpu_fallback):
         with pytest.raises(InputError, match="got 3, expected"):

@@ -29,12 +29,10 @@ from driver.isa import (
 )
 from driver.isa.micro import VectorProgram
 from driver.runtime.buffer import Buffer
-from driver.runtime.program import PACKET_WORDS, WORD_BYTES, Program, Section
+from driver.runtime.program import ADDRESS_WORDS, PACKET_WORDS, WORD_BYTES, Program, Section
 from driver.runtime.vector_programs import named_by
 from driver.runtime.views import TensorView, dense
 
-_ADDRESS_WORDS = (1, 2, 3, 7)
-"""Words of a packet with an address: src1, src2, dst, and src3 or its offset in two parameters."""
 _DST = 2
 _SOURCE_NAMES = (
     ("SRC1_DESC", "SRC_DTYPE"),
@@ -95,7 +93,7 @@ class DecodedProgram:
 
     def _command(self, number: int, packet: Packet) -> Command:
         first = number * PACKET_WORDS
-        found = [self._at.get(first + word) for word in _ADDRESS_WORDS]
+        found = [self._at.get(first + word) for word in ADDRESS_WORDS]
         buffers = tuple(None if symbol is None else self._symbols[symbol] for symbol in found)
         if packet.opcode == Opcode.VECTOR:
             program = named_by(packet.params[0])

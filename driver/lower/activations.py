@@ -5,18 +5,12 @@ from __future__ import annotations
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_type, is_float, number
+from driver.lower.convert import as_type, is_float, number, require_floats
 from driver.lower.registry import LoweringTable, Scalar
 from driver.lower.words import fp32
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
-
-
-def _floats(b: ProgramBuilder, *views: TensorView) -> None:
-    for view in views:
-        if not is_float(view):
-            raise b.unsupported("dtype", view.dtype.name, "a floating-point type")
 
 
 def _fp32(b: ProgramBuilder, like: TensorView) -> TensorView:
@@ -36,7 +30,7 @@ def leaky_relu(
     b: ProgramBuilder, out: TensorView, self: TensorView, negative_slope: Scalar = 0.01
 ) -> None:
     """self above 0, negative_slope·self elsewhere"""
-    _floats(b, self)
+    require_floats(b, self)
     _leaky(b, out, self, self, negative_slope)
 
 
@@ -50,7 +44,7 @@ def leaky_relu_backward(
     self_is_result: bool,
 ) -> None:
     """grad where self is above 0, negative_slope·grad elsewhere"""
-    _floats(b, grad_output, self)
+    require_floats(b, grad_output, self)
     _leaky(b, out, grad_output, self, negative_slope)
 
 
@@ -65,7 +59,7 @@ def _leaky(
 @TABLE.op("_prelu_kernel")
 def prelu(b: ProgramBuilder, out: TensorView, self: TensorView, weight: TensorView) -> None:
     """self above 0, weight·self elsewhere"""
-    _floats(b, self, weight)
+    require_floats(b, self, weight)
     scaled = _fp32(b, out)
     b.vector("mul", (self, weight), scaled)
     b.vector("where", (_truth(b, "greater_imm", self, 0), self, scaled), out)
@@ -80,7 +74,7 @@ def prelu_backward(
     weight: TensorView,
 ) -> None:
     """grad above 0, weight·grad elsewhere; 0 above 0, self·grad elsewhere"""
-    _floats(b, grad_output, self, weight)
+    require_floats(b, grad_output, self, weight)
     above = _truth(b, "greater_imm", self, 0)
     grad_self, grad_weight = outs
     if grad_self is not None:
@@ -103,7 +97,7 @@ def elu(
     input_scale: Scalar = 1,
 ) -> None:
     """scale·self above 0, scale·alpha·(e^(input_scale·self) − 1) elsewhere"""
-    _floats(b, self)
+    require_floats(b, self)
     low, high = _fp32(b, out), _fp32(b, out)
     b.vector("affine", (self,), low, float(input_scale), -0.0)
     b.vector("expm1", (low,), low)
@@ -133,7 +127,7 @@ def elu_backward(
 ) -> None:
     """grad·scale above 0, grad·input_scale·(y + alpha·scale) elsewhere, y the op's result"""
     x = self_or_result
-    _floats(b, grad_output, x)
+    require_floats(b, grad_output, x)
     low, high = _fp32(b, out), _fp32(b, out)
     if is_result:
         b.vector("affine", (x,), low, 1.0, _product(alpha, scale))
@@ -159,7 +153,7 @@ def hardtanh_backward(
     max_val: Scalar,
 ) -> None:
     """grad between the limits, 0 at and beyond them"""
-    _floats(b, grad_output, self)
+    require_floats(b, grad_output, self)
     _between(b, out, grad_output, self, (min_val, max_val))
 
 
@@ -180,7 +174,7 @@ def hardsigmoid_backward(
     b: ProgramBuilder, out: TensorView, grad_output: TensorView, self: TensorView
 ) -> None:
     """grad ÷ 6 between −3 and 3, 0 elsewhere"""
-    _floats(b, grad_output, self)
+    require_floats(b, grad_output, self)
     share = _fp32(b, out)
     b.vector("div_imm", (grad_output,), share, 6.0)
     _between(b, out, share, self, (-3.0, 3.0))
@@ -189,7 +183,7 @@ def hardsigmoid_backward(
 @TABLE.op("hardswish", "hardswish_")
 def hardswish(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
     """self·min(max(self + 3, 0), 6) ÷ 6"""
-    _floats(b, self)
+    require_floats(b, self)
     gate = _fp32(b, out)
     b.vector("affine", (self,), gate, 1.0, 3.0)
     b.vector("clamp", (gate,), gate, 0.0, 6.0)
@@ -202,7 +196,7 @@ def hardswish_backward(
     b: ProgramBuilder, out: TensorView, grad_output: TensorView, self: TensorView
 ) -> None:
     """0 up to −3, grad·(self ÷ 3 + ½) below 3, else grad"""
-    _floats(b, grad_output, self)
+    require_floats(b, grad_output, self)
     slope = _fp32(b, out)
     b.vector("div_imm", (self,), slope, 3.0)
     b.vector("affine", (slope,), slope, 1.0, 0.5)
@@ -222,7 +216,7 @@ def softplus_backward(
     threshold: Scalar,
 ) -> None:
     """grad·σ(beta·self); grad where beta·self is above the threshold"""
-    _floats(b, grad_output, self)
+    require_floats(b, grad_output, self)
     scaled, soft = _fp32(b, out), _fp32(b, out)
     b.vector("affine", (self,), scaled, float(beta), -0.0)
     b.vector("sigmoid", (scaled,), soft)
@@ -233,7 +227,7 @@ def softplus_backward(
 @TABLE.op("log_sigmoid_forward", outputs=2)
 def log_sigmoid(b: ProgramBuilder, outs: tuple[TensorView | None, ...], self: TensorView) -> None:
     """−log(1 + e^−self), and e^−|self| for the gradient"""
-    _floats(b, self)
+    require_floats(b, self)
     out, buffer = outs
     work = _fp32(b, self)
     if out is not None:
@@ -255,7 +249,7 @@ def log_sigmoid_backward(
     buffer: TensorView,
 ) -> None:
     """grad·z ÷ (1 + z), z = buffer; grad·(1 − that) where self is below 0"""
-    _floats(b, grad_output, self, buffer)
+    require_floats(b, grad_output, self, buffer)
     share, rest = _fp32(b, out), _fp32(b, out)
     b.vector("affine", (buffer,), rest, 1.0, 1.0)
     b.vector("div", (buffer, rest), share)
@@ -272,7 +266,7 @@ def _halves(view: TensorView, dim: int) -> tuple[TensorView, TensorView]:
 @TABLE.op("glu")
 def glu(b: ProgramBuilder, out: TensorView, self: TensorView, dim: int = -1) -> None:
     """The first half times σ of the second half of a dimension"""
-    _floats(b, self)
+    require_floats(b, self)
     value, gate = _halves(self, dim)
     soft = _fp32(b, out)
     b.vector("sigmoid", (gate,), soft)
@@ -284,7 +278,7 @@ def glu_backward(
     b: ProgramBuilder, out: TensorView, grad_output: TensorView, self: TensorView, dim: int
 ) -> None:
     """grad·σ, and grad·value·σ·(1 − σ) with 1 − σ as σ of the negative gate"""
-    _floats(b, grad_output, self)
+    require_floats(b, grad_output, self)
     (value, gate), (grad_value, grad_gate) = _halves(self, dim), _halves(out, dim)
     soft, rest = _fp32(b, gate), _fp32(b, gate)
     b.vector("sigmoid", (gate,), soft)

@@ -6,8 +6,7 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.lower import long
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_type, constant, require_integers
-from driver.lower.elementwise import whole
+from driver.lower.convert import as_integer, as_type, constant, require_integers
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.lower.words import wrapped
@@ -24,9 +23,9 @@ def _shift(direction: str) -> RuleFunction:
         other: TensorView | Scalar,
     ) -> None:
         require_integers(b, out, self, other)
-        x = self if isinstance(self, TensorView) else constant(b, whole(b, self), out.dtype)
+        x = self if isinstance(self, TensorView) else constant(b, as_integer(b, self), out.dtype)
         if not isinstance(other, TensorView):
-            places = wrapped(whole(b, other), out.dtype)
+            places = wrapped(as_integer(b, other), out.dtype)
             places = places if 0 <= places < _BEYOND else _BEYOND
             count = constant(b, places, DType.INT32)
         elif not other.rank and x.rank:  # counts as a number of the other's type

@@ -11,6 +11,7 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import (
     as_compared,
     as_float,
+    as_integer,
     as_truth,
     as_type,
     constant,
@@ -19,7 +20,6 @@ from driver.lower.convert import (
     promoted,
     require_integers,
 )
-from driver.lower.elementwise import whole
 from driver.lower.long_views import is_long, words
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.lower.words import FLOATS, rounded, wrapped
@@ -72,9 +72,9 @@ def _with_number(
     elif is_long(x):
         long.compare(b, name, out, x, int(number))
     elif x.boolean:  # 0 or 1, beside an integer of 64 bits
-        b.vector(f"int_{program}", (x,), out, min(max(whole(b, number), -1), 2))
+        b.vector(f"int_{program}", (x,), out, min(max(as_integer(b, number), -1), 2))
     else:
-        b.vector(f"int_{program}", (x,), out, wrapped(whole(b, number), x.dtype))
+        b.vector(f"int_{program}", (x,), out, wrapped(as_integer(b, number), x.dtype))
 
 
 for _name in _RELATIONS:
@@ -137,7 +137,7 @@ def _bitwise(name: str) -> RuleFunction:
         require_integers(b, out, self, other)
         if not isinstance(other, TensorView):
             wide = DType.INT64 if is_long(out) else DType.INT32
-            other = constant(b, whole(b, other), wide)
+            other = constant(b, as_integer(b, other), wide)
         if is_long(out):
             long.bitwise(b, f"bits_{name}", out, self, other)
         else:

@@ -22,7 +22,7 @@ from driver.lower.conv import (
     each,
     windows_of,
 )
-from driver.lower.convert import convert, is_float
+from driver.lower.convert import convert, require_floats
 from driver.lower.reduce import summed
 from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
@@ -48,8 +48,7 @@ def convolution_backward(
 ) -> None:
     """Two products and a sum; none for what is not wanted"""
     for view in (grad_output, input, weight):
-        if not is_float(view):
-            raise b.unsupported("dtype", view.dtype.name, "a floating-point type")
+        require_floats(b, view)
     grad_input, grad_weight, grad_bias = outs
     rank = weight.rank - 2
     stride, padding, dilation = (each(step, rank) for step in (stride, padding, dilation))

@@ -12,7 +12,7 @@ from math import prod
 from driver.isa import DTYPE_BYTES, DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.contraction import contract
-from driver.lower.convert import is_float
+from driver.lower.convert import require_floats
 from driver.lower.overlap import add_windows
 from driver.runtime.views import TensorView, dense
 
@@ -30,8 +30,7 @@ def transposed(
 ) -> None:
     """out [N, O, …] of x [N, C, …] and weight [C, O ÷ groups, kernel…]; steps: stride, padding,
     dilation. Floats only."""
-    if not is_float(x):
-        raise b.unsupported("dtype", x.dtype.name, "a floating-point type")
+    require_floats(b, x)
     kernel, spatial = weight.sizes[2:], x.sizes[2:]
     rank = len(kernel)
     inputs = x.split(1, (groups, x.sizes[1] // groups))

@@ -116,11 +116,25 @@ def require_numbers(b: ProgramBuilder, view: TensorView) -> None:
         raise b.unsupported("dtype", "bool", "a type of numbers")
 
 
+def require_floats(b: ProgramBuilder, *views: TensorView) -> None:
+    """Refuse tensors of integers and truth values."""
+    for view in views:
+        if not is_float(view):
+            raise b.unsupported("dtype", view.dtype.name, "a floating-point type")
+
+
 def require_integers(b: ProgramBuilder, *views: object) -> None:
     """Refuse tensors of floats; numbers are not looked at."""
     for view in views:
         if isinstance(view, TensorView) and is_float(view):
             raise b.unsupported("dtype", view.dtype.name, "an integer type")
+
+
+def as_integer(b: ProgramBuilder, value: Scalar) -> int:
+    """A number that integer arithmetic can take. UnsupportedOp for a fraction."""
+    if value != int(value):
+        raise b.unsupported("scalar", value, "an integer for integer operands")
+    return int(value)
 
 
 def constant(

@@ -11,14 +11,16 @@ from driver.lower import long, long_divide
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import (
     as_float,
+    as_integer,
     as_type,
     constant,
     convert,
     is_float,
     promoted,
+    require_floats,
     require_numbers,
 )
-from driver.lower.elementwise import Operand, div, factors, whole
+from driver.lower.elementwise import Operand, div, factors
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction
 from driver.lower.words import rounded, wrapped
@@ -46,8 +48,7 @@ def round_decimals(
     b: ProgramBuilder, out: TensorView, self: TensorView, *, decimals: int = 0
 ) -> None:
     """To so many decimals; as torch does, by a power of ten rounded to the type"""
-    if not is_float(out):
-        raise b.unsupported("dtype", out.dtype.name, "a floating-point type")
+    require_floats(b, out)
     if decimals == 0:
         b.vector("round", (self,), out)
         return
@@ -111,7 +112,7 @@ def _of_one_type(b: ProgramBuilder, x: Operand, beside: Operand) -> TensorView:
         assert isinstance(x, TensorView), "one of both is a tensor"
         return x
     if not isinstance(x, TensorView):
-        return constant(b, wrapped(whole(b, x), beside.dtype), DType.INT32)
+        return constant(b, wrapped(as_integer(b, x), beside.dtype), DType.INT32)
     alone = not x.rank and beside.rank and not beside.boolean
     return as_type(b, x, beside.dtype) if alone else x
 
@@ -127,8 +128,8 @@ def _divide_integers(
 ) -> None:
     require_numbers(b, out)
     if is_long(out):
-        x = self if isinstance(self, TensorView) else long.number(b, whole(b, self))
-        y = other if isinstance(other, TensorView) else whole(b, other)
+        x = self if isinstance(self, TensorView) else long.number(b, as_integer(b, self))
+        y = other if isinstance(other, TensorView) else as_integer(b, other)
         long_divide.divide(b, out, x, y, remainder=remainder, floor=floor)
         return
     left, right = _of_one_type(b, self, other), _of_one_type(b, other, self)

@@ -16,11 +16,13 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import (
     as_compared,
     as_float,
+    as_integer,
     common_float,
     constant,
     convert,
     is_float,
     promoted,
+    require_floats,
     rounded_to,
     word_type,
 )
@@ -32,13 +34,6 @@ from driver.runtime.views import TensorView
 TABLE = LoweringTable()
 Operand = TensorView | Scalar
 _INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
-
-
-def whole(b: ProgramBuilder, value: Scalar) -> int:
-    """A number that integer arithmetic can take. UnsupportedOp for a fraction."""
-    if value != int(value):
-        raise b.unsupported("scalar", value, "an integer for integer operands")
-    return int(value)
 
 
 # ---------------------------------------------------------------------- sums, products, quotients
@@ -70,9 +65,9 @@ def _add_tensors(
     elif out.boolean:
         b.vector("logical_or", (self, other) if alpha else (self, self), out)
     elif is_long(out):
-        long.add_scaled(b, out, self, other, whole(b, alpha))
+        long.add_scaled(b, out, self, other, as_integer(b, alpha))
     else:
-        b.vector("int_add", (self, other), out, whole(b, alpha))
+        b.vector("int_add", (self, other), out, as_integer(b, alpha))
 
 
 def _affine(
@@ -83,9 +78,9 @@ def _affine(
     elif out.boolean:
         b.vector("logical_or", (x, constant(b, offset, DType.UINT8, boolean=True)), out)
     elif is_long(out):
-        long.affine(b, out, x, whole(b, scale), whole(b, offset))
+        long.affine(b, out, x, as_integer(b, scale), as_integer(b, offset))
     else:
-        numbers = (wrapped(whole(b, number), DType.INT32) for number in (scale, offset))
+        numbers = (wrapped(as_integer(b, number), DType.INT32) for number in (scale, offset))
         b.vector("int_affine", (x,), out, *numbers)
 
 
@@ -131,9 +126,9 @@ def mul(b: ProgramBuilder, out: TensorView, self: Operand, other: Operand) -> No
     elif is_float(out):
         b.vector("affine", (as_float(b, self),), out, float(other), -0.0)
     elif is_long(out):
-        long.multiply(b, out, self, long.number(b, whole(b, other)))
+        long.multiply(b, out, self, long.number(b, as_integer(b, other)))
     else:
-        b.vector("int_affine", (self,), out, wrapped(whole(b, other), DType.INT32), 0)
+        b.vector("int_affine", (self,), out, wrapped(as_integer(b, other), DType.INT32), 0)
 
 
 @TABLE.op("div.Tensor", "div_.Tensor", "div.Scalar", "div_.Scalar")
@@ -173,8 +168,7 @@ def addcmul(
     value: Scalar = 1,
 ) -> None:
     """self + value·tensor1·tensor2"""
-    if not is_float(out):
-        raise b.unsupported("dtype", out.dtype.name, "a floating-point type")
+    require_floats(b, out)
     same = tensor1 == tensor2
     self, tensor1, tensor2 = promoted(b, self, tensor1, tensor2)
     if same:  # read once
@@ -230,8 +224,8 @@ def clamp(
     if is_long(out):
         _clamp_long(b, out, self, min, max)
         return
-    low = _INT_MIN if min is None else wrapped(whole(b, min), self.dtype)
-    high = _INT_MAX if max is None else wrapped(whole(b, max), self.dtype)
+    low = _INT_MIN if min is None else wrapped(as_integer(b, min), self.dtype)
+    high = _INT_MAX if max is None else wrapped(as_integer(b, max), self.dtype)
     b.vector("int_clamp", (self,), out, low, high)
 
 
@@ -241,7 +235,7 @@ def _clamp_long(
     value = x
     for relation, bound in (("gt", low), ("lt", high)):
         if bound is not None:
-            long.pick(b, relation, out, value, whole(b, bound))
+            long.pick(b, relation, out, value, as_integer(b, bound))
             value = out
     if value is x:
         convert(b, x, out)
@@ -281,8 +275,9 @@ def clamp_tensors(
 ) -> None:
     """min(max(self, low), high), elementwise"""
     value = self
-    for name, bound in (("maximum", min), ("minimum", max)):
-        if bound is not None:
+    for name, limit in (("maximum", min), ("minimum", max)):
+        if limit is not None:
+            bound = limit if is_float(out) else as_compared(b, self, limit)[1]
             last = name == "minimum" or max is None
             target = out if last else b.temp(word_type(out), out.sizes)
             _pick(b, name, target, value, bound)

@@ -7,8 +7,16 @@ from driver.isa import DType
 from driver.isa.programs import PROGRAMS
 from driver.lower import long
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_float, constant, convert, is_float, promoted, word_type
-from driver.lower.elementwise import divide_by, mul, whole
+from driver.lower.convert import (
+    as_float,
+    as_integer,
+    constant,
+    convert,
+    is_float,
+    promoted,
+    word_type,
+)
+from driver.lower.elementwise import divide_by, mul
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView
@@ -139,7 +147,7 @@ def square(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
 def power(b: ProgramBuilder, out: TensorView, self: TensorView, exponent: Scalar) -> None:
     """self ^ exponent; small powers as torch computes them, by products"""
     if not is_float(out):
-        _int_power(b, out, self, whole(b, exponent))
+        _int_power(b, out, self, as_integer(b, exponent))
         return
     x = as_float(b, self)
     if exponent == 0:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import is_float, number
+from driver.lower.convert import number, require_floats
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView
 
@@ -49,8 +49,7 @@ def threshold_backward(
 ) -> None:
     """grad, but 0 where self ≤ threshold"""
     for view in (grad_output, self):
-        if not is_float(view):
-            raise b.unsupported("dtype", view.dtype.name, "a floating-point type")
+        require_floats(b, view)
     flat = b.temp(DType.UINT8, out.sizes)
     b.vector("less_equal_imm", (self,), flat, float(threshold))
     b.vector("masked_fill", (grad_output, flat), out, 0.0)

@@ -12,11 +12,16 @@ import numpy as np
 from driver.config import ALIGNMENT_BYTES
 from driver.isa import DESCRIPTOR_BYTES, Opcode, Packet
 from driver.runtime.buffer import Buffer
-from driver.runtime.program import PACKET_WORDS, WORD_BYTES, Program, Relocations, Section
+from driver.runtime.program import (
+    ADDRESS_WORDS,
+    PACKET_WORDS,
+    WORD_BYTES,
+    Program,
+    Relocations,
+    Section,
+)
 from driver.runtime.vector_programs import name_of
 
-_ADDRESS_WORDS = (1, 2, 3, 7)
-"""Words of a packet with an address: src1, src2, dst, and src3 of VECTOR."""
 Collected = tuple[Packet, tuple[Buffer | None, ...]]
 """A packet, and the buffers of src1, src2, dst and src3."""
 
@@ -67,7 +72,7 @@ class Sections:
         words = [
             (number * PACKET_WORDS + word, at[buffer])
             for number, (_, buffers) in enumerate(packets)
-            for word, buffer in zip(_ADDRESS_WORDS, buffers, strict=True)
+            for word, buffer in zip(ADDRESS_WORDS, buffers, strict=True)
             if buffer is not None
         ]
         sections = []

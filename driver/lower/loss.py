@@ -9,7 +9,7 @@ from enum import IntEnum
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_float, convert, is_float, number
+from driver.lower.convert import as_float, convert, number, require_floats
 from driver.lower.elementwise import divide_by
 from driver.lower.index import as_words
 from driver.lower.reduce import reduce
@@ -67,12 +67,6 @@ def _reduced(b: ProgramBuilder, values: TensorView, out: TensorView, reduction: 
         divide_by(b, total, out, values.count)
 
 
-def _floats(b: ProgramBuilder, *views: TensorView) -> None:
-    for view in views:
-        if not is_float(view):
-            raise b.unsupported("dtype", view.dtype.name, "a floating-point type")
-
-
 def _pairwise(
     b: ProgramBuilder,
     program: str,
@@ -83,7 +77,7 @@ def _pairwise(
     *imms: float,
 ) -> None:
     """A program of prediction and target per element."""
-    _floats(b, x, target)
+    require_floats(b, x, target)
     values = _elements(b, out, reduction, _sizes(b, x, target))
     b.vector(program, (x, target), values, *imms)
     _reduced(b, values, out, reduction)
@@ -128,7 +122,7 @@ def soft_margin(
     b: ProgramBuilder, out: TensorView, self: TensorView, target: TensorView, reduction: int = 1
 ) -> None:
     """log(1 + e^(−self·target))"""
-    _floats(b, self, target)
+    require_floats(b, self, target)
     sizes = _sizes(b, self, target)
     margin = b.temp(DType.FP32, sizes)
     b.vector("mul", (self, target), margin)
@@ -149,7 +143,7 @@ def binary_cross_entropy(
     reduction: int = 1,
 ) -> None:
     """−target·log self − (1 − target)·log(1 − self), logarithms at least −100; times weight"""
-    _floats(b, self, target)
+    require_floats(b, self, target)
     one, other = (b.temp(DType.FP32, self.sizes) for _ in range(2))
     b.vector("log", (self,), one)
     b.vector("neg", (self,), other)
@@ -168,7 +162,7 @@ def binary_cross_entropy_with_logits(
     reduction: int = 1,
 ) -> None:
     """(1 − target)·self + ((pos_weight − 1)·target + 1)·log(1 + e^−self); times weight"""
-    _floats(b, self, target)
+    require_floats(b, self, target)
     sizes = _sizes(b, self, target)
     soft = b.temp(DType.FP32, sizes)
     b.vector("neg", (self,), soft)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import as_type, is_float, number
+from driver.lower.convert import as_type, number, require_floats
 from driver.lower.loss import CLASS_DIM, Reduction, places_of, weights_of
 from driver.lower.registry import LoweringTable, RuleFunction
 from driver.runtime.views import TensorView
@@ -34,8 +34,7 @@ def _likelihood(class_dim: Callable[[TensorView], int]) -> RuleFunction:
         ignore_index: int,
         total_weight: TensorView,
     ) -> None:
-        if not is_float(self):
-            raise b.unsupported("dtype", self.dtype.name, "a floating-point type")
+        require_floats(b, self)
         dim = class_dim(self)
         place, kept = places_of(b, target, self.sizes[dim], ignore_index)
         values = weights_of(b, weight, place, kept)
@@ -69,8 +68,7 @@ def _finish(
 def _apart(b: ProgramBuilder, out: TensorView, x: TensorView, target: TensorView) -> TensorView:
     """x − target in fp32."""
     for view in (x, target):
-        if not is_float(view):
-            raise b.unsupported("dtype", view.dtype.name, "a floating-point type")
+        require_floats(b, view)
     found = b.temp(DType.FP32, out.sizes)
     b.vector("add", (x, target), found, -1.0)
     return found

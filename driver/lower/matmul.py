@@ -6,7 +6,8 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.contraction import contract
-from driver.lower.parts import LONGEST_SUM, in_parts, part_count
+from driver.lower.convert import as_integer
+from driver.lower.long_sums import LONGEST_SUM, in_parts, part_count
 from driver.lower.registry import LoweringTable, Scalar
 from driver.lower.words import FLOATS
 from driver.runtime.views import TensorView
@@ -74,7 +75,7 @@ def _without_product(
     elif result.dtype in FLOATS:
         b.vector("affine", (addend,), result, float(beta), -0.0)
     else:
-        b.vector("int_affine", (addend,), result, _whole(b, beta), 0)
+        b.vector("int_affine", (addend,), result, as_integer(b, beta), 0)
 
 
 def _scaled(
@@ -93,7 +94,7 @@ def _scaled(
     wide = whole or b.temp(DType.FP32 if floats else DType.INT32, result.sizes)
     product(b, left, right, wide)
     if not floats:
-        alpha, beta = _whole(b, alpha), _whole(b, beta)
+        alpha, beta = as_integer(b, alpha), as_integer(b, beta)
     if addend is None:
         if floats:
             b.vector("affine", (wide,), result, float(alpha), -0.0)
@@ -103,12 +104,6 @@ def _scaled(
         b.vector("axpby", (addend, wide), result, float(beta), float(alpha))
     else:
         b.vector("int_axpby", (addend, wide), result, beta, alpha)
-
-
-def _whole(b: ProgramBuilder, value: Scalar) -> int:
-    if value != int(value):
-        raise b.unsupported("scalar", value, "an integer for integer operands")
-    return int(value)
 
 
 def _check_ranks(b: ProgramBuilder, ranks: tuple[int, ...], *views: TensorView) -> None:

@@ -11,7 +11,7 @@ from math import prod
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import convert, is_float
+from driver.lower.convert import convert, require_floats
 from driver.lower.elementwise import divide_by
 from driver.lower.norm import channels
 from driver.lower.reduce import summed
@@ -26,8 +26,7 @@ def _normalised(
     b: ProgramBuilder, x: TensorView, mean: TensorView, r: TensorView, grad: TensorView
 ) -> tuple[TensorView, TensorView]:
     """(n, g·n)"""
-    if not is_float(x):
-        raise b.unsupported("dtype", x.dtype.name, "a floating-point type")
+    require_floats(b, x)
     normal, product = (b.temp(DType.FP32, x.sizes) for _ in range(2))
     b.vector("sub_scale", (x, mean, r), normal)
     b.vector("mul", (grad, normal), product)
@@ -182,8 +181,7 @@ def rms_norm_backward(
 ) -> None:
     """(g·weight − n·mean of g·weight·n)·r, and Σ g·n over the rows"""
     grad_input, grad_weight = outs
-    if not is_float(input):
-        raise b.unsupported("dtype", input.dtype.name, "a floating-point type")
+    require_floats(b, input)
     outer = input.rank - len(normalized_shape)
     inner = tuple(range(outer, input.rank))
     normal, product = (b.temp(DType.FP32, input.sizes) for _ in range(2))

@@ -13,7 +13,7 @@ import math
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import convert, is_float
+from driver.lower.convert import convert, require_floats
 from driver.lower.reduce import reduce, spread
 from driver.lower.registry import LoweringTable, Scalar
 from driver.lower.words import fp32
@@ -26,18 +26,12 @@ _LARGEST_NUMBER = 0x7F7F_FFFF
 """The bits of the largest fp32 number; those of infinity and NaN are greater."""
 
 
-def _floats(b: ProgramBuilder, *views: TensorView) -> None:
-    for view in views:
-        if not is_float(view):
-            raise b.unsupported("dtype", view.dtype.name, "a floating-point type")
-
-
 @TABLE.op("lerp.Scalar", "lerp_.Scalar")
 def lerp(
     b: ProgramBuilder, out: TensorView, self: TensorView, end: TensorView, weight: Scalar
 ) -> None:
     """self + weight·(end − self)"""
-    _floats(b, self, end)
+    require_floats(b, self, end)
     weight = fp32(float(weight))
     if abs(weight) < _HALF:
         b.vector("lerp", (self, end), out, weight, 1.0)
@@ -50,7 +44,7 @@ def lerp_by_tensor(
     b: ProgramBuilder, out: TensorView, self: TensorView, end: TensorView, weight: TensorView
 ) -> None:
     """self + weight·(end − self), element by element"""
-    _floats(b, self, end, weight)
+    require_floats(b, self, end, weight)
     apart, near, far = (b.temp(DType.FP32, out.sizes) for _ in range(3))
     small = b.temp(DType.UINT8, weight.sizes)
     size = b.temp(DType.FP32, weight.sizes)
@@ -73,7 +67,7 @@ def addcdiv(
     value: Scalar = 1,
 ) -> None:
     """self + value·(tensor1 ÷ tensor2)"""
-    _floats(b, self, tensor1, tensor2)
+    require_floats(b, self, tensor1, tensor2)
     b.vector("addcdiv", (self, tensor1, tensor2), out, float(value))
 
 
@@ -94,7 +88,7 @@ def sgd(
     maximize: bool,
 ) -> None:
     """self − lr·g, g = ±grad + weight_decay·self"""
-    _floats(b, self, grad)
+    require_floats(b, self, grad)
     if weight_decay:
         imms = (-float(lr), float(weight_decay), _sign(maximize))
         b.vector("decayed_sgd", (self, grad), out, *imms)
@@ -120,7 +114,7 @@ def sgd_with_momentum(
 ) -> None:
     """buffer = momentum·buffer + (1 − dampening)·g, at first g; self − lr·buffer, with `nesterov`
     self − lr·(g + momentum·buffer)"""
-    _floats(b, self, grad, momentum_buffer)
+    require_floats(b, self, grad, momentum_buffer)
     out, buffer = outs
     decay, sign = float(weight_decay), _sign(maximize)
     factors = (float(momentum), 1.0 - dampening)
@@ -197,7 +191,7 @@ def adam(
 ) -> None:
     """m, v: running means of g and g²; self − lr·m̂ ÷ (√v̂ + eps), m̂ and v̂ without their bias.
     Decoupled: self·(1 − lr·weight_decay) instead, and g without decay"""
-    _floats(b, self, grad, exp_avg, exp_avg_sq, step)
+    require_floats(b, self, grad, exp_avg, exp_avg_sq, step)
     out, *moments = outs
     decay = 0.0 if decoupled else float(weight_decay)
     state = (self, grad, exp_avg, exp_avg_sq)
@@ -229,7 +223,7 @@ def amsgrad(
     decoupled: bool,
 ) -> None:
     """As adam_, with the largest v so far in place of v"""
-    _floats(b, self, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, step)
+    require_floats(b, self, grad, exp_avg, exp_avg_sq, max_exp_avg_sq, step)
     out, *moments = outs
     decay = 0.0 if decoupled else float(weight_decay)
     state = (self, grad, exp_avg, exp_avg_sq)
@@ -279,7 +273,7 @@ def unscale(
     inv_scale: TensorView,
 ) -> None:
     """self·inv_scale; found_inf becomes 1 if an element of self is no number"""
-    _floats(b, self, found_inf, inv_scale)
+    require_floats(b, self, found_inf, inv_scale)
     out, found = outs
     if not self.count:
         convert(b, found_inf, found)
@@ -306,7 +300,7 @@ def update_scale(
     growth_interval: int,
 ) -> None:
     """Less after an infinity; more after so many steps without one, while that is finite"""
-    _floats(b, self, found_inf)
+    require_floats(b, self, found_inf)
     steps, full, fits, grows, failed = (b.temp(DType.INT32, self.sizes) for _ in range(5))
     b.vector("float_truth", (found_inf,), failed)
     b.vector("int_affine", (growth_tracker,), steps, 1, 1)

@@ -12,12 +12,12 @@ from itertools import product
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
+from driver.lower.constant_index import take_constant
 from driver.lower.convert import convert
 from driver.lower.index import in_line
 from driver.lower.pool import PoolingAxis, places, pooled
 from driver.lower.pool_mean import adaptive_bounds
 from driver.lower.registry import LoweringTable, RuleFunction
-from driver.lower.taken import take
 from driver.runtime.views import TensorView, dense_strides
 
 TABLE = LoweringTable()
@@ -45,7 +45,7 @@ def _adaptive(dims: int) -> RuleFunction:
         flat = [[at for window in line for at in window] for line in lines]
         x = self
         for number, line in enumerate(flat):
-            x = take(b, x, x.rank - dims + number, line)
+            x = take_constant(b, x, x.rank - dims + number, line)
         axes = [
             PoolingAxis(len(line), len(windows), len(windows[0]), len(windows[0]), 0)
             for line, windows in zip(flat, lines, strict=True)

@@ -12,7 +12,7 @@ from math import prod
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import convert, is_float
+from driver.lower.convert import convert, require_floats
 from driver.lower.elementwise import divide_by
 from driver.lower.index import as_indices
 from driver.lower.pool import PoolingAxis, axes_of, part_of
@@ -22,11 +22,6 @@ from driver.lower.scatter import scatter
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
-
-
-def _floats(b: ProgramBuilder, grad: TensorView) -> None:
-    if not is_float(grad):
-        raise b.unsupported("dtype", grad.dtype.name, "a floating-point type")
 
 
 # ---------------------------------------------------------------------- maxima
@@ -54,7 +49,7 @@ def _to_maxima(
     b: ProgramBuilder, out: TensorView, grad: TensorView, indices: TensorView, dims: int
 ) -> None:
     """0, plus the gradient of each window at the place of its maximum in the image"""
-    _floats(b, grad)
+    require_floats(b, grad)
     target = out if _merged(out, dims) is not None else b.temp(out.dtype, out.sizes)
     b.fill(target, 0.0)
     if grad.count:
@@ -180,7 +175,7 @@ def _avg_pool(dims: int) -> RuleFunction:
         divisor_override: int | None,
     ) -> None:
         """The gradient of each mean ÷ the positions that count, at every position of its window"""
-        _floats(b, grad_output)
+        require_floats(b, grad_output)
         axes = axes_of(out, grad_output, dims, kernel_size, stride, padding)
         counts = counts_of(axes, count_padding=count_include_pad, divisor=divisor_override)
         kernel = [axis.size for axis in axes]
@@ -196,7 +191,7 @@ def _avg_pool(dims: int) -> RuleFunction:
 def _adaptive_avg_pool(dims: int) -> RuleFunction:
     def rule(b: ProgramBuilder, out: TensorView, grad_output: TensorView, self: TensorView) -> None:
         """The same for windows that divide the image as evenly as they can"""
-        _floats(b, grad_output)
+        require_floats(b, grad_output)
         lengths, windows = out.sizes[-dims:], grad_output.sizes[-dims:]
         if all(length % count == 0 for length, count in zip(lengths, windows, strict=True)):
             _to_tiles(b, out, grad_output, dims, prod(lengths) // prod(windows))

@@ -9,7 +9,7 @@ from math import prod
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.conv import each
-from driver.lower.convert import is_float
+from driver.lower.convert import require_floats
 from driver.lower.elementwise import divide_by, is_power_of_two
 from driver.lower.pool import PoolingAxis, axes_of, pooled
 from driver.lower.reduce import reduce
@@ -33,8 +33,7 @@ def _average(
 ) -> None:
     """The mean of each window (kernel, stride, padding); divided by the positions that count, or
     by the number given."""
-    if not is_float(x):
-        raise b.unsupported("dtype", x.dtype.name, "a floating-point type")
+    require_floats(b, x)
     axes = axes_of(x, out, dims, *windows)
     counts = counts_of(axes, count_padding=count_padding, divisor=divisor)
     whole = prod(line[0] for line in counts)

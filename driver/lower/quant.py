@@ -9,7 +9,7 @@ from __future__ import annotations
 from driver.isa import DType
 from driver.isa.types import INT4_GROUPS, INT4_ROWS
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import is_float, require_integers
+from driver.lower.convert import is_float, require_floats, require_integers
 from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
 
@@ -47,8 +47,7 @@ def quantize(
     axis: int | None = None,
 ) -> None:
     """x ÷ scale to the nearest integer, plus zero point, saturated to int8"""
-    if not is_float(x):
-        raise b.unsupported("dtype", x.dtype.name, "a floating-point type")
+    require_floats(b, x)
     b.vector("quantize", (x, *_factors(b, x.rank, scale, zero_point, axis)), out)
 
 

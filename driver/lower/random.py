@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import constant, is_float
+from driver.lower.convert import constant, require_floats
 from driver.lower.philox import shaped, words, words_like
 from driver.lower.registry import LoweringTable
 from driver.lower.shape import Option
@@ -18,14 +18,9 @@ _UNIT_SHIFT = {DType.FP32: 8, DType.FP16: 21, DType.BF16: 24}
 """32 less the bits of a unit."""
 
 
-def _floats(b: ProgramBuilder, out: TensorView) -> None:
-    if not is_float(out):
-        raise b.unsupported("dtype", out.dtype.name, "a floating-point type")
-
-
 # ---------------------------------------------------------------------- uniform
 def _uniform(b: ProgramBuilder, out: TensorView, start: float, end: float) -> None:
-    _floats(b, out)
+    require_floats(b, out)
     low, high = fp32(start), fp32(end)
     last = max(below(high, out.dtype), low)
     imms = (_UNIT_SHIFT[out.dtype], fp32(high - low), low, last)
@@ -77,7 +72,7 @@ def _normal(
     b: ProgramBuilder, out: TensorView, mean: TensorView | float, std: TensorView | float
 ) -> None:
     """mean + std·z, one rounding after z."""
-    _floats(b, out)
+    require_floats(b, out)
     pairs = -(-out.count // 2)
     drawn = words(b, 2 * pairs).reshaped((pairs, 2), (2, 1))
     sources = [b.expanded(drawn.sliced(1, at, 1), (pairs, 2)) for at in range(2)]
@@ -185,5 +180,5 @@ def exponential(
     generator: None = None,
 ) -> None:
     """−log O ÷ lambd"""
-    _floats(b, out)
+    require_floats(b, out)
     b.vector("random_exponential", (words_like(b, out),), out, float(lambd))

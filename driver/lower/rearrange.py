@@ -7,7 +7,7 @@ from math import prod
 
 from driver.lower.builder import ProgramBuilder
 from driver.lower.conv import bordered, each
-from driver.lower.convert import is_float
+from driver.lower.convert import require_floats
 from driver.lower.overlap import add_windows
 from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
@@ -111,8 +111,7 @@ def col2im(
     stride: tuple[int, ...],
 ) -> None:
     """Windows […, C·kernel, positions] added up to […, C, H, W]"""
-    if not is_float(self):
-        raise b.unsupported("dtype", self.dtype.name, "a floating-point type")
+    require_floats(b, self)
     kernel, dilation, stride = each(kernel_size, 2), each(dilation, 2), each(stride, 2)
     padding = each(padding, 2)
     whole = tuple(size + 2 * pad for size, pad in zip(out.sizes[-2:], padding, strict=True))

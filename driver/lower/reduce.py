@@ -17,8 +17,8 @@ from driver.lower import long_reduce
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_float, as_truth, as_type, is_float
 from driver.lower.elementwise import divide_by
+from driver.lower.long_sums import LONGEST_SUM, in_parts, part_count
 from driver.lower.long_views import is_long
-from driver.lower.parts import LONGEST_SUM, in_parts, part_count
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView, collapse
 

@@ -13,10 +13,10 @@ from math import floor
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.convert import is_float
+from driver.lower.constant_index import take_constant
+from driver.lower.convert import require_floats
 from driver.lower.index import along
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
-from driver.lower.taken import take
 from driver.lower.words import fp32
 from driver.runtime.views import TensorView
 
@@ -108,7 +108,7 @@ def _summed(
         last = number == len(needed) - 1
         target = out if last else (total or b.temp(DType.FP32, out.sizes))
         weight = along(b.table(DType.FP32, weights), x.rank, dim % x.rank)
-        term = take(b, x, dim, positions)
+        term = take_constant(b, x, dim, positions)
         if total is None:
             b.vector("mul", (term, weight), target)
         else:
@@ -155,7 +155,7 @@ def _nearest(
         return
     for number, line in enumerate(reversed(lines)):
         target = out if number == len(lines) - 1 else None
-        x = take(b, x, out.rank - 1 - number, positions(line), target)
+        x = take_constant(b, x, out.rank - 1 - number, positions(line), target)
 
 
 def _weighted(
@@ -167,8 +167,7 @@ def _weighted(
     factors: Sequence[Scalar | None],
 ) -> None:
     """out = weighted sums of x, one dimension after the other."""
-    if not is_float(x):
-        raise b.unsupported("dtype", x.dtype.name, "a floating-point type")
+    require_floats(b, x)
     for number, line in enumerate(reversed(_lines(x, out, factors))):
         dim = x.rank - 1 - number
         sizes = (*x.sizes[:dim], line.count, *x.sizes[dim + 1 :])

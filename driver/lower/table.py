@@ -16,7 +16,6 @@ from driver.lower import (
     attention_backward,
     batch_norm,
     bits,
-    border,
     compare,
     conv,
     conv_backward,
@@ -25,6 +24,7 @@ from driver.lower import (
     elementwise,
     equality,
     extremes,
+    flip_roll,
     functions,
     gradients,
     host,
@@ -37,6 +37,7 @@ from driver.lower import (
     norm,
     norm_backward,
     optimizers,
+    padding,
     pool,
     pool_adaptive,
     pool_backward,
@@ -54,7 +55,6 @@ from driver.lower import (
     scatter_reduce,
     shape,
     sort,
-    turned,
     unique,
     vector_norm,
 )
@@ -65,13 +65,13 @@ from driver.runtime.program import Program
 from driver.runtime.views import TensorView
 
 _MODULES = (
-    *(division, products, turned),
+    *(division, products, flip_roll),
     *(elementwise, functions, compare, equality, bits, reduce, extremes, scan),
     *(norm, vector_norm, attention, attention_backward, matmul),
     *(shape, index, index_tensors, masks, scatter, scatter_reduce, counting, unique, sort),
     *(conv, pool, quant, host),
     *(random, random_integers, random_choices),
-    *(batch_norm, border, resample, rearrange, pool_mean, pool_adaptive, loss),
+    *(batch_norm, padding, resample, rearrange, pool_mean, pool_adaptive, loss),
     *(
         activations,
         conv_backward,

@@ -25,6 +25,9 @@ from driver.runtime.vector_programs import FIRST_PLACEHOLDER, name_of, named_by
 WORD_BYTES = 8
 """Of the image: addresses are 64-bit words in packets and descriptors alike."""
 PACKET_WORDS = PACKET_BYTES // WORD_BYTES
+ADDRESS_WORDS = (1, 2, 3, 7)
+"""64-bit words of a packet with an address: src1, src2, dst, and src3 in two parameters of VECTOR
+and MATMUL."""
 _PROGRAM_WORD = 8
 """Of a VECTOR packet: the 32-bit word with its parameter `program`."""
 Words = NDArray[np.uint64]

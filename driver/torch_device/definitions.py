@@ -10,6 +10,7 @@ import torch
 
 from driver.torch_device import attention, layers
 from driver.torch_device.formulas import FORMULAS, IN_FP32
+from driver.torch_device.formulas.integers import in_common_type
 
 Tensor = torch.Tensor
 
@@ -40,9 +41,10 @@ def addr(self: Tensor, vec1: Tensor, vec2: Tensor, *, beta: float = 1, alpha: fl
     a fraction beside integers."""
     if _is_whole(self) and float in (type(beta), type(alpha)):
         raise RuntimeError("For integral input tensors, beta and alpha must not be floating point.")
-    found = torch.outer(_wide(vec1), _wide(vec2)) * _factor(self, alpha)
-    found = found if beta == 0 else found + _wide(self) * _factor(self, beta)
-    return found.to(torch.promote_types(self.dtype, torch.promote_types(vec1.dtype, vec2.dtype)))
+    x, left, right = in_common_type(self, vec1, vec2)
+    found = torch.outer(_wide(left), _wide(right)) * _factor(self, alpha)
+    found = found if beta == 0 else found + _wide(x) * _factor(self, beta)
+    return found.to(x.dtype)
 
 
 def _is_whole(x: Tensor) -> bool:
@@ -165,10 +167,17 @@ def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type:
 
 
 def in_one_type(args: Sequence[Any]) -> list[Any]:
-    """Two operands in the type that torch computes in, which may round integers beside 16 bits."""
+    """Two operands in the type that torch computes in, which may round integers beside 16 bits, on
+    one device: a CPU tensor without dimensions counts as a number."""
     dtype = torch.result_type(*args)
-    converts = dtype.is_floating_point
-    return [x.to(dtype) if isinstance(x, Tensor) and converts else x for x in args]
+    tensors = [x for x in args if isinstance(x, Tensor)]
+    device = next(x.device for x in tensors if x.device.type != "cpu")
+
+    def placed(x: Tensor) -> Tensor:
+        x = x.to(dtype) if dtype.is_floating_point else x
+        return x if x.dim() or x.device.type != "cpu" else x.to(device)
+
+    return [placed(x) if isinstance(x, Tensor) else x for x in args]
 
 
 OF_TWO_NUMBERS = frozenset(
@@ -176,10 +185,11 @@ OF_TWO_NUMBERS = frozenset(
     for name, overload in (
         *(("xlogy", "Tensor"), ("special_xlog1py", "default"), ("hypot", "default")),
         *(("igamma", "default"), ("igammac", "default"), ("special_zeta", "default")),
+        *(("copysign", "Tensor"), ("nextafter", "default"), ("gcd", "default"), ("lcm", "default")),
     )
     for form in (f".{overload}", f"_.{overload}")
 )
-"""Ops whose definition would take operands of other types as they are."""
+"""Ops whose definition takes operands of one type, on one device."""
 
 COMPUTED_IN_FP32 = IN_FP32 | {"aten.addbmm.default", "aten.addr.default"}
 """Formulas that take nothing of float64."""

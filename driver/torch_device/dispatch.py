@@ -20,7 +20,7 @@ from driver.lower import Arg
 from driver.random_stream import RandomStream
 from driver.runtime.torch_types import NPU_TYPES
 from driver.torch_device import _core, debug
-from driver.torch_device.counted import COUNTED
+from driver.torch_device.data_dependent import DATA_DEPENDENT
 from driver.torch_device.definitions import (
     COMPUTED_IN_FP32,
     DEFINITIONS,
@@ -141,19 +141,19 @@ def _run_row(
 ) -> Any:
     row = arrived.row
     assert row is not None
-    signed = _core.signature(arrived.op, args, kwargs) if _is_lasting(arrived) else None
+    signature = _core.signature(arrived.op, args, kwargs) if _is_lasting(arrived) else None
     if row in INDEXED:
         placed = masks_as_places(args)
-        signed = signed if placed is args else None
+        signature = signature if placed is args else None
         args = placed
     results = _results(arrived, device, _shapes(arrived, args, kwargs), args, kwargs)
     found = _queue_row(arrived, device, args, kwargs, results)
     converted = [x is not kwargs[name] for x, name in zip(results, arrived.outs, strict=False)]
-    if signed is not None and found is not None and not any(converted):
+    if signature is not None and found is not None and not any(converted):
         again = _core.signature(arrived.op, args, kwargs)
-        if again is not None and again[0] == signed[0]:  # no result had to be resized
+        if again is not None and again[0] == signature[0]:  # no result had to be resized
             call = QueuedCall(arrived.op, args, kwargs, arrived.outs, results)
-            remember(signed, call, found)
+            remember(signature, call, found)
     if arrived.returns_number:
         (number,) = results
         assert number is not None
@@ -165,7 +165,7 @@ def _run_row(
 
 def _is_lasting(arrived: ArrivingOp) -> bool:
     """Whether equal calls do the same with their tensors."""
-    return not (arrived.random or arrived.returns_number or arrived.row in COUNTED)
+    return not (arrived.random or arrived.returns_number or arrived.row in DATA_DEPENDENT)
 
 
 def _queue_row(
@@ -201,7 +201,7 @@ def _queue_row(
 def _shapes(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[str, Any]) -> ResultShapes:
     if arrived.returns_number:
         return (ResultShape((), (), torch.bool),)
-    counted = COUNTED.get(arrived.row or "")
+    counted = DATA_DEPENDENT.get(arrived.row or "")
     if counted is not None:
         shape = counted(*args)
         for name in arrived.outs:

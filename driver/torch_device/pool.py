@@ -21,7 +21,7 @@ import torch
 from driver.backend import check_name
 from driver.backend.named import MOST_DEVICES
 from driver.errors import InfrastructureError, OutOfMemory
-from driver.torch_device import _core, interrupts
+from driver.torch_device import _core, keyboard_interrupt
 from driver.torch_device.settings import DeviceSettings
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class DevicePool:
             if index not in self._open:
                 from driver.torch_device.hardware import OpenDevice  # noqa: PLC0415 (see above)
 
-                interrupts.install()
+                keyboard_interrupt.install()
                 self._open[index] = OpenDevice(self.settings, index)
             return self._open[index]
 

@@ -20,7 +20,7 @@ from driver.random_stream import RandomStream
 from driver.runtime import Buffer, Program, TensorView
 from driver.runtime.vector_programs import named_by
 from driver.torch_device import _core
-from driver.torch_device.last_used import LastUsed
+from driver.torch_device.lru_cache import LruCache
 
 Results = Sequence[TensorView | None]
 _REPLAYED_BYTES = 64 << 10
@@ -81,8 +81,8 @@ class ProgramCache:
 
     def __init__(self, config: HwConfig) -> None:
         self._config = config
-        self._known: LastUsed[object, RememberedProgram] = LastUsed()
-        self._seen: LastUsed[int, bool] = LastUsed()
+        self._known: LruCache[object, RememberedProgram] = LruCache()
+        self._seen: LruCache[int, bool] = LruCache()
 
     def find(self, call: RowCall) -> tuple[RememberedProgram, list[int]]:
         """The program for such a call, and the addresses of the call's tensors.

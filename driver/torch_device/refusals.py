@@ -216,6 +216,19 @@ def _require_mask(mask: torch.Tensor, **_: Any) -> None:
         )
 
 
+def _require_vector(index: torch.Tensor, **_: Any) -> None:
+    if index.dim() > 1:
+        raise IndexError(
+            f"index_select(): Index is supposed to be a vector, but got dim: {index.dim()}"
+        )
+
+
+def _require_addend(self: torch.Tensor, mat1: torch.Tensor, mat2: torch.Tensor, **_: Any) -> None:
+    """Of a product's sizes, also where beta is 0."""
+    if mat1.dim() == mat2.dim() == 2:
+        self.expand(mat1.shape[0], mat2.shape[1])  # which raises
+
+
 def _require_order(p: float, **_: Any) -> None:
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
@@ -224,6 +237,8 @@ def _require_order(p: float, **_: Any) -> None:
 _REQUIREMENTS: dict[str, Callable[..., None]] = {
     **dict.fromkeys(("masked_fill.Scalar", "masked_fill.Tensor"), _require_mask),
     "_cdist_forward.default": _require_order,
+    "addmm.default": _require_addend,
+    "index_select.default": _require_vector,
     "index_put.default": _require_alike,
     "convolution.default": _require_convolution,
     "multinomial.default": _require_enough,

@@ -20,7 +20,7 @@ from torch.utils.backend_registration import (
     rename_privateuse1_backend,
 )
 
-from driver.torch_device.interrupts import whole
+from driver.torch_device.keyboard_interrupt import defer_interrupt
 
 WHOLE = (
     "_fused_rms_norm",
@@ -73,13 +73,13 @@ def register() -> None:
     count = pool.POOL.settings.count
     _core.start(
         count,
-        whole(pool.allocate),
-        whole(pool.copy_bytes),
-        whole(pool.submit),
-        whole(pool.wait),
-        whole(pool.is_idle),
-        whole(pool.raise_fault),
-        whole(pool.record),
+        defer_interrupt(pool.allocate),
+        defer_interrupt(pool.copy_bytes),
+        defer_interrupt(pool.submit),
+        defer_interrupt(pool.wait),
+        defer_interrupt(pool.is_idle),
+        defer_interrupt(pool.raise_fault),
+        defer_interrupt(pool.record),
     )
     torch._register_device_module("npu", npu)  # type: ignore[no-untyped-call]
     generate_methods_for_privateuse1_backend(for_storage=True)
@@ -97,9 +97,9 @@ def register() -> None:
 def _register_kernels() -> None:
     aten = _library("aten", "PrivateUse1")
     for name in ("copy_from", "copy_from_and_resize", "local_scalar_dense"):
-        aten.impl(f"_{name}", whole(partial(_late, "tensors", name)))
-    aten.impl("is_set_to", whole(partial(_late, "tensors", "is_set_to")))
-    dispatch = whole(_replaying(partial(_late, "dispatch", "dispatch")))
+        aten.impl(f"_{name}", defer_interrupt(partial(_late, "tensors", name)))
+    aten.impl("is_set_to", defer_interrupt(partial(_late, "tensors", "is_set_to")))
+    dispatch = defer_interrupt(_replaying(partial(_late, "dispatch", "dispatch")))
     _hide_from_compiler(dispatch.__code__)
     for name in WHOLE:
         packet, _, overload = name.partition(".")

@@ -12,7 +12,7 @@ from driver.torch_device import _core
 from driver.torch_device.programs import RememberedProgram
 
 Tensor = torch.Tensor
-Signed = tuple[bytes, list[Tensor]]
+CallSignature = tuple[bytes, list[Tensor]]
 """The signature of a call, and its tensors in the order in which they come."""
 Fresh = tuple[list[int], list[int], torch.dtype]
 """Sizes, strides and type of a result."""
@@ -31,14 +31,14 @@ class QueuedCall(NamedTuple):
     """Arguments that the op wrote to, or fresh tensors."""
 
 
-def remember(signed: Signed, call: QueuedCall, found: RememberedProgram) -> None:
+def remember(signature: CallSignature, call: QueuedCall, found: RememberedProgram) -> None:
     """Keep a call for the core.
 
-    `signed`: the call before it ran. `found`: its program, with the operands first, then the
+    `signature`: the call before it ran. `found`: its program, with the operands first, then the
     results that are tensors.
     """
     op, args, kwargs, outs, results = call
-    key, tensors = signed
+    key, tensors = signature
     operands = _operands(args, kwargs, outs)
     if len(operands) != found.arguments or not results:
         return

@@ -11,7 +11,7 @@ import torch
 
 from driver.capture.schemas import named_arguments, require_cast
 from driver.torch_device import _core
-from driver.torch_device.last_used import LastUsed
+from driver.torch_device.lru_cache import LruCache
 from driver.torch_device.overloads import ArrivingOp, arriving, is_factory, without_out
 
 
@@ -27,7 +27,7 @@ class ResultShape:
 ResultShapes = tuple[ResultShape | None, ...]
 """In the op's order; None for a result that is no tensor."""
 
-_known: LastUsed[Any, ResultShapes] = LastUsed()
+_known: LruCache[Any, ResultShapes] = LruCache()
 
 _BATCH_NORMS = {
     "aten.native_batch_norm.default",

@@ -152,15 +152,15 @@ def _copied_by_the_npu(source: Tensor, target: Tensor) -> bool:
     """Queue a copy within a device; False for types that the NPU has not."""
     try:
         into, given = view(COPY_ROW, target), view(COPY_ROW, source)
-        signed = _core.signature(COPY_ROW, (target, source), {})
+        signature = _core.signature(COPY_ROW, (target, source), {})
         finish = begin(COPY_ROW, (target, source), {}, (target,))
         with torch_memory_errors(target.device.index):
             found = device_of(target).run(COPY_ROW, (into, given), {}, (into,))
     except UnsupportedOp:
         not_seen(f"a copy {_type(source)} → {_type(target)} by the host")
         return False
-    if signed is not None and found is not None:
-        remember(signed, QueuedCall(COPY_ROW, (target, source), {}, (), (target,)), found)
+    if signature is not None and found is not None:
+        remember(signature, QueuedCall(COPY_ROW, (target, source), {}, (), (target,)), found)
     if debug.prints(debug.COPIES):
         debug.copy_line(source, target)
     if finish is not None:

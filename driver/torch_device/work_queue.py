@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The work of one device in the order in which the program asked for it, run by one thread.
 
-The C++ core collects the commands of ops in a batch. A full batch, or one that somebody waits for,
-goes to the thread, between bytes that the host stores and places where time is noted. The limits of
-a batch are counts, never times: the same program makes the same batches.
+The C++ core collects the commands of ops in a batch. A batch that is full, or that a caller waits
+for, goes to the thread, between bytes that the host stores and places where time is noted. The
+limits of a batch are counts, never times: the same program makes the same batches.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from driver.errors import DeviceFault, OutOfMemory
 from driver.runtime import Buffer, Device
 from driver.torch_device import _core
-from driver.torch_device.interrupts import raise_pending
+from driver.torch_device.keyboard_interrupt import raise_pending
 
-_AHEAD = 2
+_MAX_WAITING_BATCHES = 2
 """Batches that may wait or run while the next one is written."""
 _CONTENTS_BYTES = 1 << 18
 """Memory for the descriptors and constants of one batch."""
@@ -33,7 +33,7 @@ _COPIED_BYTES = 1 << 20
 """More than that is stored when the queue is empty, instead of copied until its turn."""
 
 
-_LOOK_S = 0.2
+_INTERRUPT_POLL_S = 0.2
 """How often a program that waits for the device looks for Ctrl-C."""
 
 
@@ -84,7 +84,7 @@ class ContentsMemory:
     def __init__(self, device: Device, free_released: Callable[[], None]) -> None:
         self._device = device
         self._free_released = free_released
-        self._blocks = [device.alloc(_CONTENTS_BYTES) for _ in range(_AHEAD + 1)]
+        self._blocks = [device.alloc(_CONTENTS_BYTES) for _ in range(_MAX_WAITING_BATCHES + 1)]
         self._next = 0
         self._large: Buffer | None = None
 
@@ -133,8 +133,8 @@ class WorkQueue:
         self._done = 0
         self._fault: DeviceFault | None = None
         self._lost = 0
-        self._owed: WeakKeyDictionary[Thread, DeviceFault] = WeakKeyDictionary()
-        """Threads whose ops did not run, and that have not been told: another one was."""
+        self._unreported: WeakKeyDictionary[Thread, DeviceFault] = WeakKeyDictionary()
+        """Threads whose ops did not run, with the fault: it was raised in another thread."""
         self._dead: BaseException | None = None
         self._is_reported = False
         self._closed = False
@@ -209,12 +209,12 @@ class WorkQueue:
     def close(self) -> bool:
         """End the thread, after what is queued. An error that was never raised goes to stderr:
         False."""
-        told = self._is_reported
+        reported = self._is_reported
         sound = True
         try:
             self.wait()
         except BaseException as error:  # no caller is left who could handle it
-            if not told:
+            if not reported:
                 sound = False
                 sys.stderr.write(f"npu:{self._index}: {type(error).__name__}: {error}\n")
         with self._changed:
@@ -229,12 +229,12 @@ class WorkQueue:
         return self._done + len(self._items)
 
     def _make_room(self) -> None:
-        self._wait_until(self._queued - _AHEAD + 1)
+        self._wait_until(self._queued - _MAX_WAITING_BATCHES + 1)
 
     def _wait_until(self, done: int) -> None:
-        self._changed.notify_all()  # whoever put something in may have been interrupted
+        self._changed.notify_all()  # a writer may have been interrupted before it notified
         while self._done < done:
-            self._changed.wait(_LOOK_S)
+            self._changed.wait(_INTERRUPT_POLL_S)
             raise_pending()
 
     def _hand_over(self) -> None:
@@ -249,15 +249,15 @@ class WorkQueue:
 
     def _raise(self) -> None:
         self.check()
-        owed = self._owed.pop(current_thread(), None) if self._owed else None
+        earlier = self._unreported.pop(current_thread(), None) if self._unreported else None
         if self._fault is not None:
             fault, lost = self._fault, self._lost
             self._fault, self._lost = None, 0
             after = f" (the {lost} ops queued after it did not run)" if lost else ""
             raise DeviceFault(fault.code, fault.seq, fault.packet, fault.op + after)
-        if owed is not None:
+        if earlier is not None:
             after = " (what this thread had queued behind it did not run)"
-            raise DeviceFault(owed.code, owed.seq, owed.packet, owed.op + after)
+            raise DeviceFault(earlier.code, earlier.seq, earlier.packet, earlier.op + after)
 
     # ------------------------------------------------------------------ the thread's side
     def _work(self) -> None:
@@ -292,7 +292,7 @@ class WorkQueue:
     def _run_commands(self, item: QueuedCommands) -> None:
         if self._fault is not None:  # what comes after it may need what it did not compute
             self._lost += len(item.ops)
-            self._owe(self._fault, item.ops)
+            self._mark_unreported(self._fault, item.ops)
             return
         if item.contents:
             self._device.write(item.address, np.frombuffer(item.contents, np.uint8))
@@ -304,11 +304,13 @@ class WorkQueue:
             at = item.op_of(fault.number)
             self._lost = len(item.ops) - 1 - at
             self._fault = DeviceFault(fault.code, fault.seq, fault.packet, item.ops[at][1])
-            self._owe(self._fault, item.ops[at:])
+            self._mark_unreported(self._fault, item.ops[at:])
 
-    def _owe(self, fault: DeviceFault, ops: Sequence[QueuedOp]) -> None:
-        """Each of the program's threads that queued one of these ops is told, whoever waits first.
-        Those that torch has for backward passes are not among them: they wait for nothing."""
+    def _mark_unreported(self, fault: DeviceFault, ops: Sequence[QueuedOp]) -> None:
+        """Each of the program's threads that queued one of these ops gets the fault, whichever
+        waits first. Those that torch has for backward passes are not among them: they wait for
+        nothing.
+        """
         queued = {thread for _, _, thread in ops}
         own = (t for t in threads() if t.ident in queued and not t.name.startswith("Dummy-"))
-        self._owed.update(dict.fromkeys(own, fault))
+        self._unreported.update(dict.fromkeys(own, fault))

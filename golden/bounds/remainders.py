@@ -69,7 +69,7 @@ def floored(subject: Subject) -> tuple[Expectation | None, ...]:
 
     torch may round a 16-bit quotient to its type first, so that it is one off: the true one there.
     """
-    answer = exact(subject.answer())
+    answer = exact(subject.answer(), signed_zeros=True)
     if not subject.answer().is_floating_point():
         return (answer,)
     other, dividend = subject.call["other"], subject.call["self"]

@@ -9,13 +9,13 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "block.h"
 #include "cmodel.h"
 #include "image.h"
 #include "kernels.h"
 #include "matmul.h"
 #include "parallel.h"
 #include "scalar.h"
+#include "vector_block.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -33,7 +33,7 @@ std::span<const std::byte> span_of(const nb::bytes& bytes) {
 }
 
 /// The program in an image, or std::invalid_argument that says what is malformed.
-npu::Program parsed(const nb::bytes& image) {
+npu::VectorProgram parsed(const nb::bytes& image) {
   try {
     return npu::parse_image(span_of(image));
   } catch (const npu::Fault& fault) {
@@ -143,7 +143,7 @@ void run_program(const nb::bytes& image, const std::vector<Words>& sources,
                  const std::vector<std::uint32_t>& imms, std::vector<OutWords> outs,
                  const std::string& kernels) {
   constexpr auto kWord = npu::isa::DType::kInt32;
-  const npu::Program program = parsed(image);
+  const npu::VectorProgram program = parsed(image);
   const std::size_t elements = outs.empty() ? 0 : outs.front().size();
   const auto is_long = [&](const auto& words) { return words.size() == elements; };
   std::array<std::uint32_t, npu::isa::kImmediates> words{};
@@ -152,7 +152,7 @@ void run_program(const nb::bytes& image, const std::vector<Words>& sources,
                     std::ranges::all_of(outs, is_long);
   if (!fits) throw std::invalid_argument("run_program: sources, imms and outs do not fit");
   std::ranges::copy(imms, words.begin());
-  npu::Block block(program, words, kernels_named(kernels).vector);
+  npu::VectorBlock block(program, words, kernels_named(kernels).vector);
   const nb::gil_scoped_release release;
   const npu::FloatEnvironment environment;
   const auto run = [](const std::uint32_t* at, std::size_t count) {

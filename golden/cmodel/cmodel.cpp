@@ -5,11 +5,11 @@
 #include <optional>
 #include <span>
 
+#include "copy.h"
 #include "gather.h"
 #include "image.h"
 #include "int4.h"
 #include "matmul.h"
-#include "move.h"
 #include "operands.h"
 #include "vector.h"
 #include "window.h"
@@ -106,7 +106,7 @@ void CModel::run_matmul(const Packet& packet) {
 }
 
 void CModel::run_vector_program(const Packet& packet) {
-  const Program& program = *program_of(packet, programs_);
+  const VectorProgram& program = *program_of(packet, programs_);
   const VectorOperands operands = resolve_vector_operands(memory_, packet, program);
   const auto sources = operands.sources();
   const auto results = operands.results();
@@ -141,21 +141,21 @@ void CModel::run_load(const Packet& packet) {
 
 void CModel::run_gather(const Packet& packet) {
   const auto [table, index, src3, dst] = resolve_operands(memory_, packet);
-  const IndexedMove move{dst, index, table, packet.param[isa::kGatherDim]};
+  const IndexedCopy indexed{dst, index, table, packet.param[isa::kGatherDim]};
   check_readable(memory_, "src2", index);
-  check_indices(memory_, move, true, false);
+  check_indices(memory_, indexed, true, false);
   check_writable(memory_, "dst", dst);
-  gather(memory_, move);
+  gather(memory_, indexed);
 }
 
 void CModel::run_scatter(const Packet& packet) {
   const auto [src, index, src3, table] = resolve_operands(memory_, packet);
-  const IndexedMove move{src, index, table, packet.param[isa::kScatterDim]};
+  const IndexedCopy indexed{src, index, table, packet.param[isa::kScatterDim]};
   const bool accumulate = has_flag(packet, isa::kAccumulateMask);
   check_readable(memory_, "src1", src);
   check_readable(memory_, "src2", index);
-  check_indices(memory_, move, accumulate, true);
-  scatter(memory_, move, accumulate);
+  check_indices(memory_, indexed, accumulate, true);
+  scatter(memory_, indexed, accumulate);
 }
 
 void CModel::run_copy(const Packet& packet) {

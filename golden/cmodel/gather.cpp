@@ -16,7 +16,7 @@ namespace {
 using isa::DType;
 using isa::ErrorCode;
 
-/// Operands of the walk. The table is walked with its own dimension `dim` standing still.
+/// Operands of the walk. The table has stride 0 in dimension `dim`.
 enum Operand : std::size_t { kWalked, kIndex, kTable };
 
 std::int64_t read_index(const std::byte* at, DType dtype) {
@@ -28,11 +28,11 @@ std::int64_t read_index(const std::byte* at, DType dtype) {
   return static_cast<std::int32_t>(scalar::load32(at));
 }
 
-Walk walk_of(const IndexedMove& move) {
-  TensorView table = move.table;
-  table.stride[move.dim] = 0;
-  const std::array operands{move.walked, move.index, table};
-  return {move.walked.shape, operands, false};
+Walk walk_of(const IndexedCopy& indexed) {
+  TensorView table = indexed.table;
+  table.stride[indexed.dim] = 0;
+  const std::array operands{indexed.walked, indexed.index, table};
+  return {indexed.walked.shape, operands, false};
 }
 
 /// A stretch of a row for which one index holds.
@@ -46,30 +46,31 @@ struct Stretch {
 
 /// Calls visit(stretch) in row-major order; indices have been checked.
 template <class Visit>
-void for_each_stretch(const Memory& memory, const IndexedMove& move, Visit&& visit) {
-  const Walk walk = walk_of(move);
-  const std::uint64_t bytes_per_index = move.table.stride[move.dim] * move.table.element_bytes();
+void for_each_stretch(const Memory& memory, const IndexedCopy& indexed, Visit&& visit) {
+  const Walk walk = walk_of(indexed);
+  const std::uint64_t bytes_per_index =
+      indexed.table.stride[indexed.dim] * indexed.table.element_bytes();
   const bool shared = walk.step(kIndex) == 0;  // by the whole row
   const std::uint64_t count = shared ? walk.row_elements() : 1;
   Walk::Cursor cursor(walk, 0);
   for (std::uint64_t row = 0; row < walk.rows(); ++row, cursor.advance()) {
     for (std::uint64_t i = 0; i < walk.row_elements(); i += count) {
-      const Address at = move.index.base + cursor.offset(kIndex) + i * walk.step(kIndex);
-      const auto index = static_cast<std::uint64_t>(read_index(memory.at(at), move.index.dtype));
-      visit(Stretch{
-          move.walked.base + cursor.offset(kWalked) + i * walk.step(kWalked),
-          move.table.base + cursor.offset(kTable) + i * walk.step(kTable) + index * bytes_per_index,
-          walk.step(kWalked), walk.step(kTable), count});
+      const Address at = indexed.index.base + cursor.offset(kIndex) + i * walk.step(kIndex);
+      const auto index = static_cast<std::uint64_t>(read_index(memory.at(at), indexed.index.dtype));
+      visit(Stretch{indexed.walked.base + cursor.offset(kWalked) + i * walk.step(kWalked),
+                    indexed.table.base + cursor.offset(kTable) + i * walk.step(kTable) +
+                        index * bytes_per_index,
+                    walk.step(kWalked), walk.step(kTable), count});
     }
   }
 }
 
-void check_range(const Memory& memory, const IndexedMove& move) {
-  const auto size = static_cast<std::int64_t>(move.table.shape.size[move.dim]);
-  const unsigned bytes = move.index.element_bytes();
-  for_each_run(move.index, [&](Address address, std::uint64_t length) {
+void check_range(const Memory& memory, const IndexedCopy& indexed) {
+  const auto size = static_cast<std::int64_t>(indexed.table.shape.size[indexed.dim]);
+  const unsigned bytes = indexed.index.element_bytes();
+  for_each_run(indexed.index, [&](Address address, std::uint64_t length) {
     for (std::uint64_t at = 0; at < length; at += bytes) {
-      const std::int64_t index = read_index(memory.at(address + at), move.index.dtype);
+      const std::int64_t index = read_index(memory.at(address + at), indexed.index.dtype);
       fail_if(index < 0 || index >= size, ErrorCode::kBadIndex, [&] {
         return "index " + std::to_string(index) + " at " + hex(address + at) +
                " is outside a table of " + std::to_string(size);
@@ -107,11 +108,11 @@ void add_element(std::byte* old, const std::byte* added) {
 
 }  // namespace
 
-void check_indices(const Memory& memory, const IndexedMove& move, bool reads, bool writes) {
-  check_range(memory, move);
+void check_indices(const Memory& memory, const IndexedCopy& indexed, bool reads, bool writes) {
+  check_range(memory, indexed);
   if (!memory.has_poison()) return;
-  const unsigned bytes = move.table.element_bytes();
-  for_each_stretch(memory, move, [&](const Stretch& stretch) {
+  const unsigned bytes = indexed.table.element_bytes();
+  for_each_stretch(memory, indexed, [&](const Stretch& stretch) {
     for_each_element(stretch, [&](Address, Address table) {
       fail_if(reads && memory.read_fails(table, bytes), ErrorCode::kBusRead,
               [&] { return "table: bus error reading near " + hex(table); });
@@ -121,20 +122,20 @@ void check_indices(const Memory& memory, const IndexedMove& move, bool reads, bo
   });
 }
 
-void gather(Memory& memory, const IndexedMove& move) {
-  for_each_stretch(memory, move, [&](const Stretch& stretch) {
+void gather(Memory& memory, const IndexedCopy& indexed) {
+  for_each_stretch(memory, indexed, [&](const Stretch& stretch) {
     move_stretch(memory.at(stretch.walked), stretch.walked_step, memory.at(stretch.table),
-                 stretch.table_step, stretch.count, move.table.element_bytes());
+                 stretch.table_step, stretch.count, indexed.table.element_bytes());
   });
-  mark_written(memory, move.walked);
+  mark_written(memory, indexed.walked);
 }
 
-void scatter(Memory& memory, const IndexedMove& move, bool accumulate) {
+void scatter(Memory& memory, const IndexedCopy& indexed, bool accumulate) {
   const FloatEnvironment environment;
-  const unsigned bytes = move.table.element_bytes();
-  for_each_stretch(memory, move, [&](const Stretch& stretch) {
+  const unsigned bytes = indexed.table.element_bytes();
+  for_each_stretch(memory, indexed, [&](const Stretch& stretch) {
     if (accumulate) {
-      scalar::with_dtype(move.table.dtype, [&](auto dtype) {
+      scalar::with_dtype(indexed.table.dtype, [&](auto dtype) {
         for_each_element(stretch, [&](Address added, Address old) {
           add_element<dtype>(memory.at(old), memory.at(added));
         });

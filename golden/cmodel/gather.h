@@ -9,7 +9,7 @@
 namespace npu {
 
 /// `walked` and `index` have one shape; `table` has it too but in dimension `dim`.
-struct IndexedMove {
+struct IndexedCopy {
   TensorView walked;  // GATHER's destination, SCATTER's source
   TensorView index;
   TensorView table;  // GATHER's source, SCATTER's destination
@@ -18,11 +18,11 @@ struct IndexedMove {
 
 /// Every index lies in the table. BAD_INDEX; BUS_READ and BUS_WRITE for the elements of the table
 /// that are hit, as far as they are read or written.
-void check_indices(const Memory& memory, const IndexedMove& move, bool reads, bool writes);
+void check_indices(const Memory& memory, const IndexedCopy& indexed, bool reads, bool writes);
 
 /// walked[i] = table[i with i[dim] replaced by index[i]].
-void gather(Memory& memory, const IndexedMove& move);
+void gather(Memory& memory, const IndexedCopy& indexed);
 /// table[i with i[dim] replaced by index[i]] = walked[i], or the sum of both.
-void scatter(Memory& memory, const IndexedMove& move, bool accumulate);
+void scatter(Memory& memory, const IndexedCopy& indexed, bool accumulate);
 
 }  // namespace npu

@@ -133,16 +133,16 @@ class Reader {
 
 std::size_t image_lines(std::span<const std::byte> image) { return lines_of(header_of(image)); }
 
-Program parse_image(std::span<const std::byte> image) {
+VectorProgram parse_image(std::span<const std::byte> image) {
   const Header header = header_of(image);
   check_header(header);
   require(image.size() == lines_of(header) * kLineBytes, "another number of lines than it needs");
 
-  Program program{.code = {},
-                  .constants = std::vector<std::uint32_t>(header.constants),
-                  .sources = header.sources,
-                  .results = header.results,
-                  .reduce = static_cast<isa::Reduce>(header.reduce)};
+  VectorProgram program{.code = {},
+                        .constants = std::vector<std::uint32_t>(header.constants),
+                        .sources = header.sources,
+                        .results = header.results,
+                        .reduce = static_cast<isa::Reduce>(header.reduce)};
   Reader reader(header);
   std::span rest = image.subspan(kWordBytes);
   for (unsigned i = 0; i < header.instructions; ++i, rest = rest.subspan(kWordBytes)) {

@@ -15,6 +15,6 @@ inline constexpr std::size_t kLineBytes = isa::kLineWords * sizeof(std::uint64_t
 [[nodiscard]] std::size_t image_lines(std::span<const std::byte> image);
 
 /// The program in an image of whole lines. Throws Fault BAD_IMAGE, with what is malformed.
-[[nodiscard]] Program parse_image(std::span<const std::byte> image);
+[[nodiscard]] VectorProgram parse_image(std::span<const std::byte> image);
 
 }  // namespace npu

@@ -12,12 +12,6 @@ namespace {
 constexpr int kZero = 8;  // the nibble that stands for 0
 constexpr std::uint32_t kMinusZero = 0x8000'0000;
 
-Plane plane_of(const MatrixRef& ref, std::size_t batch) {
-  const auto offset = static_cast<std::ptrdiff_t>(batch) * ref.batch_stride;
-  return {ref.data + offset * static_cast<std::ptrdiff_t>(dtype_bytes(ref.dtype)), ref.dtype,
-          ref.row_stride, ref.column_stride, ref.offsets};
-}
-
 template <isa::DType kDType>
 std::uint32_t weight(std::uint32_t nibble, std::uint32_t scale) {
   const auto number = static_cast<float>(static_cast<int>(nibble) - kZero);

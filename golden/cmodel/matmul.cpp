@@ -22,7 +22,7 @@ constexpr std::size_t kPackRows = 32;
 /// Units of work per thread that even out their finish.
 constexpr std::size_t kUnitsPerThread = 4;
 
-/// Bᵀ·Aᵀ = Cᵀ: the same chains, since fma does not care which factor comes first.
+/// Bᵀ·Aᵀ = Cᵀ: the same chains, since fma(a, b, c) is fma(b, a, c).
 MatmulJob transposed(const MatmulJob& job) {
   const auto flip = [](MatrixRef ref) {
     std::swap(ref.row_stride, ref.column_stride);
@@ -44,28 +44,15 @@ bool prefers_transposed(const MatmulJob& job) {
   return !job.b.offsets && job.b.row_stride == 1 && job.b.column_stride != 1 && job.m < job.n;
 }
 
-Plane plane_of(const MatrixRef& ref, std::size_t batch) {
-  const auto offset = static_cast<std::ptrdiff_t>(batch) * ref.batch_stride;
-  return {ref.data + offset * static_cast<std::ptrdiff_t>(dtype_bytes(ref.dtype)), ref.dtype,
-          ref.row_stride, ref.column_stride, ref.offsets};
-}
-
-/// A's rows as they lie, if they are words along k.
-std::optional<WordRows> words_in_place(const Plane& plane) {
-  const bool aligned = reinterpret_cast<std::uintptr_t>(plane.data) % alignof(std::uint32_t) == 0;
-  if (plane.dtype != DType::kFp32 || !plane.is_line(1) || !aligned) return std::nullopt;
-  return WordRows{reinterpret_cast<const std::uint32_t*>(plane.data), plane.row_stride};
-}
-
 /// A packed as rows of words along k into `storage`.
-WordRows packed_rows(const Kernels& kernels, const Block& a, unsigned threads,
+WordRows packed_rows(const Kernels& kernels, const MatrixBlock& a, unsigned threads,
                      std::optional<WordBuffer>& storage) {
   const std::size_t steps = steps_of(a.plane.dtype, a.columns);
   const auto stride = static_cast<std::ptrdiff_t>(steps);
   storage.emplace(a.rows * steps);
   parallel_for((a.rows + kPackRows - 1) / kPackRows, threads, [&](std::size_t i) {
     const std::size_t first = i * kPackRows;
-    const Block part{a.plane.from(first, 0), std::min(kPackRows, a.rows - first), a.columns};
+    const MatrixBlock part{a.plane.from(first, 0), std::min(kPackRows, a.rows - first), a.columns};
     pack_steps(kernels, part, storage->data() + first * steps, stride);
   });
   return {storage->data(), stride};

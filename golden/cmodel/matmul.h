@@ -6,9 +6,9 @@
 ///
 /// NaNs: the host's fma propagates payloads and signs that the contract does not have. They cannot
 /// reach a number: an fma with a NaN operand is a NaN, so from the first NaN on the chain is NaN in
-/// both worlds, and an invalid operation (inf - inf, 0·inf) makes one in both. Hence "is it a NaN"
-/// agrees after every step, all other values never saw a payload, and it is enough to replace NaNs
-/// by the canonical one when the result is converted to its type.
+/// the contract as on the host, and an invalid operation (inf - inf, 0·inf) makes one in both.
+/// Hence "is it a NaN" agrees after every step, all other values never saw a payload, and it is
+/// enough to replace NaNs by the canonical one when the result is converted to its type.
 #pragma once
 
 #include <cstddef>

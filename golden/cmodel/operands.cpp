@@ -76,7 +76,7 @@ Operands matmul_operands(const Memory& memory, const Packet& packet) {
 }
 
 /// What a VECTOR packet says of operand `at` of its program: sources, then results.
-OperandRef vector_ref(const Packet& packet, const Program& program, std::size_t at) {
+OperandRef vector_ref(const Packet& packet, const VectorProgram& program, std::size_t at) {
   const bool is_destination = at >= program.sources;
   if (!has_flag(packet, isa::kOperandListMask)) {
     if (is_destination) return dst_of(packet);
@@ -139,7 +139,7 @@ TensorView sync_operand(const Memory& memory, const Packet& packet) {
 }  // namespace
 
 VectorOperands resolve_vector_operands(const Memory& memory, const Packet& packet,
-                                       const Program& program) {
+                                       const VectorProgram& program) {
   fail_if(has_flag(packet, isa::kOperandListMask) && packet.src1 % sizeof(isa::Descriptor) != 0,
           isa::ErrorCode::kMisaligned,
           [&] { return "operand list " + hex(packet.src1) + " is not 64-aligned"; });

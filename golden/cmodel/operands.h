@@ -41,6 +41,6 @@ struct VectorOperands {
 /// The same for a VECTOR packet that names `program`.
 [[nodiscard]] VectorOperands resolve_vector_operands(const Memory& memory,
                                                      const isa::Packet& packet,
-                                                     const Program& program);
+                                                     const VectorProgram& program);
 
 }  // namespace npu

@@ -60,7 +60,7 @@ std::vector<AdjacentRun> runs_of(const std::ptrdiff_t* offsets, std::size_t coun
 }
 
 /// For a source whose columns are contiguous: widen them, then turn squares round.
-void pack_transposed(const Kernels& kernels, const Block& src, std::uint32_t* dst,
+void pack_transposed(const Kernels& kernels, const MatrixBlock& src, std::uint32_t* dst,
                      std::ptrdiff_t dst_stride) {
   std::array<std::array<std::uint32_t, kSquare>, kSquare> square;
   for (std::size_t c0 = 0; c0 < src.columns; c0 += kSquare) {
@@ -79,7 +79,7 @@ void pack_transposed(const Kernels& kernels, const Block& src, std::uint32_t* ds
 }
 
 /// For a window: by runs of adjacent columns, or of adjacent rows, or element by element.
-void pack_window(const Kernels& kernels, const Block& src, std::uint32_t* dst,
+void pack_window(const Kernels& kernels, const MatrixBlock& src, std::uint32_t* dst,
                  std::ptrdiff_t dst_stride) {
   const Plane& plane = src.plane;
   const auto columns = runs_of(plane.offsets.column, src.columns);
@@ -112,7 +112,7 @@ std::uint32_t half(const Plane& plane, std::size_t row, std::size_t column) {
 
 /// Row by row: dst element = convert(word).
 template <class Element, class Convert>
-void unpack_rows(const std::uint32_t* src, std::ptrdiff_t src_stride, const Block& dst,
+void unpack_rows(const std::uint32_t* src, std::ptrdiff_t src_stride, const MatrixBlock& dst,
                  Convert&& convert) {
   const std::ptrdiff_t step =
       dst.plane.column_stride * static_cast<std::ptrdiff_t>(sizeof(Element));
@@ -141,7 +141,13 @@ void unpack_rows(const std::uint32_t* src, std::ptrdiff_t src_stride, const Bloc
 
 }  // namespace
 
-void pack_words(const Kernels& kernels, const Block& src, std::uint32_t* dst,
+Plane plane_of(const MatrixRef& ref, std::size_t batch) {
+  const auto offset = static_cast<std::ptrdiff_t>(batch) * ref.batch_stride;
+  return {ref.data + offset * static_cast<std::ptrdiff_t>(dtype_bytes(ref.dtype)), ref.dtype,
+          ref.row_stride, ref.column_stride, ref.offsets};
+}
+
+void pack_words(const Kernels& kernels, const MatrixBlock& src, std::uint32_t* dst,
                 std::ptrdiff_t dst_stride) {
   const Plane& plane = src.plane;
   if (plane.offsets) return pack_window(kernels, src, dst, dst_stride);
@@ -157,7 +163,7 @@ void pack_words(const Kernels& kernels, const Block& src, std::uint32_t* dst,
   }
 }
 
-void pack_row_pairs(const Block& src, std::uint32_t* dst, std::ptrdiff_t dst_stride) {
+void pack_row_pairs(const MatrixBlock& src, std::uint32_t* dst, std::ptrdiff_t dst_stride) {
   for (std::size_t r = 0; r < src.rows; ++r, dst += dst_stride) {
     for (std::size_t c = 0; c < src.columns; c += 2) {
       const std::uint32_t high = c + 1 < src.columns ? half(src.plane, r, c + 1) : 0;
@@ -166,7 +172,7 @@ void pack_row_pairs(const Block& src, std::uint32_t* dst, std::ptrdiff_t dst_str
   }
 }
 
-void pack_column_pairs(const Block& src, std::uint32_t* dst, std::ptrdiff_t dst_stride) {
+void pack_column_pairs(const MatrixBlock& src, std::uint32_t* dst, std::ptrdiff_t dst_stride) {
   for (std::size_t r = 0; r < src.rows; r += 2, dst += dst_stride) {
     for (std::size_t c = 0; c < src.columns; ++c) {
       const std::uint32_t high = r + 1 < src.rows ? half(src.plane, r + 1, c) : 0;
@@ -175,7 +181,7 @@ void pack_column_pairs(const Block& src, std::uint32_t* dst, std::ptrdiff_t dst_
   }
 }
 
-void pack_steps(const Kernels& kernels, const Block& src, std::uint32_t* dst,
+void pack_steps(const Kernels& kernels, const MatrixBlock& src, std::uint32_t* dst,
                 std::ptrdiff_t dst_stride) {
   if (src.plane.dtype == DType::kInt8) {
     pack_row_pairs(src, dst, dst_stride);
@@ -184,7 +190,7 @@ void pack_steps(const Kernels& kernels, const Block& src, std::uint32_t* dst,
   }
 }
 
-void unpack_words(const std::uint32_t* src, std::ptrdiff_t src_stride, const Block& dst) {
+void unpack_words(const std::uint32_t* src, std::ptrdiff_t src_stride, const MatrixBlock& dst) {
   switch (dst.plane.dtype) {
     case DType::kFp32:
       return unpack_rows<std::uint32_t>(src, src_stride, dst, scalar::canonical);

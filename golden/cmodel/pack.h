@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels.h"
+#include "matmul.h"
 #include "offsets.h"
 #include "packet.h"
 
@@ -35,8 +36,11 @@ struct Plane {
   }
 };
 
+/// One matrix of a batch.
+[[nodiscard]] Plane plane_of(const MatrixRef& ref, std::size_t batch);
+
 /// The block of `rows` × `columns` elements at the plane's origin.
-struct Block {
+struct MatrixBlock {
   Plane plane;
   std::size_t rows;
   std::size_t columns;
@@ -49,22 +53,22 @@ struct Block {
 
 /// dst[r·dst_stride + c] = element (r, c), floats widened to fp32. A NaN stays one; its payload is
 /// anything. The element is not int8.
-void pack_words(const Kernels& kernels, const Block& src, std::uint32_t* dst,
+void pack_words(const Kernels& kernels, const MatrixBlock& src, std::uint32_t* dst,
                 std::ptrdiff_t dst_stride);
 
 /// dst[r·dst_stride + p] = int16 pair of int8 elements (r, 2p) and (r, 2p + 1); zero past the last
 /// column.
-void pack_row_pairs(const Block& src, std::uint32_t* dst, std::ptrdiff_t dst_stride);
+void pack_row_pairs(const MatrixBlock& src, std::uint32_t* dst, std::ptrdiff_t dst_stride);
 
 /// dst[p·dst_stride + c] = int16 pair of int8 elements (2p, c) and (2p + 1, c); zero past the last
 /// row.
-void pack_column_pairs(const Block& src, std::uint32_t* dst, std::ptrdiff_t dst_stride);
+void pack_column_pairs(const MatrixBlock& src, std::uint32_t* dst, std::ptrdiff_t dst_stride);
 
 /// The words of each row along k: pack_words, or pack_row_pairs for int8.
-void pack_steps(const Kernels& kernels, const Block& src, std::uint32_t* dst,
+void pack_steps(const Kernels& kernels, const MatrixBlock& src, std::uint32_t* dst,
                 std::ptrdiff_t dst_stride);
 
 /// The inverse of pack_words: rounds to the plane's type once, NaNs to the canonical one.
-void unpack_words(const std::uint32_t* src, std::ptrdiff_t src_stride, const Block& dst);
+void unpack_words(const std::uint32_t* src, std::ptrdiff_t src_stride, const MatrixBlock& dst);
 
 }  // namespace npu

@@ -76,7 +76,7 @@ void check_vector_reserved(const Packet& packet, const ProgramMemory& programs) 
     must_be_zero("dst, not used with an operand list,", packet.dst);
     return;
   }
-  const Program* program = program_of(packet, programs);
+  const VectorProgram* program = program_of(packet, programs);
   const auto sources = sources_of(packet);
   for (std::size_t i = program == nullptr ? sources.size() : program->sources; i < sources.size();
        ++i) {
@@ -133,7 +133,7 @@ void check_count(std::uint32_t count, bool any_descriptor) {
 }
 
 void check_vector_params(const Packet& packet, const ProgramMemory& programs) {
-  const Program* program = program_of(packet, programs);
+  const VectorProgram* program = program_of(packet, programs);
   fail_if(program == nullptr, ErrorCode::kNotLoaded, [&] {
     return "no program begins at line " + std::to_string(packet.param[isa::kVectorProgram]);
   });

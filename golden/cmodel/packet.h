@@ -34,8 +34,8 @@ static_assert(isa::kMatmulSrc3Low == isa::kVectorSrc3Low &&
               isa::kMatmulSrc3High == isa::kVectorSrc3High);
 
 /// The program that a VECTOR packet names, or null if none begins at that line.
-[[nodiscard]] inline const Program* program_of(const isa::Packet& packet,
-                                               const ProgramMemory& programs) {
+[[nodiscard]] inline const VectorProgram* program_of(const isa::Packet& packet,
+                                                     const ProgramMemory& programs) {
   return programs.find(packet.param[isa::kVectorProgram]);
 }
 

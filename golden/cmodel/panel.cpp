@@ -30,16 +30,13 @@ struct Columns {
 WordRows columns_of_b(const Product& product, const Range& rows, const Columns& columns,
                       std::optional<WordBuffer>& storage) {
   const Plane b = product.b.from(0, columns.first);
-  const bool aligned = reinterpret_cast<std::uintptr_t>(b.data) % alignof(std::uint32_t) == 0;
-  if (b.dtype == isa::DType::kFp32 && b.is_line(1) && aligned && rows.count <= kFewRows &&
-      columns.count == columns.width) {
-    return {reinterpret_cast<const std::uint32_t*>(b.data), b.row_stride};
-  }
+  const auto in_place = words_in_place(b);
+  if (in_place && rows.count <= kFewRows && columns.count == columns.width) return *in_place;
   const std::size_t steps = steps_of(b.dtype, product.k);
   const auto stride = static_cast<std::ptrdiff_t>(columns.width);
   storage.emplace(steps * columns.width);
   if (columns.count < columns.width) std::fill_n(storage->data(), steps * columns.width, 0);
-  const Block block{b, product.k, columns.count};
+  const MatrixBlock block{b, product.k, columns.count};
   if (b.dtype == isa::DType::kInt8) {
     pack_column_pairs(block, storage->data(), stride);
   } else {
@@ -63,7 +60,7 @@ class RowsOfA {
       return {all.data + static_cast<std::ptrdiff_t>(part.first) * all.stride, all.stride};
     }
     const auto stride = static_cast<std::ptrdiff_t>(steps_);
-    const Block block{product_.a.from(part.first, 0), part.count, product_.k};
+    const MatrixBlock block{product_.a.from(part.first, 0), part.count, product_.k};
     pack_steps(product_.kernels, block, storage_.data(), stride);
     return {storage_.data(), stride};
   }
@@ -101,6 +98,12 @@ void multiply_rows(const Product& product, std::size_t rows, const WordRows& a, 
 
 }  // namespace
 
+std::optional<WordRows> words_in_place(const Plane& plane) {
+  const bool aligned = reinterpret_cast<std::uintptr_t>(plane.data) % alignof(std::uint32_t) == 0;
+  if (plane.dtype != isa::DType::kFp32 || !plane.is_line(1) || !aligned) return std::nullopt;
+  return WordRows{reinterpret_cast<const std::uint32_t*>(plane.data), plane.row_stride};
+}
+
 void multiply_panel(const Product& product, const Range& rows, const Range& range) {
   const std::size_t lanes = product.kernels.lanes;
   const std::size_t vectors = (range.count + lanes - 1) / lanes;
@@ -113,7 +116,7 @@ void multiply_panel(const Product& product, const Range& rows, const Range& rang
   WordBuffer sums(std::min(height, rows.count) * columns.width);
   for (std::size_t r = 0; r < rows.count; r += height) {
     const Range part{rows.first + r, std::min(height, rows.count - r)};
-    const Block c{product.c.from(part.first, columns.first), part.count, columns.count};
+    const MatrixBlock c{product.c.from(part.first, columns.first), part.count, columns.count};
     std::fill_n(sums.data(), part.count * columns.width, 0);
     if (product.accumulate) {
       const Plane start = product.start.from(part.first, columns.first);

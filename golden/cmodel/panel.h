@@ -15,6 +15,9 @@ struct WordRows {
   std::ptrdiff_t stride;
 };
 
+/// Rows as they lie, if they are words of 32 bits that are adjacent.
+[[nodiscard]] std::optional<WordRows> words_in_place(const Plane& plane);
+
 struct Product {
   const Kernels& kernels;
   std::size_t m, k, n;

@@ -10,7 +10,7 @@
 
 namespace npu {
 
-bool Program::numbers_elements() const {
+bool VectorProgram::numbers_elements() const {
   return std::ranges::any_of(code, [](const isa::Instruction& line) {
     return line.a == isa::kOperandIndex || line.b == isa::kOperandIndex ||
            line.c == isa::kOperandIndex;
@@ -27,9 +27,9 @@ ProgramMemory::ProgramMemory(std::span<const std::byte> boot)
     const std::size_t bytes = image_lines(rest) * kLineBytes;
     const std::size_t line = at / kLineBytes;
     try {
-      slots_[line] = {
-          std::make_unique<const Program>(parse_image(rest.first(std::min(bytes, rest.size())))),
-          static_cast<std::uint32_t>(bytes / kLineBytes)};
+      slots_[line] = {std::make_unique<const VectorProgram>(
+                          parse_image(rest.first(std::min(bytes, rest.size())))),
+                      static_cast<std::uint32_t>(bytes / kLineBytes)};
     } catch (const Fault& fault) {
       throw std::invalid_argument("boot programs: line " + std::to_string(line) + ": " +
                                   fault.detail);
@@ -43,12 +43,12 @@ bool ProgramMemory::is_loadable(std::uint32_t line, std::uint32_t lines) {
   return line >= isa::kProgramRam && line < kEnd && lines <= kEnd - line;
 }
 
-void ProgramMemory::load(std::uint32_t line, std::uint32_t lines, Program program) {
+void ProgramMemory::load(std::uint32_t line, std::uint32_t lines, VectorProgram program) {
   const std::uint32_t reach = line - std::min(line - isa::kProgramRam, isa::kProgramMaxLines);
   for (std::uint32_t first = reach; first < line + lines; ++first) {
     if (first + slots_[first].lines > line) slots_[first] = {};
   }
-  slots_[line] = {std::make_unique<const Program>(std::move(program)), lines};
+  slots_[line] = {std::make_unique<const VectorProgram>(std::move(program)), lines};
 }
 
 void ProgramMemory::forget_loaded() {

@@ -14,7 +14,7 @@
 
 namespace npu {
 
-struct Program {
+struct VectorProgram {
   std::vector<isa::Instruction> code;
   std::vector<std::uint32_t> constants;  // by operand code, less kOperandConst
   unsigned sources = 0;
@@ -36,19 +36,19 @@ class ProgramMemory {
   ProgramMemory& operator=(ProgramMemory&&) = default;
 
   /// The program that begins at a line, or null.
-  [[nodiscard]] const Program* find(std::uint32_t line) const {
+  [[nodiscard]] const VectorProgram* find(std::uint32_t line) const {
     return line < slots_.size() ? slots_[line].program.get() : nullptr;
   }
   /// Whether LOAD may write these lines.
   [[nodiscard]] static bool is_loadable(std::uint32_t line, std::uint32_t lines);
   /// Puts a program of so many loadable lines at `line`, in place of all that it overlaps.
-  void load(std::uint32_t line, std::uint32_t lines, Program program);
+  void load(std::uint32_t line, std::uint32_t lines, VectorProgram program);
   /// Forgets all but the boot programs.
   void forget_loaded();
 
  private:
   struct Slot {
-    std::unique_ptr<const Program> program;
+    std::unique_ptr<const VectorProgram> program;
     std::uint32_t lines = 0;
   };
   std::vector<Slot> slots_;  // by first line

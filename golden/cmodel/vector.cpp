@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "block.h"
 #include "parallel.h"
+#include "vector_block.h"
 #include "walk.h"
 
 namespace npu {
@@ -37,7 +37,7 @@ class Runner {
   }
 
   void run(std::uint64_t first, std::uint64_t last) const {
-    Block block(job_.program, job_.imm, kernels_);
+    VectorBlock block(job_.program, job_.imm, kernels_);
     for (std::uint64_t unit = first; unit < last; ++unit) {
       if (grouped()) {
         const std::uint64_t row = unit * group();
@@ -78,7 +78,7 @@ class Runner {
   }
 
   /// Whole rows, side by side in one block.
-  void run_rows(Block& block, std::uint64_t row, std::uint64_t rows) const {
+  void run_rows(VectorBlock& block, std::uint64_t row, std::uint64_t rows) const {
     const std::size_t elements = walk_.row_elements();
     Walk::Cursor cursor(walk_, row);
     const Walk::Cursor start = cursor;
@@ -106,7 +106,8 @@ class Runner {
   }
 
   /// The elements of one row from `first` on that a block holds, up to the execution.
-  std::size_t execute_part(Block& block, const Walk::Cursor& cursor, std::uint64_t first) const {
+  std::size_t execute_part(VectorBlock& block, const Walk::Cursor& cursor,
+                           std::uint64_t first) const {
     const std::size_t count = std::min<std::uint64_t>(kBlockWords, walk_.row_elements() - first);
     block.begin(count);
     for (std::size_t s = 0; s < job_.sources.size(); ++s) {
@@ -122,15 +123,15 @@ class Runner {
     return count;
   }
 
-  void run_part(Block& block, std::uint64_t row, std::uint64_t first) const {
+  void run_part(VectorBlock& block, std::uint64_t row, std::uint64_t first) const {
     const Walk::Cursor cursor(walk_, row);
     const std::size_t count = execute_part(block, cursor, first);
     store(block, 0, cursor, first, count);
   }
 
   /// Elements `at`, … of the block as elements `first`, … of a row of each result.
-  void store(const Block& block, std::size_t at, const Walk::Cursor& cursor, std::uint64_t first,
-             std::size_t count) const {
+  void store(const VectorBlock& block, std::size_t at, const Walk::Cursor& cursor,
+             std::uint64_t first, std::size_t count) const {
     for (std::size_t number = 0; number < job_.results.size(); ++number) {
       const std::size_t operand = result(number);
       const std::uint64_t offset = cursor.offset(operand) + first * walk_.step(operand);
@@ -138,7 +139,7 @@ class Runner {
     }
   }
 
-  void reduce_row(Block& block, std::uint64_t row) const {
+  void reduce_row(VectorBlock& block, std::uint64_t row) const {
     const Walk::Cursor cursor(walk_, row);
     block.fold_begin();
     for (std::uint64_t first = 0; first < walk_.row_elements(); first += kBlockWords) {

@@ -18,7 +18,7 @@
 namespace npu {
 
 struct VectorJob {
-  const Program& program;
+  const VectorProgram& program;
   std::array<std::uint32_t, isa::kImmediates> imm;
   std::span<const TensorView> sources;
   std::span<const TensorView> results;

@@ -54,8 +54,17 @@ _CMODEL = REPOSITORY / "golden" / "cmodel"
 # The contract is bits: no contraction that the source does not spell as fma.
 _CMODEL_FLAGS = ("-std=c++20", "-march=native", "-O2", "-ffp-contract=off", *_STRICT)
 CMODEL_SOURCES = (
-    *("block", "dispatch_portable", "gather", "image", "kernels_portable", "memory", "move"),
-    *("operands", "packet", "parallel", "programs", "tensor_view", "vector", "walk"),
+    *("copy", "dispatch_portable", "gather", "image", "kernels_portable", "memory"),
+    *(
+        "operands",
+        "packet",
+        "parallel",
+        "programs",
+        "tensor_view",
+        "vector",
+        "vector_block",
+        "walk",
+    ),
 )
 """The checks of packets, VECTOR, COPY, FILL, GATHER and SCATTER, without the Python module."""
 _TABLES_SOURCE = "program_table.cpp"

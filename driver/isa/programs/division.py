@@ -145,6 +145,8 @@ def floor_of_fmod(p: Assembler) -> Value:
     quotient = p.select(_other_sign(p, p.src3, p.src2), p.sub(quotient, p.f(1.0)), quotient)
     near = _floor(p, quotient)
     near = p.select(p.op(MicroOp.FLT, p.f(0.5), p.sub(quotient, near)), p.add(near, p.f(1.0)), near)
+    zero = m.sign_of(p, p.op(MicroOp.XOR, p.src1, p.src2))
+    near = p.select(p.op(MicroOp.FEQ, quotient, p.f(0.0)), zero, near)
     by_zero = p.op(MicroOp.FEQ, p.src2, p.f(0.0))
     return p.select(by_zero, p.div(p.src1, p.src2), near)
 
@@ -210,6 +212,7 @@ def int_remainder(p: Assembler) -> Value:
 
 
 _EXPONENT_BITS = 31
+_NOT_TWO = 0xFFFF_FFFD
 
 
 @program("src1 to the power of src2 modulo 2³²; below 0 the whole part", sources=2)
@@ -222,5 +225,7 @@ def int_pow(p: Assembler) -> Value:
         if bit < _EXPONENT_BITS - 1:
             base, left = p.op(MicroOp.IMUL, base, base), p.op(MicroOp.SRL, left, one)
     odd = p.select(p.op(MicroOp.AND, p.src2, one), p.src1, one)
-    whole = p.select(p.op(MicroOp.IEQ, p.op(MicroOp.IMUL, p.src1, p.src1), one), odd, zero)
+    # 1 or −1: of what is one more, 2 or 0, no other bit is set.
+    others = p.op(MicroOp.AND, p.op(MicroOp.IADD, p.src1, one), p.word(_NOT_TWO))
+    whole = p.select(p.op(MicroOp.IEQ, others, zero), odd, zero)
     return p.select(p.op(MicroOp.ILT, p.src2, zero), whole, value)

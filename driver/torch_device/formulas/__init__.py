@@ -13,25 +13,25 @@ from driver.torch_device.formulas import (
     bessel,
     complex_numbers,
     distances,
-    drawn,
+    distributions,
     fake_quantize,
     fourier,
     gamma,
     indices,
+    integers,
+    linear_equations,
+    matrix_decompositions,
     places,
     polynomials,
     resampling,
-    rotations,
     special,
-    triangles,
-    whole_numbers,
-    wide,
+    unsupported_dtypes,
 )
 
 _MODULES = (
-    *(bessel, complex_numbers, distances, drawn, fake_quantize, fourier, gamma),
-    *(indices, places, polynomials, resampling, rotations, special, triangles),
-    *(whole_numbers, wide),
+    *(bessel, complex_numbers, distances, distributions, fake_quantize, fourier, gamma),
+    *(indices, places, polynomials, resampling, matrix_decompositions, special, linear_equations),
+    *(integers, unsupported_dtypes),
 )
 
 
@@ -45,8 +45,8 @@ def _merged() -> dict[str, Callable[..., Any]]:
 
 
 FORMULAS: dict[str, Callable[..., Any]] = _merged()
-_MOVING = (drawn, indices, places, whole_numbers, wide)
+_ANY_DTYPE = (distributions, indices, places, integers, unsupported_dtypes)
 IN_FP32 = frozenset(
-    name for module in _MODULES if module not in _MOVING for name in module.DEFINITIONS
+    name for module in _MODULES if module not in _ANY_DTYPE for name in module.DEFINITIONS
 )
 """Those that compute in fp32, and so nothing of float64."""

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import torch
 
-from driver.torch_device.formulas import whole_numbers
+from driver.torch_device.formulas import integers
 
 Tensor = torch.Tensor
 Operand = Tensor | complex
@@ -205,7 +205,7 @@ def product_of_matrices(self: Tensor, other: Tensor) -> Tensor:
     """The matrix product, by three or four real ones"""
     dtype = _type_of(self, other)
     if dtype is None:
-        return whole_numbers.matrix_product(self, other)
+        return integers.matrix_product(self, other)
     (a, b), (c, d) = parts(self), parts(other)
     return joined(a @ c - b @ d, a @ d + b @ c, dtype)
 

@@ -35,16 +35,17 @@ def _odd_series(inverse: Tensor, terms: tuple[float, ...]) -> Tensor:
 
 
 def _log_gamma(x: Tensor) -> Tensor:
-    """For x ≥ ½. Near its zeros, 1 and 2, a difference of large numbers would lose its digits."""
-    product = x
-    for step in range(1, _SHIFT):
-        product = product * (x + step)
-    far = x >= _SHIFT
-    y = torch.where(far, x, x + _SHIFT)
-    found = (y - 0.5) * y.log() - y + math.log(2 * math.pi) / 2 + _odd_series(1 / y, _STIRLING)
-    near = (x - 1) * (x - 2) * evaluate(coefficients.LGAMMA_NEAR, x)
-    found = torch.where(far, found, found - product.log())
-    return torch.where(x.isinf(), x, torch.where(x <= coefficients.LGAMMA_NEAR.high, near, found))
+    """For x ≥ ½: by Stirling's series, or from x less whole numbers, which adds positive terms."""
+    y = x.clamp(min=_SHIFT)
+    far = (y - 0.5) * y.log() - y + math.log(2 * math.pi) / 2 + _odd_series(1 / y, _STIRLING)
+    limit = coefficients.LGAMMA_NEAR.high
+    y, product = x, torch.ones_like(x)
+    for _ in range(math.ceil(_SHIFT - limit)):
+        above = y > limit
+        y = torch.where(above, y - 1, y)
+        product = torch.where(above, product * y, product)
+    near = (y - 1) * (y - 2) * evaluate(coefficients.LGAMMA_NEAR, y) + product.log()
+    return torch.where(x.isinf(), x, torch.where(x >= _SHIFT, far, near))
 
 
 def lgamma(self: Tensor) -> Tensor:
@@ -91,7 +92,7 @@ def _zeta(s: Tensor, q: Tensor) -> Tensor:
         found = found + (q + step) ** -s
     y = q + count
     power = y**-s
-    found = found + power * y / (s - 1) + power * 0.5
+    found = found + y ** (1 - s) / (s - 1) + power * 0.5
     factor, scale = s, 1.0
     power = power / y
     for at, bernoulli in enumerate(_BERNOULLI, 1):
@@ -114,6 +115,7 @@ def special_zeta(self: Tensor | float, other: Tensor | float) -> Tensor:
     s, q = together(s, q)
     regular = (s > 1) & ((q > 0) | ((q < 0) & (q != q.floor()) & (s == s.floor())))
     found = _zeta(torch.where(regular, s, 2.0), torch.where(regular, q, 1.0))
+    found = torch.where(q.isinf(), math.nan, found)
     pole = (s == 1) | ((s > 1) & (q <= 0) & (q == q.floor()))
     return rounded(torch.where(regular, found, torch.where(pole, math.inf, math.nan)), *given)
 
@@ -127,7 +129,10 @@ def polygamma(n: int, self: Tensor) -> Tensor:
     order = torch.full_like(floating(self), n + 1)
     sign = 1 if n % 2 else -1
     factorial = float(math.factorial(n)) if n <= _LAST_FACTORIAL else math.inf
-    return rounded(special_zeta(order, floating(self)) * (sign * factorial), self)
+    found = special_zeta(order, floating(self)) * (sign * factorial)
+    if n == 1:  # ζ(2, ∞) is NaN on the CPU
+        found = torch.where(self == math.inf, 0.0, found)
+    return rounded(found, self)
 
 
 _LAST_FACTORIAL = 170

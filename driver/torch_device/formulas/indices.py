@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from driver.torch_device.formulas.wide import WORDS, move_index
+from driver.torch_device.formulas.unsupported_dtypes import WORDS, move_index
 from driver.torch_device.index_arguments import masks_as_places
 
 Tensor = torch.Tensor

@@ -46,7 +46,7 @@ class Session {
     d_.tick();
   }
 
-  // A few packets through one of the two ways in; at most one mishap.
+  // A few packets through one of the two ways in; at most one fault.
   Outcome random_batch() {
     const bool by_ring = d_.random.chance(60);
     const unsigned count = unsigned(d_.random.between(1, by_ring ? kSlots - 1 : 4));
@@ -61,18 +61,18 @@ class Session {
     begin();
     packets_.push_back(maker_.mutated());
     d_.random.chance(50) ? maker_.mutate(packets_.back()) : maker_.spoil_descriptor();
-    return run(false, kNoMishap);
+    return run(false, kNoFault);
   }
 
-  // One packet through the window.
+  // One packet by CMD_PUSH.
   Outcome single(const Packet& packet) {
     begin();
     packets_.push_back(packet);
-    return run(false, kNoMishap);
+    return run(false, kNoFault);
   }
 
  private:
-  static constexpr uint64_t kNoMishap = UINT64_MAX;
+  static constexpr uint64_t kNoFault = UINT64_MAX;
 
   void begin() {
     d_.memory.bad_lines.clear();
@@ -83,13 +83,13 @@ class Session {
     expected_.clear();
   }
 
-  Outcome run(bool by_ring, uint64_t mishap) {
+  Outcome run(bool by_ring, uint64_t fault) {
     const uint32_t seq = d_.read(csr::kCompleted), head = d_.read(csr::kRingHead);
-    befall(mishap, seq, head, by_ring);
+    inject_fault(fault, seq, head, by_ring);
     predict(seq, head, by_ring);
     for (const auto& packet : packets_) by_ring ? append(packet) : push(packet);
     if (by_ring) ring_doorbell();
-    // The registers may have no clock while nobody reads them.
+    // The registers may have no clock while no access is under way.
     if (d_.random.chance(50)) d_.until("an interrupt", [&] { return d_.top.irq_o; });
     wait();
     compare_state(seq, head, by_ring);
@@ -101,13 +101,13 @@ class Session {
     return outcome_;
   }
 
-  // One of four mishaps, or none: a bad ring slot, record or destination, an engine that fails.
-  void befall(uint64_t mishap, uint32_t seq, uint32_t head, bool by_ring) {
+  // One of four faults, or none: a bad ring slot, record or destination, an engine that fails.
+  void inject_fault(uint64_t fault, uint32_t seq, uint32_t head, bool by_ring) {
     const uint64_t victim = d_.random.below(packets_.size());
-    if (mishap == 0 && by_ring) d_.memory.bad_lines.insert(kRing / 64 + (head + victim) % kSlots);
-    if (mishap == 1) d_.memory.bad_lines.insert(kRecords / 64 + (seq + victim) % kRecordSlots);
-    if (mishap == 2) d_.memory.bad_lines.insert(packets_[victim].dst / 64);
-    if (mishap == 3) {
+    if (fault == 0 && by_ring) d_.memory.bad_lines.insert(kRing / 64 + (head + victim) % kSlots);
+    if (fault == 1) d_.memory.bad_lines.insert(kRecords / 64 + (seq + victim) % kRecordSlots);
+    if (fault == 2) d_.memory.bad_lines.insert(packets_[victim].dst / 64);
+    if (fault == 3) {
       d_.failing_dispatch = victim;
       static constexpr ErrorCode kCodes[] = {ErrorCode::kBusRead, ErrorCode::kBusWrite,
                                              ErrorCode::kBadIndex, ErrorCode::kBadImage};
@@ -154,7 +154,7 @@ class Session {
     if (expected.error != ErrorCode::kNone) return expected;
     if (packets_[i].opcode == uint32_t(Opcode::kSync) && d_.memory.error_at(packets_[i].dst))
       expected.error = ErrorCode::kBusWrite;
-    expected.dispatched = engine_of(packets_[i]) != kEngines;
+    expected.dispatched = engine_of(packets_[i]) != kNoEngine;
     if (expected.dispatched && dispatches++ == d_.failing_dispatch)
       expected.error = ErrorCode(d_.engine_error);
     return expected;
@@ -240,7 +240,7 @@ class Session {
       return;
     }
     check(got.program == p.param[kVectorProgram], "command %zu: program", i);
-    check(got.info == info_of(program_of(p)), "command %zu: what the program is", i);
+    check(got.info == program_info_bits(program_of(p)), "command %zu: what the program is", i);
     const bool listed = npu::has_flag(p, kOperandListMask);
     for (unsigned k = 0; k < kImmediates; ++k) {
       const uint32_t word = listed || k < kPlainImmediates ? p.param[kVectorImm0 + k] : 0;
@@ -324,7 +324,7 @@ class Session {
       const auto record = d_.memory.get<Completion>(record_of(first_seq_ + uint32_t(i)));
       const Engine engine = engine_of(packets_[i]);
       loads += packets_[i].opcode == uint32_t(Opcode::kLoad);
-      if (engine == kEngines) continue;
+      if (engine == kNoEngine) continue;
       const uint64_t from = std::max(record.start_cycle, busy_until[engine]);
       busy_until[engine] = std::max(record.end_cycle, from);
       const uint32_t ran = uint32_t(busy_until[engine] - from);

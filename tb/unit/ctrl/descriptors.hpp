@@ -87,7 +87,7 @@ class DescriptorMaker {
     const uint64_t slot = kDescriptors + 64 * (slot_++ % kSlots);
     memory_.bad_lines.erase(slot / 64);
     memory_.put(slot, desc);
-    // One of the packet's descriptors is the one that a mishap befalls.
+    // One of the packet's descriptors is the one with the fault.
     if (last_descriptor_ == 0 || random_.chance(60)) last_descriptor_ = slot;
     return slot;
   }

@@ -24,14 +24,6 @@
 
 using namespace npu::isa;
 
-// program_info_t as a word; 0 where no program begins.
-inline uint32_t info_of(const npu::Program* program) {
-  if (program == nullptr) return 0;
-  return 1u << 23 | uint32_t(program->code.size()) << 15 |
-         uint32_t(program->constants.size()) << 8 | program->sources << 5 | program->results << 3 |
-         uint32_t(program->reduce);
-}
-
 enum Stalling { kReadRequest, kReadData, kWriteRequest, kWriteData, kEngine, kStalling };
 constexpr unsigned kStallPercents[] = {0, 25, 50, 75};
 
@@ -81,7 +73,7 @@ class Device {
     drive_engines();
     top.eval();
     // The directory of programs answers in the same cycle.
-    top.program_info_i = info_of(programs().find(top.program_line_o));
+    top.program_info_i = program_info_bits(programs().find(top.program_line_o));
     top.eval();
     if (top.rst_ni) {
       sample_reads();

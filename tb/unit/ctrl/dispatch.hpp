@@ -56,12 +56,12 @@ struct View {
 };
 
 // In the order of engine_e.
-enum Engine { kMove, kMatrix, kVector, kGather, kEngines };
+enum Engine { kCopy, kMatrix, kVector, kGather, kEngines, kNoEngine = kEngines };
 
-// One channel per engine, then the second one of kMove.
+// One channel per engine, then the second one of kCopy.
 constexpr unsigned kChannels = kEngines + 1;
 constexpr Engine engine_of_channel(unsigned channel) {
-  return channel == kEngines ? kMove : Engine(channel);
+  return channel == kEngines ? kCopy : Engine(channel);
 }
 
 // What the counters of the device count.

@@ -21,7 +21,7 @@ struct Expected {
 };
 
 // The program of a VECTOR packet; nullptr when it does not exist.
-inline const npu::Program* program_of(const Packet& packet) {
+inline const npu::VectorProgram* program_of(const Packet& packet) {
   return npu::program_of(packet, programs());
 }
 

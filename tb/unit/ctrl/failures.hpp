@@ -23,7 +23,7 @@ class Failures : QueuePair {
     const unsigned victim = unsigned(d_.random.below(count));
     for (unsigned i = 0; i < count; ++i)
       for (unsigned p = 0; p < 2; ++p) packets_[p].push_back(random_packet(p));
-    const ErrorCode code = befall(q, victim);
+    const ErrorCode code = inject_fault(q, victim);
     feed();
     const uint32_t found = d_.read(csr::kErrorCode);
     check((d_.read(csr::kStatus) & 3) == 3, "no error");
@@ -121,7 +121,7 @@ class Failures : QueuePair {
   }
 
   // The code that must come of it.
-  ErrorCode befall(unsigned q, unsigned victim) {
+  ErrorCode inject_fault(unsigned q, unsigned victim) {
     const uint64_t way = d_.random.below(4);
     Packet& packet = packets_[q][victim];
     if (way == 0) {

@@ -12,14 +12,14 @@ struct Span {
   bool meets(const Span& other) const { return first <= other.last && other.first <= last; }
 };
 
-// The engine that runs an opcode; kEngines when none does.
+// The engine that runs an opcode; kNoEngine when none does.
 inline Engine engine_of(uint32_t opcode) {
   switch (Opcode(opcode)) {
     case Opcode::kMatmul:
       return kMatrix;
     case Opcode::kCopy:
     case Opcode::kFill:
-      return kMove;
+      return kCopy;
     case Opcode::kVector:
     case Opcode::kLoad:
       return kVector;
@@ -27,7 +27,7 @@ inline Engine engine_of(uint32_t opcode) {
     case Opcode::kScatter:
       return kGather;
     default:
-      return kEngines;
+      return kNoEngine;
   }
 }
 
@@ -35,7 +35,7 @@ inline bool is_load(const Dispatch& d) { return d.opcode == uint32_t(Opcode::kLo
 
 inline unsigned sources_of(const Dispatch& d) {
   if (d.engine == kVector) return d.info >> 5 & 7;
-  if (d.engine == kMove) return d.opcode == uint32_t(Opcode::kCopy) ? 1 : 0;
+  if (d.engine == kCopy) return d.opcode == uint32_t(Opcode::kCopy) ? 1 : 0;
   return 2;
 }
 

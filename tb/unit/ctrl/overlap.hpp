@@ -95,15 +95,15 @@ class Overlap {
     check(d_.read(csr::kEngineBusy + 4 * kGather) == busy, "ENGINE_BUSY");
     const uint64_t moved =
         record(3).end_cycle - record(0).start_cycle + record(5).end_cycle - record(5).start_cycle;
-    check(d_.read(csr::kEngineBusy + 4 * kMove) == moved,
+    check(d_.read(csr::kEngineBusy + 4 * kCopy) == moved,
           "ENGINE_BUSY with two commands at a time");
     check(d_.read(csr::kEngineBusy + 4 * kVector) == 0, "ENGINE_BUSY without a command");
     for (unsigned i = 0; i < kEngines; ++i)
-      check(d_.read(csr::kEngineWait + 4 * i) == (i == kMove ? record(3).engine_wait : 0),
+      check(d_.read(csr::kEngineWait + 4 * i) == (i == kCopy ? record(3).engine_wait : 0),
             "ENGINE_WAIT of engine %u", i);
     for (unsigned i = 0; i < kEngines * kEngines; ++i)
       check(d_.read(csr::kCommandWait + 4 * i) ==
-                (i == kMove * kEngines + kGather ? record(5).operand_wait : 0),
+                (i == kCopy * kEngines + kGather ? record(5).operand_wait : 0),
             "COMMAND_WAIT of pair %u", i);
   }
 

@@ -134,7 +134,7 @@ class PacketMaker : public DescriptorMaker {
     uint32_t line = kProgramRam;
     for (unsigned sources = 0; sources <= kMaxSources; ++sources) {
       for (unsigned results = 1; results <= kMaxResults; ++results, line += 3) {
-        npu::Program program;
+        npu::VectorProgram program;
         for (unsigned r = 0; r < results; ++r)
           program.code.push_back(
               {MicroOp::kMov, uint8_t(kDstResult + r), uint8_t(kOperandIndex), 0, 0});
@@ -164,7 +164,7 @@ class PacketMaker : public DescriptorMaker {
 
   void vector(Packet& p) {
     const uint32_t line = a_line();
-    const npu::Program& program = *programs().find(line);
+    const npu::VectorProgram& program = *programs().find(line);
     const auto shape = sizes();
     auto result = shape;
     if (program.reduce != Reduce::kNone) result.back() = 1;
@@ -179,8 +179,8 @@ class PacketMaker : public DescriptorMaker {
       operand_list(p, program, shape, result);
   }
 
-  void plain_operands(Packet& p, const npu::Program& program, const std::vector<uint32_t>& shape,
-                      const std::vector<uint32_t>& result) {
+  void plain_operands(Packet& p, const npu::VectorProgram& program,
+                      const std::vector<uint32_t>& shape, const std::vector<uint32_t>& result) {
     const bool direct = random_.chance(program.reduce == Reduce::kNone ? 40 : 10);
     if (direct) p.param[kVectorCount] = size(random_.chance(50) ? 8 : 1000);
     const auto place = [&](unsigned shift, uint32_t mask, const std::vector<uint32_t>& sizes) {
@@ -199,8 +199,8 @@ class PacketMaker : public DescriptorMaker {
   }
 
   // Descriptors one behind the other, now and then so that the memory ends among them.
-  void operand_list(Packet& p, const npu::Program& program, const std::vector<uint32_t>& shape,
-                    const std::vector<uint32_t>& result) {
+  void operand_list(Packet& p, const npu::VectorProgram& program,
+                    const std::vector<uint32_t>& shape, const std::vector<uint32_t>& result) {
     const unsigned operands = program.sources + program.results;
     p.flags |= kOperandListMask;
     p.param[kVectorSrc3Low] = uint32_t(random_.engine());  // imm4, imm5
@@ -281,7 +281,7 @@ class PacketMaker : public DescriptorMaker {
   void another_program(Packet& p) {
     if (program_of(p) == nullptr) return;
     const unsigned sources = program_of(p)->sources;
-    const npu::Program* now = nullptr;
+    const npu::VectorProgram* now = nullptr;
     do {
       p.param[kVectorProgram] = random_.chance(70) ? a_line() : a_line() + 1;
       if (random_.chance(10)) p.param[kVectorProgram] |= 1u << random_.between(11, 31);

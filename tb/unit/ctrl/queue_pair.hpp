@@ -127,7 +127,7 @@ class QueuePair {
     d_.latency = d_.engine_latency = 0;
   }
 
-  static bool in_engine(const Packet& packet) { return engine_of(packet.opcode) != kEngines; }
+  static bool in_engine(const Packet& packet) { return engine_of(packet.opcode) != kNoEngine; }
 
   // A command starts: the next one of its queue, beside none that is in its way.
   void started(size_t number, const std::vector<size_t>& running) {

@@ -124,8 +124,8 @@ class Streams : QueuePair {
       d_.slow_dispatch = SIZE_MAX;
       compare(q, 3, 0);
       const Waits now = waits();
-      check(now.pairs[kMove][kMatrix] > before.pairs[kMove][kMatrix] &&
-                now.pairs[kMove][kMove] == before.pairs[kMove][kMove],
+      check(now.pairs[kCopy][kMatrix] > before.pairs[kCopy][kMatrix] &&
+                now.pairs[kCopy][kCopy] == before.pairs[kCopy][kCopy],
             "COMMAND_WAIT counts the first of two commands that are waited for");
       d_.write(csr::kIrqStatus, 31);
     }
@@ -254,10 +254,10 @@ class Streams : QueuePair {
     const Waits now = waits();
     if (way == 0)
       check(
-          now.pairs[kMatrix][kMove] - before.pairs[kMatrix][kMove] == record(slow, 1).operand_wait,
+          now.pairs[kMatrix][kCopy] - before.pairs[kMatrix][kCopy] == record(slow, 1).operand_wait,
           "COMMAND_WAIT does not count what a command of queue %u says", slow);
     if (way == 1)
-      check(now.engine[kMove] - before.engine[kMove] ==
+      check(now.engine[kCopy] - before.engine[kCopy] ==
                 record(slow, 1).engine_wait + record(slow, 2).engine_wait,
             "ENGINE_WAIT does not count what commands of queue %u say", slow);
     check(last.end_cycle < first.end_cycle, "queue %u waits for what queue %u waits for (%u)",

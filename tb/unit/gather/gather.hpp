@@ -22,8 +22,8 @@ struct GatherCommand {
   const TensorView& destination() const { return scatter ? table : plain; }
   void apply(Memory& memory) const {
     npu::Memory expected = expected_of(memory);
-    const npu::IndexedMove move{plain, index, table, dim};
-    scatter ? npu::scatter(expected, move, add) : npu::gather(expected, move);
+    const npu::IndexedCopy indexed{plain, index, table, dim};
+    scatter ? npu::scatter(expected, indexed, add) : npu::gather(expected, indexed);
   }
 };
 
@@ -45,7 +45,7 @@ struct Outcome {
 
   bool clean() const { return error == 0 && !write_bad; }
   bool allows(unsigned code) const {
-    if (write_bad) return code == 9 || (error != 0 && code == error);
+    if (write_bad) return code == kBusWrite || (error != 0 && code == error);
     return code == error;
   }
 };
@@ -61,16 +61,16 @@ inline Outcome outcome_of(const GatherCommand& c, const Memory& memory) {
   for (uint64_t i = 0; i < count_of(c.size()); ++i) {
     Dims place = place_of(i, c.size());
     const uint64_t where = address_of(c.index, place), plain = address_of(c.plain, place);
-    outcome.error = 8;
+    outcome.error = kBusRead;
     if (bad(where, index_bytes)) return outcome;
     const uint64_t bits = load(memory, where, index_bytes);
     const int64_t chosen = index_bytes == 8 ? int64_t(bits) : int32_t(bits);
-    outcome.error = 10;
+    outcome.error = kBadIndex;
     if (chosen < 0 || chosen >= int64_t(c.table_size())) return outcome;
     place[c.dim] = uint64_t(chosen);
     const uint64_t entry = address_of(c.table, place);
     const uint64_t from = c.scatter ? plain : entry, to = c.scatter ? entry : plain;
-    outcome.error = 8;
+    outcome.error = kBusRead;
     if (bad(from, bytes) || (c.add && bad(to, bytes))) return outcome;
     outcome.error = 0;
     outcome.write_bad |= bad(to, bytes);
@@ -163,7 +163,7 @@ class GatherMaker {
     TensorView& source = c.scatter ? c.plain : c.table;
     TensorView& target = c.scatter ? c.table : c.plain;
     return put(random_, source, kIndexEnd, kConstEnd) &&
-           put(random_, target, kMoveBase, kMoveEnd) &&
+           put(random_, target, kEngineBase, kEngineEnd) &&
            put(random_, c.index, kConstBase, kIndexEnd);
   }
 
@@ -197,7 +197,7 @@ class GatherMaker {
   Random& random_;
 };
 
-class Gatherer : public EngineModel<GatherCommand> {
+class GatherEngine : public EngineModel<GatherCommand> {
  public:
   static constexpr unsigned kReaders = 2, kWriters = 1;
 

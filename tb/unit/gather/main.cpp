@@ -5,7 +5,7 @@
 #include "bench.hpp"
 #include "gather.hpp"
 
-using Bench = BenchOf<Gatherer>;
+using Bench = BenchOf<GatherEngine>;
 
 namespace {
 
@@ -33,7 +33,7 @@ void commands(uint64_t seed, uint64_t count) {
 
 void spoil(Bench& bench, GatherMaker& maker, const GatherCommand& c) {
   Memory& memory = bench.memory;
-  std::fill(memory.bad.begin(), memory.bad.end(), false);
+  memory.clear_errors();
   const TensorView* const views[] = {&c.index, &c.table, &c.plain};
   for (uint64_t lines = bench.random.below(3); lines != 0; --lines) {
     const TensorView& view = *views[bench.random.below(3)];
@@ -48,7 +48,7 @@ void errors(uint64_t seed, uint64_t count) {
   std::array<uint64_t, 11> codes{};
   for (uint64_t i = 0; i < count; ++i) {
     bench.shuffle_conditions();
-    std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
+    bench.memory.clear_errors();
     const GatherCommand command = maker.make();
     spoil(bench, maker, command);
     const Outcome outcome = outcome_of(command, bench.memory);
@@ -63,10 +63,12 @@ void errors(uint64_t seed, uint64_t count) {
     summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
     ++codes[code];
   }
-  check(codes[0] && codes[8] && codes[9] && codes[10], "errors: a case never happened%s", "");
+  check(codes[0] && codes[kBusRead] && codes[kBusWrite] && codes[kBadIndex],
+        "errors: a case never happened%s", "");
   std::printf("errors   %llu commands: %llu read, %llu write, %llu index, %llu clean\n",
-              (unsigned long long)count, (unsigned long long)codes[8], (unsigned long long)codes[9],
-              (unsigned long long)codes[10], (unsigned long long)codes[0]);
+              (unsigned long long)count, (unsigned long long)codes[kBusRead],
+              (unsigned long long)codes[kBusWrite], (unsigned long long)codes[kBadIndex],
+              (unsigned long long)codes[0]);
 }
 
 // Rows of `columns` elements, or with one column single elements, from or to random places.
@@ -74,9 +76,9 @@ GatherCommand rows_of(uint64_t rows, uint64_t columns, bool scatter, bool add) {
   GatherCommand c{.scatter = scatter, .add = add, .dim = 3};
   const Dims size{1, 1, 1, rows, columns}, stride{0, 0, 0, columns, 1};
   c.index = view_of(DType::kInt32, size, {0, 0, 0, 1, 0}, kConstBase);
-  c.plain = view_of(DType::kFp32, size, stride, scatter ? kIndexEnd : kMoveBase);
+  c.plain = view_of(DType::kFp32, size, stride, scatter ? kIndexEnd : kEngineBase);
   c.table = view_of(DType::kFp32, {1, 1, 1, 64 * 512 / columns, columns}, stride,
-                    scatter ? kMoveBase : kIndexEnd);
+                    scatter ? kEngineBase : kIndexEnd);
   return c;
 }
 

@@ -21,7 +21,7 @@ inline Product fp32_product(const char* name, uint64_t m, uint64_t k) {
   product.b.row = axis(1, k);
   product.c.row = axis(1, m);
   product.b.base = kConstBase + 0x10000;
-  product.c.base = kDstBase;
+  product.c.base = kEngineBase;
   return product;
 }
 
@@ -35,7 +35,7 @@ inline Product scaled(const char* name, Memory& memory, uint16_t scale, uint32_t
   product.b.dtype = DType::kInt32, product.c.dtype = DType::kFp32;
   product.a.col = axis(1, kInt4Rows);
   product.a.base = kConstBase, product.b.base = kConstBase + 0x1000;
-  product.scales.base = kConstBase + 0x2000, product.c.base = kDstBase;
+  product.scales.base = kConstBase + 0x2000, product.c.base = kEngineBase;
   const std::array<uint16_t, kInt4Rows> ones{0x3C00, 0x3C00, 0x3C00, 0x3C00,
                                              0x3C00, 0x3C00, 0x3C00, 0x3C00};
   const auto put = [&](uint64_t at, const void* from, size_t bytes) {
@@ -82,7 +82,7 @@ inline Product long_group(unsigned group) {
   product.scales.row = axis(1, product.scale_rows(), 0, kColumns);
   product.b.col = product.scales.col = product.c.col = axis(1, kColumns);
   product.a.base = kConstBase, product.b.base = kConstBase + 0x20000;
-  product.scales.base = kConstBase + 0x40000, product.c.base = kDstBase;
+  product.scales.base = kConstBase + 0x40000, product.c.base = kEngineBase;
   return product;
 }
 
@@ -109,7 +109,7 @@ inline Product long_result(bool columns) {
   (columns ? product.b.col : product.a.row) = axis(1, kCount);
   (columns ? product.c.col : product.c.row) = axis(1, kCount);
   product.a.base = kConstBase, product.b.base = kConstBase + 0x60000;
-  product.c.base = kDstBase;
+  product.c.base = kEngineBase;
   return product;
 }
 

@@ -6,7 +6,7 @@
 #include "corners.hpp"
 #include "product.hpp"
 
-using Bench = BenchOf<Multiplier>;
+using Bench = BenchOf<MatrixEngine>;
 
 namespace {
 
@@ -51,7 +51,7 @@ void products(uint64_t seed, uint64_t count) {
 // A few bad lines of what the command touches: of its result, and of each operand, of where sums
 // start and of scales as often.
 void spoil(Bench& bench, const Product& product) {
-  std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
+  bench.memory.clear_errors();
   std::vector<std::pair<const Window*, std::vector<uint64_t>>> sources;
   product.each_source([&](const Window& window, uint64_t at) {
     auto found = std::find_if(sources.begin(), sources.end(),
@@ -75,7 +75,7 @@ void errors(uint64_t seed, uint64_t count) {
   uint64_t reads = 0, writes = 0, clean = 0;
   for (uint64_t i = 0; i < count; ++i) {
     bench.shuffle_conditions();
-    std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
+    bench.memory.clear_errors();
     const Product product = maker.make();
     spoil(bench, product);
     bool source = false, target = false;
@@ -86,7 +86,7 @@ void errors(uint64_t seed, uint64_t count) {
     if (bench.random.chance(30)) bench.traffic(3);
     bench.engine.start(product);
     bench.run();
-    const unsigned expected = source ? 8 : target ? 9 : 0, got = bench.engine.err;
+    const unsigned expected = source ? kBusRead : target ? kBusWrite : 0, got = bench.engine.err;
     check(got == expected, "%s: error %u, expected %u", product.name, got, expected);
     // The destination is unspecified after an error; every other byte must survive.
     if (source || target)
@@ -94,7 +94,7 @@ void errors(uint64_t seed, uint64_t count) {
         std::memcpy(&bench.memory.want(at), &bench.memory.at(at), product.c.bytes());
       });
     summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
-    reads += got == 8, writes += got == 9, clean += got == 0;
+    reads += got == kBusRead, writes += got == kBusWrite, clean += got == 0;
   }
   check(reads && writes && clean, "errors: a case never happened%s", "");
   std::printf("errors   %llu products: %llu read, %llu write, %llu clean\n",

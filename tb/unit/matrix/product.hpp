@@ -12,7 +12,6 @@ using npu::isa::DType;
 constexpr unsigned kInt4Rows = npu::isa::kInt4Rows;
 constexpr unsigned kDigits = npu::isa::kWindowGroup;
 using Digits = std::array<uint64_t, kDigits>;  // outermost first
-constexpr uint64_t kDstBase = kMoveBase, kDstEnd = kMoveEnd;
 
 inline uint64_t product_of(const Digits& digits) { return digits[0] * digits[1] * digits[2]; }
 
@@ -241,7 +240,7 @@ class ProductMaker {
     if (product.int4_group) source_strides(product.scales);
     product.c.row.size = factors(product.m), product.c.col.size = factors(product.n);
     target_strides(product, product.c);
-    if (!put(product, product.c, kDstBase, kDstEnd)) return false;
+    if (!put(product, product.c, kEngineBase, kEngineEnd)) return false;
     product.init = product.c;
     if (random_.chance(50)) {
       product.init.row.size = factors(product.m), product.init.col.size = factors(product.n);
@@ -261,7 +260,7 @@ class ProductMaker {
   Random& random_;
 };
 
-class Multiplier : public EngineModel<Product> {
+class MatrixEngine : public EngineModel<Product> {
  public:
   static constexpr unsigned kReaders = 1, kWriters = 1;
 

@@ -26,11 +26,11 @@ void late_answers(uint64_t seed) {
 }
 
 // A few bad lines around the first and the last byte that the command may touch.
-void spoil(Bench& bench, const MoveCommand& move) {
-  std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
+void spoil(Bench& bench, const CopyCommand& command) {
+  bench.memory.clear_errors();
   for (uint64_t lines = bench.random.below(4); lines != 0; --lines) {
     const bool source = bench.random.chance(50);
-    const TensorView& view = source ? move.src : move.dst;
+    const TensorView& view = source ? command.src : command.dst;
     const uint64_t addr = view.base + bench.random.below(span_of(view));
     bench.memory.bad[(addr - kMemBase) / kLine] = true;
   }
@@ -41,25 +41,25 @@ void errors(uint64_t seed, uint64_t commands) {
   uint64_t reads = 0, writes = 0, clean = 0;
   for (uint64_t i = 0; i < commands; ++i) {
     bench.shuffle_conditions();
-    const MoveCommand move = random_move(bench.random);
-    spoil(bench, move);
-    const bool source = !move.fill && touches_bad(bench.memory, move.src);
-    const bool target = touches_bad(bench.memory, move.dst);
-    if (!source && !target) move.apply(bench.memory);
+    const CopyCommand command = random_copy(bench.random);
+    spoil(bench, command);
+    const bool source = !command.fill && touches_bad(bench.memory, command.src);
+    const bool target = touches_bad(bench.memory, command.dst);
+    if (!source && !target) command.apply(bench.memory);
     if (bench.random.chance(60)) bench.traffic(20);  // which must not see the errors
-    bench.engine.start(move);
+    bench.engine.start(command);
     bench.run();
     // Bytes that the command does not own must survive an error.
-    if (source || target) accept(bench.memory, move.dst);
+    if (source || target) accept(bench.memory, command.dst);
     summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
     const unsigned got = bench.engine.err;
-    const bool ok = source && target ? got == 8 || got == 9
-                                     : got == (source   ? 8u
-                                               : target ? 9u
+    const bool ok = source && target ? got == kBusRead || got == kBusWrite
+                                     : got == (source   ? kBusRead
+                                               : target ? kBusWrite
                                                         : 0u);
-    check(ok, "move %llu: error %u, source bad %d, destination bad %d", (unsigned long long)i, got,
-          source, target);
-    reads += got == 8, writes += got == 9, clean += got == 0;
+    check(ok, "command %llu: error %u, source bad %d, destination bad %d", (unsigned long long)i,
+          got, source, target);
+    reads += got == kBusRead, writes += got == kBusWrite, clean += got == 0;
   }
   check(reads && writes && clean, "errors: a case never happened%s", "");
   std::printf("errors   %llu commands: %llu read, %llu write, %llu clean\n",
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
     late_answers(seed);
     Bench plain(seed), moving(seed + 1);
     clients(plain, rounds);
-    moves(moving, rounds * 20);
+    copies(moving, rounds * 20);
     errors(seed + 2, std::max<uint64_t>(rounds * 10, 150));
   });
 }

@@ -3,32 +3,32 @@
 #pragma once
 
 #include "bench.hpp"
-#include "move.hpp"
+#include "copy.hpp"
 
 constexpr uint64_t kLatency = 100;
 // Cycles of a COPY besides its beats and the latencies of its first read and its last write.
 constexpr uint64_t kOverhead = 16;
 
-inline MoveCommand copy_2d(uint64_t rows, uint64_t columns, std::array<uint64_t, 2> src,
+inline CopyCommand copy_2d(uint64_t rows, uint64_t columns, std::array<uint64_t, 2> src,
                            std::array<uint64_t, 2> dst) {
   const Dims size{1, 1, 1, rows, columns};
   // The strides of dimensions of size 1 mean nothing and must cost nothing.
   return {.src = view_of(DType::kFp32, size, {5, 7, 0, src[0], src[1]}, kConstBase),
-          .dst = view_of(DType::kFp32, size, {0, 3, 9, dst[0], dst[1]}, kMoveBase)};
+          .dst = view_of(DType::kFp32, size, {0, 3, 9, dst[0], dst[1]}, kEngineBase)};
 }
 
 // Runs a command alone; it must take `beats` cycles and little else.
-inline void time_move(const char* name, const MoveCommand& move, uint64_t beats) {
+inline void time_copy(const char* name, const CopyCommand& command, uint64_t beats) {
   Bench bench(1);
-  move.apply(bench.memory);
-  bench.engine.start(move);
+  command.apply(bench.memory);
+  bench.engine.start(command);
   bench.run();
   summary.compared += bench.memory.compare(kMemBase, kMemLimit, name);
   const AxiSlave& slave = bench.slave;
   const uint64_t total = bench.engine.finished - bench.engine.started;
   const uint64_t cycles = slave.last_read - slave.first_read + 1;
-  const double rate = move.fill ? double(slave.write_beats) / double(total - kLatency)
-                                : double(slave.read_beats) / double(cycles);
+  const double rate = command.fill ? double(slave.write_beats) / double(total - kLatency)
+                                   : double(slave.read_beats) / double(cycles);
   summary.figures[name] = rate;
   std::printf("speed    %-30s %6llu cycles, %5llu R beats, %5llu W beats, %.4f per cycle\n", name,
               (unsigned long long)total, (unsigned long long)slave.read_beats,
@@ -68,9 +68,9 @@ inline void time_short_reads(uint64_t requests) {
 inline void time_critical_client() {
   constexpr uint64_t kPage = 4096, kBurst = kPage / kBusBytes, kBeside = 128, kBeats = 4096;
   Bench bench(1);
-  const MoveCommand move = copy_2d(64, 64, {1, 64}, {64, 1});
-  move.apply(bench.memory);
-  bench.engine.start(move);
+  const CopyCommand command = copy_2d(64, 64, {1, 64}, {64, 1});
+  command.apply(bench.memory);
+  bench.engine.start(command);
   bench.until("64 beats are read", [&] { return bench.slave.read_beats >= 64; });
   for (ReadClient* reader : {&bench.reader0, &bench.reader1}) {
     reader->stream_bytes = kPage;
@@ -103,16 +103,16 @@ inline void time_critical_client() {
 // fail as well: BUS_READ goes before BUS_WRITE.
 inline void time_error() {
   Bench bench(1);
-  const MoveCommand move = copy_2d(256, 256, {1, 256}, {1, 256});
-  for (const uint64_t addr : {move.src.base, move.dst.base})
+  const CopyCommand command = copy_2d(256, 256, {1, 256}, {1, 256});
+  for (const uint64_t addr : {command.src.base, command.dst.base})
     bench.memory.bad[(addr - kMemBase) / kLine] = true;
-  bench.engine.start(move);
+  bench.engine.start(command);
   bench.run();
   const uint64_t reads = bench.slave.read_bursts, writes = bench.slave.write_bursts;
   std::printf("speed    %-30s %6llu cycles, %llu of 65536 reads sent\n", "COPY, first read fails",
               (unsigned long long)(bench.engine.finished - bench.engine.started),
               (unsigned long long)reads);
-  check(bench.engine.err == 8, "first read fails: error %u", bench.engine.err);
+  check(bench.engine.err == kBusRead, "first read fails: error %u", bench.engine.err);
   check(reads < 300 && writes < 20, "first read fails: %llu reads and %llu writes were sent",
         (unsigned long long)reads, (unsigned long long)writes);
 }
@@ -121,10 +121,10 @@ inline void time_error() {
 inline void count_active() {
   Bench bench(1);
   const uint64_t words = kBusBytes / 4;
-  MoveCommand move = copy_2d(64, words, {words, 1}, {2 * words, 1});
-  move.dst.base += 8;
-  move.apply(bench.memory);
-  bench.engine.start(move);
+  CopyCommand command = copy_2d(64, words, {words, 1}, {2 * words, 1});
+  command.dst.base += 8;
+  command.apply(bench.memory);
+  bench.engine.start(command);
   bench.run();
   summary.compared += bench.memory.compare(kMemBase, kMemLimit, "rows that end in two beats");
   check(bench.engine.active >= bench.slave.write_beats, "active in %llu cycles, %llu W beats",
@@ -136,26 +136,26 @@ inline void speed() {
   check_stalls<Bench>(
       "COPY",
       [](Bench& bench, bool is_long) {
-        const MoveCommand move = copy_1d(is_long ? 65536 : 256, 0, 0);
-        move.apply(bench.memory);
-        bench.engine.start(move);
+        const CopyCommand command = copy_1d(is_long ? 65536 : 256, 0, 0);
+        command.apply(bench.memory);
+        bench.engine.start(command);
       },
       0.2, 0.45);
   constexpr uint64_t kBeats = 65536 / kBusBytes;
-  time_move("COPY 64 KiB", copy_1d(65536, 0, 0), kBeats);
-  time_move("COPY 64 KiB, offsets 3 and 8", copy_1d(65536, 3, 8), kBeats + 1);
-  time_move("COPY 255 KiB, offsets 9 and 5", copy_1d(261120, 9, 5), 261120 / kBusBytes + 1);
-  MoveCommand fill = copy_1d(65536, 0, 0);
+  time_copy("COPY 64 KiB", copy_1d(65536, 0, 0), kBeats);
+  time_copy("COPY 64 KiB, offsets 3 and 8", copy_1d(65536, 3, 8), kBeats + 1);
+  time_copy("COPY 255 KiB, offsets 9 and 5", copy_1d(261120, 9, 5), 261120 / kBusBytes + 1);
+  CopyCommand fill = copy_1d(65536, 0, 0);
   fill.fill = true;
-  time_move("FILL 64 KiB", fill, kBeats);
-  time_move("COPY 64 rows of one KiB row", copy_2d(64, 256, {0, 1}, {256, 1}), kBeats);
-  time_move("COPY 64 rows of 1 KiB, pitched", copy_2d(64, 256, {320, 1}, {512, 1}), kBeats);
-  MoveCommand split = copy_2d(1, 2, {3, 1}, {9, 1});
+  time_copy("FILL 64 KiB", fill, kBeats);
+  time_copy("COPY 64 rows of one KiB row", copy_2d(64, 256, {0, 1}, {256, 1}), kBeats);
+  time_copy("COPY 64 rows of 1 KiB, pitched", copy_2d(64, 256, {320, 1}, {512, 1}), kBeats);
+  CopyCommand split = copy_2d(1, 2, {3, 1}, {9, 1});
   split.resize({1, 1, 8192, 1, 2});
   split.src.stride[2] = split.dst.stride[2] = 2;
-  time_move("COPY 8192x1x2, contiguous", split, kBeats);
-  time_move("COPY 64x64 transposed", copy_2d(64, 64, {1, 64}, {64, 1}), 4096);
-  time_move("COPY 64x64, strided both sides", copy_2d(64, 64, {1, 64}, {1, 64}), 4096);
+  time_copy("COPY 8192x1x2, contiguous", split, kBeats);
+  time_copy("COPY 64x64 transposed", copy_2d(64, 64, {1, 64}, {64, 1}), 4096);
+  time_copy("COPY 64x64, strided both sides", copy_2d(64, 64, {1, 64}, {1, 64}), 4096);
   time_short_reads(4096);
   time_critical_client();
   time_error();

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "bench.hpp"
-#include "move.hpp"
+#include "copy.hpp"
 
 // A host that starts bursts and then neither gives nor takes anything must not hold up the engines.
 inline void stuck_host(Bench& bench, bool gives, bool takes) {
@@ -12,9 +12,9 @@ inline void stuck_host(Bench& bench, bool gives, bool takes) {
   bench.host.gives = gives;
   bench.host.takes = takes;
   for (int i = 0; i < 5000; ++i) bench.tick();
-  const MoveCommand move = copy_1d(65536, 5, 7);
-  move.apply(bench.memory);
-  bench.engine.start(move);
+  const CopyCommand command = copy_1d(65536, 5, 7);
+  command.apply(bench.memory);
+  bench.engine.start(command);
   for (int i = 0; !bench.engine.idle(); ++i) {
     bench.tick();
     check(i < 100000, "a stuck host holds up COPY%s", "");
@@ -50,21 +50,21 @@ inline void clients(Bench& bench, uint64_t rounds) {
       (unsigned long long)bench.host.refused);
 }
 
-inline void moves(Bench& bench, uint64_t commands) {
+inline void copies(Bench& bench, uint64_t commands) {
   uint64_t elements = 0, compared = 0;
   for (uint64_t i = 0; i < commands; ++i) {
     bench.shuffle_conditions();
-    const MoveCommand move = random_move(bench.random);
-    move.apply(bench.memory);
+    const CopyCommand command = random_copy(bench.random);
+    command.apply(bench.memory);
     if (bench.random.chance(30)) bench.traffic(3);
-    bench.engine.start(move);
+    bench.engine.start(command);
     bench.run();
-    check(bench.engine.err == 0, "move %llu: error %u", (unsigned long long)i, bench.engine.err);
-    elements += move.count();
-    compared += bench.memory.compare(kMemBase, kMemLimit, "move");
+    check(bench.engine.err == 0, "command %llu: error %u", (unsigned long long)i, bench.engine.err);
+    elements += command.count();
+    compared += bench.memory.compare(kMemBase, kMemLimit, "copy");
   }
   summary.compared += compared;
-  std::printf("moves    %llu commands, %llu elements, compared %llu bytes, differing 0\n",
+  std::printf("copies   %llu commands, %llu elements, compared %llu bytes, differing 0\n",
               (unsigned long long)commands, (unsigned long long)elements,
               (unsigned long long)compared);
 }

@@ -2,11 +2,19 @@
 // What the benches behind the memory controller share: the memory, the bus beat, the model.
 #pragma once
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 
 #include "common.hpp"
+#include "npu_isa.h"
+
+// Error codes as the pins of an engine have them.
+constexpr unsigned kBusRead = unsigned(npu::isa::ErrorCode::kBusRead);
+constexpr unsigned kBusWrite = unsigned(npu::isa::ErrorCode::kBusWrite);
+constexpr unsigned kBadIndex = unsigned(npu::isa::ErrorCode::kBadIndex);
+constexpr unsigned kBadImage = unsigned(npu::isa::ErrorCode::kBadImage);
 
 constexpr uint64_t kPage = 4096;
 constexpr uint64_t kLine = 64;  // bytes that fail together; no bus beat is longer
@@ -20,7 +28,7 @@ constexpr uint64_t kMemLimit = kHigh + 0x2ff9c0;
 constexpr uint64_t kConstBase = kMemBase, kConstEnd = kHigh + 0x200000;
 constexpr uint64_t kClientBase = kConstEnd, kClientEnd = kHigh + 0x240000;
 constexpr uint64_t kHostBase = kClientEnd, kHostEnd = kHigh + 0x280000;
-constexpr uint64_t kMoveBase = kHostEnd, kMoveEnd = kMemLimit;
+constexpr uint64_t kEngineBase = kHostEnd, kEngineEnd = kMemLimit;
 
 template <typename Wide>
 Beat to_beat(const Wide& wide) {
@@ -47,6 +55,7 @@ struct Memory {
   static bool inside(uint64_t addr) { return addr >= kMemBase && addr < kMemLimit; }
   uint8_t& at(uint64_t addr) { return bytes[addr - kMemBase]; }
   uint8_t& want(uint64_t addr) { return expected[addr - kMemBase]; }
+  void clear_errors() { std::fill(bad.begin(), bad.end(), false); }
   bool bad_at(uint64_t addr) const { return bad[(addr - kMemBase) / kLine]; }
   // The response that its line gives: OKAY, or SLVERR or DECERR, as the line's number says.
   unsigned response_at(uint64_t addr) const { return bad_at(addr) ? 2 + addr / kLine % 2 : 0; }

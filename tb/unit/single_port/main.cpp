@@ -15,9 +15,9 @@ struct SinglePort : Bench {
 void long_copy(uint64_t seed) {
   constexpr uint64_t kBytes = 65536, kLatency = 100, kOverhead = 8;
   SinglePort bench(seed);
-  const MoveCommand move = copy_1d(kBytes, 5, 7);
-  move.apply(bench.memory);
-  bench.engine.start(move);
+  const CopyCommand command = copy_1d(kBytes, 5, 7);
+  command.apply(bench.memory);
+  bench.engine.start(command);
   bench.run();
   const uint64_t beats = bench.slave.read_beats + bench.slave.write_beats;
   const uint64_t bursts = bench.slave.read_bursts + bench.slave.write_bursts;
@@ -43,6 +43,6 @@ int main(int argc, char** argv) {
     }
     SinglePort plain(seed), moving(seed + 1);
     clients(plain, rounds);
-    moves(moving, rounds * 20);
+    copies(moving, rounds * 20);
   });
 }

@@ -11,7 +11,6 @@
 #include "vector.h"
 
 // In-place commands and destinations share the region of the engine's writes.
-constexpr uint64_t kDstBase = kMoveBase, kDstEnd = kMoveEnd;
 constexpr unsigned kSources = npu::isa::kMaxSources, kResults = npu::isa::kMaxResults;
 
 struct VectorCommand {
@@ -19,13 +18,13 @@ struct VectorCommand {
   uint32_t line = 0;
   uint32_t lines = 0;  // LOAD
   uint64_t image = 0;  // LOAD: its address
-  const npu::Program* program = nullptr;
+  const npu::VectorProgram* program = nullptr;
   std::array<uint32_t, npu::isa::kImmediates> imm{};
   Dims size = kOnes;
   std::array<TensorView, kSources> sources;
   std::array<TensorView, kResults> results;
 
-  const npu::Program& info() const { return *program; }
+  const npu::VectorProgram& info() const { return *program; }
   std::string name() const {
     for (const auto& [known, at] : named_programs())
       if (at == line) return std::string(known);
@@ -144,13 +143,13 @@ class CommandMaker {
   // A result for each part of the region, in any order.
   bool place_results(VectorCommand& command) {
     const Dims size = command.dst_size();
-    const uint64_t results = command.info().results, part = (kDstEnd - kDstBase) / results;
+    const uint64_t results = command.info().results, part = (kEngineEnd - kEngineBase) / results;
     const uint64_t turn = random_.below(results);
     for (unsigned r = 0; r < results; ++r) {
       TensorView& view = command.results[r];
       const DType dtype = DType(random_.below(7));
       view = view_of(dtype, size, random_strides(random_, size, random_.chance(70)));
-      const uint64_t first = kDstBase + (r + turn) % results * part;
+      const uint64_t first = kEngineBase + (r + turn) % results * part;
       if (!put(random_, view, (first + 7) / 8 * 8, first + part)) return false;
     }
     return true;
@@ -180,7 +179,7 @@ class CommandMaker {
   const Directory& directory_;
 };
 
-class Vectorer : public EngineModel<VectorCommand> {
+class VectorEngine : public EngineModel<VectorCommand> {
  public:
   static constexpr unsigned kReaders = kSources, kWriters = kResults;
 
@@ -193,7 +192,7 @@ class Vectorer : public EngineModel<VectorCommand> {
     top.cmd_opcode = uint32_t(command_.opcode);
     top.cmd_program = static_cast<uint16_t>(command_.line);
     top.cmd_lines = static_cast<uint8_t>(command_.lines);
-    top.cmd_info = info_of(command_.program);
+    top.cmd_info = program_info_bits(command_.program);
     for (unsigned i = 0; i < command_.imm.size(); ++i) top.cmd_imm[i] = command_.imm[i];
     for (unsigned i = 0; i < kSources; ++i)
       drive_operand(top, i, command_.sources[i], command_.size);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Program images: random sound ones, sound ones with one thing wrong, and which of them a device
-// has loaded.
+// Program images: random sound ones, sound ones with one thing wrong, and which of them a
+// device has loaded.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ constexpr unsigned kLineBytes = unsigned(npu::kLineBytes);
 // What the program memory holds, by docs/isa.md: the boot programs and those that were loaded.
 class Directory {
  public:
-  const npu::Program* find(uint32_t line) const {
+  const npu::VectorProgram* find(uint32_t line) const {
     const auto found = loaded_.find(line);
     return found == loaded_.end() ? programs().find(line) : &found->second.program;
   }
@@ -34,7 +34,7 @@ class Directory {
       return entry.first < line + lines && entry.first + entry.second.lines > line;
     });
   }
-  void load(uint32_t line, uint32_t lines, npu::Program program) {
+  void load(uint32_t line, uint32_t lines, npu::VectorProgram program) {
     forget(line, lines);
     loaded_[line] = {lines, std::move(program)};
   }
@@ -47,18 +47,10 @@ class Directory {
  private:
   struct Entry {
     uint32_t lines;
-    npu::Program program;
+    npu::VectorProgram program;
   };
   std::map<uint32_t, Entry> loaded_;
 };
-
-// program_info_t as a word; 0 where no program begins.
-inline uint32_t info_of(const npu::Program* program) {
-  if (program == nullptr) return 0;
-  return 1u << 23 | uint32_t(program->code.size()) << 15 |
-         uint32_t(program->constants.size()) << 8 | program->sources << 5 | program->results << 3 |
-         uint32_t(program->reduce);
-}
 
 inline unsigned operands_of(MicroOp op) {
   using enum MicroOp;
@@ -111,23 +103,23 @@ class ImageMaker {
     return words_;
   }
 
-  static constexpr unsigned kMishaps = 21;
+  static constexpr unsigned kDefects = 21;
 
   // One thing wrong with the last sound image; now and then it is sound all the same.
-  Words malformed(unsigned mishap) {
+  Words malformed(unsigned defect) {
     Words words = words_;
     const unsigned at = 1 + unsigned(random_.below(instructions_));
     const auto byte = [&](unsigned word, unsigned number, uint64_t value) {
       words[word] = (words[word] & ~(0xFFull << 8 * number)) | value << 8 * number;
     };
-    switch (mishap) {
+    switch (defect) {
       case 0:  // a byte of the header
       case 1:
       case 2:
       case 3:
       case 4:
       case 5:
-        byte(0, mishap, random_.chance(50) ? random_.below(8) : random_.below(256));
+        byte(0, defect, random_.chance(50) ? random_.below(8) : random_.below(256));
         break;
       case 6:  // the magic
         words[0] ^= 1ull << random_.between(48, 63);
@@ -141,7 +133,7 @@ class ImageMaker {
       case 9:
       case 10:
       case 11:
-        byte(at, mishap - 7, random_.chance(50) ? random_.below(32) : random_.below(256));
+        byte(at, defect - 7, random_.chance(50) ? random_.below(32) : random_.below(256));
         break;
       case 12:
         words[at] |= 1ull << random_.between(40, 63);
@@ -246,7 +238,7 @@ class ImageMaker {
 };
 
 // What LOAD makes of an image; nothing when it is malformed.
-inline std::optional<npu::Program> program_in(const Words& words) {
+inline std::optional<npu::VectorProgram> program_in(const Words& words) {
   try {
     return npu::parse_image(std::as_bytes(std::span(words)));
   } catch (const npu::Fault& fault) {

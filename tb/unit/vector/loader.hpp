@@ -5,11 +5,7 @@
 #include "bench.hpp"
 #include "command.hpp"
 
-using Bench = BenchOf<Vectorer>;
-
-inline void unspoil(Bench& bench) {
-  std::fill(bench.memory.bad.begin(), bench.memory.bad.end(), false);
-}
+using Bench = BenchOf<VectorEngine>;
 
 inline constexpr uint32_t kRam = npu::isa::kProgramRam, kRamEnd = kRam + npu::isa::kProgramRamLines;
 
@@ -17,7 +13,7 @@ inline constexpr uint32_t kRam = npu::isa::kProgramRam, kRamEnd = kRam + npu::is
 inline void look_up(Bench& bench, uint32_t line) {
   bench.top.program_line = line;
   bench.top.eval();
-  const uint32_t expected = info_of(bench.engine.directory.find(line));
+  const uint32_t expected = program_info_bits(bench.engine.directory.find(line));
   check(bench.top.program_info == expected, "program at line %u: %x, expected %x", line,
         bench.top.program_info, expected);
 }
@@ -41,33 +37,33 @@ class Loader {
   Loader(Bench& bench, CommandMaker& maker) : b_(bench), maker_(maker), images_(bench.random) {}
 
   // A LOAD of a sound image, or with one of the things that may go wrong.
-  LoadOutcome load() { return load(unsigned(b_.random.below(3 * ImageMaker::kMishaps))); }
+  LoadOutcome load() { return load(unsigned(b_.random.below(3 * ImageMaker::kDefects))); }
 
-  // A LOAD of an image with that mishap; of a sound one beyond the last.
-  LoadOutcome load(unsigned mishap) {
+  // A LOAD of an image with that defect; of a sound one beyond the last.
+  LoadOutcome load(unsigned defect) {
     const Words sound = images_.sound();
-    const bool wrong = mishap < ImageMaker::kMishaps;
-    const Words words = wrong ? images_.malformed(mishap) : sound;
+    const bool wrong = defect < ImageMaker::kDefects;
+    const Words words = wrong ? images_.malformed(defect) : sound;
     auto program = program_in(words);
     command_ = {};
     command_.opcode = Opcode::kLoad;
     command_.lines = uint32_t(words.size() / 8);
     command_.line = last_line_ = place(command_.lines);
     command_.image = maker_.store(words);
-    if (wrong && !program) ++malformed[mishap];
-    LoadOutcome expected{program ? 0u : 12u, false};
+    if (wrong && !program) ++malformed[defect];
+    LoadOutcome expected{program ? 0u : kBadImage, false};
     const unsigned trouble = unsigned(b_.random.below(12));
     if (trouble == 0) {
       spoil();
-      expected = {8, false};
+      expected = {kBusRead, false};
     } else if (trouble == 1 && program) {
       b_.engine.between_readings = [this] { spoil(); };
-      expected = {8, true};
+      expected = {kBusRead, true};
     } else if (trouble == 2 && program) {
       b_.engine.between_readings = [this, changed = images_.malformed(7)] {
         maker_.overwrite(command_.image, changed);
       };
-      expected = {12, true};
+      expected = {kBadImage, true};
     }
     run(expected);
     if (expected.error == 0)
@@ -80,7 +76,7 @@ class Loader {
   // A LOAD of that image, which has to end with `error`, as docs/isa.md says.
   void load_image(const char* name, const Words& words, uint32_t line, unsigned error) {
     auto program = program_in(words);
-    check(error == (program ? 0u : 12u), "%s: the model of this bench says otherwise", name);
+    check(error == (program ? 0u : kBadImage), "%s: the model of this bench says otherwise", name);
     command_ = {};
     command_.opcode = Opcode::kLoad;
     command_.lines = uint32_t(words.size() / 8);
@@ -95,7 +91,7 @@ class Loader {
   uint32_t lines() const { return command_.lines; }
 
   // By what was wrong: LOADs that were refused for it.
-  std::array<uint64_t, ImageMaker::kMishaps> malformed{};
+  std::array<uint64_t, ImageMaker::kDefects> malformed{};
 
  private:
   // Close together, so that they overwrite each other; in place of what may just have run; at both
@@ -117,7 +113,7 @@ class Loader {
     if (b_.random.chance(30)) b_.traffic(2);
     b_.engine.start(command_);
     b_.run();
-    unspoil(b_);
+    b_.memory.clear_errors();
     check(b_.engine.err == expected.error, "LOAD: error %u, expected %u", b_.engine.err,
           expected.error);
     summary.compared += b_.memory.compare(kMemBase, kMemLimit, "LOAD");

@@ -61,7 +61,7 @@ void commands(uint64_t seed, uint64_t count) {
 
 // A few bad lines around what the command touches.
 void spoil(Bench& bench, const VectorCommand& command) {
-  unspoil(bench);
+  bench.memory.clear_errors();
   const unsigned sources = command.info().sources, results = command.info().results;
   for (uint64_t lines = bench.random.below(4); lines != 0; --lines) {
     const uint64_t choice = bench.random.below(sources + results);
@@ -79,28 +79,28 @@ unsigned run_spoilt(Bench& bench, const VectorCommand& command) {
   if (!source && !target) command.apply(bench.memory);
   bench.engine.start(command);
   bench.run();
-  const unsigned expected = source ? 8 : target ? 9 : 0, got = bench.engine.err;
+  const unsigned expected = source ? kBusRead : target ? kBusWrite : 0, got = bench.engine.err;
   check(got == expected, "%s: error %u, expected %u", command.name().c_str(), got, expected);
   // The results are unspecified after an error; every other byte must survive.
   if (source || target)
     for (const TensorView& view : command.used_results()) accept(bench.memory, view);
   summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
-  unspoil(bench);
+  bench.memory.clear_errors();
   return got;
 }
 
 void errors(uint64_t seed, uint64_t count) {
   Bench bench(seed);
   CommandMaker maker(bench.memory, bench.random, bench.engine.directory);
-  std::array<uint64_t, 10> seen{};
+  std::array<uint64_t, kBusWrite + 1> seen{};
   for (uint64_t i = 0; i < count; ++i) {
     bench.shuffle_conditions();
     ++seen[run_spoilt(bench, maker.make())];
   }
-  check(seen[0] && seen[8] && seen[9], "errors: a case never happened%s", "");
+  check(seen[0] && seen[kBusRead] && seen[kBusWrite], "errors: a case never happened%s", "");
   std::printf("errors   %llu commands: %llu read, %llu write, %llu clean\n",
-              (unsigned long long)count, (unsigned long long)seen[8], (unsigned long long)seen[9],
-              (unsigned long long)seen[0]);
+              (unsigned long long)count, (unsigned long long)seen[kBusRead],
+              (unsigned long long)seen[kBusWrite], (unsigned long long)seen[0]);
 }
 
 // ---- loaded programs ----
@@ -146,7 +146,7 @@ void malformed(uint64_t seed, uint64_t count) {
   CommandMaker maker(bench.memory, bench.random, bench.engine.directory);
   Loader loader(bench, maker);
   for (uint64_t i = 0; i < count; ++i)
-    for (unsigned mishap = 0; mishap < ImageMaker::kMishaps; ++mishap) loader.load(mishap);
+    for (unsigned defect = 0; defect < ImageMaker::kDefects; ++defect) loader.load(defect);
   uint64_t refused = 0, least = count;
   for (const uint64_t one : loader.malformed) {
     refused += one;
@@ -154,7 +154,7 @@ void malformed(uint64_t seed, uint64_t count) {
   }
   check(least > count / 10, "only %llu images of one kind were malformed",
         (unsigned long long)least);
-  std::printf("images   %llu, %llu malformed\n", (unsigned long long)(count * ImageMaker::kMishaps),
+  std::printf("images   %llu, %llu malformed\n", (unsigned long long)(count * ImageMaker::kDefects),
               (unsigned long long)refused);
 }
 
@@ -171,12 +171,12 @@ void corners(uint64_t seed) {
 
   const Words two_of_one{
       kOneResult | 2ull << 8 | 1, (kFirstConstant + (2ull << 16)) | kToResult, 7, 0, 0, 0, 0, 0};
-  loader.load_image("constant 2 of 2", two_of_one, kRam, 12);
+  loader.load_image("constant 2 of 2", two_of_one, kRam, kBadImage);
 
   Words too_many(40);
   too_many[0] = kOneResult | (kConstants + 1) << 8 | 1;
   too_many[1] = kFirstConstant | kToResult;
-  loader.load_image("65 constants", too_many, kRam, 12);
+  loader.load_image("65 constants", too_many, kRam, kBadImage);
 
   Words longest(288, 0);
   longest[0] = kOneResult | kConstants << 8 | kInstructions;
@@ -210,7 +210,7 @@ void time_line(Bench& bench, const char* figure, uint32_t line, DType dtype, con
   command.program = bench.engine.directory.find(line);
   command.size = size;
   command.imm = {0x3F800000, 0x40000000, 0, 0};
-  uint64_t to = kDstBase / 64 * 64 + 64;
+  uint64_t to = kEngineBase / 64 * 64 + 64;
   for (TensorView& view : command.results) {
     view = view_of(dtype, command.dst_size(), dense(command.dst_size()), to);
     to += span_of(view) / 64 * 64 + 64;
@@ -270,7 +270,7 @@ void stalls() {
         command.program = bench.engine.directory.find(command.line);
         command.size = {1, 1, 1, 1, is_long ? 16384u : 64u};
         command.sources[0] = view_of(DType::kFp32, command.size, dense(command.size), kConstBase);
-        command.results[0] = view_of(DType::kFp32, command.size, dense(command.size), kDstBase);
+        command.results[0] = view_of(DType::kFp32, command.size, dense(command.size), kEngineBase);
         maker.fill(command);
         command.apply(bench.memory);
         bench.engine.start(command);

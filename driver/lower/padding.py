@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from driver.lower.builder import ProgramBuilder
+from driver.lower.constant_index import take_constant
 from driver.lower.registry import LoweringTable, RuleFunction
-from driver.lower.taken import take
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
@@ -34,7 +34,7 @@ def _padding(position: Position, dims: int) -> RuleFunction:
             before, after = padding[2 * number : 2 * number + 2]
             length = x.sizes[dim]
             line = [position(at, length) for at in range(-before, length + after)]
-            x = take(b, x, dim, line, out if number == dims - 1 else None)
+            x = take_constant(b, x, dim, line, out if number == dims - 1 else None)
 
     return rule
 

@@ -18,7 +18,7 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 
 
-class _Deferred:
+class _DeferredInterrupt:
     """Of the main thread, in which alone Python runs handlers."""
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class _Deferred:
             signal.default_int_handler(number, frame)
 
 
-_DEFERRED = _Deferred()
+_DEFERRED = _DeferredInterrupt()
 
 
 def install() -> None:
@@ -54,7 +54,7 @@ def raise_pending() -> None:
         raise KeyboardInterrupt
 
 
-def whole(function: Callable[_P, _R]) -> Callable[_P, _R]:
+def defer_interrupt(function: Callable[_P, _R]) -> Callable[_P, _R]:
     """The function, at whose end alone an interrupt is raised."""
 
     @wraps(function)

@@ -23,10 +23,10 @@ struct Run {
   std::size_t count;
 };
 
-class Block {
+class VectorBlock {
  public:
-  Block(const Program& program, const std::array<std::uint32_t, isa::kImmediates>& imm,
-        const VectorKernels& kernels);
+  VectorBlock(const VectorProgram& program, const std::array<std::uint32_t, isa::kImmediates>& imm,
+              const VectorKernels& kernels);
 
   /// A new block of `count` elements; its operands are still to be loaded.
   void begin(std::size_t count);
@@ -55,7 +55,7 @@ class Block {
   /// Finds the elements' rows of the table that the instruction names.
   void segment(const isa::Instruction& line, const MicroOperand& a);
 
-  const Program& program_;
+  const VectorProgram& program_;
   std::array<std::uint32_t, isa::kImmediates> imm_;
   const VectorKernels& kernels_;
   bool numbered_;

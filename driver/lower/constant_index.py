@@ -11,7 +11,7 @@ from driver.lower.index import along
 from driver.runtime.views import TensorView
 
 
-def take(
+def take_constant(
     b: ProgramBuilder,
     x: TensorView,
     dim: int,

@@ -22,7 +22,7 @@ def _masked_select(self: Tensor, mask: Tensor) -> ResultShape:
     return ResultShape((int(mask.expand(sizes).sum()),), (1,), self.dtype)
 
 
-COUNTED: Mapping[str, Callable[..., ResultShape]] = {
+DATA_DEPENDENT: Mapping[str, Callable[..., ResultShape]] = {
     "aten.nonzero.default": _nonzero,
     "aten.masked_select.default": _masked_select,
 }

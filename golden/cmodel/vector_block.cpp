@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "block.h"
+#include "vector_block.h"
 
 #include <algorithm>
 #include <numeric>
@@ -46,20 +46,21 @@ constexpr std::array<Join, isa::kIdentity.size()> kJoin = [] {
 
 }  // namespace
 
-Block::Block(const Program& program, const std::array<std::uint32_t, isa::kImmediates>& imm,
-             const VectorKernels& kernels)
+VectorBlock::VectorBlock(const VectorProgram& program,
+                         const std::array<std::uint32_t, isa::kImmediates>& imm,
+                         const VectorKernels& kernels)
     : program_(program),
       imm_(imm),
       kernels_(kernels),
       numbered_(program.numbers_elements()),
       storage_(kBuffers * kBlockWords) {}
 
-void Block::begin(std::size_t count) {
+void VectorBlock::begin(std::size_t count) {
   count_ = (count + kVectorWords - 1) / kVectorWords * kVectorWords;
   repeated_ = {};
 }
 
-void Block::load(std::size_t source, std::size_t at, const Run& run) {
+void VectorBlock::load(std::size_t source, std::size_t at, const Run& run) {
   std::uint32_t* const dst = words(kSourceBuffer + source) + at;
   const auto type = static_cast<std::size_t>(run.dtype);
   if (run.step == isa::kDTypeBytes[type]) return kernels_.load[type](run.first, run.count, dst);
@@ -74,18 +75,18 @@ void Block::load(std::size_t source, std::size_t at, const Run& run) {
   });
 }
 
-void Block::repeat(std::size_t source, const Run& run) {
+void VectorBlock::repeat(std::size_t source, const Run& run) {
   *words(kSourceBuffer + source) = load_one(run);
   repeated_[source] = true;
 }
 
-void Block::number(std::size_t at, std::size_t count, std::uint64_t first) {
+void VectorBlock::number(std::size_t at, std::size_t count, std::uint64_t first) {
   if (!numbered_) return;
   std::uint32_t* const dst = words(kIndexBuffer) + at;
   std::iota(dst, dst + count, static_cast<std::uint32_t>(first));
 }
 
-MicroOperand Block::operand(std::uint8_t code) const {
+MicroOperand VectorBlock::operand(std::uint8_t code) const {
   if (code >= isa::kOperandConst) return {&program_.constants[code - isa::kOperandConst], true};
   if (code >= isa::kOperandTable) {
     const unsigned column = code - isa::kOperandTable;
@@ -103,7 +104,7 @@ MicroOperand Block::operand(std::uint8_t code) const {
   return {words(code), false};
 }
 
-void Block::execute() {
+void VectorBlock::execute() {
   for (const isa::Instruction& line : program_.code) {
     if (line.op == isa::MicroOp::kSegment) {
       segment(line, operand(line.a));
@@ -114,14 +115,14 @@ void Block::execute() {
   }
 }
 
-void Block::segment(const isa::Instruction& line, const MicroOperand& a) {
+void VectorBlock::segment(const isa::Instruction& line, const MicroOperand& a) {
   const MicroOperand limit{&isa::kTableLimit[line.b], true};
   kernels_.segment({a, line.b, words(kPlaceBuffer), count_});
   table_ = line.b;
   kernels_.micro[static_cast<std::size_t>(line.op)]({{a, limit, limit}, words(line.dst), count_});
 }
 
-void Block::store(std::size_t result, std::size_t at, const Run& run) const {
+void VectorBlock::store(std::size_t result, std::size_t at, const Run& run) const {
   const std::uint32_t* const src = words(isa::kDstResult + result) + at;
   const auto type = static_cast<std::size_t>(run.dtype);
   if (run.step == isa::kDTypeBytes[type]) return kernels_.store[type](src, run.count, run.first);
@@ -132,14 +133,16 @@ void Block::store(std::size_t result, std::size_t at, const Run& run) const {
   });
 }
 
-void Block::fold_begin() { lanes_.fill(isa::kIdentity[static_cast<std::size_t>(program_.reduce)]); }
+void VectorBlock::fold_begin() {
+  lanes_.fill(isa::kIdentity[static_cast<std::size_t>(program_.reduce)]);
+}
 
-void Block::fold(std::size_t at, std::size_t count) {
+void VectorBlock::fold(std::size_t at, std::size_t count) {
   kernels_.fold[static_cast<std::size_t>(program_.reduce)](words(isa::kDstResult) + at, count,
                                                            lanes_.data());
 }
 
-void Block::fold_end(const Run& run) {
+void VectorBlock::fold_end(const Run& run) {
   const std::uint32_t word = kJoin[static_cast<std::size_t>(program_.reduce)](lanes_);
   scalar::with_dtype(run.dtype, [&](auto dtype) { scalar::store_element<dtype>(word, run.first); });
 }

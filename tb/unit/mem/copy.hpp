@@ -3,14 +3,14 @@
 #pragma once
 
 #include "bench.hpp"
-#include "move.h"
+#include "copy.h"
 #include "reference.hpp"
 
-struct MoveCommand {
+struct CopyCommand {
   bool fill = false;
   uint32_t value = 0;
   TensorView src = view_of(DType::kFp32, kOnes, {}, kConstBase);
-  TensorView dst = view_of(DType::kFp32, kOnes, {}, kMoveBase);
+  TensorView dst = view_of(DType::kFp32, kOnes, {}, kEngineBase);
 
   void resize(const Dims& size) { src.shape.size = dst.shape.size = size; }
   uint64_t count() const { return count_of(dst.shape.size); }
@@ -50,32 +50,34 @@ inline Dims random_size(Random& random) {
   return size;
 }
 
-inline MoveCommand random_move(Random& random) {
-  MoveCommand move;
-  move.fill = random.chance(25);
-  move.src.dtype = move.dst.dtype = DType(random.below(move.fill ? 6 : 7));  // no FILL of INT64
-  move.value = static_cast<uint32_t>(random.engine());
+inline CopyCommand random_copy(Random& random) {
+  CopyCommand command;
+  command.fill = random.chance(25);
+  command.src.dtype = command.dst.dtype =
+      DType(random.below(command.fill ? 6 : 7));  // no FILL of INT64
+  command.value = static_cast<uint32_t>(random.engine());
   do {
     const Dims size = random_size(random);
-    move.resize(size);
-    move.src.stride = random_strides(random, size, random.chance(60));
-    move.dst.stride = random_strides(random, size, random.chance(70));
-    for (auto& stride : move.src.stride)
+    command.resize(size);
+    command.src.stride = random_strides(random, size, random.chance(60));
+    command.dst.stride = random_strides(random, size, random.chance(70));
+    for (auto& stride : command.src.stride)
       if (random.chance(15)) stride = 0;
     // Strides of dimensions of size 1 are ignored, whatever they are.
-  } while (span_of(move.src) > kConstEnd - kConstBase || span_of(move.dst) > kMoveEnd - kMoveBase);
-  put(random, move.src, kConstBase, kConstEnd);
-  put(random, move.dst, kMoveBase, kMoveEnd);
-  return move;
+  } while (span_of(command.src) > kConstEnd - kConstBase ||
+           span_of(command.dst) > kEngineEnd - kEngineBase);
+  put(random, command.src, kConstBase, kConstEnd);
+  put(random, command.dst, kEngineBase, kEngineEnd);
+  return command;
 }
 
-inline MoveCommand copy_1d(uint64_t bytes, uint64_t src_offset, uint64_t dst_offset) {
+inline CopyCommand copy_1d(uint64_t bytes, uint64_t src_offset, uint64_t dst_offset) {
   const Dims size{1, 1, 1, 1, bytes}, stride{0, 0, 0, 0, 1};
   return {.src = view_of(DType::kInt8, size, stride, kConstBase + src_offset),
-          .dst = view_of(DType::kInt8, size, stride, kMoveBase + dst_offset)};
+          .dst = view_of(DType::kInt8, size, stride, kEngineBase + dst_offset)};
 }
 
-class Mover : public EngineModel<MoveCommand> {
+class CopyEngine : public EngineModel<CopyCommand> {
  public:
   static constexpr unsigned kReaders = 1, kWriters = 1;
 
@@ -88,4 +90,4 @@ class Mover : public EngineModel<MoveCommand> {
   }
 };
 
-using Bench = BenchOf<Mover>;
+using Bench = BenchOf<CopyEngine>;

@@ -8,15 +8,15 @@ from typing import Generic, TypeVar
 
 Key = TypeVar("Key")
 Kept = TypeVar("Kept")
-REMEMBERED = 4096
+DEFAULT_ENTRIES = 4096
 """So many entries by default."""
 _MOST_BYTES = 256 << 20
 
 
-class LastUsed(Generic[Key, Kept]):
+class LruCache(Generic[Key, Kept]):
     """May be used by several threads."""
 
-    def __init__(self, most: int = REMEMBERED, most_bytes: int = _MOST_BYTES) -> None:
+    def __init__(self, most: int = DEFAULT_ENTRIES, most_bytes: int = _MOST_BYTES) -> None:
         """`most_bytes`: of the sizes that entries are given with."""
         self._most = most
         self._most_bytes = most_bytes

@@ -7,7 +7,7 @@
 
 namespace npu {
 
-/// Moves every element of `src` to the same index of `dst`; the shapes are equal.
+/// Copies every element of `src` to the same index of `dst`; the shapes are equal.
 void copy(Memory& memory, const TensorView& src, const TensorView& dst);
 
 /// Writes the low bits of `value` to every element of `dst`.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import torch
+from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
 
 from driver.errors import UnsupportedOp
 
@@ -18,6 +19,13 @@ _BITS = 63
 
 def _are_whole(*operands: Tensor) -> bool:
     return not any(x.is_floating_point() or x.is_complex() for x in operands)
+
+
+def in_common_type(*operands: Tensor) -> list[Tensor]:
+    """In the type that torch computes in."""
+    kind = ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT
+    _, dtype = elementwise_dtypes(*operands, type_promotion_kind=kind)
+    return [x.to(dtype) for x in operands]
 
 
 def _refused() -> Tensor:
@@ -70,7 +78,8 @@ def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1)
     """self + value·tensor1·tensor2"""
     if not _are_whole(self, tensor1, tensor2):
         return _refused()
-    return self + tensor1 * tensor2 * int(value)
+    a, b, c = in_common_type(self, tensor1, tensor2)
+    return a + b * c * int(value)
 
 
 def power(self: Tensor, exponent: Tensor) -> Tensor:
@@ -96,7 +105,7 @@ def gcd(self: Tensor, other: Tensor) -> Tensor:
     dtype = torch.promote_types(self.dtype, other.dtype)
     a, b = torch.broadcast_tensors(self.to(dtype).abs(), other.to(dtype).abs())  # type: ignore[no-untyped-call]
     while bool((b != 0).any()):
-        rest = torch.where(b == 0, 0, a.remainder(torch.where(b == 0, 1, b)))
+        rest = torch.where(b == 0, 0, a.fmod(torch.where(b == 0, 1, b)))
         a, b = torch.where(b == 0, a, b), rest
     return cast("Tensor", a.clone())
 

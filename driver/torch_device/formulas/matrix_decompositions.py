@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from driver.errors import UnsupportedOp
-from driver.torch_device.formulas.triangles import checked, flat, substitute, transposed
+from driver.torch_device.formulas.linear_equations import checked, flat, substitute, transposed
 
 Tensor = torch.Tensor
 SWEEPS = 12
