@@ -244,3 +244,29 @@ def test_one_huge_element_of_an_image_hides_no_other(pair: DevicePair, name: str
     wrong[..., 8:, 8:] *= 1.001
     verdict = judge(OpCall(op, args), [tensor_bits(wrong)], None, 8)
     assert verdict.comparison.npu_violations == 12 * 9
+
+
+def test_batch_statistics_of_one_element_less_are_refused(pair: DevicePair) -> None:
+    """Dimensions that do not lie together are added up one after the other, not in one chain."""
+    torch.manual_seed(2)
+    x = torch.randn(32, 4, 28, 28)
+    x[0, :, 0, 0] = 1.0
+    ones, zeros = torch.ones(4), torch.zeros(4)
+    args = (x, ones, zeros, zeros, ones, True, 0.1, 1e-5)
+    op = "aten._native_batch_norm_legit_functional.default"
+    assert passes(pair, op, *args) == x.numel() + 16
+    wide, dims = x.double(), (0, 2, 3)
+    root = (wide.var(dims, correction=1) + 1e-5).rsqrt().float()
+    assert refused(op, *args, wrong=root, output=2)
+    mean = ((wide.sum(dims) - 1.0) / (x.numel() // 4)).float()
+    assert refused(op, *args, wrong=mean, output=1)
+
+
+def test_a_softmax_of_a_vocabulary_without_its_last_element_is_refused(pair: DevicePair) -> None:
+    torch.manual_seed(3)
+    x = torch.randn(1, 50_257)
+    op = "aten._softmax.default"
+    assert passes(pair, op, x, 1, False) == x.numel()
+    x[0, -1] = x.max() - 2
+    without = x.exp() / x[:, :-1].exp().sum()
+    assert refused(op, x, 1, False, wrong=without)

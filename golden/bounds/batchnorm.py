@@ -76,9 +76,9 @@ def _training(subject: Subject) -> tuple[Expectation | None, ...]:
     affine = [
         flat(call[name], channels, default).T for name, default in (("weight", 1.0), ("bias", 0.0))
     ]
-    undecided = rows.infinite | open_affine(*affine)
+    affine_open = open_affine(*affine)
     weight, bias = (bounded(values) for values in affine)
-    npu = rows.errors(roundings(rows.count, x.dim() - 1))
+    npu = rows.errors(roundings(x.shape[0], *x.shape[2:]))
     dtype = subject.answer().dtype
     other = rows.two_pass_errors(rows.count + 2, unit(dtype) if is_short(dtype) else 0.0)
     reach = np.abs(rows.x) + np.abs(rows.mean)
@@ -102,8 +102,9 @@ def _training(subject: Subject) -> tuple[Expectation | None, ...]:
         left, right = (np.reshape(error, true.shape) for error in errors.pop(0))
         shape = [1, -1, *[1] * (x.dim() - 2)] if at == 0 else [-1]
         peak: Floats = np.broadcast_to(limit.reshape(shape), true.shape)
-        kind = undecided if at == 0 else rows.infinite
-        odd: Mask = np.broadcast_to(kind.reshape(shape), true.shape)
+        odd: Mask = np.broadcast_to(rows.infinite.reshape(shape), true.shape)
+        if at == 0:  # ∞ − ∞ is NaN in every formula, but the mean may be either
+            odd = (odd & ~np.isnan(true)) | np.broadcast_to(affine_open.reshape(shape), true.shape)
         right = right + short_error(answer, true, 3) + FLUSH * is_short(answer.dtype)
         made = near(answer.dtype, true, left, right, peak=peak)
         expectations.append(unclaimed(made, odd))

@@ -52,11 +52,10 @@ def _counts(call: OpCall) -> tuple[tuple[int, int, int], ...]:
     depth = weight.shape[1] if transposed else weight.shape[0] // call["groups"]
     images, spatial = grad.shape[0], prod(grad.shape[2:])
     positions = prod(call["input"].shape[2:]) if transposed else spatial
-    dims = grad.dim() - 1
     return (
         (depth * places if transposed else depth + places, depth * places, places),
         (images * positions, images * positions, images),
-        (roundings(images * spatial, dims), images * spatial, 1),
+        (roundings(images, *grad.shape[2:]), images * spatial, 1),
     )
 
 

@@ -90,7 +90,7 @@ class _Norm:
         size = (h.abs() + n.abs() * inner + plain) * s.abs()
         npu, other = (
             (n.abs() * inner * gamma(k + 8) + plain * gamma(k + 2)) * s.abs() + 6 * U * size
-            for k in (roundings(count, len(self.over)), count + 4)
+            for k in (roundings(*(self.x.shape[at] for at in self.over)), count + 4)
         )
         return _Sized(size, npu, other)
 
@@ -108,7 +108,7 @@ class _Norm:
         apart = (self.g * self.r).abs() * (self.x.abs() + self.m.abs())
         size = (self.g * (self.x - self.m) * self.r).abs()
         count = max(self.g[self.corner].numel(), 1)
-        npu = gamma(roundings(count, len(self.rows)) + 4 + self.extra) * size.sum(self.rows)
+        npu = gamma(self.roundings + 4 + self.extra) * size.sum(self.rows)
         size = apart.sum(self.rows)
         return _Sized(size, npu, gamma(count + 8) * size, 3 + count * self.in_type)
 
@@ -116,8 +116,13 @@ class _Norm:
         """Σ g."""
         size = self.g.abs().sum(self.rows)
         count = max(self.g[self.corner].numel(), 1)
-        npu = gamma(roundings(count, len(self.rows))) * size
+        npu = gamma(self.roundings) * size
         return _Sized(size, npu, gamma(count + 1) * size, 3 + count * self.in_type)
+
+    @property
+    def roundings(self) -> int:
+        """Of the NPU's sums over rows."""
+        return roundings(*(self.g.shape[at] for at in self.rows))
 
     @property
     def corner(self) -> tuple[slice | int, ...]:
@@ -161,12 +166,14 @@ def _layer(subject: Subject) -> tuple[Expectation | None, ...]:
 def _group(subject: Subject) -> tuple[Expectation | None, ...]:
     call = subject.call
     groups, channels = call["group"], call["C"]
-    split = (call["N"], groups, channels // groups, call["HxW"])
+    spatial = call["input"].shape[2:]
+    split, ones = (call["N"], groups, channels // groups, *spatial), [1] * len(spatial)
     g, x = (finite(call[name]).reshape(split) for name in ("grad_out", "input"))
-    m, r = (finite(call[name]).reshape(*split[:2], 1, 1) for name in ("mean", "rstd"))
+    m, r = (finite(call[name]).reshape(*split[:2], 1, *ones) for name in ("mean", "rstd"))
     weight = call["weight"]
-    weight = None if weight is None else finite(weight).reshape(1, groups, -1, 1)
-    norm = _Norm(g, x, m, r, weight, (2, 3), (0, 3), 0)
+    weight = None if weight is None else finite(weight).reshape(1, groups, -1, *ones)
+    places = tuple(range(3, len(split)))
+    norm = _Norm(g, x, m, r, weight, (2, *places), (0, *places), 0)
     return _expected(subject, norm, norm.of_input_in_layers(g if weight is None else g * weight))
 
 

@@ -26,6 +26,7 @@ more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -89,7 +90,7 @@ def _layer_norm(subject: Subject) -> tuple[Expectation | None, ...]:
     count = prod(shape)
     x = values_of(call["input"]).reshape(-1, count)
     w, b = flat(call["weight"], count, 1.0), flat(call["bias"], count, 0.0)
-    return _standardised(subject, x, w, b, len(shape))
+    return _standardised(subject, x, w, b, shape)
 
 
 def _group_norm(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -105,7 +106,8 @@ def _group_norm(subject: Subject) -> tuple[Expectation | None, ...]:
     weight, bias = affine
     innermost = not call["input"].is_contiguous()
     x = x.reshape(shape)
-    return _standardised(subject, x, weight, bias, 3, difference_of_squares=innermost)
+    sizes = (channels // groups, *call["input"].shape[2:])
+    return _standardised(subject, x, weight, bias, sizes, difference_of_squares=innermost)
 
 
 def _standardised(
@@ -113,13 +115,13 @@ def _standardised(
     x: Floats,
     w: Floats,
     b: Floats,
-    passes: int,
+    sizes: Sequence[int],
     *,
     difference_of_squares: bool = False,
 ) -> tuple[Expectation | None, ...]:
     """(x − mean)·r·w + b of each row, the means, and r."""
     rows = Rows.of(x, float(subject.call["eps"]))
-    npu = rows.errors(roundings(rows.count, passes))
+    npu = rows.errors(roundings(*sizes))
     other = rows.torch_errors(difference_of_squares=difference_of_squares)
     reach = np.abs(rows.x) + np.abs(rows.mean)
     affine = open_affine(w, b)
@@ -161,7 +163,7 @@ def _rms_norm(subject: Subject) -> tuple[Expectation | None, ...]:
     x = values_of(finite(call["input"])).reshape(-1, count)
     square = (x**2).mean(1, keepdims=True)
     errors = []
-    for n in (roundings(count, len(shape)), count + 2):
+    for n in (roundings(*shape), count + 2):
         wrong = gamma(n + 4) * square + 2 * U * (square + eps)
         errors.append(root_error(wrong, square + eps, eps))
     found = []

@@ -47,25 +47,37 @@ from golden.tensors import values_of
 
 LONGEST, PART = 8192, 1024
 """Elements that are one chain in each lane, and those of a part where there are more."""
+LANES = 16
+"""Running sums of a pass: element i is added to number i modulo so many."""
 _PASSES = 6
 """Roundings that a further pass over reduced dimensions adds: a tree of 4, a lane, the store."""
 
 
 def chain_roundings(count: int) -> int:
     """How many roundings an element of a sum over `count` passes in one pass of the NPU."""
-    return ceil(count / 16) + _PASSES
+    return ceil(count / LANES) + _PASSES
 
 
-def roundings(count: int, dims: int = 1) -> int:
-    """The same where one to `dims` dimensions of so many elements are added up: those that lie
-    together at once, long ones in parts."""
-    plain = ceil(count / 16) + _PASSES * max(dims, 1)
-    if count <= LONGEST:
-        return plain
-    of_one = chain_roundings(PART) + chain_roundings(ceil(count / PART))
-    if dims > 1:  # one of them may be as long as a chain gets
-        of_one = max(of_one, chain_roundings(LONGEST))
-    return min(plain, of_one * max(dims, 1))
+def roundings(*sizes: int) -> int:
+    """The same of a sum over dimensions of these sizes, from the outermost to the innermost: those
+    that lie together in memory are added up at once, the others one after the other, long ones in
+    parts. The most of all ways in which neighbours may lie together."""
+    most = [0] * (len(sizes) + 1)
+    for first in reversed(range(len(sizes))):
+        together = 1
+        for last in range(first, len(sizes)):
+            together *= sizes[last]
+            most[first] = max(most[first], _of_one(together) + most[last + 1])
+    return most[0] or chain_roundings(1)
+
+
+def _of_one(count: int) -> int:
+    """Of one dimension."""
+    found = 0
+    while count > LONGEST:
+        found += chain_roundings(PART)
+        count = ceil(count / PART)
+    return found + chain_roundings(count)
 
 
 def dims_of(call: OpCall) -> tuple[int, ...]:
@@ -102,7 +114,7 @@ class _Rows:
 
     @property
     def npu_roundings(self) -> int:
-        return roundings(self.count, len(self.dims))
+        return roundings(*(self.values.shape[d] for d in sorted(self.dims)))
 
     def centred(self) -> torch.Tensor:
         """Differences to the mean."""

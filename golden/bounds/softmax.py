@@ -3,11 +3,13 @@
 
 With d = x − max, p = exp(d)/Σ, all true values: the difference has one rounding, an absolute
 error u·|d| in the exponent, so a relative one of its exponential; exp has 2 ULP, 4u (for 16-bit
-results another budget). The sum of positive terms: γ_n and the mean of its terms' errors weighted
-with p. The quotient, or product with the sum's reciprocal: 3u. To first order, and doubled for what
-is left out:
+results another budget). The quotient, or product with the sum's reciprocal: 3u. With the errors
+A of the numerator and B of the sum of positive terms
 
-    |p̂ − p| ≤ p · (u·|d| + 4u + Σ_j p_j·(u·|d_j| + 4u) + γ_n + 3u)
+    |p̂ − p| ≤ p · (A + B) ÷ (1 − B),  A = u·|d| + 4u + 3u,  B = Σ_j p_j·(u·|d_j| + 4u) + S
+
+and (A + B)² for products of errors. S = Σ_j p_j·n_j·u, for a term passes the roundings of its lane
+from its place on: n_j = ⌈K/16⌉ − ⌊j/16⌋ and those of the tree; torch's S is γ_n, for any order.
 
 Exponentials below the normal range lose at most 2^-149 each. log_softmax is d − log Σ: u·|d|, the
 sum's relative error as an absolute one, 2 ULP of the logarithm, and the last rounding.
@@ -34,12 +36,14 @@ from golden.bounds.expectation import (
     near,
     unit,
 )
-from golden.bounds.reductions import chain_roundings
+from golden.bounds.reductions import LANES, chain_roundings
 from golden.calls import base_name
 from golden.formats import Floats
 from golden.tensors import values_of
 
 _TORCH_EXP = 8 * U
+_LEAST = 2.0**-20
+"""Of 1 − B: then nothing is known."""
 
 
 def _parts(subject: Subject) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, int]:
@@ -56,24 +60,35 @@ def _parts(subject: Subject) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, 
     return d, p, total.log(), dim
 
 
-def _orders(count: int, dtype: torch.dtype) -> tuple[tuple[int, float], tuple[int, float]]:
-    """Roundings of the sum, and the error of e^x: the NPU's, and torch's."""
-    return (chain_roundings(count), exponential(dtype)), (count + 1, _TORCH_EXP)
+def _orders(
+    p: torch.Tensor, dim: int, dtype: torch.dtype
+) -> tuple[tuple[torch.Tensor, float], tuple[torch.Tensor, float]]:
+    """S, and the error of e^x: the NPU's, and torch's."""
+    count = p.shape[dim]
+    lane = torch.arange(count, dtype=torch.float64).div(LANES, rounding_mode="floor")
+    steps = (chain_roundings(count) - lane).reshape([-1, *[1] * (p.dim() - 1 - dim % p.dim())])
+    own = (p.nan_to_num() * steps).sum(dim, keepdim=True) * (
+        U * (1 + gamma(chain_roundings(count)))
+    )
+    return (own, exponential(dtype)), (torch.full_like(own, gamma(count + 1)), _TORCH_EXP)
 
 
-def relative_error(d: torch.Tensor, p: torch.Tensor, dim: int, n: int, exp: float) -> torch.Tensor:
+def _relative_error(
+    d: torch.Tensor, p: torch.Tensor, dim: int, summing: torch.Tensor, exp: float
+) -> torch.Tensor:
     """Relative error of each p, as derived above."""
     term = U * torch.where(d.isfinite(), d.abs(), 0.0) + exp
-    return 2 * (term + (p * term).sum(dim, keepdim=True) + gamma(n) + 3 * U)
+    below = (p.nan_to_num() * term).sum(dim, keepdim=True) + summing
+    both = term + 3 * U + below
+    return both * (1 + both) / (1 - below).clamp(min=_LEAST)
 
 
 def _softmax(subject: Subject) -> tuple[Expectation | None, ...]:
     answer = subject.answer()
     d, p, _, dim = _parts(subject)
-    count = d.shape[dim]
     errors = [
-        values_of(p.nan_to_num() * relative_error(d, p, dim, n, exp)) + 2 * TINY
-        for n, exp in _orders(count, answer.dtype)
+        values_of(p.nan_to_num() * _relative_error(d, p, dim, summing, exp)) + 2 * TINY
+        for summing, exp in _orders(p, dim, answer.dtype)
     ]
     if is_short(answer.dtype):
         errors[1] = errors[1] + 3 * unit(answer.dtype) * values_of(p.nan_to_num()) + 2.0**-23
@@ -83,13 +98,12 @@ def _softmax(subject: Subject) -> tuple[Expectation | None, ...]:
 def _log_softmax(subject: Subject) -> tuple[Expectation | None, ...]:
     answer = subject.answer()
     d, p, log_sum, dim = _parts(subject)
-    count = d.shape[dim]
     y = d - log_sum
     size = torch.where(d.isfinite(), d.abs() + y.abs(), 0.0) + log_sum.abs().nan_to_num()
     errors = []
-    for n, exp in _orders(count, answer.dtype):
+    for summing, exp in _orders(p, dim, answer.dtype):
         term = U * torch.where(d.isfinite(), d.abs(), 0.0) + exp
-        summed = (p * term).sum(dim, keepdim=True).nan_to_num() + gamma(n)
+        summed = (p * term).sum(dim, keepdim=True).nan_to_num() + summing
         errors.append(values_of(2 * summed + 4 * U * size) + TINY)
     if is_short(answer.dtype):
         errors[1] = errors[1] + 2 * unit(answer.dtype) * (values_of(size) + 1)

@@ -52,13 +52,17 @@ def _norm(subject: Subject) -> tuple[Expectation | None, ...]:
     if order == 0 or math.isinf(order):
         return equal(subject)
     dims, true = dims_of(call), true_of(subject)
-    count = prod(call["self"].shape[at] for at in dims)
+    sizes = [call["self"].shape[at] for at in sorted(dims)]
+    count = prod(sizes)
     with np.errstate(all="ignore"):
         terms = finite(call["self"]).abs() ** order
         total = values_of(terms.sum(dims) if dims else terms).reshape(true.shape)
         exact = np.isinf(total) & (true == 0)
         errors = []
-        for n, ulps in ((roundings(count, len(dims)), 2), (count + 2, 4)):
+        for n, ulps in (
+            (roundings(*sizes), 2),
+            (count + 2, 4),
+        ):
             own = gamma(n + 1) if order in (1, 2) else gamma(n) + U * (2 * ulps + 1)
             error = own * total + TINY * (count + 1)
             found = error if order == 1 else _root_error(total, error, order, ulps)

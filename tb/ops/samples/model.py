@@ -102,6 +102,17 @@ def _all_set(
     return torch.ones(shape, dtype=dtype)
 
 
+def _none_set(
+    shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int
+) -> Tensor:
+    return torch.zeros(shape, dtype=dtype)
+
+
+def _small(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
+    """Squares of the size of an eps."""
+    return torch.randn(shape, generator=generator).mul(1e-3).to(dtype)
+
+
 def _unit(shape: tuple[int, ...], dtype: torch.dtype, generator: Generator, limit: int) -> Tensor:
     return torch.rand(shape, generator=generator).to(dtype)
 
@@ -184,6 +195,8 @@ VALUES: dict[str, Values] = {
     "chance": _chance,
     "rising": _rising,
     "all set": _all_set,
+    "none set": _none_set,
+    "small": _small,
     "far": _far,
     "wide": _wide,
     "wide positive": _wide_positive,

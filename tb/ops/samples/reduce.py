@@ -71,7 +71,8 @@ def _extremes() -> Iterator[Sample]:
 
 def _truth() -> Iterator[Sample]:
     for name in ("any", "all"):
-        yield Sample(f"aten.{name}.default", (T((3, 7), "ties"),), EVERY)
+        for values in ("ties", "all set", "none set"):
+            yield Sample(f"aten.{name}.default", (T((3, 7), values),), EVERY)
         yield Sample(f"aten.{name}.dim", (T((3, 7), "ties"), 1), EVERY)
         yield Sample(f"aten.{name}.dim", (T((3, 7), "ties"), 0, True), EVERY)
         yield Sample(f"aten.{name}.dims", (T((3, 7, 2), "ties"), [0, 2]), EVERY)
@@ -106,10 +107,12 @@ def _norms() -> Iterator[Sample]:
             yield Sample("aten.native_layer_norm.default", args, special=False)
     wide = (T((4, 3, 8)), [3, 8], T((3, 8), plain=True), T((3, 8), plain=True), eps)
     yield Sample("aten.native_layer_norm.default", wide, special=False)
-    for given in (weight, None):
-        yield Sample("aten.rms_norm.default", (T((5, 24)), [24], given, 1e-6), special=False)
-        fused = (T((5, 24)), [24], given, 1e-6)
-        yield Sample("aten._fused_rms_norm.default", fused, special=False)
+    small = (T((5, 24), "small"), [24], weight, bias, eps)
+    yield Sample("aten.native_layer_norm.default", small, special=False)
+    for given, values in ((weight, "any"), (None, "any"), (weight, "small")):
+        args = (T((5, 24), values), [24], given, 1e-6)
+        yield Sample("aten.rms_norm.default", args, special=False)
+        yield Sample("aten._fused_rms_norm.default", args, special=False)
     yield from _batch_norms()
 
 
