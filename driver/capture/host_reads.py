@@ -11,7 +11,7 @@ from torch.overrides import TorchFunctionMode
 
 from driver.errors import InputError
 
-MOST_READ = 4096
+_MOST_READ = 4096
 """Elements at a time."""
 _READS = (torch.Tensor.tolist, torch.Tensor.numpy, torch.Tensor.__array__)
 
@@ -20,7 +20,7 @@ class HostReads(TorchFunctionMode):
     """While entered, `tolist`, `numpy` and `numpy.asarray` read each element by `item` as well,
     which an op records: so what follows from the values is judged.
 
-    Raises InputError, from the model, for more than MOST_READ elements.
+    Raises InputError, from the model, for more than _MOST_READ elements.
     """
 
     def __init__(self, capsule_name: str) -> None:
@@ -40,8 +40,8 @@ class HostReads(TorchFunctionMode):
         return made
 
     def _read(self, tensor: torch.Tensor, how: str) -> None:
-        if tensor.numel() > MOST_READ:
+        if tensor.numel() > _MOST_READ:
             found = f"{how} of {tensor.numel()} elements"
-            raise InputError(self._capsule_name, "inputs", found, f"at most {MOST_READ}")
+            raise InputError(self._capsule_name, "inputs", found, f"at most {_MOST_READ}")
         for element in tensor.detach().reshape(-1).unbind():
             element.item()

@@ -47,8 +47,7 @@ def convolution_backward(
     output_mask: tuple[bool, ...],
 ) -> None:
     """Two products and a sum; none for what is not wanted"""
-    for view in (grad_output, input, weight):
-        require_floats(b, view)
+    require_floats(b, grad_output, input, weight)
     grad_input, grad_weight, grad_bias = outs
     rank = weight.rank - 2
     stride, padding, dilation = (each(step, rank) for step in (stride, padding, dilation))

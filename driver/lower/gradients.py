@@ -48,8 +48,7 @@ def threshold_backward(
     threshold: Scalar,
 ) -> None:
     """grad, but 0 where self ≤ threshold"""
-    for view in (grad_output, self):
-        require_floats(b, view)
+    require_floats(b, grad_output, self)
     flat = b.temp(DType.UINT8, out.sizes)
     b.vector("less_equal_imm", (self,), flat, float(threshold))
     b.vector("masked_fill", (grad_output, flat), out, 0.0)

@@ -67,8 +67,7 @@ def _finish(
 
 def _apart(b: ProgramBuilder, out: TensorView, x: TensorView, target: TensorView) -> TensorView:
     """x − target in fp32."""
-    for view in (x, target):
-        require_floats(b, view)
+    require_floats(b, x, target)
     found = b.temp(DType.FP32, out.sizes)
     b.vector("add", (x, target), found, -1.0)
     return found

@@ -166,20 +166,6 @@ def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type:
     return self.index_copy_(0, rows, self[rows].renorm(norm_type, 0, max_norm))
 
 
-def in_one_type(args: Sequence[Any]) -> list[Any]:
-    """Two operands in the type that torch computes in, which may round integers beside 16 bits, on
-    one device: a CPU tensor without dimensions counts as a number."""
-    dtype = torch.result_type(*args)
-    tensors = [x for x in args if isinstance(x, Tensor)]
-    device = next(x.device for x in tensors if x.device.type != "cpu")
-
-    def placed(x: Tensor) -> Tensor:
-        x = x.to(dtype) if dtype.is_floating_point else x
-        return x if x.dim() or x.device.type != "cpu" else x.to(device)
-
-    return [placed(x) if isinstance(x, Tensor) else x for x in args]
-
-
 OF_TWO_NUMBERS = frozenset(
     f"aten.{name}{form}"
     for name, overload in (

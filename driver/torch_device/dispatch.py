@@ -25,9 +25,9 @@ from driver.torch_device.definitions import (
     COMPUTED_IN_FP32,
     DEFINITIONS,
     OF_TWO_NUMBERS,
-    in_one_type,
 )
 from driver.torch_device.fallback import is_allowed, registered_name, run_on_cpu
+from driver.torch_device.formulas.integers import in_common_type
 from driver.torch_device.hardware import view_of
 from driver.torch_device.index_arguments import (
     CLASSES,
@@ -322,12 +322,13 @@ def _by_smaller_ops(arrived: ArrivingOp, args: Sequence[Any], kwargs: Mapping[st
     outs = [kwargs[name] for name in arrived.outs]
     named = {name: value for name, value in kwargs.items() if name not in arrived.outs}
     plain = without_out(op)
-    if str(plain) in COMPUTED_IN_FP32 and _is_float64([*args, *kwargs.values()]):
+    name = str(plain)
+    if name in COMPUTED_IN_FP32 and _is_float64([*args, *kwargs.values()]):
         raise UnsupportedOp(str(op), "dtype", "float64", "fp32, fp16 or bf16")
     if outs and plain is not None and is_factory(plain):
         named |= {"dtype": outs[0].dtype, "device": outs[0].device}
-    if str(plain) in OF_TWO_NUMBERS:
-        args = in_one_type(args)
+    if name in OF_TWO_NUMBERS:
+        args = in_common_type(*args)
     _WITHIN.calls.append(kind)
     try:
         made = instead(*args, **named)

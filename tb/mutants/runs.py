@@ -3,40 +3,36 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import Final
 
 from tb.tests import bus, overlap
 
 
-def _bus(test: str) -> tuple[str, ...]:
-    """One test of TEST=bus."""
-    return (bus.INFO.name, "--op", str(bus.TESTS.index(test)))
+def _one(tests: ModuleType, name: str) -> tuple[str, ...]:
+    """One test of those that run together."""
+    return (tests.INFO.name, "--op", str(tests.TESTS.index(name)))
 
 
-def _overlap(test: str) -> tuple[str, ...]:
-    """One test of TEST=overlap."""
-    return (overlap.INFO.name, "--op", str(overlap.TESTS.index(test)))
-
-
-STREAMS: Final = _overlap("Dependent")
-STREAM_BUS_ERRORS: Final = _overlap("BusErrorInStream")
-MEETINGS: Final = _overlap("OneDependence")
-SYNCS: Final = _overlap("SyncsOfBothQueues")
-RESETS: Final = _overlap("ResetsInTheMiddle")
-REFUSED_LOADS: Final = _overlap("RefusedLoads")
-TURNS: Final = _overlap("QueuesTakeTurns")
-REGISTER_ACCESS: Final = _bus("Registers")
-FRONT_DOOR: Final = _bus("FrontDoor")
-RANDOM: Final = _bus("RandomCommands")
-RANDOM_STALLS: Final = _bus("Stalls")
-ERRORS: Final = _bus("Errors")
-INTERRUPTS: Final = _bus("Interrupts")
-BUS_ERRORS: Final = _bus("BusErrors")
-IMAGES: Final = _bus("MalformedImages")
-RELOADS: Final = _bus("ReloadedPrograms")
-OPERANDS: Final = _bus("Operands")
-COUNTERS: Final = _bus("CommandCounters")
-SEVERAL_ERRORS: Final = _bus("SeveralErrors")
+STREAMS: Final = _one(overlap, "Dependent")
+STREAM_BUS_ERRORS: Final = _one(overlap, "BusErrorInStream")
+MEETINGS: Final = _one(overlap, "OneDependence")
+SYNCS: Final = _one(overlap, "SyncsOfBothQueues")
+RESETS: Final = _one(overlap, "ResetsInTheMiddle")
+REFUSED_LOADS: Final = _one(overlap, "RefusedLoads")
+TURNS: Final = _one(overlap, "QueuesTakeTurns")
+REGISTER_ACCESS: Final = _one(bus, "Registers")
+FRONT_DOOR: Final = _one(bus, "FrontDoor")
+RANDOM: Final = _one(bus, "RandomCommands")
+RANDOM_STALLS: Final = _one(bus, "Stalls")
+ERRORS: Final = _one(bus, "Errors")
+INTERRUPTS: Final = _one(bus, "Interrupts")
+BUS_ERRORS: Final = _one(bus, "BusErrors")
+IMAGES: Final = _one(bus, "MalformedImages")
+RELOADS: Final = _one(bus, "ReloadedPrograms")
+OPERANDS: Final = _one(bus, "Operands")
+COUNTERS: Final = _one(bus, "CommandCounters")
+SEVERAL_ERRORS: Final = _one(bus, "SeveralErrors")
 STALLED_OPS: Final = ("ops_stalls",)
 GATES: Final = ("ops", "--filter", "gelu")
 INT4: Final = ("ops", "--filter", "int4_mm")

@@ -21,11 +21,19 @@ def _are_whole(*operands: Tensor) -> bool:
     return not any(x.is_floating_point() or x.is_complex() for x in operands)
 
 
-def in_common_type(*operands: Tensor) -> list[Tensor]:
-    """In the type that torch computes in."""
+def in_common_type(*operands: Any) -> list[Any]:
+    """Tensors in the type that torch computes in, which may round integers beside 16 bits, on one
+    device: a CPU tensor without dimensions counts as a number. Numbers stay as they are."""
     kind = ELEMENTWISE_TYPE_PROMOTION_KIND.DEFAULT
     _, dtype = elementwise_dtypes(*operands, type_promotion_kind=kind)
-    return [x.to(dtype) for x in operands]
+    tensors = [x for x in operands if isinstance(x, Tensor)]
+    device = next(x.device for x in tensors if x.device.type != "cpu")
+
+    def placed(x: Tensor) -> Tensor:
+        is_number = x.device.type == "cpu" and not x.dim()
+        return x.to(device if is_number else x.device, dtype)
+
+    return [placed(x) if isinstance(x, Tensor) else x for x in operands]
 
 
 def _refused() -> Tensor:
@@ -79,7 +87,7 @@ def addcmul(self: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: float = 1)
     if not _are_whole(self, tensor1, tensor2):
         return _refused()
     a, b, c = in_common_type(self, tensor1, tensor2)
-    return a + b * c * int(value)
+    return cast("Tensor", a + b * c * int(value))
 
 
 def power(self: Tensor, exponent: Tensor) -> Tensor:
@@ -102,8 +110,7 @@ def power(self: Tensor, exponent: Tensor) -> Tensor:
 
 def gcd(self: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisor, by Euclid; the steps end when all rests are 0."""
-    dtype = torch.promote_types(self.dtype, other.dtype)
-    a, b = torch.broadcast_tensors(self.to(dtype).abs(), other.to(dtype).abs())  # type: ignore[no-untyped-call]
+    a, b = torch.broadcast_tensors(self.abs(), other.abs())  # type: ignore[no-untyped-call]
     while bool((b != 0).any()):
         rest = torch.where(b == 0, 0, a.fmod(torch.where(b == 0, 1, b)))
         a, b = torch.where(b == 0, a, b), rest
