@@ -1,28 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Scaled dot product attention: softmax(scale·Q·Kᵀ + mask)·V.
 
-A score s over D products, scaled and masked, has an absolute error ε ≤ γ_{D+3}·Σ|q·k|·scale +
-2u·|s|. In softmax it acts like the error of its difference to the maximum, whose own error is the
-same for all and cancels; so each weight p has the relative error of golden.bounds.softmax with ε
-added to its terms. With ρ that error, the sum over L values is within
+All of this is about the softmax of the scores c of golden.bounds.attention_scores, which have an
+error ε. It acts like the error of the difference d to the maximum, whose own error is the same for
+all and cancels; subtracting, and the product with the scale behind it, add 3u·|d|. With t the sum
+of those and of the exponential's relative error, the weight p = e^d/Σ has a relative error of
+(A + B)/(1 − B), A = t + t², B = Σ_j p_j·(t_j + t_j²) + S, S the sum's (golden.bounds.softmax), and
+3u of the quotient. With ρ all that, the sum over L values is within Σ p·ρ·|V|, and its own
+rounding: that of the chain of p·V, and γ_{L+2} of the former.
 
-    Σ p·ρ·|V| + γ_{L+2}·Σ p·|V|
+t + t² is more than e^t − 1 up to a quarter. Large scores have errors beyond that, which may turn a
+tie round and give all the weight to a key whose true weight is 0. There a weight is as small as its
+own score's error down and all others' up make it, and as large as the reverse: with t for errors
 
-ρ is linear in ε, which is true up to a quarter: (1 + a)/(1 − b) − 1 ≤ 2(ε + ε') for a = e^ε − 1 and
-b likewise. Large scores have errors beyond that, which may turn a tie round and give all the weight
-to a key whose true weight is 0. There a weight is as small as its own score's error down and all
-others' up make it, and as large as the reverse: with d the distance to the maximum,
-
-    1/(1 + Σ_j e^(d_j + ε_j − d_i + ε_i)) ≤ p_i ≤ 1/(1 + Σ_j e^(d_j − ε_j − d_i − ε_i)),  j ≠ i
+    1/(1 + Σ_j e^(d_j + t_j − d_i + t_i)) ≤ p_i ≤ 1/(1 + Σ_j e^(d_j − t_j − d_i − t_i)),  j ≠ i
 
 Where the products of a score may add up to more than the largest fp32 number, with or without the
 scale, what becomes of them depends on the order: nothing is claimed of the row.
 
 The NPU keeps scores and weights in fp32 for all types. torch's flash kernel rounds the weights of
-16-bit operands to that type, u16·Σ p·|V| more; its plain one rounds scores as well, an error
-u16·(|s| + |max|) in the exponent.
+16-bit operands to that type, u16·Σ p·|V| more. Its sums are in any order.
 
-logsumexp: what the scores' errors move log Σ e^s by, the sum's relative error, 2 ULP of the
+logsumexp: what the scores' errors move log Σ e^c by, the sum's relative error, 2 ULP of the
 logarithm and two roundings.
 """
 
@@ -33,8 +32,10 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from golden.bounds.attention_scores import Scores, chain_of, scores_of
 from golden.bounds.budgets import exponential
 from golden.bounds.expectation import (
+    FLUSH,
     LARGEST,
     TINY,
     Expectation,
@@ -47,64 +48,32 @@ from golden.bounds.expectation import (
     unclaimed,
     unit,
 )
-from golden.bounds.reductions import chain_roundings, finite
+from golden.bounds.softmax import LEAST, summing_by_lanes
 from golden.calls import OpCall, truths
 from golden.formats import Floats, Mask
 from golden.tensors import values_of
 
 _LINEAR = 0.25
 """The largest error of a score that counts as a relative one of its exponential."""
-
-
-@dataclass(frozen=True)
-class Scores:
-    """In float64: s with −∞ where masked, Σ|q·k|·scale, and the same + |mask|."""
-
-    true: torch.Tensor
-    product: torch.Tensor
-    absolute: torch.Tensor
-    values: torch.Tensor
-    """|V|, a head of it per head of Q."""
-
-
-def scores_of(call: OpCall) -> Scores:
-    """The scores of a call, and what their errors are relative to."""
-    q, k, v = (finite(call[name]) for name in ("query", "key", "value"))
-    if k.shape[-3:-2] != q.shape[-3:-2] and q.dim() > 2:
-        groups = q.shape[-3] // k.shape[-3]
-        k, v = (x.repeat_interleave(groups, -3) for x in (k, v))
-    scale = call["scale"]
-    scale = q.shape[-1] ** -0.5 if scale is None else float(scale)
-    true = q @ k.mT * scale
-    product = absolute = q.abs() @ k.abs().mT * abs(scale)
-    mask = call["attn_mask"]
-    if call["is_causal"]:
-        shape = true.shape[-2:]
-        true = true.masked_fill(~torch.ones(shape, dtype=torch.bool).tril(), -torch.inf)
-    if mask is not None and mask.dtype == torch.bool:
-        true = true.masked_fill(~mask, -torch.inf)
-    elif mask is not None:
-        true = true + mask.double()
-        absolute = absolute + finite(mask).abs()
-    return Scores(true, product, absolute, v.abs())
-
-
-def score_errors(scores: Scores, depth: int, growth: int) -> torch.Tensor:
-    """ε of scores over `depth` products, whose own bound counts `growth` times."""
-    s = torch.where(scores.true.isfinite(), scores.true, 0.0)
-    return growth * gamma(depth + 3) * scores.absolute + 2 * U * s.abs()
+_NOTHING = -104.0
+"""e^x is 0 in fp32 from here on."""
 
 
 @dataclass(frozen=True)
 class _Side:
     """How the NPU, or torch, computes: what the formulas above leave open."""
 
-    roundings: int
+    scores: torch.Tensor
+    """ε"""
     exponential: float
+    summing: torch.Tensor
+    """S"""
+    values: torch.Tensor
+    """The rounding of the sum of true weights times V."""
     rounded: float
-    """Relative error of scores and weights that are rounded on the way."""
-    growth: int
-    """How often a product's bound is to be counted."""
+    """Relative error of weights that are rounded on the way."""
+    least: float
+    """What an exponential below the normal range may lose."""
 
 
 @dataclass(frozen=True)
@@ -116,30 +85,37 @@ class _Errors:
     log_sum: Floats
 
 
-def _errors(scores: Scores, depth: int, side: _Side) -> _Errors:
-    length = scores.true.shape[-1]
-    s = torch.where(scores.true.isfinite(), scores.true, 0.0)
-    maximum = scores.true.amax(-1, keepdim=True).nan_to_num(neginf=0.0)
-    d = (scores.true - maximum).nan_to_num(nan=0.0, neginf=-torch.inf)
-    p = (d.exp() / d.exp().sum(-1, keepdim=True)).nan_to_num()
-    error = score_errors(scores, depth, side.growth)
-    error = error + side.rounded * (s.abs() + maximum.abs())
-    term = error + U * torch.where(d.isfinite(), d.abs(), 0.0) + side.exponential
-    total = (p * term).sum(-1, keepdim=True) + gamma(side.roundings)
-    log_sum = (_reach_of_log_sum(d, error) + 2 * total + 8 * U).squeeze(-1)
-    last = side.growth * gamma(length + 2) + side.rounded
-    wrong, largest = p * 2 * (term + total + 3 * U), p
-    loose = torch.where(p.isnan() | d.isneginf(), 0.0, term).amax(-1, keepdim=True) > _LINEAR
+def _sides(call: OpCall, scores: Scores, p: torch.Tensor) -> tuple[_Side, _Side]:
+    """The NPU's, and torch's."""
+    dtype, length = call["query"].dtype, p.shape[-1]
+    own = torch.from_numpy(chain_of(p, scores.values).chain_error(length))
+    own = own.reshape(*p.shape[:-1], -1)
+    short = 2 * unit(dtype) if is_short(dtype) else 0.0
+    any_order = 2 * gamma(length + 2) * (p @ scores.values.abs())
+    summing = torch.tensor(gamma(length + 1))
+    npu_sum = summing_by_lanes(p, -1)
+    return (
+        _Side(scores.npu_error(), exponential(dtype), npu_sum, own, 0.0, TINY),
+        _Side(scores.torch_error(dtype), 8 * U, summing, any_order, short, FLUSH),
+    )
+
+
+def _errors(scores: Scores, p: torch.Tensor, side: _Side) -> _Errors:
+    d, reach = scores.distances, scores.values.abs()
+    term = side.scores + 3 * U * torch.where(d.isfinite(), d.abs(), 0.0) + side.exponential
+    above = term + term.square()
+    below = (p * above).nan_to_num().sum(-1, keepdim=True) + side.summing
+    both = above + below + 3 * U
+    wrong = p * both * (1 + both) / (1 - below).clamp(min=LEAST)
+    loose = torch.where(d.isneginf(), 0.0, term).amax(-1, keepdim=True) > _LINEAR
     if loose.any():
         low, high = _hull(d, term * (1 + 4 * U))
-        after = 2 * (gamma(side.roundings) + 3 * U)
-        largest = torch.where(loose, high, p)
+        after = 2 * (side.summing + 3 * U)
         wrong = torch.where(loose, torch.maximum(high - p, p - low) + after * high, wrong)
-    spread = wrong @ scores.values + last * (largest @ scores.values)
-    weights = wrong + side.rounded * largest
-    return _Errors(
-        values_of(spread) + TINY, values_of(weights) + 2 * TINY, np.asarray(values_of(log_sum))
-    )
+    wrong = wrong + torch.where(d + term > _NOTHING, side.least, p) + side.rounded * (p + wrong)
+    spread = (1 + gamma(p.shape[-1] + 2)) * (wrong @ reach) + side.values
+    log_sum = (_reach_of_log_sum(d, side.scores) + 2 * below + 8 * U).squeeze(-1)
+    return _Errors(*(np.asarray(values_of(x)) for x in (spread + TINY, wrong + TINY, log_sum)))
 
 
 def _reach_of_log_sum(d: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
@@ -168,26 +144,33 @@ def _others(x: torch.Tensor) -> torch.Tensor:
 def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
     call, dtype = subject.call, subject.answer().dtype
     scores = scores_of(call)
-    length, depth = scores.true.shape[-1], call["query"].shape[-1]
-    short = unit(dtype) if is_short(dtype) else 0.0
-    sides = (
-        _Side(chain_roundings(length), exponential(call["query"].dtype), 0.0, 1),
-        _Side(length + 1, 8 * U, 2 * short, 2),
-    )
-    npu, other = (_errors(scores, depth, side) for side in sides)
-    first, *further = (values_of(x) for x in truths(call) if x is not None)
+    p = scores.distances.softmax(-1).nan_to_num()
+    npu, other = (_errors(scores, p, side) for side in _sides(call, scores, p))
+    first, *further = (x for x in truths(call) if x is not None)
+    first = _of_numbers(scores, p @ scores.values, first)
     open_rows, open_columns = _open(call, scores.true)
     open_rows = open_rows | _overflowing(call, scores)
-    result = near(dtype, first, npu.result, other.result)
+    result = near(dtype, values_of(first), npu.result, other.result)
     expectations: list[Expectation | None] = [unclaimed(result, open_rows | open_columns)]
     for at, true in enumerate(further, 1):
         if "dropout_mask" in call.arguments:  # the plain kernel gives its weights
-            weights = near(subject.answer(at).dtype, true, npu.weights, other.weights)
+            of_numbers = values_of(_of_numbers(scores, p, true))
+            answer = subject.answer(at).dtype
+            weights = near(answer, of_numbers, npu.weights, other.weights)
             expectations.append(unclaimed(weights, open_rows))
         else:
-            made = _logsumexp(subject, at, true, (npu.log_sum, other.log_sum))
+            of_numbers = values_of(_of_numbers(scores, scores.true.logsumexp(-1), true))
+            made = _logsumexp(subject, at, of_numbers, (npu.log_sum, other.log_sum))
             expectations.append(unclaimed(made, open_rows[..., 0]))
     return tuple(expectations)
+
+
+def _of_numbers(scores: Scores, made: torch.Tensor, answer: torch.Tensor) -> torch.Tensor:
+    """What is made of scores with a mask, where a row has one that is a number."""
+    if scores.mask is None:
+        return answer
+    some = scores.true.isfinite().any(-1, keepdim=True)
+    return torch.where(some if made.dim() == some.dim() else some[..., 0], made, answer)
 
 
 def _open(call: OpCall, scores: torch.Tensor) -> tuple[Mask, Mask]:
@@ -206,7 +189,7 @@ def _overflowing(call: OpCall, scores: Scores) -> Mask:
     """Rows with a score that may overflow on the way."""
     scale = call["scale"]
     scale = call["query"].shape[-1] ** -0.5 if scale is None else abs(float(scale))
-    sums = scores.product.amax(-1, keepdim=True) / min(1.0, scale or 1.0)
+    sums = scores.absolute.amax(-1, keepdim=True) / min(1.0, scale or 1.0)
     return np.asarray(values_of(2 * sums) >= LARGEST)
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradients of attention; the forward result and the logarithms of its sums are exact operands.
 
-With s the scores of golden.bounds.attention, ε their absolute error, λ a row's operand logsumexp:
+With s the scores of golden.bounds.attention_scores, rounded with a mask that is added, ε their
+absolute error, λ a row's operand logsumexp:
 
 *P = e^(s − λ)*: the difference adds u·|s − λ|, the function 4u: with η = ε + u·|s − λ| + 4u, P is
 within P·(e^η − 1) = δP, however large η is.
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from golden.bounds.attention import score_errors, scores_of
+from golden.bounds.attention_scores import scores_of
 from golden.bounds.elementwise import true_of
 from golden.bounds.expectation import (
     FLUSH,
@@ -49,6 +50,8 @@ class _Side:
 
     sum: int
     """Roundings of a sum over E."""
+    scores: Tensor
+    """ε"""
     growth: int
     """How often a product's bound is to be counted."""
     exponential: float
@@ -92,21 +95,21 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
     kind = call["query"].dtype
     short, tiny = (unit(kind), least(kind) + FLUSH) if is_short(kind) else (0.0, 0.0)
     depth = x.q.shape[-1]
-    npu = _Side(chain_roundings(depth) + 1, 1, 4 * U, 0.0, 0.0)
-    other = _Side(depth + 1, 2, 8 * U, short, tiny)
+    npu = _Side(chain_roundings(depth) + 1, scores.npu_error(), 1, 4 * U, 0.0, 0.0)
+    other = _Side(depth + 1, scores.torch_error(kind), 2, 8 * U, short, tiny)
     lost = call["logsumexp"].double().unsqueeze(-1)
     exponent = scores.true - lost
     far, power = exponent.abs(), exponent.exp()
     apart = x.g @ x.v.mT - (x.g * x.out).sum(-1, keepdim=True)
     sides = []
     for side in (npu, other):
-        error = score_errors(scores, depth, side.growth)
-        eta = error + U * torch.where(far.isfinite(), far, 0.0) + side.exponential
+        eta = side.scores + U * torch.where(far.isfinite(), far, 0.0) + side.exponential
         small = power * torch.expm1(eta.clamp(max=1.0))
         grown = torch.where(eta < 1, small, (exponent + eta).exp() - power)  # no 0·∞
         off_p = grown + power * side.rounded + side.least + TINY
         sides.append(_errors(x, side, power, off_p, apart))
     sizes = _sizes(x, power, apart)
+    made = None if scores.mask is None else _gradients(x, power, apart)
     largest = float(max(power.max(), (power * apart.abs()).max()))
     found: list[Expectation | None] = []
     for at, answer in enumerate(subject.answers):
@@ -114,8 +117,10 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
         own, far, size = (values_of(made[at]) for made in (*sides, sizes))
         limit = np.maximum(size, largest) if short else 0.0
         true = true_of(subject, at)
-        made = near(answer.dtype, true, own, far + short * size + tiny, peak=size, torch_peak=limit)
-        found.append(made)
+        if made is not None:
+            true = values_of(made[at])
+        far = far + short * size + tiny
+        found.append(near(answer.dtype, true, own, far, peak=size, torch_peak=limit))
     return tuple(found)
 
 
@@ -137,6 +142,16 @@ def _errors(
         scale * (by_key @ x.k.abs()) + TINY,
         scale * x.per_key(by_row.mT @ x.q.abs()) + TINY,
         x.per_key(by_value.mT @ x.g.abs()) + TINY,
+    )
+
+
+def _gradients(x: _Operands, power: Tensor, apart: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Of query, key and value."""
+    slope = power * apart
+    return (
+        x.scale * (slope @ x.k),
+        x.scale * x.per_key(slope.mT @ x.q),
+        x.per_key(power.mT @ x.g),
     )
 
 

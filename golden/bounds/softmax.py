@@ -42,7 +42,7 @@ from golden.formats import Floats
 from golden.tensors import values_of
 
 _TORCH_EXP = 8 * U
-_LEAST = 2.0**-20
+LEAST = 2.0**-20
 """Of 1 − B: then nothing is known."""
 
 
@@ -60,17 +60,22 @@ def _parts(subject: Subject) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, 
     return d, p, total.log(), dim
 
 
+def summing_by_lanes(p: torch.Tensor, dim: int) -> torch.Tensor:
+    """S of the NPU, of weights p: it adds them up in lanes, and those in a tree."""
+    count = p.shape[dim]
+    lane = torch.arange(count, dtype=torch.float64).div(LANES, rounding_mode="floor")
+    steps = (chain_roundings(count) - lane).reshape([-1, *[1] * (p.dim() - 1 - dim % p.dim())])
+    passed = (p.nan_to_num() * steps).sum(dim, keepdim=True)
+    return passed * (U * (1 + gamma(chain_roundings(count))))
+
+
 def _orders(
     p: torch.Tensor, dim: int, dtype: torch.dtype
 ) -> tuple[tuple[torch.Tensor, float], tuple[torch.Tensor, float]]:
     """S, and the error of e^x: the NPU's, and torch's."""
-    count = p.shape[dim]
-    lane = torch.arange(count, dtype=torch.float64).div(LANES, rounding_mode="floor")
-    steps = (chain_roundings(count) - lane).reshape([-1, *[1] * (p.dim() - 1 - dim % p.dim())])
-    own = (p.nan_to_num() * steps).sum(dim, keepdim=True) * (
-        U * (1 + gamma(chain_roundings(count)))
-    )
-    return (own, exponential(dtype)), (torch.full_like(own, gamma(count + 1)), _TORCH_EXP)
+    own = summing_by_lanes(p, dim)
+    any_order = torch.full_like(own, gamma(p.shape[dim] + 1))
+    return (own, exponential(dtype)), (any_order, _TORCH_EXP)
 
 
 def _relative_error(
@@ -80,7 +85,7 @@ def _relative_error(
     term = U * torch.where(d.isfinite(), d.abs(), 0.0) + exp
     below = (p.nan_to_num() * term).sum(dim, keepdim=True) + summing
     both = term + 3 * U + below
-    return both * (1 + both) / (1 - below).clamp(min=_LEAST)
+    return both * (1 + both) / (1 - below).clamp(min=LEAST)
 
 
 def _softmax(subject: Subject) -> tuple[Expectation | None, ...]:
