@@ -81,7 +81,7 @@ def sum_rule(subject: Subject) -> tuple[Expectation | None, ...]:
     if alpha != 1:
         other = other + 2 * (unit(dtype) if is_short(dtype) else U) * (left + right)
         first = right if is_short(dtype) else 0.0
-    return (near(dtype, true, npu, other, torch_peak=first),)
+    return (near(dtype, true, npu, other, torch_peak=first, signed_zeros=True),)
 
 
 def product_rule(subject: Subject) -> tuple[Expectation | None, ...]:
@@ -95,7 +95,7 @@ def product_rule(subject: Subject) -> tuple[Expectation | None, ...]:
     true = true_of(subject)
     size = np.abs(np.where(np.isfinite(true), true, 0.0))
     casts = sum(_cast(call[name], dtype) for name in ("self", "other"))
-    return (near(dtype, true, 0.0, size * (casts + 2 * U) + TINY),)
+    return (near(dtype, true, 0.0, size * (casts + 2 * U) + TINY, signed_zeros=True),)
 
 
 def function(
@@ -126,7 +126,7 @@ def function(
         other = torch_ulps * spacing + 2 * FLUSH
         if is_short(dtype):
             other = other + unit(dtype) * size
-        return (torch_open(near(dtype, exact, npu, other), special),)
+        return (torch_open(near(dtype, exact, npu, other, signed_zeros=True), special),)
 
     return rule
 

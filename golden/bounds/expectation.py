@@ -4,7 +4,8 @@
 The NPU computes in fp32 and rounds once more to a 16-bit result; both roundings are monotonic, so
 a value within [t − e, t + e] before them ends within [round(t − e), round(t + e)]: that interval
 is the test, exact at ties, in subnormals and at overflow. Infinite and NaN truths are required
-as they are. The sign of a zero is compared only where bits are moved.
+as they are. The sign of a zero is compared where bits are moved, and where a function of one
+element or a product, quotient or sum of two defines it.
 
 Where a sum on the way may exceed the largest fp32 number in one order and not in another, nothing
 is claimed: `unbounded`. Where all terms have the result's sign, nothing on the way is larger than
@@ -196,6 +197,7 @@ def near(
     *,
     peak: Floats | float = 0.0,
     torch_peak: Floats | float = 0.0,
+    signed_zeros: bool = False,
 ) -> Expectation:
     """Within these distances of `true` before the result is rounded to `dtype`.
 
@@ -215,6 +217,7 @@ def near(
         true,
         _around(true, npu_error, result, over),
         _around(true, torch_error, result, torch_over),
+        signed_zeros,
     )
 
 

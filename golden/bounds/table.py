@@ -44,14 +44,15 @@ _MOVES = """
     new_ones new_full empty_like scalar_tensor zero lift_fresh_copy view _unsafe_view reshape
     expand permute transpose t slice select squeeze unsqueeze _unsafe_index alias_copy concat
     split split_with_sizes unbind as_strided view_copy _local_scalar_dense
+    neg abs sign floor ceil round trunc frac
 """
 _EQUAL = """
     equal searchsorted bucketize isin bincount histc unique_consecutive
     eq ne lt le gt ge logical_not logical_and logical_or logical_xor bitwise_not bitwise_and
-    bitwise_or bitwise_xor isnan any all neg abs relu clamp clamp_min clamp_max hardtanh
-    maximum minimum max min amax amin argmax argmin sign floor ceil round trunc __and__ __or__
+    bitwise_or bitwise_xor isnan any all relu clamp clamp_min clamp_max hardtanh
+    maximum minimum max min amax amin argmax argmin __and__ __or__
     __xor__ __iand__ __ior__ __ixor__ __rshift__ __lshift__ __irshift__
-    __ilshift__ bitwise_left_shift bitwise_right_shift isinf frac
+    __ilshift__ bitwise_left_shift bitwise_right_shift isinf
     cummax cummin
 """
 
