@@ -19,6 +19,7 @@ from golden.bounds.expectation import U, unit
 from golden.calls import OpCall, answers, base_name
 from golden.formats import Bits
 from golden.judge import expectations, judge, supports
+from golden.products import chain_bits
 from golden.tensors import tensor_bits, values_of
 
 ARRAY = 4
@@ -46,7 +47,11 @@ def ideal(call: OpCall) -> list[Bits | None]:
         if answer.is_floating_point():
             values = np.where(interval.nan, np.nan, values)
         result = torch.from_numpy(np.ascontiguousarray(values)).to(answer.dtype)
-        made.append(tensor_bits(result.reshape(answer.shape)))
+        bits = tensor_bits(result.reshape(answer.shape))
+        if call.product is not None:  # whose bits are specified in some elements
+            for index in zip(*np.nonzero(~expectation.admits_npu(values)), strict=True):
+                bits[index] = chain_bits(call.product, call.product.place(index))
+        made.append(bits)
     return made
 
 

@@ -99,6 +99,24 @@ def test_both_computing_another_product_is_the_lowerings_fault() -> None:
     assert (verdict.blame, verdict.rtl_mismatches) == ("lowering", 0)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_sum_in_another_order_is_the_lowerings_fault(dtype: torch.dtype) -> None:
+    a, b = operands(dtype, 5, 64, seed=5), operands(dtype, 64, 3, seed=6)
+    call = OpCall("aten.mm.default", (a, b))
+    right = np.array(
+        [[chain_bits(product_of(call), (0, i, j)) for j in range(3)] for i in range(5)],
+        UINTS[dtype.itemsize],
+    )
+    assert judge(call, [right], [right.copy()], ARRAY).ok
+    for place in ((0, 0), (2, 2), (4, 2)):  # the neighbour is within the bound, and not specified
+        other = right.copy()
+        other[place] ^= 1
+        verdict = judge(call, [other], [other.copy()], ARRAY)
+        assert verdict.blame == "lowering"
+        assert verdict.failure is not None and verdict.failure.element == place
+        assert int(verdict.failure.expected_bits, 16) == int(right[place])
+
+
 def test_torch_out_of_bounds_is_a_matter_of_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     call = product_call()
     bits = computed(call)

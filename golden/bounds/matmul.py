@@ -22,24 +22,38 @@ terms of one sign give that infinity (but torch's bf16 kernels may take ∞ · s
 NaN, and multiply what lies in memory behind a row of odd length by 0: nothing is claimed about
 torch there). Finite terms can still overflow on the way, in one order and not in another: where no
 bound below the largest fp32 number is at hand, nothing is claimed about that element: it is counted
-in `unbounded`, not as compared. The sign of a zero is not compared. Both are left to the
-bit-for-bit comparison with the cmodel.
+in `unbounded`, not as compared.
+
+*Specified bits.* A bound admits sums in another order, and zeros of either sign; docs/numerics.md
+does not. So a few elements of each product, the first, the last and one between them, have to be
+what the chain of its own tensors gives by integer arithmetic, bit by bit.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
+from math import prod
 
 import numpy as np
 
-from driver.isa import DType
+from driver.isa import DTYPE_BYTES, DType
 from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.chains import HALF_SUBNORMAL, partial_sums
 from golden.bounds.exact import by_type
-from golden.bounds.expectation import FLUSH, LARGEST, Expectation, Interval, Rule, Subject, gamma
+from golden.bounds.expectation import (
+    FLUSH,
+    LARGEST,
+    Admits,
+    Expectation,
+    Interval,
+    Rule,
+    Subject,
+    gamma,
+)
 from golden.bounds.products import behind_rows, matrix_product
-from golden.formats import Floats, Mask, Values, round_to
-from golden.products import Product
+from golden.formats import UINTS, Floats, Mask, Values, decode, round_to
+from golden.products import Product, chain_bits
 
 
 @dataclass(frozen=True)
@@ -56,7 +70,31 @@ def _matmul(subject: Subject) -> tuple[Expectation | None, ...]:
     product, answer = subject.call.product, subject.answer()
     if product is None or product.result is not NPU_TYPES[answer.dtype]:
         return by_type(matrix_product)(subject)
-    return (product_bounds(product).reshaped(tuple(answer.shape)),)
+    found = replace(product_bounds(product), chosen=_as_specified(product))
+    return (found.reshaped(tuple(answer.shape)),)
+
+
+def _as_specified(product: Product) -> Admits:
+    """Whether a few elements are what their chains give, signs of zeros included."""
+    count = prod(product.shape)
+    chosen = sorted({0, count // 2 + product.shape[2] // 2, count - 1} & set(range(count)))
+    places = [np.unravel_index(flat, product.shape) for flat in chosen]
+
+    @cache
+    def specified() -> Floats:
+        bits = [chain_bits(product, [int(i) for i in place]) for place in places]
+        width = DTYPE_BYTES[product.result]
+        return decode(np.array(bits, UINTS[width]), product.result).astype(np.float64)
+
+    def admits(values: Values) -> Mask:
+        right = np.ones(values.shape, np.bool_)
+        for place, wanted in zip(places, specified(), strict=True):
+            found = np.float64(values[place])
+            signs = np.signbit(found) == np.signbit(wanted)
+            right[place] = (found == wanted and signs) or bool(np.isnan(found) and np.isnan(wanted))
+        return right
+
+    return admits
 
 
 def product_bounds(product: Product) -> Expectation:
