@@ -23,7 +23,7 @@ from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds import RULES, Expectation, Rule
 from golden.bounds.expectation import Subject, ulp
 from golden.calls import OpCall, Result, answers, base_name
-from golden.comparison import Comparison, compare, first, joined, reach
+from golden.comparison import compare, first, joined, reach
 from golden.formats import FLOAT_FORMATS, UINTS, Bits, Floats, Mask, Values, decode
 from golden.products import Product, chain_bits
 from golden.tensors import tensor_bits, values_of
@@ -140,12 +140,13 @@ def _judged(
     outputs = _outputs(call, list(zip(found, expected, strict=True)), cmodel, rtl, array_size)
     parts = [compare(output.expectation, output.npu, output.torch) for output in outputs]
     comparison = joined(parts)
-    blame, failure = _found(outputs, comparison) or ("none", None)
+    blame, failure = _found(outputs) or ("none", None)
     mismatches = sum(int(np.count_nonzero(output.differing)) for output in outputs)
     if mismatches:  # told is what the RTL made
         made = [compare(one.expectation, one.made, one.torch) for one in outputs]
         worst = max(made, key=lambda part: part.max_error)
         comparison = replace(comparison, max_error=worst.max_error, bound=worst.bound)
+    violations = comparison.npu_violations + comparison.torch_violations
     reaches: list[Floats | None] = [None] * len(cmodel)
     for output in outputs:
         reaches[output.number] = reach(output.expectation, output.torch)
@@ -157,6 +158,7 @@ def _judged(
         reaches=tuple(reaches),
         by_integers=call.product is not None,
         reference_outside_bound=blame != "none" and not mismatches and _is_torchs(outputs),
+        undecided=not (mismatches or violations) and any(map(_is_open, outputs)),
     )
 
 
@@ -216,7 +218,7 @@ def _outputs(
     return outputs
 
 
-def _found(outputs: Sequence[_Output], comparison: Comparison) -> tuple[Blame, Failure] | None:
+def _found(outputs: Sequence[_Output]) -> tuple[Blame, Failure] | None:
     """The first thing that is wrong: between the models, against torch, or nothing to go by."""
     for output in outputs:
         if output.differing.any():
@@ -227,11 +229,15 @@ def _found(outputs: Sequence[_Output], comparison: Comparison) -> tuple[Blame, F
             gross = _gross(output) & wrong
             worst = next(mask for mask in (gross, wrong, bad) if mask.any())
             return _against_torch(output, first(worst), gross=bool(gross.any()))
-    if comparison.unbounded and not comparison.elements_compared:
-        output = next(output for output in outputs if output.cmodel.size)
-        detail = _NOTHING_COMPARED.format(comparison.unbounded)
+    for output in filter(_is_open, outputs):
+        detail = _NOTHING_COMPARED.format(output.cmodel.size)
         return "precision", _failure(output, (0,) * output.cmodel.ndim, detail)
     return None
+
+
+def _is_open(output: _Output) -> bool:
+    """Whether there are elements, and no bound is known for any."""
+    return bool(output.cmodel.size and output.expectation.npu.not_compared.all())
 
 
 def _is_torchs(outputs: Sequence[_Output]) -> bool:

@@ -57,7 +57,7 @@ def problem_with(
     if not any(view.count for view in made):
         return (f"{variant}: packets for nothing" if result.packets else None), 0
     verdict = judge(case.call, result.cmodel.bits, None, CONFIG.array_size)
-    if verdict.comparison.unbounded and not verdict.elements_compared:
+    if verdict.undecided:
         return None, 0  # special values of which no bound is known: red in a run, not counted here
     if verdict.failure is not None:
         found = verdict.failure

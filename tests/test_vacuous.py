@@ -148,3 +148,11 @@ def test_memory_that_was_never_written_is_never_right(
             session.close()
             assert isinstance(row, OpRow)
             assert row.status == "fail", op
+
+
+def test_one_result_of_several_without_a_bound_is_no_pass() -> None:
+    x = torch.full((4, 6), 1e-3 * BIG) * torch.tensor([1.0, -1.0] * 3)  # squares are too large
+    call = OpCall("aten.var_mean.correction", (x, [1]))
+    verdict = judge(call, [tensor_bits(y) for y in call.overload(x, [1])], None, 4)
+    assert (verdict.comparison.unbounded, verdict.elements_compared) == (4, 4)
+    assert verdict.undecided and not verdict.ok
