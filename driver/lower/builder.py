@@ -27,7 +27,7 @@ from driver.lower.operands import (
     direct,
 )
 from driver.lower.pieces import pieces
-from driver.lower.words import element, word
+from driver.lower.words import INT32_MAX, INT32_MIN, WORD_LIMIT, element, word
 from driver.random_stream import RandomStream
 from driver.runtime.buffer import Buffer
 from driver.runtime.program import Program
@@ -35,8 +35,6 @@ from driver.runtime.vector_programs import placeholder
 from driver.runtime.views import TensorView, broadcast, dense
 
 _MAX_PACKETS = 1 << 16
-_FAR = 1 << 31
-_WORD_LIMIT = 1 << 32
 
 
 class ProgramBuilder:
@@ -251,7 +249,7 @@ class ProgramBuilder:
         low, high = split(value)
         if low == high:
             self.fill(words(result), low)
-        elif -_FAR <= value < _FAR:  # an int32 is stored with its sign extended
+        elif INT32_MIN <= value <= INT32_MAX:  # an int32 is stored with its sign extended
             self.vector("constant", (), result, value)
         else:
             self.fill(low_words(result), low)
@@ -327,7 +325,7 @@ class ProgramBuilder:
             pairs = ", ".join(f"{src.name} to {dst.name}" for src, dst in MATMUL_DTYPES)
             raise self.unsupported("dtype", found, f"operands of one type, and {pairs}")
         self._encoder.check(a.view, b.view, result.view)
-        if max(m, k, n, batch) >= _WORD_LIMIT:
+        if max(m, k, n, batch) >= WORD_LIMIT:
             raise self.unsupported("sizes", (m, k, n), "products of sizes up to 2³² - 1")
         sources = [
             self._encoder.matrix(a, "SRC1_DESC", "TRANS_A"),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.index import along
+from driver.lower.positions import along
 from driver.runtime.views import TensorView
 
 

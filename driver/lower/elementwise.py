@@ -28,12 +28,11 @@ from driver.lower.convert import (
 )
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, Scalar
-from driver.lower.words import wrapped
+from driver.lower.words import INT32_MAX, INT32_MIN, wrapped
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
 Operand = TensorView | Scalar
-_INT_MIN, _INT_MAX = -(1 << 31), (1 << 31) - 1
 
 
 # ---------------------------------------------------------------------- sums, products, quotients
@@ -224,8 +223,8 @@ def clamp(
     if is_long(out):
         _clamp_long(b, out, self, min, max)
         return
-    low = _INT_MIN if min is None else wrapped(as_integer(b, min), self.dtype)
-    high = _INT_MAX if max is None else wrapped(as_integer(b, max), self.dtype)
+    low = INT32_MIN if min is None else wrapped(as_integer(b, min), self.dtype)
+    high = INT32_MAX if max is None else wrapped(as_integer(b, max), self.dtype)
     b.vector("int_clamp", (self,), out, low, high)
 
 

@@ -11,6 +11,7 @@ from driver.lower.convert import as_truth, is_float, word_type
 from driver.lower.long_views import is_long
 from driver.lower.reduce import Dims, reduce, spread, typed
 from driver.lower.registry import LoweringTable, RuleFunction
+from driver.lower.words import INT32_MAX
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
@@ -73,7 +74,7 @@ every = TABLE.op("all", "all.dim", "all.dims")(_truth("int_amin"))
 
 def index_of(b: ProgramBuilder, x: TensorView, best: TensorView, out: TensorView, dim: int) -> None:
     """Where along `dim` x first equals `best`, its extreme, or is a NaN. Places are words."""
-    if x.sizes[dim] >= 1 << 31:
+    if x.sizes[dim] > INT32_MAX:
         raise b.unsupported("sizes", x.sizes, "less than 2³¹ elements to find one among")
     if is_long(x):
         long_reduce.index_of(b, x, best, out, dim)

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 from itertools import product
 
-from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
-from driver.lower.index import along
+from driver.lower.positions import along, positions
 from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
 
@@ -24,8 +23,7 @@ def flip(b: ProgramBuilder, out: TensorView, self: TensorView, dims: tuple[int, 
     x = self
     for number, dim in enumerate(turned):
         target = out if number == len(turned) - 1 else b.temp(out.dtype, out.sizes)
-        line = b.temp(DType.INT32, (x.sizes[dim],))
-        b.vector("int_range", (), line, x.sizes[dim] - 1, -1)
+        line = positions(b, x.sizes[dim], x.sizes[dim] - 1, -1)
         b.gather(x, b.expanded(along(line, x.rank, dim), x.sizes), target, dim)
         x = target
 

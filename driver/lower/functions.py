@@ -19,10 +19,10 @@ from driver.lower.convert import (
 from driver.lower.elementwise import divide_by, mul
 from driver.lower.long_views import is_long
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
+from driver.lower.words import INT32_MAX
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
-_INT_MAX = (1 << 31) - 1
 _HALVES = (DType.FP16, DType.BF16)
 
 
@@ -104,7 +104,7 @@ def relu(b: ProgramBuilder, out: TensorView, self: TensorView) -> None:
     elif is_long(out):
         long.pick(b, "gt", out, self, 0)
     else:
-        b.vector("int_clamp", (self,), out, 0, _INT_MAX)
+        b.vector("int_clamp", (self,), out, 0, INT32_MAX)
 
 
 @TABLE.op("neg", "neg_")

@@ -8,6 +8,7 @@ from driver.isa.types import INDEX_DTYPES
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_type, convert, is_float
 from driver.lower.long_views import high_words, is_long, low_words
+from driver.lower.positions import along
 from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView, broadcast
 
@@ -38,14 +39,6 @@ def in_line(b: ProgramBuilder, index: TensorView) -> TensorView:
         b.copy(index, fresh)
         flat = fresh.reshaped((fresh.count,), (1,))
     return flat
-
-
-def along(view: TensorView, rank: int, dim: int) -> TensorView:
-    """A line of indices as the dimension `dim` of `rank` dimensions."""
-    return view.reshaped(
-        [view.count if at == dim else 1 for at in range(rank)],
-        [view.strides[0] if at == dim else 0 for at in range(rank)],
-    )
 
 
 def merged_at(out: TensorView, dim: int, index: TensorView) -> TensorView | None:

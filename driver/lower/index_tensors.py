@@ -9,8 +9,9 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.compare import where
 from driver.lower.convert import as_truth, as_type
 from driver.lower.elementwise import TABLE as SUMS
-from driver.lower.index import along, by_tensors, in_line, is_mask, mergeable, merged_at, take
+from driver.lower.index import by_tensors, in_line, is_mask, mergeable, merged_at, take
 from driver.lower.masks import chosen_places
+from driver.lower.positions import along
 from driver.lower.registry import LoweringTable
 from driver.lower.scatter import scatter
 from driver.runtime.views import TensorView

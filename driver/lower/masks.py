@@ -14,6 +14,7 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.compare import where
 from driver.lower.convert import as_truth, as_type, convert
 from driver.lower.index import in_line
+from driver.lower.positions import along, positions
 from driver.lower.prefix import PrefixSums
 from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView, broadcast
@@ -45,12 +46,8 @@ def compacted(b: ProgramBuilder, line: TensorView, numbers: TensorView, count: i
 
 def coordinates(b: ProgramBuilder, sizes: tuple[int, ...], dim: int) -> TensorView:
     """Each element's position along `dim`, elements in row-major order; int32."""
-    places, made = b.temp(DType.INT32, (sizes[dim],)), b.temp(DType.INT32, sizes)
-    b.vector("int_range", (), places, 0, 1)
-    shape = [1] * len(sizes)
-    shape[dim] = sizes[dim]
-    steps = [int(at == dim) for at in range(len(sizes))]
-    b.copy(b.expanded(places.reshaped(shape, steps), sizes), made)
+    places, made = positions(b, sizes[dim]), b.temp(DType.INT32, sizes)
+    b.copy(b.expanded(along(places, len(sizes), dim), sizes), made)
     return in_line(b, made)
 
 

@@ -10,10 +10,9 @@ from math import prod
 
 from driver.errors import UnsupportedOp
 from driver.isa import WINDOW_GROUP, Descriptor, WindowDescriptor
+from driver.lower.words import WORD_LIMIT
 from driver.runtime.buffer import Buffer
 from driver.runtime.views import TensorView
-
-_WORD_LIMIT = 1 << 32
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,7 @@ class OperandEncoder:
             if not view.count:
                 raise self._refuse("sizes", view.sizes, "no empty dimension")
             for size, stride in zip(view.sizes, view.strides, strict=True):
-                if size >= _WORD_LIMIT or (size > 1 and not 0 <= stride < _WORD_LIMIT):
+                if size >= WORD_LIMIT or (size > 1 and not 0 <= stride < WORD_LIMIT):
                     words = f"size {size} with stride {stride}"
                     raise self._refuse("strides", words, "0 to 2³² - 1")
             end, room = view.offset_bytes + view.extent_bytes, view.buffer.size_bytes

@@ -16,14 +16,15 @@ from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import is_float
 from driver.lower.long_views import high_words, low_words
+from driver.lower.positions import positions
 from driver.lower.prefix import PrefixSums
+from driver.lower.words import INT32_MIN
 from driver.runtime.views import TensorView
 
 KeyOrder = Callable[[ProgramBuilder, TensorView, Sequence[int]], TensorView]
 """Positions of int32 keys [rows, length] in order; only the given bits differ."""
 SHORT = 512
 """Rows up to this long are sorted by ranks, which costs their length per element."""
-_SIGN = -(1 << 31)
 _EVERY_BIT = tuple(range(32))
 _KEY_BITS: dict[DType, tuple[int, ...]] = {
     DType.BF16: tuple(range(16, 32)),
@@ -70,7 +71,7 @@ def _keys(b: ProgramBuilder, rows: TensorView, descending: bool) -> list[TensorV
     parts: Sequence[tuple[TensorView, str, int]]
     if rows.dtype is DType.INT64:
         low, high = low_words(rows), high_words(rows)
-        parts = ((low, "bits_xor_imm", mask ^ _SIGN), (high, "bits_xor_imm", mask))
+        parts = ((low, "bits_xor_imm", mask ^ INT32_MIN), (high, "bits_xor_imm", mask))
     else:
         parts = ((rows, "sort_key" if is_float(rows) else "bits_xor_imm", mask),)
     length = rows.sizes[-1]
@@ -91,9 +92,7 @@ def _taken(b: ProgramBuilder, table: TensorView, places: TensorView) -> TensorVi
 
 def _positions(b: ProgramBuilder, keys: TensorView) -> TensorView:
     """0, 1, 2, … in every row; a view that repeats."""
-    line = b.temp(DType.INT32, (keys.sizes[1],))
-    b.vector("int_range", (), line, 0, 1)
-    return b.expanded(line, keys.sizes)
+    return b.expanded(positions(b, keys.sizes[1]), keys.sizes)
 
 
 def _order_of_keys(b: ProgramBuilder, keys: TensorView, bits: Sequence[int]) -> TensorView:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import constant
+from driver.lower.positions import positions
 from driver.random_stream import RandomStream
 from driver.runtime.views import TensorView
 
@@ -56,8 +57,7 @@ def words(b: ProgramBuilder, count: int) -> TensorView:
     stream: RandomStream = b.stream
     blocks = -(-count // 4)
     made = b.temp(DType.INT32, (blocks, 4))
-    number = b.temp(DType.INT32, (blocks,))
-    b.vector("int_range", (), number, 0, 1)
+    number = positions(b, blocks)
     fixed = [constant(b, word, DType.INT32) for word in stream.counter]
     permute(b, (number, *fixed), stream.key, [made.selected(1, word) for word in range(4)])
     return made.reshaped((count,), (1,))

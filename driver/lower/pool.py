@@ -16,6 +16,7 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.conv import each
 from driver.lower.convert import convert, is_float
 from driver.lower.elementwise import maximum
+from driver.lower.positions import positions
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView, dense_strides
 
@@ -219,8 +220,7 @@ def _add_origins(
     """indices = found + the place at which each window begins, which may lie in the padding."""
     lines = []
     for number, (axis, step) in enumerate(zip(axes, steps, strict=True)):
-        line = b.temp(DType.INT32, (axis.count,))
-        b.vector("int_range", (), line, -axis.pad * step, axis.stride * step)
+        line = positions(b, axis.count, -axis.pad * step, axis.stride * step)
         for _ in axes[number + 1 :]:
             line = line.inserted(line.rank)
         lines.append(line)

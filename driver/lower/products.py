@@ -20,6 +20,7 @@ from driver.lower.convert import (
 )
 from driver.lower.elementwise import add, maximum, minimum, mul
 from driver.lower.long_views import is_long
+from driver.lower.positions import along, positions
 from driver.lower.reduce import reduce, spread
 from driver.lower.registry import LoweringTable, RuleFunction
 from driver.runtime.views import TensorView
@@ -140,13 +141,7 @@ def _running_extreme(pick: Pairwise) -> RuleFunction:
 
 def _last_hit(b: ProgramBuilder, x: TensorView, best: TensorView, dim: int) -> TensorView:
     """Where the running extreme was last met: at the largest index so far with it or a NaN."""
-    count = x.sizes[dim]
-    line = b.temp(DType.INT32, (count,))
-    b.vector("int_range", (), line, 0, 1)
-    index = line.reshaped(
-        [count if at == dim else 1 for at in range(x.rank)],
-        [1 if at == dim else 0 for at in range(x.rank)],
-    )
+    index = along(positions(b, x.sizes[dim]), x.rank, dim)
     hit = b.temp(DType.UINT8, x.sizes)
     _is_hit(b, hit, x, best)
     found = b.temp(DType.INT32, x.sizes)

@@ -11,7 +11,7 @@ from driver.lower.order import order
 from driver.lower.philox import shaped, words, words_like
 from driver.lower.registry import LoweringTable
 from driver.lower.shape import Option
-from driver.lower.words import wrapped
+from driver.lower.words import INT32_MAX, INT32_MIN, WORD_LIMIT, wrapped
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
@@ -25,13 +25,12 @@ _WHOLE = {
     DType.INT32: 1 << 31,
 }
 """How many integers from 0 on a type tells apart; random_ without limits draws from them."""
-_MIN = -(1 << 31)
 _LARGEST_HALF = 65504
 
 
 def _integers(b: ProgramBuilder, out: TensorView, low: int, end: int) -> None:
     """Integers from low to end − 1."""
-    if not _MIN <= low < end <= -_MIN or end - low >= 1 << 32:
+    if not INT32_MIN <= low < end <= INT32_MAX + 1 or end - low >= WORD_LIMIT:
         raise b.unsupported("range", (low, end), "fewer than 2³² integers of 32 bits")
     if not is_float(out) and not all(_holds(out, number) for number in (low, end - 1)):
         raise b.unsupported("range", (low, end), f"integers that {out.dtype.name} holds")
@@ -159,5 +158,5 @@ def randperm(
     if n > _WHOLE.get(out.dtype, n):
         raise b.unsupported("n", n, f"as many as {out.dtype.name} tells apart")
     keys = b.temp(DType.INT32, (n,))
-    b.vector("bits_xor_imm", (words(b, n),), keys, _MIN)
+    b.vector("bits_xor_imm", (words(b, n),), keys, INT32_MIN)
     convert(b, order(b, keys.inserted(0)).selected(0, 0), out)

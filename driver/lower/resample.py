@@ -15,7 +15,7 @@ from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.constant_index import take_constant
 from driver.lower.convert import require_floats
-from driver.lower.index import along
+from driver.lower.positions import along
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.lower.words import fp32
 from driver.runtime.views import TensorView

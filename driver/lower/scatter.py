@@ -7,8 +7,9 @@ from driver.isa import DType
 from driver.lower import long_reduce
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_type, constant, convert, is_float, number
-from driver.lower.index import along, as_indices, cropped, in_line, merged_at, ranked
+from driver.lower.index import as_indices, cropped, in_line, merged_at, ranked
 from driver.lower.long_views import is_long
+from driver.lower.positions import along
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
 from driver.runtime.views import TensorView
 

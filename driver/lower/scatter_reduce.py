@@ -11,6 +11,7 @@ from driver.lower.compare import where
 from driver.lower.convert import as_type, constant, convert, is_float
 from driver.lower.index import as_indices, cropped, ranked, take
 from driver.lower.long_views import is_long
+from driver.lower.positions import positions
 from driver.lower.registry import LoweringTable
 from driver.lower.scatter import scatter
 from driver.runtime.views import TensorView
@@ -107,8 +108,7 @@ def _extreme(
     shape = (*rows.sizes, elements.sizes[-1])
     if prod(shape) > _MOST_PAIRS:
         raise b.unsupported("pairs", shape, f"at most {_MOST_PAIRS} pairs of place and element")
-    own = b.temp(DType.INT32, (rows.sizes[-1],))
-    b.vector("int_range", (), own, 0, 1)
+    own = positions(b, rows.sizes[-1])
     # Comparing would pass over an index that is no place; reading by it fails.
     index = b.temp(DType.INT32, elements.sizes)
     take(b, index, own, places.with_last([dim]), 0)

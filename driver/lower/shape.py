@@ -11,6 +11,7 @@ from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert, is_float
 from driver.lower.long_views import high_words, is_long, low_words
 from driver.lower.registry import LoweringTable, RuleFunction, Scalar
+from driver.lower.words import INT32_MAX, INT32_MIN
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
@@ -221,10 +222,7 @@ def _range(b: ProgramBuilder, out: TensorView, start: Scalar, step: Scalar) -> N
 
 def _is_short_range(start: int, step: int, count: int) -> bool:
     """Whether all numbers, and the step, are 32-bit words."""
-    return all(-_FAR <= number < _FAR for number in (start, step, start + step * count))
-
-
-_FAR = 1 << 31
+    return all(INT32_MIN <= number <= INT32_MAX for number in (start, step, start + step * count))
 
 
 @TABLE.op("arange")

@@ -10,18 +10,13 @@ from driver.lower.convert import convert
 from driver.lower.index import in_line
 from driver.lower.masks import compacted, counted, numbered
 from driver.lower.order import order
+from driver.lower.positions import positions
 from driver.lower.registry import LoweringTable
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
 Results = tuple[TensorView, TensorView, TensorView]
 """Values, each element's place among them, how often each occurs. Empty: not asked for."""
-
-
-def _places(b: ProgramBuilder, count: int) -> TensorView:
-    made = b.temp(DType.INT32, (count,))
-    b.vector("int_range", (), made, 0, 1)
-    return made
 
 
 def _firsts(b: ProgramBuilder, line: TensorView) -> TensorView:
@@ -42,7 +37,7 @@ def _runs(b: ProgramBuilder, outs: Results, line: TensorView, came_from: TensorV
     firsts = _firsts(b, line)
     starts = numbered(b, firsts)
     b.copy(compacted(b, line, starts, number), values)
-    places = _places(b, line.count)
+    places = positions(b, line.count)
     if inverse.count:
         _inverse(b, inverse, firsts, came_from or places)
     if counts.count:

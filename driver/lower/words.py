@@ -11,6 +11,10 @@ from driver.isa import DTYPE_BYTES, DType
 FLOATS = (DType.FP32, DType.FP16, DType.BF16)
 """Types that the vector engine widens to fp32; all others are integers to it."""
 
+INT32_MIN, INT32_MAX = -(1 << 31), (1 << 31) - 1
+WORD_LIMIT = 1 << 32
+"""Numbers from here on need more than a word."""
+
 _FP16_MAX = 65520.0
 """Magnitudes from here on round to infinity."""
 
@@ -60,7 +64,7 @@ def word(value: float) -> int:
     OverflowError when an int does not fit.
     """
     if hasattr(value, "__index__"):  # a whole number, numpy's too
-        if not -(1 << 31) <= value < 1 << 32:
+        if not INT32_MIN <= value < WORD_LIMIT:
             raise OverflowError(value)
         return int(value) & 0xFFFF_FFFF
     return int(struct.unpack("<I", struct.pack("<f", fp32(value)))[0])
