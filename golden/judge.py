@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The judge of any op: RTL against cmodel bit for bit, each output within its bounds, and blame.
 
-Bounds are golden.bounds'. When answers to a matrix product differ a third opinion decides: the
-element computed anew, by integers only, from the op's original tensors. It shares no code with the
-cmodel. For other ops golden.packets has a third opinion on each packet. Knows values and bits; not
-packets, files or simulators.
+Bounds are golden.bounds'. When answers to a matrix product or a convolution differ a third opinion
+decides: the element computed anew, by integers only, from the op's original tensors. It shares no
+code with the cmodel. For other ops golden.packets has a third opinion on each packet. Knows values
+and bits; not packets, files or simulators.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from golden.bounds.expectation import Subject, ulp
 from golden.calls import OpCall, Result, answers, base_name
 from golden.comparison import compare, first, joined, reach
 from golden.formats import FLOAT_FORMATS, UINTS, Bits, Floats, Mask, Values, decode
-from golden.products import Product, chain_bits
+from golden.products import Product
 from golden.tensors import tensor_bits, values_of
 from golden.verdict import Verdict, of_missing, of_other_shape, without_rule
 
@@ -77,7 +77,10 @@ class _Output:
 
     def by_integers(self, index: tuple[int, ...]) -> int | None:
         """The right bits of an element; None where only bounds are known."""
-        return None if self.product is None else chain_bits(self.product, self.product.place(index))
+        specified = self.expectation.specified
+        if specified is None:
+            return None
+        return specified.bits(int(np.ravel_multi_index(index, self.cmodel.shape)))
 
     def tile(self, index: tuple[int, ...]) -> tuple[int, int]:
         """Row and column of the ArraySize tile."""
@@ -156,7 +159,7 @@ def _judged(
         comparison=comparison,
         failure=failure,
         reaches=tuple(reaches),
-        by_integers=call.product is not None,
+        by_integers=any(output.expectation.specified for output in outputs),
         reference_outside_bound=blame != "none" and not mismatches and _is_torchs(outputs),
         undecided=not (mismatches or violations) and any(map(_is_open, outputs)),
     )

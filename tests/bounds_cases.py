@@ -8,10 +8,22 @@ from typing import Any
 
 import torch
 
+from golden.bounds import Expectation
 from golden.calls import OpCall
+from golden.formats import Bits
 
 INF, NAN = float("inf"), float("nan")
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
+
+
+def as_specified(expectation: Expectation, bits: Bits) -> Bits:
+    """The bits of a result, with those that are specified of the elements that are checked."""
+    if expectation.specified is None:
+        return bits
+    found = bits.copy()
+    for flat in expectation.specified.sampled:
+        found.reshape(-1)[flat] = expectation.specified.bits(flat)
+    return found
 
 
 class Tensors:

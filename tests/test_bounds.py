@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from bounds_cases import FLOATS, calls
+from bounds_cases import FLOATS, as_specified, calls
 
 from driver.lower import LOWERINGS
 from golden.bounds import RULES
@@ -19,7 +19,6 @@ from golden.bounds.expectation import U, unit
 from golden.calls import OpCall, answers, base_name
 from golden.formats import Bits
 from golden.judge import expectations, judge, supports
-from golden.products import chain_bits
 from golden.tensors import tensor_bits, values_of
 
 ARRAY = 4
@@ -48,10 +47,7 @@ def ideal(call: OpCall) -> list[Bits | None]:
             values = np.where(interval.nan, np.nan, values)
         result = torch.from_numpy(np.ascontiguousarray(values)).to(answer.dtype)
         bits = tensor_bits(result.reshape(answer.shape))
-        if call.product is not None:  # whose bits are specified in some elements
-            for index in zip(*np.nonzero(~expectation.admits_npu(values)), strict=True):
-                bits[index] = chain_bits(call.product, call.product.place(index))
-        made.append(bits)
+        made.append(as_specified(expectation, bits))
     return made
 
 

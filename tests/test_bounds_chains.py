@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from bounds_cases import as_specified
 
 from golden.calls import OpCall, answers
 from golden.judge import expectations, judge
@@ -99,7 +100,9 @@ def test_a_product_of_int4_weights_is_one_chain() -> None:
     call = OpCall("npu.int4_mm.default", (x, words, scales, 128))
     (made,) = answers(call)
     assert isinstance(made, torch.Tensor)
-    assert judge(call, [tensor_bits(made)], None, 16).ok
+    (expectation,) = expectations(call, answers(call))
+    assert expectation is not None
+    assert judge(call, [as_specified(expectation, tensor_bits(made))], None, 16).ok
     spoiled = answers(OpCall(call.op, (x.index_fill(1, torch.arange(2), 0.0), *call.args[1:])))
     seen = judge(call, [tensor_bits(spoiled[0])], None, 16)
     assert seen.failure is not None

@@ -3,18 +3,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 import torch
+from judged_call import open_pair, run
 
 from driver.isa import DType
 from golden import _cmodel
 from golden import judge as judges
 from golden.calls import OpCall, answers
 from golden.formats import UINTS, Bits
-from golden.judge import judge
+from golden.judge import expectations, judge
 from golden.products import Product, chain_bits
 from golden.tensors import tensor_bits
+from tb.ops.pair import DevicePair
 
 ARRAY = 4
 TYPES = {
@@ -23,6 +27,11 @@ TYPES = {
     DType.BF16: (torch.bfloat16, 2),
     DType.INT8: (torch.int8, 4),
 }
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[DevicePair]:
+    yield open_pair()
 
 
 def operands(dtype: torch.dtype, *shape: int, seed: int) -> torch.Tensor:
@@ -108,7 +117,7 @@ def test_a_sum_in_another_order_is_the_lowerings_fault(dtype: torch.dtype) -> No
         UINTS[dtype.itemsize],
     )
     assert judge(call, [right], [right.copy()], ARRAY).ok
-    for place in ((0, 0), (2, 2), (4, 2)):  # the neighbour is within the bound, and not specified
+    for place in ((0, 0), (2, 1), (4, 2)):  # the neighbour is within the bound, and not specified
         other = right.copy()
         other[place] ^= 1
         verdict = judge(call, [other], [other.copy()], ARRAY)
@@ -161,3 +170,39 @@ def test_element_is_counted_as_torch_counts_a_flattened_result() -> None:
     assert verdict.failure is not None
     assert verdict.failure.element == (1, 1, 1)
     assert verdict.failure.tile == (1, 0)  # row 4 of the product
+
+
+CONVOLUTIONS = {
+    "lines": ((2, 3, 12), (5, 3, 3), [1], [1], [1], 1),
+    "images": ((2, 5, 9, 8), (4, 5, 3, 3), [1, 1], [1, 1], [1, 1], 1),
+    "strides and dilation": ((1, 4, 9, 9), (8, 2, 3, 2), [2, 1], [1, 0], [1, 2], 2),
+    "depthwise": ((2, 6, 8, 8), (12, 1, 3, 3), [2, 2], [1, 1], [1, 1], 6),
+    "volumes": ((2, 3, 5, 5, 5), (4, 3, 2, 3, 3), [1, 1, 1], [0, 1, 1], [1, 1, 1], 1),
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_a_convolution_is_one_chain_over_channels_and_kernel(
+    name: str, bias: bool, dtype: torch.dtype, pair: DevicePair
+) -> None:
+    sizes, kernel, stride, padding, dilation, groups = CONVOLUTIONS[name]
+    x, weight = operands(dtype, *sizes, seed=7), operands(dtype, *kernel, seed=8)
+    first = operands(dtype, kernel[0], seed=9) if bias else None
+    rest = (stride, padding, dilation, False, [0] * len(stride), groups)
+    op = "aten.convolution.default"
+    result, verdict = run(pair, op, x, weight, first, *rest)
+    assert verdict.failure is None and verdict.by_integers
+    call = OpCall(op, (x, weight, first, *rest))
+    (expectation,) = expectations(call, answers(call))
+    assert expectation is not None and expectation.specified is not None
+    (bits,) = result.cmodel.bits
+    assert bits is not None
+    every = range(0, bits.size, max(1, bits.size // 50))
+    assert all(expectation.specified.bits(at) == int(bits.flat[at]) for at in every)
+    other = bits.copy()
+    other.flat[bits.size - 1] ^= 1
+    assert judge(call, [other], None, ARRAY).blame == "lowering"
+    assert judge(call, [bits], [other], ARRAY).blame == "rtl"
+    assert judge(call, [other], [bits], ARRAY).blame == "cmodel"

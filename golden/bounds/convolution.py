@@ -2,17 +2,20 @@
 """Convolutions: sums of products as golden.bounds.products has them.
 
 The NPU's order is that of golden.bounds.chains: one chain over channels and kernel, which starts
-from the bias. A place in the border is a product of 0. torch may multiply an infinity by the zeros
+from the bias. A place in the border is a product of 0. So the bits of an element are specified, as
+those of a matrix product are. torch may multiply an infinity by the zeros
 of a border of its own, or leave such a product out.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 import numpy as np
 import torch
 
+from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.chains import partial_sums
 from golden.bounds.elementwise import true_of
 from golden.bounds.expectation import (
@@ -30,10 +33,12 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.products import summed
 from golden.bounds.reductions import finite
+from golden.bounds.specified import SpecifiedBits
 from golden.bounds.windows import windows
 from golden.calls import OpCall, truths
 from golden.formats import Floats
-from golden.tensors import values_of
+from golden.softfloat import chain
+from golden.tensors import tensor_bits, values_of
 
 
 def _terms(call: OpCall) -> int:
@@ -41,8 +46,43 @@ def _terms(call: OpCall) -> int:
 
 
 def _convolution(subject: Subject) -> tuple[Expectation | None, ...]:
-    transposed = subject.call.arguments.get("transposed")
-    return (_transposed if transposed else summed(_terms, _chain))(subject)
+    call = subject.call
+    if call.arguments.get("transposed"):
+        return _transposed(subject)
+    (found,) = summed(_terms, _chain)(subject)
+    assert found is not None
+    return (replace(found, specified=_specified(call, subject.answer())),)
+
+
+def _specified(call: OpCall, answer: torch.Tensor) -> SpecifiedBits | None:
+    """Each element's chain. None for a border that is named, one image without a batch, and types
+    that are converted."""
+    x, weight, bias = call["input"], call["weight"], call["bias"]
+    types = {tensor.dtype for tensor in (x, weight, bias, answer) if tensor is not None}
+    dims = weight.dim() - 2
+    if isinstance(call["padding"], str) or x.dim() != dims + 2 or len(types) > 1:
+        return None
+    groups, dtype = call["groups"], NPU_TYPES[answer.dtype]
+    stride, dilation, padding = (
+        [*v] * (dims // len(v)) for v in (call["stride"], call["dilation"], call["padding"])
+    )
+    border = [pad for pad in reversed(padding) for _ in range(2)]
+    channels = weight.shape[1]
+
+    def bits(flat: int) -> int:
+        number, filter_, *place = (int(i) for i in np.unravel_index(flat, answer.shape))
+        first = filter_ // (weight.shape[0] // groups) * channels
+        walk = zip(place, stride, dilation, weight.shape[2:], strict=True)
+        window = [slice(at * s, at * s + (size - 1) * d + 1, d) for at, s, d, size in walk]
+        image = torch.nn.functional.pad(x[number, first : first + channels], border)
+        a, b = (
+            [int(word) for word in tensor_bits(factors.reshape(-1))]
+            for factors in (image[(slice(None), *window)], weight[filter_])
+        )
+        start = None if bias is None else int(tensor_bits(bias)[filter_])
+        return chain(a, b, start, dtype, dtype)
+
+    return SpecifiedBits(answer.numel(), dtype, bits)
 
 
 def _transposed(subject: Subject) -> tuple[Expectation | None, ...]:

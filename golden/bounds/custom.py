@@ -15,7 +15,7 @@ from driver.capture.npu_ops import int4_weights
 from golden.bounds.elementwise import running, true_of
 from golden.bounds.exact import equal
 from golden.bounds.expectation import Expectation, Rule, Subject, near, unclaimed
-from golden.bounds.matmul import product_bounds
+from golden.bounds.matmul import product_expectation
 from golden.bounds.reductions import finite
 from golden.calls import OpCall
 
@@ -43,7 +43,7 @@ def _int4_mm(subject: Subject) -> tuple[Expectation | None, ...]:
     weights = int4_weights(call["weight"], call["scales"], call["group_size"])
     product = OpCall("aten.mm.default", (call["x"], weights[: call["x"].shape[1]])).product
     assert product is not None
-    return (product_bounds(product).reshaped(tuple(subject.answer().shape)),)
+    return (product_expectation(product).reshaped(tuple(subject.answer().shape)),)
 
 
 RULES: dict[str, Rule] = {

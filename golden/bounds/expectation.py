@@ -24,6 +24,7 @@ import torch
 
 from driver.isa import DType
 from driver.runtime.torch_types import NPU_TYPES
+from golden.bounds.specified import SpecifiedBits
 from golden.calls import OpCall, Result
 from golden.formats import FLOAT_FORMATS, Floats, Mask, Values, round_to
 from golden.tensors import values_of
@@ -80,10 +81,14 @@ class Expectation:
     """−0 and +0 are different: the op moves bits."""
     chosen: Admits | None = None
     """What else has to hold of the NPU's, where an interval per element cannot say it."""
+    specified: SpecifiedBits | None = None
+    """The bits of the NPU's elements, where the contract says them."""
 
     def admits_npu(self, values: Values) -> Mask:
         """Which of the NPU's elements are right."""
         inside = self._admits(self.npu, values)
+        if self.specified is not None:
+            inside = inside & self.specified.admits(values)
         return inside if self.chosen is None else inside & self.chosen(values)
 
     def admits_torch(self, values: Values) -> Mask:
@@ -107,7 +112,8 @@ class Expectation:
             return inner(values.reshape(own)).reshape(sizes)
 
         admits = None if inner is None else chosen
-        return Expectation(self.true.reshape(sizes), npu, torch, self.signed_zeros, admits)
+        true = self.true.reshape(sizes)
+        return Expectation(true, npu, torch, self.signed_zeros, admits, self.specified)
 
 
 @dataclass(frozen=True)

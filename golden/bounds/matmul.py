@@ -24,27 +24,23 @@ torch there). Finite terms can still overflow on the way, in one order and not i
 bound below the largest fp32 number is at hand, nothing is claimed about that element: it is counted
 in `unbounded`, not as compared.
 
-*Specified bits.* A bound admits sums in another order, and zeros of either sign; docs/numerics.md
-does not. So a few elements of each product, the first, the last and one between them, have to be
-what the chain of its own tensors gives by integer arithmetic, bit by bit.
+The order is specified, so the bits are: golden.bounds.specified.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
 from math import prod
 
 import numpy as np
 
-from driver.isa import DTYPE_BYTES, DType
+from driver.isa import DType
 from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.chains import HALF_SUBNORMAL, partial_sums
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import (
     FLUSH,
     LARGEST,
-    Admits,
     Expectation,
     Interval,
     Rule,
@@ -52,7 +48,8 @@ from golden.bounds.expectation import (
     gamma,
 )
 from golden.bounds.products import behind_rows, matrix_product
-from golden.formats import UINTS, Floats, Mask, Values, decode, round_to
+from golden.bounds.specified import SpecifiedBits
+from golden.formats import Floats, Mask, Values, round_to
 from golden.products import Product, chain_bits
 
 
@@ -70,31 +67,19 @@ def _matmul(subject: Subject) -> tuple[Expectation | None, ...]:
     product, answer = subject.call.product, subject.answer()
     if product is None or product.result is not NPU_TYPES[answer.dtype]:
         return by_type(matrix_product)(subject)
-    found = replace(product_bounds(product), chosen=_as_specified(product))
-    return (found.reshaped(tuple(answer.shape)),)
+    return (product_expectation(product).reshaped(tuple(answer.shape)),)
 
 
-def _as_specified(product: Product) -> Admits:
-    """Whether a few elements are what their chains give, signs of zeros included."""
-    count = prod(product.shape)
-    chosen = sorted({0, count // 2 + product.shape[2] // 2, count - 1} & set(range(count)))
-    places = [np.unravel_index(flat, product.shape) for flat in chosen]
+def product_expectation(product: Product) -> Expectation:
+    """Its bounds, and the bits that are specified, [batch, M, N]."""
+    return replace(product_bounds(product), specified=_specified(product))
 
-    @cache
-    def specified() -> Floats:
-        bits = [chain_bits(product, [int(i) for i in place]) for place in places]
-        width = DTYPE_BYTES[product.result]
-        return decode(np.array(bits, UINTS[width]), product.result).astype(np.float64)
 
-    def admits(values: Values) -> Mask:
-        right = np.ones(values.shape, np.bool_)
-        for place, wanted in zip(places, specified(), strict=True):
-            found = np.float64(values[place])
-            signs = np.signbit(found) == np.signbit(wanted)
-            right[place] = (found == wanted and signs) or bool(np.isnan(found) and np.isnan(wanted))
-        return right
+def _specified(product: Product) -> SpecifiedBits:
+    def bits(flat: int) -> int:
+        return chain_bits(product, [int(i) for i in np.unravel_index(flat, product.shape)])
 
-    return admits
+    return SpecifiedBits(prod(product.shape), product.result, bits)
 
 
 def product_bounds(product: Product) -> Expectation:

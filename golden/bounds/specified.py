@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bits that docs/numerics.md specifies of each element of a result, by integer arithmetic.
+
+A bound admits sums in another order, and zeros of either sign. The contract does not: where an op's
+elements are chains of its own operands, a few of them are computed anew, and have to be those bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+
+import numpy as np
+
+from driver.isa import DTYPE_BYTES, DType
+from golden.formats import UINTS, Floats, Mask, Values, decode
+
+
+class SpecifiedBits:
+    """Those of the elements of one result, in row-major order; each is computed when asked for."""
+
+    def __init__(self, count: int, dtype: DType, bits: Callable[[int], int]) -> None:
+        self._dtype, self.bits = dtype, bits
+        self.sampled = sorted({0, count // 2, count - 1} & set(range(count)))
+
+    @cached_property
+    def _wanted(self) -> Floats:
+        found = np.array([self.bits(at) for at in self.sampled], UINTS[DTYPE_BYTES[self._dtype]])
+        return decode(found, self._dtype).astype(np.float64)
+
+    def admits(self, values: Values) -> Mask:
+        """Whether the first element, the last and the one in the middle are as specified, the sign
+        of a zero included; nothing is said of the others."""
+        right = np.ones(values.size, np.bool_)
+        found = values.reshape(-1)[self.sampled].astype(np.float64)
+        equal = (found == self._wanted) & (np.signbit(found) == np.signbit(self._wanted))
+        right[self.sampled] = equal | (np.isnan(found) & np.isnan(self._wanted))
+        return right.reshape(values.shape)
