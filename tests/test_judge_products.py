@@ -206,3 +206,16 @@ def test_a_convolution_is_one_chain_over_channels_and_kernel(
     assert judge(call, [other], None, ARRAY).blame == "lowering"
     assert judge(call, [bits], [other], ARRAY).blame == "rtl"
     assert judge(call, [other], [bits], ARRAY).blame == "cmodel"
+
+
+@pytest.mark.parametrize("depth", [1, 64, 9000])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_products_of_vectors_are_one_chain_up_to_the_longest(
+    depth: int, dtype: torch.dtype, pair: DevicePair
+) -> None:
+    a, b = (operands(dtype, *sizes, seed=11) for sizes in ((5, depth), (depth,)))
+    _, verdict = run(pair, "aten.mv.default", a, b)
+    assert verdict.failure is None and verdict.by_integers
+    _, verdict = run(pair, "aten.dot.default", a[0].clone(), b)
+    assert verdict.failure is None
+    assert verdict.by_integers == (depth <= 8192)

@@ -30,7 +30,6 @@ The order is specified, so the bits are: golden.bounds.specified.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import prod
 
 import numpy as np
 
@@ -48,9 +47,9 @@ from golden.bounds.expectation import (
     gamma,
 )
 from golden.bounds.products import behind_rows, matrix_product
-from golden.bounds.specified import SpecifiedBits
+from golden.bounds.specified import of_product
 from golden.formats import Floats, Mask, Values, round_to
-from golden.products import Product, chain_bits
+from golden.products import Product
 
 
 @dataclass(frozen=True)
@@ -72,14 +71,7 @@ def _matmul(subject: Subject) -> tuple[Expectation | None, ...]:
 
 def product_expectation(product: Product) -> Expectation:
     """Its bounds, and the bits that are specified, [batch, M, N]."""
-    return replace(product_bounds(product), specified=_specified(product))
-
-
-def _specified(product: Product) -> SpecifiedBits:
-    def bits(flat: int) -> int:
-        return chain_bits(product, [int(i) for i in np.unravel_index(flat, product.shape)])
-
-    return SpecifiedBits(prod(product.shape), product.result, bits)
+    return replace(product_bounds(product), specified=of_product(product))
 
 
 def product_bounds(product: Product) -> Expectation:

@@ -12,11 +12,13 @@ golden.bounds.chains.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import ceil
 
 import numpy as np
 import torch
 
+from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.chains import partial_sums
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import by_type
@@ -33,8 +35,10 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.reductions import LONGEST, PART, finite, roundings
+from golden.bounds.specified import SpecifiedBits, of_product
 from golden.calls import OpCall, base_name, truths
 from golden.formats import Floats, Mask
+from golden.products import Product
 from golden.tensors import values_of
 
 
@@ -165,7 +169,19 @@ def matrix_product(subject: Subject) -> tuple[Expectation | None, ...]:
     assert made is not None
     if is_short(a.dtype) and a.dim() > 1 and made.true.shape[:-1] == a.shape[:-1]:
         made = torch_open(made, np.broadcast_to(behind_rows(a)[..., None], made.true.shape))
-    return (made,)
+    return (replace(made, specified=_specified(subject.call, subject.answer())),)
+
+
+def _specified(call: OpCall, answer: torch.Tensor) -> SpecifiedBits | None:
+    """Of products of a vector that are one chain."""
+    name, dtype = base_name(call.op), NPU_TYPES[answer.dtype]
+    if name not in ("mv", "dot"):
+        return None
+    a, b = (call[factor] for factor in _FACTORS[name])
+    if (a.dim() == 1 and len(a) > LONGEST) or {a.dtype, b.dtype} != {answer.dtype}:
+        return None
+    sizes = tuple(answer.shape)
+    return of_product(Product(a.reshape(-1, len(b)), b[:, None], None, dtype, dtype, sizes))
 
 
 RULES: dict[str, Rule] = dict.fromkeys(("matmul", "mv", "addmv", "dot"), by_type(matrix_product))

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from math import prod
 
 import numpy as np
 
 from driver.isa import DTYPE_BYTES, DType
 from golden.formats import UINTS, Floats, Mask, Values, decode
+from golden.products import Product, chain_bits
 
 
 class SpecifiedBits:
@@ -36,3 +38,12 @@ class SpecifiedBits:
         equal = (found == self._wanted) & (np.signbit(found) == np.signbit(self._wanted))
         right[self.sampled] = equal | (np.isnan(found) & np.isnan(self._wanted))
         return right.reshape(values.shape)
+
+
+def of_product(product: Product) -> SpecifiedBits:
+    """Of a matrix product, [batch, M, N]."""
+
+    def bits(flat: int) -> int:
+        return chain_bits(product, [int(at) for at in np.unravel_index(flat, product.shape)])
+
+    return SpecifiedBits(prod(product.shape), product.result, bits)
