@@ -54,6 +54,29 @@ def test_products_that_are_missing_are_seen(name: str) -> None:
     assert missing(calls[0], calls[1]) <= 0.05
 
 
+@pytest.mark.parametrize("dims", [1, 2])
+def test_small_errors_of_a_transposed_convolution_are_seen(dims: int) -> None:
+    """2⁻⁸ of 16 of 512 channels was admitted nearly everywhere, of the gradient of an input
+    too."""
+    torch.manual_seed(7)
+    kernel, places = ((9,), (40,)) if dims == 1 else ((3, 3), (7, 7))
+    x, weight = torch.randn(2, 512, *places), torch.randn(512, 8, *kernel)
+    less = weight.clone()
+    less[:16] *= 1 - 2.0**-8
+    steps = [[1] * dims, [0] * dims, [1] * dims]
+    calls = [
+        OpCall("aten.convolution.default", (x, w, torch.ones(8), *steps, True, [0] * dims, 1))
+        for w in (weight, less)
+    ]
+    assert missing(*calls) <= 0.1
+    image = torch.randn(2, 8, *(size + kernel[0] - 1 for size in places))
+    tail = (None, *steps, False, [0] * dims, 1, [True, False, False])
+    calls = [
+        OpCall("aten.convolution_backward.default", (x, image, w, *tail)) for w in (weight, less)
+    ]
+    assert missing(*calls) <= 0.1
+
+
 def test_products_that_are_missing_of_a_scaled_product_are_seen() -> None:
     torch.manual_seed(3)
     x, weight, bias = torch.randn(8, 4608), torch.randn(4608, 32), torch.randn(32)

@@ -7,7 +7,8 @@ places: an addend passes at most O ÷ groups + K roundings. Of a transposed conv
 over both, of K·O ÷ groups. *Weights*: one chain over all N images and P positions, N·P roundings;
 where windows are laid out in parts, the chain goes on from the sum so far, in fp32. *Bias*: the sum
 of golden.bounds.reductions over N·P. So each is within γ_{n+3}·S before the rounding to its type.
-Where it is one chain, it is also within the bound of golden.bounds.chains, which is sharper.
+Where it is one chain, it is also within the bound of golden.bounds.chains, which is sharper; where
+it is one for each place, within that of golden.bounds.overlapping.
 
 torch adds in any order, in 16 bits image by image (weights) and place by place (input), so it
 rounds N or K times more to that type; its 16-bit kernels take subnormal operands as 0.
@@ -37,6 +38,7 @@ from golden.bounds.expectation import (
     torch_open,
     unit,
 )
+from golden.bounds.overlapping import overlapping_error
 from golden.bounds.reductions import finite, roundings
 from golden.bounds.windows import windows
 from golden.calls import OpCall, truths
@@ -90,8 +92,9 @@ def _convolution(subject: Subject) -> tuple[Expectation | None, ...]:
 
 
 def _input_chain(call: OpCall, answer: torch.Tensor) -> Floats | None:
-    """Of a transposed convolution: the convolution of the gradient."""
-    return chain_of_windows(call, call["grad_output"], answer, None) if call["transposed"] else None
+    """A convolution of the gradient, transposed the other way than the call is."""
+    found = chain_of_windows if call["transposed"] else overlapping_error
+    return found(call, call["grad_output"], answer, None)
 
 
 def _weight_chain(call: OpCall, answer: torch.Tensor) -> Floats | None:
@@ -121,6 +124,6 @@ def _no_chain(call: OpCall, answer: torch.Tensor) -> None:
 
 
 _CHAINS = (_input_chain, _weight_chain, _no_chain)
-"""Per gradient: the NPU's error where its order is one chain, or None."""
+"""Per gradient: the NPU's error by its order, where that is sharper."""
 
 RULES: dict[str, Rule] = {"convolution_backward": _convolution}

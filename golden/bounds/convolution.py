@@ -31,6 +31,7 @@ from golden.bounds.expectation import (
     torch_open,
     unit,
 )
+from golden.bounds.overlapping import overlapping_error
 from golden.bounds.products import summed
 from golden.bounds.reductions import finite
 from golden.bounds.specified import SpecifiedBits
@@ -86,8 +87,8 @@ def _specified(call: OpCall, answer: torch.Tensor) -> SpecifiedBits | None:
 
 
 def _transposed(subject: Subject) -> tuple[Expectation | None, ...]:
-    """C ÷ groups products per place of the kernel in one chain, then a sum of the K places; torch
-    in any order, and in 16 bits from place to place."""
+    """C ÷ groups products per place of the kernel in one chain, then a sum of the K places:
+    golden.bounds.overlapping. torch in any order, and in 16 bits from place to place."""
     call, dtype = subject.call, subject.answer().dtype
     positive = {
         name: None if call[name] is None else finite(call[name]).abs()
@@ -99,6 +100,8 @@ def _transposed(subject: Subject) -> tuple[Expectation | None, ...]:
     depth, places = weight.shape[0] // call["groups"], prod(weight.shape[2:])
     terms = depth * places + 1
     npu = gamma(depth + places + 3) * size + TINY * terms
+    own = overlapping_error(call, call["input"], subject.answer(), call["bias"])
+    npu = npu if own is None else np.minimum(npu, own)
     other = 2 * gamma(terms + 3) * size + terms * (TINY + FLUSH)
     short = is_short(dtype)
     if short:
