@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from judged_call import CONFIG, open_pair, passes
+from judged_call import CONFIG, open_pair, passes, run
 
+from driver.errors import UnsupportedOp
 from golden.calls import OpCall
 from golden.judge import judge
 from golden.tensors import tensor_bits
@@ -90,3 +91,30 @@ def test_a_score_without_its_last_product_is_refused(pair: DevicePair) -> None:
     short[..., -1] *= 1 - 2.0**-10
     wrong, _ = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(short, k, v)
     assert violations(call, 0, wrong) > 0.4 * wrong.numel()
+
+
+@TYPES
+def test_torchs_own_exponentials_of_a_vector_of_keys_are_admitted(
+    pair: DevicePair, dtype: torch.dtype
+) -> None:
+    q, k, v = torch.zeros(3, 1, 1, 33, 4).to(dtype)
+    assert passes(pair, FORWARD, q, k, v) == 33 * 5
+
+
+def test_nothing_is_claimed_of_a_gradient_whose_score_has_lost_all_digits(
+    pair: DevicePair,
+) -> None:
+    q, k = torch.full((1, 1, 3, 1), 3e38), torch.full((1, 1, 1, 1), 1e-8)
+    q[..., 0, 0] = 1.0
+    out, sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(q, k, k, scale=0.125)
+    args = (torch.ones(1, 1, 3, 1), q, k, k, out, sums, 0.0, False)
+    _, verdict = run(pair, BACKWARD, *args, scale=0.125)
+    assert verdict.comparison.npu_violations == 0
+    assert verdict.comparison.unbounded > 0
+
+
+def test_truth_values_as_an_added_mask_are_refused(pair: DevicePair) -> None:
+    q, k, v = torch.randn(3, 1, 2, 4, 8)
+    hidden = torch.ones(4, 4, dtype=torch.bool).tril()
+    with pytest.raises(UnsupportedOp, match="attn_mask: got UINT8, expected floats"):
+        run(pair, "aten._scaled_dot_product_attention_math.default", q, k, v, hidden)

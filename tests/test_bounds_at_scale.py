@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 import torch
-from judged_call import CONFIG, open_pair, passes
+from judged_call import CONFIG, open_pair, passes, run
 
 from golden.bounds import windows
 from golden.bounds.convolution import chain_of_windows
@@ -270,3 +270,26 @@ def test_a_softmax_of_a_vocabulary_without_its_last_element_is_refused(pair: Dev
     x[0, -1] = x.max() - 2
     without = x.exp() / x[:, :-1].exp().sum()
     assert refused(op, x, 1, False, wrong=without)
+
+
+def test_a_large_product_hides_no_overflow_to_the_other_side(pair: DevicePair) -> None:
+    """−∞ once the sum is, although the next product is by far the largest: it was refused."""
+    x = torch.tensor([[[2e38, 3e38]]]).bfloat16()
+    weight = torch.tensor([[[-8.0, 3e38]]]).bfloat16()
+    _, verdict = run(
+        pair, "aten.convolution.default", x, weight, None, [1], [0], [1], False, [0], 1
+    )
+    assert verdict.undecided and not verdict.comparison.npu_violations
+
+
+def test_what_torchs_bf16_convolutions_make_of_infinities_and_subnormals_is_open(
+    pair: DevicePair,
+) -> None:
+    torch.manual_seed(3)
+    numbers = torch.tensor([INF, NAN, 3e38, 1e-40, 1.0, -2.0, 0.5])
+    for transposed in (False, True):
+        for _ in range(20):
+            x, weight = (numbers[torch.randint(7, size)] for size in ((1, 2, 6, 5), (2, 2, 3, 2)))
+            args = (x.bfloat16(), weight.bfloat16(), None, [1, 2], [1, 0], [1, 1], transposed)
+            _, verdict = run(pair, "aten.convolution.default", *args, [0, 0], 1)
+            assert verdict.undecided or verdict.failure is None

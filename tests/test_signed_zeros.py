@@ -58,3 +58,10 @@ def test_zeros_and_a_number(pair: DevicePair, number: float) -> None:
     check(pair, "aten.mul.Scalar", NUMBERS, number)
     if number:
         check(pair, "aten.div.Scalar", NUMBERS, number)
+
+
+@TYPES
+def test_the_root_of_a_zero_as_a_power_has_either_sign(
+    pair: DevicePair, dtype: torch.dtype
+) -> None:
+    assert passes(pair, "aten.pow.Tensor_Scalar", NUMBERS.abs().copysign(NUMBERS).to(dtype), 0.5)

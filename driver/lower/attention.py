@@ -213,11 +213,14 @@ def attention_math(
     scale: Scalar | None = None,
     enable_gqa: bool = False,
 ) -> None:
-    """The same, and the softmax itself"""
+    """The same, and the softmax itself. torch converts a mask of truth values before it comes here,
+    and would add it."""
     out, probabilities = outs
     check_dropout(b, dropout_p)
     if dropout_mask is not None:
         raise b.unsupported("dropout_mask", dropout_mask.sizes, "none: inference")
+    if attn_mask is not None and not is_float(attn_mask):
+        raise b.unsupported("attn_mask", attn_mask.dtype.name, "floats, which are added")
     call = read_attention(b, query, key, value, attn_mask, is_causal, scale)
     weights = _weights(b, call, out.dtype)
     _invert(b, call, weights)

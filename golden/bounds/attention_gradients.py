@@ -35,6 +35,7 @@ from golden.bounds.expectation import (
     is_short,
     least,
     near,
+    unclaimed,
     unit,
 )
 from golden.bounds.reductions import chain_roundings, finite
@@ -118,9 +119,10 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
         limit = np.maximum(size, largest) if short else 0.0
         true = true_of(subject, at)
         if made is not None:
-            true = values_of(made[at])
+            true = np.where(np.isfinite(true), values_of(made[at]), true)
         far = far + short * size + tiny
-        found.append(near(answer.dtype, true, own, far, peak=size, torch_peak=limit))
+        expectation = near(answer.dtype, true, own, far, peak=size, torch_peak=limit)
+        found.append(unclaimed(expectation, ~np.isfinite(own)))
     return tuple(found)
 
 

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from golden.bounds.chains import Sums, add_products
-from golden.bounds.convolution import chain_of_windows
+from golden.bounds.convolution import chain_of_windows, not_finite_in_bf16
 from golden.bounds.elementwise import true_of
 from golden.bounds.expectation import (
     FLUSH,
@@ -39,6 +39,7 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.overlapping import overlapping_error
+from golden.bounds.products import largest
 from golden.bounds.reductions import finite, roundings
 from golden.bounds.windows import windows
 from golden.calls import OpCall, truths
@@ -79,6 +80,7 @@ def _convolution(subject: Subject) -> tuple[Expectation | None, ...]:
         other = gamma(2 * terms + 3) * size + (terms + 1) * (TINY + FLUSH)
         if short:
             other = other + (stored + 2) * (unit(answer.dtype) * size + FLUSH + least(answer.dtype))
+            other = other + (terms + 1) * FLUSH * largest(positive)
         made = near(
             answer.dtype,
             true_of(subject, at),
@@ -87,7 +89,7 @@ def _convolution(subject: Subject) -> tuple[Expectation | None, ...]:
             peak=size,
             torch_peak=size if short else 0.0,
         )
-        found.append(torch_open(made, ~np.isfinite(made.true)))
+        found.append(torch_open(made, ~np.isfinite(made.true) | not_finite_in_bf16(call)))
     return tuple(found)
 
 

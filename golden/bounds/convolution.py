@@ -32,7 +32,7 @@ from golden.bounds.expectation import (
     unit,
 )
 from golden.bounds.overlapping import overlapping_error
-from golden.bounds.products import summed
+from golden.bounds.products import largest, summed
 from golden.bounds.reductions import finite
 from golden.bounds.specified import SpecifiedBits
 from golden.bounds.windows import windows
@@ -52,6 +52,7 @@ def _convolution(subject: Subject) -> tuple[Expectation | None, ...]:
         return _transposed(subject)
     (found,) = summed(_terms, _chain)(subject)
     assert found is not None
+    found = torch_open(found, np.full(found.true.shape, not_finite_in_bf16(call)))
     return (replace(found, specified=_specified(call, subject.answer())),)
 
 
@@ -106,8 +107,16 @@ def _transposed(subject: Subject) -> tuple[Expectation | None, ...]:
     short = is_short(dtype)
     if short:
         other = other + (places + 2) * (unit(dtype) * size + FLUSH + least(dtype))
+        other = other + terms * FLUSH * largest(positive)
     made = near(dtype, true_of(subject), npu, other, peak=size, torch_peak=size if short else 0.0)
-    return (torch_open(made, ~np.isfinite(made.true)),)
+    return (torch_open(made, ~np.isfinite(made.true) | not_finite_in_bf16(call)),)
+
+
+def not_finite_in_bf16(call: OpCall) -> bool:
+    """Whether there is an infinity or a NaN that torch's kernels for bf16, which take elements in
+    pairs and pad with what is there, may multiply by 0 in places where it has no part."""
+    operands = call.tensors()
+    return operands[0].dtype is torch.bfloat16 and not all(x.isfinite().all() for x in operands)
 
 
 def _chain(call: OpCall, answer: torch.Tensor) -> Floats | None:

@@ -126,7 +126,8 @@ def function(
         other = torch_ulps * spacing + 2 * FLUSH
         if is_short(dtype):
             other = other + unit(dtype) * size
-        return (torch_open(near(dtype, exact, npu, other, signed_zeros=True), special),)
+        made = near(dtype, exact, npu, other, signed_zeros=name not in _UNSIGNED)
+        return (torch_open(made, special),)
 
     return rule
 
@@ -169,6 +170,9 @@ def _operand(call: OpCall) -> torch.Tensor:
     return torch.as_tensor(widened(call["self"])).double()
 
 
+_UNSIGNED = ("pow",)
+"""Functions whose zeros have no sign: √−0 is −0, and what −0 to the power ½ is depends on torch's
+type."""
 EXP_LIMIT = 88.0
 """From here on e^x of torch's vectors may be infinite."""
 DOMAIN = 2.0**16 * np.pi

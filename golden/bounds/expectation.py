@@ -131,7 +131,8 @@ class Subject:
 
 
 _ALIKE = 2.0**-30
-"""By which fraction two float64 sums of the same magnitudes may differ."""
+"""By which fraction two float64 sums of the same magnitudes may differ; so small a part of them may
+have the other sign."""
 _MOST = 0.5
 """Roundings times unit roundoff, up to which the error is a small multiple of their product."""
 
@@ -215,7 +216,7 @@ def near(
     number = ~np.isnan(true)
     way = np.asarray(peak)
     reach = way + np.asarray(npu_error)
-    alike = np.isfinite(true) & (way <= np.abs(true) * (1 + _ALIKE))
+    alike = np.isfinite(true) & (way <= np.abs(true) * (1 + _ALIKE)) & (way * _ALIKE < LARGEST)
     over = number & (way > 0) & ~alike & (reach >= LARGEST)
     limit = FLOAT_FORMATS[result].max_finite
     torch_over = over | (number & (np.asarray(torch_peak) * (1 + SLACK) >= limit))

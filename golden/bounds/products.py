@@ -11,7 +11,7 @@ golden.bounds.chains.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import ceil
 
@@ -52,7 +52,7 @@ def _left(call: OpCall) -> torch.Tensor:
 _LEFT = ("mat1", "batch1", "input", "mat", "vec1", "self")
 
 
-def _largest(positive: dict[str, object]) -> float:
+def largest(positive: Mapping[str, object]) -> float:
     """The largest magnitude among the operands."""
     tensors = [x for x in positive.values() if isinstance(x, torch.Tensor) and x.numel()]
     return max((float(x.max()) for x in tensors), default=0.0)
@@ -83,7 +83,7 @@ def summed(terms: Callable[[OpCall], int], chain: Chain | None = None) -> Rule:
         scaled = any(scale not in (0, 1) for scale in scales) or base_name(call.op) == "addmv"
         other = 2 * error
         if is_short(dtype):
-            other = other + (count + 1) * FLUSH * (1 + size + _largest(positive))
+            other = other + (count + 1) * FLUSH * (1 + size + largest(positive))
             other = other + (3 * unit(dtype) * size if scaled else 0.0)
         peak = size / min(1.0, *(abs(s) or 1.0 for s in scales))
         short = peak if is_short(dtype) and scaled else 0.0
