@@ -43,6 +43,8 @@ def test_a_site_is_its_text_and_never_a_bound_of_a_loop_or_of_an_assertion() -> 
         assert site.wrong.strip("()") != site.right.strip("()")
         line = text[text.rfind(b"\n", 0, site.start) + 1 : site.start].decode()
         assert not re.search(r"\b(for|assert|assume|localparam|parameter)\b[^;{]*$", line), site
+        behind = text[site.end :].decode(errors="replace")
+        assert not re.match(r"[)\s]*(begin\s+)?(\w+\s*:\s*)?assert\b", behind), site
     assert sites == sorted(set(sites))
 
 

@@ -92,7 +92,7 @@ class _Finder:
 
     def visit(self, node: object) -> ast.VisitAction:
         """For slang's visitor."""
-        if isinstance(node, _NEVER_SIMULATED):
+        if isinstance(node, _NEVER_SIMULATED) or _only_asserts(node):
             return ast.VisitAction.Skip
         if isinstance(node, ast.ForLoopStatement):  # with another bound or step it may never end
             node.body.visit(self.visit)
@@ -149,6 +149,17 @@ class _Finder:
             place, first, end = self._path(extent.start), extent.start.offset, extent.end.offset
             right = self._slice(node.syntax)
             self.sites.update(Site(place, first, end, right, wrong) for wrong in mistakes)
+
+
+def _only_asserts(node: object) -> bool:
+    """Whether a statement does nothing but assert, under whatever condition."""
+    if isinstance(node, ast.ConditionalStatement):
+        return node.ifFalse is None and _only_asserts(node.ifTrue)
+    if isinstance(node, ast.BlockStatement):
+        return _only_asserts(node.body)
+    if isinstance(node, ast.StatementList):
+        return all(map(_only_asserts, node.list))
+    return isinstance(node, ast.ImmediateAssertionStatement)
 
 
 def _bare(syntax: Syntax) -> Syntax:

@@ -41,6 +41,12 @@ CTRL: tuple[Mutant, ...] = (
         "uses its memory",
     ),
     Mutant("npu_hazard.sv", "«spans_q[i].first <= line_last»", "1'b0", "while a command writes it"),
+    Mutant(
+        "npu_hazard.sv",
+        "used_q[i] && «spans_q[i].write» && spans_q[i].first",
+        "1'b1",
+        "only reads a descriptor",
+    ),
     Mutant("npu_cmd_awaited.sv", "|= «may_fail_i[queue_i]»", "'0", "unfinished GATHER"),
     Mutant("npu_cmd_table.sv", "used_q[head_q] && «!unfinished_q[head_q]»", "1'b1"),
     Mutant("npu_cmd_retire.sv", "= «drained_i» && (", "1'b1"),

@@ -174,6 +174,7 @@ uint64_t overlap(uint64_t seed) {
   const uint64_t compared = bench.pairs();
   bench.descriptor(false);
   bench.descriptor(true);
+  bench.descriptor_that_is_read();
   bench.engines();
   std::printf("overlap     %llu pairs, differing 0\n", (unsigned long long)compared);
   return compared;

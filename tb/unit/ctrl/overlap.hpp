@@ -49,6 +49,20 @@ class Overlap {
     guarded_ = 0;
   }
 
+  // The descriptor of the second command lies where the first one reads.
+  void descriptor_that_is_read() {
+    d_.memory.put(kDescriptors, Descriptor{kData + 0x1200, 0, 3, {1, 2, 2}, {4, 2, 1}, 0});
+    const Packet second{uint32_t(Opcode::kMatmul),
+                        kDstDescMask,
+                        kData + 0x1000,
+                        kData + 0x1100,
+                        kDescriptors,
+                        {2, 2, 2, 1}};
+    run({copy(kDescriptors, kData + 0x2000), second});
+    check(record(1).operand_wait == 0 && record(1).start_cycle < record(0).end_cycle,
+          "waited %u cycles for a command that only reads a descriptor", record(1).operand_wait);
+  }
+
   // Engines at work at a time, and two commands of one engine; a third one waits for it alone.
   void engines() {
     d_.most_running = 0;
