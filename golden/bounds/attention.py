@@ -125,17 +125,17 @@ def _errors(scores: Scores, p: torch.Tensor, side: _Side) -> _Errors:
 
 def _reach_of_log_sum(d: torch.Tensor, error: torch.Tensor) -> torch.Tensor:
     """How far log Σ e^d may move with its terms: a key that weighs nothing moves nothing."""
-    least, middle, most = (x.logsumexp(-1, keepdim=True) for x in (d - error, d, d + error))
-    reach = torch.maximum(most - middle, middle - least)
+    lowest, middle, highest = (x.logsumexp(-1, keepdim=True) for x in (d - error, d, d + error))
+    reach = torch.maximum(highest - middle, middle - lowest)
     return torch.where(middle.isfinite(), reach, 0.0)
 
 
 def _hull(d: torch.Tensor, error: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The least and the largest weight of each key, for scores within an error of d."""
     low, high = d - error, d + error
-    least = torch.sigmoid(low - _others(high)).nan_to_num(nan=0.0)
+    smallest = torch.sigmoid(low - _others(high)).nan_to_num(nan=0.0)
     largest = torch.sigmoid(high - _others(low)).nan_to_num(nan=0.0)
-    return least, largest
+    return smallest, largest
 
 
 def _others(x: torch.Tensor) -> torch.Tensor:
