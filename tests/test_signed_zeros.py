@@ -65,3 +65,16 @@ def test_the_root_of_a_zero_as_a_power_has_either_sign(
     pair: DevicePair, dtype: torch.dtype
 ) -> None:
     assert passes(pair, "aten.pow.Tensor_Scalar", NUMBERS.abs().copysign(NUMBERS).to(dtype), 0.5)
+
+
+@pytest.mark.parametrize("descending", [False, True])
+def test_zeros_keep_their_order_in_a_sort(pair: DevicePair, descending: bool) -> None:
+    x = NUMBERS.repeat(9)
+    args = (x, 0, descending)
+    assert passes(pair, "aten.sort.default", *args) == 2 * x.numel()
+    call = OpCall("aten.sort.default", args)
+    values, places = torch.sort(x, dim=0, descending=descending, stable=True)
+    swapped = torch.where(values == 0, -values, values)
+    bits = [tensor_bits(swapped), tensor_bits(places)]
+    found = judge(call, bits, None, CONFIG.array_size).comparison.npu_violations
+    assert found == int((values == 0).sum())
