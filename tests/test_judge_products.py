@@ -13,6 +13,7 @@ from judged_call import open_pair, run
 from driver.isa import DType
 from golden import _cmodel
 from golden import judge as judges
+from golden.bounds.specified import SpecifiedBits
 from golden.calls import OpCall, answers
 from golden.formats import UINTS, Bits
 from golden.judge import expectations, judge
@@ -219,3 +220,15 @@ def test_products_of_vectors_are_one_chain_up_to_the_longest(
     _, verdict = run(pair, "aten.dot.default", a[0].clone(), b)
     assert verdict.failure is None
     assert verdict.by_integers == (depth <= 8192)
+
+
+@pytest.mark.parametrize(
+    "steps, checked", [(0, 3), (1, 3), (1000, 3), (2048, 2), (5000, 1), (1 << 16, 1), (1 << 17, 0)]
+)
+def test_so_many_chains_are_computed_as_take_little_time(steps: int, checked: int) -> None:
+    specified = SpecifiedBits(10, steps, DType.FP32, lambda at: 0x3F80_0000 + at)
+    assert len(specified.sampled) == checked
+    values = np.array([1 + at * 2.0**-23 for at in range(10)])
+    assert specified.admits(values).all()
+    assert np.count_nonzero(~specified.admits(-values)) == checked
+    assert not SpecifiedBits(0, steps, DType.FP32, lambda at: at).sampled

@@ -84,7 +84,7 @@ def _specified(call: OpCall, answer: torch.Tensor) -> SpecifiedBits | None:
         start = None if bias is None else int(tensor_bits(bias)[filter_])
         return chain(a, b, start, dtype, dtype)
 
-    return SpecifiedBits(answer.numel(), dtype, bits)
+    return SpecifiedBits(answer.numel(), weight[0].numel(), dtype, bits)
 
 
 def _transposed(subject: Subject) -> tuple[Expectation | None, ...]:

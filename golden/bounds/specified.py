@@ -17,13 +17,19 @@ from driver.isa import DTYPE_BYTES, DType
 from golden.formats import UINTS, Floats, Mask, Values, decode
 from golden.products import Product, chain_bits
 
+_MOST_STEPS, _LONGEST_CHAIN = 1 << 12, 1 << 16
+"""Of the chains that are computed for one result, at about 10 µs each, and of a single one."""
+
 
 class SpecifiedBits:
-    """Those of the elements of one result, in row-major order; each is computed when asked for."""
+    """Those of the elements of one result, in row-major order; each is computed when asked for, in
+    so many steps. The elements that are checked: the last, the first and the one in the middle, or
+    fewer where that is much work."""
 
-    def __init__(self, count: int, dtype: DType, bits: Callable[[int], int]) -> None:
+    def __init__(self, count: int, steps: int, dtype: DType, bits: Callable[[int], int]) -> None:
         self._dtype, self.bits = dtype, bits
-        self.sampled = sorted({0, count // 2, count - 1} & set(range(count)))
+        chosen = [count - 1, 0, count // 2] if count and steps <= _LONGEST_CHAIN else []
+        self.sampled = sorted(set(chosen[: max(1, _MOST_STEPS // max(steps, 1))]))
 
     @cached_property
     def _wanted(self) -> Floats:
@@ -31,8 +37,8 @@ class SpecifiedBits:
         return decode(found, self._dtype).astype(np.float64)
 
     def admits(self, values: Values) -> Mask:
-        """Whether the first element, the last and the one in the middle are as specified, the sign
-        of a zero included; nothing is said of the others."""
+        """Whether those that are checked are as specified, the sign of a zero included; nothing is
+        said of the others."""
         right = np.ones(values.size, np.bool_)
         found = values.reshape(-1)[self.sampled].astype(np.float64)
         equal = (found == self._wanted) & (np.signbit(found) == np.signbit(self._wanted))
@@ -46,4 +52,4 @@ def of_product(product: Product) -> SpecifiedBits:
     def bits(flat: int) -> int:
         return chain_bits(product, [int(at) for at in np.unravel_index(flat, product.shape)])
 
-    return SpecifiedBits(prod(product.shape), product.result, bits)
+    return SpecifiedBits(prod(product.shape), product.a.shape[-1], product.result, bits)
