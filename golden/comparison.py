@@ -36,9 +36,14 @@ class Comparison:
     """Of the first violation, else of the worst ratio."""
 
     @property
+    def violations(self) -> int:
+        """Of both."""
+        return self.npu_violations + self.torch_violations
+
+    @property
     def ok(self) -> bool:
         """Something was compared and everything was in bounds."""
-        return self.elements_compared > 0 and not self.npu_violations + self.torch_violations
+        return self.elements_compared > 0 and not self.violations
 
 
 def compare(expectation: Expectation, npu: Values, torch: Values) -> Comparison:
@@ -87,9 +92,7 @@ def joined(parts: Sequence[Comparison]) -> Comparison:
     """Counts of all outputs; the worst figures are those of the worst output."""
     if not parts:
         return Comparison()
-    worst = max(
-        parts, key=lambda part: (part.npu_violations + part.torch_violations, part.worst_ratio)
-    )
+    worst = max(parts, key=lambda part: (part.violations, part.worst_ratio))
     return replace(
         worst,
         elements_compared=sum(part.elements_compared for part in parts),

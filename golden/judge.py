@@ -149,7 +149,6 @@ def _judged(
         made = [compare(one.expectation, one.made, one.torch) for one in outputs]
         worst = max(made, key=lambda part: part.max_error)
         comparison = replace(comparison, max_error=worst.max_error, bound=worst.bound)
-    violations = comparison.npu_violations + comparison.torch_violations
     reaches: list[Floats | None] = [None] * len(cmodel)
     for output in outputs:
         reaches[output.number] = reach(output.expectation, output.torch)
@@ -161,7 +160,7 @@ def _judged(
         reaches=tuple(reaches),
         by_integers=any(output.expectation.specified for output in outputs),
         reference_outside_bound=blame != "none" and not mismatches and _is_torchs(outputs),
-        undecided=not (mismatches or violations) and any(map(_is_open, outputs)),
+        undecided=failure is not None and not mismatches and comparison.violations == 0,
     )
 
 

@@ -49,7 +49,7 @@ from golden.bounds.expectation import (
     unclaimed,
     unit,
 )
-from golden.bounds.softmax import LEAST, summing_by_lanes
+from golden.bounds.softmax import of_quotient, summing_by_lanes
 from golden.calls import OpCall, truths
 from golden.formats import Floats, Mask
 from golden.tensors import values_of
@@ -110,8 +110,7 @@ def _errors(scores: Scores, p: torch.Tensor, side: _Side) -> _Errors:
     term = side.scores + 3 * U * torch.where(d.isfinite(), d.abs(), 0.0) + side.exponential
     above = term + term.square()
     below = (p * above).nan_to_num().sum(-1, keepdim=True) + side.summing
-    both = above + below + 3 * U
-    wrong = p * both * (1 + both) / (1 - below).clamp(min=LEAST)
+    wrong = p * of_quotient(above, below)
     loose = torch.where(d.isneginf(), 0.0, term).amax(-1, keepdim=True) > _LINEAR
     if loose.any():
         low, high = _hull(d, term * (1 + 4 * U))

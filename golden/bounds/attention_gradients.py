@@ -17,7 +17,7 @@ below its normal range by as much as its least number.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -74,6 +74,12 @@ class _Operands:
     scale: float
     groups: int
 
+    @property
+    def absolute(self) -> _Operands:
+        """Their magnitudes."""
+        tensors = {name: getattr(self, name).abs() for name in ("g", "q", "k", "v", "out")}
+        return replace(self, **tensors)
+
     def per_key(self, x: Tensor) -> Tensor:
         """Summed over the queries' heads that share one."""
         batch, heads, *rest = x.shape
@@ -109,20 +115,24 @@ def _attention(subject: Subject) -> tuple[Expectation | None, ...]:
         grown = torch.where(eta < 1, small, (exponent + eta).exp() - power)  # no 0·∞
         off_p = grown + power * side.rounded + side.least + TINY
         sides.append(_errors(x, side, power, off_p, apart))
-    sizes = _sizes(x, power, apart)
-    made = None if scores.mask is None else _gradients(x, power, apart)
-    largest = float(max(power.max(), (power * apart.abs()).max()))
+    slope = power * apart
+    sizes = _sums(x.absolute, (slope.abs(), slope.abs(), power), max(abs(x.scale), 1.0))
+    gradients = None if scores.mask is None else _sums(x, (slope, slope, power), x.scale)
+    largest = float(max(power.max(), slope.abs().max()))
+    by_head = lost.isfinite().all(-2, keepdim=True)  # what is no number then is e^(s − λ)
+    by_key = x.per_key((~by_head).double()) == 0
+    overflows = [values_of(mask) for mask in (by_head, by_key, by_key)]
     found: list[Expectation | None] = []
     for at, answer in enumerate(subject.answers):
         assert answer is not None
-        own, far, size = (values_of(made[at]) for made in (*sides, sizes))
+        own, far, size = (values_of(part[at]) for part in (*sides, sizes))
         limit = np.maximum(size, largest) if short else 0.0
         true = true_of(subject, at)
-        if made is not None:
-            true = np.where(np.isfinite(true), values_of(made[at]), true)
+        if gradients is not None:
+            true = np.where(np.isfinite(true), values_of(gradients[at]), true)
         far = far + short * size + tiny
         expectation = near(answer.dtype, true, own, far, peak=size, torch_peak=limit)
-        found.append(unclaimed(expectation, ~np.isfinite(own)))
+        found.append(unclaimed(expectation, ~np.isfinite(own) & (overflows[at] != 0)))
     return tuple(found)
 
 
@@ -131,39 +141,29 @@ def _errors(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Of the gradients of query, key and value."""
     rows, keys = power.shape[-2:]
-    off_d = gamma(side.sum) * (x.g * x.out).abs().sum(-1, keepdim=True)
-    off_r = side.growth * gamma(x.q.shape[-1] + 1) * (x.g.abs() @ x.v.abs().mT)
+    size = x.absolute
+    off_d = gamma(side.sum) * (size.g * size.out).sum(-1, keepdim=True)
+    off_r = side.growth * gamma(x.q.shape[-1] + 1) * (size.g @ size.v.mT)
     slope = power * apart.abs()
     off_s = (power + off_p) * (off_r + off_d + 3 * U * apart.abs()) + off_p * apart.abs()
     off_s = off_s + side.rounded * slope + side.least + TINY
-    scale, many = abs(x.scale), rows * x.groups
+    many = rows * x.groups
     by_key = gamma(side.growth * (keys + 3)) * (slope + off_s) + off_s
     by_row = gamma(side.growth * (many + 3)) * (slope + off_s) + off_s
     by_value = gamma(side.growth * (many + 2)) * (power + off_p) + off_p
+    query, key, value = _sums(size, (by_key, by_row, by_value), abs(x.scale))
+    return query + TINY, key + TINY, value + TINY
+
+
+def _sums(
+    x: _Operands, weights: tuple[Tensor, Tensor, Tensor], scale: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The products that gradients of query, key and value are, with these for S, S and P."""
+    by_key, by_row, by_value = weights
     return (
-        scale * (by_key @ x.k.abs()) + TINY,
-        scale * x.per_key(by_row.mT @ x.q.abs()) + TINY,
-        x.per_key(by_value.mT @ x.g.abs()) + TINY,
-    )
-
-
-def _gradients(x: _Operands, power: Tensor, apart: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Of query, key and value."""
-    slope = power * apart
-    return (
-        x.scale * (slope @ x.k),
-        x.scale * x.per_key(slope.mT @ x.q),
-        x.per_key(power.mT @ x.g),
-    )
-
-
-def _sizes(x: _Operands, power: Tensor, apart: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """The sums of magnitudes."""
-    slope, scale = power * apart.abs(), max(abs(x.scale), 1.0)
-    return (
-        scale * (slope @ x.k.abs()),
-        scale * x.per_key(slope.mT @ x.q.abs()),
-        x.per_key(power.mT @ x.g.abs()),
+        scale * (by_key @ x.k),
+        scale * x.per_key(by_row.mT @ x.q),
+        x.per_key(by_value.mT @ x.g),
     )
 
 

@@ -35,7 +35,7 @@ from golden.bounds.overlapping import overlapping_error
 from golden.bounds.products import largest, summed
 from golden.bounds.reductions import finite
 from golden.bounds.specified import SpecifiedBits
-from golden.bounds.windows import windows
+from golden.bounds.windows import steps_of, windows, with_border
 from golden.calls import OpCall, truths
 from golden.formats import Floats
 from golden.softfloat import chain
@@ -65,10 +65,7 @@ def _specified(call: OpCall, answer: torch.Tensor) -> SpecifiedBits | None:
     if isinstance(call["padding"], str) or x.dim() != dims + 2 or len(types) > 1:
         return None
     groups, dtype = call["groups"], NPU_TYPES[answer.dtype]
-    stride, dilation, padding = (
-        [*v] * (dims // len(v)) for v in (call["stride"], call["dilation"], call["padding"])
-    )
-    border = [pad for pad in reversed(padding) for _ in range(2)]
+    stride, dilation, padding = steps_of(call, dims)
     channels = weight.shape[1]
 
     def bits(flat: int) -> int:
@@ -76,7 +73,7 @@ def _specified(call: OpCall, answer: torch.Tensor) -> SpecifiedBits | None:
         first = filter_ // (weight.shape[0] // groups) * channels
         walk = zip(place, stride, dilation, weight.shape[2:], strict=True)
         window = [slice(at * s, at * s + (size - 1) * d + 1, d) for at, s, d, size in walk]
-        image = torch.nn.functional.pad(x[number, first : first + channels], border)
+        image = with_border(x[number, first : first + channels], padding)
         a, b = (
             [int(word) for word in tensor_bits(factors.reshape(-1))]
             for factors in (image[(slice(None), *window)], weight[filter_])

@@ -70,6 +70,12 @@ Admits = Callable[[Values], Mask]
 """Which elements of a whole result are right."""
 
 
+def same_zeros(values: Values, wanted: Values) -> Mask:
+    """Whether each element has the sign that is wanted of it, where both are zero."""
+    both = (values == 0) & (wanted == 0)
+    return np.asarray(~both | (np.signbit(values) == np.signbit(wanted)))
+
+
 @dataclass(frozen=True)
 class Expectation:
     """What is admissible per element of one output."""
@@ -98,8 +104,7 @@ class Expectation:
     def _admits(self, interval: Interval, values: Values) -> Mask:
         inside = interval.admits(values)
         if self.signed_zeros and values.dtype == np.float64:
-            zero = (values == 0) & (self.true == 0) & ~interval.unbounded
-            inside &= ~zero | (np.signbit(values) == np.signbit(self.true))
+            inside &= same_zeros(values, self.true) | interval.unbounded
         return np.asarray(inside)
 
     def reshaped(self, sizes: tuple[int, ...]) -> Expectation:

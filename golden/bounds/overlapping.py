@@ -21,6 +21,7 @@ import torch
 from golden.bounds.chains import partial_sums
 from golden.bounds.expectation import TINY, gamma
 from golden.bounds.reductions import finite
+from golden.bounds.windows import steps_of
 from golden.calls import OpCall
 from golden.formats import Floats
 from golden.tensors import values_of
@@ -43,11 +44,13 @@ def overlapping_error(
     if isinstance(call["padding"], str) or filters * places * positions > _MOST_AT_ONCE:
         return None
     flat = [1] * (_IMAGE - dims)
-    steps = [[*v] * (dims // len(v)) for v in (call["dilation"], call["padding"], call["stride"])]
+    stride, dilation, padding = steps_of(call, dims)
     fold = torch.nn.Fold(
         (*flat, *answer.shape[2:]),
         (*flat, *kernel),
-        *((*(first for _ in flat), *step) for first, step in zip((1, 0, 1), steps, strict=True)),
+        (*flat, *dilation),
+        (*(0 for _ in flat), *padding),
+        (*flat, *stride),
     )
     if prod(_blocks(fold)) != positions:
         return None

@@ -9,11 +9,12 @@ element is named twice, is not.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import torch
 
-from golden.bounds.expectation import Admits, Expectation, Interval, Subject, exact
+from golden.bounds.expectation import Admits, Expectation, Interval, Subject, exact, same_zeros
 from golden.calls import OpCall
 from golden.formats import Mask, Values
 from golden.tensors import values_of
@@ -23,21 +24,13 @@ def in_order(subject: Subject) -> tuple[Expectation | None, ...]:
     """sort: values, and the positions of a stable sort; torch may have zeros in another order."""
     call = subject.call
     values = exact(_stably(call).values if call["self"].dim() else subject.answer(0))
-    values = replace(values, chosen=_signs_of_zeros(values.true))
+    if values.true.dtype == np.float64:
+        values = replace(values, chosen=partial(same_zeros, wanted=values.true))
     return values, _stable(subject, subject.answer(1))
 
 
 def _stably(call: OpCall) -> torch.return_types.sort:
     return torch.sort(call["self"], dim=call["dim"], descending=call["descending"], stable=True)
-
-
-def _signs_of_zeros(wanted: Values) -> Admits:
-    def admits(values: Values) -> Mask:
-        if values.dtype != np.float64:
-            return np.ones(values.shape, np.bool_)
-        return np.asarray((values != 0) | (np.signbit(values) == np.signbit(wanted)))
-
-    return admits
 
 
 def sorted_positions(subject: Subject) -> tuple[Expectation | None, ...]:

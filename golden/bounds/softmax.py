@@ -42,7 +42,7 @@ from golden.formats import Floats
 from golden.tensors import values_of
 
 _TORCH_EXP = 8 * U
-LEAST = 2.0**-20
+_LEAST = 2.0**-20
 """Of 1 − B: then nothing is known."""
 
 
@@ -84,8 +84,13 @@ def _relative_error(
     """Relative error of each p, as derived above."""
     term = U * torch.where(d.isfinite(), d.abs(), 0.0) + exp
     below = (p.nan_to_num() * term).sum(dim, keepdim=True) + summing
-    both = term + 3 * U + below
-    return both * (1 + both) / (1 - below).clamp(min=LEAST)
+    return of_quotient(term, below)
+
+
+def of_quotient(above: torch.Tensor, below: torch.Tensor) -> torch.Tensor:
+    """Relative error of e^d/Σ whose numerator and sum have these."""
+    both = above + below + 3 * U
+    return both * (1 + both) / (1 - below).clamp(min=_LEAST)
 
 
 def _softmax(subject: Subject) -> tuple[Expectation | None, ...]:

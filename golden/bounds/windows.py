@@ -27,6 +27,22 @@ class WindowPart:
     """[groups, images · places, C ÷ groups · kernel] in float64."""
 
 
+def steps_of(call: OpCall, dims: int) -> tuple[list[int], list[int], list[int]]:
+    """Stride, dilation and padding of a convolution, one of each per spatial dimension."""
+    stride, dilation, padding = (
+        [*given] * (dims // len(given)) for given in (call[name] for name in _STEPS)
+    )
+    return stride, dilation, padding
+
+
+_STEPS = ("stride", "dilation", "padding")
+
+
+def with_border(image: torch.Tensor, padding: Sequence[int]) -> torch.Tensor:
+    """The image with zeros before and behind its innermost dimensions."""
+    return torch.nn.functional.pad(image, [pad for pad in reversed(padding) for _ in range(2)])
+
+
 def windows(
     call: OpCall, image: torch.Tensor, kernel: Sequence[int], places: Sequence[int]
 ) -> Iterator[WindowPart] | None:
@@ -44,18 +60,15 @@ def windows(
 def _parts(
     call: OpCall, image: torch.Tensor, kernel: Sequence[int], places: Sequence[int]
 ) -> Iterator[WindowPart]:
-    stride, dilation, padding = (
-        [*v] * (len(kernel) // len(v)) for v in (call["stride"], call["dilation"], call["padding"])
-    )
+    stride, dilation, padding = steps_of(call, len(kernel))
     groups = call["groups"]
     channels = image.shape[1] // groups
     one_line = groups * prod(places[1:]) * channels * prod(kernel)
     lines = max(1, min(places[0], _MOST_AT_ONCE // max(1, one_line)))
     images = max(1, _MOST_AT_ONCE // max(1, one_line * places[0]))
-    border = [pad for pad in reversed(padding) for _ in range(2)]
     for first in range(0, image.shape[0], images):
         some = slice(first, min(first + images, image.shape[0]))
-        x = torch.nn.functional.pad(finite(image[some]), border)
+        x = with_border(finite(image[some]), padding)
         step, channel, *steps = x.stride()
         for line in range(0, places[0], lines):
             rows = slice(line, min(line + lines, places[0]))
