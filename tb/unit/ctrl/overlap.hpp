@@ -34,16 +34,8 @@ class Overlap {
   // The descriptor of the second command lies where the first one writes, or beside it.
   void descriptor(bool written) {
     const uint64_t target = kDescriptors + (written ? 0 : 64);
-    d_.memory.put(kDescriptors, Descriptor{kData, 0, 3, {1, 2, 2}, {4, 2, 1}, 0});
     guarded_ = written ? kDescriptors : 0;
-    const Packet first{uint32_t(Opcode::kFill), 0, 0, 0, target, {4, 0}};
-    const Packet second{uint32_t(Opcode::kMatmul),
-                        kDstDescMask,
-                        kData + 0x100,
-                        kData + 0x200,
-                        kDescriptors,
-                        {2, 2, 2, 1}};
-    run({first, second});
+    run({Packet{uint32_t(Opcode::kFill), 0, 0, 0, target, {4, 0}}, described()});
     check((record(1).operand_wait != 0) == written, "waited %u cycles for a descriptor",
           record(1).operand_wait);
     guarded_ = 0;
@@ -51,14 +43,7 @@ class Overlap {
 
   // The descriptor of the second command lies where the first one reads.
   void descriptor_that_is_read() {
-    d_.memory.put(kDescriptors, Descriptor{kData + 0x1200, 0, 3, {1, 2, 2}, {4, 2, 1}, 0});
-    const Packet second{uint32_t(Opcode::kMatmul),
-                        kDstDescMask,
-                        kData + 0x1000,
-                        kData + 0x1100,
-                        kDescriptors,
-                        {2, 2, 2, 1}};
-    run({copy(kDescriptors, kData + 0x2000), second});
+    run({copy(kDescriptors, kData + 0x2000), described()});
     check(record(1).operand_wait == 0 && record(1).start_cycle < record(0).end_cycle,
           "waited %u cycles for a command that only reads a descriptor", record(1).operand_wait);
   }
@@ -122,6 +107,17 @@ class Overlap {
   }
 
   static constexpr uint64_t kLong = 600;
+
+  // A MATMUL whose destination has its descriptor, written here, at kDescriptors.
+  Packet described() {
+    d_.memory.put(kDescriptors, Descriptor{kData, 0, 3, {1, 2, 2}, {4, 2, 1}, 0});
+    return {uint32_t(Opcode::kMatmul),
+            kDstDescMask,
+            kData + 0x100,
+            kData + 0x200,
+            kDescriptors,
+            {2, 2, 2, 1}};
+  }
 
   static Packet copy(uint64_t from, uint64_t to) {
     return {uint32_t(Opcode::kCopy), 0, from, 0, to, {4, 0}};
