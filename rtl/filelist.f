@@ -97,6 +97,7 @@ ctrl/npu_hazard.sv
 ctrl/npu_cmd_awaited.sv
 ctrl/npu_cmd_wait_counters.sv
 ctrl/npu_cmd_order.sv
+ctrl/npu_cmd_start.sv
 ctrl/npu_cmd_issue.sv
 ctrl/npu_cmd_park.sv
 ctrl/npu_cmd_front.sv

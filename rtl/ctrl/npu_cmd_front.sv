@@ -79,7 +79,7 @@ module npu_cmd_front
   flags_t                 flags;
   queue_t                 turn, last_taken_q;
   queue_t [1:0]           owner;
-  logic [1:0]             here, blocked, waits_to_start, from_ring, irq, push, ended, waits;
+  logic [1:0]             here, blocked, waiting, from_ring, irq, push, ended, waits;
   logic [1:0][31:0]       opcode, awaited_opcode;
   logic [1:0][63:0]       start_cycle;
   error_e [1:0]           error;
@@ -90,7 +90,7 @@ module npu_cmd_front
   queue_slots_t           span_blocked, used, unfinished;
   error_e                 decode_error, resolve_error;
   logic                   unused_flags, take, park, park_ready, resolve_start, resolve_done;
-  logic                   span_valid, line_valid, line_blocked, checked, idle;
+  logic                   span_valid, line_valid, line_blocked, idle;
   logic [1:0]             sync_valid;
   line_write_t [1:0]      sync_write;
   span_t                  span;
@@ -160,7 +160,7 @@ module npu_cmd_front
     .span_i        (span),
     .line_valid_i  (line_valid),
     .line_addr_i   (desc_addr_o),
-    .checked_i     (checked),
+    .checked_i     (waiting[Check]),
     .used_i        (used),
     .unfinished_i  (unfinished),
     .may_fail_i,
@@ -185,7 +185,8 @@ module npu_cmd_front
     .resolve_done_i (resolve_done),
     .resolve_error_i(resolve_error),
     .blocked_i      (blocked[Check]),
-    .engine_free_i  (start[Park] != '0 ? '0 : engine_free_i),
+    .engine_free_i,
+    .grant_i        (start[Park] == '0),
     .cycle_i,
     .write_valid_o  (sync_valid[Check]),
     .write_ready_i  (write_ready_i && !sync_valid[Park]),
@@ -201,7 +202,8 @@ module npu_cmd_front
     .here_o         (here[Check]),
     .queue_o        (owner[Check]),
     .from_ring_o    (from_ring[Check]),
-    .checked_o      (checked),
+    .waiting_o      (waiting[Check]),
+    .waits_engine_o (wait_now[Check].engine),
     .idle_o         (idle),
     .waits_o        (waits[Check])
   );
@@ -228,7 +230,8 @@ module npu_cmd_front
     .write_done_i,
     .write_err_i,
     .valid_o          (here[Park]),
-    .waits_for_start_o(waits_to_start[Park]),
+    .waiting_o        (waiting[Park]),
+    .waits_engine_o   (wait_now[Park].engine),
     .blocked_o        (blocked[Park]),
     .awaited_o        (look_o[Park]),
     .queue_o          (owner[Park]),
@@ -246,7 +249,6 @@ module npu_cmd_front
 
   assign irq[Check]            = flags.irq;
   assign opcode[Check]         = packet.opcode;
-  assign waits_to_start[Check] = checked;
 
   assign start_o        = start[Check] | start[Park];
   assign start_parked_o = start[Park] != '0;
@@ -276,9 +278,7 @@ module npu_cmd_front
     assign awaited_opcode[p]   = parked ? opcode[Park] : look_opcode_i[p];
     assign wait_now[p].seq     = parked ? next_seq_i[owner[Park]] : look_seq_i[p];
     assign wait_now[p].qid     = look_o[p].qid;
-    assign wait_now[p].operand = blocked[p] && (waits_to_start[p] || (p == Check && line_valid));
-    assign wait_now[p].engine  = waits_to_start[p] && !blocked[p] && start[p] == '0 &&
-                                 opcode_engine(opcode[p]) != ENGINE_NONE;
+    assign wait_now[p].operand = blocked[p] && (waiting[p] || (p == Check && line_valid));
   end
 
   for (genvar q = 0; q < QUEUES; q++) begin : gen_waits

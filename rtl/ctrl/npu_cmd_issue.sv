@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Takes the packets from the queue, checks them and starts the commands, in that order.
 ///
-/// A packet is taken and checked while earlier commands run (`take_o`). It starts when nothing that
-/// it has to wait for is left: `blocked_i`, and its engine. `start_o` is one bit per engine, in the
-/// same cycle as `push_o`, which enters the command in the table. NOP, FENCE and SYNC, and commands
-/// that fail their checks, end here: `ended_o` comes with their `push_o`. SYNC writes its word
-/// before that.
+/// A packet is taken and checked while earlier commands run (`take_o`). It starts as npu_cmd_start
+/// says, whose ports have the same meaning here. A command that fails its checks ends here, with
+/// `ended_o`.
 ///
 /// `stop_i` (an earlier command has failed; if here, from the cycle after its `push_o`) and
 /// `hold_i` (ERROR, soft reset) let nothing be taken or start, and drop the packet that is checked.
@@ -38,6 +36,7 @@ module npu_cmd_issue
   // What it waits for
   input  logic                   blocked_i,
   input  logic [NUM_ENGINES-1:0] engine_free_i,
+  input  logic                   grant_i,
 
   input  logic [63:0]            cycle_i,
 
@@ -51,14 +50,15 @@ module npu_cmd_issue
   // Progress
   output logic                   take_o,
   output logic [NUM_ENGINES-1:0] start_o,
-  output logic [63:0]            start_cycle_o,  // with push_o
+  output logic [63:0]            start_cycle_o,
   output logic                   push_o,
-  output logic                   ended_o,        // with push_o: no engine runs it
-  output error_e                 error_o,        // with push_o
+  output logic                   ended_o,
+  output error_e                 error_o,
   output logic                   here_o,         // a packet is being checked or waits
   output queue_t                 queue_o,        // of the packet
   output logic                   from_ring_o,    // with push_o
-  output logic                   checked_o,      // it has passed its checks
+  output logic                   waiting_o,      // it has passed its checks
+  output logic                   waits_engine_o,
   output logic                   idle_o,
   output logic                   waits_o         // another clock would change nothing
 );
@@ -66,36 +66,23 @@ module npu_cmd_issue
     IDLE,
     DECODE,     // the packet's own words
     RESOLVE,    // its operands
-    READY,      // wait for memory and engine
-    FAILED,     // report a failed check
-    SYNC_REQ,   // write SYNC's word
-    SYNC_WAIT
+    READY,      // start it
+    FAILED      // report a failed check
   } state_e;
 
-  state_e                 state_q, state_d;
-  error_e                 error_q, error_d;
-  packet_t                packet_q;
-  queue_t                 queue_q;
-  logic                   from_ring_q, fetch_err_q, is_sync, no_engine, free, go, drop;
-  logic [NUM_ENGINES-1:0] engine;
-  logic [63:0]            sync_cycle_q;
+  state_e         state_q, state_d;
+  error_e         error_q, error_d, start_error;
+  packet_t        packet_q;
+  queue_t         queue_q;
+  logic           from_ring_q, fetch_err_q, drop, has_operands, go, pushed, ended;
 
-  assign is_sync = packet_q.opcode == OPCODE_SYNC;
-
-  // The engine that runs this command, one bit, if any.
-  always_comb begin
-    for (int unsigned e = 0; e < NUM_ENGINES; e++) begin
-      engine[e] = opcode_engine(packet_q.opcode) == engine_e'(e);
-    end
-  end
-
-  assign no_engine = engine == '0;
-  assign free      = no_engine || (engine & engine_free_i) != '0;
-  assign drop      = hold_i || stop_i;
-  assign go        = state_q == READY && !drop && !blocked_i && free;
+  // NOP and FENCE have none.
+  assign has_operands = opcode_engine(packet_q.opcode) != ENGINE_NONE
+                     || packet_q.opcode == OPCODE_SYNC;
+  assign drop         = hold_i || stop_i;
   // LOAD, for which everything waits, waits here.
-  assign park_o    = state_q == READY && !drop && !go && park_ready_i &&
-                     packet_q.opcode != OPCODE_LOAD;
+  assign park_o       = waiting_o && !drop && !go && park_ready_i &&
+                        packet_q.opcode != OPCODE_LOAD;
 
   always_comb begin
     state_d = state_q;
@@ -107,24 +94,15 @@ module npu_cmd_issue
       end
       DECODE: begin
         error_d = fetch_err_q ? ERROR_BUS_READ : decode_error_i;
-        if (error_d != ERROR_NONE)     state_d = FAILED;
-        else if (no_engine && !is_sync) state_d = READY;
-        else                           state_d = RESOLVE;
+        if (error_d != ERROR_NONE) state_d = FAILED;
+        else                       state_d = has_operands ? RESOLVE : READY;
       end
       RESOLVE: if (resolve_done_i) begin
         error_d = resolve_error_i;
         state_d = (error_d != ERROR_NONE) ? FAILED : READY;
       end
-      READY: begin
-        if (drop || park_o) state_d = IDLE;
-        else if (go)        state_d = is_sync ? SYNC_REQ : IDLE;
-      end
+      READY:      if (pushed || park_o || (drop && waiting_o)) state_d = IDLE;
       FAILED:     state_d = IDLE;
-      SYNC_REQ:   if (write_ready_i) state_d = SYNC_WAIT;
-      SYNC_WAIT:  if (write_done_i) begin
-        error_d = write_err_i ? ERROR_BUS_WRITE : ERROR_NONE;
-        state_d = IDLE;
-      end
       default:    state_d = IDLE;
     endcase
   end
@@ -147,8 +125,34 @@ module npu_cmd_issue
       from_ring_q <= cmd_i.from_ring;
       fetch_err_q <= cmd_i.fetch_err;
     end
-    if (go) sync_cycle_q <= cycle_i;
   end
+
+  npu_cmd_start u_cmd_start (
+    .clk_i,
+    .rst_ni,
+    .ready_i       (state_q == READY),
+    .drop_i        (drop),
+    .opcode_i      (packet_q.opcode),
+    .dst_i         (packet_q.dst),
+    .value_i       (packet_q.param[SYNC_VALUE]),
+    .blocked_i,
+    .engine_free_i,
+    .grant_i,
+    .cycle_i,
+    .write_valid_o,
+    .write_ready_i,
+    .write_o,
+    .write_done_i,
+    .write_err_i,
+    .waiting_o,
+    .waits_engine_o,
+    .go_o          (go),
+    .start_o,
+    .start_cycle_o,
+    .push_o        (pushed),
+    .ended_o       (ended),
+    .error_o       (start_error)
+  );
 
   assign take_o          = state_q == IDLE && !drop && cmd_valid_i;
   assign packet_o        = packet_q;
@@ -156,20 +160,11 @@ module npu_cmd_issue
   assign queue_o         = queue_q;
   assign from_ring_o     = from_ring_q;
   assign resolve_start_o = state_q == DECODE && state_d == RESOLVE;
-  assign checked_o       = state_q == READY;
 
-  assign write_valid_o   = state_q == SYNC_REQ;
-  assign write_o.word    = 1'b1;
-  assign write_o.addr    = packet_q.dst;
-  assign write_o.data    = LINE_BITS'(packet_q.param[SYNC_VALUE]);
-
-  assign start_o         = go ? engine : '0;
-  assign start_cycle_o   = is_sync && state_q == SYNC_WAIT ? sync_cycle_q : cycle_i;
-  assign ended_o         = state_q != READY || no_engine;
-  assign push_o          = (go && !is_sync) || (state_q == FAILED && !drop) ||
-                           (state_q == SYNC_WAIT && write_done_i);
-  assign error_o         = error_d;
+  assign ended_o         = state_q == FAILED || ended;
+  assign push_o          = pushed || (state_q == FAILED && !drop);
+  assign error_o         = state_q == FAILED ? error_q : start_error;
 
   assign idle_o          = state_q == IDLE;
-  assign waits_o         = state_d == state_q && (idle_o || state_q == READY);
+  assign waits_o         = state_d == state_q && (idle_o || (waiting_o && !go));
 endmodule

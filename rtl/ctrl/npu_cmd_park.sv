@@ -2,8 +2,8 @@
 /// The packet that has passed its checks and was put aside, so that one of the other queue can be
 /// checked.
 ///
-/// `park_i` brings it in while `valid_o` is low. It starts as it would have from npu_cmd_issue,
-/// whose ports have the same meaning here, and before the packet there. LOAD is never put aside.
+/// `park_i` brings it in while `valid_o` is low. It starts as npu_cmd_start says, whose ports
+/// have the same meaning here, and before the packet in npu_cmd_issue. LOAD is never put aside.
 module npu_cmd_park
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -34,7 +34,8 @@ module npu_cmd_park
   input  logic                   write_err_i,
 
   output logic                   valid_o,   // a packet is here
-  output logic                   waits_for_start_o,
+  output logic                   waiting_o,
+  output logic                   waits_engine_o,
   output logic                   blocked_o,
   output slot_id_t               awaited_o,
   output queue_t                 queue_o,
@@ -49,27 +50,17 @@ module npu_cmd_park
   output error_e                 error_o,
   output logic                   waits_o
 );
-  typedef enum logic [1:0] {
-    EMPTY,
-    READY,
-    SYNC_REQ,
-    SYNC_WAIT
-  } state_e;
+  logic            valid_q, go;
+  packet_t         packet_q;
+  npu_engine_cmd_t cmd_q;
+  queue_t          queue_q;
+  logic            from_ring_q;
+  queue_slots_t    blocked_q, awaited;
+  flags_t          flags;
+  logic            unused;
 
-  state_e                 state_q, state_d;
-  packet_t                packet_q;
-  npu_engine_cmd_t        cmd_q;
-  queue_t                 queue_q;
-  logic                   from_ring_q, is_sync, go;
-  logic [NUM_ENGINES-1:0] engine;
-  queue_slots_t           blocked_q, awaited;
-  logic [63:0]            sync_cycle_q;
-  flags_t                 flags;
-  logic                   unused;
-
-  assign is_sync = packet_q.opcode == OPCODE_SYNC;
-  assign flags   = packet_q.flags;
-  assign unused  = ^{flags, packet_q.src1, packet_q.src2, packet_q.param};
+  assign flags  = packet_q.flags;
+  assign unused = ^{flags, packet_q.src1, packet_q.src2, packet_q.param};
 
   npu_cmd_awaited u_cmd_awaited (
     .opcode_i      (packet_q.opcode),
@@ -84,33 +75,39 @@ module npu_cmd_park
     .last_o        (awaited_o)
   );
 
-  always_comb begin
-    for (int unsigned e = 0; e < NUM_ENGINES; e++) begin
-      engine[e] = opcode_engine(packet_q.opcode) == engine_e'(e);
-    end
-  end
-
   assign blocked_o = awaited != '0;
-  assign go        = state_q == READY && !drop_i && !blocked_o &&
-                     (engine == '0 || (engine & engine_free_i) != '0);
 
-  always_comb begin
-    state_d = state_q;
-    unique case (state_q)
-      EMPTY:     if (park_i) state_d = READY;
-      READY: begin
-        if (drop_i)  state_d = EMPTY;
-        else if (go) state_d = is_sync ? SYNC_REQ : EMPTY;
-      end
-      SYNC_REQ:  if (write_ready_i) state_d = SYNC_WAIT;
-      SYNC_WAIT: if (write_done_i) state_d = EMPTY;
-      default:   state_d = EMPTY;
-    endcase
-  end
+  npu_cmd_start u_cmd_start (
+    .clk_i,
+    .rst_ni,
+    .ready_i       (valid_q),
+    .drop_i,
+    .opcode_i      (packet_q.opcode),
+    .dst_i         (packet_q.dst),
+    .value_i       (packet_q.param[SYNC_VALUE]),
+    .blocked_i     (blocked_o),
+    .engine_free_i,
+    .grant_i       (1'b1),
+    .cycle_i,
+    .write_valid_o,
+    .write_ready_i,
+    .write_o,
+    .write_done_i,
+    .write_err_i,
+    .waiting_o,
+    .waits_engine_o,
+    .go_o          (go),
+    .start_o,
+    .start_cycle_o,
+    .push_o,
+    .ended_o,
+    .error_o
+  );
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) state_q <= EMPTY;
-    else         state_q <= state_d;
+    if (!rst_ni)                              valid_q <= 1'b0;
+    else if (park_i)                          valid_q <= 1'b1;
+    else if (push_o || (drop_i && waiting_o)) valid_q <= 1'b0;
   end
 
   always_ff @(posedge clk_i) begin
@@ -124,27 +121,15 @@ module npu_cmd_park
       blocked_q <= blocked_q & unfinished_i;
     end
     if (!rst_ni) queue_q <= 1'b0;
-    if (go)      sync_cycle_q <= cycle_i;
   end
 
-  assign write_valid_o     = state_q == SYNC_REQ;
-  assign write_o.word      = 1'b1;
-  assign write_o.addr      = packet_q.dst;
-  assign write_o.data      = LINE_BITS'(packet_q.param[SYNC_VALUE]);
-
-  assign valid_o           = state_q != EMPTY;
-  assign waits_for_start_o = state_q == READY;
-  assign queue_o           = queue_q;
-  assign from_ring_o       = from_ring_q;
-  assign irq_o             = flags.irq;
-  assign opcode_o          = packet_q.opcode;
-  assign cmd_o             = cmd_q;
-  assign start_o           = go ? engine : '0;
-  assign start_cycle_o     = state_q == SYNC_WAIT ? sync_cycle_q : cycle_i;
-  assign push_o            = (go && !is_sync) || (state_q == SYNC_WAIT && write_done_i);
-  assign ended_o           = engine == '0;
-  assign error_o           = state_q == SYNC_WAIT && write_err_i ? ERROR_BUS_WRITE : ERROR_NONE;
-  assign waits_o           = state_d == state_q && (state_q == EMPTY || state_q == READY);
+  assign valid_o     = valid_q;
+  assign queue_o     = queue_q;
+  assign from_ring_o = from_ring_q;
+  assign irq_o       = flags.irq;
+  assign opcode_o    = packet_q.opcode;
+  assign cmd_o       = cmd_q;
+  assign waits_o     = valid_q ? waiting_o && !go && !drop_i : !park_i;
 
   always_ff @(posedge clk_i) begin
     if (rst_ni && park_i) begin

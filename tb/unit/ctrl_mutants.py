@@ -19,6 +19,7 @@ CTRL: tuple[Mutant, ...] = (
     Mutant("npu_operand_select.sv", "operand_o.shape[MAX_RANK-1] = «One»;", "'0", "error code"),
     Mutant("npu_operand_resolve.sv", "«tensor_dim(operand.dim, ref_rank_q)»", "operand.dim", "dim"),
     Mutant("npu_operand_resolve.sv", "DRAIN: if («!awaited») state_d", "1'b1"),
+    Mutant("npu_operand_resolve.sv", "else if («next_step») begin", "1'b1", "no elements"),
     Mutant(
         "npu_cmd_retire.sv",
         "record.operand_stall = «ended.counts.operand_stall»",
@@ -65,13 +66,9 @@ CTRL: tuple[Mutant, ...] = (
         "opcode[p]",
         "COMMAND_WAIT",
     ),
-    Mutant("npu_cmd_front.sv", "&& «!blocked[p]» && start[p]", "1'b1", "ENGINE_WAIT"),
-    Mutant(
-        "npu_cmd_front.sv",
-        "«opcode_engine(opcode[p]) != ENGINE_NONE»;",
-        "1'b1",
-        "without an engine",
-    ),
+    Mutant("npu_cmd_start.sv", "waiting_o && «!blocked_i» && !free", "1'b1", "ENGINE_WAIT"),
+    Mutant("npu_cmd_start.sv", "waiting_o && !blocked_i && «!free»", "1'b1", "ENGINE_WAIT"),
+    Mutant("npu_cmd_start.sv", "waiting_o && !blocked_i && «!free»", "!go_o", "its engine is free"),
     Mutant("npu_cmd_engines.sv", "busy_o               = «~free[NUM_ENGINES-1:0]»", "start_i"),
     # what the other queue may write, and what waits for its own queue alone, or for nothing
     Mutant(
@@ -115,7 +112,7 @@ CTRL: tuple[Mutant, ...] = (
         "uses its memory",
     ),
     Mutant("npu_cmd_park.sv", "blocked_q <= «blocked_q» & unfinished_i", "'0", "its memory"),
-    Mutant("npu_cmd_front.sv", "(«start[Park] != '0» ? '0 : engine_free_i)", "1'b0"),
+    Mutant("npu_cmd_front.sv", ".grant_i        («start[Park] == '0»)", "1'b1"),
     Mutant(
         "npu_cmd_awaited.sv",
         "else if («opcode_i == OPCODE_LOAD»)",
@@ -160,12 +157,12 @@ CTRL: tuple[Mutant, ...] = (
     ),
     Mutant("npu_hazard.sv", "«spans_q[i].first <= line_last»", "spans_q[i].first < line_last"),
     Mutant("npu_range_check.sv", "+ «EndW'(byte_mask)»;", "EndW'(byte_mask & 3'd3)"),
-    Mutant("npu_cmd_park.sv", "= «state_q == SYNC_WAIT && write_err_i» ? ERROR_BUS_WRITE", "1'b0"),
-    Mutant("npu_cmd_park.sv", "start_cycle_o     = «state_q == SYNC_WAIT» ?", "1'b0"),
-    Mutant("npu_cmd_park.sv", "? sync_cycle_q : «cycle_i»;", "cycle_i + 64'd1", "started in"),
+    Mutant("npu_cmd_start.sv", "= «state_q == SYNC_WAIT && write_err_i» ? ERROR_BUS_WRITE", "1'b0"),
+    Mutant("npu_cmd_start.sv", "start_cycle_o = «state_q == SYNC_WAIT» ?", "1'b0"),
+    Mutant("npu_cmd_start.sv", "? sync_cycle_q : «cycle_i»;", "cycle_i + 64'd1", "started in"),
     Mutant("npu_csr_wrap.sv", "«axil_req_i.w_strb»", "4'hF", "alone"),
     Mutant("npu_csr_wrap.sv", "«axil_rsp_o.b_valid || axil_rsp_o.r_valid»;", "1'b0"),
-    Mutant("npu_cmd_park.sv", "from_ring_o       = «from_ring_q»;", "1'b1"),
+    Mutant("npu_cmd_park.sv", "from_ring_o = «from_ring_q»;", "1'b1"),
     Mutant(
         "npu_cmd_front.sv",
         "&& opcode_engine(opcode[p]) == engine_e'(e)) engine_wait_o[e] = «1'b1»;",
@@ -205,7 +202,6 @@ CTRL: tuple[Mutant, ...] = (
         "(clear_i && !events_i.read_beat)",
         "ACTIVE_CYCLES",
     ),
-    Mutant("npu_cmd_issue.sv", "== SYNC_WAIT ? sync_cycle_q : «cycle_i»", "cycle_i + 64'd1"),
     Mutant("npu_cmd_inflight.sv", "push_error_i[q], end_cycle: «cycle_i»,", "cycle_i + 64'd1"),
     Mutant("npu_engine_slot.sv", "end_cycle_q <= «cycle_i»", "cycle_i + 64'd1"),
     Mutant("npu_engine_slot.sv", "end_cycle_o = finish ? cycle_i : «end_cycle_q»", "cycle_i"),

@@ -241,10 +241,10 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
     "order-aside-error": PlantedMutant(
         _ORDER,
         SYNCS,
-        Mutant("npu_cmd_park.sv", "= «state_q == SYNC_WAIT && write_err_i» ?", "1'b0"),
+        Mutant("npu_cmd_start.sv", "= «state_q == SYNC_WAIT && write_err_i» ?", "1'b0"),
     ),
     "order-aside-interrupt": PlantedMutant(
-        _ORDER, SYNCS, Mutant("npu_cmd_park.sv", "irq_o             = «flags.irq»;", "1'b0")
+        _ORDER, SYNCS, Mutant("npu_cmd_park.sv", "irq_o       = «flags.irq»;", "1'b0")
     ),
     # of two things that are wrong, the second is reported
     "check-order-type": PlantedMutant(

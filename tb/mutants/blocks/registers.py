@@ -148,8 +148,8 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
         _COUNTS,
         COUNTERS,
         Mutant(
-            "npu_cmd_issue.sv",
-            "start_cycle_o   = «is_sync && state_q == SYNC_WAIT ? sync_cycle_q : cycle_i»;",
+            "npu_cmd_start.sv",
+            "start_cycle_o = «state_q == SYNC_WAIT ? sync_cycle_q : cycle_i»;",
             "cycle_i",
         ),
     ),

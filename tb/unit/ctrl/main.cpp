@@ -191,6 +191,7 @@ uint64_t streams(uint64_t seed, uint64_t rounds) {
   bench.last_blocker_counts();
   bench.descriptors_of_the_other();
   bench.nothing_to_wait_for();
+  bench.one_start_per_cycle();
   for (uint64_t i = 0; i < rounds; ++i) commands += bench.random_round();
   for (uint64_t i = 0; i < 40; ++i) bench.soft_reset();
   Failures failures(seed);

@@ -49,6 +49,8 @@ inline Span span_of(const View& view, uint32_t dtype, bool write) {
 
 // Elements from the first of `places` to the last one.
 inline uint64_t reach(const AxisView& axis, uint64_t places) {
+  check(places != 0 && axis.inner != 0 && axis.middle != 0,
+        "an engine was handed a window of no elements");
   const uint64_t inner = (places - 1) / axis.inner, middle = inner / axis.middle;
   return (places - 1 - inner) * axis.step[0] + (inner - middle) * axis.step[1] +
          middle * axis.step[2];

@@ -153,6 +153,32 @@ class Streams : QueuePair {
     }
   }
 
+  // Two commands wait for the same one, each with its engine free: they start one after the other,
+  // and neither has waited for an engine.
+  void one_start_per_cycle() {
+    for (unsigned q = 0; q < 2; ++q) {
+      begin_prompt();
+      const uint64_t awaited = dst(q, 0x40);
+      packets_[q] = {
+          {uint32_t(Opcode::kCopy), 0, kData, 0, awaited, {8, 0}},
+          {uint32_t(Opcode::kMatmul), 0, awaited, kData + 0x2100, dst(q, 0x500), {2, 2, 2, 1}}};
+      packets_[!q] = {{uint32_t(Opcode::kCopy), 0, awaited, 0, dst(!q, 0x900), {8, 0}}};
+      const Waits before = waits();
+      start_slow(q);
+      feed();
+      d_.slow_dispatch = SIZE_MAX;
+      compare(q, 2, 0);
+      compare(!q, 1, 0);
+      const int64_t apart = int64_t(record(q, 1).start_cycle - record(!q, 0).start_cycle);
+      check(apart == 1 || apart == -1, "queue %u: the two start %lld cycles apart", q,
+            (long long)apart);
+      check(record(q, 1).engine_wait == 0 && record(!q, 0).engine_wait == 0 &&
+                waits().engine == before.engine,
+            "queue %u: a command waited for an engine, and its engine is free", q);
+      d_.write(csr::kIrqStatus, 31);
+    }
+  }
+
   // While a long command of one queue runs: a NOP behind it starts in its turn, and NOP, SYNC and
   // FENCE of the other queue end.
   void nothing_to_wait_for() {
