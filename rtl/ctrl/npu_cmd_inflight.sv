@@ -69,7 +69,7 @@ module npu_cmd_inflight
   output logic                   waits_o,       // another clock would change nothing
   output logic                   in_error_o
 );
-  logic         engine_end, engine_ending, failing, drained, retire_idle, retire_waits, drop;
+  logic         engine_end, engine_ending, failing, drained, retire_waits, drop;
   queues_t      ended_oldest, failed, table_full, loading, any, table_clk;
   slot_id_t     end_place;
   cmd_ended_t   engine_ended;
@@ -171,7 +171,6 @@ module npu_cmd_inflight
     .completed_o,
     .failing_o(failing),
     .flush_o  (drop),
-    .idle_o   (retire_idle),
     .waits_o  (retire_waits),
     .in_error_o
   );
@@ -179,6 +178,6 @@ module npu_cmd_inflight
   // While a LOAD runs, nothing of either queue is taken.
   assign full_o  = table_full | {QUEUES{loading != '0}};
   assign stop_o  = failed != '0 || failing;
-  assign idle_o  = retire_idle && unfinished_o == '0 && (in_error_o || used_o == '0);
+  assign idle_o  = unfinished_o == '0 && (in_error_o || used_o == '0);
   assign waits_o = retire_waits && !engine_ending;
 endmodule

@@ -40,7 +40,6 @@ module npu_cmd_retire
   output logic [QUEUES-1:0][31:0]   completed_o,    // commands so far
   output logic                      failing_o,      // a record has failed
   output logic                      flush_o,
-  output logic                      idle_o,         // nothing is under way here
   output logic                      waits_o,        // another clock would change nothing
   output logic                      in_error_o
 );
@@ -163,7 +162,6 @@ module npu_cmd_retire
   assign completed_o   = completed_q;
   assign failing_o     = record_bad_q != '0;
   assign flush_o       = state_q == RETIRE && error_q != ERROR_NONE;
-  assign idle_o        = (state_q == IDLE && ended_i == '0) || state_q == ERROR;
   assign waits_o       = state_d == state_q && !write_valid_o &&
                          (state_q == IDLE || state_q == ERROR);
   assign in_error_o    = state_q == ERROR;
