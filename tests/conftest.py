@@ -18,6 +18,8 @@ from driver.backend import InspectableBackend, open_backend
 if TYPE_CHECKING:
     from lower_torch import TorchBench
 
+    from tb.ops.pair import DevicePair
+
 
 @pytest.fixture(scope="module", params=BACKENDS)
 def opened(
@@ -54,6 +56,16 @@ def npu() -> Iterator[TorchBench]:
     opened = open_bench()
     yield opened
     opened.device.close()
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[DevicePair]:
+    """A cmodel, the judge and torch, for the calls of one test file (judged_call)."""
+    from judged_call import open_pair  # noqa: PLC0415 (torch)
+
+    opened = open_pair()
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

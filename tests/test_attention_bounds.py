@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
-from judged_call import CONFIG, open_pair, passes, run
+from judged_call import CONFIG, passes, run
 
 from driver.errors import UnsupportedOp
 from golden.calls import OpCall
@@ -22,11 +20,6 @@ TYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bf
 ROWS, PADDING = 12, 5
 
 Operands = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[DevicePair]:
-    yield open_pair()
 
 
 def padded(dtype: torch.dtype) -> Operands:

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
-from judged_call import CONFIG, open_pair, passes, run
+from judged_call import CONFIG, passes, run
 
 from golden.bounds import windows
 from golden.bounds.convolution import chain_of_windows
@@ -20,11 +18,6 @@ from golden.tensors import tensor_bits
 from tb.ops.pair import DevicePair
 
 NAN, INF = float("nan"), float("inf")
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[DevicePair]:
-    yield open_pair()
 
 
 def refused(op: str, *args: object, wrong: torch.Tensor, output: int = 0) -> bool:

@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 import torch
-from judged_call import open_pair, run
+from judged_call import run
 
 from driver.isa import DType
 from golden import _cmodel
@@ -28,11 +26,6 @@ TYPES = {
     DType.BF16: (torch.bfloat16, 2),
     DType.INT8: (torch.int8, 4),
 }
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[DevicePair]:
-    yield open_pair()
 
 
 def operands(dtype: torch.dtype, *shape: int, seed: int) -> torch.Tensor:

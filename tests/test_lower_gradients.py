@@ -3,22 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
-from judged_call import open_pair, passes, run
+from judged_call import passes, run
 
 from driver.isa import Opcode, flag_field
 from driver.lower import conv
 from tb.ops.pair import DevicePair
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[DevicePair]:
-    made = open_pair()
-    yield made
-    made.close()
 
 
 @pytest.mark.parametrize("transposed", [False, True])

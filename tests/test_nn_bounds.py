@@ -4,11 +4,9 @@ the NPU both stay inside, and the bounds stay finite."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
-from judged_call import open_pair, passes, run
+from judged_call import passes, run
 
 from driver.errors import UnsupportedOp
 from golden.calls import answers
@@ -18,13 +16,6 @@ from tb.ops.pair import DevicePair
 
 FLOATS = (torch.float32, torch.float16, torch.bfloat16)
 TYPES = pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: str(d).removeprefix("torch."))
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[DevicePair]:
-    made = open_pair()
-    yield made
-    made.close()
 
 
 def normal(*sizes: int, mean: float = 0.0, std: float = 1.0, seed: int = 0) -> torch.Tensor:

@@ -8,18 +8,15 @@ an op may answer is golden's to say. The same samples run on the RTL as TEST=ops
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
+from judged_call import CONFIG
 
-from driver.config import load_config
 from driver.errors import UnsupportedOp
 from driver.isa import DType
 from driver.lower import LOWERINGS
-from golden.backend import CmodelBackend
 from golden.judge import judge, supports
 from tb.ops.case import Case
 from tb.ops.pair import DevicePair
@@ -27,15 +24,7 @@ from tb.ops.samples import SAMPLES
 from tb.ops.samples.model import Sample, T
 from tb.ops.samples.variants import SHAPES, SampleCall, variants
 
-CONFIG = load_config(Path(__file__).parents[1] / "sim_config.yaml", "small")
 SEED = 7
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[DevicePair]:
-    made = DevicePair(CONFIG, CmodelBackend(CONFIG, threads=1), None)
-    yield made
-    made.close()
 
 
 def case_of(variant: SampleCall) -> Case:

@@ -3,11 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
-from judged_call import open_pair, run
+from judged_call import run
 
 from tb.ops.pair import DevicePair
 
@@ -27,12 +25,6 @@ _OPS = (
     *("pow.Tensor_Tensor", "floor_divide.default", "fmod.Tensor", "remainder.Tensor"),
     *("maximum.default", "eq.Tensor", "lt.Tensor", "addcmul.default"),
 )
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[DevicePair]:
-    """One model for all."""
-    yield open_pair()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)

@@ -3,12 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
-from judged_call import CONFIG, open_pair, passes
+from judged_call import CONFIG, passes
 
 from golden.calls import OpCall
 from golden.judge import judge
@@ -22,11 +21,6 @@ OF_ONE = """
 """
 OF_TWO = ("mul", "div", "add", "sub", "atan2")
 NUMBERS = torch.tensor([0.0, -0.0, 1.0, -1.0, -0.0, 0.0])
-
-
-@pytest.fixture(scope="module")
-def pair() -> Iterator[DevicePair]:
-    yield open_pair()
 
 
 def check(pair: DevicePair, op: str, *args: Any) -> None:
