@@ -154,17 +154,34 @@ def _python(top: AddrmapNode) -> Iterable[str]:
 def _cpp(top: AddrmapNode) -> Iterable[str]:
     yield "// SPDX-License-Identifier: Apache-2.0"
     yield f"// {_NOTICE}"
-    yield "// Register offsets for benches in C++."
+    yield "// Register offsets for benches in C++, and mask, lowest bit and named values of each field."
     yield "#pragma once"
     yield ""
     yield "namespace npu::csr {"
     yield ""
     for register in _registers(top):
         for name, offset in _words(register):
-            camel = "".join(part.capitalize() for part in name.split("_"))
-            yield f"inline constexpr unsigned k{camel} = 0x{offset:03x};"
+            yield f"inline constexpr unsigned k{_camel(name)} = 0x{offset:03x};"
+    for register in _registers(top):
+        yield from _cpp_fields(register)
     yield ""
     yield "}  // namespace npu::csr"
+
+
+def _cpp_fields(register: RegNode) -> Iterable[str]:
+    for field in register.fields():
+        if field.width >= _WORD_BITS:
+            continue
+        name = f"k{_camel(register.inst_name)}{_camel(field.inst_name)}"
+        mask = ((1 << field.width) - 1) << field.low
+        yield f"inline constexpr unsigned {name}Mask = 0x{mask:08x};"
+        yield f"inline constexpr unsigned {name}Lsb = {field.low};"
+        for member in field.get_property("encode") or ():
+            yield f"inline constexpr unsigned {name}{_camel(member.name)} = {member.value};"
+
+
+def _camel(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
 
 
 def _access(field: FieldNode) -> str:
@@ -206,6 +223,7 @@ def _markdown_register(register: RegNode) -> Iterable[str]:
         meaning = _text(field, "desc")
         encoding = field.get_property("encode")
         if encoding is not None:
-            members = (f"{m.value} {m.name}: {m.rdl_desc}" for m in encoding)
+            # One line: a row of a table ends with its line.
+            members = (f"{m.value} {m.name}: {' '.join(m.rdl_desc.split())}" for m in encoding)
             meaning += "<br>" + "<br>".join(members)
         yield f"| | | {bits} | `{field.inst_name}` | {_access(field)} | {meaning} |"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from driver.isa import csr
+from driver.isa import DeviceState, csr
 from regress.gen_registers import render, write_html
 
 ROOT = Path(__file__).parents[1]
@@ -50,12 +50,14 @@ def test_field_masks_of_a_register_do_not_overlap() -> None:
             seen |= mask
 
 
-def test_the_header_for_benches_states_the_same_offsets() -> None:
+def test_the_header_for_benches_states_the_same() -> None:
     text = (ROOT / "rtl/csr/gen/npu_csr.h").read_text(encoding="utf-8")
-    found = {name: int(value, 16) for name, value in re.findall(r"k(\w+) = (0x\w+);", text)}
+    found = {name: int(value, 0) for name, value in re.findall(r"k(\w+) = (\w+);", text)}
+    fields = {name: value for name, value in vars(csr).items() if name.endswith(("_MASK", "_LSB"))}
+    states = {f"STATUS_STATE_{state.name}": state for state in DeviceState}
     expected = {
-        "".join(part.capitalize() for part in name.split("_")): offset
-        for name, offset in csr.OFFSETS.items()
+        "".join(part.capitalize() for part in name.split("_")): value
+        for name, value in (csr.OFFSETS | fields | states).items()
     }
     assert found == expected
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generated from rtl/csr/npu_csr.rdl by `make gen`. Do not edit.
-// Register offsets for benches in C++.
+// Register offsets for benches in C++, and mask, lowest bit and named values of each field.
 #pragma once
 
 namespace npu::csr {
@@ -57,5 +57,97 @@ inline constexpr unsigned kPerfCtrl = 0x138;
 inline constexpr unsigned kEngineBusy = 0x140;
 inline constexpr unsigned kEngineWait = 0x150;
 inline constexpr unsigned kCommandWait = 0x160;
+inline constexpr unsigned kVersionMinorMask = 0x0000ffff;
+inline constexpr unsigned kVersionMinorLsb = 0;
+inline constexpr unsigned kVersionMajorMask = 0xffff0000;
+inline constexpr unsigned kVersionMajorLsb = 16;
+inline constexpr unsigned kConfigArraySizeMask = 0x000000ff;
+inline constexpr unsigned kConfigArraySizeLsb = 0;
+inline constexpr unsigned kConfigBusBitsMask = 0x00ffff00;
+inline constexpr unsigned kConfigBusBitsLsb = 8;
+inline constexpr unsigned kConfigFmaLatencyMask = 0xff000000;
+inline constexpr unsigned kConfigFmaLatencyLsb = 24;
+inline constexpr unsigned kProgramRamFirstMask = 0x0000ffff;
+inline constexpr unsigned kProgramRamFirstLsb = 0;
+inline constexpr unsigned kProgramRamLinesMask = 0xffff0000;
+inline constexpr unsigned kProgramRamLinesLsb = 16;
+inline constexpr unsigned kCtrlSoftResetMask = 0x00000001;
+inline constexpr unsigned kCtrlSoftResetLsb = 0;
+inline constexpr unsigned kCtrlErrorAckMask = 0x00000002;
+inline constexpr unsigned kCtrlErrorAckLsb = 1;
+inline constexpr unsigned kStatusStateMask = 0x00000003;
+inline constexpr unsigned kStatusStateLsb = 0;
+inline constexpr unsigned kStatusStateIdle = 0;
+inline constexpr unsigned kStatusStateBusy = 1;
+inline constexpr unsigned kStatusStateDone = 2;
+inline constexpr unsigned kStatusStateError = 3;
+inline constexpr unsigned kStatusCsrQueueEmptyMask = 0x00000100;
+inline constexpr unsigned kStatusCsrQueueEmptyLsb = 8;
+inline constexpr unsigned kStatusCsrQueueFullMask = 0x00000200;
+inline constexpr unsigned kStatusCsrQueueFullLsb = 9;
+inline constexpr unsigned kStatusRingEmptyMask = 0x00000400;
+inline constexpr unsigned kStatusRingEmptyLsb = 10;
+inline constexpr unsigned kStatusRing1EmptyMask = 0x00000800;
+inline constexpr unsigned kStatusRing1EmptyLsb = 11;
+inline constexpr unsigned kErrorCodeCodeMask = 0x0000000f;
+inline constexpr unsigned kErrorCodeCodeLsb = 0;
+inline constexpr unsigned kErrorCodeQidMask = 0x00000100;
+inline constexpr unsigned kErrorCodeQidLsb = 8;
+inline constexpr unsigned kIrqStatusCompleteMask = 0x00000001;
+inline constexpr unsigned kIrqStatusCompleteLsb = 0;
+inline constexpr unsigned kIrqStatusEmptyMask = 0x00000002;
+inline constexpr unsigned kIrqStatusEmptyLsb = 1;
+inline constexpr unsigned kIrqStatusErrorMask = 0x00000004;
+inline constexpr unsigned kIrqStatusErrorLsb = 2;
+inline constexpr unsigned kIrqStatusComplete1Mask = 0x00000008;
+inline constexpr unsigned kIrqStatusComplete1Lsb = 3;
+inline constexpr unsigned kIrqStatusEmpty1Mask = 0x00000010;
+inline constexpr unsigned kIrqStatusEmpty1Lsb = 4;
+inline constexpr unsigned kIrqEnableCompleteMask = 0x00000001;
+inline constexpr unsigned kIrqEnableCompleteLsb = 0;
+inline constexpr unsigned kIrqEnableEmptyMask = 0x00000002;
+inline constexpr unsigned kIrqEnableEmptyLsb = 1;
+inline constexpr unsigned kIrqEnableErrorMask = 0x00000004;
+inline constexpr unsigned kIrqEnableErrorLsb = 2;
+inline constexpr unsigned kIrqEnableComplete1Mask = 0x00000008;
+inline constexpr unsigned kIrqEnableComplete1Lsb = 3;
+inline constexpr unsigned kIrqEnableEmpty1Mask = 0x00000010;
+inline constexpr unsigned kIrqEnableEmpty1Lsb = 4;
+inline constexpr unsigned kRingBaseLoAddrMask = 0xffffffc0;
+inline constexpr unsigned kRingBaseLoAddrLsb = 6;
+inline constexpr unsigned kRingCtrlEnableMask = 0x00000001;
+inline constexpr unsigned kRingCtrlEnableLsb = 0;
+inline constexpr unsigned kRingCtrlLog2EntriesMask = 0x00001f00;
+inline constexpr unsigned kRingCtrlLog2EntriesLsb = 8;
+inline constexpr unsigned kRingHeadIndexMask = 0x0000ffff;
+inline constexpr unsigned kRingHeadIndexLsb = 0;
+inline constexpr unsigned kRingTailIndexMask = 0x0000ffff;
+inline constexpr unsigned kRingTailIndexLsb = 0;
+inline constexpr unsigned kCplBaseLoAddrMask = 0xffffffc0;
+inline constexpr unsigned kCplBaseLoAddrLsb = 6;
+inline constexpr unsigned kCplCtrlEnableMask = 0x00000001;
+inline constexpr unsigned kCplCtrlEnableLsb = 0;
+inline constexpr unsigned kCplCtrlLog2EntriesMask = 0x00001f00;
+inline constexpr unsigned kCplCtrlLog2EntriesLsb = 8;
+inline constexpr unsigned kCmdPushPushMask = 0x00000001;
+inline constexpr unsigned kCmdPushPushLsb = 0;
+inline constexpr unsigned kRing1BaseLoAddrMask = 0xffffffc0;
+inline constexpr unsigned kRing1BaseLoAddrLsb = 6;
+inline constexpr unsigned kRing1CtrlEnableMask = 0x00000001;
+inline constexpr unsigned kRing1CtrlEnableLsb = 0;
+inline constexpr unsigned kRing1CtrlLog2EntriesMask = 0x00001f00;
+inline constexpr unsigned kRing1CtrlLog2EntriesLsb = 8;
+inline constexpr unsigned kRing1HeadIndexMask = 0x0000ffff;
+inline constexpr unsigned kRing1HeadIndexLsb = 0;
+inline constexpr unsigned kRing1TailIndexMask = 0x0000ffff;
+inline constexpr unsigned kRing1TailIndexLsb = 0;
+inline constexpr unsigned kCpl1BaseLoAddrMask = 0xffffffc0;
+inline constexpr unsigned kCpl1BaseLoAddrLsb = 6;
+inline constexpr unsigned kCpl1CtrlEnableMask = 0x00000001;
+inline constexpr unsigned kCpl1CtrlEnableLsb = 0;
+inline constexpr unsigned kCpl1CtrlLog2EntriesMask = 0x00001f00;
+inline constexpr unsigned kCpl1CtrlLog2EntriesLsb = 8;
+inline constexpr unsigned kPerfCtrlClearMask = 0x00000001;
+inline constexpr unsigned kPerfCtrlClearLsb = 0;
 
 }  // namespace npu::csr

@@ -4,12 +4,9 @@
 
 #include <utility>
 
-#include "npu_csr.h"
 #include "order.hpp"
 #include "packets.hpp"
 #include "records.hpp"
-
-namespace csr = npu::csr;
 
 struct Outcome {
   uint64_t commands = 0;
@@ -24,24 +21,24 @@ class Session {
   explicit Session(Device& device) : d_(device), maker_(device.memory, device.random) {
     d_.write(csr::kRingBaseLo, uint32_t(kRing));
     d_.write(csr::kRingBaseHi, uint32_t(kRing >> 32));
-    d_.write(csr::kRingCtrl, 1 | kLog2Ring << 8);
+    d_.write(csr::kRingCtrl, enabled_ring(kLog2Ring));
     d_.write(csr::kCplBaseLo, uint32_t(kRecords));
     d_.write(csr::kCplBaseHi, uint32_t(kRecords >> 32));
-    d_.write(csr::kCplCtrl, 1 | kLog2Records << 8);
-    d_.write(csr::kIrqEnable, 7);
+    d_.write(csr::kCplCtrl, enabled_ring(kLog2Records));
+    d_.write(csr::kIrqEnable, kCauses);
     watch_order(d_);
   }
 
   void push(const Packet& packet) { d_.push(packet); }
   void append(const Packet& packet) {
-    d_.memory.put(kRing + 64 * tail_, packet);
+    d_.memory.put(kRing + kLineBytes * tail_, packet);
     tail_ = (tail_ + 1) % kSlots;
   }
   void ring_doorbell() { d_.write(csr::kRingTail, tail_); }
 
   // Until the device is no longer busy, and its interrupts have had their two cycles.
   void wait() {
-    d_.until("no longer busy", [&] { return (d_.read(csr::kStatus) & 3) != 1; });
+    d_.until("no longer busy", [&] { return d_.state() != csr::kStatusStateBusy; });
     d_.tick();
     d_.tick();
   }
@@ -104,9 +101,11 @@ class Session {
   // One of four faults, or none: a bad ring slot, record or destination, an engine that fails.
   void inject_fault(uint64_t fault, uint32_t seq, uint32_t head, bool by_ring) {
     const uint64_t victim = d_.random.below(packets_.size());
-    if (fault == 0 && by_ring) d_.memory.bad_lines.insert(kRing / 64 + (head + victim) % kSlots);
-    if (fault == 1) d_.memory.bad_lines.insert(kRecords / 64 + (seq + victim) % kRecordSlots);
-    if (fault == 2) d_.memory.bad_lines.insert(packets_[victim].dst / 64);
+    if (fault == 0 && by_ring)
+      d_.memory.bad_lines.insert(kRing / kLineBytes + (head + victim) % kSlots);
+    if (fault == 1)
+      d_.memory.bad_lines.insert(kRecords / kLineBytes + (seq + victim) % kRecordSlots);
+    if (fault == 2) d_.memory.bad_lines.insert(packets_[victim].dst / kLineBytes);
     if (fault == 3) {
       d_.failing_dispatch = victim;
       static constexpr ErrorCode kCodes[] = {ErrorCode::kBusRead, ErrorCode::kBusWrite,
@@ -123,7 +122,8 @@ class Session {
     bool late = false;
     size_t dispatches = 0;
     for (unsigned i = 0; i < packets_.size() && (outcome_.error == ErrorCode::kNone || late); ++i) {
-      Expected expected = foresee(i, by_ring ? kRing + 64 * ((head + i) % kSlots) : 0, dispatches);
+      Expected expected =
+          foresee(i, by_ring ? kRing + kLineBytes * ((head + i) % kSlots) : 0, dispatches);
       if (late) {
         if (expected.error != ErrorCode::kNone || is(i, Opcode::kFence) || is(i, Opcode::kSync))
           break;
@@ -161,7 +161,7 @@ class Session {
   }
 
   static Engine engine_of(const Packet& packet) { return ::engine_of(packet.opcode); }
-  static uint64_t record_of(uint32_t seq) { return kRecords + 64 * (seq % kRecordSlots); }
+  static uint64_t record_of(uint32_t seq) { return kRecords + kLineBytes * (seq % kRecordSlots); }
   bool failed() const { return outcome_.error != ErrorCode::kNone; }
 
   void compare_state(uint32_t seq, uint32_t head, bool by_ring) {
@@ -170,8 +170,8 @@ class Session {
     check(code != 0 || expected == 0, "no error, expected %u at command %u", expected, ran - 1);
     check(code == expected, "error code %u at command %u, expected %u at command %u", code,
           d_.read(csr::kErrorSeq) - seq, expected, ran - 1);
-    check((d_.read(csr::kStatus) & 3) == (failed() ? 3u : 2u), "state %u",
-          d_.read(csr::kStatus) & 3);
+    check(d_.state() == (failed() ? csr::kStatusStateError : csr::kStatusStateDone), "state %u",
+          d_.state());
     check(d_.read(csr::kCompleted) == seq + ran, "completed %u", d_.read(csr::kCompleted) - seq);
     if (failed()) check(d_.read(csr::kErrorSeq) == seq + ran - 1, "error sequence number");
     const uint32_t now = by_ring ? (head + ran) % kSlots : head;
@@ -291,7 +291,7 @@ class Session {
     busy_ = busy, looked_ = d_.cycle;
     compare_engines();
     if (!d_.random.chance(30)) return;
-    d_.write(csr::kPerfCtrl, 1);
+    d_.write(csr::kPerfCtrl, csr::kPerfCtrlClearMask);
     for (unsigned low = csr::kBusyCyclesLo; low <= csr::kCommandsLo; low += 8)
       check(counter(low) == 0, "PERF_CTRL.clear leaves the counter at %x", low);
     for (unsigned at = csr::kEngineBusy; at < csr::kCommandWait + 64; at += 4)
@@ -344,14 +344,14 @@ class Session {
   }
 
   void compare_interrupts(bool by_ring) {
-    uint32_t expected = failed() ? 4 : 2;
+    uint32_t expected = failed() ? csr::kIrqStatusErrorMask : csr::kIrqStatusEmptyMask;
     for (size_t i = 0; i < expected_.size(); ++i) {
       const bool last_failed = failed() && i + 1 == expected_.size();
-      if (!last_failed && packets_[i].flags & kIrqMask) expected |= 1;
+      if (!last_failed && packets_[i].flags & kIrqMask) expected |= csr::kIrqStatusCompleteMask;
     }
     const uint32_t status = d_.read(csr::kIrqStatus);
     // Packets pushed one by one may find the queue empty in between.
-    const uint32_t maybe = by_ring ? 0 : 2;
+    const uint32_t maybe = by_ring ? 0 : csr::kIrqStatusEmptyMask;
     check(status == expected || status == (expected | maybe), "interrupts %u, expected %u", status,
           expected);
     check(d_.top.irq_o, "irq is low");
@@ -369,9 +369,8 @@ class Session {
     push({});
     for (unsigned i = 0; i < 100; ++i) d_.tick();
     check(d_.lines_read == lines, "the ring is read in state ERROR");
-    d_.write(csr::kCtrl, 2);
-    d_.until("error_ack ends", [&] { return d_.read(csr::kCtrl) == 0; });
-    check((d_.read(csr::kStatus) & 0xF03) == 0xD00, "state after error_ack");
+    d_.acknowledge_error();
+    check(d_.idle_and_empty(), "state after error_ack");
     check(d_.read(csr::kRingHead) == tail_, "error_ack drops the ring");
     for (unsigned i = 0; i < 100; ++i) d_.tick();
     check(d_.dispatched.size() == ran, "a command ran after the error");

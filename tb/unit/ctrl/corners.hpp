@@ -40,13 +40,14 @@ class Corners {
     c.d_.fixed_latency = 400;
     c.d_.write(places.base_lo, uint32_t(places.ring));
     c.d_.write(places.base_lo + 4, uint32_t(places.ring >> 32));
-    c.d_.write(places.control, 1 | kLog2Slots << 8);
-    for (unsigned i = 0; i <= kFetched; ++i) c.d_.memory.put(places.ring + 64 * i, product());
+    c.d_.write(places.control, enabled_ring(kLog2Slots));
+    for (unsigned i = 0; i <= kFetched; ++i)
+      c.d_.memory.put(places.ring + kLineBytes * i, product());
     c.d_.write(places.tail, kFetched + 1);
     c.d_.until("packets are read", [&] { return c.d_.lines_read == kFetched; });
-    c.d_.write(places.control, kLog2Slots << 8);
+    c.d_.write(places.control, disabled_ring(kLog2Slots));
     c.d_.until("what was fetched is completed", [&] {
-      const uint32_t state = c.d_.read(csr::kStatus) & 3, done = c.d_.read(places.completed);
+      const uint32_t state = c.d_.state(), done = c.d_.read(places.completed);
       check(done >= kFetched || state == 1, "queue %u: state %u with %u of %u completed", queue,
             state, done, kFetched);
       return done >= kFetched;
@@ -61,7 +62,8 @@ class Corners {
     c.session_.push(product());
     c.session_.push(fill());
     c.d_.until("one is completed", [&] { return c.d_.read(csr::kCompleted) == 1; });
-    check(!(c.d_.read(csr::kIrqStatus) & 2), "interrupt: empty, while a pushed command runs");
+    check(!(c.d_.read(csr::kIrqStatus) & csr::kIrqStatusEmptyMask),
+          "interrupt: empty, while a pushed command runs");
     c.session_.wait();
   }
 
@@ -83,24 +85,23 @@ class Corners {
   // error_ack of a device without an error does nothing, also for the error that comes next.
   static void acknowledged_too_early(uint64_t seed) {
     Corners c(seed);
-    c.d_.write(csr::kCtrl, kErrorAck);
+    c.d_.write(csr::kCtrl, csr::kCtrlErrorAckMask);
     c.ticks(20);
     check(c.d_.read(csr::kCtrl) == 0, "error_ack of an idle device stays set");
     c.session_.push(kUnknown);
     c.session_.wait();
     c.ticks(50);
-    check((c.d_.read(csr::kStatus) & 3) == 3, "an error is left by an earlier error_ack");
+    check(c.d_.state() == csr::kStatusStateError, "an error is left by an earlier error_ack");
   }
 
   // error_ack drops what waits in a ring that is disabled, too.
   static void acknowledged_while_disabled(uint64_t seed) {
     Corners c(seed);
-    c.d_.write(csr::kRing1Ctrl, 4 << 8);
+    c.d_.write(csr::kRing1Ctrl, disabled_ring(4));
     c.d_.write(csr::kRing1Tail, 3);
     c.session_.push(kUnknown);
     c.session_.wait();
-    c.d_.write(csr::kCtrl, kErrorAck);
-    c.d_.until("error_ack is done", [&] { return c.d_.read(csr::kCtrl) == 0; });
+    c.d_.acknowledge_error();
     check(c.d_.read(csr::kRing1Head) == 3, "RING1_HEAD is %u after error_ack, RING1_TAIL is 3",
           c.d_.read(csr::kRing1Head));
   }
@@ -144,15 +145,16 @@ class Corners {
     c.session_.ring_doorbell();
     c.d_.until("the ring is read", [&] { return c.d_.lines_read != 0; });
     c.session_.push(kUnknown);
-    c.d_.until("an error", [&] { return (c.d_.read(csr::kStatus) & 3) == 3; });
+    c.d_.until("an error", [&] { return c.d_.state() == csr::kStatusStateError; });
     check(c.d_.read(csr::kErrorCode) == uint32_t(ErrorCode::kBadOpcode), "ERROR_CODE in ERROR");
-    c.d_.write(csr::kCtrl, kSoftReset);
-    check(c.d_.read(csr::kCtrl) == kSoftReset, "a reset does not wait for a read of the ring");
-    check((c.d_.read(csr::kStatus) & 3) == 1, "not busy while a reset waits");
+    c.d_.write(csr::kCtrl, csr::kCtrlSoftResetMask);
+    check(c.d_.read(csr::kCtrl) == csr::kCtrlSoftResetMask,
+          "a reset does not wait for a read of the ring");
+    check(c.d_.state() == csr::kStatusStateBusy, "not busy while a reset waits");
     check(c.d_.read(csr::kErrorCode) == 0, "ERROR_CODE is %u while a reset waits",
           c.d_.read(csr::kErrorCode));
     c.d_.until("the reset", [&] { return c.d_.read(csr::kCtrl) == 0; });
-    check(c.d_.read(csr::kStatus) == 0xD00 && c.d_.read(csr::kErrorCode) == 0,
+    check(c.d_.idle_and_empty() && c.d_.read(csr::kErrorCode) == 0,
           "state after a reset from ERROR");
   }
 
@@ -163,30 +165,29 @@ class Corners {
     constexpr uint32_t kLast = 2;
     const QueuePlaces& places = kQueues[queue];
     const uint32_t head = (1u << log2_slots) - kLast;
-    c.d_.write(places.control, log2_slots << 8);
+    c.d_.write(places.control, disabled_ring(log2_slots));
     c.d_.write(places.tail, head);
     c.session_.push(kUnknown);
     c.session_.wait();
-    c.d_.write(csr::kCtrl, kErrorAck);
-    c.d_.until("error_ack is done", [&] { return c.d_.read(csr::kCtrl) == 0; });
+    c.d_.acknowledge_error();
     const auto run = [&](uint64_t base, uint32_t first, uint32_t count, uint32_t tail) {
-      c.d_.write(places.control, log2_slots << 8);
+      c.d_.write(places.control, disabled_ring(log2_slots));
       c.d_.write(places.base_lo, uint32_t(base));
       c.d_.write(places.base_lo + 4, uint32_t(base >> 32));
       for (uint32_t i = 0; i < count; ++i)
-        c.d_.memory.put(base + 64 * uint64_t(first + i), product());
+        c.d_.memory.put(base + kLineBytes * uint64_t(first + i), product());
       c.d_.dispatched.clear();
       c.d_.write(places.tail, tail);
-      c.d_.write(places.control, 1 | log2_slots << 8);
+      c.d_.write(places.control, enabled_ring(log2_slots));
       c.d_.until("the ring is empty", [&] {
-        return c.d_.read(places.head) == tail && (c.d_.read(csr::kStatus) & 3) != 1;
+        return c.d_.read(places.head) == tail && c.d_.state() != csr::kStatusStateBusy;
       });
       check(c.d_.dispatched.size() == count && c.d_.read(csr::kErrorCode) == 0,
             "a ring of 2^%u slots: %zu of %u commands from slot %u on, error %u", log2_slots,
             c.d_.dispatched.size(), count, first, c.d_.read(csr::kErrorCode));
     };
     // A large ring reaches beyond the memory: first its end lies there, then its beginning.
-    run(places.ring - 64 * uint64_t(head), head, kLast, 0);
+    run(places.ring - kLineBytes * uint64_t(head), head, kLast, 0);
     run(places.ring, 0, 1, 1);
   }
 
@@ -196,14 +197,14 @@ class Corners {
     Corners c(seed);
     constexpr unsigned kLog2Slots = 11, kLog2Records = 13, kCount = (1 << kLog2Slots) - 1;
     constexpr uint64_t kManyRecords = kMemBase + 0x8'0000;
-    static_assert(kManyRecords + (64 << kLog2Records) <= kMemLimit);
-    static_assert(kData + (64 << kLog2Slots) <= kManyRecords);
-    c.d_.write(csr::kRingCtrl, 0);
+    static_assert(kManyRecords + (kLineBytes << kLog2Records) <= kMemLimit);
+    static_assert(kData + (kLineBytes << kLog2Slots) <= kManyRecords);
+    c.d_.write(csr::kRingCtrl, disabled_ring(0));
     c.d_.write(csr::kRingBaseLo, uint32_t(kData));
-    c.d_.write(csr::kRingCtrl, 1 | kLog2Slots << 8);
+    c.d_.write(csr::kRingCtrl, enabled_ring(kLog2Slots));
     c.d_.write(csr::kCplBaseLo, uint32_t(kManyRecords));
-    c.d_.write(csr::kCplCtrl, 1 | kLog2Records << 8);
-    for (unsigned i = 0; i <= kCount; ++i) c.d_.memory.put(kData + 64 * i, Packet{});
+    c.d_.write(csr::kCplCtrl, enabled_ring(kLog2Records));
+    for (unsigned i = 0; i <= kCount; ++i) c.d_.memory.put(kData + kLineBytes * i, Packet{});
     uint32_t completed = 0, tail = 0;
     while (completed <= 1 << kLog2Records) {
       completed += kCount;
@@ -213,7 +214,7 @@ class Corners {
     }
     for (uint32_t seq = completed - (1u << kLog2Records); seq < completed; ++seq) {
       const uint64_t slot = seq % (1u << kLog2Records);
-      const auto record = c.d_.memory.get<Completion>(kManyRecords + 64 * slot);
+      const auto record = c.d_.memory.get<Completion>(kManyRecords + kLineBytes * slot);
       check(record.seq == seq, "record %u lies in the slot of %u", record.seq, seq);
     }
   }
@@ -235,7 +236,6 @@ class Corners {
   }
 
  private:
-  static constexpr uint32_t kSoftReset = 1, kErrorAck = 2;
   static constexpr uint64_t kNoLine = 0;
   static constexpr Packet kUnknown{77, 0, 0, 0, 0, {}};
 
@@ -275,7 +275,9 @@ class Corners {
     c.d_.on_read = nullptr;
   }
 
-  Completion record(unsigned i) const { return d_.memory.get<Completion>(kRecords + 64 * i); }
+  Completion record(unsigned i) const {
+    return d_.memory.get<Completion>(kRecords + kLineBytes * i);
+  }
   void ticks(unsigned count) {
     for (unsigned i = 0; i < count; ++i) d_.tick();
   }

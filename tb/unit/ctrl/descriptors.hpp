@@ -84,8 +84,8 @@ class DescriptorMaker {
       desc.stride[i] = random_.chance(70) ? step : uint32_t(random_.below(100)) + is_dst;
       step *= sizes[i];
     }
-    const uint64_t slot = kDescriptors + 64 * (slot_++ % kSlots);
-    memory_.bad_lines.erase(slot / 64);
+    const uint64_t slot = kDescriptors + kLineBytes * (slot_++ % kSlots);
+    memory_.bad_lines.erase(slot / kLineBytes);
     memory_.put(slot, desc);
     // One of the packet's descriptors is the one with the fault.
     if (last_descriptor_ == 0 || random_.chance(60)) last_descriptor_ = slot;
@@ -111,16 +111,16 @@ class DescriptorMaker {
     Window window = random_window(random_, dtype, sizes, is_dst);
     window.base = data(dtype);
     if (random_.chance(3)) {  // only its first line lies in memory
-      const uint64_t last = kMemLimit - 64;
-      memory_.bad_lines.erase(last / 64);
+      const uint64_t last = kMemLimit - kLineBytes;
+      memory_.bad_lines.erase(last / kLineBytes);
       memory_.put(last, std::bit_cast<std::array<Descriptor, 2>>(window)[0]);
       return last;
     }
     if (slot_ % 128 == 127) ++slot_;  // two lines that follow each other
-    const uint64_t slot = kDescriptors + 64 * (slot_++ % 128);
+    const uint64_t slot = kDescriptors + kLineBytes * (slot_++ % 128);
     ++slot_;
-    memory_.bad_lines.erase(slot / 64);
-    memory_.bad_lines.erase(slot / 64 + 1);
+    memory_.bad_lines.erase(slot / kLineBytes);
+    memory_.bad_lines.erase(slot / kLineBytes + 1);
     memory_.put(slot, window);
     if (last_descriptor_ == 0 || random_.chance(60)) last_descriptor_ = slot;
     return slot;

@@ -19,8 +19,8 @@
 
 #include "common.hpp"
 #include "dispatch.hpp"
-#include "npu_csr.h"
 #include "program_table.hpp"
+#include "registers.hpp"
 
 using namespace npu::isa;
 
@@ -151,15 +151,26 @@ class Device {
     return answer.data;
   }
 
+  uint32_t state() { return read(csr::kStatus) & csr::kStatusStateMask; }
+  // Also that nothing is queued.
+  bool idle_and_empty() { return read(csr::kStatus) == (csr::kStatusStateIdle | kNothingQueued); }
+
+  void acknowledge_error() { control(csr::kCtrlErrorAckMask, "error_ack ends"); }
+  void soft_reset() { control(csr::kCtrlSoftResetMask, "soft reset ends"); }
+
   // A packet by CMD_PUSH.
   void push(const Packet& packet) {
     const auto words = std::bit_cast<std::array<uint32_t, 16>>(packet);
-    for (unsigned i = 0; i < 16; ++i) write(npu::csr::kCmdWord + 4 * i, words[i]);
-    write(npu::csr::kCmdPush, 1);
+    for (unsigned i = 0; i < 16; ++i) write(csr::kCmdWord + 4 * i, words[i]);
+    write(csr::kCmdPush, csr::kCmdPushPushMask);
   }
 
  private:
   static constexpr uint64_t kResetCycles = 4;
+  void control(uint32_t request, const char* end) {
+    write(csr::kCtrl, request);
+    until(end, [&] { return read(csr::kCtrl) == 0; });
+  }
   struct Read {
     uint64_t addr, due;
     unsigned beat;
@@ -195,7 +206,7 @@ class Device {
     if (!top.rd_rsp_valid_i) return;
     const uint64_t addr = reads_.front().addr + reads_.front().beat * kBusBytes;
     // One beat of a bad line fails, not always the same one.
-    const uint64_t bad_beat = addr / 64 % (64 / kBusBytes);
+    const uint64_t bad_beat = addr / kLineBytes % kLineBeats;
     top.rd_rsp_err_i = memory.error_at(addr) && reads_.front().beat == bad_beat;
     for (unsigned i = 0; i < kBusBytes / 4; ++i)
       top.rd_rsp_data_i[i] =
@@ -203,13 +214,13 @@ class Device {
   }
 
   void sample_reads() {
-    if (top.rd_rsp_valid_i && top.rd_rsp_ready_o && ++reads_.front().beat == 64 / kBusBytes)
+    if (top.rd_rsp_valid_i && top.rd_rsp_ready_o && ++reads_.front().beat == kLineBeats)
       reads_.pop_front();
     if (!top.rd_req_valid_o || !top.rd_req_ready_i) return;
-    check(top.rd_req_bytes_o == 64 && top.rd_req_addr_o % 64 == 0, "read of %u bytes at %llx",
-          top.rd_req_bytes_o, (unsigned long long)top.rd_req_addr_o);
+    check(top.rd_req_bytes_o == kLineBytes && top.rd_req_addr_o % kLineBytes == 0,
+          "read of %u bytes at %llx", top.rd_req_bytes_o, (unsigned long long)top.rd_req_addr_o);
     reads_.push_back({top.rd_req_addr_o, due() + read_delay, 0});
-    check(top.rd_req_addr_o >= kMemBase && top.rd_req_addr_o + 64 <= kMemLimit,
+    check(top.rd_req_addr_o >= kMemBase && top.rd_req_addr_o + kLineBytes <= kMemLimit,
           "a line outside the memory is read: %llx", (unsigned long long)top.rd_req_addr_o);
     ++lines_read;
     if (on_read) on_read(top.rd_req_addr_o);

@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "common.hpp"
+#include "image.h"
 #include "memory.h"
 #include "program_table.hpp"
 #include "windows.hpp"
@@ -19,6 +21,9 @@ using namespace npu::isa;
 // Beyond 4 GiB, so that an address whose upper word is lost points outside.
 constexpr uint64_t kMemBase = 0x5'0010'0000;
 constexpr uint64_t kMemLimit = 0x5'0020'0000;
+// Packets, descriptors and records are lines.
+constexpr unsigned kLineBytes = unsigned(npu::kLineBytes);
+constexpr unsigned kLineBeats = kLineBytes / kBusBytes;
 
 // Bytes of [kMemBase, kMemLimit); outside it, and on lines marked bad, every access is an error.
 class Memory {
@@ -27,7 +32,7 @@ class Memory {
   std::set<uint64_t> bad_lines;
 
   bool error_at(uint64_t addr) const {
-    return addr < kMemBase || addr >= kMemLimit || bad_lines.count(addr / 64) != 0;
+    return addr < kMemBase || addr >= kMemLimit || bad_lines.count(addr / kLineBytes) != 0;
   }
   template <typename T>
   void put(uint64_t addr, const T& value) {
@@ -42,7 +47,7 @@ class Memory {
   // The memory as the cmodel sees it.
   npu::Memory model() {
     npu::Memory memory(std::as_writable_bytes(std::span(bytes_)), kMemBase, kMemLimit);
-    for (const uint64_t line : bad_lines) memory.poison(line * 64, 64, true, true);
+    for (const uint64_t line : bad_lines) memory.poison(line * kLineBytes, kLineBytes, true, true);
     return memory;
   }
 

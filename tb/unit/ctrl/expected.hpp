@@ -51,9 +51,9 @@ inline void expect_vector(Expected& expected, Memory& memory, const Packet& pack
 
 // A LOAD's image; the engine reads it.
 inline void expect_image(Expected& expected, Memory& memory, const Packet& packet) {
-  const uint32_t bytes = 64 * packet.param[kLoadLines];
+  const uint32_t bytes = kLineBytes * packet.param[kLoadLines];
   const uint64_t last = packet.src1 + bytes - 1;
-  if (packet.src1 % 64 != 0)
+  if (packet.src1 % kLineBytes != 0)
     expected.error = ErrorCode::kMisaligned;
   else if (!memory.model().contains(packet.src1, last))
     expected.error = ErrorCode::kOutOfRange;

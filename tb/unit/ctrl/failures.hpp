@@ -26,12 +26,12 @@ class Failures : QueuePair {
     const ErrorCode code = inject_fault(q, victim);
     feed();
     const uint32_t found = d_.read(csr::kErrorCode);
-    check((d_.read(csr::kStatus) & 3) == 3, "no error");
+    check(d_.state() == csr::kStatusStateError, "no error");
     check(found == (uint32_t(code) | q << 8), "error %x, expected %x", found,
           uint32_t(code) | q << 8);
     check(d_.read(csr::kErrorSeq) == first_[q] + victim, "error of command %u, expected %u",
           d_.read(csr::kErrorSeq) - first_[q], victim);
-    check(d_.read(csr::kIrqStatus) & 4, "no interrupt of the error");
+    check(d_.read(csr::kIrqStatus) & csr::kIrqStatusErrorMask, "no interrupt of the error");
     compare(q, victim + 1, uint32_t(code));
     // Of the other one everything that has started is completed.
     const unsigned done = d_.read(kQueues[!q].completed) - first_[!q];
@@ -54,7 +54,7 @@ class Failures : QueuePair {
     packets_[last] = {fill(last, 0x200)};
     feed();
     compare(last, 1, 0);
-    d_.write(csr::kIrqStatus, 31);
+    d_.write(csr::kIrqStatus, kAllCauses);
     begin();
     d_.engine_latency = 500;
     packets_[0] = {Packet{uint32_t(Opcode::kMatmul), 0, kData, kData, dst(0, 0x100), {2, 2, 2, 1}}};
@@ -71,7 +71,7 @@ class Failures : QueuePair {
     packets_[1] = {fill(1, 0x200)};
     feed();
     compare(1, 1, 0);
-    d_.write(csr::kIrqStatus, 31);
+    d_.write(csr::kIrqStatus, kAllCauses);
   }
 
   // The records of both queues' only commands cannot be written: the same, and the records of the
@@ -80,7 +80,7 @@ class Failures : QueuePair {
     begin();
     for (unsigned q = 0; q < 2; ++q) {
       packets_[q] = {fill(q, 0x200)};
-      d_.memory.bad_lines.insert(record_of(q, 0) / 64);
+      d_.memory.bad_lines.insert(record_of(q, 0) / kLineBytes);
     }
     d_.engine_latency = 500;
     feed();
@@ -93,7 +93,7 @@ class Failures : QueuePair {
     for (unsigned q = 0; q < 2; ++q) packets_[q] = {fill(q, 0x200)};
     feed();
     for (unsigned q = 0; q < 2; ++q) compare(q, 1, 0);
-    d_.write(csr::kIrqStatus, 31);
+    d_.write(csr::kIrqStatus, kAllCauses);
   }
 
  private:
@@ -108,7 +108,7 @@ class Failures : QueuePair {
                                 kData + 0x2100,
                                 dst(!queue, 0x2200),
                                 {2, 2, 2, 1}});
-    d_.memory.bad_lines.insert(word / 64);
+    d_.memory.bad_lines.insert(word / kLineBytes);
     start_slow(queue);
     for (unsigned i = 0; i < 60; ++i) d_.tick();
     feed();
@@ -129,12 +129,12 @@ class Failures : QueuePair {
       return ErrorCode::kBadOpcode;
     }
     if (way == 1) {
-      d_.memory.bad_lines.insert(record_of(q, victim) / 64);
+      d_.memory.bad_lines.insert(record_of(q, victim) / kLineBytes);
       return ErrorCode::kBusWrite;
     }
     if (way == 2) {
       const unsigned slot = (tail_[q] + victim) % kSlots;
-      d_.memory.bad_lines.insert(kQueues[q].ring / 64 + slot);
+      d_.memory.bad_lines.insert(kQueues[q].ring / kLineBytes + slot);
       packet = {};
       return ErrorCode::kBusRead;
     }
@@ -148,10 +148,9 @@ class Failures : QueuePair {
     const uint64_t lines = d_.lines_read;
     for (unsigned i = 0; i < 100; ++i) d_.tick();
     check(d_.lines_read == lines, "a ring is read in state ERROR");
-    d_.write(csr::kIrqStatus, 31);
-    d_.write(csr::kCtrl, 2);
-    d_.until("error_ack ends", [&] { return d_.read(csr::kCtrl) == 0; });
-    check((d_.read(csr::kStatus) & 0xF03) == 0xD00, "state after error_ack");
+    d_.write(csr::kIrqStatus, kAllCauses);
+    d_.acknowledge_error();
+    check(d_.idle_and_empty(), "state after error_ack");
     for (unsigned q = 0; q < 2; ++q)
       check(d_.read(kQueues[q].head) == tail_[q], "error_ack drops both rings");
     for (unsigned i = 0; i < 100; ++i) d_.tick();

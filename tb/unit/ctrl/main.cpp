@@ -19,7 +19,7 @@ void registers(uint64_t seed) {
   check(device.read(csr::kVersion) == npu::isa::kVersion, "VERSION");
   check(device.read(csr::kConfig) == (16 | BUS_BITS << 8 | 4 << 24), "CONFIG");
   check(device.read(csr::kProgramRam) == (kProgramRam | kProgramRamLines << 16), "PROGRAM_RAM");
-  check(device.read(csr::kStatus) == 0xD00, "STATUS after reset");
+  check(device.idle_and_empty(), "STATUS after reset");
   check(device.read(csr::kErrorSeq) == 0 && device.read(csr::kCompleted) == 0,
         "numbers after reset");
   for (uint32_t offset : {0x02Cu, 0x0C4u, 0x13Cu, 0x1000u, 0xFFFCu}) {
@@ -32,7 +32,7 @@ void registers(uint64_t seed) {
   device.write(csr::kRingBaseLo, 0xFFFFFFFF);
   check(device.read(csr::kRingBaseLo) == 0xFFFFFFC0, "RING_BASE_LO low bits");
   device.write(csr::kIrqEnable, 0xFFFFFFFF);
-  check(device.read(csr::kIrqEnable) == 0x1F, "IRQ_ENABLE width");
+  check(device.read(csr::kIrqEnable) == kAllCauses, "IRQ_ENABLE width");
   for (uint32_t pattern : {0x5555'1230u, 0xAAAA'EDC0u}) {
     for (unsigned i = 0; i < 16; ++i) device.write(csr::kCmdWord + 4 * i, pattern + i);
     for (unsigned i = 0; i < 16; ++i)
@@ -49,7 +49,7 @@ void registers(uint64_t seed) {
   }
   const uint32_t before = device.read(csr::kCycleLo);
   check(device.read(csr::kCycleLo) > before && device.read(csr::kCycleHi) == 0, "CYCLE");
-  device.write(csr::kCtrl, 1);
+  device.write(csr::kCtrl, csr::kCtrlSoftResetMask);
   check(device.read(csr::kCtrl) == 0 && device.soft_resets == 1, "soft reset of an idle device");
   check(device.read(csr::kIrqEnable) == 0 && device.read(csr::kCmdWord) == 0,
         "registers after reset");
@@ -60,16 +60,16 @@ void registers(uint64_t seed) {
 void resized_ring(Device& device) {
   const uint64_t lines = device.lines_read;
   const uint32_t completed = device.read(csr::kCompleted);
-  device.write(csr::kRingCtrl, 1);
+  device.write(csr::kRingCtrl, enabled_ring(0));
   for (unsigned i = 0; i < 500; ++i) device.tick();
-  check(device.read(csr::kStatus) == (2 | 0xD00) && device.read(csr::kRingHead) == 0 &&
-            device.lines_read == lines,
+  check(device.read(csr::kStatus) == (csr::kStatusStateDone | kNothingQueued) &&
+            device.read(csr::kRingHead) == 0 && device.lines_read == lines,
         "a ring without slots is not empty");
-  device.write(csr::kRingCtrl, 1 << 8);
+  device.write(csr::kRingCtrl, disabled_ring(1));
   check(device.read(csr::kRingHead) == 1, "RING_HEAD of two slots");
-  device.memory.put(kRing + 64, Packet{uint32_t(Opcode::kFill), 0, 0, 0, kData, {1, 0}});
+  device.memory.put(kRing + kLineBytes, Packet{uint32_t(Opcode::kFill), 0, 0, 0, kData, {1, 0}});
   device.write(csr::kRingTail, 1);
-  device.write(csr::kRingCtrl, 1 | 1 << 8);
+  device.write(csr::kRingCtrl, enabled_ring(1));
   device.write(csr::kRingTail, 0);
   device.until("the packet of the last slot has run",
                [&] { return device.read(csr::kRingHead) == 0; });
@@ -88,7 +88,9 @@ void queues(uint64_t seed) {
     fill.param[kFillValue] = i;
     session.push(fill);
   }
-  check(device.read(csr::kStatus) == (1 | 0xE00), "a full queue");
+  check(device.read(csr::kStatus) ==
+            (csr::kStatusStateBusy | csr::kStatusCsrQueueFullMask | kRingsEmpty),
+        "a full queue");
   session.wait();
   check(device.dispatched.size() == 6 && device.read(csr::kCompleted) == 6,
         "the seventh push must be lost");
@@ -109,9 +111,11 @@ void queues(uint64_t seed) {
   const std::array<uint32_t, 4> order{0, 1, 100, 2};
   for (unsigned i = 0; i < 4; ++i)
     check(device.dispatched.at(i).value == order[i], "command %u out of order", i);
-  check(device.read(csr::kRingHead) == 3 && device.read(csr::kStatus) == (2 | 0xD00), "ring head");
+  check(device.read(csr::kRingHead) == 3 &&
+            device.read(csr::kStatus) == (csr::kStatusStateDone | kNothingQueued),
+        "ring head");
   check(device.read(csr::kCommandsLo) == 10, "COMMANDS");
-  device.write(csr::kPerfCtrl, 1);
+  device.write(csr::kPerfCtrl, csr::kPerfCtrlClearMask);
   check(device.read(csr::kCommandsLo) == 0 && device.read(csr::kBusyCyclesLo) == 0,
         "PERF_CTRL.clear");
   resized_ring(device);
@@ -134,13 +138,13 @@ void soft_reset(uint64_t seed) {
       session.push({uint32_t(Opcode::kFill), 0, 0, 0, kData, {1, i}});
     for (uint64_t n = device.random.below(600); n > 0; --n) device.tick();
     const uint64_t resets = device.soft_resets;
-    device.write(csr::kCtrl, 1);
+    device.write(csr::kCtrl, csr::kCtrlSoftResetMask);
     const size_t under_way = device.dispatched.size() + 1;
     device.until("soft reset ends", [&] { return device.read(csr::kCtrl) == 0; });
     check(device.soft_resets == resets + 1, "one reset");
     const size_t ran = device.dispatched.size();
     check(ran <= under_way, "commands start while a reset is pending");
-    check(device.read(csr::kStatus) == 0xD00 && device.read(csr::kCompleted) == 0 &&
+    check(device.idle_and_empty() && device.read(csr::kCompleted) == 0 &&
               device.read(csr::kRingTail) == 0 && device.read(csr::kIrqStatus) == 0,
           "state after soft reset");
     for (unsigned i = 0; i < 300; ++i) device.tick();

@@ -33,7 +33,7 @@ class Overlap {
 
   // The descriptor of the second command lies where the first one writes, or beside it.
   void descriptor(bool written) {
-    const uint64_t target = kDescriptors + (written ? 0 : 64);
+    const uint64_t target = kDescriptors + (written ? 0 : kLineBytes);
     guarded_ = written ? kDescriptors : 0;
     run({Packet{uint32_t(Opcode::kFill), 0, 0, 0, target, {4, 0}}, described()});
     check((record(1).operand_wait != 0) == written, "waited %u cycles for a descriptor",
@@ -52,8 +52,8 @@ class Overlap {
   void engines() {
     d_.most_running = 0;
     d_.memory.put(kDescriptors, Descriptor{kData + 0x3000, 0, 1, {4}, {1}, 0});
-    d_.memory.put(kDescriptors + 64, Descriptor{kData + 0x3100, 4, 1, {4}, {1}, 0});
-    d_.memory.put(kDescriptors + 128, Descriptor{kData + 0x3200, 0, 1, {4}, {1}, 0});
+    d_.memory.put(kDescriptors + kLineBytes, Descriptor{kData + 0x3100, 4, 1, {4}, {1}, 0});
+    d_.memory.put(kDescriptors + 2 * kLineBytes, Descriptor{kData + 0x3200, 0, 1, {4}, {1}, 0});
     const uint32_t indexed =
         kSrc1DescMask | kSrc2DescMask | kDstDescMask | uint32_t(DType::kInt32) << kSrc2DtypeShift;
     run({copy(kData, kData + 0x100),
@@ -68,8 +68,8 @@ class Overlap {
          Packet{uint32_t(Opcode::kGather),
                 indexed,
                 kDescriptors,
-                kDescriptors + 64,
-                kDescriptors + 128,
+                kDescriptors + kLineBytes,
+                kDescriptors + 2 * kLineBytes,
                 {0}},
          copy(kData + 0x4000, kData + 0x4100)});
     check(record(1).start_cycle < record(0).end_cycle, "MATMUL waits for an independent COPY");
@@ -124,14 +124,15 @@ class Overlap {
   }
 
   Completion record(unsigned i) const {
-    return d_.memory.get<Completion>(kRecords + 64 * ((first_ + i) % Session::kRecordSlots));
+    return d_.memory.get<Completion>(kRecords +
+                                     kLineBytes * ((first_ + i) % Session::kRecordSlots));
   }
 
   bool writer_runs() const { return d_.cycle < started_ + kLong; }
 
   void run(const std::vector<Packet>& packets) {
     first_ = d_.read(csr::kCompleted);
-    d_.write(csr::kPerfCtrl, 1);
+    d_.write(csr::kPerfCtrl, csr::kPerfCtrlClearMask);
     d_.dispatched.clear();
     d_.events.clear();
     for (const Packet& packet : packets) session_.append(packet);

@@ -56,7 +56,7 @@ class PacketMaker : public DescriptorMaker {
   void mutate(Packet& p) {
     uint64_t* const addresses[] = {&p.src1, &p.src2, &p.dst};
     uint64_t& address = *addresses[random_.below(3)];
-    const uint64_t grain = random_.chance(30) ? 64 : 1ull << random_.below(3);
+    const uint64_t grain = random_.chance(30) ? kLineBytes : 1ull << random_.below(3);
     switch (random_.below(14)) {
       case 13:
         p.flags ^= kOperandListMask;
@@ -80,7 +80,7 @@ class PacketMaker : public DescriptorMaker {
         address = random_.engine() >> random_.below(64) & ~63ull;
         break;
       case 6:
-        address = kMemLimit - 64 + random_.below(128) / grain * grain;
+        address = kMemLimit - kLineBytes + random_.below(2 * kLineBytes) / grain * grain;
         break;
       case 7:
         address = kMemBase - 4 * random_.between(1, 32);
@@ -89,7 +89,7 @@ class PacketMaker : public DescriptorMaker {
         p.flags ^= uint32_t(random_.below(16)) << std::array{0, 4, 16, 20}[random_.below(4)];
         break;
       case 9:
-        memory_.bad_lines.insert(last_descriptor_ / 64 + random_.chance(30));
+        memory_.bad_lines.insert(last_descriptor_ / kLineBytes + random_.chance(30));
         break;
       case 10:
       case 11:
@@ -159,7 +159,7 @@ class PacketMaker : public DescriptorMaker {
     const uint32_t room = kProgramRamLines - lines;
     p.param[kLoadLines] = lines;
     p.param[kLoadLine] = kProgramRam + (random_.chance(20) ? room : uint32_t(random_.below(room)));
-    p.src1 = data(uint32_t(DType::kFp32)) / 64 * 64;
+    p.src1 = data(uint32_t(DType::kFp32)) / kLineBytes * kLineBytes;
   }
 
   void vector(Packet& p) {
@@ -214,9 +214,9 @@ class PacketMaker : public DescriptorMaker {
     }
     if (random_.chance(90)) return;
     const uint64_t inside = random_.between(1, operands), from = p.src1;
-    p.src1 = kMemLimit - 64 * inside;
+    p.src1 = kMemLimit - kLineBytes * inside;
     for (uint64_t i = 0; i < inside; ++i)
-      memory_.put(p.src1 + 64 * i, memory_.get<Descriptor>(from + 64 * i));
+      memory_.put(p.src1 + kLineBytes * i, memory_.get<Descriptor>(from + kLineBytes * i));
   }
 
   void indexed(Packet& p) {

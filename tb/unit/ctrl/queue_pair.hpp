@@ -3,12 +3,9 @@
 // command that starts and of every record.
 #pragma once
 
-#include "npu_csr.h"
 #include "order.hpp"
 #include "packets.hpp"
 #include "records.hpp"
-
-namespace csr = npu::csr;
 
 // The registers of one queue, and its places in memory.
 struct QueuePlaces {
@@ -33,12 +30,12 @@ class QueuePair {
     for (const QueuePlaces& queue : kQueues) {
       d_.write(queue.base_lo, uint32_t(queue.ring));
       d_.write(queue.base_lo + 4, uint32_t(queue.ring >> 32));
-      d_.write(queue.control, 1 | kLog2Ring << 8);
+      d_.write(queue.control, enabled_ring(kLog2Ring));
       d_.write(queue.records_lo, uint32_t(queue.records));
       d_.write(queue.records_lo + 4, uint32_t(queue.records >> 32));
-      d_.write(queue.records_control, 1 | kLog2Records << 8);
+      d_.write(queue.records_control, enabled_ring(kLog2Records));
     }
-    d_.write(csr::kIrqEnable, 31);
+    d_.write(csr::kIrqEnable, kAllCauses);
     tail_ = {};
     d_.on_start = [this](size_t number, const std::vector<size_t>& running) {
       started(number, running);
@@ -53,7 +50,9 @@ class QueuePair {
                                                    {1},
                                                    0});
   }
-  static uint64_t descriptor(unsigned q, unsigned i) { return kDescriptors + 64 * (3 * q + i); }
+  static uint64_t descriptor(unsigned q, unsigned i) {
+    return kDescriptors + kLineBytes * (3 * q + i);
+  }
 
   // A result's address tells its queue: bit 2.
   static uint64_t dst(unsigned q, uint64_t offset) { return kData + offset / 8 * 8 + 4 * q; }
@@ -156,7 +155,7 @@ class QueuePair {
   unsigned put(unsigned q, unsigned most) {
     unsigned count = 0;
     for (; put_[q] < packets_[q].size() && count < most; ++count) {
-      d_.memory.put(kQueues[q].ring + 64 * tail_[q], packets_[q][put_[q]++]);
+      d_.memory.put(kQueues[q].ring + kLineBytes * tail_[q], packets_[q][put_[q]++]);
       tail_[q] = (tail_[q] + 1) % kSlots;
     }
     return count;
@@ -183,7 +182,7 @@ class QueuePair {
 
   void push() {
     while (put_[0] < packets_[0].size() && d_.random.chance(70) &&
-           (d_.read(csr::kStatus) >> 9 & 1) == 0)
+           (d_.read(csr::kStatus) & csr::kStatusCsrQueueFullMask) == 0)
       d_.push(packets_[0][put_[0]++]);
   }
 
@@ -191,9 +190,10 @@ class QueuePair {
   void feed() {
     d_.until("both queues are empty", [&] {
       put_and_ring();
-      const uint32_t state = d_.read(csr::kStatus) & 3;
+      const uint32_t state = d_.state();
       const bool all = put_[0] == packets_[0].size() && put_[1] == packets_[1].size();
-      return state == 3 || (all && state == 2 && done(0) && done(1));
+      return state == csr::kStatusStateError ||
+             (all && state == csr::kStatusStateDone && done(0) && done(1));
     });
     for (unsigned i = 0; i < 3; ++i) d_.tick();
   }
@@ -264,7 +264,7 @@ class QueuePair {
 
   // Where the record of command `i` lies, and the record.
   uint64_t record_of(unsigned q, unsigned i) const {
-    return kQueues[q].records + 64 * ((first_[q] + i) % kRecordSlots);
+    return kQueues[q].records + kLineBytes * ((first_[q] + i) % kRecordSlots);
   }
   Completion record(unsigned q, unsigned i) { return d_.memory.get<Completion>(record_of(q, i)); }
 

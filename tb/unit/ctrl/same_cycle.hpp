@@ -32,7 +32,7 @@ class SameCycle : QueuePair {
         before += fell && d_.top.irq_o;
         behind += fell && !d_.top.irq_o;
         met += !fell;
-        d_.write(csr::kIrqEnable, 31);
+        d_.write(csr::kIrqEnable, kAllCauses);
       }
       check(before > 3 && behind > 3 && met == 1,
             "cause %u: the pin fell and rose %u times, stayed high %u times, stayed low %u times",
@@ -48,7 +48,9 @@ class SameCycle : QueuePair {
     uint32_t before = 0;
     unsigned fewer = 0;
     for (unsigned after = 0; after < kSteps; ++after) {
-      one({0, fill(0, 0x200), false}, [&] { d_.write(csr::kPerfCtrl, 1); }, after);
+      one(
+          {0, fill(0, 0x200), false}, [&] { d_.write(csr::kPerfCtrl, csr::kPerfCtrlClearMask); },
+          after);
       const uint32_t active = d_.read(csr::kActiveCyclesLo);
       for (const unsigned counter :
            {csr::kOperandStallLo, csr::kResultStallLo, csr::kReadBeatsLo, csr::kWriteBeatsLo})
@@ -61,7 +63,7 @@ class SameCycle : QueuePair {
     }
     check(before == 0 && fewer >= kRuns / 2, "counters that are cleared count on: %u", before);
     d_.all_events = false;
-    d_.write(csr::kIrqStatus, 31);
+    d_.write(csr::kIrqStatus, kAllCauses);
   }
 
  private:
@@ -84,7 +86,7 @@ class SameCycle : QueuePair {
     d_.until("the command starts", [&] { return !d_.dispatched.empty(); });
     for (unsigned i = 0; i < after; ++i) d_.tick();
     something();
-    d_.until("it has ended", [&] { return (d_.read(csr::kStatus) & 3) != 1; });
+    d_.until("it has ended", [&] { return d_.state() != csr::kStatusStateBusy; });
     for (unsigned i = 0; i < 4; ++i) d_.tick();
   }
 
@@ -100,8 +102,7 @@ class SameCycle : QueuePair {
     };
     one({queue, packet, cause == kError}, clear, after == kSteps ? 0 : after);
     if (cause != kError) return;
-    check((d_.read(csr::kStatus) & 3) == 3, "no error");
-    d_.write(csr::kCtrl, 2);
-    d_.until("error_ack ends", [&] { return d_.read(csr::kCtrl) == 0; });
+    check(d_.state() == csr::kStatusStateError, "no error");
+    d_.acknowledge_error();
   }
 };

@@ -25,7 +25,9 @@ class Streams : QueuePair {
     for (unsigned q = 0; q < 2; ++q) compare(q, count[q], 0);
     compare_waits(before);
     const uint32_t irq = d_.read(csr::kIrqStatus);
-    check(irq == (2 | 16 | wanted(0) | wanted(1) << 3), "interrupts %x of two queues", irq);
+    check(
+        irq == (csr::kIrqStatusEmptyMask | csr::kIrqStatusEmpty1Mask | wanted(0) | wanted(1) << 3),
+        "interrupts %x of two queues", irq);
     d_.write(csr::kIrqStatus, irq);
     return count[0] + count[1];
   }
@@ -39,7 +41,8 @@ class Streams : QueuePair {
     d_.engine_latency = engine ? 60 : 0;
     for (unsigned i = 0; i < kMost; ++i)
       for (unsigned q = 0; q < 2; ++q)
-        packets_[q].push_back(engine ? fill(q, 0x1000 * (q + 1) + 64 * i) : described_copy(q));
+        packets_[q].push_back(engine ? fill(q, 0x1000 * (q + 1) + kLineBytes * i)
+                                     : described_copy(q));
     feed();
     d_.fixed_latency = 0;
     std::array<unsigned, 2> started{};
@@ -50,7 +53,7 @@ class Streams : QueuePair {
             "queue %u has started %u commands, the other one %u", q, started[q], started[!q]);
     }
     check(d_.read(csr::kCommandsLo) >= 2 * kMost, "COMMANDS counts one queue");
-    d_.write(csr::kIrqStatus, 31);
+    d_.write(csr::kIrqStatus, kAllCauses);
   }
 
   // A queue stands still behind a long command, in each way; the other one goes on.
@@ -81,7 +84,7 @@ class Streams : QueuePair {
     });
     d_.fixed_latency = 0;
     check(most <= 6, "one queue is %u completions ahead of the other", most);
-    d_.write(csr::kIrqStatus, 31);
+    d_.write(csr::kIrqStatus, kAllCauses);
   }
 
   // Both queues run, then CTRL.soft_reset.
@@ -92,11 +95,10 @@ class Streams : QueuePair {
       for (unsigned q = 0; q < 2; ++q) packets_[q].push_back(random_packet(q));
     put_and_ring();
     for (uint64_t n = d_.random.below(800); n > 0; --n) d_.tick();
-    d_.write(csr::kCtrl, 1);
-    d_.until("soft reset ends", [&] { return d_.read(csr::kCtrl) == 0; });
+    d_.soft_reset();
     const size_t ran = d_.dispatched.size();
-    check(d_.read(csr::kStatus) == 0xD00 && d_.read(csr::kCompleted1) == 0 &&
-              d_.read(csr::kRing1Tail) == 0 && d_.read(csr::kRing1Head) == 0,
+    check(d_.idle_and_empty() && d_.read(csr::kCompleted1) == 0 && d_.read(csr::kRing1Tail) == 0 &&
+              d_.read(csr::kRing1Head) == 0,
           "the second queue after soft reset");
     for (unsigned i = 0; i < 300; ++i) d_.tick();
     check(d_.dispatched.size() == ran, "a command ran after soft reset");
@@ -127,7 +129,7 @@ class Streams : QueuePair {
       check(now.pairs[kCopy][kMatrix] > before.pairs[kCopy][kMatrix] &&
                 now.pairs[kCopy][kCopy] == before.pairs[kCopy][kCopy],
             "COMMAND_WAIT counts the first of two commands that are waited for");
-      d_.write(csr::kIrqStatus, 31);
+      d_.write(csr::kIrqStatus, kAllCauses);
     }
   }
 
@@ -149,7 +151,7 @@ class Streams : QueuePair {
       for (unsigned each = 0; each < 2; ++each) compare(each, 1, 0);
       check(record(!q, 0).operand_wait != 0 && record(!q, 0).waited_queue == q,
             "queue %u did not wait for the other one, which may write its descriptor", !q);
-      d_.write(csr::kIrqStatus, 31);
+      d_.write(csr::kIrqStatus, kAllCauses);
     }
   }
 
@@ -175,7 +177,7 @@ class Streams : QueuePair {
       check(record(q, 1).engine_wait == 0 && record(!q, 0).engine_wait == 0 &&
                 waits().engine == before.engine,
             "queue %u: a command waited for an engine, and its engine is free", q);
-      d_.write(csr::kIrqStatus, 31);
+      d_.write(csr::kIrqStatus, kAllCauses);
     }
   }
 
@@ -199,7 +201,7 @@ class Streams : QueuePair {
       for (unsigned i = 0; i < 3; ++i)
         check(record(!q, i).end_cycle < end, "queue %u: command %u waited for the other queue", !q,
               i);
-      d_.write(csr::kIrqStatus, 31);
+      d_.write(csr::kIrqStatus, kAllCauses);
     }
   }
 
@@ -288,6 +290,6 @@ class Streams : QueuePair {
             "ENGINE_WAIT does not count what commands of queue %u say", slow);
     check(last.end_cycle < first.end_cycle, "queue %u waits for what queue %u waits for (%u)",
           !slow, slow, way);
-    d_.write(csr::kIrqStatus, 31);
+    d_.write(csr::kIrqStatus, kAllCauses);
   }
 };
