@@ -18,6 +18,7 @@ from driver.errors import InputError
 from driver.evidence import CAPSULE, folder_of
 from regress.failures import bisect
 from regress.failures.bisect import ProbeResult, bisect_job, command_of, probe_revision, search
+from regress.nightly.provenance import revision as revision_of
 from regress.results.model import JobStatus
 from regress.results.night import StoredJob, load_job
 from regress.results.store import Store
@@ -211,3 +212,14 @@ def test_the_recorded_operands_are_replayed_where_there_are_any(
     elsewhere = replace(job, folder=tmp_path)
     capsule = spec.model_copy(update={"capsules": {"capsule": Path("/c")}})
     assert command_of(elsewhere, row(3), capsule)[:3] == [program, "replay", "/c"]
+
+
+def test_a_tree_of_which_git_says_nothing_counts_as_changed(
+    repository: tuple[Path, list[str]],
+) -> None:
+    root, revisions = repository
+    assert revision_of(root) == (revisions[-1], False)
+    (root / ".git/index").write_bytes(b"no index")
+    assert revision_of(root) == (revisions[-1], True)
+    assert revision_of(root / ".git") == (revisions[-1], True)
+    assert revision_of(root.parent) == ("", True)

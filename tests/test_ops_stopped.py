@@ -127,7 +127,7 @@ def test_a_device_that_stops_in_its_reset_fails_the_run(
 ) -> None:
     class Dead(Device):
         def __init__(self) -> None:
-            raise AssertionFailed(("npu_fifo.sv", 63), "CountInRange", "15 words", 1, "sim.log")
+            raise AssertionFailed(("npu_fifo.sv", 64), "RoomForWord", "15 words", 1, "sim.log")
 
     result = run(tmp_path, monkeypatch, Dead)
     assert (result.status, result.ops) == ("fail", ())

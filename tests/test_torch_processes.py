@@ -264,6 +264,19 @@ def test_memory_that_ran_out_comes_back() -> None:
     torch.npu.empty_cache()
 
 
+def test_memory_of_tensors_that_are_gone_stays_reserved_until_the_cache_is_emptied() -> None:
+    torch.accelerator.empty_cache()
+    before = torch.npu.memory_reserved()
+    kept = torch.empty(1 << 20, device="npu")
+    free, _ = torch.npu.mem_get_info()
+    assert torch.npu.memory_reserved() == before + (4 << 20)
+    del kept
+    assert torch.npu.memory_reserved() == before + (4 << 20)
+    torch.accelerator.empty_cache()
+    assert torch.npu.memory_reserved() == before
+    assert torch.npu.mem_get_info()[0] == free + (4 << 20)
+
+
 # ---------------------------------------------------------------------- what users call
 def test_the_module_answers_what_programs_ask() -> None:
     x = torch.ones(3, device="npu")

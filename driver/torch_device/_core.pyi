@@ -16,6 +16,7 @@ class Mark:
 def start(
     device_count: int,
     allocate: Callable[[int, int], int],
+    free_released: Callable[[int], None],
     copy: Callable[[int, int, int, int], None],
     submit: Callable[[int, int], None],
     wait: Callable[[int], None],

@@ -42,6 +42,7 @@ default_generators: tuple[torch.Generator, ...] = ()
 """One per device; filled when the device is registered."""
 
 current_stream = accelerator.current_stream
+empty_cache = accelerator.empty_cache
 max_memory_allocated = accelerator.max_memory_allocated
 max_memory_reserved = accelerator.max_memory_reserved
 memory_allocated = accelerator.memory_allocated
@@ -185,12 +186,6 @@ def get_amp_supported_dtype() -> list[torch.dtype]:
 
 
 # ---------------------------------------------------------------------- memory
-def empty_cache() -> None:
-    """Free the memory of tensors that are gone, instead of keeping it for others of their size."""
-    for index in POOL.opened:
-        POOL[index].free_released()
-
-
 def mem_get_info(device: DeviceLike = None) -> tuple[int, int]:
     """Free and all bytes of the region that tensors lie in; free ones may be in several holes."""
     from driver.torch_device.hardware import REGION  # noqa: PLC0415 (the op table)

@@ -150,6 +150,12 @@ def allocate(device: int, size_bytes: int) -> int:
         return POOL[device].allocate(size_bytes)
 
 
+def free_released(device: int) -> None:
+    """Free the memory of tensors that are gone."""
+    if device in POOL.opened:
+        POOL[device].free_released()
+
+
 def copy_bytes(device: int, to: int, source: int, size_bytes: int) -> None:
     """Copy within one device's memory."""
     memory = POOL[device]

@@ -74,6 +74,7 @@ def register() -> None:
     _core.start(
         count,
         defer_interrupt(pool.allocate),
+        defer_interrupt(pool.free_released),
         defer_interrupt(pool.copy_bytes),
         defer_interrupt(pool.submit),
         defer_interrupt(pool.wait),

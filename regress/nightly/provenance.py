@@ -35,11 +35,13 @@ _LIMIT_S = 30
 
 
 def revision(root: Path = ROOT) -> tuple[str, bool]:
-    """The commit, and whether tracked files differ from it; an empty name outside a repository."""
+    """The commit, and whether tracked files differ from it or may; an empty name outside a
+    repository. Files that git does not track are in the digest of `sources`."""
     head = _output_of(["git", "rev-parse", "HEAD"], root)
     if not head:
         return "", True
-    return head, bool(_output_of(["git", "status", "--porcelain", "--untracked-files=no"], root))
+    changed = _output_of(["git", "status", "--porcelain", "--untracked-files=no"], root)
+    return head, changed != ""
 
 
 def sources(root: Path = ROOT) -> str:
@@ -90,15 +92,16 @@ def tools() -> dict[str, str]:
         except PackageNotFoundError:
             found[name] = "missing"
     compiler = shutil.which("g++") or shutil.which("c++")
-    lines = _output_of([compiler, "--version"], ROOT).splitlines() if compiler else []
+    lines = (_output_of([compiler, "--version"], ROOT) or "").splitlines() if compiler else []
     return found | {"compiler": lines[0] if lines else "missing", "platform": sys.platform}
 
 
-def _output_of(command: list[str], root: Path) -> str:
+def _output_of(command: list[str], root: Path) -> str | None:
+    """None when it fails."""
     try:
         done = subprocess.run(
             command, cwd=root, capture_output=True, text=True, timeout=_LIMIT_S, check=True
         )
     except (OSError, subprocess.SubprocessError):
-        return ""
+        return None
     return done.stdout.strip()

@@ -141,10 +141,11 @@ nb::object take_batch(int device) {
   return nb::make_tuple(bytes_of(batch.packets), batch.address, bytes_of(batch.contents), ops);
 }
 
-void start(int device_count, nb::callable allocate, nb::callable copy, nb::callable submit,
-           nb::callable wait, nb::callable is_idle, nb::callable raise_fault, nb::callable record) {
+void start(int device_count, nb::callable allocate, nb::callable free_released, nb::callable copy,
+           nb::callable submit, nb::callable wait, nb::callable is_idle, nb::callable raise_fault, nb::callable record) {
   npu::start(device_count,
              {.allocate = callback<uint64_t, int, size_t>(std::move(allocate)),
+              .free_released = callback<void, int>(std::move(free_released)),
               .copy = callback<void, int, uint64_t, uint64_t, size_t>(std::move(copy)),
               .submit = callback<void, int, size_t>(std::move(submit)),
               .wait = callback<void, int>(std::move(wait)),

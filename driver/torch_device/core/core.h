@@ -28,6 +28,8 @@ struct Mark {
 struct Callbacks {
   // The address of so many fresh bytes of device memory.
   std::function<uint64_t(int, size_t)> allocate;
+  // Frees the memory of tensors that are gone.
+  std::function<void(int)> free_released;
   // Copies bytes (to, from, size) within the memory of one device.
   std::function<void(int, uint64_t, uint64_t, size_t)> copy;
   // Hands the batch of commands over, and gives the next one so many bytes for contents.

@@ -25,6 +25,7 @@ struct DeviceUse {
   unsigned generation = 0;
   c10::CachingAllocator::Stat blocks;
   c10::CachingAllocator::Stat bytes;
+  c10::CachingAllocator::Stat reserved;  // bytes, with those of released blocks
   // Blocks whose tensors are gone, by their size: the next tensors' memory.
   std::unordered_map<size_t, std::vector<uint64_t>> released;
 };
@@ -63,7 +64,9 @@ void release(void* context) {
 
 struct Allocator final : c10::DeviceAllocator {
   bool initialized() override { return device_count() > 0; }
-  void emptyCache(c10::MempoolId_t) override {}  // nothing is cached
+  void emptyCache(c10::MempoolId_t) override {
+    for (int device = 0; device < device_count(); ++device) callbacks().free_released(device);
+  }
   void recordStream(const c10::DataPtr&, c10::Stream) override {}
   c10::CachingDeviceAllocator::DeviceStats getDeviceStats(c10::DeviceIndex device) override {
     constexpr auto kAll = static_cast<size_t>(c10::CachingAllocator::StatType::AGGREGATE);
@@ -72,7 +75,8 @@ struct Allocator final : c10::DeviceAllocator {
     c10::CachingDeviceAllocator::DeviceStats stats;
     stats.allocation[kAll] = stats.active[kAll] = book.use[device].blocks;
     stats.allocated_bytes[kAll] = stats.active_bytes[kAll] = book.use[device].bytes;
-    stats.reserved_bytes[kAll] = stats.requested_bytes[kAll] = book.use[device].bytes;
+    stats.requested_bytes[kAll] = book.use[device].bytes;
+    stats.reserved_bytes[kAll] = book.use[device].reserved;
     return stats;
   }
   void resetAccumulatedStats(c10::DeviceIndex device) override {
@@ -94,6 +98,7 @@ struct Allocator final : c10::DeviceAllocator {
     const std::lock_guard lock(book.mutex);
     action(book.use[device].blocks);
     action(book.use[device].bytes);
+    action(book.use[device].reserved);
   }
 };
 Allocator g_allocator;
@@ -116,6 +121,7 @@ c10::DataPtr allocate_on(c10::DeviceIndex device, size_t size) {
     address = callbacks().allocate(device, rounded(size));
     TORCH_CHECK(*address >> kAddressBits == 0, "npu: address ", *address, " has more than 48 bits");
     lock.lock();
+    use.reserved.increase(static_cast<int64_t>(rounded(size)));
   }
   use.blocks.increase(1);
   use.bytes.increase(static_cast<int64_t>(size));
@@ -137,7 +143,9 @@ std::vector<uint64_t> take_released(c10::DeviceIndex device) {
   auto& book = ledger();
   const std::lock_guard lock(book.mutex);
   std::vector<uint64_t> taken;
-  for (const auto& [size, blocks] : std::exchange(book.use[device].released, {})) {
+  auto& use = book.use[device];
+  for (const auto& [size, blocks] : std::exchange(use.released, {})) {
+    use.reserved.decrease(static_cast<int64_t>(size * blocks.size()));
     taken.insert(taken.end(), blocks.begin(), blocks.end());
   }
   std::sort(taken.begin(), taken.end());
@@ -148,8 +156,11 @@ void forget_memory(c10::DeviceIndex device) {
   auto& book = ledger();
   const std::lock_guard lock(book.mutex);
   auto& use = book.use[device];
-  use = DeviceUse{
-      .generation = (use.generation + 1) % kGenerations, .blocks = {}, .bytes = {}, .released = {}};
+  use = DeviceUse{.generation = (use.generation + 1) % kGenerations,
+                  .blocks = {},
+                  .bytes = {},
+                  .reserved = {},
+                  .released = {}};
 }
 
 void check_alive(const void* pointer) {
