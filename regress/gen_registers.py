@@ -154,7 +154,7 @@ def _python(top: AddrmapNode) -> Iterable[str]:
 def _cpp(top: AddrmapNode) -> Iterable[str]:
     yield "// SPDX-License-Identifier: Apache-2.0"
     yield f"// {_NOTICE}"
-    yield "// Register offsets for benches in C++, and mask, lowest bit and named values of each field."
+    yield "// For benches in C++: offsets; mask, lowest bit and named values of each field."
     yield "#pragma once"
     yield ""
     yield "namespace npu::csr {"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Generated from rtl/csr/npu_csr.rdl by `make gen`. Do not edit.
-// Register offsets for benches in C++, and mask, lowest bit and named values of each field.
+// For benches in C++: offsets; mask, lowest bit and named values of each field.
 #pragma once
 
 namespace npu::csr {
