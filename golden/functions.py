@@ -17,6 +17,8 @@ Floats = npt.NDArray[np.float64]
 Pairs = Callable[[np.random.Generator, int], tuple[Floats, Floats]]
 
 _EVERYWHERE = (-math.inf, math.inf)
+TANH_END = 9.010914
+"""From this argument on tanh is 1 in fp32."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ FUNCTIONS: tuple[Function, ...] = (
     Function("asinh", np.arcsinh, monotonic=_EVERYWHERE, ends=(2.0**24,)),
     Function("acosh", np.arccosh, monotonic=(1.0, math.inf), ends=(1.0, 2.0**24)),
     Function("atanh", np.arctanh, monotonic=(-1.0, 1.0), ends=(1.0,)),
-    Function("tanh", np.tanh, monotonic=_EVERYWHERE, ends=(9.010914,)),
+    Function("tanh", np.tanh, monotonic=_EVERYWHERE, ends=(TANH_END,)),
     Function("sigmoid", _sigmoid, monotonic=_EVERYWHERE, ends=(103.97208, 87.33655)),
     Function(
         "erf",

@@ -15,6 +15,7 @@ ctrl/npu_ctrl_pkg.sv
 // cells
 common/npu_clock_gate.sv
 common/npu_fifo.sv
+common/npu_outstanding.sv
 common/npu_stream_reg.sv
 // memory controller
 mem/npu_burst_split.sv

@@ -12,8 +12,8 @@ import pytest
 import torch
 from bounds_cases import FLOATS, as_specified, calls
 
-from driver.lower import LOWERINGS
-from golden.bounds import RULES
+from driver.lower import LOWERINGS, long_sums
+from golden.bounds import RULES, reductions
 from golden.bounds.budgets import SHORT, ULPS
 from golden.bounds.expectation import U, unit
 from golden.calls import OpCall, answers, base_name
@@ -245,3 +245,7 @@ def test_the_budgets_hold_what_is_measured() -> None:
         assert row["max_ulp"] <= allowed, row
         compared += 1
     assert compared >= 3 * 17
+
+
+def test_the_bound_of_a_sum_knows_in_which_parts_it_is_lowered() -> None:
+    assert (reductions.LONGEST, reductions.PART) == (long_sums.LONGEST_SUM, long_sums._PART)

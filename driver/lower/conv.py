@@ -194,11 +194,11 @@ def _by_planes(b: ProgramBuilder, out: TensorView, call: Convolution) -> None:
     inner = Windows(one + windows.kernel[1:], one + windows.stride[1:], one + windows.dilation[1:])
     for first in range(0, x.sizes[0], many):
         count = min(many, x.sizes[0] - first)
-        spread = x.sliced(0, first, count).windows(
+        patches = x.sliced(0, first, count).windows(
             2, places, windows.stride[0], kernel, windows.dilation[0]
         )
         laid = room.sliced(0, 0, count)
-        b.copy(spread.permuted([0, 1, spread.rank - 1, *range(2, spread.rank - 1)]), laid)
+        b.copy(patches.permuted([0, 1, patches.rank - 1, *range(2, patches.rank - 1)]), laid)
         lines = dense(room.buffer, x.dtype, (count, x.sizes[1] * kernel, places, *x.sizes[3:]))
         part = replace(call, x=lines, weight=flat, windows=inner)
         by_windows(b, out.sliced(0, first, count), part)

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from driver.lower import long_reduce
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_truth, is_float, word_type
 from driver.lower.long_views import is_long
-from driver.lower.reduce import Dims, reduce, spread, typed
+from driver.lower.reduce import over_dims, reduce, typed, with_kept_dims
 from driver.lower.registry import LoweringTable, RuleFunction
 from driver.lower.words import INT32_MAX
 from driver.runtime.views import TensorView
@@ -17,27 +17,8 @@ from driver.runtime.views import TensorView
 TABLE = LoweringTable()
 
 
-def _over_dims(
-    compute: Callable[[ProgramBuilder, TensorView, TensorView, tuple[int, ...]], None],
-) -> RuleFunction:
-    """A reduction of `self` over `dim`: `compute` gets x, the result with the reduced dimensions
-    of size 1, and those dimensions."""
-
-    def rule(
-        b: ProgramBuilder,
-        out: TensorView,
-        self: TensorView,
-        dim: Dims = None,
-        keepdim: bool = False,
-    ) -> None:
-        x, wide, dims = spread(self, out, dim, keepdim)
-        compute(b, x, wide, dims)
-
-    return rule
-
-
 def _extreme(program: str) -> RuleFunction:
-    return _over_dims(lambda b, x, out, dims: _reduce_extreme(b, program, x, out, dims))
+    return over_dims(lambda b, x, out, dims: _reduce_extreme(b, program, x, out, dims))
 
 
 def _reduce_extreme(
@@ -65,7 +46,7 @@ def _truth(program: str) -> RuleFunction:
         else:
             b.fill(out, int(program == "int_amin"))
 
-    return _over_dims(compute)
+    return over_dims(compute)
 
 
 TABLE.op("any", "any.dim", "any.dims")(_truth("int_amax"))
@@ -95,7 +76,7 @@ def _index_of_extreme(program: str) -> RuleFunction:
         whole = dim is None
         flat = _flat(b, self) if whole else self
         target = out.reshaped((), ()) if whole else out
-        x, wide, (at,) = spread(flat, target, dim, keepdim and not whole)
+        x, wide, (at,) = with_kept_dims(flat, target, dim, keepdim and not whole)
         best = b.temp(word_type(x), wide.sizes)
         _reduce_extreme(b, program, x, best, (at,))
         index_of(b, x, best, wide, at)
@@ -127,8 +108,8 @@ def _extreme_and_index(program: str) -> RuleFunction:
         keepdim: bool = False,
     ) -> None:
         values, indices = outs
-        _, indices, _ = spread(self, indices, dim, keepdim)
-        x, values, (at,) = spread(self, values, dim, keepdim)
+        _, indices, _ = with_kept_dims(self, indices, dim, keepdim)
+        x, values, (at,) = with_kept_dims(self, values, dim, keepdim)
         _reduce_extreme(b, program, x, values, (at,))
         index_of(b, x, values, indices, at)
 

@@ -15,7 +15,7 @@ from driver.lower.registry import LoweringTable, RuleFunction
 from driver.runtime.views import TensorView
 
 TABLE = LoweringTable()
-_LEAST_SPREAD = 1e-12
+_LEAST_VARIANCE = 1e-12
 """torch's: what the gradient of binary cross entropy is divided by at least."""
 
 
@@ -141,11 +141,11 @@ def binary_cross_entropy_backward(
 ) -> None:
     """(self − target) ÷ max((1 − self)·self, 10⁻¹²), times weight and grad"""
     slope = _apart(b, out, self, target)
-    spread = b.temp(DType.FP32, out.sizes)
-    b.vector("affine", (self,), spread, -1.0, 1.0)
-    b.vector("mul", (self, spread), spread)
-    b.vector("clamp", (spread,), spread, _LEAST_SPREAD, math.inf)
-    b.vector("div", (slope, spread), slope)
+    variance = b.temp(DType.FP32, out.sizes)
+    b.vector("affine", (self,), variance, -1.0, 1.0)
+    b.vector("mul", (self, variance), variance)
+    b.vector("clamp", (variance,), variance, _LEAST_VARIANCE, math.inf)
+    b.vector("div", (slope, variance), slope)
     if weight is not None:
         b.vector("mul", (slope, weight), slope)
     _finish(b, out, slope, grad_output, reduction)

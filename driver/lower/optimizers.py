@@ -14,7 +14,7 @@ import math
 from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import convert, require_floats
-from driver.lower.reduce import reduce, spread
+from driver.lower.reduce import reduce, with_kept_dims
 from driver.lower.registry import LoweringTable, Scalar
 from driver.lower.words import fp32
 from driver.runtime.views import TensorView
@@ -279,7 +279,7 @@ def unscale(
         convert(b, found_inf, found)
         return
     bits, no_number = (b.temp(DType.INT32, found.sizes) for _ in range(2))
-    x, peak, dims = spread(self, bits, None, False)
+    x, peak, dims = with_kept_dims(self, bits, None, False)
     reduce(b, "largest_bits", x, peak, dims)
     b.vector("int_greater_imm", (bits,), no_number, _LARGEST_NUMBER)
     flag = b.temp(DType.FP32, found.sizes)

@@ -32,11 +32,11 @@ class PoolingAxis:
     size: int
     stride: int
     pad: int
-    spread: int = 1
+    dilation: int = 1
 
     def valid(self, position: int) -> range:
         """The windows whose `position`-th element lies inside the input."""
-        offset = position * self.spread - self.pad
+        offset = position * self.dilation - self.pad
         first = max(0, -(offset // self.stride))
         last = (self.length - 1 - offset) // self.stride
         return range(first, max(first, min(self.count, last + 1)))
@@ -57,7 +57,7 @@ def part_of(
     view: TensorView, dim: int, axis: PoolingAxis, position: int, windows: range
 ) -> TensorView:
     """The input's elements at one position of these windows."""
-    start = windows.start * axis.stride + position * axis.spread - axis.pad
+    start = windows.start * axis.stride + position * axis.dilation - axis.pad
     return view.sliced(dim, start, len(windows), axis.stride)
 
 
@@ -205,7 +205,7 @@ def places(
         for dim, axis, position, windows in zip(dims, axes, at, ranges, strict=True):
             source = part_of(source, dim, axis, position, windows)
             peak, place = (view.sliced(dim, windows.start, len(windows)) for view in (peak, place))
-        offset = sum(p * a.spread * step for p, a, step in zip(at, axes, steps, strict=True))
+        offset = sum(p * a.dilation * step for p, a, step in zip(at, axes, steps, strict=True))
         _match(b, source, peak, place, offset)
     _add_origins(b, found, indices, axes, steps)
 

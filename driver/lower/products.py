@@ -21,7 +21,7 @@ from driver.lower.convert import (
 from driver.lower.elementwise import add, maximum, minimum, mul
 from driver.lower.long_views import is_long
 from driver.lower.positions import along, positions
-from driver.lower.reduce import reduce, spread
+from driver.lower.reduce import reduce, with_kept_dims
 from driver.lower.registry import LoweringTable, RuleFunction
 from driver.runtime.views import TensorView
 
@@ -41,7 +41,7 @@ def prod(
     dtype: str | None = None,
 ) -> None:
     """Π self: the first half times the second, until one element is left"""
-    x, wide, dims = spread(self, out, dim, keepdim)
+    x, wide, dims = with_kept_dims(self, out, dim, keepdim)
     if not x.count:
         b.fill(out, 1)
         return

@@ -62,10 +62,10 @@ def _windows(
 ) -> TensorView:
     """[…, C, kernel, kernel, positions, positions] of […, C, H, W], overlapping."""
     rank = image.rank
-    for at, (count, step, size, spread) in enumerate(
+    for at, (count, step, size, apart) in enumerate(
         zip(counts, stride, kernel, dilation, strict=True)
     ):
-        image = image.windows(rank - 2 + at, count, step, size, spread)
+        image = image.windows(rank - 2 + at, count, step, size, apart)
     return image.permuted([*range(rank - 2), rank, rank + 1, rank - 2, rank - 1])
 
 
@@ -77,7 +77,7 @@ def _counts(
 ) -> tuple[int, ...]:
     """Positions of the windows in a padded image."""
     lines = zip(size, kernel, dilation, stride, strict=True)
-    return tuple((n - spread * (k - 1) - 1) // step + 1 for n, k, spread, step in lines)
+    return tuple((n - dilation * (k - 1) - 1) // step + 1 for n, k, dilation, step in lines)
 
 
 @TABLE.op("im2col")

@@ -26,7 +26,7 @@ TABLE = LoweringTable()
 Dims = int | tuple[int, ...] | None
 
 
-def spread(
+def with_kept_dims(
     x: TensorView, out: TensorView, dim: Dims, keepdim: bool
 ) -> tuple[TensorView, TensorView, tuple[int, ...]]:
     """(x, out, dims): the reduced dimensions, ascending; out keeps them with size 1.
@@ -126,7 +126,7 @@ def typed(out: TensorView, program: str) -> str:
 
 
 # ---------------------------------------------------------------------- sums and means
-def _over_dims(
+def over_dims(
     compute: Callable[[ProgramBuilder, TensorView, TensorView, tuple[int, ...]], None],
 ) -> RuleFunction:
     """A reduction of `self` over `dim`: `compute` gets x, the result with the reduced dimensions
@@ -141,7 +141,7 @@ def _over_dims(
         *,
         dtype: str | None = None,
     ) -> None:
-        x, wide, dims = spread(self, out, dim, keepdim)
+        x, wide, dims = with_kept_dims(self, out, dim, keepdim)
         compute(b, x, wide, dims)
 
     return rule
@@ -160,7 +160,7 @@ def _sum(
         else:
             b.fill(out, 0)
 
-    return _over_dims(compute)
+    return over_dims(compute)
 
 
 def _add_words(b: ProgramBuilder, x: TensorView, out: TensorView, dims: Sequence[int]) -> None:
@@ -177,7 +177,7 @@ def _fits_words(
     if not is_long(out) or not self.count:
         return True
     dtype = out.dtype if is_float(self) else self.dtype
-    x, _, dims = spread(self, out, dim, keepdim)
+    x, _, dims = with_kept_dims(self, out, dim, keepdim)
     return prod(x.sizes[at] for at in dims) << 8 * DTYPE_BYTES[dtype] < 1 << 31
 
 
@@ -200,7 +200,7 @@ def _mean(b: ProgramBuilder, x: TensorView, out: TensorView, dims: tuple[int, ..
     divide_by(b, sums, out, prod(x.sizes[at] for at in dims))
 
 
-TABLE.op("mean", "mean.dim")(_over_dims(_mean))
+TABLE.op("mean", "mean.dim")(over_dims(_mean))
 
 
 def _variance(*, root: bool) -> RuleFunction:
@@ -213,7 +213,7 @@ def _variance(*, root: bool) -> RuleFunction:
         correction: Scalar | None = None,
         keepdim: bool = False,
     ) -> None:
-        x, wide, dims = spread(self, out, dim, keepdim)
+        x, wide, dims = with_kept_dims(self, out, dim, keepdim)
         count = prod(x.sizes[at] for at in dims)
         if not count:
             b.fill(out, math.nan)

@@ -9,7 +9,7 @@ from driver.isa import DType
 from driver.lower.builder import ProgramBuilder
 from driver.lower.convert import as_type, is_float
 from driver.lower.functions import power
-from driver.lower.reduce import Dims, reduce, spread
+from driver.lower.reduce import Dims, reduce, with_kept_dims
 from driver.lower.registry import LoweringTable, Scalar
 from driver.runtime.views import TensorView
 
@@ -32,7 +32,7 @@ def vector_norm(
     if not is_float(self) or not is_float(out):
         raise b.unsupported("dtype", self.dtype.name, "a floating-point type")
     given = self if out.dtype is DType.FP32 else as_type(b, self, out.dtype)
-    x, result, dims = spread(given, out, dim, keepdim)
+    x, result, dims = with_kept_dims(given, out, dim, keepdim)
     total, order = b.temp(DType.FP32, result.sizes), float(ord)
     if not x.count:
         b.fill(out, 0.0)

@@ -106,16 +106,16 @@ class TensorView:
             one.sizes[:at] + one.sizes[at + 1 :], one.strides[:at] + one.strides[at + 1 :]
         )
 
-    def windows(self, dim: int, count: int, step: int, size: int, spread: int) -> TensorView:
+    def windows(self, dim: int, count: int, step: int, size: int, dilation: int) -> TensorView:
         """A dimension as windows that may overlap: [.., count, .., size], the window's own last.
 
-        Window i holds the positions i·step + j·spread.
+        Window i holds the positions i·step + j·dilation.
         """
         at = dim % self.rank
         stride = self.strides[at]
         sizes, strides = list(self.sizes), list(self.strides)
         sizes[at], strides[at] = count, stride * step
-        return self.reshaped((*sizes, size), (*strides, stride * spread))
+        return self.reshaped((*sizes, size), (*strides, stride * dilation))
 
     def flattened(self) -> TensorView | None:
         """One dimension over all elements in row-major order; None where strides forbid it."""

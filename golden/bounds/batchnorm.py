@@ -63,8 +63,8 @@ def _inference(subject: Subject) -> tuple[Expectation | None, ...]:
     size = values_of(terms.nan_to_num())
     first, *others = true_values(subject)
     answer = subject.answer()
-    other = 16 * U * size + TINY + short_error(answer, size, 3)
-    result = near(answer.dtype, first, 10 * U * size + SLACK * size + TINY, other, peak=size)
+    other = 8 * U * size + TINY + short_error(answer, size, 3)
+    result = near(answer.dtype, first, 8 * U * size + SLACK * size + TINY, other, peak=size)
     return (result, *(exact(subject.answer(at)) for at in range(1, 1 + len(others))))
 
 

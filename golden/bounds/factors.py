@@ -26,6 +26,7 @@ import torch
 from driver.runtime.torch_types import NPU_TYPES
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import (
+    FLUSH,
     TINY,
     Expectation,
     Rule,
@@ -41,7 +42,6 @@ from golden.calls import truths
 from golden.formats import FLOAT_FORMATS, Floats, Mask
 from golden.tensors import values_of
 
-_LEAST = 2.0**-126
 _LARGEST = 2.0**127
 
 
@@ -79,7 +79,7 @@ def _product(running: bool) -> Rule:
         true = _overflown(values_of(wide).astype(np.float64), least, gamma(count + 1))
         size = np.abs(np.where(np.isfinite(true), true, 0.0))
         error = gamma(count + 1) * size
-        error = error + np.where(least < _LEAST, count * TINY * np.minimum(largest, _LARGEST), 0.0)
+        error = error + np.where(least < FLUSH, count * TINY * np.minimum(largest, _LARGEST), 0.0)
         other = error
         if is_short(dtype):
             other = other + 2 * count * unit(dtype) * size
@@ -91,14 +91,14 @@ def _product(running: bool) -> Rule:
 
 def _overflown(true: Floats, least: Floats, error: float) -> Floats:
     """The truth, ±∞ where every order ends there."""
-    certain = (least >= _LEAST * (1 + 2 * error)) & (np.abs(true) * (1 - error) >= 2 * _LARGEST)
+    certain = (least >= FLUSH * (1 + 2 * error)) & (np.abs(true) * (1 - error) >= 2 * _LARGEST)
     return np.asarray(np.where(certain, np.copysign(np.inf, true), true))
 
 
 def _within(found: Expectation, dtype: torch.dtype, largest: Floats, least: Floats) -> Expectation:
     """Nothing is claimed where a partial product may leave the range of its type."""
     form = FLOAT_FORMATS[NPU_TYPES[dtype]]
-    lost = (least < _LEAST) & ~np.isfinite(found.true)
+    lost = (least < FLUSH) & ~np.isfinite(found.true)
     out: Mask = np.asarray(((largest > _LARGEST) & ~np.isinf(found.true)) | lost)
     least_normal = 2.0 ** (form.min_quantum + form.precision - 1)
     narrow: Mask = np.asarray((largest * 2 > form.max_finite) | (least < least_normal))

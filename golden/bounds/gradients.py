@@ -58,6 +58,7 @@ from golden.bounds.expectation import (
 )
 from golden.bounds.reductions import chain_roundings, finite
 from golden.calls import OpCall
+from golden.functions import TANH_END
 from golden.tensors import values_of
 
 Tensor = torch.Tensor
@@ -65,8 +66,6 @@ GROWN = 1 + 64 * U
 """Covers products of errors: none of the bounds is more than 64u of what it is relative to."""
 TORCH = 4.0
 _FUNCTION = 4 * U
-_TANH_END = 9.010914
-"""From this argument on tanh is 1 in fp32, on the NPU by its table (golden/functions.py)."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +151,7 @@ def _by_tanh(x: Tensor) -> _Slope:
     rest = 1 / torch.cosh(z) ** 2
     half = scale / 2 * (1 + 3 * cube * x * x)
     # From there on the NPU's tanh is ±1, and 1 − tanh² is 0.
-    ended = z.abs() * (1 - 5 * U) >= _TANH_END
+    ended = z.abs() * (1 - 5 * U) >= TANH_END
     off_t = torch.where(ended, 1 - t.abs(), 5 * U * z.abs() * rest + _FUNCTION * t.abs())
     off_rest = torch.where(ended, rest, 2 * t.abs() * off_t + U * rest)
     part = x * rest * half

@@ -7,10 +7,10 @@ roundings of golden.bounds.reductions; a mean that by K, and one rounding. Per e
 *mse*: the difference and the square round once each, 3u·e. *smooth_l1, huber*: below the limit
 five roundings of e; above it the difference and a subtraction, 6u·(d + ½·limit), times delta for
 huber. *binary_cross_entropy*: |1 − t|·|B| + |t|·|A| with logarithms of 2 ULP, three roundings:
-8u of it. *with logits*: |1 − t|·|x| + (|w − 1|·|t| + 1)·log(1 + e^−x), 10u of it. *soft_margin*:
-log(1 + e^a) with a rounded once: u·|a|·σ(a) + 4u·e; torch takes e^a and 1 + e^a in fp32, so
-u·(|a| + 10) absolutely, and overflows where a is above 88. *nll*: a product, so u·e; with weights
-the mean divides by their sum, γ_n and a rounding more.
+8u of it. *with logits*: |1 − t|·|x| + (|w − 1|·|t| + 1)·log(1 + e^−x), 10u of it. A weight is a
+product more. *soft_margin*: log(1 + e^a) with a rounded once: u·|a|·σ(a) + 4u·e; torch takes e^a
+and 1 + e^a in fp32, so u·(|a| + 10) absolutely, and overflows where a is above 88. *nll*: a
+product, so u·e; with weights the mean divides by their sum, γ_n and a rounding more.
 
 Its gradient −w·g ÷ Σw is a product and a quotient: 2u of it, nothing but the zeros that are exact.
 
@@ -76,7 +76,7 @@ def _scalar(call: OpCall, name: str) -> float:
 def _mse(call: OpCall) -> _Elements:
     x, t = _operands(call)
     size = (x - t) ** 2
-    return _Elements(size, 3 * U * size, 4 * U * size)
+    return _Elements(size, 3 * U * size, 3 * U * size)
 
 
 def _limited(name: str) -> Callable[[OpCall], _Elements]:
@@ -91,7 +91,7 @@ def _limited(name: str) -> Callable[[OpCall], _Elements]:
         tiny = least(call["self"].dtype) / (limit or 1.0)
         # The square, and its half, may be below the normal range before they are divided.
         square = TINY / limit if limit and name == "beta" else 0.0
-        return _Elements(size, 6 * U * size + square, 8 * U * size + tiny)
+        return _Elements(size, 6 * U * size + square, 6 * U * size + tiny)
 
     return elements
 
@@ -104,7 +104,7 @@ def _cross_entropy(call: OpCall) -> _Elements:
     x, t = _operands(call)
     one, other = (v.clamp(min=-100.0).abs() for v in (x.log(), torch.log1p(-x)))
     size = ((1 - t).abs() * other + t.abs() * one) * _weight(call)
-    return _Elements(size, 9 * U * size, 16 * U * size)
+    return _Elements(size, 9 * U * size, 9 * U * size)
 
 
 def _logits(call: OpCall) -> _Elements:
@@ -114,7 +114,7 @@ def _logits(call: OpCall) -> _Elements:
         soft = soft * ((finite(call["pos_weight"]) - 1).abs() * t.abs() + 1)
     plain = (1 - t).abs() * x.abs() + soft
     size = plain * _weight(call)
-    return _Elements(size, 11 * U * size, 22 * U * size, torch.maximum(size, plain))
+    return _Elements(size, 11 * U * size, 11 * U * size, torch.maximum(size, plain))
 
 
 def _margin(call: OpCall) -> _Elements:
@@ -137,7 +137,7 @@ def _rule(elements: Callable[[OpCall], _Elements], *, decided: bool) -> Rule:
         size, npu, other = (values_of(x) for x in (made.size, made.npu, made.torch))
         npu, other = npu + 4 * TINY, other + 4 * FLUSH
         if is_short(dtype):
-            other = other + 5 * unit(dtype) * size + 2.0**-24
+            other = other + 4 * (unit(dtype) * size + least(dtype))
         odd = values_of(_odd(call)).astype(np.bool_) & (not decided)
         top = peak = size if made.peak is None else values_of(made.peak)
         count = size.size

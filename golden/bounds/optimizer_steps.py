@@ -36,12 +36,10 @@ import numpy as np
 import torch
 
 from driver.runtime.torch_types import NPU_TYPES
-from golden.bounds.expectation import TINY, Expectation, Rule, Subject, U, exact, near, ulp
+from golden.bounds.expectation import FLUSH, TINY, Expectation, Rule, Subject, U, exact, near, ulp
 from golden.calls import OpCall
 from golden.formats import FLOAT_FORMATS, Floats
 from golden.tensors import values_of
-
-_LEAST = 2.0**-127
 
 
 @dataclass(frozen=True)
@@ -155,7 +153,7 @@ def _quotient(call: OpCall, mean: _Quantity, square: _Quantity) -> _Quantity:
     largest = np.abs(mean.true) + mean.error
     error = np.where(least > 0, abs(rate) * largest / np.where(least > 0, least, 1.0), np.inf)
     error = error - size + 12 * U * np.where(np.isfinite(error), error, 0.0)
-    error = error + largest * _LEAST + size * TINY * abs(rate) / np.maximum(divisor, TINY) + TINY
+    error = error + largest * FLUSH / 2 + size * TINY * abs(rate) / np.maximum(divisor, TINY) + TINY
     return _Quantity(true, size, error)
 
 

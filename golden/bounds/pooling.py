@@ -60,8 +60,8 @@ def _average(subject: Subject) -> tuple[Expectation | None, ...]:
     size = np.abs(values_of(magnitudes))  # a divisor may be negative
     window = prod(_window(call))
     count = max(window, abs(call.arguments.get("divisor_override") or 0))
-    npu = gamma(min(window, _npu_roundings(call)) + 4) * size + TINY
-    error = gamma(window + 4) * size + TINY
+    npu = gamma(min(window, _npu_roundings(call)) + 2) * size + TINY
+    error = gamma(window + 2) * size + TINY
     if not is_short(dtype):
         return (near(dtype, true_of(subject), npu, error, peak=size * count),)
     volumes = base_name(call.op).endswith("3d")  # there torch adds in the 16-bit type

@@ -26,6 +26,7 @@ from math import ceil, prod
 import numpy as np
 import torch
 
+from driver.isa.micro import REDUCTION_LANES
 from golden.bounds.elementwise import true_of
 from golden.bounds.exact import by_type
 from golden.bounds.expectation import (
@@ -47,15 +48,13 @@ from golden.tensors import values_of
 
 LONGEST, PART = 8192, 1024
 """Elements that are one chain in each lane, and those of a part where there are more."""
-LANES = 16
-"""Running sums of a pass: element i is added to number i modulo so many."""
 _PASSES = 6
 """Roundings that a further pass over reduced dimensions adds: a tree of 4, a lane, the store."""
 
 
 def chain_roundings(count: int) -> int:
     """How many roundings an element of a sum over `count` passes in one pass of the NPU."""
-    return ceil(count / LANES) + _PASSES
+    return ceil(count / REDUCTION_LANES) + _PASSES
 
 
 def roundings(*sizes: int) -> int:

@@ -24,6 +24,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from driver.isa.micro import REDUCTION_LANES
 from golden.bounds.budgets import exponential
 from golden.bounds.expectation import (
     TINY,
@@ -36,13 +37,13 @@ from golden.bounds.expectation import (
     near,
     unit,
 )
-from golden.bounds.reductions import LANES, chain_roundings
+from golden.bounds.reductions import chain_roundings
 from golden.calls import base_name
 from golden.formats import Floats
 from golden.tensors import values_of
 
 _TORCH_EXP = 8 * U
-_LEAST = 2.0**-20
+_LEAST_REST = 2.0**-20
 """Of 1 − B: then nothing is known."""
 
 
@@ -63,7 +64,7 @@ def _parts(subject: Subject) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, 
 def summing_by_lanes(p: torch.Tensor, dim: int) -> torch.Tensor:
     """S of the NPU, of weights p: it adds them up in lanes, and those in a tree."""
     count = p.shape[dim]
-    lane = torch.arange(count, dtype=torch.float64).div(LANES, rounding_mode="floor")
+    lane = torch.arange(count, dtype=torch.float64).div(REDUCTION_LANES, rounding_mode="floor")
     steps = (chain_roundings(count) - lane).reshape([-1, *[1] * (p.dim() - 1 - dim % p.dim())])
     passed = (p.nan_to_num() * steps).sum(dim, keepdim=True)
     return passed * (U * (1 + gamma(chain_roundings(count))))
@@ -90,7 +91,7 @@ def _relative_error(
 def of_quotient(above: torch.Tensor, below: torch.Tensor) -> torch.Tensor:
     """Relative error of e^d/Σ whose numerator and sum have these."""
     both = above + below + 3 * U
-    return both * (1 + both) / (1 - below).clamp(min=_LEAST)
+    return both * (1 + both) / (1 - below).clamp(min=_LEAST_REST)
 
 
 def _softmax(subject: Subject) -> tuple[Expectation | None, ...]:

@@ -5,9 +5,12 @@
 /// full FIFO frees its slot for the next cycle, not the same one, so that no ready path runs
 /// through. `flush_i` empties it at the next edge and wins over a push or pop in the same cycle.
 /// `count_o` is the number of words held. Depth may be any number from 1.
+///
+/// `NeverFull`: whoever sends knows that there is room, and does not look at `in_ready_o`.
 module npu_fifo #(
   parameter int unsigned Width = 32,
   parameter int unsigned Depth = 4,
+  parameter bit          NeverFull = 1'b0,
   localparam int unsigned CountW = $clog2(Depth + 1)
 ) (
   input  logic              clk_i,
@@ -57,10 +60,12 @@ module npu_fifo #(
 
   // Immediate, as all assertions in blocks with many instances: the operands of a concurrent one
   // are copied in every cycle.
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && (push || pop)) begin
-      CountInRange: assert (push ? count_q < CountW'(Depth) : count_q != '0)
-        else $error("npu_fifo: %0d words in %0d slots", count_q, Depth);
+  if (NeverFull) begin : gen_never_full
+    always_ff @(posedge clk_i) begin
+      if (rst_ni && in_valid_i && !flush_i) begin
+        RoomForWord: assert (in_ready_o)
+          else $error("npu_fifo: a word without room");
+      end
     end
   end
 endmodule

@@ -52,8 +52,6 @@ module npu_copy
   localparam int unsigned ReadRequestW = LaneW + $clog2(BufferBeats / 4);
   // Write requests ahead of their data; the memory controller takes only a few.
   localparam int unsigned MaxWrites = 8;
-  // Requests not yet acknowledged: the memory controller tracks 256 bursts and a few.
-  localparam int unsigned AckW = 12;
 
   typedef enum logic [1:0] {
     IDLE,  // waiting for a command
@@ -65,7 +63,7 @@ module npu_copy
   copy_pending_t              earlier_q, held;  // the other channel's command came first
   logic                       start, fill, drain, finished, flowing_q, read_err_q, write_err_q;
   logic [1:0]                 elem_log2;
-  logic [AckW-1:0]            unacked_q;
+  logic                       all_answered;
   logic                       src_busy, src_valid, src_ready, src_room, src_empty;
   logic                       dst_busy, dst_valid, dst_ready, dst_room, dst_open;
   logic                       src_run, src_take, dst_run, dst_take, write_fire;
@@ -173,8 +171,12 @@ module npu_copy
     .out_data_o({wr_strb_o, wr_data_o}), .count_o()
   );
 
-  // Bytes on their way to the memory belong to a request that is not acknowledged.
-  assign finished   = !src_busy && !dst_busy && src_empty && unacked_q == '0;
+  npu_outstanding #(.Most(MAX_OPEN_WRITES)) u_writes (
+    .clk_i, .rst_ni, .sent_i(write_fire), .answered_i(wr_rsp_i.done), .none_o(all_answered)
+  );
+
+  // Bytes on their way to the memory belong to a request that is not answered.
+  assign finished   = !src_busy && !dst_busy && src_empty && all_answered;
   assign rsp_o.done = state_q == DONE;
   assign rsp_o.err  = read_err_q ? ERROR_BUS_READ : write_err_q ? ERROR_BUS_WRITE : ERROR_NONE;
 
@@ -193,7 +195,6 @@ module npu_copy
       flowing_q   <= 1'b0;
       read_err_q  <= 1'b0;
       write_err_q <= 1'b0;
-      unacked_q   <= '0;
       earlier_q   <= '0;
     end else begin
       state_q   <= state_d;
@@ -206,9 +207,6 @@ module npu_copy
         flowing_q   <= flowing_q || rd_rsp_i.data_valid;
         read_err_q  <= read_err_q || (rd_rsp_i.data_valid && rd_rsp_i.data_err);
         write_err_q <= write_err_q || (wr_rsp_i.done && wr_rsp_i.err);
-      end
-      if (write_fire != wr_rsp_i.done) begin
-        unacked_q <= write_fire ? unacked_q + AckW'(1) : unacked_q - AckW'(1);
       end
     end
   end

@@ -44,13 +44,13 @@ module npu_desc_lines
 );
   localparam int unsigned CountW = $clog2(2 * MaxDescs + 1);
 
-  logic              is_first, first_room, second_room, extend, asked_second, left;
+  logic              is_first, extend, asked_second, left;
   logic              second_req_valid;
   line_addr_t        first_addr;
   logic [CountW-1:0] awaited_q;
 
   // Where the first lines on their way lie; when none is left, all that arrive are second lines.
-  npu_fifo #(.Width(LINE_ADDR_WIDTH), .Depth(MaxDescs)) u_first_addrs (
+  npu_fifo #(.Width(LINE_ADDR_WIDTH), .Depth(MaxDescs), .NeverFull(1'b1)) u_first_addrs (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(asked_i), .in_ready_o(), .in_data_i(asked_addr_i),
     .out_valid_o(is_first), .out_ready_i(line_valid_i), .out_data_o(first_addr),
@@ -60,24 +60,24 @@ module npu_desc_lines
   assign extend = line_valid_i && is_first && !line_err_i && windows_i && line_is_window(line_i) &&
                   line_inside(line_behind(first_addr), MemBase, MemLimit);
 
-  npu_fifo #(.Width(LINE_ADDR_WIDTH), .Depth(MaxDescs)) u_second_addrs (
+  npu_fifo #(.Width(LINE_ADDR_WIDTH), .Depth(MaxDescs), .NeverFull(1'b1)) u_second_addrs (
     .clk_i, .rst_ni, .flush_i(drop_i),
     .in_valid_i(extend), .in_ready_o(), .in_data_i(line_behind(first_addr)),
     .out_valid_o(second_req_valid), .out_ready_i(asked_second), .out_data_o(req_addr_o),
     .count_o()
   );
 
-  npu_fifo #(.Width(LINE_BITS + 1), .Depth(MaxDescs)) u_first_lines (
+  npu_fifo #(.Width(LINE_BITS + 1), .Depth(MaxDescs), .NeverFull(1'b1)) u_first_lines (
     .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(line_valid_i && is_first), .in_ready_o(first_room),
+    .in_valid_i(line_valid_i && is_first), .in_ready_o(),
     .in_data_i({line_err_i, line_i}),
     .out_valid_o(first_valid_o), .out_ready_i(first_ready_i), .out_data_o({first_err_o, first_o}),
     .count_o()
   );
 
-  npu_fifo #(.Width(LINE_BITS + 1), .Depth(MaxDescs)) u_second_lines (
+  npu_fifo #(.Width(LINE_BITS + 1), .Depth(MaxDescs), .NeverFull(1'b1)) u_second_lines (
     .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(line_valid_i && !is_first), .in_ready_o(second_room),
+    .in_valid_i(line_valid_i && !is_first), .in_ready_o(),
     .in_data_i({line_err_i, line_i}),
     .out_valid_o(second_valid_o), .out_ready_i(second_ready_i),
     .out_data_o({second_err_o, second_o}),
@@ -96,7 +96,7 @@ module npu_desc_lines
 
   always_ff @(posedge clk_i) begin
     if (rst_ni && line_valid_i) begin
-      DescriptorHasRoom: assert ((is_first ? first_room : second_room) && awaited_q != '0)
+      LineIsAwaited: assert (awaited_o)
         else $error("npu_desc_lines: a line that was not requested");
     end
   end

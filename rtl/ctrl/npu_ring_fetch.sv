@@ -38,7 +38,7 @@ module npu_ring_fetch
 
   index_t            mask, tail, head, fetched, head_q, fetch_q;
   logic [CountW-1:0] in_use_q, stored;
-  logic              fetch, take, store_ready;
+  logic              fetch, take;
 
   assign mask           = index_mask(ring_i.log2_entries);
   // The ring may have become smaller since.
@@ -72,13 +72,14 @@ module npu_ring_fetch
 
   npu_fifo #(
     .Width(LINE_BITS + 1),
-    .Depth(Depth)
+    .Depth(Depth),
+    .NeverFull(1'b1)
   ) u_packets (
     .clk_i,
     .rst_ni,
     .flush_i,
     .in_valid_i (line_valid_i),
-    .in_ready_o (store_ready),
+    .in_ready_o (),
     .in_data_i  ({line_err_i, line_i}),
     .out_valid_o(packet_valid_o),
     .out_ready_i(packet_ready_i),
@@ -87,10 +88,6 @@ module npu_ring_fetch
   );
 
   always_ff @(posedge clk_i) begin
-    if (rst_ni && line_valid_i) begin
-      LineHasRoom: assert (store_ready)
-        else $error("npu_ring_fetch: a line came back with no room for it");
-    end
     if (rst_ni) begin
       InUseCountsStored: assert (stored <= in_use_q)
         else $error("npu_ring_fetch: %0d packets stored, %0d accounted for", stored, in_use_q);

@@ -51,7 +51,6 @@ module npu_gather
   // Requests so small that several have room to land: a quarter of it, half for indices.
   localparam int unsigned DataRequestW = $clog2(OldBeats / 4) + LaneW;
   localparam int unsigned IndexRequestW = $clog2(IndexBytes / 2);
-  localparam int unsigned AckW = 12;
 
   typedef enum logic [1:0] {
     IDLE,  // waiting for a command
@@ -91,7 +90,7 @@ module npu_gather
   state_e          state_q, state_d;
   logic            stop, drain, all_moved, finished;
   logic            flowing_q, read_err_q, write_err_q, bad_index_q;
-  logic [AckW-1:0] unacked_q;
+  logic            all_answered;
 
   // Walks
   logic                       place_busy, place_valid, place_ready, place_last, place_held;
@@ -290,9 +289,13 @@ module npu_gather
   assign stop      = read_err_q || write_err_q || bad_index_q;
   assign drain     = read_err_q || write_err_q
                    || (bad_index_q && !place_busy && (gather ? src_empty : dst_empty));
+  npu_outstanding #(.Most(MAX_OPEN_WRITES)) u_writes (
+    .clk_i, .rst_ni, .sent_i(write_fire), .answered_i(wr_rsp_i.done), .none_o(all_answered)
+  );
+
   assign all_moved = !place_busy && !plain_busy && index_empty && index_idle && data_idle
                    && old_idle && src_empty;
-  assign finished  = all_moved && unacked_q == '0;
+  assign finished  = all_moved && all_answered;
   assign rsp_o.done = state_q == DONE;
 
   always_comb begin
@@ -320,7 +323,6 @@ module npu_gather
       read_err_q  <= 1'b0;
       write_err_q <= 1'b0;
       bad_index_q <= 1'b0;
-      unacked_q   <= '0;
     end else begin
       state_q <= state_d;
       if (start) begin
@@ -335,9 +337,6 @@ module npu_gather
         bad_index_q <= bad_index_q || (bad_index && !stop);
         if (old_fire)        old_sent_q <= 1'b1;
         else if (write_fire) old_sent_q <= 1'b0;
-      end
-      if (write_fire != wr_rsp_i.done) begin
-        unacked_q <= write_fire ? unacked_q + AckW'(1) : unacked_q - AckW'(1);
       end
     end
   end

@@ -170,7 +170,7 @@ module npu_matrix
   );
 
   // ---- compute ----
-  logic   seq_valid, seq_ready, drain_room, drain_valid, drain_ready;
+  logic   seq_valid, seq_ready, drain_valid, drain_ready;
   block_t seq_block, drain_block;
   token_t token;
   sum_token_t sum_token;
@@ -230,9 +230,9 @@ module npu_matrix
 
   // Holds at most one block per accumulator half, so it always has room. A block is here from the
   // beginning: its first column tiles leave while the array works on the others.
-  npu_fifo #(.Width($bits(block_t)), .Depth(2)) u_drain_blocks (
+  npu_fifo #(.Width($bits(block_t)), .Depth(2), .NeverFull(1'b1)) u_drain_blocks (
     .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(seq_push && seq_room && half_free), .in_ready_o(drain_room), .in_data_i(block),
+    .in_valid_i(seq_push && seq_room && half_free), .in_ready_o(), .in_data_i(block),
     .out_valid_o(drain_valid), .out_ready_i(drain_ready), .out_data_o(drain_block),
     .count_o()
   );
@@ -259,13 +259,16 @@ module npu_matrix
   // ---- begin and end ----
   logic        busy_q, all_sent_q, read_err_q, write_err_q;
   logic [1:0]  halves_q;      // free accumulator halves
-  logic [31:0] unanswered_q;  // write requests without a response
-  logic        wr_req;
+  logic        all_answered;
 
-  assign wr_req      = wr_req_o.valid && wr_rsp_i.ready;
+  npu_outstanding #(.Most(MAX_OPEN_WRITES)) u_writes (
+    .clk_i, .rst_ni, .sent_i(wr_req_o.valid && wr_rsp_i.ready), .answered_i(wr_rsp_i.done),
+    .none_o(all_answered)
+  );
+
   assign half_free   = halves_q != 2'd0;
   assign rsp_o.ready = !busy_q;
-  assign rsp_o.done  = busy_q && all_sent_q && unanswered_q == '0;
+  assign rsp_o.done  = busy_q && all_sent_q && all_answered;
   assign rsp_o.err   = read_err_q ? ERROR_BUS_READ : (write_err_q ? ERROR_BUS_WRITE : ERROR_NONE);
 
   always_ff @(posedge clk_i) begin
@@ -273,14 +276,12 @@ module npu_matrix
       busy_q       <= 1'b0;
       all_sent_q   <= 1'b0;
       halves_q     <= 2'd2;
-      unanswered_q <= '0;
     end else begin
       if (start)           busy_q <= 1'b1;
       else if (rsp_o.done) busy_q <= 1'b0;
       if (start)                        all_sent_q <= 1'b0;
       else if (line_ready && last_line) all_sent_q <= 1'b1;
       halves_q     <= halves_q + 2'(drained) - 2'(seq_push && seq_room && half_free);
-      unanswered_q <= unanswered_q + 32'(wr_req) - 32'(wr_rsp_i.done);
     end
   end
 
@@ -291,13 +292,6 @@ module npu_matrix
     end else begin
       if (rd_rsp_i.data_valid && rd_req_o.data_ready && rd_rsp_i.data_err) read_err_q <= 1'b1;
       if (wr_rsp_i.done && wr_rsp_i.err)            write_err_q <= 1'b1;
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && seq_push && seq_room && half_free) begin
-      DrainHasRoom: assert (drain_room)
-        else $error("npu_matrix: more blocks under way than accumulator halves");
     end
   end
 endmodule

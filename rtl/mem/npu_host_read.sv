@@ -49,7 +49,7 @@ module npu_host_read
   } beat_t;
 
   logic              head_valid, head_pop, head_ok, burst_fire;
-  logic              ret_valid, ret_pop, ret_room, refuse, refuse_last;
+  logic              ret_valid, ret_pop, refuse, refuse_last;
   logic [CountW-1:0] room_q, need;
   logic [7:0]        refused_q;
   host_addr_t        head;
@@ -71,9 +71,9 @@ module npu_host_read
     .burst_i(head.burst), .ok_o(head_ok)
   );
 
-  npu_fifo #(.Width($bits(beat_t)), .Depth(ReturnBeats)) u_return (
+  npu_fifo #(.Width($bits(beat_t)), .Depth(ReturnBeats), .NeverFull(1'b1)) u_return (
     .clk_i(host_clk), .rst_ni, .flush_i(1'b0),
-    .in_valid_i(beat_valid_i), .in_ready_o(ret_room),
+    .in_valid_i(beat_valid_i), .in_ready_o(),
     .in_data_i({beat_id_i, beat_resp_i, beat_last_i, beat_data_i}),
     .out_valid_o(ret_valid), .out_ready_i(ret_pop), .out_data_o(ret), .count_o()
   );
@@ -104,13 +104,6 @@ module npu_host_read
         room_q <= room_q - (burst_fire ? need : '0) + CountW'(ret_pop);
       end
       if (refuse && r_ready_i) refused_q <= refuse_last ? '0 : refused_q + 8'd1;
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && beat_valid_i) begin
-      ReturnHasRoom: assert (ret_room)
-        else $error("npu_host_read: data without room");
     end
   end
 endmodule

@@ -56,7 +56,7 @@ module npu_host_write
 
   logic                   head_valid, head_pop, head_ok, burst_fire;
   logic                   data_pop, whole_in, whole_out, refuse, drop, dropped_q;
-  logic                   ack_valid, ack_room, b_pop;
+  logic                   ack_valid, b_pop;
   logic [DataCountW-1:0]  whole_q;  // whole bursts in the FIFO that no address has claimed
   logic [BurstCountW-1:0] room_q;
   host_addr_t             head;
@@ -87,9 +87,9 @@ module npu_host_write
     .out_valid_o(data_valid_o), .out_ready_i(data_pop), .out_data_o(beat), .count_o()
   );
 
-  npu_fifo #(.Width(HOST_ID_WIDTH + $bits(resp_e)), .Depth(MaxBursts)) u_acks (
+  npu_fifo #(.Width(HOST_ID_WIDTH + $bits(resp_e)), .Depth(MaxBursts), .NeverFull(1'b1)) u_acks (
     .clk_i(host_clk), .rst_ni, .flush_i(1'b0),
-    .in_valid_i(ack_valid_i), .in_ready_o(ack_room), .in_data_i({ack_id_i, ack_resp_i}),
+    .in_valid_i(ack_valid_i), .in_ready_o(), .in_data_i({ack_id_i, ack_resp_i}),
     .out_valid_o(ack_valid), .out_ready_i(b_pop), .out_data_o({ack_id, ack_resp}), .count_o()
   );
 
@@ -128,13 +128,6 @@ module npu_host_write
       end
       if (drop)           dropped_q <= beat.last;
       else if (b_ready_i) dropped_q <= 1'b0;
-    end
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && ack_valid_i) begin
-      AckHasRoom: assert (ack_room)
-        else $error("npu_host_write: response without room");
     end
   end
 endmodule

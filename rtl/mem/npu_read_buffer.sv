@@ -35,7 +35,7 @@ module npu_read_buffer
   output logic                       idle_o
 );
   logic [BeatsW-1:0] room_q, room_d;
-  logic              fire, pop, landed;
+  logic              fire, pop;
 
   assign req_beats_o = BeatsW'((req_range_i.bytes + REQ_BYTES_WIDTH'(req_range_i.addr[LaneW-1:0])
                                 + REQ_BYTES_WIDTH'(StrbW - 1)) >> LaneW);
@@ -55,18 +55,14 @@ module npu_read_buffer
     else if (fire || pop) room_q <= room_d;
   end
 
-  npu_fifo #(.Width(BusBits + 1), .Depth(Beats)) u_beats (
+  npu_fifo #(.Width(BusBits + 1), .Depth(Beats), .NeverFull(1'b1)) u_beats (
     .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(data_valid_i), .in_ready_o(landed), .in_data_i({data_err_i, data_i}),
+    .in_valid_i(data_valid_i), .in_ready_o(), .in_data_i({data_err_i, data_i}),
     .out_valid_o(beat_valid_o), .out_ready_i(beat_ready_i), .out_data_o({beat_err_o, beat_o}),
     .count_o()
   );
 
   always_ff @(posedge clk_i) begin
-    if (rst_ni && data_valid_i) begin
-      RoomToLand: assert (landed)
-        else $error("npu_read_buffer: a beat without room");
-    end
     if (rst_ni && req_valid_i) begin
       RequestFits: assert (req_beats_o <= BeatsW'(Beats) && req_beats_o != '0)
         else $error("npu_read_buffer: a request of %0d beats", req_beats_o);

@@ -6,8 +6,8 @@
 /// the OR of the request's errors. A client may issue while its bit of `ready_o` is set: at most
 /// MaxBursts of its bursts are without a response.
 module npu_wr_resp_merge #(
-  parameter int unsigned NumClients = 1,
-  parameter int unsigned MaxBursts  = 256,  // a power of two
+  parameter int unsigned NumClients = 2,
+  parameter int unsigned MaxBursts  = npu_pkg::MAX_OPEN_BURSTS,  // a power of two
   localparam int unsigned ClientW   = $clog2(NumClients)
 ) (
   input  logic                  clk_i,

@@ -29,6 +29,10 @@ package npu_pkg;
   /// Bytes of one client request to the memory controller, 1 to 65536.
   localparam int unsigned REQ_BYTES_WIDTH = 17;
 
+  /// Bursts of a client without a response, at most, and its requests: a few more are on their way.
+  localparam int unsigned MAX_OPEN_BURSTS = 256;
+  localparam int unsigned MAX_OPEN_WRITES = MAX_OPEN_BURSTS + 8;
+
   /// A strided view, always of MAX_RANK dimensions, [MAX_RANK-1] innermost; missing outer
   /// dimensions have size 1 and stride 0. Strides count elements.
   typedef struct packed {

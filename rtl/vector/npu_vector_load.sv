@@ -99,7 +99,7 @@ module npu_vector_load
     .take_i(run_take), .take_bytes_i(run_bytes)
   );
 
-  npu_fifo #(.Width(BusBits), .Depth(Depth)) u_beats (
+  npu_fifo #(.Width(BusBits), .Depth(Depth), .NeverFull(1'b1)) u_beats (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(beat_valid_i), .in_ready_o(), .in_data_i(beat_i),
     .out_valid_o(beat_valid), .out_ready_i(beat_ready), .out_data_o(beat), .count_o()

@@ -80,7 +80,7 @@ module npu_vector_reduce
     assign level[t+1] = VECTOR_BITS'(joined);
   end
 
-  npu_fifo #(.Width(32), .Depth(Rows)) u_out (
+  npu_fifo #(.Width(32), .Depth(Rows), .NeverFull(1'b1)) u_out (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(level_valid[Levels]), .in_ready_o(), .in_data_i(level[Levels][31:0]),
     .out_valid_o, .out_ready_i, .out_data_o(out_o), .count_o()

@@ -71,7 +71,7 @@ module npu_vector_results
     assign push    = push_i && push_no_i == result_no_t'(n);
     npu_clock_gate u_gate (.clk_i, .en_i(!rst_ni || used), .clk_o(result_clk));
 
-    npu_fifo #(.Width($bits(result_t)), .Depth(Depth)) u_queue (
+    npu_fifo #(.Width($bits(result_t)), .Depth(Depth), .NeverFull(1'b1)) u_queue (
       .clk_i(result_clk), .rst_ni, .flush_i(1'b0),
       .in_valid_i(push), .in_ready_o(), .in_data_i(vec_i),
       .out_valid_o(queued_valid[n]), .out_ready_i(out_ready), .out_data_o(queued[n]), .count_o()

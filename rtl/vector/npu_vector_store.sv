@@ -48,8 +48,6 @@ module npu_vector_store
   localparam int unsigned RequestW = LaneW + 4;
   // Write requests ahead of their data; the memory controller takes only a few.
   localparam int unsigned MaxWrites = 8;
-  // Requests not yet acknowledged: the memory controller tracks 256 bursts and a few.
-  localparam int unsigned AckW = 12;
   // Elements that have arrived: of 32 vectors.
   localparam int unsigned ArrivedW = 10;
   localparam logic [MAX_RANK-1:0] RowOnly = MAX_RANK'(1) << (MAX_RANK - 1);
@@ -64,7 +62,7 @@ module npu_vector_store
   logic [REQ_BYTES_WIDTH-1:0] dst_left;
   logic [BusBits-1:0]         beat, out_data;
   logic [StrbW-1:0]           out_strb;
-  logic [AckW-1:0]            unacked_q;
+  logic                       all_answered;
   logic [ArrivedW-1:0]        arrived_q;   // and not yet in a request
   logic                       enough;
 
@@ -172,13 +170,10 @@ module npu_vector_store
     .out_data_o({wr_strb_o, wr_data_o}), .count_o()
   );
 
-  // Bytes on their way to the memory belong to a request that is not acknowledged.
-  assign busy_o = dst_busy || unacked_q != '0;
+  npu_outstanding #(.Most(MAX_OPEN_WRITES)) u_writes (
+    .clk_i, .rst_ni, .sent_i(write_fire), .answered_i(wr_rsp_i.done), .none_o(all_answered)
+  );
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) unacked_q <= '0;
-    else if (write_fire != wr_rsp_i.done) begin
-      unacked_q <= write_fire ? unacked_q + AckW'(1) : unacked_q - AckW'(1);
-    end
-  end
+  // Bytes on their way to the memory belong to a request that is not answered.
+  assign busy_o = dst_busy || !all_answered;
 endmodule

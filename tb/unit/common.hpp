@@ -20,6 +20,8 @@ struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+[[noreturn]] inline void fail(const char* text) { throw Failure(text); }
+
 template <typename... Args>
 [[noreturn]] void fail(const char* format, Args... args) {
   char text[256];

@@ -157,6 +157,8 @@ CTRL: tuple[Mutant, ...] = (
     ),
     Mutant("npu_hazard.sv", "«spans_q[i].first <= line_last»", "spans_q[i].first < line_last"),
     Mutant("npu_range_check.sv", "+ «EndW'(byte_mask)»;", "EndW'(byte_mask & 3'd3)"),
+    Mutant("npu_cmd_start.sv", "if («!rst_ni») state_q <= WAIT", "1'b0"),
+    Mutant("npu_cmd_issue.sv", "if («!rst_ni») begin", "1'b0"),
     Mutant("npu_cmd_start.sv", "= «state_q == SYNC_WAIT && write_err_i» ? ERROR_BUS_WRITE", "1'b0"),
     Mutant("npu_cmd_start.sv", "start_cycle_o = «state_q == SYNC_WAIT» ?", "1'b0"),
     Mutant("npu_cmd_start.sv", "? sync_cycle_q : «cycle_i»;", "cycle_i + 64'd1", "started in"),

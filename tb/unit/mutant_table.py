@@ -69,7 +69,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         ),
         Mutant("npu_copy_walk.sv", "«size == 32'd1»\n", "1'b0", "contiguous"),
         Mutant("npu_copy_align.sv", "«emit» ? turned : joined", "1'b0", "expected"),
-        Mutant("npu_copy.sv", "&& «unacked_q == '0»", "1'b1", "unanswered"),
+        Mutant("npu_copy.sv", "&& «all_answered»", "1'b1", "unanswered"),
         Mutant("npu_copy.sv", "(state_q == BUSY && «!flowing_q»)", "1'b0", "long latency"),
         Mutant("npu_copy_align.sv", "active        = step || «(flush && out_ready_i)»", "1'b0"),
     ),

@@ -125,7 +125,7 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
     "order-unanswered": PlantedMutant(
         _ORDER,
         RANDOM_STALLS,
-        Mutant("npu_copy.sv", "&& «unacked_q == '0»", "1'b1", "DoneWhenAnswered"),
+        Mutant("npu_copy.sv", "&& «all_answered»", "1'b1", "DoneWhenAnswered"),
     ),
     "order-number": PlantedMutant(
         _ORDER,

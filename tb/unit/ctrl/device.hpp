@@ -31,6 +31,8 @@ class Device {
  public:
   explicit Device(uint64_t seed) : random(seed), host_(seed ^ 0x5A5A) {
     top.rst_ni = 0;
+    top.s_axil_awvalid_i = top.s_axil_wvalid_i = top.s_axil_bready_i = 0;
+    top.s_axil_arvalid_i = top.s_axil_rready_i = 0;
     for (uint64_t i = 0; i < kResetCycles; ++i) tick();
     top.rst_ni = 1;
     tick();

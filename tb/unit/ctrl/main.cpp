@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Bench of the command processor: registers, queues, recovery, and random packets against the
-// cmodel's checks. Usage: npu_ctrl [seed] [rounds] [result.json]. Prints one line per part; stops
-// at the first difference.
+// cmodel's checks. Prints one line per part; stops at the first difference.
 #include <array>
-#include <fstream>
 
+#include "bench_main.hpp"
 #include "corners.hpp"
 #include "failures.hpp"
 #include "overlap.hpp"
@@ -172,8 +171,8 @@ void edges(uint64_t seed) {
   std::printf("edges       %u operands inside, %u outside\n", inside, outside);
 }
 
-// Commands at the same time. Returns how many pairs it compared.
-uint64_t overlap(uint64_t seed) {
+// Commands at the same time.
+void overlap(uint64_t seed) {
   Overlap bench(seed);
   const uint64_t compared = bench.pairs();
   bench.descriptor(false);
@@ -181,11 +180,11 @@ uint64_t overlap(uint64_t seed) {
   bench.descriptor_that_is_read();
   bench.engines();
   std::printf("overlap     %llu pairs, differing 0\n", (unsigned long long)compared);
-  return compared;
+  summary.compared += compared;
 }
 
-// Two queues. Returns how many commands it compared.
-uint64_t streams(uint64_t seed, uint64_t rounds) {
+// Two queues.
+void streams(uint64_t seed, uint64_t rounds) {
   Streams bench(seed);
   uint64_t commands = 0, before_errors = 0;
   bench.turns(true);
@@ -205,11 +204,10 @@ uint64_t streams(uint64_t seed, uint64_t rounds) {
   failures.two_bad_records();
   std::printf("two queues  %llu commands, %llu before errors, differing 0\n",
               (unsigned long long)commands, (unsigned long long)before_errors);
-  return commands + before_errors;
+  summary.compared += commands + before_errors;
 }
 
-// Returns how many commands it compared.
-uint64_t random_batches(uint64_t seed, uint64_t batches) {
+void random_batches(uint64_t seed, uint64_t batches) {
   Device device(seed);
   Session session(device);
   std::array<uint64_t, 13> errors{};
@@ -227,11 +225,11 @@ uint64_t random_batches(uint64_t seed, uint64_t batches) {
   std::printf("\n");
   for (size_t code = 0; code < errors.size(); ++code)
     check(errors[code] >= batches / 400, "error code %zu hardly seen", code);
-  return commands;
+  summary.compared += commands;
 }
 
-// Which of two wrong things is reported. Returns how many packets it compared.
-uint64_t order_of_checks(uint64_t seed, uint64_t packets) {
+// Which of two wrong things is reported.
+void order_of_checks(uint64_t seed, uint64_t packets) {
   Device device(seed);
   Session session(device);
   uint64_t refused = 0;
@@ -239,10 +237,10 @@ uint64_t order_of_checks(uint64_t seed, uint64_t packets) {
   check(refused > packets / 2, "only %llu packets were refused", (unsigned long long)refused);
   std::printf("order       %llu packets with two things wrong, %llu refused, differing 0\n",
               (unsigned long long)packets, (unsigned long long)refused);
-  return packets;
+  summary.compared += packets;
 }
 
-// Cycles that a command costs beside its engine's work, at 100 cycles of memory latency.
+// Cycles that the device is busy with a command, at 100 cycles of memory latency.
 uint64_t overhead(const char* name, const Packet& packet) {
   Device device(1);
   Session session(device);
@@ -258,6 +256,7 @@ uint64_t overhead(const char* name, const Packet& packet) {
   const uint32_t busy = device.read(csr::kBusyCyclesLo);
   std::printf("overhead    %-26s %3llu cycles in its record, BUSY for %u\n", name,
               (unsigned long long)(record.end_cycle - record.start_cycle), busy);
+  summary.figures[name] = busy;
   return busy;
 }
 
@@ -277,12 +276,8 @@ Packet with_descriptors() {
 }  // namespace
 
 int main(int argc, char** argv) {
-  Verilated::commandArgs(argc, argv);
-  const uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
-  const uint64_t batches = 100 * (argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 40);
-  uint64_t compared = 0, nop = 0, matmul = 0, vector = 0;
-  std::string failure;
-  try {
+  return bench_main(argc, argv, [](uint64_t seed, uint64_t rounds) {
+    const uint64_t batches = 100 * rounds;
     registers(seed);
     queues(seed);
     soft_reset(seed);
@@ -291,24 +286,16 @@ int main(int argc, char** argv) {
     SameCycle same_cycle(seed);
     same_cycle.causes();
     same_cycle.counters();
-    compared = overlap(seed);
+    overlap(seed);
     // The long streams come last: few mistakes need them, and most of those that do show in some.
-    compared += streams(seed + 1, batches / 400);
-    compared += random_batches(seed, batches) + order_of_checks(seed + 1, batches);
-    compared += streams(seed, batches / 20);
-    nop = overhead("NOP", {});
-    matmul =
+    streams(seed + 1, batches / 400);
+    random_batches(seed, batches);
+    order_of_checks(seed + 1, batches);
+    streams(seed, batches / 20);
+    overhead("NOP", {});
+    const uint64_t matmul =
         overhead("MATMUL", {uint32_t(Opcode::kMatmul), 0, kData, kData, kData, {16, 16, 16, 2}});
-    vector = overhead("VECTOR of four descriptors", with_descriptors());
+    const uint64_t vector = overhead("VECTOR of four descriptors", with_descriptors());
     check(vector < matmul + 150, "descriptors are read one after the other");
-  } catch (const std::exception& error) {
-    failure = error.what();
-    std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed,
-                failure.c_str());
-  }
-  if (argc > 3)
-    std::ofstream(argv[3]) << "{\"compared\": " << compared << ", \"failure\": \"" << failure
-                           << "\", \"figures\": {\"NOP\": " << nop << ", \"MATMUL\": " << matmul
-                           << ", \"VECTOR\": " << vector << "}}\n";
-  return failure.empty() ? 0 : 1;
+  });
 }

@@ -64,7 +64,7 @@ void errors(uint64_t seed, uint64_t count) {
     ++codes[code];
   }
   check(codes[0] && codes[kBusRead] && codes[kBusWrite] && codes[kBadIndex],
-        "errors: a case never happened%s", "");
+        "errors: a case never happened");
   std::printf("errors   %llu commands: %llu read, %llu write, %llu index, %llu clean\n",
               (unsigned long long)count, (unsigned long long)codes[kBusRead],
               (unsigned long long)codes[kBusWrite], (unsigned long long)codes[kBadIndex],

@@ -96,7 +96,7 @@ void errors(uint64_t seed, uint64_t count) {
     summary.compared += bench.memory.compare(kMemBase, kMemLimit, "after an error");
     reads += got == kBusRead, writes += got == kBusWrite, clean += got == 0;
   }
-  check(reads && writes && clean, "errors: a case never happened%s", "");
+  check(reads && writes && clean, "errors: a case never happened");
   std::printf("errors   %llu products: %llu read, %llu write, %llu clean\n",
               (unsigned long long)count, (unsigned long long)reads, (unsigned long long)writes,
               (unsigned long long)clean);

@@ -196,7 +196,7 @@ class AxiSlave : public Model {
     if (w_waiting_)
       check(top.m_wvalid && now.data == w_before_.data && now.strobes == w_before_.strobes &&
                 now.last == w_before_.last,
-            "W: changed before ready%s", "");
+            "W: changed before ready");
     w_waiting_ = top.m_wvalid && !top.m_wready;
     w_before_ = now;
   }

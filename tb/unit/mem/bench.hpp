@@ -2,9 +2,7 @@
 // The design with every model around it: the memory's side, the plain clients and one engine.
 #pragma once
 
-#include <fstream>
-#include <map>
-
+#include "bench_main.hpp"
 #include "clients.hpp"
 #include "host.hpp"
 #include "reference.hpp"
@@ -14,25 +12,6 @@
 constexpr uint64_t kPatience = 100000;
 // An engine that repeats transfers for ever does not end either.
 constexpr uint64_t kLongest = 50000000;
-
-// What all parts together found.
-struct Summary {
-  uint64_t compared = 0;  // bytes
-  std::string failure;
-  std::map<std::string, double> figures;
-
-  void write(const char* path) const {
-    std::ofstream file(path);
-    file << "{\"compared\": " << compared << ", \"failure\": \"" << failure << "\", \"figures\": {";
-    const char* separator = "";
-    for (const auto& [name, value] : figures) {
-      file << separator << '"' << name << "\": " << value;
-      separator = ", ";
-    }
-    file << "}}\n";
-  }
-};
-inline Summary summary;
 
 // Gives an engine one command at a time and keeps the times and the stalls of the last one.
 template <typename Command>
@@ -57,7 +36,7 @@ class EngineModel : public Model {
     operand_stall += top.stats >> 1 & 1;
     result_stall += top.stats & 1;
     if (!top.done) return;
-    check(busy_ && !offered_, "engine: done without a command%s", "");
+    check(busy_ && !offered_, "engine: done without a command");
     finished = cycle;
     err = top.err;
     busy_ = false;
@@ -228,23 +207,4 @@ void check_stalls(const char* name, Start start, double most_operand = 0.2,
               share(bench.engine.result_stall, kCycles), {0, 0.2}, {0, 0.2});
   bench.slave.shape.stalls.all(0);
   bench.run();
-}
-
-// Runs body(seed, rounds), reports its failure and writes the result. Returns the exit status.
-template <typename Body>
-int bench_main(int argc, char** argv, Body body) {
-  Verilated::commandArgs(argc, argv);
-  const uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
-  const uint64_t rounds = argc > 2 ? std::strtoull(argv[2], nullptr, 0) : 20;
-  Verilated::randReset(2);
-  Verilated::randSeed(static_cast<int>(seed % 0x7fffffff) + 1);
-  try {
-    body(seed, rounds);
-  } catch (const std::exception& failure) {
-    summary.failure = failure.what();
-    std::printf("FAILED   bus %d seed %llu: %s\n", BUS_BITS, (unsigned long long)seed,
-                failure.what());
-  }
-  if (argc > 3) summary.write(argv[3]);
-  return summary.failure.empty() ? 0 : 1;
 }

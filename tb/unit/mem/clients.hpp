@@ -126,7 +126,7 @@ class WriteClient : public Model {
       ++beats;
     }
     if (!top.wr_rsp_valid) return;
-    check(!open_.empty(), "write client: response without a request%s", "");
+    check(!open_.empty(), "write client: response without a request");
     const Range range = open_.front();
     const bool bad = memory_.bad_within(range.addr, range.addr + range.bytes - 1);
     check(bool(top.wr_rsp_err) == bad, "write client: err %d at %llx", top.wr_rsp_err,

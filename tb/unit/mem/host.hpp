@@ -127,7 +127,7 @@ class Host : public Model {
     const uint64_t part = (kHostEnd - kHostBase) / 16;
     if (host_legal(burst)) {
       burst.addr = kHostBase + burst.id * part + burst.addr % part;
-      if (!host_legal(burst)) fail("bench: moving a burst made it illegal%s", "");
+      if (!host_legal(burst)) fail("bench: moving a burst made it illegal");
     }
     const bool legal = host_legal(burst);
     --to_write;
@@ -184,10 +184,10 @@ class Host : public Model {
     if (r_waiting_)
       check(top.s_rvalid && top.s_rid == r_id_ && to_beat(top.s_rdata) == r_data_ &&
                 top.s_rlast == r_last_ && top.s_rresp == r_resp_,
-            "host: R changed before ready%s", "");
+            "host: R changed before ready");
     if (b_waiting_)
       check(top.s_bvalid && top.s_bid == b_id_ && top.s_bresp == b_resp_,
-            "host: B changed before ready%s", "");
+            "host: B changed before ready");
     r_waiting_ = top.s_rvalid && !top.s_rready;
     b_waiting_ = top.s_bvalid && !top.s_bready;
     r_id_ = top.s_rid, r_data_ = to_beat(top.s_rdata), r_last_ = top.s_rlast, b_id_ = top.s_bid;

@@ -61,7 +61,7 @@ void errors(uint64_t seed, uint64_t commands) {
           got, source, target);
     reads += got == kBusRead, writes += got == kBusWrite, clean += got == 0;
   }
-  check(reads && writes && clean, "errors: a case never happened%s", "");
+  check(reads && writes && clean, "errors: a case never happened");
   std::printf("errors   %llu commands: %llu read, %llu write, %llu clean\n",
               (unsigned long long)commands, (unsigned long long)reads, (unsigned long long)writes,
               (unsigned long long)clean);

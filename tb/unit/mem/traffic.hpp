@@ -17,7 +17,7 @@ inline void stuck_host(Bench& bench, bool gives, bool takes) {
   bench.engine.start(command);
   for (int i = 0; !bench.engine.idle(); ++i) {
     bench.tick();
-    check(i < 100000, "a stuck host holds up COPY%s", "");
+    check(i < 100000, "a stuck host holds up COPY");
   }
   bench.host.gives = bench.host.takes = true;
   bench.run();

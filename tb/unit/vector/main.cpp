@@ -97,7 +97,7 @@ void errors(uint64_t seed, uint64_t count) {
     bench.shuffle_conditions();
     ++seen[run_spoilt(bench, maker.make())];
   }
-  check(seen[0] && seen[kBusRead] && seen[kBusWrite], "errors: a case never happened%s", "");
+  check(seen[0] && seen[kBusRead] && seen[kBusWrite], "errors: a case never happened");
   std::printf("errors   %llu commands: %llu read, %llu write, %llu clean\n",
               (unsigned long long)count, (unsigned long long)seen[kBusRead],
               (unsigned long long)seen[kBusWrite], (unsigned long long)seen[0]);
@@ -132,7 +132,7 @@ void loads(uint64_t seed, uint64_t count) {
       bench.random.chance(15) ? void(run_spoilt(bench, command)) : execute(bench, command);
     }
   }
-  check(sound && first && second && several, "loads: a case never happened%s", "");
+  check(sound && first && second && several, "loads: a case never happened");
   std::printf(
       "loads    %llu: %llu sound, %llu refused, %llu failed in the second reading; %llu "
       "programs run, %llu of several results\n",
