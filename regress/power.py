@@ -119,11 +119,6 @@ def _largest(op: str, rows: Sequence[OpRow]) -> OpRow:
     return max(own, key=lambda row: row.elements_compared)
 
 
-def per_cycle(op: OpActivity, block: str) -> float:
-    """Toggles of a block's registers in a cycle."""
-    return next((one.toggles / op.cycles for one in op.blocks if one.block == block), 0.0)
-
-
 def blocks_of(report: PowerReport) -> list[str]:
     """Those directly in npu_core, the whole first."""
     found = {one.block for op in report.ops for one in op.blocks if "." not in one.block}
@@ -139,7 +134,7 @@ def table(report: PowerReport) -> Table:
         shown.add_column(op.op.removeprefix("aten.").replace(".default", ""), justify="right")
     bits = {one.block: one.bits for op in report.ops for one in op.blocks}
     for block in blocks_of(report):
-        values = (f"{per_cycle(op, block):.1f}" for op in report.ops)
+        values = (f"{op.toggles_per_cycle(block):.1f}" for op in report.ops)
         shown.add_row(block or "all", str(bits[block]), *values)
     shown.add_row("cycles", "", *(str(op.cycles) for op in report.ops))
     return shown

@@ -16,8 +16,8 @@ module npu_core
   parameter int unsigned WeightSlots = 16,
   parameter int unsigned VectorLanes = 16,
   parameter bit          WholeWrites = 1'b0,
-  parameter logic [63:0] MemBase     = 64'h0000_0000,
-  parameter logic [63:0] MemLimit    = 64'h2000_0000,
+  parameter logic [63:0] MemBase,
+  parameter logic [63:0] MemLimit,
   localparam int unsigned StrbW      = BusBits / 8
 ) (
   input  logic clk_i,

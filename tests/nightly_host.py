@@ -47,7 +47,7 @@ def write_config(path: Path, tier: Mapping[str, Any], **section: Any) -> Path:
     return path
 
 
-def setting(config: Path, runner: tuple[str, ...] = FAKE_RUNNER, **fields: Any) -> PlanContext:
+def context(config: Path, runner: tuple[str, ...] = FAKE_RUNNER, **fields: Any) -> PlanContext:
     """Fake tests that need no preparation."""
     return PlanContext(config.absolute(), FAKE_TESTS, runner, **{**_FAKE, **fields})
 
@@ -57,8 +57,8 @@ def _no_steps(_item: object, _tests: object) -> tuple[()]:
 
 
 def spec_of(item: PlannedJob, out: Path) -> RunSpec:
-    """What the bench would be asked for an item, by `setting`."""
-    return setting(CONFIG_FILE).spec(item, {}, out)
+    """What the bench would be asked for an item, by `context`."""
+    return context(CONFIG_FILE).spec(item, {}, out)
 
 
 _FAKE: dict[str, Any] = {
@@ -71,7 +71,7 @@ _FAKE: dict[str, Any] = {
 
 def go(config: Path, folder: Path, **request: Any) -> tuple[int, str]:
     """Run the tier `t` in this process: exit status and what was printed."""
-    own = request.pop("setting", None) or setting(config)
+    own = request.pop("context", None) or context(config)
     text = io.StringIO()
     asked = TierRequest("t", config_file=config, folder=folder, **request)
     code = run_tier(Console(file=text, width=200), asked, write_report, own)
@@ -114,7 +114,7 @@ def main(arguments: list[str]) -> int:
         folder=folder,
     )
     try:
-        return run_tier(Console(file=sys.stderr, width=200), asked, write_report, setting(config))
+        return run_tier(Console(file=sys.stderr, width=200), asked, write_report, context(config))
     except NpuError as error:
         sys.stderr.write(f"error: {error}\n")
         return error.exit_code

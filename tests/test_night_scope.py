@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 from night_host import add, attempt, item, plan, result, row, wrong_night
-from nightly_host import go, setting, write_config
+from nightly_host import context, go, write_config
 
 from driver.errors import InfrastructureError, InputError
 from driver.results import MAX_SEED, RESULT_FILE, SPEC_FILE
@@ -68,7 +68,7 @@ def test_a_result_that_was_changed_afterwards_makes_no_pass(tmp_path: Path) -> N
 def test_sources_that_changed_stay_with_the_night(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"quick": 1})
     digests = iter(("planned", "planned", "edited"))
-    go(config, tmp_path / "s", setting=setting(config, sources=lambda: next(digests)), jobs=1)
+    go(config, tmp_path / "s", context=context(config, sources=lambda: next(digests)), jobs=1)
     with Store.open(tmp_path / "s") as store:
         (only,) = store.plans()
         found = reported(store, only.id, tmp_path)
@@ -198,8 +198,8 @@ def test_a_budget_that_is_used_up_builds_nothing_more(tmp_path: Path) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("regress.nightly.run_plan.do_step", slow)
-        own = setting(config, steps_of=steps)
-        go(config, tmp_path / "s", setting=own, jobs=1, budget_s=0.2)
+        own = context(config, steps_of=steps)
+        go(config, tmp_path / "s", context=own, jobs=1, budget_s=0.2)
     assert built == ["1"]
     with Store.open(tmp_path / "s") as store:
         found = store.item_results(store.plans()[0].id)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import torch
 from distributed import Client, LocalCluster
-from nightly_host import FAKE_RUNNER, go, item_results, setting, spec_of, states, write_config
+from nightly_host import FAKE_RUNNER, context, go, item_results, spec_of, states, write_config
 
 from driver.capture import Capsule, capture, save_capsule
 from driver.config import CONFIG_FILE
@@ -234,4 +234,4 @@ def test_nobody_at_that_address_is_one_typed_error(
 
 
 def test_the_settings_of_a_fake_bench_ask_no_sources_of_workers(tmp_path: Path) -> None:
-    assert setting(write_config(tmp_path / "c.yaml", {"quick": 1})).remote_sources() is None
+    assert context(write_config(tmp_path / "c.yaml", {"quick": 1})).remote_sources() is None

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from nightly_host import FAKE_RUNNER, go, item_results, setting, spec_of, states, write_config
+from nightly_host import FAKE_RUNNER, context, go, item_results, spec_of, states, write_config
 
 from driver.errors import InputError
 from regress.folder import LOCK_FILE
@@ -58,8 +58,8 @@ def test_what_cannot_be_prepared_is_skipped_and_red(tmp_path: Path) -> None:
         wanted = getattr(item, "test", "") == "passing"
         return (PrepareStep("build", "no_such", "check"),) if wanted else ()
 
-    own = setting(config, steps_of=steps)
-    code, shown = go(config, tmp_path / "s", setting=own)
+    own = context(config, steps_of=steps)
+    code, shown = go(config, tmp_path / "s", context=own)
     assert code == 1  # the failing test, which had nothing to prepare
     found = {o.item.test: o.last for o in item_results(tmp_path / "s")}
     skipped = found["passing"]
@@ -95,7 +95,7 @@ def test_files_that_cannot_be_made_durable_are_that_jobs_error(
 def test_ctrl_c_while_building_starts_no_other_build_and_no_job(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"passing": 1, "failing": 1})
     control, notes = RunControl(), []
-    own = setting(config, steps_of=lambda item, tests: (PrepareStep("build", item.test, "check"),))
+    own = context(config, steps_of=lambda item, tests: (PrepareStep("build", item.test, "check"),))
     items = [PlannedJob(test, "small", 1, "rtl") for test in ("passing", "failing")]
     with Store.open(tmp_path / "s") as store:
         plan = store.add_plan(Plan("p", "t", "", 1, "", False, {}, "", "", ""), items)
@@ -196,8 +196,8 @@ def test_a_clock_that_jumps_changes_no_order_and_no_duration(
 def test_sources_that_change_during_a_run_are_said_and_told_apart(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"quick": 2})
     digests = iter(("planned", "planned", "edited", "edited"))
-    own = setting(config, sources=lambda: next(digests))
-    code, shown = go(config, tmp_path / "s", setting=own, jobs=1)
+    own = context(config, sources=lambda: next(digests))
+    code, shown = go(config, tmp_path / "s", context=own, jobs=1)
     assert code == 3
     assert "warning: sources changed during the run" in shown
     first, second = (o.last for o in item_results(tmp_path / "s"))

@@ -7,7 +7,7 @@ import io
 from pathlib import Path
 
 import pytest
-from nightly_host import FAKE_TESTS, item_results, setting, spec_of
+from nightly_host import FAKE_TESTS, context, item_results, spec_of
 from rich.console import Console
 
 from driver.errors import InfrastructureError, InputError
@@ -28,7 +28,7 @@ def _spec(out: Path, test: str = "quick") -> RunSpec:
 
 def _run(spec: RunSpec, how: ShardOptions) -> tuple[ShardedResult, str]:
     text = io.StringIO()
-    own = setting(CONFIG_FILE)
+    own = context(CONFIG_FILE)
     done = run_sharded(Console(file=text, width=200), spec, FAKE_TESTS[spec.test], how, own)
     return done, text.getvalue()
 
@@ -56,7 +56,7 @@ def test_a_shard_that_fails_or_dies_makes_the_whole_so(tmp_path: Path) -> None:
 
 def test_shards_of_different_sources_have_no_verdict(tmp_path: Path) -> None:
     states = iter(["planned", "edited"])
-    own = setting(CONFIG_FILE, sources=lambda: next(states, "planned"))
+    own = context(CONFIG_FILE, sources=lambda: next(states, "planned"))
     text = io.StringIO()
     console = Console(file=text, width=200)
     done = run_sharded(console, _spec(tmp_path), FAKE_TESTS["quick"], ShardOptions(2, 1), own)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from junitparser import JUnitXml
-from nightly_host import go, item_results, setting, states, write_config
+from nightly_host import context, go, item_results, states, write_config
 from rich.console import Console
 
 from driver.errors import InputError
@@ -154,7 +154,7 @@ def test_resume_refuses_other_sources(tmp_path: Path) -> None:
     config = write_config(tmp_path / "c.yaml", {"passing": 1})
     go(config, tmp_path / "s")
     with pytest.raises(InputError, match="got other sources"):
-        go(config, tmp_path / "s", resume=True, setting=setting(config, sources=lambda: "changed"))
+        go(config, tmp_path / "s", resume=True, context=context(config, sources=lambda: "changed"))
 
 
 def test_resume_without_a_plan_says_so(tmp_path: Path) -> None:

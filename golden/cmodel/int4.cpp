@@ -10,13 +10,12 @@ namespace npu {
 namespace {
 
 constexpr int kZero = 8;  // the nibble that stands for 0
-constexpr std::uint32_t kMinusZero = 0x8000'0000;
 
 template <isa::DType kDType>
 std::uint32_t weight(std::uint32_t nibble, std::uint32_t scale) {
   const auto number = static_cast<float>(static_cast<int>(nibble) - kZero);
   const std::uint32_t product =
-      scalar::fma32(std::bit_cast<std::uint32_t>(number), scale, kMinusZero);
+      scalar::fma32(std::bit_cast<std::uint32_t>(number), scale, scalar::kFp32Sign);
   std::byte element[sizeof(std::uint32_t)]{};
   scalar::store_element<kDType>(product, element);
   return scalar::load_element<kDType>(element);

@@ -51,6 +51,10 @@ class OpActivity(Frozen):
     blocks: tuple[BlockActivity, ...]
     gates: tuple[GateActivity, ...]
 
+    def toggles_per_cycle(self, block: str) -> float:
+        """Of the block's registers."""
+        return next((one.toggles / self.cycles for one in self.blocks if one.block == block), 0.0)
+
 
 @dataclass
 class _Sum:

@@ -54,11 +54,11 @@ def _run(folder: Path, jobs: int, count: int, busy_s: float) -> float:
     info = TestInfo(name=_TEST, summary="", kind="ops", backends=("rtl",))
     code = _BURN.replace("BUSY_S", str(busy_s))
     runner = (sys.executable, "-I", "-S", "-c", code)
-    setting = PlanContext(CONFIG_FILE, {_TEST: info}, runner, steps_of=lambda item, tests: ())
+    context = PlanContext(CONFIG_FILE, {_TEST: info}, runner, steps_of=lambda item, tests: ())
     items = _items(count)
     with Store.open(folder) as store:
         plan = store.add_plan(new_plan(TierRequest("figure"), 1, ""), items)
-        run = PlanRunner(store, plan, setting, RunControl(), lambda text: None)
+        run = PlanRunner(store, plan, context, RunControl(), lambda text: None)
         ready = run.prepare(items)
         display = PlanDisplay(Console(file=io.StringIO()), "", ready, jobs, lambda item: None)
         start = time.monotonic()

@@ -52,16 +52,16 @@ class TierRequest:
 
 
 def planned(
-    store: Store, request: TierRequest, settings: NightlyConfig, setting: PlanContext
+    store: Store, request: TierRequest, settings: NightlyConfig, context: PlanContext
 ) -> tuple[Plan, tuple[PlannedJob, ...]]:
     """The plan and what to run of it; a plan without sequence is not stored yet."""
     if request.resume:
-        return _resumed(store, request, setting.sources())
+        return _resumed(store, request, context.sources())
     last = latest(store, request.tier) if request.only_failed else None
     seed = request.reseed
     if seed is None:
         seed = settings.seed if last is None else last.seed
-    items = tier_jobs(request, settings, setting, seed)
+    items = tier_jobs(request, settings, context, seed)
     if last is not None:
         red = {item.id for item in failed(store.item_results(last.id))}
         items = tuple(item for item in items if item.id in red)
@@ -70,15 +70,15 @@ def planned(
             raise InputError(COMMAND_LINE, "--only-failed", "nothing to run", expected)
     if request.filter is not None:
         items = selected(items, request.filter)
-    return new_plan(request, seed, setting.sources()), numbered(items, request.config_file)
+    return new_plan(request, seed, context.sources()), numbered(items, request.config_file)
 
 
 def tier_jobs(
-    request: TierRequest, settings: NightlyConfig, setting: PlanContext, seed: int | None = None
+    request: TierRequest, settings: NightlyConfig, context: PlanContext, seed: int | None = None
 ) -> tuple[PlannedJob, ...]:
     """All jobs of the tier. InputError for a name that there is not."""
     known = AvailableNames(
-        request.config_file, load_configs(request.config_file), setting.tests, _workloads()
+        request.config_file, load_configs(request.config_file), context.tests, _workloads()
     )
     first = request.reseed if seed is None else seed
     return tier_items(settings, request.tier, known, first)

@@ -110,13 +110,13 @@ class PlanRunner:
         self,
         store: Store,
         plan: Plan,
-        setting: PlanContext,
+        context: PlanContext,
         control: RunControl,
         note: Callable[[str], None],
     ) -> None:
         self._store = store
         self._plan = plan
-        self._setting = setting
+        self._context = context
         self._control = control
         self._note = note
         self._prepared: dict[PrepareStep, PrepareResult] = {}
@@ -181,7 +181,7 @@ class PlanRunner:
     def check_sources(self) -> bool:
         """Whether the results are all of the sources that were planned; stores that they are not,
         also when the sources are back to what they were."""
-        self._seen.add(self._setting.sources())
+        self._seen.add(self._context.sources())
         if len(self._seen) > 1:
             said = "changed during the run; results are of different states"
             row = PreparationRecord(self._plan.id, SOURCES_STEP, False, False, 0.0, 0.0, said)
@@ -192,27 +192,27 @@ class PlanRunner:
     # ------------------------------------------------------------------ steps
     def _choose_builds(self, items: Sequence[PlannedJob]) -> None:
         """The simulators that are worth a profile-guided build, by the stored times of jobs."""
-        tests = self._setting.tests
+        tests = self._context.tests
         on_rtl = [i for i in items if i.backend == "rtl" and tests[i.test].kind == "ops"]
         expected = expected_seconds(stored_seconds(self._store))
         self._profiled = profiled_simulators(on_rtl, expected)
-        if self._setting.base is not None and self._setting.base.variant == "pgo":
+        if self._context.base is not None and self._context.base.variant == "pgo":
             self._profiled |= {simulator_of(item) for item in on_rtl}
 
     def _pgo(self, item: PlannedJob) -> bool:
-        if item.backend != "rtl" or self._setting.tests[item.test].kind != "ops":
+        if item.backend != "rtl" or self._context.tests[item.test].kind != "ops":
             return False
         return simulator_of(item) in self._profiled
 
     def _steps(self, item: PlannedJob) -> tuple[PrepareStep, ...]:
-        steps = self._setting.steps_of(item, self._setting.tests)
+        steps = self._context.steps_of(item, self._context.tests)
         return tuple(map(profiled, steps)) if self._pgo(item) else steps
 
     def _wanted(self) -> bool:
         return not self._control.stop
 
     def _do(self, step: PrepareStep, build: BuildFunction | None) -> tuple[PrepareResult, bool]:
-        config_file = self._setting.config_file
+        config_file = self._context.config_file
         if build is not None and step.kind == BUILD_STEP:
             return build(step, config_file, self._wanted)
         logs = plan_folder(self._store, self._plan.id) / LOGS_FOLDER
@@ -237,7 +237,7 @@ class PlanRunner:
 
     def _job(self, item: PlannedJob) -> JobSpec:
         number = self._next(item)
-        info = self._setting.tests[item.test]
+        info = self._context.tests[item.test]
         capsules = {
             name: self._prepared[step]
             for name, workload in capsule_names(item, info.workloads).items()
@@ -252,17 +252,17 @@ class PlanRunner:
             number=number,
             spec=self._spec(item, paths, folder),
             inputs_hash=self._inputs(item, [found.detail for found in capsules.values()]),
-            runner=self._setting.runner,
+            runner=self._context.runner,
             capsules=tuple((name, found.detail) for name, found in capsules.items()),
         )
 
     def _spec(self, item: PlannedJob, capsules: dict[str, Path], out: Path) -> RunSpec:
-        spec = self._setting.spec(item, capsules, out)
+        spec = self._context.spec(item, capsules, out)
         return spec.model_copy(update={"variant": "pgo" if self._pgo(item) else "plain"})
 
     def _inputs(self, item: PlannedJob, capsules: list[str]) -> str:
         """Of everything that decides the result, as it is now: files may be edited meanwhile."""
-        plan, sources = self._plan, self._setting.sources()
+        plan, sources = self._plan, self._context.sources()
         self._seen.add(sources)
         return digest([item.id, sources, plan.config_digest, dict(plan.tools), capsules])
 

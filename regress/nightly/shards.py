@@ -61,23 +61,23 @@ def run_sharded(
     spec: RunSpec,
     info: TestInfo,
     how: ShardOptions,
-    setting: PlanContext | None = None,
+    context: PlanContext | None = None,
 ) -> ShardedResult:
     """Run `spec` in shards, in its folder. InputError when there is nothing to resume."""
     _check(spec)
     prepared = info.model_copy(update={"workloads": ()})  # the capsules are in the spec already
-    setting = setting or PlanContext(spec.config_file, {info.name: prepared})
-    setting = replace(setting, base=spec)
+    context = context or PlanContext(spec.config_file, {info.name: prepared})
+    context = replace(context, base=spec)
     started = time.monotonic()
     with (
         locked(spec.out, "OUT"),
         fresh(spec.out, OWN_NAMES),
         Store.open(spec.out) as store,
     ):
-        plan, items = _planned(store, spec, how, setting.sources())
+        plan, items = _planned(store, spec, how, context.sources())
         control = RunControl()
         note = partial(print_line, console)
-        run = PlanRunner(store, plan, setting, control, note)
+        run = PlanRunner(store, plan, context, control, note)
         expected = expected_seconds(stored_seconds(store))
         with interruptible(control, note):
             ready = run.prepare(items)

@@ -74,7 +74,7 @@ def run_tier(
     console: Console,
     request: TierRequest,
     write_report: WriteReport = no_report,
-    setting: PlanContext | None = None,
+    context: PlanContext | None = None,
     recorded: Mapping[str, float] | None = None,
 ) -> int:
     """Exit status: that of the summary, or 130 when the user ended the run.
@@ -87,24 +87,24 @@ def run_tier(
         check_scheduler(request.scheduler, settings.cluster, request.config_file)
     if request.store_url is None and not present(request.folder / DATABASE_FILE):
         _check_unused(request.folder)
-    setting = setting or bench_context(request.config_file)
-    tier_jobs(request, settings, setting)
+    context = context or bench_context(request.config_file)
+    tier_jobs(request, settings, context)
     with ExitStack() as stack:
         store = stack.enter_context(_opened(request, stack))
         expected = expected_seconds({**(recorded or {}), **stored_seconds(store)})
         if request.dry_run:
-            plan, items = planned(store, request, settings, setting)
-            dry = _DryRun(store, setting, request.jobs or settings.jobs, expected)
+            plan, items = planned(store, request, settings, context)
+            dry = _DryRun(store, context, request.jobs or settings.jobs, expected)
             return dry.show(console, _order(store, plan, items))
         with locked(store.folder, "folder"):
-            plan, items = planned(store, request, settings, setting)
+            plan, items = planned(store, request, settings, context)
             if not store.plans(limit=1):
                 _check_unused(store.folder)
-            with _pool(store, request, settings, setting) as (pool, build):
+            with _pool(store, request, settings, context) as (pool, build):
                 if not plan.sequence:
                     plan = store.add_plan(plan, items)  # now that all is known to be there
                 run = TierRun(
-                    console, store, plan, setting, expected=expected, write_report=write_report
+                    console, store, plan, context, expected=expected, write_report=write_report
                 )
                 return run.run(items, pool, request.budget_s, build)
 
@@ -133,7 +133,7 @@ def bench_context(config_file: Path) -> PlanContext:
 
 @contextmanager
 def _pool(
-    store: Store, request: TierRequest, settings: NightlyConfig, setting: PlanContext
+    store: Store, request: TierRequest, settings: NightlyConfig, context: PlanContext
 ) -> Iterator[tuple[Pool, BuildFunction | None]]:
     """Where the jobs run, and what builds for them there."""
     if request.scheduler is None:
@@ -141,7 +141,7 @@ def _pool(
         return
     from regress.nightly.dask_pool import DaskPool, RemoteSettings  # noqa: PLC0415 (dask)
 
-    remote = RemoteSettings(setting.remote_sources(), settings.worker_retries, setting.cache)
+    remote = RemoteSettings(context.remote_sources(), settings.worker_retries, context.cache)
     security = security_of(settings.cluster, request.config_file)
     with scheduler_at(request.scheduler, settings.cluster, security) as address:
         pool = DaskPool(address, store.folder, remote, security)
@@ -192,7 +192,7 @@ class TierRun:
         console: Console,
         store: Store,
         plan: Plan,
-        setting: PlanContext,
+        context: PlanContext,
         *,
         expected: Seconds,
         write_report: WriteReport,
@@ -203,7 +203,7 @@ class TierRun:
         self._store = store
         self._plan = plan
         self._control = RunControl()
-        self._run = PlanRunner(store, plan, setting, self._control, self._note)
+        self._run = PlanRunner(store, plan, context, self._control, self._note)
 
     def run(
         self,

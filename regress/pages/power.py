@@ -20,10 +20,11 @@ def write_power_page(folder: Path, config: str, ops: Sequence[OpActivity]) -> Pa
     write_style(folder)
     blocks = sorted({one.block for op in ops for one in op.blocks})
     gates = sorted({one.gate for op in ops for one in op.gates})
-    most = max((_toggles(op, block) for op in ops for block in blocks if block), default=1.0)
+    known = [block for block in blocks if block]
+    most = max((op.toggles_per_cycle(block) for op in ops for block in known), default=1.0)
 
     def warm(op: OpActivity, block: str) -> tuple[float, str]:
-        value = _toggles(op, block)
+        value = op.toggles_per_cycle(block)
         return (value / most) ** 0.5 if most else 0.0, f"{value:.1f}"
 
     def clocked(op: OpActivity, gate: str) -> tuple[float, str]:
@@ -38,10 +39,6 @@ def write_power_page(folder: Path, config: str, ops: Sequence[OpActivity]) -> Pa
         toggles=_map("register toggles per cycle", ops, blocks, warm),
         clocks=_map("share of cycles with a clock", ops, gates, clocked),
     )
-
-
-def _toggles(op: OpActivity, block: str) -> float:
-    return next((one.toggles / op.cycles for one in op.blocks if one.block == block), 0.0)
 
 
 def _clocked(op: OpActivity, gate: str) -> float:

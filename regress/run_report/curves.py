@@ -11,11 +11,11 @@ import math
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 from driver.errors import InputError, NpuError
 from driver.results import Curve, RunResult, read_json, write_text
+from regress.run_report import svg
 
 FILE = "curves.svg"
 _TORCH, _NPU, _APART = "#b8bec8", "#2c5f9e", "#d1495b"
@@ -71,7 +71,7 @@ def _one(curve: Curve, title: str) -> Iterator[str]:
     powers = [math.log10(d) if math.isfinite(d) else 0.0 for d in apart]
     bottom, top = math.floor(min(powers)), math.ceil(max(powers))
     below = _Area(_TOP + _VALUES + _BETWEEN, _DISTANCES, bottom, max(top, bottom + 1), count)
-    yield _text(_LEFT, 22, title, size=15)
+    yield svg.text(_LEFT, 22, title, size=15)
     yield from _legend(curve.name)
     ticks = range(round((above.high - low) / step) + 1)
     yield from _grid(above, [(low + i * step, f"{low + i * step:.10g}") for i in ticks])
@@ -102,24 +102,24 @@ def _grid(area: _Area, ticks: Sequence[tuple[float, str]]) -> Iterator[str]:
             f'<line x1="{_LEFT}" y1="{y:.1f}" x2="{_WIDTH - _RIGHT}" y2="{y:.1f}" '
             'stroke="#e6e9ee"/>'
         )
-        yield _text(_LEFT - 8, y + 4, words, anchor="end")
+        yield svg.text(_LEFT - 8, y + 4, words, anchor="end")
 
 
 def _legend(name: str) -> Iterator[str]:
     yield f'<path d="M{_LEFT} 44h22" stroke="{_TORCH}" stroke-width="4"/>'
-    yield _text(_LEFT + 28, 48, f"{name}, CPU torch")
+    yield svg.text(_LEFT + 28, 48, f"{name}, CPU torch")
     yield _dot((_LEFT + 196, 44), _NPU)
-    yield _text(_LEFT + 204, 48, f"{name}, NPU")
+    yield svg.text(_LEFT + 204, 48, f"{name}, NPU")
     yield _dot((_LEFT + 336, 44), _APART)
-    yield _text(_LEFT + 344, 48, "distance between the two")
+    yield svg.text(_LEFT + 344, 48, "distance between the two")
 
 
 def _steps(area: _Area) -> Iterator[str]:
     foot = area.top + area.height
     every = max(1, round(_grid_step(area.steps)))
     for step in range(0, area.steps, every):
-        yield _text(area.at(step, area.low)[0], foot + 18, str(step + 1), anchor="middle")
-    yield _text((_LEFT + _WIDTH) / 2, foot + 36, "step", anchor="middle")
+        yield svg.text(area.at(step, area.low)[0], foot + 18, str(step + 1), anchor="middle")
+    yield svg.text((_LEFT + _WIDTH) / 2, foot + 36, "step", anchor="middle")
 
 
 def _pixel(at: tuple[float, float]) -> str:
@@ -128,13 +128,6 @@ def _pixel(at: tuple[float, float]) -> str:
 
 def _dot(at: tuple[float, float], colour: str) -> str:
     return f'<circle cx="{at[0]:.1f}" cy="{at[1]:.1f}" r="2.6" fill="{colour}"/>'
-
-
-def _text(x: float, y: float, text: str, *, size: int = 12, anchor: str = "start") -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" '
-        f'fill="#22262e">{escape(text)}</text>'
-    )
 
 
 def figure(result: RunResult) -> str:

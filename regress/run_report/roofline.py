@@ -11,13 +11,13 @@ import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 from driver.config import HwConfig, load_config
 from driver.errors import InputError, NpuError
 from driver.results import OpRow, RunResult, read_json, write_text
 from regress.paths import CONFIG_FILE
+from regress.run_report import svg
 
 FILE = "roofline.svg"
 OPERAND_BYTES = {"fp32": 4, "fp16": 2, "bf16": 2, "int8": 1}
@@ -99,7 +99,7 @@ def draw(config: HwConfig, found: Sequence[RooflinePoint], title: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
         'font-family="sans-serif" font-size="12">',
         f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="white"/>',
-        _text(_LEFT, 22, title, size=15),
+        svg.text(_LEFT, 22, title, size=15),
         *_axes(plot),
         *_roof(plot, config),
         *_marks(plot, shown),
@@ -108,13 +108,6 @@ def draw(config: HwConfig, found: Sequence[RooflinePoint], title: str) -> str:
         "</svg>",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _text(x: float, y: float, text: str, *, size: int = 12, anchor: str = "start") -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size}" text-anchor="{anchor}" '
-        f'fill="#22262e">{escape(text)}</text>'
-    )
 
 
 def _line(start: tuple[float, float], end: tuple[float, float], style: str) -> str:
@@ -128,13 +121,13 @@ def _axes(plot: _Plot) -> Iterator[str]:
     for exponent in range(x0, x1 + 1):
         foot, head = plot.at(2.0**exponent, 2.0**y0), plot.at(2.0**exponent, 2.0**y1)
         yield _line(foot, head, grid)
-        yield _text(foot[0], foot[1] + 18, _power(exponent), anchor="middle")
+        yield svg.text(foot[0], foot[1] + 18, _power(exponent), anchor="middle")
     for exponent in range(y0, y1 + 1):
         start, end = plot.at(2.0**x0, 2.0**exponent), plot.at(2.0**x1, 2.0**exponent)
         yield _line(start, end, grid)
-        yield _text(start[0] - 8, start[1] + 4, _power(exponent), anchor="end")
-    yield _text((_LEFT + _WIDTH) / 2, _HEIGHT - 12, "MACs per byte of operands", anchor="middle")
-    yield _text(12, _TOP - 12, "MACs per cycle")
+        yield svg.text(start[0] - 8, start[1] + 4, _power(exponent), anchor="end")
+    yield svg.text((_LEFT + _WIDTH) / 2, _HEIGHT - 12, "MACs per byte of operands", anchor="middle")
+    yield svg.text(12, _TOP - 12, "MACs per cycle")
 
 
 def _power(exponent: int) -> str:
@@ -153,9 +146,9 @@ def _roof(plot: _Plot, config: HwConfig) -> Iterator[str]:
     corners = " ".join(f"{x:.1f},{y:.1f}" for x, y in path)
     yield f'<polyline points="{corners}" fill="none" stroke="#22262e" stroke-width="1.5"/>'
     array = f"array: {config.array_size}×{config.array_size} MACs per cycle"
-    yield _text(path[2][0], path[2][1] - 7, array, anchor="end")
+    yield svg.text(path[2][0], path[2][1] - 7, array, anchor="end")
     x, y = path[0][0] / 2 + path[1][0] / 2, path[0][1] / 2 + path[1][1] / 2
-    yield _text(x - 10, y, f"bus: {config.bus_bits // 8} bytes per cycle", anchor="end")
+    yield svg.text(x - 10, y, f"bus: {config.bus_bits // 8} bytes per cycle", anchor="end")
 
 
 def _marks(plot: _Plot, shown: Sequence[RooflinePoint]) -> Iterator[str]:
@@ -167,7 +160,7 @@ def _marks(plot: _Plot, shown: Sequence[RooflinePoint]) -> Iterator[str]:
     for i, name in enumerate(groups):
         x = _LEFT + 130 + i * 110
         yield f'<circle cx="{x + 5}" cy="48" r="4.5" fill="{colours[name]}"/>'
-        yield _text(x + 14, 52, name)
+        yield svg.text(x + 14, 52, name)
 
 
 def _named(config: HwConfig, shown: Sequence[RooflinePoint]) -> Iterator[str]:
@@ -176,13 +169,13 @@ def _named(config: HwConfig, shown: Sequence[RooflinePoint]) -> Iterator[str]:
     for i, point in enumerate(reversed(largest)):
         share = point.rate / roof(config, point.intensity)
         text = f"{point.group} {point.name}: {share:.0%} of the roof"
-        yield _text(_WIDTH - _RIGHT - 10, _HEIGHT - _BOTTOM - 12 - 17 * i, text, anchor="end")
+        yield svg.text(_WIDTH - _RIGHT - 10, _HEIGHT - _BOTTOM - 12 - 17 * i, text, anchor="end")
 
 
 def _left_out(count: int) -> Iterator[str]:
     if count:
         text = f"{count} ops below {_LOWEST_RATE:g} MAC per cycle are not shown"
-        yield _text(_LEFT + 10, _HEIGHT - _BOTTOM - 12, text, size=11)
+        yield svg.text(_LEFT + 10, _HEIGHT - _BOTTOM - 12, text, size=11)
 
 
 def figure(result: RunResult, config: HwConfig) -> str | None:

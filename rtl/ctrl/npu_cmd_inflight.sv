@@ -15,7 +15,7 @@ module npu_cmd_inflight
   input  logic                   resume_i,
   input  logic [63:0]            cycle_i,
 
-  // From npu_cmd_issue
+  // From npu_cmd_front
   input  queues_t                push_i,
   input  queues_t                push_ended_i,
   input  error_e [QUEUES-1:0]    push_error_i,
@@ -25,7 +25,7 @@ module npu_cmd_inflight
   input  logic                   parked_i,       // which of the two it is
   input  npu_engine_cmd_t        checked_cmd_i,
   input  npu_engine_cmd_t        parked_cmd_i,
-  input  logic                   issue_idle_i,
+  input  logic                   front_idle_i,
   output logic [NUM_ENGINES-1:0] free_o,
   output logic [NUM_ENGINES-1:0] busy_o,
   output queues_t                full_o,       // no packet can be taken now
@@ -33,7 +33,7 @@ module npu_cmd_inflight
   output slot_t [QUEUES-1:0]     next_slot_o,
   output logic [QUEUES-1:0][31:0] next_seq_o,
 
-  // For npu_cmd_order
+  // For npu_cmd_front
   output queue_slots_t           used_o,
   output queue_slots_t           unfinished_o,
   output queue_slots_t           may_fail_o,
@@ -145,7 +145,7 @@ module npu_cmd_inflight
     assign look_opcode_o[i] = seen_opcode[look_i[i].qid][i];
   end
 
-  assign drained = unfinished_o == '0 && issue_idle_i;
+  assign drained = unfinished_o == '0 && front_idle_i;
 
   npu_cmd_retire u_retire (
     .clk_i    (ctrl_clk_i),

@@ -15,8 +15,8 @@ module npu_ctrl
   parameter int unsigned       ArraySize  = 16,
   parameter int unsigned       BusBits    = 256,
   parameter int unsigned       FmaLatency = 4,
-  parameter logic [63:0]       MemBase    = 64'h0000_0000,
-  parameter logic [63:0]       MemLimit   = 64'h2000_0000,  // first byte beyond the memory
+  parameter logic [63:0]       MemBase,
+  parameter logic [63:0]       MemLimit,  // first byte beyond the memory
   localparam int unsigned      StrbW      = BusBits / 8
 ) (
   input  logic                       clk_i,
@@ -274,7 +274,7 @@ module npu_ctrl
     .parked_i      (start_parked),
     .checked_cmd_i (checked_cmd),
     .parked_cmd_i  (parked_cmd),
-    .issue_idle_i  (front_idle),
+    .front_idle_i  (front_idle),
     .free_o        (engine_free),
     .busy_o        (engine_events.busy),
     .full_o        (full),

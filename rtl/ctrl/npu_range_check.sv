@@ -11,8 +11,8 @@ module npu_range_check
   import npu_pkg::*;
   import npu_ctrl_pkg::*;
 #(
-  parameter logic [63:0] MemBase  = 64'h0000_0000,
-  parameter logic [63:0] MemLimit = 64'h2000_0000
+  parameter logic [63:0] MemBase,
+  parameter logic [63:0] MemLimit
 ) (
   input  logic        clk_i,
   input  logic        rst_ni,

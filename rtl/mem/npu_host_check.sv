@@ -9,8 +9,8 @@ module npu_host_check
   import npu_mem_pkg::*;
 #(
   parameter int unsigned BusBits  = 256,
-  parameter logic [63:0] MemBase  = 64'h0000_0000,
-  parameter logic [63:0] MemLimit = 64'h2000_0000
+  parameter logic [63:0] MemBase,
+  parameter logic [63:0] MemLimit
 ) (
   input  logic                  valid_i,
   input  logic [ADDR_WIDTH-1:0] addr_i,

@@ -17,8 +17,8 @@ module npu_mem_ctrl
   parameter int unsigned BusBits         = 256,
   parameter int unsigned NumReadClients  = 3,
   parameter int unsigned NumWriteClients = 3,
-  parameter logic [63:0] MemBase         = 64'h0000_0000,
-  parameter logic [63:0] MemLimit        = 64'h2000_0000,  // first byte beyond the memory
+  parameter logic [63:0] MemBase,
+  parameter logic [63:0] MemLimit,  // first byte beyond the memory
   /// Read beats that the engines together may have in flight: covers the latency of the DRAM, and
   /// bounds how long a host read waits behind them.
   parameter int unsigned MaxReadBeats    = 1024,

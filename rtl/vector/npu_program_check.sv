@@ -20,30 +20,30 @@ module npu_program_check
   output program_info_t info_o
 );
   program_header_t        header;
-  program_instruction_t   line;
+  program_instruction_t   instr;
   program_info_t          info_q;
   image_word_t            place_q;      // of the word that comes next
   image_word_t            first_constant, end_constant;
-  logic                   bad_q, header_bad, line_bad, constant_bad, word_bad;
+  logic                   bad_q, header_bad, instr_bad, constant_bad, word_bad;
   logic [REGISTERS-1:0]   written_q;    // registers that an instruction has written
   logic [MAX_RESULTS-1:0] results_q;    // results likewise
   column_count_t          columns_q;    // of the last SEGMENT's table; none before the first one
-  logic                   is_header, is_line, is_constant, is_last_line, dst_is_register;
+  logic                   is_header, is_instr, is_constant, is_last_instr, dst_is_register;
   logic                   is_segment, b_bad;
   logic [1:0]             columns;      // operands of the instruction that are columns
   logic [MAX_RESULTS-1:0] all_results;
   logic [1:0]             result;
 
   assign header = word_i;
-  assign line   = word_i;
+  assign instr  = word_i;
 
   assign first_constant = image_word_t'(info_q.instructions) + image_word_t'(1);
   assign end_constant   = first_constant
                         + ((image_word_t'(info_q.constants) + image_word_t'(1)) >> 1);
-  assign is_header    = place_q == '0;
-  assign is_line      = !is_header && place_q < first_constant;
-  assign is_last_line = place_q + image_word_t'(1) == first_constant;
-  assign is_constant  = place_q >= first_constant && place_q < end_constant;
+  assign is_header     = place_q == '0;
+  assign is_instr      = !is_header && place_q < first_constant;
+  assign is_last_instr = place_q + image_word_t'(1) == first_constant;
+  assign is_constant   = place_q >= first_constant && place_q < end_constant;
 
   always_comb begin
     header_bad = header.instructions == '0 || header.constants > 8'(MAX_CONSTANTS)
@@ -74,27 +74,27 @@ module npu_program_check
   endfunction
 
   // Whether the instruction has it or not: where it has none, a column is malformed anyway.
-  assign columns = 2'(is_column(line.a)) + 2'(is_column(line.b)) + 2'(is_column(line.c));
+  assign columns = 2'(is_column(instr.a)) + 2'(is_column(instr.b)) + 2'(is_column(instr.c));
 
-  assign is_segment      = line.op == 8'(MICRO_SEGMENT);
-  assign dst_is_register = line.dst < 8'(REGISTERS);
-  assign result          = 2'(line.dst - 8'(DST_RESULT));
+  assign is_segment      = instr.op == 8'(MICRO_SEGMENT);
+  assign dst_is_register = instr.dst < 8'(REGISTERS);
+  assign result          = 2'(instr.dst - 8'(DST_RESULT));
 
   always_comb begin
-    line_bad = line.op >= 8'(MICRO_OPS) || line.zero != '0;
-    if (operand_bad(line.a)) line_bad = 1'b1;
-    if (is_segment)                           b_bad = line.b >= 8'(TABLES);
-    else if (micro_operands(line.op) > 2'd1)  b_bad = operand_bad(line.b);
-    else                                      b_bad = line.b != '0;
-    if (b_bad) line_bad = 1'b1;
-    if (micro_operands(line.op) > 2'd2 ? operand_bad(line.c) : line.c != '0) line_bad = 1'b1;
-    if (columns > 2'd1) line_bad = 1'b1;
+    instr_bad = instr.op >= 8'(MICRO_OPS) || instr.zero != '0;
+    if (operand_bad(instr.a)) instr_bad = 1'b1;
+    if (is_segment)                            b_bad = instr.b >= 8'(TABLES);
+    else if (micro_operands(instr.op) > 2'd1)  b_bad = operand_bad(instr.b);
+    else                                       b_bad = instr.b != '0;
+    if (b_bad) instr_bad = 1'b1;
+    if (micro_operands(instr.op) > 2'd2 ? operand_bad(instr.c) : instr.c != '0) instr_bad = 1'b1;
+    if (columns > 2'd1) instr_bad = 1'b1;
     if (!dst_is_register) begin
-      if (line.dst < 8'(DST_RESULT)
-          || line.dst - 8'(DST_RESULT) >= 8'(info_q.results)) line_bad = 1'b1;
-      else if (results_q[result])                             line_bad = 1'b1;
+      if (instr.dst < 8'(DST_RESULT)
+          || instr.dst - 8'(DST_RESULT) >= 8'(info_q.results)) instr_bad = 1'b1;
+      else if (results_q[result])                              instr_bad = 1'b1;
     end
-    if (is_last_line && dst_is_register) line_bad = 1'b1;
+    if (is_last_instr && dst_is_register) instr_bad = 1'b1;
   end
 
   assign constant_bad = place_q + image_word_t'(1) == end_constant && info_q.constants[0]
@@ -102,7 +102,7 @@ module npu_program_check
 
   always_comb begin
     if (is_header)        word_bad = header_bad;
-    else if (is_line)     word_bad = line_bad;
+    else if (is_instr)    word_bad = instr_bad;
     else if (is_constant) word_bad = constant_bad;
     else                  word_bad = word_i != '0;
   end
@@ -117,9 +117,9 @@ module npu_program_check
     end else if (valid_i) begin
       place_q <= place_q + image_word_t'(1);
       bad_q   <= bad_q || word_bad;
-      if (is_line && is_segment)       columns_q <= TABLE_USED[table_t'(line.b)];
-      if (is_line && dst_is_register)  written_q[line.dst[3:0]] <= 1'b1;
-      if (is_line && !dst_is_register) results_q <= results_q | (MAX_RESULTS'(1) << result);
+      if (is_instr && is_segment)       columns_q <= TABLE_USED[table_t'(instr.b)];
+      if (is_instr && dst_is_register)  written_q[instr.dst[3:0]] <= 1'b1;
+      if (is_instr && !dst_is_register) results_q <= results_q | (MAX_RESULTS'(1) << result);
     end
   end
 

@@ -8,7 +8,6 @@ Verilator is in it but the header of the DPI.
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import shutil
 from collections.abc import Callable
@@ -23,7 +22,7 @@ from tb.cxxrtl.split import split
 from tb.netlist.clock_gates import ungated
 from tb.netlist.elaborate import CLOCK, DESIGN, Elaboration, elaboration
 from tb.netlist.yosys import WORK, run_yosys, yosys_version
-from tb.sim.objects import ObjectStore, Unit, run_compiler
+from tb.sim.objects import ObjectStore, Unit, digest_of, is_intact, run_compiler
 from tb.sim.progress import BuildProgress
 from tb.sim.spec import BUILD_ROOT, SECOND_SIMULATOR, SIM_FOLDER, BuiltModel, digest
 from tb.sim.toolchain import Compiler, find_compiler, find_verilator
@@ -66,12 +65,12 @@ def build_cxxrtl(
     key = _key(read, compiler)
     folder = build_root / f"{config.name}-{SECOND_SIMULATOR}-{key}"
     built = BuiltModel(folder / _BINARY, folder, key, SECOND_SIMULATOR, True, 0, 0)
-    if _whole(folder):
+    if is_intact(folder / _BINARY, folder / _DIGEST):
         return built
     build_root.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(build_root / f"{folder.name}.lock", timeout=_LIMIT_S):
-            if _whole(folder):
+            if is_intact(folder / _BINARY, folder / _DIGEST):
                 return built
             return _build(read, built, jobs, BuildProgress(f"{config.name} ({SECOND_SIMULATOR})"))
     except Timeout as error:
@@ -97,7 +96,7 @@ def _build(read: Elaboration, built: BuiltModel, jobs: int, progress: BuildProgr
         intermediate.unlink()
     if _key(read, find_compiler()) != built.key:
         raise InfrastructureError(f"{folder.name}: the sources changed while they were read")
-    found = hashlib.sha256(built.binary.read_bytes()).hexdigest()
+    found = digest_of(built.binary)
     (folder / _DIGEST).write_text(f"{found}\n")
     return replace(
         built, cached=False, objects_compiled=store.compiled, objects_reused=store.reused
@@ -173,12 +172,3 @@ def _steps() -> list[Path]:
 
 def _texts(files: list[Path]) -> list[bytes]:
     return [path.read_bytes() for path in files]
-
-
-def _whole(folder: Path) -> bool:
-    """Whether a finished build is there, and its binary the one that was linked."""
-    try:
-        stated = (folder / _DIGEST).read_text().strip()
-        return stated == hashlib.sha256((folder / _BINARY).read_bytes()).hexdigest()
-    except OSError:
-        return False

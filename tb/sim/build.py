@@ -16,7 +16,6 @@ Two kinds of folder under the build root:
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
 import shutil
@@ -30,7 +29,7 @@ from filelock import FileLock, Timeout
 from driver.errors import InfrastructureError
 from tb.sim.compile import GeneratedModel, ProfileStage, compile_all
 from tb.sim.layout import keep_in_place
-from tb.sim.objects import ObjectStore, run_compiler
+from tb.sim.objects import ObjectStore, digest_of, is_intact, run_compiler
 from tb.sim.plan import COLLECT, ROOT, USE, BuildPlan, make_plan
 from tb.sim.progress import BuildProgress
 from tb.sim.references import pass_by_reference
@@ -73,20 +72,10 @@ def _finish(plan: BuildPlan, objects: Sequence[Path], built: BuiltModel) -> None
     shutil.rmtree(unfinished, ignore_errors=True)
     unfinished.mkdir(parents=True)
     _link(plan, objects, unfinished)
-    digest = hashlib.sha256((unfinished / _BINARY).read_bytes()).hexdigest()
+    digest = digest_of(unfinished / _BINARY)
     (unfinished / _DIGEST).write_text(digest + "\n")
     (unfinished / _MANIFEST).write_text(built.to_json() + "\n")
     unfinished.rename(built.folder)
-
-
-def _whole(folder: Path) -> bool:
-    """Whether a finished build is there, and its binary the one that was linked."""
-    try:
-        stated = (folder / _DIGEST).read_text().strip()
-        found = hashlib.sha256((folder / _BINARY).read_bytes()).hexdigest()
-    except OSError:
-        return False
-    return stated == found
 
 
 def build(spec: BuildSpec) -> BuiltModel:
@@ -108,13 +97,13 @@ def _built(plan: BuildPlan) -> BuiltModel:
     root = spec.build_root
     folder = root / f"{spec.label}-{spec.variant}-{key}"
     built = BuiltModel(folder / _BINARY, folder, key, spec.variant, True, 0, 0)
-    if _whole(folder):
+    if is_intact(folder / _BINARY, folder / _DIGEST):
         return built
     family = root / f"family-{plan.family_key()}"
     try:
         family.mkdir(parents=True, exist_ok=True)
         with FileLock(family / "lock", timeout=_LOCK_TIMEOUT_S):
-            if _whole(folder):
+            if is_intact(folder / _BINARY, folder / _DIGEST):
                 return built
             if folder.exists():
                 log.info("the build %s is damaged: made anew", folder.name)

@@ -8,6 +8,7 @@ so an unchanged file is never compiled again, whatever happened to its time stam
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import subprocess
 import time
@@ -147,3 +148,17 @@ class ObjectStore:
             unfinished.replace(target)
         finally:
             unfinished.unlink(missing_ok=True)
+
+
+def digest_of(binary: Path) -> str:
+    """What `is_intact` compares: SHA-256 of the file."""
+    return hashlib.sha256(binary.read_bytes()).hexdigest()
+
+
+def is_intact(binary: Path, stated: Path) -> bool:
+    """Whether a finished build is there, and its binary the one that was linked: `stated` is the
+    file with its digest."""
+    try:
+        return stated.read_text().strip() == digest_of(binary)
+    except OSError:
+        return False

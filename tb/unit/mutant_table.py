@@ -198,7 +198,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
         Mutant("npu_program_check.sv", "&& «word_i[63:32] != '0»", "1'b0", "expected 12"),
         Mutant("npu_program_check.sv", "= «word_i != '0»", "1'b0", "expected 12"),
         Mutant("npu_program_check.sv", "!bad_q && «results_q == all_results»", "1'b1"),
-        Mutant("npu_program_check.sv", "«line.b >= 8'(TABLES)»", "1'b0", "expected 12"),
+        Mutant("npu_program_check.sv", "«instr.b >= 8'(TABLES)»", "1'b0", "expected 12"),
         Mutant("npu_program_check.sv", ">= «columns_q»", "columns_q + 4'd1", "expected 12"),
         Mutant("npu_program_check.sv", "columns_q <= «'0»", "4'd8", "expected 12"),
         Mutant("npu_program_check.sv", "(«columns > 2'd1»)", "1'b0", "expected 12"),

@@ -142,7 +142,8 @@ nb::object take_batch(int device) {
 }
 
 void start(int device_count, nb::callable allocate, nb::callable free_released, nb::callable copy,
-           nb::callable submit, nb::callable wait, nb::callable is_idle, nb::callable raise_fault, nb::callable record) {
+           nb::callable submit, nb::callable wait, nb::callable is_idle, nb::callable raise_fault,
+           nb::callable record) {
   npu::start(device_count,
              {.allocate = callback<uint64_t, int, size_t>(std::move(allocate)),
               .free_released = callback<void, int>(std::move(free_released)),

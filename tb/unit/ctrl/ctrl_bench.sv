@@ -8,8 +8,8 @@ module ctrl_bench
   import npu_ctrl_pkg::*;
 #(
   parameter int unsigned BusBits  = 256,
-  parameter logic [63:0] MemBase  = 64'h0000_0000,
-  parameter logic [63:0] MemLimit = 64'h2000_0000,
+  parameter logic [63:0] MemBase,
+  parameter logic [63:0] MemLimit,
   localparam int unsigned StrbW   = BusBits / 8
 ) (
   input  logic                       clk_i,

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <string>
@@ -81,29 +82,64 @@ inline uint32_t random_float(Random& random) {
   return (word & 0x807FFFFF) | static_cast<uint32_t>(random.between(110, 140)) << 23;
 }
 
+// Bytes of an instruction's word.
+enum InstructionByte : unsigned { kOpByte, kDstByte, kAByte, kBByte, kCByte };
+
+// The header of an image.
+inline uint64_t header_word(uint64_t instructions, uint64_t constants, uint64_t sources,
+                            uint64_t results, uint64_t reduce = 0) {
+  return uint64_t(npu::isa::kProgramMagic) << 48 | reduce << 32 | results << 24 | sources << 16 |
+         constants << 8 | instructions;
+}
+inline uint64_t instruction_word(MicroOp op, uint64_t dst, uint64_t a, uint64_t b = 0,
+                                 uint64_t c = 0) {
+  return c << 8 * kCByte | b << 8 * kBByte | a << 8 * kAByte | dst << 8 * kDstByte | uint64_t(op);
+}
+
 class ImageMaker {
  public:
   explicit ImageMaker(Random& random) : random_(random) {}
 
   // A sound image of whole lines.
   Words sound() {
-    instructions_ = unsigned(random_.chance(85) ? random_.between(1, 12) : random_.between(1, 255));
-    constants_ = unsigned(random_.chance(30) ? 0 : random_.below(65));
-    const unsigned sources = unsigned(random_.below(5));
-    const unsigned results = unsigned(random_.between(1, std::min(3u, instructions_)));
+    instructions_ = unsigned(random_.chance(85) ? random_.between(1, 12)
+                                                : random_.between(1, npu::isa::kMaxInstructions));
+    constants_ = unsigned(random_.chance(30) ? 0 : random_.below(npu::isa::kMaxConstants + 1));
+    const unsigned sources = unsigned(random_.below(npu::isa::kMaxSources + 1));
+    const unsigned results =
+        unsigned(random_.between(1, std::min(npu::isa::kMaxResults, instructions_)));
     const bool reduces = results == 1 && sources != 0 && random_.chance(30);
-    start(sources, results, reduces ? unsigned(random_.between(1, 6)) : 0);
+    start(sources, results, reduces ? unsigned(random_.between(1, kReductions - 1)) : 0);
     segments_ = unsigned(random_.chance(40) ? 0 : random_.between(5, 40));
     for (unsigned i = 0; i < instructions_; ++i) words_.push_back(instruction(i));
     for (unsigned c = 0; c < constants_; ++c) {
       if (c % 2 == 0) words_.push_back(0);
       words_.back() |= uint64_t(random_float(random_)) << 32 * (c % 2);
     }
-    words_.resize((words_.size() + 7) / 8 * 8);
+    words_.resize((words_.size() + kLineWords - 1) / kLineWords * kLineWords);
     return words_;
   }
 
-  static constexpr unsigned kDefects = 21;
+  // What may be wrong with an image.
+  enum Defect : unsigned {
+    kHeaderByte,  // the first six, one by one
+    kMagic = kHeaderByte + 6,
+    kOp,
+    kDst,
+    kA,
+    kB,
+    kC,
+    kUpperBytes,
+    kPadding,
+    kLines,           // one too many, or too few
+    kBehindConstant,  // the half behind an odd constant
+    kLastResult,      // that of the last instruction
+    kNoTable,
+    kNoColumn,  // one that the table does not have, or of no table
+    kTwoColumns,
+    kAnyBit,
+    kDefects
+  };
 
   // One thing wrong with the last sound image; now and then it is sound all the same.
   Words malformed(unsigned defect) {
@@ -113,57 +149,56 @@ class ImageMaker {
       words[word] = (words[word] & ~(0xFFull << 8 * number)) | value << 8 * number;
     };
     switch (defect) {
-      case 0:  // a byte of the header
-      case 1:
-      case 2:
-      case 3:
-      case 4:
-      case 5:
-        byte(0, defect, random_.chance(50) ? random_.below(8) : random_.below(256));
-        break;
-      case 6:  // the magic
+      case kMagic:
         words[0] ^= 1ull << random_.between(48, 63);
         break;
-      case 7:
-        byte(at, 0, random_.between(kOps, 255));
+      case kOp:
+        byte(at, kOpByte, random_.between(kOps, 255));
         break;
-      case 8:  // a destination
-        byte(at, 1, random_.chance(50) ? random_.between(16, 20) : random_.below(256));
+      case kDst:
+        byte(at, kDstByte,
+             random_.chance(50) ? random_.between(npu::isa::kDstResult, npu::isa::kDstResult + 4)
+                                : random_.below(256));
         break;
-      case 9:
-      case 10:
-      case 11:
-        byte(at, defect - 7, random_.chance(50) ? random_.below(32) : random_.below(256));
+      case kA:
+      case kB:
+      case kC:
+        byte(at, kAByte + (defect - kA),
+             random_.chance(50) ? random_.below(32) : random_.below(256));
         break;
-      case 12:
+      case kUpperBytes:
         words[at] |= 1ull << random_.between(40, 63);
         break;
-      case 13:  // padding
+      case kPadding:
         words.back() |= 1ull << random_.below(64);
         break;
-      case 14:  // a line too many, or too few
-        words.resize(words.size() > 8 && random_.chance(50) ? words.size() - 8 : words.size() + 8);
+      case kLines:
+        words.resize(words.size() > kLineWords && random_.chance(50) ? words.size() - kLineWords
+                                                                     : words.size() + kLineWords);
         break;
-      case 15:  // the half behind an odd constant
+      case kBehindConstant:
         if (constants_ % 2 != 0) words[instructions_ + (constants_ + 1) / 2] |= 1ull << 32;
         break;
-      case 16:  // the result of the last one
-        byte(at, 1, words[instructions_] >> 8 & 0xFF);
+      case kLastResult:
+        byte(at, kDstByte, words[instructions_] >> 8 * kDstByte & 0xFF);
         break;
-      case 17:  // a table that does not exist
-        byte(at, 0, uint64_t(MicroOp::kSegment));
-        byte(at, 3, random_.chance(50) ? npu::isa::kTables : random_.below(256));
-        byte(at, 4, 0);
+      case kNoTable:
+        byte(at, kOpByte, uint64_t(MicroOp::kSegment));
+        byte(at, kBByte, random_.chance(50) ? npu::isa::kTables : random_.below(256));
+        byte(at, kCByte, 0);
         break;
-      case 18:  // a column that the table does not have, or of no table
-        byte(at, 2, kTable + (table_of_[at - 1] < 0 ? random_.below(8) : columns_at(at - 1)));
+      case kNoColumn:
+        byte(at, kAByte, kTable + (table_of_[at - 1] < 0 ? random_.below(8) : columns_at(at - 1)));
         break;
-      case 19:  // two columns
-        byte(at, 2, kTable);
-        byte(at, 3, kTable);
+      case kTwoColumns:
+        byte(at, kAByte, kTable);
+        byte(at, kBByte, kTable);
+        break;
+      case kAnyBit:
+        words[random_.below(words.size())] ^= 1ull << random_.below(64);
         break;
       default:
-        words[random_.below(words.size())] ^= 1ull << random_.below(64);
+        byte(0, defect - kHeaderByte, random_.chance(50) ? random_.below(8) : random_.below(256));
         break;
     }
     return words;
@@ -171,19 +206,19 @@ class ImageMaker {
 
  private:
   void start(unsigned sources, unsigned results, unsigned reduce) {
-    words_ = {uint64_t(0x5056) << 48 | uint64_t(reduce) << 32 | uint64_t(results) << 24 |
-              uint64_t(sources) << 16 | uint64_t(constants_) << 8 | instructions_};
+    words_ = {header_word(instructions_, constants_, sources, results, reduce)};
     readable_.clear();
     table_of_.assign(1, -1);
-    for (unsigned s = 0; s < sources; ++s) readable_.push_back(16 + s);
-    readable_.push_back(20);
-    for (unsigned i = 0; i < 6; ++i) readable_.push_back(24 + i);
+    for (unsigned s = 0; s < sources; ++s) readable_.push_back(npu::isa::kOperandSrc + s);
+    readable_.push_back(npu::isa::kOperandIndex);
+    for (unsigned i = 0; i < npu::isa::kImmediates; ++i)
+      readable_.push_back(npu::isa::kOperandImm + i);
     for (unsigned c = 0; c < std::min(constants_, 12u); ++c)
-      readable_.push_back(64 + unsigned(random_.below(constants_)));
+      readable_.push_back(npu::isa::kOperandConst + unsigned(random_.below(constants_)));
     // Which instruction gives which result; the last one gives one.
     result_of_.assign(instructions_, 0);
-    std::vector<unsigned> order{16, 17, 18};
-    order.resize(results);
+    std::vector<unsigned> order(results);
+    std::iota(order.begin(), order.end(), npu::isa::kDstResult);
     std::shuffle(order.begin(), order.end(), random_.engine);
     result_of_.back() = order.back();
     order.pop_back();
@@ -201,25 +236,26 @@ class ImageMaker {
     const int table = table_of_.back();
     uint64_t word = uint64_t(op);
     for (unsigned i = 0; i < operands_of(op); ++i)
-      word |= uint64_t(readable_[random_.below(readable_.size())]) << (16 + 8 * i);
+      word |= uint64_t(readable_[random_.below(readable_.size())]) << 8 * (kAByte + i);
     // One of the operands may be a column; the last one, which fewest tables have, more often.
     if (table >= 0 && random_.chance(60)) {
-      const uint64_t place = 16 + 8 * random_.below(operands_of(op)), columns = columns_at(number);
+      const uint64_t place = 8 * (kAByte + random_.below(operands_of(op))),
+                     columns = columns_at(number);
       const uint64_t column = random_.chance(30) ? columns - 1 : random_.below(columns);
       word = (word & ~(0xFFull << place)) | (kTable + column) << place;
     }
     table_of_.push_back(table);
     if (op == MicroOp::kSegment) {
       table_of_.back() = int(random_.below(npu::isa::kTables));
-      word |= uint64_t(table_of_.back()) << 24;
+      word |= uint64_t(table_of_.back()) << 8 * kBByte;
     }
     unsigned dst = result_of_[number];
     if (dst == 0) {
-      dst = unsigned(random_.below(16));
+      dst = unsigned(random_.below(npu::isa::kRegisters));
       // What was written before is read more often.
       for (unsigned i = 0; i < 3; ++i) readable_.push_back(dst);
     }
-    return word | uint64_t(dst) << 8;
+    return word | uint64_t(dst) << 8 * kDstByte;
   }
 
   // Columns of the table that an instruction may read.
@@ -228,6 +264,8 @@ class ImageMaker {
   }
 
   static constexpr uint64_t kOps = npu::isa::kMicroOperands.size();
+  static constexpr uint64_t kReductions = npu::isa::kIdentity.size();
+  static constexpr size_t kLineWords = npu::isa::kLineWords;
   static constexpr uint64_t kTable = npu::isa::kOperandTable;
 
   Random& random_;

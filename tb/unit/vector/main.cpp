@@ -164,27 +164,29 @@ void corners(uint64_t seed) {
   Bench bench(seed);
   CommandMaker maker(bench.memory, bench.random, bench.engine.directory);
   Loader loader(bench, maker);
-  constexpr uint64_t kOneResult = uint64_t(0x5056) << 48 | 1ull << 24;
-  constexpr uint64_t kFirstConstant = 64ull << 16, kFirstSource = 20ull << 16,
-                     kToResult = 16ull << 8;
-  constexpr unsigned kConstants = 64, kInstructions = 255;
+  using npu::isa::kMaxConstants, npu::isa::kMaxInstructions, npu::isa::kProgramMaxLines;
+  constexpr uint64_t kResult = npu::isa::kDstResult, kConstant = npu::isa::kOperandConst;
+  const uint64_t first_constant = instruction_word(MicroOp::kMov, kResult, kConstant);
 
-  const Words two_of_one{
-      kOneResult | 2ull << 8 | 1, (kFirstConstant + (2ull << 16)) | kToResult, 7, 0, 0, 0, 0, 0};
+  Words two_of_one{header_word(1, 2, 0, 1), instruction_word(MicroOp::kMov, kResult, kConstant + 2),
+                   7};
+  two_of_one.resize(npu::isa::kLineWords);
   loader.load_image("constant 2 of 2", two_of_one, kRam, kBadImage);
 
   Words too_many(40);
-  too_many[0] = kOneResult | (kConstants + 1) << 8 | 1;
-  too_many[1] = kFirstConstant | kToResult;
+  too_many[0] = header_word(1, kMaxConstants + 1, 0, 1);
+  too_many[1] = first_constant;
   loader.load_image("65 constants", too_many, kRam, kBadImage);
 
-  Words longest(288, 0);
-  longest[0] = kOneResult | kConstants << 8 | kInstructions;
-  std::fill_n(longest.begin() + 1, kInstructions, kFirstConstant);
-  longest[kInstructions] |= kToResult;
+  Words longest(kProgramMaxLines * npu::isa::kLineWords, 0);
+  longest[0] = header_word(kMaxInstructions, kMaxConstants, 0, 1);
+  std::fill_n(longest.begin() + 1, kMaxInstructions, instruction_word(MicroOp::kMov, 0, kConstant));
+  longest[kMaxInstructions] = first_constant;
   loader.load_image("program of 36 lines", longest, kRam + 40, 0);
-  loader.load_image("program in the last of its lines",
-                    {kOneResult | 1, kFirstSource | kToResult, 0, 0, 0, 0, 0, 0}, kRam + 75, 0);
+  Words last{header_word(1, 0, 0, 1),
+             instruction_word(MicroOp::kMov, kResult, npu::isa::kOperandIndex)};
+  last.resize(npu::isa::kLineWords);
+  loader.load_image("program in the last of its lines", last, kRam + 40 + kProgramMaxLines - 1, 0);
   std::printf("corners  4 images\n");
 }
 
@@ -245,8 +247,12 @@ void time_several(const char* figure, DType dtype) {
   Bench bench(1);
   bench.slave.shape = {.stalls = {}, .latency_min = kLatency, .latency_max = kLatency};
   CommandMaker maker(bench.memory, bench.random, bench.engine.directory);
-  const Words image{
-      0x5056'0000'0304'0003, 0x12'1110'10'01, 0x13'1110'11'01, 0x13'1211'12'01, 0, 0, 0, 0};
+  constexpr uint64_t kSource = npu::isa::kOperandSrc, kResult = npu::isa::kDstResult;
+  Words image{header_word(3, 0, 4, 3),
+              instruction_word(MicroOp::kFma, kResult, kSource, kSource + 1, kSource + 2),
+              instruction_word(MicroOp::kFma, kResult + 1, kSource, kSource + 1, kSource + 3),
+              instruction_word(MicroOp::kFma, kResult + 2, kSource + 1, kSource + 2, kSource + 3)};
+  image.resize(npu::isa::kLineWords);
   VectorCommand load;
   load.opcode = Opcode::kLoad;
   load.line = kRam;
