@@ -24,6 +24,8 @@ from driver.files import read_json, write_json, write_text
 from driver.frozen import Frozen
 
 MANIFEST: Final = ".npu-cosim.json"
+ASIDE: Final = ".npu-cosim.former"
+"""What earlier runs left, while a run may still be refused."""
 LOCK_FILE: Final = ".lock"
 """Of single runs and of nightlies: neither writes into the folder of the other."""
 
@@ -97,23 +99,28 @@ def fresh(folder: Path, names: Iterable[str]) -> Iterator[None]:
     is under them at the end is recorded.
 
     InputError, and nothing removed, when one of them is in use by something that no run left. A run
-    that is refused leaves nothing under them.
+    that is refused leaves under them what was there.
     """
     names = tuple(names)
     former = _manifest(folder)
-    for name in names:
+    own = (*names, ASIDE)
+    for name in own:
         _check_free(folder, name, former)
-    for name in (*names, *former.begun):
+    for name in former.begun:
         _remove(folder, name, former)
     kept = tuple(path for path in former.files if path.split("/")[0] not in names)
-    write_json(folder / MANIFEST, Manifest(files=kept, begun=names))
+    write_json(folder / MANIFEST, Manifest(files=kept, begun=own))
+    aside = [name for name in names if _mode(folder / name) is not None]
+    _move(aside, folder, folder / ASIDE)
     try:
         yield
     except (InputError, ProcessRefused):
         for name in names:
             _remove(folder, name, Manifest(begun=names))
+        _move(aside, folder / ASIDE, folder)
         raise
     finally:
+        _remove(folder, ASIDE, Manifest(begun=own))
         made = [path for name in names for path in _files(folder / name)]
         found = sorted({*kept, *(path.relative_to(folder).as_posix() for path in made)})
         with contextlib.suppress(InputError):  # a full disk: what is `begun` remains the run's
@@ -121,6 +128,12 @@ def fresh(folder: Path, names: Iterable[str]) -> Iterator[None]:
                 write_json(folder / MANIFEST, Manifest(files=tuple(found)))
             else:
                 (folder / MANIFEST).unlink(missing_ok=True)
+
+
+def _move(names: Iterable[str], source: Path, target: Path) -> None:
+    for name in names:
+        target.mkdir(exist_ok=True)
+        (source / name).rename(target / name)
 
 
 def keep_text(folder: Path, name: str, text: str) -> Path:

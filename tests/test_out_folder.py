@@ -18,7 +18,7 @@ from regress import folder as folder_module
 from regress.folder import MANIFEST, check_absent, fresh, keep_text, locked
 from regress.paths import ROOT
 from regress.progress import ProgressBar
-from regress.run import run
+from regress.run import OWN_NAMES, run
 
 RUNNER = (sys.executable, str(Path(__file__).with_name("fake_runner.py")))
 
@@ -199,3 +199,28 @@ def test_a_folder_that_one_may_not_look_into_is_an_input_error(
     ):
         with pytest.raises(InputError, match=r"file: got Permission denied, expected"):
             use()
+
+
+def test_a_run_that_is_refused_leaves_what_an_earlier_one_left(tmp_path: Path) -> None:
+    _run(tmp_path)
+    before = _tree(tmp_path)
+    assert RESULT_FILE in before
+    with pytest.raises(InputError), fresh(tmp_path, OWN_NAMES):
+        assert not (tmp_path / RESULT_FILE).exists()
+        (tmp_path / RESULT_FILE).write_text("half")
+        (tmp_path / "failures").mkdir()
+        (tmp_path / "failures/note.txt").write_text("half")
+        raise InputError("command line", "filter", "sofmax", "a part of the name of an op")
+    assert _tree(tmp_path) == before
+
+
+def test_a_run_that_is_killed_before_it_is_refused_makes_room(tmp_path: Path) -> None:
+    _run(tmp_path)
+    with pytest.raises(KeyboardInterrupt), fresh(tmp_path, OWN_NAMES):
+        raise KeyboardInterrupt
+    assert not (tmp_path / RESULT_FILE).exists()
+    assert not (tmp_path / folder_module.ASIDE).exists()
+    (tmp_path / folder_module.ASIDE).mkdir()
+    _file(tmp_path / folder_module.ASIDE / RESULT_FILE)
+    with pytest.raises(InputError, match="OUT: got something that no run made"):
+        _run(tmp_path)
