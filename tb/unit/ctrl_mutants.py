@@ -210,6 +210,9 @@ CTRL: tuple[Mutant, ...] = (
     Mutant("npu_ring_fetch.sv", "|| «head != fetched»;", "1'b0"),
     Mutant("npu_window_check.sv", "«window_i.size[i] > 32'd1»", "window_i.size[i] > 32'd2"),
     Mutant("npu_recovery.sv", "(flush_o || «!in_error_i»)", "1'b0"),
+    Mutant(
+        "npu_recovery.sv", "error_ack_i && («flush_o || !in_error_i»)", "1'b1", "error_ack does not"
+    ),
     Mutant("npu_ctrl.sv", "|| «flush» || ring[1].enable", "1'b0"),
     Mutant("npu_engine_counters.sv", "clear || «events_i != '0»", "events_i.busy != '0"),
     Mutant("npu_ctrl_status.sv", "& ~queue_pending_i & «~queue_busy_i»", "'1"),

@@ -140,12 +140,7 @@ class Corners {
   // A soft reset of a device with an error waits for reads under way: busy, and no error any more.
   static void reset_from_error(uint64_t seed) {
     Corners c(seed);
-    c.d_.read_delay = 3000;
-    c.session_.append(product());
-    c.session_.ring_doorbell();
-    c.d_.until("the ring is read", [&] { return c.d_.lines_read != 0; });
-    c.session_.push(kUnknown);
-    c.d_.until("an error", [&] { return c.d_.state() == csr::kStatusStateError; });
+    c.error_while_fetching();
     check(c.d_.read(csr::kErrorCode) == uint32_t(ErrorCode::kBadOpcode), "ERROR_CODE in ERROR");
     c.d_.write(csr::kCtrl, csr::kCtrlSoftResetMask);
     check(c.d_.read(csr::kCtrl) == csr::kCtrlSoftResetMask,
@@ -219,8 +214,24 @@ class Corners {
     }
   }
 
+  // So does error_ack: until then the error stands.
+  static void acknowledged_while_fetching(uint64_t seed) {
+    Corners c(seed);
+    c.error_while_fetching();
+    c.d_.write(csr::kCtrl, csr::kCtrlErrorAckMask);
+    check(c.d_.read(csr::kCtrl) == csr::kCtrlErrorAckMask && c.d_.state() == csr::kStatusStateError,
+          "error_ack does not wait for a read of the ring");
+    c.d_.until("error_ack is done", [&] { return c.d_.read(csr::kCtrl) == 0; });
+    check(c.d_.idle_and_empty() && c.d_.dispatched.empty(), "state after error_ack");
+    c.d_.read_delay = 0;
+    c.session_.push(product());
+    c.session_.wait();
+    check(c.d_.dispatched.size() == 1, "a command behind error_ack does not run");
+  }
+
   static void all(uint64_t seed) {
     reset_from_error(seed);
+    acknowledged_while_fetching(seed);
     for (unsigned log2_slots = 2; log2_slots <= 16; ++log2_slots)
       for (unsigned queue = 0; queue < 2; ++queue) end_of_the_ring(seed, queue, log2_slots);
     many_records(seed);
@@ -238,6 +249,16 @@ class Corners {
  private:
   static constexpr uint64_t kNoLine = 0;
   static constexpr Packet kUnknown{77, 0, 0, 0, 0, {}};
+
+  // The first read of the ring is under way, and a pushed packet has failed.
+  void error_while_fetching() {
+    d_.read_delay = 3000;
+    session_.append(product());
+    session_.ring_doorbell();
+    d_.until("the ring is read", [&] { return d_.lines_read != 0; });
+    session_.push(kUnknown);
+    d_.until("an error", [&] { return d_.state() == csr::kStatusStateError; });
+  }
 
   explicit Corners(uint64_t seed) : d_(seed), session_(d_) {
     d_.stalls.all(0);
