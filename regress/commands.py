@@ -7,6 +7,7 @@ Every function returns the exit status. Modules that take long to import are imp
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
@@ -52,10 +53,14 @@ from regress.units import MUTANTS, known_units, run_unit, unit_command
 
 _COMMAND_LINE = "command line"
 _REPLAY = "replay"
+_NO_FILE_NAME = re.compile(r"[^A-Za-z0-9._]+")
 
 
-def _spec(options: ReplayOptions, test: str, folder: str) -> RunSpec:
-    """The spec, with every name checked; InputError for the first that is wrong."""
+def _spec(
+    options: ReplayOptions, test: str, folder: str, name_filter: str | None = None
+) -> RunSpec:
+    """The spec, with every name checked; InputError for the first that is wrong. Part of a test
+    has a default folder of its own."""
     config = options.config or "default"
     load_config(options.config_file, config)
     backend = _one_of("BACKEND", options.backend, get_args(BackendName))
@@ -63,6 +68,7 @@ def _spec(options: ReplayOptions, test: str, folder: str) -> RunSpec:
     if backend == "rtl":
         _check_compiler()
     suffix = "" if options.op is None else f"-op{options.op}"
+    suffix += "" if name_filter is None else f"-{_NO_FILE_NAME.sub('-', name_filter)}"
     op, first = (None, None) if options.op is None else parse_op_range(options.op)
     out = (options.out or OUT / f"{folder}-{options.seed}{suffix}").absolute()
     for path in (ROOT, out):
@@ -140,7 +146,7 @@ def run_test(console: Console, name: str, options: RunOptions) -> int:
         "capsules": capsules,
     }
     own |= {"shard": shard, "checkpoint": checkpoint, "name_filter": options.filter}
-    spec = _spec(options, test.name, test.name).model_copy(update=own)
+    spec = _spec(options, test.name, test.name, options.filter).model_copy(update=own)
     if options.shards is not None or options.resume:
         whole = {
             "FILTER": options.filter,

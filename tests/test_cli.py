@@ -114,6 +114,8 @@ def test_a_test_brings_its_own_configuration_and_modes(call: Call, tmp_path: Pat
 def test_a_run_of_one_op_does_not_overwrite_the_whole_run(call: Call, tmp_path: Path) -> None:
     call("run", "passing", "--op", "0")
     assert (tmp_path / "out" / "passing-1-op0" / RESULT_FILE).exists()
+    call("run", "passing", "--filter", "../a b::c")
+    assert (tmp_path / "out" / "passing-1-..-a-b-c" / RESULT_FILE).exists()
 
 
 @pytest.mark.parametrize(
