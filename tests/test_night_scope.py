@@ -25,8 +25,10 @@ from regress.failures.replay import spec_of
 from regress.nightly.plan import numbered
 from regress.nightly.prepare import PrepareResult, PrepareStep
 from regress.nightly.request import TierRequest
+from regress.nightly.settings import load_nightly
 from regress.nightly.tier import run_tier
 from regress.options import StoreOptions
+from regress.paths import CONFIG_FILE
 from regress.results.model import ItemResult, JobStatus, PlannedJob, SkipCause
 from regress.results.night import load_job
 from regress.results.store import Store
@@ -248,3 +250,25 @@ def test_files_of_a_job_that_were_changed_tell_nothing(tmp_path: Path) -> None:
         tensors.write_bytes(tensors.read_bytes() + b" ")
         with pytest.raises(InputError, match="capsule: got changed files"):
             changed.capsule(failing)
+
+
+def test_coverage_is_compared_without_jobs_that_are_dropped_and_not_without_those_that_did_not_run(
+    tmp_path: Path,
+) -> None:
+    ran, idle = item(), item(seed=2)
+    of = replace(plan(1), partial=False, seed=load_nightly(CONFIG_FILE).seed)
+    left = replace(attempt(of, idle, JobStatus.SKIPPED), skip_cause=SkipCause.BUDGET, folder="")
+    made = attempt(of, ran, JobStatus.PASS)
+    recorded = tmp_path / f"{of.tier}.json"
+
+    def said(passing: tuple[str, ...]) -> bool:
+        known = baseline.TierBaseline(tier=of.tier, passing=tuple(sorted(passing)), ops={})
+        recorded.write_text(baseline.to_text(known))
+        scope = reported(store, newest.id, tmp_path).scope
+        return any(line.startswith("coverage is not compared: 1 ") for line in scope)
+
+    with Store.open(tmp_path / "store") as store:
+        add(store, of, [(ran, made, result(ran, (row(),))), (idle, left, None)])
+        newest = store.plans()[0]
+        assert not said((ran.label, "dropped[small] seed 1"))
+        assert said((ran.label, idle.label))

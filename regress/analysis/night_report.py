@@ -254,9 +254,10 @@ def _not_compared(report: NightReport) -> Iterator[str]:
     tier = report.night.plan.tier
     if report.recorded is None:
         yield f"no baseline of {tier} is recorded: nothing was compared with an earlier night"
-    elif planned_labels(report.night) is not None:
-        idle = set(report.recorded.passing).difference(executed_labels(report.night))
-        if idle:
+    elif (planned := planned_labels(report.night)) is not None:
+        # Those that are not planned any more are dropped: without them coverage is compared.
+        expected = planned.intersection(report.recorded.passing)
+        if idle := expected.difference(executed_labels(report.night)):
             yield f"coverage is not compared: {len(idle)} recorded jobs of {tier} did not run"
     if report.recorded is not None:
         ran = set(executed_labels(report.night))
