@@ -55,6 +55,13 @@ def test_the_rest_of_a_plan_is_asked_of_its_own_store(tmp_path: Path) -> None:
     assert rest in shown.getvalue()
 
 
+def test_a_database_in_a_folder_that_is_not_there_names_the_option(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/none/my.db"
+    with pytest.raises(InputError, match=f"^command line: store: got {url}, expected a file in a"):
+        Store.open(tmp_path / "s", url)
+    assert not (tmp_path / "s").exists()
+
+
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "sqlite:///x?mode=memory"])
 def test_results_in_memory_would_be_lost(url: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="store: got sqlite"):

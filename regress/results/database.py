@@ -29,7 +29,10 @@ def database_url(folder: Path, text: str | None, *, create: bool = True) -> URL:
     if url.get_backend_name() == "sqlite":
         if url.database in (None, "", ":memory:") or url.query:
             raise _no_store(text or "")  # results in memory would be lost with the process
-        _check_file(Path(url.database), create=create)
+        file = Path(url.database)
+        if text is not None and not file.parent.is_dir():
+            raise InputError("command line", "store", text, "a file in a folder that is there")
+        _check_file(file, create=create)
     return url
 
 

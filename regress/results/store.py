@@ -295,4 +295,4 @@ class Store:
             return InputError(
                 file, "file", said, "a sound database: put a copy back, or move it away"
             )
-        return InfrastructureError(f"the store in {self.folder}: {said}")
+        return InfrastructureError(f"the store in {self.location.url or self.folder}: {said}")
