@@ -15,20 +15,34 @@ from regress import entry
 from regress.paths import ROOT
 from regress.process import environment
 
+_INTERRUPTED_WHILE_IT_LOADS = """
+import os, signal, sys
+from regress import entry
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "regress.cli":
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except BaseException as error:
+                raise RuntimeError("as pydantic wraps it") from error
+sys.meta_path.insert(0, Interrupted())
+entry.main()
+"""
 
-def test_ctrl_c_while_the_command_line_loads_is_one_line(
+
+def test_ctrl_c_while_the_command_line_loads_is_one_line() -> None:
+    code = [sys.executable, "-c", _INTERRUPTED_WHILE_IT_LOADS]
+    done = subprocess.run(code, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "error: interrupted\n")
+
+
+def test_ctrl_c_while_it_runs_is_one_line(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    class Interrupted:
-        """A finder of modules during which Ctrl-C comes."""
+    def interrupted() -> None:
+        raise KeyboardInterrupt
 
-        def find_spec(self, name: str, *_: object) -> None:
-            if name == "regress.cli":
-                raise KeyboardInterrupt
-
-    monkeypatch.delitem(sys.modules, "regress.cli", raising=False)
-    monkeypatch.delattr(importlib.import_module("regress"), "cli", raising=False)
-    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    monkeypatch.setattr(importlib.import_module("regress.cli"), "main", interrupted)
     with pytest.raises(SystemExit) as ended:
         entry.main()
     assert ended.value.code == 130
