@@ -19,7 +19,7 @@ CTRL: tuple[Mutant, ...] = (
     Mutant("npu_operand_select.sv", "operand_o.shape[MAX_RANK-1] = «One»;", "'0", "error code"),
     Mutant("npu_operand_resolve.sv", "«tensor_dim(operand.dim, ref_rank_q)»", "operand.dim", "dim"),
     Mutant("npu_operand_resolve.sv", "DRAIN: if («!awaited») state_d", "1'b1"),
-    Mutant("npu_operand_resolve.sv", "else if («next_step») begin", "1'b1", "no elements"),
+    Mutant("npu_operand_resolve.sv", "else if («next_step») begin", "1'b1"),
     Mutant(
         "npu_cmd_retire.sv",
         "record.operand_stall = «ended.counts.operand_stall»",
@@ -57,7 +57,7 @@ CTRL: tuple[Mutant, ...] = (
         "npu_perf_counters.sv",
         "|| clear_i)     counts_d                = «'0»",
         "512'(counts_q.result_stall) << 192",
-        "clear leaves",
+        "counters of events",
     ),
     # counters per engine
     Mutant(
