@@ -105,6 +105,13 @@ def _words(register: RegNode) -> Iterable[tuple[str, int]]:
     ]
 
 
+def _parts(register: RegNode) -> Iterator[tuple[FieldNode, int]]:
+    """Fields that are only a part of their register's word, each with its mask."""
+    for field in register.fields():
+        if field.width < _WORD_BITS:
+            yield field, ((1 << field.width) - 1) << field.low
+
+
 def _count(register: RegNode) -> int:
     """The number of elements of a one-dimensional register array."""
     assert register.array_dimensions is not None
@@ -126,11 +133,8 @@ def _python(top: AddrmapNode) -> Iterable[str]:
             yield f"{name} = 0x{offset:03X}"
         if register.is_array:
             yield f"{register.inst_name}_COUNT = {_count(register)}"
-        for field in register.fields():
-            if field.width >= _WORD_BITS:
-                continue
+        for field, mask in _parts(register):
             prefix = f"{register.inst_name}_{field.inst_name.upper()}"
-            mask = ((1 << field.width) - 1) << field.low
             yield f"{prefix}_MASK = 0x{mask:08X}"
             yield f"{prefix}_LSB = {field.low}"
     yield ""
@@ -169,11 +173,8 @@ def _cpp(top: AddrmapNode) -> Iterable[str]:
 
 
 def _cpp_fields(register: RegNode) -> Iterable[str]:
-    for field in register.fields():
-        if field.width >= _WORD_BITS:
-            continue
+    for field, mask in _parts(register):
         name = f"k{_camel(register.inst_name)}{_camel(field.inst_name)}"
-        mask = ((1 << field.width) - 1) << field.low
         yield f"inline constexpr unsigned {name}Mask = 0x{mask:08x};"
         yield f"inline constexpr unsigned {name}Lsb = {field.low};"
         for member in field.get_property("encode") or ():
