@@ -20,6 +20,7 @@ CTRL: tuple[Mutant, ...] = (
     Mutant("npu_operand_resolve.sv", "«tensor_dim(operand.dim, ref_rank_q)»", "operand.dim", "dim"),
     Mutant("npu_operand_resolve.sv", "DRAIN: if («!awaited») state_d", "1'b1"),
     Mutant("npu_operand_resolve.sv", "else if («next_step») begin", "1'b1"),
+    Mutant("npu_operand_resolve.sv", "'{inner: «size», middle", "size & ~32'd1", "no elements"),
     Mutant(
         "npu_cmd_retire.sv",
         "record.operand_stall = «ended.counts.operand_stall»",
@@ -56,8 +57,8 @@ CTRL: tuple[Mutant, ...] = (
     Mutant(
         "npu_perf_counters.sv",
         "|| clear_i)     counts_d                = «'0»",
-        "512'(counts_q.result_stall) << 192",
-        "counters of events",
+        "rst_ni ? 512'(counts_q.result_stall) << 192 : 512'd0",
+        "clear leaves",
     ),
     # counters per engine
     Mutant(
@@ -69,6 +70,12 @@ CTRL: tuple[Mutant, ...] = (
     Mutant("npu_cmd_start.sv", "waiting_o && «!blocked_i» && !free", "1'b1", "ENGINE_WAIT"),
     Mutant("npu_cmd_start.sv", "waiting_o && !blocked_i && «!free»", "1'b1", "ENGINE_WAIT"),
     Mutant("npu_cmd_start.sv", "waiting_o && !blocked_i && «!free»", "!go_o", "its engine is free"),
+    Mutant(
+        "npu_cmd_start.sv",
+        "waiting_o && !blocked_i && «!free»",
+        "(engine & engine_free_i) == '0",
+        "without an engine",
+    ),
     Mutant("npu_cmd_engines.sv", "busy_o               = «~free[NUM_ENGINES-1:0]»", "start_i"),
     # what the other queue may write, and what waits for its own queue alone, or for nothing
     Mutant(
