@@ -15,7 +15,7 @@ _LINE = "error: interrupted\n"
 def _leave(_signal: int, _frame: FrameType | None) -> None:
     """Nothing is written yet; an exception might be taken for something else on its way up, as
     pydantic does where it builds a model."""
-    os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, _LINE.encode())
+    os.write(2, _LINE.encode())
     os._exit(_INTERRUPTED)
 
 

@@ -110,7 +110,7 @@ def fresh(folder: Path, names: Iterable[str]) -> Iterator[None]:
         _remove(folder, name, former)
     kept = tuple(path for path in former.files if path.split("/")[0] not in names)
     write_json(folder / MANIFEST, Manifest(files=kept, begun=own))
-    aside = [name for name in names if _mode(folder / name) is not None]
+    aside = [name for name in names if present(folder / name)]
     _move(aside, folder, folder / ASIDE)
     try:
         yield

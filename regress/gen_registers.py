@@ -119,8 +119,13 @@ def _count(register: RegNode) -> int:
 
 
 def _text(node: RegNode | FieldNode, name: str) -> str:
-    """A property of prose, on one line, fit for a table; empty when it is not there."""
-    return " ".join(str(node.get_property(name) or "").split()).replace("|", "\\|")
+    """A property of prose, fit for a table; empty when it is not there."""
+    return _fit(str(node.get_property(name) or ""))
+
+
+def _fit(text: str) -> str:
+    """On one line, as a row of a table is."""
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def _python(top: AddrmapNode) -> Iterable[str]:
@@ -224,7 +229,6 @@ def _markdown_register(register: RegNode) -> Iterable[str]:
         meaning = _text(field, "desc")
         encoding = field.get_property("encode")
         if encoding is not None:
-            # One line: a row of a table ends with its line.
-            members = (f"{m.value} {m.name}: {' '.join(m.rdl_desc.split())}" for m in encoding)
+            members = (f"{m.value} {m.name}: {_fit(m.rdl_desc)}" for m in encoding)
             meaning += "<br>" + "<br>".join(members)
         yield f"| | | {bits} | `{field.inst_name}` | {_access(field)} | {meaning} |"
