@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from driver.errors import InputError, NpuError
+from driver.errors import ENVIRONMENT, InputError, NpuError
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,8 @@ def named_user_errors(file: Path) -> Iterator[None]:
 
 
 def _mistake_in(file: Path, error: Exception | SystemExit) -> InputError | None:
-    """None where no line of the file was running, and for verdicts and failures of machinery."""
+    """None where no line of the file was running, for verdicts and failures of machinery, and for
+    variables of the environment, which are nothing that the file says."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return InputError(f"{file}:{error.lineno}", "syntax", error.msg, "Python")
     frames = traceback.extract_tb(error.__traceback__)
@@ -72,6 +73,8 @@ def _mistake_in(file: Path, error: Exception | SystemExit) -> InputError | None:
         return None
     place = f"{file}:{frame.lineno}"
     if isinstance(error, InputError):
+        if error.file == ENVIRONMENT:
+            return None
         return InputError(place, f"{error.file}: {error.field}", error.value, error.expected)
     where = "file" if frame.name == "<module>" else frame.name
     found = f"{type(error).__name__}: {error}"

@@ -7,6 +7,7 @@ The text of every error is one line, so that the command line can print it as it
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -15,7 +16,10 @@ from driver.isa import ERROR_TEXT, ErrorCode, Packet
 
 ERROR_PREFIX = "error: "
 """Begins the line in which a process of ours says what went wrong; other lines are progress."""
+ENVIRONMENT = "environment"
+"""What an InputError names as its file where a variable of the environment is wrong."""
 _MAX_VALUE_CHARACTERS = 120
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def printable(text: str) -> str:
@@ -257,6 +261,16 @@ class InfrastructureError(NpuError):
     """Neither the input nor the device is to blame: the machinery around them failed."""
 
     exit_code = 3
+
+
+def unwritable(
+    path: object, field: str, error: Exception, expected: str = "a place that can be written"
+) -> NpuError:
+    """What to raise where `path` could not be written: a full disk is no mistake of the input."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else error
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return InfrastructureError(f"{path}: {text}")
+    return InputError(path, field, text, expected)
 
 
 class Interrupted(InfrastructureError):

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from driver.errors import InputError
+from driver.errors import InputError, unwritable
 from driver.regular import read_regular
 from driver.validation import explain
 
@@ -18,12 +18,14 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def write_json(path: Path, record: BaseModel) -> None:
-    """Write a record whole or not at all. InputError when the place cannot be written."""
+    """Write a record whole or not at all. InputError when the place cannot be written,
+    InfrastructureError when the disk is full."""
     write_text(path, record.model_dump_json(indent=2) + "\n")
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all. InputError when the place cannot be written."""
+    """Write a text file whole or not at all. InputError when the place cannot be written,
+    InfrastructureError when the disk is full."""
     fresh: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -36,7 +38,7 @@ def write_text(path: Path, text: str) -> None:
         fresh.chmod(0o644)
         fresh.replace(path)
     except OSError as error:
-        raise InputError(path, "file", error.strerror, "a place that can be written") from error
+        raise unwritable(path, "file", error) from error
     finally:
         if fresh is not None:
             fresh.unlink(missing_ok=True)

@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
-from driver.errors import InputError, ProcessRefused
+from driver.errors import InputError, ProcessRefused, unwritable
 from driver.files import read_json, write_json, write_text
 from driver.frozen import Frozen
 
@@ -79,7 +79,7 @@ def locked(folder: Path, field: str) -> Iterator[None]:
         raise InputError(folder, field, "in use by another run", "a folder of its own") from error
     except OSError as error:
         expected = "a folder that can be written"
-        raise InputError(folder, field, error.strerror or error, expected) from error
+        raise unwritable(folder, field, error, expected) from error
     try:
         yield
     except (InputError, ProcessRefused):

@@ -20,7 +20,7 @@ from peakrdl_regblock.udps import ALL_UDPS
 from systemrdl.compiler import RDLCompiler
 from systemrdl.node import AddrmapNode, FieldNode, RegNode
 
-from driver.errors import InputError
+from driver.errors import unwritable
 from regress.folder import fresh, locked
 
 _ROOT = Path(__file__).resolve().parents[1]
@@ -63,7 +63,7 @@ def write_html(directory: Path) -> None:
                     (shutil.copytree if path.is_dir() else shutil.copy)(path, directory / path.name)
             except (OSError, shutil.Error) as error:
                 expected = "a folder that can be written"
-                raise InputError(directory, "OUT", error, expected) from error
+                raise unwritable(directory, "OUT", error, expected) from error
 
 
 def _regblock(top: AddrmapNode) -> dict[str, str]:

@@ -17,7 +17,7 @@ import typer
 from pydantic import ValidationError
 from typer.exceptions import TyperException
 
-from driver.errors import InfrastructureError, InputError, NpuError, printable, shorten
+from driver.errors import InfrastructureError, NpuError, printable, shorten
 from driver.files import write_text
 from driver.validation import explain
 from regress.paths import OUT
@@ -67,7 +67,7 @@ def _unforeseen(error: Exception) -> str:
     try:
         log = OUT / ERROR_LOG
         write_text(log, trace)
-    except InputError:  # where nothing can be written, not even in our own folder
+    except NpuError:  # where nothing can be written, not even in our own folder
         handle, name = tempfile.mkstemp(prefix="npu-cosim-", suffix=".log")
         log = Path(name)
         with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from driver.errors import InfrastructureError, InputError
+from driver.errors import InfrastructureError, unwritable
 from regress.job_clock import JobClock
 from regress.paths import ROOT
 from regress.variables import VARIABLES
@@ -125,7 +125,7 @@ def _log(path: Path) -> BinaryIO:
     try:
         return os.fdopen(os.open(path, flags, 0o644), "ab")
     except OSError as error:
-        raise InputError(path, "file", error.strerror, "a log that can be written") from error
+        raise unwritable(path, "file", error, "a log that can be written") from error
 
 
 def _pump(

@@ -16,6 +16,7 @@ from driver.backend.handshake import read_token, token_of
 from driver.backend.server import BackendServer, ServerSettings
 from driver.backend.settings import TOKEN
 from driver.config import load_config
+from driver.errors import ENVIRONMENT
 from regress.console import console, print_line
 from regress.options import ConfigFile, path_option, with_options
 from regress.paths import CONFIG_FILE
@@ -62,7 +63,7 @@ def run_server(output: Console, options: ServeOptions) -> int:
     if options.token_file is not None:
         token = read_token(options.token_file)
     elif TOKEN in os.environ:
-        token = token_of(os.environ[TOKEN], "environment", TOKEN)
+        token = token_of(os.environ[TOKEN], ENVIRONMENT, TOKEN)
     settings = ServerSettings(
         backend=options.backend,
         config=load_config(options.config_file, options.config),

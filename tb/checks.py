@@ -20,10 +20,17 @@ def picked(spec: RunSpec, count: int) -> list[int]:
             raise InputError("command line", "op", spec.op_filter, f"0 to {count - 1}")
         first = spec.op_filter if spec.op_from is None else spec.op_from
         return list(range(first, spec.op_filter + 1))
-    found = [at for at in range(count) if spec.shard is None or spec.shard.holds(at)]
-    if not found:
-        raise InputError("command line", "shard", spec.shard, f"{count} at most")
-    return found
+    return in_shard(spec, range(count))
+
+
+def in_shard(spec: RunSpec, indices: Sequence[int]) -> list[int]:
+    """Those of a test's ops or checks that are in the spec's shard. InputError, the same in each:
+    there are more shards than `indices`."""
+    if spec.shard is None:
+        return list(indices)
+    if spec.shard.count > len(indices):
+        raise InputError("command line", "shards", spec.shard.count, f"{len(indices)} at most")
+    return [at for at in indices if spec.shard.holds(at)]
 
 
 def check_row(

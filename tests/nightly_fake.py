@@ -91,6 +91,15 @@ def _reading(spec: Spec) -> int:
     return _pass(spec)
 
 
+def _scanty(spec: Spec) -> int:
+    """One op, in whatever part it is asked for."""
+    shard = spec.get("shard")
+    if isinstance(shard, dict) and shard["count"] > 1:
+        sys.stderr.write(f"error: command line: shards: got {shard['count']}, expected 1 at most\n")
+        return 2
+    return _pass(spec)
+
+
 def _pass(spec: Spec, **fields: object) -> int:
     status = fake_runner.main({**spec, "test": "passing"})
     file = Path(str(spec["out"])) / "result.json"
@@ -113,6 +122,7 @@ BEHAVIOURS: dict[str, Callable[[Spec], int]] = {
     "fatal": _fatal,
     "spinning": _spinning,
     "reading": _reading,
+    "scanty": _scanty,
     "quick": _pass,
 }
 INFOS = [*fake_runner.INFOS, *({**fake_runner.INFOS[0], "name": name} for name in BEHAVIOURS)]

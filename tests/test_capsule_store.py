@@ -19,7 +19,7 @@ from capsule_host import edit
 from safetensors.numpy import load_file, save_file
 
 from driver.capture import Capsule, as_tensor, capture, load_capsule, save_capsule
-from driver.errors import InputError
+from driver.errors import InfrastructureError, InputError
 
 FILES = ("capsule.json", "tensors.safetensors")
 
@@ -102,7 +102,7 @@ def test_failed_save_leaves_the_former_capsule(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full_disk)
-    with pytest.raises(InputError, match="No space left"):
+    with pytest.raises(InfrastructureError, match="No space left"):
         save_capsule(make(9), folder)
     assert contents(folder) == before
     assert [entry.name for entry in folder.parent.iterdir()] == ["mixed"]

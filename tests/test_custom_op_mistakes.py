@@ -60,6 +60,10 @@ def judge_all(path: Path) -> None:
         ("def (", r"mine.py:1: syntax: got invalid syntax, expected Python"),
         ("x = '\0'", "null bytes, expected one that loads"),
         ("from driver.errors import NpuError\nraise NpuError('mine')", "^mine$"),
+        (
+            "from driver.errors import *\nraise InputError(ENVIRONMENT, 'NPU_X', 1, '2')",
+            "^environment: NPU_X: got 1, expected 2$",
+        ),
     ],
 )
 def test_a_file_that_declares_no_op_is_refused(

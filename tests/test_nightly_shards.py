@@ -10,7 +10,7 @@ import pytest
 from nightly_host import FAKE_TESTS, context, item_results, spec_of
 from rich.console import Console
 
-from driver.errors import InfrastructureError, InputError
+from driver.errors import InfrastructureError, InputError, ProcessRefused
 from driver.results import RESULT_FILE, LedgerRow, OpRow, RunResult, RunSpec, Shard, read_json
 from regress.nightly.job import result_hash
 from regress.nightly.merge import merged
@@ -52,6 +52,14 @@ def test_a_shard_that_fails_or_dies_makes_the_whole_so(tmp_path: Path) -> None:
     assert dying.exit_code == 3
     assert dying.result is not None
     assert "shard 1/2: the run was ended by SIGSEGV" in (dying.result.message or "")
+
+
+def test_more_shards_than_ops_are_bad_input_and_leave_nothing(tmp_path: Path) -> None:
+    with pytest.raises(ProcessRefused, match=r"^command line: shards: got 2, expected 1 at most$"):
+        _run(_spec(tmp_path, "scanty"), ShardOptions(2, 2))
+    assert not (tmp_path / RESULT_FILE).exists()
+    done, _ = _run(_spec(tmp_path, "scanty"), ShardOptions(1, 1))
+    assert done.exit_code == 0
 
 
 def test_shards_of_different_sources_have_no_verdict(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from driver.errors import InputError
+from driver.errors import InfrastructureError, InputError
 from driver.reproduce import reproduce_line
 from driver.results import (
     Failure,
@@ -182,7 +182,7 @@ def test_a_write_that_fails_leaves_the_former_file(
     path = tmp_path / "result.json"
     path.write_text("former")
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(InputError, match="No space left on device"):
+    with pytest.raises(InfrastructureError, match=r"^/\S*: No space left on device$"):
         write_json(path, RunResult(**RESULT))
     assert [(entry.name, entry.read_text()) for entry in tmp_path.iterdir()] == [
         ("result.json", "former")

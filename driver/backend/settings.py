@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driver.backend.handshake import read_token, token_of
+from driver.errors import ENVIRONMENT
 
 TOKEN, TOKEN_FILE, CA_FILE = "NPU_REMOTE_TOKEN", "NPU_REMOTE_TOKEN_FILE", "NPU_REMOTE_CA"
 
@@ -30,7 +31,7 @@ class ClientSettings:
         """The variables of docs/remote.md. InputError for a wrong value."""
         token = None
         if TOKEN in environment:
-            token = token_of(environment[TOKEN], "environment", TOKEN)
+            token = token_of(environment[TOKEN], ENVIRONMENT, TOKEN)
         elif TOKEN_FILE in environment:
             token = read_token(Path(environment[TOKEN_FILE]))
         ca_file = environment.get(CA_FILE)

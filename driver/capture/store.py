@@ -21,7 +21,7 @@ from safetensors import SafetensorError, TensorSpec, safe_open, serialize_file
 
 from driver.capture.capsule import Bytes, Capsule, content_hash
 from driver.capture.format import ELEMENT_BYTES, MAX_BROADCAST, Document, Storage, TensorRef
-from driver.errors import InputError
+from driver.errors import InputError, unwritable
 from driver.regular import check_regular, read_regular
 from driver.validation import explain
 
@@ -63,7 +63,7 @@ def save_capsule(capsule: Capsule, path: Path) -> None:
         (fresh / TENSOR_FILE).chmod(0o644)  # the library leaves it to its owner alone
         _replace(path, fresh)
     except (OSError, SafetensorError) as error:
-        raise InputError(path, "path", error, "a place that can be written") from error
+        raise unwritable(path, "path", error) from error
     finally:
         if fresh is not None:
             shutil.rmtree(fresh, ignore_errors=True)

@@ -12,7 +12,7 @@ from typing import Any
 import driver.config
 from driver.backend import check_name
 from driver.backend.named import MOST_DEVICES, torch_device_section
-from driver.errors import InputError
+from driver.errors import ENVIRONMENT, InputError
 
 CONFIG_FILE = driver.config.CONFIG_FILE
 
@@ -42,18 +42,18 @@ class DeviceSettings:
         section = torch_device_section(CONFIG_FILE)
         count = environment.get("NPU_DEVICES", str(section.devices))
         if not count.isdecimal() or not 1 <= int(count) <= MOST_DEVICES:
-            raise InputError("environment", "NPU_DEVICES", count, f"a number, 1 to {MOST_DEVICES}")
+            raise InputError(ENVIRONMENT, "NPU_DEVICES", count, f"a number, 1 to {MOST_DEVICES}")
         backend = environment.get("NPU_BACKEND", section.backend)
         if backend != cls.backend:
-            check_name(backend, "environment", "NPU_BACKEND")
+            check_name(backend, ENVIRONMENT, "NPU_BACKEND")
         check = environment.get("NPU_CHECK", "0")
         if check not in ("0", "1"):
-            raise InputError("environment", "NPU_CHECK", check, "0 or 1")
+            raise InputError(ENVIRONMENT, "NPU_CHECK", check, "0 or 1")
         fusion = environment.get("NPU_FUSION", "1")
         if fusion not in ("0", "1"):
-            raise InputError("environment", "NPU_FUSION", fusion, "0 or 1")
+            raise InputError(ENVIRONMENT, "NPU_FUSION", fusion, "0 or 1")
         level = environment.get("NPU_DEBUG", "0")
         if level not in ("0", "1", "2", "3"):
-            raise InputError("environment", "NPU_DEBUG", level, "0 to 3")
+            raise InputError(ENVIRONMENT, "NPU_DEBUG", level, "0 to 3")
         config = environment.get("NPU_CONFIG", section.config)
         return cls(int(count), backend, config, int(level), check == "1", fusion == "1")

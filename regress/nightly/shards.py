@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from driver.errors import InfrastructureError, InputError
+from driver.errors import InfrastructureError, InputError, ProcessRefused
 from driver.results import RESULT_FILE, RunResult, RunSpec, Shard, TestInfo, read_json, write_json
 from regress.console import print_line
 from regress.folder import fresh, locked
@@ -63,7 +63,8 @@ def run_sharded(
     how: ShardOptions,
     context: PlanContext | None = None,
 ) -> ShardedResult:
-    """Run `spec` in shards, in its folder. InputError when there is nothing to resume."""
+    """Run `spec` in shards, in its folder. InputError when there is nothing to resume;
+    ProcessRefused when every shard refuses the command line, as of more shards than ops."""
     _check(spec)
     prepared = info.model_copy(update={"workloads": ()})  # the capsules are in the spec already
     context = context or PlanContext(spec.config_file, {info.name: prepared})
@@ -179,6 +180,9 @@ def _resumable(store: Store, fresh: Plan) -> Plan:
 def _merged(
     store: Store, spec: RunSpec, item_results: list[ItemResult], seconds: float
 ) -> RunResult:
+    reasons = {result.last.reason for result in item_results if result.last is not None}
+    if len(reasons) == 1 and (reason := reasons.pop()).startswith(f"{COMMAND_LINE}: "):
+        raise ProcessRefused(reason)
     results = []
     for item_result in item_results:
         last = item_result.last

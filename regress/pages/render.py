@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from driver.errors import InputError
+from driver.errors import unwritable
 from driver.results import write_text
 from regress.nightly.estimate import duration_text
 
@@ -60,4 +60,4 @@ def write_style(site: Path) -> None:
         site.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(_TEMPLATES / STYLE_FILE, site / STYLE_FILE)
     except OSError as error:
-        raise InputError(site, "folder", error.strerror, "a place that can be written") from error
+        raise unwritable(site, "folder", error) from error

@@ -18,6 +18,7 @@ from driver.config import HwConfig
 from driver.errors import InputError, Interrupted, VerdictError
 from driver.reproduce import reproduce_line
 from driver.results import Curve, LedgerRow, OpEvent, OpRow, RunResult, RunSpec, Site
+from tb.checks import in_shard
 from tb.ops.capsules import is_free
 from tb.ops.case import Entry
 from tb.ops.chain import ModelOutput
@@ -229,22 +230,12 @@ def _vacuous(spec: RunSpec, rows: Sequence[OpRow]) -> list[str]:
 def _picked(spec: RunSpec, entries: Sequence[Runnable]) -> set[int]:
     """Indices of the entries to answer for."""
     if spec.op_filter is None:
-        return _sharded(spec, entries)
+        return set(in_shard(spec, [entry.index for entry in entries]))
     first = spec.op_filter if spec.op_from is None else spec.op_from
     picked = {entry.index for entry in entries if first <= entry.index <= spec.op_filter}
     if spec.op_filter not in picked:
         expected = f"{entries[0].index} to {entries[-1].index}" if entries else "a test with ops"
         raise InputError("command line", "op", spec.op_filter, expected)
-    return picked
-
-
-def _sharded(spec: RunSpec, entries: Sequence[Runnable]) -> set[int]:
-    if spec.shard is None:
-        return {entry.index for entry in entries}
-    picked = {entry.index for entry in entries if spec.shard.holds(entry.index)}
-    if not picked:
-        expected = f"at most {len(entries)} shards, one op each"
-        raise InputError("command line", "shard", spec.shard, expected)
     return picked
 
 
