@@ -98,6 +98,9 @@ LINT: dict[str, Check] = {
     ),
     "line widths": lambda: _on_files(lambda files: text_rules.width_problems(files, _generated())),
     "RTL constructs": lambda: _on_files(lambda files: text_rules.rtl_problems(files, _generated())),
+    "names of types": lambda: _on_files(
+        lambda files: text_rules.type_name_problems(files, _generated())
+    ),
     **_front_ends(),
     "memories in assertions": sampled_memories,
 }

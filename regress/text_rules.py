@@ -33,6 +33,7 @@ _FORBIDDEN = (
     (re.compile(r'\b(?:import|export)\s*"DPI'), "DPI"),
     (_SYSTEM_TASK, "simulation-only system task"),
 )
+_TYPEDEF = re.compile(r"\btypedef\b[^;{]*(?:\{[^{}]*\})?\s*\b(\w+)\s*;")
 _INLINE_PRAGMA = re.compile(r"verilator\s+(?:lint_off|lint_on|tracing_off|public\w*)")
 
 
@@ -104,6 +105,26 @@ def rtl_problems(files: Iterable[Path], generated: Iterable[str], root: Path = R
             problems += _found(place, where, pattern, what)
         problems += _found(place, text, _INLINE_PRAGMA, "inline lint pragma (use rtl/lint)")
     return problems
+
+
+def type_name_problems(
+    files: Iterable[Path], generated: Iterable[str], root: Path = ROOT
+) -> list[str]:
+    """Types of an RTL package whose name another package or a module gives to a type as well."""
+    exempt = {root / path for path in generated}
+    places: dict[str, list[Path]] = {}
+    for file in files:
+        if file.suffix == ".sv" and file not in exempt and file.is_relative_to(root / "rtl"):
+            for name in _TYPEDEF.findall(_COMMENT.sub(_blank, file.read_text(encoding="utf-8"))):
+                places.setdefault(name, []).append(file.relative_to(root))
+    return [
+        f"{package}: {name} is also a type of {other}"
+        for name, declared in places.items()
+        for package in declared
+        if package.stem.endswith("_pkg")
+        for other in declared
+        if other != package
+    ]
 
 
 def _found(place: str, text: str, pattern: re.Pattern[str], what: str) -> list[str]:

@@ -26,7 +26,7 @@ module npu_csr_wrap
   output logic         soft_reset_o,
   output logic         error_ack_o,
   output ring_config_t [QUEUES-1:0] ring_o,
-  output index_t       [QUEUES-1:0] ring_tail_o,
+  output ring_index_t  [QUEUES-1:0] ring_tail_o,
   output ring_config_t [QUEUES-1:0] records_o,
   output logic         push_o,
   output line_t        push_packet_o,

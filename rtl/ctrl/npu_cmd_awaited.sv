@@ -10,18 +10,18 @@ module npu_cmd_awaited
   import npu_isa_pkg::*;
   import npu_ctrl_pkg::*;
 (
-  input  logic [31:0]        opcode_i,
-  input  queue_t             queue_i,
-  input  logic               checked_i,
-  input  slot_t [QUEUES-1:0] next_slot_i,  // where the next one of each queue will be
-  input  queue_slots_t       used_i,
-  input  queue_slots_t       may_fail_i,
-  input  queue_slots_t       span_blocked_i,
-  input  queue_slots_t       line_blocked_i,
-  output queue_slots_t       awaited_o,
-  output slot_id_t           last_o
+  input  logic [31:0]            opcode_i,
+  input  queue_t                 queue_i,
+  input  logic                   checked_i,
+  input  cmd_slot_t [QUEUES-1:0] next_slot_i,  // where the next one of each queue will be
+  input  queue_slots_t           used_i,
+  input  queue_slots_t           may_fail_i,
+  input  queue_slots_t           span_blocked_i,
+  input  queue_slots_t           line_blocked_i,
+  output queue_slots_t           awaited_o,
+  output cmd_slot_id_t           last_o
 );
-  slot_t slot;
+  cmd_slot_t slot;
 
   always_comb begin
     awaited_o = span_blocked_i;
@@ -37,11 +37,11 @@ module npu_cmd_awaited
     slot   = '0;
     if (awaited_o != '0) begin
       for (int unsigned i = 1; i <= CMD_SLOTS; i++) begin
-        slot = next_slot_i[!queue_i] + slot_t'(i);
+        slot = next_slot_i[!queue_i] + cmd_slot_t'(i);
         if (awaited_o[!queue_i][slot]) last_o = '{qid: !queue_i, slot: slot};
       end
       for (int unsigned i = 1; i <= CMD_SLOTS; i++) begin
-        slot = next_slot_i[queue_i] + slot_t'(i);
+        slot = next_slot_i[queue_i] + cmd_slot_t'(i);
         if (awaited_o[queue_i][slot]) last_o = '{qid: queue_i, slot: slot};
       end
     end

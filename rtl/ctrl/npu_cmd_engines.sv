@@ -18,7 +18,7 @@ module npu_cmd_engines
   input  logic                   parked_i,       // which of the two it is
   input  npu_engine_cmd_t        checked_cmd_i,
   input  npu_engine_cmd_t        parked_cmd_i,
-  input  slot_id_t               place_i,
+  input  cmd_slot_id_t           place_i,
   output logic [NUM_ENGINES-1:0] free_o,
   output logic [NUM_ENGINES-1:0] busy_o,
 
@@ -33,11 +33,11 @@ module npu_cmd_engines
   input  logic                   hold_end_i,
   output logic                   ending_o,  // an end is announced, or held
   output logic                   end_o,
-  output slot_id_t               end_place_o,
+  output cmd_slot_id_t           end_place_o,
   output cmd_ended_t             ended_o
 );
   logic [NUM_CHANNELS-1:0] start, free, end_valid, end_ready;
-  slot_id_t                  place_ended [NUM_CHANNELS];
+  cmd_slot_id_t              place_ended [NUM_CHANNELS];
   error_e                  error [NUM_CHANNELS];
   logic [63:0]             end_cycle [NUM_CHANNELS];
   cmd_counts_t             counts [NUM_CHANNELS];

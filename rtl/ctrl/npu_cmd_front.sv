@@ -45,12 +45,12 @@ module npu_cmd_front
 
   // Commands that have started
   input  queues_t                        full_i,
-  input  slot_t          [QUEUES-1:0]    next_slot_i,
+  input  cmd_slot_t      [QUEUES-1:0]    next_slot_i,
   input  logic           [QUEUES-1:0][31:0] next_seq_i,
   input  queue_slots_t                   used_i,
   input  queue_slots_t                   unfinished_i,
   input  queue_slots_t                   may_fail_i,
-  output slot_id_t       [1:0]           look_o,
+  output cmd_slot_id_t   [1:0]           look_o,
   input  logic           [1:0][31:0]     look_seq_i,
   input  logic           [1:0][31:0]     look_opcode_i,
   output queues_t                        push_o,
@@ -69,7 +69,7 @@ module npu_cmd_front
   output logic           [ENGINE_PAIRS-1:0] command_wait_o,
   output queues_t                        busy_o,   // a packet of it is here
   output logic                           idle_o,
-  output logic                           waits_o   // another clock would change nothing
+  output logic                           settled_o  // another clock would change nothing
 );
   // The two places of a packet, as indices
   localparam int unsigned Check = 0;
@@ -79,7 +79,7 @@ module npu_cmd_front
   flags_t                 flags;
   queue_t                 turn, last_taken_q;
   queue_t [1:0]           owner;
-  logic [1:0]             here, blocked, waiting, from_ring, irq, push, ended, waits;
+  logic [1:0]             here, blocked, waiting, from_ring, irq, push, ended, settled;
   logic [1:0][31:0]       opcode, awaited_opcode;
   logic [1:0][63:0]       start_cycle;
   error_e [1:0]           error;
@@ -94,7 +94,7 @@ module npu_cmd_front
   logic [1:0]             sync_valid;
   line_write_t [1:0]      sync_write;
   span_t                  span;
-  slots_t                 parked_slot;
+  cmd_slots_t             parked_slot;
 
   assign flags        = packet.flags;
   assign unused_flags = ^flags;
@@ -203,9 +203,9 @@ module npu_cmd_front
     .queue_o        (owner[Check]),
     .from_ring_o    (from_ring[Check]),
     .waiting_o      (waiting[Check]),
-    .waits_engine_o (wait_now[Check].engine),
+    .engine_wait_o  (wait_now[Check].engine),
     .idle_o         (idle),
-    .waits_o        (waits[Check])
+    .settled_o      (settled[Check])
   );
 
   npu_cmd_park u_cmd_park (
@@ -231,7 +231,7 @@ module npu_cmd_front
     .write_err_i,
     .valid_o          (here[Park]),
     .waiting_o        (waiting[Park]),
-    .waits_engine_o   (wait_now[Park].engine),
+    .engine_wait_o    (wait_now[Park].engine),
     .blocked_o        (blocked[Park]),
     .awaited_o        (look_o[Park]),
     .queue_o          (owner[Park]),
@@ -244,7 +244,7 @@ module npu_cmd_front
     .push_o           (push[Park]),
     .ended_o          (ended[Park]),
     .error_o          (error[Park]),
-    .waits_o          (waits[Park])
+    .settled_o        (settled[Park])
   );
 
   assign irq[Check]            = flags.irq;
@@ -305,7 +305,7 @@ module npu_cmd_front
   end
 
   assign idle_o  = idle && !here[Park];
-  assign waits_o = waits == '1;
+  assign settled_o = settled == '1;
 
   always_ff @(posedge ctrl_clk_i) begin
     if (rst_ni && here == '1) begin

@@ -16,30 +16,30 @@ module npu_cmd_inflight
   input  logic [63:0]            cycle_i,
 
   // From npu_cmd_front
-  input  queues_t                push_i,
-  input  queues_t                push_ended_i,
-  input  error_e [QUEUES-1:0]    push_error_i,
+  input  queues_t                   push_i,
+  input  queues_t                   push_ended_i,
+  input  error_e [QUEUES-1:0]       push_error_i,
   input  cmd_started_t [QUEUES-1:0] push_command_i,
-  input  logic [NUM_ENGINES-1:0] start_i,
-  input  queue_t                 start_queue_i,
-  input  logic                   parked_i,       // which of the two it is
-  input  npu_engine_cmd_t        checked_cmd_i,
-  input  npu_engine_cmd_t        parked_cmd_i,
-  input  logic                   front_idle_i,
-  output logic [NUM_ENGINES-1:0] free_o,
-  output logic [NUM_ENGINES-1:0] busy_o,
-  output queues_t                full_o,       // no packet can be taken now
-  output logic                   stop_o,       // a command has failed
-  output slot_t [QUEUES-1:0]     next_slot_o,
-  output logic [QUEUES-1:0][31:0] next_seq_o,
+  input  logic [NUM_ENGINES-1:0]    start_i,
+  input  queue_t                    start_queue_i,
+  input  logic                      parked_i,  // which of the two it is
+  input  npu_engine_cmd_t           checked_cmd_i,
+  input  npu_engine_cmd_t           parked_cmd_i,
+  input  logic                      front_idle_i,
+  output logic [NUM_ENGINES-1:0]    free_o,
+  output logic [NUM_ENGINES-1:0]    busy_o,
+  output queues_t                   full_o,    // no packet can be taken now
+  output logic                      stop_o,    // a command has failed
+  output cmd_slot_t [QUEUES-1:0]    next_slot_o,
+  output logic [QUEUES-1:0][31:0]   next_seq_o,
 
   // For npu_cmd_front
-  output queue_slots_t           used_o,
-  output queue_slots_t           unfinished_o,
-  output queue_slots_t           may_fail_o,
-  input  slot_id_t [1:0]         look_i,  // two commands to look up
-  output logic [1:0][31:0]       look_seq_o,
-  output logic [1:0][31:0]       look_opcode_o,
+  output queue_slots_t       used_o,
+  output queue_slots_t       unfinished_o,
+  output queue_slots_t       may_fail_o,
+  input  cmd_slot_id_t [1:0] look_i,  // two commands to look up
+  output logic [1:0][31:0]   look_seq_o,
+  output logic [1:0][31:0]   look_opcode_o,
 
   // Channels of the engines
   input  logic                   engine_clk_i [NUM_CHANNELS],
@@ -66,12 +66,12 @@ module npu_cmd_inflight
   output logic [31:0]            retire_seq_o,  // with retire_o
   output logic [QUEUES-1:0][31:0] completed_o,
   output logic                   idle_o,        // nothing is on its way, or in ERROR
-  output logic                   waits_o,       // another clock would change nothing
+  output logic                   settled_o,     // another clock would change nothing
   output logic                   in_error_o
 );
-  logic         engine_end, engine_ending, failing, drained, retire_waits, drop;
+  logic         engine_end, engine_ending, failing, drained, retire_settled, drop;
   queues_t      ended_oldest, failed, table_full, loading, any, table_clk;
-  slot_id_t     end_place;
+  cmd_slot_id_t end_place;
   cmd_ended_t   engine_ended;
   cmd_ended_t   [QUEUES-1:0] oldest_end;
   cmd_started_t [QUEUES-1:0] oldest;
@@ -171,7 +171,7 @@ module npu_cmd_inflight
     .completed_o,
     .failing_o(failing),
     .flush_o  (drop),
-    .waits_o  (retire_waits),
+    .settled_o(retire_settled),
     .in_error_o
   );
 
@@ -179,5 +179,5 @@ module npu_cmd_inflight
   assign full_o  = table_full | {QUEUES{loading != '0}};
   assign stop_o  = failed != '0 || failing;
   assign idle_o  = unfinished_o == '0 && (in_error_o || used_o == '0);
-  assign waits_o = retire_waits && !engine_ending;
+  assign settled_o = retire_settled && !engine_ending;
 endmodule

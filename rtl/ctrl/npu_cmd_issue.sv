@@ -58,9 +58,9 @@ module npu_cmd_issue
   output queue_t                 queue_o,        // of the packet
   output logic                   from_ring_o,    // with push_o
   output logic                   waiting_o,      // it has passed its checks
-  output logic                   waits_engine_o,
+  output logic                   engine_wait_o,
   output logic                   idle_o,
-  output logic                   waits_o         // another clock would change nothing
+  output logic                   settled_o       // another clock would change nothing
 );
   typedef enum logic [2:0] {
     IDLE,
@@ -145,7 +145,7 @@ module npu_cmd_issue
     .write_done_i,
     .write_err_i,
     .waiting_o,
-    .waits_engine_o,
+    .engine_wait_o,
     .go_o          (go),
     .start_o,
     .start_cycle_o,
@@ -166,5 +166,5 @@ module npu_cmd_issue
   assign error_o         = state_q == FAILED ? error_q : start_error;
 
   assign idle_o          = state_q == IDLE;
-  assign waits_o         = state_d == state_q && (idle_o || (waiting_o && !go));
+  assign settled_o       = state_d == state_q && (idle_o || (waiting_o && !go));
 endmodule

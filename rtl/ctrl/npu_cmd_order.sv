@@ -16,16 +16,16 @@ module npu_cmd_order
   input  logic               rst_ni,
 
   // The packet
-  input  logic               take_i,
-  input  queue_t             take_queue_i,
-  input  queue_t             queue_i,
-  input  logic [31:0]        opcode_i,
-  input  slot_t [QUEUES-1:0] next_slot_i,  // that of its queue will be its own
-  input  logic               span_valid_i,
-  input  span_t              span_i,
-  input  logic               line_valid_i,
-  input  line_addr_t         line_addr_i,
-  input  logic               checked_i,
+  input  logic                   take_i,
+  input  queue_t                 take_queue_i,
+  input  queue_t                 queue_i,
+  input  logic [31:0]            opcode_i,
+  input  cmd_slot_t [QUEUES-1:0] next_slot_i,  // that of its queue will be its own
+  input  logic                   span_valid_i,
+  input  span_t                  span_i,
+  input  logic                   line_valid_i,
+  input  line_addr_t             line_addr_i,
+  input  logic                   checked_i,
 
   // The commands before it: started, or put aside
   input  queue_slots_t       used_i,
@@ -35,7 +35,7 @@ module npu_cmd_order
   output logic               blocked_o,
   output logic               line_blocked_o,
   output queue_slots_t       span_blocked_o,
-  output slot_id_t           awaited_o  // the last one that it waits for
+  output cmd_slot_id_t       awaited_o  // the last one that it waits for
 );
   queue_slots_t line_blocked, awaited;
   queues_t      hazard_clk;

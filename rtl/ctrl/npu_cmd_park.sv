@@ -20,7 +20,7 @@ module npu_cmd_park
   input  npu_engine_cmd_t        cmd_i,
   input  queue_slots_t           blocked_i,  // by npu_hazard
 
-  input  slot_t [QUEUES-1:0]     next_slot_i,
+  input  cmd_slot_t [QUEUES-1:0] next_slot_i,
   input  queue_slots_t           used_i,
   input  queue_slots_t           unfinished_i,
   input  queue_slots_t           may_fail_i,
@@ -35,9 +35,9 @@ module npu_cmd_park
 
   output logic                   valid_o,   // a packet is here
   output logic                   waiting_o,
-  output logic                   waits_engine_o,
+  output logic                   engine_wait_o,
   output logic                   blocked_o,
-  output slot_id_t               awaited_o,
+  output cmd_slot_id_t           awaited_o,
   output queue_t                 queue_o,
   output logic                   from_ring_o,
   output logic                   irq_o,
@@ -48,7 +48,7 @@ module npu_cmd_park
   output logic                   push_o,
   output logic                   ended_o,
   output error_e                 error_o,
-  output logic                   waits_o
+  output logic                   settled_o
 );
   logic            valid_q, go;
   packet_t         packet_q;
@@ -95,7 +95,7 @@ module npu_cmd_park
     .write_done_i,
     .write_err_i,
     .waiting_o,
-    .waits_engine_o,
+    .engine_wait_o,
     .go_o          (go),
     .start_o,
     .start_cycle_o,
@@ -129,7 +129,7 @@ module npu_cmd_park
   assign irq_o       = flags.irq;
   assign opcode_o    = packet_q.opcode;
   assign cmd_o       = cmd_q;
-  assign waits_o     = valid_q ? waiting_o && !go && !drop_i : !park_i;
+  assign settled_o   = valid_q ? waiting_o && !go && !drop_i : !park_i;
 
   always_ff @(posedge clk_i) begin
     if (rst_ni && park_i) begin

@@ -17,14 +17,14 @@ module npu_cmd_queue
   input  logic           push_i,
   input  line_t          push_packet_i,
   input  ring_config_t   ring_i,
-  input  index_t         tail_i,
+  input  ring_index_t    tail_i,
   input  logic           hold_i,
   input  logic           flush_i,
   input  logic           retire_i,
 
   output logic           csr_empty_o,
   output logic           csr_full_o,
-  output index_t         ring_head_o,
+  output ring_index_t    ring_head_o,
   output logic           ring_empty_o,
   output logic           pending_o,
 

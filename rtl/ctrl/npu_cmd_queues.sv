@@ -15,14 +15,14 @@ module npu_cmd_queues
   input  logic                          push_i,
   input  line_t                         push_packet_i,
   input  ring_config_t   [QUEUES-1:0]   ring_i,
-  input  index_t         [QUEUES-1:0]   tail_i,
+  input  ring_index_t    [QUEUES-1:0]   tail_i,
   input  logic                          hold_i,
   input  logic                          flush_i,
   input  queues_t                       retire_i,  // a packet of the ring is completed
 
   output logic                          csr_empty_o,
   output logic                          csr_full_o,
-  output index_t         [QUEUES-1:0]   ring_head_o,
+  output ring_index_t    [QUEUES-1:0]   ring_head_o,
   output queues_t                       ring_empty_o,
   output queues_t                       pending_o,
 

@@ -40,7 +40,7 @@ module npu_cmd_retire
   output logic [QUEUES-1:0][31:0]   completed_o,    // commands so far
   output logic                      failing_o,      // a record has failed
   output logic                      flush_o,
-  output logic                      waits_o,        // another clock would change nothing
+  output logic                      settled_o,      // another clock would change nothing
   output logic                      in_error_o
 );
   typedef enum logic [1:0] {
@@ -59,7 +59,7 @@ module npu_cmd_retire
   cmd_ended_t              ended;
   ring_config_t            records;
   completion_t             record;
-  index_t                  record_slot;
+  ring_index_t             record_slot;
   logic                    start, has_record;
 
   always_comb begin
@@ -142,7 +142,7 @@ module npu_cmd_retire
     record.waited_queue  = 32'(command.waits.qid);
   end
 
-  assign record_slot   = command.seq[INDEX_WIDTH-1:0] & index_mask(records.log2_entries);
+  assign record_slot   = command.seq[RING_INDEX_WIDTH-1:0] & index_mask(records.log2_entries);
   assign write_valid_o = start && has_record;
   assign write_o.word  = 1'b0;
   assign write_o.addr  = {records.base + LINE_ADDR_WIDTH'(record_slot),
@@ -162,7 +162,7 @@ module npu_cmd_retire
   assign completed_o   = completed_q;
   assign failing_o     = record_bad_q != '0;
   assign flush_o       = state_q == RETIRE && error_q != ERROR_NONE;
-  assign waits_o       = state_d == state_q && !write_valid_o &&
+  assign settled_o     = state_d == state_q && !write_valid_o &&
                          (state_q == IDLE || state_q == ERROR);
   assign in_error_o    = state_q == ERROR;
 endmodule

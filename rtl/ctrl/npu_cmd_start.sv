@@ -35,7 +35,7 @@ module npu_cmd_start
   input  logic                   write_err_i,
 
   output logic                   waiting_o,      // it has not started
-  output logic                   waits_engine_o, // for its busy engine alone
+  output logic                   engine_wait_o, // for its busy engine alone
   output logic                   go_o,           // it starts
   output logic [NUM_ENGINES-1:0] start_o,
   output logic [63:0]            start_cycle_o,  // with push_o
@@ -66,7 +66,7 @@ module npu_cmd_start
   assign ended_o        = engine == '0;
   assign free           = ended_o || (engine & engine_free_i) != '0;
   assign waiting_o      = ready_i && state_q == WAIT;
-  assign waits_engine_o = waiting_o && !blocked_i && !free;
+  assign engine_wait_o = waiting_o && !blocked_i && !free;
   assign go_o           = waiting_o && !drop_i && !blocked_i && free && (ended_o || grant_i);
 
   always_comb begin

@@ -18,17 +18,17 @@ module npu_cmd_table
   input  logic         push_i,
   input  logic         push_ended_i,
   input  cmd_started_t push_command_i,
-  output slot_t        next_o,
+  output cmd_slot_t    next_o,
   output logic [31:0]  next_seq_o,  // sequence number of the next command
   output logic         full_o,
 
   input  logic         end_i,
-  input  slot_t        end_slot_i,
+  input  cmd_slot_t    end_slot_i,
   input  cmd_ended_t   ended_i,  // of end_i, or of a push of an ended command
 
-  output slots_t       used_o,
-  output slots_t       unfinished_o,
-  output slots_t       may_fail_o,  // by its data, and has not ended
+  output cmd_slots_t   used_o,
+  output cmd_slots_t   unfinished_o,
+  output cmd_slots_t   may_fail_o,  // by its data, and has not ended
   output logic         failed_o,    // a command here has failed
   output logic         loading_o,   // a LOAD has not ended: the checks of others wait for it
 
@@ -38,17 +38,17 @@ module npu_cmd_table
   input  logic         pop_i,
 
   // Of the command in that slot; two to look up
-  input  slot_t [1:0]       look_slot_i,
-  output logic [1:0][31:0]  look_seq_o,
-  output logic [1:0][31:0]  look_opcode_o
+  input  cmd_slot_t [1:0]  look_slot_i,
+  output logic [1:0][31:0] look_seq_o,
+  output logic [1:0][31:0] look_opcode_o
 );
   cmd_started_t [CMD_SLOTS-1:0] started_q;
   cmd_ended_t   [CMD_SLOTS-1:0] ended_q;
-  slots_t                       used_q, unfinished_q, may_fail_q;
-  slot_t                        head_q, tail_q;
+  cmd_slots_t                   used_q, unfinished_q, may_fail_q;
+  cmd_slot_t                    head_q, tail_q;
   logic                         failed_q, loading_q, end_now;
   logic [31:0]                  next_seq_q;
-  slot_t                        end_slot;
+  cmd_slot_t                    end_slot;
 
   assign end_now  = end_i || (push_i && push_ended_i);
   assign end_slot = end_i ? end_slot_i : tail_q;
@@ -67,7 +67,7 @@ module npu_cmd_table
         used_q[tail_q]       <= 1'b1;
         unfinished_q[tail_q] <= !push_ended_i;
         may_fail_q[tail_q]   <= !push_ended_i && opcode_fails_by_data(push_command_i.opcode);
-        tail_q               <= tail_q + slot_t'(1);
+        tail_q               <= tail_q + cmd_slot_t'(1);
       end
       // LOAD starts when all before it are completed: it is the only one that can end.
       if (push_i && !push_ended_i && push_command_i.opcode == OPCODE_LOAD) loading_q <= 1'b1;
@@ -79,7 +79,7 @@ module npu_cmd_table
       end
       if (pop_i) begin
         used_q[head_q] <= 1'b0;
-        head_q         <= head_q + slot_t'(1);
+        head_q         <= head_q + cmd_slot_t'(1);
       end
     end
   end

@@ -54,16 +54,16 @@ module npu_ctrl
   input  logic [NUM_CHANNELS-1:0]    engine_wr_beat_i
 );
   // Registers
-  logic         core_rst_n, retire, soft_reset, error_ack, ack_clear;
+  logic                      core_rst_n, retire, soft_reset, error_ack, ack_clear;
   ring_config_t [QUEUES-1:0] ring, records;
-  index_t [QUEUES-1:0]       ring_tail;
-  logic         push;
-  line_t        push_packet;
-  logic [63:0]  cycle;
-  ctrl_status_t status;
-  irq_events_t  irq_events;
-  perf_events_t perf_events;
-  engine_events_t engine_events;
+  ring_index_t [QUEUES-1:0]  ring_tail;
+  logic                      push;
+  line_t                     push_packet;
+  logic [63:0]               cycle;
+  ctrl_status_t              status;
+  irq_events_t               irq_events;
+  perf_events_t              perf_events;
+  engine_events_t            engine_events;
 
   assign core_rst_n = rst_ni && !soft_rst_o;
 
@@ -92,11 +92,11 @@ module npu_ctrl
 
   // Everything but registers and counters stands still while the engines run and nothing can start,
   // and while there is nothing to do. One clock more lets the pulses after a command end.
-  logic           issue_waits, flight_waits, reader_idle, active, active_q, ctrl_clk;
+  logic           front_settled, inflight_settled, reader_idle, active, active_q, ctrl_clk;
   logic           hold, flush;
   queues_t        fetch_valid, queue_pending, queue_busy, front_busy;
 
-  assign active = !core_rst_n || !issue_waits || !flight_waits || !reader_idle ||
+  assign active = !core_rst_n || !front_settled || !inflight_settled || !reader_idle ||
                   fetch_valid != '0 || push;
 
   always_ff @(posedge clk_i) active_q <= active;
@@ -184,20 +184,20 @@ module npu_ctrl
   );
 
   // Packets until they start
-  logic                    front_idle, stop;
-  logic [NUM_ENGINES-1:0]  engine_start, engine_free;
-  queue_t                  start_queue, error_queue;
-  logic                    start_parked;
-  npu_engine_cmd_t         checked_cmd, parked_cmd;
-  queues_t                 full, push_command, push_ended;
-  error_e                  error;
-  error_e [QUEUES-1:0]     push_error;
+  logic                      front_idle, stop;
+  logic [NUM_ENGINES-1:0]    engine_start, engine_free;
+  queue_t                    start_queue, error_queue;
+  logic                      start_parked;
+  npu_engine_cmd_t           checked_cmd, parked_cmd;
+  queues_t                   full, push_command, push_ended;
+  error_e                    error;
+  error_e [QUEUES-1:0]       push_error;
   cmd_started_t [QUEUES-1:0] started;
-  slot_t [QUEUES-1:0]      next_slot;
-  logic [QUEUES-1:0][31:0] next_seq;
-  queue_slots_t            used, unfinished, may_fail;
-  slot_id_t [1:0]            look;
-  logic [1:0][31:0]        look_seq, look_opcode;
+  cmd_slot_t [QUEUES-1:0]    next_slot;
+  logic [QUEUES-1:0][31:0]   next_seq;
+  queue_slots_t              used, unfinished, may_fail;
+  cmd_slot_id_t [1:0]        look;
+  logic [1:0][31:0]          look_seq, look_opcode;
 
   // Writes of SYNC and of records
   logic                    write_valid, write_ready, write_done, write_err;
@@ -251,7 +251,7 @@ module npu_ctrl
     .command_wait_o   (engine_events.command_wait),
     .busy_o           (front_busy),
     .idle_o           (front_idle),
-    .waits_o          (issue_waits)
+    .settled_o        (front_settled)
   );
 
   // Commands until they are completed
@@ -307,7 +307,7 @@ module npu_ctrl
     .retire_seq_o  (retire_seq),
     .completed_o   (status.completed),
     .idle_o        (flight_idle),
-    .waits_o       (flight_waits),
+    .settled_o     (inflight_settled),
     .in_error_o    (in_error)
   );
 

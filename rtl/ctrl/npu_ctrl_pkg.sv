@@ -9,12 +9,12 @@ package npu_ctrl_pkg;
   localparam int unsigned LINE_BITS       = 512;
   localparam int unsigned LINE_BYTES      = 64;
   localparam int unsigned LINE_ADDR_WIDTH = 58;  // byte address bits 63:6
-  localparam int unsigned INDEX_WIDTH     = 16;  // slots of the largest ring: 2^16
+  localparam int unsigned RING_INDEX_WIDTH = 16;  // slots of the largest ring: 2^16
 
-  typedef logic [LINE_BITS-1:0]         line_t;
-  typedef logic [LINE_ADDR_WIDTH-1:0]   line_addr_t;
-  typedef logic [INDEX_WIDTH-1:0]       index_t;
-  typedef logic [MAX_RANK-1:0][31:0]    shape_t;  // [MAX_RANK-1] innermost, missing dimensions 1
+  typedef logic [LINE_BITS-1:0]        line_t;
+  typedef logic [LINE_ADDR_WIDTH-1:0]  line_addr_t;
+  typedef logic [RING_INDEX_WIDTH-1:0] ring_index_t;
+  typedef logic [MAX_RANK-1:0][31:0]   shape_t;  // [MAX_RANK-1] innermost, missing dimensions 1
 
   /// What lies in memory: a window, or a tensor in the innermost dimensions. [WINDOW_RANK-1] is the
   /// innermost; missing dimensions have size 1 and stride 0.
@@ -65,26 +65,26 @@ package npu_ctrl_pkg;
 
   /// Commands that have started and are not completed, at most; a power of two.
   localparam int unsigned CMD_SLOTS  = 8;
-  localparam int unsigned SLOT_WIDTH = $clog2(CMD_SLOTS);
+  localparam int unsigned CMD_SLOT_WIDTH = $clog2(CMD_SLOTS);
   /// Operands of one command, at most: sources and results.
   localparam int unsigned CMD_SPANS  = 8;
 
-  typedef logic [SLOT_WIDTH-1:0] slot_t;
-  typedef logic [CMD_SLOTS-1:0]  slots_t;  // one bit per slot
+  typedef logic [CMD_SLOT_WIDTH-1:0] cmd_slot_t;
+  typedef logic [CMD_SLOTS-1:0]      cmd_slots_t;  // one bit per slot
 
   /// Command queues: the ring with the queue behind CMD_PUSH, and the second ring. A queue's number
   /// selects among vectors of this size.
   localparam int unsigned QUEUES = 2;
 
-  typedef logic               queue_t;
-  typedef logic [QUEUES-1:0]  queues_t;         // one bit per queue
-  typedef slots_t [QUEUES-1:0] queue_slots_t;   // the slots of each queue's table
+  typedef logic                    queue_t;
+  typedef logic [QUEUES-1:0]       queues_t;       // one bit per queue
+  typedef cmd_slots_t [QUEUES-1:0] queue_slots_t;  // the slots of each queue's table
 
   /// Where a command that has started is kept.
   typedef struct packed {
-    queue_t qid;
-    slot_t  slot;
-  } slot_id_t;
+    queue_t    qid;
+    cmd_slot_t slot;
+  } cmd_slot_id_t;
 
   /// The bytes of an operand, from its first to its last one, counted from the start of the memory.
   typedef struct packed {
@@ -170,15 +170,15 @@ package npu_ctrl_pkg;
 
   /// What software reads back.
   typedef struct packed {
-    device_state_e state;
-    logic        csr_queue_empty;
-    logic        csr_queue_full;
-    queues_t     ring_empty;
-    error_e      error_code;
-    queue_t      error_queue;
-    logic [31:0] error_seq;
-    logic [QUEUES-1:0][31:0] completed;
-    index_t [QUEUES-1:0]     ring_head;
+    device_state_e            state;
+    logic                     csr_queue_empty;
+    logic                     csr_queue_full;
+    queues_t                  ring_empty;
+    error_e                   error_code;
+    queue_t                   error_queue;
+    logic [31:0]              error_seq;
+    logic [QUEUES-1:0][31:0]  completed;
+    ring_index_t [QUEUES-1:0] ring_head;
   } ctrl_status_t;
 
   /// Interrupt causes, one cycle each.
@@ -225,7 +225,7 @@ package npu_ctrl_pkg;
     OPERAND_DST  = 3'd4,
     OPERAND_DST2 = 3'd5,
     OPERAND_DST3 = 3'd6
-  } operand_e;
+  } cmd_operand_e;
 
   localparam int unsigned NUM_OPERANDS = 7;
 
@@ -284,8 +284,8 @@ package npu_ctrl_pkg;
   } operand_t;
 
   /// Selects an index within a ring of 2^log2_entries slots; above 16 counts as 16.
-  function automatic index_t index_mask(logic [4:0] log2_entries);
-    return INDEX_WIDTH'((17'd1 << log2_entries) - 17'd1);
+  function automatic ring_index_t index_mask(logic [4:0] log2_entries);
+    return RING_INDEX_WIDTH'((17'd1 << log2_entries) - 17'd1);
   endfunction
 
   /// Where dimension `dim` of a descriptor of that rank lies in npu_tensor_t and shape_t.

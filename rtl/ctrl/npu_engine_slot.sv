@@ -18,7 +18,7 @@ module npu_engine_slot
   input  logic            parked_i,
   input  npu_engine_cmd_t checked_cmd_i,
   input  npu_engine_cmd_t parked_cmd_i,
-  input  slot_id_t        place_i,
+  input  cmd_slot_id_t    place_i,
   output logic            free_o,
 
   output engine_req_t     req_o,
@@ -29,7 +29,7 @@ module npu_engine_slot
 
   output logic            end_valid_o,
   input  logic            end_ready_i,
-  output slot_id_t        end_place_o,
+  output cmd_slot_id_t    end_place_o,
   output error_e          error_o,
   output logic [63:0]     end_cycle_o,
   output cmd_counts_t     counts_o,     // without this cycle's
@@ -44,7 +44,7 @@ module npu_engine_slot
 
   state_e          state_q, state_d;
   npu_engine_cmd_t cmd_q;
-  slot_id_t        place_q;
+  cmd_slot_id_t    place_q;
   cmd_counts_t     counts_q;
   perf_events_t    now;
   error_e          error_q;

@@ -21,15 +21,15 @@ module npu_hazard
   input  logic       take_i,       // a packet is taken
   input  logic       take_own_i,   // with take_i: it is one of this queue
   input  logic       own_i,        // the packet that is being checked is one of this queue
-  input  slot_t      slot_i,
+  input  cmd_slot_t  slot_i,
   input  logic       span_valid_i,
   input  span_t      span_i,
-  input  slots_t     unfinished_i,
-  output slots_t     blocked_o,
+  input  cmd_slots_t unfinished_i,
+  output cmd_slots_t blocked_o,
 
   input  logic       line_valid_i,
   input  line_addr_t line_addr_i,
-  output slots_t     line_blocked_o
+  output cmd_slots_t line_blocked_o
 );
   localparam int unsigned OffsetW = $clog2(MemLimit - MemBase);
   localparam int unsigned LineW   = $clog2(LINE_BYTES);
@@ -42,7 +42,7 @@ module npu_hazard
   } held_t;
 
   held_t              held;
-  slots_t             clash, blocked_q;
+  cmd_slots_t         clash, blocked_q;
   logic [CountW-1:0]  count_q;
   logic [OffsetW-1:0] line_first, line_last;
   logic               unused;
@@ -62,14 +62,14 @@ module npu_hazard
     always_ff @(posedge clk_i) begin
       if (!rst_ni) begin
         used_q <= '0;
-      end else if (slot_i == slot_t'(s)) begin
+      end else if (slot_i == cmd_slot_t'(s)) begin
         if (take_own_i)                 used_q <= '0;
         else if (span_valid_i && own_i) used_q[count_q[CountW-2:0]] <= 1'b1;
       end
     end
 
     always_ff @(posedge clk_i) begin
-      if (span_valid_i && own_i && slot_i == slot_t'(s)) spans_q[count_q[CountW-2:0]] <= held;
+      if (span_valid_i && own_i && slot_i == cmd_slot_t'(s)) spans_q[count_q[CountW-2:0]] <= held;
     end
 
     always_comb begin

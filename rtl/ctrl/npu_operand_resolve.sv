@@ -70,7 +70,7 @@ module npu_operand_resolve
   localparam int unsigned MaxDescs = NUM_OPERANDS + 1;
 
   state_e      state_q, state_d;
-  operand_e    step_q, which, first_step, next_operand;
+  cmd_operand_e    step_q, which, first_step, next_operand;
   logic [NUM_OPERANDS-1:0] used;
   dtype_e      dtype_q [NUM_OPERANDS];
   logic [1:0]  log2_bytes;
@@ -173,9 +173,9 @@ module npu_operand_resolve
     last_step    = 1'b1;
     for (int s = NUM_OPERANDS - 1; s >= 0; s--) begin
       if (used[s]) begin
-        first_step = operand_e'(3'(s));
+        first_step = cmd_operand_e'(3'(s));
         if (3'(s) > step_q) begin
-          next_operand = operand_e'(3'(s));
+          next_operand = cmd_operand_e'(3'(s));
           last_step    = 1'b0;
         end
       end

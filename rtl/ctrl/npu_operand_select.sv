@@ -15,12 +15,12 @@ module npu_operand_select
 (
   input  packet_t                 packet_i,
   input  program_info_t           prog_i,
-  input  operand_e                step_i,
+  input  cmd_operand_e            step_i,
   input  logic                    ref_valid_i,
   input  logic [2:0]              ref_rank_i,
   input  shape_t                  ref_shape_i,
   output logic [NUM_OPERANDS-1:0] used_o,
-  output operand_e                which_o,
+  output cmd_operand_e            which_o,
   output operand_t                operand_o
 );
   localparam logic [31:0] One = 32'd1;

@@ -14,11 +14,11 @@ module npu_ring_fetch
   input  logic         rst_ni,
 
   input  ring_config_t ring_i,
-  input  index_t       tail_i,
+  input  ring_index_t  tail_i,
   input  logic         hold_i,
   input  logic         flush_i,
   input  logic         retire_i,
-  output index_t       head_o,
+  output ring_index_t  head_o,
   output logic         empty_o,
   output logic         pending_o,
 
@@ -36,7 +36,7 @@ module npu_ring_fetch
 );
   localparam int unsigned CountW = $clog2(Depth + 1);
 
-  index_t            mask, tail, head, fetched, head_q, fetch_q;
+  ring_index_t       mask, tail, head, fetched, head_q, fetch_q;
   logic [CountW-1:0] in_use_q, stored;
   logic              fetch, take;
 
@@ -64,8 +64,8 @@ module npu_ring_fetch
       fetch_q  <= tail;
       in_use_q <= '0;
     end else begin
-      if (retire_i) head_q  <= (head_q + index_t'(1)) & mask;
-      if (fetch)    fetch_q <= (fetch_q + index_t'(1)) & mask;
+      if (retire_i) head_q  <= (head_q + ring_index_t'(1)) & mask;
+      if (fetch)    fetch_q <= (fetch_q + ring_index_t'(1)) & mask;
       if (fetch != take) in_use_q <= fetch ? in_use_q + CountW'(1) : in_use_q - CountW'(1);
     end
   end

@@ -43,7 +43,7 @@ module npu_matrix_drain
     lane_t       first;
     extent_t     elems;
     logic [63:0] addr;
-  } line_t;
+  } drain_line_t;
 
   logic [DoneW-1:0] done_q;                 // column tiles finished and not yet drained
   logic [15:0] row_q;
@@ -54,7 +54,7 @@ module npu_matrix_drain
   position_t   row_pos_q, row_block_q;      // of this row; of the block's first
   position_t   col_pos_q, col_tile_q;       // of the next line; of the tile's first
   logic        line_valid_q;
-  line_t       line_q;
+  drain_line_t line_q;
 
   logic        step, last_row, last_col, last_elem, end_tile, end_block;
   logic [15:0] cols_left;

@@ -45,12 +45,12 @@ module npu_matrix_pack
     logic [7:0]          bytes;
     logic [BeatW-1:0]    offset;  // in its first beat
     logic [LineBits-1:0] data;    // from bit 0
-  } line_t;
+  } packed_line_t;
 
   logic [CountW-1:0] beat_q;
 
   logic                    last_beat, step, room, line_valid;
-  line_t                   line;
+  packed_line_t            line;
   logic [1:0]              log2_bytes;
   logic [7:0]              bytes;
   logic [LineBits-1:0]     packed_line;
@@ -84,7 +84,7 @@ module npu_matrix_pack
   assign wr_req_o.range = '{addr: line_addr_i, bytes: REQ_BYTES_WIDTH'(bytes)};
   assign line_ready_o   = wr_req_o.valid && wr_rsp_i.ready;
 
-  npu_fifo #(.Width($bits(line_t)), .Depth(MaxAhead)) u_lines (
+  npu_fifo #(.Width($bits(packed_line_t)), .Depth(MaxAhead)) u_lines (
     .clk_i, .rst_ni, .flush_i(1'b0),
     .in_valid_i(line_ready_o), .in_ready_o(room),
     .in_data_i({bytes, line_addr_i[BeatW-1:0], packed_line}),

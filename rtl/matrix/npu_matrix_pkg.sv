@@ -7,10 +7,10 @@ package npu_matrix_pkg;
   import npu_isa_pkg::*;
   import npu_pkg::*;
 
-  typedef logic [5:0] slot_t;    // of an operand buffer, in tiles
-  typedef logic [4:0] lane_t;    // 0 … ArraySize-1
-  typedef logic [5:0] extent_t;  // 0 … ArraySize valid rows, columns or ks of a tile
-  typedef logic [15:0] entry_t;  // of the accumulators, one row of one tile
+  typedef logic [5:0]  tile_slot_t;  // of an operand buffer, in tiles
+  typedef logic [4:0]  lane_t;       // 0 … ArraySize-1
+  typedef logic [5:0]  extent_t;     // 0 … ArraySize valid rows, columns or ks of a tile
+  typedef logic [15:0] entry_t;      // of the accumulators, one row of one tile
 
   /// A place in the rows or columns of an operand: how much is left of the two fastest digits, this
   /// place included, and the distance from place 0 in elements.
@@ -43,11 +43,11 @@ package npu_matrix_pkg;
     OPERAND_B,
     OPERAND_C,
     OPERAND_S   // scales of weights of four bits
-  } operand_e;
+  } matrix_operand_e;
 
   /// The type in which an operand is read, of a command with these types.
-  function automatic logic [3:0] operand_dtype(operand_e operand, logic int4, logic [3:0] src_dtype,
-                                               logic [3:0] dst_dtype);
+  function automatic logic [3:0] operand_dtype(matrix_operand_e operand, logic int4,
+                                               logic [3:0] src_dtype, logic [3:0] dst_dtype);
     if (operand == OPERAND_C)         return dst_dtype;
     if (operand == OPERAND_B && int4) return DTYPE_INT32;
     return src_dtype;
@@ -69,23 +69,23 @@ package npu_matrix_pkg;
   endfunction
 
   /// The place of a tile of B of four bits: its slot, and the first entry of its scales.
-  function automatic entry_t place_of_int4(slot_t slot, logic [7:0] scales);
+  function automatic entry_t place_of_int4(tile_slot_t slot, logic [7:0] scales);
     return {scales, 2'b00, slot};
   endfunction
 
   /// A tile to fetch, as lines of elements: the direction that has the longer runs in memory.
   typedef struct packed {
-    operand_e    operand;
-    logic        half;         // of the accumulators (C)
-    entry_t      place;        // slot of A or B; first entry of C or of the scales
-    logic        along_k;      // a line runs along k (A, B)
-    logic        reuse;        // read through the operand buffer
-    run_e        run;
-    extent_t     lines;
-    extent_t     elems;
-    logic [63:0] base;         // of the operand in this batch
-    position_t   line;         // of the first line
-    position_t   elem;         // of the first element of each line
+    matrix_operand_e operand;
+    logic            half;     // of the accumulators (C)
+    entry_t          place;    // slot of A or B; first entry of C or of the scales
+    logic            along_k;  // a line runs along k (A, B)
+    logic            reuse;    // read through the operand buffer
+    run_e            run;
+    extent_t         lines;
+    extent_t         elems;
+    logic [63:0]     base;     // of the operand in this batch
+    position_t       line;     // of the first line
+    position_t       elem;     // of the first element of each line
   } tile_t;
 
   /// The operand buffer: beats in REUSE_BANKS banks, 2^REUSE_WIDTH of them together.
@@ -102,21 +102,21 @@ package npu_matrix_pkg;
 
   /// What to do with the beats of one read request.
   typedef struct packed {
-    operand_e   operand;
-    logic       half;
-    entry_t     place;
-    logic       along_k;
-    logic       same;          // one element for all lanes
-    logic       last;          // request of its tile
-    lane_t      line;
-    lane_t      elem;          // first element in the line
-    extent_t    elems;
-    logic [7:0] skew;          // byte of lane 0, were it there, in the first beat; modulo 256
-    logic [3:0] beats;
-    logic       reuse;         // through the operand buffer, then:
-    logic [7:0] cut;           // byte of the line where its second run begins, lane 0 being at 0
-    logic [7:0] cut2;          // where its third does; all ones without one
-    logic [5:0] gap;           // bytes of the memory between two runs
+    matrix_operand_e        operand;
+    logic                   half;
+    entry_t                 place;
+    logic                   along_k;
+    logic                   same;    // one element for all lanes
+    logic                   last;    // request of its tile
+    lane_t                  line;
+    lane_t                  elem;    // first element in the line
+    extent_t                elems;
+    logic [7:0]             skew;    // byte of lane 0, were it there, in the first beat; modulo 256
+    logic [3:0]             beats;
+    logic                   reuse;   // through the operand buffer, then:
+    logic [7:0]             cut;     // byte of the line where its second run begins, lane 0 being at 0
+    logic [7:0]             cut2;    // where its third does; all ones without one
+    logic [5:0]             gap;     // bytes of the memory between two runs
     logic [REUSE_WIDTH-1:0] first;   // the first one
     logic [REUSE_WIDTH-1:0] missed;  // the first one that is requested
     logic [2:0]             misses;  // so many are
@@ -124,23 +124,23 @@ package npu_matrix_pkg;
 
   /// Where a (partial) line goes in the operand buffers or accumulators; data travels beside it.
   typedef struct packed {
-    operand_e operand;
-    logic     half;
-    entry_t   place;
-    logic     along_k;
-    lane_t    line;
+    matrix_operand_e operand;
+    logic            half;
+    entry_t          place;
+    logic            along_k;
+    lane_t           line;
   } buffer_addr_t;
 
   /// One row of A on its way down the array, as its rows see it: it reaches row r after
   /// r × FmaLatency cycles.
   typedef struct packed {
-    slot_t   a_slot;
-    lane_t   a_lane;
-    slot_t   b_slot;
-    logic    weights;     // first row with this weight tile: take it from b_slot
-    logic    a_free;      // last use of a_slot
-    extent_t ks;          // rows of the array in use
-    extent_t cols;        // columns in use
+    tile_slot_t a_slot;
+    lane_t      a_lane;
+    tile_slot_t b_slot;
+    logic       weights;  // first row with this weight tile: take it from b_slot
+    logic       a_free;   // last use of a_slot
+    extent_t    ks;       // rows of the array in use
+    extent_t    cols;     // columns in use
   } row_token_t;
 
   /// Where its sums lie in the accumulators.

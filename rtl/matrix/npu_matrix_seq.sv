@@ -38,17 +38,17 @@ module npu_matrix_seq
   logic [7:0]        col_q;
   logic [15:0]       row_q;
   entry_t            entry_q, tile_entry_q;  // of this row, and of row 0 of this column tile
-  slot_t             a_base_q, b_slot_q;     // A slot of row tile 0 in this pass
-  slot_t             a_ready_q, b_ready_q;   // tiles loaded: from this pass on; not yet started
+  tile_slot_t        a_base_q, b_slot_q;     // A slot of row tile 0 in this pass
+  tile_slot_t        a_ready_q, b_ready_q;   // tiles loaded: from this pass on; not yet started
   logic [GuardW-1:0] issued_q, guard_q;      // issued in this pass; cycles to wait before the next
   token_t            token_q, token_d;
 
   logic        operands, issue, last_row, last_col, last_pass;
-  slot_t       row_tile, a_slot, a_next_base;
+  tile_slot_t  row_tile, a_slot, a_next_base;
   extent_t     ks, cols;
   logic [15:0] cols_left;
 
-  assign row_tile  = slot_t'(row_q >> LaneW);
+  assign row_tile  = tile_slot_t'(row_q >> LaneW);
   assign last_row  = row_q + 16'd1 == block_i.rows;
   assign last_col  = col_q + 8'd1 == block_i.col_tiles;
   assign last_pass = k_left_q <= 32'(ArraySize);
@@ -58,8 +58,8 @@ module npu_matrix_seq
   assign cols_left = block_i.cols - (16'(col_q) << LaneW);
   assign cols      = (cols_left > 16'(ArraySize)) ? extent_t'(ArraySize) : cols_left[5:0];
 
-  function automatic slot_t wrapped(logic [6:0] slot, int unsigned slots);
-    return slot_t'((slot >= 7'(slots)) ? slot - 7'(slots) : slot);
+  function automatic tile_slot_t wrapped(logic [6:0] slot, int unsigned slots);
+    return tile_slot_t'((slot >= 7'(slots)) ? slot - 7'(slots) : slot);
   endfunction
   assign a_slot      = wrapped(7'(a_base_q) + 7'(row_tile), ASlots);
   assign a_next_base = wrapped(7'(a_base_q) + 7'(block_i.row_tiles), ASlots);
@@ -135,10 +135,10 @@ module npu_matrix_seq
 
   // ---- tiles in the buffers ----
   logic  b_start, pass_end;
-  slot_t a_used;
+  tile_slot_t a_used;
   assign b_start  = issue && row_q == '0;
   assign pass_end = issue && last_row && last_col;
-  assign a_used   = pass_end ? slot_t'(block_i.row_tiles) : '0;
+  assign a_used   = pass_end ? tile_slot_t'(block_i.row_tiles) : '0;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni || start_i) begin
@@ -149,8 +149,8 @@ module npu_matrix_seq
     end else begin
       if (pass_end) a_base_q <= a_next_base;
       if (issue && last_row) b_slot_q <= wrapped(7'(b_slot_q) + 7'd1, WeightSlots);
-      a_ready_q <= a_ready_q + slot_t'(a_done_i) - a_used;
-      b_ready_q <= b_ready_q + slot_t'(b_done_i) - slot_t'(b_start);
+      a_ready_q <= a_ready_q + tile_slot_t'(a_done_i) - a_used;
+      b_ready_q <= b_ready_q + tile_slot_t'(b_done_i) - tile_slot_t'(b_start);
     end
   end
 endmodule

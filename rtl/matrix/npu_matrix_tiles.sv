@@ -71,8 +71,8 @@ module npu_matrix_tiles
   position_t   a_k_next_q, b_k_next_q;  // of the next
   position_t   c_col_q, c_col_block_q;
   entry_t      c_entry_q;
-  slot_t       a_slot_q, b_slot_q;
-  slot_t       a_left_q, b_left_q;      // free slots
+  tile_slot_t  a_slot_q, b_slot_q;
+  tile_slot_t  a_left_q, b_left_q;      // free slots
 
   logic        int4, small_group, take_s, fresh;
   logic        take_a, take_b, step, last_tile, last_k;
@@ -334,15 +334,17 @@ module npu_matrix_tiles
     if (!rst_ni || start_i) begin
       a_slot_q <= '0;
       b_slot_q <= '0;
-      a_left_q <= slot_t'(ASlots);
-      b_left_q <= slot_t'(WeightSlots);
+      a_left_q <= tile_slot_t'(ASlots);
+      b_left_q <= tile_slot_t'(WeightSlots);
     end else begin
-      if (take_a_slot) a_slot_q <= (a_slot_q == slot_t'(ASlots - 1)) ? '0 : a_slot_q + slot_t'(1);
-      if (take_b_slot) begin
-        b_slot_q <= (b_slot_q == slot_t'(WeightSlots - 1)) ? '0 : b_slot_q + slot_t'(1);
+      if (take_a_slot) begin
+        a_slot_q <= (a_slot_q == tile_slot_t'(ASlots - 1)) ? '0 : a_slot_q + tile_slot_t'(1);
       end
-      a_left_q <= a_left_q + slot_t'(a_free_i) - slot_t'(take_a_slot);
-      b_left_q <= b_left_q + slot_t'(b_free_i) - slot_t'(fill_b_slot);
+      if (take_b_slot) begin
+        b_slot_q <= (b_slot_q == tile_slot_t'(WeightSlots - 1)) ? '0 : b_slot_q + tile_slot_t'(1);
+      end
+      a_left_q <= a_left_q + tile_slot_t'(a_free_i) - tile_slot_t'(take_a_slot);
+      b_left_q <= b_left_q + tile_slot_t'(b_free_i) - tile_slot_t'(fill_b_slot);
     end
   end
 endmodule

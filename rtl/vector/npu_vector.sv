@@ -118,7 +118,7 @@ module npu_vector
   logic [MAX_SOURCES-1:0] vec_valid;
   vector_t                vec [MAX_SOURCES];
   logic                   fill, filling, fill_half, group_valid, group_half, group_free;
-  slot_t                  fill_slot, group_last, slot;
+  group_slot_t            fill_slot, group_last, slot;
   meta_t                  meta;
 
   always_comb begin
@@ -163,7 +163,7 @@ module npu_vector
   result_no_t             result_no;
   logic [MAX_RESULTS-1:0] room;
   micro_op_e              op_q;
-  beat_t                  beat;
+  lane_beat_t             beat;
   tag_t                   tag_q, tag;
   logic [BeatBits-1:0]    a, b, c, from_table, result;
 

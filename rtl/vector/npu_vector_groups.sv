@@ -25,22 +25,22 @@ module npu_vector_groups
   // Vectors are still to come; where this cycle's go
   output logic                      filling_o,
   output logic                      fill_half_o,
-  output slot_t                     fill_slot_o,
+  output group_slot_t               fill_slot_o,
 
   // The group to work on
   output logic                      group_valid_o,
   output logic                      group_half_o,
-  output slot_t                     group_last_o,   // slot of its last vector
+  output group_slot_t               group_last_o,   // slot of its last vector
   input  logic                      group_free_i,
-  input  slot_t                     meta_slot_i,
+  input  group_slot_t               meta_slot_i,
   output meta_t                     meta_o
 );
   localparam logic [31:0] Lanes = 32'(LOGICAL_LANES);
 
   logic                      busy_q, half_q, group_half_q, have_all, take, row_end, last, hand_over;
   logic [1:0]                full_q;
-  slot_t                     slot_q;
-  slot_t                     last_slot_q [2];
+  group_slot_t               slot_q;
+  group_slot_t               last_slot_q [2];
   logic [31:0]               index_q, left;
   logic [MAX_RANK-2:0][31:0] outer_q;    // position in the outer dimensions
   logic [MAX_RANK-2:0]       at_end;
@@ -62,7 +62,7 @@ module npu_vector_groups
   assign left      = size_i[MAX_RANK-1] - index_q;
   assign row_end   = left <= Lanes;
   assign last      = row_end && at_end == '1;
-  assign hand_over = take && (last || slot_q == slot_t'(GROUP - 1));
+  assign hand_over = take && (last || slot_q == group_slot_t'(GROUP - 1));
   assign meta      = '{row_end: row_end, count: row_end ? left[4:0] : count_t'(Lanes),
                        index: index_q};
 
@@ -89,7 +89,7 @@ module npu_vector_groups
         full_q[half_q] <= 1'b1;
         half_q         <= !half_q;
       end
-      if (take) slot_q <= hand_over ? '0 : slot_q + slot_t'(1);
+      if (take) slot_q <= hand_over ? '0 : slot_q + group_slot_t'(1);
       if (group_free_i) begin
         full_q[group_half_q] <= 1'b0;
         group_half_q         <= !group_half_q;

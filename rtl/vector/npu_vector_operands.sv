@@ -26,15 +26,15 @@ module npu_vector_operands
   // Sources
   input  logic                         fill_i,
   input  logic                         fill_half_i,
-  input  slot_t                        fill_slot_i,
+  input  group_slot_t                  fill_slot_i,
   input  vector_t                      fill_vec_i [MAX_SOURCES],
 
   // A beat
   input  logic                         issue_i,
   input  instruction_t                 instruction_i,
   input  logic                         half_i,
-  input  slot_t                        slot_i,
-  input  beat_t                        beat_i,
+  input  group_slot_t                  slot_i,
+  input  lane_beat_t                   beat_i,
   input  meta_t                        meta_i,
   input  logic [BeatBits-1:0]          table_i,        // in the cycle after the issue
   output logic [BeatBits-1:0]          a_o,
@@ -51,11 +51,11 @@ module npu_vector_operands
   logic [BeatBits-1:0] a_q, b_q, c_q;
   logic                a_table_q, b_table_q, c_table_q;  // the operand is table_i instead
 
-  function automatic logic [BeatBits-1:0] beat_of(vector_t vector, beat_t beat);
+  function automatic logic [BeatBits-1:0] beat_of(vector_t vector, lane_beat_t beat);
     return BeatBits'(vector >> (32'(beat) * BeatBits));
   endfunction
 
-  function automatic logic [BeatBits-1:0] indices(logic [31:0] index, beat_t beat);
+  function automatic logic [BeatBits-1:0] indices(logic [31:0] index, lane_beat_t beat);
     // verilator unroll_full
     for (int unsigned l = 0; l < VectorLanes; l++) begin
       indices[l*32 +: 32] = index + 32'(beat) * 32'(VectorLanes) + 32'(l);
@@ -80,7 +80,7 @@ module npu_vector_operands
   // Lanes with an element, of `count` in the vector, take the new operand.
   function automatic logic [BeatBits-1:0] present(logic [BeatBits-1:0] value,
                                                   logic [BeatBits-1:0] held,
-                                                  beat_t beat, count_t count);
+                                                  lane_beat_t beat, count_t count);
     // verilator no_inline_task
     present = value;
     // verilator unroll_full

@@ -24,16 +24,16 @@ module npu_vector_seq
   output logic         advance_o,
 
   input  logic         group_valid_i,
-  input  slot_t        group_last_i,
+  input  group_slot_t  group_last_i,
   output logic         group_free_o,
-  output slot_t        slot_o,
+  output group_slot_t  slot_o,
   input  meta_t        meta_i,         // of that slot
 
   input  logic [MAX_RESULTS-1:0] room_i,  // of each result
   output logic         issue_o,
   output logic         out_o,          // as result result_o
   output result_no_t   result_o,
-  output beat_t        beat_o,
+  output lane_beat_t   beat_o,
   output logic         beat_last_o,    // of its vector
 
   output logic         waits_room_o
@@ -45,8 +45,8 @@ module npu_vector_seq
   localparam logic [AgeW-1:0] SlowAge = AgeW'(DIV_LATENCY + 2);
 
   logic             start_q;     // at the first instruction of a group
-  slot_t            slot_q;
-  beat_t            beat_q;
+  group_slot_t      slot_q;
+  lane_beat_t       beat_q;
   logic [AgeW-1:0]  age_q;       // cycles since the first beat of the instruction before
   logic [AgeW-1:0]  need_q;      // that the next one has to wait for
   logic [AgeW-1:0]  slow_q;      // cycles in which a fast result would overtake a slow one
@@ -74,8 +74,8 @@ module npu_vector_seq
       slot_q  <= '0;
       beat_q  <= '0;
     end else if (issue_o) begin
-      beat_q <= beat_last_o ? '0 : beat_q + beat_t'(1);
-      if (beat_last_o) slot_q <= last_slot ? '0 : slot_q + slot_t'(1);
+      beat_q <= beat_last_o ? '0 : beat_q + lane_beat_t'(1);
+      if (beat_last_o) slot_q <= last_slot ? '0 : slot_q + group_slot_t'(1);
       if (advance_o)   start_q <= last_i;
     end
   end

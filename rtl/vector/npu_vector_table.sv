@@ -21,8 +21,8 @@ module npu_vector_table
   input  logic                issue_i,
   input  logic                advance_i,      // it is the last one of its instruction
   input  instruction_t        instruction_i,
-  input  slot_t               slot_i,
-  input  beat_t               beat_i,
+  input  group_slot_t         slot_i,
+  input  lane_beat_t          beat_i,
   input  count_t              count_i,
   input  logic [BeatBits-1:0] a_i,
   output logic [BeatBits-1:0] word_o
@@ -45,8 +45,8 @@ module npu_vector_table
 
   // The beat of SEGMENT before this cycle
   logic                   found_q;
-  slot_t                  found_slot_q;
-  beat_t                  found_beat_q;
+  group_slot_t            found_slot_q;
+  lane_beat_t             found_beat_q;
   count_t                 found_count_q;
   table_t                 found_table_q;
 
@@ -60,7 +60,7 @@ module npu_vector_table
   endfunction
 
   // Lanes that have an element.
-  function automatic logic present(int unsigned lane, beat_t beat, count_t count);
+  function automatic logic present(int unsigned lane, lane_beat_t beat, count_t count);
     return 32'(beat) * VectorLanes + lane < 32'(count);
   endfunction
 

@@ -16,9 +16,9 @@ package npu_vector_types_pkg;
   localparam int unsigned DIV_LATENCY = 12;
 
   typedef logic [VECTOR_BITS-1:0] vector_t;
-  typedef logic [2:0] slot_t;   // of a group
-  typedef logic [1:0] beat_t;   // of a vector, ascending
-  typedef logic [4:0] count_t;  // elements of a vector, 1 to 16
+  typedef logic [2:0]             group_slot_t;  // of a group
+  typedef logic [1:0]             lane_beat_t;   // of a vector, ascending
+  typedef logic [4:0]             count_t;       // elements of a vector, 1 to 16
 
   typedef logic [1:0] result_no_t;  // of a program: 0 is result 1
 
@@ -30,15 +30,15 @@ package npu_vector_types_pkg;
 
   /// One beat on its way through the lanes. Payload beside it.
   typedef struct packed {
-    logic       valid;
-    logic       out;       // leaves the lanes as result `result`, else it goes to register `dst`
-    result_no_t result;
-    logic [3:0] dst;
-    slot_t      slot;
-    beat_t      beat;
-    logic       last;      // beat of its vector
-    logic       row_end;
-    count_t     count;
+    logic        valid;
+    logic        out;   // leaves the lanes as result `result`, else it goes to register `dst`
+    result_no_t  result;
+    logic [3:0]  dst;
+    group_slot_t slot;
+    lane_beat_t  beat;
+    logic        last;  // beat of its vector
+    logic        row_end;
+    count_t      count;
   } tag_t;
 
   /// A vector of a result, on its way to memory.

@@ -20,16 +20,16 @@ module npu_span_checker
   input logic                    rst_ni,
 
   // Commands while they are checked
-  input logic                    take_i,        // one of take_queue_i is taken
-  input queue_t                  take_queue_i,
-  input slot_t [QUEUES-1:0]      next_slot_i,   // that of the next command of each queue
-  input logic                    span_valid_i,  // the one of span_queue_i claims span_i
-  input span_t                   span_i,
-  input queue_t                  span_queue_i,
+  input logic                   take_i,        // one of take_queue_i is taken
+  input queue_t                 take_queue_i,
+  input cmd_slot_t [QUEUES-1:0] next_slot_i,   // that of the next command of each queue
+  input logic                   span_valid_i,  // the one of span_queue_i claims span_i
+  input span_t                  span_i,
+  input queue_t                 span_queue_i,
 
   // Their start and their end
   input logic [NUM_CHANNELS-1:0] start_i,
-  input slot_id_t                  place_i,
+  input cmd_slot_id_t            place_i,
   input logic [NUM_CHANNELS-1:0] done_i,
 
   // Requests to the memory controller, as npu_core numbers clients

@@ -145,7 +145,7 @@ CTRL: tuple[Mutant, ...] = (
     # clocks that stop too early
     Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0"),
     Mutant("npu_ctrl.sv", ".en_i(active || «active_q»)", "1'b0"),
-    Mutant("npu_cmd_inflight.sv", "retire_waits && «!engine_ending»", "1'b1"),
+    Mutant("npu_cmd_inflight.sv", "retire_settled && «!engine_ending»", "1'b1"),
     Mutant("npu_ctrl.sv", "fetch_valid != '0 || «push»;", "1'b0"),
     Mutant("npu_cmd_engines.sv", "= start | «~free»;", "'0"),
     Mutant("npu_csr_wrap.sv", "|| «bus_was_active_q != '0»", "1'b0"),
@@ -185,8 +185,8 @@ CTRL: tuple[Mutant, ...] = (
     Mutant("npu_cmd_front.sv", "wait_now[p].seq     = «parked» ? next_seq_i", "1'b0"),
     Mutant(
         "npu_cmd_awaited.sv",
-        "slot = «next_slot_i[queue_i] + slot_t'(i)»;",
-        "next_slot_i[queue_i] - slot_t'(i)",
+        "slot = «next_slot_i[queue_i] + cmd_slot_t'(i)»;",
+        "next_slot_i[queue_i] - cmd_slot_t'(i)",
         "COMMAND_WAIT",
     ),
     Mutant("npu_cmd_retire.sv", "(ready == '1) ? «!queue_q»", "queue_q"),
@@ -232,8 +232,8 @@ CTRL: tuple[Mutant, ...] = (
     ),
     Mutant(
         "npu_cmd_retire.sv",
-        "= «command.seq[INDEX_WIDTH-1:0]» &",
-        "INDEX_WIDTH'(command.seq[11:0])",
+        "= «command.seq[RING_INDEX_WIDTH-1:0]» &",
+        "RING_INDEX_WIDTH'(command.seq[11:0])",
         "in the slot of",
     ),
     Mutant(

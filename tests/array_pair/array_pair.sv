@@ -48,8 +48,9 @@ module array_pair
   logic   rtl_a_free, rtl_b_free, model_a_free, model_b_free;
 
   assign token = '{valid: valid_i, first: entry_i[0],
-                   row: '{a_slot: slot_t'(a_slot_i), a_lane: a_lane_i, b_slot: slot_t'(b_slot_i),
-                          weights: weights_i, a_free: a_free_i, ks: ks_i, cols: cols_i},
+                   row: '{a_slot: tile_slot_t'(a_slot_i), a_lane: a_lane_i,
+                          b_slot: tile_slot_t'(b_slot_i), weights: weights_i, a_free: a_free_i,
+                          ks: ks_i, cols: cols_i},
                    sum: '{half: entry_i[1], entry: entry_i, tile_end: entry_i[2]}};
   assign place = '{operand: wr_b_i ? OPERAND_B : OPERAND_A, half: 1'b0,
                    place: entry_t'(wr_slot_i), along_k: wr_along_k_i, line: wr_line_i};
