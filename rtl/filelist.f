@@ -34,6 +34,8 @@ mem/npu_mem_ctrl.sv
 copy/npu_copy_align.sv
 copy/npu_copy_run.sv
 copy/npu_copy_walk.sv
+copy/npu_copy_read.sv
+copy/npu_copy_write.sv
 copy/npu_copy.sv
 // gather engine
 gather/npu_gather_port.sv

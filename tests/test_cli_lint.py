@@ -94,6 +94,19 @@ def test_what_is_allowed_is_not_named(line: str, tmp_path: Path) -> None:
     assert text_rules.rtl_problems([_put(tmp_path, "rtl/a.sv", line)], [], tmp_path) == []
 
 
+def test_a_type_of_a_package_has_its_name_alone(tmp_path: Path) -> None:
+    struct = "typedef struct packed {\n  logic a; // a; typedef\n  logic [3:0] b;\n} beat_t;\n"
+    package = _put(tmp_path, "rtl/a_pkg.sv", struct + "typedef logic [W-1:0]  slot_t;")
+    module = _put(tmp_path, "rtl/m.sv", "typedef enum logic [1:0] {A, B} state_e;\n" + struct)
+    other = _put(tmp_path, "rtl/n.sv", "typedef enum logic {C, D} state_e; // typedef x slot_t;")
+    assert text_rules.type_name_problems([package, module, other], [], tmp_path) == [
+        "rtl/a_pkg.sv: beat_t is also a type of rtl/m.sv"
+    ]
+    assert text_rules.type_name_problems([package, module], ["rtl/m.sv"], tmp_path) == []
+    second = _put(tmp_path, "rtl/b_pkg.sv", "typedef slot_t [1:0] slots_t; typedef x slot_t;")
+    assert len(text_rules.type_name_problems([package, second], [], tmp_path)) == 2
+
+
 SMALL = front_ends.SHAPES["8x8, 128 bit"]
 
 
@@ -128,6 +141,14 @@ def test_both_front_ends_take_the_design() -> None:
 def test_a_parameter_that_is_not_offered_does_not_elaborate(name: str, value: int) -> None:
     said = "memory from" if name == "MemBase" else f"npu_top: {name} {value}"
     assert said in front_ends.slang_problems({**SMALL, name: value})
+
+
+def test_a_queue_that_cannot_hold_a_short_write_does_not_elaborate(broken_rtl: Path) -> None:
+    results = broken_rtl.parents[1] / "vector" / "npu_vector_results.sv"
+    text = results.read_text()
+    assert "Depth = 2 * GROUP;" in text
+    results.write_text(text.replace("Depth = 2 * GROUP;", "Depth = GROUP + 1;"))
+    assert "npu_vector_store: QueueDepth 9" in front_ends.slang_problems(SMALL)
 
 
 def test_both_front_ends_see_a_name_that_does_not_exist(broken_rtl: Path) -> None:

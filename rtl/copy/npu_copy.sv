@@ -50,8 +50,6 @@ module npu_copy
   localparam int unsigned LaneW = $clog2(StrbW);
   // A quarter of what can land.
   localparam int unsigned ReadRequestW = LaneW + $clog2(BufferBeats / 4);
-  // Write requests ahead of their data; the memory controller takes only a few.
-  localparam int unsigned MaxWrites = 8;
 
   typedef enum logic [1:0] {
     IDLE,  // waiting for a command
@@ -64,9 +62,10 @@ module npu_copy
   logic                       start, fill, drain, finished, flowing_q, read_err_q, write_err_q;
   logic [1:0]                 elem_log2;
   logic                       all_answered;
-  logic                       src_busy, src_valid, src_ready, src_room, src_empty;
-  logic                       dst_busy, dst_valid, dst_ready, dst_room, dst_open;
-  logic                       src_run, src_take, dst_run, dst_take, write_fire;
+  logic                       src_busy, src_valid, src_ready, src_empty;
+  logic                       dst_busy, dst_valid, dst_ready;
+  logic                       src_run, src_take, dst_run, dst_take;
+  mem_range_t                 dst_range;
   logic                       landed, land_ready;
   logic [BusBits-1:0]         land_beat;
   logic [LaneW-1:0]           src_lane, dst_lane;
@@ -104,26 +103,17 @@ module npu_copy
     .req_range_o(rd_req_o.range), .req_last_o(), .loop_o()
   );
 
-  npu_read_buffer #(.BusBits(BusBits), .Beats(BufferBeats)) u_read_buffer (
-    .clk_i, .rst_ni,
-    .req_valid_i(src_valid && src_room && !held.reading), .req_range_i(rd_req_o.range),
-    .req_beats_o(),
-    .mem_valid_o(rd_req_o.valid), .mem_ready_i(rd_rsp_i.ready),
-    .data_valid_i(rd_rsp_i.data_valid), .data_i(rd_data_i), .data_err_i(rd_rsp_i.data_err),
-    .beat_valid_o(landed), .beat_ready_i(land_ready), .beat_o(land_beat), .beat_err_o(),
-    .idle_o()
-  );
-
-  // A request goes to the memory controller and to the queue in the same cycle.
-  assign src_ready           = rd_req_o.valid && rd_rsp_i.ready;
   assign rd_req_o.data_ready = 1'b1;
 
-  npu_copy_run #(.BusBits(BusBits), .Depth(MaxReads)) u_src_run (
+  npu_copy_read #(.BusBits(BusBits), .MaxAhead(MaxReads), .Beats(BufferBeats)) u_read (
     .clk_i, .rst_ni,
-    .request_valid_i(src_ready), .request_ready_o(src_room),
-    .request_range_i(rd_req_o.range),
-    .empty_o(src_empty), .valid_o(src_run), .lane_o(src_lane), .left_o(src_left),
-    .take_i(src_take), .take_bytes_i(src_bytes)
+    .open_i(src_valid && !held.reading), .range_i(rd_req_o.range), .sent_o(src_ready),
+    .mem_valid_o(rd_req_o.valid), .mem_ready_i(rd_rsp_i.ready),
+    .data_valid_i(rd_rsp_i.data_valid), .data_i(rd_data_i), .data_err_i(rd_rsp_i.data_err),
+    .empty_o(src_empty), .run_valid_o(src_run), .lane_o(src_lane), .left_o(src_left),
+    .take_i(src_take), .take_bytes_i(src_bytes),
+    .beat_valid_o(landed), .beat_ready_i(land_ready), .beat_o(land_beat), .beat_err_o(),
+    .idle_o()
   );
 
   npu_copy_walk #(.RunW(RunW)) u_dst_walk (
@@ -131,20 +121,7 @@ module npu_copy
     .start_i(start), .stop_i(drain), .busy_o(dst_busy),
     .view_i(cmd.dst), .merge_i('1), .short_i(1'b0), .elem_log2_i(elem_log2),
     .req_valid_o(dst_valid), .req_ready_i(dst_ready),
-    .req_range_o(wr_req_o.range), .req_last_o(), .loop_o()
-  );
-
-  assign dst_open       = dst_valid && flowing_q && !held.writing;
-  assign wr_req_o.valid = dst_open && dst_room;
-  assign dst_ready      = wr_rsp_i.ready && wr_req_o.valid;
-  assign write_fire     = wr_req_o.valid && wr_rsp_i.ready;
-
-  npu_copy_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_dst_run (
-    .clk_i, .rst_ni,
-    .request_valid_i(dst_open && wr_rsp_i.ready), .request_ready_o(dst_room),
-    .request_range_i(wr_req_o.range),
-    .empty_o(), .valid_o(dst_run), .lane_o(dst_lane), .left_o(dst_left),
-    .take_i(dst_take), .take_bytes_i(dst_bytes)
+    .req_range_o(dst_range), .req_last_o(), .loop_o()
   );
 
   npu_copy_align #(.BusBits(BusBits)) u_align (
@@ -164,18 +141,16 @@ module npu_copy
   assign rsp_o.stats.operand_stall = align_stats.operand_stall
                                    || (state_q == BUSY && !flowing_q);
 
-  npu_fifo #(.Width(BusBits + StrbW), .Depth(2)) u_out (
-    .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(out_valid), .in_ready_o(out_ready), .in_data_i({out_strb, out_data}),
-    .out_valid_o(wr_req_o.data_valid), .out_ready_i(wr_rsp_i.data_ready),
-    .out_data_o({wr_strb_o, wr_data_o}), .count_o()
+  npu_copy_write #(.BusBits(BusBits)) u_write (
+    .clk_i, .rst_ni,
+    .open_i(dst_valid && flowing_q && !held.writing), .range_i(dst_range), .sent_o(dst_ready),
+    .all_answered_o(all_answered),
+    .empty_o(), .run_valid_o(dst_run), .lane_o(dst_lane), .left_o(dst_left),
+    .take_i(dst_take), .take_bytes_i(dst_bytes),
+    .beat_valid_i(out_valid), .beat_ready_o(out_ready), .beat_i(out_data), .strb_i(out_strb),
+    .wr_req_o, .wr_rsp_i, .wr_data_o, .wr_strb_o
   );
 
-  npu_outstanding #(.Most(MAX_OPEN_WRITES)) u_writes (
-    .clk_i, .rst_ni, .sent_i(write_fire), .answered_i(wr_rsp_i.done), .none_o(all_answered)
-  );
-
-  // Bytes on their way to the memory belong to a request that is not answered.
   assign finished   = !src_busy && !dst_busy && src_empty && all_answered;
   assign rsp_o.done = state_q == DONE;
   assign rsp_o.err  = read_err_q ? ERROR_BUS_READ : write_err_q ? ERROR_BUS_WRITE : ERROR_NONE;

@@ -4,7 +4,7 @@
 /// Dimensions that are contiguous from the innermost outwards are merged into the run, one per
 /// cycle, as long as `merge_i` allows and the run stays below 2^RunW bytes; the rest are loops, one
 /// run per cycle. Runs longer than a request of 2^RequestW bytes are cut at multiples of that, or
-/// of a page where that is less; with `short_i` at multiples of 2^ShortW. `req_last_o` marks the
+/// of a page where that is less; with `short_i` at multiples of SHORT_REQ_BYTES. `req_last_o` marks the
 /// last request of a run. First request 2 to 6 cycles after `start_i`; `loop_o`, the dimensions
 /// that are loops, is valid from then on. `view_i`, `merge_i` and `short_i` must be stable while
 /// `busy_o`. `stop_i` ends the walk after the request that is offered.
@@ -13,8 +13,7 @@ module npu_copy_walk
   import npu_pkg::*;
 #(
   parameter int unsigned RunW     = 32,
-  parameter int unsigned RequestW = 16,
-  localparam int unsigned ShortW  = 7
+  parameter int unsigned RequestW = $clog2(MAX_REQ_BYTES)
 ) (
   input  logic                       clk_i,
   input  logic                       rst_ni,
@@ -34,7 +33,8 @@ module npu_copy_walk
   output logic [MAX_RANK-1:0]        loop_o
 );
   localparam int unsigned DimW = $clog2(MAX_RANK);
-  localparam int unsigned PageW = 12;
+  localparam int unsigned PageW = $clog2(PAGE_BYTES);
+  localparam int unsigned ShortW = $clog2(SHORT_REQ_BYTES);
   localparam int unsigned CutW = (RequestW < PageW) ? RequestW : PageW;
   localparam logic [REQ_BYTES_WIDTH-1:0] MaxRequest = REQ_BYTES_WIDTH'(1 << RequestW);
 
@@ -76,7 +76,7 @@ module npu_copy_walk
   // A run that does not end inside one request is cut so that the next one starts aligned.
   always_comb begin
     chunk = RunW'(MaxRequest) - RunW'(addr_q[CutW-1:0]);
-    if (short_i) chunk = (RunW'(1) << ShortW) - RunW'(addr_q[ShortW-1:0]);
+    if (short_i) chunk = RunW'(SHORT_REQ_BYTES) - RunW'(addr_q[ShortW-1:0]);
     if (left_q < chunk) chunk = left_q;
   end
 

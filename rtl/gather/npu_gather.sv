@@ -152,7 +152,7 @@ module npu_gather
 
   // Old values, for ACCUMULATE: requested before the write of the same place
   logic               old_valid, old_fire, old_sent_q, old_beat, old_ready, old_err, old_idle;
-  logic               clash, hazard_room, write_valid, write_fire;
+  logic               clash, hazard_room, write_fire;
   logic [BusBits-1:0] old_data;
   logic [OldBeatsW-1:0] old_beats;
 
@@ -184,7 +184,7 @@ module npu_gather
   );
 
   // Data in: from the table or from the plain side
-  logic                       src_room, src_empty, src_run, src_take, src_fire, data_idle;
+  logic                       src_empty, src_run, src_take, src_fire, data_idle;
   logic                       beat_valid, beat_ready, beat_err;
   logic [LaneW-1:0]           src_lane;
   logic [REQ_BYTES_WIDTH-1:0] src_left;
@@ -195,59 +195,52 @@ module npu_gather
   assign rd_req_o[1].data_ready = 1'b1;
   assign rd_req_o[1].range.addr  = gather ? table_range.addr : plain_range.addr;
   assign rd_req_o[1].range.bytes = gather ? table_range.bytes : plain_range.bytes;
-  assign src_fire               = rd_req_o[1].valid && rd_rsp_i[1].ready;
 
-  npu_read_buffer #(.BusBits(BusBits), .Beats(DataBeats)) u_data_buffer (
+  npu_copy_read #(.BusBits(BusBits), .MaxAhead(DataBeats), .Beats(DataBeats)) u_read (
     .clk_i, .rst_ni,
-    .req_valid_i((gather ? table_valid : plain_valid) && src_room),
-    .req_range_i(rd_req_o[1].range), .req_beats_o(),
+    .open_i(gather ? table_valid : plain_valid), .range_i(rd_req_o[1].range), .sent_o(src_fire),
     .mem_valid_o(rd_req_o[1].valid), .mem_ready_i(rd_rsp_i[1].ready),
     .data_valid_i(rd_rsp_i[1].data_valid), .data_i(rd_data_i), .data_err_i(rd_rsp_i[1].data_err),
+    .empty_o(src_empty), .run_valid_o(src_run), .lane_o(src_lane), .left_o(src_left),
+    .take_i(src_take), .take_bytes_i(src_bytes),
     .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_o(beat), .beat_err_o(beat_err),
     .idle_o(data_idle)
   );
 
-  npu_copy_run #(.BusBits(BusBits), .Depth(DataBeats)) u_src_run (
-    .clk_i, .rst_ni,
-    .request_valid_i(src_fire), .request_ready_o(src_room),
-    .request_range_i(rd_req_o[1].range),
-    .empty_o(src_empty), .valid_o(src_run), .lane_o(src_lane), .left_o(src_left),
-    .take_i(src_take), .take_bytes_i(src_bytes)
-  );
-
   // Data out: to the plain side or to the table
-  logic                       dst_room, dst_empty, dst_run, dst_take;
+  logic                       dst_empty, dst_run, dst_take, out_valid, out_ready;
   logic [LaneW-1:0]           dst_lane;
   logic [REQ_BYTES_WIDTH-1:0] dst_left;
   logic [LaneW:0]             dst_bytes;
+  mem_range_t                 dst_range;
+  logic [BusBits-1:0]         out_data;
+  logic [StrbW-1:0]           out_strb;
 
-  assign write_valid    = flowing_q && dst_room
-                        && (gather ? plain_valid : table_valid && (!add || old_sent_q));
-  assign wr_req_o.valid = write_valid;
-  assign wr_req_o.range.addr  = gather ? plain_range.addr : table_range.addr;
-  assign wr_req_o.range.bytes = gather ? plain_range.bytes : table_range.bytes;
-  assign write_fire     = write_valid && wr_rsp_i.ready;
+  assign dst_range.addr  = gather ? plain_range.addr : table_range.addr;
+  assign dst_range.bytes = gather ? plain_range.bytes : table_range.bytes;
 
-  npu_copy_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_dst_run (
+  npu_copy_write #(.BusBits(BusBits)) u_write (
     .clk_i, .rst_ni,
-    .request_valid_i(write_fire), .request_ready_o(dst_room),
-    .request_range_i(wr_req_o.range),
-    .empty_o(dst_empty), .valid_o(dst_run), .lane_o(dst_lane), .left_o(dst_left),
-    .take_i(dst_take), .take_bytes_i(dst_bytes)
+    .open_i(flowing_q && (gather ? plain_valid : table_valid && (!add || old_sent_q))),
+    .range_i(dst_range), .sent_o(write_fire), .all_answered_o(all_answered),
+    .empty_o(dst_empty), .run_valid_o(dst_run), .lane_o(dst_lane), .left_o(dst_left),
+    .take_i(dst_take), .take_bytes_i(dst_bytes),
+    .beat_valid_i(out_valid), .beat_ready_o(out_ready), .beat_i(out_data), .strb_i(out_strb),
+    .wr_req_o, .wr_rsp_i, .wr_data_o, .wr_strb_o
   );
 
   // When the command stops, a walker's request that has not been offered yet is dropped.
   assign table_fire  = gather ? src_fire : write_fire;
   assign plain_fire  = gather ? write_fire : src_fire;
-  assign place_held  = gather ? rd_req_o[1].valid : write_valid || shared_valid[1] || old_sent_q;
-  assign plain_held  = gather ? write_valid : rd_req_o[1].valid;
+  assign place_held  = gather ? rd_req_o[1].valid : wr_req_o.valid || shared_valid[1] || old_sent_q;
+  assign plain_held  = gather ? wr_req_o.valid : rd_req_o[1].valid;
   assign place_ready = table_fire || (stop && !place_held);
   assign plain_ready = plain_fire || (drain && !plain_held);
 
   // From lanes to lanes, then through the adder or past it
-  logic               moved_valid, moved_ready, sum_in_ready, sum_valid, out_valid, out_ready;
-  logic [BusBits-1:0] moved, sum, out_data;
-  logic [StrbW-1:0]   moved_strb, sum_strb, out_strb;
+  logic               moved_valid, moved_ready, sum_in_ready, sum_valid;
+  logic [BusBits-1:0] moved, sum;
+  logic [StrbW-1:0]   moved_strb, sum_strb;
   npu_stats_t         align_stats;
 
   npu_copy_align #(.BusBits(BusBits)) u_align (
@@ -274,13 +267,6 @@ module npu_gather
   assign out_data    = add ? sum : moved;
   assign out_strb    = add ? sum_strb : moved_strb;
 
-  npu_fifo #(.Width(BusBits + StrbW), .Depth(2)) u_out (
-    .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(out_valid), .in_ready_o(out_ready), .in_data_i({out_strb, out_data}),
-    .out_valid_o(wr_req_o.data_valid), .out_ready_i(wr_rsp_i.data_ready),
-    .out_data_o({wr_strb_o, wr_data_o}), .count_o()
-  );
-
   // Errors count where the element that has them would be used.
   logic read_err, bad_index;
   assign read_err  = (src_take && beat_err) || (old_beat && old_ready && old_err)
@@ -289,9 +275,6 @@ module npu_gather
   assign stop      = read_err_q || write_err_q || bad_index_q;
   assign drain     = read_err_q || write_err_q
                    || (bad_index_q && !place_busy && (gather ? src_empty : dst_empty));
-  npu_outstanding #(.Most(MAX_OPEN_WRITES)) u_writes (
-    .clk_i, .rst_ni, .sent_i(write_fire), .answered_i(wr_rsp_i.done), .none_o(all_answered)
-  );
 
   assign all_moved = !place_busy && !plain_busy && index_empty && index_idle && data_idle
                    && old_idle && src_empty;

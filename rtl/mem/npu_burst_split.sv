@@ -2,10 +2,10 @@
 /// Splits the byte ranges of each client into AXI bursts of whole bus beats that never cross a page
 /// boundary.
 ///
-/// A page holds at most 256 beats for every bus of 128 bits and more, so the page also bounds the
-/// length. Latency one cycle, then one burst per cycle; a request of one burst per cycle is
-/// sustained. `grant_i`, at most one bit, chooses the burst at the ports behind it, which goes with
-/// `take_i`. `last_o` marks the last burst of a request. Requests have 1 to 65536 bytes.
+/// A page holds at most MAX_BURST_BEATS for every bus of 128 bits and more, so the page also bounds
+/// the length. Requests have 1 to MAX_REQ_BYTES. Latency one cycle, then one burst per cycle; a
+/// request of one burst per cycle is sustained. `grant_i`, at most one bit, chooses the burst at the
+/// ports behind it, which goes with `take_i`. `last_o` marks the last burst of a request.
 ///
 /// The length of a burst is computed when it is loaded, not while it waits: a client without a
 /// request costs neither hardware a toggle nor the simulator an addition. The handshakes are words
@@ -33,7 +33,7 @@ module npu_burst_split
 );
   localparam int unsigned OffW = $clog2(BusBits / 8);
   localparam int unsigned PageW = $clog2(PAGE_BYTES) - OffW;
-  // 65536 bytes at the worst alignment are one beat more than 65536 / bus bytes.
+  // MAX_REQ_BYTES at the worst alignment are one beat more than they would fill.
   localparam int unsigned BeatsW = REQ_BYTES_WIDTH - OffW;
 
   localparam logic [BeatsW-1:0] PageBeats = BeatsW'(1 << PageW);
@@ -93,7 +93,7 @@ module npu_burst_split
     always_ff @(posedge clk_i) begin
       if (rst_ni && valid_i[c]) begin
         BytesInRange: assert (range_i[c].bytes != '0 &&
-                              range_i[c].bytes <= REQ_BYTES_WIDTH'(65536))
+                              range_i[c].bytes <= REQ_BYTES_WIDTH'(MAX_REQ_BYTES))
           else $error("npu_burst_split: request of %0d bytes", range_i[c].bytes);
       end
     end

@@ -20,8 +20,8 @@ module npu_host_check
   output logic                  ok_o
 );
   localparam int unsigned PageW = $clog2(PAGE_BYTES);
-  // 256 beats of 128 bytes, the largest size that can be encoded.
-  localparam int unsigned SpanW = 16;
+  // Up to the longest burst of beats of 128 bytes, the largest size that can be encoded.
+  localparam int unsigned SpanW = $clog2(MAX_BURST_BEATS * 128 + 1);
 
   logic [SpanW-1:0]      beat, span, mask, offset, first, last;
   logic [ADDR_WIDTH-1:0] first_addr, last_addr;

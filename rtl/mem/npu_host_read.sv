@@ -36,8 +36,7 @@ module npu_host_read
   input  resp_e                    beat_resp_i,
   input  logic                     beat_last_i
 );
-  // The longest burst must fit.
-  localparam int unsigned ReturnBeats = 256;
+  localparam int unsigned ReturnBeats = MAX_BURST_BEATS;
   localparam int unsigned CountW = $clog2(ReturnBeats + 1);
 
   // Data lowest: whole words for the simulator.

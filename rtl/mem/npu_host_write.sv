@@ -41,8 +41,7 @@ module npu_host_write
   input  logic [HOST_ID_WIDTH-1:0] ack_id_i,
   input  resp_e                    ack_resp_i
 );
-  // The longest burst must fit.
-  localparam int unsigned DataBeats = 256;
+  localparam int unsigned DataBeats = MAX_BURST_BEATS;
   localparam int unsigned DataCountW = $clog2(DataBeats + 1);
   localparam int unsigned MaxBursts = 16;
   localparam int unsigned BurstCountW = $clog2(MaxBursts + 1);

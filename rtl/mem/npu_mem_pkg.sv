@@ -9,8 +9,8 @@ package npu_mem_pkg;
   localparam int unsigned HOST_ID_WIDTH = 4;
   localparam logic [AXI_ID_WIDTH-HOST_ID_WIDTH-1:0] HOST_CLIENT = '1;
 
-  /// No burst reaches across a boundary of this many bytes.
-  localparam int unsigned PAGE_BYTES = 4096;
+  /// Beats of the longest burst.
+  localparam int unsigned MAX_BURST_BEATS = 256;
 
   typedef enum logic [1:0] {
     BURST_FIXED = 2'd0,

@@ -47,7 +47,7 @@ module npu_read_path
 );
   localparam int unsigned ClientW = AXI_ID_WIDTH - HOST_ID_WIDTH;
   // One burst may start when a single beat of the budget is left.
-  localparam int unsigned FlightW = $clog2(MaxReadBeats + 256);
+  localparam int unsigned FlightW = $clog2(MaxReadBeats + MAX_BURST_BEATS);
   // At a beat per cycle about the latency of a DRAM: the others lose no bandwidth.
   localparam int unsigned OtherBeats = 128;
   localparam logic [NumClients-1:0] CriticalOnly = NumClients'(1) << Critical;

@@ -31,8 +31,8 @@ module npu_write_buffer
   output logic [StrbW-1:0]   w_strb_o,
   output logic               w_last_o
 );
-  // The longest burst: with fewer it would never be whole.
-  localparam int unsigned Beats = 256;
+  // With fewer the longest burst would never be whole.
+  localparam int unsigned Beats = MAX_BURST_BEATS;
   localparam int unsigned Addresses = 4;
   localparam int unsigned CountW = $clog2(Beats + 1);
 

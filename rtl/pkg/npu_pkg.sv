@@ -26,8 +26,14 @@ package npu_pkg;
     reduce_e reduce;
   } program_info_t;
 
-  /// Bytes of one client request to the memory controller, 1 to 65536.
-  localparam int unsigned REQ_BYTES_WIDTH = 17;
+  /// No burst reaches across a boundary of this many bytes.
+  localparam int unsigned PAGE_BYTES = 4096;
+
+  /// Bytes of one client request to the memory controller, 1 to MAX_REQ_BYTES.
+  localparam int unsigned MAX_REQ_BYTES = 65536;
+  localparam int unsigned REQ_BYTES_WIDTH = $clog2(MAX_REQ_BYTES + 1);
+  /// Bytes of a request of those that are short, at most (npu_copy_walk).
+  localparam int unsigned SHORT_REQ_BYTES = 128;
 
   /// Bursts of a client without a response, at most, and its requests: a few more are on their way.
   localparam int unsigned MAX_OPEN_BURSTS = 256;

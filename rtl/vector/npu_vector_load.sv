@@ -3,8 +3,7 @@
 ///
 ///     walk → (memory) → beats → align → unpack
 ///
-/// Requests only what its own buffer of Depth beats can hold, so it takes every beat at once and
-/// never delays another client. Contiguous elements arrive at the rate of the bus whatever their
+/// Its buffer of Depth beats takes every beat at once, so no other client waits for it. Contiguous elements arrive at the rate of the bus whatever their
 /// alignment. Every second or fourth element is read with what lies between, if a beat then holds
 /// two or more of them: no beat is read that has none. Others arrive one per cycle; an element that
 /// is repeated along the row is read once per row.
@@ -38,16 +37,14 @@ module npu_vector_load
   localparam int unsigned LaneW    = $clog2(StrbW);
   // Requests of 16 beats: long enough for the bus, short enough to fit while others are in flight.
   localparam int unsigned RequestW = LaneW + 4;
-  localparam int unsigned CreditW  = $clog2(Depth + 1);
   // Bytes of a row of 2^32 - 1 elements of 8 bytes.
   localparam int unsigned RowW     = 35;
 
-  logic                       splat, walk_valid, walk_ready, queue_room, room;
+  logic                       splat, walk_valid, walk_ready;
   npu_tensor_t                view;
   logic [1:0]                 elem_log2, gap_log2;
   logic [31:0]                row_elems;  // as they are read
   logic [RowW-1:0]            row_bytes, row_left_q;
-  logic [CreditW-1:0]         credit_q, beats;
   logic                       run_valid, run_take, row_take, beat_valid, beat_ready;
   logic                       packed_valid, packed_ready, fifo_valid, fifo_ready;
   logic [LaneW-1:0]           run_lane, row_lane_q;
@@ -84,36 +81,21 @@ module npu_vector_load
     .req_range_o, .req_last_o(), .loop_o()
   );
 
-  // A request goes to the memory controller and to the queue in the same cycle.
-  assign beats = CreditW'((req_range_o.bytes + REQ_BYTES_WIDTH'(req_range_o.addr[LaneW-1:0])
-                           + REQ_BYTES_WIDTH'(StrbW - 1)) >> LaneW);
-  assign room        = queue_room && beats <= credit_q;
-  assign req_valid_o = walk_valid && room;
-  assign walk_ready  = req_ready_i && room;
 
-  npu_copy_run #(.BusBits(BusBits), .Depth(Depth)) u_run (
+  npu_copy_read #(.BusBits(BusBits), .MaxAhead(Depth), .Beats(Depth)) u_read (
     .clk_i, .rst_ni,
-    .request_valid_i(req_valid_o && req_ready_i), .request_ready_o(queue_room),
-    .request_range_i(req_range_o),
-    .empty_o(), .valid_o(run_valid), .lane_o(run_lane), .left_o(run_left),
-    .take_i(run_take), .take_bytes_i(run_bytes)
+    .open_i(walk_valid), .range_i(req_range_o), .sent_o(walk_ready),
+    .mem_valid_o(req_valid_o), .mem_ready_i(req_ready_i),
+    .data_valid_i(beat_valid_i), .data_i(beat_i), .data_err_i(1'b0),
+    .empty_o(), .run_valid_o(run_valid), .lane_o(run_lane), .left_o(run_left),
+    .take_i(run_take), .take_bytes_i(run_bytes),
+    .beat_valid_o(beat_valid), .beat_ready_i(beat_ready), .beat_o(beat), .beat_err_o(),
+    .idle_o()
   );
-
-  npu_fifo #(.Width(BusBits), .Depth(Depth), .NeverFull(1'b1)) u_beats (
-    .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(beat_valid_i), .in_ready_o(), .in_data_i(beat_i),
-    .out_valid_o(beat_valid), .out_ready_i(beat_ready), .out_data_o(beat), .count_o()
-  );
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) credit_q <= CreditW'(Depth);
-    else         credit_q <= credit_q + CreditW'(beat_valid && beat_ready)
-                           - ((req_valid_o && req_ready_i) ? beats : CreditW'(0));
-  end
 
   // ---- every row starts in lane 0 of a beat ----
-  assign row_left = (row_left_q > RowW'(65536)) ? REQ_BYTES_WIDTH'(65536)
-                                                : row_left_q[REQ_BYTES_WIDTH-1:0];
+  assign row_left = (row_left_q > RowW'(MAX_REQ_BYTES)) ? REQ_BYTES_WIDTH'(MAX_REQ_BYTES)
+                                                      : row_left_q[REQ_BYTES_WIDTH-1:0];
 
   always_ff @(posedge clk_i) begin
     if (start_i) begin
@@ -153,11 +135,4 @@ module npu_vector_load
     .beat_valid_i(fifo_valid), .beat_ready_o(fifo_ready), .beat_i(fifo_beat),
     .vec_valid_o, .vec_ready_i, .vec_o
   );
-
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && walk_valid) begin
-      RoomForEveryBeat: assert (beats <= CreditW'(Depth) && credit_q <= CreditW'(Depth))
-        else $error("npu_vector_load: %0d beats requested, room for %0d", beats, credit_q);
-    end
-  end
 endmodule

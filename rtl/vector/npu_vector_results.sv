@@ -87,7 +87,7 @@ module npu_vector_results
                    - RoomW'(result_issue_i && result_idx_i == result_no_t'(n));
     end
 
-    npu_vector_store #(.BusBits(BusBits)) u_store (
+    npu_vector_store #(.BusBits(BusBits), .QueueDepth(Depth)) u_store (
       .clk_i(result_clk), .rst_ni, .start_i(start_i && used), .busy_o(store_busy[n]),
       .view_i(view_i[n]), .dtype_i(dtype_i[n]), .whole_i(results_i > 2'd1),
       .arrive_i(push), .arrive_count_i(vec_i.count),

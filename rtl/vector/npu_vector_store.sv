@@ -4,17 +4,18 @@
 /// Words become elements by what docs/numerics.md calls the store of their type. Contiguous
 /// elements leave at the rate of the bus or a vector per cycle, others one per cycle. A write is
 /// requested when its first data is here, and is short, so that other writers are not delayed for
-/// long. With `whole_i` all its data must have arrived, here or in the queue in front of `vec_i`:
-/// then no write waits for what another store's vectors hold up. Such writes are of one row and at
-/// most 128 bytes, so that a queue of 10 vectors holds what one needs. `busy_o` falls when every
-/// write is acknowledged.
+/// long. With `whole_i` all its data must have arrived, here or in the queue of QueueDepth vectors in
+/// front of `vec_i`: then no write waits for what another store's vectors hold up. Such writes are
+/// short and of one row, and the queue holds what one needs. `busy_o` falls when every write is
+/// acknowledged.
 module npu_vector_store
   import npu_isa_pkg::*;
   import npu_pkg::*;
   import npu_vector_types_pkg::*;
 #(
-  parameter int unsigned BusBits = 256,
-  localparam int unsigned StrbW  = BusBits / 8
+  parameter int unsigned BusBits    = 256,
+  parameter int unsigned QueueDepth = 16,
+  localparam int unsigned StrbW     = BusBits / 8
 ) (
   input  logic                       clk_i,
   input  logic                       rst_ni,
@@ -46,15 +47,13 @@ module npu_vector_store
   localparam int unsigned BytesW = $clog2(PackedBits / 8 + 1);
   // Requests of 16 beats.
   localparam int unsigned RequestW = LaneW + 4;
-  // Write requests ahead of their data; the memory controller takes only a few.
-  localparam int unsigned MaxWrites = 8;
-  // Elements that have arrived: of 32 vectors.
-  localparam int unsigned ArrivedW = 10;
+  // Elements that have arrived: of the vectors in the queue and of the one here.
+  localparam int unsigned ArrivedW = $clog2((QueueDepth + 1) * LOGICAL_LANES + 1);
   localparam logic [MAX_RANK-1:0] RowOnly = MAX_RANK'(1) << (MAX_RANK - 1);
 
   logic [1:0]                 elem_log2;
-  logic                       full_q, load, used_up, dst_busy, dst_valid, dst_ready, dst_room;
-  logic                       offered_q, write_fire, dst_run, take, dst_take, out_valid, out_ready;
+  logic                       full_q, load, used_up, dst_busy, dst_valid, sent;
+  logic                       offered_q, dst_run, take, dst_take, out_valid, out_ready;
   logic [PackedBits-1:0]      packed_q;
   logic [BytesW-1:0]          bytes_q, offset_q, left;
   logic [LaneW-1:0]           dst_lane;
@@ -63,6 +62,7 @@ module npu_vector_store
   logic [BusBits-1:0]         beat, out_data;
   logic [StrbW-1:0]           out_strb;
   logic                       all_answered;
+  mem_range_t                 range;
   logic [ArrivedW-1:0]        arrived_q;   // and not yet in a request
   logic                       enough;
 
@@ -119,22 +119,18 @@ module npu_vector_store
   npu_copy_walk #(.RequestW(RequestW)) u_walk (
     .clk_i, .rst_ni, .start_i, .stop_i(1'b0), .busy_o(dst_busy),
     .view_i, .merge_i(whole_i ? RowOnly : '1), .short_i(whole_i), .elem_log2_i(elem_log2),
-    .req_valid_o(dst_valid), .req_ready_i(dst_ready),
-    .req_range_o(wr_req_o.range), .req_last_o(), .loop_o()
+    .req_valid_o(dst_valid), .req_ready_i(sent),
+    .req_range_o(range), .req_last_o(), .loop_o()
   );
 
   // Offered when there is data, and then until it is taken.
-  assign enough         = whole_i ? wr_req_o.range.bytes >> elem_log2 <= REQ_BYTES_WIDTH'(arrived_q)
-                                  : full_q;
-  assign wr_req_o.valid = dst_valid && dst_room && (enough || offered_q);
-  assign dst_ready      = write_fire;
-  assign write_fire     = wr_req_o.valid && wr_rsp_i.ready;
+  assign enough = whole_i ? range.bytes >> elem_log2 <= REQ_BYTES_WIDTH'(arrived_q) : full_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) arrived_q <= '0;
     else if (whole_i) begin
       arrived_q <= arrived_q + (arrive_i ? ArrivedW'(arrive_count_i) : '0)
-                 - (write_fire ? ArrivedW'(wr_req_o.range.bytes >> elem_log2) : '0);
+                 - (sent ? ArrivedW'(range.bytes >> elem_log2) : '0);
     end
   end
 
@@ -142,14 +138,6 @@ module npu_vector_store
     if (!rst_ni) offered_q <= 1'b0;
     else         offered_q <= wr_req_o.valid && !wr_rsp_i.ready;
   end
-
-  npu_copy_run #(.BusBits(BusBits), .Depth(MaxWrites)) u_run (
-    .clk_i, .rst_ni,
-    .request_valid_i(write_fire), .request_ready_o(dst_room),
-    .request_range_i(wr_req_o.range),
-    .empty_o(), .valid_o(dst_run), .lane_o(dst_lane), .left_o(dst_left),
-    .take_i(dst_take), .take_bytes_i(dst_bytes)
-  );
 
   npu_copy_align #(.BusBits(BusBits)) u_align (
     .clk_i, .rst_ni, .fill_i(1'b0), .pattern_i('0), .drain_i(1'b0),
@@ -163,17 +151,21 @@ module npu_vector_store
     .stats_o()
   );
 
-  npu_fifo #(.Width(BusBits + StrbW), .Depth(2)) u_out (
-    .clk_i, .rst_ni, .flush_i(1'b0),
-    .in_valid_i(out_valid), .in_ready_o(out_ready), .in_data_i({out_strb, out_data}),
-    .out_valid_o(wr_req_o.data_valid), .out_ready_i(wr_rsp_i.data_ready),
-    .out_data_o({wr_strb_o, wr_data_o}), .count_o()
+  npu_copy_write #(.BusBits(BusBits)) u_write (
+    .clk_i, .rst_ni,
+    .open_i(dst_valid && (enough || offered_q)), .range_i(range), .sent_o(sent),
+    .all_answered_o(all_answered),
+    .empty_o(), .run_valid_o(dst_run), .lane_o(dst_lane), .left_o(dst_left),
+    .take_i(dst_take), .take_bytes_i(dst_bytes),
+    .beat_valid_i(out_valid), .beat_ready_o(out_ready), .beat_i(out_data), .strb_i(out_strb),
+    .wr_req_o, .wr_rsp_i, .wr_data_o, .wr_strb_o
   );
 
-  npu_outstanding #(.Most(MAX_OPEN_WRITES)) u_writes (
-    .clk_i, .rst_ni, .sent_i(write_fire), .answered_i(wr_rsp_i.done), .none_o(all_answered)
-  );
+  // Else a write could wait for ever for a vector that has no room: of one byte each, and neither
+  // the first nor the last one whole.
+  if (QueueDepth < SHORT_REQ_BYTES / LOGICAL_LANES + 2) begin : gen_bad_queue_depth
+    $error("npu_vector_store: QueueDepth %0d", QueueDepth);
+  end
 
-  // Bytes on their way to the memory belong to a request that is not answered.
   assign busy_o = dst_busy || !all_answered;
 endmodule

@@ -181,7 +181,7 @@ MUTANTS: dict[str, tuple[Mutant, ...]] = {
     ),
     "vector": (
         Mutant("npu_vector.sv", "result_stall  = «waits_room»", "1'b0", "waits for"),
-        Mutant("npu_vector_load.sv", "queue_room && «beats <= credit_q»", "1'b1", "room for"),
+        Mutant("npu_read_buffer.sv", "&& «room_q >= req_beats_o»", "1'b1", "without room"),
         Mutant("npu_vector_results.sv", "= «room_q != '0»;", "1'b1", "without room"),
         Mutant(
             "npu_outstanding.sv", "if («sent_i != answered_i»)", "answered_i", "without a request"

@@ -68,7 +68,7 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
     "request-dropped": PlantedMutant(
         _REQUESTS,
         BUS_ERRORS,
-        Mutant("npu_gather.sv", "? rd_req_o[1].valid : «write_valid» ||", "1'b0", "RequestStable"),
+        Mutant("npu_gather.sv", "valid : «wr_req_o.valid» ||", "1'b0", "RequestStable"),
     ),
     "request-source": PlantedMutant(
         _REQUESTS,
