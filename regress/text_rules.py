@@ -88,15 +88,19 @@ def width_problems(files: Iterable[Path], generated: Iterable[str], root: Path =
     ]
 
 
+def _rtl_files(files: Iterable[Path], generated: Iterable[str], root: Path) -> Iterator[Path]:
+    """The hand-written synthesizable code among `files`."""
+    exempt = {root / path for path in generated}
+    for file in files:
+        own = file not in exempt and file.is_relative_to(root / "rtl")
+        if own and file.suffix in (".sv", ".svh"):
+            yield file
+
+
 def rtl_problems(files: Iterable[Path], generated: Iterable[str], root: Path = ROOT) -> list[str]:
     """Constructs that hand-written synthesizable code may not hold, by file and line."""
-    exempt = {root / path for path in generated}
     problems: list[str] = []
-    for file in files:
-        if file.suffix not in (".sv", ".svh") or file in exempt:
-            continue
-        if not file.is_relative_to(root / "rtl"):
-            continue
+    for file in _rtl_files(files, generated, root):
         text = file.read_text(encoding="utf-8")
         place = f"{file.relative_to(root)}"
         code = _COMMENT.sub(_blank, text)
@@ -111,12 +115,10 @@ def type_name_problems(
     files: Iterable[Path], generated: Iterable[str], root: Path = ROOT
 ) -> list[str]:
     """Types of an RTL package whose name another package or a module gives to a type as well."""
-    exempt = {root / path for path in generated}
     places: dict[str, list[Path]] = {}
-    for file in files:
-        if file.suffix == ".sv" and file not in exempt and file.is_relative_to(root / "rtl"):
-            for name in _TYPEDEF.findall(_COMMENT.sub(_blank, file.read_text(encoding="utf-8"))):
-                places.setdefault(name, []).append(file.relative_to(root))
+    for file in _rtl_files(files, generated, root):
+        for name in _TYPEDEF.findall(_COMMENT.sub(_blank, file.read_text(encoding="utf-8"))):
+            places.setdefault(name, []).append(file.relative_to(root))
     return [
         f"{package}: {name} is also a type of {other}"
         for name, declared in places.items()

@@ -4,8 +4,8 @@
 /// Dimensions that are contiguous from the innermost outwards are merged into the run, one per
 /// cycle, as long as `merge_i` allows and the run stays below 2^RunW bytes; the rest are loops, one
 /// run per cycle. Runs longer than a request of 2^RequestW bytes are cut at multiples of that, or
-/// of a page where that is less; with `short_i` at multiples of SHORT_REQ_BYTES. `req_last_o` marks the
-/// last request of a run. First request 2 to 6 cycles after `start_i`; `loop_o`, the dimensions
+/// of a page where that is less; with `short_i` at multiples of SHORT_REQ_BYTES. `req_last_o` marks
+/// the last request of a run. First request 2 to 6 cycles after `start_i`; `loop_o`, the dimensions
 /// that are loops, is valid from then on. `view_i`, `merge_i` and `short_i` must be stable while
 /// `busy_o`. `stop_i` ends the walk after the request that is offered.
 module npu_copy_walk

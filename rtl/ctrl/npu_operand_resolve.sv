@@ -70,7 +70,7 @@ module npu_operand_resolve
   localparam int unsigned MaxDescs = NUM_OPERANDS + 1;
 
   state_e      state_q, state_d;
-  cmd_operand_e    step_q, which, first_step, next_operand;
+  cmd_operand_e step_q, which, first_step, next_operand;
   logic [NUM_OPERANDS-1:0] used;
   dtype_e      dtype_q [NUM_OPERANDS];
   logic [1:0]  log2_bytes;

@@ -114,7 +114,7 @@ package npu_matrix_pkg;
     logic [7:0]             skew;    // byte of lane 0, were it there, in the first beat; modulo 256
     logic [3:0]             beats;
     logic                   reuse;   // through the operand buffer, then:
-    logic [7:0]             cut;     // byte of the line where its second run begins, lane 0 being at 0
+    logic [7:0]             cut;     // byte of the line where its second run begins; lane 0 at 0
     logic [7:0]             cut2;    // where its third does; all ones without one
     logic [5:0]             gap;     // bytes of the memory between two runs
     logic [REUSE_WIDTH-1:0] first;   // the first one

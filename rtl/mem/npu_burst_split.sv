@@ -4,8 +4,8 @@
 ///
 /// A page holds at most MAX_BURST_BEATS for every bus of 128 bits and more, so the page also bounds
 /// the length. Requests have 1 to MAX_REQ_BYTES. Latency one cycle, then one burst per cycle; a
-/// request of one burst per cycle is sustained. `grant_i`, at most one bit, chooses the burst at the
-/// ports behind it, which goes with `take_i`. `last_o` marks the last burst of a request.
+/// request of one burst per cycle is sustained. `grant_i`, at most one bit, chooses the burst at
+/// the ports behind it, which goes with `take_i`. `last_o` marks the last burst of a request.
 ///
 /// The length of a burst is computed when it is loaded, not while it waits: a client without a
 /// request costs neither hardware a toggle nor the simulator an addition. The handshakes are words

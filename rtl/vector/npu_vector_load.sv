@@ -3,10 +3,11 @@
 ///
 ///     walk → (memory) → beats → align → unpack
 ///
-/// Its buffer of Depth beats takes every beat at once, so no other client waits for it. Contiguous elements arrive at the rate of the bus whatever their
-/// alignment. Every second or fourth element is read with what lies between, if a beat then holds
-/// two or more of them: no beat is read that has none. Others arrive one per cycle; an element that
-/// is repeated along the row is read once per row.
+/// Its buffer of Depth beats takes every beat at once, so no other client waits for it. Contiguous
+/// elements arrive at the rate of the bus whatever their alignment. Every second or fourth element
+/// is read with what lies between, if a beat then holds two or more of them: no beat is read that
+/// has none. Others arrive one per cycle; an element that is repeated along the row is read once
+/// per row.
 module npu_vector_load
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -81,7 +82,6 @@ module npu_vector_load
     .req_range_o, .req_last_o(), .loop_o()
   );
 
-
   npu_copy_read #(.BusBits(BusBits), .MaxAhead(Depth), .Beats(Depth)) u_read (
     .clk_i, .rst_ni,
     .open_i(walk_valid), .range_i(req_range_o), .sent_o(walk_ready),
@@ -95,7 +95,7 @@ module npu_vector_load
 
   // ---- every row starts in lane 0 of a beat ----
   assign row_left = (row_left_q > RowW'(MAX_REQ_BYTES)) ? REQ_BYTES_WIDTH'(MAX_REQ_BYTES)
-                                                      : row_left_q[REQ_BYTES_WIDTH-1:0];
+                                                        : row_left_q[REQ_BYTES_WIDTH-1:0];
 
   always_ff @(posedge clk_i) begin
     if (start_i) begin

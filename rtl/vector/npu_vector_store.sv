@@ -4,9 +4,9 @@
 /// Words become elements by what docs/numerics.md calls the store of their type. Contiguous
 /// elements leave at the rate of the bus or a vector per cycle, others one per cycle. A write is
 /// requested when its first data is here, and is short, so that other writers are not delayed for
-/// long. With `whole_i` all its data must have arrived, here or in the queue of QueueDepth vectors in
-/// front of `vec_i`: then no write waits for what another store's vectors hold up. Such writes are
-/// short and of one row, and the queue holds what one needs. `busy_o` falls when every write is
+/// long. With `whole_i` all its data must have arrived, here or in the queue of QueueDepth vectors
+/// in front of `vec_i`: then no write waits for what another store's vectors hold up. Such writes
+/// are short and of one row, and the queue holds what one needs. `busy_o` falls when every write is
 /// acknowledged.
 module npu_vector_store
   import npu_isa_pkg::*;
