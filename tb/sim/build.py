@@ -34,6 +34,7 @@ from tb.sim.plan import COLLECT, ROOT, USE, BuildPlan, make_plan
 from tb.sim.progress import BuildProgress
 from tb.sim.references import pass_by_reference
 from tb.sim.spec import BuildSpec, BuiltModel
+from tb.sim.traces import cut_traces
 from tb.sim.triggers import pack_triggers
 from tb.sim.verilate import run_verilator
 
@@ -43,6 +44,7 @@ _LOCK_TIMEOUT_S = 1800
 _ATTEMPTS = 3
 _BINARY = "npu_sim"
 _LAYOUT = "layout.json"
+_TRACES = "traces.json"
 _MANIFEST = "build.json"
 _DIGEST = "npu_sim.sha256"
 
@@ -123,6 +125,8 @@ def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltMode
     if not pack_triggers(generated):
         log.info("not only rising edges: the clocks of this RTL are compared one by one (ADR 22)")
     pass_by_reference(generated)
+    if plan.variant.trace and (why := cut_traces(generated, family / _TRACES)):
+        log.info("after an edit, all that writes waves is compiled again: %s", why)
     root_header = generated / f"{ROOT}.h"
     headers = sorted(generated.glob("*.h"))
     model = GeneratedModel(generated, keep_in_place(root_header, headers, family / _LAYOUT))

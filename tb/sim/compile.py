@@ -18,6 +18,8 @@ _PRECOMPILE_FROM = 4
 """From so many files on, precompiling the headers costs less than it saves."""
 _PRECOMPILED = "precompiled.h"
 _TRACE = f"{PREFIX}__Trace"
+_SMALL_TRACE = 32 * 1024
+"""Bytes."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,11 @@ class _FileKind:
     categories: tuple[str, ...]
     """Of Verilator's list of files."""
     trace: bool = False
-    """Of those, the files that write waves; an edit changes nearly all of them."""
+    """Of those, the files that write waves (tb/sim/traces.py)."""
     level: str = ""
     """Pragmas that replace the optimisation of `FAST`."""
-    merged_below: int | None = 64 * 1024
-    """Bytes; smaller files are compiled as one: their headers cost more than they do. None: all."""
+    merged_below: int = 64 * 1024
+    """Bytes; smaller files are compiled as one: their headers cost more than they do."""
 
     def files(self, generated: Path, sources: dict[str, list[str]]) -> list[Path]:
         """The files to compile: the small ones are in a new one, the first."""
@@ -67,17 +69,17 @@ class _FileKind:
 _FAST = _FileKind("fast", ("classes_fast", "support_fast"))
 _OTHERS = (
     _FileKind("slow", ("classes_slow", "support_slow"), level=SLOW),
-    _FileKind("trace", ("support_fast",), trace=True, level=TRACE, merged_below=None),
-    _FileKind("trace_slow", ("support_slow",), trace=True, level=SLOW, merged_below=None),
+    _FileKind("trace", ("support_fast",), trace=True, level=TRACE, merged_below=_SMALL_TRACE),
+    _FileKind("trace_slow", ("support_slow",), trace=True, level=SLOW, merged_below=_SMALL_TRACE),
 )
 
 
-def merge_small(files: Sequence[Path], together: Path, below: int | None) -> list[Path]:
-    """The files to compile instead of `files`: those of fewer bytes than `below` (None: all) are
-    one, written to `together`, because headers take longer to compile than they do."""
+def merge_small(files: Sequence[Path], together: Path, below: int) -> list[Path]:
+    """The files to compile instead of `files`: those of fewer bytes than `below` are one, written
+    to `together`, because headers take longer to compile than they do."""
     if not files:
         return []
-    small = [path for path in files if below is None or path.stat().st_size < below]
+    small = [path for path in files if path.stat().st_size < below]
     together.write_text("".join(path.read_text() for path in small))
     return [together, *(path for path in files if path not in small)]
 

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads the functions that write waves, as Verilator generates them. Compiles nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from tb.sim.plan import PREFIX, ROOT
+
+FILES = f"{PREFIX}__Trace__*.cpp"
+TEMPORARY = re.compile(r"\b__V\w+")
+"""A name that may be of one."""
+_FUNCTION = re.compile(
+    rf"^(?P<head>(?:VL_ATTR_COLD )?void) (?P<name>{ROOT}__trace_\w+)"
+    r"\((?P<parameters>[^;{}]*)\)\s*\{(?P<body>.*?)^\}\n",
+    re.MULTILINE | re.DOTALL,
+)
+_CONSTANT = re.compile(r"^extern const .*?(\w+);\n", re.MULTILINE)
+_LOCALS, _BODY = "    // Locals\n", "    // Body\n"
+_PREAMBLE = re.compile(
+    r"VL_DEBUG_IF|\w+\* const __restrict|auto& vlSelfRef|const int c |uint32_t\*"
+)
+_BASE = re.compile(r"->__Vm_baseCode(?: \+ (\d+))?\);$")
+_BROKEN = re.compile(r"(?<=[(\[]) | (?=[)\]\[.])")
+"""Spaces that are there only where a line is broken."""
+_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(){};]')
+
+
+@dataclass(frozen=True)
+class TraceFunction:
+    """One function. Its text does not say where lines were broken, which is up to the digits of a
+    number."""
+
+    name: str
+    head: str
+    """What is before the name; of a function that runs once, an attribute says so."""
+    parameters: str
+    locals: dict[str, str]
+    """Temporaries, and their declarations."""
+    preamble: tuple[str, ...]
+    statements: tuple[str, ...]
+    base: int
+    """What is added to the numbers of signals in the statements."""
+
+    def text(self) -> str:
+        """All of it, a statement in a line."""
+        lines = (*self.locals.values(), *self.preamble, *self.statements)
+        body = "".join(f"    {line}\n" for line in lines)
+        return f"{self.declaration}{{\n{body}}}\n"
+
+    @property
+    def declaration(self) -> str:
+        """Without what ends it."""
+        return f"{self.head} {self.name}({self.parameters}) "
+
+    def named(self, name: str) -> TraceFunction:
+        """The same under another name."""
+        return replace(self, name=name)
+
+
+def statements(text: str) -> Iterator[str]:
+    """The statements of `text`, in which all white space is a space. An `else` is a part of its
+    statement."""
+    start = brackets = braces = 0
+    for token in _TOKEN.finditer(text):
+        brackets += (token[0] == "(") - (token[0] == ")")
+        braces += (token[0] == "{") - (token[0] == "}")
+        ended = token[0] == ";" or (token[0] == "}" and not text.startswith(" else", token.end()))
+        if ended and not brackets and not braces:
+            yield text[start : token.end()].strip()
+            start = token.end()
+
+
+def _name(declaration: str) -> str:
+    """Of the temporary. ValueError: not one of Verilator's."""
+    if not (names := TEMPORARY.findall(declaration)):
+        raise ValueError(f"no temporary: {declaration}")
+    return names[-1]
+
+
+def _one_line(text: str) -> str:
+    joined = _BROKEN.sub("", re.sub(r"\s+", " ", text).strip())
+    return re.sub(r", ?", ", ", joined)
+
+
+def _read(match: re.Match[str]) -> TraceFunction:
+    before, _, after = match["body"].rpartition(_BODY)
+    opening, _, declared = before.partition(_LOCALS)
+    found = list(statements(_one_line(after)))
+    leading = [one for one in found if _PREAMBLE.match(one)]
+    preamble = [*statements(_one_line(opening)), *leading]
+    base = 0
+    for at, line in enumerate(preamble):
+        if line.startswith("uint32_t* const oldp") and (number := _BASE.search(line)):
+            base = int(number[1] or 0)
+            preamble[at] = _BASE.sub("->__Vm_baseCode);", line)
+    return TraceFunction(
+        name=match["name"],
+        head=match["head"],
+        parameters=_one_line(match["parameters"]),
+        locals={_name(one): one for one in statements(_one_line(declared))},
+        preamble=tuple(one for one in preamble if not one.startswith("VL_DEBUG_IF")),
+        statements=tuple(found[len(leading) :]),
+        base=base,
+    )
+
+
+def read_functions(generated: Path) -> tuple[dict[str, TraceFunction], dict[str, str]]:
+    """By name: the functions of the files `FILES` in the folder, and the declarations of the
+    constants that they use. ValueError: a text that is none of these."""
+    functions: dict[str, TraceFunction] = {}
+    constants: dict[str, str] = {}
+    for path in sorted(generated.glob(FILES), key=lambda path: (len(path.name), path.name)):
+        text = path.read_text()
+        constants |= {match[1]: match[0] for match in _CONSTANT.finditer(text)}
+        found = [_read(match) for match in _FUNCTION.finditer(text)]
+        functions |= {function.name: function for function in found}
+        if text.count("\n}\n") != len(found):
+            raise ValueError(f"{path.name}: more than functions that write waves")
+    return functions, constants
