@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tb.sim.layout import Dependence, following, keep_in_place
 
-A, B, C, D = (f"IData/*31:0*/ {name};" for name in "abcd")
+A, B, C, D, E = (f"IData/*31:0*/ {name};" for name in "abcde")
+WIDE_A = "QData/*63:0*/ a;"
 HEADER = """\
 class Vtop final {{
   public:
@@ -54,8 +55,7 @@ def test_a_new_member_goes_to_the_end() -> None:
     assert following(with_gap, [A, B, C, D]) == with_gap
 
 
-def test_a_member_of_another_type_or_many_that_have_gone_begin_anew() -> None:
-    assert following([A, B], ["QData/*63:0*/ a;", B]) == ["QData/*63:0*/ a;", B]
+def test_many_that_have_gone_or_an_unknown_type_begin_anew() -> None:
     assert following([A, B, C, D], [A, B]) == [A, B]
     assert following([A, B, C, D, "Vtop_struct e;"], [A, B, C, D]) == [A, B, C, D]
 
@@ -73,9 +73,35 @@ def test_files_are_stale_when_what_they_name_has_moved(tmp_path: Path) -> None:
         assert first.of(file) == second.of(file)
     for file in (constructs, passes):
         assert first.of(file) != second.of(file)
-    wider = model.generate("QData/*63:0*/ a;", B, C)
-    for file in (uses_a, uses_memory, constructs, passes):
-        assert wider.of(file) != second.of(file)
+
+
+def test_a_member_of_another_type_moves_alone(tmp_path: Path) -> None:
+    """The place of before is kept under another name."""
+    model = Model(tmp_path)
+    first = model.generate(A, B, C, D)
+    uses_a = model.file("Vtop__0.cpp", "vlSelf->a = 1;")
+    uses_both = model.file("Vtop__1.cpp", "vlSelf->a = vlSelf->memory[0];")
+    uses_others = model.file("Vtop__2.cpp", "vlSelf->b = vlSelf->memory[0];")
+    wider = model.generate(WIDE_A, B, C, D)
+    text = model.header.read_text()
+    assert (
+        text.index("a__before0;") < text.index(" b;") < text.index(" memory;") < text.index(" a;")
+    )
+    assert wider.of(uses_others) == first.of(uses_others)
+    for file in (uses_a, uses_both):
+        assert wider.of(file) != first.of(file)
+
+
+def test_a_type_and_back_again_is_where_it_was(tmp_path: Path) -> None:
+    """What was compiled for the one place is not taken for the other, whatever else a file uses."""
+    model = Model(tmp_path)
+    file = model.file("Vtop__1.cpp", "vlSelf->a = vlSelf->e;")
+    model.generate(A, B, C, D)
+    wider = model.generate(WIDE_A, B, C, D, E)
+    narrow = model.generate(A, B, C, D, E)
+    text = model.header.read_text()
+    assert text.index(" a;") < text.index(" b;") < text.index(" a__before5;") < text.index(" e;")
+    assert wider.of(file) != narrow.of(file)
 
 
 def test_other_text_of_the_header_makes_every_file_stale(tmp_path: Path) -> None:

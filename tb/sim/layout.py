@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,24 +38,42 @@ def _name(declaration: str) -> str:
     return _WORD.findall(declaration.partition("[")[0])[-1]
 
 
-def _keys(layout: Sequence[str]) -> dict[str, tuple[int, str]]:
-    """Member → its number, and the hash of all declarations up to its own, which decide its place.
-    The members are no structures in a structure: the alignment of one depends on what follows."""
+def _keys(layout: Sequence[str], declared: Collection[str]) -> dict[str, tuple[int, str]]:
+    """Member that is declared → its number, and the hash of all lines up to its own, which decide
+    its place. The members are no structures in a structure: the alignment of one depends on what
+    follows."""
     found: dict[str, tuple[int, str]] = {}
     so_far = ""
     for number, line in enumerate(layout):
         so_far = digest([so_far, line])
-        found[_name(line)] = number, so_far
+        if line in declared:
+            found[_name(line)] = number, so_far
     return found
 
 
+def _repeated(layout: Sequence[str]) -> frozenset[str]:
+    """The members that have been of another type."""
+    return frozenset(name for name, count in Counter(map(_name, layout)).items() if count > 1)
+
+
+def _declarations(layout: Sequence[str], declared: Collection[str]) -> Iterator[str]:
+    """The lines of the class; what keeps the place of a member with another type has a name of its
+    own."""
+    repeated = _repeated(layout)
+    for number, line in enumerate(layout):
+        name = _name(line)
+        keeps_place = name in repeated and line not in declared
+        own = f"{name}__before{number}" if keeps_place else name
+        declaration = re.sub(rf"\b{name}\b", own, line)
+        yield f"    {_aligned(declaration)}\n"
+
+
 def following(before: Sequence[str], lines: Sequence[str]) -> list[str]:
-    """The declarations `lines` in an order that moves none of `before`. A fresh order where a
-    member has another type now, where too many have gone, or one whose type may be gone, too."""
+    """The declarations `lines` in an order that moves none of `before`. A fresh order where too
+    many have gone, or one whose type may be gone, too."""
     wanted, known = set(lines), set(before)
-    names = {_name(line) for line in lines}
     gone = [line for line in before if line not in wanted]
-    stuck = [line for line in gone if _name(line) in names or not _KEPT_TYPES.match(line)]
+    stuck = any(not _KEPT_TYPES.match(line) for line in gone)
     if stuck or len(gone) * _DEAD_PART > len(before):
         return list(lines)
     return [*before, *(line for line in lines if line not in known)]
@@ -98,6 +117,8 @@ class Dependence:
     """Hash of the headers without the members."""
     whole: str
     members: dict[str, tuple[int, str]]
+    repeated: frozenset[str] = frozenset()
+    """Members of which the hashes do not say which of two places they have."""
 
     def of(self, file: Path) -> str:
         """The hash for a file. One that only holds functions of the model depends on the members
@@ -105,8 +126,9 @@ class Dependence:
         text = file.read_text()
         if not (self.members and _FUNCTIONS.search(file.name)) or _OTHER_STATE.search(text):
             return self.whole
-        used = [self.members[word] for word in {*_WORD.findall(text)} if word in self.members]
-        return digest([self.rest, max(used)[1] if used else ""])
+        used = {word: self.members[word] for word in _WORD.findall(text) if word in self.members}
+        places = sorted(f"{name} {used[name][0]}" for name in self.repeated.intersection(used))
+        return digest([self.rest, max(used.values())[1] if used else "", *places])
 
 
 def keep_in_place(root_header: Path, headers: Sequence[Path], memory: Path) -> Dependence:
@@ -118,15 +140,17 @@ def keep_in_place(root_header: Path, headers: Sequence[Path], memory: Path) -> D
     if not (found and end and constructors):
         whole = digest(path.read_bytes() for path in headers)
         return Dependence(whole, whole, {})
-    layout = following(_saved(memory), list(_members(state)))
+    lines = list(_members(state))
+    layout = following(_saved(memory), lines)
     memory.write_text(json.dumps(layout))
     # What Verilator puts behind the variables goes before them: new ones must not move it.
     shell = before + _END + internal + found
-    declared = "".join(f"    {_aligned(line)}\n" for line in layout)
+    declared = "".join(_declarations(layout, set(lines)))
     root_header.write_text(shell + declared + "\n" + constructors + tail)
     others = [path.read_bytes() for path in headers if path != root_header]
     rest = digest([shell, constructors, tail, *others])
-    return Dependence(rest, digest([rest, declared]), _keys(layout))
+    members = _keys(layout, set(lines))
+    return Dependence(rest, digest([rest, declared]), members, _repeated(layout))
 
 
 def _saved(memory: Path) -> list[str]:
