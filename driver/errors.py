@@ -48,8 +48,9 @@ def readable(value: object, write: Callable[[object], str] = repr) -> str:
 
 
 def _one_line(value: object) -> str:
-    """`value` as printable text without line breaks, cut when it is long."""
-    return shorten(printable(" ".join(readable(value, str).split())), _MAX_VALUE_CHARACTERS)
+    """`value` as printable text without line breaks, cut when it is long; never nothing."""
+    text = printable(" ".join(readable(value, str).split()))
+    return shorten(text, _MAX_VALUE_CHARACTERS) or "an empty text"
 
 
 class NpuError(Exception):

@@ -29,6 +29,7 @@ from driver.isa import ErrorCode, Packet
 
 EXAMPLES: list[tuple[NpuError, int, str]] = [
     (InputError("a.yaml", "x.y", 3, "at most 2"), 2, "a.yaml: x.y: got 3, expected at most 2"),
+    (InputError("a.yaml", "x", " ", "a name"), 2, "a.yaml: x: got an empty text, expected a name"),
     (
         OutOfMemory("weights", 300, 64, 192, 128),
         2,

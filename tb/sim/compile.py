@@ -74,12 +74,12 @@ _OTHERS = (
 )
 
 
-def merge_small(files: Sequence[Path], together: Path, below: int) -> list[Path]:
-    """The files to compile instead of `files`: those of fewer bytes than `below` are one, written
-    to `together`, because headers take longer to compile than they do."""
+def merge_small(files: Sequence[Path], together: Path, below: int | None) -> list[Path]:
+    """The files to compile instead of `files`: those of fewer bytes than `below` (None: all) are
+    one, written to `together`, because headers take longer to compile than they do."""
     if not files:
         return []
-    small = [path for path in files if path.stat().st_size < below]
+    small = [path for path in files if below is None or path.stat().st_size < below]
     together.write_text("".join(path.read_text() for path in small))
     return [together, *(path for path in files if path not in small)]
 

@@ -22,11 +22,11 @@ _FIRST = f"{ROOT}__trace_init_top"
 _PUSH = re.compile(r'VL_TRACE_PUSH_PREFIX\(tracep, "([^"]*)"')
 _POP = "VL_TRACE_POP_PREFIX(tracep);"
 _SIGNAL = re.compile(
-    r'VL_TRACE_DECL_(?P<kind>\w+)\(tracep, c\+(?P<code>\d+)[^,]*, 0, "(?P<name>[^"]*)"'
+    r'VL_TRACE_DECL_(?P<kind>\w+)\(tracep, c\+(?P<code>\d+)[^,]*, \d+, "(?P<name>[^"]*)"'
     r"[^;]*?(?:, (?P<left>\d+), (?P<right>\d+))?\);"
 )
 _TYPED = re.compile(
-    r'\w+__trace_init_dtype\w*\(vlSelf, tracep, "(?P<name>[^"]*)", 0, c\+(?P<code>\d+),'
+    r'\w+__trace_init_dtype\w*\(vlSelf, tracep, "(?P<name>[^"]*)", \d+, c\+(?P<code>\d+),'
 )
 _CALL = re.compile(rf"({ROOT}__trace_init\w+)\(vlSelf, tracep\);")
 _SCALARS = ("BIT", "BUS", "QUAD", "WIDE")
@@ -64,7 +64,7 @@ def _declared(functions: Mapping[str, TraceFunction]) -> Iterator[tuple[str, int
             elif (found := _CALL.fullmatch(line)) is not None:
                 yield from walk(found[1])
             else:
-                raise ValueError(f"no declaration of a signal: {line}")
+                raise ValueError(f"no declaration of a signal: {line[:80]}")
 
     yield from walk(_FIRST)
 

@@ -75,7 +75,7 @@ def _number(run: list[_Step]) -> int:
     for step in run:
         if (found := _WRITTEN.search(step.text)) is not None:
             return int(found[1])
-    raise ValueError(f"writes no signal: {run[0].text}")
+    raise ValueError(f"writes no signal: {run[0].text[:80]}")
 
 
 def _cut(items: Iterable[_Item], text: Callable[[_Item], str]) -> Iterator[list[_Item]]:
@@ -249,7 +249,7 @@ def cut_traces(generated: Path, memory: Path) -> str:
         if not functions:
             return "no waves"
         model = _Model(functions, Codes(functions, memory))
-    except (ValueError, KeyError) as error:
+    except (ValueError, LookupError) as error:
         return str(error)
     listed = generated / f"{PREFIX}.json"
     made = json.loads(listed.read_text())
