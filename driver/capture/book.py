@@ -39,7 +39,7 @@ class StorageBook:
         """Storages of its parameters and buffers are named after them from now on."""
         for name, tensor in [*module.named_parameters(), *module.named_buffers()]:
             if not _why_not(tensor) and tensor.numel():
-                alive = StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
+                alive = StorageWeakRef(tensor.untyped_storage())
                 self._parameters[storage_key(tensor)] = alive, printable(name)
 
     def bytes_of(self, tensor: torch.Tensor) -> Bytes:
@@ -48,11 +48,7 @@ class StorageBook:
 
     def living(self) -> set[int]:
         """The numbers of the memories that are still in use."""
-        return {
-            number
-            for alive, number in self._buffers.values()
-            if not alive.expired()  # type: ignore[no-untyped-call]
-        }
+        return {number for alive, number in self._buffers.values() if not alive.expired()}
 
     def ref(self, tensor: torch.Tensor, field: str) -> TensorRef:
         """Record a tensor; its bytes are copied if they are new.
@@ -98,7 +94,7 @@ class StorageBook:
         """The number of the tensor's memory. A weak reference keeps torch from giving the identity
         of a dead storage to a new one."""
         storage = tensor.untyped_storage()
-        alive = StorageWeakRef(storage)  # type: ignore[no-untyped-call]
+        alive = StorageWeakRef(storage)
         fresh = (alive, len(self._buffers))
         return self._buffers.setdefault(storage_key(tensor), fresh)[1]
 

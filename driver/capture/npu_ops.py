@@ -20,7 +20,7 @@ INT4_ZERO = 8
 
 INT4_BITS = 4
 
-_LIBRARY = torch.library.Library("npu", "DEF")  # type: ignore[no-untyped-call]
+_LIBRARY = torch.library.Library("npu", "DEF")
 
 
 def _working(*tensors: Tensor) -> torch.dtype:
@@ -95,10 +95,10 @@ _SCHEMAS = {
 }
 
 for _schema, _kernel in _SCHEMAS.items():
-    _LIBRARY.define(_schema)  # type: ignore[no-untyped-call]
+    _LIBRARY.define(_schema)
     for _key in ("CPU", "Meta"):
-        _LIBRARY.impl(_schema.partition("(")[0], _kernel, _key)  # type: ignore[no-untyped-call]
+        _LIBRARY.impl(_schema.partition("(")[0], _kernel, _key)
 for _name, _schema in npu_optimizer_ops.SCHEMAS.items():
-    _LIBRARY.define(f"{_name}{_schema}")  # type: ignore[no-untyped-call]
-    _LIBRARY.impl(_name, npu_optimizer_ops.KERNELS[_name], "CPU")  # type: ignore[no-untyped-call]
-    _LIBRARY.impl(_name, npu_optimizer_ops.written(_name), "Meta")  # type: ignore[no-untyped-call]
+    _LIBRARY.define(f"{_name}{_schema}")
+    _LIBRARY.impl(_name, npu_optimizer_ops.KERNELS[_name], "CPU")
+    _LIBRARY.impl(_name, npu_optimizer_ops.written(_name), "Meta")

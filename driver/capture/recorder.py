@@ -84,7 +84,7 @@ class _Settings(Frozen):
     threads: PositiveInt
 
 
-class _Recorder(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Recorder(TorchDispatchMode):
     """Sees each op below autograd, after torch has taken composite ops apart."""
 
     def __init__(self, book: StorageBook, path: ModulePath, stop: CodeType) -> None:

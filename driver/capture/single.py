@@ -63,7 +63,7 @@ def overload(name: str) -> Any:
     packet, _, which = rest.partition(".")
     names = getattr(torch.ops, space, None)
     ops = getattr(names, packet, None) if isinstance(names, _OpNamespace) else None
-    if not isinstance(ops, OpOverloadPacket) or which not in ops.overloads():  # type: ignore[no-untyped-call]
+    if not isinstance(ops, OpOverloadPacket) or which not in ops.overloads():
         raise InputError("op", "name", name, "an op of this torch")
     found = getattr(ops, which)
     if any(argument.name == "filename" for argument in found._schema.arguments):
@@ -76,7 +76,7 @@ def overload_names(space: str, name: str) -> list[str]:
     packet = getattr(getattr(torch.ops, space), name, None)
     if not isinstance(packet, OpOverloadPacket):  # a namespace has attributes of its own
         return []
-    return [f"{space}.{name}.{one}" for one in packet.overloads()]  # type: ignore[no-untyped-call]
+    return [f"{space}.{name}.{one}" for one in packet.overloads()]
 
 
 def single_call(name: str, calls: Sequence[Call], seed: int = 0) -> Capsule:

@@ -18,7 +18,7 @@ def _nonzero(self: Tensor) -> ResultShape:
 
 
 def _masked_select(self: Tensor, mask: Tensor) -> ResultShape:
-    sizes = torch.broadcast_shapes(self.shape, mask.shape)  # type: ignore[no-untyped-call]
+    sizes = torch.broadcast_shapes(self.shape, mask.shape)
     return ResultShape((int(mask.expand(sizes).sum()),), (1,), self.dtype)
 
 

@@ -82,7 +82,7 @@ def register() -> None:
         defer_interrupt(pool.raise_fault),
         defer_interrupt(pool.record),
     )
-    torch._register_device_module("npu", npu)  # type: ignore[no-untyped-call]
+    torch._register_device_module("npu", npu)
     generate_methods_for_privateuse1_backend(for_storage=True)
     npu.fill_generators()
     _register_kernels()
@@ -159,5 +159,5 @@ _LIBRARIES: list[Any] = []
 
 
 def _library(namespace: str, key: str) -> Any:
-    _LIBRARIES.append(torch.library.Library(namespace, "IMPL", key))  # type: ignore[no-untyped-call]
+    _LIBRARIES.append(torch.library.Library(namespace, "IMPL", key))
     return _LIBRARIES[-1]

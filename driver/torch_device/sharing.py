@@ -22,7 +22,7 @@ _Reduced = tuple[Callable[..., Any], tuple[Any, ...]]
 def _reduce(tensor: torch.Tensor) -> _Reduced:
     """By its bytes. RuntimeError of torch for a tensor that autograd computed."""
     if tensor.device.type != "npu" or (tensor.requires_grad and not tensor.is_leaf):
-        reduced: _Reduced = reduce_tensor(tensor)  # type: ignore[no-untyped-call]
+        reduced: _Reduced = reduce_tensor(tensor)
         return reduced
     if isinstance(tensor, torch.nn.Parameter):
         return torch.nn.Parameter, (tensor.data, tensor.requires_grad)

@@ -7,9 +7,9 @@ import json
 import time
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import cocotb
-from cocotb.handle import HierarchyObject
 from cocotb.triggers import ClockCycles, RisingEdge
 
 from tb.bench._product import TimedCommand, command_writes, fill_operands
@@ -17,7 +17,7 @@ from tb.bench.cocotb_speed import RESULT
 from tb.sim.cocotb_run import attach_memory
 
 
-async def write(dut: HierarchyObject, offset: int, value: int) -> None:
+async def write(dut: Any, offset: int, value: int) -> None:
     """One register, by hand: nothing of a bus agent runs while the time is taken."""
     dut.s_axil_awaddr.value = offset
     dut.s_axil_wdata.value = value
@@ -37,7 +37,7 @@ async def write(dut: HierarchyObject, offset: int, value: int) -> None:
 
 
 @cocotb.test()
-async def sleeps_until_the_interrupt(dut: HierarchyObject) -> None:
+async def sleeps_until_the_interrupt(dut: Any) -> None:
     """CPU time and cycles from the doorbell to irq."""
     memory = attach_memory()
     fill_operands(memory.bytes)

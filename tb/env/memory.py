@@ -96,7 +96,11 @@ class RamMemory:
         size_bytes = memory.limit - memory.base
         self._memory, self._bytes = memory, mmap.mmap(-1, size_bytes)
         bus = AxiBus.from_prefix(dut, "ext_axi")
-        options = {"reset_active_level": False, "mem": self._bytes, "memory": memory}
+        options: dict[str, Any] = {
+            "reset_active_level": False,
+            "mem": self._bytes,
+            "memory": memory,
+        }
         self._writer = _RamWrite(bus.write, dut.clk, dut.rst_n, **options)
         self._reader = _RamRead(bus.read, dut.clk, dut.rst_n, **options)
 

@@ -9,7 +9,7 @@ own are not run here, and neither is the host's traffic beside random commands.
 from __future__ import annotations
 
 import random
-from collections.abc import Awaitable, Coroutine, Iterator
+from collections.abc import Awaitable, Coroutine, Generator, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -197,8 +197,8 @@ def _answers(access: str) -> Iterator[None]:
 class _Nothing:
     """Has ended; need not be awaited."""
 
-    def __await__(self) -> Iterator[None]:  # type: ignore[override]
-        return iter(())
+    def __await__(self) -> Generator[Any, Any, None]:
+        yield from ()
 
 
 def _to_its_end(test: Coroutine[Any, Any, None]) -> None:

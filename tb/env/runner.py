@@ -30,7 +30,7 @@ def run_bench(
     progress.plan(len(tests))
     variant = "cocotb" if spec.waves == "none" else "cocotb-waves"
     built = build(spec_for(config, with_mutant(variant, spec.mutant)))
-    rows = []
+    rows: list[OpRow] = []
     for index, name in tests:
         folder = spec.out / COCOTB_FOLDER / name
         run = CocotbRun(

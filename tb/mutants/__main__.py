@@ -44,7 +44,7 @@ def main(arguments: list[str]) -> int:
     if options.jobs < 1:
         parser.error(f"--jobs: got {options.jobs}, expected 1 or more")
     logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
-    names = options.names or ([] if options.sample is not None else list(PLANTED))
+    names: list[str] = options.names or ([] if options.sample is not None else list(PLANTED))
     try:
         if options.sample is not None:
             names += sample(parse_sampled(f"{SAMPLED}{options.sample}-1").seed)

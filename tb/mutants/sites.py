@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyslang
 from pyslang import ast
@@ -98,7 +98,7 @@ class _Finder:
             node.body.visit(self.visit)
             return ast.VisitAction.Skip
         if isinstance(node, ast.Expression) and node.syntax is None:  # of `a += b`
-            return ast.VisitAction.Advance
+            return ast.VisitAction.Advance  # type: ignore[unreachable] # pyslang's types omit None
         if isinstance(node, ast.ConditionalStatement):
             for condition in node.conditions:
                 self._add(condition.expr, ["1'b0", "1'b1"])
@@ -154,7 +154,7 @@ class _Finder:
 def _only_asserts(node: object) -> bool:
     """Whether a statement does nothing but assert, under whatever condition."""
     if isinstance(node, ast.ConditionalStatement):
-        return node.ifFalse is None and _only_asserts(node.ifTrue)
+        return node.ifFalse is None and _only_asserts(node.ifTrue)  # type: ignore[unreachable]
     if isinstance(node, ast.BlockStatement):
         return _only_asserts(node.body)
     if isinstance(node, ast.StatementList):
@@ -162,7 +162,7 @@ def _only_asserts(node: object) -> bool:
     return isinstance(node, ast.ImmediateAssertionStatement)
 
 
-def _bare(syntax: Syntax) -> Syntax:
+def _bare(syntax: Syntax) -> Any:
     """Without brackets around it."""
     while isinstance(syntax, ParenthesizedExpressionSyntax):
         syntax = syntax.expression

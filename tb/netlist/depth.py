@@ -22,6 +22,10 @@ REGISTERS = frozenset(("$dff", "$dffe", "$sdff", "$sdffe", "$sdffce", "$dlatch",
 _SOURCES = REGISTERS | {"$meminit", "$meminit_v2"}
 
 
+def _one_level(_: FlatCell) -> int:
+    return 1
+
+
 def _log2(width: int) -> int:
     return math.ceil(math.log2(width)) if width > 1 else 0
 
@@ -89,7 +93,7 @@ def depths(netlist: FlatNetlist) -> Depths:
             if feeding is not None and levels.get(feeding, 0) >= best:
                 best, source = levels.get(feeding, 0), feeding
         before[name] = source
-        own = 0 if cell.kind in _SOURCES else _LEVELS.get(cell.kind, lambda cell: 1)(cell)
+        own = 0 if cell.kind in _SOURCES else _LEVELS.get(cell.kind, _one_level)(cell)
         levels[name] = best + own
     registers = (
         (netlist.register_name(name), cell.block, list(cell.inputs()))

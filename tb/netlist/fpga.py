@@ -233,7 +233,7 @@ def _summed(
     core = next((one for one in modules.values() if one.kind == _CORE), None)
     if core is None:
         raise InfrastructureError(f"the netlist of Yosys has no module {_CORE}")
-    top = next(reversed(modules))
+    top = list(modules)[-1]
     blocks = [("", top), *(("u_core." + name, module) for name, module in core.instances)]
     done: list[FpgaCost] = []
     unmapped: list[FpgaUnmapped] = []

@@ -41,8 +41,8 @@ def row_of(op: str, dtype: str, outcomes: list[SampleResult]) -> OpTypeRow:
     return OpTypeRow(
         op=op,
         dtype=dtype,
-        count=SampleCounts(**Counter(one.status for one in outcomes)),
-        core=SampleCounts(**Counter(one.status for one in outcomes if one.core)),
+        count=SampleCounts(**Counter[str](one.status for one in outcomes)),
+        core=SampleCounts(**Counter[str](one.status for one in outcomes if one.core)),
         refusals=dict(refusals),
         core_refusals=dict(core_refusals),
         failures=tuple(failed[:_SHOWN]),

@@ -149,7 +149,7 @@ class _Sample(torch.nn.Module):
         return self._call()
 
 
-class _Asked(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Asked(TorchDispatchMode):
     """The overloads that torch asks a device for, and whether one has a tensor of a type that the
     NPU does not hold."""
 
@@ -168,7 +168,8 @@ class _Asked(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 def _asked(call: Call) -> _Asked:
     """The ops of a call before any is taken apart for want of a row."""
-    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), _Asked() as mode:
+    mode = _Asked()
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), mode:
         call()
     return mode
 

@@ -211,7 +211,7 @@ class Chain:
             self._allocate(self._fresh_memory, ref, size_bytes)
         return self._buffers[key]
 
-    def _allocate(self, memory: Memory, ref: TensorRef, size_bytes: int) -> None:
+    def _allocate(self, memory: Memory | NoisyMemory, ref: TensorRef, size_bytes: int) -> None:
         parameter = self._capsule.document.storages[ref.storage].parameter
         region = "activations" if parameter is None else "weights"
         self._buffers[buffer_of(ref)] = memory.alloc(max(size_bytes, 1), region)

@@ -50,7 +50,7 @@ def multiple(elements: int) -> float:
     """
     draws = min(elements, 4) * len(_DIRECTIONS)
     moment = math.gamma((draws + 1) / 2) / math.sqrt(math.pi)
-    return max(FACTOR, 2 / math.sqrt(math.pi) * (moment / _RISK) ** (1 / draws))
+    return max(FACTOR, 2 / math.sqrt(math.pi) * math.pow(moment / _RISK, 1 / draws))
 
 
 class PerturbedRuns:

@@ -137,7 +137,7 @@ def _binary(choose: Choose, values: list[Tensor]) -> GraphStep:
 
 def _broadcasts(other: Tensor, to: Tensor) -> bool:
     try:
-        return torch.broadcast_shapes(other.shape, to.shape) == to.shape
+        return bool(torch.broadcast_shapes(other.shape, to.shape) == to.shape)
     except RuntimeError:
         return False
 

@@ -68,7 +68,7 @@ class Images:
         if image is None:
             image = self._images[buffer_of(ref)] = self._loaded(ref)
         empty = torch.empty(0, dtype=TORCH_TYPES[ref.dtype])
-        return empty.set_(image.storage, ref.offset, ref.sizes, ref.strides)  # type: ignore[call-overload,no-any-return]
+        return empty.set_(image.storage, ref.offset, ref.sizes, ref.strides)
 
     def argument(self, value: Value) -> Any:
         """A recorded argument as torch takes it."""

@@ -105,7 +105,7 @@ def placed(memory: Memory, case: Case, seed: int, rule: str | None = None) -> It
         )
         args = tuple(views.argument(position, value) for position, value in enumerate(case.args))
         kwargs = {name: views.argument(name, value) for name, value in case.kwargs.items()}
-        found: dict[Place, Arg] = {**dict(enumerate(args)), **kwargs}
+        found: dict[Place, Arg] = dict((*enumerate(args), *kwargs.items()))
         results = tuple(
             _result(output, found, lambda size: kept(fresh.alloc(size))) for output in case.outputs
         )
@@ -147,7 +147,7 @@ class _Operands:
 
 def view_of(tensor: torch.Tensor, buffer: Buffer, dtype: DType) -> TensorView:
     """The tensor, whose storage lies in the buffer."""
-    offset_bytes = tensor.storage_offset() * tensor.element_size()
+    offset_bytes = int(tensor.storage_offset()) * tensor.element_size()
     sizes, strides = tuple(tensor.shape), tuple(tensor.stride())
     return TensorView(buffer, offset_bytes, dtype, sizes, strides, tensor.dtype is torch.bool)
 

@@ -110,8 +110,8 @@ def prove_view(capsule: Capsule, op: Op) -> None:
     for number, (view, ref) in enumerate(zip(outputs, op.outputs, strict=True)):
         if not isinstance(view, Tensor) or view.untyped_storage()._cdata not in held:
             raise InputError(capsule.name, f"{field}: view", "true", "false: torch computes it")
-        wanted = (ELEMENT_NAMES[view.dtype], *map(tuple, (view.shape, view.stride())))
-        wanted = (*wanted, view.storage_offset())
+        sizes, strides = tuple(view.shape), tuple(view.stride())
+        wanted = (ELEMENT_NAMES[view.dtype], sizes, strides, int(view.storage_offset()))
         found = None if ref is None else (ref.dtype, ref.sizes, ref.strides, ref.offset)
         if found != wanted or ref is None or (ref.storage, ref.buffer) not in given:
             where = "" if ref is None or (ref.storage, ref.buffer) in given else " of other bytes"

@@ -5,7 +5,7 @@ step on the RTL in every bit; then the adapter saved, loaded and merged."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from tempfile import TemporaryDirectory
@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from peft import PeftModel
 
-from driver.results import Curve, OpRow, RunSpec
+from driver.results import BackendName, Curve, OpRow, RunSpec
 from tb.programs.lora_training import (
     PASSES,
     LoraTraining,
@@ -99,7 +99,7 @@ class LoraProgram:
         return self._texts[step * PASSES : (step + 1) * PASSES]
 
     # ------------------------------------------------------------------ beside CPU torch
-    def _beside_torch(self) -> Iterator[OpRow]:
+    def _beside_torch(self) -> Generator[OpRow, None, list[StepResult]]:
         here, there = LoraTraining(self._model(), "cpu"), LoraTraining(self._model(), "npu")
         expected: list[StepResult] = []
         found: list[StepResult] = []
@@ -196,7 +196,7 @@ class LoraProgram:
         yield self._row("adapter merged", scores.numel(), failure, error=apart, bound=MERGED)
 
     def _row(self, name: str, compared: int, failure: str, **more: Any) -> OpRow:
-        where = "cmodel"
+        where: BackendName = "cmodel"
         return check_of(
             next(self._numbers),
             name,

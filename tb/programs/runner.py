@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -19,7 +19,17 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from driver.config import HwConfig
 from driver.errors import InfrastructureError, InputError, VerdictError
 from driver.reproduce import reproduce_line
-from driver.results import BackendName, Blame, Curve, LedgerRow, OpEvent, OpRow, RunResult, RunSpec
+from driver.results import (
+    BackendName,
+    Blame,
+    Curve,
+    LedgerRow,
+    OpEvent,
+    OpRow,
+    RunResult,
+    RunSpec,
+    Site,
+)
 from driver.torch_device.pool import POOL
 from driver.torch_device.settings import CONFIG_FILE, DeviceSettings
 from tb.checks import check_row, checks_result
@@ -27,7 +37,12 @@ from tb.ops.runner import RunObserver
 from tb.ops.stopped import RunBroken
 
 _LOG = logging.getLogger(__name__)
-_PLACES = {"npu": "computed on the device", "view": "moves no data", "host": "copied to the host"}
+_Place = Literal["npu", "view", "host"]
+_PLACES: dict[_Place, str] = {
+    "npu": "computed on the device",
+    "view": "moves no data",
+    "host": "copied to the host",
+}
 
 
 class DeviceProgram(Protocol):
@@ -134,13 +149,13 @@ def check_of(
     return row.model_copy(update=found)
 
 
-class OpLedger(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class OpLedger(TorchDispatchMode):
     """Inside a `with` block, counts where the ops of device "npu" run, backward ops included."""
 
     def __init__(self, where: BackendName) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self._where = where
-        self._counts: Counter[tuple[str, str]] = Counter()
+        self._counts: Counter[tuple[str, _Place]] = Counter()
         self._on_cpu: Counter[str] = Counter()
         self._fallbacks: Counter[str] = Counter()
 
@@ -151,12 +166,13 @@ class OpLedger(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __enter__(self) -> OpLedger:
         self._fallbacks = Counter(torch.npu.cpu_fallbacks())  # type: ignore[attr-defined]
-        super().__enter__()
+        super().__enter__()  # type: ignore[no-untyped-call]
         return self
 
     def __exit__(self, *error: Any) -> None:
-        super().__exit__(*error)
-        self._on_cpu = Counter(torch.npu.cpu_fallbacks()) - self._fallbacks  # type: ignore[attr-defined]
+        super().__exit__(*error)  # type: ignore[no-untyped-call]
+        after: Counter[str] = Counter(torch.npu.cpu_fallbacks())  # type: ignore[attr-defined]
+        self._on_cpu = after - self._fallbacks
 
     def __torch_dispatch__(
         self,
@@ -168,7 +184,7 @@ class OpLedger(TorchDispatchMode):  # type: ignore[no-untyped-call]
         made = func(*args, **(kwargs or {}))
         devices = {x.device.type for x in (*_tensors(args), *_tensors(made))}
         if "npu" in devices:
-            place = "view" if func.is_view else "host" if "cpu" in devices else "npu"
+            place: _Place = "view" if func.is_view else "host" if "cpu" in devices else "npu"
             self._counts[str(func), place] += 1
         return made
 
@@ -182,7 +198,7 @@ class OpLedger(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """The counts by op and place."""
         found = []
         for (op, place), count in sorted(self._counts.items()):
-            there = self._where if place == "npu" else place
+            there: Site = self._where if place == "npu" else place
             own = count - (self._on_cpu[op] if place == "npu" else 0)
             if own > 0:
                 found.append(LedgerRow(op=op, where=there, count=own, reason=_PLACES[place]))

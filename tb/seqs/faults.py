@@ -54,7 +54,8 @@ def _product(arena: Arena, operand: int, *flags: str, write: bool = False) -> Fa
     for address in places:
         arena.fill(address, _MATRIX_BYTES)
     word = flag_word(DType.FP32, DType.FP32, *flags)
-    packet = Packet(Opcode.MATMUL, word, *places, (_SIDE, _SIDE, _SIDE, 1))
+    a, b, c = places
+    packet = Packet(Opcode.MATMUL, word, a, b, c, (_SIDE, _SIDE, _SIDE, 1))
     fault = _line(places[operand], _MATRIX_BYTES, write=write, arena=arena)
     return Faulty(packet, fault, range(places[2], places[2] + _MATRIX_BYTES))
 

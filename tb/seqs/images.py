@@ -122,14 +122,14 @@ _REDUCTION = 4
 class ImageBreak:
     """Bytes of a program's image that are others, and how many lines LOAD says too many."""
 
-    bytes: dict[int, int]
+    patches: dict[int, int]
     lines: int = 0
     program: VectorProgram = EXAMPLE
 
     def image(self) -> bytes:
         """The malformed image, of one line more than LOAD could ask for."""
         data = bytearray(pack(self.program))
-        for at, value in self.bytes.items():
+        for at, value in self.patches.items():
             assert data[at] != value
             data[at] = value
         return bytes(data) + bytes(LINE_BYTES)

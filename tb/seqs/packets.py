@@ -173,5 +173,6 @@ MAKERS: tuple[tuple[Callable[[Arena, int], Packet], int], ...] = (
 
 def legal(arena: Arena, longest: int) -> Packet:
     """A random legal packet of any kind."""
-    makers, weights = zip(*MAKERS, strict=True)
+    makers = [maker for maker, _ in MAKERS]
+    weights = [weight for _, weight in MAKERS]
     return arena.rng.choices(makers, weights)[0](arena, longest)

@@ -123,7 +123,7 @@ def _flagged(arena: Arena, *, on: str = "", off: str = "") -> Packet:
 
 def _repeating_destination(dimension: int, _: Packet, arena: Arena) -> Packet:
     """The product with a destination that is dense but for one dimension, which repeats."""
-    batch, side, _ = _SHAPE
+    batch, side = _SHAPE[:2]
     packet = _product(arena)
     base = arena.place(_LINE * _LINE, _LINE)
     row = dimension if dimension in range(1, 1 + WINDOW_GROUP) else WINDOW_GROUP

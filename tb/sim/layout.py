@@ -34,8 +34,8 @@ _DEAD_PART = 4
 def _name(declaration: str) -> str:
     """Of the declared member."""
     if declaration.startswith("VL_"):
-        return re.split(r"[(,]", declaration)[1].strip("&()")
-    return _WORD.findall(declaration.partition("[")[0])[-1]
+        return str(re.split(r"[(,]", declaration)[1]).strip("&()")
+    return str(_WORD.findall(declaration.partition("[")[0])[-1])
 
 
 def _keys(layout: Sequence[str], declared: Collection[str]) -> dict[str, tuple[int, str]]:

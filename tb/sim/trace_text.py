@@ -78,7 +78,7 @@ def _name(declaration: str) -> str:
     """Of the temporary. ValueError: not one of Verilator's."""
     if not (names := TEMPORARY.findall(declaration)):
         raise ValueError(f"no temporary: {declaration}")
-    return names[-1]
+    return str(names[-1])
 
 
 def _one_line(text: str) -> str:

@@ -68,8 +68,7 @@ def pack_triggers(generated: Path) -> bool:
     sources = {path: path.read_text() for path in sorted(generated.glob(f"{ROOT}__*.cpp"))}
     asks = _find(_function("eval_triggers_vec__act"), sources)
     starts = _find(_function("eval_static"), sources)
-    rewritten = packed(asks[1]) if asks and starts else None
-    if rewritten is None:
+    if asks is None or starts is None or (rewritten := packed(asks[1])) is None:
         return False
     function, first = rewritten
     began = starts[1].removesuffix("}\n") + f"    vlSelfRef.{_BEFORE} = {first};\n}}\n"

@@ -119,7 +119,7 @@ class _BuildInputs:
         parameters = [f"{name}={value}" for name, value in sorted(bench.parameters.items())]
         tools = [self.verilator.version, self.compiler.identity, bench.top, *parameters]
         flags = [*_VERILATE, *_COMPILE, _ONCE, _RUNTIME, bench.optimise, *bench.defines]
-        library = [*_CMODEL_FLAGS, BOOT_IMAGE] if bench.cmodel else []
+        library: list[str | bytes] = [*_CMODEL_FLAGS, BOOT_IMAGE] if bench.cmodel else []
         return digest([*tools, *flags, *library, *(path.read_bytes() for path in files)])[:16]
 
 

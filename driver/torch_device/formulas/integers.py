@@ -110,7 +110,7 @@ def power(self: Tensor, exponent: Tensor) -> Tensor:
 
 def gcd(self: Tensor, other: Tensor) -> Tensor:
     """The greatest common divisor, by Euclid; the steps end when all rests are 0."""
-    a, b = torch.broadcast_tensors(self.abs(), other.abs())  # type: ignore[no-untyped-call]
+    a, b = torch.broadcast_tensors(self.abs(), other.abs())
     while bool((b != 0).any()):
         rest = torch.where(b == 0, 0, a.fmod(torch.where(b == 0, 1, b)))
         a, b = torch.where(b == 0, a, b), rest

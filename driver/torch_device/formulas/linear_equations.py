@@ -40,7 +40,7 @@ def transposed(matrix: Tensor) -> Tensor:
 
 def batch_of(*matrices: Tensor) -> tuple[int, ...]:
     """The batch sizes that matrices have together."""
-    return tuple(torch.broadcast_shapes(*(x.shape[:-2] for x in matrices)))  # type: ignore[no-untyped-call]
+    return tuple(torch.broadcast_shapes(*(x.shape[:-2] for x in matrices)))
 
 
 # ---------------------------------------------------------------------- triangular systems

@@ -31,7 +31,7 @@ def rounded(found: Tensor, *given: Tensor) -> Tensor:
 
 def together(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
     """Both, broadcast to the same sizes."""
-    one, other = torch.broadcast_tensors(x, y)  # type: ignore[no-untyped-call]
+    one, other = torch.broadcast_tensors(x, y)
     return one, other
 
 

@@ -41,8 +41,8 @@ def _gates() -> Iterator[Sample]:
         args = (T(), T(), beta, threshold)
         yield Sample("aten.softplus_backward.default", args, special=False)
     yield Sample("aten.log_sigmoid_forward.default", (T(),), special=False)
-    args = (T(), T(), T(values="unit"))
-    yield Sample("aten.log_sigmoid_backward.default", args, special=False)
+    gate = (T(), T(), T(values="unit"))
+    yield Sample("aten.log_sigmoid_backward.default", gate, special=False)
     for dim in (-1, 1):
         x = T((4, 6, 10))
         yield Sample("aten.glu.default", (x, dim), special=False)

@@ -111,8 +111,8 @@ def _batch_norms() -> Iterator[Sample]:
             yield Sample(name, args, special=False)
     x = T((4, 3, 33))
     for mask in (_ALL, [True, False, False], [False, True, True]):
-        args = (x, x, None, None, None, channel, spread, True, 1e-5, mask)
-        yield Sample(name, args, special=False)
+        bare = (x, x, None, None, None, channel, spread, True, 1e-5, mask)
+        yield Sample(name, bare, special=False)
 
 
 def _layer_norms() -> Iterator[Sample]:
@@ -227,9 +227,9 @@ def _convolutions() -> Iterator[Sample]:
         yield Sample(name, (*args, mask), special=False)
     for extra in (0, 1):
         tail = ([2, 3], [1, 1], [1, 2], True, [extra, extra], 2)
-        x, grad = T((2, 4, 4, 3)), T((2, 6, 2 * 3 - 2 + 2 + 1 + extra, 3 * 2 - 2 + 4 + 1 + extra))
-        args = (grad, x, T((4, 3, 3, 3), plain=True), [6], *tail, _ALL)
-        yield Sample(name, args, special=False)
+        grad = T((2, 6, 2 * 3 - 2 + 2 + 1 + extra, 3 * 2 - 2 + 4 + 1 + extra))
+        transposed = (grad, T((2, 4, 4, 3)), T((4, 3, 3, 3), plain=True), [6], *tail, _ALL)
+        yield Sample(name, transposed, special=False)
 
 
 SAMPLES = (

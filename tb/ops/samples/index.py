@@ -96,11 +96,11 @@ def _sorting() -> Iterator[Sample]:
             yield Sample("aten.topk.default", (T((3, 13), values), k, -1, largest), NUMBERS)
         yield Sample("aten.kthvalue.default", (T((3, 13), values), 4), NUMBERS)
         yield Sample("aten.kthvalue.default", (T((5, 3), values), 2, 0, True), NUMBERS)
-        for shape in ((3, 12), (3, 13), ()):
+        for sizes in ((3, 12), (3, 13), ()):
             # Plain: of a row that a stride of 0 repeats, torch 2.13 answers with another row's.
-            yield Sample("aten.median.default", (T(shape, values),), NUMBERS)
-            yield Sample("aten.median.dim", (T(shape, values, plain=True), 0), NUMBERS)
-            yield Sample("aten.median.dim", (T(shape, values, plain=True), -1, True), NUMBERS)
+            yield Sample("aten.median.default", (T(sizes, values),), NUMBERS)
+            yield Sample("aten.median.dim", (T(sizes, values, plain=True), 0), NUMBERS)
+            yield Sample("aten.median.dim", (T(sizes, values, plain=True), -1, True), NUMBERS)
 
 
 def _long_rows() -> Iterator[Sample]:

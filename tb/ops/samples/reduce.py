@@ -109,8 +109,8 @@ def _norms() -> Iterator[Sample]:
     yield Sample("aten.native_layer_norm.default", wide, special=False)
     small = (T((5, 24), "small"), [24], weight, bias, eps)
     yield Sample("aten.native_layer_norm.default", small, special=False)
-    for given, values in ((weight, "any"), (None, "any"), (weight, "small")):
-        args = (T((5, 24), values), [24], given, 1e-6)
+    for scale, values in ((weight, "any"), (None, "any"), (weight, "small")):
+        args = (T((5, 24), values), [24], scale, 1e-6)
         yield Sample("aten.rms_norm.default", args, special=False)
         yield Sample("aten._fused_rms_norm.default", args, special=False)
     yield from _batch_norms()
@@ -140,8 +140,8 @@ def _batch_norms() -> Iterator[Sample]:
 def _vector_norms() -> Iterator[Sample]:
     name, inf = "aten.linalg_vector_norm.default", float("inf")
     for shape, dims, keep in (*_DIMS, *_EMPTY_SUMS):
-        for order in (2, 1):
-            yield Sample(name, (T(shape), order, dims, keep), special=_has_bounds(shape))
+        for usual in (2, 1):
+            yield Sample(name, (T(shape), usual, dims, keep), special=_has_bounds(shape))
     for order in (2, 1, inf, -inf, 0, 3, 0.5, -1.5):
         yield Sample(name, (T((6, 21)), order, [1]))
         yield Sample(name, (T((2, 3, 17)), order), special=False)

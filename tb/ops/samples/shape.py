@@ -30,8 +30,8 @@ def _copies() -> Iterator[Sample]:
         yield Sample("aten._to_copy.default", (T((28, 28)),), FLOATS, {"dtype": dtype})
     number, bytes_ = T(values="positive"), {"dtype": torch.uint8}
     yield Sample("aten._to_copy.default", (number,), FLOATS, bytes_, special=False)
-    for dtype, kinds in ((None, EVERY), (torch.float32, _SIGNED), (torch.int64, EVERY)):
-        yield Sample("aten.copy_.default", (T(plain=True), T(dtype=dtype)), kinds, special=False)
+    for given, kinds in ((None, EVERY), (torch.float32, _SIGNED), (torch.int64, EVERY)):
+        yield Sample("aten.copy_.default", (T(plain=True), T(dtype=given)), kinds, special=False)
     yield Sample("aten.copy_.default", (T((3, 5), plain=True), T((5,))), NUMBERS, special=False)
     positive = T(values="positive", dtype=torch.float32)
     yield Sample("aten.copy_.default", (T(plain=True), positive), (torch.uint8,), special=False)
