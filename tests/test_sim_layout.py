@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tb.sim.layout import Dependence, following, keep_in_place
+from tb.sim.rewrite.layout import Dependence, following, keep_in_place
 
 A, B, C, D, E = (f"IData/*31:0*/ {name};" for name in "abcde")
 WIDE_A = "QData/*63:0*/ a;"

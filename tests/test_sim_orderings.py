@@ -6,7 +6,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from tb.sim.orderings import defer_orderings
+from tb.sim.rewrite.orderings import defer_orderings
 from tb.sim.toolchain import find_compiler
 
 HEADER = """\

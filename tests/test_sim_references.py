@@ -12,7 +12,7 @@ import pytest
 from driver.config import load_config
 from tb.sim.build import verilate
 from tb.sim.plan import make_plan
-from tb.sim.references import pass_by_reference
+from tb.sim.rewrite.references import pass_by_reference
 from tb.sim.spec import BUILD_ROOT, REPOSITORY, spec_for
 from tb.sim.toolchain import find_compiler
 

@@ -17,11 +17,11 @@ from sim_host import CONFIG, STANDIN, standin_spec, start_copy
 
 from driver.backend.rtl import RtlBackend
 from driver.config import load_config
-from tb.sim import traces
 from tb.sim.build import build, verilate
 from tb.sim.plan import PREFIX, ROOT, make_plan
+from tb.sim.rewrite import traces
+from tb.sim.rewrite.trace_text import FILES, TraceFunction, read_functions, statements
 from tb.sim.spec import BUILD_ROOT, REPOSITORY, BuildSpec, spec_for
-from tb.sim.trace_text import FILES, TraceFunction, read_functions, statements
 
 EXTRA = """
   typedef struct packed { logic [6:0] low; logic [39:0] high; } pair_t;

@@ -12,9 +12,9 @@ import pytest
 from driver.config import load_config
 from tb.sim.build import verilate
 from tb.sim.plan import make_plan
+from tb.sim.rewrite.triggers import pack_triggers, packed
 from tb.sim.spec import BUILD_ROOT, REPOSITORY, spec_for
 from tb.sim.toolchain import find_compiler
-from tb.sim.triggers import pack_triggers, packed
 
 ASKS = """\
 void Vtb_top___024root___eval_triggers_vec__act(Vtb_top___024root* vlSelf) {

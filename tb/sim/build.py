@@ -28,14 +28,14 @@ from filelock import FileLock, Timeout
 
 from driver.errors import InfrastructureError
 from tb.sim.compile import GeneratedModel, ProfileStage, compile_all
-from tb.sim.layout import keep_in_place
 from tb.sim.objects import ObjectStore, digest_of, is_intact, run_compiler
 from tb.sim.plan import COLLECT, ROOT, USE, BuildPlan, make_plan
 from tb.sim.progress import BuildProgress
-from tb.sim.references import pass_by_reference
+from tb.sim.rewrite.layout import keep_in_place
+from tb.sim.rewrite.references import pass_by_reference
+from tb.sim.rewrite.traces import cut_traces
+from tb.sim.rewrite.triggers import pack_triggers
 from tb.sim.spec import BuildSpec, BuiltModel
-from tb.sim.traces import cut_traces
-from tb.sim.triggers import pack_triggers
 from tb.sim.verilate import run_verilator
 
 log = logging.getLogger(__name__)

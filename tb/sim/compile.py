@@ -8,10 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tb.sim.layout import Dependence
 from tb.sim.objects import ObjectStore, Unit
 from tb.sim.plan import FAST, OWN, PREFIX, RUNTIME, SLOW, TRACE, BuildPlan, own_headers
 from tb.sim.progress import BuildProgress
+from tb.sim.rewrite.layout import Dependence
 from tb.sim.spec import digest
 
 _PRECOMPILE_FROM = 4
@@ -24,7 +24,7 @@ _SMALL_TRACE = 32 * 1024
 
 @dataclass(frozen=True)
 class GeneratedModel:
-    """What Verilator wrote, with its header rewritten (tb/sim/layout.py)."""
+    """What Verilator wrote, with its header rewritten (tb/sim/rewrite/layout.py)."""
 
     folder: Path
     dependence: Dependence
@@ -39,7 +39,7 @@ class _FileKind:
     categories: tuple[str, ...]
     """Of Verilator's list of files."""
     trace: bool = False
-    """Of those, the files that write waves (tb/sim/traces.py)."""
+    """Of those, the files that write waves (tb/sim/rewrite/traces.py)."""
     level: str = ""
     """Pragmas that replace the optimisation of `FAST`."""
     merged_below: int = 64 * 1024

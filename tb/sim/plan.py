@@ -43,16 +43,7 @@ USE = ("-fprofile-use", "-fprofile-partial-training")
 OUTPUT_SPLIT = 5000
 """Size of one generated C++ file, in Verilator's node count: smaller compiles less after an edit,
 larger optimises across more."""
-_REWRITES = (
-    "layout",
-    "orderings",
-    "references",
-    "trace_codes",
-    "trace_text",
-    "traces",
-    "triggers",
-)
-REWRITES = tuple(SIM_FOLDER / f"{name}.py" for name in _REWRITES)
+REWRITES = tuple(sorted((SIM_FOLDER / "rewrite").glob("*.py")))
 """What changes the generated C++ before it is compiled."""
 NO_IMPLICIT_NETS = ("-Wwarn-IMPLICIT", "-Werror-IMPLICIT")
 """For RTL with mutants: one that names no signal would be a net of its own, another mutant."""

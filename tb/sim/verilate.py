@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from driver.errors import InfrastructureError, InputError
-from tb.sim.orderings import defer_orderings
+from tb.sim.rewrite.orderings import defer_orderings
 from tb.sim.spec import REPOSITORY
 from tb.sim.toolchain import Verilator
 

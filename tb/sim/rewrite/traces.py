@@ -3,8 +3,8 @@
 
 Verilator writes a few large functions for all signals of the model. Here each becomes calls of
 smaller ones, in a file each, that are named by what they do: the cuts lie where the text says, not
-after so many lines, and signals keep their numbers (tb/sim/trace_codes.py). Only the pieces with a
-changed signal are then compiled again. Compiles nothing itself.
+after so many lines, and signals keep their numbers (tb/sim/rewrite/trace_codes.py). Only the pieces
+with a changed signal are then compiled again. Compiles nothing itself.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from tb.sim.plan import PREFIX, ROOT
+from tb.sim.rewrite.trace_codes import Codes
+from tb.sim.rewrite.trace_text import FILES, TEMPORARY, TraceFunction, read_functions, statements
 from tb.sim.spec import digest
-from tb.sim.trace_codes import Codes
-from tb.sim.trace_text import FILES, TEMPORARY, TraceFunction, read_functions, statements
 
 _INCLUDES = f'#include "verilated_vcd_c.h"\n#include "{PREFIX}__Syms.h"\n\n'
 _SLOW = "VL_ATTR_COLD"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tb.sim.plan import ROOT
-from tb.sim.trace_text import TraceFunction
+from tb.sim.rewrite.trace_text import TraceFunction
 
 _FIRST = f"{ROOT}__trace_init_top"
 _PUSH = re.compile(r'VL_TRACE_PUSH_PREFIX\(tracep, "([^"]*)"')
