@@ -178,3 +178,17 @@ def test_users_lower_precision_setting_does_not_reach_the_reference() -> None:
         assert torch.get_float32_matmul_precision() == "medium"
     finally:
         torch.set_float32_matmul_precision("highest")
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_infinity_times_one_term_is_no_nan(dtype: torch.dtype) -> None:
+    """Of a size at which oneDNN's bf16 product says NaN on some CPUs."""
+    a, b = torch.linspace(-3, 3, 128)[:, None].to(dtype), torch.linspace(-2, 2, 128)[None].to(dtype)
+    a[::5] = torch.inf
+    a[1] = 0
+    b[:, ::7] = -torch.inf
+    product = product_of("aten.mm.default", (a, b))
+    expected = a.double() @ b.double()
+    assert 0 < int(expected.isnan().sum()) < expected.numel()
+    assert torch.equal(reference(product).isnan(), expected.isnan())
+    assert torch._C._get_mkldnn_enabled()
