@@ -38,7 +38,7 @@ def full_precision() -> Iterator[None]:
 
 @contextlib.contextmanager
 def without_onednn() -> Iterator[None]:
-    """torch uses its own kernels."""
+    """torch uses its own kernels. torch.backends.mkldnn.flags sets TF32 too, and warns of it."""
     before = torch._C._get_mkldnn_enabled()
     torch._C._set_mkldnn_enabled(False)
     try:

@@ -8,11 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pywellen
 from numpy.typing import NDArray
 
 from driver.backend.rtl import RtlBackend
 from driver.config import HwConfig, load_config
-from tb.sim.build import build
+from tb.sim.build import build, verilate
+from tb.sim.plan import make_plan
 from tb.sim.spec import REPOSITORY, BuildSpec, spec_for
 
 STANDIN = REPOSITORY / "tests" / "standin"
@@ -38,6 +40,19 @@ def standin_spec(variant: str, device: str = "") -> BuildSpec:
     spec = spec_for(CONFIG, variant)
     label = f"standin{f'-{device}' if device else ''}"
     return replace(spec, filelist=STANDIN / device / "filelist.f", label=label)
+
+
+def generate(variant: str, folder: Path, filelist: Path | None = None) -> Path:
+    """The folder, with the C++ that Verilator makes of the NPU, `small`, as it is before any pass
+    over it. `filelist`: of other RTL."""
+    spec = spec_for(load_config(REPOSITORY / "sim_config.yaml", "small"), variant)
+    verilate(make_plan(spec if filelist is None else replace(spec, filelist=filelist)), folder)
+    return folder
+
+
+def wave_changes(path: Path) -> dict[str, list[tuple[int, object]]]:
+    """By full name, every change of a signal in a file of waves."""
+    return {var.full_name: list(var.tv) for var in pywellen.Waveform(str(path)).all_vars()}
 
 
 @functools.cache

@@ -82,13 +82,15 @@ def test_a_member_of_another_type_moves_alone(tmp_path: Path) -> None:
     uses_a = model.file("Vtop__0.cpp", "vlSelf->a = 1;")
     uses_both = model.file("Vtop__1.cpp", "vlSelf->a = vlSelf->memory[0];")
     uses_others = model.file("Vtop__2.cpp", "vlSelf->b = vlSelf->memory[0];")
+    constructs = model.file("Vtop__Slow.cpp", "Vtop::Vtop(Vtop__Syms* symsp) {}")
+    passes = model.file("Vtop__3.cpp", "vlSymsp->TOP__other.x = vlSelf->b;")
     wider = model.generate(WIDE_A, B, C, D)
     text = model.header.read_text()
     assert (
         text.index("a__before0;") < text.index(" b;") < text.index(" memory;") < text.index(" a;")
     )
     assert wider.of(uses_others) == first.of(uses_others)
-    for file in (uses_a, uses_both):
+    for file in (uses_a, uses_both, constructs, passes):
         assert wider.of(file) != first.of(file)
 
 

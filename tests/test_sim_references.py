@@ -8,12 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from sim_host import generate
 
-from driver.config import load_config
-from tb.sim.build import verilate
-from tb.sim.plan import make_plan
 from tb.sim.rewrite.references import pass_by_reference
-from tb.sim.spec import BUILD_ROOT, REPOSITORY, spec_for
 from tb.sim.toolchain import find_compiler
 
 MIX = "__VnoInFunc_top__DOT__mix_TOP"
@@ -177,9 +174,7 @@ def test_a_result_that_is_used_twice_keeps_its_variable(tmp_path: Path) -> None:
 
 
 def test_the_rows_of_the_array_have_references(tmp_path: Path) -> None:
-    config = load_config(REPOSITORY / "sim_config.yaml", "small")
-    folder = tmp_path / "generated"
-    verilate(make_plan(spec_for(config, "check", BUILD_ROOT, 1)), folder)
+    folder = generate("check", tmp_path / "generated")
     functions = {name.rpartition("__DOT__")[2] for name in pass_by_reference(folder)}
     assert functions >= {"fma_row_TOP", "int8_row_TOP", "significands_of_TOP", "scales_of_TOP"}
     text = "".join(path.read_text() for path in folder.glob("*024root__*.cpp"))

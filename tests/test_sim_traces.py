@@ -12,16 +12,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-import pywellen
-from sim_host import CONFIG, STANDIN, standin_spec, start_copy
+from sim_host import CONFIG, STANDIN, generate, standin_spec, start_copy, wave_changes
 
 from driver.backend.rtl import RtlBackend
-from driver.config import load_config
-from tb.sim.build import build, verilate
-from tb.sim.plan import PREFIX, ROOT, make_plan
+from tb.sim.build import build
+from tb.sim.plan import PREFIX, ROOT
 from tb.sim.rewrite import traces
 from tb.sim.rewrite.trace_text import FILES, TraceFunction, read_functions, statements
-from tb.sim.spec import BUILD_ROOT, REPOSITORY, BuildSpec, spec_for
+from tb.sim.spec import REPOSITORY, BuildSpec
 
 EXTRA = """
   typedef struct packed { logic [6:0] low; logic [39:0] high; } pair_t;
@@ -49,10 +47,7 @@ LARGE = 32 * 1024
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The C++ of the NPU, as Verilator writes it."""
-    folder = tmp_path_factory.mktemp("waves") / "generated"
-    config = load_config(REPOSITORY / "sim_config.yaml", "small")
-    verilate(make_plan(spec_for(config, "waves", BUILD_ROOT, 1)), folder)
-    return folder
+    return generate("waves", tmp_path_factory.mktemp("waves") / "generated")
 
 
 def copied(generated: Path, folder: Path) -> Path:
@@ -116,9 +111,7 @@ def test_a_register_more_changes_the_pieces_that_have_it(generated: Path, tmp_pa
     shutil.copytree(REPOSITORY / "rtl", tmp_path / "rtl")
     slot = tmp_path / "rtl" / "ctrl" / "npu_engine_slot.sv"
     slot.write_text(slot.read_text().replace("endmodule", REGISTER, 1))
-    spec = spec_for(load_config(REPOSITORY / "sim_config.yaml", "small"), "waves", BUILD_ROOT, 1)
-    after = tmp_path / "after"
-    verilate(make_plan(replace(spec, filelist=tmp_path / "rtl" / "filelist.f")), after)
+    after = generate("waves", tmp_path / "after", tmp_path / "rtl" / "filelist.f")
     numbered = [re.findall(r"c\+\d+,0", text(folder)) for folder in (generated, after)]
     before = copied(generated, tmp_path / "before")
     for folder in (before, after):
@@ -134,8 +127,8 @@ def test_what_is_not_understood_stays_as_it_is(generated: Path, tmp_path: Path) 
     path = next(
         path for path in folder.glob(FILES) if "VL_TRACE_POP_PREFIX(tracep);\n" in path.read_text()
     )
-    text = path.read_text().replace("VL_TRACE_POP_PREFIX(tracep);\n", "tracep->pop();\n")
-    path.write_text(text)
+    odd = path.read_text().replace("VL_TRACE_POP_PREFIX(tracep);\n", "tracep->pop();\n")
+    path.write_text(odd)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert "tracep->pop();" in traces.cut_traces(folder, tmp_path / "traces.json")
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
@@ -148,7 +141,7 @@ def changes(spec: BuildSpec, path: Path) -> dict[str, list[tuple[int, object]]]:
         start_copy(backend, 0, 0x1000_0000, 8)
         backend.run(500, 60)
         backend.stop_waves()
-    return {var.full_name: list(var.tv) for var in pywellen.Waveform(str(path)).all_vars()}
+    return wave_changes(path)
 
 
 def test_waves_after_an_edit_are_those_of_a_first_build(

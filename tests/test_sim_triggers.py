@@ -8,12 +8,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from sim_host import generate
 
-from driver.config import load_config
-from tb.sim.build import verilate
-from tb.sim.plan import make_plan
 from tb.sim.rewrite.triggers import pack_triggers, packed
-from tb.sim.spec import BUILD_ROOT, REPOSITORY, spec_for
 from tb.sim.toolchain import find_compiler
 
 ASKS = """\
@@ -137,10 +134,7 @@ def test_another_form_stays_as_it_is(tmp_path: Path, old: str, new: str) -> None
 @pytest.fixture(scope="module")
 def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What Verilator makes of the NPU."""
-    folder = tmp_path_factory.mktemp("model") / "generated"
-    config = load_config(REPOSITORY / "sim_config.yaml", "small")
-    verilate(make_plan(spec_for(config, "check", BUILD_ROOT, 1)), folder)
-    return folder
+    return generate("check", tmp_path_factory.mktemp("model") / "generated")
 
 
 def test_the_clocks_of_the_npu_are_packed(generated: Path) -> None:

@@ -12,8 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import pywellen
-from sim_host import open_standin, start_copy
+from sim_host import open_standin, start_copy, wave_changes
 
 from tb.sim.plan import compile_flags_of
 from tb.sim.spec import SIM_FOLDER, variant_named
@@ -44,15 +43,10 @@ def test_vcd_holds_the_window_and_the_pins(tmp_path: Path) -> None:
     assert {"clk", "irq", "s_axil_awaddr", "m_axi_rdata", "busy_q"} <= names
 
 
-def changes(path: Path) -> dict[str, list[tuple[int, object]]]:
-    """By full name, every change of a signal."""
-    return {var.full_name: list(var.tv) for var in pywellen.Waveform(str(path)).all_vars()}
-
-
 def test_one_build_writes_the_same_waves_in_both_formats(tmp_path: Path) -> None:
     for name in ("waves.vcd", "waves.fst"):
         record(tmp_path / name)
-    vcd, fst = (changes(tmp_path / name) for name in ("waves.vcd", "waves.fst"))
+    vcd, fst = (wave_changes(tmp_path / name) for name in ("waves.vcd", "waves.fst"))
     assert len(vcd) > 50
     assert sum(map(len, vcd.values())) > 2 * (END - FIRST)
     assert vcd == fst

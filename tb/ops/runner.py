@@ -90,6 +90,7 @@ def run_ops(
     finally:
         session.close()
     if state.broken is not None:
+        assert not isinstance(state.broken.error, VerdictError)
         raise RunBroken(_broken(spec, state), state.broken.error) from state.broken
     if state.interrupted:
         text = f"interrupted after {len(state.rows)} of {len(plan.picked)} ops"

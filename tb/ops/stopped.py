@@ -30,7 +30,7 @@ class RunBroken(InfrastructureError):
     """A run that ended before its last op through no fault of the device; `result` has the ops
     that were finished, `cause` says what happened."""
 
-    def __init__(self, result: RunResult, cause: VerdictError | InfrastructureError) -> None:
+    def __init__(self, result: RunResult, cause: InfrastructureError) -> None:
         self.result, self.cause = result, cause
         super().__init__(str(cause))
 

@@ -56,16 +56,16 @@ def _repeated(layout: Sequence[str]) -> frozenset[str]:
     return frozenset(name for name, count in Counter(map(_name, layout)).items() if count > 1)
 
 
-def _declarations(layout: Sequence[str], declared: Collection[str]) -> Iterator[str]:
-    """The lines of the class; what keeps the place of a member with another type has a name of its
-    own."""
-    repeated = _repeated(layout)
+def _distinct(
+    layout: Sequence[str], declared: Collection[str], repeated: Collection[str]
+) -> Iterator[str]:
+    """The lines of the class: what keeps the place of a member that has another type now gets a
+    name of its own."""
     for number, line in enumerate(layout):
-        name = _name(line)
-        keeps_place = name in repeated and line not in declared
-        own = f"{name}__before{number}" if keeps_place else name
-        declaration = re.sub(rf"\b{name}\b", own, line)
-        yield f"    {_aligned(declaration)}\n"
+        if line not in declared and (name := _name(line)) in repeated:
+            yield re.sub(rf"\b{name}\b", f"{name}__before{number}", line)
+        else:
+            yield line
 
 
 def following(before: Sequence[str], lines: Sequence[str]) -> list[str]:
@@ -141,16 +141,18 @@ def keep_in_place(root_header: Path, headers: Sequence[Path], memory: Path) -> D
         whole = digest(path.read_bytes() for path in headers)
         return Dependence(whole, whole, {})
     lines = list(_members(state))
+    wanted = set(lines)
     layout = following(_saved(memory), lines)
+    repeated = _repeated(layout)
     memory.write_text(json.dumps(layout))
     # What Verilator puts behind the variables goes before them: new ones must not move it.
     shell = before + _END + internal + found
-    declared = "".join(_declarations(layout, set(lines)))
+    distinct = _distinct(layout, wanted, repeated)
+    declared = "".join(f"    {_aligned(line)}\n" for line in distinct)
     root_header.write_text(shell + declared + "\n" + constructors + tail)
     others = [path.read_bytes() for path in headers if path != root_header]
     rest = digest([shell, constructors, tail, *others])
-    members = _keys(layout, set(lines))
-    return Dependence(rest, digest([rest, declared]), members, _repeated(layout))
+    return Dependence(rest, digest([rest, declared]), _keys(layout, wanted), repeated)
 
 
 def _saved(memory: Path) -> list[str]:

@@ -13,10 +13,11 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from tb.sim.plan import ROOT
-from tb.sim.rewrite.trace_text import TraceFunction
+from tb.sim.rewrite.trace_text import NUMBER, TraceFunction, parts
 
 _FIRST = f"{ROOT}__trace_init_top"
 _PUSH = re.compile(r'VL_TRACE_PUSH_PREFIX\(tracep, "([^"]*)"')
@@ -28,10 +29,8 @@ _SIGNAL = re.compile(
 _TYPED = re.compile(
     r'\w+__trace_init_dtype\w*\(vlSelf, tracep, "(?P<name>[^"]*)", \d+, c\+(?P<code>\d+),'
 )
-_CALL = re.compile(rf"({ROOT}__trace_init\w+)\(vlSelf, tracep\);")
 _SCALARS = ("BIT", "BUS", "QUAD", "WIDE")
 _WORD_BITS = 32
-_NUMBER = re.compile(r"\b(oldp\+|c\+|vlSelf, bufp, )(\d+)")
 _DEAD_PART = 2
 """With more numbers unused than one in so many, the count begins anew."""
 
@@ -50,23 +49,17 @@ class _Block:
 def _declared(functions: Mapping[str, TraceFunction]) -> Iterator[tuple[str, int, int]]:
     """Path, number, words if the declaration says them. ValueError: not a declaration."""
     path: list[str] = []
-
-    def walk(name: str) -> Iterator[tuple[str, int, int]]:
-        for line in functions[name].statements:
-            if (found := _SIGNAL.search(line)) is not None:
-                yield "/".join([*path, found["name"]]), int(found["code"]), _words(found)
-            elif (found := _TYPED.match(line)) is not None:
-                yield "/".join([*path, found["name"]]), int(found["code"]), 0
-            elif (found := _PUSH.match(line)) is not None:
-                path.append(found[1])
-            elif line == _POP:
-                path.pop()
-            elif (found := _CALL.fullmatch(line)) is not None:
-                yield from walk(found[1])
-            else:
-                raise ValueError(f"no declaration of a signal: {line[:80]}")
-
-    yield from walk(_FIRST)
+    for line in chain.from_iterable(part.statements for part in parts(functions, _FIRST)):
+        if (found := _SIGNAL.search(line)) is not None:
+            yield "/".join([*path, found["name"]]), int(found["code"]), _words(found)
+        elif (found := _TYPED.match(line)) is not None:
+            yield "/".join([*path, found["name"]]), int(found["code"]), 0
+        elif (found := _PUSH.match(line)) is not None:
+            path.append(found[1])
+        elif line == _POP:
+            path.pop()
+        else:
+            raise ValueError(f"no declaration of a signal: {line[:80]}")
 
 
 def _words(declaration: re.Match[str]) -> int:
@@ -124,7 +117,7 @@ class Codes:
             own = int(match[2]) + (base if match[1] == "oldp+" else 0)
             return f"{match[1]}{self.of(own)}"
 
-        return _NUMBER.sub(number, statement)
+        return NUMBER.sub(number, statement)
 
 
 def _following(before: Mapping[str, list[int]], blocks: list[_Block]) -> dict[int, int]:

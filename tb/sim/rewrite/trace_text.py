@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +13,10 @@ from tb.sim.plan import PREFIX, ROOT
 FILES = f"{PREFIX}__Trace__*.cpp"
 TEMPORARY = re.compile(r"\b__V\w+")
 """A name that may be of one."""
+CALL = re.compile(rf"({ROOT}__trace_\w+)\((\(&vlSymsp->TOP\), bufp|vlSelf, \w+)\);")
+"""A statement that calls a function which is not a type's: its name, and the arguments."""
+NUMBER = re.compile(r"\b(oldp\+|c\+|vlSelf, bufp, )(\d+)")
+"""A signal's in a statement: what says of which kind it is, and itself."""
 _FUNCTION = re.compile(
     rf"^(?P<head>(?:VL_ATTR_COLD )?void) (?P<name>{ROOT}__trace_\w+)"
     r"\((?P<parameters>[^;{}]*)\)\s*\{(?P<body>.*?)^\}\n",
@@ -56,10 +60,6 @@ class TraceFunction:
         """Without what ends it."""
         return f"{self.head} {self.name}({self.parameters}) "
 
-    def named(self, name: str) -> TraceFunction:
-        """The same under another name."""
-        return replace(self, name=name)
-
 
 def statements(text: str) -> Iterator[str]:
     """The statements of `text`, in which all white space is a space. An `else` is a part of its
@@ -79,6 +79,20 @@ def _name(declaration: str) -> str:
     if not (names := TEMPORARY.findall(declaration)):
         raise ValueError(f"no temporary: {declaration}")
     return str(names[-1])
+
+
+def parts(functions: Mapping[str, TraceFunction], name: str) -> Iterator[TraceFunction]:
+    """The function and those that it calls, as parts without calls in the order in which they run:
+    where Verilator ends a function is up to all that is before."""
+    plain: list[str] = []
+    for line in functions[name].statements:
+        if (call := CALL.fullmatch(line)) is None:
+            plain.append(line)
+        else:
+            yield replace(functions[name], statements=tuple(plain))
+            plain = []
+            yield from parts(functions, call[1])
+    yield replace(functions[name], statements=tuple(plain))
 
 
 def _one_line(text: str) -> str:

@@ -20,18 +20,24 @@ from typing import TypeVar
 
 from tb.sim.plan import PREFIX, ROOT
 from tb.sim.rewrite.trace_codes import Codes
-from tb.sim.rewrite.trace_text import FILES, TEMPORARY, TraceFunction, read_functions, statements
+from tb.sim.rewrite.trace_text import (
+    CALL,
+    FILES,
+    NUMBER,
+    TEMPORARY,
+    TraceFunction,
+    parts,
+    read_functions,
+    statements,
+)
 from tb.sim.spec import digest
 
 _INCLUDES = f'#include "verilated_vcd_c.h"\n#include "{PREFIX}__Syms.h"\n\n'
 _SLOW = "VL_ATTR_COLD"
 _TYPE = re.compile(rf"\b{ROOT}__trace_\w+_dtype\w+")
 """The name of a function that serves all signals of a type."""
-_CALL = re.compile(rf"\b{ROOT}__trace_\w+")
-_WHOLE_CALL = re.compile(rf"({ROOT}__trace_\w+)\((\(&vlSymsp->TOP\), bufp|vlSelf, \w+)\);")
-"""Of a function that is not a type's: a statement of its own."""
+_NAME = re.compile(rf"\b{ROOT}__trace_\w+")
 _GUARD = re.compile(r"(if \(VL_UNLIKELY\([^{};]*__Vm_traceActivity[^{};]*\)\)) \{ (.*) \}")
-_WRITTEN = re.compile(r"(?:\boldp\+|\bbufp, )(\d+)")
 _MIN_BYTES, _MAX_BYTES = 64 * 1024, 512 * 1024
 _ONE_IN = 200
 """Statements, of which one may end a piece."""
@@ -73,8 +79,8 @@ def _number(run: list[_Step]) -> int:
     """Of the first signal that is written. Verilator's order is that in which signals may change,
     which one register more can turn round; their numbers stay."""
     for step in run:
-        if (found := _WRITTEN.search(step.text)) is not None:
-            return int(found[1])
+        if (found := NUMBER.search(step.text)) is not None:
+            return int(found[2])
     raise ValueError(f"writes no signal: {run[0].text[:80]}")
 
 
@@ -115,7 +121,7 @@ def _by_content(function: TraceFunction) -> TraceFunction:
     used = [name for name in dict.fromkeys(named) if name in function.locals]
     function = replace(function, name="", locals={name: function.locals[name] for name in used})
     plain = _renamed(function, {name: f"temporary_{at}" for at, name in enumerate(used)})
-    return plain.named(f"{ROOT}__trace_{digest([plain.text()])[:16]}")
+    return replace(plain, name=f"{ROOT}__trace_{digest([plain.text()])[:16]}")
 
 
 class _Model:
@@ -127,9 +133,9 @@ class _Model:
         self._types: dict[str, TraceFunction] = {}
         self._pieces: dict[str, TraceFunction] = {}
         lines = chain(*(function.statements for function in functions.values()))
-        called = {call[1] for line in lines if (call := _WHOLE_CALL.fullmatch(line))}
+        called = {call[1] for line in lines if (call := CALL.fullmatch(line))}
         own = (one for one in functions.values() if not _TYPE.fullmatch(one.name))
-        self.entries = [self._cut(one) for one in own if one.name not in called]
+        self.entries = [self._entry(one) for one in own if one.name not in called]
         """Called by the rest of the model."""
 
     @property
@@ -159,43 +165,29 @@ class _Model:
         """With the names that functions of types have now."""
         return _TYPE.sub(lambda match: self._type(match[0]).name, text)
 
-    def _flat(self, function: TraceFunction) -> Iterator[TraceFunction]:
-        """The function and those that it calls, as parts without calls in the order in which they
-        run. Where Verilator ends a function is up to all that is before."""
-        plain: list[str] = []
-        for line in function.statements:
-            if (call := _WHOLE_CALL.fullmatch(line)) is None:
-                plain.append(line)
-            else:
-                yield replace(function, statements=tuple(plain))
-                plain = []
-                yield from self._flat(self._before[call[1]])
-        yield replace(function, statements=tuple(plain))
-
-    def _cut(self, function: TraceFunction) -> TraceFunction:
-        """An entry that calls pieces."""
-        calls = [match for line in function.statements if (match := _WHOLE_CALL.fullmatch(line))]
+    def _entry(self, function: TraceFunction) -> TraceFunction:
+        """The function, calling pieces instead."""
+        calls = [match for line in function.statements if (match := CALL.fullmatch(line))]
         if not calls:
             return function
-        parts = [part for call in calls for part in self._flat(self._before[call[1]])]
-        names = [piece.name for piece in self._cut_parts(parts)]
+        called = [part for call in calls for part in parts(self._before, call[1])]
+        names = [piece.name for piece in self._cut_into_pieces(called)]
         first = function.statements.index(calls[0][0])
-        rest = [line for line in function.statements[first:] if not _WHOLE_CALL.fullmatch(line)]
-        if rest or len({call[2] for call in calls}) > 1:
+        if len(function.statements) - first > len(calls) or len({call[2] for call in calls}) > 1:
             raise ValueError(f"{function.name}: not all calls are alike")
         made = (f"{name}({calls[0][2]});" for name in names)
         return replace(function, statements=(*function.statements[:first], *made))
 
-    def _cut_parts(self, parts: Sequence[TraceFunction]) -> list[TraceFunction]:
+    def _cut_into_pieces(self, called: Sequence[TraceFunction]) -> list[TraceFunction]:
         """All parts as one sequence, cut."""
-        whole = parts[0]
+        whole = called[0]
         temporaries: dict[str, str] = {}
         steps: list[_Step] = []
-        for number, part in enumerate(parts):
+        for number, part in enumerate(called):
             own = _renamed(part, {name: f"{name}_{number}" for name in part.locals})
             temporaries |= own.locals
             steps += _steps(self._known(own))
-        preamble = tuple(dict.fromkeys(line for part in parts for line in part.preamble))
+        preamble = tuple(dict.fromkeys(line for part in called for line in part.preamble))
         found = []
         runs = list(_runs(steps, temporaries))
         if "bufp" in whole.parameters:
@@ -223,7 +215,7 @@ def _file(
 ) -> str:
     """The text of a file with these functions. `known`: what they call."""
     body = "\n".join(function.text() for function in functions)
-    called = dict.fromkeys(name for name in _CALL.findall(body) if name in known)
+    called = dict.fromkeys(name for name in _NAME.findall(body) if name in known)
     words = {*re.findall(r"\w+", body)}
     needed = [line for name, line in constants.items() if name in words]
     declared = [f"{known[name].declaration.strip()};\n" for name in called]
