@@ -93,7 +93,7 @@ BLOCKS: dict[str, BlockBench] = {
         ("pkg", "common", "csr", "gen", "ctrl"),
         40,
         256,
-        120,
+        40,
         (_REGISTERS,),
         {"MemBase": "64'h500100000", "MemLimit": "64'h500200000"},
     ),

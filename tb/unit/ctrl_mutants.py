@@ -12,7 +12,7 @@ CTRL: tuple[Mutant, ...] = (
     Mutant("npu_cmd_decode.sv", "«packet_i.param[LOAD_LINES] > 32'(PROGRAM_MAX_LINES)»", "1'b0"),
     Mutant("npu_cmd_decode.sv", "+ «packet_i.param[LOAD_LINES]»", "32'd0", "expected 4"),
     Mutant("npu_operand_select.sv", "3'(step_i - OPERAND_DST) + «prog_i.sources»", "3'd3"),
-    Mutant("npu_desc_check.sv", "«desc_i.dtype[31:4] == '0»", "1'b1", "error code"),
+    Mutant("npu_desc_check.sv", "«desc_i.dtype[31:4] == '0»", "1'b1", "expected 5 at command 0"),
     Mutant("npu_operand_resolve.sv", "dtype_log2_bytes(«window.dtype[3:0]»)", "operand.dtype"),
     Mutant("npu_operand_resolve.sv", "operand.is_line && «operand.addr[5:0] != '0»", "1'b0"),
     Mutant("npu_desc_check.sv", "«dim_i >= rank_o»", "dim_i > rank_o", "error code"),
@@ -130,7 +130,12 @@ CTRL: tuple[Mutant, ...] = (
     Mutant("npu_cmd_retire.sv", "&& «q == 0»)", "1'b1", "first queue"),
     Mutant("npu_cmd_table.sv", "+ 32'(«pop_i»)", "1'b1"),
     # windows
-    Mutant("npu_window_check.sv", "wide_q <= «product_q[63:32] != '0»;", "1'b0", "error code"),
+    Mutant(
+        "npu_window_check.sv",
+        "wide_q <= «product_q[63:32] != '0»;",
+        "1'b0",
+        "expected 5 at command 0",
+    ),
     Mutant("npu_window_check.sv", "|| «transposed_i» ||", "1'b0"),
     Mutant("npu_range_check.sv", "group_q        <= «group_end» ?", "1'b0", "window"),
     Mutant(

@@ -108,19 +108,45 @@ class Corners {
 
   // A destination with elements in one place is refused, also of two elements.
   static void window_written_twice(uint64_t seed) {
-    Corners c(seed);
-    npu::isa::Window window{};
-    window.base = kData + 0x1000;
-    window.rank = npu::isa::kWindowRank;
-    window.size.fill(1);
-    window.stride.fill(1);
+    npu::isa::Window window = elementary_window();
     window.size[3] = window.size[6] = 2;
     window.stride[3] = 0;
-    c.d_.memory.put(kDescriptors, window);
-    const auto outcome = c.session_.single(
-        {uint32_t(Opcode::kMatmul), kDstDescMask, kData, kData, kDescriptors, {2, 2, 2, 1}});
-    check(outcome.error == ErrorCode::kBadDescriptor, "error %u, expected %u",
-          unsigned(outcome.error), unsigned(ErrorCode::kBadDescriptor));
+    ends(seed, {window},
+         {uint32_t(Opcode::kMatmul), kDstDescMask, kData, kData, kDescriptors, {2, 2, 2, 1}},
+         ErrorCode::kBadDescriptor);
+  }
+
+  // Sizes whose product is that of the packet but for a bit above the 32 lower ones.
+  static void window_too_wide(uint64_t seed) {
+    constexpr uint32_t kSize = 1 << 16;
+    static_assert(uint32_t(uint64_t(kSize) * (kSize + 1)) == kSize);
+    for (const unsigned axis : {1, 4}) {
+      npu::isa::Window window = elementary_window();
+      window.stride.fill(0);
+      window.size[axis + 1] = kSize;
+      window.size[axis + 2] = kSize + 1;
+      const bool rows = axis == 1;
+      const Packet packet{uint32_t(Opcode::kMatmul),
+                          rows ? kSrc1DescMask : kSrc2DescMask,
+                          rows ? kDescriptors : kData,
+                          rows ? kData : kDescriptors,
+                          kData + 0x1000,
+                          {rows ? kSize : 1, 1, rows ? 1 : kSize, 1}};
+      ends(seed, {window}, packet, ErrorCode::kBadDescriptor);
+    }
+  }
+
+  // In an operand list, too, the type is a whole word of a descriptor.
+  static void bits_above_a_type(uint64_t seed) {
+    const Descriptor sound{kData, uint32_t(DType::kFp32), 1, {4}, {1}, 0};
+    const Packet packet{uint32_t(Opcode::kVector), kOperandListMask, kDescriptors, 0, 0,
+                        {elementwise_line()}};
+    ends(seed, {sound, sound}, packet, ErrorCode::kNone);
+    for (unsigned bit = 4; bit < 32; ++bit) {
+      Descriptor source = sound;
+      source.dtype |= 1u << bit;
+      ends(seed, {source, sound}, packet, ErrorCode::kBadDescriptor);
+    }
   }
 
   // Two commands whose engines end in one cycle have the same end_cycle.
@@ -242,6 +268,8 @@ class Corners {
     acknowledged_too_early(seed);
     acknowledged_while_disabled(seed);
     window_written_twice(seed);
+    window_too_wide(seed);
+    bits_above_a_type(seed);
     ends_together(seed);
     std::printf("corners     ok\n");
   }
@@ -272,6 +300,41 @@ class Corners {
   // Writes 16 bytes.
   static Packet bytes(uint64_t at) {
     return {uint32_t(Opcode::kFill), uint32_t(DType::kInt8) << kDstDtypeShift, 0, 0, at, {16, 0}};
+  }
+
+  // One element.
+  static npu::isa::Window elementary_window() {
+    npu::isa::Window window{};
+    window.base = kData + 0x1000;
+    window.rank = npu::isa::kWindowRank;
+    window.size.fill(1);
+    window.stride.fill(1);
+    return window;
+  }
+
+  // Where a program of one source and one result begins.
+  static uint32_t elementwise_line() {
+    for (const auto& named : named_programs()) {
+      const npu::VectorProgram& program = *programs().find(named.line);
+      if (program.sources == 1 && program.results == 1 && program.reduce == npu::isa::Reduce::kNone)
+        return named.line;
+    }
+    fail("no program of one source");
+  }
+
+  // A packet with these descriptors, one behind the other, ends so.
+  template <typename Described>
+  static void ends(uint64_t seed, std::initializer_list<Described> descriptors,
+                   const Packet& packet, ErrorCode error) {
+    Corners c(seed);
+    uint64_t line = kDescriptors;
+    for (const Described& descriptor : descriptors) {
+      c.d_.memory.put(line, descriptor);
+      line += kLineBytes;
+    }
+    const auto outcome = c.session_.single(packet);
+    check(outcome.error == error, "error code %u, expected %u", unsigned(outcome.error),
+          unsigned(error));
   }
 
   // `second` waits for the end of `first`, and does not read the line `guarded` before.

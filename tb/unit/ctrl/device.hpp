@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "answer.hpp"
 #include "common.hpp"
 #include "dispatch.hpp"
 #include "program_table.hpp"
@@ -30,7 +31,8 @@ constexpr unsigned kStallPercents[] = {0, 25, 50, 75};
 class Device {
  public:
   explicit Device(uint64_t seed) : random(seed), host_(seed ^ 0x5A5A) {
-    top.rst_ni = 0;
+    top.clk_i = top.rst_ni = top.changed_i = top.info_changed_i = 0;
+    top.eval();  // the first: runs what is initial
     top.s_axil_awvalid_i = top.s_axil_wvalid_i = top.s_axil_bready_i = 0;
     top.s_axil_arvalid_i = top.s_axil_rready_i = 0;
     for (uint64_t i = 0; i < kResetCycles; ++i) tick();
@@ -73,10 +75,14 @@ class Device {
     drive_reads();
     drive_writes();
     drive_engines();
-    top.eval();
+    take_inputs();
     // The directory of programs answers in the same cycle.
-    top.program_info_i = program_info_bits(programs().find(top.program_line_o));
-    top.eval();
+    const uint32_t info = program_info_bits(programs().find(top.program_line_o));
+    if (info != top.program_info_i) {
+      top.program_info_i = info;
+      top.info_changed_i = !top.info_changed_i;
+      top.eval();
+    }
     if (top.rst_ni) {
       sample_reads();
       sample_writes();
@@ -120,7 +126,7 @@ class Device {
       top.s_axil_wvalid_i = !data && cycle >= data_at;
       top.s_axil_bready_i = answer.may_take();
       top.clk_i = 0;
-      top.eval();
+      take_inputs();
       address |= top.s_axil_awvalid_i && top.s_axil_awready_o;
       data |= top.s_axil_wvalid_i && top.s_axil_wready_o;
       answer.sample(top.s_axil_bvalid_o, top.s_axil_bready_i, top.s_axil_bresp_o, 0);
@@ -141,7 +147,7 @@ class Device {
       top.s_axil_arvalid_i = !address;
       top.s_axil_rready_i = answer.may_take();
       top.clk_i = 0;
-      top.eval();
+      take_inputs();
       address |= top.s_axil_arvalid_i && top.s_axil_arready_o;
       answer.sample(top.s_axil_rvalid_o, top.s_axil_rready_i, top.s_axil_rresp_o,
                     top.s_axil_rdata_o);
@@ -169,6 +175,11 @@ class Device {
 
  private:
   static constexpr uint64_t kResetCycles = 4;
+  // The pins as they are now take effect.
+  void take_inputs() {
+    top.changed_i = !top.changed_i;
+    top.eval();
+  }
   void control(uint32_t request, const char* end) {
     write(csr::kCtrl, request);
     until(end, [&] { return read(csr::kCtrl) == 0; });
@@ -178,25 +189,6 @@ class Device {
     unsigned beat;
   };
 
-  // An answer of the register port, which stays as it is until it is taken, `late` cycles after it
-  // came.
-  struct Answer {
-    uint64_t late;
-    bool valid = false, taken = false;
-    unsigned response = 0;
-    uint32_t data = 0;
-
-    bool may_take() const { return late == 0; }
-    void sample(bool valid_now, bool ready, unsigned response_now, uint32_t data_now) {
-      check(!valid || (valid_now && response == response_now && data == data_now),
-            "an answer of the register port changes before it is taken");
-      valid = valid_now;
-      response = response_now;
-      data = data_now;
-      taken = valid && ready;
-      if (valid && late != 0) --late;
-    }
-  };
   uint64_t hesitation() { return host_is_prompt || host_.chance(90) ? 0 : host_.between(1, 6); }
 
   bool stall(Stalling channel) { return random.chance(stalls.percent[channel]); }

@@ -201,8 +201,7 @@ class GatherEngine : public EngineModel<GatherCommand> {
  public:
   static constexpr unsigned kReaders = 2, kWriters = 1;
 
-  void drive(Vbench& top) override {
-    top.cmd_valid = offered_;
+  void drive_command(Vbench& top) const override {
     top.cmd_opcode = uint32_t(command_.scatter ? Opcode::kScatter : Opcode::kGather);
     top.cmd_accumulate = command_.add;
     top.cmd_dim = static_cast<uint8_t>(command_.dim);

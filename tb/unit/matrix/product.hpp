@@ -264,8 +264,7 @@ class MatrixEngine : public EngineModel<Product> {
  public:
   static constexpr unsigned kReaders = 1, kWriters = 1;
 
-  void drive(Vbench& top) override {
-    top.cmd_valid = offered_;
+  void drive_command(Vbench& top) const override {
     top.cmd_opcode = uint32_t(npu::isa::Opcode::kMatmul);
     top.cmd_accumulate = command_.accumulate;
     top.cmd_int4_group = static_cast<uint8_t>(command_.int4_group);

@@ -2,6 +2,8 @@
 // The design with every model around it: the memory's side, the plain clients and one engine.
 #pragma once
 
+#include <utility>
+
 #include "bench_main.hpp"
 #include "clients.hpp"
 #include "host.hpp"
@@ -23,8 +25,14 @@ class EngineModel : public Model {
 
   void start(const Command& command) {
     command_ = command;
-    offered_ = busy_ = true;
+    offered_ = fresh_ = busy_ = true;
     active = operand_stall = result_stall = 0;
+  }
+  void drive(Vbench& top) final {
+    top.cmd_valid = offered_;
+    if (!std::exchange(fresh_, false)) return;
+    drive_command(top);
+    top.cmd_changed = !top.cmd_changed;
   }
   void sample(Vbench& top, uint64_t cycle) override {
     if (top.cmd_valid && top.cmd_ready) {
@@ -44,6 +52,9 @@ class EngineModel : public Model {
   bool idle() const override { return !busy_; }
 
  protected:
+  // The pins of `command_`.
+  virtual void drive_command(Vbench& top) const = 0;
+
   static constexpr unsigned kDestination = 4;
 
   // The pins of a source, 0 to 3, or of a destination, from kDestination on.
@@ -57,10 +68,10 @@ class EngineModel : public Model {
   }
 
   Command command_;
-  bool offered_ = false;
 
  private:
-  bool busy_ = false;
+  bool offered_ = false, busy_ = false;
+  bool fresh_ = false;  // not on the pins yet
 };
 
 // `Engine` drives the commands of the engine under test, whose first clients `kReaders` and
@@ -76,7 +87,8 @@ class BenchOf {
         reader1(1, memory, random),
         writer(memory, random),
         host(memory, random) {
-    top.rst_ni = 0;
+    top.clk_i = top.rst_ni = top.changed = top.cmd_changed = 0;
+    top.eval();  // the first: runs what is initial
     for (int i = 0; i < 4; ++i) tick();
     top.rst_ni = 1;
     tick();
@@ -85,6 +97,7 @@ class BenchOf {
   void tick() {
     top.clk_i = 0;
     for (Model* model : models_) model->drive(top);
+    top.changed = !top.changed;
     top.eval();
     if (top.rst_ni)
       for (Model* model : models_) model->sample(top, cycle);

@@ -81,8 +81,7 @@ class CopyEngine : public EngineModel<CopyCommand> {
  public:
   static constexpr unsigned kReaders = 1, kWriters = 1;
 
-  void drive(Vbench& top) override {
-    top.cmd_valid = offered_;
+  void drive_command(Vbench& top) const override {
     top.cmd_opcode = uint32_t(command_.fill ? Opcode::kFill : Opcode::kCopy);
     top.cmd_fill_value = command_.value;
     drive_operand(top, 0, command_.src, command_.src.shape.size);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The memory controller with an engine on its first clients, and plain pins on the others. Each
-/// bench has its own module `bench_engine`.
+/// bench has its own module `bench_engine`. Inputs take effect when `changed` changes, those of a
+/// command when `cmd_changed` does, `program_line` and the clock at once: Verilator evaluates what
+/// depends on an input of its model whenever another one changes, too.
 module engine_bench
   import npu_isa_pkg::*;
   import npu_pkg::*;
@@ -28,8 +30,10 @@ module engine_bench
 ) (
   input  logic                    clk_i,
   input  logic                    rst_ni,
+  input  logic                    changed,
 
   // Engine command; sources [0] to [3] and destinations [4] to [6]
+  input  logic                    cmd_changed,
   input  logic                    cmd_valid,
   output logic                    cmd_ready,
   input  logic [31:0]             cmd_opcode,
@@ -144,28 +148,39 @@ module engine_bench
   output logic                    rd_beat,
   output logic                    wr_beat
 );
-  npu_tensor_t [NumViews-1:0] views;
+  logic                       rst_n;
+  logic                       valid;
   npu_engine_cmd_t            cmd;
   engine_rsp_t                engine_rsp;
+  mem_rd_req_t [1:0]          plain_rd_req;
   mem_rd_req_t [NumRead-1:0]  rd_req;
   mem_rd_rsp_t [NumRead-1:0]  rd_rsp;
+  mem_wr_req_t                plain_wr_req;
+  logic [BusBits-1:0]         plain_data;
+  logic [StrbW-1:0]           plain_strb;
   mem_wr_req_t [NumWrite-1:0] wr_reqs;
   mem_wr_rsp_t [NumWrite-1:0] wr_rsps;
   logic [Writers-1:0][BusBits-1:0] engine_data;
   logic [Writers-1:0][StrbW-1:0]   engine_strb;
   host_req_t                  host_req;
   host_rsp_t                  host_rsp;
+  logic [BusBits-1:0]         host_data;
+  logic [StrbW-1:0]           host_strb;
   axi_req_t                   axi_req;
   axi_rsp_t                   axi_rsp;
+  logic [BusBits-1:0]         axi_data;
 
-  always_comb begin
+  always @(posedge cmd_changed or negedge cmd_changed) begin : take_command
+    npu_tensor_t [NumViews-1:0]        views;
+    logic        [IMMEDIATES-1:0][31:0] immediates;
     for (int unsigned i = 0; i < NumViews; i++) begin
       views[i] = '{base: cmd_base[i], size: cmd_size[i], stride: cmd_stride[i]};
     end
-    cmd = '{
+    for (int unsigned i = 0; i < IMMEDIATES; i++) immediates[i] = cmd_imm[i];
+    cmd <= '{
       opcode: opcode_e'(cmd_opcode), accumulate: cmd_accumulate,
       int4_group: cmd_int4_group, fill_value: cmd_fill_value,
-      prog: cmd_program, prog_info: cmd_info, load_lines: cmd_lines, imm: '0, dim: cmd_dim,
+      prog: cmd_program, prog_info: cmd_info, load_lines: cmd_lines, imm: immediates, dim: cmd_dim,
       src_dtype: dtype_e'(cmd_dtype[0]), src2_dtype: dtype_e'(cmd_dtype[1]),
       src3_dtype: dtype_e'(cmd_dtype[2]), src4_dtype: dtype_e'(cmd_dtype[3]),
       dst_dtype: dtype_e'(cmd_dtype[4]), dst2_dtype: dtype_e'(cmd_dtype[5]),
@@ -178,7 +193,32 @@ module engine_bench
       a: cmd_window[0], b: cmd_window[1], init: cmd_window[2], c: cmd_window[3],
       scales: cmd_window[4]
     };
-    for (int unsigned i = 0; i < IMMEDIATES; i++) cmd.imm[i] = cmd_imm[i];
+  end
+
+  always @(posedge changed or negedge changed) begin
+    rst_n <= rst_ni;
+    valid <= cmd_valid;
+    plain_rd_req <= {
+      rd_req_valid[1], rd_req_addr1, rd_req_bytes1, rd_rsp_ready[1],
+      rd_req_valid[0], rd_req_addr0, rd_req_bytes0, rd_rsp_ready[0]
+    };
+    plain_wr_req <= '{valid: wr_req_valid, range: '{wr_req_addr, wr_req_bytes},
+                      data_valid: wr_data_valid};
+    plain_data   <= wr_data;
+    plain_strb   <= wr_strb;
+    host_req     <= '{
+      ar_valid: s_arvalid, ar: {s_arid, s_araddr, s_arlen, s_arsize, s_arburst}, r_ready: s_rready,
+      aw_valid: s_awvalid, aw: {s_awid, s_awaddr, s_awlen, s_awsize, s_awburst},
+      w_valid: s_wvalid, w_last: s_wlast, b_ready: s_bready
+    };
+    host_data    <= s_wdata;
+    host_strb    <= s_wstrb;
+    axi_rsp      <= '{
+      ar_ready: m_arready, r_valid: m_rvalid, r_id: m_rid, r_resp: resp_e'(m_rresp),
+      r_last: m_rlast, aw_ready: m_awready, w_ready: m_wready, b_valid: m_bvalid, b_id: m_bid,
+      b_resp: resp_e'(m_bresp)
+    };
+    axi_data     <= m_rdata;
   end
 
   assign cmd_ready = engine_rsp.ready;
@@ -186,26 +226,17 @@ module engine_bench
   assign err       = engine_rsp.err;
   assign stats     = engine_rsp.stats;
 
-  assign rd_req[Readers]   = '{valid: rd_req_valid[0], range: '{rd_req_addr0, rd_req_bytes0},
-                               data_ready: rd_rsp_ready[0]};
-  assign rd_req[Readers+1] = '{valid: rd_req_valid[1], range: '{rd_req_addr1, rd_req_bytes1},
-                               data_ready: rd_rsp_ready[1]};
+  assign rd_req[Readers+:2] = plain_rd_req;
   assign rd_req_ready = {rd_rsp[Readers+1].ready, rd_rsp[Readers].ready};
   assign rd_rsp_valid = {rd_rsp[Readers+1].data_valid, rd_rsp[Readers].data_valid};
   assign rd_rsp_err   = rd_rsp[0].data_err;
 
-  assign wr_reqs[Writers] = '{valid: wr_req_valid, range: '{wr_req_addr, wr_req_bytes},
-                              data_valid: wr_data_valid};
+  assign wr_reqs[Writers] = plain_wr_req;
   assign wr_req_ready  = wr_rsps[Writers].ready;
   assign wr_data_ready = wr_rsps[Writers].data_ready;
   assign wr_rsp_valid  = wr_rsps[Writers].done;
   assign wr_rsp_err    = wr_rsps[Writers].err;
 
-  assign host_req = '{
-    ar_valid: s_arvalid, ar: {s_arid, s_araddr, s_arlen, s_arsize, s_arburst}, r_ready: s_rready,
-    aw_valid: s_awvalid, aw: {s_awid, s_awaddr, s_awlen, s_awsize, s_awburst},
-    w_valid: s_wvalid, w_last: s_wlast, b_ready: s_bready
-  };
   assign {s_arready, s_rvalid, s_rid, s_rresp, s_rlast} = {
     host_rsp.ar_ready, host_rsp.r_valid, host_rsp.r_id, host_rsp.r_resp, host_rsp.r_last
   };
@@ -213,11 +244,6 @@ module engine_bench
     host_rsp.aw_ready, host_rsp.w_ready, host_rsp.b_valid, host_rsp.b_id, host_rsp.b_resp
   };
 
-  assign axi_rsp = '{
-    ar_ready: m_arready, r_valid: m_rvalid, r_id: m_rid, r_resp: resp_e'(m_rresp), r_last: m_rlast,
-    aw_ready: m_awready, w_ready: m_wready, b_valid: m_bvalid, b_id: m_bid,
-    b_resp: resp_e'(m_bresp)
-  };
   assign {m_arvalid, m_rready, m_awvalid, m_wvalid, m_wlast, m_bready} = {
     axi_req.ar_valid, axi_req.r_ready, axi_req.aw_valid, axi_req.w_valid, axi_req.w_last,
     axi_req.b_ready
@@ -228,7 +254,7 @@ module engine_bench
   bench_engine #(
     .BusBits(BusBits), .Readers(Readers), .Writers(Writers), .Size(EngineSize)
   ) u_engine (
-    .clk_i, .rst_ni, .req_i('{valid: cmd_valid, cmd: cmd}), .rsp_o(engine_rsp),
+    .clk_i, .rst_ni(rst_n), .req_i('{valid: valid, cmd: cmd}), .rsp_o(engine_rsp),
     .rd_req_o(rd_req[Readers-1:0]), .rd_rsp_i(rd_rsp[Readers-1:0]), .rd_data_i(rd_rsp_data),
     .program_line_i(program_line), .program_info_o(program_info),
     .wr_req_o(wr_reqs[Writers-1:0]), .wr_rsp_i(wr_rsps[Writers-1:0]), .wr_data_o(engine_data),
@@ -240,14 +266,14 @@ module engine_bench
     .MemBase(MemBase), .MemLimit(MemLimit), .CriticalReader(CriticalReader),
     .WholeWrites(WholeWrites)
   ) u_mem (
-    .clk_i, .rst_ni,
+    .clk_i, .rst_ni(rst_n),
     .rd_req_i(rd_req), .rd_rsp_o(rd_rsp), .rd_data_o(rd_rsp_data),
-    .wr_req_i(wr_reqs), .wr_rsp_o(wr_rsps), .wr_data_i({wr_data, engine_data}),
-    .wr_strb_i({wr_strb, engine_strb}),
-    .host_req_i(host_req), .host_rsp_o(host_rsp), .host_w_data_i(s_wdata),
-    .host_w_strb_i(s_wstrb), .host_r_data_o(s_rdata),
+    .wr_req_i(wr_reqs), .wr_rsp_o(wr_rsps), .wr_data_i({plain_data, engine_data}),
+    .wr_strb_i({plain_strb, engine_strb}),
+    .host_req_i(host_req), .host_rsp_o(host_rsp), .host_w_data_i(host_data),
+    .host_w_strb_i(host_strb), .host_r_data_o(s_rdata),
     .axi_req_o(axi_req), .axi_rsp_i(axi_rsp), .axi_w_data_o(m_wdata), .axi_w_strb_o(m_wstrb),
-    .axi_r_data_i(m_rdata),
+    .axi_r_data_i(axi_data),
     .rd_beat_o(rd_beat), .wr_beat_o(wr_beat)
   );
 endmodule

@@ -187,8 +187,7 @@ class VectorEngine : public EngineModel<VectorCommand> {
   // Called once, when the first reading of a LOAD has ended.
   std::function<void()> between_readings;
 
-  void drive(Vbench& top) override {
-    top.cmd_valid = offered_;
+  void drive_command(Vbench& top) const override {
     top.cmd_opcode = uint32_t(command_.opcode);
     top.cmd_program = static_cast<uint16_t>(command_.line);
     top.cmd_lines = static_cast<uint8_t>(command_.lines);
