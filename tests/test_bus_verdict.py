@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +15,7 @@ from driver.config import load_config
 from driver.errors import InfrastructureError, VerdictError
 from driver.results import OpEvent, RunResult, RunSpec
 from tb.env import runner
+from tb.env.handover import SUMMARY_FILE
 from tb.env.tally import check_tally
 from tb.env.verdict import VERDICTS, Mismatch, expect, expect_bytes
 from tb.ops.stopped import RunBroken
@@ -73,7 +76,7 @@ def bench(
             if error is not None:
                 raise error
             return replace(good, failures={"Second": "irq: 0x2"}, kinds={"Second": kind})
-        (job.folder / runner.SUMMARY_FILE).write_text('{"compared": 12}')
+        (job.folder / SUMMARY_FILE).write_text('{"compared": 12}')
         return good
 
     monkeypatch.setattr(runner, "run_cocotb", run)
@@ -116,3 +119,13 @@ def test_a_broken_bench_is_not_the_devices_fault(
     assert result.message is not None
     assert result.message.startswith(f"Second: the bench broke, {kind or 'error'}: irq: 0x2")
     assert result.reproduce.endswith("--op 1")
+
+
+@pytest.mark.parametrize("module", ["_bus", "_overlap"])
+def test_what_runs_in_the_simulator_starts_without_torch(module: str) -> None:
+    """Its import was three quarters of the time of a start, and every UVM test is one."""
+    asked = f"import sys, tb.tests.{module}; print('torch' in sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", asked], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout == "False\n"

@@ -25,8 +25,8 @@ from tb.agents.host import HostItem
 from tb.agents.packet_queue import Way
 from tb.env.comparison import DeviceComparison
 from tb.env.env import NpuEnv
+from tb.env.handover import SPEC_VARIABLE, SUMMARY_FILE
 from tb.env.memory import DpiMemory, RamMemory
-from tb.env.runner import SPEC_VARIABLE, SUMMARY_FILE
 from tb.env.verbs import RING_ENTRIES, DeviceVerbs
 from tb.env.verdict import expect
 from tb.seqs.access import perform

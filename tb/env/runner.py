@@ -10,6 +10,7 @@ from driver.config import HwConfig
 from driver.errors import InfrastructureError, VerdictError
 from driver.results import COCOTB_FOLDER, SPEC_FILE, OpEvent, OpRow, RunResult, RunSpec
 from tb.checks import check_row, checks_result, picked
+from tb.env.handover import SPEC_VARIABLE, SUMMARY_FILE
 from tb.env.verdict import VERDICTS
 from tb.mutants.activation import activation, with_mutant
 from tb.ops.runner import RunObserver
@@ -17,9 +18,6 @@ from tb.ops.stopped import RunBroken
 from tb.sim.build import build
 from tb.sim.cocotb_run import CocotbRun, run_cocotb
 from tb.sim.spec import spec_for
-
-SPEC_VARIABLE = "NPU_RUN_SPEC"
-SUMMARY_FILE = "summary.json"
 
 
 def run_bench(

@@ -31,6 +31,10 @@ SHARED_FD = "NPU_SIM_SHARED_FD"
 """Environment variable in which the simulator tells the Python inside it the memory file."""
 _LOG_LINES = 3
 _SEEDS = (1 << 31) - 2
+_REWRITTEN = "COCOTB_REWRITE_ASSERTION_FILES"
+"""Environment variable of cocotb: files whose assertions pytest rewrites, so that they say more.
+All that are imported, if it says nothing: torch, too, eight seconds of every start where Python may
+not write bytecode."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,7 @@ def _environment(run: CocotbRun, results: Path) -> dict[str, str]:
         raise InfrastructureError(f"{sys.executable} has no shared libpython, which cocotb needs")
     searched = filter(None, sys.path)
     names = "|".join(re.escape(name) for name in run.tests)
+    assertions = os.environ.get(_REWRITTEN, f"{run.module.rpartition('.')[2]}.py")
     own = {
         "COCOTB_TEST_MODULES": run.module,
         "COCOTB_TEST_FILTER": rf"\.({names})$",
@@ -124,6 +129,7 @@ def _environment(run: CocotbRun, results: Path) -> dict[str, str]:
         "COCOTB_RESULTS_FILE": str(results.resolve()),
         "COCOTB_RANDOM_SEED": str(run.seed),
         "COCOTB_TRUST_INERTIAL_WRITES": "1",
+        _REWRITTEN: assertions,
         "PYGPI_PYTHON_BIN": sys.executable,
         "GPI_USERS": f"{libpython};{cocotb_tools.config.pygpi_entry_point()}",
         "PYTHONPATH": os.pathsep.join([*map(str, run.python_path), str(REPOSITORY), *searched]),
