@@ -128,6 +128,14 @@ def test_an_exception_in_the_file_is_told_with_its_line(
     assert "\n" not in str(caught.value)
 
 
+def test_a_type_that_does_not_exist_is_told_when_the_file_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    path.write_text(path.read_text().replace("def rule(b, out, x, y)", "def rule(b, out, x: N, y)"))
+    path.write_text(f"from __future__ import annotations\n{path.read_text()}")
+    with pytest.raises(InputError, match=r"mine.py:10: file: got NameError: name 'N' is not def"):
+        load_custom_ops(path)
+
+
 def test_a_bound_that_is_no_rule_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"got Subject, expected a number above 0, as own.ulps"):
         judge_all(written(tmp_path, bound="own.ulps"))

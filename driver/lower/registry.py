@@ -139,8 +139,11 @@ def views_in(values: Iterable[Arg]) -> Iterator[TensorView]:
 class LoweringTable:
     """The ops of one family. Fill it with the decorator `op`."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, deferred: bool = True) -> None:
+        """`deferred`: pydantic reads the types of a rule when it is first called. A process calls
+        few of them, and reading them all takes half a second of its start."""
         self.rows: dict[str, Lowering] = {}
+        self._config = _CHECKED | ConfigDict(defer_build=deferred)
 
     def op(
         self,
@@ -156,7 +159,7 @@ class LoweringTable:
         """
 
         def declare(function: RuleFunction) -> RuleFunction:
-            check = validate_call(config=_CHECKED)
+            check = validate_call(config=self._config)
             found = LoweringRule(rule, check(function), None if when is None else check(when))
             for name in names:
                 self.add(overload(name), found, outputs)

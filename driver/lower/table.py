@@ -100,8 +100,9 @@ LOWERINGS: Mapping[str, Lowering] = _ROWS
 
 
 def add_row(name: str, function: RuleFunction, outputs: int) -> None:
-    """Declare the only rule of a custom op, by its overload; in place of an older one."""
-    table = LoweringTable()
+    """Declare the only rule of a custom op, by its overload; in place of an older one. What is
+    wrong with its types is an exception here, where its file is read."""
+    table = LoweringTable(deferred=False)
     table.op(name, outputs=outputs)(function)
     _ROWS[name] = table.rows[name]
 
