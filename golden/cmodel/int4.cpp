@@ -10,6 +10,8 @@ namespace npu {
 namespace {
 
 constexpr int kZero = 8;  // the nibble that stands for 0
+/// Below this a second thread costs more than it saves.
+constexpr double kWeightsPerThread = 1 << 15;
 
 template <isa::DType kDType>
 std::uint32_t weight(std::uint32_t nibble, std::uint32_t scale) {
@@ -40,21 +42,22 @@ void expand_rows(const Int4Job& job, std::size_t batch, std::size_t first, std::
 
 WordBuffer expand_int4(const Int4Job& job, unsigned threads) {
   const std::size_t lines = (job.k + isa::kInt4Rows - 1) / isa::kInt4Rows;
-  WordBuffer result(job.batch * job.k * job.n);
-  parallel_for(job.batch * lines, job.k * job.n < 1 << 16 ? 1 : usable_threads(threads),
-               [&](std::size_t unit) {
-                 const std::size_t batch = unit / lines;
-                 const std::size_t first = unit % lines * isa::kInt4Rows;
-                 std::uint32_t* dst = result.data() + (batch * job.k + first) * job.n;
-                 switch (job.scales.dtype) {
-                   case isa::DType::kFp16:
-                     return expand_rows<isa::DType::kFp16>(job, batch, first, dst);
-                   case isa::DType::kBf16:
-                     return expand_rows<isa::DType::kBf16>(job, batch, first, dst);
-                   default:
-                     return expand_rows<isa::DType::kFp32>(job, batch, first, dst);
-                 }
-               });
+  const std::size_t weights = job.batch * job.k * job.n;
+  WordBuffer result(weights);
+  const unsigned helpers = useful_threads(threads, static_cast<double>(weights), kWeightsPerThread);
+  parallel_for(job.batch * lines, helpers, [&](std::size_t unit) {
+    const std::size_t batch = unit / lines;
+    const std::size_t first = unit % lines * isa::kInt4Rows;
+    std::uint32_t* dst = result.data() + (batch * job.k + first) * job.n;
+    switch (job.scales.dtype) {
+      case isa::DType::kFp16:
+        return expand_rows<isa::DType::kFp16>(job, batch, first, dst);
+      case isa::DType::kBf16:
+        return expand_rows<isa::DType::kBf16>(job, batch, first, dst);
+      default:
+        return expand_rows<isa::DType::kFp32>(job, batch, first, dst);
+    }
+  });
   return result;
 }
 

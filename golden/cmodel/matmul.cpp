@@ -94,18 +94,13 @@ void multiply_batch(const Kernels& kernels, const MatmulJob& job, std::size_t ba
   });
 }
 
-unsigned useful_threads(const MatmulJob& job, unsigned wanted) {
-  const double macs = static_cast<double>(job.batch) * static_cast<double>(job.m) *
-                      static_cast<double>(job.k) * static_cast<double>(job.n);
-  const double useful = std::max(1.0, macs / kMacsPerThread);
-  return static_cast<unsigned>(std::min<double>(usable_threads(wanted), useful));
-}
-
 }  // namespace
 
 void matmul(const MatmulJob& given, unsigned threads, const Kernels& kernels) {
   const MatmulJob job = prefers_transposed(given) ? transposed(given) : given;
-  const unsigned helpers = useful_threads(job, threads);
+  const double macs = static_cast<double>(job.batch) * static_cast<double>(job.m) *
+                      static_cast<double>(job.k) * static_cast<double>(job.n);
+  const unsigned helpers = useful_threads(threads, macs, kMacsPerThread);
   const bool spread_batches = job.batch >= helpers * kUnitsPerThread;
   parallel_for(job.batch, spread_batches ? helpers : 1, [&](std::size_t batch) {
     multiply_batch(kernels, job, batch, spread_batches ? 1 : helpers);

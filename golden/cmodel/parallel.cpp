@@ -18,8 +18,9 @@ FloatEnvironment::FloatEnvironment() {
 
 FloatEnvironment::~FloatEnvironment() { std::fesetenv(&saved_); }
 
-unsigned usable_threads(unsigned wanted) {
-  return wanted != 0 ? wanted : std::max(1U, std::thread::hardware_concurrency());
+unsigned useful_threads(unsigned wanted, double work, double least) {
+  const double there = wanted != 0 ? wanted : std::thread::hardware_concurrency();
+  return static_cast<unsigned>(std::max(1.0, std::min(there, work / least)));
 }
 
 void parallel_for(std::size_t count, unsigned threads,

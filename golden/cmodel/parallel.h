@@ -21,8 +21,9 @@ class FloatEnvironment {
   std::fenv_t saved_{};
 };
 
-/// `wanted` threads, 0 meaning one per host processor.
-[[nodiscard]] unsigned usable_threads(unsigned wanted);
+/// `wanted` threads, 0 meaning one per host processor, but no more than have `least` of the `work`
+/// each: starting one costs more than less of it. Any unit of work.
+[[nodiscard]] unsigned useful_threads(unsigned wanted, double work, double least);
 
 /// Calls body(0) … body(count - 1), each once, in any order, on up to `threads` threads; each
 /// call runs within a FloatEnvironment. Rethrows the first exception when all threads are done.

@@ -15,7 +15,7 @@ namespace {
 using isa::Reduce;
 
 /// Instructions on elements below which a second thread costs more than it saves.
-constexpr std::uint64_t kWorkPerThread = 1 << 19;
+constexpr double kWorkPerThread = 1 << 18;
 /// Units of work per thread that even out their finish.
 constexpr std::uint64_t kUnitsPerThread = 4;
 
@@ -161,11 +161,9 @@ class Runner {
 void run_vector(const Memory& memory, const VectorJob& job, unsigned threads,
                 const Kernels& kernels) {
   const Runner runner(memory, job, kernels);
-  std::uint64_t elements = 1;
-  for (std::size_t d = 0; d < job.shape.rank; ++d) elements *= job.shape.size[d];
-  const std::uint64_t useful = 1 + elements * (2 + job.program.code.size()) / kWorkPerThread;
-  const auto helpers =
-      static_cast<unsigned>(std::min<std::uint64_t>(usable_threads(threads), useful));
+  auto work = static_cast<double>(2 + job.program.code.size());
+  for (std::size_t d = 0; d < job.shape.rank; ++d) work *= static_cast<double>(job.shape.size[d]);
+  const unsigned helpers = useful_threads(threads, work, kWorkPerThread);
   const std::uint64_t units = runner.units();
   const std::uint64_t tasks =
       helpers == 1 ? 1 : std::min<std::uint64_t>(units, helpers * kUnitsPerThread);
