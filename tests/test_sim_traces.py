@@ -159,6 +159,7 @@ def test_waves_after_an_edit_are_those_of_a_first_build(
     top = tmp_path / "rtl" / "npu_top.sv"
     top.write_text(top.read_text().replace("endmodule", EXTRA, 1))
     edited = changes(spec, tmp_path / "edited.vcd")
+    shutil.copytree(tmp_path / "build" / "objects", tmp_path / "other" / "objects")
     first = changes(replace(spec, build_root=tmp_path / "other"), tmp_path / "first.vcd")
     assert edited == first
     new = {name.rpartition("npu.")[2] for name in edited.keys() - before.keys()}
