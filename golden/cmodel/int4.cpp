@@ -10,7 +10,7 @@ namespace npu {
 namespace {
 
 constexpr int kZero = 8;  // the nibble that stands for 0
-/// Below this a second thread costs more than it saves.
+/// The least for each thread: starting one costs more than less of it.
 constexpr double kWeightsPerThread = 1 << 15;
 
 template <isa::DType kDType>

@@ -15,7 +15,7 @@ namespace {
 
 using isa::DType;
 
-/// Below this a second thread costs more than it saves.
+/// The least for each thread: starting one costs more than less of it.
 constexpr double kMacsPerThread = 1 << 20;
 /// Rows that one unit of packing work covers.
 constexpr std::size_t kPackRows = 32;

@@ -22,7 +22,7 @@ class FloatEnvironment {
 };
 
 /// `wanted` threads, 0 meaning one per host processor, but no more than have `least` of the `work`
-/// each: starting one costs more than less of it. Any unit of work.
+/// each. Any unit of work.
 [[nodiscard]] unsigned useful_threads(unsigned wanted, double work, double least);
 
 /// Calls body(0) … body(count - 1), each once, in any order, on up to `threads` threads; each

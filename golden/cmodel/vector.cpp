@@ -14,7 +14,7 @@ namespace {
 
 using isa::Reduce;
 
-/// Instructions on elements below which a second thread costs more than it saves.
+/// Instructions on elements, the least for each thread: starting one costs more than less of it.
 constexpr double kWorkPerThread = 1 << 18;
 /// Units of work per thread that even out their finish.
 constexpr std::uint64_t kUnitsPerThread = 4;

@@ -120,7 +120,6 @@ def _environment(run: CocotbRun, results: Path) -> dict[str, str]:
         raise InfrastructureError(f"{sys.executable} has no shared libpython, which cocotb needs")
     searched = filter(None, sys.path)
     names = "|".join(re.escape(name) for name in run.tests)
-    assertions = os.environ.get(_REWRITTEN, f"{run.module.rpartition('.')[2]}.py")
     own = {
         "COCOTB_TEST_MODULES": run.module,
         "COCOTB_TEST_FILTER": rf"\.({names})$",
@@ -129,13 +128,13 @@ def _environment(run: CocotbRun, results: Path) -> dict[str, str]:
         "COCOTB_RESULTS_FILE": str(results.resolve()),
         "COCOTB_RANDOM_SEED": str(run.seed),
         "COCOTB_TRUST_INERTIAL_WRITES": "1",
-        _REWRITTEN: assertions,
         "PYGPI_PYTHON_BIN": sys.executable,
         "GPI_USERS": f"{libpython};{cocotb_tools.config.pygpi_entry_point()}",
         "PYTHONPATH": os.pathsep.join([*map(str, run.python_path), str(REPOSITORY), *searched]),
     }
     inherited = {name: text for name, text in os.environ.items() if name != "COCOTB_TESTCASE"}
-    return {**inherited, **own, **run.environment}
+    unless_set = {_REWRITTEN: f"{run.module.rpartition('.')[2]}.py"}
+    return {**unless_set, **inherited, **own, **run.environment}
 
 
 def _execute(run: CocotbRun, descriptor: int, results: Path, log: Path) -> int:

@@ -33,6 +33,7 @@ class Device {
   explicit Device(uint64_t seed) : random(seed), host_(seed ^ 0x5A5A) {
     top.clk_i = top.rst_ni = top.changed_i = top.info_changed_i = 0;
     top.eval();  // the first: runs what is initial
+    take_info(0);
     top.s_axil_awvalid_i = top.s_axil_wvalid_i = top.s_axil_bready_i = 0;
     top.s_axil_arvalid_i = top.s_axil_rready_i = 0;
     for (uint64_t i = 0; i < kResetCycles; ++i) tick();
@@ -78,11 +79,7 @@ class Device {
     take_inputs();
     // The directory of programs answers in the same cycle.
     const uint32_t info = program_info_bits(programs().find(top.program_line_o));
-    if (info != top.program_info_i) {
-      top.program_info_i = info;
-      top.info_changed_i = !top.info_changed_i;
-      top.eval();
-    }
+    if (info != top.program_info_i) take_info(info);
     if (top.rst_ni) {
       sample_reads();
       sample_writes();
@@ -178,6 +175,11 @@ class Device {
   // The pins as they are now take effect.
   void take_inputs() {
     top.changed_i = !top.changed_i;
+    top.eval();
+  }
+  void take_info(uint32_t info) {
+    top.program_info_i = info;
+    top.info_changed_i = !top.info_changed_i;
     top.eval();
   }
   void control(uint32_t request, const char* end) {
