@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tb.sim.rewrite.layout import Dependence, following, keep_in_place
+from tb.sim.rewrite.layout import Dependence, following, keep_in_place, model_last
 
 A, B, C, D, E = (f"IData/*31:0*/ {name};" for name in "abcde")
 WIDE_A = "QData/*63:0*/ a;"
@@ -25,6 +25,23 @@ class Vtop final {{
 }};
 """
 
+SYMBOLS = """\
+class Vtop__Syms final {{
+  public:
+    Vtop* const __Vm_modelp;
+
+    // MODULE INSTANCE STATE
+    Vtop                           TOP;
+    Vtop_numbers                   TOP__numbers;
+
+    // SCOPE NAMES
+{scopes}
+    // CONSTRUCTORS
+    Vtop__Syms(Vtop* modelp);
+    const char* name() const {{ return TOP.vlNamep; }}
+}};
+"""
+
 
 class Model:
     """A generated header that is written again and again, with one memory of its order."""
@@ -32,12 +49,14 @@ class Model:
     def __init__(self, folder: Path) -> None:
         self.header, self.memory = folder / "Vtop.h", folder / "layout.json"
         self.folder = folder
+        self.symbols = folder / "Vtop__Syms.h"
 
-    def generate(self, *members: str) -> Dependence:
+    def generate(self, *members: str, scopes: str = "") -> Dependence:
         self.header.write_text(
             HEADER.format(members="".join(f"        {line}\n" for line in members))
         )
-        return keep_in_place(self.header, [self.header], self.memory)
+        self.symbols.write_text(SYMBOLS.format(scopes=scopes))
+        return keep_in_place(self.header, [self.header, self.symbols], self.memory)
 
     def order(self) -> list[int]:
         text = self.header.read_text()
@@ -116,6 +135,29 @@ def test_other_text_of_the_header_makes_every_file_stale(tmp_path: Path) -> None
     assert keep_in_place(model.header, [model.header, other], model.memory).of(file) != first.of(
         file
     )
+
+
+def test_constants_of_packages_do_not_move_with_the_model(tmp_path: Path) -> None:
+    """A file that reads them is compiled again when it has to be, not whenever the model grows."""
+    model = Model(tmp_path)
+    first = model.generate(A, C)
+    file = model.file("Vtop__0.cpp", "vlSelf->a = vlSymsp->TOP__numbers.table[1U];")
+    names_scope = model.file("Vtop__1.cpp", "vlSelf->a = vlSymsp->__Vscope_new->on;")
+    text = model.symbols.read_text()
+    assert text.index(" TOP__numbers;") < text.index(" TOP;") < text.index("// SCOPE NAMES")
+    grown = model.generate(A, B, C, scopes="    VerilatedScope* __Vscope_new;")
+    assert grown.of(file) == first.of(file)
+    assert grown.of(names_scope) != first.of(names_scope)
+    model.symbols.write_text(model.symbols.read_text().replace("numbers", "others"))
+    others = keep_in_place(model.header, [model.header, model.symbols], model.memory)
+    assert others.of(file) != first.of(file)
+
+
+def test_symbols_of_another_form_stay_as_they_are() -> None:
+    for text in ("class Vtop__Syms {};\n", SYMBOLS.format(scopes="").replace("Vtop  ", "Wtop  ")):
+        kept = model_last(text, "Vtop")
+        assert kept.text == kept.seen == text
+        assert not kept.instances
 
 
 def test_a_header_of_another_form_or_a_damaged_memory_is_taken_as_it_is(tmp_path: Path) -> None:

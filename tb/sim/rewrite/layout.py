@@ -4,7 +4,9 @@
 Verilator sorts the model's variables: one more shifts all behind it, and every object with their
 offsets is stale. Here the order of the build before is kept, in a file beside the generated C++:
 what is new goes to the end, what has gone leaves its place. A file of C++ then depends only on the
-members that it names, and on all before them. Knows Verilator's header, compiles nothing.
+members that it names, and on all before them. The constants of packages are members of another
+class, Verilator's symbols, and lie behind the model there: they are moved before it.
+Knows Verilator's headers, compiles nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +27,12 @@ _WORD = re.compile(r"\w+", re.ASCII)
 _KEPT_TYPES = re.compile(r"(?:[CSIQ]Data|VlWide|VlUnpacked|double)\b")
 _FUNCTIONS = re.compile(r"__\d+(?:__Slow)?\.cpp$")
 """Names of the files with nothing but functions of the model."""
-_OTHER_STATE = re.compile(r"vlSymsp->(?!_vm_contextp__|name\(|__Vm_)")
-"""What lies behind the model's variables, or is reached past them."""
+_OF_SYMBOLS = re.compile(r"vlSymsp->(\w+)", re.ASCII)
+_BEFORE_MODEL = re.compile(r"_vm_contextp__|name|__Vm_\w+", re.ASCII)
+"""What the symbols have before the model, besides the instances that `Symbols` names."""
+_SYMBOLS = "__Syms.h"
+_INSTANCES = "    // MODULE INSTANCE STATE\n"
+_SCOPES = "    // SCOPE NAMES\n"
 _DEAD_PART = 4
 """With more than one in so many members gone, the order begins anew."""
 
@@ -110,13 +116,43 @@ def _members(state: str) -> Iterator[str]:
 
 
 @dataclass(frozen=True)
+class Symbols:
+    """The header of the class that holds the model, next to what the model refers to."""
+
+    text: str
+    seen: str = ""
+    """The part that functions of the model depend on."""
+    instances: frozenset[str] = frozenset()
+    """Classes for packages, which lie before the model in `text`."""
+
+
+def model_last(text: str, model_class: str) -> Symbols:
+    """The header `text` with the model behind all other instances, whose places then do not depend
+    on its size, and the names of scopes behind it. As it is where it has another form."""
+    before, found, behind = text.partition(_INSTANCES)
+    block, scopes, names = behind.partition(_SCOPES)
+    names, constructors, tail = names.partition(_AFTER)
+    lines = [line for line in block.splitlines(keepends=True) if line.strip()]
+    models = [line for line in lines if line.split()[0] == model_class]
+    if not (found and scopes and constructors) or len(models) != 1:
+        return Symbols(text, seen=text)
+    others = [line for line in lines if line not in models]
+    seen = before + found + "".join([*others, *models]) + "\n"
+    rest = scopes + names + constructors + tail
+    instances = frozenset(map(_name, others))
+    return Symbols(seen + rest, seen=seen + constructors + tail, instances=instances)
+
+
+@dataclass(frozen=True)
 class Dependence:
     """What a file of C++ depends on besides its own text."""
 
     rest: str
-    """Hash of the headers without the members."""
+    """Hash of the headers without the members, and without the names of scopes."""
     whole: str
     members: dict[str, tuple[int, str]]
+    instances: frozenset[str] = frozenset()
+    """Of other classes, whose places depend on `rest` alone."""
     repeated: frozenset[str] = frozenset()
     """Members of which the hashes do not say which of two places they have."""
 
@@ -124,7 +160,9 @@ class Dependence:
         """The hash for a file. One that only holds functions of the model depends on the members
         that it names; every other one, as that of the constructor, on all of them."""
         text = file.read_text()
-        if not (self.members and _FUNCTIONS.search(file.name)) or _OTHER_STATE.search(text):
+        reached = set(_OF_SYMBOLS.findall(text)) - self.instances
+        beyond = any(not _BEFORE_MODEL.fullmatch(name) for name in reached)
+        if beyond or not (self.members and _FUNCTIONS.search(file.name)):
             return self.whole
         used = {word: self.members[word] for word in _WORD.findall(text) if word in self.members}
         places = sorted(f"{name} {used[name][0]}" for name in self.repeated.intersection(used))
@@ -132,7 +170,8 @@ class Dependence:
 
 
 def keep_in_place(root_header: Path, headers: Sequence[Path], memory: Path) -> Dependence:
-    """Rewrite the header of the model's class after the layout in `memory`, and save it there."""
+    """Rewrite the header of the model's class after the layout in `memory`, and save it there; in
+    that of the symbols, the model goes behind the other instances."""
     text = root_header.read_text()
     before, found, behind = text.partition(_BEGIN)
     state, end, tail = behind.partition(_END)
@@ -150,9 +189,19 @@ def keep_in_place(root_header: Path, headers: Sequence[Path], memory: Path) -> D
     distinct = _distinct(layout, wanted, repeated)
     declared = "".join(f"    {_aligned(line)}\n" for line in distinct)
     root_header.write_text(shell + declared + "\n" + constructors + tail)
-    others = [path.read_bytes() for path in headers if path != root_header]
-    rest = digest([shell, constructors, tail, *others])
-    return Dependence(rest, digest([rest, declared]), _keys(layout, wanted), repeated)
+    seen, hidden = [shell, constructors, tail], [declared]
+    instances: frozenset[str] = frozenset()
+    for header in headers:
+        if header.name.endswith(_SYMBOLS):
+            symbols = model_last(header.read_text(), root_header.stem)
+            header.write_text(symbols.text)
+            seen.append(symbols.seen)
+            hidden.append(symbols.text)
+            instances = symbols.instances
+        elif header != root_header:
+            seen.append(header.read_text())
+    rest = digest(seen)
+    return Dependence(rest, digest([rest, *hidden]), _keys(layout, wanted), instances, repeated)
 
 
 def _saved(memory: Path) -> list[str]:
