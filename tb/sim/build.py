@@ -32,6 +32,7 @@ from tb.sim.objects import ObjectStore, digest_of, is_intact, run_compiler
 from tb.sim.plan import COLLECT, ROOT, USE, BuildPlan, make_plan
 from tb.sim.progress import BuildProgress
 from tb.sim.rewrite.layout import keep_in_place
+from tb.sim.rewrite.processes import keep_processes
 from tb.sim.rewrite.references import pass_by_reference
 from tb.sim.rewrite.traces import cut_traces
 from tb.sim.rewrite.triggers import pack_triggers
@@ -45,6 +46,7 @@ _ATTEMPTS = 3
 _BINARY = "npu_sim"
 _LAYOUT = "layout.json"
 _TRACES = "traces.json"
+_PROCESSES = "processes.json"
 _MANIFEST = "build.json"
 _DIGEST = "npu_sim.sha256"
 
@@ -127,6 +129,7 @@ def _build_locked(plan: BuildPlan, family: Path, built: BuiltModel) -> BuiltMode
     pass_by_reference(generated)
     if plan.variant.trace and (why := cut_traces(generated, family / _TRACES)):
         log.info("after an edit, all that writes waves is compiled again: %s", why)
+    keep_processes(generated, family / _PROCESSES)
     root_header = generated / f"{ROOT}.h"
     headers = sorted(generated.glob("*.h"))
     model = GeneratedModel(generated, keep_in_place(root_header, headers, family / _LAYOUT))

@@ -19,7 +19,8 @@ _PRECOMPILE_FROM = 4
 _PRECOMPILED = "precompiled.h"
 _TRACE = f"{PREFIX}__Trace"
 _SMALL_TRACE = 32 * 1024
-"""Bytes."""
+_SMALL_FAST = 16 * 1024
+"""Bytes. Less than of what is not optimised: an edit of one of them compiles them all again."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class _FileKind:
         return found
 
 
-_FAST = _FileKind("fast", ("classes_fast", "support_fast"))
+_FAST = _FileKind("fast", ("classes_fast", "support_fast"), merged_below=_SMALL_FAST)
 _OTHERS = (
     _FileKind("slow", ("classes_slow", "support_slow"), level=SLOW),
     _FileKind("trace", ("support_fast",), trace=True, level=TRACE, merged_below=_SMALL_TRACE),
