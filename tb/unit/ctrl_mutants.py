@@ -106,6 +106,7 @@ CTRL: tuple[Mutant, ...] = (
     ),
     # two queues
     Mutant("npu_cmd_front.sv", "(can_take == '1) ? «!last_taken_q» :", "1'b0", "has started"),
+    Mutant("npu_line_reader.sv", "last_ring_q <= «ring»;", "1'b0", "of one ring"),
     Mutant(
         "npu_cmd_front.sv",
         "park_ready = !here[Park] && «can_take[!owner[Check]]»",

@@ -197,6 +197,7 @@ void streams(uint64_t seed, uint64_t rounds) {
   bench.one_start_per_cycle();
   for (uint64_t i = 0; i < rounds; ++i) commands += bench.random_round();
   for (uint64_t i = 0; i < 40; ++i) bench.soft_reset();
+  bench.lines_turn();
   Failures failures(seed);
   failures.parked_sync_fails();
   for (uint64_t i = 0; i < rounds; ++i) before_errors += failures.error_round();

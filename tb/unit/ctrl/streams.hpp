@@ -87,6 +87,27 @@ class Streams : QueuePair {
     d_.write(csr::kIrqStatus, kAllCauses);
   }
 
+  // Both queues have packets to be read when the memory takes requests again: in turns.
+  void lines_turn() {
+    constexpr unsigned kLines = 4;  // that are read ahead
+    begin_prompt();
+    std::vector<unsigned> asked;
+    d_.on_read = [&](uint64_t line) { asked.push_back(line >= kQueues[1].ring); };
+    d_.stalls.percent[kReadRequest] = 100;
+    for (unsigned q = 0; q < 2; ++q) {
+      for (unsigned i = 0; i < kLines; ++i) packets_[q].push_back(fill(q, kLineBytes * i));
+      put(q, kLines);
+      d_.write(kQueues[q].tail, tail_[q]);
+    }
+    d_.stalls.all(0);
+    feed();
+    d_.on_read = nullptr;
+    check(asked.size() == 2 * kLines, "%zu lines of two rings are read", asked.size());
+    for (size_t i = 1; i < asked.size(); ++i)
+      check(asked[i] != asked[i - 1], "lines %zu and %zu are of one ring", i - 1, i);
+    d_.write(csr::kIrqStatus, kAllCauses);
+  }
+
   // Both queues run, then CTRL.soft_reset.
   void soft_reset() {
     begin();
