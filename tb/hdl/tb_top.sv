@@ -5,10 +5,10 @@
 /// and the clock) or by cocotb. `dram_on` = 1 connects m_axi_* to the shared memory (npu_dram);
 /// 0 connects it to ext_axi_*, where a bench puts a memory model of its own; the idle side sees no
 /// valid, and a bench's memory sees zeros. `dram_latency`, `dram_stall` and `dram_seed` are
-/// npu_dram's settings. Without VPI inputs take effect when `changed` changes, and the shared
-/// memory is the only one: `dram_on` is ignored. `moved` counts the cycles in which a channel of
-/// any port transferred; `waiting`, `open_reads` and `open_writes` are those of npu_port_watch for
-/// {m_axi, s_axi, s_axil}.
+/// npu_dram's settings. Inputs take effect when `changed` changes. Without cocotb the shared memory
+/// is the only one: `dram_on` is ignored. `moved` counts the cycles in which a channel of any port
+/// transferred; `waiting`, `open_reads` and `open_writes` are those of npu_port_watch for {m_axi,
+/// s_axi, s_axil}.
 ///
 /// Odd input: change `dram_on` only in reset, or answers are lost.
 module tb_top #(
@@ -124,8 +124,8 @@ module tb_top #(
   output logic                       ext_axi_rready
 );
   // The inputs as everything below sees them. Verilator evaluates all that depends on an input of
-  // its model whenever the clock changes. The server changes inputs only now and then, and toggles
-  // `changed` then; cocotb changes them by itself, so there they are wires.
+  // its model whenever the clock changes. Inputs change only now and then: the server toggles
+  // `changed` then, and cocotb's main loop when Python has run.
   typedef struct packed {
     logic                 dram_on;
     logic [15:0]          dram_latency;
@@ -191,17 +191,16 @@ module tb_top #(
 
   // The server has no other memory than the shared one: pins of another would cost it time.
   logic shared;
-`ifdef NPU_SAMPLED_PINS
+`ifdef NPU_SHARED_MEMORY_ONLY
+  assign shared = 1'b1;
+`else
+  assign shared = pins.dram_on;
+`endif
+
   always @(posedge changed or negedge changed) begin
     pins    <= now;
     reset_n <= rst_n;
   end
-  assign shared = 1'b1;
-`else
-  assign pins    = now;
-  assign reset_n = rst_n;
-  assign shared  = pins.dram_on;
-`endif
 
   logic [7:0]                 m_axi_awid;
   logic [63:0]                m_axi_awaddr;

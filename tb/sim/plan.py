@@ -62,7 +62,7 @@ def verilator_flags(variant: BuildVariant) -> list[str]:
         flags += NO_IMPLICIT_NETS
     if variant.trace:
         flags += ["--trace-vcd", "--trace-structs"]
-    flags += ["--vpi"] if variant.vpi else ["+define+NPU_SAMPLED_PINS"]
+    flags += ["--vpi"] if variant.vpi else ["+define+NPU_SHARED_MEMORY_ONLY"]
     return flags
 
 

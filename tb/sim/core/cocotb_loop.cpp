@@ -45,7 +45,7 @@ bool CocotbLoop::burst(std::uint64_t deadline) {
   Vtb_top& top = sim_.model();
   while (edge_ < deadline && !sim_.finished()) {
     toggle();
-    top.eval();
+    evaluate_model(top);
     if (watched && settle()) {
       evaluate();
       return true;
@@ -80,6 +80,7 @@ bool CocotbLoop::evaluate() {
   bool python_ran = false;
   do {
     do {
+      sim_.take_pins();
       sim_.model().eval_step();
       VerilatedVpi::clearEvalNeeded();
       VerilatedVpi::doInertialPuts();

@@ -58,6 +58,8 @@ class Simulation {
     top_.changed = !changed_;
     return top_;
   }
+  // For whoever evaluates the model itself: inputs that have changed take effect now.
+  void take_pins() { top_.changed = !top_.changed; }
   // Everything, for waves and cocotb.
   Vtb_top& model() { return top_; }
   VerilatedContext& context() { return context_; }
