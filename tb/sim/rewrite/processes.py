@@ -43,7 +43,7 @@ _KINDS = ("classes_fast", "classes_slow")
 _OWN_FILE = 64 * 1024
 """Bytes from which on a function has a file of its own."""
 _TOGETHER = 16
-"""Functions by number, of which the others share a file."""
+"""The smaller ones of so many numbers share a file."""
 _REMEMBERED = 4096
 """Functions, of this build and of those before."""
 
