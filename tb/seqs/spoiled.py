@@ -243,7 +243,7 @@ _WRONGS: dict[str, tuple[int, Callable[[Packet, Arena, int], Packet | None]]] = 
     "unused parameter": (1, _unused_param),
     "unused address": (1, _unused_address),
     "type": (2, _type),
-    "parameter": (2, _param),
+    "parameter": (6, _param),
     "address out of range": (4, _far_address),
     "address misaligned": (4, _odd_address),
     "descriptor's base": (4, _in_descriptor(_far_base)),

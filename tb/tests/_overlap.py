@@ -138,7 +138,7 @@ class _FailingStreams(Resets):
     before it has finished, and nothing that waits for it has begun; then all goes on."""
 
     compares = ("registers", "memory")
-    streams = 11
+    streams = 32
 
     async def stimulus(self) -> None:
         others = [name for name in FAULTS if name not in INDEX_FAULTS]

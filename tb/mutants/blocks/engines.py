@@ -72,7 +72,7 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
     ),
     "request-source": PlantedMutant(
         _REQUESTS,
-        RANDOM,
+        STALLED_OPS,
         Mutant(
             "npu_gather_port.sv",
             "«held_q ? pick_q : req_valid_i[1]»",
