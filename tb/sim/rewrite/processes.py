@@ -18,6 +18,7 @@ from itertools import chain
 from pathlib import Path
 
 from tb.sim.plan import PREFIX, ROOT
+from tb.sim.rewrite.file_list import NewFile, needed_by, replace_files
 from tb.sim.spec import digest
 
 _NAME = re.compile(rf"({ROOT}___\w+__TOP__)(\d+)\b", re.ASCII)
@@ -34,12 +35,9 @@ _DECLARATION = re.compile(
 """Of a constant; of a function, or the beginning of its definition."""
 _WRITTEN = re.compile(r"vlSelfRef\.(\w+)\s*=[^=]", re.ASCII)
 """A member that is assigned."""
-_WORD = re.compile(r"\w+", re.ASCII)
 _INCLUDE = f'#include "{PREFIX}__pch.h"\n\n'
 _END = "\n}\n"
 _SLOW = "__Slow.cpp"
-_KINDS = ("classes_fast", "classes_slow")
-"""In Verilator's list of files."""
 _OWN_FILE = 64 * 1024
 """Bytes from which on a function has a file of its own."""
 _TOGETHER = 16
@@ -155,18 +153,15 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
     return _NAME.sub(lambda match: names.get(match[0], match[0]), text)
 
 
-def _files(
-    functions: Sequence[_Function], declarations: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
-    """Name and text of every file. `declarations`: of all that a function may name."""
+def _files(functions: Sequence[_Function], declarations: Mapping[str, str]) -> Iterator[NewFile]:
+    """`declarations`: of all that a function may name."""
     together: dict[str, list[str]] = defaultdict(list)
     for function in sorted(functions, key=lambda one: one.place):
         together[function.file].append(function.text)
     for name, texts in together.items():
         body = "\n".join(texts)
-        words = {*_WORD.findall(body)}
-        declared = [f"{text};\n" for word, text in declarations.items() if word in words]
-        yield name, _INCLUDE + "".join(declared) + "\n" + body
+        kind = "classes_slow" if name.endswith(_SLOW) else "classes_fast"
+        yield NewFile(kind, name, f"{_INCLUDE}{needed_by(body, declarations)}\n{body}")
 
 
 def keep_processes(generated: Path, memory: Path) -> None:
@@ -182,28 +177,18 @@ def keep_processes(generated: Path, memory: Path) -> None:
     others = {match[0] for text in sources.values() for match in _NAME.finditer(text)}
     names, remembered = following(Names.saved(memory), texts, others - texts.keys())
     remembered.save(memory)
-    listed = generated / f"{PREFIX}.json"
-    made = json.loads(listed.read_text())
     declarations: dict[str, str] = {}
+    gone = set()
     for path, text in sources.items():
         renamed = _renamed(text, names)
         for match in _DECLARATION.finditer(renamed):
-            declarations[match["constant"] or match["function"]] = match["text"]
+            declarations[match["constant"] or match["function"]] = f"{match['text']};\n"
         left = _DEFINITION.sub(r"\g<head>;\n", renamed)
-        if left == text:
-            continue
-        if _END in left:
+        if left != text and _END not in left:
+            gone.add(path.name)
+        elif left != text:
             path.write_text(left)
-        else:
-            path.unlink()
-            for kind in _KINDS:
-                made["sources"][kind] = [
-                    name for name in made["sources"][kind] if Path(name).name != path.name
-                ]
     functions = [
         replace(one, name=names[one.name], text=_renamed(one.text, names)) for one in found
     ]
-    for name, text in _files(functions, dict(sorted(declarations.items()))):
-        (generated / name).write_text(text)
-        made["sources"][_KINDS[name.endswith(_SLOW)]].append(name)
-    listed.write_text(json.dumps(made))
+    replace_files(generated, gone, _files(functions, dict(sorted(declarations.items()))))

@@ -9,7 +9,6 @@ with a changed signal are then compiled again. Compiles nothing itself.
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from tb.sim.plan import PREFIX, ROOT
+from tb.sim.rewrite.file_list import NewFile, needed_by, replace_files
 from tb.sim.rewrite.trace_codes import Codes
 from tb.sim.rewrite.trace_text import (
     CALL,
@@ -216,21 +216,25 @@ def _file(
     """The text of a file with these functions. `known`: what they call."""
     body = "\n".join(function.text() for function in functions)
     called = dict.fromkeys(name for name in _NAME.findall(body) if name in known)
-    words = {*re.findall(r"\w+", body)}
-    needed = [line for name, line in constants.items() if name in words]
-    declared = [f"{known[name].declaration.strip()};\n" for name in called]
-    return _INCLUDES + "".join([*needed, *declared]) + "\n" + body
+    declared = "".join(f"{known[name].declaration.strip()};\n" for name in called)
+    return _INCLUDES + needed_by(body, constants) + declared + "\n" + body
 
 
-def _files(model: _Model, constants: Mapping[str, str]) -> Iterator[tuple[bool, str]]:
-    """Whether it runs once, and the text, of every file."""
+def _named(slow: bool, text: str) -> NewFile:
+    """A file that is named by its text. `slow`: it runs once."""
+    number = int(digest([text])[:12], 16)
+    name = f"{PREFIX}__Trace__{number}{'__Slow' if slow else ''}.cpp"
+    return NewFile("support_slow" if slow else "support_fast", name, text)
+
+
+def _files(model: _Model, constants: Mapping[str, str]) -> Iterator[NewFile]:
     known = model.all
-    yield False, _file(model.entries, known, constants)
+    yield _named(False, _file(model.entries, known, constants))
     for slow in (False, True):
         types = [one for one in model.types if (_SLOW in one.head) == slow]
         groups = [*_cut(types, TraceFunction.text)]
         groups += [[one] for one in model.pieces if (_SLOW in one.head) == slow]
-        yield from ((slow, _file(group, known, constants)) for group in groups)
+        yield from (_named(slow, _file(group, known, constants)) for group in groups)
 
 
 def cut_traces(generated: Path, memory: Path) -> str:
@@ -243,18 +247,6 @@ def cut_traces(generated: Path, memory: Path) -> str:
         model = _Model(functions, Codes(functions, memory))
     except (ValueError, LookupError) as error:
         return str(error)
-    listed = generated / f"{PREFIX}.json"
-    made = json.loads(listed.read_text())
-    mine = {path.name for path in generated.glob(FILES)}
-    for name in mine:
-        (generated / name).unlink()
-    sources = made["sources"]
-    for kind, files in sources.items():
-        sources[kind] = [name for name in files if Path(name).name not in mine]
-    for slow, text in _files(model, constants):
-        number = int(digest([text])[:12], 16)
-        name = f"{PREFIX}__Trace__{number}{'__Slow' if slow else ''}.cpp"
-        (generated / name).write_text(text)
-        sources["support_slow" if slow else "support_fast"].append(name)
-    listed.write_text(json.dumps(made))
+    gone = {path.name for path in generated.glob(FILES)}
+    replace_files(generated, gone, _files(model, constants))
     return ""
