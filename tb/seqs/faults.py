@@ -219,5 +219,3 @@ FAULTS: dict[str, Callable[[Arena], Faulty]] = {
     "last index of a gather, negative": lambda arena: _indexed(arena, Opcode.GATHER, "", last=-1),
 }
 """What fails, by name."""
-INDEX_FAULTS = tuple(name for name in FAULTS if name.startswith("last index"))
-"""Those of them in which no access fails."""

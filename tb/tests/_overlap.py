@@ -26,7 +26,7 @@ from tb.env.verdict import Mismatch, expect
 from tb.seqs.broken import UNKNOWN_OPCODES
 from tb.seqs.dependent import SharedOperands, dependent, shared_memory
 from tb.seqs.failing import FailingStream, failing_stream
-from tb.seqs.faults import FAULTS, INDEX_FAULTS
+from tb.seqs.faults import FAULTS
 from tb.seqs.meeting import meetings
 from tb.seqs.mixed import mixed
 from tb.seqs.packets import fill_words
@@ -138,12 +138,9 @@ class _FailingStreams(Resets):
     before it has finished, and nothing that waits for it has begun; then all goes on."""
 
     compares = ("registers", "memory")
-    streams = 32
 
     async def stimulus(self) -> None:
-        others = [name for name in FAULTS if name not in INDEX_FAULTS]
-        names = [*INDEX_FAULTS, *self.rng.sample(others, self.streams - len(INDEX_FAULTS))]
-        for number, name in enumerate(names):
+        for number, name in enumerate(self.rng.sample(list(FAULTS), len(FAULTS))):
             stream = failing_stream(self.arena, name, RING_ENTRIES - 1)
             response = self.rng.choice(list(BusError))
             faults = [replace(fault, response=response) for fault in stream.faults]
