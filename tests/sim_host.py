@@ -43,8 +43,8 @@ def standin_spec(variant: str, device: str = "") -> BuildSpec:
 
 
 def generate(variant: str, folder: Path, filelist: Path | None = None) -> Path:
-    """The folder, with the C++ that Verilator makes of the NPU, `small`, as it is before any pass
-    over it. `filelist`: of other RTL."""
+    """The folder, with the C++ that Verilator makes of the NPU, `small`, as it is before any
+    pass of the build over it. `filelist`: of other RTL."""
     spec = spec_for(load_config(REPOSITORY / "sim_config.yaml", "small"), variant)
     verilate(make_plan(spec if filelist is None else replace(spec, filelist=filelist)), folder)
     return folder

@@ -10,7 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from sim_host import CONFIG, STANDIN, standin
+from sim_host import CONFIG, STANDIN, generate, standin
 
 from driver.errors import AssertionFailed
 from regress.front_ends import sampled_memories
@@ -55,6 +55,13 @@ def test_each_broken_rule_is_seen_and_no_other(tmp_path: Path) -> None:
     assert {name.removeprefix("lite ") for name in broken if name.startswith("lite")} == (
         rules("axil") - _NOT_DRIVEN["axil"]
     )
+
+
+def test_no_assertion_asks_whether_assertions_are_on(tmp_path: Path) -> None:
+    """Nothing switches them off, and the question is a call each (tb/sim/rewrite/assertions.py)."""
+    written = [path.read_text() for path in generate("check", tmp_path).glob("*.cpp")]
+    assert sum(text.count("Assertion failed") for text in written) > 100
+    assert not [text for text in written if "assertOn" in text]
 
 
 MEMORY = """

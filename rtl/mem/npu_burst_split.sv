@@ -89,16 +89,20 @@ module npu_burst_split
         left_q    <= left - beats;
       end
     end
-
-    always_ff @(posedge clk_i) begin
-      if (rst_ni && valid_i[c]) begin
-        BytesInRange: assert (range_i[c].bytes != '0 &&
-                              range_i[c].bytes <= REQ_BYTES_WIDTH'(MAX_REQ_BYTES))
-          else $error("npu_burst_split: request of %0d bytes", range_i[c].bytes);
-      end
-    end
   end
 
   assign addr_o = {gen_client[NumClients-1].addr, OffW'(0)};
   assign len_o  = gen_client[NumClients-1].len;
+
+  always_ff @(posedge clk_i) begin
+    if (rst_ni && valid_i != '0) begin
+      for (int unsigned c = 0; c < NumClients; c++) begin
+        if (valid_i[c]) begin
+          BytesInRange: assert (range_i[c].bytes != '0 &&
+                                range_i[c].bytes <= REQ_BYTES_WIDTH'(MAX_REQ_BYTES))
+            else $error("npu_burst_split: request of %0d bytes", range_i[c].bytes);
+        end
+      end
+    end
+  end
 endmodule

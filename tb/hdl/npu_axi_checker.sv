@@ -8,9 +8,9 @@
 /// an open read, RLAST where ARLEN says. W data may come before its address: its length is checked
 /// when the address comes, its strobes are not.
 ///
-/// Cost: a comparison for each valid. All assertions are immediate ones in clocked processes: a
-/// concurrent assertion samples what it reads in every cycle, and samples a whole memory where it
-/// reads one element of it.
+/// Cost: one question in a cycle in which the port rests. All assertions are immediate ones in a
+/// clocked process: a concurrent assertion samples what it reads in every cycle, and samples a
+/// whole memory where it reads one element of it.
 module npu_axi_checker #(
   parameter int unsigned BusBits = 256,
   parameter int unsigned IdBits  = 8,
@@ -92,33 +92,70 @@ module npu_axi_checker #(
   logic [1:0]  aw_burst_q [Depth];
   logic [7:0]  w_len_q [Depth];
   logic [31:0] aw_count_q, w_count_q;   // addresses accepted, bursts of data finished
+  logic [31:0] compared_q;  // bursts whose length of data was compared with that of the address
   logic [7:0]  w_beat_q;
   logic [31:0] b_open_q [Ids];          // addresses accepted and not answered
   logic [31:0] b_count_q;
-  logic        aw, w, b, ar, r;
-
-  assign aw = awvalid && awready;
-  assign w  = wvalid && wready;
-  assign b  = bvalid && bready;
-  assign ar = arvalid && arready;
-  assign r  = rvalid && rready;
-
-  // One process each for writes and reads: first the rules, then the new state, with blocking
-  // assignments, as nothing else reads it. Non-blocking ones to memories cost a queue of updates.
-  logic [31:0] compared_q;  // bursts whose length of data was compared with that of the address
   slot_t       w_slot, compared_slot;
   logic        fits;
 
+  // ---- reads: open bursts of each id in order ----
+  logic [7:0]  ar_len_q [Ids][Depth];
+  logic [31:0] ar_count_q [Ids];
+  logic [31:0] r_count_q [Ids];
+  logic [7:0]  r_beat_q [Ids];
+
+  // ---- payloads ----
+  // A payload is kept only while it waits; `waited_q` has the channels that did in the last cycle.
+  typedef logic [IdBits+76:0] addr_payload_t;  // id, address 64, len 8, size 3, burst 2
+
+  logic [4:0]                waits, waited_q;  // R, AR, B, W, AW
+  addr_payload_t             aw_held_q, ar_held_q;
+  logic [BusBits+StrbW:0]    w_held_q;         // data, strobes, last
+  logic [IdBits+1:0]         b_held_q;         // id, response 2
+  logic [IdBits+BusBits+2:0] r_held_q;         // id, data, response 2, last
+  logic                      first_q;          // the first cycle after reset
+
+  `define NPU_STABLE(name, bit_number, valid, held, payload) \
+    if (waited_q[bit_number]) begin \
+      name: assert (valid && held == payload) \
+        else $error("%s %s: valid or payload changed before it was accepted", Port, `"name`"); \
+    end \
+    if (waits[bit_number]) held = payload;
+
+  // One process: first the rules, then the new state, with blocking assignments, as nothing else
+  // reads it. Non-blocking ones to memories cost a queue of updates.
   always @(posedge clk_i) begin
     if (!rst_ni) begin
       aw_count_q = '0;
       w_count_q  = '0;
+      compared_q = '0;
       w_beat_q   = '0;
       b_count_q  = '0;
-      compared_q = '0;
-      for (int i = 0; i < Ids; i++) b_open_q[i] = '0;
-    end else if (awvalid || wvalid || bvalid || compared_q != aw_count_q) begin
-      // Data against address: whichever comes second is compared.
+      waited_q   = '0;
+      for (int i = 0; i < Ids; i++) begin
+        b_open_q[i]   = '0;
+        ar_count_q[i] = '0;
+        r_count_q[i]  = '0;
+        r_beat_q[i]   = '0;
+      end
+    end else if (awvalid || wvalid || bvalid || arvalid || rvalid || waited_q != '0 ||
+                 compared_q != aw_count_q) begin
+      QuietAfterReset: assert (!first_q)
+        else $error("%s: a valid is high in the first cycle after reset", Port);
+
+      waits = {rvalid && !rready, arvalid && !arready, bvalid && !bready, wvalid && !wready,
+               awvalid && !awready};
+      if ((waits | waited_q) != '0) begin
+        `NPU_STABLE(AwStable, 0, awvalid, aw_held_q, {awid, awaddr, awlen, awsize, awburst})
+        `NPU_STABLE(WStable, 1, wvalid, w_held_q, {wdata, wstrb, wlast})
+        `NPU_STABLE(BStable, 2, bvalid, b_held_q, {bid, bresp})
+        `NPU_STABLE(ArStable, 3, arvalid, ar_held_q, {arid, araddr, arlen, arsize, arburst})
+        `NPU_STABLE(RStable, 4, rvalid, r_held_q, {rid, rdata, rresp, rlast})
+        waited_q = waits;
+      end
+
+      // Writes. Data against address: whichever comes second is compared.
       if (compared_q != aw_count_q && compared_q != w_count_q) begin
         compared_slot = slot_t'(compared_q);
         WLastPlace: assert (aw_len_q[compared_slot] == w_len_q[compared_slot])
@@ -139,44 +176,35 @@ module npu_axi_checker #(
         BAfterData: assert (b_count_q < w_count_q)
           else $error("%s: write response before the last beat of its data", Port);
       end
-      if (aw) begin
-        NotTooManyWrites: assert (aw_count_q - b_count_q < Depth)
-          else $error("%s: more open writes than the checker can follow", Port);
-        aw_len_q[slot_t'(aw_count_q)]   = awlen;
-        aw_addr_q[slot_t'(aw_count_q)]  = awaddr;
-        aw_size_q[slot_t'(aw_count_q)]  = awsize;
-        aw_burst_q[slot_t'(aw_count_q)] = awburst;
-        aw_count_q                      = aw_count_q + 32'd1;
-        b_open_q[awid]                  = b_open_q[awid] + 32'd1;
+      if (awvalid) begin
+        AwLegal: assert (legal(awaddr, awlen, awsize, awburst))
+          else $error("%s: illegal write burst at %h: len %0d size %0d burst %0d", Port, awaddr,
+                      awlen, awsize, awburst);
+        if (awready) begin
+          NotTooManyWrites: assert (aw_count_q - b_count_q < Depth)
+            else $error("%s: more open writes than the checker can follow", Port);
+          aw_len_q[slot_t'(aw_count_q)]   = awlen;
+          aw_addr_q[slot_t'(aw_count_q)]  = awaddr;
+          aw_size_q[slot_t'(aw_count_q)]  = awsize;
+          aw_burst_q[slot_t'(aw_count_q)] = awburst;
+          aw_count_q                      = aw_count_q + 32'd1;
+          b_open_q[awid]                  = b_open_q[awid] + 32'd1;
+        end
       end
-      if (w && wlast) begin
-        w_len_q[w_slot] = w_beat_q;
-        w_count_q       = w_count_q + 32'd1;
-        w_beat_q        = '0;
-      end else if (w) begin
+      if (wvalid && wready) begin
         w_beat_q = w_beat_q + 8'd1;
+        if (wlast) begin
+          w_len_q[w_slot] = w_beat_q - 8'd1;
+          w_count_q       = w_count_q + 32'd1;
+          w_beat_q        = '0;
+        end
       end
-      if (b) begin
+      if (bvalid && bready) begin
         b_count_q     = b_count_q + 32'd1;
         b_open_q[bid] = b_open_q[bid] - 32'd1;
       end
-    end
-  end
 
-  // ---- reads: open bursts of each id in order ----
-  logic [7:0]  ar_len_q [Ids][Depth];
-  logic [31:0] ar_count_q [Ids];
-  logic [31:0] r_count_q [Ids];
-  logic [7:0]  r_beat_q [Ids];
-
-  always @(posedge clk_i) begin
-    if (!rst_ni) begin
-      for (int i = 0; i < Ids; i++) begin
-        ar_count_q[i] = '0;
-        r_count_q[i]  = '0;
-        r_beat_q[i]   = '0;
-      end
-    end else if (arvalid || rvalid) begin
+      // Reads
       if (rvalid) begin
         RHasAddress: assert (r_count_q[rid] != ar_count_q[rid])
           else $error("%s: read data with id %h that has no open read", Port, rid);
@@ -185,75 +213,26 @@ module npu_axi_checker #(
           else $error("%s: RLAST is %0d on beat %0d of a burst with id %h", Port, rlast,
                       r_beat_q[rid], rid);
       end
-      if (ar) begin
-        NotTooManyReads: assert (ar_count_q[arid] - r_count_q[arid] < Depth)
-          else $error("%s: more open reads than the checker can follow", Port);
-        ar_len_q[arid][slot_t'(ar_count_q[arid])] = arlen;
-        ar_count_q[arid]                          = ar_count_q[arid] + 32'd1;
+      if (arvalid) begin
+        ArLegal: assert (legal(araddr, arlen, arsize, arburst))
+          else $error("%s: illegal read burst at %h: len %0d size %0d burst %0d", Port, araddr,
+                      arlen, arsize, arburst);
+        if (arready) begin
+          NotTooManyReads: assert (ar_count_q[arid] - r_count_q[arid] < Depth)
+            else $error("%s: more open reads than the checker can follow", Port);
+          ar_len_q[arid][slot_t'(ar_count_q[arid])] = arlen;
+          ar_count_q[arid]                          = ar_count_q[arid] + 32'd1;
+        end
       end
-      if (r && rlast) begin
-        r_count_q[rid] = r_count_q[rid] + 32'd1;
-        r_beat_q[rid]  = '0;
-      end else if (r) begin
+      if (rvalid && rready) begin
         r_beat_q[rid] = r_beat_q[rid] + 8'd1;
+        if (rlast) begin
+          r_count_q[rid] = r_count_q[rid] + 32'd1;
+          r_beat_q[rid]  = '0;
+        end
       end
     end
-  end
-
-  // ---- payloads ----
-  // A payload is kept only while it waits; `waited_q` has the channels that did in the last cycle.
-  typedef logic [IdBits+76:0] addr_payload_t;  // id, address 64, len 8, size 3, burst 2
-
-  logic [4:0]                waits, waited_q;  // R, AR, B, W, AW
-  addr_payload_t             aw_held_q, ar_held_q;
-  logic [BusBits+StrbW:0]    w_held_q;         // data, strobes, last
-  logic [IdBits+1:0]         b_held_q;         // id, response 2
-  logic [IdBits+BusBits+2:0] r_held_q;         // id, data, response 2, last
-
-  `define NPU_STABLE(name, bit_number, valid, held, payload) \
-    if (waited_q[bit_number]) begin \
-      name: assert (valid && held == payload) \
-        else $error("%s %s: valid or payload changed before it was accepted", Port, `"name`"); \
-    end \
-    if (waits[bit_number]) held = payload;
-
-  always @(posedge clk_i) begin
-    waits = {rvalid && !rready, arvalid && !arready, bvalid && !bready, wvalid && !wready,
-             awvalid && !awready};
-    if (!rst_ni) begin
-      waits    = '0;
-      waited_q = '0;
-    end
-    if ((waits | waited_q) != '0) begin
-      `NPU_STABLE(AwStable, 0, awvalid, aw_held_q, {awid, awaddr, awlen, awsize, awburst})
-      `NPU_STABLE(WStable, 1, wvalid, w_held_q, {wdata, wstrb, wlast})
-      `NPU_STABLE(BStable, 2, bvalid, b_held_q, {bid, bresp})
-      `NPU_STABLE(ArStable, 3, arvalid, ar_held_q, {arid, araddr, arlen, arsize, arburst})
-      `NPU_STABLE(RStable, 4, rvalid, r_held_q, {rid, rdata, rresp, rlast})
-    end
-    waited_q = waits;
+    first_q = !rst_ni;
   end
   `undef NPU_STABLE
-
-  always_ff @(posedge clk_i) begin
-    if (rst_ni && awvalid) begin
-      AwLegal: assert (legal(awaddr, awlen, awsize, awburst))
-        else $error("%s: illegal write burst at %h: len %0d size %0d burst %0d", Port, awaddr,
-                    awlen, awsize, awburst);
-    end
-    if (rst_ni && arvalid) begin
-      ArLegal: assert (legal(araddr, arlen, arsize, arburst))
-        else $error("%s: illegal read burst at %h: len %0d size %0d burst %0d", Port, araddr,
-                    arlen, arsize, arburst);
-    end
-  end
-
-  logic rst_nq;
-  always_ff @(posedge clk_i) begin
-    rst_nq <= rst_ni;
-    if (rst_ni && !rst_nq) begin
-      QuietAfterReset: assert (!awvalid && !wvalid && !bvalid && !arvalid && !rvalid)
-        else $error("%s: a valid is high in the first cycle after reset", Port);
-    end
-  end
 endmodule

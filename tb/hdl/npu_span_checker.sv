@@ -64,8 +64,11 @@ module npu_span_checker
   logic [Readers-1:0]      reads;
   logic [Writers-1:0]      writes;
 
+  // Neither function is inlined: the simulator would clear its arguments in every cycle.
+
   // The operand buffer reads whole beats, of which it uses the operand's bytes.
-  function automatic logic claimed(channel_t channel, mem_range_t range, logic write);
+  function automatic logic claimed(claim_t claim, mem_range_t range, logic write);
+    // verilator no_inline_task
     logic [63:0] first, last;
     logic        beats;
     int unsigned shift;
@@ -74,14 +77,16 @@ module npu_span_checker
     beats   = first[BeatW-1:0] == '0 && last[BeatW-1:0] == '1;
     shift   = (beats && !write) ? BeatW : 0;
     claimed = 1'b0;
-    for (int unsigned i = 0; i < running_q[channel].count; i++) begin
-      if (first >> shift >= running_q[channel].span[i].first >> shift &&
-          last >> shift <= running_q[channel].span[i].last >> shift &&
-          (running_q[channel].span[i].write || !write)) claimed = 1'b1;
+    for (int unsigned i = 0; i < claim.count; i++) begin
+      if (first >> shift >= claim.span[i].first >> shift &&
+          last >> shift <= claim.span[i].last >> shift && (claim.span[i].write || !write)) begin
+        claimed = 1'b1;
+      end
     end
   endfunction
 
   function automatic logic conflict(claim_t one, claim_t other);
+    // verilator no_inline_task
     conflict = 1'b0;
     for (int unsigned i = 0; i < one.count; i++) begin
       for (int unsigned k = 0; k < other.count; k++) begin
@@ -102,7 +107,8 @@ module npu_span_checker
       if (reads[Readers-1:1] != '0) begin
         for (int unsigned c = 1; c < Readers; c++) begin
           if (reads[c]) begin
-            ReadsItsOperands: assert (claimed(channel_of(c, MAX_SOURCES, 2), read_range_i[c], 1'b0))
+            ReadsItsOperands: assert (claimed(running_q[channel_of(c, MAX_SOURCES, 2)],
+                                              read_range_i[c], 1'b0))
               else $error("memory reader %0d: %0d bytes at %h are no operand of its command",
                           c, read_range_i[c].bytes, read_range_i[c].addr);
           end
@@ -111,8 +117,8 @@ module npu_span_checker
       if (writes[Writers-1:1] != '0) begin
         for (int unsigned c = 1; c < Writers; c++) begin
           if (writes[c]) begin
-            WritesItsResults: assert (claimed(channel_of(c, MAX_RESULTS, 1), write_range_i[c],
-                                              1'b1))
+            WritesItsResults: assert (claimed(running_q[channel_of(c, MAX_RESULTS, 1)],
+                                              write_range_i[c], 1'b1))
               else $error("memory writer %0d: %0d bytes at %h are no result of its command",
                           c, write_range_i[c].bytes, write_range_i[c].addr);
           end

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from driver.errors import InfrastructureError, InputError
+from tb.sim.rewrite.assertions import always_assert
 from tb.sim.rewrite.orderings import defer_orderings
 from tb.sim.spec import REPOSITORY
 from tb.sim.toolchain import Verilator
@@ -23,7 +24,7 @@ _LIMIT_S = 1800
 def run_verilator(
     verilator: Verilator, arguments: Sequence[str], sources: Iterable[Path], folder: Path
 ) -> None:
-    """Generate C++ into `folder`, which exists, and make it quicker to compile.
+    """Generate C++ into `folder`, which exists, and make it quicker to compile and to run.
 
     InputError when Verilator refuses the sources, InfrastructureError when it does not run, breaks
     or never ends.
@@ -47,6 +48,7 @@ def run_verilator(
     if done.returncode != 0:
         raise _refusal(done.stderr, done.returncode)
     defer_orderings(folder)
+    always_assert(folder)
 
 
 def _refusal(output: str, status: int) -> InputError | InfrastructureError:
