@@ -182,15 +182,20 @@ def test_caught_means_blamed_on_the_rtl_and_reproduced(
 def test_a_run_that_breaks_is_a_row_and_the_others_go_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def planted(name: str, folder: Path) -> PlantedRun:
+    def planted(name: str, folder: Path, seed: int) -> PlantedRun:
+        seeds.append(seed)
         if name == "hazard-read":
             raise InfrastructureError("status 3")
         return PlantedRun(name, _row(0), _row(0), "line")
 
+    seeds: list[int] = []
     monkeypatch.setattr(campaign, "run_planted", planted)
     assert campaign.main(["hazard-write"]) == 0
+    assert campaign.main(["hazard-write", "--seed", "3"]) == 0
+    assert seeds == [1, 3]
+    assert campaign.main(["sampled-7-1", "--seed", "3"]) == 2
     assert campaign.main(["hazard-read", "hazard-write"]) == 3
-    lines = capsys.readouterr().out.splitlines()[2:]
+    lines = capsys.readouterr().out.splitlines()[4:]
     assert lines[0].split() == ["hazard-read", "BROKE", "status", "3"]
     assert "reproduced" in lines[1] and lines[2].startswith("1 of 2 caught")
     for name in ("nothing", "planted-none", "sampled-7-none"):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`python -m tb.mutants [NAME …]`: all planted mutants, or these, planted or sampled.
+`python -m tb.mutants --seed N`: the planted ones with other random commands.
 `python -m tb.mutants --sample SEED`: the mutants that a seed samples.
 
 A run that breaks is a row as well; the others go on. Exit status: 0 when each planted mutant was
@@ -38,6 +39,9 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="NAME", help="mutants; default: all planted")
     parser.add_argument("--sample", type=int, metavar="SEED", help="those that this seed samples")
     parser.add_argument(
+        "--seed", type=int, metavar="N", help="of the runs of planted mutants; default: 1"
+    )
+    parser.add_argument(
         "-j", "--jobs", type=int, default=2, metavar="N", help="at once; default: 2"
     )
     options = parser.parse_args(arguments)
@@ -53,11 +57,14 @@ def main(arguments: list[str]) -> int:
             raise InputError("command line", "mutant", name, "one that is active")
         planted = [name for name, of in sets.items() if of == PLANTED_SET]
         sampled = [name for name, of in sets.items() if of != PLANTED_SET]
+        if sampled and options.seed is not None:
+            raise InputError("command line", "--seed", options.seed, f"none with {sampled[0]}")
         with (
             tempfile.TemporaryDirectory(prefix="npu-mutants-") as folder,
             ThreadPoolExecutor(options.jobs) as pool,
         ):
-            status = _planted(planted, pool, Path(folder)) if planted else 0
+            seed = 1 if options.seed is None else options.seed
+            status = _planted(planted, seed, pool, Path(folder)) if planted else 0
             return max(status, _sampled(sampled, pool, Path(folder)) if sampled else 0)
     except NpuError as error:
         sys.stderr.write(f"error: {error}\n")
@@ -67,8 +74,8 @@ def main(arguments: list[str]) -> int:
         return _INTERRUPTED
 
 
-def _planted(names: Sequence[str], pool: ThreadPoolExecutor, folder: Path) -> int:
-    rows = _rows(names, pool, lambda name: run_planted(name, folder))
+def _planted(names: Sequence[str], seed: int, pool: ThreadPoolExecutor, folder: Path) -> int:
+    rows = _rows(names, pool, lambda name: run_planted(name, folder, seed))
     right = sum(row.right for row in rows if isinstance(row, PlantedRun))
     _print(f"{right} of {len(names)} caught, blamed on the RTL and reproduced")
     if any(isinstance(row, BrokenRun) for row in rows):

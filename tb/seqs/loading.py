@@ -182,7 +182,8 @@ def unused_immediates(arena: Arena) -> Iterator[Packet]:
 
 def table_reads(arena: Arena) -> Iterator[Packet]:
     """LOADs of programs that read one column each of every table, and VECTORs that run them on
-    numbers in every segment, at the table's end and beyond it."""
+    numbers in every segment, at the table's end and beyond it, and on one number alone of the first
+    and of the last segment: nothing but its own beat keeps the table's clock running."""
     for number, table in enumerate(TABLES):
         for column in range(table.columns):
             code = (
@@ -192,7 +193,9 @@ def table_reads(arena: Arena) -> Iterator[Packet]:
             program = VectorProgram("column", "", "", 1, (), Reduce.NONE, code, ())
             line = PROGRAM_RAM + _FEW_LINES
             yield _load_of(arena, pack(program), line, lines_of(program))
-            yield _run_on(arena, line, _segments(table))
+            words = _segments(table)
+            for some in (words, words[:1], [words[len(table.rows)]]):
+                yield _run_on(arena, line, some)
 
 
 _INFINITY, _NAN, _SIGN = 0x7F80_0000, 0x7FC0_0001, 1 << 31

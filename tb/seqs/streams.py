@@ -20,6 +20,7 @@ from driver.isa import (
     Opcode,
     Packet,
 )
+from driver.isa.codec import flag_word
 from driver.isa.micro import (
     PLAIN_IMMEDIATES,
     PLAIN_SOURCES,
@@ -133,16 +134,20 @@ def strided_vectors(arena: Arena) -> Iterator[Packet]:
         yield stream_packet(LINES["move"], flags, [src], dst, count=0, imms=[0] * PLAIN_IMMEDIATES)
 
 
-def indices(arena: Arena, dtype: DType, sizes: tuple[int, ...], limit: int, last: int) -> int:
-    """The descriptor of random indices below `limit`, of which the last one is `last`."""
+def indices(
+    arena: Arena, dtype: DType, sizes: tuple[int, ...], limit: int, last: int, *, apart: int = 1
+) -> int:
+    """The descriptor of random indices below `limit`, `apart` elements from one to the next, of
+    which the last one is `last`."""
     rng, width = arena.rng, DTYPE_BYTES[dtype]
     rows = rng.random() < 0.5 and len(sizes) > 1  # one index for a whole row
     kept = (*sizes[:-1], 1) if rows else sizes
-    dense = tuple(prod(kept[at + 1 :]) for at in range(len(kept)))
+    dense = tuple(apart * prod(kept[at + 1 :]) for at in range(len(kept)))
     few = min(limit, rng.choice((2, limit)))  # equal places one after the other, or not
     values = [rng.randrange(few) for _ in range(prod(kept) - 1)] + [last]
-    base = arena.place(width * len(values), width)
-    data = b"".join(value.to_bytes(width, "little", signed=True) for value in values)
+    base = arena.place(width * apart * len(values), width)
+    between = bytes(width * (apart - 1))
+    data = b"".join(value.to_bytes(width, "little", signed=True) + between for value in values)
     arena.contents.append((base, data))
     at = arena.place(64, 64)
     steps = (*dense[:-1], 0) if rows else dense
@@ -163,6 +168,22 @@ def scatter(arena: Arena, longest: int) -> Packet:
         return _indexed(arena, longest, Opcode.SCATTER, rng.choice(list(DType)), 0)
     dtype = rng.choice(SCATTER_ADD_DTYPES)
     return _indexed(arena, longest, Opcode.SCATTER, dtype, FLAGS["ACCUMULATE"].mask)
+
+
+def crowded_scatters(arena: Arena) -> Iterator[Packet]:
+    """SCATTERs that add to a table, each beside a COPY with a request for each element: indices
+    are still asked for, and wait for their turn, when old values are."""
+    table, copied = 60, 400
+    for _ in range(6):
+        src = place_view(arena, DType.FP32, (table,), (1,), source=True)
+        picked = indices(arena, DType.INT32, (table,), table, arena.rng.randrange(table), apart=2)
+        dst = place_view(arena, DType.FP32, (table,), (1,))
+        word = stream_flags([DType.FP32, DType.INT32], DType.FP32, descriptors=True)
+        yield Packet(Opcode.SCATTER, word | FLAGS["ACCUMULATE"].mask, src, picked, dst, (0,))
+        src = place_view(arena, DType.INT32, (copied,), (2,), source=True)
+        dst = place_view(arena, DType.INT32, (copied,), (1,))
+        word = flag_word(DType.INT32, DType.INT32, "SRC1_DESC", "DST_DESC")
+        yield Packet(Opcode.COPY, word, src, 0, dst)
 
 
 def _indexed(arena: Arena, longest: int, opcode: Opcode, dtype: DType, flags: int) -> Packet:

@@ -27,7 +27,7 @@ from tb.seqs.loading import (
     unused_immediates,
 )
 from tb.seqs.packets import legal, long_copy, offset_copies, repeating_copies
-from tb.seqs.streams import strided_vectors
+from tb.seqs.streams import crowded_scatters, strided_vectors
 from tb.tests._counted import CountedCommands
 from tb.tests._failing import (
     BrokenImages,
@@ -188,7 +188,7 @@ class _Random(BusTest):
 
     async def stimulus(self) -> None:
         directed = [long_copy(self.arena), *offset_copies(self.arena, self.config.bus_bits // 8)]
-        directed += repeating_copies(self.arena)
+        directed += [*repeating_copies(self.arena), *crowded_scatters(self.arena)]
         self.place()
         await self.command(directed, Way.RING)
         await self.settle()

@@ -8,7 +8,7 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-from tb.mutants.runs import INT4, PRODUCTS, RANDOM, STREAMS, TABLES
+from tb.mutants.runs import INT4, OPERANDS, PRODUCTS, RANDOM, STREAMS
 
 _CLOCK: Final = "clock gates"
 
@@ -19,7 +19,7 @@ CLOCKS: Final[Mapping[str, PlantedMutant]] = {
         Mutant("npu_matrix.sv", "u_int4_gate (.clk_i, .en_i(!rst_ni || «int4»)", "buffered_q"),
     ),
     "clock-table": PlantedMutant(
-        _CLOCK, TABLES, Mutant("npu_vector_table.sv", "segment || reads || «found_q»", "1'b0")
+        _CLOCK, OPERANDS, Mutant("npu_vector_table.sv", "segment || reads || «found_q»", "1'b0")
     ),
     "clock-engine": PlantedMutant(
         _CLOCK,

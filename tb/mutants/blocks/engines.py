@@ -10,12 +10,12 @@ from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
 from tb.mutants.runs import (
     BUS_ERRORS,
-    GATES,
     INT4,
     OPERANDS,
     POOLS,
     PRODUCTS,
     RANDOM,
+    RANDOM_STALLS,
     STALLED_OPS,
     TABLES,
 )
@@ -72,7 +72,7 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
     ),
     "request-source": PlantedMutant(
         _REQUESTS,
-        STALLED_OPS,
+        RANDOM_STALLS,
         Mutant(
             "npu_gather_port.sv",
             "«held_q ? pick_q : req_valid_i[1]»",
@@ -115,9 +115,7 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
     "operand-start": PlantedMutant(
         _OPERANDS,
         RANDOM,
-        Mutant(
-            "npu_range_check.sv", "= «offset[63:0]»;", "offset[63:0] + 64'd8", "ReadsItsOperands"
-        ),
+        Mutant("npu_range_check.sv", "= «offset[63:0]»;", "offset[63:0] + 64'd8", "u_span_checker"),
     ),
     "operand-result": PlantedMutant(
         _OPERANDS,
@@ -170,7 +168,7 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
     ),
     "table-number": PlantedMutant(
         _TABLE,
-        GATES,
+        OPERANDS,
         Mutant("npu_vector_table.sv", "segment_of(a_i[l*32 +: 32], «found_table_q»)", "table_q"),
     ),
     # sources whose elements are at a distance
