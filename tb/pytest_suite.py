@@ -23,6 +23,8 @@ _COMPLETE = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
 _DETAIL_CHARACTERS = 400
 _SLOWEST = 20
 """So many tests are named in the log with the time that they took."""
+RUN_SEED = pytest.StashKey[int]()
+"""In pytest's configuration: the seed of the run that its tests are the checks of."""
 
 
 class _Recorder:
@@ -36,6 +38,10 @@ class _Recorder:
         self._failure: str | None = None
         self.rows: list[OpRow] = []
         self.refused: InputError | None = None
+
+    def pytest_configure(self, config: pytest.Config) -> None:
+        """Tell the tests the seed."""
+        config.stash[RUN_SEED] = self._spec.seed
 
     @pytest.hookimpl(trylast=True)  # after -m has removed the others
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

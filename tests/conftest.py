@@ -14,6 +14,7 @@ from remote_host import connect, serving
 from uio_standin import StandInBoard
 
 from driver.backend import InspectableBackend, open_backend
+from tb.pytest_suite import RUN_SEED
 
 if TYPE_CHECKING:
     from lower_torch import TorchBench
@@ -38,6 +39,12 @@ def opened(
             backend = open_backend(request.param, CONFIG, **options)
         stack.callback(backend.close)
         yield backend
+
+
+@pytest.fixture
+def run_seed(request: pytest.FixtureRequest) -> int:
+    """Of the run that a test is a check of (TEST=planted_mutants SEED=2), 1 otherwise."""
+    return request.config.stash.get(RUN_SEED, 1)
 
 
 @pytest.fixture

@@ -241,6 +241,8 @@ def test_a_run_that_is_interrupted_or_killed_ends_the_campaign(
 
 @pytest.mark.planted_mutants
 @pytest.mark.parametrize("name", PLANTED)
-def test_a_planted_mutant_is_caught_blamed_and_reproduced(name: str, tmp_path: Path) -> None:
-    run = run_planted(name, tmp_path)
+def test_a_planted_mutant_is_caught_blamed_and_reproduced(
+    name: str, tmp_path: Path, run_seed: int
+) -> None:
+    run = run_planted(name, tmp_path, run_seed)
     assert run.right, run.line()

@@ -65,6 +65,17 @@ def test_a_failure_says_why_and_blames_no_part(tmp_path: Path) -> None:
     assert {rows[name].blame for name in texts} == {"unknown"}
 
 
+def test_the_tests_know_the_seed_of_the_run(tmp_path: Path) -> None:
+    text = """\
+import pytest
+from tb.pytest_suite import RUN_SEED
+@pytest.mark.broad
+def test_seed(request): assert request.config.stash[RUN_SEED] == 7
+"""
+    assert run(tmp_path, text, seed=7)[0].status == "pass"
+    assert run(tmp_path, text, seed=8)[0].status == "fail"
+
+
 def test_tests_without_the_marker_are_left_out(tmp_path: Path) -> None:
     result, _ = run(
         tmp_path, SUITE.replace("pytestmark", "unused") + "\n@unused\ndef test_b(): 0\n"

@@ -17,7 +17,7 @@ from tb.run import run
 pytestmark = pytest.mark.second_simulator
 
 
-def result(test: str, simulator: SimulatorName, folder: Path) -> RunResult:
+def result(test: str, simulator: SimulatorName, folder: Path, seed: int) -> RunResult:
     out = folder / f"{test}-{simulator}"
     out.mkdir()
     return run(
@@ -25,7 +25,7 @@ def result(test: str, simulator: SimulatorName, folder: Path) -> RunResult:
             test=test,
             config="small",
             config_file=CONFIG_FILE,
-            seed=1,
+            seed=seed,
             backend="rtl",
             waves="none",
             out=out,
@@ -38,8 +38,8 @@ def result(test: str, simulator: SimulatorName, folder: Path) -> RunResult:
 
 
 @pytest.mark.parametrize("test", ["smoke", "ops"])
-def test_same_bits_in_the_same_cycles(test: str, tmp_path: Path) -> None:
-    first, second = (result(test, name, tmp_path) for name in ("verilator", "cxxrtl"))
+def test_same_bits_in_the_same_cycles(test: str, tmp_path: Path, run_seed: int) -> None:
+    first, second = (result(test, name, tmp_path, run_seed) for name in ("verilator", "cxxrtl"))
     assert first.status == second.status == "pass"
     assert first.digest == second.digest
     assert len(second.ops) > 100
@@ -48,8 +48,8 @@ def test_same_bits_in_the_same_cycles(test: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("test", "rows"), [("bus", 7), ("overlap", 3)])
-def test_bench_without_pins(test: str, rows: int, tmp_path: Path) -> None:
-    found = result(test, "cxxrtl", tmp_path)
+def test_bench_without_pins(test: str, rows: int, tmp_path: Path, run_seed: int) -> None:
+    found = result(test, "cxxrtl", tmp_path, run_seed)
     assert found.status == "pass", found.ops
     assert len(found.ops) >= rows
     assert all(op.elements_compared for op in found.ops)
