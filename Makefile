@@ -29,12 +29,16 @@ CLI := .venv/bin/npu-cosim
 flag = $(if $($(1)),--$(2) "$$$(1)")
 switch = $(if $(filter $(ON),$($(1))),--$(2))
 
-# A variable that a target does not take is refused: whoever gave it believes that it counts.
+# A variable that a target does not take is refused: whoever gave it believes that it counts. So is
+# one that none takes, a misspelt name. make has variables of its own that begin like options.
+from_command_line = $(strip $(foreach name,$(1),$(if $(findstring command,$(origin $(name))),$(name))))
+unknown := $(call from_command_line,$(filter-out $(VARIABLES) -%,$(.VARIABLES)))
+$(if $(unknown),$(error $(unknown): expected a variable that `make help` names))
 takes_any := setup help clean
 takes = $($(1)_takes) PYTHON
 $(foreach tier,smoke ci nightly weekly,$(eval $(tier)_takes := $(nightly_takes)))
 replay_takes := $(if $(ID),$(reproduce_takes),$(replay_takes))
-given := $(foreach name,$(VARIABLES),$(if $(findstring command,$(origin $(name))),$(name)))
+given := $(call from_command_line,$(VARIABLES))
 $(foreach goal,$(filter-out $(takes_any),$(or $(MAKECMDGOALS),$(.DEFAULT_GOAL))),\
   $(foreach name,$(filter-out $(call takes,$(goal)),$(given)),\
     $(error make $(goal) does not take $(name); it takes $(or $(strip $($(goal)_takes)),no variables))))

@@ -295,7 +295,10 @@ def _against_torch(
         interval = output.expectation.npu
         low, high = (float(side[index]) for side in (interval.low, interval.high))
         admitted = "NaN" if interval.nan[index] else f"{low!r} to {high!r}"
-        detail = f"the NPU may say {admitted}, torch says {float(answer)!r} ({outside})"
+        detail = (
+            f"the NPU says {float(output.npu[index])!r} and may say {admitted}, "
+            f"torch says {float(answer)!r} ({outside})"
+        )
         if wrong:
             detail = f"the packets compute something else than the op: {detail}"
     else:

@@ -65,13 +65,17 @@ class Quiet:
 
 
 def bench(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, error: Exception | None = None
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    error: Exception | None = None,
+    log: Path = Path("l"),
 ) -> RunResult:
     """Three tests of which the second ends with an exception of this kind."""
 
     def run(job: CocotbRun) -> CocotbResult:
         job.folder.mkdir(parents=True)
-        good = CocotbResult(job.tests, {}, {}, Path("r"), Path("l"))
+        good = CocotbResult(job.tests, {}, {}, Path("r"), log)
         if job.tests == ("Second",):
             if error is not None:
                 raise error
@@ -119,6 +123,21 @@ def test_a_broken_bench_is_not_the_devices_fault(
     assert result.message is not None
     assert result.message.startswith(f"Second: the bench broke, {kind or 'error'}: irq: 0x2")
     assert result.reproduce.endswith("--op 1")
+
+
+def test_a_library_that_the_device_broke_is_the_devices_fault(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As cocotbext-axi breaks where RLAST is missing, in the cycle in which the checker fails."""
+    log = tmp_path / "sim.log"
+    log.write_text(
+        "AssertionError: missing rlast\n[127855000] %Error: npu_axi_checker.sv:213: Assertion "
+        "failed in tb_top.u_npu.u_s_axi_checker.RLastPlace: s_axi: RLAST is 0 on beat 255\n"
+    )
+    result = bench(tmp_path, monkeypatch, "AssertionError", log=log)
+    assert [row.status for row in result.ops] == ["pass", "fail", "pass"]
+    assert result.ops[1].blame == "rtl" and result.ops[1].failure is not None
+    assert "RLastPlace" in result.ops[1].failure.detail
 
 
 @pytest.mark.parametrize("module", ["_bus", "_overlap"])

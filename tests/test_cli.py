@@ -295,6 +295,13 @@ def test_a_variable_that_a_target_does_not_take_is_refused(
     assert f"does not take {refused}; it takes " in done.stderr
 
 
+@pytest.mark.parametrize("words", [("run", "TEST=ops", "BACKNED=rtl"), ("help", "BACKNED=")])
+def test_a_variable_that_no_target_takes_is_refused(words: tuple[str, ...]) -> None:
+    done = dry_make(*words)
+    assert done.returncode == 2
+    assert "BACKNED: expected a variable that `make help` names" in done.stderr
+
+
 def dry_make(*words: str) -> subprocess.CompletedProcess[str]:
     """What make would do."""
     command = [which("make") or "make", "-n", *words]

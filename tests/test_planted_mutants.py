@@ -119,7 +119,8 @@ def _spec(folder: Path, **fields: object) -> RunSpec:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"mutant": "nothing"}, "mutant: got nothing, expected one of hazard-write"),
+        ({"mutant": "nothing"}, "mutant: got nothing, expected one of docs/mutants.md, as "),
+        ({"mutant": "table"}, "got table, expected one of docs/mutants.md, as table-end, table-si"),
         (
             {"test": "second_simulator"},
             "mutant: got program-stale, expected none, with a test of this kind",

@@ -48,8 +48,9 @@ def _function(name: str) -> RuleFunction:
 
 
 for _name in _FUNCTIONS:
-    if _name in PROGRAMS:
-        TABLE.op(_name, f"{_name}_")(_function(_name))
+    if _name not in PROGRAMS:
+        raise LookupError(f"{_name} of _FUNCTIONS: expected the name of a program")
+    TABLE.op(_name, f"{_name}_")(_function(_name))
 
 
 @TABLE.op("atan2", "atan2_")

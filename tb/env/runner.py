@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from types import ModuleType
 
+from driver.backend.assertions import failed_assertion
 from driver.config import HwConfig
 from driver.errors import InfrastructureError, VerdictError
 from driver.results import COCOTB_FOLDER, SPEC_FILE, OpEvent, OpRow, RunResult, RunSpec
@@ -68,6 +69,10 @@ def _run_one(run: CocotbRun, index: int, name: str) -> OpRow:
     failure = None
     if not result.passed:
         if result.kinds[name] not in VERDICTS:
+            # A device that breaks AXI may break the library that drives it, in the same cycle.
+            asserted = failed_assertion(result.log)
+            if asserted is not None:
+                return check_row(index, name, run.module, compared, str(asserted))
             what = f"{result.kinds[name] or 'error'}: {result.failures[name]}"
             raise InfrastructureError(f"the bench broke, {what} (log: {run.folder / 'sim.log'})")
         failure = f"{result.failures[name]} (log: {run.folder / 'sim.log'})"

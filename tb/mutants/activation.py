@@ -5,6 +5,7 @@ activates it: one of the planted (tb.mutants.table) or of the sampled (tb.mutant
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from tb.mutants.table import PLANTED
 from tb.sim.spec import BUILD_ROOT, PLANTED_SET
 
 _NONE = "-none"
+_FEW = 8
 
 
 def sound_of(name: str) -> str:
@@ -35,8 +37,15 @@ def mutant_set(name: str) -> str:
     if name.startswith(SAMPLED):
         return parse_sampled(name).set_name
     if name not in PLANTED:
-        raise InputError("command line", "mutant", name, f"one of {', '.join(PLANTED)}, or {NAMES}")
+        raise InputError("command line", "mutant", name, _like(name))
     return PLANTED_SET
+
+
+def _like(name: str) -> str:
+    """What could be meant by a name that no mutant has: a few of more than a hundred."""
+    same = [other for other in PLANTED if name.partition("-")[0] == other.partition("-")[0]]
+    near = same or get_close_matches(name, PLANTED, cutoff=0.4) or list(PLANTED)
+    return f"one of docs/mutants.md, as {', '.join(near[:_FEW])}, or {NAMES}"
 
 
 def with_mutant(variant: str, name: str | None) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ PREFIX = f"V{TOP}"
 ROOT = f"{PREFIX}___024root"
 """The class of the whole model, and the beginning of its files' names."""
 
+_DEVICE = re.compile(r"^\s*module\s+npu_top\b", re.MULTILINE)
 FAST = ("-O3", "-march=native")
 SLOW = '#pragma GCC optimize("O0")\n#pragma clang optimize off\n'
 """In the text of files that run once, so that they can share a precompiled header."""
@@ -166,6 +168,9 @@ def make_plan(spec: BuildSpec) -> BuildPlan:
         if any(character.isspace() for character in str(path)):
             raise InputError("command line", "path", path, "a path without spaces")
     design = read_filelist(spec.filelist)
+    if not any(_DEVICE.search(source.read_text(errors="replace")) for source in design):
+        expected = "one that defines the module npu_top"
+        raise InputError(spec.filelist, "sources", f"{len(design)} files", expected)
     inside = any(source.name == INSIDE for source in design)
     bench = [source for source in spec.bench if inside or source not in INNER_CHECKERS]
     sources = [*design, *bench]
