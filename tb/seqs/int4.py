@@ -104,19 +104,20 @@ def _grouped(arena: Arena, group: int, depth: int, rows: int, columns: int) -> P
     return Packet(Opcode.MATMUL, flags, a, words, c, params)
 
 
-def negative_zeros(arena: Arena) -> Iterator[Packet]:
-    """Weights of zero with negative scales, added to −0: the sums are −0, and +0 if a weight loses
-    the sign of its scale."""
-    packet = _grouped(arena, _GROUP, _DEPTH, _ROWS, _COLUMNS)
-    sizes = packet.params[1] * _ROWS, packet.params[1] * _COLUMNS // 2, _ROWS * _COLUMNS
-    scales = packet.params[6] | packet.params[7] << 32
-    arena.contents += [
-        (packet.src1, b"\x80\x3f" * sizes[0]),  # 1
-        (packet.src2, b"\x88" * sizes[1]),  # 0
-        (packet.dst, b"\0\0\0\x80" * sizes[2]),
-        (scales, b"\x80\xbf" * (-(-packet.params[1] >> _GROUP) * _COLUMNS)),  # −1
-    ]
-    yield replace(packet, flags=packet.flags | FLAGS["ACCUMULATE"].mask)
+def zero_weights(arena: Arena) -> Iterator[Packet]:
+    """Weights of zero, added to −0. With negative scales the sums are −0, and +0 if a weight loses
+    the sign of its scale; with infinite ones they are NaN, and infinite if 0 · ∞ is."""
+    for scale in (b"\x80\xbf", b"\x80\x7f", b"\x80\xff"):  # −1, ∞, −∞
+        packet = _grouped(arena, _GROUP, _DEPTH, _ROWS, _COLUMNS)
+        sizes = packet.params[1] * _ROWS, packet.params[1] * _COLUMNS // 2, _ROWS * _COLUMNS
+        scales = packet.params[6] | packet.params[7] << 32
+        arena.contents += [
+            (packet.src1, b"\x80\x3f" * sizes[0]),  # 1
+            (packet.src2, b"\x88" * sizes[1]),  # 0
+            (packet.dst, b"\0\0\0\x80" * sizes[2]),
+            (scales, scale * (-(-packet.params[1] >> _GROUP) * _COLUMNS)),
+        ]
+        yield replace(packet, flags=packet.flags | FLAGS["ACCUMULATE"].mask)
 
 
 def _numbers(arena: Arena, count: int) -> int:

@@ -142,11 +142,15 @@ def _other_size(dimension: int, _: Packet, arena: Arena) -> Packet:
     return _windowed(arena, _patch(_SIZES[dimension : dimension + 1], lambda size: size + 1))
 
 
+def _reserved(at: int, _: Packet, arena: Arena) -> Packet:
+    return _windowed(arena, _patch((at,), lambda _: 1 << arena.rng.randrange(32)))
+
+
 _WRAPS = (1 << 31) + 1
 """Twice that is 2 in 32 bits."""
 _SIZES = tuple(range(16, 16 + 4 * WINDOW_RANK, 4))
 WINDOW_BREAKS: dict[str, Callable[[Packet, Arena], Packet]] = {
-    "window, reserved word": lambda _, a: _windowed(a, _patch(_RESERVED, lambda _: 1 << 20)),
+    **{f"window, reserved word at {at}": partial(_reserved, at) for at in _RESERVED},
     "window, other type": lambda _, a: _windowed(a, _patch((8,), lambda _: DType.INT32)),
     "window, rank 6": lambda _, a: _windowed(a, _patch((12,), lambda _: 6)),
     "window, rank 8": lambda _, a: _windowed(a, _patch((12,), lambda _: 8)),

@@ -21,7 +21,7 @@ from tb.env.base_test import BusTest
 from tb.env.comparison import TIMED_REGISTERS
 from tb.env.verbs import IRQ_ALL
 from tb.env.verdict import expect, expect_bytes
-from tb.seqs.int4 import negative_zeros, scale_groups
+from tb.seqs.int4 import scale_groups, zero_weights
 from tb.seqs.loading import (
     table_reads,
     unused_immediates,
@@ -56,7 +56,7 @@ _FAR_STRIDE = 252
 """Bytes between the words behind the last register that are tried."""
 _LONGEST = 20
 """Largest size of a random operand's dimension."""
-_UNLIKELY = (strided_vectors, table_reads, unused_immediates, scale_groups, negative_zeros)
+_UNLIKELY = (strided_vectors, table_reads, unused_immediates, scale_groups, zero_weights)
 """Packets with what random ones seldom have."""
 
 

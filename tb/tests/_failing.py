@@ -163,6 +163,11 @@ class Reloads(Failing):
         packets = programs_apart(self.arena)
         self.place()
         await self.command(packets, Way.RING)
+        await self.settle()
+        line, *others = packets[-1].params
+        for beyond in (line - PROGRAM_RAM_LINES, line + PROGRAM_RAM_LINES):
+            alias = replace(packets[-1], params=(beyond, *others))
+            await self.expect_error(f"line {beyond}, of no program", [alias], Way.RING)
 
 
 class RefusedAccesses(Failing):
@@ -186,12 +191,29 @@ class RefusedAccesses(Failing):
                 fault = FaultRange(addresses.start, addresses.stop, not write, write, response)
                 faulty = Faulty(packet, fault, range(0))
                 await self._refused(f"{name}, {response.name}", faulty, Way.RING)
+        await self._without_records()
+
+    async def _without_records(self) -> None:
+        """A refused write is an error of its command alone, also where no record's answer comes
+        before that of the next one."""
+        enabled = await self.read(csr.CPL_CTRL)
+        await self.write(csr.CPL_CTRL, enabled & ~csr.CPL_CTRL_ENABLE_MASK)
+        for name in ("destination of a copy", "scattered"):
+            faulty = FAULTS[name](self.arena)
+            await self._fails(f"{name}, without records", faulty, Way.RING)
+            self.place()
+            await self.command([faulty.packet], Way.RING)
+            await self.settle()
+        await self.write(csr.CPL_CTRL, enabled)
 
     async def _refused(self, name: str, faulty: Faulty, way: Way) -> None:
+        await self._fails(name, faulty, way)
+        await self.expect_success(way)
+
+    async def _fails(self, name: str, faulty: Faulty, way: Way) -> None:
         self.place()
         self.refuse([faulty.fault])
         await self.expect_error(name, [faulty.packet], way)
         self.refuse(())
         if faulty.spoilt:
             self.arena.fill(faulty.spoilt.start, len(faulty.spoilt))
-        await self.expect_success(way)

@@ -257,6 +257,33 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
         SEVERAL_ERRORS,
         Mutant("npu_cmd_decode.sv", "else if («dtype_bad») ", "dtype_bad && !param_bad"),
     ),
+    "check-window-end": PlantedMutant(
+        _CHECK,
+        ERRORS,
+        Mutant(
+            "npu_window_check.sv",
+            "|| «window_i.reserved_end != '0» ||",
+            "window_i.reserved_end[7:0] != '0",
+        ),
+    ),
+    "check-list-type": PlantedMutant(
+        _CHECK,
+        ERRORS,
+        Mutant(
+            "npu_desc_check.sv",
+            "own_dtype_i ? «desc_i.dtype[31:4] == '0» &&",
+            "desc_i.dtype[7:4] == '0",
+        ),
+    ),
+    "check-load-line": PlantedMutant(
+        _CHECK,
+        ERRORS,
+        Mutant(
+            "npu_cmd_decode.sv",
+            "|| «packet_i.param[LOAD_LINE] >= 32'(PROGRAM_RAM + PROGRAM_RAM_LINES)»",
+            "1'b0",
+        ),
+    ),
     "check-order-loaded": PlantedMutant(
         _CHECK,
         SEVERAL_ERRORS,

@@ -85,6 +85,16 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
         BUS_ERRORS,
         Mutant("npu_copy_walk.sv", "WALK: if («fire»)", "fire || stop_i", "RequestStable"),
     ),
+    "request-copy-error": PlantedMutant(
+        _REQUESTS,
+        BUS_ERRORS,
+        Mutant("npu_copy.sv", "write_err_q || («wr_rsp_i.done» && wr_rsp_i.err)", "1'b1"),
+    ),
+    "request-gather-error": PlantedMutant(
+        _REQUESTS,
+        BUS_ERRORS,
+        Mutant("npu_gather.sv", "write_err_q || («wr_rsp_i.done» && wr_rsp_i.err)", "1'b1"),
+    ),
     # what only a channel that pauses for long fills up
     "room-rows": PlantedMutant(
         _ROOM,
@@ -138,6 +148,11 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
         _INT4_WEIGHTS,
         OPERANDS,
         Mutant("npu_matrix_dequant.sv", "scaled = {«scale[31]», 31'd0};", "1'b0"),
+    ),
+    "int4-infinity": PlantedMutant(
+        _INT4_WEIGHTS,
+        OPERANDS,
+        Mutant("npu_matrix_dequant.sv", "(scale[22:0] != '0 || «number == '0») ?", "1'b0"),
     ),
     "int4-block": PlantedMutant(
         _INT4_WEIGHTS,

@@ -52,6 +52,11 @@ PROGRAMS: Final[Mapping[str, PlantedMutant]] = {
     "program-stale": PlantedMutant(
         _PROGRAMS, RELOADS, Mutant("npu_vector_fetch.sv", "!(«held_q» &&", "1'b1")
     ),
+    "program-alias": PlantedMutant(
+        _PROGRAMS,
+        RELOADS,
+        Mutant("npu_program_dir.sv", "(«ram_line < 32'(PROGRAM_RAM_LINES)» && ram_info", "1'b1"),
+    ),
     "program-address": PlantedMutant(
         _PROGRAMS,
         RELOADS,
