@@ -31,7 +31,7 @@ from tb.seqs.meeting import meetings
 from tb.seqs.mixed import mixed
 from tb.seqs.packets import fill_words
 from tb.tests._resets import LoadsRefusedLate, ProgramsForgotten, Resets, ResetStreams
-from tb.tests._turns import Turns
+from tb.tests._turns import Loads, Turns
 
 _LIMIT = {"timeout_time": 4, "timeout_unit": "ms"}
 """Of simulated time: a device that hangs ends as a failure."""
@@ -126,6 +126,11 @@ class ResetsInTheMiddle(ResetStreams):
 @pyuvm.test(**_LIMIT)
 class RefusedLoads(LoadsRefusedLate):
     """A LOAD that DRAM refuses from some time on."""
+
+
+@pyuvm.test(**_LIMIT)
+class LoadsAlone(Loads):
+    """LOADs of one queue beside FILLs of the other, on a DRAM that answers evenly."""
 
 
 @pyuvm.test(**_LIMIT)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Of two queues that both have packets, each gets its turn (docs/isa.md)."""
+"""Of two queues that both have packets, each gets its turn, and a LOAD runs alone (docs/isa.md)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import permutations
 
 from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE
@@ -17,29 +18,97 @@ from driver.isa import (
     csr,
     flag_word,
 )
+from driver.isa.image import PROGRAM_RAM
 from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch
+from tb.seqs.loading import long_load
+from tb.seqs.packets import fill_words
 
 _SHORT = RING_ENTRIES - 3
 """FILLs of one word. Their checks read a descriptor each, so that a queue always has a packet for
 its turn, and take longer than the FILLs, so that none waits for its engine."""
 _LONG = 6000
 """Cycles of the FILL before them, in which both rings are filled and all packets are fetched."""
+_BESIDE = RING_ENTRIES - 1
+"""FILLs of the queue beside one that loads."""
+_WORDS = (1, 400, 3000)
 _QUEUES = {Way.RING: FIRST_QUEUE, Way.SECOND_RING: SECOND_QUEUE}
 
 
-class Turns(BusTest):
+class _BothQueues(BusTest):
+    """Commands of both queues, in the order that their records tell."""
+
+    second_in_use = True
+
+    def records_of(self, way: Way, first: int, count: int) -> list[CompletionRecord]:
+        """Those of the commands of a queue from the one with this number on."""
+        base = self.records_base if way is Way.RING else self.second_records_base
+        places = (base + (first + at) % RING_ENTRIES * COMPLETION_BYTES for at in range(count))
+        return [
+            CompletionRecord.unpack(self.memory.read(place, COMPLETION_BYTES)) for place in places
+        ]
+
+    async def completed(self) -> dict[Way, int]:
+        """Commands of each queue that have ended so far."""
+        return {way: await self.read(_QUEUES[way].completed) for way in _QUEUES}
+
+
+class Loads(_BothQueues):
+    """A LOAD starts when all that was taken before it has ended, in both queues; nothing of either
+    starts until it has ended. Programs and results would be right without."""
+
+    compares = ("registers", "memory")
+    rounds = 6
+
+    async def stimulus(self) -> None:
+        for _ in range(self.rounds):
+            for one, other in permutations(_QUEUES):
+                before = await self.completed()
+                loads = [long_load(self.arena, PROGRAM_RAM)[0] for _ in range(2)]
+                long, *beside = (fill_words(self.arena, count) for count in self._lengths())
+                packets = {
+                    one: [loads[0], beside.pop(), loads[1]],
+                    other: [long, *beside],
+                }
+                self.place()
+                for way in self.rng.sample(list(packets), 2):
+                    await self.command(packets[way], way)
+                await self.settle()
+                self._alone(
+                    record
+                    for way, queued in packets.items()
+                    for record in self.records_of(way, before[way], len(queued))
+                )
+
+    def _lengths(self) -> list[int]:
+        """Of FILLs, in words: of one that runs when a LOAD's turn comes, and of others."""
+        return [_WORDS[-1], *self.rng.choices(_WORDS, k=_BESIDE)]
+
+    @staticmethod
+    def _alone(records: Iterable[CompletionRecord]) -> None:
+        """Mismatch when a command ran beside a LOAD."""
+        ran = list(records)
+        for load in ran:
+            for other in ran if load.opcode == Opcode.LOAD else ():
+                apart = other.end_cycle <= load.start_cycle or load.end_cycle <= other.start_cycle
+                if other is not load and not apart:
+                    raise Mismatch(
+                        f"a LOAD runs from cycle {load.start_cycle} to {load.end_cycle}, beside it "
+                        f"opcode {other.opcode} from {other.start_cycle} to {other.end_cycle}"
+                    )
+
+
+class Turns(_BothQueues):
     """FILLs of both queues wait for a long one, then they start in turn."""
 
     compares = ("registers", "memory")
-    second_in_use = True
 
     async def stimulus(self) -> None:
         words = _LONG * self.config.bus_bits // 32
         for one, other in permutations(_QUEUES):
-            before = {way: await self.read(_QUEUES[way].completed) for way in _QUEUES}
+            before = await self.completed()
             dst = self.arena.place(4 * words, 4)
             waits = {one: Packet(Opcode.FENCE), other: self._fill(dst, 1)}  # each for the long one
             short = {way: [self._short() for _ in range(_SHORT)] for way in _QUEUES}
@@ -49,7 +118,11 @@ class Turns(BusTest):
             filled = await self.read(csr.CYCLE_LO)
             await self.settle()
             numbers = {one: before[one] + 2, other: before[other] + 1}
-            starts = [(at, way) for way in _QUEUES for at in self._starts(way, numbers[way])]
+            starts = [
+                (record.start_cycle, way)
+                for way in _QUEUES
+                for record in self.records_of(way, numbers[way], _SHORT)
+            ]
             if min(at for at, _ in starts) < filled:
                 raise Mismatch(f"a FILL of {words} words took less than {_LONG} cycles")
             self._in_turn(starts)
@@ -62,13 +135,6 @@ class Turns(BusTest):
         at, base = self.arena.place(DESCRIPTOR_BYTES, DESCRIPTOR_BYTES), self.arena.place(4, 4)
         self.arena.contents.append((at, Descriptor(base, DType.INT32, (1,), (1,)).pack()))
         return self._fill(at, 0, "DST_DESC")
-
-    def _starts(self, way: Way, first: int) -> list[int]:
-        """Cycles in which the commands from the one with this number on started."""
-        base = self.records_base if way is Way.RING else self.second_records_base
-        places = (base + (first + at) % RING_ENTRIES * COMPLETION_BYTES for at in range(_SHORT))
-        records = (self.memory.read(place, COMPLETION_BYTES) for place in places)
-        return [CompletionRecord.unpack(record).start_cycle for record in records]
 
     @staticmethod
     def _in_turn(starts: list[tuple[int, Way]]) -> None:

@@ -30,5 +30,6 @@ TESTS = (
     "RefusedLoads",
     "QueuesTakeTurns",
     "ResetForgetsPrograms",
+    "LoadsAlone",
 )
 """Each runs in a simulator of its own."""

@@ -8,7 +8,7 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-from tb.mutants.runs import BUS_ERRORS, IMAGES, RANDOM, REFUSED_LOADS, RELOADS
+from tb.mutants.runs import BUS_ERRORS, IMAGES, LOADS, RANDOM, REFUSED_LOADS, RELOADS
 
 _LOAD: Final = "program load"
 _PROGRAMS: Final = "program memory"
@@ -34,6 +34,26 @@ PROGRAMS: Final[Mapping[str, PlantedMutant]] = {
         _LOAD,
         REFUSED_LOADS,
         Mutant("npu_program_load.sv", "done_o && «verdict == ERROR_NONE»;", "1'b1"),
+    ),
+    "load-waits": PlantedMutant(
+        _LOAD,
+        LOADS,
+        Mutant(
+            "npu_cmd_awaited.sv",
+            "OPCODE_LOAD)        awaited_o = «used_i»;",
+            "queue_i ? {used_i[1], cmd_slots_t'(0)} : {cmd_slots_t'(0), used_i[0]}",
+            "a LOAD runs from",
+        ),
+    ),
+    "load-alone": PlantedMutant(
+        _LOAD,
+        LOADS,
+        Mutant(
+            "npu_cmd_inflight.sv",
+            "table_full | «{QUEUES{loading != '0}}»;",
+            "loading",
+            "a LOAD runs from",
+        ),
     ),
     "load-forgets": PlantedMutant(
         _LOAD,
