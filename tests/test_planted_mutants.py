@@ -19,7 +19,7 @@ from driver.results import OpRow, RunResult, RunSpec
 from regress.paths import ROOT
 from tb.checks import check_row
 from tb.mutants import __main__ as campaign
-from tb.mutants.activation import activation, rewritten_sources
+from tb.mutants.activation import activation, is_sound, rewritten_sources
 from tb.mutants.campaign import PlantedRun, run_planted
 from tb.mutants.expression import Mutant, Site, chosen, rewritten
 from tb.mutants.table import PLANTED
@@ -72,6 +72,10 @@ def test_the_page_names_every_mutant_with_its_run() -> None:
         if rows[best]:  # "the run of its engine"
             assert planted.run in rows[best], (name, planted.run, best)
     assert used == set(rows)
+
+
+def test_no_name_stands_for_a_build_without_a_mutant() -> None:
+    assert [name for name in PLANTED if is_sound(name)] == []
 
 
 def test_no_argument_activates_two_mutants() -> None:

@@ -93,6 +93,15 @@ def copy(arena: Arena, longest: int) -> Packet:
     return Packet(Opcode.COPY, word, src.address, 0, dst.address, (count,))
 
 
+def long_sum(arena: Arena, count: int) -> Packet:
+    """A MATMUL of a row and a column of so many numbers: it writes one, when all are read."""
+    row, column = (arena.place(4 * count, 4) for _ in range(2))
+    arena.fill(row, 4 * count)
+    arena.fill(column, 4 * count)
+    flags = flag_word(DType.FP32, DType.FP32)
+    return Packet(Opcode.MATMUL, flags, row, column, arena.place(4, 4), (1, count, 1, 1))
+
+
 def long_copy(arena: Arena) -> Packet:
     """A COPY of more bytes than one request to the memory controller can move, at odd addresses."""
     count = (1 << 16) + arena.rng.randint(1, 1 << 13)

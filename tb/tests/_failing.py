@@ -27,11 +27,13 @@ from tb.seqs.broken import BREAKS, UNKNOWN_OPCODES
 from tb.seqs.faults import FAULTS, Faulty
 from tb.seqs.images import EXAMPLE, IMAGE_BREAKS
 from tb.seqs.loading import broken_load, example_load, programs_apart, reload, square_list
-from tb.seqs.packets import fill, matmul
+from tb.seqs.packets import fill, long_sum, matmul
 from tb.seqs.spoiled import spoiled
 
 _LONGEST = 20
 """Largest size of a random operand's dimension."""
+_TERMS = 6000
+"""Of a sum that runs while a packet of the other queue is fetched, and its record fails."""
 
 
 class Failing(BusTest):
@@ -217,3 +219,25 @@ class RefusedAccesses(Failing):
         self.refuse(())
         if faulty.spoilt:
             self.arena.fill(faulty.spoilt.start, len(faulty.spoilt))
+
+
+class RefusedRecords(Failing):
+    """Records of one queue that DRAM refuses while a command of the other one runs: that one
+    completes, with its record, and the error is the first one's."""
+
+    second_in_use = True
+
+    async def stimulus(self) -> None:
+        bases = {Way.RING: self.records_base, Way.SECOND_RING: self.second_records_base}
+        for way, base in bases.items():
+            (other,) = bases.keys() - {way}
+            for response in BusError:
+                end = base + RING_ENTRIES * COMPLETION_BYTES
+                running = long_sum(self.arena, _TERMS)
+                self.place()
+                self.refuse([FaultRange(base, end, False, True, response)])
+                await self.command([running], other)
+                await self.expect_error(f"record, {response.name}", [Packet(Opcode.NOP)], way)
+                self.refuse(())
+                await self.expect_success(way)
+                await self.expect_success(other)

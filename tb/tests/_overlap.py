@@ -30,6 +30,7 @@ from tb.seqs.faults import FAULTS
 from tb.seqs.meeting import meetings
 from tb.seqs.mixed import mixed
 from tb.seqs.packets import fill_words
+from tb.tests._failing import RefusedRecords
 from tb.tests._resets import LoadsRefusedLate, ProgramsForgotten, Resets, ResetStreams
 from tb.tests._turns import Loads, Turns
 
@@ -131,6 +132,11 @@ class RefusedLoads(LoadsRefusedLate):
 @pyuvm.test(**_LIMIT)
 class LoadsAlone(Loads):
     """LOADs of one queue beside FILLs of the other, on a DRAM that answers evenly."""
+
+
+@pyuvm.test(**_LIMIT)
+class RecordsRefused(RefusedRecords):
+    """Records of one queue that DRAM refuses, beside a MATMUL of the other one."""
 
 
 @pyuvm.test(**_LIMIT)

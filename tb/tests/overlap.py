@@ -31,5 +31,6 @@ TESTS = (
     "QueuesTakeTurns",
     "ResetForgetsPrograms",
     "LoadsAlone",
+    "RecordsRefused",
 )
 """Each runs in a simulator of its own."""

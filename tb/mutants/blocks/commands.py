@@ -15,6 +15,7 @@ from tb.mutants.runs import (
     OPERANDS,
     RANDOM,
     RANDOM_STALLS,
+    REFUSED_RECORDS,
     SEVERAL_ERRORS,
     STREAM_BUS_ERRORS,
     STREAMS,
@@ -100,6 +101,27 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
         ),
     ),
     # commands begin or end out of order
+    "order-record-queue": PlantedMutant(
+        _ORDER,
+        REFUSED_RECORDS,
+        Mutant("npu_cmd_retire.sv", "error_d = «record_bad_q[queue_d]» ?", "record_bad_q != '0"),
+    ),
+    "order-record-missing": PlantedMutant(
+        _ORDER,
+        REFUSED_RECORDS,
+        Mutant(
+            "npu_cmd_retire.sv", "records.enable && «!record_bad_q[queue_d]»;", "record_bad_q == '0"
+        ),
+    ),
+    "order-record-stale": PlantedMutant(
+        _ORDER,
+        REFUSED_RECORDS,
+        Mutant(
+            "npu_cmd_retire.sv",
+            "if («!rst_ni || flush_o») begin\n      record_bad_q",
+            "!rst_ni",
+        ),
+    ),
     "order-gather": PlantedMutant(
         _ORDER,
         STREAM_BUS_ERRORS,
