@@ -93,6 +93,17 @@ def copy(arena: Arena, longest: int) -> Packet:
     return Packet(Opcode.COPY, word, src.address, 0, dst.address, (count,))
 
 
+def large_sums(arena: Arena) -> Iterator[Packet]:
+    """A MATMUL that adds to a result of several blocks along rows and along columns."""
+    rows, depth, columns = 200, 3, 300
+    sizes = (rows * depth, depth * columns, 4 * rows * columns)
+    a, b, c = (arena.place(size, 4) for size in sizes)
+    for address, size in zip((a, b, c), sizes, strict=True):
+        arena.fill(address, size)
+    flags = flag_word(DType.INT8, DType.INT32, "ACCUMULATE")
+    yield Packet(Opcode.MATMUL, flags, a, b, c, (rows, depth, columns, 1))
+
+
 def long_sum(arena: Arena, count: int) -> Packet:
     """A MATMUL of a row and a column of so many numbers: it writes one, when all are read."""
     row, column = (arena.place(4 * count, 4) for _ in range(2))

@@ -26,7 +26,7 @@ from tb.seqs.loading import (
     table_reads,
     unused_immediates,
 )
-from tb.seqs.packets import legal, long_copy, offset_copies, repeating_copies
+from tb.seqs.packets import large_sums, legal, long_copy, offset_copies, repeating_copies
 from tb.seqs.streams import crowded_scatters, strided_vectors
 from tb.tests._counted import CountedCommands
 from tb.tests._failing import (
@@ -56,7 +56,10 @@ _FAR_STRIDE = 252
 """Bytes between the words behind the last register that are tried."""
 _LONGEST = 20
 """Largest size of a random operand's dimension."""
-_UNLIKELY = (strided_vectors, table_reads, unused_immediates, scale_groups, zero_weights)
+_UNLIKELY = (
+    *(strided_vectors, table_reads, unused_immediates, scale_groups, zero_weights),
+    large_sums,
+)
 """Packets with what random ones seldom have."""
 
 

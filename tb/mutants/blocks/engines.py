@@ -122,6 +122,20 @@ ENGINES: Final[Mapping[str, PlantedMutant]] = {
             "ReadsItsOperands",
         ),
     ),
+    "operand-sums-row": PlantedMutant(
+        _OPERANDS,
+        OPERANDS,
+        Mutant(
+            "npu_matrix_tiles.sv",
+            "stepped(c_q, 1'b0, '0, 1'b1, «next_row», next_batch",
+            "block_end",
+        ),
+    ),
+    "operand-sums-column": PlantedMutant(
+        _OPERANDS,
+        OPERANDS,
+        Mutant("npu_matrix_tiles.sv", "c_col_block_q <= «block_i.last_col» ?", "1'b1"),
+    ),
     "operand-start": PlantedMutant(
         _OPERANDS,
         RANDOM,
