@@ -61,7 +61,7 @@ def _spec(
 ) -> RunSpec:
     """The spec, with every name checked; InputError for the first that is wrong. Part of a test
     has a default folder of its own."""
-    config = options.config or "default"
+    config = "default" if options.config is None else options.config
     load_config(options.config_file, config)
     backend = _one_of("BACKEND", options.backend, get_args(BackendName))
     waves = _one_of("WAVES", options.waves, get_args(Waves))
@@ -125,7 +125,7 @@ def run_test(console: Console, name: str, options: RunOptions) -> int:
     shard = None if options.shard is None else Shard.parse(options.shard)
     test = test_named(name, list_tests())
     _one_of("BACKEND", draft.backend, test.backends)
-    config = options.config or test.config
+    config = test.config if options.config is None else options.config
     load_config(options.config_file, config)
     capsules: dict[str, Path] = {}
     checkpoint = options.checkpoint and options.checkpoint.absolute()

@@ -51,7 +51,7 @@ def run_power(
     console: Console, ops: Sequence[str], config: str | None, config_file: Path, out: Path | None
 ) -> int:
     """Record an op of each name, count, print, write page and JSON. 1 when an op fails."""
-    name = config or "small"
+    name = "small" if config is None else config
     load_config(config_file, name)
     folder = (out or OUT / "power").absolute()
     with locked(folder, "OUT"), fresh(folder, ("power.json", "index.html", "style.css")):
