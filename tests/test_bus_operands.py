@@ -47,7 +47,8 @@ def test_every_word_of_every_table_is_read() -> None:
     packets, device = _executed(table_reads)
     runs = [packet for packet in packets if packet.opcode == Opcode.VECTOR]
     columns = [(table, column) for table in TABLES for column in range(table.columns)]
-    for packet, (table, column) in zip(runs, columns, strict=True):
+    assert [packet.params[1] == 1 for packet in runs] == [False, True, True] * len(columns)
+    for packet, (table, column) in zip(runs[::3], columns, strict=True):
         count = packet.params[1]
         data = (device.read_memory(at, 4 * count) for at in (packet.src1, packet.dst))
         words, results = (struct.unpack(f"<{count}I", half) for half in data)
@@ -56,6 +57,13 @@ def test_every_word_of_every_table_is_read() -> None:
         pairs = zip(words, results, strict=True)
         read = {right ^ min(word, table.limit) for word, right in pairs if word < 0x7F80_0001}
         assert read == {row[column] for row in table.rows}
+    for alone, (table, column) in zip(
+        zip(runs[1::3], runs[2::3], strict=True), columns, strict=True
+    ):
+        words = [struct.unpack("<I", device.read_memory(packet.dst, 4))[0] for packet in alone]
+        given = [struct.unpack("<I", device.read_memory(packet.src1, 4))[0] for packet in alone]
+        rows = [table.rows[at][column] for at in (0, -1)]
+        assert [word ^ min(x, table.limit) for word, x in zip(words, given, strict=True)] == rows
 
 
 @pytest.mark.parametrize("group", [3, 4, 5, 6])
