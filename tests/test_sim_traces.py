@@ -122,6 +122,20 @@ def test_a_register_more_changes_the_pieces_that_have_it(generated: Path, tmp_pa
     assert numbered[0] != numbered[1]
 
 
+def test_there_is_room_for_numbers_that_are_kept(generated: Path, tmp_path: Path) -> None:
+    """Verilator counts the signals that there are; behind those that are gone, numbers are higher,
+    and old values would be written beyond the room for them."""
+    memory, room = tmp_path / "traces.json", []
+    for number, before in enumerate(({}, {"gone": [1000, 1]})):
+        folder = copied(generated, tmp_path / f"after{number}")
+        memory.write_text(json.dumps(before))
+        assert not traces.cut_traces(folder, memory)
+        (count,) = re.findall(r"addInitCb\(.*, (\d+)\);", (folder / f"{PREFIX}.cpp").read_text())
+        assert int(count) > max(map(int, re.findall(r"c\+(\d+),", text(folder))))
+        room.append(int(count))
+    assert room[1] == room[0] + 1001
+
+
 def test_what_is_not_understood_stays_as_it_is(generated: Path, tmp_path: Path) -> None:
     folder = copied(generated, tmp_path / "odd")
     path = next(

@@ -104,6 +104,13 @@ class Codes:
             for path in block.paths
         }
         memory.write_text(json.dumps({**before, **kept}))
+        self._ends = [(block.first, new[block.first], block.words) for block in blocks]
+
+    def count(self, counted: int) -> int:
+        """How many numbers the model needs room for; `counted` by Verilator, which knows of none
+        that is kept. The last signal of a type has all numbers up to that."""
+        ends = (to + (words or counted - first) for first, to, words in self._ends)
+        return max([counted, *ends])
 
     def of(self, code: int) -> int:
         """The number instead of Verilator's."""

@@ -37,6 +37,7 @@ _SLOW = "VL_ATTR_COLD"
 _TYPE = re.compile(rf"\b{ROOT}__trace_\w+_dtype\w+")
 """The name of a function that serves all signals of a type."""
 _NAME = re.compile(rf"\b{ROOT}__trace_\w+")
+_COUNT = re.compile(r"->addInitCb\([^;]*, (\d+)\);")
 _GUARD = re.compile(r"(if \(VL_UNLIKELY\([^{};]*__Vm_traceActivity[^{};]*\)\)) \{ (.*) \}")
 _MIN_BYTES, _MAX_BYTES = 64 * 1024, 512 * 1024
 _ONE_IN = 200
@@ -237,6 +238,15 @@ def _files(model: _Model, constants: Mapping[str, str]) -> Iterator[NewFile]:
         yield from (_named(slow, _file(group, known, constants)) for group in groups)
 
 
+def _counted(text: str) -> tuple[str, int, str]:
+    """The number of signals' words, for which the writer of waves keeps room, with the text before
+    and behind it."""
+    found = _COUNT.search(text)
+    if found is None:
+        raise ValueError("no count of signals")
+    return text[: found.start(1)], int(found[1]), text[found.end(1) :]
+
+
 def cut_traces(generated: Path, memory: Path) -> str:
     """Rewrite the files of the model in the folder that write waves, and Verilator's list of them;
     `memory` has the numbers of signals. Why they stay as they are, or nothing."""
@@ -244,9 +254,13 @@ def cut_traces(generated: Path, memory: Path) -> str:
         functions, constants = read_functions(generated)
         if not functions:
             return "no waves"
-        model = _Model(functions, Codes(functions, memory))
+        top = generated / f"{PREFIX}.cpp"
+        head, counted, tail = _counted(top.read_text())
+        codes = Codes(functions, memory)
+        model = _Model(functions, codes)
     except (ValueError, LookupError) as error:
         return str(error)
+    top.write_text(f"{head}{codes.count(counted)}{tail}")
     gone = {path.name for path in generated.glob(FILES)}
     replace_files(generated, gone, _files(model, constants))
     return ""
