@@ -10,15 +10,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tb.sim.rewrite.file_list import replace_text
+
 _QUESTION = re.compile(r"[\w>-]+->assertOn(?:Get\(\d+, \d+\)|\(\))")
 
 
 def always_assert(generated: Path) -> int:
     """Rewrite the model in the folder; how many assertions it has."""
-    found = 0
-    for path in sorted(generated.glob("*.cpp")):
-        text, count = _QUESTION.subn("true", path.read_text())
-        if count:
-            path.write_text(text)
-        found += count
-    return found
+    return replace_text(generated.glob("*.cpp"), _QUESTION, "true")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replaces files of the generated model, in its folder and in Verilator's list of them."""
+"""Replaces files of the generated model, in its folder and in Verilator's list of them, and text
+in files."""
 
 from __future__ import annotations
 
@@ -35,6 +36,17 @@ def replace_files(generated: Path, gone: Collection[str], new: Iterable[NewFile]
         (generated / file.name).write_text(file.text)
         sources[file.kind].append(file.name)
     listed.write_text(json.dumps(made))
+
+
+def replace_text(files: Iterable[Path], pattern: re.Pattern[str], by: str) -> int:
+    """Replace a pattern in all these files; how often."""
+    found = 0
+    for path in sorted(files):
+        text, count = pattern.subn(by, path.read_text())
+        if count:
+            path.write_text(text)
+        found += count
+    return found
 
 
 def needed_by(body: str, declarations: Mapping[str, str]) -> str:

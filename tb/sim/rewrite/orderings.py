@@ -11,16 +11,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tb.sim.rewrite.file_list import replace_text
+
 _ORDER = re.compile(r"^( *)bool operator<\(const \w+& rhs\) const", re.MULTILINE)
 _TEMPLATE = r"\1template <typename T_Same>\n\1bool operator<(const T_Same& rhs) const"
 
 
 def defer_orderings(generated: Path) -> int:
     """Rewrite the headers in the folder; how many structures had an order."""
-    found = 0
-    for path in sorted(generated.glob("*.h")):
-        text, count = _ORDER.subn(_TEMPLATE, path.read_text())
-        if count:
-            path.write_text(text)
-        found += count
-    return found
+    return replace_text(generated.glob("*.h"), _ORDER, _TEMPLATE)
