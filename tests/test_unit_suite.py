@@ -176,8 +176,14 @@ def test_a_mutant_that_no_chosen_bench_has_is_bad_input(tmp_path: Path) -> None:
         suite.run_suite(spec(tmp_path, NAMES.index("fp_fma"), mutant=mutant), Heard())
 
 
-def test_a_mutant_of_the_npu_is_active_in_a_bench(tmp_path: Path) -> None:
-    found = suite.run_suite(spec(tmp_path, NAMES.index("fp_div"), mutant=DIVIDER), Heard())
+@pytest.mark.parametrize(
+    ("bench", "mutant", "seen"),
+    [("fp_div", DIVIDER, "expected"), ("ctrl", "order-both-failed", "failed")],
+)
+def test_a_mutant_of_the_npu_is_active_in_a_bench(
+    tmp_path: Path, bench: str, mutant: str, seen: str
+) -> None:
+    found = suite.run_suite(spec(tmp_path, NAMES.index(bench), mutant=mutant), Heard())
     assert found.status == "fail"
     assert found.ops[0].failure is not None
-    assert "expected" in found.ops[0].failure.detail
+    assert seen in found.ops[0].failure.detail

@@ -7,7 +7,7 @@ Operands and ranges are cut at 64 bytes, the widest beat: device and model then 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from driver.backend.shared_memory import FaultRange
 from driver.isa import DESCRIPTOR_BYTES, FLAGS, Descriptor, DType, Opcode, Packet, flag_word
@@ -15,6 +15,7 @@ from driver.isa.programs import LINES, PROGRAMS
 from driver.isa.types import INT4_ROWS
 from tb.seqs.arena import Arena
 from tb.seqs.loading import example_load, line_of, square_list
+from tb.seqs.packets import long_sum
 from tb.seqs.streams import indices, stream_flags, stream_packet
 from tb.seqs.windows import aligned_product
 
@@ -96,6 +97,21 @@ def _copy(arena: Arena, *, write: bool) -> Faulty:
     packet = Packet(Opcode.COPY, flag_word(DType.INT8, DType.INT8), src, 0, dst, (2 * _PAGE,))
     fault = _line(dst if write else src, _PAGE, write=write, arena=arena)
     return Faulty(packet, fault, range(dst, dst + 2 * _PAGE))
+
+
+def late_copy(arena: Arena, size_bytes: int) -> Faulty:
+    """A COPY of which the last line cannot be read."""
+    src, dst = (arena.place(size_bytes, _PAGE) for _ in range(2))
+    arena.fill(src, size_bytes)
+    packet = Packet(Opcode.COPY, flag_word(DType.INT8, DType.INT8), src, 0, dst, (size_bytes,))
+    return Faulty(packet, line_of(src, size_bytes // _LINE - 1), range(dst, dst + size_bytes))
+
+
+def late_sum(arena: Arena, count: int) -> Faulty:
+    """A MATMUL of a row and a column of so many numbers whose sum cannot be written."""
+    dst = arena.place(_LINE, _LINE)
+    packet = replace(long_sum(arena, count), dst=dst)
+    return Faulty(packet, line_of(dst, 0, write=True), range(dst, dst + 4))
 
 
 def _sync(arena: Arena) -> Faulty:

@@ -7,6 +7,7 @@ from itertools import product
 
 import pyuvm
 
+from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE
 from driver.isa import (
     DEVICE_ID,
     FLAGS,
@@ -16,17 +17,17 @@ from driver.isa import (
     csr,
 )
 from tb.agents.channel import DECERR
-from tb.agents.packet_queue import Way
+from tb.agents.packet_queue import MOST_READS, Way
 from tb.env.base_test import BusTest
 from tb.env.comparison import TIMED_REGISTERS
 from tb.env.verbs import IRQ_ALL
-from tb.env.verdict import expect, expect_bytes
+from tb.env.verdict import Mismatch, expect, expect_bytes
 from tb.seqs.int4 import scale_groups, zero_weights
 from tb.seqs.loading import (
     table_reads,
     unused_immediates,
 )
-from tb.seqs.packets import large_sums, legal, long_copy, offset_copies, repeating_copies
+from tb.seqs.packets import large_sums, legal, long_copy, long_sum, offset_copies, repeating_copies
 from tb.seqs.streams import crowded_scatters, strided_vectors
 from tb.tests._counted import CountedCommands
 from tb.tests._failing import (
@@ -50,6 +51,8 @@ _HOST_BEATS = 256
 """What npu_host_write holds of the host's data."""
 _BURST_BYTES = 4096
 """No burst crosses a multiple of it."""
+_TERMS = 2000
+"""Of a sum that takes longer than to push the packet behind it, or to read two registers."""
 _HELD = 200
 """Cycles, more than an answer takes."""
 _FAR_STRIDE = 252
@@ -102,7 +105,7 @@ def _without_a_register(size_bytes: int) -> list[int]:
 @pyuvm.test(**_LIMIT)
 class Interrupts(BusTest):
     """Causes of both queues as the model raises them, beside those that are not cleared yet; irq as
-    the enable bits say."""
+    the enable bits say. `empty` comes with the last of two commands alone."""
 
     compares = ("registers", "memory")
     second_in_use = True
@@ -125,6 +128,26 @@ class Interrupts(BusTest):
                         expected = self.model.read_csr(offset)
                         expect(f"register {offset:#05x}", await self.read(offset), expected)
                     await self.acknowledge()
+        for way in Way:
+            await self._last_of_two(way)
+
+    async def _last_of_two(self, way: Way) -> None:
+        completed = (SECOND_QUEUE if way is Way.SECOND_RING else FIRST_QUEUE).completed
+        first = await self.read(completed) + 1
+        both = [long_sum(self.arena, _TERMS) for _ in range(2)]
+        self.place()
+        await self.write(csr.IRQ_STATUS, IRQ_ALL)
+        await self.command(both, way)
+        for _ in range(MOST_READS):
+            if await self.read(completed) == first:
+                break
+        else:
+            raise Mismatch(f"hung: a queue is busy in {MOST_READS} reads")
+        causes = await self.read(csr.IRQ_STATUS)
+        expect("COMPLETED while the second one runs", await self.read(completed), first)
+        expect("causes in IRQ_STATUS between the ends of two commands", causes, 0)
+        await self.finish()
+        await self._compare_causes(IRQ_ALL, [IRQ_ALL])
 
     async def _compare_causes(self, enabled: int, cleared: list[int]) -> None:
         causes = await self.read(csr.IRQ_STATUS)

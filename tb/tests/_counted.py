@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import product
 
+from driver.backend.queues import FIRST_QUEUE, QUEUES, SECOND_QUEUE, QueueRegisters
 from driver.isa import COMPLETION_BYTES, CompletionRecord, Opcode, Packet, csr
 from driver.runtime.engine_counters import Engine, command_wait
 from tb.agents.packet_queue import Way
@@ -31,6 +33,10 @@ _SIDE = 32
 """Of operands on a bus of _BUS_BITS and less. A COPY of them takes longer than the checks of the
 command behind it, so that this one waits; on a wider bus it has to be longer."""
 _BUS_BITS = 256
+_LONGER = 4
+"""Factor for commands that run while others of both queues are fetched and checked, ..."""
+_TAKEN = 300
+"""... which takes fewer cycles."""
 _SAME_ENGINE = 3
 """Commands of one engine: COPY and FILL run two at a time."""
 
@@ -39,6 +45,7 @@ class CountedCommands(BusTest):
     """Beats and work as packets ask for, and no waits but those that had to be."""
 
     compares = ("registers", "memory")
+    second_in_use = True
 
     async def stimulus(self) -> None:
         for engine in Engine:
@@ -46,6 +53,7 @@ class CountedCommands(BusTest):
             await self._same_engine(engine)
         await self._alone("FILL", Engine.COPY, self._make.fill())
         await self._without_engine()
+        await self._put_aside()
         for engine, earlier in product(Engine, repeat=2):
             await self._dependent(engine, earlier)
             if Engine.GATHER not in {engine, earlier} and engine is not earlier:
@@ -131,28 +139,71 @@ class CountedCommands(BusTest):
             )
         expect("NOP: cycles", nop.cycles, 0)
 
+    async def _put_aside(self) -> None:
+        """A COPY waits for a VECTOR of the other queue, which has been put aside and waits for a
+        COPY itself."""
+        make = replace(self._make, side=_LONGER * self._make.side)
+        meeting, other = make.operand(), make.operand()
+        first, waiting, last = (
+            make.one(Engine.COPY, dst=meeting).packet,
+            make.one(Engine.VECTOR, src=meeting, dst=other).packet,
+            make.one(Engine.COPY, src=other).packet,
+        )
+        groups = [([first], Way.RING), ([waiting], Way.SECOND_RING), ([last], Way.RING)]
+        counts, (before, aside, after) = await self._counted_in_turn(groups)
+        waited = {
+            command_wait(Engine.VECTOR, Engine.COPY): aside.operand_wait,
+            command_wait(Engine.COPY, Engine.VECTOR): after.operand_wait,
+        }
+        self._expect_waits("COPY behind one put aside", counts, waited)
+        for name, record, awaited, queue in (
+            ("VECTOR", aside, before, 0),
+            ("COPY", after, aside, 1),
+        ):
+            named = (record.waited_for, record.waited_queue)
+            expect(f"{name} behind one of the other queue: waited for", named, (awaited.seq, queue))
+        if not after.start_cycle - after.operand_wait < before.end_cycle <= aside.start_cycle:
+            raise Mismatch(
+                f"COPY ended in cycle {before.end_cycle}, VECTOR behind it started in "
+                f"{aside.start_cycle}, COPY behind that in {after.start_cycle} after a wait of "
+                f"{after.operand_wait}"
+            )
+
     async def _counted(
         self, packets: list[Packet], way: Way = Way.RING
     ) -> tuple[dict[int, int], list[CompletionRecord]]:
         """What packets add to the counters, and their records. Of the ring, the packets are written
         and read on the bus as well."""
+        return await self._counted_in_turn([(packets, way)])
+
+    async def _counted_in_turn(
+        self, groups: list[tuple[list[Packet], Way]]
+    ) -> tuple[dict[int, int], list[CompletionRecord]]:
+        """Likewise, of groups that are taken one after the other."""
         await self.write(csr.PERF_CTRL, csr.PERF_CTRL_CLEAR_MASK)
         for offset in _CLEARED:
             expect(f"counter {offset:#05x}, cleared", await self.read(offset), 0)
         self.place()
-        first = await self.read(csr.COMPLETED)
+        places: list[int] = []
+        following = {queue: await self.read(queue.completed) for queue in QUEUES}
         began = await self.read(csr.CYCLE_LO)
-        await self.command(packets, way)
+        for number, (packets, way) in enumerate(groups):
+            await self.irq_after(_TAKEN if number else 0)
+            await self.command(packets, way)
+            queue = SECOND_QUEUE if way is Way.SECOND_RING else FIRST_QUEUE
+            places += [self._record_of(queue, following[queue] + at) for at in range(len(packets))]
+            following[queue] += len(packets)
         await self.settle()
         elapsed = (await self.read(csr.CYCLE_LO) - began) % _COUNTER
         counts = {offset: await self.read(offset) for offset in _CLEARED}
         if counts[csr.BUSY_CYCLES_LO] > elapsed:
             raise Mismatch(f"busy for {counts[csr.BUSY_CYCLES_LO]} of {elapsed} cycles")
-        return counts, [self._record(first + at) for at in range(len(packets))]
+        records = (self.memory.read(at, COMPLETION_BYTES) for at in places)
+        return counts, [CompletionRecord.unpack(record) for record in records]
 
-    def _record(self, seq: int) -> CompletionRecord:
-        at = self.records_base + seq % RING_ENTRIES * COMPLETION_BYTES
-        return CompletionRecord.unpack(self.memory.read(at, COMPLETION_BYTES))
+    def _record_of(self, queue: QueueRegisters, seq: int) -> int:
+        base = self.records_base if queue is FIRST_QUEUE else self.second_records_base
+        return base + seq % RING_ENTRIES * COMPLETION_BYTES
 
     @staticmethod
     def _expect_waits(what: str, counts: dict[int, int], waited: dict[int, int]) -> None:

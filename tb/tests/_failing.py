@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from itertools import permutations, product
 
 from driver.backend.shared_memory import BusError, FaultRange
 from driver.isa import (
@@ -24,7 +24,7 @@ from tb.env.base_test import BusTest
 from tb.env.verbs import RING_ENTRIES
 from tb.env.verdict import Mismatch
 from tb.seqs.broken import BREAKS, UNKNOWN_OPCODES
-from tb.seqs.faults import FAULTS, Faulty
+from tb.seqs.faults import FAULTS, Faulty, late_copy, late_sum
 from tb.seqs.images import EXAMPLE, IMAGE_BREAKS
 from tb.seqs.loading import broken_load, example_load, programs_apart, reload, square_list
 from tb.seqs.packets import fill, long_sum, matmul
@@ -32,6 +32,9 @@ from tb.seqs.spoiled import spoiled
 
 _LONGEST = 20
 """Largest size of a random operand's dimension."""
+_LATE_TERMS = (3000, 6000)
+_LATE_BYTES = (1 << 14, 1 << 16)
+"""Of a sum and a COPY that fail when they end: either may be the first."""
 _TERMS = 6000
 """Of a sum that runs while a packet of the other queue is fetched, and its record fails."""
 
@@ -241,3 +244,25 @@ class RefusedRecords(Failing):
                 self.refuse(())
                 await self.expect_success(way)
                 await self.expect_success(other)
+
+
+class BothFail(Failing):
+    """A command of each queue that fails late, both at work at the same time: the first queue's is
+    reported, whichever of them ends first, and the other queue's is not completed."""
+
+    second_in_use = True
+
+    async def stimulus(self) -> None:
+        for terms, size_bytes in product(_LATE_TERMS, _LATE_BYTES):
+            both = [late_sum(self.arena, terms), late_copy(self.arena, size_bytes)]
+            for first, second in permutations(both):
+                what = f"{first.packet.opcode.name} of the first queue"
+                self.place()
+                self.refuse([first.fault, second.fault])
+                await self.command([first.packet], Way.RING)
+                await self.expect_error(what, [second.packet], Way.SECOND_RING)
+                self.refuse(())
+                for one in both:
+                    self.arena.fill(one.spoilt.start, len(one.spoilt))
+            await self.expect_success(Way.RING)
+            await self.expect_success(Way.SECOND_RING)

@@ -30,7 +30,7 @@ from tb.seqs.faults import FAULTS
 from tb.seqs.meeting import meetings
 from tb.seqs.mixed import mixed
 from tb.seqs.packets import fill_words
-from tb.tests._failing import RefusedRecords
+from tb.tests._failing import BothFail, RefusedRecords
 from tb.tests._resets import LoadsRefusedLate, ProgramsForgotten, Resets, ResetStreams
 from tb.tests._turns import Loads, Turns
 
@@ -137,6 +137,11 @@ class LoadsAlone(Loads):
 @pyuvm.test(**_LIMIT)
 class RecordsRefused(RefusedRecords):
     """Records of one queue that DRAM refuses, beside a MATMUL of the other one."""
+
+
+@pyuvm.test(**_LIMIT)
+class BothQueuesFail(BothFail):
+    """A MATMUL of one queue and a COPY of the other one fail at the same time."""
 
 
 @pyuvm.test(**_LIMIT)

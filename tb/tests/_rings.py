@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from driver.backend.queues import FIRST_QUEUE, SECOND_QUEUE, QueueRegisters
 from driver.isa import COMPLETION_BYTES, PACKET_BYTES, csr
+from tb.agents.packet_queue import Way
 from tb.env.base_test import BusTest
 from tb.env.verdict import expect
 from tb.seqs.packets import fill_words
@@ -16,20 +17,39 @@ _USED = 256
 """Entries, more than all commands of the test: of larger rings no other one is touched."""
 _COMMANDS = 10
 """More than the smaller rings have entries: they are gone round."""
+_DISTANCES = range(20, 160, 10)
+"""Cycles behind a doorbell in which its packet is on its way, and some behind that."""
+_FETCHED = 500
+"""Cycles, more than a packet takes that is on its way when its ring is disabled."""
 
 
 class RingSizes(BusTest):
     """Each queue with rings and records of every kind of size, gone round where that is possible;
-    and without records, of which none is written then."""
+    without records, of which none is written then; and disabled while it fetches a packet."""
 
     compares = ("registers", "memory")
     second_in_use = True
 
     async def stimulus(self) -> None:
+        for queue, way in ((FIRST_QUEUE, Way.RING), (SECOND_QUEUE, Way.SECOND_RING)):
+            await self._disabled_early(queue, way)
         for queue in (FIRST_QUEUE, SECOND_QUEUE):
             for ring, records in zip(_SIZES, reversed(_SIZES), strict=True):
                 await self._sized(queue, ring, records, enabled=True)
             await self._sized(queue, 2, 2, enabled=False)
+
+    async def _disabled_early(self, queue: QueueRegisters, way: Way) -> None:
+        """A packet that is on its way when its ring is disabled runs."""
+        control = await self.read(queue.control)
+        for distance in _DISTANCES:
+            await self.command([fill_words(self.arena, 1)], way)
+            await self.irq_after(distance)
+            await self.write(queue.control, control & ~csr.RING_CTRL_ENABLE_MASK)
+            await self.irq_after(_FETCHED)
+            done, expected = await self.read(queue.completed), self.model.read_csr(queue.completed)
+            expect(f"commands completed, ring disabled {distance} cycles later", done, expected)
+            await self.write(queue.control, control)
+            await self.settle()
 
     async def _sized(
         self, queue: QueueRegisters, ring: int, records: int, *, enabled: bool

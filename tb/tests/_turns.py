@@ -34,6 +34,12 @@ _LONG = 6000
 _BESIDE = RING_ENTRIES - 1
 """FILLs of the queue beside one that loads."""
 _WORDS = (1, 400, 3000)
+_TAKEN = 300
+"""Cycles behind a doorbell, in which two packets have been fetched and checked."""
+_RUNS = 4000
+"""Cycles of a FILL that runs when two more doorbells have been taken: each packet is stored behind
+a part of its data."""
+_WORD_BITS = 32
 _QUEUES = {Way.RING: FIRST_QUEUE, Way.SECOND_RING: SECOND_QUEUE}
 
 
@@ -50,6 +56,10 @@ class _BothQueues(BusTest):
             CompletionRecord.unpack(self.memory.read(place, COMPLETION_BYTES)) for place in places
         ]
 
+    def fill_cycles(self, cycles: int) -> Packet:
+        """A FILL that takes so many, and a few more."""
+        return fill_words(self.arena, cycles * self.config.bus_bits // _WORD_BITS)
+
     async def completed(self) -> dict[Way, int]:
         """Commands of each queue that have ended so far."""
         return {way: await self.read(_QUEUES[way].completed) for way in _QUEUES}
@@ -57,7 +67,7 @@ class _BothQueues(BusTest):
 
 class Loads(_BothQueues):
     """A LOAD starts when all that was taken before it has ended, in both queues; nothing of either
-    starts until it has ended. Programs and results would be right without."""
+    is taken until it has ended. Programs and results would be right without."""
 
     compares = ("registers", "memory")
     rounds = 6
@@ -81,6 +91,42 @@ class Loads(_BothQueues):
                     for way, queued in packets.items()
                     for record in self.records_of(way, before[way], len(queued))
                 )
+        for one, other in permutations(_QUEUES):
+            await self._behind_a_sync(one, other)
+            await self._before_fills(one, other)
+
+    async def _behind_a_sync(self, one: Way, other: Way) -> None:
+        """A LOAD waits for what was put aside when it was taken, and is not in the table yet."""
+        before = await self.completed()
+        long, value = self.fill_cycles(_RUNS), self.rng.getrandbits(32)
+        sync = Packet(Opcode.SYNC, dst=self.arena.place(4, 4), params=(value,))
+        load, _ = long_load(self.arena, PROGRAM_RAM)
+        self.place()
+        await self.command([long, sync], other)
+        await self.irq_after(_TAKEN)
+        await self.command([load], one)
+        await self.settle()
+        earlier = self.records_of(other, before[other], 2)
+        self._alone([*earlier, *self.records_of(one, before[one], 1)])
+
+    async def _before_fills(self, one: Way, other: Way) -> None:
+        """A LOAD that waits lets nothing be taken of the other queue."""
+        before = await self.completed()
+        long = self.fill_cycles(_RUNS)
+        later = [fill_words(self.arena, 1) for _ in range(2)]
+        load, _ = long_load(self.arena, PROGRAM_RAM)
+        self.place()
+        for packets, way in (([long], other), ([load], one), (later, other)):
+            await self.command(packets, way)
+            await self.irq_after(_TAKEN)
+        await self.settle()
+        (loaded,) = self.records_of(one, before[one], 1)
+        first, *_ = self.records_of(other, before[other] + 1, 1)
+        if first.start_cycle < loaded.end_cycle:
+            raise Mismatch(
+                f"a LOAD was taken before a FILL that starts in cycle {first.start_cycle}, and "
+                f"runs from {loaded.start_cycle} to {loaded.end_cycle}"
+            )
 
     def _lengths(self) -> list[int]:
         """Of FILLs, in words: of one that runs when a LOAD's turn comes, and of others."""
@@ -106,7 +152,7 @@ class Turns(_BothQueues):
     compares = ("registers", "memory")
 
     async def stimulus(self) -> None:
-        words = _LONG * self.config.bus_bits // 32
+        words = _LONG * self.config.bus_bits // _WORD_BITS
         for one, other in permutations(_QUEUES):
             before = await self.completed()
             dst = self.arena.place(4 * words, 4)

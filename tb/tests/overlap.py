@@ -32,5 +32,6 @@ TESTS = (
     "ResetForgetsPrograms",
     "LoadsAlone",
     "RecordsRefused",
+    "BothQueuesFail",
 )
 """Each runs in a simulator of its own."""

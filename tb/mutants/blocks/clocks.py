@@ -8,7 +8,7 @@ from typing import Final
 
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
-from tb.mutants.runs import INT4, OPERANDS, PRODUCTS, RANDOM, STREAMS
+from tb.mutants.runs import INT4, OPERANDS, PRODUCTS, RANDOM, RINGS, STREAMS
 
 _CLOCK: Final = "clock gates"
 
@@ -30,6 +30,11 @@ CLOCKS: Final[Mapping[str, PlantedMutant]] = {
     ),
     "clock-control": PlantedMutant(
         _CLOCK, STREAMS, Mutant("npu_ctrl.sv", "|| «!reader_idle» ||", "1'b0")
+    ),
+    "clock-queue": PlantedMutant(
+        _CLOCK,
+        RINGS,
+        Mutant("npu_ctrl.sv", "ring[1].enable || «queue_pending[1]» ||", "1'b0"),
     ),
     "clock-buffer": PlantedMutant(
         _CLOCK,

@@ -9,8 +9,10 @@ from typing import Final
 from tb.mutants.expression import Mutant
 from tb.mutants.planted import PlantedMutant
 from tb.mutants.runs import (
+    BOTH_FAIL,
     BUS_ERRORS,
     ERRORS,
+    LOADS,
     MEETINGS,
     OPERANDS,
     RANDOM,
@@ -120,6 +122,25 @@ COMMANDS: Final[Mapping[str, PlantedMutant]] = {
             "npu_cmd_retire.sv",
             "if («!rst_ni || flush_o») begin\n      record_bad_q",
             "!rst_ni",
+        ),
+    ),
+    "order-both-failed": PlantedMutant(
+        _ORDER,
+        BOTH_FAIL,
+        Mutant("npu_cmd_retire.sv", "(failing[1-q] && «q == 0»)", "q == 1"),
+    ),
+    "order-load-behind": PlantedMutant(
+        _ORDER,
+        LOADS,
+        Mutant("npu_cmd_front.sv", "used[owner[Park]]       |= «parked_slot»;", "'0"),
+    ),
+    "order-load-aside": PlantedMutant(
+        _ORDER,
+        LOADS,
+        Mutant(
+            "npu_cmd_issue.sv",
+            "&&\n                        «packet_q.opcode != OPCODE_LOAD»;",
+            "1'b1",
         ),
     ),
     "order-gather": PlantedMutant(

@@ -94,6 +94,11 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
             "irq_events_i.complete[1] && !hwif_out.IRQ_STATUS.empty1.value",
         ),
     ),
+    "interrupt-early": PlantedMutant(
+        _IRQ,
+        INTERRUPTS,
+        Mutant("npu_ctrl_status.sv", "~queue_pending_i & «~queue_busy_i»;", "'1"),
+    ),
     # what commands add to the counters and have in their records
     "counter-active": PlantedMutant(
         _COUNTS,
@@ -143,6 +148,11 @@ REGISTERS: Final[Mapping[str, PlantedMutant]] = {
             "engine_counts.command_wait[«i»];",
             "i % NUM_ENGINES * NUM_ENGINES + i / NUM_ENGINES",
         ),
+    ),
+    "counter-aside": PlantedMutant(
+        _COUNTS,
+        COUNTERS,
+        Mutant("npu_cmd_front.sv", "awaited_opcode[p]   = «parked» ?", "1'b0"),
     ),
     "counter-sync": PlantedMutant(
         _COUNTS,
